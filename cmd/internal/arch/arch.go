@@ -1,0 +1,108 @@
+// Package arch holds the rules of the house: who may import whom, and what a
+// package must have to live in it.
+//
+// It contains tests only, and this table that they enforce. Imports are parsed
+// from the sources (go list's answers are cached by go test and would miss a
+// change). A package that isn't in the table fails, so that a new one comes in
+// by a decision; so does a library that isn't.
+//
+// The order is
+//
+//	fault ← term ← value ← prim ← {parse, text, code} ← {eval, naive, check} ← core ← caps ← plugins/host ← cmd
+//
+// and proto imports nothing of ours. core imports no package with which a
+// program could reach the world, the clock or chance: an effect is a result of
+// evaluation, and somebody else performs it.
+package arch
+
+// module is this module's path.
+const module = "github.com/mcp-pif/mcp-pif"
+
+// A rule says what a package may import, by folder below the module's root.
+type rule struct {
+	// ours is the packages of this module; "x/..." is x and all below it.
+	ours []string
+	// std is the packages of the standard library: pure or any.
+	std []string
+	// libraries is everything else, in the same notation.
+	libraries []string
+	// unsafe is set where package unsafe may be imported.
+	unsafe bool
+	// tests is set for a package that only tests import.
+	tests bool
+}
+
+// pure is the standard packages that can't reach the world: no files, network,
+// clock, chance, environment, processes or logs.
+var pure = []string{
+	"bytes", "cmp", "container/heap", "container/list", "crypto/sha256", "encoding", "encoding/base64",
+	"encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash", "io", "iter", "maps", "math", "math/big",
+	"math/bits", "regexp", "slices", "sort", "strconv", "strings", "sync", "sync/atomic", "unicode",
+	"unicode/utf16", "unicode/utf8",
+}
+
+// any is every standard package but unsafe.
+var anyStd = []string{"..."}
+
+// low is what every package of core may build on.
+var low = []string{"core/fault", "core/term", "core/value", "core/prim"}
+
+func with(more ...string) []string { return append(append([]string{}, low...), more...) }
+
+var mcpSDK = []string{"github.com/modelcontextprotocol/go-sdk/..."}
+
+// grpc is the libraries that know of processes and of the wire.
+var grpc = []string{"github.com/hashicorp/go-plugin/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/..."}
+
+// rules is the house.
+var rules = map[string]rule{
+	"core/fault":            {std: pure},
+	"core/term":             {std: pure, ours: []string{"core/fault"}},
+	"core/value":            {std: pure, ours: []string{"core/fault", "core/term"}},
+	"core/prim":             {std: pure, ours: []string{"core/fault", "core/term", "core/value"}},
+	"core/prim/gen":         {std: pure, ours: low, tests: true},
+	"core/parse":            {std: pure, ours: low},
+	"core/text":             {std: pure, ours: low},
+	"core/code":             {std: pure, ours: low},
+	"core/eval":             {std: pure, ours: with("core/parse", "core/text", "core/code"), unsafe: true},
+	"core/naive":            {std: pure, ours: with("core/parse", "core/text", "core/code")},
+	"core/check":            {std: pure, ours: with("core/parse", "core/text", "core/code")},
+	"core/prelude":          {std: pure, ours: with("core/parse", "core/text", "core/code")},
+	"core":                  {std: pure, ours: []string{"core/..."}},
+	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
+
+	"caps":          {std: anyStd, ours: []string{"core/..."}},
+	"caps/registry": {std: anyStd, ours: []string{"core/...", "caps"}},
+	"caps/journal":  {std: anyStd, ours: []string{"core/...", "caps"}, libraries: []string{"modernc.org/sqlite/..."}},
+	"caps/run":      {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "caps/journal"}},
+
+	"proto/...": {std: anyStd, libraries: grpc},
+
+	"plugins/internal/wire": {std: anyStd, ours: []string{"core/...", "caps", "proto/..."}, libraries: grpc},
+	"plugins/sdk":           {std: anyStd, ours: []string{"core/...", "caps", "proto/...", "plugins/internal/wire"}, libraries: grpc},
+	"plugins/host":          {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire"}, libraries: grpc},
+	"plugins/plugintest":    {std: anyStd, ours: []string{"core/...", "plugins/sdk"}},
+	"plugins/fs":            {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/fetch":         {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/kv":            {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/proc":          {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+
+	"cmd/internal/arch":      {std: anyStd},
+	"cmd/internal/stdio":     {std: anyStd, libraries: mcpSDK},
+	"cmd/internal/mcpserver": {std: anyStd, ours: []string{"core/...", "caps/..."}, libraries: mcpSDK},
+	// cmd wires: it alone knows both sides of an interface.
+	"cmd/mcp-pif": {
+		std: anyStd, ours: []string{"core/...", "caps/...", "plugins/...", "cmd/internal/..."},
+		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}, mcpSDK...),
+	},
+}
+
+// testLibraries is those that any test may import.
+var testLibraries = []string{
+	"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
+}
+
+// top is what may stand at the top of the repository.
+var top = []string{
+	"cmd", "core", "caps", "plugins", "proto", "go.mod", "go.sum", "README.md", "LICENSE", ".ci", ".gitignore", ".git",
+}

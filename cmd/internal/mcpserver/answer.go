@@ -1,0 +1,135 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// An Answer is what a call gives.
+type Answer struct {
+	// Text is the result as compact JSON, or what went wrong in words.
+	Text string
+	// More is what a reader of the text alone should know besides: notes, the
+	// call to make next.
+	More []string
+	// Structured is the same as one JSON object.
+	Structured json.RawMessage
+	// Fault is set where the call failed.
+	Fault *fault.Fault
+}
+
+// result is the answer as MCP has it.
+func (a *Answer) result() *mcp.CallToolResult {
+	r := &mcp.CallToolResult{
+		Content:           make([]mcp.Content, 0, 1+len(a.More)),
+		StructuredContent: a.Structured,
+		IsError:           a.Fault != nil,
+	}
+	r.Content = append(r.Content, &mcp.TextContent{Text: a.Text})
+	for _, more := range a.More {
+		r.Content = append(r.Content, &mcp.TextContent{Text: more})
+	}
+	return r
+}
+
+// succeeded is the answer of a tool whose result is the object itself.
+func succeeded(o object) Answer {
+	o = o.end()
+	return Answer{Text: string(o), Structured: json.RawMessage(o)}
+}
+
+// failed is the answer of a call that came to nothing before a step was taken.
+func failed(f *fault.Fault) Answer { return failure(f, 0, nil, "") }
+
+// failure is the answer of a call that failed after so many steps. next, where
+// it isn't empty, is the call that goes on from what was achieved.
+func failure(f *fault.Fault, steps uint64, notes []string, next string) Answer {
+	text := f.Error()
+	if f.Near != "" && !strings.Contains(text, strconv.Quote(f.Near)) {
+		text += fmt.Sprintf("\nDid you mean %q?", f.Near)
+	}
+	o := begin().raw("error", encode(f)).number("steps", steps)
+	if len(notes) > 0 {
+		o = o.raw("notes", encode(notes))
+	}
+	if next != "" {
+		o = o.raw("next", []byte(next))
+	}
+	a := Answer{Text: text, Structured: json.RawMessage(o.end()), Fault: f}
+	a.tell(notes, next)
+	return a
+}
+
+// tell adds notes and the next call to the text.
+func (a *Answer) tell(notes []string, next string) {
+	if len(notes) > 0 {
+		a.More = append(a.More, "note: "+strings.Join(notes, "\nnote: "))
+	}
+	if next != "" {
+		a.More = append(a.More, "next: "+next)
+	}
+}
+
+// asFault gives the fault that core's errors are; anything else is a defect.
+func asFault(err error) *fault.Fault {
+	if f, ok := err.(*fault.Fault); ok {
+		return f
+	}
+	return &fault.Fault{Kind: fault.Internal, Message: err.Error(), Cause: err}
+}
+
+// versioned completes the place of a fault inside a tool: "tool:NAME" becomes
+// "tool:NAME@V". Faults are immutable, so it returns a copy.
+func versioned(f *fault.Fault, tools *registry.Snapshot) *fault.Fault {
+	name, ok := strings.CutPrefix(f.In, "tool:")
+	if !ok {
+		return f
+	}
+	t, ok := tools.Get(name)
+	if !ok {
+		return f
+	}
+	g := *f
+	g.In = fmt.Sprintf("tool:%s@%d", name, t.Version)
+	return &g
+}
+
+// object is a JSON object being written.
+type object []byte
+
+func begin() object { return append(make(object, 0, 128), '{') }
+
+func (o object) key(name string) object {
+	if len(o) > 1 {
+		o = append(o, ',')
+	}
+	return append(strconv.AppendQuote(o, name), ':')
+}
+
+func (o object) raw(name string, json []byte) object { return append(o.key(name), json...) }
+
+func (o object) text(name, s string) object { return append(o.key(name), encode(s)...) }
+
+func (o object) number(name string, n uint64) object {
+	return strconv.AppendUint(o.key(name), n, 10)
+}
+
+func (o object) end() object { return append(o, '}') }
+
+// encode gives compact JSON. What it is given always has some.
+func encode(v any) []byte {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(fmt.Sprintf("mcpserver: %T has no JSON: %v", v, err))
+	}
+	return []byte(strings.TrimSuffix(b.String(), "\n"))
+}

@@ -1,0 +1,286 @@
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// arguments are those of a call, taken apart and no further: a value stays the
+// bytes the client sent, so that its numbers are exact.
+type arguments struct {
+	tool    string
+	members []member
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// readArguments takes a call's arguments apart and refuses those the tool
+// doesn't know. They may be an object, a string of JSON of one, null or absent.
+func readArguments(tool string, raw json.RawMessage, known ...string) (*arguments, *fault.Fault) {
+	a := &arguments{tool: tool}
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > 0 && raw[0] == '"' {
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			raw = bytes.TrimSpace([]byte(text))
+		}
+	}
+	if len(raw) == 0 || string(raw) == "null" {
+		return a, nil
+	}
+	members, ok := split(raw)
+	if !ok {
+		return nil, invalid(fmt.Sprintf("the arguments of %s are an object, not %s", tool, excerpt(raw)), tool, known)
+	}
+	a.members = members
+	return a, a.check(known)
+}
+
+// check refuses arguments that aren't known, or come twice.
+func (a *arguments) check(known []string) *fault.Fault {
+	for i, m := range a.members {
+		if slices.ContainsFunc(a.members[:i], func(n member) bool { return n.name == m.name }) {
+			return invalid(fmt.Sprintf("the argument %q occurs twice", m.name), a.tool, known)
+		}
+	}
+	var unknown []string
+	for _, m := range a.members {
+		if !slices.Contains(known, m.name) {
+			unknown = append(unknown, strconv.Quote(m.name))
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	f := invalid(fmt.Sprintf("%s has no argument %s", a.tool, strings.Join(unknown[:min(len(unknown), 5)], ", ")), a.tool, known)
+	name, _ := strconv.Unquote(unknown[0])
+	f.Near = nearest(name, known)
+	return f
+}
+
+// invalid is the fault of a call that isn't what the tool takes.
+func invalid(message, tool string, known []string) *fault.Fault {
+	f := &fault.Fault{Kind: fault.InvalidRequest, Message: message}
+	example := fmt.Sprintf(`Call it as {"name":%q,"arguments":{"input":5}}.`, tool)
+	if t := fixedNamed(tool); t != nil {
+		example = "Call it as " + t.example + "."
+	}
+	switch len(known) {
+	case 0:
+		f.Hint = fmt.Sprintf("%s takes no arguments. %s", tool, example)
+	case 1:
+		f.Hint = fmt.Sprintf("%s takes the argument %s. %s", tool, known[0], example)
+	default:
+		f.Hint = fmt.Sprintf("%s takes the arguments %s. %s", tool, strings.Join(known, ", "), example)
+	}
+	return f
+}
+
+// raw gives an argument as it came. null counts as absent.
+func (a *arguments) raw(name string) (json.RawMessage, bool) {
+	v, ok := a.any(name)
+	return v, ok && string(v) != "null"
+}
+
+// any gives an argument as it came, null included.
+func (a *arguments) any(name string) (json.RawMessage, bool) {
+	for _, m := range a.members {
+		if m.name == name {
+			return m.value, true
+		}
+	}
+	return nil, false
+}
+
+// wrong is the fault of an argument of the wrong kind.
+func (a *arguments) wrong(name, expected string, got []byte) *fault.Fault {
+	f := &fault.Fault{
+		Kind:     fault.InvalidRequest,
+		Message:  fmt.Sprintf("the argument %q of %s is %s, not %s", name, a.tool, expected, excerpt(got)),
+		Expected: expected,
+		Got:      excerpt(got),
+	}
+	if t := fixedNamed(a.tool); t != nil {
+		f.Hint = "A correct call: " + t.example + "."
+	}
+	return f
+}
+
+// text reads an argument that is a string.
+func (a *arguments) text(name string) (s string, ok bool, f *fault.Fault) {
+	raw, ok := a.raw(name)
+	if !ok {
+		return "", false, nil
+	}
+	if json.Unmarshal(raw, &s) != nil {
+		return "", false, a.wrong(name, "a string", raw)
+	}
+	return s, true, nil
+}
+
+// bare reads an argument that may be in a string: its text without quotes.
+func (a *arguments) bare(name string) (text string, raw json.RawMessage, ok bool) {
+	raw, ok = a.raw(name)
+	if !ok {
+		return "", nil, false
+	}
+	text = string(raw)
+	if raw[0] == '"' {
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+	}
+	return strings.TrimSpace(text), raw, true
+}
+
+// count reads an argument that is a positive integer, or a string of one.
+func (a *arguments) count(name string, most uint64) (n uint64, ok bool, f *fault.Fault) {
+	text, raw, ok := a.bare(name)
+	if !ok {
+		return 0, false, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		// 1e6 and 1000000.0 are integers too.
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || x != math.Trunc(x) || x < 1 || math.IsInf(x, 0) || strings.ContainsAny(text, "xXpP_") {
+			return 0, false, a.wrong(name, "a positive integer", raw)
+		}
+		n = math.MaxUint64
+		if x < 1<<63 {
+			n = uint64(x)
+		}
+	}
+	if n == 0 {
+		return 0, false, a.wrong(name, "a positive integer", raw)
+	}
+	return min(n, most), true, nil
+}
+
+// flag reads an argument that is true or false, or a string of it.
+func (a *arguments) flag(name string) (bool, *fault.Fault) {
+	text, raw, ok := a.bare(name)
+	if !ok {
+		return false, nil
+	}
+	switch strings.ToLower(text) {
+	case "true":
+		return true, nil
+	case "false", "":
+		return false, nil
+	}
+	return false, a.wrong(name, "true or false", raw)
+}
+
+// excerpt shows a part of what was sent.
+func excerpt(b []byte) string {
+	const most = 60
+	b = bytes.TrimSpace(b)
+	if len(b) <= most {
+		return string(b)
+	}
+	n := most
+	for n > 0 && b[n]&0xC0 == 0x80 {
+		n--
+	}
+	return string(b[:n]) + "…"
+}
+
+// split takes a JSON object apart into its members. The JSON has been checked
+// by the transport; where it hasn't, split never reads beyond it.
+func split(raw []byte) (members []member, ok bool) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, false
+	}
+	i := space(raw, 1)
+	if i < len(raw) && raw[i] == '}' {
+		return nil, space(raw, i+1) == len(raw)
+	}
+	for {
+		end := skip(raw, i)
+		var name string
+		if end < 0 || json.Unmarshal(raw[i:end], &name) != nil {
+			return nil, false
+		}
+		i = space(raw, end)
+		if i >= len(raw) || raw[i] != ':' {
+			return nil, false
+		}
+		i = space(raw, i+1)
+		if end = skip(raw, i); end <= i {
+			return nil, false
+		}
+		members = append(members, member{name, raw[i:end]})
+		i = space(raw, end)
+		if i >= len(raw) {
+			return nil, false
+		}
+		switch raw[i] {
+		case '}':
+			return members, space(raw, i+1) == len(raw)
+		case ',':
+			i = space(raw, i+1)
+		default:
+			return nil, false
+		}
+	}
+}
+
+func space(raw []byte, i int) int {
+	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\n' || raw[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skip is the index after the value at i, or -1. It needs no stack, however
+// deep the value nests.
+func skip(raw []byte, i int) int {
+	depth := 0
+	for i < len(raw) {
+		switch raw[i] {
+		case '"':
+			for i++; ; i++ {
+				if i >= len(raw) {
+					return -1
+				}
+				if raw[i] == '\\' {
+					i++
+				} else if raw[i] == '"' {
+					break
+				}
+			}
+			i++
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return -1
+			}
+			i++
+			continue
+		default:
+			for i < len(raw) && !strings.ContainsRune(",:]}{[\" \t\n\r", rune(raw[i])) {
+				i++
+			}
+		}
+		if depth <= 0 {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,137 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// The SDK starts every call at once, in no order. A client that sends evolve
+// and then run without waiting for the answer, as a file of requests does,
+// means the new tool; so each call is stamped as it is read with its place in
+// the order and with the tools there are, and nothing is read after an evolve
+// until that is done.
+
+// arriving is a transport whose requests are stamped.
+type arriving struct {
+	mcp.Transport
+	server *Server
+}
+
+// Connect connects the transport below.
+func (a arriving) Connect(ctx context.Context) (mcp.Connection, error) {
+	c, err := a.Transport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &orderly{Connection: c, server: a.server}, nil
+}
+
+// An arrival is what a call is stamped with. It travels in the one field of a
+// request that the SDK hands through to the handler.
+type arrival struct {
+	ticket uint64
+	tools  *registry.Snapshot
+}
+
+const arrivalKey = "mcp-pif/arrival"
+
+func arrivalOf(extra *mcp.RequestExtra) *arrival {
+	if extra == nil || extra.TokenInfo == nil {
+		return nil
+	}
+	a, _ := extra.TokenInfo.Extra[arrivalKey].(*arrival)
+	return a
+}
+
+// orderly is a connection whose requests are stamped.
+type orderly struct {
+	mcp.Connection
+	server *Server
+
+	mu      sync.Mutex
+	pending jsonrpc.ID    // of the evolve under way
+	done    chan struct{} // closed when it is answered; nil: none under way
+}
+
+// patience is how long reading waits for an evolve. It takes milliseconds; the
+// bound is for the case that its answer is lost.
+const patience = 10 * time.Second
+
+// Read stamps calls of tools.
+func (o *orderly) Read(ctx context.Context) (jsonrpc.Message, error) {
+	o.mu.Lock()
+	done := o.done
+	o.mu.Unlock()
+	if done != nil {
+		timer := time.NewTimer(patience)
+		select {
+		case <-done:
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	m, err := o.Connection.Read(ctx)
+	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.Method == "tools/call" && req.IsCall() {
+		o.stamp(req)
+	}
+	return m, err
+}
+
+func (o *orderly) stamp(req *jsonrpc.Request) {
+	extra, _ := req.Extra.(*mcp.RequestExtra)
+	if extra == nil {
+		extra = new(mcp.RequestExtra)
+		req.Extra = extra
+	}
+	if extra.TokenInfo == nil {
+		extra.TokenInfo = new(auth.TokenInfo)
+	}
+	if extra.TokenInfo.Extra == nil {
+		extra.TokenInfo.Extra = make(map[string]any, 1)
+	}
+	extra.TokenInfo.Extra[arrivalKey] = &arrival{
+		ticket: o.server.tickets.Add(1),
+		tools:  o.server.tools.Snapshot(),
+	}
+	if toolName(req.Params) == "evolve" {
+		o.mu.Lock()
+		o.pending, o.done = req.ID, make(chan struct{})
+		o.mu.Unlock()
+	}
+}
+
+// toolName is the name in the params of a tools/call.
+func toolName(params json.RawMessage) string {
+	members, _ := split(params)
+	for _, m := range members {
+		if m.name == "name" {
+			var name string
+			_ = json.Unmarshal(m.value, &name)
+			return name
+		}
+	}
+	return ""
+}
+
+// Write lets reading go on when an evolve is answered.
+func (o *orderly) Write(ctx context.Context, m jsonrpc.Message) error {
+	err := o.Connection.Write(ctx, m)
+	if res, ok := m.(*jsonrpc.Response); ok {
+		o.mu.Lock()
+		if o.done != nil && res.ID == o.pending {
+			close(o.done)
+			o.done = nil
+		}
+		o.mu.Unlock()
+	}
+	return err
+}

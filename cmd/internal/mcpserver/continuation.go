@@ -1,0 +1,147 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// preview is how much of a result that is too large is shown, in bytes.
+const preview = 16 << 10
+
+// A result is what a run gave, on its way to being an answer.
+type result struct {
+	product
+	steps  uint64 // of all rounds
+	rounds int    // 0: not driven
+	step   int
+	// Of a continuation that can be carried on:
+	tool  string
+	input []byte // of the next round, as a term
+	next  string // the call that makes the next round
+}
+
+// carry works out how a continuation goes on. The evaluator wrote the call that
+// makes the next step, as far as it can know it: it knows of one step, and not
+// of the budget. Where it wrote none, the input can't be said as a term.
+func (r *result) carry(t *task) {
+	if !r.whole() {
+		t.note("this continuation is too large for a call to carry it on")
+		return
+	}
+	members, _ := split(r.JSON)
+	json := begin()
+	for _, m := range members {
+		switch m.name {
+		case "step":
+			json = json.number("step", uint64(r.step))
+		case "next":
+			args := argumentsOf(m.value)
+			r.tool, _, _ = args.text("tool")
+			r.input, _ = args.any("input")
+			o := begin().text("tool", r.tool).raw("input", r.input).text("input_as", "term")
+			if t.budgets.Steps != core.DefaultSteps {
+				o = o.number("steps", t.budgets.Steps)
+			}
+			o = o.number("step", uint64(r.step+1))
+			r.next = string(begin().text("name", "run").raw("arguments", o.end()).end())
+			json = json.raw("next", []byte(r.next))
+		default:
+			json = json.raw(m.name, m.value)
+		}
+	}
+	r.JSON = json.end()
+	r.Total = int64(len(r.JSON))
+	if r.next == "" {
+		t.note("no call can carry this continuation on: its input holds a function, or an integer of more digits than code may have")
+	}
+}
+
+// argumentsOf takes a call written as JSON apart.
+func argumentsOf(call []byte) *arguments {
+	members, _ := split(call)
+	for _, m := range members {
+		if m.name == "arguments" {
+			args, _ := split(m.value)
+			return &arguments{tool: "run", members: args}
+		}
+	}
+	return &arguments{}
+}
+
+// whole reports whether all of the result is there.
+func (r *result) whole() bool { return r.Total == int64(len(r.JSON)) }
+
+// proceed prepares the next round of a driven run.
+func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry.Snapshot, total uint64) (*core.Program, core.Input, *fault.Fault) {
+	if f := s.stopped(ctx, j.until); f != nil {
+		return nil, core.Input{}, f
+	}
+	if r.steps >= total {
+		return nil, core.Input{}, &fault.Fault{
+			Kind:    fault.OutOfFuel,
+			Message: fmt.Sprintf("the budget of %d steps was used up after %d rounds", total, r.rounds),
+			Hint:    `Go on with the call in "next", or give the run more "steps".`,
+		}
+	}
+	tool, ok := tools.Get(r.tool)
+	if !ok {
+		return nil, core.Input{}, noTool(r.tool, tools)
+	}
+	in, err := core.ParseInput(r.input, core.InputTerm)
+	if err != nil {
+		return nil, core.Input{}, asFault(err)
+	}
+	return tool.Program, in, nil
+}
+
+// answer gives the result as clients see it.
+func (r *result) answer(t *task, limit int) Answer {
+	o := begin()
+	a := Answer{}
+	if r.Total > int64(limit) || !r.whole() {
+		a.Text = cut(r.JSON, preview)
+		o = o.text("preview", a.Text).number("total", uint64(r.Total))
+		t.note("the result is %d bytes of JSON, too large to show: this is only the first %d. Let the code select the part you need, or make it smaller", r.Total, len(a.Text))
+		r.next = ""
+	} else {
+		a.Text = string(r.JSON)
+		o = o.raw("result", r.JSON)
+	}
+	if r.Inexact {
+		t.note("the result holds an integer beyond 2^53-1: the text is exact, a reader that takes numbers for doubles would round it")
+	}
+	if r.Type == value.TypeFunction {
+		t.note("the result is a function: it waits for one more argument")
+	}
+	o = o.text("type", string(r.Type)).number("steps", r.steps)
+	if r.rounds > 0 {
+		o = o.number("rounds", uint64(r.rounds))
+	}
+	if r.next != "" {
+		o = o.raw("next", []byte(r.next))
+	}
+	if t.notes == nil {
+		o = o.raw("notes", []byte("[]"))
+	} else {
+		o = o.raw("notes", encode(t.notes))
+	}
+	a.Structured = []byte(o.end())
+	a.tell(t.notes, "") // a continuation's text holds its next call
+	return a
+}
+
+// cut is the first n bytes of JSON, or a little less where that would split a
+// character.
+func cut(json []byte, n int) string {
+	n = min(n, len(json))
+	for n > 0 && n < len(json) && !utf8.RuneStart(json[n]) {
+		n--
+	}
+	return string(json[:n])
+}

@@ -1,0 +1,133 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// slice is how many steps a run takes before it looks up: whether the call was
+// cancelled, whether its time is over, whether others wait.
+const slice = 100_000
+
+// carried is the most JSON that a continuation may have to be driven on.
+const carried = 4 << 20
+
+// A job is one evaluation to be done.
+type job struct {
+	program *core.Program
+	input   core.Input
+	budgets core.Budgets
+	tools   *registry.Snapshot
+	until   time.Time // the wall clock's end
+	keep    int       // bytes of the result wanted
+	first   bool      // no slice of this call has run yet
+	report  func(steps uint64)
+}
+
+// A product is what became of a job. Fault is nil or the rest, apart from
+// Steps, is empty.
+type product struct {
+	core.Encoded
+	Steps uint64
+	Fault *fault.Fault
+}
+
+// execute does a job in slices. The caller holds a slot.
+func (s *Server) execute(ctx context.Context, j job) product {
+	m := j.program.Start(j.input, j.budgets, j.tools)
+	defer m.Release()
+	for first := j.first; ; first = false {
+		p, more := s.slice(m, &j, first)
+		if !more {
+			return p
+		}
+		if f := s.stopped(ctx, j.until); f != nil {
+			return product{Steps: m.Steps(), Fault: f}
+		}
+		if j.report != nil {
+			j.report(m.Steps())
+		}
+	}
+}
+
+// stopped says why a run may not go on.
+func (s *Server) stopped(ctx context.Context, until time.Time) *fault.Fault {
+	if ctx.Err() != nil {
+		return cancelled()
+	}
+	if time.Now().After(until) {
+		return &fault.Fault{
+			Kind:    fault.Timeout,
+			Message: fmt.Sprintf("the run took longer than %v by the wall clock", s.limits.Timeout),
+			Hint:    "Give it less to do: a smaller input, or the work in several calls. The operator's flag is --timeout.",
+		}
+	}
+	return nil
+}
+
+// slice runs a machine for a while on a processor of its own, and reports
+// whether there is more to do.
+func (s *Server) slice(m *core.Machine, j *job, first bool) (p product, more bool) {
+	s.cpu.enter(first)
+	defer s.cpu.leave()
+	switch m.Run(slice) {
+	case core.Paused:
+		return product{}, true
+	case core.Suspended:
+		requests := m.Requests()
+		answers := make([]core.Answer, len(requests))
+		for i, r := range requests {
+			answers[i].Fault = denied(r)
+		}
+		m.Resume(answers)
+		return product{}, true
+	case core.Failed:
+		return product{Steps: m.Steps(), Fault: m.Fault()}, false
+	}
+	enc, f := m.Encode(j.keep)
+	if f != nil {
+		return product{Steps: m.Steps(), Fault: f}, false
+	}
+	return product{Encoded: enc, Steps: m.Steps()}, false
+}
+
+// denied is the outcome of every effect in this version.
+func denied(r core.Request) *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.Denied,
+		At:      r.At,
+		In:      "code",
+		Message: fmt.Sprintf("%s was asked for, and nothing here has the authority for it: this server computes and can't act", r.Op),
+		Got:     r.Op,
+		Hint:    "Don't try again. Take the data as the input instead.",
+	}
+}
+
+// queued runs do when the call's turn has come, with a slot held.
+func (s *Server) queued(ctx context.Context, c Call, do func() Answer) Answer {
+	if f := s.slots.enter(ctx, c.ticket); f != nil {
+		return failed(f)
+	}
+	defer s.slots.leave()
+	return do()
+}
+
+// reporter makes a job's report from a call's progress: at most four a second,
+// the first at once. round is read at each report.
+func (c *Call) reporter(used *uint64, of uint64, round *int) func(uint64) {
+	if c.Progress == nil {
+		return nil
+	}
+	var last time.Time
+	return func(steps uint64) {
+		if now := time.Now(); now.Sub(last) >= 250*time.Millisecond {
+			last = now
+			c.Progress(Progress{Steps: *used + steps, Of: of, Round: *round})
+		}
+	}
+}

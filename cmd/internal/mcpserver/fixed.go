@@ -1,0 +1,143 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// A fixedTool is one of the tools that are always there. Schemas are flat and
+// small: models pay for every word of them.
+type fixedTool struct {
+	name, title, description string
+	example                  string // a correct call
+	input, output            string // JSON Schema
+	annotations              mcp.ToolAnnotations
+}
+
+var yes, no = true, false
+
+// output of every tool that runs something. Nothing in it is required, because
+// clients hold failures to it too.
+const runOutput = `{"type":"object","properties":{` +
+	`"result":{"description":"the result as JSON"},` +
+	`"type":{"type":"string","description":"int, bool, string, unit, list, pair, record, quoted, function or continuation"},` +
+	`"steps":{"type":"integer"},` +
+	`"notes":{"type":"array","items":{"type":"string"}},` +
+	`"next":{"type":"object","description":"the call that goes on from here"},` +
+	`"preview":{"type":"string","description":"the beginning of a result too large to show"},` +
+	`"total":{"type":"integer","description":"bytes of the whole result"},` +
+	`"rounds":{"type":"integer"},` +
+	`"error":{"type":"object","description":"kind, message, at, hint: what failed, where, and how to mend it"}}}`
+
+var fixed = []fixedTool{
+	{
+		name: "evolve", title: "Make a tool",
+		description: "Make a tool from a PIF term, or a new version of one. It is pure, exact and can be called at once, by its own name or with run. The code is JSON, for example " +
+			`{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}` + "; help lists every operation.",
+		example: `{"name":"evolve","arguments":{"name":"square","code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}}}`,
+		input: `{"type":"object","properties":{` +
+			`"name":{"type":"string","description":"letters, digits, _ - and ., at most 64"},` +
+			`"code":{"description":"a PIF term: JSON, or a string of JSON"},` +
+			`"description":{"type":"string","description":"what the tool computes from its input"}},` +
+			`"required":["name","code"]}`,
+		output: `{"type":"object","properties":{` +
+			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
+			`"inputs":{"type":"array","items":{"type":"string"}},` +
+			`"capabilities":{"type":"array","items":{"type":"string"}},` +
+			`"notes":{"type":"array","items":{"type":"string"}},` +
+			`"next":{"type":"object","description":"a call of the tool"},` +
+			`"error":{"type":"object"}}}`,
+		// A new version takes the old one's place, and each call makes one.
+		annotations: mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
+	},
+	{
+		name: "run", title: "Run a tool or a term",
+		description: "Evaluate a PIF term, or run an evolved tool, on an input. Pure: it can read and change nothing. Every run has budgets and always ends.",
+		example:     `{"name":"run","arguments":{"code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}},"input":7}}`,
+		input: `{"type":"object","properties":{` +
+			`"code":{"description":"a PIF term as JSON or a string of JSON, or a tool's name"},` +
+			`"tool":{"type":"string","description":"a tool's name, in place of code"},` +
+			`"input":{"description":"what the function is applied to; null if left out"},` +
+			`"input_as":{"type":"string","enum":["auto","term","data"],"description":"auto: a term or JSON data; term: exactly a term; data: JSON as it is"},` +
+			`"steps":{"type":"integer","description":"budget of steps; 10,000,000 if left out"},` +
+			`"memory":{"type":"integer","description":"budget of memory in bytes"},` +
+			`"drive":{"type":"boolean","description":"take a tool's continue steps here instead of handing each back"},` +
+			`"rounds":{"type":"integer","description":"with drive, at most so many; 10,000 if left out"},` +
+			`"step":{"type":"integer","description":"which step of a continued tool this is, from its next call"}}}`,
+		output:      runOutput,
+		annotations: pure(),
+	},
+	{
+		name: "list", title: "List the evolved tools",
+		description: "List the tools that were evolved, and what this server grants to tools.",
+		example:     `{"name":"list","arguments":{}}`,
+		input: `{"type":"object","properties":{` +
+			`"after":{"type":"string","description":"go on after the tool of this name"}}}`,
+		output: `{"type":"object","properties":{` +
+			`"tools":{"type":"array","items":{"type":"object"}},` +
+			`"grants":{"type":"array","items":{"type":"string"}},` +
+			`"total":{"type":"integer"},"next":{"type":"object"},"error":{"type":"object"}}}`,
+		annotations: pure(),
+	},
+	{
+		name: "help", title: "How to write PIF",
+		description: "Explain the operations of PIF, with examples: all of them, those of a category, or one by name.",
+		example:     `{"name":"help","arguments":{"category":"lists"}}`,
+		input: `{"type":"object","properties":{` +
+			`"category":{"type":"string","description":"` + strings.Join(categories(), ", ") + `"},` +
+			`"name":{"type":"string","description":"an operation, or a tool"}}}`,
+		output: `{"type":"object","properties":{` +
+			`"text":{"type":"string"},` +
+			`"categories":{"type":"array","items":{"type":"string"}},` +
+			`"operations":{"type":"array","items":{"type":"object"}},"error":{"type":"object"}}}`,
+		annotations: pure(),
+	},
+}
+
+// pure annotates what changes nothing and reaches nothing.
+func pure() mcp.ToolAnnotations {
+	return mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no}
+}
+
+func fixedNamed(name string) *fixedTool {
+	for i := range fixed {
+		if fixed[i].name == name {
+			return &fixed[i]
+		}
+	}
+	return nil
+}
+
+func (t *fixedTool) declare() *mcp.Tool {
+	annotations := t.annotations
+	return &mcp.Tool{
+		Name:         t.name,
+		Title:        t.title,
+		Description:  t.description,
+		InputSchema:  json.RawMessage(t.input),
+		OutputSchema: json.RawMessage(t.output),
+		Annotations:  &annotations,
+	}
+}
+
+// evolvedInput is the input schema of every evolved tool.
+const evolvedInput = `{"type":"object","properties":{"input":{"description":"the input, as JSON data"}}}`
+
+// show puts an evolved tool on the list that clients see, if it may be there.
+func (s *Server) show(t *registry.Tool) {
+	if s.opts.HideEvolved || !registry.Listed(t.Name) {
+		return
+	}
+	annotations := pure()
+	s.mcp.AddTool(&mcp.Tool{
+		Name:         t.Name,
+		Description:  t.Description,
+		InputSchema:  json.RawMessage(evolvedInput),
+		OutputSchema: json.RawMessage(runOutput),
+		Annotations:  &annotations,
+	}, s.handle)
+}

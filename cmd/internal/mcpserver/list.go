@@ -1,0 +1,54 @@
+package mcpserver
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// list shows the evolved tools and the grants, as many as one answer holds.
+func (s *Server) list(c Call) Answer {
+	a, f := readArguments("list", c.Arguments, "after")
+	if f != nil {
+		return failed(f)
+	}
+	after, given, f := a.text("after")
+	if f != nil {
+		return failed(f)
+	}
+	tools := c.Tools.All()
+	if given {
+		i, found := slices.BinarySearchFunc(tools, after, func(t *registry.Tool, name string) int {
+			return strings.Compare(t.Name, name)
+		})
+		if found {
+			i++
+		}
+		tools = tools[i:]
+	}
+	rows := []byte{'['}
+	next := ""
+	for i, t := range tools {
+		row := begin().
+			text("name", t.Name).
+			number("version", uint64(t.Version)).
+			text("description", t.Description).
+			raw("capabilities", encode(t.Capabilities)).
+			text("state", t.State).
+			end()
+		if i > 0 {
+			if len(rows)+len(row) > s.limits.Result {
+				next = string(begin().text("name", "list").raw("arguments", begin().text("after", tools[i-1].Name).end()).end())
+				break
+			}
+			rows = append(rows, ',')
+		}
+		rows = append(rows, row...)
+	}
+	o := begin().raw("tools", append(rows, ']')).raw("grants", []byte("[]"))
+	if next != "" {
+		o = o.number("total", uint64(c.Tools.Len())).raw("next", []byte(next))
+	}
+	return succeeded(o)
+}

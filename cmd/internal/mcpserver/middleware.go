@@ -1,0 +1,80 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// recovering answers a panic anywhere below it, so that no request ends the
+// server. It is the outermost middleware.
+func (s *Server) recovering(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.Error("recovered from a panic", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "mcp-pif has a defect; it is in the log, and other calls work"}
+			}
+		}()
+		return next(ctx, method, req)
+	}
+}
+
+// dispatching takes calls of tools before the SDK looks them up, because a tool
+// can be called that no list shows, and because a call sees the tools there
+// were when it arrived.
+func (s *Server) dispatching(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
+			// The SDK insists on a result for every request.
+			return s.handle(ctx, call)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// handle is a call of a tool as MCP has it.
+func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	c := Call{Tool: req.Params.Name, Arguments: req.Params.Arguments}
+	if a := arrivalOf(req.Extra); a != nil {
+		c.Tools, c.ticket = a.tools, a.ticket
+	}
+	if token := req.Params.GetProgressToken(); token != nil && req.Session != nil {
+		c.Progress = func(p Progress) {
+			n := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(p.Steps), Total: float64(p.Of)}
+			if n.Message = fmt.Sprintf("%d steps", p.Steps); p.Round > 0 {
+				n.Message = fmt.Sprintf("round %d, %d steps", p.Round, p.Steps)
+			}
+			if err := req.Session.NotifyProgress(ctx, n); err != nil {
+				s.log.Debug("progress not sent", "err", err)
+			}
+		}
+	}
+	a := s.Call(ctx, c)
+	return a.result(), nil
+}
+
+// quieter is the SDK's log one level down: what it thinks worth telling about
+// sessions is for those who debug, and what it calls errors are requests it
+// refused.
+type quieter struct{ slog.Handler }
+
+func (q quieter) level(l slog.Level) slog.Level { return l - 4 }
+
+func (q quieter) Enabled(ctx context.Context, l slog.Level) bool {
+	return q.Handler.Enabled(ctx, q.level(l))
+}
+
+func (q quieter) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = q.level(r.Level)
+	return q.Handler.Handle(ctx, r)
+}
+
+func (q quieter) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quieter{q.Handler.WithAttrs(attrs)}
+}
+func (q quieter) WithGroup(name string) slog.Handler { return quieter{q.Handler.WithGroup(name)} }

@@ -1,0 +1,135 @@
+package mcpserver
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// TestSlotsInOrder: calls get their turn in the order of their tickets, however
+// they came to wait.
+func TestSlotsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slots{free: 1, room: 100}
+		if f := s.enter(t.Context(), 1); f != nil {
+			t.Fatal(f)
+		}
+		var mu sync.Mutex
+		var order []uint64
+		for _, ticket := range []uint64{5, 3, 9, 2, 7} {
+			go func() {
+				if f := s.enter(t.Context(), ticket); f != nil {
+					t.Error(f)
+				}
+				mu.Lock()
+				order = append(order, ticket)
+				mu.Unlock()
+				s.leave()
+			}()
+		}
+		synctest.Wait()
+		s.leave()
+		synctest.Wait()
+		if want := []uint64{2, 3, 5, 7, 9}; !slices.Equal(order, want) {
+			t.Errorf("%v, expected %v", order, want)
+		}
+		if s.free != 1 {
+			t.Errorf("%d slots free, expected 1", s.free)
+		}
+	})
+}
+
+// TestSlotsOverloaded: past the room for those who wait, a call is refused.
+func TestSlotsOverloaded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slots{free: 2, room: 3}
+		for i := range 5 {
+			go s.enter(t.Context(), uint64(i+1))
+		}
+		synctest.Wait()
+		if f := s.enter(t.Context(), 9); f == nil || f.Kind != fault.Overloaded {
+			t.Errorf("%v, expected overloaded", f)
+		}
+		for range 5 {
+			s.leave()
+		}
+		synctest.Wait()
+		if f := s.enter(t.Context(), 10); f != nil {
+			t.Error(f)
+		}
+	})
+}
+
+// TestSlotsCancelled: a call that is cancelled while it waits takes no slot.
+func TestSlotsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slots{free: 1, room: 10}
+		if f := s.enter(t.Context(), 1); f != nil {
+			t.Fatal(f)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		faults := make(chan *fault.Fault, 2)
+		go func() { faults <- s.enter(ctx, 2) }()
+		go func() { faults <- s.enter(t.Context(), 3) }()
+		synctest.Wait()
+		cancel()
+		if f := <-faults; f == nil || f.Kind != fault.Cancelled {
+			t.Errorf("%v, expected cancelled", f)
+		}
+		s.leave()
+		if f := <-faults; f != nil {
+			t.Errorf("%v, expected the slot", f)
+		}
+		if len(s.waiting) != 0 || s.free != 0 {
+			t.Errorf("%d wait, %d free, expected none", len(s.waiting), s.free)
+		}
+	})
+}
+
+// TestCPUShortFirst: a first slice goes before the further slices of others,
+// which yet get one turn in eight.
+func TestCPUShortFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cpu{free: 1}
+		c.enter(true)
+		var mu sync.Mutex
+		var order []bool
+		wait := func(first bool) {
+			go func() {
+				c.enter(first)
+				mu.Lock()
+				order = append(order, first)
+				mu.Unlock()
+				c.leave()
+			}()
+			synctest.Wait()
+		}
+		for range 3 {
+			wait(false)
+		}
+		for range 20 {
+			wait(true)
+		}
+		c.leave()
+		synctest.Wait()
+		if len(order) != 23 {
+			t.Fatalf("%d turns, expected 23", len(order))
+		}
+		var further []int
+		for i, first := range order {
+			if !first {
+				further = append(further, i)
+			}
+		}
+		if want := []int{7, 15, 22}; !slices.Equal(further, want) {
+			t.Errorf("further slices had the turns %v, expected %v", further, want)
+		}
+		if c.free != 1 {
+			t.Errorf("%d free, expected 1", c.free)
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var runArguments = []string{"code", "tool", "input", "input_as", "steps", "memory", "drive", "rounds", "step"}
+
+const defaultRounds = 10_000
+
+// A task is what a call wants evaluated.
+type task struct {
+	tool    *registry.Tool  // nil: inline code
+	code    json.RawMessage // of inline code
+	input   json.RawMessage
+	as      core.InputAs
+	budgets core.Budgets
+	drive   bool
+	rounds  int // at most, where driven
+	step    int // of a continued tool, from 1
+	notes   []string
+}
+
+// run evaluates code, or a tool, on an input.
+func (s *Server) run(ctx context.Context, c Call) Answer {
+	a, f := readArguments("run", c.Arguments, runArguments...)
+	if f != nil {
+		return failed(f)
+	}
+	t, f := s.task(a, c.Tools)
+	if f != nil {
+		return failed(f)
+	}
+	return s.queued(ctx, c, func() Answer { return s.perform(ctx, c, t) })
+}
+
+// task reads the arguments of run.
+func (s *Server) task(a *arguments, tools *registry.Snapshot) (t task, f *fault.Fault) {
+	if f = a.what(&t, tools); f != nil {
+		return t, f
+	}
+	t.input, _ = a.any("input")
+	switch as, raw, ok := a.bare("input_as"); {
+	case !ok, as == "auto", as == "":
+		t.as = core.InputAuto
+	case as == "term":
+		t.as = core.InputTerm
+	case as == "data":
+		t.as = core.InputData
+	default:
+		return t, a.wrong("input_as", `"auto", "term" or "data"`, raw)
+	}
+	t.budgets = core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth}
+	if n, ok, f := a.count("steps", math.MaxUint64); f != nil {
+		return t, f
+	} else if ok {
+		t.budgets.Steps = min(n, s.limits.MaxSteps)
+		if n > s.limits.MaxSteps {
+			t.note("the budget of steps is %d: the operator allows no more", s.limits.MaxSteps)
+		}
+	}
+	if n, ok, f := a.count("memory", math.MaxInt64); f != nil {
+		return t, f
+	} else if ok {
+		t.budgets.Memory = min(int64(n), s.limits.MaxMemory)
+		if int64(n) > s.limits.MaxMemory {
+			t.note("the budget of memory is %d bytes: the operator allows no more", s.limits.MaxMemory)
+		}
+	}
+	if t.drive, f = a.flag("drive"); f != nil {
+		return t, f
+	}
+	t.rounds, t.step = defaultRounds, 1
+	if n, ok, f := a.count("rounds", math.MaxInt32); f != nil {
+		return t, f
+	} else if ok {
+		t.rounds = int(n)
+	}
+	if n, ok, f := a.count("step", math.MaxInt32); f != nil {
+		return t, f
+	} else if ok {
+		t.step = int(n)
+	}
+	return t, nil
+}
+
+func (t *task) note(format string, args ...any) {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+}
+
+// what reads which code is to be run: an evolved tool's, or inline.
+func (a *arguments) what(t *task, tools *registry.Snapshot) *fault.Fault {
+	name, named, f := a.text("tool")
+	if f != nil {
+		return f
+	}
+	code, given := a.any("code")
+	if named && given && string(code) == "null" {
+		given = false // a client that fills in what it leaves out
+	}
+	switch {
+	case named && given:
+		return invalid(`run takes "code" or "tool", not both`, "run", runArguments)
+	case named:
+		tool, ok := tools.Get(name)
+		if !ok {
+			return noTool(name, tools)
+		}
+		t.tool = tool
+		return nil
+	case !given:
+		return invalid(`run needs "code" or "tool"`, "run", runArguments)
+	}
+	t.code = code
+	var text string
+	if code[0] != '"' || json.Unmarshal(code, &text) != nil {
+		return sized(code)
+	}
+	if tool, ok := tools.Get(text); ok {
+		t.tool, t.code = tool, nil
+		return nil
+	}
+	if looksLikeJSON(text) {
+		t.code = json.RawMessage(text)
+		return sized(t.code)
+	}
+	return neither(text, tools)
+}
+
+func sized(code []byte) *fault.Fault {
+	if err := registry.CheckSize(code); err != nil {
+		return asFault(err)
+	}
+	return nil
+}
+
+// neither is the fault of a code that is a string, no tool's name and no JSON.
+func neither(text string, tools *registry.Snapshot) *fault.Fault {
+	f := notJSON(text)
+	if word(strings.TrimSpace(text)) {
+		f.Message = "the code is neither the name of a tool nor JSON"
+		if f.Near = nearest(strings.TrimSpace(text), names(tools)); f.Near != "" {
+			f.Hint = fmt.Sprintf("To run the tool %q, call {\"name\":\"run\",\"arguments\":{\"tool\":%[1]q,\"input\":…}}. ", f.Near) + f.Hint
+		}
+	}
+	return f
+}
+
+// noTool is the fault of a name that no tool has.
+func noTool(name string, tools *registry.Snapshot) *fault.Fault {
+	f := &fault.Fault{
+		Kind:    fault.NoTool,
+		Message: fmt.Sprintf("there is no tool %q", excerpt([]byte(name))),
+		Near:    nearest(name, append(names(tools), fixedNames()...)),
+		Hint:    `Call {"name":"list","arguments":{}} to see the tools, or make one with evolve.`,
+	}
+	if f.Near != "" {
+		f.Hint = fmt.Sprintf("Did you mean %q? ", f.Near) + f.Hint
+	}
+	return f
+}
+
+func names(tools *registry.Snapshot) []string {
+	all := tools.All()
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.Name
+	}
+	return names
+}
+
+func fixedNames() []string {
+	names := make([]string, len(fixed))
+	for i := range fixed {
+		names[i] = fixed[i].name
+	}
+	return names
+}
+
+// perform does a task, round by round where it is driven. The caller holds a
+// slot. Code fails to parse before the input does, and both before anything
+// runs.
+func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
+	program, f := t.compile()
+	if f != nil {
+		return failed(f)
+	}
+	in, err := core.ParseInput(t.input, t.as)
+	if err != nil {
+		return failed(asFault(err))
+	}
+	t.notes = append(t.notes, in.Notes...)
+
+	total, used, round, next := t.budgets.Steps, uint64(0), 0, ""
+	if t.drive {
+		round = 1
+	}
+	j := job{
+		budgets: t.budgets, tools: c.Tools, keep: s.limits.Result, first: true,
+		until: time.Now().Add(s.limits.Timeout), report: c.reporter(&used, total, &round),
+	}
+	if t.drive {
+		j.keep = max(j.keep, carried)
+	}
+	for {
+		j.program, j.input = program, in
+		s.trace(&j)
+		p := s.execute(ctx, j)
+		if p.Fault != nil {
+			return failure(versioned(p.Fault, c.Tools), used+p.Steps, t.notes, next)
+		}
+		used += p.Steps
+		r := result{product: p, steps: used, rounds: round, step: t.step}
+		if p.Type == value.TypeContinuation {
+			r.carry(&t)
+			next = r.next
+			if t.drive && round < t.rounds && r.next != "" {
+				if program, in, f = s.proceed(ctx, &j, &r, c.Tools, total); f != nil {
+					return failure(versioned(f, c.Tools), used, t.notes, next)
+				}
+				j.budgets.Steps, j.first = total-used, false
+				if j.report != nil {
+					j.report(0)
+				}
+				round++
+				t.step++
+				continue
+			}
+			if t.drive && r.next != "" {
+				t.note("stopped after %d rounds; next goes on from there", round)
+			}
+		}
+		return r.answer(&t, s.limits.Result)
+	}
+}
+
+// compile gives the program of a task.
+func (t *task) compile() (*core.Program, *fault.Fault) {
+	if t.tool != nil {
+		return t.tool.Program, nil
+	}
+	program, err := core.Compile(t.code)
+	if err != nil {
+		return nil, asFault(err)
+	}
+	t.notes = append(t.notes, program.Notes()...)
+	return program, nil
+}

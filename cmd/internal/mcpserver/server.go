@@ -1,0 +1,186 @@
+// Package mcpserver is MCP over the language: the fixed tools evolve, run, list
+// and help, and every evolved tool as a tool of its own.
+//
+// It decides how a call's arguments are read (each may come as JSON or as a
+// string of JSON), how an answer looks (the result as compact JSON in the text,
+// the same with type, steps and notes as structured content), when a run may
+// start and how long it may take, and that what one run does, no other notices.
+// A call that can't be done is answered in words that suffice to mend it: it is
+// an answer marked as an error, never an error of the protocol; those are left
+// to the transport and to the SDK, for requests that are malformed.
+//
+// It refuses what nobody granted: in this version every effect.
+//
+// [Server.Call] is the whole of it without MCP, and what the command line uses;
+// [Server.Serve] puts it behind a transport. Then fixed.go for what clients
+// see, evolve.go, run.go, direct.go, list.go and help.go for a tool each,
+// execute.go and queue.go for how runs share the machine.
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
+// Options is what a [Server] is made from. The zero value of each field is its
+// default.
+type Options struct {
+	Version  string             // of the program, shown to clients
+	Registry *registry.Registry // nil: an empty one, in memory
+	Limits   Limits
+	Log      *slog.Logger // nil discards
+	// HideEvolved leaves evolved tools out of tools/list.
+	HideEvolved bool
+	// Trace is told of every evaluation, for people who debug; nil: nothing.
+	Trace *slog.Logger
+}
+
+// Server is one server: a set of tools and the runs on them. It is safe for
+// concurrent use.
+type Server struct {
+	opts    Options
+	limits  Limits
+	tools   *registry.Registry
+	log     *slog.Logger
+	slots   slots
+	cpu     cpu
+	tickets atomic.Uint64
+	mcp     *mcp.Server
+}
+
+// New makes a server. It doesn't serve until [Server.Serve] is called;
+// [Server.Call] works at once.
+func New(opts Options) *Server {
+	s := &Server{opts: opts, limits: opts.Limits.orDefault(), tools: opts.Registry, log: opts.Log}
+	if s.tools == nil {
+		s.tools = registry.New(nil, nil)
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.slots = slots{free: s.limits.Runs, room: s.limits.Waiting}
+	s.cpu = cpu{free: runtime.GOMAXPROCS(0)}
+	s.mcp = mcp.NewServer(
+		&mcp.Implementation{Name: "mcp-pif", Title: "PIF", Version: opts.Version},
+		&mcp.ServerOptions{
+			Instructions: prim.Card(),
+			Logger:       slog.New(quieter{s.log.Handler()}),
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
+		})
+	s.mcp.AddReceivingMiddleware(s.recovering, s.dispatching)
+	for _, t := range fixed {
+		s.mcp.AddTool(t.declare(), s.handle)
+	}
+	for _, t := range s.tools.Snapshot().All() {
+		s.show(t)
+	}
+	return s
+}
+
+// Serve answers the requests of one session until it ends. The error is nil
+// when the client ended it.
+func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
+	return s.mcp.Run(ctx, arriving{t, s})
+}
+
+// Registry is the server's tools.
+func (s *Server) Registry() *registry.Registry { return s.tools }
+
+// A Call is a request to a tool.
+type Call struct {
+	Tool      string
+	Arguments json.RawMessage
+	// Tools is what the call sees; nil: the tools as they are now.
+	Tools *registry.Snapshot
+	// Progress, if not nil, is told now and then how far a run is.
+	Progress func(Progress)
+
+	ticket uint64 // the call's place in the queue; 0: the next
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Steps, Of uint64 // steps used, of the budget
+	Round     int    // of a driven run, from 1; else 0
+}
+
+// Call does what a tool does. It never panics: a defect of this program is
+// answered as a failure of kind internal.
+func (s *Server) Call(ctx context.Context, c Call) (a Answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			a = s.defect(c.Tool, p)
+		}
+	}()
+	if c.Tools == nil {
+		c.Tools = s.tools.Snapshot()
+	}
+	if c.ticket == 0 {
+		c.ticket = s.tickets.Add(1)
+	}
+	switch c.Tool {
+	case "evolve":
+		return s.evolve(c)
+	case "run":
+		return s.run(ctx, c)
+	case "list":
+		return s.list(c)
+	case "help":
+		return s.help(c)
+	}
+	return s.direct(ctx, c)
+}
+
+// defect logs a panic and turns it into an answer.
+func (s *Server) defect(where string, p any) Answer {
+	s.log.Error("recovered from a panic", "in", where, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	return failed(&fault.Fault{
+		Kind:    fault.Internal,
+		Message: fmt.Sprintf("mcp-pif has a defect: %.200v", p),
+		Hint:    "Report it at https://github.com/mcp-pif/mcp-pif/issues with this call; other calls work.",
+	})
+}
+
+// Limits bound what runs may take. The zero value of a field is its default.
+type Limits struct {
+	MaxSteps  uint64        // the most a caller may ask for; 1,000,000,000
+	MaxMemory int64         // likewise, in bytes; 64 MiB
+	MaxDepth  int           // of every run; 1,000,000
+	Timeout   time.Duration // of a run, by the wall clock; 60 s
+	Runs      int           // at once; 64
+	Waiting   int           // calls waiting for their turn; 10,000
+	Result    int           // bytes of a result shown whole; 256 KiB
+}
+
+func (l Limits) orDefault() Limits {
+	return Limits{
+		MaxSteps:  or(l.MaxSteps, 1_000_000_000),
+		MaxMemory: or(l.MaxMemory, core.DefaultMemory),
+		MaxDepth:  or(l.MaxDepth, core.DefaultDepth),
+		Timeout:   or(l.Timeout, 60*time.Second),
+		Runs:      or(l.Runs, 64),
+		Waiting:   or(l.Waiting, 10_000),
+		Result:    or(l.Result, 256<<10),
+	}
+}
+
+func or[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+)
+
+// small inputs, so that a round over all contestants takes a moment and stays
+// within the fixed stacks of starlark and tengo. native gives what to expect.
+var small = map[string]string{
+	"ack":         `{"pair":[2,3]}`,
+	"church":      `4`,
+	"collatzloop": `50`,
+	"compose":     `100`,
+	"deep":        `100`,
+	"evenodd":     `21`,
+	"fib":         `10`,
+	"foldsum":     `100`,
+	"hanoi":       `5`,
+	"mapfilter":   `100`,
+	"nqueens":     `5`,
+	"qsort":       `100`,
+	"sieve":       `200`,
+	"square":      `-7`,
+	"strcat":      `21`,
+	"tak":         `13`,
+	"trees":       `5`,
+}
+
+// Every contestant agrees with native Go on inputs the programs' files don't
+// hold, hot and cold, and twice, so that no state is left between runs.
+func TestContestantsAgree(t *testing.T) {
+	for _, r := range mustRows(t) {
+		in, ok := small[r.prog.ID]
+		if !ok {
+			t.Fatalf("no small input for %s", r.prog.ID)
+		}
+		p := *r.prog
+		p.Input = json.RawMessage(in)
+		reference, err := hotNative(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := reference()
+		for _, c := range contestants() {
+			for mode, prepare := range map[string]func(*program) (job, error){"hot": c.hot, "cold": c.cold} {
+				if prepare == nil || r.cold {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s/%s", p.ID, c.name, mode), func(t *testing.T) {
+					run, err := prepare(&p)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for range 2 {
+						if got, err := run(); err != nil || got != want {
+							t.Fatalf("got %d, %v; native gives %d", got, err, want)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// The files' expected results are those of native Go at full size.
+func TestNativeGivesExpect(t *testing.T) {
+	for _, r := range mustRows(t) {
+		run, err := hotNative(r.prog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := run(); got != r.prog.Expect {
+			t.Errorf("%s: native gives %d, the file expects %d", r.prog.ID, got, r.prog.Expect)
+		}
+	}
+}
+
+// A wrong result, an error and a panic each take a contestant out of a row
+// with the reason, and never leave a time.
+func TestMeasureReportsFailures(t *testing.T) {
+	r := row{name: "x", prog: &program{ID: "x", Expect: 1}}
+	fixed := func(j job) func(*program) (job, error) {
+		return func(*program) (job, error) { return j, nil }
+	}
+	cs := []*contestant{
+		{name: "right", hot: fixed(func() (int64, error) { return 1, nil })},
+		{name: "wrong", hot: fixed(func() (int64, error) { return 2, nil })},
+		{name: "error", hot: fixed(func() (int64, error) { return 0, fmt.Errorf("too deep") })},
+		{name: "panic", hot: fixed(func() (int64, error) { panic("no stack") })},
+		{name: "unable", hot: func(*program) (job, error) { return nil, fmt.Errorf("no source") }},
+	}
+	got := measure(r, cs, options{rounds: 2, minTime: 1})
+	for name, want := range map[string]string{
+		"right":  "",
+		"wrong":  "wrong result 2, expected 1",
+		"error":  "too deep",
+		"panic":  "panic: no stack",
+		"unable": "no source",
+	} {
+		e := got[name]
+		if e == nil || e.Fails != want || (e.Ns > 0) != (want == "") {
+			t.Errorf("%s: %+v, expected %q", name, e, want)
+		}
+	}
+}
+
+// Ratios, means and the list of defeats follow from the times.
+func TestReport(t *testing.T) {
+	cs := contestants()
+	res := func(name string, ours, lua float64) *result {
+		e := map[string]*entry{
+			nameNative:   {Ns: 10},
+			nameOurs:     {Ns: ours},
+			"gopher-lua": {Ns: lua},
+			"goja":       {Ns: 2 * lua},
+			"tengo":      {Fails: "stack overflow"},
+		}
+		return newResult(row{name: name, prog: &program{ID: name}}, e, cs)
+	}
+	rep := newReport([]*result{res("won", 20, 160), res("lost", 80, 40)})
+	if r := rep.Results[0]; r.Best != "gopher-lua" || r.Faster != 8 || r.OverNative != 2 {
+		t.Errorf("won: %+v", r)
+	}
+	if math.Abs(rep.Faster-2) > 1e-9 || math.Abs(rep.OverNative-4) > 1e-9 {
+		t.Errorf("means %v and %v, expected 2 and 4", rep.Faster, rep.OverNative)
+	}
+	if want := "lost: gopher-lua is 2.00 times faster"; len(rep.Behind) != 1 || rep.Behind[0] != want {
+		t.Errorf("behind %q, expected only %q", rep.Behind, want)
+	}
+}
+
+func mustRows(t *testing.T) []row {
+	t.Helper()
+	rows, err := loadRows()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// pifBudgets are on for every run, as they are in the server: enough for the
+// longest program, far below what would switch anything off.
+var pifBudgets = core.Budgets{Steps: 1_000_000_000, Memory: 64 << 20, Depth: 1_000_000}
+
+func hotPIF(p *program) (job, error) {
+	tool, in, err := compilePIF(p)
+	if err != nil {
+		return nil, err
+	}
+	return func() (int64, error) { return runPIF(tool, in) }, nil
+}
+
+// coldPIF starts from both texts, the code's and the input's: the server
+// reads an input as text in every call.
+func coldPIF(p *program) (job, error) {
+	return func() (int64, error) {
+		tool, in, err := compilePIF(p)
+		if err != nil {
+			return 0, err
+		}
+		return runPIF(tool, in)
+	}, nil
+}
+
+// compilePIF evolves the code as the tool called by the program's id, so that
+// self means what it means in the server.
+func compilePIF(p *program) (*core.Program, core.Input, error) {
+	tool, err := core.CompileTool(p.ID, p.Code)
+	if err != nil {
+		return nil, core.Input{}, err
+	}
+	in, err := core.ParseInput(p.Input, core.InputAuto)
+	return tool, in, err
+}
+
+// runPIF runs to the end and takes the result out before the machine goes
+// back to the pool, where the next run gets its heap. Peers keep their thread,
+// runtime or machine from run to run; ours pays for the pool each time, since
+// that is what the server does ([core.Program.Restart] would spare it).
+func runPIF(tool *core.Program, in core.Input) (int64, error) {
+	m := tool.Start(in, pifBudgets, nil)
+	defer m.Release()
+	switch m.Run(0) {
+	case core.Done:
+	case core.Failed:
+		return 0, m.Fault()
+	default:
+		return 0, errors.New("the run stopped without an end")
+	}
+	v, ok := m.Value().(value.Int)
+	if !ok {
+		return 0, fmt.Errorf("the result is no integer: %v", m.Value())
+	}
+	n, ok := v.Int64()
+	if !ok {
+		return 0, fmt.Errorf("the result %v has more than 64 bits", v.Big())
+	}
+	return n, nil
+}

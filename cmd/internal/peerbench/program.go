@@ -1,0 +1,72 @@
+package main
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+//go:embed programs/*.json
+var programFiles embed.FS
+
+//go:embed peers/*
+var peerFiles embed.FS
+
+// program is one file of programs/: PIF code that is evolved as a tool called
+// ID, run with Input, and must give the integer Expect.
+type program struct {
+	ID     string          `json:"id"`
+	Doc    string          `json:"doc"`
+	Code   json.RawMessage `json:"code"`
+	Input  json.RawMessage `json:"input"`
+	Expect int64           `json:"expect"`
+}
+
+// loadPrograms reads the embedded programs in the order of their names.
+func loadPrograms() ([]*program, error) {
+	names, err := fs.Glob(programFiles, "programs/*.json")
+	if err != nil {
+		return nil, err
+	}
+	var ps []*program
+	for _, name := range names {
+		src, err := programFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		p := new(program)
+		if err := json.Unmarshal(src, p); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if want := strings.TrimSuffix(path.Base(name), ".json"); p.ID != want {
+			return nil, fmt.Errorf("%s: id is %q", name, p.ID)
+		}
+		ps = append(ps, p)
+	}
+	return ps, nil
+}
+
+// args returns the input as the arguments of the peers' functions: an integer
+// is one argument, and a pair, which in PIF packs two parameters, is two.
+func (p *program) args() ([]int64, error) {
+	var n int64
+	if json.Unmarshal(p.Input, &n) == nil {
+		return []int64{n}, nil
+	}
+	var in struct {
+		Pair []int64 `json:"pair"`
+	}
+	if err := json.Unmarshal(p.Input, &in); err != nil || len(in.Pair) != 2 {
+		return nil, fmt.Errorf("%s: the input is neither an integer nor a pair of integers", p.ID)
+	}
+	return in.Pair, nil
+}
+
+// source returns the program as the peer with the given file extension writes it.
+func (p *program) source(ext string) (string, error) {
+	src, err := peerFiles.ReadFile("peers/" + p.ID + "." + ext)
+	return string(src), err
+}

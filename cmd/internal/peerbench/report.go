@@ -1,0 +1,182 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+)
+
+// result is one measured row.
+type result struct {
+	Name    string            `json:"program"`
+	Doc     string            `json:"doc"`
+	Entries map[string]*entry `json:"contestants"`
+
+	// Best names the fastest Go interpreter here; empty when all failed.
+	Best string `json:"best,omitempty"`
+
+	// Faster is how many times faster ours is than Best; 0 when unknown.
+	Faster float64 `json:"faster,omitempty"`
+
+	// OverNative is ours relative to native Go; 0 when unknown.
+	OverNative float64 `json:"over_native,omitempty"`
+}
+
+// report is everything a run found.
+type report struct {
+	Results []*result `json:"results"`
+
+	// Faster and OverNative are geometric means over the rows that have one.
+	Faster     float64 `json:"faster"`
+	OverNative float64 `json:"over_native"`
+
+	// Behind names every row where a Go interpreter beats ours, or where ours
+	// has no result.
+	Behind []string `json:"behind"`
+}
+
+// newResult works out the ratios of a row.
+func newResult(r row, entries map[string]*entry, cs []*contestant) *result {
+	res := &result{Name: r.name, Doc: r.prog.Doc, Entries: entries}
+	if r.cold {
+		res.Doc = "source text to result"
+	}
+	for _, c := range cs {
+		if e := entries[c.name]; c.peer && e.ok() && (res.Best == "" || e.Ns < entries[res.Best].Ns) {
+			res.Best = c.name
+		}
+	}
+	if ours := entries[nameOurs]; ours.ok() {
+		if res.Best != "" {
+			res.Faster = entries[res.Best].Ns / ours.Ns
+		}
+		if e := entries[nameNative]; e.ok() {
+			res.OverNative = ours.Ns / e.Ns
+		}
+	}
+	return res
+}
+
+// newReport works out the means.
+func newReport(results []*result) *report {
+	rep := &report{Results: results, Behind: []string{}}
+	var faster, over []float64
+	for _, r := range results {
+		if r.Faster > 0 {
+			faster = append(faster, r.Faster)
+		}
+		if r.OverNative > 0 {
+			over = append(over, r.OverNative)
+		}
+		switch ours := r.Entries[nameOurs]; {
+		case !ours.ok():
+			rep.Behind = append(rep.Behind, fmt.Sprintf("%s: ours fails: %s", r.Name, ours.Fails))
+		case r.Faster > 0 && r.Faster < 1:
+			rep.Behind = append(rep.Behind, fmt.Sprintf("%s: %s is %.2f times faster", r.Name, r.Best, 1/r.Faster))
+		}
+	}
+	rep.Faster, rep.OverNative = geomean(faster), geomean(over)
+	return rep
+}
+
+func geomean(xs []float64) float64 {
+	if len(xs) == 0 {
+		return 0
+	}
+	sum := 0.0
+	for _, x := range xs {
+		sum += math.Log(x)
+	}
+	return math.Exp(sum / float64(len(xs)))
+}
+
+// write prints the table, the footnotes, the means, and where ours is behind.
+func (rep *report) write(w io.Writer, cs []*contestant) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(tw, "program\t")
+	for _, c := range cs {
+		fmt.Fprintf(tw, "%s\t", c.name)
+	}
+	fmt.Fprint(tw, "best Go\tbest/ours\tours/native\t\n")
+	var notes []string
+	for _, r := range rep.Results {
+		fmt.Fprintf(tw, "%s\t", r.Name)
+		for _, c := range cs {
+			e := r.Entries[c.name]
+			switch {
+			case e == nil:
+				fmt.Fprint(tw, "-\t")
+			case e.Fails != "":
+				note := fmt.Sprintf("[%d] %s on %s: %s", len(notes)+1, r.Name, c.name, firstLine(e.Fails))
+				if c.limit != "" {
+					note += "; its limit: " + c.limit
+				}
+				notes = append(notes, note)
+				fmt.Fprintf(tw, "fails[%d]\t", len(notes))
+			default:
+				fmt.Fprintf(tw, "%s\t", formatNs(e.Ns))
+			}
+		}
+		best := r.Best
+		if best == "" {
+			best = "-"
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t\n", best, formatRatio(r.Faster), formatRatio(r.OverNative))
+	}
+	fmt.Fprint(tw, "geometric mean\t")
+	for range cs {
+		fmt.Fprint(tw, "\t")
+	}
+	fmt.Fprintf(tw, "\t%s\t%s\t\n", formatRatio(rep.Faster), formatRatio(rep.OverNative))
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	var tail strings.Builder
+	for _, n := range notes {
+		fmt.Fprintln(&tail, n)
+	}
+	if len(rep.Behind) == 0 {
+		fmt.Fprintln(&tail, "behind: nowhere")
+	}
+	for _, b := range rep.Behind {
+		fmt.Fprintln(&tail, "behind:", b)
+	}
+	_, err := io.WriteString(w, tail.String())
+	return err
+}
+
+// firstLine drops the traceback that peers append to their errors.
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
+
+func formatRatio(x float64) string {
+	if x == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+// formatNs writes a time with three digits.
+func formatNs(ns float64) string {
+	for _, u := range []struct {
+		size float64
+		name string
+	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}, {1, "ns"}} {
+		if x := ns / u.size; x >= 1 || u.size == 1 {
+			return fmt.Sprintf("%.*f %s", max(0, 2-digits(x)), x, u.name)
+		}
+	}
+	return ""
+}
+
+// digits is the number of digits before the point, less one.
+func digits(x float64) int {
+	if x < 1 {
+		return 0
+	}
+	return int(math.Log10(x))
+}

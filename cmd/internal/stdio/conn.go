@@ -1,0 +1,324 @@
+package stdio
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// errStopped is what waiting returns when the session stops. For the SDK io.EOF
+// is what makes it a regular end.
+var errStopped = fmt.Errorf("stdio: the session is over: %w", io.EOF)
+
+// codeRejected makes the SDK fail one call rather than the session: its
+// ErrRejected, which is internal and compared by code.
+const codeRejected = -32005
+
+// A conn is one session. The SDK calls Read from one goroutine, Write from any,
+// and Close when the session has ended and its handlers have returned.
+type conn struct {
+	log      *slog.Logger
+	in       io.Reader
+	frames   *frames
+	out      *writer
+	calls    calls
+	notes    notes
+	patience time.Duration // see [patience]
+	grace    time.Duration // see [closeGrace]
+	release  func() bool   // detaches from the context of Connect
+
+	stalled   bool   // the last call over the limit waited in vain,
+	stalledAt uint64 // when so many calls had ended
+
+	once    sync.Once
+	stopped chan struct{}
+	err     error // why it stopped, once it has
+	closing sync.Once
+}
+
+var _ mcp.Connection = (*conn)(nil)
+
+// SessionID returns "": there is one session, and it needs no name.
+func (c *conn) SessionID() string { return "" }
+
+// stop ends the session: it frees whoever waits in Read or Write. What is
+// queued for Out is still written.
+func (c *conn) stop(err error) {
+	c.once.Do(func() {
+		c.err = err
+		close(c.stopped)
+	})
+}
+
+// writeFailed ends the session on the first failed Write. That the client has
+// gone is no failure of ours.
+func (c *conn) writeFailed(err error) {
+	if gone(err) {
+		c.log.Debug("the client no longer reads", "error", err)
+	} else {
+		c.log.Warn("writing failed", "error", err)
+	}
+	c.stop(lost(err))
+}
+
+// Close writes what is queued, if the client takes it, and closes In. It may be
+// called several times and at any time; it makes Read return io.EOF.
+func (c *conn) Close() error {
+	c.stop(io.EOF)
+	c.closing.Do(func() {
+		c.release()
+		grace := time.NewTimer(c.grace)
+		defer grace.Stop()
+		select {
+		case <-c.out.done():
+		case <-grace.C:
+			c.log.Warn("the client doesn't read its answers")
+		}
+		if in, ok := c.in.(io.Closer); ok {
+			if err := in.Close(); err != nil && !gone(err) {
+				c.log.Debug("closing the input failed", "error", err)
+			}
+		}
+	})
+	return nil
+}
+
+// Read returns the client's next message. Lines that aren't messages, or can't
+// be taken, it answers itself. At the end of input it returns io.EOF only after
+// every answer owed has been written.
+func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
+	for {
+		select {
+		case <-c.stopped:
+			return nil, c.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		default:
+		}
+		if ping := c.notes.ping(); ping != nil {
+			return ping, nil
+		}
+		f, err := c.frames.next()
+		switch {
+		case err == errStopped:
+			return nil, c.err
+		case err != nil:
+			return c.drain(err)
+		}
+		msg, refused := c.take(f)
+		if refused != nil {
+			c.refuse(refused, f)
+		} else if msg != nil {
+			return msg, nil
+		}
+	}
+}
+
+// take makes of a line a message for the SDK, or says why not. Neither means
+// that there is nothing to do.
+func (c *conn) take(f frame) (jsonrpc.Message, *refusal) {
+	if f.long != nil {
+		return nil, oversized(f.long.head, f.long.tail, c.frames.limit)
+	}
+	m, refused := parse(f.line)
+	if refused != nil || m == nil {
+		return nil, refused
+	}
+	if !f.owned {
+		m.params = bytes.Clone(m.params)
+		m.result = bytes.Clone(m.result)
+	}
+	switch {
+	case m.method == "" && (m.result != nil || m.fault != nil):
+		if !c.calls.forget(m.id.key) {
+			return nil, nil
+		}
+		return &jsonrpc.Response{ID: m.id.key, Result: m.result, Error: m.fault}, nil
+	case m.call:
+		if refused := c.admit(m, len(f.line)); refused != nil {
+			return nil, refused
+		}
+	case m.method == methodCancelled:
+		target, ok := cancelled(m.params)
+		if !ok || !c.calls.cancel(target.key) {
+			return nil, nil // too late, or nonsense; either way nobody waits
+		}
+		if target.echo != "" {
+			m.params = cancelParams(target.key)
+		}
+	case !c.notes.room(len(f.line), patience, c.stopped):
+		c.log.Debug("notification dropped: too many are unhandled", "method", m.method)
+		return nil, nil
+	}
+	return &jsonrpc.Request{ID: m.id.key, Method: m.method, Params: m.params}, nil
+}
+
+// cancelParams names a call to cancel as the SDK knows it, which isn't always as
+// the client wrote it.
+func cancelParams(k jsonrpc.ID) []byte {
+	return append(appendKey([]byte(`{"requestId":`), k), '}')
+}
+
+// admit enters a call in the account, or says why not.
+func (c *conn) admit(m *message, size int) *refusal {
+	for {
+		result, at := c.calls.begin(m.id, m.method, size)
+		switch result {
+		case admitted:
+			return nil
+		case inUse:
+			return invalid(nil, "id %.100s is in use by an earlier request", appendKey(nil, m.id.key))
+		}
+		if !c.awaitSlot(at) {
+			return &refusal{codeOverloaded, appendID(nil, m.id), fmt.Sprintf(
+				"overloaded: over %d requests or %d bytes of them are unanswered; try again when some are",
+				c.calls.maxCalls, c.calls.maxBytes)}
+		}
+	}
+}
+
+// awaitSlot waits for a call to end, and reports whether to try again. It waits
+// once in vain and then not at all until calls end again, so that a cancellation
+// is never far behind requests that are refused.
+func (c *conn) awaitSlot(at standing) bool {
+	if c.stalled && at.freed == c.stalledAt {
+		return false
+	}
+	enough := time.NewTimer(c.patience)
+	defer enough.Stop()
+	select {
+	case <-at.changed:
+		c.stalled = false
+		return true
+	case <-c.stopped:
+	case <-enough.C:
+		c.log.Warn("overloaded: refusing requests")
+		c.stalled, c.stalledAt = true, at.freed
+	}
+	return false
+}
+
+// refuse answers a line with an error. An id that another request has in flight
+// isn't used: the client would take the error for that one's answer.
+func (c *conn) refuse(r *refusal, f frame) {
+	size := int64(len(f.line))
+	if f.long != nil {
+		size = f.long.size
+	}
+	c.log.Debug("line refused", "code", r.code, "reason", r.reason, "bytes", size)
+	if i, ok := parseID(r.id); ok && c.calls.holds(i.key) {
+		r.id = nil
+	}
+	l := line{echo: string(r.id), kind: fault, body: errorBody(&jsonrpc.Error{Code: r.code, Message: r.reason})}
+	_ = c.out.send(context.Background(), l) // what makes it fail ends the session too
+}
+
+// drain sees the session through its end of input: nobody will answer our own
+// calls, which fails them; every request gets its answer; subscriptions, which
+// by themselves never end, are ended by us and so answered too. It returns the
+// messages that this takes, and at last the reader's error.
+func (c *conn) drain(end error) (jsonrpc.Message, error) {
+	if k, ok := c.calls.end(); ok {
+		return &jsonrpc.Response{ID: k, Error: errInputEnded}, nil
+	}
+	for {
+		at := c.calls.standing()
+		if at.owed == 0 {
+			break
+		}
+		if k, ok := c.calls.endListen(); ok {
+			return &jsonrpc.Request{Method: methodCancelled, Params: cancelParams(k)}, nil
+		}
+		select {
+		case <-at.changed:
+		case <-c.stopped:
+			return nil, c.err
+		}
+	}
+	select {
+	case <-c.out.done():
+	case <-c.stopped:
+		return nil, c.err
+	}
+	if end != io.EOF {
+		c.log.Warn("reading failed", "error", end)
+		if gone(end) {
+			end = io.EOF
+		}
+	}
+	c.stop(end)
+	return nil, end
+}
+
+// errInputEnded fails our own calls once the client can't answer them.
+var errInputEnded = &jsonrpc.Error{Code: codeRejected, Message: "the client has closed its end and can't answer"}
+
+// Write sends a message, unless it answers a cancelled call: such an answer is
+// dropped. It waits while the client is slow to read.
+func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
+	echo := ""
+	switch m := msg.(type) {
+	case *jsonrpc.Request:
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if m.ID.IsValid() && !c.calls.ask(m.ID) {
+			return errInputEnded
+		}
+		if m.Method == methodCancelled {
+			if target, ok := cancelled(m.Params); ok {
+				c.calls.forget(target.key)
+			}
+		}
+	case *jsonrpc.Response:
+		if m.ID == pingKey {
+			c.notes.pass()
+			return nil
+		}
+		entry, known := c.calls.finish(m.ID)
+		if entry.cancelled {
+			c.log.Debug("answer to a cancelled call dropped")
+			return nil
+		}
+		if known {
+			defer c.calls.answered()
+		}
+		echo = entry.echo
+	}
+	l, err := newLine(msg, echo)
+	if err != nil {
+		return err
+	}
+	return c.out.send(ctx, l)
+}
+
+// gone reports whether an error of In or Out says that the other side, or we,
+// have closed it.
+func gone(err error) bool {
+	for _, closed := range []error{io.EOF, io.ErrClosedPipe, os.ErrClosed, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
+		if errors.Is(err, closed) {
+			return true
+		}
+	}
+	return false
+}
+
+// lost is what a failed Write means to the SDK: for it, io.EOF is the end of a
+// session and anything else a failure to report.
+func lost(err error) error {
+	if gone(err) {
+		return fmt.Errorf("%w: the client no longer reads: %w", io.EOF, err)
+	}
+	return fmt.Errorf("stdio: writing: %w", err)
+}

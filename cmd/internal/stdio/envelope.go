@@ -1,0 +1,234 @@
+package stdio
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// maxMembers bounds the members of an envelope, of which JSON-RPC knows six. It
+// keeps the search for duplicate keys from being a way to spend our memory.
+const maxMembers = 32
+
+// codeOverloaded answers requests beyond the limits; it is the first of the
+// codes JSON-RPC leaves to servers.
+const codeOverloaded = -32000
+
+// An envelope is a line taken apart. The slices are parts of the line and hold
+// JSON text; nil means that the member is absent.
+type envelope struct {
+	version, id, method, params, result, fault []byte
+	duplicate                                  string // a key that occurs twice
+	members                                    int
+	others                                     [][]byte // keys of no meaning to JSON-RPC
+}
+
+// A refusal is a line that is no message, or one that can't be taken.
+type refusal struct {
+	code   int64
+	id     []byte // JSON text; nil for null
+	reason string
+}
+
+func invalid(id []byte, format string, args ...any) *refusal {
+	return &refusal{jsonrpc.CodeInvalidRequest, id, "invalid request: " + fmt.Sprintf(format, args...)}
+}
+
+// set stores a member; the key is in its quotes.
+func (e *envelope) set(key, value []byte) {
+	if bytes.IndexByte(key, '\\') >= 0 {
+		// The escaped spelling of a key is the same key.
+		if s, ok := unquote(key); ok {
+			key = appendString(nil, s)
+		}
+	}
+	e.members++
+	if e.members > maxMembers {
+		return
+	}
+	var slot *[]byte
+	switch string(key) {
+	case `"jsonrpc"`:
+		slot = &e.version
+	case `"id"`:
+		slot = &e.id
+	case `"method"`:
+		slot = &e.method
+	case `"params"`:
+		slot = &e.params
+	case `"result"`:
+		slot = &e.result
+	case `"error"`:
+		slot = &e.fault
+	default:
+		for _, other := range e.others {
+			if bytes.Equal(other, key) {
+				e.duplicate = string(key)
+			}
+		}
+		e.others = append(e.others, key)
+		return
+	}
+	if *slot != nil {
+		e.duplicate = string(key)
+	}
+	*slot = value
+}
+
+// A message is a line understood: a call, a notification, or a response.
+type message struct {
+	id     id     // of a call or a response
+	call   bool   // method and id
+	method string // "" for a response
+	params []byte // part of the line
+	result []byte // part of the line; of a response
+	fault  error  // of a response
+}
+
+// parse understands a line. A nil message without a refusal is one to ignore: a
+// response that can't be matched to anything, which nobody waits for.
+func parse(line []byte) (*message, *refusal) {
+	s := scanner{b: line}
+	var e envelope
+	start := s.space(0)
+	end := -1
+	object := start < len(line) && line[start] == '{'
+	if object {
+		end = s.members(start, e.set)
+	} else {
+		end = s.value(start)
+	}
+	if end >= 0 {
+		if rest := s.space(end); rest < len(line) {
+			end = s.fail(rest, "more after the message")
+		}
+	}
+	switch {
+	case end < 0:
+		return nil, &refusal{jsonrpc.CodeParseError, nil, fmt.Sprintf("parse error: %s at byte %d", s.fault, s.at)}
+	case !utf8.Valid(line):
+		return nil, &refusal{jsonrpc.CodeParseError, nil, "parse error: not UTF-8"}
+	case !object && line[start] == '[':
+		return nil, invalid(nil, "batches are not supported: send one message a line")
+	case !object:
+		return nil, invalid(nil, "a message is an object")
+	case e.members > maxMembers:
+		return nil, invalid(nil, "more than %d members", maxMembers)
+	case e.duplicate == `"id"`:
+		return nil, invalid(nil, `duplicate key "id"`)
+	}
+
+	parsed, haveID := parseID(e.id)
+	var back []byte // the id to refuse with
+	if haveID {
+		back = e.id
+	}
+	// A response is recognized before it is criticized: refusing a faulty one
+	// would only start an exchange of complaints.
+	if e.method == nil && (e.result != nil || e.fault != nil) {
+		if !haveID || string(e.version) != `"2.0"` {
+			return nil, nil
+		}
+		return &message{id: parsed, result: e.result, fault: parseFault(e.fault)}, nil
+	}
+	switch {
+	case e.duplicate != "":
+		return nil, invalid(back, "duplicate key %.100s", e.duplicate)
+	case string(e.version) != `"2.0"`:
+		return nil, invalid(back, `"jsonrpc" must be "2.0"`)
+	case e.id != nil && !haveID:
+		return nil, invalid(nil, "id must be a string or an integer of 64 bits")
+	case e.method == nil:
+		return nil, invalid(back, "no method")
+	case e.method[0] != '"':
+		return nil, invalid(back, "method must be a string")
+	case e.params != nil && e.params[0] != '{' && e.params[0] != '[' && e.params[0] != 'n':
+		return nil, invalid(back, "params must be an object")
+	case s.deepest > MaxDepth:
+		return nil, invalid(back, "params nest deeper than %d", MaxDepth)
+	}
+	m := &message{id: parsed, call: haveID}
+	if bytes.IndexByte(e.method, '\\') < 0 {
+		m.method = string(e.method[1 : len(e.method)-1])
+	} else {
+		m.method, _ = unquote(e.method)
+	}
+	if len(e.params) > 0 && e.params[0] != 'n' { // null is the same as none
+		m.params = e.params
+	}
+	return m, nil
+}
+
+// parseFault reads the error of a response to one of our calls. One that isn't
+// as JSON-RPC wants it is still an error.
+func parseFault(raw []byte) error {
+	if raw == nil || raw[0] == 'n' {
+		return nil
+	}
+	fault := new(jsonrpc.Error)
+	if err := json.Unmarshal(raw, fault); err != nil {
+		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf("malformed error: %.1000s", raw)}
+	}
+	return fault
+}
+
+// oversized refuses a line over the limit, of which only the head and the tail
+// are at hand. Clients put the id near the head or last, and one that gets no
+// id back would wait for the answer until it loses patience.
+func oversized(head, tail []byte, limit int) *refusal {
+	r := invalid(nil, "message too large: over %d bytes", limit)
+	s := scanner{b: head}
+	if i := s.space(0); i < len(head) && head[i] == '{' {
+		var e envelope
+		s.members(i, e.set)
+		if _, ok := parseID(e.id); ok {
+			r.id = bytes.Clone(e.id)
+			return r
+		}
+	}
+	r.id = lastID(tail)
+	return r
+}
+
+// lastID returns the id that is the last member of an object of which tail is
+// the end, or nil. If the line is JSON then the quotes of "id" can't be inside a
+// string and the last brace closes the envelope; if it isn't, a wrong id does
+// no harm beyond the client's own accounts.
+func lastID(tail []byte) []byte {
+	tail = bytes.TrimRight(tail, " \t\r")
+	i := bytes.LastIndex(tail, []byte(`"id"`))
+	if i < 0 {
+		return nil
+	}
+	s := scanner{b: tail}
+	if i = s.colon(i + len(`"id"`)); i < 0 {
+		return nil
+	}
+	i = s.space(i)
+	end := s.value(i)
+	if end < 0 || s.space(end) != len(tail)-1 || tail[len(tail)-1] != '}' {
+		return nil
+	}
+	if _, ok := parseID(tail[i:end]); !ok {
+		return nil
+	}
+	return bytes.Clone(tail[i:end])
+}
+
+// cancelled reads the params of a notifications/cancelled: the id of the call
+// and whether there is one.
+func cancelled(params []byte) (target id, ok bool) {
+	if len(params) == 0 || params[0] != '{' {
+		return id{}, false
+	}
+	s := scanner{b: params}
+	s.members(0, func(key, value []byte) {
+		if string(key) == `"requestId"` {
+			target, ok = parseID(value)
+		}
+	})
+	return target, ok
+}

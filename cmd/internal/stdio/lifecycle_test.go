@@ -1,0 +1,504 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Requests read are answered before the session ends, however long they take.
+func TestDrain(t *testing.T) {
+	s := start(t, nil).initialized()
+	for i := range 20 {
+		s.send(callLine(fmt.Sprint(i), "hold", "held"))
+	}
+	s.in.Close()
+	for range 20 {
+		s.reached("held")
+	}
+	s.free()
+	seen := map[string]bool{}
+	for range 20 {
+		m := s.receive()
+		if m.text(t) != "released" {
+			t.Errorf("id %s: %s", m.ID, m.Result)
+		}
+		seen[string(m.ID)] = true
+	}
+	if len(seen) != 20 {
+		t.Errorf("answers to %d requests, want 20", len(seen))
+	}
+	s.over()
+}
+
+// Cancelled calls aren't answered, though their handlers answer late or not
+// until the end; nor does the end wait for them.
+func TestCancelled(t *testing.T) {
+	s := start(t, nil).initialized()
+	s.send(callLine("1", "hold", "one"))
+	s.reached("one")
+	s.send(cancelLine("1"))
+	s.reached("cancelled one")
+	s.alive()
+
+	s.send(callLine("2", "stubborn", "two"))
+	s.reached("two")
+	s.send(cancelLine("2"), cancelLine("2"))
+	s.alive()
+	// Its handler still runs, so its id is taken.
+	s.send(callLine("2", "echo", "x"))
+	s.refused(-32600, "null", "in use")
+
+	s.send(callLine("3", "stubborn", "three"))
+	s.reached("three")
+	s.in.Close()
+	s.free()
+	s.answered("3", "released")
+	s.over()
+}
+
+// The stateless protocol: no handshake, and cancelled calls aren't answered
+// there either.
+func TestModern(t *testing.T) {
+	s := start(t, nil)
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + modern + `}}`)
+	if m := s.receive(); m.Error != nil || !strings.Contains(string(m.Result), "2026-07-28") {
+		t.Fatalf("discover: %+v", m)
+	}
+	call := func(id, tool, x string) string {
+		return strings.Replace(callLine(id, tool, x), `"params":{`, `"params":{`+modern+`,`, 1)
+	}
+	s.send(call("2", "hold", "two"))
+	s.reached("two")
+	s.send(cancelLine("2"))
+	s.reached("cancelled two")
+	s.send(call("3", "echo", "x"))
+	s.answered("3", "x")
+
+	// A subscription that the client ends has no answer; one that the end of
+	// input ends has, after all the others.
+	listen := func(id string) {
+		s.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{` + modern + `,"notifications":{"toolsListChanged":true}}}`)
+		if m := s.receive(); m.Method != "notifications/subscriptions/acknowledged" || !strings.Contains(string(m.Params), `subscriptionId":`+id) {
+			t.Fatalf("acknowledgement: %+v %s", m, m.Params)
+		}
+	}
+	for _, id := range []string{"4", "5", "6"} {
+		listen(id)
+	}
+	s.send(cancelLine("4"))
+	s.send(call("7", "hold", "seven"))
+	s.reached("seven")
+	s.in.Close()
+	s.free()
+	s.answered("7", "released")
+	ends := map[string]bool{}
+	for range 2 {
+		m := s.receive()
+		ends[string(m.ID)] = strings.Contains(string(m.Result), `subscriptionId":`+string(m.ID))
+	}
+	if !ends["5"] || !ends["6"] {
+		t.Errorf("ended: %v", ends)
+	}
+	s.over()
+}
+
+// An initialize can't be cancelled, and junk in a cancellation does nothing:
+// the SDK alone would take 1.5 for 1.
+func TestCancelNonsense(t *testing.T) {
+	s := start(t, nil)
+	s.send(initializeLine + "\n" + cancelLine(`"init"`))
+	if m := s.receive(); string(m.ID) != `"init"` || m.Error != nil {
+		t.Fatalf("initialize: %+v", m)
+	}
+	s.send(callLine("1", "hold", "one"))
+	s.reached("one")
+	for _, id := range []string{`1.5`, `null`, `{}`, `[1]`, `"1"`, `2`, `true`} {
+		s.send(cancelLine(id))
+	}
+	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`)
+	s.alive()
+	s.free()
+	s.answered("1", "released")
+}
+
+// A second request with the id of one in flight is refused; the first is
+// answered. Then the id is free.
+func TestDuplicateID(t *testing.T) {
+	s := start(t, nil).initialized()
+	s.send(callLine("1", "hold", "one"))
+	s.reached("one")
+	s.send(callLine("1", "echo", "x"))
+	s.refused(-32600, "null", "id 1 is in use")
+	s.send(`{"jsonrpc":"1.0","id":1,"method":"ping"}`)
+	s.refused(-32600, "null", "2.0")
+	s.free()
+	s.answered("1", "released")
+	for range 1000 {
+		s.send(callLine("1", "echo", "again"))
+		s.answered("1", "again")
+	}
+}
+
+// Beyond the limits requests are refused at once, while cancellations, and
+// answers, get through.
+func TestOverload(t *testing.T) {
+	limits := map[string]func(*Transport){
+		"calls": func(tr *Transport) { tr.MaxCalls = 2 },
+		"bytes": func(tr *Transport) { tr.MaxCallBytes = 2 * len(callLine("1", "stubborn", "1")) },
+	}
+	for name, limit := range limits {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, limit)
+			s.send(initializeLine) // larger than the limit of bytes, but alone
+			s.receive()
+			s.send(callLine("1", "hold", "1"))
+			s.reached("1")
+			s.send(callLine("2", "stubborn", "2"))
+			s.reached("2")
+			for _, id := range []string{"3", `"four"`, "5.0"} {
+				s.send(callLine(id, "echo", "x"))
+				s.refused(-32000, id, "overloaded: ")
+			}
+			s.send(cancelLine("2")) // not heeded: it still occupies the server
+			s.send(callLine("6", "echo", "x"))
+			s.refused(-32000, "6", "overloaded: ")
+			s.send(cancelLine("1"))
+			s.reached("cancelled 1")
+			// Its slot is free when the SDK has dropped it, which nobody hears of.
+			for {
+				s.send(callLine("7", "echo", "x"))
+				m := s.receive()
+				if m.Error == nil {
+					break
+				}
+				if m.Error.Code != -32000 {
+					t.Fatal(m.Error)
+				}
+			}
+			s.in.Close()
+			s.free() // the SDK waits for a handler whose call was cancelled
+			s.over()
+		})
+	}
+}
+
+// More short calls than the limit, all at once, are slowed down, not refused.
+func TestPatience(t *testing.T) {
+	s := start(t, func(tr *Transport) { tr.MaxCalls = 2 }).initialized()
+	go func() {
+		for i := range 500 {
+			io.WriteString(s.in, callLine(fmt.Sprint(i), "echo", "x")+"\n")
+		}
+		s.in.Close()
+	}()
+	for range 500 {
+		if m := s.receive(); m.Error != nil {
+			t.Fatal(m.Error)
+		}
+	}
+	s.over()
+}
+
+// Notifications come faster than the SDK handles them; all that are dropped, if
+// any, are those for which there is no room.
+func TestManyNotifications(t *testing.T) {
+	s := start(t, nil).initialized()
+	note := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}` + "\n"
+	for range 100 {
+		s.send(strings.Repeat(note, 100))
+		s.alive() // and the pings in between stay between us and the SDK
+	}
+	s.send(pingLine(`"\u0000notifications handled"`))
+	s.refused(-32600, "null", "in use")
+	s.in.Close()
+	s.over()
+}
+
+// When the SDK is stuck in a notification, those after it are dropped, and the
+// rest of what the client says is heard.
+func TestStuckNotification(t *testing.T) {
+	var log syncBuffer
+	s := start(t, func(tr *Transport) {
+		tr.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}).initialized()
+	s.send(callLine("1", "hold", "one"))
+	s.reached("one")
+	s.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	s.reached("roots")
+	for range 3 * maxNotes {
+		s.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+	}
+	s.send(cancelLine("1"))
+	s.reached("cancelled one")
+	s.send(`{}`)
+	s.refused(-32600, "null", "2.0")
+	if n := strings.Count(log.String(), "notification dropped"); n != maxNotes+2 { // of 3, 2 fit, and two others came before
+		t.Errorf("%d dropped", n)
+	}
+	s.free()
+	s.alive()
+}
+
+// A handler that asks the client gets its answer; one that asks, or waits,
+// when the client has closed its end gets an error, and the call is answered.
+func TestAsking(t *testing.T) {
+	s := start(t, nil)
+	s.send(strings.Replace(initializeLine, `"capabilities":{}`, `"capabilities":{"roots":{}}`, 1))
+	s.receive()
+	s.send(initializedLine, callLine("1", "ask", "one"))
+	s.reached("one")
+	ask := s.receive()
+	if ask.Method != "roots/list" {
+		t.Fatalf("got %+v", ask)
+	}
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"roots":[]}}`, ask.ID))
+	s.answered("1", "answered")
+
+	s.send(callLine("2", "ask", "two"))
+	s.reached("two")
+	ask = s.receive()
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"won't say"}}`, ask.ID))
+	if m := s.receive(); !strings.Contains(m.text(t), "won't say") {
+		t.Errorf("got %s", m.Result)
+	}
+	s.send(callLine("3", "ask", "three"))
+	s.reached("three")
+	ask = s.receive()
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":"nonsense"}`, ask.ID))
+	if m := s.receive(); !strings.Contains(m.text(t), "malformed error") {
+		t.Errorf("got %s", m.Result)
+	}
+
+	s.send(callLine("4", "ask", "four"))
+	s.reached("four")
+	s.receive()
+	s.in.Close()
+	if m := s.receive(); string(m.ID) != "4" || !strings.Contains(m.text(t), "closed its end") {
+		t.Errorf("got %+v", m)
+	}
+	s.over()
+}
+
+// The same for a question asked after the end of input.
+func TestAskingTooLate(t *testing.T) {
+	s := start(t, nil)
+	conn := &conn{stopped: make(chan struct{})}
+	conn.calls.end()
+	err := conn.Write(t.Context(), request(t, 1, "roots/list"))
+	if !errors.Is(err, errInputEnded) {
+		t.Errorf("got %v", err)
+	}
+	s.in.Close()
+	s.over()
+}
+
+// The end of the context ends the session and what is in flight, though the
+// client holds the input open.
+func TestContext(t *testing.T) {
+	s := start(t, nil).initialized()
+	s.send(callLine("1", "hold", "one"))
+	s.reached("one")
+	s.cancel()
+	s.reached("cancelled one")
+	if err := s.ended(); err != context.Canceled {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// As it does while the end of input is waiting for a call.
+func TestContextWhileDraining(t *testing.T) {
+	s := start(t, nil).initialized()
+	s.send(callLine("1", "hold", "one"))
+	s.in.Close()
+	s.reached("one")
+	s.cancel()
+	s.reached("cancelled one")
+	if err := s.ended(); err != context.Canceled {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// A client that no longer reads, but still writes, ends the session without
+// harm, and what was in flight is cancelled.
+func TestHalfClosed(t *testing.T) {
+	s := start(t, nil).initialized()
+	s.send(callLine("1", "hold", "one"))
+	s.reached("one")
+	s.raw.Close()
+	io.WriteString(s.in, callLine("2", "echo", "x")+"\n")
+	s.reached("cancelled one")
+	if err := s.ended(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// An output that fails otherwise is reported.
+func TestWriteFailure(t *testing.T) {
+	full := errors.New("disk full")
+	err := noopServer().Run(t.Context(), &Transport{
+		In:  strings.NewReader(initializeLine + "\n" + pingLine("1") + "\n"),
+		Out: writerFunc(func(p []byte) (int, error) { return 0, full }),
+	})
+	if !errors.Is(err, full) {
+		t.Errorf("Run: %v", err)
+	}
+	err = noopServer().Run(t.Context(), &Transport{
+		In:  strings.NewReader(initializeLine + "\n"),
+		Out: writerFunc(func(p []byte) (int, error) { return len(p) / 2, nil }),
+	})
+	if !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// As is an input that fails, once what came before has been answered.
+func TestReadFailure(t *testing.T) {
+	var out strings.Builder
+	torn := errors.New("torn")
+	err := noopServer().Run(t.Context(), &Transport{
+		In:  io.MultiReader(strings.NewReader(initializeLine+"\n"+pingLine("1")), readerFunc(func([]byte) (int, error) { return 0, torn })),
+		Out: &out,
+	})
+	if !errors.Is(err, torn) || strings.Count(out.String(), "\n") != 2 {
+		t.Errorf("Run: %v after %q", err, out.String())
+	}
+	err = noopServer().Run(t.Context(), &Transport{
+		In:  readerFunc(func([]byte) (int, error) { return 0, nil }),
+		Out: &out,
+	})
+	if !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+func TestConnectTwice(t *testing.T) {
+	if _, err := new(Transport).Connect(t.Context()); err == nil {
+		t.Error("connected to nothing")
+	}
+	tr := &Transport{In: strings.NewReader(""), Out: io.Discard}
+	for i := range 2 {
+		conn, err := tr.Connect(t.Context())
+		if (err == nil) != (i == 0) {
+			t.Errorf("Connect: %v", err)
+		}
+		if err == nil {
+			conn.Close()
+			conn.Close()
+			if m, err := conn.Read(t.Context()); err != io.EOF {
+				t.Errorf("Read: %v, %v", m, err)
+			}
+		}
+	}
+}
+
+// The SDK's own client gets along with it, from the handshake to the end.
+func TestSDKClient(t *testing.T) {
+	in, clientIn := pipe(t)
+	clientOut, out := pipe(t)
+	end := make(chan error, 1)
+	go func() {
+		err := noopServer().Run(t.Context(), &Transport{In: in, Out: out})
+		out.Close()
+		end <- err
+	}()
+	client := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, nil)
+	cs, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: clientOut, Writer: clientIn}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "noop"})
+	if err != nil || res.Content[0].(*mcp.TextContent).Text != "49" {
+		t.Errorf("%v, %v", res, err)
+	}
+	cs.Close()
+	if err := <-end; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// mcp-pif < requests.jsonl: a process with a file for its standard input, and
+// more calls in it than may be in flight, prints every answer and exits 0.
+func TestProcessFile(t *testing.T) {
+	const n = 2 * DefaultMaxCalls
+	path := filepath.Join(t.TempDir(), "requests.jsonl")
+	var b strings.Builder
+	fmt.Fprintln(&b, initializeLine)
+	fmt.Fprintln(&b, initializedLine)
+	for i := range n {
+		fmt.Fprintln(&b, callLine(fmt.Sprint(i), "noop", "x"))
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cmd := process()
+	cmd.Stdin = f
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for l := range strings.Lines(string(out)) {
+		m := decode(t, []byte(l))
+		if m.Error != nil {
+			t.Fatal(m.Error)
+		}
+		seen[string(m.ID)] = true
+	}
+	if len(seen) != n+1 {
+		t.Errorf("%d answers, want %d", len(seen), n+1)
+	}
+}
+
+// A client that closes the pipe doesn't kill the process by SIGPIPE.
+func TestProcessSIGPIPE(t *testing.T) {
+	cmd := process()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	fmt.Fprintln(in, initializeLine)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the process ended by %v", err)
+	}
+	in.Close()
+}
+
+func process() *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), serveEnv+"=ours")
+	cmd.Stderr = os.Stderr
+	return cmd
+}

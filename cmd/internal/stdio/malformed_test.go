@@ -1,0 +1,276 @@
+package stdio
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Every line here is no message; each is answered by the code and id, and the
+// session goes on as if nothing had been said.
+var malformed = []struct {
+	name, line string
+	code       int64
+	id         string
+	reason     string
+}{
+	{"text", `hello`, -32700, "null", "byte 0"},
+	{"open brace", `{`, -32700, "null", "unexpected end"},
+	{"open brackets", strings.Repeat("[", 1_000_000), -32700, "null", "unexpected end at byte 1000000"},
+	{"open objects", strings.Repeat(`{"a":`, 200_000), -32700, "null", "unexpected end"},
+	{"mixed brackets", strings.Repeat("[", 70) + "}", -32700, "null", "byte 70"},
+	{"truncated", `{"jsonrpc":"2.0","id":1,"method":"ping"`, -32700, "null", "unexpected end"},
+	{"two messages", pingLine("1") + pingLine("2"), -32700, "null", "more after"},
+	{"old Mac newline", pingLine("1") + "\r" + pingLine("2"), -32700, "null", "more after"},
+	{"trailing comma", `{"jsonrpc":"2.0","id":1,"method":"ping",}`, -32700, "null", "key"},
+	{"no colon", `{"jsonrpc" "2.0"}`, -32700, "null", "expected :"},
+	{"unquoted key", `{jsonrpc:"2.0"}`, -32700, "null", "key"},
+	{"single quotes", `{'jsonrpc':'2.0'}`, -32700, "null", "key"},
+	{"NUL alone", "\x00", -32700, "null", "byte 0"},
+	{"NUL between", "{\x00}", -32700, "null", ""},
+	{"NUL in a string", `{"jsonrpc":"2.0","id":1,"method":"pi` + "\x00" + `ng"}`, -32700, "null", "control character"},
+	{"tab in a string", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi\tng\"}", -32700, "null", "control character"},
+	{"bad escape", `{"jsonrpc":"2.0","id":1,"method":"\x41"}`, -32700, "null", "escape"},
+	{"bad unicode escape", `{"jsonrpc":"2.0","id":1,"method":"\u00g0"}`, -32700, "null", "hexadecimal"},
+	{"leading zero", `{"jsonrpc":"2.0","id":01,"method":"ping"}`, -32700, "null", "expected , or }"},
+	{"plus sign", `{"jsonrpc":"2.0","id":+1,"method":"ping"}`, -32700, "null", "value"},
+	{"NaN", `{"jsonrpc":"2.0","id":NaN,"method":"ping"}`, -32700, "null", "value"},
+	{"not UTF-8", `{"jsonrpc":"2.0","id":1,"method":"` + "\xff" + `"}`, -32700, "null", "UTF-8"},
+	{"surrogates in UTF-8", `{"jsonrpc":"2.0","id":1,"method":"` + "\xed\xa0\x80" + `"}`, -32700, "null", "UTF-8"},
+	{"mark in the middle", "\xef\xbb\xbf" + pingLine("1"), -32700, "null", "byte 0"},
+
+	{"null", `null`, -32600, "null", "object"},
+	{"number", `17`, -32600, "null", "object"},
+	{"string", `"ping"`, -32600, "null", "object"},
+	{"batch", `[` + pingLine("1") + `]`, -32600, "null", "batches"},
+	{"empty batch", `[]`, -32600, "null", "batches"},
+	{"nested brackets", strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000), -32600, "null", "batches"},
+	{"empty object", `{}`, -32600, "null", "2.0"},
+	{"no version", `{"id":1,"method":"ping"}`, -32600, "1", "2.0"},
+	{"version 1.0", `{"jsonrpc":"1.0","id":"a","method":"ping"}`, -32600, `"a"`, "2.0"},
+	{"version a number", `{"jsonrpc":2.0,"id":1,"method":"ping"}`, -32600, "1", "2.0"},
+	{"capital key", `{"Jsonrpc":"2.0","id":1,"method":"ping"}`, -32600, "1", "2.0"},
+	{"no method", `{"jsonrpc":"2.0","id":1}`, -32600, "1", "method"},
+	{"method a number", `{"jsonrpc":"2.0","id":1,"method":1}`, -32600, "1", "method"},
+	{"method null", `{"jsonrpc":"2.0","id":1,"method":null}`, -32600, "1", "method"},
+	{"method an object, no id", `{"jsonrpc":"2.0","method":{}}`, -32600, "null", "method"},
+	{"params a string", `{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}`, -32600, "1", "params"},
+	{"params a number", `{"jsonrpc":"2.0","id":1,"method":"ping","params":1}`, -32600, "1", "params"},
+	{"id null", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, -32600, "null", "id must be"},
+	{"id true", `{"jsonrpc":"2.0","id":true,"method":"ping"}`, -32600, "null", "id must be"},
+	{"id an object", `{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`, -32600, "null", "id must be"},
+	{"id an array", `{"jsonrpc":"2.0","id":[1],"method":"ping"}`, -32600, "null", "id must be"},
+	{"id a fraction", `{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, -32600, "null", "id must be"},
+	{"id nearly whole", `{"jsonrpc":"2.0","id":1.00000000000000000000001,"method":"ping"}`, -32600, "null", "id must be"},
+	{"id over 64 bits", `{"jsonrpc":"2.0","id":9223372036854775808,"method":"ping"}`, -32600, "null", "id must be"},
+	{"id astronomical", `{"jsonrpc":"2.0","id":1e999999999,"method":"ping"}`, -32600, "null", "id must be"},
+	{"two methods", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}`, -32600, "1", "duplicate"},
+	{"two ids", `{"jsonrpc":"2.0","id":1,"method":"ping","id":1}`, -32600, "null", "duplicate"},
+	{"two params", `{"jsonrpc":"2.0","params":{},"id":1,"method":"ping","params":{}}`, -32600, "1", "duplicate"},
+	{"two of a key unknown", `{"jsonrpc":"2.0","id":1,"x":1,"method":"ping","x":1}`, -32600, "1", "duplicate"},
+	{"two methods, one escaped", `{"jsonrpc":"2.0","id":1,"method":"ping","\u006dethod":"ping"}`, -32600, "1", "duplicate"},
+	{"many members", `{"jsonrpc":"2.0","id":1,"method":"ping"` + manyMembers(100_000) + `}`, -32600, "null", "members"},
+	{"deep params", `{"jsonrpc":"2.0","method":"ping","params":{"a":` + nested(1_000_000) + `},"id":1}`, -32600, "1", "deeper"},
+	{"params one too deep", `{"jsonrpc":"2.0","id":1,"method":"ping","params":` + nested(MaxDepth+1) + `}`, -32600, "1", "deeper"},
+}
+
+func nested(depth int) string {
+	return strings.Repeat("[", depth) + strings.Repeat("]", depth)
+}
+
+func manyMembers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"%d":0`, i)
+	}
+	return b.String()
+}
+
+func TestMalformed(t *testing.T) {
+	s := start(t, nil).initialized()
+	for _, c := range malformed {
+		// Notes of the subtest would end the shared session's test; so no t.Run.
+		s.send(c.line)
+		m := s.receive()
+		if m.Error == nil || m.Error.Code != c.code || string(m.ID) != c.id || !strings.Contains(m.Error.Message, c.reason) {
+			t.Errorf("%s: got %v for id %s, want %d %q for id %s", c.name, m.Error, m.ID, c.code, c.reason, c.id)
+		}
+		s.alive()
+	}
+	s.in.Close()
+	s.over()
+}
+
+// What is odd but a message is taken as one.
+func TestTolerated(t *testing.T) {
+	s := start(t, nil)
+	// A mark may open the stream, and arrive in pieces.
+	for _, piece := range []string{"\xef", "\xbb", "\xbf"} {
+		io.WriteString(s.in, piece)
+	}
+	s.initialized()
+	for _, c := range []struct{ name, line string }{
+		{"spaces around", " \t" + callLine("1", "echo", "x") + " \t "},
+		{"CRLF", callLine("1", "echo", "x") + "\r"},
+		{"blank lines", "\n\r\n \t \n" + callLine("1", "echo", "x")},
+		{"space within", strings.ReplaceAll(callLine("1", "echo", "x"), ":", " :\t")},
+		{"escaped keys", strings.Replace(callLine("1", "echo", "x"), "method", `\u006d\u0065thod`, 1)},
+		{"escaped method", strings.Replace(callLine("1", "echo", "x"), "tools/call", `tools\/c\u0061ll`, 1)},
+		{"members unknown", strings.Replace(callLine("1", "echo", "x"), `"id"`, `"é":1,"extra":[{}],"id"`, 1)},
+		{"id last", `{"method":"tools/call","params":{"name":"echo","arguments":{"x":"x"}},"jsonrpc":"2.0","id":1}`},
+		{"a result besides", strings.Replace(callLine("1", "echo", "x"), `"id"`, `"result":1,"id"`, 1)},
+		{"deep arguments", strings.Replace(callLine("1", "echo", "x"), `"x":`, `"deep":`+nested(MaxDepth-2)+`,"x":`, 1)},
+	} {
+		s.send(c.line)
+		m := s.receive()
+		if m.Error != nil || string(m.ID) != "1" || m.text(t) != "x" {
+			t.Errorf("%s: got %+v (%v)", c.name, m, m.Error)
+		}
+	}
+	// Params of null are none.
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":null}`)
+	if m := s.receive(); m.Error != nil || string(m.Result) != "{}" {
+		t.Errorf("ping: %+v", m)
+	}
+}
+
+// Responses that nobody waits for are passed over, faulty ones too.
+func TestUnaskedResponses(t *testing.T) {
+	s := start(t, nil).initialized()
+	s.send(
+		`{"jsonrpc":"2.0","id":1,"result":{}}`,
+		`{"jsonrpc":"2.0","id":"init","result":{}}`,
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`,
+		`{"jsonrpc":"2.0","id":[1],"error":7}`,
+		`{"id":1,"result":null}`,
+	)
+	s.alive()
+}
+
+// The text of an id comes back as it was sent.
+func TestIDs(t *testing.T) {
+	s := start(t, nil).initialized()
+	for _, id := range []string{
+		`0`, `-1`, `7`, `""`, `"7"`, `"a b"`, `"\u0061"`, `"\"\\\n"`, `"é😀"`, `"\ud800"`, `"\u0000integer 9007199254740993"`,
+		`1.0`, `-0`, `0.0`, `1e2`, `10E-1`, `1.50e+1`, `0e99`,
+		`9007199254740992`, `9007199254740993`, `-9007199254740993`, `9223372036854775807`, `-9223372036854775808`, `9.223372036854775807e18`,
+	} {
+		s.send(callLine(id, "echo", "x"))
+		s.answered(id, "x")
+	}
+	// They are told apart, or not, by what they mean.
+	for _, pair := range [][2]string{
+		{`9007199254740993`, `9007199254740992`}, {`1`, `"1"`}, {`9007199254740993`, `"9007199254740993"`},
+	} {
+		s.send(callLine(pair[0], "hold", pair[0]))
+		s.reached(pair[0])
+		s.send(callLine(pair[1], "echo", "x"))
+		s.answered(pair[1], "x")
+		s.send(cancelLine(pair[0]))
+		s.reached("cancelled " + pair[0])
+	}
+	for _, pair := range [][2]string{{`5`, `5.0`}, {`"b"`, `"\u0062"`}} {
+		s.send(callLine(pair[0], "hold", pair[0]))
+		s.reached(pair[0])
+		s.send(callLine(pair[1], "echo", "x"))
+		s.refused(-32600, "null", "in use")
+		s.send(cancelLine(pair[1]))
+		s.reached("cancelled " + pair[0])
+	}
+}
+
+// An oversized line is answered, with its id if that is near either end, and
+// is never held in memory.
+func TestOversized(t *testing.T) {
+	const limit = 100_000
+	fill := strings.Repeat("x", 2*limit)
+	head := callLine("1", "echo", fill)
+	tail := `{"method":"tools/call","params":{"id":5,"arguments":{"x":"` + fill + `"}},"jsonrpc":"2.0","id":"t"}`
+	s := start(t, func(tr *Transport) { tr.MaxFrame = limit }).initialized()
+	for _, c := range []struct{ name, line, id string }{
+		{"id first", head, "1"},
+		{"id last", tail, `"t"`},
+		{"id last, spaces", tail + " \r", `"t"`},
+		{"id only in the params", `{"method":"x","params":{"x":"` + fill + `","id":5}}`, "null"},
+		{"id only in a string", `{"method":"x","params":"` + fill + `,\"id\":5}`, "null"},
+		{"id in the middle", `{"a":"` + fill + `","id":5,"b":"` + fill + `"}`, "null"},
+		{"id bad", `{"id":{},"a":"` + fill + `"}`, "null"},
+		{"id cut off", `{"a":"` + strings.Repeat("x", headSize-13) + `","id":12345,"b":"` + fill + `"}`, "null"},
+		{"a batch", `[` + head + `]`, "null"},
+		{"not JSON", fill, "null"},
+		{"brackets", strings.Repeat("[", 3*limit), "null"},
+		{"NULs", strings.Repeat("\x00", 3*limit), "null"},
+		{"one byte too many", pad(pingLine("3"), limit+1), "3"},
+	} {
+		s.send(c.line)
+		m := s.receive()
+		if m.Error == nil || m.Error.Code != -32600 || string(m.ID) != c.id || !strings.Contains(m.Error.Message, "too large") {
+			t.Errorf("%s: got %v for id %s, want id %s", c.name, m.Error, m.ID, c.id)
+		}
+		s.alive()
+	}
+	// The id of a call in flight isn't used: the error would pass for its answer.
+	s.send(callLine("1", "hold", "held"))
+	s.reached("held")
+	s.send(head)
+	s.refused(-32600, "null", "too large")
+	s.send(pad(pingLine("3"), limit))
+	if m := s.receive(); m.Error != nil || string(m.ID) != "3" {
+		t.Errorf("a line of just the limit: %v", m.Error)
+	}
+}
+
+func pad(line string, size int) string { return line + strings.Repeat(" ", size-len(line)) }
+
+// At the default limit, 20 MiB and then 2 GiB in one line.
+func TestOversizedMemory(t *testing.T) {
+	s := start(t, nil).initialized()
+	mib := strings.Repeat("[", 1<<20)
+	for _, mibs := range []int{20, 2 << 10} {
+		if mibs > 20 && testing.Short() {
+			break
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range mibs {
+			io.WriteString(s.in, mib)
+		}
+		s.send("")
+		s.refused(-32600, "null", "too large")
+		s.alive()
+		runtime.ReadMemStats(&after)
+		if grown := (after.TotalAlloc - before.TotalAlloc) >> 20; grown > 64 {
+			t.Errorf("a line of %d MiB allocated %d MiB", mibs, grown)
+		}
+	}
+}
+
+// What was malformed or too long is answered at the end of input too, and a
+// last line needs no newline.
+func TestEndWithoutNewline(t *testing.T) {
+	for _, c := range []struct {
+		line, id string
+		code     int64
+	}{
+		{callLine("1", "echo", "x"), "1", 0},
+		{`{"jsonrpc"`, "null", -32700},
+		{"\xef\xbb", "null", -32700},
+		{callLine("1", "echo", strings.Repeat("x", 2000)), "1", -32600},
+	} {
+		s := start(t, func(tr *Transport) { tr.MaxFrame = 1000 })
+		if c.id == "1" {
+			s.initialized()
+		}
+		io.WriteString(s.in, c.line)
+		s.in.Close()
+		if c.code == 0 {
+			s.answered(c.id, "x")
+		} else {
+			s.refused(c.code, c.id, "")
+		}
+		s.over()
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+)
+
+func newCheck() *cobra.Command {
+	var (
+		file, name string
+		asJSON     bool
+	)
+	cmd := &cobra.Command{
+		Use:   "check CODE",
+		Short: "Say whether a term could be a tool, without running it",
+		Long: `Read a term as the code of a tool and say what is to be said about it: its
+inputs, its hash, and notes on what is allowed but may not be meant. Nothing is
+run. The exit status is 1 if no tool can be made from it.`,
+		Example: `  mcp-pif check '{"lam":"n","body":{"mul":[{"var":"n"},{"var":"m"}]}}'
+  mcp-pif check --file square.json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			code, _, _, err := codeAndInput(cmd, file, args)
+			if err != nil {
+				return err
+			}
+			s := mcpserver.New(mcpserver.Options{})
+			a := call(commandContext(cmd), s, "evolve", map[string]any{"name": name, "code": code})
+			if asJSON || a.Fault != nil {
+				return printAnswer(cmd, a, asJSON)
+			}
+			var made struct {
+				Hash   string
+				Inputs []string
+				Notes  []string
+			}
+			if err := json.Unmarshal(a.Structured, &made); err != nil {
+				return failing(err)
+			}
+			out := cmd.OutOrStdout()
+			fmt.Fprintln(out, "ok")
+			if len(made.Inputs) > 0 {
+				fmt.Fprintf(out, "  inputs: %s\n", strings.Join(made.Inputs, ", "))
+			}
+			fmt.Fprintf(out, "  hash:   %s\n", made.Hash)
+			for _, note := range made.Notes {
+				fmt.Fprintf(out, "  note:   %s\n", note)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
+	f.StringVar(&name, "name", "it", "the tool's name, to which continue and self refer")
+	f.BoolVar(&asJSON, "json", false, "print the answer of evolve as JSON")
+	return cmd
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
+// newHelp is the help command: of a subcommand, as usual, or of a part of the
+// language.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND | OPERATION | CATEGORY | language]",
+		Short: "Explain a command, or an operation of the language",
+		Long: `Explain a subcommand, an operation of PIF (fold), a category of operations
+(lists), or all of them (language).`,
+		Example: `  mcp-pif help run
+  mcp-pif help fold
+  mcp-pif help lists`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return helpTopics(root, prefix), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return root.Help()
+			}
+			if sub, rest, err := root.Find(args); err == nil && sub != root && len(rest) == 0 {
+				sub.InitDefaultHelpFlag()
+				return sub.Help()
+			}
+			if len(args) > 1 {
+				return fmt.Errorf("help explains one thing at a time, not %q", strings.Join(args, " "))
+			}
+			question := map[string]any{"name": args[0]}
+			if args[0] == "language" {
+				question = nil
+			}
+			a := call(commandContext(cmd), mcpserver.New(mcpserver.Options{}), "help", question)
+			if a.Fault != nil {
+				return fmt.Errorf("there is no command or operation %q%s", args[0], didYouMean(a.Fault.Near))
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), a.Text)
+			return nil
+		},
+	}
+}
+
+func didYouMean(near string) string {
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", near)
+}
+
+// helpTopics is what help can explain.
+func helpTopics(root *cobra.Command, prefix string) []string {
+	var topics []string
+	add := func(name string) {
+		if strings.HasPrefix(name, prefix) {
+			topics = append(topics, name)
+		}
+	}
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			add(c.Name())
+		}
+	}
+	for i := range prim.Table {
+		add(prim.Table[i].Name)
+	}
+	for _, g := range prim.Groups {
+		add(g)
+	}
+	add("language")
+	return topics
+}

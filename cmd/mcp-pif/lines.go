@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// openLines is the way a repl reads: with editing and a history where a person
+// types, plainly where input is piped in.
+func openLines(cmd *cobra.Command, complete func(string) (string, []string)) lines {
+	in, ok := cmd.InOrStdin().(*os.File)
+	out, ok2 := cmd.OutOrStdout().(*os.File)
+	if !ok || !ok2 || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) || os.Getenv("TERM") == "dumb" {
+		return &piped{bufio.NewReader(cmd.InOrStdin())}
+	}
+	return &typed{in: in, out: out, complete: complete, history: openHistory()}
+}
+
+// piped is input that nobody types.
+type piped struct{ *bufio.Reader }
+
+func (p *piped) interactive() bool { return false }
+func (p *piped) remember(string)   {}
+
+func (p *piped) read(bool) (string, error) {
+	line, err := p.ReadString('\n')
+	return strings.TrimRight(line, "\r\n"), err
+}
+
+// typed is input from a terminal, in raw mode while a line is edited and only
+// then, so that an interrupt reaches a run.
+type typed struct {
+	in, out     *os.File
+	complete    func(string) (string, []string)
+	history     *history
+	editor      *term.Terminal // nil: to be made
+	interrupted bool
+}
+
+func (t *typed) interactive() bool     { return true }
+func (t *typed) remember(entry string) { t.history.remember(entry) }
+
+// Read passes keys on, noticing an interrupt: the editor takes it for the end.
+func (t *typed) Read(b []byte) (int, error) {
+	n, err := t.in.Read(b)
+	t.interrupted = n == 1 && b[0] == 3
+	return n, err
+}
+
+func (t *typed) Write(b []byte) (int, error) { return t.out.Write(b) }
+
+func (t *typed) read(first bool) (string, error) {
+	old, err := term.MakeRaw(int(t.in.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer term.Restore(int(t.in.Fd()), old)
+	prompt := "pif> "
+	if !first {
+		prompt = "...> "
+	}
+	if t.editor == nil {
+		t.editor = term.NewTerminal(t, prompt)
+		t.editor.History = t.history
+		t.editor.AutoCompleteCallback = t.tab
+	}
+	t.editor.SetPrompt(prompt)
+	if w, h, err := term.GetSize(int(t.out.Fd())); err == nil {
+		_ = t.editor.SetSize(w, h)
+	}
+	t.editor.SetBracketedPasteMode(true)
+	defer t.editor.SetBracketedPasteMode(false)
+	line, err := t.editor.ReadLine()
+	if errors.Is(err, term.ErrPasteIndicator) {
+		err = nil
+	}
+	if errors.Is(err, io.EOF) {
+		_, _ = t.out.WriteString("\r\n")
+		if t.interrupted {
+			t.editor = nil // the line it holds is dropped with it
+			return "", errInterrupted
+		}
+	}
+	return line, err
+}
+
+// tab completes the word before the cursor as far as the candidates agree.
+func (t *typed) tab(line string, pos int, key rune) (string, int, bool) {
+	if key != '\t' {
+		return "", 0, false
+	}
+	word, candidates := t.complete(line[:pos])
+	if len(candidates) == 0 {
+		return line, pos, true
+	}
+	common := candidates[0]
+	for _, c := range candidates[1:] {
+		for !strings.HasPrefix(c, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	done := line[:pos-len(word)] + common
+	return done + line[pos:], len(done), true
+}

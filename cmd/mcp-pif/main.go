@@ -1,0 +1,83 @@
+// Command mcp-pif is an MCP server with which language models make their own
+// tools and run them, and a calculator for people who want to see what those
+// tools do.
+//
+// Without a subcommand it serves MCP on standard input and output. Each
+// subcommand has a file of its own; all of them go through package mcpserver,
+// so that what a person sees on the command line is what a model sees.
+//
+// Standard output carries results, or JSON-RPC when serving, and nothing else;
+// logs and failures go to standard error. The exit status is 0 when all went
+// well, 1 when a program failed, 2 when the command was used wrongly.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Exit statuses.
+const (
+	statusFailed = 1
+	statusUsage  = 2
+)
+
+func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// command runs the command line and gives the exit status.
+func command(args []string, in io.Reader, out, errs io.Writer) int {
+	root := newRoot()
+	root.SetArgs(negatives(args))
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	cmd, err := root.ExecuteC()
+	var f *failure
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &f):
+		if f.err != nil {
+			fmt.Fprintln(errs, "mcp-pif:", f.err)
+		}
+		return statusFailed
+	}
+	fmt.Fprintf(errs, "mcp-pif: %v\nRun '%s --help' for how it is used.\n", err, cmd.CommandPath())
+	return statusUsage
+}
+
+// negatives marks arguments such as -5 as what they are: no flag is a digit.
+// White space before a number is nothing to JSON.
+func negatives(args []string) []string {
+	marked := make([]string, len(args))
+	for i, arg := range args {
+		if len(arg) > 1 && arg[0] == '-' && '0' <= arg[1] && arg[1] <= '9' {
+			arg = " " + arg
+		}
+		marked[i] = arg
+	}
+	return marked
+}
+
+// A failure is the end of a command that was used rightly and could not do what
+// was asked. Where err is nil the reason has been told already.
+type failure struct{ err error }
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return "failed"
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// failing makes an error a failure, and leaves nil as it is.
+func failing(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{err}
+}

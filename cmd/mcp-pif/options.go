@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/core"
+)
+
+// limitOptions are the flags about what runs may take.
+type limitOptions struct {
+	steps   uint64
+	memory  size
+	depth   int
+	pool    size
+	timeout time.Duration
+	trace   bool
+}
+
+func (o *limitOptions) register(f *pflag.FlagSet) {
+	o.memory, o.pool = core.DefaultMemory, 128<<20
+	f.Uint64Var(&o.steps, "max-steps", 1_000_000_000, "the most steps a run may ask for")
+	f.Var(&o.memory, "max-memory", "the most memory a run may have")
+	f.IntVar(&o.depth, "max-depth", core.DefaultDepth, "how many calls of a run may be pending")
+	f.Var(&o.pool, "pool", "memory of all runs together")
+	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long a run may take, by the wall clock")
+	f.BoolVar(&o.trace, "trace", os.Getenv("MCP_DEBUG") == "1", "log every evaluation to standard error (or MCP_DEBUG=1)")
+}
+
+// limits reads the flags, and sets the pool, which is the process's.
+func (o *limitOptions) limits() (mcpserver.Limits, error) {
+	switch {
+	case o.steps == 0:
+		return mcpserver.Limits{}, fmt.Errorf("--max-steps must be at least 1")
+	case o.memory < 1<<20:
+		return mcpserver.Limits{}, fmt.Errorf("--max-memory must be at least 1MiB")
+	case o.depth < 1:
+		return mcpserver.Limits{}, fmt.Errorf("--max-depth must be at least 1")
+	case o.pool < o.memory:
+		return mcpserver.Limits{}, fmt.Errorf("--pool (%s) must be at least --max-memory (%s): a run could never have it", &o.pool, &o.memory)
+	case o.timeout <= 0:
+		return mcpserver.Limits{}, fmt.Errorf("--timeout must be positive")
+	}
+	core.SetPool(int64(o.pool))
+	return mcpserver.Limits{
+		MaxSteps:  o.steps,
+		MaxMemory: int64(o.memory),
+		MaxDepth:  o.depth,
+		Timeout:   o.timeout,
+	}, nil
+}
+
+// tracer is where evaluations are logged, or nil.
+func (o *limitOptions) tracer(errs io.Writer) *slog.Logger {
+	if !o.trace {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+				return slog.Attr{} // a trace is of steps, not of time
+			}
+			return a
+		},
+	}))
+}
+
+// size is a number of bytes that can be written as 64MiB.
+type size int64
+
+var units = []struct {
+	name  string
+	bytes size
+}{
+	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
+}
+
+func (s *size) Type() string { return "size" }
+
+func (s *size) String() string {
+	for _, u := range units {
+		if *s != 0 && *s%u.bytes == 0 {
+			return strconv.FormatInt(int64(*s/u.bytes), 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(*s), 10)
+}
+
+func (s *size) Set(text string) error {
+	number, unit := strings.TrimSpace(text), size(1)
+	for _, u := range units {
+		if n, ok := strings.CutSuffix(number, u.name); ok {
+			number, unit = strings.TrimSpace(n), u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 0 || n > (1<<62)/int64(unit) {
+		return fmt.Errorf("a size is a number of bytes such as 67108864 or 64MiB")
+	}
+	*s = size(n) * unit
+	return nil
+}
+
+// openTools reads a file of tools. Where it is to be written, the file is
+// claimed for this process until it ends, and every change of the registry is
+// in the file before it is seen. An empty path is a registry in memory.
+func openTools(path string, write bool) (*registry.Registry, error) {
+	if path == "" {
+		return registry.New(nil, nil), nil
+	}
+	if write {
+		if _, err := registry.Lock(path); err != nil {
+			return nil, err
+		}
+	}
+	start, err := registry.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var keep func(*registry.Snapshot) error
+	if write {
+		keep = func(s *registry.Snapshot) error { return registry.WriteFile(path, s) }
+	}
+	return registry.New(start, keep), nil
+}

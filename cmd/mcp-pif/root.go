@@ -1,0 +1,33 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// newRoot is the command line.
+func newRoot() *cobra.Command {
+	var o serveOptions
+	root := &cobra.Command{
+		Use:   "mcp-pif",
+		Short: "An MCP server with which language models make their own tools",
+		Long: `mcp-pif is an MCP server with which language models make their own tools and
+run them. A tool is a term of PIF, a small pure language written in JSON: it
+computes exactly, always ends, and can touch nothing.
+
+Without a subcommand it serves MCP on standard input and output; an MCP client
+starts it that way. To see what it does, try 'mcp-pif tour'.`,
+		Example: `  mcp-pif                              serve MCP on stdio
+  mcp-pif run '{"mul":[6,7]}'          evaluate a term
+  mcp-pif help fold                    explain an operation`,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
+	}
+	o.register(root.Flags())
+	root.AddCommand(
+		newServe(), newRun(), newCheck(), newRepl(), newTour(), newExport(), newImport(), newVersion(),
+	)
+	root.SetHelpCommand(newHelp(root))
+	return root
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+)
+
+// wholeResult is the limit of results on the command line: there is none but
+// the budget of memory.
+const wholeResult = 1 << 40
+
+func newRun() *cobra.Command {
+	var (
+		limits                 limitOptions
+		file, tools, as, steps string
+		memory                 size
+		rounds                 int
+		drive, asJSON          bool
+	)
+	cmd := &cobra.Command{
+		Use:   "run CODE [INPUT]",
+		Short: "Evaluate a term, on an input if it is a function",
+		Long: `Evaluate a term of PIF and print its value as JSON. CODE is JSON, or with
+--tools the name of a tool; - reads it from standard input, --file from a file.
+INPUT is what a function is applied to: JSON, or any text as a string.
+
+The exit status is 1 when the program fails; the failure is on standard error.`,
+		Example: `  mcp-pif run '{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}' 7
+  echo '{"add":[1,2]}' | mcp-pif run -
+  mcp-pif run --tools tools.json square 12`,
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := limits.limits()
+			if err != nil {
+				return err
+			}
+			l.Result = wholeResult
+			code, input, hasInput, err := codeAndInput(cmd, file, args)
+			if err != nil {
+				return err
+			}
+			registry, err := openTools(tools, false)
+			if err != nil {
+				return failing(err)
+			}
+			s := mcpserver.New(mcpserver.Options{Registry: registry, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr())})
+			call := map[string]any{"code": code, "drive": drive}
+			if hasInput {
+				call["input"] = inputJSON(input)
+			}
+			for name, value := range map[string]string{"input_as": as, "steps": steps} {
+				if value != "" {
+					call[name] = value
+				}
+			}
+			if memory > 0 {
+				call["memory"] = int64(memory)
+			}
+			if rounds > 0 {
+				call["rounds"] = rounds
+			}
+			return printAnswer(cmd, evaluate(cmd, s, call), asJSON)
+		},
+	}
+	f := cmd.Flags()
+	limits.register(f)
+	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
+	f.StringVar(&tools, "tools", "", "know the tools in this `FILE`")
+	f.StringVar(&as, "input-as", "", "auto, term or data: how the input is read")
+	f.StringVar(&steps, "steps", "", "budget of steps (default 10000000)")
+	f.Var(&memory, "memory", "budget of memory")
+	f.BoolVar(&drive, "drive", false, "take a tool's continue steps until it is done")
+	f.IntVar(&rounds, "rounds", 0, "with --drive, at most so many (default 10000)")
+	f.BoolVar(&asJSON, "json", false, "print the whole answer as JSON: result, type, steps, notes, or the error")
+	return cmd
+}
+
+// evaluate runs code; an interrupt cancels it.
+func evaluate(cmd *cobra.Command, s *mcpserver.Server, arguments map[string]any) mcpserver.Answer {
+	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return call(ctx, s, "run", arguments)
+}
+
+// call is a call of a server from the command line.
+func call(ctx context.Context, s *mcpserver.Server, tool string, arguments map[string]any) mcpserver.Answer {
+	return s.Call(ctx, mcpserver.Call{Tool: tool, Arguments: marshal(arguments)})
+}
+
+// printAnswer shows an answer: the result on standard output and the rest on
+// standard error, or all of it as JSON on standard output.
+func printAnswer(cmd *cobra.Command, a mcpserver.Answer, asJSON bool) error {
+	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	switch {
+	case asJSON:
+		fmt.Fprintf(out, "%s\n", a.Structured)
+	case a.Fault != nil:
+		fmt.Fprintln(errs, a.Text)
+	default:
+		fmt.Fprintln(out, a.Text)
+	}
+	if !asJSON {
+		for _, more := range a.More {
+			fmt.Fprintln(errs, more)
+		}
+	}
+	if a.Fault != nil {
+		return &failure{}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
+)
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	limitOptions
+	tools       string
+	store       string
+	logLevel    string
+	listEvolved bool
+}
+
+func (o *serveOptions) register(f *pflag.FlagSet) {
+	o.limitOptions.register(f)
+	f.StringVar(&o.tools, "tools", "", "keep the tools in this `FILE`: read at the start, rewritten after each evolve")
+	f.StringVar(&o.store, "store", "memory", "where state is kept; this version knows memory")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.BoolVar(&o.listEvolved, "list-evolved", true, "show evolved tools in tools/list")
+}
+
+func newServe() *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve MCP on standard input and output (the default)",
+		Long: `Serve MCP on standard input and output, one JSON-RPC message a line. At the end
+of input every request read is answered before the server ends, so that
+
+  mcp-pif < requests.jsonl
+
+prints every answer. Standard output carries JSON-RPC only; the log is on
+standard error.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
+	}
+	o.register(cmd.Flags())
+	return cmd
+}
+
+func serve(cmd *cobra.Command, o *serveOptions) error {
+	limits, err := o.limits()
+	if err != nil {
+		return err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return fmt.Errorf("--log-level is debug, info, warn or error, not %q", o.logLevel)
+	}
+	if o.store != "memory" {
+		return fmt.Errorf("--store knows only memory in this version, not %q; --tools FILE keeps tools", o.store)
+	}
+	tools, err := openTools(o.tools, true)
+	if err != nil {
+		return failing(err)
+	}
+	tuneMemory(int64(o.pool))
+
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(commandContext(cmd)), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	s := mcpserver.New(mcpserver.Options{
+		Version:     version(),
+		Registry:    tools,
+		Limits:      limits,
+		Log:         log,
+		HideEvolved: !o.listEvolved,
+		Trace:       o.tracer(cmd.ErrOrStderr()),
+	})
+	if terminal(cmd.InOrStdin()) {
+		fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSpace(`
+mcp-pif is serving MCP on this terminal; an MCP client would start it as its
+server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
+'mcp-pif repl'.`))
+	}
+	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "capabilities", "none")
+	err = s.Serve(ctx, &stdio.Transport{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: log})
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		log.Info("stopped by a signal")
+		return nil
+	}
+	return failing(err)
+}
+
+// tuneMemory sets Go's collector for a server: rarely while little is in use,
+// since every call leaves a few hundred kilobytes of garbage, and in time when
+// runs hold much. What the environment says goes before.
+func tuneMemory(pool int64) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(pool + 64<<20)
+	}
+}
+
+// terminal reports whether r is one.
+func terminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// commandContext is the command's context, or one that never ends.
+func commandContext(cmd *cobra.Command) context.Context {
+	if ctx := cmd.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// maxSource bounds what is read from a file or standard input as code or input.
+const maxSource = 32 << 20
+
+// source reads code or an input as it was given on the command line: "-" is
+// standard input, anything else itself.
+func source(cmd *cobra.Command, text string) (string, error) {
+	if text != "-" {
+		return text, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxSource+1))
+	if err != nil {
+		return "", fmt.Errorf("reading standard input: %w", err)
+	}
+	if len(b) > maxSource {
+		return "", fmt.Errorf("standard input has more than %d bytes", maxSource)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// codeAndInput reads CODE [INPUT], or --file FILE [INPUT].
+func codeAndInput(cmd *cobra.Command, file string, args []string) (code, input string, hasInput bool, err error) {
+	if file != "" {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return "", "", false, err
+		}
+		code = strings.TrimSpace(string(b))
+	} else {
+		if len(args) == 0 {
+			return "", "", false, errors.New("CODE is missing: give a term as JSON, - for standard input, or --file FILE")
+		}
+		if len(args) > 1 && args[0] == "-" && args[1] == "-" {
+			return "", "", false, errors.New("CODE and INPUT can't both come from standard input")
+		}
+		if code, err = source(cmd, args[0]); err != nil {
+			return "", "", false, err
+		}
+		args = args[1:]
+	}
+	switch len(args) {
+	case 0:
+		return code, "", false, nil
+	case 1:
+		input, err = source(cmd, args[0])
+		return code, input, true, err
+	}
+	return "", "", false, fmt.Errorf("too many arguments: %q is none of CODE and INPUT", args[1])
+}
+
+// inputJSON is an input from a command line or a prompt as an argument of run:
+// JSON is itself, any other text a string.
+func inputJSON(text string) json.RawMessage {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return marshal(text)
+}
+
+// marshal gives JSON of what has some.
+func marshal(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("mcp-pif: %T has no JSON: %v", v, err))
+	}
+	return b
+}

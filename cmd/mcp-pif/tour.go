@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+)
+
+func newTour() *cobra.Command {
+	return &cobra.Command{
+		Use:   "tour",
+		Short: "See what the server does, in a few seconds",
+		Long: `Start a server as an MCP client would, make tools with it and run them, let it
+refuse what it must, and show each call with its answer. The exit status is 1 if
+anything is not as it should be.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return failing(tour(cmd)) },
+	}
+}
+
+// tourTime is how long the tour may take before something must be wrong.
+const tourTime = 30 * time.Second
+
+func tour(cmd *cobra.Command) error {
+	ctx, cancel := context.WithTimeout(commandContext(cmd), tourTime)
+	defer cancel()
+	g := &guide{ctx: ctx, out: cmd.OutOrStdout(), began: time.Now()}
+	err := g.connect()
+	if err == nil {
+		defer g.session.Close()
+		for _, stop := range stops {
+			g.say("\n%s", stop.title)
+			if err = stop.visit(g); err != nil {
+				err = fmt.Errorf("the tour ended at %q: %w", stop.title, err)
+				break
+			}
+		}
+	}
+	if err != nil {
+		if log := strings.TrimSpace(g.log.String()); log != "" {
+			err = fmt.Errorf("%w\nthe server's log:\n%s", err, log)
+		}
+		return err
+	}
+	g.say("\nAll as it should be, in %v.", time.Since(g.began).Round(time.Millisecond))
+	return nil
+}
+
+// A guide is a client that shows what it does.
+type guide struct {
+	ctx     context.Context
+	out     io.Writer
+	began   time.Time
+	log     bytes.Buffer // the server's
+	session *mcp.ClientSession
+}
+
+func (g *guide) say(format string, args ...any) { fmt.Fprintf(g.out, format+"\n", args...) }
+
+// connect starts this program as a server.
+func (g *guide) connect() error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	server := exec.Command(self, "serve", "--log-level=warn")
+	server.Args[0] = os.Args[0]
+	server.Stderr = &g.log
+	client := mcp.NewClient(&mcp.Implementation{Name: "mcp-pif-tour", Version: version()}, nil)
+	g.say("Starting the server as an MCP client would: mcp-pif serve")
+	g.session, err = client.Connect(g.ctx, &mcp.CommandTransport{Command: server}, nil)
+	if err != nil {
+		return fmt.Errorf("connecting to the server: %w", err)
+	}
+	return nil
+}
+
+// reply is what came back from a call.
+type reply struct {
+	text   string
+	failed bool
+	data   map[string]json.RawMessage
+}
+
+// field gives a member of the structured answer as text.
+func (r *reply) field(name string) string { return string(r.data[name]) }
+
+// call makes a call and shows it with its answer.
+func (g *guide) call(tool, arguments string) (*reply, error) {
+	g.say("  → %s %s", tool, arguments)
+	res, err := g.session.CallTool(g.ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		return nil, fmt.Errorf("calling %s: %w", tool, err)
+	}
+	r := &reply{failed: res.IsError}
+	if len(res.Content) > 0 {
+		if t, ok := res.Content[0].(*mcp.TextContent); ok {
+			r.text = t.Text
+		}
+	}
+	// The client decoded the structured content; its numbers don't matter here.
+	structured, err := json.Marshal(res.StructuredContent)
+	if err == nil {
+		err = json.Unmarshal(structured, &r.data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the answer of %s: %w", tool, err)
+	}
+	mark := "←"
+	if r.failed {
+		mark = "✗"
+	}
+	for i, line := range strings.Split(r.text, "\n") {
+		if i > 0 {
+			mark = " "
+		}
+		g.say("  %s %s", mark, firstLine(line, 160))
+	}
+	return r, nil
+}
+
+// gives makes a call whose text is known.
+func (g *guide) gives(tool, arguments, text string) error {
+	r, err := g.call(tool, arguments)
+	if err != nil {
+		return err
+	}
+	if r.failed || r.text != text {
+		return fmt.Errorf("expected %s, got %s", text, r.text)
+	}
+	return nil
+}
+
+// makes makes a tool.
+func (g *guide) makes(arguments string) error {
+	r, err := g.call("evolve", arguments)
+	if err != nil {
+		return err
+	}
+	if r.failed {
+		return fmt.Errorf("evolve failed: %s", r.text)
+	}
+	return nil
+}
+
+// fails makes a call that must fail, in words that hold the given ones.
+func (g *guide) fails(tool, arguments string, words ...string) error {
+	r, err := g.call(tool, arguments)
+	if err != nil {
+		return err
+	}
+	if !r.failed {
+		return fmt.Errorf("expected a failure, got %s", r.text)
+	}
+	for _, w := range words {
+		if !strings.Contains(r.text, w) {
+			return fmt.Errorf("expected a failure that says %q, got %s", w, r.text)
+		}
+	}
+	return nil
+}

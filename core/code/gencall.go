@@ -1,0 +1,181 @@
+package code
+
+import "github.com/mcp-pif/mcp-pif/core/prim"
+
+// maxArgs is how many arguments one call instruction takes.
+const maxArgs = maxParams
+
+// call compiles an application chain: its result is in top, or is returned.
+func (c *compiler) call(n *node, top uint8, tail bool) {
+	f := c.f
+	f.pend += int64(n.pre)
+	head, args, apps := n.a, n.list, n.apps
+	var info *fnInfo
+	switch head.kind {
+	case kSelf:
+		info = c.root
+	case kVar:
+		info = head.b.info
+	}
+	twins := head.kind == kVar && head.b.twins
+	if twins {
+		// The variable, its twin, and the lambda that this application gives.
+		f.pend += 3
+		args, apps = args[1:], apps[1:]
+		if len(args) == 0 {
+			c.load(head.b, 0, top, head.pos)
+			if tail {
+				f.end(Instr{Op: Ret, A: top, C: f.ret}, f.retDepth(), n.pos)
+				f.dead = true
+			}
+			return
+		}
+	}
+	if info == nil || len(args) < info.Arity {
+		if twins {
+			c.load(head.b, 0, top, head.pos)
+		} else {
+			c.value(head, top, top)
+		}
+		c.apply(args, apps, top, tail)
+		return
+	}
+	if !twins {
+		f.pend++
+	}
+	rest := args[info.Arity:]
+	args = args[:info.Arity]
+	c.direct(n, info, head.b, args, top, tail && len(rest) == 0)
+	if len(rest) > 0 {
+		c.apply(rest, apps[info.Arity:], top, tail)
+	}
+}
+
+// direct calls a function that is known, with all its arguments.
+func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top uint8, tail bool) {
+	f := c.f
+	target := info.id
+	pos := n.apps[len(n.apps)-1]
+	if info.worker >= 0 && args[0].kind == kPrim && args[0].id == prim.Pair {
+		f.pend++
+		args = args[0].list
+		target = -1 - info.id
+	}
+	if tail && info == f.info && f.split == (target < 0) {
+		c.loop(n, args, top)
+		return
+	}
+	if !info.Closed {
+		c.load(b, 0, top, n.pos)
+	}
+	if len(args) == 1 && !tail && top <= wide {
+		if a := args[0]; a.kind == kPrim && a.id == prim.Sub {
+			if v, ok := a.list[1].smallInt(); ok && v >= 0 && v < 256 {
+				if r, ok := c.plainReg(a.list[0]); ok {
+					f.pend += 3
+					if _, _, half := halfOf(a.list[0]); half {
+						f.pend++
+					}
+					f.end(Instr{Op: CallKSubI, A: top, B: r, C: uint8(v), D: target}, -1, a.pos)
+					return
+				}
+			}
+		}
+	}
+	for i, a := range args {
+		t := top + 1 + uint8(i)
+		c.value(a, t, t)
+		if target >= 0 && i < len(args)-1 {
+			f.pend++
+		}
+	}
+	if tail {
+		f.end(Instr{Op: TailK, A: top, B: uint8(len(args)), C: f.ret, D: target}, 0, pos)
+		f.dead = true
+		return
+	}
+	f.end(Instr{Op: CallK, A: top, B: uint8(len(args)), D: target}, -1, pos)
+}
+
+// plainReg returns the register of a variable, or of the half of a pair, that
+// is in one.
+func (c *compiler) plainReg(n *node) (uint8, bool) {
+	if n.kind == kVar {
+		if w := c.locate(c.f, n.b, 0); w.kind == inReg {
+			return uint8(w.n), true
+		}
+		return 0, false
+	}
+	return c.halfReg(n)
+}
+
+// loop calls the function itself in tail position: new values for the
+// parameters, and a jump.
+func (c *compiler) loop(n *node, args []*node, top uint8) {
+	f := c.f
+	type move struct{ from, to uint8 }
+	var moves [maxArgs]move
+	k := 0
+	free := top
+	for i, a := range args {
+		to := uint8(1 + i)
+		if r, ok := c.plainReg(a); ok && r == to {
+			f.pend++
+			if a.kind == kPrim {
+				f.pend++
+			}
+		} else if c.reads(args[i+1:], to) {
+			c.value(a, free, free)
+			moves[k] = move{free, to}
+			k++
+			free++
+		} else {
+			c.value(a, to, free)
+		}
+		if !f.split && i < len(args)-1 {
+			f.pend++
+		}
+	}
+	pos := n.apps[len(n.apps)-1]
+	for k > 2 {
+		k--
+		f.op(Move, moves[k].to, moves[k].from, 0, 0, pos)
+	}
+	in := Instr{Op: Loop0, D: (f.start - int32(len(f.code))) * InstrSize}
+	switch k {
+	case 1:
+		in.Op, in.A, in.B = Loop1, moves[0].from, moves[0].to
+	case 2:
+		in.Op, in.A, in.B, in.C = Loop2, moves[0].from, moves[0].to, moves[1].to
+	}
+	f.end(in, 0, pos)
+	f.dead = true
+}
+
+// apply calls what is in top with the arguments, one after the other as the
+// language says: a function must be there before its next argument is
+// evaluated, and where it takes fewer it is called in between (see [Check]).
+func (c *compiler) apply(args []*node, apps []int32, top uint8, tail bool) {
+	f := c.f
+	for len(args) > 0 {
+		k := min(len(args), maxArgs)
+		last := k == len(args)
+		for i, a := range args[:k] {
+			t := top + 1 + uint8(i)
+			c.value(a, t, t)
+			if i < k-1 {
+				f.op(Check, top, uint8(i+1), uint8(k), int32(t+1), apps[i])
+				f.emit(Instr{Op: Pend, A: top, B: uint8(i + 1), K: f.pend}, apps[i])
+				f.pend++
+			}
+		}
+		pos := apps[k-1]
+		if last && tail {
+			f.end(Instr{Op: TailCall, A: top, B: uint8(k), C: f.ret, D: int32(top) + int32(k) + 1}, 0, pos)
+			f.dead = true
+			return
+		}
+		f.end(Instr{Op: Call, A: top, B: uint8(k), D: int32(top) + int32(k) + 1}, -1, pos)
+		args, apps = args[k:], apps[k:]
+	}
+}

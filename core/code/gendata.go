@@ -1,0 +1,143 @@
+package code
+
+import "github.com/mcp-pif/mcp-pif/core/term"
+
+// list compiles a list literal that isn't constant. Its steps are those of
+// the cons cells it means, each before its item, and of the nil at the end.
+func (c *compiler) list(n *node, dst, top uint8) {
+	f := c.f
+	if k := len(n.list); k <= maxItems {
+		t := top
+		for _, it := range n.list {
+			f.pend++
+			c.value(it, t, t)
+			t++
+		}
+		f.pend++
+		f.op(List, dst, uint8(k), top, int32(t), n.pos)
+		return
+	}
+	f.emit(Instr{Op: LoadI, A: top, K: WordNil}, n.pos)
+	for _, it := range n.list {
+		f.pend++
+		c.value(it, top+1, top+1)
+		f.op(Cons, top, top+1, top, int32(top+2), n.pos)
+	}
+	f.pend++
+	f.op(Rev, dst, top, 0, int32(top+1), n.pos)
+}
+
+// record compiles a record literal that isn't constant.
+func (c *compiler) record(n *node, dst, top uint8) {
+	f := c.f
+	f.pend++
+	fields := n.t.(*term.Record).Fields
+	keys := make([]string, len(fields))
+	for i := range fields {
+		keys[i] = fields[i].Key
+	}
+	k := c.constant(Const{Keys: keys})
+	if len(n.list) <= maxItems {
+		t := top
+		for _, v := range n.list {
+			c.value(v, t, t)
+			t++
+		}
+		f.emit(Instr{Op: Record, A: dst, B: uint8(len(keys)), C: top, D: k, K: int64(t)}, n.pos)
+		return
+	}
+	f.emit(Instr{Op: LoadI, A: top, K: WordNil}, n.pos)
+	for _, v := range n.list {
+		c.value(v, top+1, top+1)
+		f.op(Cons, top, top+1, top, int32(top+2), n.pos)
+	}
+	f.emit(Instr{Op: RecordL, A: dst, B: top, D: k, K: int64(top + 1)}, n.pos)
+}
+
+// fold compiles fold. With a literal function of one parameter it is a loop;
+// where the function only takes the pair apart, the pair is never built.
+func (c *compiler) fold(n *node, dst, top uint8) {
+	f := c.f
+	f.pend++
+	fun, init, list := n.list[0], n.list[1], n.list[2]
+	var end label
+	if fun.kind != kLam || len(fun.params) != 1 {
+		c.value(fun, top, top)
+		c.value(init, top+1, top+1)
+		c.value(list, top+2, top+2)
+		f.jump(Instr{Op: FoldFn, A: top}, &end, n.pos)
+		at, start := len(f.code), f.pend
+		f.jump(Instr{Op: FoldCall, A: top}, &end, n.pos)
+		f.end(Instr{Op: Call, A: top + 3, B: 1, D: int32(top) + 5}, -1, n.pos)
+		f.emit(Instr{Op: Loop1, A: top + 3, B: top + 1, D: int32(at-len(f.code)) * InstrSize, K: start - f.pend}, n.pos)
+		f.dead = true
+		f.bind(&end)
+		c.move(dst, top+1, n.pos)
+		return
+	}
+	f.pend++
+	c.value(init, top, top)
+	c.value(list, top+1, top+1)
+	p := fun.params[0]
+	p.info, p.self, p.twins = nil, false, false
+	p.owner, p.reg, p.half = f, top+1, false
+	first, next := FoldPair, FoldPLoop
+	if p.uses == 0 && !p.seen {
+		first, next = FoldInit, FoldLoop
+	}
+	if splits(p) {
+		first, next = FoldInit, FoldLoop
+		p.half, p.reg = true, top
+	}
+	f.jump(Instr{Op: first, A: top}, &end, n.pos)
+	start, at := f.pend, len(f.code)
+	c.value(fun.body, top, top+3)
+	f.emit(Instr{Op: next, A: top, D: int32(at-len(f.code)) * InstrSize, K: start - f.pend}, n.pos)
+	f.bind(&end)
+	c.move(dst, top, n.pos)
+}
+
+// visible lists the variables an eval can see from here.
+func (c *compiler) visible(n *node) int32 {
+	f := c.f
+	sc := Scope{Depth: c.opt.Depth}
+	var seen map[string]bool
+	for l := n.scope; l != nil; l = l.next {
+		name := l.b.name
+		if l.n > 24 && seen == nil {
+			seen = make(map[string]bool)
+			for _, v := range sc.Vars {
+				seen[v.Name] = true
+			}
+		}
+		if seen != nil {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+		} else if hasVar(sc.Vars, name) {
+			continue
+		}
+		v := ScopeVar{Name: name, Const: -1}
+		switch w := c.locate(f, l.b, 0); w.kind {
+		case inReg:
+			v.Slot = w.n
+		case inCap:
+			v.Slot = -1 - w.n
+		case inConst:
+			v.Const = w.n
+		}
+		sc.Vars = append(sc.Vars, v)
+	}
+	c.unit.Scopes = append(c.unit.Scopes, sc)
+	return c.opt.ScopeBase + int32(len(c.unit.Scopes)-1)
+}
+
+func hasVar(vars []ScopeVar, name string) bool {
+	for _, v := range vars {
+		if v.Name == name {
+			return true
+		}
+	}
+	return false
+}

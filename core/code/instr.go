@@ -1,0 +1,175 @@
+// Package code is the machine's instruction set and the compiler from terms
+// to it.
+//
+// A [Unit] is what one term compiles to: instructions for a register machine
+// with overlapping windows, a table of constants, and for every instruction
+// the place and the steps that a fault there has to report ([Meta]).
+// Compiling decides everything that can be known without running: which
+// register a variable lives in, which calls go to a function known in full,
+// which pairs need never be built, how many steps each path costs. It decides
+// nothing about meaning: package naive is the measure, and every program must
+// give the same value, fault, place and steps on both.
+//
+// # Windows
+//
+// A function of n parameters sees R0 = its closure, R1…Rn = its arguments,
+// Rn+1 = the return word, then let-bound variables and temporaries in the
+// order of a stack. A caller evaluates the arguments in the callee's window,
+// which starts at the caller's first free register; the result comes back in
+// that register. Every register below the first free one holds a value at all
+// times, so the collector needs no maps.
+//
+// # Steps
+//
+// One step per term evaluation, charged per path: a path's count is static,
+// and is subtracted where the path ends in a call, a return or a loop's back
+// edge; a jump carries the difference to what its label assumes. Meta.Pend is
+// the part of the current path that an instruction's fault has to add.
+package code
+
+// An Instr is one instruction, 16 bytes. What the operands mean is said at
+// each opcode. K is, where the instruction ends or joins a path, the change to
+// the machine's fuel word: steps in its low 40 bits, depth above (see
+// [Depth1]); elsewhere an immediate word.
+type Instr struct {
+	Op      Op
+	A, B, C uint8
+	D       int32
+	K       int64
+}
+
+// InstrSize is the size of an Instr in bytes; code offsets count bytes.
+const InstrSize = 16
+
+// Depth1 is one unit of depth in the fuel word.
+const Depth1 = 1 << 40
+
+// Meta is what a fault at an instruction reports.
+type Meta struct {
+	Pend int32 // steps of the current path evaluated so far
+	Pos  int32 // place of the term, an offset into the unit's source
+}
+
+// Op is an operation code.
+type Op uint8
+
+// The operations. A, B, C are registers unless said otherwise; "h" in D is the
+// height: the number of registers that hold values, for the collector.
+const (
+	Halt    Op = iota
+	Move       // A ← B
+	LoadI      // A ← K, a word
+	LoadK      // A ← constant D
+	LoadCap    // A ← captured value D of the closure in R0
+	Add        // A ← B + C; likewise to Mod
+	Sub
+	Mul
+	Div
+	Mod
+	AddI // A ← B + K, K a tagged integer; C≠0: the source said sub (for faults); likewise to ModI
+	MulI
+	DivI
+	ModI
+	AndI // A ← B mod a power of two, K its mask, tagged
+	ShrI // A ← B div a power of two, C the shift, K the tagged divisor
+	Eq   // A ← B = C; likewise to Gte
+	Lt
+	Lte
+	Gt
+	Gte
+	Not     // A ← not B
+	Cons    // A ← cons B C, h in D
+	Pair    // A ← pair B C, h in D
+	Head    // A ← head B; likewise to IsEmpty
+	Tail    //
+	Fst     //
+	Snd     //
+	IsEmpty //
+	Length  // A ← length B
+	Concat  // A ← concat B C, h in D
+	Prim    // A ← row D of the table on the B registers from C on; K is h
+	List    // A ← the list of the B registers from C on; D is h
+	ConsN   // A ← cons of the B registers from C on, onto list K; D is h
+	Rev     // A ← the list B reversed, D is h
+	Record  // A ← record with the keys of constant D, values in registers from C on, K is h
+	RecordL // A ← record with the keys of constant D, values reversed in the list B, K is h
+	Jmp     // to D
+	JF      // to D if A is false; B says who asked (Asker); likewise JT
+	JT
+	JEq // to D if A = B; likewise to JGe
+	JNe
+	JLt
+	JGe
+	JEqI // to D if A = C<<8|B, a signed 16-bit integer; likewise to JLeI
+	JNeI
+	JLtI
+	JGeI
+	JGtI
+	JLeI
+	JEmpty // to D if A is the empty list; likewise JCons
+	JCons
+	CallK     // call the function at code offset D, window A with its closure where it has one, B arguments
+	CallKSubI // the same with one argument: B − C, both small
+	TailK     // tail call of the function at D with B arguments from register A+1 on, closure in A, C the own return slot
+	Loop0     // jump to D, a back edge
+	Loop1     // B ← A, then the same
+	Loop2     // B ← A, C ← A+1, then the same
+	Call      // call the closure in A with B arguments
+	TailCall  // tail call of the closure in A with B arguments, C the own return slot
+	Check     // A holds a function with B of C arguments there: see package eval
+	Pend      // what follows a Check that had to call
+	Ret       // return A, C the return slot
+	RetAdd    // return A + B, C the return slot, h in D
+	RetImm    // return the immediate word D, C the return slot
+	FoldInit  // acc in A, list in A+1: item to A+1, rest to A+2; to D if empty
+	FoldPair  // the same, the pair of acc and item to A+1
+	FoldLoop  // the next item of the rest in A+2, to D if there is one
+	FoldPLoop // the same, the pair
+	FoldFn    // f in A, acc in A+1, list in A+2: tests both; to D if empty
+	FoldCall  // next pair and f to the window at A+3, to D if none
+	Closure   // A ← closure of the function at D with B+C<<8 captured values and the header K
+	Caps      // follows a Closure: h in A, six captured slots in D and K; never executed
+	Unpair    // R1 a pair: its halves to R1, R2, the return word to R3, to D
+	Eval      // A ← eval of A in scope D
+	TailEval  // return eval of A in scope D, C the own return slot
+	CodeOf    // A ← code of the tool named by constant D
+	CodeOfV   // A ← code of the tool named by the string in B
+	Cont      // A ← continuation with input B
+	Effect    // A ← outcome of operation (constant D) on B
+	Unbound   // fails: the variable named by constant D
+	NoSelf    // A ← the function of a tool whose code is no lambda; fails while there is none
+	NumOps
+)
+
+// Asker says in B of JF and JT whose operand must be a truth value.
+type Asker = uint8
+
+// The askers.
+const (
+	AskIf Asker = iota
+	AskAnd
+	AskOr
+	AskNot
+)
+
+// Words of the machine that the compiler writes as immediates.
+const (
+	WordNil   = 0x009
+	WordUnit  = 0x019
+	WordFalse = 0x029
+	WordTrue  = 0x039
+	WordHole  = 0x049
+)
+
+// MaxInt and MinInt bound the integers that are immediate words (63 bits).
+const (
+	MaxInt = 1<<62 - 1
+	MinInt = -1 << 62
+)
+
+// ClosureHeader is the first word of a closure of so many words (an even
+// number, the header among them) whose code is at the offset; package eval
+// says how words are made.
+func ClosureHeader(words int, entry int32, arity int) int64 {
+	return int64(0xF | uint64(words)<<8 | uint64(entry/InstrSize)<<28 | uint64(arity)<<56)
+}

@@ -1,0 +1,398 @@
+package code
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// kind says what a node of the resolved tree is.
+type kind uint8
+
+const (
+	kConst   kind = iota // t: a literal, or a list or record of nothing but literals
+	kVar                 // b
+	kUnbound             // name
+	kLam                 // params, body
+	kCall                // a the head, list the arguments, pre the applications
+	kLet                 // an immediately applied lambda: b bound to a, then body
+	kIf                  // a, b2, body
+	kPrim                // id, list
+	kFold                // list: f, init, list
+	kList                // list
+	kRecord              // t, list
+	kQuote               // t
+	kCodeOf              // name
+	kSelf
+	kCont   // a
+	kEffect // name, a
+	kEval   // a, scope
+)
+
+// A node is a term with its variables resolved and its applications gathered.
+type node struct {
+	kind   kind
+	closed bool // kLam: refers to nothing outside that isn't a known closed function
+	id     term.ID
+	pos    int32
+	pre    int32 // steps taken before the operands (kCall: applications; kLet; kConst: all)
+	b      *binder
+	a, b2  *node
+	body   *node
+	list   []*node
+	params []*binder
+	apps   []int32 // kCall: the place of each application, innermost first
+	t      term.Term
+	name   string
+	scope  *scope
+	size   int32 // nodes below, for bounding what is compiled twice
+}
+
+// A binder is a variable with what is known of its uses.
+type binder struct {
+	name  string
+	level int32 // how many binders are around it
+	uses  int32
+	proj  int32 // uses as the operand of fst or snd
+	twin  int32 // applications of it to itself, two uses each
+	seen  bool  // an eval may name it
+
+	closed bool // bound to a closed function, so that its uses capture nothing
+
+	// While generating code:
+	owner *fn
+	reg   uint8
+	half  bool    // the pair is in reg and reg+1, and was never built
+	self  bool    // the value is the closure of owner
+	info  *fnInfo // the function it is known to be
+	twins bool    // every use is an application to itself: see twinned
+}
+
+// A scope is a chain of binders, innermost first.
+type scope struct {
+	b    *binder
+	next *scope
+	n    int32
+}
+
+func (s *scope) depth() int32 {
+	if s == nil {
+		return 0
+	}
+	return s.n
+}
+
+// manyNames is the depth of a scope from which names are found by a map.
+const manyNames = 48
+
+func (c *compiler) push(s *scope, b *binder) *scope {
+	b.level = s.depth()
+	n := c.newScope()
+	*n = scope{b: b, next: s, n: s.depth() + 1}
+	return n
+}
+
+func (c *compiler) find(s *scope, name string) *binder {
+	for ; s != nil; s = s.next {
+		if s.n%manyNames == 0 {
+			return c.findFar(s, name)
+		}
+		if s.b.name == name {
+			return s.b
+		}
+	}
+	return nil
+}
+
+// findFar finds a name in a long scope: every manyNames-th link has an index
+// of the links up to the next such one.
+func (c *compiler) findFar(s *scope, name string) *binder {
+	for s != nil {
+		ix, ok := c.far[s]
+		if !ok {
+			ix = make(map[string]*binder, manyNames)
+			n := 0
+			for l := s; l != nil && n < manyNames; l, n = l.next, n+1 {
+				if _, ok := ix[l.b.name]; !ok {
+					ix[l.b.name] = l.b
+				}
+			}
+			if c.far == nil {
+				c.far = make(map[*scope]map[string]*binder)
+			}
+			c.far[s] = ix
+		}
+		if b, ok := ix[name]; ok {
+			return b
+		}
+		for n := 0; s != nil && n < manyNames; n++ {
+			s = s.next
+		}
+	}
+	return nil
+}
+
+// refer notes the use of b for the lambdas being resolved around it.
+func (c *compiler) refer(b *binder) {
+	if !b.closed && b.level < c.lowest {
+		c.lowest = b.level
+	}
+}
+
+// maxParams is how many directly nested lambdas make one function.
+const maxParams = 12
+
+// constSteps returns the steps of a literal, and whether t is one throughout.
+func constSteps(t term.Term) (int64, bool) {
+	switch t := t.(type) {
+	case *term.Int, *term.Big, *term.Bool, *term.Str, *term.Unit:
+		return 1, true
+	case *term.List:
+		n := int64(len(t.Items) + 1)
+		for _, it := range t.Items {
+			s, ok := constSteps(it)
+			if !ok {
+				return 0, false
+			}
+			n += s
+		}
+		return n, true
+	case *term.Record:
+		n := int64(1)
+		for i := range t.Fields {
+			s, ok := constSteps(t.Fields[i].Value)
+			if !ok {
+				return 0, false
+			}
+			n += s
+		}
+		return n, true
+	case *term.Prim:
+		if t.ID == prim.Nil {
+			return 1, true
+		}
+		if t.ID == prim.Pair {
+			a, ok := constSteps(t.Args[0])
+			if !ok {
+				return 0, false
+			}
+			b, ok := constSteps(t.Args[1])
+			return 1 + a + b, ok
+		}
+	}
+	return 0, false
+}
+
+// ConstSteps returns the steps that evaluating t takes where t is nothing but
+// literals, lists, pairs and records; ok is false for every other term.
+func ConstSteps(t term.Term) (steps int64, ok bool) { return constSteps(t) }
+
+func (c *compiler) resolve(t term.Term, s *scope) *node {
+	n := c.newNode()
+	n.pos = int32(t.Pos())
+	n.size = 1
+	switch t := t.(type) {
+	case *term.Int, *term.Big, *term.Bool, *term.Str, *term.Unit:
+		n.kind, n.t, n.pre = kConst, t, 1
+	case *term.Var:
+		if b := c.find(s, t.Name); b != nil {
+			b.uses++
+			n.kind, n.b = kVar, b
+			c.refer(b)
+		} else {
+			n.kind, n.name = kUnbound, t.Name
+		}
+	case *term.Lam:
+		c.resolveLam(n, t, s)
+	case *term.App:
+		return c.resolveApp(n, t, s)
+	case *term.If:
+		n.kind = kIf
+		n.a = c.resolve(t.Cond, s)
+		n.b2 = c.resolve(t.Then, s)
+		n.body = c.resolve(t.Else, s)
+		n.size += n.a.size + n.b2.size + n.body.size
+	case *term.List:
+		n.kind = kList
+		if steps, ok := c.literals(t.Items, n, s); ok {
+			n.kind, n.t, n.pre, n.list = kConst, t, int32(steps)+int32(len(t.Items)+1), nil
+		}
+	case *term.Record:
+		n.kind, n.t = kRecord, t
+		items := make([]term.Term, len(t.Fields))
+		for i := range t.Fields {
+			items[i] = t.Fields[i].Value
+		}
+		if steps, ok := c.literals(items, n, s); ok {
+			n.kind, n.pre, n.list = kConst, int32(steps)+1, nil
+		}
+	case *term.Quote:
+		n.kind, n.t = kQuote, t
+	case *term.CodeOf:
+		n.kind, n.name = kCodeOf, t.Name
+	case *term.Self:
+		n.kind = kSelf
+	case *term.Continue:
+		n.kind = kCont
+		n.a = c.resolve(t.Input, s)
+		n.size += n.a.size
+	case *term.Effect:
+		n.kind, n.name = kEffect, t.Op
+		n.a = c.resolve(t.Arg, s)
+		n.size += n.a.size
+	case *term.Prim:
+		c.resolvePrim(n, t, s)
+	}
+	return n
+}
+
+// literals resolves the items into n.list and says whether all are constant,
+// and their steps then.
+func (c *compiler) literals(items []term.Term, n *node, s *scope) (int64, bool) {
+	all, steps := true, int64(0)
+	n.list = c.newList(len(items))
+	for i, it := range items {
+		m := c.resolve(it, s)
+		n.list[i] = m
+		n.size += m.size
+		all = all && m.kind == kConst
+		steps += int64(m.pre)
+	}
+	return steps, all
+}
+
+func (c *compiler) resolvePrim(n *node, t *term.Prim, s *scope) {
+	n.kind, n.id = kPrim, t.ID
+	n.list = c.newList(len(t.Args))
+	for i, a := range t.Args {
+		m := c.resolve(a, s)
+		n.list[i] = m
+		n.size += m.size
+	}
+	switch t.ID {
+	case prim.Nil:
+		n.kind, n.t, n.pre, n.list = kConst, t, 1, nil
+	case prim.Fold:
+		n.kind = kFold
+	case prim.Fst, prim.Snd:
+		if m := n.list[0]; m.kind == kVar {
+			m.b.proj++
+		}
+	case prim.Eval:
+		n.kind, n.a, n.scope = kEval, n.list[0], s
+		for l := s; l != nil && !l.b.seen; l = l.next {
+			l.b.seen = true
+		}
+		for l := s; l != nil; l = l.next {
+			c.refer(l.b)
+			if l.b.level <= c.lowest {
+				break
+			}
+		}
+	}
+}
+
+func (c *compiler) resolveLam(n *node, t *term.Lam, s *scope) {
+	level, outer := s.depth(), c.lowest
+	c.lowest = 1 << 30
+	n.kind = kLam
+	var body term.Term = t
+	for len(n.params) < maxParams {
+		l, ok := body.(*term.Lam)
+		if !ok {
+			break
+		}
+		b := c.newBinder(l.Param)
+		n.params = append(n.params, b)
+		s = c.push(s, b)
+		body = l.Body
+	}
+	n.body = c.resolve(body, s)
+	n.size += n.body.size
+	n.closed = c.lowest >= level
+	if outer < c.lowest {
+		c.lowest = outer
+	}
+}
+
+// resolveApp gathers a chain of applications. Applied lambdas become lets.
+func (c *compiler) resolveApp(n *node, t *term.App, s *scope) *node {
+	k := 0
+	var head term.Term = t
+	for {
+		a, ok := head.(*term.App)
+		if !ok {
+			break
+		}
+		k++
+		head = a.Func
+	}
+	args := make([]term.Term, k)
+	apps := make([]int32, k)
+	head = t
+	for i := k - 1; i >= 0; i-- {
+		a := head.(*term.App)
+		args[i], apps[i] = a.Arg, int32(a.Pos())
+		head = a.Func
+	}
+	if _, ok := head.(*term.Lam); ok {
+		return c.resolveLet(n, head, args, apps, s)
+	}
+	n.kind, n.pre, n.apps = kCall, int32(k), apps
+	n.a = c.resolve(head, s)
+	n.list = c.newList(k)
+	for i, a := range args {
+		n.list[i] = c.resolve(a, s)
+		n.size += n.list[i].size
+	}
+	if n.a.kind == kVar && n.list[0].kind == kVar && n.a.b == n.list[0].b {
+		n.a.b.twin++
+	}
+	n.size += n.a.size
+	return n
+}
+
+func (c *compiler) resolveLet(n *node, head term.Term, args []term.Term, apps []int32, s *scope) *node {
+	k := len(args)
+	var first, last *node
+	inner := s
+	body := head
+	i := 0
+	for ; i < k; i++ {
+		l, ok := body.(*term.Lam)
+		if !ok {
+			break
+		}
+		m := c.newNode()
+		m.kind, m.pos, m.pre, m.size = kLet, int32(l.Pos()), 1, 1
+		m.a = c.resolve(args[i], s)
+		m.size += m.a.size
+		m.b = c.newBinder(l.Param)
+		m.b.closed = m.a.kind == kLam && m.a.closed
+		inner = c.push(inner, m.b)
+		if last == nil {
+			first = m
+		} else {
+			last.body = m
+		}
+		last = m
+		body = l.Body
+	}
+	if i == k {
+		first.pre += int32(k)
+		last.body = c.resolve(body, inner)
+		first.size += last.body.size
+		return first
+	}
+	rest := args[i:]
+	n.kind, n.pre, n.apps = kCall, int32(k), apps[i:]
+	last.body = c.resolve(body, inner)
+	first.size += last.body.size
+	n.a = first
+	n.list = c.newList(len(rest))
+	for j, a := range rest {
+		n.list[j] = c.resolve(a, s)
+		n.size += n.list[j].size
+	}
+	n.size += first.size
+	return n
+}

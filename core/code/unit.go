@@ -1,0 +1,297 @@
+package code
+
+import (
+	"sync"
+
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// A Unit is compiled code. It is immutable and shared between goroutines.
+type Unit struct {
+	Code   []Instr
+	Meta   []Meta
+	Consts []Const
+	Scopes []Scope
+	// Entry is the offset of the function of no parameters that evaluates the
+	// term; where the term is a lambda, Root is that lambda's function.
+	Entry int32
+	Root  *Func
+	// Captures are, for an eval's code, the indices of Options.Scope that its
+	// closure has to hold, in order.
+	Captures []int32
+	// Window is how many words above its window's start any function of the
+	// unit may write, its callees' arguments included.
+	Window int
+}
+
+// A Func is an entry point that a closure can have.
+type Func struct {
+	Entry int32
+	Arity int
+	// Closed is set where no value has to be captured.
+	Closed bool
+}
+
+// A Const is a value that exists before the program runs. Exactly one of the
+// fields is set: a literal (list, record, quote) as its term, a string for
+// names, or the code offset of a closed function.
+type Const struct {
+	Term term.Term
+	Keys []string
+	Name string
+	Func *Func
+}
+
+// A Scope says where the variables are that an eval can see.
+type Scope struct {
+	Vars  []ScopeVar
+	Depth int // how many evals deep the code around it is
+}
+
+// A ScopeVar is one visible variable: a register, a captured value (−1−Slot),
+// or, where Const ≥ 0, a constant.
+type ScopeVar struct {
+	Name  string
+	Slot  int32
+	Const int32
+}
+
+// Options say what a term is compiled as.
+type Options struct {
+	// Tool is set where the term is a tool's code, so that self is its
+	// function.
+	Tool bool
+	// Eval is set for code that eval runs: Entry is then always there and Root
+	// never. Scope names what an eval's code finds around it, captured in this order
+	// by the closure it is run as; inner names last win.
+	Eval  bool
+	Scope []string
+	// Depth is how many evals deep the code is.
+	Depth int
+	// Base, ConstBase and ScopeBase are where the unit will be put in a
+	// machine that has other units already (Base in bytes).
+	Base                 int32
+	ConstBase, ScopeBase int32
+}
+
+// fnInfo is what is known of a function while its unit is compiled.
+type fnInfo struct {
+	Func
+	worker int32 // index, then entry, of the code that takes the halves of a pair; −1: none
+	id     int32
+	konst  int32 // 1 + the constant that is its closure
+	twin   bool  // the first parameter is the closure itself and isn't passed
+}
+
+// fn is a function whose code is being generated.
+type fn struct {
+	parent  *fn
+	info    *fnInfo
+	code    []Instr
+	meta    []Meta
+	caps    []capture
+	ret     uint8 // the register of the return word
+	start   int32 // where a self call in tail position goes, an index
+	split   bool  // generating the worker: the parameter is two registers
+	outline bool  // holds a part of another function: takes no depth
+	pend    int64
+	top     uint8 // the highest register that was free where something was evaluated
+	dead    bool
+}
+
+type capture struct {
+	b    *binder
+	half uint8
+}
+
+type compiler struct {
+	opt     Options
+	unit    *Unit
+	infos   []*fnInfo
+	root    *fnInfo // the tool's own function
+	lowest  int32
+	far     map[*scope]map[string]*binder
+	f       *fn
+	plain   int // >0: inside code that is a second version: no workers
+	nodes   slab[node]
+	binders slab[binder]
+	scopes  slab[scope]
+	lists   [][]*node
+	strs    map[string]int32
+}
+
+// A slab hands out zeroed elements and takes all back at once.
+type slab[T any] struct {
+	chunks [][]T
+	chunk  int
+	used   int
+}
+
+const slabSize = 32
+
+func (s *slab[T]) next() *T {
+	if s.chunk == len(s.chunks) {
+		s.chunks = append(s.chunks, make([]T, slabSize))
+	}
+	p := &s.chunks[s.chunk][s.used]
+	s.used++
+	if s.used == slabSize {
+		s.chunk, s.used = s.chunk+1, 0
+	}
+	return p
+}
+
+func (s *slab[T]) reset() {
+	if len(s.chunks) > 64 {
+		s.chunks = s.chunks[:64:64]
+	}
+	for i := 0; i <= s.chunk && i < len(s.chunks); i++ {
+		clear(s.chunks[i])
+	}
+	s.chunk, s.used = 0, 0
+}
+
+func (c *compiler) newNode() *node        { return c.nodes.next() }
+func (c *compiler) newScope() *scope      { return c.scopes.next() }
+func (c *compiler) newList(n int) []*node { return make([]*node, n) }
+func (c *compiler) newBinder(name string) *binder {
+	b := c.binders.next()
+	b.name = name
+	return b
+}
+
+var compilers = sync.Pool{New: func() any { return new(compiler) }}
+
+// Compile compiles t. It doesn't fail: what can go wrong goes wrong when the
+// code runs. The time is O(n log n) in the size of the term but for variables
+// captured through many lambdas, where it is their product.
+func Compile(t term.Term, o Options) *Unit {
+	c := compilers.Get().(*compiler)
+	u := c.compile(t, o)
+	c.nodes.reset()
+	c.binders.reset()
+	c.scopes.reset()
+	c.infos = c.infos[:0]
+	c.unit, c.far, c.f, c.strs, c.root = nil, nil, nil, nil, nil
+	compilers.Put(c)
+	return u
+}
+
+func (c *compiler) compile(t term.Term, o Options) *Unit {
+	c.opt, c.unit, c.plain = o, &Unit{}, 0
+	c.lowest = 1 << 30
+	u := c.unit
+	if o.Base == 0 {
+		u.Code = append(make([]Instr, 0, 16), Instr{Op: Halt})
+		u.Meta = append(make([]Meta, 0, 16), Meta{})
+	}
+	main := &fn{ret: 1}
+	var s *scope
+	for _, name := range o.Scope {
+		b := c.newBinder(name)
+		s = c.push(s, b)
+	}
+	n := c.resolve(t, s)
+	if n.kind == kLam && !o.Eval {
+		info := c.declare(n)
+		if o.Tool {
+			c.root = info
+		}
+		c.function(n, info, nil)
+		c.link()
+		u.Root = &info.Func
+		return u
+	}
+	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
+	c.infos = append(c.infos, info)
+	main.info = info
+	c.f = main
+	c.tail(n, 2)
+	c.finish(main)
+	u.Entry = info.Entry
+	for _, k := range main.caps {
+		u.Captures = append(u.Captures, k.b.level)
+	}
+	c.link()
+	return u
+}
+
+// declare makes the info of a lambda's function before its code exists.
+func (c *compiler) declare(n *node) *fnInfo {
+	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
+	info.Arity, info.Closed = len(n.params), n.closed
+	c.infos = append(c.infos, info)
+	return info
+}
+
+// finish appends a function's code to the unit.
+func (c *compiler) finish(f *fn) {
+	at := int32(len(c.unit.Code))
+	f.info.Entry = c.opt.Base + at*InstrSize
+	if f.info.worker >= 0 {
+		f.info.worker = f.info.Entry + f.info.worker*InstrSize
+	}
+	c.unit.Window = max(c.unit.Window, int(f.top)+2*maxItems+maxParams)
+	c.unit.Code = append(c.unit.Code, f.code...)
+	c.unit.Meta = append(c.unit.Meta, f.meta...)
+	c.f = f.parent
+}
+
+// link gives the calls of known functions their targets: until now D held the
+// number of the function, negative for its worker.
+func (c *compiler) link() {
+	// A last instruction that is never reached, so that the address after any
+	// other is inside the code.
+	c.unit.Code = append(c.unit.Code, Instr{Op: Halt})
+	c.unit.Meta = append(c.unit.Meta, Meta{})
+	code := c.unit.Code
+	for i := 0; i < len(code); i++ {
+		in := &code[i]
+		switch in.Op {
+		case CallK, CallKSubI, TailK:
+			if in.D < 0 {
+				in.D = c.infos[-1-in.D].worker
+			} else {
+				in.D = c.infos[in.D].Entry
+			}
+		case Closure:
+			f := c.infos[in.D]
+			n := int(in.B) + int(in.C)<<8
+			in.D = f.Entry
+			in.K = ClosureHeader((n+2)&^1, f.Entry, f.Arity)
+			i += (int(in.B) + int(in.C)<<8 + capsPer - 1) / capsPer
+		}
+	}
+	for i := range c.unit.Consts {
+		if k := &c.unit.Consts[i]; k.Func != nil {
+			f := *k.Func
+			k.Func = &f
+		}
+	}
+}
+
+func (c *compiler) constant(k Const) int32 {
+	c.unit.Consts = append(c.unit.Consts, k)
+	return c.opt.ConstBase + int32(len(c.unit.Consts)-1)
+}
+
+func (c *compiler) name(s string) int32 {
+	if i, ok := c.strs[s]; ok {
+		return i
+	}
+	if c.strs == nil {
+		c.strs = make(map[string]int32)
+	}
+	i := c.constant(Const{Name: s})
+	c.strs[s] = i
+	return i
+}
+
+// closure returns the constant that is the closure of a function that
+// captures nothing.
+func (c *compiler) closure(info *fnInfo) int32 {
+	if info.konst == 0 {
+		info.konst = c.constant(Const{Func: &info.Func}) + 1
+	}
+	return info.konst - 1
+}

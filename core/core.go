@@ -1,0 +1,290 @@
+// Package core is PIF for Go programs: read, compile, run with budgets.
+//
+// A [Program] is compiled once and shared; a [Machine] is one run of it:
+//
+//	p, err := core.Compile([]byte(`{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`))
+//	in, err := core.ParseInput([]byte(`12`), core.InputAuto)
+//	m := p.Start(in, core.Budgets{}, nil)
+//	defer m.Release()
+//	if m.Run(0) == core.Done {
+//		fmt.Println(m.Value())
+//	}
+//
+// Nothing here acts on the world. A program that asks for an effect suspends
+// its machine with a [Request]; the caller decides, acts or doesn't, and goes
+// on with [Machine.Resume]. A machine isn't tied to a goroutine, and is
+// cancelled by running it in slices and not running the next one.
+//
+// Errors are always of type [*fault.Fault].
+package core
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/eval"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// Budgets bound a run. A zero field means its default.
+type Budgets struct {
+	Steps  uint64
+	Memory int64 // bytes
+	Depth  int
+}
+
+// The defaults of [Budgets].
+const (
+	DefaultSteps  = 10_000_000
+	DefaultMemory = 64 << 20
+	DefaultDepth  = 1_000_000
+)
+
+func (b Budgets) orDefault() eval.Budgets {
+	e := eval.Budgets{Steps: b.Steps, Memory: b.Memory, Depth: b.Depth}
+	if e.Steps == 0 {
+		e.Steps = DefaultSteps
+	}
+	if e.Memory <= 0 {
+		e.Memory = DefaultMemory
+	}
+	if e.Depth <= 0 {
+		e.Depth = DefaultDepth
+	}
+	return e
+}
+
+// The machine's own types; see package eval.
+type (
+	Machine = eval.Machine
+	State   = eval.State
+	Request = eval.Request
+	Answer  = eval.Answer
+	Tool    = eval.Tool
+	Tools   = eval.Tools
+	Encoded = text.Encoded
+)
+
+// What [Machine.Run] returns.
+const (
+	Paused    = eval.Paused
+	Done      = eval.Done
+	Suspended = eval.Suspended
+	Failed    = eval.Failed
+)
+
+// SetPool sets how many bytes all machines of the process may hold together,
+// 128 MiB where it isn't called.
+func SetPool(bytes int64) { eval.SetPool(bytes) }
+
+// Program is code that was read and compiled: immutable, shared between
+// goroutines.
+type Program struct {
+	prog   eval.Program
+	parsed *parse.Parsed
+	tool   string
+	free   []string
+	once   sync.Once
+	json   []byte
+	hash   string
+}
+
+// Compile reads inline code: JSON of at most 256 KiB, which must not change
+// afterwards.
+func Compile(src []byte) (*Program, error) { return compile("", src) }
+
+// CompileTool reads the code of the tool called name, which is not empty:
+// self is its function. Code that is no lambda and has exactly one free
+// variable is the function of that variable.
+func CompileTool(name string, src []byte) (*Program, error) { return compile(name, src) }
+
+func compile(name string, src []byte) (*Program, error) {
+	parsed, f := parse.Code(src, parse.Options{Tool: name})
+	if f != nil {
+		return nil, f
+	}
+	p := &Program{parsed: parsed, tool: name}
+	t := parsed.Term
+	if _, ok := t.(*term.Lam); !ok {
+		p.free = parse.Free(t)
+		if name != "" && len(p.free) == 1 {
+			t = &term.Lam{At: term.At(t.Pos()), Param: p.free[0], Body: t}
+		}
+	}
+	p.prog = eval.Program{
+		Term: parsed.Term, Source: parsed.Source, Tool: name, IsTool: name != "",
+		Unit: code.Compile(t, code.Options{Tool: name != ""}),
+	}
+	return p, nil
+}
+
+// Canonical returns the program as canonical JSON: keys sorted, no spaces. It
+// is what is stored, hashed and shown; the caller must not change it.
+func (p *Program) Canonical() []byte {
+	p.once.Do(func() {
+		p.json = text.Canonical(p.parsed.Term)
+		sum := sha256.Sum256(p.json)
+		p.hash = hex.EncodeToString(sum[:])
+	})
+	return p.json
+}
+
+// Hash returns the SHA-256 of the canonical JSON, in hexadecimal.
+func (p *Program) Hash() string {
+	p.Canonical()
+	return p.hash
+}
+
+// Notes tell of what in the source is legal but perhaps not meant: rounded
+// numbers, ignored keys, free variables.
+func (p *Program) Notes() []string {
+	notes := p.parsed.Notes
+	free := p.Free()
+	switch {
+	case len(free) == 0:
+		return notes
+	case p.tool != "" && len(free) == 1 && !p.lambda():
+		return append(notes[:len(notes):len(notes)], fmt.Sprintf("the variable %q is free: running the tool binds it to the input", free[0]))
+	}
+	for _, name := range free {
+		notes = append(notes[:len(notes):len(notes)], fmt.Sprintf("the variable %q is free: using it fails unless the code is evaluated where it is bound", name))
+	}
+	return notes
+}
+
+func (p *Program) lambda() bool {
+	_, ok := p.parsed.Term.(*term.Lam)
+	return ok
+}
+
+// Free returns the names of the free variables, in order of first use.
+func (p *Program) Free() []string {
+	if p.lambda() {
+		return parse.Free(p.parsed.Term)
+	}
+	return p.free
+}
+
+// IsFunction reports whether the code is known to give a function.
+func (p *Program) IsFunction() bool {
+	return p.lambda() || p.tool != "" && len(p.free) == 1
+}
+
+// Params returns the names of the parameters of a function: those of the
+// directly nested lambdas the code starts with.
+func (p *Program) Params() []string {
+	if !p.lambda() && p.IsFunction() {
+		return p.free
+	}
+	var names []string
+	for t := p.parsed.Term; ; {
+		l, ok := t.(*term.Lam)
+		if !ok {
+			return names
+		}
+		names = append(names, l.Param)
+		t = l.Body
+	}
+}
+
+// Effects returns the operations ("fs.read") that the code names outside
+// quotes, sorted.
+func (p *Program) Effects() []string { return parse.Effects(p.parsed.Term) }
+
+// Term returns the syntax tree.
+func (p *Program) Term() term.Term { return p.parsed.Term }
+
+// Tool returns the program as what code_of finds under its name.
+func (p *Program) Tool() Tool { return Tool{Term: p.parsed.Term, Source: p.parsed.Source} }
+
+// InputAs says how a run's input is read.
+type InputAs = parse.Mode
+
+// The ways to read an input.
+const (
+	// InputAuto reads a term, after numbers, truth values and JSON that were
+	// sent as strings have become what they say; an object without an
+	// operation is a record.
+	InputAuto = parse.Auto
+	// InputTerm reads a term, exactly as code is read.
+	InputTerm = parse.Term
+	// InputData evaluates nothing: JSON as it is, with the shapes in which
+	// results are shown read back.
+	InputData = parse.Data
+)
+
+// Input is an input that was read. The zero value is null. It is immutable and
+// may be used by any number of runs.
+type Input struct {
+	// Notes tell of what normalising changed.
+	Notes []string
+	prog  *eval.Program
+	in    *parse.Parsed
+}
+
+// ParseInput reads an input of at most 32 MiB; an empty src is null. src must
+// not change afterwards. A fault's In is "input".
+func ParseInput(src []byte, as InputAs) (Input, error) {
+	in, f := parse.Input(src, as)
+	if f != nil {
+		return Input{}, f
+	}
+	return Input{Notes: in.Notes, in: in, prog: &eval.Program{Term: in.Term, Source: in.Source}}, nil
+}
+
+// Start returns a machine that will run p: the code is evaluated, and where it
+// gives a function that is applied to the input. tools may be nil.
+func (p *Program) Start(in Input, b Budgets, tools Tools) *Machine {
+	return eval.Start(&p.prog, in.prog, b.orDefault(), tools)
+}
+
+// Restart makes a machine run p, as Start does, without returning it to the
+// pool in between. Any state of its last run is gone.
+func (p *Program) Restart(m *Machine, in Input, b Budgets, tools Tools) {
+	m.Reset(&p.prog, in.prog, b.orDefault(), tools)
+}
+
+// A TraceEvent is one evaluation of a term.
+type TraceEvent struct {
+	Step  uint64 // steps used before it
+	Left  uint64 // steps of the budget that are left
+	Depth int
+	Term  term.Term
+}
+
+// Trace runs p as Start and Run would, on the reference evaluator, which is
+// slow, and calls visit before each evaluation of a term. Effects are denied.
+// It returns the result as JSON, its first 256 KiB, with the steps used.
+func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)) (Encoded, uint64, *fault.Fault) {
+	e := b.orDefault()
+	c := naive.Config{
+		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in,
+		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
+		Visit: func(step, left uint64, depth int, t term.Term) {
+			visit(TraceEvent{step, left, depth, t})
+		},
+	}
+	if tools != nil {
+		c.Tools = func(name string) (term.Term, *term.Source, bool) {
+			t, ok := tools.Tool(name)
+			return t.Term, t.Source, ok
+		}
+	}
+	v, steps, f := naive.Run(c)
+	if f != nil {
+		return Encoded{}, steps, f
+	}
+	enc, f := text.Encode(v, 256<<10, e.Memory)
+	return enc, steps, f
+}
+
+// A Value is what evaluation gives; see package value.
+type Value = value.Value

@@ -1,0 +1,378 @@
+package eval
+
+import (
+	"math/big"
+	"math/bits"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+func (m *Machine) isKind(w word, kind int) bool {
+	return w&tagMask == tagBox && headerKind(*m.obj(w, 0)) == kind
+}
+
+func (m *Machine) isString(w word) bool {
+	if w&tagMask != tagBox {
+		return false
+	}
+	k := headerKind(*m.obj(w, 0))
+	return k == kStr || k == kRope
+}
+
+// strLen returns a string's length in bytes.
+func (m *Machine) strLen(w word) int { return int(uint32(*m.obj(w, 1))) }
+
+// rawBytes returns n bytes of the heap from word i of w on, to be used before
+// the next allocation.
+func (m *Machine) rawBytes(w word, i, n int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(m.obj(w, i))), n)
+}
+
+// pieces calls visit for each flat piece of a string, in order, until it
+// returns false. Ropes may be deep on either side and shared.
+func (m *Machine) pieces(w word, visit func([]byte) bool) bool {
+	var todo []word
+	for {
+		if headerKind(*m.obj(w, 0)) == kRope {
+			todo = append(todo, *m.obj(w, 3))
+			w = *m.obj(w, 2)
+			continue
+		}
+		if !visit(m.rawBytes(w, 2, m.strLen(w))) {
+			return false
+		}
+		if len(todo) == 0 {
+			return true
+		}
+		w = todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+	}
+}
+
+// goString copies a string out of the heap.
+func (m *Machine) goString(w word) string {
+	b := make([]byte, 0, m.strLen(w))
+	m.pieces(w, func(p []byte) bool {
+		b = append(b, p...)
+		return true
+	})
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+func strWords(bytes int) int { return even(2 + (bytes+7)/8) }
+
+// newString copies s into the heap, where room for it has been reserved.
+func (m *Machine) newString(s string) word {
+	n := strWords(len(s))
+	p := m.alloc(n)
+	*m.at(p) = header(kStr, n)
+	*m.at(p + 8) = word(len(s)) | word(utf8.RuneCountInString(s))<<32
+	copy(m.rawBytes(p, 2, len(s)), s)
+	return p | tagBox
+}
+
+func bigWords(limbs int) int { return even(2 + limbs) }
+
+// newBig copies b into the heap, where room for it has been reserved.
+func (m *Machine) newBig(b *big.Int) word {
+	limbs := b.Bits()
+	n := bigWords(len(limbs))
+	p := m.alloc(n)
+	*m.at(p) = header(kBig, n)
+	sign := word(0)
+	if b.Sign() < 0 {
+		sign = 1
+	}
+	*m.at(p + 8) = word(len(limbs))<<1 | sign
+	for i, l := range limbs {
+		*m.at(p + 16 + word(i)*8) = word(l)
+	}
+	return p | tagBox
+}
+
+// goBig copies an integer that is no immediate word out of the heap.
+func (m *Machine) goBig(w word) *big.Int {
+	h := *m.obj(w, 1)
+	limbs := make([]big.Word, h>>1)
+	for i := range limbs {
+		limbs[i] = big.Word(*m.obj(w, 2+i))
+	}
+	b := new(big.Int).SetBits(limbs)
+	if h&1 != 0 {
+		b.Neg(b)
+	}
+	return b
+}
+
+func fitsWord(v int64) bool { return v >= code.MinInt && v <= code.MaxInt }
+
+// constant returns constant i, making it on its first use.
+func (m *Machine) constant(i, height int) (word, bool) {
+	if w := m.consts[i]; w != 0 {
+		return w, true
+	}
+	k := &m.kinds[i]
+	var w word
+	switch {
+	case k.Func != nil:
+		if !m.reserve(2, height) {
+			return 0, false
+		}
+		w = m.closureOf(k.Func)
+	case k.Term != nil:
+		var ok bool
+		if q, is := k.Term.(*term.Quote); is {
+			w, ok = m.quote(quoted{q.Body, m.unitAt(m.index()).source}, height)
+		} else {
+			w, ok = m.importTerm(k.Term, nil, height)
+		}
+		if !ok {
+			return 0, false
+		}
+	}
+	m.consts[i] = w
+	return w, true
+}
+
+// termWords is how many words importing a constant term takes.
+func termWords(t term.Term) int {
+	switch t := t.(type) {
+	case *term.Int:
+		if !fitsWord(t.Value) {
+			return bigWords(1)
+		}
+	case *term.Big:
+		return bigWords(len(t.Value.Bits()))
+	case *term.Str:
+		return strWords(len(t.Value))
+	case *term.List:
+		n := 2 * len(t.Items)
+		for _, it := range t.Items {
+			n += termWords(it)
+		}
+		return n
+	case *term.Record:
+		n := even(2 + 2*len(t.Fields))
+		for i := range t.Fields {
+			n += strWords(len(t.Fields[i].Key)) + termWords(t.Fields[i].Value)
+		}
+		return n
+	case *term.Prim:
+		if t.ID == prim.Pair {
+			return 2 + termWords(t.Args[0]) + termWords(t.Args[1])
+		}
+	}
+	return 0
+}
+
+// importTerm makes the value of a term of nothing but literals.
+func (m *Machine) importTerm(t term.Term, source *term.Source, height int) (word, bool) {
+	if !m.reserve(termWords(t), height) {
+		return 0, false
+	}
+	return m.makeTerm(t), true
+}
+
+func (m *Machine) makeTerm(t term.Term) word {
+	switch t := t.(type) {
+	case *term.Int:
+		return m.makeInt(t.Value)
+	case *term.Big:
+		return m.newBig(t.Value)
+	case *term.Bool:
+		return fromBool(t.Value)
+	case *term.Str:
+		return m.newString(t.Value)
+	case *term.List:
+		// The cells lie next to each other, in order.
+		n := len(t.Items)
+		if n == 0 {
+			return wNil
+		}
+		p := m.alloc(2 * n)
+		for i, it := range t.Items {
+			cell := p + word(i)*16
+			next := (cell + 16) | tagCons
+			if i == n-1 {
+				next = wNil
+			}
+			*m.at(cell), *m.at(cell + 8) = m.makeTerm(it), next
+		}
+		return p | tagCons
+	case *term.Record:
+		n := even(2 + 2*len(t.Fields))
+		p := m.alloc(n)
+		*m.at(p) = header(kRecord, n)
+		*m.at(p + 8) = fromInt(int64(len(t.Fields)))
+		for i := range t.Fields {
+			*m.at(p + 16 + word(i)*16) = m.newString(t.Fields[i].Key)
+			*m.at(p + 24 + word(i)*16) = m.makeTerm(t.Fields[i].Value)
+		}
+		return p | tagBox
+	case *term.Prim:
+		if t.ID == prim.Pair {
+			p := m.alloc(2)
+			a := m.makeTerm(t.Args[0])
+			*m.at(p), *m.at(p + 8) = a, m.makeTerm(t.Args[1])
+			return p | tagPair
+		}
+		return wNil
+	}
+	return wUnit
+}
+
+func (m *Machine) makeInt(v int64) word {
+	if fitsWord(v) {
+		return fromInt(v)
+	}
+	return m.newBig(big.NewInt(v))
+}
+
+// valueWords is how many words importing a value takes at most.
+func valueWords(v value.Value) int {
+	n := 0
+	for {
+		c, ok := v.(*value.Cons)
+		if !ok {
+			break
+		}
+		n += 2 + valueWords(c.Head)
+		v = c.Tail
+	}
+	switch v := v.(type) {
+	case value.Int:
+		if i, ok := v.Int64(); !ok || !fitsWord(i) {
+			n += bigWords(v.Words())
+		}
+	case value.Str:
+		n += strWords(len(v))
+	case *value.Pair:
+		n += 2 + valueWords(v.First) + valueWords(v.Second)
+	case *value.Record:
+		n += even(2 + 2*len(v.Fields))
+		for _, f := range v.Fields {
+			n += strWords(len(f.Key)) + valueWords(f.Value)
+		}
+	case *value.Code, *value.Continuation:
+		n += 2
+		if k, ok := v.(*value.Continuation); ok {
+			n += valueWords(k.Input)
+		}
+	}
+	return n
+}
+
+// importValue makes a host's value one of the machine's. A closure comes back
+// only to the machine it came from.
+func (m *Machine) importValue(v value.Value, height int) (word, bool) {
+	if n := valueWords(v); n > 0 && !m.reserve(n, height) {
+		return 0, false
+	}
+	return m.makeValue(v), true
+}
+
+func (m *Machine) makeValue(v value.Value) word {
+	switch v := v.(type) {
+	case value.Int:
+		if i, ok := v.Int64(); ok {
+			return m.makeInt(i)
+		}
+		return m.newBig(v.Big())
+	case value.Bool:
+		return fromBool(bool(v))
+	case value.Str:
+		return m.newString(string(v))
+	case value.Nil:
+		return wNil
+	case *value.Cons:
+		first := word(0)
+		last := word(0)
+		var rest value.Value = v
+		for {
+			c, ok := rest.(*value.Cons)
+			if !ok {
+				break
+			}
+			p := m.alloc(2)
+			*m.at(p), *m.at(p + 8) = wUnit, wNil
+			if first == 0 {
+				first = p
+			} else {
+				*m.at(last + 8) = p | tagCons
+			}
+			last = p
+			w := m.makeValue(c.Head)
+			*m.at(p) = w
+			rest = c.Tail
+		}
+		return first | tagCons
+	case *value.Pair:
+		p := m.alloc(2)
+		a := m.makeValue(v.First)
+		*m.at(p), *m.at(p + 8) = a, m.makeValue(v.Second)
+		return p | tagPair
+	case *value.Record:
+		n := even(2 + 2*len(v.Fields))
+		p := m.alloc(n)
+		*m.at(p) = header(kRecord, n)
+		*m.at(p + 8) = fromInt(int64(len(v.Fields)))
+		for i, f := range v.Fields {
+			k := m.newString(f.Key)
+			*m.at(p + 16 + word(i)*16) = k
+			*m.at(p + 24 + word(i)*16) = m.makeValue(f.Value)
+		}
+		return p | tagBox
+	case *value.Code:
+		i := len(m.codes)
+		m.codes = append(m.codes, quoted{v.Term, v.Source})
+		p := m.alloc(2)
+		*m.at(p), *m.at(p + 8) = header(kCode, 2), fromInt(int64(i))
+		return p | tagBox
+	}
+	return wUnit
+}
+
+// sketch is the value of w for a message or for arithmetic: integers, truth
+// values and short strings as they are, everything else by its type alone.
+func (m *Machine) sketch(w word) value.Value {
+	if isInt(w) {
+		return value.NewInt(toInt(w))
+	}
+	switch w & tagMask {
+	case tagCons:
+		return &value.Cons{Head: value.Unit{}, Tail: value.Nil{}}
+	case tagPair:
+		return &value.Pair{First: value.Unit{}, Second: value.Unit{}}
+	case tagClosure:
+		return &value.Closure{}
+	case tagImm:
+		return immediates[w>>4&7]
+	}
+	switch headerKind(*m.obj(w, 0)) {
+	case kStr, kRope:
+		var b []byte
+		m.pieces(w, func(p []byte) bool {
+			b = append(b, p[:min(len(p), 200)]...)
+			return len(b) < 200
+		})
+		return value.Str(b)
+	case kBig:
+		return value.NewBig(m.goBig(w))
+	case kRecord:
+		return &value.Record{}
+	case kCode:
+		return &value.Code{}
+	case kCont:
+		return &value.Continuation{}
+	}
+	return value.Unit{}
+}
+
+var immediates = [8]value.Value{value.Nil{}, value.Unit{}, value.Bool(false), value.Bool(true), value.Unit{}}
+
+var _ = bits.Len

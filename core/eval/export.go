@@ -1,0 +1,236 @@
+package eval
+
+import (
+	"unsafe"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// exporter copies values out of the heap. What is shared there is shared in
+// the copy, so that its size is bounded by the heap's. It works with a stack
+// of its own: values may be deeper than Go's.
+type exporter struct {
+	m    *Machine
+	seen map[word]value.Value
+	todo []fill
+}
+
+// fill is a place in a copy that is still to be given its value.
+type fill struct {
+	w  word
+	to *value.Value
+}
+
+// export returns w as Go data.
+func (m *Machine) export(w word) (value.Value, bool) {
+	var v value.Value
+	e := exporter{m: m}
+	e.put(w, &v)
+	for len(e.todo) > 0 {
+		f := e.todo[len(e.todo)-1]
+		e.todo = e.todo[:len(e.todo)-1]
+		e.put(f.w, f.to)
+	}
+	return v, true
+}
+
+func (e *exporter) put(w word, to *value.Value) {
+	m := e.m
+	for {
+		tag := w & tagMask
+		if isInt(w) || tag == tagImm {
+			*to = m.sketch(w)
+			return
+		}
+		if v, ok := e.seen[w]; ok {
+			*to = v
+			return
+		}
+		v, next, at := e.object(w)
+		*to = v
+		if e.seen == nil {
+			e.seen = make(map[word]value.Value)
+		}
+		e.seen[w] = v
+		if next == nil {
+			return
+		}
+		w, to = at, next
+	}
+}
+
+// object makes the copy of one object; next, where not nil, is the last of its
+// places, for the word at.
+func (e *exporter) object(w word) (v value.Value, next *value.Value, at word) {
+	m := e.m
+	switch w & tagMask {
+	case tagCons:
+		c := &value.Cons{}
+		e.todo = append(e.todo, fill{*m.at(w - tagCons), &c.Head})
+		return c, &c.Tail, *m.at(w - tagCons + 8)
+	case tagPair:
+		p := &value.Pair{}
+		e.todo = append(e.todo, fill{*m.at(w - tagPair), &p.First})
+		return p, &p.Second, *m.at(w - tagPair + 8)
+	case tagClosure:
+		return &value.Closure{}, nil, 0
+	}
+	switch headerKind(*m.obj(w, 0)) {
+	case kStr, kRope:
+		return value.Str(m.goString(w)), nil, 0
+	case kRecord:
+		n := int(*m.obj(w, 1) >> 1)
+		r := &value.Record{Fields: make([]value.Field, n)}
+		for i := range r.Fields {
+			r.Fields[i].Key = m.goString(*m.obj(w, 2+2*i))
+			e.todo = append(e.todo, fill{*m.obj(w, 3+2*i), &r.Fields[i].Value})
+		}
+		return r, nil, 0
+	case kCode:
+		q := m.codes[*m.obj(w, 1)>>1]
+		return &value.Code{Term: q.term, Source: q.source}, nil, 0
+	case kCont:
+		k := &value.Continuation{Tool: m.prog.Tool}
+		return k, &k.Input, *m.obj(w, 1)
+	}
+	return m.sketch(w), nil, 0
+}
+
+// Value returns the result of a run that is [Done], as Go data.
+func (m *Machine) Value() value.Value {
+	if m.state != Done {
+		return nil
+	}
+	v, _ := m.export(m.result)
+	return v
+}
+
+// Encode returns the result of a run that is [Done] as JSON, of which it keeps
+// the first keep bytes. A result whose JSON is larger than the budget of
+// memory is a fault (result_too_large), and so is one for which fewer than one
+// step for every 512 bytes are left (out_of_fuel). Those steps aren't counted
+// in [Machine.Steps], which are the evaluation's.
+func (m *Machine) Encode(keep int) (text.Encoded, *fault.Fault) {
+	if small, ok := m.encodeSmall(); ok {
+		return small, nil
+	}
+	v, _ := m.export(m.result)
+	most := m.budget.Memory
+	if have := (m.stepsIn() + int64(m.left)) * 512; have+511 < most {
+		most = have + 511
+	}
+	enc, f := text.Encode(v, keep, most)
+	if f != nil {
+		if most < m.budget.Memory {
+			f = prim.OutOfFuel(m.budget.Steps)
+		}
+		m.fault = f
+		return enc, f
+	}
+	return enc, nil
+}
+
+var trueJSON, falseJSON, nullJSON, nilJSON = []byte("true"), []byte("false"), []byte("null"), []byte("[]")
+
+// encodeSmall encodes what needs no walk.
+func (m *Machine) encodeSmall() (text.Encoded, bool) {
+	switch m.result {
+	case wTrue:
+		return text.Encoded{JSON: trueJSON, Total: 4, Type: value.TypeBool}, true
+	case wFalse:
+		return text.Encoded{JSON: falseJSON, Total: 5, Type: value.TypeBool}, true
+	case wUnit:
+		return text.Encoded{JSON: nullJSON, Total: 4, Type: value.TypeUnit}, true
+	case wNil:
+		return text.Encoded{JSON: nilJSON, Total: 2, Type: value.TypeList}, true
+	}
+	return text.Encoded{}, false
+}
+
+// concat joins two strings. Long ones are joined by a rope, which holds both
+// and copies neither.
+func (m *Machine) concat(in *code.Instr) bool {
+	const flat = 48
+	a, b := *m.reg(in.B), *m.reg(in.C)
+	for i, w := range [...]word{a, b} {
+		if !m.isString(w) {
+			return m.mismatch(in, prim.Concat, i, w)
+		}
+	}
+	la, lb := m.strLen(a), m.strLen(b)
+	n := la + lb
+	if int64(n) > m.budget.Memory || n > 1<<31 {
+		m.outOfMemory()
+		return true
+	}
+	switch {
+	case la == 0:
+		*m.reg(in.A) = b
+		return false
+	case lb == 0:
+		*m.reg(in.A) = a
+		return false
+	}
+	words := 4
+	if n <= flat {
+		words = strWords(n)
+	}
+	if !m.reserve(words, int(in.D)) {
+		return true
+	}
+	a, b = *m.reg(in.B), *m.reg(in.C)
+	runes := *m.obj(a, 1)>>32 + *m.obj(b, 1)>>32
+	p := m.alloc(words)
+	*m.at(p + 8) = word(n) | runes<<32
+	if n <= flat {
+		*m.at(p) = header(kStr, words)
+		to := m.rawBytes(p, 2, n)
+		copy(to, m.rawBytes(a, 2, la))
+		copy(to[la:], m.rawBytes(b, 2, lb))
+	} else {
+		*m.at(p) = header(kRope, 4)
+		*m.at(p + 16), *m.at(p + 24) = a, b
+	}
+	*m.reg(in.A) = p | tagBox
+	return false
+}
+
+// record makes a record whose values are in registers, or backwards in a list.
+func (m *Machine) record(in *code.Instr) bool {
+	keys := m.kinds[in.D].Keys
+	words := even(2 + 2*len(keys))
+	for _, k := range keys {
+		words += strWords(len(k))
+	}
+	if !m.reserve(words, int(in.K)) {
+		return true
+	}
+	n := even(2 + 2*len(keys))
+	p := m.alloc(n)
+	*m.at(p) = header(kRecord, n)
+	*m.at(p + 8) = fromInt(int64(len(keys)))
+	var list word
+	if in.Op == code.RecordL {
+		list = *m.reg(in.B)
+	}
+	for i := len(keys) - 1; i >= 0; i-- {
+		var v word
+		if in.Op == code.RecordL {
+			v, list = *m.at(list - tagCons), *m.at(list - tagCons + 8)
+		} else {
+			v = *m.reg(in.C + uint8(i))
+		}
+		*m.at(p + 16 + word(i)*16) = m.newString(keys[i])
+		*m.at(p + 24 + word(i)*16) = v
+	}
+	*m.reg(in.A) = p | tagBox
+	return false
+}
+
+var _ = unsafe.Pointer(nil)
+var _ term.Term

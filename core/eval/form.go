@@ -1,0 +1,277 @@
+package eval
+
+import (
+	"unsafe"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// evalKey names code that was evaluated at a place.
+type evalKey struct {
+	term  term.Term
+	scope int32
+}
+
+// linked is a unit that was added to the machine.
+type linked struct{ unit *code.Unit }
+
+// quoted is code that a word of kind kCode refers to.
+type quoted struct {
+	term   term.Term
+	source *term.Source
+}
+
+// link compiles t and adds it to the machine's code.
+func (m *Machine) link(t term.Term, source *term.Source, o code.Options) *linked {
+	if !m.own {
+		m.own = true
+		m.instrs = append(make([]code.Instr, 0, 2*len(m.instrs)+64), m.instrs...)
+		m.meta = append(make([]code.Meta, 0, cap(m.instrs)), m.meta...)
+		m.kinds = append(make([]code.Const, 0, len(m.kinds)+8), m.kinds...)
+		m.scopes = append(make([]code.Scope, 0, len(m.scopes)+8), m.scopes...)
+	}
+	o.Base = int32(len(m.instrs)) * code.InstrSize
+	o.ConstBase = int32(len(m.kinds))
+	o.ScopeBase = int32(len(m.scopes))
+	u := code.Compile(t, o)
+	m.units = append(m.units, unit{from: len(m.instrs), term: t, source: source, depth: o.Depth})
+	m.instrs = append(m.instrs, u.Code...)
+	m.meta = append(m.meta, u.Meta...)
+	m.kinds = append(m.kinds, u.Consts...)
+	m.scopes = append(m.scopes, u.Scopes...)
+	for len(m.consts) < len(m.kinds) {
+		m.consts = append(m.consts, 0)
+	}
+	cb := unsafe.Pointer(unsafe.SliceData(m.instrs))
+	if m.ip != nil {
+		m.ip = unsafe.Add(cb, uintptr(m.ip)-uintptr(m.cb))
+	}
+	m.cb = cb
+	if u.Window > m.slack {
+		m.slack = u.Window
+		m.limitStack()
+	}
+	return &linked{unit: u}
+}
+
+// eval evaluates the code in register A: its units see the variables of the
+// scope, and belong to no tool.
+func (m *Machine) eval(in *code.Instr) bool {
+	f := m.fuel + in.K
+	if f&guard == 0 {
+		return m.exhausted(f)
+	}
+	w := *m.reg(in.A)
+	if !m.isKind(w, kCode) {
+		return m.mismatch(in, prim.Eval, 0, w)
+	}
+	sc := &m.scopes[in.D]
+	if sc.Depth >= prim.MaxEvals {
+		return m.fail(prim.TooManyEvals())
+	}
+	if f < 0 {
+		return m.exhausted(f)
+	}
+	q := m.codes[*m.obj(w, 1)>>1]
+	key := evalKey{q.term, in.D}
+	u, ok := m.evals[key]
+	if !ok {
+		names := make([]string, len(sc.Vars))
+		for i, v := range sc.Vars {
+			// The innermost comes first there and last here.
+			names[len(names)-1-i] = v.Name
+		}
+		u = m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true}).unit
+		if m.evals == nil {
+			m.evals = make(map[evalKey]*code.Unit)
+		}
+		m.evals[key] = u
+		in = m.instr()
+		sc = &m.scopes[in.D]
+	}
+	a, n := int(in.A), len(u.Captures)
+	if n > 0 {
+		size := even(n + 1)
+		for _, c := range u.Captures {
+			if v := sc.Vars[len(sc.Vars)-1-int(c)]; v.Const >= 0 {
+				if _, ok := m.constant(int(v.Const), a+1); !ok {
+					return true
+				}
+			}
+		}
+		if !m.reserve(size, a+1) {
+			return true
+		}
+		p := m.alloc(size)
+		*m.at(p + word(size-1)*8) = 0
+		*m.at(p) = closureHeader(size, u.Entry, 0)
+		for i, c := range u.Captures {
+			v := sc.Vars[len(sc.Vars)-1-int(c)]
+			var w word
+			switch {
+			case v.Const >= 0:
+				w = m.consts[v.Const]
+			case v.Slot >= 0:
+				w = *m.word(int(v.Slot))
+			default:
+				w = *m.obj(*m.word(0), int(-v.Slot))
+			}
+			*m.at(p + 8 + word(i)*8) = w
+		}
+		*m.word(a) = p | tagClosure
+	}
+	if !m.growStack(a, a+1) {
+		return true
+	}
+	m.fuel = f
+	if in.Op == code.TailEval {
+		back := *m.reg(in.C)
+		*m.word(0) = *m.word(a)
+		*m.word(1) = back
+	} else {
+		m.frame(a, 0)
+	}
+	m.ip = unsafe.Add(m.cb, u.Entry)
+	return false
+}
+
+// codeOf finds a tool's code. The name self means the tool that this code
+// belongs to, unless a tool is called that.
+func (m *Machine) codeOf(in *code.Instr, name string, height int) bool {
+	q := quoted{}
+	if m.tools != nil {
+		if t, ok := m.tools.Tool(name); ok {
+			q = quoted{t.Term, t.Source}
+		}
+	}
+	if q.term == nil {
+		if name != "self" {
+			return m.fail(prim.UnknownTool(name))
+		}
+		if !m.unitAt(m.index()).isTool {
+			return m.fail(prim.NoCodeOfSelf())
+		}
+		q = quoted{m.prog.Term, m.prog.Source}
+	}
+	w, ok := m.quote(q, height)
+	if !ok {
+		return true
+	}
+	*m.reg(in.A) = w
+	return false
+}
+
+// quote makes a word for code.
+func (m *Machine) quote(q quoted, height int) (word, bool) {
+	i, ok := m.codeIndex[q.term]
+	if !ok {
+		i = len(m.codes)
+		m.codes = append(m.codes, q)
+		if m.codeIndex == nil {
+			m.codeIndex = make(map[term.Term]int)
+		}
+		m.codeIndex[q.term] = i
+	}
+	if !m.reserve(2, height) {
+		return 0, false
+	}
+	p := m.alloc(2)
+	*m.at(p) = header(kCode, 2)
+	*m.at(p + 8) = fromInt(int64(i))
+	return p | tagBox, true
+}
+
+// effect stops the machine with a request. The path's steps are charged.
+func (m *Machine) effect(in *code.Instr) bool {
+	f := m.fuel + in.K
+	if spent(f) {
+		return m.exhausted(f)
+	}
+	op := m.kinds[in.D].Name
+	u := m.unitAt(m.index())
+	if u.depth > 0 || u.input {
+		return m.fail(prim.Denied(op, true))
+	}
+	arg, ok := m.export(*m.reg(in.A))
+	if !ok {
+		return true
+	}
+	m.fuel = f
+	at := fault.Fault{}
+	m.locate(&at, u, int(m.meta[m.index()].Pos))
+	m.requests = []Request{{Op: op, Arg: arg, At: at.At}}
+	m.state = Suspended
+	return true
+}
+
+// Resume answers the requests, in their order. The machine is [Paused] then,
+// or [Failed] where an answer is a fault, or more than the budget allows.
+// It panics if the machine isn't suspended or the count is wrong.
+func (m *Machine) Resume(answers []Answer) {
+	if m.state != Suspended || len(answers) != len(m.requests) {
+		panic("eval: Resume of a machine that is not suspended, or with a wrong count of answers")
+	}
+	m.requests, m.state = nil, Paused
+	in := m.instr()
+	if f := answers[0].Fault; f != nil {
+		mine := *f
+		m.failed(&mine, m.index())
+		return
+	}
+	w, ok := m.importValue(answers[0].Value, int(in.A))
+	if ok {
+		*m.reg(in.A) = w
+	}
+}
+
+// unitAt finds the unit an instruction belongs to.
+func (m *Machine) unitAt(at int) *unit {
+	lo, hi := 0, len(m.units)
+	for hi-lo > 1 {
+		mid := (lo + hi) / 2
+		if m.units[mid].from <= at {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return &m.units[lo]
+}
+
+// locate gives a fault its place.
+func (m *Machine) locate(f *fault.Fault, u *unit, pos int) {
+	f.EvalDepth = u.depth
+	switch {
+	case u.depth > 0:
+		f.In = "eval"
+	case u.input:
+		f.In = "input"
+	default:
+		f.In = "code"
+		if u.source != nil && u.source.In != "" {
+			f.In = u.source.In
+		}
+	}
+	if u.source != nil {
+		parse.At(f, u.source, u.term.Pos(), pos)
+	}
+}
+
+// findPrim returns the primitive at a place.
+func findPrim(t term.Term, pos int) *term.Prim {
+	var found *term.Prim
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		if p, ok := t.(*term.Prim); ok && p.Pos() == pos {
+			found = p
+			return false
+		}
+		return term.Children(t, walk)
+	}
+	walk(t)
+	return found
+}

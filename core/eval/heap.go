@@ -1,0 +1,231 @@
+package eval
+
+import "unsafe"
+
+// at returns the address of a word in the heap by its byte offset.
+func (m *Machine) at(off word) *word {
+	return (*word)(unsafe.Add(m.hb, uintptr(off)))
+}
+
+// obj returns the address of word i of the object w refers to.
+func (m *Machine) obj(w word, i int) *word {
+	return (*word)(unsafe.Add(m.hb, uintptr(w&^tagMask)+uintptr(i)*8))
+}
+
+// alloc takes n words, an even number, from the heap. The caller has reserved them.
+func (m *Machine) alloc(n int) word {
+	off := word(m.hp)
+	m.hp += uintptr(n) * 8
+	return off
+}
+
+// reserve makes sure that n words can be allocated, collecting if need be.
+// Registers below height, and what the machine holds besides, stay alive and
+// may move. It returns false where the budget doesn't allow it: the run has
+// failed then.
+func (m *Machine) reserve(n int, height int) bool {
+	need := uintptr(n) * 8
+	if m.hp+need <= m.hlim {
+		return true
+	}
+	return m.collect(need, height)
+}
+
+// firstHeap and firstStack are the sizes a machine starts with, in words.
+const (
+	firstHeap  = 4 << 10
+	firstStack = 2 << 10
+)
+
+// thrash is the part of the budget that must be free after a collection: with
+// less, the run fails rather than collect for ever.
+const thrash = 16
+
+// collect moves what is alive to a new space and fails the run when that is
+// too little. The algorithm is C. J. Cheney's (A Nonrecursive List Compacting
+// Algorithm, 1970).
+func (m *Machine) collect(need uintptr, height int) bool {
+	limit := m.heapBudget()
+	used := m.hp
+	if need > limit {
+		m.outOfMemory()
+		return false
+	}
+	// The new space must hold all that is alive, which is at most what is
+	// used; it is made for twice that, so that the next collection is as far
+	// away as this one was.
+	want := 2*used + need
+	if want > limit {
+		want = limit
+	}
+	if want < used {
+		want = used
+	}
+	to, ok := m.takeSlab(int(want / 8))
+	if !ok {
+		m.overloaded()
+		return false
+	}
+	from := m.heap
+	fb := m.hb
+	m.heap = to
+	m.hb = unsafe.Pointer(unsafe.SliceData(to))
+	g := gc{from: fb, to: m.hb, next: 16}
+	top := int((uintptr(m.r)-uintptr(unsafe.Pointer(unsafe.SliceData(m.stack))))/8) + height
+	stack := m.stack
+	for i := range stack[:top] {
+		stack[i] = g.move(stack[i])
+	}
+	// Above the height are words of windows that are gone: clear them, so
+	// that a register nothing has written yet is always a valid word.
+	if top < m.dirty {
+		clear(stack[top:m.dirty])
+	}
+	m.clean(top, 4096)
+	for i, w := range m.consts {
+		m.consts[i] = g.move(w)
+	}
+	m.result = g.move(m.result)
+	m.held = g.move(m.held)
+	m.self = g.move(m.self)
+	g.scan()
+	m.hp = g.next
+	m.giveSlab(from)
+	live := m.hp
+	if live+need > limit-limit/thrash {
+		m.outOfMemory()
+		return false
+	}
+	// Collect again at twice what is alive, not when the space is full: it
+	// may be much larger than that needs.
+	next := 2*live + need
+	if least := uintptr(firstHeap) * 8; next < least {
+		next = least
+	}
+	if end := min(uintptr(len(to))*8, limit); next > end {
+		next = end
+	}
+	m.hlim = next
+	if m.hp+need > next {
+		// The live part filled the space: make it larger right away.
+		return m.collect(need, height)
+	}
+	return true
+}
+
+// clean sets the stack's limit some words above height: when a window passes
+// it, the machine clears the words up to a new limit, so that a register that
+// nothing has written yet always holds a valid word.
+func (m *Machine) clean(height, room int) {
+	m.dirty = min(height+m.slack+room, len(m.stack))
+	m.limitStack()
+}
+
+func (m *Machine) limitStack() {
+	m.slim = uintptr(unsafe.Pointer(unsafe.SliceData(m.stack))) + uintptr(m.dirty-m.slack)*8
+}
+
+// growStack makes room for a window at register a, where it doesn't fit.
+// Registers below height are alive.
+func (m *Machine) growStack(a, height int) bool {
+	base := unsafe.Pointer(unsafe.SliceData(m.stack))
+	top := int((uintptr(m.r)-uintptr(base))/8) + a
+	if top+m.slack <= m.dirty {
+		return true
+	}
+	need := top + m.slack + 64
+	if need > len(m.stack) {
+		n := 2 * len(m.stack)
+		for n < need {
+			n *= 2
+		}
+		bytes := uintptr(n) * 8
+		if bytes+m.hp > uintptr(m.budget.Memory) {
+			if !m.collect(0, height) {
+				return false
+			}
+			if bytes+m.hp > uintptr(m.budget.Memory) {
+				m.outOfMemory()
+				return false
+			}
+		}
+		s, ok := m.takeSlab(n)
+		if !ok {
+			m.overloaded()
+			return false
+		}
+		s = s[:n]
+		copy(s, m.stack[:m.dirty])
+		off := uintptr(m.r) - uintptr(base)
+		m.giveSlab(m.stack)
+		m.stack = s
+		m.r = unsafe.Add(unsafe.Pointer(unsafe.SliceData(s)), off)
+		m.hlim = min(m.hlim, m.heapBudget())
+	}
+	d := min(max(need, 2*m.dirty), len(m.stack))
+	clear(m.stack[m.dirty:d])
+	m.dirty = d
+	m.limitStack()
+	return true
+}
+
+// gc is a collection under way.
+type gc struct {
+	from, to unsafe.Pointer
+	next     uintptr // where the next object goes, a byte offset
+}
+
+func load(base unsafe.Pointer, off uintptr) *word { return (*word)(unsafe.Add(base, off)) }
+
+// move copies the object w refers to, once, and returns the word for its copy.
+func (g *gc) move(w word) word {
+	tag := w & tagMask
+	if tag > tagBox || tag&1 == 0 {
+		return w
+	}
+	off := uintptr(w &^ tagMask)
+	first := *load(g.from, off)
+	switch first & tagMask {
+	case tagForward:
+		return first&^tagMask | tag
+	case tagHeader:
+		n := uintptr(headerWords(first))
+		copy(unsafe.Slice(load(g.to, g.next), n), unsafe.Slice(load(g.from, off), n))
+		*load(g.from, off) = word(g.next) | tagForward
+		w = word(g.next) | tag
+		g.next += n * 8
+	default:
+		*load(g.to, g.next) = first
+		*load(g.to, g.next+8) = *load(g.from, off+8)
+		*load(g.from, off) = word(g.next) | tagForward
+		w = word(g.next) | tag
+		g.next += 16
+	}
+	return w
+}
+
+// scan follows every word of the copied objects.
+func (g *gc) scan() {
+	for at := uintptr(16); at < g.next; {
+		first := *load(g.to, at)
+		if first&tagMask != tagHeader {
+			*load(g.to, at) = g.move(first)
+			*load(g.to, at+8) = g.move(*load(g.to, at+8))
+			at += 16
+			continue
+		}
+		n := uintptr(headerWords(first))
+		switch headerKind(first) {
+		case kStr, kBig:
+		case kRope:
+			*load(g.to, at+16) = g.move(*load(g.to, at+16))
+			*load(g.to, at+24) = g.move(*load(g.to, at+24))
+		default:
+			for i := uintptr(1); i < n; i++ {
+				p := load(g.to, at+i*8)
+				*p = g.move(*p)
+			}
+		}
+		at += n * 8
+	}
+}

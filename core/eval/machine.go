@@ -1,0 +1,440 @@
+// Package eval is the machine: it runs compiled code with exact budgets.
+//
+// A [Machine] is one run. It keeps values in a heap of its own, collected by
+// copying, and the program's recursion on a stack of its own, so that nothing
+// a program does can use the Go stack or grow past the budget. The dispatch
+// loop (loop.go) holds five things in registers and calls nothing: whatever is
+// rare, from a collection to an addition that overflows, leaves it for the
+// functions of slow.go and comes back.
+//
+// Steps and depth are one word, the fuel: steps left in the low 39 bits, a
+// guard above them, depth left above that, so that a call charges both and
+// checks both with one addition.
+//
+// A machine can stop between any two instructions that end a path: when its
+// slice of steps is used up ([Paused]), or when the program asks for an effect
+// ([Suspended]). Nothing about it is tied to a goroutine.
+package eval
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// Budgets bound a run; all are positive.
+type Budgets struct {
+	Steps  uint64
+	Memory int64 // bytes
+	Depth  int
+}
+
+// A Program is a term with its code: immutable, shared between goroutines.
+type Program struct {
+	Term   term.Term
+	Source *term.Source
+	Tool   string // the name of the tool whose code it is, empty for inline code
+	IsTool bool
+	Unit   *code.Unit
+}
+
+// A Tool is what code_of looks up.
+type Tool struct {
+	Term   term.Term
+	Source *term.Source
+}
+
+// Tools is a fixed snapshot of the tools a run can look up.
+type Tools interface {
+	Tool(name string) (Tool, bool)
+}
+
+// State says why Run returned.
+type State uint8
+
+// The states of a machine.
+const (
+	Paused    State = iota // the slice of steps is used up
+	Done                   // the result is there
+	Suspended              // requests wait for Resume
+	Failed                 // Fault says why
+)
+
+// A Request is an effect a program asks for.
+type Request struct {
+	Op  string
+	Arg value.Value
+	At  fault.Pointer
+}
+
+// An Answer is what became of a request: a value, or a fault where Fault is set.
+type Answer struct {
+	Value value.Value
+	Fault *fault.Fault
+}
+
+// phase is what the machine is to do after the code that runs now.
+type phase uint8
+
+const (
+	inCode phase = iota
+	inInput
+	inBody
+	ended
+)
+
+// guard is the bit of the fuel word that is clear when steps have run out.
+const guard = 1 << 39
+
+// MaxSteps and MaxDepth are the largest budgets a machine can count.
+const (
+	MaxSteps = guard - 1
+	MaxDepth = 1<<23 - 1
+)
+
+// Machine is one run. It is not safe for concurrent use. Get one with [Start].
+type Machine struct {
+	// The loop's registers while it isn't running, and what it reads.
+	ip, r, cb, hb unsafe.Pointer
+	fuel          int64
+	hp, hlim      uintptr
+	slim          uintptr
+	consts        []word
+
+	stack, heap []word
+	dirty       int // stack words from here on were never written since they were cleared
+	slack       int // words a window may need above the stack's limit
+	slabs       int64
+
+	prog     *Program
+	input    *Program
+	budget   Budgets
+	tools    Tools
+	phase    phase
+	state    State
+	started  bool
+	left     uint64 // steps of the budget that are not in fuel yet
+	result   word
+	held     word // a word that must survive a collection
+	self     word // the function of a tool whose code is no lambda, once it is there
+	fault    *fault.Fault
+	requests []Request
+
+	units     []unit
+	prims     map[int]*term.Prim // what primAt found
+	codeIndex map[term.Term]int
+	kinds  []code.Const // what consts are made from
+	scopes []code.Scope
+	codes  []quoted
+	evals  map[evalKey]*code.Unit
+	own    bool // code and tables are the machine's own, not the program's
+	instrs []code.Instr
+	meta   []code.Meta
+}
+
+// A unit is where the code of one term lies in the machine.
+type unit struct {
+	from   int // index of its first instruction
+	term   term.Term
+	source *term.Source
+	tool   string
+	isTool bool
+	depth  int // evals around it
+	input  bool
+}
+
+var machines = sync.Pool{New: func() any { return new(Machine) }}
+
+// Start returns a machine that is going to run p on the input, which may be
+// nil for null. The budgets are capped at [MaxSteps] and [MaxDepth].
+func Start(p *Program, input *Program, b Budgets, tools Tools) *Machine {
+	m := machines.Get().(*Machine)
+	m.Reset(p, input, b, tools)
+	return m
+}
+
+// Reset makes a machine ready for another run, as Start would.
+func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
+	b.Steps = min(b.Steps, MaxSteps)
+	b.Depth = min(b.Depth, MaxDepth)
+	m.prog, m.input, m.budget, m.tools = p, input, b, tools
+	m.phase, m.state, m.started = inCode, Paused, false
+	m.fault, m.requests = nil, nil
+	m.left = b.Steps
+	m.result, m.held, m.self = wUnit, wUnit, 0
+	m.fuel = int64(b.Depth)<<40 | guard
+	m.hp = 16
+	u := p.Unit
+	m.own = false
+	m.instrs, m.meta, m.kinds, m.scopes = u.Code, u.Meta, u.Consts, u.Scopes
+	m.cb = unsafe.Pointer(unsafe.SliceData(u.Code))
+	m.ip = m.cb
+	if cap(m.consts) < len(u.Consts) {
+		m.consts = make([]word, len(u.Consts), len(u.Consts)+8)
+	} else {
+		m.consts = m.consts[:len(u.Consts)]
+		clear(m.consts)
+	}
+	m.units = append(m.units[:0], unit{term: p.Term, source: p.Source, tool: p.Tool, isTool: p.IsTool})
+	if len(m.codes) > 0 {
+		clear(m.codes)
+		m.codes = m.codes[:0]
+	}
+	m.evals, m.prims, m.codeIndex = nil, nil, nil
+	m.slack = u.Window
+}
+
+// Release gives the machine's memory back. The machine must not be used again.
+func (m *Machine) Release() {
+	if m.prog == nil {
+		return
+	}
+	if len(m.heap) > roundSlab(firstHeap) {
+		m.giveSlab(m.heap)
+		m.heap = nil
+	}
+	if len(m.stack) > roundSlab(firstStack) {
+		m.giveSlab(m.stack)
+		m.stack = nil
+	}
+	m.prog, m.input, m.tools, m.fault, m.requests = nil, nil, nil, nil, nil
+	m.instrs, m.meta, m.kinds, m.scopes, m.cb = nil, nil, nil, nil, nil
+	machines.Put(m)
+}
+
+// begin gets the first memory.
+func (m *Machine) begin() bool {
+	m.started = true
+	if m.heap == nil {
+		s, ok := m.takeSlab(firstHeap)
+		if !ok {
+			m.overloaded()
+			return false
+		}
+		m.heap = s
+	}
+	if m.stack == nil {
+		s, ok := m.takeSlab(firstStack)
+		if !ok {
+			m.overloaded()
+			return false
+		}
+		m.stack = s
+	}
+	m.hb = unsafe.Pointer(unsafe.SliceData(m.heap))
+	m.hlim = min(uintptr(len(m.heap))*8, m.heapBudget())
+	m.r = unsafe.Pointer(unsafe.SliceData(m.stack))
+	m.clean(0, 64)
+	clear(m.stack[:m.dirty])
+	return true
+}
+
+// heapBudget is how many bytes the heap may use beside the stack.
+func (m *Machine) heapBudget() uintptr {
+	stack := int64(len(m.stack)) * 8
+	if stack >= m.budget.Memory {
+		return 0
+	}
+	return uintptr(m.budget.Memory - stack)
+}
+
+// Run goes on for about steps steps (0: without pause) and says why it stopped.
+func (m *Machine) Run(steps uint64) State {
+	whole := steps == 0
+	if m.state != Paused {
+		return m.state
+	}
+	m.slice(steps)
+	if !m.started {
+		if !m.begin() {
+			return m.state
+		}
+		m.enterCode()
+	}
+	for m.state == Paused && m.phase != ended {
+		switch m.loop() {
+		case exitHalt:
+			m.next()
+		case exitSlow:
+			if !m.slow() {
+				break
+			}
+			if m.state != Paused || !whole {
+				return m.state
+			}
+			m.slice(0)
+		}
+	}
+	return m.state
+}
+
+// slice moves steps of the budget (0: all) to where the loop takes them from.
+func (m *Machine) slice(steps uint64) {
+	if steps == 0 || steps > m.left {
+		steps = m.left
+	}
+	m.left -= steps
+	m.fuel += int64(steps)
+}
+
+// Steps returns how many steps the run has used so far.
+func (m *Machine) Steps() uint64 {
+	if m.fault != nil && m.fault.Kind == fault.OutOfFuel {
+		return m.budget.Steps
+	}
+	return uint64(int64(m.budget.Steps) - int64(m.left) - m.stepsIn())
+}
+
+// stepsIn returns the steps left in the fuel word.
+func (m *Machine) stepsIn() int64 { return m.fuel&(1<<40-1) - guard }
+
+// Fault returns why the run failed; nil where it didn't.
+func (m *Machine) Fault() *fault.Fault { return m.fault }
+
+// Requests returns what a suspended program asks for.
+func (m *Machine) Requests() []Request { return m.requests }
+
+// State returns what Run returned last.
+func (m *Machine) State() State { return m.state }
+
+// enterCode starts the evaluation of the program's code.
+func (m *Machine) enterCode() {
+	u := m.prog.Unit
+	if u.Root != nil {
+		// The code is a lambda: one step gives its closure.
+		if !m.charge(1) {
+			return
+		}
+		m.enterInput()
+		return
+	}
+	m.enter(u.Entry)
+}
+
+// enter starts the function of no parameters at the offset.
+func (m *Machine) enter(at int32) {
+	*(*word)(unsafe.Add(m.r, 8)) = 0
+	m.ip = unsafe.Add(m.cb, at)
+}
+
+// next goes on after code that ran to its end: its result is in R0.
+func (m *Machine) next() {
+	w := *(*word)(m.r)
+	m.fuel -= code.Depth1 // the return gave back what no call had taken
+	switch m.phase {
+	case inCode:
+		if w&tagMask != tagClosure {
+			m.finish(w)
+			return
+		}
+		m.held = w
+		if m.prog.IsTool {
+			m.self = w
+		}
+		m.enterInput()
+	case inInput:
+		m.enterBody(w)
+	case inBody:
+		m.finish(w)
+	}
+}
+
+func (m *Machine) finish(w word) {
+	m.result, m.phase = w, ended
+	// Returns charge without checking: what they took beyond the slice is
+	// still to be had, or not.
+	if over := -m.stepsIn(); over > 0 {
+		if uint64(over) > m.left {
+			m.outOfFuel()
+			return
+		}
+		m.left -= uint64(over)
+		m.fuel += over
+	}
+	m.state = Done
+}
+
+// enterInput evaluates the input; the function is in held, or is the root.
+func (m *Machine) enterInput() {
+	m.phase = inInput
+	if m.input == nil {
+		if m.charge(1) {
+			m.enterBody(wUnit)
+		}
+		return
+	}
+	if steps, ok := code.ConstSteps(m.input.Term); ok {
+		if !m.charge(uint64(steps)) {
+			return
+		}
+		w, ok := m.importTerm(m.input.Term, m.input.Source, 0)
+		if ok {
+			m.enterBody(w)
+		}
+		return
+	}
+	l := m.link(m.input.Term, m.input.Source, code.Options{})
+	m.units[len(m.units)-1].input = true
+	if l.unit.Root != nil {
+		if !m.charge(1) || !m.reserve(2, 0) {
+			return
+		}
+		m.enterBody(m.closureOf(l.unit.Root))
+		return
+	}
+	m.enter(l.unit.Entry)
+}
+
+// enterBody applies the program's function to its input.
+func (m *Machine) enterBody(input word) {
+	m.phase = inBody
+	if !m.charge(1) {
+		return
+	}
+	if root := m.prog.Unit.Root; root != nil && root.Arity == 1 {
+		*(*word)(unsafe.Add(m.r, 8)) = input
+		*(*word)(unsafe.Add(m.r, 16)) = 0
+		m.ip = unsafe.Add(m.cb, root.Entry)
+		return
+	}
+	if root := m.prog.Unit.Root; root != nil {
+		m.held = input
+		if !m.reserve(2, 0) {
+			return
+		}
+		input = m.held
+		m.held = m.closureOf(root)
+	}
+	*(*word)(m.r) = m.held
+	*(*word)(unsafe.Add(m.r, 8)) = input
+	m.applyRoot()
+}
+
+// closureOf makes the closure of a function that captures nothing. Room for
+// it has been reserved.
+func (m *Machine) closureOf(f *code.Func) word {
+	p := m.alloc(2)
+	*m.at(p), *m.at(p + 8) = closureHeader(2, f.Entry, f.Arity), 0
+	return p | tagClosure
+}
+
+// charge takes steps outside the loop; false: the run is out of fuel or its
+// slice, which is then made larger by what is left.
+func (m *Machine) charge(steps uint64) bool {
+	for int64(steps) > m.stepsIn() {
+		if m.left == 0 {
+			m.outOfFuel()
+			return false
+		}
+		// Whole units of work are not cut by a slice.
+		more := min(m.left, steps)
+		m.left -= more
+		m.fuel += int64(more)
+	}
+	m.fuel -= int64(steps)
+	return true
+}

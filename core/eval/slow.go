@@ -1,0 +1,532 @@
+package eval
+
+import (
+	"unsafe"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// instr returns the instruction before ip: the one that left the loop.
+func (m *Machine) instr() *code.Instr {
+	return (*code.Instr)(unsafe.Add(m.ip, -code.InstrSize))
+}
+
+// index returns the index of that instruction.
+func (m *Machine) index() int {
+	return int(uintptr(m.ip)-uintptr(m.cb))/code.InstrSize - 1
+}
+
+// again makes the loop do the instruction once more.
+func (m *Machine) again() { m.ip = unsafe.Add(m.ip, -code.InstrSize) }
+
+func (m *Machine) reg(i uint8) *word { return reg(m.r, i) }
+
+// slow does the instruction that left the loop, or makes it possible and has
+// it done again. It returns true when Run has to return.
+func (m *Machine) slow() bool {
+	in := m.instr()
+	switch in.Op {
+	case code.LoadK:
+		w, ok := m.constant(int(in.D), int(in.K))
+		if !ok {
+			return true
+		}
+		*m.reg(in.A) = w
+	case code.Cons:
+		if t := *m.reg(in.C); t&tagMask != tagCons && t != wNil {
+			return m.mismatch(in, prim.Cons, 1, t)
+		}
+		return m.room(2, int(in.D))
+	case code.Pair:
+		return m.room(2, int(in.D))
+	case code.List:
+		return m.room(2*int(in.B), int(in.D))
+	case code.FoldPair, code.FoldInit:
+		if l := *m.reg(in.A + 1); l&tagMask != tagCons {
+			return m.mismatch(in, prim.Fold, 2, l)
+		}
+		if m.fuel-code.Depth1 < 0 {
+			return m.exhausted(m.fuel - m.pending() - code.Depth1)
+		}
+		return m.room(2, int(in.A)+2)
+	case code.FoldPLoop, code.FoldLoop:
+		if f := m.fuel + in.K; spent(f) {
+			return m.exhausted(f)
+		}
+		return m.room(2, int(in.A)+3)
+	case code.FoldFn:
+		if l := *m.reg(in.A + 2); l&tagMask != tagCons && l != wNil {
+			return m.mismatch(in, prim.Fold, 2, l)
+		}
+		return m.mismatch(in, prim.Fold, 0, *m.reg(in.A))
+	case code.FoldCall:
+		return m.room(2, int(in.A)+3)
+	case code.Closure:
+		n := int(in.B) + int(in.C)<<8
+		if n <= 6 {
+			return m.room(even(n+1), m.capsHeight())
+		}
+		return m.bigClosure(in, n)
+	case code.JF, code.JT:
+		ask := [...]term.ID{code.AskIf: prim.If, code.AskAnd: prim.And, code.AskOr: prim.Or, code.AskNot: prim.Not}[in.B]
+		i := 0
+		if in.B == code.AskAnd || in.B == code.AskOr {
+			i = m.whichOperand(in)
+		}
+		return m.mismatch(in, ask, i, *m.reg(in.A))
+	case code.Not:
+		return m.mismatch(in, prim.Not, 0, *m.reg(in.B))
+	case code.Head, code.Tail, code.Fst, code.Snd, code.IsEmpty:
+		return m.wrongOperand(in, *m.reg(in.B))
+	case code.JEmpty, code.JCons:
+		return m.mismatch(in, prim.IsEmpty, 0, *m.reg(in.A))
+	case code.Length:
+		return m.length(in)
+	case code.Concat:
+		return m.concat(in)
+	case code.CallK, code.CallKSubI, code.Call, code.TailK, code.TailCall,
+		code.Check, code.Pend, code.Loop0, code.Loop1, code.Loop2:
+		return m.slowCall(in)
+	case code.Eval, code.TailEval:
+		return m.eval(in)
+	case code.CodeOf:
+		return m.codeOf(in, m.kinds[in.D].Name, int(in.K))
+	case code.CodeOfV:
+		w := *m.reg(in.B)
+		if !m.isString(w) {
+			return m.mismatch(in, prim.CodeOf, 0, w)
+		}
+		return m.codeOf(in, m.goString(w), int(in.D))
+	case code.NoSelf:
+		if m.self == 0 || !m.unitAt(m.index()).isTool {
+			return m.fail(prim.NoSelf())
+		}
+		*m.reg(in.A) = m.self
+	case code.Cont:
+		if !m.unitAt(m.index()).isTool {
+			return m.fail(prim.NoContinue())
+		}
+		if !m.reserve(2, int(in.D)) {
+			return true
+		}
+		w := m.alloc(2)
+		*m.at(w) = header(kCont, 2)
+		*m.at(w + 8) = *m.reg(in.B)
+		*m.reg(in.A) = w | tagBox
+	case code.Effect:
+		return m.effect(in)
+	case code.Unbound:
+		return m.fail(prim.Unbound(m.kinds[in.D].Name, ""))
+	case code.Rev:
+		return m.reverse(in)
+	case code.Record, code.RecordL:
+		return m.record(in)
+	case code.Prim:
+		return m.generic(in)
+	default:
+		return m.arithmetic(in)
+	}
+	return false
+}
+
+// room reserves n words and has the instruction done again.
+func (m *Machine) room(n, height int) bool {
+	if !m.reserve(n, height) {
+		return true
+	}
+	m.again()
+	return false
+}
+
+// capsHeight is the height that the instruction after a Closure carries.
+func (m *Machine) capsHeight() int { return int((*code.Instr)(m.ip).A) }
+
+// pending is what the current path has evaluated and not yet charged.
+func (m *Machine) pending() int64 { return int64(m.meta[m.index()].Pend) }
+
+// exhausted says what a fuel word that is spent means. The instruction has not
+// been done.
+func (m *Machine) exhausted(f int64) bool {
+	switch {
+	case f&guard == 0 && m.left > 0:
+		m.again()
+		return true
+	case f&guard == 0:
+		m.outOfFuel()
+	default:
+		m.fuel -= m.pending()
+		m.failed(prim.TooDeep(m.budget.Depth), m.index())
+	}
+	return true
+}
+
+func (m *Machine) outOfFuel() {
+	m.failed(prim.OutOfFuel(m.budget.Steps), m.place())
+}
+
+func (m *Machine) outOfMemory() { m.failed(prim.OutOfMemory(m.budget.Memory), m.place()) }
+
+func (m *Machine) overloaded() { m.failed(prim.Overloaded(), m.place()) }
+
+// place is the instruction a fault of the machine itself is reported at; −1
+// where none is running.
+func (m *Machine) place() int {
+	if m.ip == nil || m.cb == nil {
+		return -1
+	}
+	return m.index()
+}
+
+// failed ends the run with a fault at an instruction.
+func (m *Machine) failed(f *fault.Fault, at int) {
+	m.fault, m.state = f, Failed
+	if at < 0 || at >= len(m.meta) {
+		return
+	}
+	m.locate(f, m.unitAt(at), int(m.meta[at].Pos))
+}
+
+// fail ends the run with a fault of the instruction being done, its path's
+// steps counted; or with out_of_fuel, where those steps were not there.
+func (m *Machine) fail(f *fault.Fault) bool {
+	p := m.pending()
+	if p > m.stepsIn()+int64(m.left) {
+		m.outOfFuel()
+		return true
+	}
+	m.fuel -= p
+	m.failed(f, m.index())
+	return true
+}
+
+func (m *Machine) mismatch(in *code.Instr, id term.ID, i int, got word) bool {
+	return m.fail(prim.Mismatch(id, i, prim.Describe(m.sketch(got))))
+}
+
+// wrongOperand fails an instruction of one operand by its row.
+func (m *Machine) wrongOperand(in *code.Instr, got word) bool {
+	id := rowOf[in.Op]
+	if got == wNil && (in.Op == code.Head || in.Op == code.Tail) {
+		return m.fail(prim.EmptyList(prim.Get(id).Name))
+	}
+	return m.mismatch(in, id, 0, got)
+}
+
+// rowOf gives the row of an operation.
+var rowOf = func() (ids [code.NumOps]term.ID) {
+	for op, id := range map[code.Op]term.ID{
+		code.Add: prim.Add, code.Sub: prim.Sub, code.Mul: prim.Mul, code.Div: prim.Div, code.Mod: prim.Mod,
+		code.Eq: prim.Eq, code.Lt: prim.Lt, code.Lte: prim.Lte, code.Gt: prim.Gt, code.Gte: prim.Gte,
+		code.RetAdd: prim.Add, code.MulI: prim.Mul, code.DivI: prim.Div, code.ShrI: prim.Div,
+		code.ModI: prim.Mod, code.AndI: prim.Mod,
+		code.Head: prim.Head, code.Tail: prim.Tail, code.Fst: prim.Fst, code.Snd: prim.Snd,
+		code.IsEmpty: prim.IsEmpty, code.Length: prim.Length, code.Concat: prim.Concat, code.Cons: prim.Cons,
+	} {
+		ids[op] = id
+	}
+	return ids
+}()
+
+// arithmetic does an operation on integers whose operands or result are not
+// both small, or fails it: by the row of the table, as naive does.
+func (m *Machine) arithmetic(in *code.Instr) bool {
+	id := rowOf[in.Op]
+	var args [2]value.Value
+	height := int(in.D)
+	jump := false
+	switch in.Op {
+	case code.Add, code.Sub, code.Mul, code.Div, code.Mod, code.Eq, code.Lt, code.Lte, code.Gt, code.Gte:
+		args[0], args[1] = m.sketch(*m.reg(in.B)), m.sketch(*m.reg(in.C))
+	case code.RetAdd:
+		args[0], args[1] = m.sketch(*m.reg(in.A)), m.sketch(*m.reg(in.B))
+	case code.MulI, code.DivI, code.ModI:
+		args[0], args[1] = m.sketch(*m.reg(in.B)), value.NewInt(toInt(word(in.K)))
+	case code.AndI:
+		args[0], args[1] = m.sketch(*m.reg(in.B)), value.NewInt(toInt(word(in.K))+1)
+	case code.ShrI:
+		args[0], args[1] = m.sketch(*m.reg(in.B)), value.NewInt(1<<in.C)
+	case code.AddI, code.CallKSubI:
+		return m.addConstant(in)
+	default:
+		jump = true
+		p := m.primAt(in)
+		id = p.ID
+		args = m.compared(in, p)
+	}
+	v, ok := m.strict(id, args[:])
+	if !ok {
+		return true
+	}
+	if jump {
+		m.decide(in, bool(v.(value.Bool)))
+		return false
+	}
+	if in.Op == code.RetAdd {
+		w, ok := m.importValue(v, height)
+		if !ok {
+			return true
+		}
+		m.ret(w, in.C, in.K)
+		return false
+	}
+	w, ok := m.importValue(v, height)
+	if !ok {
+		return true
+	}
+	*m.reg(in.A) = w
+	return false
+}
+
+// addConstant is addition or subtraction of a constant, alone or before a call.
+func (m *Machine) addConstant(in *code.Instr) bool {
+	p := m.primAt(in)
+	c := value.NewInt(p.Args[1].(*term.Int).Value)
+	args := [2]value.Value{m.sketch(*m.reg(in.B)), c}
+	if in.Op == code.AddI {
+		v, ok := m.strict(p.ID, args[:])
+		if !ok {
+			return true
+		}
+		w, ok := m.importValue(v, int(in.D))
+		if ok {
+			*m.reg(in.A) = w
+		}
+		return !ok
+	}
+	v, ok := m.strict(p.ID, args[:])
+	if !ok {
+		return true
+	}
+	w, ok := m.importValue(v, int(in.A))
+	if !ok {
+		return true
+	}
+	*reg(m.r, in.A+1) = w
+	return m.callKnown(in, 1)
+}
+
+// strict computes a row that is strict and of the first order.
+func (m *Machine) strict(id term.ID, args []value.Value) (value.Value, bool) {
+	row := prim.Get(id)
+	if row.Cost != nil {
+		if n := row.Cost(args); n > 0 && !m.work(n) {
+			return nil, false
+		}
+	}
+	if row.Size != nil && row.Size(args) > m.budget.Memory {
+		m.outOfMemory()
+		return nil, false
+	}
+	v, f := row.Eval(args)
+	if f != nil {
+		m.fail(f)
+		return nil, false
+	}
+	return v, true
+}
+
+// work charges steps for work that grows with its data, before it is done.
+func (m *Machine) work(n uint64) bool {
+	p := m.pending()
+	if have := m.stepsIn() + int64(m.left) - p; have < 0 || n > uint64(have) {
+		m.outOfFuel()
+		return false
+	}
+	for int64(n)+p > m.stepsIn() {
+		more := min(m.left, n+uint64(p))
+		m.left -= more
+		m.fuel += int64(more)
+	}
+	m.fuel -= int64(n)
+	return true
+}
+
+// primAt finds the primitive that an instruction came from.
+func (m *Machine) primAt(in *code.Instr) *term.Prim {
+	at := m.index()
+	if p, ok := m.prims[at]; ok {
+		return p
+	}
+	p := findPrim(m.unitAt(at).term, int(m.meta[at].Pos))
+	if m.prims == nil {
+		m.prims = make(map[int]*term.Prim)
+	}
+	m.prims[at] = p
+	return p
+}
+
+// compared returns the operands of a comparison that jumps, as the source has them.
+func (m *Machine) compared(in *code.Instr, p *term.Prim) (args [2]value.Value) {
+	switch in.Op {
+	case code.JEq, code.JNe, code.JLt, code.JGe:
+		a, b := m.sketch(*m.reg(in.A)), m.sketch(*m.reg(in.B))
+		if p.ID == prim.Gt || p.ID == prim.Lte {
+			a, b = b, a
+		}
+		return [2]value.Value{a, b}
+	}
+	c := value.NewInt(int64(int16(uint16(in.B) | uint16(in.C)<<8)))
+	v := m.sketch(*m.reg(in.A))
+	if t, ok := p.Args[1].(*term.Int); ok && t.Value == int64(int16(t.Value)) {
+		return [2]value.Value{v, c}
+	}
+	return [2]value.Value{c, v}
+}
+
+// decide takes or doesn't take the jump of a comparison whose result is known.
+func (m *Machine) decide(in *code.Instr, truth bool) {
+	p := m.primAt(in)
+	// The jump is taken where the comparison is true or where it is false;
+	// which of them the operation is depends on the row.
+	var when bool
+	switch p.ID {
+	case prim.Eq:
+		when = in.Op == code.JEq || in.Op == code.JEqI
+	case prim.Lt:
+		when = in.Op == code.JLt || m.immediate(in, p, code.JLtI, code.JGtI)
+	case prim.Lte:
+		when = in.Op == code.JGe || m.immediate(in, p, code.JLeI, code.JGeI)
+	case prim.Gt:
+		when = in.Op == code.JLt || m.immediate(in, p, code.JGtI, code.JLtI)
+	case prim.Gte:
+		when = in.Op == code.JGe || m.immediate(in, p, code.JGeI, code.JLeI)
+	}
+	if truth == when {
+		m.fuel += in.K
+		m.ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
+	}
+}
+
+// immediate says whether the operation is the one that jumps where the
+// comparison is true: right with the constant on the right, left on the left.
+func (m *Machine) immediate(in *code.Instr, p *term.Prim, right, left code.Op) bool {
+	if t, ok := p.Args[1].(*term.Int); ok && t.Value == int64(int16(t.Value)) {
+		return in.Op == right
+	}
+	return in.Op == left
+}
+
+// whichOperand says which operand of and or or an instruction tests: the
+// second's path has counted more.
+func (m *Machine) whichOperand(in *code.Instr) int {
+	at := m.index()
+	pos := m.meta[at].Pos
+	for i := at - 1; i >= 0 && at-i < 4096; i-- {
+		if o := m.instrs[i]; (o.Op == code.JF || o.Op == code.JT) && m.meta[i].Pos == pos && o.B == in.B {
+			return 1
+		}
+	}
+	return 0
+}
+
+// ret returns w from the function whose return word is in the slot.
+func (m *Machine) ret(w word, slot uint8, k int64) {
+	back := *m.reg(slot)
+	*(*word)(m.r) = w
+	m.fuel += k
+	m.r = unsafe.Add(m.r, -int(back>>32))
+	m.ip = unsafe.Add(m.cb, uintptr(uint32(back)))
+}
+
+// generic does a row of the table that has no instruction of its own.
+func (m *Machine) generic(in *code.Instr) bool {
+	args := make([]value.Value, in.B)
+	for i := range args {
+		v, ok := m.export(*m.reg(in.C + uint8(i)))
+		if !ok {
+			return true
+		}
+		args[i] = v
+	}
+	v, ok := m.strict(term.ID(in.D), args)
+	if !ok {
+		return true
+	}
+	w, ok := m.importValue(v, int(in.K))
+	if !ok {
+		return true
+	}
+	*m.reg(in.A) = w
+	return false
+}
+
+// length walks a list, or reads what a string knows.
+func (m *Machine) length(in *code.Instr) bool {
+	w := *m.reg(in.B)
+	if m.isString(w) {
+		*m.reg(in.A) = fromInt(int64(*m.obj(w, 1) >> 32))
+		return false
+	}
+	if w&tagMask != tagCons && w != wNil {
+		return m.mismatch(in, prim.Length, 0, w)
+	}
+	n := 0
+	for ; w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
+		n++
+	}
+	if c := prim.LengthCost(n); c > 0 {
+		if !m.work(c) {
+			return true
+		}
+	} else {
+		m.effort(n / 64)
+	}
+	*m.reg(in.A) = fromInt(int64(n))
+	return false
+}
+
+// effort is work that costs no steps but counts for the slice, so that a
+// caller who wants to stop the machine soon can.
+func (m *Machine) effort(n int) {
+	if most := m.stepsIn() - m.pending(); int64(n) > most {
+		n = int(max(most, 0))
+	}
+	m.fuel -= int64(n)
+	m.left += uint64(n)
+}
+
+// reverse makes the list that a long literal was collected into backwards.
+func (m *Machine) reverse(in *code.Instr) bool {
+	n := 0
+	for w := *m.reg(in.B); w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
+		n++
+	}
+	if !m.reserve(2*n, int(in.D)) {
+		return true
+	}
+	out := word(wNil)
+	for w := *m.reg(in.B); w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
+		p := m.alloc(2)
+		*m.at(p), *m.at(p + 8) = *m.at(w - tagCons), out
+		out = p | tagCons
+	}
+	*m.reg(in.A) = out
+	return false
+}
+
+// bigClosure makes a closure of more captured values than the loop handles.
+func (m *Machine) bigClosure(in *code.Instr, n int) bool {
+	size := even(n + 1)
+	if !m.reserve(size, m.capsHeight()) {
+		return true
+	}
+	p := m.alloc(size)
+	*m.at(p + word(size-1)*8) = 0
+	*m.at(p) = word(in.K)
+	caps := unsafe.Slice((*code.Instr)(m.ip), code.CapsLen(n))
+	for i := range n {
+		s := code.Capture(caps, i)
+		if s >= 0 {
+			*m.at(p + 8 + word(i)*8) = *(*word)(unsafe.Add(m.r, s*8))
+		} else {
+			*m.at(p + 8 + word(i)*8) = *m.obj(*(*word)(m.r), -s)
+		}
+	}
+	m.ip = unsafe.Add(m.ip, len(caps)*code.InstrSize)
+	*m.reg(in.A) = p | tagClosure
+	return false
+}

@@ -1,0 +1,169 @@
+package vectors
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// A Case is a program of core/testdata/corpus with all that its run depends
+// on, and what must come of it. Evolve Tools (in the order of their names),
+// then run Term, or the tool called Tool, with Input. If one of them is
+// refused, its fault is the outcome.
+//
+// The corpus is append-only: a case may be added, and one that turns out to be
+// wrong corrected with the reason in the commit, but none taken away.
+type Case struct {
+	Name string          `json:"name"`
+	Term json.RawMessage `json:"term,omitempty"` // as given to run, so a string is JSON text
+	Tool string          `json:"tool,omitempty"`
+	// Input is absent for null; InputAs is "", "auto", "term" or "data".
+	Input   json.RawMessage            `json:"input,omitempty"`
+	InputAs string                     `json:"input_as,omitempty"`
+	Tools   map[string]json.RawMessage `json:"tools,omitempty"`
+	Budgets struct {
+		Steps  uint64 `json:"steps,omitempty"`
+		Memory int64  `json:"memory,omitempty"`
+		Depth  int    `json:"depth,omitempty"`
+	} `json:"budgets,omitzero"`
+	// Effects is what becomes of the effects, in the order in which they are
+	// asked for; nil: every effect is denied.
+	Effects []Effect `json:"effects,omitempty"`
+
+	Want  json.RawMessage `json:"want,omitempty"`
+	Type  string          `json:"type,omitempty"`
+	Fault *Fault          `json:"fault,omitempty"`
+	// Steps is what is used, by a run that fails as well; 0: not compared.
+	Steps uint64 `json:"steps,omitempty"`
+	// Why says what the case is about where its name can't.
+	Why string `json:"why,omitempty"`
+}
+
+// A Fault is what is compared of one. The place of a budget's is not.
+type Fault struct {
+	Kind      fault.Kind     `json:"kind"`
+	At        *fault.Pointer `json:"at,omitempty"`
+	In        string         `json:"in,omitempty"` // without a tool's version
+	EvalDepth int            `json:"eval_depth,omitempty"`
+}
+
+// An Effect is a request that must come, with its outcome: Result as data, or
+// a failure of kind Fault.
+type Effect struct {
+	Op     string          `json:"op"`
+	Arg    json.RawMessage `json:"arg"`
+	Result json.RawMessage `json:"result,omitempty"`
+	Fault  fault.Kind      `json:"fault,omitempty"`
+}
+
+// Setup is the case's tools in the order of their names.
+func (c *Case) Setup() []Tool {
+	var tools []Tool
+	for name, code := range c.Tools {
+		tools = append(tools, Tool{name, code})
+	}
+	slices.SortFunc(tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
+	return tools
+}
+
+// Program is what the case runs: a tool, or a source. See [Vector.Program].
+func (c *Case) Program() (tool string, code []byte) {
+	if c.Tool != "" {
+		return c.Tool, nil
+	}
+	return program(c.Term, func(name string) bool { return c.Tools[name] != nil })
+}
+
+// Answer is the outcome of the effect asked for as number i (from 0). It fails
+// the test if that is not the one the case expects.
+func (c *Case) Answer(t testing.TB, i int, op string, arg []byte) Effect {
+	t.Helper()
+	if i >= len(c.Effects) {
+		t.Errorf("effect %d, %s, was not expected", i, op)
+		return Effect{Fault: fault.Internal}
+	}
+	e := c.Effects[i]
+	if e.Op != op || !SameJSON(e.Arg, arg) {
+		t.Errorf("effect %d is %s of %s, want %s of %s", i, op, arg, e.Op, e.Arg)
+	}
+	return e
+}
+
+// EachCase runs every case of the corpus as a test of its own.
+func EachCase(t *testing.T, run func(t *testing.T, c *Case) Outcome) {
+	dir, ok := above(filepath.Join("core", "testdata", "corpus"))
+	if !ok {
+		t.Fatal("core/testdata/corpus is not in a folder above this test")
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no corpus in %s (%v)", dir, err)
+	}
+	for _, file := range files {
+		group := strings.TrimSuffix(filepath.Base(file), ".jsonl")
+		t.Run(group, func(t *testing.T) {
+			seen := map[string]bool{}
+			lines(t, file, func(line []byte) {
+				d := json.NewDecoder(bytes.NewReader(line))
+				d.DisallowUnknownFields()
+				c := new(Case)
+				if err := d.Decode(c); err != nil {
+					t.Fatalf("%.80s…: %v", line, err)
+				}
+				if seen[c.Name] {
+					t.Errorf("two cases named %q", c.Name)
+				}
+				seen[c.Name] = true
+				if (c.Want == nil) == (c.Fault == nil) || (c.Term == nil) == (c.Tool == "") {
+					t.Errorf("case %q needs one of want and fault, and one of term and tool", c.Name)
+				}
+				t.Run(c.Name, func(t *testing.T) { c.check(t, run(t, c)) })
+			})
+		})
+	}
+}
+
+func (c *Case) check(t *testing.T, got Outcome) {
+	t.Helper()
+	if c.Fault != nil {
+		c.checkFault(t, got)
+	} else if got.Kind != "" {
+		t.Errorf("got %s at %s %q, want %s", got, got.In, got.At, c.Want)
+	} else if !SameJSON(got.Result, c.Want) || c.Type != "" && got.Type != c.Type {
+		t.Errorf("got %s, want %s, %s", got, c.Want, c.Type)
+	}
+	steps := c.Steps
+	if c.Fault != nil && c.Fault.Kind == fault.OutOfFuel {
+		steps = c.Budgets.Steps
+	}
+	if steps != 0 && got.Steps != steps {
+		t.Errorf("%d steps, want %d", got.Steps, steps)
+	}
+}
+
+func (c *Case) checkFault(t *testing.T, got Outcome) {
+	t.Helper()
+	w := c.Fault
+	if got.Kind != w.Kind {
+		t.Errorf("got %s, want %s", got, w.Kind)
+		return
+	}
+	if ByBudget(w.Kind) {
+		return
+	}
+	if w.At != nil && got.At != *w.At {
+		t.Errorf("%s is at %q, want %q", got.Kind, got.At, *w.At)
+	}
+	in, _, _ := strings.Cut(got.In, "@")
+	if w.In != "" && in != w.In {
+		t.Errorf("%s is in %q, want %q", got.Kind, in, w.In)
+	}
+	if got.EvalDepth != w.EvalDepth {
+		t.Errorf("%s has eval depth %d, want %d", got.Kind, got.EvalDepth, w.EvalDepth)
+	}
+}

@@ -1,0 +1,256 @@
+// Package vectors is test support: what programs must do, for every way of
+// running them.
+//
+// [Each] goes through the vectors of ../shared/seed, which record what the
+// predecessor did, and holds an evaluator, the façade or the server to them by
+// the rules of the seed's README. A vector whose outcome differs by design is
+// held to ours, which bydesign.go lists with the reason. [EachCase] goes
+// through this project's own corpus in core/testdata/corpus.
+//
+// Both take a function that runs one program and says what came of it. Only
+// tests import this package.
+package vectors
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// A Tool is one to evolve before a program runs.
+type Tool struct {
+	Name string          `json:"name"`
+	Code json.RawMessage `json:"code"`
+}
+
+// A Vector is a program with what is expected of it. Evolve Setup in order,
+// then run Code with Input. If a tool of Setup is refused, its fault is the
+// outcome.
+type Vector struct {
+	ID    string          `json:"id"`
+	Tags  []string        `json:"tags"`
+	Setup []Tool          `json:"setup"`
+	Code  json.RawMessage `json:"code"`
+	Input json.RawMessage `json:"input"`
+	// Reason says why the outcome isn't the predecessor's; empty if it is.
+	Reason string `json:"-"`
+}
+
+// An Outcome is what came of a program: a result with its type, or a fault.
+type Outcome struct {
+	Result json.RawMessage // as JSON; nil where it failed
+	Type   string
+	Kind   fault.Kind
+	Steps  uint64
+	// Place of a fault, compared by the corpus only.
+	At        fault.Pointer
+	In        string
+	EvalDepth int
+}
+
+// Failed is the outcome of a fault after a number of steps.
+func Failed(f *fault.Fault, steps uint64) Outcome {
+	return Outcome{Kind: f.Kind, At: f.At, In: f.In, EvalDepth: f.EvalDepth, Steps: steps}
+}
+
+func (o Outcome) String() string {
+	if o.Kind != "" {
+		return fmt.Sprintf("%s (%d steps)", o.Kind, o.Steps)
+	}
+	return fmt.Sprintf("%.300s, %s, %d steps", o.Result, o.Type, o.Steps)
+}
+
+// ByBudget reports whether a fault of this kind says that a budget is used up.
+func ByBudget(k fault.Kind) bool {
+	return k == fault.OutOfFuel || k == fault.TooDeep || k == fault.OutOfMemory
+}
+
+// record is a line of the seed's files.
+type record struct {
+	Vector
+	Result json.RawMessage `json:"result"`
+	Type   string          `json:"type"`
+	Steps  uint64          `json:"steps"`
+	Error  *struct {
+		Kind      fault.Kind `json:"kind"`
+		InnerKind fault.Kind `json:"inner_kind"`
+	} `json:"error"`
+	Nonterminating bool `json:"nonterminating"`
+}
+
+// want is what is compared: a zero Type or Steps is not.
+type want struct {
+	Outcome
+	anyBudget bool // any budget's fault will do
+}
+
+// Files are the seed's files of vectors, with how many each has.
+var Files = []struct {
+	Name  string
+	Count int
+}{{"public.jsonl", 1154}, {"fuel.jsonl", 52}, {"overflow.jsonl", 17}}
+
+// Each runs every vector of the seed as a test of its own. Where there is no
+// seed the test is skipped.
+func Each(t *testing.T, run func(t *testing.T, v Vector) Outcome) {
+	dir, ok := Seed()
+	if !ok {
+		t.Skip("the seed's vectors are not here: no ../shared/seed around the repository, and PIF_SHARED is not set")
+	}
+	for _, file := range Files {
+		t.Run(file.Name, func(t *testing.T) {
+			n := 0
+			lines(t, filepath.Join(dir, file.Name), func(line []byte) {
+				n++
+				var r record
+				if err := json.Unmarshal(line, &r); err != nil {
+					t.Fatal(err)
+				}
+				expected, reason := r.expected()
+				r.Reason = reason
+				t.Run(r.ID, func(t *testing.T) {
+					check(t, expected, run(t, r.Vector), reason)
+				})
+			})
+			if n != file.Count {
+				t.Errorf("%d vectors, not %d", n, file.Count)
+			}
+		})
+	}
+}
+
+// expected applies the README's rules.
+func (r *record) expected() (want, string) {
+	if d, ok := byDesign[r.ID]; ok {
+		return want{Outcome: d.Outcome}, d.reason
+	}
+	switch {
+	case r.Error == nil:
+		return want{Outcome: Outcome{Result: r.Result, Type: r.Type, Steps: r.Steps}}, ""
+	case r.Nonterminating:
+		return want{anyBudget: true}, ""
+	case r.Error.InnerKind != "":
+		return want{Outcome: Outcome{Kind: r.Error.InnerKind}}, ""
+	}
+	return want{Outcome: Outcome{Kind: r.Error.Kind}}, ""
+}
+
+func check(t *testing.T, w want, got Outcome, reason string) {
+	t.Helper()
+	if reason != "" {
+		reason = "\n(by design: " + reason + ")"
+	}
+	if w.anyBudget {
+		if !ByBudget(got.Kind) {
+			t.Errorf("got %v, want a budget to be used up%s", got, reason)
+		}
+		return
+	}
+	same := got.Kind == w.Kind && (w.Type == "" || got.Type == w.Type) && (w.Steps == 0 || got.Steps == w.Steps)
+	if same && w.Kind == "" {
+		same = SameJSON(got.Result, w.Result)
+	}
+	if !same {
+		t.Errorf("got  %v\nwant %v%s", got, w.Outcome, reason)
+	}
+}
+
+// SameJSON compares two results: numbers by their text, of a continuation only
+// its type, tool and next input.
+func SameJSON(a, b json.RawMessage) bool {
+	x, err := decode(a)
+	if err != nil {
+		return false
+	}
+	y, err := decode(b)
+	return err == nil && same(x, y)
+}
+
+func decode(raw json.RawMessage) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
+func same(a, b any) bool {
+	switch a := a.(type) {
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, same)
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok {
+			return false
+		}
+		if a["type"] == "continuation" && b["type"] == "continuation" {
+			return a["tool"] == b["tool"] && same(a["next_input"], b["next_input"])
+		}
+		for k, x := range a {
+			if y, ok := b[k]; !ok || !same(x, y) {
+				return false
+			}
+		}
+		return len(a) == len(b)
+	}
+	return a == b
+}
+
+// Seed is the folder of the seed's vectors: $PIF_SHARED/seed, or shared/seed
+// beside one of the folders around the working directory.
+func Seed() (dir string, ok bool) {
+	if shared := os.Getenv("PIF_SHARED"); shared != "" {
+		return filepath.Join(shared, "seed"), true
+	}
+	return above(filepath.Join("shared", "seed"))
+}
+
+// above looks for a path in the working directory and those around it.
+func above(path string) (string, bool) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", false
+	}
+	for {
+		if found := filepath.Join(dir, path); exists(found) {
+			return found, true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", false
+		}
+		dir = up
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// lines calls f with each line of a file that isn't empty.
+func lines(t testing.TB, path string, f func(line []byte)) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	s := bufio.NewScanner(file)
+	s.Buffer(nil, 4<<20)
+	for s.Scan() {
+		if line := bytes.TrimSpace(s.Bytes()); len(line) > 0 {
+			f(line)
+		}
+	}
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+}

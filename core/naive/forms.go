@@ -1,0 +1,180 @@
+package naive
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// list evaluates a list literal as the cells it means: a step for each cell
+// before its item, one for the nil at the end.
+func (r *run) list(n *term.List, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+	items := make([]value.Value, len(n.Items))
+	for i, item := range n.Items {
+		if f := r.step(n, ctx, depth); f != nil {
+			return nil, f
+		}
+		v, f := r.operand(item, e, ctx, depth)
+		if f != nil {
+			return nil, f
+		}
+		items[i] = v
+	}
+	if f := r.step(n, ctx, depth); f != nil {
+		return nil, f
+	}
+	if f := r.alloc(int64(len(items))*cellBytes, n, ctx); f != nil {
+		return nil, f
+	}
+	return value.FromSlice(items), nil
+}
+
+// record evaluates the values in the order of the keys.
+func (r *run) record(n *term.Record, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+	fields := make([]value.Field, len(n.Fields))
+	for i, field := range n.Fields {
+		v, f := r.operand(field.Value, e, ctx, depth)
+		if f != nil {
+			return nil, f
+		}
+		fields[i] = value.Field{Key: field.Key, Value: v}
+	}
+	if f := r.alloc(int64(len(fields)+1)*fieldBytes, n, ctx); f != nil {
+		return nil, f
+	}
+	return &value.Record{Fields: fields}, nil
+}
+
+// logic evaluates and or or; short is the operand that decides alone. The
+// second operand must be a truth value too, so it is in no tail position.
+func (r *run) logic(n *term.Prim, short value.Bool, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+	for i, a := range n.Args {
+		v, f := r.operand(a, e, ctx, depth)
+		if f != nil {
+			return nil, f
+		}
+		b, ok := v.(value.Bool)
+		if !ok {
+			return nil, ctx.mismatch(n, n.ID, i, v)
+		}
+		if b == short {
+			return short, nil
+		}
+	}
+	return !short, nil
+}
+
+// fold evaluates function, start and list, tests the list and then the
+// function (even for an empty list), and applies the function for each item to
+// the pair of what has accumulated and the item.
+func (r *run) fold(n *term.Prim, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+	var args [3]value.Value
+	for i, a := range n.Args {
+		v, f := r.operand(a, e, ctx, depth)
+		if f != nil {
+			return nil, f
+		}
+		args[i] = v
+	}
+	acc, list := args[1], args[2]
+	if list.Type() != value.TypeList {
+		return nil, ctx.mismatch(n, prim.Fold, 2, list)
+	}
+	fn, ok := args[0].(*value.Closure)
+	if !ok {
+		return nil, ctx.mismatch(n, prim.Fold, 0, args[0])
+	}
+	c := fn.Impl.(*closure)
+	for cell, ok := list.(*value.Cons); ok; cell, ok = cell.Tail.(*value.Cons) {
+		inside, f := r.enter(depth, n, ctx)
+		if f != nil {
+			return nil, f
+		}
+		if f := r.alloc(cellBytes, n, ctx); f != nil {
+			return nil, f
+		}
+		pair := &value.Pair{First: acc, Second: cell.Head}
+		// The body is a function's, so a call at its end is a tail call.
+		if acc, f = r.nest(c.lam.Body, &env{c.lam.Param, pair, c.env}, c.ctx, inside, true); f != nil {
+			return nil, f
+		}
+	}
+	return acc, nil
+}
+
+// quoted evaluates the operand of eval and tests that it can be evaluated.
+func (r *run) quoted(n *term.Prim, e *env, ctx *context, depth int) (*value.Code, *fault.Fault) {
+	v, f := r.operand(n.Args[0], e, ctx, depth)
+	if f != nil {
+		return nil, f
+	}
+	code, ok := v.(*value.Code)
+	if !ok {
+		return nil, ctx.mismatch(n, prim.Eval, 0, v)
+	}
+	if ctx.evals >= prim.MaxEvals {
+		return nil, ctx.fail(n, prim.TooManyEvals())
+	}
+	return code, nil
+}
+
+// codeOf finds a tool's code. The name self means the tool that this code
+// belongs to, unless a tool is called that.
+func (r *run) codeOf(n term.Term, name string, ctx *context) (value.Value, *fault.Fault) {
+	if r.Tools != nil {
+		if t, src, ok := r.Tools(name); ok {
+			return &value.Code{Term: t, Source: src}, nil
+		}
+	}
+	if name != "self" {
+		return nil, ctx.fail(n, prim.UnknownTool(name))
+	}
+	if ctx.tool == nil {
+		return nil, ctx.fail(n, prim.NoCodeOfSelf())
+	}
+	return &value.Code{Term: r.Term, Source: r.Source}, nil
+}
+
+// codeOfComputed is code_of with a term that gives the name.
+func (r *run) codeOfComputed(n *term.Prim, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+	v, f := r.operand(n.Args[0], e, ctx, depth)
+	if f != nil {
+		return nil, f
+	}
+	name, ok := v.(value.Str)
+	if !ok {
+		return nil, ctx.mismatch(n, prim.CodeOf, 0, v)
+	}
+	return r.codeOf(n, string(name), ctx)
+}
+
+// continuation evaluates the next input, and only then needs a tool.
+func (r *run) continuation(n *term.Continue, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+	in, f := r.operand(n.Input, e, ctx, depth)
+	if f != nil {
+		return nil, f
+	}
+	if ctx.tool == nil {
+		return nil, ctx.fail(n, prim.NoContinue())
+	}
+	return &value.Continuation{Tool: ctx.tool.name, Input: in}, nil
+}
+
+// effect evaluates the argument and asks for the operation. Code without
+// authority is refused without asking.
+func (r *run) effect(n *term.Effect, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+	arg, f := r.operand(n.Arg, e, ctx, depth)
+	if f != nil {
+		return nil, f
+	}
+	if r.Handler == nil || !ctx.authority {
+		return nil, ctx.fail(n, prim.Denied(n.Op, !ctx.authority))
+	}
+	v, f := r.Handler(n.Op, arg)
+	if f != nil {
+		mine := *f // the handler's own fault isn't ours to change
+		return nil, ctx.fail(n, &mine)
+	}
+	return v, nil
+}

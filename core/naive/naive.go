@@ -1,0 +1,270 @@
+// Package naive is the obvious evaluator of PIF: slow, and written to be
+// evidently right. It is the measure that package eval is held against, and
+// what a trace runs on.
+//
+// It walks [term.Term] trees with linked environments and computes with the
+// values of package value. The program's recursion is the Go stack's; calls in
+// tail position are a loop. What it decides is everything a program's meaning
+// consists of: order of evaluation, when a step is charged, what counts as
+// depth, which document a fault's place points into. What it takes from
+// elsewhere is the table: the kinds, meaning, cost and size of strict rows are
+// package prim's.
+//
+// The rules, each stated where it is done:
+//
+//   - A step is charged when a term's evaluation begins (run.step); work that
+//     grows with its data is charged before it is done (run.strict).
+//   - Operands are evaluated left to right, all before any is tested. In a
+//     curried application {"app":[f,a,b]} that means f, a, the test of f and
+//     its body, and only then b.
+//   - Depth counts what is still to be returned to: applications that are no
+//     tail calls, bodies of fold, evals (run.enter). Two applications return
+//     at once and are not counted: of a literal lambda, which is a let, and of
+//     a function whose body is a lambda, which only makes the next closure.
+//   - Scope is lexical for variables, and for context: the tool, the evals
+//     around, the document and its authority belong to the code a closure was
+//     made in (context). Code that eval runs sees the variables at the eval and
+//     has no tool and no authority; neither has an input.
+//
+// It is held to the steps and depth budgets exactly. Memory is a rough count:
+// what is allocated is charged and never given back, so the limit is [slack]
+// times the budget; but no single value may be larger than the budget.
+package naive
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// Budgets bound a run. A zero field means its default.
+type Budgets struct {
+	Steps  uint64
+	Memory int64 // bytes
+	Depth  int
+}
+
+// The defaults of [Budgets].
+const (
+	DefaultSteps  = 10_000_000
+	DefaultMemory = 64 << 20
+	DefaultDepth  = 1_000_000
+)
+
+// Config is a program with all that its run depends on.
+type Config struct {
+	// Term is the code and Source what its places refer to (nil: faults have
+	// no places).
+	Term   term.Term
+	Source *term.Source
+	// Tool is the name of the tool whose code Term is; empty for inline code,
+	// which has no self and can't continue.
+	Tool string
+	// Input is what Term is applied to if it is a function; nil is null.
+	Input   *parse.Parsed
+	Budgets Budgets
+	// Tools finds the code of a tool for code_of; nil: there are none.
+	Tools func(name string) (term.Term, *term.Source, bool)
+	// Handler performs an effect; nil: every effect is denied. A fault it
+	// returns is given the effect's place.
+	Handler func(op string, arg value.Value) (value.Value, *fault.Fault)
+	// Visit is called before each term's evaluation with the steps used so
+	// far, those left and the depth; nil: nothing is called.
+	Visit func(step, left uint64, depth int, t term.Term)
+}
+
+// run is one run's state.
+type run struct {
+	Config
+	steps     uint64 // used
+	allocated int64
+	nested    int // evaluations on the Go stack
+}
+
+// A context is what a piece of code belongs to. Closures carry the context
+// they were made in.
+type context struct {
+	source    *term.Source
+	root      int    // offset of the term that pointers start from
+	in        string // the document's name in faults
+	tool      *tool  // nil: no self, no continue
+	evals     int    // how many evals deep the code is
+	authority bool   // may ask for effects
+}
+
+// A tool is what self and continue refer to.
+type tool struct {
+	name string
+	self value.Value // nil until the code has given a function
+}
+
+// An env is the variables in scope, innermost first.
+type env struct {
+	name string
+	val  value.Value
+	next *env
+}
+
+func (e *env) lookup(name string) (value.Value, bool) {
+	for ; e != nil; e = e.next {
+		if e.name == name {
+			return e.val, true
+		}
+	}
+	return nil, false
+}
+
+// innermost is the name of the variable bound last; empty if there is none.
+func (e *env) innermost() string {
+	if e == nil {
+		return ""
+	}
+	return e.name
+}
+
+// A closure is a lambda with the variables and the context around it.
+type closure struct {
+	lam *term.Lam
+	env *env
+	ctx *context
+}
+
+// Run evaluates the code and, if that gives a function, applies it to the
+// input. It returns the value or the fault, and the steps used: those of a run
+// that is out of fuel are its budget.
+//
+// The order is: code, then the input, then one step for the application, then
+// the function's body. Code that gives no function ignores the input.
+func Run(c Config) (value.Value, uint64, *fault.Fault) {
+	r := &run{Config: c}
+	if r.Budgets.Steps == 0 {
+		r.Budgets.Steps = DefaultSteps
+	}
+	if r.Budgets.Memory == 0 {
+		r.Budgets.Memory = DefaultMemory
+	}
+	if r.Budgets.Depth == 0 {
+		r.Budgets.Depth = DefaultDepth
+	}
+	v, f := r.run()
+	return v, r.steps, f
+}
+
+func (r *run) run() (value.Value, *fault.Fault) {
+	ctx := &context{source: r.Source, root: r.Term.Pos(), in: "code", authority: true}
+	if r.Source != nil && r.Source.In != "" {
+		ctx.in = r.Source.In
+	}
+	code := r.Term
+	if r.Tool != "" {
+		ctx.tool = &tool{name: r.Tool}
+		code = asFunction(code)
+		// The function of a tool whose code is a lambda exists before the code
+		// is evaluated.
+		if lam, ok := code.(*term.Lam); ok {
+			ctx.tool.self = &value.Closure{Impl: &closure{lam, nil, ctx}}
+		}
+	}
+	v, f := r.eval(code, nil, ctx, 0, true)
+	if f != nil {
+		return nil, f
+	}
+	fn, ok := v.(*value.Closure)
+	if !ok {
+		return v, nil
+	}
+	if ctx.tool != nil {
+		ctx.tool.self = fn
+	}
+	arg, f := r.input()
+	if f != nil {
+		return nil, f
+	}
+	if f := r.step(code, ctx, 0); f != nil {
+		return nil, f
+	}
+	c := fn.Impl.(*closure)
+	return r.eval(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, 0, true)
+}
+
+// asFunction makes a tool's code that is no lambda and has exactly one free
+// variable the function of that variable.
+func asFunction(code term.Term) term.Term {
+	if _, ok := code.(*term.Lam); ok {
+		return code
+	}
+	if free := parse.Free(code); len(free) == 1 {
+		return &term.Lam{At: term.At(code.Pos()), Param: free[0], Body: code}
+	}
+	return code
+}
+
+// input evaluates the input: with no variables, no tool and no authority.
+func (r *run) input() (value.Value, *fault.Fault) {
+	in := r.Input
+	if in == nil {
+		in = &parse.Parsed{Term: &term.Unit{}}
+	}
+	return r.eval(in.Term, nil, &context{source: in.Source, root: in.Term.Pos(), in: "input"}, 0, true)
+}
+
+// step charges the one step of evaluating t.
+func (r *run) step(t term.Term, ctx *context, depth int) *fault.Fault {
+	if r.Visit != nil {
+		r.Visit(r.steps, r.Budgets.Steps-r.steps, depth, t)
+	}
+	return r.charge(1, t, ctx)
+}
+
+// charge charges n steps for work on t. Where they don't fit, all are used.
+func (r *run) charge(n uint64, t term.Term, ctx *context) *fault.Fault {
+	if n > r.Budgets.Steps-r.steps {
+		r.steps = r.Budgets.Steps
+		return ctx.fail(t, prim.OutOfFuel(r.Budgets.Steps))
+	}
+	r.steps += n
+	return nil
+}
+
+// slack is how many times its budget of memory a run may allocate in all.
+const slack = 16
+
+// The bytes charged for what has no row of its own.
+const (
+	cellBytes    = 16
+	closureBytes = 32
+	fieldBytes   = 16
+)
+
+// alloc charges n bytes for the value of t.
+func (r *run) alloc(n int64, t term.Term, ctx *context) *fault.Fault {
+	if n > r.Budgets.Memory || r.allocated > slack*r.Budgets.Memory-n {
+		return ctx.fail(t, prim.OutOfMemory(r.Budgets.Memory))
+	}
+	r.allocated += n
+	return nil
+}
+
+// enter gives the depth inside a pending application, fold body or eval.
+func (r *run) enter(depth int, t term.Term, ctx *context) (int, *fault.Fault) {
+	if depth >= r.Budgets.Depth {
+		return 0, ctx.fail(t, prim.TooDeep(r.Budgets.Depth))
+	}
+	return depth + 1, nil
+}
+
+// mismatch is the type_error of operand i of a row, at t.
+func (ctx *context) mismatch(t term.Term, id term.ID, i int, got value.Value) *fault.Fault {
+	return ctx.fail(t, prim.Mismatch(id, i, prim.Describe(got)))
+}
+
+// fail gives a fault its place: the term, in the document its code stands in.
+func (ctx *context) fail(t term.Term, f *fault.Fault) *fault.Fault {
+	f.In, f.EvalDepth = ctx.in, ctx.evals
+	if ctx.source != nil {
+		parse.At(f, ctx.source, ctx.root, t.Pos())
+	}
+	return f
+}

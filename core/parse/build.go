@@ -1,0 +1,422 @@
+package parse
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// A dialect is what an object may mean at a place.
+type dialect uint8
+
+const (
+	// code: an object is an operation.
+	code dialect = iota
+	// lenient: an object without an operation is a record, keys with a dot are
+	// only keys. Quoted code inside is code.
+	lenient
+	// strict: code, but an effect is refused outside quoted code.
+	strict
+	// data: nothing is an operation.
+	data
+)
+
+// A builder makes terms from a scanner's tape. Nodes it has built are never
+// touched again, so that they can outlive it.
+type builder struct {
+	scanner
+	in     string
+	faults []failure
+	more   int // failures beyond those kept
+	notes  []note
+	quiet  int // notes beyond those kept
+	// spread is set where canonical JSON is nested deeper than the source.
+	spread bool
+
+	ints  slab[term.Int]
+	strs  slab[term.Str]
+	vars  slab[term.Var]
+	lams  slab[term.Lam]
+	apps  slab[term.App]
+	ifs   slab[term.If]
+	prims slab[term.Prim]
+	lists slab[term.List]
+	args  []term.Term
+}
+
+// A block holds the nodes of a small program in one allocation.
+type block struct {
+	prims [2]term.Prim
+	args  [4]term.Term
+	vars  [3]term.Var
+	lams  [2]term.Lam
+	ints  [2]term.Int
+}
+
+// A slab hands out nodes of one type from chunks that grow.
+type slab[T any] struct {
+	free []T
+	made int
+}
+
+func (s *slab[T]) get() *T {
+	if len(s.free) == 0 {
+		s.grow()
+	}
+	t := &s.free[0]
+	s.free = s.free[1:]
+	return t
+}
+
+func (s *slab[T]) grow() {
+	n := min(max(s.made, 1), 512)
+	s.made += n
+	s.free = make([]T, n)
+}
+
+// blockFrom is how many nodes make a block worth its size.
+const blockFrom = 8
+
+// start gives the slabs their first chunks.
+func (b *builder) start() {
+	if len(b.nodes) < blockFrom {
+		return
+	}
+	k := new(block)
+	b.prims = slab[term.Prim]{k.prims[:], len(k.prims)}
+	b.vars = slab[term.Var]{k.vars[:], len(k.vars)}
+	b.lams = slab[term.Lam]{k.lams[:], len(k.lams)}
+	b.ints = slab[term.Int]{k.ints[:], len(k.ints)}
+	b.args = k.args[:]
+}
+
+// operands returns room for n operands.
+func (b *builder) operands(n int) []term.Term {
+	if n > len(b.args) {
+		if n > 64 {
+			return make([]term.Term, n)
+		}
+		b.args = make([]term.Term, min(max(n, len(b.nodes)/4), 256))
+	}
+	args := b.args[:n:n]
+	b.args = b.args[n:]
+	return args
+}
+
+// reserve makes the tape large enough for a large source at once.
+func (b *builder) reserve() {
+	if len(b.src) < 64<<10 {
+		return
+	}
+	n := strings.Count(b.src, ",") + strings.Count(b.src, ":") + strings.Count(b.src, "[") + strings.Count(b.src, "{") + 1
+	b.nodes = slices.Grow(b.nodes, min(n, MaxValues))
+}
+
+// term builds the term of node i.
+func (b *builder) term(i uint32, d dialect) term.Term {
+	n := &b.nodes[i]
+	at := term.At(n.off)
+	switch n.kind() {
+	case null:
+		return &term.Unit{At: at}
+	case yes, no:
+		return &term.Bool{At: at, Value: n.kind() == yes}
+	case number:
+		return b.number(i)
+	case text:
+		t := b.strs.get()
+		t.At, t.Value = at, b.string(i)
+		return t
+	case array:
+		t := b.lists.get()
+		t.At = at
+		if count := n.count(); count > 0 {
+			t.Items = b.operands(count)
+			b.items(i, t.Items, d)
+		}
+		return t
+	}
+	if d == data {
+		return b.datum(i)
+	}
+	return b.object(i, d)
+}
+
+// items builds the items of the array i.
+func (b *builder) items(i uint32, to []term.Term, d dialect) {
+	j := i + 1
+	for k := range to {
+		to[k] = b.term(j, d)
+		j = b.nodes[j].next
+	}
+}
+
+// object builds the operation that the object i is.
+func (b *builder) object(i uint32, d dialect) term.Term {
+	n := &b.nodes[i]
+	count := n.count()
+	if count == 1 {
+		if k := b.nodes[i+1].key(); k != 0 {
+			if r := &prim.Table[k-1]; !r.Falls || b.fits(r, i+2) {
+				return b.operation(i, term.ID(k-1), i+2, d)
+			}
+		}
+	}
+	// best is the value of the winning key, wrong that of the first key whose
+	// shape let it fall through, dotted the first key that is an effect's.
+	var best, wrong, dotted uint32
+	var bestID, wrongID uint32
+	for k := i + 1; k < n.next; k = b.nodes[k+1].next {
+		key := b.nodes[k].key()
+		if key == 0 {
+			if dotted == 0 && d != lenient && b.isEffect(k) {
+				dotted = k
+			}
+			continue
+		}
+		r := &prim.Table[key-1]
+		if r.Falls && !b.fits(r, k+1) {
+			if wrong == 0 {
+				wrong, wrongID = k+1, key-1
+			}
+			continue
+		}
+		if best == 0 || r.Rank < prim.Table[bestID].Rank {
+			best, bestID = k+1, key-1
+		}
+	}
+	switch {
+	case dotted != 0 && count > 1:
+		return b.failAlone(i, dotted)
+	case dotted != 0 && d == strict:
+		return b.failEffect(i, dotted)
+	case dotted != 0:
+		return b.effect(i, dotted)
+	case best != 0 && prim.Table[bestID].Rank >= prim.NewRank && count > 1:
+		return b.failAlone(i, best-1)
+	case best != 0:
+		return b.operation(i, term.ID(bestID), best, d)
+	case wrong != 0:
+		return b.failShape(i, &prim.Table[wrongID], wrong, d)
+	case d == lenient:
+		return b.record(i, i, d)
+	}
+	return b.failUnknown(i)
+}
+
+// fits reports whether a key that may fall through has the shape it needs.
+func (b *builder) fits(r *prim.Row, v uint32) bool {
+	n := &b.nodes[v]
+	if r.Shape == prim.Named {
+		return n.kind() == text
+	}
+	return n.kind() == array && n.count() == len(r.Params)
+}
+
+// operation builds the object i as the row id, whose key has the value v.
+func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term {
+	r := &prim.Table[id]
+	at := term.At(b.nodes[i].off)
+	value := &b.nodes[v]
+	extra := b.nodes[i].count() - 1
+	if r.Shape == prim.Lambda {
+		extra--
+	}
+	if extra > 0 {
+		b.noteExtra(i, v, r)
+	}
+	switch r.Shape {
+	case prim.Named:
+		t := b.vars.get()
+		t.At, t.Name = at, b.string(v)
+		return t
+	case prim.Lambda:
+		body := b.member(i, "body")
+		if value.kind() != text || body == 0 {
+			return b.failShape(i, r, v, d)
+		}
+		t := b.lams.get()
+		t.At, t.Param = at, b.string(v)
+		t.Body = b.term(body, d)
+		return t
+	case prim.Flag:
+		if id == prim.Self {
+			return &term.Self{At: at}
+		}
+		return b.prim(at, id, nil)
+	case prim.NamedOrTerm:
+		switch value.kind() {
+		case text:
+			return &term.CodeOf{At: at, Name: b.string(v)}
+		case object:
+			args := b.operands(1)
+			args[0] = b.term(v, d)
+			return b.prim(at, id, args)
+		}
+		return b.failShape(i, r, v, d)
+	case prim.Unary:
+		if id == prim.Quote {
+			return &term.Quote{At: at, Body: b.term(v, code)}
+		}
+		args := b.operands(1)
+		args[0] = b.term(v, d)
+		return b.prim(at, id, args)
+	case prim.Array:
+		if value.kind() != array || value.count() != len(r.Params) {
+			return b.failShape(i, r, v, d)
+		}
+		args := b.operands(len(r.Params))
+		b.items(v, args, d)
+		return b.prim(at, id, args)
+	case prim.Members:
+		if value.kind() != object {
+			return b.failShape(i, r, v, d)
+		}
+		return b.record(i, v, d)
+	}
+	return b.keyed(i, id, v, d)
+}
+
+// keyed builds what is spelled with an object of operands, or with an array.
+func (b *builder) keyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
+	r := &prim.Table[id]
+	at := term.At(b.nodes[i].off)
+	value := &b.nodes[v]
+	n := len(r.Params)
+	var at3 [4]uint32
+	operands := at3[:n]
+	switch {
+	case value.kind() == object:
+		for k, p := range r.Params {
+			if operands[k] = b.member(v, p.Name); operands[k] == 0 {
+				return b.failShape(i, r, v, d)
+			}
+		}
+		if value.count() > n {
+			b.noteMembers(v, r)
+		}
+	case value.kind() == array && r.Shape == prim.KeyedOrArray &&
+		(value.count() == n || id == prim.App && value.count() > n):
+		operands[0] = v + 1
+		for k := 1; k < n; k++ {
+			operands[k] = b.nodes[operands[k-1]].next
+		}
+	default:
+		return b.failShape(i, r, v, d)
+	}
+	switch id {
+	case prim.If:
+		t := b.ifs.get()
+		t.At = at
+		t.Cond = b.term(operands[0], d)
+		t.Then = b.term(operands[1], d)
+		t.Else = b.term(operands[2], d)
+		return t
+	case prim.Continue:
+		return &term.Continue{At: at, Input: b.term(operands[0], d)}
+	case prim.App:
+		t := b.apps.get()
+		t.At = at
+		t.Func = b.term(operands[0], d)
+		t.Arg = b.term(operands[1], d)
+		if value.kind() == array && value.count() > 2 {
+			b.spread = true
+			for j := b.nodes[operands[1]].next; j < value.next; j = b.nodes[j].next {
+				outer := b.apps.get()
+				outer.At, outer.Func = at, t
+				outer.Arg = b.term(j, d)
+				t = outer
+			}
+		}
+		return t
+	}
+	args := b.operands(n)
+	for k := range args {
+		args[k] = b.term(operands[k], d)
+	}
+	return b.prim(at, id, args)
+}
+
+func (b *builder) prim(at term.At, id term.ID, args []term.Term) term.Term {
+	t := b.prims.get()
+	t.At, t.ID, t.Args = at, id, args
+	return t
+}
+
+// member finds the value of a key of the object i; 0: it has none.
+func (b *builder) member(i uint32, name string) uint32 {
+	end := b.nodes[i].next
+	for k := i + 1; k < end; k = b.nodes[k+1].next {
+		n := &b.nodes[k]
+		if n.meta&escaped == 0 {
+			if b.src[n.off+1:n.end-1] == name {
+				return k + 1
+			}
+		} else if b.string(k) == name {
+			return k + 1
+		}
+	}
+	return 0
+}
+
+// record builds the object v as a record literal at the place of node i.
+func (b *builder) record(i, v uint32, d dialect) term.Term {
+	n := &b.nodes[v]
+	t := &term.Record{At: term.At(b.nodes[i].off)}
+	if n.count() == 0 {
+		return t
+	}
+	t.Fields = make([]term.Field, 0, n.count())
+	for k := v + 1; k < n.next; k = b.nodes[k+1].next {
+		t.Fields = append(t.Fields, term.Field{Key: b.string(k), Value: b.term(k+1, d)})
+	}
+	slices.SortFunc(t.Fields, func(x, y term.Field) int { return strings.Compare(x.Key, y.Key) })
+	return t
+}
+
+// isEffect reports whether a key asks for an operation of a capability.
+func (b *builder) isEffect(k uint32) bool {
+	name := b.string(k)
+	_, alias := prim.Aliases[name]
+	return alias || strings.IndexByte(name, '.') >= 0
+}
+
+// effect builds the effect whose key is k. Its argument is a record if it is
+// an object without an operation, and a term otherwise.
+func (b *builder) effect(i, k uint32) term.Term {
+	op := b.string(k)
+	if full, ok := prim.Aliases[op]; ok {
+		op = full
+	}
+	if !validOperation(op) {
+		return b.failEffectName(i, k)
+	}
+	t := &term.Effect{At: term.At(b.nodes[i].off), Op: op}
+	arg := k + 1
+	if b.nodes[arg].kind() == object && b.plain(arg) {
+		b.spread = true
+		t.Arg = b.record(arg, arg, code)
+	} else {
+		t.Arg = b.term(arg, code)
+	}
+	return t
+}
+
+// validOperation reports whether name has the form kind.verb.
+func validOperation(name string) bool {
+	kind, verb, _ := strings.Cut(name, ".")
+	return kind != "" && verb != ""
+}
+
+// plain reports whether none of the object's keys is an operation.
+func (b *builder) plain(i uint32) bool {
+	n := &b.nodes[i]
+	for k := i + 1; k < n.next; k = b.nodes[k+1].next {
+		if b.nodes[k].key() != 0 || b.isEffect(k) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,340 @@
+package parse
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// most is how many failures one parse reports.
+const most = 5
+
+// A failure is a fault whose place is still a node.
+type failure struct {
+	node  uint32
+	fault *fault.Fault
+}
+
+// refuse records a failure at node i and gives a term to go on with.
+func (b *builder) refuse(i uint32, f *fault.Fault) term.Term {
+	if len(b.faults) == most && b.faults[most-1].node < i {
+		b.more++
+		return &term.Unit{}
+	}
+	f.Kind, f.In = fault.ParseError, b.in
+	f.Fragment = b.fragment(i)
+	b.faults = append(b.faults, failure{i, f})
+	sort.SliceStable(b.faults, func(x, y int) bool { return b.faults[x].node < b.faults[y].node })
+	if len(b.faults) > most {
+		b.faults = b.faults[:most]
+		b.more++
+	}
+	return &term.Unit{}
+}
+
+// fault is the first failure with the others in More.
+func (b *builder) fault() *fault.Fault {
+	for _, f := range b.faults {
+		f.fault.At = b.pointer(0, f.node)
+	}
+	first := b.faults[0].fault
+	for _, f := range b.faults[1:] {
+		first.More = append(first.More, f.fault)
+	}
+	return first
+}
+
+// fragment is the source of node i, on one line, shortened.
+func (b *builder) fragment(i uint32) string {
+	n := &b.nodes[i]
+	end := n.end
+	if end > n.off+400 {
+		end = n.off + 400
+	}
+	s := strings.ToValidUTF8(b.src[n.off:end], "")
+	return shorten(oneLine(s))
+}
+
+// oneLine takes line breaks and the blanks around them out.
+func oneLine(s string) string {
+	if !strings.ContainsAny(s, "\n\r\t") {
+		return s
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// describe says what a node is: "an array of 3", "the string "a"".
+func (b *builder) describe(i uint32) string {
+	n := &b.nodes[i]
+	switch n.kind() {
+	case object:
+		if n.count() == 0 {
+			return "an empty object"
+		}
+		return "the object " + shortest(b.fragment(i))
+	case array:
+		return fmt.Sprintf("an array of %d", n.count())
+	case text:
+		return "the string " + shortest(b.fragment(i))
+	case number:
+		return "the number " + shortest(b.fragment(i))
+	}
+	return b.src[n.off:n.end]
+}
+
+func shortest(s string) string {
+	if len(s) <= 40 {
+		return s
+	}
+	n := 40
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// duplicate refuses the key k, which its object already has.
+func (b *builder) duplicate(k uint32) {
+	name := shortest(strconv.Quote(b.string(k)))
+	b.refuse(k, &fault.Fault{
+		Message:  "the key " + name + " stands twice in one object",
+		Expected: "each key once",
+		Got:      name + " a second time",
+		Hint:     "Take one of the two away, or give it another name.",
+	})
+}
+
+// failShape refuses the object i, whose operation r has the value v.
+func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
+	f := &fault.Fault{Expected: r.Spelling(), Hint: "Write it as in " + r.Correct() + "."}
+	value := &b.nodes[v]
+	got := b.describe(v)
+	f.Got = got
+	n := len(r.Params)
+	switch {
+	case r.Shape == prim.Named:
+		f.Message = fmt.Sprintf("%s takes a name in quotes, not %s", r.Name, got)
+		if value.kind() == number {
+			f.Hint = fmt.Sprintf("Write the name in quotes: {%q:%q}.", r.Name, shortest(b.fragment(v)))
+			if b.in == "input" {
+				f.Hint = `Take another name: a string of digits in an input becomes a number, unless you say "input_as":"term".`
+			}
+		}
+	case r.Shape == prim.Lambda:
+		b.failLambda(f, i, v)
+	case r.Shape == prim.NamedOrTerm:
+		f.Message = fmt.Sprintf("%s takes a tool's name in quotes or an operation that gives one, not %s", r.Name, got)
+		f.Hint = fmt.Sprintf("Write {%q:\"square\"} or {%q:{\"var\":\"x\"}}.", r.Name, r.Name)
+	case r.Shape == prim.Members:
+		f.Message = fmt.Sprintf("%s takes an object, not %s", r.Name, got)
+	case value.kind() == object && (r.Shape == prim.Keyed || r.Shape == prim.KeyedOrArray):
+		b.failMembers(f, r, v)
+	case value.kind() == array && (r.Shape == prim.Array || r.Shape == prim.KeyedOrArray):
+		f.Message = fmt.Sprintf("%s takes %d operands, got %d", r.Name, n, value.count())
+		f.Got = strconv.Itoa(value.count())
+		if value.count() > n && r.Shape == prim.Array && associative[r.Name] {
+			f.Hint = fmt.Sprintf("Nest for more than two: {%q:[A,{%q:[B,C]}]}.", r.Name, r.Name)
+		}
+	case r.Shape == prim.Array:
+		f.Message = fmt.Sprintf("%s takes an array of %d operands, not %s", r.Name, n, got)
+	default:
+		keys := make([]string, n)
+		for k, p := range r.Params {
+			keys[k] = strconv.Quote(p.Name)
+		}
+		f.Message = fmt.Sprintf("%s takes an object with %s, not %s", r.Name, listed(keys), got)
+	}
+	if b.in == "input" {
+		f.Hint += inputHint
+	}
+	b.refuse(i, f)
+	b.inside(r, v, d)
+	return &term.Unit{}
+}
+
+// inside builds the operands of a refused operation, for what is wrong in them.
+func (b *builder) inside(r *prim.Row, v uint32, d dialect) {
+	value := &b.nodes[v]
+	switch {
+	case r.Shape == prim.Array && value.kind() == array, r.Shape == prim.KeyedOrArray && value.kind() == array:
+		for j := v + 1; j < value.next; j = b.nodes[j].next {
+			b.term(j, d)
+		}
+	case value.kind() == object && (r.Shape == prim.Keyed || r.Shape == prim.KeyedOrArray):
+		for _, p := range r.Params {
+			if j := b.member(v, p.Name); j != 0 {
+				b.term(j, d)
+			}
+		}
+	}
+}
+
+// inputHint goes with what may have been meant as data.
+const inputHint = ` If this input is data and no program, say "input_as":"data".`
+
+// associative are the operations that can be nested to take more operands.
+var associative = map[string]bool{"add": true, "mul": true, "and": true, "or": true, "concat": true}
+
+func (b *builder) failLambda(f *fault.Fault, i, v uint32) {
+	switch value := &b.nodes[v]; {
+	case value.kind() == array:
+		f.Message = "lam takes one parameter's name in quotes, not an array"
+		f.Hint = `Nest a lam for each parameter: {"lam":"x","body":{"lam":"y","body":T}}.`
+	case value.kind() != text:
+		f.Message = "lam takes its parameter's name in quotes, not " + b.describe(v)
+		if value.kind() == number {
+			f.Hint = `Write the name in quotes: {"lam":"x","body":T}.`
+			if b.in == "input" {
+				f.Hint = `Take another name: a string of digits in an input becomes a number, unless you say "input_as":"term".`
+			}
+		}
+	default:
+		f.Message = `lam lacks "body"`
+		f.Got = "no body"
+		if value.next < b.nodes[i].next || b.nodes[i].count() > 1 {
+			if near := prim.Closest("body", b.keysOf(i)); near != "" {
+				f.Near = "body"
+				f.Got = strconv.Quote(near)
+				f.Message += ", but has " + f.Got
+			}
+		}
+		f.Hint = fmt.Sprintf(`Put "body" beside "lam" in the same object: {"lam":%s,"body":T}.`, shortest(b.fragment(v)))
+	}
+}
+
+// failMembers says which operands an object lacks.
+func (b *builder) failMembers(f *fault.Fault, r *prim.Row, v uint32) {
+	var missing []string
+	has := b.keysOf(v)
+	for _, p := range r.Params {
+		if b.member(v, p.Name) == 0 {
+			missing = append(missing, strconv.Quote(p.Name))
+			if f.Near == "" {
+				if wrote := prim.Closest(p.Name, has); wrote != "" && b.unusedBy(r, wrote) {
+					f.Near = p.Name
+				}
+			}
+		}
+	}
+	f.Message = fmt.Sprintf("%s lacks %s", r.Name, listed(missing))
+	for k := range has {
+		has[k] = strconv.Quote(has[k])
+	}
+	f.Got = "an empty object"
+	if len(has) > 0 {
+		f.Got = "an object with " + shortest(listed(has))
+	}
+}
+
+func (b *builder) unusedBy(r *prim.Row, key string) bool {
+	for _, p := range r.Params {
+		if p.Name == key {
+			return false
+		}
+	}
+	return true
+}
+
+func listed(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}
+
+// keysOf is the first keys of an object, enough for a message.
+func (b *builder) keysOf(i uint32) []string {
+	var names []string
+	n := &b.nodes[i]
+	for k := i + 1; k < n.next && len(names) < 20; k = b.nodes[k+1].next {
+		names = append(names, b.string(k))
+	}
+	return names
+}
+
+// failUnknown refuses an object without an operation.
+func (b *builder) failUnknown(i uint32) term.Term {
+	names := b.keysOf(i)
+	f := &fault.Fault{Expected: "an operation: an object with one of the keys of help"}
+	if len(names) == 0 {
+		f.Message = "an empty object is no operation"
+		f.Got = "{}"
+		f.Hint = `Write {"record":{}} for an empty record, [] for an empty list, null for nothing.`
+		return b.refuse(i, f)
+	}
+	sort.Strings(names)
+	shown := make([]string, len(names))
+	for k, name := range names {
+		shown[k] = shortest(strconv.Quote(name))
+		if f.Near == "" {
+			f.Near = prim.Nearest(name)
+		}
+		if f.Hint == "" {
+			f.Hint = prim.Instead(name)
+		}
+	}
+	if len(shown) > 5 {
+		shown = append(shown[:5], "…")
+	}
+	f.Got = strings.Join(shown, ", ")
+	f.Message = "unknown operation " + f.Got
+	if len(names) > 1 {
+		f.Message = "no operation among the keys " + f.Got
+	}
+	switch _, r, ok := prim.Lookup(f.Near); {
+	case f.Hint != "":
+	case ok:
+		f.Hint = fmt.Sprintf("Did you mean %s? Write it as in %s.", r.Name, r.Correct())
+	default:
+		example := b.fragment(i)
+		if len(example) > 60 {
+			example = `{"key":T}`
+		}
+		f.Hint = fmt.Sprintf(`If it is a record, write {"record":%s}; for an operation take one of the names that help lists.`, example)
+	}
+	return b.refuse(i, f)
+}
+
+// failAlone refuses a key beside one that must stand alone.
+func (b *builder) failAlone(i, key uint32) term.Term {
+	name := b.string(key)
+	other := ""
+	n := &b.nodes[i]
+	for k := i + 1; k < n.next && other == ""; k = b.nodes[k+1].next {
+		if k != key {
+			other = shortest(strconv.Quote(b.string(k)))
+		}
+	}
+	return b.refuse(i, &fault.Fault{
+		Message:  fmt.Sprintf("%s stands alone in its object, here %s is beside it", shortest(strconv.Quote(name)), other),
+		Expected: fmt.Sprintf("an object whose only key is %s", shortest(strconv.Quote(name))),
+		Got:      fmt.Sprintf("%d keys", n.count()),
+		Hint:     fmt.Sprintf("Take %s away, or put it inside: {%s:…}.", other, shortest(strconv.Quote(name))),
+	})
+}
+
+// failEffect refuses an effect in an input.
+func (b *builder) failEffect(i, k uint32) term.Term {
+	name := shortest(strconv.Quote(b.string(k)))
+	return b.refuse(i, &fault.Fault{
+		Message:  "an input can't ask for the effect " + name,
+		Expected: "a term without effects, or quoted code",
+		Got:      "the key " + name,
+		Hint:     fmt.Sprintf(`Write data as {"record":{%s:T}}, or say "input_as":"data".`, name),
+	})
+}
+
+// failEffectName refuses a key with a dot that names no operation.
+func (b *builder) failEffectName(i, k uint32) term.Term {
+	return b.refuse(i, &fault.Fault{
+		Message:  fmt.Sprintf("the effect %s has no kind or no verb", shortest(strconv.Quote(b.string(k)))),
+		Expected: "kind.verb",
+		Got:      shortest(b.string(k)),
+		Hint:     `Write an effect as in {"fs.read":{"path":"a.txt"}}, a record as {"record":{"a.b":T}}.`,
+	})
+}

@@ -1,0 +1,156 @@
+package parse
+
+import (
+	"math/big"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// integer reads a number's text, rounded half to even on the exact decimal
+// where it has a fraction; rounded says that this changed it. Exactly one of
+// small and large holds the result: small where large is nil.
+func integer(s string, meta uint32) (small int64, large *big.Int, rounded bool) {
+	if meta&fraction != 0 {
+		s, rounded = round(s)
+	}
+	if len(s) <= 18 {
+		return atoi(s), nil, rounded
+	}
+	n, _ := new(big.Int).SetString(s, 10)
+	if n.IsInt64() {
+		return n.Int64(), nil, rounded
+	}
+	return 0, n, rounded
+}
+
+// atoi reads at most 18 characters.
+func atoi(s string) int64 {
+	n := int64(0)
+	neg := s[0] == '-'
+	if neg {
+		s = s[1:]
+	}
+	for i := 0; i < len(s); i++ {
+		n = n*10 + int64(s[i]-'0')
+	}
+	if neg {
+		return -n
+	}
+	return n
+}
+
+// round gives the digits of the nearest integer, of two equally near the even
+// one. s is a JSON number.
+func round(s string) (digits string, changed bool) {
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	mantissa, exponent := s, 0
+	if e := strings.IndexAny(s, "eE"); e >= 0 {
+		mantissa = s[:e]
+		x := strings.TrimPrefix(s[e+1:], "+")
+		minus := strings.HasPrefix(x, "-")
+		for _, c := range []byte(strings.TrimPrefix(x, "-")) {
+			exponent = exponent*10 + int(c-'0')
+		}
+		if minus {
+			exponent = -exponent
+		}
+	}
+	whole, frac, _ := strings.Cut(mantissa, ".")
+	all := whole + frac
+	// The point stands before all[point].
+	point := len(whole) + exponent
+	if point < 0 {
+		all = strings.Repeat("0", -point) + all
+		point = 0
+	}
+	if point > len(all) {
+		all += strings.Repeat("0", point-len(all))
+	}
+	kept, rest := all[:point], strings.TrimRight(all[point:], "0")
+	kept = strings.TrimLeft(kept, "0")
+	if rest == "" {
+		return signed(sign, kept), false
+	}
+	odd := kept != "" && (kept[len(kept)-1]-'0')%2 == 1
+	if rest[0] > '5' || rest[0] == '5' && (len(rest) > 1 || odd) {
+		kept = increment(kept)
+	}
+	return signed(sign, kept), true
+}
+
+func signed(sign, digits string) string {
+	if digits == "" {
+		return "0"
+	}
+	return sign + digits
+}
+
+// increment adds one to decimal digits.
+func increment(digits string) string {
+	b := []byte(digits)
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] < '9' {
+			b[i]++
+			return string(b)
+		}
+		b[i] = '0'
+	}
+	return "1" + string(b)
+}
+
+// long reads any number of decimal digits, with an optional minus, in less
+// than quadratic time.
+func long(s string) *big.Int {
+	if rest, ok := strings.CutPrefix(s, "-"); ok {
+		n := long(rest)
+		return n.Neg(n)
+	}
+	return decimal(s, map[int]*big.Int{})
+}
+
+// decimal splits digits in halves; powers holds powers of ten by exponent.
+func decimal(s string, powers map[int]*big.Int) *big.Int {
+	if len(s) <= 2000 {
+		n, _ := new(big.Int).SetString(s, 10)
+		return n
+	}
+	// Halving by powers of two keeps the number of different powers small.
+	low := 1000
+	for low*2 < len(s) {
+		low *= 2
+	}
+	high := decimal(s[:len(s)-low], powers)
+	p := powers[low]
+	if p == nil {
+		p = new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(low)), nil)
+		powers[low] = p
+	}
+	high.Mul(high, p)
+	return high.Add(high, decimal(s[len(s)-low:], powers))
+}
+
+// number makes the literal of node i.
+func (b *builder) number(i uint32) term.Term {
+	n := &b.nodes[i]
+	s := b.src[n.off:n.end]
+	small, large, rounded := integer(s, n.meta)
+	if rounded {
+		b.noteRounded(i, s, small, large)
+	}
+	if large != nil {
+		return &term.Big{At: term.At(n.off), Value: large}
+	}
+	t := b.ints.get()
+	t.At, t.Value = term.At(n.off), small
+	return t
+}
+
+// based writes the digits of a number in another base as decimal ones.
+func based(digits string, base int) string {
+	n, _ := new(big.Int).SetString(digits, base)
+	return n.String()
+}

@@ -1,0 +1,185 @@
+// Package parse reads JSON to terms.
+//
+// It has a JSON reader of its own, since PIF's JSON is stricter and more exact
+// than encoding/json's: numbers keep their text until they are integers of any
+// size, duplicate keys, lone surrogates and invalid UTF-8 are refused, and
+// bytes, nesting ([MaxDepth]), digits ([MaxDigits]) and values are bounded. A
+// source is scanned once to a tape of nodes (scan.go); terms are built from
+// the tape (build.go), because which key of an object is its operation is
+// known only when all keys are.
+//
+// [Code] reads programs. [Input] reads a run's input: as a term after the
+// predecessor's normalisation (normal.go), as a term, or as data (data.go).
+// A failure is a fault of kind parse_error that names up to five places, each
+// with what stands there, what was expected and a correct term. What is legal
+// but probably not meant (a rounded number, an ignored key) becomes a note.
+//
+// A term's place is its byte offset; [Locate] and [At] turn it into a JSON
+// Pointer when a fault needs one.
+package parse
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// The bounds of what is read. More is a parse_error.
+const (
+	// MaxDepth is how deep arrays and objects may be nested.
+	MaxDepth = 10_000
+	// MaxDigits is how many digits a number may have, written out.
+	MaxDigits = 4096
+	// MaxCode is how many bytes code may have, unless Options say otherwise.
+	MaxCode = 256 << 10
+	// MaxInput is how many bytes an input may have.
+	MaxInput = 32 << 20
+	// MaxValues is how many values and keys a source may hold.
+	MaxValues = 4_000_000
+)
+
+// Options change how code is read. The zero value is for inline code.
+type Options struct {
+	// Tool, if not empty, says that this is the code of a tool of that name:
+	// continue is refused outside tail position.
+	Tool string
+	// MaxBytes bounds the source; 0 means MaxCode.
+	MaxBytes int
+}
+
+// Parsed is what a source says.
+type Parsed struct {
+	Term term.Term
+	// Source is what the places in Term refer to: the text as given, or for a
+	// normalised input the JSON it was read as.
+	Source *term.Source
+	// Notes tell of what was read otherwise than it may have been meant, in
+	// the order of the source, each with its place.
+	Notes []string
+}
+
+// Mode says how an input is read.
+type Mode uint8
+
+// The modes of [Input].
+const (
+	// Auto normalises strings and reads a term in which an object without an
+	// operation is a record.
+	Auto Mode = iota
+	// Term reads a term, as [Code] does.
+	Term
+	// Data evaluates nothing: JSON as it is, with the shapes of results
+	// ({"pair":[a,b]}, {"int":"…"}, {"record":{…}}) read back.
+	Data
+)
+
+// Code reads a program. The caller must not change src afterwards. Faults:
+// parse_error.
+func Code(src []byte, o Options) (*Parsed, *fault.Fault) {
+	limit := o.MaxBytes
+	if limit == 0 {
+		limit = MaxCode
+	}
+	if len(src) > limit {
+		return nil, tooLarge(len(src), limit, "code")
+	}
+	b := builders.Get().(*builder)
+	defer b.release()
+	p, f := b.parse(src, "code", code)
+	if f == nil && o.Tool != "" {
+		if f = b.checkContinue(p.Term); f != nil {
+			return nil, f
+		}
+	}
+	return p, f
+}
+
+// Input reads a run's input; an empty one is null. The caller must not change
+// src afterwards. Faults: parse_error, with In "input".
+func Input(src []byte, mode Mode) (*Parsed, *fault.Fault) {
+	if len(src) > MaxInput {
+		return nil, tooLarge(len(src), MaxInput, "input")
+	}
+	b := builders.Get().(*builder)
+	defer b.release()
+	if len(src) == 0 {
+		src = []byte("null")
+	}
+	switch mode {
+	case Term:
+		return b.parse(src, "input", strict)
+	case Data:
+		return b.parse(src, "input", data)
+	}
+	text, note, f := b.normalise(src)
+	if f != nil {
+		return nil, f
+	}
+	p, f := b.parse(text, "input", lenient)
+	if f == nil && note != "" {
+		p.Notes = append([]string{note}, p.Notes...)
+	}
+	return p, f
+}
+
+var builders = sync.Pool{New: func() any { return new(builder) }}
+
+// keep is how many nodes a scanner may keep for its next use.
+const keep = 1 << 16
+
+func (b *builder) release() {
+	nodes := b.nodes[:0]
+	if cap(nodes) > keep {
+		nodes = nil
+	}
+	*b = builder{scanner: scanner{nodes: nodes}}
+	builders.Put(b)
+}
+
+func tooLarge(n, limit int, in string) *fault.Fault {
+	return &fault.Fault{
+		Kind: fault.ParseError, In: in,
+		Message:  "the " + in + " has " + strconv.Itoa(n) + " bytes, more than " + strconv.Itoa(limit),
+		Expected: "at most " + strconv.Itoa(limit) + " bytes",
+		Hint:     "Split it into smaller parts.",
+	}
+}
+
+// result is what a parse returns, in one allocation.
+type result struct {
+	Parsed
+	source term.Source
+}
+
+// parse reads src to a term in the given dialect.
+func (b *builder) parse(src []byte, in string, d dialect) (*Parsed, *fault.Fault) {
+	b.in = in
+	b.reset(string(src))
+	b.reserve()
+	if bad := b.scan(0, MaxValues); bad != nil {
+		return nil, b.syntaxFault(bad)
+	}
+	for _, k := range b.dups {
+		b.duplicate(k)
+	}
+	r := new(result)
+	b.start()
+	r.Term = b.term(0, d)
+	if b.spread && nesting(r.Term) > MaxDepth {
+		b.refuse(0, &fault.Fault{
+			Message:  fmt.Sprintf("written out, the term is nested more than %d deep", MaxDepth),
+			Expected: reasons[tooDeep].expected,
+			Hint:     reasons[tooDeep].hint,
+		})
+	}
+	if len(b.faults) > 0 {
+		return nil, b.fault()
+	}
+	r.source = term.Source{Text: src, In: in}
+	r.Source = &r.source
+	r.Notes = b.finishNotes()
+	return &r.Parsed, nil
+}

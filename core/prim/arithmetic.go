@@ -1,0 +1,195 @@
+package prim
+
+import (
+	"math/big"
+	"math/bits"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var twoInts = []Param{{"a", KindInt}, {"b", KindInt}}
+
+var arithmetic = []Row{
+	{
+		Name: "add", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
+		Doc: "gives a + b, exactly, at any size.",
+		Examples: []Example{
+			{Code: `{"add":[2,3]}`, Want: `5`, Steps: 3},
+			{Code: `{"add":[9223372036854775807,1]}`, Want: `9223372036854775808`, Steps: 3},
+			{Code: `{"add":["a",1]}`, Fault: fault.TypeError},
+		},
+		Cost: linear, Size: widest,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			if a, b, ok := small(args); ok {
+				if s := a + b; (s > a) == (b > 0) {
+					return value.NewInt(s), nil
+				}
+			}
+			return value.NewBig(new(big.Int).Add(bigs(args))), nil
+		},
+	},
+	{
+		Name: "sub", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
+		Doc: "gives a - b.",
+		Examples: []Example{
+			{Code: `{"sub":[2,3]}`, Want: `-1`, Steps: 3},
+			{Code: `{"sub":[-9223372036854775808,1]}`, Want: `-9223372036854775809`, Steps: 3},
+			{Code: `{"sub":[1,null]}`, Fault: fault.TypeError},
+		},
+		Cost: linear, Size: widest,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			if a, b, ok := small(args); ok {
+				if d := a - b; (d < a) == (b > 0) {
+					return value.NewInt(d), nil
+				}
+			}
+			return value.NewBig(new(big.Int).Sub(bigs(args))), nil
+		},
+	},
+	{
+		Name: "mul", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
+		Doc: "gives a × b.",
+		Examples: []Example{
+			{Code: `{"mul":[4,5]}`, Want: `20`, Steps: 3},
+			{Code: `{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`, Input: `4294967296`, Want: `18446744073709551616`, Steps: 6},
+			{Code: `{"mul":[[1],2]}`, Fault: fault.TypeError},
+		},
+		Cost: product,
+		Size: func(args []value.Value) int64 {
+			return 8 * int64(args[0].(value.Int).Words()+args[1].(value.Int).Words()+2)
+		},
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			if a, b, ok := small(args); ok {
+				if p, ok := times(a, b); ok {
+					return value.NewInt(p), nil
+				}
+			}
+			return value.NewBig(new(big.Int).Mul(bigs(args))), nil
+		},
+	},
+	{
+		Name: "div", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
+		Doc: "gives a ÷ b rounded down (towards minus infinity); b must not be 0.",
+		Examples: []Example{
+			{Code: `{"div":[7,2]}`, Want: `3`, Steps: 3},
+			{Code: `{"div":[-7,2]}`, Want: `-4`, Steps: 3},
+			{Code: `{"div":[1,0]}`, Fault: fault.DivisionByZero},
+		},
+		Cost: product, Size: widest,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			q, _, f := divide("div", args)
+			return q, f
+		},
+	},
+	{
+		Name: "mod", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
+		Doc: "gives the remainder of div, which has b's sign; b must not be 0.",
+		Examples: []Example{
+			{Code: `{"mod":[7,3]}`, Want: `1`, Steps: 3},
+			{Code: `{"mod":[-7,3]}`, Want: `2`, Steps: 3},
+			{Code: `{"mod":[7,0]}`, Fault: fault.DivisionByZero},
+		},
+		Cost: product, Size: widest,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			_, m, f := divide("mod", args)
+			return m, f
+		},
+	},
+}
+
+// small returns both operands where they fit 64 bits.
+func small(args []value.Value) (a, b int64, ok bool) {
+	a, okA := args[0].(value.Int).Int64()
+	b, okB := args[1].(value.Int).Int64()
+	return a, b, okA && okB
+}
+
+func bigs(args []value.Value) (a, b *big.Int) {
+	return args[0].(value.Int).Big(), args[1].(value.Int).Big()
+}
+
+// times multiplies, and reports whether the product fits 64 bits.
+func times(a, b int64) (int64, bool) {
+	ua, ub := magnitude(a), magnitude(b)
+	hi, lo := bits.Mul64(ua, ub)
+	if hi != 0 {
+		return 0, false
+	}
+	if (a < 0) != (b < 0) {
+		return -int64(lo), lo <= 1<<63
+	}
+	return int64(lo), lo < 1<<63
+}
+
+func magnitude(n int64) uint64 {
+	if n < 0 {
+		return -uint64(n)
+	}
+	return uint64(n)
+}
+
+// divide gives the floored quotient and its remainder.
+func divide(name string, args []value.Value) (q, m value.Value, f *fault.Fault) {
+	if a, b, ok := small(args); ok && b != 0 && b != -1 {
+		quo, rem := a/b, a%b
+		if rem != 0 && (rem < 0) != (b < 0) {
+			quo, rem = quo-1, rem+b
+		}
+		return value.NewInt(quo), value.NewInt(rem), nil
+	}
+	a, b := bigs(args)
+	if b.Sign() == 0 {
+		return nil, nil, DivisionByZero(name, args[0])
+	}
+	quo, rem := new(big.Int).QuoRem(a, b, new(big.Int))
+	if rem.Sign() != 0 && (rem.Sign() < 0) != (b.Sign() < 0) {
+		quo.Sub(quo, big.NewInt(1))
+		rem.Add(rem, b)
+	}
+	return value.NewBig(quo), value.NewBig(rem), nil
+}
+
+// DivisionByZero is the fault of div or mod (name) with the dividend and 0.
+func DivisionByZero(name string, dividend value.Value) *fault.Fault {
+	return &fault.Fault{
+		Kind:     fault.DivisionByZero,
+		Message:  name + " of " + Describe(dividend) + " by 0",
+		Expected: "a divisor other than 0",
+		Got:      "0",
+		Hint:     `Test the divisor first: {"if":{"cond":{"eq":[B,0]},"then":0,"else":{"` + name + `":[A,B]}}}.`,
+	}
+}
+
+// free is the size in words up to which work on integers costs nothing extra.
+const free = 64
+
+// words gives the operands' sizes, and whether one is large enough to cost.
+func words(args []value.Value) (a, b uint64, large bool) {
+	a, b = uint64(args[0].(value.Int).Words()), uint64(args[1].(value.Int).Words())
+	return a, b, a > free || b > free
+}
+
+// linear is the cost of work that reads each word once.
+func linear(args []value.Value) uint64 {
+	a, b, large := words(args)
+	if !large {
+		return 0
+	}
+	return max(a, b) / 64
+}
+
+// product is the cost of work on each pair of words.
+func product(args []value.Value) uint64 {
+	a, b, large := words(args)
+	if !large {
+		return 0
+	}
+	return a * b / 64
+}
+
+// widest bounds a result that is at most a word longer than the longer operand.
+func widest(args []value.Value) int64 {
+	a, b, _ := words(args)
+	return 8 * int64(max(a, b)+2)
+}

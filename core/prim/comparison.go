@@ -1,0 +1,41 @@
+package prim
+
+import (
+	"cmp"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var comparison = []Row{
+	compare("eq", "is true if a = b; integers only.", func(c int) bool { return c == 0 },
+		Example{Code: `{"eq":[2,2]}`, Want: `true`, Steps: 3},
+		Example{Code: `{"eq":[2,3]}`, Want: `false`, Steps: 3},
+		Example{Code: `{"eq":["a","a"]}`, Fault: fault.TypeError}),
+	compare("lt", "is true if a < b.", func(c int) bool { return c < 0 },
+		Example{Code: `{"lt":[1,2]}`, Want: `true`, Steps: 3},
+		Example{Code: `{"lt":[1,true]}`, Fault: fault.TypeError}),
+	compare("lte", "is true if a ≤ b.", func(c int) bool { return c <= 0 },
+		Example{Code: `{"lte":[2,2]}`, Want: `true`, Steps: 3},
+		Example{Code: `{"lte":[null,2]}`, Fault: fault.TypeError}),
+	compare("gt", "is true if a > b.", func(c int) bool { return c > 0 },
+		Example{Code: `{"gt":[2,1]}`, Want: `true`, Steps: 3},
+		Example{Code: `{"gt":[[],1]}`, Fault: fault.TypeError}),
+	compare("gte", "is true if a ≥ b.", func(c int) bool { return c >= 0 },
+		Example{Code: `{"gte":[100000000000000000000,1]}`, Want: `true`, Steps: 3},
+		Example{Code: `{"gte":[1,"1"]}`, Fault: fault.TypeError}),
+}
+
+func compare(name, doc string, holds func(int) bool, examples ...Example) Row {
+	return Row{
+		Name: name, Group: "comparison", Shape: Array, Params: twoInts, Result: KindBool,
+		Doc: doc, Examples: examples, Cost: linear,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			if a, b, ok := small(args); ok {
+				return value.Bool(holds(cmp.Compare(a, b))), nil
+			}
+			a, b := bigs(args)
+			return value.Bool(holds(a.Cmp(b))), nil
+		},
+	}
+}

@@ -1,0 +1,167 @@
+package prim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// longest is how many characters of a string or number a message shows.
+const longest = 40
+
+// Describe says what a value is, for a message: `the string "a"`, `the integer
+// 5`, `a list`. Long ones are shortened; the work is bounded.
+func Describe(v value.Value) string {
+	switch v := v.(type) {
+	case value.Int:
+		if n, ok := v.Int64(); ok {
+			return "the integer " + strconv.FormatInt(n, 10)
+		}
+		if v.Words() > 2 {
+			return fmt.Sprintf("an integer of %d bits", v.Big().BitLen())
+		}
+		return "the integer " + v.Big().String()
+	case value.Bool:
+		return strconv.FormatBool(bool(v))
+	case value.Str:
+		return "the string " + quoted(string(v))
+	case value.Unit:
+		return "null"
+	case value.Nil:
+		return "the empty list"
+	case *value.Cons:
+		return "a list"
+	case *value.Pair:
+		return "a pair"
+	case *value.Record:
+		return "a record"
+	case *value.Closure:
+		return "a function"
+	case *value.Code:
+		return "quoted code"
+	case *value.Continuation:
+		return "a continuation"
+	}
+	return "no value"
+}
+
+func quoted(s string) string {
+	cut := s
+	if len(cut) > longest {
+		n := longest
+		for n > 0 && !utf8.RuneStart(cut[n]) {
+			n--
+		}
+		cut = cut[:n]
+	}
+	q := strconv.Quote(cut)
+	if len(cut) < len(s) {
+		q = q[:len(q)-1] + `…"`
+	}
+	return q
+}
+
+var ordinals = [...]string{"first", "second", "third", "fourth"}
+
+// Mismatch is the type_error of a row whose operand i (from 0) is not of a kind
+// it takes. got describes the operand, as [Describe] does.
+func Mismatch(id term.ID, i int, got string) *fault.Fault { return Table[id].mismatch(i, got) }
+
+func (r *Row) mismatch(i int, got string) *fault.Fault {
+	f := &fault.Fault{Kind: fault.TypeError, Got: got}
+	want := KindAny
+	which := "operand"
+	if i < len(r.Params) {
+		want = r.Params[i].Kinds
+	}
+	if len(r.Params) > 1 && i < len(ordinals) {
+		which = ordinals[i] + " operand"
+		if r.Shape == Keyed || r.Shape == KeyedOrArray {
+			which = strconv.Quote(r.Params[i].Name)
+		}
+	}
+	f.Expected = want.Phrase()
+	f.Message = fmt.Sprintf("%s takes %s as its %s, not %s", r.Name, f.Expected, which, got)
+	f.Hint = r.hint(want, got)
+	return f
+}
+
+// hint is an imperative sentence with a correct term.
+func (r *Row) hint(want Kinds, got string) string {
+	correct := r.Correct()
+	switch {
+	case r.Shape == Unary && (got == "a list") && want&KindList == 0:
+		return fmt.Sprintf("%s takes its operand without brackets: write %s.", r.Name, correct)
+	case got == "a function":
+		return fmt.Sprintf("Apply the function first, {\"app\":{\"func\":F,\"arg\":A}}; a function given to fold takes one pair (accumulator, item). Correct: %s.", correct)
+	case got == "a pair" && want&KindPair == 0:
+		return fmt.Sprintf("Take the pair apart with {\"fst\":P} or {\"snd\":P}. Correct: %s.", correct)
+	case got == "quoted code" && want&KindQuoted == 0:
+		return fmt.Sprintf("Evaluate quoted code with {\"eval\":Q} first. Correct: %s.", correct)
+	case strings.HasPrefix(got, "the string") && r.Group == "comparison":
+		return fmt.Sprintf("Comparisons are of integers only. Correct: %s.", correct)
+	}
+	return fmt.Sprintf("Give %s %s. Correct: %s.", r.Name, want.Phrase(), correct)
+}
+
+// Correct is a term that is right: the row's first example, or what is quoted
+// in it where the operation is useful only in a tool.
+func (r *Row) Correct() string {
+	if len(r.Examples) == 0 {
+		return r.Spelling()
+	}
+	x := r.Examples[0].Code
+	if quoted, ok := strings.CutPrefix(x, `{"quote":`); ok && r.Name != "quote" {
+		return strings.TrimSuffix(quoted, "}")
+	}
+	return x
+}
+
+// Spelling is how the row is written, with its parameters' names as operands:
+// {"add":[a,b]}.
+func (r *Row) Spelling() string {
+	name := strconv.Quote(r.Name)
+	params := make([]string, len(r.Params))
+	for i, p := range r.Params {
+		params[i] = p.Name
+	}
+	switch r.Shape {
+	case Flag:
+		return "{" + name + ":true}"
+	case Unary:
+		return "{" + name + ":" + params[0] + "}"
+	case Named, NamedOrTerm:
+		return "{" + name + `:"` + params[0] + `"}`
+	case Array:
+		return "{" + name + ":[" + strings.Join(params, ",") + "]}"
+	case Keyed, KeyedOrArray:
+		for i, p := range params {
+			params[i] = strconv.Quote(p) + ":" + strings.ToUpper(p[:1])
+		}
+		return "{" + name + ":{" + strings.Join(params, ",") + "}}"
+	case Lambda:
+		return `{"lam":"x","body":T}`
+	case Members:
+		return "{" + name + `:{"key":T,…}}`
+	case Dotted:
+		return `{"kind.verb":ARG}`
+	}
+	return r.Correct()
+}
+
+// SortedParams is the indexes of the parameters in the order of their names,
+// which is the order of the keys in canonical JSON.
+func (r *Row) SortedParams() []int {
+	order := make([]int, len(r.Params))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(r.Params[a].Name, r.Params[b].Name) })
+	return order
+}

@@ -1,0 +1,122 @@
+package prim
+
+import (
+	"fmt"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// MaxEvals is how many evals may be inside each other.
+const MaxEvals = 100
+
+// The faults that no row's operands cause, in words that both evaluators use.
+// None has a place: the caller knows it.
+
+// OutOfFuel is the fault of a run that has used its steps.
+func OutOfFuel(budget uint64) *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.OutOfFuel,
+		Message: fmt.Sprintf("the budget of %d steps is used up", budget),
+		Hint:    "Ask for more steps, or make the program do less; check that its recursion ends.",
+	}
+}
+
+// OutOfMemory is the fault of a run whose values need more bytes than it has.
+func OutOfMemory(budget int64) *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.OutOfMemory,
+		Message: fmt.Sprintf("the values need more than the budget of %d bytes", budget),
+		Hint:    "Ask for more memory, or keep less at a time.",
+	}
+}
+
+// TooDeep is the fault of a run with more pending applications than it may have.
+func TooDeep(budget int) *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.TooDeep,
+		Message: fmt.Sprintf("more than %d applications are pending", budget),
+		Hint:    "Make the recursive call the last thing the function does, with what has accumulated as an argument, or use fold.",
+	}
+}
+
+// Overloaded is the fault of a run for which the machines' pool has no room.
+func Overloaded() *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.Overloaded,
+		Message: "other runs hold the memory that this one needs",
+		Hint:    "Call again when fewer runs are under way, or ask for less memory.",
+	}
+}
+
+// Unbound is the fault of a variable that nothing binds; near is one that is
+// bound there, or empty.
+func Unbound(name, near string) *fault.Fault {
+	f := &fault.Fault{
+		Kind:     fault.Unbound,
+		Message:  fmt.Sprintf("nothing binds the variable %q here", name),
+		Expected: "a variable that a lam around it binds",
+		Hint:     fmt.Sprintf(`Bind it with {"lam":%q,"body":…} around this place, or write a string as "…".`, name),
+	}
+	if near != "" {
+		f.Hint = fmt.Sprintf(`Use one that is bound here, {"var":%q}, or bind it with {"lam":%q,"body":…}.`, near, name)
+	}
+	return f
+}
+
+// NoSelf is the fault of self in code that belongs to no tool.
+func NoSelf() *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.RuntimeError,
+		Message: "self used outside tool context: this code belongs to no tool, or the tool's function isn't there yet",
+		Hint:    `Evolve the code as a tool and run that, or apply the function to itself.`,
+	}
+}
+
+// NoContinue is the fault of continue in code that belongs to no tool.
+func NoContinue() *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.RuntimeError,
+		Message: "continue used outside tool context: this code belongs to no tool",
+		Hint:    "Evolve the code as a tool and run that.",
+	}
+}
+
+// UnknownTool is the fault of code_of with a name that no tool has.
+func UnknownTool(name string) *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.RuntimeError,
+		Message: fmt.Sprintf("there is no tool named %q", name),
+		Hint:    `Name a tool that exists, {"code_of":"NAME"}; list shows them all.`,
+	}
+}
+
+// NoCodeOfSelf is the fault of code_of "self" in code that belongs to no tool.
+func NoCodeOfSelf() *fault.Fault {
+	f := UnknownTool("self")
+	f.Message = `code_of "self" used outside tool context: this code belongs to no tool`
+	return f
+}
+
+// TooManyEvals is the fault of an eval inside [MaxEvals] others.
+func TooManyEvals() *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.RuntimeError,
+		Message: fmt.Sprintf("maximum eval depth exceeded (%d)", MaxEvals),
+		Hint:    "Recur with self instead of evaluating the code again at each call.",
+	}
+}
+
+// Denied is the fault of an effect without the authority for it; inEval says
+// that the code was evaluated as data.
+func Denied(op string, inEval bool) *fault.Fault {
+	f := &fault.Fault{
+		Kind:    fault.Denied,
+		Message: fmt.Sprintf("%s is not allowed here: nothing was granted", op),
+		Hint:    "Do without the effect, or evolve a tool that declares it where the operator has granted it.",
+	}
+	if inEval {
+		f.Message = fmt.Sprintf("%s is not allowed here: code evaluated as data has no authority", op)
+		f.Hint = "Write the effect in the tool's own code."
+	}
+	return f
+}

@@ -1,0 +1,390 @@
+package gen
+
+import (
+	"strconv"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// expr writes an expression of the type, with about size nodes.
+func (g *generator) expr(t *typ, size int) {
+	g.budget--
+	if size <= 1 || g.budget <= 0 {
+		g.small(t)
+		return
+	}
+	size--
+	half := size / 2
+	switch g.draw(18) {
+	case 0, 1:
+		g.small(t)
+	case 2, 3:
+		g.w(`{"if":{"cond":`)
+		g.operand(boolean, half)
+		g.w(`,"then":`)
+		g.expr(t, half)
+		g.w(`,"else":`)
+		g.expr(t, half)
+		g.w(`}}`)
+	case 4, 5:
+		g.let(t, half)
+	case 6:
+		g.curried(t, size/3)
+	case 7:
+		// Parts of a pair: fst or snd of one that is made here or elsewhere.
+		other := g.anyType(1)
+		if g.draw(2) == 0 {
+			g.unary("fst", &typ{prim.KindPair, t, other}, size)
+		} else {
+			g.unary("snd", &typ{prim.KindPair, other, t}, size)
+		}
+	case 8:
+		g.unary("head", &typ{prim.KindList, t, nil}, size)
+	case 9, 10:
+		g.fold(t, size/3)
+	case 11:
+		g.unary("eval", &typ{prim.KindQuoted, t, nil}, size)
+	case 12:
+		// A function from somewhere, applied.
+		param := g.anyType(1)
+		g.apply(func() { g.operand(&typ{prim.KindFunction, param, t}, half) }, func() { g.operand(param, half) })
+	case 13:
+		g.special(t, size)
+	default:
+		g.strict(t, size)
+	}
+}
+
+// small writes a variable or a value of the type.
+func (g *generator) small(t *typ) {
+	if name, ok := g.lookup(t); ok && g.draw(4) > 0 {
+		g.variable(name)
+		return
+	}
+	g.value(t, 2)
+}
+
+// value writes an expression for a type that only builds.
+func (g *generator) value(t *typ, size int) {
+	g.budget--
+	switch t.kind {
+	case prim.KindInt:
+		g.w(g.integer())
+	case prim.KindBool:
+		g.w([]string{"true", "false"}[g.draw(2)])
+	case prim.KindString:
+		g.w([]string{`"a"`, `"b"`, `""`, `"héllo😀"`, `"\"\\\n"`, `"42"`, `"true"`}[g.draw(7)])
+	case prim.KindList:
+		n := 0
+		if g.budget > 0 {
+			n = g.draw(5)
+		}
+		if n == 0 && g.draw(2) == 0 {
+			g.w(`{"nil":true}`)
+			return
+		}
+		g.w("[")
+		for i := range n {
+			if i > 0 {
+				g.w(",")
+			}
+			g.small(t.a)
+		}
+		g.w("]")
+	case prim.KindPair:
+		g.w(`{"pair":[`)
+		g.value(t.a, size-1)
+		g.w(",")
+		g.value(t.b, size-1)
+		g.w("]}")
+	case prim.KindRecord:
+		g.record(size)
+	case prim.KindFunction:
+		g.lambda(t.a, t.b, size, false)
+	case prim.KindQuoted:
+		g.w(`{"quote":`)
+		g.expr(t.a, size)
+		g.w("}")
+	default:
+		g.w("null")
+	}
+}
+
+func (g *generator) record(size int) {
+	g.w(`{"record":{`)
+	for i, key := range []string{"a", "b.c", "pair"}[:g.draw(4)] {
+		if i > 0 {
+			g.w(",")
+		}
+		g.name(key)
+		g.w(":")
+		g.operand(g.anyType(1), size-1)
+	}
+	g.w("}}")
+}
+
+func (g *generator) integer() string {
+	switch g.draw(10) {
+	case 0:
+		return []string{"9223372036854775807", "-9223372036854775808", "4611686018427387904", "-4611686018427387905", "123456789012345678901234567890", "4294967296"}[g.draw(6)]
+	case 1, 2:
+		return "0"
+	case 3:
+		return "-" + strconv.Itoa(1+g.draw(100))
+	}
+	return strconv.Itoa(g.draw(20))
+}
+
+func (g *generator) unary(op string, t *typ, size int) {
+	g.w(`{"`, op, `":`)
+	g.operand(t, size)
+	g.w("}")
+}
+
+// apply writes an application, in one of its two spellings.
+func (g *generator) apply(f, a func()) {
+	if g.draw(3) == 0 {
+		g.w(`{"app":[`)
+		f()
+		g.w(",")
+		a()
+		g.w("]}")
+		return
+	}
+	g.w(`{"app":{"func":`)
+	f()
+	g.w(`,"arg":`)
+	a()
+	g.w("}}")
+}
+
+// let writes a function applied at once; its body is in the same position.
+func (g *generator) let(t *typ, size int) {
+	bound := g.anyType(2)
+	tail := g.tail
+	g.apply(
+		func() { g.lambda(bound, t, size, tail) },
+		func() { g.operand(bound, size) },
+	)
+}
+
+// curried writes a function of two parameters applied to both.
+func (g *generator) curried(t *typ, size int) {
+	a, b := g.anyType(1), g.anyType(1)
+	x, y := g.fresh(), g.fresh()
+	tail := g.tail
+	g.w(`{"app":[{"lam":`)
+	g.name(x)
+	g.w(`,"body":{"lam":`)
+	g.name(y)
+	g.w(`,"body":`)
+	g.bind(x, a, func() { g.bind(y, b, func() { g.expr(t, size) }) })
+	g.tail = tail
+	g.w(`}},`)
+	g.operand(a, size)
+	g.w(",")
+	g.operand(b, size)
+	g.w(`]}`)
+}
+
+// fold writes a fold that gives the type, mostly with a function that takes
+// its pair apart.
+func (g *generator) fold(t *typ, size int) {
+	item := g.anyType(1)
+	pair := &typ{prim.KindPair, t, item}
+	g.w(`{"fold":[`)
+	if g.draw(5) == 0 {
+		g.operand(&typ{prim.KindFunction, pair, t}, size)
+	} else {
+		p := g.fresh()
+		g.w(`{"lam":`)
+		g.name(p)
+		g.w(`,"body":`)
+		tail := g.tail
+		g.tail = false
+		g.bind(p, pair, func() {
+			// Bind the parts under names of their own, or use them in place.
+			if g.draw(2) == 0 {
+				acc, it := g.fresh(), g.fresh()
+				g.w(`{"app":{"func":{"lam":`)
+				g.name(acc)
+				g.w(`,"body":`)
+				g.bind(acc, t, func() {
+					if acc == p {
+						g.expr(t, size)
+						return
+					}
+					g.w(`{"app":{"func":{"lam":`)
+					g.name(it)
+					g.w(`,"body":`)
+					g.bind(it, item, func() { g.expr(t, size) })
+					g.w(`},"arg":{"snd":`)
+					g.variable(p)
+					g.w(`}}}`)
+				})
+				g.w(`},"arg":{"fst":`)
+				g.variable(p)
+				g.w(`}}}`)
+			} else {
+				g.expr(t, size)
+			}
+		})
+		g.tail = tail
+		g.w("}")
+	}
+	g.w(",")
+	g.operand(t, size)
+	g.w(",")
+	g.operand(&typ{prim.KindList, item, nil}, size)
+	g.w("]}")
+}
+
+// strict writes a row of the table whose result fits, or a value.
+func (g *generator) strict(t *typ, size int) {
+	var fit []term.ID
+	for i := range prim.Table {
+		r := &prim.Table[i]
+		operands := r.Shape == prim.Unary || r.Shape == prim.Array || r.Shape == prim.Keyed || r.Shape == prim.KeyedOrArray
+		if operands && (r.Eval != nil || r.Name == "and" || r.Name == "or") && r.Result&t.kind != 0 && r.Result&prim.KindAny != prim.KindAny {
+			fit = append(fit, term.ID(i))
+		}
+	}
+	if len(fit) == 0 {
+		g.small(t)
+		return
+	}
+	r := prim.Get(fit[g.draw(len(fit))])
+	types := make([]*typ, len(r.Params))
+	for i, p := range r.Params {
+		types[i] = g.ofKinds(p.Kinds)
+	}
+	// What the kinds don't say: the parts of what is taken apart or built.
+	switch r.Name {
+	case "cons":
+		types[0], types[1] = t.a, t
+	case "tail":
+		types[0] = t
+	case "pair":
+		types[0], types[1] = t.a, t.b
+	}
+	share := size
+	if len(types) > 0 {
+		share = size / len(types)
+	}
+	keyed := r.Shape == prim.Keyed || r.Shape == prim.KeyedOrArray && g.draw(4) > 0
+	g.w(`{"`, r.Name, `":`)
+	switch {
+	case r.Shape == prim.Unary:
+		g.operand(types[0], share)
+	case keyed:
+		g.w("{")
+		for i, p := range r.Params {
+			if i > 0 {
+				g.w(",")
+			}
+			g.name(p.Name)
+			g.w(":")
+			g.operand(types[i], share)
+		}
+		g.w("}")
+	default:
+		g.w("[")
+		for i := range types {
+			if i > 0 {
+				g.w(",")
+			}
+			g.operand(types[i], share)
+		}
+		g.w("]")
+	}
+	g.w("}")
+}
+
+// special writes what depends on where the program runs: effects, continue,
+// self and code_of.
+func (g *generator) special(t *typ, size int) {
+	switch {
+	case g.o.Effects && g.draw(2) == 0:
+		op := []string{"fs.read", "kv.put"}[g.draw(2)]
+		g.w(`{"`, op, `":`)
+		g.operand(g.anyType(1), size)
+		g.w("}")
+	case g.tail && g.o.Tool && g.draw(2) == 0:
+		g.w(`{"continue":{"input":`)
+		g.operand(g.anyType(1), size)
+		g.w(`}}`)
+	case g.draw(6) == 0:
+		g.w(`{"self":true}`)
+	case t.kind == prim.KindQuoted && g.draw(3) == 0:
+		g.w(`{"code_of":"self"}`)
+	case t.kind == prim.KindQuoted && g.draw(3) == 0:
+		g.w(`{"code_of":{"concat":["se",`)
+		g.operand(str, 1)
+		g.w(`]}}`)
+	default:
+		g.strict(t, size)
+	}
+}
+
+// recursive writes a tool of a small number that calls itself with smaller
+// ones: λn. if n ≤ 0 then … else … with one or two calls of self in it.
+func (g *generator) recursive(size int) {
+	t := g.anyType(1)
+	n := g.fresh()
+	g.w(`{"lam":`)
+	g.name(n)
+	g.w(`,"body":{"if":{"cond":{"lte":[`)
+	g.variable(n)
+	g.w(`,0]},"then":`)
+	g.tail = true
+	g.bind(n, integer, func() {
+		g.expr(t, size/3)
+		g.w(`,"else":`)
+		call := func() {
+			g.w(`{"app":{"func":{"self":true},"arg":{"sub":[`)
+			g.variable(n)
+			g.w(`,`, strconv.Itoa(1+g.draw(2)), `]}}}`)
+		}
+		r := g.fresh()
+		switch g.draw(4) {
+		case 0: // in tail position
+			call()
+		case 1: // its result under a name
+			g.w(`{"app":{"func":{"lam":`)
+			g.name(r)
+			g.w(`,"body":`)
+			g.bind(r, t, func() { g.expr(t, size/2) })
+			g.w(`},"arg":`)
+			call()
+			g.w(`}}`)
+		case 2: // in a list of two calls, folded
+			g.tail = false
+			g.w(`{"fold":[`)
+			g.lambda(&typ{prim.KindPair, t, t}, t, size/2, false)
+			g.w(",")
+			call()
+			g.w(",[")
+			call()
+			g.w("]]}")
+			g.tail = true
+		default: // as an operand where the type allows it
+			if t.kind == prim.KindInt {
+				g.tail = false
+				g.w(`{"add":[`)
+				call()
+				g.w(",")
+				if g.draw(2) == 0 {
+					call()
+				} else {
+					g.operand(integer, size/2)
+				}
+				g.w("]}")
+				g.tail = true
+			} else {
+				call()
+			}
+		}
+	})
+	g.w(`}}}`)
+}

@@ -1,0 +1,103 @@
+package prim
+
+import "strings"
+
+// also is what people and models write where they mean a row.
+var also = map[string]string{
+	"plus": "add", "sum": "add", "+": "add", "minus": "sub", "subtract": "sub", "-": "sub",
+	"times": "mul", "multiply": "mul", "*": "mul", "divide": "div", "/": "div", "quotient": "div",
+	"modulo": "mod", "rem": "mod", "remainder": "mod", "%": "mod",
+	"equal": "eq", "equals": "eq", "==": "eq", "=": "eq", "<": "lt", "less": "lt", "<=": "lte", "le": "lte", "leq": "lte",
+	">": "gt", "greater": "gt", ">=": "gte", "ge": "gte", "geq": "gte",
+	"&&": "and", "||": "or", "!": "not", "~": "not",
+	"lambda": "lam", "fn": "lam", "fun": "lam", "function": "lam", "abs": "lam", "\\": "lam", "λ": "lam",
+	"apply": "app", "call": "app", "variable": "var", "ref": "var", "name": "var", "ite": "if", "cond": "if", "ternary": "if",
+	"empty": "nil", "list": "cons", "prepend": "cons", "push": "cons",
+	"car": "head", "first": "head", "cdr": "tail", "rest": "tail", "is_empty": "isEmpty", "null?": "isEmpty", "isNil": "isEmpty",
+	"len": "length", "size": "length", "count": "length", "reduce": "fold", "foldl": "fold", "foldr": "fold", "map": "fold", "filter": "fold",
+	"tuple": "pair", "left": "fst", "second": "snd", "right": "snd",
+	"append": "concat", "join": "concat", "strcat": "concat", "string_concat": "concat", "++": "concat",
+	"recurse": "self", "rec": "self", "this": "self", "recur": "self", "loop": "continue", "next": "continue",
+	"code": "code_of", "codeof": "code_of", "object": "record", "dict": "record", "exec": "eval", "unquote": "eval",
+}
+
+// instead is what to write for forms that other languages have and this one
+// spells with its own.
+var instead = map[string]string{
+	"let":    `Bind a name with a function applied at once: {"app":{"func":{"lam":"x","body":BODY},"arg":VALUE}}.`,
+	"letrec": `Use {"self":true} in a tool for recursion, or a function that takes itself.`,
+	"cond":   `Nest conditionals: {"if":{"cond":C1,"then":T1,"else":{"if":{"cond":C2,"then":T2,"else":T3}}}}.`,
+	"match":  `Test with if, isEmpty and eq: {"if":{"cond":{"isEmpty":L},"then":A,"else":B}}.`,
+	"map":    `Map with fold; the result is reversed: {"fold":[{"lam":"p","body":{"cons":{"head":{"app":{"func":F,"arg":{"snd":{"var":"p"}}}},"tail":{"fst":{"var":"p"}}}}},[],LIST]}.`,
+	"filter": `Filter with fold; the result is reversed: {"fold":[{"lam":"p","body":{"if":{"cond":TEST,"then":{"cons":{"head":{"snd":{"var":"p"}},"tail":{"fst":{"var":"p"}}}},"else":{"fst":{"var":"p"}}}}},[],LIST]}.`,
+}
+
+// Instead is an imperative sentence on how to write what an unknown operation
+// of that name usually means; empty if there is nothing to say.
+func Instead(name string) string { return instead[strings.ToLower(name)] }
+
+// Nearest is the operation that an unknown name most likely means: its spelling
+// in another case, a word for the same thing, or the name with the fewest
+// differing letters; empty if none is near.
+func Nearest(name string) string {
+	for i := range Table {
+		if r := &Table[i]; r.Operation() && strings.EqualFold(r.Name, name) {
+			return r.Name
+		}
+	}
+	if r, ok := also[strings.ToLower(name)]; ok {
+		return r
+	}
+	names := make([]string, 0, len(Table))
+	for i := range Table {
+		if Table[i].Operation() {
+			names = append(names, Table[i].Name)
+		}
+	}
+	return Closest(name, names)
+}
+
+// Closest is the name of the list with the fewest letters to change, add, take
+// away or swap with a neighbour to make word; empty if more than a third
+// (at least one) of the letters differ.
+func Closest(word string, names []string) string {
+	w := []rune(strings.ToLower(word))
+	if len(w) > 40 {
+		return ""
+	}
+	best, least := "", max(1, len(w)/3)+1
+	for _, name := range names {
+		n := []rune(strings.ToLower(name))
+		if len(n) == 1 || len(w) == 1 && len(n) > 1 {
+			continue
+		}
+		if d := distance(w, n); d < least && d < len(n) {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance is the optimal string alignment distance (Levenshtein with swaps).
+func distance(a, b []rune) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			d := last[j-1]
+			if a[i-1] != b[j-1] {
+				d++
+			}
+			d = min(d, last[j]+1, row[j-1]+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, before[j-2]+1)
+			}
+			row[j] = d
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

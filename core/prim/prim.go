@@ -1,0 +1,237 @@
+// Package prim is the table of the language: one [Row] for each form and
+// primitive, and everything that is said about it anywhere.
+//
+// The parser takes from a row how its operands are spelled, the reference
+// evaluator its meaning ([Row.Eval]), both evaluators its cost, `help` and the
+// authoring card their text, the generator of random programs (package gen)
+// which operands fit, a test its examples. So a strict first-order primitive
+// is one entry in the file of its group and touches no other file: give it a
+// name, parameters with kinds, a result, a sentence, an Eval and examples.
+//
+// A form (Row.Form) is anything whose operands are not simply evaluated from
+// left to right before it: it needs its case in the compiler and in the
+// reference evaluator, and for a spelling of its own one in the parser.
+//
+// What the predecessor had keeps the predecessor's order among several keys of
+// one object, and ignores the others ([Row.Rank], order.go). Newer rows stand
+// alone: a key beside them is refused.
+package prim
+
+import (
+	"fmt"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A Row is one form or primitive. Rows are immutable after initialisation.
+type Row struct {
+	// Name is the operation's key in JSON; for a literal or an effect, which
+	// have no fixed key, a word for it.
+	Name  string
+	Group string
+	// Form is set where operands are not simply evaluated first, in order.
+	Form   bool
+	Shape  Shape
+	Params []Param
+	// Result is what the row gives when it doesn't fail.
+	Result Kinds
+	// Doc is one sentence, without the name, that completes "NAME …".
+	Doc string
+	// Examples has at least one that succeeds and one that fails, each run by
+	// a test of core on both evaluators.
+	Examples []Example
+
+	// Eval is the meaning of a strict row: it tests the operands' kinds in
+	// order (type_error, see [Mismatch]) and computes. nil for most forms.
+	// The fault has no place: the caller knows it.
+	Eval func(args []value.Value) (value.Value, *fault.Fault)
+	// Cost is the steps that the work takes besides the one of every term;
+	// nil: none. It is 0 for operands of the wrong kinds.
+	Cost func(args []value.Value) uint64
+	// Size is an upper bound of the bytes of the result that are new; nil:
+	// nothing worth counting. It is 0 for operands of the wrong kinds.
+	Size func(args []value.Value) int64
+
+	// Rank is the row's place among several operation keys of one object, the
+	// smallest wins. Rows from [NewRank] on are not the predecessor's.
+	Rank int
+	// Falls is set where a wrong shape lets the next key have its turn
+	// (and is an error only when no other key fits).
+	Falls bool
+}
+
+// A Param is one operand.
+type Param struct {
+	// Name is the operand's key where the shape is Keyed, and its name in
+	// documentation otherwise.
+	Name  string
+	Kinds Kinds
+}
+
+// An Example is a program with its outcome.
+type Example struct {
+	// Code and Input are JSON; Input is empty for null.
+	Code, Input string
+	// Want is the result as JSON; empty where Fault is set.
+	Want string
+	// Fault is the kind of the failure; empty where Want is set.
+	Fault fault.Kind
+	// Steps is what the run uses; 0: not stated.
+	Steps uint64
+}
+
+// Shape is how a row's operands are spelled.
+type Shape uint8
+
+// The shapes.
+const (
+	// Literal has no operation key: 1, true, "a", null, [1,2].
+	Literal Shape = iota
+	// Flag ignores its value: {"nil":true}.
+	Flag
+	// Unary takes one term: {"not":T}.
+	Unary
+	// Array takes an array with a term for each parameter: {"add":[a,b]}.
+	Array
+	// Keyed takes an object with a member for each parameter:
+	// {"if":{"cond":T,"then":T,"else":T}}; other members are ignored.
+	Keyed
+	// KeyedOrArray is Keyed, or an array in the order of the parameters:
+	// {"cons":{"head":T,"tail":T}} or {"cons":[h,t]}.
+	KeyedOrArray
+	// Named takes a string: {"var":"x"}.
+	Named
+	// NamedOrTerm takes a string or a term that gives one: {"code_of":"t"}.
+	NamedOrTerm
+	// Lambda is {"lam":"x","body":T}.
+	Lambda
+	// Members takes an object with any keys, each with a term: {"record":{"k":T}}.
+	Members
+	// Dotted is an effect: {"kind.verb":ARG}.
+	Dotted
+)
+
+// Table is all rows, group by group. A row's [term.ID] is its index.
+var Table = table(
+	literals, lambda, arithmetic, comparison, logic, control, lists, pairs, strs, records, meta, effects,
+)
+
+// Groups is the names of the groups, in the order of the table.
+var Groups = groups()
+
+// byName holds the rows that are operation keys.
+var byName = index()
+
+func table(parts ...[]Row) []Row {
+	var rows []Row
+	for _, p := range parts {
+		rows = append(rows, p...)
+	}
+	for i := range rows {
+		rank(&rows[i])
+		guard(&rows[i])
+	}
+	return rows
+}
+
+// guard puts the tests of the operands' kinds around what a row computes.
+func guard(r *Row) {
+	if eval := r.Eval; eval != nil {
+		r.Eval = func(args []value.Value) (value.Value, *fault.Fault) {
+			for i, p := range r.Params {
+				if !p.Kinds.Has(args[i]) {
+					return nil, r.mismatch(i, Describe(args[i]))
+				}
+			}
+			return eval(args)
+		}
+	}
+	if cost := r.Cost; cost != nil {
+		r.Cost = func(args []value.Value) uint64 {
+			if !r.fits(args) {
+				return 0
+			}
+			return cost(args)
+		}
+	}
+	if size := r.Size; size != nil {
+		r.Size = func(args []value.Value) int64 {
+			if !r.fits(args) {
+				return 0
+			}
+			return size(args)
+		}
+	}
+}
+
+func (r *Row) fits(args []value.Value) bool {
+	for i, p := range r.Params {
+		if !p.Kinds.Has(args[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func groups() []string {
+	var names []string
+	for i := range Table {
+		if g := Table[i].Group; len(names) == 0 || names[len(names)-1] != g {
+			names = append(names, g)
+		}
+	}
+	return names
+}
+
+func index() map[string]term.ID {
+	m := make(map[string]term.ID, len(Table))
+	for i := range Table {
+		r := &Table[i]
+		if !r.Operation() {
+			continue
+		}
+		if _, dup := m[r.Name]; dup {
+			panic("prim: two rows named " + r.Name)
+		}
+		m[r.Name] = term.ID(i)
+	}
+	return m
+}
+
+// Operation reports whether the row's name is a key in JSON.
+func (r *Row) Operation() bool { return r.Shape != Literal && r.Shape != Dotted }
+
+// Lookup finds the row whose operation key is name.
+func Lookup(name string) (term.ID, *Row, bool) {
+	id, ok := byName[name]
+	if !ok {
+		return 0, nil, false
+	}
+	return id, &Table[id], true
+}
+
+// Get returns the row of id.
+func Get(id term.ID) *Row { return &Table[id] }
+
+// ids of the rows that other packages name.
+var (
+	Add, Sub, Mul, Div, Mod   = must("add"), must("sub"), must("mul"), must("div"), must("mod")
+	Eq, Lt, Lte, Gt, Gte      = must("eq"), must("lt"), must("lte"), must("gt"), must("gte")
+	And, Or, Not              = must("and"), must("or"), must("not")
+	Nil, Cons, Head, Tail     = must("nil"), must("cons"), must("head"), must("tail")
+	IsEmpty, Length, Fold     = must("isEmpty"), must("length"), must("fold")
+	Pair, Fst, Snd, Concat    = must("pair"), must("fst"), must("snd"), must("concat")
+	Var, Lam, App, If         = must("var"), must("lam"), must("app"), must("if")
+	Quote, Eval, CodeOf, Self = must("quote"), must("eval"), must("code_of"), must("self")
+	Continue, Record          = must("continue"), must("record")
+)
+
+func must(name string) term.ID {
+	id, ok := byName[name]
+	if !ok {
+		panic(fmt.Sprintf("prim: no row named %q", name))
+	}
+	return id
+}

@@ -1,0 +1,276 @@
+package prim_test
+
+import (
+	"encoding/json"
+	"flag"
+	"math/big"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestRows: every row says all that is derived from it.
+func TestRows(t *testing.T) {
+	for i := range prim.Table {
+		r := &prim.Table[i]
+		if r.Name == "" || r.Group == "" || r.Result == 0 {
+			t.Errorf("row %d %q lacks name, group or result", i, r.Name)
+		}
+		if !strings.HasSuffix(r.Doc, ".") || strings.Contains(r.Doc, ". ") {
+			t.Errorf("%s: the doc is not one sentence: %q", r.Name, r.Doc)
+		}
+		if r.Form == (r.Eval != nil) {
+			t.Errorf("%s: a strict row has an Eval, a form has none", r.Name)
+		}
+		good, bad := 0, 0
+		for _, x := range r.Examples {
+			if (x.Want == "") == (x.Fault == "") {
+				t.Errorf("%s: the example %s wants neither result nor fault, or both", r.Name, x.Code)
+			}
+			if x.Fault != "" {
+				bad++
+				continue
+			}
+			good++
+			if !json.Valid([]byte(x.Want)) {
+				t.Errorf("%s: %s is not JSON", r.Name, x.Want)
+			}
+		}
+		if good == 0 || bad == 0 {
+			t.Errorf("%s has %d examples that succeed and %d that fail", r.Name, good, bad)
+		}
+		if id, found, ok := prim.Lookup(r.Name); r.Operation() && (!ok || found != r || id != term.ID(i)) {
+			t.Errorf("%s isn't found", r.Name)
+		}
+	}
+}
+
+// TestExamplesParse: an example is a parse_error exactly where it says so, and
+// a row's first example is a term with the row in it.
+func TestExamplesParse(t *testing.T) {
+	for i := range prim.Table {
+		r := &prim.Table[i]
+		for _, x := range r.Examples {
+			_, f := parse.Code([]byte(x.Code), parse.Options{})
+			if (f != nil) != (x.Fault == fault.ParseError) {
+				t.Errorf("%s: parsing %s: %v", r.Name, x.Code, f)
+			}
+		}
+		if r.Operation() && !strings.Contains(r.Correct(), `"`+r.Name+`"`) {
+			t.Errorf("%s: the correct form %s lacks it", r.Name, r.Correct())
+		}
+	}
+}
+
+func i64(n int64) value.Value { return value.NewInt(n) }
+
+func large(s string) value.Value {
+	n, ok := new(big.Int).SetString(s, 10)
+	if !ok {
+		panic(s)
+	}
+	return value.NewBig(n)
+}
+
+// TestArithmetic holds the fast path of 64 bits against big integers around
+// every boundary.
+func TestArithmetic(t *testing.T) {
+	var edge []*big.Int
+	for _, s := range []string{"0", "1", "2", "3", "7", "4294967295", "4294967296", "3037000500", "9223372036854775807", "9223372036854775808", "9223372036854775809", "18446744073709551616", "340282366920938463463374607431768211456"} {
+		n := large(s).(value.Int).Big()
+		edge = append(edge, n, new(big.Int).Neg(n))
+	}
+	floor := func(a, b *big.Int) (q, m *big.Int) {
+		// The definition: the largest q with q·b on the right side of a.
+		q, m = new(big.Int).DivMod(a, b, new(big.Int))
+		if m.Sign() != 0 && b.Sign() < 0 {
+			// Euclid's remainder is positive: one step further down.
+			q, m = q.Sub(q, big.NewInt(1)), m.Add(m, b)
+		}
+		return q, m
+	}
+	want := map[string]func(a, b *big.Int) value.Value{
+		"add": func(a, b *big.Int) value.Value { return value.NewBig(new(big.Int).Add(a, b)) },
+		"sub": func(a, b *big.Int) value.Value { return value.NewBig(new(big.Int).Sub(a, b)) },
+		"mul": func(a, b *big.Int) value.Value { return value.NewBig(new(big.Int).Mul(a, b)) },
+		"div": func(a, b *big.Int) value.Value { q, _ := floor(a, b); return value.NewBig(q) },
+		"mod": func(a, b *big.Int) value.Value { _, m := floor(a, b); return value.NewBig(m) },
+		"eq":  func(a, b *big.Int) value.Value { return value.Bool(a.Cmp(b) == 0) },
+		"lt":  func(a, b *big.Int) value.Value { return value.Bool(a.Cmp(b) < 0) },
+		"lte": func(a, b *big.Int) value.Value { return value.Bool(a.Cmp(b) <= 0) },
+		"gt":  func(a, b *big.Int) value.Value { return value.Bool(a.Cmp(b) > 0) },
+		"gte": func(a, b *big.Int) value.Value { return value.Bool(a.Cmp(b) >= 0) },
+	}
+	for name, oracle := range want {
+		_, r, _ := prim.Lookup(name)
+		for _, a := range edge {
+			for _, b := range edge {
+				args := []value.Value{value.NewBig(a), value.NewBig(b)}
+				got, f := r.Eval(args)
+				if b.Sign() == 0 && (name == "div" || name == "mod") {
+					if f == nil || f.Kind != fault.DivisionByZero {
+						t.Errorf("%s %v %v: %v, %v", name, a, b, got, f)
+					}
+					continue
+				}
+				if w := oracle(a, b); f != nil || prim.Describe(got) != prim.Describe(w) {
+					t.Errorf("%s %v %v = %v, want %v", name, a, b, got, w)
+				}
+				if n, ok := got.(value.Int); ok {
+					if _, fits := n.Int64(); fits != n.Big().IsInt64() {
+						t.Errorf("%s %v %v = %v is not in its smallest form", name, a, b, got)
+					}
+					if size := r.Size(args); size < int64(8*n.Words()) {
+						t.Errorf("%s %v %v: size %d is less than the result's", name, a, b, size)
+					}
+				}
+				if c := r.Cost(args); c != 0 {
+					t.Errorf("%s %v %v costs %d", name, a, b, c)
+				}
+			}
+		}
+	}
+}
+
+// TestCost: work beyond 64 words costs a step for each 64 words, or pairs of them.
+func TestCost(t *testing.T) {
+	words := func(n int) value.Value { return value.NewBig(new(big.Int).Lsh(big.NewInt(1), uint(64*n-1))) }
+	for _, c := range []struct {
+		name string
+		args []value.Value
+		want uint64
+	}{
+		{"add", []value.Value{words(64), words(64)}, 0},
+		{"add", []value.Value{words(65), i64(1)}, 1},
+		{"sub", []value.Value{i64(1), words(640)}, 10},
+		{"eq", []value.Value{words(128), words(64)}, 2},
+		{"mul", []value.Value{words(64), words(64)}, 0},
+		{"mul", []value.Value{words(65), words(64)}, 65},
+		{"mul", []value.Value{words(65), i64(2)}, 1},
+		{"div", []value.Value{words(100), words(10)}, 15},
+		{"mul", []value.Value{words(100), value.Str("a")}, 0},
+		{"length", []value.Value{value.FromSlice(make([]value.Value, 200))}, 3},
+		{"length", []value.Value{value.Str(strings.Repeat("a", 1000))}, 0},
+	} {
+		_, r, _ := prim.Lookup(c.name)
+		if got := r.Cost(c.args); got != c.want {
+			t.Errorf("%s costs %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestMismatch: a type error says which operand is wrong, what it is, what was
+// expected, and gives a correct term.
+func TestMismatch(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		args          []value.Value
+		message, hint string
+	}{
+		{"add", []value.Value{i64(1), value.Str("a")}, `add takes an integer as its second operand, not the string "a"`, `{"add":[2,3]}`},
+		{"add", []value.Value{value.Unit{}, value.Str("a")}, `add takes an integer as its first operand, not null`, `{"add":[2,3]}`},
+		{"not", []value.Value{value.FromSlice([]value.Value{value.Bool(true)})}, `not takes true or false as its operand, not a list`, `without brackets`},
+		{"eq", []value.Value{value.Str("a"), value.Str("a")}, `eq takes an integer as its first operand, not the string "a"`, `integers only`},
+		{"cons", []value.Value{i64(1), i64(2)}, `cons takes a list as its "tail", not the integer 2`, `{"cons":{"head"`},
+		{"fst", []value.Value{value.Nil{}}, `fst takes a pair as its operand, not the empty list`, `{"pair":[1,2]}`},
+		{"length", []value.Value{i64(5)}, `length takes a string or a list as its operand, not the integer 5`, `{"length":[1,2,3]}`},
+		{"concat", []value.Value{value.Str("n"), large("99999999999999999999")}, `concat takes a string as its second operand, not the integer 99999999999999999999`, `{"concat":["ab","c"]}`},
+	} {
+		_, r, _ := prim.Lookup(c.name)
+		v, f := r.Eval(c.args)
+		if f == nil {
+			t.Errorf("%s gives %v", c.name, v)
+			continue
+		}
+		if f.Kind != fault.TypeError || f.Message != c.message || !strings.Contains(f.Hint, c.hint) || f.Got == "" || f.Expected == "" {
+			t.Errorf("%s: %s: %s\n%s", c.name, f.Kind, f.Message, f.Hint)
+		}
+	}
+}
+
+func TestDescribeIsShort(t *testing.T) {
+	for _, v := range []value.Value{value.Str(strings.Repeat("ß", 1<<20)), value.NewBig(new(big.Int).Lsh(big.NewInt(1), 1<<24))} {
+		if s := prim.Describe(v); len(s) > 120 {
+			t.Errorf("%d bytes: %s", len(s), s)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	for word, want := range map[string]string{
+		"ADD": "add", "Eq": "eq", "plus": "add", "ad": "add", "ads": "add", "lenght": "length", "isempty": "isEmpty", "lambda": "lam",
+		"foldl": "fold", "tial": "tail", "conact": "concat", "codeof": "code_of", "zzz": "", "foo": "", "analyze": "", "x": "", "": "", "==": "eq",
+	} {
+		if got := prim.Nearest(word); got != want {
+			t.Errorf("%q is near %q, want %q", word, got, want)
+		}
+	}
+	for _, words := range prim.Table {
+		if near := prim.Nearest(words.Name); words.Operation() && near != words.Name {
+			t.Errorf("%q is near %q", words.Name, near)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	all, f := prim.Help("", "")
+	if f != nil {
+		t.Fatal(f)
+	}
+	for i := range prim.Table {
+		if !strings.Contains(all, prim.Table[i].Spelling()) {
+			t.Errorf("help lacks %s", prim.Table[i].Spelling())
+		}
+	}
+	one, f := prim.Help("arithmetic", "div")
+	if f != nil || !strings.Contains(one, `{"div":[-7,2]} → -4`) || !strings.Contains(one, "fails: division_by_zero") {
+		t.Errorf("help for div: %s %v", one, f)
+	}
+	if _, f := prim.Help("aritmetic", ""); f == nil || f.Kind != fault.InvalidRequest || f.Near != "arithmetic" {
+		t.Errorf("an unknown category: %+v", f)
+	}
+	if _, f := prim.Help("", "plus"); f == nil || f.Near != "add" {
+		t.Errorf("an unknown name: %+v", f)
+	}
+	if _, f := prim.Help("lists", "add"); f == nil {
+		t.Error("add is no list operation")
+	}
+}
+
+// TestCard holds the card against its golden file, and small.
+func TestCard(t *testing.T) {
+	card := prim.Card()
+	const golden = "testdata/card.txt"
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, []byte(card), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if card != string(want) {
+		t.Errorf("the card changed; look at it and run with -update:\n%s", card)
+	}
+	if len(card) > 2000 {
+		t.Errorf("the card has %d bytes", len(card))
+	}
+	for i := range prim.Table {
+		if r := &prim.Table[i]; r.Operation() && !slices.Contains(strings.FieldsFunc(card, func(c rune) bool { return strings.ContainsRune(`{}":[], `+"\n", c) }), r.Name) {
+			t.Errorf("the card lacks %s", r.Name)
+		}
+	}
+}

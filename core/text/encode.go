@@ -1,0 +1,209 @@
+package text
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// Encoded is a value as a result's JSON.
+type Encoded struct {
+	// JSON is the first bytes, the whole where its length is Total. A part ends
+	// with a whole character.
+	JSON []byte
+	// Total is the bytes of the whole.
+	Total int64
+	Type  value.Type
+	// Truncated is set where JSON is not the whole.
+	Truncated bool
+	// Inexact and Function are as in [Writer].
+	Inexact, Function bool
+}
+
+// ContinueMessage is what a continuation tells its reader.
+const ContinueMessage = "One step is done; run the tool again with next_input to go on."
+
+// Encode writes v as a result's JSON and keeps its first keep bytes. Past max
+// bytes it stops with result_too_large.
+func Encode(v value.Value, keep int, max int64) (Encoded, *fault.Fault) {
+	w := NewWriter(keep, max)
+	w.Value(v)
+	if w.Full() {
+		return Encoded{}, TooLarge(max)
+	}
+	e := Encoded{JSON: w.Bytes(), Total: w.total, Type: v.Type(), Inexact: w.Inexact, Function: w.Function}
+	e.Truncated = e.Total > int64(len(e.JSON))
+	return e, nil
+}
+
+// A style is what JSON a value is written as.
+type style uint8
+
+const (
+	asResult style = iota
+	// asTerm writes the term that evaluates to the value.
+	asTerm
+)
+
+// Value writes v as a result's JSON. The work is done on a stack of its own.
+func (w *Writer) Value(v value.Value) { w.value(v, asResult) }
+
+// Term writes JSON of a term that evaluates to v; for a function there is none
+// and it writes "<function>".
+func (w *Writer) Term(v value.Value) { w.value(v, asTerm) }
+
+func (w *Writer) value(v value.Value, as style) {
+	var todo stack
+	if !todo.enter(w, v, as) {
+		return
+	}
+	for !w.Full() {
+		top := todo.top()
+		var part value.Value
+		switch v := top.v.(type) {
+		case *value.Cons:
+			part = w.list(top, v)
+		case *value.Pair:
+			part = w.pair(top, v)
+		case *value.Record:
+			part = w.record(top, v)
+		case *value.Continuation:
+			part = w.continuation(top, v)
+		}
+		if part == nil {
+			if todo.pop() {
+				return
+			}
+			continue
+		}
+		todo.enter(w, part, top.as)
+	}
+}
+
+// list writes up to the next item of a list and returns it; nil at the end.
+func (w *Writer) list(p *pending, c *value.Cons) value.Value {
+	if p.done == 0 {
+		w.Byte('[')
+		p.done = 1
+		return c.Head
+	}
+	rest, ok := c.Tail.(*value.Cons)
+	if !ok {
+		w.Byte(']')
+		return nil
+	}
+	w.Byte(',')
+	p.v = rest
+	return rest.Head
+}
+
+func (w *Writer) pair(p *pending, v *value.Pair) value.Value {
+	p.done++
+	switch p.done {
+	case 1:
+		w.Raw(`{"pair":[`)
+		return v.First
+	case 2:
+		w.Byte(',')
+		return v.Second
+	}
+	w.Raw("]}")
+	return nil
+}
+
+func (w *Writer) record(p *pending, v *value.Record) value.Value {
+	i := int(p.done)
+	p.done++
+	wrap := p.as == asTerm || len(v.Fields) == 1 && Wrapped(v.Fields[0].Key)
+	switch {
+	case i == 0 && wrap:
+		w.Raw(`{"record":{`)
+	case i == 0:
+		w.Byte('{')
+	case i < len(v.Fields):
+		w.Byte(',')
+	}
+	if i == len(v.Fields) {
+		w.Byte('}')
+		if wrap {
+			w.Byte('}')
+		}
+		return nil
+	}
+	w.String(v.Fields[i].Key)
+	w.Byte(':')
+	return v.Fields[i].Value
+}
+
+func (w *Writer) continuation(p *pending, v *value.Continuation) value.Value {
+	p.done++
+	switch p.done {
+	case 1:
+		w.Raw(`{"type":"continuation","message":`)
+		w.String(ContinueMessage)
+		w.Raw(`,"tool":`)
+		w.String(v.Tool)
+		w.Raw(`,"next_input":`)
+		// Whether a term can say next_input is known when it is written.
+		p.as, p.opaque, w.opaque = asResult, w.opaque, false
+		return v.Input
+	case 2:
+		w.Raw(`,"step":1`)
+		if !w.opaque {
+			w.Raw(`,"next":{"name":"run","arguments":{"tool":`)
+			w.String(v.Tool)
+			w.Raw(`,"input_as":"term","input":`)
+			p.as = asTerm
+			return v.Input
+		}
+	case 3:
+		w.Raw("}}")
+	}
+	w.Byte('}')
+	w.opaque = w.opaque || p.opaque
+	return nil
+}
+
+// leaf writes a value without parts.
+func (w *Writer) leaf(v value.Value, s style) {
+	switch v := v.(type) {
+	case value.Int:
+		if n, ok := v.Int64(); ok {
+			w.Int(n)
+		} else {
+			w.Big(v.Big())
+		}
+	case value.Bool:
+		if v {
+			w.Raw("true")
+		} else {
+			w.Raw("false")
+		}
+	case value.Str:
+		w.String(string(v))
+	case value.Unit:
+		w.Raw("null")
+	case value.Nil:
+		w.Raw("[]")
+	case *value.Closure:
+		w.Function, w.opaque = true, true
+		w.Raw(`"<function>"`)
+	case *value.Code:
+		if s == asTerm {
+			w.Raw(`{"quote":`)
+			w.Canonical(v.Term)
+			w.Byte('}')
+		} else {
+			w.Quoted(v.Term)
+		}
+	}
+}
+
+// Wrapped reports whether a record whose only key is this is written as
+// {"record":{…}}, since the bare object means something else.
+func Wrapped(key string) bool {
+	switch key {
+	case "pair", "dec", "int", "record":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,332 @@
+package text_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"pgregory.net/rapid"
+)
+
+func mustParse(t testing.TB, src string) *parse.Parsed {
+	t.Helper()
+	p, f := parse.Code([]byte(src), parse.Options{MaxBytes: 1 << 30})
+	if f != nil {
+		t.Fatalf("%v\n%s", f, src)
+	}
+	return p
+}
+
+// TestCanonical: keys sorted, no spaces, shortest escapes; nil and self with
+// true, arrays kept; quoted with null and nested cons.
+func TestCanonical(t *testing.T) {
+	for _, c := range []struct{ src, canonical, quoted string }{
+		{` {"lam" : "x", "body":{"var":"x"}} `, `{"body":{"var":"x"},"lam":"x"}`, ``},
+		{`{"if":{"cond":true,"then":1,"else":2}}`, `{"if":{"cond":true,"else":2,"then":1}}`, ``},
+		{`{"app":{"func":1,"arg":2}}`, `{"app":{"arg":2,"func":1}}`, ``},
+		{`{"app":[1,2,3]}`, `{"app":{"arg":3,"func":{"app":{"arg":2,"func":1}}}}`, ``},
+		{`{"cons":[1,{"nil":7}]}`, `{"cons":{"head":1,"tail":{"nil":true}}}`, `{"cons":{"head":1,"tail":{"nil":null}}}`},
+		{`{"self":0}`, `{"self":true}`, `{"self":null}`},
+		{`[1,[2]]`, `[1,[2]]`, `{"cons":{"head":1,"tail":{"cons":{"head":{"cons":{"head":2,"tail":{"nil":null}}},"tail":{"nil":null}}}}}`},
+		{`{"record":{"b":1,"a":2.5}}`, `{"record":{"a":2,"b":1}}`, ``},
+		{`{"readFile":{"path":"a"}}`, `{"fs.read":{"record":{"path":"a"}}}`, ``},
+		{`{"fetch":{"add":[1,2]}}`, `{"fetch.request":{"add":[1,2]}}`, ``},
+		{`{"code_of":{"var":"x"}}`, `{"code_of":{"var":"x"}}`, ``},
+		{`{"continue":{"input":null}}`, `{"continue":{"input":null}}`, ``},
+		{`"\u0041\u00e9\/\u007f\u0001\b\t\n\f\r\"\\\ud83d\ude00<&>"`, "\"Aé/\x7f\\u0001\\b\\t\\n\\f\\r\\\"\\\\😀<&>\"", ``},
+		{`123456789012345678901234567890`, `123456789012345678901234567890`, ``},
+		{`-0`, `0`, ``},
+		{`1e2`, `100`, ``},
+		{`{"quote":{"add":[1,2],"junk":3}}`, `{"quote":{"add":[1,2]}}`, ``},
+	} {
+		p := mustParse(t, c.src)
+		if got := string(text.Canonical(p.Term)); got != c.canonical {
+			t.Errorf("canonical of %s is %s, want %s", c.src, got, c.canonical)
+		}
+		want := c.quoted
+		if want == "" {
+			want = c.canonical
+		}
+		if got := string(text.Quoted(p.Term)); got != want {
+			t.Errorf("quoted of %s is %s, want %s", c.src, got, want)
+		}
+	}
+}
+
+// TestQuotedLists: lists of up to 1,000 items become cons, longer ones stay.
+func TestQuotedLists(t *testing.T) {
+	list := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]" }
+	if got := string(text.Quoted(mustParse(t, list(1000)).Term)); strings.Count(got, "cons") != 1000 {
+		t.Errorf("1,000 items have %d cons", strings.Count(got, "cons"))
+	}
+	if got := string(text.Quoted(mustParse(t, list(1001)).Term)); got != list(1001) {
+		t.Errorf("1,001 items became %.80s", got)
+	}
+}
+
+func ints(n ...int64) value.Value {
+	items := make([]value.Value, len(n))
+	for i := range n {
+		items[i] = value.NewInt(n[i])
+	}
+	return value.FromSlice(items)
+}
+
+func code(t *testing.T, src string) value.Value {
+	p := mustParse(t, src)
+	return &value.Code{Term: p.Term, Source: p.Source}
+}
+
+func rec(kv ...any) value.Value {
+	r := &value.Record{}
+	for i := 0; i < len(kv); i += 2 {
+		r.Fields = append(r.Fields, value.Field{Key: kv[i].(string), Value: kv[i+1].(value.Value)})
+	}
+	return r
+}
+
+// TestEncode gives each kind of value its shape.
+func TestEncode(t *testing.T) {
+	closure := &value.Closure{}
+	huge := new(big.Int).Exp(big.NewInt(10), big.NewInt(4096), nil)
+	less := new(big.Int).Sub(huge, big.NewInt(1))
+	for _, c := range []struct {
+		v    value.Value
+		want string
+		typ  value.Type
+	}{
+		{value.NewInt(-5), `-5`, "int"},
+		{value.Bool(true), `true`, "bool"},
+		{value.Str("a\"\n"), `"a\"\n"`, "string"},
+		{value.Unit{}, `null`, "unit"},
+		{value.Nil{}, `[]`, "list"},
+		{ints(1, 2, 3), `[1,2,3]`, "list"},
+		{value.FromSlice([]value.Value{ints(), ints(1)}), `[[],[1]]`, "list"},
+		{&value.Pair{First: ints(), Second: &value.Pair{First: value.Unit{}, Second: closure}}, `{"pair":[[],{"pair":[null,"<function>"]}]}`, "pair"},
+		{closure, `"<function>"`, "function"},
+		{code(t, `[1]`), `{"cons":{"head":1,"tail":{"nil":null}}}`, "quoted"},
+		{rec(), `{}`, "record"},
+		{rec("a", ints(1), "b", rec("c", value.Unit{})), `{"a":[1],"b":{"c":null}}`, "record"},
+		{rec("pair", ints(1)), `{"record":{"pair":[1]}}`, "record"},
+		{rec("int", rec("dec", value.Str("1"))), `{"record":{"int":{"record":{"dec":"1"}}}}`, "record"},
+		{rec("record", value.Unit{}, "x", value.Unit{}), `{"record":null,"x":null}`, "record"},
+		{value.NewBig(less), less.String(), "int"},
+		{value.NewBig(huge), `{"int":"` + huge.String() + `"}`, "int"},
+		{value.NewBig(new(big.Int).Neg(less)), "-" + less.String(), "int"},
+		{value.NewBig(new(big.Int).Neg(huge)), `{"int":"-` + huge.String() + `"}`, "int"},
+	} {
+		e, f := text.Encode(c.v, 1<<20, 1<<20)
+		if f != nil || string(e.JSON) != c.want || e.Type != c.typ || e.Truncated || e.Total != int64(len(c.want)) {
+			t.Errorf("%s: %+v %v\n%s, want %s", c.typ, e.Total, f, e.JSON, c.want)
+		}
+		if !json.Valid(e.JSON) {
+			t.Errorf("not JSON: %s", e.JSON)
+		}
+	}
+}
+
+func TestEncodeFlags(t *testing.T) {
+	for _, c := range []struct {
+		v                 value.Value
+		inexact, function bool
+	}{
+		{value.NewInt(1<<53 - 1), false, false},
+		{value.NewInt(1 << 53), true, false},
+		{value.NewInt(-(1<<53 - 1)), false, false},
+		{ints(1, math.MinInt64), true, false},
+		{value.FromSlice([]value.Value{&value.Closure{}}), false, true},
+		{code(t, `99999999999999999999`), true, false},
+	} {
+		e, f := text.Encode(c.v, 100, 1000)
+		if f != nil || e.Inexact != c.inexact || e.Function != c.function {
+			t.Errorf("%s: %+v %v", e.JSON, e, f)
+		}
+	}
+}
+
+// TestContinuation: next_input has the predecessor's shape, and next is a call
+// whose input, read as a term, is the very value; it is absent where a function
+// is inside.
+func TestContinuation(t *testing.T) {
+	v := value.FromSlice([]value.Value{
+		&value.Pair{First: value.NewInt(1), Second: value.Nil{}}, code(t, `[{"var":"q"}]`), value.Str("1"), value.Unit{}, rec("a", value.Str("true")),
+	})
+	e, f := text.Encode(&value.Continuation{Tool: `c"9`, Input: v}, 1<<20, 1<<20)
+	if f != nil || e.Type != value.TypeContinuation {
+		t.Fatal(e, f)
+	}
+	var got struct {
+		Type, Message, Tool string
+		NextInput           json.RawMessage `json:"next_input"`
+		Step                int
+		Next                struct {
+			Name      string
+			Arguments struct {
+				Tool    string
+				InputAs string `json:"input_as"`
+				Input   json.RawMessage
+			}
+		}
+	}
+	if err := json.Unmarshal(e.JSON, &got); err != nil {
+		t.Fatalf("%v\n%s", err, e.JSON)
+	}
+	if got.Type != "continuation" || got.Tool != `c"9` || got.Step != 1 || got.Message == "" ||
+		string(got.NextInput) != `[{"pair":[1,[]]},{"cons":{"head":{"var":"q"},"tail":{"nil":null}}},"1",null,{"a":"true"}]` {
+		t.Errorf("%s", e.JSON)
+	}
+	if a := got.Next.Arguments; a.Tool != `c"9` || a.InputAs != "term" || got.Next.Name != "run" ||
+		string(a.Input) != `[{"pair":[1,[]]},{"quote":[{"var":"q"}]},"1",null,{"record":{"a":"true"}}]` {
+		t.Errorf("%s", e.JSON)
+	}
+	e, f = text.Encode(value.FromSlice([]value.Value{&value.Closure{}, &value.Continuation{Tool: "t", Input: value.NewInt(1)}, &value.Continuation{Tool: "t", Input: &value.Closure{}}}), 1<<20, 1<<20)
+	if f != nil || strings.Count(string(e.JSON), `"next":`) != 1 || !json.Valid(e.JSON) {
+		t.Errorf("%s", e.JSON)
+	}
+}
+
+// TestPreview: every length of preview is a prefix that ends with a whole
+// character, and the total is that of the whole.
+func TestPreview(t *testing.T) {
+	v := value.FromSlice([]value.Value{
+		value.Str("héllo😀\n\x01" + strings.Repeat("ß", 20)), value.NewInt(-12345678901234), code(t, `{"lam":"é","body":[1,2]}`),
+		rec("kéy", value.Bool(false)), value.NewBig(new(big.Int).Lsh(big.NewInt(3), 20000)), &value.Pair{First: value.Unit{}, Second: value.Str("ende😀")},
+	})
+	whole, f := text.Encode(v, 1<<20, 1<<20)
+	if f != nil || !json.Valid(whole.JSON) {
+		t.Fatal(f)
+	}
+	for keep := range whole.JSON {
+		e, f := text.Encode(v, keep, 1<<20)
+		if f != nil || e.Total != whole.Total || !e.Truncated || !strings.HasPrefix(string(whole.JSON), string(e.JSON)) || !utf8.Valid(e.JSON) || len(e.JSON) < keep-3 {
+			t.Fatalf("keep %d: %q of %d, %v", keep, e.JSON, e.Total, f)
+		}
+	}
+	if e, f := text.Encode(v, len(whole.JSON), whole.Total); f != nil || e.Truncated {
+		t.Errorf("exactly as long as allowed: %v %v", e.Truncated, f)
+	}
+	if _, f := text.Encode(v, 10, whole.Total-1); f == nil || f.Kind != fault.ResultTooLarge {
+		t.Errorf("a byte too long: %v", f)
+	}
+}
+
+// TestHostile: results that are endless for a careless encoder end soon.
+func TestHostile(t *testing.T) {
+	shared := value.Value(value.NewInt(1))
+	for range 60 {
+		shared = &value.Pair{First: shared, Second: shared}
+	}
+	deep, deepTail := value.Value(value.Unit{}), value.Value(value.Unit{})
+	for range 1_000_000 {
+		deep = &value.Pair{First: deep, Second: value.Unit{}}
+		deepTail = &value.Pair{First: value.Unit{}, Second: deepTail}
+	}
+	million := value.Value(value.Nil{})
+	for i := range 1_000_000 {
+		million = &value.Cons{Head: value.NewInt(int64(i)), Tail: million}
+	}
+	lists := value.Value(value.Nil{})
+	for range 1_000_000 {
+		lists = &value.Cons{Head: lists, Tail: value.Nil{}}
+	}
+	copies := value.Value(value.Nil{})
+	for range 64 {
+		copies = &value.Cons{Head: copies, Tail: copies}
+	}
+	quoted := `{"quote":1}`
+	for range 9 {
+		quoted = `[` + quoted + `,` + quoted + `]`
+	}
+	codes := []value.Value{code(t, quoted)}
+	for len(codes) < 1000 {
+		codes = append(codes, codes[0])
+	}
+	text64 := value.Str(strings.Repeat("\x01", 1<<20))
+	for _, c := range []struct {
+		name string
+		v    value.Value
+		fits bool
+	}{
+		{"shared", shared, false},
+		{"deep", deep, true},
+		{"deep tail", deepTail, true},
+		{"million", million, true},
+		{"lists in lists", lists, true},
+		{"lists of copies", copies, false},
+		{"codes", value.FromSlice(codes), true},
+		{"escapes", value.FromSlice([]value.Value{text64, text64, text64}), true},
+		{"tower", value.NewBig(new(big.Int).Lsh(big.NewInt(3), 100_000_000)), true},
+		{"too large a tower", value.NewBig(new(big.Int).Lsh(big.NewInt(3), 300_000_000)), false},
+	} {
+		began := time.Now()
+		e, f := text.Encode(c.v, 256<<10, 64<<20)
+		if (f == nil) != c.fits || f != nil && f.Kind != fault.ResultTooLarge {
+			t.Errorf("%s: %d bytes, %v", c.name, e.Total, f)
+		}
+		if f == nil && len(e.JSON) > 256<<10 {
+			t.Errorf("%s: a preview of %d bytes", c.name, len(e.JSON))
+		}
+		t.Logf("%s: %d bytes in %v", c.name, e.Total, time.Since(began))
+	}
+}
+
+// TestLongIntegers holds the digits that are worked out in part against all.
+func TestLongIntegers(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	ten := big.NewInt(10)
+	var all []*big.Int
+	for range 30 {
+		n := new(big.Int).Lsh(big.NewInt(r.Int64()|1), uint(14_000+r.IntN(60_000)))
+		all = append(all, n.Add(n, big.NewInt(r.Int64())))
+	}
+	for _, e := range []int64{4095, 4096, 4097, 5000, 20_000} {
+		p := new(big.Int).Exp(ten, big.NewInt(e), nil)
+		all = append(all, p, new(big.Int).Sub(p, big.NewInt(1)), new(big.Int).Add(p, big.NewInt(1)), new(big.Int).Mul(p, big.NewInt(9)), new(big.Int).Div(p, big.NewInt(3)))
+	}
+	for i, n := range all {
+		v := value.FromSlice([]value.Value{value.NewBig(n), value.NewBig(new(big.Int).Neg(n))})
+		whole, f := text.Encode(v, 1<<20, 1<<20)
+		if f != nil || !strings.Contains(string(whole.JSON), n.String()) {
+			t.Fatal(i, f)
+		}
+		for _, keep := range []int{0, 1, 8, 9, 10, 30, 1000, 3000, 4000} {
+			e, f := text.Encode(v, keep, 1<<20)
+			if f != nil || e.Total != whole.Total || !strings.HasPrefix(string(whole.JSON), string(e.JSON)) || len(e.JSON) != keep {
+				t.Errorf("number %d, keep %d: total %d, want %d: %v", i, keep, e.Total, whole.Total, f)
+			}
+		}
+	}
+}
+
+// TestRoundTrip: parse ∘ canonical is the identity on canonical JSON.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
+		src := gen.Term(draw, 30, gen.Options{Wrong: 50, Records: true, Effects: true})
+		p, f := parse.Code([]byte(src), parse.Options{})
+		if f != nil {
+			t.Fatalf("%v\n%s", f, src)
+		}
+		once := text.Canonical(p.Term)
+		q, f := parse.Code(once, parse.Options{})
+		if f != nil {
+			t.Fatalf("%v\n%s", f, once)
+		}
+		if twice := text.Canonical(q.Term); string(once) != string(twice) {
+			t.Fatalf("%s\n%s", once, twice)
+		}
+		if len(parse.Free(p.Term)) != len(parse.Free(q.Term)) {
+			t.Fatal("other free variables")
+		}
+	})
+}

@@ -1,0 +1,144 @@
+package text
+
+import (
+	"math"
+	"math/big"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// A Writer collects JSON: its first bytes, and the length of all. It is how a
+// result of any size is encoded in bounded time and memory: past Max bytes it
+// is full, and whoever writes stops.
+//
+// The zero value keeps nothing and is full at once; use [NewWriter].
+type Writer struct {
+	out   []byte
+	keep  int
+	max   int64
+	total int64
+	// Inexact is set when an integer beyond ±(2^53-1) was written, which many
+	// readers of JSON would round.
+	Inexact bool
+	// Function is set when a function was written, as "<function>".
+	Function bool
+	// opaque is set when something was written that no term says: a function,
+	// or an integer of more than 4,096 digits.
+	opaque bool
+	// ten is 10^tens, the last power of ten that was needed.
+	ten  *big.Int
+	tens int64
+}
+
+// NewWriter returns a writer that keeps the first keep bytes and is full past max.
+func NewWriter(keep int, max int64) *Writer { return &Writer{keep: keep, max: max} }
+
+// Total is how many bytes were written, kept or not.
+func (w *Writer) Total() int64 { return w.total }
+
+// Full reports whether more than max bytes were written.
+func (w *Writer) Full() bool { return w.total > w.max }
+
+// Bytes is what was kept: the whole, or the first bytes up to a character's end.
+func (w *Writer) Bytes() []byte {
+	if w.total <= int64(len(w.out)) {
+		return w.out
+	}
+	n := len(w.out)
+	for n > 0 && n > len(w.out)-utf8.UTFMax && !utf8.RuneStart(w.out[n-1]) {
+		n--
+	}
+	if n > 0 && !utf8.FullRune(w.out[n-1:]) {
+		n--
+	} else {
+		n = len(w.out)
+	}
+	return w.out[:n]
+}
+
+// room is how many more bytes are kept.
+func (w *Writer) room() int { return w.keep - len(w.out) }
+
+// Raw writes s as it is.
+func (w *Writer) Raw(s string) {
+	w.total += int64(len(s))
+	if room := w.room(); room < len(s) {
+		s = s[:room]
+	}
+	w.out = append(w.out, s...)
+}
+
+// Byte writes one byte.
+func (w *Writer) Byte(c byte) {
+	w.total++
+	if len(w.out) < w.keep {
+		w.out = append(w.out, c)
+	}
+}
+
+// Int writes an integer of 64 bits.
+func (w *Writer) Int(n int64) {
+	if n > maxExact || n < -maxExact {
+		w.Inexact = true
+	}
+	var buf [20]byte
+	w.Raw(string(strconv.AppendInt(buf[:0], n, 10)))
+}
+
+const (
+	maxExact = 1<<53 - 1
+	// maxDigits is how many digits an integer may have and still be written as
+	// a number; the parser takes no more.
+	maxDigits = 4096
+)
+
+// String writes a string in quotes.
+func (w *Writer) String(s string) {
+	w.Byte('"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		w.Raw(s[start:i])
+		w.Raw(escapes[c])
+		start = i + 1
+		if w.Full() {
+			return
+		}
+	}
+	w.Raw(s[start:])
+	w.Byte('"')
+}
+
+// escapes is how the characters that can't stand in a string are written: as
+// RFC 8785 has it, the shortest way.
+var escapes = func() (e ['\\' + 1]string) {
+	const hex = "0123456789abcdef"
+	for c := range byte(' ') {
+		e[c] = `\u00` + string(hex[c>>4]) + string(hex[c&15])
+	}
+	e['\b'], e['\t'], e['\n'], e['\f'], e['\r'] = `\b`, `\t`, `\n`, `\f`, `\r`
+	e['"'], e['\\'] = `\"`, `\\`
+	return e
+}()
+
+// TooLarge is the fault of a result whose JSON has more than max bytes.
+func TooLarge(max int64) *fault.Fault {
+	return &fault.Fault{
+		Kind:     fault.ResultTooLarge,
+		Message:  "the result's JSON is larger than " + strconv.FormatInt(max, 10) + " bytes, the budget of memory",
+		Expected: "a result of at most " + strconv.FormatInt(max, 10) + " bytes as JSON",
+		Hint:     `Give back less: a part, a count such as {"length":L}, or a sum.`,
+	}
+}
+
+// AppendString appends s as a JSON string with no more escapes than it needs.
+func AppendString(dst []byte, s string) []byte {
+	w := Writer{out: dst, keep: math.MaxInt, max: math.MaxInt64}
+	w.String(s)
+	return w.out
+}

@@ -1,0 +1,161 @@
+// Package value is what evaluation gives: the values of PIF as Go data.
+//
+// The machine keeps values in a heap of its own; these types are how they
+// cross to and from a host, and what package naive computes with. Values are
+// immutable; sharing inside one is kept when it crosses, so that a value is
+// never larger in Go than it was in the machine.
+//
+// Lists are chains of [Cons] ended by [Nil]; use [FromSlice] and [Slice].
+// A [Closure] is opaque: it can be handed back to the evaluator it came from
+// and to no other.
+package value
+
+import (
+	"math/big"
+
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// A Value is one of the types of this package. The interface is sealed.
+type Value interface {
+	// Type is the value's type as answers show it.
+	Type() Type
+	isValue()
+}
+
+// Type is a kind of value as it is called in answers.
+type Type string
+
+// The types of values.
+const (
+	TypeInt          Type = "int"
+	TypeBool         Type = "bool"
+	TypeString       Type = "string"
+	TypeUnit         Type = "unit"
+	TypeList         Type = "list"
+	TypePair         Type = "pair"
+	TypeRecord       Type = "record"
+	TypeFunction     Type = "function"
+	TypeQuoted       Type = "quoted"
+	TypeContinuation Type = "continuation"
+)
+
+// The types of values. Int is exact at any size: use [NewInt] and [NewBig].
+type (
+	// Int is an integer. b is set only where the number doesn't fit n.
+	Int struct {
+		n int64
+		b *big.Int
+	}
+	// Bool is a truth value.
+	Bool bool
+	// Str is a string, valid UTF-8.
+	Str string
+	// Unit is the value of null.
+	Unit struct{}
+	// Nil is the empty list.
+	Nil struct{}
+	// Cons is a list with a first item. Tail is a Nil or a *Cons.
+	Cons struct{ Head, Tail Value }
+	// Pair is two values.
+	Pair struct{ First, Second Value }
+	// Record is an immutable map; Fields are sorted by the bytes of their keys.
+	Record struct{ Fields []Field }
+	// Closure is a function. Impl belongs to the evaluator that made it.
+	Closure struct{ Impl any }
+	// Code is a quoted term with the source its places refer to (nil: none).
+	Code struct {
+		Term   term.Term
+		Source *term.Source
+	}
+	// Continuation is a tool's wish to be called again with Input.
+	Continuation struct {
+		Tool  string
+		Input Value
+	}
+)
+
+// A Field is one member of a record.
+type Field struct {
+	Key   string
+	Value Value
+}
+
+func (Int) Type() Type           { return TypeInt }
+func (Bool) Type() Type          { return TypeBool }
+func (Str) Type() Type           { return TypeString }
+func (Unit) Type() Type          { return TypeUnit }
+func (Nil) Type() Type           { return TypeList }
+func (*Cons) Type() Type         { return TypeList }
+func (*Pair) Type() Type         { return TypePair }
+func (*Record) Type() Type       { return TypeRecord }
+func (*Closure) Type() Type      { return TypeFunction }
+func (*Code) Type() Type         { return TypeQuoted }
+func (*Continuation) Type() Type { return TypeContinuation }
+
+func (Int) isValue()           {}
+func (Bool) isValue()          {}
+func (Str) isValue()           {}
+func (Unit) isValue()          {}
+func (Nil) isValue()           {}
+func (*Cons) isValue()         {}
+func (*Pair) isValue()         {}
+func (*Record) isValue()       {}
+func (*Closure) isValue()      {}
+func (*Code) isValue()         {}
+func (*Continuation) isValue() {}
+
+// NewInt returns the integer n.
+func NewInt(n int64) Int { return Int{n: n} }
+
+// NewBig returns the integer b, which the caller must not change afterwards.
+func NewBig(b *big.Int) Int {
+	if b.IsInt64() {
+		return Int{n: b.Int64()}
+	}
+	return Int{b: b}
+}
+
+// Int64 returns the integer and whether it fits 64 bits.
+func (i Int) Int64() (int64, bool) { return i.n, i.b == nil }
+
+// Big returns the integer as a big.Int, not to be changed by the caller.
+func (i Int) Big() *big.Int {
+	if i.b != nil {
+		return i.b
+	}
+	return big.NewInt(i.n)
+}
+
+// Words is the size of the integer in 64-bit words; 1 for every number that fits one.
+func (i Int) Words() int {
+	if i.b == nil {
+		return 1
+	}
+	return len(i.b.Bits())
+}
+
+// FromSlice returns the list of the items.
+func FromSlice(items []Value) Value {
+	var list Value = Nil{}
+	for i := len(items) - 1; i >= 0; i-- {
+		list = &Cons{Head: items[i], Tail: list}
+	}
+	return list
+}
+
+// Slice returns the items of a list, and false where v is no list.
+func Slice(v Value) ([]Value, bool) {
+	var items []Value
+	for {
+		switch c := v.(type) {
+		case Nil:
+			return items, true
+		case *Cons:
+			items = append(items, c.Head)
+			v = c.Tail
+		default:
+			return nil, false
+		}
+	}
+}
