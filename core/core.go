@@ -112,6 +112,9 @@ func compile(name string, src []byte) (*Program, error) {
 		return nil, f
 	}
 	p := &Program{parsed: parsed, tool: name}
+	if name != "" {
+		parsed.Source.In = "tool:" + name
+	}
 	t := parsed.Term
 	if _, ok := t.(*term.Lam); !ok {
 		p.free = parse.Free(t)

@@ -106,7 +106,10 @@ func above(r, top uint8) uint8 {
 
 // value evaluates n into dst, which it writes last of all. Registers from top
 // on are free; dst is top or below it.
-func (c *compiler) value(n *node, dst, top uint8) {
+func (c *compiler) value(n *node, dst, top uint8) { c.valueOf(n, dst, top, inner) }
+
+// valueOf is value for an operand (inner) or for a fold's body (body).
+func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
 	f := c.f
 	f.top = max(f.top, top)
 	if top > wide && !n.leaf() {
@@ -133,20 +136,20 @@ func (c *compiler) value(n *node, dst, top uint8) {
 		info := c.declare(n)
 		c.closureOf(n, info, nil, dst, top)
 	case kCall:
-		c.call(n, top, false)
+		c.call(n, top, m)
 		c.move(dst, top, n.pos)
 	case kLet:
 		top = c.let(n, top)
-		c.value(n.body, dst, top)
+		c.valueOf(n.body, dst, top, m)
 	case kIf:
 		f.pend++
 		var no, end label
 		c.cond(n.a, false, &no, top, AskIf, n.pos)
-		c.value(n.b2, dst, top)
+		c.valueOf(n.b2, dst, top, m)
 		f.jump(Instr{Op: Jmp}, &end, n.pos)
 		f.dead = true
 		f.bind(&no)
-		c.value(n.body, dst, top)
+		c.valueOf(n.body, dst, top, m)
 		f.bind(&end)
 	case kPrim:
 		c.prim(n, dst, top)
@@ -182,7 +185,7 @@ func (c *compiler) value(n *node, dst, top uint8) {
 		f.pend++
 		c.value(n.a, top, top)
 		d := c.visible(n)
-		f.end(Instr{Op: Eval, A: top, D: d}, -1, n.pos)
+		f.endCall(Instr{Op: Eval, A: top, D: d}, m, n.pos)
 		c.move(dst, top, n.pos)
 	}
 }
@@ -216,7 +219,7 @@ func (c *compiler) tail(n *node, top uint8) {
 		return
 	case kCall:
 		if !f.outline {
-			c.call(n, top, true)
+			c.call(n, top, tail)
 			return
 		}
 	case kEval:
@@ -325,8 +328,8 @@ func (c *compiler) captured(n *node, info *fnInfo, caps []capture, dst, top uint
 		copy(s[:], slots[i:])
 		f.emit(Instr{
 			Op: Caps, A: top,
-			D:  int32(uint16(s[0])) | int32(s[1])<<16,
-			K:  int64(uint16(s[2])) | int64(uint16(s[3]))<<16 | int64(uint16(s[4]))<<32 | int64(s[5])<<48,
+			D: int32(uint16(s[0])) | int32(s[1])<<16,
+			K: int64(uint16(s[2])) | int64(uint16(s[3]))<<16 | int64(uint16(s[4]))<<32 | int64(s[5])<<48,
 		}, n.pos)
 	}
 }
@@ -390,10 +393,10 @@ func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 
 // outlined compiles a part of a function as one of its own, where registers
 // run out. It takes no step and, where the part is no tail, no depth.
-func (c *compiler) outlined(n *node, top uint8, tail bool) {
+func (c *compiler) outlined(n *node, top uint8, last bool) {
 	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
 	c.infos = append(c.infos, info)
-	f := &fn{parent: c.f, info: info, ret: 1, outline: !tail || c.f.outline}
+	f := &fn{parent: c.f, info: info, ret: 1, outline: !last || c.f.outline}
 	c.f = f
 	c.tail(n, 2)
 	c.finish(f)
@@ -401,7 +404,7 @@ func (c *compiler) outlined(n *node, top uint8, tail bool) {
 	if len(f.caps) > 0 {
 		c.captured(n, info, f.caps, top, top)
 	}
-	if tail {
+	if last {
 		outer.end(Instr{Op: TailK, A: top, C: outer.ret, D: info.id}, 0, n.pos)
 		outer.dead = true
 		return

@@ -5,8 +5,29 @@ import "github.com/mcp-pif/mcp-pif/core/prim"
 // maxArgs is how many arguments one call instruction takes.
 const maxArgs = maxParams
 
+// A mode says what an application is for.
+type mode uint8
+
+const (
+	inner mode = iota // its result is used
+	tail              // its result is the function's
+	body              // its result is that of a fold's body, which takes a depth already
+)
+
+// endCall emits a call that comes back.
+func (f *fn) endCall(in Instr, m mode, pos int32) {
+	if m == body {
+		f.pend -= Depth1
+	}
+	f.end(in, -1, pos)
+	if m == body {
+		// The callee's return gives back a depth that its call didn't take.
+		f.pend = Depth1
+	}
+}
+
 // call compiles an application chain: its result is in top, or is returned.
-func (c *compiler) call(n *node, top uint8, tail bool) {
+func (c *compiler) call(n *node, top uint8, m mode) {
 	f := c.f
 	f.pend += int64(n.pre)
 	head, args, apps := n.a, n.list, n.apps
@@ -24,7 +45,7 @@ func (c *compiler) call(n *node, top uint8, tail bool) {
 		args, apps = args[1:], apps[1:]
 		if len(args) == 0 {
 			c.load(head.b, 0, top, head.pos)
-			if tail {
+			if m == tail {
 				f.end(Instr{Op: Ret, A: top, C: f.ret}, f.retDepth(), n.pos)
 				f.dead = true
 			}
@@ -37,7 +58,7 @@ func (c *compiler) call(n *node, top uint8, tail bool) {
 		} else {
 			c.value(head, top, top)
 		}
-		c.apply(args, apps, top, tail)
+		c.apply(args, apps, top, m)
 		return
 	}
 	if !twins {
@@ -45,14 +66,16 @@ func (c *compiler) call(n *node, top uint8, tail bool) {
 	}
 	rest := args[info.Arity:]
 	args = args[:info.Arity]
-	c.direct(n, info, head.b, args, top, tail && len(rest) == 0)
-	if len(rest) > 0 {
-		c.apply(rest, apps[info.Arity:], top, tail)
+	if len(rest) == 0 {
+		c.direct(n, info, head.b, args, top, m)
+		return
 	}
+	c.direct(n, info, head.b, args, top, inner)
+	c.apply(rest, apps[info.Arity:], top, m)
 }
 
 // direct calls a function that is known, with all its arguments.
-func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top uint8, tail bool) {
+func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top uint8, m mode) {
 	f := c.f
 	target := info.id
 	pos := n.apps[len(n.apps)-1]
@@ -61,14 +84,14 @@ func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top ui
 		args = args[0].list
 		target = -1 - info.id
 	}
-	if tail && info == f.info && f.split == (target < 0) {
+	if m == tail && info == f.info && f.split == (target < 0) {
 		c.loop(n, args, top)
 		return
 	}
 	if !info.Closed {
 		c.load(b, 0, top, n.pos)
 	}
-	if len(args) == 1 && !tail && top <= wide {
+	if len(args) == 1 && m != tail && top <= wide {
 		if a := args[0]; a.kind == kPrim && a.id == prim.Sub {
 			if v, ok := a.list[1].smallInt(); ok && v >= 0 && v < 256 {
 				if r, ok := c.plainReg(a.list[0]); ok {
@@ -76,7 +99,7 @@ func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top ui
 					if _, _, half := halfOf(a.list[0]); half {
 						f.pend++
 					}
-					f.end(Instr{Op: CallKSubI, A: top, B: r, C: uint8(v), D: target}, -1, a.pos)
+					f.endCall(Instr{Op: CallKSubI, A: top, B: r, C: uint8(v), D: target}, m, a.pos)
 					return
 				}
 			}
@@ -89,12 +112,12 @@ func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top ui
 			f.pend++
 		}
 	}
-	if tail {
+	if m == tail {
 		f.end(Instr{Op: TailK, A: top, B: uint8(len(args)), C: f.ret, D: target}, 0, pos)
 		f.dead = true
 		return
 	}
-	f.end(Instr{Op: CallK, A: top, B: uint8(len(args)), D: target}, -1, pos)
+	f.endCall(Instr{Op: CallK, A: top, B: uint8(len(args)), D: target}, m, pos)
 }
 
 // plainReg returns the register of a variable, or of the half of a pair, that
@@ -155,7 +178,7 @@ func (c *compiler) loop(n *node, args []*node, top uint8) {
 // apply calls what is in top with the arguments, one after the other as the
 // language says: a function must be there before its next argument is
 // evaluated, and where it takes fewer it is called in between (see [Check]).
-func (c *compiler) apply(args []*node, apps []int32, top uint8, tail bool) {
+func (c *compiler) apply(args []*node, apps []int32, top uint8, m mode) {
 	f := c.f
 	for len(args) > 0 {
 		k := min(len(args), maxArgs)
@@ -170,12 +193,16 @@ func (c *compiler) apply(args []*node, apps []int32, top uint8, tail bool) {
 			}
 		}
 		pos := apps[k-1]
-		if last && tail {
+		if last && m == tail {
 			f.end(Instr{Op: TailCall, A: top, B: uint8(k), C: f.ret, D: int32(top) + int32(k) + 1}, 0, pos)
 			f.dead = true
 			return
 		}
-		f.end(Instr{Op: Call, A: top, B: uint8(k), D: int32(top) + int32(k) + 1}, -1, pos)
+		how := inner
+		if last {
+			how = m
+		}
+		f.endCall(Instr{Op: Call, A: top, B: uint8(k), D: int32(top) + int32(k) + 1}, how, pos)
 		args, apps = args[k:], apps[k:]
 	}
 }

@@ -68,7 +68,7 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 		f.jump(Instr{Op: FoldFn, A: top}, &end, n.pos)
 		at, start := len(f.code), f.pend
 		f.jump(Instr{Op: FoldCall, A: top}, &end, n.pos)
-		f.end(Instr{Op: Call, A: top + 3, B: 1, D: int32(top) + 5}, -1, n.pos)
+		f.end(Instr{Op: Call, A: top + 3, B: 1, C: 1, D: int32(top) + 5}, -1, n.pos)
 		f.emit(Instr{Op: Loop1, A: top + 3, B: top + 1, D: int32(at-len(f.code)) * InstrSize, K: start - f.pend}, n.pos)
 		f.dead = true
 		f.bind(&end)
@@ -91,7 +91,7 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 	}
 	f.jump(Instr{Op: first, A: top}, &end, n.pos)
 	start, at := f.pend, len(f.code)
-	c.value(fun.body, top, top+3)
+	c.valueOf(fun.body, top, top+3, body)
 	f.emit(Instr{Op: next, A: top, D: int32(at-len(f.code)) * InstrSize, K: start - f.pend}, n.pos)
 	f.bind(&end)
 	c.move(dst, top, n.pos)

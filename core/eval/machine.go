@@ -127,13 +127,13 @@ type Machine struct {
 	units     []unit
 	prims     map[int]*term.Prim // what primAt found
 	codeIndex map[term.Term]int
-	kinds  []code.Const // what consts are made from
-	scopes []code.Scope
-	codes  []quoted
-	evals  map[evalKey]*code.Unit
-	own    bool // code and tables are the machine's own, not the program's
-	instrs []code.Instr
-	meta   []code.Meta
+	kinds     []code.Const // what consts are made from
+	scopes    []code.Scope
+	codes     []quoted
+	evals     map[evalKey]*code.Unit
+	own       bool // code and tables are the machine's own, not the program's
+	instrs    []code.Instr
+	meta      []code.Meta
 }
 
 // A unit is where the code of one term lies in the machine.

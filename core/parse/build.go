@@ -29,7 +29,6 @@ type builder struct {
 	scanner
 	in     string
 	faults []failure
-	more   int // failures beyond those kept
 	notes  []note
 	quiet  int // notes beyond those kept
 	// spread is set where canonical JSON is nested deeper than the source.

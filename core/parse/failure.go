@@ -20,10 +20,14 @@ type failure struct {
 	fault *fault.Fault
 }
 
+// enough reports whether a failure at node i would not be reported any more.
+func (b *builder) enough(i uint32) bool {
+	return len(b.faults) == most && b.faults[most-1].node < i
+}
+
 // refuse records a failure at node i and gives a term to go on with.
 func (b *builder) refuse(i uint32, f *fault.Fault) term.Term {
-	if len(b.faults) == most && b.faults[most-1].node < i {
-		b.more++
+	if b.enough(i) {
 		return &term.Unit{}
 	}
 	f.Kind, f.In = fault.ParseError, b.in
@@ -32,7 +36,6 @@ func (b *builder) refuse(i uint32, f *fault.Fault) term.Term {
 	sort.SliceStable(b.faults, func(x, y int) bool { return b.faults[x].node < b.faults[y].node })
 	if len(b.faults) > most {
 		b.faults = b.faults[:most]
-		b.more++
 	}
 	return &term.Unit{}
 }
@@ -100,6 +103,9 @@ func shortest(s string) string {
 
 // duplicate refuses the key k, which its object already has.
 func (b *builder) duplicate(k uint32) {
+	if b.enough(k) {
+		return
+	}
 	name := shortest(strconv.Quote(b.string(k)))
 	b.refuse(k, &fault.Fault{
 		Message:  "the key " + name + " stands twice in one object",
@@ -111,6 +117,9 @@ func (b *builder) duplicate(k uint32) {
 
 // failShape refuses the object i, whose operation r has the value v.
 func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
+	if b.enough(i) {
+		return &term.Unit{}
+	}
 	f := &fault.Fault{Expected: r.Spelling(), Hint: "Write it as in " + r.Correct() + "."}
 	value := &b.nodes[v]
 	got := b.describe(v)
@@ -259,6 +268,9 @@ func (b *builder) keysOf(i uint32) []string {
 
 // failUnknown refuses an object without an operation.
 func (b *builder) failUnknown(i uint32) term.Term {
+	if b.enough(i) {
+		return &term.Unit{}
+	}
 	names := b.keysOf(i)
 	f := &fault.Fault{Expected: "an operation: an object with one of the keys of help"}
 	if len(names) == 0 {
@@ -302,6 +314,9 @@ func (b *builder) failUnknown(i uint32) term.Term {
 
 // failAlone refuses a key beside one that must stand alone.
 func (b *builder) failAlone(i, key uint32) term.Term {
+	if b.enough(i) {
+		return &term.Unit{}
+	}
 	name := b.string(key)
 	other := ""
 	n := &b.nodes[i]

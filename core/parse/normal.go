@@ -4,44 +4,32 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-
-	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// normalise reads the strings in an input as what they spell, as the
+// normalise reads the strings of the scanned input as what they spell, as the
 // predecessor did: JSON (and the strings in that), then a number as Haskell
 // reads it, then true, false or null in any case. It returns the input as JSON
-// and a note if anything changed.
-func (b *builder) normalise(src []byte) (out []byte, note string, f *fault.Fault) {
-	b.in = "input"
-	b.reset(string(src))
-	b.reserve()
-	if bad := b.scan(0, MaxValues); bad != nil {
-		return nil, "", b.syntaxFault(bad)
-	}
-	changes := false
+// and a note; the note is empty where nothing changed.
+func (b *builder) normalise() (out []byte, note string) {
 	for i := range b.nodes {
 		if b.nodes[i].isValue() && mayChange(b.string(uint32(i))) {
-			changes = true
-			break
+			var w rewriter
+			w.scanner(&b.scanner, 0)
+			return w.out, w.note()
 		}
 	}
-	if !changes {
-		return src, "", nil
-	}
-	var w rewriter
-	w.scanner(&b.scanner, 0)
+	return nil, ""
+}
+
+func (w *rewriter) note() string {
 	if w.count == 0 {
-		return src, "", nil
+		return ""
 	}
-	if len(w.out) > MaxInput {
-		return nil, "", tooLarge(len(w.out), MaxInput, "input")
-	}
-	note = w.first
+	more := ""
 	if w.count > 1 {
-		note += fmt.Sprintf(" (and %d more)", w.count-1)
+		more = fmt.Sprintf(" (and %d more)", w.count-1)
 	}
-	return w.out, note + `; say "input_as":"data" to keep strings as they are`, nil
+	return w.first + more + `; say "input_as":"data" to keep strings as they are`
 }
 
 // mayChange is a quick test for strings that are surely plain.

@@ -36,9 +36,9 @@ const (
 	// MaxCode is how many bytes code may have, unless Options say otherwise.
 	MaxCode = 256 << 10
 	// MaxInput is how many bytes an input may have.
-	MaxInput = 32 << 20
+	MaxInput = 16 << 20
 	// MaxValues is how many values and keys a source may hold.
-	MaxValues = 4_000_000
+	MaxValues = 2_000_000
 )
 
 // Options change how code is read. The zero value is for inline code.
@@ -88,7 +88,8 @@ func Code(src []byte, o Options) (*Parsed, *fault.Fault) {
 	}
 	b := builders.Get().(*builder)
 	defer b.release()
-	p, f := b.parse(src, "code", code)
+	b.in = "code"
+	p, f := b.parse(src, code)
 	if f == nil && o.Tool != "" {
 		if f = b.checkContinue(p.Term); f != nil {
 			return nil, f
@@ -108,18 +109,25 @@ func Input(src []byte, mode Mode) (*Parsed, *fault.Fault) {
 	if len(src) == 0 {
 		src = []byte("null")
 	}
+	b.in = "input"
 	switch mode {
 	case Term:
-		return b.parse(src, "input", strict)
+		return b.parse(src, strict)
 	case Data:
-		return b.parse(src, "input", data)
+		return b.parse(src, data)
 	}
-	text, note, f := b.normalise(src)
-	if f != nil {
+	if f := b.read(src); f != nil {
 		return nil, f
 	}
-	p, f := b.parse(text, "input", lenient)
-	if f == nil && note != "" {
+	text, note := b.normalise()
+	if note == "" {
+		return b.build(src, lenient)
+	}
+	if len(text) > MaxInput {
+		return nil, tooLarge(len(text), MaxInput, "input")
+	}
+	p, f := b.parse(text, lenient)
+	if f == nil {
 		p.Notes = append([]string{note}, p.Notes...)
 	}
 	return p, f
@@ -155,13 +163,25 @@ type result struct {
 }
 
 // parse reads src to a term in the given dialect.
-func (b *builder) parse(src []byte, in string, d dialect) (*Parsed, *fault.Fault) {
-	b.in = in
+func (b *builder) parse(src []byte, d dialect) (*Parsed, *fault.Fault) {
+	if f := b.read(src); f != nil {
+		return nil, f
+	}
+	return b.build(src, d)
+}
+
+// read scans src to the tape.
+func (b *builder) read(src []byte) *fault.Fault {
 	b.reset(string(src))
 	b.reserve()
 	if bad := b.scan(0, MaxValues); bad != nil {
-		return nil, b.syntaxFault(bad)
+		return b.syntaxFault(bad)
 	}
+	return nil
+}
+
+// build makes the term of the tape, which is that of src.
+func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
 	for _, k := range b.dups {
 		b.duplicate(k)
 	}
@@ -178,7 +198,7 @@ func (b *builder) parse(src []byte, in string, d dialect) (*Parsed, *fault.Fault
 	if len(b.faults) > 0 {
 		return nil, b.fault()
 	}
-	r.source = term.Source{Text: src, In: in}
+	r.source = term.Source{Text: src, In: b.in}
 	r.Source = &r.source
 	r.Notes = b.finishNotes()
 	return &r.Parsed, nil

@@ -85,19 +85,15 @@ func asFault(err error) *fault.Fault {
 	return &fault.Fault{Kind: fault.Internal, Message: err.Error(), Cause: err}
 }
 
-// versioned completes the place of a fault inside a tool: "tool:NAME" becomes
-// "tool:NAME@V". Faults are immutable, so it returns a copy.
-func versioned(f *fault.Fault, tools *registry.Snapshot) *fault.Fault {
-	name, ok := strings.CutPrefix(f.In, "tool:")
-	if !ok {
-		return f
-	}
-	t, ok := tools.Get(name)
-	if !ok {
+// placed says of a fault in a tool's code which tool, in which version, since
+// the evaluator knows it only as the code it runs. Faults are immutable, so it
+// returns a copy.
+func placed(f *fault.Fault, in *registry.Tool) *fault.Fault {
+	if in == nil || f.In != "code" {
 		return f
 	}
 	g := *f
-	g.In = fmt.Sprintf("tool:%s@%d", name, t.Version)
+	g.In = fmt.Sprintf("tool:%s@%d", in.Name, in.Version)
 	return &g
 }
 

@@ -78,7 +78,7 @@ func argumentsOf(call []byte) *arguments {
 func (r *result) whole() bool { return r.Total == int64(len(r.JSON)) }
 
 // proceed prepares the next round of a driven run.
-func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry.Snapshot, total uint64) (*core.Program, core.Input, *fault.Fault) {
+func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry.Snapshot, total uint64) (*registry.Tool, core.Input, *fault.Fault) {
 	if f := s.stopped(ctx, j.until); f != nil {
 		return nil, core.Input{}, f
 	}
@@ -97,7 +97,7 @@ func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry
 	if err != nil {
 		return nil, core.Input{}, asFault(err)
 	}
-	return tool.Program, in, nil
+	return tool, in, nil
 }
 
 // answer gives the result as clients see it.

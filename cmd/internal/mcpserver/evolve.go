@@ -29,7 +29,7 @@ func (s *Server) evolve(c Call) Answer {
 	a, f := readArguments("evolve", c.Arguments, append([]string{"capabilities", "examples", "if_version", "strict", "as"}, evolveArguments...)...)
 	if f != nil {
 		if strings.HasPrefix(f.Hint, "evolve takes") {
-			f = invalid(f.Message, "evolve", evolveArguments)
+			f.Hint = invalid("", "evolve", evolveArguments).Hint
 		}
 		return failed(f)
 	}

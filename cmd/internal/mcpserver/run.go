@@ -217,7 +217,7 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 		s.trace(&j)
 		p := s.execute(ctx, j)
 		if p.Fault != nil {
-			return failure(versioned(p.Fault, c.Tools), used+p.Steps, t.notes, next)
+			return failure(placed(p.Fault, t.tool), used+p.Steps, t.notes, next)
 		}
 		used += p.Steps
 		r := result{product: p, steps: used, rounds: round, step: t.step}
@@ -225,9 +225,10 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 			r.carry(&t)
 			next = r.next
 			if t.drive && round < t.rounds && r.next != "" {
-				if program, in, f = s.proceed(ctx, &j, &r, c.Tools, total); f != nil {
-					return failure(versioned(f, c.Tools), used, t.notes, next)
+				if t.tool, in, f = s.proceed(ctx, &j, &r, c.Tools, total); f != nil {
+					return failure(f, used, t.notes, next)
 				}
+				program = t.tool.Program
 				j.budgets.Steps, j.first = total-used, false
 				if j.report != nil {
 					j.report(0)

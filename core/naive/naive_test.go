@@ -1,0 +1,165 @@
+package naive_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// tool is the configuration that runs a tool's code with an input.
+func tool(t *testing.T, code, input string) naive.Config {
+	t.Helper()
+	tools, f := evolve([]vectors.Tool{{Name: "t", Code: []byte(code)}})
+	if f != nil {
+		t.Fatal(f)
+	}
+	var c naive.Config
+	if f := tools.program(&c, "t", nil); f != nil {
+		t.Fatal(f)
+	}
+	if c.Input, f = parse.Input([]byte(input), parse.Auto); f != nil {
+		t.Fatal(f)
+	}
+	return c
+}
+
+const (
+	count = `{"lam":"n","body":{"if":{"cond":{"lte":[{"var":"n"},0]},"then":"done","else":{"app":{"func":{"self":true},"arg":{"sub":[{"var":"n"},1]}}}}}}`
+	sum   = `{"lam":"n","body":{"if":{"cond":{"lte":[{"var":"n"},0]},"then":0,"else":{"add":[{"var":"n"},{"app":{"func":{"self":true},"arg":{"sub":[{"var":"n"},1]}}}]}}}}`
+)
+
+// TestTailCalls recurs ten million times in tail position, a million without
+// PIF_FULL.
+func TestTailCalls(t *testing.T) {
+	n, input := uint64(1_000_000), "1000000"
+	if os.Getenv("PIF_FULL") != "" {
+		n, input = 10_000_000, "10000000"
+	}
+	c := tool(t, count, input)
+	c.Budgets = naive.Budgets{Steps: 1_000_000_000, Depth: 1}
+	v, steps, f := naive.Run(c)
+	if f != nil {
+		t.Fatal(f)
+	}
+	if v != value.Str("done") || steps != 3+9*n+5 {
+		t.Errorf("%v in %d steps", v, steps)
+	}
+}
+
+// TestDeepRecursion goes deeper than one goroutine's stack would be let.
+func TestDeepRecursion(t *testing.T) {
+	v, steps, f := naive.Run(tool(t, sum, "400000"))
+	if f != nil {
+		t.Fatal(f)
+	}
+	if v != value.NewInt(400_000*400_001/2) || steps != 3+11*400_000+5 {
+		t.Errorf("%v in %d steps", v, steps)
+	}
+}
+
+// TestStackIsBounded runs a program whose recursion is shallow by its depth
+// but takes most of a stack for each call: nested operands between two calls.
+func TestStackIsBounded(t *testing.T) {
+	body := `{"app":{"func":{"self":true},"arg":{"var":"n"}}}`
+	for range 2000 {
+		body = `{"not":` + body + `}`
+	}
+	c := tool(t, `{"lam":"n","body":`+body+`}`, "1")
+	c.Budgets = naive.Budgets{Steps: 100_000_000, Memory: 8 << 20}
+	if _, _, f := naive.Run(c); f == nil || f.Kind != fault.OutOfMemory {
+		t.Errorf("got %v, want out_of_memory", f)
+	}
+}
+
+// TestVisit sees every step of a run before it is charged.
+func TestVisit(t *testing.T) {
+	c := tool(t, sum, "3")
+	c.Budgets.Steps = 1000
+	var steps uint64
+	deepest := 0
+	var first term.Term
+	c.Visit = func(step, left uint64, depth int, at term.Term) {
+		if step != steps || left != 1000-steps {
+			t.Errorf("step %d with %d left, want %d", step, left, steps)
+		}
+		if steps++; steps == 1 {
+			first = at
+		}
+		deepest = max(deepest, depth)
+	}
+	_, used, f := naive.Run(c)
+	if f != nil {
+		t.Fatal(f)
+	}
+	if used != steps || steps != 3+11*3+5 {
+		t.Errorf("visited %d terms in %d steps", steps, used)
+	}
+	if deepest != 3 || first != c.Term {
+		t.Errorf("deepest %d, first %v", deepest, first)
+	}
+}
+
+// TestPanicsCross checks that a panic deep inside reaches the caller, who may
+// recover, and doesn't end the process on another goroutine.
+func TestPanicsCross(t *testing.T) {
+	c := tool(t, sum, "200000")
+	c.Visit = func(_, _ uint64, depth int, _ term.Term) {
+		if depth == 199_999 {
+			panic("deep")
+		}
+	}
+	defer func() {
+		if p := recover(); p != "deep" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	naive.Run(c)
+	t.Error("no panic")
+}
+
+// TestHandlerFault leaves a handler's fault as it is and gives the place to a
+// copy.
+func TestHandlerFault(t *testing.T) {
+	mine := fault.New(fault.EffectFailed, "no such file")
+	c := tool(t, `{"lam":"x","body":[{"fs.read":{"var":"x"}}]}`, `1`)
+	c.Handler = func(string, value.Value) (value.Value, *fault.Fault) { return nil, mine }
+	_, _, f := naive.Run(c)
+	if f == nil || f.Kind != fault.EffectFailed || f.At != "/body/0" || f.In != "tool:t@1" || f.Message != mine.Message {
+		t.Errorf("%v", f)
+	}
+	if mine.At != "" || mine.In != "" {
+		t.Errorf("the handler's fault was changed: %v", mine)
+	}
+}
+
+// TestNoSource runs a term that has no text: faults have no place then.
+func TestNoSource(t *testing.T) {
+	_, _, f := naive.Run(naive.Config{Term: &term.Var{Name: "x"}})
+	if f == nil || f.Kind != fault.Unbound || f.At != "" || f.In != "code" {
+		t.Errorf("%v", f)
+	}
+}
+
+// TestSharedTerms runs one parse from several goroutines at once: terms are
+// immutable.
+func TestSharedTerms(t *testing.T) {
+	c := tool(t, sum, "1000")
+	done := make(chan value.Value)
+	for range 4 {
+		go func() {
+			v, _, _ := naive.Run(c)
+			done <- v
+		}()
+	}
+	for range 4 {
+		if v := <-done; v != value.NewInt(500500) {
+			t.Errorf("got %v", v)
+		}
+	}
+}
