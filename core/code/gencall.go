@@ -26,6 +26,15 @@ func (f *fn) endCall(in Instr, m mode, pos int32) {
 	}
 }
 
+// settle takes a depth that such a return gave back, before something looks
+// at the depth without charging the path.
+func (f *fn) settle(pos int32) {
+	if f.pend > Depth1/2 {
+		f.emit(Instr{Op: Jmp, D: InstrSize, K: -Depth1}, pos)
+		f.pend -= Depth1
+	}
+}
+
 // call compiles an application chain: its result is in top, or is returned.
 func (c *compiler) call(n *node, top uint8, m mode) {
 	f := c.f
@@ -187,6 +196,7 @@ func (c *compiler) apply(args []*node, apps []int32, top uint8, m mode) {
 			t := top + 1 + uint8(i)
 			c.value(a, t, t)
 			if i < k-1 {
+				f.settle(apps[i])
 				f.op(Check, top, uint8(i+1), uint8(k), int32(t+1), apps[i])
 				f.emit(Instr{Op: Pend, A: top, B: uint8(i + 1), K: f.pend}, apps[i])
 				f.pend++

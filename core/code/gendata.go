@@ -89,6 +89,7 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 		first, next = FoldInit, FoldLoop
 		p.half, p.reg = true, top
 	}
+	f.settle(n.pos)
 	f.jump(Instr{Op: first, A: top}, &end, n.pos)
 	start, at := f.pend, len(f.code)
 	c.valueOf(fun.body, top, top+3, body)

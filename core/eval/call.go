@@ -207,9 +207,7 @@ func (m *Machine) check(in *code.Instr) bool {
 		m.ip = unsafe.Add(m.ip, code.InstrSize)
 		return false
 	}
-	// The path goes on as if this application had made a closure, which is
-	// one step; it makes none.
-	f := m.fuel - m.pending() + 1 - code.Depth1
+	f := m.fuel - m.pending() - code.Depth1
 	if spent(f) {
 		return m.exhausted(f)
 	}
@@ -244,7 +242,9 @@ func (m *Machine) pend(in *code.Instr) bool {
 	*m.at(p + 16) = fromInt(int64(in.B))
 	*m.at(p + 24) = 0
 	*m.word(a) = p | tagBox
-	m.fuel += in.K
+	// The path goes on as if this application had made a closure, which is
+	// one step; it made none. What the path had counted was charged.
+	m.fuel += in.K + 1
 	return false
 }
 

@@ -106,9 +106,9 @@ type Machine struct {
 	consts        []word
 
 	stack, heap []word
+	first       []word // where both start
 	dirty       int // stack words from here on were never written since they were cleared
 	slack       int // words a window may need above the stack's limit
-	slabs       int64
 
 	prog     *Program
 	input    *Program
@@ -193,44 +193,29 @@ func (m *Machine) Release() {
 	if m.prog == nil {
 		return
 	}
-	if len(m.heap) > roundSlab(firstHeap) {
-		m.giveSlab(m.heap)
-		m.heap = nil
-	}
-	if len(m.stack) > roundSlab(firstStack) {
-		m.giveSlab(m.stack)
-		m.stack = nil
-	}
+	m.giveSlab(m.heap)
+	m.giveSlab(m.stack)
+	m.heap, m.stack = nil, nil
 	m.prog, m.input, m.tools, m.fault, m.requests = nil, nil, nil, nil, nil
 	m.instrs, m.meta, m.kinds, m.scopes, m.cb = nil, nil, nil, nil, nil
 	machines.Put(m)
 }
 
-// begin gets the first memory.
-func (m *Machine) begin() bool {
+// begin lays out the first memory, which belongs to the machine and isn't
+// counted in the pool: it is small, and idle machines keep it.
+func (m *Machine) begin() {
 	m.started = true
-	if m.heap == nil {
-		s, ok := m.takeSlab(firstHeap)
-		if !ok {
-			m.overloaded()
-			return false
-		}
-		m.heap = s
+	if m.first == nil {
+		m.first = make([]word, firstHeap+firstStack)
 	}
-	if m.stack == nil {
-		s, ok := m.takeSlab(firstStack)
-		if !ok {
-			m.overloaded()
-			return false
-		}
-		m.stack = s
-	}
+	m.giveSlab(m.heap)
+	m.giveSlab(m.stack)
+	m.heap, m.stack = m.first[:firstHeap:firstHeap], m.first[firstHeap:]
 	m.hb = unsafe.Pointer(unsafe.SliceData(m.heap))
 	m.hlim = min(uintptr(len(m.heap))*8, m.heapBudget())
 	m.r = unsafe.Pointer(unsafe.SliceData(m.stack))
 	m.clean(0, 64)
 	clear(m.stack[:m.dirty])
-	return true
 }
 
 // heapBudget is how many bytes the heap may use beside the stack.
@@ -250,9 +235,7 @@ func (m *Machine) Run(steps uint64) State {
 	}
 	m.slice(steps)
 	if !m.started {
-		if !m.begin() {
-			return m.state
-		}
+		m.begin()
 		m.enterCode()
 	}
 	for m.state == Paused && m.phase != ended {

@@ -34,7 +34,7 @@ func PoolHeld() int64 {
 // takeSlab returns a slab of at least n words, its contents anything that was
 // ever a word of some machine: whoever takes it writes before it reads.
 func (m *Machine) takeSlab(n int) ([]word, bool) {
-	n = roundSlab(n)
+	n = roundSlab(max(n, firstHeap+1))
 	bytes := int64(n) * 8
 	pool.Lock()
 	defer pool.Unlock()
@@ -44,7 +44,6 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 		return nil, false
 	}
 	pool.held += bytes
-	m.slabs += bytes
 	for i := len(pool.free) - 1; i >= 0; i-- {
 		if len(pool.free[i]) == n {
 			s := pool.free[i]
@@ -62,12 +61,15 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 	return make([]word, n), true
 }
 
+// giveSlab takes back a slab; a machine's first memory stays its own.
 func (m *Machine) giveSlab(s []word) {
+	if len(s) <= firstHeap {
+		return
+	}
 	bytes := int64(len(s)) * 8
 	pool.Lock()
 	defer pool.Unlock()
 	pool.held -= bytes
-	m.slabs -= bytes
 	if len(pool.free) < 64 {
 		pool.free = append(pool.free, s)
 		pool.idle += bytes

@@ -115,7 +115,7 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 const stackEvals = 100_000
 
 // frameBytes is about what a nested evaluation takes of a stack.
-const frameBytes = 500
+const frameBytes = 1000
 
 // operand evaluates a term whose value something waits for.
 func (r *run) operand(t term.Term, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {

@@ -85,11 +85,16 @@ func asFault(err error) *fault.Fault {
 	return &fault.Fault{Kind: fault.Internal, Message: err.Error(), Cause: err}
 }
 
-// placed says of a fault in a tool's code which tool, in which version, since
-// the evaluator knows it only as the code it runs. Faults are immutable, so it
-// returns a copy.
-func placed(f *fault.Fault, in *registry.Tool) *fault.Fault {
-	if in == nil || f.In != "code" {
+// placed completes the document of a fault: code that ran as a tool's is called
+// "tool:NAME@V". Faults are immutable, so it returns a copy.
+func placed(f *fault.Fault, running *registry.Tool, tools *registry.Snapshot) *fault.Fault {
+	in := running
+	if name, ok := strings.CutPrefix(f.In, "tool:"); ok {
+		in, _ = tools.Get(name)
+	} else if f.In != "code" {
+		return f
+	}
+	if in == nil {
 		return f
 	}
 	g := *f

@@ -96,12 +96,11 @@ func (s *Server) slice(m *core.Machine, j *job, first bool) (p product, more boo
 	return product{Encoded: enc, Steps: m.Steps()}, false
 }
 
-// denied is the outcome of every effect in this version.
+// denied is the outcome of every effect in this version. The machine knows its
+// place.
 func denied(r core.Request) *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.Denied,
-		At:      r.At,
-		In:      "code",
 		Message: fmt.Sprintf("%s was asked for, and nothing here has the authority for it: this server computes and can't act", r.Op),
 		Got:     r.Op,
 		Hint:    "Don't try again. Take the data as the input instead.",

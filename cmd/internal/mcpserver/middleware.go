@@ -24,14 +24,21 @@ func (s *Server) recovering(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// calledKey is the context's key for the name that a client called.
+type calledKey struct{}
+
 // dispatching takes calls of tools before the SDK looks them up, because a tool
 // can be called that no list shows, and because a call sees the tools there
-// were when it arrived.
+// were when it arrived. The SDK must still handle the call, since only it can
+// say in the newer protocol that the result is complete: to it every call is
+// one of run.
 func (s *Server) dispatching(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
-			// The SDK insists on a result for every request.
-			return s.handle(ctx, call)
+			ctx = context.WithValue(ctx, calledKey{}, call.Params.Name)
+			params := *call.Params
+			params.Name = "run"
+			req = &mcp.CallToolRequest{Session: call.Session, Params: &params, Extra: call.Extra}
 		}
 		return next(ctx, method, req)
 	}
@@ -39,7 +46,8 @@ func (s *Server) dispatching(next mcp.MethodHandler) mcp.MethodHandler {
 
 // handle is a call of a tool as MCP has it.
 func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	c := Call{Tool: req.Params.Name, Arguments: req.Params.Arguments}
+	name, _ := ctx.Value(calledKey{}).(string)
+	c := Call{Tool: name, Arguments: req.Params.Arguments}
 	if a := arrivalOf(req.Extra); a != nil {
 		c.Tools, c.ticket = a.tools, a.ticket
 	}

@@ -217,7 +217,7 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 		s.trace(&j)
 		p := s.execute(ctx, j)
 		if p.Fault != nil {
-			return failure(placed(p.Fault, t.tool), used+p.Steps, t.notes, next)
+			return failure(placed(p.Fault, t.tool, c.Tools), used+p.Steps, t.notes, next)
 		}
 		used += p.Steps
 		r := result{product: p, steps: used, rounds: round, step: t.step}

@@ -1,0 +1,371 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/core"
+)
+
+// session connects a client of the SDK's to the server.
+func session(t testing.TB, s *Server, opts *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	theirs, ours := mcp.NewInMemoryTransports()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, theirs) }()
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, opts).Connect(ctx, ours, nil)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cs.Close()
+		cancel()
+		<-done
+	})
+	return cs
+}
+
+// ask calls a tool as a client does, and gives the text of the answer.
+func ask(t testing.TB, cs *mcp.ClientSession, tool, arguments string) (string, *mcp.CallToolResult) {
+	t.Helper()
+	res, err := cs.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		t.Fatalf("%s %s: %v", tool, arguments, err)
+	}
+	if len(res.Content) == 0 {
+		t.Fatalf("%s %s: no content", tool, arguments)
+	}
+	return res.Content[0].(*mcp.TextContent).Text, res
+}
+
+// TestListed: a client sees the fixed tools and the evolved ones, and hears of
+// each change.
+func TestListed(t *testing.T) {
+	changed := make(chan struct{}, 10)
+	s := New(Options{Version: "v1"})
+	cs := session(t, s, &mcp.ClientOptions{ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} }})
+	names := func() []string {
+		var names []string
+		for tool, err := range cs.Tools(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, tool.Name)
+			if tool.Description == "" || tool.Annotations == nil || tool.OutputSchema == nil {
+				t.Errorf("%s lacks a description, annotations or an output schema", tool.Name)
+			}
+			schema, _ := json.Marshal(tool.InputSchema)
+			if strings.Contains(string(schema), "$ref") {
+				t.Errorf("%s: its schema isn't flat: %s", tool.Name, schema)
+			}
+		}
+		return names
+	}
+	if got, want := names(), []string{"evolve", "help", "list", "run"}; !slices.Equal(got, want) {
+		t.Errorf("%v, expected %v", got, want)
+	}
+	ask(t, cs, "evolve", `{"name":"square","code":`+square+`}`)
+	select {
+	case <-changed:
+	case <-time.After(5 * time.Second):
+		t.Error("no notification that the list changed")
+	}
+	ask(t, cs, "evolve", `{"name":"not listed!","code":1}`)
+	if got, want := names(), []string{"evolve", "help", "list", "run", "square"}; !slices.Equal(got, want) {
+		t.Errorf("%v, expected %v", got, want)
+	}
+	if text, _ := ask(t, cs, "square", `{"input":12}`); text != "144" {
+		t.Errorf("%s, expected 144", text)
+	}
+	if in := cs.InitializeResult(); !strings.Contains(in.Instructions, `{"lam":"x","body":T}`) || in.ServerInfo.Name != "mcp-pif" || in.Capabilities.Logging != nil {
+		t.Errorf("initialize: %+v", in)
+	}
+}
+
+// TestHidden: evolved tools that are not listed can be called all the same.
+func TestHidden(t *testing.T) {
+	cs := session(t, New(Options{HideEvolved: true}), nil)
+	ask(t, cs, "evolve", `{"name":"square","code":`+square+`}`)
+	list, err := cs.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != 4 {
+		t.Errorf("%d tools listed, %v", len(list.Tools), err)
+	}
+	if text, _ := ask(t, cs, "square", `{"input":12}`); text != "144" {
+		t.Errorf("%s, expected 144", text)
+	}
+}
+
+// TestFailureIsAnAnswer: what fails is told in an answer, marked as an error,
+// with the same in its structure; the protocol's errors are for what is
+// malformed.
+func TestFailureIsAnAnswer(t *testing.T) {
+	cs := session(t, New(Options{}), nil)
+	text, res := ask(t, cs, "run", `{"code":{"add":[1]}}`)
+	structure := res.StructuredContent.(map[string]any)["error"].(map[string]any)
+	if !res.IsError || structure["kind"] != "parse_error" || !strings.HasPrefix(text, "parse_error at code /: ") {
+		t.Errorf("%s\n%v", text, structure)
+	}
+	if _, res := ask(t, cs, "no such tool", `{}`); !res.IsError {
+		t.Error("an unknown tool is no error")
+	}
+}
+
+// TestProgress: a run that was asked with a progress token reports, with
+// numbers that grow.
+func TestProgress(t *testing.T) {
+	var mu sync.Mutex
+	var steps []float64
+	var messages []string
+	cs := session(t, New(Options{}), &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
+			mu.Lock()
+			defer mu.Unlock()
+			steps = append(steps, n.Params.Progress)
+			messages = append(messages, n.Params.Message)
+		},
+	})
+	ask(t, cs, "evolve", `{"name":"countdown","code":`+countdown+`}`)
+	params := &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"tool":"countdown","input":50,"drive":true}`)}
+	params.SetProgressToken("p1")
+	if _, err := cs.CallTool(t.Context(), params); err != nil {
+		t.Fatal(err)
+	}
+	params = &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"code":` + omega + `,"steps":20000000}`)}
+	params.SetProgressToken(7)
+	if _, err := cs.CallTool(t.Context(), params); err != nil {
+		t.Fatal(err)
+	}
+	// Notifications may be handled after the answer.
+	for range 100 {
+		mu.Lock()
+		n := len(steps)
+		mu.Unlock()
+		if n >= 2 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(steps) < 2 || !strings.HasPrefix(messages[0], "round 1, ") || !strings.HasSuffix(messages[len(messages)-1], " steps") {
+		t.Errorf("%v %q", steps, messages)
+	}
+}
+
+// TestCancelOverMCP: a client's cancellation stops a run, and the server goes on.
+func TestCancelOverMCP(t *testing.T) {
+	s := New(Options{})
+	started := make(chan struct{}, 1)
+	cs := session(t, s, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
+			select {
+			case started <- struct{}{}:
+			default:
+			}
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-started
+		cancel()
+	}()
+	params := &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"code":` + omega + `,"steps":1000000000}`)}
+	params.SetProgressToken("p")
+	if _, err := cs.CallTool(ctx, params); err == nil {
+		t.Error("the call wasn't cancelled")
+	}
+	if text, _ := ask(t, cs, "run", `{"code":{"add":[1,2]}}`); text != "3" {
+		t.Errorf("%s, expected 3", text)
+	}
+	// The run is gone, not only forgotten: its slot is free again.
+	for range 500 {
+		s.slots.mu.Lock()
+		free := s.slots.free
+		s.slots.mu.Unlock()
+		if free == s.limits.Runs {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("the run still has its slot")
+}
+
+// TestParallel: calls under way together each get their own answer.
+func TestParallel(t *testing.T) {
+	cs := session(t, New(Options{}), nil)
+	ask(t, cs, "evolve", `{"name":"square","code":`+square+`}`)
+	var wg sync.WaitGroup
+	for i := range 500 {
+		wg.Go(func() {
+			if text, _ := ask(t, cs, "run", fmt.Sprintf(`{"tool":"square","input":%d}`, i)); text != fmt.Sprint(i*i) {
+				t.Errorf("square of %d is %s", i, text)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestPanicIsAnswered: a defect below is an answer, and the server goes on.
+func TestPanicIsAnswered(t *testing.T) {
+	var log strings.Builder
+	s := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	cs := session(t, s, nil)
+	s.mcp.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return s.recovering(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+				if method == "prompts/list" {
+					panic("boom")
+				}
+				return next(ctx, method, req)
+			})(ctx, method, req)
+		}
+	})
+	_, err := cs.ListPrompts(t.Context(), nil)
+	var wire *jsonrpc.Error
+	if err == nil || !strings.Contains(err.Error(), "defect") {
+		t.Errorf("%v %v", err, wire)
+	}
+	if text, _ := ask(t, cs, "run", `{"code":1}`); text != "1" {
+		t.Errorf("%s, expected 1", text)
+	}
+	a := s.defect("run", "boom")
+	if a.Fault == nil || a.Fault.Kind != "internal" || !strings.Contains(log.String(), "stack=") {
+		t.Errorf("%s\n%s", a.Text, log.String())
+	}
+}
+
+// TestModern: the stateless protocol needs no initialize.
+func TestModern(t *testing.T) {
+	s := New(Options{})
+	theirs, ours := mcp.NewInMemoryTransports()
+	go s.Serve(t.Context(), theirs)
+	conn, err := ours.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	for i, c := range []struct{ method, params, want string }{
+		{"server/discover", `{` + meta + `}`, `"2026-07-28"`},
+		{"tools/call", `{"name":"evolve","arguments":{"name":"square","code":` + square + `},` + meta + `}`, `"resultType":"complete"`},
+		{"tools/call", `{"name":"square","arguments":{"input":7},` + meta + `}`, `"text":"49"`},
+		{"tools/list", `{` + meta + `}`, `"square"`},
+	} {
+		id, _ := jsonrpc.MakeID(float64(i + 1))
+		if err := conn.Write(t.Context(), &jsonrpc.Request{ID: id, Method: c.method, Params: json.RawMessage(c.params)}); err != nil {
+			t.Fatal(err)
+		}
+		m, err := conn.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := jsonrpc.EncodeMessage(m)
+		if !strings.Contains(string(got), c.want) {
+			t.Errorf("%s: %s, expected %s", c.method, got, c.want)
+		}
+	}
+}
+
+// TestArrivalOrder: calls sent without waiting mean the tools that were there,
+// or were being made, when they were sent.
+func TestArrivalOrder(t *testing.T) {
+	s := New(Options{})
+	theirs, ours := mcp.NewInMemoryTransports()
+	go s.Serve(t.Context(), theirs)
+	conn, err := ours.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const versions = 50
+	want := map[string]string{}
+	go func() {
+		send := func(id int, method, params string) {
+			key, _ := jsonrpc.MakeID(float64(id))
+			if id == 0 {
+				key = jsonrpc.ID{}
+			}
+			if err := conn.Write(t.Context(), &jsonrpc.Request{ID: key, Method: method, Params: json.RawMessage(params)}); err != nil {
+				t.Error(err)
+			}
+		}
+		send(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
+		send(0, "notifications/initialized", `{}`)
+		for v := range versions {
+			send(1000+v, "tools/call", fmt.Sprintf(`{"name":"evolve","arguments":{"name":"f","code":%d}}`, v))
+			send(2000+v, "tools/call", `{"name":"run","arguments":{"tool":"f"}}`)
+			send(3000+v, "tools/call", `{"name":"f"}`)
+		}
+	}()
+	for v := range versions {
+		want[fmt.Sprint(2000+v)] = fmt.Sprint(v)
+		want[fmt.Sprint(3000+v)] = fmt.Sprint(v)
+	}
+	for len(want) > 0 {
+		m, err := conn.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, ok := m.(*jsonrpc.Response)
+		if !ok {
+			continue
+		}
+		id := fmt.Sprint(res.ID.Raw())
+		if expected, ok := want[id]; ok {
+			delete(want, id)
+			if !strings.Contains(string(res.Result), `"text":"`+expected+`"`) {
+				t.Errorf("call %s: %s, expected %s", id, res.Result, expected)
+			}
+		}
+	}
+}
+
+// TestShortRunsDontWait: while more long runs are under way than there are
+// processors, short ones are answered at once. No time is measured: the long
+// ones can't end before the short ones have.
+func TestShortRunsDontWait(t *testing.T) {
+	s := New(Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			a := s.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"code":` + omega + `,"steps":1000000000}`)})
+			if a.Fault == nil || a.Fault.Kind != "cancelled" {
+				t.Errorf("a long run ended: %s", a.Text)
+			}
+		})
+	}
+	for i := range 50 {
+		if a := must(t, s, "run", fmt.Sprintf(`{"code":%s,"input":%d}`, square, i)); a.Text != fmt.Sprint(i*i) {
+			t.Errorf("%s", a.Text)
+		}
+	}
+	cancel()
+	wg.Wait()
+}
+
+// TestTrace: a trace tells of each evaluation, and is nothing when off.
+func TestTrace(t *testing.T) {
+	var log strings.Builder
+	s := New(Options{Trace: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	must(t, s, "run", `{"code":{"add":[1,{"mul":[2,3]}]},"steps":100}`)
+	for _, want := range []string{`msg=eval step=0 left=100`, `{\"mul\":[2,3]}`, `msg=done steps=5`} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the trace lacks %q:\n%s", want, log.String())
+		}
+	}
+	_ = core.DefaultSteps
+}

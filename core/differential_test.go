@@ -1,0 +1,192 @@
+package core_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// failer is what a test, a fuzz target and rapid's have in common.
+type failer interface {
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// A trial is a program with an input and budgets, to be run on both evaluators.
+type trial struct {
+	tool        string
+	code, input string
+	budgets     core.Budgets
+	slice       uint64
+}
+
+func (tr trial) String() string {
+	return fmt.Sprintf("tool %q\ncode %s\ninput %s\nbudgets %+v, slice %d", tr.tool, tr.code, tr.input, tr.budgets, tr.slice)
+}
+
+// other is a tool that every trial can look up.
+const other = `{"lam":"x","body":{"if":{"cond":{"lt":[{"var":"x"},1]},"then":0,"else":{"add":[2,{"app":[{"self":true},{"sub":[{"var":"x"},1]}]}]}}}}`
+
+// reply is what becomes of the i-th effect, on both evaluators.
+func reply(i int, op string, arg value.Value) (value.Value, *fault.Fault) {
+	if i%4 == 3 {
+		return nil, &fault.Fault{Kind: fault.EffectFailed, Message: "the fourth effect fails"}
+	}
+	return &value.Pair{First: value.Str(op), Second: value.NewInt(int64(i))}, nil
+}
+
+func (tr trial) onEval(t failer) (vectors.Outcome, bool) {
+	p, err := tr.compile()
+	if err != nil {
+		return vectors.Failed(err.(*fault.Fault), 0), true
+	}
+	o, err := core.CompileTool("other", []byte(other))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := core.ParseInput([]byte(tr.input), core.InputAuto)
+	if err != nil {
+		return vectors.Failed(err.(*fault.Fault), 0), true
+	}
+	m := p.Start(in, tr.budgets, tools{"other": o})
+	defer m.Release()
+	effects := 0
+	for {
+		switch m.Run(tr.slice) {
+		case core.Paused:
+			if tr.slice == 0 {
+				t.Fatalf("a run without slices paused\n%s", tr)
+			}
+		case core.Suspended:
+			r := m.Requests()[0]
+			v, f := reply(effects, r.Op, r.Arg)
+			effects++
+			m.Resume([]core.Answer{{Value: v, Fault: f}})
+		default:
+			return outcome(m), false
+		}
+	}
+}
+
+func (tr trial) compile() (*core.Program, error) {
+	if tr.tool != "" {
+		return core.CompileTool(tr.tool, []byte(tr.code))
+	}
+	return core.Compile([]byte(tr.code))
+}
+
+func (tr trial) onNaive(t failer) vectors.Outcome {
+	p, err := tr.compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, f := parse.Input([]byte(tr.input), parse.Auto)
+	if f != nil {
+		t.Fatal(f)
+	}
+	o, f := parse.Code([]byte(other), parse.Options{Tool: "other"})
+	if f != nil {
+		t.Fatal(f)
+	}
+	effects := 0
+	b := naive.Budgets{Steps: tr.budgets.Steps, Memory: tr.budgets.Memory, Depth: tr.budgets.Depth}
+	v, steps, f := naive.Run(naive.Config{
+		Term: p.Term(), Source: p.Tool().Source, Tool: tr.tool, Input: in, Budgets: b,
+		Tools: func(name string) (term.Term, *term.Source, bool) {
+			return o.Term, o.Source, name == "other"
+		},
+		Handler: func(op string, arg value.Value) (value.Value, *fault.Fault) {
+			v, f := reply(effects, op, arg)
+			effects++
+			return v, f
+		},
+	})
+	if f != nil {
+		return vectors.Failed(f, steps)
+	}
+	e, f := text.Encode(v, 16<<20, 64<<20)
+	if f != nil {
+		return vectors.Failed(f, steps)
+	}
+	return vectors.Outcome{Result: e.JSON, Type: string(e.Type), Steps: steps}
+}
+
+// compare holds the machine against the reference: value, kind, place and
+// steps; not the place of a budget's fault, and not out_of_memory, which the
+// reference only estimates.
+func (tr trial) compare(t failer) {
+	got, refused := tr.onEval(t)
+	if refused {
+		return
+	}
+	want := tr.onNaive(t)
+	if got.Kind == fault.OutOfMemory || want.Kind == fault.OutOfMemory {
+		return
+	}
+	if vectors.ByBudget(got.Kind) {
+		got.At, want.At, got.In, want.In, got.EvalDepth, want.EvalDepth = "", "", "", "", 0, 0
+		if got.Kind == fault.TooDeep {
+			// Both count alike up to the call; the machine has also counted
+			// the rest of the path that the call ends.
+			got.Steps, want.Steps = 0, 0
+		}
+	}
+	if got.Kind != want.Kind || got.Type != want.Type || got.Steps != want.Steps || got.At != want.At ||
+		got.In != want.In || got.EvalDepth != want.EvalDepth || string(got.Result) != string(want.Result) {
+		t.Fatalf("eval  %v at %q in %q (%d)\nnaive %v at %q in %q (%d)\n%s",
+			got, got.At, got.In, got.EvalDepth, want, want.At, want.In, want.EvalDepth, tr)
+	}
+}
+
+// draw makes a trial of choices.
+func draw(d gen.Draw) trial {
+	tr := trial{budgets: core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200}}
+	o := gen.Options{Wrong: []int{0, 5, 30}[d(3)], Effects: d(8) == 0, Records: d(2) == 0, Tool: d(2) == 0}
+	if o.Tool {
+		tr.tool = "tool"
+	}
+	size := 1 + d(120)
+	if d(4) == 0 {
+		tr.code, tr.input = gen.Term(d, size, o), "null"
+	} else {
+		tr.code, tr.input = gen.Function(d, size, o)
+	}
+	switch d(8) {
+	case 0:
+		tr.budgets.Steps = uint64(1 + d(300))
+	case 1:
+		tr.budgets.Depth = 1 + d(12)
+	}
+	if d(3) == 0 {
+		tr.slice = uint64(1 + d(40))
+	}
+	return tr
+}
+
+func TestEvalAgreesWithNaive(t *testing.T) {
+	n := 20_000
+	if os.Getenv("PIF_FULL") != "" {
+		n = 1_000_000
+	}
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		draw(r.IntN).compare(t)
+	}
+}
+
+func FuzzEval(f *testing.F) {
+	f.Add([]byte("a tool that calls itself and folds"))
+	f.Add([]byte{1, 0, 1, 60, 1, 4, 2, 9, 200, 7, 3, 3, 3, 90, 14, 15, 92, 65, 35})
+	f.Fuzz(func(t *testing.T, data []byte) { draw(gen.Bytes(data)).compare(t) })
+}
