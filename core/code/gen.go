@@ -358,8 +358,7 @@ func CapsLen(n int) int { return (n + capsPer - 1) / capsPer }
 
 // function compiles a lambda's code; b is the variable it is known by, if any.
 func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
-	f := &fn{parent: c.f, info: info}
-	c.f = f
+	f := c.newFn(info, 0)
 	params := n.params
 	for _, p := range params {
 		p.info, p.half, p.self, p.twins, p.owner = nil, false, false, false, f
@@ -396,8 +395,9 @@ func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 func (c *compiler) outlined(n *node, top uint8, last bool) {
 	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
 	c.infos = append(c.infos, info)
-	f := &fn{parent: c.f, info: info, ret: 1, outline: !last || c.f.outline}
-	c.f = f
+	outline := !last || c.f.outline
+	f := c.newFn(info, 1)
+	f.outline = outline
 	c.tail(n, 2)
 	c.finish(f)
 	outer := c.f

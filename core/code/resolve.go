@@ -295,14 +295,22 @@ func (c *compiler) resolveLam(n *node, t *term.Lam, s *scope) {
 	level, outer := s.depth(), c.lowest
 	c.lowest = 1 << 30
 	n.kind = kLam
+	k := 0
 	var body term.Term = t
-	for len(n.params) < maxParams {
+	for k < maxParams {
 		l, ok := body.(*term.Lam)
 		if !ok {
 			break
 		}
+		k++
+		body = l.Body
+	}
+	n.params = c.params.take(k)
+	body = t
+	for i := range n.params {
+		l := body.(*term.Lam)
 		b := c.newBinder(l.Param)
-		n.params = append(n.params, b)
+		n.params[i] = b
 		s = c.push(s, b)
 		body = l.Body
 	}
@@ -326,8 +334,16 @@ func (c *compiler) resolveApp(n *node, t *term.App, s *scope) *node {
 		k++
 		head = a.Func
 	}
-	args := make([]term.Term, k)
-	apps := make([]int32, k)
+	base := len(c.args)
+	for range k {
+		c.args = append(c.args, nil)
+	}
+	args := c.args[base:]
+	defer func() {
+		clear(c.args[base:])
+		c.args = c.args[:base]
+	}()
+	apps := c.places.take(k)
 	head = t
 	for i := k - 1; i >= 0; i-- {
 		a := head.(*term.App)

@@ -1,6 +1,7 @@
 package code
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -116,8 +117,50 @@ type compiler struct {
 	nodes   slab[node]
 	binders slab[binder]
 	scopes  slab[scope]
-	lists   [][]*node
+	lists   arena[*node]
+	params  arena[*binder]
+	places  arena[int32]
+	args    []term.Term // a stack, for resolveApp
 	strs    map[string]int32
+	fns     []*fn // for reuse
+	code    []Instr
+	meta    []Meta
+}
+
+// An arena hands out slices and takes all back at once.
+type arena[T any] struct{ buf []T }
+
+func (a *arena[T]) take(n int) []T {
+	if len(a.buf)+n > cap(a.buf) {
+		// What was handed out stays valid in the old array.
+		a.buf = make([]T, 0, max(2*cap(a.buf), n, 64))
+	}
+	a.buf = a.buf[:len(a.buf)+n]
+	return a.buf[len(a.buf)-n : len(a.buf) : len(a.buf)]
+}
+
+func (a *arena[T]) reset() {
+	if cap(a.buf) > 1<<14 {
+		a.buf = nil
+		return
+	}
+	clear(a.buf)
+	a.buf = a.buf[:0]
+}
+
+// newFn returns a fn, with the buffers of an earlier one where there is one.
+func (c *compiler) newFn(info *fnInfo, ret uint8) *fn {
+	var f *fn
+	if n := len(c.fns); n > 0 {
+		f = c.fns[n-1]
+		c.fns = c.fns[:n-1]
+		*f = fn{code: f.code[:0], meta: f.meta[:0]}
+	} else {
+		f = new(fn)
+	}
+	f.parent, f.info, f.ret = c.f, info, ret
+	c.f = f
+	return f
 }
 
 // A slab hands out zeroed elements and takes all back at once.
@@ -153,7 +196,7 @@ func (s *slab[T]) reset() {
 
 func (c *compiler) newNode() *node        { return c.nodes.next() }
 func (c *compiler) newScope() *scope      { return c.scopes.next() }
-func (c *compiler) newList(n int) []*node { return make([]*node, n) }
+func (c *compiler) newList(n int) []*node { return c.lists.take(n) }
 func (c *compiler) newBinder(name string) *binder {
 	b := c.binders.next()
 	b.name = name
@@ -171,7 +214,14 @@ func Compile(t term.Term, o Options) *Unit {
 	c.nodes.reset()
 	c.binders.reset()
 	c.scopes.reset()
+	c.lists.reset()
+	c.params.reset()
+	c.places.reset()
+	clear(c.infos)
 	c.infos = c.infos[:0]
+	if cap(c.code) > 1<<12 {
+		c.code, c.meta, c.fns = nil, nil, nil
+	}
 	c.unit, c.far, c.f, c.strs, c.root = nil, nil, nil, nil, nil
 	compilers.Put(c)
 	return u
@@ -181,11 +231,10 @@ func (c *compiler) compile(t term.Term, o Options) *Unit {
 	c.opt, c.unit, c.plain = o, &Unit{}, 0
 	c.lowest = 1 << 30
 	u := c.unit
+	c.code, c.meta = c.code[:0], c.meta[:0]
 	if o.Base == 0 {
-		u.Code = append(make([]Instr, 0, 16), Instr{Op: Halt})
-		u.Meta = append(make([]Meta, 0, 16), Meta{})
+		c.code, c.meta = append(c.code, Instr{Op: Halt}), append(c.meta, Meta{})
 	}
-	main := &fn{ret: 1}
 	var s *scope
 	for _, name := range o.Scope {
 		b := c.newBinder(name)
@@ -204,8 +253,7 @@ func (c *compiler) compile(t term.Term, o Options) *Unit {
 	}
 	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
 	c.infos = append(c.infos, info)
-	main.info = info
-	c.f = main
+	main := c.newFn(info, 1)
 	c.tail(n, 2)
 	c.finish(main)
 	u.Entry = info.Entry
@@ -226,15 +274,16 @@ func (c *compiler) declare(n *node) *fnInfo {
 
 // finish appends a function's code to the unit.
 func (c *compiler) finish(f *fn) {
-	at := int32(len(c.unit.Code))
+	at := int32(len(c.code))
 	f.info.Entry = c.opt.Base + at*InstrSize
 	if f.info.worker >= 0 {
 		f.info.worker = f.info.Entry + f.info.worker*InstrSize
 	}
 	c.unit.Window = max(c.unit.Window, int(f.top)+2*maxItems+maxParams)
-	c.unit.Code = append(c.unit.Code, f.code...)
-	c.unit.Meta = append(c.unit.Meta, f.meta...)
+	c.code = append(c.code, f.code...)
+	c.meta = append(c.meta, f.meta...)
 	c.f = f.parent
+	c.fns = append(c.fns, f) // its captures stay readable until it is used again
 }
 
 // link gives the calls of known functions their targets: until now D held the
@@ -242,9 +291,9 @@ func (c *compiler) finish(f *fn) {
 func (c *compiler) link() {
 	// A last instruction that is never reached, so that the address after any
 	// other is inside the code.
-	c.unit.Code = append(c.unit.Code, Instr{Op: Halt})
-	c.unit.Meta = append(c.unit.Meta, Meta{})
-	code := c.unit.Code
+	c.code, c.meta = append(c.code, Instr{Op: Halt}), append(c.meta, Meta{})
+	code := slices.Clone(c.code)
+	c.unit.Code, c.unit.Meta = code, slices.Clone(c.meta)
 	for i := 0; i < len(code); i++ {
 		in := &code[i]
 		switch in.Op {

@@ -106,9 +106,24 @@ func (m *Machine) Value() value.Value {
 	if m.state != Done {
 		return nil
 	}
+	if w := m.result; isInt(w) {
+		if n := toInt(w); n >= leastSmall && n < leastSmall+int64(len(smallInts)) {
+			return smallInts[n-leastSmall]
+		}
+	}
 	v, _ := m.export(m.result)
 	return v
 }
+
+// leastSmall is the first of the integers that are ready as values.
+const leastSmall = -128
+
+var smallInts = func() (ints [1152]value.Value) {
+	for i := range ints {
+		ints[i] = value.NewInt(int64(i) + leastSmall)
+	}
+	return ints
+}()
 
 // Encode returns the result of a run that is [Done] as JSON, of which it keeps
 // the first keep bytes. A result whose JSON is larger than the budget of

@@ -158,7 +158,7 @@ func (m *Machine) growStack(a, height int) bool {
 		copy(s, m.stack[:m.dirty])
 		off := uintptr(m.r) - uintptr(base)
 		m.giveSlab(m.stack)
-		m.stack = s
+		m.stack, m.tainted = s, true
 		m.r = unsafe.Add(unsafe.Pointer(unsafe.SliceData(s)), off)
 		m.hlim = min(m.hlim, m.heapBudget())
 	}

@@ -107,10 +107,12 @@ type Machine struct {
 
 	stack, heap []word
 	first       []word // where both start
-	dirty       int // stack words from here on were never written since they were cleared
-	slack       int // words a window may need above the stack's limit
+	tainted     bool   // an earlier run may have left references in the stack
+	dirty       int    // stack words from here on were never written since they were cleared
+	slack       int    // words a window may need above the stack's limit
 
 	prog     *Program
+	unit     *code.Unit // whose tables the machine has
 	input    *Program
 	budget   Budgets
 	tools    Tools
@@ -163,13 +165,29 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	b.Depth = min(b.Depth, MaxDepth)
 	m.prog, m.input, m.budget, m.tools = p, input, b, tools
 	m.phase, m.state, m.started = inCode, Paused, false
-	m.fault, m.requests = nil, nil
+	if m.fault != nil {
+		m.fault = nil
+	}
+	if m.requests != nil {
+		m.requests = nil
+	}
 	m.left = b.Steps
 	m.result, m.held, m.self = wUnit, wUnit, 0
 	m.fuel = int64(b.Depth)<<40 | guard
+	m.tainted = m.tainted || m.hp > 16
 	m.hp = 16
+	if len(m.codes) > 0 {
+		clear(m.codes)
+		m.codes, m.codeIndex = m.codes[:0], nil
+	}
 	u := p.Unit
-	m.own = false
+	if u == m.unit && !m.own {
+		// The same program again: all tables are as they have to be.
+		clear(m.consts)
+		m.ip = m.cb
+		return
+	}
+	m.unit, m.own = u, false
 	m.instrs, m.meta, m.kinds, m.scopes = u.Code, u.Meta, u.Consts, u.Scopes
 	m.cb = unsafe.Pointer(unsafe.SliceData(u.Code))
 	m.ip = m.cb
@@ -180,11 +198,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 		clear(m.consts)
 	}
 	m.units = append(m.units[:0], unit{term: p.Term, source: p.Source, tool: p.Tool, isTool: p.IsTool})
-	if len(m.codes) > 0 {
-		clear(m.codes)
-		m.codes = m.codes[:0]
-	}
-	m.evals, m.prims, m.codeIndex = nil, nil, nil
+	m.evals, m.prims = nil, nil
 	m.slack = u.Window
 }
 
@@ -196,8 +210,11 @@ func (m *Machine) Release() {
 	m.giveSlab(m.heap)
 	m.giveSlab(m.stack)
 	m.heap, m.stack = nil, nil
+	m.tainted = m.tainted || m.hp > 16
 	m.prog, m.input, m.tools, m.fault, m.requests = nil, nil, nil, nil, nil
-	m.instrs, m.meta, m.kinds, m.scopes, m.cb = nil, nil, nil, nil, nil
+	if m.own {
+		m.unit, m.instrs, m.meta, m.kinds, m.scopes, m.cb, m.ip = nil, nil, nil, nil, nil, nil, nil
+	}
 	machines.Put(m)
 }
 
@@ -208,14 +225,21 @@ func (m *Machine) begin() {
 	if m.first == nil {
 		m.first = make([]word, firstHeap+firstStack)
 	}
-	m.giveSlab(m.heap)
-	m.giveSlab(m.stack)
-	m.heap, m.stack = m.first[:firstHeap:firstHeap], m.first[firstHeap:]
+	if len(m.heap) != firstHeap || len(m.stack) != firstStack {
+		m.giveSlab(m.heap)
+		m.giveSlab(m.stack)
+		m.heap, m.stack = m.first[:firstHeap:firstHeap], m.first[firstHeap:]
+	}
 	m.hb = unsafe.Pointer(unsafe.SliceData(m.heap))
 	m.hlim = min(uintptr(len(m.heap))*8, m.heapBudget())
 	m.r = unsafe.Pointer(unsafe.SliceData(m.stack))
+	before := m.dirty
 	m.clean(0, 64)
-	clear(m.stack[:m.dirty])
+	if m.tainted || m.dirty > before {
+		// A run before this one has left words that referred to its heap.
+		clear(m.stack[:m.dirty])
+		m.tainted = false
+	}
 }
 
 // heapBudget is how many bytes the heap may use beside the stack.

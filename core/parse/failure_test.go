@@ -18,6 +18,7 @@ func TestFailures(t *testing.T) {
 		{`{"b":1,"a":2}`, ``, `keys "a", "b"`, ``, `{"record":{"b":1,"a":2}}`},
 		{`{"ADD":[1,2]}`, ``, `unknown operation "ADD"`, `add`, `{"add":[2,3]}`},
 		{`{"not":{"plus":[1,2]}}`, `/not`, `unknown operation "plus"`, `add`, `{"add":[2,3]}`},
+		{`{"lexgth":[1]}`, ``, `unknown operation "lexgth"`, `length`, `{"length":[1,2,3]}`},
 		{`{"let":1,"in":2}`, ``, `"in", "let"`, `if`, `{"app":{"func":{"lam":"x"`},
 		{`{"add":[1]}`, ``, `add takes 2 operands, got 1`, ``, `{"add":[2,3]}`},
 		{`{"add":[1,2,3]}`, ``, `add takes 2 operands, got 3`, ``, `{"add":[A,{"add":[B,C]}]}`},

@@ -46,6 +46,20 @@ func TestNormalise(t *testing.T) {
 	}
 }
 
+// TestNormaliseNote: the note tells of the first string of the input itself and
+// counts the others.
+func TestNormaliseNote(t *testing.T) {
+	for src, want := range map[string]string{
+		`["x","[\"1\",\"2\"]","TRUE"]`: `the string "[\"1\",\"2\"]" in the input was read as [1,2] (and 1 more)`,
+		`" 5 "`:                        `the string " 5 " in the input was read as 5;`,
+	} {
+		p, f := parse.Input([]byte(src), parse.Auto)
+		if f != nil || len(p.Notes) != 1 || !strings.HasPrefix(p.Notes[0], want) || !strings.Contains(p.Notes[0], "data") {
+			t.Errorf("%s: %q %v", src, p.Notes, f)
+		}
+	}
+}
+
 // TestInput: what an input is in each of the three modes; "!" is a parse error.
 func TestInput(t *testing.T) {
 	for _, c := range []struct{ src, auto, term, data string }{

@@ -59,7 +59,7 @@ type rewriter struct {
 
 // scanner copies a scanned document that stands at the given depth.
 func (w *rewriter) scanner(s *scanner, depth int) {
-	from := uint32(0)
+	from := s.nodes[0].off
 	for i := range s.nodes {
 		n := &s.nodes[i]
 		if !n.isValue() {
@@ -87,26 +87,22 @@ func (w *rewriter) scanner(s *scanner, depth int) {
 			w.first = fmt.Sprintf("the string %s in the input was read as %s", shortest(oneLine(s.src[n.off:n.end])), shortest(oneLine(string(w.out[at:]))))
 		}
 	}
-	w.out = append(w.out, s.src[from:]...)
+	w.out = append(w.out, s.src[from:s.nodes[0].end]...)
 }
 
 // replace appends what the string spells, and reports whether it spells
 // anything but itself.
 func (w *rewriter) replace(v string, depth int) bool {
-	trimmed := strings.Trim(v, " \n\t\r")
-	if trimmed != "" {
-		var s scanner
-		s.reset(trimmed)
-		bad := s.scan(depth, MaxValues)
-		if bad == nil || bad.why == tooDeep {
-			if bad != nil {
-				// The whole will be refused for its depth where it is parsed.
-				w.out = append(w.out, trimmed...)
-				return true
-			}
-			w.scanner(&s, depth+1)
-			return true
-		}
+	var s scanner
+	s.reset(v)
+	switch bad := s.scan(depth, MaxValues); {
+	case bad == nil:
+		w.scanner(&s, depth+1)
+		return true
+	case bad.why == tooDeep:
+		// The whole will be refused for its depth where it is parsed.
+		w.out = append(w.out, v...)
+		return true
 	}
 	if n, ok := haskellNumber(v); ok {
 		w.out = append(w.out, n...)

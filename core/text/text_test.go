@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +193,68 @@ func TestContinuation(t *testing.T) {
 	e, f = text.Encode(value.FromSlice([]value.Value{&value.Closure{}, &value.Continuation{Tool: "t", Input: value.NewInt(1)}, &value.Continuation{Tool: "t", Input: &value.Closure{}}}), 1<<20, 1<<20)
 	if f != nil || strings.Count(string(e.JSON), `"next":`) != 1 || !json.Valid(e.JSON) {
 		t.Errorf("%s", e.JSON)
+	}
+}
+
+// TestContinuationInside: a function anywhere in next_input leaves next out,
+// whatever else is inside.
+func TestContinuationInside(t *testing.T) {
+	inner := &value.Continuation{Tool: "inner", Input: value.NewInt(1)}
+	e, f := text.Encode(&value.Continuation{Tool: "outer", Input: value.FromSlice([]value.Value{&value.Closure{}, inner})}, 1<<20, 1<<20)
+	if f != nil || !json.Valid(e.JSON) || strings.Contains(string(e.JSON), `"tool":"outer","input_as"`) || !strings.Contains(string(e.JSON), `"tool":"inner","input_as"`) {
+		t.Errorf("%s", e.JSON)
+	}
+}
+
+// reference writes a value the plain way.
+func reference(v value.Value) string {
+	switch v := v.(type) {
+	case *value.Pair:
+		return `{"pair":[` + reference(v.First) + "," + reference(v.Second) + "]}"
+	case value.Nil, *value.Cons:
+		items, _ := value.Slice(v)
+		parts := make([]string, len(items))
+		for i := range items {
+			parts[i] = reference(items[i])
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	case *value.Record:
+		parts := make([]string, len(v.Fields))
+		for i, f := range v.Fields {
+			parts[i] = strconv.Quote(f.Key) + ":" + reference(f.Value)
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	case value.Int:
+		return v.Big().String()
+	}
+	return "null"
+}
+
+// TestDeep: lists, pairs and records nested in each other far beyond a piece of
+// the stack, with something before and after each.
+func TestDeep(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	for _, depth := range []int{1, 15, 16, 17, 80, 81, 5000, 12_000} {
+		v := value.Value(value.Unit{})
+		for i := range depth {
+			n := value.NewInt(int64(i))
+			switch r.IntN(5) {
+			case 0:
+				v = &value.Pair{First: v, Second: n}
+			case 1:
+				v = &value.Pair{First: n, Second: v}
+			case 2:
+				v = value.FromSlice([]value.Value{n, v, n})
+			case 3:
+				v = value.FromSlice([]value.Value{v})
+			default:
+				v = rec("a", n, "b", v, "c", n)
+			}
+		}
+		e, f := text.Encode(v, 1<<24, 1<<24)
+		if want := reference(v); f != nil || string(e.JSON) != want {
+			t.Errorf("depth %d: %.80s, want %.80s", depth, e.JSON, want)
+		}
 	}
 }
 

@@ -50,21 +50,24 @@ func readArguments(tool string, raw json.RawMessage, known ...string) (*argument
 func (a *arguments) check(known []string) *fault.Fault {
 	for i, m := range a.members {
 		if slices.ContainsFunc(a.members[:i], func(n member) bool { return n.name == m.name }) {
-			return invalid(fmt.Sprintf("the argument %q occurs twice", m.name), a.tool, known)
+			return invalid(fmt.Sprintf("the argument %q occurs twice", excerpt([]byte(m.name))), a.tool, known)
 		}
 	}
 	var unknown []string
 	for _, m := range a.members {
 		if !slices.Contains(known, m.name) {
-			unknown = append(unknown, strconv.Quote(m.name))
+			unknown = append(unknown, m.name)
 		}
 	}
 	if len(unknown) == 0 {
 		return nil
 	}
-	f := invalid(fmt.Sprintf("%s has no argument %s", a.tool, strings.Join(unknown[:min(len(unknown), 5)], ", ")), a.tool, known)
-	name, _ := strconv.Unquote(unknown[0])
-	f.Near = nearest(name, known)
+	shown := make([]string, min(len(unknown), 5))
+	for i := range shown {
+		shown[i] = strconv.Quote(excerpt([]byte(unknown[i])))
+	}
+	f := invalid(fmt.Sprintf("%s has no argument %s", a.tool, strings.Join(shown, ", ")), a.tool, known)
+	f.Near = nearest(unknown[0], known)
 	return f
 }
 

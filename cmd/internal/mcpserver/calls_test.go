@@ -324,6 +324,25 @@ func TestLargeResult(t *testing.T) {
 	}
 }
 
+// TestDeepResult: a result that nests deeper than clients can read is a text.
+func TestDeepResult(t *testing.T) {
+	s := New(Options{})
+	for _, n := range []int{800, 1000, 9990} {
+		code := strings.Repeat("[", n) + strings.Repeat("]", n)
+		a := must(t, s, "run", `{"code":`+quoteJSON(code)+`}`)
+		if a.Text != code {
+			t.Errorf("%d levels: the text has %d bytes, expected %d", n, len(a.Text), len(code))
+		}
+		structured := field(t, a, "result") != ""
+		if structured != (n <= deepest) || !structured && field(t, a, "preview") != quoteJSON(code) {
+			t.Errorf("%d levels: %.300s", n, a.Structured)
+		}
+		if _, err := json.Marshal(a.result()); err != nil {
+			t.Errorf("%d levels: %v", n, err)
+		}
+	}
+}
+
 // TestCancellation: an endless run stops within a slice, and the next goes on.
 func TestCancellation(t *testing.T) {
 	s := New(Options{})

@@ -14,6 +14,11 @@ import (
 // preview is how much of a result that is too large is shown, in bytes.
 const preview = 16 << 10
 
+// deepest is how deep a result may nest and still be structured content.
+// Clients exist that read no more than 1,000 levels, and the message around it
+// takes some.
+const deepest = 900
+
 // A result is what a run gave, on its way to being an answer.
 type result struct {
 	product
@@ -104,12 +109,18 @@ func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry
 func (r *result) answer(t *task, limit int) Answer {
 	o := begin()
 	a := Answer{}
-	if r.Total > int64(limit) || !r.whole() {
+	switch {
+	case r.Total > int64(limit) || !r.whole():
 		a.Text = cut(r.JSON, preview)
 		o = o.text("preview", a.Text).number("total", uint64(r.Total))
 		t.note("the result is %d bytes of JSON, too large to show: this is only the first %d. Let the code select the part you need, or make it smaller", r.Total, len(a.Text))
 		r.next = ""
-	} else {
+	case deeper(r.JSON, deepest):
+		a.Text = string(r.JSON)
+		o = o.text("preview", a.Text).number("total", uint64(r.Total))
+		t.note("the result nests deeper than %d, which many readers of JSON don't take: it is here whole, as a text", deepest)
+		r.next = ""
+	default:
 		a.Text = string(r.JSON)
 		o = o.raw("result", r.JSON)
 	}
@@ -134,6 +145,31 @@ func (r *result) answer(t *task, limit int) Answer {
 	a.Structured = []byte(o.end())
 	a.tell(t.notes, "") // a continuation's text holds its next call
 	return a
+}
+
+// deeper reports whether JSON nests deeper than n.
+func deeper(json []byte, n int) bool {
+	if len(json) <= 2*n {
+		return false
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(json); i++ {
+		switch c := json[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+			if c == '\\' {
+				i++
+			}
+		case c == '{', c == '[':
+			if depth++; depth > n {
+				return true
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 // cut is the first n bytes of JSON, or a little less where that would split a

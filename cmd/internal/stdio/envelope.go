@@ -39,15 +39,15 @@ func invalid(id []byte, format string, args ...any) *refusal {
 
 // set stores a member; the key is in its quotes.
 func (e *envelope) set(key, value []byte) {
+	e.members++
+	if e.members > maxMembers {
+		return
+	}
 	if bytes.IndexByte(key, '\\') >= 0 {
 		// The escaped spelling of a key is the same key.
 		if s, ok := unquote(key); ok {
 			key = appendString(nil, s)
 		}
-	}
-	e.members++
-	if e.members > maxMembers {
-		return
 	}
 	var slot *[]byte
 	switch string(key) {

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets the test binary be the command itself, and a server of the
+// SDK's with a tool that does nothing, for benchmarks to compare with.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"mcp-pif": main,
+		"noop":    noop,
+	})
+}
+
+// full reports whether the large counts are wanted.
+func full() bool { return os.Getenv("PIF_FULL") == "1" }
+
+// noop is the SDK's own server over its own transport.
+func noop() {
+	s := mcp.NewServer(&mcp.Implementation{Name: "noop", Version: "1"}, nil)
+	s.AddTool(&mcp.Tool{Name: "noop", Description: "does nothing", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{
+				Content:           []mcp.Content{&mcp.TextContent{Text: "49"}},
+				StructuredContent: json.RawMessage(`{"result":49,"type":"int","steps":6,"notes":[]}`),
+			}, nil
+		})
+	_ = s.Run(context.Background(), &mcp.StdioTransport{})
+}
+
+// self is a command line of this test binary as one of its commands.
+func self(name string, args ...string) *exec.Cmd {
+	exe, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command(exe, args...)
+	cmd.Args[0] = name
+	return cmd
+}
+
+// A process is a server, spoken to line by line.
+type process struct {
+	t     testing.TB
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	out   *bufio.Reader
+	log   *strings.Builder
+	logMu *sync.Mutex
+	next  int
+}
+
+// start starts this program as a server.
+func start(t testing.TB, args ...string) *process {
+	t.Helper()
+	return startCommand(t, self("mcp-pif", args...))
+}
+
+func startCommand(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, log: new(strings.Builder), logMu: new(sync.Mutex)}
+	var err error
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewReaderSize(out, 1<<20)
+	cmd.Stderr = locked{p.logMu, p.log}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.in.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the server's log:\n%.4000s", p.logged())
+		}
+	})
+	return p
+}
+
+// locked is a writer that may be read from meanwhile.
+type locked struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (l locked) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+func (p *process) logged() string {
+	p.logMu.Lock()
+	defer p.logMu.Unlock()
+	return p.log.String()
+}
+
+// initialize is the request that opens a session.
+const initialize = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
+
+// open starts a session.
+func (p *process) open() *process {
+	p.t.Helper()
+	p.send(initialize)
+	if m := p.receive(); m.ID != `"init"` || m.Result == nil {
+		p.t.Fatalf("initialize was answered with %+v", m)
+	}
+	p.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return p
+}
+
+func (p *process) send(line string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
+		p.t.Fatalf("writing to the server: %v", err)
+	}
+}
+
+// A message is a line from the server.
+type message struct {
+	Version string `json:"jsonrpc"`
+	ID      rawText
+	Method  string
+	Params  json.RawMessage
+	Result  json.RawMessage
+	Error   *struct {
+		Code    int
+		Message string
+	}
+}
+
+// rawText is JSON as a string, to compare.
+type rawText string
+
+func (r *rawText) UnmarshalJSON(b []byte) error {
+	*r = rawText(b)
+	return nil
+}
+
+// receiveTime is how long a test waits for a line before the server must have
+// lost it.
+const receiveTime = 90 * time.Second
+
+// receive reads the next line, which must be JSON-RPC.
+func (p *process) receive() message {
+	p.t.Helper()
+	timer := time.AfterFunc(receiveTime, func() { _ = p.cmd.Process.Kill() })
+	line, err := p.out.ReadBytes('\n')
+	timer.Stop()
+	if err != nil {
+		p.t.Fatalf("reading from the server: %v", err)
+	}
+	var m message
+	if err := json.Unmarshal(line, &m); err != nil || m.Version != "2.0" {
+		p.t.Fatalf("the server wrote what is not JSON-RPC: %.300q (%v)", line, err)
+	}
+	return m
+}
+
+// answer reads lines up to the answer with the id.
+func (p *process) answer(id string) message {
+	p.t.Helper()
+	for {
+		if m := p.receive(); string(m.ID) == id && m.Method == "" {
+			return m
+		}
+	}
+}
+
+// toolReply is the answer of a tool.
+type toolReply struct {
+	Content           []struct{ Text string }
+	StructuredContent map[string]json.RawMessage
+	IsError           bool
+}
+
+// call calls a tool and waits for its answer.
+func (p *process) call(tool, arguments string) toolReply {
+	p.t.Helper()
+	p.next++
+	id := strconv.Itoa(p.next)
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, arguments))
+	return p.tool(p.answer(id))
+}
+
+// tool reads a message as the answer of a tool.
+func (p *process) tool(m message) toolReply {
+	p.t.Helper()
+	var r toolReply
+	if m.Error != nil {
+		p.t.Fatalf("call %s: %+v", m.ID, m.Error)
+	}
+	if err := json.Unmarshal(m.Result, &r); err != nil || len(r.Content) == 0 {
+		p.t.Fatalf("call %s: %.300s", m.ID, m.Result)
+	}
+	return r
+}
+
+// kind is the kind of a failure, or "".
+func (r toolReply) kind() string {
+	var e struct{ Kind string }
+	_ = json.Unmarshal(r.StructuredContent["error"], &e)
+	return e.Kind
+}
+
+// peak is the most memory the process has had resident, in bytes; 0 where the
+// system doesn't say.
+func (p *process) peak() int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, _ := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// end closes the server's input and waits for it to exit well.
+func (p *process) end() {
+	p.t.Helper()
+	p.in.Close()
+	rest, _ := io.ReadAll(p.out)
+	if len(rest) > 0 {
+		p.t.Errorf("after the last answer came %.300q", rest)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		p.t.Errorf("the server ended with %v", err)
+	}
+}
