@@ -188,8 +188,11 @@ func (s *slab[T]) reset() {
 	if len(s.chunks) > 64 {
 		s.chunks = s.chunks[:64:64]
 	}
-	for i := 0; i <= s.chunk && i < len(s.chunks); i++ {
+	for i := 0; i < s.chunk && i < len(s.chunks); i++ {
 		clear(s.chunks[i])
+	}
+	if s.chunk < len(s.chunks) {
+		clear(s.chunks[s.chunk][:s.used])
 	}
 	s.chunk, s.used = 0, 0
 }

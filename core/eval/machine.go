@@ -311,6 +311,16 @@ func (m *Machine) State() State { return m.state }
 // enterCode starts the evaluation of the program's code.
 func (m *Machine) enterCode() {
 	u := m.prog.Unit
+	if u.Root != nil && u.Root.Arity == 1 && m.input != nil && m.stepsIn() >= 3 {
+		if n, ok := m.input.Term.(*term.Int); ok && fitsWord(n.Value) {
+			// The usual case of what follows, in one: the closure, a number,
+			// the application.
+			m.fuel -= 3
+			m.phase = inBody
+			m.enterRoot(u.Root, fromInt(n.Value))
+			return
+		}
+	}
 	if u.Root != nil {
 		// The code is a lambda: one step gives its closure.
 		if !m.charge(1) {
@@ -403,9 +413,7 @@ func (m *Machine) enterBody(input word) {
 		return
 	}
 	if root := m.prog.Unit.Root; root != nil && root.Arity == 1 {
-		*(*word)(unsafe.Add(m.r, 8)) = input
-		*(*word)(unsafe.Add(m.r, 16)) = 0
-		m.ip = unsafe.Add(m.cb, root.Entry)
+		m.enterRoot(root, input)
 		return
 	}
 	if root := m.prog.Unit.Root; root != nil {
@@ -419,6 +427,13 @@ func (m *Machine) enterBody(input word) {
 	*(*word)(m.r) = m.held
 	*(*word)(unsafe.Add(m.r, 8)) = input
 	m.applyRoot()
+}
+
+// enterRoot starts a function of one parameter.
+func (m *Machine) enterRoot(f *code.Func, input word) {
+	*(*word)(unsafe.Add(m.r, 8)) = input
+	*(*word)(unsafe.Add(m.r, 16)) = 0
+	m.ip = unsafe.Add(m.cb, f.Entry)
 }
 
 // closureOf makes the closure of a function that captures nothing. Room for

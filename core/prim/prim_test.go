@@ -158,7 +158,8 @@ func TestCost(t *testing.T) {
 		{"mul", []value.Value{words(65), i64(2)}, 1},
 		{"div", []value.Value{words(100), words(10)}, 15},
 		{"mul", []value.Value{words(100), value.Str("a")}, 0},
-		{"length", []value.Value{value.FromSlice(make([]value.Value, 200))}, 3},
+		{"length", []value.Value{value.FromSlice(make([]value.Value, 1<<14))}, 0},
+		{"length", []value.Value{value.FromSlice(make([]value.Value, 1<<14+1))}, 256},
 		{"length", []value.Value{value.Str(strings.Repeat("a", 1000))}, 0},
 	} {
 		_, r, _ := prim.Lookup(c.name)
