@@ -2,7 +2,6 @@ package eval
 
 import (
 	"math/big"
-	"math/bits"
 	"unicode/utf8"
 	"unsafe"
 
@@ -374,5 +373,3 @@ func (m *Machine) sketch(w word) value.Value {
 }
 
 var immediates = [8]value.Value{value.Nil{}, value.Unit{}, value.Bool(false), value.Bool(true), value.Unit{}}
-
-var _ = bits.Len

@@ -1,12 +1,9 @@
 package eval
 
 import (
-	"unsafe"
-
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
-	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -126,28 +123,51 @@ var smallInts = func() (ints [1152]value.Value) {
 }()
 
 // Encode returns the result of a run that is [Done] as JSON, of which it keeps
-// the first keep bytes. A result whose JSON is larger than the budget of
-// memory is a fault (result_too_large), and so is one for which fewer than one
-// step for every 512 bytes are left (out_of_fuel). Those steps aren't counted
-// in [Machine.Steps], which are the evaluation's.
+// the first keep bytes. It takes no steps: what bounds it is the budget of
+// memory, and a result whose JSON is larger is a fault, result_too_large.
 func (m *Machine) Encode(keep int) (text.Encoded, *fault.Fault) {
 	if small, ok := m.encodeSmall(); ok {
 		return small, nil
 	}
-	v, _ := m.export(m.result)
-	most := m.budget.Memory
-	if have := (m.stepsIn() + int64(m.left)) * 512; have+511 < most {
-		most = have + 511
-	}
-	enc, f := text.Encode(v, keep, most)
+	enc, f := text.Encode(m.lazy(m.result), keep, m.budget.Memory)
 	if f != nil {
-		if most < m.budget.Memory {
-			f = prim.OutOfFuel(m.budget.Steps)
-		}
 		m.fault = f
-		return enc, f
 	}
-	return enc, nil
+	return enc, f
+}
+
+// lazy returns w as Go data whose parts are made when they are asked for.
+func (m *Machine) lazy(w word) value.Value {
+	if isInt(w) || w&tagMask == tagImm {
+		return m.sketch(w)
+	}
+	return value.Lazy{In: m, Word: w}
+}
+
+// Force returns the outermost part of a value of this machine.
+func (m *Machine) Force(w uint64) value.Value {
+	switch w & tagMask {
+	case tagCons:
+		return &value.Cons{Head: m.lazy(*m.at(w - tagCons)), Tail: m.lazy(*m.at(w - tagCons + 8))}
+	case tagPair:
+		return &value.Pair{First: m.lazy(*m.at(w - tagPair)), Second: m.lazy(*m.at(w - tagPair + 8))}
+	case tagClosure:
+		return &value.Closure{}
+	case tagBox:
+		switch headerKind(*m.obj(w, 0)) {
+		case kRecord:
+			r := &value.Record{Fields: make([]value.Field, *m.obj(w, 1)>>1)}
+			for i := range r.Fields {
+				r.Fields[i] = value.Field{Key: m.goString(*m.obj(w, 2+2*i)), Value: m.lazy(*m.obj(w, 3+2*i))}
+			}
+			return r
+		case kCont:
+			return &value.Continuation{Tool: m.prog.Tool, Input: m.lazy(*m.obj(w, 1))}
+		}
+		v, _ := m.export(w)
+		return v
+	}
+	return m.sketch(w)
 }
 
 var trueJSON, falseJSON, nullJSON, nilJSON = []byte("true"), []byte("false"), []byte("null"), []byte("[]")
@@ -246,6 +266,3 @@ func (m *Machine) record(in *code.Instr) bool {
 	*m.reg(in.A) = p | tagBox
 	return false
 }
-
-var _ = unsafe.Pointer(nil)
-var _ term.Term

@@ -26,6 +26,7 @@ const ContinueMessage = "One step is done; run the tool again with next_input to
 // bytes it stops with result_too_large.
 func Encode(v value.Value, keep int, max int64) (Encoded, *fault.Fault) {
 	w := NewWriter(keep, max)
+	v = value.Force(v)
 	w.Value(v)
 	if w.Full() {
 		return Encoded{}, TooLarge(max)
@@ -86,7 +87,7 @@ func (w *Writer) list(p *pending, c *value.Cons) value.Value {
 		p.done = 1
 		return c.Head
 	}
-	rest, ok := c.Tail.(*value.Cons)
+	rest, ok := value.Force(c.Tail).(*value.Cons)
 	if !ok {
 		w.Byte(']')
 		return nil

@@ -29,6 +29,7 @@ func (s *stack) top() *pending { return &s.now[len(s.now)-1] }
 // enter writes a value without parts, and keeps one with parts to be written;
 // it reports whether it did the latter.
 func (s *stack) enter(w *Writer, v value.Value, as style) bool {
+	v = value.Force(v)
 	switch v.(type) {
 	case *value.Cons, *value.Pair, *value.Record, *value.Continuation:
 	default:

@@ -75,6 +75,33 @@ type (
 	}
 )
 
+// A Memory is where an evaluator keeps values.
+type Memory interface {
+	// Force returns the outermost part of a value, the rest in [Lazy] ones.
+	Force(word uint64) Value
+}
+
+// Lazy is a value that is still in its evaluator's memory, for readers that
+// take one part at a time and drop it. It never leaves package core and the
+// packages below.
+type Lazy struct {
+	In   Memory
+	Word uint64
+}
+
+// Type returns the value's type.
+func (l Lazy) Type() Type { return l.In.Force(l.Word).Type() }
+
+func (Lazy) isValue() {}
+
+// Force returns v itself, or the outermost part of a lazy one.
+func Force(v Value) Value {
+	if l, ok := v.(Lazy); ok {
+		return l.In.Force(l.Word)
+	}
+	return v
+}
+
 // A Field is one member of a record.
 type Field struct {
 	Key   string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -120,7 +121,7 @@ func TestFrames(t *testing.T) {
 				l := string(got.line)
 				if got.long != nil {
 					l = fmt.Sprint("long ", got.long.size)
-					if len(got.long.tail) != tailSize || len(got.long.head) != headSize {
+					if got.line != nil || len(got.long.tail) != tailSize || len(got.long.head) != headSize {
 						t.Fatalf("%s: head %d, tail %d", name, len(got.long.head), len(got.long.tail))
 					}
 				}
@@ -278,5 +279,85 @@ func TestGivenUp(t *testing.T) {
 	}
 	if _, err := c.Read(t.Context()); err != io.EOF {
 		t.Errorf("Read: %v", err)
+	}
+}
+
+// Subscriptions are ended by the server only when no other answer is owed, and
+// those that the client has ended not at all.
+func TestEndListen(t *testing.T) {
+	c := calls{maxCalls: 10, maxBytes: 10}
+	one, two, three := key("one"), key("two"), key("three")
+	for k, method := range map[jsonrpc.ID]string{one: methodListen, two: methodListen, three: "x"} {
+		if got, _ := c.begin(id{key: k}, method, 1); got != admitted {
+			t.Fatal(got)
+		}
+	}
+	none := func() {
+		t.Helper()
+		if k, ok := c.endListen(); ok {
+			t.Errorf("ended %v", k.Raw())
+		}
+	}
+	none()
+	c.cancel(one)
+	none()
+	c.finish(three)
+	none() // the answer is on its way to the writer
+	c.answered()
+	if k, ok := c.endListen(); !ok || k != two {
+		t.Errorf("ended %v", k.Raw())
+	}
+	none()
+	c.finish(two)
+	c.answered()
+	none()
+}
+
+func TestSlots(t *testing.T) {
+	c := (&Transport{In: strings.NewReader(""), Out: io.Discard, MaxCalls: 1, MaxCallBytes: 1}).connect(t.Context())
+	defer c.Close()
+	take := func(l string) (jsonrpc.Message, *refusal) { return c.take(frame{line: []byte(l)}) }
+
+	// Alone, a call of any size fits. With another, it waits in vain, once.
+	if _, refused := take(pingLine("1")); refused != nil {
+		t.Error(refused.reason)
+	}
+	c.patience = 0
+	if _, refused := take(pingLine("2")); refused == nil || refused.code != codeOverloaded {
+		t.Errorf("got %+v", refused)
+	}
+	c.patience = time.Hour
+	if _, refused := take(pingLine("2")); refused == nil || refused.code != codeOverloaded {
+		t.Errorf("got %+v", refused)
+	}
+	// When calls end again, so does the patience come back.
+	c.calls.finish(key(1.0))
+	if _, refused := take(pingLine("2")); refused != nil {
+		t.Error(refused.reason)
+	}
+	go c.calls.finish(key(2.0))
+	if _, refused := take(pingLine("3")); refused != nil {
+		t.Error(refused.reason)
+	}
+	// A response that nobody waits for isn't the SDK's business.
+	if m, refused := take(`{"jsonrpc":"2.0","id":1,"result":{}}`); m != nil || refused != nil {
+		t.Errorf("got %v, %v", m, refused)
+	}
+}
+
+// Only a regular file has the long patience.
+func TestFilePatience(t *testing.T) {
+	file, err := os.Open("parts_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w := pipe(t)
+	defer w.Close()
+	for in, want := range map[*os.File]time.Duration{file: filePatience, r: patience} {
+		c := (&Transport{In: in, Out: io.Discard}).connect(t.Context())
+		if c.patience != want {
+			t.Errorf("patience %v, want %v", c.patience, want)
+		}
+		c.Close()
 	}
 }

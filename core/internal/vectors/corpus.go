@@ -50,6 +50,7 @@ type Fault struct {
 	At        *fault.Pointer `json:"at,omitempty"`
 	In        string         `json:"in,omitempty"` // without a tool's version
 	EvalDepth int            `json:"eval_depth,omitempty"`
+	Got       string         `json:"got,omitempty"` // compared where it is set
 }
 
 // An Effect is a request that must come, with its outcome: Result as data, or
@@ -162,6 +163,9 @@ func (c *Case) checkFault(t *testing.T, got Outcome) {
 	in, _, _ := strings.Cut(got.In, "@")
 	if w.In != "" && in != w.In {
 		t.Errorf("%s is in %q, want %q", got.Kind, in, w.In)
+	}
+	if w.Got != "" && got.Got != w.Got {
+		t.Errorf("%s got %q, want %q", got.Kind, got.Got, w.Got)
 	}
 	if got.EvalDepth != w.EvalDepth {
 		t.Errorf("%s has eval depth %d, want %d", got.Kind, got.EvalDepth, w.EvalDepth)

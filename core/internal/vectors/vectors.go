@@ -49,15 +49,16 @@ type Outcome struct {
 	Type   string
 	Kind   fault.Kind
 	Steps  uint64
-	// Place of a fault, compared by the corpus only.
+	// The rest of a fault, compared by the corpus only.
 	At        fault.Pointer
 	In        string
 	EvalDepth int
+	Got       string
 }
 
 // Failed is the outcome of a fault after a number of steps.
 func Failed(f *fault.Fault, steps uint64) Outcome {
-	return Outcome{Kind: f.Kind, At: f.At, In: f.In, EvalDepth: f.EvalDepth, Steps: steps}
+	return Outcome{Kind: f.Kind, At: f.At, In: f.In, EvalDepth: f.EvalDepth, Got: f.Got, Steps: steps}
 }
 
 func (o Outcome) String() string {
