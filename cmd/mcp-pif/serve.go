@@ -56,6 +56,10 @@ standard error.`,
 	return cmd
 }
 
+// maxCallBytes bounds the requests read and not yet answered: the SDK holds
+// each two or three times over, and the process is to stay within 256 MiB.
+const maxCallBytes = 32 << 20
+
 func serve(cmd *cobra.Command, o *serveOptions) error {
 	limits, err := o.limits()
 	if err != nil {
@@ -92,7 +96,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 'mcp-pif repl'.`))
 	}
 	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "capabilities", "none")
-	err = s.Serve(ctx, &stdio.Transport{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: log})
+	err = s.Serve(ctx, &stdio.Transport{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: log, MaxCallBytes: maxCallBytes})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		log.Info("stopped by a signal")
 		return nil

@@ -1,6 +1,9 @@
 package eval
 
-import "sync"
+import (
+	"runtime/debug"
+	"sync"
+)
 
 // Slabs are the memory of machines: heaps and stacks. All machines of a
 // process draw on one pool, whose limit is what they hold together.
@@ -8,13 +11,16 @@ import "sync"
 // DefaultPool is the pool's limit in bytes where nothing else was said.
 const DefaultPool = 128 << 20
 
-var pool = struct {
+type slabPool struct {
 	sync.Mutex
-	limit int64
-	held  int64 // bytes in machines
-	idle  int64 // bytes in free
-	free  [][]word
-}{limit: DefaultPool}
+	limit   int64
+	held    int64 // bytes in machines
+	idle    int64 // bytes in free
+	dropped int64 // bytes left to Go's collector since it was last asked to run
+	free    [][]word
+}
+
+var pool = slabPool{limit: DefaultPool}
 
 // SetPool sets how many bytes all machines together may hold. It is meant for
 // the start of a program; machines that hold more already keep it.
@@ -37,28 +43,53 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 	n = roundSlab(max(n, firstHeap+1))
 	bytes := int64(n) * 8
 	pool.Lock()
-	defer pool.Unlock()
-	// A collection holds two spaces at once; the eighth more is for the stack
-	// beside two spaces of half the limit.
-	if pool.held+bytes > pool.limit+pool.limit/8 {
+	// A collection holds two spaces at once; the sixteenth more is for the
+	// stack, and the rounding of sizes, beside two spaces of half the limit.
+	most := pool.limit + pool.limit/16
+	if pool.held+bytes > most {
+		pool.Unlock()
 		return nil, false
 	}
-	pool.held += bytes
-	for i := len(pool.free) - 1; i >= 0; i-- {
-		if len(pool.free[i]) == n {
-			s := pool.free[i]
-			pool.free = append(pool.free[:i], pool.free[i+1:]...)
-			pool.idle -= bytes
-			return s, true
-		}
+	if i := pool.fitting(n, most); i >= 0 {
+		s := pool.free[i]
+		pool.drop(i)
+		pool.held += int64(len(s)) * 8
+		pool.Unlock()
+		return s, true
 	}
 	// What lies idle would add to the process's size: drop the oldest until
-	// there is room for the new one.
-	for len(pool.free) > 0 && pool.held+pool.idle > pool.limit {
-		pool.idle -= int64(len(pool.free[0])) * 8
-		pool.free = append(pool.free[:0], pool.free[1:]...)
+	// there is room for the new one, and have Go take it back before the new
+	// one is made.
+	for len(pool.free) > 0 && pool.held+pool.idle+bytes > most {
+		pool.dropped += int64(len(pool.free[0])) * 8
+		pool.drop(0)
+	}
+	pool.held += bytes
+	collect := pool.dropped >= 8<<20
+	if collect {
+		pool.dropped = 0
+	}
+	pool.Unlock()
+	if collect {
+		debug.FreeOSMemory()
 	}
 	return make([]word, n), true
+}
+
+// fitting returns the smallest idle slab of n to 3/2 n words; −1: none.
+func (p *slabPool) fitting(n int, most int64) int {
+	best := -1
+	for i, s := range p.free {
+		if len(s) >= n && len(s) <= n+n/2 && (best < 0 || len(s) < len(p.free[best])) && p.held+int64(len(s))*8 <= most {
+			best = i
+		}
+	}
+	return best
+}
+
+func (p *slabPool) drop(i int) {
+	p.idle -= int64(len(p.free[i])) * 8
+	p.free = append(p.free[:i], p.free[i+1:]...)
 }
 
 // giveSlab takes back a slab; a machine's first memory stays its own.
@@ -73,6 +104,8 @@ func (m *Machine) giveSlab(s []word) {
 	if len(pool.free) < 64 {
 		pool.free = append(pool.free, s)
 		pool.idle += bytes
+	} else {
+		pool.dropped += bytes
 	}
 }
 

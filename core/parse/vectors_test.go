@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	seed "github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -31,26 +32,26 @@ type vector struct {
 
 func vectors(t *testing.T) []vector {
 	t.Helper()
-	var all []vector
-	for _, dir := range []string{"../testdata/seed", "../../../shared/seed"} {
-		file, err := os.Open(filepath.Join(dir, "public.jsonl"))
-		if err != nil {
-			continue
-		}
-		defer file.Close()
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, 16<<20)
-		for lines.Scan() {
-			var v vector
-			if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, v)
-		}
-		return all
+	dir, ok := seed.Seed()
+	if !ok {
+		t.Skip("no vectors beside the project")
 	}
-	t.Skip("no vectors beside the project")
-	return nil
+	file, err := os.Open(filepath.Join(dir, "public.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var all []vector
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var v vector
+		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, v)
+	}
+	return all
 }
 
 // source gives code as the façade would: a string is a tool's name or JSON.

@@ -109,10 +109,11 @@ func denied(r core.Request) *fault.Fault {
 
 // queued runs do when the call's turn has come, with a slot held.
 func (s *Server) queued(ctx context.Context, c Call, do func() Answer) Answer {
-	if f := s.slots.enter(ctx, c.ticket); f != nil {
+	bytes := len(c.Arguments)
+	if f := s.slots.enter(ctx, c.ticket, bytes); f != nil {
 		return failed(f)
 	}
-	defer s.slots.leave()
+	defer s.slots.leave(bytes)
 	return do()
 }
 

@@ -9,11 +9,16 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// slots lets so many runs be under way at once; the others wait in the order
-// in which their calls arrived.
+// slots lets so many runs be under way at once, with so many bytes of code and
+// input together, since what is read from them takes a multiple of their size;
+// the others wait in the order in which their calls arrived. A run with more
+// bytes than that is under way alone.
 type slots struct {
 	mu      sync.Mutex
 	free    int
+	bytes   int // of the runs under way
+	most    int // bytes together
+	under   int // runs under way
 	room    int // how many may wait
 	waiting waiters
 }
@@ -21,16 +26,28 @@ type slots struct {
 // A waiter is a call that waits for a slot.
 type waiter struct {
 	ticket uint64
+	bytes  int
 	index  int           // in the heap; -1 once out
 	turn   chan struct{} // closed when the slot is its own
 }
 
+// admits reports whether a run of so many bytes may start now.
+func (s *slots) admits(bytes int) bool {
+	return s.free > 0 && (s.under == 0 || s.bytes+bytes <= s.most)
+}
+
+func (s *slots) take(bytes int) {
+	s.free--
+	s.under++
+	s.bytes += bytes
+}
+
 // enter takes a slot, waiting for it if need be. The fault is overloaded or
 // cancelled, and no slot is held then.
-func (s *slots) enter(ctx context.Context, ticket uint64) *fault.Fault {
+func (s *slots) enter(ctx context.Context, ticket uint64, bytes int) *fault.Fault {
 	s.mu.Lock()
-	if s.free > 0 && len(s.waiting) == 0 {
-		s.free--
+	if len(s.waiting) == 0 && s.admits(bytes) {
+		s.take(bytes)
 		s.mu.Unlock()
 		return nil
 	}
@@ -42,7 +59,7 @@ func (s *slots) enter(ctx context.Context, ticket uint64) *fault.Fault {
 			Hint:    "Wait for answers to the calls already made, then make this one again.",
 		}
 	}
-	w := &waiter{ticket: ticket, turn: make(chan struct{})}
+	w := &waiter{ticket: ticket, bytes: bytes, turn: make(chan struct{})}
 	heap.Push(&s.waiting, w)
 	s.mu.Unlock()
 	select {
@@ -53,23 +70,32 @@ func (s *slots) enter(ctx context.Context, ticket uint64) *fault.Fault {
 	s.mu.Lock()
 	if w.index >= 0 {
 		heap.Remove(&s.waiting, w.index)
+		s.admit() // it may have been in the way of others
 		s.mu.Unlock()
 		return cancelled()
 	}
 	s.mu.Unlock()
-	s.leave() // it was given the slot at the same moment
+	s.leave(bytes) // it was given the slot at the same moment
 	return cancelled()
 }
 
-// leave gives a slot back, to the first who waits.
-func (s *slots) leave() {
+// leave gives a slot back, to the first who wait.
+func (s *slots) leave(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.waiting) > 0 {
-		close(heap.Pop(&s.waiting).(*waiter).turn)
-		return
-	}
 	s.free++
+	s.under--
+	s.bytes -= bytes
+	s.admit()
+}
+
+// admit gives slots to those who wait, in order, as far as they go.
+func (s *slots) admit() {
+	for len(s.waiting) > 0 && s.admits(s.waiting[0].bytes) {
+		w := heap.Pop(&s.waiting).(*waiter)
+		s.take(w.bytes)
+		close(w.turn)
+	}
 }
 
 func cancelled() *fault.Fault {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -14,25 +15,25 @@ import (
 // they came to wait.
 func TestSlotsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := slots{free: 1, room: 100}
-		if f := s.enter(t.Context(), 1); f != nil {
+		s := slots{free: 1, most: 100, room: 100}
+		if f := s.enter(t.Context(), 1, 1); f != nil {
 			t.Fatal(f)
 		}
 		var mu sync.Mutex
 		var order []uint64
 		for _, ticket := range []uint64{5, 3, 9, 2, 7} {
 			go func() {
-				if f := s.enter(t.Context(), ticket); f != nil {
+				if f := s.enter(t.Context(), ticket, 1); f != nil {
 					t.Error(f)
 				}
 				mu.Lock()
 				order = append(order, ticket)
 				mu.Unlock()
-				s.leave()
+				s.leave(1)
 			}()
 		}
 		synctest.Wait()
-		s.leave()
+		s.leave(1)
 		synctest.Wait()
 		if want := []uint64{2, 3, 5, 7, 9}; !slices.Equal(order, want) {
 			t.Errorf("%v, expected %v", order, want)
@@ -43,22 +44,63 @@ func TestSlotsInOrder(t *testing.T) {
 	})
 }
 
+// TestSlotsBytes: large calls wait for each other, small ones behind them for
+// their turn, and one larger than all there is runs alone.
+func TestSlotsBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := slots{free: 10, most: 100, room: 10}
+		var mu sync.Mutex
+		var under, most int
+		var order []uint64
+		go func() {
+			for i, bytes := range []int{60, 30, 500, 80, 90, 70, 40} {
+				go func() {
+					if f := s.enter(t.Context(), uint64(i), bytes); f != nil {
+						t.Error(f)
+					}
+					mu.Lock()
+					order = append(order, uint64(i))
+					under += bytes
+					if under > 100 && under != 500 {
+						t.Errorf("%d bytes under way", under)
+					}
+					most = max(most, under)
+					mu.Unlock()
+					time.Sleep(time.Second)
+					mu.Lock()
+					under -= bytes
+					mu.Unlock()
+					s.leave(bytes)
+				}()
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		time.Sleep(time.Minute)
+		if most != 500 || !slices.IsSorted(order) || len(order) != 7 {
+			t.Errorf("order %v, at most %d bytes", order, most)
+		}
+		if s.free != 10 || s.bytes != 0 || s.under != 0 {
+			t.Errorf("left over: %d free, %d bytes, %d under way", s.free, s.bytes, s.under)
+		}
+	})
+}
+
 // TestSlotsOverloaded: past the room for those who wait, a call is refused.
 func TestSlotsOverloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := slots{free: 2, room: 3}
+		s := slots{free: 2, most: 100, room: 3}
 		for i := range 5 {
-			go s.enter(t.Context(), uint64(i+1))
+			go s.enter(t.Context(), uint64(i+1), 1)
 		}
 		synctest.Wait()
-		if f := s.enter(t.Context(), 9); f == nil || f.Kind != fault.Overloaded {
+		if f := s.enter(t.Context(), 9, 1); f == nil || f.Kind != fault.Overloaded {
 			t.Errorf("%v, expected overloaded", f)
 		}
 		for range 5 {
-			s.leave()
+			s.leave(1)
 		}
 		synctest.Wait()
-		if f := s.enter(t.Context(), 10); f != nil {
+		if f := s.enter(t.Context(), 10, 1); f != nil {
 			t.Error(f)
 		}
 	})
@@ -67,20 +109,20 @@ func TestSlotsOverloaded(t *testing.T) {
 // TestSlotsCancelled: a call that is cancelled while it waits takes no slot.
 func TestSlotsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := slots{free: 1, room: 10}
-		if f := s.enter(t.Context(), 1); f != nil {
+		s := slots{free: 1, most: 100, room: 10}
+		if f := s.enter(t.Context(), 1, 1); f != nil {
 			t.Fatal(f)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		faults := make(chan *fault.Fault, 2)
-		go func() { faults <- s.enter(ctx, 2) }()
-		go func() { faults <- s.enter(t.Context(), 3) }()
+		go func() { faults <- s.enter(ctx, 2, 1) }()
+		go func() { faults <- s.enter(t.Context(), 3, 1) }()
 		synctest.Wait()
 		cancel()
 		if f := <-faults; f == nil || f.Kind != fault.Cancelled {
 			t.Errorf("%v, expected cancelled", f)
 		}
-		s.leave()
+		s.leave(1)
 		if f := <-faults; f != nil {
 			t.Errorf("%v, expected the slot", f)
 		}

@@ -71,7 +71,7 @@ func New(opts Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.slots = slots{free: s.limits.Runs, room: s.limits.Waiting}
+	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
 	s.cpu = cpu{free: runtime.GOMAXPROCS(0)}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "mcp-pif", Title: "PIF", Version: opts.Version},
@@ -164,6 +164,9 @@ type Limits struct {
 	Waiting   int           // calls waiting for their turn; 10,000
 	Result    int           // bytes of a result shown whole; 256 KiB
 }
+
+// together is how many bytes of code and input the runs under way may have.
+const together = 8 << 20
 
 func (l Limits) orDefault() Limits {
 	return Limits{

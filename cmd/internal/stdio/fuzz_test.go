@@ -11,6 +11,9 @@ import (
 // FuzzFrames sends any bytes, then a ping, which must be answered; everything
 // said until then must be JSON-RPC, and the end of input must end the session.
 // What is JSON, and what isn't, must be what the standard library says.
+//
+// Run it with -fuzzminimizetime=1x: which branches of the SDK a session takes
+// varies from run to run, and minimizing would chase that for a minute a time.
 func FuzzFrames(f *testing.F) {
 	for _, c := range malformed {
 		if len(c.line) < 10_000 {
