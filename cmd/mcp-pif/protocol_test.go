@@ -302,3 +302,33 @@ func TestManyTools(t *testing.T) {
 	t.Logf("%d tools; at most %d MiB were resident", count, p.peak()>>20)
 	p.end()
 }
+
+// TestLargeTools: tools as large as they may be fill the room for code, and no
+// more of the server's memory than it may have.
+func TestLargeTools(t *testing.T) {
+	p := start(t, "--log-level=error").open()
+	code := "[1" + strings.Repeat(",1", 125_000) + "]"
+	made := 0
+	for i := range 40 {
+		r := p.call("evolve", fmt.Sprintf(`{"name":"large%d","code":%s}`, i, code))
+		if r.IsError {
+			if r.kind() != "refused" {
+				t.Fatal(r.Content[0].Text)
+			}
+			break
+		}
+		made++
+	}
+	if made < 30 || made == 40 {
+		t.Errorf("%d tools of 250 kB were made", made)
+	}
+	if r := p.call("run", `{"code":{"length":{"eval":{"code_of":"large0"}}}}`); r.Content[0].Text != "125001" {
+		t.Errorf("large0 gave %.200s", r.Content[0].Text)
+	}
+	if r := p.call("evolve", `{"name":"large0","code":1}`); r.IsError {
+		t.Errorf("a smaller version is refused: %s", r.Content[0].Text)
+	}
+	p.still(t)
+	t.Logf("%d tools; at most %d MiB were resident", made, p.peak()>>20)
+	p.end()
+}

@@ -2,6 +2,7 @@ package code
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -359,6 +360,7 @@ func CapsLen(n int) int { return (n + capsPer - 1) / capsPer }
 // function compiles a lambda's code; b is the variable it is known by, if any.
 func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 	f := c.newFn(info, 0)
+	info.busy = true
 	params := n.params
 	for _, p := range params {
 		p.info, p.half, p.self, p.twins, p.owner = nil, false, false, false, f
@@ -387,7 +389,45 @@ func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 	}
 	c.tail(n.body, f.ret+1)
 	c.finish(f)
+	info.busy = false
+	if b != nil && !info.twin && len(n.params) > 1 && n.size < 300 {
+		info.lam = n
+	}
 	return f.caps
+}
+
+// partial compiles the application of a known function to fewer arguments
+// than it takes: a closure of its code for the others, into top. It returns
+// false, with nothing done, where that code isn't to be made.
+func (c *compiler) partial(info *fnInfo, args []*node, top uint8, pos int32) bool {
+	k := len(args)
+	if info.lam == nil || info.busy || c.plain > 0 && info.parts[k] == nil {
+		return false
+	}
+	f := c.f
+	for i, a := range args {
+		t := top + 1 + uint8(i)
+		c.value(a, t, t)
+		// Each application gives the next lambda.
+		f.pend++
+	}
+	for i, p := range info.lam.params[:k] {
+		p.info, p.half, p.self, p.twins = nil, false, false, false
+		p.owner, p.reg = f, top+1+uint8(i)
+	}
+	pt := info.parts[k]
+	if pt == nil {
+		rest := &node{kind: kLam, pos: info.lam.pos, params: info.lam.params[k:], body: info.lam.body, size: info.lam.size}
+		pt = &part{info: c.declare(rest)}
+		info.parts[k] = pt
+		info.busy = true
+		c.plain++
+		pt.caps = slices.Clone(c.function(rest, pt.info, nil))
+		c.plain--
+		info.busy = false
+	}
+	c.captured(info.lam, pt.info, pt.caps, top, top+1+uint8(k))
+	return true
 }
 
 // outlined compiles a part of a function as one of its own, where registers

@@ -61,6 +61,17 @@ func (c *compiler) call(n *node, top uint8, m mode) {
 			return
 		}
 	}
+	if info != nil && len(args) < info.Arity && !twins && len(args) < maxParams && head.kind == kVar && top < wide {
+		f.pend++
+		if c.partial(info, args, top, n.pos) {
+			if m == tail {
+				f.end(Instr{Op: Ret, A: top, C: f.ret}, f.retDepth(), n.pos)
+				f.dead = true
+			}
+			return
+		}
+		f.pend--
+	}
 	if info == nil || len(args) < info.Arity {
 		if twins {
 			c.load(head.b, 0, top, head.pos)

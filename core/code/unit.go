@@ -81,7 +81,17 @@ type fnInfo struct {
 	worker int32 // index, then entry, of the code that takes the halves of a pair; −1: none
 	id     int32
 	konst  int32 // 1 + the constant that is its closure
-	twin   bool  // the first parameter is the closure itself and isn't passed
+	lam    *node // the lambda, where it may be compiled again for fewer arguments
+	busy   bool  // its code is being generated
+	parts  [maxParams]*part
+	twin   bool // the first parameter is the closure itself and isn't passed
+}
+
+// A part is a known function's code for when its first arguments were given
+// alone: a function of the others that captures them.
+type part struct {
+	info *fnInfo
+	caps []capture
 }
 
 // fn is a function whose code is being generated.
