@@ -120,11 +120,12 @@ func readEntry(in lines) (string, error) {
 	}
 }
 
-// closed reports whether every bracket of an entry is closed. A quote that is
-// open at a line's end is a mistake, which JSON will complain of, not a reason
-// to wait for more.
+// closed reports whether every bracket of an entry is closed. A bracket closed
+// by another kind, or a quote open at a line's end, is a mistake, which JSON
+// will complain of, not a reason to wait for more.
 func closed(entry string) bool {
-	depth, quoted := 0, false
+	var open []byte
+	quoted := false
 	for i := 0; i < len(entry); i++ {
 		switch c := entry[i]; {
 		case quoted && c == '\\':
@@ -135,12 +136,15 @@ func closed(entry string) bool {
 			return true
 		case quoted:
 		case c == '{', c == '[':
-			depth++
+			open = append(open, c+2) // its partner, in ASCII
 		case c == '}', c == ']':
-			depth--
+			if len(open) == 0 || open[len(open)-1] != c {
+				return true
+			}
+			open = open[:len(open)-1]
 		}
 	}
-	return depth <= 0 || quoted
+	return len(open) == 0 || quoted
 }
 
 // do does what an entry says, and reports whether to go on.
@@ -160,7 +164,7 @@ func (r *repl) do(entry string) bool {
 		r.tools()
 	case word == ":evolve":
 		name, code, _ := strings.Cut(rest, " ")
-		r.call("evolve", map[string]any{"name": name, "code": strings.TrimSpace(code)})
+		r.evolve(name, strings.TrimSpace(code))
 	case word == ":drive":
 		name, input, _ := strings.Cut(rest, " ")
 		r.run(map[string]any{"tool": name, "drive": true}, input)
@@ -195,6 +199,23 @@ func (r *repl) complain(message string) { fmt.Fprintln(r.cmd.ErrOrStderr(), mess
 
 func (r *repl) call(tool string, arguments map[string]any) {
 	_ = printAnswer(r.cmd, call(commandContext(r.cmd), r.server, tool, arguments), false)
+}
+
+// evolve makes a tool, and says so in a line.
+func (r *repl) evolve(name, code string) {
+	a := call(commandContext(r.cmd), r.server, "evolve", map[string]any{"name": name, "code": code})
+	var made struct {
+		Version int
+		Notes   []string
+	}
+	if a.Fault != nil || json.Unmarshal(a.Structured, &made) != nil {
+		_ = printAnswer(r.cmd, a, false)
+		return
+	}
+	fmt.Fprintf(r.cmd.OutOrStdout(), "%s is a tool (version %d)\n", name, made.Version)
+	for _, note := range made.Notes {
+		fmt.Fprintln(r.cmd.OutOrStdout(), "note:", note)
+	}
 }
 
 // run evaluates, and keeps the way on from a continuation.

@@ -37,6 +37,10 @@ const (
 	firstStack = 2 << 10
 )
 
+// roomy is the least space, in words, that a program gets once it has filled
+// its first: collections are then rare for all that keep little.
+const roomy = 64 << 10
+
 // thrash is the part of the budget that must be free after a collection: with
 // less, the run fails rather than collect for ever.
 const thrash = 16
@@ -54,7 +58,7 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	// The new space must hold all that is alive, which is at most what is
 	// used; it is made for twice that, so that the next collection is as far
 	// away as this one was.
-	want := 2*used + need
+	want := max(2*used+need, roomy*8)
 	if want > limit {
 		want = limit
 	}
@@ -99,8 +103,8 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	// Collect again at twice what is alive, not when the space is full: it
 	// may be much larger than that needs.
 	next := 2*live + need
-	if least := uintptr(firstHeap) * 8; next < least {
-		next = least
+	if next < roomy*8 {
+		next = roomy * 8
 	}
 	if end := min(uintptr(len(to))*8, limit); next > end {
 		next = end
@@ -177,40 +181,50 @@ type gc struct {
 
 func load(base unsafe.Pointer, off uintptr) *word { return (*word)(unsafe.Add(base, off)) }
 
+// refers reports whether a word refers to the heap.
+func refers(w word) bool { return w&1 != 0 && w&8 == 0 }
+
 // move copies the object w refers to, once, and returns the word for its copy.
 func (g *gc) move(w word) word {
-	tag := w & tagMask
-	if tag > tagBox || tag&1 == 0 {
+	if !refers(w) {
 		return w
 	}
+	return g.copy(w)
+}
+
+func (g *gc) copy(w word) word {
 	off := uintptr(w &^ tagMask)
 	first := *load(g.from, off)
-	switch first & tagMask {
-	case tagForward:
-		return first&^tagMask | tag
-	case tagHeader:
-		n := uintptr(headerWords(first))
-		copy(unsafe.Slice(load(g.to, g.next), n), unsafe.Slice(load(g.from, off), n))
-		*load(g.from, off) = word(g.next) | tagForward
-		w = word(g.next) | tag
-		g.next += n * 8
-	default:
-		*load(g.to, g.next) = first
-		*load(g.to, g.next+8) = *load(g.from, off+8)
-		*load(g.from, off) = word(g.next) | tagForward
-		w = word(g.next) | tag
-		g.next += 16
+	if first&tagMask == tagForward {
+		return first&^tagMask | w&tagMask
 	}
-	return w
+	to := g.next
+	if first&tagMask == tagHeader {
+		n := uintptr(headerWords(first))
+		copy(unsafe.Slice(load(g.to, to), n), unsafe.Slice(load(g.from, off), n))
+		g.next = to + n*8
+	} else {
+		*load(g.to, to) = first
+		*load(g.to, to+8) = *load(g.from, off+8)
+		g.next = to + 16
+	}
+	*load(g.from, off) = word(to) | tagForward
+	return word(to) | w&tagMask
 }
 
 // scan follows every word of the copied objects.
 func (g *gc) scan() {
 	for at := uintptr(16); at < g.next; {
-		first := *load(g.to, at)
+		p := load(g.to, at)
+		first := *p
 		if first&tagMask != tagHeader {
-			*load(g.to, at) = g.move(first)
-			*load(g.to, at+8) = g.move(*load(g.to, at+8))
+			if refers(first) {
+				*p = g.copy(first)
+			}
+			q := load(g.to, at+8)
+			if w := *q; refers(w) {
+				*q = g.copy(w)
+			}
 			at += 16
 			continue
 		}
@@ -222,8 +236,10 @@ func (g *gc) scan() {
 			*load(g.to, at+24) = g.move(*load(g.to, at+24))
 		default:
 			for i := uintptr(1); i < n; i++ {
-				p := load(g.to, at+i*8)
-				*p = g.move(*p)
+				q := load(g.to, at+i*8)
+				if w := *q; refers(w) {
+					*q = g.copy(w)
+				}
 			}
 		}
 		at += n * 8

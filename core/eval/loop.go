@@ -1,3 +1,6 @@
+// This file is one function, the dispatch loop, and long for that reason: what
+// it calls would spill its state, and what is split off would be called.
+
 package eval
 
 import (
@@ -436,15 +439,14 @@ func (m *Machine) loop() exit {
 				goto slow
 			}
 			ret := *reg(r, in.C)
-			src, dst := unsafe.Add(r, uintptr(in.A)*8), r
-			for n := in.B; ; n-- {
-				*(*word)(dst) = *(*word)(src)
-				dst, src = unsafe.Add(dst, 8), unsafe.Add(src, 8)
-				if n == 0 {
-					break
-				}
+			src := unsafe.Add(r, uintptr(in.A)*8)
+			*(*word)(r) = *(*word)(src)
+			*reg(r, 1) = *(*word)(unsafe.Add(src, 8))
+			*reg(r, 2) = *(*word)(unsafe.Add(src, 16))
+			for n := uint8(3); n <= in.B; n++ {
+				*reg(r, n) = *(*word)(unsafe.Add(src, uintptr(n)*8))
 			}
-			*(*word)(dst) = ret
+			*reg(r, in.B+1) = ret
 			ip = unsafe.Add(m.cb, int(in.D))
 		case code.TailCall:
 			f := fuel + in.K
@@ -458,15 +460,14 @@ func (m *Machine) loop() exit {
 			}
 			fuel = f
 			ret := *reg(r, in.C)
-			src, dst := unsafe.Add(r, uintptr(in.A)*8), r
-			for n := in.B; ; n-- {
-				*(*word)(dst) = *(*word)(src)
-				dst, src = unsafe.Add(dst, 8), unsafe.Add(src, 8)
-				if n == 0 {
-					break
-				}
+			src := unsafe.Add(r, uintptr(in.A)*8)
+			*(*word)(r) = *(*word)(src)
+			*reg(r, 1) = *(*word)(unsafe.Add(src, 8))
+			*reg(r, 2) = *(*word)(unsafe.Add(src, 16))
+			for n := uint8(3); n <= in.B; n++ {
+				*reg(r, n) = *(*word)(unsafe.Add(src, uintptr(n)*8))
 			}
-			*(*word)(dst) = ret
+			*reg(r, in.B+1) = ret
 			ip = unsafe.Add(m.cb, uintptr(h>>28&(1<<28-1))*code.InstrSize)
 		case code.Loop0:
 			f := fuel + in.K

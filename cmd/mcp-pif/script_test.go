@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs testdata/script: a claim each, in its first line.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"mcp":  transcript,
+			"mode": mode,
+		},
+	})
+}
+
+// TestScriptsHaveClaims: the first line of a script says what it shows.
+func TestScriptsHaveClaims(t *testing.T) {
+	entries, err := os.ReadDir("testdata/script")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile("testdata/script/" + e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		area, _, ok := strings.Cut(strings.TrimSuffix(e.Name(), ".txtar"), "_")
+		first, _, _ := strings.Cut(string(b), "\n")
+		if !ok || area == "" || !strings.HasPrefix(first, "# ") || len(first) < 20 {
+			t.Errorf("%s: a script is called <area>_<case>.txtar and starts with its claim", e.Name())
+		}
+	}
+}
+
+// mode checks a file's permissions: mode 600 FILE.
+func mode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mode OCTAL FILE")
+	}
+	info, err := os.Stat(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%o", info.Mode().Perm()); got != args[0] {
+		ts.Fatalf("%s has the mode %s", args[1], got)
+	}
+}
+
+// transcript speaks MCP with a server: mcp FILE [FLAGS…]. The file says, line
+// by line,
+//
+//	> JSON           send this
+//	< JSON           the next message has at least these members; "*" is anything
+//	open             initialize, and say so
+//	call TOOL JSON   call a tool with these arguments, and wait for the answer:
+//	= TEXT           its text is this
+//	~ TEXT           its text holds this
+//	! KIND           it failed with this kind
+//	. PATH JSON      its structured content has this at a path such as a/b
+//
+// Every line sent is awaited before the next, since a file piped in would lose
+// replies, and pass against an empty expectation. At the end of the file input
+// is closed, and the server must exit well with nothing more to say.
+func transcript(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: mcp FILE [FLAGS…]")
+	}
+	cmd := exec.Command("mcp-pif", append([]string{"serve", "--log-level=error"}, args[1:]...)...)
+	cmd.Dir = ts.Getenv("WORK")
+	if path, err := exec.LookPath("mcp-pif"); err == nil {
+		cmd.Path = path
+	}
+	in, err := cmd.StdinPipe()
+	ts.Check(err)
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	ts.Check(cmd.Start())
+	defer cmd.Process.Kill()
+	s := &scripted{ts: ts, in: in, out: bufio.NewReaderSize(out, 1<<20)}
+	for i, line := range strings.Split(strings.TrimSpace(ts.ReadFile(args[0])), "\n") {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			s.line, s.number = line, i+1
+			s.do()
+		}
+	}
+	in.Close()
+	rest, _ := io.ReadAll(s.out)
+	for line := range strings.Lines(string(rest)) {
+		if !strings.Contains(line, `"method":"notifications/`) {
+			ts.Fatalf("after the transcript came %s", line)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		ts.Fatalf("the server ended with %v\n%s", err, log.String())
+	}
+}
+
+// scripted is a transcript under way.
+type scripted struct {
+	ts     *testscript.TestScript
+	in     io.Writer
+	out    *bufio.Reader
+	line   string
+	number int
+	calls  int
+	answer struct { // of the last call
+		Content           []struct{ Text string }
+		StructuredContent json.RawMessage
+		IsError           bool
+	}
+}
+
+func (s *scripted) fail(format string, args ...any) {
+	s.ts.Fatalf("line %d, %s\n%s", s.number, s.line, fmt.Sprintf(format, args...))
+}
+
+func (s *scripted) send(line string) {
+	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
+		s.fail("sending: %v", err)
+	}
+}
+
+// next is the next message; notifications are passed over unless wanted.
+func (s *scripted) next(notifications bool) map[string]any {
+	for {
+		line, err := s.out.ReadBytes('\n')
+		if err != nil {
+			s.fail("waiting for a message: %v", err)
+		}
+		dec := json.NewDecoder(bytes.NewReader(line))
+		dec.UseNumber()
+		var m map[string]any
+		if err := dec.Decode(&m); err != nil {
+			s.fail("%q is not JSON: %v", line, err)
+		}
+		if _, is := m["method"]; is && !notifications {
+			continue
+		}
+		return m
+	}
+}
+
+func (s *scripted) do() {
+	word, rest, _ := strings.Cut(s.line, " ")
+	switch word {
+	case ">":
+		s.send(rest)
+	case "<":
+		want := s.decode(rest)
+		_, notification := want.(map[string]any)["method"]
+		if got := s.next(notification); !like(want, got) {
+			text, _ := json.Marshal(got)
+			s.fail("came %s", text)
+		}
+	case "open":
+		s.send(initialize)
+		s.next(false)
+		s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	case "call":
+		tool, arguments, _ := strings.Cut(rest, " ")
+		if arguments == "" {
+			arguments = "{}"
+		}
+		s.calls++
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"call%d","method":"tools/call","params":{"name":%q,"arguments":%s}}`, s.calls, tool, arguments))
+		m := s.next(false)
+		text, _ := json.Marshal(m["result"])
+		s.answer.StructuredContent, s.answer.Content, s.answer.IsError = nil, nil, false
+		if err := json.Unmarshal(text, &s.answer); err != nil || len(s.answer.Content) == 0 || m["id"] != fmt.Sprintf("call%d", s.calls) {
+			s.fail("came %v", m)
+		}
+	case "=":
+		if got := s.answer.Content[0].Text; s.answer.IsError || got != rest {
+			s.fail("the text is %s", got)
+		}
+	case "~":
+		var all []string
+		for _, c := range s.answer.Content {
+			all = append(all, c.Text)
+		}
+		if got := strings.Join(all, "\n"); !strings.Contains(got, rest) {
+			s.fail("the text is %s", got)
+		}
+	case "!":
+		got, _ := s.at("error/kind").(string)
+		if !s.answer.IsError || got != rest {
+			s.fail("the answer is %s %s", got, s.answer.Content[0].Text)
+		}
+	case ".":
+		path, want, _ := strings.Cut(rest, " ")
+		if got := s.at(path); !like(s.decode(want), got) {
+			text, _ := json.Marshal(got)
+			s.fail("there is %s", text)
+		}
+	default:
+		s.fail("no such line")
+	}
+}
+
+// at is a part of the last answer's structured content.
+func (s *scripted) at(path string) any {
+	v := s.decode(string(s.answer.StructuredContent))
+	for _, name := range strings.Split(path, "/") {
+		m, _ := v.(map[string]any)
+		v = m[name]
+	}
+	return v
+}
+
+func (s *scripted) decode(text string) any {
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		s.fail("%q is not JSON: %v", text, err)
+	}
+	return v
+}
+
+// like reports whether a value is as wanted: objects have at least the members.
+func like(want, got any) bool {
+	switch want := want.(type) {
+	case string:
+		return want == "*" && got != nil || want == got
+	case map[string]any:
+		object, ok := got.(map[string]any)
+		for name, v := range want {
+			if !ok || !like(v, object[name]) {
+				return false
+			}
+		}
+		return ok
+	case []any:
+		list, ok := got.([]any)
+		if !ok || len(list) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !like(want[i], list[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return want == got
+}
