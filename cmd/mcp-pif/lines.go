@@ -71,7 +71,7 @@ func (t *typed) read(first bool) (string, error) {
 		t.editor.AutoCompleteCallback = t.tab
 	}
 	t.editor.SetPrompt(prompt)
-	if w, h, err := term.GetSize(int(t.out.Fd())); err == nil {
+	if w, h, err := term.GetSize(int(t.out.Fd())); err == nil && w > 0 && h > 0 {
 		_ = t.editor.SetSize(w, h)
 	}
 	t.editor.SetBracketedPasteMode(true)
