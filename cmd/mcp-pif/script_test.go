@@ -24,8 +24,9 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"mcp":  transcript,
-			"mode": mode,
+			"mcp":   transcript,
+			"mode":  mode,
+			"typed": typing,
 		},
 	})
 }
