@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -46,10 +47,12 @@ type typed struct {
 func (t *typed) interactive() bool     { return true }
 func (t *typed) remember(entry string) { t.history.remember(entry) }
 
+const ctrlC = 3
+
 // Read passes keys on, noticing an interrupt: the editor takes it for the end.
 func (t *typed) Read(b []byte) (int, error) {
 	n, err := t.in.Read(b)
-	t.interrupted = n == 1 && b[0] == 3
+	t.interrupted = bytes.IndexByte(b[:n], ctrlC) >= 0
 	return n, err
 }
 

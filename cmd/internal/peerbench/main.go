@@ -7,7 +7,7 @@
 // It is a module of its own so that the peers never become dependencies of
 // the project.
 //
-// What is measured. programs/ holds PIF programs with an input and the result
+// What is measured. core/testdata/bench holds PIF programs with an input and the result
 // it must give, peers/ the same programs as the peers write them, native.go
 // in Go. Everybody compiles once; the clock sees runs only. All of it happens
 // in one process, interleaved: in every round each contestant runs each

@@ -12,12 +12,18 @@ import (
 // longest program, far below what would switch anything off.
 var pifBudgets = core.Budgets{Steps: 1_000_000_000, Memory: 64 << 20, Depth: 1_000_000}
 
+// hotPIF keeps its machine from run to run, as the peers keep their thread,
+// runtime or virtual machine.
 func hotPIF(p *program) (job, error) {
 	tool, in, err := compilePIF(p)
 	if err != nil {
 		return nil, err
 	}
-	return func() (int64, error) { return runPIF(tool, in) }, nil
+	m := tool.Start(in, pifBudgets, nil)
+	return func() (int64, error) {
+		tool.Restart(m, in, pifBudgets, nil)
+		return resultPIF(m)
+	}, nil
 }
 
 // coldPIF starts from both texts, the code's and the input's: the server
@@ -43,13 +49,15 @@ func compilePIF(p *program) (*core.Program, core.Input, error) {
 	return tool, in, err
 }
 
-// runPIF runs to the end and takes the result out before the machine goes
-// back to the pool, where the next run gets its heap. Peers keep their thread,
-// runtime or machine from run to run; ours pays for the pool each time, since
-// that is what the server does ([core.Program.Restart] would spare it).
+// runPIF is one run on a machine of the pool, as the server makes it.
 func runPIF(tool *core.Program, in core.Input) (int64, error) {
 	m := tool.Start(in, pifBudgets, nil)
 	defer m.Release()
+	return resultPIF(m)
+}
+
+// resultPIF runs to the end and takes the result out.
+func resultPIF(m *core.Machine) (int64, error) {
 	switch m.Run(0) {
 	case core.Done:
 	case core.Failed:

@@ -3,19 +3,22 @@ package main
 import (
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
 )
 
-//go:embed programs/*.json
-var programFiles embed.FS
+// programFiles is where the programs are, seen from this folder: core's own
+// benchmarks run the same ones.
+var programFiles = os.DirFS("../../../core/testdata/bench")
 
 //go:embed peers/*
 var peerFiles embed.FS
 
-// program is one file of programs/: PIF code that is evolved as a tool called
+// program is one file of core/testdata/bench: PIF code that is evolved as a tool called
 // ID, run with Input, and must give the integer Expect.
 type program struct {
 	ID     string          `json:"id"`
@@ -25,15 +28,18 @@ type program struct {
 	Expect int64           `json:"expect"`
 }
 
-// loadPrograms reads the embedded programs in the order of their names.
+// loadPrograms reads the programs in the order of their names.
 func loadPrograms() ([]*program, error) {
-	names, err := fs.Glob(programFiles, "programs/*.json")
+	names, err := fs.Glob(programFiles, "*.json")
+	if err == nil && len(names) == 0 {
+		err = errors.New("no programs in ../../../core/testdata/bench: run this from its own folder")
+	}
 	if err != nil {
 		return nil, err
 	}
 	var ps []*program
 	for _, name := range names {
-		src, err := programFiles.ReadFile(name)
+		src, err := fs.ReadFile(programFiles, name)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Benchmarks of the server as a process, spoken to over its pipes:
+//
+//	go test -bench . -run - ./cmd/mcp-pif
+//
+// What counts is the ratio to the SDK's own server with a tool that does
+// nothing, on the same machine in the same run; both are this test binary.
+
+// build makes the program as it ships, for the time it takes to start.
+func build(b *testing.B) string {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "mcp-pif")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// BenchmarkStartup is from starting the process to the answer to initialize.
+func BenchmarkStartup(b *testing.B) {
+	path := build(b)
+	for b.Loop() {
+		cmd := exec.Command(path, "--log-level=error")
+		in, _ := cmd.StdinPipe()
+		out, _ := cmd.StdoutPipe()
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.WriteString(in, initialize+"\n"); err != nil {
+			b.Fatal(err)
+		}
+		buf := make([]byte, 64<<10)
+		if _, err := out.Read(buf); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		in.Close()
+		_ = cmd.Wait()
+		b.StartTimer()
+	}
+}
+
+// calling opens a server and gives a function that makes one call and waits.
+func calling(b *testing.B, cmd *exec.Cmd, prepare func(*process), request string) func() {
+	b.Helper()
+	p := startCommand(b, cmd).open()
+	if prepare != nil {
+		prepare(p)
+	}
+	line := request + "\n"
+	return func() {
+		if _, err := io.WriteString(p.in, line); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := p.out.ReadSlice('\n'); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func makeSquare(p *process) {
+	if r := p.call("evolve", `{"name":"square","code":`+square+`}`); r.IsError {
+		p.t.Fatal(r.Content[0].Text)
+	}
+	for p.receive().Method != "notifications/tools/list_changed" {
+	}
+}
+
+func request(tool, arguments string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, tool, arguments)
+}
+
+// BenchmarkCall is one call after the other.
+func BenchmarkCall(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		cmd     func() *exec.Cmd
+		prepare func(*process)
+		request string
+	}{
+		{"sdk-noop", func() *exec.Cmd { return self("noop") }, nil, request("noop", `{"input":7}`)},
+		{"run-square", func() *exec.Cmd { return self("mcp-pif", "--log-level=error") }, makeSquare, request("run", `{"tool":"square","input":7}`)},
+		{"run-code", func() *exec.Cmd { return self("mcp-pif", "--log-level=error") }, nil, request("run", `{"code":`+square+`,"input":7}`)},
+		{"direct", func() *exec.Cmd { return self("mcp-pif", "--log-level=error") }, makeSquare, request("square", `{"input":7}`)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			call := calling(b, c.cmd(), c.prepare, c.request)
+			for b.Loop() {
+				call()
+			}
+		})
+	}
+}
+
+// BenchmarkRatio interleaves calls of run on square and of the SDK's tool that
+// does nothing, and reports the ratio of their times.
+func BenchmarkRatio(b *testing.B) {
+	noop := calling(b, self("noop"), nil, request("noop", `{"input":7}`))
+	run := calling(b, self("mcp-pif", "--log-level=error"), makeSquare, request("run", `{"tool":"square","input":7}`))
+	const batch = 50
+	var a, c stopwatch
+	for b.Loop() {
+		a.time(func() {
+			for range batch {
+				noop()
+			}
+		})
+		c.time(func() {
+			for range batch {
+				run()
+			}
+		})
+	}
+	b.ReportMetric(c.median()/a.median(), "run/noop")
+	b.ReportMetric(a.median()/batch/1e3, "noop-µs")
+	b.ReportMetric(c.median()/batch/1e3, "run-µs")
+}
+
+// BenchmarkPipelined is many calls under way at once.
+func BenchmarkPipelined(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		cmd     func() *exec.Cmd
+		prepare func(*process)
+		tool    string
+		input   string
+	}{
+		{"sdk-noop", func() *exec.Cmd { return self("noop") }, nil, "noop", `{"input":7}`},
+		{"run-square", func() *exec.Cmd { return self("mcp-pif", "--log-level=error") }, makeSquare, "run", `{"tool":"square","input":7}`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			p := startCommand(b, c.cmd()).open()
+			if c.prepare != nil {
+				c.prepare(p)
+			}
+			const window = 64
+			room := make(chan struct{}, window)
+			var reading sync.WaitGroup
+			answers := make(chan struct{})
+			reading.Go(func() {
+				for range answers {
+					line, err := p.out.ReadSlice('\n')
+					if err != nil || !json.Valid(line) {
+						b.Error(err)
+						return
+					}
+					<-room
+				}
+			})
+			id := 0
+			for b.Loop() {
+				room <- struct{}{}
+				id++
+				fmt.Fprintf(p.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s}}`+"\n", id, c.tool, c.input)
+				answers <- struct{}{}
+			}
+			close(answers)
+			reading.Wait()
+		})
+	}
+}
