@@ -114,24 +114,27 @@ func (s *size) Set(text string) error {
 }
 
 // openTools reads a file of tools. Where it is to be written, the file is
-// claimed for this process until it ends, and every change of the registry is
-// in the file before it is seen. An empty path is a registry in memory.
-func openTools(path string, write bool) (*registry.Registry, error) {
+// claimed for this process until release is called, and every change of the
+// registry is in the file before it is seen. An empty path is a registry in
+// memory.
+func openTools(path string, write bool) (tools *registry.Registry, release func(), err error) {
+	release = func() {}
 	if path == "" {
-		return registry.New(nil, nil), nil
+		return registry.New(nil, nil), release, nil
 	}
 	if write {
-		if _, err := registry.Lock(path); err != nil {
-			return nil, err
+		if release, err = registry.Lock(path); err != nil {
+			return nil, nil, err
 		}
 	}
 	start, err := registry.ReadFile(path)
 	if err != nil {
-		return nil, err
+		release()
+		return nil, nil, err
 	}
 	var keep func(*registry.Snapshot) error
 	if write {
 		keep = func(s *registry.Snapshot) error { return registry.WriteFile(path, s) }
 	}
-	return registry.New(start, keep), nil
+	return registry.New(start, keep), release, nil
 }

@@ -40,10 +40,11 @@ func newRepl() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			registry, err := openTools(tools, true)
+			registry, release, err := openTools(tools, true)
 			if err != nil {
 				return failing(err)
 			}
+			defer release()
 			r := &repl{cmd: cmd, server: mcpserver.New(mcpserver.Options{
 				Registry: registry, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr()),
 			})}

@@ -46,7 +46,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			if err != nil {
 				return err
 			}
-			registry, err := openTools(tools, false)
+			registry, _, err := openTools(tools, false)
 			if err != nil {
 				return failing(err)
 			}

@@ -72,10 +72,11 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if o.store != "memory" {
 		return fmt.Errorf("--store knows only memory in this version, not %q; --tools FILE keeps tools", o.store)
 	}
-	tools, err := openTools(o.tools, true)
+	tools, release, err := openTools(o.tools, true)
 	if err != nil {
 		return failing(err)
 	}
+	defer release()
 	tuneMemory(int64(o.pool))
 
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(commandContext(cmd)), os.Interrupt, syscall.SIGTERM)

@@ -18,7 +18,7 @@ func version() string {
 		return release
 	}
 	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"
 	}
 	return info.Main.Version

@@ -156,7 +156,7 @@ func termWords(t term.Term) int {
 		}
 		return n
 	case *term.Record:
-		n := even(2 + 2*len(t.Fields))
+		n := recordWords(len(t.Fields))
 		for i := range t.Fields {
 			n += strWords(len(t.Fields[i].Key)) + termWords(t.Fields[i].Value)
 		}
@@ -204,15 +204,10 @@ func (m *Machine) makeTerm(t term.Term) word {
 		}
 		return p | tagCons
 	case *term.Record:
-		n := even(2 + 2*len(t.Fields))
-		p := m.alloc(n)
-		*m.at(p) = header(kRecord, n)
-		*m.at(p + 8) = fromInt(int64(len(t.Fields)))
-		for i := range t.Fields {
-			*m.at(p + 16 + word(i)*16) = m.newString(t.Fields[i].Key)
-			*m.at(p + 24 + word(i)*16) = m.makeTerm(t.Fields[i].Value)
-		}
-		return p | tagBox
+		return m.makeRecord(0, len(t.Fields), func(i int) (word, word) {
+			k := m.newString(t.Fields[i].Key)
+			return k, m.makeTerm(t.Fields[i].Value)
+		})
 	case *term.Prim:
 		if t.ID == prim.Pair {
 			p := m.alloc(2)
@@ -253,7 +248,7 @@ func valueWords(v value.Value) int {
 	case *value.Pair:
 		n += 2 + valueWords(v.First) + valueWords(v.Second)
 	case *value.Record:
-		n += even(2 + 2*len(v.Fields))
+		n += recordWords(len(v.Fields))
 		for _, f := range v.Fields {
 			n += strWords(len(f.Key)) + valueWords(f.Value)
 		}
@@ -316,16 +311,10 @@ func (m *Machine) makeValue(v value.Value) word {
 		*m.at(p), *m.at(p + 8) = a, m.makeValue(v.Second)
 		return p | tagPair
 	case *value.Record:
-		n := even(2 + 2*len(v.Fields))
-		p := m.alloc(n)
-		*m.at(p) = header(kRecord, n)
-		*m.at(p + 8) = fromInt(int64(len(v.Fields)))
-		for i, f := range v.Fields {
-			k := m.newString(f.Key)
-			*m.at(p + 16 + word(i)*16) = k
-			*m.at(p + 24 + word(i)*16) = m.makeValue(f.Value)
-		}
-		return p | tagBox
+		return m.makeRecord(0, len(v.Fields), func(i int) (word, word) {
+			k := m.newString(v.Fields[i].Key)
+			return k, m.makeValue(v.Fields[i].Value)
+		})
 	case *value.Code:
 		i := len(m.codes)
 		m.codes = append(m.codes, quoted{v.Term, v.Source})
@@ -362,7 +351,7 @@ func (m *Machine) sketch(w word) value.Value {
 		return value.Str(b)
 	case kBig:
 		return value.NewBig(m.goBig(w))
-	case kRecord:
+	case kRecord, kNode:
 		return &value.Record{}
 	case kCode:
 		return &value.Code{}

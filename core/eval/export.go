@@ -80,13 +80,13 @@ func (e *exporter) object(w word) (v value.Value, next *value.Value, at word) {
 	switch headerKind(*m.obj(w, 0)) {
 	case kStr, kRope:
 		return value.Str(m.goString(w)), nil, 0
-	case kRecord:
-		n := int(*m.obj(w, 1) >> 1)
-		r := &value.Record{Fields: make([]value.Field, n)}
-		for i := range r.Fields {
-			r.Fields[i].Key = m.goString(*m.obj(w, 2+2*i))
-			e.todo = append(e.todo, fill{*m.obj(w, 3+2*i), &r.Fields[i].Value})
-		}
+	case kRecord, kNode:
+		r := &value.Record{Fields: make([]value.Field, 0, m.recordLen(w))}
+		m.fields(w, func(k, v word) bool {
+			r.Fields = append(r.Fields, value.Field{Key: m.goString(k)})
+			e.todo = append(e.todo, fill{v, &r.Fields[len(r.Fields)-1].Value})
+			return true
+		})
 		return r, nil, 0
 	case kCode:
 		q := m.codes[*m.obj(w, 1)>>1]
@@ -155,11 +155,12 @@ func (m *Machine) Force(w uint64) value.Value {
 		return &value.Closure{}
 	case tagBox:
 		switch headerKind(*m.obj(w, 0)) {
-		case kRecord:
-			r := &value.Record{Fields: make([]value.Field, *m.obj(w, 1)>>1)}
-			for i := range r.Fields {
-				r.Fields[i] = value.Field{Key: m.goString(*m.obj(w, 2+2*i)), Value: m.lazy(*m.obj(w, 3+2*i))}
-			}
+		case kRecord, kNode:
+			r := &value.Record{Fields: make([]value.Field, 0, m.recordLen(w))}
+			m.fields(w, func(k, v word) bool {
+				r.Fields = append(r.Fields, value.Field{Key: m.goString(k), Value: m.lazy(v)})
+				return true
+			})
 			return r
 		case kCont:
 			return &value.Continuation{Tool: m.prog.Tool, Input: m.lazy(*m.obj(w, 1))}
@@ -238,31 +239,27 @@ func (m *Machine) concat(in *code.Instr) bool {
 // record makes a record whose values are in registers, or backwards in a list.
 func (m *Machine) record(in *code.Instr) bool {
 	keys := m.kinds[in.D].Keys
-	words := even(2 + 2*len(keys))
+	words := recordWords(len(keys))
 	for _, k := range keys {
 		words += strWords(len(k))
 	}
 	if !m.reserve(words, int(in.K)) {
 		return true
 	}
-	n := even(2 + 2*len(keys))
-	p := m.alloc(n)
-	*m.at(p) = header(kRecord, n)
-	*m.at(p + 8) = fromInt(int64(len(keys)))
+	values := make([]word, len(keys))
 	var list word
 	if in.Op == code.RecordL {
 		list = *m.reg(in.B)
 	}
 	for i := len(keys) - 1; i >= 0; i-- {
-		var v word
 		if in.Op == code.RecordL {
-			v, list = *m.at(list - tagCons), *m.at(list - tagCons + 8)
+			values[i], list = *m.at(list - tagCons), *m.at(list - tagCons + 8)
 		} else {
-			v = *m.reg(in.C + uint8(i))
+			values[i] = *m.reg(in.C + uint8(i))
 		}
-		*m.at(p + 16 + word(i)*16) = m.newString(keys[i])
-		*m.at(p + 24 + word(i)*16) = v
 	}
-	*m.reg(in.A) = p | tagBox
+	*m.reg(in.A) = m.makeRecord(0, len(keys), func(i int) (word, word) {
+		return m.newString(keys[i]), values[i]
+	})
 	return false
 }

@@ -25,7 +25,7 @@ func (m *Machine) alloc(n int) word {
 // failed then.
 func (m *Machine) reserve(n int, height int) bool {
 	need := uintptr(n) * 8
-	if m.hp+need <= m.hlim {
+	if m.hp+need <= m.hlim && stress == nil {
 		return true
 	}
 	return m.collect(need, height)
@@ -40,6 +40,12 @@ const (
 // roomy is the least space, in words, that a program gets once it has filled
 // its first: collections are then rare for all that keep little.
 const roomy = 64 << 10
+
+// stress is set by a test: every allocation collects, and the function is
+// called at the start of a run, after a collection out of a space that made
+// room for need bytes, and after the stack has grown to need words, to leave
+// no more room than that and poison where nothing valid is.
+var stress func(m *Machine, from []word, need uintptr)
 
 // thrash is the part of the budget that must be free after a collection: with
 // less, the run fails rather than collect for ever.
@@ -99,6 +105,10 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	if live+need > limit-limit/thrash {
 		m.outOfMemory()
 		return false
+	}
+	if stress != nil {
+		stress(m, from, need)
+		return true
 	}
 	// Collect again at twice what is alive, not when the space is full: it
 	// may be much larger than that needs.
@@ -170,6 +180,9 @@ func (m *Machine) growStack(a, height int) bool {
 	clear(m.stack[m.dirty:d])
 	m.dirty = d
 	m.limitStack()
+	if stress != nil {
+		stress(m, nil, uintptr(need))
+	}
 	return true
 }
 

@@ -240,6 +240,9 @@ func (m *Machine) begin() {
 		clear(m.stack[:m.dirty])
 		m.tainted = false
 	}
+	if stress != nil {
+		stress(m, nil, 0)
+	}
 }
 
 // heapBudget is how many bytes the heap may use beside the stack.

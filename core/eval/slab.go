@@ -94,6 +94,7 @@ func (p *slabPool) drop(i int) {
 
 // giveSlab takes back a slab; a machine's first memory stays its own.
 func (m *Machine) giveSlab(s []word) {
+	s = s[:cap(s)] // a stack may use less than it was given
 	if len(s) <= firstHeap {
 		return
 	}

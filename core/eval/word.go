@@ -37,7 +37,8 @@ const (
 	kStr            // bytes | code points << 32, then the bytes
 	kRope           // bytes | code points << 32, left, right
 	kBig            // sign, limbs; the count of limbs in bits 56–63 is 1 where the last word is padding
-	kRecord         // count, then key, value, …; sorted
+	kRecord         // count, then key, value, …; sorted; at most flatFields of them
+	kNode           // of a larger record: count, key, value, left, right
 	kCode           // index of the machine's codes
 	kCont           // input
 	kPending        // what a call in the middle of its arguments gave, and how many it used

@@ -258,7 +258,7 @@ func (c *conn) drain(end error) (jsonrpc.Message, error) {
 		}
 	}
 	c.stop(end)
-	return nil, end
+	return nil, c.err // of a failed write, if the last ones failed
 }
 
 // errInputEnded fails our own calls once the client can't answer them.

@@ -1,0 +1,61 @@
+package eval
+
+import "unsafe"
+
+// poison is a word for an object far outside every heap: whoever takes it for
+// a value gets a memory fault.
+const poison word = 0x3000_0000_0000 | tagBox
+
+// far is how many words are poisoned at most.
+const far = 8 << 10
+
+func spoil(s []word) {
+	for i := range s[:min(len(s), far)] {
+		s[i] = poison
+	}
+}
+
+// SetStress makes machines collect at every allocation and move the stack
+// whenever a call needs more of it, and poisons the space that was collected
+// and all that lies above what is in use. What is left of a value that moved,
+// or of a register nothing has written, doesn't go unnoticed then.
+func SetStress(on bool) {
+	if !on {
+		stress = nil
+		return
+	}
+	stress = func(m *Machine, from []word, need uintptr) {
+		m.hlim = m.hp + need
+		if from != nil {
+			spoil(from)
+			spoil(m.heap[m.hlim/8:])
+			return
+		}
+		m.dirty = max(m.dirty-64, m.slack)
+		if need > 0 {
+			m.dirty = int(need) - 64
+		}
+		m.stack = m.stack[:m.dirty]
+		spoil(m.stack[m.dirty:cap(m.stack)])
+		m.limitStack()
+	}
+}
+
+// Collections counts the collections of f's machines.
+func Collections(f func()) (n int) {
+	was := stress
+	defer func() { stress = was }()
+	stress = func(m *Machine, from []word, need uintptr) {
+		if from != nil {
+			n++
+		}
+		if was != nil {
+			was(m, from, need)
+		}
+	}
+	f()
+	return n
+}
+
+// StackBytes is the size of a machine's stack.
+func StackBytes(m *Machine) int { return cap(m.stack) * int(unsafe.Sizeof(word(0))) }

@@ -1,0 +1,156 @@
+package eval_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"runtime/debug"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/eval"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// stressed collects at every allocation until the test ends.
+func stressed(t testing.TB) {
+	eval.SetStress(true)
+	was := debug.SetPanicOnFault(true)
+	t.Cleanup(func() {
+		eval.SetStress(false)
+		debug.SetPanicOnFault(was)
+	})
+}
+
+// full is n with PIF_FULL, a part of it without.
+func full(n, part int) int {
+	if os.Getenv("PIF_FULL") != "" {
+		return n
+	}
+	return part
+}
+
+func TestStressVectors(t *testing.T) {
+	vectors.Each(t, func(t *testing.T, v vectors.Vector) vectors.Outcome {
+		stressed(t)
+		tr := trial{input: string(v.Input), slice: 97, tools: map[string]string{}}
+		for _, s := range v.Setup {
+			if _, err := core.CompileTool(s.Name, s.Source()); err != nil {
+				return vectors.Failed(err.(*fault.Fault), 0)
+			}
+			tr.tools[s.Name] = string(s.Source())
+		}
+		name, src := v.Program()
+		tr.tool, tr.code = name, string(src)
+		if name != "" {
+			tr.code = tr.tools[name]
+		}
+		return tr.onEval(t)
+	})
+}
+
+func TestStressCorpus(t *testing.T) {
+	vectors.EachCase(t, func(t *testing.T, c *vectors.Case) vectors.Outcome {
+		stressed(t)
+		if c.Budgets.Steps > 1_000_000 {
+			t.Skip("too long for a collection at every allocation")
+		}
+		tr := trial{tools: map[string]string{}}
+		for _, s := range c.Setup() {
+			if _, err := core.CompileTool(s.Name, s.Source()); err != nil {
+				return vectors.Failed(err.(*fault.Fault), 0)
+			}
+			tr.tools[s.Name] = string(s.Source())
+		}
+		name, src := c.Program()
+		tr.tool, tr.code = name, string(src)
+		if name != "" {
+			tr.code = tr.tools[name]
+		}
+		p, f := compileAs(tr.tool, tr.code)
+		if f != nil {
+			return vectors.Failed(f, 0)
+		}
+		as := map[string]core.InputAs{"auto": core.InputAuto, "term": core.InputTerm, "data": core.InputData}[c.InputAs]
+		in, err := core.ParseInput(c.Input, as)
+		if err != nil {
+			return vectors.Failed(err.(*fault.Fault), 0)
+		}
+		m := p.Start(in, core.Budgets{Steps: c.Budgets.Steps, Memory: c.Budgets.Memory, Depth: c.Budgets.Depth}, tr.snapshot(t))
+		defer m.Release()
+		for asked := 0; m.Run(0) == core.Suspended; asked++ {
+			r := m.Requests()[0]
+			if c.Effects == nil {
+				m.Resume([]core.Answer{{Fault: &fault.Fault{Kind: fault.Denied, Message: "nothing was granted"}}})
+				continue
+			}
+			arg, f := text.Encode(r.Arg, 1<<20, 1<<20)
+			if f != nil {
+				t.Fatal(f)
+			}
+			e := c.Answer(t, asked, r.Op, arg.JSON)
+			if e.Fault != "" {
+				m.Resume([]core.Answer{{Fault: &fault.Fault{Kind: e.Fault, Message: "as the case says"}}})
+				continue
+			}
+			m.Resume([]core.Answer{{Value: dataValue(t, string(e.Result))}})
+		}
+		return outcome(m)
+	})
+}
+
+// dataValue is JSON read as data.
+func dataValue(t testing.TB, json string) core.Value {
+	t.Helper()
+	m := mustCompile(t, `{"lam":"x","body":{"var":"x"}}`).Start(mustInput(t, json, core.InputData), core.Budgets{}, nil)
+	defer m.Release()
+	if m.Run(0) != core.Done {
+		t.Fatal(m.Fault())
+	}
+	return m.Value()
+}
+
+// other is a tool that generated programs can look up.
+const other = `{"lam":"x","body":{"if":{"cond":{"lt":[{"var":"x"},1]},"then":0,"else":{"add":[2,{"app":[{"self":true},{"sub":[{"var":"x"},1]}]}]}}}}`
+
+// draw makes a trial of choices: a typed program, mostly.
+func draw(d gen.Draw) trial {
+	tr := trial{
+		budgets: core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200},
+		tools:   map[string]string{"other": other},
+		reply:   echo,
+	}
+	o := gen.Options{Wrong: []int{0, 5, 30}[d(3)], Effects: d(4) == 0, Records: d(2) == 0, Tool: d(2) == 0}
+	if o.Tool {
+		tr.tool = "tool"
+	}
+	size := 1 + d(160)
+	if d(4) == 0 {
+		tr.code, tr.input = gen.Term(d, size, o), "null"
+	} else {
+		tr.code, tr.input = gen.Function(d, size, o)
+	}
+	switch d(8) {
+	case 0:
+		tr.budgets.Steps = uint64(1 + d(300))
+	case 1:
+		tr.budgets.Depth = 1 + d(12)
+	}
+	if d(3) == 0 {
+		tr.slice = uint64(1 + d(40))
+	}
+	return tr
+}
+
+func TestStressGenerated(t *testing.T) {
+	stressed(t)
+	for seed := range full(200_000, 5_000) {
+		r := rand.New(rand.NewPCG(uint64(seed), 99))
+		tr := draw(r.IntN)
+		if _, refused := tr.onNaive(t); !refused {
+			tr.check(t)
+		}
+	}
+}
