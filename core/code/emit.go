@@ -133,6 +133,7 @@ func (c *compiler) load(b *binder, half uint8, dst uint8, pos int32) {
 	case inCap:
 		f.op(LoadCap, dst, 0, 0, w.n, pos)
 	case inConst:
-		f.op(LoadK, dst, 0, 0, w.n, pos)
+		// Everything evaluated so far lies below f.top.
+		f.emit(Instr{Op: LoadK, A: dst, D: w.n, K: int64(f.top)}, pos)
 	}
 }

@@ -474,6 +474,10 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 		f.emit(Instr{Op: LoadI, A: dst, K: WordFalse}, n.pos)
 		f.bind(&end)
 		return
+	case opTry:
+		c.try(n, top)
+		c.move(dst, top, n.pos)
+		return
 	}
 	f.pend++
 	switch op {
@@ -523,6 +527,18 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 	}
 }
 
+// try compiles try: its operand, and what a fault in it becomes, into top.
+func (c *compiler) try(n *node, top uint8) {
+	f := c.f
+	f.settle(n.pos)
+	f.pend++
+	at := len(f.code)
+	f.end(Instr{Op: Try, A: top}, -1, n.pos)
+	c.value(n.list[0], top+3, top+3)
+	f.end(Instr{Op: EndTry, A: top, B: top + 3, D: int32(top) + 4}, 1, n.pos)
+	f.code[at].D = int32(len(f.code)-at) * InstrSize
+}
+
 // binary emits op on the operand in a and the second one, still to be evaluated.
 func (c *compiler) binary(n *node, op Op, dst, top, a uint8) {
 	t := above(a, top)
@@ -535,6 +551,7 @@ const (
 	opGeneric = NumOps + iota
 	opAnd
 	opOr
+	opTry
 )
 
 // opOf gives the instruction of a row, opGeneric where it has none.
@@ -546,7 +563,7 @@ var opOf = func() []Op {
 	for name, op := range map[string]Op{
 		"add": Add, "sub": Sub, "mul": Mul, "div": Div, "mod": Mod,
 		"eq": Eq, "lt": Lt, "lte": Lte, "gt": Gt, "gte": Gte, "not": Not,
-		"and": opAnd, "or": opOr,
+		"and": opAnd, "or": opOr, "try": opTry,
 		"cons": Cons, "head": Head, "tail": Tail, "isEmpty": IsEmpty, "length": Length,
 		"pair": Pair, "fst": Fst, "snd": Snd, "concat": Concat, "code_of": CodeOfV,
 	} {

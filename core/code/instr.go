@@ -138,6 +138,8 @@ const (
 	Effect    // A ← outcome of operation (constant D) on B
 	Unbound   // fails: the variable named by constant D
 	NoSelf    // A ← the function of a tool whose code is no lambda; fails while there is none
+	Try       // what follows is tried: A, A+1, A+2 hold the handler; a caught fault comes to D
+	EndTry    // A ← the record of success with B; the handler in A is gone; h in D
 	NumOps
 )
 

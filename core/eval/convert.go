@@ -261,17 +261,62 @@ func valueWords(v value.Value) int {
 	return n
 }
 
-// importValue makes a host's value one of the machine's. A closure comes back
+// importValue makes a host's value one of the machine's. Parts that are this
+// machine's already ([value.Lazy]) stay what they are; a closure comes back
 // only to the machine it came from.
 func (m *Machine) importValue(v value.Value, height int) (word, bool) {
-	if n := valueWords(v); n > 0 && !m.reserve(n, height) {
-		return 0, false
+	n := valueWords(v)
+	if n == 0 {
+		return m.makeValue(v), true
 	}
-	return m.makeValue(v), true
+	if m.hp+uintptr(n)*8 > m.hlim {
+		// A collection moves what the lazy parts refer to.
+		m.pin(v)
+		ok := m.reserve(n, height)
+		if !ok {
+			m.pins = m.pins[:0]
+			return 0, false
+		}
+	}
+	w := m.makeValue(v)
+	m.pins = m.pins[:0]
+	m.pinned = 0
+	return w, true
+}
+
+// pin collects the lazy parts of v in the order in which makeValue meets them.
+func (m *Machine) pin(v value.Value) {
+	for {
+		c, ok := v.(*value.Cons)
+		if !ok {
+			break
+		}
+		m.pin(c.Head)
+		v = c.Tail
+	}
+	switch v := v.(type) {
+	case value.Lazy:
+		m.pins = append(m.pins, v.Word)
+	case *value.Pair:
+		m.pin(v.First)
+		m.pin(v.Second)
+	case *value.Record:
+		for i := range v.Fields {
+			m.pin(v.Fields[i].Value)
+		}
+	case *value.Continuation:
+		m.pin(v.Input)
+	}
 }
 
 func (m *Machine) makeValue(v value.Value) word {
 	switch v := v.(type) {
+	case value.Lazy:
+		if m.pinned < len(m.pins) {
+			m.pinned++
+			return m.pins[m.pinned-1]
+		}
+		return v.Word
 	case value.Int:
 		if i, ok := v.Int64(); ok {
 			return m.makeInt(i)
@@ -304,6 +349,7 @@ func (m *Machine) makeValue(v value.Value) word {
 			*m.at(p) = w
 			rest = c.Tail
 		}
+		*m.at(last + 8) = m.makeValue(rest)
 		return first | tagCons
 	case *value.Pair:
 		p := m.alloc(2)
@@ -315,9 +361,16 @@ func (m *Machine) makeValue(v value.Value) word {
 			k := m.newString(v.Fields[i].Key)
 			return k, m.makeValue(v.Fields[i].Value)
 		})
+	case *value.Continuation:
+		p := m.alloc(2)
+		in := m.makeValue(v.Input)
+		*m.at(p), *m.at(p + 8) = header(kCont, 2), in
+		return p | tagBox
 	case *value.Code:
-		i := len(m.codes)
-		m.codes = append(m.codes, quoted{v.Term, v.Source})
+		i, ok := m.codeIndex[v.Term]
+		if !ok {
+			i = m.addCode(quoted{v.Term, v.Source})
+		}
 		p := m.alloc(2)
 		*m.at(p), *m.at(p + 8) = header(kCode, 2), fromInt(int64(i))
 		return p | tagBox

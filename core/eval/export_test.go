@@ -26,6 +26,10 @@ func SetStress(on bool) {
 	}
 	stress = func(m *Machine, from []word, need uintptr) {
 		m.hlim = m.hp + need
+		if live := m.hp; live > 64<<10 {
+			// Not at every allocation: that would take the square of the time.
+			m.hlim = min(m.hlim+live/2, uintptr(len(m.heap))*8, m.heapBudget())
+		}
 		if from != nil {
 			spoil(from)
 			spoil(m.heap[m.hlim/8:])

@@ -165,16 +165,22 @@ func (m *Machine) codeOf(in *code.Instr, name string, height int) bool {
 	return false
 }
 
+// addCode gives code a number that words can hold.
+func (m *Machine) addCode(q quoted) int {
+	i := len(m.codes)
+	m.codes = append(m.codes, q)
+	if m.codeIndex == nil {
+		m.codeIndex = make(map[term.Term]int)
+	}
+	m.codeIndex[q.term] = i
+	return i
+}
+
 // quote makes a word for code.
 func (m *Machine) quote(q quoted, height int) (word, bool) {
 	i, ok := m.codeIndex[q.term]
 	if !ok {
-		i = len(m.codes)
-		m.codes = append(m.codes, q)
-		if m.codeIndex == nil {
-			m.codeIndex = make(map[term.Term]int)
-		}
-		m.codeIndex[q.term] = i
+		i = m.addCode(q)
 	}
 	if !m.reserve(2, height) {
 		return 0, false
@@ -220,6 +226,10 @@ func (m *Machine) Resume(answers []Answer) {
 	if f := answers[0].Fault; f != nil {
 		mine := *f
 		m.failed(&mine, m.index())
+		if m.handler >= 0 && mine.Kind.Catchable() {
+			m.fault, m.state = nil, Paused
+			m.catch(&mine)
+		}
 		return
 	}
 	w, ok := m.importValue(answers[0].Value, int(in.A))

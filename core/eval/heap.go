@@ -25,7 +25,7 @@ func (m *Machine) alloc(n int) word {
 // failed then.
 func (m *Machine) reserve(n int, height int) bool {
 	need := uintptr(n) * 8
-	if m.hp+need <= m.hlim && stress == nil {
+	if m.hp+need <= m.hlim {
 		return true
 	}
 	return m.collect(need, height)
@@ -41,10 +41,10 @@ const (
 // its first: collections are then rare for all that keep little.
 const roomy = 64 << 10
 
-// stress is set by a test: every allocation collects, and the function is
-// called at the start of a run, after a collection out of a space that made
-// room for need bytes, and after the stack has grown to need words, to leave
-// no more room than that and poison where nothing valid is.
+// stress is set by a test, and called at the start of a run, after a
+// collection out of a space that made room for need bytes, and after the stack
+// has grown to need words: to leave no more room than that, and poison where
+// nothing valid is.
 var stress func(m *Machine, from []word, need uintptr)
 
 // thrash is the part of the budget that must be free after a collection: with
@@ -98,6 +98,9 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	m.result = g.move(m.result)
 	m.held = g.move(m.held)
 	m.self = g.move(m.self)
+	for i, w := range m.pins {
+		m.pins[i] = g.move(w)
+	}
 	g.scan()
 	m.hp = g.next
 	m.giveSlab(from)

@@ -122,7 +122,10 @@ type Machine struct {
 	left     uint64 // steps of the budget that are not in fuel yet
 	result   word
 	held     word // a word that must survive a collection
-	self     word // the function of a tool whose code is no lambda, once it is there
+	handler  int  // see try.go
+	pinned   int
+	pins     []word // what importValue has seen in the heap, while it makes room
+	self     word   // the function of a tool whose code is no lambda, once it is there
 	fault    *fault.Fault
 	requests []Request
 
@@ -173,6 +176,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	}
 	m.left = b.Steps
 	m.result, m.held, m.self = wUnit, wUnit, 0
+	m.handler, m.pins = -1, m.pins[:0]
 	m.fuel = int64(b.Depth)<<40 | guard
 	m.tainted = m.tainted || m.hp > 16
 	m.hp = 16

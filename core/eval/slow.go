@@ -127,6 +127,10 @@ func (m *Machine) slow() bool {
 		return m.record(in)
 	case code.Prim:
 		return m.generic(in)
+	case code.Try:
+		return m.try(in)
+	case code.EndTry:
+		return m.endTry(in)
 	default:
 		return m.arithmetic(in)
 	}
@@ -199,7 +203,13 @@ func (m *Machine) fail(f *fault.Fault) bool {
 		return true
 	}
 	m.fuel -= p
-	m.failed(f, m.index())
+	at := m.index()
+	m.failed(f, at)
+	if m.handler >= 0 && f.Kind.Catchable() {
+		m.fault, m.state = nil, Paused
+		m.catch(f)
+		return m.state != Paused
+	}
 	return true
 }
 
@@ -434,15 +444,15 @@ func (m *Machine) ret(w word, slot uint8, k int64) {
 
 // generic does a row of the table that has no instruction of its own.
 func (m *Machine) generic(in *code.Instr) bool {
+	id := term.ID(in.D)
+	if done, stop := m.native(in, id); done {
+		return stop
+	}
 	args := make([]value.Value, in.B)
 	for i := range args {
-		v, ok := m.export(*m.reg(in.C + uint8(i)))
-		if !ok {
-			return true
-		}
-		args[i] = v
+		args[i] = value.Force(m.lazy(*m.reg(in.C + uint8(i))))
 	}
-	v, ok := m.strict(term.ID(in.D), args)
+	v, ok := m.strict(id, args)
 	if !ok {
 		return true
 	}

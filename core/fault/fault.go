@@ -41,6 +41,9 @@ type Fault struct {
 	EvalDepth int `json:"eval_depth,omitempty"`
 	// More holds up to four further failures of the same parse.
 	More []*Fault `json:"more,omitempty"`
+	// Raised is the value that a program gave to raise (a value.Value), kept
+	// for the try around it.
+	Raised any `json:"-"`
 	// Cause is an underlying error that is not part of the protocol.
 	Cause error `json:"-"`
 }

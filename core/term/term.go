@@ -138,4 +138,6 @@ type Source struct {
 	Text []byte
 	// In is the document's name in faults: "code", "input", "eval", "tool:NAME@V".
 	In string
+	// Form is how Text is spelled; the zero value is JSON.
+	Form Form
 }

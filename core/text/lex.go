@@ -1,0 +1,280 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A problem is why a token is none, and where that shows.
+type problem struct {
+	off                          int
+	message, expected, got, hint string
+}
+
+// lex splits src, which is valid UTF-8, into tokens, the last of which is
+// tokEnd. A tokBad has its problem in the map, by its offset.
+func lex(src string) ([]token, map[int32]problem) {
+	l := lexer{src: src, toks: make([]token, 0, len(src)/3+8)}
+	for l.next() {
+	}
+	return l.toks, l.bad
+}
+
+type lexer struct {
+	src  string
+	i    int
+	toks []token
+	bad  map[int32]problem
+}
+
+// add appends the token that ends at end.
+func (l *lexer) add(k tokKind, end int) {
+	l.toks = append(l.toks, token{k, int32(l.i), int32(end)})
+	l.i = end
+}
+
+// wrong appends a token that is none.
+func (l *lexer) wrong(end int, p problem) {
+	if l.bad == nil {
+		l.bad = map[int32]problem{}
+	}
+	if p.off == 0 {
+		p.off = l.i
+	}
+	if p.got == "" {
+		p.got = fmt.Sprintf("%q", shorter(l.src[l.i:end]))
+	}
+	l.bad[int32(l.i)] = p
+	l.add(tokBad, end)
+}
+
+// next adds one token and reports whether there are more.
+func (l *lexer) next() bool {
+	l.i = blank(l.src, l.i)
+	rest := l.src[l.i:]
+	if rest == "" {
+		l.add(tokEnd, l.i)
+		return false
+	}
+	switch c := rest[0]; {
+	case c >= '0' && c <= '9':
+		l.number()
+	case c == '"':
+		l.quoted(tokString, l.i)
+	case c == '`':
+		l.quoted(tokQuoted, l.i)
+	case c == '@':
+		l.sigil(tokTool, toolRun)
+	case c == '!' && !strings.HasPrefix(rest, "!="):
+		l.sigil(tokEffect, effectRun)
+	case c == '\'':
+		if strings.HasPrefix(rest, "'{") {
+			l.add(tokQuote, l.i+2)
+		} else {
+			l.wrong(l.i+1, problem{message: `a string stands in double quotes, and quoted code in '{ }`, expected: "an expression", hint: `Write "text" for a string and '{x + 1} for quoted code.`})
+		}
+	default:
+		if n := identifier(rest); n > 0 {
+			k, ok := keywords[rest[:n]]
+			if !ok {
+				k = tokName
+			}
+			l.add(k, l.i+n)
+		} else {
+			l.operator(rest)
+		}
+	}
+	return true
+}
+
+// blank skips white space and comments from i on.
+func blank(src string, i int) int {
+	for i < len(src) {
+		switch c := src[i]; {
+		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
+			i++
+		case c == '/' && strings.HasPrefix(src[i:], "//"):
+			n := strings.IndexByte(src[i:], '\n')
+			if n < 0 {
+				return len(src)
+			}
+			i += n
+		case i == 0 && strings.HasPrefix(src, "\uFEFF"):
+			i = len("\uFEFF")
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// identifier is the length of the name that s begins with, 0 if with none: a
+// letter or _, then letters, digits and _.
+func identifier(s string) int {
+	n := 0
+	for n < len(s) {
+		c := s[n]
+		if c < utf8.RuneSelf {
+			if c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || n > 0 && c >= '0' && c <= '9' {
+				n++
+				continue
+			}
+			return n
+		}
+		r, size := utf8.DecodeRuneInString(s[n:])
+		if r == utf8.RuneError && size == 1 || !unicode.IsLetter(r) && (n == 0 || !unicode.IsDigit(r)) {
+			return n
+		}
+		n += size
+	}
+	return n
+}
+
+// foreign are operators of other languages, with how PIF says it. None is the
+// beginning of anything legal.
+var foreign = []struct{ wrote, hint string }{
+	{"===", "Write a == b."}, {"!==", "Write a != b."}, {"&&", "Write a and b."}, {"||", "Write a or b."},
+	{"->", "Write a function as x => x + 1."}, {"**", "Multiply, or fold over a list: x * x."},
+	{"<>", "Write a != b."}, {"<-", "Write let x = 1 in x + 1."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write a list's items out: [1, 2, 3]."},
+	{"/*", "Write a comment from // to the end of its line."}, {"#", "Write a comment from // to the end of its line."},
+	{"?", "Write if a then b else c."}, {"\\", `Write a function as x => x + 1.`}, {"|", "Write a pipeline as x |> f."}, {"&", "Write a and b."},
+}
+
+func (l *lexer) operator(rest string) {
+	for _, f := range foreign {
+		if strings.HasPrefix(rest, f.wrote) && !strings.HasPrefix(rest, "|>") {
+			l.wrong(l.i+len(f.wrote), problem{message: fmt.Sprintf("%q is no operator", f.wrote), expected: "an operator of PIF", hint: f.hint})
+			return
+		}
+	}
+	best := tokBad
+	for k := tokOpen; k < tokLet; k++ {
+		if s := spelled[k]; strings.HasPrefix(rest, s) && len(s) > len(spelled[best]) {
+			best = k
+		}
+	}
+	if best != tokBad {
+		l.add(best, l.i+len(spelled[best]))
+		return
+	}
+	r, size := utf8.DecodeRuneInString(rest)
+	l.wrong(l.i+size, problem{message: fmt.Sprintf("the character %q (U+%04X) means nothing here", r, r), expected: "an expression", hint: "Take it away, or put it into a string in double quotes."})
+}
+
+// number reads digits, with a fraction and an exponent where they follow.
+func (l *lexer) number() {
+	s, i := l.src, l.i
+	j := i + digitRun(s[i:])
+	whole, kind := s[i:j], tokInt
+	if j+1 < len(s) && s[j] == '.' && s[j+1] >= '0' && s[j+1] <= '9' {
+		kind = tokDec
+		j++
+		j += digitRun(s[j:])
+	}
+	if j < len(s) && s[j]|0x20 == 'e' {
+		k := j + 1
+		if k < len(s) && (s[k] == '+' || s[k] == '-') {
+			k++
+		}
+		if n := digitRun(s[k:]); n > 0 {
+			kind, j = tokDec, k+n
+		}
+	}
+	switch n := identifier(s[j:]); {
+	case n > 0:
+		l.wrong(j+n, problem{message: fmt.Sprintf("%q is neither a number nor a name", shorter(s[i:j+n])), expected: "a number, or a name that begins with a letter", hint: "Write a product as 2 * x, and digits without anything between them: 1000000."})
+	case len(whole) > 1 && whole[0] == '0':
+		l.wrong(j, problem{message: "a number has no leading zeros", expected: "a number without leading zeros", hint: "Write 7, not 007."})
+	case j-i > maxDigits:
+		l.wrong(j, problem{message: fmt.Sprintf("a number has at most %d digits", maxDigits), expected: fmt.Sprintf("at most %d digits", maxDigits), got: fmt.Sprintf("%d", j-i), hint: "Compute large numbers in the program, with *."})
+	default:
+		l.add(kind, j)
+	}
+}
+
+func digitRun(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// quoted reads a string or a name in backquotes, whose first delimiter is at from.
+func (l *lexer) quoted(kind tokKind, from int) {
+	end, _, bad := l.delimited(from)
+	if bad != nil {
+		l.wrong(end, *bad)
+		return
+	}
+	l.add(kind, end)
+}
+
+// delimited finds the end of a string or of a name in backquotes, and what is
+// wrong with it.
+func (l *lexer) delimited(from int) (end int, content string, bad *problem) {
+	quote := l.src[from]
+	what := map[byte]string{'"': "string", '`': "name in backquotes"}[quote]
+	for j := from + 1; j < len(l.src); j++ {
+		switch c := l.src[j]; {
+		case c == '\\':
+			j++
+		case c == quote:
+			content, at, why := unescape(l.src[from+1 : j])
+			if why != "" {
+				return j + 1, "", &problem{off: from + 1 + at, message: why, expected: "an escape of JSON", got: fmt.Sprintf("%q", shorter(l.src[from+1+at:j])), hint: `Write a backslash itself as \\; other escapes are \" \n \t \u0041.`}
+			}
+			return j + 1, content, nil
+		case c < ' ':
+			hint := `Write a line break inside it as \n, a tab as \t.`
+			if c == '\n' || c == '\r' {
+				hint = fmt.Sprintf(`Close it with %c on its line; write a line break inside it as \n.`, quote)
+			}
+			return j, "", &problem{off: j, message: "a " + what + " has no control characters", expected: fmt.Sprintf("the closing %c", quote), got: fmt.Sprintf("%q", c), hint: hint}
+		}
+	}
+	return len(l.src), "", &problem{message: "this " + what + " is not closed", expected: fmt.Sprintf("a closing %c", quote), got: "the end of the text", hint: fmt.Sprintf("Close it with %c; write that character inside it as \\%c.", quote, quote)}
+}
+
+// sigil reads @name or !kind.verb, the name perhaps in backquotes.
+func (l *lexer) sigil(kind tokKind, run func(string) int) {
+	at := l.i + 1
+	if at < len(l.src) && l.src[at] == '`' {
+		l.quoted(kind, at)
+		return
+	}
+	n := run(l.src[at:])
+	if n > 0 {
+		l.add(kind, at+n)
+		return
+	}
+	if kind == tokTool {
+		l.wrong(at, problem{message: "@ calls a tool by its name", expected: "a tool's name after @", hint: "Write @square(3), or @`a b`(3) for an unusual name."})
+		return
+	}
+	l.wrong(at, problem{message: "! asks for an effect", expected: "kind.verb after !", hint: `Write !fs.read({path: "a.txt"}) for an effect, and not x for the opposite of x.`})
+}
+
+// toolRun is the length of the usual tool's name that s begins with.
+func toolRun(s string) int {
+	n := 0
+	for n < len(s) && (s[n]|0x20 >= 'a' && s[n]|0x20 <= 'z' || s[n] >= '0' && s[n] <= '9' || s[n] == '_' || s[n] == '-' || s[n] == '.') {
+		n++
+	}
+	return n
+}
+
+// effectRun is the length of the names with points between them that s begins with.
+func effectRun(s string) int {
+	n := identifier(s)
+	for n > 0 && n < len(s) && s[n] == '.' {
+		m := identifier(s[n+1:])
+		if m == 0 {
+			break
+		}
+		n += 1 + m
+	}
+	return n
+}
