@@ -150,7 +150,7 @@ func termWords(t term.Term) int {
 	case *term.Str:
 		return strWords(len(t.Value))
 	case *term.List:
-		n := 2 * len(t.Items)
+		n := listWords(len(t.Items))
 		for _, it := range t.Items {
 			n += termWords(it)
 		}
@@ -188,21 +188,7 @@ func (m *Machine) makeTerm(t term.Term) word {
 	case *term.Str:
 		return m.newString(t.Value)
 	case *term.List:
-		// The cells lie next to each other, in order.
-		n := len(t.Items)
-		if n == 0 {
-			return wNil
-		}
-		p := m.alloc(2 * n)
-		for i, it := range t.Items {
-			cell := p + word(i)*16
-			next := (cell + 16) | tagCons
-			if i == n-1 {
-				next = wNil
-			}
-			*m.at(cell), *m.at(cell + 8) = m.makeTerm(it), next
-		}
-		return p | tagCons
+		return m.makeList(len(t.Items), func(i int) word { return m.makeTerm(t.Items[i]) })
 	case *term.Record:
 		return m.makeRecord(0, len(t.Fields), func(i int) (word, word) {
 			k := m.newString(t.Fields[i].Key)
@@ -229,19 +215,25 @@ func (m *Machine) makeInt(v int64) word {
 
 // valueWords is how many words importing a value takes at most.
 func valueWords(v value.Value) int {
-	n := 0
+	n, cells := 0, 0
 	for {
 		c, ok := v.(*value.Cons)
 		if !ok {
 			break
 		}
-		n += 2 + valueWords(c.Head)
+		n += valueWords(c.Head)
+		cells++
 		v = c.Tail
 	}
+	n += max(2*cells, listWords(cells))
 	switch v := v.(type) {
 	case value.Int:
 		if i, ok := v.Int64(); !ok || !fitsWord(i) {
 			n += bigWords(v.Words())
+		}
+	case value.Lazy:
+		if _, ok := v.In.(vecRest); ok {
+			n += vecWords
 		}
 	case value.Str:
 		n += strWords(len(v))
@@ -284,6 +276,14 @@ func (m *Machine) importValue(v value.Value, height int) (word, bool) {
 	return w, true
 }
 
+// lazyWord is the word in the heap that a lazy value refers to.
+func lazyWord(v value.Lazy) word {
+	if r, ok := v.In.(vecRest); ok {
+		return r.w
+	}
+	return v.Word
+}
+
 // pin collects the lazy parts of v in the order in which makeValue meets them.
 func (m *Machine) pin(v value.Value) {
 	for {
@@ -296,7 +296,7 @@ func (m *Machine) pin(v value.Value) {
 	}
 	switch v := v.(type) {
 	case value.Lazy:
-		m.pins = append(m.pins, v.Word)
+		m.pins = append(m.pins, lazyWord(v))
 	case *value.Pair:
 		m.pin(v.First)
 		m.pin(v.Second)
@@ -312,11 +312,15 @@ func (m *Machine) pin(v value.Value) {
 func (m *Machine) makeValue(v value.Value) word {
 	switch v := v.(type) {
 	case value.Lazy:
+		w := lazyWord(v)
 		if m.pinned < len(m.pins) {
+			w = m.pins[m.pinned]
 			m.pinned++
-			return m.pins[m.pinned-1]
 		}
-		return v.Word
+		if _, ok := v.In.(vecRest); ok {
+			return m.vecSlice(w, int(v.Word), m.vecLen(w))
+		}
+		return w
 	case value.Int:
 		if i, ok := v.Int64(); ok {
 			return m.makeInt(i)
@@ -329,28 +333,7 @@ func (m *Machine) makeValue(v value.Value) word {
 	case value.Nil:
 		return wNil
 	case *value.Cons:
-		first := word(0)
-		last := word(0)
-		var rest value.Value = v
-		for {
-			c, ok := rest.(*value.Cons)
-			if !ok {
-				break
-			}
-			p := m.alloc(2)
-			*m.at(p), *m.at(p + 8) = wUnit, wNil
-			if first == 0 {
-				first = p
-			} else {
-				*m.at(last + 8) = p | tagCons
-			}
-			last = p
-			w := m.makeValue(c.Head)
-			*m.at(p) = w
-			rest = c.Tail
-		}
-		*m.at(last + 8) = m.makeValue(rest)
-		return first | tagCons
+		return m.makeCells(v)
 	case *value.Pair:
 		p := m.alloc(2)
 		a := m.makeValue(v.First)
@@ -404,6 +387,8 @@ func (m *Machine) sketch(w word) value.Value {
 		return value.Str(b)
 	case kBig:
 		return value.NewBig(m.goBig(w))
+	case kVec:
+		return &value.Cons{Head: value.Unit{}, Tail: value.Nil{}}
 	case kRecord, kNode:
 		return &value.Record{}
 	case kCode:
@@ -415,3 +400,37 @@ func (m *Machine) sketch(w word) value.Value {
 }
 
 var immediates = [8]value.Value{value.Nil{}, value.Unit{}, value.Bool(false), value.Bool(true), value.Unit{}}
+
+// makeCells makes the list of a host's cons cells: a vector where they are
+// many and end in nil.
+func (m *Machine) makeCells(v *value.Cons) word {
+	n := 0
+	var rest value.Value = v
+	for c, ok := rest.(*value.Cons); ok; c, ok = rest.(*value.Cons) {
+		n++
+		rest = c.Tail
+	}
+	if _, ends := rest.(value.Nil); ends {
+		c := v
+		return m.makeList(n, func(i int) word {
+			w := m.makeValue(c.Head)
+			c, _ = c.Tail.(*value.Cons)
+			return w
+		})
+	}
+	p := m.alloc(2 * n)
+	for i := range n {
+		cell := p + word(i)*16
+		*m.at(cell), *m.at(cell + 8) = wUnit, (cell+16)|tagCons
+	}
+	for i := range n {
+		w := m.makeValue(v.Head)
+		*m.at(p + word(i)*16) = w
+		if i == n-1 {
+			*m.at(p + word(i)*16 + 8) = m.makeValue(v.Tail)
+			break
+		}
+		v = v.Tail.(*value.Cons)
+	}
+	return p | tagCons
+}

@@ -80,6 +80,16 @@ func (e *exporter) object(w word) (v value.Value, next *value.Value, at word) {
 	switch headerKind(*m.obj(w, 0)) {
 	case kStr, kRope:
 		return value.Str(m.goString(w)), nil, 0
+	case kVec:
+		cells := make([]value.Cons, m.vecLen(w))
+		for i := range cells {
+			cells[i].Tail = value.Nil{}
+			if i+1 < len(cells) {
+				cells[i].Tail = &cells[i+1]
+			}
+			e.todo = append(e.todo, fill{m.vecAt(w, i), &cells[i].Head})
+		}
+		return &cells[0], nil, 0
 	case kRecord, kNode:
 		r := &value.Record{Fields: make([]value.Field, 0, m.recordLen(w))}
 		m.fields(w, func(k, v word) bool {
@@ -155,6 +165,8 @@ func (m *Machine) Force(w uint64) value.Value {
 		return &value.Closure{}
 	case tagBox:
 		switch headerKind(*m.obj(w, 0)) {
+		case kVec:
+			return vecRest{m, w}.Force(0)
 		case kRecord, kNode:
 			r := &value.Record{Fields: make([]value.Field, 0, m.recordLen(w))}
 			m.fields(w, func(k, v word) bool {
@@ -169,6 +181,21 @@ func (m *Machine) Force(w uint64) value.Value {
 		return v
 	}
 	return m.sketch(w)
+}
+
+// vecRest is the memory of the rests of a vector: its words are where they start.
+type vecRest struct {
+	m *Machine
+	w word
+}
+
+// Force returns the list of the items from i on.
+func (v vecRest) Force(i uint64) value.Value {
+	n := v.m.vecLen(v.w)
+	if int(i) >= n {
+		return value.Nil{}
+	}
+	return &value.Cons{Head: v.m.lazy(v.m.vecAt(v.w, int(i))), Tail: value.Lazy{In: v, Word: i + 1}}
 }
 
 var trueJSON, falseJSON, nullJSON, nilJSON = []byte("true"), []byte("false"), []byte("null"), []byte("[]")

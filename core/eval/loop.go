@@ -541,7 +541,7 @@ func (m *Machine) loop() exit {
 				break
 			}
 			f := fuel + in.K
-			if spent(f) {
+			if l&tagMask != tagCons || spent(f) {
 				goto slow
 			}
 			fuel = f
@@ -576,7 +576,7 @@ func (m *Machine) loop() exit {
 			}
 			f := fuel + in.K
 			hp := m.hp
-			if spent(f) || hp+16 > m.hlim {
+			if l&tagMask != tagCons || spent(f) || hp+16 > m.hlim {
 				goto slow
 			}
 			fuel = f
@@ -603,7 +603,7 @@ func (m *Machine) loop() exit {
 				break
 			}
 			hp := m.hp
-			if hp+16 > m.hlim {
+			if l&tagMask != tagCons || hp+16 > m.hlim {
 				goto slow
 			}
 			*heapWord(hb, word(hp)) = *reg(r, in.A+1)

@@ -37,16 +37,24 @@ func (m *Machine) slow() bool {
 		}
 		*m.reg(in.A) = w
 	case code.Cons:
-		if t := *m.reg(in.C); t&tagMask != tagCons && t != wNil {
+		if t := *m.reg(in.C); !m.isList(t) {
 			return m.mismatch(in, prim.Cons, 1, t)
 		}
-		return m.room(2, int(in.D))
+		if !m.reserve(2, int(in.D)) {
+			return true
+		}
+		p := m.alloc(2)
+		*m.at(p), *m.at(p + 8) = *m.reg(in.B), *m.reg(in.C)
+		*m.reg(in.A) = p | tagCons
 	case code.Pair:
 		return m.room(2, int(in.D))
 	case code.List:
 		return m.room(2*int(in.B), int(in.D))
 	case code.FoldPair, code.FoldInit:
 		if l := *m.reg(in.A + 1); l&tagMask != tagCons {
+			if m.isVec(l) {
+				return m.expandAt(in.A+1, int(in.A)+2)
+			}
 			return m.mismatch(in, prim.Fold, 2, l)
 		}
 		if m.fuel-code.Depth1 < 0 {
@@ -54,16 +62,26 @@ func (m *Machine) slow() bool {
 		}
 		return m.room(2, int(in.A)+2)
 	case code.FoldPLoop, code.FoldLoop:
+		if m.isVec(*m.reg(in.A + 2)) {
+			return m.expandAt(in.A+2, int(in.A)+3)
+		}
 		if f := m.fuel + in.K; spent(f) {
 			return m.exhausted(f)
 		}
 		return m.room(2, int(in.A)+3)
 	case code.FoldFn:
-		if l := *m.reg(in.A + 2); l&tagMask != tagCons && l != wNil {
+		l := *m.reg(in.A + 2)
+		if !m.isList(l) {
 			return m.mismatch(in, prim.Fold, 2, l)
 		}
-		return m.mismatch(in, prim.Fold, 0, *m.reg(in.A))
+		if f := *m.reg(in.A); f&tagMask != tagClosure {
+			return m.mismatch(in, prim.Fold, 0, f)
+		}
+		return m.expandAt(in.A+2, int(in.A)+3)
 	case code.FoldCall:
+		if m.isVec(*m.reg(in.A + 2)) {
+			return m.expandAt(in.A+2, int(in.A)+3)
+		}
 		return m.room(2, int(in.A)+3)
 	case code.Closure:
 		n := int(in.B) + int(in.C)<<8
@@ -81,8 +99,18 @@ func (m *Machine) slow() bool {
 	case code.Not:
 		return m.mismatch(in, prim.Not, 0, *m.reg(in.B))
 	case code.Head, code.Tail, code.Fst, code.Snd, code.IsEmpty:
+		if w := *m.reg(in.B); m.isVec(w) && in.Op != code.Fst && in.Op != code.Snd {
+			return m.vecOperand(in, w)
+		}
 		return m.wrongOperand(in, *m.reg(in.B))
 	case code.JEmpty, code.JCons:
+		if m.isVec(*m.reg(in.A)) {
+			if in.Op == code.JCons {
+				m.fuel += in.K
+				m.ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
+			}
+			return false
+		}
 		return m.mismatch(in, prim.IsEmpty, 0, *m.reg(in.A))
 	case code.Length:
 		return m.length(in)
@@ -471,19 +499,16 @@ func (m *Machine) length(in *code.Instr) bool {
 		*m.reg(in.A) = fromInt(int64(*m.obj(w, 1) >> 32))
 		return false
 	}
-	if w&tagMask != tagCons && w != wNil {
+	if !m.isList(w) {
 		return m.mismatch(in, prim.Length, 0, w)
 	}
-	n := 0
-	for ; w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
-		n++
-	}
-	if c := prim.LengthCost(n); c > 0 {
+	n, cells := m.listLen(w)
+	if c := prim.LengthCost(cells); c > 0 {
 		if !m.work(c) {
 			return true
 		}
 	} else {
-		m.effort(n / 64)
+		m.effort(cells / 64)
 	}
 	*m.reg(in.A) = fromInt(int64(n))
 	return false
@@ -538,5 +563,33 @@ func (m *Machine) bigClosure(in *code.Instr, n int) bool {
 	}
 	m.ip = unsafe.Add(m.ip, len(caps)*code.InstrSize)
 	*m.reg(in.A) = p | tagClosure
+	return false
+}
+
+// expandAt takes the first items out of the vector in a register that a fold
+// goes through, and has the instruction done again.
+func (m *Machine) expandAt(i uint8, height int) bool {
+	if !m.reserve(expandWords, height) {
+		return true
+	}
+	*m.reg(i) = m.expand(*m.reg(i))
+	m.again()
+	return false
+}
+
+// vecOperand does head, tail or isEmpty of a vector.
+func (m *Machine) vecOperand(in *code.Instr, w word) bool {
+	switch in.Op {
+	case code.Head:
+		*m.reg(in.A) = m.vecAt(w, 0)
+	case code.IsEmpty:
+		*m.reg(in.A) = wFalse
+	default:
+		if !m.reserve(vecWords, int(in.D)) {
+			return true
+		}
+		w = *m.reg(in.B)
+		*m.reg(in.A) = m.vecSlice(w, 1, m.vecLen(w))
+	}
 	return false
 }

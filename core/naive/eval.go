@@ -25,6 +25,9 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 			return value.NewInt(n.Value), nil
 		case *term.Big:
 			return value.NewBig(n.Value), nil
+		case *term.Dec:
+			d, _ := value.NewDec(n.Unscaled, n.Scale)
+			return d, nil
 		case *term.Bool:
 			return value.Bool(n.Value), nil
 		case *term.Str:

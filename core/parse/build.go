@@ -211,7 +211,7 @@ func (b *builder) fits(r *prim.Row, v uint32) bool {
 	if r.Shape == prim.Named {
 		return n.kind() == text
 	}
-	return n.kind() == array && n.count() == len(r.Params)
+	return n.kind() == array && r.Takes(n.count())
 }
 
 // operation builds the object i as the row id, whose key has the value v.
@@ -228,6 +228,9 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 	}
 	switch r.Shape {
 	case prim.Named:
+		if id == prim.Dec {
+			return b.dec(i, v)
+		}
 		t := b.vars.get()
 		t.At, t.Name = at, b.string(v)
 		return t
@@ -263,10 +266,10 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		args[0] = b.term(v, d)
 		return b.prim(at, id, args)
 	case prim.Array:
-		if value.kind() != array || value.count() != len(r.Params) {
+		if value.kind() != array || !r.Takes(value.count()) {
 			return b.failShape(i, r, v, d)
 		}
-		args := b.operands(len(r.Params))
+		args := b.operands(value.count())
 		b.items(v, args, d)
 		return b.prim(at, id, args)
 	case prim.Members:

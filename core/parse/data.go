@@ -26,6 +26,12 @@ func (b *builder) datum(i uint32) term.Term {
 			b.items(v, args, data)
 			return b.prim(at, prim.Pair, args)
 		}
+	case "dec":
+		if value.kind() == text {
+			if t, ok := decLiteral(at, b.string(v)); ok {
+				return t
+			}
+		}
 	case "record":
 		if value.kind() == object {
 			return b.record(i, v, data)

@@ -10,7 +10,7 @@ import (
 // written out one inside the other, and for records given to effects.
 func nesting(t term.Term) int {
 	switch t := t.(type) {
-	case *term.Var, *term.Self, *term.CodeOf:
+	case *term.Var, *term.Self, *term.CodeOf, *term.Dec:
 		return 1
 	case *term.Lam:
 		return 1 + nesting(t.Body)

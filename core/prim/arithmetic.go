@@ -8,11 +8,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-var twoInts = []Param{{"a", KindInt}, {"b", KindInt}}
+var (
+	twoInts    = []Param{{"a", KindInt}, {"b", KindInt}}
+	twoNumbers = []Param{{"a", KindNumber}, {"b", KindNumber}}
+)
 
 var arithmetic = []Row{
 	{
-		Name: "add", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
+		Name: "add", Group: "arithmetic", Shape: Array, Params: twoNumbers, Result: KindNumber,
 		Doc: "gives a + b, exactly, at any size.",
 		Examples: []Example{
 			{Code: `{"add":[2,3]}`, Want: `5`, Steps: 3},
@@ -26,11 +29,14 @@ var arithmetic = []Row{
 					return value.NewInt(s), nil
 				}
 			}
+			if isDec(args) {
+				return onDecs("add", args)
+			}
 			return value.NewBig(new(big.Int).Add(bigs(args))), nil
 		},
 	},
 	{
-		Name: "sub", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
+		Name: "sub", Group: "arithmetic", Shape: Array, Params: twoNumbers, Result: KindNumber,
 		Doc: "gives a - b.",
 		Examples: []Example{
 			{Code: `{"sub":[2,3]}`, Want: `-1`, Steps: 3},
@@ -44,11 +50,14 @@ var arithmetic = []Row{
 					return value.NewInt(d), nil
 				}
 			}
+			if isDec(args) {
+				return onDecs("sub", args)
+			}
 			return value.NewBig(new(big.Int).Sub(bigs(args))), nil
 		},
 	},
 	{
-		Name: "mul", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
+		Name: "mul", Group: "arithmetic", Shape: Array, Params: twoNumbers, Result: KindNumber,
 		Doc: "gives a × b.",
 		Examples: []Example{
 			{Code: `{"mul":[4,5]}`, Want: `20`, Steps: 3},
@@ -57,13 +66,17 @@ var arithmetic = []Row{
 		},
 		Cost: product,
 		Size: func(args []value.Value) int64 {
-			return 8 * int64(args[0].(value.Int).Words()+args[1].(value.Int).Words()+2)
+			a, b, _ := words(args)
+			return 8 * int64(a+b+2)
 		},
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			if a, b, ok := small(args); ok {
 				if p, ok := times(a, b); ok {
 					return value.NewInt(p), nil
 				}
+			}
+			if isDec(args) {
+				return onDecs("mul", args)
 			}
 			return value.NewBig(new(big.Int).Mul(bigs(args))), nil
 		},
@@ -98,10 +111,15 @@ var arithmetic = []Row{
 	},
 }
 
-// small returns both operands where they fit 64 bits.
+// small returns both operands where they are integers that fit 64 bits.
 func small(args []value.Value) (a, b int64, ok bool) {
-	a, okA := args[0].(value.Int).Int64()
-	b, okB := args[1].(value.Int).Int64()
+	x, okA := args[0].(value.Int)
+	y, okB := args[1].(value.Int)
+	if !okA || !okB {
+		return 0, 0, false
+	}
+	a, okA = x.Int64()
+	b, okB = y.Int64()
 	return a, b, okA && okB
 }
 
@@ -166,8 +184,23 @@ const free = 64
 
 // words gives the operands' sizes, and whether one is large enough to cost.
 func words(args []value.Value) (a, b uint64, large bool) {
-	a, b = uint64(args[0].(value.Int).Words()), uint64(args[1].(value.Int).Words())
+	a, b = size(args[0]), size(args[1])
+	if isDec(args) {
+		// One of them may be written with as many digits as the other first.
+		a, b = max(a, b), max(a, b)
+	}
 	return a, b, a > free || b > free
+}
+
+// size is a number's size in words.
+func size(v value.Value) uint64 {
+	switch v := v.(type) {
+	case value.Int:
+		return uint64(v.Words())
+	case value.Dec:
+		return uint64(v.Words() + v.Scale()/19)
+	}
+	return 0
 }
 
 // linear is the cost of work that reads each word once.

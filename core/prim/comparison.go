@@ -8,7 +8,7 @@ import (
 )
 
 var comparison = []Row{
-	compare("eq", "is true if a = b; integers only.", func(c int) bool { return c == 0 },
+	compare("eq", "is true if the numbers a and b are worth the same; equal takes any values.", func(c int) bool { return c == 0 },
 		Example{Code: `{"eq":[2,2]}`, Want: `true`, Steps: 3},
 		Example{Code: `{"eq":[2,3]}`, Want: `false`, Steps: 3},
 		Example{Code: `{"eq":["a","a"]}`, Fault: fault.TypeError}),
@@ -28,14 +28,13 @@ var comparison = []Row{
 
 func compare(name, doc string, holds func(int) bool, examples ...Example) Row {
 	return Row{
-		Name: name, Group: "comparison", Shape: Array, Params: twoInts, Result: KindBool,
+		Name: name, Group: "comparison", Shape: Array, Params: twoNumbers, Result: KindBool,
 		Doc: doc, Examples: examples, Cost: linear,
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			if a, b, ok := small(args); ok {
 				return value.Bool(holds(cmp.Compare(a, b))), nil
 			}
-			a, b := bigs(args)
-			return value.Bool(holds(a.Cmp(b))), nil
+			return value.Bool(holds(cmpNumbers(args[0], args[1]))), nil
 		},
 	}
 }

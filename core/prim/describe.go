@@ -27,6 +27,8 @@ func Describe(v value.Value) string {
 			return fmt.Sprintf("an integer of %d bits", v.Big().BitLen())
 		}
 		return "the integer " + v.Big().String()
+	case value.Dec:
+		return "the decimal " + shortened(v.String())
 	case value.Bool:
 		return strconv.FormatBool(bool(v))
 	case value.Str:
@@ -49,6 +51,13 @@ func Describe(v value.Value) string {
 		return "a continuation"
 	}
 	return "no value"
+}
+
+func shortened(s string) string {
+	if len(s) <= longest {
+		return s
+	}
+	return s[:longest] + "…"
 }
 
 func quoted(s string) string {
@@ -104,8 +113,12 @@ func (r *Row) hint(want Kinds, got string) string {
 		return fmt.Sprintf("Take the pair apart with {\"fst\":P} or {\"snd\":P}. Correct: %s.", correct)
 	case got == "quoted code" && want&KindQuoted == 0:
 		return fmt.Sprintf("Evaluate quoted code with {\"eval\":Q} first. Correct: %s.", correct)
-	case strings.HasPrefix(got, "the string") && r.Group == "comparison":
-		return fmt.Sprintf("Comparisons are of integers only. Correct: %s.", correct)
+	case strings.HasPrefix(got, "the decimal") && want&KindInt != 0 && r.Group == "arithmetic":
+		return `Divide decimals with div_dec, which names digits and rounding: {"div_dec":[A,B,2,"half_even"]}.`
+	case strings.HasPrefix(got, "the decimal") && want&KindInt != 0:
+		return fmt.Sprintf("Make an integer of the decimal: {\"to_int\":[D,\"half_even\"]}. Correct: %s.", correct)
+	case r.Group == "comparison" && want == KindNumber:
+		return fmt.Sprintf("%s compares numbers only: use {\"equal\":[A,B]} or {\"compare\":[A,B]} for other values. Correct: %s.", r.Name, correct)
 	}
 	return fmt.Sprintf("Give %s %s. Correct: %s.", r.Name, want.Phrase(), correct)
 }

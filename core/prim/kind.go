@@ -9,7 +9,7 @@ import (
 // Kinds is a set of kinds of operand or result.
 type Kinds uint16
 
-// The kinds. Those up to KindContinuation are types of values; a KindName is a
+// The kinds. Those up to KindDec are types of values; a KindName is a
 // string in the program itself, a KindCode a term that is not evaluated here.
 const (
 	KindInt Kinds = 1 << iota
@@ -22,10 +22,12 @@ const (
 	KindFunction
 	KindQuoted
 	KindContinuation
+	KindDec
 	KindName
 	KindCode
 
-	KindAny = KindName - 1
+	KindAny    = KindName - 1
+	KindNumber = KindInt | KindDec
 )
 
 // kindOf is a value's type as a set of one.
@@ -33,6 +35,8 @@ func kindOf(v value.Value) Kinds {
 	switch v.(type) {
 	case value.Int:
 		return KindInt
+	case value.Dec:
+		return KindDec
 	case value.Bool:
 		return KindBool
 	case value.Str:
@@ -63,6 +67,7 @@ var kindWords = []struct {
 	name, noun string
 }{
 	{KindInt, "int", "an integer"},
+	{KindDec, "dec", "a decimal"},
 	{KindBool, "bool", "true or false"},
 	{KindString, "string", "a string"},
 	{KindUnit, "unit", "null"},

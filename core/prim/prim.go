@@ -35,6 +35,11 @@ type Row struct {
 	Form   bool
 	Shape  Shape
 	Params []Param
+	// Min is how few operands an Array takes where the last ones may be left
+	// out; 0: as many as there are parameters.
+	Min int
+	// With is the key that stands beside the row's own: {"let":…,"in":T}.
+	With string
 	// Result is what the row gives when it doesn't fail.
 	Result Kinds
 	// Doc is one sentence, without the name, that completes "NAME …".
@@ -50,6 +55,11 @@ type Row struct {
 	// Cost is the steps that the work takes besides the one of every term;
 	// nil: none. It is 0 for operands of the wrong kinds.
 	Cost func(args []value.Value) uint64
+	// Work is Cost for work that may be more than anybody wants to count to
+	// its end, such as a walk through what is shared 2^60 times: it stops
+	// counting beyond left, the steps that are there. A row has Cost, Work or
+	// neither.
+	Work func(args []value.Value, left uint64) uint64
 	// Size is an upper bound of the bytes of the result that are new; nil:
 	// nothing worth counting. It is 0 for operands of the wrong kinds.
 	Size func(args []value.Value) int64
@@ -115,7 +125,7 @@ const (
 
 // Table is all rows, group by group. A row's [term.ID] is its index.
 var Table = table(
-	literals, lambda, arithmetic, comparison, logic, control, lists, pairs, strs, records, meta, effects,
+	literals, lambda, arithmetic, decimals, comparison, logic, control, lists, pairs, strs, records, meta, effects,
 )
 
 // Groups is the names of the groups, in the order of the table.
@@ -140,12 +150,21 @@ func table(parts ...[]Row) []Row {
 func guard(r *Row) {
 	if eval := r.Eval; eval != nil {
 		r.Eval = func(args []value.Value) (value.Value, *fault.Fault) {
-			for i, p := range r.Params {
-				if !p.Kinds.Has(args[i]) {
+			for i := range args {
+				args[i] = value.Force(args[i])
+				if !r.Params[i].Kinds.Has(args[i]) {
 					return nil, r.mismatch(i, Describe(args[i]))
 				}
 			}
 			return eval(args)
+		}
+	}
+	if work := r.Work; work != nil {
+		r.Work = func(args []value.Value, left uint64) uint64 {
+			if !r.fits(args) {
+				return 0
+			}
+			return work(args, left)
 		}
 	}
 	if cost := r.Cost; cost != nil {
@@ -167,12 +186,22 @@ func guard(r *Row) {
 }
 
 func (r *Row) fits(args []value.Value) bool {
-	for i, p := range r.Params {
-		if !p.Kinds.Has(args[i]) {
+	for i := range args {
+		args[i] = value.Force(args[i])
+		if !r.Params[i].Kinds.Has(args[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// Takes reports whether n operands are as many as the row takes.
+func (r *Row) Takes(n int) bool {
+	least := r.Min
+	if least == 0 {
+		least = len(r.Params)
+	}
+	return n >= least && n <= len(r.Params)
 }
 
 func groups() []string {
@@ -225,7 +254,7 @@ var (
 	Pair, Fst, Snd, Concat    = must("pair"), must("fst"), must("snd"), must("concat")
 	Var, Lam, App, If         = must("var"), must("lam"), must("app"), must("if")
 	Quote, Eval, CodeOf, Self = must("quote"), must("eval"), must("code_of"), must("self")
-	Continue, Record          = must("continue"), must("record")
+	Continue, Record, Dec     = must("continue"), must("record"), must("dec")
 )
 
 func must(name string) term.ID {

@@ -47,6 +47,12 @@ type (
 		At
 		Value *big.Int
 	}
+	// Dec is a decimal literal: Unscaled / 10^Scale. Unscaled is not to be changed.
+	Dec struct {
+		At
+		Unscaled *big.Int
+		Scale    int
+	}
 	// Bool is true or false.
 	Bool struct {
 		At

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // consUpTo is the longest list that is shown as nested cons in a quoted result.
@@ -59,6 +60,9 @@ func (p printer) term(t term.Term) {
 		p.Int(t.Value)
 	case *term.Big:
 		p.Big(t.Value)
+	case *term.Dec:
+		d, _ := value.NewDec(t.Unscaled, t.Scale)
+		p.Dec(d)
 	case *term.Bool:
 		if t.Value {
 			p.Raw("true")

@@ -173,6 +173,8 @@ func (w *Writer) leaf(v value.Value, s style) {
 		} else {
 			w.Big(v.Big())
 		}
+	case value.Dec:
+		w.Dec(v)
 	case value.Bool:
 		if v {
 			w.Raw("true")

@@ -137,7 +137,7 @@ func identifier(s string) int {
 var foreign = []struct{ wrote, hint string }{
 	{"===", "Write a == b."}, {"!==", "Write a != b."}, {"&&", "Write a and b."}, {"||", "Write a or b."},
 	{"->", "Write a function as x => x + 1."}, {"**", "Multiply, or fold over a list: x * x."},
-	{"<>", "Write a != b."}, {"<-", "Write let x = 1 in x + 1."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write a list's items out: [1, 2, 3]."},
+	{"<>", "Write a != b."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write a list's items out: [1, 2, 3]."},
 	{"/*", "Write a comment from // to the end of its line."}, {"#", "Write a comment from // to the end of its line."},
 	{"?", "Write if a then b else c."}, {"\\", `Write a function as x => x + 1.`}, {"|", "Write a pipeline as x |> f."}, {"&", "Write a and b."},
 }

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // A Writer collects JSON: its first bytes, and the length of all. It is how a
@@ -85,6 +86,13 @@ func (w *Writer) Int(n int64) {
 	}
 	var buf [20]byte
 	w.Raw(string(strconv.AppendInt(buf[:0], n, 10)))
+}
+
+// Dec writes a decimal as the term and the result that it is.
+func (w *Writer) Dec(d value.Dec) {
+	w.Raw(`{"dec":"`)
+	w.Raw(d.String())
+	w.Raw(`"}`)
 }
 
 const (

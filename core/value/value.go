@@ -38,6 +38,7 @@ const (
 	TypeFunction     Type = "function"
 	TypeQuoted       Type = "quoted"
 	TypeContinuation Type = "continuation"
+	TypeDec          Type = "dec"
 )
 
 // The types of values. Int is exact at any size: use [NewInt] and [NewBig].
@@ -109,6 +110,7 @@ type Field struct {
 }
 
 func (Int) Type() Type           { return TypeInt }
+func (Dec) Type() Type           { return TypeDec }
 func (Bool) Type() Type          { return TypeBool }
 func (Str) Type() Type           { return TypeString }
 func (Unit) Type() Type          { return TypeUnit }
@@ -121,6 +123,7 @@ func (*Code) Type() Type         { return TypeQuoted }
 func (*Continuation) Type() Type { return TypeContinuation }
 
 func (Int) isValue()           {}
+func (Dec) isValue()           {}
 func (Bool) isValue()          {}
 func (Str) isValue()           {}
 func (Unit) isValue()          {}

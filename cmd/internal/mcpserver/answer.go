@@ -51,10 +51,12 @@ func failed(f *fault.Fault) Answer { return failure(f, 0, nil, "") }
 // failure is the answer of a call that failed after so many steps. next, where
 // it isn't empty, is the call that goes on from what was achieved.
 func failure(f *fault.Fault, steps uint64, notes []string, next string) Answer {
+	f = bounded(f)
 	text := f.Error()
 	if f.Near != "" && !strings.Contains(text, strconv.Quote(f.Near)) {
 		text += fmt.Sprintf("\nDid you mean %q?", f.Near)
 	}
+	notes = few(notes)
 	o := begin().raw("error", encode(f)).number("steps", steps)
 	if len(notes) > 0 {
 		o = o.raw("notes", encode(notes))
@@ -75,6 +77,41 @@ func (a *Answer) tell(notes []string, next string) {
 	if next != "" {
 		a.More = append(a.More, "next: "+next)
 	}
+}
+
+// mostText is how long a part of a fault may be, in bytes. A name in a program
+// may be as long as the program, and says nothing after its beginning.
+const mostText = 2 << 10
+
+// bounded is the fault with no part longer than that.
+func bounded(f *fault.Fault) *fault.Fault {
+	long := func(s string) bool { return len(s) > mostText }
+	if len(f.More) == 0 && !long(f.Message) && !long(f.Hint) && !long(f.Got) && !long(f.Expected) && !long(f.Fragment) && !long(string(f.At)) {
+		return f
+	}
+	g := *f
+	for _, part := range []*string{&g.Message, &g.Hint, &g.Got, &g.Expected, &g.Fragment, (*string)(&g.At)} {
+		if long(*part) {
+			*part = cut([]byte(*part), mostText) + "…"
+		}
+	}
+	g.More = make([]*fault.Fault, len(f.More))
+	for i, more := range f.More {
+		g.More[i] = bounded(more)
+	}
+	return &g
+}
+
+// mostNotes is how many notes an answer has; a program of thousands of rounded
+// numbers isn't better understood by thousands of notes.
+const mostNotes = 20
+
+// few is the first of many notes.
+func few(notes []string) []string {
+	if len(notes) <= mostNotes {
+		return notes
+	}
+	return append(notes[:mostNotes:mostNotes], fmt.Sprintf("and %d more notes like these", len(notes)-mostNotes))
 }
 
 // asFault gives the fault that core's errors are; anything else is a defect.

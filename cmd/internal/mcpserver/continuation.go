@@ -137,13 +137,14 @@ func (r *result) answer(t *task, limit int) Answer {
 	if r.next != "" {
 		o = o.raw("next", []byte(r.next))
 	}
-	if t.notes == nil {
+	notes := few(t.notes)
+	if notes == nil {
 		o = o.raw("notes", []byte("[]"))
 	} else {
-		o = o.raw("notes", encode(t.notes))
+		o = o.raw("notes", encode(notes))
 	}
 	a.Structured = []byte(o.end())
-	a.tell(t.notes, "") // a continuation's text holds its next call
+	a.tell(notes, "") // a continuation's text holds its next call
 	return a
 }
 

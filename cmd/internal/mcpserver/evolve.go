@@ -24,6 +24,9 @@ var later = map[string]string{
 	"as":           "this version publishes tools only",
 }
 
+// mostInputs is how many parameters of a tool an answer names.
+const mostInputs = 32
+
 // evolve makes a tool, or a new version of one.
 func (s *Server) evolve(c Call) Answer {
 	a, f := readArguments("evolve", c.Arguments, append([]string{"capabilities", "examples", "if_version", "strict", "as"}, evolveArguments...)...)
@@ -59,9 +62,9 @@ func (s *Server) evolve(c Call) Answer {
 	if notes == nil {
 		notes = []string{}
 	}
-	inputs := t.Program.Params()
-	if inputs == nil {
-		inputs = []string{}
+	inputs := append([]string{}, t.Program.Params()...)
+	if len(inputs) > mostInputs {
+		inputs = append(inputs[:mostInputs], "…")
 	}
 	return succeeded(begin().
 		text("name", t.Name).
@@ -69,7 +72,7 @@ func (s *Server) evolve(c Call) Answer {
 		text("hash", t.Hash).
 		raw("inputs", encode(inputs)).
 		raw("capabilities", encode(t.Capabilities)).
-		raw("notes", encode(notes)).
+		raw("notes", encode(few(notes))).
 		raw("next", example(t)))
 }
 

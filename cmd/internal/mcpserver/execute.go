@@ -101,8 +101,8 @@ func (s *Server) slice(m *core.Machine, j *job, first bool) (p product, more boo
 func denied(r core.Request) *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.Denied,
-		Message: fmt.Sprintf("%s was asked for, and nothing here has the authority for it: this server computes and can't act", r.Op),
-		Got:     r.Op,
+		Message: fmt.Sprintf("%s was asked for, and nothing here has the authority for it: this server computes and can't act", excerpt([]byte(r.Op))),
+		Got:     excerpt([]byte(r.Op)),
 		Hint:    "Don't try again. Take the data as the input instead.",
 	}
 }

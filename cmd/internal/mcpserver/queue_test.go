@@ -76,6 +76,11 @@ func TestSlotsBytes(t *testing.T) {
 			}
 		}()
 		time.Sleep(time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if most != 500 || !slices.IsSorted(order) || len(order) != 7 {
 			t.Errorf("order %v, at most %d bytes", order, most)
 		}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -85,6 +86,41 @@ func BenchmarkBig(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkConnection measures the transports alone: a request read, a response
+// written, no server in between.
+func BenchmarkConnection(b *testing.B) {
+	for _, which := range []string{"sdk", "ours"} {
+		b.Run(which, func(b *testing.B) {
+			request := []byte(callLine("1", "noop", "x") + "\n")
+			in := readerFunc(func(p []byte) (int, error) { return copy(p, request), nil })
+			var t mcp.Transport = &Transport{In: in, Out: io.Discard}
+			if which == "sdk" {
+				t = &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{io.Discard}}
+			}
+			c, err := t.Connect(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			result := []byte(`{"content":[{"type":"text","text":"49"}]}`)
+			b.ReportAllocs()
+			for b.Loop() {
+				m, err := c.Read(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := c.Write(b.Context(), &jsonrpc.Response{ID: m.(*jsonrpc.Request).ID, Result: result}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
 
 func startBench(b *testing.B, place, which string) (io.WriteCloser, io.Reader) {
 	if place == "process" {

@@ -251,11 +251,10 @@ func (c *conn) drain(end error) (jsonrpc.Message, error) {
 	case <-c.stopped:
 		return nil, c.err
 	}
-	if end != io.EOF {
+	if gone(end) {
+		end = io.EOF
+	} else {
 		c.log.Warn("reading failed", "error", end)
-		if gone(end) {
-			end = io.EOF
-		}
 	}
 	c.stop(end)
 	return nil, c.err // of a failed write, if the last ones failed

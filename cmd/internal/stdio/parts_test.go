@@ -262,10 +262,10 @@ func TestGivenUp(t *testing.T) {
 	c := (&Transport{In: strings.NewReader(""), Out: &out}).connect(t.Context())
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.Write(done, request(t, 1, "roots/list")); err != context.Canceled {
+	if err := c.Write(done, request(t, 1, "elicitation/create")); err != context.Canceled {
 		t.Errorf("got %v", err)
 	}
-	c.Write(t.Context(), request(t, 1, "roots/list"))
+	c.Write(t.Context(), request(t, 1, "elicitation/create"))
 	if len(c.calls.asked) != 1 {
 		t.Errorf("asked: %v", c.calls.asked)
 	}

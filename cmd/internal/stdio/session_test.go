@@ -44,7 +44,7 @@ type session struct {
 //	echo      answers with its argument x
 //	hold      answers "released" once the session's release is closed, or ends when cancelled
 //	stubborn  the same, but doesn't heed cancellation
-//	ask       asks the client for its roots, and answers with the error if that fails
+//	ask       asks the client's user, and answers with the error if that fails
 func start(t *testing.T, configure func(*Transport)) *session {
 	t.Helper()
 	s := &session{
@@ -90,10 +90,12 @@ func pipe(t *testing.T) (r, w *os.File) {
 func (s *session) server() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
-		// Notifications are handled in turn, so this one holds up all others.
-		RootsListChangedHandler: func(context.Context, *mcp.RootsListChangedRequest) {
-			s.entered <- "roots"
-			<-s.release
+		// Notifications are handled in turn, so one that is held holds up the others.
+		ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationServerRequest) {
+			if req.Params.Message == "hold" {
+				s.entered <- "held up"
+				<-s.release
+			}
 		},
 	})
 	type args struct {
@@ -130,7 +132,7 @@ func (s *session) server() *mcp.Server {
 	})
 	tool("ask", func(ctx context.Context, req *mcp.CallToolRequest, x string) string {
 		s.entered <- x
-		if _, err := req.Session.ListRoots(ctx, nil); err != nil {
+		if _, err := req.Session.Elicit(ctx, &mcp.ElicitParams{Message: "?"}); err != nil {
 			return err.Error()
 		}
 		return "answered"

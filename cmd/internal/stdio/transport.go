@@ -19,9 +19,9 @@
 // prints every answer and exits.
 //
 // It refuses batches: the one protocol version that had them (2025-03-26) was
-// superseded within three months. It knows no method but the four whose meaning
-// touches the account: initialize, subscriptions/listen, notifications/cancelled
-// in both directions. Nothing but JSON-RPC is ever written to Out.
+// superseded within three months. It knows only the methods whose meaning
+// touches the account: initialize, subscriptions/listen, notifications/cancelled.
+// Nothing but JSON-RPC is ever written to Out.
 //
 // Start at [Transport]; then conn.go for the life of a session, envelope.go for
 // what is a message, calls.go for the account, writer.go for the way out.

@@ -1,0 +1,294 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// A callee is what stands before parentheses and is no value: a primitive, a
+// tool, an effect.
+type callee struct {
+	tok  token
+	id   term.ID
+	row  *prim.Row
+	name string // as written
+	op   string // an effect's operation
+	tool bool
+}
+
+// least and most are how many operands it takes.
+func (c *callee) arity() (least, most int) {
+	if c.op != "" || c.tool {
+		return 1, 1
+	}
+	return arity(c.row)
+}
+
+// arity is how many operands a row takes in parentheses.
+func arity(row *prim.Row) (least, most int) {
+	switch row.Shape {
+	case prim.Named, prim.NamedOrTerm:
+		return 1, 1
+	}
+	return len(row.Params), len(row.Params)
+}
+
+// callable reports whether a row is written with its operands in parentheses,
+// or without any where it has none.
+func callable(row *prim.Row) bool {
+	switch row.Shape {
+	case prim.Flag, prim.Unary, prim.Array, prim.Keyed, prim.KeyedOrArray, prim.NamedOrTerm:
+		return true
+	}
+	return false
+}
+
+// callee reads what stands here if it is no value by itself.
+func (r *reader) callee() (c callee, ok bool) {
+	t := r.tok()
+	c.tok = t
+	switch t.kind {
+	case tokName:
+		c.name = r.src[t.off:t.end]
+		if r.scope[c.name] > 0 {
+			return c, false
+		}
+		c.id, c.row, ok = prim.Lookup(c.name)
+	case tokPrim:
+		n := r.toks[r.i+1]
+		if !n.kind.word() {
+			return c, false
+		}
+		name := r.src[n.off:n.end]
+		c.name = "::" + name
+		c.id, c.row, ok = prim.Lookup(name)
+		if ok {
+			r.i++
+			c.tok.end = n.end
+		}
+	case tokTool:
+		c.name, c.tool, ok = r.src[t.off:t.end], true, true
+	case tokEffect:
+		c.name, c.op, ok = r.src[t.off:t.end], r.text(t), true
+	}
+	if ok {
+		r.i++
+	}
+	return c, ok
+}
+
+// operative reads ::name, @name and !kind.verb.
+func (r *reader) operative() (term.Term, bool) {
+	if c, ok := r.callee(); ok {
+		t, _, ok := r.call(c, nil)
+		return t, ok
+	}
+	r.i++
+	n := r.tok()
+	near := ""
+	if n.kind.word() {
+		near = prim.Nearest(r.src[n.off:n.end])
+	}
+	return nil, r.fail(n, &fault.Fault{
+		Message:  "expected the name of a primitive after ::, got " + r.got(n),
+		Expected: "a primitive's name", Near: near,
+		Hint: "Write ::length(xs) where a variable has the name of the primitive length, and length(xs) elsewhere.",
+	})
+}
+
+// call reads the operands of c. last, if not nil, is the last operand where the
+// parentheses lack it; done tells that it was taken as that.
+func (r *reader) call(c callee, last term.Term) (t term.Term, done, ok bool) {
+	if c.op != "" {
+		if full, ok := prim.Aliases[c.op]; ok {
+			c.op = full
+		}
+		if kind, verb, _ := strings.Cut(c.op, "."); kind == "" || verb == "" {
+			return nil, false, r.fail(c.tok, &fault.Fault{
+				Message:  fmt.Sprintf("the effect %s has no kind or no verb", strconv.Quote(shorter(c.op))),
+				Expected: "kind.verb after !",
+				Hint:     `Write !fs.read({path: "a.txt"}) for an effect, and not x for the opposite of x.`,
+			})
+		}
+	}
+	if c.tool {
+		if c.id, c.row, ok = prim.Lookup("call"); !ok {
+			return nil, false, r.fail(c.tok, &fault.Fault{
+				Message:  "tools can't call each other yet: there is no primitive call",
+				Expected: "an expression without @",
+				Hint:     `Evaluate the other tool's code: eval(code_of("square"))(3).`,
+			})
+		}
+	}
+	if c.row != nil && !callable(c.row) {
+		return nil, false, r.fail(c.tok, &fault.Fault{
+			Message:  fmt.Sprintf("%s is no name in the text form: it is written %s", c.row.Name, Shape(c.row)),
+			Expected: Shape(c.row),
+			Hint:     fmt.Sprintf("Write it as %s; for a variable of that name write `%s`, or bind it.", Shape(c.row), c.row.Name),
+		})
+	}
+	least, most := c.arity()
+	if most == 0 {
+		return &term.Prim{At: term.At(c.tok.off), ID: c.id}, false, true
+	}
+	var args []term.Term
+	if r.tok().kind == tokOpen {
+		quote := c.op == "" && c.id == prim.Quote
+		if quote {
+			r.inQuote++
+		}
+		args, _, ok = r.args()
+		if quote {
+			r.inQuote--
+		}
+		if !ok {
+			return nil, false, false
+		}
+	} else if last == nil || least > 1 {
+		return nil, false, r.unapplied(c, least)
+	}
+	if n := len(args); last != nil && n == least-1 {
+		args, done = append(args, last), true
+	}
+	if n := len(args); n < least || n > most && c.id != prim.App {
+		return nil, false, r.wrongCount(c, n)
+	}
+	t, ok = r.apply(c, args)
+	return t, done, ok
+}
+
+// apply makes the term of c and its operands.
+func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
+	at := term.At(c.tok.off)
+	switch {
+	case c.op != "":
+		return &term.Effect{At: at, Op: c.op, Arg: args[0]}, true
+	case c.tool:
+		return &term.Prim{At: at, ID: c.id, Args: []term.Term{&term.Str{At: at + 1, Value: r.text(c.tok)}, args[0]}}, true
+	}
+	switch c.id {
+	case prim.Quote:
+		return &term.Quote{At: at, Body: args[0]}, true
+	case prim.If:
+		return &term.If{At: at, Cond: args[0], Then: args[1], Else: args[2]}, true
+	case prim.Continue:
+		return &term.Continue{At: at, Input: args[0]}, true
+	case prim.App:
+		t := args[0]
+		for _, a := range args[1:] {
+			t = &term.App{At: at, Func: t, Arg: a}
+		}
+		return t, true
+	case prim.CodeOf:
+		switch a := args[0].(type) {
+		case *term.Str:
+			return &term.CodeOf{At: at, Name: a.Value}, true
+		case *term.Int, *term.Big, *term.Bool, *term.Unit, *term.List:
+			return nil, r.fail(c.tok, &fault.Fault{
+				Message:  "code_of takes a tool's name in quotes or an operation that gives one",
+				Expected: "a name in quotes or an operation",
+				Hint:     `Write code_of("square") or code_of(x).`,
+			})
+		}
+	case prim.Fold:
+		if l, ok := args[0].(*term.Lam); ok {
+			if _, ok := l.Body.(*term.Lam); ok {
+				r.note(l.Pos(), "the function of fold takes one pair (accumulator, item), not two parameters: p => fst(p) + snd(p)")
+			}
+		}
+	}
+	return &term.Prim{At: at, ID: c.id, Args: args}, true
+}
+
+// unapplied refuses a primitive that is used as if it were a function.
+func (r *reader) unapplied(c callee, least int) bool {
+	if r.tok().kind == tokBad {
+		r.badToken(r.tok())
+		return false
+	}
+	names := make([]string, least)
+	for i := range names {
+		names[i] = string(rune('a' + i))
+	}
+	params := strings.Join(names, ", ")
+	hint := fmt.Sprintf("Apply it, %s(%s), or make a function of it: ", c.name, params)
+	if least == 1 {
+		hint += fmt.Sprintf("a => %s(a).", c.name)
+	} else {
+		hint += fmt.Sprintf("(%s) => %s(%s).", params, c.name, params)
+	}
+	what := "a primitive"
+	if c.op != "" {
+		what = "an effect"
+	} else if c.tool {
+		what = "a tool"
+	} else {
+		hint += fmt.Sprintf(" For a variable of that name write `%s`, or bind it.", c.row.Name)
+	}
+	return r.fail(c.tok, &fault.Fault{
+		Message:  fmt.Sprintf("%s is %s, which is no value: it stands before its operands in parentheses only", c.name, what),
+		Expected: fmt.Sprintf("%s(%s)", c.name, params),
+		Hint:     hint,
+	})
+}
+
+// wrongCount refuses a primitive with too few or too many operands.
+func (r *reader) wrongCount(c callee, n int) bool {
+	least, most := c.arity()
+	want := strconv.Itoa(least)
+	if most > least {
+		want += " to " + strconv.Itoa(most)
+	}
+	f := &fault.Fault{
+		Message:  fmt.Sprintf("%s takes %s operand(s), got %d", c.name, want, n),
+		Expected: want + " operand(s)",
+		Got:      strconv.Itoa(n),
+		Hint:     fmt.Sprintf("Write it with one operand: %s({k: 1}).", c.name),
+	}
+	if c.op == "" && !c.tool {
+		f.Hint = fmt.Sprintf("Write it as %s.", Shape(c.row))
+		if n > most && most == 1 {
+			f.Hint = fmt.Sprintf("Write it as %s; what it gives is applied as %s(a)(b).", Shape(c.row), c.name)
+		}
+	}
+	return r.fail(c.tok, f)
+}
+
+// near is what an unknown name may be a slip for.
+func (r *reader) near(name string) string {
+	switch strings.ToLower(name) {
+	case "none", "undefined", "nothing", "unit":
+		return "null"
+	case "this", "recur", "rec":
+		return "self"
+	}
+	names := make([]string, 0, len(r.scope)+len(prim.Table))
+	for v := range r.scope {
+		names = append(names, v)
+	}
+	slices.Sort(names)
+	for i := range prim.Table {
+		if row := &prim.Table[i]; row.Operation() && callable(row) {
+			names = append(names, row.Name)
+		}
+	}
+	names = append(names, Keywords()...)
+	for _, n := range names {
+		if strings.EqualFold(n, name) {
+			return n
+		}
+	}
+	if near := prim.Closest(name, names); near != "" {
+		return near
+	}
+	if near := prim.Nearest(name); near != "" && r.scope[near] == 0 {
+		return near
+	}
+	return ""
+}

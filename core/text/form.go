@@ -1,0 +1,167 @@
+package text
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// The bounds of what [Parse] reads, those of JSON. More is a parse_error.
+const (
+	// MaxDepth is how deep brackets may be nested, in the text and in the
+	// canonical JSON of its term.
+	MaxDepth = 10_000
+	// MaxSource is how many bytes a source may have, unless Options say otherwise.
+	MaxSource = 256 << 10
+)
+
+// Options change how a source is read. The zero value is for inline code.
+type Options struct {
+	// Tool, if not empty, says that this is the code of a tool of that name:
+	// continue is refused outside tail position.
+	Tool string
+	// MaxBytes bounds the source; 0 means MaxSource.
+	MaxBytes int
+}
+
+// Parsed is what a source in the text form says.
+type Parsed struct {
+	Term term.Term
+	// Source is what the places in Term refer to, with Form [term.PIF].
+	Source *term.Source
+	// Notes tell of what is legal but may not be meant, each with its place.
+	Notes []string
+	// Free is the variables that nothing in the term binds, outside quoted
+	// code, in the order of their first use.
+	Free []Free
+}
+
+// Free is a variable that nothing binds.
+type Free struct {
+	Name string
+	// Off is the place of its first use.
+	Off int
+	// Near is what the name may be a slip for: a variable in scope there, a
+	// primitive or a keyword; empty if nothing is near.
+	Near string
+}
+
+// Parse reads a term in the text form. The caller must not change src
+// afterwards. Faults: parse_error, with Line and Col, and up to four more in
+// More; [Caret] shows one in its source.
+//
+// A name is the variable of that name in scope, else the primitive, else a
+// free variable; what to do about free ones is the caller's business.
+func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
+	limit := o.MaxBytes
+	if limit == 0 {
+		limit = MaxSource
+	}
+	if len(src) > limit {
+		return nil, &fault.Fault{
+			Kind: fault.ParseError, In: "code",
+			Message:  fmt.Sprintf("the code has %d bytes, more than %d", len(src), limit),
+			Expected: fmt.Sprintf("at most %d bytes", limit),
+			Hint:     "Split it into smaller parts.",
+		}
+	}
+	r := reader{src: string(src)}
+	if !utf8.ValidString(r.src) {
+		r.refuse(invalid(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})
+		return nil, r.fault()
+	}
+	r.toks, r.bad = lex(r.src)
+	t, ok := r.expr()
+	if ok && r.tok().kind != tokEnd {
+		r.afterEnd()
+	}
+	if len(r.faults) == 0 {
+		r.checkRoot(t)
+		if nesting(t, 0) > MaxDepth {
+			r.refuse(0, &fault.Fault{Message: fmt.Sprintf("as JSON, the term is nested more than %d deep", MaxDepth), Expected: fmt.Sprintf("at most %d brackets inside each other", MaxDepth), Hint: deepHint})
+		}
+	}
+	if len(r.faults) == 0 && o.Tool != "" {
+		r.checkContinue(t)
+	}
+	if len(r.faults) > 0 {
+		return nil, r.fault()
+	}
+	return &Parsed{Term: t, Source: &term.Source{Text: src, In: "code", Form: term.PIF}, Notes: r.finishNotes(), Free: r.free}, nil
+}
+
+// Lone gives the name that is all there is in a source, bare or in backquotes,
+// and false where there is anything else or the word has a meaning of its own:
+// a keyword or a primitive. A lone name is hardly ever a program; a caller may
+// take it for a tool's name or for a string.
+func Lone(src []byte) (string, bool) {
+	s := string(src)
+	if !utf8.ValidString(s) || len(s) > MaxSource {
+		return "", false
+	}
+	l := lexer{src: s}
+	if !l.next() || l.next() {
+		return "", false
+	}
+	switch t := l.toks[0]; t.kind {
+	case tokName:
+		name := s[t.off:t.end]
+		_, _, ok := prim.Lookup(name)
+		return name, !ok
+	case tokQuoted:
+		name, _, _ := unescape(s[t.off+1 : t.end-1])
+		return name, true
+	}
+	return "", false
+}
+
+// invalid is the offset of the first byte that is not UTF-8.
+func invalid(s string) int {
+	for i, c := range s {
+		if c == utf8.RuneError {
+			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// checkRoot refuses a record that is surely meant as JSON: code in JSON that
+// isn't well-formed may be well-formed as text.
+func (r *reader) checkRoot(t term.Term) {
+	if _, ok := t.(*term.Record); !ok {
+		return
+	}
+	for i := 0; i+1 < len(r.toks); i++ {
+		if r.toks[i].kind != tokString || r.toks[i+1].kind != tokColon || r.nested(i) != 1 {
+			continue
+		}
+		name := r.text(r.toks[i])
+		if _, row, ok := prim.Lookup(name); ok {
+			r.refuse(int(r.toks[i].off), &fault.Fault{
+				Message:  fmt.Sprintf("this is not well-formed JSON, and in the text form it would be a record with the key %q", name),
+				Expected: "a program in JSON as a whole, or in the text form as a whole",
+				Got:      fmt.Sprintf("the operation %q among other text", name),
+				Hint:     fmt.Sprintf("Write JSON without comments and without commas before a closing bracket; for a record write its key without quotes: {%s: …}. In the text form the operation is %s.", name, Shape(row)),
+			})
+			return
+		}
+	}
+}
+
+// nested is how many brackets are open before token i.
+func (r *reader) nested(i int) int {
+	n := 0
+	for _, t := range r.toks[:i] {
+		if t.kind.opens() {
+			n++
+		} else if t.kind.closes() {
+			n--
+		}
+	}
+	return n
+}

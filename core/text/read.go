@@ -1,0 +1,487 @@
+package text
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// A reader makes the term of a list of tokens, by precedence climbing (Pratt,
+// "Top down operator precedence"). Its methods return false where they refused
+// something; brackets go on with their next part then, so that one parse
+// reports several failures.
+//
+// The place of a term is the offset of the token that makes it what it is: the
+// operator, the point of a field, the bracket or comma before an argument, the
+// = of a let, and otherwise its first. So two terms of which one could fail
+// have different places, and [Locate] finds each again.
+type reader struct {
+	src   string
+	toks  []token
+	bad   map[int32]problem
+	i     int
+	depth int
+
+	// scope counts the functions around that bind each name, inQuote the quotes
+	// around.
+	scope   map[string]int
+	inQuote int
+
+	free   []Free
+	seen   map[string]struct{}
+	faults []*fault.Fault
+	notes  []string
+	quiet  int // notes beyond those kept
+}
+
+func (r *reader) tok() token { return r.toks[r.i] }
+
+// take reads the next token if it is of the kind.
+func (r *reader) take(k tokKind) bool {
+	if r.toks[r.i].kind != k {
+		return false
+	}
+	r.i++
+	return true
+}
+
+// expect reads a token of the kind or refuses what stands there.
+func (r *reader) expect(k tokKind, hint string) bool {
+	return r.take(k) || r.unexpected(strconv.Quote(spelled[k]), hint)
+}
+
+// text is what a token stands for: a name, a string's content, or its spelling.
+func (r *reader) text(t token) string {
+	s := r.src[t.off:t.end]
+	switch t.kind {
+	case tokString, tokQuoted:
+		s, _, _ = unescape(s[1 : len(s)-1])
+	case tokTool, tokEffect:
+		if s = s[1:]; s[0] == '`' {
+			s, _, _ = unescape(s[1 : len(s)-1])
+		}
+	}
+	return s
+}
+
+// deeper counts a level of nesting, which [reader.depth] takes back.
+func (r *reader) deeper() bool {
+	// Leaves of JSON that is nested MaxDepth deep are one deeper here.
+	if r.depth++; r.depth <= MaxDepth+8 {
+		return true
+	}
+	r.fail(r.tok(), &fault.Fault{
+		Message:  fmt.Sprintf("this is nested more than %d deep", MaxDepth),
+		Expected: fmt.Sprintf("at most %d brackets inside each other", MaxDepth), Hint: deepHint,
+	})
+	r.stop()
+	return false
+}
+
+// expr reads a whole expression.
+func (r *reader) expr() (term.Term, bool) {
+	if !r.deeper() {
+		return nil, false
+	}
+	t, ok := r.binary(levelPipe)
+	r.depth--
+	return t, ok
+}
+
+// binary reads an expression of operators of at least the level.
+func (r *reader) binary(level int) (term.Term, bool) {
+	t, ok := r.operand(level)
+	if !ok {
+		return nil, false
+	}
+	return r.climb(t, level)
+}
+
+// climb reads the operators of at least the level that follow left.
+func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
+	for {
+		op := r.tok()
+		l := int(levels[op.kind])
+		if l == 0 || l < level {
+			return left, true
+		}
+		r.i++
+		if op.kind == tokPipe {
+			t, ok := r.pipe(left, op)
+			if !ok {
+				return nil, false
+			}
+			left = t
+			continue
+		}
+		right, ok := r.binary(l + 1)
+		if !ok {
+			return nil, false
+		}
+		left = operation(op, left, right)
+		if l == levelCompare && levels[r.tok().kind] == levelCompare {
+			return nil, r.fail(r.tok(), &fault.Fault{
+				Message:  "comparisons don't chain",
+				Expected: "one comparison",
+				Hint:     "Write a < b and b < c.",
+			})
+		}
+	}
+}
+
+// infix is the row of an infix operator.
+func infix(k tokKind) (term.ID, bool) {
+	switch k {
+	case tokOr:
+		return prim.Or, true
+	case tokAnd:
+		return prim.And, true
+	case tokEq, tokNe:
+		return prim.Eq, true
+	case tokLt:
+		return prim.Lt, true
+	case tokLte:
+		return prim.Lte, true
+	case tokGt:
+		return prim.Gt, true
+	case tokGte:
+		return prim.Gte, true
+	case tokPlus:
+		return prim.Add, true
+	case tokMinus:
+		return prim.Sub, true
+	case tokConcat:
+		return prim.Concat, true
+	case tokTimes:
+		return prim.Mul, true
+	case tokDiv:
+		return prim.Div, true
+	case tokMod:
+		return prim.Mod, true
+	}
+	return 0, false
+}
+
+// operation makes the term of an infix operator.
+func operation(op token, a, b term.Term) term.Term {
+	id, _ := infix(op.kind)
+	at := term.At(op.off)
+	if op.kind == tokNe {
+		eq := &term.Prim{At: at + 1, ID: id, Args: []term.Term{a, b}}
+		return &term.Prim{At: at, ID: prim.Not, Args: []term.Term{eq}}
+	}
+	return &term.Prim{At: at, ID: id, Args: []term.Term{a, b}}
+}
+
+// operand reads what stands before or after an operator of the level before.
+func (r *reader) operand(level int) (term.Term, bool) {
+	switch t := r.tok(); t.kind {
+	case tokNot:
+		if level > levelNot {
+			return nil, r.unexpected("an operand", "")
+		}
+		r.i++
+		if !r.deeper() {
+			return nil, false
+		}
+		a, ok := r.binary(levelNot)
+		r.depth--
+		if !ok {
+			return nil, false
+		}
+		return &term.Prim{At: term.At(t.off), ID: prim.Not, Args: []term.Term{a}}, true
+	case tokMinus:
+		r.i++
+		n := r.tok()
+		if !r.deeper() {
+			return nil, false
+		}
+		a, ok := r.operand(levelMinus)
+		r.depth--
+		if !ok {
+			return nil, false
+		}
+		return r.negative(t, n, a), true
+	}
+	return r.postfix()
+}
+
+// negative is minus a term that begins with the token n: a number with its
+// sign, and 0 - a otherwise.
+func (r *reader) negative(minus, n token, a term.Term) term.Term {
+	at := term.At(minus.off)
+	if n.kind == tokInt || n.kind == tokDec {
+		if number := r.signed(a, n, at); number != nil {
+			return number
+		}
+	}
+	return &term.Prim{At: at, ID: prim.Sub, Args: []term.Term{&term.Int{At: at}, a}}
+}
+
+// signed is minus the literal a, if a is the literal of token n itself.
+func (r *reader) signed(a term.Term, n token, at term.At) term.Term {
+	switch a := a.(type) {
+	case *term.Int:
+		if a.At == term.At(n.off) {
+			return &term.Int{At: at, Value: -a.Value}
+		}
+	case *term.Big:
+		if a.At == term.At(n.off) {
+			return integer(new(big.Int).Neg(a.Value), at)
+		}
+	}
+	return nil
+}
+
+// integer makes the literal of an integer.
+func integer(n *big.Int, at term.At) term.Term {
+	if n.IsInt64() {
+		return &term.Int{At: at, Value: n.Int64()}
+	}
+	return &term.Big{At: at, Value: n}
+}
+
+// postfix reads an atom with the arguments and fields after it.
+func (r *reader) postfix() (term.Term, bool) {
+	t, ok := r.atom()
+	if !ok {
+		return nil, false
+	}
+	return r.suffixes(t)
+}
+
+// suffixes reads the arguments and fields that follow a term.
+func (r *reader) suffixes(t term.Term) (term.Term, bool) {
+	for {
+		switch tok := r.tok(); tok.kind {
+		case tokOpen:
+			args, places, ok := r.args()
+			if !ok {
+				return nil, false
+			}
+			if len(args) == 0 {
+				return nil, r.fail(tok, &fault.Fault{
+					Message:  "an application has at least one argument",
+					Expected: "an argument",
+					Got:      `"()"`,
+					Hint:     "Write f(null) where the argument doesn't matter.",
+				})
+			}
+			for i, a := range args {
+				t = &term.App{At: places[i], Func: t, Arg: a}
+			}
+		case tokDot:
+			r.i++
+			key := r.tok()
+			if !key.kind.word() {
+				return nil, r.unexpected("a key after the point", `Write r.name, or get(r, "a key") for other keys.`)
+			}
+			r.i++
+			id, _, ok := prim.Lookup("get")
+			if !ok {
+				return nil, r.fail(tok, &fault.Fault{
+					Message:  "the fields of records can't be read yet: there is no primitive get",
+					Expected: "an expression without fields",
+					Hint:     "Give the parts as a pair, (a, b), and take it apart with fst and snd.",
+				})
+			}
+			t = &term.Prim{At: term.At(tok.off), ID: id, Args: []term.Term{t, &term.Str{At: term.At(key.off), Value: r.src[key.off:key.end]}}}
+		default:
+			return t, true
+		}
+	}
+}
+
+// list reads the parts of a bracket that the token open began, up to closer.
+func (r *reader) list(open token, closer tokKind, part func() bool) bool {
+	good := true
+	for {
+		if r.take(closer) {
+			return good
+		}
+		if r.tok().kind == tokEnd {
+			if good {
+				r.unclosed(open, closer)
+			}
+			return false
+		}
+		fine := part()
+		if fine && (r.take(tokComma) || r.tok().kind == closer) {
+			continue
+		}
+		if fine {
+			r.unclosed(open, closer)
+		}
+		good = false
+		r.sync()
+		if k := r.tok().kind; k != closer && k != tokComma {
+			return false
+		}
+		r.take(tokComma)
+	}
+}
+
+// args reads arguments in parentheses. The place of each is that of the
+// bracket or comma before it.
+func (r *reader) args() (args []term.Term, places []term.At, ok bool) {
+	open := r.tok()
+	r.i++
+	ok = r.list(open, tokClose, func() bool {
+		at := term.At(r.toks[r.i-1].off)
+		a, ok := r.expr()
+		args, places = append(args, a), append(places, at)
+		return ok
+	})
+	return args, places, ok
+}
+
+// atom reads what has no operator around it.
+func (r *reader) atom() (term.Term, bool) {
+	t := r.tok()
+	at := term.At(t.off)
+	switch t.kind {
+	case tokName, tokQuoted:
+		if r.toks[r.i+1].kind == tokArrow {
+			return r.lambda([]token{t}, r.i+2)
+		}
+		return r.name()
+	case tokPrim, tokTool, tokEffect:
+		return r.operative()
+	case tokInt:
+		r.i++
+		s := r.src[t.off:t.end]
+		if len(s) <= 18 {
+			n, _ := strconv.ParseInt(s, 10, 64)
+			return &term.Int{At: at, Value: n}, true
+		}
+		n, _ := new(big.Int).SetString(s, 10)
+		return integer(n, at), true
+	case tokDec:
+		r.i++
+		return r.decimal(t)
+	case tokString:
+		r.i++
+		return &term.Str{At: at, Value: r.text(t)}, true
+	case tokTrue, tokFalse:
+		r.i++
+		return &term.Bool{At: at, Value: t.kind == tokTrue}, true
+	case tokNull:
+		r.i++
+		return &term.Unit{At: at}, true
+	case tokSelf:
+		r.i++
+		return &term.Self{At: at}, true
+	case tokOpen:
+		if params, next := r.params(); params != nil {
+			return r.lambda(params, next)
+		}
+		return r.parens()
+	case tokOpenList:
+		r.i++
+		l := &term.List{At: at}
+		return l, r.list(t, tokCloseList, func() bool {
+			item, ok := r.expr()
+			l.Items = append(l.Items, item)
+			return ok
+		})
+	case tokOpenBrace:
+		return r.record()
+	case tokQuote:
+		r.i++
+		r.inQuote++
+		body, ok := r.expr()
+		r.inQuote--
+		return &term.Quote{At: at, Body: body}, r.close(t, tokCloseBrace, ok)
+	case tokIf:
+		return r.conditional()
+	case tokLet:
+		return r.let()
+	case tokMatch:
+		return nil, r.match()
+	}
+	return nil, r.unexpected("an expression", `Write one here, such as 1, "text", x, f(x), [a, b] or {k: 1}.`)
+}
+
+// close reads the end of a bracket around one expression.
+func (r *reader) close(open token, closer tokKind, ok bool) bool {
+	if ok && r.take(closer) {
+		return true
+	}
+	if ok {
+		r.unclosed(open, closer)
+	}
+	for r.sync(); r.tok().kind == tokComma || r.tok().kind == tokSemi; r.sync() {
+		r.i++
+	}
+	r.take(closer)
+	return false
+}
+
+// parens reads an expression in parentheses or a pair.
+func (r *reader) parens() (term.Term, bool) {
+	open := r.tok()
+	args, _, ok := r.args()
+	if !ok {
+		return nil, false
+	}
+	switch len(args) {
+	case 1:
+		if r.toks[r.i-2].kind != tokComma {
+			return args[0], true
+		}
+		return nil, r.fail(open, &fault.Fault{Message: "a pair has two parts", Expected: "two parts", Got: "one, and a comma", Hint: "Write (a, b) for a pair and [a] for a list of one."})
+	case 2:
+		return &term.Prim{At: term.At(open.off), ID: prim.Pair, Args: args}, true
+	case 0:
+		return nil, r.fail(open, &fault.Fault{Message: "nothing stands in these parentheses", Expected: "an expression", Got: `"()"`, Hint: "Write null for nothing, [] for an empty list, _ => 1 for a function that ignores its argument."})
+	}
+	return nil, r.fail(open, &fault.Fault{
+		Message:  fmt.Sprintf("a pair has two parts, these are %d", len(args)),
+		Expected: "two parts", Got: strconv.Itoa(len(args)),
+		Hint: "Write ((a, b), c) for pairs in a pair, or [a, b, c] for a list.",
+	})
+}
+
+// record reads a record literal.
+func (r *reader) record() (term.Term, bool) {
+	open := r.tok()
+	r.i++
+	rec := &term.Record{At: term.At(open.off)}
+	seen := map[string]bool{}
+	good := r.list(open, tokCloseBrace, func() bool {
+		key := r.tok()
+		if !key.kind.word() && key.kind != tokString {
+			return r.unexpected("a key", `Write a record as {name: 1, "a key": 2}.`)
+		}
+		r.i++
+		name := r.text(key)
+		if !r.expect(tokColon, fmt.Sprintf("Write a field as %s: 1.", r.src[key.off:key.end])) {
+			return false
+		}
+		if key.kind == tokString {
+			if _, row, ok := prim.Lookup(name); ok && r.inQuote == 0 {
+				r.note(int(key.off), "%q is a key of a record here; the operation is written %s", name, Shape(row))
+			}
+		}
+		v, ok := r.expr()
+		if seen[name] {
+			r.fail(key, &fault.Fault{
+				Message:  fmt.Sprintf("the key %s stands twice in one record", strconv.Quote(shorter(name))),
+				Expected: "each key once",
+				Hint:     "Take one of the two away, or give it another name.",
+			})
+			return false
+		}
+		seen[name] = true
+		rec.Fields = append(rec.Fields, term.Field{Key: name, Value: v})
+		return ok
+	})
+	slices.SortFunc(rec.Fields, func(x, y term.Field) int { return strings.Compare(x.Key, y.Key) })
+	return rec, good
+}

@@ -1,0 +1,245 @@
+package text
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
+// mostFaults is how many failures one parse reports.
+const mostFaults = 5
+
+// mostNotes is how many notes one parse gives; the rest are counted.
+const mostNotes = 20
+
+const deepHint = "Nest less deeply: build long lists as [a, b, c], and name parts with let."
+
+// refuse records a failure at an offset. After the last one that is reported
+// nothing more is read.
+func (r *reader) refuse(off int, f *fault.Fault) {
+	if len(r.faults) >= mostFaults {
+		r.stop()
+		return
+	}
+	f.Kind, f.In = fault.ParseError, "code"
+	f.Line, f.Col = Position([]byte(r.src), off)
+	f.Message = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Col, f.Message)
+	f.Fragment = fragment(r.src, off)
+	r.faults = append(r.faults, f)
+	if len(r.faults) == mostFaults {
+		r.stop()
+	}
+}
+
+// fault is the first failure with the others in More.
+func (r *reader) fault() *fault.Fault {
+	first := r.faults[0]
+	first.More = append(first.More, r.faults[1:]...)
+	return first
+}
+
+// stop leaves the rest unread.
+func (r *reader) stop() { r.i = len(r.toks) - 1 }
+
+// got describes a token.
+func (r *reader) got(t token) string {
+	if t.kind == tokEnd {
+		return "the end of the text"
+	}
+	return strconv.Quote(shorter(r.src[t.off:t.end]))
+}
+
+// unexpected refuses the next token; hint may be empty.
+func (r *reader) unexpected(expected, hint string) bool {
+	t := r.tok()
+	if t.kind == tokBad {
+		r.badToken(t)
+		return false
+	}
+	if h := r.surprise(t); h != "" {
+		hint = h
+	}
+	got := r.got(t)
+	r.refuse(int(t.off), &fault.Fault{
+		Message:  "expected " + expected + ", got " + got,
+		Expected: expected, Got: got, Hint: hint,
+	})
+	return false
+}
+
+// badToken refuses a token that is none.
+func (r *reader) badToken(t token) {
+	p := r.bad[t.off]
+	r.refuse(p.off, &fault.Fault{Message: p.message, Expected: p.expected, Got: p.got, Hint: p.hint})
+}
+
+// fail refuses what begins at a token.
+func (r *reader) fail(t token, f *fault.Fault) bool {
+	if f.Got == "" {
+		f.Got = r.got(t)
+	}
+	r.refuse(int(t.off), f)
+	return false
+}
+
+// surprise is a hint for a token where it can't stand, by what people write
+// there who think of another language.
+func (r *reader) surprise(t token) string {
+	before := ""
+	if r.i > 0 {
+		p := r.toks[r.i-1]
+		before = r.src[p.off:p.end]
+	}
+	switch before {
+	case "fn", "fun", "func", "function", "lambda", "def":
+		return "Write a function as x => x + 1 or (x, y) => x + y, and name it with let f = x => x + 1 in f(2)."
+	case "return":
+		return "Take return away: a function's body is its result."
+	case "var", "const", "val":
+		return "Write let x = 1 in x + 1."
+	case "elif", "elseif", "elsif":
+		return "Write if a then 1 else if b then 2 else 3."
+	case "for", "while":
+		return "Write a loop as a fold over a list, fold(p => fst(p) + snd(p), 0, [1, 2, 3]), or as a tool that calls self."
+	case "case", "switch", "when":
+		return "Write if a then 1 else if b then 2 else 3."
+	}
+	switch t.kind {
+	case tokBind:
+		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
+	case tokArrow:
+		return "Write a function as x => x + 1 or (x, y) => x + y; its parameters are names."
+	case tokSemi:
+		return "Bind names with let x = 1 in x + 1; a program is one expression."
+	case tokIn:
+		return "Write let x = 1 in x + 1."
+	case tokThen, tokElse:
+		return "Write if a then b else c."
+	case tokNot:
+		return "Put it into parentheses: (not a) == b."
+	case tokColon:
+		return "Write a record as {key: 1} and a condition as if a then b else c."
+	case tokName, tokString, tokInt:
+		if before != "" && r.i > 0 && (r.toks[r.i-1].kind == tokName || r.toks[r.i-1].kind == tokClose) {
+			return "Write an application as f(x), a list as [a, b], and an operator between two operands."
+		}
+	}
+	return ""
+}
+
+// afterEnd refuses what stands after a whole term.
+func (r *reader) afterEnd() {
+	t := r.tok()
+	switch t.kind {
+	case tokClose, tokCloseList, tokCloseBrace:
+		r.fail(t, &fault.Fault{
+			Message:  fmt.Sprintf("%s closes nothing", r.got(t)),
+			Expected: "the end of the text",
+			Hint:     "Take it away, or open the bracket it closes.",
+		})
+	case tokComma:
+		r.fail(t, &fault.Fault{
+			Message:  "a comma stands between the parts of a list, a pair, a record or a call only",
+			Expected: "an operator or the end of the text",
+			Hint:     "Write [1, 2] for a list and (1, 2) for a pair.",
+		})
+	default:
+		r.unexpected("an operator or the end of the text", "Write one expression; name its parts with let x = 1 in x + 1.")
+	}
+}
+
+// sync skips to the next comma or semicolon at this level, or to a bracket that
+// closes something open around it.
+func (r *reader) sync() {
+	deep := 0
+	for {
+		switch k := r.tok().kind; {
+		case k == tokEnd:
+			return
+		case k.opens():
+			deep++
+		case k.closes():
+			if deep == 0 {
+				return
+			}
+			deep--
+		case deep == 0 && (k == tokComma || k == tokSemi):
+			return
+		}
+		r.i++
+	}
+}
+
+// unclosed refuses the end of the text inside a bracket.
+func (r *reader) unclosed(open token, closer tokKind) {
+	line, col := Position([]byte(r.src), int(open.off))
+	t := r.tok()
+	expected := fmt.Sprintf("%q or %q", ",", spelled[closer])
+	if t.kind == tokEnd {
+		expected = fmt.Sprintf("%q", spelled[closer])
+	}
+	if t.kind == tokBad {
+		r.badToken(t)
+		return
+	}
+	hint := r.surprise(t)
+	if hint == "" {
+		hint = fmt.Sprintf("Close it with %q, and separate its parts with commas.", spelled[closer])
+	}
+	r.fail(t, &fault.Fault{
+		Message:  fmt.Sprintf("expected %s for the %q of line %d, column %d, got %s", expected, r.src[open.off:open.end], line, col, r.got(t)),
+		Expected: expected,
+		Hint:     hint,
+	})
+}
+
+// note tells of something at an offset.
+func (r *reader) note(off int, format string, args ...any) {
+	if len(r.notes) == mostNotes {
+		r.quiet++
+		return
+	}
+	line, col := Position([]byte(r.src), off)
+	r.notes = append(r.notes, fmt.Sprintf("line %d, column %d: ", line, col)+fmt.Sprintf(format, args...))
+}
+
+func (r *reader) finishNotes() []string {
+	if r.quiet > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("and %d more like these", r.quiet))
+	}
+	return r.notes
+}
+
+// Shape is how a row of the table is written in the text form, with its
+// parameters' names as operands: "a + b", "fold(f, init, list)".
+func Shape(row *prim.Row) string {
+	params := make([]string, len(row.Params))
+	for i, p := range row.Params {
+		params[i] = p.Name
+	}
+	if s, ok := shapes[row.Name]; ok {
+		return s
+	}
+	for k := tokEq; k < tokKinds; k++ {
+		if id, ok := infix(k); ok && prim.Get(id).Name == row.Name && len(params) == 2 {
+			return params[0] + " " + spelled[k] + " " + params[1]
+		}
+	}
+	switch row.Shape {
+	case prim.Flag:
+		return row.Name
+	case prim.Literal, prim.Dotted:
+		return row.Correct()
+	}
+	return row.Name + "(" + strings.Join(params, ", ") + ")"
+}
+
+// shapes is the rows with a spelling of their own.
+var shapes = map[string]string{
+	"var": "x", "lam": "x => e", "app": "f(x)", "if": "if a then b else c", "quote": "'{e}", "self": "self",
+	"record": "{k: e}", "pair": "(a, b)", "not": "not a", "list": "[a, b]", "effect": "!kind.verb(e)",
+	"let": "let x = e in e", "match": "match e { p => e; _ => e }", "call": "@name(e)", "get": "r.k or get(r, k)", "dec": "3.14",
+}
