@@ -353,6 +353,7 @@ func (m *Machine) makeValue(v value.Value) word {
 		i, ok := m.codeIndex[v.Term]
 		if !ok {
 			i = m.addCode(quoted{v.Term, v.Source})
+			m.made(v.Term)
 		}
 		p := m.alloc(2)
 		*m.at(p), *m.at(p + 8) = header(kCode, 2), fromInt(int64(i))

@@ -46,6 +46,7 @@ func (m *Machine) link(t term.Term, source *term.Source, o code.Options) *linked
 	for len(m.consts) < len(m.kinds) {
 		m.consts = append(m.consts, 0)
 	}
+	m.extra += int64(len(u.Code))*(code.InstrSize+8) + int64(len(u.Consts))*64
 	cb := unsafe.Pointer(unsafe.SliceData(m.instrs))
 	if m.ip != nil {
 		m.ip = unsafe.Add(cb, uintptr(m.ip)-uintptr(m.cb))
@@ -92,6 +93,10 @@ func (m *Machine) eval(in *code.Instr) bool {
 		m.evals[key] = u
 		in = m.instr()
 		sc = &m.scopes[in.D]
+		if m.hlim = min(m.hlim, m.heapBudget()); m.hlim == 0 {
+			m.outOfMemory()
+			return true
+		}
 	}
 	a, n := int(in.A), len(u.Captures)
 	if n > 0 {
@@ -174,6 +179,18 @@ func (m *Machine) addCode(q quoted) int {
 	}
 	m.codeIndex[q.term] = i
 	return i
+}
+
+// nodeBytes is about what a node of a term takes.
+const nodeBytes = 64
+
+// made counts the memory of code that the program has made itself.
+func (m *Machine) made(t term.Term) {
+	m.extra += nodeBytes
+	term.Children(t, func(c term.Term) bool {
+		m.made(c)
+		return true
+	})
 }
 
 // quote makes a word for code.

@@ -129,6 +129,7 @@ type Machine struct {
 	fault    *fault.Fault
 	requests []Request
 
+	extra     int64 // bytes of code that was made or compiled during the run
 	units     []unit
 	prims     map[int]*term.Prim // what primAt found
 	codeIndex map[term.Term]int
@@ -176,7 +177,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	}
 	m.left = b.Steps
 	m.result, m.held, m.self = wUnit, wUnit, 0
-	m.handler, m.pins = -1, m.pins[:0]
+	m.handler, m.pins, m.extra = -1, m.pins[:0], 0
 	m.fuel = int64(b.Depth)<<40 | guard
 	m.tainted = m.tainted || m.hp > 16
 	m.hp = 16
@@ -249,13 +250,13 @@ func (m *Machine) begin() {
 	}
 }
 
-// heapBudget is how many bytes the heap may use beside the stack.
+// heapBudget is how many bytes the heap may use beside the stack and the code.
 func (m *Machine) heapBudget() uintptr {
-	stack := int64(len(m.stack)) * 8
-	if stack >= m.budget.Memory {
+	other := int64(len(m.stack))*8 + m.extra
+	if other >= m.budget.Memory {
 		return 0
 	}
-	return uintptr(m.budget.Memory - stack)
+	return uintptr(m.budget.Memory - other)
 }
 
 // Run goes on for about steps steps (0: without pause) and says why it stopped.

@@ -205,7 +205,7 @@ func (r *reader) freeName(name string, t token) {
 	r.seen[name] = struct{}{}
 	f := Free{Name: name, Off: int(t.off)}
 	if t.kind == tokName && len(r.free) < mostNotes {
-		f.Near = r.near(name)
+		f.Near = r.near(name, r.tok().kind == tokOpen)
 	}
 	r.free = append(r.free, f)
 	if f.Near == "" {

@@ -134,7 +134,10 @@ func (r *reader) call(c callee, last term.Term) (t term.Term, done, ok bool) {
 		})
 	}
 	least, most := c.arity()
-	if most == 0 {
+	switch {
+	case c.op == "" && !c.tool && c.id == prim.Self:
+		return &term.Self{At: term.At(c.tok.off)}, false, true
+	case most == 0:
 		return &term.Prim{At: term.At(c.tok.off), ID: c.id}, false, true
 	}
 	var args []term.Term
@@ -260,35 +263,35 @@ func (r *reader) wrongCount(c callee, n int) bool {
 	return r.fail(c.tok, f)
 }
 
-// near is what an unknown name may be a slip for.
-func (r *reader) near(name string) string {
+// near is what an unknown name may be a slip for; applied tells that arguments
+// follow it.
+func (r *reader) near(name string, applied bool) string {
 	switch strings.ToLower(name) {
-	case "none", "undefined", "nothing", "unit":
+	case "none", "undefined", "nothing":
 		return "null"
-	case "this", "recur", "rec":
-		return "self"
 	}
-	names := make([]string, 0, len(r.scope)+len(prim.Table))
+	names := make([]string, 0, len(r.scope))
 	for v := range r.scope {
 		names = append(names, v)
 	}
 	slices.Sort(names)
-	for i := range prim.Table {
-		if row := &prim.Table[i]; row.Operation() && callable(row) {
-			names = append(names, row.Name)
+	if applied {
+		for i := range prim.Table {
+			if row := &prim.Table[i]; row.Operation() && callable(row) {
+				names = append(names, row.Name)
+			}
 		}
 	}
-	names = append(names, Keywords()...)
-	for _, n := range names {
-		if strings.EqualFold(n, name) {
-			return n
+	for _, list := range [...][]string{names, Keywords()} {
+		for _, n := range list {
+			if strings.EqualFold(n, name) {
+				return n
+			}
 		}
 	}
-	if near := prim.Closest(name, names); near != "" {
-		return near
+	near := prim.Closest(name, names)
+	if near == "" && applied {
+		near = prim.Nearest(name)
 	}
-	if near := prim.Nearest(name); near != "" && r.scope[near] == 0 {
-		return near
-	}
-	return ""
+	return near
 }

@@ -1,0 +1,405 @@
+package text
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// Print writes a term in the text form, in lines of about 88 columns where
+// they can be broken, without a line's end at the end. The same term is always
+// written in the same way, and [Parse] gives it back, whatever its variables
+// are called.
+func Print(t term.Term) []byte {
+	w := speller{scope: map[string]int{}}
+	return layout(w.term(t, levelWhole))
+}
+
+// A speller makes the doc of a term.
+type speller struct {
+	// scope counts the functions around that bind each name.
+	scope map[string]int
+}
+
+// term spells t for a place that takes what is at least of the level.
+func (w *speller) term(t term.Term, level int) *doc {
+	d, has := w.bare(t)
+	if has < level {
+		return group(lit("("), d, lit(")"))
+	}
+	return d
+}
+
+// bare spells t without parentheses and gives its level.
+func (w *speller) bare(t term.Term) (d *doc, level int) {
+	switch t := t.(type) {
+	case *term.Int:
+		return lit(strconv.FormatInt(t.Value, 10)), numberLevel(t.Value < 0)
+	case *term.Big:
+		return lit(t.Value.String()), numberLevel(t.Value.Sign() < 0)
+	case *term.Bool:
+		return lit(strconv.FormatBool(t.Value)), levelAtom
+	case *term.Str:
+		return lit(string(AppendString(nil, t.Value))), levelAtom
+	case *term.Unit:
+		return lit("null"), levelAtom
+	case *term.Self:
+		return lit("self"), levelAtom
+	case *term.Var:
+		return lit(w.variable(t.Name)), levelAtom
+	case *term.CodeOf:
+		return lit(w.operation("code_of") + "(" + string(AppendString(nil, t.Name)) + ")"), levelPostfix
+	case *term.Lam:
+		return w.lambda(t), levelWhole
+	case *term.App:
+		if _, ok := t.Func.(*term.Lam); ok {
+			return w.let(t), levelWhole
+		}
+		return w.application(t), levelPostfix
+	case *term.If:
+		return w.conditional(t), levelWhole
+	case *term.List:
+		return w.brackets("[", t.Items, "]"), levelAtom
+	case *term.Record:
+		return w.record(t), levelAtom
+	case *term.Quote:
+		return group(lit("'{"), nest(indent, softline, w.term(t.Body, levelWhole)), softline, lit("}")), levelAtom
+	case *term.Continue:
+		return w.call(w.operation("continue"), []term.Term{t.Input}), levelPostfix
+	case *term.Effect:
+		return w.call("!"+effectName(t.Op), []term.Term{t.Arg}), levelPostfix
+	case *term.Prim:
+		return w.prim(t)
+	}
+	panic("text: a term of unknown type")
+}
+
+func numberLevel(negative bool) int {
+	if negative {
+		return levelMinus
+	}
+	return levelAtom
+}
+
+// bind is how the parameter's name is written; the name is in scope then.
+func (w *speller) bind(name string) string {
+	w.scope[name]++
+	if plain(name) {
+		return name
+	}
+	return backquoted(name)
+}
+
+func (w *speller) unbind(name string) { w.scope[name]-- }
+
+// variable is how the use of a variable is written: in backquotes where the
+// bare name would be something else.
+func (w *speller) variable(name string) string {
+	if plain(name) {
+		if _, _, ok := prim.Lookup(name); !ok || w.scope[name] > 0 {
+			return name
+		}
+	}
+	return backquoted(name)
+}
+
+// operation is how a primitive's name is written: after :: where a variable
+// has the same.
+func (w *speller) operation(name string) string {
+	if w.scope[name] > 0 || !plain(name) {
+		return "::" + name
+	}
+	return name
+}
+
+// plain reports whether a name can be written as it is.
+func plain(name string) bool {
+	_, keyword := keywords[name]
+	return name != "" && !keyword && identifier(name) == len(name)
+}
+
+// backquoted is a name in backquotes.
+func backquoted(name string) string {
+	s := string(AppendString(nil, name))
+	s = strings.ReplaceAll(s[1:len(s)-1], "`", "\\`")
+	return "`" + strings.ReplaceAll(s, `\"`, `"`) + "`"
+}
+
+func effectName(op string) string {
+	if effectRun(op) == len(op) && strings.Contains(op, ".") {
+		return op
+	}
+	return backquoted(op)
+}
+
+func toolName(name string) string {
+	if name != "" && toolRun(name) == len(name) {
+		return name
+	}
+	return backquoted(name)
+}
+
+// lambda spells functions inside each other as one of several parameters.
+func (w *speller) lambda(t *term.Lam) *doc {
+	var params []string
+	var bound []string
+	var body term.Term = t
+	for l, ok := body.(*term.Lam); ok; l, ok = body.(*term.Lam) {
+		params, bound, body = append(params, w.bind(l.Param)), append(bound, l.Param), l.Body
+	}
+	head := lit(params[0])
+	if len(params) > 1 {
+		kids := []*doc{lit("(" + params[0])}
+		for _, p := range params[1:] {
+			kids = append(kids, lit(","), line, lit(p))
+		}
+		head = group(nest(indent, append(kids, lit(")"))...))
+	}
+	d := w.term(body, levelWhole)
+	for _, name := range bound {
+		w.unbind(name)
+	}
+	switch body.(type) {
+	case *term.List, *term.Record, *term.Quote:
+		return cat(head, lit(" => "), d)
+	}
+	return group(head, lit(" =>"), nest(indent, line, d))
+}
+
+// let spells functions applied at once, one in the body of the other, as
+// bindings in sequence.
+func (w *speller) let(t *term.App) *doc {
+	var kids []*doc
+	var bound []string
+	var body term.Term = t
+	for {
+		app, ok := body.(*term.App)
+		if !ok {
+			break
+		}
+		l, ok := app.Func.(*term.Lam)
+		if !ok {
+			break
+		}
+		value := w.term(app.Arg, levelWhole)
+		if len(kids) > 0 {
+			kids = append(kids, lit(","), line)
+		}
+		name := lit(w.bind(l.Param) + " =")
+		if hugs(app.Arg) {
+			kids = append(kids, name, lit(" "), value)
+		} else {
+			kids = append(kids, group(name, nest(indent, line, value)))
+		}
+		bound, body = append(bound, l.Param), l.Body
+	}
+	d := w.term(body, levelWhole)
+	for _, name := range bound {
+		w.unbind(name)
+	}
+	return group(lit("let "), nest(len("let "), kids...), lit(" in"), line, d)
+}
+
+// hugs reports whether a term is broken inside better than before.
+func hugs(t term.Term) bool {
+	switch t.(type) {
+	case *term.Lam, *term.List, *term.Record, *term.Quote, *term.If:
+		return true
+	}
+	return false
+}
+
+// conditional spells an if, with those in its else branch.
+func (w *speller) conditional(t *term.If) *doc {
+	var kids []*doc
+	head := "if "
+	for {
+		kids = append(kids, group(lit(head), nest(indent, w.term(t.Cond, levelWhole)), lit(" then")), nest(indent, line, w.term(t.Then, levelWhole)), line)
+		inner, ok := t.Else.(*term.If)
+		if !ok {
+			break
+		}
+		t, head = inner, "else if "
+	}
+	kids = append(kids, lit("else"), nest(indent, line, w.term(t.Else, levelWhole)))
+	return group(kids...)
+}
+
+// application spells a function with all arguments it is applied to.
+func (w *speller) application(t *term.App) *doc {
+	n := 0
+	var f term.Term = t
+	for a, ok := f.(*term.App); ok; a, ok = f.(*term.App) {
+		f = a.Func
+		n++
+	}
+	args := make([]term.Term, n)
+	for f = t; n > 0; n-- {
+		a := f.(*term.App)
+		args[n-1], f = a.Arg, a.Func
+	}
+	head := w.term(f, levelPostfix)
+	return group(head, w.brackets("(", args, ")"))
+}
+
+// call spells what is written before its operands in parentheses.
+func (w *speller) call(head string, args []term.Term) *doc {
+	return group(lit(head), w.brackets("(", args, ")"))
+}
+
+// brackets spells terms in brackets with commas between.
+func (w *speller) brackets(open string, items []term.Term, closer string) *doc {
+	if len(items) == 0 {
+		return lit(open + closer)
+	}
+	if len(items) == 1 && open == "(" {
+		switch items[0].(type) {
+		case *term.List, *term.Record, *term.Quote:
+			return cat(lit(open), w.term(items[0], levelWhole), lit(closer))
+		}
+	}
+	kids := make([]*doc, 0, 3*len(items))
+	kids = append(kids, softline)
+	for i, item := range items {
+		if i > 0 {
+			kids = append(kids, lit(","), line)
+		}
+		kids = append(kids, w.term(item, levelWhole))
+	}
+	return group(lit(open), nest(indent, kids...), softline, lit(closer))
+}
+
+func (w *speller) record(t *term.Record) *doc {
+	if len(t.Fields) == 0 {
+		return lit("{}")
+	}
+	kids := make([]*doc, 0, 4*len(t.Fields))
+	kids = append(kids, softline)
+	for i, f := range t.Fields {
+		if i > 0 {
+			kids = append(kids, lit(","), line)
+		}
+		key := f.Key
+		if identifier(key) != len(key) || key == "" {
+			key = string(AppendString(nil, key))
+		}
+		kids = append(kids, lit(key+": "), w.term(f.Value, levelWhole))
+	}
+	return group(lit("{"), nest(indent, kids...), softline, lit("}"))
+}
+
+// prim spells a row of the table with its operands.
+func (w *speller) prim(t *term.Prim) (*doc, int) {
+	if id, _, ok := prim.Lookup("get"); ok && id == t.ID && len(t.Args) == 2 {
+		if key, ok := t.Args[1].(*term.Str); ok && key.Value != "" && identifier(key.Value) == len(key.Value) {
+			return cat(w.term(t.Args[0], levelPostfix), lit("."+key.Value)), levelPostfix
+		}
+	}
+	row := prim.Get(t.ID)
+	switch {
+	case t.ID == prim.Pair:
+		return w.brackets("(", t.Args, ")"), levelAtom
+	case t.ID == prim.Not:
+		if eq, ok := t.Args[0].(*term.Prim); ok && eq.ID == prim.Eq {
+			return w.chain(t)
+		}
+		return group(lit("not "), w.term(t.Args[0], levelNot)), levelNot
+	case t.ID == prim.Sub && negated(t):
+		return cat(lit("-"), w.term(t.Args[1], levelPostfix)), levelMinus
+	case row.Shape == prim.Flag:
+		return lit(w.operation(row.Name)), levelAtom
+	}
+	if _, ok := operator(t); ok {
+		return w.chain(t)
+	}
+	if row.Name == "call" && len(t.Args) == 2 {
+		if name, ok := t.Args[0].(*term.Str); ok {
+			return w.call("@"+toolName(name.Value), t.Args[1:]), levelPostfix
+		}
+	}
+	return w.call(w.operation(row.Name), t.Args), levelPostfix
+}
+
+// negated reports whether 0 - a is written -a: where a needs no parentheses for
+// it and is no number, which would take the sign.
+func negated(t *term.Prim) bool {
+	if zero, ok := t.Args[0].(*term.Int); !ok || zero.Value != 0 {
+		return false
+	}
+	switch a := t.Args[1].(type) {
+	case *term.Var, *term.CodeOf, *term.Self:
+		return true
+	case *term.App:
+		_, let := a.Func.(*term.Lam)
+		return !let
+	case *term.Prim:
+		_, infix := operator(a)
+		return !infix && a.ID != prim.Not && a.ID != prim.Pair && (a.ID != prim.Sub || !negated(a))
+	}
+	return false
+}
+
+// operator is the infix operator a term is written with.
+func operator(t term.Term) (tokKind, bool) {
+	p, ok := t.(*term.Prim)
+	if !ok {
+		return 0, false
+	}
+	if p.ID == prim.Not {
+		eq, ok := p.Args[0].(*term.Prim)
+		return tokNe, ok && eq.ID == prim.Eq
+	}
+	if p.ID == prim.Sub && negated(p) {
+		return 0, false
+	}
+	k, ok := operators[p.ID]
+	return k, ok
+}
+
+// operators is the infix operator of each row that has one.
+var operators = func() map[term.ID]tokKind {
+	m := map[term.ID]tokKind{}
+	for k := tokPipe; k < tokKinds; k++ {
+		if id, ok := infix(k); ok && k != tokNe {
+			m[id] = k
+		}
+	}
+	return m
+}()
+
+// operands of an infix operator's term.
+func operands(t *term.Prim) (a, b term.Term) {
+	if t.ID == prim.Not {
+		t = t.Args[0].(*term.Prim)
+	}
+	return t.Args[0], t.Args[1]
+}
+
+// chain spells infix operators of one level, each the left operand of the next.
+func (w *speller) chain(t *term.Prim) (*doc, int) {
+	k, _ := operator(t)
+	level := int(levels[k])
+	var ops []tokKind
+	var right []term.Term
+	var first term.Term = t
+	for {
+		k, ok := operator(first)
+		if !ok || int(levels[k]) != level || level == levelCompare && len(ops) > 0 {
+			break
+		}
+		a, b := operands(first.(*term.Prim))
+		ops, right, first = append(ops, k), append(right, b), a
+	}
+	left := level
+	if level == levelCompare {
+		left = level + 1
+	}
+	head := w.term(first, left)
+	rest := make([]*doc, 0, 3*len(ops))
+	for i := len(ops) - 1; i >= 0; i-- {
+		rest = append(rest, line, lit(spelled[ops[i]]+" "), w.term(right[i], level+1))
+	}
+	return group(head, nest(indent, rest...)), level
+}
