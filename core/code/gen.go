@@ -490,7 +490,7 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 			case op == Add:
 				in.Op = AddI
 			case op == Sub && v != MinInt:
-				in.Op, in.K = AddI, -v<<1
+				in.Op, in.K, in.C = AddI, -v<<1, 1
 			case op == Sub:
 				c.binary(n, op, dst, top, a)
 				return

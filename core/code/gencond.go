@@ -22,20 +22,20 @@ func (c *compiler) cond(n *node, sense bool, l *label, top uint8, ask Asker, at 
 			return
 		case opAnd, opOr:
 			f.pend++
-			mine := AskAnd
+			mine, other := AskAnd, AskAnd2
 			if op == opOr {
-				mine = AskOr
+				mine, other = AskOr, AskOr2
 			}
 			// The operand that decides alone: false for and, true for or.
 			short := op == opOr
 			if sense == short {
 				c.cond(n.list[0], short, l, top, mine, n.pos)
-				c.cond(n.list[1], short, l, top, mine, n.pos)
+				c.cond(n.list[1], short, l, top, other, n.pos)
 				return
 			}
 			var skip label
 			c.cond(n.list[0], short, &skip, top, mine, n.pos)
-			c.cond(n.list[1], sense, l, top, mine, n.pos)
+			c.cond(n.list[1], sense, l, top, other, n.pos)
 			f.bind(&skip)
 			return
 		case IsEmpty:
@@ -100,20 +100,42 @@ func (c *compiler) compare(n *node, op Op, sense bool, l *label, top uint8) {
 		a := c.operand(n.list[0], top)
 		f.pend++
 		f.jump(Instr{Op: j.imm, A: a, B: uint8(v), C: uint8(v >> 8)}, l, n.pos)
+		f.sides(n.id, ConstRight)
 		return
 	}
 	if v, ok := n.list[0].smallInt(); ok && fits16(v) {
 		f.pend++
 		b := c.operand(n.list[1], top)
 		f.jump(Instr{Op: j.left, A: b, B: uint8(v), C: uint8(v >> 8)}, l, n.pos)
+		f.sides(n.id, ConstLeft)
 		return
 	}
 	a := c.operand(n.list[0], top)
 	b := c.operand(n.list[1], above(a, top))
+	side := InOrder
 	if j.swap {
-		a, b = b, a
+		a, b, side = b, a, Swapped
 	}
 	f.jump(Instr{Op: j.op, A: a, B: b}, l, n.pos)
+	f.sides(n.id, side)
+}
+
+// JumpsWhen says whether a comparison that jumps does so where it is true.
+func JumpsWhen(op Op, row term.ID, side Side) bool {
+	j := jumps[opOf[row]][1]
+	switch side {
+	case ConstRight:
+		return op == j.imm
+	case ConstLeft:
+		return op == j.left
+	}
+	return op == j.op
+}
+
+// sides tells of the comparison that the last instruction is.
+func (f *fn) sides(row term.ID, side Side) {
+	m := &f.meta[len(f.meta)-1]
+	m.Row, m.Side = row, side
 }
 
 // reads says whether any of the nodes may read the register, as a variable of

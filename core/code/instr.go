@@ -27,6 +27,8 @@
 // the part of the current path that an instruction's fault has to add.
 package code
 
+import "github.com/mcp-pif/mcp-pif/core/term"
+
 // An Instr is one instruction, 16 bytes. What the operands mean is said at
 // each opcode. K is, where the instruction ends or joins a path, the change to
 // the machine's fuel word: steps in its low 40 bits, depth above (see
@@ -48,7 +50,21 @@ const Depth1 = 1 << 40
 type Meta struct {
 	Pend int32 // steps of the current path evaluated so far
 	Pos  int32 // place of the term, an offset into the unit's source
+	// Row and Side say what a comparison that jumps compares.
+	Row  term.ID
+	Side Side
 }
+
+// Side says which operands the registers of a comparison that jumps are.
+type Side uint8
+
+// The sides.
+const (
+	InOrder    Side = iota // A and B are the first and the second
+	Swapped                // A and B are the second and the first
+	ConstRight             // A is the first, the constant the second
+	ConstLeft              // A is the second, the constant the first
+)
 
 // Op is an operation code.
 type Op uint8
@@ -66,7 +82,7 @@ const (
 	Mul
 	Div
 	Mod
-	AddI // A ← B + K, K a tagged integer; C≠0: the source said sub (for faults); likewise to ModI
+	AddI // A ← B + K, K a tagged integer; C is 1 where the source subtracts −K
 	MulI
 	DivI
 	ModI
@@ -152,6 +168,8 @@ const (
 	AskAnd
 	AskOr
 	AskNot
+	AskAnd2 // the second operand of and
+	AskOr2
 )
 
 // Words of the machine that the compiler writes as immediates.

@@ -287,18 +287,3 @@ func (m *Machine) locate(f *fault.Fault, u *unit, pos int) {
 		parse.At(f, u.source, u.term.Pos(), pos)
 	}
 }
-
-// findPrim returns the primitive at a place.
-func findPrim(t term.Term, pos int) *term.Prim {
-	var found *term.Prim
-	var walk func(t term.Term) bool
-	walk = func(t term.Term) bool {
-		if p, ok := t.(*term.Prim); ok && p.Pos() == pos {
-			found = p
-			return false
-		}
-		return term.Children(t, walk)
-	}
-	walk(t)
-	return found
-}

@@ -131,7 +131,6 @@ type Machine struct {
 
 	extra     int64 // bytes of code that was made or compiled during the run
 	units     []unit
-	prims     map[int]*term.Prim // what primAt found
 	codeIndex map[term.Term]int
 	kinds     []code.Const // what consts are made from
 	scopes    []code.Scope
@@ -203,7 +202,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 		clear(m.consts)
 	}
 	m.units = append(m.units[:0], unit{term: p.Term, source: p.Source, tool: p.Tool, isTool: p.IsTool})
-	m.evals, m.prims = nil, nil
+	m.evals = nil
 	m.slack = u.Window
 }
 

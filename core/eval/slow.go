@@ -90,12 +90,8 @@ func (m *Machine) slow() bool {
 		}
 		return m.bigClosure(in, n)
 	case code.JF, code.JT:
-		ask := [...]term.ID{code.AskIf: prim.If, code.AskAnd: prim.And, code.AskOr: prim.Or, code.AskNot: prim.Not}[in.B]
-		i := 0
-		if in.B == code.AskAnd || in.B == code.AskOr {
-			i = m.whichOperand(in)
-		}
-		return m.mismatch(in, ask, i, *m.reg(in.A))
+		ask := asked[in.B]
+		return m.mismatch(in, ask.row, ask.operand, *m.reg(in.A))
 	case code.Not:
 		return m.mismatch(in, prim.Not, 0, *m.reg(in.B))
 	case code.Head, code.Tail, code.Fst, code.Snd, code.IsEmpty:
@@ -163,6 +159,16 @@ func (m *Machine) slow() bool {
 		return m.arithmetic(in)
 	}
 	return false
+}
+
+// asked says what a condition that is no truth value is an operand of.
+var asked = [...]struct {
+	row     term.ID
+	operand int
+}{
+	code.AskIf: {prim.If, 0}, code.AskNot: {prim.Not, 0},
+	code.AskAnd: {prim.And, 0}, code.AskAnd2: {prim.And, 1},
+	code.AskOr: {prim.Or, 0}, code.AskOr2: {prim.Or, 1},
 }
 
 // room reserves n words and has the instruction done again.
@@ -291,9 +297,8 @@ func (m *Machine) arithmetic(in *code.Instr) bool {
 		return m.addConstant(in)
 	default:
 		jump = true
-		p := m.primAt(in)
-		id = p.ID
-		args = m.compared(in, p)
+		id = m.meta[m.index()].Row
+		args = m.compared(in)
 	}
 	v, ok := m.strict(id, args[:])
 	if !ok {
@@ -321,11 +326,14 @@ func (m *Machine) arithmetic(in *code.Instr) bool {
 
 // addConstant is addition or subtraction of a constant, alone or before a call.
 func (m *Machine) addConstant(in *code.Instr) bool {
-	p := m.primAt(in)
-	c := value.NewInt(p.Args[1].(*term.Int).Value)
-	args := [2]value.Value{m.sketch(*m.reg(in.B)), c}
+	args := [2]value.Value{m.sketch(*m.reg(in.B)), value.NewInt(int64(in.C))}
 	if in.Op == code.AddI {
-		v, ok := m.strict(p.ID, args[:])
+		id := prim.Add
+		args[1] = value.NewInt(toInt(word(in.K)))
+		if in.C == 1 {
+			id, args[1] = prim.Sub, value.NewInt(-toInt(word(in.K)))
+		}
+		v, ok := m.strict(id, args[:])
 		if !ok {
 			return true
 		}
@@ -335,7 +343,7 @@ func (m *Machine) addConstant(in *code.Instr) bool {
 		}
 		return !ok
 	}
-	v, ok := m.strict(p.ID, args[:])
+	v, ok := m.strict(prim.Sub, args[:])
 	if !ok {
 		return true
 	}
@@ -383,82 +391,27 @@ func (m *Machine) work(n uint64) bool {
 	return true
 }
 
-// primAt finds the primitive that an instruction came from.
-func (m *Machine) primAt(in *code.Instr) *term.Prim {
-	at := m.index()
-	if p, ok := m.prims[at]; ok {
-		return p
-	}
-	p := findPrim(m.unitAt(at).term, int(m.meta[at].Pos))
-	if m.prims == nil {
-		m.prims = make(map[int]*term.Prim)
-	}
-	m.prims[at] = p
-	return p
-}
-
 // compared returns the operands of a comparison that jumps, as the source has them.
-func (m *Machine) compared(in *code.Instr, p *term.Prim) (args [2]value.Value) {
-	switch in.Op {
-	case code.JEq, code.JNe, code.JLt, code.JGe:
-		a, b := m.sketch(*m.reg(in.A)), m.sketch(*m.reg(in.B))
-		if p.ID == prim.Gt || p.ID == prim.Lte {
-			a, b = b, a
-		}
-		return [2]value.Value{a, b}
-	}
+func (m *Machine) compared(in *code.Instr) [2]value.Value {
+	a := m.sketch(*m.reg(in.A))
 	c := value.NewInt(int64(int16(uint16(in.B) | uint16(in.C)<<8)))
-	v := m.sketch(*m.reg(in.A))
-	if t, ok := p.Args[1].(*term.Int); ok && t.Value == int64(int16(t.Value)) {
-		return [2]value.Value{v, c}
+	switch m.meta[m.index()].Side {
+	case code.ConstRight:
+		return [2]value.Value{a, c}
+	case code.ConstLeft:
+		return [2]value.Value{c, a}
+	case code.Swapped:
+		return [2]value.Value{m.sketch(*m.reg(in.B)), a}
 	}
-	return [2]value.Value{c, v}
+	return [2]value.Value{a, m.sketch(*m.reg(in.B))}
 }
 
 // decide takes or doesn't take the jump of a comparison whose result is known.
 func (m *Machine) decide(in *code.Instr, truth bool) {
-	p := m.primAt(in)
-	// The jump is taken where the comparison is true or where it is false;
-	// which of them the operation is depends on the row.
-	var when bool
-	switch p.ID {
-	case prim.Eq:
-		when = in.Op == code.JEq || in.Op == code.JEqI
-	case prim.Lt:
-		when = in.Op == code.JLt || m.immediate(in, p, code.JLtI, code.JGtI)
-	case prim.Lte:
-		when = in.Op == code.JGe || m.immediate(in, p, code.JLeI, code.JGeI)
-	case prim.Gt:
-		when = in.Op == code.JLt || m.immediate(in, p, code.JGtI, code.JLtI)
-	case prim.Gte:
-		when = in.Op == code.JGe || m.immediate(in, p, code.JGeI, code.JLeI)
-	}
-	if truth == when {
+	if meta := &m.meta[m.index()]; truth == code.JumpsWhen(in.Op, meta.Row, meta.Side) {
 		m.fuel += in.K
 		m.ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
 	}
-}
-
-// immediate says whether the operation is the one that jumps where the
-// comparison is true: right with the constant on the right, left on the left.
-func (m *Machine) immediate(in *code.Instr, p *term.Prim, right, left code.Op) bool {
-	if t, ok := p.Args[1].(*term.Int); ok && t.Value == int64(int16(t.Value)) {
-		return in.Op == right
-	}
-	return in.Op == left
-}
-
-// whichOperand says which operand of and or or an instruction tests: the
-// second's path has counted more.
-func (m *Machine) whichOperand(in *code.Instr) int {
-	at := m.index()
-	pos := m.meta[at].Pos
-	for i := at - 1; i >= 0 && at-i < 4096; i-- {
-		if o := m.instrs[i]; (o.Op == code.JF || o.Op == code.JT) && m.meta[i].Pos == pos && o.B == in.B {
-			return 1
-		}
-	}
-	return 0
 }
 
 // ret returns w from the function whose return word is in the slot.
