@@ -106,11 +106,24 @@ func Compile(src []byte) (*Program, error) { return compile("", src) }
 // variable is the function of that variable.
 func CompileTool(name string, src []byte) (*Program, error) { return compile(name, src) }
 
+// CompileText reads code in the text form, of a tool where name isn't empty.
+func CompileText(name string, src []byte) (*Program, error) {
+	t, f := text.Parse(src, text.Options{Tool: name})
+	if f != nil {
+		return nil, f
+	}
+	return compileParsed(name, &parse.Parsed{Term: t.Term, Source: t.Source, Notes: t.Notes})
+}
+
 func compile(name string, src []byte) (*Program, error) {
 	parsed, f := parse.Code(src, parse.Options{Tool: name})
 	if f != nil {
 		return nil, f
 	}
+	return compileParsed(name, parsed)
+}
+
+func compileParsed(name string, parsed *parse.Parsed) (*Program, error) {
 	p := &Program{parsed: parsed, tool: name}
 	if name != "" {
 		parsed.Source.In = "tool:" + name
@@ -139,6 +152,9 @@ func (p *Program) Canonical() []byte {
 	})
 	return p.json
 }
+
+// Text returns the program in the text form, laid out for reading.
+func (p *Program) Text() []byte { return text.Print(p.parsed.Term) }
 
 // Hash returns the SHA-256 of the canonical JSON, in hexadecimal.
 func (p *Program) Hash() string {

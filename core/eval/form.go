@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // evalKey names code that was evaluated at a place.
@@ -283,7 +284,11 @@ func (m *Machine) locate(f *fault.Fault, u *unit, pos int) {
 			f.In = u.source.In
 		}
 	}
-	if u.source != nil {
+	switch {
+	case u.source == nil:
+	case u.source.Form == term.PIF:
+		text.At(f, u.source, u.term.Pos(), pos)
+	default:
 		parse.At(f, u.source, u.term.Pos(), pos)
 	}
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -264,7 +265,11 @@ func (ctx *context) mismatch(t term.Term, id term.ID, i int, got value.Value) *f
 func (ctx *context) fail(t term.Term, f *fault.Fault) *fault.Fault {
 	f.In, f.EvalDepth = ctx.in, ctx.evals
 	if ctx.source != nil {
-		parse.At(f, ctx.source, ctx.root, t.Pos())
+		if ctx.source.Form == term.PIF {
+			text.At(f, ctx.source, ctx.root, t.Pos())
+		} else {
+			parse.At(f, ctx.source, ctx.root, t.Pos())
+		}
 	}
 	return f
 }
