@@ -17,6 +17,11 @@ var natives = func() map[term.ID]func(m *Machine, in *code.Instr) (done, stop bo
 		"has": (*Machine).nativeHas,
 		"put": (*Machine).nativePut,
 		"del": (*Machine).nativeDel,
+
+		"nth":     (*Machine).nativeNth,
+		"set_nth": (*Machine).nativeSetNth,
+		"push":    (*Machine).nativePush,
+		"slice":   (*Machine).nativeSlice,
 	} {
 		if id, _, ok := prim.Lookup(name); ok {
 			fs[id] = f
@@ -90,5 +95,143 @@ func (m *Machine) nativeDel(in *code.Instr) (done, stop bool) {
 	}
 	rec, key, _ := m.field(in)
 	*m.reg(in.A) = m.recordDel(rec, m.view(key))
+	return true, false
+}
+
+// item returns the list and index that are the first two operands, for an
+// index the list has.
+func (m *Machine) item(in *code.Instr) (list word, i int, ok bool) {
+	list, iw := *m.reg(in.C), *m.reg(in.C + 1)
+	if !m.isList(list) || !isInt(iw) || toInt(iw) < 0 || toInt(iw) > 1<<40 {
+		return 0, 0, false
+	}
+	i = int(toInt(iw))
+	n, cells := m.reach(list, i)
+	m.effort(cells / 64)
+	return list, i, i < n
+}
+
+// reach walks the cons cells of a list up to the one that holds item i. It
+// returns how many items there are, or i+1 where there are more cells, and how
+// many cells were passed.
+func (m *Machine) reach(w word, i int) (n, cells int) {
+	for ; w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
+		if cells == i {
+			return i + 1, cells
+		}
+		cells++
+	}
+	if w == wNil {
+		return cells, cells
+	}
+	return cells + m.vecLen(w), cells
+}
+
+func (m *Machine) nativeNth(in *code.Instr) (done, stop bool) {
+	w, i, ok := m.item(in)
+	if !ok {
+		return false, false
+	}
+	for ; w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
+		if i == 0 {
+			*m.reg(in.A) = *m.at(w - tagCons)
+			return true, false
+		}
+		i--
+	}
+	*m.reg(in.A) = m.vecAt(w, i)
+	return true, false
+}
+
+// vector makes the list in a register a vector, if it is none and long, with
+// room for words more. It returns false where the run has failed.
+func (m *Machine) vector(r uint8, words, height int) bool {
+	w := *m.reg(r)
+	if m.isVec(w) {
+		return m.reserve(words, height)
+	}
+	n, cells := m.listLen(w)
+	m.effort(cells / 16)
+	if !m.reserve(listWords(n+1)+2+words, height) {
+		return false
+	}
+	*m.reg(r) = m.copyList(*m.reg(r), n)
+	return true
+}
+
+// copyList makes a new list of the n items of a list.
+func (m *Machine) copyList(w word, n int) word {
+	i := 0
+	return m.makeList(n, func(int) word {
+		if w&tagMask == tagCons {
+			v := *m.at(w - tagCons)
+			w = *m.at(w - tagCons + 8)
+			return v
+		}
+		i++
+		return m.vecAt(w, i-1)
+	})
+}
+
+func (m *Machine) nativeSetNth(in *code.Instr) (done, stop bool) {
+	_, i, ok := m.item(in)
+	if !ok {
+		return false, false
+	}
+	if !m.vector(in.C, pathWords, int(in.K)) {
+		return true, true
+	}
+	w, v := *m.reg(in.C), *m.reg(in.C + 2)
+	if m.isVec(w) {
+		w = m.vecSet(w, i, v)
+	} else {
+		// A short list was copied.
+		c := w
+		for range i {
+			c = *m.at(c - tagCons + 8)
+		}
+		*m.at(c - tagCons) = v
+	}
+	*m.reg(in.A) = w
+	return true, false
+}
+
+func (m *Machine) nativePush(in *code.Instr) (done, stop bool) {
+	if !m.isList(*m.reg(in.C)) {
+		return false, false
+	}
+	if !m.vector(in.C, pathWords+listWords(shortList+1), int(in.K)) {
+		return true, true
+	}
+	w, v := *m.reg(in.C), *m.reg(in.C + 1)
+	if m.isVec(w) {
+		w = m.vecSet(w, m.vecLen(w), v)
+	} else {
+		n, _ := m.listLen(w)
+		old, i := w, 0
+		w = m.makeList(n+1, func(int) word {
+			if i++; i > n {
+				return v
+			}
+			item := *m.at(old - tagCons)
+			old = *m.at(old - tagCons + 8)
+			return item
+		})
+	}
+	*m.reg(in.A) = w
+	return true, false
+}
+
+func (m *Machine) nativeSlice(in *code.Instr) (done, stop bool) {
+	w, fw, tw := *m.reg(in.C), *m.reg(in.C + 1), *m.reg(in.C + 2)
+	if !m.isVec(w) || !isInt(fw) || !isInt(tw) || toInt(fw) < 0 || toInt(tw) < toInt(fw) {
+		return false, false
+	}
+	if !m.reserve(vecWords, int(in.K)) {
+		return true, true
+	}
+	w = *m.reg(in.C)
+	n := int64(m.vecLen(w))
+	*m.reg(in.A) = m.vecSlice(w, int(min(toInt(fw), n)), int(min(toInt(tw), n)))
 	return true, false
 }
