@@ -128,12 +128,12 @@ func nestedEval(n int) string {
 // TestHostile: each hostile program on a server of its own, which answers it,
 // answers the next call, and stays within its memory.
 func TestHostile(t *testing.T) {
+	if racing && !full() {
+		t.Skip("slow with the race detector, and one call after the other")
+	}
 	programs := hostile()
 	for _, h := range programs {
 		t.Run(h.name, func(t *testing.T) {
-			if racing && !full() && strings.Contains(h.arguments, "0000000") {
-				t.Skip("slow with the race detector")
-			}
 			p := start(t, "--log-level=warn").open()
 			if h.tool != "" {
 				if r := p.call("evolve", `{"name":"t","code":`+h.tool+`}`); r.IsError {

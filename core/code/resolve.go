@@ -144,7 +144,7 @@ const maxParams = 12
 // constSteps returns the steps of a literal, and whether t is one throughout.
 func constSteps(t term.Term) (int64, bool) {
 	switch t := t.(type) {
-	case *term.Int, *term.Big, *term.Bool, *term.Str, *term.Unit:
+	case *term.Int, *term.Big, *term.Dec, *term.Bool, *term.Str, *term.Unit:
 		return 1, true
 	case *term.List:
 		n := int64(len(t.Items) + 1)
@@ -191,7 +191,7 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 	n.pos = int32(t.Pos())
 	n.size = 1
 	switch t := t.(type) {
-	case *term.Int, *term.Big, *term.Bool, *term.Str, *term.Unit:
+	case *term.Int, *term.Big, *term.Dec, *term.Bool, *term.Str, *term.Unit:
 		n.kind, n.t, n.pre = kConst, t, 1
 	case *term.Var:
 		if b := c.find(s, t.Name); b != nil {
@@ -240,6 +240,9 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 		n.a = c.resolve(t.Arg, s)
 		n.size += n.a.size
 	case *term.Prim:
+		if e := prim.Expand(t); e != nil {
+			return c.resolve(e, s)
+		}
 		c.resolvePrim(n, t, s)
 	}
 	return n

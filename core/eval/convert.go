@@ -94,12 +94,32 @@ func (m *Machine) newBig(b *big.Int) word {
 	return p | tagBox
 }
 
-// goBig copies an integer that is no immediate word out of the heap.
-func (m *Machine) goBig(w word) *big.Int {
+func decWords(limbs int) int { return even(3 + limbs) }
+
+// newDec copies a decimal into the heap, where room for it has been reserved.
+func (m *Machine) newDec(unscaled *big.Int, scale int) word {
+	limbs := unscaled.Bits()
+	n := decWords(len(limbs))
+	p := m.alloc(n)
+	*m.at(p) = header(kDec, n)
+	sign := word(0)
+	if unscaled.Sign() < 0 {
+		sign = 1
+	}
+	*m.at(p + 8), *m.at(p + 16) = word(len(limbs))<<1|sign, word(scale)
+	for i, l := range limbs {
+		*m.at(p + 24 + word(i)*8) = word(l)
+	}
+	return p | tagBox
+}
+
+// limbs copies the integer whose sign and count are word 1 and whose limbs
+// start at word i.
+func (m *Machine) limbs(w word, i int) *big.Int {
 	h := *m.obj(w, 1)
 	limbs := make([]big.Word, h>>1)
-	for i := range limbs {
-		limbs[i] = big.Word(*m.obj(w, 2+i))
+	for k := range limbs {
+		limbs[k] = big.Word(*m.obj(w, i+k))
 	}
 	b := new(big.Int).SetBits(limbs)
 	if h&1 != 0 {
@@ -107,6 +127,9 @@ func (m *Machine) goBig(w word) *big.Int {
 	}
 	return b
 }
+
+// goBig copies an integer that is no immediate word out of the heap.
+func (m *Machine) goBig(w word) *big.Int { return m.limbs(w, 2) }
 
 func fitsWord(v int64) bool { return v >= code.MinInt && v <= code.MaxInt }
 
@@ -147,6 +170,8 @@ func termWords(t term.Term) int {
 		}
 	case *term.Big:
 		return bigWords(len(t.Value.Bits()))
+	case *term.Dec:
+		return decWords(len(t.Unscaled.Bits()))
 	case *term.Str:
 		return strWords(len(t.Value))
 	case *term.List:
@@ -183,6 +208,8 @@ func (m *Machine) makeTerm(t term.Term) word {
 		return m.makeInt(t.Value)
 	case *term.Big:
 		return m.newBig(t.Value)
+	case *term.Dec:
+		return m.newDec(t.Unscaled, t.Scale)
 	case *term.Bool:
 		return fromBool(t.Value)
 	case *term.Str:
@@ -235,6 +262,8 @@ func valueWords(v value.Value) int {
 		if _, ok := v.In.(vecRest); ok {
 			n += vecWords
 		}
+	case value.Dec:
+		n += decWords(len(v.Unscaled().Bits()))
 	case value.Str:
 		n += strWords(len(v))
 	case *value.Pair:
@@ -326,6 +355,8 @@ func (m *Machine) makeValue(v value.Value) word {
 			return m.makeInt(i)
 		}
 		return m.newBig(v.Big())
+	case value.Dec:
+		return m.newDec(v.Unscaled(), v.Scale())
 	case value.Bool:
 		return fromBool(bool(v))
 	case value.Str:
@@ -388,6 +419,9 @@ func (m *Machine) sketch(w word) value.Value {
 		return value.Str(b)
 	case kBig:
 		return value.NewBig(m.goBig(w))
+	case kDec:
+		d, _ := value.NewDec(m.limbs(w, 3), int(*m.obj(w, 2)))
+		return d
 	case kVec:
 		return &value.Cons{Head: value.Unit{}, Tail: value.Nil{}}
 	case kRecord, kNode:

@@ -246,7 +246,7 @@ func (g *gc) scan() {
 		}
 		n := uintptr(headerWords(first))
 		switch headerKind(first) {
-		case kStr, kBig:
+		case kStr, kBig, kDec:
 		case kRope:
 			*load(g.to, at+16) = g.move(*load(g.to, at+16))
 			*load(g.to, at+24) = g.move(*load(g.to, at+24))

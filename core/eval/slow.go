@@ -244,6 +244,7 @@ func (m *Machine) fail(f *fault.Fault) bool {
 		m.catch(f)
 		return m.state != Paused
 	}
+	f.Raised = nil // it may refer to this machine's heap
 	return true
 }
 
@@ -358,8 +359,14 @@ func (m *Machine) addConstant(in *code.Instr) bool {
 // strict computes a row that is strict and of the first order.
 func (m *Machine) strict(id term.ID, args []value.Value) (value.Value, bool) {
 	row := prim.Get(id)
-	if row.Cost != nil {
+	switch {
+	case row.Cost != nil:
 		if n := row.Cost(args); n > 0 && !m.work(n) {
+			return nil, false
+		}
+	case row.Work != nil:
+		left := max(m.stepsIn()+int64(m.left)-m.pending(), 0)
+		if n := row.Work(args, uint64(left)); n > 0 && !m.work(n) {
 			return nil, false
 		}
 	}

@@ -41,6 +41,7 @@ const (
 	kNode           // of a larger record: count, key, value, left, right
 	kCode           // index of the machine's codes
 	kCont           // input
+	kDec            // sign and count of limbs as in kBig, scale, limbs
 	kVec            // a long list: root, start, length, shift; see vec.go
 	kChunk          // of a vector: count, children or items
 	kPending        // what a call in the middle of its arguments gave, and how many it used

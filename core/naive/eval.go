@@ -17,6 +17,11 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 		if l, ok := t.(*term.List); ok {
 			return r.list(l, e, ctx, depth)
 		}
+		if p, ok := t.(*term.Prim); ok {
+			if body := prim.Expand(p); body != nil {
+				t = body
+			}
+		}
 		if f := r.step(t, ctx, depth); f != nil {
 			return nil, f
 		}
@@ -103,6 +108,8 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 				return r.fold(n, e, ctx, depth)
 			case prim.CodeOf:
 				return r.codeOfComputed(n, e, ctx, depth)
+			case prim.Try:
+				return r.try(n, e, ctx, depth)
 			default:
 				return r.strict(n, e, ctx, depth)
 			}
@@ -205,6 +212,11 @@ func (r *run) strict(n *term.Prim, e *env, ctx *context, depth int) (value.Value
 	// type error comes before a budget's.
 	if row.Cost != nil {
 		if f := r.charge(row.Cost(args), n, ctx); f != nil {
+			return nil, f
+		}
+	}
+	if row.Work != nil {
+		if f := r.charge(row.Work(args, r.Budgets.Steps-r.steps), n, ctx); f != nil {
 			return nil, f
 		}
 	}

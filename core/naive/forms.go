@@ -103,6 +103,29 @@ func (r *run) fold(n *term.Prim, e *env, ctx *context, depth int) (value.Value, 
 	return acc, nil
 }
 
+// try evaluates its operand and gives a record of the value, or of the fault
+// if a program may go on after one of its kind. Inside it nothing is in tail
+// position; it is pending itself.
+func (r *run) try(n *term.Prim, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+	inside, f := r.enter(depth, n, ctx)
+	if f != nil {
+		return nil, f
+	}
+	v, f := r.operand(n.Args[0], e, ctx, inside)
+	switch {
+	case f == nil:
+		v = &value.Record{Fields: []value.Field{{Key: "ok", Value: v}}}
+	case f.Kind.Catchable():
+		v = value.Caught(f)
+	default:
+		return nil, f
+	}
+	if f := r.alloc(4*fieldBytes, n, ctx); f != nil {
+		return nil, f
+	}
+	return v, nil
+}
+
 // quoted evaluates the operand of eval and tests that it can be evaluated.
 func (r *run) quoted(n *term.Prim, e *env, ctx *context, depth int) (*value.Code, *fault.Fault) {
 	v, f := r.operand(n.Args[0], e, ctx, depth)

@@ -158,7 +158,7 @@ func (b *builder) object(i uint32, d dialect) term.Term {
 	count := n.count()
 	if count == 1 {
 		if k := b.nodes[i+1].key(); k != 0 {
-			if r := &prim.Table[k-1]; !r.Falls || b.fits(r, i+2) {
+			if r := &prim.Table[k-1]; (!r.Falls || b.fits(r, i+2)) && (d != lenient || r.Rank < prim.NewRank) {
 				return b.operation(i, term.ID(k-1), i+2, d)
 			}
 		}
@@ -193,7 +193,9 @@ func (b *builder) object(i uint32, d dialect) term.Term {
 		return b.failEffect(i, dotted)
 	case dotted != 0:
 		return b.effect(i, dotted)
-	case best != 0 && prim.Table[bestID].Rank >= prim.NewRank && count > 1:
+	case best != 0 && d == lenient && !b.stands(i, &prim.Table[bestID], best):
+		return b.record(i, i, d)
+	case best != 0 && !b.alone(i, &prim.Table[bestID]):
 		return b.failAlone(i, best-1)
 	case best != 0:
 		return b.operation(i, term.ID(bestID), best, d)
@@ -203,6 +205,31 @@ func (b *builder) object(i uint32, d dialect) term.Term {
 		return b.record(i, i, d)
 	}
 	return b.failUnknown(i)
+}
+
+// alone reports whether nothing stands beside the row's key in the object i
+// but what belongs there. The predecessor's keys put up with others.
+func (b *builder) alone(i uint32, r *prim.Row) bool {
+	n := b.nodes[i].count()
+	return r.Rank < prim.NewRank || n == 1 || n == 2 && r.With != "" && b.member(i, r.With) != 0
+}
+
+// stands reports whether the object i, in an input, is the operation r and not
+// a record that happens to have its name for a key.
+func (b *builder) stands(i uint32, r *prim.Row, v uint32) bool {
+	if r.Rank < prim.NewRank || r.Shape == prim.Members {
+		return true
+	}
+	value := &b.nodes[v]
+	switch r.Shape {
+	case prim.Named:
+		return b.alone(i, r) && value.kind() == text
+	case prim.Array:
+		return b.alone(i, r) && value.kind() == array && r.Takes(value.count())
+	case prim.Bindings, prim.Branches, prim.Patterns:
+		return b.nodes[i].count() == 2 && b.member(i, r.With) != 0
+	}
+	return b.alone(i, r)
 }
 
 // fits reports whether a key that may fall through has the shape it needs.
@@ -220,7 +247,7 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 	at := term.At(b.nodes[i].off)
 	value := &b.nodes[v]
 	extra := b.nodes[i].count() - 1
-	if r.Shape == prim.Lambda {
+	if r.Shape == prim.Lambda || r.With != "" {
 		extra--
 	}
 	if extra > 0 {
@@ -236,6 +263,11 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		return t
 	case prim.Lambda:
 		body := b.member(i, "body")
+		if value.kind() == array && body != 0 {
+			if t, ok := b.functionOf(i, v, body, d); ok {
+				return t
+			}
+		}
 		if value.kind() != text || body == 0 {
 			return b.failShape(i, r, v, d)
 		}
@@ -258,6 +290,18 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 			return b.prim(at, id, args)
 		}
 		return b.failShape(i, r, v, d)
+	case prim.Bindings, prim.Branches, prim.Patterns:
+		return b.sugar(i, r, v, d)
+	case prim.UnaryOrArray:
+		if value.kind() == array {
+			if value.count() != 1 {
+				return b.failShape(i, r, v, d)
+			}
+			v++
+		}
+		args := b.operands(1)
+		args[0] = b.term(v, d)
+		return b.prim(at, id, args)
 	case prim.Unary:
 		if id == prim.Quote {
 			return &term.Quote{At: at, Body: b.term(v, code)}

@@ -139,18 +139,22 @@ func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Ter
 	case r.Shape == prim.NamedOrTerm:
 		f.Message = fmt.Sprintf("%s takes a tool's name in quotes or an operation that gives one, not %s", r.Name, got)
 		f.Hint = fmt.Sprintf("Write {%q:\"square\"} or {%q:{\"var\":\"x\"}}.", r.Name, r.Name)
+	case r.Sugar() && b.member(i, r.With) == 0:
+		f.Message = fmt.Sprintf("%s lacks %q beside it", r.Name, r.With)
+	case r.Sugar() || r.Shape == prim.UnaryOrArray:
+		f.Message = fmt.Sprintf("%s is written %s, not with %s", r.Name, r.Spelling(), got)
 	case r.Shape == prim.Members:
 		f.Message = fmt.Sprintf("%s takes an object, not %s", r.Name, got)
 	case value.kind() == object && (r.Shape == prim.Keyed || r.Shape == prim.KeyedOrArray):
 		b.failMembers(f, r, v)
 	case value.kind() == array && (r.Shape == prim.Array || r.Shape == prim.KeyedOrArray):
-		f.Message = fmt.Sprintf("%s takes %d operands, got %d", r.Name, n, value.count())
+		f.Message = fmt.Sprintf("%s takes %s operands, got %d", r.Name, howMany(r), value.count())
 		f.Got = strconv.Itoa(value.count())
 		if value.count() > n && r.Shape == prim.Array && associative[r.Name] {
 			f.Hint = fmt.Sprintf("Nest for more than two: {%q:[A,{%q:[B,C]}]}.", r.Name, r.Name)
 		}
 	case r.Shape == prim.Array:
-		f.Message = fmt.Sprintf("%s takes an array of %d operands, not %s", r.Name, n, got)
+		f.Message = fmt.Sprintf("%s takes an array of %s operands, not %s", r.Name, howMany(r), got)
 	default:
 		keys := make([]string, n)
 		for k, p := range r.Params {
@@ -164,6 +168,14 @@ func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Ter
 	b.refuse(i, f)
 	b.inside(r, v, d)
 	return &term.Unit{}
+}
+
+// howMany is the number of operands that an array may have, in words.
+func howMany(r *prim.Row) string {
+	if r.Min > 0 {
+		return fmt.Sprintf("%d or %d", r.Min, len(r.Params))
+	}
+	return strconv.Itoa(len(r.Params))
 }
 
 // inside builds the operands of a refused operation, for what is wrong in them.
@@ -192,8 +204,8 @@ var associative = map[string]bool{"add": true, "mul": true, "and": true, "or": t
 func (b *builder) failLambda(f *fault.Fault, i, v uint32) {
 	switch value := &b.nodes[v]; {
 	case value.kind() == array:
-		f.Message = "lam takes one parameter's name in quotes, not an array"
-		f.Hint = `Nest a lam for each parameter: {"lam":"x","body":{"lam":"y","body":T}}.`
+		f.Message = "lam takes its parameter's name in quotes, or an array of names with a body beside it"
+		f.Hint = `Write {"lam":["x","y"],"body":T}.`
 	case value.kind() != text:
 		f.Message = "lam takes its parameter's name in quotes, not " + b.describe(v)
 		if value.kind() == number {

@@ -57,11 +57,12 @@ func validOperation(name string) bool {
 	return kind != "" && verb != ""
 }
 
-// plain reports whether none of the object's keys is an operation.
+// plain reports whether none of the object's keys is an operation; the name of
+// a newer one among other keys is none.
 func (b *builder) plain(i uint32) bool {
 	n := &b.nodes[i]
 	for k := i + 1; k < n.next; k = b.nodes[k+1].next {
-		if b.nodes[k].key() != 0 || b.isEffect(k) {
+		if key := b.nodes[k].key(); key != 0 && b.stands(i, &prim.Table[key-1], k+1) || b.isEffect(k) {
 			return false
 		}
 	}

@@ -152,12 +152,23 @@ func (r *Row) Spelling() string {
 	case Named, NamedOrTerm:
 		return "{" + name + `:"` + params[0] + `"}`
 	case Array:
+		if r.Min > 0 {
+			params[r.Min] += "?"
+		}
 		return "{" + name + ":[" + strings.Join(params, ",") + "]}"
 	case Keyed, KeyedOrArray:
 		for i, p := range params {
 			params[i] = strconv.Quote(p) + ":" + strings.ToUpper(p[:1])
 		}
 		return "{" + name + ":{" + strings.Join(params, ",") + "}}"
+	case UnaryOrArray:
+		return "{" + name + ":[" + params[0] + "]}"
+	case Bindings:
+		return "{" + name + `:[["x",T],…],"in":T}`
+	case Branches:
+		return "{" + name + `:[[C,T],…],"else":T}`
+	case Patterns:
+		return "{" + name + `:T,"with":[[P,T],…]}`
 	case Lambda:
 		return `{"lam":"x","body":T}`
 	case Members:

@@ -88,6 +88,12 @@ func (k Kinds) String() string {
 
 // Phrase gives the kinds in words: "a list or a string".
 func (k Kinds) Phrase() string {
+	if k&KindNumber == KindNumber && k&KindAny != KindAny {
+		if k == KindNumber {
+			return "a number"
+		}
+		return "a number or " + (k &^ KindNumber).Phrase()
+	}
 	return k.join("any value", " or ", func(i int) string { return kindWords[i].noun })
 }
 

@@ -118,15 +118,6 @@ func LengthCost(n int) uint64 {
 	return uint64(n) / 64
 }
 
-// count is the length of a list; 0 for a string.
-func count(v value.Value) int {
-	n := 0
-	for c, ok := v.(*value.Cons); ok; c, ok = c.Tail.(*value.Cons) {
-		n++
-	}
-	return n
-}
-
 // EmptyList is the fault of head or tail (name) of an empty list.
 func EmptyList(name string) *fault.Fault {
 	return &fault.Fault{

@@ -64,6 +64,11 @@ type Row struct {
 	// nothing worth counting. It is 0 for operands of the wrong kinds.
 	Size func(args []value.Value) int64
 
+	// Body, of a row of the prelude, is its meaning in PIF: a closed function
+	// of the row's operands, one after the other, in the text form. Such a row
+	// has no Eval; see [Expand].
+	Body string
+
 	// Rank is the row's place among several operation keys of one object, the
 	// smallest wins. Rows from [NewRank] on are not the predecessor's.
 	Rank int
@@ -105,6 +110,8 @@ const (
 	Unary
 	// Array takes an array with a term for each parameter: {"add":[a,b]}.
 	Array
+	// UnaryOrArray takes an array of one term, or one that is no array.
+	UnaryOrArray
 	// Keyed takes an object with a member for each parameter:
 	// {"if":{"cond":T,"then":T,"else":T}}; other members are ignored.
 	Keyed
@@ -121,11 +128,18 @@ const (
 	Members
 	// Dotted is an effect: {"kind.verb":ARG}.
 	Dotted
+	// Bindings is {"let":[["x",T],…],"in":T}, which is functions applied at once.
+	Bindings
+	// Branches is {"cond":[[C,T],…],"else":T}, which is conditionals.
+	Branches
+	// Patterns is {"match":T,"with":[[P,T],…]}; see [Match].
+	Patterns
 )
 
 // Table is all rows, group by group. A row's [term.ID] is its index.
 var Table = table(
-	literals, lambda, arithmetic, decimals, comparison, logic, control, lists, pairs, strs, records, meta, effects,
+	literals, lambda, binding, arithmetic, decimals, comparison, generic, logic, control, branching, failure,
+	lists, sequences, pairs, strs, text, records, meta, code, effects,
 )
 
 // Groups is the names of the groups, in the order of the table.
@@ -244,6 +258,19 @@ func Lookup(name string) (term.ID, *Row, bool) {
 // Get returns the row of id.
 func Get(id term.ID) *Row { return &Table[id] }
 
+// late is how rows look into the table that they are part of.
+var late struct {
+	get     func(term.ID) *Row
+	lookup  func(string) (term.ID, *Row, bool)
+	nearest func(string) string
+}
+
+func init() { late.get, late.lookup, late.nearest = Get, Lookup, Nearest }
+
+// Sugar reports whether the row is read as other operations and is no node of
+// a term.
+func (r *Row) Sugar() bool { return r.Shape >= Bindings }
+
 // ids of the rows that other packages name.
 var (
 	Add, Sub, Mul, Div, Mod   = must("add"), must("sub"), must("mul"), must("div"), must("mod")
@@ -255,6 +282,7 @@ var (
 	Var, Lam, App, If         = must("var"), must("lam"), must("app"), must("if")
 	Quote, Eval, CodeOf, Self = must("quote"), must("eval"), must("code_of"), must("self")
 	Continue, Record, Dec     = must("continue"), must("record"), must("dec")
+	Try                       = must("try")
 )
 
 func must(name string) term.ID {

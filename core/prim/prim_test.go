@@ -177,10 +177,10 @@ func TestMismatch(t *testing.T) {
 		args          []value.Value
 		message, hint string
 	}{
-		{"add", []value.Value{i64(1), value.Str("a")}, `add takes an integer as its second operand, not the string "a"`, `{"add":[2,3]}`},
-		{"add", []value.Value{value.Unit{}, value.Str("a")}, `add takes an integer as its first operand, not null`, `{"add":[2,3]}`},
+		{"add", []value.Value{i64(1), value.Str("a")}, `add takes a number as its second operand, not the string "a"`, `{"add":[2,3]}`},
+		{"add", []value.Value{value.Unit{}, value.Str("a")}, `add takes a number as its first operand, not null`, `{"add":[2,3]}`},
 		{"not", []value.Value{value.FromSlice([]value.Value{value.Bool(true)})}, `not takes true or false as its operand, not a list`, `without brackets`},
-		{"eq", []value.Value{value.Str("a"), value.Str("a")}, `eq takes an integer as its first operand, not the string "a"`, `integers only`},
+		{"eq", []value.Value{value.Str("a"), value.Str("a")}, `eq takes a number as its first operand, not the string "a"`, `use {"equal":[A,B]}`},
 		{"cons", []value.Value{i64(1), i64(2)}, `cons takes a list as its "tail", not the integer 2`, `{"cons":{"head"`},
 		{"fst", []value.Value{value.Nil{}}, `fst takes a pair as its operand, not the empty list`, `{"pair":[1,2]}`},
 		{"length", []value.Value{i64(5)}, `length takes a string or a list as its operand, not the integer 5`, `{"length":[1,2,3]}`},
@@ -209,7 +209,7 @@ func TestDescribeIsShort(t *testing.T) {
 func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"ADD": "add", "Eq": "eq", "plus": "add", "ad": "add", "ads": "add", "lenght": "length", "isempty": "isEmpty", "lambda": "lam",
-		"foldl": "fold", "tial": "tail", "conact": "concat", "codeof": "code_of", "zzz": "", "foo": "", "analyze": "", "x": "", "": "", "==": "eq",
+		"foldl": "fold", "tial": "tail", "conact": "concat", "codeof": "code_of", "zzz": "", "foo": "", "analyze": "analyze", "x": "", "": "", "==": "eq",
 	} {
 		if got := prim.Nearest(word); got != want {
 			t.Errorf("%q is near %q, want %q", word, got, want)

@@ -1,7 +1,20 @@
 package prim
 
-import "github.com/mcp-pif/mcp-pif/core/fault"
+import (
+	"slices"
+	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var (
+	oneRecord = []Param{{"record", KindRecord}}
+	recordKey = []Param{{"record", KindRecord}, {"key", KindString}}
+)
+
+// The machine does get, put, del and has in O(log n) on records of its own;
+// they cost nothing besides their step.
 var records = []Row{
 	{
 		Name: "record", Group: "records", Form: true, Shape: Members, Result: KindRecord,
@@ -13,4 +26,237 @@ var records = []Row{
 			{Code: `{"record":[1,2]}`, Fault: fault.ParseError},
 		},
 	},
+	{
+		Name: "get", Group: "records", Shape: Array, Min: 2, Result: KindAny,
+		Params: []Param{{"record", KindRecord}, {"key", KindString}, {"default", KindAny}},
+		Doc:    "gives the value of a record's key, or default where it has no such key.",
+		Examples: []Example{
+			{Code: `{"get":[{"record":{"a":1}},"a"]}`, Want: `1`, Steps: 4},
+			{Code: `{"get":[{"record":{"a":1}},"b",0]}`, Want: `0`, Steps: 5},
+			{Code: `{"get":[{"record":{"a":1}},"b"]}`, Fault: fault.MissingKey},
+			{Code: `{"get":[[1],0]}`, Fault: fault.TypeError},
+		},
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			r, key := args[0].(*value.Record), string(args[1].(value.Str))
+			if i, ok := find(r, key); ok {
+				return r.Fields[i].Value, nil
+			}
+			if len(args) == 3 {
+				return args[2], nil
+			}
+			keys := make([]string, min(len(r.Fields), nearKeys))
+			for i := range keys {
+				keys[i] = r.Fields[i].Key
+			}
+			return nil, MissingKey(key, keys)
+		},
+	},
+	{
+		Name: "put", Group: "records", Shape: Array, Result: KindRecord,
+		Params: []Param{{"record", KindRecord}, {"key", KindString}, {"value", KindAny}},
+		Doc:    "gives the record with key set to value, in place of what it had there.",
+		Examples: []Example{
+			{Code: `{"put":[{"record":{"a":1}},"b",2]}`, Want: `{"a":1,"b":2}`, Steps: 5},
+			{Code: `{"put":[{"record":{"a":1}},"a",2]}`, Want: `{"a":2}`, Steps: 5},
+			{Code: `{"put":[{"record":{}},1,2]}`, Fault: fault.TypeError},
+		},
+		Size: func(args []value.Value) int64 { return recordSize(args[0]) + int64(len(args[1].(value.Str))) + 64 },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			r, key := args[0].(*value.Record), string(args[1].(value.Str))
+			fields := slices.Clone(r.Fields)
+			i, ok := find(r, key)
+			if ok {
+				fields[i].Value = args[2]
+			} else {
+				fields = slices.Insert(fields, i, value.Field{Key: key, Value: args[2]})
+			}
+			return &value.Record{Fields: fields}, nil
+		},
+	},
+	{
+		Name: "del", Group: "records", Shape: Array, Params: recordKey, Result: KindRecord,
+		Doc: "gives the record without key, which it need not have.",
+		Examples: []Example{
+			{Code: `{"del":[{"record":{"a":1,"b":2}},"a"]}`, Want: `{"b":2}`, Steps: 5},
+			{Code: `{"del":[{"record":{"a":1}},"z"]}`, Want: `{"a":1}`, Steps: 4},
+			{Code: `{"del":["a","a"]}`, Fault: fault.TypeError},
+		},
+		Size: func(args []value.Value) int64 { return recordSize(args[0]) },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			r := args[0].(*value.Record)
+			i, ok := find(r, string(args[1].(value.Str)))
+			if !ok {
+				return r, nil
+			}
+			return &value.Record{Fields: slices.Delete(slices.Clone(r.Fields), i, i+1)}, nil
+		},
+	},
+	{
+		Name: "has", Group: "records", Shape: Array, Params: recordKey, Result: KindBool,
+		Doc: "is true if the record has the key.",
+		Examples: []Example{
+			{Code: `{"has":[{"record":{"a":null}},"a"]}`, Want: `true`, Steps: 4},
+			{Code: `{"has":[{"record":{}},"a"]}`, Want: `false`, Steps: 3},
+			{Code: `{"has":[{"record":{}},null]}`, Fault: fault.TypeError},
+		},
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			_, ok := find(args[0].(*value.Record), string(args[1].(value.Str)))
+			return value.Bool(ok), nil
+		},
+	},
+	{
+		Name: "keys", Group: "records", Shape: Unary, Params: oneRecord, Result: KindList,
+		Doc: "gives the record's keys, sorted by their bytes.",
+		Examples: []Example{
+			{Code: `{"keys":{"record":{"b":1,"a":2}}}`, Want: `["a","b"]`, Steps: 4},
+			{Code: `{"keys":["a"]}`, Fault: fault.TypeError},
+		},
+		Cost: fieldsCost, Size: fieldsSize,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return fromFields(args[0], func(f value.Field) value.Value { return value.Str(f.Key) }), nil
+		},
+	},
+	{
+		Name: "values", Group: "records", Shape: Unary, Params: oneRecord, Result: KindList,
+		Doc: "gives the record's values in the order of its keys.",
+		Examples: []Example{
+			{Code: `{"values":{"record":{"b":1,"a":2}}}`, Want: `[2,1]`, Steps: 4},
+			{Code: `{"values":null}`, Fault: fault.TypeError},
+		},
+		Cost: fieldsCost, Size: fieldsSize,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return fromFields(args[0], func(f value.Field) value.Value { return f.Value }), nil
+		},
+	},
+	{
+		Name: "entries", Group: "records", Shape: Unary, Params: oneRecord, Result: KindList,
+		Doc: "gives the pairs (key, value) of the record in the order of its keys.",
+		Examples: []Example{
+			{Code: `{"entries":{"record":{"b":1,"a":2}}}`, Want: `[{"pair":["a",2]},{"pair":["b",1]}]`, Steps: 4},
+			{Code: `{"entries":"ab"}`, Fault: fault.TypeError},
+		},
+		Cost: fieldsCost, Size: fieldsSize,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return fromFields(args[0], func(f value.Field) value.Value {
+				return &value.Pair{First: value.Str(f.Key), Second: f.Value}
+			}), nil
+		},
+	},
+	{
+		Name: "from_entries", Group: "records", Shape: Unary, Params: oneList, Result: KindRecord,
+		Doc: "makes a record of a list of pairs (key, value); of two with one key the later counts.",
+		Examples: []Example{
+			{Code: `{"from_entries":[{"pair":["a",1]},{"pair":["a",2]}]}`, Want: `{"a":2}`, Steps: 10},
+			{Code: `{"from_entries":[["a",1]]}`, Fault: fault.TypeError},
+			{Code: `{"from_entries":[{"pair":[1,1]}]}`, Fault: fault.TypeError},
+		},
+		Cost: func(args []value.Value) uint64 { return itemsCost(count(args[0])) },
+		Size: func(args []value.Value) int64 { return int64(count(args[0])) * 64 },
+		Eval: fromEntries,
+	},
+	{
+		Name: "merge", Group: "records", Shape: Array, Params: []Param{{"a", KindRecord}, {"b", KindRecord}}, Result: KindRecord,
+		Doc: "gives a record with the keys of a and b; of one that both have b's value counts.",
+		Examples: []Example{
+			{Code: `{"merge":[{"record":{"a":1,"b":1}},{"record":{"b":2}}]}`, Want: `{"a":1,"b":2}`, Steps: 6},
+			{Code: `{"merge":[{"record":{}},[]]}`, Fault: fault.TypeError},
+		},
+		Cost: func(args []value.Value) uint64 { return fieldsCost(args[:1]) + fieldsCost(args[1:]) },
+		Size: func(args []value.Value) int64 { return recordSize(args[0]) + recordSize(args[1]) },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			a, b := args[0].(*value.Record).Fields, args[1].(*value.Record).Fields
+			fields := make([]value.Field, 0, len(a)+len(b))
+			for len(a) > 0 && len(b) > 0 {
+				switch c := strings.Compare(a[0].Key, b[0].Key); {
+				case c < 0:
+					fields, a = append(fields, a[0]), a[1:]
+				case c > 0:
+					fields, b = append(fields, b[0]), b[1:]
+				default:
+					fields, a, b = append(fields, b[0]), a[1:], b[1:]
+				}
+			}
+			return &value.Record{Fields: append(append(fields, a...), b...)}, nil
+		},
+	},
+}
+
+// find is where the record has the key, or would have it.
+func find(r *value.Record, key string) (int, bool) {
+	return slices.BinarySearchFunc(r.Fields, key, func(f value.Field, key string) int { return strings.Compare(f.Key, key) })
+}
+
+// nearKeys is how many of a record's keys a fault looks at for one like the
+// key that is missing.
+const nearKeys = 32
+
+// MissingKey is the fault of get with a key that the record doesn't have; keys
+// are the record's first ones.
+func MissingKey(key string, keys []string) *fault.Fault {
+	f := &fault.Fault{
+		Kind:     fault.MissingKey,
+		Message:  "the record has no key " + quoted(key),
+		Expected: "a key that the record has",
+		Got:      quoted(key),
+		Near:     Closest(key, keys),
+		Hint:     `Give what stands in for it, {"get":[R,K,DEFAULT]}, or ask first: {"has":[R,K]}.`,
+	}
+	if f.Near != "" {
+		f.Hint = `Did you mean ` + quoted(f.Near) + `? ` + f.Hint
+	}
+	return f
+}
+
+func fieldsCost(args []value.Value) uint64 { return itemsCost(len(args[0].(*value.Record).Fields)) }
+
+func fieldsSize(args []value.Value) int64 {
+	n := int64(0)
+	for _, f := range args[0].(*value.Record).Fields {
+		n += 64 + int64(len(f.Key))
+	}
+	return n
+}
+
+// recordSize is what a copy of a record's fields takes.
+func recordSize(v value.Value) int64 { return 16 + 16*int64(len(v.(*value.Record).Fields)) }
+
+func fromFields(v value.Value, item func(value.Field) value.Value) value.Value {
+	fields := v.(*value.Record).Fields
+	all := make([]value.Value, len(fields))
+	for i, f := range fields {
+		all[i] = item(f)
+	}
+	return value.FromSlice(all)
+}
+
+func fromEntries(args []value.Value) (value.Value, *fault.Fault) {
+	var fields []value.Field
+	i := 0
+	for item := range items(args[0]) {
+		item = value.Force(item)
+		p, ok := item.(*value.Pair)
+		if !ok {
+			return nil, badItem("from_entries", i, "a pair (key, value)", item)
+		}
+		first := value.Force(p.First)
+		key, ok := first.(value.Str)
+		if !ok {
+			return nil, badItem("from_entries", i, "a pair whose first part is a string", first)
+		}
+		fields = append(fields, value.Field{Key: string(key), Value: p.Second})
+		i++
+	}
+	return recordOf(fields), nil
+}
+
+// recordOf sorts fields and keeps the last of those with one key.
+func recordOf(fields []value.Field) *value.Record {
+	slices.SortStableFunc(fields, func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) })
+	kept := fields[:0]
+	for i, f := range fields {
+		if i+1 == len(fields) || fields[i+1].Key != f.Key {
+			kept = append(kept, f)
+		}
+	}
+	return &value.Record{Fields: kept}
 }

@@ -1,8 +1,18 @@
 package prim
 
 import (
+	"fmt"
+	"math/big"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var (
+	oneString  = []Param{{"s", KindString}}
+	twoStrings = []Param{{"s", KindString}, {"part", KindString}}
 )
 
 var strs = []Row{
@@ -22,4 +32,254 @@ var strs = []Row{
 			return args[0].(value.Str) + args[1].(value.Str), nil
 		},
 	},
+	{
+		Name: "split", Group: "strings", Shape: Array, Params: []Param{{"s", KindString}, {"separator", KindString}}, Result: KindList,
+		Doc: "gives the strings between the separators in s; the separator is not empty.",
+		Examples: []Example{
+			{Code: `{"split":["a,b,,c",","]}`, Want: `["a","b","","c"]`, Steps: 3},
+			{Code: `{"split":["",","]}`, Want: `[""]`, Steps: 3},
+			{Code: `{"split":["abc",""]}`, Fault: fault.OutOfRange},
+			{Code: `{"split":[["a"],","]}`, Fault: fault.TypeError},
+		},
+		Cost: func(args []value.Value) uint64 { return stringCost(args) + itemsCost(parts(args)) },
+		Size: func(args []value.Value) int64 { return int64(len(args[0].(value.Str))) + 64*int64(parts(args)) },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			s, sep := string(args[0].(value.Str)), string(args[1].(value.Str))
+			if sep == "" {
+				return nil, emptyPart("split", `Take a string apart with {"chars":S}, or split at a separator: {"split":[S,","]}.`)
+			}
+			return strList(strings.Split(s, sep)), nil
+		},
+	},
+	{
+		Name: "join", Group: "strings", Shape: Array, Params: []Param{{"list", KindList}, {"separator", KindString}}, Result: KindString,
+		Doc: "joins a list of strings with the separator between them.",
+		Examples: []Example{
+			{Code: `{"join":[["a","b","c"],", "]}`, Want: `"a, b, c"`, Steps: 9},
+			{Code: `{"join":[[],","]}`, Want: `""`, Steps: 3},
+			{Code: `{"join":[["a",1],","]}`, Fault: fault.TypeError},
+		},
+		Cost: func(args []value.Value) uint64 {
+			n, bytes := joined(args)
+			return itemsCost(n) + bytesCost(bytes)
+		},
+		Size: func(args []value.Value) int64 {
+			_, bytes := joined(args)
+			return int64(bytes)
+		},
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			var all []string
+			for item := range items(args[0]) {
+				item = value.Force(item)
+				s, ok := item.(value.Str)
+				if !ok {
+					f := badItem("join", len(all), "a string", item)
+					f.Hint = `Make strings of the items first: {"join":[{"map":[{"lam":"x","body":{"to_text":{"var":"x"}}},L]},", "]}.`
+					return nil, f
+				}
+				all = append(all, string(s))
+			}
+			return value.Str(strings.Join(all, string(args[1].(value.Str)))), nil
+		},
+	},
+	{
+		Name: "chars", Group: "strings", Shape: Unary, Params: oneString, Result: KindList,
+		Doc: "gives the characters (code points) of a string as strings of one.",
+		Examples: []Example{
+			{Code: `{"chars":"hé😀"}`, Want: `["h","é","😀"]`, Steps: 2},
+			{Code: `{"chars":5}`, Fault: fault.TypeError},
+		},
+		Cost: func(args []value.Value) uint64 { return itemsCost(utf8.RuneCountInString(string(args[0].(value.Str)))) },
+		Size: func(args []value.Value) int64 { return 64 * int64(utf8.RuneCountInString(string(args[0].(value.Str)))) },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return strList(strings.Split(string(args[0].(value.Str)), "")), nil
+		},
+	},
+	{
+		Name: "trim", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
+		Doc: "takes the white space at both ends of a string away.",
+		Examples: []Example{
+			{Code: `{"trim":"  a b\n"}`, Want: `"a b"`, Steps: 2},
+			{Code: `{"trim":null}`, Fault: fault.TypeError},
+		},
+		Cost: stringCost, Size: stringSize,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return value.Str(strings.TrimSpace(string(args[0].(value.Str)))), nil
+		},
+	},
+	{
+		Name: "upper", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
+		Doc: "gives a string in upper case, by Unicode's rules for no language in particular.",
+		Examples: []Example{
+			{Code: `{"upper":"Añb"}`, Want: `"AÑB"`, Steps: 2},
+			{Code: `{"upper":1}`, Fault: fault.TypeError},
+		},
+		Cost: stringCost, Size: stringSize,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return value.Str(strings.ToUpper(string(args[0].(value.Str)))), nil
+		},
+	},
+	{
+		Name: "lower", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
+		Doc: "gives a string in lower case, by Unicode's rules for no language in particular.",
+		Examples: []Example{
+			{Code: `{"lower":"AÑb"}`, Want: `"añb"`, Steps: 2},
+			{Code: `{"lower":["A"]}`, Fault: fault.TypeError},
+		},
+		Cost: stringCost, Size: stringSize,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return value.Str(strings.ToLower(string(args[0].(value.Str)))), nil
+		},
+	},
+	{
+		Name: "replace", Group: "strings", Shape: Array, Result: KindString,
+		Params: []Param{{"s", KindString}, {"old", KindString}, {"new", KindString}},
+		Doc:    "gives s with new in every place of old, which is not empty.",
+		Examples: []Example{
+			{Code: `{"replace":["a-b-c","-","+"]}`, Want: `"a+b+c"`, Steps: 4},
+			{Code: `{"replace":["abc","x","y"]}`, Want: `"abc"`, Steps: 4},
+			{Code: `{"replace":["abc","","y"]}`, Fault: fault.OutOfRange},
+		},
+		Cost: func(args []value.Value) uint64 { return stringCost(args) + bytesCost(replaced(args)) },
+		Size: func(args []value.Value) int64 { return int64(replaced(args)) },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			old := string(args[1].(value.Str))
+			if old == "" {
+				return nil, emptyPart("replace", `Say what to replace: {"replace":[S,"a","b"]}.`)
+			}
+			return value.Str(strings.ReplaceAll(string(args[0].(value.Str)), old, string(args[2].(value.Str)))), nil
+		},
+	},
+	{
+		Name: "index_of", Group: "strings", Shape: Array, Params: twoStrings, Result: KindInt,
+		Doc: "gives how many characters of s stand before the first place of part, -1 where it is nowhere.",
+		Examples: []Example{
+			{Code: `{"index_of":["héllo","l"]}`, Want: `2`, Steps: 3},
+			{Code: `{"index_of":["abc","x"]}`, Want: `-1`, Steps: 3},
+			{Code: `{"index_of":["abc",1]}`, Fault: fault.TypeError},
+		},
+		Cost: stringCost,
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			s := string(args[0].(value.Str))
+			i := strings.Index(s, string(args[1].(value.Str)))
+			if i > 0 {
+				i = utf8.RuneCountInString(s[:i])
+			}
+			return value.NewInt(int64(i)), nil
+		},
+	},
+	test("starts_with", "is true if s begins with part.", strings.HasPrefix,
+		Example{Code: `{"starts_with":["hello","he"]}`, Want: `true`, Steps: 3},
+		Example{Code: `{"starts_with":["hello",["h"]]}`, Fault: fault.TypeError}),
+	test("ends_with", "is true if s ends with part.", strings.HasSuffix,
+		Example{Code: `{"ends_with":["a.txt",".txt"]}`, Want: `true`, Steps: 3},
+		Example{Code: `{"ends_with":[1,"1"]}`, Fault: fault.TypeError}),
+	{
+		Name: "parse_int", Group: "strings", Shape: Unary, Params: oneString, Result: KindInt,
+		Doc: "reads a string of decimal digits, with a minus before them or not, as an integer; anything else is a parse_error.",
+		Examples: []Example{
+			{Code: `{"parse_int":"-042"}`, Want: `-42`, Steps: 2},
+			{Code: `{"get":[{"try":{"parse_int":"4.2"}},"ok",0]}`, Want: `0`},
+			{Code: `{"parse_int":42}`, Fault: fault.TypeError},
+		},
+		Cost: func(args []value.Value) uint64 { return digitsCost(len(args[0].(value.Str))) },
+		Size: func(args []value.Value) int64 { return int64(len(args[0].(value.Str)))/2 + 16 },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			s := string(args[0].(value.Str))
+			digits := strings.TrimPrefix(s, "-")
+			if digits == "" || strings.Trim(digits, "0123456789") != "" {
+				return nil, &fault.Fault{
+					Kind: fault.ParseError, Message: "parse_int: " + quoted(s) + " is no integer",
+					Expected: "decimal digits, with a minus before them where it is negative", Got: quoted(s),
+					Hint: `Take blanks away first, {"parse_int":{"trim":S}}, or catch the failure: {"try":{"parse_int":S}}.`,
+				}
+			}
+			n, _ := new(big.Int).SetString(s, 10)
+			return value.NewBig(n), nil
+		},
+	},
+}
+
+func test(name, doc string, holds func(s, part string) bool, examples ...Example) Row {
+	return Row{
+		Name: name, Group: "strings", Shape: Array, Params: twoStrings, Result: KindBool,
+		Doc: doc, Examples: examples, Cost: func(args []value.Value) uint64 { return bytesCost(len(args[1].(value.Str))) },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return value.Bool(holds(string(args[0].(value.Str)), string(args[1].(value.Str)))), nil
+		},
+	}
+}
+
+// stringCost is the cost of reading the strings among the operands once.
+func stringCost(args []value.Value) uint64 {
+	n := 0
+	for _, a := range args {
+		if s, ok := a.(value.Str); ok {
+			n += len(s)
+		}
+	}
+	return bytesCost(n)
+}
+
+// stringSize is a bound of a string that is the first operand in another case.
+func stringSize(args []value.Value) int64 { return 3 * int64(len(args[0].(value.Str))) }
+
+// digitsCost is the cost of turning n digits into an integer or back.
+func digitsCost(n int) uint64 {
+	w := uint64(n) / 19
+	if w <= free {
+		return 0
+	}
+	return w * w / 64
+}
+
+// parts is how many strings split gives.
+func parts(args []value.Value) int {
+	sep := string(args[1].(value.Str))
+	if sep == "" {
+		return 0
+	}
+	return strings.Count(string(args[0].(value.Str)), sep) + 1
+}
+
+// joined is how many items join has and the bytes it gives at most.
+func joined(args []value.Value) (n, bytes int) {
+	sep := len(args[1].(value.Str))
+	for item := range items(args[0]) {
+		n++
+		if s, ok := value.Force(item).(value.Str); ok {
+			bytes += len(s) + sep
+		}
+	}
+	return n, bytes
+}
+
+// replaced is a bound of the bytes that replace gives.
+func replaced(args []value.Value) int {
+	s, old, to := args[0].(value.Str), args[1].(value.Str), args[2].(value.Str)
+	if old == "" {
+		return 0
+	}
+	return len(s) + strings.Count(string(s), string(old))*max(0, len(to)-len(old))
+}
+
+func strList(all []string) value.Value {
+	vs := make([]value.Value, len(all))
+	for i, s := range all {
+		vs[i] = value.Str(s)
+	}
+	return value.FromSlice(vs)
+}
+
+func emptyPart(name, hint string) *fault.Fault {
+	return outOfRange(name+" looks for an empty string", "a string that is not empty", `""`, hint)
+}
+
+// badItem is the fault of a list whose item i is not what a row needs.
+func badItem(name string, i int, want string, got value.Value) *fault.Fault {
+	return &fault.Fault{
+		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes a list each of whose items is %s, and item %d is %s", name, want, i, Describe(got)),
+		Expected: want, Got: Describe(got),
+		Hint: "Make the items alike first: {\"map\":[F,LIST]}.",
+	}
 }

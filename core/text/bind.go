@@ -6,6 +6,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // params are the names in parentheses before an arrow, and the index of the
@@ -134,30 +135,28 @@ func (r *reader) conditional() (term.Term, bool) {
 	return t, ok
 }
 
-// match refuses match, which the language has no core for yet.
-func (r *reader) match() bool {
-	t := r.tok()
-	r.fail(t, &fault.Fault{
-		Message:  "match is not there yet",
-		Expected: "an expression without match",
-		Hint:     "Test with if: if isEmpty(xs) then 0 else head(xs).",
-	})
-	r.i++
-	return false
-}
-
-// decimal refuses a number with a fraction or an exponent, which the language
-// has no term for yet.
+// decimal reads a number with a fraction or an exponent.
 func (r *reader) decimal(t token) (term.Term, bool) {
+	if d, ok := decimalLiteral(r.src[t.off:t.end], term.At(t.off)); ok {
+		return d, true
+	}
 	return nil, r.fail(t, &fault.Fault{
-		Message:  "decimals are not there yet",
-		Expected: "an integer",
-		Hint:     "Compute in smaller units: 314 hundredths.",
+		Message:  fmt.Sprintf("a decimal has at most %d digits", maxDigits),
+		Expected: fmt.Sprintf("at most %d digits", maxDigits),
+		Hint:     "Compute large numbers in the program, with *.",
 	})
 }
 
-// pipe reads the right side of |>. A primitive or an effect that lacks its
-// last operand takes the left side as that.
+func decimalLiteral(digits string, at term.At) (term.Term, bool) {
+	d, ok := value.ParseDec(digits)
+	if !ok {
+		return nil, false
+	}
+	return &term.Dec{At: at, Unscaled: d.Unscaled(), Scale: d.Scale()}, true
+}
+
+// pipe reads the right side of |>. A primitive or an effect that lacks one
+// operand takes the left side as that.
 func (r *reader) pipe(left term.Term, op token) (term.Term, bool) {
 	if c, ok := r.callee(); ok {
 		t, done, ok := r.call(c, left)

@@ -22,7 +22,7 @@ type callee struct {
 	tool bool
 }
 
-// least and most are how many operands it takes.
+// arity is how many operands it takes.
 func (c *callee) arity() (least, most int) {
 	if c.op != "" || c.tool {
 		return 1, 1
@@ -32,21 +32,36 @@ func (c *callee) arity() (least, most int) {
 
 // arity is how many operands a row takes in parentheses.
 func arity(row *prim.Row) (least, most int) {
-	switch row.Shape {
-	case prim.Named, prim.NamedOrTerm:
-		return 1, 1
+	if row.Min > 0 {
+		return row.Min, len(row.Params)
 	}
 	return len(row.Params), len(row.Params)
+}
+
+// lastIsSubject reports whether a pipeline's left side becomes the row's last
+// operand: where that is a list and the first can't be one. Otherwise it
+// becomes the first.
+func lastIsSubject(row *prim.Row) bool {
+	if row == nil || len(row.Params) == 0 {
+		return true
+	}
+	first, last := row.Params[0].Kinds, row.Params[len(row.Params)-1].Kinds
+	if first&prim.KindAny == prim.KindAny {
+		first = 0
+	}
+	return last == prim.KindList && first&prim.KindList == 0
 }
 
 // callable reports whether a row is written with its operands in parentheses,
 // or without any where it has none.
 func callable(row *prim.Row) bool {
 	switch row.Shape {
-	case prim.Flag, prim.Unary, prim.Array, prim.Keyed, prim.KeyedOrArray, prim.NamedOrTerm:
-		return true
+	case prim.Named:
+		return row.Name == "dec"
+	case prim.Literal, prim.Lambda, prim.Members, prim.Dotted:
+		return false
 	}
-	return false
+	return row.With == ""
 }
 
 // callee reads what stands here if it is no value by itself.
@@ -102,9 +117,10 @@ func (r *reader) operative() (term.Term, bool) {
 	})
 }
 
-// call reads the operands of c. last, if not nil, is the last operand where the
-// parentheses lack it; done tells that it was taken as that.
-func (r *reader) call(c callee, last term.Term) (t term.Term, done, ok bool) {
+// call reads the operands of c. piped, if not nil, is the left side of a
+// pipeline, one more operand where c takes one more than the parentheses have;
+// done tells that it was taken as that.
+func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 	if c.op != "" {
 		if full, ok := prim.Aliases[c.op]; ok {
 			c.op = full
@@ -153,11 +169,15 @@ func (r *reader) call(c callee, last term.Term) (t term.Term, done, ok bool) {
 		if !ok {
 			return nil, false, false
 		}
-	} else if last == nil || least > 1 {
+	} else if piped == nil || least > 1 {
 		return nil, false, r.unapplied(c, least)
 	}
-	if n := len(args); last != nil && n == least-1 {
-		args, done = append(args, last), true
+	if n := len(args) + 1; piped != nil && n >= least && n <= most {
+		if done = true; lastIsSubject(c.row) {
+			args = append(args, piped)
+		} else {
+			args = slices.Insert(args, 0, piped)
+		}
 	}
 	if n := len(args); n < least || n > most && c.id != prim.App {
 		return nil, false, r.wrongCount(c, n)
@@ -188,6 +208,17 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 			t = &term.App{At: at, Func: t, Arg: a}
 		}
 		return t, true
+	case prim.Dec:
+		if s, ok := args[0].(*term.Str); ok {
+			if d, ok := decimalLiteral(s.Value, at); ok {
+				return d, true
+			}
+		}
+		return nil, r.fail(c.tok, &fault.Fault{
+			Message:  "dec takes the digits of a decimal in quotes, at most 4,096 of them",
+			Expected: "a number in quotes",
+			Hint:     `Write 3.14 or dec("3"), and to_dec(x) to make a decimal of another value.`,
+		})
 	case prim.CodeOf:
 		switch a := args[0].(type) {
 		case *term.Str:

@@ -144,7 +144,7 @@ var foreign = []struct{ wrote, hint string }{
 
 func (l *lexer) operator(rest string) {
 	for _, f := range foreign {
-		if strings.HasPrefix(rest, f.wrote) && !strings.HasPrefix(rest, "|>") {
+		if strings.HasPrefix(rest, f.wrote) && !strings.HasPrefix(rest, "|>") && !strings.HasPrefix(rest, "...") {
 			l.wrong(l.i+len(f.wrote), problem{message: fmt.Sprintf("%q is no operator", f.wrote), expected: "an operator of PIF", hint: f.hint})
 			return
 		}
@@ -187,7 +187,7 @@ func (l *lexer) number() {
 		l.wrong(j+n, problem{message: fmt.Sprintf("%q is neither a number nor a name", shorter(s[i:j+n])), expected: "a number, or a name that begins with a letter", hint: "Write a product as 2 * x, and digits without anything between them: 1000000."})
 	case len(whole) > 1 && whole[0] == '0':
 		l.wrong(j, problem{message: "a number has no leading zeros", expected: "a number without leading zeros", hint: "Write 7, not 007."})
-	case j-i > maxDigits:
+	case kind == tokInt && j-i > maxDigits:
 		l.wrong(j, problem{message: fmt.Sprintf("a number has at most %d digits", maxDigits), expected: fmt.Sprintf("at most %d digits", maxDigits), got: fmt.Sprintf("%d", j-i), hint: "Compute large numbers in the program, with *."})
 	default:
 		l.add(kind, j)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // Print writes a term in the text form, in lines of about 88 columns where
@@ -39,6 +40,12 @@ func (w *speller) bare(t term.Term) (d *doc, level int) {
 		return lit(strconv.FormatInt(t.Value, 10)), numberLevel(t.Value < 0)
 	case *term.Big:
 		return lit(t.Value.String()), numberLevel(t.Value.Sign() < 0)
+	case *term.Dec:
+		d, _ := value.NewDec(t.Unscaled, t.Scale)
+		if t.Scale == 0 {
+			return lit(w.operation("dec") + "(\"" + d.String() + "\")"), levelPostfix
+		}
+		return lit(d.String()), numberLevel(t.Unscaled.Sign() < 0)
 	case *term.Bool:
 		return lit(strconv.FormatBool(t.Value)), levelAtom
 	case *term.Str:
@@ -204,9 +211,11 @@ func (w *speller) let(t *term.App) *doc {
 
 // hugs reports whether a term is broken inside better than before.
 func hugs(t term.Term) bool {
-	switch t.(type) {
+	switch t := t.(type) {
 	case *term.Lam, *term.List, *term.Record, *term.Quote, *term.If:
 		return true
+	case *term.Prim:
+		return t.ID == prim.Pair
 	}
 	return false
 }
@@ -331,12 +340,14 @@ func negated(t *term.Prim) bool {
 	switch a := t.Args[1].(type) {
 	case *term.Var, *term.CodeOf, *term.Self:
 		return true
+	case *term.Dec:
+		return a.Scale == 0
 	case *term.App:
 		_, let := a.Func.(*term.Lam)
 		return !let
 	case *term.Prim:
-		_, infix := operator(a)
-		return !infix && a.ID != prim.Not && a.ID != prim.Pair && (a.ID != prim.Sub || !negated(a))
+		_, infix := operators[a.ID]
+		return !infix && a.ID != prim.Not && a.ID != prim.Pair
 	}
 	return false
 }

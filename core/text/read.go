@@ -38,6 +38,10 @@ type reader struct {
 	faults []*fault.Fault
 	notes  []string
 	quiet  int // notes beyond those kept
+
+	// patterns is how large what patterns mean is, about, and matches how many
+	// are around.
+	patterns, matches int
 }
 
 func (r *reader) tok() token { return r.toks[r.i] }
@@ -235,6 +239,10 @@ func (r *reader) signed(a term.Term, n token, at term.At) term.Term {
 		if a.At == term.At(n.off) {
 			return integer(new(big.Int).Neg(a.Value), at)
 		}
+	case *term.Dec:
+		if a.At == term.At(n.off) {
+			return &term.Dec{At: at, Unscaled: new(big.Int).Neg(a.Unscaled), Scale: a.Scale}
+		}
 	}
 	return nil
 }
@@ -298,8 +306,14 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 	}
 }
 
-// list reads the parts of a bracket that the token open began, up to closer.
+// list reads the parts of a bracket that the token open began, up to closer,
+// with commas between.
 func (r *reader) list(open token, closer tokKind, part func() bool) bool {
+	return r.parts(open, closer, tokComma, part)
+}
+
+// parts is list with any separator.
+func (r *reader) parts(open token, closer, separator tokKind, part func() bool) bool {
 	good := true
 	for {
 		if r.take(closer) {
@@ -312,7 +326,7 @@ func (r *reader) list(open token, closer tokKind, part func() bool) bool {
 			return false
 		}
 		fine := part()
-		if fine && (r.take(tokComma) || r.tok().kind == closer) {
+		if fine && (r.take(separator) || r.tok().kind == closer) {
 			continue
 		}
 		if fine {
@@ -320,10 +334,10 @@ func (r *reader) list(open token, closer tokKind, part func() bool) bool {
 		}
 		good = false
 		r.sync()
-		if k := r.tok().kind; k != closer && k != tokComma {
+		if k := r.tok().kind; k != closer && k != separator {
 			return false
 		}
-		r.take(tokComma)
+		r.take(separator)
 	}
 }
 
@@ -403,7 +417,7 @@ func (r *reader) atom() (term.Term, bool) {
 	case tokLet:
 		return r.let()
 	case tokMatch:
-		return nil, r.match()
+		return r.match()
 	}
 	return nil, r.unexpected("an expression", `Write one here, such as 1, "text", x, f(x), [a, b] or {k: 1}.`)
 }

@@ -186,6 +186,9 @@ func (r *reader) unclosed(open token, closer tokKind) {
 		return
 	}
 	hint := r.surprise(t)
+	if t.kind == tokName || t.kind == tokString || t.kind == tokInt {
+		hint = "Separate its parts with commas, and write an application as f(x)."
+	}
 	if hint == "" {
 		hint = fmt.Sprintf("Close it with %q, and separate its parts with commas.", spelled[closer])
 	}
@@ -219,6 +222,9 @@ func Shape(row *prim.Row) string {
 	params := make([]string, len(row.Params))
 	for i, p := range row.Params {
 		params[i] = p.Name
+		if _, ok := byName(p.Name); ok {
+			params[i] = p.Name[:1] // the name alone would be a primitive without operands
+		}
 	}
 	if s, ok := shapes[row.Name]; ok {
 		return s
@@ -234,12 +240,18 @@ func Shape(row *prim.Row) string {
 	case prim.Literal, prim.Dotted:
 		return row.Correct()
 	}
-	return row.Name + "(" + strings.Join(params, ", ") + ")"
+	least, _ := arity(row)
+	return row.Name + "(" + strings.Join(params[:least], ", ") + ")"
+}
+
+func byName(name string) (*prim.Row, bool) {
+	_, row, ok := prim.Lookup(name)
+	return row, ok
 }
 
 // shapes is the rows with a spelling of their own.
 var shapes = map[string]string{
 	"var": "x", "lam": "x => e", "app": "f(x)", "if": "if a then b else c", "quote": "'{e}", "self": "self",
 	"record": "{k: e}", "pair": "(a, b)", "not": "not a", "list": "[a, b]", "effect": "!kind.verb(e)",
-	"let": "let x = e in e", "match": "match e { p => e; _ => e }", "call": "@name(e)", "get": "r.k or get(r, k)", "dec": "3.14",
+	"let": "let x = e in e", "match": "match e { p => e; _ => e }", "cond": "if a then b else if c then d else e", "call": "@name(e)", "get": "r.k, get(r, k) or get(r, k, default)", "dec": "3.14",
 }

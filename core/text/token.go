@@ -25,6 +25,7 @@ const (
 	tokSemi
 	tokColon
 	tokDot
+	tokRest
 	tokPrim // ::
 	tokArrow
 	tokBind
@@ -60,7 +61,7 @@ const (
 // spelled is how tokens with one spelling are written.
 var spelled = [tokKinds]string{
 	tokOpen: "(", tokClose: ")", tokOpenList: "[", tokCloseList: "]", tokOpenBrace: "{", tokCloseBrace: "}",
-	tokQuote: "'{", tokComma: ",", tokSemi: ";", tokColon: ":", tokDot: ".", tokPrim: "::", tokArrow: "=>", tokBind: "=",
+	tokQuote: "'{", tokComma: ",", tokSemi: ";", tokColon: ":", tokDot: ".", tokRest: "...", tokPrim: "::", tokArrow: "=>", tokBind: "=",
 	tokPipe: "|>", tokEq: "==", tokNe: "!=", tokLt: "<", tokLte: "<=", tokGt: ">", tokGte: ">=",
 	tokPlus: "+", tokMinus: "-", tokConcat: "++", tokTimes: "*", tokDiv: "/", tokMod: "%",
 	tokLet: "let", tokIn: "in", tokIf: "if", tokThen: "then", tokElse: "else", tokMatch: "match",

@@ -40,14 +40,17 @@ type product struct {
 // execute does a job in slices. The caller holds a slot.
 func (s *Server) execute(ctx context.Context, j job) product {
 	m := j.program.Start(j.input, j.budgets, j.tools)
-	defer m.Release()
+	// A machine that panicked is not given back: who knows what it holds.
 	for first := j.first; ; first = false {
 		p, more := s.slice(m, &j, first)
 		if !more {
+			m.Release()
 			return p
 		}
 		if f := s.stopped(ctx, j.until); f != nil {
-			return product{Steps: m.Steps(), Fault: f}
+			p = product{Steps: m.Steps(), Fault: f}
+			m.Release()
+			return p
 		}
 		if j.report != nil {
 			j.report(m.Steps())

@@ -13,8 +13,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcp-pif/mcp-pif/core"
 )
 
 // session connects a client of the SDK's to the server.
@@ -367,5 +365,32 @@ func TestTrace(t *testing.T) {
 			t.Errorf("the trace lacks %q:\n%s", want, log.String())
 		}
 	}
-	_ = core.DefaultSteps
+}
+
+// TestArrivalSnapshot: a call sees the tools there were when it was read, even
+// if it is handled after the next evolve.
+func TestArrivalSnapshot(t *testing.T) {
+	s := New(Options{})
+	must(t, s, "evolve", `{"name":"f","code":1}`)
+	o := &orderly{server: s}
+	id, _ := jsonrpc.MakeID("x")
+	read := &jsonrpc.Request{ID: id, Method: "tools/call", Params: json.RawMessage(`{"name":"f"}`)}
+	o.stamp(read)
+	must(t, s, "evolve", `{"name":"f","code":2}`)
+
+	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "f"}, Extra: read.Extra.(*mcp.RequestExtra)}
+	ctx := context.WithValue(t.Context(), calledKey{}, "f")
+	for _, c := range []struct {
+		extra *mcp.RequestExtra
+		want  string
+	}{{req.Extra, "1"}, {nil, "2"}} {
+		req.Extra = c.extra
+		res, err := s.handle(ctx, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Content[0].(*mcp.TextContent).Text; got != c.want {
+			t.Errorf("%s, expected %s", got, c.want)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Requests read are answered before the session ends, however long they take.
@@ -190,7 +191,7 @@ func TestOverload(t *testing.T) {
 
 // More short calls than the limit, all at once, are slowed down, not refused.
 func TestPatience(t *testing.T) {
-	s := start(t, func(tr *Transport) { tr.MaxCalls = 2 }).initialized()
+	s := startTuned(t, func(tr *Transport) { tr.MaxCalls = 2 }, func(c *conn) { c.patience = time.Minute }).initialized()
 	go func() {
 		for i := range 500 {
 			io.WriteString(s.in, callLine(fmt.Sprint(i), "echo", "x")+"\n")

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // The scanner takes for JSON what the standard library does: of a text that has
@@ -219,11 +218,6 @@ func TestNotesRoom(t *testing.T) {
 		t.Error("room after the end")
 	}
 }
-
-// A connector is a transport that hands out a connection it was given.
-type connector func(context.Context) *conn
-
-func (f connector) Connect(ctx context.Context) (mcp.Connection, error) { return f(ctx), nil }
 
 // A client that never reads keeps nobody from ending the session.
 func TestStuckClient(t *testing.T) {

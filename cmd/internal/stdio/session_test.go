@@ -47,6 +47,12 @@ type session struct {
 //	ask       asks the client's user, and answers with the error if that fails
 func start(t *testing.T, configure func(*Transport)) *session {
 	t.Helper()
+	return startTuned(t, configure, func(*conn) {})
+}
+
+// startTuned is start with a last word on the connection.
+func startTuned(t *testing.T, configure func(*Transport), tune func(*conn)) *session {
+	t.Helper()
 	s := &session{
 		t:       t,
 		end:     make(chan error, 1),
@@ -64,7 +70,11 @@ func start(t *testing.T, configure func(*Transport)) *session {
 	s.cancel = cancel
 	server := s.server()
 	go func() {
-		err := server.Run(ctx, tr)
+		err := server.Run(ctx, connector(func(ctx context.Context) *conn {
+			c := tr.connect(ctx)
+			tune(c)
+			return c
+		}))
 		out.Close()
 		s.end <- err
 	}()
@@ -77,6 +87,11 @@ func start(t *testing.T, configure func(*Transport)) *session {
 	})
 	return s
 }
+
+// A connector is a transport that hands out a connection it was given.
+type connector func(context.Context) *conn
+
+func (f connector) Connect(ctx context.Context) (mcp.Connection, error) { return f(ctx), nil }
 
 func pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()

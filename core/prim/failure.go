@@ -1,0 +1,69 @@
+package prim
+
+import (
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var failure = []Row{
+	{
+		Name: "try", Group: "failure", Form: true, Shape: Unary, Result: KindRecord,
+		Params: []Param{{"term", KindAny}},
+		Doc:    `gives {"ok":v} if the term has the value v, and {"error":{kind,message,at}} if it fails, but for a budget that is used up.`,
+		Examples: []Example{
+			{Code: `{"try":{"add":[1,2]}}`, Want: `{"ok":3}`, Steps: 4},
+			{Code: `{"get":[{"get":[{"try":{"div":[1,0]}},"error"]},"kind"]}`, Want: `"division_by_zero"`, Steps: 8},
+			{Code: `{"get":[{"get":[{"try":{"raise":[1,2]}},"error"]},"value"]}`, Want: `[1,2]`, Steps: 11},
+			{Code: `{"get":[{"try":{"raise":"no"}},"ok"]}`, Fault: fault.MissingKey},
+		},
+	},
+	{
+		Name: "raise", Group: "failure", Shape: Unary, Result: KindAny,
+		Params: []Param{{"value", KindAny}},
+		Doc:    "fails with the value, whose text is the message; a try around it gives the value back.",
+		Examples: []Example{
+			{Code: `{"get":[{"get":[{"try":{"raise":"too many"}},"error"]},"message"]}`, Want: `"too many"`, Steps: 7},
+			{Code: `{"raise":"too many"}`, Fault: fault.Raised},
+		},
+		Work: func(args []value.Value, left uint64) uint64 {
+			w := shower{display: true, limit: longestRaised}
+			w.run(args[0])
+			return w.extra
+		},
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			s, _ := show(args[0], true, longestRaised)
+			if len(s) > longestRaised {
+				n := longestRaised
+				for !utf8.RuneStart(s[n]) {
+					n--
+				}
+				s = s[:n] + "…"
+			}
+			return nil, &fault.Fault{
+				Kind: fault.Raised, Message: s, Raised: args[0],
+				Hint: `The program raised this; catch it with {"try":T}.`,
+			}
+		},
+	},
+	{
+		Name: "no_match", Group: "failure", Shape: Unary, Result: KindAny,
+		Params: []Param{{"value", KindAny}},
+		Doc:    "fails as a match does in which no pattern fits the value; match ends with it.",
+		Examples: []Example{
+			{Code: `{"get":[{"get":[{"try":{"no_match":5}},"error"]},"kind"]}`, Want: `"runtime_error"`, Steps: 7},
+			{Code: `{"no_match":5}`, Fault: fault.RuntimeError},
+		},
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return nil, &fault.Fault{
+				Kind: fault.RuntimeError, Message: "no pattern fits " + Describe(args[0]), Got: Describe(args[0]),
+				Expected: "a value that one of the patterns fits",
+				Hint:     `Add a pattern that fits everything at the end: {"match":T,"with":[…,["_",D]]}.`,
+			}
+		},
+	},
+}
+
+// longestRaised is how many bytes of a raised value's text are the message.
+const longestRaised = 1000

@@ -1,0 +1,79 @@
+package prim
+
+import (
+	"math"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var twoValuesAny = []Param{{"a", KindAny}, {"b", KindAny}}
+
+// generic is the rows that take values of every type.
+var generic = []Row{
+	{
+		Name: "equal", Group: "any value", Shape: Array, Params: twoValuesAny, Result: KindBool,
+		Doc: "is true if a and b are the same value through and through; numbers by what they are worth, values of different types never, and two functions can't be compared.",
+		Examples: []Example{
+			{Code: `{"equal":[[1,"a"],[1,"a"]]}`, Want: `true`, Steps: 11},
+			{Code: `{"equal":[1,{"dec":"1.00"}]}`, Want: `true`, Steps: 3},
+			{Code: `{"equal":[1,"1"]}`, Want: `false`, Steps: 3},
+			{Code: `{"equal":[{"quote":{"var":"x"}},{"quote":{"var":"x"}}]}`, Want: `true`, Steps: 3},
+			{Code: `{"equal":[{"lam":"x","body":1},{"lam":"x","body":1}]}`, Fault: fault.TypeError},
+		},
+		Work: func(args []value.Value, left uint64) uint64 { return compareWork(false, args, left) },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			c := comparer{limit: math.MaxUint64}
+			d := c.run(args[0], args[1])
+			return value.Bool(d == 0), c.fault
+		},
+	},
+	{
+		Name: "compare", Group: "any value", Shape: Array, Params: twoValuesAny, Result: KindInt,
+		Doc: "gives -1, 0 or 1 as a is less than, equal to or more than b, which is of a's type: numbers, strings by code points, false before true, lists, pairs and records by their first difference.",
+		Examples: []Example{
+			{Code: `{"compare":["apple","pear"]}`, Want: `-1`, Steps: 3},
+			{Code: `{"compare":[[1,3],[1,2,9]]}`, Want: `1`, Steps: 13},
+			{Code: `{"compare":[{"dec":"2.0"},2]}`, Want: `0`, Steps: 3},
+			{Code: `{"compare":["1",1]}`, Fault: fault.TypeError},
+		},
+		Work: func(args []value.Value, left uint64) uint64 { return compareWork(true, args, left) },
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			c := comparer{ordered: true, limit: math.MaxUint64}
+			d := c.run(args[0], args[1])
+			if c.fault != nil {
+				return nil, c.fault
+			}
+			return value.NewInt(int64(d)), nil
+		},
+	},
+	{
+		Name: "type_of", Group: "any value", Shape: Unary, Params: []Param{{"a", KindAny}}, Result: KindString,
+		Doc: "gives the name of a's type: int, dec, bool, string, unit, list, pair, record, function, quoted or continuation.",
+		Examples: []Example{
+			{Code: `{"type_of":[1]}`, Want: `"list"`, Steps: 4},
+			{Code: `{"type_of":null}`, Want: `"unit"`, Steps: 2},
+			{Code: `{"type_of":{"var":"x"}}`, Fault: fault.Unbound},
+		},
+		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+			return value.Str(args[0].Type()), nil
+		},
+	},
+}
+
+// compareWork is the steps of looking at two values up to their first
+// difference: one for each 64 words.
+func compareWork(ordered bool, args []value.Value, left uint64) uint64 {
+	c := comparer{ordered: ordered, limit: limitOf(left)}
+	c.run(args[0], args[1])
+	return c.words / perStep
+}
+
+// limitOf is how many words may be looked at with so many steps left, and a
+// few more, so that what is beyond shows.
+func limitOf(left uint64) uint64 {
+	if left > math.MaxUint64/perStep-1 {
+		return math.MaxUint64
+	}
+	return (left + 1) * perStep
+}

@@ -1,0 +1,195 @@
+package prim
+
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// Code as data. Every node of a term is a record with "op", the operation's
+// name, and "args", the list of its operands, which are such records too. What
+// is not a term stands beside them:
+//
+//	int dec bool string   value     null   nothing
+//	var                   name      lam    param
+//	code_of               name, where it isn't computed
+//	record                keys      effect name
+//
+// So a tool that goes through code needs to know "op" and "args" only. The
+// literals' and variables' args are empty; to_code lets them be left out.
+
+// opOf is a node's operation in data.
+func opOf(t term.Term) string {
+	switch t := t.(type) {
+	case *term.Int, *term.Big:
+		return "int"
+	case *term.Dec:
+		return "dec"
+	case *term.Bool:
+		return "bool"
+	case *term.Str:
+		return "string"
+	case *term.Unit:
+		return "null"
+	case *term.Var:
+		return "var"
+	case *term.Lam:
+		return "lam"
+	case *term.App:
+		return "app"
+	case *term.If:
+		return "if"
+	case *term.List:
+		return "list"
+	case *term.Record:
+		return "record"
+	case *term.Quote:
+		return "quote"
+	case *term.CodeOf:
+		return "code_of"
+	case *term.Self:
+		return "self"
+	case *term.Continue:
+		return "continue"
+	case *term.Effect:
+		return "effect"
+	case *term.Prim:
+		return late.get(t.ID).Name
+	}
+	return ""
+}
+
+// literal reports whether op is a literal's or a variable's.
+func literal(op string) bool {
+	switch op {
+	case "int", "dec", "bool", "string", "null", "var":
+		return true
+	}
+	return false
+}
+
+// toData makes data of a term.
+func toData(t term.Term) value.Value {
+	args := operands(t)
+	data := make([]value.Value, len(args))
+	for i, a := range args {
+		data[i] = toData(a)
+	}
+	fields := []value.Field{
+		{Key: "args", Value: value.FromSlice(data)},
+		{Key: "op", Value: value.Str(opOf(t))},
+	}
+	if key, v := besides(t); key != "" {
+		at := 1
+		if key > "op" {
+			at = 2
+		}
+		fields = slices.Insert(fields, at, value.Field{Key: key, Value: v})
+	}
+	return &value.Record{Fields: fields}
+}
+
+// besides is what a node says that is no operand.
+func besides(t term.Term) (string, value.Value) {
+	if n, ok := bigOf(t); ok {
+		return "value", n
+	}
+	switch t := t.(type) {
+	case *term.Dec:
+		d, _ := value.NewDec(t.Unscaled, t.Scale)
+		return "value", d
+	case *term.Bool:
+		return "value", value.Bool(t.Value)
+	case *term.Str:
+		return "value", value.Str(t.Value)
+	case *term.Var:
+		return "name", value.Str(t.Name)
+	case *term.Lam:
+		return "param", value.Str(t.Param)
+	case *term.CodeOf:
+		return "name", value.Str(t.Name)
+	case *term.Effect:
+		return "name", value.Str(t.Op)
+	case *term.Record:
+		keys := make([]string, len(t.Fields))
+		for i, f := range t.Fields {
+			keys[i] = f.Key
+		}
+		return "keys", strList(keys)
+	}
+	return "", nil
+}
+
+// A measure is what analyze says of a term, and what working on it costs.
+type measure struct {
+	size, depth, bytes int
+	ops                map[string]int
+	params             []string
+}
+
+func (m *measure) walk(t term.Term, depth int) {
+	m.size++
+	m.depth = max(m.depth, depth)
+	if m.ops != nil {
+		if op := opOf(t); !literal(op) {
+			m.ops[op]++
+		}
+	}
+	switch t := t.(type) {
+	case *term.Str:
+		m.bytes += len(t.Value)
+	case *term.Var:
+		m.bytes += len(t.Name)
+	case *term.Big:
+		m.bytes += 8 * len(t.Value.Bits())
+	case *term.Record:
+		for i := range t.Fields {
+			m.bytes += 64 + len(t.Fields[i].Key)
+		}
+	case *term.Lam:
+		m.bytes += len(t.Param)
+		if m.ops != nil {
+			m.params = append(m.params, t.Param)
+		}
+	}
+	term.Children(t, func(c term.Term) bool {
+		m.walk(c, depth+1)
+		return true
+	})
+}
+
+// codeCost is the cost of going through code once, making data of it.
+func codeCost(args []value.Value) uint64 {
+	var m measure
+	m.walk(args[0].(*value.Code).Term, 1)
+	return uint64(m.size)/4 + bytesCost(m.bytes)
+}
+
+func codeSize(args []value.Value) int64 {
+	var m measure
+	m.walk(args[0].(*value.Code).Term, 1)
+	return 256*int64(m.size) + 2*int64(m.bytes)
+}
+
+// analyze says what is in a term.
+func analyze(t term.Term) value.Value {
+	m := measure{ops: map[string]int{}}
+	m.walk(t, 1)
+	var ops []value.Field
+	total := 0
+	for name, n := range m.ops {
+		ops = append(ops, value.Field{Key: name, Value: value.NewInt(int64(n))})
+		total += n
+	}
+	slices.Sort(m.params)
+	return recordOf([]value.Field{
+		{Key: "operations", Value: recordOf(ops)},
+		{Key: "count", Value: value.NewInt(int64(total))},
+		{Key: "parameters", Value: strList(slices.Compact(m.params))},
+		{Key: "free", Value: strList(term.Free(t))},
+		{Key: "effects", Value: strList(term.Effects(t))},
+		{Key: "size", Value: value.NewInt(int64(m.size))},
+		{Key: "depth", Value: value.NewInt(int64(m.depth))},
+	})
+}

@@ -1,0 +1,261 @@
+package prim
+
+import (
+	"iter"
+	"math/big"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// uncons takes a list apart; ok is false for the empty one.
+func uncons(list value.Value) (head, tail value.Value, ok bool) {
+	c, ok := value.Force(list).(*value.Cons)
+	if !ok {
+		return nil, nil, false
+	}
+	return c.Head, c.Tail, true
+}
+
+// items goes through a list; its parts may be lazy.
+func items(list value.Value) iter.Seq[value.Value] {
+	return func(yield func(value.Value) bool) {
+		for {
+			head, tail, ok := uncons(list)
+			if !ok || !yield(head) {
+				return
+			}
+			list = tail
+		}
+	}
+}
+
+// count is the length of a list; 0 for a string.
+func count(v value.Value) int {
+	n := 0
+	for range items(v) {
+		n++
+	}
+	return n
+}
+
+// slice collects a list's items.
+func slice(list value.Value) []value.Value {
+	var all []value.Value
+	for v := range items(list) {
+		all = append(all, v)
+	}
+	return all
+}
+
+// perStep is how many words one step looks at or copies.
+const perStep = 64
+
+// bytesCost is the cost of reading or making so many bytes.
+func bytesCost(n int) uint64 { return uint64(n) / (8 * perStep) }
+
+// itemsCost is the cost of making a list of n items, four words each.
+func itemsCost(n int) uint64 { return uint64(n) / (perStep / 4) }
+
+// A comparison goes through two values at once, with a stack of its own: they
+// may be deeper than Go's.
+type comparer struct {
+	// ordered is set for compare, which knows more and less than; equal
+	// doesn't and takes values of all types.
+	ordered bool
+	words   uint64 // looked at
+	limit   uint64 // stop beyond
+	todo    []twoValues
+	fault   *fault.Fault
+}
+
+type twoValues struct{ a, b value.Value }
+
+// run gives -1, 0 or 1; only 0 has a meaning where it is not ordered.
+func (c *comparer) run(a, b value.Value) int {
+	c.todo = append(c.todo[:0], twoValues{a, b})
+	for len(c.todo) > 0 && c.fault == nil && c.words <= c.limit {
+		next := c.todo[len(c.todo)-1]
+		c.todo = c.todo[:len(c.todo)-1]
+		c.words++
+		if d := c.one(value.Force(next.a), value.Force(next.b)); d != 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+func (c *comparer) later(a, b value.Value) { c.todo = append(c.todo, twoValues{a, b}) }
+
+// one compares what is outermost and leaves the parts for later.
+func (c *comparer) one(a, b value.Value) int {
+	ka, kb := kindOf(a), kindOf(b)
+	if ka&KindNumber != 0 && kb&KindNumber != 0 {
+		c.words += max(size(a), size(b)) - 1
+		return cmpNumbers(a, b)
+	}
+	if ka != kb {
+		if c.ordered {
+			c.refuse(a, b)
+		}
+		return 1
+	}
+	switch a := a.(type) {
+	case value.Bool:
+		switch b := b.(value.Bool); {
+		case a == b:
+			return 0
+		case bool(b):
+			return -1
+		}
+		return 1
+	case value.Str:
+		b := b.(value.Str)
+		c.words += uint64(min(len(a), len(b))) / 8
+		return strings.Compare(string(a), string(b))
+	case value.Unit:
+		return 0
+	case *value.Pair:
+		b := b.(*value.Pair)
+		c.later(a.Second, b.Second)
+		c.later(a.First, b.First)
+		return 0
+	case *value.Record:
+		return c.records(a, b.(*value.Record))
+	}
+	switch ka {
+	case KindList:
+		return c.lists(a, b)
+	case KindQuoted:
+		if !c.ordered {
+			x, y := a.(*value.Code), b.(*value.Code)
+			if c.sameTerm(x.Term, y.Term) {
+				return 0
+			}
+			return 1
+		}
+	}
+	c.refuse(a, b)
+	return 1
+}
+
+func (c *comparer) lists(a, b value.Value) int {
+	x, restA, okA := uncons(a)
+	y, restB, okB := uncons(b)
+	switch {
+	case okA && okB:
+		c.later(restA, restB)
+		c.later(x, y)
+		return 0
+	case okA:
+		return 1
+	case okB:
+		return -1
+	}
+	return 0
+}
+
+// records compares what the records' lists of keys and values are.
+func (c *comparer) records(a, b *value.Record) int {
+	n := min(len(a.Fields), len(b.Fields))
+	if !c.ordered && len(a.Fields) != len(b.Fields) {
+		return 1
+	}
+	c.later(value.NewInt(int64(len(a.Fields))), value.NewInt(int64(len(b.Fields))))
+	for i := n - 1; i >= 0; i-- {
+		c.later(a.Fields[i].Value, b.Fields[i].Value)
+		c.later(value.Str(a.Fields[i].Key), value.Str(b.Fields[i].Key))
+	}
+	return 0
+}
+
+func (c *comparer) refuse(a, b value.Value) {
+	name, hint := "equal", `Compare what the functions give: {"equal":[{"app":[F,1]},{"app":[G,1]}]}.`
+	expected := "values that are no functions"
+	if c.ordered {
+		name, hint = "compare", `Give compare two numbers, strings, truth values, lists, pairs or records: {"compare":["a","b"]}.`
+		expected = "two values of one type, neither a function nor code"
+	}
+	c.fault = &fault.Fault{
+		Kind:     fault.TypeError,
+		Message:  name + " can't compare " + Describe(a) + " with " + Describe(b),
+		Expected: expected,
+		Got:      Describe(a) + " and " + Describe(b),
+		Hint:     hint,
+	}
+}
+
+// sameTerm compares code without its places.
+func (c *comparer) sameTerm(a, b term.Term) bool {
+	if c.words++; c.words > c.limit {
+		return false
+	}
+	if opOf(a) != opOf(b) {
+		return false
+	}
+	switch x := a.(type) {
+	case *term.Int:
+		return x.Value == b.(*term.Int).Value
+	case *term.Big:
+		c.words += uint64(len(x.Value.Bits()))
+		return x.Value.Cmp(b.(*term.Big).Value) == 0
+	case *term.Dec:
+		y := b.(*term.Dec)
+		return x.Scale == y.Scale && x.Unscaled.Cmp(y.Unscaled) == 0
+	case *term.Bool:
+		return x.Value == b.(*term.Bool).Value
+	case *term.Str:
+		c.words += uint64(len(x.Value)) / 8
+		return x.Value == b.(*term.Str).Value
+	case *term.Var:
+		return x.Name == b.(*term.Var).Name
+	case *term.Lam:
+		if x.Param != b.(*term.Lam).Param {
+			return false
+		}
+	case *term.CodeOf:
+		return x.Name == b.(*term.CodeOf).Name
+	case *term.Record:
+		y := b.(*term.Record)
+		if len(x.Fields) != len(y.Fields) {
+			return false
+		}
+		for i := range x.Fields {
+			if x.Fields[i].Key != y.Fields[i].Key {
+				return false
+			}
+		}
+	}
+	as, bs := operands(a), operands(b)
+	if len(as) != len(bs) {
+		return false
+	}
+	for i := range as {
+		if !c.sameTerm(as[i], bs[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func operands(t term.Term) []term.Term {
+	var all []term.Term
+	term.Children(t, func(c term.Term) bool {
+		all = append(all, c)
+		return true
+	})
+	return all
+}
+
+// bigOf is a literal integer's value, whatever its size.
+func bigOf(t term.Term) (value.Int, bool) {
+	switch t := t.(type) {
+	case *term.Int:
+		return value.NewInt(t.Value), true
+	case *term.Big:
+		return value.NewBig(new(big.Int).Set(t.Value)), true
+	}
+	return value.Int{}, false
+}

@@ -1,0 +1,57 @@
+package term
+
+// Relocate returns a copy of t with every node, quoted ones too, at one place.
+func Relocate(t Term, at At) Term {
+	all := func(ts []Term) []Term {
+		out := make([]Term, len(ts))
+		for i, t := range ts {
+			out[i] = Relocate(t, at)
+		}
+		return out
+	}
+	switch t := t.(type) {
+	case *Int:
+		return &Int{at, t.Value}
+	case *Big:
+		return &Big{at, t.Value}
+	case *Dec:
+		c := *t
+		c.At = at
+		return &c
+	case *Bool:
+		return &Bool{at, t.Value}
+	case *Str:
+		return &Str{at, t.Value}
+	case *Unit:
+		return &Unit{at}
+	case *Var:
+		return &Var{at, t.Name}
+	case *Lam:
+		return &Lam{at, t.Param, Relocate(t.Body, at)}
+	case *App:
+		return &App{at, Relocate(t.Func, at), Relocate(t.Arg, at)}
+	case *If:
+		return &If{at, Relocate(t.Cond, at), Relocate(t.Then, at), Relocate(t.Else, at)}
+	case *List:
+		return &List{at, all(t.Items)}
+	case *Record:
+		fields := make([]Field, len(t.Fields))
+		for i, f := range t.Fields {
+			fields[i] = Field{f.Key, Relocate(f.Value, at)}
+		}
+		return &Record{at, fields}
+	case *Quote:
+		return &Quote{at, Relocate(t.Body, at)}
+	case *CodeOf:
+		return &CodeOf{at, t.Name}
+	case *Self:
+		return &Self{at}
+	case *Continue:
+		return &Continue{at, Relocate(t.Input, at)}
+	case *Effect:
+		return &Effect{at, t.Op, Relocate(t.Arg, at)}
+	case *Prim:
+		return &Prim{at, t.ID, all(t.Args)}
+	}
+	return t
+}

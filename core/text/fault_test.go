@@ -1,0 +1,236 @@
+package text_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// TestFaults: where each failure is, what it says, and that its hint tells what
+// to write.
+func TestFaults(t *testing.T) {
+	for _, c := range []struct{ src, place, message, hint string }{
+		{``, "1:1", "expected an expression, got the end of the text", "Write one here"},
+		{`n => n +* 2`, "1:9", `expected an expression, got "*"`, "Write one here"},
+		{"n =>\n  é + )", "2:7", `expected an expression, got ")"`, ""},
+		{`f(1, 2`, "1:7", `expected ")" for the "(" of line 1, column 2, got the end of the text`, "Close it"},
+		{`[1 2]`, "1:4", `expected "," or "]" for the "[" of line 1, column 1, got "2"`, "with commas"},
+		{`[1)`, "1:3", `expected "," or "]"`, "Close it"},
+		{`1 2`, "1:3", "expected an operator or the end", ""},
+		{`1)`, "1:2", `")" closes nothing`, "Take it away"},
+		{`1, 2`, "1:2", "a comma stands between", "(1, 2) for a pair"},
+		{`a < b < c`, "1:7", "comparisons don't chain", "a < b and b < c"},
+		{`a == b != c`, "1:8", "comparisons don't chain", ""},
+		{`length`, "1:1", "length is a primitive, which is no value", "a => length(a). For a variable of that name write `length`"},
+		{`fold(cons, 0, [])`, "1:6", "cons is a primitive", "(a, b) => cons(a, b)"},
+		{`cons(1)`, "1:1", "cons takes 2 operand(s), got 1", "cons(h, t)"},
+		{`length(1, 2)`, "1:1", "length takes 1 operand(s), got 2", "length(a)(b)"},
+		{`lam`, "1:1", "lam is no name in the text form: it is written x => e", ""},
+		{`var(x)`, "1:1", "it is written x", ""},
+		{`f()`, "1:2", "at least one argument", "f(null)"},
+		{`()`, "1:1", "nothing stands in these parentheses", ""},
+		{`(1,)`, "1:1", "a pair has two parts", "[a]"},
+		{`(1, 2, 3)`, "1:1", "these are 3", "((a, b), c)"},
+		{`(1, x) => x`, "1:8", `got "=>"`, "its parameters are names"},
+		{`{a: 1, a: 2}`, "1:8", `the key "a" stands twice`, ""},
+		{`{a}`, "1:3", `expected ":"`, "a: 1"},
+		{`{1: 2}`, "1:2", `expected a key`, `{name: 1, "a key": 2}`},
+		{`{"add": [1, 2,]}`, "1:2", "this is not well-formed JSON", "a + b"},
+		{`let x = 1; x`, "1:10", `expected "in", got ";"`, "let x = 1"},
+		{`let (a, b) = p in a`, "1:5", "expected a name after let", "fst(p)"},
+		{`let f(x) = x in f(1)`, "1:6", `expected "="`, "let f = (x, y) =>"},
+		{`let if = 1 in 2`, "1:5", "expected a name after let", "`if`"},
+		{`if a then b`, "1:12", `expected "else"`, "both branches"},
+		{`if a { b }`, "1:6", `expected "then"`, ""},
+		{`if (a) b else c`, "1:8", `expected "then", got "b"`, ""},
+		{`1 + not a`, "1:5", "expected an operand", "(not a)"},
+		{`x = 1`, "1:3", "expected an operator", "a == b"},
+		{`fn x => x`, "1:4", "expected an operator", "x => x + 1"},
+		{`return 1`, "1:8", "expected an operator", "Take return away"},
+		{`a && b`, "1:3", `"&&" is no operator`, "a and b"},
+		{`a || b`, "1:3", `"||" is no operator`, "a or b"},
+		{`!x`, "1:1", "no kind or no verb", "not x"},
+		{`! (x)`, "1:1", "! asks for an effect", "not x"},
+		{`!a.b`, "1:1", "!a.b is an effect", "!a.b(a)"},
+		{`!a.b(1, 2)`, "1:1", "takes 1 operand(s), got 2", ""},
+		{`a ? b : c`, "1:3", `"?" is no operator`, "if a then b else c"},
+		{`a -> b`, "1:3", `"->" is no operator`, "x => x + 1"},
+		{`\x`, "1:1", `"\\" is no operator`, "x => x + 1"},
+		{`# c`, "1:1", "", "from //"},
+		{`'abc'`, "1:1", "double quotes", `"text"`},
+		{`"abc`, "1:1", "this string is not closed", "Close it"},
+		{"\"a\nb\"", "1:3", "no control characters", `\n`},
+		{`"a\q"`, "1:3", "no such escape", `\\`},
+		{`"\ud800"`, "1:2", "surrogate", ""},
+		{"`a", "1:1", "not closed", ""},
+		{`007`, "1:1", "leading zeros", "7"},
+		{`2x`, "1:1", "neither a number nor a name", "2 * x"},
+		{"x\u00a0", "1:2", "U+00A0", ""},
+		{"a + \xff", "1:5", "not valid UTF-8", ""},
+		{`::nope(1)`, "1:3", "expected the name of a primitive after ::", ""},
+		{`code_of(1)`, "1:1", "code_of takes a tool's name", `code_of("square")`},
+		{`dec(1)`, "1:1", "dec takes the digits", "to_dec"},
+		{`[1] |> length + 1`, "1:15", "expected another |>", "(x |> f) + 1"},
+		{`[1] |> fold`, "1:8", "fold is a primitive", ""},
+		{strings.Repeat("1", 4097), "1:1", "at most 4096 digits", ""},
+		{strings.Repeat("[", 10_100), "1:10009", "nested more than 10000 deep", ""},
+		{strings.Repeat("1+", 6000) + "1", "1:1", "as JSON, the term is nested more than 10000 deep", ""},
+		{`t => 1 + continue(1)`, "", "", ""},
+	} {
+		_, f := text.Parse([]byte(c.src), text.Options{})
+		if c.place == "" {
+			if f != nil {
+				t.Errorf("%s: %v", c.src, f)
+			}
+			continue
+		}
+		if f == nil {
+			t.Errorf("%.40q is no failure", c.src)
+			continue
+		}
+		checkFault(t, c.src, f)
+		if got := fmt.Sprintf("%d:%d", f.Line, f.Col); got != c.place || !strings.Contains(f.Message, c.message) || !strings.Contains(f.Hint, c.hint) {
+			t.Errorf("%.40q at %s: %s\n%s", c.src, got, f.Message, f.Hint)
+		}
+	}
+}
+
+// TestSeveralFaults: one parse tells of up to five failures, each in its place.
+func TestSeveralFaults(t *testing.T) {
+	src := "[1 +, {a: }, f(2 3, *), (x => ), 5, let = 1, ), ]"
+	_, f := text.Parse([]byte(src), text.Options{})
+	if f == nil {
+		t.Fatal("no failure")
+	}
+	var cols []int
+	for _, f := range append([]*fault.Fault{f}, f.More...) {
+		cols = append(cols, f.Col)
+	}
+	if got := fmt.Sprint(cols); got != "[5 11 18 21 31]" {
+		t.Errorf("columns %s\n%v", got, f)
+	}
+}
+
+// TestContinuePlaces agrees with JSON on where a tool may continue.
+func TestContinuePlaces(t *testing.T) {
+	for _, src := range []string{
+		`n => continue(n)`, `n => if n > 1 then continue(n) else 2`, `n => let m = n in continue(m)`, `n => ((a, b) => continue(a))(1, 2)`, `n => m => continue(n)`,
+		`continue(n)`, `continue(1)`, `n => 1 + continue(n)`, `n => continue(continue(n))`, `n => let m = continue(n) in m`, `n => if continue(n) then 1 else 2`,
+		`n => '{continue(1)}`, `n => [continue(n)]`, `n => (m => m)(continue(1))`, `n => ((a, b) => continue(a))(1)`, `n => eval('{1 + continue(n)})`, `n => (m => continue(m))`, `n => ((m => k => continue(m)))(1)(2)`,
+	} {
+		q, f := text.Parse([]byte(src), text.Options{})
+		if f != nil {
+			t.Fatal(f)
+		}
+		_, f = text.Parse([]byte(src), text.Options{Tool: "t"})
+		_, g := parse.Code(text.Canonical(q.Term), parse.Options{Tool: "t"})
+		if (f == nil) != (g == nil) {
+			t.Errorf("%s: as text %v, as JSON %v", src, f, g)
+		}
+		if f != nil && !strings.HasPrefix(src[f.Col-1:], "continue") {
+			t.Errorf("%s: at column %d", src, f.Col)
+		}
+	}
+}
+
+func TestPositionAndCaret(t *testing.T) {
+	src := []byte("é =>\n\té + é\r\n")
+	for off, want := range map[int][2]int{0: {1, 1}, 3: {1, 3}, 6: {2, 1}, 7: {2, 2}, 9: {2, 3}, 10: {2, 4}, 99: {3, 1}, -1: {1, 1}} {
+		if line, col := text.Position(src, off); line != want[0] || col != want[1] {
+			t.Errorf("%d is %d:%d", off, line, col)
+		}
+	}
+	if got, want := text.Caret(src, &fault.Fault{Line: 2, Col: 4}), "2 | \té + é\n  | \t  ^\n"; got != want {
+		t.Errorf("caret\n%q, want\n%q", got, want)
+	}
+	long := strings.Repeat("é", 100) + "!" + strings.Repeat("ü", 100)
+	lines := strings.Split(text.Caret([]byte(long), &fault.Fault{Line: 1, Col: 101}), "\n")
+	if at := len([]rune(strings.TrimSuffix(lines[1], "^"))); []rune(lines[0])[at] != '!' || len([]rune(lines[0])) > 90 {
+		t.Errorf("%q", lines)
+	}
+	if got := text.Caret(src, &fault.Fault{}); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestLocate: terms that can fail have places of their own, and each is found.
+func TestLocate(t *testing.T) {
+	src := `r => let a = -r, b = a != 1 in
+  if b then f(a, [1, {k: a / 0}])(2) else '{x(1)} |> eval |> (y => length((y, a)))`
+	p := mustRead(t, src)
+	seen := map[int]string{}
+	var walk func(term.Term)
+	walk = func(u term.Term) {
+		switch u.(type) {
+		case *term.Int, *term.Str:
+		default:
+			if before := seen[u.Pos()]; before != "" {
+				t.Errorf("two terms at %d: %s and %s", u.Pos(), before, text.Canonical(u))
+			}
+			seen[u.Pos()] = string(text.Canonical(u))
+			at := text.Locate(p.Source, 0, u.Pos())
+			if got := resolve(t, text.Canonical(p.Term), string(at)); got != string(text.Canonical(u)) {
+				t.Errorf("at %d is %s, and %s points to %s", u.Pos(), text.Canonical(u), at, got)
+			}
+		}
+		term.Children(u, func(v term.Term) bool { walk(v); return true })
+	}
+	walk(p.Term)
+	div := strings.Index(src, "/ 0")
+	f := &fault.Fault{Kind: fault.DivisionByZero, Message: "x"}
+	text.At(f, p.Source, 0, div)
+	if f.Line != 2 || f.Col != 28 || f.In != "code" || !strings.HasSuffix(string(f.At), "/record/k") || !strings.Contains(f.Fragment, "a / 0") {
+		t.Errorf("%+v", f)
+	}
+	quote := strings.Index(src, "x(1)") + 1
+	if at := text.Locate(p.Source, quote, quote); at != "" {
+		t.Errorf("the root is at %s", at)
+	}
+}
+
+// resolve follows a pointer in canonical JSON.
+func resolve(t *testing.T, src []byte, pointer string) string {
+	p := mustParse(t, string(src))
+	for off := range src {
+		if string(parse.Locate(p.Source, 0, off)) == pointer && (pointer != "" || off == 0) {
+			var found string
+			var walk func(term.Term)
+			walk = func(u term.Term) {
+				if u.Pos() == off {
+					found = string(text.Canonical(u))
+				}
+				term.Children(u, func(v term.Term) bool { walk(v); return true })
+			}
+			walk(p.Term)
+			if found != "" {
+				return found
+			}
+		}
+	}
+	return "nothing"
+}
+
+// TestHintsAreRight: what Shape says of a primitive is legal text.
+func TestHintsAreRight(t *testing.T) {
+	for i := range prim.Table {
+		row := &prim.Table[i]
+		if !row.Operation() || row.With != "" || row.Name == "get" || row.Name == "match" || row.Name == "call" {
+			continue
+		}
+		shape := text.Shape(row)
+		p, f := text.Parse([]byte(shape), text.Options{})
+		if f != nil {
+			t.Errorf("%s: %s: %v", row.Name, shape, f)
+			continue
+		}
+		if got := string(text.Canonical(p.Term)); row.Name != "dec" && !strings.Contains(got, `"`+row.Name+`":`) {
+			t.Errorf("%s is written %s, which is %s", row.Name, shape, got)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package text_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+func mustRead(t testing.TB, src string) *text.Parsed {
+	t.Helper()
+	p, f := text.Parse([]byte(src), text.Options{})
+	if f != nil {
+		t.Fatalf("%v\n%s", f, text.Caret([]byte(src), f))
+	}
+	return p
+}
+
+// TestParse: what each form of the grammar means, as JSON.
+func TestParse(t *testing.T) {
+	for _, c := range []struct{ src, json string }{
+		{`x => e`, `{"lam":"x","body":{"var":"e"}}`},
+		{`(x) => x`, `{"lam":"x","body":{"var":"x"}}`},
+		{`(x, y) => x`, `{"lam":"x","body":{"lam":"y","body":{"var":"x"}}}`},
+		{`x => y => x`, `{"lam":"x","body":{"lam":"y","body":{"var":"x"}}}`},
+		{`f(1, 2)(3)`, `{"app":[{"var":"f"},1,2,3]}`},
+		{"f\n(1)", `{"app":[{"var":"f"},1]}`},
+		{`f(1,)`, `{"app":[{"var":"f"},1]}`},
+		{`(1, 2)`, `{"pair":[1,2]}`},
+		{`((1))`, `1`},
+		{`[1, 2,]`, `[1,2]`},
+		{`{b: 1, "a": 2, if: 3}`, `{"record":{"a":2,"b":1,"if":3}}`},
+		{`{}`, `{"record":{}}`},
+		{`!fs.read({path: "a"})`, `{"fs.read":{"path":"a"}}`},
+		{`!readFile(1)`, `{"fs.read":1}`},
+		{"!`a b.c`(1)", `{"a b.c":1}`},
+		{`'{x + 1}`, `{"quote":{"add":[{"var":"x"},1]}}`},
+		{`self(1)`, `{"app":[{"self":true},1]}`},
+		{`let x = 1 in x`, `{"app":[{"lam":"x","body":{"var":"x"}},1]}`},
+		{`let x = 1, y = x in y`, `{"app":[{"lam":"x","body":{"app":[{"lam":"y","body":{"var":"y"}},{"var":"x"}]}},1]}`},
+		{`let x = x in x`, `{"app":[{"lam":"x","body":{"var":"x"}},{"var":"x"}]}`},
+		{`if true then 1 else if false then 2 else 3`, `{"if":{"cond":true,"then":1,"else":{"if":{"cond":false,"then":2,"else":3}}}}`},
+		{`1 |> f`, `{"app":[{"var":"f"},1]}`},
+		{`1 |> f(2) |> g`, `{"app":[{"var":"g"},{"app":[{"var":"f"},2,1]}]}`},
+		{`[1] |> length`, `{"length":[1]}`},
+		{`[1] |> ::length`, `{"length":[1]}`},
+		{`[1] |> fold(f, 0)`, `{"fold":[{"var":"f"},0,[1]]}`},
+		{`[1] |> cons(0)`, `{"cons":[0,[1]]}`},
+		{`5 |> sub(3)`, `{"sub":[5,3]}`},
+		{`1 |> eval(q)`, `{"app":[{"eval":{"var":"q"}},1]}`},
+		{`1 |> eval(q)(2)`, `{"app":[{"eval":{"var":"q"}},2,1]}`},
+		{`1 |> !a.b`, `{"a.b":1}`},
+		{`1 |> x => x`, `{"app":[{"lam":"x","body":{"var":"x"}},1]}`},
+		{`length => [1] |> length`, `{"lam":"length","body":{"app":[{"var":"length"},[1]]}}`},
+		{`1 + 2 * 3 - 4`, `{"sub":[{"add":[1,{"mul":[2,3]}]},4]}`},
+		{`1 - 2 - 3`, `{"sub":[{"sub":[1,2]},3]}`},
+		{`8 / 4 % 3 * 2`, `{"mul":[{"mod":[{"div":[8,4]},3]},2]}`},
+		{`"a" ++ "b" ++ "c"`, `{"concat":[{"concat":["a","b"]},"c"]}`},
+		{`a or b and not c == 1`, `{"or":[{"var":"a"},{"and":[{"var":"b"},{"not":{"eq":[{"var":"c"},1]}}]}]}`},
+		{`not not a`, `{"not":{"not":{"var":"a"}}}`},
+		{`1 < 2 and 3 >= 4 or 5 <= 6 and 7 > 8`, `{"or":[{"and":[{"lt":[1,2]},{"gte":[3,4]}]},{"and":[{"lte":[5,6]},{"gt":[7,8]}]}]}`},
+		{`a != b`, `{"not":{"eq":[{"var":"a"},{"var":"b"}]}}`},
+		{`1 + x => x + 1`, `{"add":[1,{"lam":"x","body":{"add":[{"var":"x"},1]}}]}`},
+		{`1 + if a then 2 else 3 + 4`, `{"add":[1,{"if":{"cond":{"var":"a"},"then":2,"else":{"add":[3,4]}}}]}`},
+		{`-1`, `-1`}, {`- 1`, `-1`}, {`-(1)`, `{"sub":[0,1]}`}, {`--1`, `{"sub":[0,-1]}`}, {`-x`, `{"sub":[0,{"var":"x"}]}`},
+		{`1-1`, `{"sub":[1,1]}`}, {`1 - -1`, `{"sub":[1,-1]}`}, {`-f(1)`, `{"sub":[0,{"app":[{"var":"f"},1]}]}`}, {`-2 * 3`, `{"mul":[-2,3]}`},
+		{`-9223372036854775808`, `-9223372036854775808`}, {`123456789012345678901`, `123456789012345678901`},
+		{`"a\n\"\\\u00e9\ud83d\ude00/\/"`, `"a\n\"\\é😀//"`},
+		{`nil`, `{"nil":true}`}, {`[]`, `[]`}, {`null`, `null`}, {`true`, `true`},
+		{`length("a")`, `{"length":"a"}`}, {`continue(1)`, `{"continue":{"input":1}}`}, {`cons(1, nil)`, `{"cons":[1,{"nil":true}]}`},
+		{`code_of("t")`, `{"code_of":"t"}`}, {`code_of(t)`, `{"code_of":{"var":"t"}}`}, {`eval('{1})`, `{"eval":{"quote":1}}`},
+		{`add(1, 2)`, `{"add":[1,2]}`}, {`quote(x)`, `{"quote":{"var":"x"}}`}, {`app(f, 1, 2)`, `{"app":[{"var":"f"},1,2]}`}, {`::if(true, 1, 2)`, `{"if":{"cond":true,"then":1,"else":2}}`},
+		{"`a b` => `a b`", `{"lam":"a b","body":{"var":"a b"}}`}, {"`length`", `{"var":"length"}`}, {"``", `{"var":""}`}, {"`\\`\\n`", "{\"var\":\"`\\n\"}"},
+		{`length => length(1)`, `{"lam":"length","body":{"app":[{"var":"length"},1]}}`},
+		{`length => ::length([])`, `{"lam":"length","body":{"length":[]}}`},
+		{`length => '{length([])}`, `{"lam":"length","body":{"quote":{"app":[{"var":"length"},[]]}}}`},
+		{`(length => length)(length([]))`, `{"app":[{"lam":"length","body":{"var":"length"}},{"length":[]}]}`},
+		{"\uFEFF// first\n1 // last", `1`},
+		{`3.14`, `{"dec":"3.14"}`}, {`-0.50`, `{"dec":"-0.50"}`}, {`1e3`, `{"dec":"1000"}`}, {`dec("2")`, `{"dec":"2"}`}, {`3.0 - 1.5`, `{"sub":[{"dec":"3.0"},{"dec":"1.5"}]}`},
+	} {
+		p := mustRead(t, c.src)
+		if got, want := string(text.Canonical(p.Term)), string(text.Canonical(mustParse(t, c.json).Term)); got != want {
+			t.Errorf("%s is\n%s, not\n%s", c.src, got, want)
+		}
+		if p.Source.Form != term.PIF || string(p.Source.Text) != c.src || p.Source.In != "code" {
+			t.Errorf("source %+v", p.Source)
+		}
+		roundTrip(t, p.Term)
+	}
+}
+
+// TestGet: fields are get with a literal key.
+func TestGet(t *testing.T) {
+	if _, _, ok := prim.Lookup("get"); !ok {
+		t.Skip("there is no get")
+	}
+	for _, c := range []struct{ src, json, printed string }{
+		{`r.k`, `{"get":[{"var":"r"},"k"]}`, `r.k`},
+		{`r.if.k2(1).x`, `{"get":[{"app":[{"get":[{"get":[{"var":"r"},"if"]},"k2"]},1]},"x"]}`, `r.if.k2(1).x`},
+		{`get(r, "a b")`, `{"get":[{"var":"r"},"a b"]}`, `get(r, "a b")`},
+		{`get(r, "k", 0)`, `{"get":[{"var":"r"},"k",0]}`, `get(r, "k", 0)`},
+		{`get(r, k)`, `{"get":[{"var":"r"},{"var":"k"}]}`, `get(r, k)`},
+		{`-r.k`, `{"sub":[0,{"get":[{"var":"r"},"k"]}]}`, `-r.k`},
+		{`(-r).k`, `{"get":[{"sub":[0,{"var":"r"}]},"k"]}`, `(-r).k`},
+		{`r |> get("k")`, `{"get":[{"var":"r"},"k"]}`, `r.k`},
+		{`r |> get("k", 0)`, `{"get":[{"var":"r"},"k",0]}`, `get(r, "k", 0)`},
+		{`get => get.k`, `{"lam":"get","body":{"get":[{"var":"get"},"k"]}}`, `get => get.k`},
+		{`get => ::get(get, 1)`, `{"lam":"get","body":{"get":[{"var":"get"},1]}}`, `get => ::get(get, 1)`},
+	} {
+		p := mustRead(t, c.src)
+		if got, want := string(text.Canonical(p.Term)), string(text.Canonical(mustParse(t, c.json).Term)); got != want {
+			t.Errorf("%s is\n%s, not\n%s", c.src, got, want)
+		}
+		if got := roundTrip(t, p.Term); got != c.printed {
+			t.Errorf("%s is printed %s", c.src, got)
+		}
+	}
+}
+
+// TestEveryRow: each row of the table that is called has its name before its
+// operands, with as many operands as it takes, in text as in JSON.
+func TestEveryRow(t *testing.T) {
+	for i := range prim.Table {
+		row := &prim.Table[i]
+		for _, x := range row.Examples {
+			p, f := parse.Code([]byte(x.Code), parse.Options{})
+			if f != nil {
+				continue
+			}
+			printed := roundTrip(t, p.Term)
+			if len(printed) > len(x.Code)+4 {
+				t.Errorf("%s is longer as text: %s", x.Code, printed)
+			}
+		}
+		if row.Operation() && text.Shape(row) == "" {
+			t.Errorf("%s has no shape", row.Name)
+		}
+	}
+}
+
+// TestFree: what nothing binds, outside quotes, with what is near.
+func TestFree(t *testing.T) {
+	p := mustRead(t, "xs => [lenght(xs), ys, '{zs}, `length`, Null, ys, x, lenght]")
+	var got []string
+	for _, f := range p.Free {
+		got = append(got, f.Name+">"+f.Near)
+	}
+	if want := []string{"lenght>length", "ys>xs", "length>", "Null>null", "x>"}; !slices.Equal(got, want) {
+		t.Errorf("free %q, want %q", got, want)
+	}
+	if want := []string{"lenght", "ys", "length", "Null", "x"}; !slices.Equal(parse.Free(p.Term), want) {
+		t.Errorf("parse.Free gives %q", parse.Free(p.Term))
+	}
+	if len(p.Notes) != 3 || p.Notes[0] != `line 1, column 8: "lenght" is neither bound here nor a primitive; did you mean length, as in length(list)?` {
+		t.Errorf("notes %q", p.Notes)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	for _, c := range []struct{ src, note string }{
+		{`fold((a, x) => a + x, 0, [1])`, `line 1, column 7: the function of fold takes one pair`},
+		{`n => {"add": [n, 1]}`, `line 1, column 7: "add" is a key of a record here; the operation is written a + b`},
+		{`fold(p => fst(p), 0, [1])`, ``},
+		{`n => {add: n, "b": 1}`, ``},
+	} {
+		notes := mustRead(t, c.src).Notes
+		if c.note == "" && len(notes) > 0 || c.note != "" && (len(notes) != 1 || !strings.HasPrefix(notes[0], c.note)) {
+			t.Errorf("%s has notes %q", c.src, notes)
+		}
+	}
+}
+
+func TestLone(t *testing.T) {
+	for src, want := range map[string]string{"square": "square", " // t\n square \n": "square", "`a b`": "a b", "é": "é", "my_tool2": "my_tool2"} {
+		if got, ok := text.Lone([]byte(src)); !ok || got != want {
+			t.Errorf("%q: %q %v", src, got, ok)
+		}
+	}
+	for _, src := range []string{"", "a b", "a(1)", "length", "if", "null", "1", `"a"`, "a.b", "a-b", "\xff", "`a", "(a)"} {
+		if got, ok := text.Lone([]byte(src)); ok {
+			t.Errorf("%q is the lone name %q", src, got)
+		}
+	}
+}
