@@ -286,6 +286,9 @@ func TestManyTools(t *testing.T) {
 		_ = json.Unmarshal(r.StructuredContent["tools"], &tools)
 		_ = json.Unmarshal(r.StructuredContent["next"], &next)
 		listed += len(tools)
+		if n := len(r.Content[0].Text); n > 300<<10 {
+			t.Errorf("list gave %d bytes at once", n)
+		}
 		if arguments = string(next.Arguments); arguments == "" {
 			break
 		}

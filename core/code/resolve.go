@@ -72,6 +72,7 @@ type scope struct {
 	b    *binder
 	next *scope
 	n    int32
+	low  int32 // the lowest level of a binder here that isn't closed
 }
 
 func (s *scope) depth() int32 {
@@ -87,7 +88,13 @@ const manyNames = 48
 func (c *compiler) push(s *scope, b *binder) *scope {
 	b.level = s.depth()
 	n := c.newScope()
-	*n = scope{b: b, next: s, n: s.depth() + 1}
+	*n = scope{b: b, next: s, n: s.depth() + 1, low: 1 << 30}
+	if s != nil {
+		n.low = s.low
+	}
+	if !b.closed && b.level < n.low {
+		n.low = b.level
+	}
 	return n
 }
 
@@ -285,11 +292,8 @@ func (c *compiler) resolvePrim(n *node, t *term.Prim, s *scope) {
 		for l := s; l != nil && !l.b.seen; l = l.next {
 			l.b.seen = true
 		}
-		for l := s; l != nil; l = l.next {
-			c.refer(l.b)
-			if l.b.level <= c.lowest {
-				break
-			}
+		if s != nil && s.low < c.lowest {
+			c.lowest = s.low
 		}
 	}
 }

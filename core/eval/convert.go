@@ -326,6 +326,10 @@ func (m *Machine) pin(v value.Value) {
 	switch v := v.(type) {
 	case value.Lazy:
 		m.pins = append(m.pins, lazyWord(v))
+	case *value.Closure:
+		if r, ok := v.Impl.(closureRef); ok && r.m == m {
+			m.pins = append(m.pins, r.w)
+		}
 	case *value.Pair:
 		m.pin(v.First)
 		m.pin(v.Second)
@@ -355,6 +359,16 @@ func (m *Machine) makeValue(v value.Value) word {
 			return m.makeInt(i)
 		}
 		return m.newBig(v.Big())
+	case *value.Closure:
+		r, ok := v.Impl.(closureRef)
+		if !ok || r.m != m {
+			return wUnit
+		}
+		if m.pinned < len(m.pins) {
+			m.pinned++
+			return m.pins[m.pinned-1]
+		}
+		return r.w
 	case value.Dec:
 		return m.newDec(v.Unscaled(), v.Scale())
 	case value.Bool:

@@ -162,7 +162,7 @@ func (m *Machine) Force(w uint64) value.Value {
 	case tagPair:
 		return &value.Pair{First: m.lazy(*m.at(w - tagPair)), Second: m.lazy(*m.at(w - tagPair + 8))}
 	case tagClosure:
-		return &value.Closure{}
+		return &value.Closure{Impl: closureRef{m, w}}
 	case tagBox:
 		switch headerKind(*m.obj(w, 0)) {
 		case kVec:
@@ -181,6 +181,12 @@ func (m *Machine) Force(w uint64) value.Value {
 		return v
 	}
 	return m.sketch(w)
+}
+
+// closureRef is a closure of the machine as a host's value.
+type closureRef struct {
+	m *Machine
+	w word
 }
 
 // vecRest is the memory of the rests of a vector: its words are where they start.

@@ -438,7 +438,7 @@ func (m *Machine) generic(in *code.Instr) bool {
 	}
 	args := make([]value.Value, in.B)
 	for i := range args {
-		args[i] = value.Force(m.lazy(*m.reg(in.C + uint8(i))))
+		args[i] = m.lazy(*m.reg(in.C + uint8(i)))
 	}
 	v, ok := m.strict(id, args)
 	if !ok {

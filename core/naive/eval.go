@@ -22,6 +22,10 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 				t = body
 			}
 		}
+		if p, ok := t.(*term.Prim); ok && prim.Get(p.ID).Body != "" {
+			t = r.expand(p)
+			continue
+		}
 		if f := r.step(t, ctx, depth); f != nil {
 			return nil, f
 		}
@@ -195,6 +199,19 @@ func isLet(n *term.App) bool {
 func makesClosure(fn *closure) bool {
 	_, ok := fn.lam.Body.(*term.Lam)
 	return ok
+}
+
+// expand is what a use of a row of the prelude means, and takes no step for.
+func (r *run) expand(p *term.Prim) term.Term {
+	t, ok := r.expanded[p]
+	if !ok {
+		t = prim.Expand(p)
+		if r.expanded == nil {
+			r.expanded = map[*term.Prim]term.Term{}
+		}
+		r.expanded[p] = t
+	}
+	return t
 }
 
 // strict evaluates a row whose operands are evaluated first, in order.

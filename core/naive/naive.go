@@ -82,6 +82,8 @@ type run struct {
 	steps     uint64 // used
 	allocated int64
 	nested    int // evaluations on the Go stack
+	// expanded is what the uses of the prelude's rows mean.
+	expanded map[*term.Prim]term.Term
 }
 
 // A context is what a piece of code belongs to. Closures carry the context

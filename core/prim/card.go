@@ -9,7 +9,7 @@ import (
 // 400 tokens. It is for descriptions of tools and for prompts.
 func Card() string {
 	var b strings.Builder
-	b.WriteString("A PIF program is one JSON term T; an object is one operation.\n")
+	b.WriteString(`A PIF program is one JSON term T; an object is one operation. Here f(a) is {"f":a} and f(a,b) is {"f":[a,b]}.` + "\n")
 	for _, group := range Groups {
 		b.WriteString(group + ": ")
 		b.WriteString(strings.Join(spellings(group), "  "))
@@ -23,11 +23,10 @@ func Card() string {
 
 // rules are what the spellings don't say and models get wrong without.
 var rules = []string{
-	`lam has one parameter. Two: nest lam and apply twice, or pass a pair.`,
-	`A local name: {"app":{"func":{"lam":"x","body":T},"arg":VALUE}}.`,
+	`lam takes several parameters too, {"lam":["x","y"],"body":T}, applied by {"app":[f,a,b]}.`,
 	`fold's f takes one pair (accumulator, item): sum is {"fold":[{"lam":"p","body":{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}},0,LIST]}.`,
 	`A tool is a lam of its input; it calls itself with {"app":{"func":{"self":true},"arg":T}}.`,
-	`Integers are exact and unbounded; add … gte take integers only; conditions are true or false only.`,
+	`Integers are exact and unbounded, decimals exact; conditions are true or false only.`,
 	`In an input, plain objects are records.`,
 }
 
@@ -35,21 +34,45 @@ var rules = []string{
 // together.
 func spellings(group string) []string {
 	var out []string
+	var names []string
 	var alike *Row
+	flush := func() {
+		if alike != nil {
+			out = append(out, strings.Join(names, " ")+"("+strings.Join(alike.paramNames(), ",")+")")
+		}
+		alike, names = nil, nil
+	}
 	for i := range Table {
 		r := &Table[i]
 		switch {
 		case r.Group != group:
+		case r.Shape == Unary || r.Shape == Array:
+			if alike != nil && (alike.Shape != r.Shape || !slices.Equal(alike.paramNames(), r.paramNames())) {
+				flush()
+			}
+			alike, names = r, append(names, r.Name)
 		case r.Shape == Literal:
+			flush()
 			out = append(out, literalCard[r.Name])
-		case alike != nil && r.Shape == alike.Shape && slices.Equal(r.Params, alike.Params) && len(r.Params) > 0:
-			out[len(out)-1] += " " + r.Name
 		default:
-			alike = r
+			flush()
 			out = append(out, r.Spelling())
 		}
 	}
+	flush()
 	return out
+}
+
+// paramNames is the parameters' names, those that may be left out with a ?.
+func (r *Row) paramNames() []string {
+	names := make([]string, len(r.Params))
+	for i, p := range r.Params {
+		names[i] = p.Name
+		if r.Min > 0 && i >= r.Min {
+			names[i] += "?"
+		}
+	}
+	return names
 }
 
 // literalCard is how literals look, by the row's name.

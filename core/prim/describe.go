@@ -18,7 +18,7 @@ const longest = 40
 // Describe says what a value is, for a message: `the string "a"`, `the integer
 // 5`, `a list`. Long ones are shortened; the work is bounded.
 func Describe(v value.Value) string {
-	switch v := v.(type) {
+	switch v := value.Force(v).(type) {
 	case value.Int:
 		if n, ok := v.Int64(); ok {
 			return "the integer " + strconv.FormatInt(n, 10)

@@ -139,7 +139,7 @@ const (
 // Table is all rows, group by group. A row's [term.ID] is its index.
 var Table = table(
 	literals, lambda, binding, arithmetic, decimals, comparison, generic, logic, control, branching, failure,
-	lists, sequences, pairs, strs, text, records, meta, code, effects,
+	lists, sequences, pairs, strs, text, records, meta, code, effects, library,
 )
 
 // Groups is the names of the groups, in the order of the table.
@@ -164,11 +164,8 @@ func table(parts ...[]Row) []Row {
 func guard(r *Row) {
 	if eval := r.Eval; eval != nil {
 		r.Eval = func(args []value.Value) (value.Value, *fault.Fault) {
-			for i := range args {
-				args[i] = value.Force(args[i])
-				if !r.Params[i].Kinds.Has(args[i]) {
-					return nil, r.mismatch(i, Describe(args[i]))
-				}
+			if i := r.misfit(args); i >= 0 {
+				return nil, r.mismatch(i, Describe(args[i]))
 			}
 			return eval(args)
 		}
@@ -199,14 +196,24 @@ func guard(r *Row) {
 	}
 }
 
-func (r *Row) fits(args []value.Value) bool {
+func (r *Row) fits(args []value.Value) bool { return r.misfit(args) < 0 }
+
+// misfit is the first operand of a kind that the row doesn't take, -1 where
+// there is none. Operands of which the kind is tested are no longer lazy
+// afterwards; one that may be anything is left as it is, since a row may give
+// it back.
+func (r *Row) misfit(args []value.Value) int {
 	for i := range args {
+		k := r.Params[i].Kinds
+		if k&KindAny == KindAny {
+			continue
+		}
 		args[i] = value.Force(args[i])
-		if !r.Params[i].Kinds.Has(args[i]) {
-			return false
+		if !k.Has(args[i]) {
+			return i
 		}
 	}
-	return true
+	return -1
 }
 
 // Takes reports whether n operands are as many as the row takes.

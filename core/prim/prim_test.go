@@ -270,7 +270,7 @@ func TestCard(t *testing.T) {
 		t.Errorf("the card has %d bytes", len(card))
 	}
 	for i := range prim.Table {
-		if r := &prim.Table[i]; r.Operation() && !slices.Contains(strings.FieldsFunc(card, func(c rune) bool { return strings.ContainsRune(`{}":[], `+"\n", c) }), r.Name) {
+		if r := &prim.Table[i]; r.Operation() && !slices.Contains(strings.FieldsFunc(card, func(c rune) bool { return strings.ContainsRune(`{}":[](), `+"\n", c) }), r.Name) {
 			t.Errorf("the card lacks %s", r.Name)
 		}
 	}

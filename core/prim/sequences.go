@@ -135,7 +135,7 @@ var sequences = []Row{
 				found := inList(&c, args)
 				return value.Bool(found), c.fault
 			}
-			part, ok := args[1].(value.Str)
+			part, ok := value.Force(args[1]).(value.Str)
 			if !ok {
 				return nil, &fault.Fault{
 					Kind: fault.TypeError, Message: "contains looks for a string in a string, not for " + Describe(args[1]),

@@ -194,7 +194,7 @@ func showSize(display bool) func([]value.Value) int64 {
 
 // show writes a value as text.
 func show(v value.Value, display bool, limit uint64) (string, *fault.Fault) {
-	if s, ok := v.(value.Str); ok && display {
+	if s, ok := value.Force(v).(value.Str); ok && display {
 		return string(s), nil
 	}
 	var b strings.Builder
@@ -214,7 +214,7 @@ var text = []Row{
 			{Code: `{"to_text":{"head":[]}}`, Fault: fault.EmptyList},
 		},
 		Work: func(args []value.Value, left uint64) uint64 {
-			if _, ok := args[0].(value.Str); ok {
+			if _, ok := value.Force(args[0]).(value.Str); ok {
 				return 0
 			}
 			return showWork(true)(args, left)

@@ -214,7 +214,7 @@ func test(name, doc string, holds func(s, part string) bool, examples ...Example
 func stringCost(args []value.Value) uint64 {
 	n := 0
 	for _, a := range args {
-		if s, ok := a.(value.Str); ok {
+		if s, ok := value.Force(a).(value.Str); ok {
 			n += len(s)
 		}
 	}

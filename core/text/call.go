@@ -19,12 +19,13 @@ type callee struct {
 	row  *prim.Row
 	name string // as written
 	op   string // an effect's operation
-	tool bool
+	// tool and effect are set where it is no primitive.
+	tool, effect bool
 }
 
 // arity is how many operands it takes.
 func (c *callee) arity() (least, most int) {
-	if c.op != "" || c.tool {
+	if c.effect || c.tool {
 		return 1, 1
 	}
 	return arity(c.row)
@@ -90,7 +91,7 @@ func (r *reader) callee() (c callee, ok bool) {
 	case tokTool:
 		c.name, c.tool, ok = r.src[t.off:t.end], true, true
 	case tokEffect:
-		c.name, c.op, ok = r.src[t.off:t.end], r.text(t), true
+		c.name, c.op, c.effect, ok = r.src[t.off:t.end], r.text(t), true, true
 	}
 	if ok {
 		r.i++
@@ -121,7 +122,7 @@ func (r *reader) operative() (term.Term, bool) {
 // pipeline, one more operand where c takes one more than the parentheses have;
 // done tells that it was taken as that.
 func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
-	if c.op != "" {
+	if c.effect {
 		if full, ok := prim.Aliases[c.op]; ok {
 			c.op = full
 		}
@@ -151,14 +152,14 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 	}
 	least, most := c.arity()
 	switch {
-	case c.op == "" && !c.tool && c.id == prim.Self:
+	case !c.effect && !c.tool && c.id == prim.Self:
 		return &term.Self{At: term.At(c.tok.off)}, false, true
 	case most == 0:
 		return &term.Prim{At: term.At(c.tok.off), ID: c.id}, false, true
 	}
 	var args []term.Term
 	if r.tok().kind == tokOpen {
-		quote := c.op == "" && c.id == prim.Quote
+		quote := !c.effect && c.id == prim.Quote
 		if quote {
 			r.inQuote++
 		}
@@ -190,7 +191,7 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	at := term.At(c.tok.off)
 	switch {
-	case c.op != "":
+	case c.effect:
 		return &term.Effect{At: at, Op: c.op, Arg: args[0]}, true
 	case c.tool:
 		return &term.Prim{At: at, ID: c.id, Args: []term.Term{&term.Str{At: at + 1, Value: r.text(c.tok)}, args[0]}}, true
@@ -258,7 +259,7 @@ func (r *reader) unapplied(c callee, least int) bool {
 		hint += fmt.Sprintf("(%s) => %s(%s).", params, c.name, params)
 	}
 	what := "a primitive"
-	if c.op != "" {
+	if c.effect {
 		what = "an effect"
 	} else if c.tool {
 		what = "a tool"
@@ -285,7 +286,7 @@ func (r *reader) wrongCount(c callee, n int) bool {
 		Got:      strconv.Itoa(n),
 		Hint:     fmt.Sprintf("Write it with one operand: %s({k: 1}).", c.name),
 	}
-	if c.op == "" && !c.tool {
+	if !c.effect && !c.tool {
 		f.Hint = fmt.Sprintf("Write it as %s.", Shape(c.row))
 		if n > most && most == 1 {
 			f.Hint = fmt.Sprintf("Write it as %s; what it gives is applied as %s(a)(b).", Shape(c.row), c.name)

@@ -103,17 +103,22 @@ func TestFaults(t *testing.T) {
 
 // TestSeveralFaults: one parse tells of up to five failures, each in its place.
 func TestSeveralFaults(t *testing.T) {
-	src := "[1 +, {a: }, f(2 3, *), (x => ), 5, let = 1, ), ]"
-	_, f := text.Parse([]byte(src), text.Options{})
-	if f == nil {
-		t.Fatal("no failure")
-	}
-	var cols []int
-	for _, f := range append([]*fault.Fault{f}, f.More...) {
-		cols = append(cols, f.Col)
-	}
-	if got := fmt.Sprint(cols); got != "[5 11 18 21 31]" {
-		t.Errorf("columns %s\n%v", got, f)
+	for src, want := range map[string]string{
+		"[1 +, {a: }, f(2 3, *), (x => ), 5, let = 1, ), ]": "[5 11 18 21 31]",
+		"[1 2 [3, 4] 5, *]":                                 "[4 16]",
+		"match v { 1 2 (3; 4) => 5; * => 6; _ => 7 }":       "[13 28]",
+	} {
+		_, f := text.Parse([]byte(src), text.Options{})
+		if f == nil {
+			t.Fatal("no failure")
+		}
+		var cols []int
+		for _, f := range append([]*fault.Fault{f}, f.More...) {
+			cols = append(cols, f.Col)
+		}
+		if got := fmt.Sprint(cols); got != want {
+			t.Errorf("columns %s, want %s\n%v", got, want, f)
+		}
 	}
 }
 
@@ -122,7 +127,7 @@ func TestContinuePlaces(t *testing.T) {
 	for _, src := range []string{
 		`n => continue(n)`, `n => if n > 1 then continue(n) else 2`, `n => let m = n in continue(m)`, `n => ((a, b) => continue(a))(1, 2)`, `n => m => continue(n)`,
 		`continue(n)`, `continue(1)`, `n => 1 + continue(n)`, `n => continue(continue(n))`, `n => let m = continue(n) in m`, `n => if continue(n) then 1 else 2`,
-		`n => '{continue(1)}`, `n => [continue(n)]`, `n => (m => m)(continue(1))`, `n => ((a, b) => continue(a))(1)`, `n => eval('{1 + continue(n)})`, `n => (m => continue(m))`, `n => ((m => k => continue(m)))(1)(2)`,
+		`n => '{continue(1)}`, `n => [continue(n)]`, `n => (m => m)(continue(1))`, `n => ((a, b) => continue(a))(1)`, `n => eval('{1 + continue(n)})`, `n => (m => continue(m))`, `n => (a => continue(a))(1, 2)`, `n => ((m => k => continue(m)))(1)(2)`,
 	} {
 		q, f := text.Parse([]byte(src), text.Options{})
 		if f != nil {

@@ -42,6 +42,7 @@ func TestParse(t *testing.T) {
 		{`self(1)`, `{"app":[{"self":true},1]}`},
 		{`let x = 1 in x`, `{"app":[{"lam":"x","body":{"var":"x"}},1]}`},
 		{`let x = 1, y = x in y`, `{"app":[{"lam":"x","body":{"app":[{"lam":"y","body":{"var":"y"}},{"var":"x"}]}},1]}`},
+		{`[let length = 1 in length, length([])]`, `[{"app":[{"lam":"length","body":{"var":"length"}},1]},{"length":[]}]`},
 		{`let x = x in x`, `{"app":[{"lam":"x","body":{"var":"x"}},{"var":"x"}]}`},
 		{`if true then 1 else if false then 2 else 3`, `{"if":{"cond":true,"then":1,"else":{"if":{"cond":false,"then":2,"else":3}}}}`},
 		{`1 |> f`, `{"app":[{"var":"f"},1]}`},
@@ -132,7 +133,7 @@ func TestEveryRow(t *testing.T) {
 				continue
 			}
 			printed := roundTrip(t, p.Term)
-			if len(printed) > len(x.Code)+4 {
+			if row.With == "" && len(printed) > len(x.Code)+4 {
 				t.Errorf("%s is longer as text: %s", x.Code, printed)
 			}
 		}

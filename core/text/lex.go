@@ -142,22 +142,38 @@ var foreign = []struct{ wrote, hint string }{
 	{"?", "Write if a then b else c."}, {"\\", `Write a function as x => x + 1.`}, {"|", "Write a pipeline as x |> f."}, {"&", "Write a and b."},
 }
 
-func (l *lexer) operator(rest string) {
+// startsForeign tells the first bytes of foreign; starting is the kinds of tokens by
+// their first byte, the longest first.
+var startsForeign, starting = func() (odd [128]bool, by [128][]tokKind) {
 	for _, f := range foreign {
+		odd[f.wrote[0]] = true
+	}
+	for n := 3; n > 0; n-- {
+		for k := tokOpen; k < tokLet; k++ {
+			if s := spelled[k]; len(s) == n {
+				by[s[0]] = append(by[s[0]], k)
+			}
+		}
+	}
+	return odd, by
+}()
+
+func (l *lexer) operator(rest string) {
+	c := rest[0] & 127
+	for _, f := range foreign {
+		if !startsForeign[c] {
+			break
+		}
 		if strings.HasPrefix(rest, f.wrote) && !strings.HasPrefix(rest, "|>") && !strings.HasPrefix(rest, "...") {
 			l.wrong(l.i+len(f.wrote), problem{message: fmt.Sprintf("%q is no operator", f.wrote), expected: "an operator of PIF", hint: f.hint})
 			return
 		}
 	}
-	best := tokBad
-	for k := tokOpen; k < tokLet; k++ {
-		if s := spelled[k]; strings.HasPrefix(rest, s) && len(s) > len(spelled[best]) {
-			best = k
+	for _, k := range starting[c] {
+		if strings.HasPrefix(rest, spelled[k]) {
+			l.add(k, l.i+len(spelled[k]))
+			return
 		}
-	}
-	if best != tokBad {
-		l.add(best, l.i+len(spelled[best]))
-		return
 	}
 	r, size := utf8.DecodeRuneInString(rest)
 	l.wrong(l.i+size, problem{message: fmt.Sprintf("the character %q (U+%04X) means nothing here", r, r), expected: "an expression", hint: "Take it away, or put it into a string in double quotes."})

@@ -34,7 +34,7 @@ func TestMatch(t *testing.T) {
 	for _, c := range []struct{ src, place string }{
 		{`match v {}`, "1:9"}, {`match v { 1 + 1 => 2 }`, "1:13"}, {`match v { (a, a) => 1 }`, "1:15"}, {`match v { [...r, x] => 1 }`, "1:18"},
 		{`match v { (a, b, c) => 1 }`, "1:11"}, {`match v { {a: 1, a: 2} => 1 }`, "1:18"}, {`match v { 1 => 2, 2 => 3 }`, "1:17"}, {`match v { f(x) => 1 }`, "1:12"},
-		{`match v { ` + strings.Repeat("[", 5000) + `}`, "1:209"}, {`match v { [` + strings.Repeat("_, ", 5000) + `] => 1 }`, "1:605"}, {strings.Repeat("match v { _ => ", 3000), "1:2970"},
+		{`match v { ` + strings.Repeat("[", 5000) + `}`, "1:210"}, {`match v { [` + strings.Repeat("_, ", 5000) + `] => 1 }`, "1:606"}, {strings.Repeat("match v { _ => ", 3000), "1:2971"},
 		{`match v { '{` + strings.Repeat("1+", 3000) + `1} => 1 }`, "1:11"},
 	} {
 		_, f := text.Parse([]byte(c.src), text.Options{})

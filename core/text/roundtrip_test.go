@@ -296,6 +296,6 @@ func checkFault(t *testing.T, src string, f *fault.Fault) {
 var textSeeds = []string{
 	"n => if n <= 1 then 1 else n * self(n - 1)", "let x = 1, y = x + 1 in (x, y)", "xs |> fold(p => fst(p) + snd(p), 0) |> (n => n * 2)",
 	"'{x + `a b`}", "{a: 1, \"b c\": [1, 2,], if: null}", "!fs.read({path: \"a\"})", "!`a b.c`(1)", "@t(1)", "r.k.l(1)", "-x - -1", "a != b", "::length(\"é\")",
-	"(x, y) => `é`", "not a and not b or c", "a < b < c", "f(", "[1, 2", "\"abc", "`", "'", "@", "!", "1.5", "007", "1e5", "2x", "// c\n1", "\uFEFF1", "let in", "match x { }", "a |> length", "a |> length + 1", "f()", "()", "(1,)", "(1,2,3)",
+	"(x, y) => `é`", "not a and not b or c", "a < b < c", "f(", "[1, 2", "\"abc", "`", "'", "@", "!", "1.5", "007", "1e5", "2x", "// c\n1", "\uFEFF1", "let in", "match x { }", "a |> length", "a |> length + 1", "f()", "()", "!``", "!``(1)", "@``(1)", "match v { 0 => a; (x, [y, ...z]) => '{x}; {k: -1.5} => r; '{n + _} => n; nil => 1 }", "1 |> get(\"k\") |> @t", "(1,)", "(1,2,3)",
 	"fn x => x", "if a then b", "{a}", "{\"add\": [1, 2,]}", "[1; 2]", "[)]", "((((((", "a.b.c", "a.1", "x =", "&&", "\\x", "\"\\ud800\"", "\"\\q\"", "code_of(1)", "code_of(x)", "continue(1)", "length", "::", "::x", "\xff", "1 2", "x => ", "- 5", "-(5)", "--5", "-5(1)", "((1))", "x\u00a0",
 }

@@ -32,6 +32,7 @@ const (
 	nowhere   = "continue is legal in tail position of a tool's function only"
 	openTool  = "a tool that is no lambda and has one free variable is a function of it"
 	exact     = "integers are exact"
+	library   = "the language has map"
 	deeper    = "fuel is steps, not depth: this ends well within the budget"
 )
 
@@ -43,6 +44,7 @@ var byDesign = map[string]design{
 	"p0036": gives(`1`, "int", 4, applies),
 	"p0047": gives(`[1]`, "list", 3, applies),
 	"p0059": fails(fault.Unbound, applies),
+	"p0068": gives(`[1]`, "list", 31, library),
 	"p0069": fails(fault.ParseError, twice),
 	"p0070": fails(fault.ParseError, twice),
 	"p0219": gives(`{"a":1}`, "record", 5, asRecord),
@@ -51,6 +53,8 @@ var byDesign = map[string]design{
 	"p0244": gives(`3`, "int", 3, asRecord+", and here it isn't even evaluated"),
 	"p0259": fails(fault.Unbound, noContext),
 	"p0266": fails(fault.Unbound, noContext),
+	"p0424": fails(fault.TypeError, library),
+	"p0678": fails(fault.TypeError, library),
 	"p0289": fails(fault.RuntimeError, lexical),
 	"p0295": fails(fault.RuntimeError, noTool+", and neither has a function in it"),
 	"p0296": fails(fault.RuntimeError, noTool),

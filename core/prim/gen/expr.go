@@ -16,7 +16,7 @@ func (g *generator) expr(t *typ, size int) {
 	}
 	size--
 	half := size / 2
-	switch g.draw(18) {
+	switch g.draw(22) {
 	case 0, 1:
 		g.small(t)
 	case 2, 3:
@@ -51,6 +51,14 @@ func (g *generator) expr(t *typ, size int) {
 		g.apply(func() { g.operand(&typ{prim.KindFunction, param, t}, half) }, func() { g.operand(param, half) })
 	case 13:
 		g.special(t, size)
+	case 14:
+		g.part(t, half)
+	case 15:
+		g.tried(t, half)
+	case 16:
+		g.match(t, half)
+	case 17:
+		g.library(t, half)
 	default:
 		g.strict(t, size)
 	}
@@ -71,10 +79,12 @@ func (g *generator) value(t *typ, size int) {
 	switch t.kind {
 	case prim.KindInt:
 		g.w(g.integer())
+	case prim.KindDec:
+		g.w(`{"dec":"`, []string{"0", "1.50", "-2.5", "0.001", "10", "123456789012345678901234567890.5", "1e3", "-0.05"}[g.draw(8)], `"}`)
 	case prim.KindBool:
 		g.w([]string{"true", "false"}[g.draw(2)])
 	case prim.KindString:
-		g.w([]string{`"a"`, `"b"`, `""`, `"héllo😀"`, `"\"\\\n"`, `"42"`, `"true"`}[g.draw(7)])
+		g.w([]string{`"a"`, `"b"`, `""`, `"héllo😀"`, `"\"\\\n"`, `"42"`, `"true"`, `"half_even"`, `"a,b"`, `"[1,{\"a\":2.50}]"`}[g.draw(10)])
 	case prim.KindList:
 		n := 0
 		if g.budget > 0 {
@@ -163,6 +173,10 @@ func (g *generator) apply(f, a func()) {
 func (g *generator) let(t *typ, size int) {
 	bound := g.anyType(2)
 	tail := g.tail
+	if g.draw(3) == 0 {
+		g.named(t, bound, size)
+		return
+	}
 	g.apply(
 		func() { g.lambda(bound, t, size, tail) },
 		func() { g.operand(bound, size) },
@@ -245,7 +259,7 @@ func (g *generator) strict(t *typ, size int) {
 	var fit []term.ID
 	for i := range prim.Table {
 		r := &prim.Table[i]
-		operands := r.Shape == prim.Unary || r.Shape == prim.Array || r.Shape == prim.Keyed || r.Shape == prim.KeyedOrArray
+		operands := r.Shape == prim.UnaryOrArray || r.Shape == prim.Unary || r.Shape == prim.Array || r.Shape == prim.Keyed || r.Shape == prim.KeyedOrArray
 		if operands && (r.Eval != nil || r.Name == "and" || r.Name == "or") && r.Result&t.kind != 0 && r.Result&prim.KindAny != prim.KindAny {
 			fit = append(fit, term.ID(i))
 		}
@@ -255,8 +269,12 @@ func (g *generator) strict(t *typ, size int) {
 		return
 	}
 	r := prim.Get(fit[g.draw(len(fit))])
-	types := make([]*typ, len(r.Params))
-	for i, p := range r.Params {
+	params := r.Params
+	if r.Min > 0 {
+		params = params[:r.Min+g.draw(len(params)-r.Min+1)]
+	}
+	types := make([]*typ, len(params))
+	for i, p := range params {
 		types[i] = g.ofKinds(p.Kinds)
 	}
 	// What the kinds don't say: the parts of what is taken apart or built.
@@ -267,6 +285,15 @@ func (g *generator) strict(t *typ, size int) {
 		types[0] = t
 	case "pair":
 		types[0], types[1] = t.a, t.b
+	case "push", "set_nth":
+		types[0], types[len(types)-1] = t, t.a
+	case "slice":
+		types[0] = t
+	case "range":
+		// Short ones.
+		from := g.draw(10)
+		g.w(`{"range":[`, strconv.Itoa(from), ",", strconv.Itoa(from+g.draw(50)-5), "]}")
+		return
 	}
 	share := size
 	if len(types) > 0 {

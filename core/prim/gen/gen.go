@@ -91,6 +91,7 @@ var (
 	str     = &typ{kind: prim.KindString}
 	unit    = &typ{kind: prim.KindUnit}
 	record  = &typ{kind: prim.KindRecord}
+	dec     = &typ{kind: prim.KindDec}
 )
 
 func (t *typ) equal(u *typ) bool {
@@ -121,9 +122,9 @@ func (g *generator) chance(ofThousand int) bool {
 }
 
 func (g *generator) anyType(deep int) *typ {
-	n := 10
+	n := 11
 	if deep == 0 {
-		n = 6
+		n = 7
 	}
 	switch g.draw(n) {
 	case 0, 1, 2:
@@ -138,10 +139,12 @@ func (g *generator) anyType(deep int) *typ {
 		}
 		return unit
 	case 6:
-		return &typ{prim.KindList, g.anyType(deep - 1), nil}
+		return dec
 	case 7:
-		return &typ{prim.KindPair, g.anyType(deep - 1), g.anyType(deep - 1)}
+		return &typ{prim.KindList, g.anyType(deep - 1), nil}
 	case 8:
+		return &typ{prim.KindPair, g.anyType(deep - 1), g.anyType(deep - 1)}
+	case 9:
 		return &typ{prim.KindFunction, g.anyType(deep - 1), g.anyType(deep - 1)}
 	default:
 		return &typ{prim.KindQuoted, g.anyType(deep - 1), nil}
@@ -161,6 +164,8 @@ func (g *generator) ofKinds(k prim.Kinds) *typ {
 	switch {
 	case k&prim.KindInt != 0:
 		return integer
+	case k&prim.KindDec != 0:
+		return dec
 	case k&prim.KindBool != 0:
 		return boolean
 	case k&prim.KindString != 0:
