@@ -25,15 +25,19 @@ func SetStress(on bool) {
 		return
 	}
 	stress = func(m *Machine, from []word, need uintptr) {
-		m.hlim = m.hp + need
-		if live := m.hp; live > 64<<10 {
-			// Not at every allocation: that would take the square of the time.
-			m.hlim = min(m.hlim+live/2, uintptr(len(m.heap))*8, m.heapBudget())
-		}
 		if from != nil {
+			m.hlim = m.hp + need
+			if live := m.hp; live > 64<<10 {
+				// Not at every allocation: that would take the square of the time.
+				m.hlim = min(m.hlim+live/2, uintptr(len(m.heap))*8, m.heapBudget())
+			}
 			spoil(from)
 			spoil(m.heap[m.hlim/8:])
 			return
+		}
+		m.hlim = m.hp
+		if need > 8<<10 {
+			return // nor at every call
 		}
 		m.dirty = max(m.dirty-64, m.slack)
 		if need > 0 {

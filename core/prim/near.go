@@ -4,19 +4,19 @@ import "strings"
 
 // also is what people and models write where they mean a row.
 var also = map[string]string{
-	"plus": "add", "sum": "add", "+": "add", "minus": "sub", "subtract": "sub", "-": "sub",
+	"plus": "add", "+": "add", "minus": "sub", "subtract": "sub", "-": "sub",
 	"times": "mul", "multiply": "mul", "*": "mul", "divide": "div", "/": "div", "quotient": "div",
 	"modulo": "mod", "rem": "mod", "remainder": "mod", "%": "mod",
 	"equals": "equal", "same": "equal", "deep_equal": "equal", "cmp": "compare", "typeof": "type_of", "type": "type_of", "==": "eq", "=": "eq", "<": "lt", "less": "lt", "<=": "lte", "le": "lte", "leq": "lte",
 	">": "gt", "greater": "gt", ">=": "gte", "ge": "gte", "geq": "gte",
 	"&&": "and", "||": "or", "!": "not", "~": "not",
-	"lambda": "lam", "fn": "lam", "fun": "lam", "function": "lam", "abs": "lam", "\\": "lam", "λ": "lam",
+	"lambda": "lam", "fn": "lam", "fun": "lam", "function": "lam", "\\": "lam", "λ": "lam",
 	"apply": "app", "call": "app", "variable": "var", "ref": "var", "name": "var", "ite": "if", "ternary": "if",
 	"empty": "nil", "list": "cons", "prepend": "cons", "append_one": "push",
 	"car": "head", "first": "head", "cdr": "tail", "rest": "tail", "is_empty": "isEmpty", "null?": "isEmpty", "isNil": "isEmpty",
-	"len": "length", "size": "length", "count": "length", "reduce": "fold", "foldl": "fold", "foldr": "fold", "map": "fold", "filter": "fold",
+	"len": "length", "size": "length", "reduce": "fold", "foldl": "fold", "foldr": "fold",
 	"tuple": "pair", "left": "fst", "second": "snd", "right": "snd",
-	"append": "concat", "strcat": "concat", "string_concat": "concat", "++": "concat",
+	"strcat": "concat", "string_concat": "concat", "++": "concat",
 	"recurse": "self", "rec": "self", "this": "self", "recur": "self", "loop": "continue", "next": "continue",
 	"code": "code_of", "codeof": "code_of", "object": "record", "dict": "record", "map_get": "get", "lookup": "get", "field": "get", "set": "put", "insert": "put", "update": "put", "delete": "del", "remove": "del", "contains_key": "has", "member": "contains", "includes": "contains", "items": "entries",
 	"str": "to_text", "to_string": "to_text", "toString": "to_text", "show": "to_text", "stringify": "to_json", "json": "parse_json", "int": "parse_int", "decimal": "dec", "float": "dec", "uppercase": "upper", "lowercase": "lower", "strip": "trim", "substring": "slice", "substr": "slice", "index": "nth", "at": "nth", "get_nth": "nth",
@@ -27,8 +27,6 @@ var also = map[string]string{
 // spells with its own.
 var instead = map[string]string{
 	"letrec": `Use {"self":true} in a tool for recursion, or a function that takes itself.`,
-	"map":    `Map with fold; the result is reversed: {"fold":[{"lam":"p","body":{"cons":{"head":{"app":{"func":F,"arg":{"snd":{"var":"p"}}}},"tail":{"fst":{"var":"p"}}}}},[],LIST]}.`,
-	"filter": `Filter with fold; the result is reversed: {"fold":[{"lam":"p","body":{"if":{"cond":TEST,"then":{"cons":{"head":{"snd":{"var":"p"}},"tail":{"fst":{"var":"p"}}}},"else":{"fst":{"var":"p"}}}}},[],LIST]}.`,
 }
 
 // Instead is an imperative sentence on how to write what an unknown operation

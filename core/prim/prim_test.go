@@ -28,8 +28,8 @@ func TestRows(t *testing.T) {
 		if !strings.HasSuffix(r.Doc, ".") || strings.Contains(r.Doc, ". ") {
 			t.Errorf("%s: the doc is not one sentence: %q", r.Name, r.Doc)
 		}
-		if r.Form == (r.Eval != nil) {
-			t.Errorf("%s: a strict row has an Eval, a form has none", r.Name)
+		if meanings := b2i(r.Form) + b2i(r.Eval != nil) + b2i(r.Body != ""); meanings != 1 {
+			t.Errorf("%s: a row is a form, or has an Eval or a Body, not %d of them", r.Name, meanings)
 		}
 		good, bad := 0, 0
 		for _, x := range r.Examples {
@@ -52,6 +52,13 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s isn't found", r.Name)
 		}
 	}
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // TestExamplesParse: an example is a parse_error exactly where it says so, and
@@ -266,7 +273,7 @@ func TestCard(t *testing.T) {
 	if card != string(want) {
 		t.Errorf("the card changed; look at it and run with -update:\n%s", card)
 	}
-	if len(card) > 2000 {
+	if len(card) > 2400 {
 		t.Errorf("the card has %d bytes", len(card))
 	}
 	for i := range prim.Table {

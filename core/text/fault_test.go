@@ -105,8 +105,8 @@ func TestFaults(t *testing.T) {
 func TestSeveralFaults(t *testing.T) {
 	for src, want := range map[string]string{
 		"[1 +, {a: }, f(2 3, *), (x => ), 5, let = 1, ), ]": "[5 11 18 21 31]",
-		"[1 2 [3, 4] 5, *]":                                 "[4 16]",
-		"match v { 1 2 (3; 4) => 5; * => 6; _ => 7 }":       "[13 28]",
+		"[1 2 [3, 4] 5, *]":                           "[4 16]",
+		"match v { 1 2 (3; 4) => 5; * => 6; _ => 7 }": "[13 28]",
 	} {
 		_, f := text.Parse([]byte(src), text.Options{})
 		if f == nil {

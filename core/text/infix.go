@@ -1,0 +1,90 @@
+package text
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// negated reports whether 0 - a is written -a: where a needs no parentheses for
+// it and is no number, which would take the sign.
+func negated(t *term.Prim) bool {
+	if zero, ok := t.Args[0].(*term.Int); !ok || zero.Value != 0 {
+		return false
+	}
+	switch a := t.Args[1].(type) {
+	case *term.Var, *term.CodeOf, *term.Self:
+		return true
+	case *term.Dec:
+		return a.Scale == 0
+	case *term.App:
+		_, let := a.Func.(*term.Lam)
+		return !let
+	case *term.Prim:
+		_, infix := operators[a.ID]
+		return !infix && a.ID != prim.Not && a.ID != prim.Pair
+	}
+	return false
+}
+
+// operator is the infix operator a term is written with.
+func operator(t term.Term) (tokKind, bool) {
+	p, ok := t.(*term.Prim)
+	if !ok {
+		return 0, false
+	}
+	if p.ID == prim.Not {
+		eq, ok := p.Args[0].(*term.Prim)
+		return tokNe, ok && eq.ID == prim.Eq
+	}
+	if p.ID == prim.Sub && negated(p) {
+		return 0, false
+	}
+	k, ok := operators[p.ID]
+	return k, ok
+}
+
+// operators is the infix operator of each row that has one.
+var operators = func() map[term.ID]tokKind {
+	m := map[term.ID]tokKind{}
+	for k := tokPipe; k < tokKinds; k++ {
+		if id, ok := infix(k); ok && k != tokNe {
+			m[id] = k
+		}
+	}
+	return m
+}()
+
+// operands of an infix operator's term.
+func operands(t *term.Prim) (a, b term.Term) {
+	if t.ID == prim.Not {
+		t = t.Args[0].(*term.Prim)
+	}
+	return t.Args[0], t.Args[1]
+}
+
+// chain spells infix operators of one level, each the left operand of the next.
+func (w *speller) chain(t *term.Prim) (*doc, int) {
+	k, _ := operator(t)
+	level := int(levels[k])
+	var ops []tokKind
+	var right []term.Term
+	var first term.Term = t
+	for {
+		k, ok := operator(first)
+		if !ok || int(levels[k]) != level || level == levelCompare && len(ops) > 0 {
+			break
+		}
+		a, b := operands(first.(*term.Prim))
+		ops, right, first = append(ops, k), append(right, b), a
+	}
+	left := level
+	if level == levelCompare {
+		left = level + 1
+	}
+	head := w.term(first, left)
+	rest := make([]*doc, 0, 3*len(ops))
+	for i := len(ops) - 1; i >= 0; i-- {
+		rest = append(rest, line, lit(spelled[ops[i]]+" "), w.term(right[i], level+1))
+	}
+	return group(head, nest(indent, rest...)), level
+}
