@@ -115,6 +115,10 @@ func CompileText(name string, src []byte) (*Program, error) {
 	return compileParsed(name, &parse.Parsed{Term: t.Term, Source: t.Source, Notes: t.Notes})
 }
 
+// LoneName returns the name that is all there is in a source of the text form:
+// no keyword and no operation. It is hardly ever meant as a program.
+func LoneName(src []byte) (name string, ok bool) { return text.Lone(src) }
+
 func compile(name string, src []byte) (*Program, error) {
 	parsed, f := parse.Code(src, parse.Options{Tool: name})
 	if f != nil {

@@ -44,7 +44,8 @@ const StateReady = "ready"
 type Definition struct {
 	Name        string
 	Description string // "" means the printed code
-	Code        []byte // JSON
+	Code        []byte // JSON, or the text form where Text is set
+	Text        bool
 }
 
 // A Tool is one version of a tool. It is immutable and may be shared.
@@ -76,7 +77,11 @@ func Compile(d Definition) (*Tool, error) {
 	if err := CheckSize(d.Code); err != nil {
 		return nil, err
 	}
-	prog, err := core.CompileTool(d.Name, d.Code)
+	compile := core.CompileTool
+	if d.Text {
+		compile = core.CompileText
+	}
+	prog, err := compile(d.Name, d.Code)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +98,7 @@ func Compile(d Definition) (*Tool, error) {
 		State:        StateReady,
 	}
 	if t.Description == "" {
-		t.Description = shorten(prog.Canonical(), 1000)
+		t.Description = shorten(prog.Text(), 1000)
 	}
 	return t, nil
 }

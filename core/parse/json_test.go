@@ -142,6 +142,10 @@ func TestLocate(t *testing.T) {
 					from = root.Pos()
 					doc = at(t, src, parse.Locate(p.Source, 0, from))
 				}
+				if root != nil && x.Pos() >= from+len(doc) {
+					// What sugar is read as may lie around its parts.
+					continue
+				}
 				pointer := parse.Locate(p.Source, from, x.Pos())
 				got := at(t, doc, pointer)
 				if len(got) == 0 || !strings.HasPrefix(string(src[x.Pos():]), strings.TrimSpace(string(got))) {

@@ -11,6 +11,7 @@ import (
 
 // sugar builds the object i, whose operation r has the value v, as the other
 // operations that it stands for. Canonical JSON may be nested deeper than it.
+// The outermost of them has the place of the object, since pointers start there.
 func (b *builder) sugar(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
 	with := b.member(i, r.With)
 	if with == 0 {
@@ -20,7 +21,7 @@ func (b *builder) sugar(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
 	at := term.At(b.nodes[i].off)
 	switch r.Shape {
 	case prim.Bindings:
-		if b.nodes[v].kind() != array {
+		if b.nodes[v].kind() != array || b.nodes[v].count() == 0 {
 			return b.failShape(i, r, v, d)
 		}
 		var bindings []prim.Binding
@@ -32,9 +33,12 @@ func (b *builder) sugar(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
 			}
 			bindings = append(bindings, prim.Binding{At: term.At(b.nodes[j].off), Name: b.string(name), Value: b.term(value, d)})
 		}
+		if len(bindings) > 0 {
+			bindings[0].At = at
+		}
 		return prim.Let(bindings, b.term(with, d))
 	case prim.Branches:
-		if b.nodes[v].kind() != array {
+		if b.nodes[v].kind() != array || b.nodes[v].count() == 0 {
 			return b.failShape(i, r, v, d)
 		}
 		var branches []prim.Branch
@@ -45,6 +49,9 @@ func (b *builder) sugar(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
 				continue
 			}
 			branches = append(branches, prim.Branch{At: term.At(b.nodes[j].off), Cond: b.term(cond, d), Then: b.term(then, d)})
+		}
+		if len(branches) > 0 {
+			branches[0].At = at
 		}
 		return prim.Cond(branches, b.term(with, d))
 	}

@@ -17,7 +17,8 @@ var binding = []Row{
 		Doc:    "gives names to values, each seen by the next ones and by in; it is functions applied at once.",
 		Examples: []Example{
 			{Code: `{"let":[["x",2],["y",{"add":[{"var":"x"},1]}]],"in":{"mul":[{"var":"x"},{"var":"y"}]}}`, Want: `6`},
-			{Code: `{"let":[],"in":5}`, Want: `5`, Steps: 1},
+			{Code: `{"let":[["x",2]],"in":{"let":[["x",3]],"in":{"var":"x"}}}`, Want: `3`},
+			{Code: `{"let":[],"in":5}`, Fault: fault.ParseError},
 			{Code: `{"let":[["x",{"var":"x"}]],"in":1}`, Fault: fault.Unbound},
 			{Code: `{"let":{"x":1},"in":{"var":"x"}}`, Fault: fault.ParseError},
 		},

@@ -45,7 +45,7 @@ func (s *Server) direct(ctx context.Context, c Call) Answer {
 // advise tells a client that puts JSON into strings why that failed here.
 func (a *Answer) advise(t *registry.Tool, input json.RawMessage) {
 	var text string
-	if json.Unmarshal(input, &text) != nil || !looksLikeJSON(text) {
+	if json.Unmarshal(input, &text) != nil || !json.Valid([]byte(text)) {
 		return
 	}
 	a.More = append(a.More, fmt.Sprintf("note: the input was the string %s. If the JSON in it was meant, send it without quotes, or call %s",

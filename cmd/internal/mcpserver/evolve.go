@@ -5,10 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -70,6 +69,7 @@ func (s *Server) evolve(c Call) Answer {
 		text("name", t.Name).
 		number("version", uint64(t.Version)).
 		text("hash", t.Hash).
+		text("text", shortText(t.Program.Text())).
 		raw("inputs", encode(inputs)).
 		raw("capabilities", encode(t.Capabilities)).
 		raw("notes", encode(few(notes))).
@@ -121,66 +121,51 @@ func (a *arguments) definition() (d registry.Definition, notes []string, f *faul
 	}
 	d = registry.Definition{Name: name, Description: description, Code: code}
 	if code[0] == '"' {
-		d.Code, notes, f = literal(code)
+		d.Code, d.Text, notes = literal(code)
 	}
 	// The bytes belong to a request that may be megabytes long.
 	d.Code = bytes.Clone(d.Code)
 	return d, notes, f
 }
 
-// literal reads code that came as a string: well-formed JSON is code, a lone
-// word is a string literal, and anything else is an error.
-func literal(raw json.RawMessage) (code []byte, notes []string, f *fault.Fault) {
+// literal reads the code of a tool that came as a string: well-formed JSON is
+// code, a lone word is a string literal, and anything else is the text form.
+func literal(raw json.RawMessage) (code []byte, isText bool, notes []string) {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
-		return raw, nil, nil // the parser says what is wrong with it
+		return raw, false, nil // the parser says what is wrong with it
 	}
-	if looksLikeJSON(text) {
-		return []byte(text), nil, nil
-	}
-	if word(text) {
+	if _, lone := core.LoneName([]byte(text)); lone && !json.Valid([]byte(text)) {
 		note := fmt.Sprintf("the code is the string %s, which the tool gives whatever its input; a variable is {\"var\":%s}", raw, raw)
-		return raw, []string{note}, nil
+		return raw, false, []string{note}
 	}
-	return nil, nil, notJSON(text)
+	code, isText = spelling(text)
+	return code, isText, nil
 }
 
-// looksLikeJSON reports whether a string of code is to be read as JSON, well
-// formed or not: it starts as JSON does.
-func looksLikeJSON(text string) bool {
-	text = strings.TrimLeft(text, " \t\r\n")
-	if text == "" {
-		return false
+// spelling says which of the two spellings a string of code is in. Well-formed
+// JSON is JSON. What starts as only a JSON term does, and isn't the text form
+// either, is taken for JSON, so that its fault speaks of JSON.
+func spelling(text string) (code []byte, isText bool) {
+	code = []byte(text)
+	if json.Valid(code) {
+		return code, false
 	}
-	switch c := text[0]; {
-	case c == '{', c == '[', c == '"', c == '-', '0' <= c && c <= '9':
-		return true
+	start := strings.TrimLeft(text, " \t\r\n[")
+	if start == "" || strings.HasPrefix(start, `{"`) {
+		_, err := core.CompileText("", code)
+		return code, err == nil
 	}
-	switch strings.TrimRight(text, " \t\r\n") {
-	case "true", "false", "null":
-		return true
-	}
-	return false
+	return code, true
 }
 
-// word reports whether text is one word: a name somebody meant.
-func word(text string) bool {
-	if text == "" || len(text) > 256 || !utf8.ValidString(text) {
-		return false
-	}
-	return !strings.ContainsFunc(text, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.", r)
-	})
-}
+// mostPrinted is how much of a tool's printed code an answer holds, in bytes.
+const mostPrinted = 4 << 10
 
-// notJSON is the fault of code that is a string and neither JSON nor a name.
-func notJSON(text string) *fault.Fault {
-	return &fault.Fault{
-		Kind:     fault.ParseError,
-		In:       "code",
-		Message:  "the code is a string that is not JSON",
-		Expected: "a PIF term as JSON",
-		Fragment: excerpt([]byte(text)),
-		Hint:     `Write the term as JSON: {"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}} is the function that squares. A text such as "hi" is the term "\"hi\"".`,
+// shortText is the beginning of a printed program.
+func shortText(b []byte) string {
+	if len(b) <= mostPrinted {
+		return string(b)
 	}
+	return strings.ToValidUTF8(string(b[:mostPrinted]), "") + "…"
 }

@@ -22,6 +22,7 @@ const defaultRounds = 10_000
 type task struct {
 	tool    *registry.Tool  // nil: inline code
 	code    json.RawMessage // of inline code
+	isText  bool            // code is in the text form
 	input   json.RawMessage
 	as      core.InputAs
 	budgets core.Budgets
@@ -130,11 +131,11 @@ func (a *arguments) what(t *task, tools *registry.Snapshot) *fault.Fault {
 		t.tool, t.code = tool, nil
 		return nil
 	}
-	if looksLikeJSON(text) {
-		t.code = json.RawMessage(text)
-		return sized(t.code)
+	if _, lone := core.LoneName([]byte(text)); lone && !json.Valid([]byte(text)) {
+		return neither(text, tools)
 	}
-	return neither(text, tools)
+	t.code, t.isText = spelling(text)
+	return sized(t.code)
 }
 
 func sized(code []byte) *fault.Fault {
@@ -144,14 +145,18 @@ func sized(code []byte) *fault.Fault {
 	return nil
 }
 
-// neither is the fault of a code that is a string, no tool's name and no JSON.
+// neither is the fault of a code that is one word and no tool's name.
 func neither(text string, tools *registry.Snapshot) *fault.Fault {
-	f := notJSON(text)
-	if word(strings.TrimSpace(text)) {
-		f.Message = "the code is neither the name of a tool nor JSON"
-		if f.Near = nearest(strings.TrimSpace(text), names(tools)); f.Near != "" {
-			f.Hint = fmt.Sprintf("To run the tool %q, call {\"name\":\"run\",\"arguments\":{\"tool\":%[1]q,\"input\":…}}. ", f.Near) + f.Hint
-		}
+	f := &fault.Fault{
+		Kind:     fault.ParseError,
+		In:       "code",
+		Message:  "the code is one name, and no tool has it",
+		Expected: "a tool's name, or a PIF term",
+		Fragment: excerpt([]byte(text)),
+		Hint:     `Write a term: n => n * n is the function that squares, "hi" in quotes is a string.`,
+	}
+	if f.Near = nearest(strings.TrimSpace(text), names(tools)); f.Near != "" {
+		f.Hint = fmt.Sprintf("To run the tool %q, call {\"name\":\"run\",\"arguments\":{\"tool\":%[1]q,\"input\":…}}. ", f.Near) + f.Hint
 	}
 	return f
 }
@@ -250,7 +255,11 @@ func (t *task) compile() (*core.Program, *fault.Fault) {
 	if t.tool != nil {
 		return t.tool.Program, nil
 	}
-	program, err := core.Compile(t.code)
+	compile := core.Compile
+	if t.isText {
+		compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
+	}
+	program, err := compile(t.code)
 	if err != nil {
 		return nil, asFault(err)
 	}
