@@ -88,10 +88,8 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	}
 	// Above the height are words of windows that are gone: clear them, so
 	// that a register nothing has written yet is always a valid word.
-	if top < m.dirty {
-		clear(stack[top:m.dirty])
-	}
 	m.clean(top, 4096)
+	clear(stack[top:m.dirty])
 	for i, w := range m.consts {
 		m.consts[i] = g.move(w)
 	}

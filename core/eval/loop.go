@@ -1,5 +1,5 @@
-// This file is one function, the dispatch loop, and long for that reason: what
-// it calls would spill its state, and what is split off would be called.
+// The length of this file is its reason: it is one function, the dispatch loop.
+// What it called would spill its state, and what was split off would be called.
 
 package eval
 

@@ -43,6 +43,12 @@ func mayChange(s string) bool {
 	return false
 }
 
+// isDec reports whether node i is the digits of {"dec":"1.50"}, which stay as
+// they are.
+func (s *scanner) isDec(i int) bool {
+	return i >= 2 && s.nodes[i-1].meta&isKey != 0 && s.nodes[i-2].kind() == object && s.nodes[i-2].count() == 1 && s.string(uint32(i-1)) == "dec"
+}
+
 // isValue reports whether a node is a string that is no key.
 func (n *node) isValue() bool { return n.kind() == text && n.meta&isKey == 0 }
 
@@ -66,7 +72,7 @@ func (w *rewriter) scanner(s *scanner, depth int) {
 			continue
 		}
 		v := s.string(uint32(i))
-		if !mayChange(v) {
+		if !mayChange(v) || s.isDec(i) {
 			continue
 		}
 		mark := len(w.out)

@@ -22,6 +22,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
+func init() { prim.ShowCode = func(t term.Term) string { return string(Canonical(t)) } }
+
 // consUpTo is the longest list that is shown as nested cons in a quoted result.
 const consUpTo = 1000
 

@@ -65,7 +65,7 @@ func field(t testing.TB, a Answer, path string) string {
 func evolved(t testing.TB) *Server {
 	s := New(Options{})
 	for name, code := range map[string]string{
-		"square": square, "factorial": factorial, "countdown": countdown, "42": `"forty-two"`,
+		"square": square, "factorial": factorial, "countdown": countdown, "42": `"\"forty-two\""`,
 		"double": `{"mul":[{"var":"x"},2]}`, "pick": `{"lam":"p","body":{"fst":{"var":"p"}}}`,
 		"id": `{"lam":"x","body":{"var":"x"}}`, "odd name ☃": square, "opaque": `{"lam":"n","body":{"continue":{"input":{"pair":[{"var":"n"},{"lam":"y","body":{"var":"y"}}]}}}}`,
 		"carry": `{"lam":"n","body":{"continue":{"input":[{"var":"n"},{"quote":{"add":[1,2]}},"1",{"record":{"k":"true"}}]}}}`,
@@ -121,8 +121,10 @@ func TestRun(t *testing.T) {
 		{`{"tool":"sqare"}`, `Did you mean "square"`, `error/kind="no_tool" error/near="square"`},
 		{`{"tool":7}`, `a string, not 7`, `error/kind="invalid_request"`},
 		{`{"code":"sqare"}`, `"square"`, `error/kind="parse_error" error/near="square"`},
-		{`{"code":"hello world"}`, `not JSON`, `error/kind="parse_error" error/in="code"`},
-		{`{"code":"n => n * n"}`, `Write the term as JSON`, `error/kind="parse_error"`},
+		{`{"code":"hello world"}`, `expected an operator`, `error/kind="parse_error" error/in="code" error/line=1 error/col=7`},
+		{`{"code":"n => n * n","input":12}`, `144`, `type="int" steps=6`},
+		{`{"code":"{\"add\":[1,2]"}`, `not JSON`, `error/kind="parse_error"`},
+		{`{"code":"{a: 1}.a"}`, `1`, ``},
 		{`{"code":""}`, `not JSON`, `error/kind="parse_error"`},
 		{`{"code":"{bad"}`, `parse_error`, `error/kind="parse_error"`},
 		{`{"code":{"add":[1]}}`, `add takes 2`, `error/kind="parse_error" error/at=""`},
@@ -180,7 +182,7 @@ func TestEvolve(t *testing.T) {
 		{`{"name":"x"}`, `needs code`, `error/kind="invalid_request"`},
 		{`{}`, `needs a name`, ``},
 		{`{"name":"x","code":{"bad":1}}`, `bad`, `error/kind="parse_error"`},
-		{`{"name":"x","code":"n => n"}`, `JSON`, `error/kind="parse_error"`},
+		{`{"name":"x","code":"n => n +"}`, `line 1, column 9`, `error/kind="parse_error"`},
 		{`{"name":"x","code":1,"capabilities":["fs.read:."]}`, `grants no capability`, `error/kind="refused"`},
 		{`{"name":"x","code":1,"if_version":3}`, `if_version`, `error/kind="invalid_request"`},
 		{`{"name":"x","code":1,"desciption":"d"}`, `evolve takes the arguments name, code, description`, `error/near="description"`},
