@@ -26,7 +26,7 @@ starts it that way. To see what it does, try 'mcp-pif tour'.`,
 	}
 	o.register(root.Flags())
 	root.AddCommand(
-		newServe(), newRun(), newCheck(), newRepl(), newTour(), newExport(), newImport(), newVersion(),
+		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newExport(), newImport(), newVersion(),
 	)
 	root.SetHelpCommand(newHelp(root))
 	return root

@@ -135,11 +135,15 @@ var smallInts = func() (ints [1152]value.Value) {
 // Encode returns the result of a run that is [Done] as JSON, of which it keeps
 // the first keep bytes. It takes no steps: what bounds it is the budget of
 // memory, and a result whose JSON is larger is a fault, result_too_large.
-func (m *Machine) Encode(keep int) (text.Encoded, *fault.Fault) {
+func (m *Machine) Encode(keep int) (text.Encoded, *fault.Fault) { return m.EncodeUntil(keep, nil) }
+
+// EncodeUntil is Encode that asks stop from time to time whether to give up;
+// the fault is of kind cancelled then.
+func (m *Machine) EncodeUntil(keep int, stop func() bool) (text.Encoded, *fault.Fault) {
 	if small, ok := m.encodeSmall(); ok {
 		return small, nil
 	}
-	enc, f := text.Encode(m.lazy(m.result), keep, m.budget.Memory)
+	enc, f := text.EncodeUntil(m.lazy(m.result), keep, m.budget.Memory, stop)
 	if f != nil {
 		m.fault = f
 	}

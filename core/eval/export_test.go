@@ -15,15 +15,14 @@ func spoil(s []word) {
 	}
 }
 
-// SetStress makes machines collect at every allocation and move the stack
-// whenever a call needs more of it, and poisons the space that was collected
-// and all that lies above what is in use. What is left of a value that moved,
-// or of a register nothing has written, doesn't go unnoticed then.
-func SetStress(on bool) {
-	if !on {
-		stress = nil
-		return
-	}
+// Calm ends what SetStress began.
+func Calm() { stress = nil }
+
+// SetStress makes machines collect at every allocation, and poisons the space
+// that was collected and all that lies above what is in use. What is left of a
+// value that moved, or of a register nothing has written, doesn't go unnoticed
+// then. If tight, the stack moves whenever a call needs more of it.
+func SetStress(tight bool) {
 	stress = func(m *Machine, from []word, need uintptr) {
 		if from != nil {
 			m.hlim = m.hp + need
@@ -39,13 +38,15 @@ func SetStress(on bool) {
 		if need > 8<<10 {
 			return // nor at every call
 		}
-		m.dirty = max(m.dirty-64, m.slack)
-		if need > 0 {
-			m.dirty = int(need) - 64
+		if tight {
+			m.dirty = max(m.dirty-64, m.slack)
+			if need > 0 {
+				m.dirty = int(need) - 64
+			}
+			m.stack = m.stack[:m.dirty]
+			m.limitStack()
 		}
-		m.stack = m.stack[:m.dirty]
 		spoil(m.stack[m.dirty:cap(m.stack)])
-		m.limitStack()
 	}
 }
 

@@ -410,7 +410,10 @@ func (m *Machine) enterInput() {
 		m.enterBody(m.closureOf(l.unit.Root))
 		return
 	}
-	m.enter(l.unit.Entry)
+	// Its windows may be wider than those the stack was begun for.
+	if m.growStack(0, 0) {
+		m.enter(l.unit.Entry)
+	}
 }
 
 // enterBody applies the program's function to its input.

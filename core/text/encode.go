@@ -25,9 +25,19 @@ const ContinueMessage = "One step is done; run the tool again with next_input to
 // Encode writes v as a result's JSON and keeps its first keep bytes. Past max
 // bytes it stops with result_too_large.
 func Encode(v value.Value, keep int, max int64) (Encoded, *fault.Fault) {
+	return EncodeUntil(v, keep, max, nil)
+}
+
+// EncodeUntil is Encode that asks stop, where not nil, from time to time
+// whether to give up: the fault is of kind cancelled then.
+func EncodeUntil(v value.Value, keep int, max int64, stop func() bool) (Encoded, *fault.Fault) {
 	w := NewWriter(keep, max)
+	w.Stop = stop
 	v = value.Force(v)
 	w.Value(v)
+	if w.stopped {
+		return Encoded{}, &fault.Fault{Kind: fault.Cancelled, Message: "the result was not wanted any more before all of it was written"}
+	}
 	if w.Full() {
 		return Encoded{}, TooLarge(max)
 	}
@@ -57,7 +67,11 @@ func (w *Writer) value(v value.Value, as style) {
 	if !todo.enter(w, v, as) {
 		return
 	}
-	for !w.Full() {
+	for n := 0; !w.Full(); n++ {
+		if n&0xFFF == 0xFFF && w.Stop != nil && w.Stop() {
+			w.stopped = true
+			return
+		}
 		top := todo.top()
 		var part value.Value
 		switch v := top.v.(type) {

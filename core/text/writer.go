@@ -25,6 +25,10 @@ type Writer struct {
 	Inexact bool
 	// Function is set when a function was written, as "<function>".
 	Function bool
+	// Stop, where not nil, is asked from time to time whether to write no
+	// more: the writer is full then.
+	Stop    func() bool
+	stopped bool
 	// opaque is set when something was written that no term says: a function,
 	// or an integer of more than 4,096 digits.
 	opaque bool
@@ -40,7 +44,7 @@ func NewWriter(keep int, max int64) *Writer { return &Writer{keep: keep, max: ma
 func (w *Writer) Total() int64 { return w.total }
 
 // Full reports whether more than max bytes were written.
-func (w *Writer) Full() bool { return w.total > w.max }
+func (w *Writer) Full() bool { return w.total > w.max || w.stopped }
 
 // Bytes is what was kept: the whole, or the first bytes up to a character's end.
 func (w *Writer) Bytes() []byte {

@@ -42,7 +42,7 @@ func (s *Server) execute(ctx context.Context, j job) product {
 	m := j.program.Start(j.input, j.budgets, j.tools)
 	// A machine that panicked is not given back: who knows what it holds.
 	for first := j.first; ; first = false {
-		p, more := s.slice(m, &j, first)
+		p, more := s.slice(ctx, m, &j, first)
 		if !more {
 			m.Release()
 			return p
@@ -75,7 +75,7 @@ func (s *Server) stopped(ctx context.Context, until time.Time) *fault.Fault {
 
 // slice runs a machine for a while on a processor of its own, and reports
 // whether there is more to do.
-func (s *Server) slice(m *core.Machine, j *job, first bool) (p product, more bool) {
+func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool) (p product, more bool) {
 	s.cpu.enter(first)
 	defer s.cpu.leave()
 	switch m.Run(slice) {
@@ -92,7 +92,14 @@ func (s *Server) slice(m *core.Machine, j *job, first bool) (p product, more boo
 	case core.Failed:
 		return product{Steps: m.Steps(), Fault: m.Fault()}, false
 	}
-	enc, f := m.Encode(j.keep)
+	var why *fault.Fault
+	enc, f := m.EncodeUntil(j.keep, func() bool {
+		why = s.stopped(ctx, j.until)
+		return why != nil
+	})
+	if why != nil {
+		f = why
+	}
 	if f != nil {
 		return product{Steps: m.Steps(), Fault: f}, false
 	}

@@ -37,15 +37,16 @@ var fixed = []fixedTool{
 	{
 		name: "evolve", title: "Make a tool",
 		description: "Make a tool from a PIF term, or a new version of one. It is pure, exact and can be called at once, by its own name or with run. The code is JSON, for example " +
-			`{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}` + "; help lists every operation.",
+			`{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}` + ", or a string of the text form, n => n * n; help lists every operation.",
 		example: `{"name":"evolve","arguments":{"name":"square","code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}}}`,
 		input: `{"type":"object","properties":{` +
 			`"name":{"type":"string","description":"letters, digits, _ - and ., at most 64"},` +
-			`"code":{"description":"a PIF term: JSON, or a string of JSON"},` +
+			`"code":{"description":"a PIF term: JSON, or a string of JSON or of the text form, such as n => n * n"},` +
 			`"description":{"type":"string","description":"what the tool computes from its input"}},` +
 			`"required":["name","code"]}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
+			`"text":{"type":"string","description":"the code in the text form"},` +
 			`"inputs":{"type":"array","items":{"type":"string"}},` +
 			`"capabilities":{"type":"array","items":{"type":"string"}},` +
 			`"notes":{"type":"array","items":{"type":"string"}},` +
@@ -59,7 +60,7 @@ var fixed = []fixedTool{
 		description: "Evaluate a PIF term, or run an evolved tool, on an input. Pure: it can read and change nothing. Every run has budgets and always ends.",
 		example:     `{"name":"run","arguments":{"code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}},"input":7}}`,
 		input: `{"type":"object","properties":{` +
-			`"code":{"description":"a PIF term as JSON or a string of JSON, or a tool's name"},` +
+			`"code":{"description":"a PIF term as JSON, a string of JSON or of the text form (n => n * n), or a tool's name"},` +
 			`"tool":{"type":"string","description":"a tool's name, in place of code"},` +
 			`"input":{"description":"what the function is applied to; null if left out"},` +
 			`"input_as":{"type":"string","enum":["auto","term","data"],"description":"auto: a term or JSON data; term: exactly a term; data: JSON as it is"},` +
