@@ -1,117 +1,367 @@
 package core_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-var update = flag.Bool("update", false, "write the tables of README.md anew")
+var update = flag.Bool("update", false, "rewrite what README.md takes from the program")
 
-// TestReadme: what README.md says of the language is so.
-func TestReadme(t *testing.T) {
-	b, err := os.ReadFile("README.md")
+const readme = "README.md"
+
+// TestReadmeTables holds the parts of README.md that stand between
+// <!-- name --> and <!-- end name --> against what they are made from.
+func TestReadmeTables(t *testing.T) {
+	text, err := os.ReadFile(readme)
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc := string(b)
-	for name, table := range map[string]string{"operations": operations(), "faults": faults()} {
-		start := strings.Index(doc, "<!-- "+name+":")
-		if start < 0 {
-			t.Fatalf("no table of %s", name)
+	parts := map[string]string{"rows": rowTable(), "order": keyOrder(), "kinds": kindTable(t)}
+	for name, want := range parts {
+		begin, end := "<!-- "+name+" -->\n", "<!-- end "+name+" -->"
+		before, rest, ok := strings.Cut(string(text), begin)
+		got, after, ok2 := strings.Cut(rest, end)
+		if !ok || !ok2 {
+			t.Errorf("there are no marks %s…%s", begin, end)
+			continue
 		}
-		start += strings.Index(doc[start:], "\n") + 1
-		end := start + strings.Index(doc[start:], "<!-- end -->")
-		if doc[start:end] != table {
-			if !*update {
-				t.Errorf("the table of %s is not what the code says: run go test ./core -run TestReadme -update", name)
-			}
-			doc = doc[:start] + table + doc[end:]
+		if *update {
+			text = []byte(before + begin + want + end + after)
+		} else if got != want {
+			t.Errorf("the part %q is out of date; look at it and run with -update:\n%s", name, want)
 		}
 	}
 	if *update {
-		if err := os.WriteFile("README.md", []byte(doc), 0o644); err != nil {
+		if err := os.WriteFile(readme, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	ran := 0
-	for _, block := range strings.Split(doc, "```pif\n")[1:] {
-		block, _, _ = strings.Cut(block, "```")
-		code := ""
-		for line := range strings.Lines(block) {
-			want, isResult := strings.CutPrefix(line, "=> ")
-			kind, isFault := strings.CutPrefix(line, "!> ")
-			if !isResult && !isFault {
-				code += line
-				continue
-			}
-			ran++
-			got := evaluated(t, strings.TrimSpace(code))
-			if isFault {
-				want = kind
-			}
-			if want = strings.TrimSpace(want); want != "*" && got != want {
-				t.Errorf("%sgives %s, the document says %s", code, got, want)
-			}
-			code = ""
-		}
-	}
-	if ran < 6 {
-		t.Errorf("only %d examples ran", ran)
-	}
 }
 
-// evaluated is the result of inline code as JSON, or the kind of its fault.
-func evaluated(t *testing.T, code string) string {
-	p, err := core.Compile([]byte(code))
-	if !strings.HasPrefix(code, "{") {
-		p, err = core.CompileText("", []byte(code))
+// rowTable is the table of forms and primitives.
+func rowTable() string {
+	var b strings.Builder
+	b.WriteString("| | term | operands | gives | meaning |\n|---|---|---|---|---|\n")
+	group := ""
+	for i := range prim.Table {
+		r := &prim.Table[i]
+		head := ""
+		if r.Group != group {
+			group = r.Group
+			head = "**" + group + "**"
+		}
+		spelled, meaning := r.Spelling(), r.Doc
+		switch {
+		case r.Shape == prim.Literal:
+			spelled = r.Examples[0].Code
+		case r.Operation():
+			meaning = "`" + r.Name + "` " + meaning
+		}
+		spelled = "`" + spelled + "`"
+		if r.Shape == prim.KeyedOrArray {
+			spelled += fmt.Sprintf(" or `{%q:[%s]}`", r.Name, initials(r))
+		}
+		var operands []string
+		for _, p := range r.Params {
+			operands = append(operands, p.Name+": "+words(p.Kinds))
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", head, spelled, strings.Join(operands, ", "), words(r.Result), strings.ReplaceAll(meaning, "|", `\|`))
 	}
-	if err != nil {
-		return string(err.(*fault.Fault).Kind)
+	return b.String()
+}
+
+// words is kinds for a cell of a table, which bars would end.
+func words(k prim.Kinds) string { return strings.ReplaceAll(k.String(), "|", " or ") }
+
+// initials is a row's operands as Spelling writes them in an object.
+func initials(r *prim.Row) string {
+	names := make([]string, len(r.Params))
+	for i, p := range r.Params {
+		names[i] = strings.ToUpper(p.Name[:1])
 	}
-	m := p.Start(core.Input{}, core.Budgets{}, nil)
-	defer m.Release()
-	in, err := core.ParseInput([]byte("5"), core.InputAuto)
+	return strings.Join(names, ",")
+}
+
+// keyOrder is the order in which the keys of one object are tried.
+func keyOrder() string {
+	var rows []*prim.Row
+	for i := range prim.Table {
+		if r := &prim.Table[i]; r.Operation() && r.Rank < prim.NewRank {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b *prim.Row) int { return a.Rank - b.Rank })
+	var names []string
+	for _, r := range rows {
+		name := "`" + r.Name + "`"
+		if r.Falls {
+			name += "\\*"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ") + "\n"
+}
+
+// kindTable is the table of the kinds of failure, those apart that nothing in
+// this module gives yet.
+func kindTable(t *testing.T) string {
+	used := mentioned(t)
+	var b strings.Builder
+	var reserved []string
+	b.WriteString("| kind | occurs when | caught by `try` |\n|---|---|---|\n")
+	for _, c := range fault.Codes {
+		if !used[c.Kind] {
+			reserved = append(reserved, "`"+string(c.Kind)+"`")
+			continue
+		}
+		when := c.When
+		if c.Example != "" && len(c.Example) < 40 {
+			when += ": `" + c.Example + "`"
+		}
+		caught := "yes"
+		if c.Uncatchable {
+			caught = "no"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", c.Kind, when, caught)
+	}
+	if len(reserved) > 0 {
+		fmt.Fprintf(&b, "\nReserved, since nothing in this module gives them yet: %s.\n", strings.Join(reserved, ", "))
+	}
+	return b.String()
+}
+
+// mentioned finds the kinds that the module's sources use, but for tests and
+// the table itself.
+func mentioned(t *testing.T) map[fault.Kind]bool {
+	t.Helper()
+	names := map[string]fault.Kind{}
+	for _, c := range fault.Codes {
+		name := ""
+		for _, word := range strings.Split(string(c.Kind), "_") {
+			name += strings.ToUpper(word[:1]) + word[1:]
+		}
+		names[name] = c.Kind
+	}
+	use := regexp.MustCompile(`\bfault\.([A-Z]\w+)`)
+	used := map[fault.Kind]bool{}
+	err := filepath.WalkDir("..", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/internal/vectors/") {
+			return err
+		}
+		src, err := os.ReadFile(path)
+		for _, m := range use.FindAllSubmatch(src, -1) {
+			if k, ok := names[string(m[1])]; ok {
+				used[k] = true
+			}
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Restart(m, in, core.Budgets{}, nil)
-	if m.Run(0) != core.Done {
-		return string(m.Fault().Kind)
-	}
-	e, f := m.Encode(1 << 16)
-	if f != nil {
-		return string(f.Kind)
-	}
-	return string(e.JSON)
+	return used
 }
 
-// operations is the table of rows, group by group.
-func operations() string {
-	var b strings.Builder
-	for _, group := range prim.Groups {
-		fmt.Fprintf(&b, "\n**%s**\n\n| operation | |\n|---|---|\n", group)
-		for i := range prim.Table {
-			if r := &prim.Table[i]; r.Group == group {
-				fmt.Fprintf(&b, "| `%s` | %s |\n", strings.ReplaceAll(r.Spelling(), "|", `\|`), strings.ReplaceAll(r.Doc, "|", `\|`))
+// An example is one of a ```pif block.
+type example struct {
+	program
+	line  int
+	notes []string // of the code or the input, as far as they are given
+	want  string   // JSON, or
+	fails string   // a kind of failure with " at " and its place, or a whole fault as JSON
+	steps uint64
+}
+
+// TestReadmeExamples runs every example of README.md on both evaluators.
+func TestReadmeExamples(t *testing.T) {
+	text, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	lines := strings.Split(string(text), "\n")
+	for i := 0; i < len(lines); i++ {
+		if lines[i] != "```pif" {
+			if strings.HasPrefix(lines[i], "```json") {
+				t.Errorf("%s:%d: JSON that no test runs", readme, i+1)
 			}
+			continue
+		}
+		from := i + 1
+		for i++; i < len(lines) && lines[i] != "```"; i++ {
+		}
+		for _, x := range examples(t, lines[from:i], from+1) {
+			count++
+			t.Run(fmt.Sprintf("line%d", x.line), x.check)
 		}
 	}
-	return b.String() + "\n"
+	if count < 50 {
+		t.Errorf("only %d examples: are they still marked ```pif?", count)
+	}
 }
 
-func faults() string {
-	var b strings.Builder
-	b.WriteString("\n| kind | occurs when |\n|---|---|\n")
-	for _, c := range fault.Codes {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Kind, c.When)
+// examples reads a block. An example is code, or the tools it needs (the last
+// of them is run where there is no code), what it is run with, and what comes
+// of it:
+//
+//	tool NAME: CODE
+//	CODE
+//	input: JSON
+//	input_as: auto, term or data
+//	steps: N, memory: N or depth: N
+//	effect: OPERATION ARGUMENT => OUTCOME
+//	note: what a note says
+//	=> RESULT (N steps)
+//	!> KIND at PLACE, or a whole fault as JSON
+//
+// The steps may be left out. What follows in the same block has the same code
+// and tools, unless it brings its own.
+func examples(t *testing.T, lines []string, first int) (found []example) {
+	var x example
+	fresh, outcome := true, false
+	for i, line := range lines {
+		if outcome && strings.HasPrefix(line, " ") {
+			last := &found[len(found)-1]
+			last.fails += "\n" + line
+			continue
+		}
+		outcome = false
+		word, rest, _ := strings.Cut(line, " ")
+		if fresh && line != "" {
+			x = example{program: program{tools: x.tools, tool: x.tool, code: x.code}, line: first + i}
+		}
+		switch word {
+		case "":
+			continue
+		case "tool":
+			name, code, ok := strings.Cut(rest, ": ")
+			if !ok {
+				t.Fatalf("%s:%d: a tool is NAME: CODE", readme, first+i)
+			}
+			if fresh {
+				x.tools = nil
+			}
+			x.tools = append(slices.Clip(x.tools), vectors.Tool{Name: name, Code: json.RawMessage(code)})
+			x.tool, x.code = name, ""
+		case "input:":
+			x.input = rest
+		case "input_as:":
+			x.as = map[string]core.InputAs{"auto": core.InputAuto, "term": core.InputTerm, "data": core.InputData}[rest]
+		case "steps:", "memory:", "depth:":
+			n, err := strconv.Atoi(rest)
+			if err != nil {
+				t.Fatalf("%s:%d: %v", readme, first+i, err)
+			}
+			switch word {
+			case "steps:":
+				x.budgets.Steps = uint64(n)
+			case "memory:":
+				x.budgets.Memory = int64(n)
+			default:
+				x.budgets.Depth = n
+			}
+		case "effect:":
+			x.effect = answering(t, rest)
+		case "note:":
+			x.notes = append(x.notes, rest)
+		case "=>", "!>":
+			if word == "=>" {
+				x.want = rest
+				if m := regexp.MustCompile(`^(.*) \((\d+) steps?\)$`).FindStringSubmatch(rest); m != nil {
+					x.want = m[1]
+					x.steps, _ = strconv.ParseUint(m[2], 10, 64)
+				}
+			} else {
+				x.fails = rest
+			}
+			found = append(found, x)
+			fresh, outcome = true, true
+			continue
+		default:
+			if x.tool != "" || fresh {
+				x.tool, x.code = "", ""
+			}
+			x.code += line + "\n"
+		}
+		fresh = false
 	}
-	return b.String() + "\n"
+	if !fresh {
+		t.Errorf("%s:%d: the block ends without an outcome", readme, first+len(lines))
+	}
+	return found
+}
+
+// answering performs the one effect that is said, and denies every other.
+func answering(t *testing.T, rule string) func(int, string, value.Value) (value.Value, *fault.Fault) {
+	t.Helper()
+	request, outcome, ok := strings.Cut(rule, " => ")
+	op, arg, ok2 := strings.Cut(request, " ")
+	if !ok || !ok2 {
+		t.Fatalf("an effect is OPERATION ARGUMENT => OUTCOME: %s", rule)
+	}
+	return func(_ int, asked string, v value.Value) (value.Value, *fault.Fault) {
+		if asked != op || !vectors.SameJSON(encoded(t, v), []byte(arg)) {
+			return nil, fault.New(fault.Denied, "not "+asked)
+		}
+		return datum(t, outcome), nil
+	}
+}
+
+func (x *example) check(t *testing.T) {
+	x.checkNotes(t)
+	x.onBoth(t, func(t *testing.T, got ending) {
+		if x.steps != 0 && got.steps != x.steps {
+			t.Errorf("%d steps, want %d", got.steps, x.steps)
+		}
+		if x.fails == "" {
+			if got.fault != nil || !vectors.SameJSON([]byte(got.result), []byte(x.want)) {
+				t.Errorf("got %s, want %s", got, x.want)
+			}
+			return
+		}
+		if got.fault == nil {
+			t.Errorf("got %s, want %s", got, x.fails)
+			return
+		}
+		if strings.HasPrefix(x.fails, "{") {
+			if !vectors.SameJSON([]byte(got.whole(t)), []byte(x.fails)) {
+				t.Errorf("got %s, want %s", got.whole(t), x.fails)
+			}
+			return
+		}
+		kind, at, placed := strings.Cut(x.fails, " at ")
+		if string(got.fault.Kind) != kind || placed && string(got.fault.At) != strings.Trim(at, `"`) {
+			t.Errorf("got %v, want %s", got.fault, x.fails)
+		}
+	})
+}
+
+// checkNotes finds the notes that the example speaks of.
+func (x *example) checkNotes(t *testing.T) {
+	var notes []string
+	if p, _, f := x.prepare(); f == nil {
+		notes = p.Notes()
+	}
+	if in, err := core.ParseInput([]byte(x.input), x.as); err == nil {
+		notes = append(slices.Clip(notes), in.Notes...)
+	}
+	for _, want := range x.notes {
+		if !slices.Contains(notes, want) {
+			t.Errorf("there is no note %q among %q", want, notes)
+		}
+	}
 }

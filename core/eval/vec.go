@@ -186,23 +186,6 @@ func (m *Machine) expand(w word) word {
 	return p | tagCons
 }
 
-// walk calls visit for each item of a list, in order, until it returns false.
-func (m *Machine) walk(w word, visit func(word) bool) {
-	for ; w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
-		if !visit(*m.at(w - tagCons)) {
-			return
-		}
-	}
-	if w == wNil {
-		return
-	}
-	for i := range m.vecLen(w) {
-		if !visit(m.vecAt(w, i)) {
-			return
-		}
-	}
-}
-
 // listLen returns the length of a list, and how many cons cells it starts with.
 func (m *Machine) listLen(w word) (n, cells int) {
 	for ; w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {

@@ -119,14 +119,6 @@ func (e *env) lookup(name string) (value.Value, bool) {
 	return nil, false
 }
 
-// innermost is the name of the variable bound last; empty if there is none.
-func (e *env) innermost() string {
-	if e == nil {
-		return ""
-	}
-	return e.name
-}
-
 // A closure is a lambda with the variables and the context around it.
 type closure struct {
 	lam *term.Lam

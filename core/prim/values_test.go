@@ -290,10 +290,6 @@ func TestToCodeRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v", src, got, f)
 		}
 	}
-	nested := `{"op":"null"}`
-	for range 6000 {
-		nested = `{"op":"not","args":[` + nested + `]}`
-	}
 	v := value.Value(&value.Record{Fields: []value.Field{{Key: "op", Value: value.Str("null")}}})
 	for range 6000 {
 		v = &value.Record{Fields: []value.Field{{Key: "args", Value: value.FromSlice([]value.Value{v})}, {Key: "op", Value: value.Str("not")}}}

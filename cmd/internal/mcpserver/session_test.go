@@ -87,6 +87,7 @@ func TestListed(t *testing.T) {
 	if text, _ := ask(t, cs, "square", `{"input":12}`); text != "144" {
 		t.Errorf("%s, expected 144", text)
 	}
+	//lint:ignore SA1019 that logging is not offered is what is tested
 	if in := cs.InitializeResult(); !strings.Contains(in.Instructions, `{"lam":"x","body":T}`) || in.ServerInfo.Name != "mcp-pif" || in.Capabilities.Logging != nil {
 		t.Errorf("initialize: %+v", in)
 	}

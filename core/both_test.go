@@ -1,0 +1,167 @@
+package core_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A program is what a test runs on both evaluators: inline code, or the tool
+// called tool.
+type program struct {
+	tools   []vectors.Tool
+	tool    string
+	code    string
+	input   string // JSON; empty for null
+	as      core.InputAs
+	budgets core.Budgets
+	// effect performs the i-th effect (from 0); nil: every effect is denied.
+	effect func(i int, op string, arg value.Value) (value.Value, *fault.Fault)
+}
+
+// An ending is what came of a program on one evaluator: a result, or a fault.
+type ending struct {
+	result string // JSON
+	kind   value.Type
+	steps  uint64
+	fault  *fault.Fault
+}
+
+// whole is the fault as a client sees it, with the steps beside it.
+func (e ending) whole(t *testing.T) string {
+	t.Helper()
+	b, err := json.MarshalIndent(e.fault, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func (e ending) String() string {
+	if e.fault != nil {
+		return e.fault.Error()
+	}
+	return e.result
+}
+
+// prepare reads the program's parts. What can't be read ends it.
+func (p *program) prepare() (*core.Program, tools, *fault.Fault) {
+	ts, f := evolve(p.tools)
+	if f != nil {
+		return nil, nil, f
+	}
+	if p.tool != "" {
+		return ts[p.tool], ts, nil
+	}
+	prog, err := core.Compile([]byte(p.code))
+	if err != nil {
+		return nil, nil, err.(*fault.Fault)
+	}
+	return prog, ts, nil
+}
+
+// onEval runs the program as a Go program would.
+func (p *program) onEval(t *testing.T) ending {
+	t.Helper()
+	prog, ts, f := p.prepare()
+	if f != nil {
+		return ending{fault: f}
+	}
+	in, err := core.ParseInput([]byte(p.input), p.as)
+	if err != nil {
+		return ending{fault: err.(*fault.Fault)}
+	}
+	m := prog.Start(in, p.budgets, ts)
+	defer m.Release()
+	for i := 0; m.Run(0) == core.Suspended; i++ {
+		r := m.Requests()[0]
+		a := core.Answer{Fault: fault.New(fault.Denied, "nothing was granted")}
+		if p.effect != nil {
+			a.Value, a.Fault = p.effect(i, r.Op, r.Arg)
+		}
+		m.Resume([]core.Answer{a})
+	}
+	if m.State() == core.Failed {
+		return ending{fault: m.Fault(), steps: m.Steps()}
+	}
+	e, f := m.Encode(16 << 20)
+	return ending{string(e.JSON), e.Type, m.Steps(), f}
+}
+
+// onNaive runs the program on the reference evaluator.
+func (p *program) onNaive(t *testing.T) ending {
+	t.Helper()
+	prog, ts, f := p.prepare()
+	if f != nil {
+		return ending{fault: f}
+	}
+	in, f := parse.Input([]byte(p.input), p.as)
+	if f != nil {
+		return ending{fault: f}
+	}
+	c := naive.Config{
+		Term: prog.Term(), Source: prog.Tool().Source, Tool: p.tool, Input: in,
+		Budgets: naive.Budgets{Steps: p.budgets.Steps, Memory: p.budgets.Memory, Depth: p.budgets.Depth},
+		Tools: func(name string) (term.Term, *term.Source, bool) {
+			t, ok := ts.Tool(name)
+			return t.Term, t.Source, ok
+		},
+	}
+	effects := 0
+	c.Handler = func(op string, arg value.Value) (value.Value, *fault.Fault) {
+		if p.effect == nil {
+			return nil, fault.New(fault.Denied, "nothing was granted")
+		}
+		effects++
+		return p.effect(effects-1, op, arg)
+	}
+	v, steps, f := naive.Run(c)
+	if f != nil {
+		return ending{fault: f, steps: steps}
+	}
+	most := p.budgets.Memory
+	if most == 0 {
+		most = core.DefaultMemory
+	}
+	e, f := text.Encode(v, 16<<20, most)
+	return ending{string(e.JSON), e.Type, steps, f}
+}
+
+// onBoth runs the program on both evaluators, by name.
+func (p *program) onBoth(t *testing.T, visit func(t *testing.T, got ending)) {
+	t.Helper()
+	t.Run("eval", func(t *testing.T) { visit(t, p.onEval(t)) })
+	t.Run("naive", func(t *testing.T) { visit(t, p.onNaive(t)) })
+}
+
+// encoded is a value as a result's JSON.
+func encoded(t *testing.T, v value.Value) []byte {
+	t.Helper()
+	e, f := text.Encode(v, 1<<20, 1<<20)
+	if f != nil {
+		t.Fatal(f)
+	}
+	return e.JSON
+}
+
+// datum is the value that JSON says as data.
+func datum(t *testing.T, data string) value.Value {
+	t.Helper()
+	in, f := parse.Input([]byte(data), parse.Data)
+	if f != nil {
+		t.Fatal(f)
+	}
+	v, _, f := naive.Run(naive.Config{Term: in.Term, Source: in.Source})
+	if f != nil {
+		t.Fatal(f)
+	}
+	return v
+}

@@ -1,0 +1,276 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// Read code and input, run, and write the result as JSON.
+func Example() {
+	p, err := core.Compile([]byte(`{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in, err := core.ParseInput([]byte(`4294967296`), core.InputAuto)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m := p.Start(in, core.Budgets{}, nil) // the default budgets, no tools to look up
+	defer m.Release()                     // its memory serves the next machine
+	if m.Run(0) == core.Failed {
+		fmt.Println(m.Fault())
+		return
+	}
+	result, f := m.Encode(256 << 10) // the first 256 KiB
+	if f != nil {
+		fmt.Println(f)
+		return
+	}
+	fmt.Println(string(result.JSON), result.Type, m.Steps(), "steps")
+	// Output: 18446744073709551616 int 6 steps
+}
+
+// What comes from strangers runs with budgets. Each has its own kind of
+// failure, and the answer says what was used.
+func Example_budgets() {
+	p, err := core.Compile([]byte(`{"lam":"f","body":{"app":[{"var":"f"},{"var":"f"}]}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in, err := core.ParseInput([]byte(`{"lam":"f","body":{"app":[{"var":"f"},{"var":"f"}]}}`), core.InputTerm)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m := p.Start(in, core.Budgets{Steps: 100_000, Memory: 1 << 20, Depth: 1000}, nil)
+	defer m.Release()
+	if m.Run(0) == core.Failed {
+		fmt.Println(m.Fault().Kind, "after", m.Steps())
+		fmt.Println(m.Fault().Hint)
+	}
+	// Output:
+	// out_of_fuel after 100000
+	// Ask for more steps, or make the program do less; check that its recursion ends.
+}
+
+// A tool is code with a name: self is its function.
+func Example_tool() {
+	p, err := core.CompileTool("factorial", []byte(`
+		{"lam":"n","body":{"if":{
+			"cond":{"lte":[{"var":"n"},1]},
+			"then":1,
+			"else":{"mul":[{"var":"n"},{"app":{"func":{"self":true},"arg":{"sub":[{"var":"n"},1]}}}]}}}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.IsFunction(), p.Params(), p.Hash()[:8])
+	in, err := core.ParseInput([]byte(`30`), core.InputData)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m := p.Start(in, core.Budgets{}, nil)
+	defer m.Release()
+	if m.Run(0) == core.Done {
+		result, _ := m.Encode(1 << 10)
+		fmt.Println(string(result.JSON))
+	}
+	// Output:
+	// true [n] f9b432d2
+	// 265252859812191058636308480000000
+}
+
+// A run is cancelled by not going on with it: it runs in slices of steps, and
+// between two of them the caller looks whether anybody still wants the answer.
+func Example_cancel() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p, err := core.CompileTool("forever", []byte(`{"lam":"n","body":{"app":{"func":{"self":true},"arg":{"add":[{"var":"n"},1]}}}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in, _ := core.ParseInput([]byte(`0`), core.InputAuto)
+	m := p.Start(in, core.Budgets{Steps: 1_000_000_000}, nil)
+	defer m.Release()
+	for slices := 1; ctx.Err() == nil && m.Run(100_000) == core.Paused; slices++ {
+		if slices == 3 {
+			cancel() // as a client would, from elsewhere
+		}
+	}
+	fmt.Println(m.State() == core.Paused, m.Steps() <= 300_000, context.Cause(ctx))
+	// Output: true true context canceled
+}
+
+// A program that asks for an effect stops. The host decides what becomes of the
+// request; nothing happens unless it does it.
+func Example_effect() {
+	p, err := core.Compile([]byte(`{"lam":"path","body":{"length":{"fs.read":{"path":{"var":"path"}}}}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(p.Effects()) // what the code may ask for, known before it runs
+	files := map[string]string{"greeting.txt": "hello, world"}
+	for _, path := range []string{`"greeting.txt"`, `"/etc/passwd"`} {
+		in, err := core.ParseInput([]byte(path), core.InputData)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		m := p.Start(in, core.Budgets{}, nil)
+		for m.Run(0) == core.Suspended {
+			var answers []core.Answer
+			for _, request := range m.Requests() {
+				answers = append(answers, perform(files, request))
+			}
+			m.Resume(answers)
+		}
+		if f := m.Fault(); f != nil {
+			fmt.Println(f.Kind, "at", f.At)
+		} else {
+			fmt.Println(m.Value().Type(), m.Steps())
+		}
+		m.Release()
+	}
+	// Output:
+	// [fs.read]
+	// int 7
+	// denied at /body/length
+}
+
+// perform is a host's policy and its handler in one.
+func perform(files map[string]string, r core.Request) core.Answer {
+	arg, ok := r.Arg.(*value.Record)
+	if r.Op != "fs.read" || !ok || len(arg.Fields) != 1 || arg.Fields[0].Key != "path" {
+		return core.Answer{Fault: fault.New(fault.Denied, r.Op+" is not allowed here")}
+	}
+	path, _ := arg.Fields[0].Value.(value.Str)
+	text, ok := files[string(path)]
+	if !ok {
+		return core.Answer{Fault: fault.New(fault.Denied, "there is nothing to read but the files I know")}
+	}
+	return core.Answer{Value: value.Str(text)}
+}
+
+// Every error is a fault, of which a program reads the kind and the place, and
+// a person or a model the rest.
+func Example_faults() {
+	_, err := core.Compile([]byte(`{"lam":"n","body":{"ad":[{"var":"n"},1]}}`))
+	var f *fault.Fault
+	if errors.As(err, &f) {
+		fmt.Println(f.Kind, f.At, f.Near)
+		fmt.Println(f.Hint)
+	}
+
+	p, err := core.Compile([]byte(`{"lam":"n","body":{"div":[100,{"var":"n"}]}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in, _ := core.ParseInput([]byte(`0`), core.InputAuto)
+	m := p.Start(in, core.Budgets{}, nil)
+	defer m.Release()
+	if m.Run(0) == core.Failed {
+		fmt.Println(m.Fault())
+	}
+	// Output:
+	// parse_error /body add
+	// Did you mean add? Write it as in {"add":[2,3]}.
+	// division_by_zero at code /body: div of the integer 100 by 0: {"div":[100,{"var":"n"}]}
+	// Test the divisor first: {"if":{"cond":{"eq":[B,0]},"then":0,"else":{"div":[A,B]}}}.
+}
+
+// snapshot is the tools there were when a run began. It must not change while
+// the run goes on.
+type snapshot map[string]core.Tool
+
+func (s snapshot) Tool(name string) (core.Tool, bool) {
+	t, ok := s[name]
+	return t, ok
+}
+
+// The code of tools can be looked up by a run that is given them.
+func Example_codeOf() {
+	double, err := core.CompileTool("double", []byte(`{"lam":"x","body":{"mul":[{"var":"x"},2]}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tools := snapshot{"double": double.Tool()}
+
+	p, err := core.Compile([]byte(`{"lam":"x","body":{"app":[{"eval":{"code_of":"double"}},{"var":"x"}]}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in, _ := core.ParseInput([]byte(`21`), core.InputAuto)
+	m := p.Start(in, core.Budgets{}, tools)
+	defer m.Release()
+	if m.Run(0) == core.Done {
+		result, _ := m.Encode(1 << 10)
+		fmt.Println(string(result.JSON))
+	}
+	// Output: 42
+}
+
+// A program that is called again and again keeps its machine.
+func ExampleProgram_Restart() {
+	p, err := core.Compile([]byte(`{"lam":"x","body":{"mod":[{"mul":[{"var":"x"},7]},10]}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var m *core.Machine
+	sum := int64(0)
+	for i := range 1000 {
+		in, err := core.ParseInput(fmt.Append(nil, i), core.InputData)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if m == nil {
+			m = p.Start(in, core.Budgets{}, nil)
+			defer m.Release()
+		} else {
+			p.Restart(m, in, core.Budgets{}, nil)
+		}
+		if m.Run(0) != core.Done {
+			fmt.Println(m.Fault())
+			return
+		}
+		n, _ := m.Value().(value.Int).Int64()
+		sum += n
+	}
+	fmt.Println(sum)
+	// Output: 4500
+}
+
+// Trace shows every evaluation of a term, on the reference evaluator.
+func ExampleProgram_Trace() {
+	p, err := core.Compile([]byte(`{"add":[1,{"mul":[2,3]}]}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	result, steps, f := p.Trace(core.Input{}, core.Budgets{Steps: 100}, nil, func(e core.TraceEvent) {
+		fmt.Printf("%d steps left: %T\n", e.Left, e.Term)
+	})
+	fmt.Println(string(result.JSON), steps, f == nil)
+	// Output:
+	// 100 steps left: *term.Prim
+	// 99 steps left: *term.Int
+	// 98 steps left: *term.Prim
+	// 97 steps left: *term.Int
+	// 96 steps left: *term.Int
+	// 7 5 true
+}
