@@ -24,6 +24,9 @@ func stressed(t testing.TB, tight bool) {
 	})
 }
 
+// stressedNot is for runs in between, with the sizes of real ones.
+func stressedNot() { eval.Calm() }
+
 // full is n with PIF_FULL, a part of it without.
 func full(n, part int) int {
 	if os.Getenv("PIF_FULL") != "" {

@@ -107,11 +107,11 @@ var decimals = []Row{
 	{
 		Name: "to_dec", Group: "decimals", Shape: Unary, Result: KindDec,
 		Params: []Param{{"a", KindNumber | KindString}},
-		Doc:    "gives the decimal of an integer, or of a string with a number as JSON writes it.",
+		Doc:    "gives the decimal of an integer, or of a string with a number as JSON writes it; any other string is a parse_error.",
 		Examples: []Example{
 			{Code: `{"to_dec":"12.30"}`, Want: `{"dec":"12.30"}`, Steps: 2},
 			{Code: `{"to_dec":7}`, Want: `{"dec":"7"}`, Steps: 2},
-			{Code: `{"to_dec":"12,30"}`, Fault: fault.OutOfRange},
+			{Code: `{"get":[{"try":{"to_dec":"12,30"}},"ok","no number"]}`, Want: `"no number"`},
 			{Code: `{"to_dec":null}`, Fault: fault.TypeError},
 		},
 		Size: digits,
@@ -123,8 +123,11 @@ var decimals = []Row{
 			if d, ok := value.ParseDec(string(s)); ok {
 				return d, nil
 			}
-			return nil, outOfRange("to_dec: "+Describe(s)+" is no number", "digits, with a minus before and a point in them where that is meant",
-				Describe(s), `Write the number as in {"to_dec":"12.30"}, of at most 4,096 digits.`)
+			return nil, &fault.Fault{
+				Kind: fault.ParseError, Message: "to_dec: " + Describe(s) + " is no number",
+				Expected: "digits, with a minus before and a point in them where that is meant", Got: Describe(s),
+				Hint: `Write the number as in {"to_dec":"12.30"}, of at most 4,096 digits, or catch the failure: {"try":{"to_dec":S}}.`,
+			}
 		},
 	},
 }

@@ -109,7 +109,7 @@ var strs = []Row{
 	},
 	{
 		Name: "upper", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
-		Doc: "gives a string in upper case, by Unicode's rules for no language in particular.",
+		Doc: "gives a string in upper case, character by character.",
 		Examples: []Example{
 			{Code: `{"upper":"Añb"}`, Want: `"AÑB"`, Steps: 2},
 			{Code: `{"upper":1}`, Fault: fault.TypeError},
@@ -121,7 +121,7 @@ var strs = []Row{
 	},
 	{
 		Name: "lower", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
-		Doc: "gives a string in lower case, by Unicode's rules for no language in particular.",
+		Doc: "gives a string in lower case, character by character.",
 		Examples: []Example{
 			{Code: `{"lower":"AÑb"}`, Want: `"añb"`, Steps: 2},
 			{Code: `{"lower":["A"]}`, Fault: fault.TypeError},
