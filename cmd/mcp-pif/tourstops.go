@@ -34,6 +34,12 @@ var stops = []struct {
 		}
 		return g.gives("factorial", `{"input":25}`, "15511210043330985984000000")
 	}},
+	{"The same language has a text form, a library, records and exact decimals.", func(g *guide) error {
+		if err := g.makes(`{"name":"invoice","description":"totals by customer","code":"lines => group(l => l.customer, lines) |> entries |> map(e => (fst(e), sum(map(l => l.price * l.count, snd(e)))))"}`); err != nil {
+			return err
+		}
+		return g.gives("run", `{"tool":"invoice","input":[{"customer":"ada","price":{"dec":"1.10"},"count":3},{"customer":"bob","price":{"dec":"0.20"},"count":5},{"customer":"ada","price":{"dec":"0.05"},"count":2}]}`, `[{"pair":["ada",{"dec":"3.40"}]},{"pair":["bob",{"dec":"1.00"}]}]`)
+	}},
 	{"The tool is on the client's list now, and on the server's.", func(g *guide) error {
 		list, err := g.session.ListTools(g.ctx, nil)
 		if err != nil {
