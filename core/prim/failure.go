@@ -28,12 +28,12 @@ var failure = []Row{
 			{Code: `{"raise":"too many"}`, Fault: fault.Raised},
 		},
 		Work: func(args []value.Value, left uint64) uint64 {
-			w := shower{display: true, limit: longestRaised}
+			w := shower{display: true, limit: longestRaised / 8}
 			w.run(args[0])
 			return w.extra
 		},
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			s, _ := show(args[0], true, longestRaised)
+			s, _ := show(args[0], true, longestRaised/8)
 			if len(s) > longestRaised {
 				n := longestRaised
 				for !utf8.RuneStart(s[n]) {
@@ -65,5 +65,6 @@ var failure = []Row{
 	},
 }
 
-// longestRaised is how many bytes of a raised value's text are the message.
+// longestRaised is how many bytes of a raised value's text are the message, at
+// most.
 const longestRaised = 1000

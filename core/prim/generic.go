@@ -66,14 +66,23 @@ var generic = []Row{
 func compareWork(ordered bool, args []value.Value, left uint64) uint64 {
 	c := comparer{ordered: ordered, limit: limitOf(left)}
 	c.run(args[0], args[1])
-	return c.words / perStep
+	return stepsOf(c.words)
 }
+
+// mostWords is how many words one step's work may look at: seconds of it, and
+// more than any value has that isn't shared many times over. A walk that is
+// longer is one that no budget of steps is enough for, so that a run can always
+// be stopped soon.
+const mostWords = 1 << 26
 
 // limitOf is how many words may be looked at with so many steps left, and a
 // few more, so that what is beyond shows.
-func limitOf(left uint64) uint64 {
-	if left > math.MaxUint64/perStep-1 {
+func limitOf(left uint64) uint64 { return (min(left, mostWords/perStep) + 1) * perStep }
+
+// stepsOf is the cost of a walk over so many words.
+func stepsOf(words uint64) uint64 {
+	if words > mostWords {
 		return math.MaxUint64
 	}
-	return (left + 1) * perStep
+	return words / perStep
 }

@@ -126,7 +126,7 @@ var sequences = []Row{
 			}
 			c := comparer{limit: limitOf(left)}
 			inList(&c, args)
-			return c.words / perStep
+			return stepsOf(c.words)
 		},
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			s, ok := args[0].(value.Str)

@@ -21,8 +21,9 @@ type shower struct {
 	// JSON can't say.
 	display bool
 	bytes   uint64
+	parts   uint64 // values written
 	extra   uint64 // steps of writing long integers
-	limit   uint64 // stop beyond so many bytes
+	limit   uint64 // stop beyond so many words
 	todo    []part
 	fault   *fault.Fault
 }
@@ -36,7 +37,7 @@ type part struct {
 
 func (w *shower) run(v value.Value) {
 	w.todo = append(w.todo, part{v: v})
-	for len(w.todo) > 0 && w.fault == nil && w.bytes <= w.limit {
+	for len(w.todo) > 0 && w.fault == nil && w.words() <= w.limit {
 		p := w.todo[len(w.todo)-1]
 		w.todo = w.todo[:len(w.todo)-1]
 		switch {
@@ -50,10 +51,14 @@ func (w *shower) run(v value.Value) {
 				w.raw("]")
 			}
 		default:
+			w.parts++
 			w.value(value.Force(p.v))
 		}
 	}
 }
+
+// words is what the walk so far is worth: the characters, and four for a value.
+func (w *shower) words() uint64 { return w.bytes/8 + 4*w.parts }
 
 func (w *shower) raw(s string) {
 	w.bytes += uint64(len(s))
@@ -176,17 +181,17 @@ func quoteJSON(s string) string {
 func showWork(display bool) func([]value.Value, uint64) uint64 {
 	return func(args []value.Value, left uint64) uint64 {
 		w := shower{display: display, limit: limitOf(left)}
-		if limit := w.limit * 8; limit/8 == w.limit {
-			w.limit = limit
-		}
 		w.run(args[0])
-		return w.bytes/(8*perStep) + w.extra
+		if steps := stepsOf(w.words()); steps < math.MaxUint64 {
+			return steps + w.extra
+		}
+		return math.MaxUint64
 	}
 }
 
 func showSize(display bool) func([]value.Value) int64 {
 	return func(args []value.Value) int64 {
-		w := shower{display: display, limit: 1 << 40}
+		w := shower{display: display, limit: 2 * mostWords}
 		w.run(args[0])
 		return int64(w.bytes)
 	}
