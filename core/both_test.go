@@ -20,6 +20,7 @@ type program struct {
 	tools   []vectors.Tool
 	tool    string
 	code    string
+	text    bool   // code is in the text form
 	input   string // JSON; empty for null
 	as      core.InputAs
 	budgets core.Budgets
@@ -61,7 +62,11 @@ func (p *program) prepare() (*core.Program, tools, *fault.Fault) {
 	if p.tool != "" {
 		return ts[p.tool], ts, nil
 	}
-	prog, err := core.Compile([]byte(p.code))
+	compile := core.Compile
+	if p.text {
+		compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
+	}
+	prog, err := compile([]byte(p.code))
 	if err != nil {
 		return nil, nil, err.(*fault.Fault)
 	}

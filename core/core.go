@@ -143,7 +143,19 @@ func compileParsed(name string, parsed *parse.Parsed) (*Program, error) {
 		Term: parsed.Term, Source: parsed.Source, Tool: name, IsTool: name != "",
 		Unit: code.Compile(t, code.Options{Tool: name != ""}),
 	}
+	if p.prog.Unit.Entangled {
+		return nil, entangled(parsed.Source.In)
+	}
 	return p, nil
+}
+
+func entangled(in string) *fault.Fault {
+	return &fault.Fault{
+		Kind: fault.ParseError, In: in,
+		Message:  fmt.Sprintf("functions inside each other use more than %d variables of those around them", code.MaxCaptures),
+		Expected: "functions that use fewer variables from outside",
+		Hint:     `Pass what a function needs as its arguments, together in a record: {"app":[F,{"record":{"a":A,"b":B}}]}.`,
+	}
 }
 
 // Canonical returns the program as canonical JSON: keys sorted, no spaces. It
@@ -253,7 +265,7 @@ type Input struct {
 	in    *parse.Parsed
 }
 
-// ParseInput reads an input of at most 32 MiB; an empty src is null. src must
+// ParseInput reads an input of at most 16 MiB; an empty src is null. src must
 // not change afterwards. A fault's In is "input".
 func ParseInput(src []byte, as InputAs) (Input, error) {
 	in, f := parse.Input(src, as)

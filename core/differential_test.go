@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -115,7 +116,7 @@ func (tr trial) onNaive(t failer) vectors.Outcome {
 	if f != nil {
 		return vectors.Failed(f, steps)
 	}
-	e, f := text.Encode(v, 16<<20, 64<<20)
+	e, f := text.Encode(v, 16<<20, cmp.Or(tr.budgets.Memory, core.DefaultMemory))
 	if f != nil {
 		return vectors.Failed(f, steps)
 	}

@@ -42,7 +42,7 @@ func TestReadmeTables(t *testing.T) {
 		if *update {
 			text = []byte(before + begin + want + end + after)
 		} else if got != want {
-			t.Errorf("the part %q is out of date; look at it and run with -update:\n%s", name, want)
+			t.Errorf("the part %q is out of date; run with -update and look at it: %s", name, firstChange(got, want))
 		}
 	}
 	if *update {
@@ -50,6 +50,17 @@ func TestReadmeTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// firstChange shows where two parts begin to differ.
+func firstChange(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("\nit says   %s\nit should %s", g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, not %d", len(g), len(w))
 }
 
 // rowTable is the table of forms and primitives.
@@ -288,6 +299,7 @@ func examples(t *testing.T, lines []string, first int) (found []example) {
 			} else {
 				x.fails = rest
 			}
+			x.text = !json.Valid([]byte(x.code))
 			found = append(found, x)
 			fresh, outcome = true, true
 			continue

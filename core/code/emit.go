@@ -113,13 +113,35 @@ func (c *compiler) locate(f *fn, b *binder, half uint8) where {
 		}
 		return where{inReg, r}
 	}
-	for i, k := range f.caps {
-		if k.b == b && k.half == half {
-			return where{inCap, int32(i)}
-		}
+	if i, ok := f.captured(b, half); ok {
+		return where{inCap, int32(i)}
 	}
+	c.take(1)
 	f.caps = append(f.caps, capture{b, half})
 	return where{inCap, int32(len(f.caps) - 1)}
+}
+
+// fewCaps is how many captures are looked through before they get an index.
+const fewCaps = 24
+
+// captured finds a captured variable.
+func (f *fn) captured(b *binder, half uint8) (int, bool) {
+	if len(f.caps) <= fewCaps {
+		for i, k := range f.caps {
+			if k.b == b && k.half == half {
+				return i, true
+			}
+		}
+		return 0, false
+	}
+	if f.capAt == nil {
+		f.capAt = make(map[capture]int)
+	}
+	for i := len(f.capAt); i < len(f.caps); i++ {
+		f.capAt[f.caps[i]] = i
+	}
+	i, ok := f.capAt[capture{b, half}]
+	return i, ok
 }
 
 // load brings a variable into dst.

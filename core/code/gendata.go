@@ -130,6 +130,7 @@ func (c *compiler) visible(n *node) int32 {
 		}
 		sc.Vars = append(sc.Vars, v)
 	}
+	c.take(len(sc.Vars))
 	c.unit.Scopes = append(c.unit.Scopes, sc)
 	return c.opt.ScopeBase + int32(len(c.unit.Scopes)-1)
 }

@@ -20,6 +20,9 @@ type Unit struct {
 	// Captures are, for an eval's code, the indices of Options.Scope that its
 	// closure has to hold, in order.
 	Captures []int32
+	// Entangled is set, and nothing else, where the code captures more
+	// variables through more functions than [MaxCaptures].
+	Entangled bool
 	// Window is how many words above its window's start any function of the
 	// unit may write, its callees' arguments included.
 	Window int
@@ -101,10 +104,11 @@ type fn struct {
 	code    []Instr
 	meta    []Meta
 	caps    []capture
-	ret     uint8 // the register of the return word
-	start   int32 // where a self call in tail position goes, an index
-	split   bool  // generating the worker: the parameter is two registers
-	outline bool  // holds a part of another function: takes no depth
+	capAt   map[capture]int // where there are many
+	ret     uint8           // the register of the return word
+	start   int32           // where a self call in tail position goes, an index
+	split   bool            // generating the worker: the parameter is two registers
+	outline bool            // holds a part of another function: takes no depth
 	pend    int64
 	top     uint8 // the highest register that was free where something was evaluated
 	dead    bool
@@ -116,25 +120,26 @@ type capture struct {
 }
 
 type compiler struct {
-	opt     Options
-	unit    *Unit
-	infos   []*fnInfo
-	root    *fnInfo // the tool's own function
-	lowest  int32
-	far     map[*scope]map[string]*binder
-	f       *fn
-	plain   int // >0: inside code that is a second version: no workers
-	nodes   slab[node]
-	binders slab[binder]
-	scopes  slab[scope]
-	lists   arena[*node]
-	params  arena[*binder]
-	places  arena[int32]
-	args    []term.Term // a stack, for resolveApp
-	strs    map[string]int32
-	fns     []*fn // for reuse
-	code    []Instr
-	meta    []Meta
+	opt      Options
+	unit     *Unit
+	infos    []*fnInfo
+	root     *fnInfo // the tool's own function
+	lowest   int32
+	far      map[*scope]map[string]*binder
+	f        *fn
+	plain    int // >0: inside code that is a second version: no workers
+	nodes    slab[node]
+	binders  slab[binder]
+	scopes   slab[scope]
+	lists    arena[*node]
+	params   arena[*binder]
+	places   arena[int32]
+	captures int
+	args     []term.Term // a stack, for resolveApp
+	strs     map[string]int32
+	fns      []*fn // for reuse
+	code     []Instr
+	meta     []Meta
 }
 
 // An arena hands out slices and takes all back at once.
@@ -218,11 +223,34 @@ func (c *compiler) newBinder(name string) *binder {
 
 var compilers = sync.Pool{New: func() any { return new(compiler) }}
 
-// Compile compiles t. It doesn't fail: what can go wrong goes wrong when the
-// code runs. The time is O(n log n) in the size of the term but for variables
-// captured through many lambdas, where it is their product.
-func Compile(t term.Term, o Options) *Unit {
+// MaxCaptures is how many captured variables, counted for each function that
+// captures them and each eval that can see them, one unit may have. It is what
+// bounds the time and memory of compiling, which is otherwise in proportion to
+// the size of the term.
+const MaxCaptures = 1 << 19
+
+// entangled is the panic that ends the compilation of a unit with more.
+type entangled struct{}
+
+func (c *compiler) take(n int) {
+	if c.captures += n; c.captures > MaxCaptures {
+		panic(entangled{})
+	}
+}
+
+// Compile compiles t. What can go wrong goes wrong when the code runs, but for
+// [Unit.Entangled].
+func Compile(t term.Term, o Options) (unit *Unit) {
+	defer func() {
+		if e := recover(); e != nil {
+			if _, ok := e.(entangled); !ok {
+				panic(e)
+			}
+			unit = &Unit{Entangled: true}
+		}
+	}()
 	c := compilers.Get().(*compiler)
+	c.captures = 0
 	u := c.compile(t, o)
 	c.nodes.reset()
 	c.binders.reset()

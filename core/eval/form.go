@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
@@ -39,7 +40,10 @@ func (m *Machine) link(t term.Term, source *term.Source, o code.Options) *linked
 	o.ConstBase = int32(len(m.kinds))
 	o.ScopeBase = int32(len(m.scopes))
 	u := code.Compile(t, o)
-	m.units = append(m.units, unit{from: len(m.instrs), term: t, source: source, depth: o.Depth})
+	if u.Entangled {
+		return nil
+	}
+	m.units = append(m.units, unit{from: len(m.instrs), term: t, source: source, depth: o.Depth, scope: o.Scope})
 	m.instrs = append(m.instrs, u.Code...)
 	m.meta = append(m.meta, u.Meta...)
 	m.kinds = append(m.kinds, u.Consts...)
@@ -47,7 +51,10 @@ func (m *Machine) link(t term.Term, source *term.Source, o code.Options) *linked
 	for len(m.consts) < len(m.kinds) {
 		m.consts = append(m.consts, 0)
 	}
-	m.extra += int64(len(u.Code))*(code.InstrSize+8) + int64(len(u.Consts))*64
+	m.extra += int64(len(u.Code))*2*code.InstrSize + int64(len(u.Consts))*64
+	for i := range u.Scopes {
+		m.extra += int64(len(u.Scopes[i].Vars)) * 32
+	}
 	cb := unsafe.Pointer(unsafe.SliceData(m.instrs))
 	if m.ip != nil {
 		m.ip = unsafe.Add(cb, uintptr(m.ip)-uintptr(m.cb))
@@ -87,7 +94,12 @@ func (m *Machine) eval(in *code.Instr) bool {
 			// The innermost comes first there and last here.
 			names[len(names)-1-i] = v.Name
 		}
-		u = m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true}).unit
+		l := m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true})
+		if l == nil {
+			m.outOfMemory()
+			return true
+		}
+		u = l.unit
 		if m.evals == nil {
 			m.evals = make(map[evalKey]*code.Unit)
 		}
@@ -268,6 +280,33 @@ func (m *Machine) unitAt(at int) *unit {
 		}
 	}
 	return &m.units[lo]
+}
+
+// bound gives the variables that are bound at a place, the innermost first.
+func (u *unit) bound(pos int) []string {
+	names := slices.Clone(u.scope)
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		if v, ok := t.(*term.Var); ok && v.Pos() == pos {
+			return false
+		}
+		l, ok := t.(*term.Lam)
+		if ok {
+			names = append(names, l.Param)
+		}
+		if !term.Children(t, walk) {
+			return false
+		}
+		if ok {
+			names = names[:len(names)-1]
+		}
+		return true
+	}
+	if walk(u.term) {
+		return nil
+	}
+	slices.Reverse(names)
+	return names
 }
 
 // locate gives a fault its place.

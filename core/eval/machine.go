@@ -148,7 +148,8 @@ type unit struct {
 	source *term.Source
 	tool   string
 	isTool bool
-	depth  int // evals around it
+	depth  int      // evals around it
+	scope  []string // the variables around code that eval runs, the innermost last
 	input  bool
 }
 
@@ -402,6 +403,10 @@ func (m *Machine) enterInput() {
 		return
 	}
 	l := m.link(m.input.Term, m.input.Source, code.Options{})
+	if l == nil {
+		m.outOfMemory()
+		return
+	}
 	m.units[len(m.units)-1].input = true
 	if l.unit.Root != nil {
 		if !m.charge(1) || !m.reserve(2, 0) {

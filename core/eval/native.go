@@ -4,6 +4,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // natives are the rows that the machine does on its own objects, in place of
@@ -22,6 +23,7 @@ var natives = func() map[term.ID]func(m *Machine, in *code.Instr) (done, stop bo
 		"set_nth": (*Machine).nativeSetNth,
 		"push":    (*Machine).nativePush,
 		"slice":   (*Machine).nativeSlice,
+		"range":   (*Machine).nativeRange,
 	} {
 		if id, _, ok := prim.Lookup(name); ok {
 			fs[id] = f
@@ -233,5 +235,29 @@ func (m *Machine) nativeSlice(in *code.Instr) (done, stop bool) {
 	w = *m.reg(in.C)
 	n := int64(m.vecLen(w))
 	*m.reg(in.A) = m.vecSlice(w, int(min(toInt(fw), n)), int(min(toInt(tw), n)))
+	return true, false
+}
+
+// nativeRange makes the integers where they are to be, with no copy in Go.
+func (m *Machine) nativeRange(in *code.Instr) (done, stop bool) {
+	fw, tw := *m.reg(in.C), *m.reg(in.C + 1)
+	if !isInt(fw) || !isInt(tw) || toInt(tw) <= toInt(fw) {
+		return false, false
+	}
+	from := toInt(fw)
+	row := prim.Get(term.ID(in.D))
+	args := []value.Value{m.sketch(fw), m.sketch(tw)}
+	if n := row.Cost(args); n > 0 && !m.work(n) {
+		return true, true
+	}
+	if row.Size(args) > m.budget.Memory {
+		m.outOfMemory()
+		return true, true
+	}
+	n := int(toInt(tw) - from)
+	if !m.reserve(listWords(n), int(in.K)) {
+		return true, true
+	}
+	*m.reg(in.A) = m.makeList(n, func(i int) word { return fromInt(from + int64(i)) })
 	return true, false
 }

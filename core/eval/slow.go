@@ -144,7 +144,8 @@ func (m *Machine) slow() bool {
 	case code.Effect:
 		return m.effect(in)
 	case code.Unbound:
-		return m.fail(prim.Unbound(m.kinds[in.D].Name, ""))
+		at := m.index()
+		return m.fail(prim.Unbound(m.kinds[in.D].Name, m.unitAt(at).bound(int(m.meta[at].Pos))))
 	case code.Rev:
 		return m.reverse(in)
 	case code.Record, code.RecordL:
@@ -463,7 +464,7 @@ func (m *Machine) length(in *code.Instr) bool {
 		return m.mismatch(in, prim.Length, 0, w)
 	}
 	n, cells := m.listLen(w)
-	if c := prim.LengthCost(cells); c > 0 {
+	if c := prim.LengthCost(n); c > 0 {
 		if !m.work(c) {
 			return true
 		}

@@ -47,7 +47,7 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 			if v, ok := e.lookup(n.Name); ok {
 				return v, nil
 			}
-			return nil, ctx.fail(n, prim.Unbound(n.Name, ""))
+			return nil, ctx.fail(n, prim.Unbound(n.Name, e.names()))
 		case *term.Lam:
 			return &value.Closure{Impl: &closure{n, e, ctx}}, r.alloc(closureBytes, n, ctx)
 		case *term.App:

@@ -119,6 +119,15 @@ func (e *env) lookup(name string) (value.Value, bool) {
 	return nil, false
 }
 
+// names gives the variables in scope, innermost first.
+func (e *env) names() []string {
+	var names []string
+	for ; e != nil; e = e.next {
+		names = append(names, e.name)
+	}
+	return names
+}
+
 // A closure is a lambda with the variables and the context around it.
 type closure struct {
 	lam *term.Lam

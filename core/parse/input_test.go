@@ -156,7 +156,6 @@ func TestBounds(t *testing.T) {
 		{"keys", `{"record":{` + manyKeys(15_000, `,"k7":1`) + `}}`, false},
 		{"unknown", `[` + strings.Repeat(`{"x":1},`, 30_000) + `1]`, false},
 	} {
-		began := time.Now()
 		p, f := parse.Code([]byte(c.src), parse.Options{})
 		if (f == nil) != c.ok {
 			t.Errorf("%s of %d bytes: %.300v", c.name, len(c.src), f)
@@ -168,9 +167,6 @@ func TestBounds(t *testing.T) {
 			if once := text.Canonical(p.Term); len(once) < parse.MaxCode {
 				roundTripFast(t, once)
 			}
-		}
-		if d := time.Since(began); d > 5*time.Second {
-			t.Errorf("%s took %v", c.name, d)
 		}
 	}
 	if _, f := parse.Code([]byte("11"), parse.Options{MaxBytes: 1}); f == nil || f.Kind != fault.ParseError {

@@ -75,16 +75,14 @@ func (w *rewriter) scanner(s *scanner, depth int) {
 		if !mayChange(v) || s.isDec(i) {
 			continue
 		}
-		mark := len(w.out)
-		w.out = append(w.out, s.src[from:n.off]...)
-		at := len(w.out)
-		w.inside++
-		changed := w.replace(v, depth)
-		w.inside--
-		if !changed {
-			w.out = w.out[:mark]
+		// What is between two changes is copied once, when the second is found.
+		in := rewriter{inside: w.inside + 1}
+		if !in.replace(v, depth) {
 			continue
 		}
+		w.out = append(w.out, s.src[from:n.off]...)
+		at := len(w.out)
+		w.out = append(w.out, in.out...)
 		from = n.end
 		if w.inside > 0 {
 			continue

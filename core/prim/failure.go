@@ -28,12 +28,12 @@ var failure = []Row{
 			{Code: `{"raise":"too many"}`, Fault: fault.Raised},
 		},
 		Work: func(args []value.Value, left uint64) uint64 {
-			w := shower{display: true, limit: longestRaised / 8}
+			w := shower{display: true, limit: longestRaised}
 			w.run(args[0])
 			return w.extra
 		},
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			s, _ := show(args[0], true, longestRaised/8)
+			s, _ := show(args[0], true, longestRaised)
 			if len(s) > longestRaised {
 				n := longestRaised
 				for !utf8.RuneStart(s[n]) {

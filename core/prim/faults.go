@@ -48,17 +48,20 @@ func Overloaded() *fault.Fault {
 	}
 }
 
-// Unbound is the fault of a variable that nothing binds; near is one that is
-// bound there, or empty.
-func Unbound(name, near string) *fault.Fault {
+// Unbound is the fault of a variable that nothing binds. bound is the
+// variables that are bound there, the innermost first.
+func Unbound(name string, bound []string) *fault.Fault {
 	f := &fault.Fault{
 		Kind:     fault.Unbound,
 		Message:  fmt.Sprintf("nothing binds the variable %q here", name),
 		Expected: "a variable that a lam around it binds",
 		Hint:     fmt.Sprintf(`Bind it with {"lam":%q,"body":…} around this place, or write a string as "…".`, name),
 	}
-	if near != "" {
-		f.Hint = fmt.Sprintf(`Use one that is bound here, {"var":%q}, or bind it with {"lam":%q,"body":…}.`, near, name)
+	switch f.Near = Closest(name, bound); {
+	case f.Near != "":
+		f.Hint = fmt.Sprintf(`Did you mean {"var":%q}? That is bound here.`, f.Near)
+	case len(bound) > 0:
+		f.Hint = fmt.Sprintf(`Use one that is bound here, {"var":%q}, or bind it with {"lam":%q,"body":…}.`, bound[0], name)
 	}
 	return f
 }

@@ -73,7 +73,7 @@ func compareWork(ordered bool, args []value.Value, left uint64) uint64 {
 // more than any value has that isn't shared many times over. A walk that is
 // longer is one that no budget of steps is enough for, so that a run can always
 // be stopped soon.
-const mostWords = 1 << 26
+const mostWords = 1 << 28
 
 // limitOf is how many words may be looked at with so many steps left, and a
 // few more, so that what is beyond shows.

@@ -57,8 +57,12 @@ func (w *shower) run(v value.Value) {
 	}
 }
 
-// words is what the walk so far is worth: the characters, and four for a value.
-func (w *shower) words() uint64 { return w.bytes/8 + 4*w.parts }
+// words is what the walk so far is worth: the characters, and the values as a
+// comparison counts them.
+func (w *shower) words() uint64 {
+	few := min(w.parts, smallValue)
+	return w.bytes/8 + few + perPart*(w.parts-few)
+}
 
 func (w *shower) raw(s string) {
 	w.bytes += uint64(len(s))

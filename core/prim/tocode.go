@@ -2,6 +2,7 @@ package prim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -354,12 +355,16 @@ func (c *coder) row(n dataNode, at term.At) term.Term {
 // dataWork is the steps of making code of data, one for each 16 words.
 func dataWork(args []value.Value, left uint64) uint64 {
 	nodes, bytes := measureData(args[0], left)
+	if nodes > mostWords/64 {
+		return math.MaxUint64
+	}
 	return nodes/4 + bytes/(8*perStep)
 }
 
 // measureData counts what toCode would look at, up to a limit.
 func measureData(v value.Value, left uint64) (nodes, bytes uint64) {
 	todo := []value.Value{v}
+	left = min(left, mostWords/128)
 	for len(todo) > 0 && nodes/4 <= left {
 		v := value.Force(todo[len(todo)-1])
 		todo = todo[:len(todo)-1]

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/parse"
@@ -187,12 +186,8 @@ func TestWorkIsBounded(t *testing.T) {
 		{"equal", []value.Value{a, b}}, {"compare", []value.Value{a, b}}, {"to_text", []value.Value{a}}, {"to_json", []value.Value{far}},
 		{"to_code", []value.Value{record}}, {"contains", []value.Value{value.FromSlice([]value.Value{b}), a}},
 	} {
-		start := time.Now()
 		if n := row(t, c.name).Work(c.args, 100_000); n <= 100_000 {
 			t.Errorf("%s counts %d steps", c.name, n)
-		}
-		if d := time.Since(start); d > 10*time.Second {
-			t.Errorf("%s counts for %v", c.name, d)
 		}
 		if n := row(t, c.name).Work(c.args, 0); n == 0 {
 			t.Errorf("%s counts nothing where no step is left", c.name)
@@ -202,7 +197,7 @@ func TestWorkIsBounded(t *testing.T) {
 	if same, f := call(t, "equal", x, y); f != nil || same != value.Bool(true) {
 		t.Errorf("deep: %v %v", same, f)
 	}
-	if n := row(t, "equal").Work([]value.Value{x, y}, 1<<40); n != 2_000_001/64 {
+	if n := row(t, "equal").Work([]value.Value{x, y}, 1<<40); n != (1024+(2_000_001-1024)*8)/64 {
 		t.Errorf("deep pairs take %d steps", n)
 	}
 	if s, f := call(t, "to_text", x); f != nil || len(s.(value.Str)) < 10_000_000 {

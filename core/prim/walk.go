@@ -50,6 +50,13 @@ func slice(list value.Value) []value.Value {
 	return all
 }
 
+// A comparison counts a word for each of the first smallValue parts, and
+// perPart words for each further one.
+const (
+	smallValue = 1024
+	perPart    = 8
+)
+
 // perStep is how many words one step looks at or copies.
 const perStep = 64
 
@@ -79,7 +86,13 @@ func (c *comparer) run(a, b value.Value) int {
 	for len(c.todo) > 0 && c.fault == nil && c.words <= c.limit {
 		next := c.todo[len(c.todo)-1]
 		c.todo = c.todo[:len(c.todo)-1]
-		c.words++
+		// Small values cost little; in large ones, which may be shared over and
+		// over, a part counts for the work that going there is.
+		if c.words < smallValue {
+			c.words++
+		} else {
+			c.words += perPart
+		}
 		if d := c.one(value.Force(next.a), value.Force(next.b)); d != 0 {
 			return d
 		}

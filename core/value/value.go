@@ -6,12 +6,12 @@
 // never larger in Go than it was in the machine.
 //
 // Lists are chains of [Cons] ended by [Nil]; use [FromSlice] and [Slice].
-// A [Closure] is opaque: it can be handed back to the evaluator it came from
-// and to no other.
+// A [Closure] is opaque and doesn't cross: what a host gives back can hold none.
 package value
 
 import (
 	"math/big"
+	"strconv"
 
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -155,6 +155,14 @@ func (i Int) Big() *big.Int {
 		return i.b
 	}
 	return big.NewInt(i.n)
+}
+
+// String returns the integer in decimal.
+func (i Int) String() string {
+	if i.b == nil {
+		return strconv.FormatInt(i.n, 10)
+	}
+	return i.b.String()
 }
 
 // Words is the size of the integer in 64-bit words; 1 for every number that fits one.

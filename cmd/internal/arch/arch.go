@@ -64,6 +64,7 @@ var rules = map[string]rule{
 	"core/term":             {std: pure, ours: []string{"core/fault"}},
 	"core/value":            {std: pure, ours: []string{"core/fault", "core/term"}},
 	"core/prim":             {std: pure, ours: []string{"core/fault", "core/term", "core/value"}},
+	"core/examples":         {std: pure, tests: true},
 	"core/prim/gen":         {std: pure, ours: low, tests: true},
 	"core/parse":            {std: pure, ours: low},
 	"core/text":             {std: pure, ours: low},

@@ -1,0 +1,237 @@
+package examples_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// An example is what stands beside a NAME.pif, in NAME.json.
+type example struct {
+	trial
+	// Also is more inputs.
+	Also []trial `json:"also"`
+	// InputAs is "auto", "term" or "data", which it also is where it isn't said.
+	InputAs inputAs `json:"input_as"`
+	// Tools is other tools by name, with the file of each without ".pif".
+	Tools map[string]string `json:"tools"`
+	// Drive is how often the tool continues before it is done, on Input.
+	Drive int `json:"drive"`
+	// MaxSteps is what a run may use at most; 0: the default budget.
+	MaxSteps uint64 `json:"max_steps"`
+
+	name string
+	src  []byte
+}
+
+// A trial is an input with its result.
+type trial struct {
+	Input json.RawMessage `json:"input"`
+	Want  json.RawMessage `json:"want"`
+}
+
+type inputAs string
+
+func (a inputAs) mode(t *testing.T) core.InputAs {
+	t.Helper()
+	switch a {
+	case "auto":
+		return core.InputAuto
+	case "term":
+		return core.InputTerm
+	case "data", "":
+		return core.InputData
+	}
+	t.Fatalf("an input is never read as %q", a)
+	return 0
+}
+
+// read gives the examples of a folder, in order.
+func read(t *testing.T, dir string) []example {
+	t.Helper()
+	files, err := fs.Glob(os.DirFS(dir), "*.pif")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []example
+	for _, file := range files {
+		e := example{name: strings.TrimSuffix(file, ".pif")}
+		e.src = readFile(t, filepath.Join(dir, file))
+		d := json.NewDecoder(bytes.NewReader(readFile(t, filepath.Join(dir, e.name+".json"))))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&e); err != nil {
+			t.Fatalf("%s.json: %v", e.name, err)
+		}
+		for _, tr := range append(e.Also, e.trial) {
+			if tr.Want == nil || tr.Input == nil {
+				t.Fatalf("%s.json has no input or nothing to expect", e.name)
+			}
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func compile(t *testing.T, name string, src []byte) *core.Program {
+	t.Helper()
+	p, err := core.CompileText(name, src)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if len(p.Notes()) > 0 {
+		t.Errorf("%s has notes: %q", name, p.Notes())
+	}
+	return p
+}
+
+// registry is the tools that code_of finds.
+type registry map[string]*core.Program
+
+func (r registry) Tool(name string) (core.Tool, bool) {
+	p, ok := r[name]
+	if !ok {
+		return core.Tool{}, false
+	}
+	return p.Tool(), true
+}
+
+// run runs a program on the machine and on the reference evaluator, which must
+// agree to the step, and gives the result.
+func run(t *testing.T, p *core.Program, input []byte, as core.InputAs, b core.Budgets, tools core.Tools) []byte {
+	t.Helper()
+	in, err := core.ParseInput(input, as)
+	if err != nil {
+		t.Fatalf("input %s: %v", input, err)
+	}
+	want, wantSteps, wantFault := p.Trace(in, b, tools, func(core.TraceEvent) {})
+	m := p.Start(in, b, tools)
+	defer m.Release()
+	if state := m.Run(0); state != core.Done {
+		t.Fatalf("on %s it is %v after %d steps: %v\nthe reference: %v", input, state, m.Steps(), faultOf(m.Fault()), faultOf(wantFault))
+	}
+	got, f := m.Encode(1 << 20)
+	if f != nil {
+		t.Fatal(f)
+	}
+	if wantFault != nil || !bytes.Equal(got.JSON, want.JSON) || m.Steps() != wantSteps {
+		t.Fatalf("on %s it gives %s in %d steps, the reference %s in %d: %v", input, got.JSON, m.Steps(), want.JSON, wantSteps, faultOf(wantFault))
+	}
+	return got.JSON
+}
+
+func faultOf(f *fault.Fault) any {
+	if f == nil {
+		return "no fault"
+	}
+	return f
+}
+
+// same reports whether two JSON texts say the same.
+func same(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	return reflect.DeepEqual(decode(t, a), decode(t, b))
+}
+
+func decode(t *testing.T, b []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%s: %v", b, err)
+	}
+	return v
+}
+
+func TestExamples(t *testing.T) {
+	all := read(t, ".")
+	if len(all) < 20 {
+		t.Fatalf("only %d examples are here", len(all))
+	}
+	for _, e := range all {
+		t.Run(e.name, func(t *testing.T) { e.check(t) })
+	}
+}
+
+func (e example) check(t *testing.T) {
+	if line, _, _ := bytes.Cut(e.src, []byte("\n")); !bytes.HasPrefix(line, []byte("// ")) {
+		t.Errorf("the first line doesn't say what it does: %s", line)
+	}
+	p := compile(t, e.name, e.src)
+	tools := registry{e.name: p}
+	for name, file := range e.Tools {
+		tools[name] = compile(t, name, readFile(t, file+".pif"))
+	}
+	for i, tr := range append([]trial{e.trial}, e.Also...) {
+		got, rounds := e.drive(t, p, tr.Input, tools)
+		if !same(t, got, tr.Want) {
+			t.Errorf("on %s it gives\n%s, not\n%s", tr.Input, got, tr.Want)
+		}
+		if i == 0 && rounds != e.Drive {
+			t.Errorf("it continued %d times, not %d", rounds, e.Drive)
+		}
+	}
+	e.reread(t, p)
+}
+
+// drive runs a tool until it no longer continues, and gives the result and how
+// often it did.
+func (e example) drive(t *testing.T, p *core.Program, input []byte, tools core.Tools) (got []byte, rounds int) {
+	t.Helper()
+	budgets := core.Budgets{Steps: e.MaxSteps}
+	got = run(t, p, input, e.InputAs.mode(t), budgets, tools)
+	for ; ; rounds++ {
+		var c struct {
+			Type string
+			Next struct {
+				Arguments struct {
+					Tool    string
+					Input   json.RawMessage
+					InputAs inputAs `json:"input_as"`
+				}
+			}
+		}
+		if json.Unmarshal(got, &c) != nil || c.Type != "continuation" {
+			return got, rounds
+		}
+		next := c.Next.Arguments
+		if next.Tool != e.name || rounds == 1000 {
+			t.Fatalf("round %d: %s", rounds, got)
+		}
+		got = run(t, p, next.Input, next.InputAs.mode(t), budgets, tools)
+	}
+}
+
+// reread checks that the program, printed, is the same program, and that its
+// JSON is too.
+func (e example) reread(t *testing.T, p *core.Program) {
+	again := compile(t, e.name, p.Text())
+	if !bytes.Equal(again.Canonical(), p.Canonical()) {
+		t.Errorf("printed as\n%s\nit is another program", p.Text())
+	}
+	asJSON, err := core.CompileTool(e.name, slices.Clone(p.Canonical()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asJSON.Hash() != p.Hash() {
+		t.Error("its JSON is another program")
+	}
+}
