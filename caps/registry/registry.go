@@ -98,9 +98,21 @@ func Compile(d Definition) (*Tool, error) {
 		State:        StateReady,
 	}
 	if t.Description == "" {
-		t.Description = shorten(prog.Text(), 1000)
+		t.Description = shorten(Printed(prog), 1000)
 	}
 	return t, nil
+}
+
+// mostPrinted is how long code may be, as canonical JSON, to be laid out as text.
+const mostPrinted = 32 << 10
+
+// Printed is a program to be shown: in the text form, or as canonical JSON
+// where it is so long that nobody will read it.
+func Printed(p *core.Program) []byte {
+	if c := p.Canonical(); len(c) > mostPrinted {
+		return c
+	}
+	return p.Text()
 }
 
 // CheckSize refuses code that is longer than [MaxCode].

@@ -69,7 +69,7 @@ func (s *Server) evolve(c Call) Answer {
 		text("name", t.Name).
 		number("version", uint64(t.Version)).
 		text("hash", t.Hash).
-		text("text", shortText(t.Program.Text())).
+		text("text", shortText(registry.Printed(t.Program))).
 		raw("inputs", encode(inputs)).
 		raw("capabilities", encode(t.Capabilities)).
 		raw("notes", encode(few(notes))).
