@@ -55,12 +55,22 @@ func (m *Machine) nativeGet(in *code.Instr) (done, stop bool) {
 	w, ok := m.recordGet(rec, m.view(key))
 	if !ok {
 		if in.B < 3 {
-			return false, false
+			return true, m.fail(prim.MissingKey(m.goString(key), m.firstKeys(rec, prim.NearKeys)))
 		}
 		w = *m.reg(in.C + 2)
 	}
 	*m.reg(in.A) = w
 	return true, false
+}
+
+// firstKeys copies the first n keys of a record.
+func (m *Machine) firstKeys(rec word, n int) []string {
+	var keys []string
+	m.fields(rec, func(k, _ word) bool {
+		keys = append(keys, m.goString(k))
+		return len(keys) < n
+	})
+	return keys
 }
 
 func (m *Machine) nativeHas(in *code.Instr) (done, stop bool) {

@@ -44,7 +44,7 @@ var records = []Row{
 			if len(args) == 3 {
 				return args[2], nil
 			}
-			keys := make([]string, min(len(r.Fields), nearKeys))
+			keys := make([]string, min(len(r.Fields), NearKeys))
 			for i := range keys {
 				keys[i] = r.Fields[i].Key
 			}
@@ -186,9 +186,9 @@ func find(r *value.Record, key string) (int, bool) {
 	return slices.BinarySearchFunc(r.Fields, key, func(f value.Field, key string) int { return strings.Compare(f.Key, key) })
 }
 
-// nearKeys is how many of a record's keys a fault looks at for one like the
+// NearKeys is how many of a record's keys a fault looks at for one like the
 // key that is missing.
-const nearKeys = 32
+const NearKeys = 32
 
 // MissingKey is the fault of get with a key that the record doesn't have; keys
 // are the record's first ones.

@@ -40,7 +40,7 @@ func arity(row *prim.Row) (least, most int) {
 }
 
 // lastIsSubject reports whether a pipeline's left side becomes the row's last
-// operand: where that is a list and the first can't be one. Otherwise it
+// operand: where that may be a list and the first can't be one. Otherwise it
 // becomes the first.
 func lastIsSubject(row *prim.Row) bool {
 	if row == nil || len(row.Params) == 0 {
@@ -50,7 +50,7 @@ func lastIsSubject(row *prim.Row) bool {
 	if first&prim.KindAny == prim.KindAny {
 		first = 0
 	}
-	return last == prim.KindList && first&prim.KindList == 0
+	return last&prim.KindList != 0 && last&prim.KindAny != prim.KindAny && first&prim.KindList == 0
 }
 
 // callable reports whether a row is written with its operands in parentheses,
