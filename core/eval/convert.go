@@ -283,8 +283,8 @@ func valueWords(v value.Value) int {
 }
 
 // importValue makes a host's value one of the machine's. Parts that are this
-// machine's already ([value.Lazy]) stay what they are; a closure comes back
-// only to the machine it came from.
+// machine's already ([value.Lazy]) stay what they are; a function of anyone
+// else's sets foreign.
 func (m *Machine) importValue(v value.Value, height int) (word, bool) {
 	n := valueWords(v)
 	if n == 0 {
@@ -362,6 +362,7 @@ func (m *Machine) makeValue(v value.Value) word {
 	case *value.Closure:
 		r, ok := v.Impl.(closureRef)
 		if !ok || r.m != m {
+			m.foreign = true
 			return wUnit
 		}
 		if m.pinned < len(m.pins) {

@@ -254,17 +254,31 @@ func (m *Machine) Resume(answers []Answer) {
 	m.requests, m.state = nil, Paused
 	in := m.instr()
 	if f := answers[0].Fault; f != nil {
-		mine := *f
-		m.failed(&mine, m.index())
-		if m.handler >= 0 && mine.Kind.Catchable() {
-			m.fault, m.state = nil, Paused
-			m.catch(&mine)
-		}
+		m.outcome(*f)
 		return
 	}
 	w, ok := m.importValue(answers[0].Value, int(in.A))
-	if ok {
-		*m.reg(in.A) = w
+	if !ok {
+		return
+	}
+	if m.foreign {
+		m.foreign = false
+		m.outcome(fault.Fault{
+			Kind:    fault.EffectFailed,
+			Message: "the outcome holds a function, which can't come from outside",
+			Hint:    "Give back data: numbers, strings, lists, pairs, records or code.",
+		})
+		return
+	}
+	*m.reg(in.A) = w
+}
+
+// outcome is the fault that became of an effect, whose path is charged.
+func (m *Machine) outcome(f fault.Fault) {
+	m.failed(&f, m.index())
+	if m.handler >= 0 && f.Kind.Catchable() {
+		m.fault, m.state = nil, Paused
+		m.catch(&f)
 	}
 }
 

@@ -123,6 +123,7 @@ type Machine struct {
 	result   word
 	held     word // a word that must survive a collection
 	handler  int  // see try.go
+	foreign  bool // a value from outside held a function
 	pinned   int
 	pins     []word // what importValue has seen in the heap, while it makes room
 	self     word   // the function of a tool whose code is no lambda, once it is there
@@ -177,7 +178,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	}
 	m.left = b.Steps
 	m.result, m.held, m.self = wUnit, wUnit, 0
-	m.handler, m.pins, m.extra = -1, m.pins[:0], 0
+	m.handler, m.pins, m.extra, m.foreign = -1, m.pins[:0], 0, false
 	m.fuel = int64(b.Depth)<<40 | guard
 	m.tainted = m.tainted || m.hp > 16
 	m.hp = 16
