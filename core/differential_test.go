@@ -178,7 +178,7 @@ func draw(d gen.Draw) trial {
 func TestEvalAgreesWithNaive(t *testing.T) {
 	n := 20_000
 	if os.Getenv("PIF_FULL") != "" {
-		n = 1_000_000
+		n = 600_000
 	}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))

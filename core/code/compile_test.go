@@ -83,7 +83,7 @@ func TestCorpusIsSound(t *testing.T) {
 func TestGeneratedIsSound(t *testing.T) {
 	n := 5_000
 	if os.Getenv("PIF_FULL") != "" {
-		n = 500_000
+		n = 150_000
 	}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 13))
