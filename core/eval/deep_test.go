@@ -48,7 +48,7 @@ var deeps = map[string]struct {
 	"try head":        {3, `{"get":[{"try":`, `{"head":[]}`, `},"error",1]}`},
 	"code_of":         {1, `{"code_of":`, `"nope"`, `}`},
 	"length":          {1, `{"length":`, `[]`, `}`},
-	"match":           {3, `{"match":1,"with":[[1,`, `5`, `]]}`},
+	"match":           {7, `{"match":1,"with":[[1,`, `5`, `]]}`},
 	"cond":            {3, `{"cond":[[{"eq":[{"head":[1]},1]},`, `5`, `]],"else":1}`},
 	"map":             {3, `{"map":[{"lam":"x","body":`, `{"var":"x"}`, `},[1]]}`},
 }
