@@ -390,12 +390,12 @@ func (m *Machine) work(n uint64) bool {
 		m.outOfFuel()
 		return false
 	}
-	for int64(n)+p > m.stepsIn() {
-		more := min(m.left, n+uint64(p))
-		m.left -= more
-		m.fuel += int64(more)
-	}
-	m.fuel -= int64(n)
+	// It counts for the slice as far as there is one, so that a caller who wants
+	// to stop can; what the path has pending stays there to be charged.
+	in := m.stepsIn()
+	keep := max(in-int64(n), p)
+	m.left = uint64(int64(m.left) + in - int64(n) - keep)
+	m.fuel += keep - in
 	return true
 }
 
