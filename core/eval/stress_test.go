@@ -149,7 +149,7 @@ func draw(d gen.Draw) trial {
 
 func TestStressGenerated(t *testing.T) {
 	stressed(t, true)
-	for seed := range full(80_000, 5_000) {
+	for seed := range full(20_000, 5_000) {
 		stressed(t, seed%2 == 0)
 		r := rand.New(rand.NewPCG(uint64(seed), 99))
 		tr := draw(r.IntN)
