@@ -11,7 +11,7 @@ import (
 // A run that takes n steps has the same outcome with a budget of n, and is out
 // of fuel with one of n-1; pausing changes nothing.
 func TestStepsAreExactAtTheBoundary(t *testing.T) {
-	for seed := range full(10_000, 3_000) {
+	for seed := range full(50_000, 3_000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 4))
 		tr := draw(r.IntN)
 		tr.budgets, tr.slice = core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200}, 0
@@ -42,7 +42,7 @@ func TestStepsAreExactAtTheBoundary(t *testing.T) {
 // A depth that is just enough changes nothing; with one less it is too_deep, on
 // both evaluators.
 func TestDepthIsExactAtTheBoundary(t *testing.T) {
-	for seed := range full(4_000, 1_000) {
+	for seed := range full(30_000, 1_000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))
 		tr := draw(r.IntN)
 		tr.budgets, tr.slice = core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200}, uint64(seed%4)
@@ -64,5 +64,29 @@ func TestDepthIsExactAtTheBoundary(t *testing.T) {
 		if tr.budgets.Depth = lo; lo > 0 {
 			tr.check(t)
 		}
+	}
+}
+
+// Work that grows with its data counts for the slice: a caller who wants to
+// stop gets to do so after the operation under way, not after all of them.
+func TestWorkCountsForTheSlice(t *testing.T) {
+	loop := func(op string) string {
+		return `{"app":[{"lam":"s","body":{"fold":[{"lam":"p","body":{"app":[{"lam":"_","body":0},` + op + `]}},0,{"range":[0,1000]}]}},
+			{"fold":[{"lam":"p","body":{"concat":[{"fst":{"var":"p"}},{"fst":{"var":"p"}}]}},"1",{"range":[0,13]}]}]}`
+	}
+	for op, cost := range map[string]uint64{
+		`{"trim":{"var":"s"}}`:      16,
+		`{"parse_int":{"var":"s"}}`: 2904,
+		`{"mul":[{"parse_int":{"var":"s"}},{"parse_int":{"var":"s"}}]}`: 3 * 2904,
+	} {
+		m := mustCompile(t, loop(op)).Start(mustInput(t, "null", core.InputAuto), core.Budgets{}, nil)
+		const slice = 1000
+		for before := uint64(0); m.Run(slice) == core.Paused; before = m.Steps() {
+			if took := m.Steps() - before; took > slice+cost+64 {
+				t.Errorf("%s: a slice of %d took %d steps", op, slice, took)
+				break
+			}
+		}
+		m.Release()
 	}
 }

@@ -24,6 +24,10 @@ func (m *Machine) slowCall(in *code.Instr) bool {
 		m.again()
 		return false
 	case code.CallKSubI:
+		if f&guard == 0 {
+			// Before the subtraction, which may be charged for.
+			return m.exhausted(f)
+		}
 		if a := *m.reg(in.B); !isInt(a) || int64(a) < 2*code.MinInt+1024 {
 			return m.addConstant(in)
 		}
@@ -46,11 +50,13 @@ func (m *Machine) slowCall(in *code.Instr) bool {
 // callKnown calls the function at D after its argument was put in its place.
 func (m *Machine) callKnown(in *code.Instr, n int) bool {
 	f := m.fuel + in.K
+	if over := -(f&(1<<40-1) - guard); over > 0 && uint64(over) <= m.left {
+		// What computing the argument took of the slice comes from the budget:
+		// a pause here would compute, and charge for, the argument again.
+		m.left -= uint64(over)
+		m.fuel, f = m.fuel+over, f+over
+	}
 	if spent(f) {
-		// The steps of this path include the argument's: they are charged
-		// with the call, so nothing is lost by doing the call when there is
-		// more. But the instruction would compute the argument again, which
-		// is the same number again.
 		return m.exhausted(f)
 	}
 	if !m.growStack(int(in.A), int(in.A)+n+1) {

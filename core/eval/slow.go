@@ -391,9 +391,9 @@ func (m *Machine) work(n uint64) bool {
 		return false
 	}
 	// It counts for the slice as far as there is one, so that a caller who wants
-	// to stop can; what the path has pending stays there to be charged.
+	// to stop can.
 	in := m.stepsIn()
-	keep := max(in-int64(n), p)
+	keep := max(in-int64(n), min(in, 0))
 	m.left = uint64(int64(m.left) + in - int64(n) - keep)
 	m.fuel += keep - in
 	return true
@@ -478,9 +478,7 @@ func (m *Machine) length(in *code.Instr) bool {
 // effort is work that costs no steps but counts for the slice, so that a
 // caller who wants to stop the machine soon can.
 func (m *Machine) effort(n int) {
-	if most := m.stepsIn() - m.pending(); int64(n) > most {
-		n = int(max(most, 0))
-	}
+	n = min(n, int(max(m.stepsIn(), 0)))
 	m.fuel -= int64(n)
 	m.left += uint64(n)
 }
