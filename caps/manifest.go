@@ -1,0 +1,95 @@
+package caps
+
+// Algebra is one of the host's ways to say what lies within a scope.
+type Algebra string
+
+// The scope algebras. A plugin picks one; containment is always the host's to
+// decide.
+const (
+	// Path is a directory or a file below the root of a grant. Designating
+	// arguments are relative paths.
+	Path Algebra = "path"
+	// URL is an origin with a path pattern. Designating arguments are URLs.
+	URL Algebra = "url"
+	// Segments is names of segments between slashes, with * and **.
+	Segments Algebra = "segments"
+	// Exact is one name.
+	Exact Algebra = "exact"
+)
+
+// A Manifest is what a plugin says of itself. It is data: reading one starts no
+// process.
+type Manifest struct {
+	Kind    string // "fs": lower case letters, digits and dashes
+	Version string
+	Doc     string // a sentence
+	Algebra Algebra
+	// Options is the options that capabilities of this kind may carry besides
+	// the host's own (calls, bytes, rate, timeout, until, max): name to the
+	// values it may have; no values: it stands alone, like ro.
+	Options    map[string][]string
+	Verbs      []Verb
+	Operations []Operation
+}
+
+// A Verb is what a capability of the kind may be narrowed to.
+type Verb struct {
+	Name string // "read"
+	Flags
+}
+
+// Flags say what acting can do at worst.
+type Flags struct {
+	ReadOnly    bool // changes nothing that anybody can see
+	Idempotent  bool // a second time changes nothing more
+	Destructive bool // may destroy what was there
+	OpenWorld   bool // reaches things outside this machine
+}
+
+// An Operation is what programs ask for.
+type Operation struct {
+	Name string // "fs.read"
+	Doc  string
+	// Verb is the verb a capability must have for it. Where VerbParam is set
+	// it is that argument, in lower case, and Verb where there is none.
+	Verb      string
+	VerbParam string
+	Params    []Param
+	Result    string // in words: "string", "record: bytes, hash"
+}
+
+// A Param is an argument of an operation.
+type Param struct {
+	Name string
+	Doc  string
+	Type string // int, bool, string, list, record, any
+	// Optional arguments may be left out.
+	Optional bool
+	// Main may stand alone in place of the record: at most one is.
+	Main bool
+	// Designates is set where the argument says what is acted on, and so has
+	// to lie within the capability's scope.
+	Designates bool
+	// Enum is the values a string may have; nil: any.
+	Enum []string
+}
+
+// Operation finds an operation by its name.
+func (m *Manifest) Operation(name string) (*Operation, bool) {
+	for i := range m.Operations {
+		if m.Operations[i].Name == name {
+			return &m.Operations[i], true
+		}
+	}
+	return nil, false
+}
+
+// Verb finds a verb.
+func (m *Manifest) Verb(name string) (Verb, bool) {
+	for _, v := range m.Verbs {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Verb{}, false
+}
