@@ -1,0 +1,205 @@
+// Package journal is the record of what happened: an append-only sequence of
+// events, each bound to the one before it by a hash.
+//
+// It decides what an event is, how events are chained ([Event.Seal]), how a
+// value is written so that it can be read back exactly ([AppendValue]), and how
+// a chain is checked ([Verify]). It refuses events of unknown kinds, and to
+// change or drop what was appended, except that the oldest part may be dropped
+// as a whole; a checkpoint then says where the chain begins.
+//
+// [Memory] keeps the events of one process, up to a number of bytes. The rest of
+// the program sees a [Journal] and may not assume where it is kept.
+//
+// An entry has its logical position besides its number: the run it belongs to
+// and the branch of a par in it. Numbers are in order of arrival, positions in
+// the order of the program.
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Kind is what an event tells of.
+type Kind string
+
+// The kinds of events. They don't change within a major version.
+const (
+	ServerStarted   Kind = "server.started"
+	ToolEvolved     Kind = "tool.evolved"
+	ToolRefused     Kind = "tool.refused"
+	ToolRetired     Kind = "tool.retired"
+	ToolRolledBack  Kind = "tool.rolled_back"
+	PolicyGranted   Kind = "policy.granted"
+	PolicyDenied    Kind = "policy.denied"
+	PolicyRevoked   Kind = "policy.revoked"
+	PolicyRestored  Kind = "policy.restored"
+	ConsentAsked    Kind = "consent.asked"
+	ConsentAnswered Kind = "consent.answered"
+	RunStarted      Kind = "run.started"
+	EffectRequested Kind = "effect.requested"
+	EffectDenied    Kind = "effect.denied"
+	EffectOutcome   Kind = "effect.outcome"
+	RunEnded        Kind = "run.ended"
+	Checkpoint      Kind = "checkpoint"
+)
+
+// Kinds is all of them.
+var Kinds = []Kind{
+	ServerStarted, ToolEvolved, ToolRefused, ToolRetired, ToolRolledBack, PolicyGranted, PolicyDenied, PolicyRevoked,
+	PolicyRestored, ConsentAsked, ConsentAnswered, RunStarted, EffectRequested, EffectDenied, EffectOutcome, RunEnded, Checkpoint,
+}
+
+// A Hash is a SHA-256. Its text is hexadecimal.
+type Hash [sha256.Size]byte
+
+// String is the hash in hexadecimal.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes the hash in hexadecimal.
+func (h Hash) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h[:]), nil }
+
+// UnmarshalText reads it.
+func (h *Hash) UnmarshalText(text []byte) error {
+	if len(text) != 2*len(h) {
+		return fmt.Errorf("a hash has %d digits, not %d", 2*len(h), len(text))
+	}
+	_, err := hex.Decode(h[:], text)
+	return err
+}
+
+// An Event is one entry.
+type Event struct {
+	Seq  uint64    `json:"seq"` // from 1, without gaps
+	Prev Hash      `json:"prev"`
+	Hash Hash      `json:"hash"`
+	Time time.Time `json:"time"` // UTC, microseconds
+	Kind Kind      `json:"kind"`
+	Run  string    `json:"run,omitempty"`
+	// Branch is the indices of the par branches around, "0.2".
+	Branch string          `json:"branch,omitempty"`
+	Data   json.RawMessage `json:"data"` // an object, compact
+}
+
+// Seal is the hash of the event: of the one before, and of every field with its
+// length, so that no two events have the same text to be hashed.
+func (e *Event) Seal() Hash {
+	var buf [512]byte
+	b := append(buf[:0], e.Prev[:]...)
+	b = binary.BigEndian.AppendUint64(b, e.Seq)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.Time.UnixMicro()))
+	for _, s := range [...]string{string(e.Kind), e.Run, e.Branch} {
+		b = binary.BigEndian.AppendUint64(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	b = binary.BigEndian.AppendUint64(b, uint64(len(e.Data)))
+	if len(b)+len(e.Data) <= cap(b) {
+		return sha256.Sum256(append(b, e.Data...))
+	}
+	h := sha256.New()
+	h.Write(b)
+	h.Write(e.Data)
+	var sum Hash
+	h.Sum(sum[:0])
+	return sum
+}
+
+// Stage is how safe an event must be before Append returns.
+type Stage uint8
+
+// The stages.
+const (
+	// Noted events are in order and will be written soon.
+	Noted Stage = iota
+	// Written events survive the process.
+	Written
+	// Synced events survive the machine.
+	Synced
+)
+
+// A Query selects events.
+type Query struct {
+	Run   string // "": any
+	Kind  Kind   // "": any; "effect" selects all kinds that begin with it and a dot
+	After uint64 // those with a larger Seq
+	// Before selects those with a smaller Seq; 0: any.
+	Before uint64
+	Limit  int // at most so many; 0: no limit
+	// Last selects the newest that fit the limit, not the oldest. The order of
+	// what is given is by Seq in any case.
+	Last bool
+}
+
+// Matches reports whether the query selects an event.
+func (q *Query) Matches(e *Event) bool {
+	return e.Seq > q.After && (q.Before == 0 || e.Seq < q.Before) && (q.Run == "" || e.Run == q.Run) && q.kind(e.Kind)
+}
+
+func (q *Query) kind(k Kind) bool {
+	n := len(q.Kind)
+	return n == 0 || k == q.Kind || len(k) > n && k[:n] == q.Kind && k[n] == '.'
+}
+
+// CheckKind refuses a kind that no event has, and none begins with.
+func CheckKind(k Kind) error {
+	q := Query{Kind: k}
+	if k == "" || slices.ContainsFunc(Kinds, q.kind) {
+		return nil
+	}
+	return fmt.Errorf("there are no events of kind %q; the kinds are %v", k, Kinds)
+}
+
+// A Journal keeps events. It is safe for concurrent use.
+type Journal interface {
+	// Append gives the event its number, time and hash, and returns when it is
+	// as safe as the stage says. An error means that it was not recorded. data
+	// belongs to the journal afterwards.
+	Append(s Stage, k Kind, run, branch string, data []byte) (seq uint64, err error)
+	// Read gives the events that a query selects, in the order of Seq, and
+	// whether there are more of them.
+	Read(q Query) (events []Event, more bool, err error)
+	// Close writes what is not written.
+	Close() error
+}
+
+// A Break is a place where a chain does not hold.
+type Break struct {
+	Seq    uint64 // of the event
+	Reason string
+}
+
+func (b *Break) Error() string { return fmt.Sprintf("event %d: %s", b.Seq, b.Reason) }
+
+// A Verifier checks a chain event by event. The zero value begins at the first
+// event, or at a checkpoint.
+type Verifier struct {
+	Count uint64
+	// From is the number of the checkpoint where the chain begins; 0: it is
+	// all there.
+	From uint64
+	last Event
+}
+
+// Next checks that e follows the event before it and is as it was sealed. The
+// error is a [*Break].
+func (v *Verifier) Next(e *Event) error {
+	switch {
+	case v.Count == 0 && e.Seq != 1 && e.Kind == Checkpoint:
+		v.From = e.Seq
+	case e.Seq != v.last.Seq+1:
+		return &Break{e.Seq, fmt.Sprintf("it follows event %d: events are missing, or out of order", v.last.Seq)}
+	case e.Prev != v.last.Hash:
+		return &Break{e.Seq, "it was made after another event than the one before it"}
+	}
+	if e.Seal() != e.Hash {
+		return &Break{e.Seq, "it is not what was recorded: its hash differs"}
+	}
+	v.Count++
+	v.last = *e
+	return nil
+}

@@ -1,0 +1,157 @@
+package journal
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// chunk is how many events are dropped at once.
+const chunk = 1024
+
+// overhead is about what an event takes besides its strings and data.
+const overhead = 160
+
+// Memory is a [Journal] of one process. It keeps the newest events, as many as
+// fit its size; what was dropped is replaced by a checkpoint.
+type Memory struct {
+	mu     sync.RWMutex
+	size   int64
+	held   int64
+	now    func() time.Time
+	chunks [][]Event // each of chunk events, the last of fewer
+	last   Event     // Seq and Hash
+	// dropped is the checkpoint in place of what is gone; Seq 0: nothing is.
+	dropped Event
+	mirror  func(*Event) error
+}
+
+// NewMemory returns an empty journal that holds about size bytes at most. mirror,
+// if it isn't nil, is given every event before Append returns; an error of it
+// is Append's.
+func NewMemory(size int64, mirror func(*Event) error) *Memory {
+	return &Memory{size: size, now: time.Now, mirror: mirror}
+}
+
+// Append implements [Journal]. All stages are one here.
+func (m *Memory) Append(_ Stage, k Kind, run, branch string, data []byte) (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := Event{
+		Seq: m.last.Seq + 1, Prev: m.last.Hash, Time: m.now().UTC().Truncate(time.Microsecond),
+		Kind: k, Run: run, Branch: branch, Data: data,
+	}
+	e.Hash = e.Seal()
+	if m.mirror != nil {
+		if err := m.mirror(&e); err != nil {
+			return 0, fmt.Errorf("recording event %d: %w", e.Seq, err)
+		}
+	}
+	if n := len(m.chunks); n == 0 || len(m.chunks[n-1]) == chunk {
+		m.chunks = append(m.chunks, make([]Event, 0, chunk))
+	}
+	last := &m.chunks[len(m.chunks)-1]
+	*last = append(*last, e)
+	m.last = Event{Seq: e.Seq, Hash: e.Hash}
+	m.held += weight(&e)
+	for m.held > m.size && len(m.chunks) > 1 {
+		m.drop()
+	}
+	return e.Seq, nil
+}
+
+func weight(e *Event) int64 {
+	return overhead + int64(len(e.Run)+len(e.Branch)+cap(e.Data))
+}
+
+// drop gives up the oldest chunk.
+func (m *Memory) drop() {
+	old := m.chunks[0]
+	for i := range old {
+		m.held -= weight(&old[i])
+	}
+	end := &old[len(old)-1]
+	// The checkpoint takes the number of the last event that is gone and so
+	// keeps the chain's shape; the next event was made after that event's hash.
+	m.dropped = Event{
+		Seq: end.Seq, Hash: end.Hash, Prev: end.Prev, Time: end.Time, Kind: Checkpoint,
+		Data: fmt.Appendf(nil, `{"dropped":%d,"hash":%q}`, end.Seq, end.Hash),
+	}
+	m.chunks = slices.Delete(m.chunks, 0, 1)
+}
+
+// Dropped is how many of the oldest events are gone.
+func (m *Memory) Dropped() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.dropped.Seq
+}
+
+// Len is the number of the newest event.
+func (m *Memory) Len() uint64 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.last.Seq
+}
+
+// Read implements [Journal]. The events' Data must not be changed.
+func (m *Memory) Read(q Query) ([]Event, bool, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var found []Event
+	take := func(e *Event) (full bool) {
+		if !q.Matches(e) {
+			return false
+		}
+		if q.Limit > 0 && len(found) == q.Limit {
+			return true
+		}
+		found = append(found, *e)
+		return false
+	}
+	if q.Last {
+		for _, c := range slices.Backward(m.chunks) {
+			for i := range slices.Backward(c) {
+				if take(&c[i]) {
+					slices.Reverse(found)
+					return found, true, nil
+				}
+			}
+		}
+		slices.Reverse(found)
+		return found, false, nil
+	}
+	for _, c := range m.chunks {
+		if len(c) == 0 || c[len(c)-1].Seq <= q.After {
+			continue
+		}
+		for i := range c {
+			if take(&c[i]) {
+				return found, true, nil
+			}
+		}
+	}
+	return found, false, nil
+}
+
+// Verify checks the chain of what is kept. The error is a [*Break].
+func (m *Memory) Verify() error {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	v := Verifier{}
+	if m.dropped.Seq > 0 {
+		v.Count, v.From, v.last = 1, m.dropped.Seq, m.dropped
+	}
+	for _, c := range m.chunks {
+		for i := range c {
+			if err := v.Next(&c[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Close implements [Journal]; there is nothing to write.
+func (m *Memory) Close() error { return nil }

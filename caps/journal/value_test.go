@@ -1,0 +1,107 @@
+package journal_test
+
+import (
+	"errors"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+func drawValue(t *rapid.T, depth int) value.Value {
+	kinds := 7
+	if depth > 0 {
+		kinds = 10
+	}
+	switch rapid.IntRange(0, kinds).Draw(t, "kind") {
+	case 0:
+		return value.NewInt(rapid.Int64().Draw(t, "int"))
+	case 1:
+		b := new(big.Int).SetBytes(rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, "big"))
+		if rapid.Bool().Draw(t, "negative") {
+			b.Neg(b)
+		}
+		return value.NewBig(b)
+	case 2:
+		d, ok := value.NewDec(big.NewInt(rapid.Int64().Draw(t, "unscaled")), rapid.IntRange(0, 30).Draw(t, "scale"))
+		if !ok {
+			t.Fatal("no decimal")
+		}
+		return d
+	case 3:
+		return value.Bool(rapid.Bool().Draw(t, "bool"))
+	case 4:
+		return value.Str(rapid.String().Draw(t, "str"))
+	case 5:
+		return value.Unit{}
+	case 6:
+		p, f := parse.Code([]byte(`{"add":[{"var":"x"},{"dec":"1.50"}]}`), parse.Options{})
+		if f != nil {
+			t.Fatal(f)
+		}
+		return &value.Code{Term: p.Term, Source: p.Source}
+	case 7:
+		return value.Nil{}
+	case 8:
+		return &value.Pair{First: drawValue(t, depth-1), Second: drawValue(t, depth-1)}
+	case 9:
+		var items []value.Value
+		for range rapid.IntRange(0, 4).Draw(t, "items") {
+			items = append(items, drawValue(t, depth-1))
+		}
+		return value.FromSlice(items)
+	}
+	keys := rapid.SliceOfNDistinct(rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"pair", "dec", "int", "record", "quote"})), 0, 4, rapid.ID[string]).Draw(t, "keys")
+	slices.Sort(keys)
+	r := &value.Record{}
+	for _, k := range keys {
+		r.Fields = append(r.Fields, value.Field{Key: k, Value: drawValue(t, depth-1)})
+	}
+	return r
+}
+
+// What was recorded is what is read, exactly: written again it is the same.
+func TestValuesComeBackExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := drawValue(t, 4)
+		b, err := journal.AppendValue(nil, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := journal.ReadValue(b)
+		if err != nil {
+			t.Fatalf("%s: %v", b, err)
+		}
+		if v.Type() != back.Type() {
+			t.Fatalf("%s: a %s came back as a %s", b, v.Type(), back.Type())
+		}
+		again, err := journal.AppendValue(nil, back)
+		if err != nil || string(again) != string(b) {
+			t.Fatalf("%s came back as %s, %v", b, again, err)
+		}
+	})
+}
+
+func TestValuesThatAreNotRecorded(t *testing.T) {
+	if _, err := journal.AppendValue(nil, &value.Closure{}); err == nil {
+		t.Error("a function was recorded")
+	}
+	var deep value.Value = value.Unit{}
+	for range journal.MaxNesting + 1 {
+		deep = &value.Pair{First: deep, Second: value.Unit{}}
+	}
+	if _, err := journal.AppendValue(nil, deep); !errors.Is(err, journal.ErrNesting) {
+		t.Errorf("a deep value: %v", err)
+	}
+	for _, src := range []string{"", "1.5", `{"pair":[1]}`, `{"pair":[1,2],"x":3}`, `{"dec":1}`, `{"int":"x"}`, `{"b":1,"a":2}`, `{"record":5}`, `{"a":1`, strings.Repeat("[", 2000)} {
+		if v, err := journal.ReadValue([]byte(src)); err == nil {
+			t.Errorf("%.20s was read as %v", src, v)
+		}
+	}
+}
