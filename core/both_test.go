@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
-	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -24,8 +23,11 @@ type program struct {
 	input   string // JSON; empty for null
 	as      core.InputAs
 	budgets core.Budgets
-	// effect performs the i-th effect (from 0); nil: every effect is denied.
+	// effect performs the i-th effect (from 0), if the evals around permit it;
+	// nil: every effect is denied.
 	effect func(i int, op string, arg value.Value) (value.Value, *fault.Fault)
+	// rounds, where not nil, makes what answers whole rounds, for each run.
+	rounds func() func([]core.Request) []core.Answer
 }
 
 // An ending is what came of a program on one evaluator: a result, or a fault.
@@ -86,19 +88,35 @@ func (p *program) onEval(t *testing.T) ending {
 	}
 	m := prog.Start(in, p.budgets, ts)
 	defer m.Release()
-	for i := 0; m.Run(0) == core.Suspended; i++ {
-		r := m.Requests()[0]
-		a := core.Answer{Fault: fault.New(fault.Denied, "nothing was granted")}
-		if p.effect != nil {
-			a.Value, a.Fault = p.effect(i, r.Op, r.Arg)
-		}
-		m.Resume([]core.Answer{a})
+	perform := p.performer()
+	for m.Run(0) == core.Suspended {
+		m.Resume(perform(m.Requests()))
 	}
 	if m.State() == core.Failed {
 		return ending{fault: m.Fault(), steps: m.Steps()}
 	}
 	e, f := m.Encode(16 << 20)
 	return ending{string(e.JSON), e.Type, m.Steps(), f}
+}
+
+// performer answers rounds of requests.
+func (p *program) performer() func([]core.Request) []core.Answer {
+	if p.rounds != nil {
+		return p.rounds()
+	}
+	effects := 0
+	return func(round []core.Request) []core.Answer {
+		answers := make([]core.Answer, len(round))
+		for i, r := range round {
+			if p.effect == nil || !vectors.Permits(r.With, r.Op) {
+				answers[i].Fault = fault.New(fault.Denied, "nothing was granted")
+				continue
+			}
+			answers[i].Value, answers[i].Fault = p.effect(effects, r.Op, r.Arg)
+			effects++
+		}
+		return answers
+	}
 }
 
 // onNaive runs the program on the reference evaluator.
@@ -115,18 +133,7 @@ func (p *program) onNaive(t *testing.T) ending {
 	c := naive.Config{
 		Term: prog.Term(), Source: prog.Tool().Source, Tool: p.tool, Input: in,
 		Budgets: naive.Budgets{Steps: p.budgets.Steps, Memory: p.budgets.Memory, Depth: p.budgets.Depth},
-		Tools: func(name string) (term.Term, *term.Source, bool) {
-			t, ok := ts.Tool(name)
-			return t.Term, t.Source, ok
-		},
-	}
-	effects := 0
-	c.Handler = func(op string, arg value.Value) (value.Value, *fault.Fault) {
-		if p.effect == nil {
-			return nil, fault.New(fault.Denied, "nothing was granted")
-		}
-		effects++
-		return p.effect(effects-1, op, arg)
+		Tools:   ts, Handler: p.performer(),
 	}
 	v, steps, f := naive.Run(c)
 	if f != nil {

@@ -237,8 +237,11 @@ func (p *Program) Effects() []string { return parse.Effects(p.parsed.Term) }
 // Term returns the syntax tree.
 func (p *Program) Term() term.Term { return p.parsed.Term }
 
-// Tool returns the program as what code_of finds under its name.
-func (p *Program) Tool() Tool { return Tool{Term: p.parsed.Term, Source: p.parsed.Source} }
+// Tool returns the program as what code_of finds under its name. What its own
+// code looks tools up in, for a call, is still to be filled in.
+func (p *Program) Tool() Tool {
+	return Tool{Term: p.parsed.Term, Source: p.parsed.Source, Name: p.tool}
+}
 
 // InputAs says how a run's input is read.
 type InputAs = parse.Mode
@@ -272,7 +275,7 @@ func ParseInput(src []byte, as InputAs) (Input, error) {
 	if f != nil {
 		return Input{}, f
 	}
-	return Input{Notes: in.Notes, in: in, prog: &eval.Program{Term: in.Term, Source: in.Source}}, nil
+	return Input{Notes: in.Notes, in: in, prog: &eval.Program{Term: in.Term, Source: in.Source, Evals: as != InputData && code.Evals(in.Term)}}, nil
 }
 
 // Start returns a machine that will run p: the code is evaluated, and where it
@@ -302,16 +305,10 @@ func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)
 	e := b.orDefault()
 	c := naive.Config{
 		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in,
-		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
+		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth}, Tools: tools,
 		Visit: func(step, left uint64, depth int, t term.Term) {
 			visit(TraceEvent{step, left, depth, t})
 		},
-	}
-	if tools != nil {
-		c.Tools = func(name string) (term.Term, *term.Source, bool) {
-			t, ok := tools.Tool(name)
-			return t.Term, t.Source, ok
-		}
 	}
 	v, steps, f := naive.Run(c)
 	if f != nil {

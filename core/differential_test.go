@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
@@ -13,7 +14,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
-	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -36,9 +36,6 @@ func (tr trial) String() string {
 	return fmt.Sprintf("tool %q\ncode %s\ninput %s\nbudgets %+v, slice %d", tr.tool, tr.code, tr.input, tr.budgets, tr.slice)
 }
 
-// other is a tool that every trial can look up.
-const other = `{"lam":"x","body":{"if":{"cond":{"lt":[{"var":"x"},1]},"then":0,"else":{"add":[2,{"app":[{"self":true},{"sub":[{"var":"x"},1]}]}]}}}}`
-
 // reply is what becomes of the i-th effect, on both evaluators.
 func reply(i int, op string, arg value.Value) (value.Value, *fault.Fault) {
 	if i%4 == 3 {
@@ -47,22 +44,32 @@ func reply(i int, op string, arg value.Value) (value.Value, *fault.Fault) {
 	return &value.Pair{First: value.Str(op), Second: value.NewInt(int64(i))}, nil
 }
 
-func (tr trial) onEval(t failer) (vectors.Outcome, bool) {
+// library is the tools that every trial can look up and call.
+func library(t failer) vectors.Library {
+	l := vectors.Library{Owner: "program", Code: map[string]value.Tool{}}
+	for name, code := range gen.Tools {
+		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
+		if f != nil {
+			t.Fatal(f)
+		}
+		p.Source.In = "tool:" + name
+		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+	}
+	return l
+}
+
+func (tr trial) onEval(t failer) (o vectors.Outcome, log string, refused bool) {
 	p, err := tr.compile()
 	if err != nil {
-		return vectors.Failed(err.(*fault.Fault), 0), true
-	}
-	o, err := core.CompileTool("other", []byte(other))
-	if err != nil {
-		t.Fatal(err)
+		return vectors.Failed(err.(*fault.Fault), 0), "", true
 	}
 	in, err := core.ParseInput([]byte(tr.input), core.InputAuto)
 	if err != nil {
-		return vectors.Failed(err.(*fault.Fault), 0), true
+		return vectors.Failed(err.(*fault.Fault), 0), "", true
 	}
-	m := p.Start(in, tr.budgets, tools{"other": o})
+	m := p.Start(in, tr.budgets, library(t))
 	defer m.Release()
-	effects := 0
+	script := vectors.Script{Reply: reply}
 	for {
 		switch m.Run(tr.slice) {
 		case core.Paused:
@@ -70,12 +77,9 @@ func (tr trial) onEval(t failer) (vectors.Outcome, bool) {
 				t.Fatalf("a run without slices paused\n%s", tr)
 			}
 		case core.Suspended:
-			r := m.Requests()[0]
-			v, f := reply(effects, r.Op, r.Arg)
-			effects++
-			m.Resume([]core.Answer{{Value: v, Fault: f}})
+			m.Resume(script.Answer(m.Requests()))
 		default:
-			return outcome(m), false
+			return outcome(m), script.Log.String(), false
 		}
 	}
 }
@@ -87,7 +91,7 @@ func (tr trial) compile() (*core.Program, error) {
 	return core.Compile([]byte(tr.code))
 }
 
-func (tr trial) onNaive(t failer) vectors.Outcome {
+func (tr trial) onNaive(t failer) (o vectors.Outcome, log string) {
 	p, err := tr.compile()
 	if err != nil {
 		t.Fatal(err)
@@ -96,44 +100,34 @@ func (tr trial) onNaive(t failer) vectors.Outcome {
 	if f != nil {
 		t.Fatal(f)
 	}
-	o, f := parse.Code([]byte(other), parse.Options{Tool: "other"})
-	if f != nil {
-		t.Fatal(f)
-	}
-	effects := 0
+	script := vectors.Script{Reply: reply}
 	b := naive.Budgets{Steps: tr.budgets.Steps, Memory: tr.budgets.Memory, Depth: tr.budgets.Depth}
 	v, steps, f := naive.Run(naive.Config{
 		Term: p.Term(), Source: p.Tool().Source, Tool: tr.tool, Input: in, Budgets: b,
-		Tools: func(name string) (term.Term, *term.Source, bool) {
-			return o.Term, o.Source, name == "other"
-		},
-		Handler: func(op string, arg value.Value) (value.Value, *fault.Fault) {
-			v, f := reply(effects, op, arg)
-			effects++
-			return v, f
-		},
+		Tools: library(t), Handler: script.Answer,
 	})
+	log = script.Log.String()
 	if f != nil {
-		return vectors.Failed(f, steps)
+		return vectors.Failed(f, steps), log
 	}
 	e, f := text.Encode(v, 16<<20, cmp.Or(tr.budgets.Memory, core.DefaultMemory))
 	if f != nil {
-		return vectors.Failed(f, steps)
+		return vectors.Failed(f, steps), log
 	}
-	return vectors.Outcome{Result: e.JSON, Type: string(e.Type), Steps: steps}
+	return vectors.Outcome{Result: e.JSON, Type: string(e.Type), Steps: steps}, log
 }
 
 // compare holds the machine against the reference: value, kind, place and
 // steps; not the place of a budget's fault, and not out_of_memory, which the
 // reference only estimates.
-func (tr trial) compare(t failer) {
-	got, refused := tr.onEval(t)
+func (tr trial) compare(t failer) (log string, o vectors.Outcome) {
+	got, asked, refused := tr.onEval(t)
 	if refused {
-		return
+		return "", got
 	}
-	want := tr.onNaive(t)
+	want, wanted := tr.onNaive(t)
 	if got.Kind == fault.OutOfMemory || want.Kind == fault.OutOfMemory {
-		return
+		return "", got
 	}
 	if vectors.ByBudget(got.Kind) {
 		got.At, want.At, got.In, want.In, got.EvalDepth, want.EvalDepth = "", "", "", "", 0, 0
@@ -148,6 +142,10 @@ func (tr trial) compare(t failer) {
 		t.Fatalf("eval  %v at %q in %q (%d)\nnaive %v at %q in %q (%d)\n%s",
 			got, got.At, got.In, got.EvalDepth, want, want.At, want.In, want.EvalDepth, tr)
 	}
+	if asked != wanted {
+		t.Fatalf("eval asked for\n%s\nnaive for\n%s\n%s", asked, wanted, tr)
+	}
+	return asked, got
 }
 
 // draw makes a trial of choices.
@@ -184,6 +182,68 @@ func TestEvalAgreesWithNaive(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		draw(r.IntN).compare(t)
 	}
+}
+
+// acting makes a trial of a program that asks, calls, evaluates and branches
+// all over.
+func acting(d gen.Draw) trial {
+	tr := trial{budgets: core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200}}
+	o := gen.Options{Wrong: []int{0, 0, 10}[d(3)], Effects: true, Records: true, Tool: d(2) == 0}
+	if o.Tool {
+		tr.tool = "tool"
+	}
+	if size := 1 + d(100); d(2) == 0 {
+		tr.code, tr.input = gen.Term(d, size, o), "null"
+	} else {
+		tr.code, tr.input = gen.Function(d, size, o)
+	}
+	switch d(8) {
+	case 0:
+		tr.budgets.Steps = uint64(1 + d(300))
+	case 1:
+		tr.budgets.Depth = 1 + d(12)
+	}
+	if d(3) == 0 {
+		tr.slice = uint64(1 + d(40))
+	}
+	return tr
+}
+
+// TestActing holds the evaluators against each other on what acts: not only
+// what comes of it, but each round of requests with all that they say.
+func TestActing(t *testing.T) {
+	n := 10_000
+	if os.Getenv("PIF_FULL") != "" {
+		n = 600_000
+	}
+	seen := map[string]int{}
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 8))
+		tr := acting(r.IntN)
+		log, o := tr.compare(t)
+		for what, is := range map[string]bool{
+			"round of 2": strings.Contains(log, "round of 2"), "round of 3": strings.Contains(log, "round of 3"),
+			"nothing": strings.Contains(log, `with [[]]`), "limits": strings.Contains(log, `with [["`), "two limits": strings.Contains(log, `"] ["`),
+			"nested branches": strings.Contains(log, `branch "0.`), "a tool": strings.Contains(log, `tool "asks"`),
+			"value": o.Kind == "", "denied": o.Kind == fault.Denied, "deep": o.Kind == fault.TooDeep, "fuel": o.Kind == fault.OutOfFuel,
+		} {
+			if is {
+				seen[what]++
+			}
+		}
+	}
+	t.Log(seen)
+	for _, what := range []string{"round of 2", "round of 3", "nothing", "limits", "two limits", "nested branches", "a tool", "value", "denied", "deep", "fuel"} {
+		if seen[what] < n/1000 {
+			t.Errorf("%s was there only %d times: the test shows little", what, seen[what])
+		}
+	}
+}
+
+func FuzzActing(f *testing.F) {
+	f.Add([]byte("calls, branches and evals"))
+	f.Add([]byte{1, 0, 1, 60, 1, 4, 2, 9, 200, 7, 3, 3, 3, 90, 14, 15, 92, 65, 35})
+	f.Fuzz(func(t *testing.T, data []byte) { acting(gen.Bytes(data)).compare(t) })
 }
 
 func FuzzEval(f *testing.F) {

@@ -148,10 +148,11 @@ func Example_effect() {
 	// denied at /body/length
 }
 
-// perform is a host's policy and its handler in one.
+// perform is a host's policy and its handler in one. What is asked for inside
+// an eval it doesn't do: With would say what the eval permits.
 func perform(files map[string]string, r core.Request) core.Answer {
 	arg, ok := r.Arg.(*value.Record)
-	if r.Op != "fs.read" || !ok || len(arg.Fields) != 1 || arg.Fields[0].Key != "path" {
+	if r.With != nil || r.Op != "fs.read" || !ok || len(arg.Fields) != 1 || arg.Fields[0].Key != "path" {
 		return core.Answer{Fault: fault.New(fault.Denied, r.Op+" is not allowed here")}
 	}
 	path, _ := arg.Fields[0].Value.(value.Str)
@@ -194,9 +195,14 @@ func Example_faults() {
 // the run goes on.
 type snapshot map[string]core.Tool
 
-func (s snapshot) Tool(name string) (core.Tool, bool) {
+func (s snapshot) Tool(name string, _ bool) (core.Tool, bool) {
 	t, ok := s[name]
 	return t, ok
+}
+
+// Callee lets no tool be called.
+func (s snapshot) Callee(name string, _ [][]string, _ fault.Pointer) (core.Tool, *fault.Fault) {
+	return core.Tool{}, fault.New(fault.Denied, "calling "+name+" is not allowed here")
 }
 
 // The code of tools can be looked up by a run that is given them.

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
-	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 )
 
 // sameFault holds two endings of one program against each other: the whole of
@@ -60,13 +60,13 @@ func TestCorpusFaults(t *testing.T) {
 		var src []byte
 		p.tool, src = c.Program()
 		p.code = string(src)
-		if c.Effects != nil {
-			p.effect = func(i int, op string, arg value.Value) (value.Value, *fault.Fault) {
-				e := c.Answer(t, i, op, encoded(t, arg))
-				if e.Fault != "" {
-					return nil, fault.New(e.Fault, "as the case says")
+		p.rounds = func() func([]core.Request) []core.Answer {
+			asked, rounds := 0, 0
+			return func(round []core.Request) (answers []core.Answer) {
+				for _, e := range c.Answers(t, round, func(v core.Value) []byte { return encoded(t, v) }, &asked, &rounds) {
+					answers = append(answers, answer(t, e))
 				}
-				return datum(t, string(e.Result)), nil
+				return answers
 			}
 		}
 		return agreeing(t, &p)
@@ -91,7 +91,9 @@ func TestGeneratedFaults(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 11))
 		tr := draw(r.IntN)
 		p := program{code: tr.code, input: tr.input, budgets: tr.budgets, effect: reply}
-		p.tools = []vectors.Tool{{Name: "other", Code: []byte(other)}}
+		for name, code := range gen.Tools {
+			p.tools = append(p.tools, vectors.Tool{Name: name, Code: []byte(code)})
+		}
 		if p.tool = tr.tool; p.tool != "" {
 			p.tools = append(p.tools, vectors.Tool{Name: p.tool, Code: []byte(tr.code)})
 		}

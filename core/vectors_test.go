@@ -6,18 +6,23 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
-	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // tools is a snapshot for code_of.
 type tools map[string]*core.Program
 
-func (t tools) Tool(name string) (core.Tool, bool) {
+func (t tools) Tool(name string, _ bool) (core.Tool, bool) {
 	p, ok := t[name]
 	if !ok {
 		return core.Tool{}, false
 	}
-	return p.Tool(), true
+	found := p.Tool()
+	found.Tools = t
+	return found, true
+}
+
+func (t tools) Callee(name string, with [][]string, _ fault.Pointer) (core.Tool, *fault.Fault) {
+	return vectors.Callee(t, name, with)
 }
 
 func evolve(setup []vectors.Tool) (tools, *fault.Fault) {
@@ -91,29 +96,23 @@ func TestCorpus(t *testing.T) {
 		}
 		m := p.Start(in, core.Budgets{Steps: c.Budgets.Steps, Memory: c.Budgets.Memory, Depth: c.Budgets.Depth}, ts)
 		defer m.Release()
-		asked := 0
-		for {
-			switch m.Run(0) {
-			case core.Suspended:
-				r := m.Requests()[0]
-				m.Resume([]core.Answer{answer(t, c, asked, r)})
-				asked++
-			default:
-				return outcome(m)
+		asked, rounds := 0, 0
+		for m.Run(0) == core.Suspended {
+			var answers []core.Answer
+			for _, e := range c.Answers(t, m.Requests(), func(v core.Value) []byte { return encoded(t, v) }, &asked, &rounds) {
+				answers = append(answers, answer(t, e))
 			}
+			m.Resume(answers)
 		}
+		o := outcome(m)
+		if o.Kind == "" && asked != len(c.Effects) {
+			t.Errorf("%d effects were asked for, want %d", asked, len(c.Effects))
+		}
+		return o
 	})
 }
 
-func answer(t *testing.T, c *vectors.Case, i int, r core.Request) core.Answer {
-	if c.Effects == nil {
-		return core.Answer{Fault: &fault.Fault{Kind: fault.Denied, Message: "nothing was granted"}}
-	}
-	arg, f := text.Encode(r.Arg, 1<<20, 1<<20)
-	if f != nil {
-		t.Fatal(f)
-	}
-	e := c.Answer(t, i, r.Op, arg.JSON)
+func answer(t *testing.T, e vectors.Effect) core.Answer {
 	if e.Fault != "" {
 		return core.Answer{Fault: &fault.Fault{Kind: e.Fault, Message: "as the case says"}}
 	}

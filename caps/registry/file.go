@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mcp-pif/mcp-pif/caps"
 )
 
 // format names the layout of a file of tools; a reader refuses any other.
@@ -26,11 +28,14 @@ type document struct {
 // entry is one tool in a file. The hash is for the reader: it is worked out
 // again, so that code may be edited by hand.
 type entry struct {
-	Name        string          `json:"name"`
-	Version     int             `json:"version"`
-	Hash        string          `json:"hash"`
-	Description string          `json:"description"`
-	Code        json.RawMessage `json:"code,omitempty"`
+	Name        string `json:"name"`
+	Version     int    `json:"version"`
+	Hash        string `json:"hash"`
+	Description string `json:"description"`
+	// Capabilities is what the tool declares. What it may do is decided again
+	// by whoever reads the file.
+	Capabilities []string        `json:"capabilities,omitempty"`
+	Code         json.RawMessage `json:"code,omitempty"`
 	// CodeText is the code as a string of JSON, in place of Code where it
 	// nests deeper than the reader of this file can follow.
 	CodeText string `json:"code_text,omitempty"`
@@ -49,6 +54,10 @@ func Encode(s *Snapshot) []byte {
 		}
 		b = fmt.Appendf(b, "\n    {\n      \"name\": %s,\n      \"version\": %d,\n      \"hash\": %q,\n      \"description\": %s,\n      ",
 			quote(t.Name), t.Version, t.Hash, quote(t.Description))
+		if len(t.Declared) > 0 {
+			declared, _ := json.Marshal(t.Declared) // strings have JSON
+			b = append(append(append(b, `"capabilities": `...), declared...), ",\n      "...)
+		}
 		if code := t.Program.Canonical(); nesting(code) > deep {
 			b = append(append(b, `"code_text": `...), quote(string(code))...)
 		} else {
@@ -73,8 +82,10 @@ func quote(s string) []byte {
 }
 
 // Decode reads a document of tools and compiles each. Every tool that can't be
-// made is an error; all of them are reported together, with their names.
-func Decode(r io.Reader) (*Snapshot, error) {
+// made is an error; all of them are reported together, with their names. What
+// they may do is decided anew by the policy (nil: nothing is granted); a tool
+// that is refused its capabilities is there, blocked.
+func Decode(r io.Reader, policy *caps.Policy) (*Snapshot, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {
 		return nil, err
@@ -94,7 +105,7 @@ func Decode(r io.Reader) (*Snapshot, error) {
 	s := new(Snapshot)
 	var problems []error
 	for _, e := range doc.Tools {
-		t, err := Compile(Definition{Name: e.Name, Description: e.Description, Code: e.code()})
+		t, err := prepare(Definition{Name: e.Name, Description: e.Description, Code: e.code(), Capabilities: e.Capabilities})
 		if err != nil {
 			problems = append(problems, fmt.Errorf("tool %q: %w", e.Name, err))
 			continue
@@ -104,6 +115,9 @@ func Decode(r io.Reader) (*Snapshot, error) {
 			continue
 		}
 		t.Version = max(e.Version, 1)
+		if f := t.decide(policy); f != nil {
+			t.Why = f.Message
+		}
 		next, err := s.with(t)
 		if err != nil {
 			return nil, err
@@ -112,6 +126,10 @@ func Decode(r io.Reader) (*Snapshot, error) {
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
+	}
+	// Versions that are gone can't be bound to: names mean the tools of the file.
+	for _, t := range s.All() {
+		t.bind(s)
 	}
 	return s, nil
 }
@@ -130,7 +148,7 @@ func (e *entry) code() []byte {
 }
 
 // ReadFile reads a file of tools. One that doesn't exist is an empty snapshot.
-func ReadFile(path string) (*Snapshot, error) {
+func ReadFile(path string, policy *caps.Policy) (*Snapshot, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return new(Snapshot), nil
@@ -139,7 +157,7 @@ func ReadFile(path string) (*Snapshot, error) {
 		return nil, err
 	}
 	defer f.Close()
-	s, err := Decode(f)
+	s, err := Decode(f, policy)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -2,10 +2,12 @@
 // version, what it is made of, and what it was granted.
 //
 // It decides what may be a tool: the name's form, the names reserved for the
-// server's own tools, the bounds on number and size, and that the code compiles
-// and asks for no operation nobody granted (in this version nothing is granted,
-// so any operation is refused). [Compile] makes that decision without keeping
-// anything; [Registry.Put] keeps the result under the next version.
+// server's own tools, the bounds on number and size, that the code compiles, and
+// which versions the names in it are bound to; what the tool may do is decided
+// by package caps, from what its code can ask for, what was declared and what
+// the operator granted. [Compile] makes these decisions without keeping
+// anything; [Registry.Put] keeps the result under the next version. A new
+// version has nothing of the old one's authority.
 //
 // A run sees the tools through a [Snapshot], which never changes: what is
 // evolved while it runs is for later runs.
@@ -19,7 +21,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -37,8 +41,14 @@ const (
 	MaxDescription = 16 << 10
 )
 
-// StateReady is the state of a tool that can be run.
-const StateReady = "ready"
+// The states of a tool.
+const (
+	// StateReady is that of a tool that may do all it declares.
+	StateReady = "ready"
+	// StateBlocked is that of a tool whose capabilities are not granted now. It
+	// can be run, and every effect of it is denied.
+	StateBlocked = "blocked"
+)
 
 // A Definition is what a tool is made from.
 type Definition struct {
@@ -46,6 +56,8 @@ type Definition struct {
 	Description string // "" means the printed code
 	Code        []byte // JSON, or the text form where Text is set
 	Text        bool
+	// Capabilities is what is declared, in the text form of package caps.
+	Capabilities []string
 }
 
 // A Tool is one version of a tool. It is immutable and may be shared.
@@ -56,14 +68,38 @@ type Tool struct {
 	Description  string
 	Source       []byte // the code as given
 	Program      *core.Program
-	Capabilities []string // canonical; none in this version
-	State        string
+	Declared     []string // as given
+	Capabilities []string // what is in effect, canonical
+	Held         []*caps.Held
+	// Bound is the versions that the names in its code stand for: of tools it
+	// calls, or whose code it takes. A name that is not here, because it is
+	// worked out at run time or no tool had it, stands for the current version.
+	Bound map[string]*Tool
+	Notes []string // of the decision about its capabilities
+	State string
+	// Why is the reason where State is [StateBlocked].
+	Why string
 }
 
-// Compile makes a tool from its definition without keeping it. The error is a
-// [*fault.Fault]: invalid_request for an impossible name or description,
-// refused for a reserved name or an operation nobody granted, parse_error.
-func Compile(d Definition) (*Tool, error) {
+// Compile makes a tool from its definition without keeping it: decided by the
+// policy (nil: nothing is granted), its names bound to the tools there are. The
+// error is a [*fault.Fault]: invalid_request for an impossible name or
+// description, refused for a reserved name, an operation that was not declared
+// or a capability that was not granted, parse_error.
+func Compile(d Definition, policy *caps.Policy, tools *Snapshot) (*Tool, error) {
+	t, err := prepare(d)
+	if err != nil {
+		return nil, err
+	}
+	if f := t.decide(policy); f != nil {
+		return nil, f
+	}
+	t.bind(tools)
+	return t, nil
+}
+
+// prepare compiles a tool that has no authority yet.
+func prepare(d Definition) (*Tool, error) {
 	if err := checkName(d.Name); err != nil {
 		return nil, err
 	}
@@ -85,22 +121,34 @@ func Compile(d Definition) (*Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ops := prog.Effects(); len(ops) > 0 {
-		return nil, refuseEffects(d.Name, ops)
-	}
 	t := &Tool{
 		Name:         d.Name,
 		Hash:         prog.Hash(),
 		Description:  d.Description,
 		Source:       d.Code,
 		Program:      prog,
+		Declared:     d.Capabilities,
 		Capabilities: []string{},
-		State:        StateReady,
+		State:        StateBlocked,
 	}
 	if t.Description == "" {
 		t.Description = shorten(Printed(prog), 1000)
 	}
 	return t, nil
+}
+
+// decide gives the tool the authority that the policy has for it.
+func (t *Tool) decide(policy *caps.Policy) *fault.Fault {
+	if policy == nil {
+		policy = caps.NewPolicy(nil, time.Now)
+	}
+	d, f := policy.Decide(t.Declared, t.Program.Needs(), caps.DecideOptions{Tool: t.Name})
+	if f != nil {
+		return f
+	}
+	t.Held, t.Notes, t.State = d.Held, d.Notes, StateReady
+	t.Capabilities = append(t.Capabilities, d.Texts...)
+	return nil
 }
 
 // mostPrinted is how long code may be, as canonical JSON, to be laid out as text.
@@ -128,18 +176,54 @@ func CheckSize(code []byte) error {
 	}
 }
 
-func refuseEffects(name string, ops []string) error {
-	list := ops[0]
-	for _, op := range ops[1:] {
-		list += ", " + op
+// bind finds the versions that names written in the code, or in a declared call,
+// stand for.
+func (t *Tool) bind(tools *Snapshot) {
+	if tools == nil {
+		return
 	}
-	return &fault.Fault{
-		Kind:    fault.Refused,
-		In:      "code",
-		Message: fmt.Sprintf("the tool %q would act on the world (%s), and this server grants no capability: it computes and can't act", name, list),
-		Got:     list,
-		Hint:    "Leave the operation out and take the data as the input instead. Capabilities are granted by the operator with --cap, which arrives with a later version.",
+	needs := t.Program.Needs()
+	name := func(n string) {
+		if bound, ok := tools.Get(n); ok && n != t.Name {
+			if t.Bound == nil {
+				t.Bound = make(map[string]*Tool)
+			}
+			t.Bound[n] = bound
+		}
 	}
+	for _, n := range needs.Codes {
+		name(n.Name)
+	}
+	for _, n := range needs.Calls {
+		name(n.Name)
+	}
+	for _, h := range t.Held {
+		if h.Kind == caps.CallKind {
+			name(h.Scope)
+		}
+	}
+}
+
+// Reach is everything that running the tool can act with: what it holds, and
+// what the tools it is bound to hold.
+func (t *Tool) Reach() []*caps.Held {
+	var all []*caps.Held
+	seen := map[*Tool]bool{}
+	var visit func(*Tool)
+	visit = func(t *Tool) {
+		if seen[t] {
+			return
+		}
+		seen[t] = true
+		all = append(all, t.Held...)
+		for _, h := range t.Held {
+			if b := t.Bound[h.Scope]; h.Kind == caps.CallKind && b != nil {
+				visit(b)
+			}
+		}
+	}
+	visit(t)
+	return all
 }
 
 // shorten cuts text to about n bytes at a character's start.
@@ -159,13 +243,14 @@ type Registry struct {
 	mu      sync.Mutex // one change at a time
 	current atomic.Pointer[Snapshot]
 	// keep makes a change last before it is seen; see [New].
-	keep func(*Snapshot) error
+	keep func(*Snapshot, *Tool) error
 }
 
 // New returns a registry that starts with the snapshot's tools (nil: none).
-// If keep is not nil, every change is given to it first and is refused when it
-// fails; it is called with one change at a time.
-func New(start *Snapshot, keep func(*Snapshot) error) *Registry {
+// If keep is not nil, every change is given to it first, with the new version
+// that makes it, and is refused when it fails; it is called with one change at
+// a time.
+func New(start *Snapshot, keep func(*Snapshot, *Tool) error) *Registry {
 	if start == nil {
 		start = new(Snapshot)
 	}
@@ -194,7 +279,7 @@ func (r *Registry) Put(t *Tool) (*Tool, error) {
 		return nil, err
 	}
 	if r.keep != nil {
-		if err := r.keep(after); err != nil {
+		if err := r.keep(after, &next); err != nil {
 			return nil, &fault.Fault{
 				Kind:    fault.Refused,
 				Message: fmt.Sprintf("the tool %q was not kept: %v", t.Name, err),

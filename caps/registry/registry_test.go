@@ -20,7 +20,7 @@ const square = `{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`
 
 // tool compiles a tool that must be possible.
 func tool(t interface{ Fatal(...any) }, name, code string) *Tool {
-	made, err := Compile(Definition{Name: name, Code: []byte(code)})
+	made, err := Compile(Definition{Name: name, Code: []byte(code)}, nil, nil)
 	if err != nil {
 		t.Fatal(name, err)
 	}
@@ -61,7 +61,7 @@ func TestCompile(t *testing.T) {
 		{"x", "", `{"lam":"p","body":{"fs.write":{"path":"a","content":{"var":"p"}}}}`, fault.Refused},
 		{"x", "", `{"if":{"cond":false,"then":{"fetch":"http://x"},"else":1}}`, fault.Refused},
 	} {
-		made, err := Compile(Definition{Name: c.name, Description: c.description, Code: []byte(c.code)})
+		made, err := Compile(Definition{Name: c.name, Description: c.description, Code: []byte(c.code)}, nil, nil)
 		if kind(err) != c.want || (err != nil) != (c.want != "") {
 			t.Errorf("%.40q %.60s: %v, expected %q", c.name, c.code, err, c.want)
 		}
@@ -101,12 +101,6 @@ func TestVersions(t *testing.T) {
 	after := r.Snapshot()
 	if a, ok := after.Get("a"); !ok || string(a.Program.Canonical()) != "3" || after.Len() != 2 {
 		t.Errorf("%+v, %d tools", a, after.Len())
-	}
-	if found, ok := after.Tool("a"); !ok || found.Term == nil {
-		t.Error("a run can't look the tool up")
-	}
-	if _, ok := after.Tool("nothing"); ok {
-		t.Error("a run finds a tool that isn't there")
 	}
 }
 
@@ -183,7 +177,7 @@ func TestFull(t *testing.T) {
 func TestKeep(t *testing.T) {
 	fails := errors.New("the disk is full")
 	var kept *Snapshot
-	r := New(nil, func(s *Snapshot) error {
+	r := New(nil, func(s *Snapshot, _ *Tool) error {
 		if kept != nil && kept.Len() == 1 {
 			return fails
 		}
@@ -234,7 +228,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("a line of %d bytes: %.200s", len(line), line)
 		}
 	}
-	back, err := ReadFile(path)
+	back, err := ReadFile(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +278,7 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":{"add":[1]}},{"name":"","code":2}]}`: "parse_error",
 		`{"format":"mcp-pif tools 1","tools":[{"name":"a"}]}`:                                         "parse_error",
 	} {
-		if _, err := Decode(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Decode(strings.NewReader(text), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, expected %q", text, err, want)
 		}
 	}

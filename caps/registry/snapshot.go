@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -16,14 +15,12 @@ const shards = 256
 var seed = maphash.MakeSeed()
 
 // A Snapshot is the tools at one moment. It is immutable; the zero value has no
-// tools. It implements [core.Tools].
+// tools. What a run looks up in it goes through package run.
 type Snapshot struct {
 	tools [shards]map[string]*Tool
 	count int
 	bytes int // of code, together
 }
-
-var _ core.Tools = (*Snapshot)(nil)
 
 func shard(name string) int { return int(maphash.String(seed, name) % shards) }
 
@@ -34,15 +31,6 @@ func (s *Snapshot) Len() int { return s.count }
 func (s *Snapshot) Get(name string) (*Tool, bool) {
 	t, ok := s.tools[shard(name)][name]
 	return t, ok
-}
-
-// Tool is what a run looks up.
-func (s *Snapshot) Tool(name string) (core.Tool, bool) {
-	t, ok := s.Get(name)
-	if !ok {
-		return core.Tool{}, false
-	}
-	return t.Program.Tool(), true
 }
 
 // All is the tools sorted by name. The slice is the caller's.

@@ -21,7 +21,7 @@ whole or not at all. The server may be running.`,
 			if tools == "" {
 				return errors.New("--tools FILE is missing: the file of the server's tools")
 			}
-			all, err := registry.ReadFile(tools)
+			all, err := registry.ReadFile(tools, nil)
 			if err != nil {
 				return failing(err)
 			}

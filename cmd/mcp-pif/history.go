@@ -21,15 +21,11 @@ type history struct {
 // openHistory reads the history of earlier sessions; where there is none, or it
 // can't be read, it starts empty.
 func openHistory() *history {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return &history{}
-		}
-		dir = filepath.Join(home, ".local", "state")
+	dir, err := stateDir()
+	if err != nil {
+		return &history{}
 	}
-	h := &history{path: filepath.Join(dir, "mcp-pif", "history")}
+	h := &history{path: filepath.Join(dir, "history")}
 	text, err := os.ReadFile(h.path)
 	if err != nil || len(text) == 0 {
 		return h

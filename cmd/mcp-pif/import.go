@@ -53,11 +53,11 @@ func merge(cmd *cobra.Command, path, from string) (added, replaced, same int, er
 		defer f.Close()
 		in = f
 	}
-	incoming, err := registry.Decode(in)
+	incoming, err := registry.Decode(in, nil)
 	if err != nil {
 		return 0, 0, 0, fmt.Errorf("%s: %w", from, err)
 	}
-	all, err := registry.ReadFile(path)
+	all, err := registry.ReadFile(path, nil)
 	if err != nil {
 		return 0, 0, 0, err
 	}

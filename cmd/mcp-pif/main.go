@@ -24,7 +24,12 @@ const (
 	statusUsage  = 2
 )
 
-func main() { os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
+		os.Exit(servePlugin(os.Args[2:]))
+	}
+	os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
 
 // command runs the command line and gives the exit status.
 func command(args []string, in io.Reader, out, errs io.Writer) int {

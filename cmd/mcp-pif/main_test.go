@@ -22,6 +22,9 @@ import (
 // TestMain lets the test binary be the command itself, and a server of the
 // SDK's with a tool that does nothing, for benchmarks to compare with.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
+		main() // started by its host, by the path of the test binary
+	}
 	testscript.Main(m, map[string]func(){
 		"mcp-pif": main,
 		"noop":    noop,

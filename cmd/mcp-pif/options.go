@@ -113,28 +113,37 @@ func (s *size) Set(text string) error {
 	return nil
 }
 
-// openTools reads a file of tools. Where it is to be written, the file is
-// claimed for this process until release is called, and every change of the
-// registry is in the file before it is seen. An empty path is a registry in
-// memory.
-func openTools(path string, write bool) (tools *registry.Registry, release func(), err error) {
+// openTools reads a file of tools and decides anew what they may do. Where it is
+// to be written, the file is claimed for this process until release is called,
+// and every change of the registry is in the file, and on record, before it is
+// seen. An empty path is a registry in memory.
+func openTools(path string, write bool, auth *authority) (tools *registry.Registry, release func(), err error) {
 	release = func() {}
 	if path == "" {
-		return registry.New(nil, nil), release, nil
+		return registry.New(nil, auth.broker.Evolved), release, nil
 	}
+	keep := auth.broker.Evolved
 	if write {
 		if release, err = registry.Lock(path); err != nil {
 			return nil, nil, err
 		}
+		keep = func(s *registry.Snapshot, t *registry.Tool) error {
+			if err := registry.WriteFile(path, s); err != nil {
+				return err
+			}
+			return auth.broker.Evolved(s, t)
+		}
 	}
-	start, err := registry.ReadFile(path)
+	start, err := registry.ReadFile(path, auth.policy)
 	if err != nil {
 		release()
 		return nil, nil, err
 	}
-	var keep func(*registry.Snapshot) error
-	if write {
-		keep = func(s *registry.Snapshot) error { return registry.WriteFile(path, s) }
+	for _, t := range start.All() {
+		auth.broker.Prepare(t.Held)
+		if t.State != registry.StateReady {
+			auth.log.Warn("a tool may not act now", "tool", t.Name, "why", t.Why)
+		}
 	}
 	return registry.New(start, keep), release, nil
 }

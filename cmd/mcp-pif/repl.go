@@ -28,6 +28,7 @@ An entry goes on over several lines until its brackets close. Besides:
 func newRepl() *cobra.Command {
 	var (
 		limits limitOptions
+		grants capOptions
 		tools  string
 	)
 	cmd := &cobra.Command{
@@ -40,19 +41,25 @@ func newRepl() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			registry, release, err := openTools(tools, true)
+			auth, err := grants.open(warnings(cmd), tools)
+			if err != nil {
+				return failing(err)
+			}
+			defer auth.close()
+			registry, release, err := openTools(tools, true, auth)
 			if err != nil {
 				return failing(err)
 			}
 			defer release()
 			r := &repl{cmd: cmd, server: mcpserver.New(mcpserver.Options{
-				Registry: registry, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr()),
+				Registry: registry, Broker: auth.broker, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr()),
 			})}
 			return failing(r.loop(openLines(cmd, r.complete)))
 		},
 	}
 	f := cmd.Flags()
 	limits.register(f)
+	grants.register(f)
 	f.StringVar(&tools, "tools", "", "keep the tools in this `FILE`")
 	return cmd
 }

@@ -12,11 +12,13 @@ func newRoot() *cobra.Command {
 		Short: "An MCP server with which language models make their own tools",
 		Long: `mcp-pif is an MCP server with which language models make their own tools and
 run them. A tool is a term of PIF, a small pure language written in JSON: it
-computes exactly, always ends, and can touch nothing.
+computes exactly and always ends. It can touch nothing but what it declares and
+--cap grants, through plugins that are processes of their own.
 
 Without a subcommand it serves MCP on standard input and output; an MCP client
 starts it that way. To see what it does, try 'mcp-pif tour'.`,
 		Example: `  mcp-pif                              serve MCP on stdio
+  mcp-pif --cap fs:./sandbox           serve, and let tools use the files below ./sandbox
   mcp-pif run '{"mul":[6,7]}'          evaluate a term
   mcp-pif help fold                    explain an operation`,
 		Args:          cobra.NoArgs,
@@ -26,7 +28,7 @@ starts it that way. To see what it does, try 'mcp-pif tour'.`,
 	}
 	o.register(root.Flags())
 	root.AddCommand(
-		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newExport(), newImport(), newVersion(),
+		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newExport(), newImport(), newCaps(), newVersion(),
 	)
 	root.SetHelpCommand(newHelp(root))
 	return root

@@ -19,6 +19,7 @@ const wholeResult = 1 << 40
 func newRun() *cobra.Command {
 	var (
 		limits                 limitOptions
+		grants                 capOptions
 		file, tools, as, steps string
 		memory                 size
 		rounds                 int
@@ -46,11 +47,16 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			if err != nil {
 				return err
 			}
-			registry, _, err := openTools(tools, false)
+			auth, err := grants.open(warnings(cmd), tools)
 			if err != nil {
 				return failing(err)
 			}
-			s := mcpserver.New(mcpserver.Options{Registry: registry, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr())})
+			defer auth.close()
+			registry, _, err := openTools(tools, false, auth)
+			if err != nil {
+				return failing(err)
+			}
+			s := mcpserver.New(mcpserver.Options{Registry: registry, Broker: auth.broker, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr())})
 			call := map[string]any{"code": code, "drive": drive}
 			if hasInput {
 				call["input"] = inputJSON(input)
@@ -71,6 +77,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 	}
 	f := cmd.Flags()
 	limits.register(f)
+	grants.register(f)
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
 	f.StringVar(&tools, "tools", "", "know the tools in this `FILE`")
 	f.StringVar(&as, "input-as", "", "auto, term or data: how the input is read")

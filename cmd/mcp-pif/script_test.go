@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -92,6 +93,7 @@ func transcript(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	var log bytes.Buffer
 	cmd.Stderr = &log
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
 	ts.Check(cmd.Start())
 	defer cmd.Process.Kill()
 	s := &scripted{ts: ts, in: in, out: bufio.NewReaderSize(out, 1<<20)}
@@ -219,8 +221,18 @@ func (s *scripted) do() {
 func (s *scripted) at(path string) any {
 	v := s.decode(string(s.answer.StructuredContent))
 	for _, name := range strings.Split(path, "/") {
-		m, _ := v.(map[string]any)
-		v = m[name]
+		switch c := v.(type) {
+		case map[string]any:
+			v = c[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i >= len(c) {
+				return nil
+			}
+			v = c[i]
+		default:
+			return nil
+		}
 	}
 	return v
 }

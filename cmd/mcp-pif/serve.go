@@ -23,6 +23,7 @@ import (
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	limitOptions
+	capOptions
 	tools       string
 	store       string
 	logLevel    string
@@ -31,6 +32,7 @@ type serveOptions struct {
 
 func (o *serveOptions) register(f *pflag.FlagSet) {
 	o.limitOptions.register(f)
+	o.capOptions.register(f)
 	f.StringVar(&o.tools, "tools", "", "keep the tools in this `FILE`: read at the start, rewritten after each evolve")
 	f.StringVar(&o.store, "store", "memory", "where state is kept; this version knows memory")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -72,19 +74,27 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if o.store != "memory" {
 		return fmt.Errorf("--store knows only memory in this version, not %q; --tools FILE keeps tools", o.store)
 	}
-	tools, release, err := openTools(o.tools, true)
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(commandContext(cmd)), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	auth, err := o.capOptions.open(log, o.tools)
+	if err != nil {
+		return failing(err)
+	}
+	defer auth.close()
+	tools, release, err := openTools(o.tools, true, auth)
 	if err != nil {
 		return failing(err)
 	}
 	defer release()
 	tuneMemory(int64(o.pool))
-
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(commandContext(cmd)), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	if auth.host != nil {
+		go auth.watch(ctx)
+	}
 	s := mcpserver.New(mcpserver.Options{
 		Version:     version(),
 		Registry:    tools,
+		Broker:      auth.broker,
 		Limits:      limits,
 		Log:         log,
 		HideEvolved: !o.listEvolved,
@@ -96,7 +106,10 @@ mcp-pif is serving MCP on this terminal; an MCP client would start it as its
 server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 'mcp-pif repl'.`))
 	}
-	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "capabilities", "none")
+	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "capabilities", auth.summary())
+	if auth.host != nil {
+		log.Warn("no sandbox of the operating system is around the plugins in this version: they check every path and address themselves, and run with the rights of this user")
+	}
 	err = s.Serve(ctx, &stdio.Transport{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: log, MaxCallBytes: maxCallBytes})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		log.Info("stopped by a signal")

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/core"
 )
 
 // maxSource bounds what is read from a file or standard input as code or input.
@@ -76,4 +78,12 @@ func marshal(v any) json.RawMessage {
 		panic(fmt.Sprintf("mcp-pif: %T has no JSON: %v", v, err))
 	}
 	return b
+}
+
+// compileSource compiles the code of a tool in either spelling.
+func compileSource(name, code string) (*core.Program, error) {
+	if json.Valid([]byte(code)) {
+		return core.CompileTool(name, []byte(code))
+	}
+	return core.CompileText(name, []byte(code))
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,6 +28,12 @@ anything is not as it should be.`,
 	}
 }
 
+// A stop is a part of the tour.
+type stop struct {
+	title string
+	visit func(*guide) error
+}
+
 // tourTime is how long the tour may take before something must be wrong.
 const tourTime = 30 * time.Second
 
@@ -34,16 +41,12 @@ func tour(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(commandContext(cmd), tourTime)
 	defer cancel()
 	g := &guide{ctx: ctx, out: cmd.OutOrStdout(), began: time.Now()}
-	err := g.connect()
-	if err == nil {
-		defer g.session.Close()
-		for _, stop := range stops {
-			g.say("\n%s", stop.title)
-			if err = stop.visit(g); err != nil {
-				err = fmt.Errorf("the tour ended at %q: %w", stop.title, err)
-				break
-			}
-		}
+	err := g.travel()
+	if g.session != nil {
+		g.session.Close()
+	}
+	if g.dir != "" {
+		os.RemoveAll(g.dir)
 	}
 	if err != nil {
 		if log := strings.TrimSpace(g.log.String()); log != "" {
@@ -62,21 +65,63 @@ type guide struct {
 	began   time.Time
 	log     bytes.Buffer // the server's
 	session *mcp.ClientSession
+	dir     string // where the granted sandbox is
 }
 
 func (g *guide) say(format string, args ...any) { fmt.Fprintf(g.out, format+"\n", args...) }
 
-// connect starts this program as a server.
-func (g *guide) connect() error {
+// travel visits all stops: first with a server that grants nothing, then with
+// one that grants a folder.
+func (g *guide) travel() error {
+	if err := g.connect(); err != nil {
+		return err
+	}
+	if err := g.visit(stops); err != nil {
+		return err
+	}
+	if err := g.session.Close(); err != nil {
+		return fmt.Errorf("ending the first server: %w", err)
+	}
+	var err error
+	if g.dir, err = os.MkdirTemp("", "mcp-pif-tour-"); err != nil {
+		return err
+	}
+	sandbox := filepath.Join(g.dir, "sandbox")
+	if err := os.Mkdir(sandbox, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(sandbox, "numbers.txt"), []byte("3\n1\n2\n"), 0o600); err != nil {
+		return err
+	}
+	g.say("")
+	if err := g.connect("--cap", "fs:./sandbox"); err != nil {
+		return err
+	}
+	return g.visit(grantedStops)
+}
+
+func (g *guide) visit(stops []stop) error {
+	for _, stop := range stops {
+		g.say("\n%s", stop.title)
+		if err := stop.visit(g); err != nil {
+			return fmt.Errorf("the tour ended at %q: %w", stop.title, err)
+		}
+	}
+	return nil
+}
+
+// connect starts this program as a server with these flags.
+func (g *guide) connect(flags ...string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	server := exec.Command(self, "serve", "--log-level=warn")
+	server := exec.Command(self, append([]string{"serve", "--log-level=error"}, flags...)...)
 	server.Args[0] = os.Args[0]
+	server.Dir = g.dir
 	server.Stderr = &g.log
 	client := mcp.NewClient(&mcp.Implementation{Name: "mcp-pif-tour", Version: version()}, nil)
-	g.say("Starting the server as an MCP client would: mcp-pif serve")
+	g.say("Starting the server as an MCP client would: %s", strings.Join(append([]string{"mcp-pif", "serve"}, flags...), " "))
 	g.session, err = client.Connect(g.ctx, &mcp.CommandTransport{Command: server}, nil)
 	if err != nil {
 		return fmt.Errorf("connecting to the server: %w", err)
@@ -123,7 +168,7 @@ func (g *guide) call(tool, arguments string) (*reply, error) {
 		if i > 0 {
 			mark = " "
 		}
-		g.say("  %s %s", mark, firstLine(line, 160))
+		g.say("  %s %s", mark, firstLine(line, 200))
 	}
 	return r, nil
 }

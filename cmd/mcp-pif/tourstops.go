@@ -1,27 +1,27 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// stops is the tour, place by place.
-var stops = []struct {
-	title string
-	visit func(*guide) error
-}{
-	{"A client that connects finds four tools.", func(g *guide) error {
+// stops is the tour, place by place, of a server that grants nothing.
+var stops = []stop{
+	{"A client that connects finds five tools.", func(g *guide) error {
 		list, err := g.session.ListTools(g.ctx, nil)
 		if err != nil {
 			return err
 		}
 		found := toolNames(list)
 		g.say("  ← %s", strings.Join(found, ", "))
-		if !slices.Equal(found, []string{"evolve", "help", "list", "run"}) {
-			return fmt.Errorf("expected evolve, help, list and run")
+		if !slices.Equal(found, []string{"evolve", "help", "journal", "list", "run"}) {
+			return fmt.Errorf("expected evolve, help, journal, list and run")
 		}
 		return nil
 	}},
@@ -85,8 +85,8 @@ var stops = []struct {
 		}
 		return g.gives("run", `{"tool":"countdown","input":{"pair":[100,0]},"drive":true}`, "5050")
 	}},
-	{"A tool that would act on the world is refused: nothing was granted.", func(g *guide) error {
-		return g.fails("evolve", `{"name":"peek","code":{"lam":"path","body":{"fs.read":{"var":"path"}}}}`, "refused", "fs.read")
+	{"A tool that would act on the world is refused: nothing was granted. The answer names the flag that would.", func(g *guide) error {
+		return g.fails("evolve", `{"name":"peek","code":"path => !fs.read({path: path})","capabilities":["fs.read:./sandbox"]}`, "refused", "--cap")
 	}},
 	{"help explains every operation.", func(g *guide) error {
 		r, err := g.session.CallTool(g.ctx, &mcp.CallToolParams{Name: "help", Arguments: map[string]any{"name": "fold"}})
@@ -99,6 +99,65 @@ var stops = []struct {
 		}
 		g.say(`  → help {"name":"fold"}`)
 		g.say("  ← %s", strings.ReplaceAll(text.Text, "\n", "\n    "))
+		return nil
+	}},
+}
+
+// grantedStops is the rest of it, of a server that grants a folder.
+var grantedStops = []stop{
+	{"The same tool may be made now: it declares what the operator granted.", func(g *guide) error {
+		if err := g.makes(`{"name":"peek","code":"path => !fs.read({path: path})","capabilities":["fs.read:./sandbox"]}`); err != nil {
+			return err
+		}
+		return g.gives("peek", `{"input":"numbers.txt"}`, `"3\n1\n2\n"`)
+	}},
+	{"A tool reads a file, sorts its lines and writes another.", func(g *guide) error {
+		if err := g.makes(`{"name":"sort_file","description":"sorts the lines of one file into another","capabilities":["fs.read,write:./sandbox"],` +
+			`"code":"r => let lines = filter(l => length(l) > 0, split(!fs.read({path: r.from}), \"\\n\")) in !fs.write({path: r.to, content: join(sort(lines), \"\\n\")}).bytes"}`); err != nil {
+			return err
+		}
+		if err := g.gives("run", `{"tool":"sort_file","input":{"from":"numbers.txt","to":"sorted.txt"}}`, "5"); err != nil {
+			return err
+		}
+		written, err := os.ReadFile(filepath.Join(g.dir, "sandbox", "sorted.txt"))
+		if err != nil || string(written) != "1\n2\n3" {
+			return fmt.Errorf("expected the sorted lines in sorted.txt, got %q, %v", written, err)
+		}
+		g.say("  sandbox/sorted.txt holds %q", written)
+		return nil
+	}},
+	{"It can't leave what it was granted, do what it didn't declare, or lend its authority to code without any.", func(g *guide) error {
+		if err := g.fails("peek", `{"input":"../secret.txt"}`, "denied"); err != nil {
+			return err
+		}
+		if err := g.fails("evolve", `{"name":"wipe","code":"path => !fs.remove({path: path})","capabilities":["fs.read:./sandbox"]}`, "refused", "fs.remove"); err != nil {
+			return err
+		}
+		return g.fails("run", `{"code":"!fs.read({path: \"numbers.txt\"})"}`, "denied")
+	}},
+	{"All of it is on record: what was asked, what was decided, what came of it.", func(g *guide) error {
+		r, err := g.call("journal", `{"kind":"effect"}`)
+		if err != nil {
+			return err
+		}
+		var events []struct {
+			Seq        int
+			Kind       string
+			Op         string
+			Capability string
+			Error      struct{ Kind string }
+		}
+		if err := json.Unmarshal(r.data["events"], &events); err != nil {
+			return fmt.Errorf("the journal's events: %w", err)
+		}
+		seen := map[string]int{}
+		for _, e := range events {
+			seen[e.Kind+" "+e.Op]++
+			g.say("    %3d %-16s %-8s %s%s", e.Seq, e.Kind, e.Op, e.Capability, e.Error.Kind)
+		}
+		if seen["effect.requested fs.read"] != 2 || seen["effect.requested fs.write"] != 1 || seen["effect.denied fs.read"] != 2 || seen["effect.outcome "] != 3 {
+			return fmt.Errorf("the journal has other effects than were asked for: %v", seen)
+		}
 		return nil
 	}},
 }

@@ -144,6 +144,9 @@ var shapes = map[string]string{
 	// The function is known and looks closed, but the eval in it sees x.
 	"an eval in a known function":    `{"lam":"x","body":{"app":[{"lam":"f","body":{"app":[{"var":"f"},1]}},{"lam":"e","body":{"eval":{"quote":{"add":[{"var":"e"},{"var":"x"}]}}}}]}}`,
 	"an eval among closed functions": `{"app":[{"lam":"f","body":{"app":[{"lam":"g","body":{"app":[{"var":"g"},{"var":"f"}]}},{"lam":"e","body":{"eval":{"var":"e"}}}]}},{"lam":"y","body":{"var":"y"}}]}`,
+	"tools called and branches":      `{"par":[{"call":{"tool":"t","input":{"var":"in"}}},{"add":[{"fs.read":1},{"par":[{"lam":"x","body":{"fs.read":{"var":"x"}}},{"var":"in"}]}]}]}`,
+	"functions that act":             `{"app":[{"lam":"f","body":{"eval":{"app":[{"var":"f"},{"var":"in"},2]},"with":["fs"]}},{"lam":["a","b"],"body":{"lam":"c","body":{"fs.read":{"in":"x","a":{"var":"c"},"b":{"var":"a"}}}}}]}`,
+	"a tool of two that acts":        `{"lam":["a","b"],"body":{"if":{"cond":{"eq":[{"var":"a"},0]},"then":{"eval":{"quote":{"fs.read":1}}},"else":{"app":[{"self":true},0,{"call":{"tool":"t","input":{"app":[{"self":true},1,{"var":"b"}]}}}]}}}}`,
 	"effects between":                `{"add":[{"fs.read":{"var":"in"}},{"fs.read":[{"var":"in"},{"fs.read":1}]}]}`,
 	"tries in each other":            nest(30, `{"try":[1,$]}`, `{"add":[{"var":"in"},{"head":[]}]}`),
 	"a try before a call":            `{"app":[{"self":true},{"if":{"cond":{"has":[{"try":{"div":[1,{"var":"in"}]}},"ok"]},"then":{"var":"in"},"else":0}}]}`,

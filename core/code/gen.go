@@ -178,9 +178,16 @@ func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
 		r := c.operand(n.a, top)
 		f.op(Cont, dst, r, 0, int32(above(r, top)), n.pos)
 	case kEffect:
-		f.pend++
-		c.value(n.a, top, top)
-		f.end(Instr{Op: Effect, A: top, D: c.name(n.name)}, 0, n.pos)
+		c.effect(n, top)
+		c.move(dst, top, n.pos)
+	case kAuth:
+		own, has := c.own(n.b, top, n.pos)
+		f.op(Auth, dst, own, has, 0, n.pos)
+	case kTool:
+		c.toolCall(n, top)
+		c.move(dst, top, n.pos)
+	case kPar:
+		c.par(n, top)
 		c.move(dst, top, n.pos)
 	case kEval:
 		f.pend++
@@ -374,6 +381,9 @@ func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 		p.reg = uint8(1 + i)
 	}
 	f.ret = uint8(len(params) + 1)
+	if n.b != nil {
+		c.locate(f, n.b, 0) // the first captured value
+	}
 	known := b != nil || info == c.root
 	if known && len(params) == 1 && splits(params[0]) && c.plain == 0 && n.body.size < 1000 {
 		info.worker = 0
@@ -534,8 +544,8 @@ func (c *compiler) try(n *node, top uint8) {
 	f.pend++
 	at := len(f.code)
 	f.end(Instr{Op: Try, A: top}, -1, n.pos)
-	c.value(n.list[0], top+3, top+3)
-	f.end(Instr{Op: EndTry, A: top, B: top + 3, D: int32(top) + 4}, 1, n.pos)
+	c.value(n.list[0], top+4, top+4)
+	f.end(Instr{Op: EndTry, A: top, B: top + 4, D: int32(top) + 5}, 1, n.pos)
 	f.code[at].D = int32(len(f.code)-at) * InstrSize
 }
 

@@ -104,12 +104,14 @@ func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top ui
 		args = args[0].list
 		target = -1 - info.id
 	}
-	if m == tail && info == f.info && f.split == (target < 0) {
+	if m == tail && info == f.info && f.split == (target < 0) && !info.hidden {
 		c.loop(n, args, top)
 		return
 	}
 	if !info.Closed {
 		c.load(b, 0, top, n.pos)
+	} else if info.hidden {
+		f.emit(Instr{Op: LoadK, A: top, D: c.closure(info), K: int64(top)}, n.pos)
 	}
 	if len(args) == 1 && m != tail && top <= wide {
 		if a := args[0]; a.kind == kPrim && a.id == prim.Sub {

@@ -102,6 +102,7 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 func (c *compiler) visible(n *node) int32 {
 	f := c.f
 	sc := Scope{Depth: c.opt.Depth}
+	sc.With, _ = term.With(n.t.(*term.Prim).Args)
 	var seen map[string]bool
 	for l := n.scope; l != nil; l = l.next {
 		name := l.b.name

@@ -151,11 +151,19 @@ const (
 	CodeOf    // A ← code of the tool named by constant D
 	CodeOfV   // A ← code of the tool named by the string in B
 	Cont      // A ← continuation with input B
-	Effect    // A ← outcome of operation (constant D) on B
+	Auth      // A ← the authority of a function that is made here: what the evals under way permit, and B where C is 1
+	Effect    // A ← outcome of operation (constant D) on A; B is the own authority where C is 1
+	CallTool  // A ← what the tool named A gives for A+1; B is the own authority where C is 1
+	Par       // runs the D branches whose places follow in D+1 Branch instructions, the last of them the end; A ← their values
+	Branch    // follows a Par: a branch begins D bytes from here; never executed
+	EndPar    // a branch ends, its value is in A
 	Unbound   // fails: the variable named by constant D
 	NoSelf    // A ← the function of a tool whose code is no lambda; fails while there is none
-	Try       // what follows is tried: A, A+1, A+2 hold the handler; a caught fault comes to D
+	Try       // what follows is tried: A to A+3 hold the handler; a caught fault comes to D
 	EndTry    // A ← the record of success with B; the handler in A is gone; h in D
+	Restore   // an eval that narrowed the authority has ended; see package eval
+	CallCode  // the code of a tool that is called was evaluated
+	CallDone  // a tool that is called gave its result
 	NumOps
 )
 
@@ -186,6 +194,18 @@ const (
 	MaxInt = 1<<62 - 1
 	MinInt = -1 << 62
 )
+
+// The places of the instructions that are there once for all units, where
+// functions return to: Halt, Restore, CallCode and CallDone.
+const (
+	AtRestore  = 1 * InstrSize
+	AtCallCode = 2 * InstrSize
+	AtCallDone = 3 * InstrSize
+)
+
+// Hidden is the name of the variable that holds the authority of a function,
+// which no variable of a program can have.
+const Hidden = "\xff"
 
 // ClosureHeader is the first word of a closure of so many words (an even
 // number, the header among them) whose code is at the offset; package eval

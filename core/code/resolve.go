@@ -12,7 +12,7 @@ const (
 	kConst   kind = iota // t: a literal, or a list or record of nothing but literals
 	kVar                 // b
 	kUnbound             // name
-	kLam                 // params, body
+	kLam                 // params, body; b the variable that holds its authority, where it can act
 	kCall                // a the head, list the arguments, pre the applications
 	kLet                 // an immediately applied lambda: b bound to a, then body
 	kIf                  // a, b2, body
@@ -24,8 +24,11 @@ const (
 	kCodeOf              // name
 	kSelf
 	kCont   // a
-	kEffect // name, a
-	kEval   // a, scope
+	kEffect // t, a, b
+	kEval   // a, scope, t
+	kAuth   // b the own authority, where there is one
+	kTool   // list: name, input; b
+	kPar    // list
 )
 
 // A node is a term with its variables resolved and its applications gathered.
@@ -209,6 +212,9 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 			n.kind, n.name = kUnbound, t.Name
 		}
 	case *term.Lam:
+		if c.acting[t] {
+			return c.resolveActing(n, t, s)
+		}
 		c.resolveLam(n, t, s)
 	case *term.App:
 		return c.resolveApp(n, t, s)
@@ -243,7 +249,7 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 		n.a = c.resolve(t.Input, s)
 		n.size += n.a.size
 	case *term.Effect:
-		n.kind, n.name = kEffect, t.Op
+		n.kind, n.t, n.b = kEffect, t, c.authority(s)
 		n.a = c.resolve(t.Arg, s)
 		n.size += n.a.size
 	case *term.Prim:
@@ -274,11 +280,25 @@ func (c *compiler) resolvePrim(n *node, t *term.Prim, s *scope) {
 	n.kind, n.id = kPrim, t.ID
 	n.list = c.newList(len(t.Args))
 	for i, a := range t.Args {
-		m := c.resolve(a, s)
+		if t.ID == prim.Eval && i > 0 {
+			break // it isn't evaluated
+		}
+		var m *node
+		if l, ok := a.(*term.Lam); ok && t.ID == prim.Fold && i == 0 && c.inlined(l) {
+			m = c.newNode()
+			m.pos, m.size = int32(a.Pos()), 1
+			c.resolveLam(m, l, s)
+		} else {
+			m = c.resolve(a, s)
+		}
 		n.list[i] = m
 		n.size += m.size
 	}
 	switch t.ID {
+	case prim.Call:
+		n.kind, n.b = kTool, c.authority(s)
+	case prim.Par:
+		n.kind = kPar
 	case prim.Nil:
 		n.kind, n.t, n.pre, n.list = kConst, t, 1, nil
 	case prim.Fold:
@@ -288,7 +308,7 @@ func (c *compiler) resolvePrim(n *node, t *term.Prim, s *scope) {
 			m.b.proj++
 		}
 	case prim.Eval:
-		n.kind, n.a, n.scope = kEval, n.list[0], s
+		n.kind, n.a, n.scope, n.t, n.list = kEval, n.list[0], s, t, nil
 		for l := s; l != nil && !l.b.seen; l = l.next {
 			l.b.seen = true
 		}

@@ -76,7 +76,9 @@ func onNaive(t *testing.T, tool, code, input string, b core.Budgets) string {
 	v, steps, f := naive.Run(naive.Config{
 		Term: p.Term(), Source: p.Tool().Source, Tool: tool, Input: in,
 		Budgets: naive.Budgets{Steps: b.Steps, Memory: b.Memory, Depth: b.Depth},
-		Handler: func(_ string, arg value.Value) (value.Value, *fault.Fault) { return answer(arg), nil },
+		Handler: func(round []value.Request) []value.Answer {
+			return []value.Answer{{Value: answer(round[0].Arg)}}
+		},
 	})
 	if f != nil {
 		return failure(f, steps)

@@ -63,9 +63,52 @@ func (v *verifier) step(i int, s *state) {
 	case code.Effect:
 		v.constant(i, named)
 		v.reads(i, s, a)
+		v.own(i, s)
+		v.keeps(i, s, a)
 		after := *s
 		after.depth = v.charges(i, s)
 		v.reach(i, i+1, &after)
+		return
+	case code.Auth:
+		v.own(i, s)
+		v.writes(i, s, a)
+	case code.CallTool:
+		v.reads(i, s, a, a+1)
+		v.own(i, s)
+		v.keeps(i, s, a+2)
+		v.comesBack(i, s, a, 1)
+		return
+	case code.Par:
+		v.keeps(i, s, a)
+		if d < 1 || i+1+d >= len(v.u.Code) {
+			v.bad(i, "has %d branches", d)
+			return
+		}
+		branch := *s
+		branch.depth = v.charges(i, s)
+		for r := a; r < len(branch.defined); r++ {
+			branch.defined[r] = false
+		}
+		for k := range d + 1 {
+			at := i + 1 + k
+			if v.u.Code[at].Op != code.Branch {
+				v.bad(i, "is followed by %d, not by the places of its branches", v.u.Code[at].Op)
+				return
+			}
+			to := at + int(v.u.Code[at].D)/code.InstrSize
+			if k < d {
+				v.reach(i, to, &branch)
+				continue
+			}
+			end := branch
+			v.writes(i, &end, a)
+			end.depth = branch.depth + 1
+			v.reach(i, to, &end)
+		}
+		return
+	case code.EndPar:
+		v.reads(i, s, a)
+		v.charges(i, s)
 		return
 	case code.Unbound:
 		v.constant(i, named)
@@ -199,7 +242,7 @@ func (v *verifier) step(i int, s *state) {
 		v.writes(i, &caught, a)
 		v.reach(i, i+d/code.InstrSize, &caught)
 		s.depth = v.charges(i, s)
-		v.writes(i, s, a, a+1, a+2)
+		v.writes(i, s, a, a+1, a+2, a+3)
 		v.reach(i, i+1, s)
 		return
 	case code.EndTry:
@@ -241,6 +284,17 @@ func (v *verifier) loops(i int, s *state) {
 func (v *verifier) folds(i int) bool {
 	to := i + int(v.u.Code[i].D)/code.InstrSize
 	return to >= 0 && to < len(v.u.Code) && v.u.Code[to].Op == code.FoldCall
+}
+
+// own checks where the authority of a function is.
+func (v *verifier) own(i int, s *state) {
+	switch in := &v.u.Code[i]; in.C {
+	case 0:
+	case 1:
+		v.reads(i, s, int(in.B))
+	default:
+		v.bad(i, "C is %d", in.C)
+	}
 }
 
 // fits checks that the window holds what a callee is given.

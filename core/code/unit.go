@@ -23,6 +23,12 @@ type Unit struct {
 	// Entangled is set, and nothing else, where the code captures more
 	// variables through more functions than [MaxCaptures].
 	Entangled bool
+	// Narrows is set where the code is ready for evals that narrow authority:
+	// functions that can act hold that of their creation.
+	Narrows bool
+	// Acting is the entries of the functions of several parameters whose first
+	// captured value is their authority, in order.
+	Acting []int32
 	// Window is how many words above its window's start any function of the
 	// unit may write, its callees' arguments included.
 	Window int
@@ -43,13 +49,15 @@ type Const struct {
 	Term term.Term
 	Keys []string
 	Name string
+	In   string // of an effect, beside Name
 	Func *Func
 }
 
 // A Scope says where the variables are that an eval can see.
 type Scope struct {
 	Vars  []ScopeVar
-	Depth int // how many evals deep the code around it is
+	With  []string // the capabilities that stand beside the eval
+	Depth int      // how many evals deep the code around it is
 }
 
 // A ScopeVar is one visible variable: a register, a captured value (−1−Slot),
@@ -72,6 +80,9 @@ type Options struct {
 	Scope []string
 	// Depth is how many evals deep the code is.
 	Depth int
+	// Narrows is set where evals that are not in the term may be around its
+	// functions: in an input, or around the code.
+	Narrows bool
 	// Base, ConstBase and ScopeBase are where the unit will be put in a
 	// machine that has other units already (Base in bytes).
 	Base                 int32
@@ -88,6 +99,7 @@ type fnInfo struct {
 	busy   bool  // its code is being generated
 	parts  [maxParams]*part
 	twin   bool // the first parameter is the closure itself and isn't passed
+	hidden bool // the first captured value is the authority
 }
 
 // A part is a known function's code for when its first arguments were given
@@ -136,6 +148,7 @@ type compiler struct {
 	places   arena[int32]
 	captures int
 	args     []term.Term // a stack, for resolveApp
+	acting   map[*term.Lam]bool
 	strs     map[string]int32
 	fns      []*fn // for reuse
 	code     []Instr
@@ -263,7 +276,7 @@ func Compile(t term.Term, o Options) (unit *Unit) {
 	if cap(c.code) > 1<<12 {
 		c.code, c.meta, c.fns = nil, nil, nil
 	}
-	c.unit, c.far, c.f, c.strs, c.root = nil, nil, nil, nil, nil
+	c.unit, c.far, c.f, c.strs, c.root, c.acting = nil, nil, nil, nil, nil, nil
 	compilers.Put(c)
 	return u
 }
@@ -274,16 +287,30 @@ func (c *compiler) compile(t term.Term, o Options) *Unit {
 	u := c.unit
 	c.code, c.meta = c.code[:0], c.meta[:0]
 	if o.Base == 0 {
-		c.code, c.meta = append(c.code, Instr{Op: Halt}), append(c.meta, Meta{})
+		c.code = append(c.code, Instr{Op: Halt}, Instr{Op: Restore}, Instr{Op: CallCode}, Instr{Op: CallDone})
+		c.meta = append(c.meta, Meta{}, Meta{}, Meta{}, Meta{})
+	}
+	if u.Narrows = o.Eval || o.Narrows || Evals(t); u.Narrows {
+		c.acting = map[*term.Lam]bool{}
+		c.acts(t)
 	}
 	var s *scope
 	for _, name := range o.Scope {
 		b := c.newBinder(name)
 		s = c.push(s, b)
 	}
-	n := c.resolve(t, s)
-	if n.kind == kLam && !o.Eval {
+	if l, ok := t.(*term.Lam); ok && !o.Eval {
+		n := c.newNode()
+		n.pos, n.size = int32(t.Pos()), 1
+		if _, several := l.Body.(*term.Lam); several && c.acting[l] {
+			// It may be applied to one argument inside an eval, which gives a
+			// function with the authority that there is.
+			n.b = c.newBinder(Hidden)
+			s = c.push(s, n.b)
+		}
+		c.resolveLam(n, l, s)
 		info := c.declare(n)
+		info.Closed, info.hidden = true, n.b != nil
 		if o.Tool {
 			c.root = info
 		}
@@ -292,6 +319,7 @@ func (c *compiler) compile(t term.Term, o Options) *Unit {
 		u.Root = &info.Func
 		return u
 	}
+	n := c.resolve(t, s)
 	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
 	c.infos = append(c.infos, info)
 	main := c.newFn(info, 1)
@@ -309,6 +337,7 @@ func (c *compiler) compile(t term.Term, o Options) *Unit {
 func (c *compiler) declare(n *node) *fnInfo {
 	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
 	info.Arity, info.Closed = len(n.params), n.closed
+	info.hidden = n.b != nil && len(n.params) > 1
 	c.infos = append(c.infos, info)
 	return info
 }
@@ -319,6 +348,9 @@ func (c *compiler) finish(f *fn) {
 	f.info.Entry = c.opt.Base + at*InstrSize
 	if f.info.worker >= 0 {
 		f.info.worker = f.info.Entry + f.info.worker*InstrSize
+	}
+	if f.info.hidden {
+		c.unit.Acting = append(c.unit.Acting, f.info.Entry)
 	}
 	c.unit.Window = max(c.unit.Window, int(f.top)+2*maxItems+maxParams)
 	c.code = append(c.code, f.code...)

@@ -109,6 +109,15 @@ func (v *verifier) closures() {
 			v.windows[in.A] = v.windows[in.A] || v.function(in)
 		}
 	}
+	// The function of a program that holds its authority has a closure whose
+	// first captured value is 0.
+	for _, entry := range v.u.Acting {
+		if i := v.index(-1, entry); v.u.Root != nil && v.u.Root.Entry == entry {
+			v.caps[i] = 1
+		} else if v.caps[i] == 0 {
+			v.bad(i, "is said to hold its authority, and captures nothing")
+		}
+	}
 	// A worker has the closure of its function, at whose start is an Unpair.
 	for i := range v.u.Code {
 		if in := &v.u.Code[i]; in.Op == code.Unpair {

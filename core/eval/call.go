@@ -87,7 +87,7 @@ func (m *Machine) apply(in *code.Instr) bool {
 		return m.exhausted(f)
 	}
 	const room = 2 * 16
-	if !m.reserve(room, a+n+1) || !m.growStack(a, a+n+1) {
+	if !m.reserve(room+m.copyWords(a), a+n+1) || !m.growStack(a, a+n+1) {
 		return true
 	}
 	if v, used, ok := m.pendingValue(a); ok {
@@ -169,6 +169,7 @@ func (m *Machine) arity(w word) int {
 // partial makes the partial application of the function at a to n arguments.
 // Room for it has been reserved.
 func (m *Machine) partial(a, n int) word {
+	m.restrict(a)
 	size := even(n + 3)
 	p := m.alloc(size)
 	*m.at(p + word(size-1)*8) = 0
@@ -256,7 +257,7 @@ func (m *Machine) pend(in *code.Instr) bool {
 
 // applyRoot calls the closure in R0 with the argument in R1, to return to halt.
 func (m *Machine) applyRoot() {
-	if !m.reserve(2*16, 2) {
+	if !m.reserve(2*16+m.copyWords(0), 2) {
 		return
 	}
 	n := m.spread(0, 1)

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"math/big"
+	"slices"
 	"unicode/utf8"
 	"unsafe"
 
@@ -93,6 +94,24 @@ func (m *Machine) newBig(b *big.Int) word {
 	}
 	return p | tagBox
 }
+
+// contWords is the size of a continuation.
+const contWords = 4
+
+// newCont makes a tool's continuation, for which room has been reserved.
+func (m *Machine) newCont(input word, tool string) word {
+	i := slices.Index(m.names, tool)
+	if i < 0 {
+		i = len(m.names)
+		m.names = append(m.names, tool)
+	}
+	p := m.alloc(contWords)
+	*m.at(p), *m.at(p + 8), *m.at(p + 16), *m.at(p + 24) = header(kCont, contWords), input, fromInt(int64(i)), 0
+	return p | tagBox
+}
+
+// contTool is the tool of a continuation.
+func (m *Machine) contTool(w word) string { return m.names[*m.obj(w, 2)>>1] }
 
 func decWords(limbs int) int { return even(3 + limbs) }
 
@@ -276,7 +295,7 @@ func valueWords(v value.Value) int {
 	case *value.Code, *value.Continuation:
 		n += 2
 		if k, ok := v.(*value.Continuation); ok {
-			n += valueWords(k.Input)
+			n += contWords + valueWords(k.Input)
 		}
 	}
 	return n
@@ -391,10 +410,7 @@ func (m *Machine) makeValue(v value.Value) word {
 			return k, m.makeValue(v.Fields[i].Value)
 		})
 	case *value.Continuation:
-		p := m.alloc(2)
-		in := m.makeValue(v.Input)
-		*m.at(p), *m.at(p + 8) = header(kCont, 2), in
-		return p | tagBox
+		return m.newCont(m.makeValue(v.Input), v.Tool)
 	case *value.Code:
 		i, ok := m.codeIndex[v.Term]
 		if !ok {

@@ -12,9 +12,10 @@ import (
 // the copy, so that its size is bounded by the heap's. It works with a stack
 // of its own: values may be deeper than Go's.
 type exporter struct {
-	m    *Machine
-	seen map[word]value.Value
-	todo []fill
+	m     *Machine
+	seen  map[word]value.Value
+	todo  []fill
+	bytes int64 // of the copy, about
 }
 
 // fill is a place in a copy that is still to be given its value.
@@ -25,15 +26,20 @@ type fill struct {
 
 // export returns w as Go data.
 func (m *Machine) export(w word) (value.Value, bool) {
-	var v value.Value
 	e := exporter{m: m}
+	return e.export(w), true
+}
+
+// export returns w as Go data.
+func (e *exporter) export(w word) value.Value {
+	var v value.Value
 	e.put(w, &v)
 	for len(e.todo) > 0 {
 		f := e.todo[len(e.todo)-1]
 		e.todo = e.todo[:len(e.todo)-1]
 		e.put(f.w, f.to)
 	}
-	return v, true
+	return v
 }
 
 func (e *exporter) put(w word, to *value.Value) {
@@ -49,6 +55,7 @@ func (e *exporter) put(w word, to *value.Value) {
 			return
 		}
 		v, next, at := e.object(w)
+		e.count(v)
 		*to = v
 		if e.seen == nil {
 			e.seen = make(map[word]value.Value)
@@ -58,6 +65,22 @@ func (e *exporter) put(w word, to *value.Value) {
 			return
 		}
 		w, to = at, next
+	}
+}
+
+// count counts what a copy takes.
+func (e *exporter) count(v value.Value) {
+	e.bytes += 64
+	switch v := v.(type) {
+	case value.Str:
+		e.bytes += int64(len(v))
+	case value.Int:
+		e.bytes += 8 * int64(v.Words())
+	case *value.Record:
+		e.bytes += 48 * int64(len(v.Fields))
+		for i := range v.Fields {
+			e.bytes += int64(len(v.Fields[i].Key))
+		}
 	}
 }
 
@@ -87,6 +110,7 @@ func (e *exporter) object(w word) (v value.Value, next *value.Value, at word) {
 			if i+1 < len(cells) {
 				cells[i].Tail = &cells[i+1]
 			}
+			e.bytes += 32
 			e.todo = append(e.todo, fill{m.vecAt(w, i), &cells[i].Head})
 		}
 		return &cells[0], nil, 0
@@ -102,7 +126,7 @@ func (e *exporter) object(w word) (v value.Value, next *value.Value, at word) {
 		q := m.codes[*m.obj(w, 1)>>1]
 		return &value.Code{Term: q.term, Source: q.source}, nil, 0
 	case kCont:
-		k := &value.Continuation{Tool: m.prog.Tool}
+		k := &value.Continuation{Tool: m.contTool(w)}
 		return k, &k.Input, *m.obj(w, 1)
 	}
 	return m.sketch(w), nil, 0
@@ -179,7 +203,7 @@ func (m *Machine) Force(w uint64) value.Value {
 			})
 			return r
 		case kCont:
-			return &value.Continuation{Tool: m.prog.Tool, Input: m.lazy(*m.obj(w, 1))}
+			return &value.Continuation{Tool: m.contTool(w), Input: m.lazy(*m.obj(w, 1))}
 		}
 		v, _ := m.export(w)
 		return v

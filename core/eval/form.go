@@ -28,7 +28,7 @@ type quoted struct {
 }
 
 // link compiles t and adds it to the machine's code.
-func (m *Machine) link(t term.Term, source *term.Source, o code.Options) *linked {
+func (m *Machine) link(t term.Term, source *term.Source, o code.Options, ctx *context) *linked {
 	if !m.own {
 		m.own = true
 		m.instrs = append(make([]code.Instr, 0, 2*len(m.instrs)+64), m.instrs...)
@@ -43,7 +43,7 @@ func (m *Machine) link(t term.Term, source *term.Source, o code.Options) *linked
 	if u.Entangled {
 		return nil
 	}
-	m.units = append(m.units, unit{from: len(m.instrs), term: t, source: source, depth: o.Depth, scope: o.Scope})
+	m.units = append(m.units, unit{from: len(m.instrs), term: t, source: source, depth: o.Depth, scope: o.Scope, acting: u.Acting, context: ctx})
 	m.instrs = append(m.instrs, u.Code...)
 	m.meta = append(m.meta, u.Meta...)
 	m.kinds = append(m.kinds, u.Consts...)
@@ -94,7 +94,7 @@ func (m *Machine) eval(in *code.Instr) bool {
 			// The innermost comes first there and last here.
 			names[len(names)-1-i] = v.Name
 		}
-		l := m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true})
+		l := m.link(q.term, q.source, code.Options{Scope: names, Depth: sc.Depth + 1, Eval: true}, m.unitAt(m.index()).within())
 		if l == nil {
 			m.outOfMemory()
 			return true
@@ -142,27 +142,27 @@ func (m *Machine) eval(in *code.Instr) bool {
 		}
 		*m.word(a) = p | tagClosure
 	}
-	if !m.growStack(a, a+1) {
+	dyn, ok := m.narrowed(sc, int(in.D))
+	if !ok {
+		m.outOfMemory()
+		return true
+	}
+	if !m.growStack(a+2, a+1) {
 		return true
 	}
 	m.fuel = f
-	if in.Op == code.TailEval {
-		back := *m.reg(in.C)
-		*m.word(0) = *m.word(a)
-		*m.word(1) = back
-	} else {
-		m.frame(a, 0)
-	}
+	m.enterEval(in, dyn)
 	m.ip = unsafe.Add(m.cb, u.Entry)
 	return false
 }
 
 // codeOf finds a tool's code. The name self means the tool that this code
 // belongs to, unless a tool is called that.
-func (m *Machine) codeOf(in *code.Instr, name string, height int) bool {
+func (m *Machine) codeOf(in *code.Instr, name string, literal bool, height int) bool {
 	q := quoted{}
-	if m.tools != nil {
-		if t, ok := m.tools.Tool(name); ok {
+	u := m.unitAt(m.index())
+	if u.library != nil {
+		if t, ok := u.library.Tool(name, literal); ok {
 			q = quoted{t.Term, t.Source}
 		}
 	}
@@ -170,10 +170,10 @@ func (m *Machine) codeOf(in *code.Instr, name string, height int) bool {
 		if name != "self" {
 			return m.fail(prim.UnknownTool(name))
 		}
-		if !m.unitAt(m.index()).isTool {
+		if !u.isTool {
 			return m.fail(prim.NoCodeOfSelf())
 		}
-		q = quoted{m.prog.Term, m.prog.Source}
+		q = u.code
 	}
 	w, ok := m.quote(q, height)
 	if !ok {
@@ -221,67 +221,6 @@ func (m *Machine) quote(q quoted, height int) (word, bool) {
 	return p | tagBox, true
 }
 
-// effect stops the machine with a request. The path's steps are charged.
-func (m *Machine) effect(in *code.Instr) bool {
-	f := m.fuel + in.K
-	if spent(f) {
-		return m.exhausted(f)
-	}
-	op := m.kinds[in.D].Name
-	u := m.unitAt(m.index())
-	if u.depth > 0 || u.input {
-		return m.fail(prim.Denied(op, true))
-	}
-	arg, ok := m.export(*m.reg(in.A))
-	if !ok {
-		return true
-	}
-	m.fuel = f
-	at := fault.Fault{}
-	m.locate(&at, u, int(m.meta[m.index()].Pos))
-	m.requests = []Request{{Op: op, Arg: arg, At: at.At}}
-	m.state = Suspended
-	return true
-}
-
-// Resume answers the requests, in their order. The machine is [Paused] then,
-// or [Failed] where an answer is a fault, or more than the budget allows.
-// It panics if the machine isn't suspended or the count is wrong.
-func (m *Machine) Resume(answers []Answer) {
-	if m.state != Suspended || len(answers) != len(m.requests) {
-		panic("eval: Resume of a machine that is not suspended, or with a wrong count of answers")
-	}
-	m.requests, m.state = nil, Paused
-	in := m.instr()
-	if f := answers[0].Fault; f != nil {
-		m.outcome(*f)
-		return
-	}
-	w, ok := m.importValue(answers[0].Value, int(in.A))
-	if !ok {
-		return
-	}
-	if m.foreign {
-		m.foreign = false
-		m.outcome(fault.Fault{
-			Kind:    fault.EffectFailed,
-			Message: "the outcome holds a function, which can't come from outside",
-			Hint:    "Give back data: numbers, strings, lists, pairs, records or code.",
-		})
-		return
-	}
-	*m.reg(in.A) = w
-}
-
-// outcome is the fault that became of an effect, whose path is charged.
-func (m *Machine) outcome(f fault.Fault) {
-	m.failed(&f, m.index())
-	if m.handler >= 0 && f.Kind.Catchable() {
-		m.fault, m.state = nil, Paused
-		m.catch(&f)
-	}
-}
-
 // unitAt finds the unit an instruction belongs to.
 func (m *Machine) unitAt(at int) *unit {
 	lo, hi := 0, len(m.units)
@@ -298,7 +237,7 @@ func (m *Machine) unitAt(at int) *unit {
 
 // bound gives the variables that are bound at a place, the innermost first.
 func (u *unit) bound(pos int) []string {
-	names := slices.Clone(u.scope)
+	names := slices.DeleteFunc(slices.Clone(u.scope), func(name string) bool { return name == code.Hidden })
 	var walk func(t term.Term) bool
 	walk = func(t term.Term) bool {
 		if v, ok := t.(*term.Var); ok && v.Pos() == pos {

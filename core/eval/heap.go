@@ -99,6 +99,9 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	for i, w := range m.pins {
 		m.pins[i] = g.move(w)
 	}
+	for _, t := range m.pars {
+		t.move(&g)
+	}
 	g.scan()
 	m.hp = g.next
 	m.giveSlab(from)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -39,19 +40,18 @@ type Program struct {
 	Source *term.Source
 	Tool   string // the name of the tool whose code it is, empty for inline code
 	IsTool bool
-	Unit   *code.Unit
+	// Evals is set, of an input, where it evaluates code.
+	Evals bool
+	Unit  *code.Unit
 }
 
-// A Tool is what code_of looks up.
-type Tool struct {
-	Term   term.Term
-	Source *term.Source
-}
-
-// Tools is a fixed snapshot of the tools a run can look up.
-type Tools interface {
-	Tool(name string) (Tool, bool)
-}
+// What a machine exchanges with its host; see package value.
+type (
+	Tool    = value.Tool
+	Tools   = value.Tools
+	Request = value.Request
+	Answer  = value.Answer
+)
 
 // State says why Run returned.
 type State uint8
@@ -63,19 +63,6 @@ const (
 	Suspended              // requests wait for Resume
 	Failed                 // Fault says why
 )
-
-// A Request is an effect a program asks for.
-type Request struct {
-	Op  string
-	Arg value.Value
-	At  fault.Pointer
-}
-
-// An Answer is what became of a request: a value, or a fault where Fault is set.
-type Answer struct {
-	Value value.Value
-	Fault *fault.Fault
-}
 
 // phase is what the machine is to do after the code that runs now.
 type phase uint8
@@ -115,7 +102,7 @@ type Machine struct {
 	unit     *code.Unit // whose tables the machine has
 	input    *Program
 	budget   Budgets
-	tools    Tools
+	main     context // of the program's own code
 	phase    phase
 	state    State
 	started  bool
@@ -127,10 +114,23 @@ type Machine struct {
 	pinned   int
 	pins     []word // what importValue has seen in the heap, while it makes room
 	self     word   // the function of a tool whose code is no lambda, once it is there
+	dyn      int    // what the evals under way permit, see authority.go
+	par      *par   // the par whose branch runs; nil: none, see par.go
 	fault    *fault.Fault
 	requests []Request
 
-	extra     int64 // bytes of code that was made or compiled during the run
+	auths   []authority
+	narrow  map[[2]int32]int
+	places  map[int]fault.Fault
+	callees []callee
+	names   []string // tools of continuations
+	pars    []*par
+	answers []Answer
+	asked   int64 // bytes that the requests of this round take
+	outside int64 // bytes of extra that are Go's memory, for branches
+	lent    int64 // bytes the pool lent for those
+
+	extra     int64 // bytes of code that was made or compiled during the run, and of saved branches
 	units     []unit
 	codeIndex map[term.Term]int
 	kinds     []code.Const // what consts are made from
@@ -147,11 +147,31 @@ type unit struct {
 	from   int // index of its first instruction
 	term   term.Term
 	source *term.Source
-	tool   string
-	isTool bool
 	depth  int      // evals around it
 	scope  []string // the variables around code that eval runs, the innermost last
 	input  bool
+	acting []int32 // see [code.Unit.Acting]
+	*context
+}
+
+// A context is what the code of a unit belongs to.
+type context struct {
+	tool string // the name; empty for inline code and inputs
+	// isTool is set for the code of a tool itself: code is what code_of "self"
+	// gives.
+	isTool bool
+	code   quoted
+	// tools says who asks for effects and calls; library is where code_of
+	// looks, also for an input.
+	tools, library Tools
+}
+
+// within is the context of evaluated code in this one.
+func (c *context) within() *context {
+	if !c.isTool {
+		return c
+	}
+	return &context{tool: c.tool, tools: c.tools, library: c.library}
 }
 
 var machines = sync.Pool{New: func() any { return new(Machine) }}
@@ -168,7 +188,7 @@ func Start(p *Program, input *Program, b Budgets, tools Tools) *Machine {
 func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	b.Steps = min(b.Steps, MaxSteps)
 	b.Depth = min(b.Depth, MaxDepth)
-	m.prog, m.input, m.budget, m.tools = p, input, b, tools
+	m.prog, m.input, m.budget = p, input, b
 	m.phase, m.state, m.started = inCode, Paused, false
 	if m.fault != nil {
 		m.fault = nil
@@ -179,6 +199,8 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	m.left = b.Steps
 	m.result, m.held, m.self = wUnit, wUnit, 0
 	m.handler, m.pins, m.extra, m.foreign = -1, m.pins[:0], 0, false
+	m.dyn, m.asked = 0, 0
+	m.forget()
 	m.fuel = int64(b.Depth)<<40 | guard
 	m.tainted = m.tainted || m.hp > 16
 	m.hp = 16
@@ -187,6 +209,14 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 		m.codes, m.codeIndex = m.codes[:0], nil
 	}
 	u := p.Unit
+	if input != nil && input.Evals && !u.Narrows {
+		// Its functions may be applied inside evals of the input.
+		u = code.Compile(asFunction(p.Term, p.IsTool), code.Options{Tool: p.IsTool, Narrows: true})
+		if u.Entangled {
+			m.state, m.fault, u = Failed, prim.OutOfMemory(b.Memory), p.Unit
+		}
+	}
+	m.main = context{tool: p.Tool, isTool: p.IsTool, code: quoted{p.Term, p.Source}, tools: tools, library: tools}
 	if u == m.unit && !m.own {
 		// The same program again: all tables are as they have to be.
 		clear(m.consts)
@@ -203,7 +233,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 		m.consts = m.consts[:len(u.Consts)]
 		clear(m.consts)
 	}
-	m.units = append(m.units[:0], unit{term: p.Term, source: p.Source, tool: p.Tool, isTool: p.IsTool})
+	m.units = append(m.units[:0], unit{term: p.Term, source: p.Source, acting: u.Acting, context: &m.main})
 	m.evals = nil
 	m.slack = u.Window
 }
@@ -217,7 +247,9 @@ func (m *Machine) Release() {
 	m.giveSlab(m.stack)
 	m.heap, m.stack = nil, nil
 	m.tainted = m.tainted || m.hp > 16
-	m.prog, m.input, m.tools, m.fault, m.requests = nil, nil, nil, nil, nil
+	m.prog, m.input, m.fault, m.requests = nil, nil, nil, nil
+	m.main = context{}
+	m.forget()
 	if m.own {
 		m.unit, m.instrs, m.meta, m.kinds, m.scopes, m.cb, m.ip = nil, nil, nil, nil, nil, nil, nil
 	}
@@ -319,7 +351,7 @@ func (m *Machine) State() State { return m.state }
 
 // enterCode starts the evaluation of the program's code.
 func (m *Machine) enterCode() {
-	u := m.prog.Unit
+	u := m.unit
 	if u.Root != nil && u.Root.Arity == 1 && m.input != nil && m.stepsIn() >= 3 {
 		if n, ok := m.input.Term.(*term.Int); ok && fitsWord(n.Value) {
 			// The usual case of what follows, in one: the closure, a number,
@@ -403,12 +435,17 @@ func (m *Machine) enterInput() {
 		}
 		return
 	}
-	l := m.link(m.input.Term, m.input.Source, code.Options{})
+	l := m.link(m.input.Term, m.input.Source, code.Options{}, &context{library: m.main.library})
 	if l == nil {
 		m.outOfMemory()
 		return
 	}
 	m.units[len(m.units)-1].input = true
+	// Its windows may be wider than those the stack was begun for, and a
+	// function of it may be entered by a tail call, which doesn't look.
+	if !m.growStack(0, 0) {
+		return
+	}
 	if l.unit.Root != nil {
 		if !m.charge(1) || !m.reserve(2, 0) {
 			return
@@ -416,10 +453,7 @@ func (m *Machine) enterInput() {
 		m.enterBody(m.closureOf(l.unit.Root))
 		return
 	}
-	// Its windows may be wider than those the stack was begun for.
-	if m.growStack(0, 0) {
-		m.enter(l.unit.Entry)
-	}
+	m.enter(l.unit.Entry)
 }
 
 // enterBody applies the program's function to its input.
@@ -428,11 +462,11 @@ func (m *Machine) enterBody(input word) {
 	if !m.charge(1) {
 		return
 	}
-	if root := m.prog.Unit.Root; root != nil && root.Arity == 1 {
+	if root := m.unit.Root; root != nil && root.Arity == 1 {
 		m.enterRoot(root, input)
 		return
 	}
-	if root := m.prog.Unit.Root; root != nil {
+	if root := m.unit.Root; root != nil {
 		m.held = input
 		if !m.reserve(2, 0) {
 			return
@@ -443,6 +477,18 @@ func (m *Machine) enterBody(input word) {
 	*(*word)(m.r) = m.held
 	*(*word)(unsafe.Add(m.r, 8)) = input
 	m.applyRoot()
+}
+
+// asFunction makes a tool's code that is no lambda and has exactly one free
+// variable the function of that variable.
+func asFunction(t term.Term, tool bool) term.Term {
+	if _, ok := t.(*term.Lam); ok || !tool {
+		return t
+	}
+	if free := term.Free(t); len(free) == 1 {
+		return &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
+	}
+	return t
 }
 
 // enterRoot starts a function of one parameter.

@@ -76,6 +76,18 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 	return make([]word, n), true
 }
 
+// lend takes bytes that a machine holds outside slabs, or gives them back where
+// they are negative; false: there is no room.
+func (p *slabPool) lend(bytes int64) bool {
+	p.Lock()
+	defer p.Unlock()
+	if bytes > 0 && p.held+bytes > p.limit+p.limit/16 {
+		return false
+	}
+	p.held += bytes
+	return true
+}
+
 // fitting returns the smallest idle slab of n to 3/2 n words; −1: none.
 func (p *slabPool) fitting(n int, most int64) int {
 	best := -1

@@ -118,13 +118,13 @@ func (m *Machine) slow() bool {
 	case code.Eval, code.TailEval:
 		return m.eval(in)
 	case code.CodeOf:
-		return m.codeOf(in, m.kinds[in.D].Name, int(in.K))
+		return m.codeOf(in, m.kinds[in.D].Name, true, int(in.K))
 	case code.CodeOfV:
 		w := *m.reg(in.B)
 		if !m.isString(w) {
 			return m.mismatch(in, prim.CodeOf, 0, w)
 		}
-		return m.codeOf(in, m.goString(w), int(in.D))
+		return m.codeOf(in, m.goString(w), false, int(in.D))
 	case code.NoSelf:
 		if m.self == 0 || !m.unitAt(m.index()).isTool {
 			return m.fail(prim.NoSelf())
@@ -134,15 +134,26 @@ func (m *Machine) slow() bool {
 		if !m.unitAt(m.index()).isTool {
 			return m.fail(prim.NoContinue())
 		}
-		if !m.reserve(2, int(in.D)) {
+		if !m.reserve(contWords, int(in.D)) {
 			return true
 		}
-		w := m.alloc(2)
-		*m.at(w) = header(kCont, 2)
-		*m.at(w + 8) = *m.reg(in.B)
-		*m.reg(in.A) = w | tagBox
+		*m.reg(in.A) = m.newCont(*m.reg(in.B), m.unitAt(m.index()).tool)
+	case code.Auth:
+		*m.reg(in.A) = fromInt(int64(m.both(m.holds(in), m.dyn)))
 	case code.Effect:
 		return m.effect(in)
+	case code.CallTool:
+		return m.callTool(in)
+	case code.CallCode:
+		return m.callCode()
+	case code.CallDone:
+		return m.callDone()
+	case code.Restore:
+		m.restore()
+	case code.Par:
+		return m.startPar(in)
+	case code.EndPar:
+		return m.endBranch(in)
 	case code.Unbound:
 		at := m.index()
 		return m.fail(prim.Unbound(m.kinds[in.D].Name, m.unitAt(at).bound(int(m.meta[at].Pos))))
@@ -238,11 +249,23 @@ func (m *Machine) fail(f *fault.Fault) bool {
 		return true
 	}
 	m.fuel -= p
-	at := m.index()
-	m.failed(f, at)
-	if m.handler >= 0 && f.Kind.Catchable() {
+	return m.outcome(f)
+}
+
+// outcome is a fault of the instruction before ip whose path is charged. It
+// goes to the innermost try, or else ends a branch of par, or the run; false:
+// the machine can go on.
+func (m *Machine) outcome(f *fault.Fault) bool {
+	m.failed(f, m.index())
+	switch {
+	case !f.Kind.Catchable():
+	case m.handler >= 0:
 		m.fault, m.state = nil, Paused
 		m.catch(f)
+		return m.state != Paused
+	case m.par != nil:
+		m.fault, m.state = nil, Paused
+		m.failBranch(f)
 		return m.state != Paused
 	}
 	f.Raised = nil // it may refer to this machine's heap

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
@@ -81,26 +82,34 @@ func TestStressCorpus(t *testing.T) {
 		if err != nil {
 			return vectors.Failed(err.(*fault.Fault), 0)
 		}
-		m := p.Start(in, core.Budgets{Steps: c.Budgets.Steps, Memory: c.Budgets.Memory, Depth: c.Budgets.Depth}, tr.snapshot(t))
+		m := p.Start(in, core.Budgets{Steps: c.Budgets.Steps, Memory: c.Budgets.Memory, Depth: c.Budgets.Depth}, tr.library(t))
 		defer m.Release()
-		for asked := 0; m.Run(0) == core.Suspended; asked++ {
-			r := m.Requests()[0]
-			if c.Effects == nil {
-				m.Resume([]core.Answer{{Fault: &fault.Fault{Kind: fault.Denied, Message: "nothing was granted"}}})
-				continue
-			}
-			arg, f := text.Encode(r.Arg, 1<<20, 1<<20)
+		asked, rounds := 0, 0
+		encode := func(v core.Value) []byte {
+			e, f := text.Encode(v, 1<<20, 1<<20)
 			if f != nil {
 				t.Fatal(f)
 			}
-			e := c.Answer(t, asked, r.Op, arg.JSON)
-			if e.Fault != "" {
-				m.Resume([]core.Answer{{Fault: &fault.Fault{Kind: e.Fault, Message: "as the case says"}}})
+			return e.JSON
+		}
+		for {
+			switch m.Run(uint64(len(c.Name) % 4)) {
+			case core.Paused:
+				continue
+			case core.Suspended:
+				var answers []core.Answer
+				for _, e := range c.Answers(t, m.Requests(), encode, &asked, &rounds) {
+					if e.Fault != "" {
+						answers = append(answers, core.Answer{Fault: &fault.Fault{Kind: e.Fault, Message: "as the case says"}})
+					} else {
+						answers = append(answers, core.Answer{Value: dataValue(t, string(e.Result))})
+					}
+				}
+				m.Resume(answers)
 				continue
 			}
-			m.Resume([]core.Answer{{Value: dataValue(t, string(e.Result))}})
+			return outcome(m)
 		}
-		return outcome(m)
 	})
 }
 
@@ -115,17 +124,16 @@ func dataValue(t testing.TB, json string) core.Value {
 	return m.Value()
 }
 
-// other is a tool that generated programs can look up.
-const other = `{"lam":"x","body":{"if":{"cond":{"lt":[{"var":"x"},1]},"then":0,"else":{"add":[2,{"app":[{"self":true},{"sub":[{"var":"x"},1]}]}]}}}}`
-
 // draw makes a trial of choices: a typed program, mostly.
-func draw(d gen.Draw) trial {
+func draw(d gen.Draw) trial { return drawWith(d, d(4) == 0) }
+
+func drawWith(d gen.Draw, effects bool) trial {
 	tr := trial{
 		budgets: core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200},
-		tools:   map[string]string{"other": other},
+		tools:   gen.Tools,
 		reply:   echo,
 	}
-	o := gen.Options{Wrong: []int{0, 5, 30}[d(3)], Effects: d(4) == 0, Records: d(2) == 0, Tool: d(2) == 0}
+	o := gen.Options{Wrong: []int{0, 5, 30}[d(3)], Effects: effects, Records: d(2) == 0, Tool: d(2) == 0}
 	if o.Tool {
 		tr.tool = "tool"
 	}
@@ -145,6 +153,25 @@ func draw(d gen.Draw) trial {
 		tr.slice = uint64(1 + d(40))
 	}
 	return tr
+}
+
+// TestStressActing does the same with what asks, calls and branches all over.
+func TestStressActing(t *testing.T) {
+	rounds := 0
+	for seed := range full(20_000, 3_000) {
+		stressed(t, seed%2 == 0)
+		r := rand.New(rand.NewPCG(uint64(seed), 98))
+		tr := drawWith(r.IntN, true)
+		if _, refused := tr.onNaive(t); refused {
+			continue
+		}
+		if o := tr.check(t); strings.Contains(o.Asked, "round of 2") {
+			rounds++
+		}
+	}
+	if rounds < 50 {
+		t.Errorf("only %d programs have a round of two requests", rounds)
+	}
 }
 
 func TestStressGenerated(t *testing.T) {

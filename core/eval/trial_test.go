@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
-	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -33,17 +32,6 @@ func (tr trial) String() string {
 		code = code[:4000] + "…"
 	}
 	return fmt.Sprintf("tool %q\ncode %s\ninput %.500s\nbudgets %+v, slice %d", tr.tool, code, tr.input, tr.budgets, tr.slice)
-}
-
-// snapshot is tools for code_of.
-type snapshot map[string]*core.Program
-
-func (s snapshot) Tool(name string) (core.Tool, bool) {
-	p, ok := s[name]
-	if !ok {
-		return core.Tool{}, false
-	}
-	return p.Tool(), true
 }
 
 // echo answers an effect with its argument, unless there is a function in it,
@@ -90,16 +78,16 @@ func mustInput(t testing.TB, input string, as core.InputAs) core.Input {
 	return in
 }
 
-func (tr trial) snapshot(t testing.TB) snapshot {
-	s := snapshot{}
+func (tr trial) library(t testing.TB) vectors.Library {
+	l := vectors.Library{Owner: "program", Code: map[string]value.Tool{}}
 	for name, code := range tr.tools {
 		p, f := compileAs(name, code)
 		if f != nil {
 			t.Fatalf("tool %s: %v", name, f)
 		}
-		s[name] = p
+		l.Code[name] = p.Tool()
 	}
-	return s
+	return l
 }
 
 // start returns a machine for the trial, or the fault that it is refused with.
@@ -116,7 +104,7 @@ func (tr trial) start(t testing.TB) (*core.Machine, *fault.Fault) {
 	if err != nil {
 		return nil, err.(*fault.Fault)
 	}
-	return p.Start(in, tr.budgets, tr.snapshot(t)), nil
+	return p.Start(in, tr.budgets, tr.library(t)), nil
 }
 
 // onEval runs the trial on the machine.
@@ -135,19 +123,19 @@ func (tr trial) finish(t testing.TB, m *core.Machine) vectors.Outcome {
 			t.Fatalf("panic: %v\n%s\n%s", p, tr, debug.Stack())
 		}
 	}()
-	for asked := 0; ; {
+	script := vectors.Script{Reply: tr.reply}
+	for {
 		switch m.Run(tr.slice) {
 		case core.Paused:
 			if tr.slice == 0 {
 				t.Fatalf("a run without slices paused\n%s", tr)
 			}
 		case core.Suspended:
-			r := m.Requests()[0]
-			v, f := tr.reply(asked, r.Op, r.Arg)
-			asked++
-			m.Resume([]core.Answer{{Value: v, Fault: f}})
+			m.Resume(script.Answer(m.Requests()))
 		default:
-			return outcome(m)
+			o := outcome(m)
+			o.Asked = script.Log.String()
+			return o
 		}
 	}
 }
@@ -173,20 +161,11 @@ func (tr trial) onNaive(t testing.TB) (o vectors.Outcome, refused bool) {
 	if f != nil {
 		return vectors.Failed(f, 0), true
 	}
-	tools, asked := tr.snapshot(t), 0
+	script := vectors.Script{Reply: tr.reply}
+	defer func() { o.Asked = script.Log.String() }()
 	c := naive.Config{
-		Term: p.Term(), Source: p.Tool().Source, Tool: tr.tool, Input: in,
+		Term: p.Term(), Source: p.Tool().Source, Tool: tr.tool, Input: in, Tools: tr.library(t), Handler: script.Answer,
 		Budgets: naive.Budgets{Steps: tr.budgets.Steps, Memory: tr.budgets.Memory, Depth: tr.budgets.Depth},
-		Tools: func(name string) (term.Term, *term.Source, bool) {
-			tool, ok := tools.Tool(name)
-			return tool.Term, tool.Source, ok
-		},
-	}
-	if tr.reply != nil {
-		c.Handler = func(op string, arg value.Value) (value.Value, *fault.Fault) {
-			asked++
-			return tr.reply(asked-1, op, arg)
-		}
 	}
 	v, steps, f := naive.Run(c)
 	if f != nil {
@@ -224,11 +203,11 @@ func (tr trial) agree(t testing.TB, got, want vectors.Outcome) {
 	}
 	if !same(got, want) {
 		t.Fatalf("eval  %v at %q in %q (%d)\nnaive %v at %q in %q (%d)\n%s",
-			got, got.At, got.In, got.EvalDepth, want, want.At, want.In, want.EvalDepth, tr)
+			got, got.At, got.In, got.EvalDepth, want, want.At, want.In, want.EvalDepth, fmt.Sprintf("%s\neval asked %s\nnaive asked %s", tr, got.Asked, want.Asked))
 	}
 }
 
 func same(a, b vectors.Outcome) bool {
 	return a.Kind == b.Kind && a.Type == b.Type && a.Steps == b.Steps && a.At == b.At &&
-		a.In == b.In && a.EvalDepth == b.EvalDepth && string(a.Result) == string(b.Result)
+		a.In == b.In && a.EvalDepth == b.EvalDepth && string(a.Result) == string(b.Result) && a.Asked == b.Asked
 }

@@ -177,3 +177,35 @@ func TestApplications(t *testing.T) {
 		}
 	}
 }
+
+// A function that is the input may have wider windows than the program's code
+// has, and a call in tail position enters it in the first of them. The
+// numbers are such that a function whose closure is lost takes what it finds
+// in the heap for a value far outside, which crashes.
+func TestWideInput(t *testing.T) {
+	const big = "58720256"
+	calls := map[string]string{
+		"no call":  `{"head":[7]}`,
+		"unknown":  `{"app":[{"head":[{"lam":"y","body":{"add":[{"var":"y"},{"var":"in"}]}}]},5]}`,
+		"captures": `{"add":[{"app":[{"var":"f"},{"head":[5]}]},{"app":[{"var":"f"},{"head":[6]}]}]}`,
+	}
+	program := `{"lam":"f","body":{"app":[{"var":"f"},1]}}`
+	for name, call := range calls {
+		for _, n := range wideSizes {
+			body := nest(n, `{"add":[{"head":[`+big+`]},`, call, `]}`)
+			if name == "captures" {
+				body = `{"app":[{"lam":"f","body":` + body + `},{"lam":"y","body":{"add":[{"var":"y"},` + sumOf(8) + `]}}]}`
+				body = nest(8, `{"app":[{"lam":"v#","body":`, body, `},{"head":[`+big+`]}]}`)
+			}
+			for _, code := range []string{program, `{"head":[` + program + `]}`} {
+				tr := trial{code: code, input: `{"lam":"in","body":` + body + `}`, budgets: core.Budgets{Steps: 200_000}}
+				stressedNot()
+				if o := tr.check(t); o.Kind != "" {
+					t.Fatalf("%s, %d wide: %v, not a value", name, n, o)
+				}
+				stressed(t, n%2 == 0)
+				tr.check(t)
+			}
+		}
+	}
+}

@@ -40,7 +40,7 @@ const (
 	kRecord         // count, then key, value, …; sorted; at most flatFields of them
 	kNode           // of a larger record: count, key, value, left, right
 	kCode           // index of the machine's codes
-	kCont           // input
+	kCont           // input, index of the tool's name
 	kDec            // sign and count of limbs as in kBig, scale, limbs
 	kVec            // a long list: root, start, length, shift; see vec.go
 	kChunk          // of a vector: count, children or items

@@ -105,7 +105,11 @@ func compile(t *testing.T, name string, src []byte) *core.Program {
 // registry is the tools that code_of finds.
 type registry map[string]*core.Program
 
-func (r registry) Tool(name string) (core.Tool, bool) {
+func (r registry) Callee(name string, _ [][]string, _ fault.Pointer) (core.Tool, *fault.Fault) {
+	return core.Tool{}, fault.New(fault.Denied, "calling "+name+" is not allowed here")
+}
+
+func (r registry) Tool(name string, _ bool) (core.Tool, bool) {
 	p, ok := r[name]
 	if !ok {
 		return core.Tool{}, false

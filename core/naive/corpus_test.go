@@ -27,16 +27,17 @@ func TestCorpus(t *testing.T) {
 		if config.Input, f = parse.Input(c.Input, modes[c.InputAs]); f != nil {
 			return vectors.Failed(f, 0)
 		}
-		asked := 0
-		if c.Effects != nil {
-			config.Handler = func(op string, arg value.Value) (value.Value, *fault.Fault) {
-				e := c.Answer(t, asked, op, encode(t, arg))
-				asked++
+		asked, rounds := 0, 0
+		config.Handler = func(round []value.Request) []value.Answer {
+			var answers []value.Answer
+			for _, e := range c.Answers(t, round, func(v value.Value) []byte { return encode(t, v) }, &asked, &rounds) {
 				if e.Fault != "" {
-					return nil, fault.New(e.Fault, "so the case says")
+					answers = append(answers, value.Answer{Fault: fault.New(e.Fault, "so the case says")})
+				} else {
+					answers = append(answers, value.Answer{Value: datum(t, e.Result)})
 				}
-				return datum(t, e.Result), nil
 			}
+			return answers
 		}
 		o := outcome(config)
 		if o.Kind == "" && asked != len(c.Effects) {

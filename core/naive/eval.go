@@ -12,10 +12,13 @@ import (
 //
 // The loop is for terms whose value is that of another term: branches, bodies
 // and evaluated code. Everything else returns.
-func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (value.Value, *fault.Fault) {
+//
+// around is what the evals under way permit; it is more than that of ctx where
+// a function from outside is applied inside an eval.
+func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, tail bool) (value.Value, *fault.Fault) {
 	for {
 		if l, ok := t.(*term.List); ok {
-			return r.list(l, e, ctx, depth)
+			return r.list(l, e, ctx, around, depth)
 		}
 		if p, ok := t.(*term.Prim); ok {
 			if body := prim.Expand(p); body != nil {
@@ -49,9 +52,9 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 			}
 			return nil, ctx.fail(n, prim.Unbound(n.Name, e.names()))
 		case *term.Lam:
-			return &value.Closure{Impl: &closure{n, e, ctx}}, r.alloc(closureBytes, n, ctx)
+			return &value.Closure{Impl: &closure{n, e, ctx.within(around)}}, r.alloc(closureBytes, n, ctx)
 		case *term.App:
-			fn, arg, f := r.application(n, e, ctx, depth)
+			fn, arg, f := r.application(n, e, ctx, around, depth)
 			if f != nil {
 				return nil, f
 			}
@@ -63,7 +66,7 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 			}
 			t, e, ctx = fn.lam.Body, &env{fn.lam.Param, arg, fn.env}, fn.ctx
 		case *term.If:
-			cond, f := r.operand(n.Cond, e, ctx, depth)
+			cond, f := r.operand(n.Cond, e, ctx, around, depth)
 			if f != nil {
 				return nil, f
 			}
@@ -76,24 +79,24 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 				t = n.Then
 			}
 		case *term.Record:
-			return r.record(n, e, ctx, depth)
+			return r.record(n, e, ctx, around, depth)
 		case *term.Quote:
 			return &value.Code{Term: n.Body, Source: ctx.source}, nil
 		case *term.CodeOf:
-			return r.codeOf(n, n.Name, ctx)
+			return r.codeOf(n, n.Name, true, ctx)
 		case *term.Self:
 			if ctx.tool == nil || ctx.tool.self == nil {
 				return nil, ctx.fail(n, prim.NoSelf())
 			}
 			return ctx.tool.self, nil
 		case *term.Continue:
-			return r.continuation(n, e, ctx, depth)
+			return r.continuation(n, e, ctx, around, depth)
 		case *term.Effect:
-			return r.effect(n, e, ctx, depth)
+			return r.effect(n, e, ctx, around, depth)
 		case *term.Prim:
 			switch n.ID {
 			case prim.Eval:
-				code, f := r.quoted(n, e, ctx, depth)
+				code, f := r.quoted(n, e, ctx, around, depth)
 				if f != nil {
 					return nil, f
 				}
@@ -103,19 +106,25 @@ func (r *run) eval(t term.Term, e *env, ctx *context, depth int, tail bool) (val
 					}
 					tail = true
 				}
-				t, ctx = code.Term, &context{source: code.Source, root: code.Term.Pos(), in: "eval", evals: ctx.evals + 1}
+				with, _ := term.With(n.Args)
+				around = value.Narrow(around, value.Within(with))
+				t, ctx = code.Term, ctx.evaluated(code)
 			case prim.And:
-				return r.logic(n, false, e, ctx, depth)
+				return r.logic(n, false, e, ctx, around, depth)
 			case prim.Or:
-				return r.logic(n, true, e, ctx, depth)
+				return r.logic(n, true, e, ctx, around, depth)
 			case prim.Fold:
-				return r.fold(n, e, ctx, depth)
+				return r.fold(n, e, ctx, around, depth)
 			case prim.CodeOf:
-				return r.codeOfComputed(n, e, ctx, depth)
+				return r.codeOfComputed(n, e, ctx, around, depth)
 			case prim.Try:
-				return r.try(n, e, ctx, depth)
+				return r.try(n, e, ctx, around, depth)
+			case prim.Call:
+				return r.call(n, e, ctx, around, depth)
+			case prim.Par:
+				return r.par(n, e, ctx, around, depth)
 			default:
-				return r.strict(n, e, ctx, depth)
+				return r.strict(n, e, ctx, around, depth)
 			}
 		default:
 			panic("naive: a term of unknown type")
@@ -132,22 +141,22 @@ const stackEvals = 100_000
 const frameBytes = 1000
 
 // operand evaluates a term whose value something waits for.
-func (r *run) operand(t term.Term, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
-	return r.nest(t, e, ctx, depth, false)
+func (r *run) operand(t term.Term, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
+	return r.nest(t, e, ctx, around, depth, false)
 }
 
 // nest is eval, a level further up on the stack.
-func (r *run) nest(t term.Term, e *env, ctx *context, depth int, tail bool) (v value.Value, f *fault.Fault) {
+func (r *run) nest(t term.Term, e *env, ctx *context, around limits, depth int, tail bool) (v value.Value, f *fault.Fault) {
 	r.nested++
 	if r.nested%stackEvals != 0 {
-		v, f = r.eval(t, e, ctx, depth, tail)
+		v, f = r.eval(t, e, ctx, around, depth, tail)
 	} else if int64(r.nested)*frameBytes > slack*r.Budgets.Memory {
 		f = ctx.fail(t, prim.OutOfMemory(r.Budgets.Memory))
 	} else {
 		done := make(chan any)
 		go func() {
 			defer func() { done <- recover() }()
-			v, f = r.eval(t, e, ctx, depth, tail)
+			v, f = r.eval(t, e, ctx, around, depth, tail)
 		}()
 		if p := <-done; p != nil {
 			panic(p)
@@ -158,12 +167,12 @@ func (r *run) nest(t term.Term, e *env, ctx *context, depth int, tail bool) (v v
 }
 
 // application evaluates function and argument, and tests the function then.
-func (r *run) application(n *term.App, e *env, ctx *context, depth int) (*closure, value.Value, *fault.Fault) {
-	fn, f := r.operand(n.Func, e, ctx, depth)
+func (r *run) application(n *term.App, e *env, ctx *context, around limits, depth int) (*closure, value.Value, *fault.Fault) {
+	fn, f := r.operand(n.Func, e, ctx, around, depth)
 	if f != nil {
 		return nil, nil, f
 	}
-	arg, f := r.operand(n.Arg, e, ctx, depth)
+	arg, f := r.operand(n.Arg, e, ctx, around, depth)
 	if f != nil {
 		return nil, nil, f
 	}
@@ -215,11 +224,11 @@ func (r *run) expand(p *term.Prim) term.Term {
 }
 
 // strict evaluates a row whose operands are evaluated first, in order.
-func (r *run) strict(n *term.Prim, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+func (r *run) strict(n *term.Prim, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
 	row := prim.Get(n.ID)
 	args := make([]value.Value, len(n.Args))
 	for i, a := range n.Args {
-		v, f := r.operand(a, e, ctx, depth)
+		v, f := r.operand(a, e, ctx, around, depth)
 		if f != nil {
 			return nil, f
 		}

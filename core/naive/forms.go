@@ -9,13 +9,13 @@ import (
 
 // list evaluates a list literal as the cells it means: a step for each cell
 // before its item, one for the nil at the end.
-func (r *run) list(n *term.List, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+func (r *run) list(n *term.List, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
 	items := make([]value.Value, len(n.Items))
 	for i, item := range n.Items {
 		if f := r.step(n, ctx, depth); f != nil {
 			return nil, f
 		}
-		v, f := r.operand(item, e, ctx, depth)
+		v, f := r.operand(item, e, ctx, around, depth)
 		if f != nil {
 			return nil, f
 		}
@@ -31,10 +31,10 @@ func (r *run) list(n *term.List, e *env, ctx *context, depth int) (value.Value, 
 }
 
 // record evaluates the values in the order of the keys.
-func (r *run) record(n *term.Record, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+func (r *run) record(n *term.Record, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
 	fields := make([]value.Field, len(n.Fields))
 	for i, field := range n.Fields {
-		v, f := r.operand(field.Value, e, ctx, depth)
+		v, f := r.operand(field.Value, e, ctx, around, depth)
 		if f != nil {
 			return nil, f
 		}
@@ -48,9 +48,9 @@ func (r *run) record(n *term.Record, e *env, ctx *context, depth int) (value.Val
 
 // logic evaluates and or or; short is the operand that decides alone. The
 // second operand must be a truth value too, so it is in no tail position.
-func (r *run) logic(n *term.Prim, short value.Bool, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+func (r *run) logic(n *term.Prim, short value.Bool, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
 	for i, a := range n.Args {
-		v, f := r.operand(a, e, ctx, depth)
+		v, f := r.operand(a, e, ctx, around, depth)
 		if f != nil {
 			return nil, f
 		}
@@ -68,10 +68,10 @@ func (r *run) logic(n *term.Prim, short value.Bool, e *env, ctx *context, depth 
 // fold evaluates function, start and list, tests the list and then the
 // function (even for an empty list), and applies the function for each item to
 // the pair of what has accumulated and the item.
-func (r *run) fold(n *term.Prim, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+func (r *run) fold(n *term.Prim, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
 	var args [3]value.Value
 	for i, a := range n.Args {
-		v, f := r.operand(a, e, ctx, depth)
+		v, f := r.operand(a, e, ctx, around, depth)
 		if f != nil {
 			return nil, f
 		}
@@ -96,7 +96,7 @@ func (r *run) fold(n *term.Prim, e *env, ctx *context, depth int) (value.Value, 
 		}
 		pair := &value.Pair{First: acc, Second: cell.Head}
 		// The body is a function's, so a call at its end is a tail call.
-		if acc, f = r.nest(c.lam.Body, &env{c.lam.Param, pair, c.env}, c.ctx, inside, true); f != nil {
+		if acc, f = r.nest(c.lam.Body, &env{c.lam.Param, pair, c.env}, c.ctx, around, inside, true); f != nil {
 			return nil, f
 		}
 	}
@@ -106,12 +106,12 @@ func (r *run) fold(n *term.Prim, e *env, ctx *context, depth int) (value.Value, 
 // try evaluates its operand and gives a record of the value, or of the fault
 // if a program may go on after one of its kind. Inside it nothing is in tail
 // position; it is pending itself.
-func (r *run) try(n *term.Prim, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
+func (r *run) try(n *term.Prim, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
 	inside, f := r.enter(depth, n, ctx)
 	if f != nil {
 		return nil, f
 	}
-	v, f := r.operand(n.Args[0], e, ctx, inside)
+	v, f := r.operand(n.Args[0], e, ctx, around, inside)
 	switch {
 	case f == nil:
 		v = &value.Record{Fields: []value.Field{{Key: "ok", Value: v}}}
@@ -127,8 +127,8 @@ func (r *run) try(n *term.Prim, e *env, ctx *context, depth int) (value.Value, *
 }
 
 // quoted evaluates the operand of eval and tests that it can be evaluated.
-func (r *run) quoted(n *term.Prim, e *env, ctx *context, depth int) (*value.Code, *fault.Fault) {
-	v, f := r.operand(n.Args[0], e, ctx, depth)
+func (r *run) quoted(n *term.Prim, e *env, ctx *context, around limits, depth int) (*value.Code, *fault.Fault) {
+	v, f := r.operand(n.Args[0], e, ctx, around, depth)
 	if f != nil {
 		return nil, f
 	}
@@ -144,10 +144,10 @@ func (r *run) quoted(n *term.Prim, e *env, ctx *context, depth int) (*value.Code
 
 // codeOf finds a tool's code. The name self means the tool that this code
 // belongs to, unless a tool is called that.
-func (r *run) codeOf(n term.Term, name string, ctx *context) (value.Value, *fault.Fault) {
-	if r.Tools != nil {
-		if t, src, ok := r.Tools(name); ok {
-			return &value.Code{Term: t, Source: src}, nil
+func (r *run) codeOf(n term.Term, name string, literal bool, ctx *context) (value.Value, *fault.Fault) {
+	if ctx.library != nil {
+		if t, ok := ctx.library.Tool(name, literal); ok {
+			return &value.Code{Term: t.Term, Source: t.Source}, nil
 		}
 	}
 	if name != "self" {
@@ -156,12 +156,12 @@ func (r *run) codeOf(n term.Term, name string, ctx *context) (value.Value, *faul
 	if ctx.tool == nil {
 		return nil, ctx.fail(n, prim.NoCodeOfSelf())
 	}
-	return &value.Code{Term: r.Term, Source: r.Source}, nil
+	return &value.Code{Term: ctx.tool.code, Source: ctx.tool.source}, nil
 }
 
 // codeOfComputed is code_of with a term that gives the name.
-func (r *run) codeOfComputed(n *term.Prim, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
-	v, f := r.operand(n.Args[0], e, ctx, depth)
+func (r *run) codeOfComputed(n *term.Prim, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
+	v, f := r.operand(n.Args[0], e, ctx, around, depth)
 	if f != nil {
 		return nil, f
 	}
@@ -169,12 +169,12 @@ func (r *run) codeOfComputed(n *term.Prim, e *env, ctx *context, depth int) (val
 	if !ok {
 		return nil, ctx.mismatch(n, prim.CodeOf, 0, v)
 	}
-	return r.codeOf(n, string(name), ctx)
+	return r.codeOf(n, string(name), false, ctx)
 }
 
 // continuation evaluates the next input, and only then needs a tool.
-func (r *run) continuation(n *term.Continue, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
-	in, f := r.operand(n.Input, e, ctx, depth)
+func (r *run) continuation(n *term.Continue, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
+	in, f := r.operand(n.Input, e, ctx, around, depth)
 	if f != nil {
 		return nil, f
 	}
@@ -182,22 +182,4 @@ func (r *run) continuation(n *term.Continue, e *env, ctx *context, depth int) (v
 		return nil, ctx.fail(n, prim.NoContinue())
 	}
 	return &value.Continuation{Tool: ctx.tool.name, Input: in}, nil
-}
-
-// effect evaluates the argument and asks for the operation. Code without
-// authority is refused without asking.
-func (r *run) effect(n *term.Effect, e *env, ctx *context, depth int) (value.Value, *fault.Fault) {
-	arg, f := r.operand(n.Arg, e, ctx, depth)
-	if f != nil {
-		return nil, f
-	}
-	if r.Handler == nil || !ctx.authority {
-		return nil, ctx.fail(n, prim.Denied(n.Op, !ctx.authority))
-	}
-	v, f := r.Handler(n.Op, arg)
-	if f != nil {
-		mine := *f // the handler's own fault isn't ours to change
-		return nil, ctx.fail(n, &mine)
-	}
-	return v, nil
 }

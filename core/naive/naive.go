@@ -66,11 +66,12 @@ type Config struct {
 	// Input is what Term is applied to if it is a function; nil is null.
 	Input   *parse.Parsed
 	Budgets Budgets
-	// Tools finds the code of a tool for code_of; nil: there are none.
-	Tools func(name string) (term.Term, *term.Source, bool)
-	// Handler performs an effect; nil: every effect is denied. A fault it
-	// returns is given the effect's place.
-	Handler func(op string, arg value.Value) (value.Value, *fault.Fault)
+	// Tools is what the code looks tools up in; nil: there are none.
+	Tools value.Tools
+	// Handler performs a round of effects and answers them, in order: one
+	// outside par, inside it those that the branches ask for next. nil: every
+	// effect is denied. A fault it returns is given the effect's place.
+	Handler func([]value.Request) []value.Answer
 	// Visit is called before each term's evaluation with the steps used so
 	// far, those left and the depth; nil: nothing is called.
 	Visit func(step, left uint64, depth int, t term.Term)
@@ -84,23 +85,55 @@ type run struct {
 	nested    int // evaluations on the Go stack
 	// expanded is what the uses of the prelude's rows mean.
 	expanded map[*term.Prim]term.Term
+	// branch is the branch of par that runs; nil: none.
+	branch *branch
 }
 
 // A context is what a piece of code belongs to. Closures carry the context
 // they were made in.
 type context struct {
-	source    *term.Source
-	root      int    // offset of the term that pointers start from
-	in        string // the document's name in faults
-	tool      *tool  // nil: no self, no continue
-	evals     int    // how many evals deep the code is
-	authority bool   // may ask for effects
+	source *term.Source
+	root   int    // offset of the term that pointers start from
+	in     string // the document's name in faults
+	tool   *tool  // nil: no self, no continue
+	evals  int    // how many evals deep the code is
+	// holder is the tool that effects are asked for by, and tools what says so;
+	// library is where code_of looks, also for an input.
+	holder         string
+	tools, library value.Tools
+	// limits is what the evals around the creation of the function permit.
+	limits limits
 }
 
-// A tool is what self and continue refer to.
+// limits is lists of capabilities, each of which has to permit an effect; see
+// [value.Request.With]. nil permits everything.
+type limits = [][]string
+
+// within is the context of a function that is made while evals are under way.
+func (ctx *context) within(around limits) *context {
+	all := value.Narrow(ctx.limits, around)
+	if len(all) == len(ctx.limits) && value.SameLists(all, ctx.limits) {
+		return ctx
+	}
+	c := *ctx
+	c.limits = all
+	return &c
+}
+
+// evaluated is the context of code that an eval in this one evaluates.
+func (ctx *context) evaluated(code *value.Code) *context {
+	return &context{
+		source: code.Source, root: code.Term.Pos(), in: "eval", evals: ctx.evals + 1,
+		holder: ctx.holder, tools: ctx.tools, library: ctx.library, limits: ctx.limits,
+	}
+}
+
+// A tool is what self, continue and code_of "self" refer to.
 type tool struct {
-	name string
-	self value.Value // nil until the code has given a function
+	name   string
+	code   term.Term
+	source *term.Source
+	self   value.Value // nil until the code has given a function
 }
 
 // An env is the variables in scope, innermost first.
@@ -157,13 +190,19 @@ func Run(c Config) (value.Value, uint64, *fault.Fault) {
 }
 
 func (r *run) run() (value.Value, *fault.Fault) {
-	ctx := &context{source: r.Source, root: r.Term.Pos(), in: "code", authority: true}
-	if r.Source != nil && r.Source.In != "" {
-		ctx.in = r.Source.In
+	return r.program(r.Term, r.Source, r.Tool, r.Tools, r.input, 0)
+}
+
+// program evaluates the code of a tool, or inline code where name is empty,
+// and applies what it gives to the input if that is a function.
+func (r *run) program(t term.Term, source *term.Source, name string, tools value.Tools, input func() (value.Value, *fault.Fault), depth int) (value.Value, *fault.Fault) {
+	ctx := &context{source: source, root: t.Pos(), in: "code", holder: name, tools: tools, library: tools}
+	if source != nil && source.In != "" {
+		ctx.in = source.In
 	}
-	code := r.Term
-	if r.Tool != "" {
-		ctx.tool = &tool{name: r.Tool}
+	code := t
+	if name != "" {
+		ctx.tool = &tool{name: name, code: t, source: source}
 		code = asFunction(code)
 		// The function of a tool whose code is a lambda exists before the code
 		// is evaluated.
@@ -171,7 +210,7 @@ func (r *run) run() (value.Value, *fault.Fault) {
 			ctx.tool.self = &value.Closure{Impl: &closure{lam, nil, ctx}}
 		}
 	}
-	v, f := r.eval(code, nil, ctx, 0, true)
+	v, f := r.eval(code, nil, ctx, nil, depth, true)
 	if f != nil {
 		return nil, f
 	}
@@ -182,15 +221,15 @@ func (r *run) run() (value.Value, *fault.Fault) {
 	if ctx.tool != nil {
 		ctx.tool.self = fn
 	}
-	arg, f := r.input()
+	arg, f := input()
 	if f != nil {
 		return nil, f
 	}
-	if f := r.step(code, ctx, 0); f != nil {
+	if f := r.step(code, ctx, depth); f != nil {
 		return nil, f
 	}
 	c := fn.Impl.(*closure)
-	return r.eval(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, 0, true)
+	return r.eval(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, nil, depth, true)
 }
 
 // asFunction makes a tool's code that is no lambda and has exactly one free
@@ -211,7 +250,7 @@ func (r *run) input() (value.Value, *fault.Fault) {
 	if in == nil {
 		in = &parse.Parsed{Term: &term.Unit{}}
 	}
-	return r.eval(in.Term, nil, &context{source: in.Source, root: in.Term.Pos(), in: "input"}, 0, true)
+	return r.eval(in.Term, nil, &context{source: in.Source, root: in.Term.Pos(), in: "input", library: r.Tools}, nil, 0, true)
 }
 
 // step charges the one step of evaluating t.

@@ -128,7 +128,7 @@ func TestPanicsCross(t *testing.T) {
 func TestHandlerFault(t *testing.T) {
 	mine := fault.New(fault.EffectFailed, "no such file")
 	c := tool(t, `{"lam":"x","body":[{"fs.read":{"var":"x"}}]}`, `1`)
-	c.Handler = func(string, value.Value) (value.Value, *fault.Fault) { return nil, mine }
+	c.Handler = func([]value.Request) []value.Answer { return []value.Answer{{Fault: mine}} }
 	_, _, f := naive.Run(c)
 	if f == nil || f.Kind != fault.EffectFailed || f.At != "/body/0" || f.In != "tool:t@1" || f.Message != mine.Message {
 		t.Errorf("%v", f)

@@ -10,17 +10,22 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // registry is the tools that a program may look up.
 type registry map[string]*parse.Parsed
 
-func (r registry) lookup(name string) (term.Term, *term.Source, bool) {
+func (r registry) Tool(name string, _ bool) (value.Tool, bool) {
 	p, ok := r[name]
 	if !ok {
-		return nil, nil, false
+		return value.Tool{}, false
 	}
-	return p.Term, p.Source, true
+	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r}, true
+}
+
+func (r registry) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {
+	return vectors.Callee(r, name, with)
 }
 
 // evolve parses tools as evolve would.
@@ -46,7 +51,7 @@ func (r registry) program(c *naive.Config, tool string, source []byte) *fault.Fa
 			return f
 		}
 	}
-	c.Term, c.Source, c.Tool, c.Tools = p.Term, p.Source, tool, r.lookup
+	c.Term, c.Source, c.Tool, c.Tools = p.Term, p.Source, tool, r
 	return nil
 }
 

@@ -226,6 +226,16 @@ func (b *builder) stands(i uint32, r *prim.Row, v uint32) bool {
 		return b.alone(i, r) && value.kind() == text
 	case prim.Array:
 		return b.alone(i, r) && value.kind() == array && r.Takes(value.count())
+	case prim.Keyed:
+		if !b.alone(i, r) || value.kind() != object || value.count() != len(r.Params) {
+			return false
+		}
+		for _, p := range r.Params {
+			if b.member(v, p.Name) == 0 {
+				return false
+			}
+		}
+		return true
 	case prim.Bindings, prim.Branches, prim.Patterns:
 		return b.nodes[i].count() == 2 && b.member(i, r.With) != 0
 	}
@@ -247,7 +257,7 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 	at := term.At(b.nodes[i].off)
 	value := &b.nodes[v]
 	extra := b.nodes[i].count() - 1
-	if r.Shape == prim.Lambda || r.With != "" {
+	if r.Shape == prim.Lambda || r.With != "" || r.Shape == prim.Within && b.member(i, "with") != 0 {
 		extra--
 	}
 	if extra > 0 {
@@ -302,6 +312,8 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		args := b.operands(1)
 		args[0] = b.term(v, d)
 		return b.prim(at, id, args)
+	case prim.Within:
+		return b.within(i, id, v, d)
 	case prim.Unary:
 		if id == prim.Quote {
 			return &term.Quote{At: at, Body: b.term(v, code)}
@@ -325,6 +337,28 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 	return b.keyed(i, id, v, d)
 }
 
+// within builds an eval, with what stands beside it.
+func (b *builder) within(i uint32, id term.ID, v uint32, d dialect) term.Term {
+	with := b.member(i, "with")
+	if with == 0 {
+		args := b.operands(1)
+		args[0] = b.term(v, d)
+		return b.prim(term.At(b.nodes[i].off), id, args)
+	}
+	if b.nodes[with].kind() != array {
+		return b.failWith(with)
+	}
+	for j := range b.each(with) {
+		if b.nodes[j].kind() != text {
+			return b.failWith(j)
+		}
+	}
+	args := b.operands(2)
+	args[0] = b.term(v, d)
+	args[1] = b.term(with, d)
+	return b.prim(term.At(b.nodes[i].off), id, args)
+}
+
 // keyed builds what is spelled with an object of operands, or with an array.
 func (b *builder) keyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 	r := &prim.Table[id]
@@ -341,6 +375,9 @@ func (b *builder) keyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 			}
 		}
 		if value.count() > n {
+			if r.Rank >= prim.NewRank {
+				return b.failMember(i, b.strange(v, r), r)
+			}
 			b.noteMembers(v, r)
 		}
 	case value.kind() == array && r.Shape == prim.KeyedOrArray &&
@@ -383,6 +420,16 @@ func (b *builder) keyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 		args[k] = b.term(operands[k], d)
 	}
 	return b.prim(at, id, args)
+}
+
+// strange is the first key of the object v that the row has no parameter for.
+func (b *builder) strange(v uint32, r *prim.Row) uint32 {
+	for k := v + 1; k < b.nodes[v].next; k = b.nodes[k+1].next {
+		if b.unusedBy(r, b.string(k)) {
+			return k
+		}
+	}
+	return v
 }
 
 func (b *builder) prim(at term.At, id term.ID, args []term.Term) term.Term {

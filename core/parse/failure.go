@@ -148,13 +148,13 @@ func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Ter
 	case value.kind() == object && (r.Shape == prim.Keyed || r.Shape == prim.KeyedOrArray):
 		b.failMembers(f, r, v)
 	case value.kind() == array && (r.Shape == prim.Array || r.Shape == prim.KeyedOrArray):
-		f.Message = fmt.Sprintf("%s takes %s operands, got %d", r.Name, howMany(r), value.count())
+		f.Message = fmt.Sprintf("%s takes %s operands, got %d", r.Name, r.Operands(), value.count())
 		f.Got = strconv.Itoa(value.count())
 		if value.count() > n && r.Shape == prim.Array && associative[r.Name] {
 			f.Hint = fmt.Sprintf("Nest for more than two: {%q:[A,{%q:[B,C]}]}.", r.Name, r.Name)
 		}
 	case r.Shape == prim.Array:
-		f.Message = fmt.Sprintf("%s takes an array of %s operands, not %s", r.Name, howMany(r), got)
+		f.Message = fmt.Sprintf("%s takes an array of %s operands, not %s", r.Name, r.Operands(), got)
 	default:
 		keys := make([]string, n)
 		for k, p := range r.Params {
@@ -168,14 +168,6 @@ func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Ter
 	b.refuse(i, f)
 	b.inside(r, v, d)
 	return &term.Unit{}
-}
-
-// howMany is the number of operands that an array may have, in words.
-func howMany(r *prim.Row) string {
-	if r.Min > 0 {
-		return fmt.Sprintf("%d or %d", r.Min, len(r.Params))
-	}
-	return strconv.Itoa(len(r.Params))
 }
 
 // inside builds the operands of a refused operation, for what is wrong in them.
@@ -353,6 +345,43 @@ func (b *builder) failEffect(i, k uint32) term.Term {
 		Expected: "a term without effects, or quoted code",
 		Got:      "the key " + name,
 		Hint:     fmt.Sprintf(`Write data as {"record":{%s:T}}, or say "input_as":"data".`, name),
+	})
+}
+
+// failIn refuses the key in of an effect's argument, the fields of the object i.
+func (b *builder) failIn(i uint32) term.Term {
+	in := b.member(i, "in")
+	return b.refuse(in, &fault.Fault{
+		Message:  "the key \"in\" of an effect's arguments names a capability, in quotes, not " + b.describe(in),
+		Expected: "a string that isn't empty",
+		Got:      b.describe(in),
+		Hint:     `Write it as in {"fs.read":{"in":"./out","path":"a.txt"}}, or leave it out where the tool holds one capability of the kind.`,
+	})
+}
+
+// failWith refuses what stands beside an eval.
+func (b *builder) failWith(i uint32) term.Term {
+	if b.enough(i) {
+		return &term.Unit{}
+	}
+	return b.refuse(i, &fault.Fault{
+		Message:  "the \"with\" beside eval is a list of capabilities in quotes, not " + b.describe(i),
+		Expected: "an array of strings",
+		Got:      b.describe(i),
+		Hint:     `Write them out: {"eval":{"var":"code"},"with":["fs.read:./in"]}; leave "with" away where the code needs none.`,
+	})
+}
+
+// failMember refuses a member that an operation which stands alone doesn't have.
+func (b *builder) failMember(i, key uint32, r *prim.Row) term.Term {
+	if b.enough(key) {
+		return &term.Unit{}
+	}
+	name := shortest(strconv.Quote(b.string(key)))
+	return b.refuse(key, &fault.Fault{
+		Message:  fmt.Sprintf("%s has no member %s", r.Name, name),
+		Expected: r.Spelling(), Got: name,
+		Hint: "Write it as in " + r.Correct() + ".",
 	})
 }
 

@@ -101,3 +101,23 @@ func locate(src *term.Source, root, pos int) (p fault.Pointer, fragment string) 
 	}
 	return b.pointer(r, i), b.fragment(i)
 }
+
+// LocateAll is [Locate] for many places, with one reading of the source.
+func LocateAll(src *term.Source, root int, at []int) []fault.Pointer {
+	pointers := make([]fault.Pointer, len(at))
+	b := builders.Get().(*builder)
+	defer b.release()
+	if !b.rescan(src) {
+		return pointers
+	}
+	r, ok := b.find(root)
+	if !ok {
+		r = 0
+	}
+	for k, pos := range at {
+		if i, ok := b.find(pos); ok && i >= r && i < b.nodes[r].next {
+			pointers[k] = b.pointer(r, i)
+		}
+	}
+	return pointers
+}

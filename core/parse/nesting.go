@@ -34,7 +34,7 @@ func nesting(t term.Term) int {
 		return 1 + nesting(t.Arg)
 	case *term.Prim:
 		switch prim.Get(t.ID).Shape {
-		case prim.Flag, prim.Unary, prim.NamedOrTerm:
+		case prim.Flag, prim.Unary, prim.NamedOrTerm, prim.Within:
 			return 1 + deepest(t.Args)
 		}
 		return 2 + deepest(t.Args)

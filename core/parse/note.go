@@ -72,7 +72,7 @@ func (b *builder) noteExtra(i, v uint32, r *prim.Row) {
 			continue
 		}
 		name := b.string(k)
-		if r.Shape == prim.Lambda && name == "body" {
+		if r.Shape == prim.Lambda && name == "body" || r.Shape == prim.Within && name == "with" {
 			continue
 		}
 		b.noteKey(k, name, r.Name)

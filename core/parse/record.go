@@ -40,13 +40,21 @@ func (b *builder) effect(i, k uint32) term.Term {
 	if !validOperation(op) {
 		return b.failEffectName(i, k)
 	}
-	t := &term.Effect{At: term.At(b.nodes[i].off), Op: op}
-	arg := k + 1
-	if b.nodes[arg].kind() == object && b.plain(arg) {
+	arg, fields := k+1, uint32(0)
+	var argument term.Term
+	switch {
+	case b.nodes[arg].kind() != object:
+		argument = b.term(arg, code)
+	case b.isTerm(arg):
+		argument = b.term(arg, code)
+		fields = b.member(arg, "record")
+	default:
 		b.spread = true
-		t.Arg = b.record(arg, arg, code)
-	} else {
-		t.Arg = b.term(arg, code)
+		argument, fields = b.record(arg, arg, code), arg
+	}
+	t, ok := term.NewEffect(term.At(b.nodes[i].off), op, argument)
+	if !ok {
+		return b.failIn(fields)
 	}
 	return t
 }
@@ -57,14 +65,30 @@ func validOperation(name string) bool {
 	return kind != "" && verb != ""
 }
 
-// plain reports whether none of the object's keys is an operation; the name of
-// a newer one among other keys is none.
-func (b *builder) plain(i uint32) bool {
-	n := &b.nodes[i]
-	for k := i + 1; k < n.next; k = b.nodes[k+1].next {
-		if key := b.nodes[k].key(); key != 0 && b.stands(i, &prim.Table[key-1], k+1) || b.isEffect(k) {
-			return false
+// isTerm reports whether an effect's argument, the object i, is a term: its keys
+// together are those of one form, or its only key is an operation. Otherwise it
+// is the record of the arguments, whatever their names.
+func (b *builder) isTerm(i uint32) bool {
+	switch b.nodes[i].count() {
+	case 1:
+		return b.nodes[i+1].key() != 0 || b.isEffect(i+1)
+	case 2:
+		for _, form := range twoKeys {
+			if b.member(i, form[0]) != 0 && b.member(i, form[1]) != 0 {
+				return true
+			}
 		}
 	}
-	return true
+	return false
 }
+
+// twoKeys is the keys of the forms that are written with two.
+var twoKeys = func() [][2]string {
+	forms := [][2]string{{"lam", "body"}, {"eval", "with"}}
+	for i := range prim.Table {
+		if r := &prim.Table[i]; r.With != "" {
+			forms = append(forms, [2]string{r.Name, r.With})
+		}
+	}
+	return forms
+}()

@@ -46,7 +46,10 @@ func spellings(group string) []string {
 		r := &Table[i]
 		switch {
 		case r.Group != group:
-		case r.Shape == Unary || r.Shape == Array:
+		case r.Shape == Within:
+			flush()
+			out = append(out, r.Name+"("+r.Params[0].Name+")")
+		case r.Shape == Unary || r.Shape == Array && !r.Many:
 			if alike != nil && (alike.Shape != r.Shape || !slices.Equal(alike.paramNames(), r.paramNames())) {
 				flush()
 			}
@@ -71,6 +74,9 @@ func (r *Row) paramNames() []string {
 		if r.Min > 0 && i >= r.Min {
 			names[i] += "?"
 		}
+	}
+	if r.Many {
+		names = append(names, "…")
 	}
 	return names
 }

@@ -147,13 +147,16 @@ func (r *Row) Spelling() string {
 	switch r.Shape {
 	case Flag:
 		return "{" + name + ":true}"
-	case Unary:
+	case Unary, Within:
 		return "{" + name + ":" + params[0] + "}"
 	case Named, NamedOrTerm:
 		return "{" + name + `:"` + params[0] + `"}`
 	case Array:
 		if r.Min > 0 {
 			params[r.Min] += "?"
+		}
+		if r.Many {
+			params = append(params, "…")
 		}
 		return "{" + name + ":[" + strings.Join(params, ",") + "]}"
 	case Keyed, KeyedOrArray:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // MaxEvals is how many evals may be inside each other.
@@ -109,17 +110,60 @@ func TooManyEvals() *fault.Fault {
 	}
 }
 
-// Denied is the fault of an effect without the authority for it; inEval says
-// that the code was evaluated as data.
-func Denied(op string, inEval bool) *fault.Fault {
-	f := &fault.Fault{
+// Denied is the fault of an effect without the authority for it, where nothing
+// outside decides about effects.
+func Denied(op string) *fault.Fault {
+	return &fault.Fault{
 		Kind:    fault.Denied,
 		Message: fmt.Sprintf("%s is not allowed here: nothing was granted", op),
 		Hint:    "Do without the effect, or evolve a tool that declares it where the operator has granted it.",
 	}
-	if inEval {
-		f.Message = fmt.Sprintf("%s is not allowed here: code evaluated as data has no authority", op)
-		f.Hint = "Write the effect in the tool's own code."
+}
+
+// NoCall is the fault of a call where there are no tools: in an input, or in a
+// run that was given none.
+func NoCall(name string) *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.Denied,
+		Message: fmt.Sprintf("calling %s is not allowed here: this code has no tools", quoted(name)),
+		Hint:    "Make the call in the code of a tool that declares it.",
 	}
-	return f
+}
+
+// NotData is the fault of a call whose input holds what can't cross to another
+// tool: a function or a continuation. nested tells that it is inside.
+func NotData(found value.Value, nested bool) *fault.Fault {
+	got := holds(found, nested)
+	return &fault.Fault{
+		Kind:     fault.TypeError,
+		Message:  "call takes data as its \"input\", not " + got,
+		Expected: "data: no function and no continuation anywhere in it", Got: got,
+		Hint: `Give the other tool numbers, strings, lists, pairs, records or quoted code: {"call":{"tool":"square","input":5}}.`,
+	}
+}
+
+// GaveNoData is the fault of a call whose tool gave what can't cross back.
+func GaveNoData(tool string, found value.Value, nested bool) *fault.Fault {
+	got := holds(found, nested)
+	if _, ok := found.(*value.Continuation); ok && !nested {
+		return &fault.Fault{
+			Kind:     fault.RuntimeError,
+			Message:  fmt.Sprintf("the tool %s asks to be continued; call doesn't drive it", quoted(tool)),
+			Expected: "a tool that gives its result at once", Got: got,
+			Hint: `Let the tool recur through self, {"app":{"func":{"self":true},"arg":T}}, in place of continue.`,
+		}
+	}
+	return &fault.Fault{
+		Kind:     fault.TypeError,
+		Message:  fmt.Sprintf("the tool %s gave %s, and only data comes back from a call", quoted(tool), got),
+		Expected: "data: no function and no continuation anywhere in it", Got: got,
+		Hint: "Let the tool give numbers, strings, lists, pairs, records or quoted code; give it all of its input in one record.",
+	}
+}
+
+func holds(found value.Value, nested bool) string {
+	if nested {
+		return "a value that holds " + Describe(found)
+	}
+	return Describe(found)
 }

@@ -28,6 +28,8 @@ const (
 
 	KindAny    = KindName - 1
 	KindNumber = KindInt | KindDec
+	// KindData is what crosses between tools.
+	KindData = KindAny &^ (KindFunction | KindContinuation)
 )
 
 // kindOf is a value's type as a set of one.
@@ -98,8 +100,11 @@ func (k Kinds) Phrase() string {
 }
 
 func (k Kinds) join(all, sep string, word func(int) string) string {
-	if k&KindAny == KindAny {
+	switch {
+	case k&KindAny == KindAny:
 		return all
+	case k == KindData:
+		return "data"
 	}
 	var words []string
 	for i := range kindWords {

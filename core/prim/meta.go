@@ -13,13 +13,15 @@ var meta = []Row{
 		},
 	},
 	{
-		Name: "eval", Group: "meta", Form: true, Shape: Unary, Result: KindAny,
-		Params: []Param{{"code", KindQuoted}},
-		Doc:    "evaluates quoted code with the variables in scope here, at most 100 evals deep.",
+		Name: "eval", Group: "meta", Form: true, Shape: Within, Min: 1, Result: KindAny,
+		Params: []Param{{"code", KindQuoted}, {"with", KindName}},
+		Doc:    `evaluates quoted code with the variables in scope here, at most 100 evals deep; no effect can be performed meanwhile but by the capabilities that stand beside it, {"eval":T,"with":["fs.read:./in"]}.`,
 		Examples: []Example{
 			{Code: `{"eval":{"quote":{"add":[1,2]}}}`, Want: `3`, Steps: 5},
 			{Code: `{"app":[{"lam":"x","body":{"eval":{"quote":{"var":"x"}}}},7]}`, Want: `7`, Steps: 6},
+			{Code: `{"eval":{"quote":{"add":[1,2]}},"with":["fs.read:./in"]}`, Want: `3`, Steps: 5},
 			{Code: `{"eval":5}`, Fault: fault.TypeError},
+			{Code: `{"eval":{"quote":1},"with":[{"var":"x"}]}`, Fault: fault.ParseError},
 		},
 	},
 	{

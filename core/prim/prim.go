@@ -38,6 +38,8 @@ type Row struct {
 	// Min is how few operands an Array takes where the last ones may be left
 	// out; 0: as many as there are parameters.
 	Min int
+	// Many is set where the last parameter stands for one operand or more.
+	Many bool
 	// With is the key that stands beside the row's own: {"let":…,"in":T}.
 	With string
 	// Result is what the row gives when it doesn't fail.
@@ -128,6 +130,8 @@ const (
 	Members
 	// Dotted is an effect: {"kind.verb":ARG}.
 	Dotted
+	// Within is {"eval":T}, or {"eval":T,"with":["CAPABILITY",…]}.
+	Within
 	// Bindings is {"let":[["x",T],…],"in":T}, which is functions applied at once.
 	Bindings
 	// Branches is {"cond":[[C,T],…],"else":T}, which is conditionals.
@@ -222,7 +226,19 @@ func (r *Row) Takes(n int) bool {
 	if least == 0 {
 		least = len(r.Params)
 	}
-	return n >= least && n <= len(r.Params)
+	return n >= least && (n <= len(r.Params) || r.Many)
+}
+
+// Operands is how many operands the row takes, in words.
+func (r *Row) Operands() string {
+	switch n := len(r.Params); {
+	case r.Many:
+		return fmt.Sprintf("at least %d", n)
+	case r.Min > 0 && r.Min < n:
+		return fmt.Sprintf("%d or %d", r.Min, n)
+	default:
+		return fmt.Sprint(n)
+	}
 }
 
 func groups() []string {
@@ -289,7 +305,7 @@ var (
 	Var, Lam, App, If         = must("var"), must("lam"), must("app"), must("if")
 	Quote, Eval, CodeOf, Self = must("quote"), must("eval"), must("code_of"), must("self")
 	Continue, Record, Dec     = must("continue"), must("record"), must("dec")
-	Try                       = must("try")
+	Try, Call, Par            = must("try"), must("call"), must("par")
 )
 
 func must(name string) term.ID {

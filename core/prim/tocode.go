@@ -202,7 +202,11 @@ func (c *coder) node(v value.Value) term.Term {
 		c.w("{", quoteJSON(op), ":")
 		arg := c.operands(n, 1, "")
 		c.w("}")
-		return &term.Effect{At: at, Op: op, Arg: arg[0]}
+		e, ok := term.NewEffect(at, op, arg[0])
+		if !ok {
+			return c.fail(fault.ParseError, `the "in" of an effect is a string that isn't empty, written in the code`, "a node with op string", nil)
+		}
+		return e
 	}
 	return c.row(n, at)
 }
@@ -309,7 +313,8 @@ func (c *coder) row(n dataNode, at term.At) term.Term {
 		}
 		return &term.Unit{}
 	case !r.Takes(len(n.args)) && r.Shape != Flag:
-		return c.fail(fault.ParseError, fmt.Sprintf("%s takes %d args, not %d", n.op, len(r.Params), len(n.args)), strconv.Itoa(len(r.Params))+" args", nil)
+		many := r.Operands()
+		return c.fail(fault.ParseError, fmt.Sprintf("%s takes %s args, not %d", n.op, many, len(n.args)), many+" args", nil)
 	}
 	c.beside(n, "", 0)
 	c.w(`{"`, r.Name, `":`)
@@ -320,6 +325,11 @@ func (c *coder) row(n dataNode, at term.At) term.Term {
 		c.w("true")
 	case Unary, NamedOrTerm:
 		args = c.operands(n, 1, "")
+	case Within:
+		args = c.operands(n, -1, `,"with":`)
+		if _, ok := term.With(args); !ok {
+			return c.fail(fault.ParseError, "what stands beside eval is a list of strings written in the code", "a node with op list and args with op string", nil)
+		}
 	case Keyed, KeyedOrArray:
 		c.w("{")
 		for i, p := range r.Params {

@@ -153,6 +153,10 @@ func (m *measure) walk(t term.Term, depth int) {
 			m.params = append(m.params, t.Param)
 		}
 	}
+	if e, ok := t.(*term.Effect); ok {
+		m.walk(e.Argument(), depth+1)
+		return
+	}
 	term.Children(t, func(c term.Term) bool {
 		m.walk(c, depth+1)
 		return true

@@ -254,6 +254,9 @@ func (c *comparer) sameTerm(a, b term.Term) bool {
 }
 
 func operands(t term.Term) []term.Term {
+	if e, ok := t.(*term.Effect); ok {
+		return []term.Term{e.Argument()}
+	}
 	var all []term.Term
 	term.Children(t, func(c term.Term) bool {
 		all = append(all, c)

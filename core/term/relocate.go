@@ -49,7 +49,7 @@ func Relocate(t Term, at At) Term {
 	case *Continue:
 		return &Continue{at, Relocate(t.Input, at)}
 	case *Effect:
-		return &Effect{at, t.Op, Relocate(t.Arg, at)}
+		return &Effect{at, t.Op, t.In, Relocate(t.Arg, at)}
 	case *Prim:
 		return &Prim{at, t.ID, all(t.Args)}
 	}

@@ -115,10 +115,13 @@ type (
 		At
 		Input Term
 	}
-	// Effect asks for an operation of a capability, "kind.verb".
+	// Effect asks for an operation of a capability, "kind.verb". In, where not
+	// empty, is the capability that the argument names, a literal; Arg is a
+	// *Record then, and holds the other fields.
 	Effect struct {
 		At
 		Op  string
+		In  string
 		Arg Term
 	}
 	// Prim is a row of the table applied to its operands: a strict primitive

@@ -1,7 +1,8 @@
 package term
 
 // Children calls visit for each operand of t, in order, until one call returns
-// false; it returns whether none did. Quoted code is an operand too.
+// false; it returns whether none did. Quoted code is an operand too, and so is
+// the list that stands beside eval.
 func Children(t Term, visit func(Term) bool) bool {
 	switch t := t.(type) {
 	case *Lam:

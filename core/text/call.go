@@ -33,7 +33,10 @@ func (c *callee) arity() (least, most int) {
 
 // arity is how many operands a row takes in parentheses.
 func arity(row *prim.Row) (least, most int) {
-	if row.Min > 0 {
+	switch {
+	case row.Many:
+		return len(row.Params), MaxSource
+	case row.Min > 0:
 		return row.Min, len(row.Params)
 	}
 	return len(row.Params), len(row.Params)
@@ -173,7 +176,7 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 	} else if piped == nil || least > 1 {
 		return nil, false, r.unapplied(c, least)
 	}
-	if n := len(args) + 1; piped != nil && n >= least && n <= most {
+	if n := len(args) + 1; piped != nil && n >= least && n <= most && c.lacks(args) {
 		if done = true; lastIsSubject(c.row) {
 			args = append(args, piped)
 		} else {
@@ -187,12 +190,33 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 	return t, done, ok
 }
 
+// lacks reports whether a pipeline's left side may be one more operand beside
+// args: not for par, which lacks none, and for eval if the capabilities are there.
+func (c *callee) lacks(args []term.Term) bool {
+	switch {
+	case c.effect || c.tool || len(args) == 0:
+		return true
+	case c.id == prim.Eval:
+		_, ok := args[0].(*term.List)
+		return ok
+	}
+	return !c.row.Many
+}
+
 // apply makes the term of c and its operands.
 func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 	at := term.At(c.tok.off)
 	switch {
 	case c.effect:
-		return &term.Effect{At: at, Op: c.op, Arg: args[0]}, true
+		e, ok := term.NewEffect(at, c.op, args[0])
+		if !ok {
+			return nil, r.fail(c.tok, &fault.Fault{
+				Message:  "the field in of an effect's arguments names a capability, in quotes",
+				Expected: "a string that isn't empty",
+				Hint:     `Write it as in !fs.read({in: "./out", path: "a.txt"}), or leave it out where the tool holds one capability of the kind.`,
+			})
+		}
+		return e, true
 	case c.tool:
 		return &term.Prim{At: at, ID: c.id, Args: []term.Term{&term.Str{At: at + 1, Value: r.text(c.tok)}, args[0]}}, true
 	}
@@ -229,6 +253,14 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 				Message:  "code_of takes a tool's name in quotes or an operation that gives one",
 				Expected: "a name in quotes or an operation",
 				Hint:     `Write code_of("square") or code_of(x).`,
+			})
+		}
+	case prim.Eval:
+		if _, ok := term.With(args); !ok {
+			return nil, r.fail(c.tok, &fault.Fault{
+				Message:  "the second operand of eval is a list of capabilities, written out in quotes",
+				Expected: "a list of strings",
+				Hint:     `Write eval(code, ["fs.read:./in"]), or eval(code) where it needs none.`,
 			})
 		}
 	case prim.Fold:

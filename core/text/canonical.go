@@ -130,7 +130,7 @@ func (p printer) term(t term.Term) {
 		p.Byte('{')
 		p.String(t.Op)
 		p.Byte(':')
-		p.term(t.Arg)
+		p.term(t.Argument())
 		p.Byte('}')
 	case *term.Prim:
 		p.prim(t)
@@ -185,6 +185,15 @@ func (p printer) prim(t *term.Prim) {
 	case prim.Unary, prim.NamedOrTerm:
 		p.Raw(`{"` + r.Name + `":`)
 		p.term(t.Args[0])
+		p.Byte('}')
+		return
+	case prim.Within:
+		p.Raw(`{"` + r.Name + `":`)
+		p.term(t.Args[0])
+		if len(t.Args) > 1 {
+			p.Raw(`,"with":`)
+			printer{p.Writer, false}.term(t.Args[1])
+		}
 		p.Byte('}')
 		return
 	case prim.Keyed, prim.KeyedOrArray:

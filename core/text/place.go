@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -203,10 +204,74 @@ func step(t term.Term, i int) fault.Pointer {
 		switch row.Shape {
 		case prim.Unary, prim.NamedOrTerm:
 			return p
+		case prim.Within:
+			if i > 0 {
+				return fault.Pointer("").Key("with")
+			}
+			return p
 		case prim.Keyed, prim.KeyedOrArray:
 			return p.Key(row.Params[i].Name)
 		}
 		return p.Index(i)
 	}
 	return p
+}
+
+// LocateAll is [Locate] for many places, with one reading of the source.
+func LocateAll(src *term.Source, root int, at []int) []fault.Pointer {
+	pointers := make([]fault.Pointer, len(at))
+	p, f := Parse(src.Text, Options{MaxBytes: max(len(src.Text), 1)})
+	if f != nil {
+		return pointers
+	}
+	t := p.Term
+	if root > 0 {
+		if found, _, ok := find(t, root, ""); ok {
+			t = found
+		}
+	}
+	wanted := map[int][]int{}
+	for i, pos := range at {
+		wanted[pos] = append(wanted[pos], i)
+	}
+	var walk func(t term.Term, here fault.Pointer)
+	walk = func(t term.Term, here fault.Pointer) {
+		// The outermost term at an offset counts.
+		for _, i := range wanted[t.Pos()] {
+			pointers[i] = here
+		}
+		delete(wanted, t.Pos())
+		i := -1
+		term.Children(t, func(child term.Term) bool {
+			i++
+			walk(child, here+step(t, i))
+			return len(wanted) > 0
+		})
+	}
+	walk(t, "")
+	return pointers
+}
+
+// LineIndex finds lines and columns of many offsets in one source.
+type LineIndex struct {
+	src    []byte
+	starts []int // of the lines
+}
+
+// Lines returns the index of a source.
+func Lines(src []byte) *LineIndex {
+	l := &LineIndex{src: src, starts: []int{0}}
+	for i, c := range src {
+		if c == '\n' {
+			l.starts = append(l.starts, i+1)
+		}
+	}
+	return l
+}
+
+// Position is [Position] in the index's source.
+func (l *LineIndex) Position(off int) (line, col int) {
+	off = max(0, min(off, len(l.src)))
+	line = sort.SearchInts(l.starts, off+1)
+	return line, 1 + utf8.RuneCount(l.src[l.starts[line-1]:off])
 }

@@ -76,7 +76,7 @@ func (w *speller) bare(t term.Term) (d *doc, level int) {
 	case *term.Continue:
 		return w.call(w.operation("continue"), []term.Term{t.Input}), levelPostfix
 	case *term.Effect:
-		return w.call("!"+effectName(t.Op), []term.Term{t.Arg}), levelPostfix
+		return w.call("!"+effectName(t.Op), []term.Term{t.Argument()}), levelPostfix
 	case *term.Prim:
 		return w.prim(t)
 	}

@@ -254,4 +254,5 @@ var shapes = map[string]string{
 	"var": "x", "lam": "x => e", "app": "f(x)", "if": "if a then b else c", "quote": "'{e}", "self": "self",
 	"record": "{k: e}", "pair": "(a, b)", "not": "not a", "list": "[a, b]", "effect": "!kind.verb(e)",
 	"let": "let x = e in e", "match": "match e { p => e; _ => e }", "cond": "if a then b else if c then d else e", "call": "@name(e)", "get": "r.k, get(r, k) or get(r, k, default)", "dec": "3.14",
+	"par": "par(a, b)",
 }

@@ -72,7 +72,7 @@ func nesting(t term.Term, around int) int {
 	case *term.Prim:
 		around++
 		switch prim.Get(t.ID).Shape {
-		case prim.Flag, prim.Unary, prim.NamedOrTerm:
+		case prim.Flag, prim.Unary, prim.NamedOrTerm, prim.Within:
 		default:
 			around++
 		}

@@ -75,4 +75,6 @@ type Operation struct {
 	caps.Operation
 	flags  Flags
 	handle func(ctx context.Context, scope any, args value.Value) (value.Value, error)
+	// mistake is what is wrong with its types.
+	mistake error
 }

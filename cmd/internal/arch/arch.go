@@ -56,7 +56,10 @@ func with(more ...string) []string { return append(append([]string{}, low...), m
 var mcpSDK = []string{"github.com/modelcontextprotocol/go-sdk/..."}
 
 // grpc is the libraries that know of processes and of the wire.
-var grpc = []string{"github.com/hashicorp/go-plugin/...", "google.golang.org/grpc/...", "google.golang.org/protobuf/..."}
+var grpc = []string{
+	"github.com/hashicorp/go-plugin/...", "github.com/hashicorp/go-hclog", "google.golang.org/grpc/...",
+	"google.golang.org/protobuf/...",
+}
 
 // rules is the house.
 var rules = map[string]rule{
@@ -81,7 +84,9 @@ var rules = map[string]rule{
 	"caps/journal":  {std: anyStd, ours: []string{"core/...", "caps"}, libraries: []string{"modernc.org/sqlite/..."}},
 	"caps/run":      {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "caps/journal"}},
 
-	"proto/...": {std: anyStd, libraries: grpc},
+	// What protoc-gen-go writes imports unsafe.
+	"proto/...":          {std: anyStd, libraries: grpc, unsafe: true},
+	"proto/internal/gen": {std: anyStd, libraries: []string{"github.com/bufbuild/protocompile/...", "google.golang.org/protobuf/..."}},
 
 	"plugins/internal/wire": {std: anyStd, ours: []string{"core/...", "caps", "proto/..."}, libraries: grpc},
 	"plugins/sdk":           {std: anyStd, ours: []string{"core/...", "caps", "proto/...", "plugins/internal/wire"}, libraries: grpc},

@@ -23,6 +23,9 @@ type Answer struct {
 	Structured json.RawMessage
 	// Fault is set where the call failed.
 	Fault *fault.Fault
+
+	steps uint64 // of a run, for the record
+	typ   string // of its result
 }
 
 // result is the answer as MCP has it.
@@ -64,7 +67,7 @@ func failure(f *fault.Fault, steps uint64, notes []string, next string) Answer {
 	if next != "" {
 		o = o.raw("next", []byte(next))
 	}
-	a := Answer{Text: text, Structured: json.RawMessage(o.end()), Fault: f}
+	a := Answer{Text: text, Structured: json.RawMessage(o.end()), Fault: f, steps: steps}
 	a.tell(notes, next)
 	return a
 }

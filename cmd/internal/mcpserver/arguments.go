@@ -131,6 +131,36 @@ func (a *arguments) text(name string) (s string, ok bool, f *fault.Fault) {
 	return s, true, nil
 }
 
+// texts reads an argument that is a list of strings, a string of JSON of one, or
+// one string alone.
+func (a *arguments) texts(name string) (list []string, f *fault.Fault) {
+	raw, ok := a.raw(name)
+	if !ok {
+		return nil, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		switch trimmed := strings.TrimSpace(text); {
+		case trimmed == "":
+			return nil, nil
+		case trimmed[0] != '[' || json.Unmarshal([]byte(trimmed), &list) != nil:
+			list = []string{text}
+		}
+		return list, nil
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		return nil, a.wrong(name, "a list of strings", raw)
+	}
+	for _, item := range items {
+		if item[0] != '"' || json.Unmarshal(item, &text) != nil {
+			return nil, a.wrong(name, "a list of strings", raw)
+		}
+		list = append(list, text)
+	}
+	return list, nil
+}
+
 // bare reads an argument that may be in a string: its text without quotes.
 func (a *arguments) bare(name string) (text string, raw json.RawMessage, ok bool) {
 	raw, ok = a.raw(name)

@@ -108,7 +108,7 @@ func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry
 // answer gives the result as clients see it.
 func (r *result) answer(t *task, limit int) Answer {
 	o := begin()
-	a := Answer{}
+	a := Answer{steps: r.steps, typ: string(r.Type)}
 	switch {
 	case r.Total > int64(limit) || !r.whole():
 		a.Text = cut(r.JSON, preview)

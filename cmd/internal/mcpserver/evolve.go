@@ -11,16 +11,15 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var evolveArguments = []string{"name", "code", "description"}
+var evolveArguments = []string{"name", "code", "description", "capabilities"}
 
 // later is the arguments of evolve that a later version takes, and what leaving
 // them empty looks like. A model that knows them is told, not left to guess.
 var later = map[string]string{
-	"capabilities": "this server grants no capability, so a tool can declare none",
-	"examples":     "this version keeps no examples",
-	"if_version":   "this version doesn't compare versions",
-	"strict":       "this version doesn't check types",
-	"as":           "this version publishes tools only",
+	"examples":   "this version keeps no examples",
+	"if_version": "this version doesn't compare versions",
+	"strict":     "this version doesn't check types",
+	"as":         "this version publishes tools only",
 }
 
 // mostInputs is how many parameters of a tool an answer names.
@@ -28,7 +27,7 @@ const mostInputs = 32
 
 // evolve makes a tool, or a new version of one.
 func (s *Server) evolve(c Call) Answer {
-	a, f := readArguments("evolve", c.Arguments, append([]string{"capabilities", "examples", "if_version", "strict", "as"}, evolveArguments...)...)
+	a, f := readArguments("evolve", c.Arguments, append([]string{"examples", "if_version", "strict", "as"}, evolveArguments...)...)
 	if f != nil {
 		if strings.HasPrefix(f.Hint, "evolve takes") {
 			f.Hint = invalid("", "evolve", evolveArguments).Hint
@@ -42,16 +41,19 @@ func (s *Server) evolve(c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	t, err := registry.Compile(d)
+	t, err := registry.Compile(d, s.broker.Policy(), c.Tools)
 	if err != nil {
-		return failed(asFault(err))
+		f := asFault(err)
+		s.broker.Refused(d.Name, d.Capabilities, f)
+		return failed(f)
 	}
 	if t, err = s.tools.Put(t); err != nil {
 		return failed(asFault(err))
 	}
 	s.show(t)
+	s.broker.Prepare(t.Held)
 
-	notes = append(notes, t.Program.Notes()...)
+	notes = append(append(notes, t.Program.Notes()...), t.Notes...)
 	if t.Version > 1 {
 		notes = append(notes, fmt.Sprintf("this replaces version %d of %q", t.Version-1, t.Name))
 	}
@@ -88,12 +90,8 @@ func (a *arguments) refuseLater() *fault.Fault {
 		case "null", "[]", "{}", "false", `""`, `"[]"`:
 			continue
 		}
-		kind := fault.InvalidRequest
-		if m.name == "capabilities" {
-			kind = fault.Refused
-		}
 		return &fault.Fault{
-			Kind:    kind,
+			Kind:    fault.InvalidRequest,
 			Message: fmt.Sprintf("evolve can't take %q: %s", m.name, why),
 			Got:     excerpt(m.value),
 			Hint:    fmt.Sprintf("Leave %q out. evolve takes the arguments %s.", m.name, strings.Join(evolveArguments, ", ")),
@@ -119,7 +117,11 @@ func (a *arguments) definition() (d registry.Definition, notes []string, f *faul
 	if !ok {
 		return d, nil, invalid("evolve needs code", "evolve", evolveArguments)
 	}
-	d = registry.Definition{Name: name, Description: description, Code: code}
+	capabilities, f := a.texts("capabilities")
+	if f != nil {
+		return d, nil, f
+	}
+	d = registry.Definition{Name: name, Description: description, Code: code, Capabilities: capabilities}
 	if code[0] == '"' {
 		d.Code, d.Text, notes = literal(code)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -22,10 +22,11 @@ type job struct {
 	program *core.Program
 	input   core.Input
 	budgets core.Budgets
-	tools   *registry.Snapshot
-	until   time.Time // the wall clock's end
-	keep    int       // bytes of the result wanted
-	first   bool      // no slice of this call has run yet
+	run     *run.Run
+	tools   core.Tools // as the program sees them
+	until   time.Time  // the wall clock's end
+	keep    int        // bytes of the result wanted
+	first   bool       // no slice of this call has run yet
 	report  func(steps uint64)
 }
 
@@ -43,6 +44,10 @@ func (s *Server) execute(ctx context.Context, j job) product {
 	// A machine that panicked is not given back: who knows what it holds.
 	for first := j.first; ; first = false {
 		p, more := s.slice(ctx, m, &j, first)
+		if more && m.State() == core.Suspended {
+			// Without a processor: others may compute meanwhile.
+			m.Resume(j.run.Answer(ctx, j.until, m.Requests()))
+		}
 		if !more {
 			m.Release()
 			return p
@@ -79,15 +84,7 @@ func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool)
 	s.cpu.enter(first)
 	defer s.cpu.leave()
 	switch m.Run(slice) {
-	case core.Paused:
-		return product{}, true
-	case core.Suspended:
-		requests := m.Requests()
-		answers := make([]core.Answer, len(requests))
-		for i, r := range requests {
-			answers[i].Fault = denied(r)
-		}
-		m.Resume(answers)
+	case core.Paused, core.Suspended:
 		return product{}, true
 	case core.Failed:
 		return product{Steps: m.Steps(), Fault: m.Fault()}, false
@@ -104,17 +101,6 @@ func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool)
 		return product{Steps: m.Steps(), Fault: f}, false
 	}
 	return product{Encoded: enc, Steps: m.Steps()}, false
-}
-
-// denied is the outcome of every effect in this version. The machine knows its
-// place.
-func denied(r core.Request) *fault.Fault {
-	return &fault.Fault{
-		Kind:    fault.Denied,
-		Message: fmt.Sprintf("%s was asked for, and nothing here has the authority for it: this server computes and can't act", excerpt([]byte(r.Op))),
-		Got:     excerpt([]byte(r.Op)),
-		Hint:    "Don't try again. Take the data as the input instead.",
-	}
 }
 
 // queued runs do when the call's turn has come, with a slot held.

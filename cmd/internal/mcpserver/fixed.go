@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 )
 
@@ -36,13 +37,14 @@ const runOutput = `{"type":"object","properties":{` +
 var fixed = []fixedTool{
 	{
 		name: "evolve", title: "Make a tool",
-		description: "Make a tool from a PIF term, or a new version of one. It is pure, exact and can be called at once, by its own name or with run. The code is JSON, for example " +
+		description: "Make a tool from a PIF term, or a new version of one. It is exact, and pure unless it declares capabilities; call it at once, by its own name or with run. The code is JSON, for example " +
 			`{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}` + ", or a string of the text form, n => n * n; help lists every operation.",
 		example: `{"name":"evolve","arguments":{"name":"square","code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}}}`,
 		input: `{"type":"object","properties":{` +
 			`"name":{"type":"string","description":"letters, digits, _ - and ., at most 64"},` +
 			`"code":{"description":"a PIF term: JSON, or a string of JSON or of the text form, such as n => n * n"},` +
-			`"description":{"type":"string","description":"what the tool computes from its input"}},` +
+			`"description":{"type":"string","description":"what the tool computes from its input"},` +
+			`"capabilities":{"type":"array","items":{"type":"string"},"description":"what it may act on, within the grants that list shows, such as fs.read:./sandbox, and call:NAME for each tool it calls"}},` +
 			`"required":["name","code"]}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
@@ -57,7 +59,7 @@ var fixed = []fixedTool{
 	},
 	{
 		name: "run", title: "Run a tool or a term",
-		description: "Evaluate a PIF term, or run an evolved tool, on an input. Pure: it can read and change nothing. Every run has budgets and always ends.",
+		description: "Evaluate a PIF term, or run an evolved tool, on an input. A term has no authority: it can read and change nothing. An evolved tool can act within its capabilities. Every run has budgets and always ends.",
 		example:     `{"name":"run","arguments":{"code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}},"input":7}}`,
 		input: `{"type":"object","properties":{` +
 			`"code":{"description":"a PIF term as JSON, a string of JSON or of the text form (n => n * n), or a tool's name"},` +
@@ -85,6 +87,20 @@ var fixed = []fixedTool{
 		annotations: pure(),
 	},
 	{
+		name: "journal", title: "Show what happened",
+		description: "Show recent events, the newest last: tools evolved or refused, runs, and every effect that was asked for, denied or done.",
+		example:     `{"name":"journal","arguments":{"limit":20,"kind":"effect"}}`,
+		input: `{"type":"object","properties":{` +
+			`"limit":{"type":"integer","description":"at most so many; 50 if left out"},` +
+			`"run":{"type":"string","description":"of this run only"},` +
+			`"kind":{"type":"string","description":"a kind such as effect.denied, or its beginning: effect, run, tool, policy"},` +
+			`"after":{"type":"integer","description":"go on after the event of this number"}}}`,
+		output: `{"type":"object","properties":{` +
+			`"events":{"type":"array","items":{"type":"object"}},` +
+			`"next":{"type":"object"},"error":{"type":"object"}}}`,
+		annotations: pure(),
+	},
+	{
 		name: "help", title: "How to write PIF",
 		description: "Explain the operations of PIF, with examples: all of them, those of a category, or one by name.",
 		example:     `{"name":"help","arguments":{"category":"lists"}}`,
@@ -104,6 +120,11 @@ func pure() mcp.ToolAnnotations {
 	return mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no}
 }
 
+// annotated says what a tool can do at worst.
+func annotated(f caps.Flags) mcp.ToolAnnotations {
+	return mcp.ToolAnnotations{ReadOnlyHint: f.ReadOnly, DestructiveHint: &f.Destructive, IdempotentHint: f.Idempotent, OpenWorldHint: &f.OpenWorld}
+}
+
 func fixedNamed(name string) *fixedTool {
 	for i := range fixed {
 		if fixed[i].name == name {
@@ -113,8 +134,16 @@ func fixedNamed(name string) *fixedTool {
 	return nil
 }
 
-func (t *fixedTool) declare() *mcp.Tool {
+func (t *fixedTool) declare(policy *caps.Policy) *mcp.Tool {
 	annotations := t.annotations
+	if t.name == "run" {
+		// The worst of what any tool could do.
+		var all []*caps.Held
+		for _, g := range policy.Grants() {
+			all = append(all, &caps.Held{Capability: g.Shown(), Grant: g})
+		}
+		annotations = annotated(caps.Annotations(all))
+	}
 	return &mcp.Tool{
 		Name:         t.name,
 		Title:        t.title,
@@ -133,7 +162,7 @@ func (s *Server) show(t *registry.Tool) {
 	if s.opts.HideEvolved || !registry.Listed(t.Name) {
 		return
 	}
-	annotations := pure()
+	annotations := annotated(caps.Annotations(t.Reach()))
 	s.mcp.AddTool(&mcp.Tool{
 		Name:         t.Name,
 		Description:  t.Description,

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 )
 
@@ -27,16 +28,21 @@ func (s *Server) list(c Call) Answer {
 		}
 		tools = tools[i:]
 	}
+	policy := s.broker.Policy()
 	rows := []byte{'['}
 	next := ""
 	for i, t := range tools {
-		row := begin().
+		o := begin().
 			text("name", t.Name).
 			number("version", uint64(t.Version)).
 			text("description", t.Description).
-			raw("capabilities", encode(t.Capabilities)).
-			text("state", t.State).
-			end()
+			raw("capabilities", encode(t.Capabilities))
+		if state, why := stateOf(t, policy); why != "" {
+			o = o.text("state", state).text("why", why)
+		} else {
+			o = o.text("state", state)
+		}
+		row := o.end()
 		if i > 0 {
 			if len(rows)+len(row) > s.limits.Result {
 				next = string(begin().text("name", "list").raw("arguments", begin().text("after", tools[i-1].Name).end()).end())
@@ -46,9 +52,32 @@ func (s *Server) list(c Call) Answer {
 		}
 		rows = append(rows, row...)
 	}
-	o := begin().raw("tools", append(rows, ']')).raw("grants", []byte("[]"))
+	o := begin().raw("tools", append(rows, ']')).raw("grants", encode(grantsOf(policy)))
 	if next != "" {
 		o = o.number("total", uint64(c.Tools.Len())).raw("next", []byte(next))
 	}
 	return succeeded(o)
+}
+
+// stateOf says whether a tool may do now what it was given when it was evolved.
+func stateOf(t *registry.Tool, policy *caps.Policy) (state, why string) {
+	if t.State == registry.StateReady {
+		for _, h := range t.Held {
+			if h.Grant != nil && h.Grant.Revoked() {
+				return registry.StateBlocked, "the operator took back " + h.Grant.Shown().String()
+			}
+		}
+	}
+	return t.State, t.Why
+}
+
+// grantsOf is what tools may declare, as they say it.
+func grantsOf(policy *caps.Policy) []string {
+	texts := []string{}
+	for _, g := range policy.Grants() {
+		if !g.Revoked() {
+			texts = append(texts, g.Shown().String())
+		}
+	}
+	return texts
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -192,8 +193,7 @@ func fixedNames() []string {
 	return names
 }
 
-// perform does a task, round by round where it is driven. The caller holds a
-// slot. Code fails to parse before the input does, and both before anything
+// perform does a task, and has it recorded. The caller holds a slot. Code fails to parse before the input does, and both before anything
 // runs.
 func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 	program, f := t.compile()
@@ -205,20 +205,36 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 		return failed(asFault(err))
 	}
 	t.notes = append(t.notes, in.Notes...)
+	r := s.broker.Begin(c.Tools, t.start())
+	a := s.rounds(ctx, c, t, r, program, in)
+	r.End(a.steps, a.typ, []byte(a.Text), a.Fault)
+	return a
+}
 
+// start is what a task begins with, for the record.
+func (t *task) start() run.Start {
+	return run.Start{
+		Tool: t.tool, Code: t.code, Input: t.input, As: [...]string{core.InputAuto: "auto", core.InputTerm: "term", core.InputData: "data"}[t.as],
+		Steps: t.budgets.Steps, Memory: t.budgets.Memory, Depth: int64(t.budgets.Depth),
+	}
+}
+
+// rounds does a task, round by round where it is driven.
+func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, program *core.Program, in core.Input) Answer {
+	var f *fault.Fault
 	total, used, round, next := t.budgets.Steps, uint64(0), 0, ""
 	if t.drive {
 		round = 1
 	}
 	j := job{
-		budgets: t.budgets, tools: c.Tools, keep: s.limits.Result, first: true,
+		budgets: t.budgets, run: acts, keep: s.limits.Result, first: true,
 		until: time.Now().Add(s.limits.Timeout), report: c.reporter(&used, total, &round),
 	}
 	if t.drive {
 		j.keep = max(j.keep, carried)
 	}
 	for {
-		j.program, j.input = program, in
+		j.program, j.input, j.tools = program, in, acts.Tools(t.tool)
 		s.trace(&j)
 		p := s.execute(ctx, j)
 		if p.Fault != nil {

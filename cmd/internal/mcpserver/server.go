@@ -9,7 +9,8 @@
 // an answer marked as an error, never an error of the protocol; those are left
 // to the transport and to the SDK, for requests that are malformed.
 //
-// It refuses what nobody granted: in this version every effect.
+// It decides nothing about effects: what a tool may do is package caps', what is
+// done package run's. A run that asks for one waits for it without a processor.
 //
 // [Server.Call] is the whole of it without MCP, and what the command line uses;
 // [Server.Serve] puts it behind a transport. Then fixed.go for what clients
@@ -29,7 +30,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -38,10 +42,15 @@ import (
 // Options is what a [Server] is made from. The zero value of each field is its
 // default.
 type Options struct {
-	Version  string             // of the program, shown to clients
-	Registry *registry.Registry // nil: an empty one, in memory
-	Limits   Limits
-	Log      *slog.Logger // nil discards
+	Version string // of the program, shown to clients
+	// Registry is the tools; nil: none yet, in memory. Where Broker is given,
+	// its changes are to be recorded by [run.Broker.Evolved].
+	Registry *registry.Registry
+	// Broker carries out effects and records runs; nil: nothing is granted, and
+	// the record is in memory.
+	Broker *run.Broker
+	Limits Limits
+	Log    *slog.Logger // nil discards
 	// HideEvolved leaves evolved tools out of tools/list.
 	HideEvolved bool
 	// Trace is told of every evaluation, for people who debug; nil: nothing.
@@ -54,6 +63,7 @@ type Server struct {
 	opts    Options
 	limits  Limits
 	tools   *registry.Registry
+	broker  *run.Broker
 	log     *slog.Logger
 	slots   slots
 	cpu     cpu
@@ -64,12 +74,17 @@ type Server struct {
 // New makes a server. It doesn't serve until [Server.Serve] is called;
 // [Server.Call] works at once.
 func New(opts Options) *Server {
-	s := &Server{opts: opts, limits: opts.Limits.orDefault(), tools: opts.Registry, log: opts.Log}
-	if s.tools == nil {
-		s.tools = registry.New(nil, nil)
-	}
+	s := &Server{opts: opts, limits: opts.Limits.orDefault(), tools: opts.Registry, broker: opts.Broker, log: opts.Log}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.broker == nil {
+		s.broker = run.New(run.Options{
+			Policy: caps.NewPolicy(nil, time.Now), Journal: journal.NewMemory(pureJournal, nil), Log: s.log,
+		})
+	}
+	if s.tools == nil {
+		s.tools = registry.New(nil, s.broker.Evolved)
 	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
 	s.cpu = cpu{free: runtime.GOMAXPROCS(0)}
@@ -82,13 +97,16 @@ func New(opts Options) *Server {
 		})
 	s.mcp.AddReceivingMiddleware(s.recovering, s.dispatching)
 	for _, t := range fixed {
-		s.mcp.AddTool(t.declare(), s.handle)
+		s.mcp.AddTool(t.declare(s.broker.Policy()), s.handle)
 	}
 	for _, t := range s.tools.Snapshot().All() {
 		s.show(t)
 	}
 	return s
 }
+
+// pureJournal is how many bytes of journal a server keeps that was given none.
+const pureJournal = 8 << 20
 
 // Serve answers the requests of one session until it ends. The error is nil
 // when the client ended it.
@@ -138,6 +156,8 @@ func (s *Server) Call(ctx context.Context, c Call) (a Answer) {
 		return s.run(ctx, c)
 	case "list":
 		return s.list(c)
+	case "journal":
+		return s.journal(c)
 	case "help":
 		return s.help(c)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // A Case is a program of core/testdata/corpus with all that its run depends
@@ -54,9 +55,17 @@ type Fault struct {
 }
 
 // An Effect is a request that must come, with its outcome: Result as data, or
-// a failure of kind Fault.
+// a failure of kind Fault. In, Tool, Where, Branch, With and Round are compared
+// where they are set; Tool "-" is the empty name, and With [] none. Round is
+// the number of the round, from 1.
 type Effect struct {
 	Op     string          `json:"op"`
+	In     string          `json:"in,omitempty"`
+	Tool   string          `json:"tool,omitempty"`
+	Where  string          `json:"where,omitempty"` // without a tool's version
+	Branch string          `json:"branch,omitempty"`
+	With   [][]string      `json:"with,omitempty"`
+	Round  int             `json:"round,omitempty"`
 	Arg    json.RawMessage `json:"arg"`
 	Result json.RawMessage `json:"result,omitempty"`
 	Fault  fault.Kind      `json:"fault,omitempty"`
@@ -80,17 +89,59 @@ func (c *Case) Program() (tool string, code []byte) {
 	return program(c.Term, func(name string) bool { return c.Tools[name] != nil })
 }
 
-// Answer is the outcome of the effect asked for as number i (from 0). It fails
-// the test if that is not the one the case expects.
-func (c *Case) Answer(t testing.TB, i int, op string, arg []byte) Effect {
+// Answers is the outcomes of a round of requests, of which arg is the JSON of
+// the arguments; asked counts requests that were permitted, and rounds the
+// rounds. A request that an eval around it doesn't permit is denied: every list
+// of With must have an entry that is the operation or its kind, or begins with
+// that and a colon ("fs.read:x", "fs:x"). It fails the test where the others
+// are not those that the case expects.
+func (c *Case) Answers(t testing.TB, round []value.Request, arg func(value.Value) []byte, asked, rounds *int) []Effect {
+	t.Helper()
+	*rounds++
+	answers := make([]Effect, len(round))
+	for i, r := range round {
+		answers[i] = Effect{Fault: fault.Denied}
+		if c.Effects == nil || !Permits(r.With, r.Op) {
+			continue
+		}
+		answers[i] = c.answer(t, *asked, *rounds, r, arg(r.Arg))
+		*asked++
+	}
+	return answers
+}
+
+// Permits reports whether every list has an entry for the operation.
+func Permits(with [][]string, op string) bool {
+	kind, _, _ := strings.Cut(op, ".")
+	for _, list := range with {
+		if !slices.ContainsFunc(list, func(s string) bool {
+			name, _, _ := strings.Cut(s, ":")
+			return name == op || name == kind
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Case) answer(t testing.TB, i, round int, r value.Request, arg []byte) Effect {
 	t.Helper()
 	if i >= len(c.Effects) {
-		t.Errorf("effect %d, %s, was not expected", i, op)
+		t.Errorf("effect %d, %s, was not expected", i, r.Op)
 		return Effect{Fault: fault.Internal}
 	}
 	e := c.Effects[i]
-	if e.Op != op || !SameJSON(e.Arg, arg) {
-		t.Errorf("effect %d is %s of %s, want %s of %s", i, op, arg, e.Op, e.Arg)
+	if e.Op != r.Op || !SameJSON(e.Arg, arg) {
+		t.Errorf("effect %d is %s of %s, want %s of %s", i, r.Op, arg, e.Op, e.Arg)
+	}
+	where, _, _ := strings.Cut(r.Where, "@")
+	tool := r.Tool
+	if tool == "" {
+		tool = "-"
+	}
+	if e.In != r.In || e.Tool != "" && e.Tool != tool || e.Where != "" && e.Where != where || e.Branch != "" && e.Branch != r.Branch ||
+		e.With != nil && !value.SameLists(e.With, r.With) || e.Round != 0 && e.Round != round {
+		t.Errorf("effect %d has in %q, tool %q, where %q, branch %q, with %q in round %d; want %+v", i, r.In, tool, where, r.Branch, r.With, round, e)
 	}
 	return e
 }

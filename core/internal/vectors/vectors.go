@@ -54,6 +54,9 @@ type Outcome struct {
 	In        string
 	EvalDepth int
 	Got       string
+	// Asked is what was asked for, as a test wrote it down; the corpus has its
+	// own way.
+	Asked string
 }
 
 // Failed is the outcome of a fault after a number of steps.

@@ -16,6 +16,10 @@ func (g *generator) expr(t *typ, size int) {
 	}
 	size--
 	half := size / 2
+	if g.o.Effects && g.draw(5) == 0 {
+		g.acting(t, size)
+		return
+	}
 	switch g.draw(22) {
 	case 0, 1:
 		g.small(t)
@@ -333,10 +337,7 @@ func (g *generator) strict(t *typ, size int) {
 func (g *generator) special(t *typ, size int) {
 	switch {
 	case g.o.Effects && g.draw(2) == 0:
-		op := []string{"fs.read", "kv.put"}[g.draw(2)]
-		g.w(`{"`, op, `":`)
-		g.operand(g.anyType(1), size)
-		g.w("}")
+		g.ask(size)
 	case g.tail && g.o.Tool && g.draw(2) == 0:
 		g.w(`{"continue":{"input":`)
 		g.operand(g.anyType(1), size)

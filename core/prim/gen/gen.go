@@ -28,7 +28,8 @@ type Options struct {
 	// Wrong is how many of a thousand operands are of a type that doesn't fit,
 	// or an unbound variable.
 	Wrong int
-	// Effects lets programs ask for effects: fs.read and kv.put.
+	// Effects lets programs act: ask for fs.read and kv.put, call [Tools],
+	// evaluate code within limits, and do so in branches of par.
 	Effects bool
 	// Records lets programs have record literals.
 	Records bool

@@ -1,0 +1,188 @@
+package caps
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// arguments checks an effect's argument against the manifest and gives the
+// record that the plugin gets. A lone argument becomes the main one.
+func arguments(o *Operation, arg value.Value) (*value.Record, *fault.Fault) {
+	wrong := func(message string) *fault.Fault {
+		return &fault.Fault{Kind: fault.EffectFailed, Message: o.Name + ": " + message, Hint: example(o)}
+	}
+	r, isRecord := value.Force(arg).(*value.Record)
+	if !isRecord {
+		main := o.main()
+		if main == nil {
+			return nil, wrong("the argument must be a record, not " + string(arg.Type()))
+		}
+		r = &value.Record{Fields: []value.Field{{Key: main.Name, Value: arg}}}
+	}
+	for _, f := range r.Fields {
+		if f.Key == "in" {
+			return nil, wrong(`"in" must be written in the code as a string, not computed`)
+		}
+		p, ok := o.param(f.Key)
+		if !ok {
+			message := "there is no argument " + quoted(f.Key)
+			if near := prim.Closest(f.Key, o.paramNames()); near != "" {
+				message += ": did you mean " + near + "?"
+			}
+			return nil, wrong(message)
+		}
+		v := value.Force(f.Value)
+		if p.Type != "any" && string(v.Type()) != p.Type {
+			return nil, wrong(fmt.Sprintf("%s must be of type %s, not %s", p.Name, p.Type, v.Type()))
+		}
+		if s, ok := v.(value.Str); ok && p.Enum != nil && p.Name != o.VerbParam && !slices.Contains(p.Enum, string(s)) {
+			return nil, wrong(fmt.Sprintf("%s must be one of %s, not %s", p.Name, strings.Join(p.Enum, ", "), quoted(string(s))))
+		}
+	}
+	for _, p := range o.Params {
+		if _, ok := field(r, p.Name); !ok && !p.Optional {
+			return nil, wrong(p.Name + " is missing")
+		}
+	}
+	return r, nil
+}
+
+func field(r *value.Record, name string) (value.Value, bool) {
+	i, ok := slices.BinarySearchFunc(r.Fields, name, func(f value.Field, name string) int { return strings.Compare(f.Key, name) })
+	if !ok {
+		return nil, false
+	}
+	return value.Force(r.Fields[i].Value), true
+}
+
+// with gives a record with another value for a key.
+func withField(r *value.Record, name string, v value.Value) *value.Record {
+	fields := slices.Clone(r.Fields)
+	i, ok := slices.BinarySearchFunc(fields, name, func(f value.Field, name string) int { return strings.Compare(f.Key, name) })
+	if ok {
+		fields[i].Value = v
+	} else {
+		fields = slices.Insert(fields, i, value.Field{Key: name, Value: v})
+	}
+	return &value.Record{Fields: fields}
+}
+
+func (o *Operation) main() *Param {
+	for i := range o.Params {
+		if o.Params[i].Main {
+			return &o.Params[i]
+		}
+	}
+	return nil
+}
+
+func (o *Operation) param(name string) (*Param, bool) {
+	for i := range o.Params {
+		if o.Params[i].Name == name {
+			return &o.Params[i], true
+		}
+	}
+	return nil, false
+}
+
+func (o *Operation) paramNames() []string {
+	names := make([]string, len(o.Params))
+	for i, p := range o.Params {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// example is a sentence with a right call of the operation.
+func example(o *Operation) string {
+	var fields []string
+	for _, p := range o.Params {
+		if p.Optional && !p.Main {
+			continue
+		}
+		if p.Main && o.required() == 1 {
+			return fmt.Sprintf(`Write {"%s":%s}.`, o.Name, sample(p))
+		}
+		fields = append(fields, fmt.Sprintf("%q:%s", p.Name, sample(p)))
+	}
+	return fmt.Sprintf(`Write {"%s":{%s}}.`, o.Name, strings.Join(fields, ","))
+}
+
+func (o *Operation) required() (n int) {
+	for _, p := range o.Params {
+		if !p.Optional || p.Main {
+			n++
+		}
+	}
+	return n
+}
+
+func sample(p Param) string {
+	switch p.Type {
+	case "int":
+		return "1"
+	case "bool":
+		return "true"
+	case "list":
+		return "[]"
+	case "record":
+		return "{}"
+	}
+	switch {
+	case len(p.Enum) > 0:
+		return fmt.Sprintf("%q", p.Enum[0])
+	case p.Name == "path", p.Name == "from":
+		return `"a.txt"`
+	case p.Name == "to":
+		return `"b.txt"`
+	case p.Name == "pattern":
+		return `"*.txt"`
+	case p.Name == "url":
+		return `"https://…"`
+	}
+	return `"…"`
+}
+
+// size is how many bytes of text a value has, counting no further than limit.
+func size(v value.Value, limit int64) int64 {
+	switch v := value.Force(v).(type) {
+	case value.Str:
+		return int64(len(v))
+	case *value.Record:
+		var n int64
+		for _, f := range v.Fields {
+			if n += int64(len(f.Key)) + size(f.Value, limit-n); n > limit {
+				return n
+			}
+		}
+		return n
+	case *value.Pair:
+		n := size(v.First, limit)
+		if n > limit {
+			return n
+		}
+		return n + size(v.Second, limit-n)
+	case *value.Cons:
+		n := int64(0)
+		var rest value.Value = v
+		for n <= limit {
+			c, ok := value.Force(rest).(*value.Cons)
+			if !ok {
+				break
+			}
+			n += 1 + size(c.Head, limit-n)
+			rest = c.Tail
+		}
+		return n
+	case value.Int:
+		return int64(8 * v.Words())
+	case value.Dec:
+		return int64(8 * v.Words())
+	}
+	return 1
+}

@@ -1,0 +1,374 @@
+package caps
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// mostDeclared bounds a tool's declarations.
+const mostDeclared = 100
+
+// DecideOptions is what [Policy.Decide] is told of the tool.
+type DecideOptions struct {
+	// Tool is the name of the tool; it needs no capability to call itself.
+	Tool string
+	// In is the document of faults; empty: "code".
+	In string
+}
+
+// A Decision is what a tool version may do.
+type Decision struct {
+	// Held is in the order of Texts.
+	Held []*Held
+	// Texts is the exact effective capabilities, canonical, as tools see them.
+	Texts []string
+	// Ask is those of Held that a person has to approve first.
+	Ask []*Held
+	// Notes are sentences for whoever evolved the tool.
+	Notes []string
+}
+
+// Decide gives what a tool may do: what its code can reach, and it declared, and
+// the operator granted and didn't deny, and the plugin can do. It refuses a tool
+// whose code uses what isn't among that, naming each place and what to do, and
+// a declaration of which nothing is granted.
+func (p *Policy) Decide(declared []string, n Needs, o DecideOptions) (Decision, *fault.Fault) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if o.In == "" {
+		o.In = "code"
+	}
+	d := &decider{p: p, o: o}
+	if len(declared) > mostDeclared {
+		return Decision{}, refused(fmt.Sprintf("a tool declares at most %d capabilities", mostDeclared), "Declare wider ones.")
+	}
+	for i, text := range declared {
+		if f := d.declare(i, text); f != nil {
+			return Decision{}, f
+		}
+	}
+	d.merge()
+	for _, need := range n.Ops {
+		d.use(need)
+	}
+	for _, need := range n.Calls {
+		d.call(need)
+	}
+	for _, with := range n.Withs {
+		d.with(with)
+	}
+	d.unknown(n.Unknown)
+	for _, need := range n.Inert {
+		d.note("%s%s stands in quoted code: it can act only where that is evaluated by an eval with a list of capabilities", need.Name, place(need))
+	}
+	if f := d.failure(); f != nil {
+		return Decision{}, f
+	}
+	return d.decision(), nil
+}
+
+// A decider is one evolve on its way through the rules.
+type decider struct {
+	p     *Policy
+	o     DecideOptions
+	items []*item
+	notes []string
+	// computedCall is set where the callee of some call isn't known.
+	computedCall bool
+	faults       []*fault.Fault
+}
+
+// An item is a declaration and what it became.
+type item struct {
+	declared Capability
+	held     *Held
+	manifest *Manifest
+	used     []string // verbs
+	all      bool     // every verb may be used
+}
+
+func (d *decider) note(format string, a ...any) {
+	s := fmt.Sprintf(format, a...)
+	if !slices.Contains(d.notes, s) {
+		d.notes = append(d.notes, s)
+	}
+}
+
+func refused(message, hint string) *fault.Fault {
+	return &fault.Fault{Kind: fault.Refused, Message: message, Hint: hint}
+}
+
+// declare decides one declaration.
+func (d *decider) declare(i int, text string) *fault.Fault {
+	fail := func(kind fault.Kind, message, hint string) *fault.Fault {
+		return &fault.Fault{Kind: kind, Message: message, Hint: hint, In: "capabilities", At: fault.Pointer("").Index(i)}
+	}
+	c, err := Parse(text, d.p.kinds)
+	if err != nil {
+		kind := fault.InvalidRequest
+		if name, _, _ := strings.Cut(strings.SplitN(text, ":", 2)[0], "."); isWord(name) {
+			if _, ok := d.p.kinds.Manifest(name); !ok && strings.Contains(text, ":") {
+				kind = fault.Refused
+			}
+		}
+		return fail(kind, err.Error(), "Write KIND.VERB:SCOPE, such as fs.read:./sandbox.")
+	}
+	if c.Name != "" {
+		return fail(fault.InvalidRequest, fmt.Sprintf("%s: only the operator names paths", c), fmt.Sprintf("Declare %s.", quoted(c.Kind+":"+c.Name)))
+	}
+	m, _ := d.p.kinds.Manifest(c.Kind)
+	if c.Kind == CallKind {
+		return d.declareCall(c, fail)
+	}
+	h, whole, why := d.grant(c, m)
+	if h == nil {
+		return fail(fault.Refused, fmt.Sprintf("%s: %s", c, why), d.askFor(c, m))
+	}
+	if !whole {
+		d.note("%s is granted in part: the tool has %s", c, h)
+	}
+	for _, v := range c.Verbs {
+		if !slices.Contains(permitted(&h.Capability, m), v) {
+			d.note("%s: the verb %s isn't granted", c, v)
+		}
+	}
+	if l := c.Limits; l.and(h.Grant.Limit()) != l && l != (Limits{}) && exceeds(l, h.Grant.Limit()) {
+		d.note("%s: the limits of %s hold", c, h.Grant.Shown())
+	}
+	if all := d.deny(h, m); all {
+		return fail(fault.Refused, fmt.Sprintf("%s: the operator denies it", c), "Do without it: no call can change that.")
+	}
+	d.items = append(d.items, &item{declared: c, held: h, manifest: m})
+	return nil
+}
+
+// exceeds reports whether some limit is wider than the grant's.
+func exceeds(l, grant Limits) bool {
+	return l.Calls > grant.Calls || l.Bytes > grant.Bytes || l.Max > grant.Max || l.Timeout > grant.Timeout ||
+		l.Rate.Per != 0 && grant.Rate.Per != 0 && l.Rate.and(grant.Rate) != l.Rate
+}
+
+func (d *decider) declareCall(c Capability, fail func(fault.Kind, string, string) *fault.Fault) *fault.Fault {
+	for i := range d.p.denies {
+		switch deny := &d.p.denies[i]; {
+		case deny.Kind != CallKind:
+		case callNames.Contains(deny.Scope, c.Scope):
+			return fail(fault.Refused, fmt.Sprintf("%s: the operator denies it", c), "Do without it: no call can change that.")
+		case callNames.Overlaps(deny.Scope, c.Scope):
+			d.note("%s: the operator denies a part of it, %s", c, deny.Capability)
+		}
+	}
+	h := &Held{Capability: c, Within: c.Scope, Declared: c.Scope}
+	d.items = append(d.items, &item{declared: c, held: h, manifest: callManifest})
+	return nil
+}
+
+// grant finds the grant that a declaration is best held under: one that has all
+// of it before one that has a part, then the one with more of the verbs, then
+// the narrower one.
+func (d *decider) grant(c Capability, m *Manifest) (best *Held, whole bool, why string) {
+	why = "nothing of the kind " + c.Kind + " is granted"
+	score := -1
+	for _, g := range d.p.grants {
+		if g.Kind != c.Kind {
+			continue
+		}
+		if score < 0 && best == nil {
+			why = "it isn't granted"
+		}
+		scope, within, all, ok := g.meet(c.Scope)
+		if !ok {
+			continue
+		}
+		if g.Revoked() {
+			why = "the operator took it back"
+			continue
+		}
+		if !g.Until.IsZero() && !d.p.now().Before(g.Until) {
+			why = "its time is over"
+			continue
+		}
+		narrowed, ok := c.narrowTo(g.Capability, m)
+		if !ok {
+			why = "none of its verbs is granted"
+			continue
+		}
+		s := len(permitted(&narrowed, m))*(maxScope+1) + len(g.Label)
+		if all {
+			s += 1 << 30
+		}
+		if s <= score {
+			continue
+		}
+		narrowed.Scope, narrowed.Name = scope, ""
+		best, whole, score = &Held{Capability: narrowed, Grant: g, Within: within, Declared: c.Scope}, all, s
+	}
+	return best, whole, why
+}
+
+// askFor says what the operator would have to do, and what is granted instead.
+func (d *decider) askFor(c Capability, m *Manifest) string {
+	hint := "Ask the operator to start the server with " + flag(c, m)
+	var shown []string
+	for _, g := range d.p.grants {
+		if g.Kind == c.Kind && !g.Revoked() {
+			shown = append(shown, quoted(g.Shown().String()))
+		}
+	}
+	if shown != nil {
+		return hint + ", or declare what is granted: " + strings.Join(shown, ", ") + "."
+	}
+	return hint + "."
+}
+
+// deny takes the verbs out that are denied for all of what is held; all tells
+// that none is left.
+func (d *decider) deny(h *Held, m *Manifest) (all bool) {
+	var left []string
+	whole := permitted(&h.Capability, m)
+	denies := d.p.deniesOf(h.Grant)
+	for _, name := range whole {
+		if !slices.ContainsFunc(denies, func(deny Capability) bool {
+			if deny.Verbs != nil && !slices.Contains(deny.Verbs, name) {
+				return false
+			}
+			if m.Algebra == Path {
+				_, in := pathInside(deny.Scope, h.Within)
+				return in
+			}
+			return m.Algebra.Contains(deny.Scope, h.Scope)
+		}) {
+			left = append(left, name)
+		}
+	}
+	if len(left) == 0 {
+		return true
+	}
+	if len(left) < len(whole) {
+		h.setVerbs(left)
+		d.note("%s: the operator denies other verbs", h)
+	}
+	for _, deny := range denies {
+		if m.Algebra != Path {
+			if m.Algebra.Overlaps(deny.Scope, h.Scope) && !m.Algebra.Contains(deny.Scope, h.Scope) {
+				d.note("the operator denies %s, a part of %s", deny, h)
+			}
+		} else if rel, in := pathInside(h.Within, deny.Scope); in && rel != "." {
+			deny.Scope = h.Grant.shownScope(deny.Scope)
+			d.note("the operator denies %s, a part of %s", deny, h)
+		}
+	}
+	return false
+}
+
+// setVerbs narrows to verbs, and drops ro where they say it already.
+func (h *Held) setVerbs(verbs []string) {
+	h.Verbs = slices.Sorted(slices.Values(verbs))
+	if _, ro := h.Options[optionRO]; ro {
+		options := map[string]string{}
+		for name, value := range h.Options {
+			if name != optionRO {
+				options[name] = value
+			}
+		}
+		if h.Options = options; len(options) == 0 {
+			h.Options = nil
+		}
+	}
+}
+
+// merge makes one of declarations that differ in their verbs only, so that no
+// request has to say which it means.
+func (d *decider) merge() {
+	var kept []*item
+	for _, it := range d.items {
+		i := slices.IndexFunc(kept, func(k *item) bool {
+			return k.held.Grant == it.held.Grant && k.held.Within == it.held.Within && sameBut(k.held.Capability, it.held.Capability)
+		})
+		if i < 0 {
+			kept = append(kept, it)
+			continue
+		}
+		into := kept[i]
+		if into.held.Verbs == nil || it.held.Verbs == nil {
+			into.held.Verbs, into.declared.Verbs = nil, nil
+			continue
+		}
+		union := func(a, b []string) []string {
+			all := slices.Sorted(slices.Values(slices.Concat(a, b)))
+			return slices.Compact(all)
+		}
+		into.held.Verbs = union(into.held.Verbs, it.held.Verbs)
+		if into.declared.Verbs != nil && it.declared.Verbs != nil {
+			into.declared.Verbs = union(into.declared.Verbs, it.declared.Verbs)
+		} else {
+			into.declared.Verbs = nil
+		}
+	}
+	d.items = kept
+}
+
+// decision is what is left: the verbs that can be used of what is held.
+func (d *decider) decision() Decision {
+	var out Decision
+	for _, it := range d.items {
+		h := it.held
+		if it.used == nil && !it.all {
+			d.note("%s is declared and not used: the tool doesn't get it", it.declared)
+			continue
+		}
+		if h.Grant != nil {
+			if _, ro := h.Options[optionRO]; !it.all {
+				h.setVerbs(it.used)
+			} else if ro {
+				h.setVerbs(permitted(&h.Capability, it.manifest))
+			}
+			if d.asks(h, it.manifest) {
+				out.Ask = append(out.Ask, h)
+			}
+		}
+		out.Held = append(out.Held, h)
+	}
+	slices.SortStableFunc(out.Held, func(a, b *Held) int { return strings.Compare(a.String(), b.String()) })
+	for _, h := range out.Held {
+		out.Texts = append(out.Texts, h.String())
+	}
+	out.Notes = d.notes
+	return out
+}
+
+// asks tells whether a person has to approve: some grant that asks has a verb
+// and a part of the scope in common with what is held.
+func (d *decider) asks(h *Held, m *Manifest) bool {
+	for _, g := range d.p.grants {
+		if !g.Asked || g.Kind != h.Kind {
+			continue
+		}
+		if g == h.Grant {
+			return true
+		}
+		common := false
+		for _, v := range m.Verbs {
+			common = common || h.permits(v) && g.permits(v)
+		}
+		if !common {
+			continue
+		}
+		if m.Algebra != Path {
+			if m.Algebra.Overlaps(g.Scope, h.Scope) {
+				return true
+			}
+			continue
+		}
+		at := h.Grant.realOf(h.Within)
+		_, in := inside(g.Real, at)
+		_, around := inside(at, g.Real)
+		if in || around {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,113 @@
+package caps
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A denial is what the operator took out of every grant.
+type denial struct {
+	Capability
+	manifest *Manifest
+	// abs and real are where a path is, as it was written and with links
+	// resolved as far as it exists.
+	abs, real string
+}
+
+func (p *Policy) denial(dir string, c Capability) (denial, error) {
+	c, err := p.kinds.Check(c)
+	if err != nil {
+		return denial{}, err
+	}
+	if len(c.Options) > 0 || c.Limits != (Limits{}) || !c.Until.IsZero() || c.Name != "" {
+		return denial{}, fmt.Errorf("%s: a denial has no options and no name, only KIND, verbs and a scope", c)
+	}
+	m, _ := p.kinds.Manifest(c.Kind)
+	d := denial{Capability: c, manifest: m}
+	if m.Algebra == Path {
+		if dir == "" {
+			dir = "."
+		}
+		if d.abs, err = absolutePath(dir, c.Scope); err != nil {
+			return denial{}, fmt.Errorf("%s: %w", c, err)
+		}
+		d.real = realPrefix(d.abs)
+	}
+	return d, nil
+}
+
+// denies tells whether it is meant for the verb.
+func (d *denial) denies(verb string) bool { return d.Verbs == nil || slices.Contains(d.Verbs, verb) }
+
+// below is the paths below a grant's root that are denied, "." for all of it;
+// none where the denial lies elsewhere. A relative denial is meant for what
+// lies there and for what tools call by that name.
+func (d *denial) below(g *Grant) []string {
+	var list []string
+	add := func(root, path string) {
+		rel, ok := inside(root, path)
+		if _, all := inside(path, root); all {
+			rel, ok = ".", true
+		}
+		if ok && !slices.Contains(list, rel) {
+			list = append(list, rel)
+		}
+	}
+	add(g.abs, d.abs)
+	add(g.Real, d.real)
+	add(g.Real, d.abs)
+	if rel, ok := below(g.Label, d.Scope); ok && g.Label != "." && !slices.Contains(list, rel) {
+		list = append(list, rel)
+	} else if _, ok := below(d.Scope, g.Label); ok && bare(d.Scope) != "." && !absolute(d.Scope) && !slices.Contains(list, ".") {
+		list = append(list, ".")
+	}
+	return list
+}
+
+// denies is the denials that concern a grant, for those that can decide better
+// on what was opened: the scope of a Path one is the path below the grant's
+// root.
+func (p *Policy) deniesOf(g *Grant) []Capability {
+	var list []Capability
+	for i := range p.denies {
+		d := &p.denies[i]
+		if d.Kind != g.Kind {
+			continue
+		}
+		if g.Manifest.Algebra == Path {
+			for _, rel := range d.below(g) {
+				list = append(list, Capability{Kind: d.Kind, Verbs: d.Verbs, Scope: rel})
+			}
+		} else if g.Manifest.Algebra.Overlaps(d.Scope, g.Scope) {
+			list = append(list, d.Capability)
+		}
+	}
+	return list
+}
+
+// deniedArgument tells whether acting by a verb on what an argument designates
+// is denied: it lies in a denied scope, or it has one inside and the verb
+// changes things. For Path the argument is the path below the grant's root.
+func deniedArgument(a Algebra, denies []Capability, verb Verb, argument string) bool {
+	for i := range denies {
+		d := &denies[i]
+		meant := d.Verbs == nil || slices.Contains(d.Verbs, verb.Name)
+		switch {
+		case a == Path:
+			if _, in := pathInside(d.Scope, argument); in && meant {
+				return true
+			}
+			if _, around := pathInside(argument, d.Scope); around && !verb.ReadOnly {
+				return true
+			}
+		case !meant:
+		case a == URL:
+			if a.Covers(d.Scope, argument) == nil {
+				return true
+			}
+		case a.Overlaps(d.Scope, argument):
+			return true
+		}
+	}
+	return false
+}

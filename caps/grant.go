@@ -1,0 +1,358 @@
+package caps
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// DefaultLimits hold for grants that have none of their own.
+var DefaultLimits = Limits{Calls: 100_000, Bytes: 256 << 20, Max: 16 << 20, Timeout: 30 * time.Second}
+
+// A Grant is a capability that the operator gave the server, bound to what it
+// resolved to. Made by [Resolve], it is safe for concurrent use and doesn't
+// change, but for being revoked.
+//
+// Its text has the operator's path; what tools and models see is [Grant.Shown].
+type Grant struct {
+	Capability
+	// ID is the identity: a hash of the canonical text and what it resolved
+	// to. Counters, approvals and revocations bind to it.
+	ID string
+	// Label is what tools and models call its scope: never an absolute path.
+	Label string
+	// Root is what a Path grant resolved to, open since the server started,
+	// and Real its path, for the operator only. File is the name in Root
+	// where the grant is one file; Real is then that file's.
+	Root *os.File
+	Real string
+	File string
+	// Link says, for the operator, which path was followed where; empty where
+	// the path has no links.
+	Link string
+	// Asked is set where a person approves each tool that is to hold it.
+	Asked    bool
+	Manifest *Manifest
+
+	abs   string // of a Path grant: as it was written, absolute
+	state grantState
+}
+
+// grantState is what changes: whether the grant holds, and its rate.
+type grantState struct {
+	mu      sync.Mutex
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	revoked bool
+	buckets map[string]*bucket
+}
+
+// ErrRevoked is the cause with which a revoked grant's context ends.
+var ErrRevoked = errors.New("the operator took the capability back")
+
+// ResolveOptions is what [Resolve] needs to know of the server.
+type ResolveOptions struct {
+	Kinds Kinds
+	// Dir is what relative paths are of; empty: the working directory.
+	Dir string
+	// Protected is paths that no grant may contain or lie inside: the state
+	// directory, the policy, the plugin lock, the binaries.
+	Protected []string
+	// Extra is a part of the identity: the plugin's hash, its command line.
+	Extra string
+	// Asked makes it a grant that a person approves for each tool.
+	Asked bool
+}
+
+// Resolve makes a grant: of a Path capability the root is opened, once, and its
+// real path found. It refuses roots that don't exist and those that touch what
+// is protected. The caller closes the grant, or gives it to a [Policy], which
+// does.
+func Resolve(c Capability, o ResolveOptions) (*Grant, error) {
+	c, err := o.Kinds.Check(c)
+	if err != nil {
+		return nil, err
+	}
+	if c.Kind == CallKind {
+		return nil, fmt.Errorf("%s: calls need no grant; --deny limits them", c)
+	}
+	m, _ := o.Kinds.Manifest(c.Kind)
+	g := &Grant{Capability: c, Manifest: m, Label: c.Scope, Asked: o.Asked}
+	g.state.ctx, g.state.cancel = context.WithCancelCause(context.Background())
+	resolved := ""
+	if m.Algebra == Path {
+		if err := g.open(o); err != nil {
+			return nil, fmt.Errorf("%s: %w", c, err)
+		}
+		if resolved, err = g.check(o); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", c, err), g.Root.Close())
+		}
+		g.Label = label(c)
+	}
+	asked := ""
+	if o.Asked {
+		asked = "ask"
+	}
+	sum := sha256.Sum256([]byte(strings.Join([]string{c.String(), resolved, o.Extra, asked}, "\x00")))
+	g.ID = hex.EncodeToString(sum[:])
+	return g, nil
+}
+
+// label is what tools call a path.
+func label(c Capability) string {
+	switch {
+	case c.Name != "":
+		return c.Name
+	case !absolute(c.Scope):
+		return c.Scope
+	}
+	if base := filepath.Base(filepath.FromSlash(c.Scope)); base != "" && !strings.ContainsAny(base, `/\:`) {
+		return base
+	}
+	return "root"
+}
+
+// open finds the real path and opens the directory there, or the directory that
+// has the file.
+func (g *Grant) open(o ResolveOptions) error {
+	dir := o.Dir
+	if dir == "" {
+		var err error
+		if dir, err = os.Getwd(); err != nil {
+			return err
+		}
+	}
+	abs, err := absolutePath(dir, g.Scope)
+	if err != nil {
+		return err
+	}
+	g.abs = abs
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("it doesn't exist: make it first")
+	} else if err != nil {
+		return unwrapPath(err)
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return unwrapPath(err)
+	}
+	at := real
+	switch {
+	case info.IsDir():
+	case info.Mode().IsRegular():
+		at, g.File = filepath.Dir(real), filepath.Base(real)
+	default:
+		return errors.New("it is neither a directory nor a regular file")
+	}
+	root, err := openDir(at)
+	if err != nil {
+		return unwrapPath(err)
+	}
+	g.Root = root
+	if g.Real, err = realPath(root, at); err != nil {
+		return errors.Join(err, root.Close())
+	}
+	if g.File != "" {
+		g.Real = filepath.Join(g.Real, g.File)
+	}
+	if g.Real != abs {
+		g.Link = abs + " is " + g.Real
+	}
+	return nil
+}
+
+// absolutePath is a canonical scope as a path of this system.
+func absolutePath(dir, scope string) (string, error) {
+	p := filepath.FromSlash(scope)
+	if !filepath.IsAbs(p) {
+		p = filepath.Join(dir, p)
+	}
+	return filepath.Abs(p)
+}
+
+// realPath is the path of an open directory, as the system has it, and
+// otherwise the path it was opened by, if that still is the same directory.
+func realPath(root *os.File, at string) (string, error) {
+	info, err := root.Stat()
+	if err != nil {
+		return "", err
+	}
+	if runtime.GOOS == "linux" {
+		if p, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", root.Fd())); err == nil && sameFile(p, info) {
+			return p, nil
+		}
+	}
+	p, err := filepath.EvalSymlinks(at)
+	if err != nil {
+		return "", unwrapPath(err)
+	}
+	if !sameFile(p, info) {
+		return "", errors.New("it changed while it was opened")
+	}
+	return p, nil
+}
+
+func sameFile(path string, info os.FileInfo) bool {
+	got, err := os.Lstat(path)
+	return err == nil && os.SameFile(got, info)
+}
+
+// check refuses protected paths, and gives what the identity has besides the
+// text.
+func (g *Grant) check(o ResolveOptions) (string, error) {
+	for _, p := range o.Protected {
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return "", err
+		}
+		for _, p := range []string{abs, realPrefix(abs)} {
+			for _, root := range []string{g.Real, g.abs} {
+				if _, in := inside(p, root); in {
+					return "", fmt.Errorf("it lies inside %s, which no tool may reach", p)
+				}
+				if _, in := inside(root, p); in {
+					return "", fmt.Errorf("it contains %s, which no tool may reach", p)
+				}
+			}
+		}
+	}
+	info, err := g.Root.Stat()
+	if err != nil {
+		return "", err
+	}
+	if g.File != "" {
+		if info, err = os.Lstat(g.Real); err != nil {
+			return "", err
+		}
+		if !info.Mode().IsRegular() {
+			return "", errors.New("it changed while it was opened")
+		}
+	}
+	return g.Real + "\x00" + fileNumber(info), nil
+}
+
+// realPrefix resolves the links of as much of a path as exists.
+func realPrefix(p string) string {
+	rest := ""
+	for dir := p; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return p
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
+}
+
+// unwrapPath leaves the path out of an error, which names the scope already.
+func unwrapPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Close closes the root. A policy that has the grant closes it when it is
+// replaced.
+func (g *Grant) Close() error {
+	if g.Root == nil {
+		return nil
+	}
+	if err := g.Root.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Shown is the capability as tools and models see it, and can declare it: with
+// the label for the scope.
+func (g *Grant) Shown() Capability {
+	c := g.Capability
+	c.Name, c.Scope = "", g.Label
+	return c
+}
+
+// Limit is the limits that hold, the default ones among them.
+func (g *Grant) Limit() Limits {
+	l := g.Limits
+	if l.Calls == 0 {
+		l.Calls = DefaultLimits.Calls
+	}
+	if l.Bytes == 0 {
+		l.Bytes = DefaultLimits.Bytes
+	}
+	if l.Max == 0 {
+		l.Max = DefaultLimits.Max
+	}
+	if l.Timeout == 0 {
+		l.Timeout = DefaultLimits.Timeout
+	}
+	return l
+}
+
+// Context ends with the cause [ErrRevoked] when the grant is revoked. After it
+// was restored it is another one.
+func (g *Grant) Context() context.Context {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	return g.state.ctx
+}
+
+// Revoked reports whether it was taken back.
+func (g *Grant) Revoked() bool {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	return g.state.revoked
+}
+
+func (g *Grant) revoke() {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	if !g.state.revoked {
+		g.state.revoked = true
+		g.state.cancel(ErrRevoked)
+	}
+}
+
+func (g *Grant) restore() {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	if g.state.revoked {
+		g.state.revoked = false
+		g.state.ctx, g.state.cancel = context.WithCancelCause(context.Background())
+	}
+}
+
+// A Held capability is what a tool version has: narrower than a grant, or a
+// call of another tool (Grant is nil then). Its text is what tools and models
+// see.
+type Held struct {
+	Capability
+	Grant *Grant
+	// Within is the scope relative to the grant's: for Path the path below
+	// Root ("." for all of it), else the pattern itself.
+	Within string
+	// Declared is the scope as the tool declared it, which may be wider.
+	Declared string
+}
+
+// Limit is the limits that hold: those of the grant, default ones too, and the
+// tool's own.
+func (h *Held) Limit() Limits {
+	if h.Grant == nil {
+		return h.Limits
+	}
+	return h.Grant.Limit().and(h.Limits)
+}

@@ -1,0 +1,183 @@
+package caps
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// canonicalPath is "." for the directory the server was started in, ./a/b below
+// it, or an absolute path.
+func canonicalPath(s string) (string, error) {
+	if strings.Contains(s, "*") {
+		return "", errors.New("a path is one directory or one file, never a pattern")
+	}
+	if runtime.GOOS == "windows" {
+		if strings.Contains(s, `\`) {
+			return "", errors.New("write the path with / instead of \\")
+		}
+		if filepath.VolumeName(s) != "" {
+			return canonicalAbs(s[:2], strings.TrimPrefix(s[2:], "/"))
+		}
+	}
+	if s == "." || s == "./" {
+		return ".", nil
+	}
+	if s == "/" {
+		return "/", nil
+	}
+	if rest, ok := strings.CutPrefix(s, "/"); ok {
+		return canonicalAbs("", rest)
+	}
+	rest := strings.TrimSuffix(strings.TrimPrefix(s, "./"), "/")
+	if err := checkPath(rest); err != nil {
+		return "", err
+	}
+	return "./" + rest, nil
+}
+
+func canonicalAbs(volume, rest string) (string, error) {
+	rest = strings.TrimSuffix(rest, "/")
+	if rest == "" && volume != "" {
+		return volume + "/", nil
+	}
+	if err := checkPath(rest); err != nil {
+		return "", err
+	}
+	return volume + "/" + rest, nil
+}
+
+// checkPath refuses what isn't plain names between slashes.
+func checkPath(s string) error {
+	for name := range strings.SplitSeq(s, "/") {
+		switch name {
+		case "":
+			return errors.New("it has an empty part: write one / between names")
+		case ".":
+			return errors.New(`it has "." for a part: leave it out`)
+		case "..":
+			return errors.New(`".." never leads out: name the directory itself`)
+		}
+	}
+	if runtime.GOOS == "windows" {
+		return checkWindows(s)
+	}
+	return nil
+}
+
+// checkWindows refuses the names that Windows takes for something else.
+func checkWindows(s string) error {
+	if strings.ContainsAny(s, `\:`) {
+		return errors.New(`it has \ or : in it`)
+	}
+	for name := range strings.SplitSeq(s, "/") {
+		if !filepath.IsLocal(name) || strings.TrimRight(name, ". ") != name {
+			return fmt.Errorf("%s is no name of a file", quoted(name))
+		}
+	}
+	return nil
+}
+
+// relative checks a path that a program gave, which is relative to its
+// capability, and gives its one spelling: "." or names between slashes.
+func relative(s string) (string, error) {
+	if s == "" {
+		return "", errors.New(`it is empty: "." is the directory itself`)
+	}
+	if err := plainText(s); err != nil {
+		return "", err
+	}
+	if s == "." || s == "./" {
+		return ".", nil
+	}
+	if absolute(s) {
+		return "", errors.New("it is absolute: paths are relative to the capability's directory")
+	}
+	s = strings.TrimPrefix(s, "./")
+	if strings.HasSuffix(s, "/") {
+		return "", errors.New("leave out the / at its end")
+	}
+	if err := checkPath(s); err != nil {
+		return "", err
+	}
+	return s, nil
+}
+
+// below gives inner relative to outer, "." where they are the same, and false
+// where it isn't in there. Both are canonical, or both relative; one relative
+// and one absolute never meet here.
+func below(outer, inner string) (string, bool) {
+	o, i := bare(outer), bare(inner)
+	switch {
+	case o == i:
+		return ".", true
+	case o == ".":
+		return i, !absolute(i)
+	case strings.HasSuffix(o, "/"):
+		rest, ok := strings.CutPrefix(i, o)
+		return rest, ok
+	}
+	rest, ok := strings.CutPrefix(i, o+"/")
+	return rest, ok
+}
+
+// absolute tells a canonical absolute path.
+func absolute(s string) bool {
+	return strings.HasPrefix(s, "/") || runtime.GOOS == "windows" && filepath.VolumeName(s) != ""
+}
+
+// bare is a path without a leading ./, so that the two spellings of a name are
+// the same.
+func bare(s string) string {
+	if s == "./" {
+		return "."
+	}
+	return strings.TrimPrefix(s, "./")
+}
+
+// join puts a path below another, neither with dots that lead anywhere.
+func join(dir, name string) string {
+	switch {
+	case name == ".":
+		return dir
+	case dir == ".":
+		return name
+	}
+	return path.Join(dir, name)
+}
+
+// inside gives the path of inner below outer, both absolute paths of this
+// system, with / between names.
+func inside(outer, inner string) (string, bool) {
+	o, i := filepath.Clean(outer), filepath.Clean(inner)
+	if foldsCase {
+		o, i = strings.ToLower(o), strings.ToLower(i)
+	}
+	rel, err := filepath.Rel(o, i)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	if foldsCase && rel != "." {
+		// The letters as they were: folding is for comparing only.
+		clean := filepath.Clean(inner)
+		if len(clean) == len(i) {
+			rel = clean[len(clean)-len(rel):]
+		}
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// foldsCase is set where file systems usually take A for a.
+const foldsCase = runtime.GOOS == "windows" || runtime.GOOS == "darwin"
+
+// pathInside gives inner below outer where both are relative to one root, and
+// letters count as the file system counts them.
+func pathInside(outer, inner string) (string, bool) {
+	if foldsCase {
+		outer, inner = strings.ToLower(outer), strings.ToLower(inner)
+	}
+	return below(outer, inner)
+}

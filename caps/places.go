@@ -1,0 +1,209 @@
+package caps
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// place says where a need is, with a space before.
+func place(n Need) string {
+	switch {
+	case n.Line > 0:
+		return fmt.Sprintf(" at %d:%d", n.Line, n.Col)
+	case n.At == "":
+		return " at /"
+	}
+	return " at " + string(n.At)
+}
+
+// problem keeps a refusal at a place.
+func (d *decider) problem(n Need, message, hint string) {
+	d.faults = append(d.faults, &fault.Fault{
+		Kind: fault.Refused, Message: message, Hint: hint, In: d.o.In, At: n.At, Line: n.Line, Col: n.Col,
+	})
+}
+
+// failure is the refusal of everything that is wrong: the first one, with up to
+// four more; the message names every place.
+func (d *decider) failure() *fault.Fault {
+	if len(d.faults) == 0 {
+		return nil
+	}
+	f := d.faults[0]
+	// One operation in many places is one mistake.
+	same := 0
+	for _, g := range d.faults[1:] {
+		if g.Message == f.Message && g.Hint == f.Hint {
+			same++
+			if same <= 10 {
+				f.Message += place(Need{At: g.At, Line: g.Line, Col: g.Col})
+			}
+			continue
+		}
+		if len(f.More) < 4 {
+			f.More = append(f.More, g)
+		}
+	}
+	return f
+}
+
+// use holds an effect in the code against what the tool has.
+func (d *decider) use(n Need) {
+	m, o, ok := d.p.kinds.Operation(n.Name)
+	if !ok {
+		d.problem(n, "there is no operation "+quoted(n.Name), d.p.operationHint(n.Name))
+		d.faults[len(d.faults)-1].Near = d.p.nearOperation(n.Name)
+		return
+	}
+	var held []*Held
+	for _, it := range d.items {
+		if it.held.Kind == m.Kind {
+			held = append(held, it.held)
+		}
+	}
+	if len(held) == 0 {
+		d.undeclared(n, m, o)
+		return
+	}
+	h, err := named(m, held, n.In)
+	if err != nil {
+		d.problem(n, o.Name+": "+err.Error(), fmt.Sprintf(`Write {%q:{"in":%s,…}}.`, o.Name, quoted(held[0].Scope)))
+		return
+	}
+	it := d.item(h)
+	if o.VerbParam != "" {
+		it.all = true
+		return
+	}
+	v, _ := m.Verb(o.Verb)
+	if !h.permits(v) {
+		d.withoutVerb(n, it, o, v)
+		return
+	}
+	if !slices.Contains(it.used, v.Name) {
+		it.used = append(it.used, v.Name)
+	}
+}
+
+func (d *decider) item(h *Held) *item {
+	return d.items[slices.IndexFunc(d.items, func(it *item) bool { return it.held == h })]
+}
+
+// undeclared refuses an operation of a kind that the tool declared nothing of.
+func (d *decider) undeclared(n Need, m *Manifest, o *Operation) {
+	text, granted := d.p.declaration(m, o)
+	if granted {
+		d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared", o.Name), fmt.Sprintf(`Add "capabilities":[%s].`, quoted(text)))
+		return
+	}
+	c, _ := Parse(text, d.p.kinds)
+	d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared, and nothing of the kind %s is granted", o.Name, m.Kind),
+		fmt.Sprintf(`Add "capabilities":[%s], and ask the operator to start the server with %s.`, quoted(text), flag(c, m)))
+}
+
+// withoutVerb refuses an operation whose verb a capability doesn't have.
+func (d *decider) withoutVerb(n Need, it *item, o *Operation, v Verb) {
+	if !it.declared.permits(v) {
+		c := it.declared
+		if c.Verbs != nil {
+			c.Verbs = slices.Sorted(slices.Values(append([]string{v.Name}, c.Verbs...)))
+		}
+		delete(c.Options, optionRO)
+		d.problem(n, fmt.Sprintf("the code uses %s, and %s doesn't have the verb %s", o.Name, it.declared, v.Name),
+			fmt.Sprintf("Declare %s.", quoted(c.String())))
+		return
+	}
+	if it.held.Grant.permits(v) {
+		d.problem(n, fmt.Sprintf("the code uses %s, which the operator denies for %s", o.Name, it.held), "Do without it: no call can change that.")
+		return
+	}
+	c := Capability{Kind: it.declared.Kind, Verbs: []string{v.Name}, Scope: it.declared.Scope}
+	d.problem(n, fmt.Sprintf("the code uses %s, which isn't granted for %s", o.Name, it.held), d.askFor(c, it.manifest))
+}
+
+// call holds a call of a tool by its name against the declarations.
+func (d *decider) call(n Need) {
+	text := Capability{Kind: CallKind, Scope: n.Name}.String()
+	for i := range d.p.denies {
+		if deny := &d.p.denies[i]; deny.Kind == CallKind && callNames.Contains(deny.Scope, n.Name) {
+			d.problem(n, fmt.Sprintf("the code calls %s, which the operator denies", quoted(n.Name)), "Do without it: no call can change that.")
+			return
+		}
+	}
+	found := false
+	for _, it := range d.items {
+		if it.held.Kind == CallKind && callNames.Contains(it.held.Scope, n.Name) {
+			it.all, found = true, true
+		}
+	}
+	if !found {
+		d.problem(n, fmt.Sprintf("the code calls %s, which isn't declared", quoted(n.Name)), fmt.Sprintf("Add %s to the capabilities.", quoted(text)))
+	}
+}
+
+// with holds the list of an eval against the declarations.
+func (d *decider) with(w With) {
+	n := Need{At: w.At, Line: w.Line, Col: w.Col}
+	for _, text := range w.Texts {
+		c, err := Parse(text, d.p.kinds)
+		if err != nil {
+			d.problem(n, err.Error(), "Write one of the tool's own capabilities.")
+			continue
+		}
+		found := false
+		for _, it := range d.items {
+			if c.Kind != it.held.Kind || !verbsContain(it.declared, c, it.manifest) || !d.has(it, c) {
+				continue
+			}
+			found = true
+			if it.held.Grant == nil {
+				it.all = true
+				continue
+			}
+			for _, v := range it.manifest.Verbs {
+				if c.permits(v) && it.held.permits(v) && !slices.Contains(it.used, v.Name) {
+					it.used = append(it.used, v.Name)
+				}
+			}
+		}
+		if !found {
+			d.problem(n, fmt.Sprintf("the eval is given %s, which isn't within what the tool declares", c), fmt.Sprintf("Declare %s, or give the eval less.", quoted(c.String())))
+		}
+	}
+}
+
+// has tells whether a capability's scope lies in a declaration.
+func (d *decider) has(it *item, c Capability) bool {
+	if it.manifest.Algebra == Path {
+		if rel, ok := it.held.Grant.within(c.Scope); ok {
+			_, in := pathInside(it.held.Within, rel)
+			return in
+		}
+		return false
+	}
+	return it.manifest.Algebra.Contains(it.declared.Scope, c.Scope)
+}
+
+// unknown notes what can't be known before the tool runs.
+func (d *decider) unknown(needs []Need) {
+	for _, n := range needs {
+		for _, it := range d.items {
+			if n.Name == CallKind && it.held.Kind == CallKind {
+				it.all = true
+			}
+		}
+		d.note("what %s%s will be is known only when it runs; it can do no more than the tool's capabilities", strings.TrimSpace(n.Name), place(n))
+	}
+}
+
+// realOf is where a path below the grant's root is.
+func (g *Grant) realOf(within string) string {
+	if g.File != "" || within == "." {
+		return g.Real
+	}
+	return filepath.Join(g.Real, filepath.FromSlash(within))
+}

@@ -1,0 +1,202 @@
+package caps
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Policy is what the operator allows: grants, some of which ask a person, and
+// denials. Deny beats ask, ask beats grant, overlaps included. It is safe for
+// concurrent use.
+type Policy struct {
+	kinds Kinds
+	now   func() time.Time
+
+	mu     sync.RWMutex
+	grants []*Grant // by text
+	denies []denial // by text
+}
+
+// NewPolicy makes a policy that allows nothing. now is the clock; nil is
+// [time.Now].
+func NewPolicy(kinds Kinds, now func() time.Time) *Policy {
+	if now == nil {
+		now = time.Now
+	}
+	return &Policy{kinds: kinds, now: now}
+}
+
+// Kinds is the manifests that the policy decides by.
+func (p *Policy) Kinds() Kinds { return p.kinds }
+
+// Grant adds a grant, which the policy owns from then on. It refuses one whose
+// label belongs to another root, and one that is there already.
+func (p *Policy) Grant(g *Grant) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := collision(p.grants, g); err != nil {
+		return err
+	}
+	p.grants = append(p.grants, g)
+	sortGrants(p.grants)
+	return nil
+}
+
+// collision says why a grant can't be beside others.
+func collision(grants []*Grant, g *Grant) error {
+	for _, other := range grants {
+		if other.ID == g.ID {
+			return fmt.Errorf("%s is granted twice", g.Capability)
+		}
+		if g.Manifest.Algebra == Path && other.Kind == g.Kind && bare(other.Label) == bare(g.Label) && other.Real != g.Real {
+			return fmt.Errorf("%s and %s would both be called %s: give one a name, such as --cap %s",
+				other.Capability, g.Capability, bare(g.Label), shellQuote(g.Kind+":NAME="+g.Scope))
+		}
+	}
+	return nil
+}
+
+func sortGrants(grants []*Grant) {
+	slices.SortStableFunc(grants, func(a, b *Grant) int {
+		return cmp.Or(strings.Compare(a.Capability.String(), b.Capability.String()), strings.Compare(a.ID, b.ID))
+	})
+}
+
+// Deny adds a denial: relative paths are of the working directory. A denial has
+// no options; it names a kind, verbs and a scope.
+func (p *Policy) Deny(c Capability) error { return p.DenyIn("", c) }
+
+// DenyIn is [Policy.Deny] with the directory that relative paths are of.
+func (p *Policy) DenyIn(dir string, c Capability) error {
+	d, err := p.denial(dir, c)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.denies = append(p.denies, d)
+	sortDenies(p.denies)
+	return nil
+}
+
+func sortDenies(denies []denial) {
+	slices.SortStableFunc(denies, func(a, b denial) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// Grants is those that there are, revoked ones too, in the order of their texts.
+func (p *Policy) Grants() []*Grant {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Clone(p.grants)
+}
+
+// Denies is the denials in the order of their texts.
+func (p *Policy) Denies() []Capability {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	list := make([]Capability, len(p.denies))
+	for i, d := range p.denies {
+		list[i] = d.Capability
+	}
+	return list
+}
+
+// Find gives the grant of an identity.
+func (p *Policy) Find(id string) (*Grant, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.find(id)
+}
+
+func (p *Policy) find(id string) (*Grant, bool) {
+	i := slices.IndexFunc(p.grants, func(g *Grant) bool { return g.ID == id })
+	if i < 0 {
+		return nil, false
+	}
+	return p.grants[i], true
+}
+
+// Replace puts other grants and denials in the place of all. A grant whose
+// identity is there already stays the object it is, with its counters, and the
+// new one is closed; one that is gone is revoked and closed. On an error
+// nothing has changed and the grants are still the caller's.
+func (p *Policy) Replace(grants []*Grant, denies []Capability) error {
+	return p.ReplaceIn("", grants, denies)
+}
+
+// ReplaceIn is [Policy.Replace] with the directory that relative denials are of.
+func (p *Policy) ReplaceIn(dir string, grants []*Grant, denies []Capability) error {
+	newDenies := make([]denial, len(denies))
+	for i, c := range denies {
+		var err error
+		if newDenies[i], err = p.denial(dir, c); err != nil {
+			return err
+		}
+	}
+	sortDenies(newDenies)
+	for i, g := range grants {
+		others := slices.DeleteFunc(slices.Clone(grants[:i]), func(other *Grant) bool { return other.ID == g.ID })
+		if err := collision(others, g); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	next := make([]*Grant, 0, len(grants))
+	for _, g := range grants {
+		same := func(other *Grant) bool { return other.ID == g.ID }
+		i := slices.IndexFunc(next, same)
+		old, ok := p.find(g.ID)
+		switch {
+		case i >= 0 && next[i] == g:
+		case i >= 0: // given twice
+			errs = append(errs, g.Close())
+		case ok && old != g:
+			errs = append(errs, g.Close())
+			next = append(next, old)
+		default:
+			next = append(next, g)
+		}
+	}
+	for _, old := range p.grants {
+		if !slices.Contains(next, old) {
+			old.revoke()
+			errs = append(errs, old.Close())
+		}
+	}
+	sortGrants(next)
+	p.grants, p.denies = next, newDenies
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("closing grants: %w", err)
+	}
+	return nil
+}
+
+// Revoke takes the grant of an identity back: what is in flight under it ends
+// with [ErrRevoked], and nothing more is permitted until [Policy.Restore]. It
+// tells whether there is such a grant.
+func (p *Policy) Revoke(id string) bool {
+	g, ok := p.Find(id)
+	if ok {
+		g.revoke()
+	}
+	return ok
+}
+
+// Restore ends a revocation.
+func (p *Policy) Restore(id string) bool {
+	g, ok := p.Find(id)
+	if ok {
+		g.restore()
+	}
+	return ok
+}
+
+// Close revokes every grant and closes what it holds open.
+func (p *Policy) Close() error { return p.Replace(nil, nil) }

@@ -1,0 +1,231 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// Answer decides, records and performs a round of requests. Those of one round
+// are under way together. until is the end of the run by the wall clock.
+func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Request) []core.Answer {
+	answers := make([]core.Answer, len(requests))
+	acts := make([]*act, 0, len(requests))
+	for i := range requests {
+		a, f := r.decide(&requests[i])
+		if f != nil {
+			answers[i].Fault = f
+			continue
+		}
+		a.answer = &answers[i]
+		acts = append(acts, a)
+	}
+	if len(acts) == 1 {
+		acts[0].perform(ctx, until)
+		return answers
+	}
+	var wg sync.WaitGroup
+	free := make(chan struct{}, r.b.limits.Width)
+	for _, a := range acts {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			a.perform(ctx, until)
+		})
+	}
+	wg.Wait()
+	return answers
+}
+
+// An act is a request that was permitted and recorded.
+type act struct {
+	run     *Run
+	request *core.Request
+	tool    *registry.Tool
+	permit  *caps.Permit
+	seq     uint64 // of the recorded request
+	answer  *core.Answer
+}
+
+// count takes one effect from the run's budget.
+func (r *Run) count() *fault.Fault {
+	r.effects++
+	if r.effects <= r.b.limits.Effects {
+		return nil
+	}
+	return &fault.Fault{
+		Kind:    fault.OutOfFuel,
+		Message: fmt.Sprintf("the run's budget of %d effects is used up", r.b.limits.Effects),
+		Hint:    "Do the work in several runs, or read more with each effect.",
+	}
+}
+
+// decide says whether a request is carried out, and records either.
+func (r *Run) decide(q *core.Request) (*act, *fault.Fault) {
+	a := &act{run: r, request: q}
+	var held []*caps.Held
+	if v, ok := q.Tools.(*view); ok && v.tool != nil {
+		a.tool, held = v.tool, v.tool.Held
+	}
+	f := r.count()
+	if f == nil {
+		a.permit, f = r.b.policy.Permit(r.ledger, held, caps.Request{
+			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where,
+		})
+	}
+	if f == nil && r.b.handler == nil {
+		f = &fault.Fault{Kind: fault.Denied, Message: "this program can't act: it has no plugins", Hint: "Don't try again."}
+	}
+	if f != nil {
+		a.denied(f)
+		return nil, f
+	}
+	args, err := journal.AppendValue(nil, a.permit.Args)
+	if err != nil {
+		a.permit.Settle(0)
+		f = &fault.Fault{
+			Kind:    fault.EffectFailed,
+			Message: fmt.Sprintf("the arguments of %s can't leave the program: %v", q.Op, err),
+			Hint:    "Give data that isn't nested so deep: strings, numbers, lists, records.",
+		}
+		a.denied(f)
+		return nil, f
+	}
+	data := a.head()
+	data = journal.AppendString(append(data, `,"capability":`...), a.permit.Held.String())
+	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID)
+	data = appendRecorded(append(data, `,"args":`...), args)
+	if a.seq, err = r.b.journal.Append(journal.Written, journal.EffectRequested, r.id, q.Branch, append(data, '}')); err != nil {
+		a.permit.Settle(0)
+		r.b.log.Error("an effect wasn't performed because the journal took no event", "op", q.Op, "run", r.id, "error", err)
+		return nil, &fault.Fault{
+			Kind:    fault.EffectFailed,
+			Message: q.Op + " was not done, because it could not be recorded",
+			Hint:    "Tell the operator; pure computation still works.",
+		}
+	}
+	return a, nil
+}
+
+// head begins the record of a request.
+func (a *act) head() []byte {
+	data := journal.AppendString(make([]byte, 0, 384), a.request.Op)
+	data = append([]byte(`{"op":`), data...)
+	if a.tool != nil {
+		data = appendTool(append(data, ','), a.tool)
+	}
+	data = journal.AppendString(append(data, `,"in":`...), a.request.Where)
+	return journal.AppendString(append(data, `,"at":`...), string(a.request.At))
+}
+
+func (a *act) denied(f *fault.Fault) {
+	data := a.head()
+	// An excerpt for whoever reads it; nothing depends on it.
+	if args, err := journal.AppendValue(nil, a.request.Arg); err == nil && len(args) <= 1000 {
+		data = append(append(data, `,"args":`...), args...)
+	}
+	a.run.note(journal.EffectDenied, a.request.Branch, append(appendFault(append(data, `,"error":`...), f), '}'))
+}
+
+// appendRecorded writes a recorded value, or its digest where it is large.
+func appendRecorded(b, value []byte) []byte {
+	if len(value) > whole {
+		return appendDigest(b, value)
+	}
+	return append(b, value...)
+}
+
+// perform has the handler act, and records what came of it.
+func (a *act) perform(ctx context.Context, until time.Time) {
+	r, p := a.run, a.permit
+	deadline := time.Now().Add(p.Timeout)
+	if until.Before(deadline) {
+		deadline = until
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	revoked := p.Held.Grant.Context()
+	defer context.AfterFunc(revoked, cancel)()
+
+	most := r.most(p.Most)
+	v, size, f := r.b.handler.Perform(ctx, Act{
+		Held: p.Held, Denies: p.Denies, Operation: p.Operation, Args: p.Args, Verb: p.Verb,
+		Deadline: deadline, Most: most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10),
+	})
+	switch {
+	case revoked.Err() != nil:
+		v, f = nil, revokedWhile(a.request.Op, p.Held, f)
+	case f == nil && size > most:
+		v, f = nil, &fault.Fault{
+			Kind:    fault.EffectFailed,
+			Message: fmt.Sprintf("the outcome of %s has %d bytes, %d are allowed", a.request.Op, size, most),
+			Hint:    "Ask for a part of it.",
+		}
+	}
+	p.Settle(size)
+	r.spend(size)
+	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
+	var err error
+	if f == nil {
+		var value []byte
+		if value, err = journal.AppendValue(nil, v); err != nil {
+			v, f = nil, &fault.Fault{
+				Kind:    fault.EffectFailed,
+				Message: fmt.Sprintf("the outcome of %s can't be taken: %v", a.request.Op, err),
+			}
+		} else {
+			data = appendRecorded(append(data, `,"value":`...), value)
+		}
+	}
+	if f != nil {
+		data = appendFault(append(data, `,"error":`...), f)
+	}
+	a.answer.Value, a.answer.Fault = v, f
+	if _, err := r.b.journal.Append(journal.Noted, journal.EffectOutcome, r.id, a.request.Branch, append(data, '}')); err != nil {
+		// It was done, and asked for on record; the run must not go on as if
+		// all were well.
+		r.b.log.Error("the journal took no outcome", "op", a.request.Op, "run", r.id, "error", err)
+		a.answer.Value, a.answer.Fault = nil, &fault.Fault{
+			Kind:    fault.OutcomeUnknown,
+			Message: a.request.Op + " was done, and its outcome could not be recorded",
+			Hint:    "Tell the operator.",
+			Cause:   err,
+		}
+	}
+}
+
+// most is how many bytes an outcome may have.
+func (r *Run) most(permitted int64) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(min(permitted, r.b.limits.Bytes-r.bytes), 0)
+}
+
+func (r *Run) spend(size int64) {
+	r.mu.Lock()
+	r.bytes += size
+	r.mu.Unlock()
+}
+
+// revokedWhile is the outcome of an effect whose grant was taken back while it
+// was under way.
+func revokedWhile(op string, h *caps.Held, f *fault.Fault) *fault.Fault {
+	if f != nil && f.Kind == fault.OutcomeUnknown {
+		return f
+	}
+	return &fault.Fault{
+		Kind:    fault.Denied,
+		Message: fmt.Sprintf("%s: the operator took back %s while it was under way", op, h.String()),
+		Hint:    "Don't try again. Only the operator can give it back.",
+		Cause:   errors.New("revoked"),
+	}
+}

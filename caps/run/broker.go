@@ -1,0 +1,181 @@
+// Package run is the broker between a program's requests and those who carry
+// them out: each request is decided, recorded, performed, its outcome recorded,
+// and evaluation resumed with it.
+//
+// It decides nothing about authority itself: that is package caps, from what the
+// tool holds whose code asks. What it adds is the run: which tool a context is
+// ([Run.Tools]), how many effects and bytes a run may have in all, how many
+// effects are under way at once, what a revocation does to an effect in flight,
+// and that the journal has everything: a request that couldn't be recorded is
+// not performed, a denial is recorded like an act.
+//
+// It refuses whatever has no holder: inline code and inputs.
+//
+// [Broker] is a server's, [Run] a run's; [Handler] is who performs.
+package run
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// Limits are budgets for acting. The zero value of a field is its default.
+type Limits struct {
+	Effects int   // asked for by one run, denied ones included; 100,000
+	Bytes   int64 // of outcomes in one run; 256 MiB
+	Width   int   // effects of one run under way at once; 64
+}
+
+func (l Limits) orDefault() Limits {
+	if l.Effects == 0 {
+		l.Effects = 100_000
+	}
+	if l.Bytes == 0 {
+		l.Bytes = 256 << 20
+	}
+	if l.Width == 0 {
+		l.Width = 64
+	}
+	return l
+}
+
+// Options is what a [Broker] is made from.
+type Options struct {
+	Policy  *caps.Policy
+	Handler Handler         // nil: nothing can be performed
+	Journal journal.Journal // required
+	Limits  Limits
+	Log     *slog.Logger // nil discards
+}
+
+// A Broker is one server's. It is safe for concurrent use.
+type Broker struct {
+	policy  *caps.Policy
+	handler Handler
+	journal journal.Journal
+	limits  Limits
+	log     *slog.Logger
+	prefix  string
+	runs    atomic.Uint64
+}
+
+// New makes a broker.
+func New(o Options) *Broker {
+	b := &Broker{policy: o.Policy, handler: o.Handler, journal: o.Journal, limits: o.Limits.orDefault(), log: o.Log}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	var random [5]byte
+	rand.Read(random[:]) // never fails
+	b.prefix = strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))
+	return b
+}
+
+// Policy is what the operator allows.
+func (b *Broker) Policy() *caps.Policy { return b.policy }
+
+// Journal is the record.
+func (b *Broker) Journal() journal.Journal { return b.journal }
+
+// Prepare makes the processes ready that a tool with these capabilities needs.
+func (b *Broker) Prepare(held []*caps.Held) {
+	if b.handler == nil {
+		return
+	}
+	for _, h := range held {
+		if h.Grant != nil {
+			b.handler.Prepare(h.Grant)
+		}
+	}
+}
+
+// id is a name for a new run: unlike those of any other server, and in order.
+func (b *Broker) id() string { return fmt.Sprintf("%s-%d", b.prefix, b.runs.Add(1)) }
+
+// Evolved records a new version of a tool, before it is there; see
+// [registry.New].
+func (b *Broker) Evolved(_ *registry.Snapshot, t *registry.Tool) error {
+	data := appendTool([]byte{'{'}, t)
+	data = appendTexts(append(data, `,"declared":`...), t.Declared)
+	data = appendTexts(append(data, `,"capabilities":`...), t.Capabilities)
+	if len(t.Bound) > 0 {
+		data = append(data, `,"bound":[`...)
+		for i, name := range slices.Sorted(maps.Keys(t.Bound)) {
+			if i > 0 {
+				data = append(data, ',')
+			}
+			data = append(appendTool(append(data, '{'), t.Bound[name]), '}')
+		}
+		data = append(data, ']')
+	}
+	data = appendBlob(append(data, `,"code":`...), t.Program.Canonical())
+	data = journal.AppendString(append(data, `,"description":`...), t.Description)
+	_, err := b.journal.Append(journal.Synced, journal.ToolEvolved, "", "", append(data, '}'))
+	return err
+}
+
+// Refused records that a tool was not made, where it was about authority.
+func (b *Broker) Refused(name string, declared []string, f *fault.Fault) {
+	if f.Kind != fault.Refused {
+		return
+	}
+	if len(name) > 300 {
+		name = name[:300]
+	}
+	data := journal.AppendString([]byte(`{"tool":`), name)
+	data = appendTexts(append(data, `,"declared":`...), declared)
+	b.note(journal.ToolRefused, append(appendFault(append(data, `,"error":`...), f), '}'))
+}
+
+// note records what nothing depends on.
+func (b *Broker) note(k journal.Kind, data []byte) {
+	if _, err := b.journal.Append(journal.Noted, k, "", "", data); err != nil {
+		b.log.Error("the journal took no event", "kind", k, "error", err)
+	}
+}
+
+func appendTexts(b []byte, texts []string) []byte {
+	b = append(b, '[')
+	for i, t := range texts[:min(len(texts), 100)] {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = journal.AppendString(b, t[:min(len(t), 1000)])
+	}
+	return append(b, ']')
+}
+
+// Started records that a server started under a policy.
+func (b *Broker) Started(version string, grants, denies []string) {
+	data := journal.AppendString([]byte(`{"version":`), version)
+	data = appendTexts(append(data, `,"grants":`...), grants)
+	data = appendTexts(append(data, `,"denies":`...), denies)
+	b.note(journal.ServerStarted, append(data, '}'))
+}
+
+// Regranted records that the policy is another now.
+func (b *Broker) Regranted(grants, denies []string) {
+	b.note(journal.PolicyGranted, append(appendTexts([]byte(`{"grants":`), grants), '}'))
+	b.note(journal.PolicyDenied, append(appendTexts([]byte(`{"denies":`), denies), '}'))
+}
+
+// Revoked records that the operator took a grant back, or gave it back.
+func (b *Broker) Revoked(g *caps.Grant, revoked bool) {
+	kind := journal.PolicyRestored
+	if revoked {
+		kind = journal.PolicyRevoked
+	}
+	data := journal.AppendString([]byte(`{"capability":`), g.Shown().String())
+	b.note(kind, append(journal.AppendString(append(data, `,"grant":`...), g.ID), '}'))
+}

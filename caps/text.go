@@ -1,0 +1,344 @@
+package caps
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A TextError says what is wrong with a capability's text, and where.
+type TextError struct {
+	Text    string
+	At      int // bytes from the beginning of Text
+	Message string
+	Hint    string // an imperative sentence, or empty
+}
+
+// Error gives the text, what is wrong and what to do.
+func (e *TextError) Error() string {
+	s := fmt.Sprintf("capability %s: at %d: %s", quoted(e.Text), e.At, e.Message)
+	if e.Hint != "" {
+		s += ". " + e.Hint
+	}
+	return s
+}
+
+// Parse reads a capability in any of its spellings,
+// KIND[.VERB[,VERB…]]:SCOPE[,OPTION[=VALUE]]…, and gives the canonical one. What
+// the kind's manifest doesn't have is an error, a [*TextError], never ignored.
+func Parse(text string, kinds Kinds) (Capability, error) {
+	return parser{text: text, kinds: kinds, strict: true}.parse()
+}
+
+// A parser reads one text. Without strict it takes any kind and leaves verbs
+// and options as they are.
+type parser struct {
+	text     string
+	kinds    Kinds
+	strict   bool
+	manifest *Manifest
+}
+
+func (p parser) fail(at int, hint, format string, a ...any) error {
+	return &TextError{Text: p.text, At: at, Message: fmt.Sprintf(format, a...), Hint: hint}
+}
+
+func (p parser) parse() (Capability, error) {
+	var c Capability
+	head, tail, ok := strings.Cut(p.text, ":")
+	if !ok {
+		return c, p.fail(len(p.text), "Write KIND:SCOPE, such as fs:./sandbox.", "the colon before the scope is missing")
+	}
+	kind, verbs, dotted := strings.Cut(head, ".")
+	if !isWord(kind) {
+		return c, p.fail(0, "", "a kind is lower-case letters, digits and dashes, not %s", quoted(kind))
+	}
+	c.Kind = kind
+	if p.strict {
+		if p.manifest, ok = p.kinds.Manifest(kind); !ok {
+			return c, p.fail(0, "Known kinds: "+strings.Join(p.kinds.names(), ", ")+".", "there is no kind %s", kind)
+		}
+	}
+	if dotted {
+		var err error
+		if c.Verbs, err = p.verbs(verbs, len(kind)+1); err != nil {
+			return c, err
+		}
+	}
+	parts := strings.Split(tail, ",")
+	at := len(head) + 1
+	if err := p.scope(&c, parts[0], at); err != nil {
+		return c, err
+	}
+	seen := map[string]bool{}
+	for i, part := range parts[1:] {
+		at += len(parts[i]) + 1
+		name, value, valued := strings.Cut(part, "=")
+		if seen[name] {
+			return c, p.fail(at, "", "the option %s is there twice", quoted(name))
+		}
+		seen[name] = true
+		if err := p.option(&c, name, value, valued); err != nil {
+			return c, p.fail(at, "", "%v", err)
+		}
+	}
+	return c, p.narrow(&c)
+}
+
+func (p parser) verbs(list string, at int) ([]string, error) {
+	verbs := strings.Split(list, ",")
+	for i, v := range verbs {
+		if !isWord(v) {
+			return nil, p.fail(at, "", "%s is no verb", quoted(v))
+		}
+		if slices.Contains(verbs[:i], v) {
+			return nil, p.fail(at, "", "the verb %s is there twice", v)
+		}
+		if p.strict {
+			if _, ok := p.manifest.Verb(v); !ok {
+				return nil, p.fail(at, p.manifest.verbList(), "the kind %s has no verb %s", p.manifest.Kind, v)
+			}
+		}
+		at += len(v) + 1
+	}
+	slices.Sort(verbs)
+	return verbs, nil
+}
+
+// verbList is a sentence.
+func (m *Manifest) verbList() string {
+	if len(m.Verbs) == 0 {
+		return "Write " + m.Kind + ":SCOPE."
+	}
+	names := make([]string, len(m.Verbs))
+	for i, v := range m.Verbs {
+		names[i] = v.Name
+	}
+	return "Its verbs: " + strings.Join(names, ", ") + "."
+}
+
+// scope reads [NAME=]SCOPE.
+func (p parser) scope(c *Capability, s string, at int) error {
+	if name, rest, ok := strings.Cut(s, "="); ok && (isName(name) || name == "") {
+		if p.strict && p.manifest.Algebra != Path {
+			return p.fail(at, "Write %3D for a = in a scope.", "only paths can be given names")
+		}
+		if name == "" {
+			return p.fail(at, "Write NAME=PATH, or %3D for a = in a path.", "the name before = is missing")
+		}
+		c.Name, s = name, rest
+		at += len(name) + 1
+	}
+	algebra := Algebra("")
+	if p.strict {
+		algebra = p.manifest.Algebra
+	} else if likeURL(s) {
+		algebra = URL
+	}
+	if algebra != URL {
+		var err error
+		if s, err = decode(s); err != nil {
+			return p.fail(at, "", "%v", err)
+		}
+	} else if strings.ContainsFunc(s, invisible) {
+		return p.fail(at, "Write it percent-encoded.", "the scope has a character that can't be seen")
+	}
+	if algebra == "" {
+		if s == "" || len(s) > maxScope || plainText(s) != nil {
+			return p.fail(at, "", "the scope is empty, too long or has control characters")
+		}
+		c.Scope = s
+		return nil
+	}
+	canonical, err := algebra.Canonical(s)
+	if err != nil {
+		return p.fail(at, scopeHint(algebra), "the scope is refused: %v", err)
+	}
+	c.Scope = canonical
+	return nil
+}
+
+func scopeHint(a Algebra) string {
+	switch a {
+	case Path:
+		return "Name a directory or a file, such as ./sandbox."
+	case URL:
+		return "Write an origin and a path, such as https://api.example.com/v1/**."
+	}
+	return ""
+}
+
+// narrow brings verbs and ro to one spelling.
+func (p parser) narrow(c *Capability) error {
+	if _, ro := c.Options[optionRO]; !ro || c.Verbs == nil || !p.strict {
+		return nil
+	}
+	c.Verbs = slices.DeleteFunc(c.Verbs, func(v string) bool {
+		verb, _ := p.manifest.Verb(v)
+		return !verb.ReadOnly
+	})
+	if len(c.Verbs) == 0 {
+		return p.fail(0, "", "ro leaves none of the verbs")
+	}
+	delete(c.Options, optionRO)
+	if len(c.Options) == 0 {
+		c.Options = nil
+	}
+	return nil
+}
+
+// isName tells the names that operators give to paths.
+func isName(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
+		case i > 0 && (c == '-' || c == '.'):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// decode undoes the percent-encoding of a scope.
+func decode(s string) (string, error) {
+	if strings.ContainsFunc(s, invisible) {
+		return "", errors.New("spaces and characters that can't be seen are percent-encoded: %20")
+	}
+	if !strings.Contains(s, "%") {
+		return s, nil
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i+2 >= len(s) || unhex(s[i+1]) < 0 || unhex(s[i+2]) < 0 {
+			return "", errors.New("a percent sign in a scope is written %25")
+		}
+		b.WriteByte(byte(unhex(s[i+1])<<4 | unhex(s[i+2])))
+		i += 2
+	}
+	return b.String(), nil
+}
+
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return -1
+}
+
+// invisible tells the characters that are percent-encoded because a reader
+// would not see them, or not see where they stand.
+func invisible(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }
+
+// encode writes a scope so that it is one word of a text.
+func encode(b *strings.Builder, s string, named bool) {
+	eq := -1
+	if before, _, ok := strings.Cut(s, "="); ok && !named && (before == "" || isName(before)) {
+		eq = len(before)
+	}
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == ',' || r == '%' || i == eq || invisible(r) || r == utf8.RuneError {
+			for _, c := range []byte(s[i : i+n]) {
+				fmt.Fprintf(b, "%%%02X", c)
+			}
+		} else {
+			b.WriteString(s[i : i+n])
+		}
+		i += n
+	}
+}
+
+// String is the canonical text. For a capability that wasn't parsed it is a
+// text that says the same where there is one.
+func (c Capability) String() string {
+	var b strings.Builder
+	c.writeHead(&b, true)
+	for _, o := range c.options() {
+		b.WriteByte(',')
+		b.WriteString(o.name)
+		if o.value != "" {
+			b.WriteByte('=')
+			b.WriteString(o.value)
+		}
+	}
+	return b.String()
+}
+
+// writeHead writes what stands before the options.
+func (c Capability) writeHead(b *strings.Builder, verbs bool) {
+	b.WriteString(c.Kind)
+	if verbs && c.Verbs != nil {
+		sorted := slices.Clone(c.Verbs)
+		slices.Sort(sorted)
+		b.WriteByte('.')
+		b.WriteString(strings.Join(sorted, ","))
+	}
+	b.WriteByte(':')
+	if c.Name != "" {
+		b.WriteString(c.Name)
+		b.WriteByte('=')
+	}
+	encode(b, c.Scope, c.Name != "")
+}
+
+// An option is one word after the scope; value is empty for those that stand
+// alone.
+type option struct{ name, value string }
+
+// options is all of them in the canonical order: ro, the kind's own by name,
+// then limits and until.
+func (c Capability) options() []option {
+	var list []option
+	for _, name := range slices.SortedFunc(maps.Keys(c.Options), func(a, b string) int {
+		return cmp.Or(cmp.Compare(btoi(a != optionRO), btoi(b != optionRO)), strings.Compare(a, b))
+	}) {
+		list = append(list, option{name, c.Options[name]})
+	}
+	l := c.Limits
+	if l.Calls != 0 {
+		list = append(list, option{"calls", fmt.Sprint(l.Calls)})
+	}
+	if l.Bytes != 0 {
+		list = append(list, option{"bytes", formatSize(l.Bytes)})
+	}
+	if l.Max != 0 {
+		list = append(list, option{"max", formatSize(l.Max)})
+	}
+	if l.Rate != (Rate{}) {
+		list = append(list, option{"rate", l.Rate.String()})
+	}
+	if l.Timeout != 0 {
+		list = append(list, option{"timeout", formatDuration(l.Timeout)})
+	}
+	if !c.Until.IsZero() {
+		list = append(list, option{"until", c.Until.UTC().Format(time.RFC3339Nano)})
+	}
+	return list
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

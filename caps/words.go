@@ -1,0 +1,216 @@
+package caps
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
+// Describe says in plain words, for the operator, what a grant is: a line each.
+func (g *Grant) Describe() string {
+	lines := []string{g.Capability.String()}
+	add := func(format string, a ...any) { lines = append(lines, "  "+fmt.Sprintf(format, a...)) }
+	if g.Asked {
+		add("a person approves each tool that is to have it")
+	}
+	if g.Revoked() {
+		add("taken back: nothing can be done with it until it is restored")
+	}
+	add("may: %s", strings.Join(permitted(&g.Capability, g.Manifest), ", "))
+	switch {
+	case g.Manifest.Algebra != Path:
+		add("within: %s", g.Scope)
+	case g.File != "":
+		add("the file %s", g.Real)
+	default:
+		add("everything below %s", g.Real)
+	}
+	if g.Link != "" {
+		add("links were followed: %s", g.Link)
+	}
+	add("tools call it %s", g.Shown())
+	for name, value := range g.Options {
+		if name != optionRO {
+			add("with %s", strings.TrimSuffix(name+"="+value, "="))
+		}
+	}
+	l := g.Limit()
+	add("in one run: %d calls, %s of outcomes", l.Calls, formatSize(l.Bytes))
+	add("in one call: %s, %s", formatSize(l.Max), formatDuration(l.Timeout))
+	if l.Rate.Per != 0 {
+		add("in all runs together: %s", l.Rate)
+	}
+	if !g.Until.IsZero() {
+		add("until %s", g.Until.Format(time.RFC3339))
+	}
+	add("identity %s", g.ID[:16])
+	return strings.Join(lines, "\n")
+}
+
+// permitted is the verbs that a capability has, in the manifest's order.
+func permitted(c *Capability, m *Manifest) []string {
+	var list []string
+	for _, v := range m.Verbs {
+		if c.permits(v) {
+			list = append(list, v.Name)
+		}
+	}
+	return list
+}
+
+// placeholder is a scope to suggest where none is known.
+func placeholder(m *Manifest) string {
+	switch m.Algebra {
+	case Path:
+		return "./sandbox"
+	case URL:
+		return "https://api.example.com"
+	case Exact:
+		return "NAME"
+	}
+	return "NAME/**"
+}
+
+// verbs is the verbs to suggest for an operation.
+func (o *Operation) verbs() []string {
+	if o.Verb == "" {
+		return nil
+	}
+	return []string{o.Verb}
+}
+
+// declaration is the capability a tool should declare for an operation: of what
+// is granted where there is something.
+func (p *Policy) declaration(m *Manifest, o *Operation) (text string, granted bool) {
+	c := Capability{Kind: m.Kind, Verbs: o.verbs(), Scope: placeholder(m)}
+	for _, g := range p.grants {
+		if g.Kind == m.Kind && !g.Revoked() && (c.Verbs == nil || slices.Contains(permitted(&g.Capability, m), o.Verb)) {
+			c.Scope, granted = g.Label, true
+			break
+		}
+	}
+	return c.String(), granted
+}
+
+// Suggest is what a tool with these needs could declare: of what is granted
+// where there is something, and as little as it uses. It grants nothing.
+func (p *Policy) Suggest(n Needs) []string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	verbs := map[string][]string{} // by KIND:SCOPE
+	for _, need := range n.Ops {
+		m, o, ok := p.kinds.Operation(need.Name)
+		if !ok {
+			continue
+		}
+		text, _ := p.declaration(m, o)
+		c, err := Parse(text, p.kinds)
+		if err != nil {
+			continue
+		}
+		if need.In != "" {
+			if scope, err := m.Algebra.Canonical(need.In); err == nil {
+				c.Scope = scope
+			}
+		}
+		c.Verbs = nil
+		if list := verbs[c.String()]; !slices.Contains(list, o.Verb) {
+			verbs[c.String()] = append(list, o.Verb)
+		}
+	}
+	var texts []string
+	for text, list := range verbs {
+		c, _ := Parse(text, p.kinds)
+		c.Verbs = slices.DeleteFunc(list, func(v string) bool { return v == "" })
+		if len(c.Verbs) == 0 {
+			c.Verbs = nil
+		}
+		texts = append(texts, c.String())
+	}
+	for _, need := range n.Calls {
+		texts = append(texts, Capability{Kind: CallKind, Scope: need.Name}.String())
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// flag is what the operator types to grant a capability: never the whole system
+// or a whole home.
+func flag(c Capability, m *Manifest) string {
+	c.Name, c.Limits, c.Until, c.Options = "", Limits{}, time.Time{}, nil
+	if m.Algebra == Path && tooWide(c.Scope) {
+		c.Scope = placeholder(m)
+	}
+	return "--cap " + shellQuote(c.String())
+}
+
+// tooWide tells paths that are never suggested: the root, the home directory
+// and what is above it.
+func tooWide(scope string) bool {
+	p, err := absolutePath(".", scope)
+	if err != nil || filepath.Dir(p) == p {
+		return true
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return false
+	}
+	for _, home := range []string{home, realPrefix(home)} {
+		if _, above := inside(p, home); above {
+			return true
+		}
+	}
+	return false
+}
+
+// inline is the denial of an effect that inline code or an input asks for.
+func (p *Policy) inline(m *Manifest, o *Operation) *fault.Fault {
+	text, granted := p.declaration(m, o)
+	hint := fmt.Sprintf(`Evolve a tool with this code and "capabilities":[%s], and run that.`, quoted(text))
+	if !granted {
+		c, _ := Parse(text, p.kinds)
+		hint += fmt.Sprintf(" Nothing of the kind is granted: the operator must start the server with %s.", flag(c, m))
+	}
+	return denied(o.Name+": inline code and inputs have no authority to act", hint)
+}
+
+// unknownOperation is the denial of an operation that no plugin has.
+func (p *Policy) unknownOperation(name string) *fault.Fault {
+	f := denied("there is no operation "+quoted(name), p.operationHint(name))
+	f.Near = p.nearOperation(name)
+	return f
+}
+
+func (p *Policy) operationHint(name string) string {
+	kind, _, _ := strings.Cut(name, ".")
+	if near := p.nearOperation(name); near != "" {
+		return "Did you mean " + near + "?"
+	}
+	if m, ok := p.kinds[kind]; ok {
+		return fmt.Sprintf("The operations of %s: %s.", kind, strings.Join(operationNames(m), ", "))
+	}
+	return "Kinds that there are: " + strings.Join(p.kinds.names(), ", ") + "."
+}
+
+func (p *Policy) nearOperation(name string) string {
+	var names []string
+	for _, m := range p.kinds {
+		names = append(names, operationNames(m)...)
+	}
+	slices.Sort(names)
+	return prim.Closest(name, names)
+}
+
+func operationNames(m *Manifest) []string {
+	names := make([]string, len(m.Operations))
+	for i := range m.Operations {
+		names[i] = m.Operations[i].Name
+	}
+	return names
+}

@@ -1,0 +1,453 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// sandboxed starts a server in a new folder with the files, and the flags.
+func sandboxed(t testing.TB, files map[string]string, flags ...string) (*process, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := self("mcp-pif", flags...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	return startCommand(t, cmd).open(), dir
+}
+
+// makes evolves a tool.
+func (p *process) makes(name, code string, capabilities ...string) {
+	p.t.Helper()
+	r := p.call("evolve", string(marshal(map[string]any{"name": name, "code": code, "capabilities": capabilities})))
+	if r.IsError {
+		p.t.Fatalf("evolve %s: %s", name, r.Content[0].Text)
+	}
+}
+
+// runs runs a tool and gives what it says.
+func (p *process) runs(tool string, input any) (text string, failed bool) {
+	p.t.Helper()
+	r := p.call("run", string(marshal(map[string]any{"tool": tool, "input": input, "input_as": "data"})))
+	return r.Content[0].Text, r.IsError
+}
+
+// children is the processes that a process has started, and those have.
+func children(t testing.TB, pid int) []int {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("children are listed in /proc, which is Linux's")
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := map[int]int{}
+	for _, e := range entries {
+		id, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // it has just ended
+		}
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if fields[0] == "Z" {
+			continue
+		}
+		parent[id], _ = strconv.Atoi(fields[1])
+	}
+	var found []int
+	for id := range parent {
+		for p := parent[id]; p > 1; p = parent[p] {
+			if p == pid {
+				found = append(found, id)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// eventually waits for what must come, and fails where it doesn't within a time
+// that is no measure of speed.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if ok() {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it never came true that %s", what)
+		}
+	}
+}
+
+func TestPureServerStartsNoProcess(t *testing.T) {
+	p := start(t).open()
+	p.call("evolve", `{"name":"r","code":"p => !fs.read(p)","capabilities":["fs.read:./x"]}`)
+	p.call("run", `{"code":"!fs.read(\"x\")"}`)
+	p.call("run", `{"code":"1 + 1"}`)
+	if c := children(t, p.cmd.Process.Pid); len(c) > 0 {
+		t.Errorf("a server without any capability has started processes: %v", c)
+	}
+}
+
+// A plugin that was granted and never declared isn't started either.
+func TestPluginsStartWhenDeclared(t *testing.T) {
+	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
+	p.makes("pure", "x => x")
+	if c := children(t, p.cmd.Process.Pid); len(c) > 0 {
+		t.Errorf("processes before any tool declared the capability: %v", c)
+	}
+	p.makes("r", "p => !fs.read(p)", "fs.read:./sandbox")
+	if text, failed := p.runs("r", "a"); failed || text != `"A"` {
+		t.Fatalf("reading: %s", text)
+	}
+	if c := children(t, p.cmd.Process.Pid); len(c) == 0 {
+		t.Error("the effect was not done by another process")
+	}
+}
+
+func TestPluginsEndWithTheServer(t *testing.T) {
+	for _, how := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, 0} {
+		p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
+		p.makes("r", "p => !fs.read(p)", "fs.read:./sandbox")
+		p.runs("r", "a")
+		plugins := children(t, p.cmd.Process.Pid)
+		if len(plugins) == 0 {
+			t.Fatal("no plugin process")
+		}
+		if how == 0 {
+			p.in.Close()
+		} else if err := p.cmd.Process.Signal(how); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range plugins {
+			eventually(t, fmt.Sprintf("plugin %d ended after its server's %v", id, how), func() bool {
+				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", id))
+				return err != nil || strings.Contains(string(stat), ") Z ")
+			})
+		}
+	}
+}
+
+func TestPluginsComeBack(t *testing.T) {
+	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox,timeout=2s")
+	p.makes("r", "p => !fs.read(p)", "fs.read:./sandbox")
+	if text, failed := p.runs("r", "a"); failed {
+		t.Fatal(text)
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		for _, id := range children(t, p.cmd.Process.Pid) {
+			if err := syscall.Kill(id, sig); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The first may fail; the server answers, and soon it works again.
+		eventually(t, fmt.Sprintf("reading works again after %v", sig), func() bool {
+			text, failed := p.runs("r", "a")
+			if failed && !strings.Contains(text, "effect_failed") {
+				t.Fatalf("a read with the plugin gone: %s", text)
+			}
+			return !failed && text == `"A"`
+		})
+	}
+}
+
+func TestFetchFromLoopback(t *testing.T) {
+	secret := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("the server that wasn't granted got %s %s", r.Method, r.URL)
+	}))
+	defer secret.Close()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/data":
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"price":1.10,"count":12345678901234567890}`)
+		case "/v1/away":
+			http.Redirect(w, r, secret.URL, http.StatusFound)
+		case "/v1/out":
+			http.Redirect(w, r, "/v2/data", http.StatusFound)
+		default:
+			t.Errorf("the server got %s %s", r.Method, r.URL)
+		}
+	}))
+	defer web.Close()
+	p, _ := sandboxed(t, nil, "--cap", "fetch.get:"+web.URL+"/v1/**")
+	p.makes("get", "u => !fetch(u)", "fetch.get:"+web.URL+"/v1/**")
+	p.makes("many", "u => par(!fetch(u).json.count, !fetch(u).json.count, !fetch(u).json.count)", "fetch.get:"+web.URL+"/v1/**")
+
+	text, failed := p.runs("get", web.URL+"/v1/data")
+	var r struct {
+		Status int
+		Body   string
+		JSON   struct {
+			Price struct{ Dec string }
+			Count json.Number
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &r); failed || err != nil || r.Status != 200 || r.JSON.Price.Dec != "1.10" || r.JSON.Count != "12345678901234567890" {
+		t.Errorf("fetched %s (%v)", text, err)
+	}
+	if text, failed := p.runs("many", web.URL+"/v1/data"); failed || text != "[12345678901234567890,12345678901234567890,12345678901234567890]" {
+		t.Errorf("under par: %s", text)
+	}
+	for _, url := range []string{
+		web.URL + "/v2/data", web.URL + "/v10", web.URL + "/v1/%2e%2e/v2/data", web.URL + "/v1/../v2/data", web.URL + "/v1/away", web.URL + "/v1/out",
+		secret.URL, secret.URL + "/v1/data", strings.Replace(web.URL, "127.0.0.1", "localhost", 1) + "/v1/data",
+		strings.Replace(web.URL, "127.0.0.1", "2130706433", 1) + "/v1/data", strings.Replace(web.URL, "127.0.0.1", "user@127.0.0.1", 1) + "/v1/data",
+		"file:///etc/passwd", "",
+	} {
+		text, failed := p.runs("get", url)
+		if !failed || !strings.Contains(text, "denied") && !strings.Contains(text, "effect_failed") {
+			t.Errorf("fetching %q gave %s", url, text)
+		}
+	}
+	if text, failed := p.runs("get", map[string]any{"url": web.URL + "/v1/data", "method": "POST"}); !failed || !strings.Contains(text, "denied") {
+		t.Errorf("a method that was not granted: %s", text)
+	}
+}
+
+// What a model sees never holds a path of the host.
+func TestNoHostPaths(t *testing.T) {
+	p, dir := sandboxed(t, map[string]string{"sandbox/a": "A", "sandbox/d/b": "B", "outside": "O"}, "--cap", "fs:sandbox")
+	if err := os.Symlink(filepath.Join(dir, "outside"), filepath.Join(dir, "sandbox", "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "sandbox", "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ops := map[string]string{
+		"read":  "p => !fs.read(p)",
+		"write": `p => !fs.write({path: p, content: "x"})`,
+		"ls":    "p => !fs.list(p)",
+		"stat":  "p => !fs.stat(p)",
+		"mkdir": "p => !fs.mkdir({path: p})",
+		"rm":    "p => !fs.remove({path: p})",
+		"glob":  "p => !fs.glob(p)",
+	}
+	for name, code := range ops {
+		p.makes(name, code, "fs:./sandbox")
+	}
+	for _, path := range []string{
+		"missing", "link", "link/x", "fifo", "d", "a/b", "..", "../outside", "/etc/passwd", dir + "/outside", "a/", "", ".", "a\x00b",
+		strings.Repeat("x", 5000), strings.Repeat("y/", 3000), "/proc/self/root/etc/passwd", "d/../../outside", "\u202ea", "A",
+	} {
+		for name := range ops {
+			text, failed := p.runs(name, path)
+			if !strings.Contains(path, dir) && strings.Contains(text, filepath.Dir(dir)) {
+				t.Errorf("%s %.40q: a path of the host in %s", name, path, text)
+			}
+			if strings.Contains(text, "root:x:") || !failed && (name == "read" && path != "A") {
+				t.Errorf("%s %.40q gave %s", name, path, text)
+			}
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "outside")); err != nil || string(b) != "O" {
+		t.Errorf("outside holds %q, %v", b, err)
+	}
+}
+
+// Many callers with many effects each: every outcome is right, every effect is
+// in the journal, in order.
+func TestManyCallersManyEffects(t *testing.T) {
+	callers, effects := 16, 100
+	if full() {
+		effects = 10_000
+	}
+	files := map[string]string{}
+	for i := range 10 {
+		files[fmt.Sprintf("sandbox/%d", i)] = strconv.Itoa(i)
+	}
+	p, _ := sandboxed(t, files, "--cap", "fs:./sandbox", "--timeout", "30m")
+	p.makes("sum", "n => fold(p => fst(p) + parse_int(!fs.read(to_text(snd(p) % 10))), 0, range(0, n))", "fs.read:./sandbox")
+	for i := range callers {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":"run","arguments":{"tool":"sum","input":%d,"steps":1000000000}}}`, i, effects))
+	}
+	want := strconv.Itoa(effects / 10 * 45)
+	for answered := 0; answered < callers; {
+		line, err := p.out.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m message
+		if err := json.Unmarshal(line, &m); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if m.Method != "" {
+			continue // a notification
+		}
+		answered++
+		if r := p.tool(m); r.IsError || r.Content[0].Text != want {
+			t.Fatalf("%s: %s, want %s", m.ID, r.Content[0].Text, want)
+		}
+	}
+	requested, outcomes, last := map[string]int{}, 0, uint64(0)
+	asked := map[uint64]bool{}
+	for after := 0; ; {
+		r := p.call("journal", fmt.Sprintf(`{"after":%d,"limit":1000}`, after))
+		var page struct {
+			Events []struct {
+				Seq       uint64
+				Kind, Run string
+				Request   uint64
+			}
+		}
+		if err := json.Unmarshal([]byte(r.Content[0].Text), &page); err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Events) == 0 {
+			break
+		}
+		for _, e := range page.Events {
+			if e.Seq != last+1 {
+				t.Fatalf("event %d follows %d", e.Seq, last)
+			}
+			last = e.Seq
+			switch e.Kind {
+			case "effect.requested":
+				requested[e.Run]++
+				asked[e.Seq] = true
+			case "effect.outcome":
+				if !asked[e.Request] {
+					t.Fatalf("event %d is the outcome of %d, which is no open request", e.Seq, e.Request)
+				}
+				delete(asked, e.Request)
+				outcomes++
+			}
+		}
+		after = int(last)
+	}
+	if len(requested) != callers || outcomes != callers*effects {
+		t.Errorf("%d runs, %d outcomes", len(requested), outcomes)
+	}
+	for run, n := range requested {
+		if n != effects {
+			t.Errorf("run %s asked %d times", run, n)
+		}
+	}
+}
+
+// A revocation stops an effect that is under way.
+func TestRevocationStopsWhatIsUnderWay(t *testing.T) {
+	began := make(chan struct{}, 1)
+	hold := make(chan struct{})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began <- struct{}{}
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+		}
+	}))
+	defer web.Close()
+	defer close(hold)
+	p, dir := sandboxed(t, nil, "--cap", "fetch.get:"+web.URL)
+	p.makes("get", "u => try(!fetch(u))", "fetch.get:"+web.URL)
+	p.send(`{"jsonrpc":"2.0","id":"slow","method":"tools/call","params":{"name":"get","arguments":{"input":"` + web.URL + `/x"}}}`)
+	<-began
+	revoke := self("mcp-pif", "caps", "revoke", "fetch.get:"+web.URL)
+	revoke.Dir, revoke.Env = dir, p.cmd.Env
+	if out, err := revoke.CombinedOutput(); err != nil {
+		t.Fatalf("revoking: %s %v", out, err)
+	}
+	if r := p.tool(p.answer(`"slow"`)); !strings.Contains(r.Content[0].Text, `"kind":"denied"`) {
+		t.Errorf("the effect under way gave %s", r.Content[0].Text)
+	}
+	if text, _ := p.runs("get", web.URL+"/x"); !strings.Contains(text, `"kind":"denied"`) {
+		t.Errorf("the next effect gave %s", text)
+	}
+	if text := p.call("list", "{}").Content[0].Text; !strings.Contains(text, `"state":"blocked"`) {
+		t.Errorf("the tool's state: %s", text)
+	}
+}
+
+// A policy file is read again on SIGHUP: what is gone from it is revoked.
+func TestPolicyIsReadAgain(t *testing.T) {
+	p, dir := sandboxed(t, map[string]string{
+		"sandbox/a": "A", "more/b": "B", "policy.json": `{"grant":["fs:./sandbox"]}`,
+	}, "--policy", "policy.json")
+	p.makes("r", "p => try(!fs.read(p))", "fs.read:./sandbox")
+	if text, _ := p.runs("r", "a"); !strings.Contains(text, `{"ok":"A"}`) {
+		t.Fatal(text)
+	}
+	write := func(text string) {
+		if err := os.WriteFile(filepath.Join(dir, "policy.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"grant":["fs:./more"]}`)
+	eventually(t, "the grant that is gone is refused", func() bool {
+		text, _ := p.runs("r", "a")
+		return strings.Contains(text, `"kind":"denied"`)
+	})
+	p.makes("m", "p => !fs.read(p)", "fs.read:./more")
+	if text, failed := p.runs("m", "b"); failed || text != `"B"` {
+		t.Errorf("the new grant: %s", text)
+	}
+	write(`{"nonsense":1}`)
+	eventually(t, "the broken policy is told of", func() bool { return strings.Contains(p.logged(), "nonsense") })
+	if text, failed := p.runs("m", "b"); failed {
+		t.Errorf("a broken policy changed what was granted: %s", text)
+	}
+}
+
+// The annotations of tools say the worst they can do.
+func TestAnnotationsAreHonest(t *testing.T) {
+	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox", "--cap", "fetch:http://127.0.0.1:1")
+	p.makes("pure", "x => x")
+	p.makes("reads", "p => !fs.read(p)", "fs.read:./sandbox")
+	p.makes("writes", `p => !fs.write({path: p, content: ""})`, "fs.write:./sandbox")
+	p.makes("fetches", "u => !fetch(u)", "fetch.get:http://127.0.0.1:1")
+	p.makes("calls", "p => @writes(p)", "call:writes")
+	p.send(`{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{}}`)
+	var list struct {
+		Tools []struct {
+			Name        string
+			Annotations struct{ ReadOnlyHint, DestructiveHint, IdempotentHint, OpenWorldHint bool }
+		}
+	}
+	if err := json.Unmarshal(p.answer(`"l"`).Result, &list); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, tool := range list.Tools {
+		a := tool.Annotations
+		got[tool.Name] = fmt.Sprintf("read-only %v, destructive %v, open %v", a.ReadOnlyHint, a.DestructiveHint, a.OpenWorldHint)
+	}
+	for name, want := range map[string]string{
+		"pure":    "read-only true, destructive false, open false",
+		"reads":   "read-only true, destructive false, open false",
+		"writes":  "read-only false, destructive true, open false",
+		"fetches": "read-only true, destructive false, open true",
+		"calls":   "read-only false, destructive true, open false",
+		"run":     "read-only false, destructive true, open true",
+		"list":    "read-only true, destructive false, open false",
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %s; want %s", name, got[name], want)
+		}
+	}
+}

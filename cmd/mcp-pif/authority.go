@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+)
+
+// capOptions are the flags about what tools may do.
+type capOptions struct {
+	grants, denies, asks []string
+	policy               string
+}
+
+func (o *capOptions) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
+	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
+	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` after a person approves; not in this version")
+	f.StringVar(&o.policy, "policy", "", "grant and deny what this `FILE` says as well; read again on SIGHUP")
+}
+
+// An authority is what the operator allows, and what it takes to act on it.
+type authority struct {
+	options     *capOptions
+	kinds       caps.Kinds
+	policy      *caps.Policy
+	revocations caps.Revocations
+	protected   []string // paths that no grant may reach
+	journal     journal.Journal
+	broker      *run.Broker
+	host        *host.Host // nil: nothing is granted, and no process is ever started
+	log         *slog.Logger
+}
+
+// The journal in memory, in bytes.
+const (
+	pureJournal   = 8 << 20
+	actingJournal = 128 << 20
+)
+
+// open reads the flags and the policy file, and resolves every grant. Where
+// nothing is granted nothing is opened. protect is files that no grant may
+// reach, besides the program's own.
+func (o *capOptions) open(log *slog.Logger, protect ...string) (*authority, error) {
+	if len(o.asks) > 0 {
+		return nil, errors.New("--ask grants after a person approves, and this version can't ask: leave it out, or grant with --cap what needs no question")
+	}
+	k, err := kinds()
+	if err != nil {
+		return nil, err
+	}
+	a := &authority{options: o, kinds: k, log: log, policy: caps.NewPolicy(k, time.Now)}
+	if a.protected, err = o.protected(protect); err != nil {
+		return nil, err
+	}
+	state, err := stateDir()
+	if err == nil {
+		a.revocations.Path = filepath.Join(state, "revoked.json")
+	}
+	grants, denies, err := a.read()
+	if err != nil {
+		return nil, err
+	}
+	size := int64(pureJournal)
+	if len(grants) > 0 {
+		size = actingJournal
+	}
+	a.journal = journal.NewMemory(size, nil)
+	options := run.Options{Policy: a.policy, Journal: a.journal, Log: log}
+	if len(grants) > 0 {
+		if a.host, err = host.New(host.Options{Logger: log}); err != nil {
+			return nil, err
+		}
+		if err := addPlugins(a.host, k); err != nil {
+			a.host.Close()
+			return nil, err
+		}
+		options.Handler = a.host
+	}
+	a.broker = run.New(options)
+	a.broker.Started(version(), grantTexts(grants), denyTexts(denies))
+	if err := a.policy.Replace(grants, denies); err != nil {
+		a.close()
+		return nil, err
+	}
+	if err := a.applyRevocations(); err != nil {
+		// What was taken back must not come back because a list can't be read.
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *authority) close() {
+	if a.host != nil {
+		a.host.Close()
+	}
+	for _, g := range a.policy.Grants() {
+		g.Close()
+	}
+	a.journal.Close()
+}
+
+// protected is the paths that a grant may neither contain nor lie inside.
+func (o *capOptions) protected(more []string) ([]string, error) {
+	paths := []string{}
+	if self, err := os.Executable(); err == nil {
+		paths = append(paths, self)
+	}
+	if state, err := stateDir(); err == nil {
+		paths = append(paths, state)
+	}
+	for _, p := range append(more, o.policy) {
+		if p == "" {
+			continue
+		}
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, abs)
+	}
+	return paths, nil
+}
+
+// read gives what the flags and the policy file grant and deny now.
+func (a *authority) read() (grants []*caps.Grant, denies []caps.Capability, err error) {
+	defer func() {
+		if err != nil {
+			for _, g := range grants {
+				g.Close()
+			}
+		}
+	}()
+	granted, denied := a.options.grants, a.options.denies
+	if a.options.policy != "" {
+		text, err := os.ReadFile(a.options.policy)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--policy: %w", err)
+		}
+		file, err := caps.ParsePolicy(text)
+		if err != nil {
+			return nil, nil, fmt.Errorf("--policy %s: %w", a.options.policy, err)
+		}
+		if len(file.Ask) > 0 {
+			return nil, nil, fmt.Errorf(`--policy %s: "ask" grants after a person approves, and this version can't ask`, a.options.policy)
+		}
+		granted, denied = append(granted[:len(granted):len(granted)], file.Grant...), append(denied[:len(denied):len(denied)], file.Deny...)
+	}
+	for _, text := range denied {
+		c, err := caps.Parse(text, a.kinds)
+		if err != nil {
+			return nil, nil, fmt.Errorf("denying %q: %w", text, err)
+		}
+		denies = append(denies, c)
+	}
+	for _, text := range granted {
+		c, err := caps.Parse(text, a.kinds)
+		if err != nil {
+			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
+		}
+		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Protected: a.protected})
+		if err != nil {
+			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
+		}
+		grants = append(grants, g)
+	}
+	return grants, denies, nil
+}
+
+// watch applies what the operator changes while the server runs, until ctx ends:
+// the policy file on SIGHUP, and what was revoked within half a second.
+func (a *authority) watch(ctx context.Context) {
+	hup := make(chan os.Signal, 1)
+	if a.options.policy != "" {
+		signal.Notify(hup, syscall.SIGHUP)
+		defer signal.Stop(hup)
+	}
+	tick := time.NewTicker(400 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			a.reload()
+		case <-tick.C:
+			if err := a.applyRevocations(); err != nil {
+				a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
+			}
+		}
+	}
+}
+
+// reload reads the policy again. What is wrong with it changes nothing.
+func (a *authority) reload() {
+	grants, denies, err := a.read()
+	if err == nil && len(grants) > 0 && a.host == nil {
+		err = errors.New("this server was started without any grant, and starts no plugins: restart it")
+	}
+	if err == nil {
+		err = a.policy.Replace(grants, denies)
+	}
+	if err != nil {
+		a.log.Error("the policy was read again and refused; what was granted before stays", "error", err)
+		return
+	}
+	a.broker.Regranted(grantTexts(grants), denyTexts(denies))
+	a.log.Info("the policy was read again", "capabilities", a.summary())
+}
+
+// applyRevocations brings the policy in line with what was taken back.
+func (a *authority) applyRevocations() error {
+	if a.revocations.Path == "" || len(a.policy.Grants()) == 0 {
+		return nil
+	}
+	changed, err := a.revocations.Apply(a.policy)
+	if err != nil {
+		return err
+	}
+	for _, c := range changed {
+		a.broker.Revoked(c.Grant, c.Revoked)
+		if c.Revoked {
+			a.log.Warn("revoked", "capability", c.Grant.Shown().String())
+		} else {
+			a.log.Info("restored", "capability", c.Grant.Shown().String())
+		}
+	}
+	return nil
+}
+
+// summary is what is granted, in a line.
+func (a *authority) summary() string {
+	var texts []string
+	for _, g := range a.policy.Grants() {
+		text := g.String()
+		if g.Context().Err() != nil {
+			text += " (revoked)"
+		}
+		texts = append(texts, text)
+	}
+	if len(texts) == 0 {
+		return "none"
+	}
+	return strings.Join(texts, " ")
+}
+
+func grantTexts(grants []*caps.Grant) []string {
+	texts := make([]string, len(grants))
+	for i, g := range grants {
+		texts[i] = g.Shown().String()
+	}
+	return texts
+}
+
+func denyTexts(denies []caps.Capability) []string {
+	texts := make([]string, len(denies))
+	for i := range denies {
+		texts[i] = denies[i].String()
+	}
+	return texts
+}
+
+// warnings is the log of a command that a person runs: what they should know.
+func warnings(cmd *cobra.Command) *slog.Logger {
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}

@@ -1,0 +1,269 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core"
+)
+
+func newCaps() *cobra.Command {
+	var o capOptions
+	cmd := &cobra.Command{
+		Use:   "caps",
+		Short: "Show what would be granted, and what can be",
+		Long: `Print what a server with these flags would grant: each capability as tools
+declare it, what it resolved to, its limits. Without flags it says what can be
+granted at all.
+
+The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
+
+  fs:./sandbox                              every operation on files below ./sandbox
+  fs.read,list:docs=./long/path             reading only; tools call it docs
+  fs:./sandbox,ro,max=10MiB                 options follow a comma
+  fetch.get:https://api.example.com/v1/**   GET on one origin and path`,
+		Example: `  mcp-pif caps --cap fs:./sandbox --deny fs:./sandbox/secret
+  mcp-pif caps explain 'p => !fs.read({path: p})' --cap fs:./sandbox
+  mcp-pif caps revoke fs:./sandbox`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return failing(showCaps(cmd, &o)) },
+	}
+	o.register(cmd.Flags())
+	cmd.AddCommand(newExplain(), newRevoke(), newRestore(), newRevoked())
+	return cmd
+}
+
+func showCaps(cmd *cobra.Command, o *capOptions) error {
+	out := cmd.OutOrStdout()
+	auth, err := o.open(warnings(cmd))
+	if err != nil {
+		return err
+	}
+	defer auth.close()
+	grants := auth.policy.Grants()
+	if len(grants) == 0 {
+		fmt.Fprintln(out, "Nothing would be granted: tools compute and can't act.")
+		fmt.Fprintln(out, "\nWhat can be granted with --cap:")
+		for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
+			m, _ := auth.kinds.Manifest(kind)
+			fmt.Fprintf(out, "  %-6s %s\n", kind, m.Doc)
+			for i := range m.Operations {
+				fmt.Fprintf(out, "         %-14s %s\n", m.Operations[i].Name, m.Operations[i].Doc)
+			}
+		}
+		return nil
+	}
+	for _, g := range grants {
+		fmt.Fprintln(out, strings.TrimRight(g.Describe(), "\n"))
+	}
+	for _, d := range auth.policy.Denies() {
+		fmt.Fprintf(out, "denied: %s\n", d.String())
+	}
+	return nil
+}
+
+func newExplain() *cobra.Command {
+	var (
+		o          capOptions
+		file, name string
+		declared   []string
+	)
+	cmd := &cobra.Command{
+		Use:   "explain CODE",
+		Short: "Say what a term needs to act, and why it would be refused",
+		Long: `Read a term as the code of a tool and say which operations it can ask for and
+where, what a tool of it would have to declare, and whether evolve would make it
+under the grants given. Nothing is run. The exit status is 1 if it would be
+refused.`,
+		Example: `  mcp-pif caps explain 'p => !fs.read({path: p})' --cap fs:./sandbox --declare fs.read:./sandbox`,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			code, _, _, err := codeAndInput(cmd, file, args)
+			if err != nil {
+				return err
+			}
+			auth, err := o.open(warnings(cmd))
+			if err != nil {
+				return failing(err)
+			}
+			defer auth.close()
+			return failing(explain(cmd.OutOrStdout(), auth, name, code, declared))
+		},
+	}
+	f := cmd.Flags()
+	o.register(f)
+	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
+	f.StringVar(&name, "name", "it", "the tool's name")
+	f.StringArrayVar(&declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated. Without it, what it needs of the grants")
+	return cmd
+}
+
+// errRefused ends a command that has told why already.
+var errRefused error = &failure{}
+
+func explain(out io.Writer, auth *authority, name, code string, declared []string) error {
+	p, err := compileSource(name, code)
+	if err != nil {
+		return err
+	}
+	n := p.Needs()
+	if len(n.Ops)+len(n.Calls)+len(n.Withs)+len(n.Unknown)+len(n.Inert) == 0 {
+		fmt.Fprintln(out, "It is pure: it asks for nothing.")
+	}
+	tell := func(title string, needs []core.Need) {
+		for _, need := range needs {
+			in := ""
+			if need.In != "" {
+				in = " in " + need.In
+			}
+			fmt.Fprintf(out, "%s %s%s, at %s\n", title, need.Name, in, placeOf(need))
+		}
+	}
+	tell("asks for", n.Ops)
+	tell("calls the tool", n.Calls)
+	tell("can't be known:", n.Unknown)
+	tell("never allowed there:", n.Inert)
+	if len(declared) == 0 {
+		declared = auth.policy.Suggest(n)
+		if len(declared) > 0 {
+			fmt.Fprintf(out, "could declare: %s\n", strings.Join(declared, " "))
+		}
+	}
+	d, f := auth.policy.Decide(declared, n, caps.DecideOptions{Tool: name})
+	if f != nil {
+		fmt.Fprintf(out, "refused: %s\n", f.Error())
+		return errRefused
+	}
+	for _, text := range d.Texts {
+		fmt.Fprintf(out, "would have: %s\n", text)
+	}
+	for _, note := range d.Notes {
+		fmt.Fprintf(out, "note: %s\n", note)
+	}
+	return nil
+}
+
+func placeOf(n core.Need) string {
+	if n.Line > 0 {
+		return fmt.Sprintf("line %d, column %d", n.Line, n.Col)
+	}
+	if n.At == "" {
+		return "the whole code"
+	}
+	return string(n.At)
+}
+
+// revocations is the operator's list of what was taken back.
+func revocations() (caps.Revocations, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return caps.Revocations{}, err
+	}
+	return caps.Revocations{Path: filepath.Join(dir, "revoked.json")}, nil
+}
+
+// granted resolves a capability as a server started here would.
+func granted(text string) (*caps.Grant, error) {
+	auth := &authority{options: &capOptions{grants: []string{text}}, log: slog.New(slog.DiscardHandler)}
+	var err error
+	if auth.kinds, err = kinds(); err != nil {
+		return nil, err
+	}
+	grants, _, err := auth.read()
+	if err != nil {
+		return nil, err
+	}
+	return grants[0], nil
+}
+
+func newRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke CAPABILITY",
+		Short: "Take a grant back from every server, until it is restored",
+		Long: `Take a grant back. Every running server of this user stops what is under way
+within a second and refuses it from then on; flags and policy files don't bring
+it back, 'mcp-pif caps restore' does. CAPABILITY is the text it was granted with,
+a path in it from the same folder.`,
+		Example: `  mcp-pif caps revoke fs:./sandbox`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := revocations()
+			if err != nil {
+				return failing(err)
+			}
+			g, err := granted(args[0])
+			if err != nil {
+				return failing(err)
+			}
+			defer g.Close()
+			if err := os.MkdirAll(filepath.Dir(r.Path), 0o700); err != nil {
+				return failing(err)
+			}
+			if err := r.Add(g); err != nil {
+				return failing(err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "revoked %s\n", g.String())
+			return nil
+		},
+	}
+}
+
+func newRestore() *cobra.Command {
+	return &cobra.Command{
+		Use:     "restore CAPABILITY",
+		Short:   "Give a revoked grant back",
+		Example: `  mcp-pif caps restore fs:./sandbox`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := revocations()
+			if err != nil {
+				return failing(err)
+			}
+			g, err := granted(args[0])
+			if err != nil {
+				return failing(err)
+			}
+			defer g.Close()
+			found, err := r.Remove(g)
+			switch {
+			case err != nil:
+				return failing(err)
+			case !found:
+				return failing(fmt.Errorf("%s is not revoked; 'mcp-pif caps revoked' lists what is", g.String()))
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "restored %s\n", g.String())
+			return nil
+		},
+	}
+}
+
+func newRevoked() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoked",
+		Short: "List what was taken back",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r, err := revocations()
+			if err != nil {
+				return failing(err)
+			}
+			list, err := r.Load()
+			if err != nil {
+				return failing(err)
+			}
+			for _, e := range list {
+				fmt.Fprintln(cmd.OutOrStdout(), e.Text)
+			}
+			return nil
+		},
+	}
+}

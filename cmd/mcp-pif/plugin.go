@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/fetch"
+	"github.com/mcp-pif/mcp-pif/plugins/fs"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// pluginArgument is the first argument of this program where it is to be one of
+// the plugins that ship with it, so that one file is the whole installation.
+const pluginArgument = "__plugin"
+
+// shipped is the plugins that come with this program, by kind.
+var shipped = map[string]func() sdk.Plugin{
+	"fs":    fs.Plugin,
+	"fetch": fetch.Plugin,
+}
+
+// servePlugin is this program as a plugin. It doesn't return where the host that
+// started it is there.
+func servePlugin(args []string) int {
+	if len(args) == 1 {
+		if plugin, ok := shipped[args[0]]; ok {
+			sdk.Serve(plugin())
+			return 0
+		}
+	}
+	fmt.Fprintf(os.Stderr, "mcp-pif: %s is for mcp-pif itself, which starts its plugins that way\n", pluginArgument)
+	return statusUsage
+}
+
+// kinds is what the plugins can do.
+func kinds() (caps.Kinds, error) {
+	manifests := make([]*caps.Manifest, 0, len(shipped))
+	for _, plugin := range shipped {
+		m, err := plugin().Manifest()
+		if err != nil {
+			return nil, err
+		}
+		manifests = append(manifests, m)
+	}
+	return caps.NewKinds(manifests...)
+}
+
+// addPlugins tells a host how the plugins are started.
+func addPlugins(h *host.Host, kinds caps.Kinds) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	for kind := range shipped {
+		if err := h.Add(host.Source{Manifest: kinds[kind], Path: self, Args: []string{pluginArgument, kind}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// stateDir is where this user's state is: what the operator took back. It need
+// not exist.
+func stateDir() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "mcp-pif"), nil
+	}
+	if runtime.GOOS == "windows" {
+		if dir := os.Getenv("LocalAppData"); dir != "" {
+			return filepath.Join(dir, "mcp-pif"), nil
+		}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", errors.New("there is no home directory for the state of mcp-pif: set XDG_STATE_HOME")
+	}
+	return filepath.Join(home, ".local", "state", "mcp-pif"), nil
+}

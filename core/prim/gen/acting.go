@@ -1,0 +1,178 @@
+package gen
+
+import "github.com/mcp-pif/mcp-pif/core/prim"
+
+// Tools is the code of the tools that programs look up and call, by name.
+var Tools = map[string]string{
+	"other":  `{"lam":"x","body":{"if":{"cond":{"lt":[{"var":"x"},1]},"then":0,"else":{"add":[2,{"app":[{"self":true},{"sub":[{"var":"x"},1]}]}]}}}}`,
+	"echo":   `{"lam":"x","body":{"var":"x"}}`,
+	"asks":   `{"lam":"x","body":{"pair":[{"fs.read":{"in":"./own","path":{"var":"x"}}},{"eval":{"quote":{"var":"x"}},"with":["fs.read"]}]}}`,
+	"both":   `{"lam":"x","body":{"par":[{"fs.read":1},{"call":{"tool":"asks","input":{"var":"x"}}}]}}`,
+	"evals":  `{"lam":"q","body":{"eval":{"var":"q"},"with":["kv"]}}`,
+	"makes":  `{"app":[{"lam":"k","body":{"lam":"x","body":{"pair":[{"var":"k"},{"var":"x"}]}}},{"kv.put":1}]}`,
+	"open":   `{"pair":[{"var":"x"},1]}`,
+	"value":  `[1,2]`,
+	"curry":  `{"lam":"x","body":{"lam":"y","body":1}}`,
+	"again":  `{"lam":"x","body":{"continue":{"input":{"var":"x"}}}}`,
+	"nested": `{"lam":"x","body":{"call":{"tool":"other","input":2}}}`,
+	"fails":  `{"lam":"x","body":{"head":[]}}`,
+}
+
+var toolNames = []string{"other", "echo", "asks", "both", "evals", "makes", "open", "value", "curry", "again", "nested", "fails", "none", "self"}
+
+// withs is what stands beside evals.
+var withs = []string{`[]`, `["fs.read"]`, `["kv:x"]`, `["fs","kv"]`, `["fs:a","kv.put","call"]`, `["fs","kv","call"]`, `["call:other","call:echo"]`}
+
+// acting writes something of the type that asks, calls, evaluates within
+// limits or runs in branches.
+func (g *generator) acting(t *typ, size int) {
+	tail := g.tail
+	g.tail = false
+	defer func() { g.tail = tail }()
+	switch g.draw(9) {
+	case 0, 1:
+		// What is asked for goes away, the value stays.
+		g.after(func() { g.ask(size / 2) }, t, size/2)
+	case 2:
+		g.after(func() { g.call(size / 2) }, t, size/2)
+	case 3:
+		g.within(t, size)
+	case 4:
+		// A function that is made in an eval or outside, used in one or outside.
+		made := func() {
+			name := g.fresh()
+			g.w(`{"lam":`)
+			g.name(name)
+			g.w(`,"body":`)
+			g.bind(name, integer, func() {
+				if g.draw(3) == 0 {
+					g.w(`{"lam":"_","body":`)
+					g.after(func() { g.ask(size / 4) }, t, size/4)
+					g.w(`}`)
+					return
+				}
+				g.after(func() { g.ask(size / 4) }, t, size/4)
+			})
+			g.w(`}`)
+		}
+		within := func(f func()) {
+			if g.draw(3) > 0 {
+				f()
+				return
+			}
+			g.w(`{"eval":{"quote":`)
+			f()
+			g.w(`}`, g.with(), `}`)
+		}
+		within(func() {
+			g.w(`{"app":[`)
+			within(made)
+			g.w(",")
+			g.operand(integer, 2)
+			g.w("]}")
+		})
+	case 5:
+		// A function under a name, applied inside.
+		f := g.fresh()
+		of := &typ{prim.KindFunction, integer, t}
+		g.w(`{"app":[{"lam":`)
+		g.name(f)
+		g.w(`,"body":`)
+		g.bind(f, of, func() { g.within(t, size/2) })
+		g.w(`},`)
+		x := g.fresh()
+		g.w(`{"lam":`)
+		g.name(x)
+		g.w(`,"body":`)
+		g.bind(x, integer, func() { g.after(func() { g.ask(size / 4) }, t, size/4) })
+		g.w(`}]}`)
+	case 6, 7:
+		if t.kind == prim.KindList {
+			g.par(t.a, size)
+			return
+		}
+		g.w(`{"nth":[`)
+		g.par(t, size)
+		g.w(`,0]}`)
+	default:
+		g.w(`{"get":[{"try":`)
+		g.acting(t, size/2)
+		g.w(`},"ok",`)
+		g.acting(t, size/3)
+		g.w(`]}`)
+	}
+}
+
+// after writes a value of the type, evaluated after something else.
+func (g *generator) after(first func(), t *typ, size int) {
+	g.w(`{"app":[{"lam":"_","body":`)
+	g.expr(t, size)
+	g.w(`},`)
+	first()
+	g.w(`]}`)
+}
+
+// ask writes an effect.
+func (g *generator) ask(size int) {
+	op := []string{"fs.read", "fs.read", "kv.put"}[g.draw(3)]
+	g.w(`{"`, op, `":`)
+	switch g.draw(3) {
+	case 0:
+		g.w(`{"in":"./in","length":`)
+		g.operand(integer, size)
+		g.w("}")
+	case 1:
+		g.w(`{"path":`)
+		g.operand(str, size)
+		g.w(`,"from":1}`)
+	default:
+		g.operand(g.anyType(1), size)
+	}
+	g.w("}")
+}
+
+// call writes the call of a tool.
+func (g *generator) call(size int) {
+	g.w(`{"call":{"tool":`)
+	if g.draw(4) == 0 {
+		g.w(`{"concat":["`, toolNames[g.draw(len(toolNames))], `",`)
+		g.operand(str, 1)
+		g.w(`]}`)
+	} else {
+		g.name(toolNames[g.draw(len(toolNames))])
+	}
+	g.w(`,"input":`)
+	g.operand(g.anyType(2), size)
+	g.w(`}}`)
+}
+
+func (g *generator) with() string {
+	if g.draw(5) == 0 {
+		return ""
+	}
+	return `,"with":` + withs[g.draw(len(withs))]
+}
+
+// within writes an eval of the type.
+func (g *generator) within(t *typ, size int) {
+	g.w(`{"eval":`)
+	g.operand(&typ{prim.KindQuoted, t, nil}, size)
+	g.w(g.with(), `}`)
+}
+
+// par writes branches of the type.
+func (g *generator) par(t *typ, size int) {
+	n := 1 + g.draw(4)
+	g.w(`{"par":[`)
+	for i := range n {
+		if i > 0 {
+			g.w(",")
+		}
+		if g.draw(2) == 0 && g.budget > 0 {
+			g.acting(t, size/n)
+		} else {
+			g.operand(t, size/n)
+		}
+	}
+	g.w(`]}`)
+}

@@ -1,0 +1,169 @@
+package fetch
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+const (
+	// defaultMax is how many bytes a body may have where the capability says
+	// nothing.
+	defaultMax = 16 << 20
+	// smallBody is how much of a body is read at once by as many requests as
+	// run; of larger ones few are read at a time.
+	smallBody = 1 << 20
+)
+
+// requestBody reads the body of a program and its content type, "" where the
+// program is to name it. A nil body is none.
+func requestBody(args arguments, max int64) (body []byte, contentType string, err error) {
+	switch {
+	case args.JSON != nil && (args.Body != nil || args.Encoding != ""):
+		return nil, "", invalid("json and body are two ways to give a body; give one")
+	case args.JSON != nil:
+		text, err := writeJSON(args.JSON)
+		body, contentType = []byte(text), "application/json"
+		if err != nil {
+			return nil, "", err
+		}
+	case args.Body == nil:
+		return nil, "", nil
+	case args.Encoding == "base64":
+		if body, err = base64.StdEncoding.Strict().DecodeString(*args.Body); err != nil {
+			return nil, "", invalid("body is not base64 (the standard alphabet, with padding)")
+		}
+	default:
+		body = []byte(*args.Body)
+	}
+	if int64(len(body)) > max {
+		return nil, "", failf(codeTooLarge, "the body has %d bytes, the capability allows %d", len(body), max)
+	}
+	return body, contentType, nil
+}
+
+// overridden reports whether a form asks the server to take another method for
+// the request's own, as frameworks for browsers let it do.
+func overridden(form, method string) bool {
+	if !strings.Contains(form, "=") {
+		return false
+	}
+	values, _ := url.ParseQuery(form) // what is well-formed in it, at least
+	for name, all := range values {
+		if name = strings.ToLower(name); name != "_method" && !strings.HasPrefix(name, "x-http-method") {
+			continue
+		}
+		for _, v := range all {
+			if !strings.EqualFold(v, method) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isForm reports whether a content type is a form's that a query is written in.
+func isForm(contentType string) bool {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	return kind == "application/x-www-form-urlencoded"
+}
+
+// errTooLarge is what reading beyond the limit gives.
+var errTooLarge = errors.New("too large")
+
+// readBody reads the body of an answer, decompressed where it is gzip, and drops
+// the headers that were true of the compressed one. It is bounded by max in the
+// decompressed bytes and, since a compressed stream may give none, in the bytes
+// that came.
+func readBody(ctx context.Context, resp *http.Response, max int64, large turns) (string, error) {
+	if resp.ContentLength > max && resp.Request.Method != http.MethodHead {
+		return "", errTooLarge
+	}
+	var body io.Reader = &bounded{from: resp.Body, left: max + max/64 + 4096}
+	encoding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ",")))
+	// A part of a compressed body can't be read by itself.
+	if (encoding == "gzip" || encoding == "x-gzip") && resp.StatusCode != http.StatusPartialContent {
+		unzipped, err := gzip.NewReader(body)
+		switch {
+		case err == io.EOF: // there is no body
+			return "", nil
+		case err != nil:
+			return "", err
+		}
+		body = unzipped
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+	}
+	body = &bounded{from: body, left: max}
+	var text strings.Builder
+	if n := resp.ContentLength; n > 0 && n <= smallBody {
+		text.Grow(int(n))
+	}
+	buffer := buffers.Get().(*[32 << 10]byte)
+	defer buffers.Put(buffer)
+	if n, err := io.CopyBuffer(&text, io.LimitReader(body, smallBody), buffer[:]); err != nil || n < smallBody {
+		return text.String(), err
+	}
+	if err := large.take(ctx); err != nil {
+		return "", err
+	}
+	defer large.give()
+	_, err := io.CopyBuffer(&text, body, buffer[:])
+	return text.String(), err
+}
+
+var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// A bounded reader gives errTooLarge where more is left than may be read.
+type bounded struct {
+	from io.Reader
+	left int64
+}
+
+// Read reads, one byte further than is left.
+func (b *bounded) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.from.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}
+
+// bodyFields are the members of the result that tell a body: the text, or
+// base64 where it isn't UTF-8, and what it says where it is JSON. The same again
+// as a value is left out where both would be over the limit.
+func bodyFields(body string, headers http.Header, max int64) []value.Field {
+	if !utf8.ValidString(body) {
+		return []value.Field{
+			{Key: "body", Value: value.Str(base64.StdEncoding.EncodeToString([]byte(body)))},
+			{Key: "encoding", Value: value.Str("base64")},
+		}
+	}
+	fields := []value.Field{{Key: "body", Value: value.Str(body)}}
+	if int64(len(body)) <= min(maxJSON, max/2) && isJSON(headers.Get("Content-Type")) {
+		if v, ok := readJSON(body); ok {
+			fields = append(fields, value.Field{Key: "json", Value: v})
+		}
+	}
+	return fields
+}
+
+// isJSON reports whether a content type is JSON's, or one with the suffix +json
+// (RFC 6839 section 3.1).
+func isJSON(contentType string) bool {
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json"))
+}

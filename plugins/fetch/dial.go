@@ -1,0 +1,162 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+const (
+	// connectTime is how long one address may take to be connected to.
+	connectTime = 10 * time.Second
+	// headStart is how long an address is tried before the next one is tried
+	// beside it (RFC 8305 section 5).
+	headStart = 250 * time.Millisecond
+	// mostAddresses is how many addresses of a name are tried.
+	mostAddresses = 8
+)
+
+// A resolver finds the addresses of a name.
+type resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// system is the machine's resolver. Names are absolute: no search list of the
+// machine's makes another name of them.
+type system struct{ net.Resolver }
+
+// LookupNetIP finds the addresses of a name.
+func (s *system) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
+	return s.Resolver.LookupNetIP(ctx, network, host+".")
+}
+
+// A dialer connects to hosts of one capability. A name is resolved once for
+// each connection, its addresses are judged, and the connection is made to one
+// of those very addresses: a resolver that answers differently the next time
+// changes nothing.
+type dialer struct {
+	guard
+	resolver resolver
+	connect  func(ctx context.Context, a netip.AddrPort) (net.Conn, error)
+}
+
+// newDialer makes the dialer of a world.
+func (w world) newDialer(g guard) *dialer {
+	d := &dialer{guard: g, resolver: w.resolver, connect: w.connect}
+	if d.connect == nil {
+		one := &net.Dialer{Timeout: connectTime, KeepAlive: idleTime, Control: d.control}
+		d.connect = func(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
+			return one.DialContext(ctx, "tcp", a.String())
+		}
+	}
+	return d
+}
+
+// dial connects to host:port.
+func (d *dialer) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	all, err := d.addresses(ctx, host, uint16(n))
+	if err != nil {
+		return nil, err
+	}
+	conn, err := d.race(ctx, all)
+	var timed net.Error
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return conn, err
+	case errors.Is(err, errForbidden):
+		return nil, private(host)
+	case errors.As(err, &timed) && timed.Timeout():
+		return nil, failf(codeTimeout, "%s could not be connected to within %v", host, connectTime)
+	}
+	return nil, failf(codeUnreachable, "%s could not be connected to on port %d", host, n)
+}
+
+// addresses gives the permitted addresses of a host.
+func (d *dialer) addresses(ctx context.Context, host string, port uint16) ([]netip.AddrPort, error) {
+	found, err := []netip.Addr(nil), error(nil)
+	if a, bad := netip.ParseAddr(host); bad == nil {
+		found = []netip.Addr{a}
+	} else if found, err = d.resolver.LookupNetIP(ctx, "ip", host); err != nil || len(found) == 0 {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, failf(codeUnreachable, "the name %s could not be resolved", host)
+	}
+	var all []netip.AddrPort
+	for _, a := range found {
+		// What is judged is what the system connects to: it makes an IPv4
+		// address of a mapped one.
+		if a := netip.AddrPortFrom(a.Unmap(), port); d.permits(a) && len(all) < mostAddresses {
+			all = append(all, a)
+		}
+	}
+	if len(all) == 0 {
+		return nil, private(host)
+	}
+	return all, nil
+}
+
+// private is the failure of a host with no permitted address. It doesn't say
+// which it has.
+func private(host string) error {
+	return failf(codeDenied, "%s leads to no public address: loopback, private, link-local and translated addresses are reached only where the operator granted the address itself, as in --cap fetch:http://127.0.0.1:8080/**", host)
+}
+
+// race connects to the first address that answers. Each has a head start over
+// the next one.
+func (d *dialer) race(ctx context.Context, all []netip.AddrPort) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	results := make(chan result)
+	try := func(a netip.AddrPort) {
+		conn, err := d.connect(ctx, a)
+		select {
+		case results <- result{conn, err}:
+		case <-ctx.Done():
+			if conn != nil {
+				conn.Close()
+			}
+		}
+	}
+	var first error
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for started, ended := 0, 0; ended < len(all); {
+		var next <-chan time.Time
+		if started < len(all) {
+			next = timer.C
+		}
+		select {
+		case <-next:
+			go try(all[started])
+			started++
+			timer.Reset(headStart)
+		case r := <-results:
+			if r.err == nil {
+				return r.conn, nil
+			}
+			if ended++; first == nil {
+				first = r.err
+			}
+			timer.Reset(0)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return nil, first
+}

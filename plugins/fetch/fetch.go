@@ -1,0 +1,179 @@
+// Package fetch is the plugin for HTTP: capabilities of the kind fetch, whose
+// scope is an origin with a pattern of paths, and the operation fetch.request.
+//
+// What a request may be is decided three times. The host has checked it before
+// the plugin sees it. The plugin reads the URL again, strictly (parseTarget),
+// and matches scheme, host, port, path and method itself (pattern), before any
+// name is resolved; it may only refuse more. And the address that a connection
+// is about to be made to is judged when it is dialled (guard): a name never
+// leads to loopback, private, link-local, shared, translated or metadata
+// addresses, however it resolves. A capability that names an address,
+// fetch:http://127.0.0.1:8080/**, permits that address and port, and no name.
+//
+// A redirect is a new request and is decided anew; when the origin changes, all
+// headers of the program stay behind. Each capability has its own connections;
+// there are no cookies, no proxy, no referrer. The method can't be overridden by
+// a header, a query or a form.
+//
+// A request ends: by its timeout, which is in seconds and counts everything, by
+// the capability's limit of bytes, which counts what is decompressed, by the
+// limit of 128 KiB of headers, or after ten redirects. Of one capability 32
+// requests run at once.
+//
+// The answer of any status is a result; a failure is that there was none. Bodies
+// are strings, in base64 where they aren't UTF-8. Messages are in words of our
+// own and never show an address that a name resolved to.
+package fetch
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+const version = "1.0.0"
+
+// Plugin is the plugin of the kind fetch.
+func Plugin() sdk.Plugin { return world{resolver: &system{}}.plugin() }
+
+// The methods, as verbs of capabilities. All of them reach other machines.
+var (
+	reads  = sdk.Flags{ReadOnly: true, Idempotent: true, OpenWorld: true}
+	sets   = sdk.Flags{Idempotent: true, Destructive: true, OpenWorld: true}
+	acts   = sdk.Flags{Destructive: true, OpenWorld: true}
+	verbs  = []sdk.Verb{{Name: "delete", Flags: sets}, {Name: "get", Flags: reads}, {Name: "head", Flags: reads}, {Name: "options", Flags: reads}, {Name: "patch", Flags: acts}, {Name: "post", Flags: acts}, {Name: "put", Flags: sets}}
+	result = "record: status, headers (names in lower case, values joined by commas), body, encoding (base64 where the body isn't UTF-8), json (where it is JSON), url (after redirects)"
+)
+
+func (w world) plugin() sdk.Plugin {
+	return sdk.Plugin{
+		Kind: "fetch", Version: version,
+		Doc:   "HTTP requests to the origins and paths that were granted",
+		Scope: sdk.URL,
+		Verbs: verbs,
+		Open: func(ctx context.Context, c sdk.Capability) (any, error) {
+			k, err := w.open(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			return k, nil
+		},
+		Operations: []sdk.Operation{
+			sdk.Op("request", "makes an HTTP request and gives the answer, whatever its status; redirects within the capability are followed", acts, perform,
+				sdk.VerbFrom("method", "get"), sdk.Result(result)),
+		},
+	}
+}
+
+// arguments are those of fetch.request.
+type arguments struct {
+	URL      string                 `pif:"url,main,designates" doc:"what is requested: https://host/path?query"`
+	Method   string                 `pif:"method,optional" doc:"GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS; GET where it is left out"`
+	Headers  map[string]value.Value `pif:"headers,optional" doc:"names to a string, or to a list of strings"`
+	Body     *string                `pif:"body,optional" doc:"what is sent; name its content-type in headers"`
+	Encoding string                 `pif:"encoding,optional,enum=utf8|base64" doc:"how body is written; utf8 where it is left out"`
+	JSON     value.Value            `pif:"json,optional" doc:"in place of body: any value, sent as JSON"`
+	Timeout  value.Value            `pif:"timeout,optional" doc:"seconds, 30 where it is left out; at most 600, and at most what the capability allows"`
+}
+
+// An answer is what a server gave.
+type answer struct {
+	status  int
+	headers http.Header
+	body    string
+	target  target
+}
+
+// perform is fetch.request.
+func perform(ctx context.Context, k *client, args arguments) (value.Value, error) {
+	c, err := args.call(k.max)
+	if err != nil {
+		return nil, err
+	}
+	a, err := k.do(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	fields := append(bodyFields(a.body, a.headers, k.max),
+		value.Field{Key: "headers", Value: responseHeaders(a.headers)},
+		value.Field{Key: "status", Value: value.NewInt(int64(a.status))},
+		value.Field{Key: "url", Value: value.Str(a.target.String())},
+	)
+	slices.SortFunc(fields, func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) })
+	return &value.Record{Fields: fields}, nil
+}
+
+// call checks the form of a request.
+func (args arguments) call(max int64) (c call, err error) {
+	if c.method, err = methodOf(args.Method); err != nil {
+		return c, err
+	}
+	if c.target, err = parseTarget(args.URL); err != nil {
+		return c, err
+	}
+	if c.headers, err = requestHeaders(args.Headers); err != nil {
+		return c, err
+	}
+	if c.timeout, err = timeoutOf(args.Timeout); err != nil {
+		return c, err
+	}
+	if c.body, c.contentType, err = requestBody(args, max); err != nil {
+		return c, err
+	}
+	if c.body != nil && (c.method == http.MethodGet || c.method == http.MethodHead) {
+		return c, invalid("a %s has no body", c.method)
+	}
+	if overridden(strings.TrimPrefix(c.target.query, "?"), c.method) ||
+		isForm(c.headers.Get("Content-Type")) && overridden(string(c.body), c.method) {
+		return c, invalid("the request asks for another method than its own by _method; give the method as method")
+	}
+	return c, nil
+}
+
+// methodOf reads a method in any case.
+func methodOf(name string) (string, error) {
+	if name == "" {
+		return http.MethodGet, nil
+	}
+	method := strings.ToUpper(name)
+	if slices.ContainsFunc(verbs, func(v sdk.Verb) bool { return v.Name == strings.ToLower(method) }) {
+		return method, nil
+	}
+	if method == http.MethodConnect || method == http.MethodTrace {
+		return "", failf(codeDenied, "the method %s is never permitted", method)
+	}
+	return "", invalid("%.40q is no method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS", name)
+}
+
+// readOnly reports whether a method changes nothing.
+func readOnly(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// maxTimeout is how many seconds a program may ask for.
+const maxTimeout = 600
+
+// timeoutOf reads a number of seconds, 0 where there is none.
+func timeoutOf(v value.Value) (time.Duration, error) {
+	var text string
+	switch v := v.(type) {
+	case nil, value.Unit:
+		return 0, nil
+	case value.Int:
+		text = v.String()
+	case value.Dec:
+		text = v.String()
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(seconds) || seconds <= 0 || seconds > maxTimeout {
+		return 0, invalid("timeout is a number of seconds, more than 0 and at most %d", maxTimeout)
+	}
+	return max(time.Duration(seconds*float64(time.Second)), time.Millisecond), nil
+}

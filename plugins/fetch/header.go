@@ -1,0 +1,178 @@
+package fetch
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+const (
+	// mostHeaders and maxHeaders bound what a program sends, in fields and in
+	// bytes of names and values.
+	mostHeaders = 100
+	maxHeaders  = 32 << 10
+	// maxResponseHeaders bounds what a server sends, interim answers included.
+	maxResponseHeaders = 128 << 10
+)
+
+// refusedHeaders is the names a program may not set, and why. They are compared
+// as a CGI-like server would see them: letters in lower case, and everything
+// that is neither letter nor digit as a dash.
+var refusedHeaders = map[string]string{
+	"host":              whyConnection,
+	"connection":        whyConnection,
+	"keep-alive":        whyConnection,
+	"transfer-encoding": whyConnection,
+	"content-length":    whyConnection,
+	"te":                whyConnection,
+	"trailer":           whyConnection,
+	"upgrade":           whyConnection,
+	"expect":            whyConnection,
+	"http2-settings":    whyConnection,
+	"proxy":             whyConnection,
+
+	"x-http-method": whyMethod,
+	"x-method":      whyMethod,
+	"http-method":   whyMethod,
+
+	"x-rewrite-url":        whyTarget,
+	"x-override-url":       whyTarget,
+	"x-host":               whyTarget,
+	"x-http-host-override": whyTarget,
+	"forwarded":            whyTarget,
+}
+
+// refusedPrefixes is the same for all names that begin so.
+var refusedPrefixes = map[string]string{
+	"proxy-":       whyConnection,
+	"x-original-":  whyTarget,
+	"x-forwarded-": whyTarget,
+}
+
+const (
+	whyConnection = "it belongs to the connection"
+	whyMethod     = "it would make another method of the one that was checked"
+	whyTarget     = "it would make another host or path of the one that was checked"
+)
+
+// refusedHeader says why a program may not set a header, "" where it may.
+func refusedHeader(name string) string {
+	name = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return '-'
+	}, strings.ToLower(name))
+	name = strings.Trim(name, "-")
+	if why := refusedHeaders[name]; why != "" {
+		return why
+	}
+	for prefix, why := range refusedPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return why
+		}
+	}
+	if name == "method" || strings.Contains(name, "method-override") {
+		return whyMethod
+	}
+	return ""
+}
+
+// requestHeaders reads the headers of a program: names to a string, or to a
+// list of strings for a header that is sent several times.
+func requestHeaders(given map[string]value.Value) (http.Header, error) {
+	headers := http.Header{}
+	count, size := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !isToken(name) {
+			return nil, invalid("headers: %.80q is no name of a header", name)
+		}
+		if why := refusedHeader(name); why != "" {
+			return nil, invalid("headers: %.80s can't be set: %s", name, why)
+		}
+		key := http.CanonicalHeaderKey(name)
+		if _, twice := headers[key]; twice {
+			return nil, invalid("headers: %.80s is there in two spellings", name)
+		}
+		values, err := headerValues(name, given[name])
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range values {
+			count++
+			size += len(name) + len(v)
+		}
+		if count > mostHeaders || size > maxHeaders {
+			return nil, invalid("headers: there are more than %d of them, or more than %d bytes", mostHeaders, maxHeaders)
+		}
+		headers[key] = values
+	}
+	return headers, nil
+}
+
+func headerValues(name string, given value.Value) ([]string, error) {
+	items := []value.Value{given}
+	if list, ok := value.Slice(given); ok {
+		items = list
+	}
+	var values []string
+	for _, item := range items {
+		s, ok := item.(value.Str)
+		if !ok {
+			return nil, invalid("headers: %.80s must be a string, or a list of strings", name)
+		}
+		if strings.ContainsFunc(string(s), func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+			return nil, invalid("headers: the value of %.80s has a control character or a new line", name)
+		}
+		values = append(values, strings.Trim(string(s), " \t"))
+	}
+	return values, nil
+}
+
+// isToken reports whether a string is a name of RFC 9110 section 5.1.
+func isToken(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+	})
+}
+
+// responseHeaders is the headers of an answer as a record: names in lower case,
+// and for each one string. Values of a name that came several times are joined
+// as RFC 9110 section 5.3 permits, by a comma and a space; those of set-cookie,
+// which have commas of their own, by a new line.
+func responseHeaders(headers http.Header) *value.Record {
+	joined := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		key, between := strings.ToLower(name), ", "
+		if key == "set-cookie" {
+			between = "\n"
+		}
+		all := headers[name]
+		if before, ok := joined[key]; ok {
+			all = append([]string{before}, all...)
+		}
+		joined[key] = strings.Join(all, between)
+	}
+	record := &value.Record{}
+	for _, key := range slices.Sorted(maps.Keys(joined)) {
+		record.Fields = append(record.Fields, value.Field{Key: readable(key), Value: value.Str(readable(joined[key]))})
+	}
+	return record
+}
+
+// readable is a header's text: UTF-8, or else each byte as a character of
+// ISO 8859-1, which HTTP used.
+func readable(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var out strings.Builder
+	for _, c := range []byte(s) {
+		out.WriteRune(rune(c))
+	}
+	return out.String()
+}

@@ -1,0 +1,226 @@
+package fetch
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+func atMost(n int64) func(*sdk.Capability) { return func(c *sdk.Capability) { c.Max = n } }
+
+// answering is a server that reads a request and writes what it is given, then
+// runs more, which may write on.
+func answering(t *testing.T, head string, more func(net.Conn)) string {
+	return raw(t, func(c net.Conn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err != nil {
+			return
+		}
+		io.WriteString(c, head)
+		if more != nil {
+			more(c)
+		}
+	})
+}
+
+// forever writes s until nobody reads it any more.
+func forever(s string) func(net.Conn) {
+	return func(c net.Conn) {
+		for {
+			if _, err := io.WriteString(c, s); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// silent waits until the other side is gone.
+func silent(c net.Conn) { io.Copy(io.Discard, c) }
+
+func second() value.Value { d, _ := value.ParseDec("0.2"); return d }
+
+func TestBodyLimit(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		fmt.Sscan(r.URL.Path[1:], &n)
+		if r.URL.RawQuery == "chunked" {
+			w.(http.Flusher).Flush()
+		}
+		w.Write(bytes.Repeat([]byte("x"), n))
+	})
+	h := open(t, world{}, s.URL, atMost(1000))
+	for _, query := range []string{"", "?chunked"} {
+		if got := do(t, h, fields{"url": s.URL + "/1000" + query}); len(text(got, "body")) != 1000 {
+			t.Errorf("%q: %d bytes came", query, len(text(got, "body")))
+		}
+		fails(t, h, fields{"url": s.URL + "/1001" + query}, "too_large", "1000 bytes")
+	}
+	do(t, h, fields{"url": s.URL + "/1001", "method": "HEAD"})
+	fails(t, h, fields{"url": s.URL + "/", "method": "POST", "body": strings.Repeat("x", 1001)}, "too_large", "1001")
+
+	// More than what is read at once, up to the default.
+	h = open(t, world{}, s.URL)
+	if got := do(t, h, fields{"url": s.URL + "/" + fmt.Sprint(3*smallBody+7) + "?chunked"}); len(text(got, "body")) != 3*smallBody+7 {
+		t.Errorf("%d bytes came", len(text(got, "body")))
+	}
+	fails(t, h, fields{"url": s.URL + "/" + fmt.Sprint(defaultMax+1)}, "too_large")
+}
+
+// TestJSONLimit: the value beside the text is left out where it would be too much.
+func TestJSONLimit(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch r.URL.Path {
+		case "/deep":
+			io.WriteString(w, strings.Repeat("[", 100_000))
+		case "/nested":
+			io.WriteString(w, strings.Repeat("[", deepest+1)+strings.Repeat("]", deepest+1))
+		case "/large":
+			io.WriteString(w, "["+strings.Repeat("0,", maxJSON/2)+"0]")
+		default:
+			io.WriteString(w, "["+strings.Repeat("0,", 20)+"0]")
+		}
+	})
+	for _, path := range []string{"/deep", "/nested", "/large"} {
+		if got := do(t, open(t, world{}, s.URL), fields{"url": s.URL + path}); member(got, "json") != nil || text(got, "body") == "" {
+			t.Errorf("%s has json", path)
+		}
+	}
+	for most, want := range map[int64]bool{43: false, 86: true} {
+		if got := do(t, open(t, world{}, s.URL, atMost(most)), fields{"url": s.URL}); (member(got, "json") != nil) != want {
+			t.Errorf("with at most %d bytes json is there: %v", most, !want)
+		}
+	}
+}
+
+// TestEndless: what has no end is cut off by bytes or by time, and the server is
+// left alone then.
+func TestEndless(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	io.Copy(z, io.LimitReader(zeros{}, 64<<20))
+	z.Close()
+	var empty bytes.Buffer
+	gzip.NewWriter(&empty).Close()
+	const ok = "HTTP/1.1 200 OK\r\n"
+	for _, c := range []struct {
+		name, code string
+		head       string
+		more       func(net.Conn)
+	}{
+		{"body without length", "too_large", ok + "\r\n", forever(strings.Repeat("x", 1000))},
+		{"chunks", "too_large", ok + "Transfer-Encoding: chunked\r\n\r\n", forever("3e8\r\n" + strings.Repeat("x", 1000) + "\r\n")},
+		{"chunk extensions", "failed", ok + "Transfer-Encoding: chunked\r\n\r\n1", forever(";" + strings.Repeat("x", 1000))},
+		{"claimed length", "too_large", ok + "Content-Length: 99999999999\r\n\r\n", silent},
+		{"gzip bomb", "too_large", ok + "Content-Encoding: gzip\r\nContent-Length: " + fmt.Sprint(bomb.Len()) + "\r\n\r\n" + bomb.String(), nil},
+		{"gzip of nothing, again and again", "too_large", ok + "Content-Encoding: gzip\r\n\r\n", forever(empty.String())},
+		{"header line", "too_large", ok + "X: ", forever(strings.Repeat("x", 1000))},
+		{"headers", "too_large", ok, forever("X: " + strings.Repeat("x", 1000) + "\r\n")},
+		{"status line", "too_large", "HTTP/1.1 200 ", forever(strings.Repeat("x", 1000))},
+		{"interim answers", "too_large", "", forever("HTTP/1.1 103 Early Hints\r\n\r\n")},
+		{"continue", "too_large", "", forever("HTTP/1.1 100 Continue\r\n\r\n")},
+		{"trailers", "failed", ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n", forever("X: " + strings.Repeat("x", 1000) + "\r\n")},
+		{"no answer", "timeout", "", silent},
+		{"half an answer", "timeout", ok + "X: y", silent},
+		{"half a body", "timeout", ok + "Content-Length: 10\r\n\r\nx", silent},
+		{"half a chunk", "timeout", ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nx", silent},
+		{"half of gzip", "timeout", ok + "Content-Encoding: gzip\r\nContent-Length: 1000\r\n\r\n\x1f\x8b\x08", silent},
+		{"cut body", "failed", ok + "Content-Length: 10\r\n\r\nx", nil},
+		{"cut chunk", "failed", ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nx", nil},
+		{"cut header", "failed", ok + "X: y", nil},
+		{"nothing", "failed", "", nil},
+		{"no HTTP", "failed", "SSH-2.0-OpenSSH_9.6\r\n\r\n", nil},
+		{"two lengths", "failed", ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx", nil},
+		{"negative length", "failed", ok + "Content-Length: -1\r\n\r\n", nil},
+		{"unknown transfer encoding", "failed", ok + "Transfer-Encoding: gzip\r\n\r\n", nil},
+		{"another protocol", "failed", "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", silent},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := answering(t, c.head, c.more)
+			args := fields{"url": at, "timeout": 60}
+			if c.code == "timeout" {
+				args["timeout"] = second()
+			}
+			fails(t, open(t, world{}, at, atMost(100_000)), args, c.code)
+		})
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestUnknownOutcome: where a request that changes something got no answer, the
+// failure says that it may have been done.
+func TestUnknownOutcome(t *testing.T) {
+	at := answering(t, "", nil)
+	h := open(t, world{}, at)
+	fails(t, h, fields{"url": at, "method": "POST", "body": "x"}, "failed", "not known")
+	_, err := h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": at}))
+	failedWith(t, nil, err, "failed")
+	if strings.Contains(err.Error(), "not known") {
+		t.Errorf("a GET says %v", err)
+	}
+}
+
+// TestTrickle: a server that sends a byte now and then is cut off by the time of
+// the whole.
+func TestTrickle(t *testing.T) {
+	at := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", func(c net.Conn) {
+		gone := make(chan struct{})
+		go func() { silent(c); close(gone) }()
+		for {
+			select {
+			case <-gone:
+				return
+			default:
+				if _, err := io.WriteString(c, "x"); err != nil {
+					return
+				}
+			}
+		}
+	})
+	fails(t, open(t, world{}, at, func(c *sdk.Capability) { c.Timeout = 1 }), fields{"url": at, "timeout": 600}, "timeout")
+}
+
+// TestAtOnce: of one capability only so many requests run, and so many large
+// bodies are read, at once; the others wait and are done.
+func TestAtOnce(t *testing.T) {
+	var now, most atomic.Int32
+	full := make(chan struct{})
+	var once sync.Once
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		if n == atOnce {
+			once.Do(func() { close(full) })
+		}
+		<-full
+		w.Write(make([]byte, smallBody+1))
+	})
+	h := open(t, world{}, s.URL)
+	var all sync.WaitGroup
+	for range 2 * atOnce {
+		all.Go(func() {
+			if v, err := h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": s.URL})); err != nil || len(text(v, "body")) != smallBody+1 {
+				t.Errorf("failed: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if most.Load() != atOnce {
+		t.Errorf("%d requests ran at once", most.Load())
+	}
+}

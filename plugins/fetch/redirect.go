@@ -1,0 +1,110 @@
+package fetch
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// mostRedirects is how many redirects one request follows.
+const mostRedirects = 10
+
+// follow performs a request that is permitted, and then the requests that
+// answers redirect to, each of which is checked as the first one was. It stops
+// at the first that isn't permitted: that is a failure.
+func (k *client) follow(ctx context.Context, c call) (*answer, error) {
+	for range mostRedirects + 1 {
+		resp, err := k.send(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		location := resp.Header.Get("Location")
+		method, redirects := redirected(c.method, resp.StatusCode)
+		if !redirects || location == "" {
+			return k.read(ctx, resp, c)
+		}
+		resp.Body.Close()
+		next, err := relative(c.target, location)
+		if err == nil {
+			err = k.permits(method, next)
+		}
+		if err != nil {
+			return nil, refusedRedirect(err, c, resp.StatusCode)
+		}
+		c = c.redirectTo(method, next)
+	}
+	return nil, failf(codeFailed, "%s redirects more than %d times", c.target.host, mostRedirects)
+}
+
+// refusedRedirect says that it is a redirect which wasn't permitted, and that
+// the request before it was performed.
+func refusedRedirect(err error, c call, status int) error {
+	f := sdk.Fail(codeDenied, "%v", err)
+	if own, ok := err.(sdk.Failure); ok {
+		f = own
+		f.Code = codeDenied
+	}
+	f.Message = "the answer to " + c.method + " " + show(c.target) + " was a redirect (" + http.StatusText(status) + ") that isn't followed: " + f.Message
+	return f
+}
+
+// redirected gives the method of the request that an answer redirects to
+// (RFC 9110 section 15.4, and as browsers do for 301 and 302), and whether it
+// is a redirect.
+func redirected(method string, status int) (string, bool) {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound:
+		if method == http.MethodPost {
+			return http.MethodGet, true
+		}
+		return method, true
+	case http.StatusSeeOther:
+		if method != http.MethodHead {
+			return http.MethodGet, true
+		}
+		return method, true
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return method, true
+	}
+	return method, false
+}
+
+// relative reads the location of a redirect from a target. What it leads to is
+// read as strictly as a program's URL.
+func relative(from target, location string) (target, error) {
+	if strings.ContainsFunc(location, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\\' }) {
+		return target{}, invalid("it leads to no URL")
+	}
+	base, err := url.Parse(from.String())
+	if err != nil {
+		return target{}, invalid("it leads to no URL")
+	}
+	to, err := base.Parse(strings.Trim(location, " "))
+	if err != nil {
+		return target{}, invalid("it leads to no URL")
+	}
+	to.Fragment, to.RawFragment = "", ""
+	return parseTarget(to.String())
+}
+
+// redirectTo is the request that follows. The program's headers go to the origin
+// that the program named, and to no other.
+func (c call) redirectTo(method string, next target) call {
+	headers := c.headers.Clone()
+	if next.origin != c.target.origin {
+		headers = http.Header{}
+	}
+	if method != c.method {
+		c.body, c.contentType = nil, ""
+		for name := range headers {
+			if strings.HasPrefix(name, "Content-") {
+				delete(headers, name)
+			}
+		}
+	}
+	c.method, c.target, c.headers = method, next, headers
+	return c
+}

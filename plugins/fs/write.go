@@ -1,0 +1,170 @@
+package fs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	iofs "io/fs"
+	"os"
+
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+type writeArgs struct {
+	Path     string `pif:"path,designates" doc:"the file, relative to the capability's root; its directory must be there"`
+	Content  string `pif:"content" doc:"what it is to hold"`
+	Encoding string `pif:"encoding,optional,enum=utf8|base64" doc:"how the content stands for bytes; utf8 if left out"`
+	Create   string `pif:"create,optional,enum=always|never|only" doc:"never: the file must be there; only: it must not; always if left out"`
+}
+
+type written struct {
+	Bytes int    `pif:"bytes"`
+	Hash  string `pif:"hash"`
+}
+
+// content decodes what is to be written, and holds it to the limit.
+func (c *call) content(path, text, encoding string) ([]byte, error) {
+	content := []byte(text)
+	if encoding == "base64" {
+		var err error
+		if content, err = base64.StdEncoding.Strict().DecodeString(text); err != nil {
+			return nil, sdk.Fail("invalid", "the content isn't base64: %v", err).
+				WithHint("Use the standard alphabet with padding.")
+		}
+	}
+	if int64(len(content)) > c.max {
+		return nil, sdk.Fail("too_large", "the content for %s has %d bytes; at most %d are written at once", quote(path), len(content), c.max).
+			WithHint("Write the first part and append the others.")
+	}
+	return content, nil
+}
+
+// receipt is the record of what was written.
+func receipt(content []byte) written {
+	sum := sha256.Sum256(content)
+	return written{len(content), hex.EncodeToString(sum[:])}
+}
+
+func write(ctx context.Context, s *scope, a writeArgs) (written, error) {
+	c, err := s.begin(ctx, "write", a.Path)
+	if err != nil {
+		return written{}, err
+	}
+	defer c.end()
+	content, err := c.content(a.Path, a.Content, a.Encoding)
+	if err != nil {
+		return written{}, err
+	}
+	p, err := c.find(a.Path, false)
+	if err != nil {
+		return written{}, err
+	}
+	defer p.release()
+	old, err := c.replaceable(p, a.Create)
+	if err == nil {
+		err = c.put(p, content, old, a.Create)
+	}
+	if err != nil {
+		return written{}, because(a.Path, err)
+	}
+	return receipt(content), nil
+}
+
+// replaceable decides on what has the name now, and gives it; nil where there
+// is nothing.
+func (c *call) replaceable(p *place, create string) (*info, error) {
+	if p.name == "" {
+		return nil, sdk.Fail("not_a_file", "%s is a directory", quote(p.path))
+	}
+	old, err := c.lstat(p)
+	switch {
+	case isAbsent(err) && create != "never":
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case create == "only":
+		return nil, iofs.ErrExist
+	case old.isLink():
+		return nil, errLink
+	case old.isDir():
+		return nil, sdk.Fail("not_a_file", "%s is a directory", quote(p.path))
+	case !old.isRegular():
+		return nil, errIrregular
+	}
+	return &old, c.one(p.path, old)
+}
+
+// put writes the content beside the place and renames it there.
+func (c *call) put(p *place, content []byte, old *info, create string) (err error) {
+	perm := newFile
+	if old != nil {
+		perm = 0o600 // until it has the permissions of what it replaces
+	}
+	f, name, err := temporary(p.dir, perm)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = p.dir.unlink(name) // the first error is the one to tell
+		}
+	}()
+	if err = c.fill(f, content, old); err != nil {
+		f.Close()
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = c.ctx.Err(); err != nil {
+		return err
+	}
+	if err = p.dir.rename(info{}, name, p.dir, p.name, create != "only"); err != nil {
+		return err
+	}
+	if err := p.dir.sync(); err != nil {
+		return sdk.Fail("failed", "%s was written, but the system doesn't vouch that it stays after a crash", quote(p.path))
+	}
+	return nil
+}
+
+// fill writes a temporary file, with the owner and permissions of what it
+// replaces, as far as the system lets us.
+func (c *call) fill(f *os.File, content []byte, old *info) error {
+	if old != nil && old.uid >= 0 {
+		if err := c.inherit(f, old); err != nil {
+			return err
+		}
+	}
+	const piece = 1 << 20
+	for len(content) > 0 {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		n, err := f.Write(content[:min(piece, len(content))])
+		if err != nil {
+			return err
+		}
+		content = content[n:]
+	}
+	return f.Sync()
+}
+
+func (c *call) inherit(f *os.File, old *info) error {
+	perm := old.mode.Perm()
+	if now, err := f.Stat(); err == nil {
+		if _, uid, gid := ownership(now, f); uid != old.uid || gid != old.gid {
+			if f.Chown(old.uid, old.gid) != nil && gid != old.gid {
+				// What the old group could do isn't for the new one.
+				perm &^= 0o070
+			}
+		}
+	}
+	err := f.Chmod(perm)
+	if errors.Is(err, iofs.ErrPermission) || errors.Is(err, errors.ErrUnsupported) {
+		return nil // a file system without permissions
+	}
+	return err
+}

@@ -1,0 +1,295 @@
+// Package host runs capability plugins: it starts their processes, talks to them
+// over gRPC, watches them and stops them. It implements the broker's handler
+// (package caps/run), and decides nothing about authority: what reaches it was
+// permitted.
+//
+// One process serves one grant. It is started when the grant is prepared or first
+// used, inherits nothing of the host but the grant's directory (see launch), and
+// is killed with its whole group when the grant is revoked, when the host is
+// closed, and, on Linux, when the host dies however that comes. A plugin may be
+// broken or hostile: whatever it does, [Host.Perform] returns soon after its
+// deadline, with the outcome or with a fault that says what is known. An operation
+// that isn't repeatable and may have been done is outcome_unknown; it is never
+// tried again.
+//
+// Files: seat.go is one grant and when its process is started again; process.go
+// one process from its start to its end; call.go one request; launch.go what a
+// process inherits; output.go its log. What isn't confined yet is in
+// plugins/README.md.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
+)
+
+var _ run.Handler = (*Host)(nil)
+
+// Options of a host. The zero value is ready to use.
+type Options struct {
+	// Logger hears what plugins write and when processes start and end; nil:
+	// [slog.Default].
+	Logger *slog.Logger
+	// RuntimeDir is where processes have their folders and sockets. Where its
+	// path is too long for sockets, they go to a folder of their own. Empty: a new
+	// one that only this user can enter, in the system's folder for temporary
+	// files, removed by Close.
+	RuntimeDir string
+	// MaxMessage is the bytes of the largest message either way; 0: 32 MiB.
+	MaxMessage int
+}
+
+// A Source is how the processes of a kind are started.
+type Source struct {
+	// Manifest is what the plugin is known to say of itself. A process that says
+	// anything else isn't used.
+	Manifest *caps.Manifest
+	// Path is the program's absolute path, and Args what it is given.
+	Path string
+	Args []string
+}
+
+// timing is how long things may take. Tests have others.
+type timing struct {
+	start    time.Duration // from the start of a process to its manifest
+	grace    time.Duration // from telling a request to end to killing its process
+	watch    time.Duration // from a request's beginning to asking whether the process lives
+	health   time.Duration // for the answer to that
+	settle   time.Duration // for a handle to be closed before its process is killed
+	settled  time.Duration // a process that dies younger counts as a failed start
+	backoff  time.Duration // before the second failed start is tried again; doubled each time
+	longest  time.Duration // of such a wait
+	patience time.Duration // a request waits as long for it, and fails at once if it is longer
+}
+
+var defaultTiming = timing{
+	start: 10 * time.Second, grace: time.Second, watch: time.Second, health: time.Second,
+	settle: 300 * time.Millisecond, settled: 5 * time.Second, backoff: 100 * time.Millisecond,
+	longest: 15 * time.Second, patience: time.Second,
+}
+
+// A Host has the processes of all grants. It is safe for concurrent use.
+type Host struct {
+	log     *slog.Logger
+	dir     string
+	ours    bool // dir is removed by Close
+	most    int
+	timing  timing
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	sockets string // where sockets go if dir's path is too long for them; or empty
+
+	mu      sync.Mutex
+	sources map[string]*Source
+	seats   map[string]*seat
+	closed  bool
+}
+
+// New makes a host without plugins. It starts nothing.
+func New(o Options) (*Host, error) {
+	h := &Host{
+		log: o.Logger, dir: o.RuntimeDir, most: o.MaxMessage, timing: defaultTiming,
+		sources: map[string]*Source{}, seats: map[string]*seat{},
+	}
+	if h.log == nil {
+		h.log = slog.Default()
+	}
+	if h.most == 0 {
+		h.most = wire.MaxMessage
+	}
+	if h.most < 1<<16 || h.most > 1<<30 {
+		return nil, fmt.Errorf("messages of at most %d bytes: 64 KiB to 1 GiB make sense", h.most)
+	}
+	var err error
+	if h.dir == "" {
+		h.ours = true
+		h.dir, err = os.MkdirTemp("", "mcp-pif")
+	} else if h.dir, err = filepath.Abs(h.dir); err == nil {
+		err = os.MkdirAll(h.dir, 0o700)
+	}
+	if err == nil {
+		// The same folder by the name the system has for it: sockets are compared.
+		h.dir, err = filepath.EvalSymlinks(h.dir)
+	}
+	if err == nil && len(h.dir) > longestDir {
+		if h.sockets, err = os.MkdirTemp(shortTemp(), "mcp-pif"); err == nil {
+			h.sockets, err = filepath.EvalSymlinks(h.sockets)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a folder for plugins: %w", err)
+	}
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	return h, nil
+}
+
+// Add makes a kind known. Each kind is added once, before it is used.
+func (h *Host) Add(s Source) error {
+	if s.Manifest == nil {
+		return errors.New("a plugin without a manifest")
+	}
+	if err := wire.CheckManifest(s.Manifest); err != nil {
+		return fmt.Errorf("plugin %s: %w", s.Manifest.Kind, err)
+	}
+	if !filepath.IsAbs(s.Path) {
+		return fmt.Errorf("plugin %s: its program's path must be absolute", s.Manifest.Kind)
+	}
+	s.Args = slices.Clone(s.Args)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return errors.New("the host is closed")
+	}
+	if _, twice := h.sources[s.Manifest.Kind]; twice {
+		return fmt.Errorf("plugin %s: it was added before", s.Manifest.Kind)
+	}
+	h.sources[s.Manifest.Kind] = &s
+	return nil
+}
+
+// Prepare starts a grant's process, and doesn't wait for it.
+func (h *Host) Prepare(g *caps.Grant) {
+	if g == nil {
+		return
+	}
+	s, err := h.seat(g)
+	if err != nil {
+		return // whoever performs is told
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(h.ctx, h.timing.start)
+		defer cancel()
+		// The log has what went wrong, and whoever performs is told.
+		_, _ = s.running(ctx)
+	}()
+}
+
+// seat finds or makes the place of a grant.
+func (h *Host) seat(g *caps.Grant) (*seat, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, wire.NotSent{Reason: "the server is ending"}
+	}
+	key := g.ID
+	if key == "" {
+		key = fmt.Sprintf("%p", g)
+	}
+	if s, ok := h.seats[key]; ok {
+		s.adopt(g)
+		return s, nil
+	}
+	source, ok := h.sources[g.Kind]
+	if !ok {
+		return nil, wire.NotSent{Reason: "there is no plugin for " + g.Kind}
+	}
+	s := newSeat(h, source, g)
+	h.seats[key] = s
+	return s, nil
+}
+
+// folder makes an empty folder for a process.
+func (h *Host) folder() (string, error) {
+	return os.MkdirTemp(h.dir, "p")
+}
+
+// longestDir is the bytes of a folder's path below which the path of a process's
+// socket has less than the 104 that every system takes:
+// /p1234567890/plugin-dir1234567890/plugin1234567890 is the rest.
+const longestDir = 52
+
+// shortTemp is a folder for temporary files with a short name.
+func shortTemp() string {
+	if dir := os.TempDir(); len(dir) <= 20 || runtime.GOOS == "windows" {
+		return dir
+	}
+	return "/tmp"
+}
+
+// socketsFor is where a process with this folder has its socket.
+func (h *Host) socketsFor(folder string) string {
+	if h.sockets != "" {
+		return h.sockets
+	}
+	return folder
+}
+
+// A Status is what there is to say of a grant's process.
+type Status struct {
+	Kind  string
+	Grant string // the grant's label
+	ID    string // the grant's identity
+	// State is "idle" before the first use and after an end, "starting",
+	// "running", or "failed" where the last start went wrong.
+	State string
+	// PID is the running process; 0: none.
+	PID     int
+	Since   time.Time // when it was started
+	Starts  int       // how often one was started
+	Handles int       // capabilities that are open
+	Calls   int       // requests under way
+	// Problem is what went wrong last, for the operator: it may name paths.
+	Problem string
+}
+
+// Status tells of each grant that was prepared or used, in the order of kinds and
+// labels.
+func (h *Host) Status() []Status {
+	h.mu.Lock()
+	seats := make([]*seat, 0, len(h.seats))
+	for _, s := range h.seats {
+		seats = append(seats, s)
+	}
+	h.mu.Unlock()
+	all := make([]Status, len(seats))
+	for i, s := range seats {
+		all[i] = s.status()
+	}
+	slices.SortFunc(all, func(a, b Status) int {
+		return strings.Compare(a.Kind+"\x00"+a.Grant+"\x00"+a.ID, b.Kind+"\x00"+b.Grant+"\x00"+b.ID)
+	})
+	return all
+}
+
+// Close closes what is open, kills every process and removes the folders. It
+// returns soon, whatever plugins do; requests under way end with faults.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	again := h.closed
+	h.closed = true
+	seats := make([]*seat, 0, len(h.seats))
+	for _, s := range h.seats {
+		seats = append(seats, s)
+	}
+	h.mu.Unlock()
+	if again {
+		return nil
+	}
+	var all sync.WaitGroup
+	for _, s := range seats {
+		all.Go(s.close)
+	}
+	all.Wait()
+	h.stop()
+	var failed error
+	if h.ours {
+		failed = os.RemoveAll(h.dir)
+	}
+	if h.sockets != "" {
+		failed = errors.Join(failed, os.RemoveAll(h.sockets))
+	}
+	return failed
+}

@@ -1,0 +1,240 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
+)
+
+// maxHandshake is the bytes of the line with which a plugin introduces itself; a
+// certificate is in it.
+const maxHandshake = 16 << 10
+
+// A launch starts one process and ends it: go-plugin's runner, made so that the
+// process inherits nothing. It has
+//
+//   - no standard input: the host's is the conversation with its client;
+//   - the environment that go-plugin needs, TMPDIR and LANG, and nothing of the
+//     host's;
+//   - no descriptor but its own output and, where the grant is a path, the
+//     grant's directory;
+//   - an empty folder of its own to run in;
+//   - a process group of its own, which is killed as a whole;
+//   - an end when the host ends, where the system can do that.
+type launch struct {
+	path    string
+	args    []string
+	work    string   // its folder
+	sockets string   // where it may listen
+	root    *os.File // the grant's directory, or nil
+	most    int      // bytes of a message
+	env     []string // what go-plugin tells it
+	output  *output
+
+	first *io.PipeReader // the first line of its standard output
+	dead  chan struct{}  // closed when it has ended
+
+	mu      sync.Mutex
+	cmd     *exec.Cmd
+	pid     int
+	doomed  bool // it is to be killed, started or not
+	reaped  bool
+	outcome error
+}
+
+var _ runner.Runner = (*launch)(nil)
+
+// Start starts the process. It is waited for on the thread that started it,
+// which lives as long: Linux ties the signal of the parent's death to that
+// thread.
+func (l *launch) Start(context.Context) error {
+	stdout, stdoutEnd, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	stderr, stderrEnd, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, stdout.Close(), stdoutEnd.Close())
+	}
+	cmd := exec.Command(l.path, l.args...)
+	cmd.Dir = l.work
+	cmd.Env = l.environment()
+	cmd.Stdin = nil
+	cmd.Stdout, cmd.Stderr = stdoutEnd, stderrEnd
+	prepare(cmd)
+	sealDescriptors()
+	if l.root != nil {
+		if err := pass(cmd, l.root); err != nil {
+			return errors.Join(err, stdout.Close(), stdoutEnd.Close(), stderr.Close(), stderrEnd.Close())
+		}
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with this
+		err := cmd.Start()
+		// The child has its ends; here they would keep the pipes open.
+		stdoutEnd.Close()
+		stderrEnd.Close()
+		if err == nil {
+			l.mu.Lock()
+			if l.cmd, l.pid = cmd, cmd.Process.Pid; l.doomed {
+				killGroup(cmd)
+			}
+			l.mu.Unlock()
+		}
+		started <- err
+		if err != nil {
+			return
+		}
+		l.wait(cmd)
+		// A grandchild may hold the other ends for ever.
+		stdout.Close()
+		stderr.Close()
+		close(l.dead)
+	}()
+	if err := <-started; err != nil {
+		return errors.Join(err, stdout.Close(), stderr.Close())
+	}
+	first, firstEnd := io.Pipe()
+	l.first = first
+	go l.output.read(stderr)
+	go l.readOutput(stdout, firstEnd)
+	return nil
+}
+
+// wait waits for the process, and takes its group with it.
+func (l *launch) wait(cmd *exec.Cmd) {
+	awaitExit(cmd.Process.Pid)
+	// It is dead, and where the system can do that not yet reaped, so that its
+	// number is still its own.
+	if beforeReaping {
+		killGroup(cmd)
+	}
+	l.mu.Lock()
+	l.reaped = beforeReaping
+	l.mu.Unlock()
+	err := cmd.Wait()
+	l.mu.Lock()
+	l.reaped, l.outcome = true, err
+	l.mu.Unlock()
+	if !beforeReaping {
+		killGroup(cmd)
+	}
+}
+
+// readOutput gives go-plugin the first line, and logs the others.
+func (l *launch) readOutput(stdout io.Reader, first *io.PipeWriter) {
+	r := bufio.NewReaderSize(stdout, maxHandshake)
+	line, err := r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line = nil // no handshake is as long
+	}
+	first.Write(line)
+	first.Close()
+	l.output.read(r)
+}
+
+// environment is all that the process has of one.
+func (l *launch) environment() []string {
+	env := []string{
+		"LANG=C.UTF-8", "TMPDIR=" + l.work,
+		wire.EnvMaxMessage + "=" + strconv.Itoa(l.most),
+	}
+	env = append(env, systemEnvironment(l.work)...)
+	for _, e := range l.env {
+		name, _, _ := strings.Cut(e, "=")
+		if strings.HasPrefix(name, "PLUGIN_") || name == wire.Handshake.MagicCookieKey {
+			env = append(env, e)
+		}
+	}
+	if l.root != nil {
+		env = append(env, wire.EnvRoot+"="+rootNumber(l.root))
+	}
+	return env
+}
+
+// Kill ends the process and its group, at once and for certain.
+func (l *launch) Kill(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.doomed = true; l.cmd != nil && !l.reaped {
+		killGroup(l.cmd)
+	}
+	return nil
+}
+
+// Wait returns when the process has ended.
+func (l *launch) Wait(context.Context) error {
+	<-l.dead
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outcome
+}
+
+// Stdout is the first line of the standard output. go-plugin waits for its end.
+func (l *launch) Stdout() io.ReadCloser { return l.first }
+
+// Stderr is empty: its lines are read here, since go-plugin can be made to panic
+// by what stands in them.
+func (l *launch) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
+
+// Name is what the process is called in go-plugin's messages.
+func (l *launch) Name() string { return "plugin" }
+
+// ID is the number of the process, empty before it is started.
+func (l *launch) ID() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pid == 0 {
+		return ""
+	}
+	return strconv.Itoa(l.pid)
+}
+
+// Diagnose says nothing: what the plugin wrote is in the log.
+func (l *launch) Diagnose(context.Context) string { return "" }
+
+// PluginToHost checks the address that a plugin says it listens at.
+func (l *launch) PluginToHost(network, address string) (string, string, error) {
+	return network, address, checkAddress(network, address, l.sockets)
+}
+
+// HostToPlugin refuses: the host listens to no plugin.
+func (l *launch) HostToPlugin(string, string) (string, string, error) {
+	return "", "", errors.New("the host has no address for plugins")
+}
+
+// clientConfig is how go-plugin starts a launch.
+func (l *launch) clientConfig(folder string) *plugin.ClientConfig {
+	return &plugin.ClientConfig{
+		HandshakeConfig:  wire.Handshake,
+		Plugins:          plugin.PluginSet{wire.Service: &contract{}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		AutoMTLS:         true,
+		SkipHostEnv:      true,
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: folder},
+	}
+}
+
+// exitReason says how a process ended, for the log.
+func (l *launch) exitReason() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.outcome == nil {
+		return "exit status 0"
+	}
+	return fmt.Sprint(l.outcome)
+}

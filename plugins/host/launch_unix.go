@@ -1,0 +1,44 @@
+//go:build unix
+
+package host
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// killGroup kills a process that was not reaped yet, and all of its group.
+func killGroup(cmd *exec.Cmd) {
+	// The error is that there is nobody left.
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+}
+
+// pass has a process inherit the grant's directory as descriptor 3.
+func pass(cmd *exec.Cmd, root *os.File) error {
+	cmd.ExtraFiles = []*os.File{root}
+	return nil
+}
+
+// rootNumber is what the process knows the directory by.
+func rootNumber(*os.File) string { return "3" }
+
+// systemEnvironment is what processes need on this system: nothing.
+func systemEnvironment(string) []string { return nil }
+
+// checkAddress refuses all but a socket right within the folder for it.
+func checkAddress(network, address, sockets string) error {
+	if network != "unix" {
+		return errors.New("the plugin doesn't listen at a unix socket")
+	}
+	if address != filepath.Clean(address) || filepath.Dir(address) != filepath.Clean(sockets) {
+		return errors.New("the plugin listens outside its folder")
+	}
+	info, err := os.Lstat(address)
+	if err != nil || info.Mode().Type() != os.ModeSocket {
+		return errors.New("the plugin listens at what is no socket")
+	}
+	return nil
+}

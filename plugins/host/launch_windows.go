@@ -1,0 +1,59 @@
+package host
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+)
+
+// prepare gives a process a group of its own. That it ends when the host does is
+// left to the plugin, which hears of the connection's end (see package sdk).
+func prepare(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+}
+
+// sealDescriptors does nothing: handles are inherited by name only.
+func sealDescriptors() {}
+
+// beforeReaping is set where awaitExit leaves the process its number.
+const beforeReaping = false
+
+// awaitExit returns at once: waiting reaps nothing that killing needs.
+func awaitExit(int) {}
+
+// killGroup kills the process; its children are not reached here.
+func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
+
+// pass has a process inherit a handle of the grant's directory.
+func pass(cmd *exec.Cmd, root *os.File) error {
+	handle := syscall.Handle(root.Fd())
+	if err := syscall.SetHandleInformation(handle, syscall.HANDLE_FLAG_INHERIT, syscall.HANDLE_FLAG_INHERIT); err != nil {
+		return err
+	}
+	cmd.SysProcAttr.AdditionalInheritedHandles = []syscall.Handle{handle}
+	return nil
+}
+
+// rootNumber is what the process knows the directory by.
+func rootNumber(root *os.File) string { return strconv.FormatUint(uint64(root.Fd()), 10) }
+
+// systemEnvironment is what processes need on this system.
+func systemEnvironment(work string) []string {
+	return []string{"SYSTEMROOT=" + os.Getenv("SYSTEMROOT"), "TMP=" + work, "TEMP=" + work}
+}
+
+// checkAddress refuses all but loopback: go-plugin has no unix sockets here.
+func checkAddress(network, address, _ string) error {
+	at, err := netip.ParseAddrPort(address)
+	if network != "tcp" || err != nil || !at.Addr().IsLoopback() {
+		return errors.New("the plugin doesn't listen on loopback")
+	}
+	return nil
+}
+
+// checkPeer leaves it at the check of the address and at mutual TLS.
+func checkPeer(net.Conn, int) error { return nil }

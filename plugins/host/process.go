@@ -1,0 +1,337 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
+	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
+)
+
+// A process is one run of a plugin's program, from its start to its end. It is
+// used once: what comes after it is another.
+type process struct {
+	seat   *seat
+	grant  *caps.Grant
+	launch *launch
+	since  time.Time
+
+	ready  chan struct{} // closed when it can be used, or failed is set
+	failed error
+	gone   chan struct{} // closed when nothing of it is left
+
+	client *plugin.Client
+	addr   net.Addr
+	conn   *grpc.ClientConn
+	plugin pluginv1.PluginClient
+	health grpc_health_v1.HealthClient
+	cancel bool // it has the feature
+	stream bool // it has the feature
+
+	lastCall atomic.Uint64
+	underway atomic.Int64
+	handles  handles
+
+	end    sync.Once
+	mu     sync.Mutex
+	reason string // why it was killed; empty: it wasn't
+}
+
+// errRevoked is of requests whose grant was taken back.
+var errRevoked = errors.New("the grant was revoked")
+
+// The words for a start that went wrong. What exactly is in the log.
+var (
+	errNoStart  = wire.NotSent{Reason: "the plugin doesn't start"}
+	errStranger = wire.NotSent{Reason: "the plugin isn't what its manifest says"}
+)
+
+func newProcess(s *seat, g *caps.Grant) *process {
+	p := &process{seat: s, grant: g, since: time.Now(), ready: make(chan struct{}), gone: make(chan struct{})}
+	p.handles.open = map[string]*handle{}
+	return p
+}
+
+// start brings the process up, and takes care of its end.
+func (p *process) start() {
+	within := p.seat.host.timing.start
+	// Everything that waits for the plugin ends when it is killed, so that this
+	// deadline holds whatever it does.
+	late := time.AfterFunc(within, func() { p.kill("it took too long to start") })
+	folder, err := p.seat.host.folder()
+	if err == nil {
+		err = p.begin(folder)
+	}
+	if err == nil {
+		err = p.meet(within)
+	}
+	if !late.Stop() {
+		err = errors.Join(errors.New("it took too long to start"), err)
+	}
+	if err != nil {
+		p.failed = errNoStart
+		if errors.Is(err, errStranger) {
+			p.failed = errStranger
+		}
+		p.kill("it didn't start")
+		p.seat.log.Error("a plugin doesn't start", "error", err)
+	} else {
+		p.seat.log.Info("a plugin was started", "pid", p.pid())
+	}
+	close(p.ready)
+	p.await(folder, err)
+}
+
+// begin starts the program.
+func (p *process) begin(folder string) error {
+	work := filepath.Join(folder, "work")
+	if err := os.Mkdir(work, 0o700); err != nil {
+		return err
+	}
+	host, source := p.seat.host, p.seat.source
+	out := newOutput(p.seat.log)
+	l := &launch{
+		path: source.Path, args: source.Args, work: work, most: host.most, output: out, dead: make(chan struct{}),
+	}
+	if source.Manifest.Algebra == caps.Path {
+		if l.root = p.grant.Root; l.root == nil {
+			return errors.New("the grant has no directory")
+		}
+	}
+	config := l.clientConfig(host.socketsFor(folder))
+	config.StartTimeout = host.timing.start
+	config.Logger = hclog.New(&hclog.LoggerOptions{Name: "go-plugin", Level: hclog.Warn, Output: out.writer(), DisableTime: true, JSONFormat: true})
+	config.SyncStdout, config.SyncStderr = out.writer(), out.writer()
+	config.RunnerFunc = func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (runner.Runner, error) {
+		l.sockets, l.env = sockets, cmd.Env
+		return l, nil
+	}
+	config.GRPCDialOptions = []grpc.DialOption{
+		grpc.WithContextDialer(p.dial),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(host.most), grpc.MaxCallSendMsgSize(host.most)),
+		grpc.WithInitialWindowSize(wire.Window), grpc.WithInitialConnWindowSize(wire.Window),
+		grpc.WithMaxHeaderListSize(64 << 10),
+		grpc.WithIdleTimeout(0), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
+		grpc.WithStreamInterceptor(noBroker),
+	}
+	p.mu.Lock()
+	p.launch, p.client = l, plugin.NewClient(config)
+	killed := p.reason != ""
+	p.mu.Unlock()
+	if killed {
+		return errors.New("it was stopped before it was started")
+	}
+	var err error
+	p.addr, err = p.client.Start()
+	return err
+}
+
+// noBroker refuses go-plugin's broker, by which a plugin could have the host keep
+// something for each message it sends.
+func noBroker(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, next grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+	if method == "/plugin.GRPCBroker/StartStream" {
+		return nil, status.Error(codes.Unimplemented, "there is no broker")
+	}
+	return next(ctx, d, c, method, o...)
+}
+
+// dial connects to where the plugin listens: the address was checked when it was
+// advertised, and is again, with whoever answers there.
+func (p *process) dial(ctx context.Context, _ string) (net.Conn, error) {
+	return p.launch.dial(ctx, p.addr)
+}
+
+// dial connects to an address of the process.
+func (l *launch) dial(ctx context.Context, at net.Addr) (net.Conn, error) {
+	if err := checkAddress(at.Network(), at.String(), l.sockets); err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, at.Network(), at.String())
+	if err != nil {
+		return nil, err
+	}
+	group, _ := strconv.Atoi(l.ID())
+	if err := checkPeer(conn, group); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// meet connects, and holds what the plugin says of itself against its manifest.
+func (p *process) meet(within time.Duration) error {
+	protocol, err := p.client.Client()
+	if err != nil {
+		return err
+	}
+	raw, err := protocol.Dispense(wire.Service)
+	if err != nil {
+		return err
+	}
+	p.conn = raw.(*grpc.ClientConn)
+	p.plugin = pluginv1.NewPluginClient(p.conn)
+	p.health = grpc_health_v1.NewHealthClient(p.conn)
+	ctx, cancel := context.WithTimeout(p.seat.host.ctx, within)
+	defer cancel()
+	said, err := p.plugin.Describe(ctx, &pluginv1.DescribeRequest{Protocol: wire.Protocol, Features: wire.Features},
+		grpc.MaxCallRecvMsgSize(wire.MaxManifest))
+	if err != nil {
+		return err
+	}
+	if said.GetProtocol() != wire.Protocol {
+		return fmt.Errorf("%w: it speaks protocol %d, the host %d", errStranger, said.GetProtocol(), wire.Protocol)
+	}
+	m, err := wire.FromManifest(said.GetManifest())
+	if err != nil {
+		return fmt.Errorf("%w: %w", errStranger, err)
+	}
+	if !wire.SameManifest(m, p.seat.source.Manifest) {
+		return fmt.Errorf("%w: its manifest is another one", errStranger)
+	}
+	for _, feature := range said.GetFeatures() {
+		p.cancel = p.cancel || feature == wire.FeatureCancel
+		p.stream = p.stream || feature == wire.FeatureProgress
+	}
+	return nil
+}
+
+// await waits for the end of the process, and removes what is left of it.
+func (p *process) await(folder string, failed error) {
+	why := failed
+	if p.launch != nil && p.launch.ID() != "" {
+		<-p.launch.dead
+		if p.conn != nil {
+			p.conn.Close()
+		}
+		// go-plugin's own goroutines end, and its folder goes.
+		p.client.Kill()
+		if failed == nil {
+			p.mu.Lock()
+			reason := p.reason
+			p.mu.Unlock()
+			why = fmt.Errorf("the process ended: %s", p.launch.exitReason())
+			if reason != "" {
+				why = errors.New(reason)
+				p.seat.log.Info("a plugin was stopped", "reason", reason, "pid", p.pid())
+			} else {
+				p.seat.log.Warn("a plugin ended by itself", "how", p.launch.exitReason(), "pid", p.pid())
+			}
+		}
+	}
+	if folder != "" {
+		os.RemoveAll(folder)
+	}
+	p.end.Do(func() { p.seat.ended(p, why) })
+	close(p.gone)
+}
+
+// kill ends the process with its group, whatever it is doing.
+func (p *process) kill(reason string) {
+	p.mu.Lock()
+	if p.reason == "" {
+		p.reason = reason
+	}
+	l := p.launch
+	p.mu.Unlock()
+	if l != nil {
+		// It can't fail: either there is a process, or there was one.
+		_ = l.Kill(context.Background())
+	}
+}
+
+// wanted reports whether the process was killed because it was no longer needed.
+func (p *process) wanted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reason != ""
+}
+
+// ended reports whether it is of no use any more.
+func (p *process) ended() bool {
+	if p.isReady() && p.failed != nil {
+		return true
+	}
+	p.mu.Lock()
+	l, killed := p.launch, p.reason != ""
+	p.mu.Unlock()
+	if killed {
+		return true
+	}
+	if l == nil {
+		return false
+	}
+	select {
+	case <-l.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *process) isReady() bool {
+	select {
+	case <-p.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *process) pid() int {
+	p.mu.Lock()
+	l := p.launch
+	p.mu.Unlock()
+	if l == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(l.ID())
+	return n
+}
+
+// counts is how many handles are open and requests under way.
+func (p *process) counts() (handles, calls int) {
+	return p.handles.count(), int(p.underway.Load())
+}
+
+// lives asks the process whether it still answers.
+func (p *process) lives(within time.Duration) bool {
+	ctx, cancel := context.WithTimeout(p.seat.host.ctx, within)
+	defer cancel()
+	_, err := p.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: plugin.GRPCServiceName})
+	code := status.Code(err)
+	return err == nil || code == codes.Unimplemented || code == codes.NotFound
+}
+
+// A contract is the plugin's service as go-plugin's client hands it out: the
+// connection.
+type contract struct {
+	plugin.NetRPCUnsupportedPlugin
+}
+
+// GRPCServer is the plugin's side, which is elsewhere.
+func (*contract) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error {
+	return errors.New("this is the host's side")
+}
+
+// GRPCClient gives the connection.
+func (*contract) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, c *grpc.ClientConn) (any, error) {
+	return c, nil
+}

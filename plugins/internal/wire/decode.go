@@ -1,0 +1,274 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// ErrMalformed is the error of bytes that are no value.
+var ErrMalformed = errors.New("it is no well-formed value")
+
+// DecodeValue reads a message Value. Fields it doesn't know are skipped, as
+// protobuf has it; a value without a kind, or with two, is an error. The bytes
+// may be used again afterwards.
+func DecodeValue(b []byte) (value.Value, error) {
+	r := reader{}
+	return r.value(b, 0)
+}
+
+// A reader counts the values it makes, and the bytes of their quoted terms.
+type reader struct{ nodes, code int }
+
+func malformed(what string) error { return fmt.Errorf("%w: %s", ErrMalformed, what) }
+
+// fields calls visit with each field of a message. The contents are those of
+// length-delimited fields, the number those of varints; other types are skipped.
+func fields(b []byte, visit func(number protowire.Number, wire protowire.Type, contents []byte, n uint64) error) error {
+	for len(b) > 0 {
+		number, wire, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return malformed("a field's tag is broken")
+		}
+		b = b[n:]
+		var contents []byte
+		var varint uint64
+		switch wire {
+		case protowire.BytesType:
+			contents, n = protowire.ConsumeBytes(b)
+		case protowire.VarintType:
+			varint, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed32Type, protowire.Fixed64Type:
+			n = protowire.ConsumeFieldValue(number, wire, b)
+		default:
+			return malformed("a group")
+		}
+		if n < 0 {
+			return malformed("a field is cut short")
+		}
+		b = b[n:]
+		if wire != protowire.BytesType && wire != protowire.VarintType {
+			continue
+		}
+		if err := visit(number, wire, contents, varint); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) value(b []byte, depth int) (v value.Value, err error) {
+	if depth > MaxDepth {
+		return nil, ErrTooDeep
+	}
+	if r.nodes++; r.nodes > MaxNodes {
+		return nil, ErrTooMany
+	}
+	err = fields(b, func(number protowire.Number, wire protowire.Type, contents []byte, n uint64) error {
+		if number < kindInteger || number > kindCode {
+			return nil
+		}
+		scalar := number == kindInteger || number == kindBoolean
+		if scalar != (wire == protowire.VarintType) {
+			return malformed("a kind of value is written as another type")
+		}
+		if v != nil {
+			return malformed("a value has two kinds")
+		}
+		v, err = r.kind(number, contents, n, depth)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if v == nil {
+		return nil, malformed("a value has no kind")
+	}
+	return v, nil
+}
+
+// kind reads what a value is.
+func (r *reader) kind(number protowire.Number, b []byte, n uint64, depth int) (value.Value, error) {
+	switch number {
+	case kindInteger:
+		return value.NewInt(protowire.DecodeZigZag(n)), nil
+	case kindBoolean:
+		return value.Bool(protowire.DecodeBool(n)), nil
+	case kindBig:
+		i, err := decodeBig(b)
+		if err != nil {
+			return nil, err
+		}
+		return value.NewBig(i), nil
+	case kindDecimal:
+		return decodeDecimal(b)
+	case kindText:
+		s, err := decodeText(b)
+		return value.Str(s), err
+	case kindUnit:
+		return value.Unit{}, fields(b, func(protowire.Number, protowire.Type, []byte, uint64) error { return nil })
+	case kindList:
+		return r.list(b, depth)
+	case kindPair:
+		return r.pair(b, depth)
+	case kindRecord:
+		return r.record(b, depth)
+	}
+	if r.code += len(b); r.code > MaxCode {
+		return nil, ErrTooLarge
+	}
+	parsed, f := parse.Code(slices.Clone(b), parse.Options{MaxBytes: MaxCode})
+	if f != nil {
+		return nil, malformed("a quoted term can't be read")
+	}
+	return &value.Code{Term: parsed.Term, Source: parsed.Source}, nil
+}
+
+func decodeText(b []byte) (string, error) {
+	if !utf8.Valid(b) {
+		return "", malformed("a text isn't UTF-8")
+	}
+	return string(b), nil
+}
+
+func decodeBig(b []byte) (*big.Int, error) {
+	var i big.Int
+	negative := false
+	err := fields(b, func(number protowire.Number, wire protowire.Type, contents []byte, n uint64) error {
+		switch {
+		case number == bigNegative && wire == protowire.VarintType:
+			negative = protowire.DecodeBool(n)
+		case number == bigMagnitude && wire == protowire.BytesType:
+			i.SetBytes(contents)
+		}
+		return nil
+	})
+	if negative {
+		i.Neg(&i)
+	}
+	return &i, err
+}
+
+func decodeDecimal(b []byte) (value.Value, error) {
+	unscaled, scale := new(big.Int), uint64(0)
+	err := fields(b, func(number protowire.Number, wire protowire.Type, contents []byte, n uint64) (err error) {
+		switch {
+		case number == decimalUnscaled && wire == protowire.BytesType:
+			unscaled, err = decodeBig(contents)
+		case number == decimalFrac && wire == protowire.VarintType:
+			scale = n
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if scale > value.MaxDigits {
+		return nil, malformed("a decimal's scale is too large")
+	}
+	d, ok := value.NewDec(unscaled, int(scale))
+	if !ok {
+		return nil, malformed("a decimal has too many digits")
+	}
+	return d, nil
+}
+
+func (r *reader) list(b []byte, depth int) (value.Value, error) {
+	var first value.Value = value.Nil{}
+	var last *value.Cons
+	err := fields(b, func(number protowire.Number, wire protowire.Type, contents []byte, _ uint64) error {
+		if number != listItems || wire != protowire.BytesType {
+			return nil
+		}
+		item, err := r.value(contents, depth+1)
+		if err != nil {
+			return err
+		}
+		c := &value.Cons{Head: item, Tail: value.Nil{}}
+		if last == nil {
+			first = c
+		} else {
+			last.Tail = c
+		}
+		last = c
+		return nil
+	})
+	return first, err
+}
+
+func (r *reader) pair(b []byte, depth int) (value.Value, error) {
+	p := &value.Pair{}
+	err := fields(b, func(number protowire.Number, wire protowire.Type, contents []byte, _ uint64) (err error) {
+		if wire != protowire.BytesType {
+			return nil
+		}
+		switch {
+		case number == pairFirst && p.First == nil:
+			p.First, err = r.value(contents, depth+1)
+		case number == pairSecond && p.Second == nil:
+			p.Second, err = r.value(contents, depth+1)
+		case number == pairFirst || number == pairSecond:
+			err = malformed("a pair has a part twice")
+		}
+		return err
+	})
+	if err == nil && (p.First == nil || p.Second == nil) {
+		err = malformed("a pair lacks a part")
+	}
+	return p, err
+}
+
+func (r *reader) record(b []byte, depth int) (value.Value, error) {
+	record := &value.Record{}
+	err := fields(b, func(number protowire.Number, wire protowire.Type, contents []byte, _ uint64) error {
+		if number != recordFields || wire != protowire.BytesType {
+			return nil
+		}
+		f, err := r.field(contents, depth)
+		record.Fields = append(record.Fields, f)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	byKey := func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) }
+	if !slices.IsSortedFunc(record.Fields, byKey) {
+		slices.SortFunc(record.Fields, byKey)
+	}
+	for i := 1; i < len(record.Fields); i++ {
+		if record.Fields[i].Key == record.Fields[i-1].Key {
+			return nil, malformed("a record has a key twice")
+		}
+	}
+	return record, nil
+}
+
+func (r *reader) field(b []byte, depth int) (f value.Field, err error) {
+	err = fields(b, func(number protowire.Number, wire protowire.Type, contents []byte, _ uint64) (err error) {
+		if wire != protowire.BytesType {
+			return nil
+		}
+		switch number {
+		case fieldKey:
+			f.Key, err = decodeText(contents)
+		case fieldValue:
+			if f.Value != nil {
+				return malformed("a field has two values")
+			}
+			f.Value, err = r.value(contents, depth+1)
+		}
+		return err
+	})
+	if err == nil && f.Value == nil {
+		err = malformed("a field has no value")
+	}
+	return f, err
+}

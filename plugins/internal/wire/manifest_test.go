@@ -1,0 +1,110 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+)
+
+// right is a manifest that uses everything.
+func right() *caps.Manifest {
+	return &caps.Manifest{
+		Kind: "kv-store", Version: "1.0.0-rc.1+x", Doc: "Keeps things.", Algebra: caps.Segments,
+		Options: map[string][]string{"ro": nil, "links": {"ok", "no"}},
+		Verbs: []caps.Verb{
+			{Name: "get", Flags: caps.Flags{ReadOnly: true, Idempotent: true}},
+			{Name: "put", Flags: caps.Flags{Destructive: true, OpenWorld: true}},
+		},
+		Operations: []caps.Operation{
+			{Name: "kv-store.get", Doc: "Gets one.", Verb: "get", Result: "string", Params: []caps.Param{
+				{Name: "key", Doc: "which", Type: "string", Main: true, Designates: true},
+				{Name: "as", Type: "string", Optional: true, Enum: []string{"utf8", "base64"}},
+			}},
+			{Name: "kv-store.do", Doc: "Does it.", Verb: "put", VerbParam: "method", Result: "any", Params: []caps.Param{
+				{Name: "method", Type: "string", Optional: true},
+			}},
+		},
+	}
+}
+
+func TestManifestComesBack(t *testing.T) {
+	m := right()
+	b, err := proto.Marshal(ToManifest(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := ToManifest(&caps.Manifest{})
+	if err := proto.Unmarshal(b, sent); err != nil {
+		t.Fatal(err)
+	}
+	back, err := FromManifest(sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(m, back); d != "" {
+		t.Fatal(d)
+	}
+	if !SameManifest(m, back) {
+		t.Fatal("they aren't the same")
+	}
+	back.Operations[1].Params[0].Doc = "another"
+	if SameManifest(m, back) {
+		t.Fatal("a difference wasn't seen")
+	}
+}
+
+func TestManifestMistakesAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		change     func(m *caps.Manifest)
+	}{
+		{"a kind in capitals", "kind", func(m *caps.Manifest) { m.Kind = "KV" }},
+		{"a kind with a dot", "kind", func(m *caps.Manifest) { m.Kind = "a.b" }},
+		{"the kind of calls", "kind", func(m *caps.Manifest) { m.Kind = "call" }},
+		{"a version with a line's end", "version", func(m *caps.Manifest) { m.Version = "1\n" }},
+		{"no doc", "doc is missing", func(m *caps.Manifest) { m.Doc = " " }},
+		{"a doc that turns the order of reading", "control", func(m *caps.Manifest) { m.Doc = "a\u202eb" }},
+		{"a doc with an escape", "control", func(m *caps.Manifest) { m.Operations[0].Doc = "a\x1b[31mb" }},
+		{"a doc that isn't UTF-8", "UTF-8", func(m *caps.Manifest) { m.Operations[0].Params[0].Doc = "\xff" }},
+		{"a long doc", "bytes", func(m *caps.Manifest) { m.Doc = strings.Repeat("x", maxDoc+1) }},
+		{"an unknown algebra", "algebra", func(m *caps.Manifest) { m.Algebra = "regexp" }},
+		{"an option of the host", "host's", func(m *caps.Manifest) { m.Options["max"] = nil }},
+		{"an option's value with a comma", "value", func(m *caps.Manifest) { m.Options["links"] = []string{"a,b"} }},
+		{"no verbs", "0 verbs", func(m *caps.Manifest) { m.Verbs = nil }},
+		{"a verb twice", "twice", func(m *caps.Manifest) { m.Verbs = append(m.Verbs, m.Verbs[0]) }},
+		{"a verb that reads and destroys", "both", func(m *caps.Manifest) { m.Verbs[0].Destructive = true }},
+		{"no operations", "0 operations", func(m *caps.Manifest) { m.Operations = nil }},
+		{"an operation of another kind", "its name", func(m *caps.Manifest) { m.Operations[0].Name = "fs.read" }},
+		{"an operation twice", "twice", func(m *caps.Manifest) { m.Operations[1].Name = m.Operations[0].Name }},
+		{"an operation without a result", "result", func(m *caps.Manifest) { m.Operations[0].Result = "" }},
+		{"an unknown verb", "there is no verb", func(m *caps.Manifest) { m.Operations[0].Verb = "fly" }},
+		{"a verb from no argument", "gives its verb", func(m *caps.Manifest) { m.Operations[1].VerbParam = "verb" }},
+		{"an argument called in", "host's", func(m *caps.Manifest) { m.Operations[0].Params[0].Name = "in" }},
+		{"an argument twice", "twice", func(m *caps.Manifest) { m.Operations[0].Params[1].Name = "key" }},
+		{"an unknown type", "type", func(m *caps.Manifest) { m.Operations[0].Params[0].Type = "float" }},
+		{"two main arguments", "main", func(m *caps.Manifest) { m.Operations[0].Params[1].Main = true }},
+		{"a designating number", "designates", func(m *caps.Manifest) { m.Operations[0].Params[0].Type = "int" }},
+		{"values of a list", "only a string", func(m *caps.Manifest) { m.Operations[0].Params[1].Type = "list" }},
+		{"too many operations", "operations", func(m *caps.Manifest) { m.Operations = make([]caps.Operation, maxOperations+1) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := right()
+			c.change(m)
+			_, err := FromManifest(ToManifest(m))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+	if err := CheckManifest(right()); err != nil {
+		t.Fatalf("the right one: %v", err)
+	}
+	if _, err := FromManifest(nil); err == nil {
+		t.Fatal("no manifest is one")
+	}
+}

@@ -1,0 +1,90 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// An OpOption changes how [Op] makes an operation.
+type OpOption func(*Operation)
+
+// VerbFrom says that the verb a request needs is the value of one of its
+// arguments, in lower case, and otherwise where the argument is left out. The
+// plugin lists its verbs then.
+func VerbFrom(param, otherwise string) OpOption {
+	return func(o *Operation) { o.VerbParam, o.Verb = param, otherwise }
+}
+
+// Result says in words what an operation gives ("record: bytes, hash"), where
+// the words made from its type don't.
+func Result(words string) OpOption {
+	return func(o *Operation) { o.Result = words }
+}
+
+// Op makes an operation from a handler. The name is its part after the dot and,
+// unless [VerbFrom] is given, the verb a capability needs for it.
+//
+// S is what the plugin's Open gives; any where there is no Open. A is a struct
+// whose exported fields are the arguments:
+//
+//	Path string   `pif:"path,main,designates" doc:"where it is"`
+//	As   string   `pif:"as,optional,enum=utf8|base64" doc:"how it is encoded"`
+//	Most *int64   `doc:"named after the field, most; optional, since it is a pointer"`
+//
+// The types of arguments are string, int, int64, bool, slices, maps from
+// strings, structs, pointers to those, and [value.Value] for any value; a field
+// marked pif:"-" is none. R is one of the same types, and what it holds is what
+// the program gets: a struct gives a record, a nil pointer gives null or, as a
+// field, nothing, and so does a field marked optional that has its zero value.
+// []byte is refused, since a string of PIF is text: say how bytes are encoded.
+//
+// A handler runs in a goroutine of its own for each request, several at once.
+// Its context ends when the request is cancelled or out of time, and it has to
+// return then: a process that goes on is killed. A panic is a failure of that
+// request only. Types that don't fit are reported by [Plugin.Manifest].
+func Op[S, A, R any](name, doc string, flags Flags, handle func(ctx context.Context, scope S, args A) (R, error), more ...OpOption) Operation {
+	o := Operation{Operation: caps.Operation{Name: name, Doc: doc, Verb: name}, flags: flags}
+	arguments, err := planOf(reflect.TypeFor[A]())
+	if err == nil && arguments.kind != planRecord {
+		err = fmt.Errorf("arguments are the fields of a struct, not %s", reflect.TypeFor[A]())
+	}
+	if err != nil {
+		o.mistake = fmt.Errorf("operation %s: %w", name, err)
+		return o
+	}
+	result, err := planOf(reflect.TypeFor[R]())
+	if err != nil {
+		o.mistake = fmt.Errorf("operation %s: its result: %w", name, err)
+		return o
+	}
+	for _, f := range arguments.fields {
+		o.Params = append(o.Params, f.param())
+	}
+	o.Result = result.words()
+	o.handle = func(ctx context.Context, scope any, args value.Value) (value.Value, error) {
+		var a A
+		if err := arguments.decodeArguments(reflect.ValueOf(&a).Elem(), args); err != nil {
+			return nil, err
+		}
+		var s S
+		if scope != nil {
+			var ok bool
+			if s, ok = scope.(S); !ok {
+				return nil, fmt.Errorf("a defect of the plugin: Open gives a %T, the operation takes a %s", scope, reflect.TypeFor[S]())
+			}
+		}
+		r, err := handle(ctx, s, a)
+		if err != nil {
+			return nil, err
+		}
+		return result.encode(reflect.ValueOf(&r).Elem())
+	}
+	for _, option := range more {
+		option(&o)
+	}
+	return o
+}

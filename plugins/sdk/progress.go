@@ -1,0 +1,22 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+)
+
+type progressKey struct{}
+
+// Progress tells whoever waits how a request is getting on, in a short sentence.
+// It costs nothing where nobody listens, and never waits.
+func Progress(ctx context.Context, format string, args ...any) {
+	if hear, ok := ctx.Value(progressKey{}).(func(string)); ok {
+		hear(fmt.Sprintf(format, args...))
+	}
+}
+
+// WithProgress returns a context whose requests tell hear how they get on, one
+// call at a time for each request. It is for tests that use [Direct].
+func WithProgress(ctx context.Context, hear func(message string)) context.Context {
+	return context.WithValue(ctx, progressKey{}, hear)
+}

@@ -1,0 +1,257 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
+	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
+)
+
+// maxHandles is how many handles a host may have open at once.
+const maxHandles = 10_000
+
+// A server is a plugin as gRPC sees it.
+type server struct {
+	pluginv1.UnimplementedPluginServer
+	plugin   Plugin
+	manifest *caps.Manifest
+	root     *os.File // the grant's directory, or nil
+	most     int      // bytes of a message
+	begin    func()   // before the first answer
+
+	mu      sync.Mutex
+	last    uint64
+	handles map[uint64]*held
+	calls   map[uint64]context.CancelFunc
+}
+
+// A held handle is closed when it was given back and nothing uses it.
+type held struct {
+	*Handle
+	users  int
+	closed bool
+}
+
+func newServer(p Plugin, m *caps.Manifest, root *os.File, most int, begin func()) *server {
+	return &server{
+		plugin: p, manifest: m, root: root, most: most, begin: sync.OnceFunc(begin),
+		handles: map[uint64]*held{}, calls: map[uint64]context.CancelFunc{},
+	}
+}
+
+// Describe answers with the manifest.
+func (s *server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+	s.begin()
+	return &pluginv1.DescribeResponse{
+		Protocol: wire.Protocol, Features: wire.Features, Manifest: wire.ToManifest(s.manifest),
+	}, nil
+}
+
+// Open makes a handle.
+func (s *server) Open(ctx context.Context, r *pluginv1.OpenRequest) (*pluginv1.OpenResponse, error) {
+	s.begin()
+	in := r.GetCapability()
+	if in == nil {
+		return nil, status.Error(codes.InvalidArgument, "no capability")
+	}
+	c := Capability{
+		Text: in.Text, Verbs: in.Verbs, Within: in.Within, Options: in.Options, Max: in.Max,
+		Timeout: time.Duration(in.TimeoutNs), Root: s.root, File: in.File,
+	}
+	for _, d := range r.GetDenies() {
+		c.Denies = append(c.Denies, Deny{Verbs: d.GetVerbs(), Within: d.GetWithin()})
+	}
+	h, err := s.plugin.open(ctx, c)
+	if err != nil {
+		return &pluginv1.OpenResponse{Outcome: &pluginv1.OpenResponse_Failure{Failure: failureMessage(err)}}, nil
+	}
+	s.mu.Lock()
+	full := len(s.handles) >= maxHandles
+	if !full {
+		s.last++
+		s.handles[s.last] = &held{Handle: h}
+	}
+	number := s.last
+	s.mu.Unlock()
+	if full {
+		h.Close()
+		return nil, status.Error(codes.ResourceExhausted, "too many handles")
+	}
+	return &pluginv1.OpenResponse{Outcome: &pluginv1.OpenResponse_Handle{Handle: number}}, nil
+}
+
+// Invoke performs an operation.
+func (s *server) Invoke(ctx context.Context, r *pluginv1.InvokeRequest) (*pluginv1.InvokeResponse, error) {
+	return s.invoke(ctx, r)
+}
+
+// InvokeStream performs an operation and sends what it says meanwhile. Progress
+// that comes faster than it can be sent is dropped.
+func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStreamingServer[pluginv1.InvokeStreamResponse]) error {
+	news, sent := make(chan string, 16), make(chan struct{})
+	go func() {
+		defer close(sent)
+		for message := range news {
+			event := &pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Progress{Progress: message}}
+			if stream.Send(event) != nil {
+				break
+			}
+		}
+		for range news {
+		}
+	}()
+	var over sync.RWMutex // a handler's goroutine may speak after the handler is done
+	open := true
+	ctx := WithProgress(stream.Context(), func(message string) {
+		over.RLock()
+		defer over.RUnlock()
+		if !open {
+			return
+		}
+		select {
+		case news <- wire.Line(message, wire.MaxProgress):
+		default:
+		}
+	})
+	outcome, err := s.invoke(ctx, r)
+	over.Lock()
+	open = false
+	over.Unlock()
+	close(news)
+	<-sent
+	if err != nil {
+		return err
+	}
+	return stream.Send(&pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Outcome{Outcome: outcome}})
+}
+
+func (s *server) invoke(ctx context.Context, r *pluginv1.InvokeRequest) (*pluginv1.InvokeResponse, error) {
+	s.begin()
+	h, done, ok := s.use(r.GetHandle())
+	if !ok {
+		return nil, status.Error(codes.NotFound, "no such handle")
+	}
+	defer done()
+	ctx, cancel := s.begun(ctx, r)
+	defer cancel()
+	args, err := wire.DecodeValue(r.GetArguments())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, "the arguments: "+err.Error())
+	}
+	v, err := h.Invoke(ctx, r.GetOperation(), args)
+	if err != nil {
+		return failed(err), nil
+	}
+	if v == nil {
+		v = value.Unit{}
+	}
+	most := s.most - wire.MaxOverhead
+	if asked := r.GetMaxOutcomeBytes(); asked > 0 && asked < int64(most) {
+		most = int(asked)
+	}
+	b, err := wire.EncodeValue(v, most)
+	switch {
+	case errors.Is(err, wire.ErrTooLarge):
+		return failed(Fail("too_large", "the outcome has more than the %d bytes that are allowed", most).
+			WithHint("Ask for less at once, such as a part or a smaller limit.")), nil
+	case err != nil:
+		return failed(Fail("failed", "the outcome can't be sent: %s", err)), nil
+	}
+	return &pluginv1.InvokeResponse{Outcome: &pluginv1.InvokeResponse_Value{Value: b}}, nil
+}
+
+// use takes a handle for a request; done gives it back.
+func (s *server) use(number uint64) (h *Handle, done func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held, ok := s.handles[number]
+	if !ok {
+		return nil, nil, false
+	}
+	held.users++
+	return held.Handle, func() {
+		s.mu.Lock()
+		held.users--
+		last := held.closed && held.users == 0
+		s.mu.Unlock()
+		if last {
+			held.Handle.Close()
+		}
+	}, true
+}
+
+// begun is the context of a request: with its time, and known by its number.
+func (s *server) begun(ctx context.Context, r *pluginv1.InvokeRequest) (context.Context, context.CancelFunc) {
+	var cancel context.CancelFunc
+	if ns := r.GetTimeoutNs(); ns > 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(ns))
+	} else {
+		ctx, cancel = context.WithCancel(ctx)
+	}
+	number := r.GetCall()
+	if number == 0 {
+		return ctx, cancel
+	}
+	s.mu.Lock()
+	s.calls[number] = cancel
+	s.mu.Unlock()
+	return ctx, func() {
+		s.mu.Lock()
+		delete(s.calls, number)
+		s.mu.Unlock()
+		cancel()
+	}
+}
+
+// Cancel ends the context of a request.
+func (s *server) Cancel(_ context.Context, r *pluginv1.CancelRequest) (*pluginv1.CancelResponse, error) {
+	s.mu.Lock()
+	cancel := s.calls[r.GetCall()]
+	s.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	return &pluginv1.CancelResponse{}, nil
+}
+
+// Close takes a handle back. Requests that use it still do to their end.
+func (s *server) Close(_ context.Context, r *pluginv1.CloseRequest) (*pluginv1.CloseResponse, error) {
+	s.mu.Lock()
+	h, ok := s.handles[r.GetHandle()]
+	idle := false
+	if ok {
+		delete(s.handles, r.GetHandle())
+		h.closed, idle = true, h.users == 0
+	}
+	s.mu.Unlock()
+	if idle {
+		h.Handle.Close()
+	}
+	return &pluginv1.CloseResponse{}, nil
+}
+
+// failed is the answer of a request that failed.
+func failed(err error) *pluginv1.InvokeResponse {
+	return &pluginv1.InvokeResponse{Outcome: &pluginv1.InvokeResponse_Failure{Failure: failureMessage(err)}}
+}
+
+// failureMessage is a failure on the wire. Its texts are bounded, and their
+// control characters gone, before they are sent.
+func failureMessage(err error) *pluginv1.Failure {
+	f := failureOf(err)
+	m := &pluginv1.Failure{Code: f.Code, Message: wire.Line(f.Message, 1000), Retryable: f.Retryable}
+	if f.Hint != "" {
+		m.Hint = wire.Line(f.Hint, 500)
+	}
+	return m
+}
