@@ -13,7 +13,7 @@ const mostDeclared = 100
 
 // DecideOptions is what [Policy.Decide] is told of the tool.
 type DecideOptions struct {
-	// Tool is the name of the tool; it needs no capability to call itself.
+	// Tool is the name of the tool, for hints; may be empty.
 	Tool string
 	// In is the document of faults; empty: "code".
 	In string
@@ -72,13 +72,11 @@ func (p *Policy) Decide(declared []string, n Needs, o DecideOptions) (Decision, 
 
 // A decider is one evolve on its way through the rules.
 type decider struct {
-	p     *Policy
-	o     DecideOptions
-	items []*item
-	notes []string
-	// computedCall is set where the callee of some call isn't known.
-	computedCall bool
-	faults       []*fault.Fault
+	p      *Policy
+	o      DecideOptions
+	items  []*item
+	notes  []string
+	faults []*fault.Fault
 }
 
 // An item is a declaration and what it became.

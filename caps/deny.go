@@ -36,9 +36,6 @@ func (p *Policy) denial(dir string, c Capability) (denial, error) {
 	return d, nil
 }
 
-// denies tells whether it is meant for the verb.
-func (d *denial) denies(verb string) bool { return d.Verbs == nil || slices.Contains(d.Verbs, verb) }
-
 // below is the paths below a grant's root that are denied, "." for all of it;
 // none where the denial lies elsewhere. A relative denial is meant for what
 // lies there and for what tools call by that name.
@@ -58,16 +55,25 @@ func (d *denial) below(g *Grant) []string {
 	add(g.Real, d.abs)
 	if rel, ok := below(g.Label, d.Scope); ok && g.Label != "." && !slices.Contains(list, rel) {
 		list = append(list, rel)
-	} else if _, ok := below(d.Scope, g.Label); ok && bare(d.Scope) != "." && !absolute(d.Scope) && !slices.Contains(list, ".") {
-		list = append(list, ".")
 	}
 	return list
 }
 
-// denies is the denials that concern a grant, for those that can decide better
+// relate finds out which denials concern which grants; p.mu is held.
+func (p *Policy) relate() {
+	p.concern = make(map[string][]Capability, len(p.grants))
+	for _, g := range p.grants {
+		p.concern[g.ID] = p.concerning(g)
+	}
+}
+
+// deniesOf is what concerns a grant of the policy, not to be changed.
+func (p *Policy) deniesOf(g *Grant) []Capability { return p.concern[g.ID] }
+
+// concerning is the denials that concern a grant, for those that can decide better
 // on what was opened: the scope of a Path one is the path below the grant's
 // root.
-func (p *Policy) deniesOf(g *Grant) []Capability {
+func (p *Policy) concerning(g *Grant) []Capability {
 	var list []Capability
 	for i := range p.denies {
 		d := &p.denies[i]

@@ -16,7 +16,7 @@ import (
 )
 
 // DefaultLimits hold for grants that have none of their own.
-var DefaultLimits = Limits{Calls: 100_000, Bytes: 256 << 20, Max: 16 << 20, Timeout: 30 * time.Second}
+var DefaultLimits = Limits{Calls: 100_000, Bytes: 256 << 20, Max: 8 << 20, Timeout: 30 * time.Second}
 
 // A Grant is a capability that the operator gave the server, bound to what it
 // resolved to. Made by [Resolve], it is safe for concurrent use and doesn't

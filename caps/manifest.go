@@ -30,6 +30,10 @@ type Manifest struct {
 	Options    map[string][]string
 	Verbs      []Verb
 	Operations []Operation
+	// Privileges is what its process needs of the system besides what its
+	// grants give: "network", "processes" and "files:/PATH", to be read. None
+	// is asked of a plugin that only computes.
+	Privileges []string
 }
 
 // A Verb is what a capability of the kind may be narrowed to.

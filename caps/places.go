@@ -95,12 +95,12 @@ func (d *decider) item(h *Held) *item {
 
 // undeclared refuses an operation of a kind that the tool declared nothing of.
 func (d *decider) undeclared(n Need, m *Manifest, o *Operation) {
-	text, granted := d.p.declaration(m, o)
+	c, granted := d.p.declaration(m, o)
+	text := c.String()
 	if granted {
 		d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared", o.Name), fmt.Sprintf(`Add "capabilities":[%s].`, quoted(text)))
 		return
 	}
-	c, _ := Parse(text, d.p.kinds)
 	d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared, and nothing of the kind %s is granted", o.Name, m.Kind),
 		fmt.Sprintf(`Add "capabilities":[%s], and ask the operator to start the server with %s.`, quoted(text), flag(c, m)))
 }
@@ -140,14 +140,23 @@ func (d *decider) call(n Need) {
 			it.all, found = true, true
 		}
 	}
-	if !found {
-		d.problem(n, fmt.Sprintf("the code calls %s, which isn't declared", quoted(n.Name)), fmt.Sprintf("Add %s to the capabilities.", quoted(text)))
+	if found {
+		return
 	}
+	hint := fmt.Sprintf("Add %s to the capabilities.", quoted(text))
+	if n.Name == d.o.Tool {
+		hint = "A tool that goes on with itself says self, not call. " + hint
+	}
+	d.problem(n, fmt.Sprintf("the code calls %s, which isn't declared", quoted(n.Name)), hint)
 }
 
 // with holds the list of an eval against the declarations.
 func (d *decider) with(w With) {
 	n := Need{At: w.At, Line: w.Line, Col: w.Col}
+	if len(w.Texts) > mostDeclared {
+		d.problem(n, fmt.Sprintf("an eval is given at most %d capabilities", mostDeclared), "Give it wider ones.")
+		return
+	}
 	for _, text := range w.Texts {
 		c, err := Parse(text, d.p.kinds)
 		if err != nil {

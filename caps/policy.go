@@ -20,6 +20,33 @@ type Policy struct {
 	mu     sync.RWMutex
 	grants []*Grant // by text
 	denies []denial // by text
+	// concern is the denials that concern each grant, by identity.
+	concern map[string][]Capability
+
+	entriesMu sync.Mutex
+	entries   map[string]Capability
+}
+
+// mostEntries bounds what is remembered of lists of evals.
+const mostEntries = 1000
+
+// entry reads an entry of an eval's list. Lists are held against each request,
+// so that what was read is remembered.
+func (p *Policy) entry(text string) (Capability, bool) {
+	p.entriesMu.Lock()
+	defer p.entriesMu.Unlock()
+	if c, ok := p.entries[text]; ok {
+		return c, c.Kind != ""
+	}
+	c, err := Parse(text, p.kinds)
+	if err != nil {
+		c = Capability{}
+	}
+	if len(p.entries) >= mostEntries || p.entries == nil {
+		p.entries = map[string]Capability{}
+	}
+	p.entries[text] = c
+	return c, err == nil
 }
 
 // NewPolicy makes a policy that allows nothing. now is the clock; nil is
@@ -44,6 +71,7 @@ func (p *Policy) Grant(g *Grant) error {
 	}
 	p.grants = append(p.grants, g)
 	sortGrants(p.grants)
+	p.relate()
 	return nil
 }
 
@@ -81,6 +109,7 @@ func (p *Policy) DenyIn(dir string, c Capability) error {
 	defer p.mu.Unlock()
 	p.denies = append(p.denies, d)
 	sortDenies(p.denies)
+	p.relate()
 	return nil
 }
 
@@ -172,6 +201,7 @@ func (p *Policy) ReplaceIn(dir string, grants []*Grant, denies []Capability) err
 	}
 	sortGrants(next)
 	p.grants, p.denies = next, newDenies
+	p.relate()
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("closing grants: %w", err)
 	}

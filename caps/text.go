@@ -49,8 +49,14 @@ func (p parser) fail(at int, hint, format string, a ...any) error {
 	return &TextError{Text: p.text, At: at, Message: fmt.Sprintf(format, a...), Hint: hint}
 }
 
+// maxText bounds a text: a scope of the largest size, all of it encoded.
+const maxText = 4 * maxScope
+
 func (p parser) parse() (Capability, error) {
 	var c Capability
+	if len(p.text) > maxText {
+		return c, p.fail(maxText, "", "it has more than %d bytes", maxText)
+	}
 	head, tail, ok := strings.Cut(p.text, ":")
 	if !ok {
 		return c, p.fail(len(p.text), "Write KIND:SCOPE, such as fs:./sandbox.", "the colon before the scope is missing")

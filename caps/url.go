@@ -364,5 +364,5 @@ func hostContains(pattern, host string) bool {
 		return false
 	}
 	label, _, _ := strings.Cut(host, ".")
-	return label != "*" && host == label+rest
+	return host == label+rest
 }

@@ -87,15 +87,15 @@ func (o *Operation) verbs() []string {
 
 // declaration is the capability a tool should declare for an operation: of what
 // is granted where there is something.
-func (p *Policy) declaration(m *Manifest, o *Operation) (text string, granted bool) {
-	c := Capability{Kind: m.Kind, Verbs: o.verbs(), Scope: placeholder(m)}
+func (p *Policy) declaration(m *Manifest, o *Operation) (c Capability, granted bool) {
+	c = Capability{Kind: m.Kind, Verbs: o.verbs(), Scope: placeholder(m)}
 	for _, g := range p.grants {
 		if g.Kind == m.Kind && !g.Revoked() && (c.Verbs == nil || slices.Contains(permitted(&g.Capability, m), o.Verb)) {
 			c.Scope, granted = g.Label, true
 			break
 		}
 	}
-	return c.String(), granted
+	return c, granted
 }
 
 // Suggest is what a tool with these needs could declare: of what is granted
@@ -103,34 +103,26 @@ func (p *Policy) declaration(m *Manifest, o *Operation) (text string, granted bo
 func (p *Policy) Suggest(n Needs) []string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	verbs := map[string][]string{} // by KIND:SCOPE
+	found := map[string]Capability{} // by KIND:SCOPE
 	for _, need := range n.Ops {
 		m, o, ok := p.kinds.Operation(need.Name)
 		if !ok {
 			continue
 		}
-		text, _ := p.declaration(m, o)
-		c, err := Parse(text, p.kinds)
-		if err != nil {
-			continue
-		}
+		c, _ := p.declaration(m, o)
 		if need.In != "" {
 			if scope, err := m.Algebra.Canonical(need.In); err == nil {
 				c.Scope = scope
 			}
 		}
-		c.Verbs = nil
-		if list := verbs[c.String()]; !slices.Contains(list, o.Verb) {
-			verbs[c.String()] = append(list, o.Verb)
+		key := c.Kind + ":" + bare(c.Scope)
+		if before, ok := found[key]; ok {
+			c.Verbs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Verbs, c.Verbs))))
 		}
+		found[key] = c
 	}
 	var texts []string
-	for text, list := range verbs {
-		c, _ := Parse(text, p.kinds)
-		c.Verbs = slices.DeleteFunc(list, func(v string) bool { return v == "" })
-		if len(c.Verbs) == 0 {
-			c.Verbs = nil
-		}
+	for _, c := range found {
 		texts = append(texts, c.String())
 	}
 	for _, need := range n.Calls {
@@ -171,10 +163,9 @@ func tooWide(scope string) bool {
 
 // inline is the denial of an effect that inline code or an input asks for.
 func (p *Policy) inline(m *Manifest, o *Operation) *fault.Fault {
-	text, granted := p.declaration(m, o)
-	hint := fmt.Sprintf(`Evolve a tool with this code and "capabilities":[%s], and run that.`, quoted(text))
+	c, granted := p.declaration(m, o)
+	hint := fmt.Sprintf(`Evolve a tool with this code and "capabilities":[%s], and run that.`, quoted(c.String()))
 	if !granted {
-		c, _ := Parse(text, p.kinds)
 		hint += fmt.Sprintf(" Nothing of the kind is granted: the operator must start the server with %s.", flag(c, m))
 	}
 	return denied(o.Name+": inline code and inputs have no authority to act", hint)

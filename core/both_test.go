@@ -177,3 +177,19 @@ func datum(t *testing.T, data string) value.Value {
 	}
 	return v
 }
+
+// TestHiddenNames: no variable of a program can be called as those are that the
+// compiler adds, not even where a host gives back a string that is none.
+func TestHiddenNames(t *testing.T) {
+	p := program{
+		code: `{"app":[{"eval":{"to_code":{"record":{"op":"lam","param":{"a.b":1},"args":[{"to_data":{"quote":{"lam":"x","body":{"a.b":2}}}}]}}},0]}`,
+		effect: func(i int, op string, arg value.Value) (value.Value, *fault.Fault) {
+			return value.Str("\xff"), nil
+		},
+	}
+	p.onBoth(t, func(t *testing.T, got ending) {
+		if got.fault == nil || got.fault.Kind != fault.ParseError {
+			t.Errorf("got %v", got)
+		}
+	})
+}

@@ -19,6 +19,7 @@
 package core
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -275,7 +276,13 @@ func ParseInput(src []byte, as InputAs) (Input, error) {
 	if f != nil {
 		return Input{}, f
 	}
-	return Input{Notes: in.Notes, in: in, prog: &eval.Program{Term: in.Term, Source: in.Source, Evals: as != InputData && code.Evals(in.Term)}}, nil
+	return Input{Notes: in.Notes, in: in, prog: &eval.Program{Term: in.Term, Source: in.Source, Evals: as != InputData && mayEval(in.Source.Text) && code.Evals(in.Term)}}, nil
+}
+
+// mayEval is a quick test whether an operation eval can be in JSON: its key, or
+// one that is written with escapes.
+func mayEval(src []byte) bool {
+	return bytes.Contains(src, []byte(`"eval"`)) || bytes.IndexByte(src, '\\') >= 0
 }
 
 // Start returns a machine that will run p: the code is evaluated, and where it

@@ -214,7 +214,7 @@ func acting(d gen.Draw) trial {
 func TestActing(t *testing.T) {
 	n := 10_000
 	if os.Getenv("PIF_FULL") != "" {
-		n = 600_000
+		n = 300_000
 	}
 	seen := map[string]int{}
 	for seed := range n {

@@ -71,7 +71,7 @@ func TestFaultKindsOfRuns(t *testing.T) {
 		{fault.OutOfFuel, program{tools: tool(sum), tool: "t", input: `100`, budgets: core.Budgets{Steps: 100}}},
 		{fault.TooDeep, program{tools: tool(sum), tool: "t", input: `100`, budgets: core.Budgets{Depth: 99}}},
 		{fault.ResultTooLarge, program{tools: tool(twice), tool: "t", input: `60`, budgets: core.Budgets{Memory: 1 << 20}}},
-		{fault.Denied, program{code: `{"call":{"tool":"t","input":1}}`}},
+		{fault.Denied, program{code: `{"lam":"x","body":0}`, input: `{"call":{"tool":"t","input":1}}`}},
 		{fault.EffectFailed, program{code: `{"fs.read":"a.txt"}`, effect: refuse}},
 	} {
 		t.Run(string(c.kind), func(t *testing.T) {

@@ -7,8 +7,9 @@
 // change or drop what was appended, except that the oldest part may be dropped
 // as a whole; a checkpoint then says where the chain begins.
 //
-// [Memory] keeps the events of one process, up to a number of bytes. The rest of
-// the program sees a [Journal] and may not assume where it is kept.
+// [Memory] keeps the events of one process, up to a number of bytes; [Store]
+// keeps them in a file that several processes may share. The rest of the program
+// sees a [Journal] and may not assume where it is kept.
 //
 // An entry has its logical position besides its number: the run it belongs to
 // and the branch of a par in it. Numbers are in order of arrival, positions in
@@ -75,7 +76,7 @@ func (h *Hash) UnmarshalText(text []byte) error {
 
 // An Event is one entry.
 type Event struct {
-	Seq  uint64    `json:"seq"` // from 1, without gaps
+	Seq  uint64    `json:"seq"` // from 1, without gaps but below a checkpoint
 	Prev Hash      `json:"prev"`
 	Hash Hash      `json:"hash"`
 	Time time.Time `json:"time"` // UTC, microseconds
@@ -114,11 +115,14 @@ type Stage uint8
 
 // The stages.
 const (
-	// Noted events are in order and will be written soon.
+	// Noted events are in order and will be written soon. A process that is
+	// killed, or a disk that stays full, loses the last of them.
 	Noted Stage = iota
-	// Written events survive the process.
+	// Written events, and all this process appended before them, survive the
+	// process.
 	Written
-	// Synced events survive the machine.
+	// Synced events, and all that were in the journal before them, survive the
+	// machine.
 	Synced
 )
 
@@ -158,7 +162,8 @@ func CheckKind(k Kind) error {
 type Journal interface {
 	// Append gives the event its number, time and hash, and returns when it is
 	// as safe as the stage says. An error means that it was not recorded. data
-	// belongs to the journal afterwards.
+	// belongs to the journal afterwards. Where several processes write one
+	// journal, the number of an event that is only Noted isn't known yet: seq is 0.
 	Append(s Stage, k Kind, run, branch string, data []byte) (seq uint64, err error)
 	// Read gives the events that a query selects, in the order of Seq, and
 	// whether there are more of them.
@@ -169,14 +174,16 @@ type Journal interface {
 
 // A Break is a place where a chain does not hold.
 type Break struct {
-	Seq    uint64 // of the event
-	Reason string
+	Seq    uint64 `json:"seq"` // of the event
+	Reason string `json:"reason"`
 }
 
 func (b *Break) Error() string { return fmt.Sprintf("event %d: %s", b.Seq, b.Reason) }
 
 // A Verifier checks a chain event by event. The zero value begins at the first
-// event, or at a checkpoint.
+// event, or at a checkpoint, which has the number of the last event it stands
+// for and that event's hash as its Prev. It doesn't check a checkpoint's
+// signature and knows of no events kept from before one: see [Store.Verify].
 type Verifier struct {
 	Count uint64
 	// From is the number of the checkpoint where the chain begins; 0: it is
@@ -188,18 +195,37 @@ type Verifier struct {
 // Next checks that e follows the event before it and is as it was sealed. The
 // error is a [*Break].
 func (v *Verifier) Next(e *Event) error {
-	switch {
-	case v.Count == 0 && e.Seq != 1 && e.Kind == Checkpoint:
+	if v.Count == 0 && e.Kind == Checkpoint {
 		v.From = e.Seq
-	case e.Seq != v.last.Seq+1:
-		return &Break{e.Seq, fmt.Sprintf("it follows event %d: events are missing, or out of order", v.last.Seq)}
-	case e.Prev != v.last.Hash:
-		return &Break{e.Seq, "it was made after another event than the one before it"}
+	} else if b := follows(e, &v.last); b != nil {
+		return b
 	}
-	if e.Seal() != e.Hash {
-		return &Break{e.Seq, "it is not what was recorded: its hash differs"}
+	if b := sealed(e); b != nil {
+		return b
 	}
 	v.Count++
 	v.last = *e
+	if v.Count == 1 && v.From > 0 {
+		v.last.Hash = e.Prev
+	}
+	return nil
+}
+
+// follows says what is wrong with e as the event after last.
+func follows(e, last *Event) *Break {
+	switch {
+	case e.Seq != last.Seq+1:
+		return &Break{e.Seq, fmt.Sprintf("it follows event %d: events are missing, or out of order", last.Seq)}
+	case e.Prev != last.Hash:
+		return &Break{e.Seq, "it was made after another event than the one before it"}
+	}
+	return nil
+}
+
+// sealed says what is wrong with e itself.
+func sealed(e *Event) *Break {
+	if e.Seal() != e.Hash {
+		return &Break{e.Seq, "it is not what was recorded: its hash differs"}
+	}
 	return nil
 }

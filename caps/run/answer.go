@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // Answer decides, records and performs a round of requests. Those of one round
@@ -21,7 +22,7 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 	answers := make([]core.Answer, len(requests))
 	acts := make([]*act, 0, len(requests))
 	for i := range requests {
-		a, f := r.decide(&requests[i])
+		a, f := r.decide(&requests[i], len(requests))
 		if f != nil {
 			answers[i].Fault = f
 			continue
@@ -52,6 +53,7 @@ type act struct {
 	request *core.Request
 	tool    *registry.Tool
 	permit  *caps.Permit
+	most    int64  // bytes of its outcome, reserved
 	seq     uint64 // of the recorded request
 	answer  *core.Answer
 }
@@ -69,8 +71,9 @@ func (r *Run) count() *fault.Fault {
 	}
 }
 
-// decide says whether a request is carried out, and records either.
-func (r *Run) decide(q *core.Request) (*act, *fault.Fault) {
+// decide says whether a request, one of so many of a round, is carried out, and
+// records either.
+func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	a := &act{run: r, request: q}
 	var held []*caps.Held
 	if v, ok := q.Tools.(*view); ok && v.tool != nil {
@@ -79,8 +82,11 @@ func (r *Run) decide(q *core.Request) (*act, *fault.Fault) {
 	f := r.count()
 	if f == nil {
 		a.permit, f = r.b.policy.Permit(r.ledger, held, caps.Request{
-			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where,
+			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among,
 		})
+	}
+	if f == nil {
+		a.most, f = r.reserve(a.permit.Most, int64(among))
 	}
 	if f == nil && r.b.handler == nil {
 		f = &fault.Fault{Kind: fault.Denied, Message: "this program can't act: it has no plugins", Hint: "Don't try again."}
@@ -91,7 +97,7 @@ func (r *Run) decide(q *core.Request) (*act, *fault.Fault) {
 	}
 	args, err := journal.AppendValue(nil, a.permit.Args)
 	if err != nil {
-		a.permit.Settle(0)
+		a.settle(0)
 		f = &fault.Fault{
 			Kind:    fault.EffectFailed,
 			Message: fmt.Sprintf("the arguments of %s can't leave the program: %v", q.Op, err),
@@ -105,7 +111,7 @@ func (r *Run) decide(q *core.Request) (*act, *fault.Fault) {
 	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID)
 	data = appendRecorded(append(data, `,"args":`...), args)
 	if a.seq, err = r.b.journal.Append(journal.Written, journal.EffectRequested, r.id, q.Branch, append(data, '}')); err != nil {
-		a.permit.Settle(0)
+		a.settle(0)
 		r.b.log.Error("an effect wasn't performed because the journal took no event", "op", q.Op, "run", r.id, "error", err)
 		return nil, &fault.Fault{
 			Kind:    fault.EffectFailed,
@@ -156,23 +162,21 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	revoked := p.Held.Grant.Context()
 	defer context.AfterFunc(revoked, cancel)()
 
-	most := r.most(p.Most)
-	v, size, f := r.b.handler.Perform(ctx, Act{
+	v, size, f := r.b.perform(ctx, Act{
 		Held: p.Held, Denies: p.Denies, Operation: p.Operation, Args: p.Args, Verb: p.Verb,
-		Deadline: deadline, Most: most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10),
+		Deadline: deadline, Most: a.most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10),
 	})
 	switch {
 	case revoked.Err() != nil:
 		v, f = nil, revokedWhile(a.request.Op, p.Held, f)
-	case f == nil && size > most:
+	case f == nil && size > a.most:
 		v, f = nil, &fault.Fault{
 			Kind:    fault.EffectFailed,
-			Message: fmt.Sprintf("the outcome of %s has %d bytes, %d are allowed", a.request.Op, size, most),
+			Message: fmt.Sprintf("the outcome of %s has %d bytes, %d are allowed", a.request.Op, size, a.most),
 			Hint:    "Ask for a part of it.",
 		}
 	}
-	p.Settle(size)
-	r.spend(size)
+	a.settle(size)
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
 	var err error
 	if f == nil {
@@ -203,17 +207,50 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	}
 }
 
-// most is how many bytes an outcome may have.
-func (r *Run) most(permitted int64) int64 {
+// reserve takes from the run's budget of bytes what the outcome of one of so many
+// effects may have.
+func (r *Run) reserve(most, among int64) (int64, *fault.Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return max(min(permitted, r.b.limits.Bytes-r.bytes), 0)
+	left := r.b.limits.Bytes - r.bytes
+	if left <= 0 {
+		return 0, &fault.Fault{
+			Kind:    fault.OutOfFuel,
+			Message: fmt.Sprintf("the run's budget of %d bytes of outcomes is used up", r.b.limits.Bytes),
+			Hint:    "Do the work in several runs, or read less.",
+		}
+	}
+	most = min(most, max(left/among, 1))
+	r.bytes += most
+	return most, nil
 }
 
-func (r *Run) spend(size int64) {
-	r.mu.Lock()
-	r.bytes += size
-	r.mu.Unlock()
+// settle gives back what was reserved and not used.
+func (a *act) settle(size int64) {
+	a.permit.Settle(size)
+	a.run.mu.Lock()
+	a.run.bytes += size - a.most
+	a.run.mu.Unlock()
+}
+
+// underWay is how many bytes the outcomes of all effects under way may have
+// together; further effects wait for their turn.
+const underWay = 512 << 20
+
+// perform has the handler act when there is room for the outcome.
+func (b *Broker) perform(ctx context.Context, a Act) (value.Value, int64, *fault.Fault) {
+	room := min(a.Most, underWay)
+	waiting, cancel := context.WithDeadline(ctx, a.Deadline)
+	defer cancel()
+	if b.room.Acquire(waiting, room) != nil {
+		return nil, 0, &fault.Fault{
+			Kind:    fault.EffectFailed,
+			Message: a.Operation.Name + " was not begun: too many effects are under way",
+			Hint:    "Try again later, or ask for less at once.",
+		}
+	}
+	defer b.room.Release(room)
+	return b.handler.Perform(ctx, a)
 }
 
 // revokedWhile is the outcome of an effect whose grant was taken back while it

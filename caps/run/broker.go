@@ -24,6 +24,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -66,6 +68,7 @@ type Broker struct {
 	journal journal.Journal
 	limits  Limits
 	log     *slog.Logger
+	room    *semaphore.Weighted // bytes of outcomes
 	prefix  string
 	runs    atomic.Uint64
 }
@@ -76,6 +79,7 @@ func New(o Options) *Broker {
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
+	b.room = semaphore.NewWeighted(underWay)
 	var random [5]byte
 	rand.Read(random[:]) // never fails
 	b.prefix = strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))

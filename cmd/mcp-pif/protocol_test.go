@@ -275,8 +275,8 @@ func TestManyTools(t *testing.T) {
 			break
 		}
 	}
-	if listed != count+4 {
-		t.Errorf("%d tools listed, expected %d", listed, count+4)
+	if listed != count+5 {
+		t.Errorf("%d tools listed, expected %d", listed, count+5)
 	}
 	listed, arguments := 0, `{}`
 	for range 100 {

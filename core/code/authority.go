@@ -85,6 +85,15 @@ func (c *compiler) resolveActing(n *node, t *term.Lam, s *scope) *node {
 	return let
 }
 
+// visibleName is the name of a variable of the program. None is called Hidden
+// that was read or made of valid strings; one that is all the same is another.
+func visibleName(name string) string {
+	if name == Hidden {
+		return Hidden + Hidden
+	}
+	return name
+}
+
 // own gives the register of an authority, loading it where need be; has is 0
 // where there is none.
 func (c *compiler) own(b *binder, top uint8, pos int32) (reg, has uint8) {

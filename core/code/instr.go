@@ -19,6 +19,12 @@
 // that register. Every register below the first free one holds a value at all
 // times, so the collector needs no maps.
 //
+// # Authority
+//
+// Where an eval may narrow what is permitted, a function that can act captures
+// the authority of its creation as a variable that the compiler adds
+// (authority.go); the instructions that act name its register.
+//
 // # Steps
 //
 // One step per term evaluation, charged per path: a path's count is static,

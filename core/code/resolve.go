@@ -204,7 +204,7 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 	case *term.Int, *term.Big, *term.Dec, *term.Bool, *term.Str, *term.Unit:
 		n.kind, n.t, n.pre = kConst, t, 1
 	case *term.Var:
-		if b := c.find(s, t.Name); b != nil {
+		if b := c.find(s, visibleName(t.Name)); b != nil {
 			b.uses++
 			n.kind, n.b = kVar, b
 			c.refer(b)
@@ -336,7 +336,7 @@ func (c *compiler) resolveLam(n *node, t *term.Lam, s *scope) {
 	body = t
 	for i := range n.params {
 		l := body.(*term.Lam)
-		b := c.newBinder(l.Param)
+		b := c.newBinder(visibleName(l.Param))
 		n.params[i] = b
 		s = c.push(s, b)
 		body = l.Body
@@ -409,7 +409,7 @@ func (c *compiler) resolveLet(n *node, head term.Term, args []term.Term, apps []
 		m.kind, m.pos, m.pre, m.size = kLet, int32(l.Pos()), 1, 1
 		m.a = c.resolve(args[i], s)
 		m.size += m.a.size
-		m.b = c.newBinder(l.Param)
+		m.b = c.newBinder(visibleName(l.Param))
 		m.b.closed = m.a.kind == kLam && m.a.closed
 		inner = c.push(inner, m.b)
 		if last == nil {

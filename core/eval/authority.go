@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"encoding/binary"
 	"slices"
 	"unsafe"
 
@@ -23,13 +24,23 @@ func (m *Machine) intern(a authority) int {
 	if len(a) == 0 {
 		return 0
 	}
-	for i, b := range m.auths {
-		if value.SameLists(a, b) {
-			return i + 1
+	var key []byte
+	for _, list := range a {
+		key = binary.AppendUvarint(key, uint64(len(list)))
+		for _, text := range list {
+			key = append(binary.AppendUvarint(key, uint64(len(text))), text...)
 		}
 	}
+	if id, ok := m.authOf[string(key)]; ok {
+		return id
+	}
+	if m.authOf == nil {
+		m.authOf = make(map[string]int)
+	}
+	m.acted = true
 	m.auths = append(m.auths, a)
-	m.extra += authorityBytes + 24*int64(len(a))
+	m.authOf[string(key)] = len(m.auths)
+	m.extra += authorityBytes + 24*int64(len(a)) + int64(len(key))
 	m.hlim = min(m.hlim, m.heapBudget())
 	return len(m.auths)
 }

@@ -103,6 +103,7 @@ func (m *Machine) newCont(input word, tool string) word {
 	i := slices.Index(m.names, tool)
 	if i < 0 {
 		i = len(m.names)
+		m.acted = true
 		m.names = append(m.names, tool)
 	}
 	p := m.alloc(contWords)

@@ -13,15 +13,24 @@ import (
 // source, so those of effects and calls are kept.
 func (m *Machine) here() (at fault.Pointer, in string) {
 	i := m.index()
-	f, ok := m.places[i]
+	p, ok := m.places[i]
 	if !ok {
+		var f fault.Fault
 		m.locate(&f, m.unitAt(i), int(m.meta[i].Pos))
+		m.acted = true
 		if m.places == nil {
-			m.places = make(map[int]fault.Fault)
+			m.places = make(map[int]place)
 		}
-		m.places[i] = fault.Fault{At: f.At, In: f.In}
+		p = place{f.At, f.In}
+		m.places[i] = p
 	}
-	return f.At, f.In
+	return p.at, p.in
+}
+
+// A place is where in which document something stands.
+type place struct {
+	at fault.Pointer
+	in string
 }
 
 // effect makes a request, and stops the machine with it, or the branch of par.
@@ -37,7 +46,7 @@ func (m *Machine) effect(in *code.Instr) bool {
 	m.fuel = f
 	at, where := m.here()
 	r := Request{
-		Op: op.Name, In: op.In, Arg: arg, At: at, Where: where, Tool: u.tool, Tools: u.tools,
+		Op: op.Name, In: op.In, Arg: arg, At: at, Where: where, Tool: u.tool, Tools: u.tools(),
 		With: m.lists(m.both(m.holds(in), m.dyn)),
 	}
 	if m.par == nil {
@@ -100,26 +109,25 @@ func (m *Machine) calleeOf(t Tool) int {
 			return i
 		}
 	}
-	ctx := &context{tool: t.Name, isTool: true, code: quoted{t.Term, t.Source}, tools: t.Tools, library: t.Tools}
+	ctx := &context{tool: t.Name, isTool: true, code: quoted{t.Term, t.Source}, library: t.Tools}
 	l := m.link(asFunction(t.Term, true), t.Source, code.Options{Tool: true}, ctx)
 	if l == nil {
 		return -1
 	}
+	m.acted = true
 	m.callees = append(m.callees, callee{t, l.unit, len(m.units) - 1})
 	return len(m.callees) - 1
 }
 
 // The frame of a call, below the window of the tool that is called: what the
-// evals around permitted, the input, later the number of the callee, the word
-// that says where the call returns to, and the caller's function for self.
+// evals around permitted, with the number of the callee; the input; the word
+// that says where the call returns to; and the caller's function for self.
 const (
 	frameDyn = iota
 	frameInput
 	frameReturn
 	frameSelf
 	frameWords
-
-	frameCallee = frameInput
 )
 
 // callTool calls a tool: its name is in A, the input in A+1.
@@ -141,11 +149,12 @@ func (m *Machine) callTool(in *code.Instr) bool {
 		return m.fail(prim.NotData(found, nested))
 	}
 	u, called := m.unitAt(m.index()), m.goString(name)
-	if u.tools == nil {
+	tools := u.tools()
+	if tools == nil {
 		return m.fail(prim.NoCall(called))
 	}
 	at, _ := m.here()
-	t, f := u.tools.Callee(called, m.lists(m.both(m.holds(in), m.dyn)), at)
+	t, f := tools.Callee(called, m.lists(m.both(m.holds(in), m.dyn)), at)
 	if f != nil {
 		mine := *f
 		return m.fail(&mine)

@@ -13,7 +13,8 @@
 //
 // A machine can stop between any two instructions that end a path: when its
 // slice of steps is used up ([Paused]), or when the program asks for an effect
-// ([Suspended]). Nothing about it is tied to a goroutine.
+// ([Suspended]). Nothing about it is tied to a goroutine. What evals permit is
+// in authority.go, effects and calls of tools in effect.go, branches in par.go.
 package eval
 
 import (
@@ -119,9 +120,12 @@ type Machine struct {
 	fault    *fault.Fault
 	requests []Request
 
+	// What follows is there only in a run that has acted.
+	acted   bool
 	auths   []authority
+	authOf  map[string]int
 	narrow  map[[2]int32]int
-	places  map[int]fault.Fault
+	places  map[int]place
 	callees []callee
 	names   []string // tools of continuations
 	pars    []*par
@@ -161,9 +165,17 @@ type context struct {
 	// gives.
 	isTool bool
 	code   quoted
-	// tools says who asks for effects and calls; library is where code_of
-	// looks, also for an input.
-	tools, library Tools
+	// library is where code_of looks; see tools.
+	library Tools
+	outside bool // of an input
+}
+
+// tools is where call looks, and says who asks for effects: nobody for an input.
+func (c *context) tools() Tools {
+	if c.outside {
+		return nil
+	}
+	return c.library
 }
 
 // within is the context of evaluated code in this one.
@@ -171,7 +183,7 @@ func (c *context) within() *context {
 	if !c.isTool {
 		return c
 	}
-	return &context{tool: c.tool, tools: c.tools, library: c.library}
+	return &context{tool: c.tool, library: c.library}
 }
 
 var machines = sync.Pool{New: func() any { return new(Machine) }}
@@ -199,8 +211,10 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	m.left = b.Steps
 	m.result, m.held, m.self = wUnit, wUnit, 0
 	m.handler, m.pins, m.extra, m.foreign = -1, m.pins[:0], 0, false
-	m.dyn, m.asked = 0, 0
-	m.forget()
+	m.main.library = tools
+	if m.acted {
+		m.forget()
+	}
 	m.fuel = int64(b.Depth)<<40 | guard
 	m.tainted = m.tainted || m.hp > 16
 	m.hp = 16
@@ -216,7 +230,6 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 			m.state, m.fault, u = Failed, prim.OutOfMemory(b.Memory), p.Unit
 		}
 	}
-	m.main = context{tool: p.Tool, isTool: p.IsTool, code: quoted{p.Term, p.Source}, tools: tools, library: tools}
 	if u == m.unit && !m.own {
 		// The same program again: all tables are as they have to be.
 		clear(m.consts)
@@ -233,6 +246,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 		m.consts = m.consts[:len(u.Consts)]
 		clear(m.consts)
 	}
+	m.main = context{tool: p.Tool, isTool: p.IsTool, code: quoted{p.Term, p.Source}, library: tools}
 	m.units = append(m.units[:0], unit{term: p.Term, source: p.Source, acting: u.Acting, context: &m.main})
 	m.evals = nil
 	m.slack = u.Window
@@ -248,8 +262,10 @@ func (m *Machine) Release() {
 	m.heap, m.stack = nil, nil
 	m.tainted = m.tainted || m.hp > 16
 	m.prog, m.input, m.fault, m.requests = nil, nil, nil, nil
-	m.main = context{}
-	m.forget()
+	m.main.library = nil
+	if m.acted {
+		m.forget()
+	}
 	if m.own {
 		m.unit, m.instrs, m.meta, m.kinds, m.scopes, m.cb, m.ip = nil, nil, nil, nil, nil, nil, nil
 	}
@@ -435,7 +451,7 @@ func (m *Machine) enterInput() {
 		}
 		return
 	}
-	l := m.link(m.input.Term, m.input.Source, code.Options{}, &context{library: m.main.library})
+	l := m.link(m.input.Term, m.input.Source, code.Options{}, &context{library: m.main.library, outside: true})
 	if l == nil {
 		m.outOfMemory()
 		return

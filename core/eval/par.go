@@ -97,20 +97,14 @@ func (m *Machine) drop(bytes int64) {
 	m.outside -= bytes
 }
 
-// forget drops all branches.
+// forget drops all that acting has left.
 func (m *Machine) forget() {
-	m.par = nil
-	if m.pars != nil {
-		m.pars, m.answers = nil, nil
-	}
 	if m.lent > 0 {
 		pool.lend(-m.lent)
 	}
-	m.outside, m.lent = 0, 0
-	if m.auths != nil {
-		m.auths, m.narrow = nil, nil
-	}
-	m.places, m.callees, m.names = nil, nil, nil
+	m.acted, m.dyn, m.par, m.pars, m.answers = false, 0, nil, nil, nil
+	m.asked, m.outside, m.lent = 0, 0, 0
+	m.auths, m.authOf, m.narrow, m.places, m.callees, m.names = nil, nil, nil, nil, nil, nil
 }
 
 // top is the index on the stack of register i.
@@ -142,6 +136,7 @@ func (m *Machine) startPar(in *code.Instr) bool {
 	}
 	m.fuel = f
 	t := &par{parent: m.par, base: m.top(int(in.A)), was: m.now(), instr: m.index(), branches: make([]branch, n), now: -1, limit: n, place: len(m.pars), bytes: bytes}
+	m.acted = true
 	m.pars = append(m.pars, t)
 	m.par = t
 	m.proceed()

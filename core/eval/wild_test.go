@@ -30,6 +30,7 @@ type wild struct {
 	budget int
 	count  int
 	self   int // parameters of the tool; 0: there is none
+	acts   bool
 }
 
 func (g *wild) fresh() string {
@@ -86,6 +87,15 @@ func (g *wild) lambda(n int) string {
 	return s + g.with(g.number, vars...) + strings.Repeat("}", n)
 }
 
+// eval evaluates code, within limits or not.
+func (g *wild) eval(code string) string {
+	with := ""
+	if g.acts {
+		with = []string{"", `,"with":["a"]`, `,"with":["a.b"]`, `,"with":["a","a.b"]`, `,"with":["c"]`}[g.r.IntN(5)]
+	}
+	return fmt.Sprintf(`{"eval":{"quote":%s}%s}`, code, with)
+}
+
 func (g *wild) numbers(n int) []string {
 	s := make([]string, n)
 	for i := range s {
@@ -140,7 +150,7 @@ func (g *wild) function(n int) string {
 	case 0:
 		return fmt.Sprintf(`{"head":[%s]}`, g.lambda(n))
 	case 1:
-		return fmt.Sprintf(`{"eval":{"quote":%s}}`, g.lambda(n))
+		return g.eval(g.function(n))
 	case 2:
 		return fmt.Sprintf(`{"if":{"cond":{"lt":[%s,3]},"then":%s,"else":%s}}`, g.number(), g.lambda(n), g.lambda(n))
 	}
@@ -169,6 +179,12 @@ func (g *wild) number() string {
 			return ref(v.name)
 		}
 		return fmt.Sprint(g.r.IntN(12) - 3)
+	}
+	if g.acts && g.r.IntN(8) == 0 {
+		if g.r.IntN(4) == 0 {
+			return fmt.Sprintf(`{"nth":[{"par":[%s,%s]},%d]}`, g.number(), g.number(), g.r.IntN(2))
+		}
+		return fmt.Sprintf(`{"a.b":%s}`, g.number())
 	}
 	n := 1 + g.r.IntN(4)
 	if g.r.IntN(8) == 0 {
@@ -211,7 +227,7 @@ func (g *wild) number() string {
 		return fmt.Sprintf(`{"fold":[%s,%s,%s]}`,
 			`{"head":[{"lam":"p","body":{"sub":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}}]}`, g.number(), g.list())
 	case 14:
-		return fmt.Sprintf(`{"eval":{"quote":%s}}`, g.number())
+		return g.eval(g.number())
 	case 15: // ω-like: a function that gets itself
 		w, x, n := g.fresh(), g.fresh(), g.fresh()
 		body := g.with(g.number, wildVar{n, 'n', 0})
@@ -257,8 +273,8 @@ func (g *wild) number() string {
 
 func wildTrial(seed int) trial {
 	r := rand.New(rand.NewPCG(uint64(seed), 12))
-	g := &wild{r: r, budget: 20 + r.IntN(200)}
-	tr := trial{input: "3", budgets: core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 300}, slice: uint64(max(0, r.IntN(60)-30))}
+	g := &wild{r: r, budget: 20 + r.IntN(200), acts: r.IntN(2) == 0}
+	tr := trial{input: "3", budgets: core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 300}, slice: uint64(max(0, r.IntN(60)-30)), reply: echo}
 	switch r.IntN(4) {
 	case 0:
 		tr.code = g.lambda(1)

@@ -22,9 +22,15 @@
 //     at once and are not counted: of a literal lambda, which is a let, and of
 //     a function whose body is a lambda, which only makes the next closure.
 //   - Scope is lexical for variables, and for context: the tool, the evals
-//     around, the document and its authority belong to the code a closure was
-//     made in (context). Code that eval runs sees the variables at the eval and
-//     has no tool and no authority; neither has an input.
+//     around and the document belong to the code a closure was made in
+//     (context). Code that eval runs sees the variables at the eval and has no
+//     self; neither has an input.
+//   - Authority is lexical and dynamic: an effect is asked for in the name of
+//     the tool that the code belongs to, or whose eval runs it, within what the
+//     evals permit that were around when the closure was made (context.limits)
+//     and those that are around now (the parameter called around).
+//   - A branch of par is a coroutine: it runs until it asks, and goes on when
+//     all requests of its round have their answers (effects.go).
 //
 // It is held to the steps and depth budgets exactly. Memory is a rough count:
 // what is allocated is charged and never given back, so the limit is [slack]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -133,6 +134,9 @@ func (c *coder) beside(n dataNode, key string, kinds Kinds) value.Value {
 // name is beside for a string.
 func (c *coder) name(n dataNode, key string) string {
 	s, _ := c.beside(n, key, KindString).(value.Str)
+	if !utf8.ValidString(string(s)) {
+		c.fail(fault.ParseError, fmt.Sprintf("the %s of %s is not valid UTF-8", key, n.op), "valid UTF-8", nil)
+	}
 	return string(s)
 }
 

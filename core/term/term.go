@@ -126,7 +126,8 @@ type (
 	}
 	// Prim is a row of the table applied to its operands: a strict primitive
 	// or one of the forms whose operands are all terms (and, or, fold, eval,
-	// code_of with a computed name).
+	// code_of with a computed name, call, par). The second operand of an eval,
+	// where there is one, is a list of strings and isn't evaluated: see [With].
 	Prim struct {
 		At
 		ID   ID

@@ -138,13 +138,7 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 		}
 	}
 	if c.tool {
-		if c.id, c.row, ok = prim.Lookup("call"); !ok {
-			return nil, false, r.fail(c.tok, &fault.Fault{
-				Message:  "tools can't call each other yet: there is no primitive call",
-				Expected: "an expression without @",
-				Hint:     `Evaluate the other tool's code: eval(code_of("square"))(3).`,
-			})
-		}
+		c.id, c.row = prim.Call, prim.Get(prim.Call)
 	}
 	if c.row != nil && !callable(c.row) {
 		return nil, false, r.fail(c.tok, &fault.Fault{
@@ -309,7 +303,9 @@ func (r *reader) unapplied(c callee, least int) bool {
 func (r *reader) wrongCount(c callee, n int) bool {
 	least, most := c.arity()
 	want := strconv.Itoa(least)
-	if most > least {
+	if c.row != nil && c.row.Many {
+		want = c.row.Operands()
+	} else if most > least {
 		want += " to " + strconv.Itoa(most)
 	}
 	f := &fault.Fault{

@@ -52,7 +52,7 @@ type Request struct {
 	// With is lists of capabilities' texts, one for each eval around the
 	// creation of the function that asks and around its use. Every list has to
 	// permit the request, an empty one permits nothing; nil: there is no eval
-	// around. Lists are sorted, and each is there once.
+	// around. Lists are sorted, and each is there once; they must not be changed.
 	With [][]string
 	// Branch is the indices of the par branches around, "0.2"; "" outside par.
 	Branch string

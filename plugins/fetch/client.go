@@ -171,6 +171,9 @@ func (k *client) do(ctx context.Context, c call) (*answer, error) {
 	defer stop(nil)
 	defer context.AfterFunc(k.closed, func() { stop(context.Cause(k.closed)) })()
 
+	if k.closed.Err() != nil {
+		return nil, errClosed
+	}
 	if err := k.permits(c.method, c.target); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 const (
@@ -77,9 +79,9 @@ func (d *dialer) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	case errors.Is(err, errForbidden):
 		return nil, private(host)
 	case errors.As(err, &timed) && timed.Timeout():
-		return nil, failf(codeTimeout, "%s could not be connected to within %v", host, connectTime)
+		return nil, sdk.Fail(codeTimeout, "%s could not be connected to within %v", host, connectTime).WithRetry()
 	}
-	return nil, failf(codeUnreachable, "%s could not be connected to on port %d", host, n)
+	return nil, sdk.Fail(codeUnreachable, "%s could not be connected to on port %d", host, n).WithRetry()
 }
 
 // addresses gives the permitted addresses of a host.
@@ -91,7 +93,7 @@ func (d *dialer) addresses(ctx context.Context, host string, port uint16) ([]net
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, failf(codeUnreachable, "the name %s could not be resolved", host)
+		return nil, sdk.Fail(codeUnreachable, "the name %s could not be resolved", host).WithRetry()
 	}
 	var all []netip.AddrPort
 	for _, a := range found {

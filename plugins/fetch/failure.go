@@ -47,24 +47,26 @@ func explain(ctx context.Context, err error, method, host string) error {
 	if own, ok := errors.AsType[sdk.Failure](err); ok {
 		return own
 	}
+	late := sdk.Fail(codeTimeout, "%s gave no complete answer in time%s", host, unknown)
+	late.Retryable = unknown == ""
 	var timed net.Error
 	switch {
 	case errors.Is(context.Cause(ctx), context.Canceled):
 		return failf(codeFailed, "the request was cancelled%s", unknown)
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
-		return failf(codeTimeout, "%s gave no complete answer in time%s", host, unknown)
+		return late
 	}
 	if why := untrusted(err, host); why != nil {
 		return why
 	}
 	switch text := err.Error(); {
-	// net/http has no types for these two.
-	case strings.Contains(text, "response headers exceeded"):
+	// net/http has no types for these.
+	case strings.Contains(text, "response headers exceeded"), strings.Contains(text, "header list larger"):
 		return failf(codeTooLarge, "the headers of the answer of %s are over the limit of %d bytes", host, maxResponseHeaders)
 	case strings.Contains(text, "too many 1xx"):
 		return failf(codeTooLarge, "%s sent interim answers without end", host)
 	case errors.As(err, &timed) && timed.Timeout():
-		return failf(codeTimeout, "%s gave no complete answer in time%s", host, unknown)
+		return late
 	}
 	return failf(codeFailed, "%s gave no complete HTTP answer%s", host, unknown)
 }

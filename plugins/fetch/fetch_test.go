@@ -249,7 +249,12 @@ func TestCompressed(t *testing.T) {
 // TestTLS: certificates are checked against the host of the URL, and HTTP/2 is
 // spoken where the server does.
 func TestTLS(t *testing.T) {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/headers" {
+			w.Header().Set("X", strings.Repeat("x", 2*maxResponseHeaders))
+		}
+		io.WriteString(w, r.Proto)
+	}))
 	s.EnableHTTP2 = true
 	s.Config.ErrorLog = quiet
 	s.StartTLS()
@@ -261,6 +266,7 @@ func TestTLS(t *testing.T) {
 	if got := do(t, trusting, fields{"url": s.URL}); text(got, "body") != "HTTP/2.0" {
 		t.Errorf("the protocol is %s", text(got, "body"))
 	}
+	fails(t, trusting, fields{"url": s.URL + "/headers"}, "too_large", "headers")
 	fails(t, open(t, world{}, s.URL), fields{"url": s.URL}, "unreachable", "nobody this system trusts")
 
 	// The certificate is for example.com and 127.0.0.1.
@@ -337,7 +343,7 @@ func TestCancel(t *testing.T) {
 		fails(t, h, fields{"url": s.URL + path}, "denied", "closed")
 	}
 	h := open(t, world{}, s.URL)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Nanosecond, errors.New("x"))
+	ctx, cancel := context.WithDeadlineCause(t.Context(), time.Now().Add(-time.Second), errors.New("x"))
 	defer cancel()
 	v, err := h.Invoke(ctx, "fetch.request", valueOf(fields{"url": s.URL, "method": "POST"}))
 	failedWith(t, v, err, "timeout")

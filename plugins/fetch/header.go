@@ -145,22 +145,17 @@ func isToken(s string) bool {
 // as RFC 9110 section 5.3 permits, by a comma and a space; those of set-cookie,
 // which have commas of their own, by a new line.
 func responseHeaders(headers http.Header) *value.Record {
-	joined := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		key, between := strings.ToLower(name), ", "
-		if key == "set-cookie" {
+	record := &value.Record{Fields: make([]value.Field, 0, len(headers))}
+	for name, all := range headers { // net/http has each name in one spelling
+		between := ", "
+		if name == "Set-Cookie" {
 			between = "\n"
 		}
-		all := headers[name]
-		if before, ok := joined[key]; ok {
-			all = append([]string{before}, all...)
-		}
-		joined[key] = strings.Join(all, between)
+		record.Fields = append(record.Fields, value.Field{
+			Key: readable(strings.ToLower(name)), Value: value.Str(readable(strings.Join(all, between))),
+		})
 	}
-	record := &value.Record{}
-	for _, key := range slices.Sorted(maps.Keys(joined)) {
-		record.Fields = append(record.Fields, value.Field{Key: readable(key), Value: value.Str(readable(joined[key]))})
-	}
+	slices.SortFunc(record.Fields, func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) })
 	return record
 }
 

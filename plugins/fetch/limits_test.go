@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -108,7 +108,7 @@ func TestJSONLimit(t *testing.T) {
 func TestEndless(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
-	io.Copy(z, io.LimitReader(zeros{}, 64<<20))
+	io.Copy(z, io.LimitReader(zeros{}, 8<<20))
 	z.Close()
 	var empty bytes.Buffer
 	gzip.NewWriter(&empty).Close()
@@ -125,6 +125,7 @@ func TestEndless(t *testing.T) {
 		{"gzip bomb", "too_large", ok + "Content-Encoding: gzip\r\nContent-Length: " + fmt.Sprint(bomb.Len()) + "\r\n\r\n" + bomb.String(), nil},
 		{"gzip of nothing, again and again", "too_large", ok + "Content-Encoding: gzip\r\n\r\n", forever(empty.String())},
 		{"header line", "too_large", ok + "X: ", forever(strings.Repeat("x", 1000))},
+		{"200 KiB of a header", "too_large", ok + "X: " + strings.Repeat("x", 200<<10) + "\r\nContent-Length: 0\r\n\r\n", nil},
 		{"headers", "too_large", ok, forever("X: " + strings.Repeat("x", 1000) + "\r\n")},
 		{"status line", "too_large", "HTTP/1.1 200 ", forever(strings.Repeat("x", 1000))},
 		{"interim answers", "too_large", "", forever("HTTP/1.1 103 Early Hints\r\n\r\n")},
@@ -171,6 +172,15 @@ func TestUnknownOutcome(t *testing.T) {
 	if strings.Contains(err.Error(), "not known") {
 		t.Errorf("a GET says %v", err)
 	}
+	at = answering(t, "", silent)
+	h = open(t, world{}, at)
+	for method, again := range map[string]bool{"GET": true, "POST": false} {
+		_, err := h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": at, "method": method, "timeout": second()}))
+		failedWith(t, nil, err, "timeout")
+		if f, _ := errors.AsType[sdk.Failure](err); f.Retryable != again {
+			t.Errorf("after the timeout of a %s it can be tried again: %v", method, !again)
+		}
+	}
 }
 
 // TestTrickle: a server that sends a byte now and then is cut off by the time of
@@ -193,34 +203,48 @@ func TestTrickle(t *testing.T) {
 	fails(t, open(t, world{}, at, func(c *sdk.Capability) { c.Timeout = 1 }), fields{"url": at, "timeout": 600}, "timeout")
 }
 
-// TestAtOnce: of one capability only so many requests run, and so many large
-// bodies are read, at once; the others wait and are done.
+// TestAtOnce: where as many requests run as may, another one waits within its
+// time, and where as many large bodies are read as may, another large one.
 func TestAtOnce(t *testing.T) {
-	var now, most atomic.Int32
-	full := make(chan struct{})
-	var once sync.Once
+	var reached atomic.Int32
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		n := now.Add(1)
-		defer now.Add(-1)
-		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		reached.Add(1)
+		if r.URL.Path == "/large" {
+			w.Write(make([]byte, smallBody+1))
 		}
-		if n == atOnce {
-			once.Do(func() { close(full) })
-		}
-		<-full
-		w.Write(make([]byte, smallBody+1))
 	})
-	h := open(t, world{}, s.URL)
-	var all sync.WaitGroup
-	for range 2 * atOnce {
-		all.Go(func() {
-			if v, err := h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": s.URL})); err != nil || len(text(v, "body")) != smallBody+1 {
-				t.Errorf("failed: %v", err)
-			}
-		})
+	k, err := world{}.open(t.Context(), sdk.Capability{Within: s.URL})
+	if err != nil {
+		t.Fatal(err)
 	}
-	all.Wait()
-	if most.Load() != atOnce {
-		t.Errorf("%d requests ran at once", most.Load())
+	defer k.Close()
+	run := func(path string, timeout value.Value) error {
+		_, err := perform(t.Context(), k, arguments{URL: s.URL + path, Timeout: timeout})
+		return err
+	}
+	for range atOnce {
+		k.running <- struct{}{}
+	}
+	failedWith(t, nil, run("/", second()), "timeout")
+	if reached.Load() > 0 {
+		t.Error("a request was made out of turn")
+	}
+	go k.running.give()
+	if err := run("/", nil); err != nil {
+		t.Error(err)
+	}
+	for range atOnceLarge {
+		k.large <- struct{}{}
+	}
+	failedWith(t, nil, run("/large", second()), "timeout")
+	if err := run("/", nil); err != nil {
+		t.Error(err)
+	}
+	go k.large.give()
+	if err := run("/large", nil); err != nil {
+		t.Error(err)
+	}
+	if len(k.running) != atOnce-1 || len(k.large) != atOnceLarge-1 {
+		t.Errorf("%d and %d turns were kept", len(k.running), len(k.large))
 	}
 }

@@ -97,9 +97,14 @@ func TestRedirectsOut(t *testing.T) {
 		"http://" + host(inside) + "@127.0.0.1" + port + "/302", "http://u:p@" + host(inside) + "/302", "http://127.0.0.1" + port + "#@" + host(inside) + "/302",
 		`\\127.0.0.1` + port + `\302`, `/\127.0.0.1` + port, `http://127.0.0.1` + port + `\@` + host(inside) + "/302", "//" + host(inside) + "@127.0.0.1" + port,
 		"http:///302", "http://", "http://" + host(inside) + ":80/302", "http://" + host(inside) + "./302", "http:" + outside.URL[len("http:"):] + "/302", "http://%31%32%37.0.0.1" + port,
-		"/302/\t", "http://127.0.0.1 " + port, "/302/%00", "http://[fe80::1%25lo]/", "/" + strings.Repeat("a", maxURL),
+		"/302/\tx", "http://127.0.0.1 " + port, "/302/%00", "http://[fe80::1%25lo]/",
 	} {
-		fails(t, h, fields{"url": inside.URL + "/302?to=" + escapeQuery(to)}, "denied", "redirect")
+		v, err := h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": inside.URL + "/302?to=" + escapeQuery(to)}))
+		if err == nil {
+			t.Errorf("to %q: gave %s", to, shown(v))
+			continue
+		}
+		failedWith(t, v, err, "denied", "redirect")
 	}
 	// The method that a redirect makes has to be permitted, too.
 	fails(t, h2, fields{"url": inside.URL + "/303?to=/a", "method": "POST", "body": "x"}, "denied", "redirect", "POST", "GET")

@@ -92,43 +92,39 @@ func (d *atDir) readlink(name string) (string, error) {
 }
 
 func (d *atDir) open(name string, to purpose) (*os.File, info, error) {
-	// Opening alone can do something where it is a device: look first.
-	i, err := d.lstat(name)
-	if err == nil {
-		err = regular(i)
-	}
-	if err != nil {
-		return nil, info{}, err
-	}
 	flags := unix.O_RDONLY
 	if to == appending {
 		flags = unix.O_WRONLY | unix.O_APPEND
 	}
-	fd, err := openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, info{}, d.why(name, err)
-	}
-	if i, err = fstat(fd); err == nil {
-		err = regular(i)
-	}
-	if err != nil {
+	for range looks {
+		// Opening alone can do something where it is a device: look first.
+		before, err := d.lstat(name)
+		if err == nil {
+			err = regular(before)
+		}
+		if err != nil {
+			return nil, info{}, err
+		}
+		fd, err := openat(d.fd, name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+		if err != nil {
+			if now, e := d.lstat(name); e == nil && !now.is(before.identity) {
+				continue
+			}
+			return nil, info{}, err
+		}
+		after, err := fstat(fd)
+		if err == nil && after.is(before.identity) {
+			// What was linked elsewhere when it had the name counts, though
+			// the name may be gone by now.
+			after.links = max(after.links, before.links)
+			return os.NewFile(uintptr(fd), "file"), after, nil
+		}
 		unix.Close(fd)
-		return nil, info{}, err
+		if err != nil {
+			return nil, info{}, err
+		}
 	}
-	return os.NewFile(uintptr(fd), "file"), i, nil
-}
-
-// regular refuses what is no regular file.
-func regular(i info) error {
-	switch {
-	case i.isLink():
-		return errLink
-	case i.isDir():
-		return unix.EISDIR
-	case !i.isRegular():
-		return errIrregular
-	}
-	return nil
+	return nil, info{}, errChanging
 }
 
 func (d *atDir) create(name string, perm iofs.FileMode) (*os.File, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	iofs "io/fs"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -55,7 +56,12 @@ var (
 	errIrregular = errors.New("not a regular file")
 	errLoop      = errors.New("too many links")
 	errEscapes   = errors.New("a link that leads out")
+	errChanging  = errors.New("something else at each look")
 )
+
+// looks is how often something is looked up again that was replaced between
+// two looks.
+const looks = 100
 
 // newFile is the permission of files and newDirectory that of directories that
 // come new, less what the process's umask takes away.
@@ -121,4 +127,17 @@ func (i info) length() int64 {
 		return i.size
 	}
 	return 0
+}
+
+// regular refuses what is no regular file.
+func regular(i info) error {
+	switch {
+	case i.isLink():
+		return errLink
+	case i.isDir():
+		return syscall.EISDIR
+	case !i.isRegular():
+		return errIrregular
+	}
+	return nil
 }

@@ -61,6 +61,7 @@ var reasons = []struct {
 	{context.DeadlineExceeded, "timeout", "PATH: not done in time", "", true},
 	{errLink, "denied", "PATH is a link, or lies behind one; links aren't followed here", "Use the path that the link leads to, if it is within the capability's root.", false},
 	{errEscapes, "denied", "PATH lies behind a link that leads out of the capability's root", "", false},
+	{errChanging, "conflict", "PATH is being replaced again and again", "", true},
 	{errLoop, "denied", "PATH lies behind too many links", "", false},
 	{syscall.ELOOP, "denied", "PATH lies behind too many links", "", false},
 	{errIrregular, "not_a_file", "PATH is neither a file nor a directory; only files can be opened", "", false},

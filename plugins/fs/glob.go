@@ -63,9 +63,6 @@ func parsePattern(text string) (pattern, error) {
 	}
 	var p pattern
 	for _, s := range segments {
-		if s == anyDirectories && len(p) > 0 && p[len(p)-1] == anyDirectories {
-			continue
-		}
 		_, err := path.Match(s, "")
 		switch {
 		case err != nil:
@@ -143,6 +140,9 @@ func (l *listing) match(d dir, prefix string, p pattern, states []int, depth int
 	if !ok {
 		var err error
 		names, err = l.names(d, mostKept+1, func(name string) bool { return len(p.step(states, name)) > 0 })
+		if isAbsent(err) && depth > 0 {
+			return nil // gone meanwhile
+		}
 		if err != nil {
 			return because(cmp.Or(prefix, "."), err)
 		}

@@ -116,6 +116,9 @@ func (l *listing) below(d dir, prefix string, recursive bool, depth int) error {
 	}
 	// Each name is at least one entry, so the first of them are enough.
 	names, err := l.names(d, l.wanted-len(l.entries)+1, nil)
+	if isAbsent(err) && depth > 0 {
+		return nil // gone meanwhile
+	}
 	if err != nil {
 		return err
 	}

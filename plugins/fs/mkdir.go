@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	iofs "io/fs"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -33,6 +34,9 @@ func mkdir(ctx context.Context, s *scope, a mkdirArgs) (made, error) {
 	names, err := split(a.Path)
 	if err != nil {
 		return made{}, err
+	}
+	if err := c.guard.pass(slices.Concat(c.within, names)); err != nil {
+		return made{}, err // before anything is made
 	}
 	count, there := 0, false
 	for n := min(1, len(names)); n <= len(names); n++ {

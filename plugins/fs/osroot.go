@@ -42,25 +42,36 @@ func openByName(f *os.File) (dir, error) {
 }
 
 func (d *rootDir) sub(name string) (dir, error) {
-	before, err := d.r.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case before.Mode()&iofs.ModeSymlink != 0:
-		return nil, errLink
-	case !before.IsDir():
-		return nil, syscall.ENOTDIR
-	}
-	r, err := d.r.OpenRoot(name)
-	if err != nil {
-		return nil, err
-	}
-	if after, err := r.Stat("."); err != nil || !os.SameFile(before, after) {
+	for range looks {
+		before, err := d.r.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case before.Mode()&iofs.ModeSymlink != 0:
+			return nil, errLink
+		case !before.IsDir():
+			return nil, syscall.ENOTDIR
+		}
+		r, err := d.r.OpenRoot(name)
+		if err != nil {
+			if changed(d, name, before) {
+				continue
+			}
+			return nil, err
+		}
+		if after, err := r.Stat("."); err == nil && os.SameFile(before, after) {
+			return &rootDir{r: r, top: d.top, at: path.Join(d.at, name)}, nil
+		}
 		r.Close()
-		return nil, errLink
 	}
-	return &rootDir{r: r, top: d.top, at: path.Join(d.at, name)}, nil
+	return nil, errChanging
+}
+
+// changed reports whether a name is something else's by now.
+func changed(d *rootDir, name string, before os.FileInfo) bool {
+	now, err := d.r.Lstat(name)
+	return err == nil && !os.SameFile(before, now)
 }
 
 func (d *rootDir) stat() (info, error) {
@@ -91,39 +102,34 @@ func (d *rootDir) readlink(name string) (string, error) { return d.r.Readlink(na
 func (d *rootDir) pin(string) func() { return nil }
 
 func (d *rootDir) open(name string, to purpose) (*os.File, info, error) {
-	before, err := d.r.Lstat(name)
-	if err != nil {
-		return nil, info{}, err
-	}
-	switch i := portable(before, nil); {
-	case i.isLink():
-		return nil, info{}, errLink
-	case i.isDir():
-		return nil, info{}, syscall.EISDIR
-	case !i.isRegular():
-		return nil, info{}, errIrregular
-	}
 	flags := os.O_RDONLY
 	if to == appending {
 		flags = os.O_WRONLY | os.O_APPEND
 	}
-	f, err := d.r.OpenFile(name, flags|withoutWaiting, 0)
-	if err != nil {
-		return nil, info{}, err
-	}
-	after, err := f.Stat()
-	switch {
-	case err != nil:
-	case !os.SameFile(before, after):
-		err = errLink
-	case !after.Mode().IsRegular():
-		err = errIrregular
-	}
-	if err != nil {
+	for range looks {
+		before, err := d.r.Lstat(name)
+		if err == nil {
+			err = regular(portable(before, nil))
+		}
+		if err != nil {
+			return nil, info{}, err
+		}
+		f, err := d.r.OpenFile(name, flags|withoutWaiting, 0)
+		if err != nil {
+			if changed(d, name, before) {
+				continue
+			}
+			return nil, info{}, err
+		}
+		// Whatever was opened, a link's target too: it is what was looked at.
+		if after, err := f.Stat(); err == nil && os.SameFile(before, after) {
+			i := portable(after, f)
+			i.links = max(i.links, portable(before, nil).links)
+			return f, i, nil
+		}
 		f.Close()
-		return nil, info{}, err
 	}
-	return f, portable(after, f), nil
+	return nil, info{}, errChanging
 }
 
 func (d *rootDir) create(name string, perm iofs.FileMode) (*os.File, error) {
@@ -159,7 +165,7 @@ func (d *rootDir) rename(i info, name string, to dir, as string, replace bool) e
 	switch {
 	case replace:
 		return over()
-	case i.isDir() && runtime.GOOS == "windows": // where a directory replaces nothing
+	case i.isDir(): // which os renames onto nothing that is there
 		return over()
 	}
 	return claim(i, target, as, over)

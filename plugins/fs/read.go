@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -86,6 +87,9 @@ func (r *reader) bytes() (string, error) {
 	return content, nil
 }
 
+// buffers is what files are read through on the way to a string.
+var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
+
 // at reads up to n bytes.
 func (r *reader) at(from, n int64) (string, error) {
 	if from > math.MaxInt64-n {
@@ -95,7 +99,8 @@ func (r *reader) at(from, n int64) (string, error) {
 	if expect := min(r.file.size-from, n); expect > 0 {
 		b.Grow(int(expect))
 	}
-	buf := make([]byte, min(n, 64<<10))
+	buf := buffers.Get().(*[64 << 10]byte)
+	defer buffers.Put(buf)
 	for int64(b.Len()) < n {
 		if err := r.ctx.Err(); err != nil {
 			return "", because(r.path, err)

@@ -287,6 +287,9 @@ func (c *call) open(p *place, to purpose) (*openFile, error) {
 	}
 	f, i, err := p.dir.open(p.name, to)
 	if err != nil {
+		if i, e := p.dir.lstat(p.name); e == nil && c.guard.permit(i) != nil {
+			err = c.guard.permit(i) // whatever else it is
+		}
 		return nil, err
 	}
 	if err = c.guard.permit(i); err == nil {

@@ -265,3 +265,9 @@ func every(path string) map[string][]any {
 		"fs.remove": {"path", path, "recursive", true},
 	}
 }
+
+// text is a string's text.
+func text(v value.Value) string {
+	s, _ := v.(value.Str)
+	return string(s)
+}

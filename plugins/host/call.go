@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -30,11 +28,6 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 		return nil, 0, fault.New(fault.Internal, "an effect without a grant reached the plugin host")
 	}
 	g := a.Held.Grant
-	if !a.Deadline.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, a.Deadline)
-		defer cancel()
-	}
 	attempt := wire.Attempt{Operation: a.Operation.Name, Most: a.Most}
 	s, err := h.seat(g)
 	if err != nil {
@@ -44,6 +37,9 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 	flags := flagsOf(s.source.Manifest, a)
 	attempt.Repeatable = flags.ReadOnly || flags.Idempotent
 	revoked := g.Context()
+	if revoked == nil { // a grant that wasn't resolved can't be revoked
+		revoked = context.Background()
+	}
 	v, size, sent, err := s.perform(ctx, a)
 	if err != nil && mayRepeat(err, sent, flags) && ctx.Err() == nil && revoked.Err() == nil {
 		v, size, sent, err = s.perform(ctx, a)
@@ -52,6 +48,9 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 		return nil, 0, revokedFault(a.Operation.Name, sent && !attempt.Repeatable)
 	}
 	if err != nil {
+		if !sent && errors.Is(err, wire.ErrEnded) {
+			err = wire.NotSent{Reason: "the plugin's process ended before the request"}
+		}
 		return nil, 0, wire.Fault(err, attempt)
 	}
 	return v, size, nil
@@ -70,11 +69,7 @@ func flagsOf(m *caps.Manifest, a run.Act) caps.Flags {
 // mayRepeat reports whether a request is safe on a new process: it wasn't sent, or
 // it only reads; and the old one died.
 func mayRepeat(err error, sent bool, flags caps.Flags) bool {
-	if sent {
-		return flags.ReadOnly && status.Code(err) == codes.Unavailable
-	}
-	opening, ok := errors.AsType[errOpening](err)
-	return ok && status.Code(opening.cause) == codes.Unavailable
+	return errors.Is(err, wire.ErrEnded) && (!sent || flags.ReadOnly)
 }
 
 // revokedFault is the fault of an act whose grant was taken back meanwhile.
@@ -91,42 +86,66 @@ func revokedFault(operation string, unknown bool) *fault.Fault {
 
 // perform makes one attempt. sent is whether the request was given to a process.
 func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int64, sent bool, err error) {
-	args, err := wire.EncodeValue(a.Args, s.host.most-wire.MaxOverhead)
+	if a.Args == nil {
+		a.Args = &value.Record{}
+	}
+	args, err := wire.Measure(a.Args, s.host.most-wire.MaxOverhead)
 	if err != nil {
 		return nil, 0, false, wire.NotSent{Reason: fmt.Sprintf("its arguments can't be sent: %v", err)}
 	}
-	p, err := s.running(ctx)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	it, done, err := p.handle(ctx, a.Held, a.Denies)
+	p, it, done, err := s.opened(ctx, a)
 	if err != nil {
 		return nil, 0, false, err
 	}
 	defer done()
+	request := &pluginv1.InvokeRequest{
+		Handle: it.number, Operation: a.Operation.Name, IdempotencyKey: a.Key, MaxOutcomeBytes: max(0, a.Most),
+		Call: p.lastCall.Add(1),
+	}
+	if !a.Deadline.IsZero() {
+		left := time.Until(a.Deadline)
+		if left <= 0 {
+			return nil, 0, false, wire.NotSent{Reason: "there was no time left for it"}
+		}
+		request.TimeoutNs = int64(left)
+	}
 	if ctx.Err() != nil {
-		return nil, 0, false, wire.NotSent{Reason: "there was no time left for it"}
+		return nil, 0, false, wire.NotSent{Reason: "it was cancelled before"}
 	}
-	b, err := p.invoke(ctx, a, &pluginv1.InvokeRequest{
-		Handle: it.number, Operation: a.Operation.Name, Arguments: args, IdempotencyKey: a.Key,
-		MaxOutcomeBytes: max(0, a.Most),
-	})
-	if err != nil {
-		return nil, 0, true, err
+	answer, err := p.invoke(ctx, a, &wire.Request{Head: request, Arguments: args})
+	switch {
+	case err != nil:
+	case answer.Err != nil:
+		err = answer.Err
+	case answer.Failure != nil:
+		err = wire.PluginFailure{Failure: answer.Failure}
+	case a.Most > 0 && int64(answer.Size) > a.Most:
+		err = wire.ErrTooLarge
+	default:
+		return answer.Value, int64(answer.Size), true, nil
 	}
-	v, err = wire.DecodeValue(b)
-	return v, int64(len(b)), true, err
+	return nil, 0, true, err
 }
 
-// invoke makes one request, and gives the encoded value of its answer.
-func (p *process) invoke(ctx context.Context, a run.Act, r *pluginv1.InvokeRequest) ([]byte, error) {
+// opened gives the process with the act's capability open. Only where it must be
+// waited for the deadline is looked at.
+func (s *seat) opened(ctx context.Context, a run.Act) (p *process, it *handle, done func(), err error) {
+	if !a.Deadline.IsZero() && !s.isRunning() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, a.Deadline)
+		defer cancel()
+	}
+	if p, err = s.running(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	it, done, err = p.handle(ctx, a)
+	return p, it, done, err
+}
+
+// invoke makes one request under guard.
+func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire.Response, error) {
 	p.underway.Add(1)
 	defer p.underway.Add(-1)
-	timing := &p.seat.host.timing
-	r.Call = p.lastCall.Add(1)
-	if at, ok := ctx.Deadline(); ok {
-		r.TimeoutNs = max(1, int64(time.Until(at)))
-	}
 	most := p.seat.host.most
 	if a.Most > 0 && a.Most < int64(most-wire.MaxOverhead) {
 		most = int(a.Most) + wire.MaxOverhead
@@ -135,35 +154,25 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *pluginv1.InvokeReque
 	// is more than that it was told.
 	call, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
-	over := make(chan struct{})
-	defer close(over)
-	defer context.AfterFunc(ctx, func() { p.conclude(r.Call, over, giveUp) })()
-	watch := time.AfterFunc(timing.watch, func() { p.watch(over) })
-	defer watch.Stop()
+	g := p.guard(ctx, r.Head.Call, a.Deadline, giveUp)
+	defer g.lift()
 
-	var answer *pluginv1.InvokeResponse
+	var answer *wire.Response
 	var err error
 	if a.Progress != nil && p.stream {
 		answer, err = p.listen(call, r, a.Progress, grpc.MaxCallRecvMsgSize(most))
 	} else {
-		answer, err = p.plugin.Invoke(call, r, grpc.MaxCallRecvMsgSize(most))
+		answer = &wire.Response{}
+		err = p.conn.Invoke(call, pluginv1.Plugin_Invoke_FullMethodName, r, answer,
+			grpc.ForceCodecV2(wire.Codec), grpc.MaxCallRecvMsgSize(most), grpc.StaticMethod())
 	}
 	if err != nil {
 		if cause := context.Cause(call); cause != nil {
 			return nil, cause
 		}
-		return nil, err
+		return nil, p.ending(err)
 	}
-	switch outcome := answer.GetOutcome().(type) {
-	case *pluginv1.InvokeResponse_Value:
-		if a.Most > 0 && int64(len(outcome.Value)) > a.Most {
-			return nil, wire.ErrTooLarge
-		}
-		return outcome.Value, nil
-	case *pluginv1.InvokeResponse_Failure:
-		return nil, wire.PluginFailure{Failure: outcome.Failure}
-	}
-	return nil, wire.ErrAnswer
+	return answer, nil
 }
 
 // How much of a request's progress is passed on: so many at once, and then one in
@@ -174,8 +183,9 @@ const (
 )
 
 // listen makes a request whose progress somebody hears.
-func (p *process) listen(ctx context.Context, r *pluginv1.InvokeRequest, hear func(string), o ...grpc.CallOption) (*pluginv1.InvokeResponse, error) {
-	stream, err := p.plugin.InvokeStream(ctx, r, o...)
+func (p *process) listen(ctx context.Context, r *wire.Request, hear func(string), o ...grpc.CallOption) (*wire.Response, error) {
+	r.Head.Arguments = r.Arguments.Append(nil)
+	stream, err := p.plugin.InvokeStream(ctx, r.Head, o...)
 	if err != nil {
 		return nil, err
 	}
@@ -198,54 +208,7 @@ func (p *process) listen(ctx context.Context, r *pluginv1.InvokeRequest, hear fu
 				hear(wire.Line(p.seat.clean(e.Progress), wire.MaxProgress))
 			}
 		case *pluginv1.InvokeStreamResponse_Outcome:
-			if e.Outcome == nil {
-				return nil, wire.ErrAnswer
-			}
-			return e.Outcome, nil
+			return wire.ResponseOf(e.Outcome), nil
 		}
-	}
-}
-
-// conclude ends a request whose time is over: the plugin is told, and if it goes on,
-// it is killed.
-func (p *process) conclude(number uint64, over <-chan struct{}, giveUp context.CancelCauseFunc) {
-	timing := &p.seat.host.timing
-	if p.cancel {
-		go func() {
-			ctx, cancel := context.WithTimeout(p.seat.host.ctx, timing.grace)
-			defer cancel()
-			// If it isn't heard, the process is killed.
-			_, _ = p.plugin.Cancel(ctx, &pluginv1.CancelRequest{Call: number})
-		}()
-	}
-	select {
-	case <-over:
-	case <-time.After(timing.grace):
-		giveUp(wire.ErrStopped)
-		p.kill("a request went on after its end")
-	}
-}
-
-// watch kills a process that has a request and doesn't answer at all. It asks
-// twice: a machine may be busy.
-func (p *process) watch(over <-chan struct{}) {
-	timing := &p.seat.host.timing
-	for missed := 0; missed < 2; {
-		if p.lives(timing.health) {
-			missed = 0
-		} else {
-			missed++
-			continue
-		}
-		select {
-		case <-over:
-			return
-		case <-time.After(timing.watch):
-		}
-	}
-	select {
-	case <-over:
-	default:
-		p.kill("it doesn't answer any more")
 	}
 }

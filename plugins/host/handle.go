@@ -2,13 +2,16 @@ package host
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
@@ -19,6 +22,7 @@ const maxHandles = 512
 
 // A handle is a capability that one process has open.
 type handle struct {
+	key    string
 	opened chan struct{} // closed when number or err is set
 	number uint64
 	err    error
@@ -40,17 +44,17 @@ func (h *handles) count() int {
 }
 
 // take finds the handle of a key, or makes one that the caller has to open.
-func (h *handles) take(key string) (it *handle, mine bool, idle uint64) {
+func (h *handles) take(key []byte) (it *handle, mine bool, idle uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.uses++
-	it, ok := h.open[key]
+	it, ok := h.open[string(key)]
 	if !ok {
 		if len(h.open) >= maxHandles {
 			idle = h.evict()
 		}
-		it = &handle{opened: make(chan struct{})}
-		h.open[key] = it
+		it = &handle{key: string(key), opened: make(chan struct{})}
+		h.open[it.key] = it
 	}
 	it.used = h.uses
 	it.users++
@@ -60,16 +64,15 @@ func (h *handles) take(key string) (it *handle, mine bool, idle uint64) {
 // evict takes out the handle that nobody uses for longest; 0: all are in use.
 func (h *handles) evict() uint64 {
 	var oldest *handle
-	var at string
-	for key, it := range h.open {
+	for _, it := range h.open {
 		if it.users == 0 && (oldest == nil || it.used < oldest.used) {
-			oldest, at = it, key
+			oldest = it
 		}
 	}
 	if oldest == nil {
 		return 0
 	}
-	delete(h.open, at)
+	delete(h.open, oldest.key)
 	return oldest.number
 }
 
@@ -81,23 +84,19 @@ func (h *handles) release(it *handle) {
 }
 
 // forget takes out a handle that could not be opened.
-func (h *handles) forget(key string, it *handle) {
+func (h *handles) forget(it *handle) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.open[key] == it {
-		delete(h.open, key)
+	if h.open[it.key] == it {
+		delete(h.open, it.key)
 	}
 }
 
-// handle gives the process's handle for a capability, opened once. The caller
-// calls done when its request is over.
-func (p *process) handle(ctx context.Context, held *caps.Held, denies []caps.Capability) (it *handle, done func(), err error) {
-	request := openRequest(held, denies)
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(request)
-	if err != nil {
-		return nil, nil, wire.NotSent{Reason: "the capability can't be sent"}
-	}
-	key := string(b)
+// handle gives the process's handle for an act's capability, opened once. The
+// caller calls done when its request is over.
+func (p *process) handle(ctx context.Context, a run.Act) (it *handle, done func(), err error) {
+	var room [256]byte
+	key := appendKey(room[:0], a.Held, a.Denies)
 	it, mine, idle := p.handles.take(key)
 	if idle != 0 {
 		go p.closeHandle(idle, p.seat.host.timing.health)
@@ -105,8 +104,8 @@ func (p *process) handle(ctx context.Context, held *caps.Held, denies []caps.Cap
 	if mine {
 		// Others may wait for this one, with more time than ctx has.
 		go func() {
-			if it.number, it.err = p.openHandle(request); it.err != nil {
-				p.handles.forget(key, it)
+			if it.number, it.err = p.openHandle(openRequest(a.Held, a.Denies)); it.err != nil {
+				p.handles.forget(it)
 			}
 			close(it.opened)
 		}()
@@ -114,14 +113,55 @@ func (p *process) handle(ctx context.Context, held *caps.Held, denies []caps.Cap
 	select {
 	case <-it.opened:
 		err = it.err
-	case <-ctx.Done():
-		err = wire.NotSent{Reason: "the plugin was still opening the capability"}
+	default:
+		if !a.Deadline.IsZero() {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, a.Deadline)
+			defer cancel()
+		}
+		select {
+		case <-it.opened:
+			err = it.err
+		case <-ctx.Done():
+			err = wire.NotSent{Reason: "the plugin was still opening the capability"}
+		}
 	}
 	if err != nil {
 		p.handles.release(it)
 		return nil, nil, err
 	}
 	return it, func() { p.handles.release(it) }, nil
+}
+
+// appendKey writes all that a plugin is told of a capability, so that two have the
+// same key only if they are the same to it.
+func appendKey(b []byte, held *caps.Held, denies []caps.Capability) []byte {
+	text := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	list := func(all []string) {
+		b = binary.AppendUvarint(b, uint64(len(all)))
+		for _, s := range all {
+			text(s)
+		}
+	}
+	text(held.Kind)
+	text(held.Name)
+	text(held.Scope)
+	text(held.Within)
+	list(held.Verbs)
+	b = binary.AppendUvarint(b, uint64(len(held.Options)))
+	for _, name := range slices.Sorted(maps.Keys(held.Options)) {
+		text(name)
+		text(held.Options[name])
+	}
+	l := held.Limits
+	for _, n := range []int64{l.Calls, l.Bytes, l.Max, l.Rate.Calls, int64(l.Rate.Per), int64(l.Timeout), held.Until.UnixNano()} {
+		b = binary.AppendVarint(b, n)
+	}
+	for i := range denies {
+		list(denies[i].Verbs)
+		text(denies[i].Scope)
+	}
+	return b
 }
 
 // openHandle opens a capability, as long as that takes at most.
@@ -132,8 +172,12 @@ func (p *process) openHandle(request *pluginv1.OpenRequest) (uint64, error) {
 	if err != nil {
 		if ctx.Err() != nil {
 			p.kill("it didn't open a capability in time")
+			return 0, wire.NotSent{Reason: "the plugin didn't open the capability in time"}
 		}
-		return 0, errOpening{err}
+		if err = p.ending(err); !errors.Is(err, wire.ErrEnded) {
+			err = wire.NotSent{Reason: "the plugin doesn't open the capability"}
+		}
+		return 0, err
 	}
 	switch outcome := answer.GetOutcome().(type) {
 	case *pluginv1.OpenResponse_Handle:
@@ -143,16 +187,6 @@ func (p *process) openHandle(request *pluginv1.OpenRequest) (uint64, error) {
 	}
 	return 0, wire.NotSent{Reason: "the plugin's answer can't be used"}
 }
-
-// errOpening is of a connection that failed while a capability was opened:
-// nothing was done yet.
-type errOpening struct{ cause error }
-
-// Error says that nothing was done.
-func (errOpening) Error() string { return "the plugin's process ended before the request" }
-
-// Unwrap gives gRPC's error.
-func (e errOpening) Unwrap() error { return e.cause }
 
 // closeHandle gives a handle back.
 func (p *process) closeHandle(number uint64, within time.Duration) {

@@ -60,6 +60,27 @@ type Source struct {
 	// Path is the program's absolute path, and Args what it is given.
 	Path string
 	Args []string
+	// File is the program, open for reading by whoever checked it: where the
+	// system can do that, what was checked is executed, whatever Path leads to by
+	// then. Nil: Path is. It is the caller's to close, after the host.
+	File *os.File
+	// Check is asked before each start, and an error of it starts nothing. Nil: no
+	// question.
+	Check func() error
+	// Says is the manifest that a process has to give where that isn't Manifest,
+	// as with flags that nobody has accepted yet. Nil: Manifest.
+	Says *caps.Manifest
+	// Plain is set for programs that can't make certificates: the connection is
+	// the socket's, in a folder that only this user can enter, without TLS.
+	Plain bool
+}
+
+// says is the manifest that a process has to give.
+func (s *Source) says() *caps.Manifest {
+	if s.Says != nil {
+		return s.Says
+	}
+	return s.Manifest
 }
 
 // timing is how long things may take. Tests have others.
@@ -143,6 +164,11 @@ func (h *Host) Add(s Source) error {
 	}
 	if err := wire.CheckManifest(s.Manifest); err != nil {
 		return fmt.Errorf("plugin %s: %w", s.Manifest.Kind, err)
+	}
+	if s.Says != nil {
+		if err := wire.CheckManifest(s.Says); err != nil {
+			return fmt.Errorf("plugin %s: %w", s.Manifest.Kind, err)
+		}
 	}
 	if !filepath.IsAbs(s.Path) {
 		return fmt.Errorf("plugin %s: its program's path must be absolute", s.Manifest.Kind)

@@ -36,13 +36,20 @@ const maxHandshake = 16 << 10
 //   - an end when the host ends, where the system can do that.
 type launch struct {
 	path    string
+	file    *os.File // the program, open; nil: by its path
+	plain   bool     // without TLS
 	args    []string
 	work    string   // its folder
 	sockets string   // where it may listen
 	root    *os.File // the grant's directory, or nil
 	most    int      // bytes of a message
 	env     []string // what go-plugin tells it
+	more    []string // of an environment, for tests of plugins
 	output  *output
+	// hear is given the line with which the plugin introduces itself, and stray
+	// what comes after it on standard output; both may be nil.
+	hear  func(line []byte)
+	stray io.Writer
 
 	first *io.PipeReader // the first line of its standard output
 	dead  chan struct{}  // closed when it has ended
@@ -70,6 +77,13 @@ func (l *launch) Start(context.Context) error {
 		return errors.Join(err, stdout.Close(), stdoutEnd.Close())
 	}
 	cmd := exec.Command(l.path, l.args...)
+	if l.file != nil {
+		done, err := execute(cmd, l.file)
+		if err != nil {
+			return errors.Join(err, stdout.Close(), stdoutEnd.Close(), stderr.Close(), stderrEnd.Close())
+		}
+		defer done()
+	}
 	cmd.Dir = l.work
 	cmd.Env = l.environment()
 	cmd.Stdin = nil
@@ -142,8 +156,15 @@ func (l *launch) readOutput(stdout io.Reader, first *io.PipeWriter) {
 	if errors.Is(err, bufio.ErrBufferFull) {
 		line = nil // no handshake is as long
 	}
+	if l.hear != nil {
+		l.hear(line)
+	}
 	first.Write(line)
 	first.Close()
+	if l.stray != nil {
+		l.output.read(io.TeeReader(r, l.stray))
+		return
+	}
 	l.output.read(r)
 }
 
@@ -160,6 +181,7 @@ func (l *launch) environment() []string {
 			env = append(env, e)
 		}
 	}
+	env = append(env, l.more...)
 	if l.root != nil {
 		env = append(env, wire.EnvRoot+"="+rootNumber(l.root))
 	}
@@ -204,6 +226,9 @@ func (l *launch) ID() string {
 	return strconv.Itoa(l.pid)
 }
 
+// started reports whether there is, or was, a process.
+func (l *launch) started() bool { return l.ID() != "" }
+
 // Diagnose says nothing: what the plugin wrote is in the log.
 func (l *launch) Diagnose(context.Context) string { return "" }
 
@@ -223,7 +248,7 @@ func (l *launch) clientConfig(folder string) *plugin.ClientConfig {
 		HandshakeConfig:  wire.Handshake,
 		Plugins:          plugin.PluginSet{wire.Service: &contract{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         true,
+		AutoMTLS:         !l.plain,
 		SkipHostEnv:      true,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: folder},
 	}

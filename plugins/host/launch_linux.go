@@ -4,7 +4,9 @@ import (
 	"errors"
 	"math"
 	"net"
+	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +16,18 @@ import (
 // that starts it ends, which is when the host does.
 func prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// execute has a command run an open file: no path leads to it. Call done when the
+// command was started.
+func execute(cmd *exec.Cmd, f *os.File) (done func(), err error) {
+	// High enough not to be one of those that the child gets.
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 200)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Path = "/proc/self/fd/" + strconv.Itoa(fd)
+	return func() { unix.Close(fd) }, nil
 }
 
 // sealDescriptors has no child inherit what this process itself inherited: what

@@ -4,6 +4,7 @@ package host
 
 import (
 	"net"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -13,6 +14,9 @@ import (
 func prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
+
+// execute does nothing: only paths can be executed here.
+func execute(*exec.Cmd, *os.File) (done func(), err error) { return func() {}, nil }
 
 // sealDescriptors has no child inherit what this process itself inherited: what
 // Go opens is not inherited anyway.

@@ -53,6 +53,7 @@ type process struct {
 	end    sync.Once
 	mu     sync.Mutex
 	reason string // why it was killed; empty: it wasn't
+	lost   bool   // it was killed because it had ended or was as good as ended
 }
 
 // errRevoked is of requests whose grant was taken back.
@@ -107,9 +108,14 @@ func (p *process) begin(folder string) error {
 		return err
 	}
 	host, source := p.seat.host, p.seat.source
+	if source.Check != nil {
+		if err := source.Check(); err != nil {
+			return err
+		}
+	}
 	out := newOutput(p.seat.log)
 	l := &launch{
-		path: source.Path, args: source.Args, work: work, most: host.most, output: out, dead: make(chan struct{}),
+		path: source.Path, file: source.File, plain: source.Plain, args: source.Args, work: work, most: host.most, output: out, dead: make(chan struct{}),
 	}
 	if source.Manifest.Algebra == caps.Path {
 		if l.root = p.grant.Root; l.root == nil {
@@ -118,7 +124,7 @@ func (p *process) begin(folder string) error {
 	}
 	config := l.clientConfig(host.socketsFor(folder))
 	config.StartTimeout = host.timing.start
-	config.Logger = hclog.New(&hclog.LoggerOptions{Name: "go-plugin", Level: hclog.Warn, Output: out.writer(), DisableTime: true, JSONFormat: true})
+	config.Logger = hclog.NewNullLogger() // what matters is in errors, or in out
 	config.SyncStdout, config.SyncStderr = out.writer(), out.writer()
 	config.RunnerFunc = func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (runner.Runner, error) {
 		l.sockets, l.env = sockets, cmd.Env
@@ -203,7 +209,7 @@ func (p *process) meet(within time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errStranger, err)
 	}
-	if !wire.SameManifest(m, p.seat.source.Manifest) {
+	if !wire.SameManifest(m, p.seat.source.says()) {
 		return fmt.Errorf("%w: its manifest is another one", errStranger)
 	}
 	for _, feature := range said.GetFeatures() {
@@ -224,13 +230,9 @@ func (p *process) await(folder string, failed error) {
 		// go-plugin's own goroutines end, and its folder goes.
 		p.client.Kill()
 		if failed == nil {
-			p.mu.Lock()
-			reason := p.reason
-			p.mu.Unlock()
-			why = fmt.Errorf("the process ended: %s", p.launch.exitReason())
-			if reason != "" {
-				why = errors.New(reason)
-				p.seat.log.Info("a plugin was stopped", "reason", reason, "pid", p.pid())
+			if why = fmt.Errorf("the process ended: %s", p.launch.exitReason()); p.wanted() {
+				why = errors.New(p.reason) // which doesn't change any more
+				p.seat.log.Info("a plugin was stopped", "reason", p.reason, "pid", p.pid())
 			} else {
 				p.seat.log.Warn("a plugin ended by itself", "how", p.launch.exitReason(), "pid", p.pid())
 			}
@@ -244,10 +246,23 @@ func (p *process) await(folder string, failed error) {
 }
 
 // kill ends the process with its group, whatever it is doing.
-func (p *process) kill(reason string) {
+func (p *process) kill(reason string) { p.finish(reason, false) }
+
+// ending makes one error of those that a process's end can show itself in: the
+// connection broke, or was closed because of it. The process is of no use then,
+// dead or not.
+func (p *process) ending(err error) error {
+	if code := status.Code(err); code != codes.Unavailable && code != codes.Canceled {
+		return err
+	}
+	p.finish("the connection broke", true)
+	return fmt.Errorf("%w: %w", wire.ErrEnded, err)
+}
+
+func (p *process) finish(reason string, lost bool) {
 	p.mu.Lock()
 	if p.reason == "" {
-		p.reason = reason
+		p.reason, p.lost = reason, lost
 	}
 	l := p.launch
 	p.mu.Unlock()
@@ -257,11 +272,11 @@ func (p *process) kill(reason string) {
 	}
 }
 
-// wanted reports whether the process was killed because it was no longer needed.
+// wanted reports whether the host wanted the end.
 func (p *process) wanted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.reason != ""
+	return p.reason != "" && !p.lost
 }
 
 // ended reports whether it is of no use any more.

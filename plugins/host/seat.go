@@ -92,6 +92,14 @@ func (s *seat) running(ctx context.Context) (*process, error) {
 	}
 }
 
+// isRunning reports whether there is a process that needn't be waited for.
+func (s *seat) isRunning() bool {
+	s.mu.Lock()
+	p := s.process
+	s.mu.Unlock()
+	return p != nil && p.isReady() && !p.ended()
+}
+
 // ask gives the process that there is or a new one, or says how long to wait
 // before there can be one.
 func (s *seat) ask() (p *process, wait time.Duration, err error) {

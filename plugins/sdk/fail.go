@@ -82,7 +82,8 @@ func failureOf(err error) Failure {
 	case errors.Is(err, fs.ErrPermission):
 		return Fail("denied", "the operating system doesn't permit it")
 	}
-	if _, ok := errors.AsType[net.Error](err); ok {
+	_, operation := errors.AsType[*net.OpError](err)
+	if _, lookup := errors.AsType[*net.DNSError](err); lookup || operation {
 		return Fail("unreachable", "the network operation failed").WithRetry()
 	}
 	if number, ok := errors.AsType[syscall.Errno](err); ok {

@@ -15,7 +15,7 @@ import (
 func (p Plugin) Manifest() (*caps.Manifest, error) {
 	m := &caps.Manifest{
 		Kind: p.Kind, Version: p.Version, Doc: p.Doc, Algebra: p.Scope,
-		Options: p.Options, Verbs: p.Verbs,
+		Options: p.Options, Verbs: p.Verbs, Privileges: p.Privileges,
 	}
 	var mistakes []error
 	for _, o := range p.Operations {

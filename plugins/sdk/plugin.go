@@ -1,5 +1,23 @@
 // Package sdk is what the author of a capability plugin imports: a plugin is a
 // value, and [Serve] its main function.
+//
+// A plugin performs the operations of one kind (fs, fetch, a kind of your own)
+// for programs that hold a capability of it. The host decides what a program may
+// do, checks every request against its capability, and starts a process for each
+// grant; a plugin does what it is asked, and may refuse more. [Op] makes an
+// operation from a function: its arguments are the fields of a struct, its result
+// is any type that has a value of the language. What goes wrong is a [Failure],
+// which [Fail] makes.
+//
+// What an author can rely on: handlers run at once, each with a context that ends
+// when its request does; arguments have the types that were declared; a panic is
+// the failure of one request. What the host relies on: a handler returns when its
+// context ends (or the process is killed), failures and results tell nothing of
+// the machine, and a kind with a path as its scope opens what it opens below
+// Root.
+//
+// [Direct] runs a plugin in a test without a process. plugins/README.md has a
+// whole plugin.
 package sdk
 
 import (
@@ -29,6 +47,11 @@ type Plugin struct {
 	// [io.Closer] it is closed when the capability is.
 	Open       func(ctx context.Context, c Capability) (any, error)
 	Operations []Operation
+	// Privileges is what the process needs of the system besides the scopes it
+	// is granted: "network" to connect to other machines, "processes" to start
+	// programs, "files:/PATH" to read a file or folder. What isn't asked for
+	// isn't there where the system has a sandbox.
+	Privileges []string
 }
 
 // The host's words, for plugins.

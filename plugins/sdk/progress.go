@@ -20,3 +20,12 @@ func Progress(ctx context.Context, format string, args ...any) {
 func WithProgress(ctx context.Context, hear func(message string)) context.Context {
 	return context.WithValue(ctx, progressKey{}, hear)
 }
+
+type keyKey struct{}
+
+// Key is the same for two requests only if they are the same act, for plugins
+// that can tell a repetition; empty where the host gives none.
+func Key(ctx context.Context) string {
+	key, _ := ctx.Value(keyKey{}).(string)
+	return key
+}

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
-	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
 
 // Serve is the main function of a plugin's process. It returns never: it exits
@@ -57,7 +56,7 @@ func Serve(p Plugin) {
 		Logger:          hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: stderr, JSONFormat: true}),
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(options,
-				grpc.MaxRecvMsgSize(most), grpc.MaxSendMsgSize(most), grpc.StatsHandler(watch),
+				grpc.ForceServerCodecV2(wire.Codec), grpc.MaxRecvMsgSize(most), grpc.MaxSendMsgSize(most), grpc.StatsHandler(watch),
 				grpc.InitialWindowSize(wire.Window), grpc.InitialConnWindowSize(wire.Window),
 			)...)
 		},
@@ -73,7 +72,7 @@ type contract struct {
 
 // GRPCServer registers the service.
 func (c *contract) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
-	pluginv1.RegisterPluginServer(s, c.server)
+	s.RegisterService(describeService(), c.server)
 	return nil
 }
 

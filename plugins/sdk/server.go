@@ -3,7 +3,9 @@ package sdk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,9 +92,23 @@ func (s *server) Open(ctx context.Context, r *pluginv1.OpenRequest) (*pluginv1.O
 	return &pluginv1.OpenResponse{Outcome: &pluginv1.OpenResponse_Handle{Handle: number}}, nil
 }
 
-// Invoke performs an operation.
-func (s *server) Invoke(ctx context.Context, r *pluginv1.InvokeRequest) (*pluginv1.InvokeResponse, error) {
-	return s.invoke(ctx, r)
+// describeService is the contract's service as gRPC is told of it: the generated
+// one, but that Invoke's messages hold values (see package wire).
+func describeService() *grpc.ServiceDesc {
+	d := pluginv1.Plugin_ServiceDesc
+	d.Methods = slices.Clone(d.Methods)
+	for i := range d.Methods {
+		if d.Methods[i].MethodName == "Invoke" {
+			d.Methods[i].Handler = func(s any, ctx context.Context, read func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+				r := &wire.Request{}
+				if err := read(r); err != nil {
+					return nil, err
+				}
+				return s.(*server).invoke(ctx, r)
+			}
+		}
+	}
+	return &d
 }
 
 // InvokeStream performs an operation and sends what it says meanwhile. Progress
@@ -123,7 +139,8 @@ func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStrea
 		default:
 		}
 	})
-	outcome, err := s.invoke(ctx, r)
+	args, err := wire.DecodeValue(r.GetArguments())
+	answer, err := s.invoke(ctx, &wire.Request{Head: r, Value: args, Err: err})
 	over.Lock()
 	open = false
 	over.Unlock()
@@ -132,11 +149,19 @@ func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStrea
 	if err != nil {
 		return err
 	}
+	outcome := &pluginv1.InvokeResponse{}
+	if answer.Failure != nil {
+		outcome.Outcome = &pluginv1.InvokeResponse_Failure{Failure: answer.Failure}
+	} else {
+		outcome.Outcome = &pluginv1.InvokeResponse_Value{Value: answer.Outcome.Append(nil)}
+	}
 	return stream.Send(&pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Outcome{Outcome: outcome}})
 }
 
-func (s *server) invoke(ctx context.Context, r *pluginv1.InvokeRequest) (*pluginv1.InvokeResponse, error) {
+// invoke performs an operation.
+func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, error) {
 	s.begin()
+	r := q.Head
 	h, done, ok := s.use(r.GetHandle())
 	if !ok {
 		return nil, status.Error(codes.NotFound, "no such handle")
@@ -144,11 +169,10 @@ func (s *server) invoke(ctx context.Context, r *pluginv1.InvokeRequest) (*plugin
 	defer done()
 	ctx, cancel := s.begun(ctx, r)
 	defer cancel()
-	args, err := wire.DecodeValue(r.GetArguments())
-	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, "the arguments: "+err.Error())
+	if q.Err != nil {
+		return nil, status.Error(codes.InvalidArgument, "the arguments: "+q.Err.Error())
 	}
-	v, err := h.Invoke(ctx, r.GetOperation(), args)
+	v, err := h.Invoke(ctx, r.GetOperation(), q.Value)
 	if err != nil {
 		return failed(err), nil
 	}
@@ -159,7 +183,7 @@ func (s *server) invoke(ctx context.Context, r *pluginv1.InvokeRequest) (*plugin
 	if asked := r.GetMaxOutcomeBytes(); asked > 0 && asked < int64(most) {
 		most = int(asked)
 	}
-	b, err := wire.EncodeValue(v, most)
+	outcome, err := measured(v, most)
 	switch {
 	case errors.Is(err, wire.ErrTooLarge):
 		return failed(Fail("too_large", "the outcome has more than the %d bytes that are allowed", most).
@@ -167,7 +191,18 @@ func (s *server) invoke(ctx context.Context, r *pluginv1.InvokeRequest) (*plugin
 	case err != nil:
 		return failed(Fail("failed", "the outcome can't be sent: %s", err)), nil
 	}
-	return &pluginv1.InvokeResponse{Outcome: &pluginv1.InvokeResponse_Value{Value: b}}, nil
+	return &wire.Response{Outcome: outcome}, nil
+}
+
+// measured is a result found to fit. A handler may have made it of what is no
+// value at all.
+func measured(v value.Value, most int) (e wire.Encoding, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("it is no value: %v", r)
+		}
+	}()
+	return wire.Measure(v, most)
 }
 
 // use takes a handle for a request; done gives it back.
@@ -193,6 +228,9 @@ func (s *server) use(number uint64) (h *Handle, done func(), ok bool) {
 // begun is the context of a request: with its time, and known by its number.
 func (s *server) begun(ctx context.Context, r *pluginv1.InvokeRequest) (context.Context, context.CancelFunc) {
 	var cancel context.CancelFunc
+	if key := r.GetIdempotencyKey(); key != "" {
+		ctx = context.WithValue(ctx, keyKey{}, key)
+	}
 	if ns := r.GetTimeoutNs(); ns > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ns))
 	} else {
@@ -241,9 +279,7 @@ func (s *server) Close(_ context.Context, r *pluginv1.CloseRequest) (*pluginv1.C
 }
 
 // failed is the answer of a request that failed.
-func failed(err error) *pluginv1.InvokeResponse {
-	return &pluginv1.InvokeResponse{Outcome: &pluginv1.InvokeResponse_Failure{Failure: failureMessage(err)}}
-}
+func failed(err error) *wire.Response { return &wire.Response{Failure: failureMessage(err)} }
 
 // failureMessage is a failure on the wire. Its texts are bounded, and their
 // control characters gone, before they are sent.

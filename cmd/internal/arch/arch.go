@@ -61,6 +61,9 @@ var grpc = []string{
 	"google.golang.org/protobuf/...",
 }
 
+// hosting is those, and what starting processes and looking at sockets takes.
+var hosting = append([]string{"golang.org/x/sys/unix"}, grpc...)
+
 // rules is the house.
 var rules = map[string]rule{
 	"core/fault":            {std: pure},
@@ -81,21 +84,30 @@ var rules = map[string]rule{
 
 	"caps":          {std: anyStd, ours: []string{"core/..."}},
 	"caps/registry": {std: anyStd, ours: []string{"core/...", "caps"}},
-	"caps/journal":  {std: anyStd, ours: []string{"core/...", "caps"}, libraries: []string{"modernc.org/sqlite/..."}},
-	"caps/run":      {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "caps/journal"}},
+	"caps/journal":  {std: anyStd, ours: []string{"core/...", "caps"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
+	"caps/run":      {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
 
 	// What protoc-gen-go writes imports unsafe.
 	"proto/...":          {std: anyStd, libraries: grpc, unsafe: true},
 	"proto/internal/gen": {std: anyStd, libraries: []string{"github.com/bufbuild/protocompile/...", "google.golang.org/protobuf/..."}},
 
 	"plugins/internal/wire": {std: anyStd, ours: []string{"core/...", "caps", "proto/..."}, libraries: grpc},
-	"plugins/sdk":           {std: anyStd, ours: []string{"core/...", "caps", "proto/...", "plugins/internal/wire"}, libraries: grpc},
-	"plugins/host":          {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire"}, libraries: grpc},
-	"plugins/plugintest":    {std: anyStd, ours: []string{"core/...", "plugins/sdk"}},
-	"plugins/fs":            {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
-	"plugins/fetch":         {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
-	"plugins/kv":            {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
-	"plugins/proc":          {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	// Landlock and seccomp read structures by their address.
+	"plugins/internal/sandbox": {std: anyStd, libraries: []string{"golang.org/x/sys/unix", "golang.org/x/net/bpf"}, unsafe: true},
+	"plugins/internal/dice":    {std: anyStd, ours: []string{"plugins/sdk"}}, // the example of plugins/README.md
+	"plugins/sdk":              {std: anyStd, ours: []string{"core/...", "caps", "proto/...", "plugins/internal/wire"}, libraries: grpc},
+	"plugins/host":             {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire"}, libraries: hosting},
+	"plugins/lock":             {std: anyStd, ours: []string{"caps", "plugins/internal/wire"}},
+	// The kit speaks the contract itself, so that it can say what no plugin would.
+	"plugins/plugintest/conform": {
+		std:  anyStd,
+		ours: []string{"core/...", "caps", "proto/...", "plugins/sdk", "plugins/host", "plugins/internal/wire"}, libraries: grpc,
+	},
+	"plugins/plugintest": {std: anyStd, ours: []string{"core/...", "plugins/sdk", "plugins/plugintest/conform"}},
+	"plugins/fs":         {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/fetch":      {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"code.dny.dev/ssrf"}},
+	"plugins/kv":         {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/proc":       {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 
 	"cmd/internal/arch":      {std: anyStd},
 	"cmd/internal/stdio":     {std: anyStd, libraries: mcpSDK},

@@ -35,6 +35,9 @@ type Case struct {
 	// Effects is what becomes of the effects, in the order in which they are
 	// asked for; nil: every effect is denied.
 	Effects []Effect `json:"effects,omitempty"`
+	// Calls says that what comes of the case takes a host that lets all code
+	// call tools, where the evals around permit it.
+	Calls bool `json:"calls,omitempty"`
 
 	Want  json.RawMessage `json:"want,omitempty"`
 	Type  string          `json:"type,omitempty"`

@@ -29,6 +29,7 @@ var (
 	ErrTooLarge = errors.New("it has too many bytes")
 	ErrTooMany  = fmt.Errorf("it is made of more than %d values", MaxNodes)
 	ErrTooDeep  = fmt.Errorf("it is nested deeper than %d", MaxDepth)
+	errMissing  = errors.New("a part of it is missing")
 	ErrFunction = errors.New("it holds a function, and functions stay where they were made")
 )
 
@@ -57,14 +58,40 @@ const (
 // as soon as a bound is passed, so that a value that shares its parts 2^60 times
 // costs no more than one that is too large.
 func EncodeValue(v value.Value, most int) ([]byte, error) {
-	m := measure{most: most}
-	n, err := m.value(v, 0)
+	e, err := Measure(v, most)
 	if err != nil {
 		return nil, err
 	}
-	w := writer{out: make([]byte, 0, n), sizes: m.sizes, codes: m.codes}
-	w.value(v)
-	return w.out, nil
+	return e.Append(make([]byte, 0, e.size)), nil
+}
+
+// An Encoding is a value that was found to fit, and isn't written yet.
+type Encoding struct {
+	value value.Value
+	size  int
+	sizes []int
+	codes [][]byte
+}
+
+// Measure is the first half of [EncodeValue], for those who have room for the
+// bytes elsewhere.
+func Measure(v value.Value, most int) (Encoding, error) {
+	m := measure{most: most}
+	n, err := m.value(v, 0)
+	if err == nil && n > most {
+		err = ErrTooLarge
+	}
+	return Encoding{value: v, size: n, sizes: m.sizes, codes: m.codes}, err
+}
+
+// Len is the bytes of the message.
+func (e Encoding) Len() int { return e.size }
+
+// Append writes the message behind dst.
+func (e Encoding) Append(dst []byte) []byte {
+	w := writer{out: dst, sizes: e.sizes, codes: e.codes}
+	w.value(e.value)
+	return w.out
 }
 
 // A measure is the first of two passes: the lengths that stand before nested
@@ -102,6 +129,8 @@ func (m *measure) value(v value.Value, depth int) (int, error) {
 	v = value.Force(v)
 	n := 0
 	switch v := v.(type) {
+	case nil:
+		return 0, errMissing
 	case value.Int:
 		if i, small := v.Int64(); small {
 			n = 1 + protowire.SizeVarint(protowire.EncodeZigZag(i))

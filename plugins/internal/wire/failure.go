@@ -38,6 +38,8 @@ var (
 	// ErrStopped is of a call that was given up, and whose process was killed
 	// since it didn't end.
 	ErrStopped = errors.New("stopped")
+	// ErrEnded is of a call whose process ended before it answered.
+	ErrEnded = errors.New("the process ended")
 	// ErrAnswer is of an answer that is against the contract.
 	ErrAnswer = errors.New("the answer is against the contract")
 )
@@ -100,12 +102,12 @@ func (a Attempt) broken(err error) *fault.Fault {
 		return lost("the plugin's answer can't be used")
 	case errors.Is(err, ErrStopped):
 		return lost("it didn't end when it was told to, and the plugin was stopped")
+	case errors.Is(err, ErrEnded), code == codes.Unavailable:
+		return lost("the plugin's process ended during it")
 	case errors.Is(err, context.DeadlineExceeded), code == codes.DeadlineExceeded:
 		return lost("it didn't end in time")
 	case errors.Is(err, context.Canceled), code == codes.Canceled:
 		return lost("it was cancelled")
-	case code == codes.Unavailable:
-		return lost("the plugin's process ended during it")
 	case code == codes.Unimplemented, code == codes.InvalidArgument:
 		return say(fault.EffectFailed, "the plugin doesn't take this request")
 	}

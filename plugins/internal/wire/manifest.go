@@ -14,7 +14,7 @@ import (
 
 // ToManifest is a manifest as a message. Options are in the order of their names.
 func ToManifest(m *caps.Manifest) *pluginv1.Manifest {
-	out := &pluginv1.Manifest{Kind: m.Kind, Version: m.Version, Doc: m.Doc, Algebra: string(m.Algebra)}
+	out := &pluginv1.Manifest{Kind: m.Kind, Version: m.Version, Doc: m.Doc, Algebra: string(m.Algebra), Privileges: m.Privileges}
 	for _, name := range slices.Sorted(maps.Keys(m.Options)) {
 		out.Options = append(out.Options, &pluginv1.Option{Name: name, Values: m.Options[name]})
 	}
@@ -40,7 +40,7 @@ func FromManifest(in *pluginv1.Manifest) (*caps.Manifest, error) {
 	if in == nil {
 		return nil, errors.New("there is no manifest")
 	}
-	m := &caps.Manifest{Kind: in.Kind, Version: in.Version, Doc: in.Doc, Algebra: caps.Algebra(in.Algebra)}
+	m := &caps.Manifest{Kind: in.Kind, Version: in.Version, Doc: in.Doc, Algebra: caps.Algebra(in.Algebra), Privileges: in.Privileges}
 	for _, o := range in.Options {
 		if _, twice := m.Options[o.GetName()]; twice {
 			return nil, errors.New("an option twice")

@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ const (
 	maxWords      = 64   // values of an option or an argument
 	maxDoc        = 2000 // bytes of a sentence
 	maxVersion    = 64
+	maxPrivileges = 16
 )
 
 var (
@@ -48,6 +50,7 @@ func CheckManifest(m *caps.Manifest) error {
 	c.doc("its doc", m.Doc, true)
 	c.that(slices.Contains([]caps.Algebra{caps.Path, caps.URL, caps.Segments, caps.Exact}, m.Algebra), "scope algebra %q: path, url, segments or exact", clip(string(m.Algebra)))
 	c.options(m)
+	c.privileges(m.Privileges)
 	c.that(len(m.Verbs) >= 1 && len(m.Verbs) <= maxVerbs, "%d verbs: 1 to %d", len(m.Verbs), maxVerbs)
 	for i, v := range m.Verbs {
 		c.that(verbName.MatchString(v.Name), "verb %q: a lower-case word", clip(v.Name))
@@ -94,6 +97,23 @@ func (c *checker) options(m *caps.Manifest) {
 		for _, v := range values {
 			c.that(word.MatchString(v), "option %q: its value %q", clip(name), clip(v))
 		}
+		if len(c.wrong) > 20 {
+			return
+		}
+	}
+}
+
+// privileges checks what is asked of the system. A file's path is absolute and
+// clean, so that a person reads where it leads.
+func (c *checker) privileges(all []string) {
+	c.that(len(all) <= maxPrivileges, "%d privileges: at most %d", len(all), maxPrivileges)
+	for i, p := range all {
+		file, isFile := strings.CutPrefix(p, "files:")
+		ok := p == "network" || p == "processes" ||
+			isFile && path.IsAbs(file) && path.Clean(file) == file && file != "/" && len(file) <= 1024
+		c.that(ok, "privilege %q: network, processes or files:/PATH", clip(p))
+		c.that(!slices.Contains(all[:i], p), "privilege %q twice", clip(p))
+		c.doc("a privilege", p, true)
 		if len(c.wrong) > 20 {
 			return
 		}

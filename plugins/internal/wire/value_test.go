@@ -209,6 +209,8 @@ func TestValueCrossesAtItsLimits(t *testing.T) {
 		{"as many as may be", list(MaxNodes - 1), nil},
 		{"too many", list(MaxNodes), ErrTooMany},
 		{"parts shared 2^60 times", shared(60), ErrTooMany},
+		{"nothing", nil, errMissing},
+		{"half a pair", &value.Pair{First: value.Unit{}}, errMissing},
 		{"a function", &value.Pair{First: value.Unit{}, Second: &value.Closure{}}, ErrFunction},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -337,6 +339,9 @@ func FuzzValue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		given := slices.Clone(b)
 		v, err := DecodeValue(b)
+		// As messages they may be anything; reading them must not panic.
+		_ = (&Request{}).read(b)
+		_ = (&Response{}).read(b)
 		if !bytes.Equal(b, given) {
 			t.Fatal("decoding changed the bytes")
 		}

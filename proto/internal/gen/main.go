@@ -33,34 +33,39 @@ var generators = []string{"protoc-gen-go", "protoc-gen-go-grpc"}
 const parameter = "paths=source_relative"
 
 func main() {
-	if err := generate(context.Background(), os.Args[1:]); err != nil {
+	code, err := generate(context.Background(), os.Args[1:])
+	for name, text := range code {
+		if err == nil {
+			err = os.WriteFile(name, text, 0o644)
+		}
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-// generate writes the code of files beside them.
-func generate(ctx context.Context, files []string) error {
+// generate gives the code of files by the paths where it belongs: beside them.
+func generate(ctx context.Context, files []string) (map[string][]byte, error) {
 	root, err := protoRoot()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request, err := compile(ctx, root, files)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	code := map[string][]byte{}
 	for _, tool := range generators {
 		answer, err := run(ctx, tool, request)
 		if err != nil {
-			return fmt.Errorf("%s: %w", tool, err)
+			return nil, fmt.Errorf("%s: %w", tool, err)
 		}
 		for _, f := range answer.File {
-			if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(f.GetName())), []byte(f.GetContent()), 0o644); err != nil {
-				return err
-			}
+			code[filepath.Join(root, filepath.FromSlash(f.GetName()))] = []byte(f.GetContent())
 		}
 	}
-	return nil
+	return code, nil
 }
 
 // protoRoot is the folder called proto that the working directory is in.

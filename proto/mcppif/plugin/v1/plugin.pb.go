@@ -156,9 +156,12 @@ type Manifest struct {
 	// "segments", "exact".
 	Algebra string `protobuf:"bytes,4,opt,name=algebra,proto3" json:"algebra,omitempty"`
 	// options is those that capabilities may carry besides the host's own.
-	Options       []*Option    `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty"`
-	Verbs         []*Verb      `protobuf:"bytes,6,rep,name=verbs,proto3" json:"verbs,omitempty"`
-	Operations    []*Operation `protobuf:"bytes,7,rep,name=operations,proto3" json:"operations,omitempty"`
+	Options    []*Option    `protobuf:"bytes,5,rep,name=options,proto3" json:"options,omitempty"`
+	Verbs      []*Verb      `protobuf:"bytes,6,rep,name=verbs,proto3" json:"verbs,omitempty"`
+	Operations []*Operation `protobuf:"bytes,7,rep,name=operations,proto3" json:"operations,omitempty"`
+	// privileges is what the process needs of the system besides its grants:
+	// "network", "processes", "files:/PATH" (to be read).
+	Privileges    []string `protobuf:"bytes,8,rep,name=privileges,proto3" json:"privileges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -238,6 +241,13 @@ func (x *Manifest) GetVerbs() []*Verb {
 func (x *Manifest) GetOperations() []*Operation {
 	if x != nil {
 		return x.Operations
+	}
+	return nil
+}
+
+func (x *Manifest) GetPrivileges() []string {
+	if x != nil {
+		return x.Privileges
 	}
 	return nil
 }
@@ -1915,7 +1925,7 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x10DescribeResponse\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x1a\n" +
 	"\bfeatures\x18\x02 \x03(\tR\bfeatures\x126\n" +
-	"\bmanifest\x18\x03 \x01(\v2\x1a.mcppif.plugin.v1.ManifestR\bmanifest\"\x83\x02\n" +
+	"\bmanifest\x18\x03 \x01(\v2\x1a.mcppif.plugin.v1.ManifestR\bmanifest\"\xa3\x02\n" +
 	"\bManifest\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x10\n" +
@@ -1925,7 +1935,10 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x05verbs\x18\x06 \x03(\v2\x16.mcppif.plugin.v1.VerbR\x05verbs\x12;\n" +
 	"\n" +
 	"operations\x18\a \x03(\v2\x1b.mcppif.plugin.v1.OperationR\n" +
-	"operations\"4\n" +
+	"operations\x12\x1e\n" +
+	"\n" +
+	"privileges\x18\b \x03(\tR\n" +
+	"privileges\"4\n" +
 	"\x06Option\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\tR\x06values\"\x98\x01\n" +

@@ -1,0 +1,80 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+)
+
+// MaxBlob is how large a blob may be.
+const MaxBlob = 256 << 20
+
+// PutBlob keeps bytes that are too large for an event, once however often they
+// are put, and gives their hash. They are committed when it returns, so an event
+// that refers to them, by {"bytes":N,"sha256":"HASH"} anywhere in its data, is
+// never there without them; a Synced event syncs them, too. What no event refers
+// to is removed by [Store.Retain] after a while.
+//
+// They are kept as they are, not compressed.
+func (s *Store) PutBlob(ctx context.Context, data []byte) (Hash, error) {
+	hash := Hash(sha256.Sum256(data))
+	if s.writer == nil {
+		return hash, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
+	}
+	if len(data) > MaxBlob {
+		return hash, fmt.Errorf("%d bytes can't be recorded, the most is %d", len(data), MaxBlob)
+	}
+	return hash, s.writer.use(ctx, func(conn *sql.Conn) error { return s.putBlob(conn, hash, data) })
+}
+
+// refreshed is how many seconds may pass before the time of a blob's last use is
+// written again: that writes the whole blob.
+const refreshed = 600
+
+func (s *Store) putBlob(conn *sql.Conn, hash Hash, data []byte) error {
+	if data == nil {
+		data = []byte{} // nil is NULL
+	}
+	// The time of the last use keeps it from being removed before the event
+	// that will refer to it is there.
+	_, err := conn.ExecContext(bg, `INSERT INTO blobs VALUES(?,?,?,?) ON CONFLICT(hash) DO UPDATE SET used = excluded.used WHERE used < excluded.used - ?`,
+		hash[:], len(data), s.o.Now().Unix(), data, refreshed)
+	return err
+}
+
+// Blob gives what was put under a hash. The error is [fs.ErrNotExist] where
+// nothing is, and [ErrDamaged] where something else is.
+func (s *Store) Blob(hash Hash) (data []byte, err error) {
+	err = s.readers.QueryRowContext(bg, `SELECT bytes FROM blobs WHERE hash = ?`, hash[:]).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, &problem{s.path, fs.ErrNotExist, "there are no bytes with the hash " + hash.String(), nil}
+	}
+	if err != nil {
+		return nil, explain(s.path, err)
+	}
+	if sha256.Sum256(data) != hash {
+		return nil, &problem{s.path, ErrDamaged, "the bytes with the hash " + hash.String() + " are not what was recorded", nil}
+	}
+	return data, nil
+}
+
+// references gives the hashes that an event's data refers to.
+func references(data []byte) iter.Seq[Hash] {
+	const mark = `"sha256":"`
+	return func(yield func(Hash) bool) {
+		for i := 0; i+len(mark) <= len(data); i++ {
+			if data[i] != '"' || string(data[i:i+len(mark)]) != mark {
+				continue
+			}
+			var h Hash
+			rest := data[i+len(mark):]
+			if len(rest) > 2*len(h) && rest[2*len(h)] == '"' && h.UnmarshalText(rest[:2*len(h)]) == nil && !yield(h) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,363 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+// What isn't a journal of this format is refused with words, and left as it is.
+func TestFormats(t *testing.T) {
+	for name, c := range map[string]struct {
+		make  func(t *testing.T, path string)
+		class error
+		words []string
+	}{
+		"text":       {func(t *testing.T, path string) { write(t, path, bytes.Repeat([]byte("not a database\n"), 100)) }, journal.ErrFormat, []string{"not a journal", "--store"}},
+		"short text": {func(t *testing.T, path string) { write(t, path, []byte("x")) }, journal.ErrFormat, []string{"not a journal"}},
+		"another's":  {func(t *testing.T, path string) { sqlExec(t, raw(t, path), `CREATE TABLE t(x)`) }, journal.ErrFormat, []string{"not a journal", "--store"}},
+		"another's, marked": {func(t *testing.T, path string) {
+			sqlExec(t, raw(t, path), `PRAGMA application_id=77; CREATE TABLE t(x)`)
+		}, journal.ErrFormat, []string{"another program", "0x4d"}},
+		"newer": {func(t *testing.T, path string) {
+			made(t, path)
+			sqlExec(t, raw(t, path), fmt.Sprintf(`PRAGMA user_version=%d`, journal.Format+1))
+		}, journal.ErrFormat, []string{"newer mcp-pif", fmt.Sprint("format is ", journal.Format+1), fmt.Sprint("up to ", journal.Format), "update"}},
+		"odd": {func(t *testing.T, path string) {
+			made(t, path)
+			sqlExec(t, raw(t, path), `PRAGMA user_version=-1`)
+		}, journal.ErrFormat, []string{"format is -1"}},
+		"a trigger": {func(t *testing.T, path string) {
+			made(t, path)
+			sqlExec(t, raw(t, path), `CREATE TRIGGER forget AFTER INSERT ON events BEGIN DELETE FROM events WHERE kind='effect.outcome'; END`)
+		}, journal.ErrDamaged, []string{`"forget"`, "doesn't belong"}},
+		"a missing index": {func(t *testing.T, path string) {
+			made(t, path)
+			sqlExec(t, raw(t, path), `DROP INDEX events_kind`)
+		}, journal.ErrDamaged, []string{"missing"}},
+		"no key": {func(t *testing.T, path string) {
+			made(t, path)
+			sqlExec(t, raw(t, path), `DELETE FROM meta`)
+		}, journal.ErrDamaged, []string{"key"}},
+		"half a file": {func(t *testing.T, path string) {
+			made(t, path)
+			if err := os.Truncate(path, 5000); err != nil {
+				t.Fatal(err)
+			}
+		}, journal.ErrDamaged, []string{"--store"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "j.db")
+			c.make(t, path)
+			if err := os.Chmod(path, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range []journal.Options{{}, {ReadOnly: true}} {
+				s, err := journal.Open(path, o)
+				if err == nil {
+					s.Close()
+					t.Fatal("it was opened")
+				}
+				if !errors.Is(err, c.class) {
+					t.Errorf("%v: it is not %q", err, c.class)
+				}
+				for _, w := range append(c.words, path) {
+					if !strings.Contains(err.Error(), w) {
+						t.Errorf("%v: it doesn't say %q", err, w)
+					}
+				}
+			}
+			if c.class == journal.ErrFormat {
+				if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+					t.Errorf("the file was changed, %v", err)
+				}
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// made makes a store with some events, and closes it.
+func made(t *testing.T, path string) []journal.Event {
+	t.Helper()
+	s, err := journal.Open(path, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	populate(t, s, 300)
+	hash, err := s.PutBlob(context.Background(), bytes.Repeat([]byte("blob"), 5000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, journal.Synced, journal.EffectOutcome, fmt.Sprintf(`{"value":{"bytes":20000,"sha256":%q}}`, hash))
+	events := all(t, s, journal.Query{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// Whoever edits the file with SQLite is found, at the event or the one behind it.
+func TestEditsAreFoundAndLocated(t *testing.T) {
+	reseal := func(t *testing.T, path string, e journal.Event) string {
+		e.Data = []byte(`{"i":"forged"}`)
+		return fmt.Sprintf(`UPDATE events SET data=x'%x', hash=x'%s' WHERE seq=%d`, []byte(e.Data), e.Seal(), e.Seq)
+	}
+	for name, c := range map[string]struct {
+		edit  func(t *testing.T, path string, events []journal.Event) string
+		seqs  []uint64 // where the breaks are
+		other string   // part of the damage, where there is none in the chain
+	}{
+		"data":                  {edit: by(`UPDATE events SET data=CAST('{"i":98}' AS BLOB) WHERE seq=100`), seqs: []uint64{100}},
+		"one byte":              {edit: by(`UPDATE events SET data=CAST(replace(data,'"i":99','"i":98') AS BLOB) WHERE seq=100`), seqs: []uint64{100}},
+		"kind":                  {edit: by(`UPDATE events SET kind='effect.denied' WHERE seq=100`), seqs: []uint64{100}},
+		"bad kind":              {edit: by(`UPDATE events SET kind='x' WHERE seq=100`), seqs: []uint64{100}},
+		"run":                   {edit: by(`UPDATE events SET run='r9' WHERE seq=100`), seqs: []uint64{100}},
+		"branch":                {edit: by(`UPDATE events SET branch='' WHERE seq=100`), seqs: []uint64{100}},
+		"time":                  {edit: by(`UPDATE events SET time=time+1 WHERE seq=100`), seqs: []uint64{100}},
+		"prev":                  {edit: by(`UPDATE events SET prev=zeroblob(32) WHERE seq=100`), seqs: []uint64{100, 100}},
+		"hash":                  {edit: by(`UPDATE events SET hash=zeroblob(32) WHERE seq=100`), seqs: []uint64{100, 101}},
+		"no hash":               {edit: by(`UPDATE events SET hash=zeroblob(0) WHERE seq=100`), seqs: []uint64{100, 101}},
+		"two edits":             {edit: by(`UPDATE events SET branch='' WHERE seq IN (7,250)`), seqs: []uint64{7, 250}},
+		"resealed":              {edit: func(t *testing.T, path string, events []journal.Event) string { return reseal(t, path, events[99]) }, seqs: []uint64{101}},
+		"removed":               {edit: by(`DELETE FROM events WHERE seq=100`), seqs: []uint64{101}},
+		"the first removed":     {edit: by(`DELETE FROM events WHERE seq<=3`), seqs: []uint64{4}},
+		"removed and closed up": {edit: by(`DELETE FROM events WHERE seq=290; UPDATE events SET seq=-(seq-1) WHERE seq>290; UPDATE events SET seq=-seq WHERE seq<0`), seqs: behind(290, 300)},
+		"inserted":              {edit: by(`UPDATE events SET seq=-(seq+1) WHERE seq>=300; UPDATE events SET seq=-seq WHERE seq<0; INSERT INTO events SELECT 300,prev,hash,time,kind,run,branch,data FROM events WHERE seq=20`), seqs: []uint64{300, 300, 301, 301, 302}},
+		"swapped":               {edit: by(`UPDATE events SET seq=-1 WHERE seq=100; UPDATE events SET seq=100 WHERE seq=101; UPDATE events SET seq=101 WHERE seq=-1`), seqs: []uint64{100, 100, 101, 101, 102}},
+		"before the first":      {edit: by(`INSERT INTO events SELECT -5,prev,hash,time,kind,run,branch,data FROM events WHERE seq=20`), other: "numbers below 1"},
+		"forged checkpoint":     {edit: by(`DELETE FROM events WHERE seq<100; UPDATE events SET kind='checkpoint' WHERE seq=100`), seqs: []uint64{100, 100, 101}},
+		"blob":                  {edit: by(`UPDATE blobs SET bytes=zeroblob(20000)`), other: "bytes with the hash"},
+		"trigger":               {edit: by(`CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END`), other: "doesn't belong"},
+		"key":                   {edit: by(`UPDATE meta SET value='` + strings.Repeat("00", 32) + `' WHERE name='key'`), other: "the key in the store"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "j.db")
+			events := made(t, path)
+			s := openStore(t, path, journal.Options{})
+			sqlExec(t, raw(t, path), c.edit(t, path, events))
+			if name == "key" { // who opens it after the edit
+				s = openStore(t, path, journal.Options{})
+			}
+			r, err := s.Verify(context.Background())
+			var got []uint64
+			for _, b := range r.Breaks {
+				got = append(got, b.Seq)
+			}
+			want := slices.Clone(c.seqs)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("breaks at %v, expected at %v: %v", got, want, r.Breaks)
+			}
+			var b *journal.Break
+			switch {
+			case c.other == "" && (!errors.As(err, &b) || len(r.Damage) > 0):
+				t.Errorf("%v, damage %v", err, r.Damage)
+			case c.other != "" && (!errors.Is(err, journal.ErrDamaged) || !strings.Contains(err.Error(), c.other)):
+				t.Errorf("%v, expected %q", err, c.other)
+			}
+			if name == "a number too large" {
+				if _, err := s.Append(journal.Written, journal.RunEnded, "", "", []byte("{}")); !errors.Is(err, journal.ErrDamaged) {
+					t.Errorf("appended behind it: %v", err)
+				}
+			}
+			if c.other == "" {
+				// The same is found in what is exported.
+				var lines bytes.Buffer
+				if err := s.Export(context.Background(), &lines, journal.Query{}); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := journal.VerifyLines(&lines); !errors.As(err, &b) {
+					t.Errorf("in the exported lines: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func by(text string) func(*testing.T, string, []journal.Event) string {
+	return func(*testing.T, string, []journal.Event) string { return text }
+}
+
+// behind is a break at first, twice, and at each after it up to last, too: where
+// the numbers of all are changed.
+func behind(first, last uint64) (seqs []uint64) {
+	seqs = append(seqs, first)
+	for n := first; n <= last; n++ {
+		seqs = append(seqs, n)
+	}
+	return seqs
+}
+
+// A chain can't tell that its end was cut off, or that it was all written anew:
+// the report says so. An anchor can.
+func TestAnchors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	events := made(t, path)
+	at := func(seq uint64) journal.Anchor { return journal.Anchor{Seq: seq, Hash: events[seq-1].Hash} }
+	s := openStore(t, path, journal.Options{})
+	verified(t, s, at(1), at(150), at(301))
+	sqlExec(t, raw(t, path), `DELETE FROM events WHERE seq>200`)
+	if r := verified(t, s, at(200)); r.Last != 200 || !strings.Contains(strings.Join(r.Unproved, " "), "cut off at the end") {
+		t.Errorf("%+v", r)
+	}
+	r, err := s.Verify(context.Background(), at(150), at(301))
+	if err == nil || r.Breaks[0].Seq != 301 || !strings.Contains(err.Error(), "ends at event 200") {
+		t.Errorf("the end was cut off: %v", err)
+	}
+	// Another history, consistent in itself.
+	conn := raw(t, path)
+	last := events[99]
+	for _, e := range events[100:200] {
+		e.Run, e.Prev = "forged", last.Hash
+		e.Hash = e.Seal()
+		sqlExec(t, conn, `UPDATE events SET run=?, prev=?, hash=? WHERE seq=?`, e.Run, e.Prev[:], e.Hash[:], int64(e.Seq))
+		last = e
+	}
+	verified(t, s, at(100))
+	if r, err := s.Verify(context.Background(), at(100), at(180)); err == nil || len(r.Breaks) != 1 || r.Breaks[0].Seq != 180 {
+		t.Errorf("another history: %v", r.Breaks)
+	}
+}
+
+// Whatever happens to the bytes of the file, there is an answer and no panic; and
+// no answer has an event in it that wasn't recorded, without Verify telling.
+func TestDamagedFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	events := made(t, path)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorded := map[journal.Hash]bool{}
+	for _, e := range events {
+		recorded[e.Hash] = true
+	}
+	unopened, found, harmless := 0, 0, 0
+	for i := range full(120, 3000) {
+		pick := rand.New(rand.NewPCG(uint64(i), 7))
+		b := bytes.Clone(whole)
+		switch pick.IntN(4) {
+		case 0:
+			for range 1 + pick.IntN(20) {
+				b[pick.IntN(len(b))] ^= 1 << pick.IntN(8)
+			}
+		case 1:
+			page := pick.IntN(len(b)/4096) * 4096
+			for j := range 64 { // a page's header and its cells' places
+				b[page+j] = byte(pick.Uint32())
+			}
+		case 2:
+			b = b[:pick.IntN(len(b))]
+		case 3:
+			page := pick.IntN(len(b)/4096) * 4096
+			clear(b[page : page+4096])
+		}
+		damaged := filepath.Join(filepath.Dir(path), fmt.Sprintf("d%d.db", i))
+		write(t, damaged, b)
+		key, _ := os.ReadFile(path + ".key")
+		write(t, damaged+".key", key)
+		s, err := journal.Open(damaged, journal.Options{})
+		if err != nil {
+			unopened++
+			if !errors.Is(err, journal.ErrDamaged) && !errors.Is(err, journal.ErrFormat) && len(b) > 0 {
+				t.Errorf("%d: not opened: %v", i, err)
+			}
+			continue
+		}
+		r, verr := s.Verify(context.Background())
+		same := true
+		err = s.Each(context.Background(), journal.Query{}, func(e *journal.Event) error {
+			same = same && recorded[e.Hash] && e.Seal() == e.Hash
+			return nil
+		})
+		_, _, _ = s.Read(journal.Query{Kind: "tool"})
+		_, _ = s.Append(journal.Written, journal.RunEnded, "", "", []byte("{}"))
+		_ = s.Close()
+		if verr != nil {
+			found++
+		} else {
+			harmless++
+		}
+		if verr == nil && (err != nil || !same || r.Last != uint64(len(events)) && len(b) > 0) {
+			t.Errorf("%d: nothing was found: %v, the same events: %v, %+v", i, err, same, r)
+		}
+	}
+	t.Logf("%d weren't opened, in %d something was found, in %d the events are whole", unopened, found, harmless)
+	if found == 0 || unopened == 0 {
+		t.Error("the damage is not what it was meant to be")
+	}
+}
+
+// Exported lines that were edited are found.
+func TestLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	events := made(t, path)
+	s := openStore(t, path, journal.Options{ReadOnly: true})
+	var b bytes.Buffer
+	if err := s.Export(context.Background(), &b, journal.Query{}); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	last := events[len(events)-1]
+	r, err := journal.VerifyLines(strings.NewReader(text), journal.Anchor{Seq: last.Seq, Hash: last.Hash})
+	if err != nil || r.Events != uint64(len(events)) || r.Head != last.Hash {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	lines := strings.SplitAfter(text, "\n")
+	for name, c := range map[string]struct {
+		line string
+		seq  uint64
+	}{
+		"a field twice": {strings.Replace(lines[99], `"kind"`, `"kind":"run.ended","kind"`, 1), 100},
+		"another field": {strings.Replace(lines[99], `"kind"`, `"note":1,"kind"`, 1), 100},
+		"finer time":    {strings.Replace(lines[99], `Z","kind"`, `111Z","kind"`, 1), 100},
+		"white space":   {strings.Replace(lines[99], `"data":{`, `"data": {`, 1), 100},
+		"escaped":       {strings.Replace(lines[99], `é`, `\u00e9`, 1), 100},
+		"not JSON":      {"x\n", 100},
+		"missing":       {"", 101},
+		"twice":         {lines[99] + lines[99], 100},
+		"out of order":  {lines[100] + lines[99], 100},
+	} {
+		if c.line == lines[99] {
+			t.Fatalf("%s: the line is the same", name)
+		}
+		edited := strings.Join(lines[:99], "") + c.line + strings.Join(lines[100:], "")
+		r, err := journal.VerifyLines(strings.NewReader(edited))
+		if err == nil || r.Breaks[0].Seq != c.seq {
+			t.Errorf("%s: %v", name, r.Breaks)
+		}
+	}
+	if _, err := journal.VerifyLines(strings.NewReader(text[:len(text)-40])); err == nil {
+		t.Error("half a line was taken")
+	}
+	if _, err := s.Append(journal.Written, journal.RunEnded, "", "", []byte("{}")); !errors.Is(err, journal.ErrReadOnly) {
+		t.Errorf("appended to a store opened to be read: %v", err)
+	}
+	if _, err := s.Retain(context.Background(), journal.RetainOptions{}); !errors.Is(err, journal.ErrReadOnly) {
+		t.Errorf("dropped from a store opened to be read: %v", err)
+	}
+	if _, err := s.Blob(journal.Hash{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no blob: %v", err)
+	}
+}

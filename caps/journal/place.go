@@ -1,0 +1,88 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// prepare makes sure that path is, or can become, a file that nobody else can
+// change: its directory is there, it is a regular file of this user with one
+// name and mode 0600. It never opens a file that is there: closing it again
+// would drop the locks that SQLite may hold on it in this process.
+func prepare(path string, write bool, warn func(string)) error {
+	unsafe := func(format string, args ...any) error {
+		return &problem{path, ErrUnsafe, fmt.Sprintf(format, args...), nil}
+	}
+	dir := filepath.Dir(path)
+	if write {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return explain(path, fmt.Errorf("making its directory: %w", err))
+		}
+	}
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &problem{path, fs.ErrNotExist, "there is no such directory", nil}
+	}
+	if err != nil {
+		return explain(path, err)
+	}
+	switch why, refuse := othersCanChange(info); {
+	case refuse:
+		return unsafe("its directory %s; correct that, or name another place with --store", why)
+	case why != "":
+		warn("its directory " + why + ": others could replace it")
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm", path + ".key"} {
+		info, err := os.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return explain(path, err)
+		}
+		base := filepath.Base(name)
+		switch {
+		case info.Mode()&fs.ModeSymlink != 0:
+			return unsafe("%s is a symbolic link; give the path of the file itself", base)
+		case info.IsDir():
+			return unsafe("%s is a directory; name a file", base)
+		case !info.Mode().IsRegular():
+			return unsafe("%s is not a regular file", base)
+		case name == path && info.Size() > 0 && info.Size() < 512:
+			// SQLite would take it for an empty file, and write over it.
+			return &problem{path, ErrFormat, "it is not a journal: it is too short; name another file with --store", nil}
+		}
+		if why := notOurs(info); why != "" {
+			return unsafe("%s %s", base, why)
+		}
+		if exposed(info) {
+			if !write {
+				warn(base + " can be read or written by other users")
+				continue
+			}
+			warn(base + " could be read or written by other users; its mode is now 0600")
+			if err := os.Chmod(name, 0o600); err != nil {
+				return explain(path, err)
+			}
+		}
+	}
+	if !write {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return &problem{path, fs.ErrNotExist, "there is no such file", nil}
+		}
+		return nil
+	}
+	// SQLite would make it with a mode from the umask; -wal and -shm take
+	// theirs from this file.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return explain(path, err)
+	}
+	return explain(path, errors.Join(f.Close(), syncDir(dir)))
+}

@@ -1,0 +1,349 @@
+package journal
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// RetainOptions says what [Store.Retain] may drop.
+type RetainOptions struct {
+	// MaxBytes is how large events and blobs together may be; the oldest are
+	// dropped until the rest fits. 0: any size. What Keep selects counts, but
+	// stays. It is about what is in the file, which is somewhat larger.
+	MaxBytes int64
+	// MaxAge is how old events may be; 0: any age.
+	MaxAge time.Duration
+	// Keep selects events that stay although they are old, such as those that
+	// made the tools there are. nil: none. It is asked again each time.
+	Keep func(*Event) bool
+	// Snapshot, if it isn't nil, gives what the state was after an event, for
+	// those who will read the journal from there. It may read the store: the
+	// events are still there. It becomes a blob, named by the checkpoint.
+	Snapshot func(ctx context.Context, through uint64) ([]byte, error)
+	// Unused is how long a blob stays that no event refers to; one hour. It
+	// must be longer than it takes to append the event after [Store.PutBlob].
+	Unused time.Duration
+}
+
+// Retained is what [Store.Retain] has done.
+type Retained struct {
+	Through uint64 `json:"through"` // number of the last event dropped; 0: none
+	Dropped uint64 `json:"dropped"` // events
+	Kept    uint64 `json:"kept"`    // events before Through that are still there
+	Blobs   int    `json:"blobs"`   // removed
+}
+
+// mostDropped is how many events are dropped at once: writers wait for it. Tests
+// change it.
+var mostDropped uint64 = 20_000
+
+// errMoved says that another process has dropped events at the same time.
+var errMoved = errors.New("another process has dropped events at the same time; try again")
+
+// Retain drops the oldest events, those that [RetainOptions] doesn't want, and
+// puts a checkpoint in their place, signed with the key beside the store, so
+// that the chain of the rest can still be checked: see [Cut]. The newest event is
+// never dropped. Every event is checked first, and one that isn't what was
+// recorded stops it: what is evidence isn't dropped. It takes no more of the
+// writers' time than some thousand events take; it may be stopped in between by
+// ctx, and is whole then, too.
+func (s *Store) Retain(ctx context.Context, o RetainOptions) (Retained, error) {
+	var done Retained
+	if s.writer == nil {
+		return done, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
+	}
+	key, err := signingKey(s.path)
+	if err != nil {
+		return done, fmt.Errorf("the store %s: without its key no events can be dropped: %w", s.path, err)
+	}
+	if !key.Public().(ed25519.PublicKey).Equal(s.public) {
+		return done, &problem{s.path, ErrDamaged, "the key beside it is another store's; restore " + s.path + ".key", nil}
+	}
+	s.flush()
+	for moved := 0; ; {
+		p, err := s.plan(ctx, o)
+		if err != nil {
+			return done, err
+		}
+		if p.drop == 0 {
+			break
+		}
+		err = s.cut(ctx, o, p, key)
+		if errors.Is(err, errMoved) && moved < 10 {
+			moved++
+			continue
+		}
+		if err != nil {
+			return done, err
+		}
+		done.Through, done.Kept = p.through.Seq, uint64(len(p.kept)/keptSize)
+		done.Dropped += p.drop
+		if !p.more {
+			break
+		}
+	}
+	done.Blobs, err = s.sweep(ctx, o)
+	return done, err
+}
+
+// A plan is what one step drops.
+type plan struct {
+	old     *Event // the checkpoint there is; Seq 0: none
+	gone    uint64 // how many events were dropped before
+	through Event  // Seq and Hash of the last event to be dropped
+	drop    uint64 // how many events
+	kept    []byte // the list of those before it that stay
+	more    bool   // there is more to drop
+}
+
+// errEnough ends a scan.
+var errEnough = errors.New("that is enough")
+
+// plan decides what the next step drops, and checks it.
+func (s *Store) plan(ctx context.Context, o RetainOptions) (p plan, err error) {
+	limit, last, err := s.reach(ctx, o)
+	if err != nil {
+		return p, err
+	}
+	oldest := time.Time{}
+	if o.MaxAge > 0 {
+		oldest = s.o.Now().Add(-o.MaxAge)
+	}
+	if p.old, err = first(s.readers, Checkpoint); err != nil {
+		return p, explain(s.path, err)
+	}
+	w := newWalk(nil)
+	w.store, w.key = s.id, s.public
+	var kept []byte // all to keep so far, also behind the last to drop
+	err = s.reader(ctx, func(conn *sql.Conn) error {
+		return scan(ctx, conn, Query{}, 0, func(e *Event) error {
+			if e.Seq > p.old.Seq && (e.Seq >= last || e.Seq > limit && !e.Time.Before(oldest)) {
+				return errEnough
+			}
+			if p.drop >= mostDropped && e.Seq > p.old.Seq {
+				p.more = true
+				return errEnough
+			}
+			w.next(e)
+			switch {
+			case p.old.Seq > 0 && e.Seq == p.old.Seq:
+				// What was gone stays gone, whatever is dropped besides.
+				p.through, p.kept = Event{Seq: e.Seq, Hash: e.Prev}, kept[:len(kept):len(kept)]
+				p.gone = w.r.Cut.Dropped
+			case o.Keep != nil && o.Keep(e):
+				kept = appendKept(kept, e)
+			default:
+				p.drop++
+				p.through, p.kept = Event{Seq: e.Seq, Hash: e.Hash}, kept[:len(kept):len(kept)]
+			}
+			return nil
+		})
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return p, err
+	}
+	if breaks := append(w.r.Breaks, w.maybe...); len(breaks) > 0 {
+		return p, fmt.Errorf("the store %s: nothing is dropped, since the journal doesn't hold; run `mcp-pif journal verify`: %w", s.path, &breaks[0])
+	}
+	return p, nil
+}
+
+// first is the first event of a kind; Seq 0: there is none.
+func first(db querier, k Kind) (*Event, error) {
+	return oneEvent(db, `SELECT `+columns+` FROM events WHERE kind = ? ORDER BY seq LIMIT 1`, string(k))
+}
+
+// reach is the number up to which events have to go for the rest to fit
+// MaxBytes, and the number of the newest.
+func (s *Store) reach(ctx context.Context, o RetainOptions) (limit, last uint64, err error) {
+	var size int64
+	err = s.readers.QueryRowContext(ctx, `SELECT
+		(SELECT coalesce(sum(length(data)+octet_length(run)+octet_length(branch)+?), 0) FROM events) + (SELECT coalesce(sum(size), 0) FROM blobs),
+		(SELECT coalesce(max(seq), 0) FROM events)`, overhead).Scan(&size, &last)
+	if err != nil || o.MaxBytes <= 0 || size <= o.MaxBytes {
+		return 0, last, explain(s.path, err)
+	}
+	// The newest first; a blob counts with the newest event that refers to it.
+	blobs := map[Hash]int64{}
+	err = each(s.readers, `SELECT hash, size FROM blobs`, func(scan func(...any) error) error {
+		var name []byte
+		var n int64
+		err := scan(&name, &n)
+		if len(name) == len(Hash{}) {
+			blobs[Hash(name)] = n
+		}
+		return err
+	})
+	if err != nil {
+		return 0, last, explain(s.path, err)
+	}
+	left := o.MaxBytes
+	err = each(s.readers, `SELECT seq, octet_length(run)+octet_length(branch), data FROM events ORDER BY seq DESC`, func(scan func(...any) error) error {
+		var seq uint64
+		var n int64
+		var data sql.RawBytes
+		if err := scan(&seq, &n, &data); err != nil {
+			return err
+		}
+		left -= overhead + n + int64(len(data))
+		for h := range references(data) {
+			left -= blobs[h]
+			delete(blobs, h)
+		}
+		if left < 0 {
+			limit = seq
+			return errEnough
+		}
+		return ctx.Err()
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return limit, last, explain(s.path, err)
+}
+
+// cut carries out a plan, unless another process was faster.
+func (s *Store) cut(ctx context.Context, o RetainOptions, p plan, key ed25519.PrivateKey) error {
+	c := Cut{To: p.through.Seq, Dropped: p.gone + p.drop, Hash: p.through.Hash, Store: s.id, Key: hex.EncodeToString(s.public)}
+	if p.old.Seq > 0 {
+		c.Previous = &p.old.Hash
+	}
+	blobs := map[Hash][]byte{}
+	refer := func(data []byte) *Reference {
+		r := &Reference{int64(len(data)), sha256.Sum256(data)}
+		blobs[r.SHA256] = data
+		return r
+	}
+	if len(p.kept) > 0 {
+		c.Kept = refer(p.kept)
+	}
+	if o.Snapshot != nil {
+		data, err := o.Snapshot(ctx, c.To)
+		if err != nil {
+			return fmt.Errorf("the state after event %d: %w", c.To, err)
+		}
+		if len(data) > MaxBlob {
+			return fmt.Errorf("the state after event %d has %d bytes, the most is %d", c.To, len(data), MaxBlob)
+		}
+		c.Snapshot = refer(data)
+	}
+	e := &Event{Seq: c.To, Prev: c.Hash, Time: s.o.Now().UTC().Truncate(time.Microsecond), Kind: Checkpoint}
+	if err := c.sign(e, key); err != nil {
+		return err
+	}
+	e.Hash = e.Seal()
+	return s.writer.use(ctx, func(conn *sql.Conn) error {
+		if err := s.writer.synchronous(true); err != nil {
+			return err
+		}
+		// What is dropped is overwritten, not only no longer named.
+		if _, err := conn.ExecContext(bg, `PRAGMA secure_delete=on`); err != nil {
+			return err
+		}
+		err := transaction(conn, func() error { return s.replace(conn, p, e, blobs) })
+		_, err2 := conn.ExecContext(bg, `PRAGMA secure_delete=off`)
+		return errors.Join(err, err2)
+	})
+}
+
+// replace puts the checkpoint e in the place of what a plan drops.
+func (s *Store) replace(conn *sql.Conn, p plan, e *Event, blobs map[Hash][]byte) error {
+	now, err := first(conn, Checkpoint)
+	if err != nil {
+		return err
+	}
+	if now.Seq != p.old.Seq || now.Hash != p.old.Hash {
+		return errMoved
+	}
+	for hash, data := range blobs {
+		if err := s.putBlob(conn, hash, data); err != nil {
+			return err
+		}
+	}
+	remove := func(after, before uint64) error {
+		if before-after < 2 {
+			return nil
+		}
+		_, err := conn.ExecContext(bg, `DELETE FROM events WHERE seq > ? AND seq < ?`, int64(after), int64(before))
+		return err
+	}
+	after := uint64(0)
+	for list := p.kept; len(list) >= keptSize; list = list[keptSize:] {
+		seq := binary.BigEndian.Uint64(list)
+		if err := remove(after, seq); err != nil {
+			return err
+		}
+		after = seq
+	}
+	if err := remove(after, p.through.Seq+1); err != nil {
+		return err
+	}
+	return s.writer.put(e)
+}
+
+// sweep removes blobs that no event refers to, and gives free pages back.
+func (s *Store) sweep(ctx context.Context, o RetainOptions) (n int, err error) {
+	if o.Unused == 0 {
+		o.Unused = time.Hour
+	}
+	used := s.o.Now().Add(-o.Unused).Unix() - refreshed
+	unused := map[Hash]bool{}
+	err = each(s.readers, `SELECT hash FROM blobs WHERE used < ?`, func(scan func(...any) error) error {
+		var name []byte
+		err := scan(&name)
+		if len(name) == len(Hash{}) {
+			unused[Hash(name)] = true
+		}
+		return err
+	}, used)
+	if err == nil && len(unused) > 0 {
+		err = s.Each(ctx, Query{}, func(e *Event) error {
+			for h := range references(e.Data) {
+				delete(unused, h)
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return 0, explain(s.path, err)
+	}
+	for h := range unused {
+		err := s.writer.use(ctx, func(conn *sql.Conn) error {
+			// Put again since, it has been used since.
+			r, err := conn.ExecContext(bg, `DELETE FROM blobs WHERE hash = ? AND used < ?`, h[:], used)
+			if err == nil {
+				var gone int64
+				gone, err = r.RowsAffected()
+				n += int(gone)
+			}
+			return err
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	for free := 1; free > 0; {
+		err := s.writer.use(ctx, func(conn *sql.Conn) error {
+			if _, err := conn.ExecContext(bg, `PRAGMA incremental_vacuum(1000)`); err != nil {
+				return err
+			}
+			before := free
+			err := conn.QueryRowContext(bg, `PRAGMA freelist_count`).Scan(&free)
+			if before == free {
+				free = 0 // no progress: the file was made without it
+			}
+			return err
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

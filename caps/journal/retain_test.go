@@ -1,0 +1,413 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+var ctx = context.Background()
+
+func tools(e *journal.Event) bool { return e.Kind == journal.ToolEvolved }
+
+func retain(t testing.TB, s *journal.Store, o journal.RetainOptions) journal.Retained {
+	t.Helper()
+	r, err := s.Retain(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// aged is a store whose events are a minute apart, from start on.
+type aged struct {
+	*journal.Store
+	path string
+	mu   sync.Mutex
+	now  time.Time
+}
+
+func newAged(t testing.TB, n int) *aged {
+	a := &aged{path: filepath.Join(t.TempDir(), "j.db"), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	a.Store = openStore(t, a.path, journal.Options{Now: func() time.Time {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.now
+	}})
+	for i := range n {
+		a.pass(time.Minute)
+		k := journal.EffectOutcome
+		if i%50 == 17 {
+			k = journal.ToolEvolved
+		}
+		add(t, a.Store, journal.Written, k, "{}")
+	}
+	return a
+}
+
+func (a *aged) pass(d time.Duration) {
+	a.mu.Lock()
+	a.now = a.now.Add(d)
+	a.mu.Unlock()
+}
+
+// What is old is dropped, a signed checkpoint is in its place, and the chain of
+// the rest holds; also when that is done again, and in what is exported.
+func TestRetainByAge(t *testing.T) {
+	a := newAged(t, 300)
+	before := all(t, a.Store, journal.Query{})
+	if r := retain(t, a.Store, journal.RetainOptions{MaxAge: 24 * time.Hour}); r != (journal.Retained{}) {
+		t.Errorf("what is new was dropped: %+v", r)
+	}
+	r := retain(t, a.Store, journal.RetainOptions{MaxAge: 100 * time.Minute, Snapshot: func(_ context.Context, through uint64) ([]byte, error) {
+		if first := all(t, a.Store, journal.Query{Limit: 1, Before: 0}); first[0].Seq != 1 {
+			t.Error("the events are gone before the state after them was asked for")
+		}
+		return fmt.Append(nil, "state after ", through), nil
+	}})
+	if r.Through != 199 || r.Dropped != 199 || r.Kept != 0 {
+		t.Fatalf("%+v", r)
+	}
+	after := all(t, a.Store, journal.Query{})
+	if len(after) != 102 || after[0].Seq != 199 || after[0].Kind != journal.Checkpoint || after[1].Seq != 200 || after[1].Hash != before[199].Hash {
+		t.Fatalf("%d events, the first %+v", len(after), after[:2])
+	}
+	cut, err := journal.ReadCut(&after[0])
+	if err != nil || cut.To != 199 || cut.Dropped != 199 || cut.Hash != before[198].Hash || cut.Key != hex.EncodeToString(a.Key()) || cut.Store != a.ID() {
+		t.Fatalf("%+v, %v", cut, err)
+	}
+	if state, err := a.Blob(cut.Snapshot.SHA256); err != nil || string(state) != "state after 199" {
+		t.Errorf("the state is %q, %v", state, err)
+	}
+	anchor := func(n int) journal.Anchor { return journal.Anchor{Seq: before[n-1].Seq, Hash: before[n-1].Hash} }
+	report := verified(t, a.Store, anchor(199), anchor(250), anchor(300), anchor(10))
+	if report.Cut == nil || report.Cut.Dropped != 199 || !strings.Contains(strings.Join(report.Unproved, "\n"), "event 10 was") {
+		t.Errorf("%+v", report)
+	}
+	// The simple verifier, as those have it who only read.
+	var v journal.Verifier
+	for i := range after {
+		if err := v.Next(&after[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v.From != 199 {
+		t.Errorf("it begins at %d", v.From)
+	}
+
+	a.pass(50 * time.Minute)
+	if r := retain(t, a.Store, journal.RetainOptions{MaxAge: 100 * time.Minute}); r.Through != 249 || r.Dropped != 50 {
+		t.Fatalf("the second time: %+v", r)
+	}
+	second, err := journal.ReadCut(&all(t, a.Store, journal.Query{Kind: journal.Checkpoint})[0])
+	if err != nil || second.Dropped != 249 || second.Previous == nil || *second.Previous != after[0].Hash {
+		t.Errorf("%+v, %v", second, err)
+	}
+	if r := retain(t, a.Store, journal.RetainOptions{MaxAge: 1}); r.Through != 299 {
+		t.Errorf("the newest stays: %+v", r)
+	}
+	populate(t, a.Store, 3)
+	if report := verified(t, a.Store, anchor(300)); report.Events != 5 {
+		t.Errorf("%+v", report)
+	}
+	var lines bytes.Buffer
+	if err := a.Export(ctx, &lines, journal.Query{}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := journal.VerifyLines(&lines); err != nil || r.Cut == nil || r.Cut.Dropped != 299 || r.Events != 5 {
+		t.Errorf("exported: %+v, %v", r, err)
+	}
+}
+
+// What is to be kept stays, with its number and hash, and is still covered by
+// the checkpoint's signature; what is no longer to be kept goes later.
+func TestRetainKeeps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{})
+	defer journal.SetMostDropped(journal.SetMostDropped(1000))
+	for i := range 2500 { // more than two steps
+		k := journal.EffectOutcome
+		if i%100 == 0 {
+			k = journal.ToolEvolved
+		}
+		add(t, s, journal.Noted, k, `{"pad":"0123456789"}`)
+	}
+	evolved := all(t, s, journal.Query{Kind: "tool"})
+	r := retain(t, s, journal.RetainOptions{MaxBytes: 50_000, Keep: tools})
+	left := all(t, s, journal.Query{})
+	if r.Through < 2000 || r.Through > 2400 || r.Kept != 23 || r.Dropped != r.Through-23 || len(left) > 350 || len(left) < 200 {
+		t.Fatalf("%+v, %d are left", r, len(left))
+	}
+	if after := all(t, s, journal.Query{Kind: "tool"}); fmt.Sprint(after) != fmt.Sprint(evolved) {
+		t.Error("the events kept are not what they were")
+	}
+	report := verified(t, s, journal.Anchor{Seq: evolved[3].Seq, Hash: evolved[3].Hash})
+	if report.Cut.Kept.Bytes != 23*40 || report.Cut.Dropped != r.Dropped {
+		t.Errorf("%+v", report.Cut)
+	}
+	var lines bytes.Buffer
+	if err := s.Export(ctx, &lines, journal.Query{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := journal.VerifyLines(&lines); err != nil {
+		t.Errorf("exported: %v", err)
+	}
+	// Two are no longer wanted, and nothing else is old.
+	r = retain(t, s, journal.RetainOptions{Keep: func(e *journal.Event) bool { return tools(e) && e.Seq > 101 }})
+	if r.Dropped != 2 || r.Kept != 21 || r.Through != report.Cut.To {
+		t.Errorf("%+v", r)
+	}
+	verified(t, s)
+	if again := retain(t, s, journal.RetainOptions{Keep: func(e *journal.Event) bool { return tools(e) && e.Seq > 101 }}); again.Dropped != 0 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// Whoever changes what is before or in a checkpoint is found, without the key.
+func TestForgedCheckpoints(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit string
+		seq  uint64
+	}{
+		"a kept event removed":  {`DELETE FROM events WHERE seq=68`, 68},
+		"a kept event edited":   {`UPDATE events SET run='x' WHERE seq=68`, 68},
+		"an event put back":     {`INSERT INTO events SELECT 50,prev,hash,time,kind,run,branch,data FROM events WHERE seq=68`, 50},
+		"more dropped":          {`DELETE FROM events WHERE seq=(SELECT seq+1 FROM events WHERE kind='checkpoint')`, 201},
+		"no checkpoint":         {`DELETE FROM events WHERE kind='checkpoint'`, 18},
+		"another time":          {`UPDATE events SET time=time+1 WHERE kind='checkpoint'`, 199},
+		"another count":         {`UPDATE events SET data=CAST(replace(data,'"dropped":195','"dropped":194') AS BLOB) WHERE kind='checkpoint'`, 199},
+		"another key":           {`UPDATE events SET data=CAST(replace(data,'"key":"','"key":"00') AS BLOB) WHERE kind='checkpoint'`, 199},
+		"moved":                 {`UPDATE events SET seq=198 WHERE kind='checkpoint'`, 198},
+		"an event in its place": {`UPDATE events SET kind='run.ended' WHERE kind='checkpoint'`, 18},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAged(t, 300)
+			retain(t, a.Store, journal.RetainOptions{MaxAge: 100 * time.Minute, Keep: tools})
+			verified(t, a.Store)
+			// Whatever is changed is sealed anew: only the signature can tell.
+			conn := raw(t, a.path)
+			sqlExec(t, conn, c.edit)
+			if name != "a kept event edited" {
+				for _, e := range all(t, a.Store, journal.Query{Kind: journal.Checkpoint}) {
+					sum := e.Seal()
+					sqlExec(t, conn, `UPDATE events SET hash=? WHERE kind='checkpoint'`, sum[:])
+				}
+			}
+			r, err := a.Verify(ctx)
+			var b *journal.Break
+			if !errors.As(err, &b) || b.Seq != c.seq {
+				t.Errorf("%v in %v, expected at %d", err, r.Breaks, c.seq)
+			}
+			if _, err := a.Retain(ctx, journal.RetainOptions{MaxAge: time.Minute}); err == nil || !strings.Contains(err.Error(), "nothing is dropped") {
+				t.Errorf("more is dropped: %v", err)
+			}
+		})
+	}
+}
+
+// A checkpoint made with another key, or by another store with the same key,
+// holds only in itself.
+func TestForeignCheckpoints(t *testing.T) {
+	a, b := newAged(t, 20), newAged(t, 20)
+	for _, s := range []*aged{a, b} {
+		retain(t, s.Store, journal.RetainOptions{MaxAge: 10 * time.Minute})
+	}
+	conn := raw(t, a.path)
+	sqlExec(t, conn, `ATTACH DATABASE ? AS other`, b.path)
+	sqlExec(t, conn, `DELETE FROM events; INSERT INTO events SELECT * FROM other.events`)
+	if r, err := a.Verify(ctx); err == nil || !strings.Contains(err.Error(), "another key") || len(r.Breaks) != 1 {
+		t.Errorf("events and checkpoint of another store: %v", r.Breaks)
+	}
+	// With its public key in the store, the file beside it still tells.
+	sqlExec(t, conn, `UPDATE meta SET value=(SELECT value FROM other.meta WHERE name='key') WHERE name='key'`)
+	again := openStore(t, a.path, journal.Options{})
+	if r, err := again.Verify(ctx); err == nil || len(r.Damage) == 0 || len(r.Breaks) != 1 {
+		t.Errorf("with the other key: %v, %+v", err, r)
+	}
+	if _, err := again.Retain(ctx, journal.RetainOptions{MaxAge: 1}); !errors.Is(err, journal.ErrDamaged) {
+		t.Errorf("Retain signs with a key that isn't the store's: %v", err)
+	}
+	if err := os.Remove(a.path + ".key"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := again.Retain(ctx, journal.RetainOptions{MaxAge: 1}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "without its key") {
+		t.Errorf("Retain without the key: %v", err)
+	}
+	if r, err := again.Verify(ctx); err == nil || !strings.Contains(err.Error(), "another store") {
+		t.Errorf("with the other key and no file: %v", r.Breaks)
+	}
+}
+
+// Evidence isn't dropped.
+func TestRetainStopsAtABreak(t *testing.T) {
+	a := newAged(t, 100)
+	sqlExec(t, raw(t, a.path), `UPDATE events SET run='x' WHERE seq=30`)
+	_, err := a.Retain(ctx, journal.RetainOptions{MaxAge: 10 * time.Minute})
+	var b *journal.Break
+	if !errors.As(err, &b) || b.Seq != 30 {
+		t.Errorf("an edited event is dropped: %v", err)
+	}
+	if n := len(all(t, a.Store, journal.Query{})); n != 100 {
+		t.Errorf("%d events are left", n)
+	}
+}
+
+// Blobs go when no event refers to them and they weren't put lately; the file
+// becomes smaller.
+func TestRetainBlobs(t *testing.T) {
+	a := newAged(t, 3)
+	put := func(b byte) journal.Hash {
+		h, err := a.PutBlob(ctx, bytes.Repeat([]byte{b}, 1<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	refer := func(h journal.Hash) {
+		data, err := json.Marshal(map[string]any{"value": map[string]any{"bytes": 1 << 20, "sha256": h}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, a.Store, journal.Written, journal.EffectOutcome, string(data))
+	}
+	old, shared, loose := put(1), put(2), put(3)
+	refer(old)
+	refer(shared)
+	a.pass(10 * time.Hour)
+	refer(shared)
+	fresh := put(4)
+	again := put(3) // used again, though no event refers to it yet
+	size := func() int64 {
+		info, err := os.Stat(a.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	sqlExec(t, raw(t, a.path), `PRAGMA wal_checkpoint(TRUNCATE)`)
+	before := size()
+	r := retain(t, a.Store, journal.RetainOptions{MaxAge: time.Hour})
+	if r.Through != 5 || r.Blobs != 1 {
+		t.Errorf("%+v", r)
+	}
+	for _, c := range []struct {
+		h     journal.Hash
+		there bool
+	}{{old, false}, {shared, true}, {loose, true}, {fresh, true}, {again, true}} {
+		if _, err := a.Blob(c.h); (err == nil) != c.there || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", c.h, err)
+		}
+	}
+	sqlExec(t, raw(t, a.path), `PRAGMA wal_checkpoint(TRUNCATE)`)
+	if after := size(); after > before-1<<20 {
+		t.Errorf("of %d bytes %d are left", before, after)
+	}
+	a.pass(2 * time.Hour)
+	if r := retain(t, a.Store, journal.RetainOptions{}); r.Blobs != 2 {
+		t.Errorf("%+v", r)
+	}
+	// By size: the blob of the newest event counts, and stays.
+	if r := retain(t, a.Store, journal.RetainOptions{MaxBytes: 1}); r != (journal.Retained{}) {
+		t.Errorf("%+v", r)
+	}
+	if report := verified(t, a.Store); report.Blobs != 1 || report.Absent != 0 {
+		t.Errorf("%+v", report)
+	}
+}
+
+// Dropping while others append and drop.
+func TestRetainTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	var wg sync.WaitGroup
+	for i := range 3 {
+		s := openStore(t, path, journal.Options{Busy: time.Minute})
+		wg.Go(func() {
+			for n := range 40 {
+				if _, err := s.Append(journal.Written, journal.Kinds[n%2], fmt.Sprint(i), "", []byte(`{"pad":"0123456789"}`)); err != nil {
+					t.Error(err)
+				}
+				if n%5 == i {
+					if _, err := s.Retain(ctx, journal.RetainOptions{MaxBytes: 2000, Keep: tools}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	s := openStore(t, path, journal.Options{})
+	retain(t, s, journal.RetainOptions{MaxBytes: 2000, Keep: tools})
+	if r := verified(t, s); r.Last != 120 || r.Cut == nil {
+		t.Errorf("%+v", r)
+	}
+	kept := map[string]int{}
+	for _, e := range all(t, s, journal.Query{Kind: "tool"}) {
+		kept[e.Run]++
+	}
+	if fmt.Sprint(kept) != "map[0:20 1:20 2:20]" {
+		t.Errorf("kept are %v", kept)
+	}
+}
+
+// Where the disk is full an error says so, what is there can be read, and when
+// there is room again it goes on by itself.
+func TestFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{MaxBytes: 400_000})
+	fillUp(t, s)
+	// As an operator would: drop old events. There is room for that in -wal.
+	retain(t, s, journal.RetainOptions{MaxBytes: 100_000})
+	add(t, s, journal.Synced, journal.ToolEvolved, "{}")
+	verified(t, s)
+}
+
+// fillUp appends until the store is full, and checks what it is like then.
+func fillUp(t *testing.T, s *journal.Store) {
+	t.Helper()
+	pad := []byte(`{"pad":"` + strings.Repeat("x", 3000) + `"}`)
+	acknowledged := uint64(0)
+	for n := 0; ; n++ {
+		seq, err := s.Append(journal.Written, journal.RunStarted, "", "", slices.Clone(pad))
+		if err == nil {
+			acknowledged = seq
+			if n > 100_000 {
+				t.Fatal("it is never full")
+			}
+			continue
+		}
+		if !errors.Is(err, journal.ErrFull) || !strings.Contains(err.Error(), "full") {
+			t.Fatalf("after %d events: %v", n, err)
+		}
+		break
+	}
+	if acknowledged < 10 {
+		t.Fatalf("it is full after %d events", acknowledged)
+	}
+	if _, err := s.Append(journal.Synced, journal.ToolEvolved, "", "", slices.Clone(pad)); !errors.Is(err, journal.ErrFull) {
+		t.Errorf("Synced: %v", err)
+	}
+	if _, err := s.PutBlob(ctx, bytes.Repeat([]byte("x"), 100_000)); !errors.Is(err, journal.ErrFull) {
+		t.Errorf("PutBlob: %v", err)
+	}
+	if !errors.Is(s.Failing(), journal.ErrFull) {
+		t.Errorf("it is failing: %v", s.Failing())
+	}
+	events := all(t, s, journal.Query{})
+	if uint64(len(events)) != acknowledged {
+		t.Errorf("%d events are there of %d acknowledged", len(events), acknowledged)
+	}
+	verified(t, s)
+}

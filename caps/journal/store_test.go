@@ -1,0 +1,416 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+var _ journal.Journal = (*journal.Store)(nil)
+
+func openStore(t testing.TB, path string, o journal.Options) *journal.Store {
+	t.Helper()
+	s, err := journal.Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func newStore(t testing.TB) *journal.Store {
+	t.Helper()
+	return openStore(t, filepath.Join(t.TempDir(), "state", "j.db"), journal.Options{})
+}
+
+func add(t testing.TB, s *journal.Store, st journal.Stage, k journal.Kind, data string) uint64 {
+	t.Helper()
+	seq, err := s.Append(st, k, "", "", []byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seq
+}
+
+// populate appends n events, of which those of three runs take turns.
+func populate(t testing.TB, s *journal.Store, n int) {
+	t.Helper()
+	for i := range n {
+		kind := journal.EffectRequested
+		if i%2 == 1 {
+			kind = journal.EffectOutcome
+		}
+		if i%50 == 17 {
+			kind = journal.ToolEvolved
+		}
+		if _, err := s.Append(journal.Noted, kind, fmt.Sprint("r", i%3), "0.1", fmt.Appendf(nil, `{"i":%d,"text":"é <&> \u2028"}`, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func all(t testing.TB, s *journal.Store, q journal.Query) []journal.Event {
+	t.Helper()
+	events, more, err := s.Read(q)
+	if err != nil || more && q.Limit == 0 {
+		t.Fatal(err, more)
+	}
+	return events
+}
+
+func verified(t testing.TB, s *journal.Store, anchors ...journal.Anchor) journal.Report {
+	t.Helper()
+	r, err := s.Verify(context.Background(), anchors...)
+	if err != nil {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	return r
+}
+
+func TestStoreKeepsEventsExactly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{})
+	long := `{"text":"` + strings.Repeat("é\\n", 100_000) + `"}`
+	for i, c := range []struct{ run, branch, data string }{
+		{"", "", "{}"}, {"r-1", "0.2.1", `{"a":[1,2.50,"<&>"],"b":{"c":null}}`}, {"é'\"\\\x00", "\u2028", `{"a":1}`}, {"r", "", long},
+	} {
+		seq, err := s.Append(journal.Stage(i%3), journal.Kinds[i], c.run, c.branch, []byte(c.data))
+		if want := uint64(i + 1); err != nil || seq != want && i%3 != 0 || seq != 0 && i%3 == 0 {
+			t.Fatalf("event %d: %d, %v", want, seq, err)
+		}
+	}
+	before := all(t, s, journal.Query{})
+	if len(before) != 4 || before[2].Run != "é'\"\\\x00" || string(before[3].Data) != long || time.Since(before[0].Time) > time.Hour {
+		t.Fatalf("%d events are there, %+v", len(before), before[:3])
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := filepath.Glob(path + "*"); err != nil || !slices.Equal(names, []string{path, path + ".key"}) {
+		t.Errorf("after Close there is %v, %v", names, err)
+	}
+	s = openStore(t, path, journal.Options{})
+	if after := all(t, s, journal.Query{}); !reflect.DeepEqual(before, after) {
+		t.Fatalf("%+v came back as %+v", before, after)
+	}
+	seq, hash, err := s.Head()
+	if err != nil || seq != 4 || hash != before[3].Hash {
+		t.Errorf("the head is %d %s, %v", seq, hash, err)
+	}
+	if r := verified(t, s, journal.Anchor{Seq: 2, Hash: before[1].Hash}); r.Events != 4 || r.Last != 4 || r.Head != hash || len(r.Unproved) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if seq := add(t, s, journal.Synced, journal.RunEnded, "{}"); seq != 5 {
+		t.Errorf("the next is %d", seq)
+	}
+}
+
+func TestStoreRefuses(t *testing.T) {
+	s := newStore(t)
+	for _, c := range []struct {
+		kind              journal.Kind
+		run, branch, data string
+	}{
+		{"effect", "", "", "{}"}, {"", "", "", "{}"}, {journal.Checkpoint, "", "", "{}"}, {journal.RunEnded, "\xff", "", "{}"},
+		{journal.RunEnded, "", "\xff", "{}"}, {journal.RunEnded, "", "", ""}, {journal.RunEnded, "", "", "[]"}, {journal.RunEnded, "", "", "{"},
+		{journal.RunEnded, "", "", "{\n}"}, {journal.RunEnded, "", "", "{\"a\":\"\xff\"}"}, {journal.RunEnded, "", "", `{"a":"` + strings.Repeat("x", journal.MaxData) + `"}`},
+	} {
+		for st := range journal.Stage(3) {
+			if seq, err := s.Append(st, c.kind, c.run, c.branch, []byte(c.data)); err == nil {
+				t.Errorf("%q %q %q %.20q was taken as %d", c.kind, c.run, c.branch, c.data, seq)
+			}
+		}
+	}
+	if n := len(all(t, s, journal.Query{})); n != 0 {
+		t.Errorf("%d events are there", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(journal.Noted, journal.RunEnded, "", "", []byte("{}")); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if _, _, err := s.Read(journal.Query{}); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("Read after Close: %v", err)
+	}
+	if _, err := s.PutBlob(context.Background(), nil); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("PutBlob after Close: %v", err)
+	}
+}
+
+// Whatever is asked, a store answers what a journal in memory does.
+func TestStoreAnswersAsMemory(t *testing.T) {
+	s, m := newStore(t), journal.NewMemory(1<<30, nil)
+	populate(t, s, 700)
+	for _, e := range all(t, s, journal.Query{}) {
+		if _, err := m.Append(journal.Noted, e.Kind, e.Run, e.Branch, e.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pick := rand.New(rand.NewPCG(1, 2))
+	found := 0
+	for range full(600, 5000) {
+		q := journal.Query{
+			Run:   []string{"", "", "r1", "no"}[pick.IntN(4)],
+			Kind:  []journal.Kind{"", "", "effect", "effect.outcome", "tool", "tool.evolved", "eff", "run.ended"}[pick.IntN(8)],
+			After: []uint64{0, 0, 5, 650, 700, 1 << 63}[pick.IntN(6)], Before: []uint64{0, 0, 1, 40, 690, 1<<64 - 1}[pick.IntN(6)],
+			Limit: []int{0, 1, 2, 7, 1000}[pick.IntN(5)], Last: pick.IntN(2) == 0,
+		}
+		want, wantMore, _ := m.Read(q)
+		got, more, err := s.Read(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var streamed []journal.Event
+		if err := s.Each(context.Background(), q, func(e *journal.Event) error {
+			streamed = append(streamed, *e)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		number := func(events []journal.Event) (seqs []uint64) {
+			for _, e := range events {
+				seqs = append(seqs, e.Seq)
+			}
+			return seqs
+		}
+		if !slices.Equal(number(got), number(want)) || more != wantMore {
+			t.Errorf("%+v: %v, more %v; want %v, %v", q, number(got), more, number(want), wantMore)
+		}
+		if !reflect.DeepEqual(streamed, got) {
+			t.Errorf("%+v: Each gives %v, Read %v", q, number(streamed), number(got))
+		}
+		found += len(got)
+	}
+	if found < 2000 {
+		t.Errorf("only %d events in all: the queries are too narrow", found)
+	}
+}
+
+// Each reads in pages and lets its function use the store.
+func TestEach(t *testing.T) {
+	s := newStore(t)
+	populate(t, s, 3000)
+	seen := uint64(0)
+	err := s.Each(context.Background(), journal.Query{}, func(e *journal.Event) error {
+		if e.Seq != seen+1 {
+			t.Fatalf("event %d follows %d", e.Seq, seen)
+		}
+		if seen = e.Seq; seen%1000 == 0 && seen <= 3000 {
+			add(t, s, journal.Written, journal.RunEnded, "{}")
+		}
+		return nil
+	})
+	if err != nil || seen < 3000 {
+		t.Errorf("%d events, %v", seen, err)
+	}
+	stop := errors.New("stop")
+	if err := s.Each(context.Background(), journal.Query{}, func(*journal.Event) error { return stop }); err != stop {
+		t.Errorf("an error of the function became %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	err = s.Each(ctx, journal.Query{}, func(*journal.Event) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
+// Many goroutines on several stores of one file, as several servers have it: no
+// event is lost, none twice, and each writer's are in its order.
+func TestStoresShareAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	var wg sync.WaitGroup
+	const stores, writers, events = 3, 4, 150
+	for i := range stores {
+		s := openStore(t, path, journal.Options{Busy: time.Minute})
+		for j := range writers {
+			wg.Go(func() {
+				run, before := fmt.Sprintf("%d-%d", i, j), uint64(0)
+				for n := range events {
+					seq, err := s.Append(journal.Stage(n%3), journal.EffectRequested, run, "", fmt.Appendf(nil, `{"n":%d}`, n))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if n%3 != 0 {
+						if seq <= before {
+							t.Errorf("%s: %d comes after %d", run, seq, before)
+						}
+						before = seq
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	s := openStore(t, path, journal.Options{})
+	next := map[string]int{}
+	for range 100 { // what the other stores noted is written soon
+		if last, err := s.Last(); err != nil || last == stores*writers*events {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	for _, e := range all(t, s, journal.Query{}) {
+		if want := fmt.Sprintf(`{"n":%d}`, next[e.Run]); string(e.Data) != want {
+			t.Fatalf("run %s: %s, expected %s", e.Run, e.Data, want)
+		}
+		next[e.Run]++
+	}
+	if r := verified(t, s); r.Events != stores*writers*events {
+		t.Errorf("%d events", r.Events)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	one, two := openStore(t, path, journal.Options{}), openStore(t, path, journal.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	add(t, one, journal.Written, journal.ServerStarted, "{}")
+	news := two.Watch(ctx)
+	for want := uint64(2); want < 5; want++ {
+		add(t, one, journal.Written, journal.ToolEvolved, "{}")
+		if seq := <-news; seq != want {
+			t.Fatalf("told of %d, expected %d", seq, want)
+		}
+		if last, err := two.Last(); err != nil || last != want {
+			t.Errorf("the last is %d, %v", last, err)
+		}
+	}
+	cancel()
+	if _, open := <-news; open {
+		t.Error("there is news after the end of the context")
+	}
+}
+
+func TestBlobs(t *testing.T) {
+	s := newStore(t)
+	ctx := context.Background()
+	for _, data := range [][]byte{nil, []byte("x"), bytes.Repeat([]byte("0123456789"), 300_000)} {
+		hash, err := s.PutBlob(ctx, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := s.PutBlob(ctx, data); err != nil || again != hash {
+			t.Errorf("put twice: %v, %v", again, err)
+		}
+		if back, err := s.Blob(hash); err != nil || !bytes.Equal(back, data) {
+			t.Errorf("%d bytes came back as %d, %v", len(data), len(back), err)
+		}
+	}
+	if _, err := s.Blob(journal.Hash{1}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a blob that isn't there: %v", err)
+	}
+	if r := verified(t, s); r.Blobs != 3 {
+		t.Errorf("%d blobs", r.Blobs)
+	}
+}
+
+// Everybody who may not wait long gets an answer, and what was noted is written
+// when the lock is free again.
+func TestLockedStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{Busy: 50 * time.Millisecond, Queue: 4 << 10})
+	add(t, s, journal.Written, journal.ServerStarted, "{}")
+	unlock := lock(t, path)
+	if _, err := s.Append(journal.Written, journal.RunStarted, "", "", []byte(`{"lost":1}`)); !errors.Is(err, journal.ErrLocked) || !strings.Contains(err.Error(), "another process") {
+		t.Fatalf("while it is locked: %v", err)
+	}
+	if !errors.Is(s.Failing(), journal.ErrLocked) {
+		t.Errorf("it is failing: %v", s.Failing())
+	}
+	taken, refused := 0, 0
+	for i := range 100 {
+		_, err := s.Append(journal.Noted, journal.RunStarted, "", "", fmt.Appendf(nil, `{"i":%d}`, i))
+		switch {
+		case err == nil:
+			taken++
+		case errors.Is(err, journal.ErrLocked):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	if taken < 10 || refused < 10 {
+		t.Errorf("%d events were taken, %d refused", taken, refused)
+	}
+	if last, err := s.Last(); err != nil || last != 1 {
+		t.Errorf("what is there can't be read while it is locked: %d, %v", last, err)
+	}
+	unlock()
+	if seq := add(t, s, journal.Written, journal.RunEnded, "{}"); seq != uint64(taken)+2 {
+		t.Errorf("after %d events that waited comes %d", taken, seq)
+	}
+	if err := s.Failing(); err != nil {
+		t.Errorf("it works, and is failing: %v", err)
+	}
+	verified(t, s)
+}
+
+// Events wait for each other, but nobody waits for events: not in a queue that is
+// too short for them, not for what was noted before.
+func TestQueue(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s, err := journal.Open(path, journal.Options{Queue: 2 << 10, Linger: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { populate(t, s, 300) })
+	}
+	wg.Wait()
+	add(t, s, journal.Noted, journal.EffectOutcome, `{"large":"`+strings.Repeat("x", 8<<10)+`"}`)
+	if n := len(all(t, s, journal.Query{})); n != 1201 {
+		t.Errorf("%d events are read", n)
+	}
+	add(t, s, journal.Noted, journal.RunEnded, "{}")
+	if seq := add(t, s, journal.Written, journal.RunEnded, "{}"); seq != 1203 {
+		t.Errorf("the last is %d", seq)
+	}
+	add(t, s, journal.Noted, journal.RunEnded, "{}")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if last, err := openStore(t, path, journal.Options{}).Last(); err != nil || last != 1204 {
+		t.Errorf("after Close the last is %d, %v", last, err)
+	}
+}
+
+// What can't be written by the end is not lost in silence.
+func TestCloseTellsOfLoss(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	var log bytes.Buffer
+	s, err := journal.Open(path, journal.Options{Busy: 20 * time.Millisecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock(t, path)()
+	for range 3 {
+		add(t, s, journal.Noted, journal.RunStarted, "{}")
+	}
+	if err := s.Close(); !errors.Is(err, journal.ErrLocked) || !strings.Contains(err.Error(), "the last 3 events are lost") {
+		t.Errorf("Close: %v", err)
+	}
+	if !strings.Contains(log.String(), "can't be written") {
+		t.Errorf("the log says %q", log.String())
+	}
+}

@@ -1,0 +1,463 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// MaxData is how large the data of one event may be. What is larger goes to
+// [Store.PutBlob].
+const MaxData = 16 << 20
+
+// How much is written in one transaction, so that other processes get their turn.
+const (
+	mostEvents = 2048
+	mostBytes  = 4 << 20
+)
+
+// An entry is an event on its way to the file.
+type entry struct {
+	e     Event
+	stage Stage
+	// flush marks an entry that is no event: it asks for what is before it.
+	flush bool
+	// done gets the outcome; nil where nobody waits.
+	done chan outcome
+}
+
+type outcome struct {
+	seq uint64
+	err error
+}
+
+// A writer writes the events of one process: whoever appends puts them into a
+// queue, and one goroutine takes all that is there and writes it in one
+// transaction.
+type writer struct {
+	path string
+	o    Options
+
+	db   *sql.DB
+	conn *sql.Conn
+	// turn is held by whoever uses conn.
+	turn         chan struct{}
+	last, insert *sql.Stmt
+	full         bool // synchronous=full
+
+	mu     sync.Mutex
+	room   sync.Cond // the queue has become shorter, or writing fails
+	queue  []*entry
+	held   int64 // bytes in queue
+	urgent bool  // somebody waits for what is in queue
+	closed bool
+	// failing is why the last attempt to write failed; nil: it didn't.
+	failing error
+	lost    uint64 // events refused or given up while it failed
+
+	started bool
+	wake    chan struct{} // something is in queue
+	hurry   chan struct{} // somebody waits, or it is closed
+	ended   chan struct{}
+}
+
+func newWriter(path string, o Options, db *sql.DB, conn *sql.Conn) *writer {
+	w := &writer{
+		path: path, o: o, db: db, conn: conn, turn: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+	w.room.L = &w.mu
+	return w
+}
+
+// prepare makes the connection ready to write.
+func (w *writer) prepare() (err error) {
+	if w.o.MaxBytes > 0 {
+		var size int64
+		if err := w.conn.QueryRowContext(bg, `PRAGMA page_size`).Scan(&size); err != nil {
+			return err
+		}
+		if _, err := w.conn.ExecContext(bg, fmt.Sprintf(`PRAGMA max_page_count=%d`, max(1, w.o.MaxBytes/size))); err != nil {
+			return err
+		}
+	}
+	if w.last, err = w.conn.PrepareContext(bg, `SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1`); err != nil {
+		return err
+	}
+	w.insert, err = w.conn.PrepareContext(bg, `INSERT INTO events VALUES(?,?,?,?,?,?,?,?)`)
+	return err
+}
+
+func (w *writer) start() {
+	w.started = true
+	go w.loop()
+}
+
+var appendable = func() map[Kind]bool {
+	m := map[Kind]bool{}
+	for _, k := range Kinds {
+		m[k] = k != Checkpoint
+	}
+	return m
+}()
+
+// Append implements [Journal].
+//
+// Noted: the event is in this process's memory, behind all that this process
+// appended before, and is written within about [Options.Linger]. Nothing more:
+// it is lost if the process is killed first. Where writing fails, noted events
+// wait and are tried again, in order; when as many wait as fit [Options.Queue],
+// Append refuses more while writing fails, and waits while it works. seq is 0.
+//
+// Written: it and all before it are committed, visible to every process on the
+// file, and there after a kill -9. A crash of the machine can lose it, never
+// something in the middle.
+//
+// Synced: it and everything committed before it, by any process, was synced to
+// the disk.
+//
+// An error of Written or Synced says that the event was not committed and that
+// it won't be tried again, with one exception that no database can rule out:
+// where syncing failed and the machine crashes next, it may be there after all.
+// While writing fails, each of them tries anew, so the first to succeed is the
+// sign that it works again; [Store.Failing] tells, too.
+//
+// Append refuses unknown kinds, checkpoints (see [Store.Retain]), data that
+// isn't an object of JSON on one line or is larger than [MaxData], and names
+// that aren't UTF-8.
+func (s *Store) Append(st Stage, k Kind, run, branch string, data []byte) (seq uint64, err error) {
+	if s.writer == nil {
+		return 0, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
+	}
+	if err := check(k, run, branch, data); err != nil {
+		return 0, err
+	}
+	x := &entry{stage: st, e: Event{
+		Time: s.o.Now().UTC().Truncate(time.Microsecond), Kind: k, Run: run, Branch: branch, Data: data,
+	}}
+	if st != Noted {
+		x.done = make(chan outcome, 1)
+	}
+	if err := s.writer.push(x); err != nil {
+		return 0, err
+	}
+	if x.done == nil {
+		return 0, nil
+	}
+	got := <-x.done
+	return got.seq, got.err
+}
+
+// Failing is why the last attempt to write failed; nil: it didn't.
+func (s *Store) Failing() error {
+	if s.writer == nil {
+		return nil
+	}
+	s.writer.mu.Lock()
+	defer s.writer.mu.Unlock()
+	return s.writer.failing
+}
+
+// check refuses what couldn't be read back exactly.
+func check(k Kind, run, branch string, data []byte) error {
+	switch {
+	case !appendable[k]:
+		return fmt.Errorf("an event of kind %q can't be appended", k)
+	case !utf8.ValidString(run) || !utf8.ValidString(branch):
+		return fmt.Errorf("the run %q or branch %q of an event is not UTF-8", run, branch)
+	case len(data) > MaxData || len(run)+len(branch) > MaxData:
+		return fmt.Errorf("an event of %d bytes can't be recorded, the most is %d", len(data)+len(run)+len(branch), MaxData)
+	case len(data) == 0 || data[0] != '{' || slices.Contains(data, '\n') || !utf8.Valid(data) || !json.Valid(data):
+		return fmt.Errorf("the data of an event must be an object of JSON on one line, not %.80q", data)
+	}
+	return nil
+}
+
+func (x *entry) weight() int64 {
+	if x.flush {
+		return 0
+	}
+	return overhead + int64(len(x.e.Run)+len(x.e.Branch)+len(x.e.Data))
+}
+
+// push puts an entry into the queue, when there is room.
+func (w *writer) push(x *entry) error {
+	n := x.weight()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for !w.closed && w.held > 0 && w.held+n > w.o.Queue && !x.flush {
+		if w.failing != nil && x.done == nil {
+			w.lost++
+			return fmt.Errorf("%d bytes of events wait already: %w", w.held, w.failing)
+		}
+		if w.failing != nil {
+			break // it tries to write; whether it can is its answer
+		}
+		w.urgent = true
+		signal(w.hurry)
+		w.room.Wait()
+	}
+	if w.closed {
+		return &problem{w.path, ErrClosed, "it was closed", nil}
+	}
+	w.queue = append(w.queue, x)
+	w.held += n
+	if x.done != nil || w.failing == nil && w.held > w.o.Queue/4 {
+		w.urgent = true
+		signal(w.hurry)
+	}
+	signal(w.wake)
+	return nil
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// flush waits until what is in the queue is written. It doesn't wait while
+// writing fails.
+func (s *Store) flush() {
+	w := s.writer
+	if w == nil || s.Failing() != nil {
+		return
+	}
+	x := &entry{flush: true, done: make(chan outcome, 1)}
+	if w.push(x) == nil {
+		<-x.done
+	}
+}
+
+// retry is how long to wait before noted events are tried again.
+const retry = time.Second
+
+// loop writes until the writer is closed and the queue is empty.
+func (w *writer) loop() {
+	defer close(w.ended)
+	for {
+		w.mu.Lock()
+		waiting, urgent, closed := len(w.queue), w.urgent, w.closed
+		w.mu.Unlock()
+		switch {
+		case waiting == 0 && closed:
+			return
+		case waiting == 0:
+			<-w.wake
+			continue
+		case !urgent && !closed:
+			w.pause(w.o.Linger) // for more events
+		}
+		batch := w.take()
+		w.turn <- struct{}{}
+		err := explain(w.path, w.write(batch))
+		<-w.turn
+		if kept, closing := w.settle(batch, err); kept > 0 {
+			if closed {
+				return // that was the last attempt
+			}
+			if !closing {
+				w.pause(retry)
+			}
+		}
+	}
+}
+
+// pause waits, unless somebody waits for what is in the queue.
+func (w *writer) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-w.hurry:
+	case <-t.C:
+	}
+}
+
+// take takes what can be written at once from the front of the queue.
+func (w *writer) take() (batch []*entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, size := 0, int64(0)
+	for n < len(w.queue) && n < mostEvents && (n == 0 || size < mostBytes) {
+		size += w.queue[n].weight()
+		n++
+	}
+	if n == len(w.queue) {
+		batch, w.queue = w.queue, nil
+		w.urgent = false
+	} else {
+		batch = slices.Clone(w.queue[:n])
+		w.queue = slices.Delete(w.queue, 0, n)
+	}
+	return batch
+}
+
+// settle tells those who wait, and puts back what is to be tried again; it gives
+// how many those are, and whether the writer is being closed. Bytes count as held
+// until then.
+func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
+	var again []*entry
+	w.mu.Lock()
+	for _, x := range batch {
+		if err != nil && x.done == nil {
+			again = append(again, x)
+			continue
+		}
+		w.held -= x.weight()
+	}
+	before, lost := w.failing, w.lost
+	if w.failing = err; err == nil {
+		w.lost = 0
+	}
+	w.queue = append(again, w.queue...)
+	w.room.Broadcast()
+	closing = w.closed
+	w.mu.Unlock()
+
+	for _, x := range batch {
+		if x.done != nil {
+			x.done <- outcome{x.e.Seq, err}
+		}
+	}
+	switch {
+	case err != nil && before == nil:
+		w.o.Log.Error("the journal can't be written", "path", w.path, "error", err)
+	case err == nil && before != nil:
+		w.o.Log.Warn("the journal is written again", "path", w.path, "lost", lost)
+	}
+	return len(again), closing
+}
+
+// write writes a batch in one transaction: numbers, chains and inserts it under
+// the file's write lock. Where it fails, the events have no number.
+func (w *writer) write(batch []*entry) (err error) {
+	sync, events := false, 0
+	for _, x := range batch {
+		sync = sync || x.stage == Synced
+		if !x.flush {
+			events++
+		}
+	}
+	if events == 0 {
+		return nil
+	}
+	// With synchronous=full a commit syncs the whole -wal, so also what others
+	// committed there; what is no longer in it was synced by a checkpoint.
+	if sync != w.full {
+		if err := w.synchronous(sync); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err != nil {
+			for _, x := range batch {
+				x.e.Seq = 0
+			}
+		}
+	}()
+	return transaction(w.conn, func() error {
+		seq, hash, err := w.head()
+		if err != nil {
+			return err
+		}
+		for _, x := range batch {
+			if x.flush {
+				continue
+			}
+			seq++
+			x.e.Seq, x.e.Prev = seq, hash
+			x.e.Hash = x.e.Seal()
+			hash = x.e.Hash
+			if err := w.put(&x.e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (w *writer) synchronous(full bool) error {
+	mode := "normal"
+	if full {
+		mode = "full"
+	}
+	_, err := w.conn.ExecContext(bg, `PRAGMA synchronous=`+mode)
+	if err == nil {
+		w.full = full
+	}
+	return err
+}
+
+// head is the number and hash of the newest event.
+func (w *writer) head() (seq uint64, hash Hash, err error) {
+	var h []byte
+	err = w.last.QueryRowContext(bg).Scan(&seq, &h)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, Hash{}, nil
+	}
+	if err == nil && (len(h) != len(hash) || seq > 1<<62) {
+		err = &problem{w.path, ErrDamaged, fmt.Sprintf("the newest event, %d, can't have been recorded; restore a copy, or name another file with --store", seq), nil}
+	}
+	copy(hash[:], h)
+	return seq, hash, err
+}
+
+func (w *writer) put(e *Event) error {
+	_, err := w.insert.ExecContext(bg, int64(e.Seq), e.Prev[:], e.Hash[:], e.Time.UnixMicro(), string(e.Kind), e.Run, e.Branch, []byte(e.Data))
+	return err
+}
+
+// use calls fn with the connection, when it is free.
+func (w *writer) use(ctx context.Context, fn func(*sql.Conn) error) error {
+	select {
+	case w.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-w.turn }()
+	w.mu.Lock()
+	closed := w.closed
+	w.mu.Unlock()
+	if closed {
+		return &problem{w.path, ErrClosed, "it was closed", nil}
+	}
+	return explain(w.path, nil)
+}
+
+// stop writes what waits, closes the connection, and says what was lost.
+func (w *writer) stop() error {
+	w.mu.Lock()
+	again := w.closed
+	w.closed = true
+	w.room.Broadcast()
+	w.mu.Unlock()
+	if again {
+		return nil
+	}
+	signal(w.hurry)
+	signal(w.wake)
+	if w.started {
+		<-w.ended
+	}
+	w.turn <- struct{}{} // nobody else has the connection any more
+	// SQLite tidies up behind the last connection only where no statement is left.
+	var err error
+	for _, stmt := range []*sql.Stmt{w.last, w.insert} {
+		if stmt != nil {
+			err = errors.Join(err, stmt.Close())
+		}
+	}
+	err = errors.Join(err, w.conn.Close(), w.db.Close())
+	<-w.turn
+	if n := len(w.queue); n > 0 {
+		err = errors.Join(fmt.Errorf("the last %d events are lost: %w", n, w.failing), err)
+	}
+	return err
+}

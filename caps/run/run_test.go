@@ -1,0 +1,415 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// toy is a kind of notes, with a name each.
+var toy = &caps.Manifest{
+	Kind: "toy", Version: "1.0.0", Doc: "notes in memory", Algebra: caps.Segments,
+	Verbs: []caps.Verb{{Name: "get", Flags: caps.Flags{ReadOnly: true, Idempotent: true}}, {Name: "put", Flags: caps.Flags{Destructive: true}}},
+	Operations: []caps.Operation{
+		{Name: "toy.get", Verb: "get", Doc: "gives a note", Result: "string", Params: []caps.Param{{Name: "key", Doc: "its name", Type: "string", Main: true, Designates: true}}},
+		{Name: "toy.put", Verb: "put", Doc: "keeps a note", Result: "unit", Params: []caps.Param{
+			{Name: "key", Doc: "its name", Type: "string", Designates: true}, {Name: "value", Doc: "the note", Type: "any"},
+		}},
+	},
+}
+
+// A performer is a handler in this process.
+type performer struct {
+	perform  func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault)
+	prepared atomic.Int32
+}
+
+func (p *performer) Prepare(*caps.Grant) { p.prepared.Add(1) }
+
+func (p *performer) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	return p.perform(ctx, a)
+}
+
+// echo gives each key back.
+func echo(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	return field(a.Args, "key"), 10, nil
+}
+
+func field(v value.Value, key string) value.Value {
+	for _, f := range v.(*value.Record).Fields {
+		if f.Key == key {
+			return f.Value
+		}
+	}
+	return value.Unit{}
+}
+
+// A world is a broker with its tools.
+type world struct {
+	t      testing.TB
+	policy *caps.Policy
+	memory *journal.Memory
+	broker *run.Broker
+	tools  *registry.Registry
+}
+
+func newWorld(t testing.TB, o run.Options, perform func(context.Context, run.Act) (value.Value, int64, *fault.Fault), grants ...string) *world {
+	t.Helper()
+	kinds, err := caps.NewKinds(toy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, policy: caps.NewPolicy(kinds, time.Now), memory: journal.NewMemory(1<<30, nil)}
+	for _, text := range grants {
+		c, err := caps.Parse(text, kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.policy.Grant(g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.Policy = w.policy
+	if o.Journal == nil {
+		o.Journal = w.memory
+	}
+	if perform != nil {
+		o.Handler = &performer{perform: perform}
+	}
+	w.broker = run.New(o)
+	w.tools = registry.New(nil, w.broker.Evolved)
+	return w
+}
+
+func (w *world) evolve(name, code string, capabilities ...string) *registry.Tool {
+	w.t.Helper()
+	made, err := registry.Compile(registry.Definition{Name: name, Code: []byte(code), Text: true, Capabilities: capabilities}, w.policy, w.tools.Snapshot())
+	if err == nil {
+		made, err = w.tools.Put(made)
+	}
+	if err != nil {
+		w.t.Fatalf("evolve %s: %v", name, err)
+	}
+	return made
+}
+
+// run runs a tool on an input that is data, and gives its result as JSON.
+func (w *world) run(ctx context.Context, tool, input string) (string, *fault.Fault) {
+	w.t.Helper()
+	snapshot := w.tools.Snapshot()
+	made, ok := snapshot.Get(tool)
+	if !ok {
+		w.t.Fatalf("no tool %s", tool)
+	}
+	in, err := core.ParseInput([]byte(input), core.InputData)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r := w.broker.Begin(snapshot, run.Start{Tool: made, Input: []byte(input), As: "data"})
+	m := made.Program.Start(in, core.Budgets{}, r.Tools(made))
+	defer m.Release()
+	for {
+		switch m.Run(0) {
+		case core.Suspended:
+			m.Resume(r.Answer(ctx, time.Now().Add(time.Minute), m.Requests()))
+		case core.Failed:
+			r.End(m.Steps(), "", nil, m.Fault())
+			return "", m.Fault()
+		case core.Done:
+			enc, f := m.Encode(1 << 20)
+			r.End(m.Steps(), string(enc.Type), enc.JSON, f)
+			return string(enc.JSON), f
+		}
+	}
+}
+
+func (w *world) gives(tool, input, want string) {
+	w.t.Helper()
+	if got, f := w.run(context.Background(), tool, input); f != nil || got != want {
+		w.t.Errorf("%s(%s) gave %s, %v; want %s", tool, input, got, f, want)
+	}
+}
+
+func (w *world) fails(tool, input string, kind fault.Kind, words ...string) {
+	w.t.Helper()
+	got, f := w.run(context.Background(), tool, input)
+	if f == nil || f.Kind != kind {
+		w.t.Errorf("%s(%s) gave %s, %v; want %s", tool, input, got, f, kind)
+		return
+	}
+	for _, word := range words {
+		if !strings.Contains(f.Error(), word) {
+			w.t.Errorf("%s(%s): %v doesn't say %q", tool, input, f, word)
+		}
+	}
+}
+
+// events is the journal as lines "kind op": what there is of a kind.
+func (w *world) events(kind journal.Kind) []string {
+	w.t.Helper()
+	events, _, err := w.memory.Read(journal.Query{Kind: kind})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range events {
+		var data struct {
+			Op, Callee string
+			Args       json.RawMessage
+			Value      json.RawMessage
+			Error      *struct{ Kind string }
+		}
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			w.t.Fatalf("event %d: %s: %v", e.Seq, e.Data, err)
+		}
+		line := strings.TrimPrefix(string(e.Kind), "effect.")
+		for _, s := range []string{e.Branch, data.Op, data.Callee, string(data.Args), string(data.Value)} {
+			if s != "" {
+				line += " " + s
+			}
+		}
+		if data.Error != nil {
+			line += " " + data.Error.Kind
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func (w *world) recorded(kind journal.Kind, want ...string) {
+	w.t.Helper()
+	if got := w.events(kind); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		w.t.Errorf("the journal has\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if err := w.memory.Verify(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func TestEffectsAreDecidedRecordedPerformed(t *testing.T) {
+	w := newWorld(t, run.Options{}, echo, "toy:notes/**")
+	w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**")
+	w.gives("get", `"notes/a"`, `"notes/a"`)
+	w.fails("get", `"secret"`, fault.Denied, "secret")
+	w.fails("get", `{"in":"notes/**","key":"notes/a"}`, fault.EffectFailed)
+	w.recorded("effect",
+		`requested toy.get {"key":"notes/a"}`, `outcome "notes/a"`,
+		`denied toy.get "secret" denied`,
+		`denied toy.get {"in":"notes/**","key":"notes/a"} effect_failed`)
+	w.recorded("run", "run.started", "run.ended", "run.started", "run.ended denied", "run.started", "run.ended effect_failed")
+}
+
+// A branch's events have its position; outcomes come back in the order of the
+// branches, whatever is done first.
+func TestParIsPerformedTogether(t *testing.T) {
+	var under, most atomic.Int32
+	all := make(chan struct{})
+	w := newWorld(t, run.Options{Limits: run.Limits{Width: 4}}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		n := under.Add(1)
+		defer under.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		if n == 4 {
+			close(all)
+		}
+		<-all
+		return echo(ctx, a)
+	}, "toy:notes/**")
+	w.evolve("four", `k => par(!toy.get(k ++ "0"), !toy.get(k ++ "1"), par(!toy.get(k ++ "2"), !toy.get(k ++ "3")))`, "toy.get:notes/**")
+	w.gives("four", `"notes/"`, `["notes/0","notes/1",["notes/2","notes/3"]]`)
+	if most.Load() != 4 {
+		t.Errorf("%d effects were under way at once, not 4", most.Load())
+	}
+	got := w.events(journal.EffectRequested)
+	if want := []string{`requested 0 toy.get {"key":"notes/0"}`, `requested 1 toy.get {"key":"notes/1"}`, `requested 2.0 toy.get {"key":"notes/2"}`, `requested 2.1 toy.get {"key":"notes/3"}`}; strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("requested\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestWidthIsBounded(t *testing.T) {
+	var under, most atomic.Int32
+	w := newWorld(t, run.Options{Limits: run.Limits{Width: 3}}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		n := under.Add(1)
+		defer under.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(time.Millisecond)
+		return echo(ctx, a)
+	}, "toy:notes/**")
+	w.evolve("wide", `n => if n == 0 then 0 else par(length(!toy.get("notes/" ++ to_text(n))), self(n - 1)) |> sum`, "toy.get:notes/**")
+	w.gives("wide", "60", "471")
+	if most.Load() > 3 {
+		t.Errorf("%d effects were under way at once, 3 are allowed", most.Load())
+	}
+}
+
+func TestEffectsOfARunAreBounded(t *testing.T) {
+	w := newWorld(t, run.Options{Limits: run.Limits{Effects: 10}}, echo, "toy:notes/**")
+	w.evolve("all", `n => fold(p => try(!toy.get("elsewhere")), 0, range(0, n))`, "toy.get:notes/**")
+	w.fails("all", "11", fault.OutOfFuel, "10 effects")
+	if got := len(w.events(journal.EffectDenied)); got != 11 {
+		t.Errorf("%d denials are on record, not 11", got)
+	}
+}
+
+// What can't be recorded isn't done.
+func TestNothingIsDoneUnrecorded(t *testing.T) {
+	var performed atomic.Int32
+	full := errors.New("the disk is full")
+	var broken atomic.Bool
+	broke := journal.NewMemory(1<<20, func(e *journal.Event) error {
+		if broken.Load() {
+			return full
+		}
+		return nil
+	})
+	w := newWorld(t, run.Options{Journal: broke}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		performed.Add(1)
+		broken.Store(true)
+		return echo(ctx, a)
+	}, "toy:notes/**")
+	w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**")
+	w.evolve("pure", "k => k")
+	w.fails("get", `"notes/a"`, fault.OutcomeUnknown, "recorded")
+	w.fails("get", `"notes/a"`, fault.EffectFailed, "recorded")
+	w.gives("pure", "1", "1")
+	if performed.Load() != 1 {
+		t.Errorf("%d effects were performed", performed.Load())
+	}
+	made, err := registry.Compile(registry.Definition{Name: "x", Code: []byte("1")}, w.policy, w.tools.Snapshot())
+	if err == nil {
+		_, err = w.tools.Put(made)
+	}
+	if err == nil {
+		t.Error("a tool was made and not recorded")
+	}
+}
+
+// A revocation ends an effect that is under way, and its outcome is dropped.
+func TestRevocationCancels(t *testing.T) {
+	began := make(chan struct{})
+	w := newWorld(t, run.Options{}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		close(began)
+		<-ctx.Done()
+		return value.Str("too late"), 8, nil
+	}, "toy:notes/**")
+	w.evolve("get", "k => try(!toy.get(k))", "toy.get:notes/**")
+	go func() {
+		<-began
+		w.policy.Revoke(w.policy.Grants()[0].ID)
+	}()
+	got, f := w.run(context.Background(), "get", `"notes/a"`)
+	if f != nil || !strings.Contains(got, `"kind":"denied"`) || strings.Contains(got, "too late") {
+		t.Errorf("the outcome is %s, %v", got, f)
+	}
+	w.gives("get", `"notes/a"`, func() string { s, _ := w.run(context.Background(), "get", `"notes/a"`); return s }())
+	if n := len(w.events(journal.EffectRequested)); n != 1 {
+		t.Errorf("%d requests were allowed", n)
+	}
+}
+
+// A call runs the version that was there when its caller was made, with that
+// version's authority, and is recorded where it is denied.
+func TestCallsAreBound(t *testing.T) {
+	w := newWorld(t, run.Options{}, echo, "toy:notes/**")
+	w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**")
+	w.evolve("outer", "k => @get(k)", "call:get")
+	w.gives("outer", `"notes/a"`, `"notes/a"`)
+	w.evolve("get", `k => "another"`)
+	w.gives("outer", `"notes/a"`, `"notes/a"`)
+	w.gives("get", `"notes/a"`, `"another"`)
+	w.evolve("pick", "t => call(t, 1)", "call:outer")
+	w.fails("pick", `"get"`, fault.Denied, "call:get")
+	w.recorded(journal.EffectDenied, "denied call get denied")
+}
+
+// The limits of a grant hold for a run, however many tools it goes through.
+func TestLimitsAreNotMultiplied(t *testing.T) {
+	var performed atomic.Int32
+	w := newWorld(t, run.Options{}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		performed.Add(1)
+		return echo(ctx, a)
+	}, "toy:notes/**,calls=5")
+	w.evolve("a", "k => !toy.get(k)", "toy.get:notes/**")
+	w.evolve("b", "k => !toy.get(k)", "toy.get:notes/*,calls=5")
+	w.evolve("both", `n => fold(p => [try(@a("notes/x")), try(@b("notes/x"))], 0, range(0, n))`, "call:a", "call:b")
+	if _, f := w.run(context.Background(), "both", "10"); f != nil {
+		t.Fatal(f)
+	}
+	if performed.Load() != 5 {
+		t.Errorf("%d effects were performed, 5 are allowed", performed.Load())
+	}
+}
+
+// Callers together: each gets its own outcomes, and the journal has all.
+func TestManyCallers(t *testing.T) {
+	w := newWorld(t, run.Options{}, echo, "toy:notes/**")
+	w.evolve("sum", `n => fold(p => fst(p) + length(!toy.get("notes/" ++ to_text(snd(p)))), 0, range(0, n))`, "toy.get:notes/**")
+	const callers, each = 16, 500
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			if got, f := w.run(context.Background(), "sum", fmt.Sprint(each)); f != nil || got != "4390" {
+				t.Errorf("%s, %v", got, f)
+			}
+		})
+	}
+	wg.Wait()
+	if n := w.memory.Len(); n != 1+callers*(2+2*each) {
+		t.Errorf("the journal has %d events", n)
+	}
+	if err := w.memory.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCancelledRunsStopActing(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	w := newWorld(t, run.Options{}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		cancel()
+		<-ctx.Done()
+		return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: "cancelled"}
+	}, "toy:notes/**")
+	w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**")
+	if got, f := w.run(ctx, "get", `"notes/a"`); f == nil || f.Kind != fault.EffectFailed {
+		t.Errorf("%s, %v", got, f)
+	}
+}
+
+// A server without plugins denies what its policy would allow.
+func TestWithoutHandler(t *testing.T) {
+	w := newWorld(t, run.Options{}, nil, "toy:notes/**")
+	w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**")
+	w.fails("get", `"notes/a"`, fault.Denied)
+}
+
+func BenchmarkEffect(b *testing.B) {
+	w := newWorld(b, run.Options{Limits: run.Limits{Effects: 1 << 40}}, echo, "toy:notes/**,calls=1000000000,bytes=1000GiB")
+	made := w.evolve("get", "k => !toy.get(k)", "toy.get:notes/**")
+	r := w.broker.Begin(w.tools.Snapshot(), run.Start{Tool: made})
+	requests := []core.Request{{Op: "toy.get", Arg: value.Str("notes/a"), Where: "tool:get", Tool: "get", Tools: r.Tools(made)}}
+	until := time.Now().Add(time.Hour)
+	for b.Loop() {
+		if a := r.Answer(context.Background(), until, requests); a[0].Fault != nil {
+			b.Fatal(a[0].Fault)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package fs
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// TestNoFiles: pipes, sockets and devices are seen, and not opened: a pipe
+// without another end would keep whoever opens it waiting for ever.
+func TestNoFiles(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		if err := syscall.Mkfifo(w.at("pipe"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		names := []string{"pipe"}
+		// The path of a socket is short.
+		short, err := os.MkdirTemp("", "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(short)
+		listener, err := net.Listen("unix", filepath.Join(short, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		if err := os.Rename(filepath.Join(short, "s"), w.at("socket")); err == nil {
+			names = append(names, "socket")
+		}
+		// 1:5 is /dev/zero, which never ends.
+		if err := syscall.Mknod(w.at("device"), syscall.S_IFCHR|0o666, 1<<8|5); err == nil {
+			names = append(names, "device")
+		} else {
+			t.Logf("without a device: %v", err)
+		}
+		for _, h := range []*holder{w.hold(nil), w.hold(denying("nothing"))} {
+			for _, name := range names {
+				h.refused("not_a_file", "fs.read", "path", name)
+				h.refused("not_a_file", "fs.read", "path", name, "from", 0, "length", 10)
+				h.refused("not_a_file", "fs.write", "path", name, "content", "attack")
+				h.refused("not_a_file", "fs.append", "path", name, "content", "attack")
+				h.refused("not_a_file", "fs.move", "from", name, "to", "moved")
+				h.refused("not_a_directory", "fs.list", "path", name)
+				h.refused("not_a_directory", "fs.read", "path", name+"/x")
+				h.refused("exists", "fs.mkdir", "path", name)
+				if got := h.ok("fs.stat", "path", name); field(got, "kind") != "other" || field(got, "size") != "0" {
+					t.Errorf("stat %s: %v", name, got)
+				}
+			}
+			if got := strings.Count(h.entries("fs.list"), "?"); got != len(names) {
+				t.Errorf("%d of %d are listed", got, len(names))
+			}
+		}
+		h := w.hold(nil)
+		for _, name := range names {
+			h.ok("fs.remove", "path", name)
+			w.gone(name)
+		}
+	})
+}
+
+// TestMagicLinks: the links of /proc lead where no path does.
+func TestMagicLinks(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		for name, target := range map[string]string{
+			"root": "/proc/self/root", "cwd": "/proc/self/cwd", "fd": "/proc/self/fd", "exe": "/proc/self/exe",
+		} {
+			w.link(target, name)
+		}
+		h := w.hold(nil)
+		for _, path := range []string{"root", "root/etc/passwd", "cwd", "cwd/fs.go", "fd", "fd/0", "exe"} {
+			h.refused("denied", "fs.read", "path", path)
+			h.refused("denied", "fs.list", "path", path)
+			h.refused("denied", "fs.write", "path", path, "content", "attack")
+		}
+		// Even where /proc itself was granted.
+		proc, err := os.Open("/proc/self")
+		if err != nil {
+			t.Skip(err)
+		}
+		defer proc.Close()
+		h = w.hold(func(c *sdk.Capability) { c.Root = proc })
+		for _, path := range []string{"root", "root/etc/passwd", "cwd/fs.go", "fd/0", "exe", "task/../root", "map_files/x"} {
+			h.refused("denied|invalid|not_found|not_a_directory|not_a_file", "fs.read", "path", path)
+		}
+		h.refused("denied", "fs.list", "path", "root")
+		h.refused("denied", "fs.list", "path", "cwd")
+		h.refused("denied", "fs.read", "path", "exe")
+		// A file that tells no size is still read to its end, and to the limit.
+		if got := h.ok("fs.read", "path", "status"); !strings.Contains(text(got), "Name:") {
+			t.Errorf("status: %.40q", got)
+		}
+		h = w.hold(func(c *sdk.Capability) { c.Root, c.Max = proc, 10 })
+		h.refused("too_large", "fs.read", "path", "status")
+		h.ok("fs.read", "path", "status", "length", 5)
+	})
+}
+
+// TestUnreadable: what the operating system doesn't permit is said as such.
+func TestUnreadable(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may do everything")
+	}
+	worlds(t, func(t *testing.T, w *world) {
+		w.put(w.at("d/x"), "x")
+		w.put(w.at("y"), "y")
+		for _, name := range []string{"d", "y"} {
+			if err := os.Chmod(w.at(name), 0); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Chmod(w.at(name), 0o755)
+		}
+		h := w.hold(nil)
+		h.refused("denied", "fs.read", "path", "d/x")
+		h.refused("denied", "fs.read", "path", "y")
+		h.refused("denied", "fs.list", "path", "d")
+		h.refused("denied", "fs.write", "path", "d/new", "content", "")
+	})
+}

@@ -1,0 +1,395 @@
+package fs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+func hashOf(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+func TestWrite(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hold(nil)
+		got := h.ok("fs.write", "path", "a.txt", "content", "größe\x00\n")
+		if field(got, "bytes") != "9" || field(got, "hash") != hashOf("größe\x00\n") {
+			t.Errorf("receipt: %v", got)
+		}
+		h.reads("a.txt", "größe\x00\n")
+		h.ok("fs.write", "path", "a.txt", "content", "")
+		h.reads("a.txt", "")
+		raw := "\xff\x00\xfe"
+		got = h.ok("fs.write", "path", "b", "content", base64.StdEncoding.EncodeToString([]byte(raw)), "encoding", "base64")
+		if field(got, "bytes") != "3" || w.content(w.at("b")) != raw {
+			t.Errorf("base64: %v", got)
+		}
+		for _, content := range []string{"a", "a===", "_-8=", "YQ", "YR==", "Y Q=="} {
+			h.refused("invalid", "fs.write", "path", "b", "content", content, "encoding", "base64")
+		}
+		h.refused("invalid", "fs.write", "path", "b", "content", "x", "encoding", "latin1")
+		h.refused("invalid", "fs.write", "path", "b", "content", "x", "create", "sometimes")
+
+		h.refused("not_found", "fs.write", "path", "new", "content", "x", "create", "never")
+		h.refused("exists", "fs.write", "path", "b", "content", "x", "create", "only")
+		h.ok("fs.write", "path", "b", "content", "x", "create", "never")
+		h.ok("fs.write", "path", "new", "content", "y", "create", "only")
+		h.reads("new", "y")
+		h.refused("not_found", "fs.write", "path", "no/where", "content", "x")
+		h.refused("not_a_directory", "fs.write", "path", "new/x", "content", "x")
+		w.makeDir(w.at("d"))
+		h.refused("not_a_file", "fs.write", "path", "d", "content", "x")
+		h.refused("not_a_file", "fs.write", "path", ".", "content", "x")
+		h.refused("not_a_file", "fs.append", "path", "d", "content", "x")
+		h.refused("not_a_file", "fs.append", "path", ".", "content", "x")
+		if got := h.entries("fs.list", "recursive", true); got != "a.txt b d/ new" {
+			t.Errorf("left: %s", got)
+		}
+		w.noTemporaries("")
+	})
+}
+
+// noTemporaries looks behind what is listed.
+func (w *world) noTemporaries(dir string) {
+	w.Helper()
+	names, err := os.ReadDir(w.at(dir))
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, n := range names {
+		if isTemporary(n.Name()) {
+			w.Errorf("left over: %s", n.Name())
+		}
+	}
+}
+
+func TestAppend(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hold(nil)
+		h.refused("not_found", "fs.append", "path", "log", "content", "x", "create", "never")
+		got := h.ok("fs.append", "path", "log", "content", "one\n")
+		if field(got, "bytes") != "4" || field(got, "hash") != hashOf("one\n") {
+			t.Errorf("receipt: %v", got)
+		}
+		h.refused("exists", "fs.append", "path", "log", "content", "x", "create", "only")
+		h.ok("fs.append", "path", "log", "content", "two\n", "create", "never")
+		h.ok("fs.append", "path", "log", "content", "/w==", "encoding", "base64")
+		if got := w.content(w.at("log")); got != "one\ntwo\n\xff" {
+			t.Errorf("appended: %q", got)
+		}
+		h.ok("fs.append", "path", "log2", "content", "", "create", "only")
+		h.reads("log2", "")
+	})
+}
+
+// TestPermissions: a file keeps them, and a new one is nobody else's to write.
+func TestPermissions(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no permission bits")
+	}
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hold(nil)
+		for _, perm := range []os.FileMode{0o600, 0o755, 0o640, 0o444 | 0o200} {
+			w.put(w.at("f"), "old")
+			if err := os.Chmod(w.at("f"), perm); err != nil {
+				t.Fatal(err)
+			}
+			h.ok("fs.write", "path", "f", "content", "new")
+			if fi, err := os.Stat(w.at("f")); err != nil || fi.Mode() != perm {
+				t.Errorf("%v, expected %v (%v)", fi.Mode(), perm, err)
+			}
+		}
+		// Bits that make a program somebody else don't survive a new content.
+		if err := os.Chmod(w.at("f"), 0o755|os.ModeSetuid); err != nil {
+			t.Fatal(err)
+		}
+		h.ok("fs.write", "path", "f", "content", "new")
+		h.ok("fs.write", "path", "new", "content", "")
+		h.ok("fs.append", "path", "new2", "content", "")
+		for name, want := range map[string]os.FileMode{"f": 0o755, "new": 0o644, "new2": 0o644} {
+			if fi, err := os.Stat(w.at(name)); err != nil || fi.Mode()&^want != 0 {
+				t.Errorf("%s: %v, expected at most %v (%v)", name, fi.Mode(), want, err)
+			}
+		}
+	})
+}
+
+// TestOwner: a file stays its owner's when somebody mightier writes it.
+func TestOwner(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	worlds(t, func(t *testing.T, w *world) {
+		w.put(w.at("f"), "old")
+		if err := os.Chown(w.at("f"), 1234, 4321); err != nil {
+			t.Fatal(err)
+		}
+		w.hold(nil).ok("fs.write", "path", "f", "content", "new")
+		fi, err := os.Stat(w.at("f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, uid, gid := ownership(fi, nil); uid != 1234 || gid != 4321 {
+			t.Errorf("it is %d:%d's now", uid, gid)
+		}
+	})
+}
+
+// TestOnlyOneMakesIt: of many that make a file, which must not be there, exactly
+// one does, and what it holds is the winner's.
+func TestOnlyOneMakesIt(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		w.put(w.at("src/x"), "")
+		h := w.hold(nil)
+		for _, op := range []string{"fs.write", "fs.append", "fs.mkdir", "fs.move"} {
+			for round := range 20 {
+				path := fmt.Sprintf("%s-%d", op, round)
+				var wins atomic.Int32
+				var winner atomic.Value
+				var wg sync.WaitGroup
+				for n := range 8 {
+					content := strings.Repeat(fmt.Sprint(n), 1000)
+					if op == "fs.move" {
+						w.put(w.at(fmt.Sprintf("src/%d", n)), content)
+					}
+					wg.Go(func() {
+						args := map[string][]any{
+							"fs.write":  {"path", path, "content", content, "create", "only"},
+							"fs.append": {"path", path, "content", content, "create", "only"},
+							"fs.mkdir":  {"path", path},
+							"fs.move":   {"from", fmt.Sprintf("src/%d", n), "to", path},
+						}[op]
+						_, err := h.invoke(op, args...)
+						if err == nil {
+							wins.Add(1)
+							winner.Store(content)
+						} else if code := err.(sdk.Failure).Code; code != "exists" && code != "conflict" {
+							t.Errorf("%s lost with %v", op, err)
+						}
+					})
+				}
+				wg.Wait()
+				if wins.Load() != 1 {
+					t.Fatalf("%s: %d made it", op, wins.Load())
+				}
+				if op != "fs.mkdir" {
+					h.reads(path, winner.Load().(string))
+				}
+			}
+		}
+		w.noTemporaries("")
+	})
+}
+
+// TestWholeOrNothing: a reader beside many writers sees one content or another,
+// never a mixture, and appends don't mix.
+func TestWholeOrNothing(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hold(nil)
+		h.ok("fs.write", "path", "f", "content", strings.Repeat("0", 100_000))
+		var wg sync.WaitGroup
+		for n := range 4 {
+			wg.Go(func() {
+				for range 15 {
+					h.ok("fs.write", "path", "f", "content", strings.Repeat(fmt.Sprint(n), 100_000))
+					h.ok("fs.append", "path", "log", "content", strings.Repeat(fmt.Sprint(n), 4999)+"\n")
+				}
+			})
+		}
+		done := make(chan struct{})
+		go func() { wg.Wait(); close(done) }()
+		for reading := true; reading; {
+			select {
+			case <-done:
+				reading = false
+			default:
+			}
+			got := text(h.ok("fs.read", "path", "f"))
+			if len(got) != 100_000 || strings.Count(got, got[:1]) != 100_000 {
+				t.Fatalf("a mixture of %d bytes", len(got))
+			}
+		}
+		lines := strings.Split(strings.TrimSuffix(w.content(w.at("log")), "\n"), "\n")
+		for _, line := range lines {
+			if len(line) != 4999 || strings.Count(line, line[:1]) != 4999 {
+				t.Fatalf("a mixture: a line of %d", len(line))
+			}
+		}
+		if len(lines) != 60 {
+			t.Errorf("%d lines", len(lines))
+		}
+		w.noTemporaries("")
+	})
+}
+
+// failing is a directory whose renames or syncs fail.
+type failing struct {
+	dir
+	rename_, sync_ error
+}
+
+func (f failing) rename(info, string, dir, string, bool) error { return f.rename_ }
+func (f failing) sync() error                                  { return f.sync_ }
+
+// TestFailureLeavesNothing: whatever fails, the file is as it was, and nothing
+// of the attempt is left.
+func TestFailureLeavesNothing(t *testing.T) {
+	w := newWorld(t, Plugin())
+	w.put(w.at("f"), "old")
+	plugin := Plugin()
+	plugin.Open = func(_ context.Context, c sdk.Capability) (any, error) {
+		root, err := openRoot(c.Root)
+		if err != nil {
+			return nil, err
+		}
+		return open(c, failing{dir: root, rename_: &os.LinkError{Op: "renameat2", Old: w.root, New: w.base, Err: syscall.ENOSPC}})
+	}
+	w.plugin = plugin
+	h := w.hold(nil)
+	for _, create := range []string{"always", "never"} {
+		f := h.refused("failed", "fs.write", "path", "f", "content", "new", "create", create)
+		if !strings.Contains(f.Message, "no space") {
+			t.Errorf("said: %s", f.Message)
+		}
+	}
+	h.refused("failed", "fs.write", "path", "g", "content", "new", "create", "only")
+	if w.content(w.at("f")) != "old" {
+		t.Error("the file changed")
+	}
+	w.gone("g")
+	w.noTemporaries("")
+
+	// Cancelled between the pieces of a large content.
+	w.plugin = Plugin()
+	h = w.hold(nil)
+	ctx := &lateCancel{Context: context.Background(), left: 4}
+	_, err := h.h.Invoke(ctx, "fs.write", arguments("path", "f", "content", strings.Repeat("x", 8<<20)))
+	if f, ok := errors.AsType[sdk.Failure](err); !ok || f.Code != "timeout" {
+		t.Errorf("cancelled: %v", err)
+	}
+	if w.content(w.at("f")) != "old" {
+		t.Error("the file changed")
+	}
+	w.noTemporaries("")
+}
+
+// lateCancel is a context that ends after being asked a number of times.
+type lateCancel struct {
+	context.Context
+	left int
+}
+
+func (c *lateCancel) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCrash: what a crash left of a write is neither seen nor in the way.
+func TestCrash(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		left := temporaryPrefix + strings.Repeat("0a", 16) + temporarySuffix
+		w.put(w.at("d/"+left), "half")
+		h := w.hold(nil)
+		if got := h.entries("fs.list", "recursive", true); got != "d/" {
+			t.Errorf("listed: %s", got)
+		}
+		if got := h.entries("fs.glob", "pattern", "**/.*"); got != "" {
+			t.Errorf("matched: %s", got)
+		}
+		h.refused("invalid", "fs.read", "path", "d/"+left)
+		// It may be of a write under way.
+		h.refused("conflict", "fs.remove", "path", "d")
+		old := time.Now().Add(-2 * stale)
+		if err := os.Chtimes(w.at("d/"+left), old, old); err != nil {
+			t.Fatal(err)
+		}
+		h.ok("fs.remove", "path", "d")
+		w.gone("d")
+		w.put(w.at("d/"+left), "half")
+		h.ok("fs.remove", "path", "d", "recursive", true)
+		w.gone("d")
+	})
+}
+
+// TestContentLimit: too large a content is refused before anything is touched.
+func TestContentLimit(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hold(func(c *sdk.Capability) { c.Max = 10 })
+		for _, op := range []string{"fs.write", "fs.append"} {
+			h.ok(op, "path", "f", "content", "0123456789")
+			h.refused("too_large", op, "path", "f", "content", "0123456789a")
+			h.refused("too_large", op, "path", "g", "content", base64.StdEncoding.EncodeToString([]byte("0123456789a")), "encoding", "base64")
+			h.ok(op, "path", "h", "content", base64.StdEncoding.EncodeToString([]byte("0123456789")), "encoding", "base64")
+		}
+		w.gone("g")
+		if got := w.content(w.at("f")); got != "01234567890123456789" {
+			t.Errorf("f: %q", got)
+		}
+	})
+}
+
+// TestManyAtOnce: one capability in many hands, and closed in the middle.
+func TestManyAtOnce(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h := w.hold(denying("denied"))
+		var wg sync.WaitGroup
+		for n := range 8 {
+			wg.Go(func() {
+				d := fmt.Sprint("d", n)
+				for round := 0; ; round++ {
+					f := fmt.Sprintf("%s/f%d", d, round%3)
+					for _, step := range [][]any{
+						{"fs.mkdir", "path", d, "recursive", true},
+						{"fs.write", "path", f, "content", d},
+						{"fs.append", "path", f, "content", d},
+						{"fs.read", "path", f},
+						{"fs.list", "recursive", true},
+						{"fs.glob", "pattern", "*/*"},
+						{"fs.stat", "path", f},
+						{"fs.move", "from", f, "to", d + "/moved"},
+						{"fs.remove", "path", d, "recursive", true},
+					} {
+						v, err := h.invoke(step[0].(string), step[1:]...)
+						if err != nil && err.(sdk.Failure).Code == "failed" {
+							return // closed
+						}
+						if err != nil {
+							t.Errorf("%v: %v", step, err)
+							return
+						}
+						if step[0] == "fs.read" && v != value.Str(d+d) {
+							t.Errorf("read %v", v)
+						}
+					}
+				}
+			})
+		}
+		time.Sleep(50 * time.Millisecond)
+		if err := h.h.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		if _, err := os.Stat(filepath.Join(w.root, "denied")); err == nil {
+			t.Error("made what is denied")
+		}
+	})
+}

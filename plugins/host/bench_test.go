@@ -1,0 +1,119 @@
+//go:build linux
+
+package host
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
+	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
+)
+
+// BenchmarkPerform is an effect as the broker has it performed: a string there
+// and back.
+func BenchmarkPerform100(b *testing.B) { benchmarkPerform(b, 100, 1) }
+func BenchmarkPerform64K(b *testing.B) { benchmarkPerform(b, 64<<10, 1) }
+
+// With 16 callers at once.
+func BenchmarkPerform100Parallel(b *testing.B) { benchmarkPerform(b, 100, 16) }
+
+// BenchmarkBareGRPC is the same bytes over the same kind of socket with nothing
+// between: go-plugin as it comes, mutual TLS, and a method that gives back what
+// it is given.
+func BenchmarkBareGRPC100(b *testing.B)         { benchmarkBare(b, 100, 1) }
+func BenchmarkBareGRPC64K(b *testing.B)         { benchmarkBare(b, 64<<10, 1) }
+func BenchmarkBareGRPC100Parallel(b *testing.B) { benchmarkBare(b, 100, 16) }
+
+// BenchmarkStart is from nothing to the first outcome.
+func BenchmarkStart(b *testing.B) {
+	w := newWorld(b, "toy")
+	held := w.grant(b, "toy:a/**")
+	for b.Loop() {
+		w.do(b, held, "pid")
+		w.mu.Lock()
+		s := w.seats[held.Grant.ID]
+		w.mu.Unlock()
+		s.process.kill("the benchmark goes on")
+		<-s.process.gone
+	}
+}
+
+func benchmarkPerform(b *testing.B, size, callers int) {
+	w := newWorld(b, "toy")
+	held := w.grant(b, "toy:a/**")
+	w.do(b, held, "pid")
+	a := act(b, held, "echo", arg("v", value.Str(strings.Repeat("x", size))))
+	a.Deadline = time.Now().Add(time.Hour)
+	callMany(b, size, callers, func() error {
+		_, _, f := w.Perform(context.Background(), a)
+		if f != nil {
+			return f
+		}
+		return nil
+	})
+}
+
+func benchmarkBare(b *testing.B, size, callers int) {
+	client := plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig: wire.Handshake, Plugins: plugin.PluginSet{wire.Service: &bareClient{}},
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, AutoMTLS: true,
+		Cmd: exec.Command(os.Args[0], "raw"), Logger: hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Off}),
+	})
+	defer client.Kill()
+	protocol, err := client.Client()
+	if err != nil {
+		b.Fatal(err)
+	}
+	it, err := protocol.Dispense(wire.Service)
+	if err != nil {
+		b.Fatal(err)
+	}
+	remote := it.(pluginv1.PluginClient)
+	request := &pluginv1.InvokeRequest{Operation: "toy.echo", Arguments: []byte(strings.Repeat("x", size))}
+	callMany(b, size, callers, func() error {
+		_, err := remote.Invoke(context.Background(), request)
+		return err
+	})
+}
+
+// callMany measures calls by so many callers at once.
+func callMany(b *testing.B, size, callers int, call func() error) {
+	b.SetBytes(int64(2 * size))
+	b.ReportAllocs()
+	if callers == 1 {
+		for b.Loop() {
+			if err := call(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return
+	}
+	b.SetParallelism(callers)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if err := call(); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+}
+
+type bareClient struct{ plugin.NetRPCUnsupportedPlugin }
+
+func (*bareClient) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error { return nil }
+
+func (*bareClient) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, c *grpc.ClientConn) (any, error) {
+	return pluginv1.NewPluginClient(c), nil
+}

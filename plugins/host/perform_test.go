@@ -1,0 +1,324 @@
+//go:build linux
+
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+func TestPerformGivesTheOutcome(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	v := value.FromSlice([]value.Value{value.NewInt(1), value.Str("é"), &value.Pair{First: value.Unit{}, Second: value.Bool(true)}})
+	got, size, f := w.Perform(context.Background(), act(t, h, "echo", arg("v", v)))
+	if f != nil {
+		t.Fatal(f)
+	}
+	items, ok := value.Slice(got)
+	if !ok || len(items) != 3 || items[1] != value.Value(value.Str("é")) || size < 8 || size > 40 {
+		t.Fatalf("%v of %d bytes", got, size)
+	}
+	if key := w.do(t, h, "key"); key != value.Value(value.Str("k-1")) {
+		t.Fatalf("key %v", key)
+	}
+	w.fails(t, act(t, h, "fail", arg("code", value.Str("not_found")), arg("message", value.Str("no such\nthing"))), fault.EffectFailed, "toy.fail: not_found: no such thing")
+	w.fails(t, act(t, h, "fail", arg("code", value.Str("denied")), arg("message", value.Str("no"))), fault.Denied, "no")
+	w.fails(t, act(t, h, "fail", arg("code", value.Str("conflict")), arg("message", value.Str("no"))), fault.Conflict, "no")
+	f = w.fails(t, act(t, h, "panic"), fault.EffectFailed, "panicked")
+	if strings.Contains(f.Error(), "disco") {
+		t.Fatalf("the panic's own words: %v", f)
+	}
+	w.fails(t, act(t, h, "echo"), fault.EffectFailed, "v is missing")
+	until(t, "the panic is in the log", func() bool { return strings.Contains(w.log.String(), "at the disco") })
+}
+
+func TestPerformOpensACapabilityOnce(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**,max=1KiB")
+	w.do(t, h, "pid")
+	w.do(t, h, "pid")
+	narrow := *h
+	narrow.Within, narrow.Verbs = "a/b", []string{"scope"}
+	a := act(t, &narrow, "scope")
+	a.Denies = []caps.Capability{{Kind: "toy", Scope: "a/b/c", Verbs: []string{"echo"}}}
+	v, _, f := w.Perform(context.Background(), a)
+	if f != nil {
+		t.Fatal(f)
+	}
+	if want := value.Str("toy.scope:a/**,max=1KiB a/b [scope] max=1024 [{[echo] a/b/c}]"); v != value.Value(want) {
+		t.Fatalf("%q, want %q", v, want)
+	}
+	st := w.Status()
+	if len(st) != 1 || st[0].State != "running" || st[0].Handles != 2 || st[0].Starts != 1 || st[0].PID == 0 {
+		t.Fatalf("%+v", st)
+	}
+	refused := *h
+	refused.Within = "refused"
+	w.fails(t, act(t, &refused, "pid"), fault.Denied, "not this one")
+	fatal := *h
+	fatal.Within = "fatal"
+	w.fails(t, act(t, &fatal, "echo_once", arg("v", value.Unit{})), fault.EffectFailed, "ended before")
+}
+
+func TestPerformSixteenCallersAtOnce(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	var all sync.WaitGroup
+	for caller := range 16 {
+		all.Go(func() {
+			for i := range 50 {
+				n := value.NewInt(int64(caller*1000 + i))
+				v, _, f := w.Perform(context.Background(), act(t, h, "echo", arg("v", n)))
+				if f != nil || v != value.Value(n) {
+					t.Errorf("%v, %v; want %v", v, f, n)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if st := w.Status(); st[0].Starts != 1 || st[0].Handles != 1 || st[0].Calls != 0 {
+		t.Fatalf("%+v", st)
+	}
+}
+
+func TestPerformTooLarge(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	large := func(bytes, most int64) (value.Value, *fault.Fault) {
+		a := act(t, h, "large", arg("bytes", value.NewInt(bytes)))
+		a.Most = most
+		v, _, f := w.Perform(context.Background(), a)
+		return v, f
+	}
+	if v, f := large(1000, 1003); f != nil || len(v.(value.Str)) != 1000 {
+		t.Fatalf("1000 bytes and a head of 3 in 1003: %v", f)
+	}
+	for _, c := range []struct{ bytes, most int64 }{{1000, 1002}, {100 << 20, 1 << 20}, {100 << 20, 1 << 40}, {100 << 20, 0}} {
+		if _, f := large(c.bytes, c.most); f == nil || f.Kind != fault.EffectFailed || !strings.Contains(f.Message, "too_large") {
+			t.Fatalf("%d bytes where %d are allowed: %v", c.bytes, c.most, f)
+		}
+	}
+	w.fails(t, act(t, h, "echo", arg("v", value.Str(strings.Repeat("x", 40<<20)))), fault.EffectFailed, "it wasn't begun: its arguments")
+	if st := w.Status(); st[0].Starts != 1 {
+		t.Fatalf("it cost a process: %+v", st)
+	}
+}
+
+func TestPerformProgress(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	a := act(t, h, "count", arg("to", value.NewInt(3)))
+	var heard []string
+	a.Progress = func(s string) { heard = append(heard, s) }
+	v, _, f := w.Perform(context.Background(), a)
+	if f != nil || v != value.Value(value.NewInt(3)) {
+		t.Fatal(v, f)
+	}
+	if !slices.Equal(heard, []string{"1 of 3", "2 of 3", "3 of 3"}) {
+		t.Fatalf("%q", heard)
+	}
+}
+
+func TestPerformCancelledInTime(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	pid := w.pid(t, h)
+	// A handler that heeds the end says what came of it, and lives on.
+	a := act(t, h, "sleep", arg("ms", value.NewInt(3_600_000)))
+	a.Deadline = time.Now().Add(100 * time.Millisecond)
+	w.timing.grace = time.Minute
+	w.fails(t, a, fault.EffectFailed, "stopped and undone")
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	a.Deadline = time.Now().Add(time.Hour)
+	v, _, f := w.Perform(ctx, a)
+	w.failed(t, a, v, f, fault.EffectFailed, "stopped and undone")
+	if again := w.pid(t, h); again != pid {
+		t.Fatalf("process %d became %d", pid, again)
+	}
+	a.Deadline = time.Now().Add(-time.Second)
+	w.fails(t, a, fault.EffectFailed, "it wasn't begun")
+}
+
+func TestPerformRunawayIsKilled(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	for name, kind := range map[string]fault.Kind{"runaway": fault.EffectFailed, "runaway_once": fault.OutcomeUnknown} {
+		pid := w.pid(t, h)
+		a := act(t, h, name)
+		a.Deadline = time.Now().Add(100 * time.Millisecond)
+		w.fails(t, a, kind, "the plugin was stopped")
+		until(t, "the process is gone", func() bool { return !alive(pid) })
+		if again := w.pid(t, h); again == pid {
+			t.Fatalf("process %d still serves", pid)
+		}
+	}
+}
+
+func TestPerformCrashes(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	dir := t.TempDir()
+	mark := filepath.Join(dir, "mark")
+	done := func() string { b, _ := os.ReadFile(mark); return string(b) }
+
+	// Before: the process was killed while nothing was under way.
+	pid := w.pid(t, h)
+	syscall.Kill(pid, syscall.SIGKILL)
+	until(t, "its end is known", func() bool { return w.Status()[0].State == "idle" })
+	w.do(t, h, "echo_once", arg("v", value.Unit{}))
+
+	// During: what isn't repeatable is not repeated.
+	w.fails(t, act(t, h, "crash_once", arg("mark", value.Str(mark))), fault.OutcomeUnknown, "nobody knows")
+	if done() != "x" {
+		t.Fatalf("it was done %d times", len(done()))
+	}
+	// What only reads is tried once more.
+	os.Remove(mark)
+	if v := w.do(t, h, "crash", arg("mark", value.Str(mark))); v != value.Value(value.Str("the second time")) || done() != "xx" {
+		t.Fatalf("%v, done %d times", v, len(done()))
+	}
+	w.fails(t, act(t, h, "die"), fault.EffectFailed, "the plugin's process ended")
+
+	// After: the next request has a new process.
+	w.timing.patience = time.Hour
+	pid = w.pid(t, h)
+	w.do(t, h, "echo_once", arg("v", value.Unit{}))
+	syscall.Kill(pid, syscall.SIGKILL)
+	until(t, "its end is known", func() bool { return w.Status()[0].State == "idle" })
+	if again := w.pid(t, h); again == pid {
+		t.Fatalf("process %d still serves", pid)
+	}
+}
+
+func TestPerformKilledWhileUnderWay(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	pid := w.pid(t, h)
+	a := act(t, h, "sleep", arg("ms", value.NewInt(3_600_000)))
+	go func() {
+		for w.Status()[0].Calls == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		syscall.Kill(pid, syscall.SIGKILL)
+	}()
+	w.fails(t, a, fault.OutcomeUnknown, "the plugin's process ended during it")
+}
+
+func TestPerformStoppedProcess(t *testing.T) {
+	w := newWorld(t, "toy")
+	w.timing.health = time.Second
+	h := w.grant(t, "toy:a/**")
+	pid := w.pid(t, h)
+	syscall.Kill(pid, syscall.SIGSTOP)
+	// Long before its deadline it is found that nobody is there; it only reads, so
+	// that a new process answers.
+	if again := w.pid(t, h); again == pid {
+		t.Fatal("a stopped process answered")
+	}
+	until(t, "the stopped one is gone", func() bool { return !alive(pid) })
+	w.timing.health = time.Hour // and where that isn't found, the deadline holds
+	a := act(t, h, "freeze")
+	a.Deadline = time.Now().Add(200 * time.Millisecond)
+	w.fails(t, a, fault.EffectFailed, "the plugin was stopped")
+}
+
+func TestPerformRevoked(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	for name, kind := range map[string]fault.Kind{"sleep": fault.OutcomeUnknown, "runaway": fault.Denied} {
+		pid := w.pid(t, h)
+		fields := []value.Field{arg("ms", value.NewInt(3_600_000))}
+		if name == "runaway" {
+			fields = nil
+		}
+		a := act(t, h, name, fields...)
+		go func() {
+			for w.Status()[0].Calls == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			w.policy.Revoke(h.Grant.ID)
+		}()
+		w.fails(t, a, kind, "took the capability back")
+		until(t, "the process is gone", func() bool { return !alive(pid) })
+		w.fails(t, act(t, h, "pid"), fault.Denied, "took the capability back")
+		if !w.policy.Restore(h.Grant.ID) {
+			t.Fatal("it can't be restored")
+		}
+	}
+	w.do(t, h, "pid")
+}
+
+func TestPerformFloodsAreDropped(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	w.do(t, h, "shout", arg("bytes", value.NewInt(20<<20)))
+	w.do(t, h, "pid")
+	if n := len(w.log.String()); n > 1<<20 {
+		t.Fatalf("%d bytes of log", n)
+	}
+	if !strings.Contains(w.log.String(), "plugin=toy") {
+		t.Fatal("nothing was logged")
+	}
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	closing := w.grant(t, "toy:closing/**")
+	pid := w.pid(t, h)
+	w.pid(t, closing)
+	n, _ := w.do(t, h, "fork").(value.Int).Int64()
+	grandchild := int(n)
+	if !alive(grandchild) {
+		t.Fatal("there is no grandchild")
+	}
+	over := make(chan *fault.Fault)
+	a := act(t, h, "sleep", arg("ms", value.NewInt(3_600_000)))
+	go func() {
+		_, _, f := w.Perform(context.Background(), a)
+		over <- f
+	}()
+	until(t, "it sleeps", func() bool {
+		return slices.ContainsFunc(w.Status(), func(s Status) bool { return s.Calls == 1 })
+	})
+	if err := w.Host.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if f := <-over; f == nil || f.Kind != fault.OutcomeUnknown {
+		t.Fatalf("%v", f)
+	}
+	until(t, "both processes are gone", func() bool { return !alive(pid) && !alive(grandchild) })
+	if _, err := os.Stat(filepath.Join(w.dir, "closed")); err != nil {
+		t.Fatalf("the capability wasn't closed: %v", err)
+	}
+	os.Remove(filepath.Join(w.dir, "closed"))
+	if left, err := os.ReadDir(w.dir); err != nil || len(left) > 0 {
+		t.Fatalf("left: %v, %v", left, err)
+	}
+	w.fails(t, act(t, h, "pid"), fault.EffectFailed, "the server is ending")
+}
+
+func TestPrepareStartsBeforehand(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	w.Prepare(h.Grant)
+	until(t, "it runs", func() bool { s := w.Status(); return len(s) == 1 && s[0].State == "running" })
+	w.do(t, h, "pid")
+	if s := w.Status()[0]; s.Starts != 1 {
+		t.Fatalf("%+v", s)
+	}
+}

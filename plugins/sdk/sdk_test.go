@@ -1,0 +1,373 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	pif "github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		Serve(of(Op("go", "Goes.", Flags{}, nothing)))
+	}
+	os.Exit(m.Run())
+}
+
+// of is a plugin with these operations.
+func of(operations ...Operation) Plugin {
+	return Plugin{Kind: "toy", Version: "1.0.0", Doc: "A toy.", Scope: Exact, Operations: operations}
+}
+
+func nothing(context.Context, any, struct{}) (struct{}, error) { return struct{}{}, nil }
+
+// giving is an operation that gives r.
+func giving[R any](r R, err error) Operation {
+	return Op("go", "Goes.", Flags{}, func(context.Context, any, struct{}) (R, error) { return r, err })
+}
+
+func direct(t *testing.T, p Plugin) *Handle {
+	t.Helper()
+	h, err := Direct(context.Background(), p, Capability{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func record(fields ...value.Field) *value.Record { return &value.Record{Fields: fields} }
+
+func f(key string, v value.Value) value.Field { return value.Field{Key: key, Value: v} }
+
+// json is how a value reads.
+func json(t *testing.T, v value.Value) string {
+	t.Helper()
+	e, fault := pif.Encode(v, 1<<20, 1<<20)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	return string(e.JSON)
+}
+
+func TestOpResults(t *testing.T) {
+	type row struct {
+		Path     string
+		Size     int64 `pif:"bytes"`
+		Note     string
+		Empty    string `pif:",optional"`
+		Absent   *int
+		Present  *int
+		Hidden   int `pif:"-"`
+		HTTPCode int
+	}
+	n := 5
+	for _, c := range []struct {
+		name, want string
+		o          Operation
+	}{
+		{"a string", `"é"`, giving("é", nil)},
+		{"an integer", "-7", giving(-7, nil)},
+		{"nothing in a struct", `{}`, giving(struct{}{}, nil)},
+		{"a bool", "true", giving(true, nil)},
+		{"strings", `["a","b"]`, giving([]string{"a", "b"}, nil)},
+		{"no list", `[]`, giving([]string(nil), nil)},
+		{"a map", `{"a":1,"b":2}`, giving(map[string]int{"b": 2, "a": 1}, nil)},
+		{"no map", `{}`, giving(map[string]int(nil), nil)},
+		{"no pointer", `null`, giving((*row)(nil), nil)},
+		{"a record", `{"bytes":3,"http_code":200,"note":"","path":"a","present":5}`, giving(row{Path: "a", Size: 3, Present: &n, HTTPCode: 200}, nil)},
+		{"a value", `{"pair":[1,null]}`, giving[value.Value](&value.Pair{First: value.NewInt(1), Second: value.Unit{}}, nil)},
+		{"no value", `null`, giving[value.Value](nil, nil)},
+		{"values in a list", `[1,"x"]`, giving([]value.Value{value.NewInt(1), value.Str("x")}, nil)},
+		{"a record as it is", `{"a":null}`, giving(record(f("a", value.Unit{})), nil)},
+		{"no record as it is", `null`, giving[*value.Record](nil, nil)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v, err := direct(t, of(c.o)).Invoke(context.Background(), "toy.go", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := json(t, v); got != c.want {
+				t.Fatalf("%s, want %s", got, c.want)
+			}
+		})
+	}
+	if _, err := direct(t, of(giving("\xff", nil))).Invoke(context.Background(), "toy.go", nil); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Fatalf("text that isn't UTF-8: %v", err)
+	}
+}
+
+type everything struct {
+	Path    string `pif:"path,main,designates" doc:"where"`
+	As      string `pif:"as,optional,enum=utf8|base64"`
+	Limit   *int
+	Deep    bool              `pif:",optional"`
+	Names   []string          `pif:",optional"`
+	Headers map[string]string `pif:",optional"`
+	Any     value.Value       `pif:",optional"`
+	Exact   value.Int         `pif:",optional"`
+	Inner   *struct {
+		X int64
+	}
+}
+
+func TestOpArguments(t *testing.T) {
+	var got everything
+	h := direct(t, of(Op("go", "Goes.", Flags{}, func(_ context.Context, _ any, a everything) (struct{}, error) {
+		got = a
+		return struct{}{}, nil
+	})))
+	path := f("path", value.Str("a"))
+	huge := value.NewBig(value.Power10(30))
+	if _, err := h.Invoke(context.Background(), "toy.go", record(
+		f("any", value.Unit{}), f("as", value.Str("utf8")), f("deep", value.Bool(true)), f("exact", huge),
+		f("headers", record(f("k", value.Str("v")))), f("inner", record(f("x", value.NewInt(9)))), f("limit", value.NewInt(3)),
+		f("names", value.FromSlice([]value.Value{value.Str("n")})), path,
+	)); err != nil {
+		t.Fatal(err)
+	}
+	if got.Path != "a" || got.As != "utf8" || *got.Limit != 3 || !got.Deep || got.Names[0] != "n" || got.Headers["k"] != "v" ||
+		got.Any != value.Value(value.Unit{}) || got.Inner.X != 9 || got.Exact.String() != huge.String() {
+		t.Fatalf("%+v", got)
+	}
+	if _, err := h.Invoke(context.Background(), "toy.go", record(f("as", value.Unit{}), f("limit", value.Unit{}), path)); err != nil || got.Limit != nil || got.As != "" {
+		t.Fatalf("null leaves out: %v, %+v", err, got)
+	}
+	for _, c := range []struct {
+		name, says string
+		args       value.Value
+	}{
+		{"no record", "are a record, not a list", value.Nil{}},
+		{"nothing", "path is missing", nil},
+		{"null for what is needed", "path must be a string, not null", record(f("path", value.Unit{}))},
+		{"another type", "path must be a string, not an int", record(f("path", value.NewInt(1)))},
+		{"what isn't there", "size is no argument", record(path, f("size", value.NewInt(1)))},
+		{"another word", "as is \"x\", not one of utf8, base64", record(f("as", value.Str("x")), path)},
+		{"too large a number", "limit is too large", record(f("limit", huge), path)},
+		{"a decimal", "limit must be an integer, not a dec", record(f("limit", value.Dec{}), path)},
+		{"a wrong item", "names[1] must be a string", record(f("names", value.FromSlice([]value.Value{value.Str(""), value.Unit{}})), path)},
+		{"a wrong member", "headers.k must be a string", record(f("headers", record(f("k", value.NewInt(1)))), path)},
+		{"deep inside", "inner.x must be an integer", record(f("inner", record(f("x", value.Str("")))), path)},
+		{"what isn't there inside", "inner.y is no argument", record(f("inner", record(f("x", value.NewInt(1)), f("y", value.NewInt(1)))), path)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := h.Invoke(context.Background(), "toy.go", c.args)
+			failure, ok := err.(Failure)
+			if !ok || failure.Code != "invalid" || !strings.Contains(failure.Message, c.says) {
+				t.Fatalf("%v, want invalid with %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestManifestOfOperations(t *testing.T) {
+	p := of(
+		Op("read", "Reads.", Flags{ReadOnly: true}, func(context.Context, any, everything) ([]struct{ Path, Kind string }, error) {
+			return nil, nil
+		}),
+		Op("request", "Asks.", Flags{}, func(context.Context, any, struct {
+			Method string `pif:"method,optional"`
+		}) (map[string]string, error) {
+			return nil, nil
+		}, VerbFrom("method", "get"), Result("record: whatever")),
+	)
+	p.Verbs = []Verb{{Name: "read", Flags: Flags{ReadOnly: true}}, {Name: "get"}, {Name: "post"}}
+	m, err := p.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []caps.Operation{
+		{Name: "toy.read", Doc: "Reads.", Verb: "read", Result: "list of records: path, kind", Params: []caps.Param{
+			{Name: "path", Doc: "where", Type: "string", Main: true, Designates: true},
+			{Name: "as", Type: "string", Optional: true, Enum: []string{"utf8", "base64"}},
+			{Name: "limit", Type: "int", Optional: true},
+			{Name: "deep", Type: "bool", Optional: true},
+			{Name: "names", Type: "list", Optional: true},
+			{Name: "headers", Type: "record", Optional: true},
+			{Name: "any", Type: "any", Optional: true},
+			{Name: "exact", Type: "int", Optional: true},
+			{Name: "inner", Type: "record", Optional: true},
+		}},
+		{Name: "toy.request", Doc: "Asks.", Verb: "get", VerbParam: "method", Result: "record: whatever", Params: []caps.Param{
+			{Name: "method", Type: "string", Optional: true},
+		}},
+	}
+	if d := cmp.Diff(want, m.Operations); d != "" {
+		t.Fatal(d)
+	}
+	if err := m.Check(); err != nil {
+		t.Fatalf("package caps: %v", err)
+	}
+	p.Operations = p.Operations[:1]
+	p.Verbs = nil
+	if m, err = p.Manifest(); err != nil || len(m.Verbs) != 1 || m.Verbs[0] != (Verb{Name: "read", Flags: Flags{ReadOnly: true}}) {
+		t.Fatalf("%+v, %v", m, err)
+	}
+}
+
+func TestManifestNamesMistakes(t *testing.T) {
+	type loop struct{ Next []loop }
+	type hidden struct{ x int }
+	_ = hidden{}.x
+	takes := func(o Operation) Plugin { return of(o) }
+	for _, c := range []struct {
+		name, says string
+		p          Plugin
+	}{
+		{"bytes", "has no bytes", takes(giving([]byte(nil), nil))},
+		{"a float", "values are made of", takes(giving(1.5, nil))},
+		{"a channel", "values are made of", takes(giving(make(chan int), nil))},
+		{"an interface", "values are made of", takes(giving[any](1, nil))},
+		{"keys that are no strings", "keys of a record", takes(giving(map[int]int{}, nil))},
+		{"a type within itself", "contains itself", takes(giving(loop{}, nil))},
+		{"nothing exported", "no exported fields", takes(giving(hidden{}, nil))},
+		{"a pointer to a pointer", "pointer to a pointer", takes(giving((**int)(nil), nil))},
+		{"an embedded struct", "embedded", takes(giving(struct{ fs.PathError }{}, nil))},
+		{"arguments that are no struct", "fields of a struct", takes(Op("go", "Goes.", Flags{}, func(context.Context, any, string) (string, error) { return "", nil }))},
+		{"an unknown word", "unknown word", takes(giving(struct {
+			A int `pif:"a,omitempty"`
+		}{}, nil))},
+		{"two fields of a name", "two fields are called a", takes(giving(struct {
+			A int
+			B int `pif:"a"`
+		}{}, nil))},
+		{"a handmade operation", "isn't made by Op", of(Operation{Operation: caps.Operation{Name: "go"}})},
+		{"a verb that isn't listed", "no verb", func() Plugin { p := of(giving(1, nil)); p.Verbs = []Verb{{Name: "x"}}; return p }()},
+		{"other flags than the verb", "other flags", func() Plugin {
+			p := of(Op("go", "Goes.", Flags{ReadOnly: true}, nothing))
+			p.Verbs = []Verb{{Name: "go", Flags: Flags{Destructive: true}}}
+			return p
+		}()},
+		{"a verb from an argument without a list", "must list its verbs", of(Op("go", "Goes.", Flags{}, nothing, VerbFrom("m", "x")))},
+		{"no doc", "doc", of(Op("go", "", Flags{}, nothing))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := c.p.Manifest(); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("error %v, want one with %q", err, c.says)
+			}
+			if _, err := Direct(context.Background(), c.p, Capability{}); err == nil {
+				t.Fatal("it can be opened")
+			}
+		})
+	}
+}
+
+func TestFailuresOfHandlers(t *testing.T) {
+	secret := "/home/someone/secret.txt"
+	for _, c := range []struct {
+		name string
+		err  error
+		want Failure
+	}{
+		{"its own", Fail("exists", "%s is there", "it").WithHint("Remove it.").WithRetry(), Failure{"exists", "it is there", "Remove it.", true}},
+		{"wrapped", fmt.Errorf("x: %w", Fail("conflict", "c")), Failure{Code: "conflict", Message: "c"}},
+		{"a code of its own", Fail("boom", "b"), Failure{Code: "failed", Message: "b"}},
+		{"a code by hand", Failure{Code: "boom", Message: "b"}, Failure{Code: "failed", Message: "b"}},
+		{"no file", &fs.PathError{Op: "open", Path: secret, Err: syscall.ENOENT}, Failure{Code: "not_found", Message: "there is nothing of that name"}},
+		{"no permission", &fs.PathError{Op: "open", Path: secret, Err: syscall.EACCES}, Failure{Code: "denied", Message: "the operating system doesn't permit it"}},
+		{"another errno", &fs.PathError{Op: "open", Path: secret, Err: syscall.ENOSPC}, Failure{Code: "failed", Message: "the operating system says: " + syscall.ENOSPC.Error()}},
+		{"a time", context.DeadlineExceeded, Failure{Code: "timeout", Message: "the operation didn't end in time", Retryable: true}},
+		{"any", errors.New("first line\nsecond"), Failure{Code: "failed", Message: "first line"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := direct(t, of(giving(1, c.err))).Invoke(context.Background(), "toy.go", nil)
+			if err != error(c.want) {
+				t.Fatalf("%#v, want %#v", err, c.want)
+			}
+		})
+	}
+}
+
+func TestPanicsAreFailures(t *testing.T) {
+	h := direct(t, of(Op("go", "Goes.", Flags{}, func(context.Context, any, struct{}) (string, error) { panic("secret") })))
+	_, err := h.Invoke(context.Background(), "toy.go", nil)
+	if failure, ok := err.(Failure); !ok || failure.Code != "failed" || strings.Contains(failure.Message, "secret") {
+		t.Fatalf("%v", err)
+	}
+	p := of(giving(1, nil))
+	p.Open = func(context.Context, Capability) (any, error) { panic("secret") }
+	if _, err := Direct(context.Background(), p, Capability{}); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Fatalf("%v", err)
+	}
+	if _, err := h.Invoke(context.Background(), "toy.gone", nil); err == nil {
+		t.Fatal("an operation that isn't there")
+	}
+}
+
+type closer struct{ closed atomic.Int32 }
+
+func (c *closer) Close() error { c.closed.Add(1); return nil }
+
+func TestOpenGivesTheScope(t *testing.T) {
+	p := of(Op("go", "Goes.", Flags{}, func(_ context.Context, s *closer, _ struct{}) (int, error) { return int(s.closed.Load()), nil }))
+	scope := &closer{}
+	p.Open = func(_ context.Context, c Capability) (any, error) {
+		if c.Within != "here" {
+			return nil, Fail("denied", "not there")
+		}
+		return scope, nil
+	}
+	if _, err := Direct(context.Background(), p, Capability{Within: "there"}); err != error(Failure{Code: "denied", Message: "not there"}) {
+		t.Fatalf("%v", err)
+	}
+	h, err := Direct(context.Background(), p, Capability{Within: "here"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := h.Invoke(context.Background(), "toy.go", nil); err != nil || v != value.Value(value.NewInt(0)) {
+		t.Fatal(v, err)
+	}
+	if h.Close() != nil || h.Close() != nil || scope.closed.Load() != 1 {
+		t.Fatalf("closed %d times", scope.closed.Load())
+	}
+	p.Open = func(context.Context, Capability) (any, error) { return "a string", nil }
+	if h, err = Direct(context.Background(), p, Capability{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Invoke(context.Background(), "toy.go", nil); err == nil || !strings.Contains(err.Error(), "defect") {
+		t.Fatalf("%v", err)
+	}
+}
+
+func TestProgressIsHeard(t *testing.T) {
+	h := direct(t, of(Op("go", "Goes.", Flags{}, func(ctx context.Context, _ any, _ struct{}) (int, error) {
+		Progress(ctx, "%d", 1)
+		return 0, nil
+	})))
+	var heard []string
+	ctx := WithProgress(context.Background(), func(s string) { heard = append(heard, s) })
+	if _, err := h.Invoke(ctx, "toy.go", nil); err != nil || len(heard) != 1 || heard[0] != "1" {
+		t.Fatal(heard, err)
+	}
+	if _, err := h.Invoke(context.Background(), "toy.go", nil); err != nil || len(heard) != 1 {
+		t.Fatal(heard, err)
+	}
+}
+
+// A plugin that a person starts says what it is, and ends.
+func TestServeByHand(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "serve")
+	var out, complaint strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	err := cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 {
+		t.Fatalf("it ended with %v", err)
+	}
+	if out.Len() > 0 || !strings.Contains(complaint.String(), "is a plugin of mcp-pif") {
+		t.Fatalf("%q, %q", out.String(), complaint.String())
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+	"go/format"
+	"os"
+	"strings"
+	"testing"
+)
+
+// What is committed is what the generators write now.
+func TestGeneratedIsCommitted(t *testing.T) {
+	code, err := generate(t.Context(), []string{"mcppif/plugin/v1/plugin.proto"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(code) != 2 {
+		t.Fatalf("%d files, expected one of messages and one of services", len(code))
+	}
+	for name, text := range code {
+		committed, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(text, committed) {
+			t.Errorf("%s is out of date: run go generate ./proto/...", name)
+		}
+		if formatted, err := format.Source(text); err != nil || !bytes.Equal(formatted, text) {
+			t.Errorf("%s isn't as gofmt has it: %v", name, err)
+		}
+	}
+}
+
+func TestGenerateSaysWhatIsWrong(t *testing.T) {
+	if _, err := generate(t.Context(), []string{"nothing.proto"}); err == nil || !strings.Contains(err.Error(), "nothing.proto") {
+		t.Fatalf("error %v", err)
+	}
+}
