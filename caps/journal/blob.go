@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -64,15 +65,16 @@ func (s *Store) Blob(hash Hash) (data []byte, err error) {
 
 // references gives the hashes that an event's data refers to.
 func references(data []byte) iter.Seq[Hash] {
-	const mark = `"sha256":"`
+	mark := []byte(`"sha256":"`)
 	return func(yield func(Hash) bool) {
-		for i := 0; i+len(mark) <= len(data); i++ {
-			if data[i] != '"' || string(data[i:i+len(mark)]) != mark {
-				continue
+		for {
+			_, rest, found := bytes.Cut(data, mark)
+			if !found {
+				return
 			}
+			data = rest
 			var h Hash
-			rest := data[i+len(mark):]
-			if len(rest) > 2*len(h) && rest[2*len(h)] == '"' && h.UnmarshalText(rest[:2*len(h)]) == nil && !yield(h) {
+			if n := 2 * len(h); len(rest) > n && rest[n] == '"' && h.UnmarshalText(rest[:n]) == nil && !yield(h) {
 				return
 			}
 		}

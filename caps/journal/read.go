@@ -151,9 +151,6 @@ func known(kind string) Kind {
 func (s *Store) reader(ctx context.Context, fn func(*sql.Conn) error) error {
 	conn, err := s.readers.Conn(ctx)
 	if err != nil {
-		if errors.Is(err, sql.ErrConnDone) || err.Error() == "sql: database is closed" {
-			return &problem{s.path, ErrClosed, "it was closed", nil}
-		}
 		return explain(s.path, err)
 	}
 	defer conn.Close()

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,6 +65,8 @@ func explain(path string, err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		switch {
+		case errors.Is(err, sql.ErrConnDone), err.Error() == "sql: database is closed":
+			return &problem{path, ErrClosed, "it was closed", nil}
 		case errors.Is(err, syscall.ENOSPC):
 			return say(ErrFull, "the disk is full; free some space, or name another place with --store")
 		case errors.Is(err, syscall.EROFS):

@@ -3,18 +3,12 @@ package journal
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 )
-
-// MaxData is how large the data of one event may be. What is larger goes to
-// [Store.PutBlob].
-const MaxData = 16 << 20
 
 // How much is written in one transaction, so that other processes get their turn.
 const (
@@ -99,86 +93,6 @@ func (w *writer) start() {
 	go w.loop()
 }
 
-var appendable = func() map[Kind]bool {
-	m := map[Kind]bool{}
-	for _, k := range Kinds {
-		m[k] = k != Checkpoint
-	}
-	return m
-}()
-
-// Append implements [Journal].
-//
-// Noted: the event is in this process's memory, behind all that this process
-// appended before, and is written within about [Options.Linger]. Nothing more:
-// it is lost if the process is killed first. Where writing fails, noted events
-// wait and are tried again, in order; when as many wait as fit [Options.Queue],
-// Append refuses more while writing fails, and waits while it works. seq is 0.
-//
-// Written: it and all before it are committed, visible to every process on the
-// file, and there after a kill -9. A crash of the machine can lose it, never
-// something in the middle.
-//
-// Synced: it and everything committed before it, by any process, was synced to
-// the disk.
-//
-// An error of Written or Synced says that the event was not committed and that
-// it won't be tried again, with one exception that no database can rule out:
-// where syncing failed and the machine crashes next, it may be there after all.
-// While writing fails, each of them tries anew, so the first to succeed is the
-// sign that it works again; [Store.Failing] tells, too.
-//
-// Append refuses unknown kinds, checkpoints (see [Store.Retain]), data that
-// isn't an object of JSON on one line or is larger than [MaxData], and names
-// that aren't UTF-8.
-func (s *Store) Append(st Stage, k Kind, run, branch string, data []byte) (seq uint64, err error) {
-	if s.writer == nil {
-		return 0, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
-	}
-	if err := check(k, run, branch, data); err != nil {
-		return 0, err
-	}
-	x := &entry{stage: st, e: Event{
-		Time: s.o.Now().UTC().Truncate(time.Microsecond), Kind: k, Run: run, Branch: branch, Data: data,
-	}}
-	if st != Noted {
-		x.done = make(chan outcome, 1)
-	}
-	if err := s.writer.push(x); err != nil {
-		return 0, err
-	}
-	if x.done == nil {
-		return 0, nil
-	}
-	got := <-x.done
-	return got.seq, got.err
-}
-
-// Failing is why the last attempt to write failed; nil: it didn't.
-func (s *Store) Failing() error {
-	if s.writer == nil {
-		return nil
-	}
-	s.writer.mu.Lock()
-	defer s.writer.mu.Unlock()
-	return s.writer.failing
-}
-
-// check refuses what couldn't be read back exactly.
-func check(k Kind, run, branch string, data []byte) error {
-	switch {
-	case !appendable[k]:
-		return fmt.Errorf("an event of kind %q can't be appended", k)
-	case !utf8.ValidString(run) || !utf8.ValidString(branch):
-		return fmt.Errorf("the run %q or branch %q of an event is not UTF-8", run, branch)
-	case len(data) > MaxData || len(run)+len(branch) > MaxData:
-		return fmt.Errorf("an event of %d bytes can't be recorded, the most is %d", len(data)+len(run)+len(branch), MaxData)
-	case len(data) == 0 || data[0] != '{' || slices.Contains(data, '\n') || !utf8.Valid(data) || !json.Valid(data):
-		return fmt.Errorf("the data of an event must be an object of JSON on one line, not %.80q", data)
-	}
-	return nil
-}
-
 func (x *entry) weight() int64 {
 	if x.flush {
 		return 0
@@ -220,19 +134,6 @@ func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
-	}
-}
-
-// flush waits until what is in the queue is written. It doesn't wait while
-// writing fails.
-func (s *Store) flush() {
-	w := s.writer
-	if w == nil || s.Failing() != nil {
-		return
-	}
-	x := &entry{flush: true, done: make(chan outcome, 1)}
-	if w.push(x) == nil {
-		<-x.done
 	}
 }
 
@@ -428,7 +329,7 @@ func (w *writer) use(ctx context.Context, fn func(*sql.Conn) error) error {
 	if closed {
 		return &problem{w.path, ErrClosed, "it was closed", nil}
 	}
-	return explain(w.path, nil)
+	return explain(w.path, fn(w.conn))
 }
 
 // stop writes what waits, closes the connection, and says what was lost.

@@ -67,6 +67,7 @@ type Tool struct {
 	Hash         string
 	Description  string
 	Source       []byte // the code as given
+	Text         bool   // the source is in the text form
 	Program      *core.Program
 	Declared     []string // as given
 	Capabilities []string // what is in effect, canonical
@@ -126,6 +127,7 @@ func prepare(d Definition) (*Tool, error) {
 		Hash:         prog.Hash(),
 		Description:  d.Description,
 		Source:       d.Code,
+		Text:         d.Text,
 		Program:      prog,
 		Declared:     d.Capabilities,
 		Capabilities: []string{},

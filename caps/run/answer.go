@@ -109,7 +109,7 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	data := a.head()
 	data = journal.AppendString(append(data, `,"capability":`...), a.permit.Held.String())
 	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID)
-	data = appendRecorded(append(data, `,"args":`...), args)
+	data = r.b.appendValue(append(data, `,"args":`...), args)
 	if a.seq, err = r.b.journal.Append(journal.Written, journal.EffectRequested, r.id, q.Branch, append(data, '}')); err != nil {
 		a.settle(0)
 		r.b.log.Error("an effect wasn't performed because the journal took no event", "op", q.Op, "run", r.id, "error", err)
@@ -140,14 +140,6 @@ func (a *act) denied(f *fault.Fault) {
 		data = append(append(data, `,"args":`...), args...)
 	}
 	a.run.note(journal.EffectDenied, a.request.Branch, append(appendFault(append(data, `,"error":`...), f), '}'))
-}
-
-// appendRecorded writes a recorded value, or its digest where it is large.
-func appendRecorded(b, value []byte) []byte {
-	if len(value) > whole {
-		return appendDigest(b, value)
-	}
-	return append(b, value...)
 }
 
 // perform has the handler act, and records what came of it.
@@ -187,7 +179,7 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 				Message: fmt.Sprintf("the outcome of %s can't be taken: %v", a.request.Op, err),
 			}
 		} else {
-			data = appendRecorded(append(data, `,"value":`...), value)
+			data = r.b.appendValue(append(data, `,"value":`...), value)
 		}
 	}
 	if f != nil {

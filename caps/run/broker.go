@@ -123,7 +123,10 @@ func (b *Broker) Evolved(_ *registry.Snapshot, t *registry.Tool) error {
 		}
 		data = append(data, ']')
 	}
-	data = appendBlob(append(data, `,"code":`...), t.Program.Canonical())
+	data = b.appendText(append(data, `,"source":`...), t.Source)
+	if t.Text {
+		data = append(data, `,"form":"text"`...)
+	}
 	data = journal.AppendString(append(data, `,"description":`...), t.Description)
 	_, err := b.journal.Append(journal.Synced, journal.ToolEvolved, "", "", append(data, '}'))
 	return err

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -50,10 +51,10 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if s.Tool != nil {
 		data = appendTool(data, s.Tool)
 	} else {
-		data = appendBlob(append(data, `"code":`...), s.Code)
+		data = b.appendText(append(data, `"code":`...), s.Code)
 	}
 	if s.Input != nil {
-		data = appendBlob(append(data, `,"input":`...), s.Input)
+		data = b.appendText(append(data, `,"input":`...), s.Input)
 	}
 	if s.As != "" {
 		data = journal.AppendString(append(data, `,"input_as":`...), s.As)
@@ -203,13 +204,36 @@ func appendTool(b []byte, t *registry.Tool) []byte {
 // they are; of more there is a digest.
 const whole = 64 << 10
 
-// appendBlob writes JSON that was given as text: as a string, since it may be
+// appendText writes what was given as text: as a string, since it may be
 // anything, or as its digest.
-func appendBlob(b, text []byte) []byte {
-	if len(text) > whole {
-		return appendDigest(b, text)
+func (b *Broker) appendText(data, text []byte) []byte {
+	if len(text) <= whole {
+		return journal.AppendString(data, string(text))
 	}
-	return journal.AppendString(b, string(text))
+	b.keep(text)
+	return appendDigest(data, text)
+}
+
+// appendValue writes a recorded value, or its digest where it is large.
+func (b *Broker) appendValue(data, value []byte) []byte {
+	if len(value) <= whole {
+		return append(data, value...)
+	}
+	b.keep(value)
+	return appendDigest(data, value)
+}
+
+// keep has a journal that can keep what is too large for an event.
+func (b *Broker) keep(text []byte) {
+	store, ok := b.journal.(interface {
+		PutBlob(context.Context, []byte) (journal.Hash, error)
+	})
+	if !ok {
+		return
+	}
+	if _, err := store.PutBlob(context.Background(), text); err != nil {
+		b.log.Error("the journal took only the hash of a large text", "bytes", len(text), "error", err)
+	}
 }
 
 // appendDigest writes size and hash.

@@ -24,14 +24,19 @@ import (
 // capOptions are the flags about what tools may do.
 type capOptions struct {
 	grants, denies, asks []string
-	policy               string
+	policy, store        string
+	pluginLock           string
+	sandbox              []string
 }
 
 func (o *capOptions) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
 	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
 	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` after a person approves; not in this version")
+	f.StringVar(&o.store, "store", inMemory, "where tools and the journal are kept: memory, or a `FILE` that lasts")
 	f.StringVar(&o.policy, "policy", "", "grant and deny what this `FILE` says as well; read again on SIGHUP")
+	f.StringArrayVar(&o.sandbox, "sandbox", nil, "how the system holds plugins: [KIND=]`MODE`, which is require (the default), best-effort or off; may be repeated")
+	f.StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE` ('mcp-pif plugin add' writes it)")
 }
 
 // An authority is what the operator allows, and what it takes to act on it.
@@ -44,6 +49,8 @@ type authority struct {
 	journal     journal.Journal
 	broker      *run.Broker
 	host        *host.Host // nil: nothing is granted, and no process is ever started
+	installed   *installed // third-party plugins
+	sandboxes   sandboxes
 	log         *slog.Logger
 }
 
@@ -56,16 +63,29 @@ const (
 // open reads the flags and the policy file, and resolves every grant. Where
 // nothing is granted nothing is opened. protect is files that no grant may
 // reach, besides the program's own.
-func (o *capOptions) open(log *slog.Logger, protect ...string) (*authority, error) {
+func (o *capOptions) open(log *slog.Logger, protect ...string) (_ *authority, err error) {
 	if len(o.asks) > 0 {
 		return nil, errors.New("--ask grants after a person approves, and this version can't ask: leave it out, or grant with --cap what needs no question")
 	}
-	k, err := kinds()
+	boxes, err := readSandbox(o.sandbox)
 	if err != nil {
 		return nil, err
 	}
-	a := &authority{options: o, kinds: k, log: log, policy: caps.NewPolicy(k, time.Now)}
-	if a.protected, err = o.protected(protect); err != nil {
+	third, err := openInstalled(o.pluginLock, log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			third.close()
+		}
+	}()
+	k, err := kinds(third.manifests()...)
+	if err != nil {
+		return nil, err
+	}
+	a := &authority{options: o, kinds: k, log: log, policy: caps.NewPolicy(k, time.Now), installed: third, sandboxes: boxes}
+	if a.protected, err = o.protected(append(third.protected(), protect...)); err != nil {
 		return nil, err
 	}
 	state, err := stateDir()
@@ -80,13 +100,15 @@ func (o *capOptions) open(log *slog.Logger, protect ...string) (*authority, erro
 	if len(grants) > 0 {
 		size = actingJournal
 	}
-	a.journal = journal.NewMemory(size, nil)
+	if a.journal, err = openJournal(o.store, size, log); err != nil {
+		return nil, err
+	}
 	options := run.Options{Policy: a.policy, Journal: a.journal, Log: log}
 	if len(grants) > 0 {
-		if a.host, err = host.New(host.Options{Logger: log}); err != nil {
+		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode}); err != nil {
 			return nil, err
 		}
-		if err := addPlugins(a.host, k); err != nil {
+		if err := addPlugins(a.host, k, third.sources()); err != nil {
 			a.host.Close()
 			return nil, err
 		}
@@ -95,6 +117,9 @@ func (o *capOptions) open(log *slog.Logger, protect ...string) (*authority, erro
 	a.broker = run.New(options)
 	a.broker.Started(version(), grantTexts(grants), denyTexts(denies))
 	if err := a.policy.Replace(grants, denies); err != nil {
+		for _, g := range grants {
+			g.Close()
+		}
 		a.close()
 		return nil, err
 	}
@@ -114,6 +139,7 @@ func (a *authority) close() {
 		g.Close()
 	}
 	a.journal.Close()
+	a.installed.close()
 }
 
 // protected is the paths that a grant may neither contain nor lie inside.
@@ -125,8 +151,8 @@ func (o *capOptions) protected(more []string) ([]string, error) {
 	if state, err := stateDir(); err == nil {
 		paths = append(paths, state)
 	}
-	for _, p := range append(more, o.policy) {
-		if p == "" {
+	for _, p := range append(more, o.policy, o.store) {
+		if p == "" || p == inMemory {
 			continue
 		}
 		abs, err := filepath.Abs(p)
@@ -174,7 +200,7 @@ func (a *authority) read() (grants []*caps.Grant, denies []caps.Capability, err 
 		if err != nil {
 			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
 		}
-		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Protected: a.protected})
+		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Protected: a.protected, Extra: a.installed.identity(c.Kind)})
 		if err != nil {
 			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
 		}
@@ -182,6 +208,17 @@ func (a *authority) read() (grants []*caps.Grant, denies []caps.Capability, err 
 	}
 	return grants, denies, nil
 }
+
+// openJournal opens a store, or a journal of so many bytes in memory.
+func openJournal(store string, size int64, log *slog.Logger) (journal.Journal, error) {
+	if store == "" || store == inMemory {
+		return journal.NewMemory(size, nil), nil
+	}
+	return journal.Open(store, journal.Options{Log: log})
+}
+
+// inMemory is the store that doesn't last.
+const inMemory = "memory"
 
 // watch applies what the operator changes while the server runs, until ctx ends:
 // the policy file on SIGHUP, and what was revoked within half a second.
@@ -217,6 +254,9 @@ func (a *authority) reload() {
 		err = a.policy.Replace(grants, denies)
 	}
 	if err != nil {
+		for _, g := range grants {
+			g.Close()
+		}
 		a.log.Error("the policy was read again and refused; what was granted before stays", "error", err)
 		return
 	}

@@ -172,10 +172,14 @@ func revocations() (caps.Revocations, error) {
 }
 
 // granted resolves a capability as a server started here would.
-func granted(text string) (*caps.Grant, error) {
+func granted(text, pluginLock string) (*caps.Grant, error) {
 	auth := &authority{options: &capOptions{grants: []string{text}}, log: slog.New(slog.DiscardHandler)}
 	var err error
-	if auth.kinds, err = kinds(); err != nil {
+	if auth.installed, err = openInstalled(pluginLock, auth.log); err != nil {
+		return nil, err
+	}
+	defer auth.installed.close()
+	if auth.kinds, err = kinds(auth.installed.manifests()...); err != nil {
 		return nil, err
 	}
 	grants, _, err := auth.read()
@@ -186,7 +190,8 @@ func granted(text string) (*caps.Grant, error) {
 }
 
 func newRevoke() *cobra.Command {
-	return &cobra.Command{
+	var pluginLock string
+	cmd := &cobra.Command{
 		Use:   "revoke CAPABILITY",
 		Short: "Take a grant back from every server, until it is restored",
 		Long: `Take a grant back. Every running server of this user stops what is under way
@@ -200,7 +205,7 @@ a path in it from the same folder.`,
 			if err != nil {
 				return failing(err)
 			}
-			g, err := granted(args[0])
+			g, err := granted(args[0], pluginLock)
 			if err != nil {
 				return failing(err)
 			}
@@ -215,10 +220,13 @@ a path in it from the same folder.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
+	return cmd
 }
 
 func newRestore() *cobra.Command {
-	return &cobra.Command{
+	var pluginLock string
+	cmd := &cobra.Command{
 		Use:     "restore CAPABILITY",
 		Short:   "Give a revoked grant back",
 		Example: `  mcp-pif caps restore fs:./sandbox`,
@@ -228,7 +236,7 @@ func newRestore() *cobra.Command {
 			if err != nil {
 				return failing(err)
 			}
-			g, err := granted(args[0])
+			g, err := granted(args[0], pluginLock)
 			if err != nil {
 				return failing(err)
 			}
@@ -244,6 +252,8 @@ func newRestore() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
+	return cmd
 }
 
 func newRevoked() *cobra.Command {

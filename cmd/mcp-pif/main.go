@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
 // Exit statuses.
@@ -25,6 +27,7 @@ const (
 )
 
 func main() {
+	host.Launcher() // where this process is to become a plugin, in its sandbox
 	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
 		os.Exit(servePlugin(os.Args[2:]))
 	}

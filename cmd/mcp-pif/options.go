@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
 )
@@ -116,11 +117,19 @@ func (s *size) Set(text string) error {
 // openTools reads a file of tools and decides anew what they may do. Where it is
 // to be written, the file is claimed for this process until release is called,
 // and every change of the registry is in the file, and on record, before it is
-// seen. An empty path is a registry in memory.
+// seen. With an empty path the tools are those that the journal tells of.
 func openTools(path string, write bool, auth *authority) (tools *registry.Registry, release func(), err error) {
 	release = func() {}
 	if path == "" {
-		return registry.New(nil, auth.broker.Evolved), release, nil
+		start, problems, err := run.Tools(auth.journal, auth.policy)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, problem := range problems {
+			auth.log.Error("a tool on record can't be made", "error", problem)
+		}
+		auth.begin(start)
+		return registry.New(start, auth.broker.Evolved), release, nil
 	}
 	keep := auth.broker.Evolved
 	if write {
@@ -139,11 +148,16 @@ func openTools(path string, write bool, auth *authority) (tools *registry.Regist
 		release()
 		return nil, nil, err
 	}
-	for _, t := range start.All() {
-		auth.broker.Prepare(t.Held)
+	auth.begin(start)
+	return registry.New(start, keep), release, nil
+}
+
+// begin makes ready what the tools need that there are at the start.
+func (a *authority) begin(tools *registry.Snapshot) {
+	for _, t := range tools.All() {
+		a.broker.Prepare(t.Held)
 		if t.State != registry.StateReady {
-			auth.log.Warn("a tool may not act now", "tool", t.Name, "why", t.Why)
+			a.log.Warn("a tool may not act now", "tool", t.Name, "why", t.Why)
 		}
 	}
-	return registry.New(start, keep), release, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/plugins/fetch"
@@ -34,9 +35,10 @@ func servePlugin(args []string) int {
 	return statusUsage
 }
 
-// kinds is what the plugins can do.
-func kinds() (caps.Kinds, error) {
-	manifests := make([]*caps.Manifest, 0, len(shipped))
+// kinds is what the plugins can do: those that ship, and more.
+func kinds(more ...*caps.Manifest) (caps.Kinds, error) {
+	manifests := make([]*caps.Manifest, 0, len(shipped)+len(more))
+	manifests = append(manifests, more...)
 	for _, plugin := range shipped {
 		m, err := plugin().Manifest()
 		if err != nil {
@@ -48,13 +50,25 @@ func kinds() (caps.Kinds, error) {
 }
 
 // addPlugins tells a host how the plugins are started.
-func addPlugins(h *host.Host, kinds caps.Kinds) error {
+func addPlugins(h *host.Host, kinds caps.Kinds, more []host.Source) error {
+	for _, s := range more {
+		if err := h.Add(s); err != nil {
+			return err
+		}
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
+	// What runs now is what is started later, whatever becomes of the file.
+	var file *os.File
+	if runtime.GOOS == "linux" {
+		if file, err = os.Open("/proc/self/exe"); err != nil {
+			return fmt.Errorf("finding this program: %w", err)
+		}
+	}
 	for kind := range shipped {
-		if err := h.Add(host.Source{Manifest: kinds[kind], Path: self, Args: []string{pluginArgument, kind}}); err != nil {
+		if err := h.Add(host.Source{Manifest: kinds[kind], Path: self, File: file, Args: []string{pluginArgument, kind}}); err != nil {
 			return err
 		}
 	}

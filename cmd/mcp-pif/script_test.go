@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,12 +23,20 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
+			repository, err := filepath.Abs("../..")
+			env.Setenv("REPOSITORY", repository)
+			if err != nil {
+				return err
+			}
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"mcp":   transcript,
 			"mode":  mode,
 			"typed": typing,
+
+			"stranger": stranger,
+			"golang":   golang,
 		},
 	})
 }

@@ -25,7 +25,6 @@ type serveOptions struct {
 	limitOptions
 	capOptions
 	tools       string
-	store       string
 	logLevel    string
 	listEvolved bool
 }
@@ -34,7 +33,6 @@ func (o *serveOptions) register(f *pflag.FlagSet) {
 	o.limitOptions.register(f)
 	o.capOptions.register(f)
 	f.StringVar(&o.tools, "tools", "", "keep the tools in this `FILE`: read at the start, rewritten after each evolve")
-	f.StringVar(&o.store, "store", "memory", "where state is kept; this version knows memory")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&o.listEvolved, "list-evolved", true, "show evolved tools in tools/list")
 }
@@ -71,8 +69,8 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
 		return fmt.Errorf("--log-level is debug, info, warn or error, not %q", o.logLevel)
 	}
-	if o.store != "memory" {
-		return fmt.Errorf("--store knows only memory in this version, not %q; --tools FILE keeps tools", o.store)
+	if o.store != inMemory && o.tools != "" {
+		return fmt.Errorf("--store and --tools both keep the tools: give one of them")
 	}
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(commandContext(cmd)), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -108,7 +106,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	}
 	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "capabilities", auth.summary())
 	if auth.host != nil {
-		log.Warn("no sandbox of the operating system is around the plugins in this version: they check every path and address themselves, and run with the rights of this user")
+		auth.tellSandbox()
 	}
 	err = s.Serve(ctx, &stdio.Transport{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: log, MaxCallBytes: maxCallBytes})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {

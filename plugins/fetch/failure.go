@@ -60,8 +60,8 @@ func explain(ctx context.Context, err error, method, host string) error {
 		return why
 	}
 	switch text := err.Error(); {
-	// net/http has no types for these.
-	case strings.Contains(text, "response headers exceeded"), strings.Contains(text, "header list larger"):
+	// net/http has no types for these two, which are HTTP/1's.
+	case strings.Contains(text, "response headers exceeded"):
 		return failf(codeTooLarge, "the headers of the answer of %s are over the limit of %d bytes", host, maxResponseHeaders)
 	case strings.Contains(text, "too many 1xx"):
 		return failf(codeTooLarge, "%s sent interim answers without end", host)

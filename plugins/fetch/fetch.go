@@ -58,6 +58,8 @@ func (w world) plugin() sdk.Plugin {
 		Doc:   "HTTP requests to the origins and paths that were granted",
 		Scope: sdk.URL,
 		Verbs: verbs,
+		// It decides itself which addresses; see guard.go.
+		Privileges: []string{"network"},
 		Open: func(ctx context.Context, c sdk.Capability) (any, error) {
 			k, err := w.open(ctx, c)
 			if err != nil {

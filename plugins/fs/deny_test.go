@@ -219,6 +219,13 @@ func TestOpening(t *testing.T) {
 		}
 		h := w.hold(nil)
 		h.h.Close()
+		// What is opened next gets the number of the descriptor that was closed.
+		f, err := os.Open(w.outside)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
 		h.refused("failed", "fs.list")
+		h.refused("failed", "fs.read", "path", "secret.txt")
 	})
 }

@@ -59,6 +59,7 @@ var reasons = []struct {
 }{
 	{context.Canceled, "timeout", "PATH: stopped before it was done", "", false},
 	{context.DeadlineExceeded, "timeout", "PATH: not done in time", "", true},
+	{errClosed, "failed", "PATH: the capability is closed", "", false},
 	{errLink, "denied", "PATH is a link, or lies behind one; links aren't followed here", "Use the path that the link leads to, if it is within the capability's root.", false},
 	{errEscapes, "denied", "PATH lies behind a link that leads out of the capability's root", "", false},
 	{errChanging, "conflict", "PATH is being replaced again and again", "", true},

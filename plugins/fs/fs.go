@@ -1,36 +1,31 @@
-// Package fs is the plugin of the kind fs: files and directories below a
-// directory that the operator granted. [Plugin] is all there is to import.
+// Package fs is the plugin of the kind fs: files and directories below one that
+// the operator granted. It exports [Plugin]; fs.go has the table of operations,
+// one file each, scope.go opens and guards, walk.go walks, at.go and osroot.go
+// are the two ways to the system.
 //
-// The grant is an open directory, not a path, and stays that directory when it
-// is renamed or replaced. Paths of programs are relative to the capability's
-// root, with slashes; absolute ones, "..", ".", empty names, a slash at the end,
-// control characters, invalid UTF-8 and too long names are refused. A path is
-// walked from one open directory to the next, so nothing that is swapped
-// meanwhile leads out. Links that lead inside are followed where the capability
-// is a whole grant without denials, on the way and to what is read or listed;
-// elsewhere, and at the end of a path that is changed, a link is refused. Links
-// in /proc ("magic" ones) are never followed. Mounts below the root are part of it.
+// The grant is an open directory and stays that one when it is renamed or
+// replaced. Paths are names between slashes, relative to the capability's root;
+// "..", absolute and empty names, a slash at the end, control characters and
+// invalid UTF-8 are refused. A path is walked from one open directory to the next,
+// so nothing that is swapped meanwhile leads out. Links that lead inside are
+// followed on the way, and to what is read or listed, where the capability is a
+// whole grant without denials; else, and in the place of what is changed, a link
+// is refused. Mounts below the root are part of it.
 //
-// Only regular files are opened, never a pipe, a device or a socket, and none
-// with a second hard link unless the capability says links=ok and nothing is
-// denied. What is denied is known by its path and by its identity, which is
-// remembered since the capability was opened: neither a link, a new name nor
-// other letters' case give it back. It isn't listed where listing it is denied;
-// what lies above it is neither moved nor removed. A move counts as every verb.
+// Only regular files are opened, never a pipe, device or socket, nor a file with
+// a second hard link, unless the capability says links=ok and nothing is denied.
+// What is denied is known by its path and by its identity since the capability
+// was opened, so no link, new name or other case of letters gives it back; it
+// isn't listed, and what lies above it is neither moved nor removed. A move
+// counts as every verb.
 //
-// fs.write replaces a file as a whole or not at all: a temporary file beside it
-// (.pif-….tmp, never listed), synced, renamed, the directory synced. The file
-// keeps its permission bits; a new one gets 0644 less the umask. fs.append is
-// one write at the end, synced, but a crash may leave a part of it.
-//
-// fs.read counts from and length in bytes; as utf8, a character belongs to the
-// part that its first byte is in, so that parts that follow each other are the
-// whole. fs.list and fs.glob give entries sorted by path; more than 1000 are a
-// failure unless a limit says how many of them are wanted. Names that no
-// program can say (invalid UTF-8, control characters) are left out.
-//
-// fs.go has the table of operations, one file each; scope.go opens and guards,
-// walk.go walks, at.go and osroot.go are the two ways to the system.
+// fs.write replaces a file as a whole or not at all: a temporary file beside it,
+// never listed, is synced and renamed. Permission bits stay; a new file has 0644
+// less the umask. fs.append is one synced write; a crash may leave a part of it.
+// fs.read counts bytes; as utf8, a character belongs to the part that its first
+// byte is in, so parts that follow each other are the whole. fs.list and fs.glob
+// sort by path; more than 1000 entries fail unless limit says how many are
+// wanted. Names that no program can say are left out.
 package fs
 
 import (

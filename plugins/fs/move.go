@@ -56,7 +56,7 @@ func move(ctx context.Context, s *scope, a moveArgs) (moved, error) {
 	if err := errors.Join(to.dir.sync(), from.dir.sync()); err != nil {
 		return moved{}, sdk.Fail("failed", "%s was moved, but the system doesn't vouch that it stays so after a crash", quote(a.From))
 	}
-	return moved{a.From, a.To}, nil
+	return moved(a), nil
 }
 
 // mayMove decides on what is to go away.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +55,7 @@ func TestNames(t *testing.T) {
 			"\u00e9", "e\u0301", "שלום", "\u202etxt.exe", "日本語", "👩‍👩‍👧", strings.Repeat("x", 255), strings.Repeat("é", 127),
 			".pif-notours.tmp", "İ", "ß", "SS",
 		}
+		names = slices.DeleteFunc(names, func(name string) bool { return runtime.GOOS == "windows" && odd(name) })
 		for i, name := range names {
 			if _, err := os.Lstat(w.at(name)); err == nil {
 				t.Skipf("this file system takes %q for another", name)

@@ -199,7 +199,7 @@ func beHost() {
 	if err != nil {
 		panic(err)
 	}
-	h, err := New(Options{})
+	h, err := New(Options{Sandbox: unboxed})
 	if err != nil {
 		panic(err)
 	}
@@ -313,7 +313,7 @@ func TestAttackNothingAccumulates(t *testing.T) {
 func TestNewWithALongPath(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	w := newWorld(t, "toy")
-	long, err := New(Options{RuntimeDir: dir, Logger: w.Host.log})
+	long, err := New(Options{Sandbox: unboxed, RuntimeDir: dir, Logger: w.Host.log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,9 @@ type Options struct {
 	RuntimeDir string
 	// MaxMessage is the bytes of the largest message either way; 0: 32 MiB.
 	MaxMessage int
+	// Sandbox says how the processes of a kind are held by the system; nil:
+	// [Require], for all. The program must call [Launcher].
+	Sandbox func(kind string) Mode
 }
 
 // A Source is how the processes of a kind are started.
@@ -108,6 +111,7 @@ type Host struct {
 	dir     string
 	ours    bool // dir is removed by Close
 	most    int
+	sandbox func(kind string) Mode
 	timing  timing
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
@@ -122,7 +126,7 @@ type Host struct {
 // New makes a host without plugins. It starts nothing.
 func New(o Options) (*Host, error) {
 	h := &Host{
-		log: o.Logger, dir: o.RuntimeDir, most: o.MaxMessage, timing: defaultTiming,
+		log: o.Logger, dir: o.RuntimeDir, most: o.MaxMessage, sandbox: o.Sandbox, timing: defaultTiming,
 		sources: map[string]*Source{}, seats: map[string]*seat{},
 	}
 	if h.log == nil {
@@ -201,6 +205,14 @@ func (h *Host) Prepare(g *caps.Grant) {
 		// The log has what went wrong, and whoever performs is told.
 		_, _ = s.running(ctx)
 	}()
+}
+
+// mode is how the processes of a kind are held.
+func (h *Host) mode(kind string) Mode {
+	if h.sandbox == nil {
+		return Require
+	}
+	return h.sandbox(kind)
 }
 
 // seat finds or makes the place of a grant.

@@ -46,6 +46,8 @@ type launch struct {
 	env     []string // what go-plugin tells it
 	more    []string // of an environment, for tests of plugins
 	output  *output
+	box     *box   // nil: no sandbox of the system is around it
+	layers  Layers // of the box, once it was started
 	// hear is given the line with which the plugin introduces itself, and stray
 	// what comes after it on standard output; both may be nil.
 	hear  func(line []byte)
@@ -67,7 +69,7 @@ var _ runner.Runner = (*launch)(nil)
 // Start starts the process. It is waited for on the thread that started it,
 // which lives as long: Linux ties the signal of the parent's death to that
 // thread.
-func (l *launch) Start(context.Context) error {
+func (l *launch) Start(ctx context.Context) error {
 	stdout, stdoutEnd, err := os.Pipe()
 	if err != nil {
 		return err
@@ -76,29 +78,19 @@ func (l *launch) Start(context.Context) error {
 	if err != nil {
 		return errors.Join(err, stdout.Close(), stdoutEnd.Close())
 	}
-	cmd := exec.Command(l.path, l.args...)
-	if l.file != nil {
-		done, err := execute(cmd, l.file)
-		if err != nil {
-			return errors.Join(err, stdout.Close(), stdoutEnd.Close(), stderr.Close(), stderrEnd.Close())
-		}
-		defer done()
+	cmd, start, done, err := l.command()
+	if err != nil {
+		return errors.Join(err, stdout.Close(), stdoutEnd.Close(), stderr.Close(), stderrEnd.Close())
 	}
-	cmd.Dir = l.work
-	cmd.Env = l.environment()
+	defer done()
 	cmd.Stdin = nil
 	cmd.Stdout, cmd.Stderr = stdoutEnd, stderrEnd
 	prepare(cmd)
 	sealDescriptors()
-	if l.root != nil {
-		if err := pass(cmd, l.root); err != nil {
-			return errors.Join(err, stdout.Close(), stdoutEnd.Close(), stderr.Close(), stderrEnd.Close())
-		}
-	}
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this
-		err := cmd.Start()
+		err := start(ctx)
 		// The child has its ends; here they would keep the pipes open.
 		stdoutEnd.Close()
 		stderrEnd.Close()
@@ -127,6 +119,31 @@ func (l *launch) Start(context.Context) error {
 	go l.output.read(stderr)
 	go l.readOutput(stdout, firstEnd)
 	return nil
+}
+
+// command is what to start, in its sandbox where it has one. Call done when it
+// was started.
+func (l *launch) command() (cmd *exec.Cmd, start func(context.Context) error, done func(), err error) {
+	done = func() {}
+	if l.box != nil {
+		if cmd, start, err = l.box.command(l); cmd != nil || err != nil {
+			return cmd, start, done, err
+		}
+	}
+	cmd = exec.Command(l.path, l.args...)
+	if l.file != nil {
+		if done, err = execute(cmd, l.file); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	cmd.Dir, cmd.Env = l.work, l.environment()
+	if l.root != nil {
+		if err := pass(cmd, l.root); err != nil {
+			done()
+			return nil, nil, nil, err
+		}
+	}
+	return cmd, func(context.Context) error { return cmd.Start() }, done, nil
 }
 
 // wait waits for the process, and takes its group with it.

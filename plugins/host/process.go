@@ -95,7 +95,7 @@ func (p *process) start() {
 		p.kill("it didn't start")
 		p.seat.log.Error("a plugin doesn't start", "error", err)
 	} else {
-		p.seat.log.Info("a plugin was started", "pid", p.pid())
+		p.seat.log.Info("a plugin was started", "pid", p.pid(), "sandbox", p.layers().String())
 	}
 	close(p.ready)
 	p.await(folder, err)
@@ -122,6 +122,7 @@ func (p *process) begin(folder string) error {
 			return errors.New("the grant has no directory")
 		}
 	}
+	l.box = newBox(host.mode(source.Manifest.Kind), source, p.grant)
 	config := l.clientConfig(host.socketsFor(folder))
 	config.StartTimeout = host.timing.start
 	config.Logger = hclog.NewNullLogger() // what matters is in errors, or in out
@@ -308,6 +309,17 @@ func (p *process) isReady() bool {
 	default:
 		return false
 	}
+}
+
+// layers is what holds the process.
+func (p *process) layers() Layers {
+	p.mu.Lock()
+	l := p.launch
+	p.mu.Unlock()
+	if l == nil {
+		return Layers{}
+	}
+	return l.layers
 }
 
 func (p *process) pid() int {

@@ -29,6 +29,7 @@ import (
 // The plugins of the tests are this test binary, started with a word as its first
 // argument.
 func TestMain(m *testing.M) {
+	Launcher()
 	if len(os.Args) > 1 {
 		if act, ok := roles[os.Args[1]]; ok {
 			act()
@@ -44,6 +45,8 @@ var roles map[string]func()
 func init() {
 	roles = map[string]func(){
 		"toy":        func() { sdk.Serve(toy()) },
+		"reach":      func() { sdk.Serve(reacher()) },
+		"reachnet":   func() { sdk.Serve(reacher("network")) },
 		"files":      func() { sdk.Serve(files()) },
 		"other":      func() { p := toy(); p.Doc = "Another."; sdk.Serve(p) },
 		"tcp":        func() { handshake("tcp", "127.0.0.1:1") },

@@ -49,7 +49,7 @@ func newWorld(t testing.TB, role string) *world {
 		t.Fatal(err)
 	}
 	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
-	w.Host, err = New(Options{Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), RuntimeDir: w.dir})
+	w.Host, err = New(Options{Sandbox: unboxed, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})), RuntimeDir: w.dir})
 	if err != nil {
 		t.Fatal(err)
 	}

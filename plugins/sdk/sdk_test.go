@@ -329,7 +329,7 @@ func TestOpenGivesTheScope(t *testing.T) {
 	if v, err := h.Invoke(context.Background(), "toy.go", nil); err != nil || v != value.Value(value.NewInt(0)) {
 		t.Fatal(v, err)
 	}
-	if h.Close() != nil || h.Close() != nil || scope.closed.Load() != 1 {
+	if first, second := h.Close(), h.Close(); first != nil || second != nil || scope.closed.Load() != 1 {
 		t.Fatalf("closed %d times", scope.closed.Load())
 	}
 	p.Open = func(context.Context, Capability) (any, error) { return "a string", nil }

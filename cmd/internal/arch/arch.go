@@ -96,18 +96,19 @@ var rules = map[string]rule{
 	"plugins/internal/sandbox": {std: anyStd, libraries: []string{"golang.org/x/sys/unix", "golang.org/x/net/bpf"}, unsafe: true},
 	"plugins/internal/dice":    {std: anyStd, ours: []string{"plugins/sdk"}}, // the example of plugins/README.md
 	"plugins/sdk":              {std: anyStd, ours: []string{"core/...", "caps", "proto/...", "plugins/internal/wire"}, libraries: grpc},
-	"plugins/host":             {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire"}, libraries: hosting},
+	"plugins/host":             {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire", "plugins/internal/sandbox"}, libraries: hosting},
 	"plugins/lock":             {std: anyStd, ours: []string{"caps", "plugins/internal/wire"}},
 	// The kit speaks the contract itself, so that it can say what no plugin would.
 	"plugins/plugintest/conform": {
 		std:  anyStd,
 		ours: []string{"core/...", "caps", "proto/...", "plugins/sdk", "plugins/host", "plugins/internal/wire"}, libraries: grpc,
 	},
-	"plugins/plugintest": {std: anyStd, ours: []string{"core/...", "plugins/sdk", "plugins/plugintest/conform"}},
-	"plugins/fs":         {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
-	"plugins/fetch":      {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"code.dny.dev/ssrf"}},
-	"plugins/kv":         {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
-	"plugins/proc":       {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/plugintest/strangers": {std: anyStd, ours: []string{"proto/...", "plugins/sdk", "plugins/internal/wire"}, libraries: grpc, tests: true},
+	"plugins/plugintest":           {std: anyStd, ours: []string{"core/...", "plugins/sdk", "plugins/plugintest/conform"}},
+	"plugins/fs":                   {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
+	"plugins/fetch":                {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"code.dny.dev/ssrf"}},
+	"plugins/kv":                   {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/proc":                 {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 
 	"cmd/internal/arch":      {std: anyStd},
 	"cmd/internal/stdio":     {std: anyStd, libraries: mcpSDK},

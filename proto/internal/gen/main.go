@@ -94,8 +94,7 @@ func compile(ctx context.Context, root string, files []string) (*pluginpb.CodeGe
 	}
 	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: files, Parameter: proto.String(parameter)}
 	seen := map[string]bool{}
-	var add func(f *descriptorpb.FileDescriptorProto)
-	add = func(f *descriptorpb.FileDescriptorProto) {
+	add := func(f *descriptorpb.FileDescriptorProto) {
 		if !seen[f.GetName()] {
 			seen[f.GetName()] = true
 			request.ProtoFile = append(request.ProtoFile, f)

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+func newJournal() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "journal",
+		Short: "Show, check and export what was recorded",
+		Long: `Show, check and export the journal that servers started with --store FILE keep.
+A server that runs goes on writing meanwhile.`,
+		Example: `  mcp-pif journal tail --store pif.db --kind effect
+  mcp-pif journal show 12 --store pif.db
+  mcp-pif journal verify --store pif.db
+  mcp-pif journal export --store pif.db > journal.jsonl`,
+	}
+	cmd.AddCommand(newJournalTail(), newJournalShow(), newJournalVerify(), newJournalExport())
+	return cmd
+}
+
+// journalOptions are the flags of the commands about a journal.
+type journalOptions struct {
+	store, run, kind string
+}
+
+func (o *journalOptions) register(cmd *cobra.Command, selects bool) {
+	f := cmd.Flags()
+	f.StringVar(&o.store, "store", "", "the `FILE` of the journal")
+	if selects {
+		f.StringVar(&o.run, "run", "", "events of this `RUN` only")
+		f.StringVar(&o.kind, "kind", "", "events of this `KIND` only, such as effect.denied, or effect")
+	}
+}
+
+// open opens the store to be read.
+func (o *journalOptions) open() (*journal.Store, error) {
+	if o.store == "" || o.store == inMemory {
+		return nil, errors.New("--store FILE is missing: a journal in memory is gone with its server, and seen with the server's tool journal while it runs")
+	}
+	if err := journal.CheckKind(journal.Kind(o.kind)); err != nil {
+		return nil, err
+	}
+	return journal.Open(o.store, journal.Options{ReadOnly: true})
+}
+
+func (o *journalOptions) query() journal.Query {
+	return journal.Query{Run: o.run, Kind: journal.Kind(o.kind)}
+}
+
+// journalCommand is a command that reads a store.
+func journalCommand(use, short string, o *journalOptions, selects bool, do func(cmd *cobra.Command, s *journal.Store, args []string) error) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.MaximumNArgs(strings.Count(use, " ")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := o.open()
+			if err != nil {
+				return failing(err)
+			}
+			defer s.Close()
+			return failing(do(cmd, s, args))
+		},
+	}
+	o.register(cmd, selects)
+	return cmd
+}
+
+func newJournalTail() *cobra.Command {
+	var (
+		o      journalOptions
+		lines  int
+		follow bool
+	)
+	cmd := journalCommand("tail", "Show the newest events, a line each", &o, true, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
+		q := o.query()
+		q.Limit, q.Last = lines, true
+		events, _, err := s.Read(q)
+		if err != nil {
+			return err
+		}
+		last := uint64(0)
+		for i := range events {
+			last = events[i].Seq
+			fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i]))
+		}
+		if !follow {
+			return nil
+		}
+		ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		for range s.Watch(ctx) {
+			q := o.query()
+			q.After = last
+			events, _, err := s.Read(q)
+			if err != nil {
+				return err
+			}
+			for i := range events {
+				last = events[i].Seq
+				fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i]))
+			}
+		}
+		return nil
+	})
+	cmd.Flags().IntVarP(&lines, "lines", "n", 20, "at most so many")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those that come, until interrupted")
+	return cmd
+}
+
+// mostLine is how long the data of an event is in a line.
+const mostLine = 160
+
+// eventLine is an event in a line. What it holds may come from a model: no
+// character of it can steer a terminal.
+func eventLine(e *journal.Event) string {
+	where := e.Run
+	if e.Branch != "" {
+		where += "/" + e.Branch
+	}
+	data := firstLine(string(e.Data), mostLine)
+	return fmt.Sprintf("%6d %s %-16s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), e.Kind, where, printable(data))
+}
+
+// printable has every character shown that would do something else.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f {
+			return '\uFFFD'
+		}
+		return r
+	}, s)
+}
+
+func newJournalShow() *cobra.Command {
+	var o journalOptions
+	return journalCommand("show [SEQ]", "Show one event whole, or with --run a run's", &o, true, func(cmd *cobra.Command, s *journal.Store, args []string) error {
+		q := o.query()
+		if len(args) == 1 {
+			var seq uint64
+			if _, err := fmt.Sscan(args[0], &seq); err != nil || seq == 0 {
+				return fmt.Errorf("SEQ is the number of an event, not %q", args[0])
+			}
+			q.After, q.Before = seq-1, seq+1
+		} else if o.run == "" {
+			return errors.New("which event? Give its number, or --run RUN")
+		}
+		found := false
+		err := s.Each(commandContext(cmd), q, func(e *journal.Event) error {
+			found = true
+			b, err := json.MarshalIndent(e, "", "  ")
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), printableLines(string(b)))
+			}
+			return err
+		})
+		if err == nil && !found {
+			err = errors.New("there is no such event")
+		}
+		return err
+	})
+}
+
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func newJournalVerify() *cobra.Command {
+	var o journalOptions
+	var file string
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check that nothing recorded was changed, and say what that proves",
+		Long: `Check the journal event by event: each is bound to the one before it by a hash. It
+finds what was changed, removed from the middle, or inserted, and says where. What
+was cut off at the end can be found only by one who has written down the head that
+an earlier check printed. With --file it checks a file that export wrote.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report, err := verifyJournal(commandContext(cmd), &o, file)
+			if report.Events > 0 || err == nil {
+				err = printReport(cmd.OutOrStdout(), &report, err)
+			}
+			return failing(err)
+		},
+	}
+	o.register(cmd, false)
+	cmd.Flags().StringVar(&file, "file", "", "check this `FILE` of JSON lines")
+	return cmd
+}
+
+func verifyJournal(ctx context.Context, o *journalOptions, file string) (journal.Report, error) {
+	if file != "" {
+		f, err := os.Open(file)
+		if err != nil {
+			return journal.Report{}, err
+		}
+		defer f.Close()
+		return journal.VerifyLines(f)
+	}
+	s, err := o.open()
+	if err != nil {
+		return journal.Report{}, err
+	}
+	defer s.Close()
+	return s.Verify(ctx)
+}
+
+// printReport says what a check found; the error is what is wrong.
+func printReport(out io.Writer, r *journal.Report, err error) error {
+	fmt.Fprintf(out, "%d events, the last is %d\nhead %s\n", r.Events, r.Last, r.Head)
+	if r.Cut != nil {
+		fmt.Fprintf(out, "events up to %d were dropped; a checkpoint stands for them\n", r.Cut.To)
+	}
+	for i := range r.Breaks {
+		fmt.Fprintf(out, "BROKEN: %v\n", &r.Breaks[i])
+	}
+	for _, damage := range r.Damage {
+		fmt.Fprintf(out, "DAMAGED: %s\n", damage)
+	}
+	for _, unproved := range r.Unproved {
+		fmt.Fprintf(out, "not proved: %s\n", unproved)
+	}
+	if err == nil {
+		err = r.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("the journal is not as it was recorded: %w", err)
+	}
+	fmt.Fprintln(out, "ok")
+	return nil
+}
+
+func newJournalExport() *cobra.Command {
+	var o journalOptions
+	return journalCommand("export", "Print the events as JSON, one a line", &o, true, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
+		var w io.Writer = cmd.OutOrStdout()
+		return s.Export(commandContext(cmd), w, o.query())
+	})
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest/strangers"
+)
+
+// A copy of the test binary may be a stranger's plugin.
+func init() { strangers.Main() }
+
+// stranger makes a program that is a plugin: stranger ROLE FILE.
+func stranger(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: stranger ROLE FILE")
+	}
+	ts.Check(strangers.Copy(args[0], ts.MkAbs(args[1])))
+}
+
+// golang runs the go command in the script's folder, with this machine's caches and
+// no network: golang test ./...
+func golang(ts *testscript.TestScript, neg bool, args []string) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
+	if (err == nil) == neg {
+		ts.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// installedIn adds a stranger to a lock in a folder of its own.
+func installedIn(t *testing.T, role string) (program, lockFile string) {
+	t.Helper()
+	dir := t.TempDir()
+	program, lockFile = filepath.Join(dir, "weather"), filepath.Join(dir, "plugins.lock.json")
+	if err := strangers.Copy(role, program); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if status := command([]string{"plugin", "add", program, "--plugin-lock", lockFile}, strings.NewReader(""), &out, &out); status != 0 {
+		t.Fatalf("status %d\n%s", status, out.String())
+	}
+	return program, lockFile
+}
+
+// ask performs weather.get by a host that knows what is installed.
+func ask(t *testing.T, n *installed) (string, string) {
+	t.Helper()
+	k, err := kinds(n.manifests()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	log := locked{new(sync.Mutex), &said}
+	h, err := host.New(host.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if err := addPlugins(h, k, n.sources()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := caps.Parse("weather:rome/**", k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: k, Extra: n.identity("weather")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	o, _ := g.Manifest.Operation("weather.get")
+	v, _, f := h.Perform(context.Background(), run.Act{
+		Held: &caps.Held{Capability: g.Shown(), Grant: g, Within: g.Scope}, Operation: o, Verb: o.Verb,
+		Args:     &value.Record{Fields: []value.Field{{Key: "place", Value: value.Str("rome/today")}}},
+		Deadline: time.Now().Add(time.Minute), Most: 1 << 20,
+	})
+	if f != nil {
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		return "", f.Error() + " " + said.String()
+	}
+	return string(v.(value.Str)), ""
+}
+
+// Whoever swaps the program between the moment it is hashed and the moment it is
+// executed has what was hashed executed, or nothing.
+func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux executes an open file")
+	}
+	log := slog.New(slog.DiscardHandler)
+	swap := func(t *testing.T, program string) {
+		other := program + ".new"
+		if err := os.WriteFile(other, []byte("#!/bin/sh\necho owned > "+filepath.Join(filepath.Dir(program), "owned")+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(other, program); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, change := range map[string]func(t *testing.T, program string){
+		"renamed over": swap,
+		"made a link": func(t *testing.T, program string) {
+			if err := os.Remove(program); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("/bin/sh", program); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"removed": func(t *testing.T, program string) {
+			if err := os.Remove(program); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program, lockFile := installedIn(t, "weather")
+			n, err := openInstalled(lockFile, log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer n.close()
+			change(t, program)
+			if text, failed := ask(t, n); text != "sunny in rome/today" {
+				t.Errorf("%q, %s", text, failed)
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(program), "owned")); err == nil {
+				t.Error("what was swapped in was executed")
+			}
+			if again, err := openInstalled(lockFile, log); err == nil {
+				again.close()
+				t.Error("a new server takes it")
+			}
+		})
+	}
+	t.Run("written into", func(t *testing.T) {
+		program, lockFile := installedIn(t, "weather")
+		n, err := openInstalled(lockFile, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer n.close()
+		f, err := os.OpenFile(program, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("\nstranger:ships\n"); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if text, failed := ask(t, n); text != "" || !strings.Contains(failed, "was changed since it was checked") {
+			t.Errorf("%q, %s", text, failed)
+		}
+	})
+}
+
+// A process that says something else of itself than the lock isn't used, even where
+// the bytes are right.
+func TestAttackOtherManifestThanTheLock(t *testing.T) {
+	_, lockFile := installedIn(t, "weather")
+	n, err := openInstalled(lockFile, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.close()
+	n.lock.Entries[0].Manifest.Operations[0].Doc = "another"
+	if text, failed := ask(t, n); text != "" || !strings.Contains(failed, "isn't what its manifest says") {
+		t.Errorf("%q, %s", text, failed)
+	}
+}

@@ -1,0 +1,113 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
+)
+
+// Mode says what happens where a layer of the system's sandbox is missing.
+type Mode = sandbox.Mode
+
+// The modes of the sandbox.
+const (
+	// Require starts no plugin where a required layer is missing.
+	Require = sandbox.Require
+	// BestEffort starts plugins with the layers there are, and says which.
+	BestEffort = sandbox.BestEffort
+	// Off applies none.
+	Off = sandbox.Off
+)
+
+// Layers is what holds a process, or doesn't, and why.
+type Layers = sandbox.Report
+
+// Launcher is to be called first thing in the main function of every program
+// that uses a [Host], and in the TestMain of its tests: the program is its own
+// sandbox's launcher. It returns where it wasn't started as that.
+func Launcher() { sandbox.Main() }
+
+// System is the layers that this system could hold. It starts nothing.
+func System() Layers { return sandbox.System() }
+
+// The privileges that a manifest can ask for.
+const (
+	privilegeNetwork   = "network"   // TCP and UDP to anywhere
+	privilegeProcesses = "processes" // starting others, in the same sandbox
+)
+
+// A box is the sandbox of one process.
+type box struct {
+	mode      Mode
+	network   bool
+	processes bool
+	// root is what it may do below the grant's directory, or to file where the
+	// grant is one file that is only read.
+	root sandbox.Access
+	file string
+}
+
+// newBox makes the sandbox of a grant's process: what the grant is about, and
+// what the manifest asks for, can be reached, and nothing else.
+func newBox(mode Mode, s *Source, g *caps.Grant) *box {
+	b := &box{
+		mode:      mode,
+		network:   slices.Contains(s.Manifest.Privileges, privilegeNetwork),
+		processes: slices.Contains(s.Manifest.Privileges, privilegeProcesses),
+	}
+	if s.Manifest.Algebra == caps.Path {
+		b.root = sandbox.Read | sandbox.Write
+		if g.Flags().ReadOnly {
+			b.root, b.file = sandbox.Read, ""
+			if g.File != "" {
+				b.file = g.Real
+			}
+		}
+	}
+	return b
+}
+
+// errNoSandbox is why nothing starts where the system has no sandbox.
+var errNoSandbox = errors.New("the sandbox is required and this system has none: the operator can start with --sandbox=best-effort")
+
+// command is a launch in its sandbox, and how it is started.
+func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) error, err error) {
+	if runtime.GOOS != "linux" {
+		if b.mode == Require {
+			return nil, nil, errNoSandbox
+		}
+		l.layers = sandbox.System()
+		return nil, nil, nil
+	}
+	spec := sandbox.Spec{
+		Executable: l.file, Path: l.path, Args: append([]string{l.path}, l.args...), Env: l.environment(), Dir: l.work,
+		Rules: []sandbox.Rule{{Path: l.work, Access: sandbox.Sockets}, {Path: l.sockets, Access: sandbox.Sockets}},
+		Fork:  b.processes, Mode: b.mode,
+	}
+	if l.root != nil {
+		spec.ExtraFiles = []*os.File{l.root}
+		rule := sandbox.Rule{File: l.root, Access: b.root}
+		if b.file != "" {
+			rule = sandbox.Rule{Path: b.file, Access: b.root}
+		}
+		spec.Rules = append(spec.Rules, rule)
+	}
+	if b.network {
+		spec.Network = sandbox.Outgoing
+		spec.Rules = append(spec.Rules, sandbox.Resolver()...)
+	}
+	boxed, err := sandbox.New(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	return boxed.Cmd, func(ctx context.Context) (err error) {
+		l.layers, err = boxed.Start(ctx)
+		return err
+	}, nil
+}

@@ -1,0 +1,170 @@
+// Package sandbox starts a plugin's executable inside what the operating system
+// can hold it to, and says exactly which layers hold and which don't, and why.
+//
+// A program that should start plugins calls [Main] first thing in its own main:
+// the launcher is the same binary, re-executed. [New] makes a [Launch] from a
+// [Spec]; its Cmd is the caller's to wire (pipes, process group, death signal,
+// credentials); [Launch.Start] returns once the plugin itself runs, with the
+// [Report] of the launcher, or with the reason it doesn't. Under [Require] a
+// plugin runs with every required layer or not at all.
+//
+// On Linux the launcher, on one thread, moves descriptors and marks the rest to
+// be closed, lowers resource limits, gives up capabilities, sets no_new_privs,
+// builds a Landlock domain from the rules and a seccomp filter from the network
+// mode, reports, and executes the descriptor that the caller hashed: there is no
+// path between the check and the execution. Landlock's version is asked from the
+// kernel and each right is named, never "as good as it gets": what a version
+// can't hold is off in the report. Elsewhere every layer is reported as missing.
+//
+// What it can't do: files that a plugin may read or write it may also fill, lock
+// and watch for metadata; memory made read-only after it was written is not
+// counted by [Limits.Memory]; a plugin with [Outgoing] may reach any address
+// (the fetch plugin decides which) and, before Landlock 9, the sockets with a
+// path that its user may.
+//
+// Package host wires it in; report.go has the layers, program.go and resolver.go
+// the rules that executables and name resolution need.
+package sandbox
+
+import (
+	"os"
+	"time"
+)
+
+// Mode says what happens where a layer is missing.
+type Mode string
+
+// The modes. The zero value is [Require].
+const (
+	// Require refuses to start the plugin where a required layer is missing.
+	Require Mode = "require"
+	// BestEffort starts the plugin with the layers there are.
+	BestEffort Mode = "best-effort"
+	// Off applies no layer. The environment is still clean, descriptors are
+	// still closed, and the executable is still the descriptor that was hashed.
+	Off Mode = "off"
+)
+
+// Access is what a [Rule] allows, as a set.
+type Access uint8
+
+// The kinds of access.
+const (
+	// Read is reading files and listing directories.
+	Read Access = 1 << iota
+	// Write is writing, creating, renaming and removing regular files and
+	// directories. It doesn't include Read, nor making links, sockets, pipes or
+	// devices.
+	Write
+	// Execute is reading and executing.
+	Execute
+	// Sockets is for a runtime directory: a plugin makes and removes its
+	// listening sockets there, and reads and writes small files.
+	Sockets
+)
+
+// A Rule allows access to a file, or to a directory and what is below it.
+type Rule struct {
+	// File is the file or directory, open; it is what was checked, so the rule
+	// can't be raced. The caller closes it, after Start.
+	File *os.File
+	// Path is used where File is nil. It is opened by New, links followed.
+	Path string
+	// Access is what is allowed.
+	Access Access
+	// Optional rules are left out where Path doesn't exist.
+	Optional bool
+}
+
+// Network is what a plugin may do with sockets.
+type Network int
+
+// The network modes.
+const (
+	// Listening is the zero value: unix stream sockets that the plugin makes,
+	// and listens on (it needs one for its host to connect to). It may connect
+	// to nothing and make no other socket.
+	Listening Network = iota
+	// Outgoing adds TCP and UDP over IPv4 and IPv6. Binding a TCP port by
+	// number is refused from Landlock 4 on.
+	Outgoing
+)
+
+// DefaultMemory and DefaultFiles are the limits where a [Limits] says nothing.
+const (
+	DefaultMemory = 1 << 30
+	DefaultFiles  = 256
+)
+
+// smallestMemory is what the launcher itself needs to get to its end.
+const smallestMemory = 32 << 20
+
+// Limits are what a plugin may use. A limit is never above what the host's
+// process has itself. Core dumps are always off; CPU time isn't limited, since a
+// plugin may live long: deadlines are the host's.
+type Limits struct {
+	// Memory is the bytes of private writable memory (RLIMIT_DATA), all
+	// threads' stacks included. 0 is DefaultMemory. Shared anonymous memory is
+	// refused by the filter, so it can't be used to get around it.
+	Memory int64
+	// Files is the number of descriptors. 0 is DefaultFiles.
+	Files int
+	// FileSize is the bytes of a file that is written. 0 is none at all where
+	// no rule has Write, and no limit where one has.
+	FileSize int64
+	// Processes is RLIMIT_NPROC: a limit on all threads of the plugin's user, as
+	// long as that isn't root. 0 is no limit. It is meant for users of their own.
+	Processes int
+	// AddressSpace is RLIMIT_AS; 0 is no limit. A Go program needs 1 GiB beside
+	// its memory, others reserve far more. It bounds what Memory doesn't count.
+	AddressSpace int64
+}
+
+// A Spec says what to start, and what it may do.
+type Spec struct {
+	// Executable is the program, open for reading, where the caller has checked
+	// it: what was checked is what is executed. It must be a binary: a script is
+	// started by its interpreter. The caller closes it, after Start.
+	Executable *os.File
+	// Path is used where Executable is nil.
+	Path string
+	// Args is the program's arguments, its name first; nil is the name alone.
+	Args []string
+	// Env is the whole environment.
+	Env []string
+	// Dir is where it starts; "" is the host's own directory.
+	Dir string
+	// ExtraFiles are passed as descriptors 3, 4, … as by exec.Cmd. They are
+	// capabilities: no layer takes from what an open descriptor can do, but
+	// opening below a directory needs a rule. The caller closes them.
+	ExtraFiles []*os.File
+	// Rules are the files. The executable, and the system's loader and libraries
+	// where it is linked dynamically, need none.
+	Rules []Rule
+	// Network is what it may do with sockets.
+	Network Network
+	// Ports are the TCP ports that an Outgoing plugin may connect to; none is
+	// all. It needs Landlock 4. Name resolution by TCP needs 53.
+	Ports []uint16
+	// Fork is set for a plugin that starts processes; they inherit every layer.
+	// What it starts needs rules with Execute: see [Program].
+	Fork bool
+	// Limits are what it may use.
+	Limits Limits
+	// Mode says what happens where a layer is missing.
+	Mode Mode
+}
+
+// startWithin is how long a launcher has to report and execute where the
+// context sets no deadline.
+const startWithin = 10 * time.Second
+
+// writes reports whether anything may be written.
+func (s *Spec) writes() bool {
+	for _, r := range s.Rules {
+		if r.Access&Write != 0 {
+			return true
+		}
+	}
+	return false
+}

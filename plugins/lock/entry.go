@@ -1,0 +1,241 @@
+package lock
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
+)
+
+// The ways to speak with a plugin.
+const (
+	MTLS = "mtls" // certificates of both sides, made for each start
+	Unix = "unix" // the socket alone, in a folder that only this user can enter
+)
+
+// An Entry is one plugin.
+type Entry struct {
+	// Name is what the operator calls it, the kind if nothing else was said.
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`
+	Version   string   `json:"version"`
+	Protocol  int      `json:"protocol"`
+	Features  []string `json:"features"`
+	Transport string   `json:"transport"`
+	Program   Program  `json:"program"`
+	// Privileges is what its process asks of the system besides grants; see
+	// [caps.Manifest].
+	Privileges []string `json:"privileges"`
+	// Accepted is set where the operator has read the flags of its operations and
+	// takes its word for them.
+	Accepted bool     `json:"accepted"`
+	Manifest Manifest `json:"manifest"`
+}
+
+// A Program is what is executed. Paths are relative to the lock's folder, with
+// slashes.
+type Program struct {
+	// File is the executable: a file of its own, or a folder's interpreter where
+	// that isn't in the folder.
+	File string `json:"file,omitempty"`
+	// SHA256 is the file's.
+	SHA256 string `json:"sha256,omitempty"`
+	// Folder is a copy of the folder with the rest, and Listing the SHA-256 of
+	// its canonical listing.
+	Folder  string `json:"folder,omitempty"`
+	Listing string `json:"listing,omitempty"`
+	// Command is what runs there: the executable in the folder where File is
+	// empty, and arguments; those that name a file of the folder stand for it.
+	Command []string `json:"command,omitempty"`
+}
+
+// A Manifest is what a plugin said of itself, without what the entry has.
+type Manifest struct {
+	Doc        string              `json:"doc"`
+	Scope      string              `json:"scope"`
+	Options    map[string][]string `json:"options,omitempty"`
+	Verbs      []Verb              `json:"verbs"`
+	Operations []Operation         `json:"operations"`
+}
+
+// A Verb is one with its flags in words.
+type Verb struct {
+	Name  string   `json:"name"`
+	Flags []string `json:"flags"`
+}
+
+// An Operation is what programs ask for.
+type Operation struct {
+	Name     string  `json:"name"`
+	Doc      string  `json:"doc"`
+	Verb     string  `json:"verb"`
+	VerbFrom string  `json:"verb_from,omitempty"`
+	Params   []Param `json:"params"`
+	Result   string  `json:"result"`
+}
+
+// A Param is an argument.
+type Param struct {
+	Name       string   `json:"name"`
+	Type       string   `json:"type"`
+	Doc        string   `json:"doc,omitempty"`
+	Optional   bool     `json:"optional,omitempty"`
+	Main       bool     `json:"main,omitempty"`
+	Designates bool     `json:"designates,omitempty"`
+	Enum       []string `json:"enum,omitempty"`
+}
+
+// A flagWord is a flag as the file has it.
+type flagWord struct {
+	word string
+	of   func(*caps.Flags) *bool
+}
+
+var flagWords = []flagWord{
+	{"read-only", func(f *caps.Flags) *bool { return &f.ReadOnly }},
+	{"idempotent", func(f *caps.Flags) *bool { return &f.Idempotent }},
+	{"destructive", func(f *caps.Flags) *bool { return &f.Destructive }},
+	{"open-world", func(f *caps.Flags) *bool { return &f.OpenWorld }},
+}
+
+// FlagWords is flags in words.
+func FlagWords(f caps.Flags) []string {
+	words := []string{}
+	for _, w := range flagWords {
+		if *w.of(&f) {
+			words = append(words, w.word)
+		}
+	}
+	return words
+}
+
+// Worst is the flags that count until the operator accepted a plugin's own.
+var Worst = caps.Flags{Destructive: true, OpenWorld: true}
+
+// Describe puts into an entry what a plugin said of itself.
+func (e *Entry) Describe(m *caps.Manifest, protocol int, features []string, plain bool) {
+	e.Kind, e.Version, e.Protocol, e.Transport = m.Kind, m.Version, protocol, MTLS
+	if plain {
+		e.Transport = Unix
+	}
+	e.Features = append([]string{}, features...)
+	slices.Sort(e.Features)
+	e.Privileges = append([]string{}, m.Privileges...)
+	e.Manifest = Manifest{Doc: m.Doc, Scope: string(m.Algebra), Verbs: []Verb{}, Operations: []Operation{}}
+	for name, values := range m.Options {
+		if e.Manifest.Options == nil {
+			e.Manifest.Options = map[string][]string{}
+		}
+		e.Manifest.Options[name] = append([]string{}, values...)
+	}
+	for _, v := range m.Verbs {
+		e.Manifest.Verbs = append(e.Manifest.Verbs, Verb{v.Name, FlagWords(v.Flags)})
+	}
+	for _, o := range m.Operations {
+		op := Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbFrom: o.VerbParam, Params: []Param{}, Result: o.Result}
+		for _, p := range o.Params {
+			op.Params = append(op.Params, Param{p.Name, p.Type, p.Doc, p.Optional, p.Main, p.Designates, p.Enum})
+		}
+		e.Manifest.Operations = append(e.Manifest.Operations, op)
+	}
+}
+
+// Said is the manifest that the plugin gave, and that each of its processes has to
+// give.
+func (e *Entry) Said() *caps.Manifest {
+	m := &caps.Manifest{Kind: e.Kind, Version: e.Version, Doc: e.Manifest.Doc, Algebra: caps.Algebra(e.Manifest.Scope)}
+	if len(e.Privileges) > 0 {
+		m.Privileges = e.Privileges
+	}
+	if len(e.Manifest.Options) > 0 {
+		m.Options = e.Manifest.Options
+	}
+	for _, v := range e.Manifest.Verbs {
+		verb := caps.Verb{Name: v.Name}
+		for _, w := range flagWords {
+			*w.of(&verb.Flags) = slices.Contains(v.Flags, w.word)
+		}
+		m.Verbs = append(m.Verbs, verb)
+	}
+	for _, o := range e.Manifest.Operations {
+		op := caps.Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbParam: o.VerbFrom, Result: o.Result}
+		for _, p := range o.Params {
+			op.Params = append(op.Params, caps.Param{
+				Name: p.Name, Doc: p.Doc, Type: p.Type, Optional: p.Optional, Main: p.Main, Designates: p.Designates, Enum: p.Enum,
+			})
+		}
+		m.Operations = append(m.Operations, op)
+	}
+	return m
+}
+
+// Counted is the manifest that decisions are made by: what the plugin said, with
+// the worst flags where its own weren't accepted.
+func (e *Entry) Counted() *caps.Manifest {
+	m := e.Said()
+	if !e.Accepted {
+		for i := range m.Verbs {
+			m.Verbs[i].Flags = Worst
+		}
+	}
+	return m
+}
+
+var (
+	entryName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+	hexSum    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// check refuses what `plugin add` doesn't write.
+func (e *Entry) check() error {
+	switch {
+	case !entryName.MatchString(e.Name):
+		return fmt.Errorf("a plugin's name is lower-case letters, digits and dashes, at most 32")
+	case slices.Contains(Reserved, e.Kind):
+		return fmt.Errorf("the kind %s is reserved for what ships with mcp-pif", e.Kind)
+	case e.Protocol != wire.Protocol:
+		return fmt.Errorf("it speaks version %d of the contract, and this mcp-pif %d: use an mcp-pif that speaks it, or a build of the plugin for %d", e.Protocol, wire.Protocol, wire.Protocol)
+	case e.Transport != MTLS && e.Transport != Unix:
+		return fmt.Errorf("its transport is %s, not mtls or unix", Shown(e.Transport, 20))
+	}
+	for _, v := range e.Manifest.Verbs {
+		for i, word := range v.Flags {
+			known := slices.ContainsFunc(flagWords, func(w flagWord) bool { return w.word == word })
+			if !known || slices.Contains(v.Flags[:i], word) {
+				return fmt.Errorf("the flag %s of %s", Shown(word, 40), Shown(v.Name, 40))
+			}
+		}
+	}
+	if err := wire.CheckManifest(e.Said()); err != nil {
+		return fmt.Errorf("%s", Shown(err.Error(), 500))
+	}
+	return e.Program.check()
+}
+
+func (p *Program) check() error {
+	for _, path := range append([]string{p.File, p.Folder}, p.Command...) {
+		if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) || len(path) > 4096 {
+			return fmt.Errorf("the path %s", Shown(path, 80))
+		}
+	}
+	switch {
+	case p.File == "" && p.Folder == "":
+		return fmt.Errorf("it names no program")
+	case (p.File != "") != (p.SHA256 != "") || p.File != "" && !hexSum.MatchString(p.SHA256):
+		return fmt.Errorf("the SHA-256 of its file is missing or none")
+	case (p.Folder != "") != (p.Listing != "") || p.Folder != "" && !hexSum.MatchString(p.Listing):
+		return fmt.Errorf("the SHA-256 of its folder is missing or none")
+	case p.Folder == "" && len(p.Command) > 0 || p.Folder != "" && len(p.Command) == 0 && p.File == "":
+		return fmt.Errorf("a folder has a command, and a file none")
+	case len(p.Command) > 64:
+		return fmt.Errorf("its command has more than 64 words")
+	}
+	if p.File == "" && (path.IsAbs(p.Command[0]) || path.Clean(p.Command[0]) != p.Command[0] || strings.HasPrefix(p.Command[0], "..")) {
+		return fmt.Errorf("its command %s isn't in its folder", Shown(p.Command[0], 80))
+	}
+	return nil
+}

@@ -1,0 +1,250 @@
+package lock
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The bounds of a folder.
+const (
+	maxFiles  = 50_000
+	maxFolder = 1 << 30 // bytes
+	maxLevels = 64
+)
+
+// listingFormat is the first line of a listing.
+const listingFormat = "mcp-pif folder 1\n"
+
+// list gives the canonical listing of a folder: a line for each thing in it,
+// sorted by path, with its mode as git has it and the SHA-256 of its content or,
+// of a link, its target. It refuses links that lead out, and what is neither file,
+// folder nor link. visit is called for each, parents first; it may be nil.
+//
+//	40000 "lib"
+//	100644 "lib/a.js" 9f86d08…
+//	120000 "lib/b.js" "a.js"
+func list(dir string, visit func(root *os.Root, name, mode string) error) ([]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	var lines []string
+	var size int64
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || name == "." {
+			return err
+		}
+		if len(lines) >= maxFiles || strings.Count(name, "/") >= maxLevels {
+			return fmt.Errorf("it has more than %d files or %d levels of folders", maxFiles, maxLevels)
+		}
+		if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+			return fmt.Errorf("the name %s has control characters or isn't UTF-8", Shown(name, 100))
+		}
+		mode, content, err := entryOf(root, name, &size)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %q %s", mode, name, content))+"\n")
+		if visit != nil {
+			return visit(root, name, mode)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	byPath := func(line string) string { _, rest, _ := strings.Cut(line, " "); return rest }
+	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(byPath(a), byPath(b)) })
+	return []byte(listingFormat + strings.Join(lines, "")), nil
+}
+
+// entryOf is one line's mode and content.
+func entryOf(root *os.Root, name string, size *int64) (mode, content string, err error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return "", "", err
+	}
+	shown := Shown(name, 200)
+	switch {
+	case info.IsDir():
+		return "40000", "", nil
+	case info.Mode().Type() == fs.ModeSymlink:
+		target, err := root.Readlink(name)
+		if err != nil {
+			return "", "", err
+		}
+		// A root follows no link out of it.
+		if _, err := root.Stat(name); err != nil || path.IsAbs(target) || filepath.IsAbs(target) {
+			return "", "", fmt.Errorf("%s is a link out of the folder, or to nothing: %s", shown, Shown(target, 200))
+		}
+		if strings.ContainsFunc(target, unicode.IsControl) {
+			return "", "", fmt.Errorf("the target of the link %s has control characters", shown)
+		}
+		return "120000", strconv.Quote(target), nil
+	case !info.Mode().IsRegular():
+		return "", "", fmt.Errorf("%s is no file, folder or link", shown)
+	}
+	if *size += info.Size(); *size > maxFolder {
+		return "", "", fmt.Errorf("it has more than %d bytes", maxFolder)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return "", "", err
+	}
+	defer f.Close()
+	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
+		return "", "", fmt.Errorf("%s changed while it was read", shown)
+	}
+	mode = "100644"
+	if executableMode(info.Mode()) {
+		mode = "100755"
+	}
+	content, err = hashFile(f)
+	return mode, content, err
+}
+
+// executableMode reports whether somebody may execute it, where files have that.
+func executableMode(m fs.FileMode) bool { return runtime.GOOS == "windows" || m&0o111 != 0 }
+
+// checkFolder holds a folder against the hash of its listing.
+func checkFolder(dir, want string) error {
+	listing, err := list(dir, nil)
+	if err != nil {
+		return fmt.Errorf("its folder %s: %w", Shown(dir, 300), err)
+	}
+	if sum := sha256.Sum256(listing); hex.EncodeToString(sum[:]) != want {
+		return fmt.Errorf("its folder %s was changed: something in it isn't what was added", Shown(dir, 300))
+	}
+	return nil
+}
+
+// copyFolder copies a folder into the store, read-only. What was copied is what is
+// hashed; undo removes the copy, unless it was there before.
+func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error) {
+	undo = func() {}
+	if err := os.MkdirAll(l.Store(), 0o755); err != nil {
+		return "", "", undo, err
+	}
+	if rel, err := filepath.Rel(from, l.Store()); err == nil && filepath.IsLocal(rel) {
+		return "", "", undo, fmt.Errorf("%s contains the lock's own copies: put the lock elsewhere with --plugin-lock", Shown(from, 300))
+	}
+	temp, err := os.MkdirTemp(l.Store(), ".new-*")
+	if err != nil {
+		return "", "", undo, err
+	}
+	defer func() {
+		if err != nil {
+			removeFolder(temp)
+		}
+	}()
+	listing, err := list(from, func(root *os.Root, file, mode string) error { return copyEntry(root, file, mode, temp) })
+	if err != nil {
+		return "", "", undo, fmt.Errorf("the folder %s: %w", Shown(from, 300), err)
+	}
+	copied, err := list(temp, nil)
+	if err != nil {
+		return "", "", undo, err
+	}
+	if !bytes.Equal(listing, copied) {
+		return "", "", undo, fmt.Errorf("the folder %s changed while it was copied", Shown(from, 300))
+	}
+	if err := freeze(temp); err != nil {
+		return "", "", undo, err
+	}
+	hash := sha256.Sum256(listing)
+	sum = hex.EncodeToString(hash[:])
+	dir = filepath.Join(l.Store(), sum[:24])
+	if checkFolder(dir, sum) == nil {
+		removeFolder(temp)
+		return dir, sum, undo, nil
+	}
+	removeFolder(dir) // something that was changed
+	if err := rename(temp, dir); err != nil {
+		return "", "", undo, err
+	}
+	return dir, sum, func() { removeFolder(dir) }, nil
+}
+
+// rename moves a frozen folder: its own bits don't matter but on some systems.
+func rename(from, to string) error {
+	return errors.Join(os.Chmod(from, 0o755), os.Rename(from, to), os.Chmod(to, 0o555))
+}
+
+func copyEntry(root *os.Root, name, mode, to string) error {
+	target := filepath.Join(to, filepath.FromSlash(name))
+	switch mode {
+	case "40000":
+		return os.Mkdir(target, 0o755)
+	case "120000":
+		link, err := root.Readlink(name)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(link, target)
+	}
+	in, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	bits := fs.FileMode(0o444)
+	if mode == "100755" {
+		bits = 0o555
+	}
+	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, bits)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Chmod(bits), out.Close())
+}
+
+// freeze takes the right to write from every folder.
+func freeze(dir string) error {
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return os.Chmod(name, 0o555)
+	})
+}
+
+// removeFolder removes a copy, read-only as it is.
+func removeFolder(dir string) {
+	_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(name, 0o755)
+		}
+		return nil
+	})
+	_ = os.RemoveAll(dir)
+}
+
+// Discard removes the copy of an entry's folder, if it has one and nothing else in
+// the lock uses it. What it removes lies right in the store, whatever the file says.
+func (l *Lock) Discard(p Program) {
+	if p.Folder == "" || slices.ContainsFunc(l.Entries, func(e Entry) bool { return e.Program.Folder == p.Folder }) {
+		return
+	}
+	dir := l.Absolute(p.Folder)
+	if filepath.Dir(dir) != l.Store() || notLinked(dir) != nil {
+		return
+	}
+	removeFolder(dir)
+	_ = os.Remove(l.Store()) // where it is empty
+}

@@ -1,0 +1,298 @@
+// Package lock is the plugin lock file: which third-party plugins a server may
+// start, and exactly which bytes each of them is.
+//
+// A person reads the file and commits it. It is JSON in one layout: what `plugin
+// add` writes is what is accepted, key for key, so that nothing can stand in it
+// that its reader doesn't see (a key twice, one that nobody knows). Entries are
+// sorted by name; a kind is served by one plugin.
+//
+// An entry says where the program is, relative to the file, and its SHA-256: one
+// executable, or a folder with its interpreter, which is copied read-only beside
+// the lock (see folder.go). [Entry.Open] hashes it and gives the open file that
+// was hashed; the host executes that. What differs, is missing, or is reached by a
+// link is refused in words. Nothing looks for plugins anywhere else.
+//
+// What a plugin says of its operations (read-only, idempotent, destructive,
+// open-world) counts as the worst case until the operator accepted it, and what
+// changes for the worse between two versions is told apart from the rest
+// ([Compare]). The kinds that ship, and those that will, are [Reserved].
+//
+// Files: lock.go reads and writes; entry.go is an entry and its manifest;
+// program.go and folder.go hash; compare.go is the difference of two entries;
+// shown.go makes a stranger's text fit for a terminal.
+package lock
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// DefaultName is what the file is called where nobody says otherwise.
+const DefaultName = "plugins.lock.json"
+
+// format is the file's first line of content.
+const format = "mcp-pif plugins 1"
+
+// The bounds of a file.
+const (
+	maxFile    = 8 << 20
+	maxEntries = 100
+)
+
+// Reserved is the kinds that no plugin of somebody else's may serve.
+var Reserved = []string{"call", "clock", "env", "fetch", "fs", "kv", "proc"}
+
+// A Lock is the content of a file. It isn't safe for concurrent use.
+type Lock struct {
+	// Path is the file's, absolute, with the links of its folder resolved.
+	Path    string
+	Entries []Entry
+
+	read []byte // the file's text when it was read; nil: there was none
+}
+
+// content is the file as JSON.
+type content struct {
+	Format  string  `json:"format"`
+	Plugins []Entry `json:"plugins"`
+}
+
+// Read reads a file. Where there is none the error is [fs.ErrNotExist].
+func Read(path string) (*Lock, error) {
+	l, err := at(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openRegular(l.Path)
+	if err != nil {
+		return nil, fmt.Errorf("plugin lock %s: %w", path, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil {
+		l.read = text
+		l.Entries, err = parse(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("plugin lock %s: %w", path, err)
+	}
+	return l, nil
+}
+
+// ReadOrNew is Read, or an empty lock where there is no file.
+func ReadOrNew(path string) (*Lock, error) {
+	l, err := Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return at(path)
+	}
+	return l, err
+}
+
+// at is an empty lock at a path.
+func at(path string) (*Lock, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	if err != nil {
+		return nil, fmt.Errorf("plugin lock %s: its folder: %w", path, err)
+	}
+	return &Lock{Path: filepath.Join(dir, filepath.Base(abs))}, nil
+}
+
+// parse reads a file's text, and holds it against the one layout.
+func parse(text []byte) ([]Entry, error) {
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
+	}
+	var c content
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&c); err != nil {
+		return nil, errors.New(Shown(err.Error(), 300))
+	}
+	if c.Format != format {
+		return nil, fmt.Errorf("its format is %s, and this version knows %q", Shown(c.Format, 60), format)
+	}
+	if err := check(c.Plugins); err != nil {
+		return nil, err
+	}
+	want, err := encode(c.Plugins)
+	if err != nil {
+		return nil, err
+	}
+	var got, laidOut bytes.Buffer
+	if err := errors.Join(json.Compact(&got, text), json.Compact(&laidOut, want)); err != nil {
+		return nil, errors.New(Shown(err.Error(), 300))
+	}
+	if !bytes.Equal(got.Bytes(), laidOut.Bytes()) {
+		return nil, errors.New("it isn't as mcp-pif writes it: every key once, in its order, plugins in the order of their names; " +
+			"write it with `mcp-pif plugin add`, `upgrade` and `accept` rather than by hand")
+	}
+	return c.Plugins, nil
+}
+
+// check refuses entries that can't stand together.
+func check(entries []Entry) error {
+	if len(entries) > maxEntries {
+		return fmt.Errorf("it has %d plugins, at most %d", len(entries), maxEntries)
+	}
+	for i := range entries {
+		e := &entries[i]
+		if err := e.check(); err != nil {
+			return fmt.Errorf("plugin %s: %w", Shown(e.Name, 60), err)
+		}
+		for _, o := range entries[:i] {
+			switch {
+			case o.Name == e.Name:
+				return fmt.Errorf("two plugins are called %s", e.Name)
+			case o.Kind == e.Kind:
+				return fmt.Errorf("the plugins %s and %s both serve the kind %s", o.Name, e.Name, e.Kind)
+			}
+		}
+	}
+	return nil
+}
+
+// encode lays entries out.
+func encode(entries []Entry) ([]byte, error) {
+	if entries == nil {
+		entries = []Entry{}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(content{format, entries})
+	return b.Bytes(), err
+}
+
+// Write replaces the file as a whole, if it still is as it was read.
+func (l *Lock) Write() (err error) {
+	slices.SortFunc(l.Entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	if err := check(l.Entries); err != nil {
+		return err
+	}
+	text, err := encode(l.Entries)
+	if err != nil {
+		return err
+	}
+	switch now, err := os.ReadFile(l.Path); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case !bytes.Equal(now, l.read):
+		return fmt.Errorf("%s was changed meanwhile: nothing was written, try again", l.Path)
+	}
+	if info, err := os.Lstat(l.Path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", l.Path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(l.Path), "."+filepath.Base(l.Path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(text)
+	// It is no secret: others of a project read it.
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), l.Path); err != nil {
+		return err
+	}
+	l.read = text
+	return nil
+}
+
+// Find finds an entry by its name.
+func (l *Lock) Find(name string) (*Entry, bool) {
+	for i := range l.Entries {
+		if l.Entries[i].Name == name {
+			return &l.Entries[i], true
+		}
+	}
+	return nil, false
+}
+
+// Serving finds the entry that serves a kind.
+func (l *Lock) Serving(kind string) (*Entry, bool) {
+	for i := range l.Entries {
+		if l.Entries[i].Kind == kind {
+			return &l.Entries[i], true
+		}
+	}
+	return nil, false
+}
+
+// Put adds an entry, or replaces the one of its name.
+func (l *Lock) Put(e Entry) error {
+	entries := slices.Clone(l.Entries)
+	if i := slices.IndexFunc(entries, func(o Entry) bool { return o.Name == e.Name }); i >= 0 {
+		entries[i] = e
+	} else {
+		entries = append(entries, e)
+	}
+	if err := check(entries); err != nil {
+		return err
+	}
+	l.Entries = entries
+	return nil
+}
+
+// Remove takes an entry out, and reports whether it was there.
+func (l *Lock) Remove(name string) bool {
+	before := len(l.Entries)
+	l.Entries = slices.DeleteFunc(l.Entries, func(e Entry) bool { return e.Name == name })
+	return len(l.Entries) < before
+}
+
+// dir is the folder that paths in the file are relative to.
+func (l *Lock) dir() string { return filepath.Dir(l.Path) }
+
+// Store is the folder beside the file that copies of plugins' folders are in.
+func (l *Lock) Store() string { return l.Path + ".d" }
+
+// Protected is the paths that no grant may reach: the file, the copies beside it,
+// and every program.
+func (l *Lock) Protected() []string {
+	paths := []string{l.Path, l.Store()}
+	for i := range l.Entries {
+		p := &l.Entries[i].Program
+		for _, path := range []string{p.File, p.Folder} {
+			if path != "" {
+				paths = append(paths, l.Absolute(path))
+			}
+		}
+	}
+	return paths
+}
+
+// Absolute is a path of an entry's program, absolute.
+func (l *Lock) Absolute(path string) string {
+	path = filepath.FromSlash(path)
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(l.dir(), path)
+}
+
+// rel is a path as the file has it: relative where it can be.
+func (l *Lock) rel(path string) string {
+	if r, err := filepath.Rel(l.dir(), path); err == nil {
+		path = r
+	}
+	return filepath.ToSlash(path)
+}

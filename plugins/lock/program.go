@@ -1,0 +1,260 @@
+package lock
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// An Executable is a program that was hashed and is as its entry says. It is safe
+// for concurrent use.
+type Executable struct {
+	// File is what is executed, open; what was hashed. Close it after the last
+	// process was started.
+	File *os.File
+	// Path is its path, and Args what it is given.
+	Path string
+	Args []string
+	// Identity is one hash over all that it is.
+	Identity string
+
+	sum     string
+	folder  string // absolute; "" for a file alone
+	listing string
+}
+
+// Check hashes the program again: the open file, and what is in the folder now.
+func (x *Executable) Check() error {
+	sum, err := hashFile(x.File)
+	if err != nil {
+		return err
+	}
+	if sum != x.sum {
+		return errors.New("its executable was changed since it was checked")
+	}
+	if x.folder == "" {
+		return nil
+	}
+	return checkFolder(x.folder, x.listing)
+}
+
+// Close closes the file.
+func (x *Executable) Close() error { return x.File.Close() }
+
+// Open finds an entry's program and hashes it. Anything else than what was added
+// is an error that says what is wrong and what can be done.
+func (l *Lock) Open(e *Entry) (*Executable, error) {
+	x, err := l.open(&e.Program)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %s: %w; if that is your doing, run `mcp-pif plugin upgrade %s`, else find out whose", e.Name, err, e.Name)
+	}
+	return x, nil
+}
+
+func (l *Lock) open(p *Program) (_ *Executable, err error) {
+	x := &Executable{sum: p.SHA256, listing: p.Listing}
+	if p.Folder != "" {
+		x.folder = l.Absolute(p.Folder)
+		if filepath.Dir(x.folder) != l.Store() {
+			return nil, errors.New("its folder isn't one of those beside the lock")
+		}
+		if err := notLinked(x.folder); err != nil {
+			return nil, err
+		}
+		if err := checkFolder(x.folder, p.Listing); err != nil {
+			return nil, err
+		}
+	}
+	args := p.Command
+	if p.File != "" {
+		x.Path = l.Absolute(p.File)
+	} else {
+		x.Path = filepath.Join(x.folder, filepath.FromSlash(p.Command[0]))
+		args = args[1:]
+	}
+	if err := notLinked(x.Path); err != nil {
+		return nil, err
+	}
+	if x.File, err = openRegular(x.Path); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			x.File.Close()
+		}
+	}()
+	sum, err := hashFile(x.File)
+	if err != nil {
+		return nil, err
+	}
+	if x.sum == "" {
+		x.sum = sum // the listing had it
+	}
+	if sum != x.sum {
+		return nil, fmt.Errorf("its executable %s was changed: its SHA-256 is %s…, and %s… was added", Shown(x.Path, 300), sum[:12], x.sum[:12])
+	}
+	x.Args = InFolder(x.folder, args)
+	all := sha256.Sum256([]byte(x.sum + "\x00" + x.listing))
+	x.Identity = hex.EncodeToString(all[:])
+	return x, nil
+}
+
+// InFolder gives arguments, those that name something in a folder as its path.
+func InFolder(folder string, args []string) []string {
+	out := make([]string, len(args))
+	for i, arg := range args {
+		out[i] = arg
+		if name := filepath.FromSlash(arg); filepath.IsLocal(name) {
+			if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+				out[i] = filepath.Join(folder, name)
+			}
+		}
+	}
+	return out
+}
+
+// notLinked refuses a path that links lead elsewhere.
+func notLinked(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is missing", Shown(path, 300))
+	case err != nil:
+		return err
+	case real != path:
+		return fmt.Errorf("%s is reached by a link now, to %s", Shown(path, 300), Shown(real, 300))
+	}
+	return nil
+}
+
+// openRegular opens a regular file that is no link, without waiting for what
+// isn't one.
+func openRegular(path string) (*os.File, error) {
+	before, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", Shown(path, 300))
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
+		return nil, errors.Join(fmt.Errorf("%s changed while it was opened", Shown(path, 300)), err, f.Close())
+	}
+	return f, nil
+}
+
+// hashFile is the SHA-256 of an open file, whatever its offset.
+func hashFile(f *os.File) (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, 1<<62)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Locate finds a program that is to be added: an executable, or a folder with the
+// command that runs in it, whose first word is a file in the folder or an absolute
+// path. A folder is copied beside the lock. The entry's program is what it gives;
+// undo takes the copy back.
+func (l *Lock) Locate(path string, command []string) (_ Program, undo func(), err error) {
+	undo = func() {}
+	abs, err := filepath.Abs(path)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	if err != nil {
+		return Program{}, undo, err
+	}
+	info, err := os.Stat(abs)
+	if err != nil {
+		return Program{}, undo, err
+	}
+	if !info.IsDir() {
+		if len(command) > 0 {
+			return Program{}, undo, errors.New("a command is for a folder; a file is executed as it is")
+		}
+		p, err := l.executable(abs)
+		return p, undo, err
+	}
+	if len(command) == 0 {
+		return Program{}, undo, errors.New("a folder needs the command that runs in it: plugin add FOLDER INTERPRETER [FILE…], such as ./weather node main.js")
+	}
+	p := Program{Command: command}
+	if filepath.IsAbs(command[0]) {
+		interpreter, err := filepath.EvalSymlinks(command[0])
+		if err != nil {
+			return Program{}, undo, err
+		}
+		if p, err = l.executable(interpreter); err != nil {
+			return Program{}, undo, err
+		}
+		p.Command = command[1:]
+	} else {
+		p.Command = append([]string{filepath.ToSlash(filepath.Clean(filepath.FromSlash(command[0])))}, command[1:]...)
+		if !filepath.IsLocal(filepath.FromSlash(p.Command[0])) {
+			return Program{}, undo, fmt.Errorf("%s isn't in the folder; name an interpreter elsewhere by its absolute path", Shown(command[0], 100))
+		}
+		f, err := openRegular(filepath.Join(abs, filepath.FromSlash(p.Command[0])))
+		if err != nil {
+			return Program{}, undo, err
+		}
+		err = errors.Join(runnable(f), f.Close())
+		if err != nil {
+			return Program{}, undo, err
+		}
+	}
+	folder, listing, undo, err := l.copyFolder(abs)
+	if err != nil {
+		return Program{}, undo, err
+	}
+	p.Folder, p.Listing = l.rel(folder), listing
+	return p, undo, nil
+}
+
+// executable is a program that is one file.
+func (l *Lock) executable(path string) (Program, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return Program{}, err
+	}
+	defer f.Close()
+	if err := runnable(f); err != nil {
+		return Program{}, err
+	}
+	sum, err := hashFile(f)
+	return Program{File: l.rel(path), SHA256: sum}, err
+}
+
+// runnable refuses what isn't executed as it is, or as somebody else.
+func runnable(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	name := Shown(f.Name(), 300)
+	if info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		return fmt.Errorf("%s runs as somebody else (setuid)", name)
+	}
+	if !executableMode(info.Mode()) {
+		return fmt.Errorf("%s isn't executable", name)
+	}
+	head := make([]byte, 2)
+	if _, err := f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if bytes.Equal(head, []byte("#!")) {
+		return fmt.Errorf("%s is a script: what is executed is its interpreter, which wouldn't be hashed; add its folder with the interpreter, plugin add FOLDER INTERPRETER FILE", name)
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+// Package strangers is plugins as other people may write them, for tests: a
+// weather that is right, newer versions of it that want more, and some that say of
+// themselves what no plugin should. A test's binary becomes one of them, by a word
+// at the end of a copy of itself: [Copy] makes such a program, and [Main], called
+// first thing in the binary, is it.
+package strangers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
+)
+
+var reads = sdk.Flags{ReadOnly: true, Idempotent: true}
+
+// weather is the plugin of a kind that tells of places.
+func weather(change func(p *sdk.Plugin)) sdk.Plugin {
+	type query struct {
+		Place string `pif:"place,main,designates" doc:"such as rome/today"`
+	}
+	p := sdk.Plugin{
+		Kind: "weather", Version: "1.0.0", Doc: "tells the weather", Scope: sdk.Segments,
+		Operations: []sdk.Operation{
+			sdk.Op("get", "tells the weather of a place", reads, func(_ context.Context, _ any, q query) (string, error) {
+				return "sunny in " + q.Place, nil
+			}),
+			sdk.Op("seen", "tells what this process was given", reads, func(context.Context, any, struct{}) (string, error) {
+				folder, err := os.ReadDir(".")
+				return fmt.Sprintf("%d files, HOME=%q", len(folder), os.Getenv("HOME")), err
+			}),
+		},
+	}
+	if change != nil {
+		change(&p)
+	}
+	return p
+}
+
+func more(p *sdk.Plugin) {
+	type nothing struct{}
+	p.Version = "2.0.0"
+	p.Operations = append(p.Operations, sdk.Op("make", "makes the weather", sdk.Flags{Destructive: true},
+		func(context.Context, any, nothing) (string, error) { return "made", nil }))
+}
+
+// careless is the same operations, of which one no longer says that it only reads.
+func careless(p *sdk.Plugin) {
+	p.Version = "1.1.0"
+	p.Verbs = []sdk.Verb{{Name: "get"}, {Name: "seen", Flags: reads}}
+	for i := range p.Operations {
+		p.Operations[i].Verb = []string{"get", "seen"}[i]
+	}
+}
+
+// said is a weather whose manifest is changed after it was checked.
+func said(change func(m *pluginv1.Manifest)) func() {
+	return func() {
+		p := weather(nil)
+		m, err := p.Manifest()
+		if err != nil {
+			panic(err)
+		}
+		out := wire.ToManifest(m)
+		change(out)
+		serve(&teller{manifest: out, protocol: wire.Protocol})
+	}
+}
+
+// A teller describes itself, and does nothing else.
+type teller struct {
+	pluginv1.UnimplementedPluginServer
+	plugin.NetRPCUnsupportedPlugin
+	manifest *pluginv1.Manifest
+	protocol uint32
+}
+
+func serve(t *teller) {
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: wire.Handshake, Plugins: plugin.PluginSet{wire.Service: t}, GRPCServer: plugin.DefaultGRPCServer,
+		Logger: hclog.NewNullLogger(),
+	})
+}
+
+// GRPCServer registers the service.
+func (t *teller) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
+	pluginv1.RegisterPluginServer(s, t)
+	return nil
+}
+
+// GRPCClient is the host's side.
+func (t *teller) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("this is the plugin's side")
+}
+
+// Describe tells.
+func (t *teller) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
+	return &pluginv1.DescribeResponse{Protocol: t.protocol, Manifest: t.manifest, Features: []string{"\x1b[31mtelepathy"}}, nil
+}
+
+// roles is the plugins by their words.
+var roles = map[string]func(){
+	"weather": func() { sdk.Serve(weather(nil)) },
+	"weather-patch": func() {
+		sdk.Serve(weather(func(p *sdk.Plugin) { p.Version, p.Doc = "1.0.1", "tells the weather of places" }))
+	},
+	"weather-more":     func() { sdk.Serve(weather(more)) },
+	"weather-careless": func() { sdk.Serve(weather(careless)) },
+	"weather-network": func() {
+		sdk.Serve(weather(func(p *sdk.Plugin) { p.Privileges = []string{"network", "files:/etc/hosts"} }))
+	},
+	"ships":     func() { sdk.Serve(weather(func(p *sdk.Plugin) { p.Kind = "ships" })) },
+	"claims-fs": func() { sdk.Serve(weather(func(p *sdk.Plugin) { p.Kind = "fs" })) },
+	"fickle":    func() { sdk.Serve(weather(func(p *sdk.Plugin) { p.Doc = fmt.Sprintf("process %d", os.Getpid()) })) },
+	"plain": func() {
+		os.Unsetenv("PLUGIN_CLIENT_CERT")
+		sdk.Serve(weather(nil))
+	},
+	"chatty":        func() { fmt.Println("\x1b[2Jhello"); sdk.Serve(weather(nil)) },
+	"later":         func() { fmt.Println("1|2|unix|/x|grpc|") },
+	"later-in-time": func() { m, _ := weather(nil).Manifest(); serve(&teller{manifest: wire.ToManifest(m), protocol: 2}) },
+	"escapes": said(func(m *pluginv1.Manifest) {
+		m.Doc = "fine\x1b[2J\x1b]0;owned\x07"
+		m.Operations[0].Name = "weather.\x1b[31mget"
+	}),
+	"turned":   said(func(m *pluginv1.Manifest) { m.Operations[0].Doc = "reads\u202esetirw" }),
+	"huge":     said(func(m *pluginv1.Manifest) { m.Doc = strings.Repeat("x", 100<<10) }),
+	"enormous": said(func(m *pluginv1.Manifest) { m.Doc = strings.Repeat("x", 10<<20) }),
+	"twice":    said(func(m *pluginv1.Manifest) { m.Operations = append(m.Operations, m.Operations[0]) }),
+	"nameless": said(func(m *pluginv1.Manifest) { m.Kind = "../../weather" }),
+	"greedy":   said(func(m *pluginv1.Manifest) { m.Privileges = []string{"files:/../etc", "root"} }),
+	"friend":   said(func(m *pluginv1.Manifest) { m.Doc = "tells the weather, and has a feature nobody knows" }),
+}
+
+// mark comes before the word at the end of a program.
+const mark = "\nstranger:"
+
+// Copy writes this binary to a path, as the plugin of a word.
+func Copy(role, to string) error {
+	if _, known := roles[role]; !known {
+		return fmt.Errorf("there is no stranger %s", role)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	in, err := os.Open(exe)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err == nil {
+		_, err = out.WriteString(mark + role + "\n")
+	}
+	return errors.Join(err, out.Close())
+}
+
+// Main is the plugin, where this program is a copy, and returns otherwise.
+func Main() {
+	exe, err := os.Open("/proc/self/exe")
+	if err != nil {
+		path, err := os.Executable()
+		if err != nil {
+			return
+		}
+		if exe, err = os.Open(path); err != nil {
+			return
+		}
+	}
+	defer exe.Close()
+	tail := make([]byte, 64)
+	info, err := exe.Stat()
+	if err != nil || info.Size() < 64 {
+		return
+	}
+	if _, err := exe.ReadAt(tail, info.Size()-64); err != nil {
+		return
+	}
+	_, word, found := bytes.Cut(tail, []byte(mark))
+	if act, known := roles[string(bytes.TrimSpace(word))]; found && known {
+		act()
+		os.Exit(0)
+	}
+}
