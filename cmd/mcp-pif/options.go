@@ -121,6 +121,12 @@ func (s *size) Set(text string) error {
 func openTools(path string, write bool, auth *authority) (tools *registry.Registry, release func(), err error) {
 	release = func() {}
 	if path == "" {
+		if store := auth.options.store; write && store != inMemory {
+			// Two servers would give two tools the same version.
+			if release, err = registry.Lock(store); err != nil {
+				return nil, nil, err
+			}
+		}
 		start, problems, err := run.Tools(auth.journal, auth.policy)
 		if err != nil {
 			return nil, nil, err

@@ -29,7 +29,9 @@ func stranger(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: stranger ROLE FILE")
 	}
-	ts.Check(strangers.Copy(args[0], ts.MkAbs(args[1])))
+	file := ts.MkAbs(args[1])
+	ts.Check(os.MkdirAll(filepath.Dir(file), 0o755))
+	ts.Check(strangers.Copy(args[0], file))
 }
 
 // golang runs the go command in the script's folder, with this machine's caches and

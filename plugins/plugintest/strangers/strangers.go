@@ -25,17 +25,21 @@ import (
 
 var reads = sdk.Flags{ReadOnly: true, Idempotent: true}
 
-// weather is the plugin of a kind that tells of places.
-func weather(change func(p *sdk.Plugin)) sdk.Plugin {
+func get(flags sdk.Flags) sdk.Operation {
 	type query struct {
 		Place string `pif:"place,main,designates" doc:"such as rome/today"`
 	}
+	return sdk.Op("get", "tells the weather of a place", flags, func(_ context.Context, _ any, q query) (string, error) {
+		return "sunny in " + q.Place, nil
+	})
+}
+
+// weather is the plugin of a kind that tells of places.
+func weather(change func(p *sdk.Plugin)) sdk.Plugin {
 	p := sdk.Plugin{
 		Kind: "weather", Version: "1.0.0", Doc: "tells the weather", Scope: sdk.Segments,
 		Operations: []sdk.Operation{
-			sdk.Op("get", "tells the weather of a place", reads, func(_ context.Context, _ any, q query) (string, error) {
-				return "sunny in " + q.Place, nil
-			}),
+			get(reads),
 			sdk.Op("seen", "tells what this process was given", reads, func(context.Context, any, struct{}) (string, error) {
 				folder, err := os.ReadDir(".")
 				return fmt.Sprintf("%d files, HOME=%q", len(folder), os.Getenv("HOME")), err
@@ -58,10 +62,7 @@ func more(p *sdk.Plugin) {
 // careless is the same operations, of which one no longer says that it only reads.
 func careless(p *sdk.Plugin) {
 	p.Version = "1.1.0"
-	p.Verbs = []sdk.Verb{{Name: "get"}, {Name: "seen", Flags: reads}}
-	for i := range p.Operations {
-		p.Operations[i].Verb = []string{"get", "seen"}[i]
-	}
+	p.Operations[0] = get(sdk.Flags{})
 }
 
 // said is a weather whose manifest is changed after it was checked.
