@@ -15,13 +15,20 @@ const overhead = 160
 
 // Memory is a [Journal] of one process. It keeps the newest events, as many as
 // fit its size; what was dropped is replaced by a checkpoint.
+//
+// Events are sealed behind Append, in order: whoever reads them finds them sealed.
 type Memory struct {
-	mu     sync.RWMutex
+	mu     sync.Mutex
 	size   int64
 	held   int64
 	now    func() time.Time
 	chunks [][]Event // each of chunk events, the last of fewer
-	last   Event     // Seq and Hash
+	last   uint64    // number of the newest event
+	// sealed is the number of the newest that has its hash, which is head.
+	sealed uint64
+	head   Hash
+	// sealing is set while a goroutine seals.
+	sealing bool
 	// dropped is the checkpoint in place of what is gone; Seq 0: nothing is.
 	dropped Event
 	mirror  func(*Event) error
@@ -39,11 +46,13 @@ func (m *Memory) Append(_ Stage, k Kind, run, branch string, data []byte) (uint6
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := Event{
-		Seq: m.last.Seq + 1, Prev: m.last.Hash, Time: m.now().UTC().Truncate(time.Microsecond),
+		Seq: m.last + 1, Time: m.now().UTC().Truncate(time.Microsecond),
 		Kind: k, Run: run, Branch: branch, Data: data,
 	}
-	e.Hash = e.Seal()
 	if m.mirror != nil {
+		m.seal()
+		e.Prev = m.head
+		e.Hash = e.Seal()
 		if err := m.mirror(&e); err != nil {
 			return 0, fmt.Errorf("recording event %d: %w", e.Seq, err)
 		}
@@ -53,16 +62,57 @@ func (m *Memory) Append(_ Stage, k Kind, run, branch string, data []byte) (uint6
 	}
 	last := &m.chunks[len(m.chunks)-1]
 	*last = append(*last, e)
-	m.last = Event{Seq: e.Seq, Hash: e.Hash}
+	m.last = e.Seq
 	m.held += weight(&e)
 	for m.held > m.size && len(m.chunks) > 1 {
 		m.drop()
+	}
+	if !m.sealing {
+		m.sealing = true
+		go m.sealBehind()
 	}
 	return e.Seq, nil
 }
 
 func weight(e *Event) int64 {
 	return overhead + int64(len(e.Run)+len(e.Branch)+cap(e.Data))
+}
+
+// at is the event with a number, which is kept.
+func (m *Memory) at(seq uint64) *Event {
+	i := seq - m.chunks[0][0].Seq
+	return &m.chunks[i/chunk][i%chunk]
+}
+
+// seal gives every event its hash.
+func (m *Memory) seal() {
+	for m.sealed < m.last {
+		e := m.at(m.sealed + 1)
+		e.Prev = m.head
+		e.Hash = e.Seal()
+		m.sealed, m.head = e.Seq, e.Hash
+	}
+}
+
+// sealBehind seals what there is, and ends. It holds the lock for no longer than
+// copying takes.
+func (m *Memory) sealBehind() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.sealed < m.last {
+		e := *m.at(m.sealed + 1)
+		e.Prev = m.head
+		m.mu.Unlock()
+		hash := e.Seal()
+		m.mu.Lock()
+		if m.sealed+1 != e.Seq {
+			continue // a reader was faster
+		}
+		kept := m.at(e.Seq)
+		kept.Prev, kept.Hash = e.Prev, hash
+		m.sealed, m.head = e.Seq, hash
+	}
+	m.sealing = false
 }
 
 // drop gives up the oldest chunk.
@@ -72,6 +122,9 @@ func (m *Memory) drop() {
 		m.held -= weight(&old[i])
 	}
 	end := &old[len(old)-1]
+	if m.sealed < end.Seq {
+		m.seal()
+	}
 	// The checkpoint takes the number of the last event that is gone and so
 	// keeps the chain's shape; the next event was made after that event's hash.
 	m.dropped = Event{
@@ -83,22 +136,23 @@ func (m *Memory) drop() {
 
 // Dropped is how many of the oldest events are gone.
 func (m *Memory) Dropped() uint64 {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	return m.dropped.Seq
 }
 
 // Len is the number of the newest event.
 func (m *Memory) Len() uint64 {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	return m.last.Seq
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
 }
 
 // Read implements [Journal]. The events' Data must not be changed.
 func (m *Memory) Read(q Query) ([]Event, bool, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seal()
 	var found []Event
 	take := func(e *Event) (full bool) {
 		if !q.Matches(e) {
@@ -137,8 +191,9 @@ func (m *Memory) Read(q Query) ([]Event, bool, error) {
 
 // Verify checks the chain of what is kept. The error is a [*Break].
 func (m *Memory) Verify() error {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seal()
 	v := Verifier{}
 	if m.dropped.Seq > 0 {
 		v.Count, v.From, v.last = 1, m.dropped.Seq, m.dropped

@@ -105,18 +105,37 @@ func marked(key string) bool {
 
 // AppendString writes a string as JSON.
 func AppendString(b []byte, s string) []byte {
+	if plain(s) {
+		return append(append(append(b, '"'), s...), '"')
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // a string always encodes
+	}
+	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
+}
+
+// plain reports whether a string is all printable ASCII that JSON doesn't escape,
+// eight bytes at a time: what is borrowed, or has a high bit, is not.
+func plain(s string) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for len(s) >= 8 {
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		quote, slash, del := w^ones*'"', w^ones*'\\', w^ones*0x7f
+		if (w|(w-ones*' ')|(quote-ones)|(slash-ones)|(del-ones))&high != 0 {
+			return false
+		}
+		s = s[8:]
+	}
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			var out bytes.Buffer
-			enc := json.NewEncoder(&out)
-			enc.SetEscapeHTML(false)
-			if err := enc.Encode(s); err != nil {
-				panic(err) // a string always encodes
-			}
-			return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
+			return false
 		}
 	}
-	return append(append(append(b, '"'), s...), '"')
+	return true
 }
 
 // ReadValue reads what [AppendValue] wrote.

@@ -1,6 +1,8 @@
 package journal_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"math/big"
 	"slices"
@@ -102,6 +104,27 @@ func TestValuesThatAreNotRecorded(t *testing.T) {
 	for _, src := range []string{"", "1.5", `{"pair":[1]}`, `{"pair":[1,2],"x":3}`, `{"dec":1}`, `{"int":"x"}`, `{"b":1,"a":2}`, `{"record":5}`, `{"a":1`, strings.Repeat("[", 2000)} {
 		if v, err := journal.ReadValue([]byte(src)); err == nil {
 			t.Errorf("%.20s was read as %v", src, v)
+		}
+	}
+}
+
+// Strings are written as the standard library writes them, whatever character is
+// where.
+func TestStrings(t *testing.T) {
+	for c := range 256 {
+		for at := range 17 {
+			b := []byte("abcdefghijklmnopq")
+			b[at] = byte(c)
+			s := strings.ToValidUTF8(string(b), "\uFFFD")
+			var want bytes.Buffer
+			enc := json.NewEncoder(&want)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(s); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(journal.AppendString(nil, s)) + "\n"; got != want.String() {
+				t.Fatalf("%q is written %s, not %s", s, got, want.String())
+			}
 		}
 	}
 }

@@ -34,8 +34,10 @@ type entry struct {
 	Description string `json:"description"`
 	// Capabilities is what the tool declares. What it may do is decided again
 	// by whoever reads the file.
-	Capabilities []string        `json:"capabilities,omitempty"`
-	Code         json.RawMessage `json:"code,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	// Bound is the hashes of the tools that names in the code stand for.
+	Bound map[string]string `json:"bound,omitempty"`
+	Code  json.RawMessage   `json:"code,omitempty"`
 	// CodeText is the code as a string of JSON, in place of Code where it
 	// nests deeper than the reader of this file can follow.
 	CodeText string `json:"code_text,omitempty"`
@@ -57,6 +59,14 @@ func Encode(s *Snapshot) []byte {
 		if len(t.Declared) > 0 {
 			declared, _ := json.Marshal(t.Declared) // strings have JSON
 			b = append(append(append(b, `"capabilities": `...), declared...), ",\n      "...)
+		}
+		if len(t.Bound) > 0 {
+			hashes := make(map[string]string, len(t.Bound))
+			for name, bound := range t.Bound {
+				hashes[name] = bound.Hash
+			}
+			bound, _ := json.Marshal(hashes) // with its keys sorted
+			b = append(append(append(b, `"bound": `...), bound...), ",\n      "...)
 		}
 		if code := t.Program.Canonical(); nesting(code) > deep {
 			b = append(append(b, `"code_text": `...), quote(string(code))...)
@@ -128,8 +138,16 @@ func Decode(r io.Reader, policy *caps.Policy) (*Snapshot, error) {
 		return nil, errors.Join(problems...)
 	}
 	// Versions that are gone can't be bound to: names mean the tools of the file.
-	for _, t := range s.All() {
+	for _, e := range doc.Tools {
+		t, _ := s.Get(e.Name)
 		t.bind(s)
+		for name, hash := range e.Bound {
+			if now, ok := s.Get(name); !ok || now.Hash != hash {
+				// It was made with another; it isn't this file's to decide.
+				t.Held, t.State = nil, StateBlocked
+				t.Why = fmt.Sprintf("the tool %q that it was made with is another now, or gone: evolve it anew", name)
+			}
+		}
 	}
 	return s, nil
 }

@@ -19,6 +19,8 @@ package registry
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -96,7 +98,43 @@ func Compile(d Definition, policy *caps.Policy, tools *Snapshot) (*Tool, error) 
 		return nil, f
 	}
 	t.bind(tools)
+	if f := t.unbound(tools); f != nil {
+		return nil, f
+	}
 	return t, nil
+}
+
+// unbound refuses a tool that may call one that isn't there: what that will be
+// able to do can't be told of this one.
+func (t *Tool) unbound(tools *Snapshot) *fault.Fault {
+	if tools == nil {
+		return nil
+	}
+	for _, h := range t.Held {
+		if h.Kind != caps.CallKind || t.Bound[h.Scope] != nil || pattern(h.Scope) {
+			continue
+		}
+		f := &fault.Fault{
+			Kind:    fault.Refused,
+			Message: fmt.Sprintf("the tool declares %s, and there is no tool %q to be called", h, h.Scope),
+			Hint:    fmt.Sprintf("Evolve %q first, then this one: a call is bound to the version there is.", h.Scope),
+		}
+		if h.Scope == t.Name {
+			f.Message = fmt.Sprintf("the tool declares %s, a call of itself", h)
+			f.Hint = `A tool calls itself with {"app":{"func":{"self":true},"arg":T}}, or self(e), and needs no capability for it.`
+		}
+		return f
+	}
+	return nil
+}
+
+// pattern reports whether a scope of calls stands for more than one name.
+func pattern(scope string) bool { return strings.Contains(scope, "*") }
+
+// Late reports whether the tool, or one that it can call, may call tools that are
+// worked out when it runs: what those can do, it can bring about.
+func (t *Tool) Late() bool {
+	return slices.ContainsFunc(t.Reach(), func(h *caps.Held) bool { return h.Kind == caps.CallKind && pattern(h.Scope) })
 }
 
 // prepare compiles a tool that has no authority yet.

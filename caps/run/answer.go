@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,7 +88,9 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 		})
 	}
 	if f == nil {
-		a.most, f = r.reserve(a.permit.Most, int64(among))
+		if a.most, f = r.reserve(a.permit.Most, int64(among)); f != nil {
+			a.permit.Settle(0)
+		}
 	}
 	if f == nil && r.b.handler == nil {
 		f = &fault.Fault{Kind: fault.Denied, Message: "this program can't act: it has no plugins", Hint: "Don't try again."}
@@ -95,7 +99,10 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 		a.denied(f)
 		return nil, f
 	}
-	args, err := journal.AppendValue(nil, a.permit.Args)
+	data := a.head()
+	data = journal.AppendString(append(data, `,"capability":`...), a.permit.Held.String())
+	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID)
+	data, err := r.b.appendValue(append(data, `,"args":`...), a.permit.Args)
 	if err != nil {
 		a.settle(0)
 		f = &fault.Fault{
@@ -106,10 +113,6 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 		a.denied(f)
 		return nil, f
 	}
-	data := a.head()
-	data = journal.AppendString(append(data, `,"capability":`...), a.permit.Held.String())
-	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID)
-	data = r.b.appendValue(append(data, `,"args":`...), args)
 	if a.seq, err = r.b.journal.Append(journal.Written, journal.EffectRequested, r.id, q.Branch, append(data, '}')); err != nil {
 		a.settle(0)
 		r.b.log.Error("an effect wasn't performed because the journal took no event", "op", q.Op, "run", r.id, "error", err)
@@ -170,22 +173,24 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	}
 	a.settle(size)
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
-	var err error
 	if f == nil {
-		var value []byte
-		if value, err = journal.AppendValue(nil, v); err != nil {
+		recorded, err := r.b.appendValue(append(data, `,"value":`...), v)
+		if err == nil {
+			data = recorded
+		} else {
 			v, f = nil, &fault.Fault{
 				Kind:    fault.EffectFailed,
 				Message: fmt.Sprintf("the outcome of %s can't be taken: %v", a.request.Op, err),
 			}
-		} else {
-			data = r.b.appendValue(append(data, `,"value":`...), value)
 		}
 	}
 	if f != nil {
 		data = appendFault(append(data, `,"error":`...), f)
 	}
 	a.answer.Value, a.answer.Fault = v, f
+	if f != nil && f.Kind == fault.OutcomeUnknown {
+		r.unsure(a.request.Op)
+	}
 	if _, err := r.b.journal.Append(journal.Noted, journal.EffectOutcome, r.id, a.request.Branch, append(data, '}')); err != nil {
 		// It was done, and asked for on record; the run must not go on as if
 		// all were well.
@@ -225,9 +230,32 @@ func (a *act) settle(size int64) {
 	a.run.mu.Unlock()
 }
 
+// unsure remembers an effect of which nobody knows whether it was done.
+func (r *Run) unsure(op string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.unknown, op) && len(r.unknown) < 20 {
+		r.unknown = append(r.unknown, op)
+	}
+}
+
+// Explain adds to the fault that ended a run what its caller must know besides:
+// which effects may have been done or not, so that they aren't simply repeated.
+func (r *Run) Explain(f *fault.Fault) *fault.Fault {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f == nil || len(r.unknown) == 0 || f.Kind == fault.OutcomeUnknown {
+		return f
+	}
+	g := *f
+	g.Message += fmt.Sprintf("; nobody knows whether %s was done, which was under way", strings.Join(r.unknown, ", "))
+	g.Hint = "Find out what was done before you do it again."
+	return &g
+}
+
 // underWay is how many bytes the outcomes of all effects under way may have
 // together; further effects wait for their turn.
-const underWay = 512 << 20
+const underWay = 128 << 20
 
 // perform has the handler act when there is room for the outcome.
 func (b *Broker) perform(ctx context.Context, a Act) (value.Value, int64, *fault.Fault) {

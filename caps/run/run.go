@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // A Start is what a run begins with, for the record.
@@ -38,6 +40,7 @@ type Run struct {
 	mu      sync.Mutex // for what par's effects share
 	effects int
 	bytes   int64
+	unknown []string // effects of which nobody knows whether they were done
 
 	views  map[*registry.Tool]*view
 	looked []*registry.Tool
@@ -202,7 +205,7 @@ func appendTool(b []byte, t *registry.Tool) []byte {
 
 // whole is how many bytes of code, input, arguments or outcome are recorded as
 // they are; of more there is a digest.
-const whole = 64 << 10
+const whole = 256 << 10
 
 // appendText writes what was given as text: as a string, since it may be
 // anything, or as its digest.
@@ -214,13 +217,16 @@ func (b *Broker) appendText(data, text []byte) []byte {
 	return appendDigest(data, text)
 }
 
-// appendValue writes a recorded value, or its digest where it is large.
-func (b *Broker) appendValue(data, value []byte) []byte {
-	if len(value) <= whole {
-		return append(data, value...)
+// appendValue writes a value, or its digest where it is large.
+func (b *Broker) appendValue(data []byte, v value.Value) ([]byte, error) {
+	start := len(data)
+	data, err := journal.AppendValue(data, v)
+	if err != nil || len(data)-start <= whole {
+		return data, err
 	}
-	b.keep(value)
-	return appendDigest(data, value)
+	text := bytes.Clone(data[start:])
+	b.keep(text)
+	return appendDigest(data[:start:start], text), nil
 }
 
 // keep has a journal that can keep what is too large for an event.

@@ -451,3 +451,53 @@ func TestAnnotationsAreHonest(t *testing.T) {
 		}
 	}
 }
+
+// What a plugin was just beginning when its run ended hurts nobody: capabilities
+// are opened and given up together.
+func TestDeadlinesWhileOpening(t *testing.T) {
+	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
+	const tools = 60
+	for i := range tools {
+		p.makes(fmt.Sprint("r", i), "p => !fs.read(p)", fmt.Sprintf("fs.read:./sandbox,timeout=1ms,calls=%d", i+1))
+	}
+	for i := range tools {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":"run","arguments":{"tool":"r%[1]d","input":"a"}}}`, i))
+	}
+	for answered := 0; answered < tools; {
+		if m := p.receive(); m.Method == "" {
+			answered++
+		}
+	}
+	if text, failed := p.runs("r0", "a"); failed && !strings.Contains(text, "effect_failed") {
+		t.Errorf("afterwards: %s", text)
+	}
+}
+
+// A tool that may call what isn't known yet is refused, or counts as the worst.
+func TestLateCallees(t *testing.T) {
+	p, _ := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
+	if r := p.call("evolve", `{"name":"c","code":"x => @later(x)","capabilities":["call:later"]}`); !r.IsError || !strings.Contains(r.Content[0].Text, "later") {
+		t.Errorf("a call of no tool: %s", r.Content[0].Text)
+	}
+	p.makes("any", `n => call("a" ++ n.t, n.p)`, "call:**")
+	p.send(`{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{}}`)
+	list := string(p.answer(`"l"`).Result)
+	at := strings.Index(list, `"name":"any"`)
+	if at < 0 || !strings.Contains(list, `"destructiveHint":true`) {
+		t.Fatal(list)
+	}
+	var tools struct {
+		Tools []struct {
+			Name        string
+			Annotations struct{ ReadOnlyHint, DestructiveHint bool }
+		}
+	}
+	if err := json.Unmarshal([]byte(list), &tools); err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range tools.Tools {
+		if tool.Name == "any" && (tool.Annotations.ReadOnlyHint || !tool.Annotations.DestructiveHint) {
+			t.Errorf("a tool that may call anything says %+v", tool.Annotations)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -92,26 +93,35 @@ func (o *capOptions) open(log *slog.Logger, protect ...string) (_ *authority, er
 	if err == nil {
 		a.revocations.Path = filepath.Join(state, "revoked.json")
 	}
-	grants, denies, err := a.read()
+	granted, denied, err := a.texts()
 	if err != nil {
 		return nil, err
 	}
 	size := int64(pureJournal)
-	if len(grants) > 0 {
+	if len(granted) > 0 {
 		size = actingJournal
+		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode}); err != nil {
+			return nil, err
+		}
+		defer func() {
+			if err != nil {
+				a.host.Close()
+			}
+		}()
+		if err := addPlugins(a.host, k, third.sources()); err != nil {
+			return nil, err
+		}
+		a.protected = append(a.protected, a.host.Dir())
+	}
+	grants, denies, err := a.resolve(granted, denied)
+	if err != nil {
+		return nil, err
 	}
 	if a.journal, err = openJournal(o.store, size, log); err != nil {
 		return nil, err
 	}
 	options := run.Options{Policy: a.policy, Journal: a.journal, Log: log}
-	if len(grants) > 0 {
-		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode}); err != nil {
-			return nil, err
-		}
-		if err := addPlugins(a.host, k, third.sources()); err != nil {
-			a.host.Close()
-			return nil, err
-		}
+	if a.host != nil {
 		options.Handler = a.host
 	}
 	a.broker = run.New(options)
@@ -164,8 +174,39 @@ func (o *capOptions) protected(more []string) ([]string, error) {
 	return paths, nil
 }
 
-// read gives what the flags and the policy file grant and deny now.
+// texts is what the flags and the policy file grant and deny now, as it is said
+// there.
+func (a *authority) texts() (granted, denied []string, err error) {
+	granted, denied = a.options.grants, a.options.denies
+	if a.options.policy == "" {
+		return granted, denied, nil
+	}
+	text, err := os.ReadFile(a.options.policy)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--policy: %w", err)
+	}
+	file, err := caps.ParsePolicy(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--policy %s: %w", a.options.policy, err)
+	}
+	if len(file.Ask) > 0 {
+		return nil, nil, fmt.Errorf(`--policy %s: "ask" grants after a person approves, and this version can't ask`, a.options.policy)
+	}
+	return slices.Concat(granted, file.Grant), slices.Concat(denied, file.Deny), nil
+}
+
+// read is [authority.texts], resolved.
 func (a *authority) read() (grants []*caps.Grant, denies []caps.Capability, err error) {
+	granted, denied, err := a.texts()
+	if err != nil {
+		return nil, nil, err
+	}
+	return a.resolve(granted, denied)
+}
+
+// resolve finds what the texts of grants and denials mean. The grants are the
+// caller's to close.
+func (a *authority) resolve(granted, denied []string) (grants []*caps.Grant, denies []caps.Capability, err error) {
 	defer func() {
 		if err != nil {
 			for _, g := range grants {
@@ -173,21 +214,6 @@ func (a *authority) read() (grants []*caps.Grant, denies []caps.Capability, err 
 			}
 		}
 	}()
-	granted, denied := a.options.grants, a.options.denies
-	if a.options.policy != "" {
-		text, err := os.ReadFile(a.options.policy)
-		if err != nil {
-			return nil, nil, fmt.Errorf("--policy: %w", err)
-		}
-		file, err := caps.ParsePolicy(text)
-		if err != nil {
-			return nil, nil, fmt.Errorf("--policy %s: %w", a.options.policy, err)
-		}
-		if len(file.Ask) > 0 {
-			return nil, nil, fmt.Errorf(`--policy %s: "ask" grants after a person approves, and this version can't ask`, a.options.policy)
-		}
-		granted, denied = append(granted[:len(granted):len(granted)], file.Grant...), append(denied[:len(denied):len(denied)], file.Deny...)
-	}
 	for _, text := range denied {
 		c, err := caps.Parse(text, a.kinds)
 		if err != nil {

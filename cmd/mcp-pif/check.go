@@ -12,7 +12,9 @@ import (
 
 func newCheck() *cobra.Command {
 	var (
+		grants     capOptions
 		file, name string
+		declared   []string
 		asJSON     bool
 	)
 	cmd := &cobra.Command{
@@ -29,8 +31,13 @@ run. The exit status is 1 if no tool can be made from it.`,
 			if err != nil {
 				return err
 			}
-			s := mcpserver.New(mcpserver.Options{})
-			a := call(commandContext(cmd), s, "evolve", map[string]any{"name": name, "code": code})
+			auth, err := grants.open(warnings(cmd))
+			if err != nil {
+				return failing(err)
+			}
+			defer auth.close()
+			s := mcpserver.New(mcpserver.Options{Broker: auth.broker})
+			a := call(commandContext(cmd), s, "evolve", map[string]any{"name": name, "code": code, "capabilities": declared})
 			if asJSON || a.Fault != nil {
 				return printAnswer(cmd, a, asJSON)
 			}
@@ -55,6 +62,8 @@ run. The exit status is 1 if no tool can be made from it.`,
 		},
 	}
 	f := cmd.Flags()
+	grants.register(f)
+	f.StringArrayVar(&declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated")
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
 	f.StringVar(&name, "name", "it", "the tool's name, to which continue and self refer")
 	f.BoolVar(&asJSON, "json", false, "print the answer of evolve as JSON")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -186,5 +187,39 @@ func TestAttackOtherManifestThanTheLock(t *testing.T) {
 	n.lock.Entries[0].Manifest.Operations[0].Doc = "another"
 	if text, failed := ask(t, n); text != "" || !strings.Contains(failed, "isn't what its manifest says") {
 		t.Errorf("%q, %s", text, failed)
+	}
+}
+
+// TestPluginsReadme runs the way from nothing to a tool as plugins/README.md has it,
+// against this checkout and without a network.
+func TestPluginsReadme(t *testing.T) {
+	text, err := os.ReadFile("../../plugins/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := bytes.Cut(text, []byte("## From nothing to a tool"))
+	all := blocks(string(text))
+	if !found || len(all) == 0 || all[0].language != "sh" {
+		t.Fatal("the way isn't there")
+	}
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := strings.ReplaceAll(all[0].text, "~/src/mcp-pif", repository)
+	if script == all[0].text || strings.Count(script, "\n") < 8 {
+		t.Fatalf("the way is another:\n%s", script)
+	}
+	cmd := exec.Command("sh", "-ex", "-c", script)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "XDG_STATE_HOME="+cmd.Dir+"/state")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, said := range []string{"0 failed", "added weather", "accepted the flags", "would have: weather.get:rome/**"} {
+		if !strings.Contains(string(out), said) {
+			t.Errorf("nothing says %q:\n%s", said, out)
+		}
 	}
 }

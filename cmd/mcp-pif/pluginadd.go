@@ -13,6 +13,7 @@ import (
 func newPluginAdd() *cobra.Command {
 	var (
 		path, kind, name string
+		sandbox          string
 		yes, acceptFlags bool
 	)
 	cmd := &cobra.Command{
@@ -41,7 +42,7 @@ On a terminal you are asked before anything is written; --yes answers.`,
 			if err != nil {
 				return failing(err)
 			}
-			e, undo, err := newEntry(cmd, l, args)
+			e, undo, err := newEntry(cmd, l, args, sandbox)
 			if err != nil {
 				return failing(err)
 			}
@@ -53,6 +54,7 @@ On a terminal you are asked before anything is written; --yes answers.`,
 		},
 	}
 	lockOption(cmd, &path)
+	describeOption(cmd, &sandbox)
 	f := cmd.Flags()
 	f.StringVar(&kind, "kind", "", "refuse it unless it serves this `KIND`")
 	f.StringVar(&name, "name", "", "what to call it (default its kind)")
@@ -63,7 +65,7 @@ On a terminal you are asked before anything is written; --yes answers.`,
 
 // newEntry makes an entry of a program that is on this machine: hashed, and as it
 // describes itself. undo takes back the copy of a folder.
-func newEntry(cmd *cobra.Command, l *lock.Lock, args []string) (_ *lock.Entry, undo func(), err error) {
+func newEntry(cmd *cobra.Command, l *lock.Lock, args []string, sandbox string) (_ *lock.Entry, undo func(), err error) {
 	e := &lock.Entry{}
 	if e.Program, undo, err = l.Locate(args[0], args[1:]); err != nil {
 		return nil, undo, err
@@ -78,7 +80,7 @@ func newEntry(cmd *cobra.Command, l *lock.Lock, args []string) (_ *lock.Entry, u
 		return nil, undo, err
 	}
 	defer x.Close()
-	return e, undo, describe(commandContext(cmd), e, x)
+	return e, undo, describe(commandContext(cmd), e, x, sandbox)
 }
 
 func addEntry(cmd *cobra.Command, l *lock.Lock, e *lock.Entry, kind, name string, acceptFlags, yes bool) error {

@@ -47,6 +47,21 @@ func lockOption(cmd *cobra.Command, path *string) {
 	cmd.Flags().StringVar(path, "plugin-lock", lock.DefaultName, "the lock `FILE`")
 }
 
+// describeOption is the flag that says how the system holds a plugin while it
+// describes itself.
+func describeOption(cmd *cobra.Command, mode *string) {
+	cmd.Flags().StringVar(mode, "sandbox", string(host.Require), "how the system holds it while it describes itself: require, best-effort or off")
+}
+
+// modeOf reads such a flag.
+func modeOf(text string) (host.Mode, error) {
+	switch mode := host.Mode(text); mode {
+	case host.Require, host.BestEffort, host.Off:
+		return mode, nil
+	}
+	return "", fmt.Errorf("--sandbox is require, best-effort or off, not %s", lock.Shown(text, 40))
+}
+
 // describeWithin is how long a plugin has to describe itself, twice.
 const describeWithin = 30 * time.Second
 
@@ -54,11 +69,15 @@ const describeWithin = 30 * time.Second
 // thing now and another later can't be read by anybody; it puts what was said into
 // the entry. This is the only place where a plugin that nobody granted anything is
 // started: it gets an empty folder, no environment, no input.
-func describe(ctx context.Context, e *lock.Entry, x *lock.Executable) error {
+func describe(ctx context.Context, e *lock.Entry, x *lock.Executable, sandbox string) error {
+	mode, err := modeOf(sandbox)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, describeWithin)
 	defer cancel()
 	for i := range 2 {
-		d, err := host.Describe(ctx, sourceOf(x))
+		d, err := host.Describe(ctx, sourceOf(x), mode)
 		if err != nil {
 			return fmt.Errorf("%s: %s", lock.Shown(x.Path, 300), lock.Shown(err.Error(), 1000))
 		}

@@ -69,7 +69,11 @@ func (n *installed) sources() []host.Source {
 
 // sourceOf is how a program is started that was hashed.
 func sourceOf(x *lock.Executable) host.Source {
-	return host.Source{Path: x.Path, Args: x.Args, File: x.File, Check: x.Check}
+	s := host.Source{Path: x.Path, Args: x.Args, File: x.File, Check: x.Check}
+	if folder := x.Folder(); folder != "" {
+		s.Reads = []string{folder}
+	}
+	return s
 }
 
 // protected is the paths that no grant may reach.

@@ -17,8 +17,8 @@ import (
 
 func newPluginTest() *cobra.Command {
 	var (
-		fixtures string
-		asJSON   bool
+		fixtures, sandbox string
+		asJSON            bool
 	)
 	cmd := &cobra.Command{
 		Use:   "test PROGRAM [ARGUMENT…] | FOLDER COMMAND…",
@@ -44,6 +44,9 @@ plugins/plugintest.`,
 			o := conform.Options{}
 			var err error
 			if o.Source, err = programOf(args); err != nil {
+				return failing(err)
+			}
+			if o.Sandbox, err = modeOf(sandbox); err != nil {
 				return failing(err)
 			}
 			if fixtures != "" {
@@ -74,6 +77,7 @@ plugins/plugintest.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&fixtures, "fixtures", "", "know of the plugin what this `FILE` says")
+	f.StringVar(&sandbox, "sandbox", string(host.BestEffort), "how the system holds it: require, best-effort or off")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -99,5 +103,5 @@ func programOf(args []string) (host.Source, error) {
 	if !filepath.IsAbs(command[0]) {
 		return host.Source{}, fmt.Errorf("%s isn't in the folder; name an interpreter elsewhere by its absolute path", lock.Shown(command[0], 100))
 	}
-	return host.Source{Path: command[0], Args: command[1:]}, nil
+	return host.Source{Path: command[0], Args: command[1:], Reads: []string{path}}, nil
 }

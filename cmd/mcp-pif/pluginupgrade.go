@@ -11,8 +11,8 @@ import (
 
 func newPluginUpgrade() *cobra.Command {
 	var (
-		path   string
-		accept bool
+		path, sandbox string
+		accept        bool
 	)
 	cmd := &cobra.Command{
 		Use:   "upgrade NAME [PROGRAM | FOLDER COMMAND…]",
@@ -30,15 +30,16 @@ otherwise they count as the worst again.`,
   mcp-pif plugin upgrade weather ./weather-2.0 --accept`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return failing(upgrade(cmd, path, args[0], args[1:], accept))
+			return failing(upgrade(cmd, path, args[0], args[1:], sandbox, accept))
 		},
 	}
 	lockOption(cmd, &path)
+	describeOption(cmd, &sandbox)
 	cmd.Flags().BoolVar(&accept, "accept", false, "accept that the new version may do more")
 	return cmd
 }
 
-func upgrade(cmd *cobra.Command, path, name string, args []string, accept bool) (err error) {
+func upgrade(cmd *cobra.Command, path, name string, args []string, sandbox string, accept bool) (err error) {
 	l, old, err := found(path, name)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func upgrade(cmd *cobra.Command, path, name string, args []string, accept bool) 
 		}
 		args = []string{l.Absolute(was.Program.File)}
 	}
-	e, undo, err := newEntry(cmd, l, args)
+	e, undo, err := newEntry(cmd, l, args, sandbox)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ const (
 	codeTooLarge    = "too_large"   // the answer is beyond a limit
 	codeTimeout     = "timeout"     // the time was over first
 	codeUnreachable = "unreachable" // there was no server to ask
-	codeFailed      = "failed"      // it was asked, and gave no usable answer
+	codeFailed      = "failed"
+	codeUnknown     = "unknown" // whether it was done      // it was asked, and gave no usable answer
 )
 
 // failf is the failure of a request. Messages are in our own words, with hosts
@@ -36,8 +37,9 @@ var errClosed = sdk.Fail(codeDenied, "the capability was closed while the reques
 // A method that isn't read-only says that its effect isn't known, unless there
 // never was a connection.
 func explain(ctx context.Context, err error, method, host string) error {
-	unknown := ""
+	unknown, open := "", codeFailed
 	if !readOnly(method) {
+		open = codeUnknown
 		unknown = "; whether the server acted on the " + method + " is not known"
 	}
 	if own, ok := errors.AsType[sdk.Failure](context.Cause(ctx)); ok {
@@ -52,7 +54,7 @@ func explain(ctx context.Context, err error, method, host string) error {
 	var timed net.Error
 	switch {
 	case errors.Is(context.Cause(ctx), context.Canceled):
-		return failf(codeFailed, "the request was cancelled%s", unknown)
+		return failf(open, "the request was cancelled%s", unknown)
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
 		return late
 	}
@@ -68,7 +70,7 @@ func explain(ctx context.Context, err error, method, host string) error {
 	case errors.As(err, &timed) && timed.Timeout():
 		return late
 	}
-	return failf(codeFailed, "%s gave no complete HTTP answer%s", host, unknown)
+	return failf(open, "%s gave no complete HTTP answer%s", host, unknown)
 }
 
 // untrusted gives the failure of a connection that got no TLS, nil for other

@@ -166,7 +166,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 func TestUnknownOutcome(t *testing.T) {
 	at := answering(t, "", nil)
 	h := open(t, world{}, at)
-	fails(t, h, fields{"url": at, "method": "POST", "body": "x"}, "failed", "not known")
+	fails(t, h, fields{"url": at, "method": "POST", "body": "x"}, "unknown", "not known")
 	_, err := h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": at}))
 	failedWith(t, nil, err, "failed")
 	if strings.Contains(err.Error(), "not known") {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,11 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
 
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
@@ -27,6 +33,12 @@ func BenchmarkPerform64K(b *testing.B) { benchmarkPerform(b, 64<<10, 1) }
 
 // With 16 callers at once.
 func BenchmarkPerform100Parallel(b *testing.B) { benchmarkPerform(b, 100, 16) }
+
+// BenchmarkEffect is all of an effect, as a program's request has it done: decided,
+// recorded in memory, performed by the plugin in its sandbox, the outcome recorded.
+func BenchmarkEffect100(b *testing.B)         { benchmarkEffect(b, 100, 1) }
+func BenchmarkEffect64K(b *testing.B)         { benchmarkEffect(b, 64<<10, 1) }
+func BenchmarkEffect100Parallel(b *testing.B) { benchmarkEffect(b, 100, 16) }
 
 // BenchmarkBareGRPC is the same bytes over the same kind of socket with nothing
 // between: go-plugin as it comes, mutual TLS, and a method that gives back what
@@ -59,6 +71,29 @@ func benchmarkPerform(b *testing.B, size, callers int) {
 		_, _, f := w.Perform(context.Background(), a)
 		if f != nil {
 			return f
+		}
+		return nil
+	})
+}
+
+func benchmarkEffect(b *testing.B, size, callers int) {
+	w := newWorld(b, "toy")
+	w.sandbox = nil // as servers have it
+	held := w.grant(b, "toy:a/**,calls=1000000000,bytes=100000GiB")
+	w.do(b, held, "pid")
+	broker := run.New(run.Options{
+		Policy: w.policy, Handler: w.Host, Journal: journal.NewMemory(64<<20, nil), Limits: run.Limits{Effects: 1 << 40, Bytes: 1 << 60},
+	})
+	tool := &registry.Tool{Name: "echo", Version: 1, Hash: strings.Repeat("0", 64), Held: []*caps.Held{held}}
+	payload := value.Str(strings.Repeat("x", size))
+	until := time.Now().Add(time.Hour)
+	runs := sync.Pool{New: func() any { return broker.Begin(new(registry.Snapshot), run.Start{Tool: tool}) }}
+	callMany(b, size, callers, func() error {
+		r := runs.Get().(*run.Run)
+		defer runs.Put(r)
+		requests := []core.Request{{Op: "toy.echo", Arg: payload, Where: "tool:echo", Tool: "echo", Tools: r.Tools(tool)}}
+		if a := r.Answer(context.Background(), until, requests); a[0].Fault != nil {
+			return a[0].Fault
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
@@ -40,6 +41,7 @@ func System() Layers { return sandbox.System() }
 const (
 	privilegeNetwork   = "network"   // TCP and UDP to anywhere
 	privilegeProcesses = "processes" // starting others, in the same sandbox
+	privilegeFiles     = "files:"    // reading what is at the path after it
 )
 
 // A box is the sandbox of one process.
@@ -47,6 +49,7 @@ type box struct {
 	mode      Mode
 	network   bool
 	processes bool
+	reads     []string // files and folders
 	// root is what it may do below the grant's directory, or to file where the
 	// grant is one file that is only read.
 	root sandbox.Access
@@ -56,11 +59,7 @@ type box struct {
 // newBox makes the sandbox of a grant's process: what the grant is about, and
 // what the manifest asks for, can be reached, and nothing else.
 func newBox(mode Mode, s *Source, g *caps.Grant) *box {
-	b := &box{
-		mode:      mode,
-		network:   slices.Contains(s.Manifest.Privileges, privilegeNetwork),
-		processes: slices.Contains(s.Manifest.Privileges, privilegeProcesses),
-	}
+	b := emptyBox(mode, s)
 	if s.Manifest.Algebra == caps.Path {
 		b.root = sandbox.Read | sandbox.Write
 		if g.Flags().ReadOnly {
@@ -68,6 +67,23 @@ func newBox(mode Mode, s *Source, g *caps.Grant) *box {
 			if g.File != "" {
 				b.file = g.Real
 			}
+		}
+	}
+	return b
+}
+
+// emptyBox is the sandbox of a process without a grant: what the program and its
+// manifest need, where there is one.
+func emptyBox(mode Mode, s *Source) *box {
+	b := &box{mode: mode, reads: slices.Clone(s.Reads)}
+	if s.Manifest == nil {
+		return b
+	}
+	b.network = slices.Contains(s.Manifest.Privileges, privilegeNetwork)
+	b.processes = slices.Contains(s.Manifest.Privileges, privilegeProcesses)
+	for _, p := range s.Manifest.Privileges {
+		if file, ok := strings.CutPrefix(p, privilegeFiles); ok {
+			b.reads = append(b.reads, file)
 		}
 	}
 	return b
@@ -87,7 +103,7 @@ func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) err
 	}
 	spec := sandbox.Spec{
 		Executable: l.file, Path: l.path, Args: append([]string{l.path}, l.args...), Env: l.environment(), Dir: l.work,
-		Rules: []sandbox.Rule{{Path: l.work, Access: sandbox.Sockets}, {Path: l.sockets, Access: sandbox.Sockets}},
+		Rules: []sandbox.Rule{{Path: l.work, Access: sandbox.Sockets | sandbox.Read}, {Path: l.sockets, Access: sandbox.Sockets}},
 		Fork:  b.processes, Mode: b.mode,
 	}
 	if l.root != nil {
@@ -97,6 +113,9 @@ func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) err
 			rule = sandbox.Rule{Path: b.file, Access: b.root}
 		}
 		spec.Rules = append(spec.Rules, rule)
+	}
+	for _, path := range b.reads {
+		spec.Rules = append(spec.Rules, sandbox.Rule{Path: path, Access: sandbox.Read, Optional: true})
 	}
 	if b.network {
 		spec.Network = sandbox.Outgoing

@@ -102,7 +102,9 @@ func (p *process) handle(ctx context.Context, a run.Act) (it *handle, done func(
 		go p.closeHandle(idle, p.seat.host.timing.health)
 	}
 	if mine {
-		// Others may wait for this one, with more time than ctx has.
+		// Others may wait for this one, with more time than ctx has; the result's
+		// variable is not there for as long.
+		it := it
 		go func() {
 			if it.number, it.err = p.openHandle(openRequest(a.Held, a.Denies)); it.err != nil {
 				p.handles.forget(it)

@@ -67,6 +67,9 @@ type Source struct {
 	// system can do that, what was checked is executed, whatever Path leads to by
 	// then. Nil: Path is. It is the caller's to close, after the host.
 	File *os.File
+	// Reads is files and folders, besides the program itself, that a process needs
+	// to read: the folder of a program that an interpreter runs.
+	Reads []string
 	// Check is asked before each start, and an error of it starts nothing. Nil: no
 	// question.
 	Check func() error
@@ -160,6 +163,10 @@ func New(o Options) (*Host, error) {
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h, nil
 }
+
+// Dir is the folder where the processes have theirs, by the name the system has
+// for it.
+func (h *Host) Dir() string { return h.dir }
 
 // Add makes a kind known. Each kind is added once, before it is used.
 func (h *Host) Add(s Source) error {

@@ -21,14 +21,20 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
 
 // ProbeOptions says what a probe starts.
 type ProbeOptions struct {
-	// Source is the program. Its manifests aren't asked for.
+	// Source is the program. It needs no manifest; where there is one its
+	// privileges are the process's.
 	Source Source
+	// Sandbox says how the system holds it: as a grant's process, or as one
+	// without a grant where there is no Root. Empty: [Off], and without the
+	// launcher.
+	Sandbox Mode
 	// Root is the directory that the process gets as its grant's; nil: none.
 	Root *os.File
 	// Env is more of an environment than plugins have, for tests of them.
@@ -105,6 +111,12 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 	p.launch = &launch{
 		path: o.Source.Path, file: o.Source.File, args: o.Source.Args, plain: o.Source.Plain, work: p.Work(), root: o.Root,
 		most: o.MaxMessage, output: out, dead: make(chan struct{}), hear: p.hear, stray: p,
+	}
+	if o.Sandbox != "" {
+		p.launch.box = emptyBox(o.Sandbox, &o.Source)
+		if o.Root != nil {
+			p.launch.box.root = sandbox.Read | sandbox.Write
+		}
 	}
 	config := p.launch.clientConfig(p.dir)
 	config.StartTimeout = o.Within
@@ -214,6 +226,9 @@ func (p *Probe) Stray() string {
 // Conn is the connection to the plugin's service.
 func (p *Probe) Conn() *grpc.ClientConn { return p.conn }
 
+// Layers is what of the system's sandbox holds the process, and what doesn't.
+func (p *Probe) Layers() Layers { return p.launch.layers }
+
 // Dir is the folder with all that the process may leave behind, and Work the one in
 // it that the process runs in.
 func (p *Probe) Dir() string { return p.dir }
@@ -260,12 +275,13 @@ type Description struct {
 
 // Describe starts a program to have it describe itself, and ends it: it gets no
 // grant, an empty folder and no environment. What it says is checked, and every
-// text of it bounded; an error may quote it and is for people.
-func Describe(ctx context.Context, s Source) (*Description, error) {
-	p, err := NewProbe(ctx, ProbeOptions{Source: s})
+// text of it bounded; an error may quote it and is for people. The system holds it
+// as mode says.
+func Describe(ctx context.Context, s Source, mode Mode) (*Description, error) {
+	p, err := NewProbe(ctx, ProbeOptions{Source: s, Sandbox: mode})
 	if errors.Is(err, ErrPlain) && !s.Plain {
 		s.Plain = true
-		p, err = NewProbe(ctx, ProbeOptions{Source: s})
+		p, err = NewProbe(ctx, ProbeOptions{Source: s, Sandbox: mode})
 	}
 	if err != nil {
 		return nil, err

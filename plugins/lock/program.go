@@ -45,6 +45,9 @@ func (x *Executable) Check() error {
 	return checkFolder(x.folder, x.listing)
 }
 
+// Folder is the folder that it is run in, absolute; empty for a file alone.
+func (x *Executable) Folder() string { return x.folder }
+
 // Close closes the file.
 func (x *Executable) Close() error { return x.File.Close() }
 

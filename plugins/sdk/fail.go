@@ -50,6 +50,7 @@ func (f Failure) WithRetry() Failure {
 //	denied                                                 the plugin refuses what the host let pass
 //	conflict                                               it changed meanwhile
 //	timeout unreachable                                    somebody else didn't answer, or can't be reached
+//	unknown                                                it may have been done, or not
 //	invalid                                                an argument that can't be meant
 //	failed                                                 everything else
 //

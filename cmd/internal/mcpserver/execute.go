@@ -53,7 +53,7 @@ func (s *Server) execute(ctx context.Context, j job) product {
 			return p
 		}
 		if f := s.stopped(ctx, j.until); f != nil {
-			p = product{Steps: m.Steps(), Fault: f}
+			p = product{Steps: m.Steps(), Fault: j.run.Explain(f)}
 			m.Release()
 			return p
 		}

@@ -120,6 +120,15 @@ func pure() mcp.ToolAnnotations {
 	return mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: &no, IdempotentHint: true, OpenWorldHint: &no}
 }
 
+// anything is the worst that any tool could do.
+func anything(policy *caps.Policy) caps.Flags {
+	var all []*caps.Held
+	for _, g := range policy.Grants() {
+		all = append(all, &caps.Held{Capability: g.Shown(), Grant: g})
+	}
+	return caps.Annotations(all)
+}
+
 // annotated says what a tool can do at worst.
 func annotated(f caps.Flags) mcp.ToolAnnotations {
 	return mcp.ToolAnnotations{ReadOnlyHint: f.ReadOnly, DestructiveHint: &f.Destructive, IdempotentHint: f.Idempotent, OpenWorldHint: &f.OpenWorld}
@@ -137,12 +146,7 @@ func fixedNamed(name string) *fixedTool {
 func (t *fixedTool) declare(policy *caps.Policy) *mcp.Tool {
 	annotations := t.annotations
 	if t.name == "run" {
-		// The worst of what any tool could do.
-		var all []*caps.Held
-		for _, g := range policy.Grants() {
-			all = append(all, &caps.Held{Capability: g.Shown(), Grant: g})
-		}
-		annotations = annotated(caps.Annotations(all))
+		annotations = annotated(anything(policy))
 	}
 	return &mcp.Tool{
 		Name:         t.name,
@@ -162,7 +166,11 @@ func (s *Server) show(t *registry.Tool) {
 	if s.opts.HideEvolved || !registry.Listed(t.Name) {
 		return
 	}
-	annotations := annotated(caps.Annotations(t.Reach()))
+	flags := caps.Annotations(t.Reach())
+	if t.Late() {
+		flags = caps.Worst(flags, anything(s.broker.Policy()))
+	}
+	annotations := annotated(flags)
 	s.mcp.AddTool(&mcp.Tool{
 		Name:         t.Name,
 		Description:  t.Description,

@@ -47,6 +47,9 @@ func (s *Server) journal(c Call) Answer {
 		rows, last = append(rows, row...), events[i].Seq
 	}
 	o := begin().raw("events", append(rows, ']'))
+	if len(events) > 0 && !q.Last && q.Run == "" && q.Kind == "" && events[0].Seq > q.After+1 {
+		o = o.text("note", fmt.Sprintf("the events before %d are no longer kept", events[0].Seq))
+	}
 	if more && !q.Last {
 		args := begin().number("after", last)
 		if q.Run != "" {

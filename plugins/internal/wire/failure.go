@@ -18,7 +18,7 @@ import (
 // FailureCodes is the kinds of failures that plugins tell apart.
 var FailureCodes = []string{
 	"not_found", "exists", "not_a_file", "not_a_directory", "too_large", "denied", "conflict", "timeout",
-	"unreachable", "invalid", "failed",
+	"unreachable", "unknown", "invalid", "failed",
 }
 
 // The bounds of a failure's texts.
@@ -126,7 +126,7 @@ func (a Attempt) failure(p PluginFailure) *fault.Fault {
 		kind = fault.Denied
 	case code == "conflict":
 		kind = fault.Conflict
-	case code == "timeout" && !a.Repeatable:
+	case (code == "timeout" || code == "unknown") && !a.Repeatable:
 		kind = fault.OutcomeUnknown
 	}
 	message := a.text(p.GetMessage(), maxMessage)

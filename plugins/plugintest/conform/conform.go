@@ -42,6 +42,9 @@ type Options struct {
 	// this process, in its place: the checks that need a process are skipped.
 	Source host.Source
 	Plugin *sdk.Plugin
+	// Sandbox says how the system holds its processes; empty: not at all. Where it
+	// is set this program has to call [host.Launcher].
+	Sandbox host.Mode
 	// Fixtures is what can't be guessed of it.
 	Fixtures Fixtures
 	// Patience is how long an answer may take; 0: 30 s.

@@ -67,6 +67,7 @@ func TestHonestPluginsPass(t *testing.T) {
 		"a program without certificates": {Source: program(t, "plain"), Fixtures: slow},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			r := run(t, o)
 			if !r.Passed() || len(r.Checks) != len(checks) {
 				t.Fatalf("\n%s", r)
@@ -182,7 +183,7 @@ func TestDefectsAreFound(t *testing.T) {
 		{"a program that isn't there", "handshake", "can't be started", Options{Source: host.Source{Path: "/nowhere/at/all"}}},
 		{"a program that is another each time", "describe", "in another process it says something else", Options{Source: program(t, "shifty")}},
 		{"a program that falls", "hostile", "a NUL as name ended the process", Options{Source: program(t, "fragile")}},
-		{"a program that starts once", "crash", "doesn't start again", Options{Source: program(t, "once"), Patience: 5 * time.Second}},
+		{"a program that starts once", "crash", "doesn't start again", Options{Source: program(t, "once")}},
 		{"a program that talks on", "stdout", "hum", Options{Source: program(t, "noisy")}},
 		{"a program that writes at home", "writes", "home/.toy was made", Options{Source: program(t, "scribbler")}},
 		{"a program that writes beside its folder", "writes", "it wrote neighbour", Options{Source: program(t, "neighbour")}},

@@ -70,7 +70,7 @@ func (s *subject) start(ctx context.Context, w *world) (*peer, error) {
 	}
 	if s.process {
 		probe, err := host.NewProbe(ctx, host.ProbeOptions{
-			Source: s.o.Source, Root: root, Env: env, MaxMessage: most, Within: s.o.Patience,
+			Source: s.o.Source, Root: root, Env: env, MaxMessage: most, Within: s.o.Patience, Sandbox: s.o.Sandbox,
 		})
 		if err != nil {
 			return nil, err

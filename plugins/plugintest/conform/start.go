@@ -29,13 +29,17 @@ func checkHandshake(ctx context.Context, t *trial) {
 		return
 	}
 	defer t.retire(p)
-	switch {
-	case p.probe == nil:
+	if p.probe == nil {
 		t.skip("it runs in this process")
-	case t.o.Source.Plain:
-		t.note("without certificates")
-	default:
-		t.note("with certificates")
+	} else {
+		certificates, sandbox := "with certificates", "no sandbox"
+		if t.o.Source.Plain {
+			certificates = "without certificates"
+		}
+		if t.o.Sandbox != "" {
+			sandbox = "sandbox " + p.probe.Layers().String()
+		}
+		t.note("%s, %s", certificates, sandbox)
 	}
 	said, err := describe(ctx, t, p)
 	if err != nil {
@@ -51,7 +55,7 @@ func checkHandshake(ctx context.Context, t *trial) {
 		t.fail("its manifest is refused: %v", err)
 		return
 	}
-	t.manifest, t.features = m, said.GetFeatures()
+	t.manifest, t.features, t.o.Source.Manifest = m, said.GetFeatures(), m
 }
 
 func describe(ctx context.Context, t *trial, p *peer) (*pluginv1.DescribeResponse, error) {

@@ -61,7 +61,6 @@ func and(o sdk.Operation) sdk.Plugin {
 type folder struct {
 	lexical bool // refuses "..", and follows links
 	within  bool // ignores the part that was opened
-	flags   sdk.Flags
 	scribe  bool // writes where it only reads
 	hidden  bool // has an argument that designates and isn't marked
 }

@@ -41,8 +41,7 @@ func weather(change func(p *sdk.Plugin)) sdk.Plugin {
 		Operations: []sdk.Operation{
 			get(reads),
 			sdk.Op("seen", "tells what this process was given", reads, func(context.Context, any, struct{}) (string, error) {
-				folder, err := os.ReadDir(".")
-				return fmt.Sprintf("%d files, HOME=%q", len(folder), os.Getenv("HOME")), err
+				return fmt.Sprintf("PATH=%q HOME=%q", os.Getenv("PATH"), os.Getenv("HOME")), nil
 			}),
 		},
 	}

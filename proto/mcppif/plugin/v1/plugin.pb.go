@@ -1290,7 +1290,7 @@ func (*CloseResponse) Descriptor() ([]byte, []int) {
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// code is not_found, exists, not_a_file, not_a_directory, too_large, denied,
-	// conflict, timeout, unreachable, invalid or failed; any other is failed.
+	// conflict, timeout, unreachable, unknown (whether it was done), invalid or failed; any other is failed.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// message is a sentence without paths or addresses of the machine.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`

@@ -1,0 +1,34 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+)
+
+// What a plugin asks of the system comes across, and only in words that a person
+// can read as what they are.
+func TestPrivileges(t *testing.T) {
+	m := right()
+	m.Privileges = []string{"network", "processes", "files:/etc/ssl/certs"}
+	back, err := FromManifest(ToManifest(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Join(back.Privileges, " ") != "network processes files:/etc/ssl/certs" || !SameManifest(m, back) {
+		t.Errorf("%v", back.Privileges)
+	}
+	back.Privileges = back.Privileges[:2]
+	if SameManifest(m, back) {
+		t.Error("a privilege less is the same manifest")
+	}
+	for _, bad := range []string{"root", "", "Network", "files:", "files:/", "files:etc", "files:/etc/../root", "files:/etc/", "files:/a\x1bb", "files:/a\u202eb", "files:/" + strings.Repeat("x", 2000)} {
+		m.Privileges = []string{bad}
+		if CheckManifest(m) == nil {
+			t.Errorf("%.40q was taken", bad)
+		}
+	}
+	m.Privileges = []string{"network", "network"}
+	if CheckManifest(m) == nil {
+		t.Error("one twice was taken")
+	}
+}

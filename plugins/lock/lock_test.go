@@ -1,0 +1,289 @@
+//go:build unix
+
+package lock
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+)
+
+// entry is a plugin whose program is a file in a folder of its own.
+func entry(t *testing.T) (*Lock, *Entry, string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ReadOrNew(filepath.Join(dir, DefaultName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "bin", "weather")
+	write(t, program, "\x7fELF the program", 0o755)
+	e := &Entry{Name: "weather"}
+	e.Describe(said(), 1, []string{"progress", "cancel"}, false)
+	if e.Program, _, err = l.Locate(program, nil); err != nil {
+		t.Fatal(err)
+	}
+	return l, e, program
+}
+
+func write(t *testing.T, path, text string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWrittenIsRead(t *testing.T) {
+	l, e, _ := entry(t)
+	other := *e
+	other.Name, other.Kind, other.Manifest.Operations = "a-first", "ships", []Operation{{Name: "ships.get", Doc: "d", Verb: "get", Params: []Param{}, Result: "any"}}
+	for _, e := range []Entry{*e, other} {
+		if err := l.Put(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Write(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(l.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Read(l.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Entries[0].Name != "a-first" || len(back.Entries) != 2 {
+		t.Fatalf("the order: %+v", back.Entries)
+	}
+	if err := back.Write(); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := os.ReadFile(l.Path); string(again) != string(text) {
+		t.Errorf("written again it is another:\n%s\n%s", text, again)
+	}
+	got, _ := back.Find("weather")
+	if changes := Compare(e, got); len(changes) > 0 {
+		t.Errorf("it came back as another: %v", changes)
+	}
+	m := got.Said()
+	if v, _ := m.Verb("get"); v.Flags != (caps.Flags{ReadOnly: true, Idempotent: true, OpenWorld: true}) || m.Privileges[0] != "network" ||
+		m.Operations[1].VerbParam != "how" || !m.Operations[0].Params[0].Designates || m.Options["units"][1] != "us" {
+		t.Errorf("%+v", m)
+	}
+	if err := m.Check(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(string(text), `"<the> weather & more"`) && !strings.Contains(string(text), `tells <the> weather & more`) {
+		t.Errorf("the text can't be read:\n%s", text)
+	}
+}
+
+// What a plugin says of its flags doesn't count before it is accepted.
+func TestFlagsCountAsTheWorst(t *testing.T) {
+	_, e, _ := entry(t)
+	for _, v := range e.Counted().Verbs {
+		if v.Flags != (caps.Flags{Destructive: true, OpenWorld: true}) {
+			t.Errorf("%s: %+v", v.Name, v.Flags)
+		}
+	}
+	e.Accepted = true
+	if v, _ := e.Counted().Verb("get"); !v.ReadOnly || v.Destructive {
+		t.Errorf("accepted: %+v", v.Flags)
+	}
+}
+
+// A lock that two write at once is written by one.
+func TestWriteSeesOthers(t *testing.T) {
+	l, e, _ := entry(t)
+	if err := l.Put(*e); err != nil {
+		t.Fatal(err)
+	}
+	other, err := ReadOrNew(l.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Write(); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Write(); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+		t.Errorf("the other: %v", err)
+	}
+	if err := l.Write(); err != nil {
+		t.Errorf("the same once more: %v", err)
+	}
+}
+
+// Every edit of the file that would hide something from its reader is refused.
+func TestAttackEditedByHand(t *testing.T) {
+	l, e, _ := entry(t)
+	if err := l.Put(*e); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Write(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(l.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ from, to, says string }{
+		"a key twice":               {`"accepted": false,`, `"accepted": true, "accepted": false,`, "as mcp-pif writes it"},
+		"keys in another order":     {`"name": "weather",` + "\n      \"kind\": \"weather\"", `"kind": "weather", "name": "weather"`, "as mcp-pif writes it"},
+		"an unknown key":            {`"accepted": false,`, `"accepted": false, "sandbox": "off",`, "unknown field"},
+		"a key in capitals":         {`"accepted": false`, `"Accepted": true`, "as mcp-pif writes it"},
+		"a kind that ships":         {`"kind": "weather"`, `"kind": "fetch"`, "reserved"},
+		"an unknown flag":           {`"destructive"`, `"harmless"`, "the flag harmless"},
+		"a flag twice":              {`"destructive"`, `"destructive", "destructive"`, "the flag destructive"},
+		"no hash":                   {e.Program.SHA256, "", "SHA-256"},
+		"half a hash":               {e.Program.SHA256, e.Program.SHA256[:20], "SHA-256"},
+		"another format":            {format, "mcp-pif plugins 2", "its format"},
+		"a protocol to come":        {`"protocol": 1`, `"protocol": 2`, "use an mcp-pif that speaks it"},
+		"a name with an escape":     {`"name": "weather"`, `"name": "wea\u001bther"`, "lower-case"},
+		"a doc with an escape":      {`"doc": "tells",`, `"doc": "\u001b[2J",`, "control characters"},
+		"a privilege nobody knows":  {`"network"`, `"root"`, "privilege"},
+		"an operation of another":   {`"name": "weather.get"`, `"name": "fs.get"`, "operation fs.get"},
+		"something after it":        {"\n  ]\n}\n", "\n  ]\n}\n{}", "invalid character"},
+		"a transport nobody knows":  {`"mtls"`, `"tcp"`, "transport"},
+		"a command without folder":  {`"sha256": "` + e.Program.SHA256 + `"`, `"sha256": "` + e.Program.SHA256 + `", "command": ["x"]`, "a file none"},
+		"spaces don't matter":       {"  ", " ", ""},
+		"a hash of something other": {e.Program.SHA256, strings.Repeat("ab", 32), ""},
+	} {
+		edited := strings.ReplaceAll(string(text), c.from, c.to)
+		if edited == string(text) {
+			t.Errorf("%s: nothing was edited", name)
+		}
+		write(t, l.Path, edited, 0o644)
+		_, err := Read(l.Path)
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v; want %q", name, err, c.says)
+		}
+		if err != nil && strings.ContainsAny(err.Error(), "\x1b") {
+			t.Errorf("%s: the error acts on the terminal", name)
+		}
+	}
+	write(t, l.Path, strings.Repeat(" ", maxFile+1), 0o644)
+	if _, err := Read(l.Path); err == nil {
+		t.Error("a huge file was read")
+	}
+	if _, err := Read(l.Path + ".no"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// A program that isn't what was added isn't opened; what is open stays what it was.
+func TestAttackOtherProgram(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(t *testing.T, program string)
+		says   string
+	}{
+		"changed": {func(t *testing.T, p string) { write(t, p, "\x7fELF another", 0o755) }, "was changed: its SHA-256"},
+		"missing": {func(t *testing.T, p string) { remove(t, p) }, "is missing"},
+		"a link": {func(t *testing.T, p string) {
+			write(t, p+"2", "\x7fELF the program", 0o755)
+			remove(t, p)
+			link(t, p+"2", p)
+		}, "reached by a link now"},
+		"a folder": {func(t *testing.T, p string) { remove(t, p); write(t, p+"/x", "", 0o644) }, "no regular file"},
+		"a link on the way": {func(t *testing.T, p string) {
+			dir := filepath.Dir(p)
+			if err := os.Rename(dir, dir+"2"); err != nil {
+				t.Fatal(err)
+			}
+			link(t, dir+"2", dir)
+		}, "reached by a link now"},
+		"a pipe": {func(t *testing.T, p string) { remove(t, p); mkfifo(t, p) }, "no regular file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, e, program := entry(t)
+			x, err := l.Open(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer x.Close()
+			c.change(t, program)
+			if again, err := l.Open(e); err == nil {
+				again.Close()
+				t.Error("it is opened")
+			} else if !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "upgrade weather") {
+				t.Errorf("%v; want %q", err, c.says)
+			}
+			if err := x.Check(); (err == nil) == (name == "changed") {
+				t.Errorf("what was open: %v", err)
+			}
+		})
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t *testing.T, to, at string) {
+	t.Helper()
+	if err := os.Symlink(to, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mkfifo(t *testing.T, path string) {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What isn't executed as it is isn't added.
+func TestLocateRefuses(t *testing.T) {
+	l, _, program := entry(t)
+	dir := filepath.Dir(program)
+	write(t, dir+"/s", "#!/bin/sh\n", 0o755)
+	for name, c := range map[string]struct {
+		make func() (string, []string)
+		says string
+	}{
+		"a script":       {func() (string, []string) { return dir + "/s", nil }, "is a script"},
+		"not executable": {func() (string, []string) { write(t, dir+"/n", "x", 0o644); return dir + "/n", nil }, "isn't executable"},
+		"setuid": {func() (string, []string) {
+			write(t, dir+"/u", "x", 0o755)
+			chmod(t, dir+"/u", 0o755|fs.ModeSetuid)
+			return dir + "/u", nil
+		}, "setuid"},
+		"a file's command":    {func() (string, []string) { return program, []string{"x"} }, "a command is for a folder"},
+		"a folder without":    {func() (string, []string) { return dir, nil }, "needs the command"},
+		"a command above":     {func() (string, []string) { return dir, []string{"../bin/weather"} }, "isn't in the folder"},
+		"no such command":     {func() (string, []string) { return dir, []string{"nothing"} }, "no such file"},
+		"a script in it":      {func() (string, []string) { return dir, []string{"s"} }, "is a script"},
+		"an interpreter gone": {func() (string, []string) { return dir, []string{dir + "/gone", "x"} }, "no such file"},
+	} {
+		path, command := c.make()
+		if _, _, err := l.Locate(path, command); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v; want %q", name, err, c.says)
+		}
+	}
+	if _, err := os.Stat(l.Store()); err == nil {
+		t.Error("something was copied")
+	}
+}
+
+func chmod(t *testing.T, path string, mode fs.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
