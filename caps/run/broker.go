@@ -163,11 +163,15 @@ func appendTexts(b []byte, texts []string) []byte {
 	return append(b, ']')
 }
 
-// Started records that a server started under a policy.
-func (b *Broker) Started(version string, grants, denies []string) {
+// Started records that a server started under a policy, and what the system holds
+// plugins to: a line for each kind.
+func (b *Broker) Started(version string, grants, denies, sandbox []string) {
 	data := journal.AppendString([]byte(`{"version":`), version)
 	data = appendTexts(append(data, `,"grants":`...), grants)
 	data = appendTexts(append(data, `,"denies":`...), denies)
+	if len(sandbox) > 0 {
+		data = appendTexts(append(data, `,"sandbox":`...), sandbox)
+	}
 	b.note(journal.ServerStarted, append(data, '}'))
 }
 

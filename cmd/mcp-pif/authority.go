@@ -125,7 +125,7 @@ func (o *capOptions) open(log *slog.Logger, protect ...string) (_ *authority, er
 		options.Handler = a.host
 	}
 	a.broker = run.New(options)
-	a.broker.Started(version(), grantTexts(grants), denyTexts(denies))
+	a.broker.Started(version(), grantTexts(grants), denyTexts(denies), boxes.lines(grants))
 	if err := a.policy.Replace(grants, denies); err != nil {
 		for _, g := range grants {
 			g.Close()

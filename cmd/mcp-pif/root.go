@@ -28,7 +28,7 @@ starts it that way. To see what it does, try 'mcp-pif tour'.`,
 	}
 	o.register(root.Flags())
 	root.AddCommand(
-		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newExport(), newImport(), newCaps(), newJournal(), newPlugin(), newVersion(),
+		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newExport(), newImport(), newCaps(), newJournal(), newDoctor(), newPlugin(), newVersion(),
 	)
 	root.SetHelpCommand(newHelp(root))
 	return root

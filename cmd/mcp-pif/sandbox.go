@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -45,6 +47,21 @@ func (s sandboxes) mode(kind string) host.Mode {
 		return m
 	}
 	return s[""]
+}
+
+// lines is how the plugins of these grants are held, for the record.
+func (s sandboxes) lines(grants []*caps.Grant) []string {
+	var lines []string
+	for _, g := range grants {
+		line := g.Kind + " " + string(s.mode(g.Kind))
+		if s.mode(g.Kind) != host.Off {
+			line += ": " + host.System().String()
+		}
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // tellSandbox says at the start which layers of the system hold the plugins, and

@@ -103,7 +103,28 @@ func (w *want) search(t term.Term) {
 		for _, f := range t.Fields {
 			w.search(f.Value)
 		}
+	case *term.Effect:
+		// What designates is a string in every kind there is.
+		if w.is(t.Arg) {
+			w.found = prim.KindString
+			return
+		}
+		if r, ok := t.Arg.(*term.Record); ok {
+			for _, f := range r.Fields {
+				if w.is(f.Value) {
+					w.found = prim.KindString
+					return
+				}
+			}
+		}
+		w.search(t.Arg)
 	case *term.Continue:
 		w.search(t.Input)
 	}
+}
+
+// is reports whether a term is the variable.
+func (w *want) is(t term.Term) bool {
+	v, ok := t.(*term.Var)
+	return ok && v.Name == w.name
 }
