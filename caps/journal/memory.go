@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,6 +44,9 @@ func NewMemory(size int64, mirror func(*Event) error) *Memory {
 
 // Append implements [Journal]. All stages are one here.
 func (m *Memory) Append(_ Stage, k Kind, run, branch string, data []byte) (uint64, error) {
+	if cap(data) > len(data)+len(data)/4 {
+		data = bytes.Clone(data) // it is kept for long
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := Event{

@@ -101,7 +101,7 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	}
 	data := a.head()
 	data = journal.AppendString(append(data, `,"capability":`...), a.permit.Held.String())
-	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID)
+	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID[:16])
 	data, err := r.b.appendValue(append(data, `,"args":`...), a.permit.Args)
 	if err != nil {
 		a.settle(0)
@@ -127,10 +127,11 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 
 // head begins the record of a request.
 func (a *act) head() []byte {
-	data := journal.AppendString(make([]byte, 0, 384), a.request.Op)
-	data = append([]byte(`{"op":`), data...)
+	data := journal.AppendString(append(make([]byte, 0, 320), `{"op":`...), a.request.Op)
 	if a.tool != nil {
-		data = appendTool(append(data, ','), a.tool)
+		// Its hash is in the run's first event, or among what it looked up.
+		data = journal.AppendString(append(data, `,"tool":`...), a.tool.Name)
+		data = strconv.AppendInt(append(data, `,"version":`...), int64(a.tool.Version), 10)
 	}
 	data = journal.AppendString(append(data, `,"in":`...), a.request.Where)
 	return journal.AppendString(append(data, `,"at":`...), string(a.request.At))
