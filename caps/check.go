@@ -23,6 +23,8 @@ type check struct {
 	// designates is the arguments that say what is acted on: for Path below
 	// the grant's root.
 	designates []string
+	// narrowed is h within the evals around.
+	narrowed *Held
 }
 
 // designated decides the arguments that say what is acted on.
@@ -62,6 +64,10 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 		c.designates = []string{c.h.Within}
 	}
 	for _, argument := range c.designates {
+		if by := c.p.takenAway(c.h.Grant, c.verb, argument); by != nil {
+			return nil, denied(fmt.Sprintf("%s: the operator took this back, for the verb %s", c.o.Name, c.verb.Name),
+				c.p.restoreHint(c.h.Grant.Shown().String(), by))
+		}
 		if deniedArgument(c.m.Algebra, c.denies, c.verb, argument) {
 			return nil, denied(fmt.Sprintf("%s: the operator denies this by the verb %s", c.o.Name, c.verb.Name),
 				"Work without it; no call can change that.")
@@ -94,60 +100,6 @@ func (c *check) path(param *Param, argument string) (string, *fault.Fault) {
 
 func baseOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// with holds the request against the lists of every eval around. The limits of
-// an entry are accounts of their own.
-func (c *check) with(r Request) ([]account, *fault.Fault) {
-	var accounts []account
-	for _, list := range r.With {
-		covered := false
-		for _, text := range list[:min(len(list), mostDeclared)] {
-			entry, ok := c.p.entry(text)
-			if !ok || !c.covers(entry) {
-				continue
-			}
-			covered = true
-			key := c.h.Grant.ID + "\x00" + r.Tool + "\x00with " + entry.String()
-			if entry.Limits != (Limits{}) && !slices.ContainsFunc(accounts, func(a account) bool { return a.key == key }) {
-				accounts = append(accounts, account{key, entry.Limits, entry.String()})
-			}
-			break
-		}
-		if !covered {
-			return nil, denied(fmt.Sprintf("%s: the eval around it doesn't have this capability", c.o.Name),
-				fmt.Sprintf(`Write {"eval":…,"with":[%s]} in the tool's code.`, quoted(c.m.Kind+"."+c.verb.Name+":"+c.h.Scope)))
-		}
-	}
-	return accounts, nil
-}
-
-// covers tells whether an entry of a with-list permits the request.
-func (c *check) covers(entry Capability) bool {
-	if entry.Kind != c.m.Kind || !entry.permits(c.verb) || !entry.Until.IsZero() && !c.now.Before(entry.Until) {
-		return false
-	}
-	if c.m.Algebra == Path {
-		within, ok := c.h.Grant.within(entry.Scope)
-		if !ok {
-			return false
-		}
-		for _, argument := range c.designates {
-			if _, in := pathInside(within, argument); !in {
-				return false
-			}
-		}
-		return true
-	}
-	if len(c.designates) == 0 {
-		return c.m.Algebra.Contains(entry.Scope, c.h.Scope)
-	}
-	for _, argument := range c.designates {
-		if c.m.Algebra.Covers(entry.Scope, argument) != nil {
-			return false
-		}
-	}
-	return true
-}
-
 // debit charges everything the request counts for, or nothing.
 func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []account) (*Permit, *fault.Fault) {
 	limit := c.h.Limit()
@@ -172,7 +124,7 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 			fmt.Sprintf("Do it in a later run, in %s at the earliest.", wait.Round(time.Millisecond)))
 	}
 	return &Permit{
-		Held: c.h, Operation: c.o, Verb: c.verb.Name, Flags: c.verb.Flags, Args: args, Most: most, Timeout: limit.Timeout,
+		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.verb.Flags, Args: args, Most: most, Timeout: limit.Timeout,
 		Denies: c.denies, Context: g.Context(), ledger: l, accounts: accounts,
 	}, nil
 }

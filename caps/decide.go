@@ -62,7 +62,7 @@ func (p *Policy) Decide(declared []string, n Needs, o DecideOptions) (Decision, 
 	}
 	d.unknown(n.Unknown)
 	for _, need := range n.Inert {
-		d.note("%s%s stands in quoted code: it can act only where that is evaluated by an eval with a list of capabilities", need.Name, place(need))
+		d.inert(need)
 	}
 	if f := d.failure(); f != nil {
 		return Decision{}, f
@@ -121,9 +121,12 @@ func (d *decider) declare(i int, text string) *fault.Fault {
 	if c.Kind == CallKind {
 		return d.declareCall(c, fail)
 	}
-	h, whole, why := d.grant(c, m)
+	if m.Algebra == Path && absolute(c.Scope) {
+		return fail(fault.Refused, fmt.Sprintf("%s: a tool declares paths by the names that it sees, never absolute ones", c), d.p.absoluteHint(c, m))
+	}
+	h, whole, lacks := d.p.grantFor(c, m)
 	if h == nil {
-		return fail(fault.Refused, fmt.Sprintf("%s: %s", c, why), d.askFor(c, m))
+		return fail(fault.Refused, fmt.Sprintf("%s: %s", c, lacks.why), lacks.hint)
 	}
 	if !whole {
 		d.note("%s is granted in part: the tool has %s", c, h)
@@ -136,7 +139,9 @@ func (d *decider) declare(i int, text string) *fault.Fault {
 	if l := c.Limits; l.and(h.Grant.Limit()) != l && l != (Limits{}) && exceeds(l, h.Grant.Limit()) {
 		d.note("%s: the limits of %s hold", c, h.Grant.Shown())
 	}
-	if all := d.deny(h, m); all {
+	if all, took := d.deny(h, m); took {
+		return fail(fault.Refused, fmt.Sprintf("%s: the operator took it back", c), d.p.restoreHint(h.Grant.Shown().String(), d.p.takenBy(h.Grant)))
+	} else if all {
 		return fail(fault.Refused, fmt.Sprintf("%s: the operator denies it", c), "Do without it: no call can change that.")
 	}
 	d.items = append(d.items, &item{declared: c, held: h, manifest: m})
@@ -164,36 +169,30 @@ func (d *decider) declareCall(c Capability, fail func(fault.Kind, string, string
 	return nil
 }
 
-// grant finds the grant that a declaration is best held under: one that has all
-// of it before one that has a part, then the one with more of the verbs, then
-// the narrower one.
-func (d *decider) grant(c Capability, m *Manifest) (best *Held, whole bool, why string) {
-	why = "nothing of the kind " + c.Kind + " is granted"
+// grantFor finds the grant that a declaration is best held under: one that has
+// all of it before one that has a part, then the one with more of the verbs, then
+// the narrower one. Without one it says what is lacking.
+func (p *Policy) grantFor(c Capability, m *Manifest) (best *Held, whole bool, l *lack) {
+	l = &lack{why: "nothing of the kind " + c.Kind + " is granted"}
 	score := -1
-	for _, g := range d.p.grants {
+	for _, g := range p.grants {
 		if g.Kind != c.Kind {
 			continue
 		}
-		if score < 0 && best == nil {
-			why = "it isn't granted"
+		if l.rank == 0 {
+			l.why = "it isn't granted"
 		}
 		scope, within, all, ok := g.meet(c.Scope)
 		if !ok {
 			continue
 		}
-		if g.Revoked() {
-			why = "the operator took it back"
+		if lacks := p.lacking(g, c); lacks != nil {
+			if lacks.rank > l.rank {
+				l = lacks
+			}
 			continue
 		}
-		if !g.Until.IsZero() && !d.p.now().Before(g.Until) {
-			why = "its time is over"
-			continue
-		}
-		narrowed, ok := c.narrowTo(g.Capability, m)
-		if !ok {
-			why = "none of its verbs is granted"
-			continue
-		}
+		narrowed, _ := c.narrowTo(g.Capability, m)
 		s := len(permitted(&narrowed, m))*(maxScope+1) + len(g.Label)
 		if all {
 			s += 1 << 30
@@ -204,46 +203,24 @@ func (d *decider) grant(c Capability, m *Manifest) (best *Held, whole bool, why 
 		narrowed.Scope, narrowed.Name = scope, ""
 		best, whole, score = &Held{Capability: narrowed, Grant: g, Within: within, Declared: c.Scope}, all, s
 	}
-	return best, whole, why
-}
-
-// askFor says what the operator would have to do, and what is granted instead.
-func (d *decider) askFor(c Capability, m *Manifest) string {
-	hint := "Ask the operator to start the server with " + flag(c, m)
-	var shown []string
-	for _, g := range d.p.grants {
-		if g.Kind == c.Kind && !g.Revoked() {
-			shown = append(shown, quoted(g.Shown().String()))
-		}
+	if best != nil {
+		return best, whole, nil
 	}
-	if shown != nil {
-		return hint + ", or declare what is granted: " + strings.Join(shown, ", ") + "."
+	if l.hint == "" {
+		l.hint = p.askFor(c, m)
 	}
-	return hint + "."
+	return nil, false, l
 }
 
 // deny takes the verbs out that are denied for all of what is held; all tells
-// that none is left.
-func (d *decider) deny(h *Held, m *Manifest) (all bool) {
-	var left []string
+// that none is left, and took that one would be if nothing had been taken back.
+func (d *decider) deny(h *Held, m *Manifest) (all, took bool) {
 	whole := permitted(&h.Capability, m)
 	denies := d.p.deniesOf(h.Grant)
-	for _, name := range whole {
-		if !slices.ContainsFunc(denies, func(deny Capability) bool {
-			if deny.Verbs != nil && !slices.Contains(deny.Verbs, name) {
-				return false
-			}
-			if m.Algebra == Path {
-				_, in := pathInside(deny.Scope, h.Within)
-				return in
-			}
-			return m.Algebra.Contains(deny.Scope, h.Scope)
-		}) {
-			left = append(left, name)
-		}
-	}
+	left := h.undenied(m, denies)
 	if len(left) == 0 {
-		return true
+		own := denies[:len(denies)-len(d.p.takenDenies(h.Grant))]
+		return true, len(h.undenied(m, own)) > 0
 	}
 	if len(left) < len(whole) {
 		h.setVerbs(left)
@@ -259,7 +236,27 @@ func (d *decider) deny(h *Held, m *Manifest) (all bool) {
 			d.note("the operator denies %s, a part of %s", deny, h)
 		}
 	}
-	return false
+	return false, false
+}
+
+// undenied is the verbs that denials leave of all that is held.
+func (h *Held) undenied(m *Manifest, denies []Capability) []string {
+	var left []string
+	for _, name := range permitted(&h.Capability, m) {
+		if !slices.ContainsFunc(denies, func(deny Capability) bool {
+			if deny.Verbs != nil && !slices.Contains(deny.Verbs, name) {
+				return false
+			}
+			if m.Algebra == Path {
+				_, in := pathInside(deny.Scope, h.Within)
+				return in
+			}
+			return m.Algebra.Contains(deny.Scope, h.Scope)
+		}) {
+			left = append(left, name)
+		}
+	}
+	return left
 }
 
 // setVerbs narrows to verbs, and drops ro where they say it already.

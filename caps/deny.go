@@ -59,11 +59,14 @@ func (d *denial) below(g *Grant) []string {
 	return list
 }
 
-// relate finds out which denials concern which grants; p.mu is held.
+// relate finds out which denials concern which grants, and which parts of them
+// were taken back; p.mu is held.
 func (p *Policy) relate() {
 	p.concern = make(map[string][]Capability, len(p.grants))
+	p.taken = nil
 	for _, g := range p.grants {
-		p.concern[g.ID] = p.concerning(g)
+		p.taken = append(p.taken, p.takenFrom(g)...)
+		p.concern[g.ID] = append(p.concerning(g), p.takenDenies(g)...)
 	}
 }
 

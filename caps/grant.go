@@ -207,9 +207,16 @@ func sameFile(path string, info os.FileInfo) bool {
 	return err == nil && os.SameFile(got, info)
 }
 
-// check refuses protected paths, and gives what the identity has besides the
+// check refuses protected paths and those that the system makes up, and gives what the identity has besides the
 // text.
 func (g *Grant) check(o ResolveOptions) (string, error) {
+	for _, p := range madeUp {
+		for _, root := range []string{g.Real, g.abs} {
+			if _, in := inside(p, root); in {
+				return "", fmt.Errorf("it lies in %s, where the system shows itself: no tool may reach that", p)
+			}
+		}
+	}
 	for _, p := range o.Protected {
 		abs, err := filepath.Abs(p)
 		if err != nil {

@@ -3,17 +3,13 @@ package caps
 import "strings"
 
 // within resolves a scope that a tool names, by the label, to the path below
-// the grant's root. An operator's absolute path means the same.
+// the grant's root. An absolute path is no tool's word: by trying such, a model
+// could find out where a grant lies.
 func (g *Grant) within(scope string) (rel string, ok bool) {
 	if absolute(scope) {
-		for _, root := range []string{g.abs, g.Real} {
-			if rel, ok = inside(root, scope); ok {
-				break
-			}
-		}
-	} else {
-		rel, ok = below(g.Label, scope)
+		return "", false
 	}
+	rel, ok = below(g.Label, scope)
 	return rel, ok && (g.File == "" || rel == ".")
 }
 
@@ -37,34 +33,37 @@ func (g *Grant) meet(declared string) (scope, within string, whole, ok bool) {
 		if rel, ok := g.within(declared); ok {
 			return g.shownScope(rel), rel, true, true
 		}
-		// An absolute path around the grant is no match: by trying such, a
-		// model could find out where the grant lies.
 		_, around := below(declared, g.Label)
 		return g.Label, ".", false, around
 	}
+	scope = a.meet(g.Scope, declared)
+	return scope, scope, scope == declared, scope != ""
+}
+
+// meet is the scope of what lies in both scopes, of an algebra that isn't Path;
+// empty where nothing does.
+func (a Algebra) meet(x, y string) string {
 	switch {
-	case a.Contains(g.Scope, declared):
-		return declared, declared, true, true
-	case a.Contains(declared, g.Scope):
-		return g.Scope, g.Scope, false, true
-	case !a.Overlaps(g.Scope, declared):
-		return "", "", false, false
+	case a.Contains(x, y):
+		return y
+	case a.Contains(y, x):
+		return x
+	case !a.Overlaps(x, y):
+		return ""
 	}
 	switch a {
 	case URL:
-		x, _ := scopeURL(g.Scope)
-		y, _ := scopeURL(declared)
-		if hostContains(x.host, y.host) {
-			x.host = y.host
+		u, _ := scopeURL(x)
+		v, _ := scopeURL(y)
+		if hostContains(u.host, v.host) {
+			u.host = v.host
 		}
-		x.segments = meetSegments(x.segments, y.segments)
-		scope = x.String()
+		u.segments = meetSegments(u.segments, v.segments)
+		return u.String()
 	case Segments:
-		scope = strings.Join(meetSegments(split(g.Scope), split(declared)), "/")
-	default:
-		return "", "", false, false
+		return strings.Join(meetSegments(split(x), split(y)), "/")
 	}
-	return scope, scope, false, true
+	return ""
 }
 
 // meetSegments is the pattern of what two overlapping patterns both match.

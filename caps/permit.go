@@ -21,6 +21,9 @@ type Request struct {
 	With [][]string
 	// Tool is the name of who asks; empty for inline code and inputs.
 	Tool string
+	// Declared is what the tool declares, for what a denial says; nothing is
+	// decided by it.
+	Declared []string
 	// Where is the document that asks, "code" or "tool:NAME"; nothing is decided
 	// by it.
 	Where string
@@ -34,12 +37,14 @@ type Request struct {
 
 // A Permit is the leave to act once. It is settled when the outcome is there.
 type Permit struct {
+	// Held is what the tool holds, within the evals around: what a plugin has
+	// to open, and no more.
 	Held      *Held
 	Operation *Operation
 	Verb      string
 	Flags     Flags
-	// Args is the arguments as the plugin gets them, paths in their one
-	// spelling.
+	// Args is the arguments as the plugin gets them: paths are in their one
+	// spelling and relative to Held.
 	Args *value.Record
 	// Most is the bytes that the outcome may have: they are reserved.
 	Most    int64
@@ -73,10 +78,12 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 	if !known {
 		return nil, p.unknownOperation(r.Operation)
 	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
 	if r.Input || r.Tool == "" {
 		return nil, p.inline(m, o)
 	}
-	h, f := choose(m, o, holder, r)
+	h, f := p.choose(m, o, holder, r)
 	if f != nil {
 		return nil, f
 	}
@@ -89,15 +96,20 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 		return nil, f
 	}
 	if !h.permits(verb) {
+		if p.lackingList(r.With, m, verb.Name) {
+			return nil, p.outsideEval(o, Capability{Kind: m.Kind, Verbs: []string{verb.Name}, Scope: h.Scope})
+		}
 		return nil, denied(fmt.Sprintf("%s: the tool's capability %s doesn't have the verb %s", o.Name, h, verb.Name),
 			fmt.Sprintf("Declare %s when evolving it, if the operator granted that; don't retry.", quoted(m.Kind+"."+verb.Name+":"+h.Scope)))
 	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
 	g, ok := p.find(h.Grant.ID)
-	if !ok || g.Revoked() {
-		return nil, denied(fmt.Sprintf("%s: the operator took %s back", o.Name, g0(g, h).Shown()),
-			"Tell the user: only the operator can restore it; don't retry.")
+	if !ok {
+		return nil, denied(fmt.Sprintf("%s: the operator took %s back", o.Name, h.Grant.Shown()),
+			"Tell the user: only the operator can grant it again; don't retry.")
+	}
+	if g.Revoked() {
+		shown := g.Shown().String()
+		return nil, denied(fmt.Sprintf("%s: the operator took %s back", o.Name, shown), p.restoreHint(shown, p.revokedBy(g)))
 	}
 	if g != h.Grant {
 		live := *h
@@ -116,18 +128,11 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 	if f != nil {
 		return nil, f
 	}
-	return c.debit(l, r, args, accounts)
-}
-
-func g0(g *Grant, h *Held) *Grant {
-	if g != nil {
-		return g
-	}
-	return h.Grant
+	return c.debit(l, r, c.rebase(args), accounts)
 }
 
 // choose finds the one capability of the holder that a request is made under.
-func choose(m *Manifest, o *Operation, holder []*Held, r Request) (*Held, *fault.Fault) {
+func (p *Policy) choose(m *Manifest, o *Operation, holder []*Held, r Request) (*Held, *fault.Fault) {
 	var kind []*Held
 	for _, h := range holder {
 		if h.Kind == m.Kind && h.Grant != nil {
@@ -135,8 +140,7 @@ func choose(m *Manifest, o *Operation, holder []*Held, r Request) (*Held, *fault
 		}
 	}
 	if len(kind) == 0 {
-		return nil, denied(fmt.Sprintf("%s: the tool %s holds no capability of the kind %s", o.Name, quoted(r.Tool), m.Kind),
-			"Evolve it anew with a declaration such as "+quoted(m.Kind+"."+o.Verb+":"+placeholder(m))+", which the operator must have granted; don't retry.")
+		return nil, p.unheld(m, o, r)
 	}
 	h, err := named(m, kind, r.In)
 	if err != nil {

@@ -76,6 +76,9 @@ func (d *decider) use(n Need) {
 	}
 	it := d.item(h)
 	if o.VerbParam != "" {
+		if held := permitted(&h.Capability, m); len(held) < len(m.Verbs) {
+			d.note("%s: which %s the code uses can't be known before it runs; only %s is held", o.Name, o.VerbParam, strings.Join(held, ", "))
+		}
 		it.all = true
 		return
 	}
@@ -95,14 +98,14 @@ func (d *decider) item(h *Held) *item {
 
 // undeclared refuses an operation of a kind that the tool declared nothing of.
 func (d *decider) undeclared(n Need, m *Manifest, o *Operation) {
-	c, granted := d.p.declaration(m, o)
-	text := c.String()
-	if granted {
+	s := d.p.declaration(m, o)
+	text := s.String()
+	if s.granted() {
 		d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared", o.Name), fmt.Sprintf(`Add "capabilities":[%s].`, quoted(text)))
 		return
 	}
-	d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared, and nothing of the kind %s is granted", o.Name, m.Kind),
-		fmt.Sprintf(`Add "capabilities":[%s], and ask the operator to start the server with %s.`, quoted(text), flag(c, m)))
+	d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared, and %s", o.Name, s.lack()),
+		fmt.Sprintf(`Add "capabilities":[%s], and %s.`, quoted(text), s.ask()))
 }
 
 // withoutVerb refuses an operation whose verb a capability doesn't have.
@@ -121,8 +124,7 @@ func (d *decider) withoutVerb(n Need, it *item, o *Operation, v Verb) {
 		d.problem(n, fmt.Sprintf("the code uses %s, which the operator denies for %s", o.Name, it.held), "Do without it: no call can change that.")
 		return
 	}
-	c := Capability{Kind: it.declared.Kind, Verbs: []string{v.Name}, Scope: it.declared.Scope}
-	d.problem(n, fmt.Sprintf("the code uses %s, which isn't granted for %s", o.Name, it.held), d.askFor(c, it.manifest))
+	d.problem(n, fmt.Sprintf("the code uses %s, which isn't granted for %s", o.Name, it.held), upper(widen(it.held.Grant, []string{v.Name}))+".")
 }
 
 // call holds a call of a tool by its name against the declarations.
@@ -161,6 +163,10 @@ func (d *decider) with(w With) {
 		c, err := Parse(text, d.p.kinds)
 		if err != nil {
 			d.problem(n, err.Error(), "Write one of the tool's own capabilities.")
+			continue
+		}
+		if m, _ := d.p.kinds.Manifest(c.Kind); m.Algebra == Path && absolute(c.Scope) {
+			d.problem(n, fmt.Sprintf("the eval is given %s: a tool says paths by the names that it sees, never absolute ones", c), d.p.absoluteHint(c, m))
 			continue
 		}
 		found := false
@@ -207,6 +213,22 @@ func (d *decider) unknown(needs []Need) {
 		}
 		d.note("what %s%s will be is known only when it runs; it can do no more than the tool's capabilities", strings.TrimSpace(n.Name), place(n))
 	}
+}
+
+// inert notes what stands in code that no eval lets act.
+func (d *decider) inert(n Need) {
+	text := n.Name
+	if m, o, ok := d.p.kinds.Operation(n.Name); ok {
+		s := d.p.declaration(m, o)
+		for _, it := range d.items {
+			if it.held.Kind == m.Kind {
+				s.Scope = it.held.Scope
+				break
+			}
+		}
+		text = s.String()
+	}
+	d.note("%s%s stands in quoted code, where it can't act. %s The tool declares it, too", n.Name, place(n), insideEval(text))
 }
 
 // realOf is where a path below the grant's root is.

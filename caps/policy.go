@@ -22,6 +22,11 @@ type Policy struct {
 	denies []denial // by text
 	// concern is the denials that concern each grant, by identity.
 	concern map[string][]Capability
+	// revocations is what the operator took back, taken the parts of grants
+	// that are denied by it, and told those that were reported.
+	revocations []Revocation
+	taken       []taken
+	told        map[string]Change
 
 	entriesMu sync.Mutex
 	entries   map[string]Capability

@@ -21,16 +21,20 @@ type Revocations struct {
 
 // A Revocation is one grant that was taken back, and with it every grant within
 // it, however its text is spelled: real paths are compared where there are any.
+// Of a grant that it only overlaps it is a denial.
 type Revocation struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
 	Real string `json:"real,omitempty"`
 }
 
-// A Change is a grant that was revoked or restored.
+// A Change is a grant, or a part of one, that was revoked or restored.
 type Change struct {
 	Grant   *Grant
 	Revoked bool
+	// Text is what it is about, as tools see it: all of the grant, or the part
+	// of it that is denied from then on.
+	Text string
 }
 
 // revocations is the file's content.
@@ -87,8 +91,8 @@ func (r Revocations) Remove(g *Grant) (found bool, err error) {
 }
 
 // Apply brings a policy in line with the file: grants that an entry names are
-// revoked, all others hold. It gives those that changed. On an error nothing has
-// changed.
+// revoked, all others hold, but for the parts that an entry names. It gives what
+// changed. On an error nothing has changed.
 func (r Revocations) Apply(p *Policy) ([]Change, error) {
 	entries, err := r.Load()
 	if err != nil {
@@ -99,6 +103,7 @@ func (r Revocations) Apply(p *Policy) ([]Change, error) {
 
 // Revoked is [Revocations.Apply] with entries that were loaded.
 func (p *Policy) Revoked(entries []Revocation) (changed []Change) {
+	parts := p.take(entries)
 	for _, g := range p.Grants() {
 		named := slices.ContainsFunc(entries, func(e Revocation) bool { return p.names(e, g) })
 		if named == g.Revoked() {
@@ -109,9 +114,9 @@ func (p *Policy) Revoked(entries []Revocation) (changed []Change) {
 		} else {
 			g.restore()
 		}
-		changed = append(changed, Change{g, named})
+		changed = append(changed, Change{Grant: g, Revoked: named, Text: g.Shown().String()})
 	}
-	return changed
+	return append(changed, parts...)
 }
 
 // names tells whether a revocation is meant for a grant: by its identity, or

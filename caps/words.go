@@ -85,51 +85,76 @@ func (o *Operation) verbs() []string {
 	return []string{o.Verb}
 }
 
-// declaration is the capability a tool should declare for an operation: of what
-// is granted where there is something.
-func (p *Policy) declaration(m *Manifest, o *Operation) (c Capability, granted bool) {
-	c = Capability{Kind: m.Kind, Verbs: o.verbs(), Scope: placeholder(m)}
-	for _, g := range p.grants {
-		if g.Kind == m.Kind && !g.Revoked() && (c.Verbs == nil || slices.Contains(permitted(&g.Capability, m), o.Verb)) {
-			c.Scope, granted = g.Label, true
-			break
-		}
-	}
-	return c, granted
-}
-
 // Suggest is what a tool with these needs could declare: of what is granted
 // where there is something, and as little as it uses. It grants nothing.
 func (p *Policy) Suggest(n Needs) []string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	found := map[string]Capability{} // by KIND:SCOPE
+	var found []Capability
+	add := func(c Capability, same func(Capability) bool) {
+		i := slices.IndexFunc(found, same)
+		switch {
+		case i < 0:
+			found = append(found, c)
+		case found[i].Verbs == nil || c.Verbs == nil:
+			found[i].Verbs = nil
+		default:
+			found[i].Verbs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(found[i].Verbs, c.Verbs))))
+		}
+	}
+	// What evals are given has to be declared as it is, or wider.
+	for _, with := range n.Withs {
+		for _, text := range with.Texts[:min(len(with.Texts), mostDeclared)] {
+			c, err := Parse(text, p.kinds)
+			if err != nil || c.Name != "" || c.Kind == CallKind {
+				continue
+			}
+			m, _ := p.kinds.Manifest(c.Kind)
+			c.Verbs = verbsOf(c, m)
+			c.Options, c.Limits, c.Until = nil, Limits{}, time.Time{}
+			add(c, func(d Capability) bool { return d.Kind == c.Kind && bare(d.Scope) == bare(c.Scope) })
+		}
+	}
 	for _, need := range n.Ops {
 		m, o, ok := p.kinds.Operation(need.Name)
 		if !ok {
 			continue
 		}
-		c, _ := p.declaration(m, o)
-		if need.In != "" {
-			if scope, err := m.Algebra.Canonical(need.In); err == nil {
-				c.Scope = scope
-			}
+		c := p.declaration(m, o).Capability
+		named := false
+		if scope, err := m.Algebra.Canonical(need.In); need.In != "" && err == nil && !(m.Algebra == Path && absolute(scope)) {
+			c.Scope, named = scope, true
 		}
-		key := c.Kind + ":" + bare(c.Scope)
-		if before, ok := found[key]; ok {
-			c.Verbs = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Verbs, c.Verbs))))
-		}
-		found[key] = c
+		add(c, func(d Capability) bool {
+			// Without "in" an operation goes by the only one of its kind.
+			return d.Kind == c.Kind && (bare(d.Scope) == bare(c.Scope) || !named && len(n.Withs) > 0)
+		})
 	}
 	var texts []string
 	for _, c := range found {
 		texts = append(texts, c.String())
+	}
+	for _, with := range n.Withs {
+		for _, text := range with.Texts[:min(len(with.Texts), mostDeclared)] {
+			if c, err := Parse(text, p.kinds); err == nil && c.Kind == CallKind {
+				texts = append(texts, Capability{Kind: CallKind, Scope: c.Scope}.String())
+			}
+		}
 	}
 	for _, need := range n.Calls {
 		texts = append(texts, Capability{Kind: CallKind, Scope: need.Name}.String())
 	}
 	slices.Sort(texts)
 	return slices.Compact(texts)
+}
+
+// verbsOf is the verbs that a capability has, ro considered: nil for all.
+func verbsOf(c Capability, m *Manifest) []string {
+	verbs := permitted(&c, m)
+	if len(verbs) == len(m.Verbs) {
+		return nil
+	}
+	return slices.Sorted(slices.Values(verbs))
 }
 
 // flag is what the operator types to grant a capability: never the whole system
@@ -163,10 +188,10 @@ func tooWide(scope string) bool {
 
 // inline is the denial of an effect that inline code or an input asks for.
 func (p *Policy) inline(m *Manifest, o *Operation) *fault.Fault {
-	c, granted := p.declaration(m, o)
-	hint := fmt.Sprintf(`Evolve a tool with this code and "capabilities":[%s], and run that.`, quoted(c.String()))
-	if !granted {
-		hint += fmt.Sprintf(" Nothing of the kind is granted: the operator must start the server with %s.", flag(c, m))
+	s := p.declaration(m, o)
+	hint := fmt.Sprintf(`Evolve a tool with this code and "capabilities":[%s], and run that.`, quoted(s.String()))
+	if !s.granted() {
+		hint += fmt.Sprintf(" %s: %s.", upper(s.lack()), s.ask())
 	}
 	return denied(o.Name+": inline code and inputs have no authority to act", hint)
 }
@@ -181,7 +206,7 @@ func (p *Policy) unknownOperation(name string) *fault.Fault {
 func (p *Policy) operationHint(name string) string {
 	kind, _, _ := strings.Cut(name, ".")
 	if near := p.nearOperation(name); near != "" {
-		return "Did you mean " + near + "?"
+		return "Did you mean " + quoted(near) + "?"
 	}
 	if m, ok := p.kinds[kind]; ok {
 		return fmt.Sprintf("The operations of %s: %s.", kind, strings.Join(operationNames(m), ", "))

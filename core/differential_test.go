@@ -197,6 +197,9 @@ func acting(d gen.Draw) trial {
 	} else {
 		tr.code, tr.input = gen.Function(d, size, o)
 	}
+	if d(10) == 0 {
+		tr.code, tr.input = gen.Between(d)
+	}
 	switch d(8) {
 	case 0:
 		tr.budgets.Steps = uint64(1 + d(300))

@@ -78,13 +78,14 @@ func (r *Run) count() *fault.Fault {
 func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	a := &act{run: r, request: q}
 	var held []*caps.Held
+	var declared []string
 	if v, ok := q.Tools.(*view); ok && v.tool != nil {
-		a.tool, held = v.tool, v.tool.Held
+		a.tool, held, declared = v.tool, v.tool.Held, v.tool.Declared
 	}
 	f := r.count()
 	if f == nil {
 		a.permit, f = r.b.policy.Permit(r.ledger, held, caps.Request{
-			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among,
+			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among, Declared: declared,
 		})
 	}
 	if f == nil {
@@ -155,7 +156,7 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	revoked := p.Held.Grant.Context()
+	revoked := p.Context
 	defer context.AfterFunc(revoked, cancel)()
 
 	v, size, f := r.b.perform(ctx, Act{

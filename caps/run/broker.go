@@ -181,12 +181,13 @@ func (b *Broker) Regranted(grants, denies []string) {
 	b.note(journal.PolicyDenied, append(appendTexts([]byte(`{"denies":`), denies), '}'))
 }
 
-// Revoked records that the operator took a grant back, or gave it back.
-func (b *Broker) Revoked(g *caps.Grant, revoked bool) {
+// Revoked records that the operator took a grant, or a part of it, back, or gave it
+// back.
+func (b *Broker) Revoked(c caps.Change) {
 	kind := journal.PolicyRestored
-	if revoked {
+	if c.Revoked {
 		kind = journal.PolicyRevoked
 	}
-	data := journal.AppendString([]byte(`{"capability":`), g.Shown().String())
-	b.note(kind, append(journal.AppendString(append(data, `,"grant":`...), g.ID), '}'))
+	data := journal.AppendString([]byte(`{"capability":`), c.Text)
+	b.note(kind, append(journal.AppendString(append(data, `,"grant":`...), c.Grant.ID), '}'))
 }

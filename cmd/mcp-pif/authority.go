@@ -286,6 +286,9 @@ func (a *authority) reload() {
 		a.log.Error("the policy was read again and refused; what was granted before stays", "error", err)
 		return
 	}
+	if err := a.applyRevocations(); err != nil {
+		a.log.Error("what was revoked can't be read", "error", err)
+	}
 	a.broker.Regranted(grantTexts(grants), denyTexts(denies))
 	a.log.Info("the policy was read again", "capabilities", a.summary())
 }
@@ -300,11 +303,11 @@ func (a *authority) applyRevocations() error {
 		return err
 	}
 	for _, c := range changed {
-		a.broker.Revoked(c.Grant, c.Revoked)
+		a.broker.Revoked(c)
 		if c.Revoked {
-			a.log.Warn("revoked", "capability", c.Grant.Shown().String())
+			a.log.Warn("revoked", "capability", c.Text)
 		} else {
-			a.log.Info("restored", "capability", c.Grant.Shown().String())
+			a.log.Info("restored", "capability", c.Text)
 		}
 	}
 	return nil

@@ -5,11 +5,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// A function's authority is that of the code around it, and what the evals
-// permit that were under way when it was made. It is a variable that the
-// compiler puts around a lambda that can act, {"let":[[Hidden,AUTH]],"in":λ},
-// so that the function captures it as it does others, and evaluated code finds
-// it in its scope as it does others. Where no eval can be around there is none.
+// A function remembers what the evals permit that are under way when it is
+// made, and applying it narrows what is permitted to that until it returns. Its
+// closure holds it as the first captured value: a variable outside all scopes,
+// given its value by Auth where the closure is made and read by Narrow, which
+// stands where the function begins. Where no eval can be around there is none.
 
 // Evals reports whether a term evaluates code, outside quotes.
 func Evals(t term.Term) bool {
@@ -29,82 +29,11 @@ func Evals(t term.Term) bool {
 	return found
 }
 
-// acts reports whether a term can act, now or in a function that it makes: ask
-// for an effect, call a tool, or evaluate code, which may. It notes the lambdas
-// of which that is true.
-func (c *compiler) acts(t term.Term) bool {
-	acting := false
-	switch t := t.(type) {
-	case *term.Quote:
-		return false
-	case *term.Effect:
-		acting = true
-	case *term.Prim:
-		acting = t.ID == prim.Eval || t.ID == prim.Call
-	}
-	term.Children(t, func(child term.Term) bool {
-		acting = c.acts(child) || acting
-		return true
-	})
-	if l, ok := t.(*term.Lam); ok && acting {
-		c.acting[l] = true
-	}
-	return acting
-}
-
-// inlined reports whether a function given to fold is compiled where it stands,
-// so that it needs no authority of its own.
+// inlined reports whether a function given to fold is compiled where it stands:
+// it is applied where it is made, so that it has nothing to remember.
 func (c *compiler) inlined(l *term.Lam) bool {
 	_, several := l.Body.(*term.Lam)
 	return !several
-}
-
-// authority finds the variable that holds the authority of the function around;
-// nil: it has all of its tool's.
-func (c *compiler) authority(s *scope) *binder {
-	if c.acting == nil {
-		return nil
-	}
-	b := c.find(s, Hidden)
-	if b != nil {
-		b.uses++
-		c.refer(b)
-	}
-	return b
-}
-
-// resolveActing resolves a lambda that can act.
-func (c *compiler) resolveActing(n *node, t *term.Lam, s *scope) *node {
-	auth := c.newNode()
-	auth.kind, auth.pos, auth.size, auth.b = kAuth, n.pos, 1, c.authority(s)
-	let := c.newNode()
-	let.kind, let.pos, let.a, let.b = kLet, n.pos, auth, c.newBinder(Hidden)
-	n.b = let.b
-	c.resolveLam(n, t, c.push(s, let.b))
-	let.body, let.size = n, n.size+2
-	return let
-}
-
-// visibleName is the name of a variable of the program. None is called Hidden
-// that was read or made of valid strings; one that is all the same is another.
-func visibleName(name string) string {
-	if name == Hidden {
-		return Hidden + Hidden
-	}
-	return name
-}
-
-// own gives the register of an authority, loading it where need be; has is 0
-// where there is none.
-func (c *compiler) own(b *binder, top uint8, pos int32) (reg, has uint8) {
-	if b == nil {
-		return 0, 0
-	}
-	if w := c.locate(c.f, b, 0); w.kind == inReg {
-		return uint8(w.n), 1
-	}
-	c.load(b, 0, top, pos)
-	return top, 1
 }
 
 // effect compiles an effect, into top.
@@ -112,7 +41,6 @@ func (c *compiler) effect(n *node, top uint8) {
 	f := c.f
 	f.pend++
 	c.value(n.a, top, top)
-	own, has := c.own(n.b, top+1, n.pos)
 	e := n.t.(*term.Effect)
 	d := int32(0)
 	if e.In == "" {
@@ -120,7 +48,7 @@ func (c *compiler) effect(n *node, top uint8) {
 	} else {
 		d = c.constant(Const{Name: e.Op, In: e.In})
 	}
-	f.end(Instr{Op: Effect, A: top, B: own, C: has, D: d}, 0, n.pos)
+	f.end(Instr{Op: Effect, A: top, D: d}, 0, n.pos)
 }
 
 // toolCall compiles the call of a tool, into top. It takes a depth in tail
@@ -130,8 +58,7 @@ func (c *compiler) toolCall(n *node, top uint8) {
 	f.pend++
 	c.value(n.list[0], top, top)
 	c.value(n.list[1], top+1, top+1)
-	own, has := c.own(n.b, top+2, n.pos)
-	f.end(Instr{Op: CallTool, A: top, B: own, C: has}, -1, n.pos)
+	f.end(Instr{Op: CallTool, A: top}, -1, n.pos)
 }
 
 // par compiles the branches of par one after the other; the machine decides

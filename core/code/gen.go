@@ -180,9 +180,6 @@ func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
 	case kEffect:
 		c.effect(n, top)
 		c.move(dst, top, n.pos)
-	case kAuth:
-		own, has := c.own(n.b, top, n.pos)
-		f.op(Auth, dst, own, has, 0, n.pos)
 	case kTool:
 		c.toolCall(n, top)
 		c.move(dst, top, n.pos)
@@ -311,6 +308,12 @@ func splits(b *binder) bool { return b.uses == b.proj && b.uses > 0 && !b.seen }
 
 // closureOf compiles a lambda and makes its closure in dst.
 func (c *compiler) closureOf(n *node, info *fnInfo, b *binder, dst, top uint8) {
+	if n.b != nil {
+		c.f.op(Auth, top, 0, 0, 0, n.pos)
+		n.b.owner, n.b.reg = c.f, top
+		top++
+		c.f.top = max(c.f.top, top)
+	}
 	c.captured(n, info, c.function(n, info, b), dst, top)
 }
 
@@ -383,9 +386,11 @@ func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 	f.ret = uint8(len(params) + 1)
 	if n.b != nil {
 		c.locate(f, n.b, 0) // the first captured value
+		f.op(Narrow, f.ret, 0, 0, 0, n.pos)
+		f.start = 1
 	}
 	known := b != nil || info == c.root
-	if known && len(params) == 1 && splits(params[0]) && c.plain == 0 && n.body.size < 1000 {
+	if known && n.b == nil && len(params) == 1 && splits(params[0]) && c.plain == 0 && n.body.size < 1000 {
 		info.worker = 0
 		p := params[0]
 		f.op(Unpair, 0, 0, 0, 0, n.pos)
@@ -400,7 +405,7 @@ func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 	c.tail(n.body, f.ret+1)
 	c.finish(f)
 	info.busy = false
-	if b != nil && !info.twin && len(n.params) > 1 && n.size < 300 {
+	if b != nil && n.b == nil && !info.twin && len(n.params) > 1 && n.size < 300 {
 		info.lam = n
 	}
 	return f.caps

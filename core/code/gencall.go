@@ -54,6 +54,9 @@ func (c *compiler) call(n *node, top uint8, m mode) {
 		args, apps = args[1:], apps[1:]
 		if len(args) == 0 {
 			c.load(head.b, 0, top, head.pos)
+			if c.unit.Narrows {
+				f.op(Restrict, top, 0, 0, int32(top)+1, n.pos)
+			}
 			if m == tail {
 				f.end(Instr{Op: Ret, A: top, C: f.ret}, f.retDepth(), n.pos)
 				f.dead = true
@@ -104,7 +107,7 @@ func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top ui
 		args = args[0].list
 		target = -1 - info.id
 	}
-	if m == tail && info == f.info && f.split == (target < 0) && !info.hidden {
+	if m == tail && info == f.info && f.split == (target < 0) {
 		c.loop(n, args, top)
 		return
 	}

@@ -21,9 +21,9 @@
 //
 // # Authority
 //
-// Where an eval may narrow what is permitted, a function that can act captures
-// the authority of its creation as a variable that the compiler adds
-// (authority.go); the instructions that act name its register.
+// Where an eval may narrow what is permitted, functions capture the authority
+// of their creation as a variable that the compiler adds, and begin with an
+// instruction that narrows what is permitted to it (authority.go).
 //
 // # Steps
 //
@@ -157,9 +157,11 @@ const (
 	CodeOf    // A ← code of the tool named by constant D
 	CodeOfV   // A ← code of the tool named by the string in B
 	Cont      // A ← continuation with input B
-	Auth      // A ← the authority of a function that is made here: what the evals under way permit, and B where C is 1
-	Effect    // A ← outcome of operation (constant D) on A; B is the own authority where C is 1
-	CallTool  // A ← what the tool named A gives for A+1; B is the own authority where C is 1
+	Auth      // A ← the authority of a function that is made here
+	Narrow    // narrows what is permitted to the first captured value; A the own return slot
+	Restrict  // A, a function that takes several arguments, is as good as made here; h in D
+	Effect    // A ← outcome of operation (constant D) on A
+	CallTool  // A ← what the tool named A gives for A+1
 	Par       // runs the D branches whose places follow in D+1 Branch instructions, the last of them the end; A ← their values
 	Branch    // follows a Par: a branch begins D bytes from here; never executed
 	EndPar    // a branch ends, its value is in A
@@ -167,7 +169,7 @@ const (
 	NoSelf    // A ← the function of a tool whose code is no lambda; fails while there is none
 	Try       // what follows is tried: A to A+3 hold the handler; a caught fault comes to D
 	EndTry    // A ← the record of success with B; the handler in A is gone; h in D
-	Restore   // an eval that narrowed the authority has ended; see package eval
+	Restore   // an eval or a function that narrowed what is permitted has ended; see package eval
 	CallCode  // the code of a tool that is called was evaluated
 	CallDone  // a tool that is called gave its result
 	NumOps
@@ -208,10 +210,6 @@ const (
 	AtCallCode = 2 * InstrSize
 	AtCallDone = 3 * InstrSize
 )
-
-// Hidden is the name of the variable that holds the authority of a function,
-// which no variable of a program can have.
-const Hidden = "\xff"
 
 // ClosureHeader is the first word of a closure of so many words (an even
 // number, the header among them) whose code is at the offset; package eval

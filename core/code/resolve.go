@@ -12,7 +12,7 @@ const (
 	kConst   kind = iota // t: a literal, or a list or record of nothing but literals
 	kVar                 // b
 	kUnbound             // name
-	kLam                 // params, body; b the variable that holds its authority, where it can act
+	kLam                 // params, body; b the variable that holds its authority, where there may be evals
 	kCall                // a the head, list the arguments, pre the applications
 	kLet                 // an immediately applied lambda: b bound to a, then body
 	kIf                  // a, b2, body
@@ -24,10 +24,9 @@ const (
 	kCodeOf              // name
 	kSelf
 	kCont   // a
-	kEffect // t, a, b
+	kEffect // t, a
 	kEval   // a, scope, t
-	kAuth   // b the own authority, where there is one
-	kTool   // list: name, input; b
+	kTool   // list: name, input
 	kPar    // list
 )
 
@@ -204,7 +203,7 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 	case *term.Int, *term.Big, *term.Dec, *term.Bool, *term.Str, *term.Unit:
 		n.kind, n.t, n.pre = kConst, t, 1
 	case *term.Var:
-		if b := c.find(s, visibleName(t.Name)); b != nil {
+		if b := c.find(s, t.Name); b != nil {
 			b.uses++
 			n.kind, n.b = kVar, b
 			c.refer(b)
@@ -212,10 +211,10 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 			n.kind, n.name = kUnbound, t.Name
 		}
 	case *term.Lam:
-		if c.acting[t] {
-			return c.resolveActing(n, t, s)
-		}
 		c.resolveLam(n, t, s)
+		if c.unit.Narrows {
+			n.b, n.closed = c.newBinder(""), false
+		}
 	case *term.App:
 		return c.resolveApp(n, t, s)
 	case *term.If:
@@ -249,7 +248,7 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 		n.a = c.resolve(t.Input, s)
 		n.size += n.a.size
 	case *term.Effect:
-		n.kind, n.t, n.b = kEffect, t, c.authority(s)
+		n.kind, n.t = kEffect, t
 		n.a = c.resolve(t.Arg, s)
 		n.size += n.a.size
 	case *term.Prim:
@@ -296,7 +295,7 @@ func (c *compiler) resolvePrim(n *node, t *term.Prim, s *scope) {
 	}
 	switch t.ID {
 	case prim.Call:
-		n.kind, n.b = kTool, c.authority(s)
+		n.kind = kTool
 	case prim.Par:
 		n.kind = kPar
 	case prim.Nil:
@@ -336,7 +335,7 @@ func (c *compiler) resolveLam(n *node, t *term.Lam, s *scope) {
 	body = t
 	for i := range n.params {
 		l := body.(*term.Lam)
-		b := c.newBinder(visibleName(l.Param))
+		b := c.newBinder(l.Param)
 		n.params[i] = b
 		s = c.push(s, b)
 		body = l.Body
@@ -409,7 +408,7 @@ func (c *compiler) resolveLet(n *node, head term.Term, args []term.Term, apps []
 		m.kind, m.pos, m.pre, m.size = kLet, int32(l.Pos()), 1, 1
 		m.a = c.resolve(args[i], s)
 		m.size += m.a.size
-		m.b = c.newBinder(visibleName(l.Param))
+		m.b = c.newBinder(l.Param)
 		m.b.closed = m.a.kind == kLam && m.a.closed
 		inner = c.push(inner, m.b)
 		if last == nil {

@@ -63,18 +63,23 @@ func (v *verifier) step(i int, s *state) {
 	case code.Effect:
 		v.constant(i, named)
 		v.reads(i, s, a)
-		v.own(i, s)
 		v.keeps(i, s, a)
 		after := *s
 		after.depth = v.charges(i, s)
 		v.reach(i, i+1, &after)
 		return
 	case code.Auth:
-		v.own(i, s)
 		v.writes(i, s, a)
+	case code.Narrow:
+		if i != s.fn.entry || a != s.ret {
+			v.bad(i, "is not where a function begins that returns by register %d", s.ret)
+		}
+		v.captured(i, s, 0)
+	case code.Restrict:
+		v.reads(i, s, a)
+		v.keeps(i, s, d)
 	case code.CallTool:
 		v.reads(i, s, a, a+1)
-		v.own(i, s)
 		v.keeps(i, s, a+2)
 		v.comesBack(i, s, a, 1)
 		return
@@ -284,17 +289,6 @@ func (v *verifier) loops(i int, s *state) {
 func (v *verifier) folds(i int) bool {
 	to := i + int(v.u.Code[i].D)/code.InstrSize
 	return to >= 0 && to < len(v.u.Code) && v.u.Code[to].Op == code.FoldCall
-}
-
-// own checks where the authority of a function is.
-func (v *verifier) own(i int, s *state) {
-	switch in := &v.u.Code[i]; in.C {
-	case 0:
-	case 1:
-		v.reads(i, s, int(in.B))
-	default:
-		v.bad(i, "C is %d", in.C)
-	}
 }
 
 // fits checks that the window holds what a callee is given.

@@ -24,7 +24,7 @@ type Unit struct {
 	// variables through more functions than [MaxCaptures].
 	Entangled bool
 	// Narrows is set where the code is ready for evals that narrow authority:
-	// functions that can act hold that of their creation.
+	// functions hold that of their creation.
 	Narrows bool
 	// Acting is the entries of the functions of several parameters whose first
 	// captured value is their authority, in order.
@@ -148,7 +148,6 @@ type compiler struct {
 	places   arena[int32]
 	captures int
 	args     []term.Term // a stack, for resolveApp
-	acting   map[*term.Lam]bool
 	strs     map[string]int32
 	fns      []*fn // for reuse
 	code     []Instr
@@ -276,7 +275,7 @@ func Compile(t term.Term, o Options) (unit *Unit) {
 	if cap(c.code) > 1<<12 {
 		c.code, c.meta, c.fns = nil, nil, nil
 	}
-	c.unit, c.far, c.f, c.strs, c.root, c.acting = nil, nil, nil, nil, nil, nil
+	c.unit, c.far, c.f, c.strs, c.root = nil, nil, nil, nil, nil
 	compilers.Put(c)
 	return u
 }
@@ -290,10 +289,7 @@ func (c *compiler) compile(t term.Term, o Options) *Unit {
 		c.code = append(c.code, Instr{Op: Halt}, Instr{Op: Restore}, Instr{Op: CallCode}, Instr{Op: CallDone})
 		c.meta = append(c.meta, Meta{}, Meta{}, Meta{}, Meta{})
 	}
-	if u.Narrows = o.Eval || o.Narrows || Evals(t); u.Narrows {
-		c.acting = map[*term.Lam]bool{}
-		c.acts(t)
-	}
+	u.Narrows = o.Eval || o.Narrows || Evals(t)
 	var s *scope
 	for _, name := range o.Scope {
 		b := c.newBinder(name)
@@ -302,11 +298,10 @@ func (c *compiler) compile(t term.Term, o Options) *Unit {
 	if l, ok := t.(*term.Lam); ok && !o.Eval {
 		n := c.newNode()
 		n.pos, n.size = int32(t.Pos()), 1
-		if _, several := l.Body.(*term.Lam); several && c.acting[l] {
+		if _, several := l.Body.(*term.Lam); several && u.Narrows {
 			// It may be applied to one argument inside an eval, which gives a
 			// function with the authority that there is.
-			n.b = c.newBinder(Hidden)
-			s = c.push(s, n.b)
+			n.b = c.newBinder("")
 		}
 		c.resolveLam(n, l, s)
 		info := c.declare(n)

@@ -11,9 +11,9 @@ import (
 
 // An authority is what the evals around permit, as lists of capabilities (see
 // [value.Request.With]). A machine numbers those it meets; 0 is all there is.
-// Machine.dyn is that of the evals under way. A function that can act holds
-// that of its creation as a captured value, where evals may narrow at all; the
-// word for it is its number.
+// Machine.dyn is what is permitted now. Where evals may narrow at all, a function
+// holds that of its creation as the first captured value, the word for it is its
+// number, and narrows it to that where it begins.
 type authority = [][]string
 
 // authorityBytes is about what an authority takes besides its lists.
@@ -90,14 +90,6 @@ func (m *Machine) remember(key [2]int32, id int) {
 	m.extra += 32
 }
 
-// holds is the authority of the function that an instruction is in.
-func (m *Machine) holds(in *code.Instr) int {
-	if in.C == 0 {
-		return 0
-	}
-	return int(toInt(*m.reg(in.B)))
-}
-
 // enterEval makes the window for evaluated code, whose closure is in register
 // A. Where the eval narrows what is permitted, a frame before it puts that back:
 // what was permitted, and the word that says where the eval returns to.
@@ -131,7 +123,34 @@ func (m *Machine) enterAbove(a int, to uintptr) {
 	*m.word(1) = word(to) | word(a)<<35
 }
 
-// restore ends an eval that narrowed what is permitted: its result is in
+// enterNarrowed narrows what is permitted for the function that begins, whose
+// return word is in register A. Where that changes anything, its window moves
+// up by two words for a frame like that of an eval.
+func (m *Machine) enterNarrowed(in *code.Instr) bool {
+	dyn := m.both(m.dyn, int(toInt(*m.obj(*m.word(0), 1))))
+	if m.heapBudget() == 0 {
+		m.outOfMemory()
+		return true
+	}
+	if dyn == m.dyn {
+		return false
+	}
+	n := int(in.A)
+	if !m.growStack(2, n+1) {
+		return true
+	}
+	back := *m.word(n)
+	for i := n - 1; i >= 0; i-- {
+		*m.word(i + 2) = *m.word(i)
+	}
+	*m.word(0), *m.word(1) = fromInt(int64(m.dyn)), back
+	m.dyn = dyn
+	m.r = unsafe.Add(m.r, 2*8)
+	*m.word(n) = word(code.AtRestore) | 2<<35
+	return false
+}
+
+// restore ends an eval or a function that narrowed what is permitted: its result is in
 // register 2.
 func (m *Machine) restore() {
 	m.dyn = int(toInt(*m.word(0)))
@@ -146,7 +165,7 @@ func (m *Machine) back(to, w word) {
 }
 
 // acting reports whether the closure w, no partial application, holds its
-// authority as the first captured value and can be applied to too few arguments.
+// authority as the first captured value and stands for several functions.
 func (m *Machine) acting(w word) bool {
 	entry := int32(headerEntry(*m.obj(w, 0)))
 	u := m.unitAt(int(entry) / code.InstrSize)

@@ -47,7 +47,7 @@ func (m *Machine) effect(in *code.Instr) bool {
 	at, where := m.here()
 	r := Request{
 		Op: op.Name, In: op.In, Arg: arg, At: at, Where: where, Tool: u.tool, Tools: u.tools(),
-		With: m.lists(m.both(m.holds(in), m.dyn)),
+		With: m.lists(m.dyn),
 	}
 	if m.par == nil {
 		m.requests, m.state = []Request{r}, Suspended
@@ -154,7 +154,7 @@ func (m *Machine) callTool(in *code.Instr) bool {
 		return m.fail(prim.NoCall(called))
 	}
 	at, _ := m.here()
-	t, f := tools.Callee(called, m.lists(m.both(m.holds(in), m.dyn)), at)
+	t, f := tools.Callee(called, m.lists(m.dyn), at)
 	if f != nil {
 		mine := *f
 		return m.fail(&mine)

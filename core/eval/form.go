@@ -237,7 +237,7 @@ func (m *Machine) unitAt(at int) *unit {
 
 // bound gives the variables that are bound at a place, the innermost first.
 func (u *unit) bound(pos int) []string {
-	names := slices.DeleteFunc(slices.Clone(u.scope), func(name string) bool { return name == code.Hidden })
+	names := slices.Clone(u.scope)
 	var walk func(t term.Term) bool
 	walk = func(t term.Term) bool {
 		if v, ok := t.(*term.Var); ok && v.Pos() == pos {

@@ -634,6 +634,12 @@ func (m *Machine) loop() exit {
 			ip = unsafe.Add(ip, code.InstrSize)
 			m.hp = hp + size
 			*reg(r, in.A) = word(hp) | tagClosure
+		case code.Auth:
+			*reg(r, in.A) = fromInt(int64(m.dyn))
+		case code.Narrow:
+			if h := *heapWord(hb, *reg(r, 0)-tagClosure+8); h != 0 && h != fromInt(int64(m.dyn)) {
+				goto slow
+			}
 		case code.Unpair:
 			a := *reg(r, 1)
 			if a&tagMask == tagPair {

@@ -451,7 +451,8 @@ func (m *Machine) enterInput() {
 		}
 		return
 	}
-	l := m.link(m.input.Term, m.input.Source, code.Options{}, &context{library: m.main.library, outside: true})
+	// What the program evaluates may be around its functions.
+	l := m.link(m.input.Term, m.input.Source, code.Options{Narrows: m.unit.Narrows}, &context{library: m.main.library, outside: true})
 	if l == nil {
 		m.outOfMemory()
 		return

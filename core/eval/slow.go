@@ -138,8 +138,13 @@ func (m *Machine) slow() bool {
 			return true
 		}
 		*m.reg(in.A) = m.newCont(*m.reg(in.B), m.unitAt(m.index()).tool)
-	case code.Auth:
-		*m.reg(in.A) = fromInt(int64(m.both(m.holds(in), m.dyn)))
+	case code.Narrow:
+		return m.enterNarrowed(in)
+	case code.Restrict:
+		if !m.reserve(m.copyWords(int(in.A)), int(in.D)) {
+			return true
+		}
+		m.restrict(int(in.A))
 	case code.Effect:
 		return m.effect(in)
 	case code.CallTool:

@@ -21,7 +21,7 @@ func (r *run) effect(n *term.Effect, e *env, ctx *context, around limits, depth 
 	place := ctx.fail(n, &fault.Fault{})
 	a := r.ask([]value.Request{{
 		Op: n.Op, In: n.In, Arg: arg, At: place.At, Where: place.In,
-		Tool: ctx.holder, Tools: ctx.tools, With: value.Narrow(ctx.limits, around), Branch: r.branch.path(),
+		Tool: ctx.holder, Tools: ctx.tools, With: around, Branch: r.branch.path(),
 	}})[0]
 	if a.Fault != nil {
 		mine := *a.Fault // the handler's own fault isn't ours to change
@@ -65,7 +65,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 		return nil, ctx.fail(n, prim.NoCall(string(name)))
 	}
 	place := ctx.fail(n, &fault.Fault{})
-	t, f := ctx.tools.Callee(string(name), value.Narrow(ctx.limits, around), place.At)
+	t, f := ctx.tools.Callee(string(name), around, place.At)
 	if f != nil {
 		mine := *f
 		return nil, ctx.fail(n, &mine)

@@ -13,8 +13,8 @@ import (
 // The loop is for terms whose value is that of another term: branches, bodies
 // and evaluated code. Everything else returns.
 //
-// around is what the evals under way permit; it is more than that of ctx where
-// a function from outside is applied inside an eval.
+// around is what the evals permit that are under way, and those that were when
+// a function was made that has been applied and hasn't returned.
 func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, tail bool) (value.Value, *fault.Fault) {
 	for {
 		if l, ok := t.(*term.List); ok {
@@ -52,7 +52,7 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 			}
 			return nil, ctx.fail(n, prim.Unbound(n.Name, e.names()))
 		case *term.Lam:
-			return &value.Closure{Impl: &closure{n, e, ctx.within(around)}}, r.alloc(closureBytes, n, ctx)
+			return &value.Closure{Impl: &closure{n, e, ctx, around}}, r.alloc(closureBytes, n, ctx)
 		case *term.App:
 			fn, arg, f := r.application(n, e, ctx, around, depth)
 			if f != nil {
@@ -65,6 +65,7 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 				tail = true
 			}
 			t, e, ctx = fn.lam.Body, &env{fn.lam.Param, arg, fn.env}, fn.ctx
+			around = value.Narrow(around, fn.around)
 		case *term.If:
 			cond, f := r.operand(n.Cond, e, ctx, around, depth)
 			if f != nil {

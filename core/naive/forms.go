@@ -96,7 +96,7 @@ func (r *run) fold(n *term.Prim, e *env, ctx *context, around limits, depth int)
 		}
 		pair := &value.Pair{First: acc, Second: cell.Head}
 		// The body is a function's, so a call at its end is a tail call.
-		if acc, f = r.nest(c.lam.Body, &env{c.lam.Param, pair, c.env}, c.ctx, around, inside, true); f != nil {
+		if acc, f = r.nest(c.lam.Body, &env{c.lam.Param, pair, c.env}, c.ctx, value.Narrow(around, c.around), inside, true); f != nil {
 			return nil, f
 		}
 	}

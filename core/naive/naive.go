@@ -27,8 +27,9 @@
 //     self; neither has an input.
 //   - Authority is lexical and dynamic: an effect is asked for in the name of
 //     the tool that the code belongs to, or whose eval runs it, within what the
-//     evals permit that were around when the closure was made (context.limits)
-//     and those that are around now (the parameter called around).
+//     evals permit that are under way (the parameter called around). Applying a
+//     closure puts those under way again in which it was made (closure.around),
+//     until the application has its value.
 //   - A branch of par is a coroutine: it runs until it asks, and goes on when
 //     all requests of its round have their answers (effects.go).
 //
@@ -107,30 +108,17 @@ type context struct {
 	// library is where code_of looks, also for an input.
 	holder         string
 	tools, library value.Tools
-	// limits is what the evals around the creation of the function permit.
-	limits limits
 }
 
 // limits is lists of capabilities, each of which has to permit an effect; see
 // [value.Request.With]. nil permits everything.
 type limits = [][]string
 
-// within is the context of a function that is made while evals are under way.
-func (ctx *context) within(around limits) *context {
-	all := value.Narrow(ctx.limits, around)
-	if len(all) == len(ctx.limits) && value.SameLists(all, ctx.limits) {
-		return ctx
-	}
-	c := *ctx
-	c.limits = all
-	return &c
-}
-
 // evaluated is the context of code that an eval in this one evaluates.
 func (ctx *context) evaluated(code *value.Code) *context {
 	return &context{
 		source: code.Source, root: code.Term.Pos(), in: "eval", evals: ctx.evals + 1,
-		holder: ctx.holder, tools: ctx.tools, library: ctx.library, limits: ctx.limits,
+		holder: ctx.holder, tools: ctx.tools, library: ctx.library,
 	}
 }
 
@@ -167,11 +155,13 @@ func (e *env) names() []string {
 	return names
 }
 
-// A closure is a lambda with the variables and the context around it.
+// A closure is a lambda with the variables and the context around it, and what
+// the evals permit in which it was made.
 type closure struct {
-	lam *term.Lam
-	env *env
-	ctx *context
+	lam    *term.Lam
+	env    *env
+	ctx    *context
+	around limits
 }
 
 // Run evaluates the code and, if that gives a function, applies it to the
@@ -213,7 +203,7 @@ func (r *run) program(t term.Term, source *term.Source, name string, tools value
 		// The function of a tool whose code is a lambda exists before the code
 		// is evaluated.
 		if lam, ok := code.(*term.Lam); ok {
-			ctx.tool.self = &value.Closure{Impl: &closure{lam, nil, ctx}}
+			ctx.tool.self = &value.Closure{Impl: &closure{lam, nil, ctx, nil}}
 		}
 	}
 	v, f := r.eval(code, nil, ctx, nil, depth, true)
@@ -235,7 +225,7 @@ func (r *run) program(t term.Term, source *term.Source, name string, tools value
 		return nil, f
 	}
 	c := fn.Impl.(*closure)
-	return r.eval(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, nil, depth, true)
+	return r.eval(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, c.around, depth, true)
 }
 
 // asFunction makes a tool's code that is no lambda and has exactly one free

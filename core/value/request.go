@@ -15,8 +15,8 @@ type Tools interface {
 	// the code and not computed.
 	Tool(name string, literal bool) (Tool, bool)
 	// Callee finds the tool that {"call":…} is to run, or says why not: a fault
-	// of kind denied or no_tool, which is given the place of the call. with is the lists of every eval around, as in [Request.With]; at
-	// is the place of the call.
+	// of kind denied or no_tool, which is given the place of the call. with is the
+	// lists of the evals under way, as in [Request.With]; at is that place.
 	Callee(name string, with [][]string, at fault.Pointer) (Tool, *fault.Fault)
 }
 
@@ -49,10 +49,11 @@ type Request struct {
 	// Tools is that of the context that asks, and so says who it is; nil for
 	// code in an input, which has no authority.
 	Tools Tools
-	// With is lists of capabilities' texts, one for each eval around the
-	// creation of the function that asks and around its use. Every list has to
-	// permit the request, an empty one permits nothing; nil: there is no eval
-	// around. Lists are sorted, and each is there once; they must not be changed.
+	// With is lists of capabilities' texts, one for each eval that is under way:
+	// whose code has no value yet, or in which a function was made whose
+	// application has none. Every list has to permit the request, an empty one
+	// permits nothing; nil: no eval is under way. Lists are sorted, and each is
+	// there once; they must not be changed.
 	With [][]string
 	// Branch is the indices of the par branches around, "0.2"; "" outside par.
 	Branch string

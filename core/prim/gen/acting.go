@@ -1,6 +1,10 @@
 package gen
 
-import "github.com/mcp-pif/mcp-pif/core/prim"
+import (
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
 
 // Tools is the code of the tools that programs look up and call, by name.
 var Tools = map[string]string{
@@ -29,7 +33,7 @@ func (g *generator) acting(t *typ, size int) {
 	tail := g.tail
 	g.tail = false
 	defer func() { g.tail = tail }()
-	switch g.draw(9) {
+	switch g.draw(11) {
 	case 0, 1:
 		// What is asked for goes away, the value stays.
 		g.after(func() { g.ask(size / 2) }, t, size/2)
@@ -86,7 +90,9 @@ func (g *generator) acting(t *typ, size int) {
 		g.w(`,"body":`)
 		g.bind(x, integer, func() { g.after(func() { g.ask(size / 4) }, t, size/4) })
 		g.w(`}]}`)
-	case 6, 7:
+	case 6:
+		g.after(func() { g.deferred(size) }, t, size/2)
+	case 7, 8:
 		if t.kind == prim.KindList {
 			g.par(t.a, size)
 			return
@@ -101,6 +107,83 @@ func (g *generator) acting(t *typ, size int) {
 		g.acting(t, size/3)
 		g.w(`]}`)
 	}
+}
+
+// deferred writes what makes a function in an eval, by itself or by functions
+// from outside that act, and applies it later, somewhere else.
+func (g *generator) deferred(size int) {
+	acts := func(name string) string {
+		ask := func() { g.ask(2) }
+		out := g.out
+		g.out = strings.Builder{}
+		g.after(ask, integer, 1)
+		body := g.out.String()
+		g.out = out
+		return `{"lam":"` + name + `","body":` + body + `}`
+	}
+	bind := func(name, value string) { g.w(`{"let":[["`, name, `",`, value, `]],"in":`) }
+	outer := g.env
+	g.env = nil
+	bind("load", acts("p"))
+	bind("two", `{"lam":"p","body":`+acts("q")+`}`)
+	bind("mk", `{"lam":"u","body":{"lam":"x","body":{"app":[{"var":"load"},{"var":"x"}]}}}`)
+	bind("self", `{"let":[["w",{"lam":"h","body":{"lam":"n","body":{"if":{"cond":{"lte":[{"var":"n"},0]},"then":{"app":[{"var":"load"},0]},"else":{"app":[{"var":"h"},{"var":"h"},{"sub":[{"var":"n"},1]}]}}}}}]],"in":{"lam":"u","body":{"app":[{"var":"w"},{"var":"w"}]}}}`)
+	made := []string{
+		`{"lam":"x","body":{"app":[{"var":"load"},{"var":"x"}]}}`,
+		`{"lam":"x","body":{"add":[{"app":[{"var":"load"},{"var":"x"}]},{"app":[{"var":"load"},1]}]}}`,
+		`{"app":[{"var":"two"},1]}`,
+		`{"app":[{"var":"mk"},1]}`,
+		`{"app":[{"var":"self"},1]}`,
+		`{"compose":[{"var":"load"},{"lam":"x","body":{"var":"x"}}]}`,
+		`{"app":[{"lam":"a","body":{"lam":"b","body":{"app":[{"var":"load"},{"var":"b"}]}}},1]}`,
+		`{"app":[{"lam":"f","body":{"lam":"x","body":{"app":[{"var":"f"},{"var":"x"}]}}},` + acts("z") + `]}`,
+		`{"lam":"x","body":{"eval":{"quote":{"app":[{"var":"load"},{"var":"x"}]}},"with":["fs","kv"]}}`,
+		`{"var":"load"}`,
+	}[g.draw(10)]
+	wrap := [][2]string{
+		{``, ``}, {`{"head":`, `}`}, {`{"fst":`, `}`}, {`{"get":[`, `,"k"]}`}, {`{"get":[`, `,"ok"]}`},
+	}
+	inner := [][2]string{
+		{``, ``}, {`[`, `]`}, {`{"pair":[`, `,1]}`}, {`{"record":{"k":`, `}}`}, {`{"try":`, `}`},
+	}
+	k := g.draw(len(wrap))
+	bind("g", wrap[k][0]+`{"eval":{"quote":`+inner[k][0]+made+inner[k][1]+`}`+g.with()+`}`+wrap[k][1])
+	apply := []string{
+		`{"app":[{"var":"g"},2]}`,
+		`{"map":[{"var":"g"},[1,2]]}`,
+		`{"fold":[{"lam":"p","body":{"app":[{"var":"g"},{"snd":{"var":"p"}}]}},0,[1,2]]}`,
+		`{"par":[{"app":[{"var":"g"},1]},{"app":[{"var":"load"},1]},{"app":[{"var":"g"},2]}]}`,
+		`{"eval":{"quote":{"app":[{"var":"g"},1]}}` + g.with() + `}`,
+		`{"try":{"head":[{"app":[{"var":"g"},1]},{"head":[]}]}}`,
+		`{"try":{"app":[{"lam":"_","body":{"head":[]}},{"app":[{"var":"g"},1]}]}}`,
+		`{"app":[{"compose":[{"var":"load"},{"var":"g"}]},1]}`,
+		`{"fold":[{"var":"g"},0,[1,2]]}`,
+	}[g.draw(9)]
+	g.w(`[`, apply, `,{"app":[{"var":"load"},3]}]}}}}}`)
+	g.env = outer
+}
+
+// Between gives a program and an input, a function of a value and of a function
+// that acts, of which each or none evaluates and applies what the other made.
+func Between(draw Draw) (code, input string) {
+	with := func() string { return `,"with":` + withs[draw(len(withs))] }
+	in := func(name, body string) string {
+		if draw(2) == 0 {
+			return body
+		}
+		return `{"let":[["` + name + `",{"eval":{"quote":` + body + `}` + with() + `}]],"in":{"var":"` + name + `"}}`
+	}
+	apply := []string{
+		`{"app":[{"var":"f"},{"var":"x"}]}`,
+		`{"let":[["k",{"var":"x"}]],"in":{"add":[{"app":[{"var":"f"},{"var":"k"}]},1]}}`,
+		`{"head":{"map":[{"var":"f"},[{"var":"x"}]]}}`,
+		`{"get":[{"try":{"app":[{"var":"f"},{"var":"x"}]}},"ok",0]}`,
+	}[draw(4)]
+	input = `{"lam":"x","body":` + in("r", `{"lam":"f","body":`+in("v", apply)+`}`) + `}`
+	load := `{"lam":"p","body":{"let":[["q",{"kv.put":{"var":"p"}}]],"in":{"var":"p"}}}`
+	code = `{"lam":"i","body":{"let":[["load",` + load + `],["g",` + in("g", `{"app":[{"var":"i"},1]}`) + `],["v",` + in("v", `{"app":[{"var":"g"},{"var":"load"}]}`) + `]],
+		"in":[{"var":"v"},{"app":[{"var":"load"},2]},` + in("w", `{"app":[{"var":"i"},3,{"var":"load"}]}`) + `]}}`
+	return code, input
 }
 
 // after writes a value of the type, evaluated after something else.

@@ -1,0 +1,184 @@
+package caps
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// A lack is why a declaration is held under no grant, and by what the operator
+// could change that.
+type lack struct {
+	why, hint string
+	rank      int // of several lacks the highest is told
+}
+
+// lacking finds out what a grant lacks for a declaration that it overlaps; nil:
+// nothing.
+func (p *Policy) lacking(g *Grant, c Capability) *lack {
+	shown := g.Shown().String()
+	if g.Revoked() {
+		return &lack{"the operator took it back", p.restoreHint(shown, p.revokedBy(g)), 3}
+	}
+	if p.over(g) {
+		return &lack{
+			"its time is over: " + shown + " ended at " + g.Until.UTC().Format(time.RFC3339),
+			"Tell the user: only the operator can grant it for longer; don't retry.", 2,
+		}
+	}
+	if _, ok := c.narrowTo(g.Capability, g.Manifest); !ok {
+		return &lack{"none of its verbs is granted", upper(widen(g, permitted(&c, g.Manifest))) + ".", 1}
+	}
+	return nil
+}
+
+// over tells whether a grant's time has passed.
+func (p *Policy) over(g *Grant) bool { return !g.Until.IsZero() && !p.now().Before(g.Until) }
+
+// holds tells whether a grant can be used now.
+func (p *Policy) holds(g *Grant) bool { return !g.Revoked() && !p.over(g) }
+
+// widen says how the operator gives a grant more verbs: as the flag where its
+// text has no path that tools don't see, else in words.
+func widen(g *Grant, verbs []string) string {
+	var more []string
+	for _, v := range verbs {
+		if !slices.Contains(permitted(&g.Capability, g.Manifest), v) {
+			more = append(more, v)
+		}
+	}
+	if g.Manifest.Algebra == Path && (g.Name != "" || absolute(g.Scope)) {
+		return fmt.Sprintf("ask the operator to add %s to what is granted as %s", strings.Join(more, ", "), bare(g.Label))
+	}
+	h := Held{Capability: g.Capability}
+	h.setVerbs(slices.Concat(permitted(&g.Capability, g.Manifest), more))
+	return fmt.Sprintf("ask the operator to start the server with --cap %s in place of %s", shellQuote(h.String()), shellQuote(g.Capability.String()))
+}
+
+func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// askFor says what the operator would have to do for a capability that no grant
+// overlaps, and what is granted instead.
+func (p *Policy) askFor(c Capability, m *Manifest) string {
+	hint := "Ask the operator to start the server with " + flag(c, m)
+	if shown := p.shown(c.Kind); shown != "" {
+		return hint + ", or declare what is granted: " + shown + "."
+	}
+	return hint + "."
+}
+
+// shown is what is granted of a kind now, as tools see it.
+func (p *Policy) shown(kind string) string {
+	var shown []string
+	for _, g := range p.grants {
+		if g.Kind == kind && p.holds(g) {
+			shown = append(shown, quoted(g.Shown().String()))
+		}
+	}
+	return strings.Join(shown, ", ")
+}
+
+// absoluteHint is what to declare in place of an absolute path, the same for
+// those that are granted, those that exist and all others.
+func (p *Policy) absoluteHint(c Capability, m *Manifest) string {
+	if shown := p.shown(c.Kind); shown != "" {
+		return "Declare what is granted: " + shown + "."
+	}
+	c.Scope = placeholder(m)
+	return fmt.Sprintf("Nothing of the kind is granted: declare %s, and ask the operator to start the server with %s.", quoted(c.String()), flag(c, m))
+}
+
+// A suggestion is the capability that a tool should declare for an operation.
+type suggestion struct {
+	Capability
+	manifest *Manifest
+	// grant is the one it is of; nil: there is none of the kind. short is set
+	// where the grant doesn't have the verb.
+	grant *Grant
+	short bool
+}
+
+// declaration suggests of what is granted where there is something: first what
+// has the verb.
+func (p *Policy) declaration(m *Manifest, o *Operation) suggestion {
+	s := suggestion{Capability: Capability{Kind: m.Kind, Verbs: o.verbs(), Scope: placeholder(m)}, manifest: m}
+	for _, g := range p.grants {
+		if g.Kind != m.Kind || !p.holds(g) {
+			continue
+		}
+		if o.Verb == "" || slices.Contains(permitted(&g.Capability, m), o.Verb) {
+			s.grant, s.short, s.Scope = g, false, g.Label
+			break
+		}
+		if s.grant == nil {
+			s.grant, s.short, s.Scope = g, true, g.Label
+		}
+	}
+	return s
+}
+
+// granted tells whether nothing need be asked of the operator.
+func (s *suggestion) granted() bool { return s.grant != nil && !s.short }
+
+// lack says what isn't granted, and ask what to ask of the operator.
+func (s *suggestion) lack() string {
+	if s.short {
+		return fmt.Sprintf("the verb %s isn't granted", strings.Join(s.Verbs, ", "))
+	}
+	return "nothing of the kind " + s.Kind + " is granted"
+}
+
+func (s *suggestion) ask() string {
+	if s.short {
+		return widen(s.grant, s.Verbs)
+	}
+	return "ask the operator to start the server with " + flag(s.Capability, s.manifest)
+}
+
+// unheld is the denial of an operation of whose kind the tool holds nothing: in
+// an eval that isn't given it, or because what was declared isn't granted now,
+// or wasn't when the tool was decided, or nothing was declared.
+func (p *Policy) unheld(m *Manifest, o *Operation, r Request) *fault.Fault {
+	s := p.declaration(m, o)
+	var declared []Capability
+	for _, text := range r.Declared[:min(len(r.Declared), mostDeclared)] {
+		if c, ok := p.entry(text); ok && c.Kind == m.Kind {
+			declared = append(declared, c)
+		}
+	}
+	if len(declared) > 0 {
+		s.Capability = Capability{Kind: m.Kind, Verbs: s.Verbs, Scope: declared[0].Scope}
+	}
+	if p.lackingList(r.With, m, o.Verb) {
+		return p.outsideEval(o, s.Capability)
+	}
+	for _, c := range declared {
+		if _, _, l := p.grantFor(c, m); l != nil {
+			return denied(fmt.Sprintf("%s: the operator doesn't grant %s now: %s", o.Name, c, l.why), l.hint)
+		}
+	}
+	message := fmt.Sprintf("%s: the tool %s holds no capability of the kind %s", o.Name, quoted(r.Tool), m.Kind)
+	if len(declared) > 0 {
+		return denied(message, fmt.Sprintf("What it declares is granted, and wasn't when it was made: evolve it anew with %s; don't retry.", quoted(s.String())))
+	}
+	hint := "Evolve it anew with the declaration " + quoted(s.String())
+	if !s.granted() {
+		hint += fmt.Sprintf("; %s: %s", s.lack(), s.ask())
+	}
+	return denied(message, hint+"; don't retry.")
+}
+
+// lackingList tells whether a list of the evals around has nothing by which an
+// operation of the verb could act.
+func (p *Policy) lackingList(with [][]string, m *Manifest, verb string) bool {
+	v, _ := m.Verb(verb)
+	return slices.ContainsFunc(with, func(list []string) bool {
+		return !slices.ContainsFunc(list[:min(len(list), mostDeclared)], func(text string) bool {
+			c, ok := p.entry(text)
+			return ok && c.Kind == m.Kind && c.permits(v)
+		})
+	})
+}
