@@ -78,7 +78,13 @@ func (r *reader) callee() (c callee, ok bool) {
 		if r.scope[c.name] > 0 {
 			return c, false
 		}
-		c.id, c.row, ok = prim.Lookup(c.name)
+		if c.id, c.row, ok = prim.Lookup(c.name); ok {
+			break
+		}
+		// The names the predecessor had for effects are calls of them.
+		if _, alias := prim.Aliases[c.name]; alias && r.toks[r.i+1].kind == tokOpen {
+			c.op, c.effect, ok = c.name, true, true
+		}
 	case tokPrim:
 		n := r.toks[r.i+1]
 		if !n.kind.word() {

@@ -105,7 +105,11 @@ func (w *speller) unbind(name string) { w.scope[name]-- }
 // bare name would be something else.
 func (w *speller) variable(name string) string {
 	if plain(name) {
-		if _, _, ok := prim.Lookup(name); !ok || w.scope[name] > 0 {
+		_, _, taken := prim.Lookup(name)
+		if prim.Aliases[name] != "" {
+			taken = true
+		}
+		if !taken || w.scope[name] > 0 {
 			return name
 		}
 	}

@@ -3,7 +3,9 @@
 package host
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -224,6 +226,7 @@ func TestPerformStoppedProcess(t *testing.T) {
 	h := w.grant(t, "toy:a/**")
 	pid := w.pid(t, h)
 	syscall.Kill(pid, syscall.SIGSTOP)
+	until(t, "all its threads have stopped", func() bool { return stopped(pid) })
 	// Long before its deadline it is found that nobody is there; it only reads, so
 	// that a new process answers.
 	if again := w.pid(t, h); again == pid {
@@ -234,6 +237,22 @@ func TestPerformStoppedProcess(t *testing.T) {
 	a := act(t, h, "freeze")
 	a.Deadline = time.Now().Add(200 * time.Millisecond)
 	w.fails(t, a, fault.EffectFailed, "the plugin was stopped")
+}
+
+// stopped reports whether every thread of a process is stopped: the signal takes
+// its time. Where there is no /proc it can't be told.
+func stopped(pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		return true
+	}
+	for _, path := range threads {
+		stat, err := os.ReadFile(path)
+		if err == nil && !strings.HasPrefix(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " T") {
+			return false
+		}
+	}
+	return true
 }
 
 func TestPerformRevoked(t *testing.T) {
