@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,82 +17,212 @@ import (
 )
 
 func newDoctor() *cobra.Command {
-	var o capOptions
+	var (
+		o      capOptions
+		asJSON bool
+	)
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this system can hold plugins to, and whether a server would start",
-		Long: `Print what there is: the layers of the system's sandbox, each on or off with its
-reason; the folder of this user's state; the plugins; and, with the flags of serve,
-whether a server with them would start and what it would grant. The exit status is 1
-where something is wrong.`,
+		Long: `Print what there is: the kernel and the user; the layers of the system's sandbox,
+each on or off with its reason; the folder of this user's state; which of the usual
+clients have a configuration here, and whether it mentions mcp-pif (nothing else of
+it is shown, or changed); the plugins; and, with the flags of serve, whether a server
+with them would start and what it would grant. The exit status is 1 where something
+is wrong.`,
 		Example: `  mcp-pif doctor
-  mcp-pif doctor --cap fs:./sandbox --plugin-lock plugins.lock.json`,
+  mcp-pif doctor --cap fs:./sandbox --plugin-lock plugins.lock.json
+  mcp-pif doctor --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return failing(examine(cmd, &o)) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found := examine(cmd, &o)
+			if !asJSON {
+				found.print(cmd.OutOrStdout())
+				if found.Problem != "" {
+					return failing(errors.New(found.Problem))
+				}
+				return nil
+			}
+			if err := printJSON(cmd, found); err != nil {
+				return failing(err)
+			}
+			if found.Problem != "" {
+				return &failure{}
+			}
+			return nil
+		},
 	}
 	o.register(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func examine(cmd *cobra.Command, o *capOptions) error {
-	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "mcp-pif %s, %s, %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	examineState(out)
+// A findings is what doctor found.
+type findings struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+	System  string `json:"system"`
+	// Kernel is the release, empty where the system doesn't tell.
+	Kernel string `json:"kernel,omitempty"`
+	// Landlock is the kernel's version of it, 0 for none; Seccomp says whether it
+	// filters system calls.
+	Landlock int           `json:"landlock"`
+	Seccomp  bool          `json:"seccomp"`
+	User     foundUser     `json:"user"`
+	State    foundState    `json:"state"`
+	Sandbox  host.Layers   `json:"sandbox"`
+	Holds    bool          `json:"holds"` // all required layers
+	Clients  []foundClient `json:"clients"`
+	Plugins  []foundPlugin `json:"plugins"`
+	Grants   []string      `json:"grants"`
+	// Problem is why a server with these flags would not start, or not as it was
+	// meant; empty: it would.
+	Problem string `json:"problem,omitempty"`
+	opened  bool   // the flags were understood
+}
+
+type foundUser struct {
+	UID  int  `json:"uid"` // -1 where users have no numbers
+	Root bool `json:"root"`
+}
+
+type foundState struct {
+	Path    string `json:"path,omitempty"`
+	Made    bool   `json:"made"`
+	Problem string `json:"problem,omitempty"`
+}
+
+type foundPlugin struct {
+	Kind    string `json:"kind"`
+	Version string `json:"version"`
+	Doc     string `json:"doc"`
+	Sandbox string `json:"sandbox"` // require, best-effort or off
+}
+
+func examine(cmd *cobra.Command, o *capOptions) *findings {
 	layers := host.System()
-	fmt.Fprintln(out, "sandbox around plugins:")
-	for _, l := range layers.Layers {
-		state := "off"
-		if l.On {
-			state = "on"
+	f := &findings{
+		Version: version(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelRelease(),
+		Landlock: layers.Landlock, Seccomp: layers.Layer("syscalls").On, Sandbox: layers, Holds: layers.Holds(),
+		User: foundUser{os.Getuid(), os.Geteuid() == 0}, State: examineState(), Clients: findClients(),
+		Plugins: []foundPlugin{}, Grants: []string{},
+	}
+	auth, err := o.open(warnings(cmd))
+	if err != nil {
+		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)
+		return f
+	}
+	defer auth.close()
+	f.opened = true
+	for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
+		m := auth.kinds[kind]
+		f.Plugins = append(f.Plugins, foundPlugin{kind, m.Version, printable(firstLine(m.Doc, 100)), string(auth.sandboxes.mode(kind))})
+	}
+	for _, g := range auth.policy.Grants() {
+		f.Grants = append(f.Grants, printable(g.String()))
+		if auth.sandboxes.mode(g.Kind) == host.Require && !layers.Holds() {
+			f.Problem = fmt.Sprintf("the sandbox is required and this system lacks layers of it, so that %s would not start: --sandbox=best-effort starts it all the same", g.Kind)
 		}
+	}
+	return f
+}
+
+// print writes the findings for a person.
+func (f *findings) print(out io.Writer) {
+	fmt.Fprintf(out, "mcp-pif %s, %s, %s\n", f.Version, f.Go, f.System)
+	if f.Kernel != "" {
+		fmt.Fprintf(out, "kernel: %s, Landlock %s, seccomp %s\n", printable(f.Kernel), orNo(f.Landlock), onOrOff(f.Seccomp))
+	}
+	switch {
+	case f.User.Root:
+		fmt.Fprintln(out, "user: 0, which is root: a user of its own would have less to lose")
+	case f.User.UID >= 0:
+		fmt.Fprintf(out, "user: %d, not root\n", f.User.UID)
+	}
+	switch s := f.State; {
+	case s.Problem != "":
+		fmt.Fprintf(out, "state: %s\n", s.Problem)
+	case !s.Made:
+		fmt.Fprintf(out, "state: %s, not made yet\n", s.Path)
+	default:
+		fmt.Fprintf(out, "state: %s\n", s.Path)
+	}
+	fmt.Fprintln(out, "sandbox around plugins:")
+	printLayers(out, f.Sandbox)
+	fmt.Fprintln(out, "clients:")
+	for _, c := range f.Clients {
+		fmt.Fprintf(out, "  %-15s %s\n", c.Name, c)
+	}
+	if !f.opened {
+		return
+	}
+	fmt.Fprintln(out, "plugins:")
+	for _, p := range f.Plugins {
+		mode := ""
+		if p.Sandbox != string(host.Require) {
+			mode = " (--sandbox=" + p.Sandbox + ")"
+		}
+		fmt.Fprintf(out, "  %-8s %-8s %s%s\n", p.Kind, p.Version, p.Doc, mode)
+	}
+	if len(f.Grants) == 0 {
+		fmt.Fprintln(out, "nothing would be granted: tools compute and can't act")
+	} else {
+		fmt.Fprintf(out, "would grant:\n  %s\n", strings.Join(f.Grants, "\n  "))
+	}
+	if f.Problem == "" {
+		fmt.Fprintln(out, "ok")
+	}
+}
+
+// printLayers writes a line for each layer.
+func printLayers(out io.Writer, layers host.Layers) {
+	for _, l := range layers.Layers {
 		need := ""
 		if l.Required {
 			need = " (required)"
 		}
-		fmt.Fprintf(out, "  %-3s %-12s%s %s\n", state, l.Name, need, l.Detail)
+		fmt.Fprintf(out, "  %-3s %-12s%s %s\n", onOrOff(l.On), l.Name, need, l.Detail)
 	}
-	auth, err := o.open(warnings(cmd))
-	if err != nil {
-		return fmt.Errorf("a server with these flags would not start: %w", err)
+}
+
+func onOrOff(on bool) string {
+	if on {
+		return "on"
 	}
-	defer auth.close()
-	fmt.Fprintln(out, "plugins:")
-	for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
-		m := auth.kinds[kind]
-		fmt.Fprintf(out, "  %-8s %-8s %s\n", kind, m.Version, printable(firstLine(m.Doc, 100)))
+	return "off"
+}
+
+func orNo(n int) string {
+	if n == 0 {
+		return "none"
 	}
-	if grants := auth.policy.Grants(); len(grants) > 0 {
-		fmt.Fprintln(out, "would grant:")
-		for _, g := range grants {
-			fmt.Fprintf(out, "  %s\n", printable(g.String()))
-			if auth.sandboxes.mode(g.Kind) == host.Require && !layers.Holds() {
-				err = fmt.Errorf("the sandbox is required and this system lacks layers of it, so that %s would not start: --sandbox=best-effort starts it all the same", g.Kind)
-			}
-		}
-	} else {
-		fmt.Fprintln(out, "nothing would be granted: tools compute and can't act")
+	return fmt.Sprint(n)
+}
+
+// kernelRelease is what Linux says of itself; empty elsewhere.
+func kernelRelease() string {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if runtime.GOOS != "linux" || err != nil {
+		return ""
 	}
-	if err == nil {
-		fmt.Fprintln(out, "ok")
-	}
-	return err
+	return strings.TrimSpace(string(release))
 }
 
 // examineState says where the state of this user is.
-func examineState(out io.Writer) {
+func examineState() foundState {
 	dir, err := stateDir()
 	if err != nil {
-		fmt.Fprintf(out, "state: %v\n", err)
-		return
+		return foundState{Problem: err.Error()}
 	}
+	s := foundState{Path: dir}
 	switch info, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		fmt.Fprintf(out, "state: %s, not made yet\n", dir)
 	case err != nil:
-		fmt.Fprintf(out, "state: %v\n", err)
+		s.Problem = err.Error()
 	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		fmt.Fprintf(out, "state: %s can be entered by others (mode %o): chmod 700 it\n", dir, info.Mode().Perm())
+		s.Made, s.Problem = true, fmt.Sprintf("%s can be entered by others (mode %o): chmod 700 it", dir, info.Mode().Perm())
 	default:
-		fmt.Fprintf(out, "state: %s\n", dir)
+		s.Made = true
 	}
+	return s
 }

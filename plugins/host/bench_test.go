@@ -47,9 +47,18 @@ func BenchmarkBareGRPC100(b *testing.B)         { benchmarkBare(b, 100, 1) }
 func BenchmarkBareGRPC64K(b *testing.B)         { benchmarkBare(b, 64<<10, 1) }
 func BenchmarkBareGRPC100Parallel(b *testing.B) { benchmarkBare(b, 100, 16) }
 
-// BenchmarkStart is from nothing to the first outcome.
-func BenchmarkStart(b *testing.B) {
+// BenchmarkStart is from nothing to the first outcome, and BenchmarkStartBoxed the
+// same in the system's sandbox, as servers have it.
+func BenchmarkStart(b *testing.B) { benchmarkStart(b, unboxed) }
+
+func BenchmarkStartBoxed(b *testing.B) {
+	needsLayers(b)
+	benchmarkStart(b, nil)
+}
+
+func benchmarkStart(b *testing.B, sandbox func(string) Mode) {
 	w := newWorld(b, "toy")
+	w.sandbox = sandbox
 	held := w.grant(b, "toy:a/**")
 	for b.Loop() {
 		w.do(b, held, "pid")
@@ -61,8 +70,18 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-func benchmarkPerform(b *testing.B, size, callers int) {
+// BenchmarkPerform100Boxed is a call of a plugin in its sandbox; BenchmarkPerform100
+// without.
+func BenchmarkPerform100Boxed(b *testing.B) {
+	needsLayers(b)
+	benchmarkPerformIn(b, 100, 1, nil)
+}
+
+func benchmarkPerform(b *testing.B, size, callers int) { benchmarkPerformIn(b, size, callers, unboxed) }
+
+func benchmarkPerformIn(b *testing.B, size, callers int, sandbox func(string) Mode) {
 	w := newWorld(b, "toy")
+	w.sandbox = sandbox
 	held := w.grant(b, "toy:a/**")
 	w.do(b, held, "pid")
 	a := act(b, held, "echo", arg("v", value.Str(strings.Repeat("x", size))))

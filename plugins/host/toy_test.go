@@ -48,6 +48,8 @@ func init() {
 		"reach":      func() { sdk.Serve(reacher()) },
 		"reachnet":   func() { sdk.Serve(reacher("network")) },
 		"files":      func() { sdk.Serve(files()) },
+		"hostile":    func() { sdk.Serve(hostile("hostile", sdk.Segments)) },
+		"hostilefs":  func() { sdk.Serve(hostile("hostilefs", sdk.Path)) },
 		"other":      func() { p := toy(); p.Doc = "Another."; sdk.Serve(p) },
 		"tcp":        func() { handshake("tcp", "127.0.0.1:1") },
 		"foreign":    func() { handshake("unix", "/var/run/docker.sock") },

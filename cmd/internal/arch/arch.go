@@ -105,10 +105,12 @@ var rules = map[string]rule{
 	},
 	"plugins/plugintest/strangers": {std: anyStd, ours: []string{"proto/...", "plugins/sdk", "plugins/internal/wire"}, libraries: grpc, tests: true},
 	"plugins/plugintest":           {std: anyStd, ours: []string{"core/...", "plugins/sdk", "plugins/plugintest/conform"}},
-	"plugins/fs":                   {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
-	"plugins/fetch":                {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"code.dny.dev/ssrf"}},
-	"plugins/kv":                   {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
-	"plugins/proc":                 {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	// Tests alone; the examples are modules, and languages, of their own.
+	"plugins/examples": {std: anyStd, libraries: mcpSDK, tests: true},
+	"plugins/fs":       {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
+	"plugins/fetch":    {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"code.dny.dev/ssrf"}},
+	"plugins/kv":       {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/proc":     {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 
 	"cmd/internal/arch":      {std: anyStd},
 	"cmd/internal/stdio":     {std: anyStd, libraries: mcpSDK},

@@ -1,0 +1,246 @@
+// Package examples holds plugins that strangers could have written, each in a
+// folder of its own, by the documents alone: celsius in Go, in its own module, and
+// node in Node.js. There is nothing else in it than the tests that keep them
+// working: each is held against the contract in its sandbox, put into a lock, and
+// granted by a server to a tool.
+package examples
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest/conform"
+)
+
+func TestMain(m *testing.M) {
+	host.Launcher()
+	status := m.Run()
+	if binary != "" {
+		os.RemoveAll(filepath.Dir(binary))
+	}
+	os.Exit(status)
+}
+
+// mode is how the plugins are held: as strangers' are, unless this system can't.
+func mode(t *testing.T) host.Mode {
+	t.Helper()
+	if host.System().Holds() {
+		return host.Require
+	}
+	if os.Getenv("PIF_REQUIRE_SANDBOX") == "1" {
+		t.Fatalf("this system lacks layers of the sandbox: %s", host.System())
+	}
+	return host.BestEffort
+}
+
+// node finds the interpreter and the libraries of the example, or skips the test;
+// with PIF_REQUIRE_NODE=1 it fails it.
+func node(t *testing.T) string {
+	t.Helper()
+	lacking := func(why string) {
+		if os.Getenv("PIF_REQUIRE_NODE") == "1" {
+			t.Fatal(why)
+		}
+		t.Skip(why)
+	}
+	path, err := exec.LookPath("node")
+	if err != nil {
+		lacking("there is no Node.js here")
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("node/node_modules/@grpc/grpc-js"); err != nil {
+		lacking("the libraries aren't installed: run npm ci in plugins/examples/node")
+	}
+	return path
+}
+
+// golang runs the go command with this machine's caches and no network.
+func golang(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOWORK=off", "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// An example is a plugin and what a tool does with it.
+type example struct {
+	program    []string // as for plugin add
+	source     host.Source
+	fixtures   string
+	kind       string
+	transport  string
+	capability string
+	code       string         // of the tool
+	gives      map[string]any // the member data of what it gives, by input
+	denied     string         // an input beyond its capability
+}
+
+// TestNode: a plugin in another language, without certificates.
+func TestNode(t *testing.T) {
+	interpreter := node(t)
+	dir, err := filepath.Abs("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contract, err := os.ReadFile("../../proto/mcppif/plugin/v1/plugin.proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if its, err := os.ReadFile("node/plugin.proto"); err != nil || !bytes.Equal(its, contract) {
+		t.Errorf("plugins/examples/node/plugin.proto isn't the contract: copy it again (%v)", err)
+	}
+	try(t, example{
+		program:  []string{dir, interpreter, "main.js"},
+		source:   host.Source{Path: interpreter, Args: []string{filepath.Join(dir, "main.js")}, Reads: []string{dir}},
+		fixtures: "node/fixtures.json",
+		kind:     "poem", transport: "unix", capability: "poem:basho/*",
+		code:   "p => !poem.read({poem: p, lines: 1})",
+		gives:  map[string]any{"basho/frog": map[string]any{"lines": []any{"An old still pond;"}, "poem": "basho/frog"}},
+		denied: "issa/snail",
+	})
+}
+
+// TestCelsius: a plugin in a module of its own, which its author's tests hold, too.
+func TestCelsius(t *testing.T) {
+	golang(t, "celsius", "vet", "./...")
+	golang(t, "celsius", "test", "-count=1", "./...")
+	program := filepath.Join(t.TempDir(), "celsius")
+	golang(t, "celsius", "build", "-buildvcs=false", "-o", program, ".")
+	try(t, example{
+		program: []string{program}, source: host.Source{Path: program}, fixtures: "celsius/fixtures.json",
+		kind: "celsius", transport: "mtls", capability: "celsius.read:home/**",
+		code:   "room => !celsius.read(room)",
+		gives:  map[string]any{"home/kitchen": map[string]any{"room": "home/kitchen", "tenths": 205.0}},
+		denied: "shed",
+	})
+}
+
+// try holds an example against the contract, and has a tool of a server use it.
+func try(t *testing.T, e example) {
+	held := mode(t)
+	t.Run("conforms", func(t *testing.T) {
+		text, err := os.ReadFile(e.fixtures)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixtures, err := conform.ParseFixtures(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := conform.Run(t.Context(), conform.Options{Source: e.source, Sandbox: held, Fixtures: fixtures})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !report.Passed() || report.Count(conform.OK) < 12 {
+			t.Errorf("%s", report)
+		}
+	})
+	t.Run("served", func(t *testing.T) {
+		pif, dir := program(t), t.TempDir()
+		run := func(args ...string) string {
+			t.Helper()
+			cmd := exec.Command(pif, args...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir+"/state")
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("mcp-pif %s: %v\n%s", strings.Join(args, " "), err, out)
+			}
+			return string(out)
+		}
+		run(append([]string{"plugin", "add", "--accept-flags", "--yes", "--sandbox", string(held), "--"}, e.program...)...)
+		text, err := os.ReadFile(filepath.Join(dir, "plugins.lock.json"))
+		if err != nil || !strings.Contains(string(text), `"transport": "`+e.transport+`"`) {
+			t.Fatalf("the lock doesn't say that it speaks over %s: %v\n%s", e.transport, err, text)
+		}
+		if out := run("plugin", "inspect", e.kind); !strings.Contains(out, "privileges  none") {
+			t.Errorf("%s", out)
+		}
+		use(t, pif, dir, held, e)
+	})
+}
+
+// use makes a tool in a server with the plugin, and calls it.
+func use(t *testing.T, pif, dir string, held host.Mode, e example) {
+	cmd := exec.Command(pif, "serve", "--plugin-lock", "plugins.lock.json", "--cap", e.capability, "--sandbox", string(held))
+	var log bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "XDG_STATE_HOME="+dir+"/state"), &log
+	client := mcp.NewClient(&mcp.Implementation{Name: "examples", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		session.Close()
+		if t.Failed() {
+			t.Logf("log:\n%s", log.String())
+		}
+	}()
+	call := func(tool string, args map[string]any) (text string, failed bool) {
+		t.Helper()
+		r, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Content[0].(*mcp.TextContent).Text, r.IsError
+	}
+	if text, failed := call("evolve", map[string]any{"name": "ask", "code": e.code, "capabilities": []string{e.capability}}); failed {
+		t.Fatal(text)
+	}
+	for input, want := range e.gives {
+		text, failed := call("ask", map[string]any{"input": input})
+		var got any
+		if failed || json.Unmarshal([]byte(text), &got) != nil || !same(got, want) {
+			t.Errorf("ask %s gave %s; want %v", input, text, want)
+		}
+	}
+	if text, failed := call("ask", map[string]any{"input": e.denied}); !failed || !strings.Contains(text, "denied") {
+		t.Errorf("ask %s, which wasn't granted, gave %s", e.denied, text)
+	}
+}
+
+// same compares what was decoded from JSON.
+func same(a, b any) bool {
+	one, err := json.Marshal(a)
+	other, err2 := json.Marshal(b)
+	return err == nil && err2 == nil && bytes.Equal(one, other)
+}
+
+// program is mcp-pif, built once.
+func program(t *testing.T) string {
+	t.Helper()
+	built.Do(func() {
+		var dir string
+		if dir, buildError = os.MkdirTemp("", "mcp-pif-examples"); buildError != nil {
+			return
+		}
+		binary = filepath.Join(dir, "mcp-pif")
+		out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "../../cmd/mcp-pif").CombinedOutput()
+		if buildError = err; err != nil {
+			t.Logf("%s", out)
+		}
+	})
+	if buildError != nil {
+		t.Fatal(buildError)
+	}
+	return binary
+}
+
+var (
+	built      sync.Once
+	binary     string
+	buildError error
+)
