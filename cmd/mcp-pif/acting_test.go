@@ -312,7 +312,7 @@ func TestManyCallersManyEffects(t *testing.T) {
 			Events []struct {
 				Seq       uint64
 				Kind, Run string
-				Request   uint64
+				Data      struct{ Request uint64 }
 			}
 		}
 		if err := json.Unmarshal([]byte(r.Content[0].Text), &page); err != nil {
@@ -331,10 +331,10 @@ func TestManyCallersManyEffects(t *testing.T) {
 				requested[e.Run]++
 				asked[e.Seq] = true
 			case "effect.outcome":
-				if !asked[e.Request] {
-					t.Fatalf("event %d is the outcome of %d, which is no open request", e.Seq, e.Request)
+				if !asked[e.Data.Request] {
+					t.Fatalf("event %d is the outcome of %d, which is no open request", e.Seq, e.Data.Request)
 				}
-				delete(asked, e.Request)
+				delete(asked, e.Data.Request)
 				outcomes++
 			}
 		}

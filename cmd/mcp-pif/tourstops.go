@@ -141,19 +141,20 @@ var grantedStops = []stop{
 			return err
 		}
 		var events []struct {
-			Seq        int
-			Kind       string
-			Op         string
-			Capability string
-			Error      struct{ Kind string }
+			Seq  int
+			Kind string
+			Data struct {
+				Op, Capability string
+				Error          struct{ Kind string }
+			}
 		}
 		if err := json.Unmarshal(r.data["events"], &events); err != nil {
 			return fmt.Errorf("the journal's events: %w", err)
 		}
 		seen := map[string]int{}
 		for _, e := range events {
-			seen[e.Kind+" "+e.Op]++
-			g.say("    %3d %-16s %-8s %s%s", e.Seq, e.Kind, e.Op, e.Capability, e.Error.Kind)
+			seen[e.Kind+" "+e.Data.Op]++
+			g.say("    %3d %-16s %-8s %s%s", e.Seq, e.Kind, e.Data.Op, e.Data.Capability, e.Data.Error.Kind)
 		}
 		if seen["effect.requested fs.read"] != 2 || seen["effect.requested fs.write"] != 1 || seen["effect.denied fs.read"] != 2 || seen["effect.outcome "] != 3 {
 			return fmt.Errorf("the journal has other effects than were asked for: %v", seen)

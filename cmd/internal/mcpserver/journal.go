@@ -109,21 +109,22 @@ func shown(e *journal.Event) []byte {
 	if e.Branch != "" {
 		o = o.text("branch", e.Branch)
 	}
+	data := begin()
 	members, _ := split(e.Data)
 	for _, m := range members {
 		switch {
 		case e.Kind == journal.EffectOutcome && m.name == "value":
-			o = o.raw("outcome", fmt.Appendf(nil, `{"bytes":%d,"sha256":"%x"}`, len(m.value), sha256.Sum256(m.value)))
+			data = data.raw("outcome", fmt.Appendf(nil, `{"bytes":%d,"sha256":"%x"}`, len(m.value), sha256.Sum256(m.value)))
 		case m.name == "description":
 		case len(m.value) > mostShown:
 			var text string
 			if json.Unmarshal(m.value, &text) != nil {
 				text = string(m.value)
 			}
-			o = o.text(m.name, cut(bytes.TrimSpace([]byte(text)), mostShown)+"…")
+			data = data.text(m.name, cut(bytes.TrimSpace([]byte(text)), mostShown)+"…")
 		default:
-			o = o.raw(m.name, m.value)
+			data = data.raw(m.name, m.value)
 		}
 	}
-	return o.end()
+	return o.raw("data", data.end()).end()
 }
