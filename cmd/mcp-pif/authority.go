@@ -89,13 +89,14 @@ func (o *capOptions) open(log *slog.Logger, protect ...string) (_ *authority, er
 	if a.protected, err = o.protected(append(third.protected(), protect...)); err != nil {
 		return nil, err
 	}
-	state, err := stateDir()
-	if err == nil {
-		a.revocations.Path = filepath.Join(state, "revoked.json")
-	}
 	granted, denied, err := a.texts()
 	if err != nil {
 		return nil, err
+	}
+	if state, err := stateDir(); err == nil {
+		a.revocations.Path = filepath.Join(state, "revoked.json")
+	} else if len(granted) > 0 {
+		log.Warn("'mcp-pif caps revoke' can't reach this server", "error", err)
 	}
 	size := int64(pureJournal)
 	if len(granted) > 0 {
