@@ -189,6 +189,16 @@ func granted(text, pluginLock string) (*caps.Grant, error) {
 	return grants[0], nil
 }
 
+// revocable is the operator's list, and a capability to be put on it or taken
+// off. The grant is the caller's to close.
+func revocable(text, pluginLock string) (r caps.Revocations, g *caps.Grant, err error) {
+	if r, err = revocations(); err != nil {
+		return r, nil, err
+	}
+	g, err = granted(text, pluginLock)
+	return r, g, err
+}
+
 func newRevoke() *cobra.Command {
 	var pluginLock string
 	cmd := &cobra.Command{
@@ -201,11 +211,7 @@ a path in it from the same folder.`,
 		Example: `  mcp-pif caps revoke fs:./sandbox`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := revocations()
-			if err != nil {
-				return failing(err)
-			}
-			g, err := granted(args[0], pluginLock)
+			r, g, err := revocable(args[0], pluginLock)
 			if err != nil {
 				return failing(err)
 			}
@@ -232,11 +238,7 @@ func newRestore() *cobra.Command {
 		Example: `  mcp-pif caps restore fs:./sandbox`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := revocations()
-			if err != nil {
-				return failing(err)
-			}
-			g, err := granted(args[0], pluginLock)
+			r, g, err := revocable(args[0], pluginLock)
 			if err != nil {
 				return failing(err)
 			}
