@@ -68,7 +68,7 @@ func Encode(s *Snapshot) []byte {
 			bound, _ := json.Marshal(hashes) // with its keys sorted
 			b = append(append(append(b, `"bound": `...), bound...), ",\n      "...)
 		}
-		if code := t.Program.Canonical(); nesting(code) > deep {
+		if code := t.Program().Canonical(); nesting(code) > deep {
 			b = append(append(b, `"code_text": `...), quote(string(code))...)
 		} else {
 			b = layout(append(b, `"code": `...), code, 6)

@@ -70,7 +70,7 @@ type Tool struct {
 	Description  string
 	Source       []byte // the code as given
 	Text         bool   // the source is in the text form
-	Program      *core.Program
+	program      *core.Program
 	Declared     []string // as given
 	Capabilities []string // what is in effect, canonical
 	Held         []*caps.Held
@@ -83,6 +83,9 @@ type Tool struct {
 	// Why is the reason where State is [StateBlocked].
 	Why string
 }
+
+// Program is the tool's code, compiled.
+func (t *Tool) Program() *core.Program { return t.program }
 
 // Compile makes a tool from its definition without keeping it: decided by the
 // policy (nil: nothing is granted), its names bound to the tools there are. The
@@ -166,7 +169,7 @@ func prepare(d Definition) (*Tool, error) {
 		Description:  d.Description,
 		Source:       d.Code,
 		Text:         d.Text,
-		Program:      prog,
+		program:      prog,
 		Declared:     d.Capabilities,
 		Capabilities: []string{},
 		State:        StateBlocked,
@@ -182,7 +185,7 @@ func (t *Tool) decide(policy *caps.Policy) *fault.Fault {
 	if policy == nil {
 		policy = caps.NewPolicy(nil, time.Now)
 	}
-	d, f := policy.Decide(t.Declared, t.Program.Needs(), caps.DecideOptions{Tool: t.Name})
+	d, f := policy.Decide(t.Declared, t.Program().Needs(), caps.DecideOptions{Tool: t.Name})
 	if f != nil {
 		return f
 	}
@@ -222,7 +225,7 @@ func (t *Tool) bind(tools *Snapshot) {
 	if tools == nil {
 		return
 	}
-	needs := t.Program.Needs()
+	needs := t.Program().Needs()
 	name := func(n string) {
 		if bound, ok := tools.Get(n); ok && n != t.Name {
 			if t.Bound == nil {

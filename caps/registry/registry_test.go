@@ -99,7 +99,7 @@ func TestVersions(t *testing.T) {
 		t.Error("a snapshot changed")
 	}
 	after := r.Snapshot()
-	if a, ok := after.Get("a"); !ok || string(a.Program.Canonical()) != "3" || after.Len() != 2 {
+	if a, ok := after.Get("a"); !ok || string(a.Program().Canonical()) != "3" || after.Len() != 2 {
 		t.Errorf("%+v, %d tools", a, after.Len())
 	}
 }

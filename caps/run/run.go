@@ -160,7 +160,7 @@ func (v *view) Tool(name string, literal bool) (core.Tool, bool) {
 	if !ok {
 		return core.Tool{}, false
 	}
-	return t.Program.Tool(), true
+	return t.Program().Tool(), true
 }
 
 // Callee decides whether the tool may be called from here.
@@ -191,7 +191,7 @@ func (v *view) Callee(name string, with [][]string, at fault.Pointer) (core.Tool
 			Hint:    "Evolve it first, then the tool that calls it.",
 		}
 	}
-	tool := t.Program.Tool()
+	tool := t.Program().Tool()
 	tool.Name, tool.Tools = t.Name, v.run.view(t)
 	return tool, nil
 }

@@ -124,7 +124,7 @@ func (w *world) run(ctx context.Context, tool, input string) (string, *fault.Fau
 		w.t.Fatal(err)
 	}
 	r := w.broker.Begin(snapshot, run.Start{Tool: made, Input: []byte(input), As: "data"})
-	m := made.Program.Start(in, core.Budgets{}, r.Tools(made))
+	m := made.Program().Start(in, core.Budgets{}, r.Tools(made))
 	defer m.Release()
 	for {
 		switch m.Run(0) {

@@ -53,7 +53,7 @@ func (s *Server) evolve(c Call) Answer {
 	s.show(t)
 	s.broker.Prepare(t.Held)
 
-	notes = append(append(notes, t.Program.Notes()...), t.Notes...)
+	notes = append(append(notes, t.Program().Notes()...), t.Notes...)
 	if t.Version > 1 {
 		notes = append(notes, fmt.Sprintf("this replaces version %d of %q", t.Version-1, t.Name))
 	}
@@ -63,7 +63,7 @@ func (s *Server) evolve(c Call) Answer {
 	if notes == nil {
 		notes = []string{}
 	}
-	inputs := append([]string{}, t.Program.Params()...)
+	inputs := append([]string{}, t.Program().Params()...)
 	if len(inputs) > mostInputs {
 		inputs = append(inputs[:mostInputs], "…")
 	}
@@ -71,7 +71,7 @@ func (s *Server) evolve(c Call) Answer {
 		text("name", t.Name).
 		number("version", uint64(t.Version)).
 		text("hash", t.Hash).
-		text("text", shortText(registry.Printed(t.Program))).
+		text("text", shortText(registry.Printed(t.Program()))).
 		raw("inputs", encode(inputs)).
 		raw("capabilities", encode(t.Capabilities)).
 		raw("notes", encode(few(notes))).

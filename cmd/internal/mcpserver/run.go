@@ -249,7 +249,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 				if t.tool, in, f = s.proceed(ctx, &j, &r, c.Tools, total); f != nil {
 					return failure(f, used, t.notes, next)
 				}
-				program = t.tool.Program
+				program = t.tool.Program()
 				j.budgets.Steps, j.first = total-used, false
 				if j.report != nil {
 					j.report(0)
@@ -269,7 +269,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 // compile gives the program of a task.
 func (t *task) compile() (*core.Program, *fault.Fault) {
 	if t.tool != nil {
-		return t.tool.Program, nil
+		return t.tool.Program(), nil
 	}
 	compile := core.Compile
 	if t.isText {

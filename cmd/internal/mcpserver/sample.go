@@ -9,7 +9,7 @@ import (
 // example is a call of a tool, as exact as can be told from its code.
 func example(t *registry.Tool) []byte {
 	args := begin().text("tool", t.Name)
-	if t.Program.IsFunction() {
+	if t.Program().IsFunction() {
 		args = args.raw("input", []byte(sample(t)))
 	}
 	return begin().text("name", "run").raw("arguments", args.end()).end()
@@ -33,12 +33,12 @@ var samples = []struct {
 // sample is an input that the tool may well take: of a kind that the first
 // operation on its parameter wants.
 func sample(t *registry.Tool) string {
-	code := t.Program.Term()
+	code := t.Program().Term()
 	if lam, ok := code.(*term.Lam); ok {
 		code = lam.Body
 	}
 	w := want{left: 1000}
-	if params := t.Program.Params(); len(params) > 0 {
+	if params := t.Program().Params(); len(params) > 0 {
 		w.name = params[0]
 		w.search(code)
 	}
