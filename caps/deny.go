@@ -68,6 +68,7 @@ func (p *Policy) relate() {
 		p.taken = append(p.taken, p.takenFrom(g)...)
 		p.concern[g.ID] = append(p.concerning(g), p.takenDenies(g)...)
 	}
+	p.changes.Add(1)
 }
 
 // deniesOf is what concerns a grant of the policy, not to be changed.

@@ -76,6 +76,9 @@ type Param struct {
 	Designates bool
 	// Enum is the values a string may have; nil: any.
 	Enum []string
+	// Secrets is set where a program may name a secret of the operator's; see
+	// [SecretsIn].
+	Secrets bool
 }
 
 // Operation finds an operation by its name.

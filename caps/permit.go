@@ -49,6 +49,8 @@ type Permit struct {
 	// Most is the bytes that the outcome may have: they are reserved.
 	Most    int64
 	Timeout time.Duration
+	// Secrets is those that the arguments name, all bound to what is designated.
+	Secrets []*Secret
 	// Denies is what the plugin must refuse besides. The scope of a Path one
 	// is the path below the grant's root.
 	Denies []Capability
@@ -128,7 +130,15 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 	if f != nil {
 		return nil, f
 	}
-	return c.debit(l, r, c.rebase(args), accounts)
+	secrets, f := c.secrets(args)
+	if f != nil {
+		return nil, f
+	}
+	permit, f := c.debit(l, r, c.rebase(args), accounts)
+	if f == nil {
+		permit.Secrets = secrets
+	}
+	return permit, f
 }
 
 // choose finds the one capability of the holder that a request is made under.

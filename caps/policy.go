@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,11 @@ type Policy struct {
 	revocations []Revocation
 	taken       []taken
 	told        map[string]Change
+
+	// changes counts; see [Policy.Changes].
+	changes atomic.Uint64
+
+	secrets Vault
 
 	entriesMu sync.Mutex
 	entries   map[string]Capability
@@ -220,6 +226,7 @@ func (p *Policy) Revoke(id string) bool {
 	g, ok := p.Find(id)
 	if ok {
 		g.revoke()
+		p.changes.Add(1)
 	}
 	return ok
 }
@@ -229,6 +236,7 @@ func (p *Policy) Restore(id string) bool {
 	g, ok := p.Find(id)
 	if ok {
 		g.restore()
+		p.changes.Add(1)
 	}
 	return ok
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // A PolicyFile is what a policy file says: the texts of capabilities.
@@ -11,9 +13,34 @@ type PolicyFile struct {
 	Grant []string
 	Ask   []string
 	Deny  []string
+	// Secrets is what the secrets of the operator's are for and where they lie, by
+	// name; see [PolicyFile.Bindings].
+	Secrets map[string]SecretEntry
 }
 
-// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…]}. Every key may be left
+// A SecretEntry is a secret in a policy file: {"for":"https://api.example.com",
+// "file":"PATH"}, or "env":"VARIABLE" in place of the file.
+type SecretEntry struct {
+	For  string `json:"for"`
+	File string `json:"file"`
+	Env  string `json:"env"`
+}
+
+// Bindings is the secrets, checked, in the order of names.
+func (p PolicyFile) Bindings(kinds Kinds) ([]Binding, error) {
+	var all []Binding
+	for _, name := range slices.Sorted(maps.Keys(p.Secrets)) {
+		e := p.Secrets[name]
+		b, err := NewBinding(name, e.For, e.File, e.Env, kinds)
+		if err != nil {
+			return nil, fmt.Errorf("policy: %w", err)
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"secrets":{…}}. Every key may be left
 // out; another key, or one twice, is an error, since a misspelled denial would
 // deny nothing.
 func ParsePolicy(data []byte) (PolicyFile, error) {
@@ -26,6 +53,12 @@ func ParsePolicy(data []byte) (PolicyFile, error) {
 		return p, errors.New(`policy: write {"grant":[…],"ask":[…],"deny":[…]}`)
 	}
 	for key, raw := range keys {
+		if key == "secrets" {
+			if err := strictJSON(raw, &p.Secrets); err != nil || p.Secrets == nil {
+				return PolicyFile{}, errors.New(`policy: secrets must be {"NAME":{"for":"ORIGIN","file":"PATH"}}, or with "env":"VARIABLE" for the file`)
+			}
+			continue
+		}
 		var into *[]string
 		switch key {
 		case "grant":
@@ -35,7 +68,7 @@ func ParsePolicy(data []byte) (PolicyFile, error) {
 		case "deny":
 			into = &p.Deny
 		default:
-			return PolicyFile{}, fmt.Errorf("policy: unknown key %s: it has grant, ask and deny", quoted(key))
+			return PolicyFile{}, fmt.Errorf("policy: unknown key %s: it has grant, ask, deny and secrets", quoted(key))
 		}
 		if err := strictJSON(raw, into); err != nil || *into == nil {
 			return PolicyFile{}, fmt.Errorf("policy: %s must be a list of capabilities' texts", key)

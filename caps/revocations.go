@@ -115,6 +115,7 @@ func (p *Policy) Revoked(entries []Revocation) (changed []Change) {
 			g.restore()
 		}
 		changed = append(changed, Change{Grant: g, Revoked: named, Text: g.Shown().String()})
+		p.changes.Add(1)
 	}
 	return append(changed, parts...)
 }

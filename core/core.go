@@ -28,7 +28,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
-	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -81,6 +80,12 @@ const (
 	Suspended = eval.Suspended
 	Failed    = eval.Failed
 )
+
+// Semantics is the version of what programs mean. It is raised when a program
+// may give another result, other steps or another fault than before: a record of
+// a run says under which it was made, so that a replay that differs can be told
+// from one that can't be the same.
+const Semantics = 1
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.
@@ -295,34 +300,6 @@ func (p *Program) Start(in Input, b Budgets, tools Tools) *Machine {
 // pool in between. Any state of its last run is gone.
 func (p *Program) Restart(m *Machine, in Input, b Budgets, tools Tools) {
 	m.Reset(&p.prog, in.prog, b.orDefault(), tools)
-}
-
-// A TraceEvent is one evaluation of a term.
-type TraceEvent struct {
-	Step  uint64 // steps used before it
-	Left  uint64 // steps of the budget that are left
-	Depth int
-	Term  term.Term
-}
-
-// Trace runs p as Start and Run would, on the reference evaluator, which is
-// slow, and calls visit before each evaluation of a term. Effects are denied.
-// It returns the result as JSON, its first 256 KiB, with the steps used.
-func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)) (Encoded, uint64, *fault.Fault) {
-	e := b.orDefault()
-	c := naive.Config{
-		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in,
-		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth}, Tools: tools,
-		Visit: func(step, left uint64, depth int, t term.Term) {
-			visit(TraceEvent{step, left, depth, t})
-		},
-	}
-	v, steps, f := naive.Run(c)
-	if f != nil {
-		return Encoded{}, steps, f
-	}
-	enc, f := text.Encode(v, 256<<10, e.Memory)
-	return enc, steps, f
 }
 
 // A Value is what evaluation gives; see package value.

@@ -45,16 +45,29 @@ var appendable = func() map[Kind]bool {
 // isn't an object of JSON on one line or is larger than [MaxData], and names
 // that aren't UTF-8.
 func (s *Store) Append(st Stage, k Kind, run, branch string, data []byte) (seq uint64, err error) {
-	if s.writer == nil {
-		return 0, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
-	}
 	if err := check(k, run, branch, data); err != nil {
 		return 0, err
 	}
-	x := &entry{stage: st, e: Event{
-		Time: s.o.Now().UTC().Truncate(time.Microsecond), Kind: k, Run: run, Branch: branch, Data: data,
-	}}
-	if st != Noted {
+	return s.append(&entry{stage: st, e: Event{Kind: k, Run: run, Branch: branch, Data: data}})
+}
+
+// Change implements [Journal]. Whether the tools have changed is decided while
+// the file is locked to be written, so of several that know of the same event
+// one is appended, whichever process they are in.
+func (s *Store) Change(after uint64, k Kind, data []byte) (seq uint64, err error) {
+	if err := checkChange(k, data); err != nil {
+		return 0, err
+	}
+	return s.append(&entry{stage: Synced, change: true, after: after, e: Event{Kind: k, Data: data}})
+}
+
+// append puts an entry into the queue, and waits as its stage says.
+func (s *Store) append(x *entry) (seq uint64, err error) {
+	if s.writer == nil {
+		return 0, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
+	}
+	x.e.Time = s.o.Now().UTC().Truncate(time.Microsecond)
+	if x.stage != Noted {
 		x.done = make(chan outcome, 1)
 	}
 	if err := s.writer.push(x); err != nil {
@@ -88,6 +101,17 @@ func check(k Kind, run, branch string, data []byte) error {
 		return fmt.Errorf("an event of %d bytes can't be recorded, the most is %d", len(data)+len(run)+len(branch), MaxData)
 	case len(data) == 0 || data[0] != '{' || slices.Contains(data, '\n') || !utf8.Valid(data) || !json.Valid(data):
 		return fmt.Errorf("the data of an event must be an object of JSON on one line, not %.80q", data)
+	}
+	return nil
+}
+
+// checkChange refuses what doesn't change the tools there are.
+func checkChange(k Kind, data []byte) error {
+	if err := check(k, "", "", data); err != nil {
+		return err
+	}
+	if e := (Event{Kind: k, Data: data}); !k.Changes() || e.Tool() == "" {
+		return fmt.Errorf("an event of kind %q with the data %.80q changes no tool", k, data)
 	}
 	return nil
 }

@@ -1,5 +1,15 @@
 package journal
 
+import (
+	"context"
+	"time"
+)
+
+// KeepWithinEvery is KeepWithin that looks more often.
+func (s *Store) KeepWithinEvery(ctx context.Context, l Limits, every time.Duration) {
+	s.keepWithin(ctx, l, every)
+}
+
 // SetMostDropped sets how many events are dropped at once, and gives back what
 // it was.
 func SetMostDropped(n uint64) (before uint64) {

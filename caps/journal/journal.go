@@ -17,6 +17,7 @@
 package journal
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -55,6 +56,13 @@ var Kinds = []Kind{
 	ServerStarted, ToolEvolved, ToolRefused, ToolRetired, ToolRolledBack, PolicyGranted, PolicyDenied, PolicyRevoked,
 	PolicyRestored, ConsentAsked, ConsentAnswered, RunStarted, EffectRequested, EffectDenied, EffectOutcome, RunEnded, Checkpoint,
 }
+
+// Changes reports whether events of the kind change the tools there are. Their
+// data has "tool", a string, and "version", a number.
+func (k Kind) Changes() bool { return k == ToolEvolved || k == ToolRetired || k == ToolRolledBack }
+
+// aboutTool reports whether the data of events of the kind names a tool as "tool".
+func (k Kind) aboutTool() bool { return k.Changes() || k == ToolRefused }
 
 // A Hash is a SHA-256. Its text is hexadecimal.
 type Hash [sha256.Size]byte
@@ -110,6 +118,40 @@ func (e *Event) Seal() Hash {
 	return sum
 }
 
+// Tool is the name of the tool that an event of a kind about tools is about; ""
+// for other events, and where the data names none.
+func (e *Event) Tool() string {
+	if !e.Kind.aboutTool() {
+		return ""
+	}
+	// As those who append write it, first and without anything escaped.
+	if rest, ok := bytes.CutPrefix(e.Data, []byte(`{"tool":"`)); ok {
+		if n := bytes.IndexAny(rest, `"\`); n >= 0 && rest[n] == '"' {
+			return string(rest[:n])
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(e.Data))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return ""
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return ""
+		}
+		if key == "tool" { // the first counts, as it does for SQLite
+			name, _ := dec.Token()
+			text, _ := name.(string)
+			return text
+		}
+		var skipped json.RawMessage
+		if dec.Decode(&skipped) != nil {
+			return ""
+		}
+	}
+	return ""
+}
+
 // Stage is how safe an event must be before Append returns.
 type Stage uint8
 
@@ -133,7 +175,12 @@ type Query struct {
 	After uint64 // those with a larger Seq
 	// Before selects those with a smaller Seq; 0: any.
 	Before uint64
-	Limit  int // at most so many; 0: no limit
+	// Changes selects only events that change the tools there are.
+	Changes bool
+	// Tool selects only events about the tool of this name: what changed it,
+	// and what was refused. "": any event
+	Tool  string
+	Limit int // at most so many; 0: no limit
 	// Last selects the newest that fit the limit, not the oldest. The order of
 	// what is given is by Seq in any case.
 	Last bool
@@ -141,10 +188,15 @@ type Query struct {
 
 // Matches reports whether the query selects an event.
 func (q *Query) Matches(e *Event) bool {
-	return e.Seq > q.After && (q.Before == 0 || e.Seq < q.Before) && (q.Run == "" || e.Run == q.Run) && q.kind(e.Kind)
+	return e.Seq > q.After && (q.Before == 0 || e.Seq < q.Before) && (q.Run == "" || e.Run == q.Run) &&
+		q.kind(e.Kind) && (q.Tool == "" || e.Tool() == q.Tool)
 }
 
+// kind reports whether the query selects events of a kind.
 func (q *Query) kind(k Kind) bool {
+	if q.Changes && !k.Changes() || q.Tool != "" && !k.aboutTool() {
+		return false
+	}
 	n := len(q.Kind)
 	return n == 0 || k == q.Kind || len(k) > n && k[:n] == q.Kind && k[n] == '.'
 }
@@ -165,6 +217,18 @@ type Journal interface {
 	// belongs to the journal afterwards. Where several processes write one
 	// journal, the number of an event that is only Noted isn't known yet: seq is 0.
 	Append(s Stage, k Kind, run, branch string, data []byte) (seq uint64, err error)
+	// Change appends an event that changes the tools there are (see
+	// [Kind.Changes]), Synced, unless there is such an event with a number
+	// larger than after: then nothing is appended, and the error is [ErrBehind].
+	// data must name the tool.
+	Change(after uint64, k Kind, data []byte) (seq uint64, err error)
+	// Changed is the number of the newest event that changed the tools there
+	// are, whoever appended it; 0: none did. It costs some microseconds: it is
+	// for asking before every request whether there is something to catch up with.
+	Changed() (uint64, error)
+	// Newest gives the newest event of each tool that changed it, of those with
+	// a number up to through (0: of all), in the order of Seq.
+	Newest(through uint64) ([]Event, error)
 	// Read gives the events that a query selects, in the order of Seq, and
 	// whether there are more of them.
 	Read(q Query) (events []Event, more bool, err error)

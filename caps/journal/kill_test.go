@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -22,7 +23,7 @@ import (
 // names one of helpers.
 const helper = "PIF_JOURNAL_HELPER"
 
-var helpers = map[string]func(args []string) error{"write": writeUntilKilled, "open": openAndSay, "read": readAndSay}
+var helpers = map[string]func(args []string) error{"write": writeUntilKilled, "open": openAndSay, "read": readAndSay, "change": changeTogether}
 
 func TestMain(m *testing.M) {
 	name := os.Getenv(helper)
@@ -61,7 +62,12 @@ func writeUntilKilled(args []string) error {
 			kind, stage = journal.RunStarted, journal.Noted
 		}
 		pad := strings.Repeat("x", n*7919%5000)
-		seq, err := s.Append(stage, kind, args[1], "", fmt.Appendf(nil, `{"n":%d,"pad":%q}`, n, pad))
+		var seq uint64
+		if kind == journal.ToolEvolved {
+			seq, err = changeOnce(s, fmt.Appendf(nil, `{"tool":%q,"n":%d,"pad":%q}`, args[1], n, pad))
+		} else {
+			seq, err = s.Append(stage, kind, args[1], "", fmt.Appendf(nil, `{"n":%d,"pad":%q}`, n, pad))
+		}
 		if err != nil {
 			return err
 		}
@@ -76,6 +82,19 @@ func writeUntilKilled(args []string) error {
 			if err != nil {
 				return err
 			}
+		}
+	}
+}
+
+// changeOnce evolves a tool, however often others are faster.
+func changeOnce(s *journal.Store, data []byte) (seq uint64, err error) {
+	for {
+		after, err := s.Changed()
+		if err != nil {
+			return 0, err
+		}
+		if seq, err = s.Change(after, journal.ToolEvolved, data); !errors.Is(err, journal.ErrBehind) {
+			return seq, err
 		}
 	}
 }
@@ -194,14 +213,16 @@ func checkAcks(t *testing.T, path, run string, acks []string) {
 		}
 	}
 	there := map[string]bool{}
-	next := 0
-	for _, e := range all(t, s, journal.Query{Run: run}) {
-		var n int
-		if _, err := fmt.Sscanf(string(e.Data), `{"n":%d,`, &n); err != nil || n < next {
-			t.Errorf("event %d: %.40s follows %d, %v", e.Seq, e.Data, next, err)
+	for _, q := range []journal.Query{{Run: run}, {Tool: run}} {
+		next := 0
+		for _, e := range all(t, s, q) {
+			var data struct{ N int }
+			if err := json.Unmarshal(e.Data, &data); err != nil || data.N < next {
+				t.Errorf("event %d: %.40s follows %d, %v", e.Seq, e.Data, next, err)
+			}
+			next = data.N
+			there[fmt.Sprintf("%d %d %s", e.Seq, next, e.Kind)] = true
 		}
-		next = n
-		there[fmt.Sprintf("%d %d %s", e.Seq, n, e.Kind)] = true
 	}
 	for _, ack := range acks {
 		var seq uint64

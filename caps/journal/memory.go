@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -15,7 +16,9 @@ const chunk = 1024
 const overhead = 160
 
 // Memory is a [Journal] of one process. It keeps the newest events, as many as
-// fit its size; what was dropped is replaced by a checkpoint.
+// fit its size; what was dropped is replaced by a checkpoint. Events that changed
+// the tools there are stay, as long as they take no more than half of the size;
+// then the oldest go that a newer one of the same tool follows.
 //
 // Events are sealed behind Append, in order: whoever reads them finds them sealed.
 type Memory struct {
@@ -32,7 +35,12 @@ type Memory struct {
 	sealing bool
 	// dropped is the checkpoint in place of what is gone; Seq 0: nothing is.
 	dropped Event
-	mirror  func(*Event) error
+	// kept are the events of dropped chunks that changed the tools there are,
+	// of keptSize bytes.
+	kept     []Event
+	keptSize int64
+	changed  uint64 // number of the newest event that did
+	mirror   func(*Event) error
 }
 
 // NewMemory returns an empty journal that holds about size bytes at most. mirror,
@@ -44,11 +52,27 @@ func NewMemory(size int64, mirror func(*Event) error) *Memory {
 
 // Append implements [Journal]. All stages are one here.
 func (m *Memory) Append(_ Stage, k Kind, run, branch string, data []byte) (uint64, error) {
+	return m.append(math.MaxUint64, k, run, branch, data)
+}
+
+// Change implements [Journal].
+func (m *Memory) Change(after uint64, k Kind, data []byte) (uint64, error) {
+	if err := checkChange(k, data); err != nil {
+		return 0, err
+	}
+	return m.append(after, k, "", "", data)
+}
+
+// append appends an event unless the tools were changed after an event.
+func (m *Memory) append(after uint64, k Kind, run, branch string, data []byte) (uint64, error) {
 	if cap(data) > len(data)+len(data)/4 {
 		data = bytes.Clone(data) // it is kept for long
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.changed > after {
+		return 0, ErrBehind
+	}
 	e := Event{
 		Seq: m.last + 1, Time: m.now().UTC().Truncate(time.Microsecond),
 		Kind: k, Run: run, Branch: branch, Data: data,
@@ -67,6 +91,9 @@ func (m *Memory) Append(_ Stage, k Kind, run, branch string, data []byte) (uint6
 	last := &m.chunks[len(m.chunks)-1]
 	*last = append(*last, e)
 	m.last = e.Seq
+	if k.Changes() {
+		m.changed = e.Seq
+	}
 	m.held += weight(&e)
 	for m.held > m.size && len(m.chunks) > 1 {
 		m.drop()
@@ -122,12 +149,20 @@ func (m *Memory) sealBehind() {
 // drop gives up the oldest chunk.
 func (m *Memory) drop() {
 	old := m.chunks[0]
-	for i := range old {
-		m.held -= weight(&old[i])
-	}
 	end := &old[len(old)-1]
 	if m.sealed < end.Seq {
 		m.seal()
+	}
+	for i := range old {
+		if n := weight(&old[i]); old[i].Kind.Changes() {
+			m.kept = append(m.kept, old[i])
+			m.keptSize += n
+		} else {
+			m.held -= n
+		}
+	}
+	if m.keptSize > m.size/2 {
+		m.forget()
 	}
 	// The checkpoint takes the number of the last event that is gone and so
 	// keeps the chain's shape; the next event was made after that event's hash.
@@ -138,7 +173,48 @@ func (m *Memory) drop() {
 	m.chunks = slices.Delete(m.chunks, 0, 1)
 }
 
-// Dropped is how many of the oldest events are gone.
+// forget gives up old versions of tools, with some room for those to come.
+func (m *Memory) forget() {
+	newest := map[string]uint64{}
+	for i := range m.kept {
+		newest[m.kept[i].Tool()] = m.kept[i].Seq
+	}
+	m.kept = slices.DeleteFunc(m.kept, func(e Event) bool {
+		if m.keptSize <= m.size/8*3 || newest[e.Tool()] == e.Seq {
+			return false
+		}
+		m.keptSize -= weight(&e)
+		m.held -= weight(&e)
+		return true
+	})
+}
+
+// Changed implements [Journal].
+func (m *Memory) Changed() (uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed, nil
+}
+
+// Newest implements [Journal].
+func (m *Memory) Newest(through uint64) ([]Event, error) {
+	q := Query{Changes: true}
+	if through > 0 {
+		q.Before = through + 1
+	}
+	events, _, err := m.Read(q)
+	if err != nil {
+		return nil, err
+	}
+	newest := map[string]uint64{}
+	for i := range events {
+		newest[events[i].Tool()] = events[i].Seq
+	}
+	return slices.DeleteFunc(events, func(e Event) bool { name := e.Tool(); return name == "" || newest[name] != e.Seq }), nil
+}
+
+// Dropped is the number up to which events are gone, but those that changed the
+// tools there are.
 func (m *Memory) Dropped() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -177,10 +253,16 @@ func (m *Memory) Read(q Query) ([]Event, bool, error) {
 				}
 			}
 		}
+		for i := range slices.Backward(m.kept) {
+			if take(&m.kept[i]) {
+				slices.Reverse(found)
+				return found, true, nil
+			}
+		}
 		slices.Reverse(found)
 		return found, false, nil
 	}
-	for _, c := range m.chunks {
+	for _, c := range append([][]Event{m.kept}, m.chunks...) {
 		if len(c) == 0 || c[len(c)-1].Seq <= q.After {
 			continue
 		}

@@ -1,8 +1,8 @@
 package journal
 
 import (
+	"context"
 	"crypto/ed25519"
-	"crypto/rand"
 	"database/sql"
 	"encoding/hex"
 	"errors"
@@ -18,23 +18,6 @@ import (
 
 	"modernc.org/sqlite"
 )
-
-// Format is the version of the file's layout that this package writes. It
-// refuses to open a file of a later one.
-const Format = 1
-
-// application marks the file, for file(1) and for us: "PIFJ".
-const application = 0x5049464a
-
-// layout makes an empty file a journal. A file with anything else in it, such as
-// a trigger that changes what is inserted, isn't opened.
-var layout = []string{
-	`CREATE TABLE events(seq INTEGER PRIMARY KEY, prev BLOB NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL, branch TEXT NOT NULL, data BLOB NOT NULL) STRICT`,
-	`CREATE INDEX events_run ON events(run) WHERE run <> ''`,
-	`CREATE INDEX events_kind ON events(kind)`,
-	`CREATE TABLE blobs(hash BLOB PRIMARY KEY, size INTEGER NOT NULL, used INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT`,
-	`CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT`,
-}
 
 // Options is how a [Store] is opened. The zero value of a field is its default.
 type Options struct {
@@ -89,8 +72,15 @@ type Store struct {
 	public ed25519.PublicKey
 	// immutable is set where the file is in a directory that can't be written.
 	immutable bool
-	readers   *sql.DB
-	writer    *writer // nil where it was opened read-only
+	// indexed is set where the file has the index of tools' names: always,
+	// unless it has the first format and was opened read-only.
+	indexed bool
+	readers *sql.DB
+	look    look
+	// closing ends when Close begins; close makes it so.
+	closing context.Context
+	close   context.CancelFunc
+	writer  *writer // nil where it was opened read-only
 }
 
 // opening is held while a file is made and opened: closing a new file must not
@@ -120,18 +110,25 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: abs, o: o}
+	s := newStore(abs, o)
 	err = explain(abs, s.open())
 	if o.ReadOnly && (errors.Is(err, ErrDenied) || errors.Is(err, ErrReadOnly)) && complete(abs) {
 		// Even to read, SQLite makes a -shm, unless it is told that nobody writes.
 		err = s.Close()
-		s = &Store{path: abs, o: o, immutable: true}
+		s = newStore(abs, o)
+		s.immutable = true
 		err = errors.Join(err, explain(abs, s.open()))
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func newStore(path string, o Options) *Store {
+	s := &Store{path: path, o: o}
+	s.closing, s.close = context.WithCancel(bg)
+	return s
 }
 
 // Path is where the file is.
@@ -149,7 +146,7 @@ func (s *Store) open() error {
 	if s.readers, err = s.connect("query_only(1)"); err != nil {
 		return err
 	}
-	s.readers.SetMaxOpenConns(8)
+	s.readers.SetMaxOpenConns(8) // one is the look's
 	s.readers.SetMaxIdleConns(4)
 	if !s.o.ReadOnly {
 		db, err := s.connect("wal_autocheckpoint(2000)", "journal_size_limit(67108864)", "fullfsync(1)", "checkpoint_fullfsync(1)")
@@ -168,10 +165,18 @@ func (s *Store) open() error {
 			return err
 		}
 	}
-	if err := s.recognize(s.readers); err != nil {
+	err = s.reader(bg, func(conn *sql.Conn) error {
+		format, err := s.recognized(conn)
+		s.indexed = format > 1
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if err := s.readMeta(); err != nil {
+		return err
+	}
+	if err := s.look.open(s.readers, newestChange); err != nil {
 		return err
 	}
 	if key, err := signingKey(s.path); err != nil || !key.Public().(ed25519.PublicKey).Equal(s.public) {
@@ -226,133 +231,6 @@ func complete(path string) bool {
 	return true
 }
 
-// recognize refuses what isn't a journal of this format.
-func (s *Store) recognize(db querier) error {
-	app, version, err := marks(db)
-	if err != nil {
-		return err
-	}
-	refuse := func(format string, args ...any) error {
-		return &problem{s.path, ErrFormat, fmt.Sprintf(format, args...), nil}
-	}
-	switch {
-	case app == 0 && version == 0:
-		return refuse("it is a SQLite database, but not a journal; name another file with --store")
-	case app != application:
-		return refuse("it is the SQLite database of another program (application_id %#x); name another file with --store", uint32(app))
-	case version > Format:
-		return refuse("its format is %d, from a newer mcp-pif; this one reads up to %d: update mcp-pif, or name another file with --store", version, Format)
-	case version != Format:
-		return refuse("its format is %d, which no mcp-pif wrote; restore a copy, or name another file with --store", version)
-	}
-	want := map[string]bool{}
-	for _, sql := range layout {
-		want[sql] = true
-	}
-	err = each(db, `SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL`, func(scan func(...any) error) error {
-		var name, sql string
-		if err := scan(&name, &sql); err != nil {
-			return err
-		}
-		if !want[sql] {
-			return &problem{s.path, ErrDamaged, fmt.Sprintf("there is something in it that doesn't belong there, %q; somebody changed it: restore a copy, or name another file with --store", name), nil}
-		}
-		delete(want, sql)
-		return nil
-	})
-	if err == nil && len(want) > 0 {
-		err = &problem{s.path, ErrDamaged, "tables or indexes of it are missing; restore a copy, or name another file with --store", nil}
-	}
-	return err
-}
-
-func marks(db querier) (app int32, version int64, err error) {
-	if err := db.QueryRowContext(bg, `PRAGMA application_id`).Scan(&app); err != nil {
-		return 0, 0, err
-	}
-	return app, version, db.QueryRowContext(bg, `PRAGMA user_version`).Scan(&version)
-}
-
-// make makes an empty file a journal, once, whoever else does the same. It
-// changes nothing in a file that isn't empty and isn't a journal.
-func (s *Store) make(conn *sql.Conn) error {
-	empty := func() (bool, error) {
-		app, version, err := marks(conn)
-		if err != nil {
-			return false, err
-		}
-		var things int
-		err = conn.QueryRowContext(bg, `SELECT count(*) FROM sqlite_schema`).Scan(&things)
-		return app == 0 && version == 0 && things == 0, err
-	}
-	isNew, err := empty()
-	if err != nil {
-		return err
-	}
-	if !isNew {
-		if err := s.recognize(conn); err != nil {
-			return err
-		}
-	} else if _, err := conn.ExecContext(bg, `PRAGMA auto_vacuum=incremental`); err != nil {
-		return err
-	}
-	if err := s.useWAL(conn); err != nil || !isNew {
-		return err
-	}
-	// A new store must be there after a crash, like its first event.
-	if _, err := conn.ExecContext(bg, `PRAGMA synchronous=full`); err != nil {
-		return err
-	}
-	err = transaction(conn, func() error {
-		isNew, err := empty() // another process may have been faster
-		if err != nil || !isNew {
-			return err
-		}
-		if _, err := os.Lstat(s.path + ".key"); err == nil {
-			s.o.Log.Warn("a new journal is made, but there is a key already: an earlier one was deleted or emptied", "path", s.path)
-		}
-		key, err := newSigningKey(s.path)
-		if err != nil {
-			return err
-		}
-		statements := append([]string{
-			fmt.Sprintf(`PRAGMA application_id=%d`, application),
-			fmt.Sprintf(`PRAGMA user_version=%d`, Format),
-		}, layout...)
-		for _, sql := range statements {
-			if _, err := conn.ExecContext(bg, sql); err != nil {
-				return err
-			}
-		}
-		id := make([]byte, 16)
-		rand.Read(id) // never fails
-		_, err = conn.ExecContext(bg, `INSERT INTO meta VALUES('id',?),('key',?),('made',?)`,
-			hex.EncodeToString(id), hex.EncodeToString(key.Public().(ed25519.PublicKey)), s.o.Now().UTC().Format(time.RFC3339))
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	_, err = conn.ExecContext(bg, `PRAGMA synchronous=normal`)
-	return err
-}
-
-// useWAL switches the file to WAL mode. SQLite doesn't wait for others that do
-// the same, so we do.
-func (s *Store) useWAL(conn *sql.Conn) error {
-	var mode string
-	for end := time.Now().Add(s.o.Busy); ; time.Sleep(5 * time.Millisecond) {
-		err := conn.QueryRowContext(bg, `PRAGMA journal_mode=wal`).Scan(&mode)
-		if err = explain(s.path, err); errors.Is(err, ErrLocked) && time.Now().Before(end) {
-			continue
-		}
-		if err == nil && mode != "wal" {
-			err = &problem{s.path, ErrUnsafe, "the file system can't share memory between processes, which SQLite's WAL needs; name a place on a local disk with --store", nil}
-		}
-		return err
-	}
-}
-
 func (s *Store) readMeta() error {
 	var key string
 	err := s.readers.QueryRowContext(bg, `SELECT (SELECT value FROM meta WHERE name='id'), (SELECT value FROM meta WHERE name='key')`).Scan(&s.id, &key)
@@ -370,9 +248,10 @@ func (s *Store) readMeta() error {
 func (s *Store) Close() error {
 	// The writer goes last: the last connection of all writes what is in -wal
 	// into the file, which one that only reads can't.
+	s.close()
 	var err error
 	if s.readers != nil {
-		err = s.readers.Close()
+		err = errors.Join(s.look.close(), s.readers.Close())
 	}
 	if s.writer != nil {
 		err = errors.Join(s.writer.stop(), err)

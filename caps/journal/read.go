@@ -23,28 +23,39 @@ func (q *Query) kinds() (kinds []Kind) {
 }
 
 // nothing reports whether no event has the kind.
-func (q *Query) nothing() bool { return q.Kind != "" && len(q.kinds()) == 0 }
+func (q *Query) nothing() bool { return len(q.kinds()) == 0 }
+
+// anyKind reports whether it selects events of all kinds.
+func (q *Query) anyKind() bool { return q.Kind == "" && !q.Changes && q.Tool == "" }
 
 // numbers is the SQL that gives the numbers of the events a query selects, at
-// most limit of them (0: all) from the end that it wants.
-func (q *Query) numbers(limit int) (text string, args []driver.NamedValue) {
+// most limit of them (0: all) from the end that it wants. indexed says that there
+// is an index of tools' names.
+func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.NamedValue) {
 	var b strings.Builder
 	add := func(text string, value any) {
 		b.WriteString(text)
 		args = append(args, driver.NamedValue{Ordinal: len(args) + 1, Value: value})
 	}
 	where := func(k Kind) {
-		add(`SELECT seq FROM events WHERE seq > ?`, int64(min(q.After, 1<<63-1)))
+		b.WriteString(`SELECT seq FROM events`)
+		if q.Tool != "" && indexed {
+			b.WriteString(byTool)
+		}
+		add(` WHERE seq > ?`, int64(min(q.After, 1<<63-1)))
 		if q.Before > 0 {
 			add(` AND seq < ?`, int64(min(q.Before, 1<<63-1)))
 		}
 		if q.Run != "" {
 			add(` AND run <> '' AND run = ?`, q.Run)
 		}
+		if q.Tool != "" {
+			add(` AND `+aboutTools+` AND `+toolName+` = ?`, q.Tool)
+		}
 		if k != "" {
 			// A run has few events, so its index is the better one; a + says so.
 			column := ` AND kind = ?`
-			if q.Run != "" {
+			if q.Run != "" && q.Tool == "" {
 				column = ` AND +kind = ?`
 			}
 			add(column, string(k))
@@ -57,7 +68,7 @@ func (q *Query) numbers(limit int) (text string, args []driver.NamedValue) {
 			add(` LIMIT ?`, int64(limit))
 		}
 	}
-	if q.Kind == "" {
+	if q.anyKind() {
 		where("")
 		return b.String(), args
 	}
@@ -80,15 +91,20 @@ func (q *Query) numbers(limit int) (text string, args []driver.NamedValue) {
 // scan calls fn for the events that a query selects, at most limit of them, in
 // the order of their numbers, from one state of the file. fn may keep the event
 // but not use the connection.
-func scan(ctx context.Context, conn *sql.Conn, q Query, limit int, fn func(*Event) error) error {
+func (s *Store) scan(ctx context.Context, conn *sql.Conn, q Query, limit int, fn func(*Event) error) error {
 	if q.nothing() {
 		return nil
 	}
-	inner, args := q.numbers(limit)
+	inner, args := q.numbers(limit, s.indexed)
 	text := `SELECT ` + columns + ` FROM events WHERE seq IN (` + inner + `) ORDER BY seq`
-	if q.Kind == "" && q.Run == "" && !q.Last {
+	if q.anyKind() && q.Run == "" && !q.Last {
 		text = strings.Replace(inner, `SELECT seq`, `SELECT `+columns, 1)
 	}
+	return rows(ctx, conn, text, args, fn)
+}
+
+// rows calls fn for the events that a query gives.
+func rows(ctx context.Context, conn *sql.Conn, text string, args []driver.NamedValue, fn func(*Event) error) error {
 	// The driver's own rows cost half of what sql.Rows does, for what is read
 	// when a server starts.
 	return conn.Raw(func(c any) error {
@@ -166,7 +182,7 @@ func (s *Store) Read(q Query) (events []Event, more bool, err error) {
 		limit = q.Limit + 1
 	}
 	err = s.reader(bg, func(conn *sql.Conn) error {
-		return scan(bg, conn, q, limit, func(e *Event) error {
+		return s.scan(bg, conn, q, limit, func(e *Event) error {
 			events = append(events, *e)
 			return nil
 		})
@@ -204,7 +220,7 @@ func (s *Store) Each(ctx context.Context, q Query, fn func(*Event) error) error 
 	if q.Last && q.Limit > 0 {
 		first := uint64(0)
 		err := s.reader(ctx, func(conn *sql.Conn) error {
-			text, named := q.numbers(q.Limit)
+			text, named := q.numbers(q.Limit, s.indexed)
 			args := make([]any, len(named))
 			for i := range named {
 				args[i] = named[i].Value
@@ -226,7 +242,7 @@ func (s *Store) Each(ctx context.Context, q Query, fn func(*Event) error) error 
 			limit = min(limit, left)
 		}
 		err := s.reader(ctx, func(conn *sql.Conn) error {
-			return scan(ctx, conn, q, limit, func(e *Event) error {
+			return s.scan(ctx, conn, q, limit, func(e *Event) error {
 				page = append(page, e)
 				if size += len(e.Data); size > pageBytes {
 					return errPage

@@ -9,19 +9,20 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
 // RetainOptions says what [Store.Retain] may drop.
 type RetainOptions struct {
 	// MaxBytes is how large events and blobs together may be; the oldest are
-	// dropped until the rest fits. 0: any size. What Keep selects counts, but
-	// stays. It is about what is in the file, which is somewhat larger.
+	// dropped until the rest fits. 0: any size. What stays although it is old
+	// counts, too. It is about what is in the file, which is somewhat larger.
 	MaxBytes int64
 	// MaxAge is how old events may be; 0: any age.
 	MaxAge time.Duration
-	// Keep selects events that stay although they are old, such as those that
-	// made the tools there are. nil: none. It is asked again each time.
+	// Keep selects events that stay although they are old, besides those of
+	// tools. nil: none. It is asked again each time.
 	Keep func(*Event) bool
 	// Snapshot, if it isn't nil, gives what the state was after an event, for
 	// those who will read the journal from there. It may read the store: the
@@ -30,19 +31,22 @@ type RetainOptions struct {
 	// Unused is how long a blob stays that no event refers to; one hour. It
 	// must be longer than it takes to append the event after [Store.PutBlob].
 	Unused time.Duration
+	// DryRun drops nothing, and tells what would be.
+	DryRun bool
 }
 
 // Retained is what [Store.Retain] has done.
 type Retained struct {
 	Through uint64 `json:"through"` // number of the last event dropped; 0: none
 	Dropped uint64 `json:"dropped"` // events
+	Bytes   int64  `json:"bytes"`   // about what those took, without blobs
 	Kept    uint64 `json:"kept"`    // events before Through that are still there
 	Blobs   int    `json:"blobs"`   // removed
 }
 
 // mostDropped is how many events are dropped at once: writers wait for it. Tests
 // change it.
-var mostDropped uint64 = 20_000
+var mostDropped uint64 = 5000
 
 // errMoved says that another process has dropped events at the same time.
 var errMoved = errors.New("another process has dropped events at the same time; try again")
@@ -50,46 +54,68 @@ var errMoved = errors.New("another process has dropped events at the same time; 
 // Retain drops the oldest events, those that [RetainOptions] doesn't want, and
 // puts a checkpoint in their place, signed with the key beside the store, so
 // that the chain of the rest can still be checked: see [Cut]. The newest event is
-// never dropped. Every event is checked first, and one that isn't what was
+// never dropped.
+//
+// What changed tools stays, whatever its age: their history. Where that takes
+// more than half of MaxBytes, only what the tools there are need stays of what is
+// old: their newest versions, those that a run needs which is kept, and the
+// versions these are bound to; of a retired tool, that it was retired.
+//
+// Every event is checked first, and one that isn't what was
 // recorded stops it: what is evidence isn't dropped. It takes no more of the
 // writers' time than some thousand events take; it may be stopped in between by
 // ctx, and is whole then, too.
 func (s *Store) Retain(ctx context.Context, o RetainOptions) (Retained, error) {
 	var done Retained
-	if s.writer == nil {
-		return done, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
-	}
-	key, err := signingKey(s.path)
-	if err != nil {
-		return done, fmt.Errorf("the store %s: without its key no events can be dropped: %w", s.path, err)
-	}
-	if !key.Public().(ed25519.PublicKey).Equal(s.public) {
-		return done, &problem{s.path, ErrDamaged, "the key beside it is another store's; restore " + s.path + ".key", nil}
+	var key ed25519.PrivateKey
+	if !o.DryRun {
+		if s.writer == nil {
+			return done, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
+		}
+		var err error
+		if key, err = signingKey(s.path); err != nil {
+			return done, fmt.Errorf("the store %s: without its key no events can be dropped: %w", s.path, err)
+		}
+		if !key.Public().(ed25519.PublicKey).Equal(s.public) {
+			return done, &problem{s.path, ErrDamaged, "the key beside it is another store's; restore " + s.path + ".key", nil}
+		}
 	}
 	s.flush()
+	c, err := s.scope(ctx, o)
+	if err != nil {
+		return done, err
+	}
+	most := mostDropped
+	if o.DryRun {
+		most = math.MaxUint64
+	}
 	for moved := 0; ; {
-		p, err := s.plan(ctx, o)
+		p, err := s.plan(ctx, &c, most)
 		if err != nil {
 			return done, err
 		}
-		if p.drop == 0 {
-			break
+		if p.drop > 0 && !o.DryRun {
+			err = s.cut(ctx, o, p, key)
+			if errors.Is(err, errMoved) && moved < 10 {
+				moved++
+				continue
+			}
+			if err != nil {
+				return done, err
+			}
 		}
-		err = s.cut(ctx, o, p, key)
-		if errors.Is(err, errMoved) && moved < 10 {
-			moved++
-			continue
+		if p.drop > 0 {
+			done.Through, done.Kept = p.through.Seq, uint64(len(p.kept)/keptSize)
+			done.Dropped += p.drop
+			done.Bytes += p.bytes
 		}
-		if err != nil {
-			return done, err
-		}
-		done.Through, done.Kept = p.through.Seq, uint64(len(p.kept)/keptSize)
-		done.Dropped += p.drop
 		if !p.more {
 			break
 		}
 	}
-	done.Blobs, err = s.sweep(ctx, o)
+	if !o.DryRun {
+		done.Blobs, err = s.sweep(ctx, o)
+	}
 	return done, err
 }
 
@@ -99,6 +125,7 @@ type plan struct {
 	gone    uint64 // how many events were dropped before
 	through Event  // Seq and Hash of the last event to be dropped
 	drop    uint64 // how many events
+	bytes   int64  // that those take
 	kept    []byte // the list of those before it that stay
 	more    bool   // there is more to drop
 }
@@ -106,16 +133,8 @@ type plan struct {
 // errEnough ends a scan.
 var errEnough = errors.New("that is enough")
 
-// plan decides what the next step drops, and checks it.
-func (s *Store) plan(ctx context.Context, o RetainOptions) (p plan, err error) {
-	limit, last, err := s.reach(ctx, o)
-	if err != nil {
-		return p, err
-	}
-	oldest := time.Time{}
-	if o.MaxAge > 0 {
-		oldest = s.o.Now().Add(-o.MaxAge)
-	}
+// plan decides what the next step drops, most events or few more, and checks it.
+func (s *Store) plan(ctx context.Context, c *scope, most uint64) (p plan, err error) {
 	if p.old, err = first(s.readers, Checkpoint); err != nil {
 		return p, explain(s.path, err)
 	}
@@ -123,11 +142,11 @@ func (s *Store) plan(ctx context.Context, o RetainOptions) (p plan, err error) {
 	w.store, w.key = s.id, s.public
 	var kept []byte // all to keep so far, also behind the last to drop
 	err = s.reader(ctx, func(conn *sql.Conn) error {
-		return scan(ctx, conn, Query{}, 0, func(e *Event) error {
-			if e.Seq > p.old.Seq && (e.Seq >= last || e.Seq > limit && !e.Time.Before(oldest)) {
+		return s.scan(ctx, conn, Query{}, 0, func(e *Event) error {
+			if e.Seq > p.old.Seq && !c.takes(e) {
 				return errEnough
 			}
-			if p.drop >= mostDropped && e.Seq > p.old.Seq {
+			if p.drop >= most && e.Seq > p.old.Seq {
 				p.more = true
 				return errEnough
 			}
@@ -137,10 +156,11 @@ func (s *Store) plan(ctx context.Context, o RetainOptions) (p plan, err error) {
 				// What was gone stays gone, whatever is dropped besides.
 				p.through, p.kept = Event{Seq: e.Seq, Hash: e.Prev}, kept[:len(kept):len(kept)]
 				p.gone = w.r.Cut.Dropped
-			case o.Keep != nil && o.Keep(e):
+			case c.keep(e):
 				kept = appendKept(kept, e)
 			default:
 				p.drop++
+				p.bytes += e.weight()
 				p.through, p.kept = Event{Seq: e.Seq, Hash: e.Hash}, kept[:len(kept):len(kept)]
 			}
 			return nil
@@ -158,55 +178,6 @@ func (s *Store) plan(ctx context.Context, o RetainOptions) (p plan, err error) {
 // first is the first event of a kind; Seq 0: there is none.
 func first(db querier, k Kind) (*Event, error) {
 	return oneEvent(db, `SELECT `+columns+` FROM events WHERE kind = ? ORDER BY seq LIMIT 1`, string(k))
-}
-
-// reach is the number up to which events have to go for the rest to fit
-// MaxBytes, and the number of the newest.
-func (s *Store) reach(ctx context.Context, o RetainOptions) (limit, last uint64, err error) {
-	var size int64
-	err = s.readers.QueryRowContext(ctx, `SELECT
-		(SELECT coalesce(sum(length(data)+octet_length(run)+octet_length(branch)+?), 0) FROM events) + (SELECT coalesce(sum(size), 0) FROM blobs),
-		(SELECT coalesce(max(seq), 0) FROM events)`, overhead).Scan(&size, &last)
-	if err != nil || o.MaxBytes <= 0 || size <= o.MaxBytes {
-		return 0, last, explain(s.path, err)
-	}
-	// The newest first; a blob counts with the newest event that refers to it.
-	blobs := map[Hash]int64{}
-	err = each(s.readers, `SELECT hash, size FROM blobs`, func(scan func(...any) error) error {
-		var name []byte
-		var n int64
-		err := scan(&name, &n)
-		if len(name) == len(Hash{}) {
-			blobs[Hash(name)] = n
-		}
-		return err
-	})
-	if err != nil {
-		return 0, last, explain(s.path, err)
-	}
-	left := o.MaxBytes
-	err = each(s.readers, `SELECT seq, octet_length(run)+octet_length(branch), data FROM events ORDER BY seq DESC`, func(scan func(...any) error) error {
-		var seq uint64
-		var n int64
-		var data sql.RawBytes
-		if err := scan(&seq, &n, &data); err != nil {
-			return err
-		}
-		left -= overhead + n + int64(len(data))
-		for h := range references(data) {
-			left -= blobs[h]
-			delete(blobs, h)
-		}
-		if left < 0 {
-			limit = seq
-			return errEnough
-		}
-		return ctx.Err()
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return limit, last, explain(s.path, err)
 }
 
 // cut carries out a plan, unless another process was faster.

@@ -160,7 +160,8 @@ func TestStoreRefuses(t *testing.T) {
 // Whatever is asked, a store answers what a journal in memory does.
 func TestStoreAnswersAsMemory(t *testing.T) {
 	s, m := newStore(t), journal.NewMemory(1<<30, nil)
-	populate(t, s, 700)
+	populate(t, s, 400)
+	history(t, rand.New(rand.NewPCG(5, 6)), 300, s)
 	for _, e := range all(t, s, journal.Query{}) {
 		if _, err := m.Append(journal.Noted, e.Kind, e.Run, e.Branch, e.Data); err != nil {
 			t.Fatal(err)
@@ -174,6 +175,7 @@ func TestStoreAnswersAsMemory(t *testing.T) {
 			Kind:  []journal.Kind{"", "", "effect", "effect.outcome", "tool", "tool.evolved", "eff", "run.ended"}[pick.IntN(8)],
 			After: []uint64{0, 0, 5, 650, 700, 1 << 63}[pick.IntN(6)], Before: []uint64{0, 0, 1, 40, 690, 1<<64 - 1}[pick.IntN(6)],
 			Limit: []int{0, 1, 2, 7, 1000}[pick.IntN(5)], Last: pick.IntN(2) == 0,
+			Changes: pick.IntN(5) == 0, Tool: []string{"", "", "", "a", "x'y"}[pick.IntN(5)],
 		}
 		want, wantMore, _ := m.Read(q)
 		got, more, err := s.Read(q)
@@ -201,7 +203,7 @@ func TestStoreAnswersAsMemory(t *testing.T) {
 		}
 		found += len(got)
 	}
-	if found < 2000 {
+	if found < full(1200, 10_000) {
 		t.Errorf("only %d events in all: the queries are too narrow", found)
 	}
 }

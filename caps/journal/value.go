@@ -108,6 +108,9 @@ func AppendString(b []byte, s string) []byte {
 	if plain(s) {
 		return append(append(append(b, '"'), s...), '"')
 	}
+	if printed, ok := appendASCII(b, s); ok {
+		return printed
+	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -115,6 +118,31 @@ func AppendString(b []byte, s string) []byte {
 		panic(err) // a string always encodes
 	}
 	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
+}
+
+// appendASCII writes a string that is ASCII with nothing to escape but quotes,
+// backslashes and the ends of lines, as JSON in a string is.
+func appendASCII(b []byte, s string) ([]byte, bool) {
+	b = append(b, '"')
+	from := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
+			continue
+		}
+		switch c {
+		case '"', '\\':
+		case '\n':
+			c = 'n'
+		case '\t':
+			c = 't'
+		default:
+			return b, false
+		}
+		b = append(append(b, s[from:i]...), '\\', c)
+		from = i + 1
+	}
+	return append(append(b, s[from:]...), '"'), true
 }
 
 // plain reports whether a string is all printable ASCII that JSON doesn't escape,

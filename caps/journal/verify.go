@@ -205,10 +205,10 @@ func (s *Store) Verify(ctx context.Context, anchors ...Anchor) (Report, error) {
 			return err
 		}
 		defer func() { _ = rollback(conn) }()
-		if err := s.recognize(conn); err != nil {
+		if _, err := s.recognize(conn); err != nil {
 			find("%v", err)
 		}
-		err := scan(ctx, conn, Query{}, 0, func(e *Event) error {
+		err := s.scan(ctx, conn, Query{}, 0, func(e *Event) error {
 			w.next(e)
 			for h := range references(e.Data) {
 				refers[h] = true
@@ -226,7 +226,7 @@ func (s *Store) Verify(ctx context.Context, anchors ...Anchor) (Report, error) {
 			find("%d events have numbers below 1, where none was recorded", below)
 		}
 		if w.wrong {
-			w.locate(ctx, conn)
+			w.locate(ctx, s, conn)
 		}
 		err = eachBlob(ctx, conn, func(name []byte, data []byte) {
 			sum := sha256.Sum256(data)
@@ -264,7 +264,7 @@ func (s *Store) Verify(ctx context.Context, anchors ...Anchor) (Report, error) {
 }
 
 // locate finds which of the events kept are not those of the checkpoint.
-func (w *walk) locate(ctx context.Context, conn *sql.Conn) {
+func (w *walk) locate(ctx context.Context, s *Store, conn *sql.Conn) {
 	if w.r.Cut.Kept == nil {
 		return
 	}
@@ -278,7 +278,7 @@ func (w *walk) locate(ctx context.Context, conn *sql.Conn) {
 	for ; len(list) >= keptSize; list = list[keptSize:] {
 		want[binary.BigEndian.Uint64(list)] = Hash(list[8:keptSize])
 	}
-	err = scan(ctx, conn, Query{Before: w.r.Cut.To}, 0, func(e *Event) error {
+	err = s.scan(ctx, conn, Query{Before: w.r.Cut.To}, 0, func(e *Event) error {
 		is, ok := want[e.Seq]
 		if !ok {
 			w.r.Breaks = note(w.r.Breaks, &Break{e.Seq, "it was not there when the events around it were dropped"})

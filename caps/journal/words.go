@@ -32,6 +32,9 @@ var (
 	ErrUnsafe = errors.New("its place is not safe")
 	// ErrClosed means that the store was closed before.
 	ErrClosed = errors.New("it was closed")
+	// ErrBehind means that the tools have changed since the event that the
+	// caller of Change knew of.
+	ErrBehind = errors.New("the tools have changed since")
 )
 
 // A problem is an error in words that is also one of those above.

@@ -20,6 +20,10 @@ const (
 type entry struct {
 	e     Event
 	stage Stage
+	// change marks an entry that is written only if no tool was changed after
+	// the event with the number after; behind is set where one was.
+	change, behind bool
+	after          uint64
 	// flush marks an entry that is no event: it asks for what is before it.
 	flush bool
 	// done gets the outcome; nil where nobody waits.
@@ -41,9 +45,11 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 	// turn is held by whoever uses conn.
-	turn         chan struct{}
-	last, insert *sql.Stmt
-	full         bool // synchronous=full
+	turn chan struct{}
+	// last and changed read the newest event, and the number of the newest that
+	// changed tools.
+	last, changed, insert *sql.Stmt
+	full                  bool // synchronous=full
 
 	mu     sync.Mutex
 	room   sync.Cond // the queue has become shorter, or writing fails
@@ -82,6 +88,9 @@ func (w *writer) prepare() (err error) {
 		}
 	}
 	if w.last, err = w.conn.PrepareContext(bg, `SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1`); err != nil {
+		return err
+	}
+	if w.changed, err = w.conn.PrepareContext(bg, newestChange); err != nil {
 		return err
 	}
 	w.insert, err = w.conn.PrepareContext(bg, `INSERT INTO events VALUES(?,?,?,?,?,?,?,?)`)
@@ -223,7 +232,12 @@ func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
 	w.mu.Unlock()
 
 	for _, x := range batch {
-		if x.done != nil {
+		if x.done == nil {
+			continue
+		}
+		if err == nil && x.behind {
+			x.done <- outcome{0, ErrBehind}
+		} else {
 			x.done <- outcome{x.e.Seq, err}
 		}
 	}
@@ -239,9 +253,10 @@ func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
 // write writes a batch in one transaction: numbers, chains and inserts it under
 // the file's write lock. Where it fails, the events have no number.
 func (w *writer) write(batch []*entry) (err error) {
-	sync, events := false, 0
+	sync, conditional, events := false, false, 0
 	for _, x := range batch {
 		sync = sync || x.stage == Synced
+		conditional = conditional || x.change
 		if !x.flush {
 			events++
 		}
@@ -268,11 +283,20 @@ func (w *writer) write(batch []*entry) (err error) {
 		if err != nil {
 			return err
 		}
+		changed := uint64(0) // as it is after the entries before
+		if conditional {
+			if err := w.changed.QueryRowContext(bg).Scan(&changed); err != nil {
+				return err
+			}
+		}
 		for _, x := range batch {
-			if x.flush {
+			if x.behind = x.change && changed > x.after; x.flush || x.behind {
 				continue
 			}
 			seq++
+			if x.e.Kind.Changes() {
+				changed = seq
+			}
 			x.e.Seq, x.e.Prev = seq, hash
 			x.e.Hash = x.e.Seal()
 			hash = x.e.Hash
@@ -350,7 +374,7 @@ func (w *writer) stop() error {
 	w.turn <- struct{}{} // nobody else has the connection any more
 	// SQLite tidies up behind the last connection only where no statement is left.
 	var err error
-	for _, stmt := range []*sql.Stmt{w.last, w.insert} {
+	for _, stmt := range []*sql.Stmt{w.last, w.changed, w.insert} {
 		if stmt != nil {
 			err = errors.Join(err, stmt.Close())
 		}

@@ -1,12 +1,10 @@
 package registry
 
 import (
-	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strings"
-
-	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // shards is in how many parts a snapshot's map is split: a change copies one.
@@ -19,13 +17,18 @@ var seed = maphash.MakeSeed()
 type Snapshot struct {
 	tools [shards]map[string]*Tool
 	count int
-	bytes int // of code, together
+	seq   uint64
+	// decided is [caps.Policy.Changes] when it was decided what the tools may do.
+	decided uint64
 }
 
 func shard(name string) int { return int(maphash.String(seed, name) % shards) }
 
 // Len is the number of tools.
 func (s *Snapshot) Len() int { return s.count }
+
+// Seq is the number, in the log, of the last change it includes; 0: none.
+func (s *Snapshot) Seq() uint64 { return s.seq }
 
 // Get finds the current version of a tool.
 func (s *Snapshot) Get(name string) (*Tool, bool) {
@@ -45,38 +48,62 @@ func (s *Snapshot) All() []*Tool {
 	return all
 }
 
-// With is the snapshot with t in it, as it is, whatever its version. The error
-// is a [*fault.Fault] of kind refused where there is no room.
-func (s *Snapshot) With(t *Tool) (*Snapshot, error) { return s.with(t) }
-
-func (s *Snapshot) with(t *Tool) (*Snapshot, error) {
-	next := *s
-	i := shard(t.Name)
-	part := make(map[string]*Tool, len(s.tools[i])+1)
-	for name, tool := range s.tools[i] {
-		part[name] = tool
+// differs is the names, sorted, for which there is another tool than in before,
+// or one in only one of the two.
+func (s *Snapshot) differs(before *Snapshot) (names []string) {
+	for i := range s.tools {
+		old, now := before.tools[i], s.tools[i]
+		if len(old) == 0 && len(now) == 0 {
+			continue
+		}
+		for name, t := range now {
+			if old[name] != t {
+				names = append(names, name)
+			}
+		}
+		for name := range old {
+			if _, ok := now[name]; !ok {
+				names = append(names, name)
+			}
+		}
 	}
-	if old, ok := part[t.Name]; ok {
-		next.bytes -= len(old.Source)
-		next.count--
-	}
-	part[t.Name] = t
-	next.tools[i] = part
-	next.bytes += len(t.Source)
-	next.count++
-	if next.count > MaxTools {
-		return nil, full(fmt.Sprintf("there are %d tools already, and no more fit", MaxTools))
-	}
-	if next.bytes > MaxTotal && next.bytes > s.bytes {
-		return nil, full(fmt.Sprintf("the tools' code would take %d bytes together, at most %d fit", next.bytes, MaxTotal))
-	}
-	return &next, nil
+	slices.Sort(names)
+	return names
 }
 
-func full(message string) error {
-	return &fault.Fault{
-		Kind:    fault.Refused,
-		Message: message,
-		Hint:    "Evolve under a name that exists to replace that tool, or use run with the code itself.",
+// An editing is a snapshot on its way to the next one.
+type editing struct {
+	next Snapshot
+	own  [shards]bool // parts that are this one's to change
+}
+
+func (s *Snapshot) edit() *editing { return &editing{next: *s} }
+
+// done ends it.
+func (e *editing) done() *Snapshot { return &e.next }
+
+func (e *editing) part(name string) map[string]*Tool {
+	i := shard(name)
+	if !e.own[i] {
+		e.own[i] = true
+		part := make(map[string]*Tool, len(e.next.tools[i])+1)
+		maps.Copy(part, e.next.tools[i])
+		e.next.tools[i] = part
+	}
+	return e.next.tools[i]
+}
+
+func (e *editing) set(t *Tool) {
+	part := e.part(t.Name)
+	if _, ok := part[t.Name]; !ok {
+		e.next.count++
+	}
+	part[t.Name] = t
+}
+
+func (e *editing) remove(name string) {
+	if _, ok := e.next.Get(name); ok {
+		delete(e.part(name), name)
+		e.next.count--
 	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,9 @@ import (
 // Answer decides, records and performs a round of requests. Those of one round
 // are under way together. until is the end of the run by the wall clock.
 func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Request) []core.Answer {
+	if r.replay != nil {
+		return r.replay.answer(r, requests)
+	}
 	answers := make([]core.Answer, len(requests))
 	acts := make([]*act, 0, len(requests))
 	for i := range requests {
@@ -56,6 +60,7 @@ type act struct {
 	tool    *registry.Tool
 	permit  *caps.Permit
 	most    int64  // bytes of its outcome, reserved
+	n       int    // its number among the run's decisions
 	seq     uint64 // of the recorded request
 	answer  *core.Answer
 }
@@ -83,6 +88,7 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 		a.tool, held, declared = v.tool, v.tool.Held, v.tool.Declared
 	}
 	f := r.count()
+	a.n = r.effects
 	if f == nil {
 		a.permit, f = r.b.policy.Permit(r.ledger, held, caps.Request{
 			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among, Declared: declared,
@@ -103,7 +109,10 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	data := a.head()
 	data = journal.AppendString(append(data, `,"capability":`...), a.permit.Held.String())
 	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID[:16])
-	data, err := r.b.appendValue(append(data, `,"args":`...), a.permit.Args)
+	data, err := r.b.appendValue(data, "args", a.permit.Args)
+	if err == nil {
+		data, err = a.appendAsked(data)
+	}
 	if err != nil {
 		a.settle(0)
 		f = &fault.Fault{
@@ -117,18 +126,39 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	if a.seq, err = r.b.journal.Append(journal.Written, journal.EffectRequested, r.id, q.Branch, append(data, '}')); err != nil {
 		a.settle(0)
 		r.b.log.Error("an effect wasn't performed because the journal took no event", "op", q.Op, "run", r.id, "error", err)
-		return nil, &fault.Fault{
-			Kind:    fault.EffectFailed,
-			Message: q.Op + " was not done, because it could not be recorded",
-			Hint:    "Tell the operator; pure computation still works.",
-		}
+		return nil, unrecorded(q.Op)
 	}
 	return a, nil
 }
 
+// unrecorded is the fault of an effect that wasn't begun because the journal took
+// no event. That its request is not on record tells a replay of it.
+func unrecorded(op string) *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.EffectFailed,
+		Message: op + " was not done, because it could not be recorded",
+		Hint:    "Tell the operator; pure computation still works.",
+	}
+}
+
+// outcomeUnrecorded is the fault of an effect that was done and whose outcome the
+// journal didn't take.
+func outcomeUnrecorded(op string, err error) *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.OutcomeUnknown,
+		Message: op + " was done, and its outcome could not be recorded",
+		Hint:    "Tell the operator.",
+		Cause:   err,
+	}
+}
+
 // head begins the record of a request.
 func (a *act) head() []byte {
-	data := journal.AppendString(append(make([]byte, 0, 320), `{"op":`...), a.request.Op)
+	data := strconv.AppendInt(append(make([]byte, 0, 320), `{"n":`...), int64(a.n), 10)
+	data = journal.AppendString(append(data, `,"op":`...), a.request.Op)
+	if a.request.In != "" {
+		data = journal.AppendString(append(data, `,"of":`...), a.request.In)
+	}
 	if a.tool != nil {
 		// Its hash is in the run's first event, or among what it looked up.
 		data = journal.AppendString(append(data, `,"tool":`...), a.tool.Name)
@@ -138,13 +168,73 @@ func (a *act) head() []byte {
 	return journal.AppendString(append(data, `,"at":`...), string(a.request.At))
 }
 
+// appendAsked writes the argument as the program gave it, where it can't be told
+// from the arguments of the act, which are in their one spelling and relative to
+// what the tool holds. A main argument that stood alone can.
+func (a *act) appendAsked(data []byte) ([]byte, error) {
+	args := a.permit.Args.Fields
+	asked := value.Force(a.request.Arg)
+	given := []value.Field{{Value: asked}}
+	r, isRecord := asked.(*value.Record)
+	if isRecord {
+		given = r.Fields
+	}
+	same := len(given) == len(args) && (!isRecord || len(args) != 1 || a.main(args[0].Key))
+	for i := 0; same && i < len(args); i++ {
+		same = (!isRecord || given[i].Key == args[i].Key) && sameValue(given[i].Value, args[i].Value)
+	}
+	if same {
+		return data, nil
+	}
+	return a.run.b.appendValue(data, "asked", asked)
+}
+
+// main reports whether a parameter is the operation's main one.
+func (a *act) main(name string) bool {
+	for i := range a.permit.Operation.Params {
+		if p := &a.permit.Operation.Params[i]; p.Main {
+			return p.Name == name
+		}
+	}
+	return false
+}
+
+// sameValue reports whether two values are the same as far as that is seen at
+// once: strings by their bytes, lists and records by being the very same.
+func sameValue(a, b value.Value) bool {
+	b = value.Force(b)
+	switch a := value.Force(a).(type) {
+	case value.Str:
+		b, ok := b.(value.Str)
+		return ok && a == b
+	case value.Bool:
+		return value.Value(a) == b
+	case *value.Cons:
+		return value.Value(a) == b
+	case *value.Record:
+		return value.Value(a) == b
+	case value.Int:
+		b, ok := b.(value.Int)
+		return ok && a.Words() == 1 && b.Words() == 1 && a.String() == b.String()
+	}
+	return false
+}
+
+// excerpt is how many bytes of a denied request's arguments are recorded.
+const excerpt = 1000
+
 func (a *act) denied(f *fault.Fault) {
 	data := a.head()
-	// An excerpt for whoever reads it; nothing depends on it.
-	if args, err := journal.AppendValue(nil, a.request.Arg); err == nil && len(args) <= 1000 {
+	// What was asked for, as the program gave it. Nothing was done, so of what is
+	// long there is only the hash, to compare it with.
+	if args, err := journal.AppendValue(nil, a.request.Arg); err == nil && len(args) <= excerpt {
 		data = append(append(data, `,"args":`...), args...)
+	} else if err == nil {
+		data = appendDigest(append(data, `,"args_hash":`...), args)
 	}
-	a.run.note(journal.EffectDenied, a.request.Branch, append(appendFault(append(data, `,"error":`...), f), '}'))
+	if !a.run.note(journal.EffectDenied, a.request.Branch, append(a.run.b.appendFault(append(data, `,"error":`...), f), '}')) {
+		a.run.lost++
+	}
 }
 
 // perform has the handler act, and records what came of it.
@@ -160,7 +250,7 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	defer context.AfterFunc(revoked, cancel)()
 
 	v, size, f := r.b.perform(ctx, Act{
-		Held: p.Held, Denies: p.Denies, Operation: p.Operation, Args: p.Args, Verb: p.Verb,
+		Held: p.Held, Denies: p.Denies, Operation: p.Operation, Args: p.Args, Secrets: p.Secrets, Verb: p.Verb,
 		Deadline: deadline, Most: a.most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10),
 	})
 	switch {
@@ -176,7 +266,12 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	a.settle(size)
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
 	if f == nil {
-		recorded, err := r.b.appendValue(append(data, `,"value":`...), v)
+		recorded, err := r.b.appendValue(data, "value", v)
+		if err == nil && bytes.Contains(recorded, []byte(`"quote":`)) {
+			// Code is recorded as its canonical text. The program gets it as a
+			// replay will: places in it are places in that text.
+			v, err = r.b.reread(v)
+		}
 		if err == nil {
 			data = recorded
 		} else {
@@ -187,7 +282,8 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		}
 	}
 	if f != nil {
-		data = appendFault(append(data, `,"error":`...), f)
+		f = spelled(f)
+		data = r.b.appendFault(append(data, `,"error":`...), f)
 	}
 	a.answer.Value, a.answer.Fault = v, f
 	if f != nil && f.Kind == fault.OutcomeUnknown {
@@ -197,13 +293,17 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		// It was done, and asked for on record; the run must not go on as if
 		// all were well.
 		r.b.log.Error("the journal took no outcome", "op", a.request.Op, "run", r.id, "error", err)
-		a.answer.Value, a.answer.Fault = nil, &fault.Fault{
-			Kind:    fault.OutcomeUnknown,
-			Message: a.request.Op + " was done, and its outcome could not be recorded",
-			Hint:    "Tell the operator.",
-			Cause:   err,
-		}
+		a.answer.Value, a.answer.Fault = nil, outcomeUnrecorded(a.request.Op, err)
 	}
+}
+
+// reread is a value as it comes back from the record.
+func (b *Broker) reread(v value.Value) (value.Value, error) {
+	text, err := journal.AppendValue(nil, v)
+	if err != nil {
+		return nil, err
+	}
+	return journal.ReadValue(text)
 }
 
 // reserve takes from the run's budget of bytes what the outcome of one of so many
@@ -246,7 +346,7 @@ func (r *Run) unsure(op string) {
 func (r *Run) Explain(f *fault.Fault) *fault.Fault {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if f == nil || len(r.unknown) == 0 || f.Kind == fault.OutcomeUnknown {
+	if f == nil || r.replay != nil || len(r.unknown) == 0 || f.Kind == fault.OutcomeUnknown {
 		return f
 	}
 	g := *f

@@ -19,8 +19,6 @@ import (
 	"encoding/base32"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -71,6 +69,8 @@ type Broker struct {
 	room    *semaphore.Weighted // bytes of outcomes
 	prefix  string
 	runs    atomic.Uint64
+	bounds  atomic.Pointer[bounds] // the limits last recorded
+	replay  *Replay                // nil: runs are done for the first time
 }
 
 // New makes a broker.
@@ -107,30 +107,8 @@ func (b *Broker) Prepare(held []*caps.Held) {
 // id is a name for a new run: unlike those of any other server, and in order.
 func (b *Broker) id() string { return fmt.Sprintf("%s-%d", b.prefix, b.runs.Add(1)) }
 
-// Evolved records a new version of a tool, before it is there; see
-// [registry.New].
-func (b *Broker) Evolved(_ *registry.Snapshot, t *registry.Tool) error {
-	data := appendTool([]byte{'{'}, t)
-	data = appendTexts(append(data, `,"declared":`...), t.Declared)
-	data = appendTexts(append(data, `,"capabilities":`...), t.Capabilities)
-	if len(t.Bound) > 0 {
-		data = append(data, `,"bound":[`...)
-		for i, name := range slices.Sorted(maps.Keys(t.Bound)) {
-			if i > 0 {
-				data = append(data, ',')
-			}
-			data = append(appendTool(append(data, '{'), t.Bound[name]), '}')
-		}
-		data = append(data, ']')
-	}
-	data = b.appendText(append(data, `,"source":`...), t.Source)
-	if t.Text {
-		data = append(data, `,"form":"text"`...)
-	}
-	data = journal.AppendString(append(data, `,"description":`...), t.Description)
-	_, err := b.journal.Append(journal.Synced, journal.ToolEvolved, "", "", append(data, '}'))
-	return err
-}
+// Log is the record as the tools are kept in it.
+func (b *Broker) Log() registry.Log { return Log(b.journal) }
 
 // Refused records that a tool was not made, where it was about authority.
 func (b *Broker) Refused(name string, declared []string, f *fault.Fault) {

@@ -28,8 +28,11 @@ type Act struct {
 	Denies    []caps.Capability // of the same kind, overlapping the grant
 	Operation *caps.Operation
 	Args      value.Value // a record
-	Verb      string      // the verb it is permitted under
-	Deadline  time.Time
+	// Secrets is those that Args name. Their values are for the plugin, and for
+	// nothing that is recorded or shown.
+	Secrets  []*caps.Secret
+	Verb     string // the verb it is permitted under
+	Deadline time.Time
 	// Most is how many bytes of outcome are allowed.
 	Most int64
 	// Key is the same for the same act, for plugins that can tell a repetition.

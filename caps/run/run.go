@@ -1,24 +1,21 @@
 package run
 
 import (
-	"bytes"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
-	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // A Start is what a run begins with, for the record.
 type Start struct {
+	Call  Call           // that asked for the run
 	Tool  *registry.Tool // nil: inline code
 	Code  []byte         // of inline code, as given
 	Input []byte         // as given
@@ -26,6 +23,25 @@ type Start struct {
 	Steps uint64         // the budgets
 	Memory,
 	Depth int64
+	// Rounds is at most how many rounds are driven; 0: none are.
+	Rounds int
+	// Bounds is what the server allows.
+	Bounds Bounds
+}
+
+// A Call is a call of a server's tool, as it came.
+type Call struct {
+	Tool      string
+	Arguments []byte
+}
+
+// Bounds are a server's limits that a run's answer may depend on.
+type Bounds struct {
+	MaxSteps  uint64
+	MaxMemory int64
+	MaxDepth  int
+	Result    int // bytes of a result shown whole
+	Timeout   time.Duration
 }
 
 // A Run is one run's dealings with the world: the rounds of a driven run
@@ -36,20 +52,39 @@ type Run struct {
 	id     string
 	tools  *registry.Snapshot
 	ledger *caps.Ledger
+	replay *Replay // nil: it is a run for the first time
+	aside  bool    // it is only looked at, and records nothing
 
 	mu      sync.Mutex // for what par's effects share
-	effects int
+	effects int        // decisions, also of calls: the last one's number
 	bytes   int64
 	unknown []string // effects of which nobody knows whether they were done
+	lost    int      // decisions that the journal didn't take
+	moment  Moment   // when it was stopped
 
 	views  map[*registry.Tool]*view
 	looked []*registry.Tool
 }
 
+// A Moment is when in a run it is asked whether it has to stop: its time may be
+// over, or its caller gone.
+type Moment string
+
+// The moments. A run that was stopped at one is stopped there when it is replayed.
+const (
+	Running  Moment = "running"         // between two slices of steps
+	Encoding Moment = "encoding"        // while its result is written as JSON
+	Between  Moment = "between rounds"  // before the next round of a driven run
+	Machine  Moment = "out of the pool" // the machine itself found no room
+)
+
 // Begin starts a run that sees the tools of a snapshot.
 func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
+	if b.replay != nil {
+		return b.replay.begin(b, tools, &s)
+	}
 	r := &Run{b: b, id: b.id(), tools: tools, ledger: caps.NewLedger()}
-	data := make([]byte, 0, 256)
+	data := make([]byte, 0, 640)
 	data = append(data, '{')
 	if s.Tool != nil {
 		data = appendTool(data, s.Tool)
@@ -65,24 +100,88 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	data = strconv.AppendUint(append(data, `,"steps":`...), s.Steps, 10)
 	data = strconv.AppendInt(append(data, `,"memory":`...), s.Memory, 10)
 	data = strconv.AppendInt(append(data, `,"depth":`...), s.Depth, 10)
+	if s.Rounds > 0 {
+		data = strconv.AppendInt(append(data, `,"rounds":`...), int64(s.Rounds), 10)
+	}
+	data = journal.AppendString(append(data, `,"call":{"tool":`...), s.Call.Tool)
+	data = b.appendText(append(data, `,"arguments":`...), s.Call.Arguments)
+	data = strconv.AppendUint(append(data, `},"as_of":`...), tools.Seq(), 10)
+	data = append(data, b.inForce(s.Bounds)...)
 	r.note(journal.RunStarted, "", append(data, '}'))
 	return r
+}
+
+// inForce is the members with what is the same for all runs of a server: the
+// version of what programs mean, and the limits.
+func (b *Broker) inForce(o Bounds) []byte {
+	if last := b.bounds.Load(); last != nil && last.of == o {
+		return last.text
+	}
+	data := strconv.AppendInt([]byte(`,"semantics":`), core.Semantics, 10)
+	data = strconv.AppendUint(append(data, `,"limits":{"steps":`...), o.MaxSteps, 10)
+	for _, n := range [...]struct {
+		name string
+		n    int64
+	}{
+		{"memory", o.MaxMemory}, {"depth", int64(o.MaxDepth)}, {"result", int64(o.Result)}, {"timeout_ms", o.Timeout.Milliseconds()},
+		{"effects", int64(b.limits.Effects)}, {"bytes", b.limits.Bytes},
+	} {
+		data = append(append(append(data, `,"`...), n.name...), `":`...)
+		data = strconv.AppendInt(data, n.n, 10)
+	}
+	data = append(data, '}')
+	b.bounds.Store(&bounds{o, data})
+	return data
+}
+
+// bounds is the text of a server's limits.
+type bounds struct {
+	of   Bounds
+	text []byte
 }
 
 // ID is the run's name in the journal.
 func (r *Run) ID() string { return r.id }
 
-// End records how the run ended. result is its JSON where it has one.
-func (r *Run) End(steps uint64, typ string, result []byte, f *fault.Fault) {
-	data := strconv.AppendUint([]byte(`{"steps":`), steps, 10)
+// An End is how a run ended.
+type End struct {
+	Steps  uint64
+	Rounds int    // 0: it wasn't driven
+	Type   string // of the result
+	Result []byte // its JSON, as it was shown
+	Fault  *fault.Fault
+	// Answer is the hash of the whole answer that the caller was given; zero
+	// where there was none.
+	Answer journal.Hash
+}
+
+// End records how the run ended.
+func (r *Run) End(e End) {
+	if r.replay != nil {
+		r.replay.end(r, &e)
+		return
+	}
+	data := strconv.AppendUint(append(make([]byte, 0, 320), `{"steps":`...), e.Steps, 10)
+	if e.Rounds > 0 {
+		data = strconv.AppendInt(append(data, `,"rounds":`...), int64(e.Rounds), 10)
+	}
 	if r.effects > 0 {
 		data = strconv.AppendInt(append(data, `,"effects":`...), int64(r.effects), 10)
 	}
-	if f != nil {
-		data = appendFault(append(data, `,"error":`...), f)
+	if e.Fault != nil {
+		data = r.b.appendFault(append(data, `,"error":`...), e.Fault)
 	} else {
-		data = journal.AppendString(append(data, `,"type":`...), typ)
-		data = appendDigest(append(data, `,"result":`...), result)
+		data = journal.AppendString(append(data, `,"type":`...), e.Type)
+		data = appendDigest(append(data, `,"result":`...), e.Result)
+	}
+	if e.Answer != (journal.Hash{}) {
+		data = appendHash(append(data, `,"answer":`...), e.Answer)
+	}
+	if r.moment != "" {
+		data = journal.AppendString(append(data, `,"stopped":`...), string(r.moment))
+	}
+	if r.lost > 0 {
+		data = strconv.AppendInt(append(data, `,"unrecorded":`...), int64(r.lost), 10)
 	}
 	if len(r.looked) > 0 {
 		data = append(data, `,"looked_up":[`...)
@@ -97,11 +196,19 @@ func (r *Run) End(steps uint64, typ string, result []byte, f *fault.Fault) {
 	r.note(journal.RunEnded, "", append(data, '}'))
 }
 
-// note records what nothing depends on.
-func (r *Run) note(k journal.Kind, branch string, data []byte) {
-	if _, err := r.b.journal.Append(journal.Noted, k, r.id, branch, data); err != nil {
+// Stopped remembers that the run doesn't end by itself, and when that was.
+func (r *Run) Stopped(at Moment) { r.moment = at }
+
+// note records what nothing depends on, and reports whether the journal took it.
+func (r *Run) note(k journal.Kind, branch string, data []byte) bool {
+	if r.aside {
+		return true
+	}
+	_, err := r.b.journal.Append(journal.Noted, k, r.id, branch, data)
+	if err != nil {
 		r.b.log.Error("the journal took no event", "kind", k, "run", r.id, "error", err)
 	}
+	return err == nil
 }
 
 // lookedUp remembers a tool that the run found.
@@ -165,22 +272,7 @@ func (v *view) Tool(name string, literal bool) (core.Tool, bool) {
 
 // Callee decides whether the tool may be called from here.
 func (v *view) Callee(name string, with [][]string, at fault.Pointer) (core.Tool, *fault.Fault) {
-	caller := ""
-	var held []*caps.Held
-	if v.tool != nil {
-		caller, held = v.tool.Name, v.tool.Held
-	}
-	f := v.run.count()
-	if f == nil {
-		f = v.run.b.policy.PermitCall(held, name, caller, with)
-	}
-	if f != nil {
-		data := journal.AppendString([]byte(`{"op":"call","callee":`), name)
-		if v.tool != nil {
-			data = appendTool(append(data, ','), v.tool)
-		}
-		data = journal.AppendString(append(data, `,"at":`...), string(at))
-		v.run.note(journal.EffectDenied, "", append(appendFault(append(data, `,"error":`...), f), '}'))
+	if f := v.permit(name, with, at); f != nil {
 		return core.Tool{}, f
 	}
 	t, ok := v.find(name, true)
@@ -196,66 +288,33 @@ func (v *view) Callee(name string, with [][]string, at fault.Pointer) (core.Tool
 	return tool, nil
 }
 
-// appendTool writes the members that name a tool's version.
-func appendTool(b []byte, t *registry.Tool) []byte {
-	b = journal.AppendString(append(b, `"tool":`...), t.Name)
-	b = strconv.AppendInt(append(b, `,"version":`...), int64(t.Version), 10)
-	return journal.AppendString(append(b, `,"hash":`...), t.Hash)
-}
-
-// whole is how many bytes of code, input, arguments or outcome are recorded as
-// they are; of more there is a digest.
-const whole = 256 << 10
-
-// appendText writes what was given as text: as a string, since it may be
-// anything, or as its digest.
-func (b *Broker) appendText(data, text []byte) []byte {
-	if len(text) <= whole {
-		return journal.AppendString(data, string(text))
+// permit decides a call, and records a denial.
+func (v *view) permit(name string, with [][]string, at fault.Pointer) *fault.Fault {
+	r := v.run
+	if r.replay != nil {
+		r.effects++
+		return r.replay.call(r.effects, name, at)
 	}
-	b.keep(text)
-	return appendDigest(data, text)
-}
-
-// appendValue writes a value, or its digest where it is large.
-func (b *Broker) appendValue(data []byte, v value.Value) ([]byte, error) {
-	start := len(data)
-	data, err := journal.AppendValue(data, v)
-	if err != nil || len(data)-start <= whole {
-		return data, err
+	caller := ""
+	var held []*caps.Held
+	if v.tool != nil {
+		caller, held = v.tool.Name, v.tool.Held
 	}
-	text := bytes.Clone(data[start:])
-	b.keep(text)
-	return appendDigest(data[:start:start], text), nil
-}
-
-// keep has a journal that can keep what is too large for an event.
-func (b *Broker) keep(text []byte) {
-	store, ok := b.journal.(interface {
-		PutBlob(context.Context, []byte) (journal.Hash, error)
-	})
-	if !ok {
-		return
+	f := r.count()
+	if f == nil {
+		f = r.b.policy.PermitCall(held, name, caller, with)
 	}
-	if _, err := store.PutBlob(context.Background(), text); err != nil {
-		b.log.Error("the journal took only the hash of a large text", "bytes", len(text), "error", err)
+	if f == nil {
+		return nil
 	}
-}
-
-// appendDigest writes size and hash.
-func appendDigest(b, text []byte) []byte {
-	sum := sha256.Sum256(text)
-	b = strconv.AppendInt(append(b, `{"bytes":`...), int64(len(text)), 10)
-	b = hex.AppendEncode(append(b, `,"sha256":"`...), sum[:])
-	return append(b, `"}`...)
-}
-
-// appendFault writes what a fault is.
-func appendFault(b []byte, f *fault.Fault) []byte {
-	b = journal.AppendString(append(b, `{"kind":`...), string(f.Kind))
-	message := f.Message
-	if len(message) > 1000 {
-		message = message[:1000]
+	data := strconv.AppendInt([]byte(`{"n":`), int64(r.effects), 10)
+	data = journal.AppendString(append(data, `,"op":"call","callee":`...), name)
+	if v.tool != nil {
+		data = appendTool(append(data, ','), v.tool)
 	}
-	return append(journal.AppendString(append(b, `,"message":`...), message), '}')
+	data = journal.AppendString(append(data, `,"at":`...), string(at))
+	if !r.note(journal.EffectDenied, "", append(r.b.appendFault(append(data, `,"error":`...), f), '}')) {
+		r.lost++
+	}
+	return f
 }

@@ -95,16 +95,17 @@ func newWorld(t testing.TB, o run.Options, perform func(context.Context, run.Act
 		o.Handler = &performer{perform: perform}
 	}
 	w.broker = run.New(o)
-	w.tools = registry.New(nil, w.broker.Evolved)
+	tools, problems, err := registry.Open(w.broker.Log(), w.policy)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	w.tools = tools
 	return w
 }
 
 func (w *world) evolve(name, code string, capabilities ...string) *registry.Tool {
 	w.t.Helper()
-	made, err := registry.Compile(registry.Definition{Name: name, Code: []byte(code), Text: true, Capabilities: capabilities}, w.policy, w.tools.Snapshot())
-	if err == nil {
-		made, err = w.tools.Put(made)
-	}
+	made, err := w.tools.Evolve(registry.Definition{Name: name, Code: []byte(code), Text: true, Capabilities: capabilities}, registry.Edit{})
 	if err != nil {
 		w.t.Fatalf("evolve %s: %v", name, err)
 	}
@@ -131,11 +132,11 @@ func (w *world) run(ctx context.Context, tool, input string) (string, *fault.Fau
 		case core.Suspended:
 			m.Resume(r.Answer(ctx, time.Now().Add(time.Minute), m.Requests()))
 		case core.Failed:
-			r.End(m.Steps(), "", nil, m.Fault())
+			r.End(run.End{Steps: m.Steps(), Fault: m.Fault()})
 			return "", m.Fault()
 		case core.Done:
 			enc, f := m.Encode(1 << 20)
-			r.End(m.Steps(), string(enc.Type), enc.JSON, f)
+			r.End(run.End{Steps: m.Steps(), Type: string(enc.Type), Result: enc.JSON, Fault: f})
 			return string(enc.JSON), f
 		}
 	}
@@ -294,11 +295,7 @@ func TestNothingIsDoneUnrecorded(t *testing.T) {
 	if performed.Load() != 1 {
 		t.Errorf("%d effects were performed", performed.Load())
 	}
-	made, err := registry.Compile(registry.Definition{Name: "x", Code: []byte("1")}, w.policy, w.tools.Snapshot())
-	if err == nil {
-		_, err = w.tools.Put(made)
-	}
-	if err == nil {
+	if _, err := w.tools.Evolve(registry.Definition{Name: "x", Code: []byte("1")}, registry.Edit{}); err == nil {
 		t.Error("a tool was made and not recorded")
 	}
 }

@@ -18,23 +18,28 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
 // capOptions are the flags about what tools may do.
 type capOptions struct {
+	storeOptions
+	secretOptions
 	grants, denies, asks []string
-	policy, store        string
+	policy               string
 	pluginLock           string
 	sandbox              []string
 }
 
-func (o *capOptions) register(f *pflag.FlagSet) {
+// register adds the flags. usually is where tools are kept without one.
+func (o *capOptions) register(f *pflag.FlagSet, usually string) {
+	o.storeOptions.register(f, usually)
+	o.secretOptions.register(f)
 	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
 	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
 	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` after a person approves; not in this version")
-	f.StringVar(&o.store, "store", inMemory, "where tools and the journal are kept: memory, or a `FILE` that lasts")
 	f.StringVar(&o.policy, "policy", "", "grant and deny what this `FILE` says as well; read again on SIGHUP")
 	f.StringArrayVar(&o.sandbox, "sandbox", nil, "how the system holds plugins: [KIND=]`MODE`, which is require (the default), best-effort or off; may be repeated")
 	f.StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE` ('mcp-pif plugin add' writes it)")
@@ -46,12 +51,16 @@ type authority struct {
 	kinds       caps.Kinds
 	policy      *caps.Policy
 	revocations caps.Revocations
-	protected   []string // paths that no grant may reach
-	journal     journal.Journal
-	broker      *run.Broker
-	host        *host.Host // nil: nothing is granted, and no process is ever started
-	installed   *installed // third-party plugins
+	protected   []string      // paths that no grant may reach
+	granted     []*caps.Grant // at the start
+	denied      []caps.Capability
+	journal     journal.Journal // nil until it is decided where it is kept
+	broker      *run.Broker     // likewise
+	keptAt      string          // where; "": in memory
+	host        *host.Host      // nil: nothing is granted, and no process is ever started
+	installed   *installed      // third-party plugins
 	sandboxes   sandboxes
+	secrets     boundSecrets
 	log         *slog.Logger
 }
 
@@ -61,10 +70,30 @@ const (
 	actingJournal = 128 << 20
 )
 
-// open reads the flags and the policy file, and resolves every grant. Where
-// nothing is granted nothing is opened. protect is files that no grant may
-// reach, besides the program's own.
-func (o *capOptions) open(log *slog.Logger, protect ...string) (_ *authority, err error) {
+// open is [capOptions.prepare] where the flags alone say where tools are kept:
+// for commands that a person runs, which without a flag keep nothing.
+func (o *capOptions) open(log *slog.Logger) (*authority, error) {
+	path, err := o.path("")
+	if err != nil {
+		return nil, err
+	}
+	a, err := o.prepare(log)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.keep(path); err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// prepare reads the flags and the policy file, and resolves every grant. Where
+// nothing is granted nothing is opened, and in any case no journal.
+func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	if len(o.asks) > 0 {
 		return nil, errors.New("--ask grants after a person approves, and this version can't ask: leave it out, or grant with --cap what needs no question")
 	}
@@ -76,17 +105,17 @@ func (o *capOptions) open(log *slog.Logger, protect ...string) (_ *authority, er
 	if err != nil {
 		return nil, err
 	}
+	a := &authority{options: o, log: log, installed: third, sandboxes: boxes}
 	defer func() {
 		if err != nil {
-			third.close()
+			a.close()
 		}
 	}()
-	k, err := kinds(third.manifests()...)
-	if err != nil {
+	if a.kinds, err = kinds(third.manifests()...); err != nil {
 		return nil, err
 	}
-	a := &authority{options: o, kinds: k, log: log, policy: caps.NewPolicy(k, time.Now), installed: third, sandboxes: boxes}
-	if a.protected, err = o.protected(append(third.protected(), protect...)); err != nil {
+	a.policy = caps.NewPolicy(a.kinds, time.Now)
+	if a.protected, err = o.protected(third.protected()); err != nil {
 		return nil, err
 	}
 	granted, denied, err := a.texts()
@@ -98,58 +127,102 @@ func (o *capOptions) open(log *slog.Logger, protect ...string) (_ *authority, er
 	} else if len(granted) > 0 {
 		log.Warn("'mcp-pif caps revoke' can't reach this server", "error", err)
 	}
-	size := int64(pureJournal)
 	if len(granted) > 0 {
-		size = actingJournal
-		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode}); err != nil {
+		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode, State: a.stateOf, Secrets: a.policy.Secrets()}); err != nil {
 			return nil, err
 		}
-		defer func() {
-			if err != nil {
-				a.host.Close()
-			}
-		}()
-		if err := addPlugins(a.host, k, third.sources()); err != nil {
+		if err := addPlugins(a.host, a.kinds, third.sources()); err != nil {
 			return nil, err
 		}
 		a.protected = append(a.protected, a.host.Dir())
 	}
-	grants, denies, err := a.resolve(granted, denied)
-	if err != nil {
+	if a.granted, a.denied, err = a.resolve(granted, denied); err != nil {
 		return nil, err
 	}
-	if a.journal, err = openJournal(o.store, size, log); err != nil {
+	if err := a.policy.Replace(a.granted, a.denied); err != nil {
+		for _, g := range a.granted {
+			g.Close()
+		}
 		return nil, err
 	}
-	options := run.Options{Policy: a.policy, Journal: a.journal, Log: log}
+	a.bindSecrets()
+	return a, nil
+}
+
+// keep opens the journal at path, in memory where that is "", and with it what
+// acts and records. What was taken back is from then on.
+func (a *authority) keep(path string) (err error) {
+	a.keptAt = path
+	size := int64(pureJournal)
+	if len(a.granted) > 0 {
+		size = actingJournal
+	}
+	if path == "" {
+		a.journal = journal.NewMemory(size, nil)
+	} else if a.journal, err = openStore(path, a.log); err != nil {
+		return err
+	}
+	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log}
 	if a.host != nil {
 		options.Handler = a.host
 	}
 	a.broker = run.New(options)
-	a.broker.Started(version(), grantTexts(grants), denyTexts(denies), boxes.lines(grants))
-	if err := a.policy.Replace(grants, denies); err != nil {
-		for _, g := range grants {
-			g.Close()
+	a.broker.Started(version(), grantTexts(a.granted), denyTexts(a.denied), a.sandboxes.lines(a.granted))
+	// What was taken back must not come back because a list can't be read.
+	return a.applyRevocations()
+}
+
+// tools is the tools that the journal tells of, what they may do decided anew.
+func (a *authority) tools() (*registry.Registry, error) {
+	tools, problems, err := registry.Open(run.Log(a.journal), a.policy)
+	if err != nil {
+		return nil, err
+	}
+	for _, problem := range problems {
+		a.log.Error("a tool on record can't be made", "error", problem)
+	}
+	blocked := 0
+	for _, t := range tools.Snapshot().All() {
+		a.broker.Prepare(t.Held)
+		if state, why := registry.StateOf(t, a.policy); state == registry.StateBlocked {
+			if blocked++; blocked <= mostBlocked {
+				a.log.Warn("a tool may not act now", "tool", t.Name, "why", why)
+			}
 		}
-		a.close()
+	}
+	if blocked > mostBlocked {
+		a.log.Warn("more tools may not act now; 'mcp-pif tools list' shows which", "all", blocked)
+	}
+	return tools, nil
+}
+
+// mostBlocked is how many tools the log names at the start.
+const mostBlocked = 20
+
+// stateOf is where a kind's plugin keeps what lasts.
+func (a *authority) stateOf(kind string) (string, error) { return stateOfPlugin(a.keptAt, kind) }
+
+// openStore opens a store; a nil one is no journal.
+func openStore(path string, log *slog.Logger) (journal.Journal, error) {
+	s, err := journal.Open(path, journal.Options{Log: log})
+	if err != nil {
 		return nil, err
 	}
-	if err := a.applyRevocations(); err != nil {
-		// What was taken back must not come back because a list can't be read.
-		a.close()
-		return nil, err
-	}
-	return a, nil
+	return s, nil
 }
 
 func (a *authority) close() {
 	if a.host != nil {
 		a.host.Close()
 	}
-	for _, g := range a.policy.Grants() {
-		g.Close()
+	if a.policy != nil {
+		for _, g := range a.policy.Grants() {
+			g.Close()
+		}
 	}
-	a.journal.Close()
+	if a.journal != nil {
+		a.journal.Close()
+	}
 	a.installed.close()
 }
 
@@ -179,6 +252,7 @@ func (o *capOptions) protected(more []string) ([]string, error) {
 // there.
 func (a *authority) texts() (granted, denied []string, err error) {
 	granted, denied = a.options.grants, a.options.denies
+	a.secrets.filed = caps.PolicyFile{}
 	if a.options.policy == "" {
 		return granted, denied, nil
 	}
@@ -193,6 +267,7 @@ func (a *authority) texts() (granted, denied []string, err error) {
 	if len(file.Ask) > 0 {
 		return nil, nil, fmt.Errorf(`--policy %s: "ask" grants after a person approves, and this version can't ask`, a.options.policy)
 	}
+	a.secrets.filed.Secrets = file.Secrets
 	return slices.Concat(granted, file.Grant), slices.Concat(denied, file.Deny), nil
 }
 
@@ -215,6 +290,10 @@ func (a *authority) resolve(granted, denied []string) (grants []*caps.Grant, den
 			}
 		}
 	}()
+	if err := a.readSecrets(); err != nil {
+		return nil, nil, err
+	}
+	protected := slices.Concat(a.protected, a.secrets.files)
 	for _, text := range denied {
 		c, err := caps.Parse(text, a.kinds)
 		if err != nil {
@@ -227,31 +306,23 @@ func (a *authority) resolve(granted, denied []string) (grants []*caps.Grant, den
 		if err != nil {
 			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
 		}
-		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Protected: a.protected, Extra: a.installed.identity(c.Kind)})
+		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Protected: protected, Extra: a.installed.identity(c.Kind)})
 		if err != nil {
 			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
 		}
 		grants = append(grants, g)
+		if _, err := stateDir(); err != nil && host.KeepsState(g.Manifest) {
+			return grants, nil, fmt.Errorf("granting %q: what it keeps has no place: %w", text, err)
+		}
 	}
 	return grants, denies, nil
 }
-
-// openJournal opens a store, or a journal of so many bytes in memory.
-func openJournal(store string, size int64, log *slog.Logger) (journal.Journal, error) {
-	if store == "" || store == inMemory {
-		return journal.NewMemory(size, nil), nil
-	}
-	return journal.Open(store, journal.Options{Log: log})
-}
-
-// inMemory is the store that doesn't last.
-const inMemory = "memory"
 
 // watch applies what the operator changes while the server runs, until ctx ends:
 // the policy file on SIGHUP, and what was revoked within half a second.
 func (a *authority) watch(ctx context.Context) {
 	hup := make(chan os.Signal, 1)
-	if a.options.policy != "" {
+	if a.options.isReadAgain() {
 		signal.Notify(hup, syscall.SIGHUP)
 		defer signal.Stop(hup)
 	}
@@ -287,6 +358,7 @@ func (a *authority) reload() {
 		a.log.Error("the policy was read again and refused; what was granted before stays", "error", err)
 		return
 	}
+	a.bindSecrets()
 	if err := a.applyRevocations(); err != nil {
 		a.log.Error("what was revoked can't be read", "error", err)
 	}

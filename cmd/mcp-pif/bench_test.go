@@ -31,7 +31,7 @@ func build(b *testing.B) string {
 func BenchmarkStartup(b *testing.B) {
 	path := build(b)
 	for b.Loop() {
-		cmd := exec.Command(path, "--log-level=error")
+		cmd := exec.Command(path, "--log-level=error", "--store=memory")
 		in, _ := cmd.StdinPipe()
 		out, _ := cmd.StdoutPipe()
 		if err := cmd.Start(); err != nil {

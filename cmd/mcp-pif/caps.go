@@ -37,7 +37,7 @@ The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return failing(showCaps(cmd, &o)) },
 	}
-	o.register(cmd.Flags())
+	o.register(cmd.Flags(), keptNowhere)
 	cmd.AddCommand(newExplain(), newRevoke(), newRestore(), newRevoked())
 	return cmd
 }
@@ -67,6 +67,9 @@ func showCaps(cmd *cobra.Command, o *capOptions) error {
 	}
 	for _, d := range auth.policy.Denies() {
 		fmt.Fprintf(out, "denied: %s\n", d.String())
+	}
+	for _, line := range secretLines(auth.policy) {
+		fmt.Fprintln(out, line)
 	}
 	return nil
 }
@@ -100,7 +103,7 @@ refused.`,
 		},
 	}
 	f := cmd.Flags()
-	o.register(f)
+	o.register(f, keptNowhere)
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
 	f.StringVar(&name, "name", "it", "the tool's name")
 	f.StringArrayVar(&declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated. Without it, what it needs of the grants")

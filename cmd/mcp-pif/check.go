@@ -62,7 +62,7 @@ run. The exit status is 1 if no tool can be made from it.`,
 		},
 	}
 	f := cmd.Flags()
-	grants.register(f)
+	grants.register(f, keptNowhere)
 	f.StringArrayVar(&declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated")
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
 	f.StringVar(&name, "name", "it", "the tool's name, to which continue and self refer")

@@ -52,7 +52,7 @@ is wrong.`,
 			return nil
 		},
 	}
-	o.register(cmd.Flags())
+	o.register(cmd.Flags(), keptNowhere)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

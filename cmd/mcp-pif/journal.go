@@ -20,25 +20,28 @@ func newJournal() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "journal",
 		Short: "Show, check and export what was recorded",
-		Long: `Show, check and export the journal that servers started with --store FILE keep.
-A server that runs goes on writing meanwhile.`,
-		Example: `  mcp-pif journal tail --store pif.db --kind effect
-  mcp-pif journal show 12 --store pif.db
+		Long: `Show, check and export the journal that servers keep: that of a profile, or with
+--store any. A server that runs goes on writing meanwhile.`,
+		Example: `  mcp-pif journal tail --kind effect
+  mcp-pif journal show 12 --profile claude-code
   mcp-pif journal verify --store pif.db
-  mcp-pif journal export --store pif.db > journal.jsonl`,
+  mcp-pif journal export --store pif.db > journal.jsonl
+  mcp-pif journal retain --store pif.db --max-size 500MB --dry-run`,
 	}
-	cmd.AddCommand(newJournalTail(), newJournalShow(), newJournalVerify(), newJournalExport())
+	cmd.AddCommand(newJournalTail(), newJournalShow(), newJournalVerify(), newJournalExport(), newJournalRetain())
 	return cmd
 }
 
 // journalOptions are the flags of the commands about a journal.
 type journalOptions struct {
-	store, run, kind string
+	storeOptions
+	run, kind string
 }
 
 func (o *journalOptions) register(cmd *cobra.Command, selects bool) {
 	f := cmd.Flags()
-	f.StringVar(&o.store, "store", "", "the `FILE` of the journal")
+	f.StringVar(&o.store, "store", "", "the `FILE` of the journal (by default the only profile's)")
+	f.StringVar(&o.profile, "profile", "", "the journal of the profile of this `NAME`, such as a client's")
 	if selects {
 		f.StringVar(&o.run, "run", "", "events of this `RUN` only")
 		f.StringVar(&o.kind, "kind", "", "events of this `KIND` only, such as effect.denied, or effect")
@@ -47,13 +50,14 @@ func (o *journalOptions) register(cmd *cobra.Command, selects bool) {
 
 // open opens the store to be read.
 func (o *journalOptions) open() (*journal.Store, error) {
-	if o.store == "" || o.store == inMemory {
-		return nil, errors.New("--store FILE is missing: a journal in memory is gone with its server, and seen with the server's tool journal while it runs")
-	}
 	if err := journal.CheckKind(journal.Kind(o.kind)); err != nil {
 		return nil, err
 	}
-	return journal.Open(o.store, journal.Options{ReadOnly: true})
+	path, err := o.there()
+	if err != nil {
+		return nil, err
+	}
+	return journal.Open(path, journal.Options{ReadOnly: true})
 }
 
 func (o *journalOptions) query() journal.Query {
@@ -225,7 +229,7 @@ func verifyJournal(ctx context.Context, o *journalOptions, file string) (journal
 func printReport(out io.Writer, r *journal.Report, err error) error {
 	fmt.Fprintf(out, "%d events, the last is %d\nhead %s\n", r.Events, r.Last, r.Head)
 	if r.Cut != nil {
-		fmt.Fprintf(out, "events up to %d were dropped; a checkpoint stands for them\n", r.Cut.To)
+		fmt.Fprintf(out, "%d of the events up to %d were dropped; a signed checkpoint stands for them\n", r.Cut.Dropped, r.Cut.To)
 	}
 	for i := range r.Breaks {
 		fmt.Fprintf(out, "BROKEN: %v\n", &r.Breaks[i])

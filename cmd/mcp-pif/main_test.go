@@ -28,10 +28,48 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
 		main() // started by its host, by the path of the test binary
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(homeless{m}, map[string]func(){
 		"mcp-pif": main,
 		"noop":    noop,
 	})
+}
+
+// homeless runs the tests with a state directory that goes with them, so that
+// none writes to that of whoever runs them, whatever it forgets.
+type homeless struct{ tests testscript.TestingM }
+
+func (h homeless) Run() int {
+	dir, err := os.MkdirTemp("", "mcp-pif-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	stateHomes = dir
+	for _, name := range []string{"XDG_STATE_HOME", "LocalAppData"} {
+		os.Setenv(name, dir)
+	}
+	return h.tests.Run()
+}
+
+// stateHomes is where servers that tests start have their state, each its own.
+var stateHomes string
+
+// alone is the environment of a process that shares no state with another.
+func alone() []string {
+	dir, err := os.MkdirTemp(stateHomes, "")
+	if err != nil {
+		panic(err)
+	}
+	return append(os.Environ(), "XDG_STATE_HOME="+dir)
+}
+
+// TestNothingIsWrittenHome: what a test starts without saying where its state is
+// doesn't find the state of whoever runs the tests.
+func TestNothingIsWrittenHome(t *testing.T) {
+	state, err := stateDir()
+	if err != nil || stateHomes == "" || !strings.HasPrefix(state, stateHomes) {
+		t.Errorf("the tests' state would be in %s, %v", state, err)
+	}
 }
 
 // full reports whether the large counts are wanted.
@@ -60,6 +98,7 @@ func self(name string, args ...string) *exec.Cmd {
 	}
 	cmd := exec.Command(exe, args...)
 	cmd.Args[0] = name
+	cmd.Env = alone()
 	return cmd
 }
 

@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-pif/mcp-pif/caps/registry"
-	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
 )
@@ -112,58 +110,4 @@ func (s *size) Set(text string) error {
 	}
 	*s = size(n) * unit
 	return nil
-}
-
-// openTools reads a file of tools and decides anew what they may do. Where it is
-// to be written, the file is claimed for this process until release is called,
-// and every change of the registry is in the file, and on record, before it is
-// seen. With an empty path the tools are those that the journal tells of.
-func openTools(path string, write bool, auth *authority) (tools *registry.Registry, release func(), err error) {
-	release = func() {}
-	if path == "" {
-		if store := auth.options.store; write && store != inMemory {
-			// Two servers would give two tools the same version.
-			if release, err = registry.Lock(store); err != nil {
-				return nil, nil, err
-			}
-		}
-		start, problems, err := run.Tools(auth.journal, auth.policy)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, problem := range problems {
-			auth.log.Error("a tool on record can't be made", "error", problem)
-		}
-		auth.begin(start)
-		return registry.New(start, auth.broker.Evolved), release, nil
-	}
-	keep := auth.broker.Evolved
-	if write {
-		if release, err = registry.Lock(path); err != nil {
-			return nil, nil, err
-		}
-		keep = func(s *registry.Snapshot, t *registry.Tool) error {
-			if err := registry.WriteFile(path, s); err != nil {
-				return err
-			}
-			return auth.broker.Evolved(s, t)
-		}
-	}
-	start, err := registry.ReadFile(path, auth.policy)
-	if err != nil {
-		release()
-		return nil, nil, err
-	}
-	auth.begin(start)
-	return registry.New(start, keep), release, nil
-}
-
-// begin makes ready what the tools need that there are at the start.
-func (a *authority) begin(tools *registry.Snapshot) {
-	for _, t := range tools.All() {
-		a.broker.Prepare(t.Held)
-		if t.State != registry.StateReady {
-			a.log.Warn("a tool may not act now", "tool", t.Name, "why", t.Why)
-		}
-	}
 }

@@ -6,9 +6,13 @@ import (
 	"runtime"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/clock"
+	"github.com/mcp-pif/mcp-pif/plugins/env"
 	"github.com/mcp-pif/mcp-pif/plugins/fetch"
 	"github.com/mcp-pif/mcp-pif/plugins/fs"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/kv"
+	"github.com/mcp-pif/mcp-pif/plugins/random"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -18,8 +22,12 @@ const pluginArgument = "__plugin"
 
 // shipped is the plugins that come with this program, by kind.
 var shipped = map[string]func() sdk.Plugin{
-	"fs":    fs.Plugin,
-	"fetch": fetch.Plugin,
+	"fs":     fs.Plugin,
+	"fetch":  fetch.Plugin,
+	"kv":     kv.Plugin,
+	"clock":  clock.Plugin,
+	"env":    env.Plugin,
+	"random": random.Plugin,
 }
 
 // servePlugin is this program as a plugin. It doesn't return where the host that

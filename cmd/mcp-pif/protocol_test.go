@@ -275,8 +275,8 @@ func TestManyTools(t *testing.T) {
 			break
 		}
 	}
-	if listed != count+5 {
-		t.Errorf("%d tools listed, expected %d", listed, count+5)
+	if listed != count+8 {
+		t.Errorf("%d tools listed, expected %d", listed, count+8)
 	}
 	listed, arguments := 0, `{}`
 	for range 100 {

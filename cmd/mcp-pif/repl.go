@@ -29,7 +29,6 @@ func newRepl() *cobra.Command {
 	var (
 		limits limitOptions
 		grants capOptions
-		tools  string
 	)
 	cmd := &cobra.Command{
 		Use:   "repl",
@@ -41,16 +40,15 @@ func newRepl() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			auth, err := grants.open(warnings(cmd), tools)
+			auth, err := grants.open(warnings(cmd))
 			if err != nil {
 				return failing(err)
 			}
 			defer auth.close()
-			registry, release, err := openTools(tools, true, auth)
+			registry, err := auth.tools()
 			if err != nil {
 				return failing(err)
 			}
-			defer release()
 			r := &repl{cmd: cmd, server: mcpserver.New(mcpserver.Options{
 				Registry: registry, Broker: auth.broker, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr()),
 			})}
@@ -59,8 +57,7 @@ func newRepl() *cobra.Command {
 	}
 	f := cmd.Flags()
 	limits.register(f)
-	grants.register(f)
-	f.StringVar(&tools, "tools", "", "keep the tools in this `FILE`")
+	grants.register(f, keptNowhere)
 	return cmd
 }
 

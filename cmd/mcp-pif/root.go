@@ -13,13 +13,15 @@ func newRoot() *cobra.Command {
 		Long: `mcp-pif is an MCP server with which language models make their own tools and
 run them. A tool is a term of PIF, a small pure language written in JSON: it
 computes exactly and always ends. It can touch nothing but what it declares and
---cap grants, through plugins that are processes of their own.
+--cap grants, through plugins that are processes of their own. Tools are kept,
+version by version, in a file for each client.
 
 Without a subcommand it serves MCP on standard input and output; an MCP client
 starts it that way. To see what it does, try 'mcp-pif tour'.`,
 		Example: `  mcp-pif                              serve MCP on stdio
   mcp-pif --cap fs:./sandbox           serve, and let tools use the files below ./sandbox
   mcp-pif run '{"mul":[6,7]}'          evaluate a term
+  mcp-pif tools list                   show the tools that a client's model made
   mcp-pif help fold                    explain an operation`,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -28,7 +30,7 @@ starts it that way. To see what it does, try 'mcp-pif tour'.`,
 	}
 	o.register(root.Flags())
 	root.AddCommand(
-		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newExport(), newImport(), newCaps(), newJournal(), newDoctor(), newPlugin(), newVersion(),
+		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newTools(), newCaps(), newJournal(), newDoctor(), newInstall(), newPlugin(), newVersion(),
 	)
 	root.SetHelpCommand(newHelp(root))
 	return root

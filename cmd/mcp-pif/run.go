@@ -18,24 +18,25 @@ const wholeResult = 1 << 40
 
 func newRun() *cobra.Command {
 	var (
-		limits                 limitOptions
-		grants                 capOptions
-		file, tools, as, steps string
-		memory                 size
-		rounds                 int
-		drive, asJSON          bool
+		limits          limitOptions
+		grants          capOptions
+		file, as, steps string
+		memory          size
+		rounds          int
+		drive, asJSON   bool
 	)
 	cmd := &cobra.Command{
 		Use:   "run CODE [INPUT]",
 		Short: "Evaluate a term, on an input if it is a function",
 		Long: `Evaluate a term of PIF and print its value as JSON. CODE is JSON, or with
---tools the name of a tool; - reads it from standard input, --file from a file.
+--store or --profile the name of a tool that is kept there; - reads it from
+standard input, --file from a file.
 INPUT is what a function is applied to: JSON, or any text as a string.
 
 The exit status is 1 when the program fails; the failure is on standard error.`,
 		Example: `  mcp-pif run '{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}' 7
   echo '{"add":[1,2]}' | mcp-pif run -
-  mcp-pif run --tools tools.json square 12`,
+  mcp-pif run --store pif.db square 12`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := limits.limits()
@@ -47,12 +48,12 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			if err != nil {
 				return err
 			}
-			auth, err := grants.open(warnings(cmd), tools)
+			auth, err := grants.open(warnings(cmd))
 			if err != nil {
 				return failing(err)
 			}
 			defer auth.close()
-			registry, _, err := openTools(tools, false, auth)
+			registry, err := auth.tools()
 			if err != nil {
 				return failing(err)
 			}
@@ -77,9 +78,8 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 	}
 	f := cmd.Flags()
 	limits.register(f)
-	grants.register(f)
+	grants.register(f, keptNowhere)
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
-	f.StringVar(&tools, "tools", "", "know the tools in this `FILE`")
 	f.StringVar(&as, "input-as", "", "auto, term or data: how the input is read")
 	f.StringVar(&steps, "steps", "", "budget of steps (default 10000000)")
 	f.Var(&memory, "memory", "budget of memory")

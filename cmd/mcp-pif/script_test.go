@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -72,8 +73,9 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// transcript speaks MCP with a server: mcp FILE [FLAGS…]. The file says, line
-// by line,
+// transcript speaks MCP with a server: mcp FILE [FLAGS…]. The server keeps what
+// it makes in memory, unless the flags say where; "kept" among them is for what is
+// done without any. The file says, line by line,
 //
 //	> JSON           send this
 //	< JSON           the next message has at least these members; "*" is anything
@@ -91,7 +93,13 @@ func transcript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: mcp FILE [FLAGS…]")
 	}
-	cmd := exec.Command("mcp-pif", append([]string{"serve", "--log-level=error"}, args[1:]...)...)
+	flags := slices.DeleteFunc(slices.Clone(args[1:]), func(flag string) bool { return flag == "kept" })
+	if len(flags) == len(args)-1 && !slices.ContainsFunc(flags, func(flag string) bool {
+		return strings.HasPrefix(flag, "--store") || strings.HasPrefix(flag, "--profile")
+	}) {
+		flags = append(flags, "--store=memory")
+	}
+	cmd := exec.Command("mcp-pif", append([]string{"serve", "--log-level=error"}, flags...)...)
 	cmd.Dir = ts.Getenv("WORK")
 	if path, err := exec.LookPath("mcp-pif"); err == nil {
 		cmd.Path = path

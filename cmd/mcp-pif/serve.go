@@ -24,15 +24,15 @@ import (
 type serveOptions struct {
 	limitOptions
 	capOptions
-	tools       string
+	retain      retainOptions
 	logLevel    string
 	listEvolved bool
 }
 
 func (o *serveOptions) register(f *pflag.FlagSet) {
 	o.limitOptions.register(f)
-	o.capOptions.register(f)
-	f.StringVar(&o.tools, "tools", "", "keep the tools in this `FILE`: read at the start, rewritten after each evolve")
+	o.capOptions.register(f, keptByClient)
+	o.retain.registerServe(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&o.listEvolved, "list-evolved", true, "show evolved tools in tools/list")
 }
@@ -48,7 +48,12 @@ of input every request read is answered before the server ends, so that
   mcp-pif < requests.jsonl
 
 prints every answer. Standard output carries JSON-RPC only; the log is on
-standard error.`,
+standard error.
+
+Tools, their versions and the record of what they did are kept in a file of this
+user's, one for each client by the name it says; --profile names another, --store
+any file, and --store memory keeps nothing. Several servers may use one file: each
+sees the others' tools.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
 	}
@@ -69,23 +74,45 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
 		return fmt.Errorf("--log-level is debug, info, warn or error, not %q", o.logLevel)
 	}
-	if o.store != inMemory && o.tools != "" {
-		return fmt.Errorf("--store and --tools both keep the tools: give one of them")
+	if err := o.check(); err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(commandContext(cmd)), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	auth, err := o.capOptions.open(log, o.tools)
+	auth, err := o.capOptions.prepare(log)
 	if err != nil {
 		return failing(err)
 	}
 	defer auth.close()
-	tools, release, err := openTools(o.tools, true, auth)
+	if terminal(cmd.InOrStdin()) {
+		fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSpace(`
+mcp-pif is serving MCP on this terminal; an MCP client would start it as its
+server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
+'mcp-pif repl'.`))
+	}
+	in := cmd.InOrStdin()
+	client := ""
+	if !o.given() {
+		line, all, err := firstFrame(ctx, in)
+		if err != nil || len(line) == 0 {
+			log.Info("ended before the first request")
+			return nil
+		}
+		if client, in = clientName(line), all; client == "" {
+			client = defaultProfile
+		}
+	}
+	kept, err := auth.keepFor(client)
 	if err != nil {
 		return failing(err)
 	}
-	defer release()
+	tools, err := auth.tools()
+	if err != nil {
+		return failing(err)
+	}
 	tuneMemory(int64(o.pool))
+	o.retain.keepWithin(ctx, auth.journal)
 	if auth.host != nil {
 		go auth.watch(ctx)
 	}
@@ -96,19 +123,14 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 		Limits:      limits,
 		Log:         log,
 		HideEvolved: !o.listEvolved,
+		Fleeting:    kept.fleeting,
 		Trace:       o.tracer(cmd.ErrOrStderr()),
 	})
-	if terminal(cmd.InOrStdin()) {
-		fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSpace(`
-mcp-pif is serving MCP on this terminal; an MCP client would start it as its
-server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
-'mcp-pif repl'.`))
-	}
-	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "capabilities", auth.summary())
+	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
 	if auth.host != nil {
 		auth.tellSandbox()
 	}
-	err = s.Serve(ctx, &stdio.Transport{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Log: log, MaxCallBytes: maxCallBytes})
+	err = s.Serve(ctx, &stdio.Transport{In: in, Out: cmd.OutOrStdout(), Log: log, MaxCallBytes: maxCallBytes})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		log.Info("stopped by a signal")
 		return nil

@@ -13,15 +13,15 @@ import (
 
 // stops is the tour, place by place, of a server that grants nothing.
 var stops = []stop{
-	{"A client that connects finds five tools.", func(g *guide) error {
+	{"A client that connects finds eight tools.", func(g *guide) error {
 		list, err := g.session.ListTools(g.ctx, nil)
 		if err != nil {
 			return err
 		}
 		found := toolNames(list)
 		g.say("  ← %s", strings.Join(found, ", "))
-		if !slices.Equal(found, []string{"evolve", "help", "journal", "list", "run"}) {
-			return fmt.Errorf("expected evolve, help, journal, list and run")
+		if !slices.Equal(found, []string{"evolve", "run", "list", "help", "describe", "history", "journal", "retire"}) {
+			return fmt.Errorf("expected evolve, run, list, help, describe, history, journal and retire")
 		}
 		return nil
 	}},
@@ -168,6 +168,5 @@ func toolNames(list *mcp.ListToolsResult) []string {
 	for _, t := range list.Tools {
 		names = append(names, t.Name)
 	}
-	slices.Sort(names)
 	return names
 }

@@ -29,7 +29,7 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 			t = r.expand(p)
 			continue
 		}
-		if f := r.step(t, ctx, depth); f != nil {
+		if f := r.step(t, e, ctx, depth); f != nil {
 			return nil, f
 		}
 		switch n := t.(type) {

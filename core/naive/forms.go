@@ -12,7 +12,7 @@ import (
 func (r *run) list(n *term.List, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
 	items := make([]value.Value, len(n.Items))
 	for i, item := range n.Items {
-		if f := r.step(n, ctx, depth); f != nil {
+		if f := r.step(n, e, ctx, depth); f != nil {
 			return nil, f
 		}
 		v, f := r.operand(item, e, ctx, around, depth)
@@ -21,7 +21,7 @@ func (r *run) list(n *term.List, e *env, ctx *context, around limits, depth int)
 		}
 		items[i] = v
 	}
-	if f := r.step(n, ctx, depth); f != nil {
+	if f := r.step(n, e, ctx, depth); f != nil {
 		return nil, f
 	}
 	if f := r.alloc(int64(len(items))*cellBytes, n, ctx); f != nil {

@@ -79,9 +79,9 @@ type Config struct {
 	// outside par, inside it those that the branches ask for next. nil: every
 	// effect is denied. A fault it returns is given the effect's place.
 	Handler func([]value.Request) []value.Answer
-	// Visit is called before each term's evaluation with the steps used so
-	// far, those left and the depth; nil: nothing is called.
-	Visit func(step, left uint64, depth int, t term.Term)
+	// Visit is called before each term's evaluation; false ends the run, with a
+	// fault of kind cancelled. nil: nothing is called.
+	Visit func(Scene) bool
 }
 
 // run is one run's state.
@@ -94,6 +94,7 @@ type run struct {
 	expanded map[*term.Prim]term.Term
 	// branch is the branch of par that runs; nil: none.
 	branch *branch
+	places map[standing]Place // that were asked for
 }
 
 // A context is what a piece of code belongs to. Closures carry the context
@@ -221,10 +222,10 @@ func (r *run) program(t term.Term, source *term.Source, name string, tools value
 	if f != nil {
 		return nil, f
 	}
-	if f := r.step(code, ctx, depth); f != nil {
+	c := fn.Impl.(*closure)
+	if f := r.step(code, c.env, ctx, depth); f != nil {
 		return nil, f
 	}
-	c := fn.Impl.(*closure)
 	return r.eval(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, c.around, depth, true)
 }
 
@@ -249,10 +250,10 @@ func (r *run) input() (value.Value, *fault.Fault) {
 	return r.eval(in.Term, nil, &context{source: in.Source, root: in.Term.Pos(), in: "input", library: r.Tools}, nil, 0, true)
 }
 
-// step charges the one step of evaluating t.
-func (r *run) step(t term.Term, ctx *context, depth int) *fault.Fault {
-	if r.Visit != nil {
-		r.Visit(r.steps, r.Budgets.Steps-r.steps, depth, t)
+// step charges the one step of evaluating t with the variables of e.
+func (r *run) step(t term.Term, e *env, ctx *context, depth int) *fault.Fault {
+	if r.Visit != nil && !r.Visit(Scene{r.steps, r.Budgets.Steps - r.steps, depth, t, e, ctx, r}) {
+		return ctx.fail(t, fault.New(fault.Cancelled, "the visitor has seen enough"))
 	}
 	return r.charge(1, t, ctx)
 }

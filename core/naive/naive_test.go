@@ -84,14 +84,15 @@ func TestVisit(t *testing.T) {
 	var steps uint64
 	deepest := 0
 	var first term.Term
-	c.Visit = func(step, left uint64, depth int, at term.Term) {
-		if step != steps || left != 1000-steps {
-			t.Errorf("step %d with %d left, want %d", step, left, steps)
+	c.Visit = func(s naive.Scene) bool {
+		if s.Step != steps || s.Left != 1000-steps {
+			t.Errorf("step %d with %d left, want %d", s.Step, s.Left, steps)
 		}
 		if steps++; steps == 1 {
-			first = at
+			first = s.Term
 		}
-		deepest = max(deepest, depth)
+		deepest = max(deepest, s.Depth)
+		return true
 	}
 	_, used, f := naive.Run(c)
 	if f != nil {
@@ -109,10 +110,11 @@ func TestVisit(t *testing.T) {
 // recover, and doesn't end the process on another goroutine.
 func TestPanicsCross(t *testing.T) {
 	c := tool(t, sum, "200000")
-	c.Visit = func(_, _ uint64, depth int, _ term.Term) {
-		if depth == 199_999 {
+	c.Visit = func(s naive.Scene) bool {
+		if s.Depth == 199_999 {
 			panic("deep")
 		}
+		return true
 	}
 	defer func() {
 		if p := recover(); p != "deep" {

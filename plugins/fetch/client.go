@@ -123,6 +123,7 @@ type call struct {
 	method  string // in upper case
 	target  target
 	headers http.Header // the program's
+	secrets []secretHeader
 	body    []byte
 	// contentType is that of the body where the program names none.
 	contentType string
@@ -177,6 +178,9 @@ func (k *client) do(ctx context.Context, c call) (*answer, error) {
 	if err := k.permits(c.method, c.target); err != nil {
 		return nil, err
 	}
+	if err := c.checkSecrets(ctx); err != nil {
+		return nil, err
+	}
 	if err := k.running.take(ctx); err != nil {
 		return nil, explain(ctx, err, http.MethodGet, c.target.host)
 	}
@@ -200,6 +204,9 @@ func (k *client) request(ctx context.Context, c call) (*http.Request, error) {
 		if _, ok := req.Header[name]; !ok && v != "" {
 			req.Header[name] = []string{v}
 		}
+	}
+	if err := c.addSecrets(ctx, req.Header); err != nil {
+		return nil, err
 	}
 	setDefault("User-Agent", userAgent)
 	setDefault("Content-Type", c.contentType)

@@ -11,7 +11,10 @@
 // fetch:http://127.0.0.1:8080/**, permits that address and port, and no name.
 //
 // A redirect is a new request and is decided anew; when the origin changes, all
-// headers of the program stay behind. Each capability has its own connections;
+// headers of the program stay behind. A header can name a secret of the operator's
+// (secretHeader): its value is put in when a request is sent, and only where the
+// secret is bound to that request, never over plain http but to loopback. Each
+// capability has its own connections;
 // there are no cookies, no proxy, no referrer. The method can't be overridden by
 // a header, a query or a form.
 //
@@ -78,7 +81,7 @@ func (w world) plugin() sdk.Plugin {
 type arguments struct {
 	URL      string                 `pif:"url,main,designates" doc:"what is requested: https://host/path?query"`
 	Method   string                 `pif:"method,optional" doc:"GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS; GET where it is left out"`
-	Headers  map[string]value.Value `pif:"headers,optional" doc:"names to a string, or to a list of strings"`
+	Headers  map[string]value.Value `pif:"headers,optional,secrets" doc:"names to a string, or to a list of them; or to a secret of the operator's, by its name: {secret: NAME}, with a prefix such as 'Bearer ', or with a user as its password"`
 	Body     *string                `pif:"body,optional" doc:"what is sent; name its content-type in headers"`
 	Encoding string                 `pif:"encoding,optional,enum=utf8|base64" doc:"how body is written; utf8 where it is left out"`
 	JSON     value.Value            `pif:"json,optional" doc:"in place of body: any value, sent as JSON"`
@@ -120,7 +123,7 @@ func (args arguments) call(max int64) (c call, err error) {
 	if c.target, err = parseTarget(args.URL); err != nil {
 		return c, err
 	}
-	if c.headers, err = requestHeaders(args.Headers); err != nil {
+	if c.headers, c.secrets, err = requestHeaders(args.Headers); err != nil {
 		return c, err
 	}
 	if c.timeout, err = timeoutOf(args.Timeout); err != nil {

@@ -171,7 +171,11 @@ func TestBodies(t *testing.T) {
 		{fields{"timeout": 601}, "seconds"},
 		{fields{"timeout": "5s"}, "seconds"},
 		{fields{"headers": fields{"x": 1}}, "string"},
-		{fields{"headers": fields{"x": fields{"secret": "y"}}}, "string"},
+		{fields{"headers": fields{"x": fields{"value": "y"}}}, "string"},
+		{fields{"headers": fields{"x": fields{"secret": "y", "suffix": "z"}}}, "prefix"},
+		{fields{"headers": fields{"x": fields{"secret": "y", "prefix": "z\r\nX: y"}}}, "new line"},
+		{fields{"headers": fields{"x": fields{"secret": "y", "prefix": "z", "user": "me"}}}, "one of them"},
+		{fields{"headers": fields{"x": fields{"secret": "y", "user": "me:you"}}}, "colon"},
 		{fields{"cookies": "x"}, "cookies"},
 	} {
 		c.args["url"] = s.URL

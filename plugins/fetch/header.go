@@ -84,53 +84,67 @@ func refusedHeader(name string) string {
 
 // requestHeaders reads the headers of a program: names to a string, or to a
 // list of strings for a header that is sent several times.
-func requestHeaders(given map[string]value.Value) (http.Header, error) {
-	headers := http.Header{}
+func requestHeaders(given map[string]value.Value) (http.Header, []secretHeader, error) {
+	headers, secrets := http.Header{}, []secretHeader(nil)
 	count, size := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !isToken(name) {
-			return nil, invalid("headers: %.80q is no name of a header", name)
+			return nil, nil, invalid("headers: %.80q is no name of a header", name)
 		}
 		if why := refusedHeader(name); why != "" {
-			return nil, invalid("headers: %.80s can't be set: %s", name, why)
+			return nil, nil, invalid("headers: %.80s can't be set: %s", name, why)
 		}
 		key := http.CanonicalHeaderKey(name)
 		if _, twice := headers[key]; twice {
-			return nil, invalid("headers: %.80s is there in two spellings", name)
+			return nil, nil, invalid("headers: %.80s is there in two spellings", name)
 		}
-		values, err := headerValues(name, given[name])
+		values, named, err := headerValues(name, given[name])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, v := range values {
 			count++
 			size += len(name) + len(v)
 		}
-		if count > mostHeaders || size > maxHeaders {
-			return nil, invalid("headers: there are more than %d of them, or more than %d bytes", mostHeaders, maxHeaders)
+		for _, s := range named {
+			count++
+			size += len(name) + len(s.prefix)
 		}
-		headers[key] = values
+		if count > mostHeaders || size > maxHeaders {
+			return nil, nil, invalid("headers: there are more than %d of them, or more than %d bytes", mostHeaders, maxHeaders)
+		}
+		headers[key], secrets = values, append(secrets, named...)
 	}
-	return headers, nil
+	return headers, secrets, nil
 }
 
-func headerValues(name string, given value.Value) ([]string, error) {
+func headerValues(name string, given value.Value) (values []string, secrets []secretHeader, err error) {
 	items := []value.Value{given}
 	if list, ok := value.Slice(given); ok {
 		items = list
 	}
-	var values []string
 	for _, item := range items {
+		if s, ok, err := readSecret(name, item); err != nil {
+			return nil, nil, err
+		} else if ok {
+			secrets = append(secrets, s)
+			continue
+		}
 		s, ok := item.(value.Str)
 		if !ok {
-			return nil, invalid("headers: %.80s must be a string, or a list of strings", name)
+			return nil, nil, invalid("headers: %.80s must be a string, a list of strings, or name a secret", name)
 		}
-		if strings.ContainsFunc(string(s), func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
-			return nil, invalid("headers: the value of %.80s has a control character or a new line", name)
+		if !plainHeader(string(s)) {
+			return nil, nil, invalid("headers: the value of %.80s has a control character or a new line", name)
 		}
 		values = append(values, strings.Trim(string(s), " \t"))
 	}
-	return values, nil
+	return values, secrets, nil
+}
+
+// plainHeader reports whether a text can be part of a header's value.
+func plainHeader(s string) bool {
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
 }
 
 // isToken reports whether a string is a name of RFC 9110 section 5.1.

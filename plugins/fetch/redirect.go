@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -92,7 +93,7 @@ func relative(from target, location string) (target, error) {
 func (c call) redirectTo(method string, next target) call {
 	headers := c.headers.Clone()
 	if next.origin != c.target.origin {
-		headers = http.Header{}
+		headers, c.secrets = http.Header{}, nil
 	}
 	if method != c.method {
 		c.body, c.contentType = nil, ""
@@ -101,6 +102,7 @@ func (c call) redirectTo(method string, next target) call {
 				delete(headers, name)
 			}
 		}
+		c.secrets = slices.DeleteFunc(slices.Clone(c.secrets), func(s secretHeader) bool { return strings.HasPrefix(s.header, "Content-") })
 	}
 	c.method, c.target, c.headers = method, next, headers
 	return c

@@ -42,6 +42,8 @@ const (
 	privilegeNetwork   = "network"   // TCP and UDP to anywhere
 	privilegeProcesses = "processes" // starting others, in the same sandbox
 	privilegeFiles     = "files:"    // reading what is at the path after it
+	// And what the host gives by itself, package wire's PrivilegeState and
+	// PrivilegeVariable: see keep.go.
 )
 
 // A box is the sandbox of one process.
@@ -113,6 +115,9 @@ func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) err
 			rule = sandbox.Rule{Path: b.file, Access: b.root}
 		}
 		spec.Rules = append(spec.Rules, rule)
+	}
+	if l.state != nil {
+		spec.Rules = append(spec.Rules, sandbox.Rule{File: l.state, Access: sandbox.Read | sandbox.Write})
 	}
 	for _, path := range b.reads {
 		spec.Rules = append(spec.Rules, sandbox.Rule{Path: path, Access: sandbox.Read, Optional: true})

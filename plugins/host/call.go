@@ -51,9 +51,9 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 		if !sent && errors.Is(err, wire.ErrEnded) {
 			err = wire.NotSent{Reason: "the plugin's process ended before the request"}
 		}
-		return nil, 0, wire.Fault(err, attempt)
+		return nil, 0, h.scrubFault(wire.Fault(err, attempt))
 	}
-	return v, size, nil
+	return h.secrets.Scrubber().Value(v), size, nil
 }
 
 // flagsOf is what an act can do at worst, by the manifest that the host was given.
@@ -89,7 +89,8 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 	if a.Args == nil {
 		a.Args = &value.Record{}
 	}
-	args, err := wire.Measure(a.Args, s.host.most-wire.MaxOverhead)
+	secrets, extra := secretMessages(a.Secrets)
+	args, err := wire.Measure(a.Args, s.host.most-wire.MaxOverhead-extra)
 	if err != nil {
 		return nil, 0, false, wire.NotSent{Reason: fmt.Sprintf("its arguments can't be sent: %v", err)}
 	}
@@ -98,9 +99,12 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 		return nil, 0, false, err
 	}
 	defer done()
+	if len(secrets) > 0 && !p.secrets {
+		return nil, 0, false, errNoSecrets
+	}
 	request := &pluginv1.InvokeRequest{
 		Handle: it.number, Operation: a.Operation.Name, IdempotencyKey: a.Key, MaxOutcomeBytes: max(0, a.Most),
-		Call: p.lastCall.Add(1),
+		Call: p.lastCall.Add(1), Secrets: secrets,
 	}
 	if !a.Deadline.IsZero() {
 		left := time.Until(a.Deadline)
@@ -205,7 +209,7 @@ func (p *process) listen(ctx context.Context, r *wire.Request, hear func(string)
 			since = now
 			if room >= 1 {
 				room--
-				hear(wire.Line(p.seat.clean(e.Progress), wire.MaxProgress))
+				hear(p.seat.host.scrub(wire.Line(p.seat.clean(e.Progress), wire.MaxProgress)))
 			}
 		case *pluginv1.InvokeStreamResponse_Outcome:
 			return wire.ResponseOf(e.Outcome), nil

@@ -50,9 +50,17 @@ type Options struct {
 	RuntimeDir string
 	// MaxMessage is the bytes of the largest message either way; 0: 32 MiB.
 	MaxMessage int
+	// State is where a kind's plugin keeps what lasts, an absolute path, for those
+	// whose manifests ask for it. It is asked for before each start, and the folder
+	// is made. Nil: such plugins don't start.
+	State func(kind string) (string, error)
 	// Sandbox says how the processes of a kind are held by the system; nil:
 	// [Require], for all. The program must call [Launcher].
 	Sandbox func(kind string) Mode
+	// Secrets is the operator's: whatever a plugin gives, fails with or writes is
+	// searched for their values, and has the secrets' names in their place. Nil:
+	// there are none.
+	Secrets *caps.Vault
 }
 
 // A Source is how the processes of a kind are started.
@@ -114,8 +122,10 @@ type Host struct {
 	dir     string
 	ours    bool // dir is removed by Close
 	most    int
+	state   func(kind string) (string, error)
 	sandbox func(kind string) Mode
 	timing  timing
+	secrets *caps.Vault     // may be nil
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
 	sockets string // where sockets go if dir's path is too long for them; or empty
@@ -129,12 +139,13 @@ type Host struct {
 // New makes a host without plugins. It starts nothing.
 func New(o Options) (*Host, error) {
 	h := &Host{
-		log: o.Logger, dir: o.RuntimeDir, most: o.MaxMessage, sandbox: o.Sandbox, timing: defaultTiming,
+		log: o.Logger, dir: o.RuntimeDir, most: o.MaxMessage, state: o.State, sandbox: o.Sandbox, timing: defaultTiming, secrets: o.Secrets,
 		sources: map[string]*Source{}, seats: map[string]*seat{},
 	}
 	if h.log == nil {
 		h.log = slog.Default()
 	}
+	h.log = hiding(h.log, h.secrets)
 	if h.most == 0 {
 		h.most = wire.MaxMessage
 	}

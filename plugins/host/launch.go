@@ -28,7 +28,7 @@ const maxHandshake = 16 << 10
 //
 //   - no standard input: the host's is the conversation with its client;
 //   - the environment that go-plugin needs, TMPDIR and LANG, and nothing of the
-//     host's;
+//     host's but the variable that its grant names, where it asks for that;
 //   - no descriptor but its own output and, where the grant is a path, the
 //     grant's directory;
 //   - an empty folder of its own to run in;
@@ -42,9 +42,10 @@ type launch struct {
 	work    string   // its folder
 	sockets string   // where it may listen
 	root    *os.File // the grant's directory, or nil
+	state   *os.File // the folder in which the plugin keeps what lasts, or nil
 	most    int      // bytes of a message
 	env     []string // what go-plugin tells it
-	more    []string // of an environment, for tests of plugins
+	more    []string // of an environment: the grant's variable, or a test's
 	output  *output
 	box     *box   // nil: no sandbox of the system is around it
 	layers  Layers // of the box, once it was started
@@ -201,6 +202,9 @@ func (l *launch) environment() []string {
 	env = append(env, l.more...)
 	if l.root != nil {
 		env = append(env, wire.EnvRoot+"="+rootNumber(l.root))
+	}
+	if l.state != nil {
+		env = append(env, wire.EnvState+"="+l.state.Name())
 	}
 	return env
 }

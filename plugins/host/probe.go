@@ -37,6 +37,8 @@ type ProbeOptions struct {
 	Sandbox Mode
 	// Root is the directory that the process gets as its grant's; nil: none.
 	Root *os.File
+	// State is the folder that the process keeps its state in; empty: none.
+	State string
 	// Env is more of an environment than plugins have, for tests of them.
 	Env []string
 	// MaxMessage is the bytes of the largest message; 0: 32 MiB.
@@ -111,6 +113,12 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 	p.launch = &launch{
 		path: o.Source.Path, file: o.Source.File, args: o.Source.Args, plain: o.Source.Plain, work: p.Work(), root: o.Root,
 		most: o.MaxMessage, output: out, dead: make(chan struct{}), hear: p.hear, stray: p,
+	}
+	if o.State != "" {
+		if p.launch.state, err = keeper(o.State); err != nil {
+			return nil, err
+		}
+		defer p.launch.state.Close()
 	}
 	if o.Sandbox != "" {
 		p.launch.box = emptyBox(o.Sandbox, &o.Source)

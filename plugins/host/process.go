@@ -45,6 +45,8 @@ type process struct {
 	health grpc_health_v1.HealthClient
 	cancel bool // it has the feature
 	stream bool // it has the feature
+	// secrets is set where it has the feature.
+	secrets bool
 
 	lastCall atomic.Uint64
 	underway atomic.Int64
@@ -122,6 +124,11 @@ func (p *process) begin(folder string) error {
 			return errors.New("the grant has no directory")
 		}
 	}
+	given, err := host.give(l, source.Manifest, p.grant)
+	if err != nil {
+		return err
+	}
+	defer given()
 	l.box = newBox(host.mode(source.Manifest.Kind), source, p.grant)
 	config := l.clientConfig(host.socketsFor(folder))
 	config.StartTimeout = host.timing.start
@@ -146,7 +153,6 @@ func (p *process) begin(folder string) error {
 	if killed {
 		return errors.New("it was stopped before it was started")
 	}
-	var err error
 	p.addr, err = p.client.Start()
 	return err
 }
@@ -216,6 +222,7 @@ func (p *process) meet(within time.Duration) error {
 	for _, feature := range said.GetFeatures() {
 		p.cancel = p.cancel || feature == wire.FeatureCancel
 		p.stream = p.stream || feature == wire.FeatureProgress
+		p.secrets = p.secrets || feature == wire.FeatureSecrets
 	}
 	return nil
 }

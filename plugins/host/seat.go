@@ -167,7 +167,7 @@ func (s *seat) status() Status {
 	defer s.mu.Unlock()
 	st := Status{Kind: s.grant.Kind, Grant: s.grant.Label, ID: s.grant.ID, State: "idle", Starts: s.starts}
 	if s.problem != nil {
-		st.Problem = s.problem.Error()
+		st.Problem = s.host.scrub(s.problem.Error())
 	}
 	if s.process == nil {
 		return st
@@ -187,7 +187,7 @@ func (s *seat) status() Status {
 }
 
 // clean takes out of a plugin's text what models don't see: where things are on
-// this machine.
+// this machine, and secrets.
 func (s *seat) clean(text string) string {
 	s.mu.Lock()
 	g := s.grant
@@ -204,8 +204,13 @@ func (s *seat) clean(text string) string {
 	}
 	hide(s.host.dir, "…")
 	hide(s.host.sockets, "…")
+	if s.host.state != nil && KeepsState(s.source.Manifest) {
+		if path, err := s.host.state(g.Kind); err == nil {
+			hide(path, "…")
+		}
+	}
 	hide(s.source.Path, "the plugin")
-	return strings.NewReplacer(pairs...).Replace(text)
+	return s.host.scrub(strings.NewReplacer(pairs...).Replace(text))
 }
 
 // sleep waits, and reports whether ctx let it.

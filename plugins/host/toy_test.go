@@ -48,6 +48,7 @@ func init() {
 		"reach":      func() { sdk.Serve(reacher()) },
 		"reachnet":   func() { sdk.Serve(reacher("network")) },
 		"files":      func() { sdk.Serve(files()) },
+		"given":      func() { sdk.Serve(given()) },
 		"hostile":    func() { sdk.Serve(hostile("hostile", sdk.Segments)) },
 		"hostilefs":  func() { sdk.Serve(hostile("hostilefs", sdk.Path)) },
 		"other":      func() { p := toy(); p.Doc = "Another."; sdk.Serve(p) },
@@ -66,6 +67,8 @@ func init() {
 		"raw":        func() { serveRaw(&raw{}) },
 		"host":       beHost,
 		"grandchild": hang,
+		"leaky":      func() { sdk.Serve(leaky()) },
+		"unable":     beUnable,
 	}
 }
 

@@ -31,7 +31,7 @@ func (c Change) String() string {
 // Compare is what differs between an entry and what would replace it, and tells
 // what is wider apart: privileges, operations and verbs that weren't there, flags
 // that are worse, an operation under another verb, an argument that no longer
-// designates, another kind or scope, a connection without certificates.
+// designates or that takes secrets, another kind or scope, a connection without certificates.
 func Compare(old, new *Entry) []Change {
 	c := &comparison{}
 	c.line("kind", old.Kind, new.Kind, true)
@@ -128,10 +128,10 @@ func (c *comparison) params(what string, old, new []Param) {
 		i := slices.IndexFunc(old, func(o Param) bool { return o.Name == p.Name })
 		name := what + ", argument " + p.Name
 		if i < 0 {
-			c.add(true, Change{What: name, To: paramWords(p)})
+			c.add(true, Change{What: name, To: paramWords(p), Wider: p.Secrets})
 			continue
 		}
-		c.line(name, paramWords(old[i]), paramWords(p), old[i].Designates && !p.Designates)
+		c.line(name, paramWords(old[i]), paramWords(p), old[i].Designates && !p.Designates || p.Secrets && !old[i].Secrets)
 	}
 	for _, p := range old {
 		gone := !slices.ContainsFunc(new, func(o Param) bool { return o.Name == p.Name })
@@ -158,7 +158,7 @@ func paramWords(p Param) string {
 	for _, w := range []struct {
 		word string
 		is   bool
-	}{{"optional", p.Optional}, {"main", p.Main}, {"designates", p.Designates}} {
+	}{{"optional", p.Optional}, {"main", p.Main}, {"designates", p.Designates}, {"takes secrets", p.Secrets}} {
 		if w.is {
 			words = append(words, w.word)
 		}

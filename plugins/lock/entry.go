@@ -87,6 +87,7 @@ type Param struct {
 	Main       bool     `json:"main,omitempty"`
 	Designates bool     `json:"designates,omitempty"`
 	Enum       []string `json:"enum,omitempty"`
+	Secrets    bool     `json:"secrets,omitempty"`
 }
 
 // A flagWord is a flag as the file has it.
@@ -138,7 +139,7 @@ func (e *Entry) Describe(m *caps.Manifest, protocol int, features []string, plai
 	for _, o := range m.Operations {
 		op := Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbFrom: o.VerbParam, Params: []Param{}, Result: o.Result}
 		for _, p := range o.Params {
-			op.Params = append(op.Params, Param{p.Name, p.Type, p.Doc, p.Optional, p.Main, p.Designates, p.Enum})
+			op.Params = append(op.Params, Param{p.Name, p.Type, p.Doc, p.Optional, p.Main, p.Designates, p.Enum, p.Secrets})
 		}
 		e.Manifest.Operations = append(e.Manifest.Operations, op)
 	}
@@ -166,6 +167,7 @@ func (e *Entry) Said() *caps.Manifest {
 		for _, p := range o.Params {
 			op.Params = append(op.Params, caps.Param{
 				Name: p.Name, Doc: p.Doc, Type: p.Type, Optional: p.Optional, Main: p.Main, Designates: p.Designates, Enum: p.Enum,
+				Secrets: p.Secrets,
 			})
 		}
 		m.Operations = append(m.Operations, op)

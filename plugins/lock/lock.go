@@ -48,7 +48,7 @@ const (
 )
 
 // Reserved is the kinds that no plugin of somebody else's may serve.
-var Reserved = []string{"call", "clock", "env", "fetch", "fs", "kv", "proc"}
+var Reserved = []string{"call", "clock", "env", "fetch", "fs", "kv", "proc", "random"}
 
 // A Lock is the content of a file. It isn't safe for concurrent use.
 type Lock struct {

@@ -34,6 +34,13 @@ func (p *plan) decode(into reflect.Value, v value.Value, place string) error {
 	case planAny:
 		into.Set(reflect.ValueOf(v))
 		return nil
+	case planSecret:
+		s, more, ok := SecretIn(v)
+		if !ok || len(more) > 0 {
+			return wrong(`a record such as {"secret": "NAME"}, which names a secret of the operator's`)
+		}
+		into.Set(reflect.ValueOf(s))
+		return nil
 	case planExact:
 		if reflect.TypeOf(v) != p.typ {
 			return wrong("another type of value")

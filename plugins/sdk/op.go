@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -36,8 +37,8 @@ func Result(words string) OpOption {
 //	Most *int64   `doc:"named after the field, most; optional, since it is a pointer"`
 //
 // The types of arguments are string, int, int64, bool, slices, maps from
-// strings, structs, pointers to those, and [value.Value] for any value; a field
-// marked pif:"-" is none. R is one of the same types, and what it holds is what
+// strings, structs, pointers to those, [Secret], and [value.Value] for any value; a
+// field marked pif:"-" is none. R is one of the same types, and what it holds is what
 // the program gets: a struct gives a record, a nil pointer gives null or, as a
 // field, nothing, and so does a field marked optional that has its zero value.
 // []byte is refused, since a string of PIF is text: say how bytes are encoded.
@@ -57,6 +58,9 @@ func Op[S, A, R any](name, doc string, flags Flags, handle func(ctx context.Cont
 		return o
 	}
 	result, err := planOf(reflect.TypeFor[R]())
+	if err == nil && result.hasSecret() {
+		err = errors.New("a Secret is an argument, and never given back")
+	}
 	if err != nil {
 		o.mistake = fmt.Errorf("operation %s: its result: %w", name, err)
 		return o

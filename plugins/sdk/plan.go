@@ -24,6 +24,7 @@ const (
 	planRecord
 	planPointer
 	planAny
+	planSecret
 	planExact // value.Int, value.Dec and the other concrete types of values
 )
 
@@ -45,12 +46,14 @@ type field struct {
 	optional   bool
 	main       bool
 	designates bool
+	secrets    bool
 	enum       []string
 }
 
 var (
-	valueType = reflect.TypeFor[value.Value]()
-	errNested = errors.New("it contains itself")
+	valueType  = reflect.TypeFor[value.Value]()
+	secretType = reflect.TypeFor[Secret]()
+	errNested  = errors.New("it contains itself")
 )
 
 func planOf(t reflect.Type) (*plan, error) { return planWithin(t, nil) }
@@ -63,6 +66,10 @@ func planWithin(t reflect.Type, outer []reflect.Type) (*plan, error) {
 	p := &plan{typ: t}
 	if t == valueType {
 		p.kind = planAny
+		return p, nil
+	}
+	if t == secretType {
+		p.kind = planSecret
 		return p, nil
 	}
 	if t.Implements(valueType) {
@@ -124,6 +131,9 @@ func (p *plan) addFields(outer []reflect.Type) error {
 			return fmt.Errorf("%s: %w", sf.Name, err)
 		}
 		f.optional = f.optional || f.plan.kind == planPointer
+		if err := f.checkSecrets(); err != nil {
+			return fmt.Errorf("%s.%s: %w", p.typ, sf.Name, err)
+		}
 		if slices.ContainsFunc(p.fields, func(o field) bool { return o.name == f.name }) {
 			return fmt.Errorf("%s: two fields are called %s", p.typ, f.name)
 		}
@@ -157,10 +167,12 @@ func fieldOf(sf reflect.StructField, index int, tag string) (field, error) {
 			f.designates = true
 		case word == "optional":
 			f.optional = true
+		case word == "secrets":
+			f.secrets = true
 		case strings.HasPrefix(word, "enum="):
 			f.enum = strings.Split(strings.TrimPrefix(word, "enum="), "|")
 		default:
-			return f, fmt.Errorf("unknown word %q in its tag: main, designates, optional, enum=a|b", word)
+			return f, fmt.Errorf("unknown word %q in its tag: main, designates, optional, secrets, enum=a|b", word)
 		}
 	}
 	return f, nil
@@ -183,9 +195,52 @@ func snake(name string) string {
 func (f field) param() caps.Param {
 	return caps.Param{
 		Name: f.name, Doc: f.doc, Type: f.plan.paramType(), Optional: f.optional,
-		Main: f.main, Designates: f.designates, Enum: f.enum,
+		Main: f.main, Designates: f.designates, Enum: f.enum, Secrets: f.secrets,
 	}
 }
+
+// checkSecrets marks a field that has a [Secret], and refuses what the host
+// wouldn't look into.
+func (f *field) checkSecrets() error {
+	p := f.plan
+	if p.kind == planPointer {
+		p = p.elem
+	}
+	has, reached := p.kind == planSecret, true
+	switch p.kind {
+	case planList:
+		has, reached = p.elem.hasSecret(), p.elem.plain()
+	case planMap:
+		has, reached = p.elem.hasSecret(), p.elem.member()
+	case planRecord:
+		for _, member := range p.fields {
+			has = has || member.plan.hasSecret()
+			reached = reached && member.plan.member()
+		}
+	}
+	switch {
+	case has && !reached:
+		return errors.New("a Secret is an argument, an item of a list or a member of a record, and nothing deeper")
+	case f.secrets && !slices.Contains([]string{"any", "record", "list"}, f.plan.paramType()):
+		return errors.New("what takes secrets is a Secret, or any value, a record or a list")
+	}
+	f.secrets = f.secrets || has
+	return nil
+}
+
+// hasSecret reports whether there is a [Secret] anywhere in it.
+func (p *plan) hasSecret() bool {
+	return p.kind == planSecret || p.elem != nil && p.elem.hasSecret() ||
+		slices.ContainsFunc(p.fields, func(f field) bool { return f.plan.hasSecret() })
+}
+
+// plain reports that it is a secret itself, or has none.
+func (p *plan) plain() bool {
+	return p.kind == planSecret || p.kind == planPointer && p.elem.plain() || !p.hasSecret()
+}
+
+// member is plain, or a list of what is.
+func (p *plan) member() bool { return p.plain() || p.kind == planList && p.elem.plain() }
 
 // paramType is the plan's type as a manifest says it.
 func (p *plan) paramType() string {

@@ -49,8 +49,10 @@ type Plugin struct {
 	Operations []Operation
 	// Privileges is what the process needs of the system besides the scopes it
 	// is granted: "network" to connect to other machines, "processes" to start
-	// programs, "files:/PATH" to read a file or folder. What isn't asked for
-	// isn't there where the system has a sandbox.
+	// programs, "files:/PATH" to read a file or folder, "state" for a folder
+	// that lasts (Capability.State), "variable" for the environment variable
+	// that a grant names (Capability.Variable). What isn't asked for isn't there
+	// where the system has a sandbox.
 	Privileges []string
 }
 
@@ -83,6 +85,13 @@ type Capability struct {
 	Root *os.File
 	// File is the name in Root where the grant is one file.
 	File string
+	// State is the folder in which the plugin keeps what lasts, where it has that
+	// privilege: one for all its grants in a profile, so that several of its
+	// processes may use it at once, each for its own grant's part.
+	State string
+	// Variable is the value of the environment variable that the grant's scope
+	// names, where the plugin has that privilege; nil: it isn't set.
+	Variable *string
 	// Denies is what is taken out of it, relative to Root.
 	Denies []Deny
 }

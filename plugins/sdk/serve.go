@@ -49,6 +49,10 @@ func Serve(p Plugin) {
 		// would wait for the host to read them.
 		os.Stdout, os.Stderr = stderr, stderr
 	})
+	s.state = os.Getenv(wire.EnvState)
+	if v, ok := os.LookupEnv(wire.EnvVariable); ok {
+		s.variable = &v
+	}
 	watch := &hostWatch{end: time.AfterFunc(neverCame, leave)}
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: wire.Handshake,

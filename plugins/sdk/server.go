@@ -28,6 +28,8 @@ type server struct {
 	plugin   Plugin
 	manifest *caps.Manifest
 	root     *os.File // the grant's directory, or nil
+	state    string   // the folder of what lasts, or empty
+	variable *string  // what the grant names, or nil
 	most     int      // bytes of a message
 	begin    func()   // before the first answer
 
@@ -55,8 +57,14 @@ func newServer(p Plugin, m *caps.Manifest, root *os.File, most int, begin func()
 func (s *server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1.DescribeResponse, error) {
 	s.begin()
 	return &pluginv1.DescribeResponse{
-		Protocol: wire.Protocol, Features: wire.Features, Manifest: wire.ToManifest(s.manifest),
+		Protocol: wire.Protocol, Features: featuresOf(s.manifest), Manifest: wire.ToManifest(s.manifest),
 	}, nil
+}
+
+// featuresOf is what a plugin has of the contract: secrets only where it has a
+// place for one.
+func featuresOf(m *caps.Manifest) []string {
+	return slices.DeleteFunc(slices.Clone(wire.Features), func(f string) bool { return f == wire.FeatureSecrets && !takesSecrets(m) })
 }
 
 // Open makes a handle.
@@ -69,6 +77,7 @@ func (s *server) Open(ctx context.Context, r *pluginv1.OpenRequest) (*pluginv1.O
 	c := Capability{
 		Text: in.Text, Verbs: in.Verbs, Within: in.Within, Options: in.Options, Max: in.Max,
 		Timeout: time.Duration(in.TimeoutNs), Root: s.root, File: in.File,
+		State: s.state, Variable: s.variable,
 	}
 	for _, d := range r.GetDenies() {
 		c.Denies = append(c.Denies, Deny{Verbs: d.GetVerbs(), Within: d.GetWithin()})
@@ -174,7 +183,10 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 	}
 	v, err := h.Invoke(ctx, r.GetOperation(), q.Value)
 	if err != nil {
-		return failed(err), nil
+		f := failureOf(err)
+		hide := scrubber(ctx)
+		f.Message, f.Hint = hide.Text(f.Message), hide.Text(f.Hint)
+		return failed(f), nil
 	}
 	if v == nil {
 		v = value.Unit{}
@@ -231,6 +243,7 @@ func (s *server) begun(ctx context.Context, r *pluginv1.InvokeRequest) (context.
 	if key := r.GetIdempotencyKey(); key != "" {
 		ctx = context.WithValue(ctx, keyKey{}, key)
 	}
+	ctx = withSecrets(ctx, r.GetSecrets())
 	if ns := r.GetTimeoutNs(); ns > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ns))
 	} else {

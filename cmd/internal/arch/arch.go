@@ -83,7 +83,7 @@ var rules = map[string]rule{
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
 
 	"caps":          {std: anyStd, ours: []string{"core/..."}},
-	"caps/registry": {std: anyStd, ours: []string{"core/...", "caps"}},
+	"caps/registry": {std: anyStd, ours: []string{"core/...", "caps"}, libraries: []string{"github.com/rogpeppe/go-internal/diff"}},
 	"caps/journal":  {std: anyStd, ours: []string{"core/...", "caps"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
 	"caps/run":      {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
 
@@ -109,16 +109,28 @@ var rules = map[string]rule{
 	"plugins/examples": {std: anyStd, libraries: mcpSDK, tests: true},
 	"plugins/fs":       {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
 	"plugins/fetch":    {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"code.dny.dev/ssrf"}},
-	"plugins/kv":       {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/kv":       {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"modernc.org/sqlite/..."}},
+	"plugins/clock":    {std: anyStd, ours: []string{"plugins/sdk"}},
+	"plugins/env":      {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/random":   {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 	"plugins/proc":     {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 
-	"cmd/internal/arch":      {std: anyStd},
-	"cmd/internal/stdio":     {std: anyStd, libraries: mcpSDK},
+	"cmd/internal/arch":  {std: anyStd},
+	"cmd/internal/stdio": {std: anyStd, libraries: mcpSDK},
+	// MCP over HTTP: who may come in, and how much at once.
+	"cmd/internal/streamable": {
+		std: anyStd, libraries: append([]string{"github.com/go-jose/go-jose/v4/...", "golang.org/x/sync/semaphore"}, mcpSDK...),
+	},
+	// Metrics and traces of runs and effects.
+	"cmd/internal/telemetry": {
+		std: anyStd, ours: []string{"core/fault", "core/value", "caps", "caps/run"},
+		libraries: []string{"go.opentelemetry.io/...", "github.com/prometheus/client_golang/...", "google.golang.org/protobuf/proto"},
+	},
 	"cmd/internal/mcpserver": {std: anyStd, ours: []string{"core/...", "caps/..."}, libraries: mcpSDK},
 	// cmd wires: it alone knows both sides of an interface.
 	"cmd/mcp-pif": {
 		std: anyStd, ours: []string{"core/...", "caps/...", "plugins/...", "cmd/internal/..."},
-		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term"}, mcpSDK...),
+		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/tailscale/hujson", "github.com/rogpeppe/go-internal/diff", "golang.org/x/term"}, mcpSDK...),
 	},
 }
 

@@ -16,8 +16,8 @@ import (
 // The SDK starts every call at once, in no order. A client that sends evolve
 // and then run without waiting for the answer, as a file of requests does,
 // means the new tool; so each call is stamped as it is read with its place in
-// the order and with the tools there are, and nothing is read after an evolve
-// until that is done.
+// the order and with the tools there are, what other servers changed until then
+// included, and nothing is read after an evolve or a retire until that is done.
 
 // arriving is a transport whose requests are stamped.
 type arriving struct {
@@ -57,7 +57,7 @@ type orderly struct {
 	server *Server
 
 	mu      sync.Mutex
-	pending jsonrpc.ID    // of the evolve under way
+	pending jsonrpc.ID    // of the evolve, or retire, under way
 	done    chan struct{} // closed when it is answered; nil: none under way
 }
 
@@ -100,9 +100,9 @@ func (o *orderly) stamp(req *jsonrpc.Request) {
 	}
 	extra.TokenInfo.Extra[arrivalKey] = &arrival{
 		ticket: o.server.tickets.Add(1),
-		tools:  o.server.tools.Snapshot(),
+		tools:  o.server.latest(),
 	}
-	if toolName(req.Params) == "evolve" {
+	if name := toolName(req.Params); name == "evolve" || name == "retire" {
 		o.mu.Lock()
 		o.pending, o.done = req.ID, make(chan struct{})
 		o.mu.Unlock()

@@ -184,7 +184,7 @@ func TestEvolve(t *testing.T) {
 		{`{"name":"x","code":{"bad":1}}`, `bad`, `error/kind="parse_error"`},
 		{`{"name":"x","code":"n => n +"}`, `line 1, column 9`, `error/kind="parse_error"`},
 		{`{"name":"x","code":1,"capabilities":["fs.read:."]}`, `no kind fs`, `error/kind="refused"`},
-		{`{"name":"x","code":1,"if_version":3}`, `if_version`, `error/kind="invalid_request"`},
+		{`{"name":"x","code":1,"if_version":3}`, `if_version`, `error/kind="conflict"`},
 		{`{"name":"x","code":1,"desciption":"d"}`, `evolve takes the arguments name, code, description`, `error/near="description"`},
 		{`{"name":"x","code":{"lam":"p","body":{"fs.read":{"var":"p"}}}}`, `fs.read`, `error/kind="refused"`},
 		{`{"name":"x","code":{"lam":"p","body":{"readFile":{"var":"p"}}}}`, `fs.read`, `error/kind="refused"`},
@@ -230,7 +230,7 @@ func TestDirect(t *testing.T) {
 		{"square", `{"input":"7"}`, `type_error`},
 		{"squared", `{"input":7}`, `Did you mean "square"`},
 		{"odd name ☃", `{"input":7}`, `"name":"run"`},
-		{"describe", `{}`, `no_tool`},
+		{"describe", `{}`, `invalid_request`},
 	} {
 		a := do(t, s, c.tool, c.arguments)
 		if a.Fault == nil && a.Text != c.text || !strings.Contains(a.Text, c.text) {

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -84,7 +85,7 @@ func (r *result) whole() bool { return r.Total == int64(len(r.JSON)) }
 
 // proceed prepares the next round of a driven run.
 func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry.Snapshot, total uint64) (*registry.Tool, core.Input, *fault.Fault) {
-	if f := s.stopped(ctx, j.until); f != nil {
+	if f := s.ends(ctx, j, r.Steps, run.Between); f != nil {
 		return nil, core.Input{}, f
 	}
 	if r.steps >= total {

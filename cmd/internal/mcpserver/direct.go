@@ -30,21 +30,18 @@ func (s *Server) direct(ctx context.Context, c Call) Answer {
 		return failed(f)
 	}
 	t := task{
-		tool: tool, input: input, as: core.InputData, step: 1,
+		tool: tool, input: input, as: core.InputData, step: 1, direct: true,
 		budgets: core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth},
 	}
-	return s.queued(ctx, c, func() Answer {
-		a := s.perform(ctx, c, t)
-		if a.Fault != nil && a.Fault.Kind == fault.TypeError {
-			a.advise(tool, input)
-		}
-		return a
-	})
+	return s.queued(ctx, c, func() Answer { return s.perform(ctx, c, t) })
 }
 
 // advise tells a client that puts JSON into strings why that failed here.
 func (a *Answer) advise(t *registry.Tool, input json.RawMessage) {
 	var text string
+	if a.Fault == nil || a.Fault.Kind != fault.TypeError {
+		return
+	}
 	if json.Unmarshal(input, &text) != nil || !json.Valid([]byte(text)) {
 		return
 	}

@@ -2,8 +2,10 @@ package mcpserver
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -11,23 +13,21 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var evolveArguments = []string{"name", "code", "description", "capabilities"}
+var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version"}
 
 // later is the arguments of evolve that a later version takes, and what leaving
 // them empty looks like. A model that knows them is told, not left to guess.
 var later = map[string]string{
-	"examples":   "this version keeps no examples",
-	"if_version": "this version doesn't compare versions",
-	"strict":     "this version doesn't check types",
-	"as":         "this version publishes tools only",
+	"strict": "this version doesn't check types",
+	"as":     "this version publishes tools only",
 }
 
 // mostInputs is how many parameters of a tool an answer names.
 const mostInputs = 32
 
 // evolve makes a tool, or a new version of one.
-func (s *Server) evolve(c Call) Answer {
-	a, f := readArguments("evolve", c.Arguments, append([]string{"examples", "if_version", "strict", "as"}, evolveArguments...)...)
+func (s *Server) evolve(ctx context.Context, c Call) Answer {
+	a, f := readArguments("evolve", c.Arguments, append([]string{"strict", "as"}, evolveArguments...)...)
 	if f != nil {
 		if strings.HasPrefix(f.Hint, "evolve takes") {
 			f.Hint = invalid("", "evolve", evolveArguments).Hint
@@ -41,24 +41,40 @@ func (s *Server) evolve(c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	t, err := registry.Compile(d, s.broker.Policy(), c.Tools)
-	if err != nil {
-		f := asFault(err)
-		s.broker.Refused(d.Name, d.Capabilities, f)
+	edit := registry.Edit{}
+	if edit.IfVersion, f = a.ifVersion(); f != nil {
 		return failed(f)
 	}
-	if t, err = s.tools.Put(t); err != nil {
-		return failed(asFault(err))
+	steps, dropped := uint64(0), 0
+	edit.Check = func(candidate *registry.Tool, sees *registry.Snapshot) (f *fault.Fault) {
+		dropped = 0
+		if old, ok := sees.Get(d.Name); ok && len(candidate.Examples) == 0 {
+			dropped = len(old.Examples)
+		}
+		steps, f = s.try(ctx, candidate, sees, d.Examples)
+		return f
 	}
-	s.show(t)
-	s.broker.Prepare(t.Held)
-
+	t, err := s.tools.Evolve(d, edit)
+	if err != nil {
+		f := s.discreet(d.Name, asFault(err))
+		s.broker.Refused(d.Name, d.Capabilities, f)
+		return failure(f, steps, nil, "")
+	}
+	if dropped > 0 {
+		notes = append(notes, fmt.Sprintf("the %d examples of earlier versions were dropped", dropped))
+	}
+	if kept := keptBefore(t, d.Examples); kept > 0 {
+		notes = append(notes, fmt.Sprintf("%d of the examples are kept from earlier versions; \"examples\":[] drops all", kept))
+	}
 	notes = append(append(notes, t.Program().Notes()...), t.Notes...)
 	if t.Version > 1 {
 		notes = append(notes, fmt.Sprintf("this replaces version %d of %q", t.Version-1, t.Name))
 	}
 	if !registry.Listed(t.Name) {
 		notes = append(notes, fmt.Sprintf("MCP clients don't accept %q as a tool's name, so this tool is reached by run only", t.Name))
+	}
+	if s.opts.Fleeting != "" {
+		notes = append(notes, "this tool is gone when the server ends: "+s.opts.Fleeting)
 	}
 	if notes == nil {
 		notes = []string{}
@@ -67,15 +83,30 @@ func (s *Server) evolve(c Call) Answer {
 	if len(inputs) > mostInputs {
 		inputs = append(inputs[:mostInputs], "…")
 	}
-	return succeeded(begin().
+	o := begin().
 		text("name", t.Name).
 		number("version", uint64(t.Version)).
 		text("hash", t.Hash).
 		text("text", shortText(registry.Printed(t.Program()))).
 		raw("inputs", encode(inputs)).
-		raw("capabilities", encode(t.Capabilities)).
+		raw("capabilities", encode(t.Capabilities))
+	if len(t.Examples) > 0 {
+		o = o.number("examples", uint64(len(t.Examples)))
+	}
+	return succeeded(o.
 		raw("notes", encode(few(notes))).
 		raw("next", example(t)))
+}
+
+// keptBefore is how many of a version's examples aren't among those given.
+func keptBefore(t *registry.Tool, given []registry.Example) int {
+	kept := len(t.Examples)
+	for i := range t.Examples {
+		if slices.ContainsFunc(given, func(e registry.Example) bool { return string(e.Input) == string(t.Examples[i].Input) }) {
+			kept--
+		}
+	}
+	return kept
 }
 
 // refuseLater refuses what this version can't do, and lets pass what asks for
@@ -122,6 +153,9 @@ func (a *arguments) definition() (d registry.Definition, notes []string, f *faul
 		return d, nil, f
 	}
 	d = registry.Definition{Name: name, Description: description, Code: code, Capabilities: capabilities}
+	if d.Examples, f = a.examples(); f != nil {
+		return d, nil, f
+	}
 	if code[0] == '"' {
 		d.Code, d.Text, notes = literal(code)
 	}

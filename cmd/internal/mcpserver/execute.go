@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -22,11 +23,13 @@ type job struct {
 	program *core.Program
 	input   core.Input
 	budgets core.Budgets
-	run     *run.Run
-	tools   core.Tools // as the program sees them
-	until   time.Time  // the wall clock's end
-	keep    int        // bytes of the result wanted
-	first   bool       // no slice of this call has run yet
+	run     *run.Run       // nil: nothing is recorded
+	used    uint64         // steps of the rounds before
+	tool    *registry.Tool // whose code it is; nil: inline code
+	tools   core.Tools     // as the program sees them
+	until   time.Time      // the wall clock's end
+	keep    int            // bytes of the result wanted
+	first   bool           // no slice of this call has run yet
 	report  func(steps uint64)
 }
 
@@ -48,11 +51,16 @@ func (s *Server) execute(ctx context.Context, j job) product {
 			// Without a processor: others may compute meanwhile.
 			m.Resume(j.run.Answer(ctx, j.until, m.Requests()))
 		}
+		if j.run != nil && j.run.Replaying() {
+			if f, at := j.run.Crowded(j.used + m.Steps()); f != nil {
+				p, more = product{Steps: at - j.used, Fault: f}, false
+			}
+		}
 		if !more {
 			m.Release()
 			return p
 		}
-		if f := s.stopped(ctx, j.until); f != nil {
+		if f := s.ends(ctx, &j, m.Steps(), run.Running); f != nil {
 			p = product{Steps: m.Steps(), Fault: j.run.Explain(f)}
 			m.Release()
 			return p
@@ -78,6 +86,22 @@ func (s *Server) stopped(ctx context.Context, until time.Time) *fault.Fault {
 	return nil
 }
 
+// ends is stopped for a job, at one of the moments when that is asked. A replay
+// ends where the recorded run did, whatever the clock says.
+func (s *Server) ends(ctx context.Context, j *job, steps uint64, at run.Moment) *fault.Fault {
+	if j.run == nil {
+		return s.stopped(ctx, j.until)
+	}
+	if j.run.Replaying() {
+		return j.run.Ends(j.used+steps, at, ctx.Err() != nil)
+	}
+	f := s.stopped(ctx, j.until)
+	if f != nil {
+		j.run.Stopped(at)
+	}
+	return f
+}
+
 // slice runs a machine for a while on a processor of its own, and reports
 // whether there is more to do.
 func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool) (p product, more bool) {
@@ -91,7 +115,7 @@ func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool)
 	}
 	var why *fault.Fault
 	enc, f := m.EncodeUntil(j.keep, func() bool {
-		why = s.stopped(ctx, j.until)
+		why = s.ends(ctx, j, m.Steps(), run.Encoding)
 		return why != nil
 	})
 	if why != nil {

@@ -44,13 +44,16 @@ var fixed = []fixedTool{
 			`"name":{"type":"string","description":"letters, digits, _ - and ., at most 64"},` +
 			`"code":{"description":"a PIF term: JSON, or a string of JSON or of the text form, such as n => n * n"},` +
 			`"description":{"type":"string","description":"what the tool computes from its input"},` +
-			`"capabilities":{"type":"array","items":{"type":"string"},"description":"what it may act on, within the grants that list shows, such as fs.read:./sandbox, and call:NAME for each tool it calls"}},` +
+			`"capabilities":{"type":"array","items":{"type":"string"},"description":"what it may act on, within the grants that list shows, such as fs.read:./sandbox, and call:NAME for each tool it calls"},` +
+			`"examples":{"type":"array","items":{"type":"object"},"description":"tests, run first and kept for later versions: [{\"input\":3,\"expect\":9}]; help evolve tells more"},` +
+			`"if_version":{"type":"integer","description":"the version this is to replace, 0 for none: else nothing is done"}},` +
 			`"required":["name","code"]}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
 			`"text":{"type":"string","description":"the code in the text form"},` +
 			`"inputs":{"type":"array","items":{"type":"string"}},` +
 			`"capabilities":{"type":"array","items":{"type":"string"}},` +
+			`"examples":{"type":"integer","description":"how many were run, all as expected"},` +
 			`"notes":{"type":"array","items":{"type":"string"}},` +
 			`"next":{"type":"object","description":"a call of the tool"},` +
 			`"error":{"type":"object"}}}`,
@@ -87,20 +90,6 @@ var fixed = []fixedTool{
 		annotations: pure(),
 	},
 	{
-		name: "journal", title: "Show what happened",
-		description: "Show recent events, the newest last: tools evolved or refused, runs, and every effect that was asked for, denied or done.",
-		example:     `{"name":"journal","arguments":{"limit":20,"kind":"effect"}}`,
-		input: `{"type":"object","properties":{` +
-			`"limit":{"type":"integer","description":"at most so many; 50 if left out"},` +
-			`"run":{"type":"string","description":"of this run only"},` +
-			`"kind":{"type":"string","description":"a kind such as effect.denied, or its beginning: effect, run, tool, policy"},` +
-			`"after":{"type":"integer","description":"go on after the event of this number"}}}`,
-		output: `{"type":"object","properties":{` +
-			`"events":{"type":"array","items":{"type":"object"}},` +
-			`"next":{"type":"object"},"error":{"type":"object"}}}`,
-		annotations: pure(),
-	},
-	{
 		name: "help", title: "How to write PIF",
 		description: "Explain the operations of PIF, with examples: all of them, those of a category, or one by name.",
 		example:     `{"name":"help","arguments":{"category":"lists"}}`,
@@ -112,6 +101,64 @@ var fixed = []fixedTool{
 			`"categories":{"type":"array","items":{"type":"string"}},` +
 			`"operations":{"type":"array","items":{"type":"object"}},"error":{"type":"object"}}}`,
 		annotations: pure(),
+	},
+	{
+		name: "describe", title: "Show a tool",
+		description: "Show all there is about an evolved tool: its code, inputs, capabilities, state, examples, the tools it is bound to and those that call it.",
+		example:     `{"name":"describe","arguments":{"name":"square"}}`,
+		input: `{"type":"object","properties":{` +
+			`"name":{"type":"string"},` +
+			`"version":{"type":"integer","description":"an earlier version; the current one if left out"}},` +
+			`"required":["name"]}`,
+		output: `{"type":"object","properties":{` +
+			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
+			`"text":{"type":"string"},"description":{"type":"string"},"state":{"type":"string"},` +
+			`"examples":{"type":"array","items":{"type":"object"}},"next":{"type":"object"},"error":{"type":"object"}}}`,
+		annotations: pure(),
+	},
+	{
+		name: "history", title: "Show a tool's versions",
+		description: "Show what became of a tool, the newest first: each version with its time, hash, size and capabilities, and when it was retired or rolled back.",
+		example:     `{"name":"history","arguments":{"name":"square"}}`,
+		input: `{"type":"object","properties":{` +
+			`"name":{"type":"string"},` +
+			`"limit":{"type":"integer","description":"at most so many; 20 if left out"},` +
+			`"before":{"type":"integer","description":"go on with those before this seq"}},` +
+			`"required":["name"]}`,
+		output: `{"type":"object","properties":{` +
+			`"name":{"type":"string"},"versions":{"type":"array","items":{"type":"object"}},` +
+			`"next":{"type":"object"},"error":{"type":"object"}}}`,
+		annotations: pure(),
+	},
+	{
+		name: "journal", title: "Show what happened",
+		description: "Show recent events, the newest last: tools evolved or refused, runs, and every effect that was asked for, denied or done.",
+		example:     `{"name":"journal","arguments":{"limit":20,"kind":"effect"}}`,
+		input: `{"type":"object","properties":{` +
+			`"limit":{"type":"integer","description":"at most so many; 50 if left out"},` +
+			`"run":{"type":"string","description":"of this run only"},` +
+			`"kind":{"type":"string","description":"a kind such as effect.denied, or its beginning: effect, run, tool, policy"},` +
+			`"tool":{"type":"string","description":"what became of this tool only"},` +
+			`"before":{"type":"integer","description":"the newest before the event of this number"},` +
+			`"after":{"type":"integer","description":"the oldest after the event of this number"}}}`,
+		output: `{"type":"object","properties":{` +
+			`"events":{"type":"array","items":{"type":"object"}},` +
+			`"next":{"type":"object"},"error":{"type":"object"}}}`,
+		annotations: pure(),
+	},
+	{
+		name: "retire", title: "Retire a tool",
+		description: "Take a tool off the list. Its history stays, tools bound to a version of it go on working, and its name can be evolved again.",
+		example:     `{"name":"retire","arguments":{"name":"square"}}`,
+		input: `{"type":"object","properties":{` +
+			`"name":{"type":"string"},` +
+			`"if_version":{"type":"integer","description":"only if this is its version"}},` +
+			`"required":["name"]}`,
+		output: `{"type":"object","properties":{` +
+			`"name":{"type":"string"},"version":{"type":"integer"},"callers":{"type":"array","items":{"type":"string"}},` +
+			`"notes":{"type":"array","items":{"type":"string"}},"next":{"type":"object"},"error":{"type":"object"}}}`,
+		// A second call finds no tool any more, and changes nothing.
+		annotations: mcp.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &no},
 	},
 }
 
@@ -161,21 +208,18 @@ func (t *fixedTool) declare(policy *caps.Policy) *mcp.Tool {
 // evolvedInput is the input schema of every evolved tool.
 const evolvedInput = `{"type":"object","properties":{"input":{"description":"the input, as JSON data"}}}`
 
-// show puts an evolved tool on the list that clients see, if it may be there.
-func (s *Server) show(t *registry.Tool) {
-	if s.opts.HideEvolved || !registry.Listed(t.Name) {
-		return
-	}
+// shown is an evolved tool as clients see it.
+func (s *Server) shown(t *registry.Tool) *mcp.Tool {
 	flags := caps.Annotations(t.Reach())
 	if t.Late() {
 		flags = caps.Worst(flags, anything(s.broker.Policy()))
 	}
 	annotations := annotated(flags)
-	s.mcp.AddTool(&mcp.Tool{
+	return &mcp.Tool{
 		Name:         t.Name,
 		Description:  t.Description,
 		InputSchema:  json.RawMessage(evolvedInput),
 		OutputSchema: json.RawMessage(runOutput),
 		Annotations:  &annotations,
-	}, s.handle)
+	}
 }

@@ -95,7 +95,7 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 		known = append(known, r.Name)
 	}
 	if t := fixedNamed(name); t != nil {
-		return helpAnswer(fmt.Sprintf("%s: %s\n  %s", t.name, t.description, t.example), nil)
+		return helpAnswer(t.help(), nil)
 	}
 	if t, ok := tools.Get(name); ok {
 		return helpAnswer(fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, example(t), cut(t.Program().Canonical(), preview)), nil)

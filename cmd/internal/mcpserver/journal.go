@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var journalArguments = []string{"limit", "run", "kind", "after"}
+var journalArguments = []string{"limit", "run", "kind", "tool", "before", "after"}
 
 // The numbers of events in an answer.
 const (
@@ -34,33 +35,56 @@ func (s *Server) journal(c Call) Answer {
 		s.log.Error("reading the journal", "error", err)
 		return failed(&fault.Fault{Kind: fault.Internal, Message: "the journal can't be read", Hint: "Tell the operator.", Cause: err})
 	}
-	rows, last := []byte{'['}, uint64(0)
-	for i := range events {
-		row := shown(&events[i])
-		if i > 0 {
-			if len(rows)+len(row) > s.limits.Result {
-				more = true
-				break
-			}
-			rows = append(rows, ',')
-		}
-		rows, last = append(rows, row...), events[i].Seq
-	}
-	o := begin().raw("events", append(rows, ']'))
-	if len(events) > 0 && !q.Last && q.Run == "" && q.Kind == "" && events[0].Seq > q.After+1 {
+	rows, first, last := s.rows(events, q.Last, &more)
+	o := begin().raw("events", rows)
+	if len(events) > 0 && !q.Last && q.Run == "" && q.Kind == "" && q.Tool == "" && events[0].Seq > q.After+1 {
 		o = o.text("note", fmt.Sprintf("the events before %d are no longer kept", events[0].Seq))
 	}
-	if more && !q.Last {
-		args := begin().number("after", last)
-		if q.Run != "" {
-			args = args.text("run", q.Run)
+	if more {
+		args := begin()
+		if q.Last {
+			args = args.number("before", first)
+		} else {
+			args = args.number("after", last)
 		}
-		if q.Kind != "" {
-			args = args.text("kind", string(q.Kind))
+		for _, filter := range []struct{ name, value string }{{"run", q.Run}, {"kind", string(q.Kind)}, {"tool", q.Tool}} {
+			if filter.value != "" {
+				args = args.text(filter.name, filter.value)
+			}
+		}
+		if q.Limit != defaultEvents {
+			args = args.number("limit", uint64(q.Limit))
 		}
 		o = o.raw("next", begin().text("name", "journal").raw("arguments", args.end()).end())
 	}
 	return succeeded(o)
+}
+
+// rows is the events that an answer has room for, the newest or the oldest of
+// those given, with the numbers of the first and the last of them. more is set
+// where some are left out.
+func (s *Server) rows(events []journal.Event, newest bool, more *bool) (list []byte, first, last uint64) {
+	rows, size := make([][]byte, 0, len(events)), 0
+	for i := range events {
+		e := &events[i]
+		if newest {
+			e = &events[len(events)-1-i]
+		}
+		row := shown(e)
+		if size += len(row) + 1; i > 0 && size > s.limits.Result {
+			*more = true
+			break
+		}
+		rows = append(rows, row)
+		if first == 0 || e.Seq < first {
+			first = e.Seq
+		}
+		last = max(last, e.Seq)
+	}
+	if newest {
+		slices.Reverse(rows)
+	}
+	return append(append([]byte{'['}, bytes.Join(rows, []byte{','})...), ']'), first, last
 }
 
 // query reads which events are wanted: the newest, unless it is said where to
@@ -85,15 +109,32 @@ func (a *arguments) query() (q journal.Query, f *fault.Fault) {
 	if err := journal.CheckKind(q.Kind); err != nil {
 		return q, &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error(), Hint: "A correct call: " + fixedNamed("journal").example + "."}
 	}
-	if text, raw, ok := a.bare("after"); ok {
+	if q.Tool, _, f = a.text("tool"); f != nil {
+		return q, f
+	}
+	after, given, f := a.number("after")
+	if f != nil {
+		return q, f
+	}
+	if q.After = after; given {
 		q.Last = false
-		if text != "0" {
-			if q.After, _, f = a.count("after", math.MaxInt64); f != nil {
-				return q, a.wrong("after", "the number of an event", raw)
-			}
-		}
+	}
+	if q.Before, _, f = a.number("before"); f != nil {
+		return q, f
 	}
 	return q, nil
+}
+
+// number reads an argument that is the number of an event, from 0.
+func (a *arguments) number(name string) (n uint64, ok bool, f *fault.Fault) {
+	text, raw, ok := a.bare(name)
+	if !ok || text == "0" {
+		return 0, ok, nil
+	}
+	if n, ok, f = a.count(name, math.MaxInt64); f != nil {
+		f = a.wrong(name, "the number of an event", raw)
+	}
+	return n, ok, f
 }
 
 // mostShown is how many bytes of a recorded text are shown.

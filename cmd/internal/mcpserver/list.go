@@ -37,7 +37,7 @@ func (s *Server) list(c Call) Answer {
 			number("version", uint64(t.Version)).
 			text("description", t.Description).
 			raw("capabilities", encode(t.Capabilities))
-		if state, why := stateOf(t, policy); why != "" {
+		if state, why := registry.StateOf(t, policy); why != "" {
 			o = o.text("state", state).text("why", why)
 		} else {
 			o = o.text("state", state)
@@ -53,22 +53,13 @@ func (s *Server) list(c Call) Answer {
 		rows = append(rows, row...)
 	}
 	o := begin().raw("tools", append(rows, ']')).raw("grants", encode(grantsOf(policy)))
+	if secrets := policy.SecretTexts(); len(secrets) > 0 {
+		o = o.raw("secrets", encode(secrets))
+	}
 	if next != "" {
 		o = o.number("total", uint64(c.Tools.Len())).raw("next", []byte(next))
 	}
 	return succeeded(o)
-}
-
-// stateOf says whether a tool may do now what it was given when it was evolved.
-func stateOf(t *registry.Tool, policy *caps.Policy) (state, why string) {
-	if t.State == registry.StateReady {
-		for _, h := range t.Held {
-			if h.Grant != nil && h.Grant.Revoked() {
-				return registry.StateBlocked, "the operator took back " + h.Grant.Shown().String()
-			}
-		}
-	}
-	return t.State, t.Why
 }
 
 // grantsOf is what tools may declare, as they say it.

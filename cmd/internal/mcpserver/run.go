@@ -30,6 +30,7 @@ type task struct {
 	drive   bool
 	rounds  int // at most, where driven
 	step    int // of a continued tool, from 1
+	direct  bool
 	notes   []string
 }
 
@@ -205,24 +206,37 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 		return failed(asFault(err))
 	}
 	t.notes = append(t.notes, in.Notes...)
-	r := s.broker.Begin(c.Tools, t.start())
-	a := s.rounds(ctx, c, t, r, program, in)
-	r.End(a.steps, a.typ, []byte(a.Text), a.Fault)
+	r := s.broker.Begin(c.Tools, t.start(&c, s.limits))
+	end := run.End{Fault: &fault.Fault{Kind: fault.Internal, Message: "mcp-pif has a defect"}}
+	defer func() { r.End(end) }() // a panic is on record, too
+	a, rounds := s.rounds(ctx, c, t, r, program, in)
+	if t.direct {
+		a.advise(t.tool, t.input)
+	}
+	end = run.End{Steps: a.steps, Rounds: rounds, Type: a.typ, Result: []byte(a.Text), Fault: a.Fault, Answer: a.digest()}
 	return a
 }
 
 // start is what a task begins with, for the record.
-func (t *task) start() run.Start {
+func (t *task) start(c *Call, l Limits) run.Start {
+	rounds := 0
+	if t.drive {
+		rounds = t.rounds
+	}
 	return run.Start{
-		Tool: t.tool, Code: t.code, Input: t.input, As: [...]string{core.InputAuto: "auto", core.InputTerm: "term", core.InputData: "data"}[t.as],
+		Call:   run.Call{Tool: c.Tool, Arguments: c.Arguments},
+		Bounds: run.Bounds{MaxSteps: l.MaxSteps, MaxMemory: l.MaxMemory, MaxDepth: l.MaxDepth, Result: l.Result, Timeout: l.Timeout},
+		Rounds: rounds,
+		Tool:   t.tool, Code: t.code, Input: t.input, As: [...]string{core.InputAuto: "auto", core.InputTerm: "term", core.InputData: "data"}[t.as],
 		Steps: t.budgets.Steps, Memory: t.budgets.Memory, Depth: int64(t.budgets.Depth),
 	}
 }
 
-// rounds does a task, round by round where it is driven.
-func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, program *core.Program, in core.Input) Answer {
+// rounds does a task, round by round where it is driven, and says how many those
+// were; 0: it wasn't.
+func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, program *core.Program, in core.Input) (a Answer, round int) {
 	var f *fault.Fault
-	total, used, round, next := t.budgets.Steps, uint64(0), 0, ""
+	total, used, next := t.budgets.Steps, uint64(0), ""
 	if t.drive {
 		round = 1
 	}
@@ -234,11 +248,11 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 		j.keep = max(j.keep, carried)
 	}
 	for {
-		j.program, j.input, j.tools = program, in, acts.Tools(t.tool)
-		s.trace(&j)
+		j.program, j.input, j.tool, j.tools = program, in, t.tool, acts.Tools(t.tool)
+		s.trace(ctx, &j)
 		p := s.execute(ctx, j)
 		if p.Fault != nil {
-			return failure(placed(p.Fault, t.tool, c.Tools), used+p.Steps, t.notes, next)
+			return failure(placed(p.Fault, t.tool, c.Tools), used+p.Steps, t.notes, next), round
 		}
 		used += p.Steps
 		r := result{product: p, steps: used, rounds: round, step: t.step}
@@ -247,10 +261,10 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 			next = r.next
 			if t.drive && round < t.rounds && r.next != "" {
 				if t.tool, in, f = s.proceed(ctx, &j, &r, c.Tools, total); f != nil {
-					return failure(f, used, t.notes, next)
+					return failure(f, used, t.notes, next), round
 				}
 				program = t.tool.Program()
-				j.budgets.Steps, j.first = total-used, false
+				j.budgets.Steps, j.used, j.first = total-used, used, false
 				if j.report != nil {
 					j.report(0)
 				}
@@ -262,7 +276,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 				t.note("stopped after %d rounds; next goes on from there", round)
 			}
 		}
-		return r.answer(&t, s.limits.Result)
+		return r.answer(&t, s.limits.Result), round
 	}
 }
 

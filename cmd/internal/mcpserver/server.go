@@ -1,5 +1,5 @@
-// Package mcpserver is MCP over the language: the fixed tools evolve, run, list
-// and help, and every evolved tool as a tool of its own.
+// Package mcpserver is MCP over the language: the eight fixed tools, and every
+// evolved one as a tool of its own.
 //
 // It decides how a call's arguments are read (each may come as JSON or as a
 // string of JSON), how an answer looks (the result as compact JSON in the text,
@@ -13,9 +13,10 @@
 // done package run's. A run that asks for one waits for it without a processor.
 //
 // [Server.Call] is the whole of it without MCP, and what the command line uses;
-// [Server.Serve] puts it behind a transport. Then fixed.go for what clients
-// see, evolve.go, run.go, direct.go, list.go and help.go for a tool each,
-// execute.go and queue.go for how runs share the machine.
+// [Server.Serve] puts it behind a transport. Then fixed.go and listing.go for what
+// clients see, fresh.go for what other servers change, evolve.go, examples.go,
+// run.go, direct.go and a file for each other tool, execute.go and queue.go for how
+// runs share the machine.
 package mcpserver
 
 import (
@@ -25,6 +26,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,8 +45,7 @@ import (
 // default.
 type Options struct {
 	Version string // of the program, shown to clients
-	// Registry is the tools; nil: none yet, in memory. Where Broker is given,
-	// its changes are to be recorded by [run.Broker.Evolved].
+	// Registry is the tools; nil: those that the broker's journal tells of.
 	Registry *registry.Registry
 	// Broker carries out effects and records runs; nil: nothing is granted, and
 	// the record is in memory.
@@ -53,6 +54,8 @@ type Options struct {
 	Log    *slog.Logger // nil discards
 	// HideEvolved leaves evolved tools out of tools/list.
 	HideEvolved bool
+	// Fleeting is why tools don't last though that was meant; evolve says so.
+	Fleeting string
 	// Trace is told of every evaluation, for people who debug; nil: nothing.
 	Trace *slog.Logger
 }
@@ -68,7 +71,14 @@ type Server struct {
 	slots   slots
 	cpu     cpu
 	tickets atomic.Uint64
+	watcher Watcher // of a replay; nil: nobody looks
 	mcp     *mcp.Server
+
+	sessions sync.Mutex // guards what follows
+	open     int        // sessions
+	unwatch  func()     // ends the look for others' changes
+
+	complained atomic.Pointer[string] // of what was said last
 }
 
 // New makes a server. It doesn't serve until [Server.Serve] is called;
@@ -84,7 +94,7 @@ func New(opts Options) *Server {
 		})
 	}
 	if s.tools == nil {
-		s.tools = registry.New(nil, s.broker.Evolved)
+		s.tools = s.recorded()
 	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
 	s.cpu = cpu{free: runtime.GOMAXPROCS(0)}
@@ -95,14 +105,26 @@ func New(opts Options) *Server {
 			Logger:       slog.New(quieter{s.log.Handler()}),
 			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
 		})
-	s.mcp.AddReceivingMiddleware(s.recovering, s.dispatching)
-	for _, t := range fixed {
-		s.mcp.AddTool(t.declare(s.broker.Policy()), s.handle)
-	}
-	for _, t := range s.tools.Snapshot().All() {
-		s.show(t)
-	}
+	s.mcp.AddReceivingMiddleware(s.recovering, s.dispatching, s.listing)
+	// To the SDK every call is one of run; see dispatching.
+	s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
+	s.tools.OnChange(s.changed)
 	return s
+}
+
+// recorded is the tools that the broker's journal tells of, none where it can't
+// be read.
+func (s *Server) recorded() *registry.Registry {
+	tools, problems, err := registry.Open(run.Log(s.broker.Journal()), s.broker.Policy())
+	for _, problem := range append(problems, err) {
+		if problem != nil {
+			s.log.Error("a tool on record can't be made", "error", problem)
+		}
+	}
+	if tools == nil {
+		tools = registry.New(s.broker.Policy())
+	}
+	return tools
 }
 
 // pureJournal is how many bytes of journal a server keeps that was given none.
@@ -111,6 +133,7 @@ const pureJournal = 8 << 20
 // Serve answers the requests of one session until it ends. The error is nil
 // when the client ended it.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
+	defer s.watch(ctx)()
 	return s.mcp.Run(ctx, arriving{t, s})
 }
 
@@ -144,20 +167,26 @@ func (s *Server) Call(ctx context.Context, c Call) (a Answer) {
 		}
 	}()
 	if c.Tools == nil {
-		c.Tools = s.tools.Snapshot()
+		c.Tools = s.latest()
 	}
 	if c.ticket == 0 {
 		c.ticket = s.tickets.Add(1)
 	}
 	switch c.Tool {
 	case "evolve":
-		return s.evolve(c)
+		return s.evolve(ctx, c)
 	case "run":
 		return s.run(ctx, c)
 	case "list":
 		return s.list(c)
+	case "describe":
+		return s.describe(c)
+	case "history":
+		return s.history(c)
 	case "journal":
 		return s.journal(c)
+	case "retire":
+		return s.retire(c)
 	case "help":
 		return s.help(c)
 	}

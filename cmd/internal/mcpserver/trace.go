@@ -1,7 +1,10 @@
 package mcpserver
 
 import (
+	"context"
+
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
@@ -10,14 +13,19 @@ import (
 const traced = 100_000
 
 // trace logs a job's evaluations, on the reference evaluator, before it is done
-// for real. Where tracing is off it costs the test.
-func (s *Server) trace(j *job) {
+// for real. Where tracing is off it costs the test. Effects are denied: nothing
+// was done yet that could be looked at. A replay shows them; see [Watcher].
+func (s *Server) trace(ctx context.Context, j *job) {
+	if s.watcher != nil {
+		s.look(ctx, j)
+		return
+	}
 	if s.opts.Trace == nil {
 		return
 	}
 	b := j.budgets
 	b.Steps = min(b.Steps, traced)
-	_, steps, f := j.program.Trace(j.input, b, j.tools, func(e core.TraceEvent) {
+	_, steps, f := j.program.Trace(j.input, b, j.run.Twin().Tools(j.tool), func(e core.TraceEvent) {
 		s.opts.Trace.Debug("eval", "step", e.Step, "left", j.budgets.Steps-e.Step, "depth", e.Depth, "term", cut(text.Canonical(e.Term), 200))
 	})
 	switch {
@@ -27,5 +35,39 @@ func (s *Server) trace(j *job) {
 		s.opts.Trace.Debug("failed", "steps", steps, "fault", f.Error())
 	default:
 		s.opts.Trace.Debug("done", "steps", steps)
+	}
+}
+
+// A Watcher looks at a replay, evaluation by evaluation.
+type Watcher interface {
+	// Eval is told before each evaluation; before is the steps of the rounds
+	// before. false ends the trace, not the replay.
+	Eval(before uint64, e core.TraceEvent) bool
+	// Effect is told of each request, with what the record has for it.
+	Effect(q *core.Request, a *core.Answer)
+	// Done is told of the end of each round.
+	Done(steps uint64, result core.Encoded, f *fault.Fault)
+}
+
+// look shows a job of a replay to the watcher, before it is done.
+func (s *Server) look(ctx context.Context, j *job) {
+	twin := j.run.Twin()
+	left := true
+	result, steps, f := j.program.TraceWith(j.input, j.budgets, core.Tracing{
+		Tools: twin.Tools(j.tool),
+		Visit: func(e core.TraceEvent) bool {
+			left = left && ctx.Err() == nil && s.watcher.Eval(j.used, e)
+			return left
+		},
+		Answer: func(requests []core.Request) []core.Answer {
+			answers := twin.Answer(ctx, j.until, requests)
+			for i := range requests {
+				s.watcher.Effect(&requests[i], &answers[i])
+			}
+			return answers
+		},
+	})
+	if left {
+		s.watcher.Done(j.used+steps, result, f)
 	}
 }

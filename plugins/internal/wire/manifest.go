@@ -28,6 +28,7 @@ func ToManifest(m *caps.Manifest) *pluginv1.Manifest {
 		for _, p := range o.Params {
 			op.Params = append(op.Params, &pluginv1.Param{
 				Name: p.Name, Doc: p.Doc, Type: p.Type, Optional: p.Optional, Main: p.Main, Designates: p.Designates, Enum: p.Enum,
+				Secrets: p.Secrets,
 			})
 		}
 		out.Operations = append(out.Operations, op)
@@ -60,7 +61,7 @@ func FromManifest(in *pluginv1.Manifest) (*caps.Manifest, error) {
 		for _, p := range o.GetParams() {
 			op.Params = append(op.Params, caps.Param{
 				Name: p.GetName(), Doc: p.GetDoc(), Type: p.GetType(), Optional: p.GetOptional(), Main: p.GetMain(),
-				Designates: p.GetDesignates(), Enum: p.GetEnum(),
+				Designates: p.GetDesignates(), Enum: p.GetEnum(), Secrets: p.GetSecrets(),
 			})
 		}
 		m.Operations = append(m.Operations, op)

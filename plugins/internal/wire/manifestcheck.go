@@ -38,6 +38,9 @@ var (
 // ofHost is the options that belong to the host, whatever the kind.
 var ofHost = []string{"calls", "bytes", "rate", "timeout", "until", "max"}
 
+// secretTypes is the types of arguments in which a secret can be named.
+var secretTypes = []string{"any", "record", "list"}
+
 var paramTypes = []string{"int", "bool", "string", "list", "record", "any"}
 
 // CheckManifest says all that is wrong with a manifest, or nil: names outside
@@ -50,7 +53,7 @@ func CheckManifest(m *caps.Manifest) error {
 	c.doc("its doc", m.Doc, true)
 	c.that(slices.Contains([]caps.Algebra{caps.Path, caps.URL, caps.Segments, caps.Exact}, m.Algebra), "scope algebra %q: path, url, segments or exact", clip(string(m.Algebra)))
 	c.options(m)
-	c.privileges(m.Privileges)
+	c.privileges(m)
 	c.that(len(m.Verbs) >= 1 && len(m.Verbs) <= maxVerbs, "%d verbs: 1 to %d", len(m.Verbs), maxVerbs)
 	for i, v := range m.Verbs {
 		c.that(verbName.MatchString(v.Name), "verb %q: a lower-case word", clip(v.Name))
@@ -103,15 +106,23 @@ func (c *checker) options(m *caps.Manifest) {
 	}
 }
 
+// The privileges by which a process gets something of the host's.
+const (
+	PrivilegeState    = "state"    // a folder that lasts
+	PrivilegeVariable = "variable" // the environment variable that its grant names
+)
+
 // privileges checks what is asked of the system. A file's path is absolute and
 // clean, so that a person reads where it leads.
-func (c *checker) privileges(all []string) {
+func (c *checker) privileges(m *caps.Manifest) {
+	all := m.Privileges
 	c.that(len(all) <= maxPrivileges, "%d privileges: at most %d", len(all), maxPrivileges)
 	for i, p := range all {
 		file, isFile := strings.CutPrefix(p, "files:")
-		ok := p == "network" || p == "processes" ||
+		ok := p == "network" || p == "processes" || p == PrivilegeState || p == PrivilegeVariable ||
 			isFile && path.IsAbs(file) && path.Clean(file) == file && file != "/" && len(file) <= 1024
-		c.that(ok, "privilege %q: network, processes or files:/PATH", clip(p))
+		c.that(ok, "privilege %q: network, processes, state, variable or files:/PATH", clip(p))
+		c.that(p != PrivilegeVariable || m.Algebra == caps.Exact, "privilege variable: its scopes name one each, so they are exact")
 		c.that(!slices.Contains(all[:i], p), "privilege %q twice", clip(p))
 		c.doc("a privilege", p, true)
 		if len(c.wrong) > 20 {
@@ -144,6 +155,7 @@ func (c *checker) operation(m *caps.Manifest, o *caps.Operation) {
 			c.that(word.MatchString(v), "%s: its value %q", in, clip(v))
 		}
 		c.that(!p.Designates || p.Type == "string", "%s: what designates is a string", in)
+		c.that(!p.Secrets || slices.Contains(secretTypes, p.Type), "%s: what takes secrets is of the type any, record or list", in)
 		if p.Main {
 			mains++
 		}

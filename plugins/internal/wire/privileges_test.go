@@ -3,18 +3,20 @@ package wire
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
 )
 
 // What a plugin asks of the system comes across, and only in words that a person
 // can read as what they are.
 func TestPrivileges(t *testing.T) {
 	m := right()
-	m.Privileges = []string{"network", "processes", "files:/etc/ssl/certs"}
+	m.Privileges = []string{"network", "processes", "files:/etc/ssl/certs", "state"}
 	back, err := FromManifest(ToManifest(m))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(back.Privileges, " ") != "network processes files:/etc/ssl/certs" || !SameManifest(m, back) {
+	if strings.Join(back.Privileges, " ") != "network processes files:/etc/ssl/certs state" || !SameManifest(m, back) {
 		t.Errorf("%v", back.Privileges)
 	}
 	back.Privileges = back.Privileges[:2]
@@ -26,6 +28,14 @@ func TestPrivileges(t *testing.T) {
 		if CheckManifest(m) == nil {
 			t.Errorf("%.40q was taken", bad)
 		}
+	}
+	m.Algebra = caps.Exact
+	if m.Privileges = []string{"variable"}; CheckManifest(m) != nil {
+		t.Error("the variable that an exact scope names was refused")
+	}
+	m.Algebra = caps.Segments
+	if CheckManifest(m) == nil {
+		t.Error("the variable that a pattern names was taken")
 	}
 	m.Privileges = []string{"network", "network"}
 	if CheckManifest(m) == nil {

@@ -37,10 +37,11 @@ const Service = "capability"
 const (
 	FeatureProgress = "progress" // InvokeStream
 	FeatureCancel   = "cancel"   // Cancel
+	FeatureSecrets  = "secrets"  // InvokeRequest.secrets
 )
 
 // Features is what this version has.
-var Features = []string{FeatureProgress, FeatureCancel}
+var Features = []string{FeatureProgress, FeatureCancel, FeatureSecrets}
 
 // What the host tells a plugin's process by its environment, besides what
 // go-plugin does.
@@ -50,6 +51,11 @@ const (
 	// EnvRoot is the descriptor of the grant's directory, in decimal; on Windows
 	// the handle.
 	EnvRoot = "MCP_PIF_ROOT"
+	// EnvState is the path of the folder in which a plugin keeps its state.
+	EnvState = "MCP_PIF_STATE"
+	// EnvVariable is the value of the variable that the grant names; it isn't
+	// there where that isn't set.
+	EnvVariable = "MCP_PIF_VARIABLE"
 )
 
 // The limits on messages.

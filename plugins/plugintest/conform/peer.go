@@ -65,12 +65,13 @@ func isSocketFolder(name string) bool { return strings.HasPrefix(name, "plugin-d
 func (s *subject) start(ctx context.Context, w *world) (*peer, error) {
 	var root *os.File
 	var env []string
+	var state string
 	if w != nil {
-		root, env = w.root, []string{"HOME=" + w.home}
+		root, state, env = w.root, w.state, []string{"HOME=" + w.home}
 	}
 	if s.process {
 		probe, err := host.NewProbe(ctx, host.ProbeOptions{
-			Source: s.o.Source, Root: root, Env: env, MaxMessage: most, Within: s.o.Patience, Sandbox: s.o.Sandbox,
+			Source: s.o.Source, Root: root, State: state, Env: env, MaxMessage: most, Within: s.o.Patience, Sandbox: s.o.Sandbox,
 		})
 		if err != nil {
 			return nil, err
@@ -79,7 +80,14 @@ func (s *subject) start(ctx context.Context, w *world) (*peer, error) {
 	}
 	serve := s.o.server
 	if serve == nil {
-		serve = func(root *os.File) (*grpc.Server, error) { return sdk.NewServer(*s.o.Plugin, root, most) }
+		p := *s.o.Plugin
+		if open := p.Open; open != nil && state != "" {
+			p.Open = func(ctx context.Context, c sdk.Capability) (any, error) {
+				c.State = state
+				return open(ctx, c)
+			}
+		}
+		serve = func(root *os.File) (*grpc.Server, error) { return sdk.NewServer(p, root, most) }
 	}
 	server, err := serve(root)
 	if err != nil {

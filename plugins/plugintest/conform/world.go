@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
 
@@ -25,6 +26,7 @@ type world struct {
 	manifest *caps.Manifest
 	fixtures Fixtures
 	base     string
+	state    string // where it keeps what lasts, where it asks for that
 	home     string // its HOME, which stays empty
 	outside  string // beside what is granted
 	granted  string
@@ -64,6 +66,12 @@ func newWorld(m *caps.Manifest, f Fixtures) (_ *world, err error) {
 	w.home, w.outside, w.granted = filepath.Join(w.base, "home"), filepath.Join(w.base, "outside"), filepath.Join(w.base, "granted")
 	if err := os.Mkdir(w.home, 0o700); err != nil {
 		return nil, err
+	}
+	if slices.Contains(m.Privileges, wire.PrivilegeState) {
+		w.state = filepath.Join(w.base, "state")
+		if err := os.Mkdir(w.state, 0o700); err != nil {
+			return nil, err
+		}
 	}
 	if err := put(filepath.Join(w.outside, "canary.txt"), w.secret); err != nil {
 		return nil, err

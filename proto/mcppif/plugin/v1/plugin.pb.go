@@ -86,7 +86,7 @@ type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// protocol is the plugin's major version; another than the host's is refused.
 	Protocol uint32 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	// features is what the plugin understands: "progress", "cancel".
+	// features is what the plugin understands: "progress", "cancel", "secrets".
 	Features      []string  `protobuf:"bytes,2,rep,name=features,proto3" json:"features,omitempty"`
 	Manifest      *Manifest `protobuf:"bytes,3,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -483,7 +483,12 @@ type Param struct {
 	// designates is set where the argument has to lie within the scope.
 	Designates bool `protobuf:"varint,6,opt,name=designates,proto3" json:"designates,omitempty"`
 	// enum is the values a string may have; none: any.
-	Enum          []string `protobuf:"bytes,7,rep,name=enum,proto3" json:"enum,omitempty"`
+	Enum []string `protobuf:"bytes,7,rep,name=enum,proto3" json:"enum,omitempty"`
+	// secrets is set where a program may name a secret of the operator's,
+	// {"secret": "NAME"}: as the argument itself where its type is any, as an item
+	// of a list, as a member of a record or an item of a list that is one. Feature
+	// "secrets".
+	Secrets       bool `protobuf:"varint,8,opt,name=secrets,proto3" json:"secrets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -565,6 +570,13 @@ func (x *Param) GetEnum() []string {
 		return x.Enum
 	}
 	return nil
+}
+
+func (x *Param) GetSecrets() bool {
+	if x != nil {
+		return x.Secrets
+	}
+	return false
 }
 
 // Capability is authority over some operations within one scope.
@@ -876,7 +888,10 @@ type InvokeRequest struct {
 	MaxOutcomeBytes int64 `protobuf:"varint,6,opt,name=max_outcome_bytes,json=maxOutcomeBytes,proto3" json:"max_outcome_bytes,omitempty"`
 	// call names this call for Cancel; unique among the host's calls to this
 	// process. 0: it can't be cancelled.
-	Call          uint64 `protobuf:"varint,7,opt,name=call,proto3" json:"call,omitempty"`
+	Call uint64 `protobuf:"varint,7,opt,name=call,proto3" json:"call,omitempty"`
+	// secrets is the values of those that the arguments name, each once. Feature
+	// "secrets"; a host sends none to a plugin that doesn't have it.
+	Secrets       []*Secret `protobuf:"bytes,8,rep,name=secrets,proto3" json:"secrets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,6 +975,89 @@ func (x *InvokeRequest) GetCall() uint64 {
 	return 0
 }
 
+func (x *InvokeRequest) GetSecrets() []*Secret {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+// Secret is a secret of the operator's, for one call. A plugin puts the value
+// where the arguments name it, for what lies within its scope alone, keeps it no
+// longer than the call, and gives it back nowhere.
+type Secret struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// value is printable ASCII.
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// verbs is those that it may be used under; none: every verb.
+	Verbs []string `protobuf:"bytes,3,rep,name=verbs,proto3" json:"verbs,omitempty"`
+	// within is the scope that the operator bound it to, as in Capability. The
+	// host has checked what the call designates; it is for what a plugin goes on
+	// to by itself, such as redirects.
+	Within        string `protobuf:"bytes,4,opt,name=within,proto3" json:"within,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Secret) Reset() {
+	*x = Secret{}
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Secret) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Secret) ProtoMessage() {}
+
+func (x *Secret) ProtoReflect() protoreflect.Message {
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Secret.ProtoReflect.Descriptor instead.
+func (*Secret) Descriptor() ([]byte, []int) {
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Secret) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Secret) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Secret) GetVerbs() []string {
+	if x != nil {
+		return x.Verbs
+	}
+	return nil
+}
+
+func (x *Secret) GetWithin() string {
+	if x != nil {
+		return x.Within
+	}
+	return ""
+}
+
 type InvokeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Outcome:
@@ -973,7 +1071,7 @@ type InvokeResponse struct {
 
 func (x *InvokeResponse) Reset() {
 	*x = InvokeResponse{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1083,7 @@ func (x *InvokeResponse) String() string {
 func (*InvokeResponse) ProtoMessage() {}
 
 func (x *InvokeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[12]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1096,7 @@ func (x *InvokeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeResponse.ProtoReflect.Descriptor instead.
 func (*InvokeResponse) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{12}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InvokeResponse) GetOutcome() isInvokeResponse_Outcome {
@@ -1056,7 +1154,7 @@ type InvokeStreamResponse struct {
 
 func (x *InvokeStreamResponse) Reset() {
 	*x = InvokeStreamResponse{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1166,7 @@ func (x *InvokeStreamResponse) String() string {
 func (*InvokeStreamResponse) ProtoMessage() {}
 
 func (x *InvokeStreamResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[13]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1179,7 @@ func (x *InvokeStreamResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvokeStreamResponse.ProtoReflect.Descriptor instead.
 func (*InvokeStreamResponse) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{13}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *InvokeStreamResponse) GetEvent() isInvokeStreamResponse_Event {
@@ -1135,7 +1233,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1147,7 +1245,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[14]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1160,7 +1258,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{14}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -1178,7 +1276,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1288,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1301,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 type CloseRequest struct {
@@ -1215,7 +1313,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1325,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1338,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CloseRequest) GetHandle() uint64 {
@@ -1258,7 +1356,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +1368,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +1381,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 // Failure is why an operation wasn't done, or a capability not opened.
@@ -1304,7 +1402,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1316,7 +1414,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1329,7 +1427,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Failure) GetCode() string {
@@ -1383,7 +1481,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1493,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1506,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Value) GetKind() isValue_Kind {
@@ -1588,7 +1686,7 @@ type Big struct {
 
 func (x *Big) Reset() {
 	*x = Big{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1698,7 @@ func (x *Big) String() string {
 func (*Big) ProtoMessage() {}
 
 func (x *Big) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1711,7 @@ func (x *Big) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Big.ProtoReflect.Descriptor instead.
 func (*Big) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Big) GetNegative() bool {
@@ -1642,7 +1740,7 @@ type Decimal struct {
 
 func (x *Decimal) Reset() {
 	*x = Decimal{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1654,7 +1752,7 @@ func (x *Decimal) String() string {
 func (*Decimal) ProtoMessage() {}
 
 func (x *Decimal) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,7 +1765,7 @@ func (x *Decimal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decimal.ProtoReflect.Descriptor instead.
 func (*Decimal) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Decimal) GetUnscaled() *Big {
@@ -1692,7 +1790,7 @@ type Unit struct {
 
 func (x *Unit) Reset() {
 	*x = Unit{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1802,7 @@ func (x *Unit) String() string {
 func (*Unit) ProtoMessage() {}
 
 func (x *Unit) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1815,7 @@ func (x *Unit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unit.ProtoReflect.Descriptor instead.
 func (*Unit) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 type List struct {
@@ -1729,7 +1827,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1741,7 +1839,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1754,7 +1852,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *List) GetItems() []*Value {
@@ -1774,7 +1872,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1884,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1897,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Pair) GetFirst() *Value {
@@ -1826,7 +1924,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +1936,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +1949,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Record) GetFields() []*Field {
@@ -1872,7 +1970,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1884,7 +1982,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1897,7 +1995,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Field) GetKey() string {
@@ -1958,7 +2056,7 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"verb_param\x18\x04 \x01(\tR\tverbParam\x12/\n" +
 	"\x06params\x18\x05 \x03(\v2\x17.mcppif.plugin.v1.ParamR\x06params\x12\x16\n" +
-	"\x06result\x18\x06 \x01(\tR\x06result\"\xa5\x01\n" +
+	"\x06result\x18\x06 \x01(\tR\x06result\"\xbf\x01\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12\x12\n" +
@@ -1968,7 +2066,8 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"designates\x18\x06 \x01(\bR\n" +
 	"designates\x12\x12\n" +
-	"\x04enum\x18\a \x03(\tR\x04enum\"\x94\x02\n" +
+	"\x04enum\x18\a \x03(\tR\x04enum\x12\x18\n" +
+	"\asecrets\x18\b \x01(\bR\asecrets\"\x94\x02\n" +
 	"\n" +
 	"Capability\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
@@ -1993,7 +2092,7 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\fOpenResponse\x12\x18\n" +
 	"\x06handle\x18\x01 \x01(\x04H\x00R\x06handle\x125\n" +
 	"\afailure\x18\x02 \x01(\v2\x19.mcppif.plugin.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\xeb\x01\n" +
+	"\aoutcome\"\xa4\x02\n" +
 	"\rInvokeRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x12\x1c\n" +
 	"\toperation\x18\x02 \x01(\tR\toperation\x12\x1c\n" +
@@ -2002,7 +2101,13 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"timeout_ns\x18\x05 \x01(\x03R\ttimeoutNs\x12*\n" +
 	"\x11max_outcome_bytes\x18\x06 \x01(\x03R\x0fmaxOutcomeBytes\x12\x12\n" +
-	"\x04call\x18\a \x01(\x04R\x04call\"j\n" +
+	"\x04call\x18\a \x01(\x04R\x04call\x127\n" +
+	"\asecrets\x18\b \x03(\v2\x18.mcppif.plugin.v1.SecretB\x03\x80\x01\x01R\asecrets\"e\n" +
+	"\x06Secret\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
+	"\x05value\x18\x02 \x01(\tB\x03\x80\x01\x01R\x05value\x12\x14\n" +
+	"\x05verbs\x18\x03 \x03(\tR\x05verbs\x12\x16\n" +
+	"\x06within\x18\x04 \x01(\tR\x06within\"j\n" +
 	"\x0eInvokeResponse\x12\x16\n" +
 	"\x05value\x18\x01 \x01(\fH\x00R\x05value\x125\n" +
 	"\afailure\x18\x02 \x01(\v2\x19.mcppif.plugin.v1.FailureH\x00R\afailureB\t\n" +
@@ -2072,7 +2177,7 @@ func file_mcppif_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_mcppif_plugin_v1_plugin_proto_rawDescData
 }
 
-var file_mcppif_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_mcppif_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_mcppif_plugin_v1_plugin_proto_goTypes = []any{
 	(*DescribeRequest)(nil),      // 0: mcppif.plugin.v1.DescribeRequest
 	(*DescribeResponse)(nil),     // 1: mcppif.plugin.v1.DescribeResponse
@@ -2086,22 +2191,23 @@ var file_mcppif_plugin_v1_plugin_proto_goTypes = []any{
 	(*OpenRequest)(nil),          // 9: mcppif.plugin.v1.OpenRequest
 	(*OpenResponse)(nil),         // 10: mcppif.plugin.v1.OpenResponse
 	(*InvokeRequest)(nil),        // 11: mcppif.plugin.v1.InvokeRequest
-	(*InvokeResponse)(nil),       // 12: mcppif.plugin.v1.InvokeResponse
-	(*InvokeStreamResponse)(nil), // 13: mcppif.plugin.v1.InvokeStreamResponse
-	(*CancelRequest)(nil),        // 14: mcppif.plugin.v1.CancelRequest
-	(*CancelResponse)(nil),       // 15: mcppif.plugin.v1.CancelResponse
-	(*CloseRequest)(nil),         // 16: mcppif.plugin.v1.CloseRequest
-	(*CloseResponse)(nil),        // 17: mcppif.plugin.v1.CloseResponse
-	(*Failure)(nil),              // 18: mcppif.plugin.v1.Failure
-	(*Value)(nil),                // 19: mcppif.plugin.v1.Value
-	(*Big)(nil),                  // 20: mcppif.plugin.v1.Big
-	(*Decimal)(nil),              // 21: mcppif.plugin.v1.Decimal
-	(*Unit)(nil),                 // 22: mcppif.plugin.v1.Unit
-	(*List)(nil),                 // 23: mcppif.plugin.v1.List
-	(*Pair)(nil),                 // 24: mcppif.plugin.v1.Pair
-	(*Record)(nil),               // 25: mcppif.plugin.v1.Record
-	(*Field)(nil),                // 26: mcppif.plugin.v1.Field
-	nil,                          // 27: mcppif.plugin.v1.Capability.OptionsEntry
+	(*Secret)(nil),               // 12: mcppif.plugin.v1.Secret
+	(*InvokeResponse)(nil),       // 13: mcppif.plugin.v1.InvokeResponse
+	(*InvokeStreamResponse)(nil), // 14: mcppif.plugin.v1.InvokeStreamResponse
+	(*CancelRequest)(nil),        // 15: mcppif.plugin.v1.CancelRequest
+	(*CancelResponse)(nil),       // 16: mcppif.plugin.v1.CancelResponse
+	(*CloseRequest)(nil),         // 17: mcppif.plugin.v1.CloseRequest
+	(*CloseResponse)(nil),        // 18: mcppif.plugin.v1.CloseResponse
+	(*Failure)(nil),              // 19: mcppif.plugin.v1.Failure
+	(*Value)(nil),                // 20: mcppif.plugin.v1.Value
+	(*Big)(nil),                  // 21: mcppif.plugin.v1.Big
+	(*Decimal)(nil),              // 22: mcppif.plugin.v1.Decimal
+	(*Unit)(nil),                 // 23: mcppif.plugin.v1.Unit
+	(*List)(nil),                 // 24: mcppif.plugin.v1.List
+	(*Pair)(nil),                 // 25: mcppif.plugin.v1.Pair
+	(*Record)(nil),               // 26: mcppif.plugin.v1.Record
+	(*Field)(nil),                // 27: mcppif.plugin.v1.Field
+	nil,                          // 28: mcppif.plugin.v1.Capability.OptionsEntry
 }
 var file_mcppif_plugin_v1_plugin_proto_depIdxs = []int32{
 	2,  // 0: mcppif.plugin.v1.DescribeResponse.manifest:type_name -> mcppif.plugin.v1.Manifest
@@ -2109,41 +2215,42 @@ var file_mcppif_plugin_v1_plugin_proto_depIdxs = []int32{
 	4,  // 2: mcppif.plugin.v1.Manifest.verbs:type_name -> mcppif.plugin.v1.Verb
 	5,  // 3: mcppif.plugin.v1.Manifest.operations:type_name -> mcppif.plugin.v1.Operation
 	6,  // 4: mcppif.plugin.v1.Operation.params:type_name -> mcppif.plugin.v1.Param
-	27, // 5: mcppif.plugin.v1.Capability.options:type_name -> mcppif.plugin.v1.Capability.OptionsEntry
+	28, // 5: mcppif.plugin.v1.Capability.options:type_name -> mcppif.plugin.v1.Capability.OptionsEntry
 	7,  // 6: mcppif.plugin.v1.OpenRequest.capability:type_name -> mcppif.plugin.v1.Capability
 	8,  // 7: mcppif.plugin.v1.OpenRequest.denies:type_name -> mcppif.plugin.v1.Deny
-	18, // 8: mcppif.plugin.v1.OpenResponse.failure:type_name -> mcppif.plugin.v1.Failure
-	18, // 9: mcppif.plugin.v1.InvokeResponse.failure:type_name -> mcppif.plugin.v1.Failure
-	12, // 10: mcppif.plugin.v1.InvokeStreamResponse.outcome:type_name -> mcppif.plugin.v1.InvokeResponse
-	20, // 11: mcppif.plugin.v1.Value.big:type_name -> mcppif.plugin.v1.Big
-	21, // 12: mcppif.plugin.v1.Value.decimal:type_name -> mcppif.plugin.v1.Decimal
-	22, // 13: mcppif.plugin.v1.Value.unit:type_name -> mcppif.plugin.v1.Unit
-	23, // 14: mcppif.plugin.v1.Value.list:type_name -> mcppif.plugin.v1.List
-	24, // 15: mcppif.plugin.v1.Value.pair:type_name -> mcppif.plugin.v1.Pair
-	25, // 16: mcppif.plugin.v1.Value.record:type_name -> mcppif.plugin.v1.Record
-	20, // 17: mcppif.plugin.v1.Decimal.unscaled:type_name -> mcppif.plugin.v1.Big
-	19, // 18: mcppif.plugin.v1.List.items:type_name -> mcppif.plugin.v1.Value
-	19, // 19: mcppif.plugin.v1.Pair.first:type_name -> mcppif.plugin.v1.Value
-	19, // 20: mcppif.plugin.v1.Pair.second:type_name -> mcppif.plugin.v1.Value
-	26, // 21: mcppif.plugin.v1.Record.fields:type_name -> mcppif.plugin.v1.Field
-	19, // 22: mcppif.plugin.v1.Field.value:type_name -> mcppif.plugin.v1.Value
-	0,  // 23: mcppif.plugin.v1.Plugin.Describe:input_type -> mcppif.plugin.v1.DescribeRequest
-	9,  // 24: mcppif.plugin.v1.Plugin.Open:input_type -> mcppif.plugin.v1.OpenRequest
-	11, // 25: mcppif.plugin.v1.Plugin.Invoke:input_type -> mcppif.plugin.v1.InvokeRequest
-	11, // 26: mcppif.plugin.v1.Plugin.InvokeStream:input_type -> mcppif.plugin.v1.InvokeRequest
-	14, // 27: mcppif.plugin.v1.Plugin.Cancel:input_type -> mcppif.plugin.v1.CancelRequest
-	16, // 28: mcppif.plugin.v1.Plugin.Close:input_type -> mcppif.plugin.v1.CloseRequest
-	1,  // 29: mcppif.plugin.v1.Plugin.Describe:output_type -> mcppif.plugin.v1.DescribeResponse
-	10, // 30: mcppif.plugin.v1.Plugin.Open:output_type -> mcppif.plugin.v1.OpenResponse
-	12, // 31: mcppif.plugin.v1.Plugin.Invoke:output_type -> mcppif.plugin.v1.InvokeResponse
-	13, // 32: mcppif.plugin.v1.Plugin.InvokeStream:output_type -> mcppif.plugin.v1.InvokeStreamResponse
-	15, // 33: mcppif.plugin.v1.Plugin.Cancel:output_type -> mcppif.plugin.v1.CancelResponse
-	17, // 34: mcppif.plugin.v1.Plugin.Close:output_type -> mcppif.plugin.v1.CloseResponse
-	29, // [29:35] is the sub-list for method output_type
-	23, // [23:29] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	19, // 8: mcppif.plugin.v1.OpenResponse.failure:type_name -> mcppif.plugin.v1.Failure
+	12, // 9: mcppif.plugin.v1.InvokeRequest.secrets:type_name -> mcppif.plugin.v1.Secret
+	19, // 10: mcppif.plugin.v1.InvokeResponse.failure:type_name -> mcppif.plugin.v1.Failure
+	13, // 11: mcppif.plugin.v1.InvokeStreamResponse.outcome:type_name -> mcppif.plugin.v1.InvokeResponse
+	21, // 12: mcppif.plugin.v1.Value.big:type_name -> mcppif.plugin.v1.Big
+	22, // 13: mcppif.plugin.v1.Value.decimal:type_name -> mcppif.plugin.v1.Decimal
+	23, // 14: mcppif.plugin.v1.Value.unit:type_name -> mcppif.plugin.v1.Unit
+	24, // 15: mcppif.plugin.v1.Value.list:type_name -> mcppif.plugin.v1.List
+	25, // 16: mcppif.plugin.v1.Value.pair:type_name -> mcppif.plugin.v1.Pair
+	26, // 17: mcppif.plugin.v1.Value.record:type_name -> mcppif.plugin.v1.Record
+	21, // 18: mcppif.plugin.v1.Decimal.unscaled:type_name -> mcppif.plugin.v1.Big
+	20, // 19: mcppif.plugin.v1.List.items:type_name -> mcppif.plugin.v1.Value
+	20, // 20: mcppif.plugin.v1.Pair.first:type_name -> mcppif.plugin.v1.Value
+	20, // 21: mcppif.plugin.v1.Pair.second:type_name -> mcppif.plugin.v1.Value
+	27, // 22: mcppif.plugin.v1.Record.fields:type_name -> mcppif.plugin.v1.Field
+	20, // 23: mcppif.plugin.v1.Field.value:type_name -> mcppif.plugin.v1.Value
+	0,  // 24: mcppif.plugin.v1.Plugin.Describe:input_type -> mcppif.plugin.v1.DescribeRequest
+	9,  // 25: mcppif.plugin.v1.Plugin.Open:input_type -> mcppif.plugin.v1.OpenRequest
+	11, // 26: mcppif.plugin.v1.Plugin.Invoke:input_type -> mcppif.plugin.v1.InvokeRequest
+	11, // 27: mcppif.plugin.v1.Plugin.InvokeStream:input_type -> mcppif.plugin.v1.InvokeRequest
+	15, // 28: mcppif.plugin.v1.Plugin.Cancel:input_type -> mcppif.plugin.v1.CancelRequest
+	17, // 29: mcppif.plugin.v1.Plugin.Close:input_type -> mcppif.plugin.v1.CloseRequest
+	1,  // 30: mcppif.plugin.v1.Plugin.Describe:output_type -> mcppif.plugin.v1.DescribeResponse
+	10, // 31: mcppif.plugin.v1.Plugin.Open:output_type -> mcppif.plugin.v1.OpenResponse
+	13, // 32: mcppif.plugin.v1.Plugin.Invoke:output_type -> mcppif.plugin.v1.InvokeResponse
+	14, // 33: mcppif.plugin.v1.Plugin.InvokeStream:output_type -> mcppif.plugin.v1.InvokeStreamResponse
+	16, // 34: mcppif.plugin.v1.Plugin.Cancel:output_type -> mcppif.plugin.v1.CancelResponse
+	18, // 35: mcppif.plugin.v1.Plugin.Close:output_type -> mcppif.plugin.v1.CloseResponse
+	30, // [30:36] is the sub-list for method output_type
+	24, // [24:30] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_mcppif_plugin_v1_plugin_proto_init() }
@@ -2155,15 +2262,15 @@ func file_mcppif_plugin_v1_plugin_proto_init() {
 		(*OpenResponse_Handle)(nil),
 		(*OpenResponse_Failure)(nil),
 	}
-	file_mcppif_plugin_v1_plugin_proto_msgTypes[12].OneofWrappers = []any{
+	file_mcppif_plugin_v1_plugin_proto_msgTypes[13].OneofWrappers = []any{
 		(*InvokeResponse_Value)(nil),
 		(*InvokeResponse_Failure)(nil),
 	}
-	file_mcppif_plugin_v1_plugin_proto_msgTypes[13].OneofWrappers = []any{
+	file_mcppif_plugin_v1_plugin_proto_msgTypes[14].OneofWrappers = []any{
 		(*InvokeStreamResponse_Progress)(nil),
 		(*InvokeStreamResponse_Outcome)(nil),
 	}
-	file_mcppif_plugin_v1_plugin_proto_msgTypes[19].OneofWrappers = []any{
+	file_mcppif_plugin_v1_plugin_proto_msgTypes[20].OneofWrappers = []any{
 		(*Value_Integer)(nil),
 		(*Value_Big)(nil),
 		(*Value_Decimal)(nil),
@@ -2181,7 +2288,7 @@ func file_mcppif_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mcppif_plugin_v1_plugin_proto_rawDesc), len(file_mcppif_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

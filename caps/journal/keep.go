@@ -1,0 +1,199 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// What a size limit is for, in parts of it.
+const (
+	// historyShare is the part that the history of the tools may take; of what
+	// exceeds it only what the tools there are need stays.
+	historyShare = 2
+	// recentShare is the part that the newest events have at least, however
+	// much the tools need.
+	recentShare = 4
+)
+
+// A scope is what may be dropped, decided once for all the steps it takes.
+type scope struct {
+	limit  uint64    // what is up to here has to go, for the rest to fit
+	last   uint64    // the newest event, which stays
+	oldest time.Time // what is before may go; zero: nothing for its age
+	keep   func(*Event) bool
+}
+
+// takes reports whether an event may go, if it isn't to be kept.
+func (c *scope) takes(e *Event) bool {
+	return e.Seq < c.last && (e.Seq <= c.limit || e.Time.Before(c.oldest))
+}
+
+// weight is about what an event takes in the file.
+func (e *Event) weight() int64 {
+	return overhead + int64(len(e.Run)+len(e.Branch)+len(e.Data))
+}
+
+// scope decides what may be dropped.
+func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error) {
+	if o.MaxAge > 0 {
+		c.oldest = s.o.Now().Add(-o.MaxAge)
+	}
+	tools := func(e *Event) bool { return e.Kind.Changes() && e.Tool() != "" }
+	c.keep = func(e *Event) bool { return tools(e) || o.Keep != nil && o.Keep(e) }
+	size, last, err := s.content(ctx)
+	c.last = last
+	if err != nil || o.MaxBytes <= 0 || size <= o.MaxBytes {
+		return c, err
+	}
+	blobs, err := s.blobSizes()
+	if err != nil {
+		return c, err
+	}
+	history := int64(0)
+	err = s.Each(ctx, Query{Changes: true}, func(e *Event) error {
+		history += e.weight()
+		for h := range references(e.Data) {
+			history += blobs[h]
+		}
+		return nil
+	})
+	if err != nil {
+		return c, err
+	}
+	if history <= o.MaxBytes/historyShare {
+		c.limit, err = s.reach(ctx, o.MaxBytes-history, blobs, true)
+		return c, err
+	}
+	// What is needed depends on how much is dropped, and the other way round.
+	if c.limit, err = s.reach(ctx, o.MaxBytes, blobs, false); err != nil {
+		return c, err
+	}
+	_, old, err := s.needed(ctx, &c)
+	if err != nil {
+		return c, err
+	}
+	if c.limit, err = s.reach(ctx, max(o.MaxBytes-old, o.MaxBytes/recentShare), blobs, false); err != nil {
+		return c, err
+	}
+	tools, _, err = s.needed(ctx, &c)
+	return c, err
+}
+
+// content is about what events and blobs take, and the number of the newest event.
+func (s *Store) content(ctx context.Context) (size int64, last uint64, err error) {
+	err = s.readers.QueryRowContext(ctx, `SELECT
+		(SELECT coalesce(sum(octet_length(data)+octet_length(run)+octet_length(branch)+?), 0) FROM events) + (SELECT coalesce(sum(size), 0) FROM blobs),
+		(SELECT coalesce(max(seq), 0) FROM events)`, overhead).Scan(&size, &last)
+	return size, last, explain(s.path, err)
+}
+
+// blobSizes is how large each blob is.
+func (s *Store) blobSizes() (map[Hash]int64, error) {
+	sizes := map[Hash]int64{}
+	err := each(s.readers, `SELECT hash, size FROM blobs`, func(scan func(...any) error) error {
+		var name []byte
+		var n int64
+		err := scan(&name, &n)
+		if len(name) == len(Hash{}) {
+			sizes[Hash(name)] = n
+		}
+		return err
+	})
+	return sizes, explain(s.path, err)
+}
+
+// reach is the number up to which events have to go for the rest to fit so many
+// bytes; 0: all fit. What changed tools is left out of the count if others say so.
+func (s *Store) reach(ctx context.Context, left int64, blobs map[Hash]int64, others bool) (limit uint64, err error) {
+	// The newest first; a blob counts with the newest event that refers to it.
+	counted := map[Hash]bool{}
+	err = each(s.readers, `SELECT seq, kind, octet_length(run)+octet_length(branch), data FROM events ORDER BY seq DESC`, func(scan func(...any) error) error {
+		var seq uint64
+		var kind string
+		var n int64
+		var data sql.RawBytes
+		if err := scan(&seq, &kind, &n, &data); err != nil {
+			return err
+		}
+		if others && Kind(kind).Changes() {
+			return nil
+		}
+		left -= overhead + n + int64(len(data))
+		for h := range references(data) {
+			if !counted[h] {
+				counted[h] = true
+				left -= blobs[h]
+			}
+		}
+		if left < 0 {
+			limit = seq
+			return errEnough
+		}
+		return ctx.Err()
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return limit, explain(s.path, err)
+}
+
+// made is what the data of an event says that changes tools.
+type made struct {
+	seq     uint64
+	weight  int64 // 0: it isn't old
+	Tool    string
+	Version int
+	Bound   []struct {
+		Tool    string
+		Version int
+	}
+}
+
+// needed selects the changes without which the tools can't be had: as they are
+// now, and as they were when the first run started that is not dropped; and the
+// versions that those were bound to, and so on. old is what those of them take
+// that would be dropped otherwise.
+func (s *Store) needed(ctx context.Context, c *scope) (keep func(*Event) bool, old int64, err error) {
+	type ref struct {
+		tool    string
+		version int
+	}
+	versions := map[ref]*made{}
+	now, then := map[string]*made{}, map[string]*made{}
+	err = s.Each(ctx, Query{Changes: true}, func(e *Event) error {
+		m := &made{seq: e.Seq}
+		if json.Unmarshal(e.Data, m) != nil || m.Tool != e.Tool() {
+			m = &made{seq: e.Seq, Tool: e.Tool()} // what else it says nobody can read
+		} else if e.Kind != ToolRetired {
+			versions[ref{m.Tool, m.Version}] = m
+		}
+		now[m.Tool] = m
+		if c.takes(e) {
+			m.weight = e.weight()
+			then[m.Tool] = m
+		}
+		return nil
+	})
+	stay := map[uint64]bool{}
+	var follow func(m *made)
+	follow = func(m *made) {
+		if m == nil || stay[m.seq] {
+			return
+		}
+		stay[m.seq] = true
+		old += m.weight
+		for _, b := range m.Bound {
+			follow(versions[ref{b.Tool, b.Version}])
+		}
+	}
+	for _, m := range now {
+		follow(m)
+	}
+	for _, m := range then {
+		follow(m)
+	}
+	return func(e *Event) bool { return stay[e.Seq] && e.Tool() != "" }, old, err
+}

@@ -1,0 +1,401 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+// version is the data of an event that evolves a tool, of some size, bound to
+// other versions.
+func version(tool string, n, size int, bound ...string) []byte {
+	for i, b := range bound {
+		name, v, _ := strings.Cut(b, "@")
+		bound[i] = fmt.Sprintf(`{"tool":%q,"version":%s}`, name, v)
+	}
+	return fmt.Appendf(nil, `{"tool":%q,"version":%d,"bound":[%s],"source":%q}`, tool, n, strings.Join(bound, ","), strings.Repeat("x", size))
+}
+
+// A run is an event of each kind that a run has, in three events.
+func appendRun(t *testing.T, j journal.Journal, run string, size int) {
+	t.Helper()
+	for _, k := range []journal.Kind{journal.RunStarted, journal.EffectRequested, journal.RunEnded} {
+		if _, err := j.Append(journal.Noted, k, run, "", fmt.Appendf(nil, `{"pad":%q}`, strings.Repeat("x", size))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func change(t *testing.T, j journal.Journal, k journal.Kind, data []byte) uint64 {
+	t.Helper()
+	after, err := j.Changed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq, err := j.Change(after, k, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seq
+}
+
+// The tools and all that was ever done to them stay, however old, without anybody
+// asking for it; a journal that says nothing of a tool doesn't.
+func TestRetainKeepsTools(t *testing.T) {
+	a := newAged(t, 0)
+	for i := range 200 {
+		switch i % 20 {
+		case 3:
+			change(t, a.Store, journal.ToolEvolved, about("one", i/20+1))
+		case 4:
+			change(t, a.Store, []journal.Kind{journal.ToolEvolved, journal.ToolRetired, journal.ToolRolledBack}[i/20%3], about("two", i/20+1))
+		case 5:
+			add(t, a.Store, journal.Synced, journal.ToolRefused, `{"tool":"one"}`)
+		case 6:
+			add(t, a.Store, journal.Synced, journal.ToolEvolved, `{}`)
+		default:
+			appendRun(t, a.Store, fmt.Sprint("r", i), 10)
+		}
+	}
+	a.pass(24 * time.Hour)
+	appendRun(t, a.Store, "last", 10)
+	changes := all(t, a.Store, journal.Query{Tool: "one", Changes: true})
+	changes = append(changes, all(t, a.Store, journal.Query{Tool: "two"})...)
+	newest, err := a.Newest(100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := retain(t, a.Store, journal.RetainOptions{MaxAge: time.Hour})
+	if r.Dropped < 400 || r.Kept != 20 || r.Bytes < 100*int64(r.Dropped) {
+		t.Errorf("%+v", r)
+	}
+	left := all(t, a.Store, journal.Query{Tool: "one"})
+	left = append(left, all(t, a.Store, journal.Query{Tool: "two"})...)
+	if seqs(left) != seqs(changes) {
+		t.Errorf("the changes %s are left of %s", seqs(left), seqs(changes))
+	}
+	if again, err := a.Newest(100); err != nil || seqs(again) != seqs(newest) {
+		t.Errorf("the newest up to 100 are %s, %v; they were %s", seqs(again), err, seqs(newest))
+	}
+	if n := len(all(t, a.Store, journal.Query{})); n != 20+1+3 {
+		t.Errorf("%d events are left", n)
+	}
+	verified(t, a.Store)
+	if r := retain(t, a.Store, journal.RetainOptions{MaxBytes: 1 << 20}); r.Dropped != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Where the history takes too much of the limit, the tools there are stay, those
+// they need, and what runs need that stay; the newest runs have their part.
+func TestRetainNeededTools(t *testing.T) {
+	s := newStore(t)
+	const large = 3000
+	stay := map[uint64]string{}
+	old := func(why string, seq uint64) {
+		if why != "" {
+			stay[seq] = why
+		}
+	}
+	old("what leaf@1 was bound to", change(t, s, journal.ToolEvolved, version("deep", 1, large)))
+	old("what used@1 is bound to", change(t, s, journal.ToolEvolved, version("leaf", 1, large, "deep@1")))
+	old("", change(t, s, journal.ToolEvolved, version("leaf", 2, large)))
+	old("what top is bound to", change(t, s, journal.ToolEvolved, version("used", 1, large, "leaf@1")))
+	old("", change(t, s, journal.ToolEvolved, version("used", 2, large, "used@1")))
+	old("", change(t, s, journal.ToolEvolved, version("top", 1, large, "used@2")))
+	old("the newest of top", change(t, s, journal.ToolEvolved, version("top", 2, large, "used@1", "nobody@7")))
+	old("", change(t, s, journal.ToolEvolved, version("gone", 1, large)))
+	old("that gone was retired", change(t, s, journal.ToolRetired, about("gone", 1)))
+	old("the newest of used", change(t, s, journal.ToolEvolved, version("used", 3, large)))
+	old("the newest of deep, bound to itself", change(t, s, journal.ToolRolledBack, version("deep", 2, large, "deep@2")))
+	for i := range 20 {
+		change(t, s, journal.ToolEvolved, version("leaf", 3+i, large))
+	}
+	old("leaf as runs saw it that stay", change(t, s, journal.ToolEvolved, version("leaf", 23, large)))
+	for i := range 200 {
+		appendRun(t, s, fmt.Sprint("r", i), 30)
+	}
+	change(t, s, journal.ToolEvolved, version("leaf", 24, large))
+	appendRun(t, s, "last", 30)
+	const limit = 90_000
+	dry := retain(t, s, journal.RetainOptions{MaxBytes: limit, DryRun: true})
+	if n := len(all(t, s, journal.Query{})); n != 11+21+200*3+1+3 {
+		t.Fatalf("a dry run left %d events", n)
+	}
+	r := retain(t, s, journal.RetainOptions{MaxBytes: limit})
+	if dry.Through != r.Through || dry.Dropped != r.Dropped || dry.Kept != r.Kept || dry.Bytes != r.Bytes || r.Dropped == 0 {
+		t.Errorf("a dry run said %+v, it was %+v", dry, r)
+	}
+	left := map[uint64]bool{}
+	size := 0
+	for _, e := range all(t, s, journal.Query{}) {
+		left[e.Seq] = true
+		size += 160 + len(e.Run) + len(e.Data)
+	}
+	for seq, why := range stay {
+		if !left[seq] {
+			t.Errorf("event %d is gone: %s", seq, why)
+		}
+	}
+	if int(r.Kept) != len(stay) {
+		t.Errorf("%d events stay of what is old, not only the %d that are needed", r.Kept, len(stay))
+	}
+	if size > limit+2000 || size < limit*2/3 {
+		t.Errorf("%d bytes are left of at most %d", size, limit)
+	}
+	verified(t, s)
+	// Less than the tools need: they stay, and the newest of the rest.
+	r = retain(t, s, journal.RetainOptions{MaxBytes: 20_000})
+	if runs := len(all(t, s, journal.Query{Kind: "run"})); runs < 4 || r.Dropped == 0 {
+		t.Errorf("%+v, %d events of runs are left", r, runs)
+	}
+	if newest, err := s.Newest(0); err != nil || len(newest) != 5 {
+		t.Errorf("%d tools are left, %v", len(newest), err)
+	}
+	verified(t, s)
+}
+
+// A store is brought within its limits, says so, and is left alone then.
+func TestTrim(t *testing.T) {
+	a := newAged(t, 0)
+	size := func() int64 {
+		sqlExec(t, raw(t, a.path), `PRAGMA wal_checkpoint(TRUNCATE)`)
+		info, err := os.Stat(a.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	trim := func(l journal.Limits, dry bool) journal.Retained {
+		t.Helper()
+		r, err := a.Trim(ctx, l, dry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	change(t, a.Store, journal.ToolEvolved, version("t", 1, 5000))
+	for i := range 2000 {
+		appendRun(t, a.Store, fmt.Sprint("r", i), []int{10, 300, 5000}[i%3])
+	}
+	before := size()
+	limit := before / 3
+	for _, l := range []journal.Limits{{}, {Size: before + 1}, {Age: 100 * time.Hour}} {
+		if r := trim(l, false); r != (journal.Retained{}) {
+			t.Errorf("%+v: %+v", l, r)
+		}
+	}
+	dry := trim(journal.Limits{Size: limit}, true)
+	if dry.Dropped == 0 || size() < before {
+		t.Errorf("a dry run: %+v", dry)
+	}
+	reader := openStore(t, a.path, journal.Options{ReadOnly: true})
+	if r, err := reader.Trim(ctx, journal.Limits{Size: limit}, true); err != nil || r != dry {
+		t.Errorf("a dry run of a reader: %+v, %v", r, err)
+	}
+	r := trim(journal.Limits{Size: limit}, false)
+	if after := size(); after > limit || after < limit*3/4 || r.Dropped != dry.Dropped || r.Kept != 1 {
+		t.Errorf("of %d bytes %d are left, the limit is %d; %+v", before, after, limit, r)
+	}
+	if r := trim(journal.Limits{Size: limit}, false); r != (journal.Retained{}) {
+		t.Errorf("again: %+v", r)
+	}
+	// By age, not before it is worth it.
+	a.pass(100 * time.Hour)
+	change(t, a.Store, journal.ToolEvolved, version("t", 2, 10))
+	a.pass(60 * time.Minute)
+	appendRun(t, a.Store, "young", 10)
+	if r := trim(journal.Limits{Age: 101*time.Hour + time.Minute}, false); r != (journal.Retained{}) {
+		t.Errorf("a little too old: %+v", r)
+	}
+	if r := trim(journal.Limits{Age: 90 * time.Minute}, false); r.Dropped < 100 || r.Kept != 1 {
+		t.Errorf("too old: %+v", r)
+	}
+	if n := len(all(t, a.Store, journal.Query{})); n != 6 {
+		t.Errorf("%d events are left", n)
+	}
+	// What stays is not looked at again and again.
+	a.pass(10 * time.Minute)
+	if r := trim(journal.Limits{Age: 60 * time.Minute}, false); r != (journal.Retained{}) {
+		t.Errorf("nothing but tools is too old: %+v", r)
+	}
+	verified(t, a.Store)
+}
+
+// While others append, a store stays within its limits by itself, and says what it
+// does; it ends with the context or the store.
+func TestKeepWithin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	var mu sync.Mutex
+	var log bytes.Buffer
+	s, err := journal.Open(path, journal.Options{Log: slog.New(slog.NewTextHandler(locked{&mu, &log}, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.KeepWithinEvery(ctx, journal.Limits{Size: 200_000}, time.Millisecond)
+	}()
+	first := change(t, s, journal.ToolEvolved, version("t", 1, 100))
+	for i := 0; ; i++ {
+		appendRun(t, s, fmt.Sprint("r", i), 100)
+		if i%10 == 0 {
+			if cut := all(t, s, journal.Query{Kind: journal.Checkpoint}); len(cut) > 0 && cut[0].Seq > 1500 {
+				break
+			}
+		}
+		if i > 100_000 {
+			t.Fatal("nothing is dropped")
+		}
+	}
+	verified(t, s)
+	if newest, err := s.Newest(0); err != nil || len(newest) != 1 || newest[0].Seq != first {
+		t.Errorf("the tools are %s, %v", seqs(newest), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	mu.Lock()
+	if said := log.String(); !strings.Contains(said, "were dropped") || strings.Contains(said, "ERROR") {
+		t.Errorf("the log says %s", said)
+	}
+	mu.Unlock()
+
+	// What stops it is said once.
+	sqlExec(t, raw(t, path), `UPDATE events SET run='x' WHERE seq=(SELECT max(seq)-5 FROM events)`)
+	var errs bytes.Buffer
+	broken := openStore(t, path, journal.Options{Log: slog.New(slog.NewTextHandler(locked{&mu, &errs}, nil))})
+	until, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended = make(chan struct{})
+	go func() {
+		defer close(ended)
+		broken.KeepWithinEvery(until, journal.Limits{Size: 1000}, time.Millisecond)
+	}()
+	said := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return strings.Count(errs.String(), "can't be dropped")
+	}
+	for said() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond) // for it to say so again
+	if n := said(); n != 1 {
+		t.Errorf("it was said %d times", n)
+	}
+	cancel()
+	<-ended
+}
+
+// locked is a writer that a log and a test may use at once.
+type locked struct {
+	mu *sync.Mutex
+	b  *bytes.Buffer
+}
+
+func (l locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// Of each run it is known whether all of it is there.
+func TestReadRun(t *testing.T) {
+	check := func(t *testing.T, j journal.Journal, run string, want journal.Extent, n int) {
+		t.Helper()
+		events, x, err := journal.ReadRun(j, run)
+		if err != nil || x != want || len(events) != n {
+			t.Errorf("of %q there are %d events, it %s, %v; expected %d, it %s", run, len(events), x, err, n, want)
+		}
+	}
+	journals(t, func(t *testing.T, j journal.Journal) {
+		appendRun(t, j, "a", 10)
+		if _, err := j.Append(journal.Noted, journal.RunStarted, "b", "", []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		check(t, j, "a", journal.RunWhole, 3)
+		check(t, j, "b", journal.RunOpen, 1)
+		check(t, j, "c", journal.RunAbsent, 0)
+		check(t, j, "", journal.RunAbsent, 0)
+		if _, err := j.Append(journal.Written, journal.RunEnded, "b", "", []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		check(t, j, "b", journal.RunWhole, 2)
+	})
+	words := map[string]bool{}
+	for x := range journal.RunOpen + 2 {
+		words[x.String()] = true
+	}
+	if len(words) != 5 {
+		t.Errorf("the extents are called %v", words)
+	}
+
+	// Wherever a store is cut, the runs across the cut are known as cut.
+	for round := range full(5, 50) {
+		pick := rand.New(rand.NewPCG(9, uint64(round)))
+		a := newAged(t, 0)
+		var open []string
+		left := map[string]int{}
+		for n := 0; n < 100; {
+			if len(open) < 4 {
+				run := fmt.Sprint("r", n)
+				n++
+				left[run] = 1 + pick.IntN(4)
+				open = append(open, run)
+				if _, err := a.Append(journal.Noted, journal.RunStarted, run, "", []byte("{}")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			i := pick.IntN(len(open))
+			run, kind := open[i], journal.EffectRequested
+			if left[run]--; left[run] == 0 {
+				kind = journal.RunEnded
+				open = slices.Delete(open, i, i+1)
+			}
+			if _, err := a.Append(journal.Noted, kind, run, "", []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := map[string]int{}
+		for _, e := range all(t, a.Store, journal.Query{}) {
+			before[e.Run]++
+		}
+		a.pass(time.Hour)
+		add(t, a.Store, journal.Written, journal.ServerStarted, "{}")
+		sqlSize := int64(160 * (20 + pick.IntN(200)))
+		keep := func(e *journal.Event) bool { return pick.IntN(5) == 0 } // even where somebody keeps parts
+		if round%2 == 0 {
+			keep = nil
+		}
+		retain(t, a.Store, journal.RetainOptions{MaxBytes: sqlSize, Keep: keep})
+		found := map[journal.Extent]int{}
+		for run, n := range before {
+			events, x, err := journal.ReadRun(a.Store, run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[x]++
+			whole := len(events) == n && events[len(events)-1].Kind == journal.RunEnded
+			if whole && x != journal.RunWhole && keep == nil || !whole && x == journal.RunWhole || x == journal.RunOpen && len(events) != n {
+				t.Errorf("of %s %d events are left of %d, and it %s", run, len(events), n, x)
+			}
+		}
+		if found[journal.RunWhole] == 0 || found[journal.RunAbsent]+found[journal.RunCut] == 0 {
+			t.Errorf("%v", found)
+		}
+	}
+}

@@ -1,0 +1,483 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+var _ journal.Journal = (*journal.Memory)(nil)
+
+// journals calls test with a journal of each sort.
+func journals(t *testing.T, test func(t *testing.T, j journal.Journal)) {
+	t.Run("store", func(t *testing.T) { test(t, newStore(t)) })
+	t.Run("memory", func(t *testing.T) { test(t, journal.NewMemory(1<<30, nil)) })
+}
+
+func about(tool string, version int) []byte {
+	return fmt.Appendf(nil, `{"tool":%q,"version":%d}`, tool, version)
+}
+
+func TestChange(t *testing.T) {
+	journals(t, func(t *testing.T, j journal.Journal) {
+		changed := func(want uint64) {
+			t.Helper()
+			if seq, err := j.Changed(); err != nil || seq != want {
+				t.Errorf("the last change is %d, %v, expected %d", seq, err, want)
+			}
+		}
+		change := func(after uint64, k journal.Kind, want uint64, failure error) {
+			t.Helper()
+			if seq, err := j.Change(after, k, about("t", 1)); seq != want || !errors.Is(err, failure) {
+				t.Errorf("a change after %d is event %d, %v; expected %d, %v", after, seq, err, want, failure)
+			}
+		}
+		changed(0)
+		change(0, journal.ToolEvolved, 1, nil)
+		changed(1)
+		change(0, journal.ToolEvolved, 0, journal.ErrBehind)
+		for _, k := range []journal.Kind{journal.ToolRefused, journal.RunStarted, journal.PolicyRevoked} {
+			if _, err := j.Append(journal.Written, k, "", "", []byte(`{"tool":"t"}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		changed(1)
+		change(1, journal.ToolRetired, 5, nil)
+		change(1, journal.ToolRetired, 0, journal.ErrBehind)
+		change(4, journal.ToolRetired, 0, journal.ErrBehind)
+		change(100, journal.ToolRolledBack, 6, nil) // more than there is
+		changed(6)
+		if _, err := j.Append(journal.Synced, journal.ToolEvolved, "", "", about("u", 1)); err != nil {
+			t.Fatal(err)
+		}
+		changed(7)
+		change(6, journal.ToolEvolved, 0, journal.ErrBehind)
+		for _, c := range []struct {
+			kind journal.Kind
+			data string
+		}{
+			{journal.RunStarted, `{"tool":"t"}`}, {journal.ToolRefused, `{"tool":"t"}`}, {journal.ToolEvolved, `{}`}, {journal.ToolEvolved, `{"tool":""}`},
+			{journal.ToolEvolved, `{"tool":7}`}, {journal.ToolEvolved, `{"a":{"tool":"t"}}`}, {journal.ToolEvolved, `{"tool":"t"`},
+		} {
+			if seq, err := j.Change(7, c.kind, []byte(c.data)); err == nil || errors.Is(err, journal.ErrBehind) {
+				t.Errorf("%s %s was taken as %d, %v", c.kind, c.data, seq, err)
+			}
+		}
+		changed(7)
+		events, _, err := j.Read(journal.Query{Changes: true})
+		if err != nil || seqs(events) != "[1 5 6 7]" {
+			t.Errorf("the changes are %s, %v", seqs(events), err)
+		}
+	})
+}
+
+func seqs(events []journal.Event) string {
+	list := make([]uint64, len(events))
+	for i := range events {
+		list[i] = events[i].Seq
+	}
+	return fmt.Sprint(list)
+}
+
+func TestTool(t *testing.T) {
+	for _, c := range []struct {
+		kind       journal.Kind
+		data, want string
+	}{
+		{journal.ToolEvolved, `{"tool":"a b"}`, "a b"}, {journal.ToolRefused, `{"tool":"a","tool":"b"}`, "a"}, {journal.RunStarted, `{"tool":"a"}`, ""},
+		{journal.ToolRetired, `{"tool":"a\"é\u0065"}`, `a"ée`}, {journal.ToolRolledBack, `{"x":{"tool":"no"},"y":["tool"],"tool":"yes"}`, "yes"},
+		{journal.ToolEvolved, `{"Tool":"a"}`, ""}, {journal.ToolEvolved, `{"tool":1}`, ""}, {journal.ToolEvolved, `{"x":`, ""}, {journal.ToolEvolved, ``, ""},
+	} {
+		e := journal.Event{Kind: c.kind, Data: []byte(c.data)}
+		if got := e.Tool(); got != c.want {
+			t.Errorf("%s %s is about %q, expected %q", c.kind, c.data, got, c.want)
+		}
+	}
+}
+
+// history appends what n random acts on some tools would.
+func history(t *testing.T, pick *rand.Rand, n int, appenders ...journal.Journal) {
+	t.Helper()
+	kinds := []journal.Kind{journal.ToolEvolved, journal.ToolEvolved, journal.ToolRetired, journal.ToolRolledBack, journal.ToolRefused, journal.RunStarted, journal.EffectDenied}
+	names := []string{"a", "b", "c", `quo"te`, "é 日本", "%_", "x'y", ""}
+	for i := range n {
+		k, data := kinds[pick.IntN(len(kinds))], about(names[pick.IntN(len(names))], i)
+		if pick.IntN(10) == 0 {
+			data = []byte(`{"version":1}`)
+		}
+		run := fmt.Sprint("r", pick.IntN(2))
+		for _, j := range appenders {
+			if _, err := j.Append(journal.Noted, k, run, "", bytes.Clone(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// What is known of tools is the same in a store, in a journal in memory, and by
+// reading all events.
+func TestToolsOfAnyHistory(t *testing.T) {
+	for round := range full(6, 60) {
+		pick := rand.New(rand.NewPCG(7, uint64(round)))
+		s, m := newStore(t), journal.NewMemory(1<<30, nil)
+		history(t, pick, 1+pick.IntN(300), s, m)
+		everything := all(t, s, journal.Query{})
+		last := uint64(0)
+		for _, e := range everything {
+			if e.Kind.Changes() {
+				last = e.Seq
+			}
+		}
+		for name, j := range map[string]journal.Journal{"store": s, "memory": m} {
+			if got, err := j.Changed(); err != nil || got != last {
+				t.Errorf("%s: the last change is %d, %v; expected %d", name, got, err, last)
+			}
+			for _, through := range []uint64{0, 1, 1 << 62, 1<<64 - 1, uint64(pick.IntN(300))} {
+				newest := map[string]uint64{}
+				for _, e := range everything {
+					if e.Kind.Changes() && e.Tool() != "" && (through == 0 || e.Seq <= through) {
+						newest[e.Tool()] = e.Seq
+					}
+				}
+				events, err := j.Newest(through)
+				if err != nil || len(events) != len(newest) || !slices.IsSortedFunc(events, func(a, b journal.Event) int { return int(a.Seq) - int(b.Seq) }) {
+					t.Fatalf("%s: up to %d the newest are %s, %v; expected %v", name, through, seqs(events), err, newest)
+				}
+				for _, e := range events {
+					if newest[e.Tool()] != e.Seq {
+						t.Errorf("%s: up to %d the newest of %q is %d, expected %d", name, through, e.Tool(), e.Seq, newest[e.Tool()])
+					}
+				}
+			}
+		}
+	}
+}
+
+// A file of the first format is read as it is, and brought up to this one by the
+// first who writes, whatever is in it, while others have it open.
+func TestFirstFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	m := journal.NewMemory(1<<30, nil)
+	s := openStore(t, path, journal.Options{})
+	history(t, rand.New(rand.NewPCG(3, 4)), 200, s, m)
+	add(t, s, journal.Written, journal.ToolRefused, `{"tool":"a"}`)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn := raw(t, path)
+	sqlExec(t, conn, `DROP INDEX events_tool; PRAGMA user_version=1`)
+	sqlExec(t, conn, `UPDATE events SET data=CAST('no JSON' AS BLOB) WHERE seq=201`) // somebody edited it
+	format := func() (n int) {
+		if err := conn.QueryRowContext(context.Background(), `PRAGMA user_version`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	answers := func(s *journal.Store) {
+		t.Helper()
+		for _, q := range []journal.Query{{Changes: true}, {Tool: "a"}, {Tool: "x'y", Last: true, Limit: 3}, {Tool: "c", Kind: journal.ToolRetired, Run: "r1"}} {
+			want, wantMore := read(t, m, q)
+			if got, more, err := s.Read(q); err != nil || seqs(got) != seqs(want) || more != wantMore || len(got) == 0 {
+				t.Errorf("%+v: %s, %v, expected %s", q, seqs(got), err, seqs(want))
+			}
+		}
+		want, _ := m.Newest(150)
+		if got, err := s.Newest(150); err != nil || seqs(got) != seqs(want) {
+			t.Errorf("the newest are %s, %v, expected %s", seqs(got), err, seqs(want))
+		}
+	}
+	reader := openStore(t, path, journal.Options{ReadOnly: true})
+	answers(reader)
+	if format() != 1 {
+		t.Errorf("to read it made it format %d", format())
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			s, err := journal.Open(path, journal.Options{Busy: time.Minute})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if format() != journal.Format {
+		t.Errorf("it has format %d now", format())
+	}
+	answers(reader)
+	s = openStore(t, path, journal.Options{})
+	answers(s)
+	var b *journal.Break
+	if r, err := s.Verify(ctx); !errors.As(err, &b) || b.Seq != 201 || len(r.Breaks) != 1 {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+// A file that can't be written is not brought up, and says why.
+func TestFirstFormatLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	made(t, path)
+	conn := raw(t, path)
+	sqlExec(t, conn, `DROP INDEX events_tool; PRAGMA user_version=1`)
+	defer lock(t, path)()
+	if s, err := journal.Open(path, journal.Options{Busy: 20 * time.Millisecond}); !errors.Is(err, journal.ErrLocked) {
+		t.Errorf("%v, %v", s, err)
+	}
+	openStore(t, path, journal.Options{ReadOnly: true})
+}
+
+// Several processes with several goroutines each, all changing tools by what they
+// know: none of the acknowledged changes is lost, none is there twice, and each
+// was made by one who knew of all before it.
+func TestChangesTogether(t *testing.T) {
+	const processes, goroutines, changes = 3, 4, 15
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{Busy: time.Minute})
+	var commands []*exec.Cmd
+	var outs, errs []*bytes.Buffer
+	for i := range processes {
+		cmd, stderr := start(t, "change", path, fmt.Sprint(i), fmt.Sprint(goroutines), fmt.Sprint(changes))
+		out := new(bytes.Buffer)
+		cmd.Stdout = out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		commands, outs, errs = append(commands, cmd), append(outs, out), append(errs, stderr)
+	}
+	acknowledged := map[string]bool{}
+	for i, cmd := range commands {
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%v: %s%s", err, outs[i], errs[i])
+		}
+		for line := range strings.Lines(outs[i].String()) {
+			acknowledged[strings.TrimSpace(line)] = true
+		}
+	}
+	there := all(t, s, journal.Query{Changes: true})
+	if want := processes * goroutines * changes; len(there) != want || len(acknowledged) != want {
+		t.Errorf("%d changes are there, %d were acknowledged, of %d", len(there), len(acknowledged), want)
+	}
+	before, version := uint64(0), map[string]int{}
+	for _, e := range there {
+		var tool string
+		var n int
+		var after uint64
+		if _, err := fmt.Sscanf(string(e.Data), `{"tool":%q,"version":%d,"after":%d}`, &tool, &n, &after); err != nil {
+			t.Fatalf("%s: %v", e.Data, err)
+		}
+		if after != before {
+			t.Errorf("event %d was made by one who knew of %d, but %d was the last", e.Seq, after, before)
+		}
+		if before = e.Seq; !acknowledged[fmt.Sprint(e.Seq, " ", tool, " ", n)] {
+			t.Errorf("event %d, %s, was not acknowledged", e.Seq, e.Data)
+		}
+		if version[tool]++; n != version[tool] {
+			t.Errorf("%s: version %d follows %d", tool, n, version[tool]-1)
+		}
+	}
+	verified(t, s)
+}
+
+// changeTogether is a process that changes the tools of the store args[0]: each of
+// args[2] goroutines evolves args[3] tools of its own choice, of which all use the
+// same. It writes a line for each that is acknowledged.
+func changeTogether(args []string) error {
+	var goroutines, changes int
+	if _, err := fmt.Sscan(args[2]+" "+args[3], &goroutines, &changes); err != nil {
+		return err
+	}
+	s, err := journal.Open(args[0], journal.Options{Busy: time.Minute})
+	if err != nil {
+		return err
+	}
+	errs := make(chan error)
+	for range goroutines {
+		go func() {
+			for range changes {
+				if err := evolveOne(s, fmt.Sprint("tool", rand.IntN(5))); err != nil {
+					errs <- err
+					return
+				}
+				if _, err := s.Append(journal.Noted, journal.RunStarted, args[1], "", []byte("{}")); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range goroutines {
+		err = errors.Join(err, <-errs)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// evolveOne makes a next version of a tool, however often others are faster.
+func evolveOne(s *journal.Store, tool string) error {
+	for {
+		after, err := s.Changed()
+		if err != nil {
+			return err
+		}
+		known, err := s.Newest(after)
+		if err != nil {
+			return err
+		}
+		version := 1
+		for i := range known {
+			if e := &known[i]; e.Tool() == tool {
+				if _, err := fmt.Sscanf(string(e.Data), `{"tool":`+fmt.Sprintf("%q", tool)+`,"version":%d`, &version); err != nil {
+					return err
+				}
+				version++
+			}
+		}
+		seq, err := s.Change(after, journal.ToolEvolved, fmt.Appendf(nil, `{"tool":%q,"version":%d,"after":%d}`, tool, version, after))
+		if errors.Is(err, journal.ErrBehind) {
+			continue
+		}
+		if err == nil {
+			_, err = fmt.Printf("%d %s %d\n", seq, tool, version)
+		}
+		return err
+	}
+}
+
+// A change that comes too late fails alone, not what is written together with it.
+func TestChangeBehindInABatch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{Busy: time.Minute})
+	unlock := lock(t, path) // so that all wait for one transaction, or few
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	won, behind := 0, 0
+	for i := range 30 {
+		wg.Go(func() {
+			var err error
+			if i%2 == 0 {
+				_, err = s.Change(0, journal.ToolEvolved, about("t", 1))
+			} else {
+				_, err = s.Append(journal.Written, journal.RunStarted, fmt.Sprint(i), "", []byte("{}"))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case i%2 == 0 && err == nil:
+				won++
+			case i%2 == 0 && errors.Is(err, journal.ErrBehind):
+				behind++
+			case err != nil:
+				t.Error(err)
+			}
+		})
+	}
+	time.Sleep(20 * time.Millisecond)
+	unlock()
+	wg.Wait()
+	if n := len(all(t, s, journal.Query{})); won != 1 || behind != 14 || n != 16 {
+		t.Errorf("%d changes were made, %d came too late, %d events are there", won, behind, n)
+	}
+	verified(t, s)
+}
+
+// A change that can't be written is not there, and not said to be behind.
+func TestChangeThatFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{Busy: 20 * time.Millisecond})
+	unlock := lock(t, path)
+	if _, err := s.Change(0, journal.ToolEvolved, about("t", 1)); !errors.Is(err, journal.ErrLocked) || errors.Is(err, journal.ErrBehind) {
+		t.Errorf("while it is locked: %v", err)
+	}
+	if n, err := s.Changed(); n != 0 || err != nil {
+		t.Errorf("the last change is %d, %v", n, err)
+	}
+	unlock()
+	reader := openStore(t, path, journal.Options{ReadOnly: true})
+	if _, err := reader.Change(0, journal.ToolEvolved, about("t", 1)); !errors.Is(err, journal.ErrReadOnly) {
+		t.Errorf("of a store to be read: %v", err)
+	}
+	if seq, err := s.Change(0, journal.ToolEvolved, about("t", 1)); seq != 1 || err != nil {
+		t.Errorf("%d, %v", seq, err)
+	}
+	if n, err := reader.Changed(); n != 1 || err != nil {
+		t.Errorf("for the reader the last change is %d, %v", n, err)
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reader.Changed(); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if _, err := reader.Newest(0); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if _, err := s.Blob(journal.Hash{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// A journal in memory keeps the tools when it drops what happened to them.
+func TestMemoryKeepsChanges(t *testing.T) {
+	m := journal.NewMemory(1<<20, nil)
+	for i := range 100 {
+		if _, err := m.Change(uint64(i), journal.ToolEvolved, about(fmt.Sprint("t", i%40), i/40+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	noise(t, m, 20_000)
+	if m.Dropped() < 1000 {
+		t.Fatalf("only %d are dropped", m.Dropped())
+	}
+	if events, _ := read(t, m, journal.Query{Changes: true}); len(events) != 100 {
+		t.Errorf("%d changes are left of 100", len(events))
+	}
+	if events, more := read(t, m, journal.Query{Tool: "t3", Last: true, Limit: 2}); seqs(events) != "[44 84]" || !more {
+		t.Errorf("the last of t3 are %s, more %v", seqs(events), more)
+	}
+	if err := m.Verify(); err != nil {
+		t.Error(err)
+	}
+	// More of them than may be kept: what each tool is now stays.
+	for i := range 20_000 {
+		if _, err := m.Append(journal.Synced, journal.ToolEvolved, "", "", about(fmt.Sprint("u", i%200), i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	events, err := m.Newest(0)
+	if err != nil || len(events) != 240 {
+		t.Errorf("%d tools are left of 240, %v", len(events), err)
+	}
+	kept, _ := read(t, m, journal.Query{Changes: true})
+	if n := len(kept); n < 1000 || n > 1<<20/160+1024 {
+		t.Errorf("%d changes are kept", n)
+	}
+	if err := m.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// noise appends n events that change no tool.
+func noise(t *testing.T, m *journal.Memory, n int) {
+	t.Helper()
+	for i := range n {
+		if _, err := m.Append(journal.Noted, journal.RunStarted, "", "", fmt.Appendf(nil, `{"i":%d}`, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// forged is a log of changes that nobody made by [Registry.Evolve].
+func forged(changes ...Change) *memoryLog {
+	l := new(memoryLog)
+	for i, c := range changes {
+		c.Seq = uint64(i) + 1
+		if c.Kind == 0 {
+			c.Kind = Evolved
+		}
+		l.changes = append(l.changes, c)
+	}
+	return l
+}
+
+// stored is a change as it would be recorded.
+func stored(t testing.TB, name string, version int, text string, bound ...Binding) Change {
+	t.Helper()
+	p, err := core.CompileText(name, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Change{Stored: Stored{
+		Definition: Definition{Name: name, Code: []byte(text), Text: true, Description: name}, Version: version, Hash: p.Hash(), Bound: bound,
+	}}
+}
+
+// TestForged: what can't be true is left out, with what is bound to it, and
+// nothing else is. None of it crashes, and none of it gives authority.
+func TestForged(t *testing.T) {
+	good := stored(t, "good", 1, "x => x")
+	with := func(c Change, edit func(*Change)) Change {
+		edit(&c)
+		return c
+	}
+	to := func(name string, version int, seq uint64) Binding { return Binding{Ref: Ref{name, version}, Seq: seq} }
+	acting := `k => !toy.get(k)`
+	for what, c := range map[string]struct {
+		changes []Change
+		problem string // "": there is none, but the tool can't act
+	}{
+		"a hash that isn't the code's, with authority": {[]Change{with(stored(t, "x", 1, acting), func(c *Change) {
+			c.Definition.Capabilities, c.Hash = []string{"toy:a/**"}, strings.Repeat("0", 64)
+		})}, "on record"},
+		"code that can't be read, with authority": {[]Change{with(stored(t, "x", 1, acting), func(c *Change) {
+			c.Definition.Capabilities, c.Code = []string{"toy:a/**"}, []byte("k => (")
+		})}, "parse_error"},
+		"no hash":           {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) { c.Hash = "" })}, "hash"},
+		"a version 0":       {[]Change{stored(t, "x", 0, "1")}, "version 0"},
+		"a version below 0": {[]Change{stored(t, "x", -7, "1")}, "version -7"},
+		"a reserved name": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) {
+			c.Name = "run"
+		})}, "reserved"},
+		"a name with control characters": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) { c.Name = "a\x1b[2J" })}, "control"},
+		"an entry that can't be read":    {[]Change{{Err: errors.New("not JSON"), Stored: Stored{Definition: Definition{Name: "x"}}}}, "not JSON"},
+		"an entry about no tool":         {[]Change{{Err: errors.New("not JSON")}}, "not JSON"},
+		"a library that isn't there":     {[]Change{stored(t, "x", 1, "1", to("lib", 1, 77))}, "not on record"},
+		"a library that isn't there, by number of its version": {[]Change{stored(t, "x", 1, "1", to("lib", 1, 0))}, "not on record"},
+		"a library that is made later": {[]Change{stored(t, "x", 1, "1", to("lib", 1, 3)), stored(t, "lib", 1, "1")}, "later"},
+		"itself":                       {[]Change{stored(t, "x", 1, "1", to("x", 1, 2))}, "later"},
+		"a circle": {[]Change{
+			stored(t, "x", 1, "1", to("y", 1, 3)), stored(t, "y", 1, "1", to("x", 1, 2)),
+		}, "later"},
+		"another library than the number says": {[]Change{stored(t, "x", 1, "1", to("lib", 1, 1))}, "event 1 made another"},
+		"a library with another hash": {[]Change{
+			stored(t, "lib", 1, "1"), stored(t, "x", 1, "1", Binding{Ref{"lib", 1}, strings.Repeat("1", 64), 2}),
+		}, "event 2 made another"},
+		"a library that was retired": {[]Change{
+			{Kind: Retired, Stored: Stored{Definition: Definition{Name: "lib"}, Version: 1}}, stored(t, "x", 1, "1", to("lib", 1, 2)),
+		}, "event 2 made another"},
+		"a library that can't be made": {[]Change{
+			with(stored(t, "lib", 1, acting), func(c *Change) {
+				c.Definition.Capabilities, c.Hash = []string{"toy:a/**"}, strings.Repeat("0", 64)
+			}),
+			stored(t, "x", 1, "1", to("lib", 1, 2)),
+		}, "lib"},
+		"too much code": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) {
+			c.Code = []byte(`"` + strings.Repeat("x", 100<<20) + `"`)
+		})}, "bytes"},
+		"too many examples": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) { c.Examples = make([]Example, 1000) })}, "examples"},
+		"examples that aren't JSON": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) {
+			c.Examples = []Example{{Input: json.RawMessage("{")}}
+		})}, "JSON"},
+		"a library that was bound to itself by another": {[]Change{
+			stored(t, "lib", 1, "1", to("x", 2, 4)), stored(t, "y", 1, "1", to("lib", 1, 2)), stored(t, "x", 2, "1", to("y", 1, 3)),
+		}, "later"},
+		"capabilities that nobody declared": {[]Change{with(stored(t, "x", 1, acting), func(c *Change) {
+			c.Capabilities = []string{"toy:a/**"}
+		})}, ""},
+		"capabilities that nobody granted": {[]Change{with(stored(t, "x", 1, acting), func(c *Change) {
+			c.Definition.Capabilities, c.Capabilities = []string{"toy:**"}, []string{"toy:**"}
+		})}, "in part"},
+		"a hash that isn't the code's": {[]Change{with(stored(t, "x", 1, acting), func(c *Change) {
+			c.Hash = strings.Repeat("0", 64)
+		})}, ""},
+	} {
+		p := policy(t, "toy:a/**")
+		l := forged(append([]Change{good}, c.changes...)...)
+		opened, problems, err := Open(l, p)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		// The same by way of a refresh.
+		refreshed := open(t, forged(good), p)
+		refreshed.log = l
+		if _, err := refreshed.Refresh(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		for _, r := range []*Registry{opened, refreshed} {
+			if good, ok := r.Snapshot().Get("good"); !ok || good.Problem() != nil {
+				t.Errorf("%s: another tool is gone", what)
+			}
+			x, there := r.Snapshot().Get("x")
+			if c.problem == "in part" {
+				if !there || len(x.Held) != 1 || x.Capabilities[0] != "toy.get:a/**" {
+					t.Errorf("%s: it holds %v", what, x.Capabilities)
+				}
+				continue
+			}
+			if c.problem != "" && there {
+				t.Errorf("%s: it is there: %+v", what, x)
+			}
+			if there && (len(x.Held) > 0 || len(x.Capabilities) > 0) {
+				t.Errorf("%s: it holds %v", what, x.Capabilities)
+			}
+			if _, err := r.At(uint64(len(l.changes))); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			if problems := fmt.Sprint(r.Problems()); c.problem != "" && !strings.Contains(problems, c.problem) {
+				t.Errorf("%s: %s", what, problems)
+			}
+		}
+		if (len(problems) > 0) != (c.problem != "" && c.problem != "in part") {
+			t.Errorf("%s: %v", what, problems)
+		}
+		// The name can be used again.
+		made, err := opened.Evolve(def("x", "x => 2"), Edit{})
+		if err != nil || made.Version < 1 {
+			t.Errorf("%s: then %v, %v", what, made, err)
+		}
+	}
+}
+
+// TestForgedCode: code that isn't what its hash says isn't run, not by a tool
+// that takes it either.
+func TestForgedCode(t *testing.T) {
+	x := stored(t, "x", 1, "1")
+	x.Code = []byte("2")
+	y := stored(t, "y", 1, "code_of(\"x\")", Binding{Ref: Ref{"x", 1}, Seq: 1})
+	r := open(t, forged(x, y), nil)
+	got, _ := r.Snapshot().Get("x")
+	if got.Problem() == nil || !strings.Contains(string(got.Program().Canonical()), "raise") {
+		t.Errorf("%s: %v", got.Program().Canonical(), got.Problem())
+	}
+	if _, err := r.Version(Ref{"x", 1}); err != nil {
+		t.Error(err) // it is current, and as bad as that
+	}
+	evolve(t, r, def("x", "3"))
+	if _, err := r.Version(Ref{"x", 1}); err == nil {
+		t.Error("it was made all the same")
+	}
+	got, _ = r.Snapshot().Get("y")
+	if code := string(got.Bound["x"].Program().Canonical()); !strings.Contains(code, "raise") {
+		t.Errorf("y takes the code %s", code)
+	}
+	if _, err := r.Rollback("x", 1, Edit{}); is(err, fault.Refused, "can't be made") != nil {
+		t.Error(err)
+	}
+	if text := string(Encode(r.Snapshot())); !strings.Contains(text, `"y"`) || strings.Contains(text, "can't be used") {
+		t.Errorf("the document is %s", text)
+	}
+}
+
+// TestForgedVersions: whatever versions are on record, the next is above them.
+func TestForgedVersions(t *testing.T) {
+	for _, versions := range [][]int{{5, 3}, {1, 1}, {math.MaxInt32}, {math.MaxInt64}, {-1, 4}, {7, math.MaxInt64}} {
+		var changes []Change
+		for _, v := range versions {
+			changes = append(changes, stored(t, "x", v, fmt.Sprint(v)))
+		}
+		r, _, err := Open(forged(changes...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := r.Evolve(def("x", "1"), Edit{})
+		if err != nil || made.Version < 1 || made.Version > math.MaxInt32 {
+			t.Errorf("after %v comes %+v, %v", versions, made, err)
+		}
+	}
+}
+
+// TestLongChain: versions that are bound to each other in a long chain are made
+// without a deep stack, and don't pile up without bound.
+func TestLongChain(t *testing.T) {
+	const n = MaxVersions/2 - 2
+	var changes []Change
+	for i := range n {
+		name, other := []string{"a", "b"}[i%2], []string{"b", "a"}[i%2]
+		var bound []Binding
+		if i > 0 {
+			bound = []Binding{{Ref: Ref{other, (i + 1) / 2}, Seq: uint64(i)}}
+		}
+		changes = append(changes, stored(t, name, i/2+1, `code_of("`+other+`")`, bound...))
+	}
+	r := open(t, forged(changes...), nil)
+	if len(r.held.count) != n {
+		t.Errorf("%d versions are held", len(r.held.count))
+	}
+	if a, _ := r.Snapshot().Get("a"); len(a.Reach()) != 0 || a.Late() {
+		t.Error("it can do something")
+	}
+	for i := 0; ; i++ {
+		if _, err := r.Evolve(def([]string{"a", "b"}[i%2], `code_of("`+[]string{"b", "a"}[i%2]+`")`), Edit{}); err != nil {
+			if is(err, fault.Refused, "old versions") != nil {
+				t.Error(err)
+			}
+			break
+		}
+		if i > MaxVersions {
+			t.Fatal("there is no bound")
+		}
+	}
+	evolve(t, r, def("a", "1"))
+	evolve(t, r, def("b", "1"))
+	if len(r.held.count) != 2 {
+		t.Errorf("%d versions are held", len(r.held.count))
+	}
+}
+
+// TestUnreadable: a log that can't be read says so, and what was read stays.
+func TestUnreadable(t *testing.T) {
+	l := &unreadable{Log: new(memoryLog)}
+	other := open(t, l.Log, nil)
+	evolve(t, other, def("a", "1"))
+	l.err = errors.New("the disk is gone")
+	if _, _, err := Open(l, nil); !errors.Is(err, l.err) {
+		t.Error(err)
+	}
+	l.err = nil
+	r := open(t, l, nil)
+	l.err = errors.New("the disk is gone")
+	if _, err := r.Refresh(); !errors.Is(err, l.err) {
+		t.Error(err)
+	}
+	if _, err := r.Evolve(def("b", "1"), Edit{}); is(err, fault.Refused, "the disk is gone") != nil {
+		t.Error(err)
+	}
+	if _, ok := r.Snapshot().Get("a"); !ok {
+		t.Error("what was there is gone")
+	}
+}
+
+type unreadable struct {
+	Log
+	err error
+}
+
+func (u *unreadable) Changed() (uint64, error) {
+	if u.err != nil {
+		return 0, u.err
+	}
+	return u.Log.Changed()
+}
+
+func (u *unreadable) Newest(through uint64) ([]Change, error) {
+	if u.err != nil {
+		return nil, u.err
+	}
+	return u.Log.Newest(through)
+}

@@ -1,0 +1,210 @@
+package registry
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// Compile makes a tool from its definition without keeping it: decided by the
+// policy (nil: nothing is granted), its names bound to the tools there are. The
+// error is a [*fault.Fault]: invalid_request for an impossible name, description
+// or example, refused for a reserved name, an operation that was not declared
+// or a capability that was not granted, parse_error.
+func Compile(d Definition, policy *caps.Policy, tools *Snapshot) (*Tool, error) {
+	t, err := prepare(d)
+	if err != nil {
+		return nil, err
+	}
+	if f := t.decide(policy); f != nil {
+		return nil, f
+	}
+	t.bind(tools)
+	if f := t.unbound(tools); f != nil {
+		return nil, f
+	}
+	return t, nil
+}
+
+// prepare compiles a tool that has no authority yet.
+func prepare(d Definition) (*Tool, error) {
+	if err := checkName(d.Name); err != nil {
+		return nil, err
+	}
+	if len(d.Description) > MaxDescription {
+		return nil, &fault.Fault{
+			Kind:    fault.InvalidRequest,
+			Message: fmt.Sprintf("a description has at most %d bytes, this one has %d", MaxDescription, len(d.Description)),
+			Hint:    "Say in a sentence what the tool computes from its input.",
+		}
+	}
+	if !utf8.Valid(d.Code) {
+		return nil, &fault.Fault{
+			Kind: fault.ParseError, In: "code", Message: "the code is not UTF-8",
+			Hint: "Send it as JSON, whose strings have every character.",
+		}
+	}
+	c := &code{name: d.Name, source: d.Code, text: d.Text}
+	prog, err := c.program()
+	if err != nil {
+		return nil, err
+	}
+	c.hash = prog.Hash()
+	if err := checkExamples(d.Examples); err != nil {
+		return nil, err
+	}
+	t := &Tool{
+		Name:         d.Name,
+		Hash:         c.hash,
+		Description:  d.Description,
+		Source:       d.Code,
+		Text:         d.Text,
+		Declared:     d.Capabilities,
+		Capabilities: []string{},
+		Examples:     d.Examples,
+		State:        StateBlocked,
+		code:         c,
+	}
+	if t.Description == "" {
+		t.Description = shorten(Printed(prog), 1000)
+	}
+	return t, nil
+}
+
+// decide gives the tool the authority that the policy has for it.
+func (t *Tool) decide(policy *caps.Policy) *fault.Fault {
+	if policy == nil {
+		policy = caps.NewPolicy(nil, nil)
+	}
+	t.Held, t.Notes, t.Capabilities, t.State, t.Why = nil, nil, []string{}, StateBlocked, ""
+	d, f := policy.Decide(t.Declared, t.Program().Needs(), caps.DecideOptions{Tool: t.Name})
+	if f != nil {
+		return f
+	}
+	t.Held, t.Notes, t.State = d.Held, d.Notes, StateReady
+	t.Capabilities = append(t.Capabilities, d.Texts...)
+	return nil
+}
+
+// settle decides as decide does; a tool that is refused is blocked and says why.
+func (t *Tool) settle(policy *caps.Policy) {
+	if f := t.decide(policy); f != nil {
+		t.Why = f.Message
+	}
+}
+
+// bind finds the versions that names written in the code, or in a declared call,
+// stand for.
+func (t *Tool) bind(tools *Snapshot) {
+	t.Bound = nil
+	if tools == nil {
+		return
+	}
+	for _, name := range t.names() {
+		if bound, ok := tools.Get(name); ok {
+			t.boundTo(bound)
+		}
+	}
+}
+
+func (t *Tool) boundTo(b *Tool) {
+	if t.Bound == nil {
+		t.Bound = make(map[string]*Tool)
+	}
+	t.Bound[b.Name] = b
+}
+
+// names is the tools that the code, or a declared call, names, but for itself.
+func (t *Tool) names() []string {
+	needs := t.Program().Needs()
+	var list []string
+	add := func(name string) {
+		if name != t.Name {
+			list = append(list, name)
+		}
+	}
+	for _, n := range needs.Codes {
+		add(n.Name)
+	}
+	for _, n := range needs.Calls {
+		add(n.Name)
+	}
+	for _, h := range t.Held {
+		if h.Kind == caps.CallKind {
+			add(h.Scope)
+		}
+	}
+	if t.State == StateReady {
+		return list
+	}
+	// It may be granted later what it declares.
+	for _, text := range t.Declared {
+		if c, err := caps.Parse(text, caps.Kinds{}); err == nil && c.Kind == caps.CallKind {
+			add(c.Scope)
+		}
+	}
+	return list
+}
+
+// unbound refuses a tool that may call one that isn't there: what that will be
+// able to do can't be told of this one.
+func (t *Tool) unbound(tools *Snapshot) *fault.Fault {
+	if tools == nil {
+		return nil
+	}
+	for _, h := range t.Held {
+		if h.Kind != caps.CallKind || t.Bound[h.Scope] != nil || pattern(h.Scope) {
+			continue
+		}
+		f := &fault.Fault{
+			Kind:    fault.Refused,
+			Message: fmt.Sprintf("the tool declares %s, and there is no tool %q to be called", h, h.Scope),
+			Hint:    fmt.Sprintf("Evolve %q first, then this one: a call is bound to the version there is.", h.Scope),
+		}
+		if h.Scope == t.Name {
+			f.Message = fmt.Sprintf("the tool declares %s, a call of itself", h)
+			f.Hint = `A tool calls itself with {"app":{"func":{"self":true},"arg":T}}, or self(e), and needs no capability for it.`
+		}
+		return f
+	}
+	return nil
+}
+
+// mostPrinted is how long code may be, as canonical JSON, to be laid out as text.
+const mostPrinted = 32 << 10
+
+// Printed is a program to be shown: in the text form, or as canonical JSON
+// where it is so long that nobody will read it.
+func Printed(p *core.Program) []byte {
+	if c := p.Canonical(); len(c) > mostPrinted {
+		return c
+	}
+	return p.Text()
+}
+
+// CheckSize refuses code that is longer than [MaxCode].
+func CheckSize(code []byte) error {
+	if len(code) <= MaxCode {
+		return nil
+	}
+	return &fault.Fault{
+		Kind:    fault.ParseError,
+		In:      "code",
+		Message: fmt.Sprintf("the code has %d bytes, at most %d are read", len(code), MaxCode),
+		Hint:    "Give large data as the input, or build it with a fold, and keep the code small.",
+	}
+}
+
+// shorten cuts text to about n bytes at a character's start.
+func shorten(b []byte, n int) string {
+	if len(b) <= n {
+		return string(b)
+	}
+	for n > 0 && b[n]&0xC0 == 0x80 {
+		n--
+	}
+	return string(b[:n]) + "…"
+}

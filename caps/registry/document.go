@@ -1,0 +1,227 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// format names the layout of a document of tools; a reader refuses any other.
+const format = "mcp-pif tools 1"
+
+// maxDocument bounds what is read as a document of tools.
+const maxDocument = 64 << 20
+
+// document is a document of tools.
+type document struct {
+	Format string  `json:"format"`
+	Tools  []entry `json:"tools"`
+	// BoundVersions is older versions that the tools, or these, are bound to.
+	BoundVersions []entry `json:"bound_versions,omitempty"`
+}
+
+// entry is one tool in a document. The hash is for the reader, and for others
+// that are bound to it: it is worked out again, so that code may be edited by
+// hand.
+type entry struct {
+	Name        string `json:"name"`
+	Version     int    `json:"version"`
+	Hash        string `json:"hash"`
+	Description string `json:"description"`
+	// Capabilities is what the tool declares. What it may do is decided again
+	// by whoever reads the document.
+	Capabilities []string `json:"capabilities,omitempty"`
+	// Bound is the hashes of the versions that names in the code stand for.
+	Bound    map[string]string `json:"bound,omitempty"`
+	Examples []Example         `json:"examples,omitempty"`
+	Code     json.RawMessage   `json:"code,omitempty"`
+	// CodeText is the code as a string of JSON, in place of Code where it
+	// nests deeper than the reader of this document can follow.
+	CodeText string `json:"code_text,omitempty"`
+}
+
+// deep is the nesting from which code is written as a string.
+const deep = 1000
+
+// Encode gives the snapshot's tools as one readable JSON document, sorted by
+// name, each with its code in canonical form; besides, the older versions that
+// they are bound to. A tool whose code can't be used (see [Tool.Problem]) isn't
+// in it.
+func Encode(s *Snapshot) []byte {
+	b := fmt.Appendf(nil, "{\n  \"format\": %q,\n  \"tools\": ", format)
+	b = appendEntries(b, s.All())
+	if old := s.older(); len(old) > 0 {
+		b = appendEntries(append(b, ",\n  \"bound_versions\": "...), old)
+	}
+	return append(b, "\n}\n"...)
+}
+
+// older is the versions that the tools are bound to and that aren't current, by
+// name and version.
+func (s *Snapshot) older() []*Tool {
+	var old []*Tool
+	seen := map[*Tool]bool{}
+	for todo := s.All(); len(todo) > 0; {
+		t := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, b := range t.Bound {
+			if seen[b] {
+				continue
+			}
+			seen[b] = true
+			todo = append(todo, b)
+			if now, ok := s.Get(b.Name); !ok || now != b {
+				old = append(old, b)
+			}
+		}
+	}
+	slices.SortFunc(old, func(a, b *Tool) int {
+		if a.Name != b.Name {
+			return strings.Compare(a.Name, b.Name)
+		}
+		return a.Version - b.Version
+	})
+	return old
+}
+
+func appendEntries(b []byte, tools []*Tool) []byte {
+	b = append(b, '[')
+	n := 0
+	for _, t := range tools {
+		if t.Problem() != nil {
+			continue
+		}
+		if n++; n > 1 {
+			b = append(b, ',')
+		}
+		b = appendEntry(append(b, "\n    "...), t)
+	}
+	if n > 0 {
+		b = append(b, "\n  "...)
+	}
+	return append(b, ']')
+}
+
+func appendEntry(b []byte, t *Tool) []byte {
+	const between = ",\n      "
+	b = fmt.Appendf(b, "{\n      \"name\": %s,\n      \"version\": %d,\n      \"hash\": %q,\n      \"description\": %s,\n      ",
+		quote(t.Name), t.Version, t.Hash, quote(t.Description))
+	if len(t.Declared) > 0 {
+		b = append(layout(append(b, `"capabilities": `...), encode(t.Declared), 6), between...)
+	}
+	if len(t.Bound) > 0 {
+		hashes := make(map[string]string, len(t.Bound))
+		for name, bound := range t.Bound {
+			hashes[name] = bound.Hash
+		}
+		b = append(layout(append(b, `"bound": `...), encode(hashes), 6), between...) // its keys are sorted
+	}
+	if len(t.Examples) > 0 {
+		b = append(layout(append(b, `"examples": `...), encode(t.Examples), 6), between...)
+	}
+	if code := t.Program().Canonical(); nesting(code) > deep {
+		b = append(append(b, `"code_text": `...), quote(string(code))...)
+	} else {
+		b = layout(append(b, `"code": `...), code, 6)
+	}
+	return append(b, "\n    }"...)
+}
+
+// encode is what always has JSON as compact JSON.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+func quote(s string) []byte { return encode(s) }
+
+// A Portable is a tool of a document, to be given to [Registry.Import].
+type Portable struct {
+	Definition
+	Version int
+	// Hash is what the document calls it by, where others are bound to it. It
+	// isn't the code's where that was edited.
+	Hash string
+	// Bound is the Hash of the version that each name stands for; of others it is
+	// what there is.
+	Bound map[string]string
+	// Old is set where it is an older version, there for others that are bound
+	// to it.
+	Old bool
+
+	base *Tool
+}
+
+// Decode reads a document of tools and compiles each; older versions come after
+// the tools. Every tool that can't be made is an error; all of them are reported
+// together, with their names.
+func Decode(r io.Reader) ([]Portable, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxDocument+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxDocument {
+		return nil, fmt.Errorf("more than %d bytes", maxDocument)
+	}
+	var doc document
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&doc); err != nil {
+		return nil, fmt.Errorf("not a file of tools: %w", err)
+	}
+	if doc.Format != format {
+		return nil, fmt.Errorf("its format is %q, this program reads %q", doc.Format, format)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("not a file of tools: there is something after it")
+	}
+	var problems []error
+	list := make([]Portable, 0, len(doc.Tools)+len(doc.BoundVersions))
+	type id struct {
+		name    string
+		version int
+	}
+	seen := map[id]bool{}
+	for i, e := range slices.Concat(doc.Tools, doc.BoundVersions) {
+		p := Portable{
+			Definition: Definition{
+				Name: e.Name, Description: e.Description, Code: e.code(), Capabilities: e.Capabilities, Examples: e.Examples,
+			},
+			Version: e.Version, Hash: e.Hash, Bound: e.Bound, Old: i >= len(doc.Tools),
+		}
+		key := id{name: e.Name}
+		if p.Old {
+			key.version = e.Version
+		}
+		if p.base, err = prepare(p.Definition); err != nil {
+			problems = append(problems, fmt.Errorf("tool %q: %w", e.Name, err))
+		} else if seen[key] || p.Old && e.Version < 1 {
+			problems = append(problems, fmt.Errorf("tool %q: it occurs twice, or without a version", e.Name))
+		}
+		seen[key] = true
+		list = append(list, p)
+	}
+	return list, errors.Join(problems...)
+}
+
+// code is the entry's code without the white space that makes a file readable,
+// so that a tool read from a file counts no larger than when it was evolved.
+func (e *entry) code() []byte {
+	if e.CodeText != "" && e.Code == nil {
+		return []byte(e.CodeText)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, e.Code) != nil {
+		return e.Code // the parser judges it
+	}
+	return b.Bytes()
+}

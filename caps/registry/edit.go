@@ -1,0 +1,282 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// An Edit is the conditions of a change.
+type Edit struct {
+	// IfVersion is the version that must be the current one, 0: there must be no
+	// such tool; else the fault's kind is conflict. nil: whatever there is.
+	IfVersion *int
+	// Check, if not nil, judges the new version before it is kept, beside the
+	// tools that it sees: it has its number, its authority and its bindings. It
+	// may be asked again if something that the new version depends on changes
+	// meanwhile.
+	Check func(candidate *Tool, sees *Snapshot) *fault.Fault
+}
+
+// Evolve makes a new version of a tool, or a tool that wasn't there, and returns
+// it when it is kept. Versions count from 1 for each name, and go on where they
+// were after a tool was retired. Whatever others change at the same time, in
+// this process or another, comes before or after it: no update is lost. The
+// error is a [*fault.Fault]: what [Compile] gives; conflict, see [Edit]; what
+// Check says; refused where there is no room, or the change could not be kept.
+func (r *Registry) Evolve(d Definition, o Edit) (*Tool, error) {
+	base, err := prepare(d)
+	if err != nil {
+		return nil, err
+	}
+	return r.change(d.Name, o, func(s *Snapshot, old *Tool) (*Tool, *Change, error) {
+		t := *base
+		if old != nil {
+			if t.Examples = keptExamples(old.Examples, d.Examples); len(t.Examples) > 0 {
+				if err := checkExamples(t.Examples); err != nil {
+					return nil, nil, err
+				}
+			}
+		} else {
+			t.Examples = keptExamples(nil, d.Examples)
+		}
+		if f := t.decide(r.policy); f != nil {
+			return nil, nil, f
+		}
+		t.bind(s)
+		if f := t.unbound(s); f != nil {
+			return nil, nil, f
+		}
+		return &t, &Change{Kind: Evolved}, nil
+	})
+}
+
+// Retire takes a tool away, and returns what it was. Its history stays, and its
+// next version has the next number; tools that are bound to a version of it go
+// on calling that version. The error is a [*fault.Fault]: no_tool; conflict, see
+// [Edit]; refused where the change could not be kept.
+func (r *Registry) Retire(name string, o Edit) (*Tool, error) {
+	o.Check = nil
+	return r.change(name, o, func(_ *Snapshot, old *Tool) (*Tool, *Change, error) {
+		if old == nil {
+			return nil, nil, &fault.Fault{
+				Kind:    fault.NoTool,
+				Message: fmt.Sprintf("there is no tool %q to retire", name),
+				Got:     name,
+				Hint:    "list shows the tools there are.",
+			}
+		}
+		return nil, &Change{Kind: Retired, Stored: Stored{Definition: Definition{Name: name}, Version: old.Version, Hash: old.Hash}}, nil
+	})
+}
+
+// Rollback makes a new version of a tool, which may be retired, as its version
+// to was: with that one's code, description, declaration and examples, and bound
+// to the versions that it was bound to, as far as they can still be made (else to
+// today's). What it may do is decided by today's policy; where that refuses it,
+// the new version is there, blocked, as after a restart. The error is a
+// [*fault.Fault]: out_of_range where there is no such version; conflict, see
+// [Edit]; what Check says; refused where there is no room, or the change could
+// not be kept.
+func (r *Registry) Rollback(name string, to int, o Edit) (*Tool, error) {
+	return r.change(name, o, func(s *Snapshot, _ *Tool) (*Tool, *Change, error) {
+		was, err := r.was(Ref{name, to})
+		if err != nil {
+			return nil, nil, err
+		}
+		t := *was
+		t.Bound = maps.Clone(was.Bound)
+		for _, name := range t.names() {
+			if now, ok := s.Get(name); ok && t.Bound[name] == nil {
+				t.boundTo(now)
+			}
+		}
+		if f := t.unbound(s); f != nil {
+			return nil, nil, f
+		}
+		return &t, &Change{Kind: RolledBack, From: to}, nil
+	})
+}
+
+// optimists is how often a change is tried beside others of this process.
+const optimists = 2
+
+// change makes a change: build says what it is, given the tools there are and
+// what is called name among them (nil: nothing). It gives the new version, nil
+// where the tool is to go, and what of the change isn't in that.
+func (r *Registry) change(name string, o Edit, build func(*Snapshot, *Tool) (*Tool, *Change, error)) (*Tool, error) {
+	var checked *Tool
+	for tries := 0; ; tries++ {
+		if o.Check == nil || tries >= optimists {
+			r.turn.Lock()
+		}
+		next, err := r.try(name, o, build, &checked)
+		if o.Check == nil || tries >= optimists {
+			r.turn.Unlock()
+		}
+		if !errors.Is(err, ErrBehind) {
+			return next, err
+		}
+	}
+}
+
+// try makes a change if nobody else makes one meanwhile; else the error is
+// [ErrBehind].
+func (r *Registry) try(name string, o Edit, build func(*Snapshot, *Tool) (*Tool, *Change, error), checked **Tool) (*Tool, error) {
+	if _, err := r.Refresh(); err != nil {
+		return nil, unkept(name, err)
+	}
+	s := r.current.Load()
+	old, _ := s.Get(name)
+	if f := o.compare(name, old); f != nil {
+		return nil, f
+	}
+	next, c, err := build(s, old)
+	if err != nil {
+		return nil, err
+	}
+	if next != nil {
+		if next.Version, err = r.next(name, old); err != nil {
+			return nil, unkept(name, err)
+		}
+		next.Seq, next.Time = 0, time.Time{}
+		if o.Check != nil && !next.stands(*checked) {
+			if f := o.Check(next, s); f != nil {
+				return nil, f
+			}
+			*checked = next
+		}
+		c.Capabilities = next.Capabilities
+		c.Stored = Stored{
+			Definition: Definition{
+				Name: next.Name, Description: next.Description, Code: next.Source, Text: next.Text,
+				Capabilities: next.Declared, Examples: next.Examples,
+			},
+			Version: next.Version, Hash: next.Hash, Bound: next.bindings(),
+		}
+	}
+	return r.commit(s, old, next, c)
+}
+
+// compare refuses a change of another version than is meant.
+func (o *Edit) compare(name string, old *Tool) *fault.Fault {
+	if o.IfVersion == nil {
+		return nil
+	}
+	now := 0
+	if old != nil {
+		now = old.Version
+	}
+	want := *o.IfVersion
+	if want == now {
+		return nil
+	}
+	f := &fault.Fault{Kind: fault.Conflict, Got: fmt.Sprint(want), Expected: fmt.Sprint(now)}
+	switch {
+	case now == 0:
+		f.Message = fmt.Sprintf("if_version is %d, and there is no tool %q: it was retired, or never was", want, name)
+		f.Hint = fmt.Sprintf("See what became of it with history, then use if_version 0 to make %q anew.", name)
+	case want == 0:
+		f.Message = fmt.Sprintf("if_version is 0, so that there must be no tool %q, and there is: it has the version %d", name, now)
+		f.Hint = fmt.Sprintf("Look at it with describe, then use if_version %d to replace it, or choose another name.", now)
+	default:
+		f.Message = fmt.Sprintf("if_version is %d, and the current version of %q is %d: somebody changed it", want, name, now)
+		f.Hint = fmt.Sprintf("Look at version %d with describe, work your change into it, then use if_version %d.", now, now)
+	}
+	return f
+}
+
+// stands reports whether what was said of another candidate holds for this one:
+// it has the same number, authority and bindings.
+func (t *Tool) stands(other *Tool) bool {
+	return other != nil && t.Version == other.Version && t.sameAuthority(other) && maps.Equal(t.Bound, other.Bound) &&
+		sameExamples(t.Examples, other.Examples)
+}
+
+// next is the number of a tool's next version.
+func (r *Registry) next(name string, old *Tool) (int, error) {
+	if old != nil && old.Version < math.MaxInt32 {
+		return old.Version + 1, nil
+	}
+	// It never was, or it is retired: the log knows, so that memory needn't.
+	changes, _, err := r.log.Of(name, 0, page)
+	if err != nil {
+		return 0, err
+	}
+	last := 0
+	for _, c := range changes {
+		if c.Version < math.MaxInt32 {
+			last = max(last, c.Version)
+		}
+	}
+	return last + 1, nil
+}
+
+// commit keeps a change of what is in a snapshot, which must be the current one.
+func (r *Registry) commit(s *Snapshot, old, next *Tool, c *Change) (*Tool, error) {
+	made, err := r.keep(s, old, next, c)
+	if err != nil {
+		return nil, err
+	}
+	r.tell([]string{c.Name})
+	return made, nil
+}
+
+func (r *Registry) keep(s *Snapshot, old, next *Tool, c *Change) (*Tool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current.Load() != s {
+		return nil, ErrBehind
+	}
+	if next == nil {
+		seq, err := r.log.Append(s.seq, c)
+		if err != nil {
+			return nil, unkept(c.Name, err)
+		}
+		r.held.leave(old)
+		e := s.edit()
+		e.remove(c.Name)
+		e.next.seq = seq
+		r.current.Store(e.done())
+		return old, nil
+	}
+	live := s.count
+	if old == nil {
+		live++
+	}
+	if err := r.held.replace(old, next, live); err != nil {
+		return nil, err
+	}
+	seq, err := r.log.Append(s.seq, c)
+	if err != nil {
+		r.held.leave(next)
+		if old != nil {
+			r.held.enter(old)
+		}
+		return nil, unkept(c.Name, err)
+	}
+	next.Seq = seq
+	r.held.bySeq[seq] = next
+	e := s.edit()
+	e.set(next)
+	e.next.seq = seq
+	r.current.Store(e.done())
+	return next, nil
+}
+
+// unkept is the refusal of what could not be kept.
+func unkept(name string, err error) error {
+	if errors.Is(err, ErrBehind) {
+		return err
+	}
+	return &fault.Fault{
+		Kind:    fault.Refused,
+		Message: fmt.Sprintf("the tool %q was not kept: %v", name, err),
+		Hint:    "Tell the operator; the tools that exist are unchanged.",
+		Cause:   err,
+	}
+}

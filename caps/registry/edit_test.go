@@ -1,0 +1,515 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// toy is a kind of notes, with a name each.
+var toy = &caps.Manifest{
+	Kind: "toy", Version: "1.0.0", Doc: "notes in memory", Algebra: caps.Segments,
+	Verbs: []caps.Verb{{Name: "get", Flags: caps.Flags{ReadOnly: true, Idempotent: true}}},
+	Operations: []caps.Operation{
+		{Name: "toy.get", Verb: "get", Doc: "gives a note", Result: "string", Params: []caps.Param{{Name: "key", Doc: "its name", Type: "string", Main: true, Designates: true}}},
+	},
+}
+
+// policy grants what the texts say.
+func policy(t testing.TB, grants ...string) *caps.Policy {
+	t.Helper()
+	kinds, err := caps.NewKinds(toy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := caps.NewPolicy(kinds, time.Now)
+	for _, text := range grants {
+		if err := p.Grant(grant(t, kinds, text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func grant(t testing.TB, kinds caps.Kinds, text string) *caps.Grant {
+	t.Helper()
+	c, err := caps.Parse(text, kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// open opens a log without problems.
+func open(t testing.TB, l Log, p *caps.Policy) *Registry {
+	t.Helper()
+	r, problems, err := Open(l, p)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	return r
+}
+
+// def is a definition in the text form.
+func def(name, text string, capabilities ...string) Definition {
+	return Definition{Name: name, Code: []byte(text), Text: true, Capabilities: capabilities}
+}
+
+func evolve(t testing.TB, r *Registry, d Definition) *Tool {
+	t.Helper()
+	made, err := r.Evolve(d, Edit{})
+	if err != nil {
+		t.Fatalf("evolve %s: %v", d.Name, err)
+	}
+	return made
+}
+
+// is says what is wrong with an error that should be of a kind and have words.
+func is(err error, want fault.Kind, words ...string) error {
+	if kind(err) != want {
+		return fmt.Errorf("%w: not %s", err, want)
+	}
+	var f *fault.Fault
+	errors.As(err, &f)
+	for _, word := range words {
+		if !strings.Contains(f.Message+" "+f.Hint, word) {
+			return fmt.Errorf("%w (%s) doesn't say %q", err, f.Hint, word)
+		}
+	}
+	return nil
+}
+
+func version1(n int) *int { return &n }
+
+// TestVersions: versions count for each name, go on after the tool was retired,
+// and a snapshot never changes.
+func TestVersions(t *testing.T) {
+	r := New(nil)
+	before := r.Snapshot()
+	for v := 1; v <= 3; v++ {
+		if made := evolve(t, r, def("a", fmt.Sprint(v))); made.Version != v || made.Seq != uint64(v) {
+			t.Fatalf("version %d: %+v", v, made)
+		}
+	}
+	if made := evolve(t, r, def("b", "1")); made.Version != 1 {
+		t.Errorf("%+v", made)
+	}
+	after := r.Snapshot()
+	gone, err := r.Retire("a", Edit{})
+	if err != nil || gone.Version != 3 {
+		t.Fatal(gone, err)
+	}
+	if _, err := r.Retire("a", Edit{}); is(err, fault.NoTool, `"a"`) != nil {
+		t.Error(err)
+	}
+	if _, ok := r.Snapshot().Get("a"); ok || r.Snapshot().Len() != 1 || r.Snapshot().Seq() != 5 {
+		t.Error("it is still there")
+	}
+	if made := evolve(t, r, def("a", "4")); made.Version != 4 {
+		t.Errorf("after it was retired: version %d", made.Version)
+	}
+	if before.Len() != 0 || after.Len() != 2 {
+		t.Error("a snapshot changed")
+	}
+	if a, ok := after.Get("a"); !ok || string(a.Program().Canonical()) != "3" {
+		t.Errorf("%+v", a)
+	}
+	changes, more, err := r.History("a", 0, 3)
+	if err != nil || !more || len(changes) != 3 || changes[0].Version != 4 || changes[1].Kind != Retired || changes[2].Version != 3 {
+		t.Errorf("%+v %v %v", changes, more, err)
+	}
+	changes, more, err = r.History("a", changes[2].Seq, 3)
+	if err != nil || more || len(changes) != 2 || changes[1].Version != 1 {
+		t.Errorf("%+v %v %v", changes, more, err)
+	}
+}
+
+func TestIfVersion(t *testing.T) {
+	r := New(nil)
+	try := func(n int) error {
+		_, err := r.Evolve(def("a", "1"), Edit{IfVersion: version1(n)})
+		return err
+	}
+	if err := is(try(1), fault.Conflict, "no tool", "if_version 0"); err != nil {
+		t.Error(err)
+	}
+	if err := try(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := is(try(0), fault.Conflict, "version 1", "if_version 1"); err != nil {
+		t.Error(err)
+	}
+	if err := is(try(7), fault.Conflict, "is 1", "if_version 1"); err != nil {
+		t.Error(err)
+	}
+	if err := try(1); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Retire("a", Edit{IfVersion: version1(1)}); is(err, fault.Conflict, "if_version 2") != nil {
+		t.Error(err)
+	}
+	if _, err := r.Rollback("a", 1, Edit{IfVersion: version1(1)}); is(err, fault.Conflict, "if_version 2") != nil {
+		t.Error(err)
+	}
+	if _, err := r.Retire("a", Edit{IfVersion: version1(2)}); err != nil {
+		t.Error(err)
+	}
+	if err := try(0); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheck: a version that a check refuses isn't there, and a check sees the
+// version as it will be. It is asked again if what it saw is another now.
+func TestCheck(t *testing.T) {
+	r := New(nil)
+	evolve(t, r, def("lib", "1"))
+	no := &fault.Fault{Kind: fault.Refused, Message: "no"}
+	_, err := r.Evolve(def("a", "code_of(\"lib\")"), Edit{Check: func(c *Tool, s *Snapshot) *fault.Fault {
+		if c.Version != 1 || c.Bound["lib"].Version != 1 || s.Len() != 1 {
+			t.Errorf("it sees %+v", c)
+		}
+		return no
+	}})
+	if !errors.Is(err, error(no)) || r.Snapshot().Len() != 1 {
+		t.Error(err)
+	}
+	asked := 0
+	made, err := r.Evolve(def("a", "code_of(\"lib\")"), Edit{Check: func(c *Tool, s *Snapshot) *fault.Fault {
+		asked++
+		switch asked {
+		case 1:
+			evolve(t, r, def("lib", "2"))
+			evolve(t, r, def("other", "1"))
+		case 2:
+			evolve(t, r, def("other", "2")) // a doesn't depend on it
+		}
+		return nil
+	}})
+	if err != nil || asked != 2 || made.Bound["lib"].Version != 2 {
+		t.Errorf("asked %d times: %+v %v", asked, made, err)
+	}
+}
+
+// TestRollback: what is rolled back to is as it was: its code, its examples, and
+// what its names were bound to.
+func TestRollback(t *testing.T) {
+	p := policy(t, "toy:a/**")
+	r := open(t, new(memoryLog), p)
+	evolve(t, r, def("lib", "1"))
+	d := def("a", `k => (code_of("lib"), !toy.get(k))`, "toy:a/b")
+	d.Description, d.Examples = "first", []Example{{Input: json.RawMessage("1"), Error: "denied"}}
+	evolve(t, r, d)
+	evolve(t, r, def("lib", "2"))
+	evolve(t, r, def("a", `k => k`))
+	if _, err := r.Retire("a", Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	back, err := r.Rollback("a", 1, Edit{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Version != 3 || back.Description != "first" || back.Bound["lib"].Version != 1 || len(back.Examples) != 1 ||
+		back.State != StateReady || len(back.Held) != 1 {
+		t.Errorf("%+v", back)
+	}
+	if now, ok := r.Snapshot().Get("a"); !ok || now != back {
+		t.Error("it isn't current")
+	}
+	changes, _, err := r.History("a", 0, 1)
+	if err != nil || changes[0].Kind != RolledBack || changes[0].From != 1 || changes[0].Bound[0].Version != 1 {
+		t.Errorf("%+v %v", changes, err)
+	}
+	if _, err := r.Rollback("a", 9, Edit{}); is(err, fault.OutOfRange, "9", "3") != nil {
+		t.Error(err)
+	}
+	if _, err := r.Rollback("b", 1, Edit{}); is(err, fault.NoTool, `"b"`) != nil {
+		t.Error(err)
+	}
+	// Without the grant it is there, and may do nothing.
+	r = open(t, r.log, policy(t))
+	blocked, err := r.Rollback("a", 1, Edit{})
+	if err != nil || blocked.Version != 4 || blocked.State != StateBlocked || blocked.Held != nil || !strings.Contains(blocked.Why, "isn't granted") && !strings.Contains(blocked.Why, "granted") {
+		t.Errorf("%+v %v", blocked, err)
+	}
+	// To a version on record whose own library is gone: bound to today's.
+	l := r.log.(*memoryLog)
+	l.changes[0].Hash = strings.Repeat("0", 64)
+	r, _, err = Open(l, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err = r.Rollback("a", 1, Edit{})
+	if err != nil || back.Bound["lib"].Version != 2 {
+		t.Errorf("%+v %v", back, err)
+	}
+}
+
+// TestBoundGoesOn: a tool goes on with the version that it was made with.
+func TestBoundGoesOn(t *testing.T) {
+	l := new(memoryLog)
+	r := New(nil)
+	r.log = l
+	evolve(t, r, def("lib", "1"))
+	evolve(t, r, def("a", `code_of("lib")`))
+	if _, err := r.Retire("lib", Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*Registry{r, open(t, l, nil)} {
+		a, _ := r.Snapshot().Get("a")
+		if b := a.Bound["lib"]; b == nil || string(b.Program().Canonical()) != "1" || b.Version != 1 {
+			t.Errorf("%+v", a)
+		}
+		if _, ok := r.Snapshot().Get("lib"); ok || len(r.held.count) != 2 {
+			t.Errorf("%d versions are held", len(r.held.count))
+		}
+	}
+	evolve(t, r, def("lib", "2"))
+	evolve(t, r, def("a", `code_of("lib")`))
+	if len(r.held.count) != 2 || r.held.code != len(`code_of("lib")`)+1 {
+		t.Errorf("%d versions, %d bytes are held, though nobody is bound to the old ones", len(r.held.count), r.held.code)
+	}
+}
+
+// TestExamples: examples stay with a tool until they are replaced or dropped.
+func TestExamples(t *testing.T) {
+	r := New(nil)
+	ex := func(pairs ...string) (list []Example) {
+		list = []Example{}
+		for i := 0; i < len(pairs); i += 2 {
+			list = append(list, Example{Input: json.RawMessage(pairs[i]), Expect: json.RawMessage(pairs[i+1])})
+		}
+		return list
+	}
+	for i, c := range []struct {
+		given, want []Example
+	}{
+		{nil, nil},
+		{ex("1", "1", `{"a":1,"b":2}`, "2"), ex("1", "1", `{"a":1,"b":2}`, "2")},
+		{nil, ex("1", "1", `{"a":1,"b":2}`, "2")},
+		{ex(` { "b" : 2, "a":1 }`, "3", "4", "4"), ex("1", "1", ` { "b" : 2, "a":1 }`, "3", "4", "4")},
+		{ex("1.0", "1"), ex("1", "1", ` { "b" : 2, "a":1 }`, "3", "4", "4", "1.0", "1")}, // another literal
+		{ex(), nil},
+		{nil, nil},
+	} {
+		d := def("a", fmt.Sprint(i))
+		d.Examples = c.given
+		made := evolve(t, r, d)
+		if got, want := fmt.Sprintf("%s", made.Examples), fmt.Sprintf("%s", c.want); got != want {
+			t.Errorf("%d: %s, expected %s", i, got, want)
+		}
+	}
+	d := def("a", "1")
+	d.Examples = []Example{
+		{Input: json.RawMessage("1"), Effects: []ExampleEffect{{Op: "fs.read", Value: json.RawMessage(`"a"`)}}, Expect: json.RawMessage("1")},
+		{Input: json.RawMessage("1"), Effects: []ExampleEffect{{Op: "fs.read", Value: json.RawMessage(`"b"`)}}, Expect: json.RawMessage("2")},
+	}
+	if made := evolve(t, r, d); len(made.Examples) != 2 {
+		t.Error("other effects are another example")
+	}
+	for i := range MaxExamples - 2 {
+		d.Examples = ex(fmt.Sprint(i+10), "1")
+		evolve(t, r, d)
+	}
+	d.Examples = ex("1000", "1")
+	if _, err := r.Evolve(d, Edit{}); is(err, fault.InvalidRequest, "100", "[]") != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{"", "{", strings.Repeat("[", 1001) + strings.Repeat("]", 1001), `"` + strings.Repeat("x", MaxExampleBytes) + `"`} {
+		d := def("b", "1")
+		d.Examples = []Example{{Input: json.RawMessage("1"), Expect: json.RawMessage(text)}}
+		if _, err := r.Evolve(d, Edit{}); (text == "") != (err == nil) || err != nil && kind(err) != fault.InvalidRequest {
+			t.Errorf("%.20s: %v", text, err)
+		}
+	}
+	if _, err := r.Retire("a", Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	if made := evolve(t, r, def("a", "1")); made.Examples != nil {
+		t.Error("examples of a tool that was retired came back")
+	}
+}
+
+// TestFull: there is room for so many tools, so much code, and so many old
+// versions that others are bound to.
+func TestFull(t *testing.T) {
+	r := New(nil)
+	for i := range MaxTools {
+		evolve(t, r, def(fmt.Sprint("t", i), "1"))
+	}
+	if _, err := r.Evolve(def("more", "1"), Edit{}); is(err, fault.Refused, "10000 tools") != nil {
+		t.Errorf("one tool too many: %v", err)
+	}
+	evolve(t, r, def("t7", "2"))
+	if _, err := r.Retire("t8", Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	evolve(t, r, def("more", "1"))
+}
+
+func TestFullCode(t *testing.T) {
+	large := `"` + strings.Repeat("x", 200_000) + `"`
+	for _, bound := range []bool{false, true} {
+		r := New(nil)
+		for i := 0; ; i++ {
+			name := fmt.Sprint("t", i)
+			if bound {
+				name = "lib" // its old versions are what others are bound to
+			}
+			_, err := r.Evolve(def(name, large), Edit{})
+			if err == nil && bound {
+				_, err = r.Evolve(def(fmt.Sprint("t", i), `code_of("lib")`), Edit{})
+			}
+			if err != nil {
+				if is(err, fault.Refused, "bytes") != nil || i != MaxTotal/len(large) {
+					t.Errorf("after %d large tools: %v", i, err)
+				}
+				break
+			}
+		}
+		if r.held.code > MaxTotal {
+			t.Errorf("%d bytes are held", r.held.code)
+		}
+		evolve(t, r, def("t0", "1"))
+	}
+}
+
+// failing is a log that takes nothing more.
+type failing struct {
+	Log
+	err error
+}
+
+func (f *failing) Append(after uint64, c *Change) (uint64, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	return f.Log.Append(after, c)
+}
+
+// TestKeep: a change that can't be kept isn't made.
+func TestKeep(t *testing.T) {
+	l := &failing{Log: new(memoryLog)}
+	r := open(t, l, nil)
+	evolve(t, r, def("a", "1"))
+	l.err = errors.New("the disk is full")
+	_, err := r.Evolve(def("b", "1"), Edit{})
+	if !errors.Is(err, l.err) || is(err, fault.Refused, "the disk is full") != nil {
+		t.Error(err)
+	}
+	if _, err := r.Evolve(def("a", "2"), Edit{}); !errors.Is(err, l.err) {
+		t.Error(err)
+	}
+	if _, err := r.Retire("a", Edit{}); !errors.Is(err, l.err) {
+		t.Error(err)
+	}
+	if s := r.Snapshot(); s.Len() != 1 || s.All()[0].Version != 1 || len(r.held.count) != 1 || r.held.code != 1 {
+		t.Error("it was changed all the same")
+	}
+	l.err = nil
+	if made := evolve(t, r, def("a", "2")); made.Version != 2 {
+		t.Errorf("%+v", made)
+	}
+}
+
+// TestConcurrent: of several registries on one log no update is lost, and the
+// numbers of each tool have no gap.
+func TestConcurrent(t *testing.T) {
+	l := new(memoryLog)
+	const writers, each = 8, 60
+	all := make([]*Registry, 3)
+	for i := range all {
+		all[i] = open(t, l, nil)
+	}
+	var mu sync.Mutex
+	seen := map[Ref]int{}
+	count := func(made *Tool, err error) {
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		mu.Lock()
+		seen[made.ref()]++
+		mu.Unlock()
+	}
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			r := all[w%len(all)]
+			for i := range each {
+				// Some with a check, which goes beside others.
+				o := Edit{}
+				if i%2 == 0 {
+					o.Check = func(*Tool, *Snapshot) *fault.Fault { return nil }
+				}
+				count(r.Evolve(def(fmt.Sprint("t", (w+i)%5), fmt.Sprint(w*1000+i)), o))
+				if s := r.Snapshot(); s.Len() != len(s.All()) {
+					t.Error("a snapshot miscounts")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for _, r := range all {
+		if _, err := r.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tool := range all[0].Snapshot().All() {
+		total += tool.Version
+		for v := 1; v <= tool.Version; v++ {
+			if seen[Ref{tool.Name, v}] != 1 {
+				t.Errorf("%s@%d was made %d times", tool.Name, v, seen[Ref{tool.Name, v}])
+			}
+		}
+		for _, r := range all[1:] {
+			if other, _ := r.Snapshot().Get(tool.Name); other == nil || other.Version != tool.Version || other.Hash != tool.Hash {
+				t.Errorf("%s is %+v for another", tool.Name, other)
+			}
+		}
+	}
+	if total != writers*each {
+		t.Errorf("%d versions were counted, %d made", total, writers*each)
+	}
+}
+
+// TestOnChange: who listens hears of every change, whoever made it, once.
+func TestOnChange(t *testing.T) {
+	l := new(memoryLog)
+	mine, other := open(t, l, nil), open(t, l, nil)
+	var heard []string
+	mine.OnChange(func(names []string) { heard = append(heard, strings.Join(names, " ")) })
+	evolve(t, mine, def("a", "1"))
+	evolve(t, other, def("b", "1"))
+	evolve(t, other, def("c", "1"))
+	evolve(t, other, def("d", "1"))
+	if _, err := other.Retire("d", Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := mine.Refresh(); !changed || err != nil {
+		t.Error(changed, err)
+	}
+	if changed, err := mine.Refresh(); changed || err != nil {
+		t.Error(changed, err)
+	}
+	if _, err := other.Retire("a", Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	evolve(t, mine, def("b", "2")) // hears of a first
+	if want := []string{"a", "b c", "a", "b"}; !slices.Equal(heard, want) {
+		t.Errorf("heard %q, expected %q", heard, want)
+	}
+}

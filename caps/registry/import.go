@@ -1,0 +1,341 @@
+package registry
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// Import makes the tools of a document, as [Decode] reads them, or new versions
+// of those that differ: in code, description, declaration, examples or what they
+// are bound to. Names are bound to the versions that the document says; to what
+// there is where it says nothing. What they may do is decided anew; what is
+// refused its capabilities is there, blocked. Everything is checked before
+// anything is changed. Where it can't be kept to the end, the tools that were
+// imported until then are whole, and importing again goes on.
+func (r *Registry) Import(tools []Portable) (added, replaced, same int, err error) {
+	if _, err := r.Refresh(); err != nil {
+		return 0, 0, 0, err
+	}
+	ordered, err := order(tools)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	if _, err := (&importing{r: r.rehearsal()}).all(ordered); err != nil {
+		return 0, 0, 0, err
+	}
+	n, err := (&importing{r: r}).all(ordered)
+	return n.added, n.replaced, n.same, err
+}
+
+// rehearsal is a registry like this one, whose changes nobody sees.
+func (r *Registry) rehearsal() *Registry {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.current.Load()
+	copied := &Registry{
+		log:    &overlay{Log: r.log, base: s.seq, last: s.seq},
+		policy: r.policy,
+		held: holdings{
+			count: maps.Clone(r.held.count), bySeq: maps.Clone(r.held.bySeq), code: r.held.code, told: r.held.told,
+		},
+	}
+	copied.current.Store(s)
+	return copied
+}
+
+// An overlay is a log with changes of its own after one of another log.
+type overlay struct {
+	Log
+	base, last uint64
+	mu         sync.Mutex
+	changes    []Change
+}
+
+func (o *overlay) Append(_ uint64, c *Change) (uint64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last++
+	kept := *c
+	kept.Seq = o.last
+	o.changes = append(o.changes, kept)
+	return o.last, nil
+}
+
+// Changed is where the snapshot is, always.
+func (o *overlay) Changed() (uint64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last, nil
+}
+
+func (o *overlay) Since(uint64, int) ([]Change, bool, error) { return nil, false, nil }
+
+func (o *overlay) Of(name string, before uint64, limit int) ([]Change, bool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var list []Change
+	for _, c := range slices.Backward(o.changes) {
+		if c.Name == name && (before == 0 || c.Seq < before) {
+			list = append(list, c)
+		}
+	}
+	if len(list) >= limit {
+		return list[:limit], true, nil
+	}
+	if before == 0 || before > o.base+1 {
+		before = o.base + 1
+	}
+	rest, more, err := o.Log.Of(name, before, limit-len(list))
+	return append(list, rest...), more, err
+}
+
+func (o *overlay) One(seq uint64) (Change, bool, error) {
+	if seq <= o.base {
+		return o.Log.One(seq)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if seq > o.last {
+		return Change{}, false, nil
+	}
+	return o.changes[seq-o.base-1], true, nil
+}
+
+// importing is an import under way: what became of each entry, by its name and
+// what the document calls it by.
+type importing struct {
+	r    *Registry
+	made map[portableID]*Tool
+}
+
+type portableID struct{ name, hash string }
+
+type imported struct{ added, replaced, same int }
+
+// errSame says that there is nothing to change.
+var errSame = errors.New("it is there already")
+
+func (m *importing) all(ordered []*Portable) (n imported, err error) {
+	m.made = make(map[portableID]*Tool, len(ordered))
+	for _, p := range ordered {
+		var t *Tool
+		if p.Old {
+			if t, err = m.recorded(p); err != nil {
+				return n, fmt.Errorf("tool %q, version %d: %w", p.Name, p.Version, err)
+			}
+		}
+		if t == nil {
+			var before *Tool
+			t, err = m.r.change(p.Name, Edit{}, func(s *Snapshot, old *Tool) (*Tool, *Change, error) {
+				before = old
+				return m.build(p, s, old)
+			})
+			switch {
+			case errors.Is(err, errSame):
+				t = before
+				n.same++
+			case err != nil:
+				return n, fmt.Errorf("tool %q: %w", p.Name, err)
+			case p.Old:
+			case before == nil || before == m.made[portableID{p.Name, ""}]:
+				n.added++
+			default:
+				n.replaced++
+			}
+		}
+		m.made[portableID{p.Name, p.Hash}] = t
+		if p.Old && m.made[portableID{p.Name, ""}] == nil {
+			m.made[portableID{p.Name, ""}] = t
+		}
+	}
+	return n, nil
+}
+
+// recorded is a version on record that is what an older one of the document is;
+// nil: there is none.
+func (m *importing) recorded(p *Portable) (*Tool, error) {
+	bound, err := m.bindings(p)
+	if err != nil {
+		return nil, err
+	}
+	for before, more := uint64(0), true; more; {
+		var changes []Change
+		changes, more, err = m.r.log.Of(p.Name, before, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range changes {
+			c := &changes[i]
+			before = c.Seq
+			if c.Err != nil || c.Kind == Retired || c.Hash != p.base.Hash || !slices.Equal(c.Definition.Capabilities, p.Definition.Capabilities) {
+				continue
+			}
+			t, err := m.r.load(*c)
+			if err == nil && sameBound(t.Bound, bound) {
+				return t, nil
+			}
+		}
+		more = more && len(changes) > 0
+	}
+	return nil, nil
+}
+
+// bindings is the versions that the document says.
+func (m *importing) bindings(p *Portable) (map[string]*Tool, error) {
+	bound := make(map[string]*Tool, len(p.Bound))
+	for name, hash := range p.Bound {
+		t := m.made[portableID{name, hash}]
+		if t == nil {
+			var err error
+			if t, err = m.byHash(name, hash); err != nil {
+				return nil, err
+			}
+		}
+		bound[name] = t
+	}
+	return bound, nil
+}
+
+// byHash is the newest version on record of a name with a hash.
+func (m *importing) byHash(name, hash string) (*Tool, error) {
+	for before, more := uint64(0), true; more; {
+		changes, further, err := m.r.log.Of(name, before, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range changes {
+			c := &changes[i]
+			before = c.Seq
+			if c.Err == nil && c.Kind != Retired && c.Hash == hash {
+				if t, err := m.r.load(*c); err == nil {
+					return t, nil
+				}
+			}
+		}
+		more = further && len(changes) > 0
+	}
+	return nil, &fault.Fault{
+		Kind:    fault.InvalidRequest,
+		Message: fmt.Sprintf("it is bound to the version of %q with the hash %.16s…, which is neither in the document nor on record here", name, hash),
+		Hint:    fmt.Sprintf(`Take "%s" out of its "bound" to bind it to the version there is.`, name),
+	}
+}
+
+// build makes an entry's new version, unless it is there already.
+func (m *importing) build(p *Portable, s *Snapshot, old *Tool) (*Tool, *Change, error) {
+	t := *p.base
+	bound, err := m.bindings(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.settle(m.r.policy)
+	t.bind(s)
+	for _, b := range bound {
+		t.boundTo(b)
+	}
+	if f := t.unbound(s); f != nil {
+		return nil, nil, f
+	}
+	if old != nil && old.Hash == t.Hash && old.Description == t.Description && slices.Equal(old.Declared, t.Declared) &&
+		sameExamples(old.Examples, t.Examples) && sameBound(old.Bound, t.Bound) {
+		return nil, nil, errSame
+	}
+	return &t, &Change{Kind: Evolved}, nil
+}
+
+func sameBound(a, b map[string]*Tool) bool {
+	return maps.EqualFunc(a, b, func(t, u *Tool) bool { return t.Hash == u.Hash && (t == u || sameBound(t.Bound, u.Bound)) })
+}
+
+// order puts tools after those that they are bound to, and the older versions of
+// each name before the newer ones.
+func order(tools []Portable) ([]*Portable, error) {
+	rest := make([]*Portable, len(tools))
+	byID := map[portableID]*Portable{}
+	current := map[string]*Portable{}
+	versions := map[string][]*Portable{}
+	for i := range tools {
+		p := &tools[i]
+		rest[i] = p
+		byID[portableID{p.Name, p.Hash}] = p
+		versions[p.Name] = append(versions[p.Name], p)
+		if !p.Old {
+			current[p.Name] = p
+		}
+	}
+	// must is what an entry has to come after, should where it had better.
+	must, should := map[*Portable][]*Portable{}, map[*Portable][]*Portable{}
+	for name, list := range versions {
+		slices.SortStableFunc(list, byAge)
+		for i := 1; i < len(list); i++ {
+			must[list[i]] = append(must[list[i]], list[i-1])
+		}
+		versions[name] = list
+	}
+	for _, p := range rest {
+		for name, hash := range p.Bound {
+			if on := byID[portableID{name, hash}]; on != nil {
+				must[p] = append(must[p], on)
+			}
+		}
+		for _, name := range p.base.names() {
+			if on := current[name]; on != nil && p.Bound[name] == "" {
+				should[p] = append(should[p], on)
+			}
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b *Portable) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), byAge(a, b))
+	})
+	return sortBy(rest, must, should)
+}
+
+// byAge puts the older versions of a name before its tool.
+func byAge(a, b *Portable) int {
+	switch {
+	case a.Old && !b.Old:
+		return -1
+	case b.Old && !a.Old:
+		return 1
+	}
+	return cmp.Compare(a.Version, b.Version)
+}
+
+// sortBy gives each entry after those that it must follow and, where that is
+// possible, after those that it should.
+func sortBy(rest []*Portable, must, should map[*Portable][]*Portable) ([]*Portable, error) {
+	out := make([]*Portable, 0, len(rest))
+	done := make(map[*Portable]bool, len(rest))
+	all := func(list []*Portable) bool {
+		return !slices.ContainsFunc(list, func(p *Portable) bool { return !done[p] })
+	}
+	for len(rest) > 0 {
+		before := len(rest)
+		pass := func(ready func(*Portable) bool, most int) {
+			rest = slices.DeleteFunc(rest, func(p *Portable) bool {
+				if most == 0 || !ready(p) {
+					return false
+				}
+				most--
+				done[p] = true
+				out = append(out, p)
+				return true
+			})
+		}
+		pass(func(p *Portable) bool { return all(must[p]) && all(should[p]) }, -1)
+		if len(rest) == before {
+			pass(func(p *Portable) bool { return all(must[p]) }, 1)
+		}
+		if len(rest) == before {
+			return nil, fmt.Errorf("tool %q: what it is bound to is bound to it in turn", rest[0].Name)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,180 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core"
+)
+
+// A Definition is what a tool is made from.
+type Definition struct {
+	Name        string
+	Description string // "" means the printed code
+	Code        []byte // JSON, or the text form where Text is set
+	Text        bool
+	// Capabilities is what is declared, in the text form of package caps.
+	Capabilities []string
+	// Examples is the tests that come with it. They are added to those of the
+	// version before, where one with the same input and effects takes the place
+	// of the old one; nil keeps what there is, an empty list drops all.
+	Examples []Example
+}
+
+// A Tool is one version of a tool. It is immutable and may be shared.
+type Tool struct {
+	Name    string
+	Version int // from 1; 0 before it is kept
+	// Seq is the number of the change that made it; 0 before it is kept.
+	Seq          uint64
+	Time         time.Time // of that change, as far as it is known
+	Hash         string
+	Description  string
+	Source       []byte   // the code as given
+	Text         bool     // the source is in the text form
+	Declared     []string // as given
+	Capabilities []string // what is in effect, canonical
+	Held         []*caps.Held
+	// Bound is the versions that the names in its code stand for: of tools it
+	// calls, or whose code it takes. A name that is not here, because it is
+	// worked out at run time or no tool had it, stands for the current version.
+	Bound    map[string]*Tool
+	Examples []Example
+	Notes    []string // of the decision about its capabilities
+	State    string
+	// Why is the reason where State is [StateBlocked].
+	Why string
+
+	code *code
+}
+
+// A code is what a tool's source says, compiled when it is first asked for.
+type code struct {
+	name   string
+	source []byte
+	text   bool
+	hash   string // as it is on record; "": whatever it is
+	once   sync.Once
+	prog   *core.Program
+	err    error
+}
+
+func (c *code) program() (*core.Program, error) {
+	c.once.Do(func() {
+		c.prog, c.err = c.compile()
+	})
+	return c.prog, c.err
+}
+
+func (c *code) compile() (*core.Program, error) {
+	if err := CheckSize(c.source); err != nil {
+		return nil, err
+	}
+	compile := core.CompileTool
+	if c.text {
+		compile = core.CompileText
+	}
+	prog, err := compile(c.name, c.source)
+	if err != nil {
+		return nil, err
+	}
+	if c.hash != "" && prog.Hash() != c.hash {
+		return nil, fmt.Errorf("its code has the hash %s, and %s is on record", prog.Hash(), c.hash)
+	}
+	return prog, nil
+}
+
+// Program is the tool's code, compiled; the first call compiles it. Code on
+// record that isn't what its hash says is never run: the program then raises an
+// error that says so.
+func (t *Tool) Program() *core.Program {
+	if t.code == nil {
+		return nil
+	}
+	prog, err := t.code.program()
+	if err == nil {
+		return prog
+	}
+	return standIn(t, err)
+}
+
+// standIn is a program in place of one that can't be had.
+func standIn(t *Tool, err error) *core.Program {
+	text := quote(fmt.Sprintf("the code of %q, version %d, can't be used: %v", t.Name, t.Version, err))
+	prog, err := core.CompileTool(t.Name, slices.Concat([]byte(`{"raise":`), text, []byte(`}`)))
+	if err != nil {
+		panic(err) // a string is a term
+	}
+	return prog
+}
+
+// Problem compiles the tool's code if that wasn't done, and says why it can't be
+// used; nil: it can.
+func (t *Tool) Problem() error {
+	if t.code == nil {
+		return nil
+	}
+	_, err := t.code.program()
+	return err
+}
+
+// pattern reports whether a scope of calls stands for more than one name.
+func pattern(scope string) bool { return strings.Contains(scope, "*") }
+
+// Late reports whether the tool, or one that it can call, may call tools that are
+// worked out when it runs: what those can do, it can bring about.
+func (t *Tool) Late() bool {
+	return slices.ContainsFunc(t.Reach(), func(h *caps.Held) bool { return h.Kind == caps.CallKind && pattern(h.Scope) })
+}
+
+// Reach is everything that running the tool can act with: what it holds, and
+// what the tools it is bound to hold.
+func (t *Tool) Reach() []*caps.Held {
+	var all []*caps.Held
+	seen := map[*Tool]bool{t: true}
+	for todo := []*Tool{t}; len(todo) > 0; {
+		t := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		all = append(all, t.Held...)
+		for _, h := range t.Held {
+			if b := t.Bound[h.Scope]; h.Kind == caps.CallKind && b != nil && !seen[b] {
+				seen[b] = true
+				todo = append(todo, b)
+			}
+		}
+	}
+	return all
+}
+
+// StateOf is a tool's state now, and why where it is [StateBlocked]: what was
+// decided when the policy was last read, and whether each grant still holds. A
+// grant that was taken back and is given back again, being the same one, makes
+// the tool ready again.
+func StateOf(t *Tool, policy *caps.Policy) (state, why string) {
+	if t.State != StateReady || policy == nil {
+		return t.State, t.Why
+	}
+	for _, h := range t.Held {
+		if why := policy.Lapsed(h); why != "" {
+			return StateBlocked, why
+		}
+	}
+	return StateReady, ""
+}
+
+// ref is the version's name and number.
+func (t *Tool) ref() Ref { return Ref{t.Name, t.Version} }
+
+// bindings is what a record says of the versions it is bound to, by name.
+func (t *Tool) bindings() []Binding {
+	var list []Binding
+	for name, b := range t.Bound {
+		list = append(list, Binding{Ref: Ref{name, b.Version}, Hash: b.Hash, Seq: b.Seq})
+	}
+	slices.SortFunc(list, func(a, b Binding) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}

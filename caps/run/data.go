@@ -1,0 +1,162 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// How the data of a run's events is written; record.go reads it.
+
+// appendTool writes the members that name a tool's version.
+func appendTool(b []byte, t *registry.Tool) []byte {
+	b = journal.AppendString(append(b, `"tool":`...), t.Name)
+	b = strconv.AppendInt(append(b, `,"version":`...), int64(t.Version), 10)
+	return journal.AppendString(append(b, `,"hash":`...), t.Hash)
+}
+
+// whole is how many bytes of code, input, arguments or outcome are recorded as
+// they are; of more there is a digest, and a blob.
+const whole = 256 << 10
+
+// appendText writes what was given as text: as a string, since it may be
+// anything, or as its digest.
+func (b *Broker) appendText(data, text []byte) []byte {
+	if len(text) <= whole && utf8.Valid(text) {
+		return journal.AppendString(data, string(text))
+	}
+	b.keep(text)
+	return appendDigest(data, text)
+}
+
+// appendValue writes a member with a value, or, where that is large, a member of
+// the name with _blob behind it and its digest: a digest in the value's own
+// place could be a value.
+func (b *Broker) appendValue(data []byte, name string, v value.Value) ([]byte, error) {
+	before := len(data)
+	data = append(append(append(data, `,"`...), name...), `":`...)
+	start := len(data)
+	data, err := journal.AppendValue(data, v)
+	if err != nil || len(data)-start <= whole {
+		return data, err
+	}
+	return b.appendBlob(data[:before:before], name, data[start:]), nil
+}
+
+// appendBlob writes the member in place of one that is large.
+func (b *Broker) appendBlob(data []byte, name string, text []byte) []byte {
+	b.keep(text)
+	return appendDigest(append(append(append(data, `,"`...), name...), `_blob":`...), text)
+}
+
+// keep has a journal that can keep what is too large for an event.
+func (b *Broker) keep(text []byte) {
+	store, ok := b.journal.(interface {
+		PutBlob(context.Context, []byte) (journal.Hash, error)
+	})
+	if !ok {
+		return
+	}
+	if _, err := store.PutBlob(context.Background(), text); err != nil {
+		b.log.Error("the journal took only the hash of a large text", "bytes", len(text), "error", err)
+	}
+}
+
+// appendDigest writes size and hash.
+func appendDigest(b, text []byte) []byte {
+	sum := sha256.Sum256(text)
+	b = strconv.AppendInt(append(b, `{"bytes":`...), int64(len(text)), 10)
+	return append(appendHash(append(b, `,"sha256":`...), sum), '}')
+}
+
+func appendHash(b []byte, h journal.Hash) []byte {
+	return append(hex.AppendEncode(append(b, '"'), h[:]), '"')
+}
+
+// appendFault writes all of a fault that a program or its caller can see, as
+// [fault.Fault] has it in JSON, with the value that was raised as "raised".
+func (b *Broker) appendFault(data []byte, f *fault.Fault) []byte {
+	start := len(data)
+	data = appendFault(data, f)
+	if v, ok := f.Raised.(value.Value); ok {
+		before := len(data) - 1
+		raised, err := journal.AppendValue(append(data[:before], `,"raised":`...), v)
+		if err == nil {
+			data = append(raised, '}')
+		} else {
+			data = append(data[:before], '}')
+		}
+	}
+	if len(data)-start <= whole {
+		return data
+	}
+	// What a reader of events wants, and the rest for a replay.
+	short := fault.Fault{Kind: f.Kind, Message: cut(f.Message, 1000)}
+	text := data[start:]
+	data = appendFault(data[:start:start], &short)
+	return append(b.appendBlob(data[:len(data)-1], "whole", text), '}')
+}
+
+// appendFault writes a fault, without what was raised.
+func appendFault(b []byte, f *fault.Fault) []byte {
+	text := func(name, s string) {
+		if s != "" {
+			b = journal.AppendString(append(append(append(b, `,"`...), name...), `":`...), s)
+		}
+	}
+	number := func(name string, n int) {
+		if n != 0 {
+			b = strconv.AppendInt(append(append(append(b, `,"`...), name...), `":`...), int64(n), 10)
+		}
+	}
+	b = journal.AppendString(append(b, `{"kind":`...), string(f.Kind))
+	b = journal.AppendString(append(b, `,"message":`...), f.Message)
+	text("at", string(f.At))
+	text("in", f.In)
+	number("line", f.Line)
+	number("col", f.Col)
+	text("expected", f.Expected)
+	text("got", f.Got)
+	text("hint", f.Hint)
+	text("fragment", f.Fragment)
+	text("near", f.Near)
+	number("eval_depth", f.EvalDepth)
+	for i, more := range f.More {
+		b = append(b, [...]string{`,"more":[`, `,`}[min(i, 1)]...)
+		b = appendFault(b, more)
+	}
+	if len(f.More) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// spelled is the fault with words that are recorded as they are: what isn't
+// UTF-8 would come back from the record as something else.
+func spelled(f *fault.Fault) *fault.Fault {
+	if utf8.ValidString(f.Message) && utf8.ValidString(f.Hint) {
+		return f
+	}
+	g := *f
+	g.Message, g.Hint = strings.ToValidUTF8(f.Message, "\uFFFD"), strings.ToValidUTF8(f.Hint, "\uFFFD")
+	return &g
+}
+
+// cut is the first n bytes of a text, or a little less.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

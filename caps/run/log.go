@@ -1,0 +1,207 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// Log is a journal as the tools are kept in it: the events tool.evolved,
+// tool.retired and tool.rolled_back.
+func Log(j journal.Journal) registry.Log { return toolLog{j} }
+
+type toolLog struct{ journal journal.Journal }
+
+// kinds is how the journal calls what becomes of tools.
+var kinds = map[registry.ChangeKind]journal.Kind{
+	registry.Evolved:    journal.ToolEvolved,
+	registry.Retired:    journal.ToolRetired,
+	registry.RolledBack: journal.ToolRolledBack,
+}
+
+// Append implements [registry.Log].
+func (l toolLog) Append(after uint64, c *registry.Change) (uint64, error) {
+	data, err := appendChange(nil, c)
+	if err != nil {
+		return 0, err
+	}
+	seq, err := l.journal.Change(after, kinds[c.Kind], data)
+	if errors.Is(err, journal.ErrBehind) {
+		return 0, registry.ErrBehind
+	}
+	return seq, err
+}
+
+// Changed implements [registry.Log].
+func (l toolLog) Changed() (uint64, error) { return l.journal.Changed() }
+
+// Newest implements [registry.Log].
+func (l toolLog) Newest(through uint64) ([]registry.Change, error) {
+	events, err := l.journal.Newest(through)
+	return changes(events), err
+}
+
+// Since implements [registry.Log].
+func (l toolLog) Since(after uint64, limit int) ([]registry.Change, bool, error) {
+	events, more, err := l.journal.Read(journal.Query{Changes: true, After: after, Limit: limit})
+	return changes(events), more, err
+}
+
+// Of implements [registry.Log].
+func (l toolLog) Of(name string, before uint64, limit int) ([]registry.Change, bool, error) {
+	events, more, err := l.journal.Read(journal.Query{Changes: true, Tool: name, Before: before, Limit: limit, Last: true})
+	list := changes(events)
+	slices.Reverse(list)
+	return list, more, err
+}
+
+// One implements [registry.Log].
+func (l toolLog) One(seq uint64) (registry.Change, bool, error) {
+	events, _, err := l.journal.Read(journal.Query{Changes: true, After: seq - 1, Before: seq + 1, Limit: 1})
+	if err != nil || len(events) == 0 {
+		return registry.Change{}, false, err
+	}
+	return change(&events[0]), true, nil
+}
+
+// several is from how many events on it pays to read them in parallel.
+const several = 256
+
+// changes reads events, in their order.
+func changes(events []journal.Event) []registry.Change {
+	list := make([]registry.Change, len(events))
+	workers := 1
+	if len(events) >= several {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var wg sync.WaitGroup
+	for w := range workers {
+		part := func() {
+			for i := w * len(events) / workers; i < (w+1)*len(events)/workers; i++ {
+				list[i] = change(&events[i])
+			}
+		}
+		if w == workers-1 {
+			part()
+		} else {
+			wg.Go(part)
+		}
+	}
+	wg.Wait()
+	return list
+}
+
+// evolved is the data of an event that gives a tool a version.
+type evolved struct {
+	Tool         string             `json:"tool"`
+	Version      int                `json:"version"`
+	Hash         string             `json:"hash"`
+	From         int                `json:"from"`
+	Declared     []string           `json:"declared"`
+	Capabilities []string           `json:"capabilities"`
+	Bound        []bound            `json:"bound"`
+	Source       string             `json:"source"`
+	Form         string             `json:"form"`
+	Description  string             `json:"description"`
+	Examples     []registry.Example `json:"examples"`
+}
+
+// bound is a version that a name in the code stands for. Event is the number of
+// the event that made it.
+type bound struct {
+	Tool    string `json:"tool"`
+	Version int    `json:"version"`
+	Hash    string `json:"hash"`
+	Event   uint64 `json:"event"`
+}
+
+// change reads an event. What can't be read is the error of the change: one of
+// them must not keep the others from being read.
+func change(e *journal.Event) registry.Change {
+	c := registry.Change{Seq: e.Seq, Time: e.Time}
+	for kind, name := range kinds {
+		if name == e.Kind {
+			c.Kind = kind
+		}
+	}
+	var data evolved
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		c.Name = e.Tool()
+		c.Err = fmt.Errorf("event %d of the journal can't be read: %w", e.Seq, err)
+		return c
+	}
+	c.Name, c.Version, c.Hash, c.From = data.Tool, data.Version, data.Hash, data.From
+	c.Description, c.Code, c.Text = data.Description, []byte(data.Source), data.Form == "text"
+	c.Definition.Capabilities, c.Capabilities, c.Examples = data.Declared, data.Capabilities, data.Examples
+	for _, b := range data.Bound {
+		c.Bound = append(c.Bound, registry.Binding{Ref: registry.Ref{Name: b.Tool, Version: b.Version}, Hash: b.Hash, Seq: b.Event})
+	}
+	return c
+}
+
+// appendChange writes the data of an event. "tool" and "version" come first in
+// all of them: the journal finds events by them.
+func appendChange(data []byte, c *registry.Change) ([]byte, error) {
+	data = appendRef(append(data, '{'), c.Name, c.Version, c.Hash)
+	if c.Kind == registry.Retired {
+		return append(data, '}'), nil
+	}
+	if c.Kind == registry.RolledBack {
+		data = strconv.AppendInt(append(data, `,"from":`...), int64(c.From), 10)
+	}
+	data = appendWhole(append(data, `,"declared":`...), c.Definition.Capabilities)
+	data = appendWhole(append(data, `,"capabilities":`...), c.Capabilities)
+	if len(c.Bound) > 0 {
+		data = append(data, `,"bound":[`...)
+		for i, b := range c.Bound {
+			if i > 0 {
+				data = append(data, ',')
+			}
+			data = appendRef(append(data, '{'), b.Name, b.Version, b.Hash)
+			data = append(strconv.AppendUint(append(data, `,"event":`...), b.Seq, 10), '}')
+		}
+		data = append(data, ']')
+	}
+	data = journal.AppendString(append(data, `,"source":`...), string(c.Code))
+	if c.Text {
+		data = append(data, `,"form":"text"`...)
+	}
+	data = journal.AppendString(append(data, `,"description":`...), c.Description)
+	if len(c.Examples) > 0 {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(c.Examples); err != nil {
+			return nil, fmt.Errorf("writing its examples: %w", err)
+		}
+		data = append(append(data, `,"examples":`...), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+	}
+	return append(data, '}'), nil
+}
+
+// appendRef writes the members that name a version of a tool.
+func appendRef(b []byte, name string, version int, hash string) []byte {
+	b = journal.AppendString(append(b, `"tool":`...), name)
+	b = strconv.AppendInt(append(b, `,"version":`...), int64(version), 10)
+	return journal.AppendString(append(b, `,"hash":`...), hash)
+}
+
+// appendWhole writes all texts as they are: they are read back.
+func appendWhole(b []byte, texts []string) []byte {
+	b = append(b, '[')
+	for i, t := range texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = journal.AppendString(b, t)
+	}
+	return append(b, ']')
+}

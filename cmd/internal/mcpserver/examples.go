@@ -1,0 +1,416 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// What a tool's examples may take, all of them together. They are run while
+// nothing else is read of the session, so it is a small part of what a run may.
+const (
+	exampleSteps = 1_000_000
+	exampleTime  = 5 * time.Second
+	// exampleBytes is how large a result may be to be compared.
+	exampleBytes = 1 << 20
+)
+
+// A trial is the run of a candidate's examples. Nothing in it has authority, and
+// no plugin is asked: what an effect gives is written in the example.
+type trial struct {
+	server    *Server
+	candidate *registry.Tool
+	sees      *registry.Snapshot
+	given     []registry.Example // in this call; the others are kept from before
+	steps     uint64             // left
+	until     time.Time
+
+	// Of the example under way:
+	answered []bool // which of its outcomes were given
+	missing  *fault.Fault
+}
+
+// try runs a candidate's examples, and refuses it at the first that differs.
+// steps is what that one took.
+func (s *Server) try(ctx context.Context, candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) (steps uint64, f *fault.Fault) {
+	t := &trial{
+		server: s, candidate: candidate, sees: sees, given: given,
+		steps: min(exampleSteps, s.limits.MaxSteps), until: time.Now().Add(min(exampleTime, s.limits.Timeout)),
+	}
+	for i := range candidate.Examples {
+		if steps, f = t.example(ctx, i); f != nil {
+			return steps, f
+		}
+	}
+	return 0, nil
+}
+
+// example runs one.
+func (t *trial) example(ctx context.Context, i int) (steps uint64, f *fault.Fault) {
+	e := &t.candidate.Examples[i]
+	in, err := core.ParseInput(e.Input, core.InputData)
+	if err != nil {
+		return 0, t.refused(i, asFault(err), "its input can't be read: "+asFault(err).Message, "")
+	}
+	limits := t.server.limits
+	budget := core.Budgets{Steps: t.steps, Memory: limits.MaxMemory, Depth: limits.MaxDepth}
+	if budget.Steps == 0 {
+		return 0, t.exhausted(i)
+	}
+	t.answered, t.missing = make([]bool, len(e.Effects)), nil
+	p := t.run(ctx, e, in, budget)
+	t.steps -= min(t.steps, p.Steps)
+	return p.Steps, t.judge(i, &p)
+}
+
+// run evaluates the candidate on an example's input.
+func (t *trial) run(ctx context.Context, e *registry.Example, in core.Input, b core.Budgets) product {
+	s := t.server
+	m := t.candidate.Program().Start(in, b, &trialView{t, t.candidate})
+	j := job{keep: exampleBytes, until: t.until}
+	for first := true; ; first = false {
+		p, more := s.slice(ctx, m, &j, first)
+		if more && m.State() == core.Suspended {
+			answers := t.answer(e, m.Requests())
+			if t.missing != nil {
+				// Not an answer: a try around it would hide that it is missing.
+				p, more = product{Steps: m.Steps(), Fault: t.missing}, false
+			} else {
+				m.Resume(answers)
+			}
+		}
+		if more {
+			if f := s.stopped(ctx, t.until); f != nil {
+				p, more = product{Steps: m.Steps(), Fault: f}, false
+			}
+		}
+		if !more {
+			m.Release()
+			return p
+		}
+	}
+}
+
+// answer gives a round of requests the outcomes written for them.
+func (t *trial) answer(e *registry.Example, requests []core.Request) []core.Answer {
+	answers := make([]core.Answer, len(requests))
+	for i := range requests {
+		q := &requests[i]
+		args := t.arguments(q)
+		k := t.outcome(e, q.Op, args)
+		if k < 0 {
+			t.missing = unwritten(q, args)
+			return nil
+		}
+		t.answered[k] = true
+		o := &e.Effects[k]
+		if o.Error != "" {
+			answers[i].Fault = &fault.Fault{Kind: fault.Kind(o.Error), Message: o.Message}
+			if o.Message == "" {
+				answers[i].Fault.Message = q.Op + " failed, as the example says"
+			}
+			continue
+		}
+		v, f := dataValue(o.Value)
+		answers[i].Value, answers[i].Fault = v, f
+	}
+	return answers
+}
+
+// outcome is the first of the example's outcomes that is for this request and
+// was not given yet, or -1.
+func (t *trial) outcome(e *registry.Example, op string, args []byte) int {
+	for k := range e.Effects {
+		o := &e.Effects[k]
+		if t.answered[k] || o.Op != op {
+			continue
+		}
+		if o.Args == nil {
+			return k
+		}
+		want := o.Args
+		if main := t.main(op); main != "" && want[0] != '{' {
+			want = json.RawMessage(begin().raw(main, want).end())
+		}
+		if same, err := equalData(args, want); err == nil && same {
+			return k
+		}
+	}
+	return -1
+}
+
+// arguments is what a request asks with, as results are shown: a record, since
+// an argument that stands alone is the operation's main one.
+func (t *trial) arguments(q *core.Request) []byte {
+	arg := value.Force(q.Arg)
+	if _, ok := arg.(*value.Record); !ok {
+		if main := t.main(q.Op); main != "" {
+			arg = &value.Record{Fields: []value.Field{{Key: main, Value: arg}}}
+		}
+	}
+	enc, f := text.Encode(arg, exampleBytes, exampleBytes)
+	if f != nil {
+		return []byte("null")
+	}
+	return enc.JSON
+}
+
+// main is the argument of an operation that may stand alone, or "".
+func (t *trial) main(op string) string {
+	if _, o, ok := t.server.broker.Policy().Kinds().Operation(op); ok {
+		for i := range o.Params {
+			if o.Params[i].Main {
+				return o.Params[i].Name
+			}
+		}
+	}
+	return ""
+}
+
+// unwritten is the fault of an effect for which the example has no outcome.
+func unwritten(q *core.Request, args []byte) *fault.Fault {
+	shown := excerptOf(args, 200)
+	sample := args
+	if len(sample) > 200 {
+		sample = nil
+	}
+	o := begin().text("op", q.Op)
+	if sample != nil {
+		o = o.raw("args", sample)
+	}
+	return &fault.Fault{
+		Kind: fault.Refused, At: q.At, In: q.Where,
+		Message: fmt.Sprintf("it asks for %s with %s, and the example has no outcome for that", q.Op, shown),
+		Hint: fmt.Sprintf(`Effects of an example aren't carried out. Write what this one gives into the example: "effects":[%s], with "value":V, or with "error":"effect_failed" where it fails; "args" may be left out.`,
+			o.raw("value", []byte(`"…"`)).end()),
+	}
+}
+
+// judge holds what a run gave against what was expected.
+func (t *trial) judge(i int, p *product) *fault.Fault {
+	e := &t.candidate.Examples[i]
+	f := t.placed(p.Fault)
+	switch {
+	case f != nil && p.Fault == t.missing:
+		t.missing = f
+		return t.refused(i, f, f.Message, "")
+	case f != nil && f.Kind == fault.OutOfFuel && e.Error != string(fault.OutOfFuel):
+		return t.exhausted(i)
+	case f != nil && e.Error == string(f.Kind):
+	case f != nil && e.Error != "":
+		return t.refused(i, f, fmt.Sprintf("it fails with %s, and %s is expected", f.Error(), e.Error), e.Error)
+	case f != nil:
+		return t.refused(i, f, fmt.Sprintf("it fails with %s, and %s is expected", f.Error(), excerptOf(e.Expect, 200)), string(e.Expect))
+	case p.Total > int64(len(p.JSON)):
+		return t.refused(i, nil, fmt.Sprintf("its result has %d bytes, at most %d are compared", p.Total, exampleBytes), "")
+	default:
+		got := shownResult(p)
+		if e.Error != "" {
+			return t.differs(i, got, e.Error)
+		}
+		if same, err := equalData(got, e.Expect); err != nil || !same {
+			return t.differs(i, got, string(e.Expect))
+		}
+	}
+	for k, given := range t.answered {
+		if !given {
+			o := &e.Effects[k]
+			args := ""
+			if o.Args != nil {
+				args = " with " + excerptOf(o.Args, 200)
+			}
+			return t.refused(i, nil, fmt.Sprintf("its outcome %d, of %s%s, was never asked for", k+1, o.Op, args), "")
+		}
+	}
+	return nil
+}
+
+// placed says where a fault is as the caller knows it: the candidate's code is
+// what the call brought.
+func (t *trial) placed(f *fault.Fault) *fault.Fault {
+	if f == nil {
+		return nil
+	}
+	if f.In != "tool:"+t.candidate.Name {
+		return placed(f, nil, t.sees)
+	}
+	g := *f
+	g.In = "code"
+	return &g
+}
+
+// differs is the fault of a result that isn't what was expected.
+func (t *trial) differs(i int, got []byte, want string) *fault.Fault {
+	f := t.refused(i, nil, fmt.Sprintf("it gives %s, and %s is expected", excerptOf(got, 200), excerptOf([]byte(want), 200)), want)
+	f.Got = excerptOf(got, 1000)
+	return f
+}
+
+// refused is the fault of a candidate whose example failed at a place, or
+// (cause nil) gave something else.
+func (t *trial) refused(i int, cause *fault.Fault, what, want string) *fault.Fault {
+	e := &t.candidate.Examples[i]
+	f := &fault.Fault{
+		Kind:     fault.Refused,
+		Message:  fmt.Sprintf("example %d of %d, on the input %s: %s", i+1, len(t.candidate.Examples), excerptOf(e.Input, 200), what),
+		Expected: excerptOf([]byte(want), 1000),
+		Hint:     "Correct the code, or the example, and evolve again; nothing was changed.",
+	}
+	if cause != nil {
+		f.At, f.In, f.Line, f.Col, f.Fragment, f.EvalDepth = cause.At, cause.In, cause.Line, cause.Col, "", cause.EvalDepth
+		if cause == t.missing {
+			f.Hint = cause.Hint
+		} else if cause.Hint != "" {
+			f.Hint = cause.Hint + " " + f.Hint
+		}
+		if cause.Kind == fault.Cancelled || cause.Kind == fault.Timeout || cause.Kind == fault.Overloaded {
+			f.Kind = cause.Kind
+		}
+		f.Got = string(cause.Kind)
+	}
+	if !t.isGiven(e) {
+		f.Message = strings.Replace(f.Message, ", on", ", which an earlier version kept, on", 1)
+		f.Hint += ` Where the new behaviour is meant, give this example anew with the same input, or drop all of them with "examples":[].`
+	}
+	return f
+}
+
+// exhausted is the fault of examples that take too much.
+func (t *trial) exhausted(i int) *fault.Fault {
+	f := t.refused(i, nil, fmt.Sprintf("the examples of a tool may take %d steps in all, and these take more", min(exampleSteps, t.server.limits.MaxSteps)), "")
+	f.Hint = "Give smaller inputs, or fewer examples."
+	return f
+}
+
+func (t *trial) isGiven(e *registry.Example) bool {
+	for i := range t.given {
+		if string(t.given[i].Input) == string(e.Input) {
+			return true
+		}
+	}
+	return false
+}
+
+// shownResult is a result as an example says it: that of a continuation is
+// {"continue":{"input":T}}, a function is "<function>".
+func shownResult(p *product) []byte {
+	if p.Type != value.TypeContinuation {
+		return p.JSON
+	}
+	members, _ := split(p.JSON)
+	for _, m := range members {
+		if m.name == "next_input" {
+			return begin().raw("continue", begin().raw("input", m.value).end()).end()
+		}
+	}
+	return p.JSON
+}
+
+// equality decides as the language does: numbers by what they are worth, records
+// by their fields, values of different types never.
+var equality = func() *core.Program {
+	p, err := core.Compile([]byte(`{"lam":"p","body":{"equal":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}}`))
+	if err != nil {
+		panic(err)
+	}
+	return p
+}()
+
+// equalData reports whether two texts say the same data. The error is of a text
+// that is no data, or of data too large to compare.
+func equalData(a, b []byte) (bool, error) {
+	pair := append(append(append(append([]byte(`{"pair":[`), a...), ','), b...), "]}"...)
+	in, err := core.ParseInput(pair, core.InputData)
+	if err != nil {
+		return false, err
+	}
+	m := equality.Start(in, core.Budgets{}, nil)
+	defer m.Release()
+	if m.Run(0) != core.Done {
+		return false, m.Fault()
+	}
+	return m.Value() == value.Bool(true), nil
+}
+
+var identity = func() *core.Program {
+	p, err := core.Compile([]byte(`{"lam":"x","body":{"var":"x"}}`))
+	if err != nil {
+		panic(err)
+	}
+	return p
+}()
+
+// dataValue is what data says, as a value.
+func dataValue(data []byte) (value.Value, *fault.Fault) {
+	in, err := core.ParseInput(data, core.InputData)
+	if err != nil {
+		return nil, asFault(err)
+	}
+	m := identity.Start(in, core.Budgets{}, nil)
+	defer m.Release()
+	if m.Run(0) != core.Done {
+		return nil, m.Fault()
+	}
+	return m.Value(), nil
+}
+
+// A trialView is the tools as a tool's code sees them in an example: itself as
+// it is to be, those it is bound to, and the others as they are.
+type trialView struct {
+	trial *trial
+	tool  *registry.Tool
+}
+
+var _ core.Tools = (*trialView)(nil)
+
+func (v *trialView) find(name string, bound bool) (*registry.Tool, bool) {
+	if name == v.trial.candidate.Name && v.tool == v.trial.candidate {
+		return v.tool, true
+	}
+	if bound {
+		if t := v.tool.Bound[name]; t != nil {
+			return t, true
+		}
+	}
+	return v.trial.sees.Get(name)
+}
+
+// Tool finds what code_of gives.
+func (v *trialView) Tool(name string, literal bool) (core.Tool, bool) {
+	t, ok := v.find(name, literal)
+	if !ok {
+		return core.Tool{}, false
+	}
+	return t.Program().Tool(), true
+}
+
+// Callee decides a call as it is decided in a run.
+func (v *trialView) Callee(name string, with [][]string, _ fault.Pointer) (core.Tool, *fault.Fault) {
+	if f := v.trial.server.broker.Policy().PermitCall(v.tool.Held, name, v.tool.Name, with); f != nil {
+		return core.Tool{}, f
+	}
+	t, ok := v.find(name, true)
+	if !ok {
+		return core.Tool{}, &fault.Fault{Kind: fault.NoTool, Message: fmt.Sprintf("there is no tool %q to call", name)}
+	}
+	tool := t.Program().Tool()
+	tool.Name, tool.Tools = t.Name, &trialView{v.trial, t}
+	return tool, nil
+}
+
+// excerptOf shows up to n bytes of a text, on one line.
+func excerptOf(b []byte, n int) string {
+	s := cut(b, n)
+	if len(s) < len(b) {
+		s += "…"
+	}
+	return strings.ReplaceAll(s, "\n", " ")
+}

@@ -1,0 +1,45 @@
+package mcpserver
+
+import (
+	"fmt"
+	"strings"
+)
+
+// more is what help says of the server's own tools beyond their descriptions,
+// each line a correct call or a sentence. Tests make the calls.
+var more = map[string][]string{
+	"evolve": {
+		"examples are tests: each is run on the new version, without authority, before anything is changed. Where one gives something else, the tool is refused and the old version stays.",
+		`{"name":"evolve","arguments":{"name":"square","code":"n => n * n","examples":[{"input":3,"expect":9},{"input":"x","error":"type_error"}]}}`,
+		`What an effect gives in an example is written there, in order: "value", or "error" (effect_failed, denied, conflict, outcome_unknown). "args" may be left out.`,
+		`{"input":"a.txt","expect":5,"effects":[{"op":"fs.read","args":{"path":"a.txt"},"value":"hello"}]}`,
+		`Results are compared as equal does: 1 and {"dec":"1.0"} are the same, 1 and "1" aren't. A function is expected as "<function>", a continue as {"continue":{"input":T}}.`,
+		fmt.Sprintf("All examples of a tool together may take %d steps. They are kept: later versions must pass them too. One with the same input and effects replaces the kept one, \"examples\":[] drops all.", exampleSteps),
+		"if_version guards against changing what somebody else has changed: the kind of failure is conflict, and it names the current version. 0 says that there must be no such tool.",
+		`{"name":"evolve","arguments":{"name":"cube","code":"n => n * n * n","if_version":0}}`,
+	},
+	"describe": {
+		"It answers name, version, hash, description, text (the code), inputs, declared and effective capabilities, state (ready, or blocked with why), bound_to, called_by, examples and the time it was made. With version it shows an earlier one, and next is the call that brings that back.",
+		`{"name":"describe","arguments":{"name":"square","version":1}}`,
+	},
+	"history": {
+		"Each row has version, kind (evolved, retired, rolled_back), time, seq, hash, bytes of code and capabilities; the description where it changed. Where there are more, next is the call that shows them.",
+		`{"name":"history","arguments":{"name":"square","limit":5}}`,
+	},
+	"journal": {
+		"Without before and after these are the newest events. Outcomes of effects are shown as size and hash. Where there are more, next is the call that shows them.",
+		`{"name":"journal","arguments":{"tool":"square"}}`,
+		`{"name":"journal","arguments":{"kind":"effect.denied","after":0,"limit":10}}`,
+	},
+	"retire": {
+		"It answers which tools are still bound to a version of it. if_version retires it only if nobody changed it meanwhile.",
+		`{"name":"retire","arguments":{"name":"square","if_version":1}}`,
+		"To bring it back: describe it with that version, and evolve the code again.",
+	},
+}
+
+// help is all there is to say about a tool.
+func (t *fixedTool) help() string {
+	lines := append([]string{fmt.Sprintf("%s: %s", t.name, t.description), t.example}, more[t.name]...)
+	return strings.Join(lines, "\n  ")
+}

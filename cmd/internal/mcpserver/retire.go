@@ -1,0 +1,67 @@
+package mcpserver
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// retire takes a tool off the list.
+func (s *Server) retire(c Call) Answer {
+	a, f := readArguments("retire", c.Arguments, "name", "if_version")
+	if f != nil {
+		return failed(f)
+	}
+	name, f := a.toolNamed()
+	if f != nil {
+		return failed(f)
+	}
+	ifVersion, f := a.ifVersion()
+	if f != nil {
+		return failed(f)
+	}
+	t, err := s.tools.Retire(name, registry.Edit{IfVersion: ifVersion})
+	if err != nil {
+		f := s.discreet(name, asFault(err))
+		if f.Kind == fault.NoTool {
+			f = s.gone(name, c.Tools)
+		}
+		return failed(f)
+	}
+	callers, more := callersOf(name, s.tools.Snapshot())
+	notes := []string{fmt.Sprintf("its history stays: the operator brings it back with 'mcp-pif tools rollback', or evolve it again, which makes version %d", t.Version+1)}
+	if len(callers) > 0 {
+		names := strings.Join(callers, ", ")
+		if more > 0 {
+			names += fmt.Sprintf(" and %d more", more)
+		}
+		notes = append(notes, fmt.Sprintf("tools that are bound to a version of it go on using that version: %s", names))
+	}
+	return succeeded(begin().
+		text("name", t.Name).
+		number("version", uint64(t.Version)).
+		text("state", "retired").
+		raw("callers", encodeTexts(callers)).
+		raw("notes", encode(notes)).
+		raw("next", begin().text("name", "describe").raw("arguments", begin().text("name", name).number("version", uint64(t.Version)).end()).end()))
+}
+
+// ifVersion reads the version that a change is to replace; 0: none.
+func (a *arguments) ifVersion() (*int, *fault.Fault) {
+	text, raw, ok := a.bare("if_version")
+	if !ok || text == "" {
+		return nil, nil
+	}
+	if text == "0" {
+		return new(int), nil
+	}
+	n, _, f := a.count("if_version", math.MaxInt32)
+	if f != nil {
+		return nil, a.wrong("if_version", "the number of a version, or 0 for no tool", raw)
+	}
+	v := int(n)
+	return &v, nil
+}

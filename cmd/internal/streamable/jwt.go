@@ -1,0 +1,106 @@
+package streamable
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/modelcontextprotocol/go-sdk/auth"
+)
+
+// jwtPrincipal begins the names of principals whose tokens are signed, so that
+// no subject is taken for a name in a file of tokens.
+const jwtPrincipal = "jwt:"
+
+// signatures is the algorithms that are taken: none with a shared key, since the
+// keys here are public.
+var signatures = []jose.SignatureAlgorithm{
+	jose.EdDSA, jose.ES256, jose.ES384, jose.ES512, jose.PS256, jose.PS384, jose.PS512, jose.RS256, jose.RS384, jose.RS512,
+}
+
+// Keys verifies signed tokens (JWT, RFC 7519) by a set of public keys (JWKS,
+// RFC 7517 section 5). A token must name the issuer and the audience, have a
+// subject, which is the principal, and an end. It is safe for concurrent use.
+type Keys struct {
+	Issuer, Audience string
+	Now              func() time.Time // nil: time.Now
+	set              atomic.Pointer[jose.JSONWebKeySet]
+}
+
+// Load replaces the keys by those of a set's text. What is wrong with it changes
+// nothing.
+func (k *Keys) Load(text []byte) error {
+	var set jose.JSONWebKeySet
+	if err := json.Unmarshal(text, &set); err != nil {
+		return fmt.Errorf("not a set of keys: %w", err)
+	}
+	for i := range set.Keys {
+		key := &set.Keys[i]
+		switch {
+		case !key.Valid():
+			return fmt.Errorf("key %d (%q) is not valid", i, key.KeyID)
+		case !key.IsPublic():
+			return fmt.Errorf("key %d (%q) is private or shared: the file holds public keys only", i, key.KeyID)
+		}
+	}
+	if len(set.Keys) == 0 {
+		return errors.New("there is no key in it")
+	}
+	k.set.Store(&set)
+	return nil
+}
+
+// longest is how long a signed token may be, in bytes.
+const longest = 8 << 10
+
+// Verify checks a token. Why one is refused isn't told to who sent it.
+func (k *Keys) Verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+	set := k.set.Load()
+	if set == nil || len(token) > longest {
+		return nil, auth.ErrInvalidToken
+	}
+	parsed, err := jwt.ParseSigned(token, signatures)
+	if err != nil || len(parsed.Headers) != 1 {
+		return nil, auth.ErrInvalidToken
+	}
+	now := time.Now
+	if k.Now != nil {
+		now = k.Now
+	}
+	header := parsed.Headers[0]
+	for i := range set.Keys {
+		key := &set.Keys[i]
+		if header.KeyID != "" && key.KeyID != header.KeyID || key.Algorithm != "" && key.Algorithm != header.Algorithm ||
+			key.Use != "" && key.Use != "sig" {
+			continue
+		}
+		var claims jwt.Claims
+		if parsed.Claims(key.Key, &claims) != nil {
+			continue
+		}
+		expected := jwt.Expected{Issuer: k.Issuer, AnyAudience: jwt.Audience{k.Audience}, Time: now()}
+		if claims.ValidateWithLeeway(expected, leeway) != nil || claims.Expiry == nil || claims.Subject == "" || len(claims.Subject) > 256 {
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{UserID: jwtPrincipal + claims.Subject, Expiration: claims.Expiry.Time()}, nil
+	}
+	return nil, auth.ErrInvalidToken
+}
+
+// Either verifies by the first of several that knows a token.
+func Either(verifiers ...auth.TokenVerifier) auth.TokenVerifier {
+	return func(ctx context.Context, token string, r *http.Request) (*auth.TokenInfo, error) {
+		for _, verify := range verifiers {
+			if info, err := verify(ctx, token, r); err == nil {
+				return info, nil
+			}
+		}
+		return nil, auth.ErrInvalidToken
+	}
+}

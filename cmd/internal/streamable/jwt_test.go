@@ -1,0 +1,141 @@
+package streamable
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+type signer struct {
+	t   *testing.T
+	key crypto.PrivateKey
+	alg jose.SignatureAlgorithm
+	kid string
+}
+
+func (s signer) sign(claims any) string {
+	s.t.Helper()
+	options := new(jose.SignerOptions).WithType("JWT")
+	if s.kid != "" {
+		options = options.WithHeader("kid", s.kid)
+	}
+	sig, err := jose.NewSigner(jose.SigningKey{Algorithm: s.alg, Key: s.key}, options)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	token, err := jwt.Signed(sig).Claims(claims).Serialize()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return token
+}
+
+// Every way in which a token can be wrong is refused.
+func TestSignedTokens(t *testing.T) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stranger, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{
+		{Key: public, KeyID: "a", Algorithm: "EdDSA", Use: "sig"}, {Key: ec.Public(), KeyID: "b", Use: "sig"}, {Key: ec.Public(), KeyID: "c", Use: "enc"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	k := &Keys{Issuer: "https://issuer.example", Audience: "pif", Now: func() time.Time { return now }}
+	if err := k.Load(set); err != nil {
+		t.Fatal(err)
+	}
+	good := func() jwt.Claims {
+		return jwt.Claims{
+			Issuer: "https://issuer.example", Audience: jwt.Audience{"other", "pif"}, Subject: "ann",
+			Expiry: jwt.NewNumericDate(now.Add(time.Minute)), NotBefore: jwt.NewNumericDate(now), IssuedAt: jwt.NewNumericDate(now),
+		}
+	}
+	with := func(change func(*jwt.Claims)) jwt.Claims {
+		c := good()
+		change(&c)
+		return c
+	}
+	a := signer{t, private, jose.EdDSA, "a"}
+	b := signer{t, ec, jose.ES256, "b"}
+	right := a.sign(good())
+	parts := strings.Split(right, ".")
+	raw := base64.RawURLEncoding
+	unsigned := raw.EncodeToString([]byte(`{"alg":"none"}`)) + "." + parts[1] + "."
+	// The classic: the public key as the key of a hash.
+	shared := signer{t, []byte(public), jose.HS256, "a"}.sign(good())
+	for _, c := range []struct {
+		name, token string
+		ok          bool
+	}{
+		{"right", right, true},
+		{"right, of another key", b.sign(good()), true},
+		{"right, without a key's name", signer{t, ec, jose.ES256, ""}.sign(good()), true},
+		{"signed by a stranger", signer{t, stranger, jose.EdDSA, "a"}.sign(good()), false},
+		{"another key's name", signer{t, private, jose.EdDSA, "b"}.sign(good()), false},
+		{"a key for something else", signer{t, ec, jose.ES256, "c"}.sign(good()), false},
+		{"unsigned", unsigned, false},
+		{"signed with the public key", shared, false},
+		{"another issuer", a.sign(with(func(c *jwt.Claims) { c.Issuer = "https://evil.example" })), false},
+		{"no issuer", a.sign(with(func(c *jwt.Claims) { c.Issuer = "" })), false},
+		{"another audience", a.sign(with(func(c *jwt.Claims) { c.Audience = jwt.Audience{"other"} })), false},
+		{"no audience", a.sign(with(func(c *jwt.Claims) { c.Audience = nil })), false},
+		{"no subject", a.sign(with(func(c *jwt.Claims) { c.Subject = "" })), false},
+		{"a huge subject", a.sign(with(func(c *jwt.Claims) { c.Subject = strings.Repeat("a", 300) })), false},
+		{"no end", a.sign(with(func(c *jwt.Claims) { c.Expiry = nil })), false},
+		{"over", a.sign(with(func(c *jwt.Claims) { c.Expiry = jwt.NewNumericDate(now.Add(-time.Hour)) })), false},
+		{"not yet", a.sign(with(func(c *jwt.Claims) { c.NotBefore = jwt.NewNumericDate(now.Add(time.Hour)) })), false},
+		{"changed", parts[0] + "." + raw.EncodeToString([]byte(`{"sub":"bob"}`)) + "." + parts[2], false},
+		{"cut", right[:len(right)-4], false}, {"empty", "", false}, {"no token", "a.b.c", false},
+		{"long", right + strings.Repeat("a", longest), false},
+	} {
+		info, err := k.Verify(t.Context(), c.token, nil)
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err == nil && info.UserID != "jwt:ann" {
+			t.Errorf("%s: is %q", c.name, info.UserID)
+		}
+	}
+	var none Keys
+	if _, err := none.Verify(t.Context(), right, nil); err == nil {
+		t.Error("without keys a token came in")
+	}
+}
+
+func TestKeysRefuse(t *testing.T) {
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: ec, KeyID: "a"}}})
+	shared, _ := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: []byte("secret"), KeyID: "a"}}})
+	for name, text := range map[string]string{
+		"no JSON": "{", "no keys": `{"keys":[]}`, "private": string(private), "shared": string(shared), "a broken key": `{"keys":[{"kty":"EC","crv":"P-256"}]}`,
+	} {
+		var k Keys
+		if err := k.Load([]byte(text)); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}

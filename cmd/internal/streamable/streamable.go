@@ -1,0 +1,266 @@
+// Package streamable is MCP over HTTP: one URL for clients of the stateless
+// protocol and of the older ones with sessions.
+//
+// It decides who may speak at all: which Host and Origin a request may name,
+// which bearer token stands for which principal ([Tokens], [Keys]), how large a
+// body may be and how long it may take to arrive, how many requests and sessions
+// there may be. Whose tools and journal a request sees is its principal's:
+// [Options.Server] gives the server for it, and nothing of one principal's can be
+// reached through another's.
+//
+// It refuses to serve off the machine without tokens ([Options.Check]): a
+// listener that others can reach is theirs as well.
+//
+// era.go tells the protocols apart, guard.go holds who may come in, budget.go how
+// much at once. The protocol itself is the SDK's.
+package streamable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Path is where MCP is served. The root is, too, since clients are often given
+// no more than host and port.
+const Path = "/mcp"
+
+// Options is what a [Handler] is made from. The zero value of a field is its
+// default, but Server is required.
+type Options struct {
+	// Server gives the server of a principal, "" where there are no tokens. It
+	// is asked for every request. A nil server with an error ends the request
+	// with status 503; the error goes to the log only.
+	Server func(ctx context.Context, principal string) (*mcp.Server, error)
+	// Verify knows tokens; nil: everybody may come in, as principal "".
+	Verify auth.TokenVerifier
+	// Hosts are names, without port, by which this server may be called besides
+	// those of the machine itself; Origins those of web pages that may call it,
+	// "https://app.example.com".
+	Hosts, Origins []string
+	// Metrics is served at /metrics; nil: nothing is there. With tokens it
+	// needs one.
+	Metrics http.Handler
+	Log     *slog.Logger // nil discards
+
+	MaxBody     int64         // bytes of one request; 8 MiB
+	MaxBodies   int64         // bytes of the requests being read or served; 64 MiB
+	MaxRequests int           // at once, streams included; 2,000
+	MaxSessions int           // of the older protocols; 1,000
+	IdleSession time.Duration // after which such a session ends; 30 min
+	BodyTime    time.Duration // for a body to arrive; 30 s
+	Grace       time.Duration // for what is under way when the server ends; 10 s
+}
+
+func (o Options) orDefault() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.MaxBody = or(o.MaxBody, 8<<20)
+	o.MaxBodies = or(o.MaxBodies, 64<<20)
+	o.MaxRequests = or(o.MaxRequests, 2000)
+	o.MaxSessions = or(o.MaxSessions, 1000)
+	o.IdleSession = or(o.IdleSession, 30*time.Minute)
+	o.BodyTime = or(o.BodyTime, 30*time.Second)
+	o.Grace = or(o.Grace, 10*time.Second)
+	return o
+}
+
+func or[T int | int64 | time.Duration](v, otherwise T) T {
+	if v == 0 {
+		return otherwise
+	}
+	return v
+}
+
+// Handler answers the requests of MCP clients, and /healthz.
+type Handler struct {
+	o       Options
+	guard   guard
+	budget  budget
+	modern  *mcp.StreamableHTTPHandler
+	session *mcp.StreamableHTTPHandler
+	mux     http.Handler
+}
+
+// New makes a handler.
+func New(o Options) (*Handler, error) {
+	o = o.orDefault()
+	if o.Server == nil {
+		return nil, errors.New("no server was given")
+	}
+	h := &Handler{o: o, budget: newBudget(o)}
+	var err error
+	if h.guard, err = newGuard(o.Hosts, o.Origins); err != nil {
+		return nil, err
+	}
+	server := func(r *http.Request) *mcp.Server { s, _ := r.Context().Value(serverKey{}).(*mcp.Server); return s }
+	log := slog.New(quiet{o.Log.Handler()})
+	h.modern = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Stateless: true, Logger: log, MaxRequestBodyBytes: -1, PropagateRequestCancellation: true,
+		DisableLocalhostProtection: true, // guard.go has it, for every address
+	})
+	h.session = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
+		Logger: log, MaxRequestBodyBytes: -1, SessionTimeout: o.IdleSession, DisableLocalhostProtection: true,
+	})
+	mux := http.NewServeMux()
+	protocol := h.admitted(http.HandlerFunc(h.serve))
+	mux.Handle(Path, protocol)
+	mux.Handle("/{$}", protocol)
+	mux.HandleFunc("/healthz", health)
+	if o.Metrics != nil {
+		mux.Handle("GET /metrics", h.admitted(o.Metrics))
+	}
+	h.mux = h.recovering(h.guard.handler(mux))
+	return h, nil
+}
+
+// Check refuses a listener that others than the operator's own programs can
+// reach as it is: without tokens, off the machine, or with grants.
+func (o *Options) Check(addr net.Addr, granted bool) error {
+	if o.Verify != nil {
+		return nil
+	}
+	if tcp, ok := addr.(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		return fmt.Errorf("%s can be reached from other machines, so it needs tokens: give --http-tokens FILE or --http-jwks FILE, or listen on 127.0.0.1", addr)
+	}
+	if granted {
+		return errors.New("any program on this machine can reach it, and something is granted, so it needs tokens: give --http-tokens FILE or --http-jwks FILE")
+	}
+	return nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// health says that the process answers. It tells nothing else to whoever asks.
+func health(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	fmt.Fprintln(w, "ok")
+}
+
+// recovering keeps a panic from ending more than its request, and from being
+// printed by net/http.
+func (h *Handler) recovering(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch p := recover(); p {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(p)
+			default:
+				h.o.Log.Error("recovered from a panic", "in", "http", "panic", fmt.Sprint(p))
+				http.Error(w, "mcp-pif has a defect; it is in the log", http.StatusInternalServerError)
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// admitted lets in who has a token, where tokens are asked for.
+func (h *Handler) admitted(next http.Handler) http.Handler {
+	if h.o.Verify == nil {
+		return next
+	}
+	return auth.RequireBearerToken(h.o.Verify, &auth.RequireBearerTokenOptions{
+		AllowMissingExpiration: true, // of the tokens in a file; Keys wants one
+		ClockSkew:              leeway,
+	})(next)
+}
+
+type serverKey struct{}
+
+// serve finds whose request it is, and in which protocol.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
+	release, status := h.budget.enter(r)
+	if status != 0 {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, http.StatusText(status), status)
+		return
+	}
+	defer release()
+	principal := ""
+	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+		principal = info.UserID
+	}
+	server, err := h.o.Server(r.Context(), principal)
+	if err != nil || server == nil {
+		h.o.Log.Error("there is no server for a principal", "principal", principal, "error", err)
+		http.Error(w, "not available now; the operator's log says why", http.StatusServiceUnavailable)
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, server))
+	body, status := h.budget.read(w, r)
+	if status != 0 {
+		http.Error(w, http.StatusText(status), status)
+		return
+	}
+	if modern(r, body) {
+		h.modern.ServeHTTP(w, r)
+		return
+	}
+	if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && !h.budget.session(server) {
+		w.Header().Set("Retry-After", "60")
+		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
+		return
+	}
+	h.session.ServeHTTP(w, r)
+}
+
+// Serve answers what comes in on a listener until ctx ends, and then what is
+// under way, for as long as [Options.Grace]. The error is nil after ctx ended.
+func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	srv := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(quiet{h.o.Log.Handler()}, slog.LevelWarn),
+		BaseContext:       func(net.Listener) context.Context { return base },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(ln) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), h.o.Grace)
+	defer stop()
+	// Streams that wait for what may come don't end by themselves.
+	closing := time.AfterFunc(h.o.Grace/2, cancel)
+	defer closing.Stop()
+	if err := srv.Shutdown(grace); err != nil {
+		cancel()
+		return srv.Close()
+	}
+	return nil
+}
+
+// quiet is a log one level down: what the libraries call an error is a request
+// that they refused.
+type quiet struct{ slog.Handler }
+
+func (q quiet) Enabled(ctx context.Context, l slog.Level) bool { return q.Handler.Enabled(ctx, l-4) }
+
+func (q quiet) Handle(ctx context.Context, r slog.Record) error {
+	r.Level -= 4
+	return q.Handler.Handle(ctx, r)
+}
+
+func (q quiet) WithAttrs(attrs []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(attrs)} }
+func (q quiet) WithGroup(name string) slog.Handler       { return quiet{q.Handler.WithGroup(name)} }

@@ -1,0 +1,389 @@
+package streamable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type text struct {
+	Text string `json:"text"`
+}
+
+// told makes a server with one tool, which says whose server it is.
+func told(name string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "whose", Description: "say whose server this is"},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, text, error) {
+			return nil, text{name}, nil
+		})
+	return s
+}
+
+// principals gives each its own server.
+func principals() func(context.Context, string) (*mcp.Server, error) {
+	servers := map[string]*mcp.Server{"": told("nobody"), "ann": told("ann"), "bob": told("bob")}
+	return func(_ context.Context, p string) (*mcp.Server, error) {
+		if s, ok := servers[p]; ok {
+			return s, nil
+		}
+		return nil, errors.New("no such principal")
+	}
+}
+
+func start(t *testing.T, o Options) string {
+	t.Helper()
+	if o.Server == nil {
+		o.Server = principals()
+	}
+	h, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
+}
+
+// bearer adds a token to every request.
+type bearer struct{ token string }
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if b.token != "" {
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func connect(t *testing.T, url, token, version string) (*mcp.ClientSession, error) {
+	t.Helper()
+	c := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1"}, nil)
+	session, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer{token}}},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err == nil {
+		t.Cleanup(func() { session.Close() })
+	}
+	return session, err
+}
+
+func whose(t *testing.T, s *mcp.ClientSession) string {
+	t.Helper()
+	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "whose"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := res.StructuredContent.(map[string]any)
+	name, _ := m["text"].(string)
+	return name
+}
+
+// Both eras, at both paths, on one server.
+func TestErasShareOneURL(t *testing.T) {
+	url := start(t, Options{})
+	for _, path := range []string{Path, "/"} {
+		for _, version := range []string{"2026-07-28", "2025-11-25", "2025-03-26"} {
+			s, err := connect(t, url+path, "", version)
+			if err != nil {
+				t.Fatalf("%s, %s: %v", path, version, err)
+			}
+			if got := whose(t, s); got != "nobody" {
+				t.Errorf("%s, %s: answered by %q", path, version, got)
+			}
+			if got := s.InitializeResult().ProtocolVersion; got != version {
+				t.Errorf("%s: asked for %s, got %s", path, version, got)
+			}
+		}
+	}
+}
+
+// post sends a raw request and gives its status.
+func post(t *testing.T, url string, body io.Reader, change func(*http.Request)) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if change != nil {
+		change(r)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, _ := io.ReadAll(res.Body)
+	return res.StatusCode, string(b)
+}
+
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+
+// What a page in a browser can send is refused, whatever its method; what no
+// browser sends, or a trusted page, is not.
+func TestWebPagesAreRefused(t *testing.T) {
+	url := start(t, Options{Hosts: []string{"pif.example.com"}, Origins: []string{"https://app.example.com"}})
+	for _, c := range []struct {
+		name string
+		set  func(*http.Request)
+		want int
+	}{
+		{"no browser", nil, 200},
+		{"a name that resolves here", func(r *http.Request) { r.Host = "evil.example.com" }, 403},
+		{"that name with a port", func(r *http.Request) { r.Host = "evil.example.com:80" }, 403},
+		{"a name that begins as ours", func(r *http.Request) { r.Host = "pif.example.com.evil.com" }, 403},
+		{"no name", func(r *http.Request) { r.Host = "." }, 403},
+		{"localhost", func(r *http.Request) { r.Host = "LocalHost:1" }, 200},
+		{"an address", func(r *http.Request) { r.Host = "[::1]:99" }, 200},
+		{"a name of ours", func(r *http.Request) { r.Host = "pif.example.com" }, 200},
+		{"a page's origin", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example.com") }, 403},
+		{"a null origin", func(r *http.Request) { r.Header.Set("Origin", "null") }, 403},
+		{"two origins", func(r *http.Request) { r.Header["Origin"] = []string{url, "https://evil.example.com"} }, 403},
+		{"cross-site without origin", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		{"same origin", func(r *http.Request) { r.Header.Set("Origin", "http://"+r.URL.Host) }, 200},
+		{"a trusted origin", func(r *http.Request) { r.Header.Set("Origin", "https://app.example.com") }, 200},
+	} {
+		if got, body := post(t, url+Path, strings.NewReader(hello), c.set); got != c.want {
+			t.Errorf("%s: status %d, want %d: %s", c.name, got, c.want, body)
+		}
+	}
+	for _, method := range []string{"GET", "DELETE", "OPTIONS"} {
+		for _, path := range []string{Path, "/healthz"} {
+			if got, _ := post(t, url+path, nil, func(r *http.Request) {
+				r.Method = method
+				r.Header.Set("Origin", "https://evil.example.com")
+			}); got != 403 {
+				t.Errorf("%s %s from a page: status %d", method, path, got)
+			}
+		}
+	}
+	for _, bad := range []Options{{Hosts: []string{"a:80"}}, {Hosts: []string{"*"}}, {Hosts: []string{""}}, {Origins: []string{"*"}}, {Origins: []string{"https://a/b"}}, {Origins: []string{"a"}}} {
+		bad.Server = principals()
+		if _, err := New(bad); err == nil {
+			t.Errorf("%v and %v were taken", bad.Hosts, bad.Origins)
+		}
+	}
+}
+
+// A principal reaches its own server only, with its own sessions.
+func TestPrincipals(t *testing.T) {
+	var tokens Tokens
+	if err := tokens.Load([]byte("# who\nann aaaaaaaaaaaaaaaaaaaaaaaa\n\nbob sha256:" + "25fbfd8f3d6fb4c9a3b0d6b6d6b8f6f1a3f0c9d2e7b1a4c5d6e7f8091a2b3c4d" + "\nbob bbbbbbbbbbbbbbbbbbbbbbbb\neve eeeeeeeeeeeeeeeeeeeeeeee\n")); err != nil {
+		t.Fatal(err)
+	}
+	url := start(t, Options{Verify: tokens.Verify}) + Path
+	for _, version := range []string{"2026-07-28", "2025-11-25"} {
+		for _, c := range []struct{ token, name string }{{"aaaaaaaaaaaaaaaaaaaaaaaa", "ann"}, {"bbbbbbbbbbbbbbbbbbbbbbbb", "bob"}} {
+			s, err := connect(t, url, c.token, version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := whose(t, s); got != c.name {
+				t.Errorf("%s, %s: answered by %q", version, c.name, got)
+			}
+		}
+		if _, err := connect(t, url, "", version); err == nil {
+			t.Errorf("%s: came in without a token", version)
+		}
+	}
+	s, err := connect(t, url, "aaaaaaaaaaaaaaaaaaaaaaaa", "2025-11-25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"whose","arguments":{}}}`
+	for _, c := range []struct {
+		name, token string
+		want        int
+	}{
+		{"none", "", 401}, {"unknown", "Bearer cccccccccccccccccccccccc", 401}, {"no bearer", "aaaaaaaaaaaaaaaaaaaaaaaa", 401},
+		{"basic", "Basic aaaaaaaaaaaaaaaaaaaaaaaa", 401}, {"a hash", "Bearer sha256:25fbfd8f3d6fb4c9a3b0d6b6d6b8f6f1a3f0c9d2e7b1a4c5d6e7f8091a2b3c4d", 401},
+		{"another's session", "Bearer bbbbbbbbbbbbbbbbbbbbbbbb", 403}, {"its own", "Bearer aaaaaaaaaaaaaaaaaaaaaaaa", 200},
+		{"no server", "Bearer eeeeeeeeeeeeeeeeeeeeeeee", 503},
+	} {
+		got, body := post(t, url, strings.NewReader(call), func(r *http.Request) {
+			r.Header.Set("Authorization", c.token)
+			r.Header.Set(sessionHeader, s.ID())
+			r.Header.Set(versionHeader, "2025-11-25")
+		})
+		if got != c.want && !(c.name == "another's session" && got == 404) {
+			t.Errorf("%s: status %d, want %d: %s", c.name, got, c.want, body)
+		}
+		if c.want != 200 && strings.Contains(body, "ann") {
+			t.Errorf("%s: tells of ann: %s", c.name, body)
+		}
+	}
+	// A token that is taken out of the file doesn't work any more, in a session that goes on.
+	if err := tokens.Load([]byte("bob bbbbbbbbbbbbbbbbbbbbbbbb")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "whose"}); err == nil {
+		t.Error("a session goes on with a token that is gone")
+	}
+}
+
+func TestTokensRefuse(t *testing.T) {
+	for _, text := range []string{
+		"", "# nothing\n", "ann", "ann short", "ann aaaaaaaaaaaaaaaaaaaaaaaa extra", "ann sha256:12",
+		"ann sha256:zz" + strings.Repeat("0", 62), "jwt:ann aaaaaaaaaaaaaaaaaaaaaaaa",
+		"ann aaaaaaaaaaaaaaaaaaaaaaaa\nbob aaaaaaaaaaaaaaaaaaaaaaaa",
+	} {
+		var tokens Tokens
+		err := tokens.Load([]byte(text))
+		if err == nil {
+			t.Errorf("%q was taken", text)
+		} else if strings.Contains(err.Error(), "aaaa") || strings.Contains(err.Error(), "short ") {
+			t.Errorf("%q: the message tells the token: %v", text, err)
+		}
+		if _, err := tokens.Verify(t.Context(), "", nil); err == nil {
+			t.Errorf("%q: an empty token came in", text)
+		}
+	}
+}
+
+// stalled is a body that begins and never goes on.
+type stalled struct{ ctx context.Context }
+
+func (s stalled) Read(p []byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func TestBodies(t *testing.T) {
+	url := start(t, Options{MaxBody: 1000, MaxBodies: 1000, BodyTime: 100 * time.Millisecond}) + Path
+	large := hello + strings.Repeat(" ", 1000)
+	if got, _ := post(t, url, strings.NewReader(large), nil); got != 413 {
+		t.Errorf("a large body: status %d", got)
+	}
+	chunked := func(r *http.Request) { r.ContentLength = -1 }
+	if got, _ := post(t, url, io.MultiReader(strings.NewReader(large)), chunked); got != 413 {
+		t.Errorf("a large body of unknown length: status %d", got)
+	}
+	if got, body := post(t, url, io.MultiReader(strings.NewReader(hello)), chunked); got != 200 {
+		t.Errorf("a small body of unknown length: status %d: %s", got, body)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if got, _ := post(t, url, io.MultiReader(strings.NewReader(hello[:20]), stalled{ctx}), chunked); got != 408 {
+		t.Errorf("a body that doesn't come: status %d", got)
+	}
+	if got, _ := post(t, url, bytes.NewReader([]byte("{")), nil); got != 400 {
+		t.Errorf("a body that is no JSON: status %d", got)
+	}
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	url := start(t, Options{MaxSessions: 2}) + Path
+	for i, want := range []int{200, 200, 503} {
+		if got, _ := post(t, url, strings.NewReader(hello), nil); got != want {
+			t.Errorf("session %d: status %d, want %d", i, got, want)
+		}
+	}
+	s, err := connect(t, url, "", "2026-07-28")
+	if err != nil || whose(t, s) != "nobody" {
+		t.Error("clients without sessions are refused too", err)
+	}
+}
+
+// What is under way when the server is told to end is answered.
+func TestGracefulStop(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "slow", Description: "wait"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, text, error) {
+		close(entered)
+		<-leave
+		return nil, text{"done"}, nil
+	})
+	h, err := New(Options{Server: func(context.Context, string) (*mcp.Server, error) { return s, nil }, Grace: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(ctx, ln) }()
+	session, err := connect(t, "http://"+ln.Addr().String()+Path, "", "2026-07-28")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := make(chan error, 1)
+	go func() {
+		_, err := session.CallTool(context.WithoutCancel(ctx), &mcp.CallToolParams{Name: "slow"})
+		answer <- err
+	}()
+	<-entered
+	stop()
+	close(leave)
+	if err := <-answer; err != nil {
+		t.Errorf("a call under way: %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("serving ended with %v", err)
+	}
+	if _, err := http.Get("http://" + ln.Addr().String() + "/healthz"); err == nil {
+		t.Error("it still answers")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	addr := func(s string) net.Addr {
+		a, err := net.ResolveTCPAddr("tcp", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	var tokens Tokens
+	for _, c := range []struct {
+		addr            string
+		granted, tokens bool
+		ok              bool
+	}{
+		{"127.0.0.1:1", false, false, true}, {"[::1]:1", false, false, true},
+		{"127.0.0.1:1", true, false, false}, {"0.0.0.0:1", false, false, false}, {"[::]:1", false, false, false},
+		{"192.0.2.1:1", false, false, false}, {"192.0.2.1:1", true, true, true}, {"127.0.0.1:1", true, true, true},
+	} {
+		var o Options
+		if c.tokens {
+			o.Verify = tokens.Verify
+		}
+		if err := o.Check(addr(c.addr), c.granted); (err == nil) != c.ok {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestHealthAndMetrics(t *testing.T) {
+	var tokens Tokens
+	if err := tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")); err != nil {
+		t.Fatal(err)
+	}
+	url := start(t, Options{Verify: tokens.Verify, Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "m 1\n") })})
+	get := func(path, token string) int {
+		status, _ := post(t, url+path, nil, func(r *http.Request) {
+			r.Method = http.MethodGet
+			r.Header.Set("Authorization", "Bearer "+token)
+		})
+		return status
+	}
+	for _, c := range []struct {
+		path, token string
+		want        int
+	}{{"/healthz", "", 200}, {"/metrics", "", 401}, {"/metrics", "aaaaaaaaaaaaaaaaaaaaaaaa", 200}, {"/other", "", 404}, {"/mcp/x", "", 404}} {
+		if got := get(c.path, c.token); got != c.want {
+			t.Errorf("%s with %q: status %d, want %d", c.path, c.token, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package telemetry
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	traces "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// scripted is a handler that answers each act with the next outcome.
+type scripted struct{ outcomes []*fault.Fault }
+
+func (s *scripted) Prepare(*caps.Grant) {}
+
+func (s *scripted) Perform(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+	f := s.outcomes[0]
+	s.outcomes = s.outcomes[1:]
+	return value.Str("private"), 7, f
+}
+
+// act performs two effects in a run of a tool: one is done, one is denied.
+func act(t *testing.T, m *Telemetry) {
+	t.Helper()
+	ctx, ended := m.Run(t.Context(), "abc-1", "read_it", 3)
+	h := m.Handler(&scripted{[]*fault.Fault{nil, {Kind: fault.Denied, Message: "private"}}})
+	a := run.Act{Operation: &caps.Operation{Name: "fs.read"}, Args: value.Str("private")}
+	if v, n, f := h.Perform(ctx, a); f != nil || n != 7 || v != value.Value(value.Str("private")) {
+		t.Errorf("the outcome is another: %v, %d, %v", v, n, f)
+	}
+	if _, _, f := h.Perform(ctx, a); f == nil || f.Kind != fault.Denied {
+		t.Errorf("the failure is another: %v", f)
+	}
+	ended(12, &fault.Fault{Kind: fault.TypeError, Message: "private"})
+}
+
+func page(t *testing.T, m *Telemetry) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	m.Metrics().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return w.Body.String()
+}
+
+func TestMetrics(t *testing.T) {
+	m, err := Open(t.Context(), Options{Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close(context.Background())
+	act(t, m)
+	got := page(t, m)
+	for _, want := range []string{
+		`pif_runs_total{outcome="type_error"} 1`, `pif_steps_total 12`, `pif_runs_active 0`,
+		`pif_effects_total{op="fs.read",outcome="ok"} 1`, `pif_effects_total{op="fs.read",outcome="denied"} 1`,
+		`pif_run_duration_seconds_count 1`, `pif_effect_duration_seconds_count{op="fs.read"} 2`,
+	} {
+		if !strings.Contains(got, want+"\n") {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	for _, never := range []string{"private", "read_it", "abc-1"} {
+		if strings.Contains(got, never) {
+			t.Errorf("the page tells %q", never)
+		}
+	}
+	if t.Failed() {
+		t.Log(got)
+	}
+}
+
+// A collector sees a span for the run, and below it one for each effect.
+func TestTraces(t *testing.T) {
+	var mu sync.Mutex
+	var spans []*traces.Span
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		var req collector.ExportTraceServiceRequest
+		if err := proto.Unmarshal(b, &req); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(string(b), "private") {
+			t.Error("a span tells what went in or came out")
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, rs := range req.ResourceSpans {
+			for _, ss := range rs.ScopeSpans {
+				spans = append(spans, ss.Spans...)
+			}
+		}
+	}))
+	defer srv.Close()
+	m, err := Open(t.Context(), Options{Version: "1", OTLP: srv.URL + "/v1/traces"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	act(t, m)
+	if err := m.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	var run *traces.Span
+	names := map[string]int{}
+	for _, s := range spans {
+		names[s.Name]++
+		if s.Name == "run read_it" {
+			run = s
+		}
+	}
+	if run == nil || names["fs.read"] != 2 || len(spans) != 3 {
+		t.Fatalf("the spans are %v", names)
+	}
+	for _, s := range spans {
+		if s != run && string(s.ParentSpanId) != string(run.SpanId) {
+			t.Errorf("%s isn't below the run", s.Name)
+		}
+	}
+	if run.Status.GetMessage() != "type_error" {
+		t.Errorf("the run ended with %v", run.Status)
+	}
+}
+
+func TestNothing(t *testing.T) {
+	var m *Telemetry
+	_, ended := m.Run(t.Context(), "a", "b", 1)
+	ended(1, nil)
+	if h := m.Handler(nil); h != nil || m.Close(t.Context()) != nil {
+		t.Error("nothing measures something")
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+func newToolsExport() *cobra.Command {
+	return toolsCommand(&cobra.Command{
+		Use: "export [FILE]", Short: "Write all tools as one readable JSON document",
+		Long: `Write the tools as one JSON document, sorted by name, each with its code laid out to
+be read, what it declares, its examples, and the older versions it is bound to. FILE is
+written whole or not at all; without it, or as -, the document is printed.`,
+		Args: cobra.MaximumNArgs(1),
+	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
+		tools := k.Registry().Snapshot()
+		for _, t := range tools.All() {
+			if err := t.Problem(); err != nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "left out: %s: %s\n", printable(t.Name), printable(err.Error()))
+			}
+		}
+		document := registry.Encode(tools)
+		if len(args) == 1 && args[0] != "-" {
+			return registry.Replace(args[0], document)
+		}
+		_, err := cmd.OutOrStdout().Write(document)
+		return err
+	})
+}
+
+func newToolsImport() *cobra.Command {
+	var asJSON bool
+	return toolsCommand(&cobra.Command{
+		Use: "import FILE", Short: "Add the tools of such a document",
+		Long: `Add the tools of the document FILE (- for standard input). Each is compiled first,
+and if any can't be made, or there is no room, nothing is changed. A tool that is there
+already, with other code, another description, declaration or other examples, becomes its
+next version. What imported tools may do is decided by each server anew: what nobody
+grants there is blocked.`,
+		Args: cobra.ExactArgs(1),
+	}, toMake, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+		var in io.Reader = cmd.InOrStdin()
+		if args[0] != "-" {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			in = f
+		}
+		tools, err := registry.Decode(in)
+		if err != nil {
+			return printableError(fmt.Errorf("%s: %w", args[0], err))
+		}
+		added, replaced, same, err := k.Registry().Import(tools)
+		if err != nil {
+			return printableError(err)
+		}
+		if asJSON {
+			return printJSON(cmd, map[string]int{"added": added, "replaced": replaced, "unchanged": same})
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%d added, %d replaced, %d unchanged\n", added, replaced, same)
+		return nil
+	})
+}

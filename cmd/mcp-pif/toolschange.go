@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// ifVersionFlag adds the condition of a change; -1: there is none.
+func ifVersionFlag(cmd *cobra.Command, to *int) {
+	cmd.Flags().IntVar(to, "if-version", -1, "only if this `VERSION` is the current one")
+}
+
+func edit(ifVersion int) registry.Edit {
+	if ifVersion < 0 {
+		return registry.Edit{}
+	}
+	return registry.Edit{IfVersion: &ifVersion}
+}
+
+func newToolsRollback() *cobra.Command {
+	var (
+		asJSON    bool
+		ifVersion int
+	)
+	cmd := toolsCommand(&cobra.Command{
+		Use: "rollback NAME V", Short: "Make the next version of a tool as an earlier one was",
+		Long: `Make the next version of a tool from the code, the declaration and the examples of
+version V, also where the tool was retired. What it may do is decided by each server
+anew. History goes on: nothing is undone.`,
+		Args: cobra.ExactArgs(2),
+	}, toWrite, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+		to, err := versionNumber(args[1])
+		if err != nil {
+			return err
+		}
+		t, err := k.Registry().Rollback(args[0], to, edit(ifVersion))
+		if err != nil {
+			return printableError(err)
+		}
+		if asJSON {
+			return printJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "from": to, "hash": t.Hash})
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is as version %d was, in version %d\n", printable(t.Name), to, t.Version)
+		return nil
+	})
+	ifVersionFlag(cmd, &ifVersion)
+	return cmd
+}
+
+func newToolsRetire() *cobra.Command {
+	var (
+		asJSON    bool
+		ifVersion int
+	)
+	cmd := toolsCommand(&cobra.Command{
+		Use: "retire NAME", Short: "Take a tool off the list; its history stays",
+		Args: cobra.ExactArgs(1),
+	}, toWrite, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+		question := map[string]any{"name": args[0]}
+		if ifVersion >= 0 {
+			question["if_version"] = ifVersion
+		}
+		var gone struct {
+			Version int
+			Callers []string
+		}
+		a, err := k.ask(cmd, "retire", question, &gone)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printIndented(cmd, a.Structured)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is retired; 'mcp-pif tools rollback %[1]s %d' brings it back\n", printable(args[0]), gone.Version)
+		if len(gone.Callers) > 0 {
+			fmt.Fprintf(cmd.OutOrStdout(), "still bound to a version of it: %s\n", printable(strings.Join(gone.Callers, " ")))
+		}
+		return nil
+	})
+	ifVersionFlag(cmd, &ifVersion)
+	return cmd
+}
+
+// printableError is an error whose words can't steer a terminal.
+func printableError(err error) error { return fmt.Errorf("%s", printableLines(err.Error())) }

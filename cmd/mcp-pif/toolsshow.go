@@ -1,0 +1,273 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// A shownTool is a tool as list and describe answer it.
+type shownTool struct {
+	Name         string   `json:"name"`
+	Version      int      `json:"version"`
+	Hash         string   `json:"hash"`
+	Time         string   `json:"time"`
+	Description  string   `json:"description"`
+	Text         string   `json:"text"`
+	Inputs       []string `json:"inputs"`
+	Declared     []string `json:"declared"`
+	Capabilities []string `json:"capabilities"`
+	State        string   `json:"state"`
+	Why          string   `json:"why"`
+	BoundTo      []struct {
+		Name    string `json:"name"`
+		Version int    `json:"version"`
+	} `json:"bound_to"`
+	CalledBy []string           `json:"called_by"`
+	Examples []registry.Example `json:"examples"`
+	Notes    []string           `json:"notes"`
+}
+
+func newToolsList() *cobra.Command {
+	var asJSON bool
+	return toolsCommand(&cobra.Command{
+		Use: "list", Short: "List the tools, a line each", Args: cobra.NoArgs,
+	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, _ []string) error {
+		var list struct{ Tools []shownTool }
+		a, err := k.ask(cmd, "list", nil, &list)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printIndented(cmd, a.Structured)
+		}
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		for _, t := range list.Tools {
+			what := firstLine(t.Description, 60)
+			if t.Why != "" {
+				what = firstLine(t.Why, 200)
+			}
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", printable(t.Name), t.Version, t.State,
+				cmp.Or(printable(strings.Join(t.Capabilities, " ")), "-"), printable(what))
+		}
+		return w.Flush()
+	})
+}
+
+func newToolsShow() *cobra.Command {
+	var asJSON bool
+	return toolsCommand(&cobra.Command{
+		Use: "show NAME[@V]", Short: "Show all there is about a tool, or one version of it", Args: cobra.ExactArgs(1),
+	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+		question, err := question(k, args[0])
+		if err != nil {
+			return err
+		}
+		var t shownTool
+		a, err := k.ask(cmd, "describe", question, &t)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printIndented(cmd, a.Structured)
+		}
+		t.print(cmd.OutOrStdout())
+		return nil
+	})
+}
+
+// question is what describe is asked about NAME[@V]. A name may hold an @ itself.
+func question(k *kept, text string) (map[string]any, error) {
+	if _, ok := k.Registry().Snapshot().Get(text); ok {
+		return map[string]any{"name": text}, nil
+	}
+	name, version, err := nameAndVersion(text)
+	q := map[string]any{"name": name}
+	if version > 0 {
+		q["version"] = version
+	}
+	return q, err
+}
+
+// print writes a tool for a person.
+func (t *shownTool) print(out io.Writer) {
+	fmt.Fprintf(out, "%s@%d, %s", printable(t.Name), t.Version, t.State)
+	if t.Why != "" {
+		fmt.Fprintf(out, ": %s", printable(t.Why))
+	}
+	fmt.Fprintln(out)
+	line := func(title, text string) {
+		if text != "" {
+			fmt.Fprintf(out, "  %-13s %s\n", title+":", printable(text))
+		}
+	}
+	line("description", firstLine(t.Description, 500))
+	line("made", localTime(t.Time))
+	line("hash", t.Hash)
+	line("inputs", strings.Join(t.Inputs, ", "))
+	line("declares", strings.Join(t.Declared, " "))
+	line("may", strings.Join(t.Capabilities, " "))
+	var bound []string
+	for _, b := range t.BoundTo {
+		bound = append(bound, fmt.Sprintf("%s@%d", b.Name, b.Version))
+	}
+	line("bound to", strings.Join(bound, " "))
+	line("called by", strings.Join(t.CalledBy, " "))
+	for i := range t.Examples {
+		line("example", exampleLine(&t.Examples[i]))
+	}
+	for _, note := range t.Notes {
+		line("note", note)
+	}
+	fmt.Fprintf(out, "\n%s\n", printableLines(strings.TrimRight(t.Text, "\n")))
+}
+
+// exampleLine is an example in a line.
+func exampleLine(e *registry.Example) string {
+	text := fmt.Sprintf("%s → %s", e.Input, e.Expect)
+	if e.Error != "" {
+		text = fmt.Sprintf("%s fails: %s", e.Input, e.Error)
+	}
+	for _, o := range e.Effects {
+		gives := string(o.Value)
+		if o.Error != "" {
+			gives = "fails: " + o.Error
+		}
+		text += fmt.Sprintf("; %s %s gives %s", o.Op, o.Args, gives)
+	}
+	return text
+}
+
+// localTime is an answer's time as people read it.
+func localTime(text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	return at.Local().Format("2006-01-02 15:04:05")
+}
+
+func newToolsHistory() *cobra.Command {
+	var asJSON bool
+	return toolsCommand(&cobra.Command{
+		Use: "history NAME", Short: "Show a tool's versions, the newest first", Args: cobra.ExactArgs(1),
+	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+		all, err := k.versions(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(cmd, map[string]any{"name": args[0], "versions": all})
+		}
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		for _, raw := range all {
+			var v struct {
+				Version, From, Bytes          int
+				Kind, Time, Hash, Description string
+				Capabilities                  []string
+			}
+			if err := json.Unmarshal(raw, &v); err != nil {
+				return err
+			}
+			kind := strings.ReplaceAll(v.Kind, "_", " ")
+			if v.From > 0 {
+				kind += fmt.Sprintf(" to %d", v.From)
+			}
+			fmt.Fprintf(w, "%d\t%s\t%s\t%.12s\t%s\t%s\n", v.Version, kind, localTime(v.Time), v.Hash,
+				printable(strings.Join(v.Capabilities, " ")), printable(firstLine(v.Description, 60)))
+		}
+		return w.Flush()
+	})
+}
+
+// versions is all rows of a tool's history.
+func (k *kept) versions(cmd *cobra.Command, name string) (all []json.RawMessage, err error) {
+	question := map[string]any{"name": name, "limit": 200}
+	for {
+		var page struct {
+			Versions []json.RawMessage
+			Next     *struct{ Arguments map[string]any }
+		}
+		if _, err := k.ask(cmd, "history", question, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Versions...)
+		if page.Next == nil {
+			return all, nil
+		}
+		question = page.Next.Arguments
+	}
+}
+
+func newToolsDiff() *cobra.Command {
+	return toolsCommand(&cobra.Command{
+		Use: "diff NAME V1 [V2]", Short: "Compare two versions of a tool, or one with the current one",
+		Long: `Compare two versions of a tool in the text form, with their descriptions, the
+capabilities they declare and their examples. Without V2 the other one is the newest.`,
+		Args: cobra.RangeArgs(2, 3),
+	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
+		name := args[0]
+		first, err := versionNumber(args[1])
+		if err != nil {
+			return err
+		}
+		second := 0
+		if len(args) == 3 {
+			if second, err = versionNumber(args[2]); err != nil {
+				return err
+			}
+		} else if second, err = k.newest(name); err != nil {
+			return err
+		}
+		texts := make([][]byte, 2)
+		for i, v := range []int{first, second} {
+			t, err := k.Registry().Version(registry.Ref{Name: name, Version: v})
+			if err != nil {
+				return err
+			}
+			texts[i] = comparable(t)
+		}
+		title := printable(name)
+		d := diff.Diff(fmt.Sprintf("%s@%d", title, first), texts[0], fmt.Sprintf("%s@%d", title, second), texts[1])
+		fmt.Fprint(cmd.OutOrStdout(), printableLines(string(d)))
+		return nil
+	})
+}
+
+// newest is the number of a tool's newest version, retired or not.
+func (k *kept) newest(name string) (int, error) {
+	changes, _, err := k.Registry().History(name, 0, 1)
+	if err != nil {
+		return 0, err
+	}
+	if len(changes) == 0 {
+		return 0, fmt.Errorf("there is no tool %q, and there never was", name)
+	}
+	return changes[0].Version, nil
+}
+
+// comparable is a version as lines to be compared.
+func comparable(t *registry.Tool) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "description: %s\n", t.Description)
+	declared := slices.Clone(t.Declared)
+	slices.Sort(declared)
+	for _, c := range declared {
+		fmt.Fprintf(&b, "declares: %s\n", c)
+	}
+	for i := range t.Examples {
+		fmt.Fprintf(&b, "example: %s\n", exampleLine(&t.Examples[i]))
+	}
+	fmt.Fprintf(&b, "\n%s\n", strings.TrimRight(string(t.Program().Text()), "\n"))
+	return []byte(b.String())
+}

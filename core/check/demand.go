@@ -1,0 +1,299 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// A test is what an operation demands of one of its operands, for all the types
+// that the term it stands in is given.
+type test struct {
+	t       term.Term
+	id      term.ID // the row
+	operand int
+	// ok is set where something fits, or might; bad is the kinds that don't.
+	ok  bool
+	bad prim.Kinds
+	// inner is what the test says of a part of the operand, "each item of the
+	// list"; a part need not be there, so a failure is never certain.
+	inner string
+	want  prim.Kinds
+	// key is that of a get without a default; missing, that a record doesn't
+	// have it.
+	key     string
+	missing bool
+}
+
+type testKey struct {
+	t       term.Term
+	operand int
+	inner   string
+}
+
+// A failure is a term that fails whenever it is evaluated.
+type failure struct {
+	t term.Term
+	f *fault.Fault
+}
+
+type unknown struct {
+	pos             int
+	reason, message string
+}
+
+type unknownKey struct {
+	pos    int
+	reason string
+	detail string
+}
+
+func (c *checker) testOf(t term.Term, id term.ID, operand int, inner string, want prim.Kinds) *test {
+	k := testKey{t, operand, inner}
+	x, ok := c.tests[k]
+	if !ok {
+		x = &test{t: t, id: id, operand: operand, inner: inner, want: want}
+		c.tests[k] = x
+		c.order = append(c.order, x)
+	}
+	return x
+}
+
+// fails notes that a term fails whenever it is evaluated.
+func (c *checker) fails(t term.Term, f *fault.Fault) {
+	if _, ok := c.failures[t]; !ok {
+		x := &failure{t, f}
+		c.failures[t] = x
+		c.failed = append(c.failed, x)
+	}
+}
+
+// unknown notes a dynamic place, once for each detail.
+func (c *checker) unknown(t term.Term, reason, detail, message string) {
+	c.unknownAt(t.Pos(), reason, detail, message)
+}
+
+func (c *checker) unknownAt(pos int, reason, detail, message string) {
+	k := unknownKey{pos, reason, detail}
+	if _, ok := c.unknowns[k]; !ok {
+		u := &unknown{pos, reason, message}
+		c.unknowns[k] = u
+		c.found = append(c.found, u)
+	}
+}
+
+// take tests each shape that an operand may have, and gives those that fit to
+// f, and what is dynamic. An unknown becomes something first.
+func (c *checker) take(v *variable, t term.Term, id term.ID, operand int, accepts prim.Kinds, f func(*shape)) {
+	c.takeAs(c.testOf(t, id, operand, "", accepts), v, accepts, f)
+}
+
+// takeInner is take for a part of an operand.
+func (c *checker) takeInner(v *variable, t term.Term, id term.ID, operand int, inner string, accepts prim.Kinds, f func(*shape)) {
+	c.takeAs(c.testOf(t, id, operand, inner, accepts), v, accepts, f)
+}
+
+func (c *checker) takeAs(x *test, v *variable, accepts prim.Kinds, f func(*shape)) {
+	c.watches(v, accepts, func(s *shape) {
+		if c.fits(x, s, accepts) && f != nil {
+			f(s)
+		}
+	})
+}
+
+// fits tests one shape.
+func (c *checker) fits(x *test, s *shape, accepts prim.Kinds) bool {
+	switch {
+	case s.unknown != nil:
+		c.need(s.unknown)
+		return false
+	case s.data && accepts&prim.KindData == 0:
+		x.bad |= prim.KindData
+		return false
+	case s.dynamic || s.kind&accepts != 0:
+		x.ok = true
+		return true
+	case s.seed != nil:
+		s.seed.dead |= s.kind
+	default:
+		x.bad |= s.kind
+	}
+	return false
+}
+
+// describe says which kinds a value has, in words.
+func describe(k prim.Kinds) string {
+	switch {
+	case k == prim.KindNumber:
+		return "a number"
+	case k&^prim.KindData == 0 && k&prim.KindRecord != 0 && k&prim.KindList != 0 && k&prim.KindInt != 0:
+		return "data"
+	}
+	return k.Phrase()
+}
+
+// result says what became of a test: that it fails, or may fail, or nothing.
+func (c *checker) result(x *test) {
+	if x.bad == 0 {
+		if x.missing && !x.ok {
+			c.fails(x.t, prim.MissingKey(x.key, nil))
+		}
+		return
+	}
+	f := c.mismatch(x)
+	if x.ok || x.inner != "" {
+		c.unknown(x.t, ReasonTested, fmt.Sprint(x.operand, x.inner), "whether it succeeds is tested when it runs: "+f.Message)
+		return
+	}
+	c.fails(x.t, f)
+}
+
+func (c *checker) mismatch(x *test) *fault.Fault {
+	got := describe(x.bad)
+	if x.inner == "" {
+		return prim.Mismatch(x.id, x.operand, got)
+	}
+	row := prim.Get(x.id)
+	return &fault.Fault{
+		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes %s in %s, not %s", row.Name, x.want.Phrase(), x.inner, got),
+		Expected: x.want.Phrase(), Got: got, Hint: "Give " + row.Name + " what fits. Correct: " + row.Correct() + ".",
+	}
+}
+
+type deepKey struct {
+	v     *variable
+	x     *test
+	kinds prim.Kinds
+}
+
+// deep demands that a value and all its parts are of the kinds.
+func (c *checker) deep(v *variable, kinds prim.Kinds, t term.Term, id term.ID, operand int) {
+	c.deepAs(v, kinds, c.testOf(t, id, operand, "", kinds), t, id, operand)
+}
+
+func (c *checker) deepAs(v *variable, kinds prim.Kinds, x *test, t term.Term, id term.ID, operand int) {
+	k := deepKey{v, x, kinds}
+	if v == nil || c.deeps[k] {
+		return
+	}
+	c.deeps[k] = true
+	c.watches(v, prim.KindAny, func(s *shape) {
+		if s.unknown != nil {
+			s.unknown.deep &= kinds
+			x.ok = true
+			return
+		}
+		if c.fits(x, s, kinds) && !s.dynamic {
+			inner := c.testOf(t, id, operand, "every part of it", kinds)
+			c.parts(s, func(part *variable) { c.deepAs(part, kinds, inner, t, id, operand) })
+		}
+	})
+}
+
+type compareKey struct {
+	a, b    *variable
+	x       *test
+	ordered bool
+}
+
+// compares demands that two values can be compared; ordered, that there is a
+// less and a more.
+func (c *checker) compares(a, b *variable, ordered bool, x *test, t term.Term) {
+	k := compareKey{a, b, x, ordered}
+	if a == nil || b == nil || c.compared[k] {
+		return
+	}
+	c.compared[k] = true
+	var as, bs []*shape
+	c.watches(a, prim.KindAny, func(s *shape) {
+		as = append(as, s)
+		for _, other := range bs {
+			c.compareTwo(s, other, ordered, x, t)
+		}
+	})
+	c.watches(b, prim.KindAny, func(s *shape) {
+		bs = append(bs, s)
+		for _, other := range as {
+			c.compareTwo(other, s, ordered, x, t)
+		}
+	})
+}
+
+const notEqual = prim.KindFunction | prim.KindContinuation
+
+func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
+	if !c.spend(1) {
+		return
+	}
+	if a.unknown != nil || b.unknown != nil {
+		x.ok = true
+		for _, s := range []*shape{a, b} {
+			if u := s.unknown; u != nil {
+				u.deep &= prim.KindData
+				if ordered && (a.unknown == nil || b.unknown == nil) && !a.dynamic && !b.dynamic {
+					c.need(u)
+				}
+			}
+		}
+		if ordered && a.unknown != nil && b.unknown != nil {
+			c.unknown(t, ReasonCompare, "", "what is compared, and so whether it can be, is known only when it runs")
+		}
+		return
+	}
+	if a.dynamic || b.dynamic {
+		x.ok = true
+		return
+	}
+	same := a.kind == b.kind || (a.kind|b.kind)&^prim.KindNumber == 0
+	bad := same && a.kind&notEqual != 0
+	if ordered {
+		bad = !same || a.kind&(notEqual|prim.KindQuoted) != 0
+	}
+	if bad {
+		switch {
+		case a.seed != nil && b.seed != nil && a.kind == b.kind:
+			a.seed.dead |= a.kind
+			b.seed.dead |= b.kind
+		case a.seed != nil && b.seed != nil:
+			c.unknown(t, ReasonCompare, "", "what is compared, and so whether it can be, is known only when it runs")
+		case a.seed != nil:
+			a.seed.dead |= a.kind
+		case b.seed != nil:
+			b.seed.dead |= b.kind
+		default:
+			x.bad |= a.kind | b.kind
+		}
+		return
+	}
+	x.ok = true
+	if !same {
+		return
+	}
+	inner := c.testOf(t, x.id, x.operand, "every part of them", x.want)
+	switch a.kind {
+	case prim.KindList:
+		c.compares(a.item, b.item, ordered, inner, t)
+	case prim.KindPair:
+		c.compares(a.first, b.first, ordered, inner, t)
+		c.compares(a.second, b.second, ordered, inner, t)
+	case prim.KindRecord:
+		c.compareRecords(a, b, ordered, inner, t)
+	}
+}
+
+// compareRecords compares the fields that may have one key.
+func (c *checker) compareRecords(a, b *shape, ordered bool, x *test, t term.Term) {
+	each := func(of, in *shape) {
+		c.fieldsOf(of, func(key string, v *variable) {
+			if key == "" {
+				c.fieldsOf(in, func(other string, w *variable) { c.compares(v, w, ordered, x, t) })
+			} else if w, p := c.lookup(in, key, false); p != absent {
+				c.compares(v, w, ordered, x, t)
+			}
+		})
+	}
+	each(a, b)
+	each(b, a)
+}

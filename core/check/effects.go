@@ -1,0 +1,187 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// An atom is an operation that is asked for at a place.
+type atom struct {
+	op, in string
+	pos    int
+	via    string
+	with   [][]string
+	inert  bool // of what a callee's own evals deny
+}
+
+// asks lets an operation flow into the effects of the function around.
+func (c *checker) asks(a atom, ctx context) {
+	if a.via == "" {
+		a.with = ctx.with
+	}
+	c.add(ctx.effects, c.atom(a))
+}
+
+func (c *checker) atom(a atom) *shape {
+	key := fmt.Sprintf("%q %q %d %q %q %v", a.op, a.in, a.pos, a.via, a.with, a.inert)
+	s, ok := c.atoms[key]
+	if !ok {
+		s = c.shape(0)
+		s.atom = &a
+		c.atoms[key] = s
+	}
+	return s
+}
+
+// within is the effects of code that an eval evaluates, as they are outside of
+// it: each can be performed only as far as the eval's list permits.
+func (c *checker) within(inside, outside *variable, with [][]string) {
+	c.watches(inside, prim.KindAny, func(s *shape) {
+		if s.atom == nil {
+			return
+		}
+		a := *s.atom
+		if a.via == "" {
+			a.with = value.Narrow(a.with, with)
+		}
+		c.add(outside, c.atom(a))
+	})
+}
+
+// permits reports whether the lists of evals could permit an operation.
+func permits(with [][]string, op string) bool {
+	name, tool, _ := strings.Cut(op, ":")
+	kind, _, _ := strings.Cut(name, ".")
+	for _, list := range with {
+		if op == "*" {
+			if len(list) == 0 {
+				return false
+			}
+			continue
+		}
+		if !slices.ContainsFunc(list, func(s string) bool {
+			n, rest, restricted := strings.Cut(s, ":")
+			if n == "call" && name == "call" {
+				return !restricted || rest == tool
+			}
+			return n == name || n == kind
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// effect types the asking for an operation.
+func (c *checker) effect(t *term.Effect, e env, ctx context) *variable {
+	c.infer(t.Arg, e, ctx)
+	c.asks(atom{op: t.Op, in: t.In, pos: t.Pos()}, ctx)
+	if c.env.Result != nil {
+		if typ, ok := c.env.Result(t.Op); ok && typ != nil {
+			return c.ofType(typ, map[string]*variable{})
+		}
+	}
+	c.unknown(t, ReasonEffect, t.Op, "what "+t.Op+" answers isn't declared; it is some data")
+	return c.fixed(c.dynData)
+}
+
+// call types the call of a tool.
+func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
+	name := c.infer(t.Args[0], e, ctx)
+	in := c.infer(t.Args[1], e, ctx)
+	c.take(name, t, t.ID, 0, prim.KindString, nil)
+	c.deep(in, prim.KindData, t, t.ID, 1)
+	// What the callee raises is data of which nothing is known.
+	c.add(ctx.raised, c.dynData)
+	res := c.variable()
+	literal, ok := t.Args[0].(*term.Str)
+	if !ok {
+		c.asks(atom{op: "call:*", pos: t.Pos()}, ctx)
+		c.asks(atom{op: "*", pos: t.Pos(), via: "*"}, ctx)
+		c.unknown(t, ReasonCall, "", "which tool is called is known only when it runs")
+		c.add(res, c.dynData)
+		return res
+	}
+	c.asks(atom{op: "call:" + literal.Value, pos: t.Pos()}, ctx)
+	var callee Callee
+	if ok = c.env.Callee != nil; ok {
+		callee, ok = c.env.Callee(literal.Value)
+	}
+	if !ok || callee.Type == nil {
+		c.asks(atom{op: "*", pos: t.Pos(), via: literal.Value}, ctx)
+		c.unknown(t, ReasonCall, literal.Value, fmt.Sprintf("of the tool %q nothing is known here", literal.Value))
+		c.add(res, c.dynData)
+		return res
+	}
+	for _, a := range callee.Effects {
+		via := literal.Value
+		if a.Via != "" {
+			via += " → " + a.Via
+		}
+		c.asks(atom{op: a.Op, in: a.In, pos: t.Pos(), via: via, with: a.With, inert: a.Inert}, ctx)
+	}
+	vars := map[string]*variable{}
+	if f := callee.Type; f.Kinds&prim.KindFunction != 0 && !f.Any {
+		c.given(in, f.Param.or(), t, vars)
+		c.flow(c.ofType(f.Result.or(), vars), res)
+	}
+	value := *callee.Type
+	value.Kinds &^= prim.KindFunction
+	c.flow(c.ofType(&value, vars), res)
+	c.calleeGives(res, t)
+	return res
+}
+
+// calleeGives demands that only data comes back from a call.
+func (c *checker) calleeGives(res *variable, t *term.Prim) {
+	x := c.testOf(t, t.ID, 1, "what the tool gives", prim.KindData)
+	x.ok = true
+	c.deepAs(res, prim.KindData, x, t, t.ID, 1)
+}
+
+// eval types the evaluation of code, where it stands.
+func (c *checker) eval(t *term.Prim, e env, ctx context) *variable {
+	code := c.infer(t.Args[0], e, ctx)
+	res := c.variable()
+	texts, _ := term.With(t.Args)
+	with := value.Within(texts)
+	inside := ctx
+	inside.tool, inside.evals, inside.sure = false, ctx.evals+1, false
+	inside.with = value.Narrow(ctx.with, with)
+	inside.effects = c.variable()
+	c.within(inside.effects, ctx.effects, with)
+	c.take(code, t, prim.Eval, 0, prim.KindQuoted, func(s *shape) {
+		if s.code == nil || inside.evals > maxEvals {
+			c.unknown(t, ReasonEval, "", "the code that is evaluated is known only when it runs")
+			c.asks(atom{op: "*", pos: t.Pos()}, inside)
+			c.add(res, c.dynamic)
+			c.add(ctx.raised, c.dynamic)
+			c.sinkScope(e)
+			return
+		}
+		c.flow(c.infer(s.code.Body, e, inside), res)
+	})
+	return res
+}
+
+// sinkScope lets the variables in scope be used by code of which nothing is
+// known.
+func (c *checker) sinkScope(e env) {
+	seen := map[string]bool{}
+	for b := e.vars; b != nil && c.spend(1); b = b.next {
+		if seen[b.name] {
+			continue
+		}
+		seen[b.name] = true
+		if b.anew != nil {
+			c.sinks(c.share(b.anew))
+		} else {
+			c.sinks(b.v)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package check
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// A variable is what a term, a parameter or a part gives: the shapes that flow
+// into it, its lower bounds. What flows in flows on, to other variables and to
+// the watchers, which are its upper bounds.
+type variable struct {
+	id    int
+	lower []*shape
+	has   map[*shape]struct{} // lower, where that is long
+	to    []*variable
+	watch []watcher
+	// fixed says that nothing flows in any more, so nothing need be kept.
+	fixed bool
+	// open is the unknown that a caller gives; sunk and escaped, that all that
+	// flows in goes where nothing is known of it, or to the caller.
+	open          *seed
+	sunk, escaped bool
+}
+
+// A watcher is run for each shape that flows into a variable. accepts is the
+// kinds that it has something to do with, to find what an unknown may be.
+type watcher struct {
+	accepts prim.Kinds
+	run     func(*shape)
+}
+
+// A shape is a value's outermost part: its kind, and variables for the parts.
+// Shapes of one kind and the same variables are one shape where programs could
+// make them without end (see intern), and are told apart by their place
+// otherwise.
+type shape struct {
+	id   int
+	kind prim.Kinds // one; 0 for what is dynamic, unknown or an effect
+	// dynamic is a value of which nothing is known, or, with data, that it is
+	// data.
+	dynamic, data bool
+	// unknown is what a caller gives, before it is tested; seed, that the shape
+	// is what it became.
+	unknown, seed *seed
+
+	item, first, second *variable // of a list, a pair
+	record              *record
+	param, result       *variable // of a function
+	effects, raised     *variable
+	code                *term.Quote // of quoted code; nil: not known
+	node                bool        // a record that to_data made
+	next                *variable   // of a continuation
+	atom                *atom       // an effect, in variables of effects only
+}
+
+// A checker is the state of one check.
+type checker struct {
+	env    Env
+	src    *term.Source
+	limit  int
+	steps  int
+	over   bool // the budget is used up
+	depth  int  // of the Go stack
+	single bool // every function has one type, for all its uses
+	nested int  // how many checks of quoted code this one is inside
+
+	ids     int
+	queue   []event
+	pending []*seed
+	seeds   []*seed
+
+	basic    map[prim.Kinds]*variable
+	dynamic  *shape
+	dynData  *shape
+	empty    *shape // the empty list
+	codeNode *shape // what to_data gives
+	interned map[string]*shape
+	atoms    map[string]*shape
+	filters  map[filterKey][2]*variable
+	compared map[compareKey]bool
+	deeps    map[deepKey]bool
+
+	tests    map[testKey]*test
+	order    []*test // tests in the order of their making
+	failures map[term.Term]*failure
+	failed   []*failure
+	unknowns map[unknownKey]*unknown
+	found    []*unknown
+
+	nodes     map[term.Term]*variable
+	expanded  map[*term.Prim]term.Term
+	root      term.Term
+	main      *variable // what the program gives
+	self      *variable
+	effects   *variable // that the program has
+	raised    *variable
+	unguarded map[term.Term]bool
+}
+
+type event struct {
+	v   *variable
+	run func(*shape)
+	s   *shape
+}
+
+func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
+	c := &checker{
+		env: env, src: src, limit: b.Steps, root: t,
+		basic: map[prim.Kinds]*variable{}, interned: map[string]*shape{}, atoms: map[string]*shape{},
+		filters: map[filterKey][2]*variable{}, compared: map[compareKey]bool{}, deeps: map[deepKey]bool{},
+		tests: map[testKey]*test{}, failures: map[term.Term]*failure{}, unknowns: map[unknownKey]*unknown{},
+		expanded: map[*term.Prim]term.Term{},
+	}
+	if c.limit <= 0 {
+		c.limit = DefaultSteps
+	}
+	for _, k := range []prim.Kinds{prim.KindInt, prim.KindDec, prim.KindBool, prim.KindString, prim.KindUnit} {
+		c.basic[k] = c.fixed(c.shape(k))
+	}
+	c.dynamic, c.dynData = c.shape(0), c.shape(0)
+	c.dynamic.dynamic, c.dynData.dynamic, c.dynData.data = true, true, true
+	c.empty = c.shape(prim.KindList)
+	c.empty.item = c.fixed()
+	c.main, c.self, c.effects, c.raised = c.variable(), c.variable(), c.variable(), c.variable()
+	return c
+}
+
+func (c *checker) variable() *variable {
+	c.ids++
+	return &variable{id: c.ids}
+}
+
+// fixed is a variable with the shapes and no more.
+func (c *checker) fixed(shapes ...*shape) *variable {
+	v := c.variable()
+	v.lower, v.fixed = shapes, true
+	return v
+}
+
+func (c *checker) shape(kind prim.Kinds) *shape {
+	c.ids++
+	return &shape{id: c.ids, kind: kind}
+}
+
+func (c *checker) listOf(item *variable) *shape {
+	s := c.shape(prim.KindList)
+	s.item = item
+	return s
+}
+
+func (c *checker) pairOf(a, b *variable) *shape {
+	s := c.shape(prim.KindPair)
+	s.first, s.second = a, b
+	return s
+}
+
+// spend takes a step of the budget, and says whether there was one.
+func (c *checker) spend(n int) bool {
+	if c.steps += n; c.steps > c.limit {
+		c.over = true
+		c.queue = nil
+	}
+	return !c.over
+}
+
+// add lets a shape flow into a variable.
+func (c *checker) add(v *variable, s *shape) {
+	if v.holds(s) || !c.spend(1) {
+		return
+	}
+	v.lower = append(v.lower, s)
+	if v.has != nil {
+		v.has[s] = struct{}{}
+	} else if len(v.lower) > 12 {
+		v.has = make(map[*shape]struct{}, 32)
+		for _, l := range v.lower {
+			v.has[l] = struct{}{}
+		}
+	}
+	if s.unknown != nil {
+		s.unknown.holders = append(s.unknown.holders, v)
+	}
+	for _, to := range v.to {
+		c.queue = append(c.queue, event{v: to, s: s})
+	}
+	for i := range v.watch {
+		c.queue = append(c.queue, event{run: v.watch[i].run, s: s})
+	}
+}
+
+func (v *variable) holds(s *shape) bool {
+	if v.has != nil {
+		_, ok := v.has[s]
+		return ok
+	}
+	for _, l := range v.lower {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+// flow lets all of from flow into to.
+func (c *checker) flow(from, to *variable) {
+	if from == to || from == nil || to == nil || !c.spend(1) {
+		return
+	}
+	if !from.fixed {
+		for _, t := range from.to {
+			if t == to {
+				return
+			}
+		}
+		from.to = append(from.to, to)
+	}
+	for _, s := range from.lower {
+		c.add(to, s)
+	}
+}
+
+// watches runs f for each shape that flows into v, now or later.
+func (c *checker) watches(v *variable, accepts prim.Kinds, f func(*shape)) {
+	if !c.spend(1) {
+		return
+	}
+	if !v.fixed {
+		v.watch = append(v.watch, watcher{accepts, f})
+	}
+	for _, s := range v.lower {
+		c.queue = append(c.queue, event{run: f, s: s})
+	}
+}
+
+// solve lets everything flow as far as it does, and what unknowns become with
+// it.
+func (c *checker) solve() {
+	for !c.over {
+		for head := 0; head < len(c.queue) && !c.over; head++ {
+			e := c.queue[head]
+			if e.v != nil {
+				c.add(e.v, e.s)
+			} else if c.spend(1) {
+				e.run(e.s)
+			}
+			if head > 1<<14 {
+				c.queue = append(c.queue[:0], c.queue[head+1:]...)
+				head = -1
+			}
+		}
+		c.queue = c.queue[:0]
+		if len(c.pending) == 0 {
+			return
+		}
+		s := c.pending[0]
+		c.pending = c.pending[1:]
+		c.become(s)
+	}
+}

@@ -1,0 +1,269 @@
+package check
+
+import (
+	"strconv"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// knowledge is what tests around a place have shown of paths: a variable, or
+// the parts of one. The innermost comes first.
+type knowledge struct {
+	path string
+	v    *variable
+	next *knowledge
+}
+
+func (k *knowledge) of(path string) *variable {
+	for ; k != nil; k = k.next {
+		if k.path == path {
+			return k.v
+		}
+	}
+	return nil
+}
+
+func (e env) knows(path string, v *variable) env {
+	return env{e.vars, &knowledge{path, v, e.known}}
+}
+
+// path is a new name for a variable.
+func (c *checker) path() string {
+	c.ids++
+	return strconv.Itoa(c.ids)
+}
+
+// path is the name of what a term stands for, where that is a variable or a
+// part of one: such terms give the same value each time. It is empty for
+// others.
+func (e env) path(t term.Term) string {
+	switch t := t.(type) {
+	case *term.Var:
+		if b := e.lookup(t.Name); b != nil {
+			return b.path
+		}
+	case *term.Prim:
+		if len(t.Args) == 0 || !partOf[t.ID] {
+			return ""
+		}
+		of := e.path(t.Args[0])
+		if of == "" {
+			return ""
+		}
+		step := "." + strconv.Itoa(int(t.ID))
+		if len(t.Args) == 1 {
+			return of + step
+		}
+		if len(t.Args) != 2 {
+			return ""
+		}
+		switch a := t.Args[1].(type) {
+		case *term.Str:
+			return of + step + strconv.Quote(a.Value)
+		case *term.Int:
+			return of + step + ":" + strconv.FormatInt(a.Value, 10)
+		}
+	}
+	return ""
+}
+
+// partOf is the rows that give a part of their first operand.
+var partOf = map[term.ID]bool{
+	prim.Fst: true, prim.Snd: true, prim.Head: true, prim.Tail: true,
+	id("get"): true, id("nth"): true, id("to_data"): true,
+}
+
+func id(name string) term.ID {
+	i, _, ok := prim.Lookup(name)
+	if !ok {
+		panic("check: no row named " + name)
+	}
+	return i
+}
+
+var (
+	equal, compare, typeOf = id("equal"), id("compare"), id("type_of")
+	get, has, noMatch      = id("get"), id("has"), id("no_match")
+)
+
+// narrow is what is known where a condition is true, or is false.
+func (c *checker) narrow(cond term.Term, is bool, e env, ctx context) env {
+	switch t := cond.(type) {
+	case *term.If:
+		// What and and or are among patterns: if a then b else false.
+		if no, ok := t.Else.(*term.Bool); ok && !no.Value && is {
+			return c.narrow(t.Then, true, c.narrow(t.Cond, true, e, ctx), ctx)
+		}
+		if yes, ok := t.Then.(*term.Bool); ok && yes.Value && !is {
+			return c.narrow(t.Else, false, c.narrow(t.Cond, false, e, ctx), ctx)
+		}
+	case *term.Prim:
+		switch t.ID {
+		case prim.Not:
+			return c.narrow(t.Args[0], !is, e, ctx)
+		case prim.And, prim.Or:
+			if is == (t.ID == prim.And) {
+				return c.narrow(t.Args[1], is, c.narrow(t.Args[0], is, e, ctx), ctx)
+			}
+		case equal:
+			return c.narrowEqual(t, is, e, ctx)
+		case has:
+			key, ok := t.Args[1].(*term.Str)
+			path := e.path(t.Args[0])
+			if ok && path != "" {
+				in, out := c.split(c.infer(t.Args[0], e, ctx), key.Value, t.Pos())
+				if is {
+					return e.knows(path, in)
+				}
+				return e.knows(path, out)
+			}
+		}
+	}
+	return e
+}
+
+// narrowEqual knows the kind of what is equal to a literal, or of what has a
+// type of a name that is a literal.
+func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
+	a, b := t.Args[0], t.Args[1]
+	for range 2 {
+		if s, ok := b.(*term.Str); ok {
+			if p, ok := a.(*term.Prim); ok && p.ID == typeOf {
+				if path := e.path(p.Args[0]); path != "" {
+					in, out := c.filter(c.infer(p.Args[0], e, ctx), kindNamed(s.Value))
+					if is {
+						return e.knows(path, in)
+					}
+					return e.knows(path, out)
+				}
+			}
+		}
+		if k := literalKind(b); k != 0 && is {
+			if path := e.path(a); path != "" {
+				in, _ := c.filter(c.infer(a, e, ctx), k)
+				return e.knows(path, in)
+			}
+		}
+		a, b = b, a
+	}
+	return e
+}
+
+// kindNamed is the kind that type_of calls so; 0: none.
+func kindNamed(name string) prim.Kinds {
+	for k := prim.Kinds(1); k <= prim.KindDec; k <<= 1 {
+		if k.String() == name {
+			return k
+		}
+	}
+	return 0
+}
+
+func literalKind(t term.Term) prim.Kinds {
+	switch t.(type) {
+	case *term.Int, *term.Big, *term.Dec:
+		return prim.KindNumber
+	case *term.Bool:
+		return prim.KindBool
+	case *term.Str:
+		return prim.KindString
+	case *term.Unit:
+		return prim.KindUnit
+	}
+	return 0
+}
+
+type filterKey struct {
+	v     *variable
+	kinds prim.Kinds
+	key   string // of split
+}
+
+// filter is what of v is of the kinds, and what isn't.
+func (c *checker) filter(v *variable, kinds prim.Kinds) (in, out *variable) {
+	k := filterKey{v: v, kinds: kinds}
+	if both, ok := c.filters[k]; ok {
+		return both[0], both[1]
+	}
+	in, out = c.variable(), c.variable()
+	c.filters[k] = [2]*variable{in, out}
+	c.watches(v, prim.KindAny, func(s *shape) {
+		switch {
+		case s.unknown != nil:
+			c.need(s.unknown)
+		case s.dynamic:
+			for _, k := range unknownKinds {
+				if k&kinds != 0 && (!s.data || k&prim.KindData != 0) {
+					c.add(in, c.someOf(k, s))
+				}
+			}
+			c.add(out, s)
+		case s.kind&kinds != 0:
+			c.add(in, s)
+		default:
+			c.add(out, s)
+		}
+	})
+	return in, out
+}
+
+// someOf is a value of the kind, with parts of which nothing is known.
+func (c *checker) someOf(k prim.Kinds, s *shape) *shape {
+	key := "some " + k.String() + strconv.FormatBool(s.data)
+	m, ok := c.interned[key]
+	if ok {
+		return m
+	}
+	m = c.shape(k)
+	c.interned[key] = m
+	part := c.fixed(s)
+	switch k {
+	case prim.KindInt, prim.KindDec, prim.KindBool, prim.KindString, prim.KindUnit:
+		m = c.basic[k].lower[0]
+		c.interned[key] = m
+	case prim.KindList:
+		m.item = part
+	case prim.KindPair:
+		m.first, m.second = part, part
+	case prim.KindRecord:
+		m.record = &record{rest: part}
+	case prim.KindFunction:
+		m.param, m.result, m.effects, m.raised = c.variable(), part, c.variable(), part
+		c.sinks(m.param)
+	case prim.KindContinuation:
+		m.next = part
+	}
+	return m
+}
+
+// split is what of v is a record with the key, and what is one without.
+func (c *checker) split(v *variable, key string, pos int) (in, out *variable) {
+	k := filterKey{v: v, key: key, kinds: prim.KindRecord}
+	if both, ok := c.filters[k]; ok {
+		return both[0], both[1]
+	}
+	in, out = c.variable(), c.variable()
+	c.filters[k] = [2]*variable{in, out}
+	c.watches(v, prim.KindRecord, func(s *shape) {
+		switch {
+		case s.unknown != nil:
+			c.need(s.unknown)
+		case s.dynamic:
+			c.add(in, c.someOf(prim.KindRecord, s))
+			c.add(out, c.someOf(prim.KindRecord, s))
+		case s.kind == prim.KindRecord:
+			f, p := c.lookup(s, key, false)
+			switch p {
+			case required:
+				c.add(in, s)
+			case absent:
+				c.add(out, s)
+			default:
+				c.add(in, c.with(s, field{key, f, required}))
+				c.add(out, c.with(s, field{key, nil, absent}))
+			}
+		}
+	})
+	return in, out
+}

@@ -1,0 +1,260 @@
+package normal
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// apply applies f to a, which are values: a function that is known is unfolded,
+// but not inside itself where it is not known that it is ever called.
+func (n *normaliser) apply(f, a val, b *block) (val, bool) {
+	f, a = b.resolve(f), b.resolve(a)
+	if c, ok := f.(*closure); ok && (n.spec == 0 || n.active[c.lam] == 0) {
+		n.active[c.lam]++
+		v, ok := n.eval(c.lam.Body, &env{c.lam.Param, a, c.env}, b)
+		n.active[c.lam]--
+		return v, ok
+	}
+	c := &comp{what: aApp, args: []val{f, a}}
+	if b.kinds(f)&prim.KindFunction == 0 {
+		return n.fail(b, c)
+	}
+	v, ok := n.leave(b, c)
+	b.learn(f, fact{kinds: prim.KindFunction})
+	return v, ok
+}
+
+// A then evaluates a branch in a block.
+type then func(b *block) (val, bool)
+
+// branch is the conditional. Where the condition isn't known, each branch is
+// normalised by itself, knowing it.
+func (n *normaliser) branch(c val, b *block, yes, no then) (val, bool) {
+	c = b.resolve(c)
+	if l, ok := c.(lit); ok {
+		if l.v == value.Value(value.Bool(true)) {
+			return yes(b)
+		}
+		if l.v == value.Value(value.Bool(false)) {
+			return no(b)
+		}
+	}
+	if b.kinds(c)&prim.KindBool == 0 {
+		// It fails whatever the branches are.
+		null := func() *block { return &block{parent: b, result: lit{value.Unit{}}} }
+		return n.fail(b, &comp{what: aIf, args: []val{c}, blocks: []*block{null(), null()}})
+	}
+	if a, ok := c.(*atom); ok && a.c != nil && a.c.what == aPrim && a.c.id == prim.Not && b.kinds(a.c.args[0]) == prim.KindBool {
+		return n.branch(a.c.args[0], b, no, yes)
+	}
+	blocks := []*block{b.child(), b.child()}
+	for i, f := range []then{yes, no} {
+		sub := blocks[i]
+		sub.assume(c, i == 0)
+		n.spec++
+		v, ok := f(sub)
+		n.spec--
+		if n.left < 0 || n.opaque != "" {
+			return nil, false
+		}
+		sub.dead = !ok
+		if ok {
+			if sub.result, ok = n.freeze(sub.resolve(v), sub); !ok {
+				return nil, false
+			}
+		}
+	}
+	if v, ok := n.joined(c, b, blocks); ok {
+		return v, true
+	}
+	r := &atom{}
+	for _, s := range blocks {
+		if !s.dead {
+			r.kinds |= s.kinds(s.result)
+		}
+	}
+	v, ok := n.leave(b, &comp{what: aIf, args: []val{c}, blocks: blocks, result: r})
+	b.learn(c, fact{kinds: prim.KindBool})
+	if blocks[0].dead && blocks[1].dead {
+		return nil, false
+	}
+	return v, ok
+}
+
+// joined is what a conditional with a truth value as its condition gives whose
+// branches do nothing: the condition, its opposite, or what both give.
+func (n *normaliser) joined(c val, b *block, blocks []*block) (val, bool) {
+	for _, s := range blocks {
+		if s.dead || len(s.comps) > 0 {
+			return nil, false
+		}
+	}
+	if b.kinds(c) != prim.KindBool {
+		return nil, false
+	}
+	x, okX := blocks[0].result.(lit)
+	y, okY := blocks[1].result.(lit)
+	if okX && okY {
+		t, f := value.Value(value.Bool(true)), value.Value(value.Bool(false))
+		switch {
+		case x.v == t && y.v == f:
+			return c, true
+		case x.v == f && y.v == t:
+			return n.strict(prim.Not, []val{c}, b)
+		case same(x.v, y.v):
+			return x, true
+		}
+	}
+	if a, ok := blocks[0].result.(*atom); ok && blocks[1].result == val(a) {
+		return a, true
+	}
+	return nil, false
+}
+
+// same reports whether two values that are no composites are one.
+func same(a, b value.Value) bool {
+	switch a := a.(type) {
+	case value.Int:
+		b, ok := b.(value.Int)
+		return ok && a.Big().Cmp(b.Big()) == 0
+	case value.Dec:
+		b, ok := b.(value.Dec)
+		return ok && a.Scale() == b.Scale() && a.Unscaled().Cmp(b.Unscaled()) == 0
+	}
+	return a == b
+}
+
+// assume learns from a condition that it is so.
+func (b *block) assume(c val, yes bool) {
+	a, ok := c.(*atom)
+	if !ok {
+		return
+	}
+	b.learn(a, fact{kinds: prim.KindBool, is: lit{value.Bool(yes)}})
+	p := a.c
+	if p == nil || p.what != aPrim {
+		return
+	}
+	switch p.id {
+	case prim.Not:
+		b.assume(b.resolve(p.args[0]), !yes)
+	case prim.IsEmpty:
+		if yes {
+			b.learn(p.args[0], fact{kinds: prim.KindList, is: empty{}})
+		} else {
+			b.learn(p.args[0], fact{kinds: prim.KindList, some: true})
+		}
+	case idEqual:
+		x, y := p.args[0], p.args[1]
+		if _, ok := x.(lit); ok {
+			x, y = y, x
+		}
+		of, okX := x.(*atom)
+		name, okY := y.(lit)
+		if !okX || !okY || of.c == nil || of.c.what != aPrim || of.c.id != idTypeOf {
+			return
+		}
+		s, _ := name.v.(value.Str)
+		if k := kindNamed(string(s)); yes {
+			b.learn(of.c.args[0], fact{kinds: k})
+		} else {
+			b.learn(of.c.args[0], fact{kinds: prim.KindAny &^ k})
+		}
+	}
+}
+
+// fold goes through a list whose items are known with a function that is.
+func (n *normaliser) fold(args []val, b *block) (val, bool) {
+	f, acc, list := args[0], args[1], args[2]
+	c := &comp{what: aPrim, id: prim.Fold, args: args}
+	if b.kinds(list)&prim.KindList == 0 || b.kinds(f)&prim.KindFunction == 0 {
+		return n.fail(b, c)
+	}
+	if _, ok := list.(empty); ok && b.kinds(f) == prim.KindFunction {
+		return acc, true
+	}
+	if spine(b, list) && b.kinds(f) == prim.KindFunction {
+		for {
+			l, ok := b.resolve(list).(*cons)
+			if !ok {
+				return acc, true
+			}
+			if acc, ok = n.apply(f, &pair{acc, l.head}, b); !ok {
+				return nil, false
+			}
+			list = l.tail
+		}
+	}
+	v, ok := n.leave(b, c)
+	b.learn(f, fact{kinds: prim.KindFunction})
+	b.learn(list, fact{kinds: prim.KindList})
+	return v, ok
+}
+
+// spine reports whether it is known how many items a list has.
+func spine(b *block, v val) bool {
+	for {
+		v = b.resolve(v)
+		c, ok := v.(*cons)
+		if !ok {
+			_, ok := v.(empty)
+			return ok
+		}
+		v = c.tail
+	}
+}
+
+// try is {"ok":v} where nothing is left to fail, and is left otherwise.
+func (n *normaliser) try(t *term.Prim, e *env, b *block) (val, bool) {
+	sub := b.child()
+	n.run(t.Args[0], e, sub)
+	if n.left < 0 || n.opaque != "" {
+		return nil, false
+	}
+	if !sub.dead && quiet(sub) {
+		b.comps = append(b.comps, sub.comps...)
+		return &record{keys: []string{"ok"}, vals: []val{sub.result}}, true
+	}
+	c := &comp{what: aTry, blocks: []*block{sub}, result: &atom{kinds: prim.KindRecord}}
+	n.tries = append(n.tries, c)
+	return n.leave(b, c)
+}
+
+// quiet reports whether a block does nothing but compute.
+func quiet(b *block) bool {
+	for _, c := range b.comps {
+		if !c.total {
+			return false
+		}
+	}
+	return true
+}
+
+// par is the list of its branches' values where they do nothing.
+func (n *normaliser) par(t *term.Prim, e *env, b *block) (val, bool) {
+	c := &comp{what: aPar, result: &atom{kinds: prim.KindList}}
+	all := true
+	for _, branch := range t.Args {
+		sub := b.child()
+		n.spec++
+		n.run(branch, e, sub)
+		n.spec--
+		if n.left < 0 || n.opaque != "" {
+			return nil, false
+		}
+		all = all && !sub.dead && quiet(sub)
+		c.blocks = append(c.blocks, sub)
+	}
+	if !all {
+		return n.leave(b, c)
+	}
+	var l val = empty{}
+	for i := len(c.blocks) - 1; i >= 0; i-- {
+		l = &cons{c.blocks[i].result, l}
+	}
+	for _, s := range c.blocks {
+		b.comps = append(b.comps, s.comps...)
+	}
+	return l, true
+}

@@ -1,0 +1,177 @@
+package normal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// Answer is what [Equal] found out.
+type Answer string
+
+// The answers.
+const (
+	Same      Answer = "equal"
+	Different Answer = "different"
+	Unknown   Answer = "unknown"
+)
+
+// A Verdict says whether two programs are the same, and how that is known.
+type Verdict struct {
+	Answer Answer `json:"answer"`
+	// Reason is a sentence.
+	Reason string `json:"reason"`
+	// Inputs is, of programs that are different, what they were run with when
+	// they showed it, one for each parameter, as data; none where they take no
+	// input. Left and Right are what came of them.
+	Inputs []json.RawMessage `json:"inputs,omitempty"`
+	Left   string            `json:"left,omitempty"`
+	Right  string            `json:"right,omitempty"`
+	// Hash is that of the normal form of programs that are the same.
+	Hash string `json:"hash,omitempty"`
+}
+
+// Limits bound the work of [Equal]. Zero fields mean the defaults.
+type Limits struct {
+	// Steps is the budget of each normalisation; 0: [Budget].
+	Steps int
+	// Runs is how many inputs are tried, 0: 200, and RunSteps the budget of
+	// each run, 0: 20,000.
+	Runs     int
+	RunSteps uint64
+}
+
+func (l Limits) orDefault() Limits {
+	if l.Steps == 0 {
+		l.Steps = Budget
+	}
+	if l.Runs == 0 {
+		l.Runs = 200
+	}
+	if l.RunSteps == 0 {
+		l.RunSteps = 20_000
+	}
+	return l
+}
+
+// Equal says whether two programs, both inline code or (with tool) both a
+// tool's, do the same for every input: give the same value, fail with the same
+// kind, and ask for the same in the same order. What steps, memory and depth
+// they take doesn't count, nor do the places and the words of failures that
+// nothing catches. It never guesses: what it can't show is [Unknown].
+func Equal(a, b term.Term, tool bool, l Limits) Verdict {
+	l = l.orDefault()
+	if tool {
+		a, b = asFunction(a), asFunction(b)
+	}
+	if x := text.Canonical(a); bytes.Equal(x, text.Canonical(b)) {
+		return Verdict{Answer: Same, Reason: "they are the same term", Hash: form(a, "", 0).Hash}
+	}
+	if renamable(a) && renamable(b) && bytes.Equal(text.Canonical(renamed(a)), text.Canonical(renamed(b))) {
+		return Verdict{Answer: Same, Reason: "they are the same but for the names of variables", Hash: form(renamed(a), "", 0).Hash}
+	}
+	o := Options{Tool: tool, Steps: l.Steps}
+	x, errX := Of(a, o)
+	y, errY := Of(b, o)
+	if errX == nil && errY == nil && x.Opaque == "" && y.Opaque == "" && x.Hash == y.Hash {
+		return Verdict{Answer: Same, Reason: "they have the same normal form", Hash: x.Hash}
+	}
+	s := newSearch(a, b, tool, l)
+	if v, ok := s.run(); ok {
+		return v
+	}
+	why := "their normal forms are not the same"
+	switch {
+	case errX != nil || errY != nil:
+		why = "a normal form takes more work than the budget allows"
+	case x.Opaque != "":
+		why = x.Opaque
+	case y.Opaque != "":
+		why = y.Opaque
+	}
+	return Verdict{Answer: Unknown, Reason: fmt.Sprintf("%s, and %d runs showed no difference", why, s.conclusive)}
+}
+
+// renamable reports whether nothing in a term can see what its variables are
+// called: no eval, and no look at its own code.
+func renamable(t term.Term) bool {
+	if syntactic(t) != "" {
+		return false
+	}
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		switch t := t.(type) {
+		case *term.Quote:
+			return true
+		case *term.Prim:
+			if t.ID == prim.Eval {
+				return false
+			}
+		}
+		return term.Children(t, walk)
+	}
+	return walk(t)
+}
+
+// renamed is t with its variables called by how many binders are around them.
+// Those that nothing binds keep their names.
+func renamed(t term.Term) term.Term {
+	p := "v"
+	for _, name := range term.Free(t) {
+		for len(name) >= len(p) && name[:len(p)] == p {
+			p += "_"
+		}
+	}
+	return renamer{p}.term(t, nil, 0)
+}
+
+type renamer struct{ prefix string }
+
+type renaming struct {
+	from, to string
+	next     *renaming
+}
+
+func (r renamer) term(t term.Term, e *renaming, level int) term.Term {
+	all := func(ts []term.Term) []term.Term {
+		out := make([]term.Term, len(ts))
+		for i, t := range ts {
+			out[i] = r.term(t, e, level)
+		}
+		return out
+	}
+	switch t := t.(type) {
+	case *term.Var:
+		for x := e; x != nil; x = x.next {
+			if x.from == t.Name {
+				return &term.Var{Name: x.to}
+			}
+		}
+	case *term.Lam:
+		name := fmt.Sprintf("%s%d", r.prefix, level)
+		return &term.Lam{Param: name, Body: r.term(t.Body, &renaming{t.Param, name, e}, level+1)}
+	case *term.App:
+		return &term.App{Func: r.term(t.Func, e, level), Arg: r.term(t.Arg, e, level)}
+	case *term.If:
+		return &term.If{Cond: r.term(t.Cond, e, level), Then: r.term(t.Then, e, level), Else: r.term(t.Else, e, level)}
+	case *term.List:
+		return &term.List{Items: all(t.Items)}
+	case *term.Record:
+		fields := make([]term.Field, len(t.Fields))
+		for i, f := range t.Fields {
+			fields[i] = term.Field{Key: f.Key, Value: r.term(f.Value, e, level)}
+		}
+		return &term.Record{Fields: fields}
+	case *term.Continue:
+		return &term.Continue{Input: r.term(t.Input, e, level)}
+	case *term.Effect:
+		return &term.Effect{Op: t.Op, In: t.In, Arg: r.term(t.Arg, e, level)}
+	case *term.Prim:
+		return &term.Prim{ID: t.ID, Args: all(t.Args)}
+	}
+	return t
+}

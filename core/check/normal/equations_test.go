@@ -1,0 +1,158 @@
+package normal_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/check/normal"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// TestEquations: both sides of each have one normal form, and where it holds
+// only of what is known, not without that.
+func TestEquations(t *testing.T) {
+	bind := func(let, side string) term.Term { return parseText(t, "a => b => c => f => "+let+side) }
+	hash := func(x term.Term) string {
+		f, err := normal.Of(x, normal.Options{})
+		if err != nil || f.Opaque != "" {
+			t.Fatalf("%s: %v %s", text.Print(x), err, f.Opaque)
+		}
+		return f.Hash + " " + string(text.Print(f.Term))
+	}
+	for _, e := range normal.Equations {
+		if l, r := hash(bind(e.Let, e.Left)), hash(bind(e.Let, e.Right)); l != r {
+			t.Errorf("%s: %s and %s\n%s\n%s", e.Name, e.Left, e.Right, l, r)
+		}
+		if e.Not != "" && hash(bind("", e.Left)) == hash(bind("", e.Not)) {
+			t.Errorf("%s: %s is %s for everything", e.Name, e.Left, e.Not)
+		}
+		if e.Let != "" && e.When == "" {
+			t.Errorf("%s: it isn't said when it holds", e.Name)
+		}
+	}
+}
+
+// unequal is pairs that look alike and are not: by a failure, by an effect, by
+// order, or by what looks at code.
+var unequal = [][2]string{
+	{"a => a + 0", "a => a"},
+	{"a => let x = a(1) in 2", "a => 2"},
+	{"a => (a(1), a(2))", "a => let y = a(2), x = a(1) in (x, y)"},
+	{"a => (a(1), a(1))", "a => let x = a(1) in (x, x)"},
+	{"a => let x = !fs.read(a) in 1", "a => 1"},
+	{"a => (!fs.read(1), 1 / 0)", "a => 1 / 0"},
+	{"a => (!fs.read(a), !fs.read(a))", "a => let x = !fs.read(a) in (x, x)"},
+	{"f => x => f(x)", "f => f"},
+	{"a => '{x => x}", "a => '{y => y}"},
+	{"a => if a then 1 else 1", "a => 1"},
+	{"a => y => a + 1", "a => let x = a + 1 in y => x"},
+	{"a => \"1.50\"", "a => \"1.5\""},
+	{"a => dec(\"1.50\")", "a => dec(\"1.5\")"},
+	{"a => a * 0", "a => 0"},
+	{"a => (head(a), 1 + \"a\")", "a => 1 + \"a\""},
+	{"a => try(a + 1)", "a => try(let x = a in x + 1)"},
+	{"n => code_of(\"self\")", "m => code_of(\"self\")"},
+	{"x => y => eval(x)", "x => z => eval(x)"},
+	{"x => eval('{!fs.read(x)})", "x => !fs.read(x)"},
+	{"x => !fs.read({path: x})", "x => !fs.read({\"in\": \"./a\", path: x})"},
+	{"x => let r = {\"in\": x} in !fs.read(r)", "x => !fs.read({path: x})"},
+}
+
+func TestUnequal(t *testing.T) {
+	for _, c := range unequal {
+		a, b := parseText(t, c[0]), parseText(t, c[1])
+		x, errX := normal.Of(a, normal.Options{Tool: true})
+		y, errY := normal.Of(b, normal.Options{Tool: true})
+		if errX != nil || errY != nil || x.Hash == y.Hash {
+			t.Errorf("%s and %s: %v %v\n%s", c[0], c[1], errX, errY, x.JSON)
+		}
+		if v := normal.Equal(a, b, true, normal.Limits{}); v.Answer == normal.Same {
+			t.Errorf("%s and %s: %+v", c[0], c[1], v)
+		}
+	}
+}
+
+// TestForm: forms are terms that can be read, closed where the term is, the
+// same each time, and their own normal form.
+func TestForm(t *testing.T) {
+	for _, c := range []struct{ code, form string }{
+		{"x => let y = x + 1 in y * y", "v0 => let v1 = v0 + 1 in v1 * v1"},
+		{"(x, y) => (x + 1) * (y + 2)", "(v0, v1) => (v0 + 1) * (v1 + 2)"},
+		{"x => v0 + x", "v_0 => v_0 + v0"},
+		{"x => self(x - 1)", "v0 => self(v0 - 1)"},
+		{"x => self(x)", "v0 => self(v0)"},
+		{"xs => map(self, xs)", "v0 => fold( v1 => cons(snd(v1), fst(v1)), [], fold(v1 => cons(self(snd(v1)), fst(v1)), [], v0) )"},
+		{"x => let r = {\"in\": x} in !fs.read(r)", "v0 => !fs.read(put({}, \"in\", v0))"},
+		{"n => if n < 1 then n else continue(n - 1)", "v0 => if v0 < 1 then v0 else continue(v0 - 1)"},
+	} {
+		f, err := normal.Of(parseText(t, c.code), normal.Options{Tool: true})
+		if err != nil {
+			t.Errorf("%s: %v", c.code, err)
+			continue
+		}
+		got := strings.Join(strings.Fields(string(text.Print(f.Term))), " ")
+		if got != c.form {
+			t.Errorf("%s has the form %s, want %s", c.code, got, c.form)
+		}
+	}
+}
+
+// TestBudget: terms that would take too much end by their budgets.
+func TestBudget(t *testing.T) {
+	double := "(f => x => f(f(x)))"
+	exponential := "x => " + double
+	for range 6 {
+		exponential += "(" + double + ")"
+	}
+	wide := "x => let a = (x, x)"
+	for range 60 {
+		wide += ", a = (a, a)"
+	}
+	deep := "x => " + strings.Repeat("(", 900) + "x" + strings.Repeat(" + 1)", 900)
+	for name, c := range map[string]struct {
+		code string
+		ends bool
+	}{
+		"a loop":         {"x => (f => f(f))(f => f(f))", true},
+		"exponential":    {exponential + "(y => y + x)(1)", true},
+		"shared":         {wide + " in a", false},
+		"a large number": {"x => fold(p => fst(p) * fst(p), 7, range(0, 40))", true},
+		"a long list":    {"x => sum(range(0, 100000000))", true},
+		"deep":           {deep, true},
+		"recursion":      {"x => let go = go => n => go(go)(n + 1) in go(go)(0)", false},
+	} {
+		f, err := normal.Of(parseText(t, c.code), normal.Options{Tool: true})
+		if (err == nil) != c.ends && f.Opaque == "" {
+			t.Errorf("%s: %v %.200s", name, err, f.JSON)
+		}
+		if v := normal.Equal(parseText(t, c.code), parseText(t, "x => 77"), true, normal.Limits{Runs: 5}); v.Answer == normal.Same {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	small, err := normal.Of(parseText(t, "x => x + 1"), normal.Options{Steps: 3})
+	if err == nil {
+		t.Errorf("three steps gave %s", small.JSON)
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	square := parseText(b, "x => let y = x + 1 in y * y")
+	sort := parseText(b, "xs => sort_by(x => 0 - x, filter(x => x > 1, xs))")
+	for name, t := range map[string]term.Term{"square": square, "sort": sort} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := normal.Of(t, normal.Options{Tool: true}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkEqual(b *testing.B) {
+	x, y := parseText(b, "xs => sum(map(x => x * x, xs))"), parseText(b, "xs => fold(p => fst(p) + snd(p) * snd(p), 0, xs)")
+	for b.Loop() {
+		normal.Equal(x, y, true, normal.Limits{})
+	}
+}

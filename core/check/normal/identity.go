@@ -1,0 +1,212 @@
+package normal
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// ordered writes gt and gte as lt and lte, subtraction of a literal as addition,
+// and puts the operands of what is symmetric into one order.
+func ordered(id term.ID, args []val, b *block) (term.ID, []val) {
+	swap := func() []val { return []val{args[1], args[0]} }
+	switch id {
+	case prim.Gt:
+		return prim.Lt, swap()
+	case prim.Gte:
+		return prim.Lte, swap()
+	case prim.Sub:
+		if k, ok := integer(args[1]); ok && b.kinds(args[0]) == prim.KindInt {
+			return prim.Add, []val{args[0], lit{negated(k)}}
+		}
+	}
+	switch id {
+	case prim.Add, prim.Mul, prim.Eq, idEqual:
+		if before(args[1], args[0]) {
+			return id, swap()
+		}
+	}
+	return id, args
+}
+
+// before is an order of operands: atoms as they were numbered, then the rest as
+// it is.
+func before(x, y val) bool {
+	a, okA := x.(*atom)
+	b, okB := y.(*atom)
+	switch {
+	case okA && okB:
+		return a.id < b.id
+	case okA:
+		_, isLit := y.(lit)
+		return isLit
+	}
+	return false
+}
+
+func integer(v val) (value.Int, bool) {
+	l, ok := v.(lit)
+	if !ok {
+		return value.Int{}, false
+	}
+	i, ok := l.v.(value.Int)
+	return i, ok
+}
+
+func is(v val, k int64) bool {
+	i, ok := integer(v)
+	if !ok {
+		return false
+	}
+	x, ok := i.Int64()
+	return ok && x == k
+}
+
+// identity is the equations of single rows.
+func (n *normaliser) identity(id term.ID, args []val, b *block) (val, bool) {
+	number := func(v val) bool { k := b.kinds(v); return k != 0 && k&^prim.KindNumber == 0 }
+	whole := func(v val) bool { return b.kinds(v) == prim.KindInt }
+	switch id {
+	case prim.Add:
+		if is(args[1], 0) && number(args[0]) {
+			return args[0], true
+		}
+		return n.gathered(id, args, b)
+	case prim.Sub:
+		if is(args[1], 0) && number(args[0]) {
+			return args[0], true
+		}
+		if a, ok := args[0].(*atom); ok && args[1] == val(a) && whole(a) {
+			return lit{value.NewInt(0)}, true
+		}
+	case prim.Mul:
+		switch {
+		case is(args[1], 1) && number(args[0]):
+			return args[0], true
+		case is(args[1], 0) && whole(args[0]):
+			return lit{value.NewInt(0)}, true
+		}
+		return n.gathered(id, args, b)
+	case prim.Div:
+		if is(args[1], 1) && whole(args[0]) {
+			return args[0], true
+		}
+	case prim.Mod:
+		if is(args[1], 1) && whole(args[0]) {
+			return lit{value.NewInt(0)}, true
+		}
+	case prim.Eq, prim.Lte, prim.Lt:
+		if a, ok := args[0].(*atom); ok && args[1] == val(a) && number(a) {
+			return lit{value.Bool(id != prim.Lt)}, true
+		}
+	case prim.Not:
+		return n.not(args[0], b)
+	case prim.Concat:
+		for i := range args {
+			if s, ok := args[i].(lit); ok && s.v == value.Value(value.Str("")) && b.kinds(args[1-i]) == prim.KindString {
+				return args[1-i], true
+			}
+		}
+	}
+	return nil, false
+}
+
+// not turns a comparison of numbers round, and takes a second not away.
+func (n *normaliser) not(v val, b *block) (val, bool) {
+	a, ok := v.(*atom)
+	if !ok || a.c == nil || a.c.what != aPrim {
+		return nil, false
+	}
+	x := a.c.args
+	if !a.c.total {
+		return nil, false // it stays there anyway, to fail
+	}
+	switch a.c.id {
+	case prim.Not:
+		if b.kinds(x[0]) == prim.KindBool {
+			return b.resolve(x[0]), true
+		}
+	case prim.Lt:
+		return n.strict(prim.Lte, []val{x[1], x[0]}, b)
+	case prim.Lte:
+		return n.strict(prim.Lt, []val{x[1], x[0]}, b)
+	}
+	return nil, false
+}
+
+// gathered brings the literals of sums and of products of integers together.
+func (n *normaliser) gathered(id term.ID, args []val, b *block) (val, bool) {
+	k, ok := integer(args[1])
+	a, isAtom := args[0].(*atom)
+	if !ok || !isAtom || b.kinds(a) != prim.KindInt || a.c == nil || a.c.what != aPrim || a.c.id != id {
+		return nil, false
+	}
+	j, ok := integer(a.c.args[1])
+	if !ok || b.kinds(a.c.args[0]) != prim.KindInt {
+		return nil, false
+	}
+	both, f := prim.Get(id).Eval([]value.Value{j, k})
+	if f != nil || both.(value.Int).Words() > 16 {
+		return nil, false
+	}
+	return n.strict(id, []val{a.c.args[0], lit{both}}, b)
+}
+
+func negated(k value.Int) value.Value {
+	v, _ := prim.Get(prim.Sub).Eval([]value.Value{value.NewInt(0), k})
+	return v
+}
+
+// total reports whether a row gives a value whatever its operands are that are
+// not known.
+func (n *normaliser) total(id term.ID, args []val, b *block) bool {
+	r := prim.Get(id)
+	for i, a := range args {
+		if k := b.kinds(a); k == 0 || k&^r.Params[i].Kinds != 0 {
+			return false
+		}
+	}
+	if always[id] {
+		return true
+	}
+	switch {
+	case integral[id]:
+		return b.kinds(args[0]) == prim.KindInt && b.kinds(args[1]) == prim.KindInt
+	case id == prim.Div || id == prim.Mod:
+		k, ok := integer(args[1])
+		return ok && k.Big().Sign() != 0
+	case id == idGet:
+		return len(args) == 3
+	case id == prim.Head || id == prim.Tail:
+		a, ok := args[0].(*atom)
+		return ok && b.fact(a).some
+	case id == idEqual || id == idContains:
+		// Functions can't be compared; these operands hold none.
+		scalar := prim.KindNumber | prim.KindBool | prim.KindString | prim.KindUnit
+		return id == idEqual && (b.kinds(args[0])&^scalar == 0 || b.kinds(args[1])&^scalar == 0) ||
+			id == idContains && b.kinds(args[0]) == prim.KindString && b.kinds(args[1]) == prim.KindString
+	}
+	return false
+}
+
+// resultKinds is what a row can give for its operands.
+func resultKinds(id term.ID, args []val, b *block) prim.Kinds {
+	k := prim.Get(id).Result & prim.KindAny
+	switch id {
+	case prim.Add, prim.Sub, prim.Mul:
+		x, y := b.kinds(args[0]), b.kinds(args[1])
+		switch {
+		case x == prim.KindInt && y == prim.KindInt:
+			return prim.KindInt
+		case x == prim.KindDec || y == prim.KindDec:
+			return prim.KindDec
+		}
+	case idSlice:
+		if x := b.kinds(args[0]) & k; x != 0 {
+			return x
+		}
+	}
+	return k
+}
+
+var idSlice = row("slice")

@@ -1,0 +1,303 @@
+package normal
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// Budget is how many steps normalising may take where Options don't say: a
+// step is one evaluation of a term, one computation that is left, or one node
+// that is written.
+const Budget = 100_000
+
+// maxNesting is how deep evaluations may be inside each other.
+const maxNesting = 5_000
+
+// Options say what a term is, and how much work it may make.
+type Options struct {
+	// Tool is set for the code of a tool: self is its function, and code with
+	// one free variable is a function of that.
+	Tool bool
+	// Steps is the budget; 0: [Budget].
+	Steps int
+}
+
+// A Form is a term's normal form.
+type Form struct {
+	Term term.Term
+	// JSON is its canonical JSON, and Hash the SHA-256 of that in hexadecimal.
+	JSON []byte
+	Hash string
+	// Opaque says why the term observes its own syntax, so that the form is the
+	// term itself; empty where it doesn't.
+	Opaque string
+	// Steps is what normalising took.
+	Steps int
+}
+
+// ErrBudget is given for a term whose normal form takes more steps than the
+// budget has, or is larger than code may be.
+var ErrBudget = errors.New("the normal form takes more work than the budget allows")
+
+// maxForm is how large a normal form may be, as code is.
+const maxForm = 256 << 10
+
+// maxDepth is how deep a form may be nested, so that it can be read again.
+const maxDepth = 3_000
+
+// rounds is how often a form may be normalised again: what couldn't be unfolded
+// inside itself can be where it stands alone.
+const rounds = 4
+
+// Of gives the normal form of t, or [ErrBudget]. The same term and options give
+// the same form on every machine.
+func Of(t term.Term, o Options) (Form, error) {
+	if o.Steps == 0 {
+		o.Steps = Budget
+	}
+	if o.Tool {
+		t = asFunction(t)
+	}
+	if reason := syntactic(t); reason != "" {
+		return form(t, reason, 0), nil
+	}
+	f, err := once(t, o, o.Steps)
+	for range rounds {
+		if err != nil || f.Opaque != "" {
+			break
+		}
+		next, err := once(f.Term, o, o.Steps-f.Steps)
+		if err != nil || next.Opaque != "" {
+			break // it is a normal form of the term already
+		}
+		next.Steps += f.Steps
+		stable := next.Hash == f.Hash
+		f = next
+		if stable {
+			break
+		}
+	}
+	return f, err
+}
+
+// once normalises t once.
+func once(t term.Term, o Options, steps int) (Form, error) {
+	n := &normaliser{left: steps, active: map[*term.Lam]int{}, expanded: map[*term.Prim]term.Term{}}
+	if _, ok := t.(*term.Lam); ok && o.Tool {
+		n.self = &atom{kinds: prim.KindFunction, self: true}
+	}
+	n.tool = o.Tool
+	top := &block{}
+	n.run(t, nil, top)
+	if n.opaque == "" && n.left >= 0 && n.placesObserved(top) {
+		n.opaque = "a try gives the place and the words of a failure on"
+	}
+	if n.opaque != "" {
+		return form(t, n.opaque, steps-max(0, n.left)), nil
+	}
+	if n.left < 0 {
+		return Form{}, ErrBudget
+	}
+	w := writer{n: n, prefix: n.prefix()}
+	out := w.block(top)
+	if n.left < 0 || w.deepest > maxDepth {
+		return Form{}, ErrBudget
+	}
+	f := form(out, "", steps-n.left)
+	if len(f.JSON) > maxForm {
+		return Form{}, ErrBudget
+	}
+	return f, nil
+}
+
+func form(t term.Term, opaque string, steps int) Form {
+	f := Form{Term: t, JSON: text.Canonical(t), Opaque: opaque, Steps: steps}
+	sum := sha256.Sum256(f.JSON)
+	f.Hash = hex.EncodeToString(sum[:])
+	return f
+}
+
+// asFunction makes a tool's code that is no lambda and has exactly one free
+// variable the function of that variable.
+func asFunction(t term.Term) term.Term {
+	if _, ok := t.(*term.Lam); ok {
+		return t
+	}
+	if free := term.Free(t); len(free) == 1 {
+		return &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
+	}
+	return t
+}
+
+// syntactic says whether a term may look at its own code, which no rewriting
+// leaves alone.
+func syntactic(t term.Term) (reason string) {
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		switch t := t.(type) {
+		case *term.Quote:
+			return true
+		case *term.CodeOf:
+			if t.Name == "self" {
+				reason = "code_of self looks at the code"
+			}
+		case *term.Prim:
+			if t.ID == prim.CodeOf {
+				reason = "code_of a name that is computed may look at the code"
+			}
+		}
+		return reason == "" && term.Children(t, walk)
+	}
+	walk(t)
+	return reason
+}
+
+// A normaliser is one normalisation under way.
+type normaliser struct {
+	left   int // steps; negative: used up
+	depth  int // evaluations inside each other
+	tool   bool
+	self   *atom // nil: there is none
+	opaque string
+	// spec counts what may never be evaluated around: bodies of functions and
+	// branches. There a function isn't unfolded inside itself.
+	spec     int
+	active   map[*term.Lam]int
+	expanded map[*term.Prim]term.Term
+	// evals is how many evals are around.
+	evals int
+	tries []*comp
+	comps []*comp // all that were left
+	atoms int
+}
+
+// spend takes steps; false: they are used up, or it is known that the term is
+// to be left alone.
+func (n *normaliser) spend(steps int) bool {
+	n.left -= steps
+	return n.left >= 0 && n.opaque == ""
+}
+
+// run evaluates t as the whole of block b.
+func (n *normaliser) run(t term.Term, e *env, b *block) {
+	if v, ok := n.eval(t, e, b); ok {
+		b.result = b.resolve(v)
+		if c, isClosure := n.freeze(b.result, b); isClosure {
+			b.result = c
+		} else {
+			b.dead = true
+		}
+	} else {
+		b.dead = true
+	}
+}
+
+// leave leaves a computation to the run of the program: it gives its result,
+// or with dead never one.
+func (n *normaliser) leave(b *block, c *comp) (val, bool) {
+	if !n.spend(1 + len(c.args)) {
+		return nil, false
+	}
+	for i, a := range c.args {
+		f, ok := n.freeze(b.resolve(a), b)
+		if !ok {
+			return nil, false
+		}
+		c.args[i] = f
+	}
+	if c.result == nil {
+		c.result = &atom{kinds: prim.KindAny}
+	}
+	n.atoms++
+	c.result.c, c.result.id = c, n.atoms
+	b.comps = append(b.comps, c)
+	n.comps = append(n.comps, c)
+	return c.result, true
+}
+
+// fail leaves a computation that is certain not to give a value.
+func (n *normaliser) fail(b *block, c *comp) (val, bool) {
+	n.leave(b, c)
+	return nil, false
+}
+
+// freeze is v with the functions in it normalised, by what is known in b.
+func (n *normaliser) freeze(v val, b *block) (val, bool) {
+	if !n.spend(1) {
+		return nil, false
+	}
+	if n.depth++; n.depth > maxNesting {
+		n.left = -1
+	}
+	defer func() { n.depth-- }()
+	switch v := v.(type) {
+	case *closure:
+		n.atoms++
+		param := &atom{kinds: prim.KindAny, id: n.atoms}
+		body := b.child()
+		n.spec++
+		n.active[v.lam]++
+		n.run(v.lam.Body, &env{v.lam.Param, param, v.env}, body)
+		n.active[v.lam]--
+		n.spec--
+		if f, ok := n.eta(param, body, b); ok {
+			return f, true
+		}
+		return &fun{param, body}, n.left >= 0 && n.opaque == ""
+	case *cons:
+		var items []val
+		var rest val = v
+		for {
+			c, ok := rest.(*cons)
+			if !ok {
+				break
+			}
+			f, ok := n.freeze(b.resolve(c.head), b)
+			if !ok {
+				return nil, false
+			}
+			items = append(items, f)
+			rest = b.resolve(c.tail)
+		}
+		for i := len(items) - 1; i >= 0; i-- {
+			rest = &cons{items[i], rest}
+		}
+		return rest, true
+	case *pair:
+		x, okX := n.freeze(b.resolve(v.a), b)
+		y, okY := n.freeze(b.resolve(v.b), b)
+		return &pair{x, y}, okX && okY
+	case *record:
+		r := &record{keys: v.keys, vals: make([]val, len(v.vals))}
+		for i := range v.vals {
+			f, ok := n.freeze(b.resolve(v.vals[i]), b)
+			if !ok {
+				return nil, false
+			}
+			r.vals[i] = f
+		}
+		return r, true
+	}
+	return v, true
+}
+
+// eta is f for a function x ↦ f(x) where f is known to be a function.
+func (n *normaliser) eta(param *atom, body *block, b *block) (val, bool) {
+	if body.dead || len(body.comps) != 1 {
+		return nil, false
+	}
+	c := body.comps[0]
+	if c.what != aApp || body.result != val(c.result) || c.args[1] != val(param) {
+		return nil, false
+	}
+	f, ok := c.args[0].(*atom)
+	if !ok || f == param || b.kinds(f) != prim.KindFunction || f.self && b.parent == nil {
+		return nil, false // the code self alone would be no function of a tool
+	}
+	return f, true
+}

@@ -1,0 +1,388 @@
+package normal
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+func row(name string) term.ID {
+	id, _, ok := prim.Lookup(name)
+	if !ok {
+		panic("normal: no row named " + name)
+	}
+	return id
+}
+
+// ids of rows with equations of their own.
+var (
+	idEqual, idTypeOf           = row("equal"), row("type_of")
+	idGet, idPut, idDel, idHas  = row("get"), row("put"), row("del"), row("has")
+	idKeys, idValues            = row("keys"), row("values")
+	idPush, idNth, idContains   = row("push"), row("nth"), row("contains")
+	idRaise, idNoMatch, idMerge = row("raise"), row("no_match"), row("merge")
+)
+
+// always is the strict rows that give a value for all operands of their kinds.
+var always = rows("eq", "lt", "lte", "gt", "gte", "not", "isEmpty", "length", "concat", "chars", "trim", "upper", "lower",
+	"starts_with", "ends_with", "index_of", "type_of", "to_text", "put", "del", "has", "keys", "values", "entries", "merge", "push", "cons", "pair", "nil")
+
+// integral is those that do so for integers, but not for decimals.
+var integral = rows("add", "sub", "mul")
+
+func rows(names ...string) map[term.ID]bool {
+	m := map[term.ID]bool{}
+	for _, name := range names {
+		m[row(name)] = true
+	}
+	return m
+}
+
+// Bounds of what is computed beforehand: the result's bytes, and the steps.
+const (
+	mostBytes = 1 << 14
+	mostWork  = 1000
+)
+
+// strict is a row of the table applied to values.
+func (n *normaliser) strict(id term.ID, args []val, b *block) (val, bool) {
+	if !n.spend(1) {
+		return nil, false
+	}
+	r := prim.Get(id)
+	if v, ok := n.part(id, args, b); ok {
+		return v, true
+	}
+	if v, done, ok := n.compute(id, args, b); done {
+		return v, ok
+	}
+	id, args = ordered(id, args, b)
+	if v, ok := n.identity(id, args, b); ok {
+		return v, true
+	}
+	for i, a := range args {
+		if b.kinds(a)&r.Params[i].Kinds == 0 {
+			return n.fail(b, &comp{what: aPrim, id: id, args: args})
+		}
+	}
+	c := &comp{what: aPrim, id: id, args: args, result: &atom{kinds: resultKinds(id, args, b)}}
+	if id == idRaise || id == idNoMatch {
+		return n.fail(b, c)
+	}
+	c.total = n.total(id, args, b)
+	key, keyed := n.key(id, args)
+	if !keyed {
+		return n.leaveTested(b, c)
+	}
+	if a, ok := b.done(key); ok {
+		return b.resolve(a), true
+	}
+	v, ok := n.leaveTested(b, c)
+	if ok {
+		b.note(key, c.result)
+	}
+	return v, ok
+}
+
+// leaveTested leaves a strict row and learns what it is that its operands must
+// have been.
+func (n *normaliser) leaveTested(b *block, c *comp) (val, bool) {
+	r := prim.Get(c.id)
+	v, ok := n.leave(b, c)
+	for i, a := range c.args {
+		f := fact{kinds: r.Params[i].Kinds}
+		if c.id == prim.Head || c.id == prim.Tail {
+			f.some = true
+		}
+		b.learn(a, f)
+	}
+	return v, ok
+}
+
+// once leaves a computation that always comes to the same, or uses its result.
+func (n *normaliser) once(b *block, c *comp, key string) (val, bool) {
+	if a, ok := b.done(key); ok {
+		return b.resolve(a), true
+	}
+	v, ok := n.leave(b, c)
+	if ok {
+		b.note(key, c.result)
+	}
+	return v, ok
+}
+
+func (b *block) done(key string) (*atom, bool) {
+	for ; b != nil; b = b.parent {
+		if a, ok := b.number[key]; ok {
+			return a, true
+		}
+	}
+	return nil, false
+}
+
+func (b *block) note(key string, a *atom) {
+	if b.number == nil {
+		b.number = map[string]*atom{}
+	}
+	b.number[key] = a
+}
+
+// key names a computation by its row and its operands; it is not there where
+// an operand is a function or large.
+func (n *normaliser) key(id term.ID, args []val) (string, bool) {
+	var w strings.Builder
+	w.WriteString(strconv.Itoa(int(id)))
+	left := 64
+	for _, a := range args {
+		w.WriteByte(' ')
+		if !n.keyOf(&w, a, &left) {
+			return "", false
+		}
+	}
+	return w.String(), true
+}
+
+func (n *normaliser) keyOf(w *strings.Builder, v val, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	switch v := v.(type) {
+	case lit:
+		w.WriteString(string(v.v.Type()))
+		switch x := v.v.(type) {
+		case value.Str:
+			w.WriteString(strconv.Quote(string(x)))
+		case value.Int:
+			w.WriteString(x.String())
+		case value.Dec:
+			w.WriteString(x.String())
+		case value.Bool:
+			w.WriteString(strconv.FormatBool(bool(x)))
+		}
+		return true
+	case empty:
+		w.WriteString("[]")
+		return true
+	case *cons:
+		w.WriteString("(: ")
+		ok := n.keyOf(w, v.head, left)
+		w.WriteByte(' ')
+		ok = ok && n.keyOf(w, v.tail, left)
+		w.WriteByte(')')
+		return ok
+	case *pair:
+		w.WriteString("(, ")
+		ok := n.keyOf(w, v.a, left)
+		w.WriteByte(' ')
+		ok = ok && n.keyOf(w, v.b, left)
+		w.WriteByte(')')
+		return ok
+	case *record:
+		w.WriteString("{")
+		for i, key := range v.keys {
+			w.WriteString(strconv.Quote(key))
+			if !n.keyOf(w, v.vals[i], left) {
+				return false
+			}
+		}
+		w.WriteString("}")
+		return true
+	case *atom:
+		w.WriteString("#" + strconv.Itoa(v.id))
+		return true
+	}
+	return false
+}
+
+// part takes structures apart that are known, and makes them.
+func (n *normaliser) part(id term.ID, args []val, b *block) (val, bool) {
+	switch id {
+	case prim.Nil:
+		return empty{}, true
+	case prim.Pair:
+		return &pair{args[0], args[1]}, true
+	case prim.Cons:
+		if b.kinds(args[1]) == prim.KindList {
+			return &cons{args[0], args[1]}, true
+		}
+	case prim.Fst, prim.Snd:
+		if p, ok := args[0].(*pair); ok {
+			if id == prim.Fst {
+				return b.resolve(p.a), true
+			}
+			return b.resolve(p.b), true
+		}
+	case prim.Head:
+		if c, ok := args[0].(*cons); ok {
+			return b.resolve(c.head), true
+		}
+	case prim.Tail:
+		if c, ok := args[0].(*cons); ok {
+			return b.resolve(c.tail), true
+		}
+	case prim.IsEmpty:
+		switch a := args[0].(type) {
+		case empty:
+			return lit{value.Bool(true)}, true
+		case *cons:
+			return lit{value.Bool(false)}, true
+		case *atom:
+			if f := b.fact(a); f.some && f.kinds == prim.KindList {
+				return lit{value.Bool(false)}, true
+			}
+		}
+	case prim.Length:
+		if spine(b, args[0]) {
+			return lit{value.NewInt(int64(n.length(b, args[0])))}, true
+		}
+	case idTypeOf:
+		if name, ok := typeName(b.kinds(args[0])); ok {
+			return lit{value.Str(name)}, true
+		}
+	case idEqual:
+		a, okA := args[0].(*atom)
+		c, okB := args[1].(*atom)
+		if okA && okB && a == c && b.kinds(a)&^(prim.KindNumber|prim.KindBool|prim.KindString|prim.KindUnit) == 0 {
+			return lit{value.Bool(true)}, true
+		}
+		x, y := b.kinds(args[0]), b.kinds(args[1])
+		if x&y == 0 && (x&prim.KindNumber == 0 || y&prim.KindNumber == 0) {
+			return lit{value.Bool(false)}, true
+		}
+	case idPush:
+		if spine(b, args[0]) {
+			return pushed(b, args[0], args[1]), true
+		}
+	case idNth:
+		return n.nth(args, b)
+	case idGet, idHas, idPut, idDel, idKeys, idValues:
+		return n.recordPart(id, args, b)
+	}
+	return nil, false
+}
+
+func (n *normaliser) length(b *block, v val) int {
+	i := 0
+	for {
+		c, ok := b.resolve(v).(*cons)
+		if !ok {
+			return i
+		}
+		v = c.tail
+		i++
+	}
+}
+
+func pushed(b *block, l, item val) val {
+	if c, ok := b.resolve(l).(*cons); ok {
+		return &cons{c.head, pushed(b, c.tail, item)}
+	}
+	return &cons{item, empty{}}
+}
+
+func (n *normaliser) nth(args []val, b *block) (val, bool) {
+	at, ok := args[1].(lit)
+	if !ok {
+		return nil, false
+	}
+	i, isInt := at.v.(value.Int)
+	if !isInt {
+		return nil, false
+	}
+	k, ok := i.Int64()
+	l := args[0]
+	for c, isCons := l.(*cons); ok && isCons && k >= 0; c, isCons = b.resolve(l).(*cons) {
+		if k == 0 {
+			return b.resolve(c.head), true
+		}
+		k--
+		l = c.tail
+	}
+	return nil, false
+}
+
+// recordPart is the rows of records on one whose keys are known.
+func (n *normaliser) recordPart(id term.ID, args []val, b *block) (val, bool) {
+	r, ok := args[0].(*record)
+	if !ok {
+		return nil, false
+	}
+	switch id {
+	case idKeys:
+		var l val = empty{}
+		for i := len(r.keys) - 1; i >= 0; i-- {
+			l = &cons{lit{value.Str(r.keys[i])}, l}
+		}
+		return l, true
+	case idValues:
+		var l val = empty{}
+		for i := len(r.vals) - 1; i >= 0; i-- {
+			l = &cons{r.vals[i], l}
+		}
+		return l, true
+	}
+	k, ok := args[1].(lit)
+	if !ok {
+		return nil, false
+	}
+	name, ok := k.v.(value.Str)
+	if !ok {
+		return nil, false
+	}
+	i := 0
+	for i < len(r.keys) && r.keys[i] < string(name) {
+		i++
+	}
+	found := i < len(r.keys) && r.keys[i] == string(name)
+	switch {
+	case id == idHas:
+		return lit{value.Bool(found)}, true
+	case id == idGet && found:
+		return b.resolve(r.vals[i]), true
+	case id == idGet && len(args) == 3:
+		return args[2], true
+	case id == idPut:
+		keys, vals := append([]string{}, r.keys[:i]...), append([]val{}, r.vals[:i]...)
+		keys, vals = append(keys, string(name)), append(vals, args[2])
+		if found {
+			i++
+		}
+		return &record{append(keys, r.keys[i:]...), append(vals, r.vals[i:]...)}, true
+	case id == idDel && !found:
+		return r, true
+	case id == idDel:
+		return &record{without(r.keys, i), without(r.vals, i)}, true
+	}
+	return nil, false
+}
+
+// compute does what can be done beforehand; done is false where it can't.
+func (n *normaliser) compute(id term.ID, args []val, b *block) (v val, done, ok bool) {
+	r := prim.Get(id)
+	values := make([]value.Value, len(args))
+	left := min(n.left, 10_000)
+	for i, a := range args {
+		x, ok := ground(a, &left)
+		if !ok {
+			return nil, false, false
+		}
+		values[i] = x
+	}
+	if r.Size != nil && r.Size(values) > mostBytes ||
+		r.Cost != nil && r.Cost(values) > mostWork || r.Work != nil && r.Work(values, mostWork) > mostWork {
+		return nil, false, false
+	}
+	if !n.spend(len(values)) {
+		return nil, true, false
+	}
+	result, f := r.Eval(values)
+	if f != nil {
+		v, ok = n.fail(b, &comp{what: aPrim, id: id, args: args})
+		return v, true, ok
+	}
+	x, ok := known(result)
+	return x, ok, ok
+}

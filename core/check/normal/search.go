@@ -1,0 +1,318 @@
+package normal
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/eval"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A search looks for an input for which two programs do something else.
+type search struct {
+	terms      [2]term.Term
+	tool       bool
+	limits     Limits
+	programs   [2]*eval.Program
+	params     int // that get an argument
+	wrap       bool
+	draw       *draw
+	conclusive int
+	left       int // runs
+}
+
+// runMemory is the budget of memory of each run, and mostShown how many bytes
+// of a result a verdict shows.
+const (
+	runMemory = 8 << 20
+	mostShown = 400
+)
+
+func newSearch(a, b term.Term, tool bool, l Limits) *search {
+	s := &search{terms: [2]term.Term{a, b}, tool: tool, limits: l, left: l.Runs}
+	s.draw = &draw{state: uint64(len(text.Canonical(a))) ^ 0x9e3779b97f4a7c15}
+	s.params = min(params(a), params(b))
+	// More than one argument is given by applying the code to them, which is
+	// the same as running it where it doesn't look for its tool.
+	s.wrap = s.params > 1 && !(tool && (contextual(a) || contextual(b)))
+	if s.params > 1 && !s.wrap {
+		s.params = 1
+	}
+	for i, t := range s.terms {
+		s.programs[i] = program(t, tool && !s.wrap)
+	}
+	return s
+}
+
+// params is how many lambdas a term begins with.
+func params(t term.Term) int {
+	n := 0
+	for l, ok := t.(*term.Lam); ok; l, ok = t.(*term.Lam) {
+		n++
+		t = l.Body
+	}
+	return n
+}
+
+// contextual reports whether a term uses what only a tool's code has.
+func contextual(t term.Term) bool {
+	switch t := t.(type) {
+	case *term.Self, *term.Continue, *term.CodeOf:
+		return true
+	case *term.Prim:
+		if t.ID == prim.CodeOf {
+			return true
+		}
+	}
+	return !term.Children(t, func(t term.Term) bool { return !contextual(t) })
+}
+
+// toolName is what the programs are called as tools.
+const toolName = "tool"
+
+func program(t term.Term, tool bool) *eval.Program {
+	p := &eval.Program{Term: t, IsTool: tool}
+	if parsed, f := parse.Code(text.Canonical(t), parse.Options{MaxBytes: 4 << 20}); f == nil {
+		p.Term, p.Source = parsed.Term, parsed.Source
+	}
+	if tool {
+		p.Tool = toolName
+	}
+	p.Unit = code.Compile(p.Term, code.Options{Tool: tool})
+	return p
+}
+
+// An outcome is what came of a run.
+type outcome struct {
+	value value.Value
+	kind  fault.Kind
+	asked []asked
+	// unsure is set where a budget ended the run.
+	unsure bool
+}
+
+type asked struct {
+	op, in string
+	arg    value.Value
+}
+
+func (s *search) run() (Verdict, bool) {
+	for i := range s.programs {
+		if s.programs[i].Unit.Entangled {
+			return Verdict{}, false
+		}
+	}
+	if s.params == 0 {
+		x, y := s.both(nil)
+		if differ(x, y) == yes {
+			return s.verdict(nil, x, y), true
+		}
+		return s.asValues()
+	}
+	shapes := demands(s.terms[0], s.terms[1], s.params)
+	for s.left > 0 {
+		args := make([]value.Value, s.params)
+		for i := range args {
+			args[i] = shapes.value(s.draw, shapes.params[i], 3)
+		}
+		x, y := s.both(args)
+		if differ(x, y) == yes {
+			args, x, y = s.shrink(args, x, y)
+			return s.verdict(args, x, y), true
+		}
+	}
+	return Verdict{}, false
+}
+
+// asValues says that two programs are the same that take no input, look at
+// nothing outside and give the same data.
+func (s *search) asValues() (Verdict, bool) {
+	if !closed(s.terms[0]) || !closed(s.terms[1]) {
+		return Verdict{}, false
+	}
+	for i, t := range s.terms {
+		// In a list a function isn't applied to the input.
+		s.programs[i] = program(&term.List{Items: []term.Term{t}}, false)
+	}
+	x, y := s.both(nil)
+	if differ(x, y) != no {
+		return Verdict{}, false
+	}
+	if items, ok := value.Slice(x.value); ok {
+		x.value = items[0]
+	}
+	return Verdict{Answer: Same, Reason: "both were run, and " + s.show(x) + " came of both"}, true
+}
+
+// closed reports whether what comes of a term is decided by the term alone.
+func closed(t term.Term) bool { return len(term.Free(t)) == 0 && inward(t) }
+
+// inward reports whether nothing in a term, quoted code included, looks outside.
+func inward(t term.Term) bool {
+	switch t := t.(type) {
+	case *term.Effect, *term.CodeOf, *term.Self, *term.Continue:
+		return false
+	case *term.Prim:
+		if t.ID == prim.CodeOf || t.ID == prim.Call || t.ID == idToCode {
+			return false
+		}
+	}
+	return term.Children(t, inward)
+}
+
+var idToCode = row("to_code")
+
+func (s *search) verdict(args []value.Value, x, y outcome) Verdict {
+	v := Verdict{Answer: Different, Left: s.show(x), Right: s.show(y)}
+	for _, a := range args {
+		v.Inputs = append(v.Inputs, dataOf(a))
+	}
+	switch {
+	case len(v.Inputs) == 0:
+		v.Reason = fmt.Sprintf("one gives %s, the other %s", v.Left, v.Right)
+	default:
+		v.Reason = fmt.Sprintf("for %s one gives %s, the other %s", joined(v.Inputs), v.Left, v.Right)
+	}
+	return v
+}
+
+func joined(inputs []json.RawMessage) string {
+	all := make([]string, len(inputs))
+	for i, in := range inputs {
+		all[i] = string(in)
+	}
+	return strings.Join(all, ", ")
+}
+
+// dataOf is a value as an input that is read as data.
+func dataOf(v value.Value) json.RawMessage {
+	e, f := text.Encode(v, 1<<20, 1<<20)
+	if f != nil {
+		return json.RawMessage("null")
+	}
+	return e.JSON
+}
+
+func (s *search) show(o outcome) string {
+	var shown string
+	switch {
+	case o.kind != "":
+		shown = "the failure " + string(o.kind)
+	default:
+		e, f := text.Encode(o.value, mostShown, 1<<30)
+		if f != nil {
+			return "a large value"
+		}
+		shown = string(e.JSON)
+		if e.Truncated {
+			shown += "…"
+		}
+	}
+	for _, a := range o.asked {
+		shown += ", having asked for " + a.op
+		if a.in != "" {
+			shown += " in " + a.in
+		}
+		shown += " with " + string(dataOf(a.arg))
+	}
+	return shown
+}
+
+// both runs both programs with arguments.
+func (s *search) both(args []value.Value) (x, y outcome) {
+	s.left--
+	x, y = s.once(0, args), s.once(1, args)
+	if !x.unsure && !y.unsure {
+		s.conclusive++
+	}
+	return x, y
+}
+
+func (s *search) once(i int, args []value.Value) outcome {
+	p := s.programs[i]
+	input := &eval.Program{Term: &term.Unit{}}
+	if s.wrap {
+		t := p.Term
+		for _, a := range args {
+			in := read(a)
+			if in == nil {
+				return outcome{unsure: true}
+			}
+			t = &term.App{Func: t, Arg: in.Term}
+		}
+		p = &eval.Program{Term: t, Unit: code.Compile(t, code.Options{})}
+		if p.Unit.Entangled {
+			return outcome{unsure: true}
+		}
+	} else if len(args) == 1 {
+		in := read(args[0])
+		if in == nil {
+			return outcome{unsure: true}
+		}
+		input = in
+	}
+	m := eval.Start(p, input, eval.Budgets{Steps: s.limits.RunSteps, Memory: runMemory, Depth: 2_000}, nil)
+	defer m.Release()
+	var o outcome
+	for {
+		switch m.Run(0) {
+		case eval.Suspended:
+			var answers []eval.Answer
+			for _, r := range m.Requests() {
+				o.asked = append(o.asked, asked{r.Op, r.In, r.Arg})
+				answers = append(answers, answer(r, len(o.asked)))
+			}
+			m.Resume(answers)
+		case eval.Done:
+			o.value = m.Value()
+			return o
+		default:
+			o.kind = m.Fault().Kind
+			o.unsure = !o.kind.Catchable()
+			return o
+		}
+	}
+}
+
+// read is a value as an input.
+func read(v value.Value) *eval.Program {
+	in, f := parse.Input(dataOf(v), parse.Data)
+	if f != nil {
+		return nil
+	}
+	return &eval.Program{Term: in.Term, Source: in.Source}
+}
+
+// answer is what becomes of the i-th request: what an eval around doesn't
+// permit is denied, every fifth fails.
+func answer(r eval.Request, i int) eval.Answer {
+	kind, _, _ := strings.Cut(r.Op, ".")
+	for _, list := range r.With {
+		permits := false
+		for _, text := range list {
+			name, _, _ := strings.Cut(text, ":")
+			permits = permits || name == r.Op || name == kind
+		}
+		if !permits {
+			return eval.Answer{Fault: fault.New(fault.Denied, r.Op+" is not permitted by an eval around")}
+		}
+	}
+	switch i % 5 {
+	case 0:
+		return eval.Answer{Fault: fault.New(fault.EffectFailed, "this effect fails")}
+	case 1:
+		return eval.Answer{Value: value.Str("text " + fmt.Sprint(i))}
+	case 2:
+		return eval.Answer{Value: value.NewInt(int64(i))}
+	case 3:
+		return eval.Answer{Value: value.FromSlice([]value.Value{value.Str("a"), value.Str("b")})}
+	}
+	return eval.Answer{Value: &value.Record{Fields: []value.Field{{Key: "ok", Value: value.Bool(true)}}}}
+}

@@ -1,0 +1,317 @@
+package normal
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A val is what is known of a value: a part that is known, or an atom for one
+// that isn't.
+type val interface{ isVal() }
+
+type (
+	// lit is an integer, decimal, truth value, string or null.
+	lit struct{ v value.Value }
+	// empty is the empty list.
+	empty struct{}
+	// cons is a list with a known first item; tail is a list.
+	cons struct{ head, tail val }
+	pair struct{ a, b val }
+	// record's keys are sorted.
+	record struct {
+		keys []string
+		vals []val
+	}
+	// closure is a function that is known.
+	closure struct {
+		lam *term.Lam
+		env *env
+	}
+	// quoted is code; it is never looked into.
+	quoted struct{ t term.Term }
+	// atom is a value that isn't known: a parameter, or what a computation
+	// gives.
+	atom struct {
+		c     *comp // nil: a parameter, or self
+		kinds prim.Kinds
+		self  bool
+		id    int // in the order in which they are made
+	}
+	// fun is a closure as a computation is given it: its body has been
+	// normalised with what was known at that time.
+	fun struct {
+		param *atom
+		body  *block
+	}
+)
+
+func (lit) isVal()      {}
+func (empty) isVal()    {}
+func (*cons) isVal()    {}
+func (*pair) isVal()    {}
+func (*record) isVal()  {}
+func (*closure) isVal() {}
+func (quoted) isVal()   {}
+func (*atom) isVal()    {}
+func (*fun) isVal()     {}
+
+// An env is the variables in scope, innermost first.
+type env struct {
+	name string
+	val  val
+	next *env
+}
+
+func (e *env) lookup(name string) (val, bool) {
+	for ; e != nil; e = e.next {
+		if e.name == name {
+			return e.val, true
+		}
+	}
+	return nil, false
+}
+
+// what says which computation a comp is.
+type what uint8
+
+const (
+	aPrim what = iota // a strict row, fold or call, by id
+	aApp
+	aIf
+	aTry
+	aPar
+	anEffect
+	aContinue
+	aCodeOf
+	aSelf
+	aVar // a variable that nothing binds
+)
+
+// A comp is a computation that is left to do when the program runs: what isn't
+// known, may fail or acts.
+type comp struct {
+	what   what
+	id     term.ID
+	name   string // of the effect, tool or variable
+	in     string // of an effect
+	args   []val
+	blocks []*block // branches of if and par, the operand of try
+	result *atom
+	// total is set where it always gives a value and does nothing else, so that
+	// it may be left out, or done elsewhere.
+	total bool
+	// What reading back works out.
+	uses    int
+	inlined bool
+}
+
+// A block is computations in their order, and the value they lead to; where
+// the last one never gives a value, dead is set and there is none.
+type block struct {
+	parent *block
+	comps  []*comp
+	result val
+	dead   bool
+	// What is known here, besides what is known in the parent.
+	facts  map[*atom]fact
+	number map[string]*atom // computations that were done before, by their key
+}
+
+// A fact is what is known of an atom from some place on.
+type fact struct {
+	kinds prim.Kinds
+	is    val  // what it is, if that is known
+	some  bool // it is a list with items
+}
+
+func (b *block) child() *block { return &block{parent: b} }
+
+// fact is what is known of a here.
+func (b *block) fact(a *atom) fact {
+	f := fact{kinds: a.kinds}
+	for ; b != nil; b = b.parent {
+		if g, ok := b.facts[a]; ok {
+			f.kinds &= g.kinds
+			f.some = f.some || g.some
+			if f.is == nil {
+				f.is = g.is
+			}
+		}
+	}
+	return f
+}
+
+// learn adds to what is known of v from here on.
+func (b *block) learn(v val, f fact) {
+	a, ok := v.(*atom)
+	if !ok {
+		return
+	}
+	g, known := b.facts[a]
+	if !known {
+		g.kinds = prim.KindAny
+	}
+	g.kinds &= f.kinds
+	g.some = g.some || f.some
+	if f.is != nil {
+		g.is = f.is
+	}
+	if b.facts == nil {
+		b.facts = map[*atom]fact{}
+	}
+	b.facts[a] = g
+}
+
+// resolve is v, or what it is known to be.
+func (b *block) resolve(v val) val {
+	for {
+		a, ok := v.(*atom)
+		if !ok {
+			return v
+		}
+		f := b.fact(a)
+		if f.is == nil {
+			return v
+		}
+		v = f.is
+	}
+}
+
+// kinds is what v can be.
+func (b *block) kinds(v val) prim.Kinds {
+	switch v := v.(type) {
+	case lit:
+		return kindOf(v.v)
+	case empty, *cons:
+		return prim.KindList
+	case *pair:
+		return prim.KindPair
+	case *record:
+		return prim.KindRecord
+	case *closure, *fun:
+		return prim.KindFunction
+	case quoted:
+		return prim.KindQuoted
+	case *atom:
+		return b.fact(v).kinds
+	}
+	return prim.KindAny
+}
+
+func kindOf(v value.Value) prim.Kinds {
+	switch v.(type) {
+	case value.Int:
+		return prim.KindInt
+	case value.Dec:
+		return prim.KindDec
+	case value.Bool:
+		return prim.KindBool
+	case value.Str:
+		return prim.KindString
+	}
+	return prim.KindUnit
+}
+
+// typeName is the name type_of gives for a single kind.
+func typeName(k prim.Kinds) (string, bool) {
+	if k == 0 || k&(k-1) != 0 {
+		return "", false
+	}
+	return k.String(), true
+}
+
+// kindNamed is the kind that type_of calls so; 0: none.
+func kindNamed(name string) prim.Kinds {
+	for k := prim.KindInt; k < prim.KindName; k <<= 1 {
+		if k.String() == name {
+			return k
+		}
+	}
+	return 0
+}
+
+// ground is v as a value, where all of it is known and no function is in it.
+func ground(v val, left *int) (value.Value, bool) {
+	if *left--; *left < 0 {
+		return nil, false
+	}
+	switch v := v.(type) {
+	case lit:
+		return v.v, true
+	case empty, *cons:
+		var items []value.Value
+		for {
+			c, ok := v.(*cons)
+			if !ok {
+				break
+			}
+			item, ok := ground(c.head, left)
+			if !ok {
+				return nil, false
+			}
+			items = append(items, item)
+			v = c.tail
+		}
+		if _, ok := v.(empty); !ok {
+			return nil, false
+		}
+		return value.FromSlice(items), true
+	case *pair:
+		a, ok := ground(v.a, left)
+		if !ok {
+			return nil, false
+		}
+		b, ok := ground(v.b, left)
+		return &value.Pair{First: a, Second: b}, ok
+	case *record:
+		r := &value.Record{}
+		for i, key := range v.keys {
+			f, ok := ground(v.vals[i], left)
+			if !ok {
+				return nil, false
+			}
+			r.Fields = append(r.Fields, value.Field{Key: key, Value: f})
+		}
+		return r, true
+	case quoted:
+		return &value.Code{Term: v.t}, true
+	}
+	return nil, false
+}
+
+// known is a value as a val; ok is false where there is none.
+func known(v value.Value) (val, bool) {
+	switch v := v.(type) {
+	case value.Int, value.Dec, value.Bool, value.Str, value.Unit:
+		return lit{v}, true
+	case value.Nil, *value.Cons:
+		items, _ := value.Slice(v)
+		var l val = empty{}
+		for i := len(items) - 1; i >= 0; i-- {
+			item, ok := known(items[i])
+			if !ok {
+				return nil, false
+			}
+			l = &cons{item, l}
+		}
+		return l, true
+	case *value.Pair:
+		a, okA := known(v.First)
+		b, okB := known(v.Second)
+		return &pair{a, b}, okA && okB
+	case *value.Record:
+		r := &record{}
+		for _, f := range v.Fields {
+			x, ok := known(f.Value)
+			if !ok {
+				return nil, false
+			}
+			r.keys, r.vals = append(r.keys, f.Key), append(r.vals, x)
+		}
+		return r, true
+	case *value.Code:
+		return quoted{v.Term}, true
+	}
+	return nil, false
+}

@@ -1,0 +1,217 @@
+package normal
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// draw makes choices: the same ones every time (SplitMix64, Steele et al. 2014).
+type draw struct{ state uint64 }
+
+func (d *draw) next(n int) int {
+	d.state += 0x9e3779b97f4a7c15
+	z := d.state
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	return int(z % uint64(n))
+}
+
+// dataKinds is what inputs are made of.
+var dataKinds = []prim.Kinds{
+	prim.KindInt, prim.KindInt, prim.KindString, prim.KindBool, prim.KindUnit, prim.KindList, prim.KindPair, prim.KindRecord, prim.KindDec,
+}
+
+// value makes a value, mostly of the shape.
+func (g *guesser) value(d *draw, s *shape, deep int) value.Value {
+	if s == nil || d.next(12) == 0 {
+		s = &shape{}
+	}
+	kinds := s.kinds
+	var fit []prim.Kinds
+	for _, k := range dataKinds {
+		if kinds == 0 && (k&(prim.KindInt|prim.KindString|prim.KindBool) != 0 || deep > 0 && s.likely(k)) || kinds&k != 0 {
+			fit = append(fit, k)
+		}
+	}
+	if kinds == prim.KindNumber {
+		fit = []prim.Kinds{prim.KindInt, prim.KindInt, prim.KindInt, prim.KindDec}
+	}
+	if len(fit) == 0 {
+		return value.Unit{}
+	}
+	switch fit[d.next(len(fit))] {
+	case prim.KindInt:
+		return g.integer(d)
+	case prim.KindDec:
+		v, _ := value.NewDec(big.NewInt(int64(d.next(1000)-300)), d.next(3))
+		return v
+	case prim.KindString:
+		str := g.strings[d.next(len(g.strings))]
+		if d.next(4) == 0 {
+			str += g.strings[d.next(len(g.strings))]
+		}
+		return value.Str(str)
+	case prim.KindBool:
+		return value.Bool(d.next(2) == 0)
+	case prim.KindList:
+		n := d.next(5)
+		if deep <= 0 {
+			n = 0
+		}
+		items := make([]value.Value, n)
+		like := &shape{kinds: dataKinds[d.next(4)]}
+		for i := range items {
+			if s.item == nil || s.item.kinds == 0 && s.item.plain() {
+				items[i] = g.value(d, like, deep-1)
+			} else {
+				items[i] = g.value(d, s.item, deep-1)
+			}
+		}
+		return value.FromSlice(items)
+	case prim.KindPair:
+		return &value.Pair{First: g.value(d, s.first, deep-1), Second: g.value(d, s.second, deep-1)}
+	case prim.KindRecord:
+		r := &value.Record{}
+		keys := make([]string, 0, len(s.fields))
+		for k := range s.fields {
+			keys = append(keys, k)
+		}
+		if len(keys) == 0 {
+			keys = append(keys, g.strings[d.next(len(g.strings))])
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			if d.next(8) > 0 {
+				r.Fields = append(r.Fields, value.Field{Key: k, Value: g.value(d, s.fields[k], deep-1)})
+			}
+		}
+		return r
+	}
+	return value.Unit{}
+}
+
+// plain reports whether nothing is taken out of what has the shape.
+func (s *shape) plain() bool {
+	return s.item == nil && s.first == nil && s.second == nil && s.fields == nil
+}
+
+// likely reports whether a value of nothing but its parts' shapes may be of
+// the kind.
+func (s *shape) likely(k prim.Kinds) bool {
+	switch {
+	case s.plain():
+		return true
+	case k == prim.KindList:
+		return s.item != nil
+	case k == prim.KindPair:
+		return s.first != nil || s.second != nil
+	case k == prim.KindRecord:
+		return s.fields != nil
+	}
+	return false
+}
+
+func (g *guesser) integer(d *draw) value.Value {
+	switch d.next(12) {
+	case 0:
+		return value.NewInt(int64(d.next(200) - 100))
+	case 1:
+		return value.NewBig(new(big.Int).Lsh(big.NewInt(int64(d.next(9)-4)), uint(50+d.next(30))))
+	}
+	return value.NewInt(g.ints[d.next(len(g.ints))])
+}
+
+// shrink makes the arguments smaller as long as they show a difference.
+func (s *search) shrink(args []value.Value, x, y outcome) ([]value.Value, outcome, outcome) {
+	s.left = max(s.left, 0) + 200
+	for again := true; again; {
+		again = false
+		for i := range args {
+			for _, c := range smaller(args[i], 3) {
+				if s.left <= 0 {
+					return args, x, y
+				}
+				try := slices.Clone(args)
+				try[i] = c
+				if a, b := s.both(try); differ(a, b) == yes {
+					args, x, y, again = try, a, b, true
+					break
+				}
+			}
+		}
+	}
+	return args, x, y
+}
+
+// smaller is values that are simpler than v, the simplest first.
+func smaller(v value.Value, deep int) []value.Value {
+	if deep < 0 {
+		return nil
+	}
+	var all []value.Value
+	switch v := v.(type) {
+	case value.Int:
+		n, ok := v.Int64()
+		switch {
+		case !ok:
+			return []value.Value{value.NewInt(0), value.NewInt(1), value.NewBig(new(big.Int).Rsh(v.Big(), 8))}
+		case n < 0:
+			return []value.Value{value.NewInt(0), value.NewInt(-n), value.NewInt(n / 2), value.NewInt(n + 1)}[:min(4, int(-n)+1)]
+		case n > 0:
+			return []value.Value{value.NewInt(0), value.NewInt(n / 2), value.NewInt(n - 1)}[:min(3, int(n))]
+		}
+	case value.Dec:
+		q := new(big.Int).Quo(v.Unscaled(), value.Power10(v.Scale()))
+		return []value.Value{value.NewInt(0), value.NewBig(q), value.NewInt(3)}
+	case value.Str:
+		r := []rune(string(v))
+		if len(r) > 0 {
+			all = append(all, value.Str(""), value.Str(r[:len(r)/2]), value.Str(r[1:]))
+		}
+		if len(r) > 0 && strings.Trim(string(v), "a") != "" {
+			all = append(all, value.Str(strings.Repeat("a", len(r))))
+		}
+	case value.Bool:
+		if v {
+			all = append(all, value.Bool(false))
+		}
+	case *value.Cons:
+		items, _ := value.Slice(v)
+		all = append(all, value.Nil{})
+		for i := range items {
+			all = append(all, items[i], value.FromSlice(without(items, i)))
+		}
+		for i := range items {
+			for _, c := range smaller(items[i], deep-1) {
+				try := slices.Clone(items)
+				try[i] = c
+				all = append(all, value.FromSlice(try))
+			}
+		}
+	case *value.Pair:
+		all = append(all, v.First, v.Second)
+		for _, c := range smaller(v.First, deep-1) {
+			all = append(all, &value.Pair{First: c, Second: v.Second})
+		}
+		for _, c := range smaller(v.Second, deep-1) {
+			all = append(all, &value.Pair{First: v.First, Second: c})
+		}
+	case *value.Record:
+		for i := range v.Fields {
+			all = append(all, v.Fields[i].Value, &value.Record{Fields: without(v.Fields, i)})
+		}
+		for i, f := range v.Fields {
+			for _, c := range smaller(f.Value, deep-1) {
+				try := slices.Clone(v.Fields)
+				try[i].Value = c
+				all = append(all, &value.Record{Fields: try})
+			}
+		}
+	}
+	return all
+}

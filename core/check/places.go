@@ -1,0 +1,128 @@
+package check
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// report says what was found.
+func (c *checker) report() *Report {
+	r := &Report{Type: Dynamic, Steps: min(c.steps, c.limit), Open: c.over}
+	if !c.over {
+		r.Type = c.mainType()
+	} else if l, ok := c.root.(*term.Lam); ok && l != nil {
+		r.Type = Function(Dynamic, Dynamic, Row{Open: true})
+	}
+	for l, ok := c.root.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
+		r.Params = append(r.Params, l.Param)
+	}
+	places := newPlaces(c)
+	for _, x := range c.failed {
+		r.Diagnostics = append(r.Diagnostics, Diagnostic{
+			Kind: x.f.Kind, Place: places.of(x.t.Pos()), Message: x.f.Message, Expected: x.f.Expected, Got: x.f.Got, Hint: x.f.Hint,
+		})
+	}
+	slices.SortStableFunc(r.Diagnostics, func(a, b Diagnostic) int { return a.compare(b.Place) })
+	for _, u := range c.found {
+		r.Dynamic = append(r.Dynamic, Unknown{Place: places.of(u.pos), Reason: u.reason, Message: u.message})
+	}
+	slices.SortStableFunc(r.Dynamic, func(a, b Unknown) int { return cmp.Or(a.compare(b.Place), cmp.Compare(a.Reason, b.Reason)) })
+	c.reportEffects(r, places)
+	return r
+}
+
+func (p Place) compare(q Place) int {
+	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col), cmp.Compare(p.At, q.At))
+}
+
+func (c *checker) reportEffects(r *Report, places *places) {
+	for _, s := range c.effects.lower {
+		a := s.atom
+		if a == nil {
+			continue
+		}
+		e := Effect{Op: a.op, In: a.in, Place: places.of(a.pos), Via: a.via, With: a.with, Inert: a.inert || !permits(a.with, a.op)}
+		r.Open = r.Open || a.op == "*" && !e.Inert && a.via == ""
+		r.Effects = append(r.Effects, e)
+	}
+	slices.SortStableFunc(r.Effects, func(a, b Effect) int {
+		return cmp.Or(a.compare(b.Place), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Via, b.Via))
+	})
+	if r.Open {
+		return
+	}
+	for _, op := range c.env.Ops {
+		if !slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.Op == op && !e.Inert && e.Via == "" }) {
+			r.Absent = append(r.Absent, op)
+		}
+	}
+	slices.Sort(r.Absent)
+}
+
+// places turns offsets into words, with one reading of the source.
+type places struct {
+	known map[int]Place
+}
+
+func newPlaces(c *checker) *places {
+	p := &places{known: map[int]Place{}}
+	if c.src == nil {
+		return p
+	}
+	var at []int
+	for _, x := range c.failed {
+		at = append(at, x.t.Pos())
+	}
+	for _, u := range c.found {
+		at = append(at, u.pos)
+	}
+	for _, s := range c.effects.lower {
+		if s.atom != nil {
+			at = append(at, s.atom.pos)
+		}
+	}
+	if len(at) == 0 {
+		return p
+	}
+	slices.Sort(at)
+	at = slices.Compact(at)
+	var pointers []fault.Pointer
+	if c.src.Form == term.PIF {
+		pointers = text.LocateAll(c.src, c.root.Pos(), at)
+	} else {
+		pointers = parse.LocateAll(c.src, c.root.Pos(), at)
+	}
+	lines := text.Lines(c.src.Text)
+	for i, pos := range at {
+		line, col := lines.Position(pos)
+		p.known[pos] = Place{pointers[i], line, col}
+	}
+	return p
+}
+
+func (p *places) of(pos int) Place { return p.known[pos] }
+
+// derivation gives each term its type.
+func (c *checker) derivation() *Derivation {
+	d := &Derivation{Report: c.report(), Types: map[term.Term]*Type{}, Expansions: c.expanded}
+	if c.over {
+		return d
+	}
+	// Terms often have one variable, and always few shapes.
+	types := map[*variable]*Type{}
+	for t, v := range c.nodes {
+		typ, ok := types[v]
+		if !ok {
+			show := c.display(true)
+			typ = show.finish(show.given(v))
+			types[v] = typ
+		}
+		d.Types[t] = typ
+	}
+	return d
+}

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// Env is what the checker is told of the world a program runs in. The zero
+// value is that of inline code without tools.
+type Env struct {
+	// Tool is the name of the tool whose code the term is; empty for inline
+	// code, which has no self and can't continue.
+	Tool string
+	// Callee gives the type of the tool that a call, with the literal name,
+	// runs; nil, or false: it isn't known.
+	Callee func(name string) (Callee, bool)
+	// Result gives the type of what an operation ("fs.read") answers; nil, or
+	// false: some data.
+	Result func(op string) (*Type, bool)
+	// Ops is the operations there are, to say which a program can't reach.
+	Ops []string
+}
+
+// A Callee is what is known of a tool.
+type Callee struct {
+	// Type is the type of the tool's code: its function, or its value.
+	Type *Type
+	// Effects is what it asks for itself.
+	Effects []Effect
+}
+
+// Budget bounds the work of a check. The zero value means the defaults.
+type Budget struct {
+	// Steps is how many flows, tests and terms may be looked at; where that
+	// is not enough, the whole program is dynamic. Default 2,000,000.
+	Steps int
+}
+
+// DefaultSteps is the default of [Budget].
+const DefaultSteps = 2_000_000
+
+// A Place is where something stands in the code.
+type Place struct {
+	At fault.Pointer `json:"at"`
+	// Line and Col count from 1; 0 where the source isn't known.
+	Line int `json:"line,omitempty"`
+	Col  int `json:"col,omitempty"`
+}
+
+// A Diagnostic is a place that fails whenever it is evaluated.
+type Diagnostic struct {
+	Kind fault.Kind `json:"kind"` // what it fails with
+	Place
+	Message  string `json:"message"`
+	Expected string `json:"expected,omitempty"`
+	Got      string `json:"got,omitempty"`
+	Hint     string `json:"hint,omitempty"`
+}
+
+// Unknown is a dynamic place: what comes of it, or whether it succeeds, is
+// known only when it runs.
+type Unknown struct {
+	Place
+	// Reason is one of the constants below, and Message a sentence.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// The reasons of [Unknown].
+const (
+	ReasonTested   = "tested"      // a value may be of a kind that the operation doesn't take
+	ReasonConflict = "conflict"    // a parameter is used in ways that no one value permits
+	ReasonEffect   = "effect"      // an operation whose answer isn't declared
+	ReasonCall     = "call"        // a call of a tool that isn't known
+	ReasonEval     = "eval"        // code that isn't known is evaluated
+	ReasonCode     = "code"        // code is made of data, or looked up
+	ReasonJSON     = "json"        // what parse_json gives depends on the text
+	ReasonCompare  = "compare"     // values of unknown types are compared
+	ReasonRow      = "row"         // the table says no more of the result than its kind
+	ReasonComplex  = "too_complex" // the budget was used up
+)
+
+// An Effect is an operation that can be asked for, and a place through which.
+type Effect struct {
+	// Op is the operation, "call:NAME" for a call, or "*" for any operation:
+	// of code that isn't known.
+	Op string `json:"op"`
+	// In is the literal "in" of the argument.
+	In string `json:"in,omitempty"`
+	Place
+	// Via is the tool in whose code it is asked for, of one that is called.
+	Via string `json:"via,omitempty"`
+	// With is the lists of capabilities of the evals around: each has to
+	// permit the operation.
+	With [][]string `json:"with,omitempty"`
+	// Inert is set where an eval around permits nothing of the kind, so that
+	// the request is always denied.
+	Inert bool `json:"inert,omitempty"`
+}
+
+// A Report is what is known of a program. It is immutable.
+type Report struct {
+	// Type is the type of the code's value: for a tool, of its function.
+	Type *Type `json:"type"`
+	// Params is the names of the parameters that the code starts with.
+	Params      []string     `json:"params,omitempty"`
+	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
+	Dynamic     []Unknown    `json:"dynamic,omitempty"`
+	// Effects is every operation that can be asked for, with each place; Open
+	// is set where there can be others.
+	Effects []Effect `json:"effects,omitempty"`
+	Open    bool     `json:"open,omitempty"`
+	// Absent is those of Env.Ops that can't be performed; empty where Open.
+	Absent []string `json:"absent,omitempty"`
+	// Steps is the part of the budget that was used.
+	Steps int `json:"steps"`
+}
+
+// Sound reports whether the program never fails with type_error or unbound on
+// an input of its type.
+func (r *Report) Sound() bool { return len(r.Dynamic) == 0 && len(r.Diagnostics) == 0 }
+
+// Infer says what a program is. src is what the term's places refer to; nil:
+// places are empty. It never fails and never panics, ends within the budget,
+// and gives the same report for the same arguments.
+func Infer(t term.Term, src *term.Source, env Env, b Budget) *Report {
+	return infer(t, src, env, b, false).report()
+}
+
+// A Derivation is a program with a type for each of its terms.
+type Derivation struct {
+	Report *Report
+	// Types has the type of what each term gives, by the term: in the program
+	// and, for the uses of rows of the prelude, in their expansions. A term that
+	// is never evaluated may be missing.
+	Types map[term.Term]*Type
+	// Expansions is what the uses of the prelude's rows mean (prim.Expand),
+	// the very terms that Types has types of.
+	Expansions map[*term.Prim]term.Term
+}
+
+// Derive is [Infer] with every function typed once, for all its uses together,
+// so that each term has one type, which holds what any evaluation of it gives.
+// The report may have more dynamic places than Infer's.
+func Derive(t term.Term, src *term.Source, env Env, b Budget) *Derivation {
+	return infer(t, src, env, b, true).derivation()
+}

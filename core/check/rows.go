@@ -1,0 +1,157 @@
+package check
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// prim types the use of a row of the table: a form by its own rule, a row of
+// the prelude by what it means, and a strict row by its operands' and result's
+// kinds, or by a rule where those say too little.
+func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
+	row := prim.Get(t.ID)
+	switch t.ID {
+	case prim.And, prim.Or:
+		return c.logic(t, e, ctx)
+	case prim.Fold:
+		return c.fold(t, e, ctx)
+	case prim.Try:
+		return c.try(t, e, ctx)
+	case prim.Eval:
+		return c.eval(t, e, ctx)
+	case prim.Call:
+		return c.call(t, e, ctx)
+	case prim.Par:
+		inside := ctx
+		inside.sure = false
+		return c.list(t.Args, e, inside)
+	case prim.CodeOf:
+		c.take(c.infer(t.Args[0], e, ctx), t, t.ID, 0, prim.KindString, nil)
+		return c.fixed(c.shape(prim.KindQuoted))
+	}
+	if row.Body != "" {
+		return c.infer(c.expand(t), e, ctx)
+	}
+	u := &use{c: c, t: t, row: row, ctx: ctx, args: make([]*variable, len(t.Args))}
+	for i, a := range t.Args {
+		u.args[i] = c.infer(a, e, ctx)
+	}
+	c.byZero(t)
+	res := u.apply()
+	if known := e.known; known != nil {
+		if v := known.of(e.path(t)); v != nil {
+			return v
+		}
+	}
+	return res
+}
+
+// expand is what a use of a row of the prelude means.
+func (c *checker) expand(t *term.Prim) term.Term {
+	x, ok := c.expanded[t]
+	if !ok {
+		x = prim.Expand(t)
+		c.expanded[t] = x
+	}
+	return x
+}
+
+// A use is a strict row with its operands.
+type use struct {
+	c    *checker
+	t    *term.Prim
+	row  *prim.Row
+	ctx  context
+	args []*variable
+}
+
+func (u *use) apply() *variable {
+	if rule, ok := rules[u.row.Name]; ok {
+		return rule(u)
+	}
+	for i := range u.args {
+		if k := u.row.Params[min(i, len(u.row.Params)-1)].Kinds; k&prim.KindAny != prim.KindAny {
+			u.take(i, nil)
+		}
+	}
+	return u.given()
+}
+
+// take tests operand i by its kinds in the row.
+func (u *use) take(i int, f func(*shape)) {
+	u.c.take(u.args[i], u.t, u.t.ID, i, u.row.Params[i].Kinds, f)
+}
+
+// given is a result of which the row's kinds are known and no more.
+func (u *use) given() *variable {
+	c := u.c
+	if v, ok := c.basic[u.row.Result]; ok {
+		return v
+	}
+	v := c.variable()
+	for _, k := range unknownKinds {
+		if u.row.Result&k == 0 {
+			continue
+		}
+		s := c.someOf(k, c.dynamic)
+		if s.item != nil || s.first != nil || s.record != nil || s.param != nil || s.next != nil {
+			c.unknown(u.t, ReasonRow, u.row.Name, "of what "+u.row.Name+" gives only the kind is known: "+u.row.Result.Phrase())
+		}
+		c.add(v, s)
+	}
+	return v
+}
+
+func (c *checker) logic(t *term.Prim, e env, ctx context) *variable {
+	c.take(c.infer(t.Args[0], e, ctx), t, t.ID, 0, prim.KindBool, nil)
+	inside := ctx
+	inside.sure = false
+	second := c.infer(t.Args[1], c.narrow(t.Args[0], t.ID == prim.And, e, ctx), inside)
+	c.take(second, t, t.ID, 1, prim.KindBool, nil)
+	return c.basic[prim.KindBool]
+}
+
+func (c *checker) fold(t *term.Prim, e env, ctx context) *variable {
+	f := c.infer(t.Args[0], e, ctx)
+	acc, item := c.variable(), c.variable()
+	c.flow(c.infer(t.Args[1], e, ctx), acc)
+	list := c.infer(t.Args[2], e, ctx)
+	c.take(list, t, t.ID, 2, prim.KindList, func(s *shape) {
+		if s.dynamic {
+			c.add(item, s)
+			return
+		}
+		c.flow(s.item, item)
+	})
+	both := c.pairOf(acc, item)
+	c.take(f, t, t.ID, 0, prim.KindFunction, func(s *shape) {
+		if s.dynamic {
+			c.add(acc, c.dynamic)
+			c.add(ctx.raised, c.dynamic)
+			c.sinks(acc)
+			c.sinks(item)
+			return
+		}
+		c.add(s.param, both)
+		c.flow(s.result, acc)
+		c.flow(s.effects, ctx.effects)
+		c.flow(s.raised, ctx.raised)
+	})
+	return acc
+}
+
+// try gives what the term gives, or the failure, with what was raised.
+func (c *checker) try(t *term.Prim, e env, ctx context) *variable {
+	inside := ctx
+	inside.raised, inside.sure = c.variable(), false
+	v := c.infer(t.Args[0], e, inside)
+	str := c.basic[prim.KindString]
+	failed := c.intern(&record{fields: []field{
+		{"at", str, required}, {"kind", str, required}, {"message", str, required}, {"value", inside.raised, optional},
+	}})
+	// One of the two is there; a record type per outcome says so.
+	return c.fixed(
+		c.intern(&record{fields: []field{{"ok", v, required}}}),
+		c.intern(&record{fields: []field{{"error", c.fixed(failed), required}}}),
+	)
+}

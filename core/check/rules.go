@@ -1,0 +1,328 @@
+package check
+
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// rules is the strict rows whose results have parts that the table's kinds
+// don't tell, or that demand more of their operands than a kind.
+var rules map[string]func(*use) *variable
+
+func init() {
+	rules = map[string]func(*use) *variable{
+		"add": numeric, "sub": numeric, "mul": numeric,
+		"equal": comparing, "compare": comparing,
+		"nil":  func(u *use) *variable { return u.c.fixed(u.c.empty) },
+		"cons": cons, "head": itemOf, "nth": itemOf, "tail": sameAs, "slice": sameAs,
+		"push": adding, "set_nth": adding, "contains": contains,
+		"range": listOfKind(prim.KindInt), "split": listOfKind(prim.KindString),
+		"chars": listOfKind(prim.KindString), "keys": listOfKind(prim.KindString), "join": join,
+		"pair": func(u *use) *variable { return u.c.fixed(u.c.pairOf(u.args[0], u.args[1])) },
+		"fst":  partOfPair(func(s *shape) *variable { return s.first }),
+		"snd":  partOfPair(func(s *shape) *variable { return s.second }),
+		"get":  getting, "put": putting, "del": deleting, "merge": merging,
+		"values": values, "entries": entries, "from_entries": fromEntries,
+		"raise": raising, "no_match": func(u *use) *variable { return u.c.variable() },
+		"to_json": toJSON, "parse_json": parseJSON,
+		"to_data": toData, "to_code": toCode, "analyze": analyze,
+	}
+}
+
+// numeric gives an integer of two integers, and a decimal where one is one.
+func numeric(u *use) *variable {
+	c, res := u.c, u.c.variable()
+	var has [2]prim.Kinds
+	for i := range 2 {
+		u.take(i, func(s *shape) {
+			k := s.kind
+			if s.dynamic {
+				k = prim.KindNumber
+			}
+			has[i] |= k
+			a, b := has[0], has[1]
+			if a&b&prim.KindInt != 0 {
+				c.add(res, c.basic[prim.KindInt].lower[0])
+			}
+			if a&prim.KindDec != 0 && b != 0 || b&prim.KindDec != 0 && a != 0 {
+				c.add(res, c.basic[prim.KindDec].lower[0])
+			}
+		})
+	}
+	return res
+}
+
+func comparing(u *use) *variable {
+	x := u.c.testOf(u.t, u.t.ID, 0, "", prim.KindAny&^notEqual)
+	u.c.compares(u.args[0], u.args[1], u.t.ID == compare, x, u.t)
+	return u.given()
+}
+
+func cons(u *use) *variable {
+	item := u.c.variable()
+	u.c.flow(u.args[0], item)
+	u.take(1, func(s *shape) { u.items(s, item) })
+	return u.c.fixed(u.c.listOf(item))
+}
+
+// items lets the items of a list, or of what may be one, flow into v.
+func (u *use) items(s *shape, v *variable) {
+	if s.dynamic {
+		u.c.add(v, s)
+		return
+	}
+	u.c.flow(s.item, v)
+}
+
+func itemOf(u *use) *variable {
+	res := u.c.variable()
+	u.take(0, func(s *shape) { u.items(s, res) })
+	u.rest(1)
+	return res
+}
+
+// rest tests the operands from the i-th on, of which only the kind counts.
+func (u *use) rest(i int) {
+	for ; i < len(u.args); i++ {
+		u.take(i, nil)
+	}
+}
+
+func sameAs(u *use) *variable {
+	res := u.c.variable()
+	u.take(0, func(s *shape) { u.c.add(res, s) })
+	u.rest(1)
+	return res
+}
+
+func adding(u *use) *variable {
+	item := u.c.variable()
+	u.c.flow(u.args[len(u.args)-1], item)
+	u.take(0, func(s *shape) { u.items(s, item) })
+	if len(u.args) == 3 {
+		u.take(1, nil)
+	}
+	return u.c.fixed(u.c.listOf(item))
+}
+
+func contains(u *use) *variable {
+	c := u.c
+	x := c.testOf(u.t, u.t.ID, 0, "its items", prim.KindAny&^notEqual)
+	u.take(0, func(s *shape) {
+		switch {
+		case s.kind == prim.KindString:
+			// Certain only where there is no list.
+			c.takeInner(u.args[1], u.t, u.t.ID, 1, "a string", prim.KindString, nil)
+		case s.kind == prim.KindList:
+			c.compares(s.item, u.args[1], false, x, u.t)
+		}
+	})
+	return u.given()
+}
+
+func listOfKind(k prim.Kinds) func(*use) *variable {
+	return func(u *use) *variable {
+		u.rest(0)
+		return u.c.fixed(u.c.listOf(u.c.basic[k]))
+	}
+}
+
+func join(u *use) *variable {
+	u.take(0, func(s *shape) {
+		if !s.dynamic {
+			u.c.takeInner(s.item, u.t, u.t.ID, 0, "each item of the list", prim.KindString, nil)
+		}
+	})
+	u.take(1, nil)
+	return u.given()
+}
+
+func partOfPair(part func(*shape) *variable) func(*use) *variable {
+	return func(u *use) *variable {
+		res := u.c.variable()
+		u.take(0, func(s *shape) {
+			if s.dynamic {
+				u.c.add(res, s)
+				return
+			}
+			u.c.flow(part(s), res)
+		})
+		return res
+	}
+}
+
+// key is the operand that names a field, where it is written in the code.
+func (u *use) key() (string, bool) {
+	s, ok := u.t.Args[1].(*term.Str)
+	if !ok {
+		u.take(1, nil)
+		return "", false
+	}
+	return s.Value, true
+}
+
+func getting(u *use) *variable {
+	c, res := u.c, u.c.variable()
+	key, literal := u.key()
+	var x *test
+	if len(u.args) == 2 && literal {
+		x = c.testOf(u.t, u.t.ID, 0, "key", prim.KindRecord)
+		x.key = key
+		x.inner = "" // where no record has the key it is certain to fail
+	}
+	u.take(0, func(s *shape) {
+		switch {
+		case s.dynamic:
+			if x != nil {
+				x.ok = true
+			}
+			c.add(res, s)
+		case !literal:
+			c.fieldsOf(s, func(_ string, v *variable) { c.flow(v, res) })
+		default:
+			v, p := c.lookup(s, key, u.ctx.sure && x != nil)
+			if p != absent {
+				c.flow(v, res)
+			}
+			if x != nil {
+				x.ok = x.ok || p != absent
+				x.missing = x.missing || p == absent
+			}
+		}
+		if len(u.args) == 3 && !s.dynamic {
+			if _, p := lookupOnly(s, key); p != required || !literal {
+				c.flow(u.args[2], res)
+			}
+		}
+	})
+	if len(u.args) == 3 {
+		// Of what is dynamic the default may be given, too.
+		c.watches(u.args[0], prim.KindRecord, func(s *shape) {
+			if s.dynamic {
+				c.flow(u.args[2], res)
+			}
+		})
+	}
+	return res
+}
+
+// lookupOnly is lookup of the fields that are known without asking.
+func lookupOnly(s *shape, key string) (*variable, presence) {
+	for _, f := range s.record.fields {
+		if f.key == key {
+			return f.v, f.presence
+		}
+	}
+	return nil, absent
+}
+
+func (u *use) maker() *maker { return &maker{c: u.c, to: u.c.variable()} }
+
+func putting(u *use) *variable {
+	c, m := u.c, u.maker()
+	key, literal := u.key()
+	var rest *variable
+	u.take(0, func(s *shape) {
+		switch {
+		case s.dynamic:
+			m.give(c.someOf(prim.KindRecord, s))
+			if rest == nil {
+				rest = c.variable()
+				c.flow(u.args[2], rest)
+				c.add(rest, s)
+			}
+			m.give(c.intern(&record{rest: rest}))
+		case literal:
+			m.give(c.with(s, field{key, u.args[2], required}))
+		default:
+			// Which field is set isn't known: any may have the value.
+			if rest == nil {
+				rest = c.variable()
+				c.flow(u.args[2], rest)
+			}
+			c.fieldsOf(s, func(_ string, v *variable) { c.flow(v, rest) })
+			m.give(c.intern(&record{rest: rest}))
+		}
+	})
+	return m.to
+}
+
+func deleting(u *use) *variable {
+	c, m := u.c, u.maker()
+	key, literal := u.key()
+	u.take(0, func(s *shape) {
+		switch {
+		case s.dynamic:
+			m.give(c.someOf(prim.KindRecord, s))
+		case literal:
+			m.give(c.with(s, field{key, nil, absent}))
+		default:
+			r := &record{rest: s.record.rest, row: s.record.row, fields: slices.Clone(s.record.fields)}
+			for i := range r.fields {
+				if r.fields[i].presence == required {
+					r.fields[i].presence = optional
+				}
+			}
+			m.give(c.intern(r))
+		}
+	})
+	return m.to
+}
+
+func merging(u *use) *variable {
+	c, m := u.c, u.maker()
+	rest := c.variable()
+	var as, bs []*shape
+	both := func(a, b *shape) {
+		if a.dynamic || b.dynamic || b.record.row != nil || b.record.rest != nil {
+			for _, s := range []*shape{a, b} {
+				if s.dynamic {
+					c.add(rest, s)
+				} else {
+					c.fieldsOf(s, func(_ string, v *variable) { c.flow(v, rest) })
+				}
+			}
+			m.give(c.intern(&record{rest: rest}))
+			return
+		}
+		s := a
+		for _, f := range b.record.fields {
+			if f.presence == optional {
+				if v, p := c.lookup(a, f.key, false); p != absent {
+					joined := c.joined(v, f.v)
+					f = field{f.key, joined, p}
+				}
+			}
+			s = c.with(s, f)
+		}
+		m.give(s)
+	}
+	u.take(0, func(s *shape) {
+		as = append(as, s)
+		for _, b := range bs {
+			both(s, b)
+		}
+	})
+	u.take(1, func(s *shape) {
+		bs = append(bs, s)
+		for _, a := range as {
+			both(a, s)
+		}
+	})
+	return m.to
+}
+
+// joined is the one variable into which two flow.
+func (c *checker) joined(a, b *variable) *variable {
+	k := filterKey{v: a, key: "joined " + b.name()}
+	if both, ok := c.filters[k]; ok {
+		return both[0]
+	}
+	v := c.variable()
+	c.filters[k] = [2]*variable{v, v}
+	c.flow(a, v)
+	c.flow(b, v)
+	return v
+}

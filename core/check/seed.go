@@ -1,0 +1,158 @@
+package check
+
+import "github.com/mcp-pif/mcp-pif/core/prim"
+
+// A seed is an unknown: what the caller of a program gives it, or a part of
+// that. It flows through the program as a shape that fits everything. Where a
+// test meets it, it becomes a value of each of the kinds that all the tests
+// permit that it has come to; one that fails at a later test is dead: the
+// caller must not give it.
+type seed struct {
+	v     *variable
+	pos   int // of the function whose parameter it is part of
+	name  string
+	shape *shape // the unknown itself
+	// holders is the variables that it has flowed into.
+	holders []*variable
+	// deep is what it and all its parts may be.
+	deep prim.Kinds
+	// made is what it became; pending, that it is to become something.
+	made          []*shape
+	pending, used bool
+	dead          prim.Kinds
+	conflict      bool
+}
+
+// unknownKinds is what an unknown may become.
+var unknownKinds = []prim.Kinds{
+	prim.KindInt, prim.KindDec, prim.KindBool, prim.KindString, prim.KindUnit, prim.KindList,
+	prim.KindPair, prim.KindRecord, prim.KindFunction, prim.KindQuoted, prim.KindContinuation,
+}
+
+// opens lets an unknown flow into v.
+func (c *checker) opens(v *variable, pos int, name string) {
+	if v.open != nil || v.fixed {
+		return
+	}
+	s := &seed{v: v, pos: pos, name: name, deep: prim.KindAny}
+	s.shape = c.shape(0)
+	s.shape.unknown = s
+	v.open = s
+	c.seeds = append(c.seeds, s)
+	c.add(v, s.shape)
+}
+
+// need says that a test has met an unknown.
+func (c *checker) need(s *seed) {
+	if !s.pending {
+		s.pending = true
+		c.pending = append(c.pending, s)
+	}
+}
+
+// become makes values of an unknown, of the kinds that are permitted wherever
+// it has flowed.
+func (c *checker) become(s *seed) {
+	kinds := s.deep
+	for _, h := range s.holders {
+		for _, w := range h.watch {
+			kinds &= w.accepts
+		}
+	}
+	s.used = true
+	if kinds == 0 {
+		s.conflict = true
+		c.add(s.v, c.dynamic)
+		return
+	}
+	for _, k := range unknownKinds {
+		if kinds&k != 0 {
+			m := c.unknownOf(k, s)
+			s.made = append(s.made, m)
+			c.add(s.v, m)
+		}
+	}
+}
+
+// unknownOf is a value of the kind of which only that is known.
+func (c *checker) unknownOf(k prim.Kinds, s *seed) *shape {
+	m := c.shape(k)
+	m.seed = s
+	part := func() *variable {
+		v := c.variable()
+		c.opens(v, s.pos, s.name)
+		return v
+	}
+	switch k {
+	case prim.KindList:
+		m.item = part()
+	case prim.KindPair:
+		m.first, m.second = part(), part()
+	case prim.KindRecord:
+		m.record = &record{row: &row{rest: part(), fields: map[string]*rowField{}, seed: s}}
+	case prim.KindFunction:
+		m.param, m.effects = c.variable(), c.variable()
+		m.result, m.raised = part(), part()
+	case prim.KindContinuation:
+		m.next = part()
+	}
+	return m
+}
+
+// alive is what an unknown may be.
+func (s *seed) alive() []*shape {
+	var alive []*shape
+	for _, m := range s.made {
+		if s.dead&m.kind == 0 {
+			alive = append(alive, m)
+		}
+	}
+	return alive
+}
+
+// escapes says that the caller gets what flows into v: it may apply functions.
+func (c *checker) escapes(v *variable) {
+	if v == nil || v.escaped {
+		return
+	}
+	v.escaped = true
+	c.watches(v, prim.KindAny, func(s *shape) {
+		if s.param != nil {
+			c.opens(s.param, c.root.Pos(), "")
+			c.escapes(s.result)
+			c.flow(s.effects, c.effects)
+			c.flow(s.raised, c.raised)
+		}
+		c.parts(s, c.escapes)
+	})
+}
+
+// sinks says that what flows into v goes where nothing is known of it, and
+// that functions are applied to anything.
+func (c *checker) sinks(v *variable) {
+	if v == nil || v.sunk {
+		return
+	}
+	v.sunk = true
+	c.watches(v, prim.KindAny, func(s *shape) {
+		if s.param != nil {
+			c.add(s.param, c.dynamic)
+			c.sinks(s.result)
+			c.flow(s.effects, c.effects)
+			c.flow(s.raised, c.raised)
+		}
+		c.parts(s, c.sinks)
+	})
+}
+
+// parts visits the variables of a shape that holds others.
+func (c *checker) parts(s *shape, visit func(*variable)) {
+	for _, v := range []*variable{s.item, s.first, s.second, s.next} {
+		if v != nil {
+			visit(v)
+		}
+	}
+	if s.record != nil {
+		c.fieldsOf(s, func(_ string, v *variable) { visit(v) })
+	}
+}

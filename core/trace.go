@@ -1,0 +1,49 @@
+package core
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// A TraceEvent is one evaluation of a term: its place, its variables, what is
+// left of the budget.
+type TraceEvent = naive.Scene
+
+// Tracing is how [Program.TraceWith] looks at a run.
+type Tracing struct {
+	Tools Tools // may be nil
+	// Visit is called before each evaluation of a term; false ends the trace.
+	// nil: nothing is called.
+	Visit func(TraceEvent) bool
+	// Answer answers a round of requests, in order, as [Machine.Resume] is
+	// given them; nil: every effect is denied. Whoever traces a run that was
+	// recorded answers from the record.
+	Answer func([]Request) []Answer
+}
+
+// Trace runs p as Start and Run would, on the reference evaluator, which is
+// slow, and calls visit before each evaluation of a term. Effects are denied.
+// It returns the result as JSON, its first 256 KiB, with the steps used.
+func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)) (Encoded, uint64, *fault.Fault) {
+	return p.TraceWith(in, b, Tracing{Tools: tools, Visit: func(e TraceEvent) bool {
+		visit(e)
+		return true
+	}})
+}
+
+// TraceWith is [Program.Trace] with effects that are answered, and an end that
+// the visitor may choose: the fault is of kind cancelled then.
+func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *fault.Fault) {
+	e := b.orDefault()
+	v, steps, f := naive.Run(naive.Config{
+		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in,
+		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
+		Tools:   t.Tools, Handler: t.Answer, Visit: t.Visit,
+	})
+	if f != nil {
+		return Encoded{}, steps, f
+	}
+	enc, f := text.Encode(v, 256<<10, e.Memory)
+	return enc, steps, f
+}

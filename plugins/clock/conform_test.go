@@ -1,0 +1,18 @@
+package clock
+
+import (
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
+)
+
+// TestConforms holds the plugin against the contract that all plugins keep.
+func TestConforms(t *testing.T) {
+	plugintest.Run(t, Plugin(), plugintest.Fixtures{
+		Calls: []plugintest.Call{
+			{Operation: "clock.now"},
+			{Operation: "clock.sleep", Arguments: plugintest.Arguments("ms", 1)},
+			{Operation: "clock.sleep", Arguments: plugintest.Arguments("ms", 60_000), Slow: true},
+		},
+	})
+}

@@ -1,0 +1,43 @@
+package env
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// TestGet: the variable that is granted, and no other.
+func TestGet(t *testing.T) {
+	t.Setenv("PIF_TEST_OTHER", "secret")
+	set := func(s string) *string { return &s }
+	none := value.Value(value.Unit{})
+	for _, c := range []struct {
+		name  string
+		value *string
+		args  []any
+		want  value.Value // nil: a failure
+		code  string
+	}{
+		{"it", set("a=b"), nil, value.Str("a=b"), ""},
+		{"by its name", set(""), []any{"name", "PIF_TEST"}, value.Str(""), ""},
+		{"set, with a default", set("x"), []any{"default", 1}, value.Str("x"), ""},
+		{"not set", nil, nil, nil, "not_found"},
+		{"not set, with a default", nil, []any{"default", none}, none, ""},
+		{"another", set("x"), []any{"name", "PIF_TEST_OTHER"}, nil, "denied"},
+		{"another case", set("x"), []any{"name", "pif_test"}, nil, "denied"},
+		{"not text", set("\xff"), nil, nil, "failed"},
+	} {
+		h, err := sdk.Direct(t.Context(), Plugin(), sdk.Capability{Within: "PIF_TEST", Variable: c.value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := h.Invoke(t.Context(), "env.get", plugintest.Arguments(c.args...))
+		f, _ := errors.AsType[sdk.Failure](err)
+		if got != c.want || f.Code != c.code {
+			t.Errorf("%s: %v, %v", c.name, got, err)
+		}
+	}
+}

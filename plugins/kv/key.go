@@ -1,0 +1,88 @@
+package kv
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// longestKey is in bytes.
+const longestKey = 512
+
+// quote is a key as messages show it: as the program said it, bounded, and
+// without anything that acts on a terminal.
+func quote(key string) string {
+	const most = 120
+	if len(key) > most {
+		cut := most
+		for cut > most-utf8.UTFMax && !utf8.RuneStart(key[cut]) {
+			cut--
+		}
+		return strconv.Quote(key[:cut]) + "…"
+	}
+	return strconv.Quote(key)
+}
+
+// checkKey refuses what isn't names between slashes: empty names, "." and "..",
+// what isn't UTF-8, and what can't be seen or turns the direction of what follows.
+// A star would be taken for a pattern.
+func checkKey(key string) error {
+	bad := func(why string) error {
+		return sdk.Fail("invalid", "the key %s %s", quote(key), why).WithHint("A key is names between slashes, such as notes/todo.")
+	}
+	switch {
+	case key == "":
+		return bad("is empty")
+	case len(key) > longestKey:
+		return sdk.Fail("invalid", "the key %s has %d bytes; at most %d are possible", quote(key), len(key), longestKey).
+			WithHint("Put what is long into the value.")
+	case !utf8.ValidString(key):
+		return bad("isn't UTF-8")
+	case strings.ContainsFunc(key, unseen):
+		return bad("has a character in it that can't be seen")
+	case strings.Contains(key, "*"):
+		return bad("has a star in it, which is for scopes")
+	}
+	for name := range strings.SplitSeq(key, "/") {
+		switch name {
+		case "":
+			return bad("has an empty name in it")
+		case ".", "..":
+			return bad("has the name " + name + " in it, which leads nowhere")
+		}
+	}
+	return nil
+}
+
+// unseen tells control characters, separators of lines, and the characters that
+// change the direction of writing, with which one key can be shown as another.
+func unseen(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' || unicode.Is(unicode.Bidi_Control, r)
+}
+
+// spaceOf is the first name of a key.
+func spaceOf(key string) string {
+	space, _, _ := strings.Cut(key, "/")
+	return space
+}
+
+// within reports whether a key lies in a pattern, as the host decides it.
+func within(pattern, key string) bool { return sdk.Segments.Covers(pattern, key) == nil }
+
+// literal is the part of a pattern before its first star, and whether that is all
+// of it: every key of the pattern is that, or begins with that and a slash.
+func literal(pattern string) (head string, whole bool) {
+	names := strings.Split(pattern, "/")
+	for i, name := range names {
+		if strings.Contains(name, "*") {
+			return strings.Join(names[:i], "/"), false
+		}
+	}
+	return pattern, true
+}
+
+var errClosed = errors.New("the capability is closed")

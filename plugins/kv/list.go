@@ -1,0 +1,145 @@
+package kv
+
+import (
+	"context"
+
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+type listArgs struct {
+	Prefix *string `pif:"prefix,main,designates" doc:"what the keys begin with, such as notes/2026, without a slash at the end; all that the capability has if left out"`
+	After  *string `pif:"after" doc:"a key: those that come after it, to go on from the last of a list"`
+	Limit  *int    `pif:"limit" doc:"at most so many, from 1 to 10000; if left out, more than 1000 are a failure"`
+}
+
+type listed struct {
+	Key     string `pif:"key"`
+	Version int64  `pif:"version"`
+	Size    int64  `pif:"size"`
+}
+
+const (
+	usualLimit = 1000
+	mostListed = 10_000
+	// batch is how many rows are read at once: between batches others can write
+	// what is in the -wal to the file.
+	batch = 2000
+)
+
+// list lists keys that lie within the capability. Keys outside are never told,
+// not even by a failure.
+func list(ctx context.Context, s *scope, a listArgs) ([]listed, error) {
+	limit := usualLimit
+	if a.Limit != nil {
+		limit = *a.Limit
+	}
+	if limit < 1 || limit > mostListed {
+		return nil, sdk.Fail("invalid", "limit is %d; from 1 to %d can be listed at once", limit, mostListed)
+	}
+	prefix, after := "", ""
+	if a.Prefix != nil {
+		prefix = *a.Prefix
+		if err := checkKey(prefix); err != nil {
+			return nil, err
+		}
+	}
+	if a.After != nil {
+		after = *a.After
+		if err := checkKey(after); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.begin("list"); err != nil {
+		return nil, err
+	}
+	defer s.mu.RUnlock()
+	found := []listed{}
+	for _, r := range s.ranges(prefix) {
+		from := max(r.from, after)
+		for {
+			rows, err := s.store.batch(ctx, r, from, after)
+			if err != nil {
+				return nil, because(err)
+			}
+			for _, row := range rows {
+				if !s.has("list", row.Key) {
+					continue
+				}
+				if len(found) == limit {
+					return nil, sdk.Fail("too_large", "there are more than %d keys", limit).
+						WithHint("Say how many with limit, and go on with after, the last key of the list; or give a prefix.")
+				}
+				if found = append(found, row); a.Limit != nil && len(found) == limit {
+					return found, nil
+				}
+			}
+			if len(rows) < batch {
+				break
+			}
+			from = rows[len(rows)-1].Key
+			after = from
+		}
+	}
+	return found, nil
+}
+
+// A span is the keys from one to before another; without to, the one key.
+type span struct{ from, to string }
+
+// ranges is where keys of the capability with a prefix can be, in order: no key
+// that only looks like one of a scope is read, notes2 for notes.
+func (s *scope) ranges(prefix string) []span {
+	head, whole := literal(s.pattern)
+	var all []span
+	if head != "" && within(s.pattern, head) {
+		all = append(all, span{from: head})
+	}
+	if !whole {
+		below := ""
+		if head != "" {
+			below = head + "/"
+		}
+		all = append(all, span{below, below + "\xff"})
+	}
+	if prefix == "" {
+		return all
+	}
+	var narrowed []span
+	for _, r := range all {
+		to := prefix + "\xff"
+		switch {
+		case r.to == "":
+			if r.from >= prefix && r.from < to {
+				narrowed = append(narrowed, r)
+			}
+		case r.from < to && prefix < r.to:
+			narrowed = append(narrowed, span{max(r.from, prefix), min(r.to, to)})
+		}
+	}
+	return narrowed
+}
+
+// batch reads rows of a span, from a key on and after another.
+func (s *store) batch(ctx context.Context, r span, from, after string) (found []listed, err error) {
+	query, args := `SELECT key, version, size FROM entries WHERE key >= ? AND key > ? AND key < ? ORDER BY key LIMIT ?`, []any{from, after, r.to, batch}
+	if r.to == "" {
+		query, args = `SELECT key, version, size FROM entries WHERE key = ? AND key > ?`, []any{r.from, after}
+	}
+	err = retry(ctx, func() error {
+		found = nil
+		rows, err := s.readers.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var l listed
+			if err := rows.Scan(&l.Key, &l.Version, &l.Size); err != nil {
+				return err
+			}
+			found = append(found, l)
+		}
+		return rows.Err()
+	})
+	return found, err
+}

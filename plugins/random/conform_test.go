@@ -1,0 +1,17 @@
+package random
+
+import (
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
+)
+
+// TestConforms holds the plugin against the contract that all plugins keep.
+func TestConforms(t *testing.T) {
+	plugintest.Run(t, Plugin(), plugintest.Fixtures{
+		Calls: []plugintest.Call{
+			{Operation: "random.seed"},
+			{Operation: "random.int", Arguments: plugintest.Arguments("below", 6)},
+		},
+	})
+}
