@@ -31,7 +31,8 @@ type Manifest struct {
 	Verbs      []Verb
 	Operations []Operation
 	// Privileges is what its process needs of the system besides what its
-	// grants give: "network", "processes" and "files:/PATH", to be read. None
+	// grants give: "network", "processes", "files:/PATH" (to be read), "state"
+	// (a folder that lasts) and "variable" (the one that a grant names). None
 	// is asked of a plugin that only computes.
 	Privileges []string
 }

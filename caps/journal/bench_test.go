@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 )
@@ -38,6 +42,137 @@ func BenchmarkStoreAppend(b *testing.B) {
 			}
 		})
 	}
+}
+
+// Changes of tools, each durable before the next of its caller; those who were
+// not fast enough try again.
+func BenchmarkStoreChange(b *testing.B) {
+	data := fmt.Appendf(nil, `{"tool":"square","version":1,"source":%q}`, strings.Repeat("x", 500))
+	work := func(b *testing.B, s *journal.Store, more func() bool) {
+		for more() {
+			if _, err := changeOnce(s, slices.Clone(data)); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	}
+	b.Run("1", func(b *testing.B) { work(b, newStore(b), b.Loop) })
+	b.Run("16", func(b *testing.B) {
+		s := newStore(b)
+		b.SetParallelism(8)
+		b.RunParallel(func(p *testing.PB) { work(b, s, p.Next) })
+	})
+}
+
+// Two events of a run, as one that is only computed has them, with what is written
+// behind Append included.
+func BenchmarkStoreRun(b *testing.B) {
+	started := []byte(`{"tool":"square","version":1,"hash":"4b0d6a1c8a5b4a7a9ad21c3b60cf3f3e3b6c2b9c5f1d7f0b0a1e2d3c4b5a6978","input":"7","as_of":12,"limits":{"steps":1000000,"memory":67108864}}`)
+	ended := []byte(`{"result":"49","type":"int","steps":6}`)
+	for _, callers := range []int{1, 16} {
+		b.Run(fmt.Sprint(callers), func(b *testing.B) {
+			s := newStore(b)
+			var n atomic.Int64
+			work := func(more func() bool) {
+				for more() {
+					run := fmt.Sprintf("7f3a9c12d-%d", n.Add(1))
+					for _, e := range []struct {
+						kind journal.Kind
+						data []byte
+					}{{journal.RunStarted, started}, {journal.RunEnded, ended}} {
+						if _, err := s.Append(journal.Noted, e.kind, run, "", slices.Clone(e.data)); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				}
+			}
+			if callers == 1 {
+				work(b.Loop)
+			} else {
+				b.SetParallelism(callers / 2)
+				b.RunParallel(func(p *testing.PB) { work(p.Next) })
+			}
+			if _, _, err := s.Head(); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+}
+
+// The tools of a server that starts: 10,000 with three versions each, among
+// 130,000 events. And what is asked before each request, while others write.
+func BenchmarkStoreTools(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "j.db")
+	s := openStore(b, path, journal.Options{})
+	for i := range 130_000 {
+		k, run, data := journal.RunStarted, fmt.Sprint("r", i), []byte(sample)
+		if i%13 < 3 {
+			n := i/13*3 + i%13
+			k, run, data = journal.ToolEvolved, "", fmt.Appendf(nil, `{"tool":"tool%d","version":%d,"source":%q}`, n%10_000, n/10_000+1, strings.Repeat("x", 300))
+		}
+		if _, err := s.Append(journal.Noted, k, run, "", data); err != nil {
+			b.Fatal(err)
+		}
+	}
+	newest := func(b *testing.B, s *journal.Store, through uint64, want int) {
+		if events, err := s.Newest(through); err != nil || len(events) != want {
+			b.Fatal(len(events), err)
+		}
+	}
+	b.Run("newest", func(b *testing.B) {
+		for b.Loop() {
+			newest(b, s, 0, 10_000)
+		}
+	})
+	b.Run("asof", func(b *testing.B) {
+		for b.Loop() {
+			newest(b, s, 100_000, 10_000)
+		}
+	})
+	b.Run("open+newest", func(b *testing.B) {
+		for b.Loop() {
+			s, err := journal.Open(path, journal.Options{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			newest(b, s, 0, 10_000)
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("history", func(b *testing.B) {
+		for b.Loop() {
+			if events, _, err := s.Read(journal.Query{Tool: "tool77", Last: true, Limit: 20}); err != nil || len(events) != 3 {
+				b.Fatal(len(events), err)
+			}
+		}
+	})
+	changed := func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.Changed(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.Run("changed", changed)
+	b.Run("changed while writing", func(b *testing.B) {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for ctx.Err() == nil {
+				if _, err := s.Append(journal.Noted, journal.RunStarted, "r", "", []byte("{}")); err != nil {
+					b.Error(err)
+				}
+				time.Sleep(50 * time.Microsecond)
+			}
+		}()
+		changed(b)
+		cancel()
+		<-ended
+	})
 }
 
 // large is a store with 100,000 events, made once.

@@ -72,7 +72,7 @@ func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration) {
 	for {
 		done, err := s.Trim(ctx, l, false)
 		switch {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil || s.closing.Err() != nil:
 			return
 		case err != nil && err.Error() != said:
 			said = err.Error()

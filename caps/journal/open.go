@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -77,6 +78,8 @@ type Store struct {
 	indexed bool
 	readers *sql.DB
 	look    look
+	peek    peek
+	changes atomic.Pointer[changes]
 	// closing ends when Close begins; close makes it so.
 	closing context.Context
 	close   context.CancelFunc
@@ -179,6 +182,7 @@ func (s *Store) open() error {
 	if err := s.look.open(s.readers, newestChange); err != nil {
 		return err
 	}
+	s.peek.open(s.path)
 	if key, err := signingKey(s.path); err != nil || !key.Public().(ed25519.PublicKey).Equal(s.public) {
 		s.o.Log.Warn("the store's key is missing or another: no checkpoint can be signed", "path", s.path+".key", "error", err)
 	}
@@ -251,7 +255,7 @@ func (s *Store) Close() error {
 	s.close()
 	var err error
 	if s.readers != nil {
-		err = errors.Join(s.look.close(), s.readers.Close())
+		err = errors.Join(s.peek.close(), s.look.close(), s.readers.Close())
 	}
 	if s.writer != nil {
 		err = errors.Join(s.writer.stop(), err)

@@ -10,7 +10,7 @@ import (
 
 // prepare makes sure that path is, or can become, a file that nobody else can
 // change: its directory is there, it is a regular file of this user with one
-// name and mode 0600. It never opens a file that is there: closing it again
+// name and mode 0600. A file that nobody may write is not made writable. It never opens a file that is there: closing it again
 // would drop the locks that SQLite may hold on it in this process.
 func prepare(path string, write bool, warn func(string)) error {
 	unsafe := func(format string, args ...any) error {
@@ -57,6 +57,10 @@ func prepare(path string, write bool, warn func(string)) error {
 		}
 		if why := notOurs(info); why != "" {
 			return unsafe("%s %s", base, why)
+		}
+		if write && name == path && info.Mode().Perm()&0o200 == 0 {
+			// Even where this user could: somebody wants it to stay as it is.
+			return &problem{path, ErrReadOnly, fmt.Sprintf("it can't be written (mode %04o); change that with chmod 0600, or name another file with --store", info.Mode().Perm()), nil}
 		}
 		if exposed(info) {
 			if !write {

@@ -52,6 +52,31 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// A file that somebody made read-only stays so, whoever this is, and can be read.
+func TestReadOnlyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	made(t, path)
+	for _, mode := range []fs.FileMode{0o400, 0o444} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, path, journal.Options{}, journal.ErrReadOnly, "can't be written", "chmod")
+		if info, err := os.Lstat(path); err != nil || info.Mode() != mode {
+			t.Errorf("its mode became %v, %v", info.Mode(), err)
+		}
+		s := openStore(t, path, journal.Options{ReadOnly: true})
+		if n, err := s.Last(); err != nil || n != 301 {
+			t.Errorf("of 301 events the last is %d, %v", n, err)
+		}
+		if _, err := s.Changed(); err != nil {
+			t.Error(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // refused checks that a path isn't opened, and for a reason that names it.
 func refused(t *testing.T, path string, o journal.Options, class error, words ...string) {
 	t.Helper()

@@ -135,13 +135,19 @@ var errEnough = errors.New("that is enough")
 
 // plan decides what the next step drops, most events or few more, and checks it.
 func (s *Store) plan(ctx context.Context, c *scope, most uint64) (p plan, err error) {
-	if p.old, err = first(s.readers, Checkpoint); err != nil {
-		return p, explain(s.path, err)
-	}
 	w := newWalk(nil)
 	w.store, w.key = s.id, s.public
 	var kept []byte // all to keep so far, also behind the last to drop
 	err = s.reader(ctx, func(conn *sql.Conn) error {
+		// Another process may drop events: the checkpoint and what is around it
+		// are read from one state.
+		if _, err := conn.ExecContext(ctx, `BEGIN`); err != nil {
+			return err
+		}
+		defer func() { _ = rollback(conn) }()
+		if p.old, err = first(conn, Checkpoint); err != nil {
+			return err
+		}
 		return s.scan(ctx, conn, Query{}, 0, func(e *Event) error {
 			if e.Seq > p.old.Seq && !c.takes(e) {
 				return errEnough
@@ -256,7 +262,7 @@ func (s *Store) replace(conn *sql.Conn, p plan, e *Event, blobs map[Hash][]byte)
 	if err := remove(after, p.through.Seq+1); err != nil {
 		return err
 	}
-	return s.writer.put(e)
+	return s.writer.insert.events(conn, e)
 }
 
 // sweep removes blobs that no event refers to, and gives free pages back.

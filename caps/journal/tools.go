@@ -106,8 +106,25 @@ func (l *look) close() error {
 	return err
 }
 
+// changes is what is known of the newest change of the tools.
+type changes struct {
+	header header // that the file had before seq was read
+	seq    uint64
+}
+
 // Changed implements [Journal].
 func (s *Store) Changed() (uint64, error) {
+	h, ok := s.peek.header()
+	if known := s.changes.Load(); ok && known != nil && known.header == h {
+		return known.seq, nil
+	}
 	n, err := s.look.number(bg)
-	return uint64(n), explain(s.path, err)
+	if err != nil {
+		return 0, explain(s.path, err)
+	}
+	if ok {
+		// What is committed meanwhile changes the header.
+		s.changes.Store(&changes{h, uint64(n)})
+	}
+	return uint64(n), nil
 }

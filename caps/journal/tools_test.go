@@ -359,6 +359,51 @@ func evolveOne(s *journal.Store, tool string) error {
 	}
 }
 
+// Whoever writes, and whatever becomes of -wal, each store knows of each change at
+// once.
+func TestChangedMissesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	pick := rand.New(rand.NewPCG(11, 12))
+	open := func() *journal.Store { return openStore(t, path, journal.Options{Busy: time.Minute}) }
+	stores := []*journal.Store{open(), open(), openStore(t, path, journal.Options{ReadOnly: true})}
+	conn := raw(t, path)
+	last, number := uint64(0), uint64(0)
+	for i := range full(600, 10_000) {
+		s := stores[pick.IntN(2)]
+		switch n := pick.IntN(20); {
+		case n < 8:
+			last = change(t, s, journal.ToolEvolved, about("t", i+1))
+			number = last
+		case n < 14:
+			number = add(t, s, journal.Written, journal.RunStarted, "{}")
+		case n < 16:
+			add(t, s, journal.Noted, journal.RunStarted, "{}")
+			if number++; len(all(t, s, journal.Query{After: number - 1})) != 1 {
+				t.Fatal("what was noted is not there")
+			}
+		case n == 16:
+			sqlExec(t, conn, `PRAGMA wal_checkpoint(TRUNCATE)`)
+		case n == 17:
+			sqlExec(t, conn, `BEGIN IMMEDIATE; INSERT INTO meta VALUES('x',''); ROLLBACK`)
+		case n == 18:
+			retain(t, s, journal.RetainOptions{MaxBytes: 20_000, Keep: tools})
+		case n == 19:
+			which := pick.IntN(2)
+			if err := stores[which].Close(); err != nil {
+				t.Fatal(err)
+			}
+			stores[which] = open()
+		}
+		for j := range pick.IntN(3) {
+			for k, s := range stores {
+				if got, err := s.Changed(); err != nil || got != last {
+					t.Fatalf("act %d, look %d: store %d knows of %d, %v; the last change is %d", i, j, k, got, err, last)
+				}
+			}
+		}
+	}
+}
+
 // A change that comes too late fails alone, not what is written together with it.
 func TestChangeBehindInABatch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")

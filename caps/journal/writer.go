@@ -48,8 +48,9 @@ type writer struct {
 	turn chan struct{}
 	// last and changed read the newest event, and the number of the newest that
 	// changed tools.
-	last, changed, insert *sql.Stmt
-	full                  bool // synchronous=full
+	last, changed *sql.Stmt
+	insert        inserter
+	full          bool // synchronous=full
 
 	mu     sync.Mutex
 	room   sync.Cond // the queue has become shorter, or writing fails
@@ -93,8 +94,7 @@ func (w *writer) prepare() (err error) {
 	if w.changed, err = w.conn.PrepareContext(bg, newestChange); err != nil {
 		return err
 	}
-	w.insert, err = w.conn.PrepareContext(bg, `INSERT INTO events VALUES(?,?,?,?,?,?,?,?)`)
-	return err
+	return w.insert.prepare(w.conn)
 }
 
 func (w *writer) start() {
@@ -289,6 +289,7 @@ func (w *writer) write(batch []*entry) (err error) {
 				return err
 			}
 		}
+		list := make([]*Event, 0, events)
 		for _, x := range batch {
 			if x.behind = x.change && changed > x.after; x.flush || x.behind {
 				continue
@@ -300,11 +301,9 @@ func (w *writer) write(batch []*entry) (err error) {
 			x.e.Seq, x.e.Prev = seq, hash
 			x.e.Hash = x.e.Seal()
 			hash = x.e.Hash
-			if err := w.put(&x.e); err != nil {
-				return err
-			}
+			list = append(list, &x.e)
 		}
-		return nil
+		return w.insert.events(w.conn, list...)
 	})
 }
 
@@ -332,11 +331,6 @@ func (w *writer) head() (seq uint64, hash Hash, err error) {
 	}
 	copy(hash[:], h)
 	return seq, hash, err
-}
-
-func (w *writer) put(e *Event) error {
-	_, err := w.insert.ExecContext(bg, int64(e.Seq), e.Prev[:], e.Hash[:], e.Time.UnixMicro(), string(e.Kind), e.Run, e.Branch, []byte(e.Data))
-	return err
 }
 
 // use calls fn with the connection, when it is free.
@@ -374,12 +368,12 @@ func (w *writer) stop() error {
 	w.turn <- struct{}{} // nobody else has the connection any more
 	// SQLite tidies up behind the last connection only where no statement is left.
 	var err error
-	for _, stmt := range []*sql.Stmt{w.last, w.changed, w.insert} {
+	for _, stmt := range []*sql.Stmt{w.last, w.changed} {
 		if stmt != nil {
 			err = errors.Join(err, stmt.Close())
 		}
 	}
-	err = errors.Join(err, w.conn.Close(), w.db.Close())
+	err = errors.Join(err, w.insert.close(w.conn), w.conn.Close(), w.db.Close())
 	<-w.turn
 	if n := len(w.queue); n > 0 {
 		err = errors.Join(fmt.Errorf("the last %d events are lost: %w", n, w.failing), err)

@@ -63,13 +63,13 @@ func TestForged(t *testing.T) {
 		"a reserved name": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) {
 			c.Name = "run"
 		})}, "reserved"},
-		"a name with control characters": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) { c.Name = "a\x1b[2J" })}, "control"},
-		"an entry that can't be read":    {[]Change{{Err: errors.New("not JSON"), Stored: Stored{Definition: Definition{Name: "x"}}}}, "not JSON"},
-		"an entry about no tool":         {[]Change{{Err: errors.New("not JSON")}}, "not JSON"},
-		"a library that isn't there":     {[]Change{stored(t, "x", 1, "1", to("lib", 1, 77))}, "not on record"},
+		"a name with control characters":                       {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) { c.Name = "a\x1b[2J" })}, "control"},
+		"an entry that can't be read":                          {[]Change{{Err: errors.New("not JSON"), Stored: Stored{Definition: Definition{Name: "x"}}}}, "not JSON"},
+		"an entry about no tool":                               {[]Change{{Err: errors.New("not JSON")}}, "not JSON"},
+		"a library that isn't there":                           {[]Change{stored(t, "x", 1, "1", to("lib", 1, 77))}, "not on record"},
 		"a library that isn't there, by number of its version": {[]Change{stored(t, "x", 1, "1", to("lib", 1, 0))}, "not on record"},
-		"a library that is made later": {[]Change{stored(t, "x", 1, "1", to("lib", 1, 3)), stored(t, "lib", 1, "1")}, "later"},
-		"itself":                       {[]Change{stored(t, "x", 1, "1", to("x", 1, 2))}, "later"},
+		"a library that is made later":                         {[]Change{stored(t, "x", 1, "1", to("lib", 1, 3)), stored(t, "lib", 1, "1")}, "later"},
+		"itself":                                               {[]Change{stored(t, "x", 1, "1", to("x", 1, 2))}, "later"},
 		"a circle": {[]Change{
 			stored(t, "x", 1, "1", to("y", 1, 3)), stored(t, "y", 1, "1", to("x", 1, 2)),
 		}, "later"},
@@ -86,9 +86,12 @@ func TestForged(t *testing.T) {
 			}),
 			stored(t, "x", 1, "1", to("lib", 1, 2)),
 		}, "lib"},
+		"a library whose entry can't be read": {[]Change{
+			with(stored(t, "lib", 1, "1"), func(c *Change) { c.Err = errors.New("not JSON") }), stored(t, "x", 1, "1", to("lib", 1, 2)),
+		}, "can't be read: not JSON"},
 		"too much code": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) {
 			c.Code = []byte(`"` + strings.Repeat("x", 100<<20) + `"`)
-		})}, "bytes"},
+		})}, "are read"},
 		"too many examples": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) { c.Examples = make([]Example, 1000) })}, "examples"},
 		"examples that aren't JSON": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) {
 			c.Examples = []Example{{Input: json.RawMessage("{")}}
@@ -233,9 +236,12 @@ func TestLongChain(t *testing.T) {
 			t.Fatal("there is no bound")
 		}
 	}
-	evolve(t, r, def("a", "1"))
-	evolve(t, r, def("b", "1"))
-	if len(r.held.count) != 2 {
+	for _, name := range []string{"a", "b"} {
+		if _, err := r.Retire(name, Edit{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(r.held.count) != 0 || len(r.held.bySeq) != 0 || r.held.code != 0 || r.held.told != 0 {
 		t.Errorf("%d versions are held", len(r.held.count))
 	}
 }

@@ -18,7 +18,7 @@ type Edit struct {
 	// Check, if not nil, judges the new version before it is kept, beside the
 	// tools that it sees: it has its number, its authority and its bindings. It
 	// may be asked again if something that the new version depends on changes
-	// meanwhile.
+	// meanwhile. It must not change the tools itself.
 	Check func(candidate *Tool, sees *Snapshot) *fault.Fault
 }
 

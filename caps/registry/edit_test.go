@@ -136,6 +136,17 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestUnbound: a call that is declared is of a tool that there is.
+func TestUnbound(t *testing.T) {
+	r := New(nil)
+	for name, words := range map[string]string{"nobody": "Evolve", "a": "itself"} {
+		_, err := r.Evolve(def("a", fmt.Sprintf("x => @%s(x)", name), "call:"+name), Edit{})
+		if is(err, fault.Refused, words) != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestIfVersion(t *testing.T) {
 	r := New(nil)
 	try := func(n int) error {
@@ -187,14 +198,15 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	asked := 0
+	elsewhere := open(t, r.log, nil)
 	made, err := r.Evolve(def("a", "code_of(\"lib\")"), Edit{Check: func(c *Tool, s *Snapshot) *fault.Fault {
 		asked++
 		switch asked {
 		case 1:
-			evolve(t, r, def("lib", "2"))
-			evolve(t, r, def("other", "1"))
+			evolve(t, elsewhere, def("lib", "2"))
+			evolve(t, elsewhere, def("other", "1"))
 		case 2:
-			evolve(t, r, def("other", "2")) // a doesn't depend on it
+			evolve(t, elsewhere, def("other", "2")) // a doesn't depend on it
 		}
 		return nil
 	}})
@@ -311,7 +323,12 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%d: %s, expected %s", i, got, want)
 		}
 	}
-	d := def("a", "1")
+	d := def("c", "1")
+	d.Examples = ex("1", "1", "1", "2")
+	if made := evolve(t, r, d); fmt.Sprintf("%s", made.Examples) != fmt.Sprintf("%s", ex("1", "2")) {
+		t.Errorf("of two with one input there are %s", made.Examples)
+	}
+	d = def("a", "1")
 	d.Examples = []Example{
 		{Input: json.RawMessage("1"), Effects: []ExampleEffect{{Op: "fs.read", Value: json.RawMessage(`"a"`)}}, Expect: json.RawMessage("1")},
 		{Input: json.RawMessage("1"), Effects: []ExampleEffect{{Op: "fs.read", Value: json.RawMessage(`"b"`)}}, Expect: json.RawMessage("2")},
@@ -339,88 +356,6 @@ func TestExamples(t *testing.T) {
 	}
 	if made := evolve(t, r, def("a", "1")); made.Examples != nil {
 		t.Error("examples of a tool that was retired came back")
-	}
-}
-
-// TestFull: there is room for so many tools, so much code, and so many old
-// versions that others are bound to.
-func TestFull(t *testing.T) {
-	r := New(nil)
-	for i := range MaxTools {
-		evolve(t, r, def(fmt.Sprint("t", i), "1"))
-	}
-	if _, err := r.Evolve(def("more", "1"), Edit{}); is(err, fault.Refused, "10000 tools") != nil {
-		t.Errorf("one tool too many: %v", err)
-	}
-	evolve(t, r, def("t7", "2"))
-	if _, err := r.Retire("t8", Edit{}); err != nil {
-		t.Fatal(err)
-	}
-	evolve(t, r, def("more", "1"))
-}
-
-func TestFullCode(t *testing.T) {
-	large := `"` + strings.Repeat("x", 200_000) + `"`
-	for _, bound := range []bool{false, true} {
-		r := New(nil)
-		for i := 0; ; i++ {
-			name := fmt.Sprint("t", i)
-			if bound {
-				name = "lib" // its old versions are what others are bound to
-			}
-			_, err := r.Evolve(def(name, large), Edit{})
-			if err == nil && bound {
-				_, err = r.Evolve(def(fmt.Sprint("t", i), `code_of("lib")`), Edit{})
-			}
-			if err != nil {
-				if is(err, fault.Refused, "bytes") != nil || i != MaxTotal/len(large) {
-					t.Errorf("after %d large tools: %v", i, err)
-				}
-				break
-			}
-		}
-		if r.held.code > MaxTotal {
-			t.Errorf("%d bytes are held", r.held.code)
-		}
-		evolve(t, r, def("t0", "1"))
-	}
-}
-
-// failing is a log that takes nothing more.
-type failing struct {
-	Log
-	err error
-}
-
-func (f *failing) Append(after uint64, c *Change) (uint64, error) {
-	if f.err != nil {
-		return 0, f.err
-	}
-	return f.Log.Append(after, c)
-}
-
-// TestKeep: a change that can't be kept isn't made.
-func TestKeep(t *testing.T) {
-	l := &failing{Log: new(memoryLog)}
-	r := open(t, l, nil)
-	evolve(t, r, def("a", "1"))
-	l.err = errors.New("the disk is full")
-	_, err := r.Evolve(def("b", "1"), Edit{})
-	if !errors.Is(err, l.err) || is(err, fault.Refused, "the disk is full") != nil {
-		t.Error(err)
-	}
-	if _, err := r.Evolve(def("a", "2"), Edit{}); !errors.Is(err, l.err) {
-		t.Error(err)
-	}
-	if _, err := r.Retire("a", Edit{}); !errors.Is(err, l.err) {
-		t.Error(err)
-	}
-	if s := r.Snapshot(); s.Len() != 1 || s.All()[0].Version != 1 || len(r.held.count) != 1 || r.held.code != 1 {
-		t.Error("it was changed all the same")
-	}
-	l.err = nil
-	if made := evolve(t, r, def("a", "2")); made.Version != 2 {
-		t.Errorf("%+v", made)
 	}
 }
 

@@ -124,38 +124,66 @@ var errSame = errors.New("it is there already")
 
 func (m *importing) all(ordered []*Portable) (n imported, err error) {
 	m.made = make(map[portableID]*Tool, len(ordered))
+	before := m.r.current.Load()
+	// passing is the names that only older versions were made of.
+	passing := map[string]bool{}
 	for _, p := range ordered {
-		var t *Tool
-		if p.Old {
-			if t, err = m.recorded(p); err != nil {
-				return n, fmt.Errorf("tool %q, version %d: %w", p.Name, p.Version, err)
-			}
+		t, err := m.one(p)
+		if err != nil {
+			return n, fmt.Errorf("tool %q: %w", p.Name, err)
 		}
-		if t == nil {
-			var before *Tool
-			t, err = m.r.change(p.Name, Edit{}, func(s *Snapshot, old *Tool) (*Tool, *Change, error) {
-				before = old
-				return m.build(p, s, old)
-			})
-			switch {
-			case errors.Is(err, errSame):
-				t = before
-				n.same++
-			case err != nil:
-				return n, fmt.Errorf("tool %q: %w", p.Name, err)
-			case p.Old:
-			case before == nil || before == m.made[portableID{p.Name, ""}]:
-				n.added++
-			default:
-				n.replaced++
-			}
+		m.made[portableID{p.Name, p.Hash}] = t.Tool
+		_, there := before.Get(p.Name)
+		switch {
+		case p.Old:
+			passing[p.Name] = passing[p.Name] || t.isNew
+			continue
+		case !t.isNew:
+			n.same++
+		case there:
+			n.replaced++
+		default:
+			n.added++
 		}
-		m.made[portableID{p.Name, p.Hash}] = t
-		if p.Old && m.made[portableID{p.Name, ""}] == nil {
-			m.made[portableID{p.Name, ""}] = t
+		passing[p.Name] = false
+	}
+	for _, name := range slices.Sorted(maps.Keys(passing)) {
+		if !passing[name] {
+			continue
+		}
+		if old, there := before.Get(name); there {
+			_, err = m.r.Rollback(name, old.Version, Edit{})
+		} else {
+			_, err = m.r.Retire(name, Edit{})
+		}
+		if err != nil {
+			return n, fmt.Errorf("tool %q: %w", name, err)
 		}
 	}
 	return n, nil
+}
+
+// oneMade is what became of an entry.
+type oneMade struct {
+	*Tool
+	isNew bool
+}
+
+func (m *importing) one(p *Portable) (oneMade, error) {
+	if p.Old {
+		if t, err := m.recorded(p); t != nil || err != nil {
+			return oneMade{t, false}, err
+		}
+	}
+	var now *Tool
+	t, err := m.r.change(p.Name, Edit{}, func(s *Snapshot, old *Tool) (*Tool, *Change, error) {
+		now = old
+		return m.build(p, s, old)
+	})
+	if errors.Is(err, errSame) {
+		return oneMade{now, false}, nil
+	}
+	return oneMade{t, true}, err
 }
 
 // recorded is a version on record that is what an older one of the document is;

@@ -10,15 +10,6 @@ import (
 
 const square = `{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`
 
-// tool compiles a tool that must be possible.
-func tool(t interface{ Fatal(...any) }, name, code string) *Tool {
-	made, err := Compile(Definition{Name: name, Code: []byte(code)}, nil, nil)
-	if err != nil {
-		t.Fatal(name, err)
-	}
-	return made
-}
-
 func kind(err error) fault.Kind {
 	var f *fault.Fault
 	if !errors.As(err, &f) {

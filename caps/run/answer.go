@@ -266,12 +266,8 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	a.settle(size)
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
 	if f == nil {
-		recorded, err := r.b.appendValue(data, "value", v)
-		if err == nil && bytes.Contains(recorded, []byte(`"quote":`)) {
-			// Code is recorded as its canonical text. The program gets it as a
-			// replay will: places in it are places in that text.
-			v, err = r.b.reread(v)
-		}
+		recorded, asRead, err := r.b.appendOutcome(data, v)
+		v = asRead
 		if err == nil {
 			data = recorded
 		} else {
@@ -297,13 +293,25 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	}
 }
 
-// reread is a value as it comes back from the record.
-func (b *Broker) reread(v value.Value) (value.Value, error) {
-	text, err := journal.AppendValue(nil, v)
+// appendOutcome writes an outcome, and gives it as the program is to have it.
+// Code is recorded as its canonical text, so the program gets it as a replay will:
+// places in it are places in that text.
+func (b *Broker) appendOutcome(data []byte, v value.Value) ([]byte, value.Value, error) {
+	const name = `,"value":`
+	recorded, err := journal.AppendValue(append(data, name...), v)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return journal.ReadValue(text)
+	text := recorded[len(data)+len(name):]
+	if bytes.Contains(text, []byte(`"quote":`)) {
+		if v, err = journal.ReadValue(text); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(text) > whole {
+		recorded = b.appendBlob(data[:len(data):len(data)], "value", text)
+	}
+	return recorded, v, nil
 }
 
 // reserve takes from the run's budget of bytes what the outcome of one of so many

@@ -11,7 +11,9 @@
 //
 // It refuses whatever has no holder: inline code and inputs.
 //
-// [Broker] is a server's, [Run] a run's; [Handler] is who performs.
+// [Broker] is a server's, [Run] a run's; [Handler] is who performs. [ReadRecord]
+// reads what the journal has of a run, and a [Replay] answers the run's requests
+// from it, so that it can be done again without the world.
 package run
 
 import (

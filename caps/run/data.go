@@ -30,10 +30,18 @@ const whole = 256 << 10
 // appendText writes what was given as text: as a string, since it may be
 // anything, or as its digest.
 func (b *Broker) appendText(data, text []byte) []byte {
+	if len(text) > whole || !utf8.Valid(text) {
+		b.keep(text)
+	}
+	return appendPart(data, text)
+}
+
+// appendPart writes a text that is part of another one on record: where it is
+// large its digest will do.
+func appendPart(data, text []byte) []byte {
 	if len(text) <= whole && utf8.Valid(text) {
 		return journal.AppendString(data, string(text))
 	}
-	b.keep(text)
 	return appendDigest(data, text)
 }
 

@@ -164,7 +164,7 @@ func (p *Replay) one(r *Run, q *core.Request) core.Answer {
 		what = "place"
 	}
 	if what != "" {
-		p.diff = &Difference{N: d.n, What: what, Recorded: d.shown(), Asked: asked}
+		p.differs(d.n, what, d.shown(), asked)
 		return core.Answer{Fault: stop("it asked for something else than was recorded")}
 	}
 	if d.denied == nil && !d.done {
@@ -213,7 +213,7 @@ func (p *Replay) ended(n int) bool {
 func (p *Replay) beyond(n int, asked *Asked, op string) core.Answer {
 	switch e := p.rec.End; {
 	case p.other && e != nil && !e.external():
-		p.diff = &Difference{N: len(p.rec.decisions) + 1, What: "a request more", Asked: asked}
+		p.differs(len(p.rec.decisions)+1, "a request more", nil, asked)
 	case p.other || e == nil && !p.ended(n):
 		p.over = true
 	case e == nil || n <= e.Effects:
@@ -224,9 +224,20 @@ func (p *Replay) beyond(n int, asked *Asked, op string) core.Answer {
 		// The machine found no room, which is seen where it stops.
 		p.over = e.at() != Machine
 	default:
-		p.diff = &Difference{N: n, What: "a request more", Asked: asked}
+		p.differs(n, "a request more", nil, asked)
 	}
 	return core.Answer{Fault: stop("the record has no such request")}
+}
+
+// differs says in what a request is not as it was recorded.
+func (p *Replay) differs(n int, what string, recorded, asked *Asked) {
+	for _, a := range []*Asked{recorded, asked} {
+		if a != nil && len(a.Args) > whole {
+			d := digestOf(a.Args)
+			a.Args, a.Digest = nil, &d
+		}
+	}
+	p.diff = &Difference{n, what, recorded, asked}
 }
 
 // call decides a call, the run's decision of a number, as it was decided. Calls
@@ -245,7 +256,7 @@ func (p *Replay) call(n int, name string, at fault.Pointer) *fault.Fault {
 	case p.other:
 		return nil // what it asks for is compared
 	}
-	p.diff = &Difference{N: n, What: "operation", Recorded: d.shown(), Asked: &Asked{Op: "call " + name, At: string(at)}}
+	p.differs(n, "operation", d.shown(), &Asked{Op: "call " + name, At: string(at)})
 	return stop("it called a tool where something else was recorded")
 }
 
@@ -264,20 +275,6 @@ type Asked struct {
 	In     string          `json:"in,omitempty"`     // the document
 	At     string          `json:"at"`
 	Branch string          `json:"branch,omitempty"`
-}
-
-// shown is a recorded request as a difference shows it.
-func (d *decision) shown() *Asked {
-	a := &Asked{Op: d.op, Of: d.of, In: d.in, At: d.at, Branch: d.branch}
-	if d.callee != "" {
-		a.Op += " " + d.callee
-	}
-	shown := d.args
-	if !d.asked.none() {
-		shown = d.asked
-	}
-	a.Args, a.Digest = shown.text, shown.digest
-	return a
 }
 
 // A Difference is the first request that isn't as it was recorded.

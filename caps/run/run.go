@@ -89,10 +89,10 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if s.Tool != nil {
 		data = appendTool(data, s.Tool)
 	} else {
-		data = b.appendText(append(data, `"code":`...), s.Code)
+		data = appendPart(append(data, `"code":`...), s.Code)
 	}
 	if s.Input != nil {
-		data = b.appendText(append(data, `,"input":`...), s.Input)
+		data = appendPart(append(data, `,"input":`...), s.Input)
 	}
 	if s.As != "" {
 		data = journal.AppendString(append(data, `,"input_as":`...), s.As)

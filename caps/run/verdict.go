@@ -1,7 +1,6 @@
 package run
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -162,7 +161,7 @@ func (p *Replay) judgeOther(v *Verdict) {
 	requests := count(p.same, "request")
 	if p.next < len(p.rec.decisions) && !p.over {
 		d := p.rec.decisions[p.next]
-		p.diff = &Difference{N: d.n, What: "a request fewer", Recorded: d.shown()}
+		p.differs(d.n, "a request fewer", d.shown(), nil)
 		v.Difference = p.diff
 		v.say(Different, "%s", p.diff)
 		return
@@ -217,17 +216,6 @@ func (a *Asked) String() string {
 		fmt.Fprintf(&b, " in branch %s", a.Branch)
 	}
 	return b.String()
-}
-
-// MarshalJSON writes the request, its arguments bounded.
-func (a *Asked) MarshalJSON() ([]byte, error) {
-	type plain Asked
-	short := plain(*a)
-	if len(short.Args) > whole {
-		d := digestOf(short.Args)
-		short.Args, short.Digest = nil, &d
-	}
-	return json.Marshal(&short)
 }
 
 func or(s, otherwise string) string {

@@ -88,6 +88,20 @@ func (o *capOptions) open(log *slog.Logger) (*authority, error) {
 	return a, nil
 }
 
+// look is [capOptions.open] for commands that change nothing: where tools would
+// be kept is protected as for a server, and not opened.
+func (o *capOptions) look(log *slog.Logger) (*authority, error) {
+	a, err := o.prepare(log)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.keep(""); err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
 // prepare reads the flags and the policy file, and resolves every grant. Where
 // nothing is granted nothing is opened, and in any case no journal.
 func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {

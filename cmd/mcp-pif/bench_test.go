@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -48,6 +49,93 @@ func BenchmarkStartup(b *testing.B) {
 		in.Close()
 		_ = cmd.Wait()
 		b.StartTimer()
+	}
+}
+
+// BenchmarkStartFull is the same with 10,000 tools in the store.
+func BenchmarkStartFull(b *testing.B) {
+	path, store := build(b), keptTools(b, 10_000)
+	for b.Loop() {
+		cmd := exec.Command(path, "--log-level=error", "--store", store)
+		in, _ := cmd.StdinPipe()
+		out, _ := cmd.StdoutPipe()
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.WriteString(in, initialize+"\n"); err != nil {
+			b.Fatal(err)
+		}
+		buf := make([]byte, 64<<10)
+		if _, err := out.Read(buf); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		in.Close()
+		_ = cmd.Wait()
+		b.StartTimer()
+	}
+}
+
+// BenchmarkJournalled is run with a journal in a file, held against the same with
+// one in memory: calls one after the other, and many under way at once. file/memory
+// is the ratio of what is done in the same time.
+func BenchmarkJournalled(b *testing.B) {
+	for _, window := range []int{1, 64} {
+		b.Run(fmt.Sprintf("window=%d", window), func(b *testing.B) {
+			memory := windowed(b, window, "--store=memory")
+			file := windowed(b, window, "--store="+filepath.Join(b.TempDir(), "pif.db"))
+			var m, f stopwatch
+			for b.Loop() {
+				m.time(memory)
+				f.time(file)
+			}
+			b.ReportMetric(m.median()/f.median(), "file/memory")
+			b.ReportMetric(m.median()/batch/1e3, "memory-µs/run")
+			b.ReportMetric(f.median()/batch/1e3, "file-µs/run")
+		})
+	}
+}
+
+// batch is how many runs are timed together.
+const batch = 512
+
+// windowed opens a server and gives a function that makes a batch of runs, so
+// many of them under way at once.
+func windowed(b *testing.B, window int, flags ...string) func() {
+	b.Helper()
+	p := startCommand(b, self("mcp-pif", append([]string{"--log-level=error"}, flags...)...)).open()
+	makeSquare(p)
+	line := request("run", `{"tool":"square","input":7}`) + "\n"
+	return func() {
+		for sent, got := 0, 0; got < batch; {
+			for sent < batch && sent-got < window {
+				if _, err := io.WriteString(p.in, strings.Replace(line, `"id":7`, fmt.Sprintf(`"id":%d`, sent), 1)); err != nil {
+					b.Fatal(err)
+				}
+				sent++
+			}
+			if _, err := p.out.ReadSlice('\n'); err != nil {
+				b.Fatal(err)
+			}
+			got++
+		}
+	}
+}
+
+// BenchmarkEvolve is an evolve that is on disk when it is answered.
+func BenchmarkEvolve(b *testing.B) {
+	for _, store := range []string{"memory", filepath.Join(b.TempDir(), "pif.db")} {
+		name := "file"
+		if store == inMemory {
+			name = store
+		}
+		b.Run(name, func(b *testing.B) {
+			call := calling(b, self("mcp-pif", "--log-level=error", "--list-evolved=false", "--store", store), nil, request("evolve", `{"name":"square","code":`+square+`}`))
+			for b.Loop() {
+				call()
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "evolves/s")
+		})
 	}
 }
 

@@ -30,7 +30,9 @@ The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
   fs:./sandbox                              every operation on files below ./sandbox
   fs.read,list:docs=./long/path             reading only; tools call it docs
   fs:./sandbox,ro,max=10MiB                 options follow a comma
-  fetch.get:https://api.example.com/v1/**   GET on one origin and path`,
+  fetch.get:https://api.example.com/v1/**   GET on one origin and path
+  kv:notes/**,size=1MiB                     values by keys that begin with notes, beyond the server's end
+  clock:utc  random:seed  env:LANG          the time, a seed, a variable`,
 		Example: `  mcp-pif caps --cap fs:./sandbox --deny fs:./sandbox/secret
   mcp-pif caps explain 'p => !fs.read({path: p})' --cap fs:./sandbox
   mcp-pif caps revoke fs:./sandbox`,
@@ -44,7 +46,7 @@ The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
 
 func showCaps(cmd *cobra.Command, o *capOptions) error {
 	out := cmd.OutOrStdout()
-	auth, err := o.open(warnings(cmd))
+	auth, err := o.look(warnings(cmd))
 	if err != nil {
 		return err
 	}
@@ -94,7 +96,7 @@ refused.`,
 			if err != nil {
 				return err
 			}
-			auth, err := o.open(warnings(cmd))
+			auth, err := o.look(warnings(cmd))
 			if err != nil {
 				return failing(err)
 			}

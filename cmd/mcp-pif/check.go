@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
@@ -22,7 +24,8 @@ func newCheck() *cobra.Command {
 		Short: "Say whether a term could be a tool, without running it",
 		Long: `Read a term as the code of a tool and say what is to be said about it: its
 inputs, its hash, and notes on what is allowed but may not be meant. Nothing is
-run. The exit status is 1 if no tool can be made from it.`,
+run. With --store or --profile it may call the tools that are kept there; nothing
+is changed. The exit status is 1 if no tool can be made from it.`,
 		Example: `  mcp-pif check '{"lam":"n","body":{"mul":[{"var":"n"},{"var":"m"}]}}'
   mcp-pif check --file square.json`,
 		Args: cobra.MaximumNArgs(1),
@@ -31,12 +34,16 @@ run. The exit status is 1 if no tool can be made from it.`,
 			if err != nil {
 				return err
 			}
-			auth, err := grants.open(warnings(cmd))
+			auth, err := grants.look(warnings(cmd))
 			if err != nil {
 				return failing(err)
 			}
 			defer auth.close()
-			s := mcpserver.New(mcpserver.Options{Broker: auth.broker})
+			tools, err := grants.copied(cmd, auth)
+			if err != nil {
+				return failing(err)
+			}
+			s := mcpserver.New(mcpserver.Options{Broker: auth.broker, Registry: tools})
 			a := call(commandContext(cmd), s, "evolve", map[string]any{"name": name, "code": code, "capabilities": declared})
 			if asJSON || a.Fault != nil {
 				return printAnswer(cmd, a, asJSON)
@@ -68,4 +75,24 @@ run. The exit status is 1 if no tool can be made from it.`,
 	f.StringVar(&name, "name", "it", "the tool's name, to which continue and self refer")
 	f.BoolVar(&asJSON, "json", false, "print the answer of evolve as JSON")
 	return cmd
+}
+
+// copied is the tools that the flags mean, in memory, where nothing that is done
+// with them lasts; none without such a flag.
+func (o *capOptions) copied(cmd *cobra.Command, auth *authority) (*registry.Registry, error) {
+	tools := registry.New(auth.policy)
+	if path, err := o.path(""); err != nil || path == "" {
+		return tools, err
+	}
+	k, err := o.tools(cmd, toRead)
+	if err != nil {
+		return nil, err
+	}
+	defer k.close()
+	all, err := registry.Decode(bytes.NewReader(registry.Encode(k.Registry().Snapshot())))
+	if err != nil {
+		return nil, err
+	}
+	_, _, _, err = tools.Import(all)
+	return tools, err
 }

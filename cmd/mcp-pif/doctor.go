@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -107,10 +108,13 @@ func examine(cmd *cobra.Command, o *capOptions) *findings {
 		User: foundUser{os.Getuid(), os.Geteuid() == 0}, State: examineState(), Clients: findClients(),
 		Plugins: []foundPlugin{}, Grants: []string{},
 	}
-	auth, err := o.open(warnings(cmd))
+	auth, err := o.look(warnings(cmd))
 	if err != nil {
 		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)
 		return f
+	}
+	if err := o.examineStore(); err != nil {
+		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)
 	}
 	defer auth.close()
 	f.opened = true
@@ -206,6 +210,23 @@ func kernelRelease() string {
 		return ""
 	}
 	return strings.TrimSpace(string(release))
+}
+
+// examineStore opens the store that the flags name, where there is one, to be
+// read.
+func (o *capOptions) examineStore() error {
+	path, err := o.path("")
+	if err != nil || path == "" {
+		return err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil // a server makes it
+	}
+	s, err := journal.Open(path, journal.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return s.Close()
 }
 
 // examineState says where the state of this user is.

@@ -3,9 +3,13 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -14,13 +18,15 @@ import (
 // language.
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND | OPERATION | CATEGORY | language]",
+		Use:   "help [COMMAND | OPERATION | CATEGORY | KIND | language]",
 		Short: "Explain a command, or an operation of the language",
 		Long: `Explain a subcommand, an operation of PIF (fold), a category of operations
-(lists), or all of them (language).`,
+(lists), all of them (language), a kind of capability (kv) or an operation of it
+(kv.put).`,
 		Example: `  mcp-pif help run
   mcp-pif help fold
-  mcp-pif help lists`,
+  mcp-pif help lists
+  mcp-pif help kv`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -42,7 +48,12 @@ func newHelp(root *cobra.Command) *cobra.Command {
 			if args[0] == "language" {
 				question = nil
 			}
-			a := call(commandContext(cmd), mcpserver.New(mcpserver.Options{}), "help", question)
+			k, err := kinds()
+			if err != nil {
+				return failing(err)
+			}
+			broker := run.New(run.Options{Policy: caps.NewPolicy(k, time.Now), Journal: journal.NewMemory(pureJournal, nil)})
+			a := call(commandContext(cmd), mcpserver.New(mcpserver.Options{Broker: broker}), "help", question)
 			if a.Fault != nil {
 				return fmt.Errorf("there is no command or operation %q%s", args[0], didYouMean(a.Fault.Near))
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -182,72 +181,6 @@ func printableLines(s string) string {
 		lines[i] = printable(lines[i])
 	}
 	return strings.Join(lines, "\n")
-}
-
-func newJournalVerify() *cobra.Command {
-	var o journalOptions
-	var file string
-	cmd := &cobra.Command{
-		Use:   "verify",
-		Short: "Check that nothing recorded was changed, and say what that proves",
-		Long: `Check the journal event by event: each is bound to the one before it by a hash. It
-finds what was changed, removed from the middle, or inserted, and says where. What
-was cut off at the end can be found only by one who has written down the head that
-an earlier check printed. With --file it checks a file that export wrote.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, err := verifyJournal(commandContext(cmd), &o, file)
-			if report.Events > 0 || err == nil {
-				err = printReport(cmd.OutOrStdout(), &report, err)
-			}
-			return failing(err)
-		},
-	}
-	o.register(cmd, false)
-	cmd.Flags().StringVar(&file, "file", "", "check this `FILE` of JSON lines")
-	return cmd
-}
-
-func verifyJournal(ctx context.Context, o *journalOptions, file string) (journal.Report, error) {
-	if file != "" {
-		f, err := os.Open(file)
-		if err != nil {
-			return journal.Report{}, err
-		}
-		defer f.Close()
-		return journal.VerifyLines(f)
-	}
-	s, err := o.open()
-	if err != nil {
-		return journal.Report{}, err
-	}
-	defer s.Close()
-	return s.Verify(ctx)
-}
-
-// printReport says what a check found; the error is what is wrong.
-func printReport(out io.Writer, r *journal.Report, err error) error {
-	fmt.Fprintf(out, "%d events, the last is %d\nhead %s\n", r.Events, r.Last, r.Head)
-	if r.Cut != nil {
-		fmt.Fprintf(out, "%d of the events up to %d were dropped; a signed checkpoint stands for them\n", r.Cut.Dropped, r.Cut.To)
-	}
-	for i := range r.Breaks {
-		fmt.Fprintf(out, "BROKEN: %v\n", &r.Breaks[i])
-	}
-	for _, damage := range r.Damage {
-		fmt.Fprintf(out, "DAMAGED: %s\n", damage)
-	}
-	for _, unproved := range r.Unproved {
-		fmt.Fprintf(out, "not proved: %s\n", unproved)
-	}
-	if err == nil {
-		err = r.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("the journal is not as it was recorded: %w", err)
-	}
-	fmt.Fprintln(out, "ok")
-	return nil
 }
 
 func newJournalExport() *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -76,6 +77,7 @@ The exit status is 0 if nothing differs and nothing is missing.`,
 			defer store.Close()
 			ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			defer context.AfterFunc(ctx, stop)() // a second interrupt ends it, whatever it does
 			r := &replayer{store: store}
 			if o.all {
 				return o.replayAll(ctx, cmd, r)
@@ -131,7 +133,8 @@ func (o *replayOptions) replayOne(ctx context.Context, cmd *cobra.Command, r *re
 	if o.asJSON {
 		return o.printVerdict(cmd, &a, v)
 	}
-	if v.Verdict == run.Identical || v.Verdict == run.Same || v.Verdict == run.Incomplete && a.Fault == nil || v.Difference == nil && v.Verdict == run.Different {
+	// What a run gives that was stopped at a request says nothing.
+	if v.OK() || v.Difference == nil && (v.Verdict == run.Different || v.Verdict == run.Incomplete && a.Fault == nil) {
 		if a.Fault != nil {
 			fmt.Fprintln(errs, printableLines(a.Text))
 		} else {
@@ -155,11 +158,9 @@ func (o *replayOptions) printVerdict(cmd *cobra.Command, a *mcpserver.Answer, v 
 		if a != nil {
 			line.Answer = a.Structured
 		}
-		text, err := json.Marshal(line)
-		if err != nil {
+		if err := printLine(cmd.OutOrStdout(), line); err != nil {
 			return failing(err)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text)
 	} else {
 		for _, note := range v.Notes {
 			fmt.Fprintln(cmd.ErrOrStderr(), printable("note: "+note))
@@ -170,6 +171,13 @@ func (o *replayOptions) printVerdict(cmd *cobra.Command, a *mcpserver.Answer, v 
 		return &failure{}
 	}
 	return nil
+}
+
+// printLine prints a value on one line; what is JSON in it stays as it is.
+func printLine(out io.Writer, v any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 // A replayer replays runs of one store.

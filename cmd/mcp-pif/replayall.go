@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -64,11 +63,9 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 		return failing(err)
 	}
 	if o.asJSON {
-		text, err := json.Marshal(map[string]any{"runs": counts})
-		if err != nil {
+		if err := printLine(cmd.OutOrStdout(), map[string]any{"runs": counts}); err != nil {
 			return failing(err)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text)
 	} else {
 		total := 0
 		for _, n := range counts {
@@ -85,14 +82,10 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 
 // printRow shows a run of many that isn't identical.
 func (o *replayOptions) printRow(cmd *cobra.Command, v run.Verdict) error {
-	if !o.asJSON {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), printable(v.Run+": "+v.Verdict+": "+v.Text))
-		return err
+	if o.asJSON {
+		return printLine(cmd.OutOrStdout(), v)
 	}
-	text, err := json.Marshal(v)
-	if err == nil {
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", text)
-	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), printable(v.Run+": "+v.Verdict+": "+v.Text))
 	return err
 }
 

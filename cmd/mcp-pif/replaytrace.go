@@ -150,13 +150,7 @@ func (t *tracing) Done(steps uint64, result core.Encoded, f *fault.Fault) {
 	fmt.Fprintf(t.out, "%6d  %s\n", steps, printable(end))
 }
 
-func (t *tracing) line(v any) bool {
-	b, err := json.Marshal(v)
-	if err == nil {
-		_, err = fmt.Fprintf(t.out, "%s\n", b)
-	}
-	return err == nil
-}
+func (t *tracing) line(v any) bool { return printLine(t.out, v) == nil }
 
 // term is a term in the text form, on one line.
 func (t *tracing) term(n term.Term) string {

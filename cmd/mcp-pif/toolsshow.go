@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -229,17 +227,13 @@ capabilities they declare and their examples. Without V2 the other one is the ne
 		} else if second, err = k.newest(name); err != nil {
 			return err
 		}
-		texts := make([][]byte, 2)
+		both := make([]*registry.Tool, 2)
 		for i, v := range []int{first, second} {
-			t, err := k.Registry().Version(registry.Ref{Name: name, Version: v})
-			if err != nil {
-				return err
+			if both[i], err = k.Registry().Version(registry.Ref{Name: name, Version: v}); err != nil {
+				return printableError(err)
 			}
-			texts[i] = comparable(t)
 		}
-		title := printable(name)
-		d := diff.Diff(fmt.Sprintf("%s@%d", title, first), texts[0], fmt.Sprintf("%s@%d", title, second), texts[1])
-		fmt.Fprint(cmd.OutOrStdout(), printableLines(string(d)))
+		fmt.Fprint(cmd.OutOrStdout(), printableLines(string(registry.Diff(both[0], both[1]))))
 		return nil
 	})
 }
@@ -254,20 +248,4 @@ func (k *kept) newest(name string) (int, error) {
 		return 0, fmt.Errorf("there is no tool %q, and there never was", name)
 	}
 	return changes[0].Version, nil
-}
-
-// comparable is a version as lines to be compared.
-func comparable(t *registry.Tool) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "description: %s\n", t.Description)
-	declared := slices.Clone(t.Declared)
-	slices.Sort(declared)
-	for _, c := range declared {
-		fmt.Fprintf(&b, "declares: %s\n", c)
-	}
-	for i := range t.Examples {
-		fmt.Fprintf(&b, "example: %s\n", exampleLine(&t.Examples[i]))
-	}
-	fmt.Fprintf(&b, "\n%s\n", strings.TrimRight(string(t.Program().Text()), "\n"))
-	return []byte(b.String())
 }

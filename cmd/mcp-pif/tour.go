@@ -21,8 +21,9 @@ func newTour() *cobra.Command {
 		Use:   "tour",
 		Short: "See what the server does, in a few seconds",
 		Long: `Start a server as an MCP client would, make tools with it and run them, let it
-refuse what it must, and show each call with its answer. The exit status is 1 if
-anything is not as it should be.`,
+refuse what it must, go back to an earlier version, do a run again from the record,
+and show each call with its answer. What is made is kept in a temporary folder, and
+gone afterwards. The exit status is 1 if anything is not as it should be.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return failing(tour(cmd)) },
 	}
@@ -65,15 +66,22 @@ type guide struct {
 	began   time.Time
 	log     bytes.Buffer // the server's
 	session *mcp.ClientSession
-	dir     string // where the granted sandbox is
+	dir     string // where the store and the granted sandbox are
 }
+
+// tourStore is where the tour's servers keep what they make, in their folder.
+const tourStore = "tools.db"
 
 func (g *guide) say(format string, args ...any) { fmt.Fprintf(g.out, format+"\n", args...) }
 
 // travel visits all stops: first with a server that grants nothing, then with
 // one that grants a folder.
 func (g *guide) travel() error {
-	if err := g.connect(); err != nil {
+	var err error
+	if g.dir, err = os.MkdirTemp("", "mcp-pif-tour-"); err != nil {
+		return err
+	}
+	if err := g.connect("--store", tourStore); err != nil {
 		return err
 	}
 	if err := g.visit(stops); err != nil {
@@ -81,10 +89,6 @@ func (g *guide) travel() error {
 	}
 	if err := g.session.Close(); err != nil {
 		return fmt.Errorf("ending the first server: %w", err)
-	}
-	var err error
-	if g.dir, err = os.MkdirTemp("", "mcp-pif-tour-"); err != nil {
-		return err
 	}
 	sandbox := filepath.Join(g.dir, "sandbox")
 	if err := os.Mkdir(sandbox, 0o700); err != nil {
@@ -94,7 +98,7 @@ func (g *guide) travel() error {
 		return err
 	}
 	g.say("")
-	if err := g.connect("--cap", "fs:./sandbox"); err != nil {
+	if err := g.connect("--store", tourStore, "--cap", "fs:./sandbox"); err != nil {
 		return err
 	}
 	return g.visit(grantedStops)
@@ -125,6 +129,43 @@ func (g *guide) connect(flags ...string) error {
 	g.session, err = client.Connect(g.ctx, &mcp.CommandTransport{Command: server}, nil)
 	if err != nil {
 		return fmt.Errorf("connecting to the server: %w", err)
+	}
+	return nil
+}
+
+// command runs this program as a person would, on the tour's store, and shows
+// what it prints.
+func (g *guide) command(args ...string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("finding this program: %w", err)
+	}
+	g.say("  $ mcp-pif %s --store %s", strings.Join(args, " "), tourStore)
+	cmd := exec.CommandContext(g.ctx, self, append(args, "--store", tourStore)...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Dir = g.dir
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	for line := range strings.Lines(string(out)) {
+		g.say("    %s", firstLine(strings.TrimRight(line, "\n"), 120))
+	}
+	if err != nil {
+		return "", fmt.Errorf("mcp-pif %s: %w: %s", strings.Join(args, " "), err, errs.String())
+	}
+	return string(out), nil
+}
+
+// prints runs a command whose output is to hold these words.
+func (g *guide) prints(args []string, words ...string) error {
+	out, err := g.command(args...)
+	if err != nil {
+		return err
+	}
+	for _, w := range words {
+		if !strings.Contains(out, w) {
+			return fmt.Errorf("mcp-pif %s: expected %q, got %s", strings.Join(args, " "), w, out)
+		}
 	}
 	return nil
 }

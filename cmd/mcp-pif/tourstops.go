@@ -105,6 +105,18 @@ var stops = []stop{
 
 // grantedStops is the rest of it, of a server that grants a folder.
 var grantedStops = []stop{
+	{"The server is another process, and has the tools that the first one made.", func(g *guide) error {
+		return g.gives("factorial", `{"input":5}`, "120")
+	}},
+	{"A version comes with examples; one that breaks them is refused, and nothing is changed.", func(g *guide) error {
+		if err := g.makes(`{"name":"cube","code":"n => n * n * n","description":"the third power","examples":[{"input":3,"expect":27}]}`); err != nil {
+			return err
+		}
+		if err := g.fails("evolve", `{"name":"cube","code":"n => n * n"}`, "refused", "example 1", "27"); err != nil {
+			return err
+		}
+		return g.gives("cube", `{"input":3}`, "27")
+	}},
 	{"The same tool may be made now: it declares what the operator granted.", func(g *guide) error {
 		if err := g.makes(`{"name":"peek","code":"path => !fs.read({path: path})","capabilities":["fs.read:./sandbox"]}`); err != nil {
 			return err
@@ -161,6 +173,49 @@ var grantedStops = []stop{
 		}
 		return nil
 	}},
+	{"Every version is kept. The operator goes back to one while the server runs, which sees it.", func(g *guide) error {
+		if err := g.prints([]string{"tools", "rollback", "cube", "1"}, "in version 3"); err != nil {
+			return err
+		}
+		if err := g.prints([]string{"tools", "history", "cube"}, "rolled back to 1"); err != nil {
+			return err
+		}
+		return g.gives("cube", `{"input":2}`, "8")
+	}},
+	{"A run can be done again from the record, with nothing of the world: the file it read is gone.", func(g *guide) error {
+		run, err := g.runOf("sort_file")
+		if err == nil {
+			err = os.Remove(filepath.Join(g.dir, "sandbox", "numbers.txt"))
+		}
+		if err != nil {
+			return err
+		}
+		return g.prints([]string{"replay", run}, "5")
+	}},
+	{"Nothing of the record can be changed unnoticed.", func(g *guide) error {
+		return g.prints([]string{"journal", "verify"}, "\nok\n")
+	}},
+}
+
+// runOf is what the journal calls the last run of a tool.
+func (g *guide) runOf(tool string) (string, error) {
+	r, err := g.call("journal", `{"kind":"run.started"}`)
+	if err != nil {
+		return "", err
+	}
+	var events []struct {
+		Run  string
+		Data struct{ Tool string }
+	}
+	if err := json.Unmarshal(r.data["events"], &events); err != nil {
+		return "", fmt.Errorf("the journal's events: %w", err)
+	}
+	for _, e := range slices.Backward(events) {
+		if e.Data.Tool == tool {
+			return e.Run, nil
+		}
+	}
+	return "", fmt.Errorf("the journal has no run of %s", tool)
 }
 
 func toolNames(list *mcp.ListToolsResult) []string {

@@ -12,6 +12,7 @@ import (
 // that the term it stands in is given.
 type test struct {
 	t       term.Term
+	pos     int
 	id      term.ID // the row
 	operand int
 	// ok is set where something fits, or might; bad is the kinds that don't.
@@ -25,6 +26,9 @@ type test struct {
 	// have it.
 	key     string
 	missing bool
+	// perhaps is set in the code of a row of the prelude, where a use doesn't
+	// always come to.
+	perhaps bool
 }
 
 type testKey struct {
@@ -33,10 +37,16 @@ type testKey struct {
 	inner   string
 }
 
-// A failure is a term that fails whenever it is evaluated.
+// A failure is a place that fails whenever it is evaluated.
 type failure struct {
-	t term.Term
-	f *fault.Fault
+	pos int
+	f   *fault.Fault
+}
+
+type failureKey struct {
+	pos  int
+	kind fault.Kind
+	what string
 }
 
 type unknown struct {
@@ -51,22 +61,36 @@ type unknownKey struct {
 }
 
 func (c *checker) testOf(t term.Term, id term.ID, operand int, inner string, want prim.Kinds) *test {
+	return c.testAt(t.Pos(), t, id, operand, inner, want)
+}
+
+// testAt is the test of an operand of t; pos is the place that fails with it.
+func (c *checker) testAt(pos int, t term.Term, id term.ID, operand int, inner string, want prim.Kinds) *test {
 	k := testKey{t, operand, inner}
 	x, ok := c.tests[k]
 	if !ok {
-		x = &test{t: t, id: id, operand: operand, inner: inner, want: want}
+		x = &test{t: t, pos: pos, id: id, operand: operand, inner: inner, want: want, perhaps: c.library == possible}
 		c.tests[k] = x
 		c.order = append(c.order, x)
 	}
 	return x
 }
 
-// fails notes that a term fails whenever it is evaluated.
+// fails notes that a term fails whenever it is evaluated, or, in code that
+// stands elsewhere, that it may fail.
 func (c *checker) fails(t term.Term, f *fault.Fault) {
-	if _, ok := c.failures[t]; !ok {
-		x := &failure{t, f}
-		c.failures[t] = x
-		c.failed = append(c.failed, x)
+	if c.library == elsewhere {
+		c.failsAt(t.Pos(), f)
+	} else if f.Kind == fault.Unbound || f.Kind == fault.TypeError {
+		c.unknown(t, ReasonTested, f.Message, "it may fail: "+f.Message)
+	}
+}
+
+func (c *checker) failsAt(pos int, f *fault.Fault) {
+	k := failureKey{pos, f.Kind, f.Message}
+	if !c.failures[k] {
+		c.failures[k] = true
+		c.failed = append(c.failed, &failure{pos, f})
 	}
 }
 
@@ -137,17 +161,17 @@ func describe(k prim.Kinds) string {
 // result says what became of a test: that it fails, or may fail, or nothing.
 func (c *checker) result(x *test) {
 	if x.bad == 0 {
-		if x.missing && !x.ok {
-			c.fails(x.t, prim.MissingKey(x.key, nil))
+		if x.missing && !x.ok && !x.perhaps {
+			c.failsAt(x.pos, prim.MissingKey(x.key, nil))
 		}
 		return
 	}
 	f := c.mismatch(x)
-	if x.ok || x.inner != "" {
-		c.unknown(x.t, ReasonTested, fmt.Sprint(x.operand, x.inner), "whether it succeeds is tested when it runs: "+f.Message)
+	if x.ok || x.inner != "" || x.perhaps {
+		c.unknownAt(x.pos, ReasonTested, fmt.Sprint(x.id, x.operand, x.inner), "whether it succeeds is tested when it runs: "+f.Message)
 		return
 	}
-	c.fails(x.t, f)
+	c.failsAt(x.pos, f)
 }
 
 func (c *checker) mismatch(x *test) *fault.Fault {
@@ -221,6 +245,9 @@ func (c *checker) compares(a, b *variable, ordered bool, x *test, t term.Term) {
 	})
 }
 
+// plain is the kinds without parts, which equal compares with everything.
+const plain = prim.KindInt | prim.KindDec | prim.KindBool | prim.KindString | prim.KindUnit
+
 const notEqual = prim.KindFunction | prim.KindContinuation
 
 func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
@@ -229,9 +256,11 @@ func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
 	}
 	if a.unknown != nil || b.unknown != nil {
 		x.ok = true
-		for _, s := range []*shape{a, b} {
+		for i, s := range []*shape{a, b} {
 			if u := s.unknown; u != nil {
-				u.deep &= prim.KindData
+				if other := []*shape{b, a}[i]; other.kind&plain == 0 {
+					u.deep &= prim.KindData
+				}
 				if ordered && (a.unknown == nil || b.unknown == nil) && !a.dynamic && !b.dynamic {
 					c.need(u)
 				}

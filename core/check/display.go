@@ -66,7 +66,7 @@ func (d *display) part(taken bool, vs []*variable) *Type {
 		if u := d.taken(v); t == nil {
 			t = u
 		} else {
-			t = meet(t, u, 0)
+			t = d.meet(t, u, 0)
 		}
 	}
 	return t
@@ -82,7 +82,9 @@ func (d *display) union(all []*shape, taken bool) *Type {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b *shape) int { return a.id - b.id })
 	all = slices.Compact(all)
-	all = slices.DeleteFunc(all, func(s *shape) bool { return s.unknown != nil && len(s.unknown.made) > 0 })
+	all = slices.DeleteFunc(all, func(s *shape) bool {
+		return s.unknown != nil && len(s.unknown.made) > 0 || s.seed != nil && s.seed.dead&s.kind != 0
+	})
 	structured := false
 	var key strings.Builder
 	for _, s := range all {
@@ -181,7 +183,7 @@ func (d *display) functions(t *Type, fs []*shape, taken bool) {
 		if t.Param == nil {
 			t.Param = p
 		} else {
-			t.Param = meet(t.Param, p, 0)
+			t.Param = d.meet(t.Param, p, 0)
 		}
 		results, effects = append(results, s.result), append(effects, s.effects)
 	}
@@ -252,6 +254,12 @@ func (d *display) records(t *Type, rs []*shape, taken bool) {
 	slices.Sort(keys)
 	for _, key := range keys {
 		vs := named[key]
+		for _, s := range rs {
+			// One of the others of a record may be called so.
+			if v := s.record.other(key); v != nil {
+				vs = append(vs, v)
+			}
+		}
 		f := Field{Key: key, Type: d.part(taken, vs), Optional: count[key] < len(rs)}
 		t.Fields = append(t.Fields, f)
 	}
@@ -284,13 +292,13 @@ func (d *display) codes(t *Type, cs []*shape) {
 			return
 		}
 		t.Expects = append(t.Expects, Field{Key: name, Type: typ.Param})
-		t.Effects = typ.Effects
+		t.Asks = typ.Effects
 		typ = typ.Result
 	}
 	if len(free) == 0 {
-		t.Effects = inner.display(false).row(inner.effects)
+		t.Asks = inner.display(false).row(inner.effects)
 	}
-	t.Unknown, t.Result = false, typ
+	t.Unknown, t.Gives = false, typ
 }
 
 // mainType is the type of the program's value.

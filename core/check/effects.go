@@ -151,12 +151,20 @@ func (c *checker) eval(t *term.Prim, e env, ctx context) *variable {
 	texts, _ := term.With(t.Args)
 	with := value.Within(texts)
 	inside := ctx
-	inside.tool, inside.evals, inside.sure = false, ctx.evals+1, false
+	inside.tool, inside.sure = false, false
 	inside.with = value.Narrow(ctx.with, with)
 	inside.effects = c.variable()
 	c.within(inside.effects, ctx.effects, with)
 	c.take(code, t, prim.Eval, 0, prim.KindQuoted, func(s *shape) {
-		if s.code == nil || inside.evals > maxEvals {
+		again := ctx.quotes.find(s.code)
+		if s.code != nil && again != nil && len(term.Free(s.code.Body)) == 0 {
+			// The same code inside itself gives the same.
+			c.flow(again.gives, res)
+			c.flow(again.effects, inside.effects)
+			c.flow(again.raised, ctx.raised)
+			return
+		}
+		if s.code == nil || again != nil {
 			c.unknown(t, ReasonEval, "", "the code that is evaluated is known only when it runs")
 			c.asks(atom{op: "*", pos: t.Pos()}, inside)
 			c.add(res, c.dynamic)
@@ -164,9 +172,56 @@ func (c *checker) eval(t *term.Prim, e env, ctx context) *variable {
 			c.sinkScope(e)
 			return
 		}
-		c.flow(c.infer(s.code.Body, e, inside), res)
+		body, outer := s.code.Body, c.library
+		if s.foreign {
+			// Its places are in another source.
+			body, c.library = term.Relocate(body, term.At(t.Pos())), possible
+		}
+		inside := inside
+		inside.quotes = &quotes{s.code, c.variable(), inside.effects, ctx.raised, ctx.quotes}
+		gives := c.infer(body, e, inside)
+		c.flow(gives, inside.quotes.gives)
+		c.flow(gives, res)
+		c.library = outer
 	})
 	return res
+}
+
+// quotes is the code whose evaluation is under way, the innermost first, with
+// what comes of it.
+type quotes struct {
+	code                   *term.Quote
+	gives, effects, raised *variable
+	next                   *quotes
+}
+
+func (q *quotes) find(code *term.Quote) *quotes {
+	for q != nil && q.code != code {
+		q = q.next
+	}
+	return q
+}
+
+// codeOf is a tool's code, where it is known.
+func (c *checker) codeOf(t *term.CodeOf, ctx context) *variable {
+	s := c.shape(prim.KindQuoted)
+	if c.env.Code != nil {
+		code, ok := c.env.Code(t.Name)
+		if !ok && t.Name == "self" && ctx.tool {
+			code, ok = c.code, true
+		}
+		if ok {
+			key := "code of " + t.Name
+			known, ok := c.interned[key]
+			if !ok {
+				s.code, s.foreign = &term.Quote{At: term.At(t.Pos()), Body: code}, true
+				c.interned[key] = s
+				known = s
+			}
+			return c.fixed(known)
+		}
+	}
+	return c.fixed(s)
 }
 
 // sinkScope lets the variables in scope be used by code of which nothing is

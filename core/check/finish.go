@@ -24,12 +24,16 @@ func (d *display) finish(t *Type) *Type {
 		if n, ok := d.names[v]; ok {
 			return n
 		}
+		if d.flows && v[0] == '$' {
+			// The same unknown in the types of all terms.
+			return "u" + v[1:]
+		}
 		for {
 			n := string(rune('a' + next%26))
 			if next >= 26 {
 				n += strconv.Itoa(next / 26)
 			}
-			if next++; !taken[n] {
+			if next++; !taken[n] && (!d.flows || n[0] != 'u') {
 				d.names[v] = n
 				return n
 			}
@@ -79,6 +83,7 @@ func (d *display) rename(t *Type, name func(string) string) {
 	d.rename(t.Rest, name)
 	d.rename(t.Param, name)
 	d.rename(t.Result, name)
+	d.rename(t.Gives, name)
 	for _, f := range t.Expects {
 		d.rename(f.Type, name)
 	}
@@ -100,7 +105,7 @@ func (t *Type) everything() bool {
 
 // meet is a type of values that are of both types; where it would take too
 // much to say which are, of fewer.
-func meet(a, b *Type, deep int) *Type {
+func (d *display) meet(a, b *Type, deep int) *Type {
 	a, b = a.or(), b.or()
 	switch {
 	case a == b || a.String() == b.String():
@@ -109,6 +114,8 @@ func meet(a, b *Type, deep int) *Type {
 		return b
 	case b.Any:
 		return a
+	case !d.flows && isUnknown(a) && isUnknown(b):
+		return &Type{Vars: append(slices.Clone(a.Vars), b.Vars...)}
 	case a.Name != "" || b.Name != "" || deep > 20:
 		return Nothing
 	case a.Kinds == 0 && a.Dynamic && len(a.Vars) == 0:
@@ -128,17 +135,17 @@ func meet(a, b *Type, deep int) *Type {
 			return t
 		}
 		// The parts of one have to be of the other.
-		t.Kinds &= prim.KindInt | prim.KindDec | prim.KindBool | prim.KindString | prim.KindUnit
+		t.Kinds &= plain
 		return t
 	}
 	deep++
 	if t.Kinds&prim.KindList != 0 {
-		t.Item = meet(a.Item, b.Item, deep)
+		t.Item = d.meet(a.Item, b.Item, deep)
 	}
 	if t.Kinds&prim.KindPair != 0 {
-		t.First, t.Second = meet(a.First, b.First, deep), meet(a.Second, b.Second, deep)
+		t.First, t.Second = d.meet(a.First, b.First, deep), d.meet(a.Second, b.Second, deep)
 	}
-	if t.Kinds&prim.KindRecord != 0 && !meetRecords(t, a, b, deep) {
+	if t.Kinds&prim.KindRecord != 0 && !d.meetRecords(t, a, b, deep) {
 		t.Kinds &^= prim.KindRecord
 	}
 	// What is to be a function of both, or code, isn't worked out.
@@ -146,7 +153,14 @@ func meet(a, b *Type, deep int) *Type {
 	return t
 }
 
-func meetRecords(t, a, b *Type, deep int) bool {
+// isUnknown reports whether a type is that of an unknown: two of them that are
+// to be one value are that.
+func isUnknown(t *Type) bool {
+	return t.Kinds == 0 && !t.Dynamic && len(t.Vars) > 0 && t.Name == "" &&
+		!slices.ContainsFunc(t.Vars, func(v string) bool { return v[0] != '$' })
+}
+
+func (d *display) meetRecords(t, a, b *Type, deep int) bool {
 	of := func(t *Type, key string) (Field, bool) {
 		for _, f := range t.Fields {
 			if f.Key == key {
@@ -165,13 +179,13 @@ func meetRecords(t, a, b *Type, deep int) bool {
 		g, okB := of(b, key)
 		switch {
 		case okA && okB:
-			t.Fields = append(t.Fields, Field{key, meet(f.Type, g.Type, deep), f.Optional && g.Optional})
+			t.Fields = append(t.Fields, Field{key, d.meet(f.Type, g.Type, deep), f.Optional && g.Optional})
 		case okA && !f.Optional || okB && !g.Optional:
 			return false
 		}
 	}
 	if a.Rest != nil && b.Rest != nil {
-		t.Rest = meet(a.Rest, b.Rest, deep)
+		t.Rest = d.meet(a.Rest, b.Rest, deep)
 	}
 	return true
 }

@@ -48,6 +48,7 @@ type shape struct {
 	param, result       *variable // of a function
 	effects, raised     *variable
 	code                *term.Quote // of quoted code; nil: not known
+	foreign             bool        // it stands in another source
 	node                bool        // a record that to_data made
 	next                *variable   // of a continuation
 	atom                *atom       // an effect, in variables of effects only
@@ -55,14 +56,15 @@ type shape struct {
 
 // A checker is the state of one check.
 type checker struct {
-	env    Env
-	src    *term.Source
-	limit  int
-	steps  int
-	over   bool // the budget is used up
-	depth  int  // of the Go stack
-	single bool // every function has one type, for all its uses
-	nested int  // how many checks of quoted code this one is inside
+	env     Env
+	src     *term.Source
+	limit   int
+	steps   int
+	over    bool // the budget is used up
+	depth   int  // of the Go stack
+	single  bool // every function has one type, for all its uses
+	library certainty
+	nested  int // how many checks of quoted code this one is inside
 
 	ids     int
 	queue   []event
@@ -82,19 +84,19 @@ type checker struct {
 
 	tests    map[testKey]*test
 	order    []*test // tests in the order of their making
-	failures map[term.Term]*failure
+	failures map[failureKey]bool
 	failed   []*failure
 	unknowns map[unknownKey]*unknown
 	found    []*unknown
 
-	nodes     map[term.Term]*variable
-	expanded  map[*term.Prim]term.Term
-	root      term.Term
-	main      *variable // what the program gives
-	self      *variable
-	effects   *variable // that the program has
-	raised    *variable
-	unguarded map[term.Term]bool
+	nodes    map[term.Term]*variable
+	expanded map[*term.Prim]term.Term
+	// code is the term as given, and root the function that it may stand for.
+	code, root term.Term
+	main       *variable // what the program gives
+	self       *variable
+	effects    *variable // that the program has
+	raised     *variable
 }
 
 type event struct {
@@ -105,10 +107,10 @@ type event struct {
 
 func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 	c := &checker{
-		env: env, src: src, limit: b.Steps, root: t,
+		env: env, src: src, limit: b.Steps, code: t, root: t,
 		basic: map[prim.Kinds]*variable{}, interned: map[string]*shape{}, atoms: map[string]*shape{},
 		filters: map[filterKey][2]*variable{}, compared: map[compareKey]bool{}, deeps: map[deepKey]bool{},
-		tests: map[testKey]*test{}, failures: map[term.Term]*failure{}, unknowns: map[unknownKey]*unknown{},
+		tests: map[testKey]*test{}, failures: map[failureKey]bool{}, unknowns: map[unknownKey]*unknown{},
 		expanded: map[*term.Prim]term.Term{},
 	}
 	if c.limit <= 0 {

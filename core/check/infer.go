@@ -8,19 +8,18 @@ import (
 
 // The bounds of what is looked at beside the budget: how deep terms may be
 // inside each other, counting what functions typed anew have in them, and from
-// where on they aren't typed anew; and how deep evals may be.
+// where on they aren't typed anew.
 const (
 	maxNesting   = 40_000
 	deepNesting  = 2_000
-	maxEvals     = 8
 	freshOfSteps = 4 // a quarter of the budget is for typing anew
 )
 
 // A context is what a piece of code belongs to.
 type context struct {
-	effects, raised *variable // of the function around, or the program
-	tool            bool      // self and continue are legal
-	evals           int
+	effects, raised *variable  // of the function around, or the program
+	tool            bool       // self and continue are legal
+	quotes          *quotes    // whose evaluation the code stands in
 	with            [][]string // of the evals that the code stands in
 	// sure is set where the code is evaluated whenever the program's function
 	// is applied and gets that far.
@@ -119,7 +118,7 @@ func (c *checker) term(t term.Term, e env, ctx context) *variable {
 		s.code = t
 		return c.fixed(s)
 	case *term.CodeOf:
-		return c.fixed(c.shape(prim.KindQuoted))
+		return c.codeOf(t, ctx)
 	case *term.Self:
 		if !ctx.tool {
 			c.fails(t, prim.NoSelf())
@@ -196,6 +195,7 @@ func (c *checker) function(t *term.Lam, e env, ctx context) *variable {
 	inside := ctx
 	inside.effects, inside.raised = s.effects, s.raised
 	inside.sure = ctx.sure && c.outermost(t)
+	defer c.perhaps()()
 	c.flow(c.infer(t.Body, e.bind(&binding{name: t.Param, path: c.path(), v: s.param}), inside), s.result)
 	return c.fixed(s)
 }
@@ -312,6 +312,7 @@ func (c *checker) conditional(t *term.If, e env, ctx context) *variable {
 	c.take(cond, t, prim.If, 0, prim.KindBool, nil)
 	inside := ctx
 	inside.sure = false
+	defer c.perhaps()()
 	res := c.variable()
 	c.flow(c.infer(t.Then, c.narrow(t.Cond, true, e, ctx), inside), res)
 	c.flow(c.infer(t.Else, c.narrow(t.Cond, false, e, ctx), inside), res)

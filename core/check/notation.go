@@ -193,11 +193,11 @@ func (t *Type) writeCode(b *strings.Builder) {
 	if t.Unknown {
 		return
 	}
-	if len(t.Effects.Ops) > 0 || t.Effects.Open {
-		t.Effects.write(b)
+	if len(t.Asks.Ops) > 0 || t.Asks.Open {
+		t.Asks.write(b)
 	}
 	b.WriteByte('[')
-	t.Result.write(b)
+	t.Gives.write(b)
 	if len(t.Expects) > 0 {
 		b.WriteString("; ")
 		t.writeFields(b, t.Expects)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -24,7 +25,7 @@ func (c *checker) report() *Report {
 	places := newPlaces(c)
 	for _, x := range c.failed {
 		r.Diagnostics = append(r.Diagnostics, Diagnostic{
-			Kind: x.f.Kind, Place: places.of(x.t.Pos()), Message: x.f.Message, Expected: x.f.Expected, Got: x.f.Got, Hint: x.f.Hint,
+			Kind: x.f.Kind, Place: places.of(x.pos), Message: x.f.Message, Expected: x.f.Expected, Got: x.f.Got, Hint: x.f.Hint,
 		})
 	}
 	slices.SortStableFunc(r.Diagnostics, func(a, b Diagnostic) int { return a.compare(b.Place) })
@@ -76,7 +77,7 @@ func newPlaces(c *checker) *places {
 	}
 	var at []int
 	for _, x := range c.failed {
-		at = append(at, x.t.Pos())
+		at = append(at, x.pos)
 	}
 	for _, u := range c.found {
 		at = append(at, u.pos)
@@ -115,14 +116,27 @@ func (c *checker) derivation() *Derivation {
 	}
 	// Terms often have one variable, and always few shapes.
 	types := map[*variable]*Type{}
-	for t, v := range c.nodes {
-		typ, ok := types[v]
-		if !ok {
-			show := c.display(true)
-			typ = show.finish(show.given(v))
-			types[v] = typ
+	for _, v := range c.nodes {
+		types[v] = Dynamic
+	}
+	// In the order of their making, so that it is the same types that are left
+	// out where there are too many.
+	vs := slices.SortedFunc(maps.Keys(types), func(a, b *variable) int { return a.id - b.id })
+	parts := 0
+	for _, v := range vs {
+		if parts > maxDerived {
+			break
 		}
-		d.Types[t] = typ
+		show := c.display(true)
+		types[v] = show.finish(show.given(v))
+		parts += show.parts
+	}
+	for t, v := range c.nodes {
+		d.Types[t] = types[v]
 	}
 	return d
 }
+
+// maxDerived is how many parts the types of a derivation have together; terms
+// beyond are dynamic.
+const maxDerived = 1_000_000

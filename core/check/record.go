@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -134,6 +135,20 @@ func (c *checker) intern(r *record) *shape {
 	return s
 }
 
+// other is the type of a field that isn't named, if it may be there.
+func (r *record) other(key string) *variable {
+	if slices.ContainsFunc(r.fields, func(f field) bool { return f.key == key }) {
+		return nil
+	}
+	if r.row == nil {
+		return r.rest
+	}
+	if r.row.fields[key] != nil {
+		return nil
+	}
+	return r.row.rest
+}
+
 // with is the record with one field as given.
 func (c *checker) with(s *shape, f field) *shape {
 	fields := slices.Clone(s.record.fields)
@@ -207,4 +222,10 @@ func (m *maker) widen(s *shape) {
 		}
 		m.c.flow(v, f.v)
 	})
+	if m.rest != nil {
+		// One of the others may be called so.
+		for _, key := range slices.Sorted(maps.Keys(m.wide)) {
+			m.c.flow(m.rest, m.wide[key].v)
+		}
+	}
 }

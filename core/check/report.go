@@ -14,6 +14,9 @@ type Env struct {
 	// Callee gives the type of the tool that a call, with the literal name,
 	// runs; nil, or false: it isn't known.
 	Callee func(name string) (Callee, bool)
+	// Code gives the code of the tool that code_of names literally; nil, or
+	// false: it isn't known.
+	Code func(name string) (term.Term, bool)
 	// Result gives the type of what an operation ("fs.read") answers; nil, or
 	// false: some data.
 	Result func(op string) (*Type, bool)

@@ -30,7 +30,7 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 		return c.fixed(c.shape(prim.KindQuoted))
 	}
 	if row.Body != "" {
-		return c.infer(c.expand(t), e, ctx)
+		return c.prelude(t, e, ctx)
 	}
 	u := &use{c: c, t: t, row: row, ctx: ctx, args: make([]*variable, len(t.Args))}
 	for i, a := range t.Args {
@@ -44,6 +44,45 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 		}
 	}
 	return res
+}
+
+// prelude types the use of a row of the prelude: its body, with the operands
+// for its parameters.
+func (c *checker) prelude(t *term.Prim, e env, ctx context) *variable {
+	body := c.expand(t)
+	for range t.Args {
+		body = body.(*term.App).Func
+	}
+	inside := env{}
+	for _, a := range t.Args {
+		f := body.(*term.Lam)
+		inside = inside.bind(&binding{name: f.Param, path: c.path(), v: c.infer(a, e, ctx)})
+		body = f.Body
+	}
+	outer := c.library
+	c.library = certain
+	v := c.infer(body, inside, ctx)
+	c.library = outer
+	return v
+}
+
+// certainty says how the code of a row of the prelude is evaluated, whose
+// places are that of its use.
+type certainty uint8
+
+const (
+	elsewhere certainty = iota // code of the program
+	certain                    // whenever the use is
+	possible                   // perhaps, and perhaps often
+)
+
+// perhaps is for code that need not be evaluated where that around it is.
+func (c *checker) perhaps() (restore func()) {
+	outer := c.library
+	if outer == certain {
+		c.library = possible
+	}
+	return func() { c.library = outer }
 }
 
 // expand is what a use of a row of the prelude means.
@@ -106,8 +145,10 @@ func (c *checker) logic(t *term.Prim, e env, ctx context) *variable {
 	c.take(c.infer(t.Args[0], e, ctx), t, t.ID, 0, prim.KindBool, nil)
 	inside := ctx
 	inside.sure = false
+	defer c.perhaps()()
 	second := c.infer(t.Args[1], c.narrow(t.Args[0], t.ID == prim.And, e, ctx), inside)
-	c.take(second, t, t.ID, 1, prim.KindBool, nil)
+	// It is tested only where it is evaluated.
+	c.takeAs(c.testAt(t.Args[1].Pos(), t, t.ID, 1, "", prim.KindBool), second, prim.KindBool, nil)
 	return c.basic[prim.KindBool]
 }
 

@@ -35,6 +35,7 @@ func init() {
 func numeric(u *use) *variable {
 	c, res := u.c, u.c.variable()
 	var has [2]prim.Kinds
+	var decs [2][]*shape
 	for i := range 2 {
 		u.take(i, func(s *shape) {
 			k := s.kind
@@ -42,16 +43,39 @@ func numeric(u *use) *variable {
 				k = prim.KindNumber
 			}
 			has[i] |= k
-			a, b := has[0], has[1]
-			if a&b&prim.KindInt != 0 {
+			if k&prim.KindDec != 0 {
+				decs[i] = append(decs[i], s)
+			}
+			if has[0]&has[1]&prim.KindInt != 0 {
 				c.add(res, c.basic[prim.KindInt].lower[0])
 			}
-			if a&prim.KindDec != 0 && b != 0 || b&prim.KindDec != 0 && a != 0 {
-				c.add(res, c.basic[prim.KindDec].lower[0])
+			for j := range 2 {
+				if has[1-j] == 0 {
+					continue
+				}
+				for _, d := range decs[j] {
+					c.add(res, c.decimalOf(d))
+				}
+				decs[j] = nil
 			}
 		})
 	}
 	return res
+}
+
+// decimalOf is the decimal that is computed with another. Where that is a
+// caller's, so is the cause of the result: if it fails at a test, the caller
+// must not give a decimal.
+func (c *checker) decimalOf(d *shape) *shape {
+	if d.seed == nil {
+		return c.basic[prim.KindDec].lower[0]
+	}
+	if d.seed.decimal == nil {
+		s := c.shape(prim.KindDec)
+		s.seed = d.seed
+		d.seed.decimal = s
+	}
+	return d.seed.decimal
 }
 
 func comparing(u *use) *variable {

@@ -21,6 +21,8 @@ type seed struct {
 	pending, used bool
 	dead          prim.Kinds
 	conflict      bool
+	// decimal is what is computed with it, where it is a decimal.
+	decimal *shape
 }
 
 // unknownKinds is what an unknown may become.

@@ -34,11 +34,14 @@ type Type struct {
 	// Rest is the type of a record's other fields; nil: it has none.
 	Rest   *Type
 	Param  *Type // of a function
-	Result *Type // of a function, or of code that is evaluated
-	// Effects is what applying a function, or evaluating code, can ask for.
+	Result *Type // of a function
+	// Effects is what applying a function can ask for.
 	Effects Row
-	// Expects is the variables that code uses and doesn't bind; Unknown is set
-	// for code of which nothing is known.
+	// Gives is what code gives where it is evaluated, Asks what that can ask
+	// for, and Expects the variables that it uses and doesn't bind. Unknown is
+	// set for code of which nothing is known.
+	Gives   *Type
+	Asks    Row
 	Expects []Field
 	Unknown bool
 	Next    *Type // the input of a continuation
@@ -108,7 +111,7 @@ func (t *Type) IsFunction() bool {
 // Known reports whether nothing in the type is dynamic.
 func (t *Type) Known() bool {
 	known := true
-	t.walk(func(u *Type) { known = known && !u.Dynamic && !u.Effects.Open })
+	t.walk(func(u *Type) { known = known && !u.Dynamic && !u.Effects.Open && !u.Asks.Open })
 	return known
 }
 
@@ -118,7 +121,7 @@ func (t *Type) walk(visit func(*Type)) {
 		return
 	}
 	visit(t)
-	for _, p := range []*Type{t.Item, t.First, t.Second, t.Rest, t.Param, t.Result, t.Next} {
+	for _, p := range []*Type{t.Item, t.First, t.Second, t.Rest, t.Param, t.Result, t.Gives, t.Next} {
 		p.walk(visit)
 	}
 	for _, f := range t.Fields {

@@ -1,7 +1,9 @@
 package naive_test
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -103,6 +105,30 @@ func TestVisit(t *testing.T) {
 	}
 	if deepest != 3 || first != c.Term {
 		t.Errorf("deepest %d, first %v", deepest, first)
+	}
+}
+
+// TestScene: a visitor sees place and variables, and may end the run.
+func TestScene(t *testing.T) {
+	c := tool(t, `{"lam":"x","body":{"app":{"func":{"lam":"x","body":{"add":[{"var":"x"},1]}},"arg":[{"var":"x"},2]}}}`, `7`)
+	c.Budgets.Steps = 1000
+	var lines []string
+	c.Visit = func(s naive.Scene) bool {
+		line := fmt.Sprintf("%s %s", s.Place().In, s.Place().At)
+		s.Vars(func(name string, v value.Value) bool {
+			line += fmt.Sprintf(" %s:%s", name, v.Type())
+			return true
+		})
+		lines = append(lines, line)
+		return !strings.HasSuffix(string(s.Place().At), "/add/1")
+	}
+	_, steps, f := naive.Run(c)
+	if f == nil || f.Kind != fault.Cancelled {
+		t.Errorf("it ended with %v", f)
+	}
+	last := lines[len(lines)-1]
+	if want := "/body/app/func/body/add/1 x:list x:int"; !strings.HasSuffix(last, want) || int(steps) != len(lines)-1 {
+		t.Errorf("the last of %d, after %d steps, is %q, not %q", len(lines), steps, last, want)
 	}
 }
 

@@ -143,6 +143,10 @@ func TestSecretStays(t *testing.T) {
 	if heard, _ := l.take(); len(heard) > 0 {
 		t.Errorf("the server heard %q", heard)
 	}
+	// Whatever it is bound to, nobody on the way may read it.
+	n := &names{answers: map[string][][]string{"a.example.com": {{"93.184.216.34"}}}, servers: map[string]string{"93.184.216.34": host(l.Server)}}
+	v, err := open(t, n.world(), "http://a.example.com/**").Invoke(at("http://a.example.com"), "fetch.request", valueOf(args("http://a.example.com/a", "GET")))
+	failedWith(t, v, err, "denied", "the secret api")
 
 	bearer := "Bearer " + apiKey
 	for _, c := range []struct {

@@ -42,6 +42,9 @@ func list(ctx context.Context, s *scope, a listArgs) ([]listed, error) {
 		if err := checkKey(prefix); err != nil {
 			return nil, err
 		}
+		if !s.has("list", prefix) {
+			return nil, outside(prefix, s.pattern)
+		}
 	}
 	if a.After != nil {
 		after = *a.After

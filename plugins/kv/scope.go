@@ -122,10 +122,15 @@ func (s *scope) on(verb, key string) error {
 		return err
 	}
 	if !s.has(verb, key) {
-		return sdk.Fail("denied", "the key %s lies outside the capability, which is %s", quote(key), strconv.Quote(s.pattern)).
-			WithHint("Keys are whole: they begin as the capability does.")
+		return outside(key, s.pattern)
 	}
 	return s.begin(verb)
+}
+
+// outside is the failure of a key, or the beginning of keys, that isn't within.
+func outside(key, pattern string) error {
+	return sdk.Fail("denied", "%s lies outside the capability, which is %s", quote(key), strconv.Quote(pattern)).
+		WithHint("Keys are whole: they begin as the capability does.")
 }
 
 // has reports whether a key lies within the capability for a verb.

@@ -39,11 +39,12 @@ func TestOtherPrefixes(t *testing.T) {
 	if got := h.keys(); !slices.Equal(got, []string{"notes/a/mine"}) {
 		t.Errorf("it sees %q", got)
 	}
-	for _, prefix := range append(others, "n", "notes", "notes/a", "notes/a/mine") {
-		for _, key := range h.keys("prefix", prefix) {
-			if key != "notes/a/mine" {
-				t.Errorf("the prefix %q shows %q", prefix, key)
-			}
+	for _, prefix := range append(others, "n") {
+		h.fails("denied", "list", "prefix", prefix)
+	}
+	for _, prefix := range []string{"notes/a", "notes/a/m", "notes/a/mine"} {
+		if got := h.keys("prefix", prefix); !slices.Equal(got, []string{"notes/a/mine"}) {
+			t.Errorf("the prefix %q shows %q", prefix, got)
 		}
 	}
 	for _, after := range []string{"a", "notes", "notes/a/m", "notes/b"} {
@@ -180,6 +181,10 @@ func TestListIsWhatIsWithin(t *testing.T) {
 			}
 		}
 		sort.Strings(want)
+		if prefix != "" && sdk.Segments.Covers(scope, prefix) != nil {
+			(holder{t, h}).fails("denied", "list", args...)
+			return
+		}
 		if got := (holder{t, h}).keys(append(args, "limit", 10_000)...); !slices.Equal(got, want) {
 			r.Fatalf("%s, prefix %q, after %q: %q, not %q", scope, prefix, after, got, want)
 		}

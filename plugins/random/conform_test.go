@@ -11,7 +11,6 @@ func TestConforms(t *testing.T) {
 	plugintest.Run(t, Plugin(), plugintest.Fixtures{
 		Calls: []plugintest.Call{
 			{Operation: "random.seed"},
-			{Operation: "random.int", Arguments: plugintest.Arguments("below", 6)},
 		},
 	})
 }

@@ -206,9 +206,9 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 		return t.exhausted(i)
 	case f != nil && e.Error == string(f.Kind):
 	case f != nil && e.Error != "":
-		return t.refused(i, f, fmt.Sprintf("it fails with %s, and %s is expected", f.Error(), e.Error), e.Error)
+		return t.refused(i, f, fmt.Sprintf("it fails with %s (%s), and %s is expected", f.Kind, f.Message, e.Error), e.Error)
 	case f != nil:
-		return t.refused(i, f, fmt.Sprintf("it fails with %s, and %s is expected", f.Error(), excerptOf(e.Expect, 200)), string(e.Expect))
+		return t.refused(i, f, fmt.Sprintf("it fails with %s (%s), and %s is expected", f.Kind, f.Message, excerptOf(e.Expect, 200)), string(e.Expect))
 	case p.Total > int64(len(p.JSON)):
 		return t.refused(i, nil, fmt.Sprintf("its result has %d bytes, at most %d are compared", p.Total, exampleBytes), "")
 	default:

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -82,7 +83,8 @@ func helpCategory(category string) Answer {
 	return helpAnswer(strings.TrimSuffix(b.String(), "\n"), rows)
 }
 
-// helpName explains an operation, a tool of the server's, or an evolved one.
+// helpName explains an operation, a tool of the server's, an evolved one, or what
+// a capability is for.
 func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 	var known []string
 	for i := range prim.Table {
@@ -105,7 +107,10 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 			return helpCategory(name)
 		}
 	}
-	known = append(append(known, fixedNames()...), names(tools)...)
+	if a, ok := s.helpKind(name); ok {
+		return a
+	}
+	known = slices.Concat(known, fixedNames(), names(tools), s.effectNames())
 	f := &fault.Fault{
 		Kind:    fault.InvalidRequest,
 		Message: fmt.Sprintf("there is no operation or tool %q", excerpt([]byte(name))),

@@ -108,6 +108,10 @@ func once(t term.Term, o Options, steps int) (Form, error) {
 	if n.left < 0 || w.deepest > maxDepth {
 		return Form{}, ErrBudget
 	}
+	if _, ok := out.(*term.Lam); !ok && o.Tool && len(term.Free(out)) == 1 {
+		// As a tool's code the form would be a function of that variable.
+		return form(t, "a variable that nothing binds is all that its form would take", steps-n.left), nil
+	}
 	f := form(out, "", steps-n.left)
 	if len(f.JSON) > maxForm {
 		return Form{}, ErrBudget

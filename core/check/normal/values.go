@@ -1,6 +1,7 @@
 package normal
 
 import (
+	"math"
 	"math/big"
 	"slices"
 	"strings"
@@ -161,9 +162,9 @@ func smaller(v value.Value, deep int) []value.Value {
 		case !ok:
 			return []value.Value{value.NewInt(0), value.NewInt(1), value.NewBig(new(big.Int).Rsh(v.Big(), 8))}
 		case n < 0:
-			return []value.Value{value.NewInt(0), value.NewInt(-n), value.NewInt(n / 2), value.NewInt(n + 1)}[:min(4, int(-n)+1)]
+			return []value.Value{value.NewInt(0), value.NewInt(-max(n, -math.MaxInt64)), value.NewInt(n / 2), value.NewInt(n + 1)}
 		case n > 0:
-			return []value.Value{value.NewInt(0), value.NewInt(n / 2), value.NewInt(n - 1)}[:min(3, int(n))]
+			return []value.Value{value.NewInt(0), value.NewInt(n / 2), value.NewInt(n - 1)}
 		}
 	case value.Dec:
 		q := new(big.Int).Quo(v.Unscaled(), value.Power10(v.Scale()))

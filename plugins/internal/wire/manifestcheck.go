@@ -156,6 +156,7 @@ func (c *checker) operation(m *caps.Manifest, o *caps.Operation) {
 		}
 		c.that(!p.Designates || p.Type == "string", "%s: what designates is a string", in)
 		c.that(!p.Secrets || slices.Contains(secretTypes, p.Type), "%s: what takes secrets is of the type any, record or list", in)
+		c.that(!p.Secrets || m.Algebra != caps.Path, "%s: secrets are bound to URLs and names, and no kind whose scopes are paths takes any", in)
 		if p.Main {
 			mains++
 		}

@@ -28,6 +28,9 @@ func sample(p *caps.Param, n int) value.Value {
 	if len(p.Enum) > 0 {
 		return value.Str(p.Enum[n%len(p.Enum)])
 	}
+	if p.Secrets && p.Type == "any" {
+		return aSecret
+	}
 	switch p.Type {
 	case "int":
 		return value.NewInt(int64(1 + n))

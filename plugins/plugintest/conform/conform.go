@@ -96,6 +96,7 @@ var checks = []check{
 	{"flags", "what says it only reads changes nothing", checkFlags},
 	{"scope", "nothing outside the scope is reached", checkScope},
 	{"denials", "nothing that is denied is reached", checkDenials},
+	{"secrets", "a secret goes where it is named, and nowhere else", checkSecrets},
 	{"handles", "closed and unknown handles are refused", checkHandles},
 	{"cancel", "a call that is cancelled ends", checkCancel},
 	{"deadline", "a call whose time is over ends", checkDeadline},

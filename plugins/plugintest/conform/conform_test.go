@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,12 +75,21 @@ func TestHonestPluginsPass(t *testing.T) {
 			}
 			for _, c := range r.Checks {
 				wanted := c.Status == OK || o.Plugin != nil && strings.Contains("handshake crash stdout", c.Name) ||
-					r.Kind == "toy" && strings.Contains("flags denials", c.Name)
+					r.Kind == "toy" && strings.Contains("flags denials", c.Name) || r.Kind != "fetch" && c.Name == "secrets"
 				if !wanted {
 					t.Errorf("%s was %s: %s", c.Name, c.Status, c.Detail)
 				}
 			}
 		})
+	}
+}
+
+// A plugin that takes a secret as it should passes.
+func TestSecretsAreTaken(t *testing.T) {
+	p := signer(honestly)
+	r := run(t, Options{Plugin: &p, only: []string{"results", "arguments", "secrets", "hostile", "concurrency"}})
+	if got, _ := r.Check("secrets"); !r.Passed() || got.Status != OK || got.Detail != "1 places" {
+		t.Errorf("\n%s", r)
 	}
 }
 
@@ -140,6 +150,25 @@ func TestDefectsAreFound(t *testing.T) {
 		{"another origin", "scope", "took url=", plugin(browser(false, false))},
 		{"denials that are ignored", "denials", "gave what is denied", plugin(folder{within: true}.plugin())},
 		{"redirects to what is denied", "denials", "followed a redirect to what is denied", plugin(browser(false, false))},
+		{"a secret that comes back", "secrets", "toy.sign with a secret gives it back", plugin(signer(func(v string, _ error) (string, error) { return "signed with " + v, nil }))},
+		{"a secret in a failure", "secrets", "gives it back", func() Options {
+			var given atomic.Value
+			given.Store("")
+			p := &proxy{ask: func(r *pluginv1.InvokeRequest) error {
+				for _, s := range r.Secrets {
+					given.Store(s.Value)
+				}
+				return nil
+			}, answer: func(r *pluginv1.InvokeResponse) {
+				r.Outcome = &pluginv1.InvokeResponse_Failure{Failure: &pluginv1.Failure{Code: "failed", Message: "not " + given.Load().(string)}}
+			}}
+			return Options{server: func(root *os.File) (*grpc.Server, error) { return p.serveOf(signer(honestly), root) }}
+		}()},
+		{"a secret that isn't missed", "secrets", "names a secret that it wasn't given", plugin(signer(func(string, error) (string, error) { return "signed", nil }))},
+		{"a secret without the feature", "secrets", "doesn't have the feature", Options{server: func(root *os.File) (*grpc.Server, error) {
+			return (&proxy{describe: func(r *pluginv1.DescribeResponse) { r.Features = nil }}).serveOf(signer(honestly), root)
+		}}},
+		{"a secret that is taken along", "secrets", "followed a redirect to /in/landed", plugin(bearer())},
 		{"handles that live on", "handles", "a handle that was closed", behind(&proxy{close: true})},
 		{"any number as a handle", "handles", "which it never gave", behind(&proxy{ask: func(r *pluginv1.InvokeRequest) error { r.Handle = 1; return nil }})},
 		{"one handle for all", "open", "the handle 1 twice", behind(&proxy{open: func(_ *pluginv1.OpenRequest, r *pluginv1.OpenResponse) error { r.Outcome = handles; return nil }})},

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
@@ -173,13 +174,19 @@ func (t *trial) handle(ctx context.Context) (uint64, bool) {
 	return h, err == nil
 }
 
-// call makes a request; change may make it another one.
+// call makes a request; change may make it another one. Secrets that the arguments
+// name are given, as a host does.
 func (t *trial) call(ctx context.Context, handle uint64, operation string, args value.Value, change ...func(*pluginv1.InvokeRequest)) answer {
 	b, err := wire.EncodeValue(args, 2*most)
 	if err != nil {
 		return answer{err: err}
 	}
 	r := &pluginv1.InvokeRequest{Handle: handle, Operation: operation, Arguments: b, IdempotencyKey: "conform"}
+	if o, known := t.manifest.Operation(operation); known {
+		if fields, ok := args.(*value.Record); ok {
+			t.give(r, caps.SecretsIn(o, fields), "a-secret-of-no-use", t.world.scope)
+		}
+	}
 	for _, c := range change {
 		c(r)
 	}

@@ -56,6 +56,51 @@ func and(o sdk.Operation) sdk.Plugin {
 	return p
 }
 
+// signer is a plugin with a place for a secret, of which it makes something.
+func signer(sign func(v string, err error) (string, error)) sdk.Plugin {
+	return and(sdk.Op("sign", "signs a name", reads, func(ctx context.Context, _ any, a struct {
+		Name string     `pif:"name,main,designates" doc:"what"`
+		Key  sdk.Secret `pif:"key" doc:"with what"`
+	}) (string, error) {
+		return sign(a.Key.Reveal(ctx))
+	}))
+}
+
+// honestly signs without telling with what.
+func honestly(v string, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return "signed by " + strings.Repeat("*", len(v)), nil
+}
+
+// bearer is a plugin of URLs that follows redirects with all of its headers.
+func bearer() sdk.Plugin {
+	return sdk.Plugin{
+		Kind: "bearer", Version: "1.0.0", Doc: "gets pages", Scope: sdk.URL,
+		Operations: []sdk.Operation{sdk.Op("get", "gets a page", reads, func(ctx context.Context, _ any, a struct {
+			URL string     `pif:"url,main,designates" doc:"which"`
+			Key sdk.Secret `pif:"key" doc:"whose"`
+		}) (string, error) {
+			v, err := a.Key.Reveal(ctx)
+			if err != nil {
+				return "", err
+			}
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL, nil)
+			if err != nil {
+				return "", sdk.Fail("invalid", "no URL")
+			}
+			r.Header.Set("X-Key", v)
+			out, err := http.DefaultClient.Do(r)
+			if err != nil {
+				return "", sdk.Fail("unreachable", "no answer")
+			}
+			defer out.Body.Close()
+			return out.Status, nil
+		})},
+	}
+}
+
 // A folder is a plugin of paths that trusts what it is given, in one way or
 // another.
 type folder struct {

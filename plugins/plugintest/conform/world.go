@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -162,6 +163,36 @@ type web struct {
 	strange []string // whatever the other one heard
 	slow    chan struct{}
 	over    chan struct{}
+	canary  string   // what is watched for, or nothing
+	knowing []string // the paths of requests that had it
+}
+
+// watch has requests remembered that have a text.
+func (v *web) watch(canary string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.canary = canary
+}
+
+// hear remembers a request that has what is watched for.
+func (v *web) hear(r *http.Request, origin string) {
+	var text strings.Builder
+	_ = r.Header.Write(&text) // into memory
+	body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.canary != "" && strings.Contains(r.URL.String()+text.String()+string(body), v.canary) {
+		v.knowing = append(v.knowing, origin+r.URL.Path)
+	}
+}
+
+// told is where requests went that had it, since the last time.
+func (v *web) told() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := v.knowing
+	v.knowing = nil
+	return all
 }
 
 // servers is the world of URLs.
@@ -169,12 +200,14 @@ func (w *world) servers() {
 	v := &web{slow: make(chan struct{}, 100), over: make(chan struct{})}
 	w.web = v
 	v.other = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		v.hear(r, "another origin: ")
 		v.mu.Lock()
 		v.strange = append(v.strange, r.Method+" "+r.URL.Path)
 		v.mu.Unlock()
 		fmt.Fprint(out, w.secret)
 	}))
 	v.granted = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		v.hear(r, "")
 		v.mu.Lock()
 		v.heard = append(v.heard, r.Method+" "+r.URL.Path)
 		v.mu.Unlock()
@@ -187,6 +220,8 @@ func (w *world) servers() {
 			}
 		case "/in/away":
 			http.Redirect(out, r, v.other.URL+"/landed", http.StatusFound)
+		case "/in/on":
+			http.Redirect(out, r, "/in/landed", http.StatusFound)
 		case "/in/out":
 			http.Redirect(out, r, "/out/landed", http.StatusFound)
 		case "/in/to-denied":

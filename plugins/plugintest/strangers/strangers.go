@@ -64,6 +64,26 @@ func careless(p *sdk.Plugin) {
 	p.Operations[0] = get(sdk.Flags{})
 }
 
+// keyed is the same with a place for a secret, of which it tells everybody.
+func keyed(p *sdk.Plugin) {
+	type query struct {
+		Place string      `pif:"place,main,designates" doc:"such as rome/today"`
+		Key   *sdk.Secret `pif:"key" doc:"the subscriber's"`
+	}
+	p.Version = "1.2.0"
+	p.Operations[0] = sdk.Op("get", "tells the weather of a place", reads, func(ctx context.Context, _ any, q query) (string, error) {
+		if q.Key == nil {
+			return "sunny in " + q.Place, nil
+		}
+		key, err := q.Key.Reveal(ctx)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintln(os.Stderr, "asked with", key)
+		return "sunny in " + q.Place + " for " + key, nil
+	})
+}
+
 // said is a weather whose manifest is changed after it was checked.
 func said(change func(m *pluginv1.Manifest)) func() {
 	return func() {
@@ -115,6 +135,7 @@ var roles = map[string]func(){
 	"weather-patch": func() {
 		sdk.Serve(weather(func(p *sdk.Plugin) { p.Version, p.Doc = "1.0.1", "tells the weather of places" }))
 	},
+	"weather-keyed":    func() { sdk.Serve(weather(keyed)) },
 	"weather-more":     func() { sdk.Serve(weather(more)) },
 	"weather-careless": func() { sdk.Serve(weather(careless)) },
 	"weather-network": func() {

@@ -1,0 +1,254 @@
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// again imports a document into a registry.
+func again(t testing.TB, r *Registry, text []byte) string {
+	t.Helper()
+	tools, err := Decode(strings.NewReader(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	added, replaced, same, err := r.Import(tools)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d added, %d replaced, %d same", added, replaced, same)
+}
+
+// TestDocument: what is exported is what is imported, whatever the names and code.
+func TestDocument(t *testing.T) {
+	p := policy(t, "toy:**")
+	r := open(t, new(memoryLog), p)
+	deepCode := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
+	for i, code := range []string{
+		square, `"<&>\u2028\n"`, `123456789012345678901234567890`, `[]`, `{"nil":true}`, `[[],{"pair":[1,[2]]}]`,
+		`{"record":{"a":1,"b":[1,2,3]}}`, deepCode, `{"lam":"` + strings.Repeat("long", 50) + `","body":{"concat":["{[\"","]}\\"]}}`,
+	} {
+		evolve(t, r, Definition{Name: fmt.Sprintf("t%d \"<☃>\"", i), Code: []byte(code), Description: strings.Repeat("line\n", i)})
+	}
+	reads := def("reads", `k => !toy.get(k)`, "toy:a/b")
+	reads.Examples = []Example{{
+		Input: json.RawMessage(`{ "a": "<>" }`), Expect: json.RawMessage(`[1,  2]`),
+		Effects: []ExampleEffect{{Op: "toy.get", Args: json.RawMessage(`{"key":"a"}`), Error: "denied", Message: "no"}},
+	}}
+	evolve(t, r, reads)
+	// A chain of old versions that only others know.
+	evolve(t, r, def("old", "1"))
+	evolve(t, r, def("user", `code_of("old")`))
+	evolve(t, r, def("old", `code_of("user")`))
+	evolve(t, r, def("user", `(code_of("old"), 1)`))
+	evolve(t, r, def("caller", `x => @user(x)`, "call:user"))
+	evolve(t, r, def("old", `2`))
+	if _, err := r.Retire("user", Edit{}); err != nil {
+		t.Fatal(err)
+	}
+
+	text := Encode(r.Snapshot())
+	if !json.Valid(text) {
+		t.Fatalf("not JSON:\n%s", text)
+	}
+	for line := range strings.Lines(string(text)) {
+		if len(line) > 400 && !strings.Contains(line, "code_text") {
+			t.Errorf("a line of %d bytes: %.200s", len(line), line)
+		}
+	}
+	back := open(t, new(memoryLog), p)
+	if got := again(t, back, text); got != "12 added, 0 replaced, 0 same" {
+		t.Error(got)
+	}
+	if got, want := back.Snapshot().Len(), r.Snapshot().Len(); got != want {
+		t.Errorf("%d tools became %d", want, got)
+	}
+	for _, tool := range r.Snapshot().All() {
+		got, ok := back.Snapshot().Get(tool.Name)
+		if !ok || got.Hash != tool.Hash || got.Description != tool.Description || !sameBound(got.Bound, tool.Bound) ||
+			!sameExamples(got.Examples, tool.Examples) || got.State != StateReady || fmt.Sprint(got.Capabilities) != fmt.Sprint(tool.Capabilities) {
+			t.Errorf("%q: %+v\nbecame %+v", tool.Name, tool, got)
+		}
+	}
+	if got := again(t, back, text); got != "0 added, 0 replaced, 12 same" {
+		t.Errorf("again: %s", got)
+	}
+	if got := again(t, r, text); got != "0 added, 0 replaced, 12 same" {
+		t.Errorf("where it came from: %s", got)
+	}
+	// A tool that is only in it for its old versions stays what it is.
+	other := open(t, new(memoryLog), p)
+	evolve(t, other, def("user", "7"))
+	again(t, other, text)
+	if got, _ := other.Snapshot().Get("user"); string(got.Source) != "7" {
+		t.Errorf("user is %s", got.Source)
+	}
+	// Without the grant all are there, and those that declare something blocked.
+	poor := open(t, new(memoryLog), policy(t))
+	again(t, poor, text)
+	if got, _ := poor.Snapshot().Get("reads"); got.State != StateBlocked || got.Held != nil || got.Declared[0] != "toy:a/b" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestImport: only what differs gets a new version.
+func TestImport(t *testing.T) {
+	doc := func(tools ...string) []byte {
+		return fmt.Appendf(nil, `{"format":"mcp-pif tools 1","tools":[%s]}`, strings.Join(tools, ","))
+	}
+	r := New(nil)
+	for _, c := range []struct {
+		doc  []byte
+		want string
+	}{
+		{doc(`{"name":"a","code":1}`, `{"name":"b","code":2}`), "2 added, 0 replaced, 0 same"},
+		{doc(`{"name":"a","code":1}`, `{"name":"b","code":3}`), "0 added, 1 replaced, 1 same"},
+		{doc(`{"name":"b","code":3,"description":"three"}`), "0 added, 1 replaced, 0 same"},
+		{doc(`{"name":"b","code":3,"description":"three","examples":[{"input":1,"expect":3}]}`), "0 added, 1 replaced, 0 same"},
+		{doc(`{"name":"b","code":3,"description":"three","examples":[{"expect": 3,"input": 1}]}`), "0 added, 0 replaced, 1 same"},
+		// Written by hand, callers first: a call is bound to the tool of the document.
+		{doc(`{"name":"a1","code":{"code_of":"z1"}}`, `{"name":"z1","code":{"code_of":"b"}}`), "2 added, 0 replaced, 0 same"},
+		{doc(`{"name":"a1","code":{"code_of":"z1"}}`, `{"name":"z1","code":4}`), "0 added, 2 replaced, 0 same"},
+		{doc(`{"name":"x","code":{"code_of":"y"}}`, `{"name":"y","code":{"code_of":"x"}}`), "2 added, 0 replaced, 0 same"},
+		// Code edited by hand: who was bound to it is bound to what it is now.
+		{doc(`{"name":"e","hash":"old","code":5}`, `{"name":"d","code":{"code_of":"e"},"bound":{"e":"old"}}`), "2 added, 0 replaced, 0 same"},
+	} {
+		if got := again(t, r, c.doc); got != c.want {
+			t.Errorf("%s: %s, expected %s", c.doc, got, c.want)
+		}
+	}
+	for user, lib := range map[string]string{"a1": "z1", "d": "e", "y": ""} {
+		got, _ := r.Snapshot().Get(user)
+		now, _ := r.Snapshot().Get(lib)
+		if got.Bound[lib] != now {
+			t.Errorf("%s is bound to %+v", user, got.Bound)
+		}
+	}
+
+	// Nothing is changed unless all of it can be.
+	before := r.Snapshot()
+	for text, want := range map[string]string{
+		string(doc(`{"name":"a","code":9}`, `{"name":"c","code":{"code_of":"b"},"bound":{"b":"0000"}}`)):                                                   "neither in the document",
+		string(doc(`{"name":"a","code":9}`, `{"name":"c","code":{"lam":"x","body":{"call":{"tool":"nobody","input":1}}},"capabilities":["call:nobody"]}`)): "no tool",
+		string(doc(`{"name":"p","hash":"1","code":{"code_of":"q"},"bound":{"q":"2"}}`,
+			`{"name":"q","hash":"2","code":{"code_of":"p"},"bound":{"p":"1"}}`)): "in turn",
+	} {
+		tools, err := Decode(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := r.Import(tools); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, expected %q", text, err, want)
+		}
+	}
+	many := []string{}
+	for i := range MaxTools {
+		many = append(many, fmt.Sprintf(`{"name":"t%d","code":1}`, i))
+	}
+	tools, err := Decode(strings.NewReader(string(doc(many...))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := r.Import(tools); is(errors.Unwrap(err), fault.Refused, "10000 tools") != nil {
+		t.Error(err)
+	}
+	if r.Snapshot() != before {
+		t.Error("something was changed")
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                   "not a file of tools",
+		`{}`:                                 "format",
+		`{"format":"mcp-pif tools 2"}`:       "format",
+		`{"format":"mcp-pif tools 1"} {}`:    "after it",
+		`{"format":"mcp-pif tools 1","x":1}`: "unknown field",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1},{"name":"a","code":2}]}`:                       "twice",
+		`{"format":"mcp-pif tools 1","bound_versions":[{"name":"a","code":1}]}`:                                    "without a version",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":{"add":[1]}},{"name":"","code":2}]}`:              "parse_error",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"a"}]}`:                                                      "parse_error",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"run","code":1}]}`:                                           "reserved",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1,"examples":[{"input":1,"expct":1}]}]}`:          "unknown field",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code_text":"` + strings.Repeat(" ", MaxCode+1) + `"}]}`: "bytes",
+	} {
+		if _, err := Decode(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.100s: %v, expected %q", text, err, want)
+		}
+	}
+}
+
+// TestReplace: a file is replaced as a whole, and one that can't be stays as it is.
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "tools.json")
+	for _, text := range []string{"one", "two"} {
+		if err := Replace(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("%s %v", got, err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(path, nil); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+// TestDiff: a difference shows the code in the text form, and what else differs.
+func TestDiff(t *testing.T) {
+	r := New(nil)
+	a := evolve(t, r, Definition{Name: "square", Code: []byte(square), Description: "n squared"})
+	if got := Diff(a, a); got != nil {
+		t.Errorf("a version and itself differ:\n%s", got)
+	}
+	evolve(t, r, def("lib", "1"))
+	d := def("square", `x => let y = x * x in [y, code_of("lib"), "\u202e"]`)
+	d.Description = "n squared,\x1b[2J\nand more\u202e"
+	d.Examples = []Example{{Input: json.RawMessage("2"), Expect: json.RawMessage("4")}}
+	b := evolve(t, r, d)
+	got := string(Diff(a, b))
+	lib, _ := r.Snapshot().Get("lib")
+	want := `diff square@1 square@2
+--- square@1
++++ square@2
+@@ -1,3 +1,6 @@
+-// n squared
++// n squared,\x1b[2J
++// and more\u202e
++// lib is lib@1 ` + lib.Hash[:12] + `
++// example {"input":2,"expect":4}
+ 
+-x => x * x
++x => let y = x * x in [y, code_of("lib"), "\u202e"]
+`
+	if strings.TrimSpace(got) != strings.TrimSpace(want) {
+		t.Errorf("%s\nexpected\n%s", got, want)
+	}
+	// Long code is laid out, so that a small change is a small difference.
+	long := `[` + strings.Repeat(`"some words in a row",`, 3000)
+	a = evolve(t, r, Definition{Name: "long", Code: []byte(long + `1]`), Description: "d"})
+	b = evolve(t, r, Definition{Name: "long", Code: []byte(long + `2]`), Description: "d"})
+	if got := Diff(a, b); len(got) > 1000 || !strings.Contains(string(got), "\n-  1\n+  2\n") {
+		t.Errorf("%d bytes: %.2000s", len(got), got)
+	}
+}

@@ -1,0 +1,321 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+const (
+	toyGet = "toy.get:notes/**"
+	toyPut = "toy.put:notes/**"
+)
+
+// Whatever a run did, and however it ended, its replay gives the very same
+// answer.
+func TestReplaysAreIdentical(t *testing.T) {
+	runs := 100
+	if os.Getenv("PIF_FULL") != "" {
+		runs = 1000
+	}
+	w := newRecordedWorld(t, 42)
+	w.evolve("helper", term1{"lam": "x", "body": []any{term1{"toy.get": "notes/helper"}, term1{"var": "x"}}}, toyGet)
+	w.evolve("secret", 1)
+	w.evolve("steps", `n => if n <= 0 then !toy.get("notes/end") else (let got = try(!toy.get("notes/" ++ to_text(n))) in continue(n - 1))`, toyGet)
+	w.evolve("spin", "n => self(n + 1)")
+	ends, effects := map[string]int{}, 0
+	for i := range runs {
+		w.evolve("it", term1{"lam": "x", "body": []any{w.program(4), w.program(3)}}, toyGet, toyPut, "call:helper")
+		tool, arguments := "run", term1{"tool": "it", "input": w.input(), "input_as": []string{"auto", "data"}[w.dice.IntN(2)]}
+		server := w.server
+		switch i % 10 {
+		case 0:
+			tool, arguments = "it", term1{"input": w.input()}
+		case 1:
+			arguments["steps"] = 1 + w.dice.IntN(120)
+		case 2:
+			server = w.short
+		case 3:
+			arguments = term1{"tool": "steps", "input": w.dice.IntN(6), "drive": w.dice.IntN(3) > 0, "rounds": 1 + w.dice.IntN(6)}
+		case 4:
+			arguments = term1{"code": term1{"lam": "x", "body": w.program(2)}, "input": w.input()}
+		case 5:
+			w.script.after = w.script.asked + 1 + w.dice.IntN(3)
+		case 6:
+			if i%30 == 6 {
+				server, arguments = w.short, term1{"tool": "spin", "input": 1, "steps": 200_000_000}
+			}
+		}
+		text, err := json.Marshal(arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		w.script.cancel = nil
+		if i%10 == 5 {
+			w.script.cancel = cancel
+		}
+		before := w.newestOr()
+		was := server.Call(ctx, Call{Tool: tool, Arguments: text})
+		cancel()
+		id := w.newestOr()
+		if id == before {
+			ends["not begun"]++
+			continue
+		}
+		end := "done"
+		if was.Fault != nil {
+			end = string(was.Fault.Kind)
+		}
+		ends[end]++
+		effects += w.record(id).Requests()
+		w.identical(id, was)
+	}
+	t.Logf("%d decisions; ends: %v", effects, ends)
+	if effects < 2*runs || ends["done"] < runs/10 || ends["cancelled"] == 0 || ends["timeout"] == 0 || ends["out_of_fuel"] == 0 || len(ends) < 7 {
+		t.Errorf("these runs show too little: %d decisions, ends %v", effects, ends)
+	}
+}
+
+// newestOr is newest, or nothing.
+func (w *recordedWorld) newestOr() string {
+	events, _, err := w.store.Read(journal.Query{Kind: journal.RunStarted, Limit: 1, Last: true})
+	if err != nil || len(events) == 0 {
+		return ""
+	}
+	return events[0].Run
+}
+
+// A run that was cancelled, or took too long, while it computed is replayed up to
+// that step, whatever the clock says.
+func TestReplayEndsWhereTheWorldEndedIt(t *testing.T) {
+	w := newRecordedWorld(t, 1)
+	w.evolve("spin", "n => self(n + 1)")
+	was := do(t, w.short, "run", `{"tool":"spin","input":1,"steps":1000000000}`)
+	if was.Fault == nil || was.Fault.Kind != fault.Timeout {
+		t.Fatalf("it ended with %s", was.Text)
+	}
+	w.identical(w.newest(), was)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var reports atomic.Int32
+	was = w.server.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"spin","input":1}`), Progress: func(Progress) {
+		if reports.Add(1) == 1 {
+			cancel()
+		}
+	}})
+	if was.Fault == nil || was.Fault.Kind != fault.Cancelled || was.steps == 0 {
+		t.Fatalf("it ended with %s", was.Text)
+	}
+	w.identical(w.newest(), was)
+	_, v := w.replay(w.record(w.newest()))
+	if !strings.Contains(v.Text, "up to its end by cancelled") {
+		t.Errorf("the verdict is %q", v.Text)
+	}
+}
+
+// A dying context is over when it was asked so many times.
+type dying struct {
+	context.Context
+	left atomic.Int64
+}
+
+func (d *dying) Err() error {
+	if d.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Wherever a run may be stopped, its replay is stopped there: with the same steps,
+// and the same call to go on with.
+func TestReplayOfEveryMoment(t *testing.T) {
+	w := newRecordedWorld(t, 8)
+	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.evolve("rounds", `p => (let n = fst(p) in let got = !toy.get("notes/a") in if n <= 0 then range(0, 12000) else continue((n - 1, range(0, 8000))))`, toyGet)
+	moments := map[run.Moment]int{}
+	for n := range int64(40) {
+		ctx := &dying{Context: t.Context()}
+		ctx.left.Store(n)
+		was := w.server.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"rounds","input":{"pair":[2,1]},"drive":true,"input_as":"data"}`)})
+		id := w.newest()
+		w.identical(id, was)
+		if e := w.record(id).End; e != nil {
+			moments[e.Stopped]++
+		}
+	}
+	for _, m := range []run.Moment{run.Running, run.Encoding, run.Between} {
+		if moments[m] == 0 {
+			t.Errorf("no run was stopped %s: %v", m, moments)
+		}
+	}
+}
+
+// A replay has room, and ends where there was none.
+func TestReplayOfARunWithoutRoom(t *testing.T) {
+	w := newRecordedWorld(t, 9)
+	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.evolve("large", `n => (let got = !toy.get("notes/a") in let list = map(x => [x, x + 1], range(0, 200000)) in [!toy.get("notes/b"), length(list)])`, toyGet)
+	core.SetPool(1 << 20)
+	was := do(t, w.server, "run", `{"tool":"large","input":1}`)
+	core.SetPool(128 << 20)
+	if was.Fault == nil || was.Fault.Kind != fault.Overloaded || was.steps == 0 {
+		t.Fatalf("it ended with %s", was.Structured)
+	}
+	w.identical(w.newest(), was)
+}
+
+// What a tool is now is nothing to a replay: it runs the code it had.
+func TestReplayRunsTheCodeOfThen(t *testing.T) {
+	w := newRecordedWorld(t, 2)
+	w.evolve("part", `k => !toy.get("notes/part")`, toyGet)
+	w.evolve("whole", `k => [@part(k), type_of(code_of("part"))]`, "call:part")
+	was := do(t, w.server, "run", `{"tool":"whole","input":1}`)
+	first := w.newest()
+	w.evolve("part", `k => "another"`)
+	w.evolve("whole", `k => [@part(k), 2]`, "call:part")
+	was2 := do(t, w.server, "run", `{"tool":"whole","input":1}`)
+	second := w.newest()
+	must(t, w.server, "retire", `{"name":"part"}`)
+	if _, err := w.server.Registry().Rollback("whole", 1, registry.Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	must(t, w.server, "retire", `{"name":"whole"}`)
+	if err := w.policy.Replace(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.identical(first, was)
+	w.identical(second, was2)
+}
+
+// requests is a program of n requests whose order is that of their keys, with an
+// edit of request k; -1: none.
+func requests(dice *rand.Rand, n, k int, edit func(i int) any) any {
+	var build func(from, to int) any
+	build = func(from, to int) any {
+		if to-from == 1 {
+			if from == k {
+				return edit(from)
+			}
+			return term1{"toy.get": fmt.Sprintf("notes/%d", from)}
+		}
+		mid := from + 1 + dice.IntN(to-from-1)
+		a, b := build(from, mid), build(mid, to)
+		switch dice.IntN(4) {
+		case 0:
+			return []any{a, b}
+		case 1:
+			return term1{"let": []any{[]any{"y", a}}, "in": []any{term1{"var": "y"}, b}}
+		case 2:
+			return term1{"pair": []any{term1{"try": a}, b}}
+		}
+		return term1{"fst": term1{"pair": []any{term1{"app": term1{"func": term1{"lam": "z", "body": []any{term1{"var": "z"}, b}}, "arg": a}}, 1}}}
+	}
+	return term1{"lam": "x", "body": build(0, n)}
+}
+
+// Code that asks for something else is caught at the very request; code that is
+// only written otherwise passes.
+func TestOtherCodeIsCaughtAtTheRequest(t *testing.T) {
+	runs := 60
+	if os.Getenv("PIF_FULL") != "" {
+		runs = 1000
+	}
+	w := newRecordedWorld(t, 3)
+	for i := range runs {
+		n := 2 + w.dice.IntN(12)
+		w.evolve("it", requests(w.dice, n, -1, nil), toyGet)
+		// No outcome may fail: what comes behind it would not be asked for.
+		w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+		must(t, w.server, "run", `{"tool":"it","input":1}`)
+		rec := w.record(w.newest())
+		if rec.Requests() != n {
+			t.Fatalf("%d requests are on record, not %d", rec.Requests(), n)
+		}
+		with := func(k int, edit func(int) any) run.Verdict {
+			code, err := json.Marshal(requests(w.dice, n, k, edit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools, _, err := w.at(rec.AsOf).Trying(registry.Definition{Name: "it", Code: code})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, true), Tools: tools})
+			return v
+		}
+		k := w.dice.IntN(n)
+		if v := with(k, func(i int) any { return term1{"toy.get": term1{"record": term1{"key": fmt.Sprintf("notes/%d", i)}}} }); v.Difference != nil || v.Same != n {
+			t.Errorf("run %d: written otherwise it is %s: %s", i, v.Verdict, v.Text)
+		}
+		for what, edit := range map[string]func(int) any{
+			"arguments": func(i int) any { return term1{"toy.get": fmt.Sprintf("notes/%d", i+100)} },
+			"operation": func(i int) any { return term1{"toy.put": fmt.Sprintf("notes/%d", i)} },
+			`"in"`: func(i int) any {
+				return term1{"toy.get": term1{"record": term1{"in": "notes/**", "key": fmt.Sprintf("notes/%d", i)}}}
+			},
+		} {
+			v := with(k, edit)
+			if v.Verdict != run.Different || v.Difference == nil || v.Difference.N != k+1 || v.Difference.What != what || v.Same != k || !strings.Contains(string(v.Difference.Recorded.Args), fmt.Sprintf("notes/%d", k)) {
+				t.Errorf("run %d: another %s in request %d of %d is reported as %s: %s", i, what, k+1, n, v.Verdict, v.Text)
+			}
+		}
+		if v := with(k, func(int) any { return 1 }); v.Verdict != run.Different || v.Difference == nil || v.Difference.N != k+1 {
+			t.Errorf("run %d: without request %d of %d it is %s: %s", i, k+1, n, v.Verdict, v.Text)
+		}
+		if v := with(n-1, func(i int) any {
+			return []any{term1{"toy.get": fmt.Sprintf("notes/%d", i)}, term1{"toy.get": "notes/more"}}
+		}); v.Verdict != run.Different || v.Difference == nil || v.Difference.N != n+1 || v.Difference.Recorded != nil {
+			t.Errorf("run %d: with a request more it is %s: %s", i, v.Verdict, v.Text)
+		}
+	}
+}
+
+// steady gives the key back.
+type steady struct{}
+
+func (steady) Prepare(*caps.Grant) {}
+
+func (steady) Perform(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	return a.Args, 10, nil
+}
+
+// A replay says when the code of then isn't what ran: the same place, another
+// request.
+func TestReplayTellsWhatDiffers(t *testing.T) {
+	w := newRecordedWorld(t, 4)
+	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.evolve("it", `k => [!toy.get("notes/a"), !toy.get("notes/b")]`, toyGet)
+	must(t, w.server, "run", `{"tool":"it","input":1}`)
+	rec := w.record(w.newest())
+	for code, want := range map[string]string{
+		`k => [!toy.get("notes/a"), !toy.get("notes/b")]`:                       "the same: 2 requests, and the result",
+		`k => (let b = !toy.get({key: "notes/a"}) in [b, !toy.get("notes/b")])`: "the same: 2 requests, and the result",
+		`k => [!toy.get("notes/a"), !toy.get("notes/b"), 1]`:                    "2 requests, all the same; the result: list of",
+		`k => !toy.get("notes/a")`:                                              `request 2: toy.get {"key":"notes/b"} at`,
+		`k => [!toy.get("notes/b"), !toy.get("notes/a")]`:                       `request 1 differs (arguments): toy.get {"key":"notes/a"} at tool:it /body/0 was recorded, and it asked for toy.get "notes/b" at tool:it /body/0`,
+		`k => par(!toy.get("notes/a"), !toy.get("notes/b"))`:                    "the same: 2 requests, and the result",
+	} {
+		tools, _, err := w.at(rec.AsOf).Trying(registry.Definition{Name: "it", Code: []byte(code), Text: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, true), Tools: tools})
+		if !strings.Contains(v.Text, want) {
+			t.Errorf("%s: %s, not %q", code, v.Text, want)
+		}
+	}
+}

@@ -1,0 +1,364 @@
+package cost
+
+import (
+	"math/big"
+
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+var zero = new(big.Int)
+
+// apply is what applying a function takes and gives, besides the step of the
+// application.
+func (a *analyser) apply(t term.Term, f, x *aval, s scope) (*aval, cost) {
+	if f == nothing || x == nothing || a.abort != nil {
+		return nothing, cost{}
+	}
+	r, total := nothing, cost{}
+	for i, v := range f.variants() {
+		switch v.kind {
+		case isFunction:
+			for j, c := range v.funcs {
+				y, d := a.call(t, c, x, s)
+				r = a.join(r, y)
+				if i+j > 0 && !d.whole().equal(total.whole()) {
+					a.inexact = true
+				}
+				total = total.max(d)
+			}
+		case isInput, isTop, isWithin:
+			_, c := a.lost(t, "the function that is applied isn't known before the run")
+			return top, total.max(c)
+		}
+	}
+	return r, total
+}
+
+// A recursion is a function that is being applied. Where it calls itself, it is
+// looked at again with what changes from call to call as roots.
+type recursion struct {
+	lam *term.Lam
+	// open is set once it is known that it calls itself.
+	open  bool
+	state map[int]string // the roots of variables, by their place in the chain
+	calls []selfCall
+	// result is the root of what a call of itself gives.
+	result string
+	lost   bool
+	seen   *env // the variables of the call that was found
+}
+
+// A selfCall is the variables and the conditions of a call of a function by
+// itself.
+type selfCall struct {
+	env   *env
+	facts []fact
+}
+
+// call applies a known function.
+func (a *analyser) call(t term.Term, c *closure, x *aval, s scope) (*aval, cost) {
+	inner := &env{c.lam.Param, x, c.env}
+	in := scope{env: inner, tool: c.tool, evals: c.evals, facts: s.facts}
+	frame := cost{memory: number(8 * a.size(c.lam))}
+	if _, ok := c.lam.Body.(*term.Lam); ok {
+		v, d := a.eval(c.lam.Body, in)
+		return v, d.plus(frame)
+	}
+	for i := len(a.active) - 1; i >= 0; i-- {
+		r := a.active[i]
+		if r.lam != c.lam {
+			continue
+		}
+		if !r.open {
+			r.seen = inner
+			a.abort = r
+			return nothing, cost{}
+		}
+		r.calls = append(r.calls, selfCall{inner, s.facts})
+		return input(r.result), cost{calls: map[*recursion]uint64{r: 1}}
+	}
+	r := &recursion{lam: c.lam}
+	a.active = append(a.active, r)
+	why, inexact := len(a.why), a.inexact
+	v, d := a.eval(c.lam.Body, in)
+	a.active = a.active[:len(a.active)-1]
+	if a.abort != r {
+		return v, d.plus(frame)
+	}
+	a.abort = nil
+	a.why, a.inexact = a.why[:why], inexact
+	v, d = a.recursive(t, r, inner, in)
+	return v, d.plus(frame)
+}
+
+// chain is a chain of variables from the innermost.
+func chain(e *env) []*env {
+	var all []*env
+	for ; e != nil; e = e.next {
+		all = append(all, e)
+	}
+	return all
+}
+
+// mostTries is how often a recursion is looked at anew with more that changes.
+const mostTries = 8
+
+// recursive looks at a function that calls itself: what changes from call to
+// call is a root each.
+func (a *analyser) recursive(t term.Term, r *recursion, inner *env, in scope) (*aval, cost) {
+	first := chain(inner)
+	r.state = map[int]string{}
+	last := chain(r.seen)
+	for range mostTries {
+		if len(last) != len(first) {
+			return a.lost(t, "it calls itself with other variables around it")
+		}
+		for i := range first {
+			if _, known := r.state[i]; !known && first[i].val != last[i].val && !same(first[i].val, last[i].val) {
+				r.state[i] = a.root()
+			}
+		}
+		v, c, again := a.attempt(r, first, in)
+		if a.abort != nil {
+			return nothing, cost{}
+		}
+		if again == nil {
+			return a.solveRecursion(t, r, first, v, c)
+		}
+		last = again
+	}
+	return a.lost(t, "too much changes from call to call")
+}
+
+// same reports whether two functions are one.
+func same(v, w *aval) bool {
+	return v.kind == isFunction && w.kind == isFunction && len(v.funcs) == 1 && len(w.funcs) == 1 &&
+		v.funcs[0].lam == w.funcs[0].lam && v.funcs[0].env == w.funcs[0].env
+}
+
+// attempt evaluates the body with the state as roots. again is the variables
+// of a call in which more changes.
+func (a *analyser) attempt(r *recursion, first []*env, in scope) (v *aval, c cost, again []*env) {
+	r.open, r.calls, r.lost = true, nil, false
+	r.result = a.root()
+	var e *env
+	for i := len(first) - 1; i >= 0; i-- {
+		val := first[i].val
+		if root, ok := r.state[i]; ok {
+			val = input(root)
+		}
+		// What didn't change keeps its place, so that functions made outside
+		// are the same ones.
+		if e == first[i].next && val == first[i].val {
+			e = first[i]
+		} else {
+			e = &env{first[i].name, val, e}
+		}
+	}
+	a.active = append(a.active, r)
+	why := len(a.why)
+	in.env, in.facts = e, nil
+	v, c = a.eval(r.lam.Body, in)
+	a.active = a.active[:len(a.active)-1]
+	if a.abort != nil {
+		return v, c, nil
+	}
+	here := chain(e)
+	for _, call := range r.calls {
+		next := chain(call.env)
+		if len(next) != len(here) {
+			r.lost = true
+			continue
+		}
+		for i := range here {
+			if _, changes := r.state[i]; !changes && next[i].val != here[i].val && !same(next[i].val, here[i].val) {
+				a.why = a.why[:why]
+				return v, c, next
+			}
+		}
+	}
+	return v, c, nil
+}
+
+// solveRecursion works out how often a function calls itself, how its variables
+// grow, and what it takes in all.
+func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *aval, c cost) (*aval, cost) {
+	calls := c.calls[r]
+	if r.lost {
+		return a.lost(t, "it calls itself as often as something else says")
+	}
+	a.inexact = true
+	depth, ok := a.levels(r, first)
+	if !ok {
+		return a.lost(t, "calls itself, and nothing was found that gets smaller with every call down to a limit that is tested with <, <=, > or >= (== misses it)")
+	}
+	l := newLoop(a, depth)
+	for i, root := range r.state {
+		l.first[root] = first[i].val
+		for _, call := range r.calls {
+			l.next[root] = append(l.next[root], chain(call.env)[i].val)
+		}
+	}
+	l.first[r.result] = nothing
+	l.next[r.result] = []*aval{v}
+	own := c
+	own.calls = without(c.calls, r)
+	each, ok := l.cost(own)
+	if !ok {
+		return a.lost(t, "what it works with grows too fast for a bound")
+	}
+	for root := range l.first {
+		a.solved[root] = l.solve
+	}
+	count := depth.plus(exactly(1))
+	var steps poly
+	if calls > 1 {
+		p, ok := power(calls, count.flat())
+		if !ok {
+			return a.lost(t, "it calls itself more often than can be told")
+		}
+		count = sized(p)
+		steps = p.times(each.steps.max(each.base))
+	} else {
+		// Every call but the last one goes on.
+		steps = depth.flat().times(each.steps).plus(each.base)
+		if len(own.calls) > 0 {
+			steps = count.flat().times(each.steps.max(each.base))
+		}
+	}
+	n := count.flat()
+	if !each.none {
+		a.tell(t, "calls itself, in all up to "+a.show(n)+" times, with "+a.show(each.steps)+" steps for each", false)
+	}
+	total := cost{steps: steps, memory: n.times(each.memory.plus(number(8 * a.size(r.lam)))), none: each.none || count.inf, vast: each.vast}
+	for other := range own.calls {
+		other.lost = true
+	}
+	if total.steps.over() || total.memory.over() {
+		_, lost := a.lost(t, "the formula is too large to be told")
+		return top, lost
+	}
+	result := input(r.result)
+	if functional(v, 8) {
+		result = l.value(v)
+	}
+	return result, total
+}
+
+func without(calls map[*recursion]uint64, r *recursion) map[*recursion]uint64 {
+	m := map[*recursion]uint64{}
+	for k, n := range calls {
+		if k != r {
+			m[k] = n
+		}
+	}
+	return m
+}
+
+// levels is how deep the calls of a function by itself go: one of its variables
+// gets smaller with each, down to a limit that a condition tests.
+func (a *analyser) levels(r *recursion, first []*env) (size, bool) {
+	if len(r.calls) == 0 {
+		return exactly(0), true
+	}
+	best, found := infinite, false
+	for i, root := range r.state {
+		s, ok := a.shrinks(r, first, i, root)
+		if ok && !s.inf && (!found || len(s.flat()) < len(best.flat())) {
+			best, found = s, true
+		}
+	}
+	return best, found
+}
+
+func (a *analyser) shrinks(r *recursion, first []*env, i int, root string) (size, bool) {
+	start := a.asNumber(first[i].val)
+	total := size{}
+	for _, call := range r.calls {
+		next := chain(call.env)[i].val
+		if next.kind == isList && next.tailOf == root {
+			n, _ := a.asList(first[i].val)
+			total = total.max(n)
+			continue
+		}
+		if next.kind != isNumber || next.aff == nil || next.aff.path != root || next.aff.offset == 0 {
+			return infinite, false
+		}
+		s, ok := a.limited(r, first, call, root, next.aff.offset < 0, start)
+		if !ok {
+			return infinite, false
+		}
+		total = total.max(s)
+	}
+	return total, true
+}
+
+// limited is how often a number can be taken from, or added to, before the
+// condition of the call doesn't hold any more.
+func (a *analyser) limited(r *recursion, first []*env, call selfCall, root string, down bool, start *aval) (size, bool) {
+	for _, f := range call.facts {
+		if f.path != root || f.least != down {
+			continue
+		}
+		n := start.abs.plus(exactly(1))
+		if f.other == nil {
+			switch {
+			case down && f.bound > 0:
+				n = start.abs
+			case down:
+				n = n.plus(exactly(uint64(-f.bound)))
+			case f.bound > 0:
+				n = n.plus(exactly(uint64(f.bound)))
+			}
+			return n, true
+		}
+		limit, ok := a.steady(r, first, f.other)
+		if ok {
+			return n.plus(limit).plus(exactly(uint64(max(f.bound, -f.bound)))), true
+		}
+	}
+	return infinite, false
+}
+
+// steady is the magnitude of a limit that is the same in every call.
+func (a *analyser) steady(r *recursion, first []*env, v *aval) (size, bool) {
+	if v.abs.inf {
+		return infinite, false
+	}
+	l := newLoop(a, infinite)
+	for i, root := range r.state {
+		l.first[root] = first[i].val
+		for _, c := range r.calls {
+			l.next[root] = append(l.next[root], chain(c.env)[i].val)
+		}
+	}
+	for _, p := range v.abs.alts {
+		for _, m := range p {
+			for _, f := range m.f {
+				of := rootOf(f.Path)
+				if of == r.result {
+					return infinite, false
+				}
+				for i, root := range r.state {
+					if root != of {
+						continue
+					}
+					for _, c := range r.calls {
+						if x := chain(c.env)[i].val; x.kind != isInput || x.path != root {
+							return infinite, false
+						}
+					}
+				}
+			}
+		}
+	}
+	s := size{}
+	for _, p := range v.abs.alts {
+		q, ok := l.replace(p)
+		if !ok {
+			return infinite, false
+		}
+		s = s.max(q)
+	}
+	return s, true
+}

@@ -1,0 +1,193 @@
+package cost
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// Steps is how much work an analysis may make where Options don't say.
+const Steps = 400_000
+
+// Options say what a term is.
+type Options struct {
+	// Tool is set for the code of a tool: self is its function, and code with
+	// one free variable is a function of that.
+	Tool bool
+	// Source is what the term's places refer to; nil: reasons have no places.
+	Source *term.Source
+	// Steps is the budget of the analysis; 0: [Steps].
+	Steps int
+
+	self *aval
+}
+
+// A Report says what a program takes at most.
+type Report struct {
+	// Steps and Memory (bytes) are bounds of a run, in sizes of its inputs. They
+	// hold for runs that fail, too, and for those of a function that is given
+	// all of its parameters.
+	Steps  Bound `json:"steps"`
+	Memory Bound `json:"memory"`
+	// Class is that of Steps.
+	Class Class `json:"class"`
+	// Exact is set where every run that doesn't fail takes just those steps.
+	Exact bool `json:"exact,omitempty"`
+	// Roots is what paths begin with, one for each parameter.
+	Roots []string `json:"roots,omitempty"`
+	// Why is the places that make the bound what it is, those that take it away
+	// first.
+	Why []Place `json:"why,omitempty"`
+}
+
+// A Place is what makes a bound larger than a constant.
+type Place struct {
+	At      fault.Pointer `json:"at"`
+	Line    int           `json:"line,omitempty"`
+	Col     int           `json:"col,omitempty"`
+	Message string        `json:"message"`
+	// Unbounded is set where there is no bound because of it.
+	Unbounded bool `json:"unbounded,omitempty"`
+}
+
+// Of gives the bounds of a program. Where none can be given they are
+// [Unbounded], and Why says where that comes from. The same term and options
+// give the same report on every machine.
+func Of(t term.Term, o Options) Report {
+	if o.Steps == 0 {
+		o.Steps = Steps
+	}
+	root := t
+	if _, ok := t.(*term.Lam); !ok && o.Tool {
+		if free := term.Free(t); len(free) == 1 {
+			t = &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
+		}
+	}
+	a := &analyser{
+		o: o, left: o.Steps, solved: map[string]func(Var) size{}, sizes: map[*term.Lam]uint64{},
+		expand: map[*term.Prim]term.Term{}, at: -1,
+	}
+	if _, ok := t.(*term.Lam); ok && o.Tool {
+		a.o.self = &aval{kind: isFunction, funcs: []*closure{{lam: t.(*term.Lam), tool: true}}}
+	}
+	s := scope{tool: o.Tool}
+	v, c := a.eval(t, s)
+	roots := a.names(t)
+	c = c.plus(a.run(t, v, roots, s))
+	r := Report{Steps: a.bound(c.steps, c.none), Roots: roots}
+	// What a machine has before it begins, and the room that its collections
+	// need.
+	memory := c.memory.times(number(4)).plus(number(256 << 10))
+	r.Memory = a.bound(memory, c.none || c.vast)
+	r.Class = r.Steps.Class()
+	r.Exact = r.Steps.Finite() && !a.inexact
+	r.Why = a.places(root)
+	return r
+}
+
+// names is what the paths of the parameters of a function begin with: their
+// names, told apart where two are one.
+func (a *analyser) names(t term.Term) []string {
+	var names []string
+	for l, ok := t.(*term.Lam); ok; l, ok = t.(*term.Lam) {
+		name := rootName(l.Param)
+		if slices.Contains(names, name) {
+			name = rootName(l.Param + "#" + strconv.Itoa(len(names)+1))
+		}
+		names = append(names, name)
+		t = l.Body
+	}
+	return names
+}
+
+// run is the run of what the code gave, where that is a function: with an
+// input for each parameter that it is known to have.
+func (a *analyser) run(t term.Term, v *aval, roots []string, s scope) cost {
+	total := cost{}
+	if len(roots) == 0 && v.kind != isInput && v.kind != isTop && v.kind != isFunction && v.kind != isUnion {
+		return total
+	}
+	if len(roots) == 0 {
+		roots = []string{"input"}
+		if v.kind == isUnion && !slices.ContainsFunc(v.alts, func(x *aval) bool { return x.kind == isFunction || x.kind == isInput || x.kind == isTop }) {
+			return total
+		}
+	}
+	for _, name := range roots {
+		in := cost{
+			steps:  number(1).plus(variable(Var{Measure: Terms, Path: name})),
+			memory: variable(Var{Measure: Bytes, Path: name}).times(number(4)).plus(number(64)),
+		}
+		w, c := a.apply(t, v, input(name), s)
+		total = total.plus(in).plus(c)
+		v = w
+	}
+	return total
+}
+
+// bound is p as a bound, with nothing left in it that is not an input.
+func (a *analyser) bound(p poly, none bool) Bound {
+	if none || a.left < 0 {
+		return Unbounded
+	}
+	s := a.resolve(p)
+	if s.inf {
+		return Unbounded
+	}
+	q := s.flat()
+	if q.over() {
+		return Unbounded
+	}
+	for _, m := range q {
+		for _, f := range m.f {
+			if strings.HasPrefix(f.Path, "@") {
+				return Unbounded
+			}
+		}
+	}
+	return Bound{p: q}
+}
+
+// places gives the reasons their places in words.
+func (a *analyser) places(root term.Term) []Place {
+	if len(a.why) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(a.why, func(x, y reason) int {
+		if x.fatal != y.fatal {
+			if x.fatal {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(x.pos, y.pos)
+	})
+	places := make([]Place, len(a.why))
+	offsets := make([]int, len(a.why))
+	for i, r := range a.why {
+		places[i] = Place{Message: r.message, Unbounded: r.fatal}
+		offsets[i] = r.pos
+	}
+	src := a.o.Source
+	if src == nil {
+		return places
+	}
+	var at []fault.Pointer
+	if src.Form == term.PIF {
+		at = text.LocateAll(src, root.Pos(), offsets)
+	} else {
+		at = parse.LocateAll(src, root.Pos(), offsets)
+	}
+	lines := text.Lines(src.Text)
+	for i := range places {
+		places[i].At = at[i]
+		places[i].Line, places[i].Col = lines.Position(offsets[i])
+	}
+	return places
+}

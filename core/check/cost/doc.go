@@ -1,0 +1,2 @@
+// Package cost bounds what a program takes before it runs.
+package cost

@@ -1,0 +1,381 @@
+package cost
+
+import (
+	"math/big"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A cost is what evaluating something takes at most.
+type cost struct {
+	steps, memory poly
+	none          bool // there is no bound
+	vast          bool // there is none of the memory
+	// calls is how often functions call themselves whose recursion is looked
+	// at. Where there are any, steps is of the ways that do, and base of those
+	// that don't.
+	calls map[*recursion]uint64
+	base  poly
+}
+
+// whole is the steps of any way.
+func (c cost) whole() poly {
+	if len(c.calls) == 0 {
+		return c.steps
+	}
+	return c.steps.max(c.base)
+}
+
+func (c cost) ending() poly {
+	if len(c.calls) == 0 {
+		return c.steps
+	}
+	return c.base
+}
+
+func (c cost) plus(d cost) cost {
+	r := cost{steps: c.steps.plus(d.steps), memory: c.memory.plus(d.memory), none: c.none || d.none, vast: c.vast || d.vast}
+	if len(c.calls) > 0 && len(d.calls) > 0 {
+		r.steps = c.whole().plus(d.whole())
+	}
+	if len(c.calls)+len(d.calls) > 0 {
+		r.base = c.ending().plus(d.ending())
+	}
+	r.calls = merged(c.calls, d.calls, sat)
+	return r
+}
+
+func (c cost) max(d cost) cost {
+	r := cost{steps: c.steps.max(d.steps), memory: c.memory.max(d.memory), none: c.none || d.none, vast: c.vast || d.vast}
+	switch {
+	case len(c.calls) > 0 && len(d.calls) > 0:
+		r.base = c.base.max(d.base)
+	case len(c.calls) > 0:
+		r.steps, r.base = c.steps, c.base.max(d.steps)
+	case len(d.calls) > 0:
+		r.steps, r.base = d.steps, d.base.max(c.steps)
+	}
+	r.calls = merged(c.calls, d.calls, func(x, y uint64) uint64 { return max(x, y) })
+	return r
+}
+
+func merged(x, y map[*recursion]uint64, op func(x, y uint64) uint64) map[*recursion]uint64 {
+	if len(x) == 0 {
+		return y
+	}
+	if len(y) == 0 {
+		return x
+	}
+	m := map[*recursion]uint64{}
+	for r, n := range x {
+		m[r] = op(n, y[r])
+	}
+	for r, n := range y {
+		m[r] = op(x[r], n)
+	}
+	return m
+}
+
+// one is the cost of one step with bytes of memory.
+func one(bytes uint64) cost { return cost{steps: number(1), memory: number(bytes)} }
+
+// work is further steps, which take n bytes each.
+func work(p poly) cost { return cost{steps: p} }
+
+// An analyser is one analysis under way.
+type analyser struct {
+	o       Options
+	left    int
+	depth   int
+	solved  map[string]func(Var) size
+	active  []*recursion
+	abort   *recursion // the function that was found to call itself
+	roots   int
+	sizes   map[*term.Lam]uint64
+	expand  map[*term.Prim]term.Term
+	inexact bool
+	why     []reason
+	at      int // the place of the use of the library that is looked into; -1
+}
+
+// A reason is a place that makes a bound large, or takes it away.
+type reason struct {
+	pos     int
+	message string
+	fatal   bool
+}
+
+// spend takes a step of the analysis; false: they are used up.
+func (a *analyser) spend() bool {
+	a.left--
+	return a.left >= 0
+}
+
+// tell notes why a bound isn't constant.
+func (a *analyser) tell(t term.Term, message string, fatal bool) {
+	pos := t.Pos()
+	if a.at >= 0 {
+		pos = a.at
+	}
+	for _, r := range a.why {
+		if r.pos == pos && r.message == message {
+			return
+		}
+	}
+	if len(a.why) < 50 {
+		a.why = append(a.why, reason{pos, message, fatal})
+	}
+}
+
+// lost is the cost of what can't be bounded.
+func (a *analyser) lost(t term.Term, why string) (*aval, cost) {
+	if a.abort == nil {
+		a.tell(t, why, true)
+	}
+	return top, cost{none: true}
+}
+
+// A scope is where a term stands.
+type scope struct {
+	env   *env
+	tool  bool // self is there
+	evals int
+	facts []fact
+}
+
+func (s scope) with(facts []fact) scope {
+	if len(facts) > 0 {
+		s.facts = append(s.facts[:len(s.facts):len(s.facts)], facts...)
+	}
+	return s
+}
+
+const maxNesting = 4_000
+
+// eval is what t gives at most, and what that takes.
+func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
+	if a.abort != nil {
+		return nothing, cost{}
+	}
+	if a.depth++; a.depth > maxNesting || !a.spend() {
+		a.depth--
+		return a.lost(t, "the program is too complex to be looked through")
+	}
+	defer func() { a.depth-- }()
+	switch t := t.(type) {
+	case *term.Int:
+		return literalNumber(big.NewInt(t.Value)), one(0)
+	case *term.Big:
+		return literalNumber(t.Value), one(uint64(16 + t.Value.BitLen()/8 + 8))
+	case *term.Dec:
+		d, _ := value.NewDec(t.Unscaled, t.Scale)
+		whole := new(big.Int).Quo(t.Unscaled, value.Power10(t.Scale))
+		v := literalNumber(new(big.Int).Add(whole.Abs(whole), big.NewInt(1)))
+		v.aff = nil
+		v.frac = exactly(uint64(d.Words() + t.Scale/19))
+		return v, one(uint64(64 + 8*d.Words()))
+	case *term.Bool:
+		return aBool, one(0)
+	case *term.Str:
+		return literalText(t.Value), one(uint64(32 + len(t.Value)))
+	case *term.Unit:
+		return aUnit, one(0)
+	case *term.Var:
+		if v, ok := s.env.lookup(t.Name); ok {
+			return v, one(0)
+		}
+		return nothing, one(0)
+	case *term.Lam:
+		f := &closure{lam: t, env: s.env, tool: s.tool, evals: s.evals}
+		return &aval{kind: isFunction, funcs: []*closure{f}}, one(16 + 8*a.size(t))
+	case *term.App:
+		f, c := a.eval(t.Func, s)
+		x, d := a.eval(t.Arg, s)
+		v, e := a.apply(t, f, x, s)
+		return v, c.plus(d).plus(one(0)).plus(e)
+	case *term.If:
+		return a.branch(t, s)
+	case *term.List:
+		item, c := nothing, cost{}
+		for _, x := range t.Items {
+			v, d := a.eval(x, s)
+			c = c.plus(d).plus(one(16))
+			item = a.join(item, v)
+		}
+		return list(exactly(uint64(len(t.Items))), item), c.plus(one(64))
+	case *term.Record:
+		r := &aval{kind: isRecord, n: exactly(uint64(len(t.Fields))), item: nothing, fields: map[string]*aval{}}
+		c := one(64)
+		for _, f := range t.Fields {
+			v, d := a.eval(f.Value, s)
+			c = c.plus(d).plus(cost{memory: number(uint64(64 + len(f.Key)))})
+			r.fields[f.Key] = v
+		}
+		return r, c
+	case *term.Quote:
+		return &aval{kind: isCode, code: t.Body}, one(64)
+	case *term.CodeOf:
+		return &aval{kind: isCode}, one(64)
+	case *term.Self:
+		if !s.tool || a.o.self == nil {
+			return nothing, one(0)
+		}
+		return a.o.self, one(0)
+	case *term.Continue:
+		v, c := a.eval(t.Input, s)
+		_ = v
+		return top, c.plus(one(64))
+	case *term.Effect:
+		_, c := a.eval(t.Arg, s)
+		answer := rootName("!" + t.Op)
+		return input(answer), c.plus(cost{steps: number(1), memory: number(256).plus(variable(Var{Measure: Bytes, Path: answer}))})
+	case *term.Prim:
+		return a.prim(t, s)
+	}
+	return a.lost(t, "this term isn't known")
+}
+
+// size is about how many registers a function has.
+func (a *analyser) size(l *term.Lam) uint64 {
+	n, ok := a.sizes[l]
+	if !ok {
+		n = nodes(l.Body) + 8
+		a.sizes[l] = n
+	}
+	return n
+}
+
+func literalNumber(n *big.Int) *aval {
+	abs := new(big.Int).Abs(n)
+	v := &aval{kind: isNumber}
+	if abs.IsUint64() && abs.Uint64() <= over/unit/2 {
+		v.abs = exactly(abs.Uint64())
+	} else {
+		v.abs = infinite
+	}
+	v.words = exactly(uint64(abs.BitLen() / 64))
+	if n.IsInt64() {
+		v.aff = &affine{offset: n.Int64()}
+	}
+	return v
+}
+
+func (a *analyser) branch(t *term.If, s scope) (*aval, cost) {
+	c, costs := a.eval(t.Cond, s)
+	costs = costs.plus(one(0))
+	if c.kind != isBool && c.kind != isInput && c.kind != isTop && c.kind != isUnion && c.kind != isWithin {
+		return nothing, costs
+	}
+	x, d := a.eval(t.Then, s.with(c.yes))
+	y, e := a.eval(t.Else, s.with(c.no))
+	if !d.whole().equal(e.whole()) {
+		a.inexact = true
+	}
+	return a.join(x, y), costs.plus(d.max(e))
+}
+
+func (a *analyser) prim(t *term.Prim, s scope) (*aval, cost) {
+	row := prim.Get(t.ID)
+	if v, c, ok := a.library(t, row, s); ok {
+		return v, c
+	}
+	if row.Body != "" {
+		body, ok := a.expand[t]
+		if !ok {
+			body = prim.Expand(t)
+			a.expand[t] = body
+		}
+		outer := a.at
+		if a.at < 0 {
+			a.at = t.Pos()
+		}
+		v, c := a.eval(body, s)
+		a.at = outer
+		return v, c
+	}
+	switch t.ID {
+	case prim.And, prim.Or:
+		return a.logic(t, s)
+	case prim.Eval:
+		return a.evaluate(t, s)
+	case prim.Try:
+		v, c := a.eval(t.Args[0], s)
+		a.inexact = true
+		caught := &aval{kind: isRecord, n: exactly(4), item: nothing, fields: map[string]*aval{
+			"at": aText(exactly(1 << 20)), "kind": aText(exactly(64)), "message": aText(exactly(1 << 20)), "value": top,
+		}}
+		r := &aval{kind: isRecord, n: exactly(1), item: nothing, fields: map[string]*aval{"ok": v, "error": caught}}
+		return r, c.plus(one(512 + 8*nodes(t.Args[0])))
+	case prim.Par:
+		item, c := nothing, one(64)
+		for _, b := range t.Args {
+			v, d := a.eval(b, s)
+			item = a.join(item, v)
+			c = c.plus(d).plus(cost{memory: number(1024 + 64*nodes(b))})
+		}
+		return list(exactly(uint64(len(t.Args))), item), c
+	}
+	args := make([]*aval, len(t.Args))
+	c := one(16)
+	for i, x := range t.Args {
+		v, d := a.eval(x, s)
+		args[i] = v
+		c = c.plus(d)
+	}
+	switch t.ID {
+	case prim.Fold:
+		v, d := a.fold(t, args, s)
+		return v, c.plus(d)
+	case prim.CodeOf:
+		return &aval{kind: isCode}, c
+	case prim.Call:
+		v, d := a.lost(t, "what the tool takes that is called isn't known here")
+		return v, c.plus(d)
+	}
+	v, d := a.row(t, row, args)
+	return v, c.plus(d)
+}
+
+func (a *analyser) logic(t *term.Prim, s scope) (*aval, cost) {
+	x, c := a.eval(t.Args[0], s)
+	inner := s.with(x.yes)
+	if t.ID == prim.Or {
+		inner = s.with(x.no)
+	}
+	y, d := a.eval(t.Args[1], inner)
+	a.inexact = true
+	r := &aval{kind: isBool}
+	if t.ID == prim.And {
+		r.yes = append(append([]fact{}, x.yes...), y.yes...)
+	} else {
+		r.no = append(append([]fact{}, x.no...), y.no...)
+	}
+	return r, c.plus(d).plus(one(0))
+}
+
+// evaluate is eval, of code that is there.
+func (a *analyser) evaluate(t *term.Prim, s scope) (*aval, cost) {
+	v, c := a.eval(t.Args[0], s)
+	c = c.plus(one(0))
+	if v.kind != isCode && v.kind != isInput && v.kind != isTop && v.kind != isUnion && v.kind != isWithin {
+		return nothing, c
+	}
+	if v.kind != isCode || v.code == nil {
+		_, d := a.lost(t, "the code that is evaluated isn't known before it runs")
+		return top, c.plus(d)
+	}
+	if s.evals >= prim.MaxEvals {
+		return nothing, c
+	}
+	outer := a.at
+	if a.at < 0 {
+		a.at = t.Pos()
+	}
+	s.tool, s.evals = false, s.evals+1
+	r, d := a.eval(v.code, s)
+	a.at = outer
+	// Compiling takes memory.
+	return r, c.plus(d).plus(cost{memory: number(512 * (nodes(v.code) + 8))})
+}

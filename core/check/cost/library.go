@@ -1,0 +1,96 @@
+package cost
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// The rows of the library are looked into as the functions they are, but for
+// two whose recursion halves what it works on: their formulas stand here, and
+// hold by the tests.
+
+// What a round of the merging in sort_by takes besides what its function does,
+// an item that is sorted, and the whole; and a round of pow, and the whole.
+const (
+	perMerge, perItem, perSort = 100, 150, 60
+	perRound, perPow           = 60, 60
+)
+
+// library is a row of the library with a formula.
+func (a *analyser) library(t *term.Prim, row *prim.Row, s scope) (*aval, cost, bool) {
+	if row.Name != "sort_by" && row.Name != "pow" {
+		return nil, cost{}, false
+	}
+	x, c := a.eval(t.Args[0], s)
+	y, d := a.eval(t.Args[1], s)
+	c = c.plus(d)
+	a.inexact = true
+	var v *aval
+	if row.Name == "pow" {
+		v, d = a.pow(t, a.asNumber(x), a.asNumber(y))
+	} else {
+		v, d = a.sort(t, x, y, s)
+	}
+	return v, c.plus(d), true
+}
+
+func (a *analyser) sort(t *term.Prim, f, l *aval, s scope) (*aval, cost) {
+	n, item := a.asList(l)
+	if item == nothing {
+		return list(n, nothing), one(512).plus(work(number(perSort)))
+	}
+	if n.inf {
+		return a.lost(t, "the list can be of any length")
+	}
+	key, each := a.apply(t, f, item, s)
+	if a.abort != nil {
+		return nothing, cost{}
+	}
+	compare, ok := perBytes(a.total(key), 512)
+	if !ok {
+		return a.lost(t, "what the list is sorted by can be of any size")
+	}
+	for r := range each.calls {
+		r.lost = true
+	}
+	count := n.flat()
+	merges := count.times(count.logarithm()).plus(count)
+	round := each.whole().plus(each.whole()).plus(compare).plus(number(perMerge))
+	steps := merges.times(round).plus(count.times(number(perItem))).plus(number(perSort))
+	memory := steps.times(number(600)).plus(merges.times(each.memory.plus(each.memory))).plus(number(4096))
+	total := cost{steps: steps, memory: memory, none: each.none, vast: each.vast}
+	if _, rest := count.split(); len(rest) > 0 && !each.none {
+		a.tell(t, "sorts a list of up to "+a.show(count)+" items", false)
+	}
+	if steps.over() || memory.over() {
+		return a.lost(t, "the formula is too large to be told")
+	}
+	return list(n, item), total
+}
+
+func (a *analyser) pow(t *term.Prim, base, exponent *aval) (*aval, cost) {
+	n := exponent.abs
+	if n.inf {
+		return a.lost(t, "the exponent can be of any size")
+	}
+	rounds := n.flat().logarithm().plus(number(2))
+	words := sized(n.flat().times(a.wordsOf(base).flat().plus(number(1))))
+	if a.wordsOf(base).inf {
+		words = infinite
+	}
+	v := &aval{kind: isNumber, abs: infinite, words: words, frac: size{}}
+	if k := exponent.aff; k != nil && k.path == "" && k.offset >= 0 && k.offset <= 8 {
+		v.abs = exactly(1)
+		for range k.offset {
+			v.abs = v.abs.times(base.abs)
+		}
+		v.frac = base.frac.times(exactly(uint64(k.offset)))
+	}
+	each, ok := a.product(&aval{kind: isNumber, abs: infinite, words: words}, &aval{kind: isNumber, abs: infinite, words: words})
+	if !ok {
+		return a.lost(t, "the base can be of any size")
+	}
+	steps := rounds.times(each.plus(each).plus(number(perRound))).plus(number(perPow))
+	memory := steps.times(number(1024)).plus(number(4096)).plus(rounds.times(words.flat()).times(number(64)))
+	return v, cost{steps: steps, memory: memory}
+}

@@ -1,0 +1,362 @@
+package cost
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// A loop is something that is done over and over: values that change from one
+// round to the next are roots of their own, and what is known of a variable of
+// theirs is worked out from what it is at first and what a round makes of it.
+type loop struct {
+	a *analyser
+	// first is what a root is at first, and next what a round makes of it, one
+	// for each way in which it goes on.
+	first map[string]*aval
+	next  map[string][]*aval
+	// rounds is how often at most.
+	rounds  size
+	known   map[Var]size
+	solving map[Var]bool
+}
+
+func newLoop(a *analyser, rounds size) *loop {
+	return &loop{a: a, first: map[string]*aval{}, next: map[string][]*aval{}, rounds: rounds, known: map[Var]size{}, solving: map[Var]bool{}}
+}
+
+// root makes a root that nothing else is called.
+func (a *analyser) root() string {
+	a.roots++
+	return fmt.Sprintf("@%d", a.roots)
+}
+
+// deepest is how long the paths may be that a loop is looked into: a value
+// that takes itself apart has no bound for every depth.
+const deepest = 24
+
+// solve is the largest that a variable of the loop's roots gets.
+func (l *loop) solve(v Var) size {
+	if s, ok := l.known[v]; ok {
+		return s
+	}
+	root := rootOf(v.Path)
+	rest := v.Path[len(root):]
+	if l.solving[v] || len(rest) > deepest*4 || !l.a.spend() {
+		return infinite
+	}
+	l.solving[v] = true
+	s := infinite
+	if v.Measure == Words {
+		// A number that is not too large has no more words than that takes.
+		if abs := l.solve(Var{Measure: Int, Path: v.Path}); !abs.inf {
+			s = beyond(l.a.wordsOf(&aval{kind: isNumber, abs: abs, words: infinite, frac: l.solve(Var{Measure: frac, Path: v.Path})}))
+		}
+	}
+	if s.inf {
+		s = l.close(v, root, rest)
+	}
+	delete(l.solving, v)
+	l.known[v] = s
+	return s
+}
+
+// close solves v ← max over the ways of a·v + b, from what it is at first.
+func (l *loop) close(v Var, root, rest string) size {
+	start := l.a.measured(l.first[root], v.Measure, rest)
+	if v.Measure == Words {
+		start = beyond(start)
+	}
+	grows := size{}
+	factor := uint64(1)
+	for _, way := range l.next[root] {
+		s := l.open(way, v, rest)
+		if s.inf {
+			return infinite
+		}
+		for _, p := range s.alts {
+			f, b, ok := l.take(p, v)
+			if !ok || b.inf {
+				return infinite
+			}
+			switch {
+			case f == 0:
+				start = start.max(b)
+			default:
+				factor = max(factor, f)
+				grows = grows.max(b)
+			}
+		}
+	}
+	if start.inf {
+		return infinite
+	}
+	if len(grows.flat()) > 0 {
+		if l.rounds.inf {
+			return infinite
+		}
+		start = start.plus(l.rounds.times(grows))
+	}
+	if factor > 1 {
+		if l.rounds.inf {
+			return infinite
+		}
+		p, ok := power(factor, l.rounds.flat())
+		if !ok {
+			return infinite
+		}
+		start = start.times(sized(p))
+	}
+	return start
+}
+
+// open is the measure of what a round makes, with the loop's roots left as
+// variables.
+func (l *loop) open(way *aval, v Var, rest string) size {
+	for root := range l.first {
+		solve := l.a.solved[root]
+		delete(l.a.solved, root)
+		defer func() {
+			if solve != nil {
+				l.a.solved[root] = solve
+			}
+		}()
+	}
+	s := l.a.measured(way, v.Measure, rest)
+	if v.Measure == Words {
+		return beyond(s)
+	}
+	return s
+}
+
+// take splits p into f·v and what doesn't depend on v, with the other
+// variables of the loop solved.
+func (l *loop) take(p poly, v Var) (f uint64, b size, ok bool) {
+	others := poly{}
+	for k, m := range p {
+		has := false
+		for _, x := range m.f {
+			has = has || x.Var == v
+		}
+		switch {
+		case !has:
+			others[k] = m
+		case len(m.f) == 1 && m.f[0].pow == 1 && m.f[0].base == 0:
+			f = whole(m.c)
+		default:
+			return 0, size{}, false
+		}
+	}
+	s, ok := l.replace(others)
+	return f, s, ok
+}
+
+// replace puts what is known of the loop's variables in their places.
+func (l *loop) replace(p poly) (size, bool) {
+	sum := size{alts: []poly{nil}}
+	for _, m := range p {
+		t := size{alts: []poly{{"": {c: m.c}}}}
+		for _, x := range m.f {
+			if _, mine := l.first[rootOf(x.Path)]; !mine {
+				one := mono{c: unit, f: []factor{x}}
+				t = t.times(sized(poly{one.key(): one}))
+				continue
+			}
+			of := x.Var
+			of.Log = false
+			s := x.in(l.solve(of))
+			if s.inf {
+				return infinite, false
+			}
+			for range max(x.pow, 1) {
+				t = t.times(s)
+			}
+		}
+		sum = sum.plus(t)
+	}
+	return sum, !sum.inf
+}
+
+// cost is a cost with the loop's variables replaced.
+func (l *loop) cost(c cost) (cost, bool) {
+	steps, ok := l.replace(c.steps)
+	memory, okM := l.replace(c.memory)
+	base, okB := l.replace(c.base)
+	r := cost{steps: steps.flat(), memory: memory.flat(), none: c.none || !ok || !okB, vast: c.vast || !okM, calls: c.calls, base: base.flat()}
+	return r, ok && okB
+}
+
+// value is v with the loop's variables replaced in its sizes. Paths of the
+// loop's roots stay, and mean what the loop has worked out.
+func (l *loop) value(v *aval) *aval {
+	c := &closer{l: l, done: map[*aval]*aval{}, envs: map[*env]*env{}}
+	return c.value(v)
+}
+
+type closer struct {
+	l    *loop
+	done map[*aval]*aval
+	envs map[*env]*env
+}
+
+func (c *closer) size(s size) size {
+	if s.inf {
+		return s
+	}
+	r := size{}
+	for _, p := range s.alts {
+		q, _ := c.l.replace(p)
+		r = r.max(q)
+	}
+	return r
+}
+
+func (c *closer) value(v *aval) *aval {
+	if v == nil {
+		return nil
+	}
+	if w, ok := c.done[v]; ok {
+		return w
+	}
+	if !c.l.a.spend() {
+		return top
+	}
+	if v.kind <= isInput || v.kind == isBool || v.kind == isUnit || v.kind == isCode {
+		return v
+	}
+	w := *v
+	c.done[v] = &w
+	w.abs, w.words, w.frac, w.n = c.size(v.abs), c.size(v.words), c.size(v.frac), c.size(v.n)
+	if v.aff != nil && v.aff.path != "" {
+		if _, mine := c.l.first[rootOf(v.aff.path)]; mine {
+			w.aff = nil
+		}
+	}
+	if v.tailOf != "" {
+		if _, mine := c.l.first[rootOf(v.tailOf)]; mine {
+			w.tailOf = ""
+		}
+	}
+	w.item, w.a, w.b = c.value(v.item), c.value(v.a), c.value(v.b)
+	if v.fields != nil {
+		w.fields = make(map[string]*aval, len(v.fields))
+		for k, f := range v.fields {
+			w.fields[k] = c.value(f)
+		}
+	}
+	w.alts, w.funcs = nil, nil
+	for _, x := range v.alts {
+		w.alts = append(w.alts, c.value(x))
+	}
+	for _, f := range v.funcs {
+		g := *f
+		g.env = c.env(f.env)
+		if g.env == f.env {
+			w.funcs = append(w.funcs, f)
+		} else {
+			w.funcs = append(w.funcs, &g)
+		}
+	}
+	return &w
+}
+
+func (c *closer) env(e *env) *env {
+	if e == nil {
+		return nil
+	}
+	if f, ok := c.envs[e]; ok {
+		return f
+	}
+	next, val := c.env(e.next), c.value(e.val)
+	f := e
+	if next != e.next || !alike(val, e.val) {
+		f = &env{e.name, val, next}
+	}
+	c.envs[e] = f
+	return f
+}
+
+// alike reports whether closing changed nothing that matters: it made a copy
+// of a value without a size in it.
+func alike(v, w *aval) bool { return v == w }
+
+// fold goes through a list.
+func (a *analyser) fold(t *term.Prim, args []*aval, s scope) (*aval, cost) {
+	f, init, l := args[0], args[1], args[2]
+	if f == nothing || init == nothing || l == nothing {
+		return nothing, cost{}
+	}
+	n, item := a.asList(l)
+	if item == nothing {
+		return init, cost{} // no list, or an empty one
+	}
+	if n.inf {
+		return a.lost(t, "the list can be of any length")
+	}
+	acc := a.root()
+	v, c := a.apply(t, f, &aval{kind: isPair, a: input(acc), b: item}, s)
+	if a.abort != nil {
+		return nothing, cost{}
+	}
+	loop := newLoop(a, n)
+	loop.first[acc] = init
+	loop.next[acc] = []*aval{v}
+	each, ok := loop.cost(c)
+	if !ok {
+		return a.lost(t, "what is gathered grows too fast for a bound")
+	}
+	a.solved[acc] = loop.solve
+	result := input(acc) // what the loop knows of it is solved
+	if functional(v, 8) || functional(init, 8) {
+		result = a.join(init, loop.value(v))
+	}
+	count := n.flat()
+	if k, rest := count.split(); len(rest) > 0 {
+		a.inexact = true
+		if !each.none {
+			a.tell(t, "goes through a list of up to "+a.show(count)+" items, with "+a.show(each.whole())+" steps for each", false)
+		}
+	} else if k != 1 {
+		a.inexact = a.inexact || len(each.whole()) > 1
+	}
+	for r := range each.calls {
+		r.lost = true // it calls itself as often as a list has items
+	}
+	total := cost{steps: count.times(each.whole()), memory: count.times(each.memory.plus(number(16))), none: each.none, vast: each.vast}
+	if total.steps.over() || total.memory.over() {
+		_, lost := a.lost(t, "the formula is too large to be told")
+		return result, lost
+	}
+	return result, total
+}
+
+// functional reports whether a function may be in a value.
+func functional(v *aval, deep int) bool {
+	if v == nil {
+		return false
+	}
+	if deep == 0 || v.kind == isFunction {
+		return true
+	}
+	for _, x := range v.alts {
+		if functional(x, deep-1) {
+			return true
+		}
+	}
+	for _, x := range v.fields {
+		if functional(x, deep-1) {
+			return true
+		}
+	}
+	return functional(v.item, deep-1) || functional(v.a, deep-1) || functional(v.b, deep-1)
+}
+
+// show is a formula as a reader sees it.
+func (a *analyser) show(p poly) string {
+	s := Bound{p: p}.String()
+	if len(s) > 200 || strings.Contains(s, "@") {
+		return "some"
+	}
+	return s
+}

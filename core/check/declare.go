@@ -1,0 +1,251 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
+// Narrow is the schema of a tool's arguments as an author declares it: what is
+// declared of an argument stands in place of what was inferred, if all that it
+// lets through is of the inferred type. Keywords that only restrict, such as
+// minimum, pattern and enum, are kept. Faults: invalid_request, where the
+// declared schema lets through what the program can't take, or has a form that
+// isn't flat.
+func Narrow(r *Report, declared json.RawMessage) (json.RawMessage, *fault.Fault) {
+	params, _ := r.Arguments()
+	var top struct {
+		Type       string                     `json:"type"`
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(declared, &top); err != nil || top.Type != "object" {
+		return nil, undeclarable("", "a schema of arguments is of an object", `{"type":"object","properties":{…}}`)
+	}
+	whole := map[string]any{}
+	if err := json.Unmarshal(InputSchema(r), &whole); err != nil {
+		return nil, undeclarable("", "the inferred schema can't be read", "")
+	}
+	properties, _ := whole["properties"].(map[string]any)
+	names := make([]string, 0, len(top.Properties))
+	for name := range top.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		i := slices.IndexFunc(params, func(p Parameter) bool { return p.Name == name })
+		if i < 0 {
+			return nil, undeclarable(name, "the tool has no such parameter", "the arguments "+sketch(params))
+		}
+		t, err := typeOfSchema(top.Properties[name], 0)
+		if err != nil {
+			return nil, undeclarable(name, err.Error(), "a flat schema")
+		}
+		if why := Within(t, closed(params[i].Type)); why != "" {
+			return nil, undeclarable(name, "it lets through what the tool can't take: "+why, params[i].Type.String())
+		}
+		properties[name] = top.Properties[name]
+	}
+	return encoded(whole), nil
+}
+
+func undeclarable(name, why, expected string) *fault.Fault {
+	at := fault.Pointer("")
+	if name != "" {
+		at = at.Key("properties").Key(name)
+	}
+	return &fault.Fault{
+		Kind: fault.InvalidRequest, Message: "the declared schema: " + why, At: at, Expected: expected,
+		Hint: "Declare what is narrower than the inferred schema, or leave it out.",
+	}
+}
+
+// closed is a parameter's type for a value that is data: a variable stands for
+// any.
+func closed(t *Type) *Type {
+	if t == nil || t.Any || len(t.Vars) > 0 && t.Name == "" {
+		return Any
+	}
+	return t
+}
+
+// typeOfSchema is the type of all that a schema lets through, or of more.
+func typeOfSchema(raw json.RawMessage, deep int) (*Type, error) {
+	if deep > schemaDepth*2 {
+		return nil, fmt.Errorf("it is nested too deep")
+	}
+	if b := bytes.TrimSpace(raw); string(b) == "true" || string(b) == "{}" {
+		return Any, nil
+	}
+	var s struct {
+		Type       json.RawMessage            `json:"type"`
+		AnyOf      []json.RawMessage          `json:"anyOf"`
+		OneOf      []json.RawMessage          `json:"oneOf"`
+		Enum       []json.RawMessage          `json:"enum"`
+		Const      json.RawMessage            `json:"const"`
+		Items      json.RawMessage            `json:"items"`
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required"`
+		Additional json.RawMessage            `json:"additionalProperties"`
+		Ref        string                     `json:"$ref"`
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, fmt.Errorf("it is no schema: %w", err)
+	}
+	if s.Ref != "" {
+		return nil, fmt.Errorf("$ref isn't understood by every client")
+	}
+	if s.Const != nil {
+		s.Enum = append(s.Enum, s.Const)
+	}
+	union := &Type{}
+	for _, v := range s.Enum {
+		union = either(union, typeOfDatum(v))
+	}
+	for _, alternative := range append(s.AnyOf, s.OneOf...) {
+		t, err := typeOfSchema(alternative, deep+1)
+		if err != nil {
+			return nil, err
+		}
+		union = either(union, t)
+	}
+	if s.Enum != nil || s.AnyOf != nil || s.OneOf != nil {
+		return union, nil
+	}
+	var types []string
+	if one := ""; json.Unmarshal(s.Type, &one) == nil && one != "" {
+		types = []string{one}
+	} else if s.Type == nil || json.Unmarshal(s.Type, &types) != nil {
+		return Any, nil
+	}
+	for _, name := range types {
+		var t *Type
+		switch name {
+		case "integer":
+			t = Int
+		case "number":
+			t = Number
+		case "boolean":
+			t = Bool
+		case "string":
+			t = String
+		case "null":
+			t = Unit
+		case "array":
+			item := Any
+			if s.Items != nil {
+				var err error
+				if item, err = typeOfSchema(s.Items, deep+1); err != nil {
+					return nil, err
+				}
+			}
+			t = List(item)
+		case "object":
+			var err error
+			if t, err = recordOfSchema(s.Properties, s.Required, s.Additional, deep); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, fmt.Errorf("the type %q isn't JSON Schema's", name)
+		}
+		union = either(union, t)
+	}
+	return union, nil
+}
+
+// recordOfSchema is the type of the objects that are let through; some are
+// read as decimals and pairs.
+func recordOfSchema(properties map[string]json.RawMessage, required []string, additional json.RawMessage, deep int) (*Type, error) {
+	rest := Any
+	if more := strings.TrimSpace(string(additional)); more == "false" {
+		rest = nil
+	} else if more != "" {
+		var err error
+		if rest, err = typeOfSchema(additional, deep+1); err != nil {
+			return nil, err
+		}
+	}
+	var fields []Field
+	for key, raw := range properties {
+		t, err := typeOfSchema(raw, deep+1)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, Field{key, t, !slices.Contains(required, key)})
+	}
+	if len(fields) == 1 && rest == nil && !fields[0].Optional {
+		switch f := fields[0]; {
+		case f.Key == "dec" && f.Type == String:
+			return Dec, nil
+		case f.Key == "pair" && f.Type.Kinds == prim.KindList:
+			return Pair(f.Type.Item, f.Type.Item), nil
+		}
+	}
+	return Record(fields, rest), nil
+}
+
+// typeOfDatum is the type of a value that is written in a schema.
+func typeOfDatum(raw json.RawMessage) *Type {
+	switch raw = bytes.TrimSpace(raw); {
+	case len(raw) == 0:
+		return Nothing
+	case raw[0] == '"':
+		return String
+	case raw[0] == 't' || raw[0] == 'f':
+		return Bool
+	case raw[0] == 'n':
+		return Unit
+	case raw[0] == '[':
+		var items []json.RawMessage
+		item := Nothing
+		if json.Unmarshal(raw, &items) == nil {
+			for _, v := range items {
+				item = either(item, typeOfDatum(v))
+			}
+		}
+		return List(item)
+	case raw[0] == '{':
+		all, _ := members(raw)
+		var fields []Field
+		for _, m := range all {
+			fields = append(fields, Field{Key: m.key, Type: typeOfDatum(m.value)})
+		}
+		return Record(fields, nil)
+	case bytes.ContainsAny(raw, ".eE"):
+		return Dec
+	}
+	return Int
+}
+
+// either is a type that holds both: where both have a part of one kind that has
+// parts, any value of it.
+func either(a, b *Type) *Type {
+	if a.Any || b.Any {
+		return Any
+	}
+	t := *a
+	t.Kinds |= b.Kinds
+	both := a.Kinds & b.Kinds
+	pick := func(k prim.Kinds, x, y *Type) *Type {
+		switch {
+		case both&k != 0:
+			return either(x.or(), y.or())
+		case a.Kinds&k != 0:
+			return x
+		}
+		return y
+	}
+	t.Item = pick(prim.KindList, a.Item, b.Item)
+	t.First, t.Second = pick(prim.KindPair, a.First, b.First), pick(prim.KindPair, a.Second, b.Second)
+	switch {
+	case both&prim.KindRecord != 0 && a.String() != b.String():
+		t.Fields, t.Rest = nil, Any
+	case a.Kinds&prim.KindRecord == 0:
+		t.Fields, t.Rest = b.Fields, b.Rest
+	}
+	return &t
+}

@@ -1,0 +1,297 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// trials is how many programs a generated test makes.
+func trials(full int) int {
+	if os.Getenv("PIF_FULL") != "" {
+		return full
+	}
+	return 2_000
+}
+
+func code(t testing.TB, tool, src string) *parse.Parsed {
+	t.Helper()
+	p, f := parse.Code([]byte(src), parse.Options{Tool: tool})
+	if f != nil {
+		t.Fatalf("%v\n%s", f, src)
+	}
+	return p
+}
+
+// world is the tools of package gen with what is known of them, and operations
+// of which one is declared.
+type world struct {
+	vectors.Library
+	callees map[string]check.Callee
+}
+
+func newWorld(t testing.TB) *world {
+	w := &world{vectors.Library{Owner: "program", Code: map[string]value.Tool{}}, map[string]check.Callee{}}
+	for name, src := range gen.Tools {
+		p := code(t, name, src)
+		p.Source.In = "tool:" + name
+		w.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+	}
+	// A tool is known when those that it calls are: none calls more than two deep.
+	for range 3 {
+		for name, tool := range w.Code {
+			r := check.Infer(tool.Term, tool.Source, w.env(name), check.Budget{})
+			w.callees[name] = check.Callee{Type: r.Type, Effects: r.Effects}
+		}
+	}
+	return w
+}
+
+func (w *world) env(tool string) check.Env {
+	return check.Env{
+		Tool: tool, Ops: []string{"fs.read", "kv.put", "net.get"},
+		Callee: func(name string) (check.Callee, bool) { c, ok := w.callees[name]; return c, ok },
+		Result: func(op string) (*check.Type, bool) {
+			return check.Pair(check.String, check.Int), op == "fs.read"
+		},
+	}
+}
+
+// trial is a program with its report, and what is seen when it runs.
+type trial struct {
+	w      *world
+	tool   string
+	src    string
+	parsed *parse.Parsed
+	report *check.Report
+
+	asked   []value.Request
+	terms   map[term.Term]bool // of the program
+	visited map[int]bool
+}
+
+func (w *world) trial(t testing.TB, tool, src string) *trial {
+	p := code(t, tool, src)
+	tr := &trial{
+		w: w, tool: tool, src: src, parsed: p, report: check.Infer(p.Term, p.Source, w.env(tool), check.Budget{}),
+		visited: map[int]bool{}, terms: map[term.Term]bool{},
+	}
+	var note func(t term.Term) bool
+	note = func(t term.Term) bool {
+		tr.terms[t] = true
+		return term.Children(t, note)
+	}
+	note(p.Term)
+	return tr
+}
+
+func (tr *trial) run(t testing.TB, input string) (value.Value, *fault.Fault) {
+	var in *parse.Parsed
+	if input != "" {
+		var f *fault.Fault
+		if in, f = parse.Input([]byte(input), parse.Term); f != nil {
+			t.Fatalf("%v\n%s", f, input)
+		}
+	}
+	v, _, f := naive.Run(naive.Config{
+		Term: tr.parsed.Term, Source: tr.parsed.Source, Tool: tr.tool, Input: in, Tools: tr.w.Library,
+		Budgets: naive.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200},
+		Handler: func(round []value.Request) []value.Answer {
+			answers := make([]value.Answer, len(round))
+			for i, r := range round {
+				tr.asked = append(tr.asked, r)
+				switch {
+				case !vectors.Permits(r.With, r.Op):
+					answers[i].Fault = fault.New(fault.Denied, "an eval around doesn't permit it")
+				case len(tr.asked)%4 == 3:
+					answers[i].Fault = fault.New(fault.EffectFailed, "every fourth effect fails")
+				default:
+					answers[i].Value = &value.Pair{First: value.Str(r.Op), Second: value.NewInt(int64(i))}
+				}
+			}
+			return answers
+		},
+		Visit: func(s naive.Scene) bool {
+			if tr.terms[s.Term] {
+				tr.visited[s.Term.Pos()] = true
+			}
+			return true
+		},
+	})
+	return v, f
+}
+
+// String shows the trial where a test fails.
+func (tr *trial) String() string {
+	b, _ := json.MarshalIndent(tr.report, "", " ")
+	return fmt.Sprintf("tool %q\n%s\n%s", tr.tool, tr.src, b)
+}
+
+// generated makes a program of choices.
+func (w *world) generated(t testing.TB, d gen.Draw) *trial {
+	o := gen.Options{Wrong: []int{0, 0, 10}[d(3)], Effects: d(3) == 0, Records: d(3) > 0, Tool: d(2) == 0}
+	tool := ""
+	if o.Tool {
+		tool = "tool"
+	}
+	size := 1 + d(60)
+	if d(3) == 0 {
+		return w.trial(t, tool, gen.Term(d, size, o))
+	}
+	src, _ := gen.Function(d, size, o)
+	return w.trial(t, tool, src)
+}
+
+// TestSound: a program that types without a dynamic place and without a
+// diagnostic never fails with type_error or unbound, on any input of its type,
+// and what it gives is of its type.
+func TestSound(t *testing.T) {
+	w := newWorld(t)
+	n := trials(100_000)
+	sound, ran, functions := 0, 0, 0
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 21))
+		tr := w.generated(t, r.IntN)
+		if !tr.report.Sound() {
+			continue
+		}
+		sound++
+		for range 3 {
+			typ, input := tr.report.Type, ""
+			if typ.IsFunction() {
+				s := sampler{draw: r.IntN, deep: 3}
+				var ok bool
+				if input, ok = s.term(typ.Param); !ok {
+					break
+				}
+				functions++
+				typ = typ.Result
+			} else if typ.Kinds&prim.KindFunction != 0 {
+				break // which input it takes depends on what comes of the code
+			}
+			ran++
+			v, f := tr.run(t, input)
+			if f != nil {
+				if f.In != "input" && (f.Kind == fault.TypeError || f.Kind == fault.Unbound) {
+					t.Fatalf("seed %d: %v\ninput %s\n%s", seed, f, input, tr)
+				}
+				continue
+			}
+			if why := misfit(v, typ, map[string]*check.Type{}); why != "" {
+				t.Fatalf("seed %d: %s\n%s\ninput %s\n%s", seed, why, typ, input, tr)
+			}
+		}
+	}
+	t.Logf("of %d programs %d type without a dynamic place; %d runs, %d of them of functions", n, sound, ran, functions)
+	if sound < n/4 || functions < n/4 {
+		t.Error("too few: the test shows little")
+	}
+}
+
+// TestEffectsInRow: every effect that is asked for was in the report, and one
+// that was permitted was not said to be inert.
+func TestEffectsInRow(t *testing.T) {
+	w := newWorld(t)
+	n := trials(100_000)
+	asked, denied, exact := 0, 0, 0
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 22))
+		tr := w.generated(t, r.IntN)
+		input := "null"
+		if typ := tr.report.Type; typ.IsFunction() {
+			s := sampler{draw: r.IntN, deep: 3}
+			input, _ = s.term(typ.Param)
+		}
+		tr.run(t, input)
+		if !tr.report.Open {
+			exact++
+		}
+		for _, q := range tr.asked {
+			asked++
+			permitted := vectors.Permits(q.With, q.Op)
+			if !permitted {
+				denied++
+			}
+			if q.Tools == nil {
+				continue // code in an input, which has no authority
+			}
+			if !slices.ContainsFunc(tr.report.Effects, func(e check.Effect) bool {
+				return (e.Op == q.Op || e.Op == "*") && (!e.Inert || !permitted)
+			}) {
+				t.Fatalf("seed %d: %s with %q at %s of %s was asked for\ninput %s\n%s", seed, q.Op, q.With, q.At, q.Where, input, tr)
+			}
+			if permitted && slices.Contains(tr.report.Absent, q.Op) && q.Tool == tr.tool {
+				t.Fatalf("seed %d: %s was to be absent\ninput %s\n%s", seed, q.Op, input, tr)
+			}
+		}
+	}
+	t.Logf("%d requests, %d of them denied; of %d programs the row is closed", asked, denied, exact)
+	if asked < n/10 || denied < n/100 || exact < n/2 {
+		t.Error("too few: the test shows little")
+	}
+}
+
+// TestDiagnosticsAreCertain: a run that evaluates a place with a diagnostic
+// doesn't come to an end with a value.
+func TestDiagnosticsAreCertain(t *testing.T) {
+	w := newWorld(t)
+	n := trials(100_000)
+	with, met := 0, 0
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 23))
+		o := gen.Options{Wrong: 40, Records: true, Tool: r.IntN(2) == 0}
+		tool := ""
+		if o.Tool {
+			tool = "tool"
+		}
+		src, input := gen.Function(r.IntN, 1+r.IntN(40), o)
+		if r.IntN(3) == 0 {
+			src, input = gen.Term(r.IntN, 1+r.IntN(40), o), ""
+		}
+		tr := w.trial(t, tool, src)
+		if len(tr.report.Diagnostics) == 0 || strings.Contains(src, `"try"`) {
+			continue
+		}
+		with++
+		places := map[fault.Pointer]bool{}
+		for _, d := range tr.report.Diagnostics {
+			places[d.At] = true
+		}
+		_, f := tr.run(t, input)
+		var at []int
+		for pos := range tr.visited {
+			at = append(at, pos)
+		}
+		reached := ""
+		for i, p := range parse.LocateAll(tr.parsed.Source, tr.parsed.Term.Pos(), at) {
+			if places[p] && tr.visited[at[i]] {
+				reached = string(p) + " "
+			}
+		}
+		if reached == "" {
+			continue
+		}
+		met++
+		if f == nil {
+			t.Fatalf("seed %d: %s was evaluated and the run succeeded\ninput %s\n%s", seed, reached, input, tr)
+		}
+	}
+	t.Logf("of %d programs %d have a diagnostic and no try, and %d came to one", n, with, met)
+	if met < n/10 {
+		t.Error("too few: the test shows little")
+	}
+}
