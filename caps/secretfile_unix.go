@@ -15,10 +15,10 @@ func openPrivate(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 }
 
-// ownPrivate refuses a file that others can read or change, and one that has
-// another name, by which a tool might reach it.
-func ownPrivate(info os.FileInfo) error {
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+// ownPrivate refuses a file with which others can do what they must not, and one
+// that has another name, by which a tool might reach it.
+func ownPrivate(info os.FileInfo, others os.FileMode) error {
+	if mode := info.Mode().Perm(); mode&others != 0 {
 		return fmt.Errorf("others can reach it (its mode is %#o): chmod 600", mode)
 	}
 	s, ok := info.Sys().(*syscall.Stat_t)

@@ -1,7 +1,6 @@
 package caps
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -93,25 +92,14 @@ func trimLine(s string) string {
 	return strings.TrimSuffix(s, "\r")
 }
 
-// readPrivate reads a file that only this user can read. It opens it once, and
-// judges what it opened.
+// readPrivate reads a file that only this user can read.
 func readPrivate(path string) (string, error) {
-	f, err := openPrivate(path)
+	f, info, err := openOwn(path)
 	if err != nil {
-		if info, linked := os.Lstat(path); linked == nil && info.Mode()&os.ModeSymlink != 0 {
-			return "", errors.New("it is a link: name the file itself")
-		}
-		return "", unwrapPath(err)
+		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", unwrapPath(err)
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New("it isn't a regular file")
-	}
-	if err := ownPrivate(info); err != nil {
+	if err := ownPrivate(info, othersReach); err != nil {
 		return "", err
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxSecret+3))

@@ -190,7 +190,7 @@ func TestTrim(t *testing.T) {
 		change(t, a.Store, journal.ToolEvolved, version("t", i+1, 5000))
 	}
 	for i := range 2000 {
-		appendRun(t, a.Store, fmt.Sprint("r", i), []int{10, 300, 5000}[i%3])
+		appendRun(t, a.Store, fmt.Sprint("r", i), []int{10, 2200, 5000}[i%3])
 	}
 	before := size()
 	limit := before / 3

@@ -99,6 +99,9 @@ func TestForged(t *testing.T) {
 		"a library that was bound to itself by another": {[]Change{
 			stored(t, "lib", 1, "1", to("x", 2, 4)), stored(t, "y", 1, "1", to("lib", 1, 2)), stored(t, "x", 2, "1", to("y", 1, 3)),
 		}, "later"},
+		"a call that is bound to nothing": {[]Change{with(stored(t, "x", 1, "x => @good(x)"), func(c *Change) {
+			c.Definition.Capabilities = []string{"call:good"}
+		})}, ""},
 		"capabilities that nobody declared": {[]Change{with(stored(t, "x", 1, acting), func(c *Change) {
 			c.Capabilities = []string{"toy:a/**"}
 		})}, ""},
@@ -135,6 +138,9 @@ func TestForged(t *testing.T) {
 			}
 			if c.problem != "" && there {
 				t.Errorf("%s: it is there: %+v", what, x)
+			}
+			if what == "a call that is bound to nothing" && (x.State != StateBlocked || !strings.Contains(x.Why, "call:good")) {
+				t.Errorf("%s: it is %s: %s", what, x.State, x.Why)
 			}
 			if there && (len(x.Held) > 0 || len(x.Capabilities) > 0) {
 				t.Errorf("%s: it holds %v", what, x.Capabilities)

@@ -22,9 +22,11 @@ func Compile(d Definition, policy *caps.Policy, tools *Snapshot) (*Tool, error) 
 	if f := t.decide(policy); f != nil {
 		return nil, f
 	}
-	t.bind(tools)
-	if f := t.unbound(tools); f != nil {
-		return nil, f
+	if tools != nil {
+		t.bind(tools)
+		if f := t.unbound(); f != nil {
+			return nil, f
+		}
 	}
 	return t, nil
 }
@@ -100,9 +102,6 @@ func (t *Tool) settle(policy *caps.Policy) {
 // stand for.
 func (t *Tool) bind(tools *Snapshot) {
 	t.Bound = nil
-	if tools == nil {
-		return
-	}
 	for _, name := range t.names() {
 		if bound, ok := tools.Get(name); ok {
 			t.boundTo(bound)
@@ -151,10 +150,7 @@ func (t *Tool) names() []string {
 
 // unbound refuses a tool that may call one that isn't there: what that will be
 // able to do can't be told of this one.
-func (t *Tool) unbound(tools *Snapshot) *fault.Fault {
-	if tools == nil {
-		return nil
-	}
+func (t *Tool) unbound() *fault.Fault {
 	for _, h := range t.Held {
 		if h.Kind != caps.CallKind || t.Bound[h.Scope] != nil || pattern(h.Scope) {
 			continue
@@ -171,6 +167,13 @@ func (t *Tool) unbound(tools *Snapshot) *fault.Fault {
 		return f
 	}
 	return nil
+}
+
+// blockUnbound blocks a tool from the record that [Tool.unbound] would refuse.
+func (t *Tool) blockUnbound() {
+	if f := t.unbound(); f != nil {
+		t.Held, t.Capabilities, t.State, t.Why = nil, []string{}, StateBlocked, f.Message
+	}
 }
 
 // mostPrinted is how long code may be, as canonical JSON, to be laid out as text.

@@ -148,14 +148,19 @@ func TestImport(t *testing.T) {
 			t.Errorf("%s: %v, expected %q", text, err, want)
 		}
 	}
-	many := []string{}
-	for i := range MaxTools {
-		many = append(many, fmt.Sprintf(`{"name":"t%d","code":1}`, i))
+	if r.Snapshot() != before {
+		t.Error("something was changed")
 	}
-	tools, err := Decode(strings.NewReader(string(doc(many...))))
+}
+
+// TestImportFull: what has no room isn't begun.
+func TestImportFull(t *testing.T) {
+	r := open(t, fullLog(t, MaxTools-1, nil), nil)
+	tools, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1},{"name":"t1","code":2},{"name":"z","code":1}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+	before := r.Snapshot()
 	if _, _, _, err := r.Import(tools); is(errors.Unwrap(err), fault.Refused, "10000 tools") != nil {
 		t.Error(err)
 	}

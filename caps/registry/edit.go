@@ -48,7 +48,7 @@ func (r *Registry) Evolve(d Definition, o Edit) (*Tool, error) {
 			return nil, nil, f
 		}
 		t.bind(s)
-		if f := t.unbound(s); f != nil {
+		if f := t.unbound(); f != nil {
 			return nil, nil, f
 		}
 		return &t, &Change{Kind: Evolved}, nil
@@ -95,7 +95,8 @@ func (r *Registry) Rollback(name string, to int, o Edit) (*Tool, error) {
 				t.boundTo(now)
 			}
 		}
-		if f := t.unbound(s); f != nil {
+		t.settle(r.policy)
+		if f := t.unbound(); f != nil {
 			return nil, nil, f
 		}
 		return &t, &Change{Kind: RolledBack, From: to}, nil
@@ -260,6 +261,9 @@ func (r *Registry) keep(s *Snapshot, old, next *Tool, c *Change) (*Tool, error) 
 		return nil, unkept(c.Name, err)
 	}
 	next.Seq = seq
+	if kept, ok, err := r.log.One(seq); ok && err == nil {
+		next.Time = kept.Time
+	}
 	r.held.bySeq[seq] = next
 	e := s.edit()
 	e.set(next)

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -256,6 +254,22 @@ func TestRollback(t *testing.T) {
 	if err != nil || blocked.Version != 4 || blocked.State != StateBlocked || blocked.Held != nil || !strings.Contains(blocked.Why, "isn't granted") && !strings.Contains(blocked.Why, "granted") {
 		t.Errorf("%+v %v", blocked, err)
 	}
+	// A call is bound to today's version where the old one can't be made, and holds.
+	evolve(t, r, def("called", "x => x"))
+	evolve(t, r, def("kept", "1"))
+	evolve(t, r, def("caller", "x => (@called(x), code_of(\"kept\"))", "call:called"))
+	evolve(t, r, def("kept", "2"))
+	evolve(t, r, def("caller", "1"))
+	evolve(t, r, def("called", "x => 2"))
+	lost := r.log.(*memoryLog)
+	for i := range lost.changes {
+		if c := &lost.changes[i]; c.Name == "called" && c.Version == 1 {
+			c.Hash = strings.Repeat("0", 64)
+		}
+	}
+	if back, err := open(t, lost, p).Rollback("caller", 1, Edit{}); err != nil || back.State != StateReady || len(back.Held) != 1 || back.Bound["called"].Version != 2 || back.Bound["kept"].Version != 1 {
+		t.Errorf("%+v %v", back, err)
+	}
 	// To a version on record whose own library is gone: bound to today's.
 	l := r.log.(*memoryLog)
 	l.changes[0].Hash = strings.Repeat("0", 64)
@@ -356,95 +370,5 @@ func TestExamples(t *testing.T) {
 	}
 	if made := evolve(t, r, def("a", "1")); made.Examples != nil {
 		t.Error("examples of a tool that was retired came back")
-	}
-}
-
-// TestConcurrent: of several registries on one log no update is lost, and the
-// numbers of each tool have no gap.
-func TestConcurrent(t *testing.T) {
-	l := new(memoryLog)
-	const writers, each = 8, 60
-	all := make([]*Registry, 3)
-	for i := range all {
-		all[i] = open(t, l, nil)
-	}
-	var mu sync.Mutex
-	seen := map[Ref]int{}
-	count := func(made *Tool, err error) {
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		mu.Lock()
-		seen[made.ref()]++
-		mu.Unlock()
-	}
-	var wg sync.WaitGroup
-	for w := range writers {
-		wg.Go(func() {
-			r := all[w%len(all)]
-			for i := range each {
-				// Some with a check, which goes beside others.
-				o := Edit{}
-				if i%2 == 0 {
-					o.Check = func(*Tool, *Snapshot) *fault.Fault { return nil }
-				}
-				count(r.Evolve(def(fmt.Sprint("t", (w+i)%5), fmt.Sprint(w*1000+i)), o))
-				if s := r.Snapshot(); s.Len() != len(s.All()) {
-					t.Error("a snapshot miscounts")
-				}
-			}
-		})
-	}
-	wg.Wait()
-	total := 0
-	for _, r := range all {
-		if _, err := r.Refresh(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, tool := range all[0].Snapshot().All() {
-		total += tool.Version
-		for v := 1; v <= tool.Version; v++ {
-			if seen[Ref{tool.Name, v}] != 1 {
-				t.Errorf("%s@%d was made %d times", tool.Name, v, seen[Ref{tool.Name, v}])
-			}
-		}
-		for _, r := range all[1:] {
-			if other, _ := r.Snapshot().Get(tool.Name); other == nil || other.Version != tool.Version || other.Hash != tool.Hash {
-				t.Errorf("%s is %+v for another", tool.Name, other)
-			}
-		}
-	}
-	if total != writers*each {
-		t.Errorf("%d versions were counted, %d made", total, writers*each)
-	}
-}
-
-// TestOnChange: who listens hears of every change, whoever made it, once.
-func TestOnChange(t *testing.T) {
-	l := new(memoryLog)
-	mine, other := open(t, l, nil), open(t, l, nil)
-	var heard []string
-	mine.OnChange(func(names []string) { heard = append(heard, strings.Join(names, " ")) })
-	evolve(t, mine, def("a", "1"))
-	evolve(t, other, def("b", "1"))
-	evolve(t, other, def("c", "1"))
-	evolve(t, other, def("d", "1"))
-	if _, err := other.Retire("d", Edit{}); err != nil {
-		t.Fatal(err)
-	}
-	if changed, err := mine.Refresh(); !changed || err != nil {
-		t.Error(changed, err)
-	}
-	if changed, err := mine.Refresh(); changed || err != nil {
-		t.Error(changed, err)
-	}
-	if _, err := other.Retire("a", Edit{}); err != nil {
-		t.Fatal(err)
-	}
-	evolve(t, mine, def("b", "2")) // hears of a first
-	if want := []string{"a", "b c", "a", "b"}; !slices.Equal(heard, want) {
-		t.Errorf("heard %q, expected %q", heard, want)
 	}
 }

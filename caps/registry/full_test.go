@@ -12,10 +12,7 @@ import (
 // TestFull: there is room for so many tools, so much code, and so many old
 // versions that others are bound to.
 func TestFull(t *testing.T) {
-	r := New(nil)
-	for i := range MaxTools {
-		evolve(t, r, def(fmt.Sprint("t", i), "1"))
-	}
+	r := open(t, fullLog(t, MaxTools, nil), nil)
 	if _, err := r.Evolve(def("more", "1"), Edit{}); is(err, fault.Refused, "10000 tools") != nil {
 		t.Errorf("one tool too many: %v", err)
 	}
@@ -24,6 +21,23 @@ func TestFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	evolve(t, r, def("more", "1"))
+	// A log with more than fit: those that do are there.
+	r, problems, err := Open(fullLog(t, MaxTools+3, nil), nil)
+	if err != nil || len(problems) != 3 || r.Snapshot().Len() != MaxTools {
+		t.Errorf("%d problems, %d tools, %v", len(problems), r.Snapshot().Len(), err)
+	}
+}
+
+// fullLog is a log of so many tools.
+func fullLog(t testing.TB, tools int, examples []Example) *memoryLog {
+	c := stored(t, "x", 1, "1")
+	c.Examples = examples
+	changes := make([]Change, tools)
+	for i := range changes {
+		changes[i] = c
+		changes[i].Name = fmt.Sprint("t", i)
+	}
+	return forged(changes...)
 }
 
 func TestFullCode(t *testing.T) {
@@ -55,19 +69,20 @@ func TestFullCode(t *testing.T) {
 
 // TestFullTold: descriptions and examples take room, too.
 func TestFullTold(t *testing.T) {
-	r := New(nil)
-	d := def("", "1")
-	d.Examples = []Example{{Input: []byte(`"` + strings.Repeat("x", 250<<10) + `"`), Expect: []byte("1")}}
-	for i := 0; ; i++ {
-		d.Name = fmt.Sprint("t", i)
-		if _, err := r.Evolve(d, Edit{}); err != nil {
-			if is(err, fault.Refused, "descriptions and examples") != nil || i != MaxTold/told(&Tool{Description: "1", Examples: d.Examples}) {
-				t.Errorf("after %d: %v", i, err)
-			}
-			break
-		}
+	examples := []Example{{Input: []byte(`"` + strings.Repeat("x", 250<<10) + `"`), Expect: []byte("1")}}
+	fit := MaxTold / told(&Tool{Description: "x", Examples: examples})
+	r := open(t, fullLog(t, fit, examples), nil)
+	d := def("more", "1")
+	d.Examples = examples
+	if _, err := r.Evolve(d, Edit{}); is(err, fault.Refused, "descriptions and examples") != nil {
+		t.Error(err)
 	}
-	evolve(t, r, def("small", "1"))
+	evolve(t, r, def("more", "1"))
+	d.Name = "t7"
+	d.Examples = []Example{}
+	evolve(t, r, d)
+	d.Name, d.Examples = "more", examples
+	evolve(t, r, d)
 }
 
 // failing is a log that takes nothing more.

@@ -178,13 +178,14 @@ func (r *Registry) anew(t *Tool, made map[*Tool]*Tool) *Tool {
 	if len(t.Declared) > 0 {
 		next.settle(r.policy)
 	}
-	same := t.sameAuthority(&next)
+	same := true
 	next.Bound = nil
 	for _, b := range t.Bound {
 		next.boundTo(made[b])
 		same = same && made[b] == b
 	}
-	if same {
+	next.blockUnbound()
+	if same && t.sameAuthority(&next) {
 		return t
 	}
 	return &next

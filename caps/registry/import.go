@@ -268,7 +268,7 @@ func (m *importing) build(p *Portable, s *Snapshot, old *Tool) (*Tool, *Change, 
 	for _, b := range bound {
 		t.boundTo(b)
 	}
-	if f := t.unbound(s); f != nil {
+	if f := t.unbound(); f != nil {
 		return nil, nil, f
 	}
 	if old != nil && old.Hash == t.Hash && old.Description == t.Description && slices.Equal(old.Declared, t.Declared) &&

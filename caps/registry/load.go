@@ -85,6 +85,7 @@ func (l *loader) load(changes []Change) {
 				t.boundTo(b)
 			}
 		}
+		t.blockUnbound()
 	}
 }
 

@@ -50,6 +50,11 @@ func TestLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := openTools(t, j)
+		for _, tool := range r.Snapshot().All() {
+			if got, _ := again.Snapshot().Get(tool.Name); tool.Time.IsZero() || !got.Time.Equal(tool.Time) {
+				t.Errorf("%s: %s was made at %v, then at %v", sort, tool.Name, tool.Time, got.Time)
+			}
+		}
 		if got, want := string(registry.Encode(again.Snapshot())), string(registry.Encode(r.Snapshot())); got != want {
 			t.Errorf("%s: read back it is\n%s\nnot\n%s", sort, got, want)
 		}

@@ -70,22 +70,35 @@ func filled(b *testing.B, tools int) *journal.Store {
 	return s
 }
 
-// BenchmarkOpen makes the tools that a store tells of.
+// BenchmarkOpen makes the tools that a store tells of, alone in it or among the
+// events of runs.
 func BenchmarkOpen(b *testing.B) {
 	const tools = 10_000
 	s := filled(b, tools)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	var r *registry.Registry
-	for b.Loop() {
-		r = openTools(b, s)
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/tools, "B/tool")
-	if r.Snapshot().Len() != tools {
-		b.Fatal(r.Snapshot().Len())
+	for _, others := range []int{0, 90_000} {
+		for range others {
+			if _, err := s.Append(journal.Noted, journal.RunEnded, "run-1", "", []byte(`{"steps":7,"type":"int","result":{"bytes":1}}`)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, _, err := s.Head(); err != nil { // they are written
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(tools+others), func(b *testing.B) {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			var r *registry.Registry
+			for b.Loop() {
+				r = openTools(b, s)
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(int64(after.HeapAlloc)-int64(before.HeapAlloc))/tools, "B/tool")
+			if r.Snapshot().Len() != tools {
+				b.Fatal(r.Snapshot().Len())
+			}
+		})
 	}
 }
 

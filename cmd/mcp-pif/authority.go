@@ -18,7 +18,6 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
-	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
@@ -38,6 +37,7 @@ func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	o.storeOptions.register(f, usually)
 	o.secretOptions.register(f)
 	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
+	f.Var(folders{&o.grants}, "folder", "grant the files below a `FOLDER`, written as the system does: fs:FOLDER without its encoding; may be repeated")
 	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
 	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` after a person approves; not in this version")
 	f.StringVar(&o.policy, "policy", "", "grant and deny what this `FILE` says as well; read again on SIGHUP")
@@ -161,68 +161,6 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 	}
 	a.bindSecrets()
 	return a, nil
-}
-
-// keep opens the journal at path, in memory where that is "", and with it what
-// acts and records. What was taken back is from then on.
-func (a *authority) keep(path string) (err error) {
-	a.keptAt = path
-	size := int64(pureJournal)
-	if len(a.granted) > 0 {
-		size = actingJournal
-	}
-	if path == "" {
-		a.journal = journal.NewMemory(size, nil)
-	} else if a.journal, err = openStore(path, a.log); err != nil {
-		return err
-	}
-	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log}
-	if a.host != nil {
-		options.Handler = a.host
-	}
-	a.broker = run.New(options)
-	a.broker.Started(version(), grantTexts(a.granted), denyTexts(a.denied), a.sandboxes.lines(a.granted))
-	// What was taken back must not come back because a list can't be read.
-	return a.applyRevocations()
-}
-
-// tools is the tools that the journal tells of, what they may do decided anew.
-func (a *authority) tools() (*registry.Registry, error) {
-	tools, problems, err := registry.Open(run.Log(a.journal), a.policy)
-	if err != nil {
-		return nil, err
-	}
-	for _, problem := range problems {
-		a.log.Error("a tool on record can't be made", "error", problem)
-	}
-	blocked := 0
-	for _, t := range tools.Snapshot().All() {
-		a.broker.Prepare(t.Held)
-		if state, why := registry.StateOf(t, a.policy); state == registry.StateBlocked {
-			if blocked++; blocked <= mostBlocked {
-				a.log.Warn("a tool may not act now", "tool", t.Name, "why", why)
-			}
-		}
-	}
-	if blocked > mostBlocked {
-		a.log.Warn("more tools may not act now; 'mcp-pif tools list' shows which", "all", blocked)
-	}
-	return tools, nil
-}
-
-// mostBlocked is how many tools the log names at the start.
-const mostBlocked = 20
-
-// stateOf is where a kind's plugin keeps what lasts.
-func (a *authority) stateOf(kind string) (string, error) { return stateOfPlugin(a.keptAt, kind) }
-
-// openStore opens a store; a nil one is no journal.
-func openStore(path string, log *slog.Logger) (journal.Journal, error) {
-	s, err := journal.Open(path, journal.Options{Log: log})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 func (a *authority) close() {

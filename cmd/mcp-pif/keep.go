@@ -3,8 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
 // A keeping says where tools are kept, in words.
@@ -39,4 +42,66 @@ func (a *authority) keepFor(client string) (keeping, error) {
 		return keeping{}, fmt.Errorf("keeping tools in memory: %w", err)
 	}
 	return keeping{where: inMemory, fleeting: why}, nil
+}
+
+// keep opens the journal at path, in memory where that is "", and with it what
+// acts and records. What was taken back is from then on.
+func (a *authority) keep(path string) (err error) {
+	a.keptAt = path
+	size := int64(pureJournal)
+	if len(a.granted) > 0 {
+		size = actingJournal
+	}
+	if path == "" {
+		a.journal = journal.NewMemory(size, nil)
+	} else if a.journal, err = openStore(path, a.log); err != nil {
+		return err
+	}
+	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log}
+	if a.host != nil {
+		options.Handler = a.host
+	}
+	a.broker = run.New(options)
+	a.broker.Started(version(), grantTexts(a.granted), denyTexts(a.denied), a.sandboxes.lines(a.granted))
+	// What was taken back must not come back because a list can't be read.
+	return a.applyRevocations()
+}
+
+// tools is the tools that the journal tells of, what they may do decided anew.
+func (a *authority) tools() (*registry.Registry, error) {
+	tools, problems, err := registry.Open(run.Log(a.journal), a.policy)
+	if err != nil {
+		return nil, err
+	}
+	for _, problem := range problems {
+		a.log.Error("a tool on record can't be made", "error", problem)
+	}
+	blocked := 0
+	for _, t := range tools.Snapshot().All() {
+		a.broker.Prepare(t.Held)
+		if state, why := registry.StateOf(t, a.policy); state == registry.StateBlocked {
+			if blocked++; blocked <= mostBlocked {
+				a.log.Warn("a tool may not act now", "tool", t.Name, "why", why)
+			}
+		}
+	}
+	if blocked > mostBlocked {
+		a.log.Warn("more tools may not act now; 'mcp-pif tools list' shows which", "all", blocked)
+	}
+	return tools, nil
+}
+
+// mostBlocked is how many tools the log names at the start.
+const mostBlocked = 20
+
+// stateOf is where a kind's plugin keeps what lasts.
+func (a *authority) stateOf(kind string) (string, error) { return stateOfPlugin(a.keptAt, kind) }
+
+// openStore opens a store; a nil one is no journal.
+func openStore(path string, log *slog.Logger) (journal.Journal, error) {
+	s, err := journal.Open(path, journal.Options{Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }

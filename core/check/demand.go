@@ -166,7 +166,7 @@ func (c *checker) result(x *test) {
 		}
 		return
 	}
-	f := c.mismatch(x)
+	f := mismatch(x)
 	if x.ok || x.inner != "" || x.perhaps {
 		c.unknownAt(x.pos, ReasonTested, fmt.Sprint(x.id, x.operand, x.inner), "whether it succeeds is tested when it runs: "+f.Message)
 		return
@@ -174,16 +174,30 @@ func (c *checker) result(x *test) {
 	c.failsAt(x.pos, f)
 }
 
-func (c *checker) mismatch(x *test) *fault.Fault {
-	got := describe(x.bad)
-	if x.inner == "" {
+func mismatch(x *test) *fault.Fault {
+	got, row := describe(x.bad), prim.Get(x.id)
+	if x.inner == "" && row.Params[x.operand].Kinds&x.want == row.Params[x.operand].Kinds {
 		return prim.Mismatch(x.id, x.operand, got)
 	}
-	row := prim.Get(x.id)
-	return &fault.Fault{
-		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes %s in %s, not %s", row.Name, x.want.Phrase(), x.inner, got),
-		Expected: x.want.Phrase(), Got: got, Hint: "Give " + row.Name + " what fits. Correct: " + row.Correct() + ".",
+	where, want := x.inner, wanted(x.want)
+	if where == "" {
+		where = "its operands"
 	}
+	return &fault.Fault{
+		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes %s as %s, not %s", row.Name, want, where, got),
+		Expected: want, Got: got, Hint: "Give " + row.Name + " what fits. Correct: " + row.Correct() + ".",
+	}
+}
+
+// wanted says which kinds an operand, or its parts, may have, in words.
+func wanted(k prim.Kinds) string {
+	switch k {
+	case jsonKinds:
+		return "values that JSON has"
+	case prim.KindData:
+		return "values that are neither functions nor continuations"
+	}
+	return k.Phrase()
 }
 
 type deepKey struct {

@@ -12,11 +12,15 @@ import (
 // maxParts is how many parts a type is shown with; more are dynamic.
 const maxParts = 4_000
 
+// maxShown is how deep the parts of a type that is shown are inside each other.
+const maxShown = 300
+
 // A display makes types of variables: a type is the union of what flows in.
 // Sets of the same shapes are one type, and one inside itself gets a name.
 type display struct {
 	c     *checker
 	parts int
+	deep  int
 	// flows is set where a parameter's type is what flows into it, and not what
 	// a caller may give.
 	flows bool
@@ -50,7 +54,7 @@ func (d *display) taken(v *variable) *Type {
 		return d.given(v)
 	case v.open.conflict:
 		return Dynamic
-	case len(v.open.made) == 0:
+	case !v.open.known():
 		return d.union([]*shape{v.open.shape}, true)
 	}
 	return d.union(v.open.alive(), true)
@@ -75,15 +79,17 @@ func (d *display) part(taken bool, vs []*variable) *Type {
 // union is the type of shapes, which are of a caller's value where taken is
 // set.
 func (d *display) union(all []*shape, taken bool) *Type {
-	if d.parts++; d.parts > maxParts {
+	if d.parts++; d.parts > maxParts || d.deep > maxShown {
 		d.cut = true
 		return Dynamic
 	}
+	d.deep++
+	defer func() { d.deep-- }()
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b *shape) int { return a.id - b.id })
 	all = slices.Compact(all)
 	all = slices.DeleteFunc(all, func(s *shape) bool {
-		return s.unknown != nil && len(s.unknown.made) > 0 || s.seed != nil && s.seed.dead&s.kind != 0
+		return s.unknown != nil && s.unknown.known() || s.seed != nil && s.seed.dead&s.kind != 0
 	})
 	structured := false
 	var key strings.Builder
@@ -201,9 +207,10 @@ func (d *display) row(vs ...*variable) Row {
 		for _, s := range v.lower {
 			switch a := s.atom; {
 			case a == nil || a.inert || !permits(a.with, a.op):
+			case a.via != "":
 			case a.op == "*":
 				r.Open = true
-			case a.via == "":
+			default:
 				r.Ops = append(r.Ops, a.op)
 			}
 		}

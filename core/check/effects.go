@@ -2,8 +2,6 @@ package check
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -53,30 +51,6 @@ func (c *checker) within(inside, outside *variable, with [][]string) {
 	})
 }
 
-// permits reports whether the lists of evals could permit an operation.
-func permits(with [][]string, op string) bool {
-	name, tool, _ := strings.Cut(op, ":")
-	kind, _, _ := strings.Cut(name, ".")
-	for _, list := range with {
-		if op == "*" {
-			if len(list) == 0 {
-				return false
-			}
-			continue
-		}
-		if !slices.ContainsFunc(list, func(s string) bool {
-			n, rest, restricted := strings.Cut(s, ":")
-			if n == "call" && name == "call" {
-				return !restricted || rest == tool
-			}
-			return n == name || n == kind
-		}) {
-			return false
-		}
-	}
-	return true
-}
-
 // effect types the asking for an operation.
 func (c *checker) effect(t *term.Effect, e env, ctx context) *variable {
 	c.infer(t.Arg, e, ctx)
@@ -117,6 +91,9 @@ func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 		c.unknown(t, ReasonCall, literal.Value, fmt.Sprintf("of the tool %q nothing is known here", literal.Value))
 		c.add(res, c.dynData)
 		return res
+	}
+	if !callee.Sound {
+		c.unknown(t, ReasonCall, literal.Value, fmt.Sprintf("the tool %q has places of its own that fail, or that are tested when it runs", literal.Value))
 	}
 	for _, a := range callee.Effects {
 		via := literal.Value

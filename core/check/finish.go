@@ -98,9 +98,7 @@ func (d *display) rename(t *Type, name func(string) string) {
 
 // everything reports whether a type is all values, in so many words.
 func (t *Type) everything() bool {
-	any := func(p *Type) bool { return p != nil && p.Any }
-	return t.Kinds == prim.KindAny && !t.Deep && any(t.Item) && any(t.First) && any(t.Second) && len(t.Fields) == 0 &&
-		any(t.Rest) && any(t.Result) && t.Unknown && any(t.Next) && len(t.Vars) == 0
+	return t.Kinds == prim.KindAny && !t.Deep && t.special() == 0
 }
 
 // meet is a type of values that are of both types; where it would take too

@@ -358,7 +358,7 @@ func (c *checker) run(single bool) {
 		c.result(x)
 	}
 	for _, s := range c.seeds {
-		if s.used && (s.conflict || len(s.made) > 0 && len(s.alive()) == 0) {
+		if s.used && (s.conflict || s.known() && len(s.alive()) == 0) {
 			c.conflict(s)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 //
 //	type    = [ "rec" name "." ] ( function | union )
 //	function = "(" type ")" "->" [ row ] type
-//	union   = part { "|" part }
+//	union   = [ "any with" ] part { "|" part }
 //	part    = "int" | "dec" | "num" | "bool" | "string" | "unit" | "any" | "data" | "json" | "nothing" | "?"
 //	        | "list[" type "]" | "pair[" type "," type "]" | record | code | "cont[" type "]"
 //	        | name | "(" function ")"
@@ -21,9 +21,11 @@ import (
 //	row     = "{" operation { "," operation } "}"   with "*" for operations that aren't known
 //	name    = a letter from a to z, and digits
 //
-// num is an int or a dec. A member with "?" need not be there, "*" is all
-// members that aren't named, and a record without it has no others. What
-// follows a semicolon is the variables that code expects where it is evaluated.
+// num is an int or a dec. After "any with" stand the parts of which there are
+// only such values; of all other kinds there are all. A member with "?" need
+// not be there, "*" is all members that aren't named, and a record without it
+// has no others. What follows a semicolon is the variables that code expects
+// where it is evaluated.
 
 // String gives the type in the notation.
 func (t *Type) String() string {
@@ -73,6 +75,10 @@ func (t *Type) write(b *strings.Builder) {
 		b.WriteString(s)
 	}
 	kinds := t.Kinds
+	if kinds == prim.KindAny && !t.Any {
+		b.WriteString("any with ")
+		kinds = t.special()
+	}
 	switch {
 	case t.Any:
 		word("any")
@@ -131,6 +137,24 @@ func (t *Type) write(b *strings.Builder) {
 	if n == 0 {
 		b.WriteString("nothing")
 	}
+}
+
+// special is the kinds of which a type of all kinds has less than any.
+func (t *Type) special() prim.Kinds {
+	kinds := prim.KindAny &^ plain
+	isAny := func(p *Type) bool { return p != nil && p.Any && !p.Dynamic }
+	drop := func(k prim.Kinds, trivial bool) {
+		if trivial {
+			kinds &^= k
+		}
+	}
+	drop(prim.KindList, isAny(t.Item))
+	drop(prim.KindPair, isAny(t.First) && isAny(t.Second))
+	drop(prim.KindRecord, len(t.Fields) == 0 && isAny(t.Rest))
+	drop(prim.KindFunction, t.Param != nil && t.Param.String() == "nothing" && isAny(t.Result) && len(t.Effects.Ops) == 0 && !t.Effects.Open)
+	drop(prim.KindQuoted, t.Unknown)
+	drop(prim.KindContinuation, isAny(t.Next))
+	return kinds
 }
 
 func (t *Type) writeFunction(b *strings.Builder) {

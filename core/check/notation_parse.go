@@ -108,12 +108,16 @@ func (p *typeParser) whole() *Type {
 		return &named
 	}
 	p.pos = start
+	all := p.word() == "any" && p.word() == "with"
+	if !all {
+		p.pos = start
+	}
 	t := &Type{}
 	parts := 0
 	for {
 		alone := p.part(t)
 		parts++
-		if alone && parts == 1 {
+		if alone && parts == 1 && !all {
 			// A function without parentheses around it is all there is.
 			return t
 		}
@@ -126,7 +130,34 @@ func (p *typeParser) whole() *Type {
 		}
 	}
 	slices.Sort(t.Vars)
+	if all {
+		t.fillUp()
+	}
 	return t
+}
+
+// fillUp makes a type that of all values, but for the kinds that it has.
+func (t *Type) fillUp() {
+	missing := prim.KindAny &^ t.Kinds
+	t.Kinds = prim.KindAny
+	if missing&prim.KindList != 0 {
+		t.Item = Any
+	}
+	if missing&prim.KindPair != 0 {
+		t.First, t.Second = Any, Any
+	}
+	if missing&prim.KindRecord != 0 {
+		t.Rest = Any
+	}
+	if missing&prim.KindFunction != 0 {
+		t.Param, t.Result = Nothing, Any
+	}
+	if missing&prim.KindQuoted != 0 {
+		t.Unknown = true
+	}
+	if missing&prim.KindContinuation != 0 {
+		t.Next = Any
+	}
 }
 
 // part reads one part of a union into t, and says whether it was a function

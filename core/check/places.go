@@ -54,11 +54,8 @@ func (c *checker) reportEffects(r *Report, places *places) {
 	slices.SortStableFunc(r.Effects, func(a, b Effect) int {
 		return cmp.Or(a.compare(b.Place), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Via, b.Via))
 	})
-	if r.Open {
-		return
-	}
 	for _, op := range c.env.Ops {
-		if !slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.Op == op && !e.Inert && e.Via == "" }) {
+		if !r.Open && !slices.ContainsFunc(r.Effects, func(e Effect) bool { return (e.Op == op || e.Op == "*") && !e.Inert }) {
 			r.Absent = append(r.Absent, op)
 		}
 	}

@@ -55,6 +55,7 @@ func (c *checker) rowField(r *row, key string) *rowField {
 		r.fields[key] = f
 		r.keys = append(r.keys, key)
 		c.opens(f.v, r.seed.pos, r.seed.name)
+		f.v.open.parent, f.v.open.deepness = r.seed, r.seed.deepness+1
 		for _, w := range r.watch {
 			w(key, f.v)
 		}
@@ -84,6 +85,9 @@ func (c *checker) lookup(s *shape, key string, sure bool) (*variable, presence) 
 // those that aren't named.
 func (c *checker) fieldsOf(s *shape, visit func(key string, v *variable)) {
 	r := s.record
+	if !c.spend(len(r.fields)) {
+		return
+	}
 	named := map[string]bool{}
 	for _, f := range r.fields {
 		named[f.key] = true
@@ -130,8 +134,8 @@ func (c *checker) intern(r *record) *shape {
 		s = c.shape(prim.KindRecord)
 		s.record = r
 		c.interned[b.String()] = s
-		c.spend(len(r.fields))
 	}
+	c.spend(len(r.fields))
 	return s
 }
 
@@ -195,6 +199,9 @@ func (m *maker) give(s *shape) {
 		}
 	}
 	m.widen(s)
+	if !m.c.spend(len(m.wide)) {
+		return
+	}
 	r := &record{rest: m.rest}
 	for _, f := range m.wide {
 		r.fields = append(r.fields, f)

@@ -30,17 +30,19 @@ type Callee struct {
 	Type *Type
 	// Effects is what it asks for itself.
 	Effects []Effect
+	// Sound is set where its own report is (see [Report.Sound]).
+	Sound bool
 }
 
 // Budget bounds the work of a check. The zero value means the defaults.
 type Budget struct {
 	// Steps is how many flows, tests and terms may be looked at; where that
-	// is not enough, the whole program is dynamic. Default 2,000,000.
+	// is not enough, the whole program is dynamic. Default 1,000,000.
 	Steps int
 }
 
 // DefaultSteps is the default of [Budget].
-const DefaultSteps = 2_000_000
+const DefaultSteps = 1_000_000
 
 // A Place is where something stands in the code.
 type Place struct {
@@ -109,11 +111,12 @@ type Report struct {
 	Params      []string     `json:"params,omitempty"`
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
 	Dynamic     []Unknown    `json:"dynamic,omitempty"`
-	// Effects is every operation that can be asked for, with each place; Open
-	// is set where there can be others.
+	// Effects is every operation that can be asked for, with each place, and
+	// those that are always denied. Open is set where there can be others.
 	Effects []Effect `json:"effects,omitempty"`
 	Open    bool     `json:"open,omitempty"`
-	// Absent is those of Env.Ops that can't be performed; empty where Open.
+	// Absent is those of Env.Ops that no run can have performed, by the program
+	// or by a tool that it calls.
 	Absent []string `json:"absent,omitempty"`
 	// Steps is the part of the budget that was used.
 	Steps int `json:"steps"`

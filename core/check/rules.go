@@ -137,13 +137,29 @@ func contains(u *use) *variable {
 	u.take(0, func(s *shape) {
 		switch {
 		case s.kind == prim.KindString:
-			// Certain only where there is no list.
-			c.takeInner(u.args[1], u.t, u.t.ID, 1, "a string", prim.KindString, nil)
+			c.containsIn(s, u)
 		case s.kind == prim.KindList:
 			c.compares(s.item, u.args[1], false, x, u.t)
 		}
 	})
 	return u.given()
+}
+
+// containsIn demands a string of what is looked for in one. Of an unknown that
+// may be looked for in lists, too, that is left to the run.
+func (c *checker) containsIn(s *shape, u *use) {
+	x := c.testOf(u.t, u.t.ID, 1, "what it looks for in a string", prim.KindString)
+	accepts := prim.KindString
+	if s.seed != nil {
+		accepts = prim.KindAny
+	}
+	c.watches(u.args[1], accepts, func(item *shape) {
+		if s.seed == nil {
+			c.fits(x, item, prim.KindString)
+		} else if item.kind != prim.KindString {
+			c.unknown(u.t, ReasonTested, "", "contains looks for a string in a string, and for anything in a list: which it is is known only when it runs")
+		}
+	})
 }
 
 func listOfKind(k prim.Kinds) func(*use) *variable {

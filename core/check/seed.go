@@ -1,6 +1,10 @@
 package check
 
-import "github.com/mcp-pif/mcp-pif/core/prim"
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
 
 // A seed is an unknown: what the caller of a program gives it, or a part of
 // that. It flows through the program as a shape that fits everything. Where a
@@ -21,6 +25,10 @@ type seed struct {
 	pending, used bool
 	dead          prim.Kinds
 	conflict      bool
+	// parent is the unknown that it is a part of; same, one around it that it
+	// is like: it flows to where that comes from.
+	parent, same *seed
+	deepness     int
 	// decimal is what is computed with it, where it is a decimal.
 	decimal *shape
 }
@@ -52,6 +60,9 @@ func (c *checker) need(s *seed) {
 	}
 }
 
+// maxSeedDepth is how deep the parts of a parameter are followed.
+const maxSeedDepth = 30
+
 // become makes values of an unknown, of the kinds that are permitted wherever
 // it has flowed.
 func (c *checker) become(s *seed) {
@@ -62,6 +73,20 @@ func (c *checker) become(s *seed) {
 		}
 	}
 	s.used = true
+	for up := s.parent; up != nil; up = up.parent {
+		if up.same == nil && slices.Contains(s.holders, up.v) {
+			// What calls itself with a part takes parts like the whole.
+			s.same = up
+			c.flow(up.v, s.v)
+			return
+		}
+	}
+	if s.deepness > maxSeedDepth {
+		s.conflict = true
+		c.unknownAt(s.pos, ReasonComplex, s.name, "parts of a parameter that are inside many others are tested when it runs")
+		c.add(s.v, c.dynamic)
+		return
+	}
 	if kinds == 0 {
 		s.conflict = true
 		c.add(s.v, c.dynamic)
@@ -83,6 +108,7 @@ func (c *checker) unknownOf(k prim.Kinds, s *seed) *shape {
 	part := func() *variable {
 		v := c.variable()
 		c.opens(v, s.pos, s.name)
+		v.open.parent, v.open.deepness = s, s.deepness+1
 		return v
 	}
 	switch k {
@@ -95,6 +121,8 @@ func (c *checker) unknownOf(k prim.Kinds, s *seed) *shape {
 	case prim.KindFunction:
 		m.param, m.effects = c.variable(), c.variable()
 		m.result, m.raised = part(), part()
+		// The caller's function may apply what it is given.
+		c.escapes(m.param)
 	case prim.KindContinuation:
 		m.next = part()
 	}
@@ -104,6 +132,9 @@ func (c *checker) unknownOf(k prim.Kinds, s *seed) *shape {
 // alive is what an unknown may be.
 func (s *seed) alive() []*shape {
 	var alive []*shape
+	if s.same != nil {
+		return s.same.alive()
+	}
 	for _, m := range s.made {
 		if s.dead&m.kind == 0 {
 			alive = append(alive, m)
@@ -111,6 +142,9 @@ func (s *seed) alive() []*shape {
 	}
 	return alive
 }
+
+// known reports whether it has become something.
+func (s *seed) known() bool { return s.same != nil || len(s.made) > 0 }
 
 // escapes says that the caller gets what flows into v: it may apply functions.
 func (c *checker) escapes(v *variable) {

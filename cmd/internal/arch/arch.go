@@ -119,7 +119,7 @@ var rules = map[string]rule{
 	"cmd/internal/stdio": {std: anyStd, libraries: mcpSDK},
 	// MCP over HTTP: who may come in, and how much at once.
 	"cmd/internal/streamable": {
-		std: anyStd, libraries: append([]string{"github.com/go-jose/go-jose/v4/...", "golang.org/x/sync/semaphore"}, mcpSDK...),
+		std: anyStd, libraries: append([]string{"github.com/go-jose/go-jose/v4/...", "golang.org/x/sync/semaphore", "golang.org/x/net/netutil"}, mcpSDK...),
 	},
 	// Metrics and traces of runs and effects.
 	"cmd/internal/telemetry": {
@@ -136,7 +136,7 @@ var rules = map[string]rule{
 
 // testLibraries is those that any test may import.
 var testLibraries = []string{
-	"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
+	"github.com/google/go-cmp/...", "github.com/google/jsonschema-go/...", "github.com/rogpeppe/go-internal/...", "pgregory.net/rapid",
 }
 
 // top is what may stand at the top of the repository.

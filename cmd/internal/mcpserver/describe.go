@@ -118,6 +118,9 @@ func again(t *registry.Tool) object {
 	if len(t.Declared) > 0 {
 		o = o.raw("capabilities", encodeTexts(t.Declared))
 	}
+	if examples := encode(t.Examples); len(t.Examples) > 0 && len(examples) <= mostDescribed {
+		o = o.raw("examples", examples)
+	}
 	return o.end()
 }
 

@@ -12,7 +12,8 @@
 // listener that others can reach is theirs as well.
 //
 // era.go tells the protocols apart, guard.go holds who may come in, budget.go how
-// much at once. The protocol itself is the SDK's.
+// much at once, paced.go how slowly answers may be read, live.go what ends before it
+// would by itself. The protocol itself is the SDK's.
 package streamable
 
 import (
@@ -26,6 +27,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/net/netutil"
 )
 
 // Path is where MCP is served. The root is, too, since clients are often given
@@ -36,8 +38,10 @@ const Path = "/mcp"
 // default, but Server is required.
 type Options struct {
 	// Server gives the server of a principal, "" where there are no tokens. It
-	// is asked for every request. A nil server with an error ends the request
-	// with status 503; the error goes to the log only.
+	// is asked for every request, with a context that ends when the request
+	// does; until then the server is in use, and as long as it has sessions. A nil
+	// server with an error ends the request with status 503; the error goes to
+	// the log only.
 	Server func(ctx context.Context, principal string) (*mcp.Server, error)
 	// Verify knows tokens; nil: everybody may come in, as principal "".
 	Verify auth.TokenVerifier
@@ -48,14 +52,18 @@ type Options struct {
 	// Metrics is served at /metrics; nil: nothing is there. With tokens it
 	// needs one.
 	Metrics http.Handler
+	// Measure is put around all that is served; nil: nothing.
+	Measure func(http.Handler) http.Handler
 	Log     *slog.Logger // nil discards
 
 	MaxBody     int64         // bytes of one request; 8 MiB
-	MaxBodies   int64         // bytes of the requests being read or served; 64 MiB
-	MaxRequests int           // at once, streams included; 2,000
-	MaxSessions int           // of the older protocols; 1,000
+	MaxBodies   int64         // bytes of the requests being read or served; 64 MiB, a quarter for each principal
+	MaxRequests int           // at once, streams included; 2,000, a quarter for each principal
+	MaxSessions int           // of the older protocols, for each principal; 1,000
+	MaxConns    int           // connections; 4,000
 	IdleSession time.Duration // after which such a session ends; 30 min
 	BodyTime    time.Duration // for a body to arrive; 30 s
+	WriteTime   time.Duration // for a client to take what is written; 30 s
 	Grace       time.Duration // for what is under way when the server ends; 10 s
 }
 
@@ -67,6 +75,8 @@ func (o Options) orDefault() Options {
 	o.MaxBodies = or(o.MaxBodies, 64<<20)
 	o.MaxRequests = or(o.MaxRequests, 2000)
 	o.MaxSessions = or(o.MaxSessions, 1000)
+	o.MaxConns = or(o.MaxConns, 4000)
+	o.WriteTime = or(o.WriteTime, 30*time.Second)
 	o.IdleSession = or(o.IdleSession, 30*time.Minute)
 	o.BodyTime = or(o.BodyTime, 30*time.Second)
 	o.Grace = or(o.Grace, 10*time.Second)
@@ -85,6 +95,7 @@ type Handler struct {
 	o       Options
 	guard   guard
 	budget  budget
+	live    live
 	modern  *mcp.StreamableHTTPHandler
 	session *mcp.StreamableHTTPHandler
 	mux     http.Handler
@@ -118,7 +129,10 @@ func New(o Options) (*Handler, error) {
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", h.admitted(o.Metrics))
 	}
-	h.mux = h.recovering(h.guard.handler(mux))
+	h.mux = pacing(o.WriteTime, h.recovering(h.guard.handler(mux)))
+	if o.Measure != nil {
+		h.mux = o.Measure(h.mux)
+	}
 	return h, nil
 }
 
@@ -184,17 +198,19 @@ type serverKey struct{}
 
 // serve finds whose request it is, and in which protocol.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
-	release, status := h.budget.enter(r)
+	principal := ""
+	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
+		principal = info.UserID
+	}
+	release, status := h.budget.enter(r, principal)
 	if status != 0 {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, http.StatusText(status), status)
 		return
 	}
 	defer release()
-	principal := ""
-	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
-		principal = info.UserID
-	}
+	r, one, end := h.live.begin(r)
+	defer end()
 	server, err := h.o.Server(r.Context(), principal)
 	if err != nil || server == nil {
 		h.o.Log.Error("there is no server for a principal", "principal", principal, "error", err)
@@ -207,6 +223,13 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, http.StatusText(status), status)
 		return
 	}
+	if r.Method == http.MethodGet || listens(body) {
+		if len(body) > mostOfStream {
+			http.Error(w, http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge)
+			return
+		}
+		h.live.streams(one)
+	}
 	if modern(r, body) {
 		h.modern.ServeHTTP(w, r)
 		return
@@ -217,10 +240,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.session.ServeHTTP(w, r)
+	if r.Context().Err() != nil && r.Method == http.MethodPost && r.Header.Get(sessionHeader) != "" {
+		h.abandoned(r, body)
+	}
 }
 
 // Serve answers what comes in on a listener until ctx ends, and then what is
-// under way, for as long as [Options.Grace]. The error is nil after ctx ended.
+// under way, for half as long as [Options.Grace]; the rest of that is for calls to be
+// cancelled. The error is nil after ctx ended.
 func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -233,7 +260,7 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return base },
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(ln) }()
+	go func() { ended <- srv.Serve(netutil.LimitListener(ln, h.o.MaxConns)) }()
 	select {
 	case err := <-ended:
 		return err
@@ -241,7 +268,8 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 	}
 	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), h.o.Grace)
 	defer stop()
-	// Streams that wait for what may come don't end by themselves.
+	// Streams don't end by themselves, and calls may take longer than that.
+	h.live.endStreams()
 	closing := time.AfterFunc(h.o.Grace/2, cancel)
 	defer closing.Stop()
 	if err := srv.Shutdown(grace); err != nil {

@@ -513,11 +513,21 @@ func (a *analyser) bytes(v *aval) size {
 	return part
 }
 
+// total is the bytes of a value. What is shared in it is worked out once.
 func (a *analyser) total(v *aval) size {
+	outermost := a.totals == nil
+	if outermost {
+		a.totals = map[*aval]size{}
+		defer func() { a.totals = nil }()
+	}
+	if s, ok := a.totals[v]; ok {
+		return s
+	}
 	s := size{}
 	for _, x := range v.variants() {
 		s = s.max(a.bytes(x))
 	}
+	a.totals[v] = s
 	return s
 }
 

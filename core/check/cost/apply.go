@@ -75,7 +75,7 @@ func (a *analyser) call(t term.Term, c *closure, x *aval, s scope) (*aval, cost)
 			return nothing, cost{}
 		}
 		r.calls = append(r.calls, selfCall{inner, s.facts})
-		return input(r.result), cost{calls: map[*recursion]uint64{r: 1}}
+		return input(r.result), cost{calls: map[*recursion]uint64{r: 1}, never: true}
 	}
 	r := &recursion{lam: c.lam}
 	a.active = append(a.active, r)
@@ -202,7 +202,7 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	l.first[r.result] = nothing
 	l.next[r.result] = []*aval{v}
 	own := c
-	own.calls = without(c.calls, r)
+	own.calls, own.base, own.never = without(c.calls, r), c.ending(), false
 	each, ok := l.cost(own)
 	if !ok {
 		return a.lost(t, "what it works with grows too fast for a bound")
@@ -212,7 +212,9 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	}
 	count := depth.plus(exactly(1))
 	var steps poly
-	if calls > 1 {
+	if calls == 0 {
+		steps, count = each.steps, exactly(1)
+	} else if calls > 1 {
 		p, ok := power(calls, count.flat())
 		if !ok {
 			return a.lost(t, "it calls itself more often than can be told")

@@ -39,7 +39,8 @@ type Report struct {
 	Class Class `json:"class"`
 	// Exact is set where every run that doesn't fail takes just those steps.
 	Exact bool `json:"exact,omitempty"`
-	// Roots is what paths begin with, one for each parameter.
+	// Roots is what the paths of variables begin with, one for each parameter:
+	// its name, with a number where another has that.
 	Roots []string `json:"roots,omitempty"`
 	// Why is the places that make the bound what it is, those that take it away
 	// first.
@@ -96,9 +97,9 @@ func Of(t term.Term, o Options) Report {
 func (a *analyser) names(t term.Term) []string {
 	var names []string
 	for l, ok := t.(*term.Lam); ok; l, ok = t.(*term.Lam) {
-		name := rootName(l.Param)
-		if slices.Contains(names, name) {
-			name = rootName(l.Param + "#" + strconv.Itoa(len(names)+1))
+		name := l.Param
+		for slices.Contains(names, name) || strings.HasPrefix(name, "@") || strings.HasPrefix(name, "!") {
+			name = "_" + strings.TrimLeft(name, "@!") + "#" + strconv.Itoa(len(names)+1)
 		}
 		names = append(names, name)
 		t = l.Body
@@ -120,6 +121,7 @@ func (a *analyser) run(t term.Term, v *aval, roots []string, s scope) cost {
 		}
 	}
 	for _, name := range roots {
+		name = RootName(name)
 		in := cost{
 			steps:  number(1).plus(variable(Var{Measure: Terms, Path: name})),
 			memory: variable(Var{Measure: Bytes, Path: name}).times(number(4)).plus(number(64)),

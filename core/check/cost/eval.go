@@ -18,19 +18,24 @@ type cost struct {
 	// that don't.
 	calls map[*recursion]uint64
 	base  poly
+	never bool // there is no way that doesn't
 }
 
 // whole is the steps of any way.
 func (c cost) whole() poly {
-	if len(c.calls) == 0 {
+	if len(c.calls) == 0 || c.never {
 		return c.steps
 	}
 	return c.steps.max(c.base)
 }
 
+// ending is the steps of the ways that don't call again.
 func (c cost) ending() poly {
 	if len(c.calls) == 0 {
 		return c.steps
+	}
+	if c.never {
+		return nil
 	}
 	return c.base
 }
@@ -41,7 +46,10 @@ func (c cost) plus(d cost) cost {
 		r.steps = c.whole().plus(d.whole())
 	}
 	if len(c.calls)+len(d.calls) > 0 {
-		r.base = c.ending().plus(d.ending())
+		r.never = c.never || d.never
+		if !r.never {
+			r.base = c.ending().plus(d.ending())
+		}
 	}
 	r.calls = merged(c.calls, d.calls, sat)
 	return r
@@ -49,13 +57,15 @@ func (c cost) plus(d cost) cost {
 
 func (c cost) max(d cost) cost {
 	r := cost{steps: c.steps.max(d.steps), memory: c.memory.max(d.memory), none: c.none || d.none, vast: c.vast || d.vast}
-	switch {
-	case len(c.calls) > 0 && len(d.calls) > 0:
-		r.base = c.base.max(d.base)
-	case len(c.calls) > 0:
-		r.steps, r.base = c.steps, c.base.max(d.steps)
-	case len(d.calls) > 0:
-		r.steps, r.base = d.steps, d.base.max(c.steps)
+	if len(c.calls)+len(d.calls) > 0 {
+		r.never = c.never && d.never
+		r.base = c.ending().max(d.ending())
+		switch {
+		case len(d.calls) == 0:
+			r.steps = c.steps
+		case len(c.calls) == 0:
+			r.steps = d.steps
+		}
 	}
 	r.calls = merged(c.calls, d.calls, func(x, y uint64) uint64 { return max(x, y) })
 	return r
@@ -96,6 +106,7 @@ type analyser struct {
 	sizes   map[*term.Lam]uint64
 	expand  map[*term.Prim]term.Term
 	inexact bool
+	totals  map[*aval]size // while a value's bytes are worked out
 	why     []reason
 	at      int // the place of the use of the library that is looked into; -1
 }
@@ -229,7 +240,7 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 		return top, c.plus(one(64))
 	case *term.Effect:
 		_, c := a.eval(t.Arg, s)
-		answer := rootName("!" + t.Op)
+		answer := RootName("!" + t.Op)
 		return input(answer), c.plus(cost{steps: number(1), memory: number(256).plus(variable(Var{Measure: Bytes, Path: answer}))})
 	case *term.Prim:
 		return a.prim(t, s)

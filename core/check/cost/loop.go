@@ -183,7 +183,7 @@ func (l *loop) cost(c cost) (cost, bool) {
 	steps, ok := l.replace(c.steps)
 	memory, okM := l.replace(c.memory)
 	base, okB := l.replace(c.base)
-	r := cost{steps: steps.flat(), memory: memory.flat(), none: c.none || !ok || !okB, vast: c.vast || !okM, calls: c.calls, base: base.flat()}
+	r := cost{steps: steps.flat(), memory: memory.flat(), none: c.none || !ok || !okB, vast: c.vast || !okM, calls: c.calls, base: base.flat(), never: c.never}
 	return r, ok && okB
 }
 
@@ -312,13 +312,13 @@ func (a *analyser) fold(t *term.Prim, args []*aval, s scope) (*aval, cost) {
 		result = a.join(init, loop.value(v))
 	}
 	count := n.flat()
-	if k, rest := count.split(); len(rest) > 0 {
+	if _, rest := count.split(); len(rest) > 0 {
 		a.inexact = true
 		if !each.none {
 			a.tell(t, "goes through a list of up to "+a.show(count)+" items, with "+a.show(each.whole())+" steps for each", false)
 		}
-	} else if k != 1 {
-		a.inexact = a.inexact || len(each.whole()) > 1
+	} else if _, written := t.Args[2].(*term.List); !written || len(each.whole()) > 1 {
+		a.inexact = true // how many items there are, or what each takes, may be less
 	}
 	for r := range each.calls {
 		r.lost = true // it calls itself as often as a list has items

@@ -198,8 +198,8 @@ func plain(c byte) bool {
 	return c-'0' <= 9 || c|0x20-'a' <= 25 || c == '_' || c == '@'
 }
 
-// rootName is a name as a path begins with it.
-func rootName(name string) string {
+// RootName is a name as a path begins with it.
+func RootName(name string) string {
 	for i := 0; i < len(name); i++ {
 		if !plain(name[i]) || name[i] == '@' || i == 0 && name[0]-'0' <= 9 {
 			return strconv.Quote(name)

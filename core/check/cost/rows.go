@@ -170,6 +170,7 @@ func (a *analyser) row(t *term.Prim, r *prim.Row, args []*aval) (*aval, cost) {
 	}
 	memory := steps.times(number(1024)) // a step is at most 512 bytes, or 16 items
 	for _, m := range steps {
+		a.inexact = a.inexact || len(m.f) == 0
 		for _, f := range m.f {
 			a.inexact = a.inexact || f.Measure != Words
 		}

@@ -1,0 +1,46 @@
+package streamable
+
+import (
+	"net/http"
+	"time"
+)
+
+// paced is a writer to a client that has to read: a write that doesn't get on for
+// so long fails, and with it the request. Between writes there is no hurry, since a
+// stream may have nothing to tell for hours.
+type paced struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	time    time.Duration
+}
+
+// pacing gives a handler paced writers.
+func pacing(d time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p := &paced{w, http.NewResponseController(w), d}
+		p.rest() // of the request before, on the same connection
+		defer p.hurry()
+		next.ServeHTTP(p, r)
+	})
+}
+
+// Where the connection has no deadlines, as in tests, there is no pace.
+func (p *paced) hurry() { _ = p.control.SetWriteDeadline(time.Now().Add(p.time)) }
+func (p *paced) rest()  { _ = p.control.SetWriteDeadline(time.Time{}) }
+
+// Write implements [http.ResponseWriter].
+func (p *paced) Write(b []byte) (int, error) {
+	p.hurry()
+	defer p.rest()
+	return p.ResponseWriter.Write(b)
+}
+
+// FlushError is what [http.ResponseController] calls.
+func (p *paced) FlushError() error {
+	p.hurry()
+	defer p.rest()
+	return p.control.Flush()
+}
+
+// Unwrap is for [http.ResponseController], too.
+func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+)
+
+// folders is the flag --folder: a folder as the system writes it, which becomes
+// the grant fs:FOLDER. Clients that let people choose a folder can't encode it as a
+// capability's scope.
+type folders struct{ grants *[]string }
+
+func (f folders) Type() string { return "folder" }
+
+func (f folders) String() string { return "" }
+
+// Set takes one folder. A client leaves what the user hasn't chosen as the name
+// of the setting: that is no folder.
+func (f folders) Set(dir string) error {
+	if strings.HasPrefix(dir, "${user_config.") {
+		return nil
+	}
+	if dir == "" {
+		return errors.New("it is empty")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	*f.grants = append(*f.grants, caps.Capability{Kind: "fs", Scope: filepath.ToSlash(abs)}.String())
+	return nil
+}

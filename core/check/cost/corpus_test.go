@@ -1,0 +1,164 @@
+package cost_test
+
+import (
+	"encoding/json"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/check/cost"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// registry is the tools that a program may look up.
+type registry map[string]*parse.Parsed
+
+func (r registry) Tool(name string, _ bool) (value.Tool, bool) {
+	p, ok := r[name]
+	if !ok {
+		return value.Tool{}, false
+	}
+	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r}, true
+}
+
+func (r registry) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {
+	return vectors.Callee(r, name, with)
+}
+
+// outcome runs a program, and holds what it took against its bound.
+func outcome(t *testing.T, c naive.Config, bounded *int) vectors.Outcome {
+	report := cost.Of(c.Term, cost.Options{Tool: c.Tool != "", Source: c.Source})
+	v, steps, f := naive.Run(c)
+	if report.Steps.Finite() {
+		*bounded++
+		name, used := "input", uint64(0)
+		if len(report.Roots) > 0 {
+			name = report.Roots[0]
+		}
+		sizes := cost.Sizes{}
+		// An input that computes takes steps of its own.
+		in, own, inFault := naive.Run(naive.Config{Term: c.Input.Term, Source: c.Input.Source})
+		if inFault == nil && len(report.Roots) < 2 {
+			if _, isFunction := in.(*value.Closure); !isFunction {
+				sizes[name] = []value.Value{in}
+				terms := sizes.Of(cost.Var{Measure: cost.Terms, Path: cost.RootName(name)})
+				used = steps
+				if extra := int64(own) - terms.Int64(); extra > 0 && uint64(extra) < steps {
+					used -= uint64(extra)
+				}
+			}
+		}
+		most, ok := report.Steps.Eval(sizes.Of)
+		if ok && len(sizes) > 0 && most.Cmp(new(big.Int).SetUint64(used)) < 0 && !strings.Contains(report.Steps.String(), `"!`) {
+			t.Errorf("%d steps, more than %s: %s\n%s", used, most, report.Steps, text.Print(c.Term))
+		}
+	}
+	if f != nil {
+		return vectors.Failed(f, steps)
+	}
+	e, f := text.Encode(v, 64<<20, 64<<20)
+	if f != nil {
+		return vectors.Failed(f, steps)
+	}
+	return vectors.Outcome{Result: json.RawMessage(e.JSON), Type: string(e.Type), Steps: steps}
+}
+
+// TestVectors: the programs of the predecessor's vectors take no more than
+// their bounds.
+func TestVectors(t *testing.T) {
+	bounded, all := 0, 0
+	vectors.Each(t, func(t *testing.T, v vectors.Vector) vectors.Outcome {
+		tools := registry{}
+		for _, tool := range v.Setup {
+			p, f := parse.Code(tool.Source(), parse.Options{Tool: tool.Name})
+			if f != nil {
+				return vectors.Failed(f, 0)
+			}
+			p.Source = &term.Source{Text: p.Source.Text, In: "tool:" + tool.Name + "@1"}
+			tools[tool.Name] = p
+		}
+		tool, source := v.Program()
+		p := tools[tool]
+		if tool == "" {
+			var f *fault.Fault
+			if p, f = parse.Code(source, parse.Options{}); f != nil {
+				return vectors.Failed(f, 0)
+			}
+		}
+		in, f := parse.Input(v.Input, parse.Auto)
+		if f != nil {
+			return vectors.Failed(f, 0)
+		}
+		all++
+		return outcome(t, naive.Config{Term: p.Term, Source: p.Source, Tool: tool, Tools: tools, Input: in}, &bounded)
+	})
+	t.Logf("%d of %d have bounds", bounded, all)
+	if all > 0 && bounded < all/2 {
+		t.Errorf("only %d of %d programs have bounds", bounded, all)
+	}
+}
+
+// TestWorst: programs that are made to take long to look at end soon, with a
+// bound or without.
+func TestWorst(t *testing.T) {
+	doubled := "x"
+	for range 11 {
+		doubled = "(" + doubled + ") * (" + doubled + ")"
+	}
+	nested := "x"
+	for range 60 {
+		nested = "fold(p => fst(p) + " + nested + ", 0, x)"
+	}
+	church := "(f => x => f(f(x)))"
+	towers := strings.Repeat(church, 1)
+	for range 12 {
+		towers += "(" + church + ")"
+	}
+	lets := "let a = (x, x)"
+	for range 100 {
+		lets += ", a = (a, a)"
+	}
+	powers := "let a = x * x"
+	for range 60 {
+		powers += ", a = a * a"
+	}
+	for name, code := range map[string]string{
+		"wide": "x => " + doubled, "loops": "x => " + nested, "towers": "x => " + towers + "(y => y + 1)(x)",
+		"shared": "x => " + lets + " in equal(a, a)", "powers": "x => " + powers + " in a",
+		"deep": "x => " + strings.Repeat("(", 2000) + "x" + strings.Repeat(" + 1)", 2000),
+		"self": "x => self(self(self(x)))", "many selfs": "x => if x <= 0 then 1 else " + strings.Repeat("self(x - 1) + ", 300) + "1",
+	} {
+		p, f := text.Parse([]byte(code), text.Options{Tool: "tool"})
+		if f != nil {
+			t.Errorf("%s: %v", name, f)
+			continue
+		}
+		start := time.Now()
+		r := cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source})
+		t.Logf("%s: %.200s %v", name, r.Steps, time.Since(start))
+		if !r.Steps.Finite() && len(r.Why) == 0 {
+			t.Errorf("%s: no bound and no reason", name)
+		}
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	for _, code := range []string{"x => x * x", "xs => sum(map(x => x * x, filter(x => x % 2 == 0, xs)))", "n => if n <= 1 then 1 else n * self(n - 1)", "xs => sort(xs)"} {
+		p, f := text.Parse([]byte(code), text.Options{Tool: "tool"})
+		if f != nil {
+			b.Fatal(f)
+		}
+		b.Run(code, func(b *testing.B) {
+			for b.Loop() {
+				cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source})
+			}
+		})
+	}
+}

@@ -1,0 +1,345 @@
+package cost_test
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check/cost"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// count is how many programs a test makes.
+func count(few, full int) int {
+	if os.Getenv("PIF_FULL") != "" {
+		return full
+	}
+	return few
+}
+
+const runSteps = 300_000
+
+// A trial is a program with what it is given.
+type trial struct {
+	code   string
+	tool   string
+	inputs []string // as data
+}
+
+// datum is the value of JSON that is data.
+func datum(t testing.TB, data string) (value.Value, bool) {
+	t.Helper()
+	in, f := parse.Input([]byte(data), parse.Data)
+	if f != nil {
+		return nil, false
+	}
+	v, _, f := naive.Run(naive.Config{Term: in.Term, Source: in.Source})
+	return v, f == nil
+}
+
+// check runs a trial and holds what it took against the bounds. It reports
+// whether there were bounds.
+func (tr trial) check(t testing.TB) (report cost.Report, bounded bool) {
+	t.Helper()
+	p, err := tr.compile()
+	if err != nil {
+		return report, false
+	}
+	report = cost.Of(p.Term(), cost.Options{Tool: tr.tool != "", Source: p.Tool().Source})
+	if !report.Steps.Finite() {
+		if len(report.Why) == 0 || !report.Why[0].Unbounded {
+			t.Fatalf("no bound, and no reason: %+v\n%s", report, tr.code)
+		}
+		return report, false
+	}
+	sizes := cost.Sizes{}
+	for i, data := range tr.inputs {
+		v, ok := datum(t, data)
+		if !ok {
+			return report, false
+		}
+		name := "input"
+		if i < len(report.Roots) {
+			name = report.Roots[i]
+		}
+		sizes[name] = append(sizes[name], v)
+	}
+	memory := int64(1 << 30)
+	for round := range 2 {
+		steps, f := tr.run(t, p, sizes, core.Budgets{Steps: runSteps, Memory: memory, Depth: 1 << 22})
+		if round == 0 {
+			if f == fault.OutOfFuel {
+				steps = runSteps + 1
+			}
+			most, ok := report.Steps.Eval(sizes.Of)
+			if ok && most.Cmp(new(big.Int).SetUint64(steps)) < 0 {
+				t.Fatalf("%d steps, more than %s: %s\n%s\ninputs %s, tool %q", steps, most, report.Steps, tr.show(p), tr.inputs, tr.tool)
+			}
+			if ok && report.Exact && f == "" && len(tr.inputs) == max(1, len(report.Roots)) && small(report.Steps, sizes) && most.Cmp(new(big.Int).SetUint64(steps)) != 0 {
+				t.Fatalf("%d steps, not exactly %s: %s\n%s\ninputs %s, tool %q", steps, most, report.Steps, tr.show(p), tr.inputs, tr.tool)
+			}
+			bytes, ok := report.Memory.Eval(sizes.Of)
+			if !ok || f == fault.OutOfFuel || !bytes.IsInt64() || bytes.Int64() > 1<<27 {
+				break
+			}
+			memory = bytes.Int64()
+			continue
+		}
+		if f == fault.OutOfMemory {
+			t.Fatalf("%d bytes are not enough: %s\n%s\ninputs %s", memory, report.Memory, tr.show(p), tr.inputs)
+		}
+	}
+	return report, true
+}
+
+// small reports whether all numbers fit 64 bits.
+func small(b cost.Bound, sizes cost.Sizes) bool {
+	for _, v := range b.Vars() {
+		if v.Measure == cost.Words && sizes.Of(v).Sign() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (tr trial) show(p *core.Program) string { return tr.code + "\n" + string(p.Text()) }
+
+func (tr trial) compile() (*core.Program, error) {
+	compile := func(s string) (*core.Program, error) {
+		if tr.tool != "" {
+			return core.CompileTool(tr.tool, []byte(s))
+		}
+		return core.Compile([]byte(s))
+	}
+	if !strings.HasPrefix(tr.code, "{") && !strings.HasPrefix(tr.code, "[") {
+		return core.CompileText(tr.tool, []byte(tr.code))
+	}
+	return compile(tr.code)
+}
+
+// run runs a trial. Of several inputs each is given to what came of the one
+// before; the steps are those of all.
+func (tr trial) run(t testing.TB, p *core.Program, sizes cost.Sizes, b core.Budgets) (steps uint64, failed fault.Kind) {
+	t.Helper()
+	if len(tr.inputs) > 1 {
+		apply := string(p.Canonical())
+		for _, in := range tr.inputs {
+			parsed, f := parse.Input([]byte(in), parse.Data)
+			if f != nil {
+				t.Fatal(f)
+			}
+			apply = fmt.Sprintf(`{"app":[%s,%s]}`, apply, text.Canonical(parsed.Term))
+		}
+		q, err := core.Compile([]byte(apply))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = q
+	}
+	data := "null"
+	if len(tr.inputs) == 1 {
+		data = tr.inputs[0]
+	}
+	in, err := core.ParseInput([]byte(data), core.InputData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.Start(in, b, library(t))
+	defer m.Release()
+	asked := 0
+	for {
+		switch m.Run(0) {
+		case core.Suspended:
+			var answers []core.Answer
+			for _, r := range m.Requests() {
+				if !vectors.Permits(r.With, r.Op) {
+					answers = append(answers, core.Answer{Fault: fault.New(fault.Denied, "no")})
+					continue
+				}
+				v := reply(asked, r.Op)
+				asked++
+				sizes["!"+r.Op] = append(sizes["!"+r.Op], v)
+				answers = append(answers, core.Answer{Value: v})
+			}
+			m.Resume(answers)
+		case core.Failed:
+			return m.Steps(), m.Fault().Kind
+		default:
+			return m.Steps(), ""
+		}
+	}
+}
+
+// reply is what becomes of the i-th effect.
+func reply(i int, op string) value.Value {
+	switch i % 3 {
+	case 0:
+		return value.Str(strings.Repeat("a line\n", 30*i+3))
+	case 1:
+		return value.FromSlice([]value.Value{value.NewInt(int64(i)), value.Str(op), value.Str("x")})
+	}
+	return &value.Pair{First: value.Str(op), Second: value.NewInt(int64(i))}
+}
+
+func library(t testing.TB) vectors.Library {
+	l := vectors.Library{Owner: "program", Code: map[string]value.Tool{}}
+	for name, code := range gen.Tools {
+		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
+		if f != nil {
+			t.Fatal(f)
+		}
+		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+	}
+	return l
+}
+
+// TestBoundsHold: programs of the generator take no more than their bounds.
+func TestBoundsHold(t *testing.T) {
+	n := count(2_000, 100_000)
+	bounded, seen := 0, map[cost.Class]int{}
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 51))
+		d := r.IntN
+		o := gen.Options{Wrong: []int{0, 5, 30}[d(3)], Effects: d(6) == 0, Records: d(2) == 0, Tool: d(2) == 0}
+		tr := trial{}
+		if o.Tool {
+			tr.tool = "tool"
+		}
+		size := 1 + d(80)
+		if d(4) == 0 {
+			tr.code, tr.inputs = gen.Term(d, size, o), []string{"null"}
+		} else {
+			var in string
+			tr.code, in = gen.Function(d, size, o)
+			tr.inputs = []string{in}
+		}
+		report, ok := tr.check(t)
+		seen[report.Class]++
+		if ok {
+			bounded++
+		}
+	}
+	t.Logf("%d of %d have bounds: %v", bounded, n, seen)
+	if bounded < n/3 {
+		t.Errorf("only %d of %d programs have bounds", bounded, n)
+	}
+}
+
+// shapes is programs that have bounds of every class, and inputs are made for
+// them at random.
+var shapes = []string{
+	"x => x * x", "xs => sum(xs)", "xs => fold(p => fst(p) + snd(p), 0, xs)", "xs => map(x => x * 2, xs)",
+	"xs => filter(x => x > 2, xs)", "xs => map(x => map(y => x + y, xs), xs)", "xs => sort(xs)",
+	"n => if n <= 1 then 1 else n * self(n - 1)", "n => if n <= 0 then 0 else 1 + self(n - 1)",
+	"n => if n < 2 then n else self(n - 1) + self(n - 2)", "xs => if isEmpty(xs) then 0 else head(xs) + self(tail(xs))",
+	"n => sum(range(0, n))", "xs => any(x => x > 3, xs)", "xs => all(x => x > 3, xs)", "xs => find(x => x > 3, xs, 0)",
+	"(xs, ys) => zip(xs, ys)", "n => repeat(n, \"ab\")", "s => join(reverse(chars(s)), \"-\")", "xs => unique(xs)",
+	"xs => group(x => to_text(x), xs)", "x => pow(x, 3)", "n => pow(2, n)", "n => pow(n, n)",
+	"n => let go = (go, i) => if i >= n then 0 else go(go, i + 1) in go(go, 0)",
+	"(a, b) => if a > b then a else b", "xs => reverse(xs)", "(xs, ys) => append(xs, ys)", "xs => flatten(xs)",
+	"xs => flat_map(x => [x, x], xs)", "xs => take(2, xs)", "xs => drop(2, xs)", "xs => enumerate(xs)", "xs => product(xs)",
+	"xs => min(xs)", "xs => max(xs)", "xs => count(x => x > 1, xs)", "xs => partition(x => x > 1, xs)",
+	"xs => sort_by(x => 0 - x, xs)", "xs => last(xs)", "x => compose(y => y + 1, z => z * 2)(x)", "x => pipeline([y => y + 1, z => z * 2], x)",
+	"x => abs(x)", "s => split(s, \",\")", "s => upper(trim(s)) ++ lower(s)", "s => replace(s, \"a\", \"bcd\")", "s => parse_int(s)",
+	"s => parse_json(s)", "x => to_json(x)", "x => to_text(x)", "(x, y) => equal(x, y)", "(x, y) => compare(x, y)",
+	"(xs, x) => contains(xs, x)", "r => keys(r)", "r => values(r)", "r => map(p => fst(p), entries(r))", "r => merge(r, {a: 1})",
+	"xs => from_entries(map(x => (to_text(x), x), xs))", "r => put(r, \"k\", r)", "xs => fold(p => put(fst(p), to_text(snd(p)), 1), {}, xs)",
+	"xs => fold(p => fst(p) ++ to_text(snd(p)), \"\", xs)", "xs => fold(p => fst(p) ++ fst(p), \"ab\", take(12, xs))",
+	"xs => fold(p => (fst(fst(p)) + 1, snd(fst(p)) + snd(p)), (0, 0), xs)", "x => try(head(x))", "x => match x { [a, b] => a; (a, b) => b; _ => 0 }",
+	"x => get(try(parse_json(x)), \"ok\", 0)", "xs => length(map(x => to_json(x), xs))", "x => let y = x * x, z = y * y, w = z * z in w * w",
+	"xs => fold(p => fst(p) * 2, 1, xs)", "xs => fold(p => if snd(p) > 2 then cons(snd(p), fst(p)) else fst(p), [], xs)",
+	"(n, m) => let go = (go, n, acc) => if n <= 0 then acc else go(go, n - 1, acc + m) in go(go, n, 0)",
+	"xs => let go = (go, xs, acc) => if isEmpty(xs) then acc else go(go, tail(xs), cons(head(xs), acc)) in go(go, xs, [])",
+	"x => div_dec(x, 7, 20, \"half_even\")", "x => round_dec(x, 2, \"down\") * x", "x => to_dec(x)", "x => x - x / 2 + x % 3",
+	"xs => fold(p => max([fst(p), snd(p)]), 0, xs)", "xs => sum(map(x => x * x, filter(x => x % 2 == 0, xs)))",
+	"n => map(i => range(0, i), range(0, n))", "s => map(c => index_of(s, c), chars(s))", "s => starts_with(s, s) and ends_with(s, s)",
+	"p => length(!fs.read({path: p}))", "p => map(l => trim(l), split(!fs.read(p), \"\\n\"))", "xs => par(sum(xs), length(xs))",
+	"x => eval('{map(y => y + 1, x)})", "x => length(values(to_data('{x => x + 1})))", "q => analyze(q)",
+	"n => if n <= 0 then [] else cons(n, self(n - 1))", "n => if n <= 0 then \"\" else self(n - 1) ++ self(n - 1)",
+	"n => if n <= 0 then 0 else if n % 2 == 0 then self(n - 1) else self(n - 2)", "(n, acc) => if n <= 0 then acc else self(n - 1, acc + n)",
+	"(xs, ys) => map(x => map(y => (x, y), ys), xs)", "xs => nth(xs, 1) + length(slice(xs, 0, 2))", "xs => set_nth(push(xs, 1), 0, 2)",
+}
+
+// dataOf makes an input at random.
+func dataOf(d gen.Draw, deep int) string {
+	number := func() string {
+		switch d(8) {
+		case 0:
+			return `{"dec":"` + fmt.Sprint(d(100)) + `.` + strings.Repeat("3", 1+d(60)) + `"}`
+		case 1:
+			return "-" + fmt.Sprint(1+d(30))
+		case 2:
+			return "1" + strings.Repeat("7", d(400))
+		}
+		return fmt.Sprint(d(30))
+	}
+	str := func() string {
+		return []string{`"a"`, `"a,b,c"`, `"12"`, `"[1,{\"a\":2}]"`, `"` + strings.Repeat("abc ", d(300)) + `"`, `""`, `"[` + strings.Repeat("1,", d(200)) + `2]"`}[d(7)]
+	}
+	switch k := d(10); {
+	case k < 3 || deep == 0:
+		if d(3) == 0 {
+			return str()
+		}
+		return number()
+	case k < 4:
+		return []string{"null", "true", "false"}[d(3)]
+	case k < 5:
+		return `{"pair":[` + dataOf(d, deep-1) + "," + dataOf(d, deep-1) + `]}`
+	case k < 6:
+		return `{"record":{"a":` + dataOf(d, deep-1) + `,"name":` + dataOf(d, deep-1) + `}}`
+	}
+	var items []string
+	like := d(3)
+	for range d(40) {
+		switch like {
+		case 0:
+			items = append(items, number())
+		case 1:
+			items = append(items, str())
+		default:
+			items = append(items, dataOf(d, deep-1))
+		}
+	}
+	return "[" + strings.Join(items, ",") + "]"
+}
+
+// TestShapesHold: programs of every shape take no more than their bounds, and
+// all but a few have some.
+func TestShapesHold(t *testing.T) {
+	n := count(4_000, 200_000)
+	without := map[string]bool{}
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 52))
+		tr := trial{code: shapes[seed%len(shapes)], tool: "tool"}
+		params := 1
+		if strings.HasPrefix(tr.code, "(") {
+			params = 2
+		}
+		for range params {
+			tr.inputs = append(tr.inputs, dataOf(r.IntN, 2))
+		}
+		if params == 2 {
+			if strings.Contains(tr.code, "self") {
+				continue // it can't be given both as inline code
+			}
+			tr.tool = ""
+		}
+		if report, ok := tr.check(t); !ok && !report.Steps.Finite() {
+			without[tr.code] = true
+		}
+	}
+	for code := range without {
+		t.Errorf("%s has no bound", code)
+	}
+}

@@ -1,0 +1,270 @@
+package check_test
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// validates holds JSON against a schema with a library of its own.
+func validates(t testing.TB, raw json.RawMessage, data []byte) error {
+	t.Helper()
+	var s jsonschema.Schema
+	if err := json.Unmarshal(raw, &s); err != nil {
+		t.Fatalf("%v\n%s", err, raw)
+	}
+	if strings.Contains(string(raw), "$ref") {
+		t.Fatalf("the schema isn't flat: %s", raw)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, raw)
+	}
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		if json.Valid(data) {
+			return nil // a number that is beyond what the library reads
+		}
+		t.Fatalf("%v\n%s", err, data)
+	}
+	return r.Validate(v)
+}
+
+func shown(t testing.TB, v value.Value) []byte {
+	t.Helper()
+	e, f := text.Encode(v, 16<<20, 16<<20)
+	if f != nil {
+		t.Fatal(f)
+	}
+	return e.JSON
+}
+
+// TestSchemasGenerated: schemas hold what is given to programs and what they
+// give, decoded arguments are what was meant.
+func TestSchemasGenerated(t *testing.T) {
+	w := newWorld(t)
+	inputs, results := 0, 0
+	for seed := range trials(50_000) {
+		r := rand.New(rand.NewPCG(uint64(seed), 41))
+		tr := w.generated(t, r.IntN)
+		if !tr.report.Sound() {
+			continue
+		}
+		typ, input := tr.report.Type, ""
+		if !typ.IsFunction() && strings.Contains(typ.String(), "->") {
+			continue
+		}
+		if typ.IsFunction() {
+			if strings.Contains(typ.Param.String(), "->") || strings.Contains(typ.Param.String(), "code") {
+				continue // no data
+			}
+			s := sampler{draw: r.IntN, deep: 3}
+			var ok bool
+			if input, ok = s.term(typ.Param); !ok || strings.Contains(input, "lam") || strings.Contains(input, "quote") {
+				continue
+			}
+			in, f := parse.Input([]byte(input), parse.Term)
+			if f != nil {
+				t.Fatal(f)
+			}
+			v, _, f := naive.Run(naive.Config{Term: in.Term, Source: in.Source})
+			if f != nil {
+				t.Fatal(f)
+			}
+			if len(tr.report.Params) == 1 {
+				arguments := append([]byte(`{"input":`), append(shown(t, v), '}')...)
+				if err := validates(t, check.InputSchema(tr.report), arguments); err != nil {
+					t.Fatalf("seed %d: %v\n%s\n%s\n%s", seed, err, arguments, check.InputSchema(tr.report), tr)
+				}
+				sameInput(t, tr, arguments, v)
+				inputs++
+			}
+			typ = typ.Result
+		}
+		v, f := tr.run(t, input)
+		if f != nil {
+			continue
+		}
+		results++
+		if err := validates(t, check.SchemaOf(typ), shown(t, v)); err != nil {
+			t.Fatalf("seed %d: %v\n%s\n%s\n%s", seed, err, shown(t, v), check.SchemaOf(typ), tr)
+		}
+	}
+	t.Logf("%d inputs and %d results", inputs, results)
+	if inputs < 200 || results < 300 {
+		t.Error("too few: the test shows little")
+	}
+}
+
+// sameInput: the arguments of a direct call are decoded to the value itself.
+func sameInput(t *testing.T, tr *trial, arguments []byte, want value.Value) {
+	t.Helper()
+	d, f := check.Decode(arguments, tr.report)
+	if f != nil {
+		t.Fatalf("%v\n%s\n%s", f, arguments, tr)
+	}
+	in, f := parse.Input(d.Inputs[0], parse.Data)
+	if f != nil {
+		t.Fatalf("%v\n%s\n%s", f, d.Inputs[0], tr)
+	}
+	got, _, f := naive.Run(naive.Config{Term: in.Term, Source: in.Source})
+	if f != nil || string(shown(t, got)) != string(shown(t, want)) {
+		t.Fatalf("%s are decoded to %s, want %s (%v)\n%s", arguments, d.Inputs[0], shown(t, want), f, tr)
+	}
+}
+
+func TestSchemas(t *testing.T) {
+	for _, c := range []struct{ code, input, output string }{
+		{`42`, `{"additionalProperties":false,"properties":{},"type":"object"}`, `{"type":"integer"}`},
+		{`n => n / 2`, `{"additionalProperties":false,"properties":{"input":{"type":"integer"}},"required":["input"],"type":"object"}`, `{"type":"integer"}`},
+		{`s => s ++ "!"`, `{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"}`, `{"type":"string"}`},
+		{`(a, s) => if a then s ++ "!" else null`, `{"additionalProperties":false,"properties":{"a":{"type":"boolean"},"s":{"type":"string"}},"required":["a","s"],"type":"object"}`, `{"anyOf":[{"type":"string"},{"type":"null"}]}`},
+		{`(x, x) => x / 2`, `{"additionalProperties":false,"properties":{"x":{},"x_2":{"type":"integer"}},"required":["x","x_2"],"type":"object"}`, `{"type":"integer"}`},
+		{`r => {n: length(r.name), p: (r.ok and true, "x")}`, `{"additionalProperties":false,"properties":{"input":{"properties":{"name":{"anyOf":[{"type":"string"},{"type":"array","items":{}}]},"ok":{"type":"boolean"}},"required":["name","ok"],"type":"object"}},"required":["input"],"type":"object"}`, `{"additionalProperties":false,"properties":{"n":{"type":"integer"},"p":{"additionalProperties":false,"properties":{"pair":{"items":{"anyOf":[{"type":"boolean"},{"type":"string"}]},"maxItems":2,"minItems":2,"type":"array"}},"required":["pair"],"type":"object"}},"required":["n","p"],"type":"object"}`},
+		{`n => if n == 0 then null else (n, self(n - 1))`, `{"additionalProperties":false,"properties":{"input":{"anyOf":[{"type":"number"},{"additionalProperties":false,"properties":{"dec":{"type":"string"}},"required":["dec"],"type":"object"}]}},"required":["input"],"type":"object"}`, `{"description":"type rec a. unit | pair[num, a]"}`},
+		{`x => parse_json(x)`, `{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"}`, `{"description":"type ?"}`},
+		{`r => r.pair`, `{"additionalProperties":false,"properties":{"input":{"description":"type {pair: a, *: any}"}},"required":["input"],"type":"object"}`, `{"description":"type a"}`},
+		{`xs => map(x => x / 2, xs)`, `{"additionalProperties":false,"properties":{"input":{"items":{"type":"integer"},"type":"array"}},"required":["input"],"type":"object"}`, `{"items":{"type":"integer"},"type":"array"}`},
+		{`x => f => f(x)`, `{"additionalProperties":false,"properties":{"f":{"description":"type (a) -> b"},"x":{"description":"type a"}},"required":["x","f"],"type":"object"}`, `{"description":"type b"}`},
+	} {
+		r := reportOf(t, c.code)
+		if got := check.InputSchema(r); !sameJSON(t, got, c.input) {
+			t.Errorf("%s takes\n%s, want\n%s", c.code, got, c.input)
+		}
+		if got := check.OutputSchema(r); !sameJSON(t, got, c.output) {
+			t.Errorf("%s gives\n%s, want\n%s", c.code, got, c.output)
+		}
+	}
+}
+
+func reportOf(t testing.TB, code string) *check.Report {
+	t.Helper()
+	p, f := text.Parse([]byte(code), text.Options{Tool: "t"})
+	if f != nil {
+		t.Fatalf("%v\n%s", f, code)
+	}
+	return check.Infer(p.Term, p.Source, check.Env{Tool: "t"}, check.Budget{})
+}
+
+func sameJSON(t *testing.T, got []byte, want string) bool {
+	t.Helper()
+	var a, b any
+	if err := json.Unmarshal(got, &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(want), &b); err != nil {
+		t.Fatal(err)
+	}
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return string(x) == string(y)
+}
+
+// TestDecode: arguments of direct calls are what the types say was meant.
+func TestDecode(t *testing.T) {
+	for _, c := range []struct{ code, arguments, want string }{
+		{`s => s ++ "!"`, `{"input":"42"}`, `"42"`},
+		{`n => n / 2`, `{"input":"42"}`, `42`},
+		{`n => n / 2`, `{"input":42.0}`, `42`},
+		{`n => n / 2`, `{"input":2.5}`, `{"dec":"2.5"}`},
+		{`n => n / 2`, `{"input":"abc"}`, `"abc"`},
+		{`n => n + 1`, `{"input":2.50}`, `{"dec":"2.50"}`},
+		{`n => n + 1`, `{"input":{"dec":"2.50"}}`, `{"dec":"2.50"}`},
+		{`n => n + 1`, `{"input":123456789012345678901234567890}`, `123456789012345678901234567890`},
+		{`b => not b`, `{"input":"true"}`, `true`},
+		{`xs => sum(xs)`, `{"input":"[1, \"2\", 2.5]"}`, `[1,2,{"dec":"2.5"}]`},
+		{`xs => join(xs, ",")`, `{"input":["1",2]}`, `["1",2]`},
+		{`x => x`, `{"input":"42"}`, `"42"`},
+		{`x => x`, `{"input":1.5}`, `{"dec":"1.5"}`},
+		{`x => 1`, `{}`, `null`},
+		{`p => fst(p) / 2`, `{"input":{"pair":["7","7"]}}`, `{"pair":[7,"7"]}`},
+		{`r => r.pair / 2`, `{"input":{"pair":"8"}}`, `{"record":{"pair":8}}`},
+		{`r => r.a ++ r.b`, `{"a":"1","b":"2"}`, `{"a":"1","b":"2"}`},
+		{`r => r.a / get(r, "b", 1)`, `{"input":"{\"a\":\"4\"}"}`, `{"a":4}`},
+		{`(a, b) => a / length(b)`, `{"b":"12","a":"12"}`, `12 "12"`},
+		{`(a, b) => a / b`, `{"input":5}`, `5`},
+		{`42`, `{}`, `null`},
+		{`42`, ``, `null`},
+	} {
+		d, f := check.Decode(json.RawMessage(c.arguments), reportOf(t, c.code))
+		if f != nil {
+			t.Errorf("%s of %s: %v", c.code, c.arguments, f)
+			continue
+		}
+		var got []string
+		for _, in := range d.Inputs {
+			got = append(got, string(in))
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s of %s: %s, want %s", c.code, c.arguments, s, c.want)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, c := range []struct{ code, arguments, message, near string }{
+		{`n => n`, `[1]`, "the arguments are no JSON object", ""},
+		{`n => n`, `null`, "the arguments are no JSON object", ""},
+		{`n => n / 2`, `{"inptu":1}`, `the tool takes no argument "inptu"`, "input"},
+		{`n => n / 2`, `{"input":1,"n":2}`, `the tool takes no argument "n"`, ""},
+		{`(first, second) => first / second`, `{"first":1}`, "missing: second", ""},
+		{`(first, second) => first / second`, `{"first":1,"secnd":2}`, `the tool takes no argument "secnd"`, "second"},
+	} {
+		_, f := check.Decode(json.RawMessage(c.arguments), reportOf(t, c.code))
+		if f == nil || f.Kind != fault.InvalidRequest || f.Message != c.message || c.near != "" && f.Near != c.near || f.Hint == "" {
+			t.Errorf("%s of %s: %+v", c.code, c.arguments, f)
+		}
+	}
+}
+
+// TestNarrow: a declared schema stands where all that it lets through is of the
+// inferred type.
+func TestNarrow(t *testing.T) {
+	for _, c := range []struct{ code, declared, refused string }{
+		{`n => n + 1`, `{"type":"object","properties":{"input":{"type":"integer","minimum":0}}}`, ""},
+		{`n => n + 1`, `{"type":"object","properties":{"input":{"type":"string"}}}`, "a string is not num"},
+		{`n => n + 1`, `{"type":"object","properties":{"input":{}}}`, "anything is more than num"},
+		{`n => n + 1`, `{"type":"object","properties":{"input":{"enum":[1,2.5]}}}`, ""},
+		{`n => n + 1`, `{"type":"object","properties":{"input":{"enum":[1,"a"]}}}`, "a string is not num"},
+		{`n => n + 1`, `{"type":"object","properties":{"n":{"type":"integer"}}}`, "no such parameter"},
+		{`n => n + 1`, `{"type":"object","properties":{"input":{"$ref":"#/x"}}}`, "$ref"},
+		{`n => n + 1`, `[]`, "of an object"},
+		{`r => r.a / 2`, `{"type":"object","properties":{"input":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}}}`, ""},
+		{`r => r.a / 2`, `{"type":"object","properties":{"input":{"type":"object","properties":{"a":{"type":"integer"}}}}}`, `"a" may be missing`},
+		{`xs => sum(xs)`, `{"type":"object","properties":{"input":{"type":"array","items":{"type":"integer"},"maxItems":5}}}`, ""},
+		{`xs => sum(xs)`, `{"type":"object","properties":{"input":{"type":"array"}}}`, "items: anything is more than num"},
+		{`p => fst(p) / 2`, `{"type":"object","properties":{"input":{"type":"object","properties":{"pair":{"type":"array","items":{"type":"integer"}}},"required":["pair"],"additionalProperties":false}}}`, ""},
+		{`x => x`, `{"type":"object","properties":{"input":{"anyOf":[{"type":"integer"},{"type":"null"}]}}}`, ""},
+		{`(a, b) => a / b`, `{"type":"object","properties":{"b":{"type":"integer","minimum":1}}}`, ""},
+	} {
+		got, f := check.Narrow(reportOf(t, c.code), json.RawMessage(c.declared))
+		switch {
+		case c.refused == "" && f != nil:
+			t.Errorf("%s as %s: %v", c.code, c.declared, f)
+		case c.refused != "" && (f == nil || !strings.Contains(f.Message, c.refused)):
+			t.Errorf("%s as %s: got %s (%v), want %q", c.code, c.declared, got, f, c.refused)
+		case f == nil:
+			var whole, declared struct {
+				Properties map[string]json.RawMessage `json:"properties"`
+			}
+			if json.Unmarshal(got, &whole) != nil || json.Unmarshal([]byte(c.declared), &declared) != nil {
+				t.Fatal(string(got))
+			}
+			for name, want := range declared.Properties {
+				if !sameJSON(t, whole.Properties[name], string(want)) {
+					t.Errorf("%s: %s is not kept in %s", c.code, want, got)
+				}
+			}
+		}
+	}
+}
