@@ -321,7 +321,7 @@ func (d *decider) decision() Decision {
 			} else if ro {
 				h.setVerbs(permitted(&h.Capability, it.manifest))
 			}
-			if d.asks(h, it.manifest) {
+			if d.p.asks(h, it.manifest) {
 				out.Ask = append(out.Ask, h)
 			}
 		}
@@ -333,37 +333,4 @@ func (d *decider) decision() Decision {
 	}
 	out.Notes = d.notes
 	return out
-}
-
-// asks tells whether a person has to approve: some grant that asks has a verb
-// and a part of the scope in common with what is held.
-func (d *decider) asks(h *Held, m *Manifest) bool {
-	for _, g := range d.p.grants {
-		if !g.Asked || g.Kind != h.Kind {
-			continue
-		}
-		if g == h.Grant {
-			return true
-		}
-		common := false
-		for _, v := range m.Verbs {
-			common = common || h.permits(v) && g.permits(v)
-		}
-		if !common {
-			continue
-		}
-		if m.Algebra != Path {
-			if m.Algebra.Overlaps(g.Scope, h.Scope) {
-				return true
-			}
-			continue
-		}
-		at := h.Grant.realOf(h.Within)
-		_, in := inside(g.Real, at)
-		_, around := inside(at, g.Real)
-		if in || around {
-			return true
-		}
-	}
-	return false
 }

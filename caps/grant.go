@@ -210,28 +210,8 @@ func sameFile(path string, info os.FileInfo) bool {
 // check refuses protected paths and those that the system makes up, and gives what the identity has besides the
 // text.
 func (g *Grant) check(o ResolveOptions) (string, error) {
-	for _, p := range madeUp {
-		for _, root := range []string{g.Real, g.abs} {
-			if _, in := inside(p, root); in {
-				return "", fmt.Errorf("it lies in %s, where the system shows itself: no tool may reach that", p)
-			}
-		}
-	}
-	for _, p := range o.Protected {
-		abs, err := filepath.Abs(p)
-		if err != nil {
-			return "", err
-		}
-		for _, p := range []string{abs, realPrefix(abs)} {
-			for _, root := range []string{g.Real, g.abs} {
-				if _, in := inside(p, root); in {
-					return "", fmt.Errorf("it lies inside %s, which no tool may reach", p)
-				}
-				if _, in := inside(root, p); in {
-					return "", fmt.Errorf("it contains %s, which no tool may reach", p)
-				}
-			}
-		}
+	if err := apart([]string{g.Real, g.abs}, o.Protected); err != nil {
+		return "", err
 	}
 	info, err := g.Root.Stat()
 	if err != nil {
@@ -246,6 +226,34 @@ func (g *Grant) check(o ResolveOptions) (string, error) {
 		}
 	}
 	return g.Real + "\x00" + fileNumber(info), nil
+}
+
+// apart refuses paths that the system makes up, and that touch a protected one.
+func apart(roots, protected []string) error {
+	for _, p := range madeUp {
+		for _, root := range roots {
+			if _, in := inside(p, root); in {
+				return fmt.Errorf("it lies in %s, where the system shows itself: no tool may reach that", p)
+			}
+		}
+	}
+	for _, p := range protected {
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return err
+		}
+		for _, p := range []string{abs, realPrefix(abs)} {
+			for _, root := range roots {
+				if _, in := inside(p, root); in {
+					return fmt.Errorf("it lies inside %s, which no tool may reach", p)
+				}
+				if _, in := inside(root, p); in {
+					return fmt.Errorf("it contains %s, which no tool may reach", p)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // realPrefix resolves the links of as much of a path as exists.

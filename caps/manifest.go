@@ -32,8 +32,9 @@ type Manifest struct {
 	Operations []Operation
 	// Privileges is what its process needs of the system besides what its
 	// grants give: "network", "processes", "files:/PATH" (to be read), "state"
-	// (a folder that lasts) and "variable" (the one that a grant names). None
-	// is asked of a plugin that only computes.
+	// (a folder that lasts), "variable" (the one that a grant names) and
+	// "command" (what the operator maps its name to). None is asked of a plugin
+	// that only computes.
 	Privileges []string
 }
 

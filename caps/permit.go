@@ -29,6 +29,9 @@ type Request struct {
 	Where string
 	// Input is set for code in an input, which never has authority.
 	Input bool
+	// Consent is what a person said to the version that asks: where a grant asks,
+	// nothing but their yes permits.
+	Consent Consent
 	// Among is how many requests, this one included, share what is left of the
 	// bytes: those of a round that are yet to be permitted. 0: nobody knows, and
 	// while others are under way each gets a small part.
@@ -116,6 +119,9 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 	if g != h.Grant {
 		live := *h
 		live.Grant, h = g, &live
+	}
+	if r.Consent != Approved && p.asks(h, m) {
+		return nil, unapproved(o, h, r)
 	}
 	now := p.now()
 	if until := earlier(h.Until, g.Until); !until.IsZero() && !now.Before(until) {

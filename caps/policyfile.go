@@ -16,6 +16,8 @@ type PolicyFile struct {
 	// Secrets is what the secrets of the operator's are for and where they lie, by
 	// name; see [PolicyFile.Bindings].
 	Secrets map[string]SecretEntry
+	// Processes is what names of processes are mapped to.
+	Processes map[string]Command
 }
 
 // A SecretEntry is a secret in a policy file: {"for":"https://api.example.com",
@@ -40,7 +42,7 @@ func (p PolicyFile) Bindings(kinds Kinds) ([]Binding, error) {
 	return all, nil
 }
 
-// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"secrets":{…}}. Every key may be left
+// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"secrets":{…},"processes":{…}}. Every key may be left
 // out; another key, or one twice, is an error, since a misspelled denial would
 // deny nothing.
 func ParsePolicy(data []byte) (PolicyFile, error) {
@@ -59,6 +61,12 @@ func ParsePolicy(data []byte) (PolicyFile, error) {
 			}
 			continue
 		}
+		if key == "processes" {
+			if err := p.readProcesses(raw); err != nil {
+				return PolicyFile{}, err
+			}
+			continue
+		}
 		var into *[]string
 		switch key {
 		case "grant":
@@ -68,11 +76,28 @@ func ParsePolicy(data []byte) (PolicyFile, error) {
 		case "deny":
 			into = &p.Deny
 		default:
-			return PolicyFile{}, fmt.Errorf("policy: unknown key %s: it has grant, ask, deny and secrets", quoted(key))
+			return PolicyFile{}, fmt.Errorf("policy: unknown key %s: it has grant, ask, deny, secrets and processes", quoted(key))
 		}
 		if err := strictJSON(raw, into); err != nil || *into == nil {
 			return PolicyFile{}, fmt.Errorf("policy: %s must be a list of capabilities' texts", key)
 		}
 	}
 	return p, nil
+}
+
+// readProcesses reads what names of processes are mapped to.
+func (p *PolicyFile) readProcesses(raw []byte) error {
+	var entries map[string]json.RawMessage
+	if err := strictJSON(raw, &entries); err != nil || entries == nil {
+		return errors.New(`policy: processes must be {"NAME":{"command":["/usr/bin/python3","-i"]}}`)
+	}
+	p.Processes = map[string]Command{}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		c, err := ParseCommand(entries[name])
+		if err != nil {
+			return fmt.Errorf("policy: the process %s: %w", quoted(name), err)
+		}
+		p.Processes[name] = c
+	}
+	return nil
 }

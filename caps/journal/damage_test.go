@@ -51,7 +51,7 @@ func TestFormats(t *testing.T) {
 		"a later format's index": {func(t *testing.T, path string) {
 			made(t, path)
 			sqlExec(t, raw(t, path), `PRAGMA user_version=1`)
-		}, journal.ErrDamaged, []string{`"events_tool"`, "doesn't belong"}},
+		}, journal.ErrDamaged, []string{`"events_kind"`, "doesn't belong"}},
 		"no key": {func(t *testing.T, path string) {
 			made(t, path)
 			sqlExec(t, raw(t, path), `DELETE FROM meta`)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 )
 
@@ -19,18 +18,32 @@ const Format = 2
 // application marks the file, for file(1) and for us: "PIFJ".
 const application = 0x5049464a
 
-// layout makes an empty file a journal: what a file of the first format has, and
-// what each later one added. A file with anything else in it, such as a trigger
-// that changes what is inserted, isn't opened.
-var layout = [Format][]string{{
-	`CREATE TABLE events(seq INTEGER PRIMARY KEY, prev BLOB NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL, branch TEXT NOT NULL, data BLOB NOT NULL) STRICT`,
-	`CREATE INDEX events_run ON events(run) WHERE run <> ''`,
-	`CREATE INDEX events_kind ON events(kind)`,
-	`CREATE TABLE blobs(hash BLOB PRIMARY KEY, size INTEGER NOT NULL, used INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT`,
-	`CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT`,
-}, {
-	toolIndex,
-}}
+// layout is what makes an empty file a journal of a format: its tables and
+// indexes. A file with anything else in it, such as a trigger that changes what is
+// inserted, isn't opened.
+func layout(format int64) []string {
+	kinds, more := kindIndex+` WHERE `+indexedKinds, []string{toolIndex}
+	if format == 1 {
+		kinds, more = kindIndex, nil
+	}
+	return append([]string{
+		`CREATE TABLE events(seq INTEGER PRIMARY KEY, prev BLOB NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL, branch TEXT NOT NULL, data BLOB NOT NULL) STRICT`,
+		`CREATE INDEX events_run ON events(run) WHERE run <> ''`,
+		kinds,
+		`CREATE TABLE blobs(hash BLOB PRIMARY KEY, size INTEGER NOT NULL, used INTEGER NOT NULL, bytes BLOB NOT NULL) STRICT`,
+		`CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT`,
+	}, more...)
+}
+
+const kindIndex = `CREATE INDEX events_kind ON events(kind)`
+
+// indexedKinds is the kinds that are found by the index. Every run has the other
+// two, so that they are never far away, and in the index they would cost each run
+// a third of what recording it takes.
+const indexedKinds = `kind NOT IN ('run.started','run.ended')`
+
+// toSecond brings a file of the first format up to the second.
+var toSecond = []string{`DROP INDEX events_kind`, kindIndex + ` WHERE ` + indexedKinds, toolIndex}
 
 // recognized is recognize of one state of the file: another process may be about
 // to upgrade it.
@@ -63,7 +76,7 @@ func (s *Store) recognize(db querier) (format int64, err error) {
 		return refuse("its format is %d, which no mcp-pif wrote; restore a copy, or name another file with --store", version)
 	}
 	want := map[string]bool{}
-	for _, sql := range slices.Concat(layout[:version]...) {
+	for _, sql := range layout(version) {
 		want[sql] = true
 	}
 	err = each(db, `SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL`, func(scan func(...any) error) error {
@@ -139,7 +152,7 @@ func (s *Store) make(conn *sql.Conn) error {
 		statements := append([]string{
 			fmt.Sprintf(`PRAGMA application_id=%d`, application),
 			fmt.Sprintf(`PRAGMA user_version=%d`, Format),
-		}, slices.Concat(layout[:]...)...)
+		}, layout(Format)...)
 		for _, sql := range statements {
 			if _, err := conn.ExecContext(bg, sql); err != nil {
 				return err
@@ -166,7 +179,10 @@ func (s *Store) upgrade(conn *sql.Conn) error {
 		if err != nil {
 			return err
 		}
-		for _, sql := range slices.Concat(layout[format:]...) {
+		if format == Format {
+			return nil
+		}
+		for _, sql := range toSecond {
 			if _, err := conn.ExecContext(bg, sql); err != nil {
 				return err
 			}

@@ -24,8 +24,10 @@ func (in *inserter) prepare(conn *sql.Conn) error {
 	}
 	return conn.Raw(func(c any) error {
 		for i, n := range atOnce {
+			// Where one of them fails the transaction is rolled back, so SQLite
+			// needn't be ready to undo a part of it: OR FAIL.
 			const row = `(?,?,?,?,?,?,?,?)`
-			stmt, err := c.(driver.ConnPrepareContext).PrepareContext(bg, `INSERT INTO events VALUES`+row+strings.Repeat(`,`+row, n-1))
+			stmt, err := c.(driver.ConnPrepareContext).PrepareContext(bg, `INSERT OR FAIL INTO events VALUES`+row+strings.Repeat(`,`+row, n-1))
 			if err != nil {
 				return err
 			}

@@ -31,7 +31,7 @@ func (s *Store) Trim(ctx context.Context, l Limits, dry bool) (Retained, error) 
 	var oldest int64 // microseconds
 	err := s.readers.QueryRowContext(ctx, `SELECT
 		(SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_size FROM pragma_page_size),
-		coalesce((SELECT time FROM events WHERE seq > (SELECT coalesce(max(seq), 0) FROM events WHERE kind = 'checkpoint')
+		coalesce((SELECT time FROM events WHERE seq > (SELECT coalesce(max(seq), 0) FROM events WHERE kind = 'checkpoint' AND `+indexedKinds+`)
 			AND kind NOT IN ('tool.evolved','tool.retired','tool.rolled_back') ORDER BY seq LIMIT 1), 1 << 62)`).Scan(&pages, &free, &size, &oldest)
 	if err != nil {
 		return Retained{}, explain(s.path, err)

@@ -55,6 +55,32 @@ func TestLockedStore(t *testing.T) {
 	verified(t, s)
 }
 
+// However much waits before it that can't be written, who asks for more than that
+// it is noted gets an answer.
+func TestManyWaitWhileLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{Busy: 10 * time.Millisecond})
+	unlock := lock(t, path)
+	const waiting = 5000 // more than are written at once
+	for range waiting {
+		add(t, s, journal.Noted, journal.RunStarted, "{}")
+	}
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() {
+			if _, err := s.Change(0, journal.ToolEvolved, about("t", 1)); !errors.Is(err, journal.ErrLocked) {
+				t.Errorf("while it is locked: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	unlock()
+	if seq, err := s.Change(0, journal.ToolEvolved, about("t", 1)); err != nil || seq != waiting+1 {
+		t.Errorf("after %d events that waited comes %d, %v", waiting, seq, err)
+	}
+	verified(t, s)
+}
+
 // Events wait for each other, but nobody waits for events: not in a queue that is
 // too short for them, not for what was noted before.
 func TestQueue(t *testing.T) {

@@ -59,6 +59,9 @@ func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.Nam
 				column = ` AND +kind = ?`
 			}
 			add(column, string(k))
+			if k != RunStarted && k != RunEnded {
+				b.WriteString(` AND ` + indexedKinds)
+			}
 		}
 		b.WriteString(` ORDER BY seq`)
 		if q.Last {
@@ -73,6 +76,7 @@ func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.Nam
 		return b.String(), args
 	}
 	// One search in the index for each kind, so that none reads more than it gives.
+	// The kinds that aren't there are looked for in the order of the numbers.
 	for i, k := range q.kinds() {
 		b.WriteString([]string{`SELECT seq FROM (`, ` UNION ALL SELECT seq FROM (`}[min(i, 1)])
 		where(k)

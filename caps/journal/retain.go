@@ -183,7 +183,7 @@ func (s *Store) plan(ctx context.Context, c *scope, most uint64) (p plan, err er
 
 // first is the first event of a kind; Seq 0: there is none.
 func first(db querier, k Kind) (*Event, error) {
-	return oneEvent(db, `SELECT `+columns+` FROM events WHERE kind = ? ORDER BY seq LIMIT 1`, string(k))
+	return oneEvent(db, `SELECT `+columns+` FROM events WHERE kind = ? AND `+indexedKinds+` ORDER BY seq LIMIT 1`, string(k))
 }
 
 // cut carries out a plan, unless another process was faster.

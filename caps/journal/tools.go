@@ -24,7 +24,10 @@ const toolIndex = `CREATE INDEX events_tool ON events(` + toolName + `, kind) WH
 const byTool = ` INDEXED BY events_tool`
 
 // newestChange gives the number of the newest event that changed tools.
-const newestChange = `SELECT coalesce(max(seq), 0) FROM (SELECT max(seq) AS seq FROM events WHERE kind = 'tool.evolved' UNION ALL SELECT max(seq) FROM events WHERE kind = 'tool.retired' UNION ALL SELECT max(seq) FROM events WHERE kind = 'tool.rolled_back')`
+const newestChange = `SELECT coalesce(max(seq), 0) FROM (` +
+	`SELECT max(seq) AS seq FROM events WHERE kind = 'tool.evolved' AND ` + indexedKinds +
+	` UNION ALL SELECT max(seq) FROM events WHERE kind = 'tool.retired' AND ` + indexedKinds +
+	` UNION ALL SELECT max(seq) FROM events WHERE kind = 'tool.rolled_back' AND ` + indexedKinds + `)`
 
 // Newest implements [Journal].
 func (s *Store) Newest(through uint64) (events []Event, err error) {

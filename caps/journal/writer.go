@@ -226,6 +226,17 @@ func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
 	if w.failing = err; err == nil {
 		w.lost = 0
 	}
+	if err != nil {
+		// Those who wait behind what can't be written must not wait for long.
+		w.queue = slices.DeleteFunc(w.queue, func(x *entry) bool {
+			if x.done == nil {
+				return false
+			}
+			w.held -= x.weight()
+			batch = append(batch, x)
+			return true
+		})
+	}
 	w.queue = append(again, w.queue...)
 	w.room.Broadcast()
 	closing = w.closed

@@ -58,6 +58,9 @@ func prepare(d Definition) (*Tool, error) {
 	if err := checkExamples(d.Examples); err != nil {
 		return nil, err
 	}
+	if err := checkAs(&d); err != nil {
+		return nil, err
+	}
 	t := &Tool{
 		Name:         d.Name,
 		Hash:         c.hash,
@@ -67,6 +70,7 @@ func prepare(d Definition) (*Tool, error) {
 		Declared:     d.Capabilities,
 		Capabilities: []string{},
 		Examples:     d.Examples,
+		As:           d.As,
 		State:        StateBlocked,
 		code:         c,
 	}

@@ -35,6 +35,9 @@ func (t *Tool) page() []byte {
 	for _, bound := range t.bindings() {
 		comment("%s is %s@%d %.12s", bound.Name, bound.Name, bound.Version, bound.Hash)
 	}
+	if t.As != AsTool {
+		comment("published as a %s", t.As)
+	}
 	for i := range t.Examples {
 		comment("example %s", encode(t.Examples[i]))
 	}

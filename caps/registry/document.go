@@ -38,6 +38,7 @@ type entry struct {
 	// Bound is the hashes of the versions that names in the code stand for.
 	Bound    map[string]string `json:"bound,omitempty"`
 	Examples []Example         `json:"examples,omitempty"`
+	As       string            `json:"as,omitempty"`
 	Code     json.RawMessage   `json:"code,omitempty"`
 	// CodeText is the code as a string of JSON, in place of Code where it
 	// nests deeper than the reader of this document can follow.
@@ -123,6 +124,9 @@ func appendEntry(b []byte, t *Tool) []byte {
 	if len(t.Examples) > 0 {
 		b = append(layout(append(b, `"examples": `...), encode(t.Examples), 6), between...)
 	}
+	if t.As != AsTool {
+		b = append(fmt.Appendf(b, "\"as\": %q", t.As), between...)
+	}
 	if code := t.Program().Canonical(); nesting(code) > deep {
 		b = append(append(b, `"code_text": `...), quote(string(code))...)
 	} else {
@@ -194,7 +198,7 @@ func Decode(r io.Reader) ([]Portable, error) {
 	for i, e := range slices.Concat(doc.Tools, doc.BoundVersions) {
 		p := Portable{
 			Definition: Definition{
-				Name: e.Name, Description: e.Description, Code: e.code(), Capabilities: e.Capabilities, Examples: e.Examples,
+				Name: e.Name, Description: e.Description, Code: e.code(), Capabilities: e.Capabilities, Examples: e.Examples, As: e.As,
 			},
 			Version: e.Version, Hash: e.Hash, Bound: e.Bound, Old: i >= len(doc.Tools),
 		}

@@ -155,7 +155,7 @@ func (r *Registry) try(name string, o Edit, build func(*Snapshot, *Tool) (*Tool,
 		c.Stored = Stored{
 			Definition: Definition{
 				Name: next.Name, Description: next.Description, Code: next.Source, Text: next.Text,
-				Capabilities: next.Declared, Examples: next.Examples,
+				Capabilities: next.Declared, Examples: next.Examples, As: next.As,
 			},
 			Version: next.Version, Hash: next.Hash, Bound: next.bindings(),
 		}

@@ -271,7 +271,7 @@ func (m *importing) build(p *Portable, s *Snapshot, old *Tool) (*Tool, *Change, 
 	if f := t.unbound(); f != nil {
 		return nil, nil, f
 	}
-	if old != nil && old.Hash == t.Hash && old.Description == t.Description && slices.Equal(old.Declared, t.Declared) &&
+	if old != nil && old.Hash == t.Hash && old.Description == t.Description && old.As == t.As && slices.Equal(old.Declared, t.Declared) &&
 		sameExamples(old.Examples, t.Examples) && sameBound(old.Bound, t.Bound) {
 		return nil, nil, errSame
 	}

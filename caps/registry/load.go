@@ -224,9 +224,12 @@ func (c *Change) tool() (*Tool, error) {
 	if err := checkExamples(c.Examples); err != nil {
 		return nil, err
 	}
+	if err := checkAs(&c.Definition); err != nil {
+		return nil, err
+	}
 	t := &Tool{
 		Name: c.Name, Version: c.Version, Seq: c.Seq, Time: c.Time, Hash: c.Hash,
-		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples,
+		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples, As: c.As,
 		Declared: c.Definition.Capabilities, Capabilities: []string{}, State: StateReady,
 		code: &code{name: c.Name, source: c.Code, text: c.Text, hash: c.Hash},
 	}

@@ -59,6 +59,9 @@ const (
 	// StateBlocked is that of a tool whose capabilities are not granted now. It
 	// can be run, and every effect of it is denied.
 	StateBlocked = "blocked"
+	// StateAsking is that of a tool that waits for a person's approval. It can be
+	// run, and what needs the approval is denied.
+	StateAsking = "asking"
 )
 
 // A Registry is the set of tools that exist now. The zero value is not usable;

@@ -23,6 +23,8 @@ type Definition struct {
 	// version before, where one with the same input and effects takes the place
 	// of the old one; nil keeps what there is, an empty list drops all.
 	Examples []Example
+	// As is what it is published as: [AsTool], [AsPrompt] or [AsResource].
+	As string
 }
 
 // A Tool is one version of a tool. It is immutable and may be shared.
@@ -44,6 +46,7 @@ type Tool struct {
 	// worked out at run time or no tool had it, stands for the current version.
 	Bound    map[string]*Tool
 	Examples []Example
+	As       string // what it is published as
 	Notes    []string // of the decision about its capabilities
 	State    string
 	// Why is the reason where State is [StateBlocked].

@@ -92,6 +92,7 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	if f == nil {
 		a.permit, f = r.b.policy.Permit(r.ledger, held, caps.Request{
 			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among, Declared: declared,
+			Consent: r.consent(a.tool),
 		})
 	}
 	if f == nil {
@@ -251,7 +252,7 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 
 	v, size, f := r.b.perform(ctx, Act{
 		Held: p.Held, Denies: p.Denies, Operation: p.Operation, Args: p.Args, Secrets: p.Secrets, Verb: p.Verb,
-		Deadline: deadline, Most: a.most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10),
+		Deadline: deadline, Most: a.most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10), Progress: r.hear,
 	})
 	switch {
 	case revoked.Err() != nil:

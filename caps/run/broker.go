@@ -59,6 +59,8 @@ type Options struct {
 	Journal journal.Journal // required
 	Limits  Limits
 	Log     *slog.Logger // nil discards
+	// Consents is what a person approved; nil: nothing.
+	Consents *caps.Consents
 }
 
 // A Broker is one server's. It is safe for concurrent use.
@@ -73,11 +75,13 @@ type Broker struct {
 	runs    atomic.Uint64
 	bounds  atomic.Pointer[bounds] // the limits last recorded
 	replay  *Replay                // nil: runs are done for the first time
+
+	consents *caps.Consents // nil: nobody approves anything
 }
 
 // New makes a broker.
 func New(o Options) *Broker {
-	b := &Broker{policy: o.Policy, handler: o.Handler, journal: o.Journal, limits: o.Limits.orDefault(), log: o.Log}
+	b := &Broker{policy: o.Policy, handler: o.Handler, journal: o.Journal, limits: o.Limits.orDefault(), log: o.Log, consents: o.Consents}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}

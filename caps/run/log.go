@@ -112,6 +112,7 @@ type evolved struct {
 	Form         string             `json:"form"`
 	Description  string             `json:"description"`
 	Examples     []registry.Example `json:"examples"`
+	As           string             `json:"as"`
 }
 
 // bound is a version that a name in the code stands for. Event is the number of
@@ -141,6 +142,7 @@ func change(e *journal.Event) registry.Change {
 	c.Name, c.Version, c.Hash, c.From = data.Tool, data.Version, data.Hash, data.From
 	c.Description, c.Code, c.Text = data.Description, []byte(data.Source), data.Form == "text"
 	c.Definition.Capabilities, c.Capabilities, c.Examples = data.Declared, data.Capabilities, data.Examples
+	c.As = data.As
 	for _, b := range data.Bound {
 		c.Bound = append(c.Bound, registry.Binding{Ref: registry.Ref{Name: b.Tool, Version: b.Version}, Hash: b.Hash, Seq: b.Event})
 	}
@@ -175,6 +177,9 @@ func appendChange(data []byte, c *registry.Change) ([]byte, error) {
 		data = append(data, `,"form":"text"`...)
 	}
 	data = journal.AppendString(append(data, `,"description":`...), c.Description)
+	if c.As != registry.AsTool {
+		data = journal.AppendString(append(data, `,"as":`...), c.As)
+	}
 	if len(c.Examples) > 0 {
 		var b bytes.Buffer
 		enc := json.NewEncoder(&b)

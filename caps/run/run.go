@@ -54,6 +54,7 @@ type Run struct {
 	ledger *caps.Ledger
 	replay *Replay // nil: it is a run for the first time
 	aside  bool    // it is only looked at, and records nothing
+	hear   func(message string)
 
 	mu      sync.Mutex // for what par's effects share
 	effects int        // decisions, also of calls: the last one's number
@@ -62,9 +63,15 @@ type Run struct {
 	lost    int      // decisions that the journal didn't take
 	moment  Moment   // when it was stopped
 
+	subjects map[*registry.Tool]*caps.Subject // of those with a capability that asks
+
 	views  map[*registry.Tool]*view
 	looked []*registry.Tool
 }
+
+// Hear gives what operations say of how they get on to a function, several at once.
+// It is called before the run acts.
+func (r *Run) Hear(f func(message string)) { r.hear = f }
 
 // A Moment is when in a run it is asked whether it has to stop: its time may be
 // over, or its caller gone.

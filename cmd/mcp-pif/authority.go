@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -26,20 +27,23 @@ import (
 type capOptions struct {
 	storeOptions
 	secretOptions
+	processOptions
 	grants, denies, asks []string
 	policy               string
 	pluginLock           string
 	sandbox              []string
+	private              []string // files that no grant may reach, for reasons of the command's
 }
 
 // register adds the flags. usually is where tools are kept without one.
 func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	o.storeOptions.register(f, usually)
 	o.secretOptions.register(f)
+	o.processOptions.register(f)
 	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
 	f.Var(folders{&o.grants}, "folder", "grant the files below a `FOLDER`, written as the system does: fs:FOLDER without its encoding; may be repeated")
 	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
-	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` after a person approves; not in this version")
+	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` to each tool that a person approves for it, with 'mcp-pif approve'; may be repeated")
 	f.StringVar(&o.policy, "policy", "", "grant and deny what this `FILE` says as well; read again on SIGHUP")
 	f.StringArrayVar(&o.sandbox, "sandbox", nil, "how the system holds plugins: [KIND=]`MODE`, which is require (the default), best-effort or off; may be repeated")
 	f.StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE` ('mcp-pif plugin add' writes it)")
@@ -57,10 +61,14 @@ type authority struct {
 	journal     journal.Journal // nil until it is decided where it is kept
 	broker      *run.Broker     // likewise
 	keptAt      string          // where; "": in memory
+	client      string          // whose server it is, as far as that is known
 	host        *host.Host      // nil: nothing is granted, and no process is ever started
 	installed   *installed      // third-party plugins
 	sandboxes   sandboxes
 	secrets     boundSecrets
+	mapping     mapping
+	brokers     *brokers             // those under the policy
+	telemetry   *telemetry.Telemetry // nil: nothing is measured
 	log         *slog.Logger
 }
 
@@ -108,9 +116,6 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if len(o.asks) > 0 {
-		return nil, errors.New("--ask grants after a person approves, and this version can't ask: leave it out, or grant with --cap what needs no question")
-	}
 	boxes, err := readSandbox(o.sandbox)
 	if err != nil {
 		return nil, err
@@ -119,7 +124,7 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &authority{options: o, log: log, installed: third, sandboxes: boxes}
+	a := &authority{options: o, log: log, installed: third, sandboxes: boxes, brokers: new(brokers)}
 	defer func() {
 		if err != nil {
 			a.close()
@@ -132,17 +137,18 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 	if a.protected, err = o.protected(third.protected()); err != nil {
 		return nil, err
 	}
-	granted, denied, err := a.texts()
+	said, err := a.texts()
 	if err != nil {
 		return nil, err
 	}
+	any := len(said.granted)+len(said.asked) > 0
 	if state, err := stateDir(); err == nil {
 		a.revocations.Path = filepath.Join(state, "revoked.json")
-	} else if len(granted) > 0 {
-		log.Warn("'mcp-pif caps revoke' can't reach this server", "error", err)
+	} else if any {
+		log.Warn("'mcp-pif caps revoke' and 'mcp-pif approve' can't reach this server", "error", err)
 	}
-	if len(granted) > 0 {
-		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode, State: a.stateOf, Secrets: a.policy.Secrets()}); err != nil {
+	if any {
+		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode, State: a.stateOf, Command: a.mapping.command, Secrets: a.policy.Secrets()}); err != nil {
 			return nil, err
 		}
 		if err := addPlugins(a.host, a.kinds, third.sources()); err != nil {
@@ -150,7 +156,7 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 		}
 		a.protected = append(a.protected, a.host.Dir())
 	}
-	if a.granted, a.denied, err = a.resolve(granted, denied); err != nil {
+	if a.granted, a.denied, err = a.resolve(said); err != nil {
 		return nil, err
 	}
 	if err := a.policy.Replace(a.granted, a.denied); err != nil {
@@ -173,7 +179,9 @@ func (a *authority) close() {
 		}
 	}
 	if a.journal != nil {
-		a.journal.Close()
+		if err := a.journal.Close(); err != nil {
+			a.log.Error("the journal was not written to its end", "error", err)
+		}
 	}
 	a.installed.close()
 }
@@ -187,7 +195,7 @@ func (o *capOptions) protected(more []string) ([]string, error) {
 	if state, err := stateDir(); err == nil {
 		paths = append(paths, state)
 	}
-	for _, p := range append(more, o.policy, o.store) {
+	for _, p := range slices.Concat(more, o.private, []string{o.policy, o.store}) {
 		if p == "" || p == inMemory {
 			continue
 		}
@@ -200,41 +208,44 @@ func (o *capOptions) protected(more []string) ([]string, error) {
 	return paths, nil
 }
 
+// allowed is what the operator says, as texts: grants, those that a person approves
+// for each tool, and denials.
+type allowed struct {
+	granted, asked, denied []string
+}
+
 // texts is what the flags and the policy file grant and deny now, as it is said
 // there.
-func (a *authority) texts() (granted, denied []string, err error) {
-	granted, denied = a.options.grants, a.options.denies
-	a.secrets.filed = caps.PolicyFile{}
+func (a *authority) texts() (said allowed, err error) {
+	said = allowed{a.options.grants, a.options.asks, a.options.denies}
+	a.secrets.filed, a.mapping.filed = caps.PolicyFile{}, nil
 	if a.options.policy == "" {
-		return granted, denied, nil
+		return said, nil
 	}
 	text, err := os.ReadFile(a.options.policy)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--policy: %w", err)
+		return said, fmt.Errorf("--policy: %w", err)
 	}
 	file, err := caps.ParsePolicy(text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--policy %s: %w", a.options.policy, err)
+		return said, fmt.Errorf("--policy %s: %w", a.options.policy, err)
 	}
-	if len(file.Ask) > 0 {
-		return nil, nil, fmt.Errorf(`--policy %s: "ask" grants after a person approves, and this version can't ask`, a.options.policy)
-	}
-	a.secrets.filed.Secrets = file.Secrets
-	return slices.Concat(granted, file.Grant), slices.Concat(denied, file.Deny), nil
+	a.secrets.filed.Secrets, a.mapping.filed = file.Secrets, file.Processes
+	return allowed{slices.Concat(said.granted, file.Grant), slices.Concat(said.asked, file.Ask), slices.Concat(said.denied, file.Deny)}, nil
 }
 
 // read is [authority.texts], resolved.
 func (a *authority) read() (grants []*caps.Grant, denies []caps.Capability, err error) {
-	granted, denied, err := a.texts()
+	said, err := a.texts()
 	if err != nil {
 		return nil, nil, err
 	}
-	return a.resolve(granted, denied)
+	return a.resolve(said)
 }
 
 // resolve finds what the texts of grants and denials mean. The grants are the
 // caller's to close.
-func (a *authority) resolve(granted, denied []string) (grants []*caps.Grant, denies []caps.Capability, err error) {
+func (a *authority) resolve(said allowed) (grants []*caps.Grant, denies []caps.Capability, err error) {
 	defer func() {
 		if err != nil {
 			for _, g := range grants {
@@ -246,22 +257,28 @@ func (a *authority) resolve(granted, denied []string) (grants []*caps.Grant, den
 		return nil, nil, err
 	}
 	protected := slices.Concat(a.protected, a.secrets.files)
-	for _, text := range denied {
+	for _, text := range said.denied {
 		c, err := caps.Parse(text, a.kinds)
 		if err != nil {
 			return nil, nil, fmt.Errorf("denying %q: %w", text, err)
 		}
 		denies = append(denies, c)
 	}
-	for _, text := range granted {
+	for i, text := range slices.Concat(said.granted, said.asked) {
+		asked := i >= len(said.granted)
 		c, err := caps.Parse(text, a.kinds)
 		if err != nil {
 			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
 		}
-		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Protected: protected, Extra: a.installed.identity(c.Kind)})
+		mapped, err := a.mapped(c, protected)
 		if err != nil {
 			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
 		}
+		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Protected: protected, Extra: a.installed.identity(c.Kind) + mapped.Text(), Asked: asked})
+		if err != nil {
+			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
+		}
+		a.mapping.keep(g, mapped)
 		grants = append(grants, g)
 		if _, err := stateDir(); err != nil && host.KeepsState(g.Manifest) {
 			return grants, nil, fmt.Errorf("granting %q: what it keeps has no place: %w", text, err)
@@ -290,6 +307,7 @@ func (a *authority) watch(ctx context.Context) {
 			if err := a.applyRevocations(); err != nil {
 				a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
 			}
+			a.pollConsents()
 		}
 	}
 }
@@ -314,7 +332,7 @@ func (a *authority) reload() {
 	if err := a.applyRevocations(); err != nil {
 		a.log.Error("what was revoked can't be read", "error", err)
 	}
-	a.broker.Regranted(grantTexts(grants), denyTexts(denies))
+	a.brokers.each(func(b *run.Broker) { b.Regranted(grantTexts(grants), denyTexts(denies)) })
 	a.log.Info("the policy was read again", "capabilities", a.summary())
 }
 
@@ -328,7 +346,7 @@ func (a *authority) applyRevocations() error {
 		return err
 	}
 	for _, c := range changed {
-		a.broker.Revoked(c)
+		a.brokers.each(func(b *run.Broker) { b.Revoked(c) })
 		if c.Revoked {
 			a.log.Warn("revoked", "capability", c.Text)
 		} else {

@@ -21,6 +21,7 @@ type keeping struct {
 // kept in memory, with a warning; but what is there and can't be understood, or is
 // in use by another, ends the start: going on would look as if all were lost.
 func (a *authority) keepFor(client string) (keeping, error) {
+	a.client = client
 	path, err := a.options.path(client)
 	if err == nil {
 		if err = a.keep(path); err == nil {
@@ -28,6 +29,10 @@ func (a *authority) keepFor(client string) (keeping, error) {
 				return keeping{where: inMemory}, nil
 			}
 			return keeping{where: path}, nil
+		}
+		if a.journal == nil && (errors.Is(err, journal.ErrReadOnly) || errors.Is(err, journal.ErrDenied)) && a.look(path) == nil {
+			a.log.Error("the store can only be read: the tools in it can be run, nothing is recorded, and what has to be recorded (evolve, retire, every effect) is refused", "error", err)
+			return keeping{where: path + ", only to be read"}, nil
 		}
 	}
 	if a.options.given() || a.journal != nil || errors.Is(err, journal.ErrFormat) || errors.Is(err, journal.ErrDamaged) || errors.Is(err, journal.ErrLocked) {
@@ -57,13 +62,42 @@ func (a *authority) keep(path string) (err error) {
 	} else if a.journal, err = openStore(path, a.log); err != nil {
 		return err
 	}
-	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log}
+	return a.record()
+}
+
+// look opens the journal at path to be read.
+func (a *authority) look(path string) error {
+	s, err := journal.Open(path, journal.Options{Log: a.log, ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	a.keptAt, a.journal = path, unwritten{s}
+	return a.record()
+}
+
+// unwritten is a store that can only be read. What is only noted, because nothing
+// depends on it, is let go without a word for each.
+type unwritten struct{ *journal.Store }
+
+// Append implements [journal.Journal].
+func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, data []byte) (uint64, error) {
+	if s == journal.Noted {
+		return 0, nil
+	}
+	return u.Store.Append(s, k, run, branch, data)
+}
+
+// record begins to act and to record, now that there is a journal.
+func (a *authority) record() error {
+	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log, Consents: a.consents()}
 	if a.host != nil {
-		options.Handler = a.host
+		options.Handler = a.telemetry.Handler(a.host)
 	}
 	a.broker = run.New(options)
+	a.brokers.add(a.broker)
 	a.broker.Started(version(), grantTexts(a.granted), denyTexts(a.denied), a.sandboxes.lines(a.granted))
 	// What was taken back must not come back because a list can't be read.
+	a.pollConsents()
 	return a.applyRevocations()
 }
 

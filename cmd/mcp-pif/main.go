@@ -18,6 +18,7 @@ import (
 	"os"
 
 	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/proc"
 )
 
 // Exit statuses.
@@ -28,6 +29,7 @@ const (
 
 func main() {
 	host.Launcher() // where this process is to become a plugin, in its sandbox
+	proc.Keeper()   // or to keep a session of one
 	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
 		os.Exit(servePlugin(os.Args[2:]))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/fs"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/kv"
+	"github.com/mcp-pif/mcp-pif/plugins/proc"
 	"github.com/mcp-pif/mcp-pif/plugins/random"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -28,6 +29,7 @@ var shipped = map[string]func() sdk.Plugin{
 	"clock":  clock.Plugin,
 	"env":    env.Plugin,
 	"random": random.Plugin,
+	"proc":   proc.Plugin,
 }
 
 // servePlugin is this program as a plugin. It doesn't return where the host that

@@ -25,6 +25,7 @@ type tracing struct {
 	asJSON   bool
 	terms    map[term.Term]string // as they are shown
 	step     uint64               // the last one seen
+	over     bool                 // enough was seen, of further rounds, too
 }
 
 // How much of a step is shown.
@@ -64,7 +65,7 @@ type tracedVar struct {
 // Eval shows an evaluation.
 func (t *tracing) Eval(before uint64, e core.TraceEvent) bool {
 	t.step = before + e.Step
-	if t.to > 0 && t.step > t.to {
+	if t.over = t.over || t.to > 0 && t.step > t.to; t.over {
 		return false
 	}
 	if t.step < t.from {
@@ -100,12 +101,13 @@ func (t *tracing) Eval(before uint64, e core.TraceEvent) bool {
 		return true
 	}
 	answer, err := t.in.ReadString('\n')
-	return err == nil && strings.TrimSpace(answer) != "q"
+	t.over = err != nil || strings.TrimSpace(answer) == "q"
+	return !t.over
 }
 
 // Effect shows a request with what the record has for it.
 func (t *tracing) Effect(q *core.Request, a *core.Answer) {
-	if t.step < t.from {
+	if t.over || t.step < t.from {
 		return
 	}
 	args, err := journal.AppendValue(nil, q.Arg)

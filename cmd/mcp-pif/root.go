@@ -30,7 +30,7 @@ starts it that way. To see what it does, try 'mcp-pif tour'.`,
 	}
 	o.register(root.Flags())
 	root.AddCommand(
-		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newTools(), newCaps(), newJournal(), newReplay(), newDoctor(), newInstall(), newPlugin(), newVersion(),
+		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newTools(), newCaps(), newApprove(), newJournal(), newReplay(), newDoctor(), newInstall(), newPlugin(), newVersion(),
 	)
 	root.SetHelpCommand(newHelp(root))
 	return root

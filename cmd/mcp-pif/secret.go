@@ -52,7 +52,7 @@ func (a *authority) readSecrets() error {
 			continue
 		}
 		a.secrets.files = append(a.secrets.files, path)
-		if err := a.reachedByPlugin(b, path); err != nil {
+		if err := a.reachedByPlugin(fmt.Sprintf("secret %q", b.Name), path); err != nil {
 			return err
 		}
 	}
@@ -60,8 +60,9 @@ func (a *authority) readSecrets() error {
 	return err
 }
 
-// reachedByPlugin refuses a file that a plugin reads by a privilege of its own.
-func (a *authority) reachedByPlugin(b caps.Binding, path string) error {
+// reachedByPlugin refuses a file, of what is named, that a plugin reads by a
+// privilege of its own.
+func (a *authority) reachedByPlugin(what, path string) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
@@ -75,7 +76,7 @@ func (a *authority) reachedByPlugin(b caps.Binding, path string) error {
 				folder = real
 			}
 			if below, err := filepath.Rel(folder, path); err == nil && (below == "." || filepath.IsLocal(below)) {
-				return fmt.Errorf("secret %q: its file lies in %s, which the plugin %s may read: keep it elsewhere", b.Name, folder, m.Kind)
+				return fmt.Errorf("%s: its file lies in %s, which the plugin %s may read: keep it elsewhere", what, folder, m.Kind)
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,12 +19,14 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 )
 
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	limitOptions
 	capOptions
+	httpOptions
 	retain      retainOptions
 	logLevel    string
 	listEvolved bool
@@ -32,6 +35,7 @@ type serveOptions struct {
 func (o *serveOptions) register(f *pflag.FlagSet) {
 	o.limitOptions.register(f)
 	o.capOptions.register(f, keptByClient)
+	o.httpOptions.register(f)
 	o.retain.registerServe(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&o.listEvolved, "list-evolved", true, "show evolved tools in tools/list")
@@ -41,7 +45,7 @@ func newServe() *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve MCP on standard input and output (the default)",
+		Short: "Serve MCP on standard input and output (the default), or over HTTP",
 		Long: `Serve MCP on standard input and output, one JSON-RPC message a line. At the end
 of input every request read is answered before the server ends, so that
 
@@ -53,7 +57,10 @@ standard error.
 Tools, their versions and the record of what they did are kept in a file of this
 user's, one for each client by the name it says; --profile names another, --store
 any file, and --store memory keeps nothing. Several servers may use one file: each
-sees the others' tools.`,
+sees the others' tools.
+
+With --http it serves over HTTP instead, at the URL it prints. Off this machine, or
+with anything granted, clients need tokens; whoever has one has tools of their own.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
 	}
@@ -74,17 +81,34 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
 		return fmt.Errorf("--log-level is debug, info, warn or error, not %q", o.logLevel)
 	}
-	if err := o.check(); err != nil {
+	if err := o.storeOptions.check(); err != nil {
+		return err
+	}
+	if err := o.httpOptions.check(&o.storeOptions); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(commandContext(cmd)), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+	o.private = o.httpOptions.files()
 	auth, err := o.capOptions.prepare(log)
 	if err != nil {
 		return failing(err)
 	}
 	defer auth.close()
+	if auth.telemetry, err = o.measuring(ctx, log); err != nil {
+		return err
+	}
+	defer closeTelemetry(auth.telemetry)
+	if o.address != "" {
+		context.AfterFunc(ctx, stop) // a second signal doesn't wait
+		tuneMemory(int64(o.pool))
+		if auth.host != nil {
+			go auth.watch(ctx)
+			auth.tellSandbox()
+		}
+		return (&web{o: o, auth: auth, limits: limits, log: log, errs: cmd.ErrOrStderr()}).serve(ctx)
+	}
 	if terminal(cmd.InOrStdin()) {
 		fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSpace(`
 mcp-pif is serving MCP on this terminal; an MCP client would start it as its
@@ -101,6 +125,8 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 		}
 		if client, in = clientName(line), all; client == "" {
 			client = defaultProfile
+		} else if strings.HasPrefix(client, principalMark) {
+			client = "client:" + client // a principal's profile is for who has its token
 		}
 	}
 	kept, err := auth.keepFor(client)
@@ -116,7 +142,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	if auth.host != nil {
 		go auth.watch(ctx)
 	}
-	s := mcpserver.New(mcpserver.Options{
+	options := mcpserver.Options{
 		Version:     version(),
 		Registry:    tools,
 		Broker:      auth.broker,
@@ -125,7 +151,11 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 		HideEvolved: !o.listEvolved,
 		Fleeting:    kept.fleeting,
 		Trace:       o.tracer(cmd.ErrOrStderr()),
-	})
+	}
+	if auth.telemetry != nil {
+		options.Observer = auth.telemetry
+	}
+	s := mcpserver.New(options)
 	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
 	if auth.host != nil {
 		auth.tellSandbox()
@@ -136,6 +166,13 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 		return nil
 	}
 	return failing(err)
+}
+
+// closeTelemetry sends what is still to be sent, if that doesn't take long.
+func closeTelemetry(t *telemetry.Telemetry) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+	defer cancel()
+	_ = t.Close(ctx) // a collector that is gone has been complained of
 }
 
 // tuneMemory sets Go's collector for a server: rarely while little is in use,

@@ -301,3 +301,37 @@ func keptTools(t testing.TB, n int) string {
 	wg.Wait()
 	return store
 }
+
+// TestRetireInOrder: calls sent without waiting see what the retire before them
+// did, and an evolve after it goes on with the next version.
+func TestRetireInOrder(t *testing.T) {
+	p := start(t, "--log-level=error", "--store=memory").open()
+	const rounds = 100
+	go func() {
+		for i := range rounds {
+			for j, c := range []string{
+				fmt.Sprintf(`"evolve","arguments":{"name":"n","code":%d}`, i),
+				`"n","arguments":{}`,
+				`"retire","arguments":{"name":"n"}`,
+				`"n","arguments":{}`,
+			} {
+				fmt.Fprintf(p.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s}}`+"\n", 4*i+j, c)
+			}
+		}
+	}()
+	answers := make(map[string]toolReply, 4*rounds)
+	for len(answers) < 4*rounds {
+		if m := p.receive(); m.Method == "" {
+			answers[string(m.ID)] = p.tool(m)
+		}
+	}
+	for i := range rounds {
+		at := func(j int) toolReply { return answers[strconv.Itoa(4*i+j)] }
+		if got := string(at(0).StructuredContent["version"]); got != strconv.Itoa(i+1) {
+			t.Fatalf("round %d made the version %s", i, got)
+		}
+		if at(1).Content[0].Text != strconv.Itoa(i) || at(2).IsError || at(3).kind() != "no_tool" {
+			t.Fatalf("round %d: %s, %s, %s", i, at(1).Content[0].Text, at(2).Content[0].Text, at(3).Content[0].Text)
+		}
+	}
+}

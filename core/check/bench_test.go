@@ -16,17 +16,17 @@ func large() map[string]string {
 		return strings.Repeat(before, n) + inner + strings.Repeat(after, n)
 	}
 	var lets, list, records strings.Builder
-	for i := range 700 {
+	for i := range 1_200 {
 		fmt.Fprintf(&lets, `["f%d",{"lam":"x","body":{"add":[{"var":"x"},{"app":[{"var":"f%d"},%d]}]}}],`, i+1, i, i)
 		fmt.Fprintf(&list, `{"map":[{"lam":"x","body":{"mul":[{"var":"x"},%d]}},[1,2,3]]},`, i)
 		fmt.Fprintf(&records, `{"record":{"id":%d,"name":"n","tags":["a"],"at":{"pair":[1,2]}}},`, i)
 	}
 	return map[string]string{
-		"deep":    `{"lam":"n","body":` + repeat(3_300, `{"add":[1,`, `]}`, `{"var":"n"}`) + `}`,
-		"lets":    `{"let":[["f0",{"lam":"x","body":{"var":"x"}}],` + strings.TrimSuffix(lets.String(), ",") + `],"in":{"app":[{"var":"f700"},1]}}`,
+		"deep":    `{"lam":"n","body":` + repeat(4_900, `{"add":[1,`, `]}`, `{"var":"n"}`) + `}`,
+		"lets":    `{"let":[["f0",{"lam":"x","body":{"var":"x"}}],` + strings.TrimSuffix(lets.String(), ",") + `],"in":{"app":[{"var":"f1200"},1]}}`,
 		"maps":    `[` + strings.TrimSuffix(list.String(), ",") + `]`,
 		"records": `{"map":[{"lam":"r","body":{"get":[{"var":"r"},"id"]}},[` + strings.TrimSuffix(records.String(), ",") + `]]}`,
-		"matches": `{"lam":"x","body":` + repeat(250, `{"match":{"var":"x"},"with":[[{"pair":[{"var":"a"},"_"]},{"var":"a"}],[[{"var":"h"},{"rest":"_"}],{"var":"h"}],["_",`, `]]}`, `0`) + `}`,
+		"matches": `{"lam":"x","body":` + repeat(350, `{"match":{"var":"x"},"with":[[{"pair":[{"var":"a"},"_"]},{"var":"a"}],[[{"var":"h"},{"rest":"_"}],{"var":"h"}],["_",`, `]]}`, `0`) + `}`,
 		"pairs":   `{"let":[["p0",{"pair":[1,2]}],` + doubling(60) + `],"in":{"var":"p60"}}`,
 	}
 }

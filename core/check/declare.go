@@ -64,13 +64,28 @@ func undeclarable(name, why, expected string) *fault.Fault {
 	}
 }
 
-// closed is a parameter's type for a value that is data: a variable stands for
-// any.
-func closed(t *Type) *Type {
-	if t == nil || t.Any || len(t.Vars) > 0 && t.Name == "" {
-		return Any
+// closed is a parameter's type for a value that is data: a type that the caller
+// chooses may be any. bound is the names of the types around.
+func closed(t *Type, bound ...string) *Type {
+	if t == nil {
+		return nil
 	}
-	return t
+	if t.Name != "" {
+		bound = append(bound, t.Name)
+	}
+	for _, v := range t.Vars {
+		if !slices.Contains(bound, v) {
+			return Any
+		}
+	}
+	u := *t
+	u.Item, u.First, u.Second = closed(t.Item, bound...), closed(t.First, bound...), closed(t.Second, bound...)
+	u.Rest = closed(t.Rest, bound...)
+	u.Fields = slices.Clone(t.Fields)
+	for i := range u.Fields {
+		u.Fields[i].Type = closed(u.Fields[i].Type, bound...)
+	}
+	return &u
 }
 
 // typeOfSchema is the type of all that a schema lets through, or of more.

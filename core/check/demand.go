@@ -11,17 +11,13 @@ import (
 // A test is what an operation demands of one of its operands, for all the types
 // that the term it stands in is given.
 type test struct {
-	t       term.Term
-	pos     int
-	id      term.ID // the row
-	operand int
+	testKey
+	pos int
+	id  term.ID // the row
 	// ok is set where something fits, or might; bad is the kinds that don't.
-	ok  bool
-	bad prim.Kinds
-	// inner is what the test says of a part of the operand, "each item of the
-	// list"; a part need not be there, so a failure is never certain.
-	inner string
-	want  prim.Kinds
+	ok   bool
+	bad  prim.Kinds
+	want prim.Kinds
 	// key is that of a get without a default; missing, that a record doesn't
 	// have it.
 	key     string
@@ -34,7 +30,9 @@ type test struct {
 type testKey struct {
 	t       term.Term
 	operand int
-	inner   string
+	// inner is what the test says of a part of the operand, "each item of the
+	// list"; a part need not be there, so a failure is never certain.
+	inner string
 }
 
 // A failure is a place that fails whenever it is evaluated.
@@ -67,13 +65,46 @@ func (c *checker) testOf(t term.Term, id term.ID, operand int, inner string, wan
 // testAt is the test of an operand of t; pos is the place that fails with it.
 func (c *checker) testAt(pos int, t term.Term, id term.ID, operand int, inner string, want prim.Kinds) *test {
 	k := testKey{t, operand, inner}
-	x, ok := c.tests[k]
-	if !ok {
-		x = &test{t: t, pos: pos, id: id, operand: operand, inner: inner, want: want, perhaps: c.library == possible}
+	if inner != "" {
+		if x, ok := c.tests[k]; ok {
+			return x
+		}
+	}
+	x := &test{testKey: k, pos: pos, id: id, want: want, perhaps: c.library == possible}
+	c.order = append(c.order, x)
+	if inner != "" {
+		// What is compared with itself has to come to the same test again.
 		c.tests[k] = x
-		c.order = append(c.order, x)
 	}
 	return x
+}
+
+// judge says what became of the tests, those of one operand together: the term
+// may have been typed many times.
+func (c *checker) judge() {
+	together := map[testKey]*test{}
+	var bad []*test
+	for _, x := range c.order {
+		if (x.bad != 0 || x.missing) && together[x.testKey] == nil {
+			whole := *x
+			together[x.testKey] = &whole
+			bad = append(bad, &whole)
+		}
+	}
+	if bad == nil {
+		return
+	}
+	for _, x := range c.order {
+		if whole := together[x.testKey]; whole != nil {
+			whole.ok = whole.ok || x.ok
+			whole.bad |= x.bad
+			whole.missing = whole.missing || x.missing
+			whole.perhaps = whole.perhaps || x.perhaps
+		}
+	}
+	for _, x := range bad {
+		c.result(x)
+	}
 }
 
 // fails notes that a term fails whenever it is evaluated, or, in code that

@@ -79,7 +79,7 @@ func (d *display) part(taken bool, vs []*variable) *Type {
 // union is the type of shapes, which are of a caller's value where taken is
 // set.
 func (d *display) union(all []*shape, taken bool) *Type {
-	if d.parts++; d.parts > maxParts || d.deep > maxShown {
+	if d.parts += 1 + len(all)/32; d.parts > maxParts || d.deep > maxShown {
 		d.cut = true
 		return Dynamic
 	}

@@ -104,7 +104,8 @@ func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 	}
 	vars := map[string]*variable{}
 	if f := callee.Type; f.Kinds&prim.KindFunction != 0 && !f.Any {
-		c.given(in, f.Param.or(), t, vars)
+		g := giving{c, t, vars, map[string]*Type{}, map[given]bool{}}
+		g.take(in, f.Param.or())
 		c.flow(c.ofType(f.Result.or(), vars), res)
 	}
 	value := *callee.Type

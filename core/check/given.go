@@ -81,54 +81,77 @@ func (c *checker) valueOf(k prim.Kinds, t *Type, vars map[string]*variable) *sha
 	return s
 }
 
-// given demands that what is given to a tool is of the type that it takes. The
-// tool might not look at it, so a failure is never certain.
-func (c *checker) given(v *variable, t *Type, at *term.Prim, vars map[string]*variable) {
-	if v == nil || !c.spend(1) || t.Any || t.Dynamic {
+// A giving is the demand that what is given to a tool is of the type that it
+// takes. The tool might not look at it, so a failure is never certain.
+type giving struct {
+	c    *checker
+	at   *term.Prim
+	vars map[string]*variable
+	// named is the types that parts refer to by their names.
+	named map[string]*Type
+	seen  map[given]bool
+}
+
+type given struct {
+	v *variable
+	t *Type
+}
+
+func (g *giving) take(v *variable, t *Type) {
+	c := g.c
+	if v == nil || g.seen[given{v, t}] || !c.spend(1) || t.Any || t.Dynamic {
 		return
+	}
+	g.seen[given{v, t}] = true
+	if t.Name != "" {
+		g.named[t.Name] = t
 	}
 	for _, name := range t.Vars {
-		c.flow(v, typeVariable(c, name, vars))
+		if of := g.named[name]; of == nil {
+			// It may be anything.
+			c.flow(v, typeVariable(c, name, g.vars))
+			return
+		} else if len(t.Vars) == 1 && t.Kinds == 0 {
+			g.take(v, of)
+			return
+		}
 	}
+	x := c.testOf(g.at, g.at.ID, 1, "what the tool takes", t.Kinds)
 	if len(t.Vars) > 0 {
-		// It may be anything, or the part that the name stands for.
+		// A union with a type by its name isn't taken apart.
+		c.unknown(g.at, ReasonCall, "union", "whether the tool takes its input is known only when it runs")
 		return
 	}
-	if t.Name != "" {
-		vars[t.Name] = c.variable()
-	}
-	x := c.testOf(at, at.ID, 1, "what the tool takes", t.Kinds)
 	if t.Deep {
-		c.deepAs(v, t.Kinds, x, at, at.ID, 1)
+		c.deepAs(v, t.Kinds, x, g.at, g.at.ID, 1)
 		return
 	}
-	c.takeAs(x, v, t.Kinds, func(s *shape) {
-		if s.dynamic {
-			return
+	c.takeAs(x, v, t.Kinds, func(s *shape) { g.parts(s, t) })
+}
+
+func (g *giving) parts(s *shape, t *Type) {
+	if s.item != nil {
+		g.take(s.item, t.Item.or())
+	}
+	if s.first != nil {
+		g.take(s.first, t.First.or())
+		g.take(s.second, t.Second.or())
+	}
+	if s.record == nil {
+		return
+	}
+	named := map[string]bool{}
+	for _, f := range t.Fields {
+		named[f.Key] = true
+		if v, p := g.c.lookup(s, f.Key, false); p != absent {
+			g.take(v, f.Type)
 		}
-		if s.item != nil {
-			c.given(s.item, t.Item.or(), at, vars)
-		}
-		if s.first != nil {
-			c.given(s.first, t.First.or(), at, vars)
-			c.given(s.second, t.Second.or(), at, vars)
-		}
-		if s.record == nil {
-			return
-		}
-		named := map[string]bool{}
-		for _, f := range t.Fields {
-			named[f.Key] = true
-			if v, p := c.lookup(s, f.Key, false); p != absent {
-				c.given(v, f.Type, at, vars)
-			}
-		}
-		if t.Rest != nil {
-			c.fieldsOf(s, func(key string, v *variable) {
-				if !named[key] {
-					c.given(v, t.Rest, at, vars)
-				}
-			})
+	}
+	g.c.fieldsOf(s, func(key string, v *variable) {
+		switch {
+		case named[key]:
+		case t.Rest != nil:
+			g.take(v, t.Rest)
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -13,6 +15,7 @@ type variable struct {
 	lower []*shape
 	has   map[*shape]struct{} // lower, where that is long
 	to    []*variable
+	toHas map[*variable]struct{} // to, where that is long
 	watch []watcher
 	// fixed says that nothing flows in any more, so nothing need be kept.
 	fixed bool
@@ -66,10 +69,13 @@ type checker struct {
 	library certainty
 	nested  int // how many checks of quoted code this one is inside
 
-	ids     int
-	queue   []event
-	pending []*seed
-	seeds   []*seed
+	ids int
+	// freeVars and freeShapes are made in advance: there are many.
+	freeVars   []variable
+	freeShapes []shape
+	queue      []event
+	pending    []*seed
+	seeds      []*seed
 
 	basic    map[prim.Kinds]*variable
 	dynamic  *shape
@@ -129,7 +135,13 @@ func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 
 func (c *checker) variable() *variable {
 	c.ids++
-	return &variable{id: c.ids}
+	if len(c.freeVars) == 0 {
+		c.freeVars = make([]variable, 64)
+	}
+	v := &c.freeVars[0]
+	c.freeVars = c.freeVars[1:]
+	v.id = c.ids
+	return v
 }
 
 // fixed is a variable with the shapes and no more.
@@ -141,7 +153,13 @@ func (c *checker) fixed(shapes ...*shape) *variable {
 
 func (c *checker) shape(kind prim.Kinds) *shape {
 	c.ids++
-	return &shape{id: c.ids, kind: kind}
+	if len(c.freeShapes) == 0 {
+		c.freeShapes = make([]shape, 32)
+	}
+	s := &c.freeShapes[0]
+	c.freeShapes = c.freeShapes[1:]
+	s.id, s.kind = c.ids, kind
+	return s
 }
 
 func (c *checker) listOf(item *variable) *shape {
@@ -209,16 +227,33 @@ func (c *checker) flow(from, to *variable) {
 		return
 	}
 	if !from.fixed {
-		for _, t := range from.to {
-			if t == to {
-				return
-			}
+		if !from.leads(to) {
+			return
 		}
-		from.to = append(from.to, to)
 	}
 	for _, s := range from.lower {
 		c.add(to, s)
 	}
+}
+
+// leads adds a variable that v flows to, and says whether it is a new one.
+func (v *variable) leads(to *variable) bool {
+	if v.toHas != nil {
+		if _, ok := v.toHas[to]; ok {
+			return false
+		}
+		v.toHas[to] = struct{}{}
+	} else if slices.Contains(v.to, to) {
+		return false
+	}
+	v.to = append(v.to, to)
+	if v.toHas == nil && len(v.to) > 24 {
+		v.toHas = make(map[*variable]struct{}, 64)
+		for _, t := range v.to {
+			v.toHas[t] = struct{}{}
+		}
+	}
+	return true
 }
 
 // watches runs f for each shape that flows into v, now or later.

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -12,7 +11,8 @@ import (
 const (
 	maxNesting   = 40_000
 	deepNesting  = 2_000
-	freshOfSteps = 4 // a quarter of the budget is for typing anew
+	lookups      = 32 // what is looked at by name, for one step
+	freshOfSteps = 4  // a quarter of the budget is for typing anew
 )
 
 // A context is what a piece of code belongs to.
@@ -50,12 +50,19 @@ type anew struct {
 }
 
 func (e env) lookup(name string) *binding {
+	b, _ := e.find(name)
+	return b
+}
+
+// find is lookup, with how many bindings were looked at.
+func (e env) find(name string) (*binding, int) {
+	n := 0
 	for b := e.vars; b != nil; b = b.next {
-		if b.name == name {
-			return b
+		if n++; b.name == name {
+			return b, n
 		}
 	}
-	return nil
+	return nil, n
 }
 
 func (e env) bind(b *binding) env {
@@ -156,7 +163,8 @@ func (c *checker) list(items []term.Term, e env, ctx context) *variable {
 // use is a variable's type: that of what is known of it here, or of its
 // function, typed anew.
 func (c *checker) use(t *term.Var, e env) *variable {
-	b := e.lookup(t.Name)
+	b, looked := e.find(t.Name)
+	c.spend(looked / lookups)
 	if b == nil {
 		c.fails(t, prim.Unbound(t.Name, e.names()))
 		return c.variable()
@@ -317,85 +325,4 @@ func (c *checker) conditional(t *term.If, e env, ctx context) *variable {
 	c.flow(c.infer(t.Then, c.narrow(t.Cond, true, e, ctx), inside), res)
 	c.flow(c.infer(t.Else, c.narrow(t.Cond, false, e, ctx), inside), res)
 	return res
-}
-
-// infer runs a check.
-func infer(t term.Term, src *term.Source, env Env, b Budget, single bool) *checker {
-	c := newChecker(t, src, env, b)
-	c.run(single)
-	return c
-}
-
-func (c *checker) run(single bool) {
-	c.single = single
-	if single {
-		c.nodes = map[term.Term]*variable{}
-	}
-	t := c.root
-	if c.env.Tool != "" {
-		t = asFunction(t)
-		c.root = t
-	}
-	ctx := context{effects: c.effects, raised: c.raised, tool: c.env.Tool != "", sure: true}
-	c.flow(c.infer(t, env0, ctx), c.main)
-	if c.env.Tool != "" {
-		c.watches(c.main, prim.KindAny, func(s *shape) {
-			if s.kind == prim.KindFunction || s.dynamic {
-				c.add(c.self, s)
-			}
-		})
-	}
-	c.solve()
-	c.escapes(c.main)
-	c.solve()
-	if c.over {
-		c.found = nil
-		c.failed = nil
-		c.unknownAt(t.Pos(), ReasonComplex, "", "the program is too complex to be typed within the budget; all of it is tested when it runs")
-		return
-	}
-	for _, x := range c.order {
-		c.result(x)
-	}
-	for _, s := range c.seeds {
-		if s.used && (s.conflict || s.known() && len(s.alive()) == 0) {
-			c.conflict(s)
-		}
-	}
-}
-
-var env0 env
-
-// conflict notes that no value of a parameter passes all the tests.
-func (c *checker) conflict(s *seed) {
-	s.conflict = true
-	c.unknownAt(s.pos, ReasonConflict, s.name, "a parameter, or a part of one, is used in ways that no one type permits; which of them is meant is known only when it runs")
-}
-
-// asFunction makes a tool's code that is no lambda and has exactly one free
-// variable the function of that variable.
-func asFunction(t term.Term) term.Term {
-	if _, ok := t.(*term.Lam); ok {
-		return t
-	}
-	if free := term.Free(t); len(free) == 1 {
-		return &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
-	}
-	return t
-}
-
-// isZero reports whether a term is the number 0, as a divisor.
-func isZero(t term.Term) bool {
-	n, ok := t.(*term.Int)
-	return ok && n.Value == 0
-}
-
-// byZero notes a division by a 0 that is written in the code.
-func (c *checker) byZero(t *term.Prim) {
-	if (t.ID == prim.Div || t.ID == prim.Mod) && isZero(t.Args[1]) {
-		c.fails(t, &fault.Fault{
-			Kind: fault.DivisionByZero, Message: prim.Get(t.ID).Name + " by 0", Expected: "a divisor other than 0", Got: "0",
-			Hint: "Divide by another number, or test the divisor first.",
-		})
-	}
 }

@@ -84,7 +84,7 @@ func id(name string) term.ID {
 
 var (
 	equal, compare, typeOf = id("equal"), id("compare"), id("type_of")
-	get, has, noMatch      = id("get"), id("has"), id("no_match")
+	has                    = id("has")
 )
 
 // narrow is what is known where a condition is true, or is false.

@@ -34,6 +34,7 @@ func (c *checker) report() *Report {
 	}
 	slices.SortStableFunc(r.Dynamic, func(a, b Unknown) int { return cmp.Or(a.compare(b.Place), cmp.Compare(a.Reason, b.Reason)) })
 	c.reportEffects(r, places)
+	r.Typed = r.Sound()
 	return r
 }
 

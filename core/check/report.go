@@ -107,6 +107,8 @@ type Effect struct {
 type Report struct {
 	// Type is the type of the code's value: for a tool, of its function.
 	Type *Type `json:"type"`
+	// Typed is what Sound reports.
+	Typed bool `json:"typed"`
 	// Params is the names of the parameters that the code starts with.
 	Params      []string     `json:"params,omitempty"`
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`

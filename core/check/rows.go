@@ -39,6 +39,7 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 	c.byZero(t)
 	res := u.apply()
 	if known := e.known; known != nil {
+		c.spend(1)
 		if v := known.of(e.path(t)); v != nil {
 			return v
 		}

@@ -208,9 +208,8 @@ func getting(u *use) *variable {
 	key, literal := u.key()
 	var x *test
 	if len(u.args) == 2 && literal {
-		x = c.testOf(u.t, u.t.ID, 0, "key", prim.KindRecord)
+		x = c.testOf(u.t, u.t.ID, 1, "", prim.KindString)
 		x.key = key
-		x.inner = "" // where no record has the key it is certain to fail
 	}
 	u.take(0, func(s *shape) {
 		switch {

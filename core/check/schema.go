@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -31,7 +32,8 @@ type Parameter struct {
 // Arguments is the arguments of a tool's direct call, with what comes of it: a
 // function of one parameter has the argument [Input], one that takes several,
 // one after the other, has them by their names, and code that is no function
-// has none. Of two parameters with one name the later one gets a number.
+// has none. What clients don't take in a name is written "_", and of two
+// parameters with one name the later one gets a number.
 func (r *Report) Arguments() (params []Parameter, result *Type) {
 	t := r.Type
 	names := map[string]bool{}
@@ -39,8 +41,9 @@ func (r *Report) Arguments() (params []Parameter, result *Type) {
 		if !t.IsFunction() || t.Name != "" {
 			break
 		}
+		name = portable(name)
 		unique := name
-		for n := 2; names[unique] || unique == ""; n++ {
+		for n := 2; names[unique]; n++ {
 			unique = fmt.Sprintf("%s_%d", name, n)
 		}
 		names[unique] = true
@@ -57,6 +60,23 @@ func (r *Report) Arguments() (params []Parameter, result *Type) {
 		params[0].Name = Input
 	}
 	return params, t
+}
+
+// longestName is how many bytes an argument's name may have for every client.
+const longestName = 60
+
+// portable is a name of letters, digits, "_", "." and "-".
+func portable(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r < 128 && (wordByte(byte(r), false, false) || r == '.' || r == '-') {
+			return r
+		}
+		return '_'
+	}, name)
+	if clean == "" {
+		return "_"
+	}
+	return clean[:min(len(clean), longestName)]
 }
 
 // InputSchema is the JSON Schema of a tool's arguments, which [Decode] reads.
@@ -208,6 +228,9 @@ func (w *schemaWriter) record(t *Type, deep int) (schema, bool) {
 	properties := schema{}
 	var required []string
 	for _, f := range t.Fields {
+		if w.input && portable(f.Key) != f.Key {
+			continue // some clients refuse such a key; the field may be given all the same
+		}
 		properties[f.Key] = w.of(f.Type, deep+1)
 		if !f.Optional {
 			required = append(required, f.Key)

@@ -132,6 +132,8 @@ func TestSchemas(t *testing.T) {
 		{`(x, x) => x / 2`, `{"additionalProperties":false,"properties":{"x":{},"x_2":{"type":"integer"}},"required":["x","x_2"],"type":"object"}`, `{"type":"integer"}`},
 		{`r => {n: length(r.name), p: (r.ok and true, "x")}`, `{"additionalProperties":false,"properties":{"input":{"properties":{"name":{"anyOf":[{"type":"string"},{"type":"array","items":{}}]},"ok":{"type":"boolean"}},"required":["name","ok"],"type":"object"}},"required":["input"],"type":"object"}`, `{"additionalProperties":false,"properties":{"n":{"type":"integer"},"p":{"additionalProperties":false,"properties":{"pair":{"items":{"anyOf":[{"type":"boolean"},{"type":"string"}]},"maxItems":2,"minItems":2,"type":"array"}},"required":["pair"],"type":"object"}},"required":["n","p"],"type":"object"}`},
 		{`n => if n == 0 then null else (n, self(n - 1))`, `{"additionalProperties":false,"properties":{"input":{"anyOf":[{"type":"number"},{"additionalProperties":false,"properties":{"dec":{"type":"string"}},"required":["dec"],"type":"object"}]}},"required":["input"],"type":"object"}`, `{"description":"type rec a. unit | pair[num, a]"}`},
+		{"(`é a`, ``, `é b`) => `é a` / `é b`", `{"additionalProperties":false,"properties":{"__a":{"type":"integer"},"_":{},"__b":{"type":"integer"}},"required":["__a","_","__b"],"type":"object"}`, `{"type":"integer"}`},
+		{"r => get(r, \"a b\") / r.c", `{"additionalProperties":false,"properties":{"input":{"properties":{"c":{"type":"integer"}},"required":["c"],"type":"object"}},"required":["input"],"type":"object"}`, `{"type":"integer"}`},
 		{`x => parse_json(x)`, `{"additionalProperties":false,"properties":{"input":{"type":"string"}},"required":["input"],"type":"object"}`, `{"description":"type ?"}`},
 		{`r => r.pair`, `{"additionalProperties":false,"properties":{"input":{"description":"type {pair: a, *: any}"}},"required":["input"],"type":"object"}`, `{"description":"type a"}`},
 		{`xs => map(x => x / 2, xs)`, `{"additionalProperties":false,"properties":{"input":{"items":{"type":"integer"},"type":"array"}},"required":["input"],"type":"object"}`, `{"items":{"type":"integer"},"type":"array"}`},
@@ -244,6 +246,8 @@ func TestNarrow(t *testing.T) {
 		{`xs => sum(xs)`, `{"type":"object","properties":{"input":{"type":"array","items":{"type":"integer"},"maxItems":5}}}`, ""},
 		{`xs => sum(xs)`, `{"type":"object","properties":{"input":{"type":"array"}}}`, "items: anything is more than num"},
 		{`p => fst(p) / 2`, `{"type":"object","properties":{"input":{"type":"object","properties":{"pair":{"type":"array","items":{"type":"integer"}}},"required":["pair"],"additionalProperties":false}}}`, ""},
+		{`xs => reverse(xs)`, `{"type":"object","properties":{"input":{"type":"array","items":{"type":"integer"}}}}`, ""},
+		{`xs => reverse(xs)`, `{"type":"object","properties":{"input":{"type":"integer"}}}`, "an integer is not list[any]"},
 		{`x => x`, `{"type":"object","properties":{"input":{"anyOf":[{"type":"integer"},{"type":"null"}]}}}`, ""},
 		{`(a, b) => a / b`, `{"type":"object","properties":{"b":{"type":"integer","minimum":1}}}`, ""},
 	} {

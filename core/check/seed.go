@@ -68,6 +68,9 @@ const maxSeedDepth = 30
 func (c *checker) become(s *seed) {
 	kinds := s.deep
 	for _, h := range s.holders {
+		if !c.spend(1 + len(h.watch)/16) {
+			return
+		}
 		for _, w := range h.watch {
 			kinds &= w.accepts
 		}

@@ -135,6 +135,29 @@ func (tr *trial) run(t testing.TB, input string) (value.Value, *fault.Fault) {
 	return v, f
 }
 
+// further gives a result that is a function what it takes, as long as it is
+// one: the program applied to several inputs. ok is false where there is none.
+func (tr *trial) further(t testing.TB, s *sampler, input string) (next *trial, typ *check.Type, ok bool) {
+	typ = tr.report.Type.Result
+	if tr.tool != "" || !typ.IsFunction() {
+		return nil, nil, false
+	}
+	src := `{"app":[` + tr.src + "," + input
+	for typ.IsFunction() {
+		more, ok := s.term(typ.Param)
+		if !ok {
+			return nil, nil, false
+		}
+		src, typ = src+","+more, typ.Result
+	}
+	if typ.Kinds&prim.KindFunction != 0 {
+		return nil, nil, false
+	}
+	next = tr.w.trial(t, "", src+"]}")
+	next.report = tr.report
+	return next, typ, true
+}
+
 // String shows the trial where a test fails.
 func (tr *trial) String() string {
 	b, _ := json.MarshalIndent(tr.report, "", " ")
@@ -171,7 +194,7 @@ func TestSound(t *testing.T) {
 		}
 		sound++
 		for range 3 {
-			typ, input := tr.report.Type, ""
+			tr, typ, input := tr, tr.report.Type, ""
 			if typ.IsFunction() {
 				s := sampler{draw: r.IntN, deep: 3}
 				var ok bool
@@ -179,7 +202,11 @@ func TestSound(t *testing.T) {
 					break
 				}
 				functions++
-				typ = typ.Result
+				if next, result, ok := tr.further(t, &s, input); ok {
+					tr, typ, input = next, result, ""
+				} else {
+					typ = typ.Result
+				}
 			} else if typ.Kinds&prim.KindFunction != 0 {
 				break // which input it takes depends on what comes of the code
 			}

@@ -6,64 +6,88 @@ import (
 )
 
 // Card is the authoring card: what a model needs to write a program, in about
-// 400 tokens. It is for descriptions of tools and for prompts.
+// 400 tokens. It is for the instructions of a server, for help and for prompts. It
+// teaches the text form, which takes less than half the tokens of JSON: first how
+// programs are written, by examples that run, then every operation that is written
+// as a name before its operands, from the table.
 func Card() string {
 	var b strings.Builder
-	b.WriteString(`A PIF program is one JSON term T; an object is one operation. Here f(a) is {"f":a} and f(a,b) is {"f":[a,b]}.` + "\n")
-	for _, group := range Groups {
-		b.WriteString(group + ": ")
-		b.WriteString(strings.Join(spellings(group), "  "))
-		b.WriteByte('\n')
-	}
 	for _, rule := range rules {
-		b.WriteString("- " + rule + "\n")
+		b.WriteString(strings.ReplaceAll(rule, "`", "") + "\n")
+	}
+	for _, group := range Groups {
+		if names := spellings(group); names != "" {
+			b.WriteString(group + ": " + strings.TrimPrefix(names, "; ") + "\n")
+		}
 	}
 	return b.String()
 }
 
-// rules are what the spellings don't say and models get wrong without.
+// rules are how programs are written. What is between backquotes is an example; the
+// card doesn't show the quotes.
 var rules = []string{
-	`lam takes several parameters too, {"lam":["x","y"],"body":T}, applied by {"app":[f,a,b]}.`,
-	`fold's f takes one pair (accumulator, item): sum is {"fold":[{"lam":"p","body":{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}},0,LIST]}.`,
-	`A tool is a lam of its input; it calls itself with {"app":{"func":{"self":true},"arg":T}}.`,
-	`Integers are exact and unbounded, decimals exact; conditions are true or false only.`,
-	`In an input, plain objects are records.`,
+	"A PIF tool is a pure function of one input; several inputs are a record: `r => r.price * r.n`",
+	"`let x = 2, y = x in x + y`  `if 1 < 2 then \"a\" else \"b\"`  `[1, 2]`  `{k: null}`  `(1, \"pair\")`  `((x, y) => x - y)(3, 1)`  `1.50` (exact)",
+	"+ - * / % (/ floors integers) < <= > >= == != (numbers only) and or not ++ (joins strings)",
+	"`v => match v { 0 => \"no\"; (a, b) => a; [x, ...rest] => x; {k: p} => p; _ => null }`",
+	"`n => if n <= 1 then 1 else n * self(n - 1)`",
+	"fold's f takes a pair: `xs => xs |> filter(x => x > 0) |> fold(p => fst(p) + snd(p), 0)`",
+	"Declared effects: `p => !fs.read({path: p})`, @tool(e). Quoted code: '{e}",
+	"In JSON: `{\"lam\":\"x\",\"body\":{\"add\":[{\"var\":\"x\"},2]}}`",
+	"Operations (after ; of one operand):",
 }
 
-// spellings gives how a group's rows are written, those that are written alike
-// together.
-func spellings(group string) []string {
-	var out []string
-	var names []string
-	var alike *Row
-	flush := func() {
-		if alike != nil {
-			out = append(out, strings.Join(names, " ")+"("+strings.Join(alike.paramNames(), ",")+")")
+// CardExamples is the programs that the card shows.
+func CardExamples() (examples []string) {
+	for _, rule := range rules {
+		for i, part := range strings.Split(rule, "`") {
+			if i%2 == 1 {
+				examples = append(examples, part)
+			}
 		}
-		alike, names = nil, nil
 	}
+	return examples
+}
+
+// signs is how the rules write what they tell of, by the row's name: the rest is
+// told by name.
+var signs = map[string]string{
+	"integer": "1", "boolean": "true", "text": `"a"`, "null": "null", "list": "[1, 2]",
+	"var": "x", "lam": "=>", "app": ")(3, 1)", "let": "let", "if": "if", "cond": "if", "match": "match", "no_match": "match",
+	"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "dec": "1.50",
+	"eq": "==", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "and": "and", "or": "or", "not": "not",
+	"concat": "++", "pair": "(1, ", "record": "{k:", "nil": "[1", "quote": "'{", "self": "self(", "effect": "!fs.read(", "call": "@tool(",
+}
+
+// spellings gives a group's operations with their parameters, those that take the
+// same ones together; after a semicolon those that take one operand, of what the
+// group is about.
+func spellings(group string) string {
+	var order, single []string
+	names := map[string][]string{}
 	for i := range Table {
 		r := &Table[i]
-		switch {
-		case r.Group != group:
-		case r.Shape == Within:
-			flush()
-			out = append(out, r.Name+"("+r.Params[0].Name+")")
-		case r.Shape == Unary || r.Shape == Array && !r.Many:
-			if alike != nil && (alike.Shape != r.Shape || !slices.Equal(alike.paramNames(), r.paramNames())) {
-				flush()
-			}
-			alike, names = r, append(names, r.Name)
-		case r.Shape == Literal:
-			flush()
-			out = append(out, literalCard[r.Name])
-		default:
-			flush()
-			out = append(out, r.Spelling())
+		if r.Group != group || signs[r.Name] != "" {
+			continue
 		}
+		if len(r.Params) == 1 && !r.Many {
+			single = append(single, r.Name)
+			continue
+		}
+		params := "(" + strings.Join(r.paramNames(), ",") + ")"
+		if !slices.Contains(order, params) {
+			order = append(order, params)
+		}
+		names[params] = append(names[params], r.Name)
 	}
-	flush()
-	return out
+	for i, params := range order {
+		order[i] = strings.Join(names[params], " ") + params
+	}
+	text := strings.Join(order, " ")
+	if len(single) == 0 {
+		return text
+	}
+	return text + "; " + strings.Join(single, " ")
 }
 
 // paramNames is the parameters' names, those that may be left out with a ?.
@@ -80,6 +104,3 @@ func (r *Row) paramNames() []string {
 	}
 	return names
 }
-
-// literalCard is how literals look, by the row's name.
-var literalCard = map[string]string{"integer": "42", "boolean": "true", "text": `"text"`, "null": "null", "list": "[T,…]"}

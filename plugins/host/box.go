@@ -42,8 +42,8 @@ const (
 	privilegeNetwork   = "network"   // TCP and UDP to anywhere
 	privilegeProcesses = "processes" // starting others, in the same sandbox
 	privilegeFiles     = "files:"    // reading what is at the path after it
-	// And what the host gives by itself, package wire's PrivilegeState and
-	// PrivilegeVariable: see keep.go.
+	// And what the host gives by itself, package wire's PrivilegeState,
+	// PrivilegeVariable and PrivilegeCommand: see keep.go and command.go.
 )
 
 // A box is the sandbox of one process.
@@ -125,6 +125,11 @@ func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) err
 	if b.network {
 		spec.Network = sandbox.Outgoing
 		spec.Rules = append(spec.Rules, sandbox.Resolver()...)
+	}
+	if l.mapped != nil {
+		if err := addCommand(&spec, l.mapped); err != nil {
+			return nil, nil, err
+		}
 	}
 	boxed, err := sandbox.New(spec)
 	if err != nil {

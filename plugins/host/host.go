@@ -54,6 +54,10 @@ type Options struct {
 	// whose manifests ask for it. It is asked for before each start, and the folder
 	// is made. Nil: such plugins don't start.
 	State func(kind string) (string, error)
+	// Command is what the operator maps the name of a grant to, for plugins whose
+	// manifests ask for it; asked for before each start. Nil, or nil from it:
+	// nothing.
+	Command func(g *caps.Grant) *caps.Command
 	// Sandbox says how the processes of a kind are held by the system; nil:
 	// [Require], for all. The program must call [Launcher].
 	Sandbox func(kind string) Mode
@@ -123,6 +127,7 @@ type Host struct {
 	ours    bool // dir is removed by Close
 	most    int
 	state   func(kind string) (string, error)
+	command func(g *caps.Grant) *caps.Command
 	sandbox func(kind string) Mode
 	timing  timing
 	secrets *caps.Vault     // may be nil
@@ -139,7 +144,7 @@ type Host struct {
 // New makes a host without plugins. It starts nothing.
 func New(o Options) (*Host, error) {
 	h := &Host{
-		log: o.Logger, dir: o.RuntimeDir, most: o.MaxMessage, state: o.State, sandbox: o.Sandbox, timing: defaultTiming, secrets: o.Secrets,
+		log: o.Logger, dir: o.RuntimeDir, most: o.MaxMessage, state: o.State, command: o.Command, sandbox: o.Sandbox, timing: defaultTiming, secrets: o.Secrets,
 		sources: map[string]*Source{}, seats: map[string]*seat{},
 	}
 	if h.log == nil {

@@ -23,7 +23,7 @@ func KeepsState(m *caps.Manifest) bool {
 }
 
 // give adds to a launch what the manifest's privileges ask of the host itself: the
-// folder that lasts, and the variable that the grant names. done closes what is
+// folder that lasts, and the variable or the command that the grant names. done closes what is
 // open, when the process was started.
 func (h *Host) give(l *launch, m *caps.Manifest, g *caps.Grant) (done func(), err error) {
 	if slices.Contains(m.Privileges, wire.PrivilegeVariable) {
@@ -32,6 +32,13 @@ func (h *Host) give(l *launch, m *caps.Manifest, g *caps.Grant) (done func(), er
 				return nil, fmt.Errorf("the environment variable %s has %d bytes; at most %d are given to a plugin", g.Scope, len(value), maxVariable)
 			}
 			l.more = append(l.more, wire.EnvVariable+"="+value)
+		}
+	}
+	if slices.Contains(m.Privileges, wire.PrivilegeCommand) && h.command != nil {
+		if c := h.command(g); c != nil {
+			if err := l.giveCommand(*c, h.mode(g.Kind)); err != nil {
+				return nil, fmt.Errorf("what %s is mapped to: %w", g.Scope, err)
+			}
 		}
 	}
 	if !KeepsState(m) {

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
 
@@ -47,8 +48,9 @@ type launch struct {
 	env     []string // what go-plugin tells it
 	more    []string // of an environment: the grant's variable, or a test's
 	output  *output
-	box     *box   // nil: no sandbox of the system is around it
-	layers  Layers // of the box, once it was started
+	mapped  *caps.Command // that the plugin starts, or nil
+	box     *box          // nil: no sandbox of the system is around it
+	layers  Layers        // of the box, once it was started
 	// hear is given the line with which the plugin introduces itself, and stray
 	// what comes after it on standard output; both may be nil.
 	hear  func(line []byte)

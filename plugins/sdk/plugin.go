@@ -51,7 +51,8 @@ type Plugin struct {
 	// is granted: "network" to connect to other machines, "processes" to start
 	// programs, "files:/PATH" to read a file or folder, "state" for a folder
 	// that lasts (Capability.State), "variable" for the environment variable
-	// that a grant names (Capability.Variable). What isn't asked for isn't there
+	// that a grant names (Capability.Variable), "command" for what the operator
+	// maps a grant's name to (Capability.Command). What isn't asked for isn't there
 	// where the system has a sandbox.
 	Privileges []string
 }
@@ -61,6 +62,7 @@ type (
 	Algebra = caps.Algebra
 	Verb    = caps.Verb
 	Flags   = caps.Flags
+	Command = caps.Command
 )
 
 // The scope algebras; see package caps.
@@ -92,6 +94,9 @@ type Capability struct {
 	// Variable is the value of the environment variable that the grant's scope
 	// names, where the plugin has that privilege; nil: it isn't set.
 	Variable *string
+	// Command is what the operator maps the grant's name to, where the plugin has
+	// that privilege; nil: nothing.
+	Command *Command
 	// Denies is what is taken out of it, relative to Root.
 	Denies []Deny
 }

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -52,6 +53,13 @@ func Serve(p Plugin) {
 	s.state = os.Getenv(wire.EnvState)
 	if v, ok := os.LookupEnv(wire.EnvVariable); ok {
 		s.variable = &v
+	}
+	if text, ok := os.LookupEnv(wire.EnvCommand); ok {
+		s.command = &Command{}
+		if err := json.Unmarshal([]byte(text), s.command); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	watch := &hostWatch{end: time.AfterFunc(neverCame, leave)}
 	plugin.Serve(&plugin.ServeConfig{

@@ -30,6 +30,7 @@ type server struct {
 	root     *os.File // the grant's directory, or nil
 	state    string   // the folder of what lasts, or empty
 	variable *string  // what the grant names, or nil
+	command  *Command // what its name is mapped to, or nil
 	most     int      // bytes of a message
 	begin    func()   // before the first answer
 
@@ -77,7 +78,7 @@ func (s *server) Open(ctx context.Context, r *pluginv1.OpenRequest) (*pluginv1.O
 	c := Capability{
 		Text: in.Text, Verbs: in.Verbs, Within: in.Within, Options: in.Options, Max: in.Max,
 		Timeout: time.Duration(in.TimeoutNs), Root: s.root, File: in.File,
-		State: s.state, Variable: s.variable,
+		State: s.state, Variable: s.variable, Command: s.command,
 	}
 	for _, d := range r.GetDenies() {
 		c.Denies = append(c.Denies, Deny{Verbs: d.GetVerbs(), Within: d.GetWithin()})

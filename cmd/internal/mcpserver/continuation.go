@@ -26,6 +26,7 @@ type result struct {
 	steps  uint64 // of all rounds
 	rounds int    // 0: not driven
 	step   int
+	room   int // bytes of JSON that a continuation may have
 	// Of a continuation that can be carried on:
 	tool  string
 	input []byte // of the next round, as a term
@@ -36,7 +37,7 @@ type result struct {
 // makes the next step, as far as it can know it: it knows of one step, and not
 // of the budget. Where it wrote none, the input can't be said as a term.
 func (r *result) carry(t *task) {
-	if !r.whole() {
+	if !r.whole() || r.Total > int64(r.room) {
 		t.note("this continuation is too large for a call to carry it on")
 		return
 	}
@@ -112,7 +113,8 @@ func (r *result) answer(t *task, limit int) Answer {
 	a := Answer{steps: r.steps, typ: string(r.Type)}
 	switch {
 	case r.Total > int64(limit) || !r.whole():
-		a.Text = cut(r.JSON, preview)
+		a.Text = cut(r.JSON, min(preview, r.room))
+		a.large = &kept{r.JSON, r.Total}
 		o = o.text("preview", a.Text).number("total", uint64(r.Total))
 		t.note("the result is %d bytes of JSON, too large to show: this is only the first %d. Let the code select the part you need, or make it smaller", r.Total, len(a.Text))
 		r.next = ""
@@ -122,7 +124,7 @@ func (r *result) answer(t *task, limit int) Answer {
 		t.note("the result nests deeper than %d, which many readers of JSON don't take: it is here whole, as a text", deepest)
 		r.next = ""
 	default:
-		a.Text = string(r.JSON)
+		a.Text, a.whole = string(r.JSON), true
 		o = o.raw("result", r.JSON)
 	}
 	if r.Inexact {

@@ -66,7 +66,7 @@ func (s *Server) description(t *registry.Tool, current bool, tools *registry.Sna
 	o = o.raw("inputs", encodeTexts(inputs)).
 		raw("declared", encodeTexts(t.Declared)).
 		raw("capabilities", encodeTexts(t.Capabilities))
-	state, why := registry.StateOf(t, s.broker.Policy())
+	state, why := s.stateOf(t)
 	if !current {
 		state = "superseded"
 		if now, ok := tools.Get(t.Name); !ok {
@@ -74,6 +74,9 @@ func (s *Server) description(t *registry.Tool, current bool, tools *registry.Sna
 		} else {
 			why = fmt.Sprintf("version %d is the current one", now.Version)
 		}
+	}
+	if t.As != registry.AsTool {
+		o = o.text("as", t.As)
 	}
 	o = o.text("state", state)
 	if why != "" {
@@ -117,6 +120,9 @@ func again(t *registry.Tool) object {
 	}
 	if len(t.Declared) > 0 {
 		o = o.raw("capabilities", encodeTexts(t.Declared))
+	}
+	if t.As != registry.AsTool {
+		o = o.text("as", t.As)
 	}
 	if examples := encode(t.Examples); len(t.Examples) > 0 && len(examples) <= mostDescribed {
 		o = o.raw("examples", examples)

@@ -13,13 +13,12 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version"}
+var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as"}
 
 // later is the arguments of evolve that a later version takes, and what leaving
 // them empty looks like. A model that knows them is told, not left to guess.
 var later = map[string]string{
 	"strict": "this version doesn't check types",
-	"as":     "this version publishes tools only",
 }
 
 // mostInputs is how many parameters of a tool an answer names.
@@ -27,7 +26,7 @@ const mostInputs = 32
 
 // evolve makes a tool, or a new version of one.
 func (s *Server) evolve(ctx context.Context, c Call) Answer {
-	a, f := readArguments("evolve", c.Arguments, append([]string{"strict", "as"}, evolveArguments...)...)
+	a, f := readArguments("evolve", c.Arguments, append([]string{"strict"}, evolveArguments...)...)
 	if f != nil {
 		if strings.HasPrefix(f.Hint, "evolve takes") {
 			f.Hint = invalid("", "evolve", evolveArguments).Hint
@@ -45,11 +44,14 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if edit.IfVersion, f = a.ifVersion(); f != nil {
 		return failed(f)
 	}
-	steps, dropped := uint64(0), 0
+	steps, dropped, published := uint64(0), 0, ""
 	edit.Check = func(candidate *registry.Tool, sees *registry.Snapshot) (f *fault.Fault) {
 		dropped = 0
 		if old, ok := sees.Get(d.Name); ok && len(candidate.Examples) == 0 {
 			dropped = len(old.Examples)
+		}
+		if published, f = checkPublished(candidate); f != nil {
+			return f
 		}
 		steps, f = s.try(ctx, candidate, sees, d.Examples)
 		return f
@@ -73,8 +75,20 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if !registry.Listed(t.Name) {
 		notes = append(notes, fmt.Sprintf("MCP clients don't accept %q as a tool's name, so this tool is reached by run only", t.Name))
 	}
+	if published != "" {
+		notes = append(notes, published)
+	}
 	if s.opts.Fleeting != "" {
 		notes = append(notes, "this tool is gone when the server ends: "+s.opts.Fleeting)
+	}
+	return s.evolved(t, s.ask(t), notes)
+}
+
+// evolved is the answer about a new version, with what became of asking for it.
+func (s *Server) evolved(t *registry.Tool, asked asking, notes []string) Answer {
+	all := notes
+	if asked.note != "" {
+		notes = append([]string{asked.note}, notes...)
 	}
 	if notes == nil {
 		notes = []string{}
@@ -90,12 +104,22 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 		text("text", shortText(registry.Printed(t.Program()))).
 		raw("inputs", encode(inputs)).
 		raw("capabilities", encode(t.Capabilities))
+	if t.As != registry.AsTool {
+		o = o.text("as", t.As)
+	}
 	if len(t.Examples) > 0 {
 		o = o.number("examples", uint64(len(t.Examples)))
 	}
-	return succeeded(o.
+	if asked.state != "" {
+		o = o.text("state", asked.state).text("why", asked.why)
+	}
+	a := succeeded(o.
 		raw("notes", encode(few(notes))).
 		raw("next", example(t)))
+	if asked.id != "" {
+		a.waits = &waiting{tool: t, asked: asked, notes: all}
+	}
+	return a
 }
 
 // keptBefore is how many of a version's examples aren't among those given.
@@ -131,6 +155,18 @@ func (a *arguments) refuseLater() *fault.Fault {
 	return nil
 }
 
+// as reads what the tool is to be published as.
+func (a *arguments) as() (string, *fault.Fault) {
+	switch text, raw, ok := a.bare("as"); {
+	case !ok, text == "", text == "tool":
+		return registry.AsTool, nil
+	case text == registry.AsPrompt, text == registry.AsResource:
+		return text, nil
+	default:
+		return "", a.wrong("as", `"tool", "prompt" or "resource"`, raw)
+	}
+}
+
 // definition reads what the tool is to be.
 func (a *arguments) definition() (d registry.Definition, notes []string, f *fault.Fault) {
 	name, ok, f := a.text("name")
@@ -154,6 +190,9 @@ func (a *arguments) definition() (d registry.Definition, notes []string, f *faul
 	}
 	d = registry.Definition{Name: name, Description: description, Code: code, Capabilities: capabilities}
 	if d.Examples, f = a.examples(); f != nil {
+		return d, nil, f
+	}
+	if d.As, f = a.as(); f != nil {
 		return d, nil, f
 	}
 	if code[0] == '"' {

@@ -137,6 +137,15 @@ func (s *Server) queued(ctx context.Context, c Call, do func() Answer) Answer {
 	return do()
 }
 
+// listen has a call's progress tell what its operations say.
+func (c *Call) listen(acts *run.Run, used *uint64, of uint64, round *int) {
+	if c.Progress != nil && acts != nil {
+		acts.Hear(func(message string) {
+			c.Progress(Progress{Steps: *used, Of: of, Round: *round, Message: message})
+		})
+	}
+}
+
 // reporter makes a job's report from a call's progress: at most four a second,
 // the first at once. round is read at each report.
 func (c *Call) reporter(used *uint64, of uint64, round *int) func(uint64) {

@@ -31,6 +31,8 @@ const runOutput = `{"type":"object","properties":{` +
 	`"next":{"type":"object","description":"the call that goes on from here"},` +
 	`"preview":{"type":"string","description":"the beginning of a result too large to show"},` +
 	`"total":{"type":"integer","description":"bytes of the whole result"},` +
+	`"uri":{"type":"string","description":"the whole result, as a resource"},` +
+	`"from":{"type":"integer","description":"where the preview begins"},` +
 	`"rounds":{"type":"integer"},` +
 	`"error":{"type":"object","description":"kind, message, at, hint: what failed, where, and how to mend it"}}}`
 
@@ -46,13 +48,14 @@ var fixed = []fixedTool{
 			`"description":{"type":"string","description":"what the tool computes from its input"},` +
 			`"capabilities":{"type":"array","items":{"type":"string"},"description":"what it may act on, within the grants that list shows, such as fs.read:./sandbox, and call:NAME for each tool it calls"},` +
 			`"examples":{"type":"array","items":{"type":"object"},"description":"tests, run first and kept for later versions: [{\"input\":3,\"expect\":9}]; help evolve tells more"},` +
-			`"if_version":{"type":"integer","description":"the version this is to replace, 0 for none: else nothing is done"}},` +
+			`"if_version":{"type":"integer","description":"the version this is to replace, 0 for none: else nothing is done"},` +
+			`"as":{"type":"string","enum":["tool","prompt","resource"],"description":"publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"}},` +
 			`"required":["name","code"]}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
 			`"text":{"type":"string","description":"the code in the text form"},` +
 			`"inputs":{"type":"array","items":{"type":"string"}},` +
-			`"capabilities":{"type":"array","items":{"type":"string"}},` +
+			`"capabilities":{"type":"array","items":{"type":"string"}},"as":{"type":"string"},` +
 			`"examples":{"type":"integer","description":"how many were run, all as expected"},` +
 			`"notes":{"type":"array","items":{"type":"string"}},` +
 			`"next":{"type":"object","description":"a call of the tool"},` +
@@ -73,7 +76,9 @@ var fixed = []fixedTool{
 			`"memory":{"type":"integer","description":"budget of memory in bytes"},` +
 			`"drive":{"type":"boolean","description":"take a tool's continue steps here instead of handing each back"},` +
 			`"rounds":{"type":"integer","description":"with drive, at most so many; 10,000 if left out"},` +
-			`"step":{"type":"integer","description":"which step of a continued tool this is, from its next call"}}}`,
+			`"step":{"type":"integer","description":"which step of a continued tool this is, from its next call"},` +
+			`"result":{"type":"string","description":"in place of code: read on in a large result, as its next call says"},` +
+			`"from":{"type":"integer","description":"with result, from this byte on"}}}`,
 		output:      runOutput,
 		annotations: pure(),
 	},
@@ -217,6 +222,7 @@ func (s *Server) shown(t *registry.Tool) *mcp.Tool {
 	annotations := annotated(flags)
 	return &mcp.Tool{
 		Name:         t.Name,
+		Title:        titled(t.Name),
 		Description:  t.Description,
 		InputSchema:  json.RawMessage(evolvedInput),
 		OutputSchema: json.RawMessage(runOutput),

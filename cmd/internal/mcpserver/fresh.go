@@ -45,6 +45,7 @@ func (s *Server) watch(ctx context.Context) (stop func()) {
 					return
 				case <-tick.C:
 					s.latest()
+					s.changedGrants()
 				}
 			}
 		}()
@@ -66,6 +67,7 @@ func (s *Server) changed(names []string) {
 			s.broker.Prepare(t.Held)
 		}
 	}
+	s.changedPublished(names, tools)
 	if s.opts.HideEvolved || !slices.ContainsFunc(names, registry.Listed) {
 		return
 	}

@@ -140,6 +140,17 @@ func (a *arguments) number(name string) (n uint64, ok bool, f *fault.Fault) {
 // mostShown is how many bytes of a recorded text are shown.
 const mostShown = 300
 
+// forReplay is the members of a run's events that only a replay needs: the same
+// is said otherwise.
+var forReplay = map[string]bool{"call": true, "limits": true, "semantics": true, "answer": true}
+
+// shortFault is the kind and message of a recorded fault.
+func shortFault(raw []byte) []byte {
+	var f struct{ Kind, Message string }
+	_ = json.Unmarshal(raw, &f)
+	return begin().text("kind", f.Kind).text("message", firstOf([]byte(f.Message), mostShown)).end()
+}
+
 // shown is an event as a model sees it: without the chain's hashes, an outcome
 // as its size and hash, long texts cut.
 func shown(e *journal.Event) []byte {
@@ -156,7 +167,9 @@ func shown(e *journal.Event) []byte {
 		switch {
 		case e.Kind == journal.EffectOutcome && m.name == "value":
 			data = data.raw("outcome", fmt.Appendf(nil, `{"bytes":%d,"sha256":"%x"}`, len(m.value), sha256.Sum256(m.value)))
-		case m.name == "description":
+		case m.name == "description" || forReplay[m.name] && e.Run != "":
+		case m.name == "error" && len(m.value) > mostShown:
+			data = data.raw("error", shortFault(m.value))
 		case len(m.value) > mostShown:
 			var text string
 			if json.Unmarshal(m.value, &text) != nil {

@@ -37,7 +37,10 @@ func (s *Server) list(c Call) Answer {
 			number("version", uint64(t.Version)).
 			text("description", t.Description).
 			raw("capabilities", encode(t.Capabilities))
-		if state, why := registry.StateOf(t, policy); why != "" {
+		if t.As != registry.AsTool {
+			o = o.text("as", t.As)
+		}
+		if state, why := s.stateOf(t); why != "" {
 			o = o.text("state", state).text("why", why)
 		} else {
 			o = o.text("state", state)

@@ -49,19 +49,21 @@ func (s *Server) listing(next mcp.MethodHandler) mcp.MethodHandler {
 // page fills a page with the tools after a name, on the first with the fixed ones
 // before them.
 func (s *Server) page(page *mcp.ListToolsResult, first bool, after string) {
+	extras := s.extras(page.Tools)
 	page.Tools, page.NextCursor = []*mcp.Tool{}, ""
 	page.CacheScope = "private" // tools are a profile's
 	if first {
 		for i := range fixed {
 			page.Tools = append(page.Tools, fixed[i].declare(s.broker.Policy()))
 		}
+		page.Tools = append(page.Tools, extras...)
 	}
 	if s.opts.HideEvolved {
 		return
 	}
 	for _, t := range s.latest().All() {
 		switch {
-		case !first && t.Name <= after || !registry.Listed(t.Name):
+		case !first && t.Name <= after || !registry.Listed(t.Name) || t.As != registry.AsTool:
 			continue
 		case len(page.Tools) >= mostListed:
 			page.NextCursor = writeCursor(page.Tools[len(page.Tools)-1].Name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"runtime/debug"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,7 +35,7 @@ type calledKey struct{}
 // one of run.
 func (s *Server) dispatching(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
+		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil && !s.extra[call.Params.Name] {
 			ctx = context.WithValue(ctx, calledKey{}, call.Params.Name)
 			params := *call.Params
 			params.Name = "run"
@@ -52,18 +53,38 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 		c.Tools, c.ticket = a.tools, a.ticket
 	}
 	if token := req.Params.GetProgressToken(); token != nil && req.Session != nil {
-		c.Progress = func(p Progress) {
-			n := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(p.Steps), Total: float64(p.Of)}
-			if n.Message = fmt.Sprintf("%d steps", p.Steps); p.Round > 0 {
-				n.Message = fmt.Sprintf("round %d, %d steps", p.Round, p.Steps)
-			}
-			if err := req.Session.NotifyProgress(ctx, n); err != nil {
-				s.log.Debug("progress not sent", "err", err)
-			}
-		}
+		c.Progress = s.notifier(ctx, req.Session, token)
 	}
 	a := s.Call(ctx, c)
 	return a.result(), nil
+}
+
+// notifier tells a client how a run gets on. What is told last is always further than
+// what was told before, as MCP asks: where only an operation has something to say
+// that is by a little.
+func (s *Server) notifier(ctx context.Context, session *mcp.ServerSession, token any) func(Progress) {
+	const little = 1.0 / 1024
+	var mu sync.Mutex
+	last := -1.0
+	return func(p Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		n := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(p.Steps), Total: float64(p.Of), Message: p.Message}
+		if n.Progress <= last {
+			n.Progress = last + little
+		}
+		last = n.Progress
+		switch {
+		case p.Message != "":
+		case p.Round > 0:
+			n.Message = fmt.Sprintf("round %d, %d steps", p.Round, p.Steps)
+		default:
+			n.Message = fmt.Sprintf("%d steps", p.Steps)
+		}
+		if err := session.NotifyProgress(ctx, n); err != nil {
+			s.log.Debug("progress not sent", "err", err)
+		}
+	}
 }
 
 // quieter is the SDK's log one level down: what it thinks worth telling about

@@ -63,6 +63,8 @@ func (s *Server) redo(ctx context.Context, c Call) (a Answer) {
 	switch {
 	case c.Tool == "run":
 		return s.run(ctx, c)
+	case c.Tool == promptCall:
+		return s.runPrompt(ctx, c)
 	case fixedNamed(c.Tool) != nil:
 		return failed(&fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("%q runs nothing", c.Tool)})
 	}

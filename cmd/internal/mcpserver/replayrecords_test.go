@@ -320,3 +320,49 @@ func (s slow) Perform(ctx context.Context, a run.Act) (value.Value, int64, *faul
 	s()
 	return steady{}.Perform(ctx, a)
 }
+
+// Every part of a record counts: the place of a request, and the whole answer.
+func TestReplayComparesAll(t *testing.T) {
+	w := newRecordedWorld(t, 13)
+	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.evolve("it", `k => [!toy.get("notes/a")]`, toyGet)
+	must(t, w.server, "run", `{"tool":"it","input":1}`)
+	events, _, err := w.store.Read(journal.Query{Run: w.newest()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		event    int
+		old, new string
+		want     string
+	}{
+		{1, `"at":"/body/0"`, `"at":"/body/1"`, "differs (place)"},
+		{1, `"op":"toy.get"`, `"op":"toy.put"`, "differs (operation)"},
+		{3, `"answer":"`, `"answer":"00`, "64 digits"},
+		{3, `"answer":`, `"answer":"` + strings.Repeat("00", 32) + `","old":`, "the notes or the next call of the answer differ"},
+		{3, `"steps":`, `"steps":9`, "steps: 9"},
+		{3, `"type":"list"`, `"type":"pair"`, "the result: pair of"},
+	} {
+		forged := append([]journal.Event{}, events...)
+		text := strings.Replace(string(events[c.event].Data), c.old, c.new, 1)
+		if text == string(events[c.event].Data) {
+			t.Errorf("event %d has no %s: %s", c.event, c.old, text)
+		}
+		forged[c.event].Data = []byte(text)
+		rec, err := run.ParseRecord(w.store, forged)
+		says := ""
+		if err != nil {
+			says = err.Error()
+		} else {
+			_, v := w.replay(rec)
+			says = v.Text
+		}
+		if !strings.Contains(says, c.want) {
+			t.Errorf("with %s it says %q, not %q", c.new, says, c.want)
+		}
+	}
+	doubled := append(append([]journal.Event{}, events[:3]...), events[2:]...)
+	if _, err := run.ParseRecord(w.store, doubled); !errors.Is(err, run.ErrNoRecord) {
+		t.Errorf("of two outcomes of one request: %v", err)
+	}
+}

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-var runArguments = []string{"code", "tool", "input", "input_as", "steps", "memory", "drive", "rounds", "step"}
+var runArguments = []string{"code", "tool", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "result", "from"}
 
 const defaultRounds = 10_000
 
@@ -31,6 +31,7 @@ type task struct {
 	rounds  int // at most, where driven
 	step    int // of a continued tool, from 1
 	direct  bool
+	program *core.Program // in place of the tool's own; nil: that
 	notes   []string
 }
 
@@ -39,6 +40,12 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	a, f := readArguments("run", c.Arguments, runArguments...)
 	if f != nil {
 		return failed(f)
+	}
+	if _, ok := a.raw("result"); ok {
+		return s.resume(a)
+	}
+	if raw, ok := a.raw("from"); ok {
+		return failed(invalid(fmt.Sprintf(`run takes "from" with "result" only, and got %s`, excerpt(raw)), "run", runArguments))
 	}
 	t, f := s.task(a, c.Tools)
 	if f != nil {
@@ -206,15 +213,17 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 		return failed(asFault(err))
 	}
 	t.notes = append(t.notes, in.Notes...)
+	s.awaits(t.tool)
 	r := s.broker.Begin(c.Tools, t.start(&c, s.limits))
 	end := run.End{Fault: &fault.Fault{Kind: fault.Internal, Message: "mcp-pif has a defect"}}
-	defer func() { r.End(end) }() // a panic is on record, too
+	ctx, ended := s.observed(ctx, r, &t)
+	defer func() { r.End(end); ended(end.Steps, end.Fault) }() // a panic is on record, too
 	a, rounds := s.rounds(ctx, c, t, r, program, in)
 	if t.direct {
 		a.advise(t.tool, t.input)
 	}
 	end = run.End{Steps: a.steps, Rounds: rounds, Type: a.typ, Result: []byte(a.Text), Fault: a.Fault, Answer: a.digest()}
-	return a
+	return s.offer(a)
 }
 
 // start is what a task begins with, for the record.
@@ -244,18 +253,23 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 		budgets: t.budgets, run: acts, keep: s.limits.Result, first: true,
 		until: time.Now().Add(s.limits.Timeout), report: c.reporter(&used, total, &round),
 	}
+	c.listen(acts, &used, total, &round)
+	room := j.keep
 	if t.drive {
-		j.keep = max(j.keep, carried)
+		room = max(room, carried)
+	}
+	if j.keep = room; s.results != nil {
+		j.keep = max(room, keptResult)
 	}
 	for {
 		j.program, j.input, j.tool, j.tools = program, in, t.tool, acts.Tools(t.tool)
 		s.trace(ctx, &j)
 		p := s.execute(ctx, j)
 		if p.Fault != nil {
-			return failure(placed(p.Fault, t.tool, c.Tools), used+p.Steps, t.notes, next), round
+			return failure(placed(t.within(p.Fault), t.tool, c.Tools), used+p.Steps, t.notes, next), round
 		}
 		used += p.Steps
-		r := result{product: p, steps: used, rounds: round, step: t.step}
+		r := result{product: p, steps: used, rounds: round, step: t.step, room: room}
 		if p.Type == value.TypeContinuation {
 			r.carry(&t)
 			next = r.next
@@ -282,6 +296,9 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 
 // compile gives the program of a task.
 func (t *task) compile() (*core.Program, *fault.Fault) {
+	if t.program != nil {
+		return t.program, nil
+	}
 	if t.tool != nil {
 		return t.tool.Program(), nil
 	}

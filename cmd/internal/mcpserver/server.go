@@ -58,6 +58,13 @@ type Options struct {
 	Fleeting string
 	// Trace is told of every evaluation, for people who debug; nil: nothing.
 	Trace *slog.Logger
+	// Observer is told of every run, for instruments; nil: nobody is.
+	Observer Observer
+	// Results is where large results are kept to be read on; nil: in a room of this
+	// server's own.
+	Results *Results
+	// Extra is what a test adds; nil: nothing.
+	Extra *Extra
 }
 
 // Server is one server: a set of tools and the runs on them. It is safe for
@@ -73,6 +80,9 @@ type Server struct {
 	tickets atomic.Uint64
 	watcher Watcher // of a replay; nil: nobody looks
 	mcp     *mcp.Server
+	results *Results // nil, of a replay: nothing is kept
+	publish publishing
+	extra   map[string]bool // tools that a test added
 
 	sessions sync.Mutex // guards what follows
 	open     int        // sessions
@@ -96,18 +106,33 @@ func New(opts Options) *Server {
 	if s.tools == nil {
 		s.tools = s.recorded()
 	}
+	if s.results = opts.Results; s.results == nil {
+		s.results = NewResults(resultBytes)
+	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
 	s.cpu = cpu{free: runtime.GOMAXPROCS(0)}
-	s.mcp = mcp.NewServer(
-		&mcp.Implementation{Name: "mcp-pif", Title: "PIF", Version: opts.Version},
-		&mcp.ServerOptions{
-			Instructions: prim.Card(),
-			Logger:       slog.New(quieter{s.log.Handler()}),
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}},
-		})
-	s.mcp.AddReceivingMiddleware(s.recovering, s.dispatching, s.listing)
+	sdk := &mcp.ServerOptions{
+		Instructions: prim.Card(),
+		Logger:       slog.New(quieter{s.log.Handler()}),
+		Capabilities: &mcp.ServerCapabilities{
+			Tools:     &mcp.ToolCapabilities{ListChanged: true},
+			Prompts:   &mcp.PromptCapabilities{ListChanged: true},
+			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+		},
+		CompletionHandler:  s.complete,
+		SubscribeHandler:   s.subscribe,
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+	}
+	if opts.Extra != nil {
+		opts.Extra.Options(sdk)
+	}
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "mcp-pif", Title: "PIF", Version: opts.Version}, sdk)
+	s.mcp.AddReceivingMiddleware(s.recovering, s.dispatching, s.addressing, s.listing, s.listingMore)
 	// To the SDK every call is one of run; see dispatching.
 	s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
+	s.register()
+	s.extend()
+	s.watchPublished()
 	s.tools.OnChange(s.changed)
 	return s
 }
@@ -156,16 +181,26 @@ type Call struct {
 type Progress struct {
 	Steps, Of uint64 // steps used, of the budget
 	Round     int    // of a driven run, from 1; else 0
+	Message   string // what an operation says that is under way; else empty
 }
 
 // Call does what a tool does. It never panics: a defect of this program is
 // answered as a failure of kind internal.
-func (s *Server) Call(ctx context.Context, c Call) (a Answer) {
+func (s *Server) Call(ctx context.Context, c Call) Answer {
+	return s.guarded(c.Tool, func() Answer { return s.call(ctx, c) })
+}
+
+// guarded is what do answers, or that it panicked.
+func (s *Server) guarded(where string, do func() Answer) (a Answer) {
 	defer func() {
 		if p := recover(); p != nil {
-			a = s.defect(c.Tool, p)
+			a = s.defect(where, p)
 		}
 	}()
+	return do()
+}
+
+func (s *Server) call(ctx context.Context, c Call) Answer {
 	if c.Tools == nil {
 		c.Tools = s.latest()
 	}

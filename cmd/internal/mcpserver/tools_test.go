@@ -230,6 +230,15 @@ func TestLimitsOfExamples(t *testing.T) {
 	if a.Fault == nil || !strings.Contains(a.Text, "1000 steps in all") {
 		t.Error(a.Text)
 	}
+	// Two that are within it, and together aren't.
+	counting := `{"name":"n","code":"n => if n == 0 then 0 else self(n - 1)","examples":[{"input":60000,"expect":0}%s]}`
+	if a := do(t, New(Options{}), "evolve", fmt.Sprintf(counting, "")); a.Fault != nil {
+		t.Error(a.Text)
+	}
+	a = do(t, New(Options{}), "evolve", fmt.Sprintf(counting, `,{"input":60001,"expect":0}`))
+	if a.Fault == nil || !strings.Contains(a.Text, "example 2 of 2") || !strings.Contains(a.Text, "1000000 steps in all") {
+		t.Error(a.Text)
+	}
 	long := strings.Repeat("x", 10_000)
 	a = do(t, s, "evolve", fmt.Sprintf(`{"name":"n","code":"n => n","examples":[{"input":%q,"expect":1}]}`, long))
 	if a.Fault == nil || len(a.Text) > 4000 {
@@ -266,5 +275,26 @@ func TestUnkept(t *testing.T) {
 	}
 	if a := do(t, s, "run", `{"code":{"add":[1,2]}}`); a.Text != "3" {
 		t.Errorf("%s, expected 3", a.Text)
+	}
+}
+
+// TestShownEvents: a model sees of an event what it can use: no record made for
+// replays, no hash of the chain, and of a failure its kind, however long it is.
+func TestShownEvents(t *testing.T) {
+	s := New(Options{})
+	do(t, s, "run", `{"code":{"add":[1,2]}}`)
+	do(t, s, "evolve", fmt.Sprintf(`{"name":"n","code":"n => n","examples":[{"input":%q,"expect":1}]}`, strings.Repeat("x", 1000)))
+	a := do(t, s, "journal", `{}`)
+	for _, hidden := range []string{`"call"`, `"limits"`, `"semantics"`, `"answer"`, `"prev"`, `"hash"`} {
+		if strings.Contains(a.Text, hidden) {
+			t.Errorf("%s is shown: %s", hidden, a.Text)
+		}
+	}
+	refused := do(t, s, "journal", `{"kind":"tool.refused"}`)
+	if !strings.Contains(refused.Text, `"error":{"kind":"refused","message":"example 1`) {
+		t.Errorf("the kind isn't shown: %s", refused.Text)
+	}
+	if strings.Count(refused.Text, "x") > 400 {
+		t.Errorf("a failure is shown whole: %s", refused.Text)
 	}
 }

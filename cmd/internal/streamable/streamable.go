@@ -18,6 +18,7 @@ package streamable
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,7 +55,9 @@ type Options struct {
 	Metrics http.Handler
 	// Measure is put around all that is served; nil: nothing.
 	Measure func(http.Handler) http.Handler
-	Log     *slog.Logger // nil discards
+	// TLS is how connections are secured; nil: they aren't.
+	TLS *tls.Config
+	Log *slog.Logger // nil discards
 
 	MaxBody     int64         // bytes of one request; 8 MiB
 	MaxBodies   int64         // bytes of the requests being read or served; 64 MiB, a quarter for each principal
@@ -260,7 +263,10 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return base },
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(netutil.LimitListener(ln, h.o.MaxConns)) }()
+	if ln = netutil.LimitListener(ln, h.o.MaxConns); h.o.TLS != nil {
+		ln = tls.NewListener(ln, h.o.TLS)
+	}
+	go func() { ended <- srv.Serve(ln) }()
 	select {
 	case err := <-ended:
 		return err

@@ -9,18 +9,22 @@
 // the server does.
 //
 // [Open] makes it, [Telemetry.Run] is told of runs, [Telemetry.Handler] of
-// effects. Without it nothing is measured, and it costs nothing.
+// effects, [Telemetry.Requests] of HTTP's requests. Without it nothing is measured, and it costs nothing.
 package telemetry
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -43,9 +47,11 @@ const scope = "github.com/mcp-pif/mcp-pif"
 // Options is what to measure.
 type Options struct {
 	Version string // of the program
-	// OTLP is the URL of a collector's traces, "http://localhost:4318/v1/traces";
-	// "" sends none.
+	// OTLP is the URL of a collector, "http://localhost:4318", or of its traces,
+	// "http://localhost:4318/v1/traces"; "" sends none.
 	OTLP string
+	// Log hears of spans that couldn't be sent; nil: nobody does.
+	Log *slog.Logger
 }
 
 // Telemetry measures. The nil one measures nothing. It is safe for concurrent use.
@@ -55,6 +61,7 @@ type Telemetry struct {
 	close    []func(context.Context) error
 
 	runs, steps, effects     metric.Int64Counter
+	requests                 metric.Int64Counter
 	running                  metric.Int64UpDownCounter
 	runDuration, effDuration metric.Float64Histogram
 }
@@ -75,7 +82,17 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 		return nil, err
 	}
 	if o.OTLP != "" {
-		sender, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.OTLP))
+		at, err := tracesAt(o.OTLP)
+		if err != nil {
+			return nil, errors.Join(err, t.Close(ctx))
+		}
+		// The library has one place for the whole process to say what goes wrong.
+		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+			if o.Log != nil {
+				o.Log.Warn("spans aren't sent", "error", err)
+			}
+		}))
+		sender, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(at))
 		if err != nil {
 			return nil, errors.Join(err, t.Close(ctx))
 		}
@@ -86,17 +103,30 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 	return t, nil
 }
 
+// tracesAt is the URL that takes spans, of a collector's.
+func tracesAt(collector string) (string, error) {
+	u, err := url.Parse(collector)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%q is no collector's URL: give one such as http://localhost:4318", collector)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/v1/traces"
+	}
+	return u.String(), nil
+}
+
 // seconds is the bounds of the histograms, in seconds.
 var seconds = metric.WithExplicitBucketBoundaries(0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 60)
 
 func (t *Telemetry) instruments(m metric.Meter) error {
-	var errs [6]error
+	var errs [7]error
 	t.runs, errs[0] = m.Int64Counter("pif.runs", metric.WithDescription("Runs that ended, by outcome: ok, or the kind of the failure."))
 	t.steps, errs[1] = m.Int64Counter("pif.steps", metric.WithDescription("Steps that runs took."))
 	t.effects, errs[2] = m.Int64Counter("pif.effects", metric.WithDescription("Effects that were performed, by operation and outcome."))
 	t.running, errs[3] = m.Int64UpDownCounter("pif.runs.active", metric.WithDescription("Runs under way."))
 	t.runDuration, errs[4] = m.Float64Histogram("pif.run.duration", metric.WithUnit("s"), metric.WithDescription("How long runs took."), seconds)
 	t.effDuration, errs[5] = m.Float64Histogram("pif.effect.duration", metric.WithUnit("s"), metric.WithDescription("How long effects took."), seconds)
+	t.requests, errs[6] = m.Int64Counter("pif.http.requests", metric.WithDescription("HTTP requests that were answered, by path, method and status."))
 	return errors.Join(errs[:]...)
 }
 

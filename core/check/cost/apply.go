@@ -264,7 +264,11 @@ func (a *analyser) levels(r *recursion, first []*env) (size, bool) {
 		return exactly(0), true
 	}
 	best, found := infinite, false
-	for i, root := range r.state {
+	for i := range first {
+		root, changes := r.state[i]
+		if !changes {
+			continue
+		}
 		s, ok := a.shrinks(r, first, i, root)
 		if ok && !s.inf && (!found || len(s.flat()) < len(best.flat())) {
 			best, found = s, true

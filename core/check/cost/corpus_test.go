@@ -149,6 +149,22 @@ func TestWorst(t *testing.T) {
 	}
 }
 
+// TestSameReport: the same program has the same report each time.
+func TestSameReport(t *testing.T) {
+	for _, code := range shapes {
+		p, f := text.Parse([]byte(code), text.Options{Tool: "tool"})
+		if f != nil {
+			t.Fatal(f)
+		}
+		want, _ := json.Marshal(cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source}))
+		for range 5 {
+			if got, _ := json.Marshal(cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source})); string(got) != string(want) {
+				t.Fatalf("%s\n%s\n%s", code, got, want)
+			}
+		}
+	}
+}
+
 func BenchmarkOf(b *testing.B) {
 	for _, code := range []string{"x => x * x", "xs => sum(map(x => x * x, filter(x => x % 2 == 0, xs)))", "n => if n <= 1 then 1 else n * self(n - 1)", "xs => sort(xs)"} {
 		p, f := text.Parse([]byte(code), text.Options{Tool: "tool"})

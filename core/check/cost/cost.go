@@ -22,6 +22,10 @@ type Options struct {
 	Tool bool
 	// Source is what the term's places refer to; nil: reasons have no places.
 	Source *term.Source
+	// Callee gives the report of the tool that a call with the literal name runs;
+	// nil, or false: what it takes isn't known. What the tool gives is measured
+	// under the root "!call:NAME", as the answers of operations are.
+	Callee func(name string) (Report, bool)
 	// Steps is the budget of the analysis; 0: [Steps].
 	Steps int
 

@@ -342,7 +342,7 @@ func (a *analyser) prim(t *term.Prim, s scope) (*aval, cost) {
 	case prim.CodeOf:
 		return &aval{kind: isCode}, c
 	case prim.Call:
-		v, d := a.lost(t, "what the tool takes that is called isn't known here")
+		v, d := a.callee(t, args[1])
 		return v, c.plus(d)
 	}
 	v, d := a.row(t, row, args)

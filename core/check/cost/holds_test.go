@@ -14,7 +14,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -267,7 +269,10 @@ var shapes = []string{
 	"x => eval('{map(y => y + 1, x)})", "x => length(values(to_data('{x => x + 1})))", "q => analyze(q)",
 	"n => if n <= 0 then [] else cons(n, self(n - 1))", "n => if n <= 0 then \"\" else self(n - 1) ++ self(n - 1)",
 	"n => if n <= 0 then 0 else if n % 2 == 0 then self(n - 1) else self(n - 2)", "(n, acc) => if n <= 0 then acc else self(n - 1, acc + n)",
-	"(xs, ys) => map(x => map(y => (x, y), ys), xs)", "xs => nth(xs, 1) + length(slice(xs, 0, 2))", "xs => set_nth(push(xs, 1), 0, 2)",
+	"(xs, ys) => map(x => map(y => (x, y), ys), xs)", "xs => nth(xs, 1) + length(slice(xs, 0, 2))", "x => fold(p => fst(p) * x, x, range(0, 120))", "n => reverse(range(0, n * 1000))",
+	"x => fold(p => fst(p) * parse_int(\"99999999999999999999\"), parse_int(\"7\"), range(0, 600))", "x => fold(p => fst(p) * 7, x, range(0, 3000))",
+	"n => fold(p => put(fst(p), to_text(snd(p)), [snd(p)]), {}, range(0, n * 100))", "n => map(i => {a: i, b: [i]}, range(0, n * 200))",
+	"n => fold(p => push(fst(p), snd(p)), [], range(0, n * 20))", "n => if n <= 0 then [] else [n, self(n - 1), self(n - 1)]", "xs => set_nth(push(xs, 1), 0, 2)",
 }
 
 // dataOf makes an input at random.
@@ -314,10 +319,58 @@ func dataOf(d gen.Draw, deep int) string {
 	return "[" + strings.Join(items, ",") + "]"
 }
 
+// TestCalls: the bound of a program that calls a tool is made of the tool's.
+func TestCalls(t *testing.T) {
+	lib := map[string]string{"total": "xs => sum(xs)", "twice": "xs => map(x => (x, x), xs)"}
+	l := vectors.Library{Owner: "program", Code: map[string]value.Tool{}}
+	reports := map[string]cost.Report{}
+	for name, src := range lib {
+		p, err := core.CompileText(name, []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Code[name] = p.Tool()
+		reports[name] = cost.Of(p.Term(), cost.Options{Tool: true})
+	}
+	callee := func(name string) (cost.Report, bool) { r, ok := reports[name]; return r, ok }
+	for _, code := range []string{"xs => @total(xs)", "xs => @total(map(x => x + 1, xs)) * 2", "xs => map(x => @total([x, x]), xs)", "xs => length(@twice(xs))"} {
+		p, err := core.CompileText("tool", []byte(code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := cost.Of(p.Term(), cost.Options{Tool: true, Source: p.Tool().Source, Callee: callee})
+		if !r.Steps.Finite() {
+			t.Fatalf("%s has no bound: %v", code, r.Why)
+		}
+		for n := range 40 {
+			in := "[" + strings.TrimSuffix(strings.Repeat("7,", n), ",") + "]"
+			v, _ := datum(t, in)
+			gives := make([]value.Value, n)
+			for i := range gives {
+				gives[i] = &value.Pair{First: value.NewInt(7), Second: value.NewInt(7)}
+			}
+			input, _ := core.ParseInput([]byte(in), core.InputData)
+			m := p.Start(input, core.Budgets{}, l)
+			if m.Run(0) != core.Done {
+				t.Fatal(m.Fault())
+			}
+			steps := m.Steps()
+			m.Release()
+			sizes := cost.Sizes{"xs": {v}, "!call:total": {value.NewInt(14 * int64(n))}, "!call:twice": {value.FromSlice(gives)}}
+			if most, ok := r.Steps.Eval(sizes.Of); !ok || most.Cmp(new(big.Int).SetUint64(steps)) < 0 {
+				t.Errorf("%s of %d items: %d steps, more than %s: %s", code, n, steps, most, r.Steps)
+			}
+		}
+	}
+	if r := cost.Of(&term.Prim{ID: prim.Call, Args: []term.Term{&term.Str{Value: "none"}, &term.Unit{}}}, cost.Options{Callee: callee}); r.Steps.Finite() {
+		t.Errorf("a call of what isn't known has the bound %s", r.Steps)
+	}
+}
+
 // TestShapesHold: programs of every shape take no more than their bounds, and
 // all but a few have some.
 func TestShapesHold(t *testing.T) {
-	n := count(4_000, 200_000)
+	n := count(2_500, 200_000)
 	without := map[string]bool{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 52))

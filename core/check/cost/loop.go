@@ -155,7 +155,7 @@ func (l *loop) take(p poly, v Var) (f uint64, b size, ok bool) {
 // replace puts what is known of the loop's variables in their places.
 func (l *loop) replace(p poly) (size, bool) {
 	sum := size{alts: []poly{nil}}
-	for _, m := range p {
+	for _, m := range p.sorted() {
 		t := size{alts: []poly{{"": {c: m.c}}}}
 		for _, x := range m.f {
 			if _, mine := l.first[rootOf(x.Path)]; !mine {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
-	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // asNumber is v as a number.
@@ -85,7 +84,7 @@ func (a *analyser) field(v *aval, key *string) *aval {
 				continue
 			}
 			r = a.join(r, x.item)
-			for _, f := range x.fields {
+			for _, f := range x.named() {
 				r = a.join(r, f)
 			}
 		case isInput:
@@ -175,12 +174,25 @@ func (a *analyser) row(t *term.Prim, r *prim.Row, args []*aval) (*aval, cost) {
 			a.inexact = a.inexact || f.Measure != Words
 		}
 	}
-	made, finite := a.result(v, args)
+	var made poly
+	finite := true
+	if n, small := shared[r.Name]; small {
+		made = number(n) // what it gives shares its parts with the operands
+	} else {
+		made, finite = a.result(v)
+	}
 	return v, cost{steps: steps, memory: memory.plus(made), vast: !finite}
 }
 
+// shared is the bytes that rows make that give parts of their operands, or put
+// one more to them.
+var shared = map[string]uint64{
+	"cons": 64, "head": 64, "tail": 64, "nth": 64, "fst": 64, "snd": 64, "get": 64, "pair": 64, "put": 4096, "del": 4096,
+	"equal": 64, "compare": 64, "has": 64, "isEmpty": 64, "raise": 2048, "no_match": 64,
+}
+
 // result is a bound of the bytes that a row makes.
-func (a *analyser) result(v *aval, args []*aval) (poly, bool) {
+func (a *analyser) result(v *aval) (poly, bool) {
 	s := size{}
 	for _, x := range v.variants() {
 		switch x.kind {
@@ -347,337 +359,4 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 		return list(n, item), steps, ok, true
 	}
 	return nil, nil, false, false
-}
-
-// textRow is the rows of strings and JSON.
-func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, done bool) {
-	n := a.asBytes(args[0])
-	all := size{}
-	for _, x := range args {
-		all = all.plus(a.asBytes(x))
-	}
-	switch name {
-	case "concat":
-		v = aText(n.plus(a.asBytes(args[1])))
-		if args[0].lit != nil && args[1].lit != nil {
-			v = literalText(*args[0].lit + *args[1].lit)
-		}
-		return v, nil, true, true
-	case "split":
-		steps, ok = perBytes(all, 512)
-		parts, okP := perBytes(n.plus(exactly(1)), 16)
-		return list(n.plus(exactly(1)), aText(n)), steps.plus(parts), ok && okP, true
-	case "chars":
-		steps, ok = perBytes(n, 16)
-		return list(n, aText(exactly(4))), steps, ok, true
-	case "join":
-		l, item := a.asList(args[0])
-		bytes := l.times(a.asBytes(item).plus(a.asBytes(args[1])))
-		steps, ok = perBytes(l, 16)
-		more, okM := perBytes(bytes, 512)
-		return aText(bytes), steps.plus(more), ok && okM, true
-	case "trim", "upper", "lower":
-		steps, ok = perBytes(all, 512)
-		return aText(n.times(exactly(3))), steps, ok, true
-	case "replace":
-		made := n.plus(n.times(a.asBytes(args[2])))
-		steps, ok = perBytes(all, 512)
-		more, okM := perBytes(made, 512)
-		return aText(made), steps.plus(more), ok && okM, true
-	case "index_of":
-		steps, ok = perBytes(all, 512)
-		return integerOf(n.plus(exactly(1))), steps, ok, true
-	case "starts_with", "ends_with":
-		steps, ok = perBytes(a.asBytes(args[1]), 512)
-		return aBool, steps, ok, true
-	case "parse_int":
-		words := size{}
-		if n.inf {
-			return top, nil, false, true
-		}
-		c, rest := n.flat().split()
-		words = exactly(c/19 + 1).plus(sized(rest.part(1, 16)))
-		number := &aval{kind: isNumber, abs: infinite, words: words}
-		steps, ok = a.product(number, literalNumber(zero))
-		return number, steps, ok, true
-	case "to_text", "to_json":
-		s := a.total(args[0])
-		v = aText(s.times(exactly(8)))
-		steps, ok = perBytes(s.times(exactly(8)), 512)
-		w := a.anyWords(args[0])
-		if cw, rest := w.flat().split(); w.inf {
-			ok = false
-		} else if cw > 40 || len(rest) > 0 {
-			// Digits are worked out in the square of the words, for all at most
-			// the square of the whole.
-			steps = steps.plus(s.flat().times(w.flat()).part(1, 16))
-		}
-		if name == "to_text" && args[0].kind == isString {
-			return args[0], nil, true, true
-		}
-		return v, steps, ok, true
-	case "parse_json":
-		steps, ok = perBytes(n, 512)
-		parts, okP := perBytes(n.plus(exactly(1)), 16)
-		return &aval{kind: isWithin, n: n.plus(exactly(1))}, steps.plus(parts), ok && okP, true
-	}
-	return nil, nil, false, false
-}
-
-// anyWords is the words of the largest number in a value.
-func (a *analyser) anyWords(v *aval) size {
-	s := size{}
-	for _, x := range v.variants() {
-		if !a.spend() {
-			return infinite
-		}
-		switch x.kind {
-		case isTop:
-			return infinite
-		case isNumber:
-			s = s.max(a.wordsOf(x))
-		case isInput:
-			// Any number in it; the bytes of the whole are 8 for each word.
-			s = s.max(a.v(Bytes, x.path).part(64))
-		case isWithin:
-			s = s.max(x.n)
-		case isList:
-			s = s.max(a.anyWords(x.item))
-		case isPair:
-			s = s.max(a.anyWords(x.a)).max(a.anyWords(x.b))
-		case isRecord:
-			s = s.max(a.anyWords(x.item))
-			for _, f := range x.fields {
-				s = s.max(a.anyWords(f))
-			}
-		}
-	}
-	return s
-}
-
-func (s size) part(den uint64) size {
-	if s.inf {
-		return s
-	}
-	return sized(s.flat().part(1, den))
-}
-
-func (a *analyser) recordRow(name string, args []*aval) (v *aval, steps poly, ok bool) {
-	x := args[0]
-	n, keys := a.fields(x)
-	var key *string
-	if len(args) > 1 {
-		key = args[1].lit
-	}
-	switch name {
-	case "get":
-		v = a.field(x, key)
-		if len(args) == 3 {
-			v = a.join(v, args[2])
-		}
-		return v, nil, true
-	case "has":
-		return aBool, nil, true
-	case "put":
-		r := &aval{kind: isRecord, n: n.plus(exactly(1)), abs: keys, item: a.rest(x), fields: map[string]*aval{}}
-		if x.kind == isRecord {
-			for k, f := range x.fields {
-				r.fields[k] = f
-			}
-		}
-		switch {
-		case key != nil && len(r.fields) < 64:
-			r.fields[*key] = args[2]
-		default:
-			for k, f := range r.fields {
-				r.fields[k] = a.join(f, args[2])
-			}
-			r.item = a.join(r.item, args[2])
-			r.abs = keys.max(a.asBytes(args[1]))
-		}
-		return r, nil, true
-	case "del":
-		return x, nil, true
-	case "keys", "values", "entries":
-		steps, ok = perBytes(n, 16)
-		item := a.field(x, nil)
-		k := aText(keys)
-		switch name {
-		case "keys":
-			item = k
-		case "entries":
-			item = &aval{kind: isPair, a: k, b: item}
-		}
-		return list(n, item), steps, ok
-	case "from_entries":
-		l, item := a.asList(x)
-		steps, ok = perBytes(l, 16)
-		return &aval{kind: isRecord, n: l, abs: a.asBytes(a.half(item, true)), item: a.half(item, false)}, steps, ok
-	case "merge":
-		m, more := a.fields(args[1])
-		p, okP := perBytes(n, 16)
-		q, okQ := perBytes(m, 16)
-		return &aval{kind: isRecord, n: n.plus(m), abs: keys.max(more), item: a.join(a.field(x, nil), a.field(args[1], nil))}, p.plus(q), okP && okQ
-	case "to_data", "analyze":
-		s := a.total(x)
-		steps, ok = perBytes(s, 256)
-		more, _ := perBytes(s, 512)
-		return &aval{kind: isWithin, n: s.plus(exactly(64))}, steps.plus(more), ok
-	case "to_code":
-		s := a.total(x)
-		steps, ok = perBytes(s, 256)
-		more, _ := perBytes(s, 512)
-		return &aval{kind: isCode}, steps.plus(more), ok
-	}
-	return top, nil, false
-}
-
-// fields is how many fields a record has, and how long its keys are.
-func (a *analyser) fields(v *aval) (n, keys size) {
-	for _, x := range v.variants() {
-		switch x.kind {
-		case isRecord:
-			n, keys = n.max(x.n), keys.max(x.abs)
-			for k := range x.fields {
-				keys = keys.max(exactly(uint64(len(k))))
-			}
-		case isInput:
-			n, keys = n.max(a.v(Len, x.path)), keys.max(a.v(Bytes, x.path))
-		case isTop:
-			return infinite, infinite
-		case isWithin:
-			n, keys = n.max(x.n), keys.max(x.n)
-		}
-	}
-	return n, keys
-}
-
-// rest is a record's fields that aren't named.
-func (a *analyser) rest(v *aval) *aval {
-	if v.kind == isRecord {
-		return v.item
-	}
-	return a.field(v, nil)
-}
-
-// arithmetic is the rows of numbers.
-func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok bool) {
-	switch name {
-	case "eq", "lt", "lte", "gt", "gte":
-		steps, ok = a.linear(x, y)
-		return compared(name, x, y), steps, ok
-	case "add", "sub":
-		steps, ok = a.linear(x, y)
-		v = &aval{kind: isNumber, abs: x.abs.plus(y.abs), words: x.words.max(y.words).plus(exactly(1)), frac: x.frac.max(y.frac)}
-		v.aff = x.aff.add(y.aff, name == "sub")
-		return v, steps, ok
-	case "mul":
-		steps, ok = a.product(x, y)
-		return &aval{kind: isNumber, abs: x.abs.times(y.abs), words: x.words.plus(y.words).plus(exactly(1)), frac: x.frac.plus(y.frac)}, steps, ok
-	case "div":
-		steps, ok = a.product(x, y)
-		abs := x.abs
-		if k := y.aff; k != nil && k.path == "" && k.offset > 0 && !abs.inf {
-			abs = sized(abs.flat().part(1, uint64(k.offset))).plus(exactly(1))
-		} else {
-			abs = abs.plus(exactly(1))
-		}
-		return &aval{kind: isNumber, abs: abs, words: x.words}, steps, ok
-	}
-	steps, ok = a.product(x, y)
-	abs := y.abs
-	if abs.inf {
-		abs = x.abs.plus(y.abs)
-	}
-	return &aval{kind: isNumber, abs: abs, words: y.words}, steps, ok
-}
-
-// add is the sum or the difference of two numbers, one of which is known.
-func (x *affine) add(y *affine, minus bool) *affine {
-	if x == nil || y == nil || x.path != "" && y.path != "" || minus && y.path != "" {
-		return nil
-	}
-	const far = 1 << 60
-	if x.offset > far || x.offset < -far || y.offset > far || y.offset < -far {
-		return nil
-	}
-	if minus {
-		return &affine{x.path, x.offset - y.offset}
-	}
-	path := x.path
-	if path == "" {
-		path = y.path
-	}
-	return &affine{path, x.offset + y.offset}
-}
-
-// compared is a comparison's truth value, with what it says.
-func compared(name string, x, y *aval) *aval {
-	r := &aval{kind: isBool}
-	switch name {
-	case "gt":
-		name, x, y = "lt", y, x
-	case "gte":
-		name, x, y = "lte", y, x
-	case "eq":
-		return r
-	}
-	// x < y or x ≤ y. What is less has a limit above, what isn't one below.
-	say := func(v *aval, least bool, other *aval, to *[]fact) {
-		if v.aff == nil || v.aff.path == "" {
-			return
-		}
-		f := fact{path: v.aff.path, least: least, bound: -v.aff.offset, other: other}
-		if k := other.aff; k != nil && k.path == "" {
-			f.bound, f.other = k.offset-v.aff.offset, nil
-		}
-		*to = append(*to, f)
-	}
-	say(x, false, y, &r.yes)
-	say(y, true, x, &r.yes)
-	say(x, true, y, &r.no)
-	say(y, false, x, &r.no)
-	return r
-}
-
-// decimal is the rows that round.
-func (a *analyser) decimal(t *term.Prim, name string, args []*aval) (v *aval, steps poly, ok bool) {
-	longest := value.MaxDigits/19*2 + 4
-	scale := uint64(value.MaxDigits / 19)
-	for _, x := range t.Args {
-		if k, isInt := x.(*term.Int); isInt && name != "to_int" && name != "to_dec" && k.Value >= 0 && k.Value <= value.MaxDigits {
-			scale = uint64(k.Value)/19 + 1 // the last integer written is the scale
-		}
-	}
-	x := a.asNumber(args[0])
-	if name == "to_dec" {
-		n := a.asBytes(args[0])
-		return &aval{kind: isNumber, abs: infinite, words: exactly(uint64(longest)).max(n.part(16)), frac: exactly(scale)}, nil, true
-	}
-	y := literalNumber(zero)
-	abs := x.abs.plus(exactly(1))
-	if name == "div_dec" {
-		y = a.asNumber(args[1])
-		abs = infinite
-	}
-	if name == "to_int" {
-		scale = 0
-	}
-	cx, wx := a.parts(x)
-	cy, wy := a.parts(y)
-	if cx == over || cy == over {
-		return top, nil, false
-	}
-	c, w := cx+cy+scale+2, wx.plus(wy)
-	n := number(c).plus(w)
-	if c <= free/2 {
-		steps = w.times(n).part(1, 32)
-	} else {
-		steps = n.times(n).part(1, 64)
-	}
-	v = &aval{kind: isNumber, abs: abs, words: exactly(uint64(longest)), frac: exactly(scale)}
-	if name == "to_int" {
-		v.words, v.frac = x.words, size{}
-	}
-	return v, steps, true
 }

@@ -60,6 +60,11 @@ var verdicts = []struct {
 	{"x => '{add(1, x)}", "x => '{add(1, y)}", normal.Different, ""},
 	{"x => y => x", "x => z => x", normal.Same, "names"},
 	{"f => x => f(x)", "f => x => f(f(x))", normal.Unknown, ""},
+	{"x => let y = !fs.read(x), z = !fs.read(x) in 1", "x => let y = !fs.read(x) in 1", normal.Different, "asked"},
+	{"x => let y = !fs.read(x) in 1", "x => let y = !fs.write(x) in 1", normal.Different, "asked"},
+	{"xs => sort(xs)", "ys => sort_by(x => x, ys)", normal.Same, "normal form"},
+	{"x => sort([3, 1, 2])", "x => [1, 2, 3]", normal.Same, "normal form"},
+	{"xs => any(x => x > 1, xs)", "xs => all(x => x > 1, xs)", normal.Different, ""},
 	{"3 + 4", "7", normal.Same, ""},
 	{"let f = x => x in f(1)", "2", normal.Different, ""},
 	{"x => raise(x)", "x => let y = raise(x) in 1", normal.Same, "normal form"},
@@ -248,7 +253,12 @@ func run(t testing.TB, code term.Term, tool string, inputs []string) (outcome st
 		return log + string(f.Kind), vectors.ByBudget(f.Kind)
 	}
 	e, f := text.Encode(v, 1<<20, 1<<22)
-	return log + string(e.JSON), f != nil || e.Function
+	if f != nil || e.Function {
+		return "", true
+	}
+	w := text.NewWriter(1<<20, 1<<22)
+	w.Term(v) // code shows as such
+	return log + string(w.Bytes()), false
 }
 
 // TestNeverWrong: of programs made of each other, one that says the same is

@@ -151,7 +151,10 @@ func (n *normaliser) operands(ts []term.Term, e *env, b *block) ([]val, bool) {
 }
 
 func (n *normaliser) prim(t *term.Prim, e *env, b *block) (val, bool) {
-	if prim.Get(t.ID).Body != "" {
+	if row := prim.Get(t.ID); row.Body != "" {
+		if of, recursive := unfolds[row.Name]; recursive {
+			return n.recursive(t, of, e, b)
+		}
 		body, ok := n.expanded[t]
 		if !ok {
 			body = prim.Expand(t)
@@ -185,6 +188,28 @@ func (n *normaliser) prim(t *term.Prim, e *env, b *block) (val, bool) {
 		return v, ok
 	}
 	return n.strict(t.ID, args, b)
+}
+
+// unfolds is the rows of the library that call themselves, with the operand that
+// says how often.
+var unfolds = map[string]int{"zip": 0, "any": 1, "all": 1, "find": 1, "sort_by": 1, "repeat": 0, "pow": 1}
+
+// recursive is one of those: it is computed where that operand is known, and
+// stays what it is otherwise.
+func (n *normaliser) recursive(t *term.Prim, of int, e *env, b *block) (val, bool) {
+	args, ok := n.operands(t.Args, e, b)
+	if !ok {
+		return nil, false
+	}
+	left := 1000
+	if _, known := ground(args[of], &left); known && n.spec == 0 {
+		f, ok := n.eval(prim.Body(t.ID), nil, b)
+		for i := 0; ok && i < len(args); i++ {
+			f, ok = n.apply(f, args[i], b)
+		}
+		return f, ok
+	}
+	return n.leave(b, &comp{what: aPrim, id: t.ID, args: args, result: &atom{kinds: prim.Get(t.ID).Result & prim.KindAny}})
 }
 
 // logic is and and or: conditionals of which the second operand is a truth

@@ -19,11 +19,11 @@ func row(name string) term.ID {
 
 // ids of rows with equations of their own.
 var (
-	idEqual, idTypeOf           = row("equal"), row("type_of")
-	idGet, idPut, idDel, idHas  = row("get"), row("put"), row("del"), row("has")
-	idKeys, idValues            = row("keys"), row("values")
-	idPush, idNth, idContains   = row("push"), row("nth"), row("contains")
-	idRaise, idNoMatch, idMerge = row("raise"), row("no_match"), row("merge")
+	idEqual, idTypeOf          = row("equal"), row("type_of")
+	idGet, idPut, idDel, idHas = row("get"), row("put"), row("del"), row("has")
+	idKeys, idValues           = row("keys"), row("values")
+	idPush, idNth, idContains  = row("push"), row("nth"), row("contains")
+	idRaise, idNoMatch         = row("raise"), row("no_match")
 )
 
 // always is the strict rows that give a value for all operands of their kinds.

@@ -206,12 +206,10 @@ func (s *search) show(o outcome) string {
 	case o.kind != "":
 		shown = "the failure " + string(o.kind)
 	default:
-		e, f := text.Encode(o.value, mostShown, 1<<30)
-		if f != nil {
-			return "a large value"
-		}
-		shown = string(e.JSON)
-		if e.Truncated {
+		// As a term, so that code is told from the value it looks like.
+		w := text.NewWriter(mostShown, 1<<30)
+		w.Term(o.value)
+		if shown = string(w.Bytes()); len(shown) >= mostShown-4 {
 			shown += "…"
 		}
 	}

@@ -19,9 +19,11 @@ type surrounding struct {
 	network Network
 	fork    bool
 	writes  bool // some files may be written
-	scoped  bool // Landlock holds signals, too
-	pid     int  // the launcher's, which is the plugin's
-	exe     int  // the descriptor that the launcher executes
+	// terminals is set where terminals may be made.
+	terminals bool
+	scoped    bool // Landlock holds signals, too
+	pid       int  // the launcher's, which is the plugin's
+	exe       int  // the descriptor that the launcher executes
 }
 
 // A condition is on one argument of a system call: its bits in mask are want. The

@@ -19,13 +19,14 @@ const leastFiles = 3
 // The rights of files, by who asks for them.
 const (
 	rightsOfFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
-		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
 	readRights  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	writeRights = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_DIR |
 		unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REFER
-	executeRights = readRights | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	terminalRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	executeRights  = readRights | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	// go-plugin makes a file with a free name, removes it and makes the socket.
 	socketRights = unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE
@@ -36,7 +37,7 @@ func (a Access) rights() (r uint64) {
 	for _, one := range []struct {
 		access Access
 		rights uint64
-	}{{Read, readRights}, {Write, writeRights}, {Execute, executeRights}, {Sockets, socketRights}} {
+	}{{Read, readRights}, {Write, writeRights}, {Execute, executeRights}, {Sockets, socketRights}, {Terminals, terminalRights}} {
 		if a&one.access != 0 {
 			r |= one.rights
 		}

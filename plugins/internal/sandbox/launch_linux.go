@@ -63,7 +63,7 @@ func New(spec Spec) (l *Launch, err error) {
 	l.files = append([]*os.File{exe}, spec.ExtraFiles...)
 	l.order = order{
 		Args: spec.Args, Env: spec.Env, Extra: len(spec.ExtraFiles), Network: spec.Network, Ports: spec.Ports,
-		Fork: spec.Fork, Writes: spec.writes(), Mode: spec.Mode,
+		Fork: spec.Fork, Writes: spec.writes(), Terminals: spec.terminals(), Mode: spec.Mode,
 		Memory: limit(spec.Limits.Memory, DefaultMemory), Files: limit(int64(spec.Limits.Files), DefaultFiles),
 		FileSize: limit(spec.Limits.FileSize, unlimited), Processes: limit(int64(spec.Limits.Processes), unlimited),
 		AddressSpace: limit(spec.Limits.AddressSpace, unlimited),

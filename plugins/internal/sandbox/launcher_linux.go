@@ -123,7 +123,7 @@ func confine(o *order, limited []resourceLimit) (Report, error) {
 	}
 	scoped := landlock == "" && version >= 6
 	seccomp := reason(install(surrounding{
-		network: o.Network, fork: o.Fork, writes: o.Writes, scoped: scoped, pid: os.Getpid(), exe: o.exe,
+		network: o.Network, fork: o.Fork, writes: o.Writes, terminals: o.Terminals, scoped: scoped, pid: os.Getpid(), exe: o.exe,
 	}))
 
 	h := held{version: version, landlock: landlock, seccomp: seccomp, order: o}

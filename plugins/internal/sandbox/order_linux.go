@@ -31,6 +31,7 @@ type order struct {
 	Ports     []uint16
 	Fork      bool
 	Writes    bool
+	Terminals bool
 	Mode      Mode
 	// Keep is the capabilities that the plugin keeps where it has them.
 	Keep uint64
@@ -51,13 +52,17 @@ type orderRule struct {
 	Access Access
 }
 
-// file is the order in memory that nobody can name, to be read from its start.
+// file is the order in memory that nobody can name, to be read from its start. In
+// a sandbox, where there is no such memory, it is a pipe.
 func (o *order) file() (*os.File, error) {
 	text, err := json.Marshal(o)
 	if err != nil {
 		return nil, err
 	}
 	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
+	if err == unix.EPERM {
+		return piped(text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the launcher's order can't be written: %w", err)
 	}
@@ -67,6 +72,20 @@ func (o *order) file() (*os.File, error) {
 		return nil, fmt.Errorf("the launcher's order can't be written: %w", err)
 	}
 	return f, nil
+}
+
+// piped is a pipe that a text is written to, as it is read.
+func piped(text []byte) (*os.File, error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("the launcher's order can't be written: %w", err)
+	}
+	go func() {
+		// A launcher that doesn't read to the end says so itself.
+		_, _ = write.Write(text)
+		write.Close()
+	}()
+	return read, nil
 }
 
 // readOrder is the launcher's side.

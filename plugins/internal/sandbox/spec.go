@@ -28,6 +28,7 @@ package sandbox
 
 import (
 	"os"
+	"slices"
 	"time"
 )
 
@@ -61,6 +62,9 @@ const (
 	// Sockets is for a runtime directory: a plugin makes and removes its
 	// listening sockets there, and reads and writes small files.
 	Sockets
+	// Terminals is for making terminals: reading, writing, and asking and setting
+	// what terminals have. A plugin with it may give its processes one.
+	Terminals
 )
 
 // A Rule allows access to a file, or to a directory and what is below it.
@@ -158,6 +162,11 @@ type Spec struct {
 // startWithin is how long a launcher has to report and execute where the
 // context sets no deadline.
 const startWithin = 10 * time.Second
+
+// terminals reports whether any may be made.
+func (s *Spec) terminals() bool {
+	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.Access&Terminals != 0 })
+}
 
 // writes reports whether anything may be written.
 func (s *Spec) writes() bool {

@@ -47,10 +47,7 @@ func calls(s surrounding) []decision {
 			{is(1, unix.F_SETOWN)}, {is(1, unix.F_SETOWN_EX)}, {is(1, unix.F_SETSIG)}, {is(1, unix.F_NOTIFY)}, {is(1, unix.F_SETLEASE)},
 		}},
 		// Typing into a terminal, taking one; signals again; flags of files.
-		{number: unix.SYS_IOCTL, refuse: [][]condition{
-			{is(1, unix.TIOCSTI)}, {is(1, tiocLinux)}, {is(1, unix.TIOCSCTTY)},
-			{is(1, fioSetOwn)}, {is(1, siocSetPgrp)}, {is(1, fsSetFlags)}, {is(1, fsSetXattr)},
-		}},
+		{number: unix.SYS_IOCTL, refuse: requests(s)},
 		// It dies with its host, whatever it wants.
 		{number: unix.SYS_PRCTL, refuse: [][]condition{{is(0, unix.PR_SET_PDEATHSIG), isNot(1, uint32(unix.SIGKILL))}}},
 		// Other processes' limits and priorities.
@@ -70,6 +67,19 @@ func calls(s surrounding) []decision {
 	return append(all, refuseAll(unix.EPERM, archEverywhere...)...)
 }
 
+// requests is what is asked of no device.
+func requests(s surrounding) [][]condition {
+	refused := []uint32{unix.TIOCSTI, tiocLinux, fioSetOwn, siocSetPgrp, fsSetFlags, fsSetXattr}
+	if !s.terminals {
+		refused = append(refused, unix.TIOCSCTTY)
+	}
+	all := make([][]condition, len(refused))
+	for i, r := range refused {
+		all[i] = []condition{is(1, r)}
+	}
+	return all
+}
+
 // processes is the decisions on making, executing and signalling processes, and on
 // memory that is counted.
 func processes(s surrounding) []decision {
@@ -77,7 +87,10 @@ func processes(s surrounding) []decision {
 	// in memory and can't be looked at.
 	all := []decision{{number: unix.SYS_CLONE3, errno: unix.ENOSYS}}
 	if s.fork {
-		return append(all, decision{number: unix.SYS_CLONE, allow: [][]condition{{bits(0, namespaces, 0)}}})
+		// A thread has its own directory: the launcher asks for that, where what
+		// is started is held closer.
+		return append(all, decision{number: unix.SYS_CLONE, allow: [][]condition{{bits(0, namespaces, 0)}}},
+			decision{number: unix.SYS_UNSHARE, allow: [][]condition{{is(0, unix.CLONE_FS)}}})
 	}
 	own := [][]condition{{is(0, uint32(s.pid))}}
 	all = append(all,
@@ -97,7 +110,7 @@ func processes(s surrounding) []decision {
 	)
 	all = append(all, refuseAll(unix.EPERM, archForks...)...)
 	// It stays in the process group that its host ends.
-	all = append(all, refuseAll(unix.EPERM, unix.SYS_EXECVE, unix.SYS_SETSID, unix.SYS_SETPGID)...)
+	all = append(all, refuseAll(unix.EPERM, unix.SYS_EXECVE, unix.SYS_SETSID, unix.SYS_SETPGID, unix.SYS_UNSHARE)...)
 	if !s.scoped { // these name a thread or a descriptor: of whom, can't be seen
 		all = append(all, refuseAll(unix.EPERM, unix.SYS_TKILL, unix.SYS_PIDFD_SEND_SIGNAL)...)
 	}
@@ -162,7 +175,7 @@ var everywhere = []int{
 	// Mounts, roots, namespaces.
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE,
 	unix.SYS_OPEN_TREE_ATTR, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSCONFIG, unix.SYS_FSPICK,
-	unix.SYS_MOUNT_SETATTR, unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_LISTNS, unix.SYS_UNSHARE, unix.SYS_SETNS,
+	unix.SYS_MOUNT_SETATTR, unix.SYS_STATMOUNT, unix.SYS_LISTMOUNT, unix.SYS_LISTNS, unix.SYS_SETNS,
 	unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SWAPON, unix.SYS_SWAPOFF,
 	// Parts of the kernel with a history.
 	unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,

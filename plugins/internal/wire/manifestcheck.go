@@ -110,6 +110,7 @@ func (c *checker) options(m *caps.Manifest) {
 const (
 	PrivilegeState    = "state"    // a folder that lasts
 	PrivilegeVariable = "variable" // the environment variable that its grant names
+	PrivilegeCommand  = "command"  // what the operator maps its grant's name to
 )
 
 // privileges checks what is asked of the system. A file's path is absolute and
@@ -119,10 +120,10 @@ func (c *checker) privileges(m *caps.Manifest) {
 	c.that(len(all) <= maxPrivileges, "%d privileges: at most %d", len(all), maxPrivileges)
 	for i, p := range all {
 		file, isFile := strings.CutPrefix(p, "files:")
-		ok := p == "network" || p == "processes" || p == PrivilegeState || p == PrivilegeVariable ||
+		ok := p == "network" || p == "processes" || p == PrivilegeState || p == PrivilegeVariable || p == PrivilegeCommand ||
 			isFile && path.IsAbs(file) && path.Clean(file) == file && file != "/" && len(file) <= 1024
-		c.that(ok, "privilege %q: network, processes, state, variable or files:/PATH", clip(p))
-		c.that(p != PrivilegeVariable || m.Algebra == caps.Exact, "privilege variable: its scopes name one each, so they are exact")
+		c.that(ok, "privilege %q: network, processes, state, variable, command or files:/PATH", clip(p))
+		c.that(p != PrivilegeVariable && p != PrivilegeCommand || m.Algebra == caps.Exact, "privilege %s: its scopes name one each, so they are exact", p)
 		c.that(!slices.Contains(all[:i], p), "privilege %q twice", clip(p))
 		c.doc("a privilege", p, true)
 		if len(c.wrong) > 20 {

@@ -29,13 +29,15 @@ func TestPrivileges(t *testing.T) {
 			t.Errorf("%.40q was taken", bad)
 		}
 	}
-	m.Algebra = caps.Exact
-	if m.Privileges = []string{"variable"}; CheckManifest(m) != nil {
-		t.Error("the variable that an exact scope names was refused")
-	}
-	m.Algebra = caps.Segments
-	if CheckManifest(m) == nil {
-		t.Error("the variable that a pattern names was taken")
+	for _, p := range []string{PrivilegeVariable, PrivilegeCommand} {
+		m.Algebra = caps.Exact
+		if m.Privileges = []string{p}; CheckManifest(m) != nil {
+			t.Errorf("the %s that an exact scope names was refused", p)
+		}
+		m.Algebra = caps.Segments
+		if CheckManifest(m) == nil {
+			t.Errorf("the %s that a pattern names was taken", p)
+		}
 	}
 	m.Privileges = []string{"network", "network"}
 	if CheckManifest(m) == nil {

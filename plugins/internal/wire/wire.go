@@ -56,6 +56,9 @@ const (
 	// EnvVariable is the value of the variable that the grant names; it isn't
 	// there where that isn't set.
 	EnvVariable = "MCP_PIF_VARIABLE"
+	// EnvCommand is what the grant's name is mapped to, a caps.Command in JSON; it
+	// isn't there where it is mapped to nothing.
+	EnvCommand = "MCP_PIF_COMMAND"
 )
 
 // The limits on messages.

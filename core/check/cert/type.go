@@ -26,8 +26,6 @@ type Type struct {
 	Result *Type   `json:"result,omitempty"`
 	// Asks is the operations that applying a function can ask for.
 	Asks []string `json:"asks,omitempty"`
-	// Code is what is known of quoted code, only compared; empty: nothing.
-	Code string `json:"code,omitempty"`
 }
 
 // A Field is a member of a record's type.
@@ -72,6 +70,9 @@ func within(a, b *Type, left *int) bool {
 			return false
 		}
 	}
+	if a.Deep && b.Deep {
+		return true
+	}
 	if b.Deep {
 		b = parts(b)
 	}
@@ -92,8 +93,7 @@ func within(a, b *Type, left *int) bool {
 			return false
 		}
 	}
-	// Of continuations a certificate says nothing more.
-	return a.Kinds&prim.KindQuoted == 0 || b.Code == "" || a.Code == b.Code
+	return true // of code and continuations nothing more is said
 }
 
 // parts is a deep type with its parts written out.
@@ -138,4 +138,16 @@ func records(a, b *Type, left *int) bool {
 		}
 	}
 	return a.Rest == nil || b.Rest != nil && within(a.Rest, b.Rest, left)
+}
+
+// all is the types of a record's fields.
+func (t *Type) all() []*Type {
+	types := []*Type{orNothing(t.Rest)}
+	if t.Deep {
+		types[0] = t
+	}
+	for _, f := range t.Fields {
+		types = append(types, f.Type)
+	}
+	return types
 }

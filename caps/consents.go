@@ -1,0 +1,467 @@
+package caps
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Consents is the file in which servers ask and a person answers: it lies in the
+// state directory of the user, so that a terminal and the servers of every
+// profile meet there. A server's is of one asker, and sees no other's answers. It
+// is safe for concurrent use, and several processes may use the file: each change
+// reads it under a lock and replaces it whole.
+//
+// A nil one has no answers, and can't ask.
+type Consents struct {
+	Path string
+	// Who asks: the profile, or the store. Answers are to this one alone.
+	Who   string
+	Kinds Kinds
+	Now   func() time.Time // nil: time.Now
+
+	mu     sync.Mutex
+	seen   os.FileInfo // the file as it was last read
+	read   bool
+	own    []ConsentAnswer    // those to Who
+	judged map[string]Consent // by key
+}
+
+// A Question is a version of a tool that waits for a person's answer.
+type Question struct {
+	ID      string    `json:"id"`
+	Who     string    `json:"who"`
+	Tool    string    `json:"tool"`
+	Version int       `json:"version"`
+	Time    time.Time `json:"time"`
+	Subject Subject   `json:"subject"`
+	// Facts is what the server says of it, a line each, and Asks the texts of
+	// what waits.
+	Facts []string `json:"facts"`
+	Asks  []string `json:"asks"`
+	// Description and Code are the model's words, cut to what a person reads.
+	Description string `json:"description"`
+	Code        string `json:"code"`
+}
+
+// What a [ConsentAnswer] can be.
+const (
+	YesVersion = "version" // yes, to this version alone
+	YesName    = "name"    // yes, and to later ones of the name while they get no wider
+	No         = "no"      // no, to every version of the name until it is cleared
+)
+
+// A ConsentAnswer is what a person said.
+type ConsentAnswer struct {
+	ID      string    `json:"id"` // the question's
+	Who     string    `json:"who"`
+	Tool    string    `json:"tool"`
+	Version int       `json:"version"`
+	Subject Subject   `json:"subject"`
+	Answer  string    `json:"answer"`
+	By      string    `json:"by"` // terminal, or elicitation
+	Time    time.Time `json:"time"`
+	// Told is set when a server has put it on record.
+	Told bool `json:"told,omitempty"`
+}
+
+// What bounds the file.
+const (
+	askedHourly  = 5   // questions of one asker
+	mostPending  = 100 // likewise
+	mostAnswers  = 50  // to one asker about one name
+	mostAllKept  = 20_000
+	mostWords    = 4 << 10  // bytes of a description
+	mostCode     = 16 << 10 // bytes of code
+	mostFacts    = 200
+	consentsForm = "mcp-pif consent 1"
+)
+
+// consents is the file's content.
+type consents struct {
+	Format    string          `json:"format"`
+	Questions []Question      `json:"questions"`
+	Answers   []ConsentAnswer `json:"answers"`
+	// Spent is when each asker asked in the last hour.
+	Spent []spent `json:"spent"`
+}
+
+type spent struct {
+	Who  string    `json:"who"`
+	Time time.Time `json:"time"`
+}
+
+// Why nothing was asked, for [errors.Is].
+var (
+	// ErrAsksTooMuch means that an asker has asked as often as it may.
+	ErrAsksTooMuch = errors.New("too many questions")
+	// ErrRejected means that a person said no to the name.
+	ErrRejected = errors.New("the operator said no")
+	// ErrNoQuestion means that there is no such question now.
+	ErrNoQuestion = errors.New("there is no such question now: it was answered, or a newer version took its place")
+)
+
+func (c *Consents) now() time.Time {
+	if c.Now != nil {
+		return c.Now()
+	}
+	return time.Now()
+}
+
+// Of is what a person said to a subject, as far as the file was read.
+func (c *Consents) Of(s *Subject) Consent {
+	if c == nil {
+		return Unasked
+	}
+	key := s.Key()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if judged, ok := c.judged[key]; ok {
+		return judged
+	}
+	judged := judge(c.own, s, key, c.Kinds)
+	if c.judged == nil || len(c.judged) >= mostEntries {
+		c.judged = map[string]Consent{}
+	}
+	c.judged[key] = judged
+	return judged
+}
+
+// judge finds what answers come to. A no is to the name, and the newest answer
+// about the name that is a no holds against every yes before it.
+func judge(answers []ConsentAnswer, s *Subject, key string, kinds Kinds) Consent {
+	said := Unasked
+	for i := range answers {
+		a := &answers[i]
+		switch {
+		case a.Tool != s.Tool || a.Subject.Tool != s.Tool:
+		case a.Answer == No:
+			said = Rejected
+		case said == Rejected: // until it is cleared
+		case a.Answer == YesVersion && a.Subject.Key() == key,
+			a.Answer == YesName && (a.Subject.Key() == key || a.Subject.NoWider(s, kinds)):
+			said = Approved
+		}
+	}
+	return said
+}
+
+// Poll reads the file if it is another than before. Where it can't be read nothing
+// is approved any more.
+func (c *Consents) Poll() error {
+	if c == nil || c.Path == "" {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := os.Stat(c.Path)
+	if err == nil && c.read && c.seen != nil && os.SameFile(info, c.seen) && info.ModTime().Equal(c.seen.ModTime()) && info.Size() == c.seen.Size() {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) && c.read && c.seen == nil {
+		return nil
+	}
+	content, err := c.load()
+	c.own, c.judged, c.read, c.seen = nil, nil, err == nil, info
+	if err != nil {
+		return err
+	}
+	c.take(content)
+	return nil
+}
+
+// take keeps what concerns the asker; c.mu is held.
+func (c *Consents) take(content *consents) {
+	c.own, c.judged = nil, nil
+	for _, a := range content.Answers {
+		if a.Who == c.Who {
+			c.own = append(c.own, a)
+		}
+	}
+}
+
+func (c *Consents) load() (*consents, error) {
+	content := &consents{Format: consentsForm}
+	data, err := os.ReadFile(c.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return content, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("consent: %w", err)
+	}
+	if err := strictJSON(data, content); err != nil {
+		return nil, fmt.Errorf("consent: %s: %w", c.Path, err)
+	}
+	if content.Format != consentsForm {
+		return nil, fmt.Errorf("consent: %s has the format %s, not %s", c.Path, quoted(content.Format), consentsForm)
+	}
+	return content, nil
+}
+
+// errSame is the error of an edit that changes nothing.
+var errSame = errors.New("nothing changes")
+
+// change replaces the file with what edit makes of it, alone among the processes
+// that do. On an error, errSame among them, nothing has changed.
+func (c *Consents) change(edit func(*consents) error) error {
+	if c == nil || c.Path == "" {
+		return errors.New("consent: there is no state directory to ask in")
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
+		return fmt.Errorf("consent: %w", err)
+	}
+	unlock, err := lockFile(c.Path + ".lock")
+	if err != nil {
+		return fmt.Errorf("consent: %w", err)
+	}
+	defer unlock()
+	content, err := c.load()
+	if err != nil {
+		return err
+	}
+	if err := edit(content); errors.Is(err, errSame) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	hourAgo := c.now().Add(-time.Hour)
+	content.Spent = slices.DeleteFunc(content.Spent, func(s spent) bool { return !s.Time.After(hourAgo) })
+	if len(content.Answers) > mostAllKept {
+		content.Answers = slices.Delete(content.Answers, 0, len(content.Answers)-mostAllKept)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(content); err != nil {
+		return fmt.Errorf("consent: %w", err)
+	}
+	if err := replaceFile(c.Path, b.Bytes()); err != nil {
+		return fmt.Errorf("consent: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.take(content)
+	c.seen, c.read = nil, false // the next look reads it
+	return nil
+}
+
+// Ask puts a question where a person finds it, in the place of one about the same
+// name. asked is false where the same question waits already. The error is
+// [ErrRejected], [ErrAsksTooMuch] (in either case what waited about the name is
+// withdrawn), or that the file can't be changed.
+func (c *Consents) Ask(q Question) (id string, asked bool, err error) {
+	if c != nil {
+		q.Who, q.Time = c.Who, c.now().UTC().Truncate(time.Second)
+	}
+	q.Description, q.Code = cutText(q.Description, mostWords), cutText(q.Code, mostCode)
+	if len(q.Facts) > mostFacts {
+		q.Facts = append(q.Facts[:mostFacts:mostFacts], fmt.Sprintf("and %d lines more: look at it with describe", len(q.Facts)-mostFacts))
+	}
+	key := q.Subject.Key()
+	var why error
+	err = c.change(func(content *consents) error {
+		id, asked, why = "", false, nil
+		for i := range content.Questions {
+			if old := &content.Questions[i]; old.Who == q.Who && old.Tool == q.Tool && old.Subject.Key() == key {
+				id = old.ID
+				return errSame
+			}
+		}
+		waiting := len(content.Questions)
+		content.Questions = slices.DeleteFunc(content.Questions, func(old Question) bool { return old.Who == q.Who && old.Tool == q.Tool })
+		if judge(answersTo(content.Answers, q.Who), &q.Subject, key, c.Kinds) == Rejected {
+			why = ErrRejected
+		} else {
+			why = content.spend(q.Who, q.Time)
+		}
+		if why != nil && waiting == len(content.Questions) {
+			return errSame
+		} else if why != nil {
+			return nil
+		}
+		q.ID = questionID(content)
+		id, asked = q.ID, true
+		content.Questions = append(content.Questions, q)
+		return nil
+	})
+	return id, asked, errors.Join(err, why)
+}
+
+// spend takes one question from what an asker may ask.
+func (content *consents) spend(who string, now time.Time) error {
+	n, waiting := 0, 0
+	for _, s := range content.Spent {
+		if s.Who == who && s.Time.After(now.Add(-time.Hour)) {
+			n++
+		}
+	}
+	for _, q := range content.Questions {
+		if q.Who == who {
+			waiting++
+		}
+	}
+	if n >= askedHourly || waiting >= mostPending {
+		return ErrAsksTooMuch
+	}
+	content.Spent = append(content.Spent, spent{who, now})
+	return nil
+}
+
+func answersTo(all []ConsentAnswer, who string) (list []ConsentAnswer) {
+	for _, a := range all {
+		if a.Who == who {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// questionID is a short name that no question has.
+func questionID(content *consents) string {
+	for {
+		var b [4]byte
+		rand.Read(b[:]) // never fails
+		id := hex.EncodeToString(b[:])
+		if !slices.ContainsFunc(content.Questions, func(q Question) bool { return q.ID == id }) {
+			return id
+		}
+	}
+}
+
+func cutText(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xC0 == 0x80 {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// Withdraw takes back what waits about a name, if anything does.
+func (c *Consents) Withdraw(tool string) error {
+	if c == nil || c.Path == "" {
+		return nil
+	}
+	content, err := c.load()
+	meant := func(q Question) bool { return q.Who == c.Who && q.Tool == tool }
+	if err != nil || !slices.ContainsFunc(content.Questions, meant) {
+		return err
+	}
+	return c.change(func(content *consents) error {
+		content.Questions = slices.DeleteFunc(content.Questions, meant)
+		return nil
+	})
+}
+
+// Answer answers the question of an identity, and takes it away. It must be about
+// the subject that the person was shown: the error is [ErrNoQuestion] where it was
+// answered meanwhile, or another took its place.
+func (c *Consents) Answer(id string, shown *Subject, answer, by string) error {
+	if answer != YesVersion && answer != YesName && answer != No {
+		return fmt.Errorf("consent: no answer is called %s", quoted(answer))
+	}
+	key := shown.Key()
+	return c.change(func(content *consents) error {
+		i := slices.IndexFunc(content.Questions, func(q Question) bool { return q.ID == id })
+		if i < 0 || content.Questions[i].Subject.Key() != key {
+			return ErrNoQuestion
+		}
+		q := &content.Questions[i]
+		a := ConsentAnswer{
+			ID: q.ID, Who: q.Who, Tool: q.Tool, Version: q.Version, Subject: q.Subject,
+			Answer: answer, By: by, Time: c.now().UTC().Truncate(time.Second),
+		}
+		content.Questions = slices.Delete(content.Questions, i, i+1)
+		about := 0
+		for i := len(content.Answers) - 1; i >= 0; i-- {
+			if old := &content.Answers[i]; old.Who == a.Who && old.Tool == a.Tool {
+				// A forgotten yes has to be said again; a no is never forgotten.
+				if about++; about >= mostAnswers && old.Answer != No {
+					content.Answers = slices.Delete(content.Answers, i, i+1)
+				}
+			}
+		}
+		content.Answers = append(content.Answers, a)
+		return nil
+	})
+}
+
+// Clear forgets all that was said about a name, yes and no, to every asker, and
+// gives how many answers those were.
+func (c *Consents) Clear(tool string) (n int, err error) {
+	err = c.change(func(content *consents) error {
+		before := len(content.Answers)
+		content.Answers = slices.DeleteFunc(content.Answers, func(a ConsentAnswer) bool { return a.Tool == tool })
+		n = before - len(content.Answers)
+		return nil
+	})
+	return n, err
+}
+
+// Before is what was approved last of a name, and under which other names the same
+// code was refused, as far as the file was read.
+func (c *Consents) Before(s *Subject) (approved *Subject, refused []string) {
+	if c == nil {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.own {
+		a := &c.own[i]
+		switch {
+		case a.Answer == No && a.Subject.Code == s.Code && a.Tool != s.Tool:
+			refused = append(refused, a.Tool)
+		case a.Answer != No && a.Tool == s.Tool:
+			approved = &a.Subject
+		}
+	}
+	slices.Sort(refused)
+	return approved, slices.Compact(refused)
+}
+
+// All is every asker's questions and answers, in the order in which they came.
+func (c *Consents) All() ([]Question, []ConsentAnswer, error) {
+	content, err := c.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	return content.Questions, content.Answers, nil
+}
+
+// Tell gives the answers to the asker that no server has put on record, once: tell
+// is called before they count as told, and an error of it leaves the rest untold.
+func (c *Consents) Tell(tell func(ConsentAnswer) error) error {
+	if c == nil || c.Path == "" {
+		return nil
+	}
+	c.mu.Lock()
+	untold := slices.ContainsFunc(c.own, func(a ConsentAnswer) bool { return !a.Told })
+	c.mu.Unlock()
+	if !untold {
+		return nil
+	}
+	var failed error
+	err := c.change(func(content *consents) error {
+		for i := range content.Answers {
+			if a := &content.Answers[i]; a.Who == c.Who && !a.Told {
+				if failed = tell(*a); failed != nil {
+					break
+				}
+				a.Told = true
+			}
+		}
+		return nil
+	})
+	return errors.Join(failed, err)
+}

@@ -1,0 +1,124 @@
+package caps
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What a person is shown of a question. What the server knows comes first, the
+// model's words last and with a margin, so that no line of theirs can be taken for
+// one of the server's; nothing in either moves a cursor, hides, or turns the
+// direction of what is beside it.
+
+const (
+	questionWidth   = 76 // columns
+	mostDescription = 24 // lines
+	mostCodeShown   = 80 // lines
+	modelMargin     = "  | "
+	factMargin      = "    " // of a line that goes on
+)
+
+// Lines is a question as a person reads it.
+func (q *Question) Lines() []string {
+	lines := []string{
+		"A tool asks for your approval.",
+		"",
+	}
+	head := func(what, text string) {
+		lines = append(lines, wrapped(fmt.Sprintf("  %-9s ", what), factMargin+"        ", PlainASCII(text))...)
+	}
+	head("tool", `"`+q.Tool+`", version `+fmt.Sprint(q.Version))
+	head("asked by", q.Who)
+	head("asked at", q.Time.UTC().Format(time.RFC3339))
+	head("question", q.ID)
+	lines = append(lines, "")
+	for _, fact := range q.Facts {
+		text := strings.TrimLeft(fact, " ")
+		indent := strings.Repeat(" ", min(len(fact)-len(text), 16))
+		lines = append(lines, wrapped(indent, indent+factMargin, PlainASCII(text))...)
+	}
+	lines = append(lines, "", "What follows was written by the model, and may say anything.", "")
+	lines = append(lines, modelLines("description:", q.Description, mostDescription)...)
+	lines = append(lines, strings.TrimRight(modelMargin, " "))
+	lines = append(lines, modelLines("code:", q.Code, mostCodeShown)...)
+	return append(lines, "", "The model's words end here.")
+}
+
+// modelLines is words of the model's, each line within the margin.
+func modelLines(title, text string, most int) []string {
+	lines := []string{modelMargin + title}
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		lines = append(lines, wrapped(modelMargin+"  ", modelMargin+"  ", plain(line, readable))...)
+		if len(lines) > most {
+			return append(lines[:most], modelMargin+"  … and more, which isn't shown here: see it with describe, or 'mcp-pif tools show'")
+		}
+	}
+	return lines
+}
+
+// PlainASCII is a text with nothing but printable ASCII: everything else is written
+// out, so that letters of other alphabets can't stand for those they look like.
+func PlainASCII(s string) string {
+	return plain(s, func(r rune) bool { return r < utf8.RuneSelf && r >= ' ' && r != 0x7f })
+}
+
+// Plain is a text with nothing that could act on a terminal, or on the order of what
+// is shown.
+func Plain(s string) string { return plain(s, readable) }
+
+func plain(s string, shown func(rune) bool) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\\':
+			b.WriteString(`\\`)
+		case r == '\t':
+			b.WriteString("  ")
+		case shown(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\u{%X}`, r)
+		}
+	}
+	return b.String()
+}
+
+// readable tells characters that are seen where they stand: letters that are
+// written from left to right, digits, punctuation, symbols, and the plain space.
+func readable(r rune) bool {
+	switch {
+	case r == ' ':
+		return true
+	case r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0, r == 0x2800: // blank
+		return false
+	case r >= 0x0590 && r <= 0x08FF, r >= 0xFB1D && r <= 0xFDFF, r >= 0xFE70 && r <= 0xFEFF,
+		r >= 0x10800 && r <= 0x10FFF, r >= 0x1E800 && r <= 0x1EFFF: // from right to left
+		return false
+	}
+	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S)
+}
+
+// wrapped cuts a text into lines of at most the width, the first with one margin
+// and the rest with another: a terminal that cut them would leave the margin out.
+func wrapped(first, rest, text string) []string {
+	var lines []string
+	line, columns := first, len(first)
+	for _, r := range text {
+		wide := 1
+		if r >= utf8.RuneSelf {
+			wide = 2 // at most
+		}
+		if columns+wide > questionWidth {
+			lines = append(lines, strings.TrimRight(line, " "))
+			line, columns = rest, len(rest)
+		}
+		line += string(r)
+		columns += wide
+	}
+	return append(lines, strings.TrimRight(line, " "))
+}

@@ -1,0 +1,210 @@
+package clients
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/nodejs"
+)
+
+// patience is how long a client may take for its whole tour. It takes seconds.
+const patience = 5 * time.Minute
+
+// A way is how to start a client.
+type way struct {
+	name  string
+	start func(t *testing.T, p *place, era string) client
+	eras  []string // that it knows
+}
+
+const (
+	legacy = "legacy"
+	modern = "modern"
+)
+
+var ways = []way{
+	{"sdk", node("sdk"), []string{legacy}},
+	{"client", node("client"), []string{legacy, modern}},
+	{"mcp-go", inGo, []string{legacy, modern}},
+	{"inspector", inspect, []string{legacy, modern}},
+}
+
+// TestTour: every client does everything, over both transports, in the eras it knows.
+func TestTour(t *testing.T) {
+	for _, w := range ways {
+		for _, era := range w.eras {
+			for _, http := range []bool{false, true} {
+				over := "stdio"
+				if http {
+					over = "http"
+				}
+				t.Run(w.name+"/"+era+"/"+over, func(t *testing.T) {
+					t.Parallel()
+					p := newPlace(t, http)
+					tour(t, w.start(t, p, era), p.dir)
+				})
+			}
+		}
+	}
+}
+
+// A driven client is a program that does what it is told, line by line.
+type driven struct {
+	in  io.WriteCloser
+	out *bufio.Reader
+	log *locked
+}
+
+// locked is what a program wrote, which may still write.
+type locked struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *locked) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *locked) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// node drives a client in Node.js.
+func node(pkg string) func(*testing.T, *place, string) client {
+	return func(t *testing.T, p *place, era string) client {
+		exe := nodejs.Require(t, ".", "@modelcontextprotocol/"+pkg)
+		script, err := filepath.Abs("drive.mjs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return drive(t, p, era, exe, script, pkg, era)
+	}
+}
+
+var driver = sync.OnceValues(func() (string, error) { return build("mcpgo", "mcpgo") })
+
+// inGo drives mcp-go.
+func inGo(t *testing.T, p *place, era string) client {
+	exe, err := driver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return drive(t, p, era, exe, era)
+}
+
+// drive starts a program that drives a client to a server.
+func drive(t *testing.T, p *place, era string, command ...string) *driven {
+	t.Helper()
+	if p.url != "" {
+		command = append(command, "--http", p.url, token)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	command = append(command, p.command...)
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	cmd.WaitDelay = 10 * time.Second
+	d := &driven{log: new(locked)}
+	cmd.Stderr = d.log
+	in, err := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	d.in, d.out = in, bufio.NewReader(out)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		defer cancel()
+		in.Close()
+		_, _ = io.Copy(io.Discard, d.out)
+		if err := cmd.Wait(); err != nil && !t.Failed() {
+			t.Errorf("the client ended with %v: %s", err, d.log)
+		}
+	})
+	var hello struct{ Version string }
+	if err := json.Unmarshal(d.line(t), &hello); err != nil {
+		t.Fatal(err)
+	}
+	if hello.Version != "" && (hello.Version >= "2026") != (era == modern) {
+		t.Fatalf("the client speaks %s, not that of the %s era", hello.Version, era)
+	}
+	t.Logf("speaks %s", hello.Version)
+	return d
+}
+
+func (d *driven) line(t *testing.T) []byte {
+	t.Helper()
+	line, err := d.out.ReadBytes('\n')
+	if err != nil {
+		t.Fatalf("the client is gone: %v: %s", err, d.log)
+	}
+	return line
+}
+
+// do has the client do something.
+func (d *driven) do(t *testing.T, result any, order map[string]any) {
+	t.Helper()
+	line, err := json.Marshal(order)
+	if err == nil {
+		_, err = d.in.Write(append(line, '\n'))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Result json.RawMessage
+		Failed string
+	}
+	if err := json.Unmarshal(d.line(t), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if answer.Failed != "" {
+		t.Fatalf("the client failed at %s: %s", line, answer.Failed)
+	}
+	if err := json.Unmarshal(answer.Result, result); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A toolList is what tools/list gives.
+type toolList struct{ Tools []struct{ Name string } }
+
+func (l toolList) names() (names []string) {
+	for _, t := range l.Tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+func (d *driven) tools(t *testing.T) []string {
+	t.Helper()
+	var list toolList
+	d.do(t, &list, map[string]any{"do": "list"})
+	return list.names()
+}
+
+func (d *driven) call(t *testing.T, tool, arguments string) (r reply) {
+	t.Helper()
+	d.do(t, &r, map[string]any{"do": "call", "tool": tool, "arguments": json.RawMessage(arguments)})
+	return r
+}
+
+func (d *driven) changes(t *testing.T) (n int, hears bool) {
+	t.Helper()
+	d.do(t, &n, map[string]any{"do": "changed"})
+	return n, true
+}

@@ -1,0 +1,20 @@
+// Package clients lets clients that others wrote use the whole server.
+//
+// It contains tests only. Each client goes on one tour (tour_test.go) against the
+// built binary, over stdio and over HTTP, in the older protocol and in the newer one
+// where it speaks it: it makes a tool, runs it by name and directly, is refused an
+// effect, is granted one, hears that the list changed, reads the journal, and mends a
+// call by what the answer says. The clients are
+//
+//   - @modelcontextprotocol/sdk, in TypeScript, of the older protocol;
+//   - @modelcontextprotocol/client, its successor, of both;
+//   - github.com/mark3labs/mcp-go, of both, in a module of its own so that it never
+//     becomes a dependency of ours;
+//   - @modelcontextprotocol/inspector, as a command, of both: it judges the tools'
+//     schemas, too, and loads the server.
+//
+// The libraries are driven by a program for each language (drive.mjs, mcpgo), which is
+// told on its standard input what to do, a line of JSON at a time, and answers so.
+// `npm ci --ignore-scripts` in this folder installs what is in Node.js; without it
+// those tests are skipped, or fail where PIF_REQUIRE_NODE=1, as in .ci/run.
+package clients

@@ -1,0 +1,206 @@
+package mcpserver
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// A tool that holds something for which a person is asked first is made at once,
+// and waits. The question lies where `mcp-pif approve` finds it; nothing that a
+// client sends answers it.
+
+// stateOf is a tool's state now, and why where it isn't ready, with what a person
+// said.
+func (s *Server) stateOf(t *registry.Tool) (state, why string) {
+	policy := s.broker.Policy()
+	if state, why = registry.StateOf(t, policy); state != registry.StateReady {
+		return state, why
+	}
+	waits := policy.Asks(t.Held)
+	if len(waits) == 0 {
+		return state, ""
+	}
+	texts := strings.Join(heldTexts(waits), ", ")
+	switch s.broker.Consent(t) {
+	case caps.Approved:
+		return registry.StateReady, ""
+	case caps.Rejected:
+		return registry.StateBlocked, "the operator was asked for " + texts + ", and said no"
+	}
+	return registry.StateAsking, texts + " waits for the operator's approval of this version"
+}
+
+func heldTexts(held []*caps.Held) []string {
+	texts := make([]string, len(held))
+	for i, h := range held {
+		texts[i] = h.String()
+	}
+	return texts
+}
+
+// An asking is what became of asking for a new version. The zero value is that it
+// need not wait.
+type asking struct {
+	state, why string // where it isn't ready
+	note       string // for the model
+	id         string // of the question that waits; "": none does
+}
+
+// ask asks a person, where a version needs it and they weren't asked, and says in
+// which state it is.
+func (s *Server) ask(t *registry.Tool) (a asking) {
+	policy, consents := s.broker.Policy(), s.broker.Consents()
+	if !policy.Asking() {
+		return a
+	}
+	if err := s.broker.PollConsents(); err != nil {
+		s.log.Error("what was approved can't be read, so nothing is", "error", err)
+	}
+	state, why := s.stateOf(t)
+	if state == registry.StateReady {
+		s.withdraw(t.Name)
+		return a
+	}
+	a.state, a.why = state, why
+	if state == registry.StateBlocked {
+		if s.broker.Consent(t) == caps.Rejected {
+			s.withdraw(t.Name)
+			a.note = "the operator said no to this name before, so nothing was asked: tell the user, who can clear that with `mcp-pif approve --clear NAME`, and don't try another name"
+		}
+		return a
+	}
+	q := s.question(t)
+	id, asked, err := consents.Ask(q)
+	switch {
+	case errors.Is(err, caps.ErrAsksTooMuch):
+		a.note = "it can't use what waits for approval, and nobody was asked: there were five questions within an hour. Tell the user, and run the tool later to ask"
+	case err != nil:
+		s.log.Error("a person can't be asked", "tool", t.Name, "error", err)
+		a.note = "it can't use what waits for approval, and nobody can be asked: the server can't write down the question. Tell the operator"
+	default:
+		a.id = id
+		a.note = fmt.Sprintf("it can't use %s yet. Tell the user: they approve it with `mcp-pif approve %s`, in a terminal of their own; nothing else is needed then", strings.Join(q.Asks, ", "), id)
+		if asked {
+			s.broker.Asked(id, &q)
+			s.log.Warn("a tool waits for your approval: run 'mcp-pif approve'", "question", id, "tool", t.Name, "capabilities", q.Asks)
+		}
+	}
+	return a
+}
+
+// withdraw takes back what waits about a name.
+func (s *Server) withdraw(name string) {
+	if !s.broker.Policy().Asking() {
+		return
+	}
+	if err := s.broker.Consents().Withdraw(name); err != nil {
+		s.log.Error("a question can't be withdrawn", "tool", name, "error", err)
+	}
+}
+
+// awaits has a person asked before a run of a tool that waits, if they weren't, and
+// takes in what they answered.
+func (s *Server) awaits(t *registry.Tool) {
+	if t != nil && s.broker.Consents() != nil {
+		s.ask(t)
+	}
+}
+
+// question is what a person is asked of a version: what the server knows first,
+// the model's words apart from that.
+func (s *Server) question(t *registry.Tool) caps.Question {
+	policy := s.broker.Policy()
+	subject := registry.SubjectOf(t)
+	waits := policy.Asks(t.Held)
+	q := caps.Question{
+		Tool: t.Name, Version: t.Version, Subject: *subject, Asks: heldTexts(waits),
+		Description: t.Description, Code: string(registry.Printed(t.Program())),
+	}
+	section := func(title string, lines []string) {
+		if len(lines) > 0 {
+			q.Facts = append(q.Facts, title)
+			for _, line := range lines {
+				q.Facts = append(q.Facts, "  "+line)
+			}
+		}
+	}
+	var asked, others, called []string
+	for _, h := range t.Held {
+		if slices.Contains(waits, h) {
+			asked = append(asked, h.Facts()...)
+		} else if h.Grant != nil {
+			others = append(others, h.Facts()...)
+		}
+	}
+	section("It would get", asked)
+	section("It has without asking", others)
+	section("Secrets that it may name", policy.SecretTexts())
+	for _, b := range boundNames(t) {
+		called = append(called, fmt.Sprintf("%s, version %d, which holds %s", excerpt([]byte(b)), t.Bound[b].Version, orNothing(t.Bound[b].Capabilities)))
+	}
+	if t.Late() {
+		called = append(called, "any tool of a name that it works out, with what that tool may do")
+	}
+	section("It is bound to, and may call or copy", called)
+	flags := caps.Annotations(t.Reach())
+	if t.Late() {
+		flags = caps.Worst(flags, anything(policy))
+	}
+	section("At worst, all together", []string{flags.Words()})
+	section("Before", s.before(subject))
+	return q
+}
+
+// before is what was said of the name, or of the code, before.
+func (s *Server) before(subject *caps.Subject) (lines []string) {
+	approved, refused := s.broker.Consents().Before(subject)
+	d := subject.Since(approved, s.broker.Policy().Kinds())
+	say := func(what string, list []string) {
+		if len(list) > 0 {
+			lines = append(lines, what+" "+strings.Join(list, ", "))
+		}
+	}
+	switch {
+	case !d.Before:
+		lines = append(lines, "no version of this name was approved")
+	case !d.Code && len(d.Wider)+len(d.Gone)+len(d.Calls)+len(d.Rebound) == 0:
+		lines = append(lines, "the version approved last had the same code and held the same")
+	case d.Code:
+		lines = append(lines, "the version approved last had other code")
+	}
+	say("WIDER than the version approved last by", d.Wider)
+	say("narrower by", d.Gone)
+	say("WIDER in what it reaches by calls:", d.Calls)
+	say("bound to another version of", d.Rebound)
+	say("the same code was REFUSED under the name", refused)
+	return lines
+}
+
+func boundNames(t *registry.Tool) []string {
+	names := make([]string, 0, len(t.Bound))
+	for name := range t.Bound {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func orNothing(texts []string) string {
+	if len(texts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// A waiting version is one that a person may be asked about before the call that
+// made it is answered.
+type waiting struct {
+	tool  *registry.Tool
+	asked asking
+	notes []string
+}

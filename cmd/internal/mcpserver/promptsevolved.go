@@ -1,0 +1,294 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// A tool that was published runs as any tool does: with its own authority, in its
+// turn, on record, and can be replayed.
+
+// promptCall is the name by which a run of a prompt is on record. It is no name
+// that a client can call a tool by.
+const promptCall = "prompts/get"
+
+// mostMessages is how many messages a prompt has.
+const mostMessages = 100
+
+// publishedPrompt is a tool as a list of prompts shows it. Its parameters are the
+// arguments.
+func publishedPrompt(t *registry.Tool) *mcp.Prompt {
+	p := &mcp.Prompt{Name: t.Name, Title: titled(t.Name), Description: t.Description}
+	for _, name := range t.Program().Params() {
+		p.Arguments = append(p.Arguments, &mcp.PromptArgument{Name: name, Required: true})
+	}
+	return p
+}
+
+// checkPublished refuses to publish what could not be used, and says in a note what
+// is published.
+func checkPublished(t *registry.Tool) (note string, f *fault.Fault) {
+	switch t.As {
+	case registry.AsResource:
+		return fmt.Sprintf("published as the resource %s; it is run on null when that is read", publishedURI(t.Name)), nil
+	case registry.AsPrompt:
+	default:
+		return "", nil
+	}
+	params := t.Program().Params()
+	bad := func(message, hint string) (string, *fault.Fault) {
+		return "", &fault.Fault{Kind: fault.InvalidRequest, Message: message, Hint: hint}
+	}
+	if fixedPrompt(t.Name) != nil {
+		return bad(fmt.Sprintf("%q is one of the server's own prompts", t.Name), "Choose another name.")
+	}
+	if len(params) > mostInputs {
+		return bad(fmt.Sprintf("a prompt has at most %d arguments, this function has %d parameters", mostInputs, len(params)), "Take fewer.")
+	}
+	for i, p := range params {
+		if slices.Contains(params[:i], p) || p == "" {
+			return bad(fmt.Sprintf("the prompt would have the argument %q twice, or without a name", p), "Give each parameter a name of its own.")
+		}
+	}
+	if len(params) > 1 && usesSelf(t) {
+		return bad("a prompt of several arguments can't call itself", "Let a function of its own do what is repeated, with fold or map, or take one parameter.")
+	}
+	if len(params) == 0 {
+		return "published as a prompt without arguments", nil
+	}
+	return "published as a prompt with the arguments " + strings.Join(params, ", "), nil
+}
+
+// usesSelf reports whether code may call itself. Canonical JSON has no other way to
+// write that; within a string it would have backslashes.
+func usesSelf(t *registry.Tool) bool {
+	return bytes.Contains(t.Program().Canonical(), []byte(`{"self":true}`))
+}
+
+// applied is a tool's program that takes all arguments at once, as a record.
+func applied(t *registry.Tool, params []string) (*core.Program, *fault.Fault) {
+	app := append([]byte(`{"lam":"args","body":{"app":[`), t.Program().Canonical()...)
+	for _, p := range params {
+		app = append(app, `,{"get":[{"var":"args"},`...)
+		app = append(append(app, encode(p)...), `]}`...)
+	}
+	program, err := core.CompileTool(t.Name, append(app, `]}}`...))
+	if err != nil {
+		return nil, asFault(err)
+	}
+	return program, nil
+}
+
+// within is a fault as the tool's own code has it, where the program is applied's.
+func (t *task) within(f *fault.Fault) *fault.Fault {
+	at, ok := strings.CutPrefix(string(f.At), "/body/app/0")
+	if t.program == nil || !ok || f.In != "code" && f.In != "tool:"+t.tool.Name {
+		return f
+	}
+	g := *f
+	g.At = fault.Pointer(at)
+	return &g
+}
+
+// evolvedPrompt runs a tool that was published as a prompt.
+func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string]string) (*mcp.GetPromptResult, error) {
+	tools := s.latest()
+	t, ok := tools.Get(name)
+	if !ok || t.As != registry.AsPrompt {
+		return nil, badPrompt(noTool(name, tools))
+	}
+	if err := checkPrompt(publishedPrompt(t), args); err != nil {
+		return nil, err
+	}
+	call := begin().text("name", name).raw("arguments", encode(args)).end()
+	a := s.guarded(promptCall, func() Answer {
+		return s.runPrompt(ctx, Call{Tool: promptCall, Arguments: json.RawMessage(call), Tools: tools, ticket: s.tickets.Add(1)})
+	})
+	if a.Fault != nil {
+		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
+	}
+	messages, f := a.messages(name)
+	if f != nil {
+		return nil, promptError(jsonrpc.CodeInternalError, f)
+	}
+	return &mcp.GetPromptResult{Description: t.Description, Messages: messages}, nil
+}
+
+// runPrompt is the run of a prompt, also of one that is replayed.
+func (s *Server) runPrompt(ctx context.Context, c Call) Answer {
+	a, f := readArguments(promptCall, c.Arguments, "name", "arguments")
+	if f != nil {
+		return failed(f)
+	}
+	name, _, f := a.text("name")
+	if f != nil {
+		return failed(f)
+	}
+	t, ok := c.Tools.Get(name)
+	if !ok {
+		return failed(noTool(name, c.Tools))
+	}
+	raw, _ := a.any("arguments")
+	args, f := readArguments(name, raw, t.Program().Params()...)
+	if f != nil {
+		return failed(f)
+	}
+	j := s.dataTask(t)
+	switch params := t.Program().Params(); len(params) {
+	case 0:
+	case 1:
+		j.input, f = args.prompted(t, params[0])
+	default:
+		o := begin()
+		for _, p := range params {
+			var v []byte
+			if v, f = args.prompted(t, p); f != nil {
+				return failed(f)
+			}
+			// A key is quoted as JSON has it, whatever is in the name.
+			if len(o) > 1 {
+				o = append(o, ',')
+			}
+			o = append(append(append(o, encode(p)...), ':'), v...)
+		}
+		j.input = json.RawMessage(o.end())
+		if f == nil {
+			j.program, f = applied(t, params)
+		}
+	}
+	if f != nil {
+		return failed(f)
+	}
+	return s.queued(ctx, c, func() Answer { return s.perform(ctx, c, j) })
+}
+
+// prompted is an argument of a prompt as the function gets it: the string that it
+// is, or the JSON in it where the code takes the parameter for something else.
+func (a *arguments) prompted(t *registry.Tool, param string) ([]byte, *fault.Fault) {
+	text, ok, f := a.text(param)
+	if f != nil {
+		return nil, f
+	}
+	if !ok {
+		return []byte("null"), nil
+	}
+	w := want{left: 1000, name: param}
+	code := t.Program().Term()
+	for lam, ok := code.(*term.Lam); ok; lam, ok = code.(*term.Lam) {
+		code = lam.Body
+	}
+	w.search(code)
+	if w.found != 0 && w.found&prim.KindString == 0 && json.Valid([]byte(text)) {
+		return []byte(strings.TrimSpace(text)), nil
+	}
+	return encode(text), nil
+}
+
+// dataTask is a run of a tool by another way than run: with the usual budgets.
+func (s *Server) dataTask(t *registry.Tool) task {
+	return task{
+		tool: t, as: core.InputData, step: 1, rounds: 1,
+		budgets: core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth},
+	}
+}
+
+// messages are what a prompt's tool gave: a text, or a list of role and text.
+func (a *Answer) messages(name string) ([]*mcp.PromptMessage, *fault.Fault) {
+	const shape = `A prompt gives a text, or a list of messages: [{role: "user", text: "…"}, {role: "assistant", text: "…"}].`
+	bad := func(format string, args ...any) ([]*mcp.PromptMessage, *fault.Fault) {
+		return nil, &fault.Fault{
+			Kind: fault.RuntimeError, In: "tool:" + name,
+			Message:  "the tool gave no messages: " + fmt.Sprintf(format, args...),
+			Expected: "a text, or a list of records with role and text", Got: excerpt([]byte(a.Text)), Hint: shape,
+		}
+	}
+	if !a.whole {
+		return bad("its result is too large or too deep")
+	}
+	var text string
+	if json.Unmarshal([]byte(a.Text), &text) == nil && a.Text[0] == '"' {
+		return []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: text}}}, nil
+	}
+	var items []json.RawMessage
+	if json.Unmarshal([]byte(a.Text), &items) != nil || a.Text[0] != '[' {
+		return bad("it gave something else")
+	}
+	if len(items) == 0 || len(items) > mostMessages {
+		return bad("a prompt has 1 to %d of them, and these are %d", mostMessages, len(items))
+	}
+	list := make([]*mcp.PromptMessage, len(items))
+	for i, item := range items {
+		members, ok := split(item)
+		if !ok || len(members) != 2 {
+			return bad("message %d isn't a record of role and text", i+1)
+		}
+		said := map[string]string{}
+		for _, m := range members {
+			var s string
+			if m.value[0] != '"' || json.Unmarshal(m.value, &s) != nil {
+				return bad("%q of message %d isn't a string", excerpt([]byte(m.name)), i+1)
+			}
+			said[m.name] = s
+		}
+		role, hasRole := said["role"]
+		text, hasText := said["text"]
+		if !hasRole || !hasText {
+			return bad("message %d isn't a record of role and text", i+1)
+		}
+		if role != "user" && role != "assistant" {
+			return bad(`the role of message %d is "user" or "assistant", not %q`, i+1, excerpt([]byte(role)))
+		}
+		list[i] = &mcp.PromptMessage{Role: mcp.Role(role), Content: &mcp.TextContent{Text: text}}
+	}
+	return list, nil
+}
+
+// publishedContent runs a tool that was published as a resource, on null.
+func (s *Server) publishedContent(ctx context.Context, name string) (*mcp.ResourceContents, error) {
+	tools := s.latest()
+	t, ok := tools.Get(name)
+	if !ok || t.As != registry.AsResource {
+		return nil, nil
+	}
+	a := s.Call(ctx, Call{Tool: name, Arguments: json.RawMessage(`{}`), Tools: tools})
+	if a.Fault != nil {
+		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
+	}
+	if !a.whole {
+		return nil, promptError(jsonrpc.CodeInternalError, &fault.Fault{
+			Kind: fault.ResultTooLarge, In: "tool:" + name, Message: "what the tool gave is too large, or nests too deep, to be read as a resource",
+			Hint: fmt.Sprintf("Call the tool, and read on in its result; a resource has at most %d bytes.", s.limits.Result),
+		})
+	}
+	var text string
+	if a.Text[0] == '"' && json.Unmarshal([]byte(a.Text), &text) == nil {
+		return &mcp.ResourceContents{MIMEType: plainText, Text: text}, nil
+	}
+	return &mcp.ResourceContents{MIMEType: jsonText, Text: a.Text}, nil
+}
+
+// sortedKeys goes through a map in the order of its keys.
+func sortedKeys[V any](m map[string]V) iter.Seq2[string, V] {
+	return func(yield func(string, V) bool) {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if !yield(k, m[k]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,318 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// What a server has to read, by address. Whoever can read it could have asked a
+// tool for the same: describe, journal, help, list. A name in an address is
+// percent-encoded, and is looked up among names: there are no folders that one
+// could get out of.
+
+// scheme begins every address of ours.
+const scheme = "pif://"
+
+// mostURI is how long an address may be, in bytes: that of a tool with the longest
+// name, every byte of it encoded, is shorter.
+const mostURI = 1024
+
+// The media types of resources.
+const (
+	plainText = "text/plain"
+	jsonText  = "application/json"
+)
+
+// resourceTemplates is the addresses with a part to fill in.
+var resourceTemplates = []*mcp.ResourceTemplate{
+	{URITemplate: "pif://journal/{run}", Name: "run", Title: "A run", MIMEType: jsonText,
+		Description: "The events of a run: what it was given, each effect asked for, denied or done, how it ended. {?after} goes on after the event of that number."},
+	{URITemplate: "pif://language/{category}", Name: "category", Title: "A category of operations", MIMEType: plainText,
+		Description: "The operations of PIF of one category, with examples that run."},
+	{URITemplate: "pif://operations/{operation}", Name: "operation", Title: "An operation", MIMEType: plainText,
+		Description: "One operation of PIF, or of a capability, or one of the server's own tools, with examples."},
+	{URITemplate: "pif://published/{name}", Name: "published", Title: "What a tool publishes", MIMEType: plainText,
+		Description: "What an evolved tool gives that was published as a resource: it is run when this is read."},
+	{URITemplate: "pif://results/{id}", Name: "result", Title: "A large result", MIMEType: plainText,
+		Description: "A result that was too large to show, whole or in parts: {?from} begins at that byte, and _meta says what follows."},
+	{URITemplate: "pif://tools/{name}", Name: "tool", Title: "A tool", MIMEType: jsonText,
+		Description: "All there is about an evolved tool: code, state, capabilities, examples, what it calls."},
+	{URITemplate: "pif://tools/{name}/{version}", Name: "version", Title: "A version of a tool", MIMEType: jsonText,
+		Description: "The same of one of its versions, also of a tool that was retired."},
+}
+
+// fixedResources is the addresses that are always there, in the order of a list.
+var fixedResources = []*mcp.Resource{
+	{URI: capabilitiesURI, Name: "capabilities", Title: "What tools may be granted", MIMEType: jsonText,
+		Description: "What the operator grants, and the operations that come with it."},
+	{URI: "pif://language", Name: "language", Title: "PIF, the language", MIMEType: plainText,
+		Description: "How to write a tool: the authoring card, then every operation in a line."},
+}
+
+// addressKey is the context's key for the address that a client reads.
+type addressKey struct{}
+
+// register tells the SDK what there is, of resources and prompts. It finds ours by
+// one of them only; see addressing.
+func (s *Server) register() {
+	s.mcp.AddResource(fixedResources[1], s.read)
+	for _, t := range resourceTemplates {
+		s.mcp.AddResourceTemplate(t, s.read)
+	}
+	for _, p := range fixedPrompts {
+		s.mcp.AddPrompt(p.declare(), s.prompt)
+	}
+}
+
+// addressing takes reads of ours, and prompts of ours, before the SDK looks them
+// up, as dispatching does for calls: to it each is of the first there is.
+func (s *Server) addressing(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch r := req.(type) {
+		case *mcp.ReadResourceRequest:
+			if r.Params != nil && strings.HasPrefix(r.Params.URI, scheme) {
+				ctx = context.WithValue(ctx, addressKey{}, r.Params.URI)
+				params := *r.Params
+				params.URI = fixedResources[1].URI
+				req = &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+			}
+		case *mcp.GetPromptRequest:
+			if r.Params != nil && s.isPrompt(r.Params.Name) {
+				ctx = context.WithValue(ctx, addressKey{}, r.Params.Name)
+				params := *r.Params
+				params.Name = fixedPrompts[0].name
+				req = &mcp.GetPromptRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// An address is one of ours, taken apart.
+type address struct {
+	parts []string // decoded; the first says what it is of
+	query url.Values
+}
+
+// parseAddress takes an address apart; false where it can't be one of ours.
+func parseAddress(uri string) (a address, ok bool) {
+	rest, ours := strings.CutPrefix(uri, scheme)
+	if !ours || len(uri) > mostURI || strings.Contains(rest, "#") {
+		return a, false
+	}
+	path, query, _ := strings.Cut(rest, "?")
+	var err error
+	if a.query, err = url.ParseQuery(query); err != nil {
+		return a, false
+	}
+	for _, part := range strings.Split(path, "/") {
+		part, err := url.PathUnescape(part)
+		if err != nil || part == "" || !utf8.ValidString(part) {
+			return a, false
+		}
+		a.parts = append(a.parts, part)
+	}
+	return a, true
+}
+
+// number reads one that the query has; 0 where it has none.
+func (a *address) number(name string) (n uint64, ok bool) {
+	text := a.query.Get(name)
+	if text == "" {
+		return 0, true
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	return n, err == nil
+}
+
+// toolURI is the address of a tool.
+func toolURI(name string) string { return scheme + "tools/" + url.PathEscape(name) }
+
+// publishedURI is the address of what a tool publishes.
+func publishedURI(name string) string { return scheme + "published/" + url.PathEscape(name) }
+
+// notFound is the protocol's error for what isn't there: its code is another one
+// since 2026-07-28.
+func notFound(version, uri string) error {
+	code := int64(jsonrpc.CodeInvalidParams)
+	if version < "2026-07-28" {
+		code = -32002
+	}
+	shown := firstOf([]byte(strings.ToValidUTF8(uri, "\uFFFD")), mostURI)
+	return &jsonrpc.Error{Code: code, Message: "Resource not found", Data: json.RawMessage(begin().text("uri", shown).end())}
+}
+
+// read gives what is at an address.
+func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	uri, _ := ctx.Value(addressKey{}).(string)
+	a, ok := parseAddress(uri)
+	if !ok {
+		return nil, notFound(req.ProtocolVersion(), uri)
+	}
+	c, err := s.content(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		return nil, notFound(req.ProtocolVersion(), uri)
+	}
+	c.URI = uri
+	res := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}
+	res.CacheScope = "private"
+	if a.parts[0] == "language" {
+		res.CacheScope, res.TTLMs = "public", unchanging
+	}
+	return res, nil
+}
+
+// content is what is at an address; nil where there is nothing.
+func (s *Server) content(ctx context.Context, a address) (*mcp.ResourceContents, error) {
+	kind, rest := a.parts[0], a.parts[1:]
+	if len(a.query) > 0 && kind != "results" && kind != "journal" {
+		return nil, nil
+	}
+	switch {
+	case kind == "language" && len(rest) == 0:
+		return textOf(helpAll()), nil
+	case kind == "language" && len(rest) == 1:
+		return textOf(helpCategory(rest[0])), nil
+	case kind == "operations" && len(rest) == 1:
+		return textOf(s.helpOperation(rest[0])), nil
+	case kind == "capabilities" && len(rest) == 0:
+		return &mcp.ResourceContents{MIMEType: jsonText, Text: string(s.capabilities())}, nil
+	case kind == "tools" && len(rest) == 1:
+		return s.toolContent(rest[0], 0), nil
+	case kind == "tools" && len(rest) == 2:
+		version, err := strconv.ParseUint(rest[1], 10, 31)
+		if err != nil || version == 0 || rest[1] != strconv.FormatUint(version, 10) {
+			return nil, nil
+		}
+		return s.toolContent(rest[0], version), nil
+	case kind == "journal" && len(rest) == 1:
+		return s.runContent(rest[0], a), nil
+	case kind == "results" && len(rest) == 1:
+		return s.resultContent(rest[0], a), nil
+	case kind == "published" && len(rest) == 1:
+		return s.publishedContent(ctx, rest[0])
+	}
+	return nil, nil
+}
+
+// textOf is an answer of help; nothing where it failed.
+func textOf(a Answer) *mcp.ResourceContents {
+	if a.Fault != nil {
+		return nil
+	}
+	return &mcp.ResourceContents{MIMEType: plainText, Text: a.Text}
+}
+
+// objectOf is an answer that is an object; nothing where it failed.
+func objectOf(a Answer) *mcp.ResourceContents {
+	if a.Fault != nil {
+		return nil
+	}
+	return &mcp.ResourceContents{MIMEType: jsonText, Text: string(a.Structured)}
+}
+
+// helpOperation explains what isn't an evolved tool: that is at pif://tools.
+func (s *Server) helpOperation(name string) Answer { return s.helpName(name, new(registry.Snapshot)) }
+
+// toolContent is what describe says; version 0 is the current one.
+func (s *Server) toolContent(name string, version uint64) *mcp.ResourceContents {
+	args := begin().text("name", name)
+	if version > 0 {
+		args = args.number("version", version)
+	}
+	return objectOf(s.describe(Call{Tool: "describe", Arguments: json.RawMessage(args.end()), Tools: s.latest()}))
+}
+
+// runContent is what journal says of a run from its beginning, or from an event on.
+func (s *Server) runContent(run string, a address) *mcp.ResourceContents {
+	after, ok := a.number("after")
+	if !ok {
+		return nil
+	}
+	args := begin().text("run", run).number("after", after).number("limit", mostEvents)
+	answer := s.journal(Call{Tool: "journal", Arguments: json.RawMessage(args.end())})
+	var shown struct {
+		Events []struct{ Seq uint64 }
+		Next   json.RawMessage
+	}
+	if answer.Fault != nil || json.Unmarshal(answer.Structured, &shown) != nil || len(shown.Events) == 0 {
+		return nil
+	}
+	c := objectOf(answer)
+	if shown.Next != nil {
+		c.Meta = mcp.Meta{"next": fmt.Sprintf("%sjournal/%s?after=%d", scheme, url.PathEscape(run), shown.Events[len(shown.Events)-1].Seq)}
+	}
+	return c
+}
+
+// resultContent is a large result, or as much of it as fits from a place on.
+func (s *Server) resultContent(id string, a address) *mcp.ResourceContents {
+	from, ok := a.number("from")
+	if !ok || s.results == nil {
+		return nil
+	}
+	k, ok := s.results.get(s, id)
+	if !ok || from > uint64(len(k.json)) {
+		return nil
+	}
+	text, at := k.part(int64(from), mostRead)
+	c := &mcp.ResourceContents{MIMEType: plainText, Text: text, Meta: mcp.Meta{"from": at, "total": k.total}}
+	switch end := at + int64(len(text)); {
+	case end < int64(len(k.json)):
+		c.Meta["next"] = fmt.Sprintf("%s?from=%d", resultURI(id), end)
+	case at == 0 && end == k.total:
+		c.MIMEType = jsonText
+	}
+	return c
+}
+
+// mostRead is how much of a large result one read gives, in bytes: within what
+// clients take as one message, however it has to be escaped.
+const mostRead = 1 << 20
+
+// capabilities is what is granted, and what can be done with it.
+func (s *Server) capabilities() []byte {
+	policy := s.broker.Policy()
+	o := begin().raw("grants", encode(grantsOf(policy)))
+	if secrets := policy.SecretTexts(); len(secrets) > 0 {
+		o = o.raw("secrets", encode(secrets))
+	}
+	granted := map[string]bool{}
+	for _, g := range policy.Grants() {
+		if !g.Revoked() {
+			granted[g.Kind] = true
+		}
+	}
+	ops := []byte{'['}
+	kinds := policy.Kinds()
+	for _, kind := range slices.Sorted(maps.Keys(granted)) {
+		m := kinds[kind]
+		if m == nil {
+			continue
+		}
+		for i := range m.Operations {
+			if len(ops) > 1 {
+				ops = append(ops, ',')
+			}
+			var b strings.Builder
+			explainEffect(&b, &m.Operations[i])
+			ops = append(ops, begin().text("name", m.Operations[i].Name).text("help", b.String()).end()...)
+		}
+	}
+	return o.raw("operations", append(ops, ']')).end()
+}

@@ -1,0 +1,383 @@
+package streamable
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// blocking is a server with a tool that waits until it is cancelled, and says so.
+func blocking() (s *mcp.Server, entered, cancelled chan struct{}) {
+	entered, cancelled = make(chan struct{}, 10), make(chan struct{}, 10)
+	s = told("x")
+	mcp.AddTool(s, &mcp.Tool{Name: "block", Description: "wait"},
+		func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, text, error) {
+			entered <- struct{}{}
+			<-ctx.Done()
+			cancelled <- struct{}{}
+			return nil, text{"cancelled"}, nil
+		})
+	return s, entered, cancelled
+}
+
+func only(s *mcp.Server) func(context.Context, string) (*mcp.Server, error) {
+	return func(context.Context, string) (*mcp.Server, error) { return s, nil }
+}
+
+const block = `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"block","arguments":{}}}`
+
+// session opens one of the older protocol and gives its identity.
+func session(t *testing.T, url, token string) string {
+	t.Helper()
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(hello))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Authorization", "Bearer "+token)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, res.Body)
+	res.Body.Close()
+	id := res.Header.Get(sessionHeader)
+	if id == "" {
+		t.Fatalf("no session: %s", res.Status)
+	}
+	post(t, url, strings.NewReader(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), func(r *http.Request) {
+		r.Header.Set(sessionHeader, id)
+		r.Header.Set("Authorization", "Bearer "+token)
+	})
+	return id
+}
+
+// A client that goes away in the middle of a call cancels it, in a session as well,
+// alone and in a batch; a session goes on.
+func TestDisconnectCancels(t *testing.T) {
+	s, entered, cancelled := blocking()
+	url := start(t, Options{Server: only(s)}) + Path
+	id := session(t, url, "")
+	for _, c := range []struct {
+		name, body string
+		set        func(*http.Request)
+		calls      int
+	}{
+		{"session", block, func(r *http.Request) { r.Header.Set(sessionHeader, id); r.Header.Set(versionHeader, "2025-11-25") }, 1},
+		{"batch", "[" + block + "," + strings.Replace(block, `"a"`, "7", 1) + "]", func(r *http.Request) { r.Header.Set(sessionHeader, id); r.Header.Set(versionHeader, "2025-03-26") }, 2},
+		{"modern", strings.Replace(block, `"arguments":{}`, `"arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`, 1),
+			func(r *http.Request) {
+				r.Header.Set(versionHeader, "2026-07-28")
+				r.Header.Set("Mcp-Method", "tools/call")
+				r.Header.Set("Mcp-Name", "block")
+			}, 1},
+	} {
+		ctx, hangUp := context.WithCancel(t.Context())
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		c.set(r)
+		done := make(chan string, 1)
+		go func() {
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				done <- ""
+				return
+			}
+			b, _ := io.ReadAll(res.Body)
+			done <- string(b)
+		}()
+		for range c.calls {
+			select {
+			case <-entered:
+			case b := <-done:
+				t.Fatalf("%s: answered before it began: %s", c.name, b)
+			}
+		}
+		hangUp()
+		for range c.calls {
+			select {
+			case <-cancelled:
+			case <-time.After(30 * time.Second):
+				t.Fatalf("%s: the call goes on", c.name)
+			}
+		}
+	}
+	if status, body := post(t, url, strings.NewReader(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`), func(r *http.Request) { r.Header.Set(sessionHeader, id) }); status != 200 {
+		t.Errorf("the session is gone: %d %s", status, body)
+	}
+}
+
+// What a token began ends when it is taken out of the file, streams and calls alike,
+// and nobody else's does.
+func TestRecheck(t *testing.T) {
+	var tokens Tokens
+	load := func(text string) {
+		t.Helper()
+		if err := tokens.Load([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load("ann aaaaaaaaaaaaaaaaaaaaaaaa\nbob bbbbbbbbbbbbbbbbbbbbbbbb")
+	s, entered, cancelled := blocking()
+	h, err := New(Options{Server: only(s), Verify: tokens.Verify})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	defer func() { h.live.endStreams(); srv.Close() }()
+	url := srv.URL + Path
+	ended := map[string]chan struct{}{}
+	for _, token := range []string{"aaaaaaaaaaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbbbbbbbbbb"} {
+		id := session(t, url, token)
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set(sessionHeader, id)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil || res.StatusCode != 200 {
+			t.Fatal(err, res)
+		}
+		ended[token] = make(chan struct{})
+		go func() { io.Copy(io.Discard, res.Body); close(ended[token]) }()
+		if token[0] == 'a' {
+			call, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(block))
+			call.Header = r.Header.Clone()
+			call.Header.Set("Accept", "application/json, text/event-stream")
+			call.Header.Set("Content-Type", "application/json")
+			go func() {
+				if res, err := http.DefaultClient.Do(call); err == nil {
+					res.Body.Close()
+				}
+			}()
+			<-entered
+		}
+	}
+	h.Recheck(t.Context()) // nothing changed
+	select {
+	case <-cancelled:
+		t.Fatal("a good token's call was ended")
+	default:
+	}
+	load("bob bbbbbbbbbbbbbbbbbbbbbbbb")
+	h.Recheck(t.Context())
+	<-ended["aaaaaaaaaaaaaaaaaaaaaaaa"]
+	<-cancelled
+	select {
+	case <-ended["bbbbbbbbbbbbbbbbbbbbbbbb"]:
+		t.Error("another's stream was ended")
+	default:
+	}
+}
+
+// Streams don't hold up the end, and calls are cancelled before it takes too long.
+func TestStopWithStreams(t *testing.T) {
+	s, entered, cancelled := blocking()
+	h, err := New(Options{Server: only(s), Grace: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(ctx, ln) }()
+	url := "http://" + ln.Addr().String() + Path
+	id := session(t, url, "")
+	stream := make(chan struct{})
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set(sessionHeader, id)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { io.Copy(io.Discard, res.Body); close(stream) }()
+	call, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(block))
+	call.Header = r.Header.Clone()
+	call.Header.Set("Accept", "application/json, text/event-stream")
+	call.Header.Set("Content-Type", "application/json")
+	go func() {
+		if res, err := http.DefaultClient.Do(call); err == nil {
+			io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+		}
+	}()
+	<-entered
+	stop()
+	<-stream
+	<-cancelled
+	if err := <-ended; err != nil {
+		t.Errorf("serving ended with %v", err)
+	}
+}
+
+// A principal that holds all it may have keeps nobody else out.
+func TestShares(t *testing.T) {
+	var tokens Tokens
+	if err := tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa\nbob bbbbbbbbbbbbbbbbbbbbbbbb")); err != nil {
+		t.Fatal(err)
+	}
+	s, entered, _ := blocking()
+	url := start(t, Options{Server: only(s), Verify: tokens.Verify, MaxRequests: 8, MaxBody: 1 << 10, MaxBodies: 8 << 10}) + Path
+	id := session(t, url, "aaaaaaaaaaaaaaaaaaaaaaaa")
+	as := func(token string) func(*http.Request) {
+		return func(r *http.Request) {
+			r.Header.Set("Authorization", "Bearer "+token)
+			r.Header.Set(sessionHeader, id)
+		}
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	for i := range 2 {
+		r, _ := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(strings.Replace(block, `"a"`, fmt.Sprint(i+100), 1)))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		as("aaaaaaaaaaaaaaaaaaaaaaaa")(r)
+		go func() {
+			if res, err := http.DefaultClient.Do(r); err == nil {
+				res.Body.Close()
+			}
+		}()
+		<-entered
+	}
+	if got, body := post(t, url, strings.NewReader(hello), as("aaaaaaaaaaaaaaaaaaaaaaaa")); got != 429 {
+		t.Errorf("one more than a quarter: status %d: %s", got, body)
+	}
+	if got, body := post(t, url, strings.NewReader(hello), func(r *http.Request) { r.Header.Set("Authorization", "Bearer bbbbbbbbbbbbbbbbbbbbbbbb") }); got != 200 {
+		t.Errorf("another principal: status %d: %s", got, body)
+	}
+}
+
+// A client that reads nothing doesn't hold its request for ever, and one that reads
+// late but reads gets all of it.
+func TestSlowReaders(t *testing.T) {
+	large := strings.Repeat("x", 16<<20)
+	left := make(chan error, 1)
+	h := pacing(300*time.Millisecond, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late" {
+			for range 4 {
+				io.WriteString(w, "some")
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(200 * time.Millisecond) // longer, in all, than a write may take
+			}
+			return
+		}
+		_, err := io.WriteString(w, large)
+		left <- err
+	}))
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	c, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	if err := <-left; err == nil {
+		t.Error("16 MiB went to a client that doesn't read")
+	}
+	res, err := http.Get(srv.URL + "/late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(res.Body); err != nil || string(b) != "somesomesomesome" {
+		t.Errorf("a stream that takes its time: %q, %v", b, err)
+	}
+}
+
+// Headers that are too large are refused, and slow ones are given up.
+func TestHeaders(t *testing.T) {
+	h, err := New(Options{Server: principals()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(ctx, ln) }()
+	defer func() { stop(); <-ended }()
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go func() {
+		fmt.Fprint(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
+		for range 200 {
+			if _, err := fmt.Fprint(c, strings.Repeat("a", 1<<10)); err != nil {
+				return
+			}
+		}
+	}()
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil || !strings.Contains(line, "431") {
+		t.Errorf("200 KiB of headers: %q, %v", line, err)
+	}
+}
+
+// Over TLS it speaks HTTP/2 as well, and streams stay open without a word.
+func TestTLS(t *testing.T) {
+	proto := httptest.NewUnstartedServer(nil)
+	proto.EnableHTTP2 = true
+	proto.StartTLS()
+	cert := proto.TLS.Certificates[0]
+	client := proto.Client()
+	proto.Close()
+	h, err := New(Options{Server: principals(), WriteTime: 100 * time.Millisecond, TLS: &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(ctx, ln) }()
+	url := "https://" + ln.Addr().String() + Path
+	res, err := client.Post(url, "application/json", strings.NewReader(hello))
+	if err != nil || res.ProtoMajor != 2 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	res.Body.Close()
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(hello))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if res, err = client.Do(r); err != nil || res.StatusCode != 200 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	id := res.Header.Get(sessionHeader)
+	res.Body.Close()
+	stream, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	stream.Header.Set("Accept", "text/event-stream")
+	stream.Header.Set(sessionHeader, id)
+	if res, err = client.Do(stream); err != nil || res.StatusCode != 200 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	read := make(chan error, 1)
+	go func() { _, err := io.ReadAll(res.Body); read <- err }()
+	select {
+	case err := <-read:
+		t.Errorf("a stream with nothing to tell ended: %v", err)
+	case <-time.After(500 * time.Millisecond):
+	}
+	stop()
+	<-read
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

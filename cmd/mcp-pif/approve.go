@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bufio"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+)
+
+// approveOptions are the flags of approve.
+type approveOptions struct {
+	list, no bool
+	clear    string
+}
+
+func newApprove() *cobra.Command {
+	var o approveOptions
+	cmd := &cobra.Command{
+		Use:   "approve [QUESTION]",
+		Short: "Answer what tools ask for: whether one may have what --ask grants",
+		Long: `Show what a tool asks for, and answer it: yes for this version, yes for this name
+while it gets no wider, or no. With --ask CAPABILITY a server grants nothing by
+itself; each tool that would hold some of it waits until you said yes to it here.
+Servers that run learn of the answer within half a second.
+
+The question shows first what the server knows: where the tool could reach, what it
+could do there, the limits, what is wider than what you approved before. What the
+model wrote comes last. To say yes you type the tool's name and a number that is
+shown; this takes a terminal, so that no program answers in your place.
+
+A no holds for every version of the name until --clear NAME, which forgets every
+answer about it.`,
+		Example: `  mcp-pif approve --list
+  mcp-pif approve
+  mcp-pif approve 1a2b3c4d
+  mcp-pif approve --clear notes`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.list && (o.no || o.clear != "" || len(args) > 0):
+				return errors.New("--list stands alone")
+			case o.clear != "" && (o.no || len(args) > 0):
+				return errors.New("--clear NAME stands alone")
+			}
+			path, err := consentFile()
+			if err != nil {
+				return failing(err)
+			}
+			c := &caps.Consents{Path: path}
+			if o.list {
+				return failing(listQuestions(cmd.OutOrStdout(), c))
+			}
+			return failing(approve(cmd, c, &o, args))
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.list, "list", false, "list what waits for an answer, and what was answered; this takes no terminal")
+	f.BoolVar(&o.no, "no", false, "say no, without typing more")
+	f.StringVar(&o.clear, "clear", "", "forget what was said about the tools called `NAME`: they may ask again, and have nothing until they are approved anew")
+	return cmd
+}
+
+// listQuestions shows what waits and what was answered.
+func listQuestions(out io.Writer, c *caps.Consents) error {
+	questions, answers, err := c.All()
+	if err != nil {
+		return err
+	}
+	if len(questions) == 0 {
+		fmt.Fprintln(out, "Nothing waits for your approval.")
+	}
+	for i := range questions {
+		q := &questions[i]
+		fmt.Fprintf(out, "%s  \"%s\", version %d, of %s: %s\n", q.ID, caps.PlainASCII(q.Tool), q.Version, caps.PlainASCII(q.Who), caps.PlainASCII(strings.Join(q.Asks, ", ")))
+	}
+	said := map[string]string{caps.YesVersion: "yes, for that version", caps.YesName: "yes, while it gets no wider", caps.No: "no"}
+	for i := range answers {
+		a := &answers[i]
+		fmt.Fprintf(out, "answered %s: \"%s\", version %d, of %s: %s\n",
+			a.Time.UTC().Format(time.RFC3339), caps.PlainASCII(a.Tool), a.Version, caps.PlainASCII(a.Who), said[a.Answer])
+	}
+	return nil
+}
+
+// approve asks the person at the terminal.
+func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, args []string) error {
+	tty, err := openTerminal(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	defer tty.Close()
+	in := bufio.NewReader(io.LimitReader(tty, 64<<10))
+	if o.clear != "" {
+		return clearAnswers(tty, in, c, o.clear)
+	}
+	q, err := questionMeant(c, args)
+	if err != nil || q == nil {
+		if err == nil {
+			fmt.Fprintln(tty, "Nothing waits for your approval.")
+		}
+		return err
+	}
+	fmt.Fprintln(tty, strings.Join(q.Lines(), "\n"))
+	answer := caps.No
+	if !o.no {
+		if answer, err = askPerson(tty, in, q); err != nil {
+			return err
+		}
+	}
+	if err := c.Answer(q.ID, &q.Subject, answer, "terminal"); err != nil {
+		return fmt.Errorf("nothing was answered: %w", err)
+	}
+	name := caps.PlainASCII(q.Tool)
+	switch answer {
+	case caps.YesVersion:
+		fmt.Fprintf(tty, "Approved: version %d of \"%s\". Another version will ask again.\n", q.Version, name)
+	case caps.YesName:
+		fmt.Fprintf(tty, "Approved: \"%s\", while it gets no wider.\n", name)
+	default:
+		fmt.Fprintf(tty, "Refused: no version of \"%s\" may, and nobody asks for it again until you clear this.\n", name)
+	}
+	return nil
+}
+
+// questionMeant is the question of an identity, or the only one; nil: none waits.
+func questionMeant(c *caps.Consents, args []string) (*caps.Question, error) {
+	questions, _, err := c.All()
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 1 {
+		for i := range questions {
+			if questions[i].ID == args[0] {
+				return &questions[i], nil
+			}
+		}
+		return nil, fmt.Errorf("%q: %w; 'mcp-pif approve --list' shows those that there are", args[0], caps.ErrNoQuestion)
+	}
+	switch len(questions) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &questions[0], nil
+	}
+	return nil, fmt.Errorf("%d questions wait: 'mcp-pif approve --list' shows them; answer one at a time, with 'mcp-pif approve QUESTION'", len(questions))
+}
+
+// errLeftOpen is the end of an approval that was neither given nor refused.
+var errLeftOpen = errors.New("nothing was answered: that is not what was to be typed; the question stays open")
+
+// askPerson has the person type an answer.
+func askPerson(out io.Writer, in *bufio.Reader, q *caps.Question) (answer string, err error) {
+	name, number := caps.PlainASCII(q.Tool), challenge()
+	fmt.Fprintf(out, `
+This is about the tool "%s", version %d, and %s.
+Type one of these lines, or press return to leave it open:
+
+  yes %[1]s %[4]s
+      for this version alone
+  name %[1]s %[4]s
+      for this version, and later ones of the name while they get no wider
+  no
+      for every version of the name, until 'mcp-pif approve --clear NAME'
+
+> `, name, q.Version, caps.PlainASCII(strings.Join(q.Asks, ", ")), number)
+	line, err := in.ReadString('\n')
+	if err != nil {
+		return "", errLeftOpen
+	}
+	switch strings.TrimRight(line, "\r\n") {
+	case "yes " + name + " " + number:
+		return caps.YesVersion, nil
+	case "name " + name + " " + number:
+		return caps.YesName, nil
+	case "no":
+		return caps.No, nil
+	}
+	return "", errLeftOpen
+}
+
+// clearAnswers has the person confirm that answers are forgotten, and forgets them.
+func clearAnswers(out io.Writer, in *bufio.Reader, c *caps.Consents, tool string) error {
+	name, number := caps.PlainASCII(tool), challenge()
+	fmt.Fprintf(out, "To forget every answer about the tools called \"%s\", so that they may ask again, type\n\n  clear %[1]s %s\n\n> ", name, number)
+	line, err := in.ReadString('\n')
+	if err != nil || strings.TrimRight(line, "\r\n") != "clear "+name+" "+number {
+		return errors.New("nothing was cleared: that is not what was to be typed")
+	}
+	n, err := c.Clear(tool)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("nothing was said about a tool called %q", tool)
+	}
+	fmt.Fprintf(out, "Forgotten: what was said about \"%s\". Run the tool, or evolve it, to be asked again.\n", name)
+	return nil
+}
+
+// challenge is four digits, others each time.
+func challenge() string {
+	n, err := rand.Int(rand.Reader, big.NewInt(10_000))
+	if err != nil {
+		panic(err) // the system has no chance
+	}
+	return fmt.Sprintf("%04d", n)
+}

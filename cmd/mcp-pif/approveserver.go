@@ -1,0 +1,59 @@
+package main
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+)
+
+// consentFile is where servers ask and a person answers.
+func consentFile() (string, error) {
+	dir, err := stateDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "consent.json"), nil
+}
+
+// asker is what a person approves tools of: a profile by its folder's name, another
+// store by its path, or what is in memory, with whose it is where that is known.
+func (a *authority) asker() string {
+	if a.keptAt == "" {
+		if a.client != "" {
+			return "memory of " + a.client
+		}
+		return inMemory
+	}
+	path, err := filepath.Abs(a.keptAt)
+	if err != nil {
+		path = a.keptAt
+	}
+	folder := filepath.Base(filepath.Dir(path))
+	if profile, err := folderPath(folder); err == nil && profile == path {
+		return "profile " + folder
+	}
+	return "store " + path
+}
+
+// consents is where this authority asks; nil: there is no place for questions.
+func (a *authority) consents() *caps.Consents {
+	path, err := consentFile()
+	if err != nil {
+		return nil
+	}
+	return &caps.Consents{Path: path, Who: a.asker(), Kinds: a.kinds, Now: time.Now}
+}
+
+// pollConsents takes in what was answered to any server under the policy.
+func (a *authority) pollConsents() {
+	if !a.policy.Asking() {
+		return
+	}
+	a.brokers.each(func(b *run.Broker) {
+		if err := b.PollConsents(); err != nil {
+			a.log.Error("what was approved can't be read, or not be put on record", "error", err)
+		}
+	})
+}

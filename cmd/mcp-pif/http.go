@@ -1,0 +1,200 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
+)
+
+// httpOptions are the flags about MCP over HTTP.
+type httpOptions struct {
+	address                string
+	tokens                 string
+	jwks, issuer, audience string
+	cert, key              string
+	hosts, origins         []string
+	otlp                   string
+}
+
+func (o *httpOptions) register(f *pflag.FlagSet) {
+	f.StringVar(&o.address, "http", "", "serve on `ADDRESS` (host:port, or :port on this machine alone) over HTTP, not on standard input and output")
+	f.StringVar(&o.tokens, "http-tokens", "", "let in who has a token of this `FILE`: lines of a name and a token; read again on SIGHUP")
+	f.StringVar(&o.jwks, "http-jwks", "", "let in who has a token (JWT) signed by a key of this `FILE` (JWKS); read again on SIGHUP")
+	f.StringVar(&o.issuer, "http-issuer", "", "the `URL` of who issues such tokens, as they say it")
+	f.StringVar(&o.audience, "http-audience", "", "the `NAME` of this server, as such tokens say it")
+	f.StringVar(&o.cert, "http-tls-cert", "", "serve with TLS, by the certificate in this `FILE`; read again on SIGHUP")
+	f.StringVar(&o.key, "http-tls-key", "", "the certificate's private key, in this `FILE`")
+	f.StringArrayVar(&o.hosts, "http-host", nil, "let clients call the server by this `NAME`, too; may be repeated")
+	f.StringArrayVar(&o.origins, "http-origin", nil, "let web pages of this `ORIGIN` call the server; may be repeated")
+	f.StringVar(&o.otlp, "otlp", "", "send traces of runs and effects to the OpenTelemetry collector at this `URL`, such as http://localhost:4318")
+}
+
+// files is those that the flags name.
+func (o *httpOptions) files() []string { return []string{o.tokens, o.jwks, o.cert, o.key} }
+
+// check refuses flags that don't go together.
+func (o *httpOptions) check(store *storeOptions) error {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"--http-tokens", o.tokens != ""}, {"--http-jwks", o.jwks != ""}, {"--http-issuer", o.issuer != ""}, {"--http-audience", o.audience != ""},
+		{"--http-tls-cert", o.cert != ""}, {"--http-tls-key", o.key != ""}, {"--http-host", len(o.hosts) > 0}, {"--http-origin", len(o.origins) > 0},
+	} {
+		if f.given && o.address == "" {
+			return fmt.Errorf("%s goes with --http ADDRESS", f.name)
+		}
+	}
+	switch {
+	case (o.jwks != "" || o.issuer != "" || o.audience != "") && (o.jwks == "" || o.issuer == "" || o.audience == ""):
+		return errors.New("--http-jwks FILE, --http-issuer URL and --http-audience NAME go together: a token that is signed must be of that issuer and for this server")
+	case (o.cert == "") != (o.key == ""):
+		return errors.New("--http-tls-cert FILE and --http-tls-key FILE go together")
+	case o.wantsTokens() && store.profile != "":
+		return errors.New("--profile says whose tools they are, and with tokens that is who has the token: leave it out")
+	case o.wantsTokens() && store.store != "" && store.store != inMemory:
+		return errors.New("--store FILE is one place, and with tokens everybody has their own, in the profile http:NAME: leave it out, or say --store memory")
+	}
+	return nil
+}
+
+// wantsTokens reports whether only those come in who have one.
+func (o *httpOptions) wantsTokens() bool { return o.tokens != "" || o.jwks != "" }
+
+// listen is the address to listen on. Without a host it is this machine's own,
+// since what can be reached from others has to be said.
+func (o *httpOptions) listen() (*net.TCPAddr, error) {
+	wrong := func() error {
+		return fmt.Errorf("--http is host:port, such as 127.0.0.1:8080, or :8080 for this machine alone, not %q", o.address)
+	}
+	host, port, err := net.SplitHostPort(o.address)
+	if err != nil {
+		if strings.Trim(o.address, "0123456789") != "" {
+			return nil, wrong()
+		}
+		port = o.address
+	}
+	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	var unknown *net.DNSError
+	switch {
+	case errors.As(err, &unknown):
+		return nil, fmt.Errorf("--http %s: %w", o.address, err)
+	case err != nil || port == "":
+		return nil, wrong()
+	}
+	return addr, nil
+}
+
+// names is the names by which the server may be called.
+func (o *httpOptions) names() []string {
+	host, _, err := net.SplitHostPort(o.address)
+	if err != nil || host == "" {
+		return o.hosts
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
+		return o.hosts
+	}
+	return append([]string{host}, o.hosts...)
+}
+
+// measuring opens the instruments that the flags ask for, none where they ask for
+// none.
+func (o *httpOptions) measuring(ctx context.Context, log *slog.Logger) (*telemetry.Telemetry, error) {
+	if o.address == "" && o.otlp == "" {
+		return nil, nil
+	}
+	t, err := telemetry.Open(ctx, telemetry.Options{Version: version(), OTLP: o.otlp, Log: log})
+	if err != nil && o.otlp != "" {
+		return nil, fmt.Errorf("--otlp: %w", err)
+	}
+	return t, err
+}
+
+// A web is a server over HTTP.
+type web struct {
+	o      *serveOptions
+	auth   *authority
+	limits mcpserver.Limits
+	log    *slog.Logger
+	errs   io.Writer
+}
+
+// serve answers until ctx ends.
+func (w *web) serve(ctx context.Context) error {
+	o := &w.o.httpOptions
+	addr, err := o.listen()
+	if err != nil {
+		return err
+	}
+	access, err := o.open(w.log)
+	if err != nil {
+		return failing(err)
+	}
+	for _, path := range o.files() {
+		if path == "" {
+			continue
+		}
+		if path, err = filepath.Abs(path); err == nil {
+			err = w.auth.reachedByPlugin("--http", path)
+		}
+		if err != nil {
+			return failing(err)
+		}
+	}
+	all := newPrincipals(w.log, func(name string, number uint64) (*principal, error) { return w.principal(ctx, name, number) })
+	if len(w.auth.granted) > 0 {
+		all.most = mostActing // each may have processes
+	}
+	defer all.close()
+	options := streamable.Options{
+		Server: all.server, Hosts: o.names(), Origins: o.origins, Verify: access.verifier(), TLS: access.tls(), Log: w.log,
+		Metrics: w.auth.telemetry.Metrics(), Measure: w.auth.telemetry.Requests,
+	}
+	if err := options.Check(addr, len(w.auth.granted) > 0); err != nil {
+		return err
+	}
+	h, err := streamable.New(options)
+	if err != nil {
+		return err
+	}
+	ln, err := net.ListenTCP("tcp", addr)
+	if err != nil {
+		return failing(fmt.Errorf("--http %s: %w", o.address, err))
+	}
+	defer ln.Close()
+	if !o.wantsTokens() {
+		// What is kept is opened at once: what is wrong with it ends the start.
+		if err := all.open(""); err != nil {
+			return failing(err)
+		}
+	}
+	defer access.watch(func() { h.Recheck(context.WithoutCancel(ctx)) })()
+	scheme := "http"
+	if o.cert != "" {
+		scheme = "https"
+	}
+	url := scheme + "://" + ln.Addr().String() + streamable.Path
+	fmt.Fprintf(w.errs, "mcp-pif serves MCP at %s\n", url)
+	w.log.Info("serving MCP over HTTP", "version", version(), "url", url, "tokens", o.wantsTokens(), "capabilities", w.auth.summary())
+	if o.cert == "" && !addr.IP.IsLoopback() {
+		w.log.Warn("others can read the tokens and all that is said on the way: give --http-tls-cert and --http-tls-key, or put a proxy with TLS before it")
+	}
+	err = h.Serve(ctx, ln)
+	if err == nil {
+		w.log.Info("stopped by a signal")
+	}
+	return failing(err)
+}

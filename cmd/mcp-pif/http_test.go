@@ -1,0 +1,506 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The tokens of the tests' principals.
+const (
+	annToken = "ann-ann-ann-ann-ann-ann"
+	bobToken = "bob-bob-bob-bob-bob-bob"
+)
+
+var eras = []string{"2026-07-28", "2025-11-25"}
+
+// A webServer is a process that serves over HTTP.
+type webServer struct {
+	t      testing.TB
+	cmd    *exec.Cmd
+	url    string
+	state  string
+	stdout *strings.Builder
+	log    *strings.Builder
+	mu     *sync.Mutex
+	ended  chan error
+}
+
+// startWeb starts one, with the tokens of ann and bob where there is a file for them.
+func startWeb(t testing.TB, state string, flags ...string) *webServer {
+	t.Helper()
+	s := &webServer{t: t, state: state, stdout: new(strings.Builder), log: new(strings.Builder), mu: new(sync.Mutex), ended: make(chan error, 1)}
+	s.cmd = self("mcp-pif", append([]string{"--http", "127.0.0.1:0"}, flags...)...)
+	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+state)
+	s.cmd.Dir = t.TempDir()
+	s.cmd.Stdout, s.cmd.Stderr = locked{s.mu, s.stdout}, locked{s.mu, s.log}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.ended <- s.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		if t.Failed() {
+			t.Logf("the server's log:\n%.4000s", s.logged())
+		}
+	})
+	served := regexp.MustCompile(`mcp-pif serves MCP at (\S+)`)
+	s.wait("the server's URL", func() bool {
+		if m := served.FindStringSubmatch(s.logged()); m != nil {
+			s.url = m[1]
+		}
+		return s.url != ""
+	})
+	return s
+}
+
+func (s *webServer) logged() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
+// wait waits for what comes by itself, or not at all.
+func (s *webServer) wait(what string, done func() bool) {
+	s.t.Helper()
+	for until := time.Now().Add(receiveTime); !done(); time.Sleep(10 * time.Millisecond) {
+		select {
+		case err := <-s.ended:
+			s.t.Fatalf("the server ended before %s: %v\n%s", what, err, s.logged())
+		default:
+		}
+		if time.Now().After(until) {
+			s.t.Fatalf("never came: %s", what)
+		}
+	}
+}
+
+// stop ends the server as a service manager does.
+func (s *webServer) stop() {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := <-s.ended; err != nil {
+		s.t.Errorf("the server ended with %v", err)
+	}
+	if s.stdout.Len() > 0 {
+		s.t.Errorf("it wrote to standard output: %.300q", s.stdout)
+	}
+}
+
+// bearer adds a token to requests.
+type bearer struct {
+	token string
+	next  http.RoundTripper
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if b.token != "" {
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return b.next.RoundTrip(r)
+}
+
+// A webClient is the SDK's, of one principal.
+type webClient struct {
+	t testing.TB
+	*mcp.ClientSession
+	changed chan struct{}
+}
+
+func (s *webServer) try(token, version string) (*webClient, error) {
+	c := &webClient{t: s.t, changed: make(chan struct{}, 1)}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
+			select {
+			case c.changed <- struct{}{}:
+			default:
+			}
+		},
+	})
+	transport := &http.Transport{}
+	s.t.Cleanup(transport.CloseIdleConnections)
+	var err error
+	c.ClientSession, err = client.Connect(context.Background(),
+		&mcp.StreamableClientTransport{Endpoint: s.url, HTTPClient: &http.Client{Transport: bearer{token, transport}}},
+		&mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err == nil {
+		s.t.Cleanup(func() { c.Close() })
+	}
+	return c, err
+}
+
+func (s *webServer) connect(token, version string) *webClient {
+	s.t.Helper()
+	c, err := s.try(token, version)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// asks calls a tool, and gives its text and whether it failed.
+func (c *webClient) asks(tool string, arguments any) (string, bool) {
+	c.t.Helper()
+	res, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		c.t.Fatalf("%s: %v", tool, err)
+	}
+	b, _ := json.Marshal(res.StructuredContent)
+	return res.Content[0].(*mcp.TextContent).Text + string(b), res.IsError
+}
+
+func (c *webClient) makes(name, code string, capabilities ...string) {
+	c.t.Helper()
+	if text, failed := c.asks("evolve", map[string]any{"name": name, "code": code, "capabilities": capabilities}); failed {
+		c.t.Fatalf("evolve %s: %s", name, text)
+	}
+}
+
+func (c *webClient) names() (names []string) {
+	c.t.Helper()
+	for tool, err := range c.Tools(context.Background(), nil) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+// tokensFile writes a file that only this user can read.
+func tokensFile(t testing.TB, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func bothTokens(t testing.TB) string { return tokensFile(t, "ann "+annToken, "bob "+bobToken) }
+
+// TestHTTPPrincipals: nothing of one principal's can be reached by another, whatever
+// it guesses; all of it is there again after a restart, for whom it belongs to.
+func TestHTTPPrincipals(t *testing.T) {
+	state, tokens := t.TempDir(), bothTokens(t)
+	for round, version := range eras {
+		s := startWeb(t, state, "--http-tokens", tokens, "--cap", "kv:notes/**")
+		ann, bob := s.connect(annToken, version), s.connect(bobToken, version)
+		if round == 0 {
+			ann.makes("private_sauce", `n => n * 4242`)
+			ann.makes("keep", `v => !kv.put({key: "notes/a", value: v})`, "kv:notes/**")
+			bob.makes("peek", `u => !kv.get("notes/a")`, "kv:notes/**")
+			if text, failed := ann.asks("keep", map[string]any{"input": "private_note"}); failed {
+				t.Fatal(text)
+			}
+		}
+		if text, failed := ann.asks("private_sauce", map[string]any{"input": 2}); failed || !strings.HasPrefix(text, "8484") {
+			t.Fatalf("%s: %s", version, text)
+		}
+		text, _ := ann.asks("journal", map[string]any{"kind": "run.started"})
+		id := regexp.MustCompile(`[a-z2-7]{8}-\d+`).FindString(text)
+		if id == "" {
+			t.Fatalf("no run in ann's journal: %s", text)
+		}
+		if !slices.Contains(ann.names(), "private_sauce") {
+			t.Errorf("%s: ann's tools are %v", version, ann.names())
+		}
+		if names := bob.names(); slices.Contains(names, "private_sauce") || !slices.Contains(names, "peek") {
+			t.Errorf("%s: bob's tools are %v", version, names)
+		}
+		for _, c := range []struct {
+			tool      string
+			arguments any
+		}{
+			{"private_sauce", map[string]any{"input": 2}}, {"private_sauc", map[string]any{}}, {"run", map[string]any{"tool": "private_sauce", "input": 2}},
+			{"run", map[string]any{"code": map[string]any{"code_of": "private_sauce"}}}, {"describe", map[string]any{"name": "private_sauce"}},
+			{"history", map[string]any{"name": "private_sauce"}}, {"retire", map[string]any{"name": "private_sauce"}}, {"list", map[string]any{}},
+			{"journal", map[string]any{}}, {"journal", map[string]any{"run": id}}, {"journal", map[string]any{"tool": "private_sauce"}},
+			{"peek", map[string]any{}}, {"help", map[string]any{"name": "private_sauce"}},
+		} {
+			text, _ := bob.asks(c.tool, c.arguments)
+			for _, mine := range []string{"4242", "8484", "private_note", id} {
+				// What bob says himself may be said back.
+				if said, _ := json.Marshal(c.arguments); strings.Contains(text, mine) && !strings.Contains(string(said), mine) {
+					t.Errorf("%s: %s %v tells of ann's %q: %s", version, c.tool, c.arguments, mine, text)
+				}
+			}
+		}
+		if text, failed := bob.asks("private_sauce", map[string]any{}); !failed || !strings.Contains(text, "no_tool") {
+			t.Errorf("%s: bob called ann's tool: %s", version, text)
+		}
+		if session := ann.ID(); session != "" {
+			for _, method := range []string{"POST", "GET", "DELETE"} {
+				r, _ := http.NewRequest(method, s.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set("Accept", "application/json, text/event-stream")
+				r.Header.Set("Authorization", "Bearer "+bobToken)
+				r.Header.Set("Mcp-Session-Id", session)
+				res, err := http.DefaultClient.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, _ := io.ReadAll(res.Body)
+				res.Body.Close()
+				if res.StatusCode != http.StatusForbidden && res.StatusCode != http.StatusNotFound {
+					t.Errorf("%s with ann's session: status %d: %s", method, res.StatusCode, b)
+				}
+			}
+		} else if version < eras[0] {
+			t.Error("a session without a name")
+		}
+		for _, token := range []string{"", "wrong-wrong-wrong-wrong-wrong", annToken + "x", annToken[:len(annToken)-1], "http:ann"} {
+			if _, err := s.try(token, version); err == nil {
+				t.Errorf("%s: the token %q came in", version, token)
+			}
+		}
+		s.stop()
+	}
+	for _, name := range []string{"http:ann", "http:bob"} {
+		if _, err := os.Stat(filepath.Join(state, "mcp-pif", "profiles", folderName(name), journalFile)); err != nil {
+			t.Error(err)
+		}
+	}
+	// The name that a client on standard input gives itself is no principal's.
+	cmd := self("mcp-pif", "--log-level=error")
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
+	p := startCommand(t, cmd)
+	p.send(strings.Replace(initialize, `"name":"test"`, `"name":"http:ann"`, 1))
+	p.receive()
+	if names := strings.Join(listed(p), " "); strings.Contains(names, "private_sauce") {
+		t.Errorf("a client called http:ann has ann's tools: %s", names)
+	}
+}
+
+// TestHTTPTokensRotate: after SIGHUP a token that was taken out doesn't work, a new
+// one does, and a file that is wrong or that others can read changes nothing.
+func TestHTTPTokensRotate(t *testing.T) {
+	tokens := tokensFile(t, "ann "+annToken)
+	s := startWeb(t, t.TempDir(), "--http-tokens", tokens, "--store", "memory")
+	ann := s.connect(annToken, eras[1])
+	ann.makes("one", "1")
+	again := func(text string, mode os.FileMode, said string) {
+		t.Helper()
+		before := strings.Count(s.logged(), said)
+		if err := os.WriteFile(tokens, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(tokens, mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		s.wait(said, func() bool { return strings.Count(s.logged(), said) > before })
+	}
+	again("ann short", 0o600, "refused; what held before stays")
+	again("ann "+bobToken, 0o644, "refused; what held before stays")
+	again("ann "+bobToken, 0o600|0o020, "refused; what held before stays")
+	if text, failed := ann.asks("one", map[string]any{}); failed {
+		t.Errorf("a wrong file changed something: %s", text)
+	}
+	again("bob "+bobToken+"\nann sha256:"+strings.Repeat("0", 64), 0o600, "taken=1")
+	if _, err := ann.CallTool(t.Context(), &mcp.CallToolParams{Name: "one"}); err == nil {
+		t.Error("a token that was taken out still works, in its session")
+	}
+	if _, err := s.try(annToken, eras[0]); err == nil {
+		t.Error("a token that was taken out comes in")
+	}
+	if names := s.connect(bobToken, eras[0]).names(); slices.Contains(names, "one") {
+		t.Errorf("bob has ann's tools: %v", names)
+	}
+	if strings.Contains(s.logged(), annToken) || strings.Contains(s.logged(), bobToken) {
+		t.Error("the log tells a token")
+	}
+	s.stop()
+}
+
+// TestHTTPEras: in both protocols a tool can be called as soon as its evolve is
+// answered, clients are told of changes, of others' too, and long runs report.
+func TestHTTPEras(t *testing.T) {
+	s := startWeb(t, t.TempDir())
+	other := s.connect("", eras[1])
+	for _, version := range eras {
+		c := s.connect("", version)
+		if got := c.InitializeResult().ProtocolVersion; got != version {
+			t.Fatalf("asked for %s, got %s", version, got)
+		}
+		for i := range 20 {
+			name := fmt.Sprintf("t%s_%d", version[:4], i)
+			c.makes(name, fmt.Sprintf("n => n + %d", i))
+			if text, failed := c.asks(name, map[string]any{"input": 1}); failed || !strings.HasPrefix(text, fmt.Sprint(i+1)) {
+				t.Errorf("%s: %s after its evolve: %s", version, name, text)
+			}
+		}
+		if names := c.names(); !slices.Contains(names, "t"+version[:4]+"_19") {
+			t.Errorf("%s: listed are %v", version, names)
+		}
+		s.wait("a change of the list, "+version, func() bool { return len(c.changed) > 0 })
+		<-c.changed
+		other.makes("of_another_"+version[:4], "2")
+		s.wait("another's change, "+version, func() bool { return len(c.changed) > 0 })
+	}
+	metrics, err := http.Get(strings.TrimSuffix(s.url, "/mcp") + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := io.ReadAll(metrics.Body)
+	metrics.Body.Close()
+	for _, want := range []string{`pif_runs_total{outcome="ok"} 40`, `pif_http_requests_total{method="POST",path="/mcp",status="200"}`, "pif_runs_active 0"} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("/metrics has no %s:\n%.3000s", want, b)
+		}
+	}
+	if strings.Contains(string(b), "t2026") || strings.Contains(string(b), "of_another") {
+		t.Error("/metrics tells the names of tools")
+	}
+	s.stop()
+}
+
+// endless is a program that runs until it is stopped.
+const endless = `(n => self(n))(1)`
+
+// TestHTTPGone: a client that goes away cancels what it called, in both protocols,
+// and a server that is told to end answers what is under way.
+func TestHTTPGone(t *testing.T) {
+	s := startWeb(t, t.TempDir())
+	c := s.connect("", eras[1])
+	journalled := func(kind string) int {
+		text, _ := c.asks("journal", map[string]any{"kind": kind, "limit": 100})
+		return strings.Count(text, `"kind":"`+kind+`"`)
+	}
+	for _, version := range eras {
+		gone := s.connect("", version)
+		begun := journalled("run.started")
+		ended := journalled("run.ended")
+		ctx, hangUp := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = gone.CallTool(ctx, &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"code": endless, "steps": 1_000_000_000}})
+		}()
+		s.wait("the run's begin", func() bool { return journalled("run.started") > begun })
+		hangUp()
+		<-done
+		s.wait("the run's end", func() bool { return journalled("run.ended") > ended })
+		if text, _ := c.asks("journal", map[string]any{"kind": "run.ended", "limit": 1}); !strings.Contains(text, "cancelled") {
+			t.Errorf("%s: the run ended as %s", version, text)
+		}
+	}
+	begun := journalled("run.started")
+	answer := make(chan string, 1)
+	go func() {
+		res, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"code": endless, "steps": 8_000_000}})
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		answer <- res.Content[0].(*mcp.TextContent).Text
+	}()
+	watcher := s.connect("", eras[0])
+	s.wait("the run's begin", func() bool {
+		text, _ := watcher.asks("journal", map[string]any{"kind": "run.started", "limit": 100})
+		return strings.Count(text, `"kind":"run.started"`) > begun || len(answer) > 0
+	})
+	s.stop()
+	if text := <-answer; !strings.Contains(text, "out_of_fuel") {
+		t.Errorf("a call under way when the server was told to end: %s", text)
+	}
+}
+
+// TestHTTPRefuses: what would let others in, or tools out, ends the start, in words
+// that say what to give.
+func TestHTTPRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good", "ann "+annToken, 0o600)
+	open := write("open", "ann "+annToken, 0o644)
+	hashes := write("hashes", "ann sha256:"+strings.Repeat("1", 64), 0o644)
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(good, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		flags string
+		says  string // "": it starts
+	}{
+		{"--http 0.0.0.0:0", "needs tokens"}, {"--http [::]:0", "needs tokens"}, {"--http :0 --cap clock:now", "needs tokens"},
+		{"--http :0", ""}, {"--http 0", ""}, {"--http localhost:0", ""}, {"--http nonsense", "host:port"}, {"--http :none", "host:port"}, {"--http 127.0.0.1:99999", "host:port"},
+		{"--http-tokens " + good, "goes with --http"}, {"--http :0 --http-tokens " + good, ""}, {"--http :0 --http-tokens " + link, ""},
+		{"--http 0.0.0.0:0 --http-tokens " + good, ""}, {"--http :0 --http-tokens " + open, "chmod 600"}, {"--http :0 --http-tokens " + hashes, ""},
+		{"--http :0 --http-tokens " + dir, "regular file"}, {"--http :0 --http-tokens " + dir + "/none", "no such file"},
+		{"--http :0 --http-tokens " + good + " --cap fs:" + dir, "no tool may reach"}, {"--http :0 --http-tokens " + link + " --cap fs:" + good, "no tool may reach"},
+		{"--http :0 --http-tokens " + good + " --profile x", "--profile"}, {"--http :0 --http-tokens " + good + " --store x.db", "--store"},
+		{"--http :0 --http-jwks " + good, "go together"}, {"--http :0 --http-jwks " + good + " --http-issuer i --http-audience a", "--http-jwks"},
+		{"--http :0 --http-tls-cert " + good, "go together"}, {"--http :0 --http-tls-cert " + good + " --http-tls-key " + good, "--http-tls-cert"},
+		{"--http :0 --http-tls-cert " + good + " --http-tls-key " + open, "others can read it"},
+		{"--http :0 --http-host a/b", "no host's name"}, {"--http :0 --http-origin x", "no origin"}, {"--otlp nonsense", "collector"},
+	} {
+		cmd := self("mcp-pif", append(strings.Fields(c.flags), "--log-level=info")...)
+		cmd.Dir = t.TempDir()
+		var stdout strings.Builder
+		cmd.Stdout = &stdout
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := new(strings.Builder)
+		buf := make([]byte, 4096)
+		for !strings.Contains(said.String(), "msg=\"serving MCP over HTTP\"") {
+			n, err := stderr.Read(buf)
+			said.Write(buf[:n])
+			if err != nil {
+				break
+			}
+		}
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		rest, _ := io.ReadAll(stderr)
+		said.Write(rest)
+		err = cmd.Wait()
+		started := strings.Contains(said.String(), "mcp-pif serves MCP at http")
+		switch {
+		case c.says == "" && (!started || err != nil):
+			t.Errorf("%s: it doesn't start: %s", c.flags, said)
+		case c.says != "" && (started || err == nil || !strings.Contains(said.String(), c.says)):
+			t.Errorf("%s: expected %q, it said (%v): %s", c.flags, c.says, err, said)
+		case strings.Contains(said.String(), annToken):
+			t.Errorf("%s: it tells the token: %s", c.flags, said)
+		case strings.HasPrefix(c.flags, "--http 0.0.0.0") && started && !strings.Contains(said.String(), "--http-tls-cert"):
+			t.Errorf("%s: no warning that TLS is missing: %s", c.flags, said)
+		}
+		if stdout.Len() > 0 {
+			t.Errorf("%s: it wrote to standard output: %s", c.flags, &stdout)
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+)
+
+// How many principals' servers are open at once: more where they start no
+// processes.
+const (
+	mostOpen   = 256
+	mostActing = 64
+)
+
+// httpProfile is whose tools those are of clients that come in without a token, and
+// what begins the names of the profiles of those that have one. No client on
+// standard input and output has such a name.
+const (
+	httpProfile   = "http"
+	principalMark = "http:"
+)
+
+// A principal is a server of one principal's: tools, journal, runs and processes of
+// its own.
+type principal struct {
+	server  *mcpserver.Server
+	close   func()
+	lasting bool // what is kept outlives it
+
+	ready  chan struct{} // closed when it is open, or can't be
+	err    error         // why it can't
+	closed chan struct{} // closed when it is; nil: nobody closes it
+	using  int           // requests
+	last   time.Time     // of a request
+	leave  func()        // ends the look for others' changes
+}
+
+// idle reports whether nobody uses it. A session uses it until it ends.
+func (p *principal) idle() bool {
+	if p.using > 0 || p.closed != nil || p.server == nil {
+		return false
+	}
+	for range p.server.Protocol().Sessions() {
+		return false
+	}
+	return true
+}
+
+// principals is the servers of all principals. One is made when it is first needed;
+// where there are many, the one that was longest idle is closed for it.
+type principals struct {
+	make func(name string, number uint64) (*principal, error)
+	most int
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	all    map[string]*principal
+	number uint64
+	ended  bool
+}
+
+func newPrincipals(log *slog.Logger, open func(name string, number uint64) (*principal, error)) *principals {
+	return &principals{make: open, most: mostOpen, log: log, all: map[string]*principal{}}
+}
+
+// server gives a principal's server, which is in use until ctx ends.
+func (ps *principals) server(ctx context.Context, name string) (*mcp.Server, error) {
+	p, err := ps.enter(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { ps.exit(p) })
+	return p.server.Protocol(), nil
+}
+
+// open makes a principal's server, without a request for it.
+func (ps *principals) open(name string) error {
+	p, err := ps.enter(context.Background(), name)
+	if err == nil {
+		ps.exit(p)
+	}
+	return err
+}
+
+// enter gives a principal's server, opened and in use.
+func (ps *principals) enter(ctx context.Context, name string) (*principal, error) {
+	for {
+		ps.mu.Lock()
+		p := ps.all[name]
+		switch {
+		case ps.ended:
+			ps.mu.Unlock()
+			return nil, errors.New("the server is ending")
+		case p != nil && p.closed != nil:
+			ps.mu.Unlock()
+			if err := wait(ctx, p.closed); err != nil {
+				return nil, err
+			}
+			continue
+		case p != nil:
+			ps.begin(ctx, p)
+			ps.mu.Unlock()
+			err := wait(ctx, p.ready)
+			if err == nil {
+				err = p.err
+			}
+			if err != nil {
+				ps.exit(p)
+				return nil, err
+			}
+			return p, nil
+		case len(ps.all) >= ps.most:
+			oldest := ps.oldest()
+			ps.mu.Unlock()
+			if oldest == "" {
+				return nil, fmt.Errorf("%d principals use the server, no more fit", ps.most)
+			}
+			ps.end(oldest)
+			continue
+		}
+		p = &principal{ready: make(chan struct{}), using: 1, last: time.Now()}
+		ps.all[name] = p
+		ps.number++
+		number := ps.number
+		ps.mu.Unlock()
+		ps.fill(ctx, name, number, p)
+		if p.err != nil {
+			return nil, p.err
+		}
+		return p, nil
+	}
+}
+
+// fill opens what a principal has. Where that fails the next request tries again.
+func (ps *principals) fill(ctx context.Context, name string, number uint64, p *principal) {
+	made, err := ps.make(name, number)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if err != nil {
+		p.err = err
+		delete(ps.all, name)
+	} else {
+		p.server, p.close, p.lasting = made.server, made.close, made.lasting
+		p.leave = p.server.Attend(ctx)
+	}
+	close(p.ready)
+}
+
+// begin counts a request. The caller holds the lock.
+func (ps *principals) begin(ctx context.Context, p *principal) {
+	if p.using++; p.using == 1 && p.server != nil {
+		p.leave = p.server.Attend(ctx)
+	}
+}
+
+// exit counts the end of a request.
+func (ps *principals) exit(p *principal) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p.using--; p.using == 0 && p.leave != nil {
+		p.leave()
+		p.leave = nil
+	}
+	p.last = time.Now()
+}
+
+// oldest is who was longest idle; "" where nobody is whose tools last. The caller
+// holds the lock.
+func (ps *principals) oldest() string {
+	name := ""
+	for n, p := range ps.all {
+		if p.lasting && p.idle() && (name == "" || p.last.Before(ps.all[name].last)) {
+			name = n
+		}
+	}
+	return name
+}
+
+// end closes a principal's server, unless somebody has come to use it.
+func (ps *principals) end(name string) {
+	ps.mu.Lock()
+	p := ps.all[name]
+	if p == nil || !p.idle() {
+		ps.mu.Unlock()
+		return
+	}
+	p.closed = make(chan struct{})
+	ps.mu.Unlock()
+	p.close()
+	ps.mu.Lock()
+	delete(ps.all, name)
+	close(p.closed)
+	ps.mu.Unlock()
+	ps.log.Debug("a principal's server was closed", "principal", name)
+}
+
+// close closes all, when no request comes any more, and the sessions there are. A
+// call that is still under way in one is given a moment to notice that it was
+// cancelled.
+func (ps *principals) close() {
+	ps.mu.Lock()
+	ps.ended = true
+	all := ps.all
+	ps.all = map[string]*principal{}
+	ps.mu.Unlock()
+	var closing sync.WaitGroup
+	for _, p := range all {
+		closing.Go(func() {
+			<-p.ready
+			if p.err != nil {
+				return
+			}
+			p.endSessions()
+			p.close()
+		})
+	}
+	closing.Wait()
+}
+
+// endSessions closes the sessions. Each waits for its calls.
+func (p *principal) endSessions() {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		var all sync.WaitGroup
+		for session := range p.server.Protocol().Sessions() {
+			all.Go(func() { _ = session.Close() })
+		}
+		all.Wait()
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_ = wait(ctx, over)
+}
+
+func wait(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// principal opens what a principal has.
+func (w *web) principal(ctx context.Context, name string, number uint64) (*principal, error) {
+	profile := httpProfile
+	if name != "" {
+		profile = principalMark + name
+	}
+	auth, err := w.auth.branch(number)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	end := func() {
+		stop()
+		if err := auth.closeBranch(); err != nil {
+			w.log.Error("a principal's server was closed", "principal", name, "error", err)
+		}
+	}
+	kept, err := auth.keepFor(profile)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	auth.tellRevoked()
+	tools, err := auth.tools()
+	if err != nil {
+		end()
+		return nil, err
+	}
+	w.o.retain.keepWithin(ctx, auth.journal)
+	w.log.Info("opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.where)
+	options := mcpserver.Options{
+		Version: version(), Registry: tools, Broker: auth.broker, Limits: w.limits, Log: w.log,
+		HideEvolved: !w.o.listEvolved, Fleeting: kept.fleeting, Trace: w.o.tracer(w.errs),
+	}
+	if w.auth.telemetry != nil {
+		options.Observer = w.auth.telemetry
+	}
+	return &principal{server: mcpserver.New(options), close: end, lasting: kept.where != inMemory}, nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+)
+
+// processOptions are the flags about the programs that tools may drive.
+type processOptions struct{ processes []string }
+
+func (o *processOptions) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.processes, "proc", nil, "map a name to a command, `NAME=COMMAND`, such as python3='/usr/bin/python3 -i -q', for --cap proc:python3; words, no shell; may be repeated")
+}
+
+// A mapping is the commands that the operator maps names to.
+type mapping struct {
+	// filed is what the policy file says.
+	filed map[string]caps.Command
+
+	mu sync.Mutex
+	// by has the commands of grants, by their identity: another command makes
+	// another grant.
+	by map[string]*caps.Command
+}
+
+// command is what the name of a grant is mapped to.
+func (m *mapping) command(g *caps.Grant) *caps.Command {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.by[g.ID]
+}
+
+// keep puts a grant's command in force.
+func (m *mapping) keep(g *caps.Grant, c *caps.Command) {
+	if c == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.by == nil {
+		m.by = map[string]*caps.Command{}
+	}
+	m.by[g.ID] = c
+}
+
+// mapped finds what a capability's name is mapped to now; nil where its kind has no
+// commands. protected is what no command may write to.
+func (a *authority) mapped(c caps.Capability, protected []string) (*caps.Command, error) {
+	m, known := a.kinds.Manifest(c.Kind)
+	if !known || !host.TakesCommand(m) {
+		return nil, nil
+	}
+	var found *caps.Command
+	for _, text := range a.options.processes {
+		name, line, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("--proc is NAME=COMMAND, not %q", text)
+		}
+		if name != c.Scope {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("--proc maps %s twice", name)
+		}
+		split, err := caps.SplitCommand(line)
+		if err != nil {
+			return nil, fmt.Errorf("--proc %s: %w", name, err)
+		}
+		found = &split
+	}
+	if filed, ok := a.mapping.filed[c.Scope]; ok {
+		if found != nil {
+			return nil, fmt.Errorf("--proc and the policy file both map %s", c.Scope)
+		}
+		found = &filed
+	}
+	if found == nil {
+		return nil, fmt.Errorf("no command is mapped to the name: say --proc %s='/PATH/TO/PROGRAM ARGUMENTS', or \"processes\" in the policy file", c.Scope)
+	}
+	// Programs lie where this one does; reading it tells nothing.
+	hidden := protected
+	if self, err := os.Executable(); err == nil {
+		hidden = slices.DeleteFunc(slices.Clone(protected), func(p string) bool { return p == self })
+	}
+	resolved, err := found.Resolve(protected, hidden)
+	if err == nil {
+		err = host.CheckCommand(&resolved)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the command of %s: %w", c.Scope, err)
+	}
+	return &resolved, nil
+}

@@ -1,0 +1,337 @@
+package cost
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// v is a variable as a size, or what it is known to be at most.
+func (a *analyser) v(m Measure, path string) size {
+	root := rootOf(path)
+	if m == frac && !strings.HasPrefix(root, "@") {
+		m = Words
+	}
+	if solve, ok := a.solved[root]; ok {
+		return a.resolved(solve(Var{Measure: m, Path: path}))
+	}
+	return sized(variable(Var{Measure: m, Path: path}))
+}
+
+// resolved is a size in which variables are replaced that are known by now.
+func (a *analyser) resolved(s size) size {
+	if s.inf {
+		return s
+	}
+	r := size{}
+	for _, p := range s.alts {
+		r = r.max(a.resolve(p))
+	}
+	return r
+}
+
+func (a *analyser) resolve(p poly) size {
+	clean := true
+	for _, m := range p {
+		for _, f := range m.f {
+			_, known := a.solved[rootOf(f.Path)]
+			clean = clean && !known
+		}
+	}
+	if clean {
+		return size{alts: []poly{p}}
+	}
+	if !a.spend() {
+		return infinite
+	}
+	sum := size{alts: []poly{nil}}
+	for _, m := range p.sorted() {
+		t := size{alts: []poly{{"": {c: m.c}}}}
+		for _, f := range m.f {
+			if _, known := a.solved[rootOf(f.Path)]; !known {
+				one := mono{c: unit, f: []factor{f}}
+				t = t.times(sized(poly{one.key(): one}))
+				continue
+			}
+			s := f.in(a.v(f.Measure, f.Path))
+			for range max(f.pow, 1) {
+				t = t.times(s)
+			}
+		}
+		sum = sum.plus(t)
+	}
+	return sum
+}
+
+// in is the factor where its variable is s; its power is left to the caller.
+func (f factor) in(s size) size {
+	switch {
+	case s.inf:
+		return s
+	case f.base > 0:
+		q, ok := power(f.base, s.flat())
+		if !ok {
+			return infinite
+		}
+		return sized(q)
+	case f.Log:
+		return sized(s.flat().logarithm())
+	}
+	return s
+}
+
+// measured is the measure of what is below v by a path without its root.
+func (a *analyser) measured(v *aval, m Measure, rest string) size {
+	s := size{}
+	for _, x := range v.variants() {
+		s = s.max(a.measureOne(x, m, rest))
+	}
+	return s
+}
+
+func (a *analyser) measureOne(v *aval, m Measure, rest string) size {
+	if !a.spend() {
+		return infinite
+	}
+	switch v.kind {
+	case isTop:
+		return infinite
+	case isInput:
+		if m == Words {
+			return a.wordsAt(v.path + rest)
+		}
+		return a.v(m, v.path+rest)
+	case isWithin:
+		switch m {
+		case Int:
+			return infinite
+		case Bytes:
+			return v.n.times(exactly(64)).plus(exactly(64))
+		}
+		return v.n
+	}
+	if rest != "" {
+		return a.measureBelow(v, m, rest)
+	}
+	switch m {
+	case Len:
+		switch v.kind {
+		case isString, isList, isRecord:
+			return v.n
+		}
+	case Int:
+		if v.kind == isNumber {
+			return v.abs
+		}
+	case Words:
+		if v.kind == isNumber {
+			return a.wordsOf(v)
+		}
+	case frac:
+		if v.kind == isNumber {
+			return v.frac
+		}
+	case Bytes:
+		return a.bytes(v)
+	}
+	return size{}
+}
+
+// measureBelow goes one part down.
+func (a *analyser) measureBelow(v *aval, m Measure, rest string) size {
+	r := reader{s: rest}
+	switch {
+	case r.take("[]"):
+		if v.kind == isList && v.item != nil {
+			return a.measured(v.item, m, r.s)
+		}
+	case r.take(".1"), r.take(".2"):
+		if v.kind == isPair {
+			part := v.a
+			if rest[1] == '2' {
+				part = v.b
+			}
+			return a.measured(part, m, r.s)
+		}
+	case r.take("[*]"):
+		if v.kind == isRecord {
+			s := a.measured(v.item, m, r.s)
+			for _, f := range v.named() {
+				s = s.max(a.measured(f, m, r.s))
+			}
+			return s
+		}
+	default:
+		if v.kind == isRecord {
+			quoted, err := strconv.QuotedPrefix(rest[1:])
+			if err != nil {
+				return infinite
+			}
+			key, _ := strconv.Unquote(quoted)
+			f, ok := v.fields[key]
+			if !ok {
+				f = v.item
+			}
+			return a.measured(f, m, rest[1+len(quoted)+1:])
+		}
+	}
+	return size{}
+}
+
+// spare is the words that a number may have in a loop, beyond the first, before
+// they are counted: it has them for being added up, and they cost nothing.
+const spare = 8
+
+// wordsAt is the words of the number at a path beyond its first.
+func (a *analyser) wordsAt(path string) size {
+	if strings.HasPrefix(path, "@") {
+		return a.v(Words, path).plus(exactly(spare))
+	}
+	return a.v(Words, path)
+}
+
+// beyond is a number's words beyond those that are spare.
+func beyond(s size) size {
+	if s.inf {
+		return s
+	}
+	r := size{}
+	for _, p := range s.alts {
+		c, rest := p.split()
+		r = r.max(size{alts: []poly{rest.plus(number(c - min(c, spare)))}})
+	}
+	return r
+}
+
+// wordsOf is the words of a number beyond its first, and those of its digits
+// after the point.
+func (a *analyser) wordsOf(v *aval) size {
+	c, w := a.parts(v)
+	return exactly(c).plus(sized(w)).atMost(v.words.plus(v.frac))
+}
+
+// assumed is how many bits lengths have at most: no memory holds more items.
+const assumed = 40
+
+// parts is a bound of a number's words: a constant, and what it has for being
+// made of integers beyond 64 bits, or by multiplying over and over.
+func (a *analyser) parts(v *aval) (constant uint64, rest poly) {
+	if v.abs.inf {
+		s := v.words.plus(v.frac)
+		if s.inf {
+			return over, nil
+		}
+		return s.flat().split()
+	}
+	p := v.abs.flat()
+	bits := uint64(0)
+	sum := uint64(0)
+	powers := map[Var]uint64{}
+	for _, m := range p {
+		sum = sat(sum, whole(m.c))
+		for _, f := range m.f {
+			if f.base > 0 {
+				return over, nil
+			}
+			powers[f.Var] = max(powers[f.Var], f.pow)
+		}
+	}
+	for sum > 0 {
+		bits++
+		sum >>= 1
+	}
+	for f, n := range powers {
+		switch {
+		case f.Log:
+			bits += n * 16
+		case f.Measure == Int:
+			w := a.wordsAt(f.Path)
+			if w.inf {
+				return over, nil
+			}
+			c, more := w.flat().split()
+			bits += n * 64 * (1 + c)
+			rest = rest.plus(more.times(number(n)))
+		default:
+			bits += n * assumed
+		}
+	}
+	c, w := v.frac.flat().split()
+	if v.frac.inf {
+		return over, nil
+	}
+	return bits/64 + c, rest.plus(w)
+}
+
+// bytes is the size of a whole value.
+func (a *analyser) bytes(v *aval) size {
+	if !a.spend() {
+		return infinite
+	}
+	part := exactly(64)
+	switch v.kind {
+	case isTop, isInput, isWithin:
+		return a.measureOne(v, Bytes, "")
+	case isNumber:
+		return part.plus(a.wordsOf(v).times(exactly(24)))
+	case isString:
+		return part.plus(v.n)
+	case isList:
+		return part.plus(v.n.times(a.total(v.item).plus(part)))
+	case isPair:
+		return part.plus(a.total(v.a)).plus(a.total(v.b))
+	case isRecord:
+		s := part
+		for _, f := range v.named() {
+			s = s.plus(a.total(f))
+		}
+		for k := range v.fields {
+			s = s.plus(exactly(uint64(64 + len(k))))
+		}
+		if v.item != nothing {
+			s = s.plus(v.n.times(a.total(v.item).plus(exactly(64)).plus(v.abs)))
+		}
+		return s
+	case isCode:
+		if v.code == nil {
+			return infinite
+		}
+		return exactly(64 * nodes(v.code))
+	}
+	return part
+}
+
+// total is the bytes of a value. What is shared in it is worked out once.
+func (a *analyser) total(v *aval) size {
+	outermost := a.totals == nil
+	if outermost {
+		a.totals = map[*aval]size{}
+		defer func() { a.totals = nil }()
+	}
+	if s, ok := a.totals[v]; ok {
+		return s
+	}
+	s := size{}
+	for _, x := range v.variants() {
+		s = s.max(a.bytes(x))
+	}
+	a.totals[v] = s
+	return s
+}
+
+// nodes counts a term's nodes, and the bytes of its strings as one for each 64.
+func nodes(t term.Term) uint64 {
+	n := uint64(1)
+	switch t := t.(type) {
+	case *term.Str:
+		n += uint64(len(t.Value)) / 64
+	case *term.Big:
+		n += uint64(t.Value.BitLen()) / 64
+	}
+	term.Children(t, func(c term.Term) bool {
+		n += nodes(c)
+		return true
+	})
+	return n
+}

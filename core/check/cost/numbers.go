@@ -1,0 +1,128 @@
+package cost
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// arithmetic is the rows of numbers.
+func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok bool) {
+	switch name {
+	case "eq", "lt", "lte", "gt", "gte":
+		steps, ok = a.linear(x, y)
+		return compared(name, x, y), steps, ok
+	case "add", "sub":
+		steps, ok = a.linear(x, y)
+		v = &aval{kind: isNumber, abs: x.abs.plus(y.abs), words: x.words.max(y.words).plus(exactly(1)), frac: x.frac.max(y.frac)}
+		v.aff = x.aff.add(y.aff, name == "sub")
+		return v, steps, ok
+	case "mul":
+		steps, ok = a.product(x, y)
+		return &aval{kind: isNumber, abs: x.abs.times(y.abs), words: x.words.plus(y.words).plus(exactly(1)), frac: x.frac.plus(y.frac)}, steps, ok
+	case "div":
+		steps, ok = a.product(x, y)
+		abs := x.abs
+		if k := y.aff; k != nil && k.path == "" && k.offset > 0 && !abs.inf {
+			abs = sized(abs.flat().part(1, uint64(k.offset))).plus(exactly(1))
+		} else {
+			abs = abs.plus(exactly(1))
+		}
+		return &aval{kind: isNumber, abs: abs, words: x.words}, steps, ok
+	}
+	steps, ok = a.product(x, y)
+	abs := y.abs
+	if abs.inf {
+		abs = x.abs.plus(y.abs)
+	}
+	return &aval{kind: isNumber, abs: abs, words: y.words}, steps, ok
+}
+
+// add is the sum or the difference of two numbers, one of which is known.
+func (x *affine) add(y *affine, minus bool) *affine {
+	if x == nil || y == nil || x.path != "" && y.path != "" || minus && y.path != "" {
+		return nil
+	}
+	const far = 1 << 60
+	if x.offset > far || x.offset < -far || y.offset > far || y.offset < -far {
+		return nil
+	}
+	if minus {
+		return &affine{x.path, x.offset - y.offset}
+	}
+	path := x.path
+	if path == "" {
+		path = y.path
+	}
+	return &affine{path, x.offset + y.offset}
+}
+
+// compared is a comparison's truth value, with what it says.
+func compared(name string, x, y *aval) *aval {
+	r := &aval{kind: isBool}
+	switch name {
+	case "gt":
+		name, x, y = "lt", y, x
+	case "gte":
+		name, x, y = "lte", y, x
+	case "eq":
+		return r
+	}
+	// x < y or x ≤ y. What is less has a limit above, what isn't one below.
+	say := func(v *aval, least bool, other *aval, to *[]fact) {
+		if v.aff == nil || v.aff.path == "" {
+			return
+		}
+		f := fact{path: v.aff.path, least: least, bound: -v.aff.offset, other: other}
+		if k := other.aff; k != nil && k.path == "" {
+			f.bound, f.other = k.offset-v.aff.offset, nil
+		}
+		*to = append(*to, f)
+	}
+	say(x, false, y, &r.yes)
+	say(y, true, x, &r.yes)
+	say(x, true, y, &r.no)
+	say(y, false, x, &r.no)
+	return r
+}
+
+// decimal is the rows that round.
+func (a *analyser) decimal(t *term.Prim, name string, args []*aval) (v *aval, steps poly, ok bool) {
+	longest := value.MaxDigits/19*2 + 4
+	scale := uint64(value.MaxDigits / 19)
+	for _, x := range t.Args {
+		if k, isInt := x.(*term.Int); isInt && name != "to_int" && name != "to_dec" && k.Value >= 0 && k.Value <= value.MaxDigits {
+			scale = uint64(k.Value)/19 + 1 // the last integer written is the scale
+		}
+	}
+	x := a.asNumber(args[0])
+	if name == "to_dec" {
+		n := a.asBytes(args[0])
+		return &aval{kind: isNumber, abs: infinite, words: exactly(uint64(longest)).max(n.part(16)), frac: exactly(scale)}, nil, true
+	}
+	y := literalNumber(zero)
+	abs := x.abs.plus(exactly(1))
+	if name == "div_dec" {
+		y = a.asNumber(args[1])
+		abs = infinite
+	}
+	if name == "to_int" {
+		scale = 0
+	}
+	cx, wx := a.parts(x)
+	cy, wy := a.parts(y)
+	if cx == over || cy == over {
+		return top, nil, false
+	}
+	c, w := cx+cy+scale+2, wx.plus(wy)
+	n := number(c).plus(w)
+	if c <= free/2 {
+		steps = w.times(n).part(1, 32)
+	} else {
+		steps = n.times(n).part(1, 64)
+	}
+	v = &aval{kind: isNumber, abs: abs, words: exactly(uint64(longest)), frac: exactly(scale)}
+	if name == "to_int" {
+		v.words, v.frac = x.words, size{}
+	}
+	return v, steps, true
+}

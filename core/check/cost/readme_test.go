@@ -1,0 +1,41 @@
+package cost_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/check/cost"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// TestREADME: tools and their bounds, in the blocks "cost" of core/README.md.
+func TestREADME(t *testing.T) {
+	src, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, block := range strings.Split(string(src), "```cost\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		lines := strings.Split(strings.TrimSpace(block), "\n")
+		for i := 0; i+1 < len(lines); i += 2 {
+			n++
+			p, f := text.Parse([]byte(lines[i]), text.Options{Tool: "tool"})
+			if f != nil {
+				t.Fatal(f)
+			}
+			r := cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source})
+			got := string(r.Class) + ": " + r.Steps.Explain()
+			if !r.Steps.Finite() {
+				got = string(r.Class) + " at " + string(r.Why[0].At) + ": " + r.Why[0].Message
+			}
+			if got != lines[i+1] {
+				t.Errorf("%s\n%s\nwant\n%s", lines[i], got, lines[i+1])
+			}
+		}
+	}
+	if n < 5 {
+		t.Errorf("the README has %d bounds", n)
+	}
+}

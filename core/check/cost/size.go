@@ -1,0 +1,92 @@
+package cost
+
+import "slices"
+
+// A size is a number that isn't known: at most the largest of some sums, or
+// with inf anything.
+type size struct {
+	alts []poly
+	inf  bool
+}
+
+var infinite = size{inf: true}
+
+func exactly(n uint64) size { return size{alts: []poly{number(n)}} }
+
+func sized(p poly) size {
+	if p.over() {
+		return infinite
+	}
+	return size{alts: []poly{p}}
+}
+
+// mostAlts is how many sums a size may be the largest of.
+const mostAlts = 4
+
+// flat is one sum that is at least s.
+func (s size) flat() poly {
+	var p poly
+	for _, q := range s.alts {
+		p = p.max(q)
+	}
+	return p
+}
+
+func (s size) norm() size {
+	if s.inf {
+		return infinite
+	}
+	var alts []poly
+	for _, p := range s.alts {
+		if p.over() {
+			return infinite
+		}
+		if !slices.ContainsFunc(alts, p.equal) {
+			alts = append(alts, p)
+		}
+	}
+	if len(alts) > mostAlts {
+		alts = []poly{size{alts: alts}.flat()}
+	}
+	return size{alts: alts}
+}
+
+func (s size) max(t size) size {
+	return size{alts: append(slices.Clone(s.alts), t.alts...), inf: s.inf || t.inf}.norm()
+}
+
+func (s size) both(t size, op func(a, b poly) poly) size {
+	if s.inf || t.inf {
+		return infinite
+	}
+	var r size
+	for _, a := range orZero(s.alts) {
+		for _, b := range orZero(t.alts) {
+			r.alts = append(r.alts, op(a, b))
+		}
+	}
+	return r.norm()
+}
+
+func orZero(alts []poly) []poly {
+	if len(alts) == 0 {
+		return []poly{nil}
+	}
+	return alts
+}
+
+func (s size) plus(t size) size { return s.both(t, poly.plus) }
+func (s size) times(t size) size {
+	if !s.inf && len(s.flat()) == 0 || !t.inf && len(t.flat()) == 0 {
+		return size{}
+	}
+	return s.both(t, poly.times)
+}
+
+// atMost is s, or t where s is infinite.
+func (s size) atMost(t size) size {
+	if s.inf {
+		return t
+	}
+	return s
+}

@@ -1,0 +1,59 @@
+package host
+
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
+)
+
+// mappedFiles is the descriptors of a plugin with many processes: each has its
+// streams.
+const mappedFiles = 4096
+
+// giveCommand has the process know what its grant's name is mapped to, and how
+// the system is to hold that.
+func (l *launch) giveCommand(c caps.Command, mode Mode) error {
+	c.Sandbox = string(mode)
+	l.mapped = &c
+	l.more = append(l.more, wire.EnvCommand+"="+c.Text())
+	return nil
+}
+
+// addCommand lets a plugin reach what the command does: no layer is ever taken
+// off, so what a plugin starts can do no more than the plugin.
+func addCommand(spec *sandbox.Spec, c *caps.Command) error {
+	rules, err := sandbox.Command(c.Path, c.Dir, c.Read, c.Write, c.Execute)
+	if err != nil {
+		return err
+	}
+	// Who watches over processes reads there which there are; what it starts
+	// doesn't.
+	spec.Rules = append(spec.Rules, sandbox.Rule{Path: "/proc", Access: sandbox.Read, Optional: true})
+	spec.Rules = append(spec.Rules, rules...)
+	if c.PTY {
+		spec.Rules = append(spec.Rules,
+			sandbox.Rule{Path: "/dev/ptmx", Access: sandbox.Terminals}, sandbox.Rule{Path: "/dev/pts", Access: sandbox.Terminals})
+	}
+	if c.Network {
+		spec.Network = sandbox.Outgoing
+		spec.Rules = append(spec.Rules, sandbox.Resolver()...)
+	}
+	spec.Limits.Memory = max(sandbox.DefaultMemory, c.Memory)
+	spec.Limits.Files = mappedFiles
+	return nil
+}
+
+// CheckCommand says why a command can't be started, as far as that is known
+// before.
+func CheckCommand(c *caps.Command) error {
+	_, err := sandbox.Command(c.Path, c.Dir, c.Read, c.Write, c.Execute)
+	return err
+}
+
+// TakesCommand reports whether the processes of a manifest's plugin start what the
+// operator maps the names of their grants to.
+func TakesCommand(m *caps.Manifest) bool {
+	return slices.Contains(m.Privileges, wire.PrivilegeCommand)
+}

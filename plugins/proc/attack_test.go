@@ -1,0 +1,441 @@
+//go:build linux
+
+package proc
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// These are the attackers: they go as far as they are let, and tell how far.
+func init() {
+	roles["leave"] = leave
+	roles["leaf"] = func([]string) { time.Sleep(time.Hour) }
+	roles["bomb"] = bomb
+	roles["eat"] = eat
+	roles["shout"] = func([]string) {
+		for line := []byte(strings.Repeat("x", 64<<10)); ; {
+			if _, err := os.Stdout.Write(line); err != nil {
+				return
+			}
+			os.Stderr.Write(line)
+		}
+	}
+	roles["reach"] = reach
+	roles["holder"] = holdForever
+	roles["args"] = func(args []string) { fmt.Printf("%q\n", args) }
+}
+
+// detached starts this program again, in a session and group of its own.
+func detached(args ...string) *exec.Cmd {
+	cmd := again(args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
+// leave leaves its group by setsid and a double fork.
+func leave(args []string) {
+	if len(args) > 1 { // in between
+		if err := detached("leaf", args[0]).Start(); err != nil {
+			fmt.Println(err)
+		}
+		return
+	}
+	for range 3 {
+		if err := detached("leave", args[0], "between").Run(); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println("left")
+	time.Sleep(time.Hour)
+}
+
+// bomb multiplies, each in a session of its own, to a thousand processes.
+func bomb(args []string) {
+	time.AfterFunc(time.Minute, func() { os.Exit(0) })
+	n, _ := strconv.Atoi(args[1])
+	for range 2 {
+		if n > 0 {
+			_ = detached("bomb", args[0], strconv.Itoa(n-1)).Start()
+		}
+	}
+	time.Sleep(time.Hour)
+}
+
+// eat takes memory, in several processes.
+func eat(args []string) {
+	if len(args) == 0 {
+		for range 8 {
+			_ = again("eat", "one").Start()
+		}
+	}
+	b := make([]byte, 64<<20)
+	for i := 0; i < len(b); i += 4096 {
+		b[i] = 1
+	}
+	time.Sleep(time.Minute)
+}
+
+// reach tries what it must not, and says what it got.
+func reach(args []string) {
+	try := func(what string, err error) {
+		if err == nil {
+			fmt.Println(what, "succeeded")
+		}
+	}
+	secret, victim := args[0], os.Getppid()
+	_, err := os.ReadFile(secret)
+	try("reading", err)
+	_, err = os.ReadDir("/etc")
+	try("listing", err)
+	try("writing", os.WriteFile(filepath.Join(filepath.Dir(secret), "new"), nil, 0o600))
+	try("executing", exec.Command("/bin/sh", "-c", "true").Run())
+	_, err = net.DialTimeout("tcp", args[1], time.Second)
+	try("connecting", err)
+	_, err = net.Dial("unix", args[2])
+	try("connecting to a socket", err)
+	for _, pid := range []int{victim, 1, numberOf(args[3])} {
+		try("signalling", syscall.Kill(pid, 0))
+		try("tracing", unix.PtraceAttach(pid))
+		mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
+		try("opening memory", err)
+		if err == nil {
+			mem.Close()
+		}
+		_, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		try("reading an environment", err)
+	}
+	for fd := 3; fd < 64; fd++ {
+		var st unix.Stat_t
+		if unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT != 0 {
+			name, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+			if !strings.Contains(name, "anon_inode") && name != "" {
+				fmt.Println("descriptor", fd, "inherited", name)
+			}
+		}
+	}
+	fmt.Println("environment", len(os.Environ()))
+	fmt.Println("tried")
+}
+
+func numberOf(s string) int { n, _ := strconv.Atoi(s); return n }
+
+// TestReach: a session reaches nothing but what is mapped: no file, program, socket,
+// and none of the processes that it lives in.
+func TestReach(t *testing.T) {
+	if mode(t) != sandbox.Require {
+		t.Skip("this system has no sandbox")
+	}
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	at := filepath.Join(os.TempDir(), fmt.Sprintf("proc%d.sock", os.Getpid()))
+	socket, err := net.Listen("unix", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	t.Setenv("PROC_TEST_SECRET", "secret")
+	h := hold(t, helper(t, "reach", secret, tcp.Addr().String(), at, strconv.Itoa(os.Getpid())))
+	out, errs, _ := h.rest(h.start())
+	if !strings.HasSuffix(out, "tried\n") || strings.Contains(out, "succeeded") || strings.Contains(out, "inherited") {
+		t.Errorf("it got\n%s%s", out, errs)
+	}
+	if !strings.Contains(out, "environment 5\n") { // LANG PATH HOME TERM GOMAXPROCS
+		t.Errorf("it has another environment:\n%s", out)
+	}
+	// The same attacker does all that where it is let: the test can fail.
+	c := helper(t, "reach", secret, tcp.Addr().String(), at, strconv.Itoa(os.Getpid()))
+	c.Read, c.Write, c.Network = []string{"/etc"}, []string{dir}, true
+	h = hold(t, c)
+	out, errs, _ = h.rest(h.start())
+	for _, want := range []string{"reading", "listing", "writing", "connecting"} {
+		if !strings.Contains(out, want+" succeeded") {
+			t.Errorf("%s failed although it is mapped:\n%s%s", want, out, errs)
+		}
+	}
+	if strings.Contains(out, "signalling succeeded") || strings.Contains(out, "memory succeeded") || strings.Contains(out, "executing succeeded") {
+		t.Errorf("it got more than is mapped:\n%s", out)
+	}
+}
+
+// TestLeavingGroups: what left its group, session and parents is ended with the
+// session, however that ends.
+func TestLeavingGroups(t *testing.T) {
+	for name, end := range map[string]func(h holder, s string){
+		"stopped":   func(h holder, s string) { h.does("stop", s) },
+		"killed":    func(h holder, s string) { h.does("signal", "session", s, "signal", "KILL"); h.rest(s) },
+		"closed":    func(h holder, _ string) { h.Close() },
+		"with TERM": func(h holder, s string) { h.does("stop", "session", s, "grace", 60_000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			mark := newMark(t)
+			h := hold(t, helper(t, "leave", mark))
+			s := h.start()
+			h.until(s, "left\n")
+			if n := len(marked(t, mark)); n < 4 {
+				t.Fatalf("%d processes are there", n)
+			}
+			end(h, s)
+			eventually(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
+		})
+	}
+}
+
+// TestForkBomb: what multiplies is ended, all of it, and the plugin goes on.
+func TestForkBomb(t *testing.T) {
+	mark := newMark(t)
+	c := helper(t, "bomb", mark, "9")
+	c.Processes = 40
+	h := hold(t, c)
+	s := h.start()
+	_, _, v := h.rest(s)
+	if text(v, "why") != "processes" {
+		t.Errorf("it ended as %v", v)
+	}
+	if left := marked(t, mark); len(left) > 0 {
+		t.Errorf("%d are left", len(left))
+	}
+	h.start()
+}
+
+// TestLimits: memory, output and time end a session, and it says which.
+func TestLimits(t *testing.T) {
+	for why, c := range map[string]sdk.Command{
+		"memory": func() sdk.Command { c := helper(t, "eat"); c.Memory = 300 << 20; return c }(),
+		"output": func() sdk.Command { c := helper(t, "shout"); c.Output, c.Buffer = 64<<20, 64<<10; return c }(),
+		"idle":   func() sdk.Command { c := helper(t, "sleep"); c.Idle = "100ms"; return c }(),
+		"total":  func() sdk.Command { c := helper(t, "sleep"); c.Total = "100ms"; return c }(),
+	} {
+		t.Run(why, func(t *testing.T) {
+			h := hold(t, c)
+			s := h.start()
+			var v value.Value
+			eventually(t, "it doesn't end", func() bool { // naming it would keep it from being idle
+				states, _ := value.Slice(h.does("list"))
+				v = states[0]
+				return !bool(field(v, "running").(value.Bool))
+			})
+			if text(v, "session") != s || text(v, "why") != why || text(v, "signal") != "SIGKILL" {
+				t.Errorf("it ended as %v", v)
+			}
+		})
+	}
+}
+
+// TestHandles: a session is found by its name alone, under its own grant.
+func TestHandles(t *testing.T) {
+	p, c := Plugin(), mapped(t, helper(t, "echo"))
+	one, other := open(t, p, "one", c), open(t, p, "other", c)
+	same, apart := open(t, p, "one", c), open(t, Plugin(), "one", c)
+	s := one.start()
+	if len(s) != 32 {
+		t.Errorf("its name is %s", s)
+	}
+	same.does("send", "session", s, "text", "a\n")
+	one.until(s, "echo a\n")
+	for _, h := range []holder{other, apart} {
+		for _, operation := range []string{"read", "send", "status", "wait_for", "stop"} {
+			h.fails("not_found", operation, s)
+		}
+		h.fails("not_found", "signal", "session", s, "signal", "KILL")
+		if v := h.does("list"); fmt.Sprint(v) != fmt.Sprint(apart.does("list")) {
+			t.Errorf("it lists %v", v)
+		}
+	}
+	for _, guess := range []string{"", "0", strings.Repeat("0", 32), strings.ToUpper(s), s + " ", s[:31], "../" + s, "*"} {
+		one.fails("not_found", "read", guess)
+	}
+	one.fails("denied", "start", "name", "other")
+	one.fails("denied", "start", "name", "one; id")
+	other.start()
+	one.does("stop", s)
+	if two := one.start(); two == s {
+		t.Error("a name came twice")
+	}
+	// Ended sessions are forgotten at last, the first of them first.
+	for range keptEnded + 1 {
+		one.does("stop", one.start())
+	}
+	one.fails("not_found", "read", s)
+	open(t, Plugin(), "unmapped", nil).fails("not_found", "start")
+}
+
+// TestNoShell: characters that a shell knows are text.
+func TestNoShell(t *testing.T) {
+	dir := t.TempDir()
+	hostile := "$(touch " + dir + "/a); `touch " + dir + "/b` | touch " + dir + "/c > " + dir + "/d & *"
+	c := helper(t, "args", hostile, "$HOME", "a\nb")
+	c.Write = []string{dir}
+	h := hold(t, c)
+	out, _, _ := h.rest(h.start())
+	if out != fmt.Sprintf("%q\n", []string{hostile, "$HOME", "a\nb"}) {
+		t.Errorf("%s", out)
+	}
+	if made, _ := os.ReadDir(dir); len(made) > 0 {
+		t.Errorf("it made %v", made)
+	}
+}
+
+// TestDeadlines: a request that waits is over before its time, and the session goes
+// on; one that is cancelled ends at once.
+func TestDeadlines(t *testing.T) {
+	h := hold(t, helper(t, "sleep"))
+	s := h.start()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for operation, args := range map[string]value.Value{
+		"read": plugintest.Arguments("session", s, "pattern", "never", "wait", 60_000),
+		"send": plugintest.Arguments("session", s, "text", strings.Repeat("x", 1<<20)),
+	} {
+		v, err := h.Invoke(ctx, "proc."+operation, args)
+		if err != nil || operation == "read" && text(v, "over") != "time" || operation == "send" && number(v, "left") <= 0 {
+			t.Errorf("%s: %v, %v", operation, v, err)
+		}
+	}
+	ended, cancelNow := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancelNow)
+	if _, err := h.Invoke(ended, "proc.read", plugintest.Arguments("session", s, "pattern", "never")); err == nil {
+		t.Error("a cancelled read succeeded")
+	}
+	if v := h.does("status", s); text(v, "why") != "" {
+		t.Errorf("%v", v)
+	}
+}
+
+// holdForever is a plugin's process with a session that left its group, and one that
+// didn't.
+func holdForever(args []string) {
+	exe, _ := os.Executable()
+	p := Plugin()
+	for _, act := range []string{"leave", "leaf"} {
+		c, err := sdk.Command{Args: []string{exe, "act", act, args[0]}}.Resolve(nil, nil)
+		if err != nil {
+			panic(err)
+		}
+		c.Sandbox = args[1]
+		h, err := sdk.Direct(context.Background(), p, sdk.Capability{Within: act, Command: &c})
+		if err != nil {
+			panic(err)
+		}
+		s, err := h.Invoke(context.Background(), "proc.start", plugintest.Arguments())
+		if err != nil {
+			panic(err)
+		}
+		if act == "leave" {
+			if _, err := h.Invoke(context.Background(), "proc.wait_for", plugintest.Arguments("session", s, "pattern", "left\n")); err != nil {
+				panic(err)
+			}
+		}
+	}
+	fmt.Println("held")
+	time.Sleep(time.Hour)
+}
+
+// TestKilledPlugin: kill -9 of the plugin, with its group, leaves no process behind.
+func TestKilledPlugin(t *testing.T) {
+	mark := newMark(t)
+	cmd := again("holder", mark, string(mode(t)))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	if n, err := out.Read(make([]byte, 5)); n == 0 {
+		t.Fatal(err)
+	}
+	if n := len(marked(t, mark)); n < 6 {
+		t.Fatalf("%d processes are there", n)
+	}
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	eventually(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
+}
+
+// TestKilledKeeper: where a keeper is killed from outside, the plugin ends what it
+// kept.
+func TestKilledKeeper(t *testing.T) {
+	mark := newMark(t)
+	h := hold(t, helper(t, "leave", mark))
+	s := h.start()
+	h.until(s, "left\n")
+	c := &census{}
+	killed := false
+	for _, m := range c.take(os.Getpid(), true) {
+		if m.parent == os.Getpid() && slices.ContainsFunc(c.take(m.pid, true), func(m member) bool { return slices.Contains(marked(t, mark), strconv.Itoa(m.pid)) }) {
+			killed = syscall.Kill(m.pid, syscall.SIGKILL) == nil
+		}
+	}
+	if !killed {
+		t.Fatal("there is no keeper")
+	}
+	eventually(t, "some are left", func() bool { return len(marked(t, mark)) == 0 })
+	if _, _, v := h.rest(s); text(v, "why") != "lost" {
+		t.Errorf("%v", v)
+	}
+}
+
+// TestDoesntStart: what can't be started is refused without paths, and no session is
+// left of it.
+func TestDoesntStart(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "script")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := hold(t, sdk.Command{Args: []string{script}})
+	if f := h.fails("failed", "start"); strings.Contains(f.Error()+f.Hint, dir) {
+		t.Errorf("%v", f)
+	}
+	if fmt.Sprint(h.does("list")) != fmt.Sprint(open(t, Plugin(), "x", nil).does("list")) {
+		t.Error("a session is left")
+	}
+}
+
+// TestArguments: what can't be meant is refused.
+func TestArguments(t *testing.T) {
+	h := hold(t, helper(t, "echo"))
+	s := h.start()
+	for _, args := range [][]any{
+		{"pattern", "("}, {"pattern", strings.Repeat("a", mostPattern+1)}, {"pattern", `(a{1000}){1000}`}, {"wait", -1},
+		{"silence", -1}, {"max", 0}, {"max", mostMost + 1}, {"from", map[string]any{"stdout": 5, "stderr": 0}},
+		{"from", map[string]any{"stdout": -1, "stderr": 0}}, {"stream", "stdin"}, {"encoding", "hex"},
+	} {
+		h.fails("invalid", "read", append([]any{"session", s}, args...)...)
+	}
+	h.fails("invalid", "send", "session", s, "text", "a", "bytes", "YQ==")
+	if _, err := h.try("signal", "session", s, "signal", "SEGV"); err == nil {
+		t.Error("a signal that there isn't")
+	}
+}

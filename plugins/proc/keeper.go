@@ -1,0 +1,51 @@
+package proc
+
+import (
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// keeperArgument makes the plugin's program a keeper.
+const keeperArgument = "__session"
+
+// The keeper's descriptors, besides its standard ones.
+const (
+	fdControl = 3 + iota // instructions, as lines of JSON; its end ends the session
+	fdNews               // what the keeper tells, likewise
+	fdInput              // the command's standard streams
+	fdOutput
+	fdErrors
+)
+
+// An instruction is what a keeper is told. The first has the command.
+type instruction struct {
+	Command *sdk.Command `json:",omitempty"`
+	// Signal goes to the command's process group.
+	Signal int `json:",omitempty"`
+}
+
+// News is what a keeper tells: first that the command runs or doesn't start, at
+// last how it ended, once nothing of it is left.
+type news struct {
+	Started bool   `json:",omitempty"`
+	Error   string `json:",omitempty"` // for the operator
+	Why     string `json:",omitempty"` // the limit that it was ended for
+	Ended   bool   `json:",omitempty"`
+	Code    int    `json:",omitempty"` // of an end by itself
+	Signal  string `json:",omitempty"` // of another
+}
+
+// environment is all that a command has of one.
+func environment(c *sdk.Command) []string {
+	env := map[string]string{"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/", "TERM": "dumb"}
+	if c.Dir != "" {
+		env["HOME"] = c.Dir
+	}
+	for name, text := range c.Env {
+		env[name] = text
+	}
+	list := make([]string, 0, len(env))
+	for name, text := range env {
+		list = append(list, name+"="+text)
+	}
+	return list
+}

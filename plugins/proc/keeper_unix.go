@@ -1,0 +1,98 @@
+//go:build unix
+
+package proc
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Keeper is a session's keeper where this process was started as one: it doesn't
+// return then. The program that serves the plugin calls it first thing, after the
+// sandbox's launcher, which it needs too.
+func Keeper() {
+	if len(os.Args) != 2 || os.Args[1] != keeperArgument {
+		return
+	}
+	k := &keeper{news: json.NewEncoder(os.NewFile(fdNews, "news"))}
+	k.run()
+	os.Exit(0)
+}
+
+// lookEvery is how often a keeper counts what it keeps.
+const lookEvery = 250 * time.Millisecond
+
+// A keeper keeps one session.
+type keeper struct {
+	news *json.Encoder
+	main int // the command's process, which leads its session and group
+	last news
+}
+
+// tell says something to the plugin. Where that is gone nobody is left to hear it.
+func (k *keeper) tell(n news) { _ = k.news.Encode(n) }
+
+// run starts the command, looks after it, and returns when nothing of it is left.
+func (k *keeper) run() {
+	// Signals for a keeper are nobody's to send. Ignoring them would be inherited.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	told := json.NewDecoder(os.NewFile(fdControl, "control"))
+	var first instruction
+	if err := told.Decode(&first); err != nil || first.Command == nil {
+		return
+	}
+	if err := adopt(); err != nil {
+		k.tell(news{Error: fmt.Sprintf("becoming the parent of what is left: %v", err)})
+		return
+	}
+	main, ended, err := launch(first.Command)
+	if err != nil {
+		k.tell(news{Error: err.Error()})
+		return
+	}
+	k.main = main
+	k.tell(news{Started: true})
+	gone := make(chan struct{})
+	go k.obey(told, gone)
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	count := &census{}
+	for over := false; !over; {
+		select {
+		case <-ended:
+			over = true
+		case <-gone:
+			over = true
+		case <-tick.C:
+			k.last.Why = count.over(k.main, first.Command)
+			over = k.last.Why != ""
+		}
+	}
+	k.last.Ended = true
+	how := k.sweep(count)
+	if k.last.Code = how.ExitStatus(); how.Signaled() {
+		k.last.Code, k.last.Signal = 0, unix.SignalName(how.Signal())
+	}
+	k.tell(k.last)
+}
+
+// obey does what the plugin says until it says no more.
+func (k *keeper) obey(told *json.Decoder, gone chan<- struct{}) {
+	defer close(gone)
+	for {
+		var i instruction
+		if told.Decode(&i) != nil {
+			return
+		}
+		if i.Signal > 0 {
+			// There is nobody left, or soon won't be.
+			_ = syscall.Kill(-k.main, syscall.Signal(i.Signal))
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// keepers is the processes of this one's keepers.
+var keepers = struct {
+	sync.Mutex
+	pids  map[int]bool
+	ready bool
+}{pids: map[int]bool{}}
+
+// startKeeper starts a keeper's process, and remembers it. What a keeper leaves
+// that is killed becomes this process's own.
+func startKeeper(cmd *exec.Cmd) error {
+	keepers.Lock()
+	defer keepers.Unlock()
+	if !keepers.ready {
+		if err := adopt(); err != nil {
+			return err
+		}
+		keepers.ready = true
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	keepers.pids[cmd.Process.Pid] = true
+	return nil
+}
+
+// endKeeper forgets a keeper that has ended, and where that was none of its own
+// doing ends what it left: the children of this process that are no keepers and
+// not of its group.
+func endKeeper(pid int, orderly bool) {
+	keepers.Lock()
+	defer keepers.Unlock()
+	delete(keepers.pids, pid)
+	if orderly {
+		return
+	}
+	self, group := os.Getpid(), syscall.Getpgrp()
+	for c := (&census{}); ; {
+		left := 0
+		for _, m := range c.take(self, true) {
+			if m.parent != self || m.group == group || keepers.pids[m.pid] {
+				continue
+			}
+			left++
+			_ = syscall.Kill(m.pid, syscall.SIGKILL)
+			_, _ = syscall.Wait4(m.pid, nil, 0, nil)
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
