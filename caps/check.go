@@ -113,7 +113,7 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 	accounts = append(accounts,
 		account{g.ID, g.Limit(), g.Shown().String()},
 		account{g.ID + "\x00" + r.Tool + "\x00" + c.h.String(), c.h.Limits, c.h.String()})
-	most, short, name := l.debit(accounts, limit.Max, r.Among)
+	most, short, name := l.debit(accounts, narrower(limit.Max, c.o.Most), r.Among)
 	if short != nil {
 		return nil, denied(fmt.Sprintf("%s: the run has used up the %s of %s", c.o.Name, name, short.says),
 			"Do less in one run, or ask the operator for a larger limit; don't retry.")

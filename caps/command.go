@@ -268,3 +268,12 @@ func (c *Command) Text() string {
 	}
 	return string(text)
 }
+
+// ReadCommand reads what [Command.Text] wrote.
+func ReadCommand(text string) (*Command, error) {
+	c := &Command{}
+	if err := strictJSON([]byte(text), c); err != nil {
+		return nil, fmt.Errorf("a command: %w", err)
+	}
+	return c, nil
+}

@@ -47,9 +47,18 @@ func (q *Question) Lines() []string {
 	return append(lines, "", "The model's words end here.")
 }
 
+// Margined is words of a model's as a person reads them: nothing in them acts on a
+// terminal, and each of at most so many lines is within a margin.
+func Margined(text string, most int) []string {
+	return modelLines("", text, most)
+}
+
 // modelLines is words of the model's, each line within the margin.
 func modelLines(title, text string, most int) []string {
-	lines := []string{modelMargin + title}
+	var lines []string
+	if title != "" {
+		lines = append(lines, modelMargin+title)
+	}
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		lines = append(lines, wrapped(modelMargin+"  ", modelMargin+"  ", plain(line, readable))...)
 		if len(lines) > most {
@@ -103,22 +112,35 @@ func readable(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S)
 }
 
-// wrapped cuts a text into lines of at most the width, the first with one margin
-// and the rest with another: a terminal that cut them would leave the margin out.
+// wrapped cuts a text into lines of at most the width, at a space where there is
+// one, the first with one margin and the rest with another: a terminal that cut
+// them would leave the margin out.
 func wrapped(first, rest, text string) []string {
 	var lines []string
-	line, columns := first, len(first)
+	line, columns, margin := first, len(first), len(first)
 	for _, r := range text {
-		wide := 1
-		if r >= utf8.RuneSelf {
-			wide = 2 // at most
-		}
+		wide := width(r)
 		if columns+wide > questionWidth {
+			left := ""
+			if at := strings.LastIndexByte(line, ' '); at > margin {
+				line, left = line[:at], line[at+1:]
+			}
 			lines = append(lines, strings.TrimRight(line, " "))
-			line, columns = rest, len(rest)
+			line, columns, margin = rest+left, len(rest), len(rest)
+			for _, r := range left {
+				columns += width(r)
+			}
 		}
 		line += string(r)
 		columns += wide
 	}
 	return append(lines, strings.TrimRight(line, " "))
+}
+
+// width is how many columns a character takes at most.
+func width(r rune) int {
+	if r < utf8.RuneSelf {
+		return 1
+	}
+	return 2
 }

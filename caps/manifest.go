@@ -24,6 +24,9 @@ type Manifest struct {
 	Version string
 	Doc     string // a sentence
 	Algebra Algebra
+	// Only is the one scope that there is, of a kind built into the host: a text may
+	// leave it out. "": scopes are the operator's.
+	Only string
 	// Options is the options that capabilities of this kind may carry besides
 	// the host's own (calls, bytes, rate, timeout, until, max): name to the
 	// values it may have; no values: it stands alone, like ro.
@@ -61,7 +64,10 @@ type Operation struct {
 	Verb      string
 	VerbParam string
 	Params    []Param
-	Result    string // in words: "string", "record: bytes, hash"
+	// Most is how many bytes its outcome may have, where that is less than the
+	// capability allows; 0: what that allows.
+	Most   int64
+	Result string // in words: "string", "record: bytes, hash"
 }
 
 // A Param is an argument of an operation.

@@ -52,12 +52,30 @@ func (p parser) fail(at int, hint, format string, a ...any) error {
 // maxText bounds a text: a scope of the largest size, all of it encoded.
 const maxText = 4 * maxScope
 
+// completed is a text that leaves out the one scope that its kind has, with the
+// scope; "": it isn't one.
+func (p parser) completed() string {
+	head, options, more := strings.Cut(p.text, ",")
+	kind, _, _ := strings.Cut(head, ".")
+	m, ok := p.kinds.Manifest(kind)
+	if !ok || m.Only == "" {
+		return ""
+	}
+	if more {
+		options = "," + options
+	}
+	return head + ":" + m.Only + options
+}
+
 func (p parser) parse() (Capability, error) {
 	var c Capability
 	if len(p.text) > maxText {
 		return c, p.fail(maxText, "", "it has more than %d bytes", maxText)
 	}
 	head, tail, ok := strings.Cut(p.text, ":")
+	if whole := p.completed(); !ok && whole != "" {
+		head, tail, ok = strings.Cut(whole, ":")
+	}
 	if !ok {
 		return c, p.fail(len(p.text), "Write KIND:SCOPE, such as fs:./sandbox.", "the colon before the scope is missing")
 	}
@@ -165,6 +183,9 @@ func (p parser) scope(c *Capability, s string, at int) error {
 	canonical, err := algebra.Canonical(s)
 	if err != nil {
 		return p.fail(at, scopeHint(algebra), "the scope is refused: %v", err)
+	}
+	if m := p.manifest; m != nil && m.Only != "" && canonical != m.Only {
+		return p.fail(at, "Write "+m.Kind+":"+m.Only+".", "%s has one scope, which is %s", m.Kind, m.Only)
 	}
 	c.Scope = canonical
 	return nil

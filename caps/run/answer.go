@@ -252,6 +252,7 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 
 	v, size, f := r.b.perform(ctx, Act{
 		Held: p.Held, Denies: p.Denies, Operation: p.Operation, Args: p.Args, Secrets: p.Secrets, Verb: p.Verb,
+		Tool: a.tool.Name, Version: a.tool.Version,
 		Deadline: deadline, Most: a.most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10), Progress: r.hear,
 	})
 	switch {

@@ -30,8 +30,11 @@ type Act struct {
 	Args      value.Value // a record
 	// Secrets is those that Args name. Their values are for the plugin, and for
 	// nothing that is recorded or shown.
-	Secrets  []*caps.Secret
-	Verb     string // the verb it is permitted under
+	Secrets []*caps.Secret
+	Verb    string // the verb it is permitted under
+	// Tool and Version name whose code asks.
+	Tool     string
+	Version  int
 	Deadline time.Time
 	// Most is how many bytes of outcome are allowed.
 	Most int64

@@ -30,6 +30,7 @@ type capOptions struct {
 	processOptions
 	grants, denies, asks []string
 	policy               string
+	askVia               string
 	pluginLock           string
 	sandbox              []string
 	private              []string // files that no grant may reach, for reasons of the command's
@@ -44,6 +45,7 @@ func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	f.Var(folders{&o.grants}, "folder", "grant the files below a `FOLDER`, written as the system does: fs:FOLDER without its encoding; may be repeated")
 	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
 	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` to each tool that a person approves for it, with 'mcp-pif approve'; may be repeated")
+	f.StringVar(&o.askVia, "ask-via", "terminal", "how a person is asked besides 'mcp-pif approve': terminal is no other way, elicitation is a form that the client shows; a client that answers for its user approves what it likes then")
 	f.StringVar(&o.policy, "policy", "", "grant and deny what this `FILE` says as well; read again on SIGHUP")
 	f.StringArrayVar(&o.sandbox, "sandbox", nil, "how the system holds plugins: [KIND=]`MODE`, which is require (the default), best-effort or off; may be repeated")
 	f.StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE` ('mcp-pif plugin add' writes it)")
@@ -116,6 +118,9 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if o.askVia != "" && o.askVia != "terminal" && o.askVia != "elicitation" {
+		return nil, fmt.Errorf("--ask-via is terminal or elicitation, not %q", o.askVia)
+	}
 	boxes, err := readSandbox(o.sandbox)
 	if err != nil {
 		return nil, err
@@ -141,13 +146,13 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 	if err != nil {
 		return nil, err
 	}
-	any := len(said.granted)+len(said.asked) > 0
+	some := len(said.granted)+len(said.asked) > 0
 	if state, err := stateDir(); err == nil {
 		a.revocations.Path = filepath.Join(state, "revoked.json")
-	} else if any {
+	} else if some {
 		log.Warn("'mcp-pif caps revoke' and 'mcp-pif approve' can't reach this server", "error", err)
 	}
-	if any {
+	if some {
 		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode, State: a.stateOf, Command: a.mapping.command, Secrets: a.policy.Secrets()}); err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func (a *authority) branch(number uint64) (*authority, error) {
 	dir := filepath.Join(a.host.Dir(), fmt.Sprint("branch-", number))
 	var err error
 	if b.host, err = host.New(host.Options{
-		Logger: a.log, RuntimeDir: dir, Sandbox: a.sandboxes.mode, State: b.stateOf, Secrets: a.policy.Secrets(),
+		Logger: a.log, RuntimeDir: dir, Sandbox: a.sandboxes.mode, State: b.stateOf, Command: a.mapping.command, Secrets: a.policy.Secrets(),
 	}); err != nil {
 		return nil, err
 	}

@@ -179,6 +179,7 @@ func revocations() (caps.Revocations, error) {
 // granted resolves a capability as a server started here would.
 func granted(text, pluginLock string) (*caps.Grant, error) {
 	auth := &authority{options: &capOptions{grants: []string{text}}, log: slog.New(slog.DiscardHandler)}
+	auth.mapping.unasked = true // whatever its name is mapped to
 	var err error
 	if auth.installed, err = openInstalled(pluginLock, auth.log); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -124,7 +125,7 @@ func examine(cmd *cobra.Command, o *capOptions) *findings {
 	}
 	for _, g := range auth.policy.Grants() {
 		f.Grants = append(f.Grants, printable(g.String()))
-		if auth.sandboxes.mode(g.Kind) == host.Require && !layers.Holds() {
+		if g.Kind != mcpserver.AskKind && auth.sandboxes.mode(g.Kind) == host.Require && !layers.Holds() {
 			f.Problem = fmt.Sprintf("the sandbox is required and this system lacks layers of it, so that %s would not start: --sandbox=best-effort starts it all the same", g.Kind)
 		}
 	}

@@ -10,7 +10,9 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -87,13 +89,12 @@ func (o *httpOptions) listen() (*net.TCPAddr, error) {
 		}
 		port = o.address
 	}
-	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
-	var unknown *net.DNSError
-	switch {
-	case errors.As(err, &unknown):
-		return nil, fmt.Errorf("--http %s: %w", o.address, err)
-	case err != nil || port == "":
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return nil, wrong()
+	}
+	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port))
+	if err != nil {
+		return nil, fmt.Errorf("--http %s: %w", o.address, err)
 	}
 	return addr, nil
 }
@@ -130,10 +131,14 @@ type web struct {
 	limits mcpserver.Limits
 	log    *slog.Logger
 	errs   io.Writer
+	// results is where all of them keep large results.
+	results *mcpserver.Results
+	idle    time.Duration // after which a session ends; 0: as usual
 }
 
 // serve answers until ctx ends.
 func (w *web) serve(ctx context.Context) error {
+	w.results = mcpserver.NewResults(0)
 	o := &w.o.httpOptions
 	addr, err := o.listen()
 	if err != nil {
@@ -161,7 +166,7 @@ func (w *web) serve(ctx context.Context) error {
 	defer all.close()
 	options := streamable.Options{
 		Server: all.server, Hosts: o.names(), Origins: o.origins, Verify: access.verifier(), TLS: access.tls(), Log: w.log,
-		Metrics: w.auth.telemetry.Metrics(), Measure: w.auth.telemetry.Requests,
+		Metrics: w.auth.telemetry.Metrics(), Measure: w.auth.telemetry.Requests, IdleSession: w.idle,
 	}
 	if err := options.Check(addr, len(w.auth.granted) > 0); err != nil {
 		return err

@@ -377,7 +377,7 @@ func TestHTTPEras(t *testing.T) {
 }
 
 // endless is a program that runs until it is stopped.
-const endless = `(n => self(n))(1)`
+const endless = `(f => f(f))(f => f(f))`
 
 // TestHTTPGone: a client that goes away cancels what it called, in both protocols,
 // and a server that is told to end answers what is under way.
@@ -409,7 +409,7 @@ func TestHTTPGone(t *testing.T) {
 	begun := journalled("run.started")
 	answer := make(chan string, 1)
 	go func() {
-		res, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"code": endless, "steps": 8_000_000}})
+		res, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"code": endless, "steps": 20_000_000}})
 		if err != nil {
 			answer <- err.Error()
 			return

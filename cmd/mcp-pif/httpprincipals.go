@@ -282,10 +282,16 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 	w.log.Info("opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.where)
 	options := mcpserver.Options{
 		Version: version(), Registry: tools, Broker: auth.broker, Limits: w.limits, Log: w.log,
-		HideEvolved: !w.o.listEvolved, Fleeting: kept.fleeting, Trace: w.o.tracer(w.errs),
+		Elicit: w.o.askVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.fleeting, Trace: w.o.tracer(w.errs),
+		Results: w.results,
 	}
 	if w.auth.telemetry != nil {
 		options.Observer = w.auth.telemetry
 	}
-	return &principal{server: mcpserver.New(options), close: end, lasting: kept.where != inMemory}, nil
+	server := mcpserver.New(options)
+	forget := func() {
+		end()
+		w.results.Forget(server)
+	}
+	return &principal{server: server, close: forget, lasting: kept.where != inMemory}, nil
 }

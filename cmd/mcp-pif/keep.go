@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
 // A keeping says where tools are kept, in words.
@@ -91,7 +92,7 @@ func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, d
 func (a *authority) record() error {
 	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log, Consents: a.consents()}
 	if a.host != nil {
-		options.Handler = a.telemetry.Handler(a.host)
+		options.Handler = a.telemetry.Handler(mcpserver.Asking(a.host))
 	}
 	a.broker = run.New(options)
 	a.brokers.add(a.broker)

@@ -168,11 +168,21 @@ func TestKindsReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, calls := t.TempDir(), 0
-	blocks := strings.Split(string(readme), "```mcp\n")[1:]
+	calls := callsShown(t, string(readme), "--cap", "kv:notes/**", "--cap", "clock:utc", "--cap", "random:seed", "--cap", "env:LANG")
+	if calls < 10 {
+		t.Errorf("%d calls were found", calls)
+	}
+}
+
+// callsShown makes the calls that a document shows, each block of them in a server of
+// its own, one after the other in one profile, and says how many those are.
+func callsShown(t *testing.T, readme string, flags ...string) (calls int) {
+	t.Helper()
+	state := t.TempDir()
+	blocks := strings.Split(readme, "```mcp\n")[1:]
 	for _, block := range blocks {
 		block, _, _ = strings.Cut(block, "```")
-		p := withState(t, state, "--profile", "readme", "--cap", "kv:notes/**", "--cap", "clock:utc", "--cap", "random:seed", "--cap", "env:LANG")
+		p := withState(t, state, append([]string{"--profile", "readme"}, flags...)...)
 		var said toolReply
 		for line := range strings.Lines(block) {
 			line = strings.TrimSpace(line)
@@ -193,7 +203,8 @@ func TestKindsReadme(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(blocks) < 3 || calls < 10 {
-		t.Errorf("%d blocks with %d calls were found", len(blocks), calls)
+	if len(blocks) < 2 {
+		t.Errorf("%d blocks were found", len(blocks))
 	}
+	return calls
 }

@@ -19,12 +19,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/proc"
 )
 
 // TestMain lets the test binary be the command itself, and a server of the
 // SDK's with a tool that does nothing, for benchmarks to compare with.
 func TestMain(m *testing.M) {
 	host.Launcher()
+	proc.Keeper()
 	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
 		main() // started by its host, by the path of the test binary
 	}

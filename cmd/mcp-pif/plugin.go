@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/plugins/clock"
 	"github.com/mcp-pif/mcp-pif/plugins/env"
 	"github.com/mcp-pif/mcp-pif/plugins/fetch"
@@ -47,8 +48,8 @@ func servePlugin(args []string) int {
 
 // kinds is what the plugins can do: those that ship, and more.
 func kinds(more ...*caps.Manifest) (caps.Kinds, error) {
-	manifests := make([]*caps.Manifest, 0, len(shipped)+len(more))
-	manifests = append(manifests, more...)
+	manifests := make([]*caps.Manifest, 0, len(shipped)+len(more)+1)
+	manifests = append(append(manifests, more...), mcpserver.AskManifest())
 	for _, plugin := range shipped {
 		m, err := plugin().Manifest()
 		if err != nil {

@@ -24,6 +24,8 @@ func (o *processOptions) register(f *pflag.FlagSet) {
 type mapping struct {
 	// filed is what the policy file says.
 	filed map[string]caps.Command
+	// unasked is set where grants are only named, and nothing is started.
+	unasked bool
 
 	mu sync.Mutex
 	// by has the commands of grants, by their identity: another command makes
@@ -55,7 +57,7 @@ func (m *mapping) keep(g *caps.Grant, c *caps.Command) {
 // commands. protected is what no command may write to.
 func (a *authority) mapped(c caps.Capability, protected []string) (*caps.Command, error) {
 	m, known := a.kinds.Manifest(c.Kind)
-	if !known || !host.TakesCommand(m) {
+	if !known || !host.TakesCommand(m) || a.mapping.unasked {
 		return nil, nil
 	}
 	var found *caps.Command

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -53,6 +54,9 @@ func (s sandboxes) mode(kind string) host.Mode {
 func (s sandboxes) lines(grants []*caps.Grant) []string {
 	var lines []string
 	for _, g := range grants {
+		if g.Kind == mcpserver.AskKind {
+			continue // no process
+		}
 		line := g.Kind + " " + string(s.mode(g.Kind))
 		if s.mode(g.Kind) != host.Off {
 			line += ": " + host.System().String()
@@ -71,7 +75,7 @@ func (a *authority) tellSandbox() {
 	said := map[string]bool{}
 	for _, g := range a.policy.Grants() {
 		mode := a.sandboxes.mode(g.Kind)
-		if said[g.Kind] {
+		if said[g.Kind] || g.Kind == mcpserver.AskKind {
 			continue
 		}
 		said[g.Kind] = true

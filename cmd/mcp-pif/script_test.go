@@ -32,9 +32,10 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"mcp":   transcript,
-			"mode":  mode,
-			"typed": typing,
+			"mcp":    transcript,
+			"mode":   mode,
+			"typed":  typing,
+			"answer": answering,
 
 			"stranger": stranger,
 			"golang":   golang,

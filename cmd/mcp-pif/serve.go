@@ -149,6 +149,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 		Limits:      limits,
 		Log:         log,
 		HideEvolved: !o.listEvolved,
+		Elicit:      o.askVia == "elicitation",
 		Fleeting:    kept.fleeting,
 		Trace:       o.tracer(cmd.ErrOrStderr()),
 	}

@@ -27,7 +27,7 @@ func Card() string {
 // card doesn't show the quotes.
 var rules = []string{
 	"A PIF tool is a pure function of one input; several inputs are a record: `r => r.price * r.n`",
-	"`let x = 2, y = x in x + y`  `if 1 < 2 then \"a\" else \"b\"`  `[1, 2]`  `{k: null}`  `(1, \"pair\")`  `((x, y) => x - y)(3, 1)`  `1.50` (exact)",
+	"`let x = 2, y = x in x + y`  `if true then \"a\" else \"b\"`  `[1, 2]`  `{k: null}`  `(1, \"pair\")`  `((x, y) => x - y)(3, 1)`  `1.50` (exact)",
 	"+ - * / % (/ floors integers) < <= > >= == != (numbers only) and or not ++ (joins strings)",
 	"`v => match v { 0 => \"no\"; (a, b) => a; [x, ...rest] => x; {k: p} => p; _ => null }`",
 	"`n => if n <= 1 then 1 else n * self(n - 1)`",

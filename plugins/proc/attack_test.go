@@ -29,7 +29,6 @@ func init() {
 	roles["leave"] = leave
 	roles["leaf"] = func([]string) { time.Sleep(time.Hour) }
 	roles["bomb"] = bomb
-	roles["eat"] = eat
 	roles["shout"] = func([]string) {
 		for line := []byte(strings.Repeat("x", 64<<10)); ; {
 			if _, err := os.Stdout.Write(line); err != nil {
@@ -79,19 +78,8 @@ func bomb(args []string) {
 	time.Sleep(time.Hour)
 }
 
-// eat takes memory, in several processes.
-func eat(args []string) {
-	if len(args) == 0 {
-		for range 8 {
-			_ = again("eat", "one").Start()
-		}
-	}
-	b := make([]byte, 64<<20)
-	for i := 0; i < len(b); i += 4096 {
-		b[i] = 1
-	}
-	time.Sleep(time.Minute)
-}
+// eats takes memory, in eight processes that have less than the limit each.
+const eats = "import os, time; [os.fork() for _ in range(3)]; b = bytearray(b'x' * (64 << 20)); time.sleep(60)"
 
 // reach tries what it must not, and says what it got.
 func reach(args []string) {
@@ -226,7 +214,12 @@ func TestForkBomb(t *testing.T) {
 // TestLimits: memory, output and time end a session, and it says which.
 func TestLimits(t *testing.T) {
 	for why, c := range map[string]sdk.Command{
-		"memory": func() sdk.Command { c := helper(t, "eat"); c.Memory = 300 << 20; return c }(),
+		"memory": func() sdk.Command {
+			c := python(t)
+			c.Args = []string{pythonPath, "-c", eats}
+			c.Memory = 300 << 20
+			return c
+		}(),
 		"output": func() sdk.Command { c := helper(t, "shout"); c.Output, c.Buffer = 64<<20, 64<<10; return c }(),
 		"idle":   func() sdk.Command { c := helper(t, "sleep"); c.Idle = "100ms"; return c }(),
 		"total":  func() sdk.Command { c := helper(t, "sleep"); c.Total = "100ms"; return c }(),

@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
 
@@ -55,8 +55,7 @@ func Serve(p Plugin) {
 		s.variable = &v
 	}
 	if text, ok := os.LookupEnv(wire.EnvCommand); ok {
-		s.command = &Command{}
-		if err := json.Unmarshal([]byte(text), s.command); err != nil {
+		if s.command, err = caps.ReadCommand(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -64,6 +64,9 @@ var grpc = []string{
 // hosting is those, and what starting processes and looking at sockets takes.
 var hosting = append([]string{"golang.org/x/sys/unix"}, grpc...)
 
+// serving is what tests need that serve by themselves.
+var serving = []string{"cmd/internal/mcpserver", "cmd/internal/streamable", "cmd/internal/stdio", "cmd/internal/nodejs"}
+
 // rules is the house.
 var rules = map[string]rule{
 	"core/fault":      {std: pure},
@@ -120,7 +123,8 @@ var rules = map[string]rule{
 	"plugins/clock":    {std: anyStd, ours: []string{"plugins/sdk"}},
 	"plugins/env":      {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 	"plugins/random":   {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
-	"plugins/proc":     {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	// A session is held closer than the plugin: by the sandbox's launcher again.
+	"plugins/proc": {std: anyStd, ours: []string{"core/value", "plugins/sdk", "plugins/internal/sandbox"}, libraries: []string{"golang.org/x/sys/unix"}},
 
 	"cmd/internal/arch":  {std: anyStd},
 	"cmd/internal/stdio": {std: anyStd, libraries: mcpSDK},
@@ -134,6 +138,11 @@ var rules = map[string]rule{
 		libraries: []string{"go.opentelemetry.io/...", "github.com/prometheus/client_golang/...", "google.golang.org/protobuf/proto"},
 	},
 	"cmd/internal/mcpserver": {std: anyStd, ours: []string{"core/...", "caps/..."}, libraries: mcpSDK},
+	// Tests alone: the conformance suite on our server, others' clients, the bundle.
+	"cmd/internal/nodejs":      {std: anyStd, tests: true},
+	"cmd/internal/conformance": {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
+	"cmd/internal/clients":     {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
+	"cmd/mcpb":                 {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	// cmd wires: it alone knows both sides of an interface.
 	"cmd/mcp-pif": {
 		std: anyStd, ours: []string{"core/...", "caps/...", "plugins/...", "cmd/internal/..."},

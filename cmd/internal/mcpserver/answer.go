@@ -24,11 +24,10 @@ type Answer struct {
 	// Fault is set where the call failed.
 	Fault *fault.Fault
 
-	steps uint64   // of a run, for the record
-	typ   string   // of its result
-	waits *waiting // what a person may be asked now; nil: nothing
-	whole bool     // the text is all of a result
-	large *kept    // the result of which the text is the beginning
+	steps uint64 // of a run, for the record
+	typ   string // of its result
+	whole bool   // the text is all of a result
+	large *kept  // the result of which the text is the beginning
 }
 
 // result is the answer as MCP has it.

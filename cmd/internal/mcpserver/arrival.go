@@ -125,9 +125,12 @@ func toolName(params json.RawMessage) string {
 // Write lets reading go on when an evolve is answered.
 func (o *orderly) Write(ctx context.Context, m jsonrpc.Message) error {
 	err := o.Connection.Write(ctx, m)
-	if res, ok := m.(*jsonrpc.Response); ok {
+	res, ok := m.(*jsonrpc.Response)
+	req, asks := m.(*jsonrpc.Request)
+	// What is asked of the client is answered by what is read next.
+	if asks = asks && req.IsCall(); ok || asks {
 		o.mu.Lock()
-		if o.done != nil && res.ID == o.pending {
+		if o.done != nil && (asks || res.ID == o.pending) {
 			close(o.done)
 			o.done = nil
 		}

@@ -131,6 +131,9 @@ func (s *Server) operationNames() []string {
 // versions is the numbers of a tool's versions, the newest first. The name may be
 // as an address has it.
 func (s *Server) versions(name string) []string {
+	if name == "" {
+		return nil
+	}
 	if _, ok := s.latest().Get(name); !ok {
 		if plain, err := url.PathUnescape(name); err == nil {
 			name = plain

@@ -1,10 +1,14 @@
 package mcpserver
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -48,7 +52,9 @@ func heldTexts(held []*caps.Held) []string {
 type asking struct {
 	state, why string // where it isn't ready
 	note       string // for the model
-	id         string // of the question that waits; "": none does
+	// question is what was put to a person just now; nil: nothing, or it waited
+	// before.
+	question *caps.Question
 }
 
 // ask asks a person, where a version needs it and they weren't asked, and says in
@@ -83,14 +89,57 @@ func (s *Server) ask(t *registry.Tool) (a asking) {
 		s.log.Error("a person can't be asked", "tool", t.Name, "error", err)
 		a.note = "it can't use what waits for approval, and nobody can be asked: the server can't write down the question. Tell the operator"
 	default:
-		a.id = id
 		a.note = fmt.Sprintf("it can't use %s yet. Tell the user: they approve it with `mcp-pif approve %s`, in a terminal of their own; nothing else is needed then", strings.Join(q.Asks, ", "), id)
 		if asked {
+			q.ID = id
+			a.question = &q
 			s.broker.Asked(id, &q)
 			s.log.Warn("a tool waits for your approval: run 'mcp-pif approve'", "question", id, "tool", t.Name, "capabilities", q.Asks)
 		}
 	}
 	return a
+}
+
+// Answers as a client's form has them.
+var consentAnswers = []struct{ text, answer string }{
+	{"yes, for this version alone", caps.YesVersion},
+	{"yes, for this name while it gets no wider", caps.YesName},
+	{"no", caps.No},
+}
+
+// askHere is ask, and where the operator allowed it the question is put by the
+// client as well; whichever answer comes first counts.
+func (s *Server) askHere(ctx context.Context, t *registry.Tool) asking {
+	a := s.ask(t)
+	e := elicitorOf(ctx)
+	if a.question == nil || e == nil || !s.opts.Elicit {
+		return a
+	}
+	texts := make([]string, len(consentAnswers))
+	for i, c := range consentAnswers {
+		texts[i] = c.text
+	}
+	res, err := e.elicit(ctx, &mcp.ElicitParams{
+		Mode:    "form",
+		Message: strings.Join(a.question.Lines(), "\n"),
+		RequestedSchema: json.RawMessage(begin().text("type", "object").
+			raw("properties", begin().raw("answer", begin().text("type", "string").text("title", "Your answer").raw("enum", encode(texts)).end()).end()).
+			raw("required", encode([]string{"answer"})).end()),
+	})
+	if err != nil {
+		s.log.Info("the client put no question; it waits for 'mcp-pif approve'", "tool", t.Name, "error", err)
+		return a
+	}
+	text, _ := res.Content["answer"].(string)
+	i := slices.Index(texts, text)
+	if res.Action != "accept" || i < 0 {
+		a.note = "the user didn't answer. " + a.note
+		return a
+	}
+	if err := s.broker.Consents().Answer(a.question.ID, &a.question.Subject, consentAnswers[i].answer, "elicitation"); err != nil {
+		s.log.Warn("an answer didn't count", "tool", t.Name, "error", err)
+	}
+	return s.ask(t)
 }
 
 // withdraw takes back what waits about a name.
@@ -195,12 +244,4 @@ func orNothing(texts []string) string {
 		return "nothing"
 	}
 	return strings.Join(texts, ", ")
-}
-
-// A waiting version is one that a person may be asked about before the call that
-// made it is answered.
-type waiting struct {
-	tool  *registry.Tool
-	asked asking
-	notes []string
 }

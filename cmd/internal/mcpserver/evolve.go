@@ -81,12 +81,11 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if s.opts.Fleeting != "" {
 		notes = append(notes, "this tool is gone when the server ends: "+s.opts.Fleeting)
 	}
-	return s.evolved(t, s.ask(t), notes)
+	return s.evolved(t, s.askHere(ctx, t), notes)
 }
 
 // evolved is the answer about a new version, with what became of asking for it.
 func (s *Server) evolved(t *registry.Tool, asked asking, notes []string) Answer {
-	all := notes
 	if asked.note != "" {
 		notes = append([]string{asked.note}, notes...)
 	}
@@ -113,13 +112,9 @@ func (s *Server) evolved(t *registry.Tool, asked asking, notes []string) Answer 
 	if asked.state != "" {
 		o = o.text("state", asked.state).text("why", asked.why)
 	}
-	a := succeeded(o.
+	return succeeded(o.
 		raw("notes", encode(few(notes))).
 		raw("next", example(t)))
-	if asked.id != "" {
-		a.waits = &waiting{tool: t, asked: asked, notes: all}
-	}
-	return a
 }
 
 // keptBefore is how many of a version's examples aren't among those given.

@@ -49,7 +49,7 @@ func (s *Server) execute(ctx context.Context, j job) product {
 		p, more := s.slice(ctx, m, &j, first)
 		if more && m.State() == core.Suspended {
 			// Without a processor: others may compute meanwhile.
-			m.Resume(j.run.Answer(ctx, j.until, m.Requests()))
+			m.Resume(j.run.Answer(ctx, j.until.Add(waited(ctx)), m.Requests()))
 		}
 		if j.run != nil && j.run.Replaying() {
 			if f, at := j.run.Crowded(j.used + m.Steps()); f != nil {
@@ -76,7 +76,7 @@ func (s *Server) stopped(ctx context.Context, until time.Time) *fault.Fault {
 	if ctx.Err() != nil {
 		return cancelled()
 	}
-	if time.Now().After(until) {
+	if time.Now().After(until.Add(waited(ctx))) {
 		return &fault.Fault{
 			Kind:    fault.Timeout,
 			Message: fmt.Sprintf("the run took longer than %v by the wall clock", s.limits.Timeout),

@@ -47,12 +47,12 @@ type kept struct {
 // size is what it takes in memory.
 func (k kept) size() int { return cap(k.json) }
 
-// NewResults makes room for so many bytes of results.
+// NewResults makes room for so many bytes of results; 0: 64 MiB.
 func NewResults(bytes int) *Results {
-	return &Results{most: bytes, owned: map[*Server]*shelf{}}
+	return &Results{most: or(bytes, resultBytes), owned: map[*Server]*shelf{}}
 }
 
-// resultBytes is the room of a server that was given none.
+// resultBytes is the room of servers that were given none.
 const resultBytes = 64 << 20
 
 // put keeps a result and gives the name by which its owner, and nobody else,
@@ -117,8 +117,11 @@ func (r *Results) get(owner *Server, id string) (kept, bool) {
 	return k, ok
 }
 
-// Forget drops all results of a server that is closed.
+// Forget drops all results of a server that is closed; nil has none.
 func (r *Results) Forget(owner *Server) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.owned[owner]; s != nil {
@@ -165,8 +168,8 @@ func readOn(id string, from int64) object {
 	return begin().text("name", "run").raw("arguments", begin().text("result", id).number("from", uint64(from)).end()).end()
 }
 
-// resume shows more of a result, as the call that run answered asks for it.
-func (s *Server) resume(a *arguments) Answer {
+// readResult shows more of a result, as the call that run answered asks for it.
+func (s *Server) readResult(a *arguments) Answer {
 	for _, m := range a.members {
 		if m.name != "result" && m.name != "from" && string(m.value) != "null" {
 			return failed(invalid(fmt.Sprintf(`run takes "result" with "from" only, not with %q`, m.name), "run", runArguments))

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"runtime/debug"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -55,8 +55,7 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	if token := req.Params.GetProgressToken(); token != nil && req.Session != nil {
 		c.Progress = s.notifier(ctx, req.Session, token)
 	}
-	a := s.Call(ctx, c)
-	return a.result(), nil
+	return s.converse(ctx, req, c)
 }
 
 // notifier tells a client how a run gets on. What is told last is always further than

@@ -91,7 +91,7 @@ func (p *serverPrompt) declare() *mcp.Prompt {
 // exampleCall is an evolve that every prompt shows: a tool with its tests, in the
 // text form.
 const exampleCall = `{"name":"evolve","arguments":{"name":"word_counts","description":"how often each word of a text occurs",` +
-	`"code":"text => split(lower(text), \" \") |> group(w => w) |> map(g => (fst(g), length(snd(g))))",` +
+	`"code":"text => split(lower(text), \" \") |> group(w => w) |> entries |> map(e => (fst(e), length(snd(e))))",` +
 	`"examples":[{"input":"a b A","expect":[{"pair":["a",2]},{"pair":["b",1]}]}]}}`
 
 // mostArgument is how long an argument of a prompt may be, in bytes.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -193,9 +194,19 @@ func (w *recordedWorld) identical(id string, was Answer) {
 	w.t.Helper()
 	rec := w.record(id)
 	now, v := w.replay(rec)
+	was = recorded(was)
 	if v.Verdict != run.Identical || now.Text != was.Text || string(now.Structured) != string(was.Structured) || strings.Join(now.More, "\x00") != strings.Join(was.More, "\x00") {
 		w.t.Errorf("%s %s gave\n%.2000s\nand its replay %s: %s\n%.2000s", rec.Call.Tool, rec.Call.Arguments, was.Structured, v.Verdict, v.Text, now.Structured)
 	}
+}
+
+// recorded is an answer without how to read on in it, which the record hasn't.
+func recorded(a Answer) Answer {
+	if before, _, ok := strings.Cut(string(a.Structured), `,"uri":"pif://results/`); ok {
+		a.Structured = []byte(before + "}")
+		a.More = slices.DeleteFunc(slices.Clone(a.More), func(s string) bool { return strings.HasPrefix(s, `next: {"name":"run","arguments":{"result":`) })
+	}
+	return a
 }
 
 func (w *recordedWorld) evolve(name string, code any, capabilities ...string) {

@@ -63,6 +63,9 @@ type Options struct {
 	// Results is where large results are kept to be read on; nil: in a room of this
 	// server's own.
 	Results *Results
+	// Elicit has clients put the questions to their users that evolve raises, beside
+	// `mcp-pif approve`.
+	Elicit bool
 	// Extra is what a test adds; nil: nothing.
 	Extra *Extra
 }
@@ -82,6 +85,7 @@ type Server struct {
 	mcp     *mcp.Server
 	results *Results // nil, of a replay: nothing is kept
 	publish publishing
+	talks   talks
 	extra   map[string]bool // tools that a test added
 
 	sessions sync.Mutex // guards what follows
@@ -107,7 +111,7 @@ func New(opts Options) *Server {
 		s.tools = s.recorded()
 	}
 	if s.results = opts.Results; s.results == nil {
-		s.results = NewResults(resultBytes)
+		s.results = NewResults(0)
 	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
 	s.cpu = cpu{free: runtime.GOMAXPROCS(0)}
@@ -158,6 +162,7 @@ const pureJournal = 8 << 20
 // Serve answers the requests of one session until it ends. The error is nil
 // when the client ended it.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
+	defer s.hangUp()
 	defer s.watch(ctx)()
 	return s.mcp.Run(ctx, arriving{t, s})
 }

@@ -88,7 +88,7 @@ func TestListed(t *testing.T) {
 		t.Errorf("%s, expected 144", text)
 	}
 	//lint:ignore SA1019 that logging is not offered is what is tested
-	if in := cs.InitializeResult(); !strings.Contains(in.Instructions, `{"lam":"x","body":T}`) || in.ServerInfo.Name != "mcp-pif" || in.Capabilities.Logging != nil {
+	if in := cs.InitializeResult(); !strings.Contains(in.Instructions, `n => if n <= 1 then 1 else n * self(n - 1)`) || in.ServerInfo.Name != "mcp-pif" || in.Capabilities.Logging != nil {
 		t.Errorf("initialize: %+v", in)
 	}
 }

@@ -387,3 +387,15 @@ func TestHealthAndMetrics(t *testing.T) {
 		}
 	}
 }
+
+func TestHashed(t *testing.T) {
+	hash := "sha256:" + strings.Repeat("0", 64)
+	for text, want := range map[string]bool{
+		"ann " + hash: true, "# who\n\nann " + hash + "\r\nbob\t" + hash + "\n": true,
+		"ann aaaaaaaaaaaaaaaaaaaaaaaa": false, "ann " + hash + "\nbob aaaaaaaaaaaaaaaaaaaaaaaa": false, "ann": false, "ann x " + hash: false,
+	} {
+		if got := Hashed([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

@@ -15,7 +15,6 @@ package telemetry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -107,7 +106,8 @@ func Open(ctx context.Context, o Options) (*Telemetry, error) {
 func tracesAt(collector string) (string, error) {
 	u, err := url.Parse(collector)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%q is no collector's URL: give one such as http://localhost:4318", collector)
+		// The URL isn't repeated: there may be a password in it.
+		return "", errors.New("that is no collector's URL: give one such as http://localhost:4318, without user or query")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"

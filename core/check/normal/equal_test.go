@@ -283,6 +283,9 @@ func TestNeverWrong(t *testing.T) {
 		if r.IntN(2) == 0 {
 			b, how = mutated(r.IntN, a), "mutated"
 		}
+		if _, ok := b.(*term.Lam); !ok && o.Tool && len(term.Free(b)) > 0 {
+			continue // as a tool it is a function of what nothing binds
+		}
 		v := normal.Equal(a, b, o.Tool, normal.Limits{Runs: 40, RunSteps: 5_000})
 		seen[how+" "+string(v.Answer)]++
 		switch v.Answer {

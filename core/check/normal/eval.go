@@ -202,11 +202,15 @@ func (n *normaliser) recursive(t *term.Prim, of int, e *env, b *block) (val, boo
 		return nil, false
 	}
 	left := 1000
-	if _, known := ground(args[of], &left); known && n.spec == 0 {
+	if _, known := ground(args[of], &left); known {
+		// It comes to an end, so it may be unfolded inside itself.
+		spec := n.spec
+		n.spec = 0
 		f, ok := n.eval(prim.Body(t.ID), nil, b)
 		for i := 0; ok && i < len(args); i++ {
 			f, ok = n.apply(f, args[i], b)
 		}
+		n.spec = spec
 		return f, ok
 	}
 	return n.leave(b, &comp{what: aPrim, id: t.ID, args: args, result: &atom{kinds: prim.Get(t.ID).Result & prim.KindAny}})

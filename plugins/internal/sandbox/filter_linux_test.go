@@ -16,8 +16,8 @@ import (
 func surroundings() []surrounding {
 	var all []surrounding
 	for _, network := range []Network{Listening, Outgoing} {
-		for bits := range 8 {
-			all = append(all, surrounding{network: network, fork: bits&1 != 0, writes: bits&2 != 0, scoped: bits&4 != 0, pid: 4711, exe: 9})
+		for bits := range 16 {
+			all = append(all, surrounding{network: network, fork: bits&1 != 0, writes: bits&2 != 0, scoped: bits&4 != 0, terminals: bits&8 != 0, pid: 4711, exe: 9})
 		}
 	}
 	return all
@@ -146,6 +146,11 @@ func TestVerdicts(t *testing.T) {
 		{"clone as vfork", alone, unix.SYS_CLONE, []uint64{unix.CLONE_VFORK | unix.CLONE_VM | uint64(unix.SIGCHLD)}},
 		{"clone a thread's namespace", always, unix.SYS_CLONE, []uint64{unix.CLONE_THREAD | unix.CLONE_VM | unix.CLONE_SIGHAND | unix.CLONE_NEWNS}},
 		{"clone a user namespace", always, unix.SYS_CLONE, []uint64{unix.CLONE_NEWUSER | uint64(unix.SIGCHLD)}},
+		{"unshare its directory", alone, unix.SYS_UNSHARE, []uint64{unix.CLONE_FS}},
+		{"unshare a namespace", always, unix.SYS_UNSHARE, []uint64{unix.CLONE_FS | unix.CLONE_NEWUSER}},
+		{"unshare files", always, unix.SYS_UNSHARE, []uint64{unix.CLONE_FILES}},
+		{"ioctl TIOCSCTTY", func(s surrounding) bool { return !s.terminals }, unix.SYS_IOCTL, []uint64{3, unix.TIOCSCTTY, 0}},
+		{"ioctl TIOCSTI, with terminals too", always, unix.SYS_IOCTL, []uint64{3, unix.TIOCSTI, 0}},
 		{"execve", alone, unix.SYS_EXECVE, nil},
 		{"execveat, the launcher's", never, unix.SYS_EXECVEAT, []uint64{9, 1, 1, 1, unix.AT_EMPTY_PATH}},
 		{"execveat, another descriptor", alone, unix.SYS_EXECVEAT, []uint64{10, 1, 1, 1, unix.AT_EMPTY_PATH}},

@@ -178,6 +178,9 @@ func (c *counter) term(t term.Term, e *env) sum {
 			return s
 		}
 		s = s.plus(n.times(c.term(f.Body, &env{name: f.Param, next: in})))
+		if c.bad = c.bad || len(s) > 200; c.bad {
+			return sum{} // too large to be told
+		}
 	}
 	return s
 }

@@ -1,0 +1,310 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// AskKind is the kind of asking the person before the client, which no plugin
+// serves.
+const AskKind = "ask"
+
+const askOperation = "ask.user"
+
+// AskManifest is what can be asked.
+func AskManifest() *caps.Manifest {
+	return &caps.Manifest{
+		Kind: AskKind, Version: "1", Doc: "asks the person before the client",
+		Algebra: caps.Exact, Only: "user",
+		Verbs: []caps.Verb{{Name: "user", Flags: caps.Flags{ReadOnly: true}}},
+		Operations: []caps.Operation{{
+			Name: askOperation, Verb: "user",
+			Doc: "puts a message, and a form if there is a schema, to the person; that they decline or cancel is a value",
+			Params: []caps.Param{
+				{Name: "message", Type: "string", Main: true, Doc: "what to ask, at most 4 KiB"},
+				{Name: "schema", Type: "record", Optional: true, Doc: `the form: {amount: {type: "integer"}, size: {enum: ["S", "L"]}}; types are string, number, integer and boolean`},
+			},
+			Most:   256 << 10, // it may wait for minutes, and what is reserved others can't have
+			Result: "record: action (accept, decline or cancel), content (a record)",
+		}},
+	}
+}
+
+// Asking is a handler that carries out ask.user by the client of the run, and has
+// the other one do the rest.
+func Asking(rest run.Handler) run.Handler { return asks{rest} }
+
+type asks struct{ run.Handler }
+
+// Prepare implements [run.Handler].
+func (h asks) Prepare(g *caps.Grant) {
+	if g.Kind != AskKind {
+		h.Handler.Prepare(g)
+	}
+}
+
+// Perform implements [run.Handler].
+func (h asks) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	if a.Operation.Name != askOperation {
+		return h.Handler.Perform(ctx, a)
+	}
+	return askUser(ctx, &a)
+}
+
+// What bounds a question of a tool's.
+const (
+	mostMessage   = 4 << 10 // bytes
+	mostMessaged  = 60      // lines
+	mostFields    = 20
+	mostFieldText = 200
+	mostChoices   = 50
+)
+
+func unasked(message, hint string) *fault.Fault {
+	if hint == "" {
+		hint = `A right one: {"ask.user":{"message":"How many?","schema":{"n":{"type":"integer"}}}}.`
+	}
+	return &fault.Fault{Kind: fault.EffectFailed, Message: askOperation + ": " + message, Hint: hint}
+}
+
+// askUser puts a tool's question to the person.
+func askUser(ctx context.Context, a *run.Act) (value.Value, int64, *fault.Fault) {
+	args, _ := a.Args.(*value.Record)
+	message, _ := fieldOf(args, "message").(value.Str)
+	if len(message) > mostMessage || strings.TrimSpace(string(message)) == "" {
+		return nil, 0, unasked(fmt.Sprintf("the message has %d bytes, and must have between 1 and %d", len(message), mostMessage), "")
+	}
+	form, f := readForm(fieldOf(args, "schema"))
+	if f != nil {
+		return nil, 0, f
+	}
+	e := elicitorOf(ctx)
+	if e == nil {
+		return nil, 0, unasked("this client can't put a question to its user", "Work without an answer, or take it as an input; with try the tool can go on.")
+	}
+	res, err := e.elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: userMessage(a, string(message)), RequestedSchema: form.schema()})
+	if err != nil {
+		return nil, 0, unasked(fmt.Sprintf("the user gave no answer: %.200s", err), "Don't ask again in this run.")
+	}
+	content := object("{}")
+	switch res.Action {
+	case "accept":
+		if content, f = form.content(res.Content); f != nil {
+			return nil, 0, f
+		}
+	case "decline", "cancel":
+	default:
+		return nil, 0, unasked(fmt.Sprintf("the client's answer is %.40q, and must be accept, decline or cancel", res.Action), "Tell the user that the client has a defect.")
+	}
+	v, f := dataValue(content)
+	if f != nil {
+		return nil, 0, unasked("the client's answer can't be read", "Tell the user.")
+	}
+	return &value.Record{Fields: []value.Field{{Key: "action", Value: value.Str(res.Action)}, {Key: "content", Value: v}}}, int64(len(content)), nil
+}
+
+// userMessage is what the person reads: who asks first, the tool's words within a
+// margin.
+func userMessage(a *run.Act, message string) string {
+	lines := []string{
+		fmt.Sprintf(`The tool "%s", version %d, asks you what follows. A model made this tool; your answer goes to it. Give it no password and no key.`, caps.PlainASCII(a.Tool), a.Version),
+		"",
+	}
+	return strings.Join(append(lines, caps.Margined(message, mostMessaged)...), "\n")
+}
+
+// A form is the fields that a question has.
+type form []formField
+
+type formField struct {
+	name, typ   string
+	title, text string
+	choices     []string
+	optional    bool
+}
+
+var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
+
+// readForm reads the argument schema: the fields by name, or a JSON Schema of an
+// object that has them as properties.
+func readForm(v value.Value) (form, *fault.Fault) {
+	r, _ := v.(*value.Record)
+	if r == nil {
+		return nil, nil
+	}
+	var required []string
+	if properties, ok := fieldOf(r, "properties").(*value.Record); ok {
+		for _, m := range r.Fields {
+			switch m.Key {
+			case "properties", "type":
+			case "required":
+				names, ok := texts(m.Value)
+				if !ok {
+					return nil, unasked("required must be a list of names", "")
+				}
+				required = append([]string{}, names...)
+			default:
+				return nil, unasked(fmt.Sprintf("a form has no %.40q", m.Key), "")
+			}
+		}
+		if typ, ok := fieldOf(r, "type").(value.Str); ok && typ != "object" {
+			return nil, unasked("a form is of the type object", "")
+		}
+		r = properties
+		if required == nil {
+			required = []string{}
+		}
+	}
+	if len(r.Fields) > mostFields {
+		return nil, unasked(fmt.Sprintf("a form has at most %d fields", mostFields), "")
+	}
+	var all form
+	for _, m := range r.Fields {
+		f, fl := readField(m.Key, value.Force(m.Value))
+		if fl != nil {
+			return nil, fl
+		}
+		if required != nil && !slices.Contains(required, f.name) {
+			f.optional = true
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+func readField(name string, v value.Value) (formField, *fault.Fault) {
+	f := formField{name: name, typ: "string"}
+	bad := func(format string, a ...any) (formField, *fault.Fault) {
+		return f, unasked(fmt.Sprintf("the field %.70s: ", excerpt([]byte(name)))+fmt.Sprintf(format, a...), "")
+	}
+	if !fieldName.MatchString(name) {
+		return bad("a name is a letter, then letters, digits, _ . -, at most 64")
+	}
+	r, ok := v.(*value.Record)
+	if !ok {
+		return bad(`write {type: "string"} for what it is`)
+	}
+	for _, m := range r.Fields {
+		s, isText := value.Force(m.Value).(value.Str)
+		b, isBool := value.Force(m.Value).(value.Bool)
+		switch {
+		case m.Key == "type" && isText && slices.Contains([]string{"string", "number", "integer", "boolean"}, string(s)):
+			f.typ = string(s)
+		case m.Key == "title" && isText && len(s) <= mostFieldText:
+			f.title = caps.Plain(string(s))
+		case m.Key == "description" && isText && len(s) <= mostFieldText:
+			f.text = caps.Plain(string(s))
+		case m.Key == "optional" && isBool:
+			f.optional = bool(b)
+		case m.Key == "enum":
+			choices, ok := texts(m.Value)
+			if !ok || len(choices) == 0 || len(choices) > mostChoices {
+				return bad("enum is a list of 1 to %d strings", mostChoices)
+			}
+			for i, c := range choices {
+				if c == "" || len(c) > mostFieldText || caps.Plain(c) != c || slices.Contains(choices[:i], c) {
+					return bad("each choice is another plain text of at most %d bytes", mostFieldText)
+				}
+			}
+			f.choices = choices
+		default:
+			return bad("it can't have this %.40q; it has type (string, number, integer, boolean), enum, title, description, optional", m.Key)
+		}
+	}
+	if f.choices != nil && f.typ != "string" {
+		return bad("only a string has an enum")
+	}
+	return f, nil
+}
+
+// schema is the form as clients get it.
+func (all form) schema() json.RawMessage {
+	properties, required := begin(), []string{}
+	for _, f := range all {
+		p := begin().text("type", f.typ)
+		if f.title != "" {
+			p = p.text("title", f.title)
+		}
+		if f.text != "" {
+			p = p.text("description", f.text)
+		}
+		if f.choices != nil {
+			p = p.raw("enum", encode(f.choices))
+		}
+		properties = properties.raw(f.name, p.end())
+		if !f.optional {
+			required = append(required, f.name)
+		}
+	}
+	o := begin().text("type", "object").raw("properties", properties.end())
+	if len(required) > 0 {
+		o = o.raw("required", encode(required))
+	}
+	return json.RawMessage(o.end())
+}
+
+// content is what the person filled in, held against the form: what was not asked
+// for is left out.
+func (all form) content(given map[string]any) (object, *fault.Fault) {
+	o := begin()
+	for _, f := range all {
+		v, ok := given[f.name]
+		if !ok || v == nil {
+			if f.optional {
+				continue
+			}
+			return nil, unasked(fmt.Sprintf("the answer lacks %s", f.name), "Ask once more, or go on without.")
+		}
+		fits := false
+		switch v := v.(type) {
+		case string:
+			fits = f.typ == "string" && len(v) <= mostAnswer && (f.choices == nil || slices.Contains(f.choices, v))
+		case bool:
+			fits = f.typ == "boolean"
+		case float64:
+			fits = f.typ == "number" || f.typ == "integer" && v == float64(int64(v)) && v < 1<<53 && v > -1<<53
+			if fits && f.typ == "integer" {
+				o = o.raw(f.name, fmt.Appendf(nil, "%d", int64(v)))
+				continue
+			}
+		}
+		if !fits {
+			return nil, unasked(fmt.Sprintf("the answer's %s isn't what was asked for", f.name), "Ask once more, or go on without.")
+		}
+		o = o.raw(f.name, encode(v))
+	}
+	return o.end(), nil
+}
+
+// mostAnswer is how many bytes a text of an answer has.
+const mostAnswer = 8 << 10
+
+// fieldOf is a record's member, forced; nil: there is none.
+func fieldOf(r *value.Record, name string) value.Value {
+	if r != nil {
+		for _, m := range r.Fields {
+			if m.Key == name {
+				return value.Force(m.Value)
+			}
+		}
+	}
+	return nil
+}
+
+// texts is a list of strings.
+func texts(v value.Value) (list []string, ok bool) {
+	enc, f := text.Encode(v, 64<<10, 64<<10)
+	return list, f == nil && json.Unmarshal(enc.JSON, &list) == nil
+}

@@ -1,0 +1,220 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// large is a call whose result is a string of n characters, é the last of each ten.
+func large(n int) string {
+	return fmt.Sprintf(`{"code":"join(map(i => \"012345678é\", range(0, %d)), \"\")"}`, n/10)
+}
+
+// largeText is that result as JSON.
+func largeText(n int) string { return `"` + strings.Repeat("012345678é", n/10) + `"` }
+
+// readAll follows next until there is none, and puts the parts together.
+func readAll(t testing.TB, cs *mcp.ClientSession, text string, res *mcp.CallToolResult) string {
+	t.Helper()
+	all := text
+	for range 10_000 {
+		next, ok := res.StructuredContent.(map[string]any)["next"].(map[string]any)
+		if !ok {
+			return all
+		}
+		arguments, err := json.Marshal(next["arguments"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, res = ask(t, cs, next["name"].(string), string(arguments))
+		if res.IsError {
+			t.Fatal(text)
+		}
+		all += text
+	}
+	t.Fatal("there is always more")
+	return ""
+}
+
+// TestReadOn: a result that is too large to show can be read whole, by run and as a
+// resource, whatever characters are in it.
+func TestReadOn(t *testing.T) {
+	inEras(t, func(t *testing.T, version string) {
+		cs := speaking(t, New(Options{}), version, nil)
+		const n = 3_000_000
+		text, res := ask(t, cs, "run", large(n))
+		shown := res.StructuredContent.(map[string]any)
+		if res.IsError || shown["total"].(float64) != n*11/10+2 || shown["preview"] != text || len(text) > preview {
+			t.Fatalf("%.300s", text)
+		}
+		if last := res.Content[len(res.Content)-1].(*mcp.TextContent).Text; !strings.HasPrefix(last, `next: {"name":"run","arguments":{"result":"`) {
+			t.Errorf("whoever reads the text alone isn't told how to read on: %.200s", last)
+		}
+		if all := readAll(t, cs, text, res); all != largeText(n) {
+			t.Errorf("read on, it has %d bytes, expected %d", len(all), len(largeText(n)))
+		}
+		all, uri := "", shown["uri"].(string)
+		for uri != "" {
+			res, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := res.Contents[0]
+			all += c.Text
+			uri, _ = c.Meta["next"].(string)
+		}
+		if all != largeText(n) {
+			t.Errorf("as a resource it has %d bytes, expected %d", len(all), len(largeText(n)))
+		}
+		// One that fits is JSON, at once.
+		_, res = ask(t, cs, "run", large(300_000))
+		if c := readText(t, cs, res.StructuredContent.(map[string]any)["uri"].(string)); c.MIMEType != jsonText || c.Text != largeText(300_000) {
+			t.Errorf("%s of %d bytes", c.MIMEType, len(c.Text))
+		}
+	})
+}
+
+// TestReadOnWrong: what isn't there to be read on is said so, and where a place is
+// within a character, that character is read.
+func TestReadOnWrong(t *testing.T) {
+	s := New(Options{})
+	a := must(t, s, "run", large(300_000))
+	var shown struct {
+		Next struct{ Arguments struct{ Result string } }
+	}
+	if err := json.Unmarshal(a.Structured, &shown); err != nil {
+		t.Fatal(err)
+	}
+	id := shown.Next.Arguments.Result
+	if a := must(t, s, "run", fmt.Sprintf(`{"result":%q,"from":"11"}`, id)); !strings.HasPrefix(a.Text, "é0123") || !strings.Contains(string(a.Structured), `"from":10,`) {
+		t.Errorf("%.80s %.80s", a.Text, a.Structured)
+	}
+	for args, kind := range map[string]string{
+		`{"result":"absent"}`: "invalid_request",
+		`{"result":""}`:       "invalid_request",
+		`{"result":5}`:        "invalid_request",
+		fmt.Sprintf(`{"result":%q,"from":1000000000}`, id):       "out_of_range",
+		fmt.Sprintf(`{"result":%q,"from":-1}`, id):               "invalid_request",
+		fmt.Sprintf(`{"result":%q,"code":"1"}`, id):              "invalid_request",
+		fmt.Sprintf(`{"result":%q}`, strings.ToLower(id)):        "invalid_request",
+		`{"code":"1","from":5}`:                                  "invalid_request",
+		fmt.Sprintf(`{"result":%q,"from":"x"}`, id):              "invalid_request",
+		fmt.Sprintf(`{"result":%q,"from":9e99}`, id):             "out_of_range",
+		fmt.Sprintf(`{"result":%q,"from":1e300,"tool":"x"}`, id): "invalid_request",
+	} {
+		a := s.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(args)})
+		if a.Fault == nil || string(a.Fault.Kind) != kind || a.Fault.Hint == "" {
+			t.Errorf("%s: %+v", args, a.Fault)
+		}
+	}
+}
+
+// TestOthersResults: a result is its server's alone, though servers share the room;
+// the oldest go, those of who holds most; and a closed server leaves nothing.
+func TestOthersResults(t *testing.T) {
+	room := NewResults(10 << 20)
+	ann, bob := New(Options{Results: room}), New(Options{Results: room})
+	uri := func(s *Server) string {
+		var shown struct{ URI string }
+		a := must(t, s, "run", large(1_000_000))
+		if err := json.Unmarshal(a.Structured, &shown); err != nil || shown.URI == "" {
+			t.Fatalf("%.200s %v", a.Structured, err)
+		}
+		return shown.URI
+	}
+	has := func(s *Server, uri string) bool {
+		id := strings.TrimPrefix(uri, "pif://results/")
+		a := s.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(fmt.Sprintf(`{"result":%q}`, id))})
+		c := s.resultContent(id, address{})
+		if (a.Fault == nil) != (c != nil) {
+			t.Errorf("run and resource differ: %v", a.Fault)
+		}
+		return c != nil
+	}
+	anns := uri(ann)
+	if !has(ann, anns) || has(bob, anns) {
+		t.Error("a result is found by others, or not by its owner")
+	}
+	var bobs []string
+	seen := map[string]bool{anns: true}
+	for range 30 {
+		bobs = append(bobs, uri(bob))
+		if seen[bobs[len(bobs)-1]] {
+			t.Error("a name was used again")
+		}
+		seen[bobs[len(bobs)-1]] = true
+		if room.size > room.most {
+			t.Fatalf("%d bytes are kept", room.size)
+		}
+	}
+	if !has(ann, anns) || has(bob, bobs[0]) || !has(bob, bobs[29]) {
+		t.Error("the wrong result was dropped")
+	}
+	room.Forget(bob)
+	if has(bob, bobs[29]) || !has(ann, anns) {
+		t.Error("a server that was closed leaves results, or takes those of others")
+	}
+	room.Forget(ann)
+	if room.size != 0 || len(room.owned) != 0 {
+		t.Errorf("%d bytes of %d servers are left", room.size, len(room.owned))
+	}
+}
+
+// TestManyResults: results are bounded in number, and safe to keep and read at once.
+func TestManyResults(t *testing.T) {
+	room := NewResults(1 << 20)
+	servers := []*Server{{}, {}, {}}
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			s := servers[i%3]
+			for j := range 2000 {
+				id := room.put(s, kept{make([]byte, 1+j%2000), int64(j)})
+				room.get(s, id)
+				if j == 1000 {
+					room.Forget(s)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	size := 0
+	for _, s := range room.owned {
+		if len(s.order) > mostResults || len(s.order) != len(s.byID) {
+			t.Errorf("%d results, %d of them in order", len(s.byID), len(s.order))
+		}
+		size += s.size
+	}
+	if size != room.size || size > room.most {
+		t.Errorf("%d bytes are kept, counted as %d", size, room.size)
+	}
+	if id := room.put(servers[0], kept{make([]byte, 2<<20), 2 << 20}); id != "" {
+		t.Error("more is kept than there is room for")
+	}
+}
+
+// TestLargerThanKept: of a result larger than what is kept of one, the first part
+// can be read on, and the answer says how much that is.
+func TestLargerThanKept(t *testing.T) {
+	s := New(Options{})
+	a := must(t, s, "run", `{"code":"join(map(i => join(map(j => \"0123456789\", range(0, 1000)), \"\"), range(0, 1800)), \"\")","steps":100000000}`)
+	if !strings.Contains(strings.Join(a.More, "\n"), fmt.Sprintf("its first %d bytes can be read on", keptResult)) {
+		t.Errorf("%q", a.More)
+	}
+	var shown struct {
+		Total int
+		Next  struct{ Arguments struct{ Result string } }
+	}
+	if err := json.Unmarshal(a.Structured, &shown); err != nil || shown.Total != 18_000_002 {
+		t.Fatalf("%d %v", shown.Total, err)
+	}
+	last := must(t, s, "run", fmt.Sprintf(`{"result":%q,"from":%d}`, shown.Next.Arguments.Result, keptResult-10))
+	if len(last.Text) != 10 || strings.Contains(string(last.Structured), "next") {
+		t.Errorf("%q %s", last.Text, last.Structured)
+	}
+}

@@ -1,0 +1,188 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+)
+
+// TestPrincipalsAreBounded: the one that was longest idle makes room, never one that
+// is in use, has a session, or would lose what it has.
+func TestPrincipalsAreBounded(t *testing.T) {
+	closed := make(chan string, 100)
+	lasting := true
+	ps := newPrincipals(slog.New(slog.DiscardHandler), func(name string, _ uint64) (*principal, error) {
+		if name == "broken" {
+			return nil, errors.New("it can't be opened")
+		}
+		return &principal{server: mcpserver.New(mcpserver.Options{}), close: func() { closed <- name }, lasting: lasting}, nil
+	})
+	ps.most = 3
+	use := func(name string) (*mcp.Server, func()) {
+		t.Helper()
+		ctx, end := context.WithCancel(t.Context())
+		s, err := ps.server(ctx, name)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return s, func() {
+			end()
+			for { // the end of a request is noticed soon, not at once
+				ps.mu.Lock()
+				using := ps.all[name].using
+				ps.mu.Unlock()
+				if using == 0 {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}
+	a, _ := use("a")
+	if again, err := ps.server(t.Context(), "a"); err != nil || again != a {
+		t.Errorf("a principal has two servers: %v", err)
+	}
+	_, endB := use("b")
+	c, endC := use("c")
+	if _, err := ps.server(t.Context(), "d"); err == nil {
+		t.Error("a fourth came in while three are in use")
+	}
+	// b is idle, but has a session.
+	near, _ := mcp.NewInMemoryTransports()
+	b := ps.all["b"].server.Protocol()
+	session, err := b.Connect(t.Context(), near, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endB()
+	endC()
+	if _, end := use("d"); <-closed != "c" {
+		t.Error("another than the idle one was closed")
+	} else {
+		end()
+	}
+	if again, end := use("c"); again == c || <-closed != "d" {
+		t.Error("what was closed is used again")
+	} else {
+		end()
+	}
+	session.Close()
+	if err := ps.open("broken"); err == nil {
+		t.Error("a principal without a server came in")
+	}
+	<-closed // the oldest made room for it
+	lasting = false
+	for _, name := range []string{"m", "n"} {
+		_ = ps.open(name)
+	}
+	for len(closed) > 0 {
+		<-closed
+	}
+	if err := ps.open("o"); err == nil {
+		t.Error("what is kept in memory was closed for another")
+	}
+	endAll := len(ps.all)
+	ps.close()
+	if len(closed) != endAll {
+		t.Errorf("%d were closed at the end, of %d", len(closed), endAll)
+	}
+	if err := ps.open("a"); err == nil {
+		t.Error("one was opened after the end")
+	}
+}
+
+// TestPrincipalsOpenOnce: however many requests come at once, and however often there
+// is no room, a principal has one server at a time.
+func TestPrincipalsOpenOnce(t *testing.T) {
+	var open [8]atomic.Int32
+	var opened atomic.Int32
+	ps := newPrincipals(slog.New(slog.DiscardHandler), func(name string, _ uint64) (*principal, error) {
+		var i int
+		fmt.Sscan(name, &i)
+		opened.Add(1)
+		if open[i].Add(1) != 1 {
+			t.Errorf("%s is open twice", name)
+		}
+		time.Sleep(time.Millisecond)
+		return &principal{server: mcpserver.New(mcpserver.Options{}), lasting: true, close: func() {
+			time.Sleep(time.Millisecond)
+			open[i].Add(-1)
+		}}, nil
+	})
+	ps.most = 4
+	var all sync.WaitGroup
+	for w := range 16 {
+		all.Go(func() {
+			for i := 0; i < 20; {
+				ctx, end := context.WithCancel(t.Context())
+				if _, err := ps.server(ctx, fmt.Sprint((w+i)%len(open))); err == nil {
+					i++
+				} else { // all are in use at this moment
+					time.Sleep(time.Millisecond)
+				}
+				end()
+			}
+		})
+	}
+	all.Wait()
+	ps.close()
+	if opened.Load() <= int32(len(open)) {
+		t.Errorf("%d were opened, so that none was closed for another", opened.Load())
+	}
+	for i := range open {
+		if n := open[i].Load(); n != 0 {
+			t.Errorf("%d is open %d times after the end", i, n)
+		}
+	}
+}
+
+// TestHTTPRevoked: what the operator takes back stops for every principal, and is on
+// the record of each, of those too that come later.
+func TestHTTPRevoked(t *testing.T) {
+	state := t.TempDir()
+	s := startWeb(t, state, "--http-tokens", tokensFile(t, "ann "+annToken, "bob "+bobToken, "eve eve-eve-eve-eve-eve-eve"), "--cap", "kv:notes/**")
+	clients := []*webClient{s.connect(annToken, eras[0]), s.connect(bobToken, eras[1])}
+	for i, c := range clients {
+		c.makes("put", `v => !kv.put({key: "notes/a", value: v})`, "kv:notes/**")
+		c.makes("get", `u => !kv.get("notes/a")`, "kv:notes/**")
+		if text, failed := c.asks("put", map[string]any{"input": i}); failed {
+			t.Fatal(text)
+		}
+	}
+	for i, c := range clients {
+		if text, _ := c.asks("get", map[string]any{}); !strings.HasPrefix(text, fmt.Sprint(i)) {
+			t.Errorf("principal %d reads %s", i, text)
+		}
+	}
+	revoke := self("mcp-pif", "caps", "revoke", "kv:notes/**")
+	revoke.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
+	if out, err := revoke.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	s.wait("the revocation", func() bool { return strings.Contains(s.logged(), "revoked") })
+	clients = append(clients, s.connect("eve-eve-eve-eve-eve-eve", eras[0]))
+	for i, c := range clients {
+		if i < 2 {
+			if text, failed := c.asks("get", map[string]any{}); !failed || !strings.Contains(text, "denied") {
+				t.Errorf("principal %d still reads %s", i, text)
+			}
+		}
+		if text, _ := c.asks("journal", map[string]any{"kind": "policy.revoked"}); !strings.Contains(text, "kv:notes/**") {
+			t.Errorf("principal %d has no record of it: %s", i, text)
+		}
+	}
+	s.stop()
+}
