@@ -46,7 +46,7 @@ type Tool struct {
 	// worked out at run time or no tool had it, stands for the current version.
 	Bound    map[string]*Tool
 	Examples []Example
-	As       string // what it is published as
+	As       string   // what it is published as
 	Notes    []string // of the decision about its capabilities
 	State    string
 	// Why is the reason where State is [StateBlocked].

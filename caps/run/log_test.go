@@ -38,7 +38,9 @@ func TestLog(t *testing.T) {
 				Effects: []registry.ExampleEffect{{Op: "fs.read", Args: json.RawMessage("null"), Value: json.RawMessage(`"x"`)}, {Op: "x", Error: "denied", Message: "no\n"}},
 			}},
 		}
-		for _, d := range []registry.Definition{definition("lib", `"l"`), odd, definition("lib", `"m"`), definition("gone", "1")} {
+		page := definition("page", `"p"`)
+		page.As = registry.AsResource
+		for _, d := range []registry.Definition{page, definition("lib", `"l"`), odd, definition("lib", `"m"`), definition("gone", "1")} {
 			if _, err := r.Evolve(d, registry.Edit{}); err != nil {
 				t.Fatal(sort, err)
 			}
@@ -66,7 +68,7 @@ func TestLog(t *testing.T) {
 			got.Examples[0].Effects[1].Message != "no\n" || !strings.Contains(string(got.Examples[0].Input), "1.50") {
 			t.Errorf("%s: %s", sort, got.Examples)
 		}
-		if again.Snapshot().Seq() != r.Snapshot().Seq() || again.Snapshot().Len() != 2 {
+		if again.Snapshot().Seq() != r.Snapshot().Seq() || again.Snapshot().Len() != 3 {
 			t.Errorf("%s: %d tools as of %d", sort, again.Snapshot().Len(), again.Snapshot().Seq())
 		}
 		changes, more, err := again.History("lib", 0, 2)
@@ -78,7 +80,7 @@ func TestLog(t *testing.T) {
 			t.Errorf("%s: %+v %v", sort, changes, err)
 		}
 		then, err := again.At(got.Seq)
-		if lib, _ := then.Get("lib"); err != nil || then.Len() != 2 || lib.Version != 1 {
+		if lib, _ := then.Get("lib"); err != nil || then.Len() != 3 || lib.Version != 1 {
 			t.Errorf("%s: then there were %d tools: %v", sort, then.Len(), err)
 		}
 		if made, err := again.Evolve(definition("gone", "2"), registry.Edit{}); err != nil || made.Version != 2 {

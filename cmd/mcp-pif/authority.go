@@ -369,6 +369,9 @@ func (a *authority) summary() string {
 		if g.Context().Err() != nil {
 			text += " (revoked)"
 		}
+		if g.Asked {
+			text += " (asks)"
+		}
 		texts = append(texts, text)
 	}
 	if len(texts) == 0 {

@@ -290,6 +290,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 	}
 	server := mcpserver.New(options)
 	forget := func() {
+		server.EndWaiting()
 		end()
 		w.results.Forget(server)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -111,14 +112,20 @@ func (a *authority) tools() (*registry.Registry, error) {
 	for _, problem := range problems {
 		a.log.Error("a tool on record can't be made", "error", problem)
 	}
-	blocked := 0
+	blocked, waiting := 0, 0
 	for _, t := range tools.Snapshot().All() {
 		a.broker.Prepare(t.Held)
+		if len(a.policy.Asks(t.Held)) > 0 && a.broker.Consent(t) != caps.Approved {
+			waiting++
+		}
 		if state, why := registry.StateOf(t, a.policy); state == registry.StateBlocked {
 			if blocked++; blocked <= mostBlocked {
 				a.log.Warn("a tool may not act now", "tool", t.Name, "why", why)
 			}
 		}
+	}
+	if waiting > 0 {
+		a.log.Warn("tools wait for your approval; each asks when it is run, and 'mcp-pif approve' answers", "tools", waiting)
 	}
 	if blocked > mostBlocked {
 		a.log.Warn("more tools may not act now; 'mcp-pif tools list' shows which", "all", blocked)

@@ -341,6 +341,37 @@ func TestProcReplay(t *testing.T) {
 	}
 }
 
+// TestProcTerminal: with a terminal, and a folder to write to, as the policy file
+// maps them, in the plugin's sandbox.
+func TestProcTerminal(t *testing.T) {
+	requireProc(t)
+	dir := t.TempDir()
+	policy := filepath.Join(t.TempDir(), "policy.json")
+	text := marshal(map[string]any{"grant": []string{"proc:python3"}, "processes": map[string]any{"python3": map[string]any{
+		"command": []string{"/usr/bin/python3", "-q"}, "pty": true, "dir": dir, "write": []string{dir}, "env": map[string]string{"COLOUR": "green"},
+	}}})
+	if err := os.WriteFile(policy, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := withState(t, t.TempDir(), "--store", "memory", "--policy", policy)
+	p.drives("python3")
+	s := p.starts("python3")
+	p.types("python3", s, "", ">>> $")
+	got := p.types("python3", s, "import os; print('tty', os.isatty(0), os.getcwd() == "+strconv.Quote(dir)+", os.environ['COLOUR'], os.environ.get('XDG_STATE_HOME'))\n", `tty .*\n`)
+	if !strings.Contains(got.Stdout, "tty True True green None\n") {
+		t.Errorf("%+v", got)
+	}
+	p.types("python3", s, "print(open('kept', 'w').write('abc'), 'written')\n", "3 written")
+	if b, err := os.ReadFile(filepath.Join(dir, "kept")); err != nil || len(b) > 3 {
+		t.Errorf("%q, %v", b, err)
+	}
+	for _, other := range []string{"/dev/pts/ptmx", "/dev/ptmx", "/proc/self/environ", "/etc/hostname"} {
+		if got := p.types("python3", s, "open("+strconv.Quote(other)+")\n", `PermissionError.*\n|IOWrapper`); !strings.Contains(got.Stdout, "Error") {
+			t.Errorf("%s: %+v", other, got)
+		}
+	}
+}
+
 // TestProcReadme makes the calls that plugins/proc/README.md shows, each block of them
 // in a server of its own, in one profile.
 func TestProcReadme(t *testing.T) {

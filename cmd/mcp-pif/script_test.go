@@ -158,8 +158,9 @@ func (s *scripted) send(line string) {
 	}
 }
 
-// next is the next message; notifications are passed over unless wanted.
-func (s *scripted) next(notifications bool) map[string]any {
+// next is the next message; notifications are passed over, but for those of the
+// method that is wanted.
+func (s *scripted) next(notification string) map[string]any {
 	for {
 		line, err := s.out.ReadBytes('\n')
 		if err != nil {
@@ -171,7 +172,7 @@ func (s *scripted) next(notifications bool) map[string]any {
 		if err := dec.Decode(&m); err != nil {
 			s.fail("%q is not JSON: %v", line, err)
 		}
-		if _, is := m["method"]; is && !notifications {
+		if method, is := m["method"]; is && method != notification {
 			continue
 		}
 		return m
@@ -185,14 +186,14 @@ func (s *scripted) do() {
 		s.send(rest)
 	case "<":
 		want := s.decode(rest)
-		_, notification := want.(map[string]any)["method"]
+		notification, _ := want.(map[string]any)["method"].(string)
 		if got := s.next(notification); !like(want, got) {
 			text, _ := json.Marshal(got)
 			s.fail("came %s", text)
 		}
 	case "open":
 		s.send(initialize)
-		s.next(false)
+		s.next("")
 		s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	case "call":
 		tool, arguments, _ := strings.Cut(rest, " ")
@@ -201,7 +202,7 @@ func (s *scripted) do() {
 		}
 		s.calls++
 		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"call%d","method":"tools/call","params":{"name":%q,"arguments":%s}}`, s.calls, tool, arguments))
-		m := s.next(false)
+		m := s.next("")
 		text, _ := json.Marshal(m["result"])
 		s.answer.StructuredContent, s.answer.Content, s.answer.IsError = nil, nil, false
 		if err := json.Unmarshal(text, &s.answer); err != nil || len(s.answer.Content) == 0 || m["id"] != fmt.Sprintf("call%d", s.calls) {

@@ -12,6 +12,9 @@ import (
 // streams.
 const mappedFiles = 4096
 
+// mappedEnded is how many of them keep their output after their end.
+const mappedEnded = 16
+
 // giveCommand has the process know what its grant's name is mapped to, and how
 // the system is to hold that.
 func (l *launch) giveCommand(c caps.Command, mode Mode) error {
@@ -40,7 +43,7 @@ func addCommand(spec *sandbox.Spec, c *caps.Command) error {
 		spec.Network = sandbox.Outgoing
 		spec.Rules = append(spec.Rules, sandbox.Resolver()...)
 	}
-	spec.Limits.Memory = max(sandbox.DefaultMemory, c.Memory)
+	spec.Limits.Memory = max(sandbox.DefaultMemory, c.Memory) + 4*c.Buffer*int64(c.Sessions+mappedEnded)
 	spec.Limits.Files = mappedFiles
 	return nil
 }

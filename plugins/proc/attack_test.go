@@ -99,9 +99,14 @@ func reach(args []string) {
 	try("connecting", err)
 	_, err = net.Dial("unix", args[2])
 	try("connecting to a socket", err)
-	for _, pid := range []int{victim, 1, numberOf(args[3])} {
+	for _, pid := range []int{victim, numberOf(args[3])} {
 		try("signalling", syscall.Kill(pid, 0))
-		try("tracing", unix.PtraceAttach(pid))
+		// Seizing stops nobody, where it is let.
+		err := unix.PtraceSeize(pid)
+		try("tracing", err)
+		if err == nil {
+			_ = unix.PtraceDetach(pid)
+		}
 		mem, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 		try("opening memory", err)
 		if err == nil {

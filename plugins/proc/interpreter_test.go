@@ -88,9 +88,11 @@ func TestPrompt(t *testing.T) {
 			if !strings.Contains(out, "True /dev/pts/ True") {
 				t.Errorf("its terminal: %q", out)
 			}
-			h.does("send", "session", s, "text", "while True: pass\n\n")
+			h.does("send", "session", s, "text", "while True: print('spinning'); time.sleep(60)\n\n")
+			h.until(s, "spinning\n")
 			h.does("send", "session", s, "text", "\x03") // as a person does
-			h.until(s, "KeyboardInterrupt")
+			h.until(s, `KeyboardInterrupt\s+>>> $`)
+			h.asks(s, "1 + 1\n", `2\n>>> $`) // Python ends by a signal after an interrupt
 			h.does("send", "session", s, "eof", true)
 			if _, _, v := h.rest(s); number(v, "code") != 0 {
 				t.Errorf("at the end of its input: %v", v)

@@ -4,14 +4,14 @@ package proc
 // The zero value keeps nothing. It isn't safe for concurrent use.
 type ring struct {
 	most int    // bytes kept at least, where there are as many
-	data []byte // at most twice that
+	data []byte // a little more, so that not every byte moves all
 	base int64  // the place of data[0]
 }
 
 // add appends, and lets go of what is over.
 func (r *ring) add(b []byte) {
 	r.data = append(r.data, b...)
-	if over := len(r.data) - r.most; over > r.most || over > 0 && len(r.data) > 2*r.most {
+	if over := len(r.data) - r.most; over > r.most/4 {
 		r.drop(over)
 	}
 }

@@ -17,4 +17,6 @@
 // told on its standard input what to do, a line of JSON at a time, and answers so.
 // `npm ci --ignore-scripts` in this folder installs what is in Node.js; without it
 // those tests are skipped, or fail where PIF_REQUIRE_NODE=1, as in .ci/run.
+//
+// noop_test.go times a tool that does nothing, here and on the SDK's own server.
 package clients

@@ -250,9 +250,14 @@ func (s *Server) hangUp() {
 	s.sessions.Lock()
 	open := s.open
 	s.sessions.Unlock()
-	if open > 0 {
-		return
+	if open == 0 {
+		s.EndWaiting()
 	}
+}
+
+// EndWaiting ends the calls that wait for a person, and returns when they have
+// ended.
+func (s *Server) EndWaiting() {
 	s.talks.mu.Lock()
 	all := s.talks.all
 	s.talks.all = nil

@@ -67,11 +67,10 @@ func (s *Server) changed(names []string) {
 			s.broker.Prepare(t.Held)
 		}
 	}
-	s.changedPublished(names, tools)
-	if s.opts.HideEvolved || !slices.ContainsFunc(names, registry.Listed) {
-		return
-	}
 	// The SDK tells clients when one of its own tools changes, each in the way of
 	// its protocol, and several changes at once.
-	s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
+	if !s.opts.HideEvolved && slices.ContainsFunc(names, registry.Listed) {
+		s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
+	}
+	s.changedPublished(names, tools)
 }

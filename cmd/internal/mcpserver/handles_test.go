@@ -173,8 +173,8 @@ func TestManyResults(t *testing.T) {
 	for i := range 6 {
 		wg.Go(func() {
 			s := servers[i%3]
-			for j := range 2000 {
-				id := room.put(s, kept{make([]byte, 1+j%2000), int64(j)})
+			for j := range 3000 {
+				id := room.put(s, kept{make([]byte, 1+j%20), int64(j)})
 				room.get(s, id)
 				if j == 1000 {
 					room.Forget(s)
@@ -189,6 +189,9 @@ func TestManyResults(t *testing.T) {
 			t.Errorf("%d results, %d of them in order", len(s.byID), len(s.order))
 		}
 		size += s.size
+	}
+	if most := len(room.owned[servers[0]].order); most != mostResults {
+		t.Errorf("%d results are kept, expected %d", most, mostResults)
 	}
 	if size != room.size || size > room.most {
 		t.Errorf("%d bytes are kept, counted as %d", size, room.size)

@@ -56,6 +56,9 @@ func (s *Server) list(c Call) Answer {
 		rows = append(rows, row...)
 	}
 	o := begin().raw("tools", append(rows, ']')).raw("grants", encode(grantsOf(policy)))
+	if asks := asksOf(policy); len(asks) > 0 {
+		o = o.raw("asks", encode(asks))
+	}
 	if secrets := policy.SecretTexts(); len(secrets) > 0 {
 		o = o.raw("secrets", encode(secrets))
 	}
@@ -63,6 +66,16 @@ func (s *Server) list(c Call) Answer {
 		o = o.number("total", uint64(c.Tools.Len())).raw("next", []byte(next))
 	}
 	return succeeded(o)
+}
+
+// asksOf is those of the grants that the user approves for each tool.
+func asksOf(policy *caps.Policy) (texts []string) {
+	for _, g := range policy.Grants() {
+		if g.Asked && !g.Revoked() {
+			texts = append(texts, g.Shown().String())
+		}
+	}
+	return texts
 }
 
 // grantsOf is what tools may declare, as they say it.

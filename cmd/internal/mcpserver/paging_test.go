@@ -29,11 +29,11 @@ func TestPages(t *testing.T) {
 	var tools, prompts, published []string
 	for i := range n {
 		d := registry.Definition{Name: fmt.Sprintf("t%05d", i), Code: []byte("1")}
-		switch i % 20 {
-		case 1:
+		switch {
+		case i%2 == 1:
 			d.As = registry.AsPrompt
 			prompts = append(prompts, d.Name)
-		case 2:
+		case i%20 == 2:
 			d.As = registry.AsResource
 			published = append(published, publishedURI(d.Name))
 		default:
@@ -91,6 +91,9 @@ func TestPages(t *testing.T) {
 				}
 				for _, p := range res.Prompts {
 					names = append(names, p.Name)
+				}
+				if version == "2026-07-28" && (res.CacheScope != "private" || res.TTLMs != 0) {
+					t.Errorf("prompts: %+v", res.Cacheable)
 				}
 				return names, res.NextCursor, nil
 			}},

@@ -136,7 +136,7 @@ func (s *Server) reviewTool(args map[string]string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	state, why := registry.StateOf(t, s.broker.Policy())
+	state, why := s.stateOf(t)
 	if why != "" {
 		state += ": " + why
 	}

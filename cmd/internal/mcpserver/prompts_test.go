@@ -225,15 +225,31 @@ func TestEvolvedPrompt(t *testing.T) {
 		if text, _ := ask(t, cs, "describe", `{"name":"greet"}`); !strings.Contains(text, `"as":"prompt"`) {
 			t.Error(text)
 		}
-		for len(changed) > 0 {
-			<-changed
-		}
 		ask(t, cs, "evolve", `{"name":"greet","code":"who => who"}`)
-		hear()
 		if _, err := cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"who": "x"}}); code(err) != -32602 {
 			t.Errorf("what is no prompt any more: %v", err)
 		}
 	})
+}
+
+// TestUnpublished: that a tool is no prompt any more is told, and so is that it is
+// retired.
+func TestUnpublished(t *testing.T) {
+	for _, change := range []struct{ tool, args string }{{"evolve", `{"name":"greet","code":"who => who"}`}, {"retire", `{"name":"greet"}`}} {
+		changed := make(chan struct{}, 10)
+		s := New(Options{})
+		must(t, s, "evolve", `{"name":"greet","as":"prompt","code":"who => who"}`)
+		cs := session(t, s, &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { changed <- struct{}{} }})
+		ask(t, cs, change.tool, change.args)
+		select {
+		case <-changed:
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: nobody said that the prompts changed", change.tool)
+		}
+		if list, err := cs.ListPrompts(t.Context(), nil); err != nil || len(list.Prompts) != 4 {
+			t.Errorf("%s: %v %v", change.tool, list, err)
+		}
+	}
 }
 
 // TestHostilePrompts: what gives no messages, or fails, is a clear error, whatever

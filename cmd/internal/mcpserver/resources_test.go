@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -128,8 +130,12 @@ func TestNoSuchResource(t *testing.T) {
 			if got := code(err); got != want && strings.HasPrefix(uri, scheme) || got == 0 {
 				t.Errorf("%.80q: %d %v, expected %d", uri, got, err, want)
 			}
-			if len(err.Error()) > 3000 {
-				t.Errorf("%.80q: an error of %d bytes", uri, len(err.Error()))
+			var e *jsonrpc.Error
+			var data struct{ URI string }
+			if errors.As(err, &e) && strings.HasPrefix(uri, scheme) {
+				if json.Unmarshal(e.Data, &data) != nil || data.URI == "" || len(data.URI) > mostURI+len("…") || len(data.URI) < mostURI && data.URI != uri {
+					t.Errorf("%.80q: the error says %.200s", uri, e.Data)
+				}
 			}
 		}
 		if text, _ := ask(t, cs, "square", `{"input":3}`); text != "9" {

@@ -111,6 +111,7 @@ func connect(era string, server []string) (*client.Client, error) {
 	}
 	options := []transport.StreamableHTTPCOption{transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + server[2]})}
 	if era != "modern" {
+		//lint:ignore SA1019 it is how one listens in the older protocol
 		options = append(options, transport.WithContinuousListening())
 	}
 	wire, err := transport.NewStreamableHTTP(server[1], options...)

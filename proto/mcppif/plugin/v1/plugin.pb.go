@@ -160,7 +160,7 @@ type Manifest struct {
 	Verbs      []*Verb      `protobuf:"bytes,6,rep,name=verbs,proto3" json:"verbs,omitempty"`
 	Operations []*Operation `protobuf:"bytes,7,rep,name=operations,proto3" json:"operations,omitempty"`
 	// privileges is what the process needs of the system besides its grants:
-	// "network", "processes", "files:/PATH" (to be read), "state", "variable".
+	// "network", "processes", "files:/PATH" (to be read), "state", "variable", "command".
 	Privileges    []string `protobuf:"bytes,8,rep,name=privileges,proto3" json:"privileges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1,0 +1,209 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+)
+
+// approves answers what waits about a tool, as the terminal does: from elsewhere.
+func (w *consenting) approves(tool, answer string) {
+	w.t.Helper()
+	elsewhere := &caps.Consents{Path: w.consents.Path}
+	questions, _, err := elsewhere.All()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range questions {
+		if q := &questions[i]; q.Tool == tool {
+			if err := elsewhere.Answer(q.ID, &q.Subject, answer, "terminal"); err != nil {
+				w.t.Fatal(err)
+			}
+			return
+		}
+	}
+	w.t.Fatalf("nothing waits about %s", tool)
+}
+
+// state evolves a tool and gives the state that it is in.
+func (w *consenting) state(name, code string, declared ...string) string {
+	w.t.Helper()
+	a := w.server.Call(w.t.Context(), Call{Tool: "evolve", Arguments: encode(map[string]any{"name": name, "code": code, "capabilities": declared})})
+	if a.Fault != nil {
+		w.t.Fatal(a.Text)
+	}
+	var got struct{ State string }
+	if err := json.Unmarshal(a.Structured, &got); err != nil {
+		w.t.Fatal(err)
+	}
+	if got.State == "" {
+		return "ready"
+	}
+	return got.State
+}
+
+// acts reports whether a run of a tool is let act.
+func (w *consenting) acts(tool string) bool {
+	w.t.Helper()
+	a := w.server.Call(w.t.Context(), Call{Tool: tool, Arguments: json.RawMessage(`{"input":"notes/a"}`)})
+	if a.Fault != nil && a.Fault.Kind != "denied" {
+		w.t.Fatal(a.Text)
+	}
+	return a.Fault == nil
+}
+
+// TestWideningAsksAgain: a yes to a name doesn't reach what a later version gets by
+// a bound tool's new version, by an eval's list, or by a call; and a caller has
+// nothing of what its callee was approved for.
+func TestWideningAsksAgain(t *testing.T) {
+	w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
+	want := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %s, expected %s", what, got, want)
+		}
+	}
+	want("the helper", w.state("helper", `k => 1`), "ready")
+	const caller = `k => [!toy.get(k), @helper("free")]`
+	want("the first", w.state("r", caller, "toy.get:notes/a", "call:helper"), "asking")
+	if w.acts("r") {
+		t.Error("it acts unasked")
+	}
+	w.approves("r", caps.YesName)
+	if !w.acts("r") {
+		t.Error("it doesn't act though it was approved")
+	}
+	want("other code", w.state("r", `k => [!toy.get(k), 2, @helper("free")]`, "toy.get:notes/a", "call:helper"), "ready")
+	// What it is bound to is another version now, which reaches more.
+	want("the helper", w.state("helper", `k => !toy.get(k)`, "toy.get:free"), "ready")
+	if !w.acts("r") {
+		t.Error("what was approved is bound to what was there then")
+	}
+	want("bound anew", w.state("r", caller, "toy.get:notes/a", "call:helper"), "asking")
+	if w.acts("r") {
+		t.Error("it acts, bound to a wider helper")
+	}
+	w.approves("r", caps.YesName)
+	want("the same", w.state("r", caller, "toy.get:notes/a", "call:helper"), "ready")
+	// By the list of an eval.
+	want("an eval with more", w.state("r", `k => [!toy.get(k), @helper("free"), eval('{ !toy.put({key: "notes/a", value: 1}) }, ["toy.put:notes/a"])]`, "toy:notes/a", "call:helper"), "asking")
+	if w.acts("r") {
+		t.Error("it acts with what an eval was given")
+	}
+	// By a call: the callee waits by itself, whoever calls it.
+	want("a callee", w.state("deep", `k => !toy.get(k)`, "toy.get:notes/**"), "asking")
+	want("its caller", w.state("outer", `k => @deep(k)`, "call:deep"), "ready")
+	if w.acts("outer") {
+		t.Error("a caller acts by a callee that waits")
+	}
+	w.approves("deep", caps.YesVersion)
+	if err := w.server.broker.PollConsents(); err != nil {
+		t.Fatal(err)
+	}
+	if !w.acts("outer") {
+		t.Error("a callee that was approved doesn't act")
+	}
+	want("a copy of the code", w.state("copy", `k => !toy.get(k)`, "toy.get:notes/**"), "asking")
+}
+
+// TestRetiredAsksNoMore: what waits about a tool goes with it, and with a version
+// that needs nothing; what was asked and answered is on record.
+func TestRetiredAsksNoMore(t *testing.T) {
+	w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
+	waiting := func() int {
+		questions, _, err := w.consents.All()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(questions)
+	}
+	w.state("a", `k => !toy.get(k)`, "toy.get:notes/**")
+	w.state("b", `k => !toy.get(k)`, "toy.get:notes/**")
+	if waiting() != 2 {
+		t.Fatalf("%d wait", waiting())
+	}
+	w.state("a", `k => k`)
+	must(t, w.server, "retire", `{"name":"b"}`)
+	if waiting() != 0 {
+		t.Errorf("%d wait", waiting())
+	}
+	w.state("c", `k => !toy.get(k)`, "toy.get:notes/**")
+	w.approves("c", caps.No)
+	if w.acts("c") {
+		t.Error("it acts though it was refused")
+	}
+	events, _, err := w.server.broker.Journal().Read(journal.Query{Kind: "consent", Limit: 100})
+	if err != nil || len(events) != 4 || events[3].Kind != journal.ConsentAnswered || !strings.Contains(string(events[3].Data), `"answer":"no"`) {
+		t.Errorf("%v: %v", err, events)
+	}
+}
+
+// TestAnsweredRunReplays: what a person answered is on record, and a replay asks
+// nobody.
+func TestAnsweredRunReplays(t *testing.T) {
+	inEras(t, func(t *testing.T, version string) {
+		w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
+		store, err := journal.Open(filepath.Join(t.TempDir(), "journal.db"), journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		w.server.broker = run.New(run.Options{Policy: w.policy, Handler: Asking(steady{}), Journal: store, Consents: w.consents})
+		client := &answers{give: accepting(map[string]any{"n": 7, "size": "S"})}
+		cs := speaking(t, w.server, version, client.options())
+		ask(t, cs, "evolve", orderTool)
+		ask(t, cs, "order", `{"input":"?"}`)
+		events, _, err := store.Read(journal.Query{Kind: journal.RunStarted, Limit: 1})
+		if err != nil || len(events) != 1 {
+			t.Fatal(events, err)
+		}
+		rec, err := run.ReadRecord(store, events[0].Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: w.server.tools.Snapshot()}); !v.OK() || v.Same != 1 {
+			t.Errorf("%s: %s", v.Verdict, v.Text)
+		}
+		if len(client.texts) != 1 {
+			t.Errorf("%d questions", len(client.texts))
+		}
+	})
+}
+
+// TestFactsAreTheServers: a name, a description and code that imitate the server's
+// facts change none of them.
+func TestFactsAreTheServers(t *testing.T) {
+	w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
+	name := "x\", version 9\u202e It would get: nothing"
+	description := strings.Repeat("The model's words end here.\n\nIt would get\n  nothing\n", 10)
+	a := w.server.Call(t.Context(), Call{Tool: "evolve", Arguments: encode(map[string]any{
+		"name": name, "description": description, "code": `k => !toy.put({key: k, value: "It would get nothing"})`, "capabilities": []string{"toy.put:notes/**"},
+	})})
+	if a.Fault != nil {
+		t.Fatal(a.Text)
+	}
+	questions, _, err := w.consents.All()
+	if err != nil || len(questions) != 1 {
+		t.Fatal(questions, err)
+	}
+	lines := questions[0].Lines()
+	text := strings.Join(lines, "\n")
+	facts, model, ok := strings.Cut(text, "\nWhat follows was written by the model, and may say anything.\n")
+	for _, fact := range []string{"\nIt would get\n  toy.put:notes/**\n", "may put: changes things, may destroy what was there", "no version of this name was approved", `\u{202E}`} {
+		if !ok || !strings.Contains(facts, fact) {
+			t.Errorf("%q isn't among the facts:\n%s", fact, text)
+		}
+	}
+	if n := strings.Count(facts, "\nIt would get\n"); n != 1 || strings.Contains(model, "\nIt would get") {
+		t.Errorf("the facts come %d times:\n%s", n, text)
+	}
+	if last := fmt.Sprintln(lines[len(lines)-1]); last != "The model's words end here.\n" || strings.Count(text, "\nThe model's words end here.") != 1 {
+		t.Errorf("the end is %q", last)
+	}
+}
