@@ -157,6 +157,9 @@ func TestNoWider(t *testing.T) {
 	} {
 		wantConsent(t, c, test.what, test.s, test.want)
 	}
+	other := *with("c2", nil, false, "fs.read:./s/in,calls=3")
+	other.Holds[0].Grant = "another"
+	wantConsent(t, c, "under another grant", &other, caps.Unasked)
 }
 
 // TestNoHolds: a no is to the name, whatever version, and whatever yes there was,

@@ -17,6 +17,8 @@ var more = map[string][]string{
 		fmt.Sprintf("All examples of a tool together may take %d steps. They are kept: later versions must pass them too. One with the same input and effects replaces the kept one, \"examples\":[] drops all.", exampleSteps),
 		"if_version guards against changing what somebody else has changed: the kind of failure is conflict, and it names the current version. 0 says that there must be no such tool.",
 		`{"name":"evolve","arguments":{"name":"cube","code":"n => n * n * n","if_version":0}}`,
+		`as publishes it: a prompt's arguments are the parameters, and it gives a text or [{role: "user", text: "…"}]; a resource is run on null when it is read.`,
+		`{"name":"evolve","arguments":{"name":"greet","code":"who => \"Greet \" ++ who","as":"prompt"}}`,
 	},
 	"describe": {
 		"It answers name, version, hash, description, text (the code), inputs, declared and effective capabilities, state (ready, or blocked with why), bound_to, called_by, examples and the time it was made. With version it shows an earlier one, and next is the call that brings that back.",

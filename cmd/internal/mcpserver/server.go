@@ -16,7 +16,8 @@
 // [Server.Serve] puts it behind a transport. Then fixed.go and listing.go for what
 // clients see, fresh.go for what other servers change, evolve.go, examples.go,
 // run.go, direct.go and a file for each other tool, execute.go and queue.go for how
-// runs share the machine.
+// runs share the machine. resources.go, prompts.go and completion.go are what there is
+// besides tools, handles.go how large results are read on.
 package mcpserver
 
 import (
