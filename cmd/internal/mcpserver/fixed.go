@@ -56,6 +56,7 @@ var fixed = []fixedTool{
 			`"text":{"type":"string","description":"the code in the text form"},` +
 			`"inputs":{"type":"array","items":{"type":"string"}},` +
 			`"capabilities":{"type":"array","items":{"type":"string"}},"as":{"type":"string"},` +
+			`"state":{"type":"string"},"why":{"type":"string"},` +
 			`"examples":{"type":"integer","description":"how many were run, all as expected"},` +
 			`"notes":{"type":"array","items":{"type":"string"}},` +
 			`"next":{"type":"object","description":"a call of the tool"},` +
