@@ -5,10 +5,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
+	"strings"
 )
 
 // MaxBlob is how large a blob may be.
@@ -79,4 +81,24 @@ func references(data []byte) iter.Seq[Hash] {
 			}
 		}
 	}
+}
+
+// kept gives the hashes of the bytes that an event's data says are kept: those of
+// its own members whose names end in _blob. Other hashes may be hashes only, and
+// what is nested deeper may be a program's value that looks like one.
+func kept(data []byte) (hashes []Hash) {
+	if !bytes.Contains(data, []byte(`_blob":{`)) {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return nil
+	}
+	for name, value := range members {
+		var ref Reference
+		if strings.HasSuffix(name, "_blob") && json.Unmarshal(value, &ref) == nil {
+			hashes = append(hashes, ref.SHA256)
+		}
+	}
+	return hashes
 }

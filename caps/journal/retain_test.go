@@ -328,6 +328,33 @@ func TestRetainBlobs(t *testing.T) {
 	}
 }
 
+// Bytes that an event says are kept and that are gone are found, and it is said
+// whose they were. A program's value can't look like that.
+func TestVerifyMissingBlob(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{})
+	h, err := s.PutBlob(ctx, bytes.Repeat([]byte("x"), 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, journal.Written, journal.RunStarted, `{"n":1}`)
+	add(t, s, journal.Written, journal.EffectOutcome, fmt.Sprintf(`{"request":1,"value_blob":{"bytes":1048576,"sha256":"%s"}}`, h))
+	nowhere := journal.Hash{1}
+	add(t, s, journal.Written, journal.EffectOutcome, fmt.Sprintf(`{"request":1,"value":{"a_blob":{"bytes":5,"sha256":"%s"}},"result":{"bytes":5,"sha256":"%[1]s"}}`, nowhere))
+	if r, err := s.Verify(ctx); err != nil {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sqlExec(t, raw(t, path), `DELETE FROM blobs`)
+	s = openStore(t, path, journal.Options{ReadOnly: true})
+	r, err := s.Verify(ctx)
+	if err == nil || len(r.Damage) != 1 || !strings.Contains(r.Damage[0], "event 2: ") || !strings.Contains(r.Damage[0], h.String()) {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
 // Dropping while others append and drop.
 func TestRetainTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")

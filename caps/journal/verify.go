@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/sha256"
@@ -11,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"maps"
 	"slices"
 )
 
@@ -199,6 +201,7 @@ func (s *Store) Verify(ctx context.Context, anchors ...Anchor) (Report, error) {
 		}
 	}
 	refers := map[Hash]bool{}
+	keeps := map[Hash]uint64{} // the first event that says so
 	blobs := 0
 	err := s.reader(ctx, func(conn *sql.Conn) error {
 		if _, err := conn.ExecContext(ctx, `BEGIN`); err != nil { // one state for all of it
@@ -212,6 +215,11 @@ func (s *Store) Verify(ctx context.Context, anchors ...Anchor) (Report, error) {
 			w.next(e)
 			for h := range references(e.Data) {
 				refers[h] = true
+			}
+			for _, h := range kept(e.Data) {
+				if keeps[h] == 0 {
+					keeps[h] = e.Seq
+				}
 			}
 			return nil
 		})
@@ -235,7 +243,13 @@ func (s *Store) Verify(ctx context.Context, anchors ...Anchor) (Report, error) {
 			}
 			blobs++
 			delete(refers, sum)
+			delete(keeps, sum)
 		})
+		if err == nil {
+			for _, h := range slices.SortedFunc(maps.Keys(keeps), func(a, b Hash) int { return cmp.Compare(keeps[a], keeps[b]) }) {
+				find("event %d: the bytes with the hash %s, which it says are kept, are missing", keeps[h], h)
+			}
+		}
 		if err != nil && ctx.Err() == nil {
 			find("not all bytes kept by hash can be read: %v", err)
 		}

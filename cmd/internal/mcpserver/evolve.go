@@ -69,8 +69,10 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 		notes = append(notes, fmt.Sprintf("%d of the examples are kept from earlier versions; \"examples\":[] drops all", kept))
 	}
 	notes = append(append(notes, t.Program().Notes()...), t.Notes...)
-	if t.Version > 1 {
+	if _, live := c.Tools.Get(t.Name); t.Version > 1 && live {
 		notes = append(notes, fmt.Sprintf("this replaces version %d of %q", t.Version-1, t.Name))
+	} else if t.Version > 1 {
+		notes = append(notes, fmt.Sprintf("%q was retired: this goes on after version %d, whose examples went with it", t.Name, t.Version-1))
 	}
 	if !registry.Listed(t.Name) {
 		notes = append(notes, fmt.Sprintf("MCP clients don't accept %q as a tool's name, so this tool is reached by run only", t.Name))

@@ -178,6 +178,26 @@ func TestReplayOfARunWithoutRoom(t *testing.T) {
 	w.identical(w.newest(), was)
 }
 
+// A main argument that stands alone is recognised at any size: on record there may
+// be no more of it than a digest of the record that it became.
+func TestReplayOfLargeArguments(t *testing.T) {
+	w := newRecordedWorld(t, 11)
+	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.evolve("alone", `k => {got: !toy.say(k)}`, toyGet)
+	w.evolve("named", `k => {got: !toy.say({text: k})}`, toyGet)
+	for _, n := range []int{100, 256<<10 - 30, 256<<10 - 8, 256<<10 - 2, 256<<10 + 100} {
+		input := encode(strings.Repeat("a", n))
+		for _, tool := range []string{"alone", "named"} {
+			was := do(t, w.server, "run", fmt.Sprintf(`{"tool":%q,"input":%s,"input_as":"data"}`, tool, input))
+			id := w.newest()
+			w.identical(id, was)
+			if was.Fault != nil {
+				t.Errorf("%s with %d bytes: %v", tool, n, was.Fault)
+			}
+		}
+	}
+}
+
 // What a tool is now is nothing to a replay: it runs the code it had.
 func TestReplayRunsTheCodeOfThen(t *testing.T) {
 	w := newRecordedWorld(t, 2)

@@ -28,6 +28,7 @@ var toy = &caps.Manifest{
 		{Name: "toy.get", Verb: "get", Doc: "gives a note", Result: "any", Params: []caps.Param{
 			{Name: "key", Doc: "its name", Type: "string", Main: true, Designates: true}, {Name: "part", Doc: "which", Type: "int", Optional: true},
 		}},
+		{Name: "toy.say", Verb: "get", Doc: "says something", Result: "any", Params: []caps.Param{{Name: "text", Doc: "what", Type: "string", Main: true}}},
 		{Name: "toy.put", Verb: "put", Doc: "keeps a note", Result: "unit", Params: []caps.Param{
 			{Name: "key", Doc: "its name", Type: "string", Designates: true}, {Name: "value", Doc: "the note", Type: "any"},
 		}},
