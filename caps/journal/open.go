@@ -164,6 +164,9 @@ func (s *Store) open() error {
 		if err := s.make(conn); err != nil {
 			return err
 		}
+		if err := s.writer.there(); err != nil {
+			return err
+		}
 		if err := s.writer.prepare(); err != nil {
 			return err
 		}

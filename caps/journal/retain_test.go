@@ -355,6 +355,30 @@ func TestVerifyMissingBlob(t *testing.T) {
 	}
 }
 
+// What has to last isn't acknowledged where the file is no longer at its path.
+func TestRemovedFile(t *testing.T) {
+	for name, remove := range map[string]func(path string) error{
+		"removed":  os.Remove,
+		"replaced": func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
+	} {
+		path := filepath.Join(t.TempDir(), "j.db")
+		s, err := journal.Open(path, journal.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Change(0, journal.ToolEvolved, []byte(`{"tool":"a","version":1}`)); err != nil {
+			t.Fatal(err)
+		}
+		if err := remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if seq, err := s.Change(1, journal.ToolEvolved, []byte(`{"tool":"b","version":1}`)); !errors.Is(err, journal.ErrUnsafe) {
+			t.Errorf("%s: event %d, %v", name, seq, err)
+		}
+		_ = s.Close() // what it says about a file that is gone is its own affair
+	}
+}
+
 // Dropping while others append and drop.
 func TestRetainTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j.db")

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -51,6 +52,9 @@ type writer struct {
 	last, changed *sql.Stmt
 	insert        inserter
 	full          bool // synchronous=full
+
+	// file is what is at path.
+	file os.FileInfo
 
 	mu     sync.Mutex
 	room   sync.Cond // the queue has become shorter, or writing fails
@@ -261,6 +265,19 @@ func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
 	return len(again), closing
 }
 
+// there refuses to write what has to last to a file that isn't at its path any
+// more: what is written to a removed one is gone with the process.
+func (w *writer) there() error {
+	info, err := os.Stat(w.path)
+	if w.file == nil && err == nil {
+		w.file = info // of the first time, which is soon after it was opened
+	}
+	if err == nil && os.SameFile(info, w.file) {
+		return nil
+	}
+	return &problem{w.path, ErrUnsafe, "the file was removed or replaced while it was open; restart this program, and the others that use it", err}
+}
+
 // write writes a batch in one transaction: numbers, chains and inserts it under
 // the file's write lock. Where it fails, the events have no number.
 func (w *writer) write(batch []*entry) (err error) {
@@ -274,6 +291,11 @@ func (w *writer) write(batch []*entry) (err error) {
 	}
 	if events == 0 {
 		return nil
+	}
+	if sync {
+		if err := w.there(); err != nil {
+			return err
+		}
 	}
 	// With synchronous=full a commit syncs the whole -wal, so also what others
 	// committed there; what is no longer in it was synced by a checkpoint.

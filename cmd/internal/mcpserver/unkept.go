@@ -18,6 +18,7 @@ var storeFaults = []struct {
 	{journal.ErrDenied, "the store can't be written"},
 	{journal.ErrLocked, "another process holds the store"},
 	{journal.ErrDamaged, "the store is damaged"},
+	{journal.ErrUnsafe, "its file was removed or replaced"},
 	{journal.ErrClosed, "the server is ending"},
 }
 
@@ -42,5 +43,8 @@ func (s *Server) discreet(name string, f *fault.Fault) *fault.Fault {
 	g := *f
 	g.Message = fmt.Sprintf("the change of %q was not kept: %s", excerpt([]byte(name)), why)
 	g.Hint = "Tell the operator; the tools that exist are unchanged, and work."
+	if errors.Is(f.Cause, journal.ErrLocked) {
+		g.Kind, g.Hint = fault.Conflict, "Nothing was changed: try again in a moment, and tell the operator if it stays so."
+	}
 	return &g
 }
