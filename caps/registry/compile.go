@@ -73,6 +73,7 @@ func prepare(d Definition) (*Tool, error) {
 		As:           d.As,
 		State:        StateBlocked,
 		code:         c,
+		report:       &report{},
 	}
 	if t.Description == "" {
 		t.Description = shorten(Printed(prog), 1000)

@@ -89,7 +89,7 @@ func (r *Registry) Rollback(name string, to int, o Edit) (*Tool, error) {
 			return nil, nil, err
 		}
 		t := *was
-		t.Bound = maps.Clone(was.Bound)
+		t.Bound, t.report = maps.Clone(was.Bound), &report{}
 		for _, name := range t.names() {
 			if now, ok := s.Get(name); ok && t.Bound[name] == nil {
 				t.boundTo(now)

@@ -231,7 +231,8 @@ func (c *Change) tool() (*Tool, error) {
 		Name: c.Name, Version: c.Version, Seq: c.Seq, Time: c.Time, Hash: c.Hash,
 		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples, As: c.As,
 		Declared: c.Definition.Capabilities, Capabilities: []string{}, State: StateReady,
-		code: &code{name: c.Name, source: c.Code, text: c.Text, hash: c.Hash},
+		code:   &code{name: c.Name, source: c.Code, text: c.Text, hash: c.Hash},
+		report: &report{},
 	}
 	if len(t.Declared) > 0 {
 		t.State, t.Why = StateBlocked, "it wasn't decided what it may do"

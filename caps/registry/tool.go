@@ -52,7 +52,8 @@ type Tool struct {
 	// Why is the reason where State is [StateBlocked].
 	Why string
 
-	code *code
+	code   *code
+	report *report
 }
 
 // A code is what a tool's source says, compiled when it is first asked for.
