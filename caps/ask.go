@@ -30,7 +30,7 @@ func (p *Policy) lacking(g *Grant, c Capability) *lack {
 		}
 	}
 	if _, ok := c.narrowTo(g.Capability, g.Manifest); !ok {
-		return &lack{"none of its verbs is granted", upper(widen(g, permitted(&c, g.Manifest))) + ".", 1}
+		return &lack{"none of its verbs is granted", upper(p.widen(g, permitted(&c, g.Manifest))) + ".", 1}
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func (p *Policy) holds(g *Grant) bool { return !g.Revoked() && !p.over(g) }
 
 // widen says how the operator gives a grant more verbs: as the flag where its
 // text has no path that tools don't see, else in words.
-func widen(g *Grant, verbs []string) string {
+func (p *Policy) widen(g *Grant, verbs []string) string {
 	var more []string
 	for _, v := range verbs {
 		if !slices.Contains(permitted(&g.Capability, g.Manifest), v) {
@@ -55,7 +55,24 @@ func widen(g *Grant, verbs []string) string {
 	}
 	h := Held{Capability: g.Capability}
 	h.setVerbs(slices.Concat(permitted(&g.Capability, g.Manifest), more))
+	if p.principal != "" {
+		return fmt.Sprintf("ask the operator to grant %s to %s, besides %s", quoted(h.String()), p.whom(), quoted(g.Capability.String()))
+	}
 	return fmt.Sprintf("ask the operator to start the server with --cap %s in place of %s", shellQuote(h.String()), shellQuote(g.Capability.String()))
+}
+
+// grant says what the operator does to grant a capability to whose policy it is, and
+// to nobody else.
+func (p *Policy) grant(c Capability, m *Manifest) string {
+	if p.principal != "" {
+		return fmt.Sprintf("grant %s to %s", quoted(suggested(c, m).String()), p.whom())
+	}
+	return "start the server with --cap " + shellQuote(suggested(c, m).String())
+}
+
+// whom is whose policy it is, as the operator's file has it.
+func (p *Policy) whom() string {
+	return fmt.Sprintf(`the principal %s, in "principals" of the policy file`, quoted(p.principal))
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -63,7 +80,7 @@ func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 // askFor says what the operator would have to do for a capability that no grant
 // overlaps, and what is granted instead.
 func (p *Policy) askFor(c Capability, m *Manifest) string {
-	hint := "Ask the operator to start the server with " + flag(c, m)
+	hint := "Ask the operator to " + p.grant(c, m)
 	if shown := p.shown(c.Kind); shown != "" {
 		return hint + ", or declare what is granted: " + shown + "."
 	}
@@ -88,12 +105,13 @@ func (p *Policy) absoluteHint(c Capability, m *Manifest) string {
 		return "Declare what is granted: " + shown + "."
 	}
 	c.Scope = placeholder(m)
-	return fmt.Sprintf("Nothing of the kind is granted: declare %s, and ask the operator to start the server with %s.", quoted(c.String()), flag(c, m))
+	return fmt.Sprintf("Nothing of the kind is granted: declare %s, and ask the operator to %s.", quoted(c.String()), p.grant(c, m))
 }
 
 // A suggestion is the capability that a tool should declare for an operation.
 type suggestion struct {
 	Capability
+	policy   *Policy
 	manifest *Manifest
 	// grant is the one it is of; nil: there is none of the kind. short is set
 	// where the grant doesn't have the verb.
@@ -104,7 +122,7 @@ type suggestion struct {
 // declaration suggests of what is granted where there is something: first what
 // has the verb.
 func (p *Policy) declaration(m *Manifest, o *Operation) suggestion {
-	s := suggestion{Capability: Capability{Kind: m.Kind, Verbs: o.verbs(), Scope: placeholder(m)}, manifest: m}
+	s := suggestion{Capability: Capability{Kind: m.Kind, Verbs: o.verbs(), Scope: placeholder(m)}, policy: p, manifest: m}
 	for _, g := range p.grants {
 		if g.Kind != m.Kind || !p.holds(g) {
 			continue
@@ -133,9 +151,9 @@ func (s *suggestion) lack() string {
 
 func (s *suggestion) ask() string {
 	if s.short {
-		return widen(s.grant, s.Verbs)
+		return s.policy.widen(s.grant, s.Verbs)
 	}
-	return "ask the operator to start the server with " + flag(s.Capability, s.manifest)
+	return "ask the operator to " + s.policy.grant(s.Capability, s.manifest)
 }
 
 // unheld is the denial of an operation of whose kind the tool holds nothing: in

@@ -78,11 +78,13 @@ type ConsentAnswer struct {
 const (
 	askedHourly  = 5   // questions of one asker
 	mostPending  = 100 // likewise
-	mostAnswers  = 50  // to one asker about one name
+	mostAsked    = 1000
+	mostAnswers  = 50 // to one asker about one name
 	mostAllKept  = 20_000
 	mostWords    = 4 << 10  // bytes of a description
 	mostCode     = 16 << 10 // bytes of code
-	mostFacts    = 200
+	mostFacts    = 120      // lines
+	mostQuestion = 64 << 10 // bytes of a question
 	consentsForm = "mcp-pif consent 1"
 )
 
@@ -104,6 +106,8 @@ type spent struct {
 var (
 	// ErrAsksTooMuch means that an asker has asked as often as it may.
 	ErrAsksTooMuch = errors.New("too many questions")
+	// ErrAsksForTooMuch means that a question is longer than a person reads.
+	ErrAsksForTooMuch = errors.New("a question that nobody would read")
 	// ErrRejected means that a person said no to the name.
 	ErrRejected = errors.New("the operator said no")
 	// ErrNoQuestion means that there is no such question now.
@@ -256,31 +260,42 @@ func (c *Consents) change(edit func(*consents) error) error {
 }
 
 // Ask puts a question where a person finds it, in the place of one about the same
-// name. asked is false where the same question waits already. The error is
-// [ErrRejected], [ErrAsksTooMuch] (in either case what waited about the name is
+// name. asked is false where the same question waits already; where the server says
+// something else of it than it did, it is another. The error is [ErrRejected],
+// [ErrAsksTooMuch], [ErrAsksForTooMuch] (in each case what waited about the name is
 // withdrawn), or that the file can't be changed.
 func (c *Consents) Ask(q Question) (id string, asked bool, err error) {
 	if c != nil {
 		q.Who, q.Time = c.Who, c.now().UTC().Truncate(time.Second)
 	}
 	q.Description, q.Code = cutText(q.Description, mostWords), cutText(q.Code, mostCode)
-	if len(q.Facts) > mostFacts {
-		q.Facts = append(q.Facts[:mostFacts:mostFacts], fmt.Sprintf("and %d lines more: look at it with describe", len(q.Facts)-mostFacts))
-	}
 	key := q.Subject.Key()
 	var why error
 	err = c.change(func(content *consents) error {
 		id, asked, why = "", false, nil
 		for i := range content.Questions {
-			if old := &content.Questions[i]; old.Who == q.Who && old.Tool == q.Tool && old.Subject.Key() == key {
-				id = old.ID
+			old := &content.Questions[i]
+			if old.Who != q.Who || old.Tool != q.Tool || old.Subject.Key() != key {
+				continue
+			}
+			if !slices.Equal(old.Asks, q.Asks) || !slices.Equal(old.Facts, q.Facts) {
+				// Nobody has to pay for what the operator changed.
+				q.ID = questionID(content)
+				id, asked, *old = q.ID, true, q
+				return nil
+			}
+			if id = old.ID; old.Version == q.Version {
 				return errSame
 			}
+			old.Version = q.Version
+			return nil
 		}
 		waiting := len(content.Questions)
 		content.Questions = slices.DeleteFunc(content.Questions, func(old Question) bool { return old.Who == q.Who && old.Tool == q.Tool })
 		if judge(answersTo(content.Answers, q.Who), &q.Subject, key, c.Kinds) == Rejected {
 			why = ErrRejected
+		} else if q.long() {
+			why = ErrAsksForTooMuch
 		} else {
 			why = content.spend(q.Who, q.Time)
 		}
@@ -310,11 +325,18 @@ func (content *consents) spend(who string, now time.Time) error {
 			waiting++
 		}
 	}
-	if n >= askedHourly || waiting >= mostPending {
+	if n >= askedHourly || waiting >= mostPending || len(content.Questions) >= mostAsked {
 		return ErrAsksTooMuch
 	}
 	content.Spent = append(content.Spent, spent{who, now})
 	return nil
+}
+
+// long reports whether a question is more than a person reads. What would be left out
+// could be what matters, so such a one isn't put.
+func (q *Question) long() bool {
+	text, err := json.Marshal(q)
+	return err != nil || len(text) > mostQuestion || len(q.factLines()) > mostFacts
 }
 
 func answersTo(all []ConsentAnswer, who string) (list []ConsentAnswer) {

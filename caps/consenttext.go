@@ -35,16 +35,28 @@ func (q *Question) Lines() []string {
 	head("asked at", q.Time.UTC().Format(time.RFC3339))
 	head("question", q.ID)
 	lines = append(lines, "")
-	for _, fact := range q.Facts {
-		text := strings.TrimLeft(fact, " ")
-		indent := strings.Repeat(" ", min(len(fact)-len(text), 16))
-		lines = append(lines, wrapped(indent, indent+factMargin, PlainASCII(text))...)
-	}
+	lines = append(lines, q.factLines()...)
 	lines = append(lines, "", "What follows was written by the model, and may say anything.", "")
 	lines = append(lines, modelLines("description:", q.Description, mostDescription)...)
 	lines = append(lines, strings.TrimRight(modelMargin, " "))
 	lines = append(lines, modelLines("code:", q.Code, mostCodeShown)...)
 	return append(lines, "", "The model's words end here.")
+}
+
+// factLines is what the server knows, in lines.
+func (q *Question) factLines() (lines []string) {
+	for _, fact := range q.Facts {
+		text := strings.TrimLeft(fact, " ")
+		indent := strings.Repeat(" ", min(len(fact)-len(text), 16))
+		lines = append(lines, wrapped(indent, indent+factMargin, PlainASCII(text))...)
+	}
+	return lines
+}
+
+// Folded is a text in lines that no terminal cuts, with nothing but printable ASCII:
+// the first after a margin, the rest further in.
+func Folded(margin, text string) []string {
+	return wrapped(margin, margin+factMargin, PlainASCII(text))
 }
 
 // Margined is words of a model's as a person reads them: nothing in them acts on a

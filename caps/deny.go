@@ -95,6 +95,39 @@ func (p *Policy) concerning(g *Grant) []Capability {
 	return list
 }
 
+// ShownDenies is the denials as tools see them, in the order of their texts: a path
+// by the names of the grants that it concerns, and of one that concerns none no more
+// than its last part, if it is absolute.
+func (p *Policy) ShownDenies() []string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	var texts []string
+	for i := range p.denies {
+		d := &p.denies[i]
+		var shown []Capability
+		for _, g := range p.grants {
+			if d.manifest.Algebra != Path || g.Kind != d.Kind {
+				continue
+			}
+			for _, rel := range d.below(g) {
+				shown = append(shown, Capability{Kind: d.Kind, Verbs: d.Verbs, Scope: g.shownScope(rel)})
+			}
+		}
+		if shown == nil {
+			c := d.Capability
+			if d.manifest.Algebra == Path {
+				c.Scope = label(c)
+			}
+			shown = []Capability{c}
+		}
+		for _, c := range shown {
+			texts = append(texts, c.String())
+		}
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
 // deniedArgument tells whether acting by a verb on what an argument designates
 // is denied: it lies in a denied scope, or it has one inside and the verb
 // changes things. For Path the argument is the path below the grant's root.

@@ -1,7 +1,6 @@
 package caps
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -40,24 +38,17 @@ type Grant struct {
 	// the path has no links.
 	Link string
 	// Asked is set where a person approves each tool that is to hold it.
-	Asked    bool
-	Manifest *Manifest
+	Asked bool
+	// Principal is whose it is alone; empty: everybody's.
+	Principal string
+	Manifest  *Manifest
 
 	abs   string // of a Path grant: as it was written, absolute
+	alike string // the identity that it would have if it were everybody's
+	lent  bool   // Root is another's to close
+	rates *rates // those of all that it was lent to together
 	state grantState
 }
-
-// grantState is what changes: whether the grant holds, and its rate.
-type grantState struct {
-	mu      sync.Mutex
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	revoked bool
-	buckets map[string]*bucket
-}
-
-// ErrRevoked is the cause with which a revoked grant's context ends.
-var ErrRevoked = errors.New("the operator took the capability back")
 
 // ResolveOptions is what [Resolve] needs to know of the server.
 type ResolveOptions struct {
@@ -71,6 +62,9 @@ type ResolveOptions struct {
 	Extra string
 	// Asked makes it a grant that a person approves for each tool.
 	Asked bool
+	// Principal is whose grant it is alone, which is a part of the identity; empty:
+	// everybody's.
+	Principal string
 }
 
 // Resolve makes a grant: of a Path capability the root is opened, once, and its
@@ -86,8 +80,8 @@ func Resolve(c Capability, o ResolveOptions) (*Grant, error) {
 		return nil, fmt.Errorf("%s: calls need no grant; --deny limits them", c)
 	}
 	m, _ := o.Kinds.Manifest(c.Kind)
-	g := &Grant{Capability: c, Manifest: m, Label: c.Scope, Asked: o.Asked}
-	g.state.ctx, g.state.cancel = context.WithCancelCause(context.Background())
+	g := &Grant{Capability: c, Manifest: m, Label: c.Scope, Asked: o.Asked, Principal: o.Principal, rates: new(rates)}
+	g.state.begin()
 	resolved := ""
 	if m.Algebra == Path {
 		if err := g.open(o); err != nil {
@@ -102,9 +96,29 @@ func Resolve(c Capability, o ResolveOptions) (*Grant, error) {
 	if o.Asked {
 		asked = "ask"
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{c.String(), resolved, o.Extra, asked}, "\x00")))
-	g.ID = hex.EncodeToString(sum[:])
+	parts := []string{c.String(), resolved, o.Extra, asked}
+	g.alike = identity(parts)
+	if g.ID = g.alike; o.Principal != "" {
+		g.ID = identity(append(parts, o.Principal))
+	}
 	return g, nil
+}
+
+// identity is a hash of what a grant is, the parts apart.
+func identity(parts []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// lend makes the grant as one policy has it: revoked and restored there alone, with
+// the same root, which stays the lender's to close, and the same rates.
+func (g *Grant) lend() *Grant {
+	l := &Grant{
+		Capability: g.Capability, ID: g.ID, Label: g.Label, Root: g.Root, Real: g.Real, File: g.File, Link: g.Link,
+		Asked: g.Asked, Principal: g.Principal, Manifest: g.Manifest, abs: g.abs, alike: g.alike, lent: true, rates: g.rates,
+	}
+	l.state.begin()
+	return l
 }
 
 // label is what tools call a path.
@@ -282,7 +296,7 @@ func unwrapPath(err error) error {
 // Close closes the root. A policy that has the grant closes it when it is
 // replaced.
 func (g *Grant) Close() error {
-	if g.Root == nil {
+	if g.Root == nil || g.lent {
 		return nil
 	}
 	if err := g.Root.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
@@ -315,39 +329,6 @@ func (g *Grant) Limit() Limits {
 		l.Timeout = DefaultLimits.Timeout
 	}
 	return l
-}
-
-// Context ends with the cause [ErrRevoked] when the grant is revoked. After it
-// was restored it is another one.
-func (g *Grant) Context() context.Context {
-	g.state.mu.Lock()
-	defer g.state.mu.Unlock()
-	return g.state.ctx
-}
-
-// Revoked reports whether it was taken back.
-func (g *Grant) Revoked() bool {
-	g.state.mu.Lock()
-	defer g.state.mu.Unlock()
-	return g.state.revoked
-}
-
-func (g *Grant) revoke() {
-	g.state.mu.Lock()
-	defer g.state.mu.Unlock()
-	if !g.state.revoked {
-		g.state.revoked = true
-		g.state.cancel(ErrRevoked)
-	}
-}
-
-func (g *Grant) restore() {
-	g.state.mu.Lock()
-	defer g.state.mu.Unlock()
-	if g.state.revoked {
-		g.state.revoked = false
-		g.state.ctx, g.state.cancel = context.WithCancelCause(context.Background())
-	}
 }
 
 // A Held capability is what a tool version has: narrower than a grant, or a

@@ -117,18 +117,24 @@ func (b *bucket) take(now time.Time) (wait time.Duration) {
 	return 0
 }
 
+// A rates is the buckets of one grant, which all that it was lent to take from.
+type rates struct {
+	mu      sync.Mutex
+	buckets map[string]*bucket
+}
+
 // takeRate takes a token from the bucket of each account of a grant that has a
 // rate, or from none.
 func (g *Grant) takeRate(accounts []account, now time.Time) (wait time.Duration, short *account) {
-	g.state.mu.Lock()
-	defer g.state.mu.Unlock()
+	g.rates.mu.Lock()
+	defer g.rates.mu.Unlock()
 	taken := make([]*bucket, 0, len(accounts))
 	for i := range accounts {
 		a := &accounts[i]
 		if a.limit.Rate.Per == 0 {
 			continue
 		}
-		b := g.bucket(a, now)
+		b := g.rates.bucket(a, now)
 		if wait := b.take(now); wait > 0 {
 			for _, b := range taken {
 				b.tokens++
@@ -143,22 +149,22 @@ func (g *Grant) takeRate(accounts []account, now time.Time) (wait time.Duration,
 // mostBuckets bounds the buckets of one grant; full ones can be forgotten.
 const mostBuckets = 10_000
 
-func (g *Grant) bucket(a *account, now time.Time) *bucket {
+func (r *rates) bucket(a *account, now time.Time) *bucket {
 	key := a.key + "\x00" + a.limit.Rate.String()
-	if b, ok := g.state.buckets[key]; ok {
+	if b, ok := r.buckets[key]; ok {
 		return b
 	}
-	if g.state.buckets == nil {
-		g.state.buckets = map[string]*bucket{}
+	if r.buckets == nil {
+		r.buckets = map[string]*bucket{}
 	}
-	if len(g.state.buckets) >= mostBuckets {
-		for key, b := range g.state.buckets {
+	if len(r.buckets) >= mostBuckets {
+		for key, b := range r.buckets {
 			if now.Sub(b.last) >= b.rate.Per {
-				delete(g.state.buckets, key)
+				delete(r.buckets, key)
 			}
 		}
 	}
 	b := &bucket{rate: a.limit.Rate, tokens: float64(a.limit.Rate.Calls), last: now}
-	g.state.buckets[key] = b
+	r.buckets[key] = b
 	return b
 }

@@ -124,7 +124,7 @@ func (d *decider) withoutVerb(n Need, it *item, o *Operation, v Verb) {
 		d.problem(n, fmt.Sprintf("the code uses %s, which the operator denies for %s", o.Name, it.held), "Do without it: no call can change that.")
 		return
 	}
-	d.problem(n, fmt.Sprintf("the code uses %s, which isn't granted for %s", o.Name, it.held), upper(widen(it.held.Grant, []string{v.Name}))+".")
+	d.problem(n, fmt.Sprintf("the code uses %s, which isn't granted for %s", o.Name, it.held), upper(d.p.widen(it.held.Grant, []string{v.Name}))+".")
 }
 
 // call holds a call of a tool by its name against the declarations.

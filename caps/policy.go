@@ -17,6 +17,8 @@ import (
 type Policy struct {
 	kinds Kinds
 	now   func() time.Time
+	// principal is whose it is; "": nobody's in particular.
+	principal string
 
 	mu     sync.RWMutex
 	grants []*Grant // by text
@@ -68,6 +70,9 @@ func NewPolicy(kinds Kinds, now func() time.Time) *Policy {
 	}
 	return &Policy{kinds: kinds, now: now}
 }
+
+// Principal is whose policy it is; "": nobody's in particular.
+func (p *Policy) Principal() string { return p.principal }
 
 // Kinds is the manifests that the policy decides by.
 func (p *Policy) Kinds() Kinds { return p.kinds }
@@ -208,6 +213,12 @@ func (p *Policy) ReplaceIn(dir string, grants []*Grant, denies []Capability) err
 		if !slices.Contains(next, old) {
 			old.revoke()
 			errs = append(errs, old.Close())
+		}
+	}
+	for _, g := range next {
+		// What was taken back isn't back for a moment because it is granted anew.
+		if p.revoked(g, p.revocations) {
+			g.revoke()
 		}
 	}
 	sortGrants(next)

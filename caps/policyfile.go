@@ -8,13 +8,21 @@ import (
 	"slices"
 )
 
-// A PolicyFile is what a policy file says: the texts of capabilities.
+// A PolicyFile is what a policy file says: of everybody, and besides of each
+// principal that it names.
 type PolicyFile struct {
+	PolicyEntry
+	Principals map[string]PolicyEntry
+}
+
+// A PolicyEntry is what a policy file says of everybody, or of one principal: the
+// texts of capabilities.
+type PolicyEntry struct {
 	Grant []string
 	Ask   []string
 	Deny  []string
 	// Secrets is what the secrets of the operator's are for and where they lie, by
-	// name; see [PolicyFile.Bindings].
+	// name; see [PolicyEntry.Bindings].
 	Secrets map[string]SecretEntry
 	// Processes is what names of processes are mapped to.
 	Processes map[string]Command
@@ -29,7 +37,7 @@ type SecretEntry struct {
 }
 
 // Bindings is the secrets, checked, in the order of names.
-func (p PolicyFile) Bindings(kinds Kinds) ([]Binding, error) {
+func (p PolicyEntry) Bindings(kinds Kinds) ([]Binding, error) {
 	var all []Binding
 	for _, name := range slices.Sorted(maps.Keys(p.Secrets)) {
 		e := p.Secrets[name]
@@ -42,31 +50,57 @@ func (p PolicyFile) Bindings(kinds Kinds) ([]Binding, error) {
 	return all, nil
 }
 
-// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"secrets":{…},"processes":{…}}. Every key may be left
-// out; another key, or one twice, is an error, since a misspelled denial would
-// deny nothing.
+// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"secrets":{…},"processes":{…},
+// "principals":{"NAME":{"grant":[…],…}}}. Every key may be left out; another key, or
+// one twice, is an error, since a misspelled denial would deny nothing.
 func ParsePolicy(data []byte) (PolicyFile, error) {
-	var p PolicyFile
 	var keys map[string]json.RawMessage
 	if err := strictJSON(data, &keys); err != nil {
-		return p, fmt.Errorf("policy: %w", err)
+		return PolicyFile{}, fmt.Errorf("policy: %w", err)
 	}
 	if keys == nil {
-		return p, errors.New(`policy: write {"grant":[…],"ask":[…],"deny":[…]}`)
+		return PolicyFile{}, errors.New(`policy: write {"grant":[…],"ask":[…],"deny":[…]}`)
 	}
-	for key, raw := range keys {
-		if key == "secrets" {
-			if err := strictJSON(raw, &p.Secrets); err != nil || p.Secrets == nil {
-				return PolicyFile{}, errors.New(`policy: secrets must be {"NAME":{"for":"ORIGIN","file":"PATH"}}, or with "env":"VARIABLE" for the file`)
-			}
-			continue
+	var p PolicyFile
+	if raw, ok := keys["principals"]; ok {
+		delete(keys, "principals")
+		if err := p.readPrincipals(raw); err != nil {
+			return PolicyFile{}, fmt.Errorf("policy: %w", err)
 		}
-		if key == "processes" {
-			if err := p.readProcesses(raw); err != nil {
-				return PolicyFile{}, err
-			}
-			continue
+	}
+	if err := p.read(keys, "grant, ask, deny, secrets, processes and principals"); err != nil {
+		return PolicyFile{}, fmt.Errorf("policy: %w", err)
+	}
+	return p, nil
+}
+
+// readPrincipals reads what the file says of principals.
+func (p *PolicyFile) readPrincipals(raw []byte) error {
+	var entries map[string]map[string]json.RawMessage
+	if err := strictJSON(raw, &entries); err != nil || entries == nil {
+		return errors.New(`principals must be {"NAME":{"grant":[…],"ask":[…],"deny":[…]}}`)
+	}
+	p.Principals = map[string]PolicyEntry{}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		if err := CheckPrincipal(name); err != nil {
+			return err
 		}
+		var e PolicyEntry
+		if entries[name] == nil {
+			return fmt.Errorf(`the principal %s: write {"grant":[…],"ask":[…],"deny":[…]}`, quoted(name))
+		}
+		if err := e.read(entries[name], "grant, ask, deny, secrets and processes"); err != nil {
+			return fmt.Errorf("the principal %s: %w", quoted(name), err)
+		}
+		p.Principals[name] = e
+	}
+	return nil
+}
+
+// read reads the members of an entry; known is what there can be, in words.
+func (p *PolicyEntry) read(keys map[string]json.RawMessage, known string) error {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		raw := keys[key]
 		var into *[]string
 		switch key {
 		case "grant":
@@ -75,27 +109,37 @@ func ParsePolicy(data []byte) (PolicyFile, error) {
 			into = &p.Ask
 		case "deny":
 			into = &p.Deny
+		case "secrets":
+			if err := strictJSON(raw, &p.Secrets); err != nil || p.Secrets == nil {
+				return errors.New(`secrets must be {"NAME":{"for":"ORIGIN","file":"PATH"}}, or with "env":"VARIABLE" for the file`)
+			}
+			continue
+		case "processes":
+			if err := p.readProcesses(raw); err != nil {
+				return err
+			}
+			continue
 		default:
-			return PolicyFile{}, fmt.Errorf("policy: unknown key %s: it has grant, ask, deny, secrets and processes", quoted(key))
+			return fmt.Errorf("unknown key %s: it has %s", quoted(key), known)
 		}
 		if err := strictJSON(raw, into); err != nil || *into == nil {
-			return PolicyFile{}, fmt.Errorf("policy: %s must be a list of capabilities' texts", key)
+			return fmt.Errorf("%s must be a list of capabilities' texts", key)
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // readProcesses reads what names of processes are mapped to.
-func (p *PolicyFile) readProcesses(raw []byte) error {
+func (p *PolicyEntry) readProcesses(raw []byte) error {
 	var entries map[string]json.RawMessage
 	if err := strictJSON(raw, &entries); err != nil || entries == nil {
-		return errors.New(`policy: processes must be {"NAME":{"command":["/usr/bin/python3","-i"]}}`)
+		return errors.New(`processes must be {"NAME":{"command":["/usr/bin/python3","-i"]}}`)
 	}
 	p.Processes = map[string]Command{}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		c, err := ParseCommand(entries[name])
 		if err != nil {
-			return fmt.Errorf("policy: the process %s: %w", quoted(name), err)
+			return fmt.Errorf("the process %s: %w", quoted(name), err)
 		}
 		p.Processes[name] = c
 	}

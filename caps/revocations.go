@@ -26,6 +26,8 @@ type Revocation struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
 	Real string `json:"real,omitempty"`
+	// Principal is from whom alone it was taken; empty: from everybody.
+	Principal string `json:"principal,omitempty"`
 }
 
 // A Change is a grant, or a part of one, that was revoked or restored.
@@ -65,24 +67,25 @@ func (r Revocations) Load() ([]Revocation, error) {
 	return content.Revoked, nil
 }
 
-// Add stores that a grant was taken back. One that is there already is no error.
+// Add stores that a grant was taken back: from its principal, where it is one's
+// alone. One that is there already is no error.
 func (r Revocations) Add(g *Grant) error {
 	return r.change(func(entries []Revocation) []Revocation {
 		if slices.ContainsFunc(entries, func(e Revocation) bool { return e.ID == g.ID }) {
 			return entries
 		}
-		entries = append(entries, Revocation{ID: g.ID, Text: g.Capability.String(), Real: g.Real})
+		entries = append(entries, Revocation{ID: g.ID, Text: g.Capability.String(), Real: g.Real, Principal: g.Principal})
 		slices.SortFunc(entries, func(a, b Revocation) int { return strings.Compare(a.Text+a.ID, b.Text+b.ID) })
 		return entries
 	})
 }
 
-// Remove takes out what Add stored, and whatever else has the grant's text and
-// place; it tells whether there was any.
+// Remove takes out what Add stored, and whatever else has the grant's text, place and
+// principal; it tells whether there was any.
 func (r Revocations) Remove(g *Grant) (found bool, err error) {
 	err = r.change(func(entries []Revocation) []Revocation {
 		return slices.DeleteFunc(entries, func(e Revocation) bool {
-			same := e.ID == g.ID || e.Text == g.Capability.String() && e.Real == g.Real
+			same := e.ID == g.ID || e.Text == g.Capability.String() && e.Real == g.Real && e.Principal == g.Principal
 			found = found || same
 			return same
 		})
@@ -105,14 +108,9 @@ func (r Revocations) Apply(p *Policy) ([]Change, error) {
 func (p *Policy) Revoked(entries []Revocation) (changed []Change) {
 	parts := p.take(entries)
 	for _, g := range p.Grants() {
-		named := slices.ContainsFunc(entries, func(e Revocation) bool { return p.names(e, g) })
-		if named == g.Revoked() {
+		named := p.revoked(g, entries)
+		if !g.tell(named) {
 			continue
-		}
-		if named {
-			g.revoke()
-		} else {
-			g.restore()
 		}
 		changed = append(changed, Change{Grant: g, Revoked: named, Text: g.Shown().String()})
 		p.changes.Add(1)
@@ -120,9 +118,20 @@ func (p *Policy) Revoked(entries []Revocation) (changed []Change) {
 	return append(changed, parts...)
 }
 
+// revoked tells whether one of the entries is meant for a grant.
+func (p *Policy) revoked(g *Grant, entries []Revocation) bool {
+	return slices.ContainsFunc(entries, func(e Revocation) bool { return p.names(e, g) })
+}
+
+// concerns tells whether a revocation is meant for whose policy it is.
+func (p *Policy) concerns(e Revocation) bool { return e.Principal == "" || e.Principal == p.principal }
+
 // names tells whether a revocation is meant for a grant: by its identity, or
 // because the capability it names contains all of it.
 func (p *Policy) names(e Revocation, g *Grant) bool {
+	if !p.concerns(e) {
+		return false
+	}
 	if e.ID == g.ID {
 		return true
 	}

@@ -49,6 +49,17 @@ func (v *Vault) Replace(secrets []*Secret) {
 	v.scrubber = NewScrubber(v.known)
 }
 
+// follow hides what another vault does, besides.
+func (v *Vault) follow(other *Vault) {
+	other.mu.RLock()
+	known := slices.Clone(other.known)
+	other.mu.RUnlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.known = append(v.known, known...)
+	v.scrubber = NewScrubber(v.known)
+}
+
 // List is what is bound, in the order of names: without values.
 func (v *Vault) List() []Binding {
 	v.mu.RLock()

@@ -23,7 +23,7 @@ func (t *taken) key() string { return t.grant.ID + "\x00" + t.text }
 // part is what of a grant a revocation takes that isn't meant for all of it.
 func (p *Policy) part(e Revocation, g *Grant) (t taken, ok bool) {
 	c, err := Parse(e.Text, p.kinds)
-	if err != nil || c.Kind != g.Kind || p.names(e, g) {
+	if err != nil || c.Kind != g.Kind || !p.concerns(e) || p.names(e, g) {
 		return taken{}, false
 	}
 	verbs := permitted(&c, g.Manifest)
@@ -126,7 +126,11 @@ func (p *Policy) restoreHint(shown string, by []Revocation) string {
 		if err != nil || c.Name != "" || p.isPath(c.Kind) && absolute(c.Scope) {
 			return "Tell the user: only the operator can restore what is granted as " + shown + "; don't retry."
 		}
-		commands = append(commands, "mcp-pif caps restore "+shellQuote(c.String()))
+		command := "mcp-pif caps restore " + shellQuote(c.String())
+		if e.Principal != "" {
+			command += " --principal " + shellQuote(e.Principal)
+		}
+		commands = append(commands, command)
 	}
 	if commands == nil {
 		return "Tell the user: only the operator can restore it; don't retry."

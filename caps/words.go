@@ -157,14 +157,14 @@ func verbsOf(c Capability, m *Manifest) []string {
 	return slices.Sorted(slices.Values(verbs))
 }
 
-// flag is what the operator types to grant a capability: never the whole system
-// or a whole home.
-func flag(c Capability, m *Manifest) string {
+// suggested is what the operator is asked to grant for a capability: never the whole
+// system or a whole home.
+func suggested(c Capability, m *Manifest) Capability {
 	c.Name, c.Limits, c.Until, c.Options = "", Limits{}, time.Time{}, nil
 	if m.Algebra == Path && tooWide(c.Scope) {
 		c.Scope = placeholder(m)
 	}
-	return "--cap " + shellQuote(c.String())
+	return c
 }
 
 // tooWide tells paths that are never suggested: the root, the home directory

@@ -84,8 +84,9 @@ const (
 // Semantics is the version of what programs mean. It is raised when a program
 // may give another result, other steps or another fault than before: a record of
 // a run says under which it was made, so that a replay that differs can be told
-// from one that can't be the same.
-const Semantics = 1
+// from one that can't be the same. What infer, normalize and equivalent give, and
+// take, is part of that: it changes with the checker.
+const Semantics = 2
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.
@@ -169,10 +170,15 @@ func entangled(in string) *fault.Fault {
 func (p *Program) Canonical() []byte {
 	p.once.Do(func() {
 		p.json = text.Canonical(p.parsed.Term)
-		sum := sha256.Sum256(p.json)
-		p.hash = hex.EncodeToString(sum[:])
+		p.hash = hashOf(p.json)
 	})
 	return p.json
+}
+
+// hashOf is the SHA-256 of canonical JSON, in hexadecimal.
+func hashOf(canonical []byte) string {
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:])
 }
 
 // Text returns the program in the text form, laid out for reading.
@@ -272,6 +278,7 @@ type Input struct {
 	Notes []string
 	prog  *eval.Program
 	in    *parse.Parsed
+	more  []*parse.Parsed // the inputs after the first
 }
 
 // ParseInput reads an input of at most 16 MiB; an empty src is null. src must
@@ -291,7 +298,8 @@ func mayEval(src []byte) bool {
 }
 
 // Start returns a machine that will run p: the code is evaluated, and where it
-// gives a function that is applied to the input. tools may be nil.
+// gives a function that is applied to the input, or to each of [Inputs]. tools may
+// be nil.
 func (p *Program) Start(in Input, b Budgets, tools Tools) *Machine {
 	return eval.Start(&p.prog, in.prog, b.orDefault(), tools)
 }

@@ -28,12 +28,14 @@ type failer interface {
 type trial struct {
 	tool        string
 	code, input string
+	more        []string // inputs after the first
+	none        bool     // there is no input at all
 	budgets     core.Budgets
 	slice       uint64
 }
 
 func (tr trial) String() string {
-	return fmt.Sprintf("tool %q\ncode %s\ninput %s\nbudgets %+v, slice %d", tr.tool, tr.code, tr.input, tr.budgets, tr.slice)
+	return fmt.Sprintf("tool %q\ncode %s\ninput %s %q\nbudgets %+v, slice %d", tr.tool, tr.code, tr.input, tr.more, tr.budgets, tr.slice)
 }
 
 // reply is what becomes of the i-th effect, on both evaluators.
@@ -65,6 +67,9 @@ func (tr trial) onEval(t failer) (o vectors.Outcome, log string, refused bool) {
 	}
 	in, err := core.ParseInput([]byte(tr.input), core.InputAuto)
 	if err != nil {
+		return vectors.Failed(err.(*fault.Fault), 0), "", true
+	}
+	if in, err = tr.inputs(in); err != nil {
 		return vectors.Failed(err.(*fault.Fault), 0), "", true
 	}
 	m := p.Start(in, tr.budgets, library(t))
@@ -100,10 +105,18 @@ func (tr trial) onNaive(t failer) (o vectors.Outcome, log string) {
 	if f != nil {
 		t.Fatal(f)
 	}
+	var more []*parse.Parsed
+	for _, src := range tr.more {
+		next, f := parse.Input([]byte(src), parse.Auto)
+		if f != nil {
+			t.Fatal(f)
+		}
+		more = append(more, next)
+	}
 	script := vectors.Script{Reply: reply}
 	b := naive.Budgets{Steps: tr.budgets.Steps, Memory: tr.budgets.Memory, Depth: tr.budgets.Depth}
 	v, steps, f := naive.Run(naive.Config{
-		Term: p.Term(), Source: p.Tool().Source, Tool: tr.tool, Input: in, Budgets: b,
+		Term: p.Term(), Source: p.Tool().Source, Tool: tr.tool, Input: in, More: more, Budgets: b,
 		Tools: library(t), Handler: script.Answer,
 	})
 	log = script.Log.String()

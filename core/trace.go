@@ -37,7 +37,7 @@ func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)
 func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *fault.Fault) {
 	e := b.orDefault()
 	v, steps, f := naive.Run(naive.Config{
-		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in,
+		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in, More: in.more,
 		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
 		Tools:   t.Tools, Handler: t.Answer, Visit: t.Visit,
 	})

@@ -35,6 +35,10 @@ type Options struct {
 	Linger time.Duration
 	// MaxBytes limits the size of the file; 0: the disk does.
 	MaxBytes int64
+	// Notes is a folder, not the store's, where is noted what the newest event of
+	// each store is that was opened with it, so that a store that lacks it later is
+	// noticed; empty: none is kept.
+	Notes string
 	// Now is the clock; time.Now.
 	Now func() time.Time
 }
@@ -68,6 +72,7 @@ func (o Options) orDefault() Options {
 // [Store.Verify] says what can be proved in spite of that.
 type Store struct {
 	path   string
+	note   string // see anchor.go
 	o      Options
 	id     string
 	public ed25519.PublicKey
@@ -129,7 +134,7 @@ func Open(path string, o Options) (*Store, error) {
 }
 
 func newStore(path string, o Options) *Store {
-	s := &Store{path: path, o: o}
+	s := &Store{path: path, note: noteAt(o.Notes, path), o: o}
 	s.closing, s.close = context.WithCancel(bg)
 	return s
 }
@@ -196,8 +201,9 @@ func (s *Store) open() error {
 	if last.Seq > 0 && last.Seal() != last.Hash {
 		s.o.Log.Error("the newest event is not what was recorded; run `mcp-pif journal verify`", "path", s.path, "event", last.Seq)
 	}
+	s.compareNote()
 	if s.writer != nil {
-		s.writer.start()
+		s.writer.start(s)
 	}
 	return nil
 }

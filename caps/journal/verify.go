@@ -38,6 +38,12 @@ type Report struct {
 	// are referred to of which only the hash was recorded.
 	Blobs  int `json:"blobs"`
 	Absent int `json:"absent"`
+	// Noted is the event that was noted as the newest, in another folder, and is
+	// there; nil: none was.
+	Noted *Anchor `json:"noted,omitempty"`
+	// Lost is when the store was found once not to have what was noted, and what that
+	// was; "": never.
+	Lost string `json:"lost,omitempty"`
 	// Unproved is what this check can't know, in sentences.
 	Unproved []string `json:"unproved"`
 }
@@ -274,6 +280,7 @@ func (s *Store) Verify(ctx context.Context, anchors ...Anchor) (Report, error) {
 	}
 	r := w.end()
 	r.Damage, r.Blobs, r.Absent = damage, blobs, len(refers)
+	s.verifyNote(&r)
 	return r, r.Err()
 }
 

@@ -54,7 +54,8 @@ type writer struct {
 	full          bool // synchronous=full
 
 	// file is what is at path.
-	file os.FileInfo
+	file  os.FileInfo
+	noted noting
 
 	mu     sync.Mutex
 	room   sync.Cond // the queue has become shorter, or writing fails
@@ -101,8 +102,9 @@ func (w *writer) prepare() (err error) {
 	return w.insert.prepare(w.conn)
 }
 
-func (w *writer) start() {
+func (w *writer) start(s *Store) {
 	w.started = true
+	w.noted.file, w.noted.store, w.noted.path = s.note, s.id, s.path
 	go w.loop()
 }
 
@@ -173,7 +175,9 @@ func (w *writer) loop() {
 		w.turn <- struct{}{}
 		err := explain(w.path, w.write(batch))
 		<-w.turn
-		if kept, closing := w.settle(batch, err); kept > 0 {
+		kept, closing := w.settle(batch, err)
+		w.keepNote(false)
+		if kept > 0 {
 			if closed {
 				return // that was the last attempt
 			}
@@ -311,7 +315,8 @@ func (w *writer) write(batch []*entry) (err error) {
 			}
 		}
 	}()
-	return transaction(w.conn, func() error {
+	var head Anchor
+	err = transaction(w.conn, func() error {
 		seq, hash, err := w.head()
 		if err != nil {
 			return err
@@ -336,8 +341,20 @@ func (w *writer) write(batch []*entry) (err error) {
 			hash = x.e.Hash
 			list = append(list, &x.e)
 		}
+		head = Anchor{seq, hash}
 		return w.insert.events(w.conn, list...)
 	})
+	if err == nil && sync {
+		w.noted.head = head
+	}
+	return err
+}
+
+// keepNote writes the note about the store. Nothing depends on it.
+func (w *writer) keepNote(atOnce bool) {
+	if err := w.noted.keep(w.o.Now(), atOnce); err != nil {
+		w.o.Log.Debug("the newest event can't be noted", "path", w.path, "error", err)
+	}
 }
 
 func (w *writer) synchronous(full bool) error {
@@ -399,6 +416,12 @@ func (w *writer) stop() error {
 		<-w.ended
 	}
 	w.turn <- struct{}{} // nobody else has the connection any more
+	if w.started && w.failing == nil {
+		if seq, hash, err := w.head(); err == nil {
+			w.noted.head = Anchor{seq, hash}
+			w.keepNote(true)
+		}
+	}
 	// SQLite tidies up behind the last connection only where no statement is left.
 	var err error
 	for _, stmt := range []*sql.Stmt{w.last, w.changed} {

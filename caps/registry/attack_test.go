@@ -37,8 +37,9 @@ func stored(t testing.TB, name string, version int, text string, bound ...Bindin
 	}}
 }
 
-// TestForged: what can't be true is left out, with what is bound to it, and
-// nothing else is. None of it crashes, and none of it gives authority.
+// TestForged: what can't be true is left out, with what is bound to it, or is there
+// and can't be used; nothing else is. None of it crashes, and none of it gives
+// authority.
 func TestForged(t *testing.T) {
 	good := stored(t, "good", 1, "x => x")
 	with := func(c Change, edit func(*Change)) Change {
@@ -47,6 +48,13 @@ func TestForged(t *testing.T) {
 	}
 	to := func(name string, version int, seq uint64) Binding { return Binding{Ref: Ref{name, version}, Seq: seq} }
 	acting := `k => !toy.get(k)`
+	// stays is what is there all the same, and can't be used: x itself, with why, or
+	// the library that it is bound to.
+	stays := map[string]string{
+		"a hash that isn't the code's, with authority": "has the hash", "code that can't be read, with authority": "expected \")\"",
+		"an entry that isn't what was recorded": "isn't what", "an entry that isn't what was recorded, with authority": "isn't what",
+		"a library that can't be made": "lib",
+	}
 	for what, c := range map[string]struct {
 		changes []Change
 		problem string // "": there is none, but the tool can't act
@@ -54,9 +62,15 @@ func TestForged(t *testing.T) {
 		"a hash that isn't the code's, with authority": {[]Change{with(stored(t, "x", 1, acting), func(c *Change) {
 			c.Definition.Capabilities, c.Hash = []string{"toy:a/**"}, strings.Repeat("0", 64)
 		})}, "on record"},
+		"an entry that isn't what was recorded": {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) {
+			c.Unsound = errors.New("it isn't what was recorded")
+		})}, "isn't what was recorded"},
+		"an entry that isn't what was recorded, with authority": {[]Change{with(stored(t, "x", 1, acting), func(c *Change) {
+			c.Definition.Capabilities, c.Unsound = []string{"toy:a/**"}, errors.New("it isn't what was recorded")
+		})}, "isn't what was recorded"},
 		"code that can't be read, with authority": {[]Change{with(stored(t, "x", 1, acting), func(c *Change) {
 			c.Definition.Capabilities, c.Code = []string{"toy:a/**"}, []byte("k => (")
-		})}, "parse_error"},
+		})}, "expected \")\""},
 		"no hash":           {[]Change{with(stored(t, "x", 1, "1"), func(c *Change) { c.Hash = "" })}, "hash"},
 		"a version 0":       {[]Change{stored(t, "x", 0, "1")}, "version 0"},
 		"a version below 0": {[]Change{stored(t, "x", -7, "1")}, "version -7"},
@@ -136,8 +150,24 @@ func TestForged(t *testing.T) {
 				}
 				continue
 			}
-			if c.problem != "" && there {
-				t.Errorf("%s: it is there: %+v", what, x)
+			if c.problem != "" && there != (stays[what] != "") {
+				t.Errorf("%s: it is there: %t, %+v", what, there, x)
+			}
+			if why := stays[what]; why != "" {
+				if why == "lib" {
+					x = x.Bound["lib"]
+				}
+				f := x.Unusable()
+				if f == nil || f.Kind != fault.Refused || !strings.Contains(f.Hint, "operator") {
+					t.Errorf("%s: it can be used: %v", what, f)
+				}
+				if state, says := StateOf(x, p); state != StateBlocked || !strings.Contains(says, why) || strings.Contains(says, "\n") {
+					t.Errorf("%s: it is %s: %s", what, state, says)
+				}
+				again := r.again()(x)
+				if state, _ := StateOf(again, p); state != StateBlocked || len(again.Held) > 0 {
+					t.Errorf("%s: decided again it is %s and holds %v", what, state, again.Held)
+				}
 			}
 			if what == "a call that is bound to nothing" && (x.State != StateBlocked || !strings.Contains(x.Why, "call:good")) {
 				t.Errorf("%s: it is %s: %s", what, x.State, x.Why)

@@ -73,7 +73,7 @@ func prepare(d Definition) (*Tool, error) {
 		As:           d.As,
 		State:        StateBlocked,
 		code:         c,
-		report:       &report{},
+		finding:      &finding{},
 	}
 	if t.Description == "" {
 		t.Description = shorten(Printed(prog), 1000)
@@ -87,6 +87,9 @@ func (t *Tool) decide(policy *caps.Policy) *fault.Fault {
 		policy = caps.NewPolicy(nil, nil)
 	}
 	t.Held, t.Notes, t.Capabilities, t.State, t.Why = nil, nil, []string{}, StateBlocked, ""
+	if f := t.Unusable(); f != nil {
+		return f
+	}
 	d, f := policy.Decide(t.Declared, t.Program().Needs(), caps.DecideOptions{Tool: t.Name})
 	if f != nil {
 		return f

@@ -35,6 +35,7 @@ func (r *Registry) Evolve(d Definition, o Edit) (*Tool, error) {
 	}
 	return r.change(d.Name, o, func(s *Snapshot, old *Tool) (*Tool, *Change, error) {
 		t := *base
+		t.finding = &finding{}
 		if old != nil {
 			if t.Examples = keptExamples(old.Examples, d.Examples); len(t.Examples) > 0 {
 				if err := checkExamples(t.Examples); err != nil {
@@ -89,7 +90,7 @@ func (r *Registry) Rollback(name string, to int, o Edit) (*Tool, error) {
 			return nil, nil, err
 		}
 		t := *was
-		t.Bound, t.report = maps.Clone(was.Bound), &report{}
+		t.Bound, t.finding = maps.Clone(was.Bound), &finding{}
 		for _, name := range t.names() {
 			if now, ok := s.Get(name); ok && t.Bound[name] == nil {
 				t.boundTo(now)
@@ -159,6 +160,10 @@ func (r *Registry) try(name string, o Edit, build func(*Snapshot, *Tool) (*Tool,
 			},
 			Version: next.Version, Hash: next.Hash, Bound: next.bindings(),
 		}
+		if r.same != nil {
+			c.Facts = next.facts()
+		}
+		next.kept = c.Facts.keep()
 	}
 	return r.commit(s, old, next, c)
 }

@@ -11,14 +11,15 @@ type holdings struct {
 	count map[*Tool]int
 	bySeq map[uint64]*Tool
 	code  int // bytes, of all together
-	told  int // bytes of descriptions and examples
+	told  int // bytes of descriptions and examples, and of schemas
+	same  *index
 }
 
-func newHoldings() holdings {
-	return holdings{count: map[*Tool]int{}, bySeq: map[uint64]*Tool{}}
+func newHoldings(same *index) holdings {
+	return holdings{count: map[*Tool]int{}, bySeq: map[uint64]*Tool{}, same: same}
 }
 
-func told(t *Tool) int { return len(t.Description) + exampleBytes(t.Examples) }
+func told(t *Tool) int { return len(t.Description) + exampleBytes(t.Examples) + t.kept.size() }
 
 // enter has one more hold a tool.
 func (h *holdings) enter(t *Tool) {
@@ -30,6 +31,7 @@ func (h *holdings) enter(t *Tool) {
 		}
 		h.code += len(t.Source)
 		h.told += told(t)
+		h.same.add(t)
 		if t.Seq > 0 {
 			h.bySeq[t.Seq] = t
 		}
@@ -53,6 +55,7 @@ func (h *holdings) leave(t *Tool) {
 		delete(h.count, t)
 		h.code -= len(t.Source)
 		h.told -= told(t)
+		h.same.remove(t)
 		if h.bySeq[t.Seq] == t {
 			delete(h.bySeq, t.Seq)
 		}
@@ -130,6 +133,9 @@ func (r *Registry) take(e *editing, changes []Change) {
 			e.remove(c.Name)
 			continue
 		}
+		if t.code != nil && t.code.bad.Load() {
+			r.problem(named(c, t.Problem()))
+		}
 		e.set(t)
 	}
 }
@@ -138,7 +144,8 @@ func (r *Registry) take(e *editing, changes []Change) {
 // to. What is as it was stays the same object.
 func (r *Registry) redecide(e *editing) {
 	again := r.again()
-	r.held = newHoldings()
+	r.same.clear()
+	r.held = newHoldings(r.same)
 	for _, old := range e.next.All() {
 		t := again(old)
 		r.held.enter(t)

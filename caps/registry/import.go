@@ -259,6 +259,7 @@ func (m *importing) byHash(name, hash string) (*Tool, error) {
 // build makes an entry's new version, unless it is there already.
 func (m *importing) build(p *Portable, s *Snapshot, old *Tool) (*Tool, *Change, error) {
 	t := *p.base
+	t.finding = &finding{}
 	bound, err := m.bindings(p)
 	if err != nil {
 		return nil, nil, err

@@ -113,23 +113,15 @@ func (l *loader) settle() {
 	}
 	slices.SortFunc(all, func(a, b *Tool) int { return cmp.Compare(a.Seq, b.Seq) })
 	var wg sync.WaitGroup
-	errs := make([]error, len(all))
 	workers := min(runtime.GOMAXPROCS(0), len(all))
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < len(all); i += workers {
-				if errs[i] = all[i].Problem(); errs[i] == nil {
-					l.decide(all[i])
-				}
+				l.decide(all[i])
 			}
 		})
 	}
 	wg.Wait()
-	for i, err := range errs {
-		if err != nil {
-			l.bad[all[i].Seq] = err
-		}
-	}
 }
 
 // tool is the version that a change made.
@@ -231,11 +223,15 @@ func (c *Change) tool() (*Tool, error) {
 		Name: c.Name, Version: c.Version, Seq: c.Seq, Time: c.Time, Hash: c.Hash,
 		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples, As: c.As,
 		Declared: c.Definition.Capabilities, Capabilities: []string{}, State: StateReady,
-		code:   &code{name: c.Name, source: c.Code, text: c.Text, hash: c.Hash},
-		report: &report{},
+		code:    &code{name: c.Name, source: c.Code, text: c.Text, hash: c.Hash},
+		finding: &finding{},
+		kept:    c.Facts.keep(),
 	}
 	if len(t.Declared) > 0 {
 		t.State, t.Why = StateBlocked, "it wasn't decided what it may do"
+	}
+	if c.Unsound != nil {
+		t.code.spoil(c.Unsound)
 	}
 	return t, nil
 }

@@ -53,6 +53,7 @@ type Stored struct {
 	Version int
 	Hash    string
 	Bound   []Binding
+	Facts   Facts
 }
 
 // A Change is one entry of a log. Of a [Retired] one there is the name, and the
@@ -68,6 +69,9 @@ type Change struct {
 	Capabilities []string
 	// From is the version that a [RolledBack] one was made from.
 	From int
+	// Unsound is why the entry isn't to be believed though it can be read: the
+	// version is there, and its code is never run.
+	Unsound error
 	// Err is why the entry can't be read; of the rest only Seq, Kind and perhaps
 	// the name are known then.
 	Err error

@@ -192,7 +192,7 @@ func TestModel(t *testing.T) {
 
 // holdsTogether checks what a registry counts against what there is.
 func holdsTogether(t *rapid.T, r *Registry) {
-	fresh := newHoldings()
+	fresh := newHoldings(newIndex())
 	for _, tool := range r.Snapshot().All() {
 		fresh.enter(tool)
 	}

@@ -77,6 +77,7 @@ type Registry struct {
 	mu       sync.Mutex // one change of what follows at a time
 	current  atomic.Pointer[Snapshot]
 	held     holdings
+	same     *index // that of held; nil in a rehearsal
 	problems []error
 
 	listeners atomic.Pointer[[]func([]string)]
@@ -100,7 +101,8 @@ func Open(log Log, policy *caps.Policy) (*Registry, []error, error) {
 	if policy == nil {
 		policy = caps.NewPolicy(nil, nil)
 	}
-	r := &Registry{log: log, policy: policy, held: newHoldings()}
+	same := newIndex()
+	r := &Registry{log: log, policy: policy, held: newHoldings(same), same: same}
 	r.current.Store(new(Snapshot))
 	decided := policy.Changes()
 	changes, err := log.Newest(0)

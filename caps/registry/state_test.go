@@ -147,7 +147,7 @@ func TestOthersTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x, _ := then.Get("x"); x.State != StateBlocked || x.Held != nil || x.code.prog != nil {
+	if x, _ := then.Get("x"); x.State != StateBlocked || x.Held != nil || x.code.prog.Load() != nil {
 		t.Errorf("%+v", x)
 	}
 	if then.Len() != 2 || then.Seq() != 2 {
@@ -218,11 +218,11 @@ func TestNotCompiled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tool := range r.Snapshot().All() {
-		if StateOf(tool, r.policy); tool.code.prog != nil {
+		if StateOf(tool, r.policy); tool.code.prog.Load() != nil {
 			t.Errorf("%s was compiled", tool.Name)
 		}
 		for _, b := range tool.Bound {
-			if b.code.prog != nil {
+			if b.code.prog.Load() != nil {
 				t.Errorf("%s was compiled", b.Name)
 			}
 		}

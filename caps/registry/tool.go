@@ -1,14 +1,17 @@
 package registry
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // A Definition is what a tool is made from.
@@ -52,26 +55,67 @@ type Tool struct {
 	// Why is the reason where State is [StateBlocked].
 	Why string
 
-	code   *code
-	report *report
+	code    *code
+	finding *finding
+	kept    *kept // nil: nothing
 }
 
-// A code is what a tool's source says, compiled when it is first asked for.
+// A code is what a tool's source says, compiled when it is first asked for, and
+// again when it was taken off the shelf.
 type code struct {
 	name   string
 	source []byte
 	text   bool
 	hash   string // as it is on record; "": whatever it is
-	once   sync.Once
-	prog   *core.Program
+	prog   atomic.Pointer[core.Program]
+	used   atomic.Bool // since the shelf was last searched for room
+	bad    atomic.Bool // err is set
+	mu     sync.Mutex  // held while it is compiled
 	err    error
 }
 
 func (c *code) program() (*core.Program, error) {
-	c.once.Do(func() {
-		c.prog, c.err = c.compile()
-	})
-	return c.prog, c.err
+	if prog := c.prog.Load(); prog != nil {
+		if !c.used.Load() { // else many processors would write to one place
+			c.used.Store(true)
+		}
+		return prog, nil
+	}
+	if c.bad.Load() {
+		return nil, c.err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if prog := c.prog.Load(); prog != nil || c.bad.Load() {
+		return prog, c.err
+	}
+	if len(c.source) > largeCode {
+		largeTurn.Lock()
+		defer largeTurn.Unlock()
+	}
+	prog, err := c.compile()
+	if err != nil {
+		c.fail(err)
+		return nil, err
+	}
+	c.prog.Store(prog)
+	compiled.put(c, prog.Size())
+	return prog, nil
+}
+
+// fail has nothing ever be made of it. The lock is held.
+func (c *code) fail(err error) {
+	c.err = err
+	c.bad.Store(true)
+}
+
+// spoil has nothing be made of it, for a reason that lies elsewhere.
+func (c *code) spoil(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.bad.Load() {
+		c.fail(err)
+	}
 }
 
 func (c *code) compile() (*core.Program, error) {
@@ -94,7 +138,7 @@ func (c *code) compile() (*core.Program, error) {
 
 // Program is the tool's code, compiled; the first call compiles it. Code on
 // record that isn't what its hash says is never run: the program then raises an
-// error that says so.
+// error that says so. Whoever runs it asks [Tool.Unusable] before.
 func (t *Tool) Program() *core.Program {
 	if t.code == nil {
 		return nil
@@ -126,6 +170,27 @@ func (t *Tool) Problem() error {
 	return err
 }
 
+// Unusable is the refusal of a tool whose code on record can't be used, because
+// it, or what is recorded with it, isn't what was recorded; nil: it can. It
+// compiles the code if that wasn't done.
+func (t *Tool) Unusable() *fault.Fault {
+	err := t.Problem()
+	if err == nil {
+		return nil
+	}
+	why := err.Error()
+	var f *fault.Fault
+	if errors.As(err, &f) {
+		why = f.Message // how to correct the code is nobody's question
+	}
+	return &fault.Fault{
+		Kind:    fault.Refused,
+		In:      fmt.Sprintf("tool:%s@%d", t.Name, t.Version),
+		Message: fmt.Sprintf("the code of %q, version %d, can't be used: %s", t.Name, t.Version, why),
+		Hint:    fmt.Sprintf("Tell the operator that the record was changed: mcp-pif journal verify shows where. Evolve %q anew to replace it; don't retry.", t.Name),
+	}
+}
+
 // pattern reports whether a scope of calls stands for more than one name.
 func pattern(scope string) bool { return strings.Contains(scope, "*") }
 
@@ -155,10 +220,13 @@ func (t *Tool) Reach() []*caps.Held {
 }
 
 // StateOf is a tool's state now, and why where it is [StateBlocked]: what was
-// decided when the policy was last read, and whether each grant still holds. A
-// grant that was taken back and is given back again, being the same one, makes
-// the tool ready again.
+// decided when the policy was last read, whether each grant still holds, and
+// whether its code can be used, as far as that was tried. A grant that was taken
+// back and is given back again, being the same one, makes the tool ready again.
 func StateOf(t *Tool, policy *caps.Policy) (state, why string) {
+	if t.code != nil && t.code.bad.Load() {
+		return StateBlocked, t.Unusable().Message
+	}
 	if t.State != StateReady || policy == nil {
 		return t.State, t.Why
 	}

@@ -113,6 +113,16 @@ type evolved struct {
 	Description  string             `json:"description"`
 	Examples     []registry.Example `json:"examples"`
 	As           string             `json:"as"`
+	Facts        json.RawMessage    `json:"facts"`
+}
+
+// facts is what was found out of the version when it was made.
+type facts struct {
+	Semantics   int             `json:"semantics"`
+	Normal      string          `json:"normal,omitempty"`
+	Certificate json.RawMessage `json:"certificate,omitempty"`
+	Input       json.RawMessage `json:"input,omitempty"`
+	Output      json.RawMessage `json:"output,omitempty"`
 }
 
 // bound is a version that a name in the code stands for. Event is the number of
@@ -124,8 +134,8 @@ type bound struct {
 	Event   uint64 `json:"event"`
 }
 
-// change reads an event. What can't be read is the error of the change: one of
-// them must not keep the others from being read.
+// change reads an event, and whether it is as it was sealed. What can't be read is
+// the error of the change: one of them must not keep the others from being read.
 func change(e *journal.Event) registry.Change {
 	c := registry.Change{Seq: e.Seq, Time: e.Time}
 	for kind, name := range kinds {
@@ -143,6 +153,18 @@ func change(e *journal.Event) registry.Change {
 	c.Description, c.Code, c.Text = data.Description, []byte(data.Source), data.Form == "text"
 	c.Definition.Capabilities, c.Capabilities, c.Examples = data.Declared, data.Capabilities, data.Examples
 	c.As = data.As
+	if len(data.Facts) > 0 {
+		var f facts
+		if json.Unmarshal(data.Facts, &f) == nil { // what can't be read is found out again
+			c.Facts = registry.Facts(f)
+		}
+	}
+	if e.Seal() != e.Hash {
+		c.Unsound = fmt.Errorf("event %d of the journal isn't what was recorded", e.Seq)
+		if c.Kind == registry.Retired {
+			c.Err = c.Unsound
+		}
+	}
 	for _, b := range data.Bound {
 		c.Bound = append(c.Bound, registry.Binding{Ref: registry.Ref{Name: b.Tool, Version: b.Version}, Hash: b.Hash, Seq: b.Event})
 	}
@@ -188,6 +210,13 @@ func appendChange(data []byte, c *registry.Change) ([]byte, error) {
 			return nil, fmt.Errorf("writing its examples: %w", err)
 		}
 		data = append(append(data, `,"examples":`...), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+	}
+	if !c.Facts.Empty() {
+		b, err := json.Marshal(facts(c.Facts))
+		if err != nil {
+			return nil, fmt.Errorf("writing what was found out of it: %w", err)
+		}
+		data = append(append(data, `,"facts":`...), b...)
 	}
 	return append(data, '}'), nil
 }

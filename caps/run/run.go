@@ -271,7 +271,7 @@ func (v *view) find(name string, bound bool) (*registry.Tool, bool) {
 // evolved where the name is in its code, else the current one.
 func (v *view) Tool(name string, literal bool) (core.Tool, bool) {
 	t, ok := v.find(name, literal)
-	if !ok {
+	if !ok || t.Unusable() != nil {
 		return core.Tool{}, false
 	}
 	return t.Program().Tool(), true
@@ -289,6 +289,9 @@ func (v *view) Callee(name string, with [][]string, at fault.Pointer) (core.Tool
 			Message: "there is no tool " + strconv.Quote(name) + " to call",
 			Hint:    "Evolve it first, then the tool that calls it.",
 		}
+	}
+	if f := t.Unusable(); f != nil {
+		return core.Tool{}, f
 	}
 	tool := t.Program().Tool()
 	tool.Name, tool.Tools = t.Name, v.run.view(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 )
 
 // approveOptions are the flags of approve.
@@ -33,8 +34,9 @@ Servers that run learn of the answer within half a second.
 
 The question shows first what the server knows: where the tool could reach, what it
 could do there, the limits, what is wider than what you approved before. What the
-model wrote comes last. To say yes you type the tool's name and a number that is
-shown; this takes a terminal, so that no program answers in your place.
+model wrote comes last. To say yes you type the tool's name, or the question's where
+that can't be typed, and a number that is shown; this takes a terminal, so that no
+program answers in your place.
 
 A no holds for every version of the name until --clear NAME, which forgets every
 answer about it.`,
@@ -79,13 +81,15 @@ func listQuestions(out io.Writer, c *caps.Consents) error {
 	}
 	for i := range questions {
 		q := &questions[i]
-		fmt.Fprintf(out, "%s  \"%s\", version %d, of %s: %s\n", q.ID, caps.PlainASCII(q.Tool), q.Version, caps.PlainASCII(q.Who), caps.PlainASCII(strings.Join(q.Asks, ", ")))
+		lines := caps.Folded("", fmt.Sprintf("%s  \"%s\", version %d, of %s: %s", q.ID, q.Tool, q.Version, q.Who, strings.Join(q.Asks, ", ")))
+		fmt.Fprintln(out, strings.Join(lines, "\n"))
 	}
 	said := map[string]string{caps.YesVersion: "yes, for that version", caps.YesName: "yes, while it gets no wider", caps.No: "no"}
 	for i := range answers {
 		a := &answers[i]
-		fmt.Fprintf(out, "answered %s: \"%s\", version %d, of %s: %s\n",
-			a.Time.UTC().Format(time.RFC3339), caps.PlainASCII(a.Tool), a.Version, caps.PlainASCII(a.Who), said[a.Answer])
+		lines := caps.Folded("", fmt.Sprintf("answered %s: \"%s\", version %d, of %s: %s",
+			a.Time.UTC().Format(time.RFC3339), a.Tool, a.Version, a.Who, said[a.Answer]))
+		fmt.Fprintln(out, strings.Join(lines, "\n"))
 	}
 	return nil
 }
@@ -118,7 +122,7 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, args []str
 	if err := c.Answer(q.ID, &q.Subject, answer, "terminal"); err != nil {
 		return fmt.Errorf("nothing was answered: %w", err)
 	}
-	name := caps.PlainASCII(q.Tool)
+	name := nameShown(q.Tool)
 	switch answer {
 	case caps.YesVersion:
 		fmt.Fprintf(tty, "Approved: version %d of \"%s\". Another version will ask again.\n", q.Version, name)
@@ -158,19 +162,23 @@ var errLeftOpen = errors.New("nothing was answered: that is not what was to be t
 
 // askPerson has the person type an answer.
 func askPerson(out io.Writer, in *bufio.Reader, q *caps.Question) (answer string, err error) {
-	name, number := caps.PlainASCII(q.Tool), challenge()
-	fmt.Fprintf(out, `
-This is about the tool "%s", version %d, and %s.
+	name, number := q.ID, challenge()
+	if registry.Listed(q.Tool) {
+		name = q.Tool
+	}
+	about := append([]string{"", "This is about the tool"}, caps.Folded("  ", fmt.Sprintf("\"%s\", version %d,", q.Tool, q.Version))...)
+	about = append(append(about, "and"), caps.Folded("  ", strings.Join(q.Asks, ", "))...)
+	fmt.Fprintf(out, `%s
 Type one of these lines, or press return to leave it open:
 
-  yes %[1]s %[4]s
+  yes %s %s
       for this version alone
-  name %[1]s %[4]s
+  name %[2]s %[3]s
       for this version, and later ones of the name while they get no wider
   no
       for every version of the name, until 'mcp-pif approve --clear NAME'
 
-> `, name, q.Version, caps.PlainASCII(strings.Join(q.Asks, ", ")), number)
+> `, strings.Join(about, "\n"), name, number)
 	line, err := in.ReadString('\n')
 	if err != nil {
 		return "", errLeftOpen
@@ -186,10 +194,23 @@ Type one of these lines, or press return to leave it open:
 	return "", errLeftOpen
 }
 
+// nameShown is a tool's name where a line has room for it.
+func nameShown(tool string) string {
+	name := caps.PlainASCII(tool)
+	if len(name) > 64 {
+		return name[:61] + "..."
+	}
+	return name
+}
+
 // clearAnswers has the person confirm that answers are forgotten, and forgets them.
 func clearAnswers(out io.Writer, in *bufio.Reader, c *caps.Consents, tool string) error {
-	name, number := caps.PlainASCII(tool), challenge()
-	fmt.Fprintf(out, "To forget every answer about the tools called \"%s\", so that they may ask again, type\n\n  clear %[1]s %s\n\n> ", name, number)
+	name, number := "it", challenge()
+	if registry.Listed(tool) {
+		name = tool
+	}
+	about := strings.Join(caps.Folded("  ", `"`+tool+`"`), "\n")
+	fmt.Fprintf(out, "To forget every answer about the tools called\n%s\nso that they may ask again, type\n\n  clear %s %s\n\n> ", about, name, number)
 	line, err := in.ReadString('\n')
 	if err != nil || strings.TrimRight(line, "\r\n") != "clear "+name+" "+number {
 		return errors.New("nothing was cleared: that is not what was to be typed")
@@ -201,7 +222,7 @@ func clearAnswers(out io.Writer, in *bufio.Reader, c *caps.Consents, tool string
 	if n == 0 {
 		return fmt.Errorf("nothing was said about a tool called %q", tool)
 	}
-	fmt.Fprintf(out, "Forgotten: what was said about \"%s\". Run the tool, or evolve it, to be asked again.\n", name)
+	fmt.Fprintf(out, "Forgotten: what was said about \"%s\". Run the tool, or evolve it, to be asked again.\n", nameShown(tool))
 	return nil
 }
 

@@ -48,10 +48,10 @@ func (a *authority) consents() *caps.Consents {
 
 // pollConsents takes in what was answered to any server under the policy.
 func (a *authority) pollConsents() {
-	if !a.policy.Asking() {
-		return
-	}
 	a.brokers.each(func(b *run.Broker) {
+		if !b.Policy().Asking() {
+			return
+		}
 		if err := b.PollConsents(); err != nil {
 			a.log.Error("what was approved can't be read, or not be put on record", "error", err)
 		}

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,6 +26,8 @@ type capOptions struct {
 	processOptions
 	grants, denies, asks []string
 	policy               string
+	principal            string // whose policy a command is about
+	principals           bool   // what the policy says of principals holds
 	askVia               string
 	pluginLock           string
 	sandbox              []string
@@ -51,15 +49,22 @@ func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	f.StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE` ('mcp-pif plugin add' writes it)")
 }
 
+// registerPrincipal adds the flag of commands that tell what a server would allow,
+// to whom.
+func (o *capOptions) registerPrincipal(f *pflag.FlagSet) {
+	o.principals = true
+	f.StringVar(&o.principal, "principal", "", "tell what the principal with this `NAME` would have: who has a token with --http")
+}
+
 // An authority is what the operator allows, and what it takes to act on it.
 type authority struct {
 	options     *capOptions
 	kinds       caps.Kinds
-	policy      *caps.Policy
+	principals  *caps.Principals
+	policy      *caps.Policy // of whose authority it is
 	revocations caps.Revocations
-	protected   []string      // paths that no grant may reach
-	granted     []*caps.Grant // at the start
-	denied      []caps.Capability
+	protected   []string        // paths that no grant may reach
+	unheard     func()          // warns of principals that the policy names and nobody can be; nil: nothing
 	journal     journal.Journal // nil until it is decided where it is kept
 	broker      *run.Broker     // likewise
 	keptAt      string          // where; "": in memory
@@ -67,7 +72,6 @@ type authority struct {
 	host        *host.Host      // nil: nothing is granted, and no process is ever started
 	installed   *installed      // third-party plugins
 	sandboxes   sandboxes
-	secrets     boundSecrets
 	mapping     mapping
 	brokers     *brokers             // those under the policy
 	telemetry   *telemetry.Telemetry // nil: nothing is measured
@@ -138,15 +142,16 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 	if a.kinds, err = kinds(third.manifests()...); err != nil {
 		return nil, err
 	}
-	a.policy = caps.NewPolicy(a.kinds, time.Now)
+	a.principals = caps.NewPrincipals(a.kinds, time.Now)
+	a.policy = a.principals.Open(o.principal)
 	if a.protected, err = o.protected(third.protected()); err != nil {
 		return nil, err
 	}
-	said, err := a.texts()
+	said, err := a.said()
 	if err != nil {
 		return nil, err
 	}
-	some := len(said.granted)+len(said.asked) > 0
+	some := said.some(o.principals)
 	if state, err := stateDir(); err == nil {
 		a.revocations.Path = filepath.Join(state, "revoked.json")
 	} else if some {
@@ -161,16 +166,12 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 		}
 		a.protected = append(a.protected, a.host.Dir())
 	}
-	if a.granted, a.denied, err = a.resolve(said); err != nil {
+	if err := a.replace(said); err != nil {
 		return nil, err
 	}
-	if err := a.policy.Replace(a.granted, a.denied); err != nil {
-		for _, g := range a.granted {
-			g.Close()
-		}
-		return nil, err
+	if n := len(said.own); n > 0 && !o.principals {
+		log.Warn("the policy says something of principals, which only those are who have a token, with --http and --http-tokens or --http-jwks: it doesn't hold here", "principals", n)
 	}
-	a.bindSecrets()
 	return a, nil
 }
 
@@ -178,9 +179,9 @@ func (a *authority) close() {
 	if a.host != nil {
 		a.host.Close()
 	}
-	if a.policy != nil {
-		for _, g := range a.policy.Grants() {
-			g.Close()
+	if a.principals != nil {
+		if err := a.principals.Close(); err != nil {
+			a.log.Error("what was granted was not closed", "error", err)
 		}
 	}
 	if a.journal != nil {
@@ -213,154 +214,6 @@ func (o *capOptions) protected(more []string) ([]string, error) {
 	return paths, nil
 }
 
-// allowed is what the operator says, as texts: grants, those that a person approves
-// for each tool, and denials.
-type allowed struct {
-	granted, asked, denied []string
-}
-
-// texts is what the flags and the policy file grant and deny now, as it is said
-// there.
-func (a *authority) texts() (said allowed, err error) {
-	said = allowed{a.options.grants, a.options.asks, a.options.denies}
-	a.secrets.filed, a.mapping.filed = caps.PolicyFile{}, nil
-	if a.options.policy == "" {
-		return said, nil
-	}
-	text, err := os.ReadFile(a.options.policy)
-	if err != nil {
-		return said, fmt.Errorf("--policy: %w", err)
-	}
-	file, err := caps.ParsePolicy(text)
-	if err != nil {
-		return said, fmt.Errorf("--policy %s: %w", a.options.policy, err)
-	}
-	a.secrets.filed.Secrets, a.mapping.filed = file.Secrets, file.Processes
-	return allowed{slices.Concat(said.granted, file.Grant), slices.Concat(said.asked, file.Ask), slices.Concat(said.denied, file.Deny)}, nil
-}
-
-// read is [authority.texts], resolved.
-func (a *authority) read() (grants []*caps.Grant, denies []caps.Capability, err error) {
-	said, err := a.texts()
-	if err != nil {
-		return nil, nil, err
-	}
-	return a.resolve(said)
-}
-
-// resolve finds what the texts of grants and denials mean. The grants are the
-// caller's to close.
-func (a *authority) resolve(said allowed) (grants []*caps.Grant, denies []caps.Capability, err error) {
-	defer func() {
-		if err != nil {
-			for _, g := range grants {
-				g.Close()
-			}
-		}
-	}()
-	if err := a.readSecrets(); err != nil {
-		return nil, nil, err
-	}
-	protected := slices.Concat(a.protected, a.secrets.files)
-	for _, text := range said.denied {
-		c, err := caps.Parse(text, a.kinds)
-		if err != nil {
-			return nil, nil, fmt.Errorf("denying %q: %w", text, err)
-		}
-		denies = append(denies, c)
-	}
-	for i, text := range slices.Concat(said.granted, said.asked) {
-		asked := i >= len(said.granted)
-		c, err := caps.Parse(text, a.kinds)
-		if err != nil {
-			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
-		}
-		mapped, err := a.mapped(c, protected)
-		if err != nil {
-			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
-		}
-		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Protected: protected, Extra: a.installed.identity(c.Kind) + mapped.Text(), Asked: asked})
-		if err != nil {
-			return grants, nil, fmt.Errorf("granting %q: %w", text, err)
-		}
-		a.mapping.keep(g, mapped)
-		grants = append(grants, g)
-		if _, err := stateDir(); err != nil && host.KeepsState(g.Manifest) {
-			return grants, nil, fmt.Errorf("granting %q: what it keeps has no place: %w", text, err)
-		}
-	}
-	return grants, denies, nil
-}
-
-// watch applies what the operator changes while the server runs, until ctx ends:
-// the policy file on SIGHUP, and what was revoked within half a second.
-func (a *authority) watch(ctx context.Context) {
-	hup := make(chan os.Signal, 1)
-	if a.options.isReadAgain() {
-		signal.Notify(hup, syscall.SIGHUP)
-		defer signal.Stop(hup)
-	}
-	tick := time.NewTicker(400 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hup:
-			a.reload()
-		case <-tick.C:
-			if err := a.applyRevocations(); err != nil {
-				a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
-			}
-			a.pollConsents()
-		}
-	}
-}
-
-// reload reads the policy again. What is wrong with it changes nothing.
-func (a *authority) reload() {
-	grants, denies, err := a.read()
-	if err == nil && len(grants) > 0 && a.host == nil {
-		err = errors.New("this server was started without any grant, and starts no plugins: restart it")
-	}
-	if err == nil {
-		err = a.policy.Replace(grants, denies)
-	}
-	if err != nil {
-		for _, g := range grants {
-			g.Close()
-		}
-		a.log.Error("the policy was read again and refused; what was granted before stays", "error", err)
-		return
-	}
-	a.bindSecrets()
-	if err := a.applyRevocations(); err != nil {
-		a.log.Error("what was revoked can't be read", "error", err)
-	}
-	a.brokers.each(func(b *run.Broker) { b.Regranted(grantTexts(grants), denyTexts(denies)) })
-	a.log.Info("the policy was read again", "capabilities", a.summary())
-}
-
-// applyRevocations brings the policy in line with what was taken back.
-func (a *authority) applyRevocations() error {
-	if a.revocations.Path == "" || len(a.policy.Grants()) == 0 {
-		return nil
-	}
-	changed, err := a.revocations.Apply(a.policy)
-	if err != nil {
-		return err
-	}
-	for _, c := range changed {
-		a.brokers.each(func(b *run.Broker) { b.Revoked(c) })
-		if c.Revoked {
-			a.log.Warn("revoked", "capability", c.Text)
-		} else {
-			a.log.Info("restored", "capability", c.Text)
-		}
-	}
-	return nil
-}
-
 // summary is what is granted, in a line.
 func (a *authority) summary() string {
 	var texts []string
@@ -384,14 +237,6 @@ func grantTexts(grants []*caps.Grant) []string {
 	texts := make([]string, len(grants))
 	for i, g := range grants {
 		texts[i] = g.Shown().String()
-	}
-	return texts
-}
-
-func denyTexts(denies []caps.Capability) []string {
-	texts := make([]string, len(denies))
-	for i := range denies {
-		texts[i] = denies[i].String()
 	}
 	return texts
 }

@@ -8,12 +8,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
-// brokers is those that act under one policy: what the operator changes is put on
+// brokers is those that act under one policy, or that of its principals: what the operator changes is put on
 // record by each.
 type brokers struct {
 	mu  sync.Mutex
@@ -41,14 +40,13 @@ func (b *brokers) each(do func(*run.Broker)) {
 	}
 }
 
-// branch is an authority with the same policy, and with a journal and processes of
-// its own: what a principal has. number tells it from others of the same authority.
-// Rates of grants are those of all branches together, since they are the grants'.
-func (a *authority) branch(number uint64) (*authority, error) {
+// branch is the authority of a principal: with a policy, a journal and processes of
+// its own. number tells it from others of the same authority. Rates of grants that
+// everybody has are those of all branches together.
+func (a *authority) branch(name string, number uint64) (*authority, error) {
 	b := &authority{
-		options: a.options, kinds: a.kinds, policy: a.policy, revocations: a.revocations, protected: a.protected,
-		granted: a.policy.Grants(), denied: a.policy.Denies(), installed: a.installed, sandboxes: a.sandboxes,
-		brokers: a.brokers, telemetry: a.telemetry, log: a.log,
+		options: a.options, kinds: a.kinds, principals: a.principals, policy: a.principals.Open(name), revocations: a.revocations,
+		protected: a.protected, installed: a.installed, sandboxes: a.sandboxes, brokers: a.brokers, telemetry: a.telemetry, log: a.log,
 	}
 	if a.host == nil {
 		return b, nil
@@ -57,9 +55,9 @@ func (a *authority) branch(number uint64) (*authority, error) {
 	dir := filepath.Join(a.host.Dir(), fmt.Sprint("branch-", number))
 	var err error
 	if b.host, err = host.New(host.Options{
-		Logger: a.log, RuntimeDir: dir, Sandbox: a.sandboxes.mode, State: b.stateOf, Command: a.mapping.command, Secrets: a.policy.Secrets(),
+		Logger: a.log, RuntimeDir: dir, Sandbox: a.sandboxes.mode, State: b.stateOf, Command: a.mapping.command, Secrets: b.policy.Secrets(),
 	}); err != nil {
-		return nil, err
+		return nil, errors.Join(err, b.closeBranch())
 	}
 	if err := addPlugins(b.host, a.kinds, a.installed.sources()); err != nil {
 		return nil, errors.Join(err, b.closeBranch())
@@ -67,16 +65,7 @@ func (a *authority) branch(number uint64) (*authority, error) {
 	return b, nil
 }
 
-// tellRevoked puts on a branch's record what was taken back before it was there.
-func (a *authority) tellRevoked() {
-	for _, g := range a.policy.Grants() {
-		if g.Revoked() {
-			a.broker.Revoked(caps.Change{Grant: g, Revoked: true, Text: g.Shown().String()})
-		}
-	}
-}
-
-// closeBranch ends what a branch has of its own, and leaves the policy.
+// closeBranch ends what a branch has of its own.
 func (a *authority) closeBranch() error {
 	var err error
 	if a.broker != nil {
@@ -85,6 +74,7 @@ func (a *authority) closeBranch() error {
 	if a.host != nil {
 		err = errors.Join(a.host.Close(), os.RemoveAll(a.host.Dir()))
 	}
+	a.principals.Forget(a.policy)
 	if a.journal != nil {
 		err = errors.Join(err, a.journal.Close())
 	}

@@ -34,12 +34,14 @@ The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
   kv:notes/**,size=1MiB                     values by keys that begin with notes, beyond the server's end
   clock:utc  random:seed  env:LANG          the time, a seed, a variable`,
 		Example: `  mcp-pif caps --cap fs:./sandbox --deny fs:./sandbox/secret
+  mcp-pif caps --policy policy.json --principal ann
   mcp-pif caps explain 'p => !fs.read({path: p})' --cap fs:./sandbox
   mcp-pif caps revoke fs:./sandbox`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return failing(showCaps(cmd, &o)) },
 	}
 	o.register(cmd.Flags(), keptNowhere)
+	o.registerPrincipal(cmd.Flags())
 	cmd.AddCommand(newExplain(), newRevoke(), newRestore(), newRevoked())
 	return cmd
 }
@@ -51,8 +53,11 @@ func showCaps(cmd *cobra.Command, o *capOptions) error {
 		return err
 	}
 	defer auth.close()
+	if o.principal != "" && !slices.Contains(auth.principals.Names(), o.principal) {
+		fmt.Fprintf(out, "The policy says nothing of the principal %q, who has what everybody has.\n", o.principal)
+	}
 	grants := auth.policy.Grants()
-	if len(grants) == 0 {
+	if len(auth.principals.Grants()) == 0 {
 		fmt.Fprintln(out, "Nothing would be granted: tools compute and can't act.")
 		fmt.Fprintln(out, "\nWhat can be granted with --cap:")
 		for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
@@ -64,16 +69,36 @@ func showCaps(cmd *cobra.Command, o *capOptions) error {
 		}
 		return nil
 	}
+	if len(grants) == 0 {
+		fmt.Fprintln(out, "Nothing would be granted: tools compute and can't act.")
+	}
+	printAllowed(out, grants, auth.policy.Denies(), auth.policy.Secrets().List())
+	if o.principal != "" {
+		return nil
+	}
+	for _, name := range auth.principals.Names() {
+		own := auth.principals.Own(name)
+		fmt.Fprintf(out, "\nthe principal %q besides:\n", name)
+		var secrets []caps.Binding
+		for _, s := range own.Secrets {
+			secrets = append(secrets, s.Binding)
+		}
+		printAllowed(out, own.Grants, own.Denies, secrets)
+	}
+	return nil
+}
+
+// printAllowed prints what is granted, denied and bound.
+func printAllowed(out io.Writer, grants []*caps.Grant, denies []caps.Capability, secrets []caps.Binding) {
 	for _, g := range grants {
 		fmt.Fprintln(out, strings.TrimRight(g.Describe(), "\n"))
 	}
-	for _, d := range auth.policy.Denies() {
+	for _, d := range denies {
 		fmt.Fprintf(out, "denied: %s\n", d.String())
 	}
-	for _, line := range secretLines(auth.policy) {
+	for _, line := range secretLines(secrets) {
 		fmt.Fprintln(out, line)
 	}
-	return nil
 }
 
 func newExplain() *cobra.Command {
@@ -106,6 +131,7 @@ refused.`,
 	}
 	f := cmd.Flags()
 	o.register(f, keptNowhere)
+	o.registerPrincipal(f)
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
 	f.StringVar(&name, "name", "it", "the tool's name")
 	f.StringArrayVar(&declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated. Without it, what it needs of the grants")
@@ -176,9 +202,10 @@ func revocations() (caps.Revocations, error) {
 	return caps.Revocations{Path: filepath.Join(dir, "revoked.json")}, nil
 }
 
-// granted resolves a capability as a server started here would.
-func granted(text, pluginLock string) (*caps.Grant, error) {
-	auth := &authority{options: &capOptions{grants: []string{text}}, log: slog.New(slog.DiscardHandler)}
+// granted resolves a capability as a server started here would, of a principal's or
+// of everybody's.
+func granted(text, principal, pluginLock string) (*caps.Grant, error) {
+	auth := &authority{options: new(capOptions), log: slog.New(slog.DiscardHandler)}
 	auth.mapping.unasked = true // whatever its name is mapped to
 	var err error
 	if auth.installed, err = openInstalled(pluginLock, auth.log); err != nil {
@@ -188,36 +215,45 @@ func granted(text, pluginLock string) (*caps.Grant, error) {
 	if auth.kinds, err = kinds(auth.installed.manifests()...); err != nil {
 		return nil, err
 	}
-	grants, _, err := auth.read()
-	if err != nil {
-		return nil, err
+	if principal != "" {
+		if err := caps.CheckPrincipal(principal); err != nil {
+			return nil, err
+		}
 	}
-	return grants[0], nil
+	g, err := auth.grant(text, principal, false, nil, new(hidden))
+	if err != nil {
+		if g != nil {
+			g.Close()
+		}
+		return nil, fmt.Errorf("granting %q: %w", text, err)
+	}
+	return g, nil
 }
 
 // revocable is the operator's list, and a capability to be put on it or taken
 // off. The grant is the caller's to close.
-func revocable(text, pluginLock string) (r caps.Revocations, g *caps.Grant, err error) {
+func revocable(text, principal, pluginLock string) (r caps.Revocations, g *caps.Grant, err error) {
 	if r, err = revocations(); err != nil {
 		return r, nil, err
 	}
-	g, err = granted(text, pluginLock)
+	g, err = granted(text, principal, pluginLock)
 	return r, g, err
 }
 
 func newRevoke() *cobra.Command {
-	var pluginLock string
+	var pluginLock, principal string
 	cmd := &cobra.Command{
 		Use:   "revoke CAPABILITY",
 		Short: "Take a grant back from every server, until it is restored",
 		Long: `Take a grant back. Every running server of this user stops what is under way
 within a second and refuses it from then on; flags and policy files don't bring
 it back, 'mcp-pif caps restore' does. CAPABILITY is the text it was granted with,
-a path in it from the same folder.`,
-		Example: `  mcp-pif caps revoke fs:./sandbox`,
-		Args:    cobra.ExactArgs(1),
+a path in it from the same folder. With --principal only that one loses it.`,
+		Example: `  mcp-pif caps revoke fs:./sandbox
+  mcp-pif caps revoke fs:./sandbox --principal ann`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, g, err := revocable(args[0], pluginLock)
+			r, g, err := revocable(args[0], principal, pluginLock)
 			if err != nil {
 				return failing(err)
 			}
@@ -228,23 +264,32 @@ a path in it from the same folder.`,
 			if err := r.Add(g); err != nil {
 				return failing(err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "revoked %s\n", g.String())
+			fmt.Fprintf(cmd.OutOrStdout(), "revoked %s%s\n", g.String(), ofPrincipal(g.Principal))
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
+	cmd.Flags().StringVar(&principal, "principal", "", "only of the principal with this `NAME`, whether everybody has it or they alone")
 	return cmd
 }
 
+// ofPrincipal says whose alone something is.
+func ofPrincipal(name string) string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(" of the principal %q", name)
+}
+
 func newRestore() *cobra.Command {
-	var pluginLock string
+	var pluginLock, principal string
 	cmd := &cobra.Command{
 		Use:     "restore CAPABILITY",
 		Short:   "Give a revoked grant back",
 		Example: `  mcp-pif caps restore fs:./sandbox`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, g, err := revocable(args[0], pluginLock)
+			r, g, err := revocable(args[0], principal, pluginLock)
 			if err != nil {
 				return failing(err)
 			}
@@ -254,13 +299,14 @@ func newRestore() *cobra.Command {
 			case err != nil:
 				return failing(err)
 			case !found:
-				return failing(fmt.Errorf("%s is not revoked; 'mcp-pif caps revoked' lists what is", g.String()))
+				return failing(fmt.Errorf("%s%s is not revoked; 'mcp-pif caps revoked' lists what is", g.String(), ofPrincipal(g.Principal)))
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "restored %s\n", g.String())
+			fmt.Fprintf(cmd.OutOrStdout(), "restored %s%s\n", g.String(), ofPrincipal(g.Principal))
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
+	cmd.Flags().StringVar(&principal, "principal", "", "only of the principal with this `NAME`, whether everybody has it or they alone")
 	return cmd
 }
 
@@ -279,7 +325,7 @@ func newRevoked() *cobra.Command {
 				return failing(err)
 			}
 			for _, e := range list {
-				fmt.Fprintln(cmd.OutOrStdout(), e.Text)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s%s\n", e.Text, ofPrincipal(e.Principal))
 			}
 			return nil
 		},

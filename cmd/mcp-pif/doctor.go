@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,7 @@ is wrong.`,
 		},
 	}
 	o.register(cmd.Flags(), keptNowhere)
+	o.registerPrincipal(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -77,6 +79,8 @@ type findings struct {
 	Clients  []foundClient `json:"clients"`
 	Plugins  []foundPlugin `json:"plugins"`
 	Grants   []string      `json:"grants"`
+	// Principals is what those have besides of whom the policy says something.
+	Principals map[string][]string `json:"principals,omitempty"`
 	// Problem is why a server with these flags would not start, or not as it was
 	// meant; empty: it would.
 	Problem string `json:"problem,omitempty"`
@@ -125,6 +129,19 @@ func examine(cmd *cobra.Command, o *capOptions) *findings {
 	}
 	for _, g := range auth.policy.Grants() {
 		f.Grants = append(f.Grants, printable(g.String()))
+	}
+	if o.principal == "" {
+		for _, name := range auth.principals.Names() {
+			if f.Principals == nil {
+				f.Principals = map[string][]string{}
+			}
+			f.Principals[name] = []string{}
+			for _, g := range auth.principals.Own(name).Grants {
+				f.Principals[name] = append(f.Principals[name], printable(g.String()))
+			}
+		}
+	}
+	for _, g := range auth.principals.Grants() {
 		if g.Kind != mcpserver.AskKind && auth.sandboxes.mode(g.Kind) == host.Require && !layers.Holds() {
 			f.Problem = fmt.Sprintf("the sandbox is required and this system lacks layers of it, so that %s would not start: --sandbox=best-effort starts it all the same", g.Kind)
 		}
@@ -173,6 +190,9 @@ func (f *findings) print(out io.Writer) {
 		fmt.Fprintln(out, "nothing would be granted: tools compute and can't act")
 	} else {
 		fmt.Fprintf(out, "would grant:\n  %s\n", strings.Join(f.Grants, "\n  "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Principals)) {
+		fmt.Fprintf(out, "would grant the principal %q besides:\n  %s\n", name, cmp.Or(strings.Join(f.Principals[name], "\n  "), "nothing"))
 	}
 	if f.Problem == "" {
 		fmt.Fprintln(out, "ok")

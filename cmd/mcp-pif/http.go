@@ -148,6 +148,12 @@ func (w *web) serve(ctx context.Context) error {
 	if err != nil {
 		return failing(err)
 	}
+	w.auth.unheard = func() { access.unheard(w.auth.principals.Names()) }
+	w.auth.unheard()
+	if w.auth.host != nil {
+		go w.auth.watch(ctx)
+		w.auth.tellSandbox()
+	}
 	for _, path := range o.files() {
 		if path == "" {
 			continue
@@ -160,7 +166,8 @@ func (w *web) serve(ctx context.Context) error {
 		}
 	}
 	all := newPrincipals(w.log, func(name string, number uint64) (*principal, error) { return w.principal(ctx, name, number) })
-	if len(w.auth.granted) > 0 {
+	acting := len(w.auth.principals.Grants()) > 0
+	if acting {
 		all.most = mostActing // each may have processes
 	}
 	defer all.close()
@@ -168,7 +175,7 @@ func (w *web) serve(ctx context.Context) error {
 		Server: all.server, Hosts: o.names(), Origins: o.origins, Verify: access.verifier(), TLS: access.tls(), Log: w.log,
 		Metrics: w.auth.telemetry.Metrics(), Measure: w.auth.telemetry.Requests, IdleSession: w.idle,
 	}
-	if err := options.Check(addr, len(w.auth.granted) > 0); err != nil {
+	if err := options.Check(addr, acting); err != nil {
 		return err
 	}
 	h, err := streamable.New(options)
@@ -186,7 +193,10 @@ func (w *web) serve(ctx context.Context) error {
 			return failing(err)
 		}
 	}
-	defer access.watch(func() { h.Recheck(context.WithoutCancel(ctx)) })()
+	defer access.watch(func() {
+		h.Recheck(context.WithoutCancel(ctx))
+		w.auth.unheard()
+	})()
 	scheme := "http"
 	if o.cert != "" {
 		scheme = "https"

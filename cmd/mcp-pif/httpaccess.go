@@ -30,7 +30,10 @@ type access struct {
 
 // open reads the files that the flags name.
 func (o *httpOptions) open(log *slog.Logger) (*access, error) {
-	a := &access{o: o, keys: streamable.Keys{Issuer: o.issuer, Audience: o.audience}, log: log}
+	a := &access{
+		o: o, tokens: streamable.Tokens{Name: caps.CheckPrincipal}, log: log,
+		keys: streamable.Keys{Issuer: o.issuer, Audience: o.audience, Name: caps.CheckPrincipal},
+	}
 	for _, read := range a.readers() {
 		if err := read(); err != nil {
 			return nil, err
@@ -138,6 +141,17 @@ func (a *access) tls() *tls.Config {
 		MinVersion:     tls.VersionTLS12,
 		NextProtos:     []string{"h2", "http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return a.cert.Load(), nil },
+	}
+}
+
+// unheard warns of principals of whom the policy says something, and whom no token
+// stands for. Who signed tokens may stand for can't be known.
+func (a *access) unheard(names []string) {
+	for _, name := range names {
+		if !a.o.wantsTokens() || a.tokens.Has(name) || a.o.jwks != "" && streamable.Signed(name) {
+			continue
+		}
+		a.log.Warn("the policy says something of a principal that no token stands for", "principal", name)
 	}
 }
 

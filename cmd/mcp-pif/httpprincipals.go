@@ -256,7 +256,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 	if name != "" {
 		profile = principalMark + name
 	}
-	auth, err := w.auth.branch(number)
+	auth, err := w.auth.branch(name, number)
 	if err != nil {
 		return nil, err
 	}
@@ -272,14 +272,13 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 		end()
 		return nil, err
 	}
-	auth.tellRevoked()
 	tools, err := auth.tools()
 	if err != nil {
 		end()
 		return nil, err
 	}
 	w.o.retain.keepWithin(ctx, auth.journal)
-	w.log.Info("opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.where)
+	w.log.Info("opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
 	options := mcpserver.Options{
 		Version: version(), Registry: tools, Broker: auth.broker, Limits: w.limits, Log: w.log,
 		Elicit: w.o.askVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.fleeting, Trace: w.o.tracer(w.errs),

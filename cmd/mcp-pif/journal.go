@@ -56,7 +56,7 @@ func (o *journalOptions) open() (*journal.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return journal.Open(path, journal.Options{ReadOnly: true})
+	return journal.Open(path, journal.Options{ReadOnly: true, Notes: heads()})
 }
 
 func (o *journalOptions) query() journal.Query {

@@ -84,7 +84,7 @@ func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry 
 		if err := s.Close(); err != nil {
 			return err
 		}
-		if s, err = journal.Open(path, journal.Options{Log: warnings(cmd)}); err != nil {
+		if s, err = journal.Open(path, journal.Options{Log: warnings(cmd), Notes: heads()}); err != nil {
 			return err
 		}
 	}

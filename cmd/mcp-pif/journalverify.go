@@ -92,6 +92,12 @@ func printReport(out io.Writer, r *journal.Report, err error) error {
 	for _, damage := range r.Damage {
 		fmt.Fprintf(out, "DAMAGED: %s\n", damage)
 	}
+	if r.Noted != nil {
+		fmt.Fprintf(out, "event %d was noted in the state directory, and is there\n", r.Noted.Seq)
+	}
+	if r.Lost != "" {
+		fmt.Fprintf(out, "noticed: %s\n", r.Lost)
+	}
 	for _, unproved := range r.Unproved {
 		fmt.Fprintf(out, "not proved: %s\n", unproved)
 	}

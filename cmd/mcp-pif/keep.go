@@ -56,7 +56,7 @@ func (a *authority) keepFor(client string) (keeping, error) {
 func (a *authority) keep(path string) (err error) {
 	a.keptAt = path
 	size := int64(pureJournal)
-	if len(a.granted) > 0 {
+	if len(a.policy.Grants()) > 0 {
 		size = actingJournal
 	}
 	if path == "" {
@@ -69,7 +69,7 @@ func (a *authority) keep(path string) (err error) {
 
 // look opens the journal at path to be read.
 func (a *authority) look(path string) error {
-	s, err := journal.Open(path, journal.Options{Log: a.log, ReadOnly: true})
+	s, err := journal.Open(path, journal.Options{Log: a.log, ReadOnly: true, Notes: heads()})
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,8 @@ func (a *authority) record() error {
 	}
 	a.broker = run.New(options)
 	a.brokers.add(a.broker)
-	a.broker.Started(version(), grantTexts(a.granted), denyTexts(a.denied), a.sandboxes.lines(a.granted))
+	granted := a.policy.Grants()
+	a.broker.Started(version(), grantTexts(granted), a.policy.ShownDenies(), a.sandboxes.lines(granted))
 	// What was taken back must not come back because a list can't be read.
 	a.pollConsents()
 	return a.applyRevocations()
@@ -141,7 +142,7 @@ func (a *authority) stateOf(kind string) (string, error) { return stateOfPlugin(
 
 // openStore opens a store; a nil one is no journal.
 func openStore(path string, log *slog.Logger) (journal.Journal, error) {
-	s, err := journal.Open(path, journal.Options{Log: log})
+	s, err := journal.Open(path, journal.Options{Log: log, Notes: heads()})
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,6 @@ func (o *processOptions) register(f *pflag.FlagSet) {
 
 // A mapping is the commands that the operator maps names to.
 type mapping struct {
-	// filed is what the policy file says.
-	filed map[string]caps.Command
 	// unasked is set where grants are only named, and nothing is started.
 	unasked bool
 
@@ -53,9 +51,10 @@ func (m *mapping) keep(g *caps.Grant, c *caps.Command) {
 	m.by[g.ID] = c
 }
 
-// mapped finds what a capability's name is mapped to now; nil where its kind has no
-// commands. protected is what no command may write to.
-func (a *authority) mapped(c caps.Capability, protected []string) (*caps.Command, error) {
+// mapped finds what a capability's name is mapped to now, by the flags or by what the
+// policy file says; nil where its kind has no commands. protected is what no command
+// may write to.
+func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, protected []string) (*caps.Command, error) {
 	m, known := a.kinds.Manifest(c.Kind)
 	if !known || !host.TakesCommand(m) || a.mapping.unasked {
 		return nil, nil
@@ -78,11 +77,11 @@ func (a *authority) mapped(c caps.Capability, protected []string) (*caps.Command
 		}
 		found = &split
 	}
-	if filed, ok := a.mapping.filed[c.Scope]; ok {
+	if mapped, ok := filed[c.Scope]; ok {
 		if found != nil {
 			return nil, fmt.Errorf("--proc and the policy file both map %s", c.Scope)
 		}
-		found = &filed
+		found = &mapped
 	}
 	if found == nil {
 		return nil, fmt.Errorf("no command is mapped to the name: say --proc %s='/PATH/TO/PROGRAM ARGUMENTS', or \"processes\" in the policy file", c.Scope)

@@ -73,7 +73,7 @@ func (s sandboxes) lines(grants []*caps.Grant) []string {
 func (a *authority) tellSandbox() {
 	layers := host.System()
 	said := map[string]bool{}
-	for _, g := range a.policy.Grants() {
+	for _, g := range a.principals.Grants() {
 		mode := a.sandboxes.mode(g.Kind)
 		if said[g.Kind] || g.Kind == mcpserver.AskKind {
 			continue

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
 // secretOptions are the flags about the operator's secrets.
@@ -17,33 +19,32 @@ func (o *secretOptions) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.secrets, "secret", nil, "let tools name a secret that they don't see: `NAME=FOR,file=PATH`, FOR an origin such as https://api.example.com; may be repeated")
 }
 
-// A boundSecrets is what the flags and the policy file bind, read with the grants
-// and in force with them.
-type boundSecrets struct {
-	// filed is what the policy file says of secrets.
-	filed caps.PolicyFile
-	next  []*caps.Secret
-	// files is where values lie: no grant may reach them.
-	files []string
-}
-
-// readSecrets reads the values of all that is bound now. Nothing is in force yet.
-func (a *authority) readSecrets() error {
-	var all []caps.Binding
-	for _, text := range a.options.secrets {
-		b, err := caps.ParseBinding(text, a.kinds)
+// bindings is what the flags bind.
+func (o *secretOptions) bindings(kinds caps.Kinds) (all []caps.Binding, err error) {
+	for _, text := range o.secrets {
+		b, err := caps.ParseBinding(text, kinds)
 		if err != nil {
-			return fmt.Errorf("--secret: %w", err)
+			return nil, fmt.Errorf("--secret: %w", err)
 		}
 		all = append(all, b)
 	}
-	filed, err := a.secrets.filed.Bindings(a.kinds)
-	if err != nil {
-		return fmt.Errorf("--policy %s: %w", a.options.policy, err)
-	}
-	all = append(all, filed...)
-	a.secrets.next, a.secrets.files = nil, nil
-	for _, b := range all {
+	return all, nil
+}
+
+// A hidden is where the values of secrets lie, which no grant may reach: files, and
+// variables with the names of their secrets.
+type hidden struct {
+	files     []string
+	variables map[string]string
+}
+
+// hide adds where the values of secrets lie. It refuses those that a plugin reads by a
+// privilege of its own.
+func (a *authority) hide(h *hidden, bindings []caps.Binding) error {
+	for _, b := range bindings {
+		if b.Env != "" {
+			h.variables[variableName(b.Env)] = b.Name
+		}
 		path, err := b.Path("")
 		if err != nil {
 			return err
@@ -51,13 +52,12 @@ func (a *authority) readSecrets() error {
 		if path == "" {
 			continue
 		}
-		a.secrets.files = append(a.secrets.files, path)
 		if err := a.reachedByPlugin(fmt.Sprintf("secret %q", b.Name), path); err != nil {
 			return err
 		}
+		h.files = append(h.files, path)
 	}
-	a.secrets.next, err = caps.ReadSecrets("", all)
-	return err
+	return nil
 }
 
 // reachedByPlugin refuses a file, of what is named, that a plugin reads by a
@@ -83,13 +83,26 @@ func (a *authority) reachedByPlugin(what, path string) error {
 	return nil
 }
 
-// bindSecrets puts what was read in force.
-func (a *authority) bindSecrets() { a.policy.Secrets().Replace(a.secrets.next) }
+// variableName is the one spelling of a variable's name: on Windows a is A.
+func variableName(name string) string {
+	if runtime.GOOS == "windows" {
+		return strings.ToUpper(name)
+	}
+	return name
+}
+
+// grants refuses a capability by which a tool would be given a secret as a variable.
+func (h *hidden) grants(c caps.Capability, m *caps.Manifest) error {
+	if name, bound := h.variables[variableName(c.Scope)]; bound && host.TakesVariable(m) {
+		return fmt.Errorf("the variable %s holds the secret %q, which no tool may read: keep one of them under another name, or the secret in a file", c.Scope, name)
+	}
+	return nil
+}
 
 // secretLines is what is bound, for the operator.
-func secretLines(p *caps.Policy) []string {
+func secretLines(bindings []caps.Binding) []string {
 	var lines []string
-	for _, b := range p.Secrets().List() {
+	for _, b := range bindings {
 		source := "file " + b.File
 		if b.Env != "" {
 			source = "variable " + b.Env

@@ -211,6 +211,9 @@ func TestSecretReload(t *testing.T) {
 	write("policy.json", policy(`{"api":{"for":"`+m.URL+`","file":"sandbox/key"}}`))
 	reload("which no tool may reach")
 	asks("Bearer " + rotatedKey)
+	write("policy.json", `{"grant":["fetch:`+m.URL+`","env:PATH"],"secrets":{"api":{"for":"`+m.URL+`","env":"PATH"}}}`)
+	reload("which no tool may read")
+	asks("Bearer " + rotatedKey)
 	write("policy.json", policy(`{}`))
 	reload("")
 	asks("")
@@ -237,6 +240,7 @@ func TestSecretRefused(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("PIF_TEST_KEY", apiKey)
 	const at = "api=https://api.example.com,"
 	for _, c := range []struct{ says, secret, more string }{
 		{"chmod 600", at + "file=open", ""},
@@ -248,6 +252,9 @@ func TestSecretRefused(t *testing.T) {
 		{"everybody to read", "api=http://api.example.com,file=key", ""},
 		{"which no tool may reach", at + "file=key", "--cap=fs:."},
 		{"which no tool may reach", at + "file=key", "--cap=fs:./key"},
+		{"which no tool may read", at + "env=PIF_TEST_KEY", "--cap=env:PIF_TEST_KEY"},
+		{"which no tool may read", at + "env=PIF_TEST_KEY", "--ask=env:PIF_TEST_KEY"},
+		{"which no tool may read", at + "env=PIF_TEST_KEY", "--cap=env.get:PIF_TEST_KEY,calls=1"},
 		{"bound twice", at + "file=key", "--secret=" + at + "env=PATH"},
 	} {
 		args := []string{"caps", "--secret", c.secret}

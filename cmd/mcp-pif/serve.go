@@ -91,6 +91,7 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	defer stop()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 	o.private = o.httpOptions.files()
+	o.principals = o.wantsTokens()
 	auth, err := o.capOptions.prepare(log)
 	if err != nil {
 		return failing(err)
@@ -103,10 +104,6 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if o.address != "" {
 		context.AfterFunc(ctx, stop) // a second signal doesn't wait
 		tuneMemory(int64(o.pool))
-		if auth.host != nil {
-			go auth.watch(ctx)
-			auth.tellSandbox()
-		}
 		return (&web{o: o, auth: auth, limits: limits, log: log, errs: cmd.ErrOrStderr()}).serve(ctx)
 	}
 	if terminal(cmd.InOrStdin()) {
@@ -178,13 +175,14 @@ func closeTelemetry(t *telemetry.Telemetry) {
 
 // tuneMemory sets Go's collector for a server: rarely while little is in use,
 // since every call leaves a few hundred kilobytes of garbage, and in time when
-// runs hold much. What the environment says goes before.
+// runs hold much. Beside the limit the process has the program itself resident,
+// some thirty megabytes. What the environment says goes before.
 func tuneMemory(pool int64) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(pool + 64<<20)
+		debug.SetMemoryLimit(pool + 32<<20)
 	}
 }
 

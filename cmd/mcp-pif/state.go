@@ -24,3 +24,13 @@ func stateDir() (string, error) {
 	}
 	return filepath.Join(home, ".local", "state", "mcp-pif"), nil
 }
+
+// heads is the folder in which the newest event of each store is noted, so that it
+// is noticed when a store lacks it later; "" where there is none.
+func heads() string {
+	state, err := stateDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(state, "heads")
+}

@@ -76,6 +76,10 @@ func (o *capOptions) tools(cmd *cobra.Command, how opening) (_ *kept, err error)
 	}
 	log := warnings(cmd)
 	k := new(kept)
+	// A principal's tools may do what it may.
+	if name, ok := strings.CutPrefix(o.profile, principalMark); ok {
+		o.principal, o.principals = name, true
+	}
 	if k.auth, err = o.prepare(log); err != nil {
 		return nil, err
 	}
@@ -92,7 +96,7 @@ func (o *capOptions) tools(cmd *cobra.Command, how opening) (_ *kept, err error)
 	if _, err := os.Stat(path); how == toWrite && errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the store %s: there is no such file", printable(path))
 	}
-	if k.journal, err = journal.Open(path, journal.Options{Log: log, ReadOnly: how == toRead}); err != nil {
+	if k.journal, err = journal.Open(path, journal.Options{Log: log, ReadOnly: how == toRead, Notes: heads()}); err != nil {
 		return nil, err
 	}
 	tools, problems, err := registry.Open(run.Log(k.journal), k.auth.policy)

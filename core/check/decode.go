@@ -23,205 +23,214 @@ type Decoded struct {
 
 // Decode reads the arguments of a direct call, an object, by the types of the
 // parameters: a string stays one where a string is wanted, and is read as JSON
-// where only something else is; a number with a fraction is an exact decimal.
-// What fits no type is given to the program as it is, which fails at the place
+// where only something else is; a number with a fraction is an exact decimal,
+// where only integers are wanted it is left to the reader of data, which rounds
+// it. What fits no type is given to the program as it is, which fails at the place
 // that can't use it.
 //
 // A function of several parameters is called with each by its name, or with
 // the first alone as "input". One of a record may have the record's keys in
-// place of "input". Faults: invalid_request.
+// place of "input". Code that is no function has "input", which is ignored.
+// Faults: invalid_request.
 func Decode(arguments json.RawMessage, r *Report) (*Decoded, *fault.Fault) {
 	params, _ := r.Arguments()
-	if len(bytes.TrimSpace(arguments)) == 0 {
-		arguments = json.RawMessage("{}")
+	given, f := givenArguments(arguments, params)
+	if f != nil {
+		return nil, f
 	}
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(arguments, &given); err != nil || given == nil {
-		return nil, &fault.Fault{Kind: fault.InvalidRequest, Message: "the arguments are no JSON object", Expected: "an object", Hint: "Give the arguments by their names: " + sketch(params) + "."}
+	for i, m := range given {
+		if slices.ContainsFunc(given[:min(i, maxArguments)], func(n member) bool { return n.key == m.key }) {
+			return nil, &fault.Fault{
+				Kind: fault.InvalidRequest, Message: fmt.Sprintf("the argument %s is given twice", quoted(m.key)),
+				Hint: "Call with " + sketch(params) + ".",
+			}
+		}
+		if i >= len(params) && i >= maxArguments {
+			return nil, unknownArgument(given, params)
+		}
+	}
+	if len(params) > 1 {
+		return several(params, given)
+	}
+	p := Parameter{Input, Any}
+	if len(params) == 1 {
+		p = params[0]
+	}
+	raw := json.RawMessage("null") // without an argument, as in run
+	switch {
+	case len(given) == 1 && given[0].key == Input:
+		raw = given[0].value
+	case len(given) > 0 && isRecord(p.Type, given):
+		d := DecodeInputs([]json.RawMessage{arguments}, &Report{Type: Function(p.Type, Any, Row{})})
+		d.Notes = append([]string{`the arguments were read as the record that is the "input"`}, d.Notes...)
+		return d, nil
+	case len(given) > 0:
+		return nil, unknownArgument(given, []Parameter{p})
 	}
 	d := &decoder{}
-	if len(params) == 0 {
-		return &Decoded{Inputs: []json.RawMessage{json.RawMessage("null")}}, nil
-	}
-	if len(params) == 1 {
-		return d.one(params[0], given, arguments)
-	}
-	return d.several(params, given)
+	return &Decoded{Inputs: []json.RawMessage{d.read(raw, p)}, Notes: d.told()}, nil
 }
 
-func (d *decoder) one(p Parameter, given map[string]json.RawMessage, all json.RawMessage) (*Decoded, *fault.Fault) {
-	raw, ok := given[Input]
-	switch {
-	case ok && len(given) == 1:
-	case ok:
-		return nil, unknownArgument(given, []Parameter{p})
-	case len(given) == 0:
-		// Without an argument the input is null, as in run.
-		raw = json.RawMessage("null")
-	case p.Type.Kinds == prim.KindRecord && len(p.Type.Fields) > 0:
-		raw = all
-		d.note(`the arguments were read as the record that is the "input"`)
-	default:
-		return nil, unknownArgument(given, []Parameter{p})
+// maxArguments is how many arguments are looked at where the tool has fewer
+// parameters.
+const maxArguments = 100
+
+// DecodeInputs reads values by the types of the parameters, in their order, as
+// [Decode] does: what clients give that has no names. Those beyond the parameters
+// are as for [Any].
+func DecodeInputs(inputs []json.RawMessage, r *Report) *Decoded {
+	params, _ := r.Arguments()
+	d := &decoder{}
+	out := &Decoded{}
+	for i, raw := range inputs {
+		p := Parameter{fmt.Sprintf("input %d", i+1), Any}
+		if i < len(params) {
+			p = params[i]
+		}
+		out.Inputs = append(out.Inputs, d.read(raw, p))
 	}
-	return &Decoded{Inputs: []json.RawMessage{d.value(raw, p.Type, Input)}, Notes: d.notes}, nil
+	out.Notes = d.told()
+	return out
 }
 
-func (d *decoder) several(params []Parameter, given map[string]json.RawMessage) (*Decoded, *fault.Fault) {
-	if raw, ok := given[Input]; ok && len(given) == 1 && !slices.ContainsFunc(params, func(p Parameter) bool { return p.Name == Input }) {
-		return &Decoded{Inputs: []json.RawMessage{d.value(raw, params[0].Type, Input)}, Notes: d.notes}, nil
+// isRecord reports whether arguments are the fields of a record that is wanted.
+func isRecord(t *Type, given []member) bool {
+	if t.Kinds != prim.KindRecord || len(t.Fields) == 0 {
+		return false
+	}
+	has := func(key string) bool {
+		return slices.ContainsFunc(given, func(m member) bool { return m.key == key })
+	}
+	known := false
+	for _, f := range t.Fields {
+		if has(f.Key) {
+			known = true
+		} else if !f.Optional {
+			return false
+		}
+	}
+	return known
+}
+
+func several(params []Parameter, given []member) (*Decoded, *fault.Fault) {
+	byName := make(map[string]json.RawMessage, len(given))
+	for _, m := range given {
+		byName[m.key] = m.value
+	}
+	d := &decoder{}
+	if raw, ok := byName[Input]; ok && len(given) == 1 && !slices.ContainsFunc(params, func(p Parameter) bool { return p.Name == Input }) {
+		p := Parameter{Input, params[0].Type}
+		return &Decoded{Inputs: []json.RawMessage{d.read(raw, p)}, Notes: d.told()}, nil
 	}
 	out := &Decoded{}
 	var missing []string
 	for _, p := range params {
-		raw, ok := given[p.Name]
+		raw, ok := byName[p.Name]
 		if !ok {
-			missing = append(missing, p.Name)
+			missing = append(missing, quoted(p.Name))
 			continue
 		}
-		delete(given, p.Name)
-		out.Inputs = append(out.Inputs, d.value(raw, p.Type, p.Name))
+		delete(byName, p.Name)
+		out.Inputs = append(out.Inputs, d.read(raw, p))
 	}
-	if len(given) > 0 {
+	if len(byName) > 0 {
 		return nil, unknownArgument(given, params)
 	}
 	if missing != nil {
 		return nil, &fault.Fault{
-			Kind: fault.InvalidRequest, Message: "missing: " + strings.Join(missing, ", "),
+			Kind: fault.InvalidRequest, Message: "missing: " + listed(missing),
 			Expected: "every parameter by its name", Hint: "Call with " + sketch(params) + ".",
 		}
 	}
-	out.Notes = d.notes
+	out.Notes = d.told()
 	return out, nil
+}
+
+// listed is the first of many names.
+func listed(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+// quoted is a name, or the beginning of a long one, in quotes.
+func quoted(name string) string { return string(text.AppendString(nil, short(name))) }
+
+func short(name string) string {
+	if len(name) <= longestName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:longestName], "") + "…"
 }
 
 // sketch is an object with the parameters' names and types.
 func sketch(params []Parameter) string {
-	parts := make([]string, len(params))
+	const most = 10
+	var parts []string
 	for i, p := range params {
-		parts[i] = string(text.AppendString(nil, p.Name)) + ": " + p.Type.String()
+		if i == most {
+			parts = append(parts, fmt.Sprintf("and %d more", len(params)-most))
+			break
+		}
+		parts = append(parts, quoted(p.Name)+": "+short(p.Type.String()))
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-func unknownArgument(given map[string]json.RawMessage, params []Parameter) *fault.Fault {
-	var names, unknown []string
+func unknownArgument(given []member, params []Parameter) *fault.Fault {
+	var names []string
 	for _, p := range params {
 		names = append(names, p.Name)
 	}
-	for name := range given {
-		if !slices.Contains(names, name) {
-			unknown = append(unknown, name)
+	unknown := Input // beside others
+	for _, m := range given {
+		if !slices.Contains(names, m.key) {
+			unknown = m.key
+			break
 		}
-	}
-	slices.Sort(unknown)
-	if len(unknown) == 0 {
-		unknown = []string{""}
 	}
 	return &fault.Fault{
-		Kind: fault.InvalidRequest, Message: fmt.Sprintf("the tool takes no argument %q", unknown[0]),
-		Expected: "the arguments " + strings.Join(names, ", "), Got: unknown[0],
-		Near: prim.Closest(unknown[0], names), Hint: "Call with " + sketch(params) + ".",
+		Kind: fault.InvalidRequest, Message: "the tool takes no argument " + quoted(unknown),
+		Expected: "the arguments " + listed(names), Got: short(unknown),
+		Near: prim.Closest(short(unknown), names[:min(len(names), maxArguments)]), Hint: "Call with " + sketch(params) + ".",
 	}
 }
 
-type decoder struct {
-	notes []string
-	deep  int
+// A member of an object, in the order of the source.
+type member struct {
+	key   string
+	value json.RawMessage
 }
 
-func (d *decoder) note(s string) {
-	const most = 20
-	if len(d.notes) < most {
-		d.notes = append(d.notes, s)
+// givenArguments takes the arguments apart; none are an empty object.
+func givenArguments(arguments json.RawMessage, params []Parameter) ([]member, *fault.Fault) {
+	src := bytes.TrimSpace(arguments)
+	if len(src) == 0 {
+		return nil, nil
 	}
-}
-
-// maxData is how deep data is read by its type; deeper it stands as it is.
-const maxData = 200
-
-// value is one value as data.
-func (d *decoder) value(raw json.RawMessage, t *Type, where string) json.RawMessage {
-	raw = bytes.TrimSpace(raw)
-	if d.deep++; d.deep > maxData || len(raw) == 0 {
-		d.deep--
-		return raw
-	}
-	defer func() { d.deep-- }()
-	open := t.Any || t.Deep || t.Dynamic || len(t.Vars) > 0 || t.Name != ""
-	switch c := raw[0]; {
-	case c == '"':
-		return d.str(raw, t, open, where)
-	case c == '-' || c >= '0' && c <= '9':
-		return d.number(raw, t, open, where)
-	case open:
-		return raw
-	case c == '[' && t.Kinds&prim.KindList != 0:
-		return d.list(raw, t, where)
-	case c == '{':
-		return d.object(raw, t, where)
-	}
-	return raw
-}
-
-// str is a string, or, where no string is wanted, the JSON in it: some clients
-// send everything as strings.
-func (d *decoder) str(raw json.RawMessage, t *Type, open bool, where string) json.RawMessage {
-	var s string
-	if open || t.Kinds&prim.KindString != 0 || t.Kinds == 0 || json.Unmarshal(raw, &s) != nil {
-		return raw
-	}
-	inner := bytes.TrimSpace([]byte(s))
-	if !json.Valid(inner) || len(inner) == 0 || inner[0] == '"' || !fitsKind(inner[0], t.Kinds) {
-		return raw
-	}
-	d.note(fmt.Sprintf("%s: the string was read as JSON", where))
-	return d.value(inner, t, where)
-}
-
-// fitsKind reports whether JSON that begins so may be of one of the kinds.
-func fitsKind(c byte, k prim.Kinds) bool {
-	switch c {
-	case '[':
-		return k&prim.KindList != 0
-	case '{':
-		return k&(prim.KindRecord|prim.KindPair|prim.KindDec|prim.KindInt) != 0
-	case 't', 'f':
-		return k&prim.KindBool != 0
-	case 'n':
-		return k&prim.KindUnit != 0
-	}
-	return k&prim.KindNumber != 0
-}
-
-// number is an integer, or with a fraction a decimal.
-func (d *decoder) number(raw json.RawMessage, t *Type, open bool, where string) json.RawMessage {
-	if !bytes.ContainsAny(raw, ".eE") {
-		if !open && t.Kinds&prim.KindNumber == prim.KindDec {
-			return decimal(raw)
+	all, ok := members(src)
+	if !ok {
+		return nil, &fault.Fault{
+			Kind: fault.InvalidRequest, Message: "the arguments are no JSON object", Expected: "an object",
+			Hint: "Give the arguments by their names: " + sketch(params) + ".",
 		}
-		return raw
 	}
-	if whole, ok := integral(raw); ok && !open && t.Kinds&prim.KindDec == 0 && t.Kinds&prim.KindInt != 0 {
-		d.note(fmt.Sprintf("%s: %s was read as the integer %s", where, raw, whole))
-		return json.RawMessage(whole)
-	}
-	return decimal(raw)
+	return all, nil
 }
 
-// integral is the integer that a number without an exponent is worth, such as
-// 3.0.
-func integral(raw json.RawMessage) (string, bool) {
-	whole, frac, _ := strings.Cut(string(raw), ".")
-	if strings.ContainsAny(string(raw), "eE") || strings.Trim(frac, "0") != "" {
-		return "", false
-	}
-	if whole == "-0" {
-		whole = "0"
-	}
-	return whole, true
-}
-
-func decimal(raw json.RawMessage) json.RawMessage {
-	return json.RawMessage(`{"dec":` + string(text.AppendString(nil, string(raw))) + `}`)
+// members takes an object apart; false: it is none.
+func members(src []byte) (all []member, ok bool) {
+	s := scan{src: src}
+	ok = s.object(func(key []byte) bool {
+		from := s.at
+		var name string
+		if !s.value() || json.Unmarshal(key, &name) != nil {
+			return false
+		}
+		all = append(all, member{name, src[from:s.at]})
+		return true
+	})
+	return all, ok && s.space() == 0 && s.at == len(src)
 }

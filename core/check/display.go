@@ -285,7 +285,7 @@ func (d *display) codes(t *Type, cs []*shape) {
 	body := cs[0].code.Body
 	free := term.Free(body)
 	slices.Sort(free)
-	inner := newChecker(prim.Function(term.At(body.Pos()), free, body), nil, d.c.env, Budget{Steps: max(1, (d.c.limit-d.c.steps)/8)})
+	inner := newChecker(prim.Function(term.At(body.Pos()), free, body), nil, d.c.env, Budget{Steps: max(1, (d.c.limit-d.c.steps)/8), Spend: d.c.spending})
 	inner.env.Tool = ""
 	inner.nested = d.c.nested + 1
 	inner.run(false)

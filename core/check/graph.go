@@ -59,15 +59,17 @@ type shape struct {
 
 // A checker is the state of one check.
 type checker struct {
-	env     Env
-	src     *term.Source
-	limit   int
-	steps   int
-	over    bool // the budget is used up
-	depth   int  // of the Go stack
-	single  bool // every function has one type, for all its uses
-	library certainty
-	nested  int // how many checks of quoted code this one is inside
+	env      Env
+	src      *term.Source
+	limit    int
+	steps    int
+	over     bool // the budget is used up
+	told     int  // the steps that spending was told of
+	spending func(steps int) bool
+	depth    int  // of the Go stack
+	single   bool // every function has one type, for all its uses
+	library  certainty
+	nested   int // how many checks of quoted code this one is inside
 
 	ids int
 	// freeVars and freeShapes are made in advance: there are many.
@@ -121,6 +123,9 @@ func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 	}
 	if c.limit <= 0 {
 		c.limit = DefaultSteps
+	}
+	if c.told = c.limit; b.Spend != nil {
+		c.told, c.spending = 0, b.Spend
 	}
 	for _, k := range []prim.Kinds{prim.KindInt, prim.KindDec, prim.KindBool, prim.KindString, prim.KindUnit} {
 		c.basic[k] = c.fixed(c.shape(k))
@@ -176,11 +181,26 @@ func (c *checker) pairOf(a, b *variable) *shape {
 
 // spend takes a step of the budget, and says whether there was one.
 func (c *checker) spend(n int) bool {
-	if c.steps += n; c.steps > c.limit {
+	if c.steps += n; c.steps > c.told && !c.tell() {
 		c.over = true
 		c.queue = nil
 	}
 	return !c.over
+}
+
+// portion is how many steps are told of at a time.
+const portion = 64
+
+// tell tells of steps beyond those that were told of; false: they are not there.
+func (c *checker) tell() bool {
+	for c.steps > c.told && c.steps <= c.limit {
+		c.told = min(c.told+portion, c.limit)
+		if !c.spending(portion) {
+			c.limit = c.steps
+			return false
+		}
+	}
+	return c.steps <= c.limit
 }
 
 // add lets a shape flow into a variable.

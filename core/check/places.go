@@ -122,7 +122,7 @@ func (c *checker) derivation() *Derivation {
 	vs := slices.SortedFunc(maps.Keys(types), func(a, b *variable) int { return a.id - b.id })
 	parts := 0
 	for _, v := range vs {
-		if parts > maxDerived {
+		if parts > min(maxDerived, c.limit) {
 			break
 		}
 		show := c.display(true)
@@ -135,6 +135,6 @@ func (c *checker) derivation() *Derivation {
 	return d
 }
 
-// maxDerived is how many parts the types of a derivation have together; terms
-// beyond are dynamic.
+// maxDerived is how many parts the types of a derivation have together, and no more
+// than there are steps; terms beyond are dynamic.
 const maxDerived = 1_000_000

@@ -39,6 +39,10 @@ type Budget struct {
 	// Steps is how many flows, tests and terms may be looked at; where that
 	// is not enough, the whole program is dynamic. Default 1,000,000.
 	Steps int
+	// Spend, where it isn't nil, is told of steps before they are taken, some at
+	// a time. false ends the check, as a budget that is used up does. What it says
+	// while it says yes makes no difference to the report.
+	Spend func(steps int) bool
 }
 
 // DefaultSteps is the default of [Budget].

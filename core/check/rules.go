@@ -28,6 +28,7 @@ func init() {
 		"raise": raising, "no_match": func(u *use) *variable { return u.c.variable() },
 		"to_json": toJSON, "parse_json": parseJSON,
 		"to_data": toData, "to_code": toCode, "analyze": analyze,
+		"infer": inferring, "normalize": normalizing, "equivalent": judging,
 	}
 }
 

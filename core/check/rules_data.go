@@ -137,3 +137,42 @@ func analyze(u *use) *variable {
 		{"operations", counts, required}, {"parameters", strs, required}, {"size", num, required},
 	}}))
 }
+
+// inferring, normalizing and judging give records of which all is known but the
+// inputs that show a difference, which are some data.
+func inferring(u *use) *variable {
+	u.take(0, nil)
+	c := u.c
+	str, strs := c.basic[prim.KindString], c.fixed(c.listOf(c.basic[prim.KindString]))
+	list := func(keys ...string) *variable {
+		var fields []field
+		for _, key := range keys {
+			fields = append(fields, field{key, str, required})
+		}
+		return c.fixed(c.listOf(c.fixed(c.intern(&record{fields: fields}))))
+	}
+	return c.fixed(c.intern(&record{fields: []field{
+		{"effects", strs, required}, {"expects", c.fixed(c.intern(&record{rest: str})), required}, {"params", list("name", "type"), required},
+		{"problems", list("at", "kind", "message"), required}, {"result", str, required}, {"sound", c.basic[prim.KindBool], required},
+		{"type", str, required}, {"unknown", list("at", "message", "reason"), required},
+	}}))
+}
+
+func normalizing(u *use) *variable {
+	u.take(0, nil)
+	c := u.c
+	str := c.basic[prim.KindString]
+	return c.fixed(c.intern(&record{fields: []field{
+		{"code", c.fixed(c.shape(prim.KindQuoted)), required}, {"hash", str, required}, {"normal", c.basic[prim.KindBool], required}, {"reason", str, required},
+	}}))
+}
+
+func judging(u *use) *variable {
+	u.rest(0)
+	c := u.c
+	str := c.basic[prim.KindString]
+	return c.fixed(c.intern(&record{fields: []field{
+		{"answer", str, required}, {"inputs", c.fixed(c.listOf(c.fixed(c.dynData))), required}, {"left", str, required},
+		{"reason", str, required}, {"right", str, required},
+	}}))
+}

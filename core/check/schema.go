@@ -36,17 +36,19 @@ type Parameter struct {
 // parameters with one name the later one gets a number.
 func (r *Report) Arguments() (params []Parameter, result *Type) {
 	t := r.Type
-	names := map[string]bool{}
+	last := map[string]int{} // the number of a name's last use; 1: it has none
 	for _, name := range r.Params {
 		if !t.IsFunction() || t.Name != "" {
-			break
+			// It is a function all the same, and its type isn't told so deep.
+			t = Function(Dynamic, Dynamic, Row{Open: true})
 		}
 		name = portable(name)
 		unique := name
-		for n := 2; names[unique]; n++ {
-			unique = fmt.Sprintf("%s_%d", name, n)
+		for last[unique] != 0 {
+			last[name]++
+			unique = fmt.Sprintf("%s_%d", name, last[name])
 		}
-		names[unique] = true
+		last[unique] = 1
 		params = append(params, Parameter{unique, t.Param.or()})
 		t = t.Result.or()
 	}
@@ -62,6 +64,10 @@ func (r *Report) Arguments() (params []Parameter, result *Type) {
 	return params, t
 }
 
+// proto is a name that clients written in JavaScript drop, or refuse, whatever a
+// schema says of it.
+const proto = "__proto__"
+
 // longestName is how many bytes an argument's name may have for every client.
 const longestName = 60
 
@@ -73,8 +79,11 @@ func portable(name string) string {
 		}
 		return '_'
 	}, name)
-	if clean == "" {
+	switch clean {
+	case "":
 		return "_"
+	case proto:
+		return "_proto_"
 	}
 	return clean[:min(len(clean), longestName)]
 }
@@ -247,7 +256,7 @@ func (w *schemaWriter) record(t *Type, deep int) (schema, bool) {
 		return !slices.ContainsFunc(required, func(k string) bool { return k != key })
 	}
 	for _, f := range t.Fields {
-		if slices.Contains(wrapped, f.Key) && lone(f.Key) {
+		if slices.Contains(wrapped, f.Key) && lone(f.Key) || f.Key == proto && !w.input {
 			return nil, false
 		}
 	}

@@ -267,7 +267,7 @@ func (m *Machine) applyRoot() {
 		if !m.charge(1) {
 			return
 		}
-		m.finish(m.partial(0, n))
+		m.applied(m.partial(0, n))
 		return
 	}
 	*m.word(n + 1) = 0

@@ -43,7 +43,9 @@ type Program struct {
 	IsTool bool
 	// Evals is set, of an input, where it evaluates code.
 	Evals bool
-	Unit  *code.Unit
+	// Next is, of an input, the one that the result is applied to; nil: none.
+	Next *Program
+	Unit *code.Unit
 }
 
 // What a machine exchanges with its host; see package value.
@@ -72,6 +74,7 @@ const (
 	inCode phase = iota
 	inInput
 	inBody
+	inNext // nothing runs: the function in held is to be applied to the next input
 	ended
 )
 
@@ -107,6 +110,7 @@ type Machine struct {
 	phase    phase
 	state    State
 	started  bool
+	further  bool   // the input is not the first
 	left     uint64 // steps of the budget that are not in fuel yet
 	result   word
 	held     word // a word that must survive a collection
@@ -201,7 +205,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	b.Steps = min(b.Steps, MaxSteps)
 	b.Depth = min(b.Depth, MaxDepth)
 	m.prog, m.input, m.budget = p, input, b
-	m.phase, m.state, m.started = inCode, Paused, false
+	m.phase, m.state, m.started, m.further = inCode, Paused, false, false
 	if m.fault != nil {
 		m.fault = nil
 	}
@@ -384,6 +388,9 @@ func (m *Machine) enterCode() {
 			return
 		}
 		m.enterInput()
+		for m.phase == inNext {
+			m.enterInput()
+		}
 		return
 	}
 	m.enter(u.Entry)
@@ -413,26 +420,55 @@ func (m *Machine) next() {
 	case inInput:
 		m.enterBody(w)
 	case inBody:
-		m.finish(w)
+		m.applied(w)
+	}
+	for m.phase == inNext {
+		m.enterInput()
 	}
 }
 
 func (m *Machine) finish(w word) {
 	m.result, m.phase = w, ended
+	if m.settle() {
+		m.state = Done
+	}
+}
+
+// settle pays what was charged without being checked; false: it can't be paid.
+func (m *Machine) settle() bool {
 	// Returns charge without checking: what they took beyond the slice is
 	// still to be had, or not.
 	if over := -m.stepsIn(); over > 0 {
 		if uint64(over) > m.left {
 			m.outOfFuel()
-			return
+			return false
 		}
 		m.left -= uint64(over)
 		m.fuel += over
 	}
-	m.state = Done
+	return true
 }
 
-// enterInput evaluates the input; the function is in held, or is the root.
+// applied goes on with what the function gave for an input.
+func (m *Machine) applied(w word) {
+	if m.input == nil || m.input.Next == nil {
+		m.finish(w)
+		return
+	}
+	if w&tagMask != tagClosure {
+		if m.settle() {
+			f := prim.Mismatch(prim.App, 0, prim.Describe(m.sketch(w)))
+			m.fault, m.state = f, Failed
+			m.locate(f, &m.units[0], m.prog.Term.Pos())
+		}
+		return
+	}
+	m.held, m.input = w, m.input.Next
+	m.phase, m.further = inNext, true
+}
+
+// enterInput evaluates the input; the function is in held, or is the root for
+// the first one.
 func (m *Machine) enterInput() {
 	m.phase = inInput
 	if m.input == nil {
@@ -479,11 +515,15 @@ func (m *Machine) enterBody(input word) {
 	if !m.charge(1) {
 		return
 	}
-	if root := m.unit.Root; root != nil && root.Arity == 1 {
+	root := m.unit.Root
+	if m.further {
+		root = nil // the function is what came of the input before
+	}
+	if root != nil && root.Arity == 1 {
 		m.enterRoot(root, input)
 		return
 	}
-	if root := m.unit.Root; root != nil {
+	if root != nil {
 		m.held = input
 		if !m.reserve(2, 0) {
 			return

@@ -465,11 +465,10 @@ func (m *Machine) generic(in *code.Instr) bool {
 	if done, stop := m.native(in, id); done {
 		return stop
 	}
-	args := make([]value.Value, in.B)
-	for i := range args {
-		args[i] = m.lazy(*m.reg(in.C + uint8(i)))
+	if row := prim.Get(id); row.Analysis != nil {
+		return m.analysis(in, row)
 	}
-	v, ok := m.strict(id, args)
+	v, ok := m.strict(id, m.operands(in))
 	if !ok {
 		return true
 	}
@@ -479,6 +478,15 @@ func (m *Machine) generic(in *code.Instr) bool {
 	}
 	*m.reg(in.A) = w
 	return false
+}
+
+// operands is the operands of a row of the table.
+func (m *Machine) operands(in *code.Instr) []value.Value {
+	args := make([]value.Value, in.B)
+	for i := range args {
+		args[i] = m.lazy(*m.reg(in.C + uint8(i)))
+	}
+	return args
 }
 
 // length walks a list, or reads what a string knows.

@@ -77,7 +77,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 	if f != nil {
 		return nil, f
 	}
-	v, f = r.program(t.Term, t.Source, t.Name, t.Tools, func() (value.Value, *fault.Fault) { return input, nil }, inside)
+	v, f = r.program(t.Term, t.Source, t.Name, t.Tools, 1, func(int) (value.Value, *fault.Fault) { return input, nil }, inside)
 	if f != nil {
 		return nil, f
 	}

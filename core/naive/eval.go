@@ -235,6 +235,9 @@ func (r *run) strict(n *term.Prim, e *env, ctx *context, around limits, depth in
 		}
 		args[i] = v
 	}
+	if row.Analysis != nil {
+		return r.analysis(row, args, n, ctx)
+	}
 	// Cost and size are 0 where the operands are of wrong kinds, so that the
 	// type error comes before a budget's.
 	if row.Cost != nil {

@@ -71,7 +71,9 @@ type Config struct {
 	// which has no self and can't continue.
 	Tool string
 	// Input is what Term is applied to if it is a function; nil is null.
-	Input   *parse.Parsed
+	Input *parse.Parsed
+	// More is the inputs that what came of the one before is applied to.
+	More    []*parse.Parsed
 	Budgets Budgets
 	// Tools is what the code looks tools up in; nil: there are none.
 	Tools value.Tools
@@ -170,7 +172,9 @@ type closure struct {
 // that is out of fuel are its budget.
 //
 // The order is: code, then the input, then one step for the application, then
-// the function's body. Code that gives no function ignores the input.
+// the function's body. Code that gives no function ignores the input. Of several
+// inputs, what came of one is applied to the next in the same way; there it has
+// to be a function.
 func Run(c Config) (value.Value, uint64, *fault.Fault) {
 	r := &run{Config: c}
 	if r.Budgets.Steps == 0 {
@@ -187,12 +191,18 @@ func Run(c Config) (value.Value, uint64, *fault.Fault) {
 }
 
 func (r *run) run() (value.Value, *fault.Fault) {
-	return r.program(r.Term, r.Source, r.Tool, r.Tools, r.input, 0)
+	input := func(i int) (value.Value, *fault.Fault) {
+		if i > 0 {
+			return r.input(r.More[i-1])
+		}
+		return r.input(r.Input)
+	}
+	return r.program(r.Term, r.Source, r.Tool, r.Tools, 1+len(r.More), input, 0)
 }
 
 // program evaluates the code of a tool, or inline code where name is empty,
-// and applies what it gives to the input if that is a function.
-func (r *run) program(t term.Term, source *term.Source, name string, tools value.Tools, input func() (value.Value, *fault.Fault), depth int) (value.Value, *fault.Fault) {
+// and applies what it gives to the inputs if that is a function.
+func (r *run) program(t term.Term, source *term.Source, name string, tools value.Tools, inputs int, input func(i int) (value.Value, *fault.Fault), depth int) (value.Value, *fault.Fault) {
 	ctx := &context{source: source, root: t.Pos(), in: "code", holder: name, tools: tools, library: tools}
 	if source != nil && source.In != "" {
 		ctx.in = source.In
@@ -211,22 +221,29 @@ func (r *run) program(t term.Term, source *term.Source, name string, tools value
 	if f != nil {
 		return nil, f
 	}
-	fn, ok := v.(*value.Closure)
-	if !ok {
-		return v, nil
+	for i := range inputs {
+		fn, ok := v.(*value.Closure)
+		switch {
+		case !ok && i == 0:
+			return v, nil
+		case !ok:
+			return nil, ctx.mismatch(code, prim.App, 0, v)
+		case i == 0 && ctx.tool != nil:
+			ctx.tool.self = fn
+		}
+		arg, f := input(i)
+		if f != nil {
+			return nil, f
+		}
+		c := fn.Impl.(*closure)
+		if f := r.step(code, c.env, ctx, depth); f != nil {
+			return nil, f
+		}
+		if v, f = r.eval(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, c.around, depth, true); f != nil {
+			return nil, f
+		}
 	}
-	if ctx.tool != nil {
-		ctx.tool.self = fn
-	}
-	arg, f := input()
-	if f != nil {
-		return nil, f
-	}
-	c := fn.Impl.(*closure)
-	if f := r.step(code, c.env, ctx, depth); f != nil {
-		return nil, f
-	}
-	return r.eval(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, c.around, depth, true)
+	return v, nil
 }
 
 // asFunction makes a tool's code that is no lambda and has exactly one free
@@ -241,9 +258,8 @@ func asFunction(code term.Term) term.Term {
 	return code
 }
 
-// input evaluates the input: with no variables, no tool and no authority.
-func (r *run) input() (value.Value, *fault.Fault) {
-	in := r.Input
+// input evaluates an input: with no variables, no tool and no authority.
+func (r *run) input(in *parse.Parsed) (value.Value, *fault.Fault) {
 	if in == nil {
 		in = &parse.Parsed{Term: &term.Unit{}}
 	}

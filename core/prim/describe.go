@@ -107,8 +107,22 @@ func (r *Row) hint(want Kinds, got string) string {
 	switch {
 	case r.Shape == Unary && (got == "a list") && want&KindList == 0:
 		return fmt.Sprintf("%s takes its operand without brackets: write %s.", r.Name, correct)
+	case got == "a function" && want&KindList != 0 && r.Name == "fold":
+		return fmt.Sprintf("The function is the first operand, the list the last: {\"map\":[F,LIST]}, {\"fold\":[F,INIT,LIST]}; a function given to fold takes one pair (accumulator, item). Correct: %s.", correct)
 	case got == "a function":
 		return fmt.Sprintf("Apply the function first, {\"app\":{\"func\":F,\"arg\":A}}; a function given to fold takes one pair (accumulator, item). Correct: %s.", correct)
+	case got == "a record" && want&KindList != 0:
+		return fmt.Sprintf("Make a list of the record: {\"entries\":R} gives pairs (key, value), {\"values\":R} the values. Correct: %s.", correct)
+	case r.Name == "concat" && got == "a list":
+		return fmt.Sprintf("Join lists with {\"append\":[A,B]}, and the strings of one with {\"join\":[LIST,\",\"]}. Correct: %s.", correct)
+	case r.Name == "concat":
+		return fmt.Sprintf("Make a string of the value: {\"to_text\":V}. Correct: %s.", correct)
+	case r.Name == "add" && strings.HasPrefix(got, "the string"):
+		return fmt.Sprintf("Join strings with {\"concat\":[A,B]}, and make a number of one with {\"parse_int\":S} or {\"to_dec\":S}. Correct: %s.", correct)
+	case r.Name == "add" && got == "a list":
+		return fmt.Sprintf("Join lists with {\"append\":[A,B]}. Correct: %s.", correct)
+	case r.Name == "get" && (got == "a list" || strings.HasPrefix(got, "the string")):
+		return fmt.Sprintf("Only records have fields: {\"length\":V} is how long a string or a list is, {\"nth\":[LIST,INDEX]} an item. Correct: %s.", correct)
 	case got == "a pair" && want&KindPair == 0:
 		return fmt.Sprintf("Take the pair apart with {\"fst\":P} or {\"snd\":P}. Correct: %s.", correct)
 	case got == "quoted code" && want&KindQuoted == 0:

@@ -66,6 +66,11 @@ type Row struct {
 	// nothing worth counting. It is 0 for operands of the wrong kinds.
 	Size func(args []value.Value) int64
 
+	// Analysis, of a row that reasons about code, is its meaning in place of Eval,
+	// Cost and Size: the meter counts its work while it is done, and is charged
+	// before the value is given.
+	Analysis func(args []value.Value, m *Meter) (value.Value, *fault.Fault)
+
 	// Body, of a row of the prelude, is its meaning in PIF: a closed function
 	// of the row's operands, one after the other, in the text form. Such a row
 	// has no Eval; see [Expand].
@@ -143,7 +148,7 @@ const (
 // Table is all rows, group by group. A row's [term.ID] is its index.
 var Table = table(
 	literals, lambda, binding, arithmetic, decimals, comparison, generic, logic, control, branching, failure,
-	lists, sequences, pairs, strs, text, records, meta, code, effects, library,
+	lists, sequences, pairs, strs, text, records, meta, code, analyses, effects, library,
 )
 
 // Groups is the names of the groups, in the order of the table.
@@ -172,6 +177,14 @@ func guard(r *Row) {
 				return nil, r.mismatch(i, Describe(args[i]))
 			}
 			return eval(args)
+		}
+	}
+	if analysis := r.Analysis; analysis != nil {
+		r.Analysis = func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			if i := r.misfit(args); i >= 0 {
+				return nil, r.mismatch(i, Describe(args[i]))
+			}
+			return analysis(args, m)
 		}
 	}
 	if work := r.Work; work != nil {

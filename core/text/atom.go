@@ -85,7 +85,7 @@ func (r *reader) close(open token, closer tokKind, ok bool) bool {
 		return true
 	}
 	if ok {
-		r.unclosed(open, closer)
+		r.unclosed(open, closer, tokComma)
 	}
 	for r.sync(); r.tok().kind == tokComma || r.tok().kind == tokSemi; r.sync() {
 		r.i++
@@ -132,7 +132,13 @@ func (r *reader) record() (term.Term, bool) {
 		}
 		r.i++
 		name := r.text(key)
-		if !r.expect(tokColon, fmt.Sprintf("Write a field as %s: 1.", r.src[key.off:key.end])) {
+		hint := fmt.Sprintf("Write a field as %s: 1.", r.src[key.off:key.end])
+		if k := r.tok().kind; k == tokComma || k == tokCloseBrace {
+			hint = fmt.Sprintf("Write it as %[1]s: %[1]s.", r.src[key.off:key.end])
+		} else if key.kind != tokName && key.kind != tokString {
+			hint = "Braces make a record: write the expression without them, let x = 1 in x + 1."
+		}
+		if !r.expect(tokColon, hint) {
 			return false
 		}
 		if key.kind == tokString {

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -91,7 +92,9 @@ func (r *reader) let() (term.Term, bool) {
 			good = false
 			break
 		}
+		r.binding = append(r.binding, r.text(t))
 		v, ok := r.expr()
+		r.binding = r.binding[:len(r.binding)-1]
 		if !ok {
 			good = false
 			break
@@ -203,6 +206,18 @@ func (r *reader) freeName(name string, t token) {
 	}
 	r.seen[name] = struct{}{}
 	f := Free{Name: name, Off: int(t.off)}
+	switch next := r.toks[r.i]; {
+	case len(r.free) >= mostNotes:
+	case slices.Contains(r.binding, name):
+		r.note(f.Off, "a let isn't bound in itself: give the function itself as well, let %[1]s = (%[1]s, n) => if n < 1 then 0 else %[1]s(%[1]s, n - 1) in %[1]s(%[1]s, 9)", name)
+		r.free = append(r.free, f)
+		return
+	case next.kind == tokDot && r.toks[min(r.i+2, len(r.toks)-1)].kind == tokOpen:
+		verb := r.toks[r.i+1]
+		r.note(f.Off, "%q is not bound; an effect has a mark before it: !%s.%s(a)", name, name, r.src[verb.off:verb.end])
+		r.free = append(r.free, f)
+		return
+	}
 	if t.kind == tokName && len(r.free) < mostNotes {
 		f.Near = r.near(name, r.tok().kind == tokOpen)
 	}

@@ -322,7 +322,10 @@ func (r *reader) wrongCount(c callee, n int) bool {
 	}
 	if !c.effect && !c.tool {
 		f.Hint = fmt.Sprintf("Write it as %s.", Shape(c.row))
-		if n > most && most == 1 {
+		switch {
+		case n > most && most == 1 && c.row.Params[0].Kinds == prim.KindList:
+			f.Hint = fmt.Sprintf("Write it as %s; a list is [a, b].", Shape(c.row))
+		case n > most && most == 1:
 			f.Hint = fmt.Sprintf("Write it as %s; what it gives is applied as %s(a)(b).", Shape(c.row), c.name)
 		}
 	}

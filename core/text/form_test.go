@@ -169,6 +169,8 @@ func TestNotes(t *testing.T) {
 	for _, c := range []struct{ src, note string }{
 		{`fold((a, x) => a + x, 0, [1])`, `line 1, column 7: the function of fold takes one pair`},
 		{`n => {"add": [n, 1]}`, `line 1, column 7: "add" is a key of a record here; the operation is written a + b`},
+		{`let go = n => let m = go(n - 1) in m in go(2)`, `line 1, column 23: a let isn't bound in itself: give the function itself as well, let go = (go, n) => `},
+		{`x => fs.read(x)`, `line 1, column 6: "fs" is not bound; an effect has a mark before it: !fs.read(a)`},
 		{`fold(p => fst(p), 0, [1])`, ``},
 		{`n => {add: n, "b": 1}`, ``},
 	} {

@@ -37,7 +37,11 @@ func (r *reader) match() (term.Term, bool) {
 		b := prim.Branch{At: term.At(r.tok().off)}
 		var bound []string
 		ok := false
-		if b.Pattern, ok = r.pattern(&bound, 1); !ok || !r.expect(tokArrow, patternHint) {
+		hint := patternHint
+		if b.Pattern, ok = r.pattern(&bound, 1); ok && r.tok().kind == tokIf {
+			hint = "A case has no condition: write x => if x > 0 then 1 else 2."
+		}
+		if !ok || !r.expect(tokArrow, hint) {
 			return false
 		}
 		for _, name := range bound {

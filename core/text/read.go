@@ -30,6 +30,7 @@ type reader struct {
 	// around.
 	scope   map[string]int
 	inQuote int
+	binding []string // the names of the lets whose values are read, the innermost last
 
 	free   []Free
 	seen   map[string]struct{}
@@ -319,7 +320,7 @@ func (r *reader) parts(open token, closer, separator tokKind, part func() bool) 
 		}
 		if r.tok().kind == tokEnd {
 			if good {
-				r.unclosed(open, closer)
+				r.unclosed(open, closer, separator)
 			}
 			return false
 		}
@@ -328,7 +329,7 @@ func (r *reader) parts(open token, closer, separator tokKind, part func() bool) 
 			continue
 		}
 		if fine {
-			r.unclosed(open, closer)
+			r.unclosed(open, closer, separator)
 		}
 		good = false
 		r.sync()

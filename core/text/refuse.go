@@ -61,6 +61,8 @@ func (r *reader) unexpected(expected, hint string) bool {
 	}
 	if h := r.surprise(t); h != "" {
 		hint = h
+	} else if hint == "" {
+		hint = r.beside(t)
 	}
 	got := r.got(t)
 	r.refuse(int(t.off), &fault.Fault{
@@ -107,7 +109,15 @@ func (r *reader) surprise(t token) string {
 	case "case", "switch", "when":
 		return "Write if a then 1 else if b then 2 else 3."
 	}
+	switch r.src[t.off:t.end] {
+	case "mod":
+		return "Write a % b."
+	case "is":
+		return "Write equal(a, b), or equal(type_of(a), \"int\")."
+	}
 	switch t.kind {
+	case tokRest:
+		return "Only a pattern has ...rest. Write cons(x, rest) or append(a, b) for lists, put(r, \"k\", 1) or merge(a, b) for records."
 	case tokBind:
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
 	case tokArrow:
@@ -122,10 +132,24 @@ func (r *reader) surprise(t token) string {
 		return "Put it into parentheses: (not a) == b."
 	case tokColon:
 		return "Write a record as {key: 1} and a condition as if a then b else c."
+	}
+	return ""
+}
+
+// beside is a hint for a token that stands beside a whole expression.
+func (r *reader) beside(t token) string {
+	if r.i == 0 {
+		return ""
+	}
+	switch before := r.toks[r.i-1].kind; t.kind {
 	case tokName, tokString, tokInt:
-		if before != "" && r.i > 0 && (r.toks[r.i-1].kind == tokName || r.toks[r.i-1].kind == tokClose) {
+		if before == tokName || before == tokClose {
 			return "Write an application as f(x), a list as [a, b], and an operator between two operands."
 		}
+	case tokOpenList:
+		return "Write an item as nth(list, 0), and a field as r.k or get(r, \"k\")."
+	case tokOpenBrace:
+		return "Braces are for records and match: write a function as x => x + 1, and a condition as if a then b else c."
 	}
 	return ""
 }
@@ -147,7 +171,11 @@ func (r *reader) afterEnd() {
 			Hint:     "Write [1, 2] for a list and (1, 2) for a pair.",
 		})
 	default:
-		r.unexpected("an operator or the end of the text", "Write one expression; name its parts with let x = 1 in x + 1.")
+		hint := r.beside(t)
+		if hint == "" {
+			hint = "Write one expression; name its parts with let x = 1 in x + 1."
+		}
+		r.unexpected("an operator or the end of the text", hint)
 	}
 }
 
@@ -173,11 +201,11 @@ func (r *reader) sync() {
 	}
 }
 
-// unclosed refuses the end of the text inside a bracket.
-func (r *reader) unclosed(open token, closer tokKind) {
+// unclosed refuses what stands in a bracket where only its end can, or a separator.
+func (r *reader) unclosed(open token, closer, separator tokKind) {
 	line, col := Position([]byte(r.src), int(open.off))
 	t := r.tok()
-	expected := fmt.Sprintf("%q or %q", ",", spelled[closer])
+	expected := fmt.Sprintf("%q or %q", spelled[separator], spelled[closer])
 	if t.kind == tokEnd {
 		expected = fmt.Sprintf("%q", spelled[closer])
 	}
@@ -186,7 +214,13 @@ func (r *reader) unclosed(open token, closer tokKind) {
 		return
 	}
 	hint := r.surprise(t)
-	if t.kind == tokName || t.kind == tokString || t.kind == tokInt {
+	switch {
+	case hint != "":
+	case separator == tokSemi && t.kind == tokComma:
+		hint = "Separate the cases with semicolons: match v { 0 => a; _ => b }."
+	case t.kind == tokOpenList || t.kind == tokOpenBrace:
+		hint = r.beside(t)
+	case t.kind == tokName || t.kind == tokString || t.kind == tokInt:
 		hint = "Separate its parts with commas, and write an application as f(x)."
 	}
 	if hint == "" {

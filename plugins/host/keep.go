@@ -22,11 +22,17 @@ func KeepsState(m *caps.Manifest) bool {
 	return slices.Contains(m.Privileges, wire.PrivilegeState)
 }
 
+// TakesVariable reports whether the processes of a manifest's plugin are given the
+// environment variable that their grant names.
+func TakesVariable(m *caps.Manifest) bool {
+	return slices.Contains(m.Privileges, wire.PrivilegeVariable)
+}
+
 // give adds to a launch what the manifest's privileges ask of the host itself: the
 // folder that lasts, and the variable or the command that the grant names. done closes what is
 // open, when the process was started.
 func (h *Host) give(l *launch, m *caps.Manifest, g *caps.Grant) (done func(), err error) {
-	if slices.Contains(m.Privileges, wire.PrivilegeVariable) {
+	if TakesVariable(m) {
 		if value, ok := os.LookupEnv(g.Scope); ok {
 			if len(value) > maxVariable {
 				return nil, fmt.Errorf("the environment variable %s has %d bytes; at most %d are given to a plugin", g.Scope, len(value), maxVariable)

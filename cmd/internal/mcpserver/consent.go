@@ -22,6 +22,7 @@ import (
 // said.
 func (s *Server) stateOf(t *registry.Tool) (state, why string) {
 	policy := s.broker.Policy()
+	_ = t.Problem() // StateOf knows it from then on
 	if state, why = registry.StateOf(t, policy); state != registry.StateReady {
 		return state, why
 	}
@@ -85,6 +86,8 @@ func (s *Server) ask(t *registry.Tool) (a asking) {
 	switch {
 	case errors.Is(err, caps.ErrAsksTooMuch):
 		a.note = "it can't use what waits for approval, and nobody was asked: there were five questions within an hour. Tell the user, and run the tool later to ask"
+	case errors.Is(err, caps.ErrAsksForTooMuch):
+		a.note = "it can't use what waits for approval, and nobody was asked: the question would be longer than a person reads. Declare fewer and shorter capabilities"
 	case err != nil:
 		s.log.Error("a person can't be asked", "tool", t.Name, "error", err)
 		a.note = "it can't use what waits for approval, and nobody can be asked: the server can't write down the question. Tell the operator"

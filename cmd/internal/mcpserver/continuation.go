@@ -123,6 +123,14 @@ func (r *result) answer(t *task, limit int) Answer {
 		o = o.text("preview", a.Text).number("total", uint64(r.Total))
 		t.note("the result nests deeper than %d, which many readers of JSON don't take: it is here whole, as a text", deepest)
 		r.next = ""
+	case t.partial:
+		// Not what the tool's schema says of the result.
+		a.Text, a.whole = string(r.JSON), true
+		o = o.text("text", a.Text)
+	case t.direct && len(r.JSON) > longestNumber && longNumber(r.JSON):
+		a.Text, a.whole = string(r.JSON), true
+		o = o.text("text", a.Text)
+		t.note("the result holds an integer of over 300 digits, which many readers of JSON don't take: it is here whole, as a text")
 	default:
 		a.Text, a.whole = string(r.JSON), true
 		o = o.raw("result", r.JSON)

@@ -85,7 +85,7 @@ func (s *Server) description(t *registry.Tool, current bool, tools *registry.Sna
 	if !t.Time.IsZero() {
 		o = o.text("time", instant(t.Time))
 	}
-	o = o.raw("bound_to", boundTo(t))
+	o = o.raw("check", s.described(t, current)).raw("bound_to", boundTo(t))
 	if current {
 		callers, more := callersOf(t.Name, tools)
 		o = o.raw("called_by", encodeTexts(callers))

@@ -5,14 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// direct runs an evolved tool that was called by its own name. Its input is
-// data: nothing in it is evaluated, and a string stays the string it is.
+// direct runs an evolved tool that was called by its own name. Its arguments are
+// data, read by the types of its parameters: nothing in them is evaluated, and a
+// string stays the string it is where one is wanted.
 func (s *Server) direct(ctx context.Context, c Call) Answer {
 	tool, ok := c.Tools.Get(c.Tool)
 	if !ok {
@@ -25,15 +28,93 @@ func (s *Server) direct(ctx context.Context, c Call) Answer {
 			Hint:    "Call " + string(example(tool)) + ".",
 		})
 	}
-	input, f := directInput(tool, c.Arguments)
-	if f != nil {
-		return failed(f)
-	}
 	t := task{
-		tool: tool, input: input, as: core.InputData, step: 1, direct: true,
+		tool: tool, as: core.InputData, step: 1, direct: true,
 		budgets: core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth},
 	}
-	return s.queued(ctx, c, func() Answer { return s.perform(ctx, c, t) })
+	return s.queued(ctx, c, &t, func() Answer {
+		// With a slot held: the types may have to be found first.
+		if f := t.given(c.Arguments); f != nil {
+			return failed(f)
+		}
+		return s.perform(ctx, c, t)
+	})
+}
+
+// given reads the arguments of an evolved tool. Arguments that are no object are
+// the input itself, as the predecessor had it; one that is absent is null.
+func (t *task) given(raw json.RawMessage) *fault.Fault {
+	if f := t.tool.Unusable(); f != nil {
+		return f
+	}
+	report := t.tool.Report()
+	raw = bytes.TrimSpace(raw)
+	if string(raw) == "null" {
+		raw = nil
+	}
+	if len(raw) > 0 && raw[0] == '"' {
+		raw = objectIn(raw, report)
+	}
+	if len(raw) > 0 && raw[0] != '{' {
+		t.decoded(check.DecodeInputs([]json.RawMessage{raw}, report))
+		params, _ := report.Arguments()
+		t.partial = len(params) > 1
+		return nil
+	}
+	d, f := check.Decode(raw, report)
+	if f != nil {
+		return t.corrected(f, raw, report)
+	}
+	t.decoded(d)
+	params, _ := report.Arguments()
+	if t.partial = len(d.Inputs) < len(params); !t.partial && len(params) > 1 {
+		for _, p := range params {
+			t.names = append(t.names, p.Name)
+		}
+	}
+	return nil
+}
+
+// decoded is what a task's arguments say.
+func (t *task) decoded(d *check.Decoded) {
+	if len(d.Inputs) > 0 {
+		t.input, t.more = d.Inputs[0], d.Inputs[1:]
+	}
+	t.notes = append(t.notes, d.Notes...)
+}
+
+// objectIn is the object in a string, where that has arguments of the tool: some
+// clients send all of them as a string of JSON.
+func objectIn(raw json.RawMessage, report *check.Report) json.RawMessage {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return raw
+	}
+	members, ok := split(bytes.TrimSpace([]byte(text)))
+	if !ok || len(members) == 0 {
+		return raw
+	}
+	params, _ := report.Arguments()
+	if len(members) == 1 && members[0].name == check.Input {
+		return json.RawMessage(text)
+	}
+	for _, m := range members {
+		if !slices.ContainsFunc(params, func(p check.Parameter) bool { return p.Name == m.name }) {
+			return raw
+		}
+	}
+	return json.RawMessage(text)
+}
+
+// corrected is the fault of wrong arguments with a call that is right.
+func (t *task) corrected(f *fault.Fault, raw json.RawMessage, report *check.Report) *fault.Fault {
+	g := *f
+	params, _ := report.Arguments()
+	g.Hint = "Call it as " + string(directCall(t.tool)) + "."
+	if members, ok := split(bytes.TrimSpace(raw)); ok && len(params) == 1 && !slices.ContainsFunc(members, func(m member) bool { return m.name == check.Input }) {
+		g.Hint = fmt.Sprintf(`%s takes one argument, input: put the data into it, as in {"name":%[1]q,"arguments":{"input":%s}}. %s`, t.tool.Name, excerpt(raw), g.Hint)
+	}
+	return &g
 }
 
 // advise tells a client that puts JSON into strings why that failed here.
@@ -47,30 +128,4 @@ func (a *Answer) advise(t *registry.Tool, input json.RawMessage) {
 	}
 	a.More = append(a.More, fmt.Sprintf("note: the input was the string %s. If the JSON in it was meant, send it without quotes, or call %s",
 		excerpt(input), begin().text("name", "run").raw("arguments", begin().text("tool", t.Name).raw("input", []byte(excerpt(input))).end()).end()))
-}
-
-// directInput is the input in the arguments of an evolved tool. Arguments that
-// are no object are the input itself, as the predecessor had it; one that is
-// absent is null.
-func directInput(t *registry.Tool, raw json.RawMessage) (json.RawMessage, *fault.Fault) {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) > 0 && raw[0] != '{' {
-		var text string
-		if raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
-			return raw, nil
-		}
-		members, ok := split(bytes.TrimSpace([]byte(text)))
-		if !ok || len(members) != 1 || members[0].name != "input" {
-			return raw, nil
-		}
-	}
-	a, f := readArguments(t.Name, raw, "input")
-	if f != nil {
-		if a != nil && len(a.members) > 0 {
-			f.Hint = fmt.Sprintf(`%s takes one argument, input: put the data into it, as in {"name":%[1]q,"arguments":{"input":%s}}.`, t.Name, excerpt(raw))
-		}
-		return nil, f
-	}
-	input, _ := a.any("input")
-	return input, nil
 }

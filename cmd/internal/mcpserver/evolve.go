@@ -13,27 +13,15 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as"}
-
-// later is the arguments of evolve that a later version takes, and what leaving
-// them empty looks like. A model that knows them is told, not left to guess.
-var later = map[string]string{
-	"strict": "this version doesn't check types",
-}
+var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as", "strict"}
 
 // mostInputs is how many parameters of a tool an answer names.
 const mostInputs = 32
 
 // evolve makes a tool, or a new version of one.
 func (s *Server) evolve(ctx context.Context, c Call) Answer {
-	a, f := readArguments("evolve", c.Arguments, append([]string{"strict"}, evolveArguments...)...)
+	a, f := readArguments("evolve", c.Arguments, evolveArguments...)
 	if f != nil {
-		if strings.HasPrefix(f.Hint, "evolve takes") {
-			f.Hint = invalid("", "evolve", evolveArguments).Hint
-		}
-		return failed(f)
-	}
-	if f := a.refuseLater(); f != nil {
 		return failed(f)
 	}
 	d, notes, f := a.definition()
@@ -44,6 +32,10 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if edit.IfVersion, f = a.ifVersion(); f != nil {
 		return failed(f)
 	}
+	strict, f := a.flag("strict")
+	if f != nil {
+		return failed(f)
+	}
 	steps, dropped, published := uint64(0), 0, ""
 	edit.Check = func(candidate *registry.Tool, sees *registry.Snapshot) (f *fault.Fault) {
 		dropped = 0
@@ -52,6 +44,11 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 		}
 		if published, f = checkPublished(candidate); f != nil {
 			return f
+		}
+		if strict {
+			if f = strictly(candidate); f != nil {
+				return f
+			}
 		}
 		steps, f = s.try(ctx, candidate, sees, d.Examples)
 		return f
@@ -68,7 +65,8 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if kept := keptBefore(t, d.Examples); kept > 0 {
 		notes = append(notes, fmt.Sprintf("%d of the examples are kept from earlier versions; \"examples\":[] drops all", kept))
 	}
-	notes = append(append(notes, t.Program().Notes()...), t.Notes...)
+	same := s.tools.Same(t)
+	notes = append(append(append(notes, t.Program().Notes()...), t.Notes...), s.findOut(t, same)...)
 	if _, live := c.Tools.Get(t.Name); t.Version > 1 && live {
 		notes = append(notes, fmt.Sprintf("this replaces version %d of %q", t.Version-1, t.Name))
 	} else if t.Version > 1 {
@@ -83,11 +81,12 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if s.opts.Fleeting != "" {
 		notes = append(notes, "this tool is gone when the server ends: "+s.opts.Fleeting)
 	}
-	return s.evolved(t, s.askHere(ctx, t), notes)
+	return s.evolved(t, same, s.askHere(ctx, t), notes)
 }
 
 // evolved is the answer about a new version, with what became of asking for it.
-func (s *Server) evolved(t *registry.Tool, asked asking, notes []string) Answer {
+// same is a tool that does the same, nil where none is known.
+func (s *Server) evolved(t, same *registry.Tool, asked asking, notes []string) Answer {
 	if asked.note != "" {
 		notes = append([]string{asked.note}, notes...)
 	}
@@ -111,6 +110,7 @@ func (s *Server) evolved(t *registry.Tool, asked asking, notes []string) Answer 
 	if len(t.Examples) > 0 {
 		o = o.number("examples", uint64(len(t.Examples)))
 	}
+	o = o.raw("check", checked(t, same))
 	if asked.state != "" {
 		o = o.text("state", asked.state).text("why", asked.why)
 	}
@@ -128,28 +128,6 @@ func keptBefore(t *registry.Tool, given []registry.Example) int {
 		}
 	}
 	return kept
-}
-
-// refuseLater refuses what this version can't do, and lets pass what asks for
-// nothing.
-func (a *arguments) refuseLater() *fault.Fault {
-	for _, m := range a.members {
-		why, ok := later[m.name]
-		if !ok {
-			continue
-		}
-		switch string(m.value) {
-		case "null", "[]", "{}", "false", `""`, `"[]"`:
-			continue
-		}
-		return &fault.Fault{
-			Kind:    fault.InvalidRequest,
-			Message: fmt.Sprintf("evolve can't take %q: %s", m.name, why),
-			Got:     excerpt(m.value),
-			Hint:    fmt.Sprintf("Leave %q out. evolve takes the arguments %s.", m.name, strings.Join(evolveArguments, ", ")),
-		}
-	}
-	return nil
 }
 
 // as reads what the tool is to be published as.

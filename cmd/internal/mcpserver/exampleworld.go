@@ -81,7 +81,7 @@ func (v *trialView) find(name string, bound bool) (*registry.Tool, bool) {
 // Tool finds what code_of gives.
 func (v *trialView) Tool(name string, literal bool) (core.Tool, bool) {
 	t, ok := v.find(name, literal)
-	if !ok {
+	if !ok || t.Unusable() != nil {
 		return core.Tool{}, false
 	}
 	return t.Program().Tool(), true
@@ -95,6 +95,9 @@ func (v *trialView) Callee(name string, with [][]string, _ fault.Pointer) (core.
 	t, ok := v.find(name, true)
 	if !ok {
 		return core.Tool{}, &fault.Fault{Kind: fault.NoTool, Message: fmt.Sprintf("there is no tool %q to call", name)}
+	}
+	if f := t.Unusable(); f != nil {
+		return core.Tool{}, f
 	}
 	tool := t.Program().Tool()
 	tool.Name, tool.Tools = t.Name, &trialView{v.trial, t}

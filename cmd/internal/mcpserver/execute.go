@@ -127,9 +127,9 @@ func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool)
 	return product{Encoded: enc, Steps: m.Steps()}, false
 }
 
-// queued runs do when the call's turn has come, with a slot held.
-func (s *Server) queued(ctx context.Context, c Call, do func() Answer) Answer {
-	bytes := len(c.Arguments)
+// queued does a task when its call's turn has come, with a slot held.
+func (s *Server) queued(ctx context.Context, c Call, t *task, do func() Answer) Answer {
+	bytes := len(c.Arguments) + t.weight()
 	if f := s.slots.enter(ctx, c.ticket, bytes); f != nil {
 		return failed(f)
 	}

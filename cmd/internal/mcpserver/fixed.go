@@ -49,13 +49,15 @@ var fixed = []fixedTool{
 			`"capabilities":{"type":"array","items":{"type":"string"},"description":"what it may act on, within the grants that list shows, such as fs.read:./sandbox, and call:NAME for each tool it calls"},` +
 			`"examples":{"type":"array","items":{"type":"object"},"description":"tests, run first and kept for later versions: [{\"input\":3,\"expect\":9}]; help evolve tells more"},` +
 			`"if_version":{"type":"integer","description":"the version this is to replace, 0 for none: else nothing is done"},` +
-			`"as":{"type":"string","enum":["tool","prompt","resource"],"description":"publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"}},` +
+			`"as":{"type":"string","enum":["tool","prompt","resource"],"description":"publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"},` +
+			`"strict":{"type":"boolean","description":"refuse code that isn't known to be free of type errors"}},` +
 			`"required":["name","code"]}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
 			`"text":{"type":"string","description":"the code in the text form"},` +
 			`"inputs":{"type":"array","items":{"type":"string"}},` +
 			`"capabilities":{"type":"array","items":{"type":"string"}},"as":{"type":"string"},` +
+			`"check":{"type":"object","description":"known before it runs: type, sound, problems, unknown, effects, cost, equals"},` +
 			`"state":{"type":"string"},"why":{"type":"string"},` +
 			`"examples":{"type":"integer","description":"how many were run, all as expected"},` +
 			`"notes":{"type":"array","items":{"type":"string"}},` +
@@ -119,6 +121,7 @@ var fixed = []fixedTool{
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
 			`"text":{"type":"string"},"description":{"type":"string"},"state":{"type":"string"},` +
+			`"check":{"type":"object","description":"known before it runs: type, effects with their places, cannot, cost, certificate"},` +
 			`"examples":{"type":"array","items":{"type":"object"}},"next":{"type":"object"},"error":{"type":"object"}}}`,
 		annotations: pure(),
 	},
@@ -211,9 +214,6 @@ func (t *fixedTool) declare(policy *caps.Policy) *mcp.Tool {
 	}
 }
 
-// evolvedInput is the input schema of every evolved tool.
-const evolvedInput = `{"type":"object","properties":{"input":{"description":"the input, as JSON data"}}}`
-
 // shown is an evolved tool as clients see it.
 func (s *Server) shown(t *registry.Tool) *mcp.Tool {
 	flags := caps.Annotations(t.Reach())
@@ -225,8 +225,8 @@ func (s *Server) shown(t *registry.Tool) *mcp.Tool {
 		Name:         t.Name,
 		Title:        titled(t.Name),
 		Description:  t.Description,
-		InputSchema:  json.RawMessage(evolvedInput),
-		OutputSchema: json.RawMessage(runOutput),
+		InputSchema:  inputSchemaOf(t),
+		OutputSchema: outputSchemaOf(t),
 		Annotations:  &annotations,
 	}
 }

@@ -65,6 +65,8 @@ func (s *Server) changed(names []string) {
 	for _, name := range names {
 		if t, ok := tools.Get(name); ok {
 			s.broker.Prepare(t.Held)
+		} else {
+			s.withdraw(name)
 		}
 	}
 	// The SDK tells clients when one of its own tools changes, each in the way of

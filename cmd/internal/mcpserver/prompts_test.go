@@ -101,7 +101,7 @@ func TestWhatPromptsShow(t *testing.T) {
 		"xs => xs |> filter(x => x > 0) |> fold(p => fst(p) + snd(p), 0)": `[1,-2,3]`,
 		`{"lam":"x","body":{"add":[{"var":"x"},2]}}`:                      `1`,
 	}
-	results := map[string]string{"r => r.price * r.n": `{"dec":"3.0"}`, "n => if n <= 1 then 1 else n * self(n - 1)": `120`, `1.50`: `{"dec":"1.50"}`, `((x, y) => x - y)(3, 1)`: `2`}
+	results := map[string]string{"r => r.price * r.n": `{"dec":"3.0"}`, "n => if n <= 1 then 1 else n * self(n - 1)": `120`, `1.50`: `{"dec":"1.50"}`, `let x = 2, f = (a, b) => a - b in f(x, 1)`: `1`}
 	examples := prim.CardExamples()
 	if len(examples) < 10 {
 		t.Errorf("the card has %d examples", len(examples))

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,9 +14,8 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
-	"github.com/mcp-pif/mcp-pif/core/prim"
-	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // A tool that was published runs as any tool does: with its own authority, in its
@@ -65,44 +63,10 @@ func checkPublished(t *registry.Tool) (note string, f *fault.Fault) {
 			return bad(fmt.Sprintf("the prompt would have the argument %q twice, or without a name", p), "Give each parameter a name of its own.")
 		}
 	}
-	if len(params) > 1 && usesSelf(t) {
-		return bad("a prompt of several arguments can't call itself", "Let a function of its own do what is repeated, with fold or map, or take one parameter.")
-	}
 	if len(params) == 0 {
 		return "published as a prompt without arguments", nil
 	}
 	return "published as a prompt with the arguments " + strings.Join(params, ", "), nil
-}
-
-// usesSelf reports whether code may call itself. Canonical JSON has no other way to
-// write that; within a string it would have backslashes.
-func usesSelf(t *registry.Tool) bool {
-	return bytes.Contains(t.Program().Canonical(), []byte(`{"self":true}`))
-}
-
-// applied is a tool's program that takes all arguments at once, as a record.
-func applied(t *registry.Tool, params []string) (*core.Program, *fault.Fault) {
-	app := append([]byte(`{"lam":"args","body":{"app":[`), t.Program().Canonical()...)
-	for _, p := range params {
-		app = append(app, `,{"get":[{"var":"args"},`...)
-		app = append(append(app, encode(p)...), `]}`...)
-	}
-	program, err := core.CompileTool(t.Name, append(app, `]}}`...))
-	if err != nil {
-		return nil, asFault(err)
-	}
-	return program, nil
-}
-
-// within is a fault as the tool's own code has it, where the program is applied's.
-func (t *task) within(f *fault.Fault) *fault.Fault {
-	at, ok := strings.CutPrefix(string(f.At), "/body/app/0")
-	if t.program == nil || !ok || f.In != "code" && f.In != "tool:"+t.tool.Name {
-		return f
-	}
-	g := *f
-	g.At = fault.Pointer(at)
-	return &g
 }
 
 // evolvedPrompt runs a tool that was published as a prompt.
@@ -111,6 +75,9 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 	t, ok := tools.Get(name)
 	if !ok || t.As != registry.AsPrompt {
 		return nil, badPrompt(noTool(name, tools))
+	}
+	if f := t.Unusable(); f != nil {
+		return nil, promptError(jsonrpc.CodeInternalError, f)
 	}
 	if err := checkPrompt(publishedPrompt(t), args); err != nil {
 		return nil, err
@@ -149,54 +116,39 @@ func (s *Server) runPrompt(ctx context.Context, c Call) Answer {
 		return failed(f)
 	}
 	j := s.dataTask(t)
-	switch params := t.Program().Params(); len(params) {
-	case 0:
-	case 1:
-		j.input, f = args.prompted(t, params[0])
-	default:
-		o := begin()
-		for _, p := range params {
-			var v []byte
-			if v, f = args.prompted(t, p); f != nil {
-				return failed(f)
-			}
-			// A key is quoted as JSON has it, whatever is in the name.
-			if len(o) > 1 {
-				o = append(o, ',')
-			}
-			o = append(append(append(o, encode(p)...), ':'), v...)
+	return s.queued(ctx, c, &j, func() Answer {
+		if f := j.prompted(args); f != nil {
+			return failed(f)
 		}
-		j.input = json.RawMessage(o.end())
-		if f == nil {
-			j.program, f = applied(t, params)
-		}
-	}
-	if f != nil {
-		return failed(f)
-	}
-	return s.queued(ctx, c, func() Answer { return s.perform(ctx, c, j) })
+		return s.perform(ctx, c, j)
+	})
 }
 
-// prompted is an argument of a prompt as the function gets it: the string that it
-// is, or the JSON in it where the code takes the parameter for something else.
-func (a *arguments) prompted(t *registry.Tool, param string) ([]byte, *fault.Fault) {
-	text, ok, f := a.text(param)
-	if f != nil {
-		return nil, f
+// prompted gives a prompt's tool its arguments, each of which is a string: as
+// that, or as the JSON in it where the code takes the parameter for something
+// else.
+func (t *task) prompted(args *arguments) *fault.Fault {
+	if f := t.tool.Unusable(); f != nil {
+		return f
 	}
-	if !ok {
-		return []byte("null"), nil
+	params := t.tool.Program().Params()
+	if len(params) == 0 {
+		return nil
 	}
-	w := want{left: 1000, name: param}
-	code := t.Program().Term()
-	for lam, ok := code.(*term.Lam); ok; lam, ok = code.(*term.Lam) {
-		code = lam.Body
+	inputs := make([]json.RawMessage, len(params))
+	for i, p := range params {
+		text, ok, f := args.text(p)
+		if f != nil {
+			return f
+		}
+		inputs[i] = json.RawMessage("null")
+		if ok {
+			inputs[i] = encode(text)
+		}
 	}
-	w.search(code)
-	if w.found != 0 && w.found&prim.KindString == 0 && json.Valid([]byte(text)) {
-		return []byte(strings.TrimSpace(text)), nil
-	}
-	return encode(text), nil
+	t.decoded(check.DecodeInputs(inputs, t.tool.Report()))
+	t.names = params
+	return nil
 }
 
 // dataTask is a run of a tool by another way than run: with the usual budgets.

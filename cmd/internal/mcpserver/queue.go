@@ -31,6 +31,19 @@ type waiter struct {
 	turn   chan struct{} // closed when the slot is its own
 }
 
+// codeWeight is how much more a byte of code counts than one of input: it becomes up
+// to eighty in memory, and as many again while it is read.
+const codeWeight = 16
+
+// weight is what a task's code counts for.
+func (t *task) weight() int {
+	n := len(t.code)
+	if t.tool != nil {
+		n = len(t.tool.Source)
+	}
+	return codeWeight * n
+}
+
 // admits reports whether a run of so many bytes may start now.
 func (s *slots) admits(bytes int) bool {
 	return s.free > 0 && (s.under == 0 || s.bytes+bytes <= s.most)

@@ -25,13 +25,15 @@ type task struct {
 	code    json.RawMessage // of inline code
 	isText  bool            // code is in the text form
 	input   json.RawMessage
+	more    []json.RawMessage // inputs that what comes of the one before is applied to
+	names   []string          // of all inputs, where they came by name
 	as      core.InputAs
 	budgets core.Budgets
 	drive   bool
 	rounds  int // at most, where driven
 	step    int // of a continued tool, from 1
 	direct  bool
-	program *core.Program // in place of the tool's own; nil: that
+	partial bool // it was called by its name with fewer inputs than it takes
 	notes   []string
 }
 
@@ -51,7 +53,7 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	return s.queued(ctx, c, func() Answer { return s.perform(ctx, c, t) })
+	return s.queued(ctx, c, &t, func() Answer { return s.perform(ctx, c, t) })
 }
 
 // task reads the arguments of run.
@@ -208,9 +210,9 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	in, err := core.ParseInput(t.input, t.as)
-	if err != nil {
-		return failed(asFault(err))
+	in, f := t.read()
+	if f != nil {
+		return failed(f)
 	}
 	t.notes = append(t.notes, in.Notes...)
 	s.awaits(t.tool)
@@ -219,7 +221,7 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 	ctx, ended := s.observed(ctx, r, &t)
 	defer func() { r.End(end); ended(end.Steps, end.Fault) }() // a panic is on record, too
 	a, rounds := s.rounds(ctx, c, t, r, program, in)
-	if t.direct {
+	if t.direct && len(t.more) == 0 {
 		a.advise(t.tool, t.input)
 	}
 	end = run.End{Steps: a.steps, Rounds: rounds, Type: a.typ, Result: []byte(a.Text), Fault: a.Fault, Answer: a.digest()}
@@ -266,7 +268,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 		s.trace(ctx, &j)
 		p := s.execute(ctx, j)
 		if p.Fault != nil {
-			return failure(placed(t.within(p.Fault), t.tool, c.Tools), used+p.Steps, t.notes, next), round
+			return failure(placed(p.Fault, t.tool, c.Tools), used+p.Steps, t.notes, next), round
 		}
 		used += p.Steps
 		r := result{product: p, steps: used, rounds: round, step: t.step, room: room}
@@ -275,6 +277,9 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 			next = r.next
 			if t.drive && round < t.rounds && r.next != "" {
 				if t.tool, in, f = s.proceed(ctx, &j, &r, c.Tools, total); f != nil {
+					return failure(f, used, t.notes, next), round
+				}
+				if f = t.tool.Unusable(); f != nil {
 					return failure(f, used, t.notes, next), round
 				}
 				program = t.tool.Program()
@@ -294,10 +299,36 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 }
 
+// read gives the inputs of a task. A fault among several has its place in all
+// arguments.
+func (t *task) read() (core.Input, *fault.Fault) {
+	all := make([]core.Input, 0, 4)
+	for i := range 1 + len(t.more) {
+		src := t.input
+		if i > 0 {
+			src = t.more[i-1]
+		}
+		in, err := core.ParseInput(src, t.as)
+		if err != nil {
+			f := asFault(err)
+			if i < len(t.names) {
+				g := *f
+				g.At = fault.Pointer("").Key(t.names[i]) + f.At
+				f = &g
+			}
+			return core.Input{}, f
+		}
+		all = append(all, in)
+	}
+	return core.Inputs(all...), nil
+}
+
 // compile gives the program of a task.
 func (t *task) compile() (*core.Program, *fault.Fault) {
-	if t.program != nil {
-		return t.program, nil
+	if t.tool != nil {
+		if f := t.tool.Unusable(); f != nil {
+			return nil, f
+		}
 	}
 	if t.tool != nil {
 		return t.tool.Program(), nil

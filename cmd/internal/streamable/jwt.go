@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 // jwtPrincipal begins the names of principals whose tokens are signed, so that
 // no subject is taken for a name in a file of tokens.
 const jwtPrincipal = "jwt:"
+
+// Signed reports whether a principal is one whose tokens are signed.
+func Signed(principal string) bool { return strings.HasPrefix(principal, jwtPrincipal) }
 
 // signatures is the algorithms that are taken: none with a shared key, since the
 // keys here are public.
@@ -30,7 +34,9 @@ var signatures = []jose.SignatureAlgorithm{
 type Keys struct {
 	Issuer, Audience string
 	Now              func() time.Time // nil: time.Now
-	set              atomic.Pointer[jose.JSONWebKeySet]
+	// Name refuses what can't be a principal's name; nil: nothing is refused.
+	Name func(string) error
+	set  atomic.Pointer[jose.JSONWebKeySet]
 }
 
 // Load replaces the keys by those of a set's text. What is wrong with it changes
@@ -86,6 +92,9 @@ func (k *Keys) Verify(_ context.Context, token string, _ *http.Request) (*auth.T
 		}
 		expected := jwt.Expected{Issuer: k.Issuer, AnyAudience: jwt.Audience{k.Audience}, Time: now()}
 		if claims.ValidateWithLeeway(expected, leeway) != nil || claims.Expiry == nil || claims.Subject == "" || len(claims.Subject) > 256 {
+			return nil, auth.ErrInvalidToken
+		}
+		if k.Name != nil && k.Name(jwtPrincipal+claims.Subject) != nil {
 			return nil, auth.ErrInvalidToken
 		}
 		return &auth.TokenInfo{UserID: jwtPrincipal + claims.Subject, Expiration: claims.Expiry.Time()}, nil

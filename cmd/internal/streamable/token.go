@@ -27,6 +27,8 @@ const shortest = 20
 // it. Empty lines and those that begin with # say nothing. It is safe for
 // concurrent use.
 type Tokens struct {
+	// Name refuses what can't be a principal's name; nil: nothing is refused.
+	Name  func(string) error
 	known atomic.Pointer[map[[sha256.Size]byte]string]
 }
 
@@ -47,6 +49,11 @@ func (t *Tokens) Load(text []byte) error {
 		name, token := fields[0], fields[1]
 		if strings.HasPrefix(name, jwtPrincipal) {
 			return fmt.Errorf("line %d: names that begin with %q are those of signed tokens", n, jwtPrincipal)
+		}
+		if t.Name != nil {
+			if err := t.Name(name); err != nil {
+				return fmt.Errorf("line %d: %w", n, err)
+			}
 		}
 		sum := sha256.Sum256([]byte(token))
 		if digits, ok := strings.CutPrefix(token, "sha256:"); ok {
@@ -69,6 +76,18 @@ func (t *Tokens) Load(text []byte) error {
 	}
 	t.known.Store(&known)
 	return nil
+}
+
+// Has reports whether a token stands for a principal.
+func (t *Tokens) Has(principal string) bool {
+	if known := t.known.Load(); known != nil {
+		for _, name := range *known {
+			if name == principal {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Verify knows the principal of a token. It compares hashes, so the time it takes

@@ -164,7 +164,11 @@ func (a *analyser) row(t *term.Prim, r *prim.Row, args []*aval) (*aval, cost) {
 	}
 	v, steps, ok := a.strict(t, r.Name, args)
 	if !ok {
-		_, c := a.lost(t, "the operands of "+r.Name+" can be of any size")
+		why := "the operands of " + r.Name + " can be of any size"
+		if r.Analysis != nil {
+			why = r.Name + " reasons about code, and how much work that is shows only then"
+		}
+		_, c := a.lost(t, why)
 		return v, c
 	}
 	memory := steps.times(number(1024)) // a step is at most 512 bytes, or 16 items

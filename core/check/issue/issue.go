@@ -24,6 +24,11 @@ import (
 // env.Tool is empty it is inline code. It is nil where the code names a tool
 // that isn't there.
 func Certificate(t term.Term, src *term.Source, env check.Env, tools cert.Tools) *cert.Certificate {
+	return Within(t, src, env, tools, check.Budget{})
+}
+
+// Within is [Certificate], with types as far as the budget goes.
+func Within(t term.Term, src *term.Source, env check.Env, tools cert.Tools, b check.Budget) *cert.Certificate {
 	sum := sha256.Sum256(text.Canonical(t))
 	c := &cert.Certificate{Hash: hex.EncodeToString(sum[:]), Tool: env.Tool != ""}
 	whole := t
@@ -49,7 +54,7 @@ func Certificate(t term.Term, src *term.Source, env check.Env, tools cert.Tools)
 		// What an operation answers is some data, and no more is claimed of it.
 		env.Result = func(string) (*check.Type, bool) { return check.Data, true }
 	}
-	d := check.Derive(t, src, env, check.Budget{})
+	d := check.Derive(t, src, env, b)
 	if !d.Report.Sound() {
 		return c
 	}

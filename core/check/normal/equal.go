@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // Answer is what [Equal] found out.
@@ -33,6 +34,11 @@ type Verdict struct {
 	Right  string            `json:"right,omitempty"`
 	// Hash is that of the normal form of programs that are the same.
 	Hash string `json:"hash,omitempty"`
+	// Values is the inputs as values.
+	Values []value.Value `json:"-"`
+	// Overloaded is set where runs were cut short since the machines of the
+	// process had no memory left: at another time more may be found.
+	Overloaded bool `json:"-"`
 }
 
 // Limits bound the work of [Equal]. Zero fields mean the defaults.
@@ -43,6 +49,13 @@ type Limits struct {
 	// each run, 0: 20,000.
 	Runs     int
 	RunSteps uint64
+	// RunMemory is the budget of memory of each run in bytes, 0: 8 MiB.
+	RunMemory int64
+	// Spend is told of the steps of normalising (see [Options]), and Ran of those
+	// of each run after it; where they aren't nil and say no, nothing more is
+	// done, and the verdict is [Unknown].
+	Spend func(steps int) bool
+	Ran   func(steps uint64) bool
 }
 
 func (l Limits) orDefault() Limits {
@@ -54,6 +67,9 @@ func (l Limits) orDefault() Limits {
 	}
 	if l.RunSteps == 0 {
 		l.RunSteps = 20_000
+	}
+	if l.RunMemory == 0 {
+		l.RunMemory = runMemory
 	}
 	return l
 }
@@ -74,14 +90,14 @@ func Equal(a, b term.Term, tool bool, l Limits) Verdict {
 	if renamable(a) && renamable(b) && bytes.Equal(text.Canonical(renamed(a)), text.Canonical(renamed(b))) {
 		return Verdict{Answer: Same, Reason: "they are the same but for the names of variables", Hash: form(renamed(a), "", 0).Hash}
 	}
-	o := Options{Tool: tool, Steps: l.Steps}
+	o := Options{Tool: tool, Steps: l.Steps, Spend: l.Spend}
 	x, errX := Of(a, o)
 	y, errY := Of(b, o)
 	if errX == nil && errY == nil && x.Opaque == "" && y.Opaque == "" && x.Hash == y.Hash {
 		return Verdict{Answer: Same, Reason: "they have the same normal form", Hash: x.Hash}
 	}
 	s := newSearch(a, b, tool, l)
-	if v, ok := s.run(); ok {
+	if v, ok := s.run(); ok && !s.stopped {
 		return v
 	}
 	why := "their normal forms are not the same"
@@ -93,7 +109,7 @@ func Equal(a, b term.Term, tool bool, l Limits) Verdict {
 	case y.Opaque != "":
 		why = y.Opaque
 	}
-	return Verdict{Answer: Unknown, Reason: fmt.Sprintf("%s, and %d runs showed no difference", why, s.conclusive)}
+	return Verdict{Answer: Unknown, Reason: fmt.Sprintf("%s, and %d runs showed no difference", why, s.conclusive), Overloaded: s.overloaded}
 }
 
 // renamable reports whether nothing in a term can see what its variables are

@@ -25,6 +25,10 @@ type Options struct {
 	Tool bool
 	// Steps is the budget; 0: [Budget].
 	Steps int
+	// Spend, where it isn't nil, is told of steps before they are taken, some at
+	// a time. false ends the work, as a budget that is used up does. What it says
+	// while it says yes makes no difference to the form.
+	Spend func(steps int) bool
 }
 
 // A Form is a term's normal form.
@@ -87,7 +91,7 @@ func Of(t term.Term, o Options) (Form, error) {
 
 // once normalises t once.
 func once(t term.Term, o Options, steps int) (Form, error) {
-	n := &normaliser{left: steps, active: map[*term.Lam]int{}, expanded: map[*term.Prim]term.Term{}}
+	n := &normaliser{left: steps, told: steps, spending: o.Spend, active: map[*term.Lam]int{}, expanded: map[*term.Prim]term.Term{}}
 	if _, ok := t.(*term.Lam); ok && o.Tool {
 		n.self = &atom{kinds: prim.KindFunction, self: true}
 	}
@@ -163,11 +167,13 @@ func syntactic(t term.Term) (reason string) {
 
 // A normaliser is one normalisation under way.
 type normaliser struct {
-	left   int // steps; negative: used up
-	depth  int // evaluations inside each other
-	tool   bool
-	self   *atom // nil: there is none
-	opaque string
+	left     int // steps; negative: used up
+	told     int // what was left when spending was last told
+	spending func(steps int) bool
+	depth    int // evaluations inside each other
+	tool     bool
+	self     *atom // nil: there is none
+	opaque   string
 	// spec counts what may never be evaluated around: bodies of functions and
 	// branches. There a function isn't unfolded inside itself.
 	spec     int
@@ -184,7 +190,23 @@ type normaliser struct {
 // to be left alone.
 func (n *normaliser) spend(steps int) bool {
 	n.left -= steps
+	if n.spending != nil && n.left < n.told {
+		n.tell()
+	}
 	return n.left >= 0 && n.opaque == ""
+}
+
+// portion is how many steps are told of at a time.
+const portion = 64
+
+// tell tells of steps beyond those that were told of.
+func (n *normaliser) tell() {
+	for n.left >= 0 && n.left < n.told {
+		n.told -= portion
+		if !n.spending(portion) {
+			n.left = -1
+		}
+	}
 }
 
 // run evaluates t as the whole of block b.

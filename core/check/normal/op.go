@@ -49,7 +49,7 @@ const (
 
 // strict is a row of the table applied to values.
 func (n *normaliser) strict(id term.ID, args []val, b *block) (val, bool) {
-	if !n.spend(1) {
+	if !n.spend(1 + n.bulk(id, args, b)) {
 		return nil, false
 	}
 	r := prim.Get(id)
@@ -85,6 +85,29 @@ func (n *normaliser) strict(id term.ID, args []val, b *block) (val, bool) {
 		b.note(key, c.result)
 	}
 	return v, ok
+}
+
+// bulk is the further steps of work on structures that are known, which grows
+// with them: for so many parts that are looked at, or made.
+func (n *normaliser) bulk(id term.ID, args []val, b *block) int {
+	switch id {
+	case idKeys, idValues, idPut, idDel, idGet, idHas:
+		r, ok := args[0].(*record)
+		switch {
+		case !ok:
+			return 0
+		case id == idKeys || id == idValues:
+			return len(r.keys) / 2
+		case id == idPut || id == idDel:
+			return len(r.keys) / 8
+		}
+		return len(r.keys) / 32
+	case idPush:
+		return n.length(b, args[0]) / 4
+	case prim.Length, idNth:
+		return n.length(b, args[0]) / 16
+	}
+	return 0
 }
 
 // leaveTested leaves a strict row and learns what it is that its operands must
@@ -362,20 +385,28 @@ func (n *normaliser) recordPart(id term.ID, args []val, b *block) (val, bool) {
 // compute does what can be done beforehand; done is false where it can't.
 func (n *normaliser) compute(id term.ID, args []val, b *block) (v val, done, ok bool) {
 	r := prim.Get(id)
+	if r.Eval == nil {
+		return nil, false, false // it reasons about code, which takes a budget of its own
+	}
 	values := make([]value.Value, len(args))
-	left := min(n.left, 10_000)
+	most := min(n.left, 10_000)
+	left := most
 	for i, a := range args {
 		x, ok := ground(a, &left)
 		if !ok {
-			return nil, false, false
+			return nil, !n.spend((most - left) / 16), false
 		}
 		values[i] = x
 	}
-	if r.Size != nil && r.Size(values) > mostBytes ||
+	size := int64(0)
+	if r.Size != nil {
+		size = r.Size(values)
+	}
+	if size > mostBytes ||
 		r.Cost != nil && r.Cost(values) > mostWork || r.Work != nil && r.Work(values, mostWork) > mostWork {
 		return nil, false, false
 	}
-	if !n.spend(len(values)) {
+	if !n.spend(len(values) + (most-left)/16 + int(size)/256) {
 		return nil, true, false
 	}
 	result, f := r.Eval(values)

@@ -26,13 +26,17 @@ type search struct {
 	draw       *draw
 	conclusive int
 	left       int // runs
+	// stopped is set where no more runs may be made, and overloaded where one
+	// had no memory.
+	stopped, overloaded bool
 }
 
-// runMemory is the budget of memory of each run, and mostShown how many bytes
-// of a result a verdict shows.
+// runMemory is the budget of memory of each run, mostShown how many bytes of a
+// result a verdict shows, and mostAsked how often a run may ask.
 const (
 	runMemory = 8 << 20
 	mostShown = 400
+	mostAsked = 200
 )
 
 func newSearch(a, b term.Term, tool bool, l Limits) *search {
@@ -117,7 +121,7 @@ func (s *search) run() (Verdict, bool) {
 		return s.asValues()
 	}
 	shapes := demands(s.terms[0], s.terms[1], s.params)
-	for s.left > 0 {
+	for s.left > 0 && !s.stopped {
 		args := make([]value.Value, s.params)
 		for i := range args {
 			args[i] = shapes.value(s.draw, shapes.params[i], 3)
@@ -171,6 +175,7 @@ var idToCode = row("to_code")
 
 func (s *search) verdict(args []value.Value, x, y outcome) Verdict {
 	v := Verdict{Answer: Different, Left: s.show(x), Right: s.show(y)}
+	v.Values = args
 	for _, a := range args {
 		v.Inputs = append(v.Inputs, dataOf(a))
 	}
@@ -226,6 +231,9 @@ func (s *search) show(o outcome) string {
 // both runs both programs with arguments.
 func (s *search) both(args []value.Value) (x, y outcome) {
 	s.left--
+	if s.stopped {
+		return outcome{unsure: true}, outcome{unsure: true}
+	}
 	x, y = s.once(0, args), s.once(1, args)
 	if !x.unsure && !y.unsure {
 		s.conclusive++
@@ -256,14 +264,19 @@ func (s *search) once(i int, args []value.Value) outcome {
 		}
 		input = in
 	}
-	m := eval.Start(p, input, eval.Budgets{Steps: s.limits.RunSteps, Memory: runMemory, Depth: 2_000}, nil)
+	m := eval.Start(p, input, eval.Budgets{Steps: s.limits.RunSteps, Memory: s.limits.RunMemory, Depth: 2_000}, nil)
 	defer m.Release()
+	defer func() { s.ran(m) }()
 	var o outcome
+	room := s.limits.RunMemory
 	for {
 		switch m.Run(0) {
 		case eval.Suspended:
 			var answers []eval.Answer
 			for _, r := range m.Requests() {
+				if room -= bytesOf(r.Arg, room); room < 0 || len(o.asked) == mostAsked {
+					return outcome{unsure: true}
+				}
 				o.asked = append(o.asked, asked{r.Op, r.In, r.Arg})
 				answers = append(answers, answer(r, len(o.asked)))
 			}
@@ -277,6 +290,48 @@ func (s *search) once(i int, args []value.Value) outcome {
 			return o
 		}
 	}
+}
+
+// ran tells of a run that is over.
+func (s *search) ran(m *eval.Machine) {
+	if m.State() == eval.Failed && m.Fault().Kind == fault.Overloaded {
+		s.stopped, s.overloaded = true, true
+	}
+	if s.limits.Ran != nil && !s.limits.Ran(m.Steps()) {
+		s.stopped = true
+	}
+}
+
+// bytesOf is about how many bytes a value has, or more than most: what a run
+// asked with is kept outside of its memory.
+func bytesOf(v value.Value, most int64) int64 {
+	bytes := int64(0)
+	todo := []value.Value{v}
+	for len(todo) > 0 && bytes <= most {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		bytes += 64
+		switch v := v.(type) {
+		case value.Str:
+			bytes += int64(len(v))
+		case value.Int:
+			bytes += 8 * int64(v.Words())
+		case value.Dec:
+			bytes += 8 * int64(v.Words())
+		case *value.Cons:
+			todo = append(todo, v.Tail, v.Head)
+		case *value.Pair:
+			todo = append(todo, v.First, v.Second)
+		case *value.Record:
+			for _, f := range v.Fields {
+				bytes += int64(len(f.Key))
+				todo = append(todo, f.Value)
+			}
+		case *value.Continuation:
+			todo = append(todo, v.Input)
+		}
+	}
+	return bytes
 }
 
 // read is a value as an input.

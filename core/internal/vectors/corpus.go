@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	// What the rows that reason about code do, for tests of packages below it.
+	_ "github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )

@@ -264,7 +264,7 @@ func (g *generator) strict(t *typ, size int) {
 	for i := range prim.Table {
 		r := &prim.Table[i]
 		operands := r.Shape == prim.UnaryOrArray || r.Shape == prim.Unary || r.Shape == prim.Array || r.Shape == prim.Keyed || r.Shape == prim.KeyedOrArray
-		if operands && (r.Eval != nil || r.Name == "and" || r.Name == "or") && r.Result&t.kind != 0 && r.Result&prim.KindAny != prim.KindAny {
+		if operands && (r.Eval != nil || r.Analysis != nil || r.Name == "and" || r.Name == "or") && r.Result&t.kind != 0 && r.Result&prim.KindAny != prim.KindAny {
 			fit = append(fit, term.ID(i))
 		}
 	}

@@ -1,0 +1,73 @@
+package caps
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// grantState is what changes: whether the grant holds.
+type grantState struct {
+	mu      sync.Mutex
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	revoked bool
+	told    bool // what was last said of it, where that was that it is revoked
+}
+
+// ErrRevoked is the cause with which a revoked grant's context ends.
+var ErrRevoked = errors.New("the operator took the capability back")
+
+// begin makes a context in which the grant holds; mu is held, or nobody has the
+// grant yet.
+func (s *grantState) begin() {
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+}
+
+// Context ends with the cause [ErrRevoked] when the grant is revoked. After it
+// was restored it is another one.
+func (g *Grant) Context() context.Context {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	return g.state.ctx
+}
+
+// Revoked reports whether it was taken back.
+func (g *Grant) Revoked() bool {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	return g.state.revoked
+}
+
+func (g *Grant) revoke() {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	if !g.state.revoked {
+		g.state.revoked = true
+		g.state.cancel(ErrRevoked)
+	}
+}
+
+func (g *Grant) restore() {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	if g.state.revoked {
+		g.state.revoked = false
+		g.state.begin()
+	}
+}
+
+// tell revokes or restores it, and tells whether that is something new to say.
+func (g *Grant) tell(revoked bool) bool {
+	was := g.Revoked()
+	if revoked {
+		g.revoke()
+	} else {
+		g.restore()
+	}
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	fresh := revoked != was || revoked != g.state.told
+	g.state.told = revoked
+	return fresh
+}

@@ -1,0 +1,243 @@
+package caps
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// An Allowance is what the operator allows everybody, or one principal besides.
+type Allowance struct {
+	Grants  []*Grant
+	Denies  []Capability
+	Secrets []*Secret
+}
+
+// Principals is what the operator allows each of several principals: what holds
+// for all of them, and what holds for one alone. Each has a [Policy] of its own, in
+// which there is no trace of what others have: a grant that all have is one object
+// for each, with the same root and the same rates, and can be taken back from one.
+// It is safe for concurrent use.
+type Principals struct {
+	kinds Kinds
+	now   func() time.Time
+
+	mu   sync.Mutex
+	all  Allowance
+	own  map[string]Allowance
+	open map[*Policy]struct{}
+	// vaults remembers for each principal with an allowance, and for all others
+	// under "", every secret that was bound since the start.
+	vaults map[string]*Vault
+}
+
+// NewPrincipals makes one that allows nothing to anybody. now is the clock; nil is
+// [time.Now].
+func NewPrincipals(kinds Kinds, now func() time.Time) *Principals {
+	return &Principals{kinds: kinds, now: now, open: map[*Policy]struct{}{}, vaults: map[string]*Vault{"": {}}}
+}
+
+// mostPrincipal is the bytes of a principal's name.
+const mostPrincipal = 300
+
+// CheckPrincipal refuses what can't be the name of a principal: nothing, too much, and
+// what a person can't see in it. Names are compared byte by byte.
+func CheckPrincipal(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a principal has a name")
+	case len(name) > mostPrincipal:
+		return fmt.Errorf("the name of a principal has at most %d bytes", mostPrincipal)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
+		return r == utf8.RuneError || r != ' ' && !unicode.IsGraphic(r) || unicode.IsSpace(r) && r != ' '
+	}):
+		return fmt.Errorf("%s can't be the name of a principal: it has a character that nobody sees", quoted(name))
+	}
+	return nil
+}
+
+// Open gives a principal's policy, "" for whoever has no name. It follows what
+// [Principals.Replace] changes until [Principals.Forget].
+func (p *Principals) Open(name string) *Policy {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	policy := NewPolicy(p.kinds, p.now)
+	policy.principal = name
+	vault := p.vaults[""]
+	if v, ok := p.vaults[name]; ok {
+		vault = v
+	}
+	policy.secrets.follow(vault)
+	// What was checked when it was replaced is right, and nothing lent is closed.
+	_ = p.fill(policy)
+	p.open[policy] = struct{}{}
+	return policy
+}
+
+// Forget ends a policy: what is under way under it ends.
+func (p *Principals) Forget(policy *Policy) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, policy)
+	_ = policy.Close()
+}
+
+// fill gives a policy what its principal has now; p.mu is held.
+func (p *Principals) fill(policy *Policy) error {
+	a := p.of(policy.principal)
+	lent := make([]*Grant, len(a.Grants))
+	for i, g := range a.Grants {
+		lent[i] = g.lend()
+	}
+	policy.secrets.Replace(a.Secrets)
+	return policy.Replace(lent, a.Denies)
+}
+
+// of is all that a principal has; p.mu is held.
+func (p *Principals) of(name string) Allowance {
+	own := p.own[name]
+	return Allowance{
+		Grants: slices.Concat(p.all.Grants, own.Grants), Denies: slices.Concat(p.all.Denies, own.Denies),
+		Secrets: slices.Concat(p.all.Secrets, own.Secrets),
+	}
+}
+
+// Replace puts other allowances in the place of all, in every policy that is open.
+// A grant whose identity is there already, for the same principal, stays the object it
+// is, and the new one is closed; one that is gone is revoked where it was lent, and
+// closed. What everybody has and a principal's own allowance says again is left out
+// there. On an error nothing has changed and the grants are still the caller's.
+func (p *Principals) Replace(all Allowance, own map[string]Allowance) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.check("", all, Allowance{}); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		if err := CheckPrincipal(name); err != nil {
+			return err
+		}
+		if err := p.check(name, all, own[name]); err != nil {
+			return err
+		}
+	}
+	former := p.grants()
+	var surplus []*Grant
+	keep := func(old, now []*Grant, shared []*Grant) (list []*Grant) {
+		for _, g := range now {
+			is := func(other *Grant) bool { return other.ID == g.ID || other.ID == g.alike }
+			if i := slices.IndexFunc(old, func(other *Grant) bool { return other.ID == g.ID }); slices.ContainsFunc(slices.Concat(shared, list), is) {
+				surplus = append(surplus, g)
+			} else if i >= 0 && old[i] != g {
+				surplus, list = append(surplus, g), append(list, old[i])
+			} else {
+				list = append(list, g)
+			}
+		}
+		return list
+	}
+	next := Allowance{Grants: keep(p.all.Grants, all.Grants, nil), Denies: all.Denies, Secrets: all.Secrets}
+	owned := make(map[string]Allowance, len(own))
+	for name, a := range own {
+		owned[name] = Allowance{Grants: keep(p.own[name].Grants, a.Grants, next.Grants), Denies: a.Denies, Secrets: a.Secrets}
+	}
+	p.all, p.own = next, owned
+	p.remember()
+	var errs []error
+	for policy := range p.open {
+		errs = append(errs, p.fill(policy))
+	}
+	stay := p.grants()
+	for _, g := range slices.Concat(former, surplus) {
+		if !slices.Contains(stay, g) {
+			errs = append(errs, g.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// check refuses what can't stand side by side in one policy.
+func (p *Principals) check(name string, all, own Allowance) error {
+	prefix := ""
+	if name != "" {
+		prefix = "the principal " + quoted(name) + ": "
+	}
+	policy := NewPolicy(p.kinds, p.now)
+	for _, c := range slices.Concat(all.Denies, own.Denies) {
+		if _, err := policy.denial("", c); err != nil {
+			return fmt.Errorf("%s%w", prefix, err)
+		}
+	}
+	var seen []*Grant
+	for _, g := range slices.Concat(all.Grants, own.Grants) {
+		if slices.ContainsFunc(seen, func(other *Grant) bool { return other.ID == g.ID || other.ID == g.alike }) {
+			continue
+		}
+		if err := collision(seen, g); err != nil {
+			return fmt.Errorf("%s%w", prefix, err)
+		}
+		for _, other := range seen {
+			if g.Kind == other.Kind && g.Asked == other.Asked && g.Capability.String() == other.Capability.String() {
+				return fmt.Errorf("%s%s is granted to everybody, and means something else here", prefix, g.Capability)
+			}
+		}
+		seen = append(seen, g)
+	}
+	for _, s := range own.Secrets {
+		if slices.ContainsFunc(all.Secrets, func(other *Secret) bool { return other.Name == s.Name }) {
+			return fmt.Errorf("%ssecret %s: it is bound for everybody already", prefix, quoted(s.Name))
+		}
+	}
+	return nil
+}
+
+// remember keeps the secrets that are bound now, to be hidden later; p.mu is held.
+func (p *Principals) remember() {
+	for name := range p.own {
+		if p.vaults[name] == nil {
+			p.vaults[name] = new(Vault)
+			p.vaults[name].follow(p.vaults[""])
+		}
+	}
+	for name, v := range p.vaults {
+		v.Replace(p.of(name).Secrets)
+	}
+}
+
+// Names is the principals that have something of their own said of them.
+func (p *Principals) Names() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.own))
+}
+
+// Own is what a principal has besides what everybody has, not to be changed.
+func (p *Principals) Own(name string) Allowance {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.own[name]
+}
+
+// Grants is those of everybody, and then those of each principal.
+func (p *Principals) Grants() []*Grant {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.grants()
+}
+
+func (p *Principals) grants() []*Grant {
+	list := slices.Clone(p.all.Grants)
+	for _, name := range slices.Sorted(maps.Keys(p.own)) {
+		list = append(list, p.own[name].Grants...)
+	}
+	return list
+}
+
+// Close revokes every grant, wherever it was lent, and closes what it holds open.
+func (p *Principals) Close() error { return p.Replace(Allowance{}, nil) }

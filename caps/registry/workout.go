@@ -1,0 +1,286 @@
+package registry
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/check/cert"
+	"github.com/mcp-pif/mcp-pif/core/check/cost"
+	"github.com/mcp-pif/mcp-pif/core/check/issue"
+	"github.com/mcp-pif/mcp-pif/core/check/normal"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// The bounds of what is worked out of one version: some tens of milliseconds and
+// megabytes for code that is made to be hard. Bytes are those of the canonical
+// code.
+const (
+	typeSteps   = 60_000
+	costSteps   = 5_000
+	costBytes   = 8 << 10
+	costParams  = 32
+	normalSteps = 30_000
+	normalBytes = 64 << 10
+	proofSteps  = 20_000
+	proofBytes  = 8 << 10
+
+	// placeBytes is how long a source may be for all places to be found in it; in
+	// longer ones mostPlaces are.
+	placeBytes = 16 << 10
+	mostPlaces = 100
+	// mostFound is how many places of a kind, and operations, a report has.
+	mostFound = 100
+	// mostEffects is how many places of operations.
+	mostEffects = 400
+)
+
+// workOut finds some parts of what is known. found has what is known of the
+// versions that this one depends on.
+func (t *Tool) workOut(k *known, missing parts, found map[*Tool]known) {
+	p := t.Program()
+	env := t.env(found)
+	if missing&ofTypes != 0 {
+		r := infer(p, env)
+		k.problems, k.unknowns = len(r.Diagnostics), len(r.Dynamic)
+		k.report = shortened(r)
+	}
+	if missing&ofSchemas != 0 {
+		k.input, k.output = check.InputSchema(k.report), check.OutputSchema(k.report)
+	}
+	if missing&ofCost != 0 && len(p.Canonical()) <= costBytes && len(k.report.Params) <= costParams {
+		k.costed = true
+		k.cost = cost.Of(p.Term(), cost.Options{
+			Tool: true, Source: p.Tool().Source, Steps: costSteps,
+			Callee: func(name string) (cost.Report, bool) {
+				b := found[t.Bound[name]]
+				return b.cost, b.costed
+			},
+		})
+		k.cost.Why = slices.Clone(k.cost.Why[:min(len(k.cost.Why), mostFound)])
+	}
+	if missing&ofNormal != 0 && len(p.Canonical()) <= normalBytes {
+		if f, err := normal.Of(p.Term(), normal.Options{Tool: true, Steps: normalSteps}); err == nil && f.Opaque == "" {
+			k.normal = f.Hash
+		}
+	}
+	if missing&ofProof != 0 && len(p.Canonical()) <= proofBytes && k.report.Steps <= proofSteps {
+		b := check.Budget{Steps: proofSteps}
+		if !k.report.Sound() {
+			b.Steps = 1 // there are no types to be certified
+		}
+		k.proof = issue.Within(p.Term(), p.Tool().Source, env, t.certified(found), b)
+	}
+}
+
+// infer finds the types of a program, and the places in its source, unless they
+// are many in a long one.
+func infer(p *core.Program, env check.Env) *check.Report {
+	src := p.Tool().Source
+	b := check.Budget{Steps: typeSteps}
+	if src == nil || len(src.Text) <= placeBytes {
+		return check.Infer(p.Term(), src, env, b)
+	}
+	r := check.Infer(p.Term(), nil, env, b)
+	if n := len(r.Diagnostics) + len(r.Dynamic) + len(r.Effects); n == 0 || n > mostPlaces || r.Steps >= typeSteps {
+		return r
+	}
+	return check.Infer(p.Term(), src, env, b)
+}
+
+// env is what the checker is told of the world: the versions that the tool is
+// bound to, and that operations answer with data. What a manifest says of an
+// answer nobody holds a plugin to.
+func (t *Tool) env(found map[*Tool]known) check.Env {
+	return check.Env{
+		Tool: t.Name,
+		Callee: func(name string) (check.Callee, bool) {
+			b := t.Bound[name]
+			if k, ok := found[b]; ok {
+				return callee(k.report), true
+			}
+			return check.Callee{}, false
+		},
+		Code: func(name string) (term.Term, bool) {
+			b := t.Bound[name]
+			if _, ok := found[b]; !ok {
+				return nil, false
+			}
+			return b.Program().Term(), true
+		},
+		Result: func(string) (*check.Type, bool) { return check.Data, true },
+	}
+}
+
+// mostParts is how many parts the type of a tool may have for its callers to know
+// it: types of pairs of what tools give would double with each tool.
+const mostParts = 500
+
+// callee is what a caller is told of a tool.
+func callee(r *check.Report) check.Callee {
+	c := check.Callee{Type: r.Type, Effects: fewer(r.Effects, mostFound), Sound: r.Sound()}
+	if parts := mostParts; !count(r.Type, &parts) {
+		c.Sound = false
+		c.Type = check.Function(check.Dynamic, check.Dynamic, check.Row{})
+	}
+	return c
+}
+
+// longestVia is how long a chain of tools is told, in bytes.
+const longestVia = 60
+
+// fewer is the operations of a tool as its callers hear of them: each once, and
+// where they are very many just that it can be any.
+func fewer(effects []check.Effect, most int) []check.Effect {
+	seen := map[string]bool{}
+	var list []check.Effect
+	for _, e := range effects {
+		key := fmt.Sprintf("%q %q %q %v", e.Op, e.In, e.With, e.Inert)
+		if seen[key] {
+			continue
+		}
+		if len(list) == most {
+			return []check.Effect{{Op: "*"}}
+		}
+		seen[key] = true
+		e.Place = check.Place{}
+		if len(e.Via) > longestVia {
+			e.Via = shorten([]byte(e.Via), longestVia)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// shortened is a report without what nobody would read to its end. Operations that
+// are left out make it open.
+func shortened(r *check.Report) *check.Report {
+	if len(r.Diagnostics) <= mostFound && len(r.Dynamic) <= mostFound && len(r.Effects) <= mostEffects {
+		return r
+	}
+	s := *r
+	s.Diagnostics = slices.Clone(r.Diagnostics[:min(len(r.Diagnostics), mostFound)])
+	s.Dynamic = slices.Clone(r.Dynamic[:min(len(r.Dynamic), mostFound)])
+	if len(r.Effects) > mostEffects {
+		s.Effects = nil
+		seen := map[string]bool{}
+		for _, e := range r.Effects {
+			key := fmt.Sprintf("%q %q %q %v %q", e.Op, e.In, e.With, e.Inert, e.Via)
+			switch {
+			case seen[key]:
+			case len(s.Effects) == mostEffects:
+				s.Open = true
+			default:
+				seen[key] = true
+				s.Effects = append(s.Effects, e)
+			}
+		}
+	}
+	return &s
+}
+
+// certified is what a certificate of the tool may rely on: the versions that the
+// tool is bound to, and their types as far as those are certified.
+func (t *Tool) certified(found map[*Tool]known) cert.Tools {
+	return func(name string) (cert.Need, *cert.Type, bool) {
+		if name == "self" {
+			return cert.Need{Name: name, Hash: t.Hash}, nil, true
+		}
+		b := t.Bound[name]
+		k, ok := found[b]
+		if !ok {
+			return cert.Need{}, nil, false
+		}
+		need := cert.Need{Name: name, Version: b.Version, Hash: b.Hash}
+		if _, ok := b.Program().Term().(*term.Lam); !ok || k.proof == nil || len(k.proof.Types) == 0 {
+			return need, nil, true
+		}
+		return need, k.proof.Table[k.proof.Types[0]], true
+	}
+}
+
+// boundNames is the names of the versions it is bound to, sorted.
+func (t *Tool) boundNames() []string { return slices.Sorted(maps.Keys(t.Bound)) }
+
+// measure is about how many bytes what is known takes.
+func (k *known) measure() int {
+	n := 500 + len(k.input) + len(k.output) + len(k.normal)
+	if r := k.report; r != nil {
+		parts := 1 << 20
+		count(r.Type, &parts)
+		n += 500 * (1<<20 - parts)
+		for _, d := range r.Diagnostics {
+			n += 200 + len(d.Message) + len(d.Expected) + len(d.Got) + len(d.Hint) + len(d.At)
+		}
+		for _, d := range r.Dynamic {
+			n += 100 + len(d.Message) + len(d.At)
+		}
+		for _, e := range r.Effects {
+			n += 150 + len(e.Op) + len(e.In) + len(e.At) + len(e.Via)
+			for _, list := range e.With {
+				n += 24
+				for _, text := range list {
+					n += 16 + len(text)
+				}
+			}
+		}
+		for _, name := range r.Params {
+			n += 16 + len(name)
+		}
+	}
+	if k.costed {
+		n += 20 * (len(k.cost.Steps.String()) + len(k.cost.Memory.String()))
+		for _, w := range k.cost.Why {
+			n += 80 + len(w.Message) + len(w.At)
+		}
+	}
+	if k.proof != nil {
+		n += 300*(len(k.proof.Table)+len(k.proof.Needs)+1) + 8*len(k.proof.Types)
+		for _, typ := range k.proof.Table {
+			n += 200 * certParts(typ)
+		}
+	}
+	return n
+}
+
+// count takes the parts of a type from left, and reports whether there were
+// enough.
+func count(t *check.Type, left *int) bool {
+	if t == nil {
+		return true
+	}
+	if *left--; *left < 0 {
+		return false
+	}
+	*left -= (len(t.Effects.Ops) + len(t.Asks.Ops) + len(t.Vars)) / 4
+	for _, p := range []*check.Type{t.Item, t.First, t.Second, t.Rest, t.Param, t.Result, t.Gives, t.Next} {
+		if !count(p, left) {
+			return false
+		}
+	}
+	for _, list := range [][]check.Field{t.Fields, t.Expects} {
+		for _, f := range list {
+			if !count(f.Type, left) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// certParts is how many parts a certificate's type has.
+func certParts(t *cert.Type) int {
+	if t == nil {
+		return 0
+	}
+	n := 1
+	for _, p := range []*cert.Type{t.Item, t.First, t.Second, t.Rest, t.Param, t.Result} {
+		n += certParts(p)
+	}
+	for _, f := range t.Fields {
+		n += certParts(f.Type)
+	}
+	return n
+}

@@ -1,0 +1,390 @@
+package mcpserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/check/cost"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// How much of what is known of a tool an answer tells: evolve says what matters
+// for using and mending it, describe all that can be read.
+const (
+	mostPlaces       = 5 // of each kind
+	mostEffectNames  = 20
+	mostEffectPlaces = 30
+	mostReasons      = 5
+	longestType      = 400
+	longestTypeShown = 4 << 10
+	longestFormula   = 120
+	longestBound     = 1 << 10
+)
+
+// A finding is a place in an answer's check.
+type finding struct {
+	check.Place
+	Kind     fault.Kind `json:"kind,omitempty"`
+	Reason   string     `json:"reason,omitempty"`
+	Message  string     `json:"message"`
+	Expected string     `json:"expected,omitempty"`
+	Got      string     `json:"got,omitempty"`
+	Hint     string     `json:"hint,omitempty"`
+}
+
+// checked is what is known of a tool before it runs, as evolve answers it.
+func checked(t *registry.Tool, same *registry.Tool) object {
+	o := knownOf(t, longestType)
+	if r := t.Report(); len(r.Effects) > 0 {
+		ops, more := operations(r)
+		o = o.raw("effects", encode(ops))
+		if more > 0 {
+			o = o.number("more_effects", uint64(more))
+		}
+		o = openOf(o, r)
+	}
+	if c, ok := t.Cost(); ok {
+		o = o.raw("cost", costOf(&c, longestFormula))
+	}
+	if same != nil {
+		o = o.text("equals", version(same))
+	}
+	return o.end()
+}
+
+// described is the same as describe answers it: with the places, and with what it
+// has a proof of.
+func (s *Server) described(t *registry.Tool, current bool) object {
+	o := knownOf(t, longestTypeShown)
+	r := t.Report()
+	if len(r.Effects) > 0 {
+		list := r.Effects[:min(len(r.Effects), mostEffectPlaces)]
+		o = o.raw("effects", encode(list))
+		if n := len(r.Effects) - len(list); n > 0 {
+			o = o.number("more_effects", uint64(n))
+		}
+		o = openOf(o, r)
+	}
+	if cannot := s.cannot(t); len(cannot) > 0 {
+		o = o.raw("cannot", encode(cannot))
+	}
+	if c, ok := t.Cost(); ok {
+		o = o.raw("cost", costOf(&c, longestBound))
+	}
+	p := s.tools.Proof(t)
+	o = o.text("certificate", p.Status)
+	switch {
+	case p.Typed:
+		o = o.raw("certified", []byte(`["type","effects","cost","dependencies"]`))
+	case p.Status == registry.ProofChecked:
+		o = o.raw("certified", []byte(`["effects","cost","dependencies"]`))
+	}
+	if p.Why != "" {
+		o = o.text("void", p.Why)
+	}
+	if current {
+		if same := s.tools.Same(t); same != nil {
+			o = o.text("equals", version(same))
+		}
+	}
+	return o.end()
+}
+
+func version(t *registry.Tool) string { return fmt.Sprintf("%s@%d", t.Name, t.Version) }
+
+// knownOf begins with the type, and the places that must fail or aren't known.
+func knownOf(t *registry.Tool, longest int) object {
+	r := t.Report()
+	o := begin().text("type", firstOf([]byte(r.Type.String()), longest))
+	if r.Sound() {
+		return o.raw("sound", []byte("true"))
+	}
+	problems, unknowns := findings(r)
+	n, m := t.Counts()
+	if n > 0 {
+		o = o.raw("problems", encode(problems))
+	}
+	if m > 0 {
+		o = o.raw("unknown", encode(unknowns))
+	}
+	if more := n + m - len(problems) - len(unknowns); more > 0 {
+		o = o.number("more", uint64(more))
+	}
+	return o
+}
+
+// findings is the first places that must fail, and that aren't known.
+func findings(r *check.Report) (problems, unknowns []finding) {
+	for _, d := range r.Diagnostics[:min(len(r.Diagnostics), mostPlaces)] {
+		problems = append(problems, finding{
+			Place: placeOf(d.Place), Kind: d.Kind, Message: excerptOf([]byte(d.Message), mostShown),
+			Expected: excerptOf([]byte(d.Expected), mostShown), Got: excerptOf([]byte(d.Got), mostShown), Hint: excerptOf([]byte(d.Hint), mostShown),
+		})
+	}
+	for _, u := range r.Dynamic[:min(len(r.Dynamic), mostPlaces)] {
+		unknowns = append(unknowns, finding{Place: placeOf(u.Place), Reason: u.Reason, Message: excerptOf([]byte(u.Message), mostShown)})
+	}
+	return problems, unknowns
+}
+
+// placeOf is a place with no more of the pointer than can be read.
+func placeOf(p check.Place) check.Place {
+	if len(p.At) > mostShown {
+		p.At = fault.Pointer(cut([]byte(p.At), mostShown) + "…")
+	}
+	return p
+}
+
+// operations is what a tool can ask for, each operation once, with that of the
+// tools it calls.
+func operations(r *check.Report) (ops []string, more int) {
+	for _, e := range r.Effects {
+		if !e.Inert && e.Op != "*" {
+			ops = append(ops, excerptOf([]byte(e.Op), mostShown))
+		}
+	}
+	slices.Sort(ops)
+	ops = slices.Compact(ops)
+	if ops == nil {
+		ops = []string{}
+	}
+	if len(ops) > mostEffectNames {
+		return ops[:mostEffectNames], len(ops) - mostEffectNames
+	}
+	return ops, 0
+}
+
+// openOf says that there can be other operations than those named.
+func openOf(o object, r *check.Report) object {
+	if r.Open || slices.ContainsFunc(r.Effects, func(e check.Effect) bool { return e.Op == "*" && !e.Inert }) {
+		return o.raw("open", []byte("true"))
+	}
+	return o
+}
+
+// costOf is what a run takes at most. Formulas that are longer than can be read are
+// left out of it.
+func costOf(c *cost.Report, longest int) object {
+	o := begin().text("class", string(c.Class))
+	if longest < longestBound {
+		if steps := smallNumbers(c.Steps); c.Steps.Finite() && len(steps) <= longest {
+			o = o.text("steps", steps)
+		}
+		if !c.Steps.Finite() && len(c.Why) > 0 {
+			o = o.raw("why", encode(reasons(c, 1)))
+		}
+		return o.end()
+	}
+	if steps := c.Steps.Explain(); c.Steps.Finite() && len(steps) <= longest {
+		o = o.text("steps", steps)
+	}
+	if memory := c.Memory.Explain(); c.Memory.Finite() && len(memory) <= longest {
+		o = o.text("memory", memory)
+	}
+	if len(c.Why) > 0 {
+		o = o.raw("why", encode(reasons(c, mostReasons)))
+	}
+	return o.end()
+}
+
+// smallNumbers is a bound in short: without what comes of numbers beyond 64 bits,
+// of which it says that they take more.
+func smallNumbers(b cost.Bound) string {
+	whole := b.Explain()
+	text := b.String()
+	if !strings.Contains(text, "words(") || strings.Contains(text, `"`) {
+		return whole
+	}
+	products := slices.DeleteFunc(strings.Split(text, " + "), func(p string) bool { return strings.Contains(p, "words(") })
+	if len(products) == 0 {
+		return whole
+	}
+	short, err := cost.ParseBound(strings.Join(products, " + "))
+	if err != nil {
+		return whole
+	}
+	return short.Explain() + "; more for numbers beyond 64 bits"
+}
+
+func reasons(c *cost.Report, most int) []finding {
+	var list []finding
+	for _, w := range c.Why[:min(len(c.Why), most)] {
+		list = append(list, finding{
+			Place: placeOf(check.Place{At: w.At, Line: w.Line, Col: w.Col}), Message: excerptOf([]byte(w.Message), mostShown),
+		})
+	}
+	return list
+}
+
+// cannot is the operations of this server that no run of a tool can have performed,
+// by the tool or by one that it calls: "fs.*" is all of a kind.
+func (s *Server) cannot(t *registry.Tool) []string {
+	var list []string
+	kinds := s.broker.Policy().Kinds()
+	for kind, m := range kinds {
+		var ops []string
+		for i := range m.Operations {
+			ops = append(ops, m.Operations[i].Name)
+		}
+		absent := t.Unreachable(ops)
+		if len(ops) > 0 && len(absent) == len(ops) {
+			absent = []string{kind + ".*"}
+		}
+		list = append(list, absent...)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// strictly refuses code that isn't known to be free of type errors.
+func strictly(t *registry.Tool) *fault.Fault {
+	r := t.Report()
+	if r.Sound() {
+		return nil
+	}
+	problems, unknowns := findings(r)
+	n, m := t.Counts()
+	f := &fault.Fault{
+		Kind: fault.Refused,
+		In:   "code",
+		Message: "strict: " + strings.Join(slices.DeleteFunc([]string{
+			plural(n, "place must fail", "places must fail"), plural(m, "place is known only when it runs", "places are known only when it runs"),
+		}, func(s string) bool { return s == "" }), ", "),
+		Hint: "Correct the places, test what may be of several types with type_of or match before using it, or leave strict out.",
+	}
+	for _, p := range slices.Concat(problems, unknowns) {
+		if len(f.More) == mostPlaces {
+			break
+		}
+		g := &fault.Fault{
+			Kind: p.Kind, In: "code", At: p.At, Line: p.Line, Col: p.Col,
+			Message: p.Message, Expected: p.Expected, Got: p.Got, Hint: p.Hint,
+		}
+		if g.Kind == "" {
+			g.Kind = fault.TypeError
+			g.Message = "not known before it runs (" + p.Reason + "): " + p.Message
+		}
+		f.More = append(f.More, g)
+	}
+	return f
+}
+
+func plural(n int, one, many string) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// findOut is the notes about what is known of a new version.
+func (s *Server) findOut(t *registry.Tool, same *registry.Tool) (notes []string) {
+	r := t.Report()
+	switch {
+	case slices.ContainsFunc(r.Dynamic, func(u check.Unknown) bool { return u.Reason == check.ReasonComplex }):
+		notes = append(notes, "the code is too large or too involved for its types to be worked out; all of it is tested when it runs")
+	case len(r.Diagnostics) > 0:
+		d := &r.Diagnostics[0]
+		notes = append(notes, fmt.Sprintf("this fails with %s wherever it is evaluated, %s: %s", d.Kind, whereIs(d.Place), excerptOf([]byte(d.Message), mostShown)))
+	}
+	if _, ok := t.Cost(); !ok {
+		notes = append(notes, "the code is too large for its cost to be worked out")
+	}
+	notes = append(notes, s.overDeclared(t, r)...)
+	if same != nil {
+		note := fmt.Sprintf("this does the same as %s, up to equality of the code: use that, unless this is to be changed", version(same))
+		if !slices.Equal(t.Capabilities, same.Capabilities) {
+			note = fmt.Sprintf("the code does the same as that of %s, which holds other capabilities (%s)", version(same), strings.Join(same.Capabilities, ", "))
+			if len(same.Capabilities) == 0 {
+				note = fmt.Sprintf("the code does the same as that of %s, which holds no capabilities", version(same))
+			}
+		}
+		notes = append(notes, note)
+	}
+	return notes
+}
+
+// whereIs is a place in words.
+func whereIs(p check.Place) string {
+	switch {
+	case p.Line > 0:
+		return fmt.Sprintf("line %d, column %d", p.Line, p.Col)
+	case p.At != "":
+		return string(placeOf(p).At)
+	}
+	return "at its beginning"
+}
+
+// overDeclared is the notes about capabilities, or verbs of them, that nothing in
+// the code makes use of.
+func (s *Server) overDeclared(t *registry.Tool, r *check.Report) (notes []string) {
+	own := func(e check.Effect) bool { return !e.Inert && e.Via == "" }
+	if r.Open || slices.ContainsFunc(r.Effects, func(e check.Effect) bool { return own(e) && e.Op == "*" }) {
+		return nil // it may be any
+	}
+	kinds := s.broker.Policy().Kinds()
+	for _, text := range t.Declared {
+		c, err := caps.Parse(text, kinds)
+		if err != nil {
+			continue
+		}
+		if !slices.ContainsFunc(t.Held, func(h *caps.Held) bool { return h.Kind == c.Kind && (h.Kind != caps.CallKind || h.Scope == c.Scope) }) {
+			continue // it was said why
+		}
+		used, all := s.used(c, r, own)
+		switch {
+		case len(used) == 0:
+			notes = append(notes, fmt.Sprintf("it declares %s, and no run of it can come to use that: leave it out", excerptOf([]byte(text), mostShown)))
+		case !all:
+			least := c
+			least.Verbs = used
+			notes = append(notes, fmt.Sprintf("it declares %s, of which the code uses %s only: %s would do",
+				excerptOf([]byte(text), mostShown), strings.Join(used, ", "), excerptOf([]byte(least.String()), mostShown)))
+		}
+	}
+	return notes
+}
+
+// used is the verbs of a capability that the code's own operations need, and
+// whether these are all it has. A call has no verbs: it is used if the tool may be
+// called.
+func (s *Server) used(c caps.Capability, r *check.Report, own func(check.Effect) bool) (verbs []string, all bool) {
+	kinds := s.broker.Policy().Kinds()
+	for _, e := range r.Effects {
+		if !own(e) {
+			continue
+		}
+		if name, ok := strings.CutPrefix(e.Op, "call:"); ok {
+			if c.Kind == caps.CallKind && (name == "*" || strings.Contains(c.Scope, "*") || c.Scope == name) {
+				return []string{"call"}, true
+			}
+			continue
+		}
+		m, op, ok := kinds.Operation(e.Op)
+		if !ok || m.Kind != c.Kind {
+			continue
+		}
+		if op.VerbParam != "" {
+			return []string{op.Verb}, true // the verb is an argument
+		}
+		if c.Verbs == nil || slices.Contains(c.Verbs, op.Verb) {
+			verbs = append(verbs, op.Verb)
+		}
+	}
+	slices.Sort(verbs)
+	verbs = slices.Compact(verbs)
+	n := len(c.Verbs)
+	if c.Verbs == nil {
+		m, _ := kinds.Manifest(c.Kind)
+		if n = len(verbs); m != nil {
+			n = len(m.Verbs)
+		}
+	}
+	return verbs, len(verbs) == n
+}

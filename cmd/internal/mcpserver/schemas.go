@@ -1,0 +1,69 @@
+package mcpserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// inputSchemaOf is the JSON Schema of the arguments of an evolved tool.
+func inputSchemaOf(t *registry.Tool) json.RawMessage { return t.InputSchema() }
+
+// outputSchemaOf is the JSON Schema of what a call of an evolved tool by its name
+// has as structured content. Nothing in it is required: a result that is too
+// large, or that readers of JSON don't take, is there in another way, and clients
+// may hold failures to it, too.
+func outputSchemaOf(t *registry.Tool) json.RawMessage {
+	return slices.Concat([]byte(evolvedOutput), t.OutputSchema(), []byte(evolvedRest))
+}
+
+const (
+	evolvedOutput = `{"type":"object","properties":{"result":`
+	evolvedRest   = `,"type":{"type":"string"},` +
+		`"steps":{"type":"integer"},` +
+		`"notes":{"type":"array","items":{"type":"string"}},` +
+		`"next":{"type":"object","description":"the call that goes on from here"},` +
+		`"text":{"type":"string","description":"the result as JSON, where it has an integer of over 300 digits, or waits for more arguments"},` +
+		`"preview":{"type":"string","description":"the beginning of a result too large to show"},` +
+		`"total":{"type":"integer","description":"bytes of the whole result"},` +
+		`"uri":{"type":"string","description":"the whole result, as a resource"},` +
+		`"error":{"type":"object","description":"kind, message, at, hint"}}}`
+)
+
+// longestNumber is how many digits an integer has that readers of JSON take which
+// have doubles for numbers: others read an infinity, which no schema of an integer
+// lets through, or nothing.
+const longestNumber = 308
+
+// longest is from how many digits on results have an integer as {"int":"…"}.
+const longest = 4096
+
+// longNumber reports whether JSON has an integer of more digits, or one that is
+// written {"int":"…"}.
+func longNumber(src []byte) bool {
+	for i := 0; i < len(src); i++ {
+		switch c := src[i]; {
+		case c == '"':
+			from := i
+			for i++; i < len(src) && src[i] != '"'; i++ {
+				if src[i] == '\\' {
+					i++
+				}
+			}
+			if i-from > longest && bytes.HasSuffix(src[:from], []byte(`{"int":`)) {
+				return true
+			}
+		case c >= '0' && c <= '9':
+			from := i
+			for i++; i < len(src) && src[i] >= '0' && src[i] <= '9'; i++ {
+			}
+			if i-from > longestNumber {
+				return true
+			}
+			i--
+		}
+	}
+	return false
+}

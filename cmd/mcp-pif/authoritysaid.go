@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+)
+
+// allowed is what the operator says of everybody, or of one principal, as texts:
+// grants, those that a person approves for each tool, and denials.
+type allowed struct {
+	granted, asked, denied []string
+	secrets                []caps.Binding
+	processes              map[string]caps.Command
+}
+
+func (a allowed) some() bool { return len(a.granted)+len(a.asked) > 0 }
+
+// sayings is what the flags and the policy file say now: of everybody, and besides
+// of principals, by name.
+type sayings struct {
+	all allowed
+	own map[string]allowed
+}
+
+// some reports whether something is granted to somebody, to principals where what is
+// said of them holds.
+func (s sayings) some(principals bool) bool {
+	if s.all.some() {
+		return true
+	}
+	for _, a := range s.own {
+		if principals && a.some() {
+			return true
+		}
+	}
+	return false
+}
+
+// said reads the flags and the policy file. What it says of principals is checked
+// even where nobody is one.
+func (a *authority) said() (s sayings, err error) {
+	s.all = allowed{granted: a.options.grants, asked: a.options.asks, denied: a.options.denies}
+	if s.all.secrets, err = a.options.secretOptions.bindings(a.kinds); err != nil {
+		return s, err
+	}
+	if a.options.policy == "" {
+		return s, nil
+	}
+	text, err := os.ReadFile(a.options.policy)
+	if err != nil {
+		return s, fmt.Errorf("--policy: %w", err)
+	}
+	wrong := func(err error) error { return fmt.Errorf("--policy %s: %w", a.options.policy, err) }
+	file, err := caps.ParsePolicy(text)
+	if err != nil {
+		return s, wrong(err)
+	}
+	if s.all, err = a.with(s.all, file.PolicyEntry); err != nil {
+		return s, wrong(err)
+	}
+	s.own = make(map[string]allowed, len(file.Principals))
+	for name, entry := range file.Principals {
+		own, err := a.with(allowed{}, entry)
+		if err != nil {
+			return s, wrong(about(name, err))
+		}
+		for process := range own.processes {
+			if _, twice := s.all.processes[process]; twice {
+				return s, wrong(about(name, fmt.Errorf("the process %s is mapped for everybody already", process)))
+			}
+		}
+		s.own[name] = own
+	}
+	return s, nil
+}
+
+// with adds an entry of the policy file to what else is said.
+func (a *authority) with(to allowed, e caps.PolicyEntry) (allowed, error) {
+	bindings, err := e.Bindings(a.kinds)
+	if err != nil {
+		return to, err
+	}
+	return allowed{
+		granted: slices.Concat(to.granted, e.Grant), asked: slices.Concat(to.asked, e.Ask), denied: slices.Concat(to.denied, e.Deny),
+		secrets: slices.Concat(to.secrets, bindings), processes: e.Processes,
+	}, nil
+}
+
+// about says of whom an error is.
+func about(principal string, err error) error {
+	if principal == "" || err == nil {
+		return err
+	}
+	return fmt.Errorf("the principal %q: %w", principal, err)
+}
+
+// replace resolves all that is said and puts it in force. On an error nothing
+// changed.
+func (a *authority) replace(said sayings) (err error) {
+	var opened []*caps.Grant
+	defer func() {
+		if err != nil {
+			for _, g := range opened {
+				g.Close()
+			}
+		}
+	}()
+	// No grant may reach the secrets of anybody, in force or not.
+	secrets := &hidden{variables: map[string]string{}}
+	for _, name := range said.names() {
+		if err := a.hide(secrets, said.of(name).secrets); err != nil {
+			return about(name, err)
+		}
+	}
+	own := map[string]caps.Allowance{}
+	for _, name := range said.names() {
+		if name != "" && !a.options.principals {
+			continue
+		}
+		got, err := a.resolve(name, said, secrets)
+		opened = append(opened, got.Grants...)
+		if err != nil {
+			return about(name, err)
+		}
+		own[name] = got
+	}
+	all := own[""]
+	delete(own, "")
+	return a.principals.Replace(all, own)
+}
+
+// names is of whom something is said, everybody ("") first.
+func (s sayings) names() []string { return append([]string{""}, slices.Sorted(maps.Keys(s.own))...) }
+
+// of is what is said of a principal, or of everybody.
+func (s sayings) of(name string) allowed {
+	if name == "" {
+		return s.all
+	}
+	return s.own[name]
+}
+
+// resolve finds what the texts about a principal, or about everybody, mean, and
+// reads the secrets. The grants are the caller's to close, on an error too.
+func (a *authority) resolve(principal string, s sayings, secrets *hidden) (got caps.Allowance, err error) {
+	said := s.of(principal)
+	if got.Secrets, err = caps.ReadSecrets("", said.secrets); err != nil {
+		return got, err
+	}
+	for _, text := range said.denied {
+		c, err := caps.Parse(text, a.kinds)
+		if err != nil {
+			return got, fmt.Errorf("denying %q: %w", text, err)
+		}
+		got.Denies = append(got.Denies, c)
+	}
+	// A name that is mapped for everybody is so for a principal's own grants, too.
+	processes := maps.Clone(s.all.processes)
+	if processes == nil {
+		processes = map[string]caps.Command{}
+	}
+	maps.Copy(processes, said.processes)
+	for i, text := range slices.Concat(said.granted, said.asked) {
+		asked := i >= len(said.granted)
+		g, err := a.grant(text, principal, asked, processes, secrets)
+		if g != nil {
+			got.Grants = append(got.Grants, g)
+		}
+		if err != nil {
+			return got, fmt.Errorf("granting %q: %w", text, err)
+		}
+	}
+	return got, nil
+}
+
+// grant resolves the text of one grant.
+func (a *authority) grant(text, principal string, asked bool, processes map[string]caps.Command, secrets *hidden) (*caps.Grant, error) {
+	c, err := caps.Parse(text, a.kinds)
+	if err != nil {
+		return nil, err
+	}
+	if m, ok := a.kinds.Manifest(c.Kind); ok {
+		if err := secrets.grants(c, m); err != nil {
+			return nil, err
+		}
+	}
+	protected := slices.Concat(a.protected, secrets.files)
+	mapped, err := a.mapped(c, processes, protected)
+	if err != nil {
+		return nil, err
+	}
+	g, err := caps.Resolve(c, caps.ResolveOptions{
+		Kinds: a.kinds, Protected: protected, Extra: a.installed.identity(c.Kind) + mapped.Text(), Asked: asked, Principal: principal,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.mapping.keep(g, mapped)
+	if _, err := stateDir(); err != nil && host.KeepsState(g.Manifest) {
+		return g, fmt.Errorf("what it keeps has no place: %w", err)
+	}
+	return g, nil
+}

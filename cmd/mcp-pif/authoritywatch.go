@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+)
+
+// watch applies what the operator changes while the server runs, until ctx ends:
+// the policy file on SIGHUP, and what was revoked within half a second.
+func (a *authority) watch(ctx context.Context) {
+	hup := make(chan os.Signal, 1)
+	if a.options.isReadAgain() {
+		signal.Notify(hup, syscall.SIGHUP)
+		defer signal.Stop(hup)
+	}
+	tick := time.NewTicker(400 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			a.reload()
+		case <-tick.C:
+			if err := a.applyRevocations(); err != nil {
+				a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
+			}
+			a.pollConsents()
+		}
+	}
+}
+
+// reload reads the policy again. What is wrong with it changes nothing.
+func (a *authority) reload() {
+	said, err := a.said()
+	if err == nil && said.some(a.options.principals) && a.host == nil {
+		err = errors.New("this server was started without any grant, and starts no plugins: restart it")
+	}
+	if err == nil {
+		err = a.replace(said)
+	}
+	if err != nil {
+		a.log.Error("the policy was read again and refused; what was granted before stays", "error", err)
+		return
+	}
+	if err := a.applyRevocations(); err != nil {
+		a.log.Error("what was revoked can't be read", "error", err)
+	}
+	// Each record has what its principal has.
+	a.brokers.each(func(b *run.Broker) { b.Regranted(grantTexts(b.Policy().Grants()), b.Policy().ShownDenies()) })
+	a.log.Info("the policy was read again", "capabilities", a.summary())
+	if a.unheard != nil {
+		a.unheard()
+	}
+}
+
+// applyRevocations brings every policy in line with what was taken back.
+func (a *authority) applyRevocations() error {
+	if a.revocations.Path == "" || len(a.principals.Grants()) == 0 {
+		return nil
+	}
+	entries, err := a.revocations.Load()
+	if err != nil {
+		return err
+	}
+	a.brokers.each(func(b *run.Broker) { a.revoked(b.Policy(), entries, b) })
+	// Of one that nobody acts under there is no record.
+	a.revoked(a.policy, entries, nil)
+	return nil
+}
+
+// revoked brings one policy in line with what was taken back, and puts on record
+// what changed.
+func (a *authority) revoked(p *caps.Policy, entries []caps.Revocation, b *run.Broker) {
+	for _, c := range p.Revoked(entries) {
+		about := []any{"capability", c.Text}
+		if p.Principal() != "" {
+			about = append(about, "principal", p.Principal())
+		}
+		if b != nil {
+			b.Revoked(c)
+		}
+		if c.Revoked {
+			a.log.Warn("revoked", about...)
+		} else {
+			a.log.Info("restored", about...)
+		}
+	}
+}

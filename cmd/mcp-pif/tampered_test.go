@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+// tamper edits the data of an event in a store that nobody has open. With sealed it
+// gives the event the hash that it has now, as one would who knows how.
+func tamper(t *testing.T, store string, sealed bool, pick, old, edited string) {
+	t.Helper()
+	s, err := journal.Open(store, journal.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, _, err := s.Read(journal.Query{Changes: true, Tool: pick})
+	if err != nil || len(events) != 1 {
+		t.Fatal(len(events), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e := events[0]
+	data := bytes.Replace(e.Data, []byte(old), []byte(edited), 1)
+	if bytes.Equal(data, e.Data) {
+		t.Fatalf("there is no %s in %s", old, e.Data)
+	}
+	if e.Data = data; sealed {
+		e.Hash = e.Seal()
+	}
+	db, err := sql.Open("sqlite", store) // package journal's driver
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`UPDATE events SET data=?, hash=? WHERE seq=?`, []byte(e.Data), e.Hash[:], int64(e.Seq)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTamperedTool: a tool whose record was edited is never run, not by those that
+// are bound to it either, and every way to it says what is wrong and whom to tell.
+func TestTamperedTool(t *testing.T) {
+	for what, sealed := range map[string]bool{"the data": false, "the data and its hash": true} {
+		t.Run(what, func(t *testing.T) {
+			dir := t.TempDir()
+			store := filepath.Join(dir, "pif.db")
+			p := start(t, "--log-level=error", "--store", store).open()
+			p.makes("pay", "n => n * 2")
+			p.makes("caller", "n => @pay(n)", "call:pay")
+			p.makes("taker", `n => code_of("pay")`)
+			p.makes("other", "n => n + 1")
+			p.end()
+			tamper(t, store, sealed, "pay", "n * 2", "n * 3")
+
+			p = start(t, "--log-level=error", "--store", store).open()
+			defer p.end()
+			for name, arguments := range map[string]string{
+				"pay": `{"input":3}`, "run": `{"tool":"pay","input":3}`, "caller": `{"input":3}`,
+			} {
+				r := p.call(name, arguments)
+				text := r.Content[0].Text
+				if !r.IsError || !strings.Contains(text, "refused") || !strings.Contains(text, "can't be used") || !strings.Contains(text, "journal verify") || strings.Contains(text, dir) {
+					t.Errorf("%s: %s", name, text)
+				}
+			}
+			if r := p.call("taker", `{"input":3}`); !r.IsError {
+				t.Errorf("its code is %s", r.Content[0].Text)
+			}
+			if r := p.call("other", `{"input":3}`); r.Content[0].Text != "4" {
+				t.Errorf("another tool: %s", r.Content[0].Text)
+			}
+			for name, arguments := range map[string]string{"list": `{}`, "describe": `{"name":"pay"}`} {
+				text := p.call(name, arguments).Content[0].Text
+				if !strings.Contains(text, "blocked") || !strings.Contains(text, "can't be used") {
+					t.Errorf("%s: %s", name, text)
+				}
+			}
+			if log := p.logged(); !sealed && (!strings.Contains(log, "pay") || !strings.Contains(log, "isn't what was recorded")) {
+				t.Errorf("the operator is told %q", log)
+			}
+			p.makes("pay", "n => n * 2")
+			if r := p.call("pay", `{"input":3}`); r.Content[0].Text != "6" {
+				t.Errorf("evolved anew: %s", r.Content[0].Text)
+			}
+		})
+	}
+}

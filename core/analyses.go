@@ -1,0 +1,224 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/check/normal"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+func init() {
+	prim.Analyses.Infer, prim.Analyses.Normalize, prim.Analyses.Equivalent = infer, normalize, equivalent
+}
+
+// What analyses cost: steps, and bytes of memory that they may have in use at
+// once, for each node of the code that is read, each byte of its strings and
+// names, and each step of the analysis, which takes as long as some steps of a
+// program. Tests hold them against what is used.
+const (
+	stepsPerNode, bytesPerNode = 100, 1_024
+	stepsPerText, bytesPerText = 1, 16 // steps for each 8 bytes
+	stepsPerWork, bytesPerWork = 20, 320
+)
+
+// The bounds of analyses, beyond which they say that they don't know: how much
+// work they may make, whatever budget the program has.
+const (
+	mostInfer     = 100_000
+	mostNormalize = 20_000
+	// Runs to show a difference, what each may take, and what is in use at once
+	// for them besides: two machines' values outside of their memory.
+	mostRuns  = 64 // and fewer of large code: as many as with so many nodes in all
+	runsNodes = 100_000
+	runSteps  = 2_000
+	runMemory = 256 << 10
+	runBytes  = 12 * runMemory
+	// What preparing a run costs, and a part of that for each node.
+	runCost, stepsPerRunNode = 200, 20
+)
+
+// infer says what code is. Its free variables are parameters, given by whoever
+// evaluates it, unless it is the code of a tool.
+func infer(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
+	a, f, ok := look(code[0], m)
+	if !ok {
+		return nil, f
+	}
+	t, env := a.term, check.Env{}
+	var expects []string
+	if a.tool {
+		env.Tool = "tool"
+	} else {
+		expects = expected(t)
+		t = prim.Function(term.At(t.Pos()), expects, t)
+	}
+	r := check.Infer(t, a.source, env, check.Budget{Steps: mostInfer, Spend: work(m, &f)})
+	if f != nil {
+		return nil, f
+	}
+	return reported(r, expects), nil
+}
+
+// reported is a report as a record.
+func reported(r *check.Report, expects []string) value.Value {
+	typ, names := r.Type, r.Params[min(len(expects), len(r.Params)):]
+	var given []value.Field
+	for _, name := range expects {
+		of := check.Dynamic
+		if typ.IsFunction() {
+			of, typ = typ.Param, typ.Result
+		}
+		given = append(given, field(name, value.Str(of.String())))
+	}
+	result := typ
+	var params []value.Value
+	for _, name := range names {
+		of := check.Dynamic
+		if result.IsFunction() {
+			of, result = result.Param, result.Result
+		}
+		params = append(params, record(field("name", value.Str(name)), field("type", value.Str(of.String()))))
+	}
+	var effects []string
+	for _, e := range r.Effects {
+		if !e.Inert && e.Via == "" {
+			effects = append(effects, e.Op)
+		}
+	}
+	if r.Open {
+		effects = append(effects, "*")
+	}
+	slices.Sort(effects)
+	var problems, unknown []value.Value
+	for _, d := range r.Diagnostics {
+		problems = append(problems, record(field("at", value.Str(d.At)), field("kind", value.Str(d.Kind)), field("message", value.Str(d.Message))))
+	}
+	for _, u := range r.Dynamic {
+		unknown = append(unknown, record(field("at", value.Str(u.At)), field("message", value.Str(u.Message)), field("reason", value.Str(u.Reason))))
+	}
+	return record(
+		field("effects", texts(slices.Compact(effects))),
+		field("expects", record(given...)),
+		field("params", value.FromSlice(params)),
+		field("problems", value.FromSlice(problems)),
+		field("result", value.Str(result.String())),
+		field("sound", value.Bool(r.Sound())),
+		field("type", value.Str(typ.String())),
+		field("unknown", value.FromSlice(unknown)),
+	)
+}
+
+// normalize gives code's normal form, or the code itself with the reason.
+func normalize(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
+	a, f, ok := look(code[0], m)
+	if !ok {
+		return nil, f
+	}
+	form, err := normal.Of(a.term, normal.Options{Tool: a.tool, Steps: mostNormalize, Spend: work(m, &f)})
+	if f != nil {
+		return nil, f
+	}
+	reason := form.Opaque
+	if err != nil {
+		form.Term, form.JSON, form.Hash, reason = a.term, text.Canonical(a.term), hashOf(text.Canonical(a.term)), "its normal form takes more work than the bound allows"
+	}
+	return record(
+		field("code", quoted(form.Term, form.JSON)),
+		field("hash", value.Str(form.Hash)),
+		field("normal", value.Bool(reason == "")),
+		field("reason", value.Str(reason)),
+	), nil
+}
+
+// quoted is a term as a value whose places are in its canonical JSON.
+func quoted(t term.Term, canonical []byte) *value.Code {
+	p, f := parse.Code(canonical, parse.Options{Tool: "tool", MaxBytes: 1 << 30})
+	if f != nil {
+		return &value.Code{Term: t}
+	}
+	p.Source.In = "eval"
+	return &value.Code{Term: p.Term, Source: p.Source}
+}
+
+// equivalent says whether two pieces of code are the same: as the code of tools
+// where one of them can only be that, and otherwise for all values of the
+// variables that either expects.
+func equivalent(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
+	// A run that is made to show a difference has no more than this: so none of
+	// them can ask the same question.
+	if !m.Spend(runSteps) {
+		return nil, nil
+	}
+	var two [2]*analysed
+	for i := range two {
+		a, f, ok := look(code[i], m)
+		if !ok {
+			return nil, f
+		}
+		two[i] = a
+	}
+	size := two[0].size + two[1].size
+	f := m.Hold(runBytes)
+	if f != nil {
+		return nil, f
+	}
+	x, y := two[0].term, two[1].term
+	tool := two[0].tool || two[1].tool
+	switch names := expected(x, y); {
+	case tool && (open(x) || open(y)):
+		return verdict(normal.Verdict{Answer: normal.Unknown, Reason: "one is the code of a tool, and one has variables that nothing binds"}), nil
+	case !tool:
+		x, y = prim.Function(term.At(x.Pos()), names, x), prim.Function(term.At(y.Pos()), names, y)
+	}
+	v := normal.Equal(x, y, tool, normal.Limits{
+		Steps: mostNormalize, Runs: max(4, min(mostRuns, runsNodes/int(size))), RunSteps: runSteps, RunMemory: runMemory,
+		Spend: work(m, &f),
+		Ran: func(steps uint64) bool {
+			return m.Spend(steps + runCost + stepsPerRunNode*size)
+		},
+	})
+	switch {
+	case f != nil:
+		return nil, f
+	case v.Overloaded:
+		return nil, prim.Overloaded()
+	}
+	return verdict(v), nil
+}
+
+// open reports whether the code of a tool has variables that nothing binds.
+func open(t term.Term) bool {
+	_, lambda := t.(*term.Lam)
+	n := len(expected(t))
+	return n > 1 || n == 1 && lambda
+}
+
+// verdict is a verdict as a record.
+func verdict(v normal.Verdict) value.Value {
+	return record(
+		field("answer", value.Str(v.Answer)),
+		field("inputs", value.FromSlice(v.Values)),
+		field("left", value.Str(v.Left)),
+		field("reason", value.Str(v.Reason)),
+		field("right", value.Str(v.Right)),
+	)
+}
+
+func field(key string, v value.Value) value.Field { return value.Field{Key: key, Value: v} }
+
+// record makes a record of fields in the order of their keys.
+func record(fields ...value.Field) *value.Record { return &value.Record{Fields: fields} }
+
+func texts(all []string) value.Value {
+	list := make([]value.Value, len(all))
+	for i, s := range all {
+		list[i] = value.Str(s)
+	}
+	return value.FromSlice(list)
+}

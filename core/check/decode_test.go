@@ -1,0 +1,164 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+)
+
+// TestDecodeTells: each value that is read otherwise than it stands there is told
+// of, at its place and briefly.
+func TestDecodeTells(t *testing.T) {
+	for _, c := range []struct {
+		code, arguments string
+		notes           []string
+	}{
+		{`s => s ++ "!"`, `{"input":"42"}`, nil},
+		{`n => n / 2`, `{"input":"42"}`, []string{"input: the string was read as JSON"}},
+		{`(a, b) => a / b`, `{"a":"42","b":2.0}`, []string{"a: the string was read as JSON", "b: 2.0 was read as the integer 2"}},
+		{`r => sum(r.a.b) / 2`, `{"input":{"a":{"b":[1,"2"]}}}`, []string{"input/a/b/1: the string was read as JSON"}},
+		{`r => r.a / r.b`, `{"a":1,"b":"2"}`, []string{`the arguments were read as the record that is the "input"`, "input/b: the string was read as JSON"}},
+	} {
+		d, f := check.Decode(json.RawMessage(c.arguments), reportOf(t, c.code))
+		if f != nil || strings.Join(d.Notes, "|") != strings.Join(c.notes, "|") {
+			t.Errorf("%s of %s: %v %q, want %q", c.code, c.arguments, f, d, c.notes)
+		}
+	}
+	many := `{"input":[` + strings.TrimSuffix(strings.Repeat(`"1",`, 1000), ",") + `]}`
+	d, f := check.Decode(json.RawMessage(many), reportOf(t, `xs => sum(xs)`))
+	if f != nil || len(d.Notes) != 20 || !strings.Contains(d.Notes[19], "981 more") {
+		t.Errorf("%v %q", f, d.Notes)
+	}
+	long := fmt.Sprintf(`{"input":{%q:"1"}}`, strings.Repeat("k", 1<<20))
+	d, f = check.Decode(json.RawMessage(long), reportOf(t, "r => sum(map(k => get(r, k) / 2, keys(r)))"))
+	if f != nil || len(strings.Join(d.Notes, "")) > 500 {
+		t.Errorf("%v %d bytes of notes", f, len(strings.Join(d.Notes, "")))
+	}
+}
+
+// TestDecodeInputs: values that have no names are read in their order.
+func TestDecodeInputs(t *testing.T) {
+	r := reportOf(t, `(a, s) => if a == 1 then s ++ "!" else s`)
+	d := check.DecodeInputs([]json.RawMessage{[]byte(`"1"`), []byte(` "2" `), []byte(`"3"`)}, r)
+	if got := fmt.Sprintf("%s %q", d.Inputs, d.Notes); got != `[1 "2" "3"] ["a: the string was read as JSON"]` {
+		t.Error(got)
+	}
+}
+
+// TestDecodeAttacks: what is large, deep or no JSON at all takes no more than
+// going through it a few times, and what is given on is small where it is a fault.
+func TestDecodeAttacks(t *testing.T) {
+	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
+	pairs := strings.Repeat(`{"pair":[`, 5_000) + "1" + strings.Repeat(`,1]}`, 5_000)
+	tower := `1`
+	for range 15 {
+		tower = string(must(json.Marshal(tower)))
+	}
+	big := strings.Repeat("x", 10<<20)
+	var params, given []string
+	for i := range 1000 {
+		params = append(params, fmt.Sprintf("p%d", i))
+		given = append(given, fmt.Sprintf(`"p%d":%d`, i, i))
+	}
+	wide := fmt.Sprintf("(%s) => p0 / p999", strings.Join(params, ", "))
+	same := fmt.Sprintf("(%s) => x", strings.TrimSuffix(strings.Repeat("x, ", 1000), ", "))
+	for _, c := range []struct {
+		name, code, arguments string
+		inputs                int // 0: refused
+	}{
+		{"deep data", `x => x`, `{"input":` + deep + `}`, 1},
+		{"deep data for a type", `x => sum(x)`, `{"input":` + deep + `}`, 1},
+		{"deep data in a string", `x => sum(x)`, `{"input":` + string(must(json.Marshal(deep))) + `}`, 1},
+		{"deep pairs", `p => fst(fst(p)) / 2`, `{"input":` + pairs + `}`, 1},
+		{"strings in strings", `x => sum(x)`, `{"input":` + tower + `}`, 1},
+		{"a long string", `s => s ++ "!"`, `{"input":"` + big + `"}`, 1},
+		{"a long string for a number", `n => n / 2`, `{"input":"` + big + `"}`, 1},
+		{"a long name", `n => n / 2`, `{"` + big + `":1}`, 0},
+		{"a long list", `xs => sum(xs)`, `{"input":[` + strings.Repeat(`"1",`, 1_000_000) + `1]}`, 1},
+		{"many arguments", `n => n / 2`, `{` + strings.Join(given, ",") + `}`, 0},
+		{"a thousand parameters", wide, `{` + strings.Join(given, ",") + `}`, 1000},
+		{"a thousand parameters, one missing", wide, `{` + strings.Join(given[1:], ",") + `}`, 0},
+		{"a thousand of one name", same, `{"x":1}`, 0},
+		{"no end", `n => n / 2`, `{"input":"`, 0},
+		{"no value", `n => n / 2`, `{"input":}`, 0},
+		{"half a key", `n => n / 2`, `{"inp`, 0},
+		{"brackets", `n => n / 2`, `{"input":]}`, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := reportOf(t, c.code)
+			start := time.Now()
+			d, f := check.Decode(json.RawMessage(c.arguments), r)
+			t.Log(time.Since(start))
+			switch {
+			case f != nil && c.inputs > 0:
+				t.Error(f)
+			case f == nil && len(d.Inputs) != c.inputs:
+				t.Errorf("%d inputs, want %d", len(d.Inputs), c.inputs)
+			case f != nil && len(f.Error()) > 2000:
+				t.Errorf("a fault of %d bytes", len(f.Error()))
+			}
+			if names := fmt.Sprint(r.Arguments()); strings.Contains(c.name, "one name") && !strings.Contains(names, "x_1000") {
+				t.Error("parameters have one name")
+			}
+			if d != nil && len(strings.Join(d.Notes, "")) > 10_000 {
+				t.Error("the notes are long")
+			}
+		})
+	}
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// FuzzDecode: what is decoded is data, of the same value but for what the type
+// asks for; nothing panics.
+func FuzzDecode(f *testing.F) {
+	codes := []string{
+		`x => x`, `n => n / 2`, `n => n + 1`, `s => s ++ "!"`, `xs => sum(xs)`, `p => fst(p) / length(snd(p))`,
+		`r => r.pair / r.a.b`, `(a, b) => a / length(b)`, `b => not b`, `x => parse_json(x).a`, `42`,
+	}
+	for i := range codes {
+		for _, arguments := range []string{
+			`{"input":[1,"2",3.5,{"pair":["1",2]},{"dec":"1"},{"record":{"a":null}}]}`, `{"input":{"pair":"8","a":{"b":"7"}}}`,
+			`{"a":"1","b":"[1e5]"}`, `{"input":"{\"pair\":[\"[1]\",\"2\"]}"}`, `{`, ``, `{"input":-}`, `{"input":[1.5,1.5.5,--,e]}`,
+		} {
+			f.Add(i, arguments)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which int, arguments string) {
+		r := reportOf(t, codes[max(which, 0)%len(codes)])
+		d, fa := check.Decode(json.RawMessage(arguments), r)
+		if fa != nil {
+			if fa.Kind != fault.InvalidRequest || fa.Hint == "" {
+				t.Fatal(fa)
+			}
+			return
+		}
+		if !json.Valid([]byte(arguments)) {
+			return
+		}
+		for _, in := range d.Inputs {
+			if !json.Valid(in) {
+				t.Fatalf("%s gives %s", arguments, in)
+			}
+			p, f := parse.Input(in, parse.Data)
+			if f != nil {
+				continue
+			}
+			if _, _, f := naive.Run(naive.Config{Term: p.Term, Source: p.Source}); f != nil && f.Kind != fault.OutOfMemory {
+				t.Fatalf("%s gives %s: %v", arguments, in, f)
+			}
+		}
+	})
+}

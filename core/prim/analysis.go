@@ -1,0 +1,119 @@
+package prim
+
+import (
+	"math"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A Meter counts the work of an analysis while it is done, since how much that
+// is shows only then. The evaluator that makes one charges what was used.
+type Meter struct {
+	// Left is the steps that are there.
+	Left uint64
+	// Hold takes so many bytes more until the analysis ends; a fault says that
+	// there is no room for them.
+	Hold func(bytes int64) *fault.Fault
+	used uint64
+}
+
+// Spend takes n steps for work that is about to be done. false: they are not
+// there, and the analysis has to end; what it gives is not looked at then.
+func (m *Meter) Spend(n uint64) bool {
+	if m.used > m.Left || n > m.Left-m.used {
+		m.used = math.MaxUint64
+		return false
+	}
+	m.used += n
+	return true
+}
+
+// Used is the steps that were taken, and more than there are where those were
+// not enough.
+func (m *Meter) Used() uint64 { return m.used }
+
+// An Analysis is the meaning of a row that reasons about code. Its operands are
+// of the row's kinds. It is a function of them alone: whatever the meter has, it
+// gives the same value, or has no budget for it.
+type Analysis func(code []*value.Code, m *Meter) (value.Value, *fault.Fault)
+
+// Analyses is what the rows infer, normalize and equivalent do. They need all of
+// the language, which is built on this package, so package core sets them when it
+// is initialised; in a program without it the rows fail.
+var Analyses struct {
+	Infer, Normalize, Equivalent Analysis
+}
+
+// analysis is a row's Analysis, by what Analyses has when it is run.
+func analysis(name string, of func() Analysis) func([]value.Value, *Meter) (value.Value, *fault.Fault) {
+	return func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+		do := of()
+		if do == nil {
+			return nil, &fault.Fault{
+				Kind: fault.RuntimeError, Message: name + " isn't there: this program runs without the checker",
+				Hint: "Import package core in the program that runs this.",
+			}
+		}
+		code := make([]*value.Code, len(args))
+		for i, a := range args {
+			code[i] = a.(*value.Code)
+		}
+		return do(code, m)
+	}
+}
+
+// analyses is the rows that say what code does, before it does it.
+var analyses = []Row{
+	{
+		Name: "infer", Group: "code", Shape: UnaryOrArray, Params: oneCode, Result: KindRecord,
+		Doc: "says of quoted code what is known before it runs: type, params with theirs, result, expects (the free variables' types), effects, sound if no test of a kind can fail, problems that must fail, and unknown for the places that only the run can tell.",
+		Examples: []Example{
+			{
+				Code:  `{"infer":{"quote":{"lam":"n","body":{"add":[{"var":"n"},1]}}}}`,
+				Want:  `{"effects":[],"expects":{},"params":[{"name":"n","type":"num"}],"problems":[],"result":"num","sound":true,"type":"(num) -> num","unknown":[]}`,
+				Steps: 1682,
+			},
+			{Code: `{"get":[{"infer":{"quote":{"lam":"p","body":{"get":[{"fs.read":{"path":{"var":"p"}}},"text"]}}}},"effects"]}`, Want: `["fs.read"]`},
+			{Code: `{"get":[{"head":{"get":[{"infer":{"quote":{"add":["a",1]}}},"problems"]}},"kind"]}`, Want: `"type_error"`},
+			{Code: `{"get":[{"get":[{"infer":{"quote":{"not":{"var":"x"}}}},"expects"]},"x"]}`, Want: `"bool"`},
+			{Code: `{"infer":5}`, Fault: fault.TypeError},
+		},
+		Analysis: analysis("infer", func() Analysis { return Analyses.Infer }),
+	},
+	{
+		Name: "normalize", Group: "code", Shape: UnaryOrArray, Params: oneCode, Result: KindRecord,
+		Doc: "gives quoted code's normal form as code with its hash, normal if it is one, and a reason where the code is left as it is.",
+		Examples: []Example{
+			{
+				Code:  `{"get":[{"normalize":{"quote":{"lam":"n","body":{"add":[{"var":"n"},{"add":[1,1]}]}}}},"code"]}`,
+				Want:  `{"lam":"v0","body":{"add":[{"var":"v0"},2]}}`,
+				Steps: 3164,
+			},
+			{Code: `{"eval":{"get":[{"normalize":{"quote":{"mul":[6,7]}}},"code"]}}`, Want: `42`},
+			{Code: `{"normalize":"n => n"}`, Fault: fault.TypeError},
+		},
+		Analysis: analysis("normalize", func() Analysis { return Analyses.Normalize }),
+	},
+	{
+		Name: "equivalent", Group: "code", Shape: Array, Params: []Param{{"a", KindQuoted}, {"b", KindQuoted}}, Result: KindRecord,
+		Doc: "says whether two pieces of quoted code do the same for every input and all values of their free variables: answer is equal, different or unknown, reason says why, and inputs (of the free variables by name, then of the parameters) show a difference, left and right what came of them.",
+		Examples: []Example{
+			{
+				Code: `{"equivalent":[{"quote":{"lam":"x","body":{"map":[{"lam":"y","body":{"var":"y"}},[{"var":"x"}]]}}},{"quote":{"lam":"z","body":[{"var":"z"}]}}]}`,
+				Want: `{"answer":"equal","inputs":[],"left":"","reason":"they have the same normal form","right":""}`,
+			},
+			{
+				Code: `{"equivalent":[{"quote":{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}},{"quote":{"lam":"x","body":{"add":[{"var":"x"},{"var":"x"}]}}}]}`,
+				Want: `{"answer":"different","inputs":[1],"left":"1","reason":"for 1 one gives 1, the other 2","right":"2"}`,
+			},
+			{
+				Code:  `{"get":[{"equivalent":[{"quote":{"lam":"x","body":{"add":[{"var":"x"},{"var":"x"}]}}},{"quote":{"lam":"x","body":{"mul":[{"var":"x"},2]}}}]},"answer"]}`,
+				Want:  `"unknown"`,
+				Steps: 54773,
+			},
+			{Code: `{"equivalent":[{"quote":1},1]}`, Fault: fault.TypeError},
+		},
+		Analysis: analysis("equivalent", func() Analysis { return Analyses.Equivalent }),
+	},
+}
