@@ -123,7 +123,11 @@ func TestManyQuestions(t *testing.T) {
 		}
 	}
 	s := w.subject("t", "c", "fs.read:./s")
-	for n, want := range map[int]error{999: nil, 1000: caps.ErrAsksTooMuch, 10_000: caps.ErrAsksTooMuch} {
+	many := 2000
+	if os.Getenv("PIF_FULL") == "1" {
+		many = 10_000
+	}
+	for n, want := range map[int]error{999: nil, 1000: caps.ErrAsksTooMuch, many: caps.ErrAsksTooMuch} {
 		fill(n)
 		if _, _, err := c.Ask(caps.Question{Tool: "t", Subject: *s}); !errors.Is(err, want) {
 			t.Errorf("%d wait: %v", n, err)
@@ -184,6 +188,7 @@ func TestAnswersAreKept(t *testing.T) {
 		list = append(list, yes)
 	}
 	content["answers"] = list
+	content["questions"] = []any{map[string]any{"id": "00000001", "who": "p", "tool": "u", "version": 1, "time": no["time"], "subject": no["subject"]}}
 	if text, err = json.Marshal(content); err == nil {
 		err = os.WriteFile(c.Path, text, 0o600)
 	}
@@ -192,11 +197,11 @@ func TestAnswersAreKept(t *testing.T) {
 	}
 	wantConsent(t, c, "a yes after a no", refused, caps.Rejected)
 	// Nor does another answer push the no out: only clearing does that.
-	w.clock.pass(time.Hour)
-	waits := w.subject("t", "c55", "fs.read:./s")
-	answered(t, c, waits, caps.YesVersion)
+	if err := c.Answer("00000001", refused, caps.YesName, "terminal"); err != nil {
+		t.Fatal(err)
+	}
 	wantConsent(t, c, "after another answer", refused, caps.Rejected)
-	if n, err := c.Clear("u"); n != 61 || err != nil {
+	if n, err := c.Clear("u"); n != 51 || err != nil {
 		t.Error(n, err)
 	}
 	wantConsent(t, c, "cleared", refused, caps.Unasked)

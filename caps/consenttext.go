@@ -54,9 +54,9 @@ func (q *Question) factLines() (lines []string) {
 }
 
 // Folded is a text in lines that no terminal cuts, with nothing but printable ASCII:
-// the first after a margin, the rest further in.
-func Folded(margin, text string) []string {
-	return wrapped(margin, margin+factMargin, PlainASCII(text))
+// the first after what stands before it, the rest further in.
+func Folded(before, text string) []string {
+	return wrapped(before, strings.Repeat(" ", len(before))+factMargin, PlainASCII(text))
 }
 
 // Margined is words of a model's as a person reads them: nothing in them acts on a
@@ -81,9 +81,15 @@ func modelLines(title, text string, most int) []string {
 }
 
 // PlainASCII is a text with nothing but printable ASCII: everything else is written
-// out, so that letters of other alphabets can't stand for those they look like.
+// out, so that letters of other alphabets can't stand for those they look like. So is
+// a space after another: many of them would move what follows to a line of its own.
 func PlainASCII(s string) string {
-	return plain(s, func(r rune) bool { return r < utf8.RuneSelf && r >= ' ' && r != 0x7f })
+	before := rune(0)
+	return plain(s, func(r rune) bool {
+		again := r == ' ' && before == ' '
+		before = r
+		return r < utf8.RuneSelf && r >= ' ' && r != 0x7f && !again
+	})
 }
 
 // Plain is a text with nothing that could act on a terminal, or on the order of what

@@ -39,35 +39,35 @@ func (g *Grant) Revoked() bool {
 	return g.state.revoked
 }
 
-func (g *Grant) revoke() {
+func (g *Grant) revoke() { g.set(true) }
+
+func (g *Grant) restore() { g.set(false) }
+
+func (g *Grant) set(revoked bool) {
 	g.state.mu.Lock()
 	defer g.state.mu.Unlock()
-	if !g.state.revoked {
-		g.state.revoked = true
-		g.state.cancel(ErrRevoked)
-	}
+	g.state.set(revoked)
 }
 
-func (g *Grant) restore() {
-	g.state.mu.Lock()
-	defer g.state.mu.Unlock()
-	if g.state.revoked {
-		g.state.revoked = false
-		g.state.begin()
+// set revokes or restores, and tells whether it was otherwise; mu is held.
+func (s *grantState) set(revoked bool) bool {
+	if s.revoked == revoked {
+		return false
 	}
+	if s.revoked = revoked; revoked {
+		s.cancel(ErrRevoked)
+	} else {
+		s.begin()
+	}
+	return true
 }
 
 // tell revokes or restores it, and tells whether that is something new to say.
 func (g *Grant) tell(revoked bool) bool {
-	was := g.Revoked()
-	if revoked {
-		g.revoke()
-	} else {
-		g.restore()
-	}
 	g.state.mu.Lock()
 	defer g.state.mu.Unlock()
-	fresh := revoked != was || revoked != g.state.told
+	changed := g.state.set(revoked)
+	told := g.state.told
 	g.state.told = revoked
-	return fresh
+	return changed || revoked != told
 }

@@ -283,6 +283,9 @@ func TestPrincipalsRevoked(t *testing.T) {
 	if g := decides(ann, "fs.read:./own"); g != nil {
 		t.Error("granted anew it holds until the list is read again")
 	}
+	if changed, err := r.Apply(ann); err != nil || len(changed) != 2 || !changed[0].Revoked || !changed[1].Revoked {
+		t.Errorf("of what was granted anew it is said: %v, %v", changed, err)
+	}
 	want("granted anew", "fs.read:./own fs:./all", "")
 	h.must([]string{"fs:./all"}, own)
 	change(restore, "ann", "fs:./own")

@@ -24,6 +24,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/eval"
@@ -102,6 +103,7 @@ type Program struct {
 	once   sync.Once
 	json   []byte
 	hash   string
+	size   atomic.Int64 // 0: not known yet
 }
 
 // Compile reads inline code: JSON of at most 256 KiB, which must not change
@@ -252,7 +254,7 @@ func (p *Program) Term() term.Term { return p.parsed.Term }
 // Tool returns the program as what code_of finds under its name. What its own
 // code looks tools up in, for a call, is still to be filled in.
 func (p *Program) Tool() Tool {
-	return Tool{Term: p.parsed.Term, Source: p.parsed.Source, Name: p.tool}
+	return Tool{Term: p.parsed.Term, Source: p.parsed.Source, Name: p.tool, Size: p.Size()}
 }
 
 // InputAs says how a run's input is read.

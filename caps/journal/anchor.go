@@ -107,7 +107,7 @@ func (s *Store) missing(n *notedHead) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("it had %d events on %s, and has %d now: its end was cut off, an older copy was put in its place, or the machine lost what it hadn't written", n.Seq, day(n.Time), last.Seq)
+	return fmt.Sprintf("its newest event was %d on %s, and is %d now: its end was cut off, an older copy was put in its place, or the machine lost what it hadn't written", n.Seq, day(n.Time), last.Seq)
 }
 
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }

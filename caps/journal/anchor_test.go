@@ -35,11 +35,11 @@ func TestNotedHead(t *testing.T) {
 		broken  bool                            // verify says so
 	}{
 		"as it was":    {},
-		"emptied":      {after: func(t *testing.T, path string) { sqlExec(t, raw(t, path), `DELETE FROM events`) }, says: "has 0 now", broken: true},
-		"the last one": {after: func(t *testing.T, path string) { sqlExec(t, raw(t, path), `DELETE FROM events WHERE seq=331`) }, says: "has 330 now", broken: true},
+		"emptied":      {after: func(t *testing.T, path string) { sqlExec(t, raw(t, path), `DELETE FROM events`) }, says: "is 0 now", broken: true},
+		"the last one": {after: func(t *testing.T, path string) { sqlExec(t, raw(t, path), `DELETE FROM events WHERE seq=331`) }, says: "is 330 now", broken: true},
 		"an older copy": {
 			between: func(t *testing.T, path string) { copyTo(t, path, path+".old") },
-			after:   func(t *testing.T, path string) { copyTo(t, path+".old", path) }, says: "has 301 now", broken: true,
+			after:   func(t *testing.T, path string) { copyTo(t, path+".old", path) }, says: "is 301 now", broken: true,
 		},
 		"an older copy that went on": {
 			between: func(t *testing.T, path string) { copyTo(t, path, path+".old") },

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -59,6 +60,31 @@ func (s *Store) Change(after uint64, k Kind, data []byte) (seq uint64, err error
 		return 0, err
 	}
 	return s.append(&entry{stage: Synced, change: true, after: after, e: Event{Kind: k, Data: data}})
+}
+
+// ChangeAll implements [Journal]. They are written in one transaction, which other
+// processes wait for.
+func (s *Store) ChangeAll(after uint64, list func(first uint64) ([]Event, error)) (seq uint64, err error) {
+	size, err := checkAll(list)
+	if err != nil {
+		return 0, err
+	}
+	return s.append(&entry{stage: Synced, change: true, after: after, all: list, size: size})
+}
+
+// checkAll refuses, before they have numbers, events that can't be appended.
+func checkAll(list func(first uint64) ([]Event, error)) (size int64, err error) {
+	events, err := list(1)
+	if err == nil && len(events) == 0 {
+		err = errors.New("there are no events to be appended")
+	}
+	for i := range events {
+		if err == nil {
+			err = checkChange(events[i].Kind, events[i].Data)
+		}
+		size += overhead + int64(len(events[i].Data))
+	}
+	return size, err
 }
 
 // append puts an entry into the queue, and waits as its stage says.

@@ -222,6 +222,10 @@ type Journal interface {
 	// larger than after: then nothing is appended, and the error is [ErrBehind].
 	// data must name the tool.
 	Change(after uint64, k Kind, data []byte) (seq uint64, err error)
+	// ChangeAll is Change of several events in a row, all or none of them. What they
+	// are is asked for when the number of the first is known, more than once: list
+	// gives the Kind and Data of each. seq is the number of the first.
+	ChangeAll(after uint64, list func(first uint64) ([]Event, error)) (seq uint64, err error)
 	// Changed is the number of the newest event that changed the tools there
 	// are, whoever appended it; 0: none did. It costs some microseconds: it is
 	// for asking before every request whether there is something to catch up with.

@@ -73,6 +73,31 @@ func (m *Memory) append(after uint64, k Kind, run, branch string, data []byte) (
 	if m.changed > after {
 		return 0, ErrBehind
 	}
+	return m.add(k, run, branch, data)
+}
+
+// ChangeAll implements [Journal]. An error of mirror leaves those before it.
+func (m *Memory) ChangeAll(after uint64, list func(first uint64) ([]Event, error)) (uint64, error) {
+	if _, err := checkAll(list); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changed > after {
+		return 0, ErrBehind
+	}
+	first := m.last + 1
+	events, err := list(first)
+	for i := range events {
+		if err == nil {
+			_, err = m.add(events[i].Kind, "", "", events[i].Data)
+		}
+	}
+	return first, err
+}
+
+// add appends an event. The caller has the lock.
+func (m *Memory) add(k Kind, run, branch string, data []byte) (uint64, error) {
 	e := Event{
 		Seq: m.last + 1, Time: m.now().UTC().Truncate(time.Microsecond),
 		Kind: k, Run: run, Branch: branch, Data: data,

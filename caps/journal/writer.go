@@ -25,6 +25,10 @@ type entry struct {
 	// the event with the number after; behind is set where one was.
 	change, behind bool
 	after          uint64
+	// all gives the events of an entry that is several, of about size bytes; e is
+	// none then but for the time, and the number of the first.
+	all  func(first uint64) ([]Event, error)
+	size int64
 	// flush marks an entry that is no event: it asks for what is before it.
 	flush bool
 	// done gets the outcome; nil where nobody waits.
@@ -112,7 +116,7 @@ func (x *entry) weight() int64 {
 	if x.flush {
 		return 0
 	}
-	return overhead + int64(len(x.e.Run)+len(x.e.Branch)+len(x.e.Data))
+	return overhead + int64(len(x.e.Run)+len(x.e.Branch)+len(x.e.Data)) + x.size
 }
 
 // push puts an entry into the queue, when there is room.
@@ -328,18 +332,33 @@ func (w *writer) write(batch []*entry) (err error) {
 			}
 		}
 		list := make([]*Event, 0, events)
+		put := func(e *Event) {
+			seq++
+			if e.Kind.Changes() {
+				changed = seq
+			}
+			e.Seq, e.Prev = seq, hash
+			e.Hash = e.Seal()
+			hash = e.Hash
+			list = append(list, e)
+		}
 		for _, x := range batch {
 			if x.behind = x.change && changed > x.after; x.flush || x.behind {
 				continue
 			}
-			seq++
-			if x.e.Kind.Changes() {
-				changed = seq
+			if x.all == nil {
+				put(&x.e)
+				continue
 			}
-			x.e.Seq, x.e.Prev = seq, hash
-			x.e.Hash = x.e.Seal()
-			hash = x.e.Hash
-			list = append(list, &x.e)
+			x.e.Seq = seq + 1
+			its, err := x.all(seq + 1)
+			if err != nil {
+				return err
+			}
+			for i := range its {
+				its[i].Time = x.e.Time
+				put(&its[i])
+			}
 		}
 		head = Anchor{seq, hash}
 		return w.insert.events(w.conn, list...)

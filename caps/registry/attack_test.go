@@ -135,9 +135,14 @@ func TestForged(t *testing.T) {
 		}
 		// The same by way of a refresh.
 		refreshed := open(t, forged(good), p)
+		var told []error
+		refreshed.OnProblem(func(err error) { told = append(told, err) })
 		refreshed.log = l
 		if _, err := refreshed.Refresh(); err != nil {
 			t.Errorf("%s: %v", what, err)
+		}
+		if fmt.Sprint(told) != fmt.Sprint(refreshed.Problems()) {
+			t.Errorf("%s: of %v there is told %v", what, refreshed.Problems(), told)
 		}
 		for _, r := range []*Registry{opened, refreshed} {
 			if good, ok := r.Snapshot().Get("good"); !ok || good.Problem() != nil {

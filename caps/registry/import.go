@@ -17,37 +17,61 @@ import (
 // are bound to. Names are bound to the versions that the document says; to what
 // there is where it says nothing. What they may do is decided anew; what is
 // refused its capabilities is there, blocked. Everything is checked before
-// anything is changed. Where it can't be kept to the end, the tools that were
-// imported until then are whole, and importing again goes on.
+// anything is changed, and all of it is kept at once, or nothing.
 func (r *Registry) Import(tools []Portable) (added, replaced, same int, err error) {
-	if _, err := r.Refresh(); err != nil {
-		return 0, 0, 0, err
-	}
 	ordered, err := order(tools)
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	if _, err := (&importing{r: r.rehearsal()}).all(ordered); err != nil {
-		return 0, 0, 0, err
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	for range mostImports {
+		if _, err = r.Refresh(); err != nil {
+			return 0, 0, 0, err
+		}
+		over, copied := r.rehearsal()
+		var n imported
+		if n, err = (&importing{r: copied}).all(ordered); err != nil {
+			return 0, 0, 0, err
+		}
+		if len(over.changes) > 0 {
+			_, err = r.log.AppendAll(over.base, over.changes)
+		}
+		if err == nil {
+			_, err = r.Refresh()
+			return n.added, n.replaced, n.same, err
+		}
+		if !errors.Is(err, ErrBehind) {
+			break
+		}
 	}
-	n, err := (&importing{r: r}).all(ordered)
-	return n.added, n.replaced, n.same, err
+	return 0, 0, 0, &fault.Fault{
+		Kind: fault.Refused, Message: fmt.Sprintf("nothing was imported: %v", err),
+		Hint: "The tools that exist are unchanged.", Cause: err,
+	}
 }
 
-// rehearsal is a registry like this one, whose changes nobody sees.
-func (r *Registry) rehearsal() *Registry {
+// mostImports is how often an import is tried beside other processes that change
+// the tools.
+const mostImports = 10
+
+// rehearsal is a registry like this one, whose changes nobody sees but who looks
+// into the log that it has.
+func (r *Registry) rehearsal() (*overlay, *Registry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.current.Load()
+	over := &overlay{Log: r.log, base: s.seq, last: s.seq}
 	copied := &Registry{
-		log:    &overlay{Log: r.log, base: s.seq, last: s.seq},
+		log:    over,
 		policy: r.policy,
+		same:   newIndex(), // so that it finds out what is to be recorded
 		held: holdings{
 			count: maps.Clone(r.held.count), bySeq: maps.Clone(r.held.bySeq), code: r.held.code, told: r.held.told,
 		},
 	}
 	copied.current.Store(s)
-	return copied
+	return over, copied
 }
 
 // An overlay is a log with changes of its own after one of another log.

@@ -102,8 +102,8 @@ func (f *finding) remembers(want parts) (known, bool) {
 // with more below it nothing is known of what it calls: tools can be bound to
 // each other in chains of any length.
 const (
-	mostBelow      = 100
-	mostBelowBytes = 512 << 10
+	mostBelow      = 50
+	mostBelowBytes = 128 << 10
 )
 
 // depends is the versions that a version is bound to, and those that these are

@@ -84,6 +84,11 @@ type Log interface {
 	// there is a change with a number larger than after, nothing is appended
 	// and the error is [ErrBehind].
 	Append(after uint64, c *Change) (seq uint64, err error)
+	// AppendAll is Append of several changes in a row, all or none of them. What is
+	// bound to one of them has in its place the number that it would have if the
+	// first had the number after+1: the log puts in what they come to have. It gives
+	// the first's.
+	AppendAll(after uint64, list []Change) (first uint64, err error)
 	// Changed is the number of the newest change, 0 for none. It is asked before
 	// every request.
 	Changed() (uint64, error)
@@ -117,6 +122,20 @@ func (l *memoryLog) Append(after uint64, c *Change) (uint64, error) {
 	kept.Time = time.Now().UTC().Truncate(time.Microsecond)
 	l.changes = append(l.changes, kept)
 	return kept.Seq, nil
+}
+
+func (l *memoryLog) AppendAll(after uint64, list []Change) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if after < uint64(len(l.changes)) {
+		return 0, ErrBehind
+	}
+	for _, c := range list {
+		c.Seq = uint64(len(l.changes)) + 1
+		c.Time = time.Now().UTC().Truncate(time.Microsecond)
+		l.changes = append(l.changes, c)
+	}
+	return after + 1, nil
 }
 
 func (l *memoryLog) Changed() (uint64, error) {

@@ -81,6 +81,7 @@ type Registry struct {
 	problems []error
 
 	listeners atomic.Pointer[[]func([]string)]
+	complain  atomic.Pointer[func(error)]
 }
 
 // New returns a registry without tools that keeps them in memory. What they may
@@ -147,12 +148,21 @@ func (r *Registry) tell(names []string) {
 const mostProblems = 100
 
 func (r *Registry) problem(err error) {
-	if len(r.problems) < mostProblems {
-		r.problems = append(r.problems, err)
-	} else if len(r.problems) == mostProblems {
-		r.problems = append(r.problems, fmt.Errorf("more tools than these %d can't be made", mostProblems))
+	switch n := len(r.problems); {
+	case n > mostProblems:
+		return
+	case n == mostProblems:
+		err = fmt.Errorf("more tools than these %d can't be made", mostProblems)
+	}
+	r.problems = append(r.problems, err)
+	if complain := r.complain.Load(); complain != nil {
+		(*complain)(err)
 	}
 }
+
+// OnProblem has f told each further one of the [Registry.Problems]. f must not use
+// the registry.
+func (r *Registry) OnProblem(f func(error)) { r.complain.Store(&f) }
 
 // Problems is why tools were left out since the log was opened; at most about a
 // hundred of them.

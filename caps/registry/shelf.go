@@ -8,7 +8,7 @@ import (
 // mostCompiled bounds the compiled code of all tools of the process, in bytes. It
 // takes up to eighty times what its text does, so that not all of what may be
 // kept can be compiled at once; what isn't in use is compiled again when it is.
-const mostCompiled = 32 << 20
+const mostCompiled = 24 << 20
 
 // largeCode is code, in bytes, of which one is compiled at a time: reading it takes
 // a multiple of what is left in the end.

@@ -239,7 +239,7 @@ func (k *known) measure() int {
 	if k.proof != nil {
 		n += 300*(len(k.proof.Table)+len(k.proof.Needs)+1) + 8*len(k.proof.Types)
 		for _, typ := range k.proof.Table {
-			n += 200 * certParts(typ)
+			n += 50 * (len(typ.Parts) + len(typ.Fields))
 		}
 	}
 	return n
@@ -268,19 +268,4 @@ func count(t *check.Type, left *int) bool {
 		}
 	}
 	return true
-}
-
-// certParts is how many parts a certificate's type has.
-func certParts(t *cert.Type) int {
-	if t == nil {
-		return 0
-	}
-	n := 1
-	for _, p := range []*cert.Type{t.Item, t.First, t.Second, t.Rest, t.Param, t.Result} {
-		n += certParts(p)
-	}
-	for _, f := range t.Fields {
-		n += certParts(f.Type)
-	}
-	return n
 }

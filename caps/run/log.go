@@ -40,6 +40,32 @@ func (l toolLog) Append(after uint64, c *registry.Change) (uint64, error) {
 	return seq, err
 }
 
+// AppendAll implements [registry.Log].
+func (l toolLog) AppendAll(after uint64, list []registry.Change) (uint64, error) {
+	seq, err := l.journal.ChangeAll(after, func(first uint64) ([]journal.Event, error) {
+		events := make([]journal.Event, len(list))
+		for i := range list {
+			c := list[i]
+			c.Bound = slices.Clone(c.Bound)
+			for j := range c.Bound {
+				if b := &c.Bound[j]; b.Seq > after {
+					b.Seq += first - after - 1
+				}
+			}
+			data, err := appendChange(nil, &c)
+			if err != nil {
+				return nil, err
+			}
+			events[i] = journal.Event{Kind: kinds[c.Kind], Data: data}
+		}
+		return events, nil
+	})
+	if errors.Is(err, journal.ErrBehind) {
+		return 0, registry.ErrBehind
+	}
+	return seq, err
+}
+
 // Changed implements [registry.Log].
 func (l toolLog) Changed() (uint64, error) { return l.journal.Changed() }
 
@@ -144,10 +170,13 @@ func change(e *journal.Event) registry.Change {
 		}
 	}
 	var data evolved
-	if err := json.Unmarshal(e.Data, &data); err != nil {
-		c.Name = e.Tool()
-		c.Err = fmt.Errorf("event %d of the journal can't be read: %w", e.Seq, err)
-		return c
+	if !data.read(e.Data) {
+		data = evolved{}
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			c.Name = e.Tool()
+			c.Err = fmt.Errorf("event %d of the journal can't be read: %w", e.Seq, err)
+			return c
+		}
 	}
 	c.Name, c.Version, c.Hash, c.From = data.Tool, data.Version, data.Hash, data.From
 	c.Description, c.Code, c.Text = data.Description, []byte(data.Source), data.Form == "text"
@@ -155,7 +184,12 @@ func change(e *journal.Event) registry.Change {
 	c.As = data.As
 	if len(data.Facts) > 0 {
 		var f facts
-		if json.Unmarshal(data.Facts, &f) == nil { // what can't be read is found out again
+		ok := f.read(data.Facts)
+		if !ok {
+			f = facts{}
+			ok = json.Unmarshal(data.Facts, &f) == nil
+		}
+		if ok { // what can't be read is found out again
 			c.Facts = registry.Facts(f)
 		}
 	}

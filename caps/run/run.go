@@ -19,7 +19,8 @@ type Start struct {
 	Tool  *registry.Tool // nil: inline code
 	Code  []byte         // of inline code, as given
 	Input []byte         // as given
-	As    string         // how the input is read
+	More  [][]byte       // inputs that what comes of the one before is applied to
+	As    string         // how the inputs are read
 	Steps uint64         // the budgets
 	Memory,
 	Depth int64
@@ -98,7 +99,14 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	} else {
 		data = appendPart(append(data, `"code":`...), s.Code)
 	}
-	if s.Input != nil {
+	switch {
+	case len(s.More) > 0:
+		data = appendPart(append(data, `,"inputs":[`...), s.Input)
+		for _, in := range s.More {
+			data = appendPart(append(data, ','), in)
+		}
+		data = append(data, ']')
+	case s.Input != nil:
 		data = appendPart(append(data, `,"input":`...), s.Input)
 	}
 	if s.As != "" {
@@ -235,7 +243,7 @@ func (r *Run) Tools(t *registry.Tool) core.Tools { return r.view(t) }
 func (r *Run) view(t *registry.Tool) *view {
 	v, ok := r.views[t]
 	if !ok {
-		v = &view{r, t}
+		v = &view{run: r, tool: t}
 		if r.views == nil {
 			r.views = make(map[*registry.Tool]*view, 1)
 		}
@@ -248,6 +256,21 @@ func (r *Run) view(t *registry.Tool) *view {
 type view struct {
 	run  *Run
 	tool *registry.Tool // nil: inline code
+	// program is the tool's, where it was looked up: one and the same in all of the
+	// run, since a machine counts each.
+	program *core.Program
+}
+
+// load has the tool's program be there, unless it can't be used.
+func (v *view) load() *fault.Fault {
+	if v.program != nil {
+		return nil
+	}
+	if f := v.tool.Unusable(); f != nil {
+		return f
+	}
+	v.program = v.tool.Program()
+	return nil
 }
 
 var _ core.Tools = (*view)(nil)
@@ -271,10 +294,14 @@ func (v *view) find(name string, bound bool) (*registry.Tool, bool) {
 // evolved where the name is in its code, else the current one.
 func (v *view) Tool(name string, literal bool) (core.Tool, bool) {
 	t, ok := v.find(name, literal)
-	if !ok || t.Unusable() != nil {
+	if !ok {
 		return core.Tool{}, false
 	}
-	return t.Program().Tool(), true
+	found := v.run.view(t)
+	if found.load() != nil {
+		return core.Tool{}, false
+	}
+	return found.program.Tool(), true
 }
 
 // Callee decides whether the tool may be called from here.
@@ -290,11 +317,12 @@ func (v *view) Callee(name string, with [][]string, at fault.Pointer) (core.Tool
 			Hint:    "Evolve it first, then the tool that calls it.",
 		}
 	}
-	if f := t.Unusable(); f != nil {
+	found := v.run.view(t)
+	if f := found.load(); f != nil {
 		return core.Tool{}, f
 	}
-	tool := t.Program().Tool()
-	tool.Name, tool.Tools = t.Name, v.run.view(t)
+	tool := found.program.Tool()
+	tool.Name, tool.Tools = t.Name, found
 	return tool, nil
 }
 

@@ -164,6 +164,9 @@ func (p *Replay) judgeOther(v *Verdict) {
 		p.differs(d.n, "a request fewer", d.shown(), nil)
 		v.Difference = p.diff
 		v.say(Different, "%s", p.diff)
+		if f := p.got.Fault; f != nil {
+			v.Text += "; it failed before: " + firstLine(f.Error())
+		}
 		return
 	}
 	e := p.rec.End

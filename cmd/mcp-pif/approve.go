@@ -81,15 +81,13 @@ func listQuestions(out io.Writer, c *caps.Consents) error {
 	}
 	for i := range questions {
 		q := &questions[i]
-		lines := caps.Folded("", fmt.Sprintf("%s  \"%s\", version %d, of %s: %s", q.ID, q.Tool, q.Version, q.Who, strings.Join(q.Asks, ", ")))
+		lines := caps.Folded(q.ID+"  ", fmt.Sprintf("\"%s\", version %d, of %s: %s", q.Tool, q.Version, q.Who, strings.Join(q.Asks, ", ")))
 		fmt.Fprintln(out, strings.Join(lines, "\n"))
 	}
 	said := map[string]string{caps.YesVersion: "yes, for that version", caps.YesName: "yes, while it gets no wider", caps.No: "no"}
 	for i := range answers {
 		a := &answers[i]
-		lines := caps.Folded("", fmt.Sprintf("answered %s: \"%s\", version %d, of %s: %s",
-			a.Time.UTC().Format(time.RFC3339), a.Tool, a.Version, a.Who, said[a.Answer]))
-		fmt.Fprintln(out, strings.Join(lines, "\n"))
+		fold(out, "answered %s: \"%s\", version %d, of %s: %s", a.Time.UTC().Format(time.RFC3339), a.Tool, a.Version, a.Who, said[a.Answer])
 	}
 	return nil
 }
@@ -122,14 +120,13 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, args []str
 	if err := c.Answer(q.ID, &q.Subject, answer, "terminal"); err != nil {
 		return fmt.Errorf("nothing was answered: %w", err)
 	}
-	name := nameShown(q.Tool)
 	switch answer {
 	case caps.YesVersion:
-		fmt.Fprintf(tty, "Approved: version %d of \"%s\". Another version will ask again.\n", q.Version, name)
+		fold(tty, "Approved: version %d of \"%s\". Another version will ask again.", q.Version, q.Tool)
 	case caps.YesName:
-		fmt.Fprintf(tty, "Approved: \"%s\", while it gets no wider.\n", name)
+		fold(tty, "Approved: \"%s\", while it gets no wider.", q.Tool)
 	default:
-		fmt.Fprintf(tty, "Refused: no version of \"%s\" may, and nobody asks for it again until you clear this.\n", name)
+		fold(tty, "Refused: no version of \"%s\" may, and nobody asks for it again until you clear this.", q.Tool)
 	}
 	return nil
 }
@@ -169,6 +166,7 @@ func askPerson(out io.Writer, in *bufio.Reader, q *caps.Question) (answer string
 	about := append([]string{"", "This is about the tool"}, caps.Folded("  ", fmt.Sprintf("\"%s\", version %d,", q.Tool, q.Version))...)
 	about = append(append(about, "and"), caps.Folded("  ", strings.Join(q.Asks, ", "))...)
 	fmt.Fprintf(out, `%s
+
 Type one of these lines, or press return to leave it open:
 
   yes %s %s
@@ -194,13 +192,9 @@ Type one of these lines, or press return to leave it open:
 	return "", errLeftOpen
 }
 
-// nameShown is a tool's name where a line has room for it.
-func nameShown(tool string) string {
-	name := caps.PlainASCII(tool)
-	if len(name) > 64 {
-		return name[:61] + "..."
-	}
-	return name
+// fold writes a line of which a part is a tool's name, as lines that no terminal cuts.
+func fold(out io.Writer, format string, a ...any) {
+	fmt.Fprintln(out, strings.Join(caps.Folded("", fmt.Sprintf(format, a...)), "\n"))
 }
 
 // clearAnswers has the person confirm that answers are forgotten, and forgets them.
@@ -222,7 +216,7 @@ func clearAnswers(out io.Writer, in *bufio.Reader, c *caps.Consents, tool string
 	if n == 0 {
 		return fmt.Errorf("nothing was said about a tool called %q", tool)
 	}
-	fmt.Fprintf(out, "Forgotten: what was said about \"%s\". Run the tool, or evolve it, to be asked again.\n", nameShown(tool))
+	fold(out, "Forgotten: what was said about \"%s\". Run the tool, or evolve it, to be asked again.", tool)
 	return nil
 }
 

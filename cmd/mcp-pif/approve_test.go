@@ -15,6 +15,9 @@ import (
 // numberShown is where the terminal shows the number that is to be typed.
 var numberShown = regexp.MustCompile(`(?m)^  (?:yes|clear) .* ([0-9]{4})\r?$`)
 
+// questionShown is where it shows the question's name.
+var questionShown = regexp.MustCompile(`(?m)^  question  ([0-9a-f]{8})\r?$`)
+
 // answering runs mcp-pif approve on a terminal of its own: answer LINE [FLAGS…].
 // NUMBER in the line stands for the number shown. What the terminal shows is the
 // script's stdout; "! answer" is one that fails.
@@ -22,13 +25,32 @@ func answering(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: answer LINE [FLAGS…]")
 	}
-	cmd := exec.Command("script", "-qec", "mcp-pif approve "+strings.Join(args[1:], " "), "/dev/null")
-	cmd.Env = append(cmd.Environ(), "TERM=xterm", "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
+	screen, err := approving("mcp-pif approve "+strings.Join(args[1:], " "), args[0], "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
+	_, werr := ts.Stdout().Write([]byte(screen))
+	ts.Check(werr)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) || neg != (err != nil) {
+		ts.Fatalf("it ended with %v:\n%s", err, screen)
+	}
+}
+
+// approving runs a command on a terminal of its own, types a line where it asks, and
+// gives what the terminal shows. NUMBER in the line stands for the number shown, and
+// QUESTION for the question's name.
+func approving(command, line string, env ...string) (shown string, err error) {
+	cmd := exec.Command("script", "-qec", command, "/dev/null")
+	cmd.Env = append(append(cmd.Environ(), "TERM=xterm"), env...)
 	in, err := cmd.StdinPipe()
-	ts.Check(err)
+	if err != nil {
+		return "", err
+	}
 	out, err := cmd.StdoutPipe()
-	ts.Check(err)
-	ts.Check(cmd.Start())
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
 	defer cmd.Process.Kill()
 	timer := time.AfterFunc(receiveTime, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
@@ -44,14 +66,12 @@ func answering(ts *testscript.TestScript, neg bool, args []string) {
 	if m := numberShown.FindSubmatch(screen.Bytes()); m != nil {
 		number = string(m[1])
 	}
-	_, _ = io.WriteString(in, strings.ReplaceAll(args[0], "NUMBER", number)+"\r")
+	if m := questionShown.FindSubmatch(screen.Bytes()); m != nil {
+		line = strings.ReplaceAll(line, "QUESTION", string(m[1]))
+	}
+	_, _ = io.WriteString(in, strings.ReplaceAll(line, "NUMBER", number)+"\r")
 	_, _ = io.Copy(&screen, out)
 	in.Close()
 	err = cmd.Wait()
-	_, werr := ts.Stdout().Write(bytes.ReplaceAll(screen.Bytes(), []byte("\r\n"), []byte("\n")))
-	ts.Check(werr)
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) || neg != (err != nil) {
-		ts.Fatalf("it ended with %v:\n%s", err, screen.String())
-	}
+	return strings.ReplaceAll(screen.String(), "\r\n", "\n"), err
 }

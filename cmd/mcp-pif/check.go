@@ -3,78 +3,254 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check/normal"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
+// statusUnknown is the exit status of check --equal where it can't be told.
+const statusUnknown = 3
+
+// checking is the flags of check.
+type checking struct {
+	grants           capOptions
+	file, name, tool string
+	equal            string
+	declared         []string
+	asJSON, strict   bool
+}
+
 func newCheck() *cobra.Command {
-	var (
-		grants     capOptions
-		file, name string
-		declared   []string
-		asJSON     bool
-	)
+	var o checking
 	cmd := &cobra.Command{
-		Use:   "check CODE",
-		Short: "Say whether a term could be a tool, without running it",
-		Long: `Read a term as the code of a tool and say what is to be said about it: its
-inputs, its hash, and notes on what is allowed but may not be meant. Nothing is
-run. With --store or --profile it may call the tools that are kept there; nothing
-is changed. The exit status is 1 if no tool can be made from it.`,
+		Use:   "check [CODE]",
+		Short: "Say what a tool does, without running it",
+		Long: `Read a term as the code of a tool and say what is known of it before it runs: its
+type and inputs, what it can ask the world for and what it can't, the capabilities
+that would do, what it costs, where it must fail, and where that is known only when
+it runs; whether a checker that infers nothing accepts the certificate of that; its
+hash, and what is allowed but may not be meant. Nothing is run. With --store or
+--profile it may call the tools that are kept there, and --tool looks at one of them;
+nothing is changed.
+
+With --equal it says whether the tool and another, given as code or as the name of a
+tool that is kept, do the same for every input; where they don't it shows one.
+
+The exit status is 0 where all is well, 1 where a place must fail or no tool can be
+made of it with the capabilities there are (with --strict: where anything is known
+only when it runs), 2 where it can't be read or found. With --equal it is 0 for equal, 1 for
+different, and 3 where that isn't known.`,
 		Example: `  mcp-pif check '{"lam":"n","body":{"mul":[{"var":"n"},{"var":"m"}]}}'
-  mcp-pif check --file square.json`,
+  mcp-pif check --file square.json
+  mcp-pif check --store pif.db --tool square --json
+  mcp-pif check 'x => x + x' --equal 'x => x * x'`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			code, _, _, err := codeAndInput(cmd, file, args)
-			if err != nil {
-				return err
-			}
-			auth, err := grants.look(warnings(cmd))
-			if err != nil {
-				return failing(err)
-			}
-			defer auth.close()
-			tools, err := grants.copied(cmd, auth)
-			if err != nil {
-				return failing(err)
-			}
-			s := mcpserver.New(mcpserver.Options{Broker: auth.broker, Registry: tools})
-			a := call(commandContext(cmd), s, "evolve", map[string]any{"name": name, "code": code, "capabilities": declared})
-			if asJSON || a.Fault != nil {
-				return printAnswer(cmd, a, asJSON)
-			}
-			var made struct {
-				Hash   string
-				Inputs []string
-				Notes  []string
-			}
-			if err := json.Unmarshal(a.Structured, &made); err != nil {
-				return failing(err)
-			}
-			out := cmd.OutOrStdout()
-			fmt.Fprintln(out, "ok")
-			if len(made.Inputs) > 0 {
-				fmt.Fprintf(out, "  inputs: %s\n", strings.Join(made.Inputs, ", "))
-			}
-			fmt.Fprintf(out, "  hash:   %s\n", made.Hash)
-			for _, note := range made.Notes {
-				fmt.Fprintf(out, "  note:   %s\n", note)
-			}
-			return nil
-		},
+		RunE: o.run,
 	}
 	f := cmd.Flags()
-	grants.register(f, keptNowhere)
-	f.StringArrayVar(&declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated")
-	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
-	f.StringVar(&name, "name", "it", "the tool's name, to which continue and self refer")
-	f.BoolVar(&asJSON, "json", false, "print the answer of evolve as JSON")
+	o.grants.register(f, keptNowhere)
+	f.StringArrayVar(&o.declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated")
+	f.StringVarP(&o.file, "file", "f", "", "read the code from this `FILE`")
+	f.StringVar(&o.name, "name", "it", "the tool's name, to which continue and self refer")
+	f.StringVar(&o.tool, "tool", "", "look at the kept tool `NAME`, or NAME@VERSION")
+	f.StringVar(&o.equal, "equal", "", "say whether it does the same as `CODE`, or as the kept tool of this name")
+	f.BoolVar(&o.strict, "strict", false, "fail where anything is known only when it runs")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func (o *checking) run(cmd *cobra.Command, args []string) error {
+	if o.tool != "" && (len(args) > 0 || o.file != "" || len(o.declared) > 0 || cmd.Flags().Changed("name")) {
+		return errors.New("--tool looks at a tool that is kept: give no code, --declare or --name with it")
+	}
+	var s subject
+	var err error
+	if o.tool != "" {
+		s, err = o.kept(cmd)
+	} else {
+		s, err = o.given(cmd, args)
+	}
+	if s.close != nil {
+		defer s.close()
+	}
+	var f *fault.Fault
+	switch {
+	case errors.As(err, &f) && s.unreadable:
+		return o.unreadable(cmd, f)
+	case err != nil:
+		return unanswered(err)
+	case cmd.Flags().Changed("equal"):
+		return o.compare(cmd, &s)
+	}
+	r := s.report(o.strict)
+	if o.asJSON {
+		err = printJSON(cmd, r)
+	} else {
+		r.print(cmd.OutOrStdout(), s.tool.Source)
+	}
+	if s.refused != nil && !o.asJSON {
+		fmt.Fprintln(cmd.ErrOrStderr(), printableLines(s.refused.Error()))
+	}
+	if err == nil && !r.OK {
+		err = &failure{}
+	}
+	return err
+}
+
+// unanswered is a failure before anything was found out: 1 is for what was.
+func unanswered(err error) error {
+	var f *failure
+	if errors.As(err, &f) && f.status == 0 {
+		return &failure{err: f.err, status: statusUsage}
+	}
+	return err
+}
+
+// A subject is the tool that is looked at, among those that it may call.
+type subject struct {
+	tool    *registry.Tool
+	tools   *registry.Registry
+	others  *registry.Snapshot
+	kept    bool // it is on record there
+	stored  bool // and in a store
+	cannot  []string
+	notes   []string
+	refused *fault.Fault // why it can't be made
+	close   func()
+	// unreadable is set beside an error where the code is no code.
+	unreadable bool
+}
+
+// given is code that is given on the command line, made a tool in memory as evolve
+// makes one, or as it would be if that were not refused.
+func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err error) {
+	code, _, _, err := codeAndInput(cmd, o.file, args)
+	if err != nil {
+		return s, err
+	}
+	auth, err := o.grants.look(warnings(cmd))
+	if err != nil {
+		return s, failing(err)
+	}
+	s.close = auth.close
+	if s.tools, err = o.grants.copied(cmd, auth); err != nil {
+		return s, failing(err)
+	}
+	d := registry.Definition{Name: o.name, Code: []byte(code), Text: !json.Valid([]byte(code)), Capabilities: o.declared}
+	_, trying, err := s.tools.Snapshot().Trying(d)
+	if err != nil {
+		s.unreadable = true
+		return s, err
+	}
+	a := call(commandContext(cmd), mcpserver.New(mcpserver.Options{Broker: auth.broker, Registry: s.tools}), "evolve",
+		map[string]any{"name": o.name, "code": code, "capabilities": o.declared})
+	s.others = s.tools.Snapshot()
+	if a.Fault != nil {
+		s.tool, s.refused = trying, a.Fault
+		s.notes = trying.Program().Notes()
+	} else {
+		var made struct{ Notes []string }
+		if err := json.Unmarshal(a.Structured, &made); err != nil {
+			return s, failing(err)
+		}
+		s.tool, _ = s.others.Get(o.name)
+		s.kept, s.notes = true, made.Notes
+	}
+	s.cannot = cannot(s.tool, auth.policy.Kinds())
+	return s, nil
+}
+
+// kept is a tool of a store.
+func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
+	if err := o.grants.check(); err != nil {
+		return s, err
+	}
+	name, version, err := nameAndVersion(o.tool)
+	if err != nil {
+		return s, err
+	}
+	k, err := o.grants.tools(cmd, toRead)
+	if err != nil {
+		return s, failing(err)
+	}
+	s.close = k.close
+	s.tools, s.kept, s.stored = k.Registry(), true, true
+	s.others = s.tools.Snapshot()
+	if version > 0 {
+		s.tool, err = s.tools.Version(registry.Ref{Name: name, Version: version})
+	} else {
+		var ok bool
+		if s.tool, ok = s.others.Get(name); !ok {
+			err = fmt.Errorf("there is no tool %q", printable(name))
+		}
+	}
+	if err == nil {
+		err = s.tool.Problem()
+	}
+	if err != nil {
+		return s, failing(printableError(err))
+	}
+	s.notes = append(s.tool.Program().Notes(), s.tool.Notes...)
+	s.cannot = cannot(s.tool, k.auth.policy.Kinds())
+	return s, nil
+}
+
+// unreadable tells of code that is none.
+func (o *checking) unreadable(cmd *cobra.Command, f *fault.Fault) error {
+	if o.asJSON {
+		if err := printJSON(cmd, map[string]any{"ok": false, "error": f}); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(cmd.ErrOrStderr(), printableLines(f.Error()))
+	}
+	return &failure{status: statusUsage}
+}
+
+// compare says whether the subject and another do the same.
+func (o *checking) compare(cmd *cobra.Command, s *subject) error {
+	var other *core.Program
+	if t, ok := s.others.Get(o.equal); ok {
+		if err := t.Problem(); err != nil {
+			return unanswered(failing(printableError(err)))
+		}
+		other = t.Program()
+	} else {
+		code, err := source(cmd, o.equal)
+		if err != nil {
+			return err
+		}
+		if other, err = compileSource(o.name, code); err != nil {
+			var f *fault.Fault
+			if errors.As(err, &f) {
+				return o.unreadable(cmd, f)
+			}
+			return err
+		}
+	}
+	v := normal.Equal(s.tool.Program().Term(), other.Term(), true, normal.Limits{})
+	out := cmd.OutOrStdout()
+	if o.asJSON {
+		if err := printJSON(cmd, v); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(out, "%s: %s\n", v.Answer, printable(v.Reason))
+	}
+	switch v.Answer {
+	case normal.Same:
+		return nil
+	case normal.Different:
+		return &failure{}
+	}
+	return &failure{status: statusUnknown}
 }
 
 // copied is the tools that the flags mean, in memory, where nothing that is done

@@ -127,15 +127,19 @@ type webClient struct {
 }
 
 func (s *webServer) try(token, version string) (*webClient, error) {
+	return s.speak(token, version, new(mcp.ClientOptions))
+}
+
+// speak connects a client that can more.
+func (s *webServer) speak(token, version string, options *mcp.ClientOptions) (*webClient, error) {
 	c := &webClient{t: s.t, changed: make(chan struct{}, 1)}
-	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
-			select {
-			case c.changed <- struct{}{}:
-			default:
-			}
-		},
-	})
+	options.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) {
+		select {
+		case c.changed <- struct{}{}:
+		default:
+		}
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options)
 	transport := &http.Transport{}
 	s.t.Cleanup(transport.CloseIdleConnections)
 	var err error

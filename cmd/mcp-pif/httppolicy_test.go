@@ -318,7 +318,7 @@ func TestHTTPOwnGrantsChange(t *testing.T) {
 	s.operator("tools", "export", exported, "--profile", "http:ann")
 	s.operator("tools", "retire", "reads", "--profile", "http:bob")
 	s.operator("tools", "import", exported, "--profile", "http:bob")
-	if said := s.operator("tools", "list", "--profile", "http:ann", "--policy", s.path); !strings.Contains(said, "blocked") {
+	if said := s.operator("tools", "list", "--profile", "http:ann", "--policy", s.path); !regexp.MustCompile(`reads +1 +blocked`).MatchString(said) || !regexp.MustCompile(`slow +1 +ready`).MatchString(said) {
 		t.Errorf("of ann's tools the operator is told %s", said)
 	}
 	s = startPolicied(t, state, both)

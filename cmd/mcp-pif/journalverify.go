@@ -24,7 +24,9 @@ func newJournalVerify() *cobra.Command {
 finds what was changed, removed from the middle, or inserted, and says where. What
 was cut off at the end, or all written anew, can be found only by one who has
 written down elsewhere what an earlier check printed, and gives it as --anchor:
-then nothing up to there was changed. With --file it checks a file that export wrote.`,
+then nothing up to there was changed. Servers note the newest event of each file in the
+state directory: a file that lacks it is said to be an older copy, or cut off. With
+--file it checks a file that export wrote.`,
 		Example: `  mcp-pif journal verify
   mcp-pif journal verify --store pif.db --anchor 1042:6a2f…
   mcp-pif journal verify --file journal.jsonl`,

@@ -12,6 +12,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 		if f.err != nil {
 			fmt.Fprintln(errs, "mcp-pif:", f.err)
 		}
-		return statusFailed
+		return cmp.Or(f.status, statusFailed)
 	}
 	fmt.Fprintf(errs, "mcp-pif: %v\nRun '%s --help' for how it is used.\n", err, cmd.CommandPath())
 	return statusUsage
@@ -72,8 +73,12 @@ func negatives(args []string) []string {
 }
 
 // A failure is the end of a command that was used rightly and could not do what
-// was asked. Where err is nil the reason has been told already.
-type failure struct{ err error }
+// was asked. Where err is nil the reason has been told already; status is the exit
+// status where that isn't statusFailed.
+type failure struct {
+	err    error
+	status int
+}
 
 func (f *failure) Error() string {
 	if f.err == nil {
@@ -89,5 +94,5 @@ func failing(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{err}
+	return &failure{err: err}
 }

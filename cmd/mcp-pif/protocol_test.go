@@ -335,3 +335,39 @@ func TestLargeTools(t *testing.T) {
 	t.Logf("%d tools; at most %d MiB were resident", made, p.peak()>>20)
 	p.end()
 }
+
+// TestLargeCodeTogether: code as large as it may be, of the kind that takes most, in
+// many calls at once and in tools, takes no more memory than the server may have.
+func TestLargeCodeTogether(t *testing.T) {
+	tools, calls := 4, 8
+	if full() {
+		tools, calls = 30, 60
+	}
+	p := start(t, "--log-level=error").open()
+	code := quoted("x => [-x" + strings.Repeat(",-x", 80_000) + "]")
+	for i := range tools {
+		if r := p.call("evolve", fmt.Sprintf(`{"name":"large%d","code":%s}`, i, code)); r.IsError {
+			t.Fatal(r.Content[0].Text)
+		}
+	}
+	go func() {
+		for i := range calls {
+			what := fmt.Sprintf(`"tool":"large%d"`, i/2%tools)
+			if i%2 == 0 {
+				what = `"code":` + code
+			}
+			p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"c%d","method":"tools/call","params":{"name":"run","arguments":{%s,"input":1}}}`, i, what))
+		}
+	}()
+	for done := 0; done < calls; {
+		if m := p.receive(); m.Method == "" {
+			if r := p.tool(m); r.IsError {
+				t.Error(r.Content[0].Text)
+			}
+			done++
+		}
+	}
+	p.still(t)
+	t.Logf("%d tools; at most %d MiB were resident", tools, p.peak()>>20)
+	p.end()
+}

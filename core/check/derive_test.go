@@ -23,7 +23,7 @@ func TestDerivation(t *testing.T) {
 		}
 		p := code(t, "", src)
 		d := check.Derive(p.Term, p.Source, w.env(""), check.Budget{})
-		if !d.Report.Sound() {
+		if !d.Report().Sound() {
 			continue
 		}
 		derived++
@@ -42,23 +42,23 @@ func TestDerivation(t *testing.T) {
 			case *term.Quote:
 				return true
 			case *term.If:
-				within(n, d.Types[n.Then], d.Types[n])
-				within(n, d.Types[n.Else], d.Types[n])
-				within(n, d.Types[n.Cond], check.Bool)
+				within(n, d.Type(n.Then), d.Type(n))
+				within(n, d.Type(n.Else), d.Type(n))
+				within(n, d.Type(n.Cond), check.Bool)
 			case *term.App:
-				if f := d.Types[n.Func]; f != nil && f.IsFunction() {
-					within(n, d.Types[n.Arg], f.Param)
-					within(n, f.Result, d.Types[n])
+				if f := d.Type(n.Func); f != nil && f.IsFunction() {
+					within(n, d.Type(n.Arg), f.Param)
+					within(n, f.Result, d.Type(n))
 				}
 			case *term.List:
 				for _, item := range n.Items {
-					within(n, d.Types[item], d.Types[n].Item)
+					within(n, d.Type(item), d.Type(n).Item)
 				}
 			case *term.Prim:
 				if row := prim.Get(n.ID); row.Eval != nil {
 					for i, a := range n.Args {
-						if k := row.Params[i].Kinds; k&prim.KindAny != prim.KindAny && d.Types[a] != nil && d.Types[a].Kinds&^k != 0 {
-							t.Fatalf("seed %d: operand %d of %s is of type %s\n%s", seed, i, row.Name, d.Types[a], src)
+						if k := row.Params[i].Kinds; k&prim.KindAny != prim.KindAny && d.Type(a) != nil && d.Type(a).Kinds&^k != 0 {
+							t.Fatalf("seed %d: operand %d of %s is of type %s\n%s", seed, i, row.Name, d.Type(a), src)
 						}
 					}
 				}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -106,33 +105,26 @@ func newPlaces(c *checker) *places {
 
 func (p *places) of(pos int) Place { return p.known[pos] }
 
-// derivation gives each term its type.
-func (c *checker) derivation() *Derivation {
-	d := &Derivation{Report: c.report(), Types: map[term.Term]*Type{}, Expansions: c.expanded}
-	if c.over {
-		return d
+// Type is the type of what a term gives, in whatever evaluation; nil for one that
+// is never evaluated, as far as is known.
+func (d *Derivation) Type(t term.Term) *Type {
+	v := d.c.nodes[t]
+	if v == nil || d.c.over {
+		return nil
 	}
-	// Terms often have one variable, and always few shapes.
-	types := map[*variable]*Type{}
-	for _, v := range c.nodes {
-		types[v] = Dynamic
+	// Terms often have one variable.
+	typ, ok := d.types[v]
+	switch {
+	case ok:
+	case d.parts > min(maxDerived, d.c.limit):
+		typ = Dynamic
+	default:
+		show := d.c.display(true)
+		typ = show.finish(show.given(v))
+		d.types[v] = typ
+		d.parts += show.parts
 	}
-	// In the order of their making, so that it is the same types that are left
-	// out where there are too many.
-	vs := slices.SortedFunc(maps.Keys(types), func(a, b *variable) int { return a.id - b.id })
-	parts := 0
-	for _, v := range vs {
-		if parts > min(maxDerived, c.limit) {
-			break
-		}
-		show := c.display(true)
-		types[v] = show.finish(show.given(v))
-		parts += show.parts
-	}
-	for t, v := range c.nodes {
-		d.Types[t] = types[v]
-	}
-	return d
+	return typ
 }
 
 // maxDerived is how many parts the types of a derivation have together, and no more

@@ -139,21 +139,24 @@ func Infer(t term.Term, src *term.Source, env Env, b Budget) *Report {
 	return infer(t, src, env, b, false).report()
 }
 
-// A Derivation is a program with a type for each of its terms.
+// A Derivation is a program with a type for each of its terms, which are worked
+// out when they are asked for. It must not be used by several goroutines at once.
 type Derivation struct {
-	Report *Report
-	// Types has the type of what each term gives, by the term: in the program
-	// and, for the uses of rows of the prelude, in their expansions. A term that
-	// is never evaluated may be missing.
-	Types map[term.Term]*Type
-	// Expansions is what the uses of the prelude's rows mean (prim.Expand),
-	// the very terms that Types has types of.
-	Expansions map[*term.Prim]term.Term
+	c     *checker
+	types map[*variable]*Type
+	parts int
 }
 
 // Derive is [Infer] with every function typed once, for all its uses together,
 // so that each term has one type, which holds what any evaluation of it gives.
 // The report may have more dynamic places than Infer's.
 func Derive(t term.Term, src *term.Source, env Env, b Budget) *Derivation {
-	return infer(t, src, env, b, true).derivation()
+	return &Derivation{c: infer(t, src, env, b, true), types: map[*variable]*Type{}}
 }
+
+// Report says what the program is.
+func (d *Derivation) Report() *Report { return d.c.report() }
+
+// Expand is what the use of a row of the prelude means (prim.Expand): the terms of
+// which there are types.
+func (d *Derivation) Expand(p *term.Prim) term.Term { return d.c.expand(p) }

@@ -115,6 +115,7 @@ func (m *Machine) calleeOf(t Tool) int {
 		return -1
 	}
 	m.acted = true
+	m.extra += int64(t.Size)
 	m.callees = append(m.callees, callee{t, l.unit, len(m.units) - 1})
 	return len(m.callees) - 1
 }

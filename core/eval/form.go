@@ -164,6 +164,13 @@ func (m *Machine) codeOf(in *code.Instr, name string, literal bool, height int) 
 	if u.library != nil {
 		if t, ok := u.library.Tool(name, literal); ok {
 			q = quoted{t.Term, t.Source}
+			if _, known := m.codeIndex[q.term]; !known {
+				m.extra += int64(t.Size)
+				if m.hlim = min(m.hlim, m.heapBudget()); m.hlim == 0 {
+					m.outOfMemory()
+					return true
+				}
+			}
 		}
 	}
 	if q.term == nil {

@@ -12,6 +12,9 @@
 // left to right before it: it needs its case in the compiler and in the
 // reference evaluator, and for a spelling of its own one in the parser.
 //
+// A row that reasons about code (Row.Analysis) needs all of the language, which is
+// built on this package: what it does is put into [Analyses] from above.
+//
 // What the predecessor had keeps the predecessor's order among several keys of
 // one object, and ignores the others ([Row.Rank], order.go). Newer rows stand
 // alone: a key beside them is refused.

@@ -26,6 +26,9 @@ type Tool struct {
 	Source *term.Source
 	// Name is the tool's name, which requests and faults ("tool:NAME") say.
 	Name string
+	// Size is about how many bytes the code takes in memory. They count as the
+	// run's that looks it up, which keeps it.
+	Size int
 	// Tools is what its own code looks tools up in; nil: there are none. Both
 	// are used by call only.
 	Tools Tools

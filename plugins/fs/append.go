@@ -18,41 +18,26 @@ type appendArgs struct {
 
 // appendTo gives the bytes and hash of what was added.
 func appendTo(ctx context.Context, s *scope, a appendArgs) (written, error) {
-	c, err := s.begin(ctx, "append", a.Path)
-	if err != nil {
-		return written{}, err
-	}
-	defer c.end()
-	content, err := c.content(a.Path, a.Content, a.Encoding)
-	if err != nil {
-		return written{}, err
-	}
-	p, err := c.find(a.Path, false)
-	if err != nil {
-		return written{}, err
-	}
-	defer p.release()
-	f, isNew, err := c.openToAppend(p, a.Create)
-	if err != nil {
-		return written{}, because(a.Path, err)
-	}
-	defer f.Close()
-	// One call of the system, so that appends at the same time don't mix.
-	n, err := f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err == nil && isNew {
-		err = p.dir.sync()
-	}
-	if err != nil && n > 0 {
-		why, _ := errors.AsType[sdk.Failure](because(a.Path, err))
-		return written{}, sdk.Fail("failed", "%s; %d of %d bytes were added", why.Message, n, len(content))
-	}
-	if err != nil {
-		return written{}, because(a.Path, err)
-	}
-	return receipt(content), nil
+	return s.change(ctx, "append", a.Path, a.Content, a.Encoding, func(c *call, p *place, content []byte) error {
+		f, isNew, err := c.openToAppend(p, a.Create)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		// One call of the system, so that appends at the same time don't mix.
+		n, err := f.Write(content)
+		if err == nil {
+			err = f.Sync()
+		}
+		if err == nil && isNew {
+			err = p.dir.sync()
+		}
+		if err != nil && n > 0 {
+			why, _ := errors.AsType[sdk.Failure](because(a.Path, err))
+			return sdk.Fail("failed", "%s; %d of %d bytes were added", why.Message, n, len(content))
+		}
+		return err
+	})
 }
 
 // openToAppend opens what is there, or makes it.

@@ -47,29 +47,36 @@ func receipt(content []byte) written {
 	return written{len(content), hex.EncodeToString(sum[:])}
 }
 
-func write(ctx context.Context, s *scope, a writeArgs) (written, error) {
-	c, err := s.begin(ctx, "write", a.Path)
+// change has do change a file's content, and gives the receipt.
+func (s *scope) change(ctx context.Context, verb, path, text, encoding string, do func(c *call, p *place, content []byte) error) (written, error) {
+	c, err := s.begin(ctx, verb, path)
 	if err != nil {
 		return written{}, err
 	}
 	defer c.end()
-	content, err := c.content(a.Path, a.Content, a.Encoding)
+	content, err := c.content(path, text, encoding)
 	if err != nil {
 		return written{}, err
 	}
-	p, err := c.find(a.Path, false)
+	p, err := c.find(path, false)
 	if err != nil {
 		return written{}, err
 	}
 	defer p.release()
-	old, err := c.replaceable(p, a.Create)
-	if err == nil {
-		err = c.put(p, content, old, a.Create)
-	}
-	if err != nil {
-		return written{}, because(a.Path, err)
+	if err := do(c, p, content); err != nil {
+		return written{}, because(path, err)
 	}
 	return receipt(content), nil
+}
+
+func write(ctx context.Context, s *scope, a writeArgs) (written, error) {
+	return s.change(ctx, "write", a.Path, a.Content, a.Encoding, func(c *call, p *place, content []byte) error {
+		old, err := c.replaceable(p, a.Create)
+		if err != nil {
+			return err
+		}
+		return c.put(p, content, old, a.Create)
+	})
 }
 
 // replaceable decides on what has the name now, and gives it; nil where there

@@ -85,9 +85,8 @@ var rules = map[string]rule{
 	// It runs programs to show that they differ.
 	"core/check/normal": {std: pure, ours: with("core/parse", "core/text", "core/code", "core/eval")},
 	// The checker of certificates imports no inference, and what makes them both.
-	"core/check/cert":       {std: pure, ours: with("core/text", "core/check/cert/count")},
-	"core/check/cert/count": {std: pure, ours: low},
-	"core/check/issue":      {std: pure, ours: with("core/text", "core/check", "core/check/cert", "core/check/cert/count")},
+	"core/check/cert":       {std: pure, ours: with("core/text")},
+	"core/check/issue":      {std: pure, ours: with("core/text", "core/check", "core/check/cert")},
 	"core/prelude":          {std: pure, ours: with("core/parse", "core/text", "core/code")},
 	"core":                  {std: pure, ours: []string{"core/..."}},
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},

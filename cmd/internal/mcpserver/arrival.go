@@ -124,8 +124,11 @@ func toolName(params json.RawMessage) string {
 
 // Write lets reading go on when an evolve is answered.
 func (o *orderly) Write(ctx context.Context, m jsonrpc.Message) error {
-	err := o.Connection.Write(ctx, m)
 	res, ok := m.(*jsonrpc.Response)
+	if ok && res.Error != nil {
+		m = &jsonrpc.Response{ID: res.ID, Error: coded(res.Error), Extra: res.Extra}
+	}
+	err := o.Connection.Write(ctx, m)
 	req, asks := m.(*jsonrpc.Request)
 	// What is asked of the client is answered by what is read next.
 	if asks = asks && req.IsCall(); ok || asks {

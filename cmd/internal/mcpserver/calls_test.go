@@ -211,6 +211,8 @@ func TestEvolve(t *testing.T) {
 // TestDirect: an evolved tool called by its own name takes its input as data.
 func TestDirect(t *testing.T) {
 	s := evolved(t)
+	// Of what it takes nothing is known.
+	must(t, s, "evolve", `{"name":"evals","code":"x => eval(code_of(join([\"squ\", \"are\"], \"\")))(x)"}`)
 	for _, c := range []struct{ tool, arguments, text string }{
 		{"square", `{"input":7}`, `49`},
 		{"square", `"{\"input\":7}"`, `49`},
@@ -227,7 +229,9 @@ func TestDirect(t *testing.T) {
 		{"id", `null`, `null`},
 		{"42", `{}`, `"forty-two"`},
 		{"square", `{"x":3}`, `"arguments":{"input":{"x":3}}`},
-		{"square", `{"input":"7"}`, `type_error`},
+		{"square", `{"input":"7"}`, `49`},
+		{"square", `{"input":"seven"}`, `type_error`},
+		{"evals", `{"input":"7"}`, `type_error`},
 		{"squared", `{"input":7}`, `Did you mean "square"`},
 		{"odd name ☃", `{"input":7}`, `"name":"run"`},
 		{"describe", `{}`, `invalid_request`},
@@ -237,8 +241,8 @@ func TestDirect(t *testing.T) {
 			t.Errorf("%s %s\n gave %s\n expected %s", c.tool, c.arguments, a.Text, c.text)
 		}
 	}
-	a := do(t, s, "square", `{"input":"7"}`)
-	if !strings.Contains(strings.Join(a.More, ""), `{"tool":"square","input":"7"}`) {
+	a := do(t, s, "evals", `{"input":"7"}`)
+	if !strings.Contains(strings.Join(a.More, ""), `{"tool":"evals","input":"7"}`) {
 		t.Errorf("no advice for an input in quotes: %q", a.More)
 	}
 }

@@ -17,11 +17,13 @@ var more = map[string][]string{
 		fmt.Sprintf("All examples of a tool together may take %d steps. They are kept: later versions must pass them too. One with the same input and effects replaces the kept one, \"examples\":[] drops all.", exampleSteps),
 		"if_version guards against changing what somebody else has changed: the kind of failure is conflict, and it names the current version. 0 says that there must be no such tool.",
 		`{"name":"evolve","arguments":{"name":"cube","code":"n => n * n * n","if_version":0}}`,
+		"check in its answer is what is known before it runs: its type, the places that fail (problems) or may (unknown), the operations it can ask for (effects), how its steps grow (cost), and a tool that does the same (equals). strict refuses what isn't known to be free of type errors.",
+		`{"name":"evolve","arguments":{"name":"twice","code":"n => 2 * n","strict":true}}`,
 		`as publishes it: a prompt's arguments are the parameters, and it gives a text or [{role: "user", text: "…"}]; a resource is run on null when it is read.`,
 		`{"name":"evolve","arguments":{"name":"greet","code":"who => \"Greet \" ++ who","as":"prompt"}}`,
 	},
 	"describe": {
-		"It answers name, version, hash, description, text (the code), inputs, declared and effective capabilities, state (ready, or blocked with why), bound_to, called_by, examples and the time it was made. With version it shows an earlier one, and next is the call that brings that back.",
+		"It answers name, version, hash, description, text (the code), inputs, declared and effective capabilities, state (ready, or blocked with why), bound_to, called_by, examples, the time it was made, and check: its type, its effects with their places, what it can't reach (cannot), its cost and whether its certificate was checked. With version it shows an earlier one, and next is the call that brings that back.",
 		`{"name":"describe","arguments":{"name":"square","version":1}}`,
 	},
 	"history": {

@@ -312,7 +312,6 @@ func TestNotPublished(t *testing.T) {
 		{`{"name":"a b","code":"x => x","as":"prompt"}`, "name that clients accept"},
 		{`{"name":"a b","code":"x => x","as":"resource"}`, "name that clients accept"},
 		{`{"name":"p","code":"(x, x) => x","as":"prompt"}`, "twice"},
-		{`{"name":"p","code":"(x, y) => self(x)","as":"prompt"}`, "can't call itself"},
 		{`{"name":"p","code":"x => x","as":"page"}`, `"tool", "prompt" or "resource"`},
 		{`{"name":"p","code":"x => x","as":["prompt"]}`, `"tool", "prompt" or "resource"`},
 	} {

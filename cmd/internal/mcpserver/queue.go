@@ -31,15 +31,22 @@ type waiter struct {
 	turn   chan struct{} // closed when the slot is its own
 }
 
-// codeWeight is how much more a byte of code counts than one of input: it becomes up
-// to eighty in memory, and as many again while it is read.
-const codeWeight = 16
+// codeWeight and textWeight are how much more a byte of code counts than one of
+// input: in memory it becomes up to twenty, of the text form eighty, and as many
+// again while it is read.
+const (
+	codeWeight = 16
+	textWeight = 32
+)
 
 // weight is what a task's code counts for.
 func (t *task) weight() int {
-	n := len(t.code)
+	n, isText := len(t.code), t.isText
 	if t.tool != nil {
-		n = len(t.tool.Source)
+		n, isText = len(t.tool.Source), t.tool.Text
+	}
+	if isText {
+		return textWeight * n
 	}
 	return codeWeight * n
 }

@@ -31,7 +31,6 @@ func (s *Server) retire(c Call) Answer {
 		}
 		return failed(f)
 	}
-	s.withdraw(name)
 	callers, more := callersOf(name, s.tools.Snapshot())
 	notes := []string{fmt.Sprintf("its history stays: the operator brings it back with 'mcp-pif tools rollback', or evolve it again, which makes version %d", t.Version+1)}
 	if len(callers) > 0 {

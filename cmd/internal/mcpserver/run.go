@@ -234,11 +234,15 @@ func (t *task) start(c *Call, l Limits) run.Start {
 	if t.drive {
 		rounds = t.rounds
 	}
+	more := make([][]byte, len(t.more))
+	for i, in := range t.more {
+		more[i] = in
+	}
 	return run.Start{
 		Call:   run.Call{Tool: c.Tool, Arguments: c.Arguments},
 		Bounds: run.Bounds{MaxSteps: l.MaxSteps, MaxMemory: l.MaxMemory, MaxDepth: l.MaxDepth, Result: l.Result, Timeout: l.Timeout},
 		Rounds: rounds,
-		Tool:   t.tool, Code: t.code, Input: t.input, As: [...]string{core.InputAuto: "auto", core.InputTerm: "term", core.InputData: "data"}[t.as],
+		Tool:   t.tool, Code: t.code, Input: t.input, More: more, As: [...]string{core.InputAuto: "auto", core.InputTerm: "term", core.InputData: "data"}[t.as],
 		Steps: t.budgets.Steps, Memory: t.budgets.Memory, Depth: int64(t.budgets.Depth),
 	}
 }

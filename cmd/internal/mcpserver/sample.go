@@ -159,16 +159,16 @@ func (s *sampler) list(t *check.Type) []byte {
 	return append(append([]byte{'['}, item...), ']')
 }
 
-// record is the fields that are needed.
+// record is the fields, also those that may be missing: the code looks at them.
 func (s *sampler) record(t *check.Type) ([]byte, bool) {
 	o := object(nil)
 	wrap := s.code
 	for _, f := range t.Fields {
-		if f.Optional {
-			continue
-		}
 		v, ok := s.of(f.Type)
-		if !ok {
+		switch {
+		case !ok && f.Optional:
+			continue
+		case !ok:
 			return nil, false
 		}
 		if len(o) > 0 {

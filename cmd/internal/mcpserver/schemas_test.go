@@ -7,12 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 )
 
@@ -128,7 +130,7 @@ func (shelf shelfOfSchemas) takes(t *testing.T, tool, arguments string) error {
 // known the call that is shown for it is one that its schema lets through, and
 // doesn't fail by its types.
 func TestAnswersFitSchemas(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Limits: Limits{MaxSteps: 20_000}})
 	inputs := map[string][]string{}
 	evolve := func(name, code string, with ...string) {
 		if a := do(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code)); a.Fault == nil {
@@ -157,7 +159,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 			}
 		})
 	}
-	n := 200
+	n := 100
 	if os.Getenv("PIF_FULL") != "" {
 		n = 5000
 	}
@@ -179,7 +181,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 		if shelf[name][0] == nil {
 			t.Fatalf("%s isn't listed", name)
 		}
-		calls := []string{`{}`, `{"input":5}`, `{"input":"5"}`, `{"input":[1,2.5,"x",null]}`, `{"input":{"a":1,"b":[2],"k":"v"}}`}
+		calls := []string{`{"input":"5"}`, `{"input":[1,2.5,{"a":null}]}`}
 		for _, in := range with {
 			if json.Valid([]byte(in)) {
 				calls = append(calls, `{"input":`+in+`}`)
@@ -200,7 +202,11 @@ func TestAnswersFitSchemas(t *testing.T) {
 			if tool.Report().Sound() {
 				sound++
 				got, _ := json.Marshal(res.StructuredContent)
-				if strings.Contains(string(got), `"kind":"type_error"`) || strings.Contains(string(got), `"kind":"unbound"`) || strings.Contains(string(got), `"kind":"invalid_request"`) {
+				var failed struct{ Error struct{ Kind fault.Kind } }
+				if err := json.Unmarshal(got, &failed); err != nil {
+					t.Fatal(err)
+				}
+				if slices.Contains([]fault.Kind{fault.TypeError, fault.Unbound, fault.InvalidRequest}, failed.Error.Kind) {
 					t.Errorf("%s\nof %s fails on %s: %s", tool.Source, tool.Report().Type, c.Arguments, got)
 				}
 			}
@@ -212,7 +218,7 @@ func TestAnswersFitSchemas(t *testing.T) {
 		}
 	}
 	t.Logf("%d tools, %d results, %d calls shown, %d of them of tools whose types are known", len(inputs), runs, shown, sound)
-	if len(inputs) < n+300 || runs < n+300 || sound < n/4 {
+	if len(inputs) < n+300 || runs < n || sound < n {
 		t.Error("too few: the test shows little")
 	}
 }

@@ -139,6 +139,7 @@ func New(opts Options) *Server {
 	s.extend()
 	s.watchPublished()
 	s.tools.OnChange(s.changed)
+	s.tools.OnProblem(func(err error) { s.log.Error("a tool on record can't be made", "error", err) })
 	return s
 }
 

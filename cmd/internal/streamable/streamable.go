@@ -191,10 +191,22 @@ func (h *Handler) admitted(next http.Handler) http.Handler {
 	if h.o.Verify == nil {
 		return next
 	}
-	return auth.RequireBearerToken(h.o.Verify, &auth.RequireBearerTokenOptions{
+	known := auth.RequireBearerToken(h.o.Verify, &auth.RequireBearerTokenOptions{
 		AllowMissingExpiration: true, // of the tokens in a file; Keys wants one
 		ClockSkew:              leeway,
-	})(next)
+	})(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Del("WWW-Authenticate")
+		next.ServeHTTP(w, r)
+	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// RFC 6750 section 3: whoever is refused is told by what they would come in.
+		challenge := `Bearer realm="mcp-pif"`
+		if r.Header.Get("Authorization") != "" {
+			challenge += `, error="invalid_token"`
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
+		known.ServeHTTP(w, r)
+	})
 }
 
 type serverKey struct{}
@@ -254,8 +266,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	var unused unusedConns
 	srv := &http.Server{
 		Handler:           h,
+		ConnState:         unused.follow,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -278,6 +292,8 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 	h.live.endStreams()
 	closing := time.AfterFunc(h.o.Grace/2, cancel)
 	defer closing.Stop()
+	// What was dialled for later would be waited for, too.
+	defer time.AfterFunc(min(h.o.Grace/2, 250*time.Millisecond), unused.close).Stop()
 	if err := srv.Shutdown(grace); err != nil {
 		cancel()
 		return srv.Close()

@@ -1,55 +1,44 @@
 // Package cert checks certificates: what is claimed of a program, with the
 // types that make the claim evident.
 //
-// It infers nothing. Going along the term once, it finds for each term that what
-// flows into it is within the type that the certificate gives it, that a row's
-// operands are of the kinds it takes, and that a function asks for no more than
-// its type says. What a program can ask for, which tools it names and how many
-// evaluations it takes (package count) it works out itself, and compares. So a
-// certificate may come from anybody: what [Check] accepts is true.
-//
-// What is claimed: the type, that on an input of it no run fails with
-// type_error or unbound; the operations that can be asked for, and no others;
-// the evaluations of terms at most, and how they grow; the tools it depends on,
-// by version and hash. What the rules can't show (dynamic types, types that
-// refer to themselves, evaluated code) a certificate doesn't claim: it has no
-// types then. Package issue makes certificates.
+// It infers nothing. Going along the program as it runs, it works out what each
+// term gives from its operands, and finds that what flows into an operand is within
+// what that takes. Where that isn't enough it asks for a type: of a parameter, or
+// one that holds what several branches or items give. A certificate's types are the
+// answers, in the order of asking, each held against what flows there. So it may
+// come from anybody (package issue makes them): what [Check] accepts is true. What
+// the rules can't show (dynamic types, evaluated code) no certificate claims.
 package cert
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"slices"
 
-	"github.com/mcp-pif/mcp-pif/core/check/cert/count"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
-// A Certificate is what is claimed of a program, with what it takes to check
-// it in one pass.
+// A Certificate is what is claimed of a program, with what it takes to check it.
 type Certificate struct {
 	// Hash is the SHA-256 of the program's canonical JSON, in hexadecimal; Tool
 	// says that it is a tool's code.
 	Hash string `json:"hash"`
 	Tool bool   `json:"tool,omitempty"`
-	// Table and Types are, where the program's type is claimed, the types that
-	// occur, and by their places in Table that of each term in the order in which
-	// it stands, what rows of the library mean after their use. The first is the
-	// program's: on an input of its type no run fails with type_error or unbound.
+	// Types is, by their places in Table, the program's type, where one is claimed,
+	// and those that are asked for. On an input of it no run fails with type_error
+	// or unbound, and what comes out is of it.
 	Table []*Type `json:"table,omitempty"`
 	Types []int   `json:"types,omitempty"`
-	// Effects is the operations that the program's code can have performed,
-	// sorted: "call:NAME" is a call, "*" any, and "call:*" a call of any tool.
-	// What an eval around never permits is asked for in vain, and not here.
+	// Effects is the operations that the code can have performed, sorted:
+	// "call:NAME" is a call, "call:*" that of any tool, and "*" any operation.
 	Effects []string `json:"effects,omitempty"`
-	// Cost is the evaluations of terms in a run at most, those of the inputs and
-	// further steps for large values apart: a formula in the lengths of the
-	// parameters' values, len(1), and calls, how often self is applied. Class
-	// is how it grows. Cost is "unbounded" where none is claimed.
+	// Cost is the evaluations of terms at most, those of inputs and further steps
+	// for large values apart, or "unbounded": a formula in n, the length of the
+	// longest parameter, and calls, how often self is applied. Class is how it grows.
 	Cost  string `json:"cost"`
 	Class string `json:"class"`
 	// Needs is the tools that the code names, sorted by their names.
@@ -66,101 +55,97 @@ type Need struct {
 // Tools says what a tool is now, and its type, nil where that isn't certified.
 type Tools func(name string) (n Need, typ *Type, ok bool)
 
-// Bounds of a check: comparisons of types, and how deep a term may be nested.
-const (
-	maxWork = 2_000_000
-	maxDeep = 2_000
-)
+// UnmarshalJSON reads a certificate, and links its table.
+func (c *Certificate) UnmarshalJSON(src []byte) error {
+	type plain Certificate
+	err := json.Unmarshal(src, (*plain)(c))
+	for _, t := range c.Table {
+		if t != nil {
+			t.Link(c.Table)
+		}
+	}
+	return err
+}
 
 // Check says why a certificate is not one of the term; nil: all that it claims
 // holds. It is void when the code or a tool that it names has changed.
 func Check(c *Certificate, t term.Term, tools Tools) error {
-	sum := sha256.Sum256(text.Canonical(t))
-	if c.Hash != hex.EncodeToString(sum[:]) {
-		return errors.New("the certificate is of another term")
-	}
-	if _, ok := t.(*term.Lam); !ok && c.Tool {
-		if free := term.Free(t); len(free) == 1 {
-			t = &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
+	asked := 0
+	is, untyped, err := Claims(t, c.Tool, tools, prim.Expand, func(term.Term) *Type {
+		if asked++; asked > len(c.Types) || c.Types[asked-1] < 0 || c.Types[asked-1] >= len(c.Table) {
+			return nil
 		}
+		return c.Table[c.Types[asked-1]]
+	})
+	if err != nil {
+		return err
 	}
-	effects, needs := Asks(t)
-	if !slices.Equal(c.Effects, effects) {
-		return fmt.Errorf("the program can ask for %q", effects)
-	}
-	if !slices.EqualFunc(c.Needs, needs, func(n Need, name string) bool { return n.Name == name }) {
-		return fmt.Errorf("the program needs %q", needs)
-	}
-	types := map[string]*Type{}
-	for _, n := range c.Needs {
-		now, typ, ok := tools(n.Name)
-		if !ok || now != n {
-			return fmt.Errorf("the tool %q is not what it was", n.Name)
-		}
-		types[n.Name] = typ
-	}
-	if cost, class := count.Of(t); c.Cost != cost || c.Class != class {
-		return fmt.Errorf("the program takes %s, %s", cost, class)
-	}
-	if len(c.Types) == 0 && len(c.Table) == 0 {
+	switch {
+	case c.Hash != is.Hash || c.Cost != is.Cost || c.Class != is.Class || !slices.Equal(c.Effects, is.Effects) || !slices.Equal(c.Needs, is.Needs):
+		return fmt.Errorf("what holds of the program is %+v", *is)
+	case len(c.Types) == 0 && len(c.Table) == 0:
 		return nil
+	case untyped == nil && asked != len(c.Types):
+		return fmt.Errorf("there are %d types, %d are asked for", len(c.Types), asked)
 	}
-	return checkTypes(c, t, types)
+	return untyped
 }
 
-func checkTypes(c *Certificate, t term.Term, needs map[string]*Type) error {
-	w := typing{table: c.Table, at: c.Types, left: maxWork, needs: func(name string) *Type { return needs[name] }}
-	if _, ok := t.(*term.Lam); ok && c.Tool && len(c.Types) > 0 && c.Types[0] >= 0 && c.Types[0] < len(c.Table) {
-		w.self = c.Table[c.Types[0]]
+// Claims is a certificate without types of what is found of a term. types is asked
+// for the program's type first, and then as types are needed; untyped says why
+// they don't show that it is that. expand is [prim.Expand], or gives the same.
+func Claims(t term.Term, tool bool, tools Tools, expand func(*term.Prim) term.Term, types func(term.Term) *Type) (c *Certificate, untyped, err error) {
+	sum := sha256.Sum256(text.Canonical(t))
+	if _, ok := t.(*term.Lam); !ok && tool && len(term.Free(t)) == 1 { // it stands for a function
+		t = prim.Function(term.At(t.Pos()), term.Free(t), t)
 	}
-	if w.term(t, nil); w.err == nil && len(w.at) > 0 {
-		return errors.New("there are more types than terms")
-	}
-	return w.err
-}
-
-// Asks is the operations that code can have performed, and the tools that it
-// names.
-func Asks(t term.Term) (effects, needs []string) {
-	var walk func(t term.Term, active bool)
-	walk = func(t term.Term, active bool) {
-		add := func(op string) {
-			if active {
-				effects = append(effects, op)
-			}
+	effects, needs := asks(t)
+	c = &Certificate{Hash: hex.EncodeToString(sum[:]), Tool: tool, Effects: effects}
+	for _, name := range needs {
+		need, _, ok := tools(name)
+		if !ok || need.Name != name {
+			return nil, nil, fmt.Errorf("the tool %q isn't there", name)
 		}
+		c.Needs = append(c.Needs, need)
+	}
+	p := pass{said: types, expand: expand, tools: tools, seen: map[[2]*Type]bool{}, left: maxWork, cost: exactly(0)}
+	c.Cost, c.Class = p.run(t, tool)
+	return c, p.err, nil
+}
+
+// asks is the operations that code can have performed, and the tools it names.
+func asks(t term.Term) (effects, needs []string) {
+	quoted := 0
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		op := ""
 		switch t := t.(type) {
 		case *term.Quote:
-			active = false
+			quoted++
+			defer func() { quoted-- }()
 		case *term.Effect:
-			add(t.Op)
+			op = t.Op
 		case *term.CodeOf:
 			needs = append(needs, t.Name)
 		case *term.Prim:
 			if t.ID == prim.Call {
-				name, ok := t.Args[0].(*term.Str)
-				if ok {
-					add("call:" + name.Value)
+				op = "call:*"
+				if name, ok := t.Args[0].(*term.Str); ok {
+					op = "call:" + name.Value
 					needs = append(needs, name.Value)
-				} else {
-					add("call:*")
 				}
-			}
-			if texts, _ := term.With(t.Args); t.ID == prim.Eval && len(texts) > 0 {
+			} else if with, _ := term.With(t.Args); t.ID == prim.Eval && len(with) > 0 {
+				op = "*"
 				if q, ok := t.Args[0].(*term.Quote); ok {
-					walk(q.Body, active)
-				} else {
-					add("*")
+					return walk(q.Body)
 				}
 			}
 		}
-		term.Children(t, func(x term.Term) bool {
-			walk(x, active)
-			return true
-		})
+		if op != "" && quoted == 0 {
+			effects = append(effects, op)
+		}
+		return term.Children(t, walk)
 	}
-	walk(t, true)
-	slices.Sort(effects)
-	slices.Sort(needs)
-	return slices.Compact(effects), slices.Compact(needs)
+	walk(t)
+	return slices.Compact(slices.Sorted(slices.Values(effects))), slices.Compact(slices.Sorted(slices.Values(needs)))
 }

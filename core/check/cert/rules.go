@@ -8,342 +8,359 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// A typing goes through a term once, with the type that the certificate gives
-// each term in the order in which it stands.
-type typing struct {
-	table []*Type
-	at    []int
-	self  *Type // nil: there is none
-	needs func(name string) *Type
-	left  int
-	deep  int
-	err   error
+// Bounds of a check: what is compared of types, a visit of a term counting as
+// many; how deep terms and types are nested.
+const (
+	maxWork = 20_000_000
+	perTerm = 400
+	maxDeep = 4_000
+)
+
+// A pass goes along a program: a function whose code is known is gone through
+// where it is applied, with what its argument is.
+type pass struct {
+	// said is the type that is claimed of a function's parameter, of a list's
+	// items, of what a fold accumulates, and of what another term gives.
+	said   func(t term.Term) *Type
+	expand func(p *term.Prim) term.Term
+	tools  Tools
+	self   *Type // nil: there is none
+	err    error // why the type isn't shown
+	cost   bound // of what was gone through
+	calls  bool  // of self, besides
+	seen   map[[2]*Type]bool
+	// what is left of maxWork, how deep it is, the folds so far, the parameters
+	left, deep, folds, params int
 }
 
-// An env is the types of variables, innermost first.
+// An env is the variables, innermost first.
 type env struct {
 	name string
-	typ  *Type
+	is   *Type
 	next *env
 }
 
-func (e *env) find(name string) *env {
-	for e != nil && e.name != name {
+// find is what binds a variable; nil for other terms.
+func (e *env) find(t term.Term) *env {
+	v, ok := t.(*term.Var)
+	for e != nil && !(ok && e.name == v.Name) {
 		e = e.next
 	}
 	return e
 }
 
-func (c *typing) fail(t term.Term, why string) {
+// run goes through a program, and gives the bound of its evaluations in words.
+func (c *pass) run(t term.Term, tool bool) (cost, class string) {
+	root := orNothing(c.said(t))
+	claimed, s := root, (*env)(nil)
+	for l, ok := t.(*term.Lam); ok; l, ok = t.(*term.Lam) {
+		if c.params++; claimed.Kinds&prim.KindFunction == 0 {
+			c.fail(t, "it is a function")
+		}
+		if tool {
+			c.self = root
+		}
+		s = &env{l.Param, orNothing(claimed.Param).sized(bound{ok: true, by: [4]float64{0, 1}}), s}
+		t, claimed = l.Body, orNothing(claimed.Result)
+	}
+	c.into(t, c.term(t, s), claimed)
+	// The functions, and their applications, are evaluated besides.
+	return c.cost.with(exactly(2*c.params), true).claim(c.calls)
+}
+
+func (c *pass) fail(t term.Term, why string) *Type {
 	if c.err == nil {
 		c.err = fmt.Errorf("the type of the %T at %d: %s", t, t.Pos(), why)
 	}
+	return nothing
+}
+
+// spend takes work, and says whether there is any left and all is well so far.
+func (c *pass) spend(n int) bool {
+	if c.left -= n; c.left < 0 || c.deep > maxDeep {
+		c.left, c.cost = -1, bound{}
+		c.fail(&term.Unit{}, "it is too large to be checked")
+	}
+	return c.err == nil
 }
 
 // fits demands that all values of a type are of kinds.
-func (c *typing) fits(t term.Term, a *Type, k prim.Kinds) {
-	if k&prim.KindAny != prim.KindAny && (a.Any || len(a.Vars) > 0 || a.Kinds&^k != 0) {
+func (c *pass) fits(t term.Term, a *Type, k prim.Kinds) {
+	if a.Kinds&^k != 0 {
 		c.fail(t, "an operand may be of another kind than "+k.String())
 	}
 }
 
 // into demands that a is within b.
-func (c *typing) into(t term.Term, a, b *Type) {
-	if !within(a, b, &c.left) {
+func (c *pass) into(t term.Term, a, b *Type) {
+	if !c.within(a, b) {
 		c.fail(t, "what flows there is not of the type that is said")
 	}
 }
 
-// Let is the lambdas that an application applies at once, with their arguments:
-// names for values, which have no types of their own. body is nil for others.
-func Let(t term.Term) (names []string, args []term.Term, body term.Term) {
-	for a, ok := t.(*term.App); ok; a, ok = t.(*term.App) {
-		args = append(args, a.Arg)
-		t = a.Func
+// either is the type of a term whose values are each of one of the types: where
+// these are several, it is said.
+func (c *pass) either(t term.Term, types ...*Type) *Type {
+	if !slices.ContainsFunc(types, func(u *Type) bool {
+		return u != types[0] && (u.Kinds != types[0].Kinds || u.Kinds&structured != 0)
+	}) {
+		return append(types, nothing)[0]
 	}
-	slices.Reverse(args)
-	for range args {
-		l, ok := t.(*term.Lam)
-		if !ok {
-			return nil, nil, nil
-		}
-		names, t = append(names, l.Param), l.Body
+	said := c.said(t)
+	for _, u := range types {
+		c.into(t, u, said)
 	}
-	if len(args) == 0 {
-		return nil, nil, nil
-	}
-	return names, args, t
+	return orNothing(said)
 }
 
-// term checks a term, and gives its type and what evaluating it can ask for.
-func (c *typing) term(t term.Term, s *env) (T *Type, asks []string) {
-	if names, args, body := Let(t); body != nil {
-		in := s
-		for i, x := range args {
-			u, more := c.term(x, s)
-			asks = append(asks, more...)
-			in = &env{name: names[i], typ: u, next: in}
-		}
-		T, more := c.term(body, in)
-		return T, append(asks, more...)
+// code works the type of a function out whose code is known: that is gone through
+// with what is said of the parameter.
+func (c *pass) code(f *Type) {
+	if l := f.lam; l != nil && f.Result == nil {
+		before := c.cost
+		f.Param = orNothing(c.said(l))
+		f.Result = c.term(l.Body, &env{l.Param, f.Param, f.env})
+		c.cost = before // it isn't evaluated here
 	}
-	if c.deep++; len(c.at) == 0 || c.at[0] < 0 || c.at[0] >= len(c.table) || c.deep > maxDeep || c.err != nil {
-		c.fail(t, "there is none, or the term is too deep")
-		return nothing, nil
+}
+
+// apply is what a function gives of an argument.
+func (c *pass) apply(t term.Term, f, arg *Type) *Type {
+	if f.lam != nil {
+		return c.term(f.lam.Body, &env{f.lam.Param, arg, f.env})
 	}
+	if c.fits(t, f, prim.KindFunction); f.Kinds != 0 { // or it never comes to that
+		c.into(t, arg, f.Param)
+	}
+	return orNothing(f.Result)
+}
+
+// term is what is known of what a term gives.
+func (c *pass) term(t term.Term, s *env) *Type {
+	c.deep++
 	defer func() { c.deep-- }()
-	T, c.at = orNothing(c.table[c.at[0]]), c.at[1:]
-	sub := func(x term.Term) *Type {
-		u, more := c.term(x, s)
-		asks = append(asks, more...)
-		return u
+	if c.spend(perTerm); c.left < 0 {
+		return nothing
 	}
+	if p, ok := t.(*term.Prim); ok && prim.Get(p.ID).Body != "" {
+		return c.term(c.expand(p), s)
+	}
+	c.cost = c.cost.with(exactly(1), true)
 	switch t := t.(type) {
 	case *term.Int, *term.Big:
-		c.into(t, of(prim.KindInt), T)
+		return of(prim.KindInt)
 	case *term.Dec:
-		c.into(t, of(prim.KindDec), T)
+		return of(prim.KindDec)
 	case *term.Bool:
-		c.into(t, boolean, T)
+		return of(prim.KindBool)
 	case *term.Str:
-		c.into(t, of(prim.KindString), T)
+		return chars
 	case *term.Unit:
-		c.into(t, of(prim.KindUnit), T)
+		return of(prim.KindUnit)
+	case *term.Quote, *term.CodeOf:
+		return of(prim.KindQuoted)
 	case *term.Var:
-		if u := s.find(t.Name); u == nil {
-			c.fail(t, "nothing binds the variable")
-		} else {
-			c.into(t, u.typ, T)
+		if v := s.find(t); v != nil {
+			return v.is
 		}
+		return c.fail(t, "nothing binds the variable")
 	case *term.Lam:
-		c.fits(t, T, prim.KindFunction)
-		body, more := c.term(t.Body, &env{name: t.Param, typ: orNothing(T.Param), next: s})
-		c.into(t, body, T.Result)
-		if !subset(more, T.Asks) {
-			c.fail(t, "its body asks for more than is said")
-		}
+		return &Type{Kinds: prim.KindFunction, lam: t, env: s}
 	case *term.App:
-		f := sub(t.Func)
-		arg := sub(t.Arg)
-		asks = append(asks, c.apply(t, f, arg, T)...)
+		f, arg := c.term(t.Func, s), c.term(t.Arg, s)
+		if _, self := t.Func.(*term.Self); self && c.params == 1 {
+			c.calls = true // it is counted with them
+		} else if f.lam == nil {
+			c.cost = bound{} // what is applied isn't written here
+		}
+		return c.apply(t, f, arg)
 	case *term.If:
-		c.fits(t, sub(t.Cond), prim.KindBool)
-		for i, x := range []term.Term{t.Then, t.Else} {
-			u, more := c.term(x, narrowed(t.Cond, i == 0, s))
-			asks = append(asks, more...)
-			c.into(t, u, T)
-		}
+		return c.conditional(t, s)
 	case *term.List:
-		c.into(t, listOf(nothing), T)
-		for _, x := range t.Items {
-			c.into(t, listOf(sub(x)), T)
-		}
+		c.cost = c.cost.with(exactly(len(t.Items)), true)
+		return listOf(c.either(t, c.all(t.Items, s)...)).sized(exactly(len(t.Items)))
 	case *term.Record:
 		r := &Type{Kinds: prim.KindRecord}
 		for _, f := range t.Fields {
-			r.Fields = append(r.Fields, Field{Key: f.Key, Type: sub(f.Value)})
+			r.Fields = append(r.Fields, Field{Key: f.Key, Type: c.term(f.Value, s)})
 		}
-		c.into(t, r, T)
-	case *term.Quote, *term.CodeOf:
-		c.into(t, of(prim.KindQuoted), T)
+		return r
 	case *term.Self:
 		if c.self == nil {
-			c.fail(t, "there is no self")
+			return c.fail(t, "there is no self")
 		}
-		c.into(t, c.self, T)
+		return c.self
 	case *term.Continue:
-		sub(t.Input)
-		c.into(t, of(prim.KindContinuation), T)
+		c.term(t.Input, s)
+		return of(prim.KindContinuation)
 	case *term.Effect:
-		sub(t.Arg)
-		asks = append(asks, t.Op)
-		c.into(t, data, T)
+		c.term(t.Arg, s)
+		return data
 	case *term.Prim:
-		asks = append(asks, c.prim(t, s, T, sub)...)
-	default:
-		c.fail(t, "the term isn't known")
+		if t.ID == prim.Fold {
+			return c.fold(t, s)
+		}
+		return c.prim(t, c.all(t.Args, s))
 	}
-	return T, asks
+	return c.fail(t, "the term isn't known")
 }
 
-// apply checks an application, whose result is of type T.
-func (c *typing) apply(t term.Term, f, arg, T *Type) []string {
-	c.fits(t, f, prim.KindFunction)
-	c.into(t, arg, f.Param)
-	c.into(t, f.Result, T)
-	return f.Asks
+func (c *pass) all(ts []term.Term, s *env) []*Type {
+	types := make([]*Type, len(ts))
+	for i, x := range ts {
+		types[i] = c.term(x, s)
+	}
+	return types
 }
 
-// narrowed is the types of variables where a condition is so: a test of the
-// kind of one tells what it is.
+// conditional counts the larger branch.
+func (c *pass) conditional(t *term.If, s *env) *Type {
+	c.fits(t, c.term(t.Cond, s), prim.KindBool)
+	before := c.cost
+	yes := c.term(t.Then, narrowed(t.Cond, true, s))
+	then := c.cost
+	c.cost = before
+	no := c.term(t.Else, narrowed(t.Cond, false, s))
+	c.cost = c.cost.with(then, false)
+	return c.either(t, yes, no).sized(yes.size.with(no.size, false))
+}
+
+// narrowed is the variables where a condition is so: a test of the kind of one
+// tells what it is.
 func narrowed(cond term.Term, yes bool, s *env) *env {
-	p, ok := cond.(*term.Prim)
-	if !ok || len(p.Args) != 2 || prim.Get(p.ID).Name != "equal" {
+	p, _ := cond.(*term.Prim)
+	if p == nil || prim.Get(p.ID).Name != "equal" {
 		return s
 	}
-	q, okQ := p.Args[0].(*term.Prim)
-	name, okS := p.Args[1].(*term.Str)
-	if !okQ || !okS || prim.Get(q.ID).Name != "type_of" {
+	q, _ := p.Args[0].(*term.Prim)
+	name, _ := p.Args[1].(*term.Str)
+	if q == nil || name == nil || prim.Get(q.ID).Name != "type_of" || s.find(q.Args[0]) == nil {
 		return s
 	}
-	v, ok := q.Args[0].(*term.Var)
-	if !ok || s.find(v.Name) == nil {
-		return s
-	}
-	u := *s.find(v.Name).typ
+	v := s.find(q.Args[0])
+	u := *v.is
 	for k := prim.KindInt; k < prim.KindName; k <<= 1 {
-		switch {
-		case k.String() != name.Value || len(u.Vars) > 0:
-		case yes && u.Any:
-			if k&(prim.KindFunction|prim.KindContinuation) != 0 {
-				return s
-			}
-			u = Type{Kinds: k, Item: anything, First: anything, Second: anything, Rest: anything}
-		case yes:
-			u.Kinds &= k
-		case !u.Any:
+		if (k.String() == name.Value) != yes {
 			u.Kinds &^= k
 		}
 	}
-	return &env{name: v.Name, typ: &u, next: s}
+	return &env{v.name, &u, s}
 }
 
-// prim checks the use of a row, and gives what applying its operands asks for.
-func (c *typing) prim(t *term.Prim, s *env, T *Type, sub func(term.Term) *Type) []string {
-	row := prim.Get(t.ID)
-	if row.Body != "" {
-		c.into(t, sub(prim.Expand(t)), T)
-		return nil
+// fold goes through its function once, and counts that for each item: so often
+// what accumulates may become larger as the function's result is larger than it.
+func (c *pass) fold(t *term.Prim, s *env) *Type {
+	a := c.all(t.Args, s)
+	f, list := a[0], a[2]
+	c.fits(t, list, prim.KindList)
+	acc := orNothing(c.said(t))
+	c.into(t, a[1], acc)
+	c.folds++
+	of, before := c.folds, c.cost
+	c.cost = bound{ok: f.lam != nil}
+	gives := c.apply(t, f, &Type{Kinds: prim.KindPair, First: acc.sized(bound{ok: true, on: of}), Second: list.Item})
+	c.into(t, gives, acc)
+	c.cost = before.with(c.cost.times(list.size), true)
+	more := gives.size
+	if more.on == of { // of another's nothing comes
+		more.on = 0
 	}
-	if t.ID == prim.Eval {
-		c.fail(t, "what evaluated code gives is not certified")
-		return nil
-	}
-	a := make([]*Type, len(t.Args))
-	for i, x := range t.Args {
-		a[i] = sub(x)
-		c.fits(t, a[i], row.Params[min(i, len(row.Params)-1)].Kinds)
-	}
-	switch t.ID {
-	case prim.Fold:
-		c.into(t, a[1], T)
-		return c.apply(t, a[0], &Type{Kinds: prim.KindPair, First: T, Second: c.item(a[2])}, T)
-	case prim.Call:
-		name, ok := t.Args[0].(*term.Str)
-		if !ok || c.needs(name.Value) == nil {
-			c.fail(t, "the tool that is called has no certified type")
-			return nil
-		}
-		c.into(t, a[1], data)
-		f := c.needs(name.Value)
-		if f.Kinds == prim.KindFunction && !f.Any { // otherwise the tool is a value
-			c.into(t, a[1], f.Param)
-			f = f.Result
-		}
-		c.into(t, f, data)
-		c.into(t, f, T)
-		return []string{"call:" + name.Value}
-	case prim.CodeOf:
-		c.into(t, of(prim.KindQuoted), T)
-		return nil
-	case prim.Try:
-		text := of(prim.KindString)
-		caught := &Type{Kinds: prim.KindRecord, Fields: []Field{{Key: "at", Type: text}, {Key: "kind", Type: text}, {Key: "message", Type: text}, {"value", anything, true}}}
-		c.into(t, &Type{Kinds: prim.KindRecord, Fields: []Field{{"error", caught, true}, {"ok", a[0], true}}}, T)
-		return nil
-	case prim.Par:
-		for _, u := range a {
-			c.into(t, listOf(u), T)
-		}
-		return nil
-	}
-	for _, u := range c.gives(t, row, a) {
-		c.into(t, u, T)
-	}
-	return nil
+	return acc.sized(a[1].size.with(more.times(list.size), true))
 }
 
-// item is the type of a list's items.
-func (c *typing) item(l *Type) *Type {
-	if l.Deep {
-		return l
+// prim is what is known of what a strict row gives, or one of a few forms. Of a row
+// without a rule of its own the result has no parts.
+func (c *pass) prim(t *term.Prim, a []*Type) *Type {
+	row, both := prim.Get(t.ID), prim.Kinds(0)
+	for i, u := range a {
+		both |= u.Kinds
+		c.fits(t, u, row.Params[min(i, len(row.Params)-1)].Kinds)
 	}
-	return orNothing(l.Item)
-}
-
-// gives is the types of which a strict row's result is one.
-func (c *typing) gives(t *term.Prim, row *prim.Row, a []*Type) (types []*Type) {
 	switch row.Name {
+	case "eval", "call":
+		c.cost = bound{}
+		return c.call(t, a)
+	case "par":
+		return listOf(c.either(t, a...)).sized(exactly(len(a)))
+	case "pair":
+		return &Type{Kinds: prim.KindPair, First: a[0], Second: a[1]}
+	case "fst":
+		return orNothing(a[0].First)
+	case "snd":
+		return orNothing(a[0].Second)
+	case "nil":
+		return listOf(nothing).sized(exactly(0))
+	case "cons":
+		return c.either(t, listOf(a[0]), a[1]).sized(a[1].size.with(exactly(1), true))
+	case "push", "set_nth":
+		return c.either(t, a[0], listOf(a[len(a)-1])).sized(a[0].size.with(exactly(1), true))
+	case "tail", "slice":
+		return a[0]
+	case "head", "nth":
+		return orNothing(a[0].Item)
+	case "range":
+		return listOf(of(prim.KindInt))
+	case "split", "chars", "keys":
+		return listOf(chars)
+	case "get":
+		if key, ok := t.Args[1].(*term.Str); ok {
+			f, _ := a[0].get(key.Value)
+			return c.either(t, append(a[2:], orNothing(f))...)
+		}
+	case "put":
+		if key, ok := t.Args[1].(*term.Str); ok && c.spend(len(a[0].Fields)) {
+			// The first field of a key is what counts.
+			return &Type{Kinds: prim.KindRecord, Rest: a[0].Rest, Fields: append([]Field{{key.Value, false, a[2]}}, a[0].Fields...)}
+		}
+	case "try":
+		caught := &Type{Kinds: prim.KindRecord, Fields: []Field{{"at", false, chars}, {"kind", false, chars}, {"message", false, chars}, {"value", true, anything}}}
+		return &Type{Kinds: prim.KindRecord, Fields: []Field{{"error", true, caught}, {"ok", true, a[0]}}}
+	case "parse_json":
+		return written
+	case "to_json":
+		c.into(t, a[0], written)
+	case "raise", "no_match":
+		return nothing
 	case "add", "sub", "mul":
-		switch {
-		case a[0].Kinds|a[1].Kinds == prim.KindInt:
-			return []*Type{of(prim.KindInt)}
-		case a[0].Kinds == prim.KindDec || a[1].Kinds == prim.KindDec:
-			return []*Type{of(prim.KindDec)}
+		if both == prim.KindInt || a[0].Kinds == prim.KindDec {
+			return of(a[0].Kinds)
+		} else if a[1].Kinds == prim.KindDec {
+			return a[1]
 		}
 	case "equal", "contains":
-		if i := slices.IndexFunc(a, func(u *Type) bool { return within(u, data, &c.left) }); i < 0 || row.Name == "contains" && a[0].Kinds != prim.KindList && (a[1].Kinds != prim.KindString || len(a[1].Vars) > 0) {
+		isData := func(u *Type) bool { // nothing is concluded from it for what is compared later
+			d := pass{seen: map[[2]*Type]bool{}, left: c.left}
+			defer func() { c.left = d.left }()
+			return d.within(u, data)
+		}
+		if !slices.ContainsFunc(a, isData) || row.Name == "contains" && a[0].Kinds != prim.KindList && a[1].Kinds != prim.KindString {
 			c.fail(t, "functions may be compared")
 		}
 	case "compare":
-		if k := a[0].Kinds | a[1].Kinds; a[0].Any || a[1].Any || len(a[0].Vars)+len(a[1].Vars) > 0 || k&^prim.KindNumber != 0 && k != prim.KindString && k != prim.KindBool {
+		if both&^prim.KindNumber != 0 && both != prim.KindString && both != prim.KindBool {
 			c.fail(t, "values of several kinds may be compared")
 		}
-	case "pair":
-		return []*Type{{Kinds: prim.KindPair, First: a[0], Second: a[1]}}
-	case "fst", "snd":
-		part := map[bool]*Type{true: a[0].First, false: a[0].Second}[row.Name == "fst"]
-		if a[0].Deep {
-			part = a[0]
-		}
-		return []*Type{orNothing(part)}
-	case "nil":
-		return []*Type{listOf(nothing)}
-	case "cons":
-		return []*Type{listOf(a[0]), listOf(c.item(a[1]))}
-	case "head", "nth":
-		return []*Type{c.item(a[0])}
-	case "tail", "slice":
-		return a[:1]
-	case "push", "set_nth":
-		return []*Type{listOf(c.item(a[0])), listOf(a[len(a)-1])}
-	case "range":
-		return []*Type{listOf(of(prim.KindInt))}
-	case "split", "chars", "keys":
-		return []*Type{listOf(of(prim.KindString))}
-	case "values":
-		for _, u := range a[0].all() {
-			types = append(types, listOf(u))
-		}
-		return types
 	case "join":
-		c.fits(t, c.item(a[0]), prim.KindString)
-	case "get":
-		types = a[0].all()
-		if key, ok := t.Args[1].(*term.Str); ok {
-			f, _ := a[0].get(key.Value)
-			types = []*Type{orNothing(f)}
-		}
-		return append(types, a[2:]...)
-	case "put":
-		key, ok := t.Args[1].(*term.Str)
-		if !ok || a[0].Deep {
-			c.fail(t, "which field is put isn't known")
-			return nil
-		}
-		r := &Type{Kinds: prim.KindRecord, Rest: a[0].Rest, Fields: slices.DeleteFunc(slices.Clone(a[0].Fields), func(f Field) bool { return f.Key == key.Value })}
-		r.Fields = append(r.Fields, Field{Key: key.Value, Type: a[2]})
-		return []*Type{r}
-	case "raise", "no_match":
-		return nil
-	case "to_json":
-		c.into(t, a[0], &Type{Kinds: prim.KindData &^ (prim.KindQuoted | prim.KindPair), Deep: true})
-	case "parse_json":
-		return []*Type{{Kinds: prim.KindData &^ (prim.KindQuoted | prim.KindPair), Deep: true}}
-	default:
-		if row.Result&^(prim.KindNumber|prim.KindBool|prim.KindString|prim.KindUnit) != 0 {
-			c.fail(t, "there is no rule for "+row.Name)
+		c.fits(t, orNothing(a[0].Item), prim.KindString)
+	}
+	if row.Result&(structured|prim.KindContinuation) != 0 {
+		return c.fail(t, "there is no rule for "+row.Name)
+	}
+	return of(row.Result & prim.KindAny)
+}
+
+// call is the type of what the call of a tool gives.
+func (c *pass) call(t *term.Prim, a []*Type) *Type {
+	if name, ok := t.Args[0].(*term.Str); ok && t.ID == prim.Call {
+		if _, f, _ := c.tools(name.Value); f != nil {
+			c.into(t, a[1], data)
+			if f.Kinds == prim.KindFunction { // otherwise the tool is a value
+				c.into(t, a[1], f.Param)
+				f = orNothing(f.Result)
+			}
+			c.into(t, f, data)
+			return f
 		}
 	}
-	return []*Type{of(row.Result & prim.KindAny)}
+	return c.fail(t, "the type of what is evaluated, or of the tool that is called, isn't certified")
 }

@@ -167,7 +167,7 @@ func mutate(d gen.Draw, c *cert.Certificate) (how string, ok bool) {
 		c.Class = all[d(len(all))]
 		return "class", true
 	case 4:
-		c.Cost = []string{"1", "0 + " + c.Cost, c.Cost + " + len(2)", "unbounded ", ""}[d(5)]
+		c.Cost = []string{"1", "0 + " + c.Cost, c.Cost + " + n^3", "unbounded ", ""}[d(5)]
 		return "cost", true
 	case 5:
 		if len(c.Needs) == 0 {
@@ -194,8 +194,11 @@ func mutate(d gen.Draw, c *cert.Certificate) (how string, ok bool) {
 		c.Types = append(c.Types, 0)
 		return "a type more", true
 	case 1:
-		c.Types = c.Types[:len(c.Types)-1-d(len(c.Types)-1)]
-		return "fewer types", len(c.Types) > 0
+		if len(c.Types) == 1 {
+			return "", false
+		}
+		c.Types = c.Types[:1+d(len(c.Types)-1)]
+		return "fewer types", true
 	}
 	// The type of the whole: it takes more, or gives something else.
 	root := *c.Table[c.Types[0]]
@@ -204,13 +207,13 @@ func mutate(d gen.Draw, c *cert.Certificate) (how string, ok bool) {
 		if root.Kinds == 0 {
 			return "", false
 		}
-	} else if r := root.Result; d(2) == 0 && r != nil && !r.Any && r.Kinds != 0 && len(r.Vars) == 0 {
+	} else if r := root.Result; d(2) == 0 && r != nil && r.Kinds != 0 {
 		if other := plain &^ r.Kinds; other != 0 {
 			root.Result = &cert.Type{Kinds: other}
 		} else {
 			return "", false
 		}
-	} else if p := root.Param; p != nil && !p.Any && len(p.Vars) == 0 && p.Kinds&prim.KindBool == 0 {
+	} else if p := root.Param; p != nil && p.Kinds&prim.KindBool == 0 {
 		param := *p
 		param.Kinds |= prim.KindBool
 		root.Param = &param
@@ -262,25 +265,29 @@ func TestMutated(t *testing.T) {
 	}
 }
 
-// TestInner: a term's type that is of other kinds than its values is found.
+// TestInner: a type that was asked for and is of other kinds than its values is
+// found.
 func TestInner(t *testing.T) {
 	rejected := 0
-	for i, s := range samples(t, 300) {
+	for i, s := range samples(t, 600) {
 		if len(s.c.Types) < 2 {
 			continue
 		}
 		for k := range s.c.Types[1:] {
-			c := copied(s.c)
-			c.Table = append(c.Table, &cert.Type{Kinds: prim.KindUnit}, &cert.Type{Kinds: prim.KindFunction}, nil)
-			c.Types[k+1] = len(c.Table) - 1 - (i+k)%3
-			if cert.Check(c, s.term, tools) != nil {
-				rejected++
-				continue
+			for wrong := range 3 {
+				c := copied(s.c)
+				c.Table = append(c.Table, &cert.Type{Kinds: prim.KindUnit}, &cert.Type{Kinds: prim.KindFunction}, nil)
+				c.Types[k+1] = len(c.Table) - 1 - wrong
+				if cert.Check(c, s.term, tools) != nil {
+					rejected++
+					continue
+				}
+				// The claims are the same, and hold: nothing depended on that type.
+				holds(t, sample{s.term, s.source, s.tool, c}, rand.New(rand.NewPCG(uint64(i), uint64(k))).IntN)
 			}
-			// The claims are the same, and hold: nothing depended on that type.
-			holds(t, sample{s.term, s.source, s.tool, c}, rand.New(rand.NewPCG(uint64(i), uint64(k))).IntN)
 		}
 	}
+	t.Logf("%d rejected", rejected)
 	if rejected < 1000 {
 		t.Errorf("only %d were rejected", rejected)
 	}
@@ -342,30 +349,5 @@ func TestCalls(t *testing.T) {
 	other.Param = &cert.Type{Kinds: prim.KindString}
 	if cert.Check(c, s.term, of(&other)) == nil || cert.Check(c, s.term, of(nil)) == nil {
 		t.Error("it is accepted with another type of the tool")
-	}
-}
-
-// TestHostile: certificates that are made to confuse the checker are refused
-// without a panic.
-func TestHostile(t *testing.T) {
-	s := ofText(t, "x => [x, {a: x}, fst((x, 1))]")
-	deep := &cert.Type{Kinds: prim.KindInt}
-	for range 5_000 {
-		deep = &cert.Type{Kinds: prim.KindList, Item: deep}
-	}
-	for i, table := range [][]*cert.Type{
-		{nil}, {{}}, {deep}, {{Kinds: prim.KindAny, Deep: true}}, {{Kinds: prim.KindRecord, Fields: []cert.Field{{Key: "a"}, {Key: "a"}}}},
-		{{Kinds: prim.KindFunction, Param: &cert.Type{Any: true}}}, {{Any: true, Vars: []string{"a"}}},
-	} {
-		for _, at := range []int{0, -1, 1, 1 << 40} {
-			c := copied(s.c)
-			c.Table = table
-			for k := range c.Types {
-				c.Types[k] = at
-			}
-			if cert.Check(c, s.term, tools) == nil {
-				t.Errorf("table %d at %d was accepted", i, at)
-			}
-		}
 	}
 }

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// A checkReport is what check says, as --json prints it. What is known of the code
+// is what the server knows of a tool: nothing is worked out here.
+type checkReport struct {
+	// OK is the exit status 0.
+	OK bool `json:"ok"`
+	// Tool is NAME@VERSION of a tool that is kept.
+	Tool string `json:"tool,omitempty"`
+	// Hash is the code's, and Normal that of its normal form, which is the same for
+	// code that does the same; empty where there is none.
+	Hash   string `json:"hash"`
+	Normal string `json:"normal,omitempty"`
+	// Type is that of the tool's function, in the notation of core/README.md, section
+	// 13; Params is its parameters and Result what it gives.
+	Type   string       `json:"type"`
+	Params []checkParam `json:"params"`
+	Result string       `json:"result"`
+	// Sound is set where no run fails with type_error or unbound on an input of the
+	// type: there are neither Problems, which fail whenever they are evaluated, nor
+	// Unknown, which only the run can tell.
+	Sound    bool               `json:"sound"`
+	Problems []check.Diagnostic `json:"problems"`
+	Unknown  []check.Unknown    `json:"unknown"`
+	// More is how many of these there are besides.
+	More int `json:"more,omitempty"`
+	// Effects is the operations that it can ask for, with each place; Open is set
+	// where there can be others. Cannot is those that no run can have performed, of
+	// the kinds there are ("fs.*" is all of a kind), and Least the capabilities that
+	// are enough, with "…" for a scope that isn't written in the code.
+	Effects []check.Effect `json:"effects"`
+	Open    bool           `json:"open"`
+	Cannot  []string       `json:"cannot"`
+	Least   []string       `json:"least"`
+	// Cost is not there for code that is too large.
+	Cost        *checkCost       `json:"cost,omitempty"`
+	Certificate checkCertificate `json:"certificate"`
+	// Equals is a kept tool of another name that does the same.
+	Equals string   `json:"equals,omitempty"`
+	Notes  []string `json:"notes"`
+	// Refused is why no tool can be made of it with the capabilities there are.
+	Refused *fault.Fault `json:"refused,omitempty"`
+}
+
+type checkParam struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// A checkCost is bounds of what a run takes.
+type checkCost struct {
+	Class string `json:"class"`
+	// Steps and Memory are formulas; empty where there is no bound.
+	Steps  string        `json:"steps,omitempty"`
+	Memory string        `json:"memory,omitempty"`
+	Exact  bool          `json:"exact"`
+	Why    []checkReason `json:"why"`
+}
+
+// A checkReason is a place that makes the bound what it is.
+type checkReason struct {
+	check.Place
+	Message string `json:"message"`
+}
+
+// A checkCertificate says what the checker of certificates makes of the tool's.
+type checkCertificate struct {
+	// Status is "checked", "void" or "none", and Why the reason where it is void.
+	Status string `json:"status"`
+	Why    string `json:"why,omitempty"`
+	// Certified is what was checked: "type" where that is certified, "effects",
+	// "cost", "dependencies".
+	Certified []string `json:"certified"`
+}
+
+// report says what is known of the subject.
+func (s *subject) report(strict bool) *checkReport {
+	t := s.tool
+	k := t.Report()
+	problems, unknowns := t.Counts()
+	r := &checkReport{
+		Hash: t.Hash, Normal: t.Normal(), Type: k.Type.String(), Sound: k.Sound(),
+		Params: []checkParam{}, Problems: asList(k.Diagnostics), Unknown: asList(k.Dynamic), Effects: asList(k.Effects),
+		More:   problems + unknowns - len(k.Diagnostics) - len(k.Dynamic),
+		Open:   k.Open || slices.ContainsFunc(k.Effects, func(e check.Effect) bool { return e.Op == "*" && !e.Inert }),
+		Cannot: asList(s.cannot), Least: asList(least(k)), Notes: asList(s.notes), Refused: s.refused,
+	}
+	if s.stored {
+		r.Tool = fmt.Sprintf("%s@%d", t.Name, t.Version)
+	}
+	typ := k.Type
+	for _, name := range k.Params {
+		of := check.Dynamic
+		if typ.IsFunction() {
+			of, typ = typ.Param, typ.Result
+		}
+		r.Params = append(r.Params, checkParam{name, of.String()})
+	}
+	r.Result = typ.String()
+	if c, ok := t.Cost(); ok {
+		r.Cost = &checkCost{Class: string(c.Class), Exact: c.Exact, Why: []checkReason{}}
+		if c.Steps.Finite() {
+			r.Cost.Steps = c.Steps.Explain()
+		}
+		if c.Memory.Finite() {
+			r.Cost.Memory = c.Memory.Explain()
+		}
+		for _, w := range c.Why {
+			r.Cost.Why = append(r.Cost.Why, checkReason{check.Place{At: w.At, Line: w.Line, Col: w.Col}, w.Message})
+		}
+	}
+	r.Certificate = s.certificate()
+	if s.kept {
+		if same := s.tools.Same(t); same != nil {
+			r.Equals = fmt.Sprintf("%s@%d", same.Name, same.Version)
+		}
+	}
+	r.OK = problems == 0 && s.refused == nil && !(strict && unknowns > 0)
+	return r
+}
+
+func asList[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// certificate is that on record of a tool that is kept, and that which would be
+// put on record of another.
+func (s *subject) certificate() checkCertificate {
+	p := s.tool.Provable
+	if s.kept {
+		p = func() registry.Proof { return s.tools.Proof(s.tool) }
+	}
+	proof := p()
+	c := checkCertificate{Status: proof.Status, Why: proof.Why, Certified: []string{}}
+	if proof.Typed {
+		c.Certified = append(c.Certified, "type")
+	}
+	if proof.Status == registry.ProofChecked {
+		c.Certified = append(c.Certified, "effects", "cost", "dependencies")
+	}
+	return c
+}
+
+// cannot is the operations that no run of a tool can have performed.
+func cannot(t *registry.Tool, kinds caps.Kinds) (list []string) {
+	for kind, m := range kinds {
+		var ops []string
+		for i := range m.Operations {
+			ops = append(ops, m.Operations[i].Name)
+		}
+		absent := t.Unreachable(ops)
+		if len(ops) > 0 && len(absent) == len(ops) {
+			absent = []string{kind + ".*"}
+		}
+		list = append(list, absent...)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// least is the capabilities that the tool's own operations need. Those of the tools
+// that it calls are theirs.
+func least(r *check.Report) []string {
+	type need struct{ kind, scope string }
+	verbs := map[need][]string{}
+	for _, e := range r.Effects {
+		kind, verb, ok := strings.Cut(e.Op, ".")
+		if name, call := strings.CutPrefix(e.Op, "call:"); call && e.Via == "" && !e.Inert {
+			verbs[need{"call", name}] = nil
+			continue
+		}
+		if !ok || e.Inert || e.Via != "" {
+			continue
+		}
+		n := need{kind, cmp.Or(e.In, "…")}
+		verbs[n] = append(verbs[n], verb)
+	}
+	var list []string
+	for n, all := range verbs {
+		slices.Sort(all)
+		text := n.kind
+		if len(all) > 0 {
+			text += "." + strings.Join(slices.Compact(all), ",")
+		}
+		list = append(list, text+":"+n.scope)
+	}
+	slices.Sort(list)
+	return list
+}

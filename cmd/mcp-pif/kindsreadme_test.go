@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+)
+
+// kindCells is what the tables of the documents say of a kind: its operations, its
+// verbs, and the options that are its own.
+func kindCells(m *caps.Manifest) (operations, verbs, options string) {
+	var names, said, own []string
+	for _, o := range m.Operations {
+		names = append(names, strings.TrimPrefix(o.Name, m.Kind+"."))
+	}
+	for _, v := range m.Verbs {
+		said = append(said, v.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Options)) {
+		option := "`" + name + "`"
+		if values := m.Options[name]; len(values) > 0 {
+			option = "`" + name + "=` " + strings.Join(values, ", ")
+		}
+		own = append(own, option)
+	}
+	operations, verbs = strings.Join(names, ", "), strings.Join(said, ", ")
+	if verbs == operations {
+		verbs = "the same"
+	}
+	return operations, verbs, strings.Join(own, "; ")
+}
+
+// TestReadmeKinds: the tables in the documents have every kind that ships, with its
+// operations, verbs and options, and no other.
+func TestReadmeKinds(t *testing.T) {
+	all, err := kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"../../README.md", "../../plugins/README.md"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := map[string][]string{}
+		in := false
+		for line := range strings.Lines(string(text)) {
+			in = strings.HasPrefix(line, "| kind |") || in && strings.HasPrefix(line, "|")
+			if !in || !strings.HasPrefix(line, "| [`") && !strings.HasPrefix(line, "| `") {
+				continue
+			}
+			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+			for i := range cells {
+				cells[i] = strings.TrimSpace(cells[i])
+			}
+			kind, _, _ := strings.Cut(strings.Trim(cells[0], "[`"), "`")
+			rows[kind] = cells
+		}
+		for kind, m := range all {
+			operations, verbs, options := kindCells(m)
+			want := fmt.Sprintf("%s | %s | %s", operations, verbs, options)
+			if cells := rows[kind]; len(cells) < 5 || strings.Join(cells[2:5], " | ") != want {
+				t.Errorf("%s: the row of %s is %q; in columns 3 to 5 there is to be %q", path, kind, cells, want)
+			}
+			delete(rows, kind)
+		}
+		for kind := range rows {
+			t.Errorf("%s: there is no kind %s", path, kind)
+		}
+	}
+}
