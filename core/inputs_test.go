@@ -219,3 +219,19 @@ func TestManyInputs(t *testing.T) {
 		t.Error(m.Fault())
 	}
 }
+
+// TestInputsAuthority: what an eval in an input permits limits the functions that
+// the program's code makes in it, wherever they are applied, in whichever input
+// the eval is.
+func TestInputsAuthority(t *testing.T) {
+	const inEval = `{"lam":"k","body":{"eval":{"quote":{"app":[{"var":"k"},"a"]}}}}`
+	for _, inputs := range [][]string{{inEval, "1"}, {"1", inEval}} {
+		for _, made := range []string{`{"lam":["p","q"],"body":{"fs.read":{"var":"q"}}}`, `{"lam":"p","body":{"let":[["r",{"var":"p"}]],"in":{"lam":"q","body":{"fs.read":{"var":"r"}}}}}`} {
+			code := `{"lam":["f","g"],"body":{"app":[{"if":{"cond":{"equal":[{"type_of":{"var":"f"}},"int"]},"then":{"var":"g"},"else":{"var":"f"}}},` + made + `,"b"]}}`
+			tr := trial{tool: "t", code: code, input: inputs[0], more: inputs[1:]}
+			if log, _ := tr.compare(t); !strings.Contains(log, `with [[]]`) {
+				t.Errorf("%q: the effect was asked for with %s", inputs, log)
+			}
+		}
+	}
+}

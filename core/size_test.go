@@ -34,10 +34,10 @@ func TestLookedUpCounts(t *testing.T) {
 		out        bool
 	}{
 		{"code_of few", `code_of(concat("t", to_text(i)))`, 3, false},
-		{"code_of many", `code_of(concat("t", to_text(i)))`, 30, true},
+		{"code_of many", `code_of(concat("t", to_text(i)))`, 20, true},
 		{"code_of one, often", `code_of("t")`, 2000, false},
 		{"call few", `length(call(concat("t", to_text(i)), 1))`, 3, false},
-		{"call many", `length(call(concat("t", to_text(i)), 1))`, 30, true},
+		{"call many", `length(call(concat("t", to_text(i)), 1))`, 20, true},
 		{"call one, often", `length(call("t", 1))`, 100, false},
 	} {
 		p, err := core.CompileText("user", fmt.Appendf(nil, "map(i => %s, range(0, %d))", c.each, c.tools))

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -45,6 +46,9 @@ func (s *Store) Newest(through uint64) (events []Event, err error) {
 	args := []driver.NamedValue{{Ordinal: 1, Value: int64(min(through, 1<<63-1))}}
 	err = s.reader(bg, func(conn *sql.Conn) error {
 		return rows(bg, conn, text, args, func(e *Event) error {
+			if len(events) == cap(events) {
+				events = slices.Grow(events, max(256, len(events)))
+			}
 			events = append(events, *e)
 			return nil
 		})

@@ -200,6 +200,7 @@ func TestSame(t *testing.T) {
 			t.Errorf("%s is said to do the same as %s", name, same.Name)
 		}
 	}
+	evolve(t, r, def("caller", `x => call("sq", x)`, "call:sq")) // holds it still
 	if _, err := r.Retire("sq", Edit{}); err != nil {
 		t.Fatal(err)
 	}

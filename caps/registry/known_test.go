@@ -97,13 +97,15 @@ func TestKnownOfImported(t *testing.T) {
 	for i := range tools {
 		tools[i].Bound = nil
 	}
-	r := New(nil)
+	l := new(memoryLog)
+	r := open(t, l, nil)
 	evolve(t, r, def("lib", `s => s ++ "!"`))
 	if _, _, _, err := r.Import(tools[1:]); err != nil {
 		t.Fatal(err)
 	}
-	if user, _ := r.Snapshot().Get("user"); typed(user) != texts {
-		t.Error(typed(user))
+	user, _ := r.Snapshot().Get("user")
+	if typed(user) != texts || string(l.changes[1].Facts.Input) != string(check.InputSchema(user.Report())) || r.Proof(user).Status != ProofChecked {
+		t.Errorf("%s, recorded with %+v", typed(user), l.changes[1].Facts)
 	}
 }
 

@@ -59,7 +59,8 @@ func (s *shelf) put(c *code, size int) {
 		}
 		s.held -= p.size
 		last := len(s.ring) - 1
-		s.ring[s.hand] = s.ring[last]
+		s.ring[s.hand] = s.ring[last] // the newest, so that the hand comes to it last
 		s.ring = s.ring[:last]
+		s.hand++
 	}
 }

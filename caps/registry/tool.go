@@ -98,7 +98,6 @@ func (c *code) program() (*core.Program, error) {
 		c.fail(err)
 		return nil, err
 	}
-	c.used.Store(true)
 	c.prog.Store(prog)
 	compiled.put(c, prog.Size())
 	return prog, nil

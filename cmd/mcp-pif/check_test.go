@@ -85,3 +85,17 @@ func TestCheckJSON(t *testing.T) {
 		t.Error("300 problems are cut without a word")
 	}
 }
+
+// TestCheckPrintable: what turns the direction of text, or moves the cursor, doesn't
+// reach a terminal, wherever it stands in the code.
+func TestCheckPrintable(t *testing.T) {
+	for _, code := range []string{
+		"{\"add\":[\"\u202e\u0085\",1]}", "\u202e => 1", `{"lam":"\u001b[2J","body":{"add":["\u202e",{"var":"\u009b"}]}}`,
+		`{"lam":"x","body":{"get":[{"record":{"\u001b]0;":1}},"\u202e"]}}`, `{"\u202ea.b":1}`, `{"call":{"tool":"\u202e","input":1}}`,
+	} {
+		_, out := checked(t, code)
+		if strings.ContainsAny(out, "\u202e\u0085\u009b\x1b") {
+			t.Errorf("check %q prints %q", code, out)
+		}
+	}
+}

@@ -341,7 +341,7 @@ func TestLargeTools(t *testing.T) {
 func TestLargeCodeTogether(t *testing.T) {
 	tools, calls := 4, 8
 	if full() {
-		tools, calls = 30, 60
+		tools, calls = 12, 24
 	}
 	p := start(t, "--log-level=error").open()
 	code := quoted("x => [-x" + strings.Repeat(",-x", 80_000) + "]")

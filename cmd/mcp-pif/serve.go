@@ -87,6 +87,7 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if err := o.httpOptions.check(&o.storeOptions); err != nil {
 		return err
 	}
+	tuneMemory(int64(o.pool))
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(commandContext(cmd)), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
@@ -103,7 +104,6 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	defer closeTelemetry(auth.telemetry)
 	if o.address != "" {
 		context.AfterFunc(ctx, stop) // a second signal doesn't wait
-		tuneMemory(int64(o.pool))
 		return (&web{o: o, auth: auth, limits: limits, log: log, errs: cmd.ErrOrStderr()}).serve(ctx)
 	}
 	if terminal(cmd.InOrStdin()) {
@@ -134,7 +134,6 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	if err != nil {
 		return failing(err)
 	}
-	tuneMemory(int64(o.pool))
 	o.retain.keepWithin(ctx, auth.journal)
 	if auth.host != nil {
 		go auth.watch(ctx)

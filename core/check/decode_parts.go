@@ -64,7 +64,7 @@ func (d *decoder) told() []string {
 }
 
 // maxData is how deep data is read by its type; deeper it is read as any data is.
-const maxData = 64
+const maxData = 16
 
 // read gives an argument as data.
 func (d *decoder) read(raw json.RawMessage, p Parameter) json.RawMessage {

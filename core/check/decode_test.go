@@ -43,6 +43,18 @@ func TestDecodeTells(t *testing.T) {
 	}
 }
 
+// TestDecodeDeep: data is read by its type so deep as programs are written, and no
+// deeper, since a look at what follows is taken at each level.
+func TestDecodeDeep(t *testing.T) {
+	for deep, want := range map[int]string{10: "5", 15: "5", 20: `"5"`} {
+		r := reportOf(t, "x => "+strings.Repeat("head(", deep)+"x"+strings.Repeat(")", deep)+" / 2")
+		d, f := check.Decode(json.RawMessage(`{"input":`+strings.Repeat("[", deep)+`"5"`+strings.Repeat("]", deep)+`}`), r)
+		if f != nil || strings.Trim(string(d.Inputs[0]), "[]") != want {
+			t.Errorf("%d deep: %v %s", deep, f, d.Inputs)
+		}
+	}
+}
+
 // TestDecodeInputs: values that have no names are read in their order.
 func TestDecodeInputs(t *testing.T) {
 	r := reportOf(t, `(a, s) => if a == 1 then s ++ "!" else s`)

@@ -70,7 +70,12 @@ func (c *checker) testAt(pos int, t term.Term, id term.ID, operand int, inner st
 			return x
 		}
 	}
-	x := &test{testKey: k, pos: pos, id: id, want: want, perhaps: c.library == possible}
+	if len(c.freeTests) == 0 {
+		c.freeTests = make([]test, slab/2)
+	}
+	x := &c.freeTests[0]
+	c.freeTests = c.freeTests[1:]
+	*x = test{testKey: k, pos: pos, id: id, want: want, perhaps: c.library == possible}
 	c.order = append(c.order, x)
 	if inner != "" {
 		// What is compared with itself has to come to the same test again.
@@ -151,11 +156,7 @@ func (c *checker) takeInner(v *variable, t term.Term, id term.ID, operand int, i
 }
 
 func (c *checker) takeAs(x *test, v *variable, accepts prim.Kinds, f func(*shape)) {
-	c.watches(v, accepts, func(s *shape) {
-		if c.fits(x, s, accepts) && f != nil {
-			f(s)
-		}
-	})
+	c.watch(v, watcher{accepts, x, f})
 }
 
 // fits tests one shape.

@@ -25,10 +25,12 @@ type variable struct {
 	sunk, escaped bool
 }
 
-// A watcher is run for each shape that flows into a variable. accepts is the
-// kinds that it has something to do with, to find what an unknown may be.
+// A watcher is run for each shape that flows into a variable; where it has a test,
+// for those that fit. accepts is the kinds that it has something to do with, to find
+// what an unknown may be. run is nil where the test is all.
 type watcher struct {
 	accepts prim.Kinds
+	test    *test
 	run     func(*shape)
 }
 
@@ -72,9 +74,15 @@ type checker struct {
 	nested   int // how many checks of quoted code this one is inside
 
 	ids int
-	// freeVars and freeShapes are made in advance: there are many.
+	// What there is much of is made many at a time: variables, shapes, tests, and
+	// room for the first of what a variable has, which is mostly all.
 	freeVars   []variable
 	freeShapes []shape
+	freeTests  []test
+	freeUses   []use
+	firstLower []*shape
+	firstTo    []*variable
+	firstWatch []watcher
 	queue      []event
 	pending    []*seed
 	seeds      []*seed
@@ -107,10 +115,11 @@ type checker struct {
 	raised     *variable
 }
 
+// An event is a shape that is on its way to a variable, or to a watcher.
 type event struct {
-	v   *variable
-	run func(*shape)
-	s   *shape
+	v *variable
+	w *watcher
+	s *shape
 }
 
 func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
@@ -138,10 +147,23 @@ func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 	return c
 }
 
+// first is an empty slice with room for one, of room for many.
+func first[T any](room *[]T) []T {
+	if len(*room) == 0 {
+		*room = make([]T, slab)
+	}
+	s := (*room)[:0:1]
+	*room = (*room)[1:]
+	return s
+}
+
+// slab is how many are made at a time.
+const slab = 64
+
 func (c *checker) variable() *variable {
 	c.ids++
 	if len(c.freeVars) == 0 {
-		c.freeVars = make([]variable, 64)
+		c.freeVars = make([]variable, slab)
 	}
 	v := &c.freeVars[0]
 	c.freeVars = c.freeVars[1:]
@@ -159,7 +181,7 @@ func (c *checker) fixed(shapes ...*shape) *variable {
 func (c *checker) shape(kind prim.Kinds) *shape {
 	c.ids++
 	if len(c.freeShapes) == 0 {
-		c.freeShapes = make([]shape, 32)
+		c.freeShapes = make([]shape, slab/2)
 	}
 	s := &c.freeShapes[0]
 	c.freeShapes = c.freeShapes[1:]
@@ -208,6 +230,9 @@ func (c *checker) add(v *variable, s *shape) {
 	if v.holds(s) || !c.spend(1) {
 		return
 	}
+	if v.lower == nil {
+		v.lower = first(&c.firstLower)
+	}
 	v.lower = append(v.lower, s)
 	if v.has != nil {
 		v.has[s] = struct{}{}
@@ -224,7 +249,7 @@ func (c *checker) add(v *variable, s *shape) {
 		c.queue = append(c.queue, event{v: to, s: s})
 	}
 	for i := range v.watch {
-		c.queue = append(c.queue, event{run: v.watch[i].run, s: s})
+		c.queue = append(c.queue, event{w: &v.watch[i], s: s})
 	}
 }
 
@@ -247,7 +272,7 @@ func (c *checker) flow(from, to *variable) {
 		return
 	}
 	if !from.fixed {
-		if !from.leads(to) {
+		if !c.leads(from, to) {
 			return
 		}
 	}
@@ -257,7 +282,7 @@ func (c *checker) flow(from, to *variable) {
 }
 
 // leads adds a variable that v flows to, and says whether it is a new one.
-func (v *variable) leads(to *variable) bool {
+func (c *checker) leads(v, to *variable) bool {
 	if v.toHas != nil {
 		if _, ok := v.toHas[to]; ok {
 			return false
@@ -265,6 +290,9 @@ func (v *variable) leads(to *variable) bool {
 		v.toHas[to] = struct{}{}
 	} else if slices.Contains(v.to, to) {
 		return false
+	}
+	if v.to == nil {
+		v.to = first(&c.firstTo)
 	}
 	v.to = append(v.to, to)
 	if v.toHas == nil && len(v.to) > 24 {
@@ -278,14 +306,32 @@ func (v *variable) leads(to *variable) bool {
 
 // watches runs f for each shape that flows into v, now or later.
 func (c *checker) watches(v *variable, accepts prim.Kinds, f func(*shape)) {
+	c.watch(v, watcher{accepts: accepts, run: f})
+}
+
+func (c *checker) watch(v *variable, w watcher) {
 	if !c.spend(1) {
 		return
 	}
-	if !v.fixed {
-		v.watch = append(v.watch, watcher{accepts, f})
+	if v.fixed {
+		for _, s := range v.lower {
+			c.queue = append(c.queue, event{w: &append(first(&c.firstWatch), w)[0], s: s})
+		}
+		return
 	}
+	if v.watch == nil {
+		v.watch = first(&c.firstWatch)
+	}
+	v.watch = append(v.watch, w)
 	for _, s := range v.lower {
-		c.queue = append(c.queue, event{run: f, s: s})
+		c.queue = append(c.queue, event{w: &v.watch[len(v.watch)-1], s: s})
+	}
+}
+
+// runs lets a shape come to a watcher.
+func (c *checker) runs(w *watcher, s *shape) {
+	if (w.test == nil || c.fits(w.test, s, w.accepts)) && w.run != nil {
+		w.run(s)
 	}
 }
 
@@ -298,7 +344,7 @@ func (c *checker) solve() {
 			if e.v != nil {
 				c.add(e.v, e.s)
 			} else if c.spend(1) {
-				e.run(e.s)
+				c.runs(e.w, e.s)
 			}
 			if head > 1<<14 {
 				c.queue = append(c.queue[:0], c.queue[head+1:]...)

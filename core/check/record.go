@@ -141,7 +141,7 @@ func (c *checker) intern(r *record) *shape {
 
 // other is the type of a field that isn't named, if it may be there.
 func (r *record) other(key string) *variable {
-	if slices.ContainsFunc(r.fields, func(f field) bool { return f.key == key }) {
+	if _, ok := slices.BinarySearchFunc(r.fields, key, func(f field, key string) int { return strings.Compare(f.key, key) }); ok {
 		return nil
 	}
 	if r.row == nil {

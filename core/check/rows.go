@@ -32,9 +32,15 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 	if row.Body != "" {
 		return c.prelude(t, e, ctx)
 	}
-	u := &use{c: c, t: t, row: row, ctx: ctx, args: make([]*variable, len(t.Args))}
-	for i, a := range t.Args {
-		u.args[i] = c.infer(a, e, ctx)
+	if len(c.freeUses) == 0 {
+		c.freeUses = make([]use, slab/2)
+	}
+	u := &c.freeUses[0]
+	c.freeUses = c.freeUses[1:]
+	*u = use{c: c, t: t, row: row, ctx: ctx}
+	u.args = u.first[:0]
+	for _, a := range t.Args {
+		u.args = append(u.args, c.infer(a, e, ctx))
 	}
 	c.byZero(t)
 	res := u.apply()
@@ -103,6 +109,8 @@ type use struct {
 	row  *prim.Row
 	ctx  context
 	args []*variable
+	// first is room for the operands; most rows have no more.
+	first [2]*variable
 }
 
 func (u *use) apply() *variable {

@@ -62,7 +62,7 @@ var Codes = []Code{
 	{Kind: Cancelled, When: "the caller took the call back", Uncatchable: true},
 	{Kind: Timeout, When: "the run took longer than the operator allows, by the wall clock", Uncatchable: true},
 	{Kind: NoTool, When: "a tool is named that doesn't exist"},
-	{Kind: Refused, When: "evolve won't make a tool: it uses what was not declared, declares what was not granted, or an example differs"},
+	{Kind: Refused, When: "evolve won't make a tool: it uses what was not declared, declares what was not granted, or an example differs; or what is on record of a tool was changed"},
 	{Kind: Denied, When: "an effect is asked for without the authority for it"},
 	{Kind: EffectFailed, When: "an effect was carried out and failed"},
 	{Kind: OutcomeUnknown, When: "an effect that is not idempotent was interrupted, so that nobody knows whether it happened"},

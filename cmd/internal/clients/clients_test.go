@@ -219,6 +219,25 @@ func (d *driven) call(t *testing.T, tool, arguments string) (r reply) {
 	return r
 }
 
+func (d *driven) ask(t *testing.T, method, params string, result any) bool {
+	t.Helper()
+	d.do(t, result, map[string]any{"do": "ask", "method": method, "params": json.RawMessage(params)})
+	return true
+}
+
+func (d *driven) watch(t *testing.T, uri string) bool {
+	t.Helper()
+	var ok bool
+	d.do(t, &ok, map[string]any{"do": "watch", "uri": uri})
+	return ok
+}
+
+func (d *driven) updates(t *testing.T) (n int) {
+	t.Helper()
+	d.do(t, &n, map[string]any{"do": "updated"})
+	return n
+}
+
 func (d *driven) changes(t *testing.T) (n int, hears bool) {
 	t.Helper()
 	d.do(t, &n, map[string]any{"do": "changed"})

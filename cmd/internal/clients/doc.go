@@ -3,8 +3,10 @@
 // It contains tests only. Each client goes on one tour (tour_test.go) against the
 // built binary, over stdio and over HTTP, in the older protocol and in the newer one
 // where it speaks it: it makes a tool, runs it by name and directly, is refused an
-// effect, is granted one, hears that the list changed, reads the journal, and mends a
-// call by what the answer says. The clients are
+// effect, is granted one, hears that the list changed, reads the journal, mends a
+// call by what the answer says, calls a tool of several parameters, reads resources,
+// gets a prompt, has an argument completed and is told that a tool changed which it
+// watches (around_test.go). The clients are
 //
 //   - @modelcontextprotocol/sdk, in TypeScript, of the older protocol;
 //   - @modelcontextprotocol/client, its successor, of both;

@@ -3,10 +3,12 @@
 //   node drive.mjs PACKAGE ERA --http URL TOKEN
 //   node drive.mjs PACKAGE ERA COMMAND ARGUMENTS...
 //
-// and reads lines of JSON: {"do":"list"}, {"do":"call","tool":NAME,"arguments":{…}} or
-// {"do":"changed"}: how often the server has said that the list of tools changed. It
-// answers each with a line, {"result":…} or {"failed":WORDS}. The first line it writes
-// says which version of the protocol was agreed on.
+// and reads lines of JSON: {"do":"list"}, {"do":"call","tool":NAME,"arguments":{…}},
+// {"do":"changed"}: how often the server has said that the list of tools changed,
+// {"do":"ask","method":METHOD,"params":{…}} for what isn't about tools,
+// {"do":"watch","uri":URI}, or {"do":"updated"}: how often it said that a resource
+// changed. It answers each with a line, {"result":…} or {"failed":WORDS}. The first line
+// it writes says which version of the protocol was agreed on.
 import { createInterface } from "node:readline";
 
 const [pkg, era, ...server] = process.argv.slice(2);
@@ -17,14 +19,30 @@ function changed() {
   changes++;
 }
 
+let updates = 0;
+function updated() {
+  updates++;
+}
+
+// What the clients call the requests.
+const asks = {
+  "resources/list": "listResources",
+  "resources/templates/list": "listResourceTemplates",
+  "resources/read": "readResource",
+  "prompts/list": "listPrompts",
+  "prompts/get": "getPrompt",
+  "completion/complete": "complete",
+};
+
 async function connect() {
   if (pkg === "sdk") {
     const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
     const { StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
     const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
-    const { ToolListChangedNotificationSchema } = await import("@modelcontextprotocol/sdk/types.js");
+    const { ToolListChangedNotificationSchema, ResourceUpdatedNotificationSchema } = await import("@modelcontextprotocol/sdk/types.js");
     const client = new Client(info, { capabilities: {} });
     client.setNotificationHandler(ToolListChangedNotificationSchema, changed);
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, updated);
     return [client, transport(StdioClientTransport, StreamableHTTPClientTransport)];
   }
   const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
@@ -33,6 +51,7 @@ async function connect() {
     versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
     listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: changed } },
   });
+  client.setNotificationHandler("notifications/resources/updated", updated);
   return [client, transport(StdioClientTransport, StreamableHTTPClientTransport)];
 }
 
@@ -62,6 +81,17 @@ for await (const line of createInterface({ input: process.stdin })) {
         break;
       case "changed":
         say({ result: changes });
+        break;
+      case "ask":
+        say({ result: await client[asks[order.method]](order.params) });
+        break;
+      case "watch":
+        if (era === "modern") await client.listen({ resourceSubscriptions: [order.uri] });
+        else await client.subscribeResource({ uri: order.uri });
+        say({ result: true });
+        break;
+      case "updated":
+        say({ result: updates });
         break;
       default:
         throw new Error(`unknown order ${order.do}`);

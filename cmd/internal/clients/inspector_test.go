@@ -80,6 +80,39 @@ func (i *inspector) call(t *testing.T, tool, arguments string) (r reply) {
 	return r
 }
 
+// ask does what the command can: it completes nothing, and each request takes a second, so
+// that lists of templates and prompts are left to the others.
+func (i *inspector) ask(t *testing.T, method, params string, result any) bool {
+	t.Helper()
+	var p struct {
+		URI, Name string
+		Arguments map[string]string
+	}
+	if err := json.Unmarshal([]byte(params), &p); err != nil {
+		t.Fatal(err)
+	}
+	arguments := []string{"--method", method}
+	switch method {
+	case "resources/list":
+	case "resources/read":
+		arguments = append(arguments, "--uri", p.URI)
+	case "prompts/get":
+		arguments = append(arguments, "--prompt-name", p.Name)
+		for name, value := range p.Arguments {
+			arguments = append(arguments, "--prompt-args", name+"="+value)
+		}
+	default:
+		return false
+	}
+	i.do(t, result, arguments...)
+	return true
+}
+
+// watch: it is gone before anything could change.
+func (i *inspector) watch(*testing.T, string) bool { return false }
+
+func (i *inspector) updates(*testing.T) int { return 0 }
+
 // changes: it is gone before anything could change.
 func (i *inspector) changes(*testing.T) (n int, hears bool) { return 0, false }
 

@@ -19,6 +19,12 @@ type client interface {
 	// changes is how often the server said that the list of tools changed; hears is
 	// whether the client listens at all.
 	changes(t *testing.T) (n int, hears bool)
+	// ask makes a request that isn't about tools; false: the client can't.
+	ask(t *testing.T, method, params string, result any) bool
+	// watch asks to be told when a resource changes; false: the client can't.
+	watch(t *testing.T, uri string) bool
+	// updates is how often the server said that a resource changed.
+	updates(t *testing.T) int
 }
 
 // A reply is what a client got from a call.
@@ -108,6 +114,10 @@ func tour(t *testing.T, c client, dir string) {
 	g.refused()
 	g.granted()
 	g.repaired()
+	g.named()
+	g.read()
+	g.prompted()
+	g.watched()
 
 	g.says("help", `{"name":"fold"}`, "fold")
 	g.says("describe", `{"name":"square"}`, "n times n")

@@ -19,17 +19,11 @@ func coded(err error) error {
 	words := err.Error()
 	switch {
 	case strings.HasSuffix(words, "is invalid during session initialization"):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: " + NotInitialized}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: send initialize first; or give each request its protocol version in _meta, as 2026-07-28 has it"}
 	case strings.HasPrefix(words, `duplicate "initialize"`):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "invalid request: this session is initialized already"}
 	case strings.HasPrefix(words, "handling 'initialize': "):
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("invalid params: %s; %.200s", InitializeParams, words)}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(`invalid params: initialize takes {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"…","version":"…"}}; %.200s`, words)}
 	}
 	return err
 }
-
-// What a client is told whose request can't be done yet.
-const (
-	NotInitialized   = "send initialize first; or give each request its protocol version in _meta, as 2026-07-28 has it"
-	InitializeParams = `initialize takes {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"…","version":"…"}}`
-)

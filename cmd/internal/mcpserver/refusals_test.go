@@ -36,7 +36,7 @@ func TestRefusals(t *testing.T) {
 		{"an unknown method", []string{"initialize", hello, "tools/cal", `{}`}, jsonrpc.CodeMethodNotFound, "tools/cal"},
 		{"params of the wrong kind", []string{"initialize", hello, "tools/call", `{"name":5}`}, jsonrpc.CodeInvalidParams, "name"},
 		{"discover in the older protocol", []string{"initialize", hello, "server/discover", `{}`}, jsonrpc.CodeMethodNotFound, "server/discover"},
-		{"a resource that isn't there", []string{"initialize", hello, "resources/read", `{"uri":"pif://nope"}`}, mcp.CodeResourceNotFound, "not found"},
+		{"a resource that isn't there", []string{"initialize", hello, "resources/read", `{"uri":"pif://nope"}`}, -32002, "not found"},
 		{"ping in the newer protocol", []string{"ping", `{` + newMeta + `}`}, jsonrpc.CodeMethodNotFound, "ping"},
 		{"initialize in the newer protocol", []string{"initialize", `{` + newMeta + `}`}, jsonrpc.CodeMethodNotFound, "initialize"},
 		{"an unknown method, newer", []string{"nope", `{` + newMeta + `}`}, jsonrpc.CodeMethodNotFound, "nope"},
@@ -71,8 +71,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %+v", test.name, last)
 		}
 		conn.Close()
-		cancel()
 		<-done
+		cancel()
 	}
 	if strings.Contains(log.String(), "level=WARN") || strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf("the log:\n%s", log.String())

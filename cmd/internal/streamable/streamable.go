@@ -249,6 +249,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		h.modern.ServeHTTP(w, r)
 		return
 	}
+	if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && outside(w, body) {
+		return
+	}
 	if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && !h.budget.session(server) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many sessions", http.StatusServiceUnavailable)

@@ -156,13 +156,17 @@ func (l *loop) take(p poly, v Var) (f uint64, b size, ok bool) {
 func (l *loop) replace(p poly) (size, bool) {
 	sum := size{alts: []poly{nil}}
 	for _, m := range p.sorted() {
-		t := size{alts: []poly{{"": {c: m.c}}}}
+		var mine []factor
+		others := mono{c: m.c}
 		for _, x := range m.f {
-			if _, mine := l.first[rootOf(x.Path)]; !mine {
-				one := mono{c: unit, f: []factor{x}}
-				t = t.times(sized(poly{one.key(): one}))
-				continue
+			if _, ok := l.first[rootOf(x.Path)]; ok {
+				mine = append(mine, x)
+			} else {
+				others.f = append(others.f, x)
 			}
+		}
+		t := size{alts: []poly{{others.key(): others}}}
+		for _, x := range mine {
 			of := x.Var
 			of.Log = false
 			s := x.in(l.solve(of))

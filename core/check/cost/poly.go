@@ -98,11 +98,22 @@ type poly map[string]mono
 const over = math.MaxUint64
 
 func number(n uint64) poly {
-	if n == 0 {
+	switch {
+	case n == 0:
 		return nil
+	case n < uint64(len(numbers)):
+		return numbers[n]
 	}
 	return poly{"": {c: scaled(n)}}
 }
+
+// numbers is the small ones, of which there are many.
+var numbers = func() (all [64]poly) {
+	for n := range all {
+		all[n] = poly{"": {c: scaled(uint64(n))}}
+	}
+	return all
+}()
 
 func scaled(n uint64) uint64 {
 	if n > over/unit {
@@ -148,6 +159,11 @@ func (p poly) plus(q poly) poly {
 	}
 	if len(q) == 0 {
 		return p
+	}
+	if n, ok := q[""]; ok && len(q) == 1 && len(p) == 1 {
+		if m, ok := p[""]; ok && sat(m.c, n.c) < unit*uint64(len(numbers)) && (m.c+n.c)%unit == 0 {
+			return number((m.c + n.c) / unit)
+		}
 	}
 	r := make(poly, len(p)+len(q))
 	for k, m := range p {
@@ -196,11 +212,14 @@ func (p poly) equal(q poly) bool {
 }
 
 func (p poly) times(q poly) poly {
-	r := poly{}
-	for _, a := range p {
-		for _, b := range q {
+	r := make(poly, len(p)*len(q))
+	for ka, a := range p {
+		for kb, b := range q {
 			m := a.times(b)
-			k := m.key()
+			k := ka + kb // of a constant it is empty
+			if ka != "" && kb != "" {
+				k = m.key()
+			}
 			if old, ok := r[k]; ok {
 				m.c = sat(m.c, old.c)
 			}
@@ -213,6 +232,10 @@ func (p poly) times(q poly) poly {
 func (m mono) times(n mono) mono {
 	r := mono{c: times(m.c, n.c)}
 	a, b := m.f, n.f
+	if len(a) == 0 || len(b) == 0 {
+		r.f = append(a[:len(a):len(a)], b...)
+		return r
+	}
 	for len(a) > 0 && len(b) > 0 {
 		switch c := a[0].compare(b[0]); {
 		case c < 0:
@@ -297,13 +320,17 @@ func whole(c uint64) uint64 {
 
 // sorted is p's products, the constant first, then by degree and name.
 func (p poly) sorted() []mono {
-	all := make([]mono, 0, len(p))
-	for _, m := range p {
-		all = append(all, m)
+	keys := make([]string, 0, len(p))
+	for k := range p {
+		keys = append(keys, k)
 	}
-	slices.SortFunc(all, func(a, b mono) int {
-		return cmp.Or(cmp.Compare(a.degree(), b.degree()), strings.Compare(a.key(), b.key()))
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(p[a].degree(), p[b].degree()), strings.Compare(a, b))
 	})
+	all := make([]mono, len(p))
+	for i, k := range keys {
+		all[i] = p[k]
+	}
 	return all
 }
 

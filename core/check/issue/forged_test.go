@@ -163,6 +163,7 @@ var lies = []struct {
 	{"data that is a function", `f => f`, []*cert.Type{function(function(number, number), data)}},
 	{"a key that is of another type", `r => r.a + 1`, []*cert.Type{function(record("a", kinds(prim.KindString)), number)}},
 	{"a key twice", `r => r.a + 1`, []*cert.Type{function(twice, number)}},
+	{"a function that takes less than is said", `x => (if x then (y => y + 1) else (y => 2))("a")`, []*cert.Type{function(kinds(prim.KindBool), number), function(anything, number), number, anything}},
 	{"comparing functions", `f => equal(f, f)`, []*cert.Type{function(function(number, number), kinds(prim.KindBool))}},
 	{"comparing what may be functions", `x => equal(x, x)`, []*cert.Type{function(anything, kinds(prim.KindBool))}},
 }

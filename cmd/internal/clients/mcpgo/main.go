@@ -32,6 +32,9 @@ type order struct {
 	Do        string          `json:"do"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
+	Method    string          `json:"method"`
+	Params    json.RawMessage `json:"params"`
+	URI       string          `json:"uri"`
 }
 
 func drive(ctx context.Context, era string, server []string) error {
@@ -40,10 +43,13 @@ func drive(ctx context.Context, era string, server []string) error {
 		return err
 	}
 	defer c.Close()
-	var changes atomic.Int64
+	var changes, updates atomic.Int64
 	c.OnNotification(func(n mcp.JSONRPCNotification) {
-		if n.Method == string(mcp.MethodNotificationToolsListChanged) {
+		switch n.Method {
+		case string(mcp.MethodNotificationToolsListChanged):
 			changes.Add(1)
+		case string(mcp.MethodNotificationResourceUpdated):
+			updates.Add(1)
 		}
 	})
 	if err := c.Start(ctx); err != nil {
@@ -86,6 +92,12 @@ func drive(ctx context.Context, era string, server []string) error {
 			result, err = c.CallTool(ctx, req)
 		case "changed":
 			result = changes.Load()
+		case "ask":
+			result, err = ask(ctx, c, &o)
+		case "watch":
+			result, err = true, watch(ctx, c, era, o.URI)
+		case "updated":
+			result = updates.Load()
 		default:
 			err = fmt.Errorf("unknown order %q", o.Do)
 		}
@@ -98,6 +110,52 @@ func drive(ctx context.Context, era string, server []string) error {
 		}
 	}
 	return in.Err()
+}
+
+// ask sends what isn't about tools.
+func ask(ctx context.Context, c *client.Client, o *order) (any, error) {
+	switch o.Method {
+	case "resources/list":
+		return asked(ctx, c.ListResources, o.Params)
+	case "resources/templates/list":
+		return asked(ctx, c.ListResourceTemplates, o.Params)
+	case "resources/read":
+		return asked(ctx, c.ReadResource, o.Params)
+	case "prompts/list":
+		return asked(ctx, c.ListPrompts, o.Params)
+	case "prompts/get":
+		return asked(ctx, c.GetPrompt, o.Params)
+	case "completion/complete":
+		return asked(ctx, c.Complete, o.Params)
+	}
+	return nil, fmt.Errorf("unknown method %q", o.Method)
+}
+
+// asked sends a request with these params.
+func asked[R, A any](ctx context.Context, send func(context.Context, R) (A, error), params json.RawMessage) (any, error) {
+	var req R
+	wrapped, err := json.Marshal(map[string]json.RawMessage{"params": params})
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(wrapped, &req); err != nil {
+		return nil, err
+	}
+	return send(ctx, req)
+}
+
+// watch asks to be told when a resource changes.
+func watch(ctx context.Context, c *client.Client, era, uri string) error {
+	if era == "modern" {
+		_, err := c.ListenAsync(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}}, func(err error) {
+			fmt.Fprintln(os.Stderr, "mcpgo: watching:", err)
+		})
+		return err
+	}
+	req := mcp.SubscribeRequest{}
+	req.Params.URI = uri
+	//lint:ignore SA1019 it is how one watches in the older protocol
+	return c.Subscribe(ctx, req)
 }
 
 // connect makes a client of a server's command, or of its URL.

@@ -1,0 +1,223 @@
+package eval
+
+import (
+	"unsafe"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// The order of a run: the code, then each input, with the application of what
+// there is by then, until the result is there.
+
+// enterCode starts the evaluation of the program's code.
+func (m *Machine) enterCode() {
+	u := m.unit
+	if u.Root != nil && u.Root.Arity == 1 && m.input != nil && m.stepsIn() >= 3 {
+		if n, ok := m.input.Term.(*term.Int); ok && fitsWord(n.Value) {
+			// The usual case of what follows, in one: the closure, a number,
+			// the application.
+			m.fuel -= 3
+			m.phase = inBody
+			m.enterRoot(u.Root, fromInt(n.Value))
+			return
+		}
+	}
+	if u.Root != nil {
+		// The code is a lambda: one step gives its closure.
+		if !m.charge(1) {
+			return
+		}
+		m.enterInput()
+		for m.phase == inNext {
+			m.enterInput()
+		}
+		return
+	}
+	m.enter(u.Entry)
+}
+
+// enter starts the function of no parameters at the offset.
+func (m *Machine) enter(at int32) {
+	*(*word)(unsafe.Add(m.r, 8)) = 0
+	m.ip = unsafe.Add(m.cb, at)
+}
+
+// next goes on after code that ran to its end: its result is in R0.
+func (m *Machine) next() {
+	w := *(*word)(m.r)
+	m.fuel -= code.Depth1 // the return gave back what no call had taken
+	switch m.phase {
+	case inCode:
+		if w&tagMask != tagClosure {
+			m.finish(w)
+			return
+		}
+		m.held = w
+		if m.prog.IsTool {
+			m.self = w
+		}
+		m.enterInput()
+	case inInput:
+		m.enterBody(w)
+	case inBody:
+		m.applied(w)
+	}
+	for m.phase == inNext {
+		m.enterInput()
+	}
+}
+
+func (m *Machine) finish(w word) {
+	m.result, m.phase = w, ended
+	if m.settle() {
+		m.state = Done
+	}
+}
+
+// settle pays what was charged without being checked; false: it can't be paid.
+func (m *Machine) settle() bool {
+	// Returns charge without checking: what they took beyond the slice is
+	// still to be had, or not.
+	if over := -m.stepsIn(); over > 0 {
+		if uint64(over) > m.left {
+			m.outOfFuel()
+			return false
+		}
+		m.left -= uint64(over)
+		m.fuel += over
+	}
+	return true
+}
+
+// applied goes on with what the function gave for an input.
+func (m *Machine) applied(w word) {
+	if m.input == nil || m.input.Next == nil {
+		m.finish(w)
+		return
+	}
+	if w&tagMask != tagClosure {
+		if m.settle() {
+			f := prim.Mismatch(prim.App, 0, prim.Describe(m.sketch(w)))
+			m.fault, m.state = f, Failed
+			m.locate(f, &m.units[0], m.prog.Term.Pos())
+		}
+		return
+	}
+	m.held, m.input = w, m.input.Next
+	m.phase, m.further = inNext, true
+}
+
+// enterInput evaluates the input; the function is in held, or is the root for
+// the first one.
+func (m *Machine) enterInput() {
+	m.phase = inInput
+	if m.input == nil {
+		if m.charge(1) {
+			m.enterBody(wUnit)
+		}
+		return
+	}
+	if steps, ok := code.ConstSteps(m.input.Term); ok {
+		if !m.charge(uint64(steps)) {
+			return
+		}
+		w, ok := m.importTerm(m.input.Term, m.input.Source, 0)
+		if ok {
+			m.enterBody(w)
+		}
+		return
+	}
+	// What the program evaluates may be around its functions.
+	l := m.link(m.input.Term, m.input.Source, code.Options{Narrows: m.unit.Narrows}, &context{library: m.main.library, outside: true})
+	if l == nil {
+		m.outOfMemory()
+		return
+	}
+	m.units[len(m.units)-1].input = true
+	// Its windows may be wider than those the stack was begun for, and a
+	// function of it may be entered by a tail call, which doesn't look.
+	if !m.growStack(0, 0) {
+		return
+	}
+	if l.unit.Root != nil {
+		if !m.charge(1) || !m.reserve(2, 0) {
+			return
+		}
+		m.enterBody(m.closureOf(l.unit.Root))
+		return
+	}
+	m.enter(l.unit.Entry)
+}
+
+// enterBody applies the program's function to its input.
+func (m *Machine) enterBody(input word) {
+	m.phase = inBody
+	if !m.charge(1) {
+		return
+	}
+	root := m.unit.Root
+	if m.further {
+		root = nil // the function is what came of the input before
+	}
+	if root != nil && root.Arity == 1 {
+		m.enterRoot(root, input)
+		return
+	}
+	if root != nil {
+		m.held = input
+		if !m.reserve(2, 0) {
+			return
+		}
+		input = m.held
+		m.held = m.closureOf(root)
+	}
+	*(*word)(m.r) = m.held
+	*(*word)(unsafe.Add(m.r, 8)) = input
+	m.applyRoot()
+}
+
+// asFunction makes a tool's code that is no lambda and has exactly one free
+// variable the function of that variable.
+func asFunction(t term.Term, tool bool) term.Term {
+	if _, ok := t.(*term.Lam); ok || !tool {
+		return t
+	}
+	if free := term.Free(t); len(free) == 1 {
+		return &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
+	}
+	return t
+}
+
+// enterRoot starts a function of one parameter.
+func (m *Machine) enterRoot(f *code.Func, input word) {
+	*(*word)(unsafe.Add(m.r, 8)) = input
+	*(*word)(unsafe.Add(m.r, 16)) = 0
+	m.ip = unsafe.Add(m.cb, f.Entry)
+}
+
+// closureOf makes the closure of a function that captures nothing. Room for
+// it has been reserved.
+func (m *Machine) closureOf(f *code.Func) word {
+	p := m.alloc(2)
+	*m.at(p), *m.at(p + 8) = closureHeader(2, f.Entry, f.Arity), 0
+	return p | tagClosure
+}
+
+// charge takes steps outside the loop; false: the run is out of fuel or its
+// slice, which is then made larger by what is left.
+func (m *Machine) charge(steps uint64) bool {
+	for int64(steps) > m.stepsIn() {
+		if m.left == 0 {
+			m.outOfFuel()
+			return false
+		}
+		// Whole units of work are not cut by a slice.
+		more := min(m.left, steps)
+		m.left -= more
+		m.fuel += int64(more)
+	}
+	m.fuel -= int64(steps)
+	return true
+}
