@@ -127,7 +127,7 @@ func (r *result) answer(t *task, limit int) Answer {
 		// Not what the tool's schema says of the result.
 		a.Text, a.whole = string(r.JSON), true
 		o = o.text("text", a.Text)
-	case t.direct && len(r.JSON) > longestNumber && longNumber(r.JSON):
+	case t.direct && len(r.JSON) > longestNumber && !bareInteger(r.JSON) && longNumber(r.JSON):
 		a.Text, a.whole = string(r.JSON), true
 		o = o.text("text", a.Text)
 		t.note("the result holds an integer of over 300 digits, which many readers of JSON don't take: it is here whole, as a text")

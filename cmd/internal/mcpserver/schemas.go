@@ -19,13 +19,20 @@ func outputSchemaOf(t *registry.Tool) json.RawMessage {
 	return slices.Concat([]byte(evolvedOutput), t.OutputSchema(), []byte(evolvedRest))
 }
 
+// bareInteger reports whether a result is an integer and nothing else. It stays
+// the number that it is, however many digits it has: its reader asked for it.
+func bareInteger(src []byte) bool {
+	src = bytes.TrimPrefix(src, []byte("-"))
+	return len(src) > 0 && len(bytes.Trim(src, "0123456789")) == 0
+}
+
 const (
 	evolvedOutput = `{"type":"object","properties":{"result":`
 	evolvedRest   = `,"type":{"type":"string"},` +
 		`"steps":{"type":"integer"},` +
 		`"notes":{"type":"array","items":{"type":"string"}},` +
 		`"next":{"type":"object","description":"the call that goes on from here"},` +
-		`"text":{"type":"string","description":"the result as JSON, where it has an integer of over 300 digits, or waits for more arguments"},` +
+		`"text":{"type":"string","description":"the result as JSON, where there is an integer of over 300 digits in it, or it waits for more arguments"},` +
 		`"preview":{"type":"string","description":"the beginning of a result too large to show"},` +
 		`"total":{"type":"integer","description":"bytes of the whole result"},` +
 		`"uri":{"type":"string","description":"the whole result, as a resource"},` +

@@ -229,7 +229,7 @@ func TestSpecialResults(t *testing.T) {
 	for _, c := range []struct{ name, code, arguments, has string }{
 		{"int", `n => n / 2`, `{"input":8}`, `"result":4`},
 		{"large", `n => if n == 0 then 1 else n * self(n - 1)`, `{"input":30}`, `"result":265252859812191058636308480000000`},
-		{"larger", `n => if n <= 1 then 1 else n * self(n - 1)`, `{"input":500}`, `"text":"1220136825`},
+		{"larger", `n => if n <= 1 then [1] else [n * head(self(n - 1))]`, `{"input":500}`, `"text":"[1220136825`},
 		{"largest", `n => let f = k => if k == 0 then 10 else 1 in fold(p => fst(p) * 10, 1, range(0, n))`, `{"input":5000}`, `"text":"{\"int\":\"1000000`},
 		{"dec", `n => n * 1.5`, `{"input":2.5}`, `"result":{"dec":"3.75"}`},
 		{"function", `x => y => x / y`, `{"input":8}`, `"text":"\"\u003cfunction\u003e\""`},
@@ -254,6 +254,17 @@ func TestSpecialResults(t *testing.T) {
 		if got, _ := json.Marshal(res.StructuredContent); !strings.Contains(string(got), c.has) && !(c.name == "large" && strings.Contains(string(got), `"result":2.65`)) {
 			t.Errorf("%s gives %.300s, want %s", c.name, got, c.has)
 		}
+	}
+}
+
+// TestBareInteger: a result that is an integer is a number, however large.
+func TestBareInteger(t *testing.T) {
+	s := New(Options{})
+	must(t, s, "evolve", `{"name":"factorial","code":"n => if n <= 1 then 1 else n * self(n - 1)"}`)
+	a := s.Call(t.Context(), Call{Tool: "factorial", Arguments: json.RawMessage(`{"input":500}`), Tools: s.tools.Snapshot()})
+	var got struct{ Result json.RawMessage }
+	if json.Unmarshal(a.Structured, &got) != nil || string(got.Result) != a.Text || len(a.Text) != 1135 {
+		t.Errorf("500! is %.100s…", a.Structured)
 	}
 }
 
