@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func hard() map[string]string {
 		return b.String() + `],"in":` + strings.ReplaceAll(last, "%0", fmt.Sprintf(`{"var":"v%d"}`, n)) + "}"
 	}
 	const whole = 250_000
-	const small = costBytes - 400
+	const small = proofBytes - 400
 	m := map[string]string{
 		"a list":               fill(whole, "[1,", "1,", "]"),
 		"failures":             fill(whole-1000, "[1,", `{"add":[1,"a"]},`, "]"),
@@ -49,6 +50,7 @@ func hard() map[string]string {
 			many(40, `[{"eq":[{"snd":{"var":"p"}},%d]},{"put":[{"fst":{"var":"p"}},"k%[1]d",{"fst":{"var":"p"}}]}]`) + `],"else":{"fst":{"var":"p"}}}},{"record":{}},{"var":"xs"}]}}`,
 		"self on parts": `{"lam":"x","body":[` + many(100, `{"app":[{"self":true},{"nth":[{"var":"x"},%d]}]}`) + `]}`,
 	}
+	maps.Copy(m, costly())
 	// What is small enough for its cost and its certificate to be worked out.
 	m["small: a list"] = fill(small, "[1,", "1,", "]")
 	m["small: sorts"] = fill(small, `{"lam":"x","body":[`, `{"sort":{"var":"x"}},`, "]}")

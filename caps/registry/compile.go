@@ -28,6 +28,9 @@ func Compile(d Definition, policy *caps.Policy, tools *Snapshot) (*Tool, error) 
 			return nil, f
 		}
 	}
+	if f := t.narrow(); f != nil {
+		return nil, f
+	}
 	return t, nil
 }
 
@@ -61,6 +64,9 @@ func prepare(d Definition) (*Tool, error) {
 	if err := checkAs(&d); err != nil {
 		return nil, err
 	}
+	if err := checkInput(&d); err != nil {
+		return nil, err
+	}
 	t := &Tool{
 		Name:         d.Name,
 		Hash:         c.hash,
@@ -71,6 +77,7 @@ func prepare(d Definition) (*Tool, error) {
 		Capabilities: []string{},
 		Examples:     d.Examples,
 		As:           d.As,
+		Input:        d.input(),
 		State:        StateBlocked,
 		code:         c,
 		finding:      &finding{},

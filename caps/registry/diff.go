@@ -38,6 +38,9 @@ func (t *Tool) page() []byte {
 	if t.As != AsTool {
 		comment("published as a %s", t.As)
 	}
+	if t.Input != nil {
+		comment("input schema %s", t.Input)
+	}
 	for i := range t.Examples {
 		comment("example %s", encode(t.Examples[i]))
 	}

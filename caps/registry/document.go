@@ -39,7 +39,9 @@ type entry struct {
 	Bound    map[string]string `json:"bound,omitempty"`
 	Examples []Example         `json:"examples,omitempty"`
 	As       string            `json:"as,omitempty"`
-	Code     json.RawMessage   `json:"code,omitempty"`
+	// InputSchema is what was declared of the arguments.
+	InputSchema json.RawMessage `json:"input_schema,omitempty"`
+	Code        json.RawMessage `json:"code,omitempty"`
 	// CodeText is the code as a string of JSON, in place of Code where it
 	// nests deeper than the reader of this document can follow.
 	CodeText string `json:"code_text,omitempty"`
@@ -127,6 +129,9 @@ func appendEntry(b []byte, t *Tool) []byte {
 	if t.As != AsTool {
 		b = append(fmt.Appendf(b, "\"as\": %q", t.As), between...)
 	}
+	if t.Input != nil {
+		b = append(layout(append(b, `"input_schema": `...), t.Input, 6), between...)
+	}
 	if code := t.Program().Canonical(); nesting(code) > deep {
 		b = append(append(b, `"code_text": `...), quote(string(code))...)
 	} else {
@@ -199,6 +204,7 @@ func Decode(r io.Reader) ([]Portable, error) {
 		p := Portable{
 			Definition: Definition{
 				Name: e.Name, Description: e.Description, Code: e.code(), Capabilities: e.Capabilities, Examples: e.Examples, As: e.As,
+				Input: compact(e.InputSchema),
 			},
 			Version: e.Version, Hash: e.Hash, Bound: e.Bound, Old: i >= len(doc.Tools),
 		}

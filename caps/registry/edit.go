@@ -52,6 +52,9 @@ func (r *Registry) Evolve(d Definition, o Edit) (*Tool, error) {
 		if f := t.unbound(); f != nil {
 			return nil, nil, f
 		}
+		if f := t.narrow(); f != nil {
+			return nil, nil, f
+		}
 		return &t, &Change{Kind: Evolved}, nil
 	})
 }
@@ -76,7 +79,7 @@ func (r *Registry) Retire(name string, o Edit) (*Tool, error) {
 }
 
 // Rollback makes a new version of a tool, which may be retired, as its version
-// to was: with that one's code, description, declaration and examples, and bound
+// to was: with that one's code, description, declarations and examples, and bound
 // to the versions that it was bound to, as far as they can still be made (else to
 // today's). What it may do is decided by today's policy; where that refuses it,
 // the new version is there, blocked, as after a restart. The error is a
@@ -156,7 +159,7 @@ func (r *Registry) try(name string, o Edit, build func(*Snapshot, *Tool) (*Tool,
 		c.Stored = Stored{
 			Definition: Definition{
 				Name: next.Name, Description: next.Description, Code: next.Source, Text: next.Text,
-				Capabilities: next.Declared, Examples: next.Examples, As: next.As,
+				Capabilities: next.Declared, Examples: next.Examples, As: next.As, Input: next.Input,
 			},
 			Version: next.Version, Hash: next.Hash, Bound: next.bindings(),
 		}

@@ -19,7 +19,9 @@ func newHoldings(same *index) holdings {
 	return holdings{count: map[*Tool]int{}, bySeq: map[uint64]*Tool{}, same: same}
 }
 
-func told(t *Tool) int { return len(t.Description) + exampleBytes(t.Examples) + t.kept.size() }
+func told(t *Tool) int {
+	return len(t.Description) + exampleBytes(t.Examples) + len(t.Input) + t.kept.size()
+}
 
 // enter has one more hold a tool.
 func (h *holdings) enter(t *Tool) {

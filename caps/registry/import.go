@@ -296,8 +296,11 @@ func (m *importing) build(p *Portable, s *Snapshot, old *Tool) (*Tool, *Change, 
 	if f := t.unbound(); f != nil {
 		return nil, nil, f
 	}
+	if f := t.narrow(); f != nil {
+		return nil, nil, f
+	}
 	if old != nil && old.Hash == t.Hash && old.Description == t.Description && old.As == t.As && slices.Equal(old.Declared, t.Declared) &&
-		sameExamples(old.Examples, t.Examples) && sameBound(old.Bound, t.Bound) {
+		sameInput(old.Input, t.Input) && sameExamples(old.Examples, t.Examples) && sameBound(old.Bound, t.Bound) {
 		return nil, nil, errSame
 	}
 	return &t, &Change{Kind: Evolved}, nil

@@ -31,6 +31,7 @@ type known struct {
 	unknowns int
 	input    []byte
 	output   []byte
+	declared *check.Declared // nil: nothing was, or it can't be used
 	cost     cost.Report
 	costed   bool
 	normal   string // the hash of the normal form; "": there is none to compare

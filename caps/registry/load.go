@@ -219,9 +219,12 @@ func (c *Change) tool() (*Tool, error) {
 	if err := checkAs(&c.Definition); err != nil {
 		return nil, err
 	}
+	if err := checkInput(&c.Definition); err != nil {
+		return nil, err
+	}
 	t := &Tool{
 		Name: c.Name, Version: c.Version, Seq: c.Seq, Time: c.Time, Hash: c.Hash,
-		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples, As: c.As,
+		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples, As: c.As, Input: c.Definition.input(),
 		Declared: c.Definition.Capabilities, Capabilities: []string{}, State: StateReady,
 		code:    &code{name: c.Name, source: c.Code, text: c.Text, hash: c.Hash},
 		finding: &finding{},

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +29,9 @@ type Definition struct {
 	Examples []Example
 	// As is what it is published as: [AsTool], [AsPrompt] or [AsResource].
 	As string
+	// Input is a JSON Schema of its arguments that is narrower than the inferred one,
+	// for calls by its name; nil: none. See [check.Narrow].
+	Input json.RawMessage
 }
 
 // A Tool is one version of a tool. It is immutable and may be shared.
@@ -49,8 +53,9 @@ type Tool struct {
 	// worked out at run time or no tool had it, stands for the current version.
 	Bound    map[string]*Tool
 	Examples []Example
-	As       string   // what it is published as
-	Notes    []string // of the decision about its capabilities
+	As       string          // what it is published as
+	Input    json.RawMessage // the declared schema of its arguments; nil: none
+	Notes    []string        // of the decision about its capabilities
 	State    string
 	// Why is the reason where State is [StateBlocked].
 	Why string

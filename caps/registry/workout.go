@@ -19,8 +19,8 @@ import (
 // code.
 const (
 	typeSteps   = 60_000
-	costSteps   = 5_000
-	costBytes   = 8 << 10
+	costSteps   = 8_000
+	costBytes   = 64 << 10
 	costParams  = 32
 	normalSteps = 30_000
 	normalBytes = 64 << 10
@@ -49,6 +49,11 @@ func (t *Tool) workOut(k *known, missing parts, found map[*Tool]known) {
 	}
 	if missing&ofSchemas != 0 {
 		k.input, k.output = check.InputSchema(k.report), check.OutputSchema(k.report)
+		if t.Input != nil {
+			if d, f := check.Declare(k.report, t.Input); f == nil {
+				k.declared, k.input = d, d.Schema
+			}
+		}
 	}
 	if missing&ofCost != 0 && len(p.Canonical()) <= costBytes && len(k.report.Params) <= costParams {
 		k.costed = true
@@ -207,6 +212,9 @@ func (t *Tool) boundNames() []string { return slices.Sorted(maps.Keys(t.Bound)) 
 // measure is about how many bytes what is known takes.
 func (k *known) measure() int {
 	n := 500 + len(k.input) + len(k.output) + len(k.normal)
+	if k.declared != nil {
+		n += k.declared.Size
+	}
 	if r := k.report; r != nil {
 		parts := 1 << 20
 		count(r.Type, &parts)

@@ -139,6 +139,7 @@ type evolved struct {
 	Description  string             `json:"description"`
 	Examples     []registry.Example `json:"examples"`
 	As           string             `json:"as"`
+	InputSchema  json.RawMessage    `json:"input_schema"`
 	Facts        json.RawMessage    `json:"facts"`
 }
 
@@ -181,7 +182,7 @@ func change(e *journal.Event) registry.Change {
 	c.Name, c.Version, c.Hash, c.From = data.Tool, data.Version, data.Hash, data.From
 	c.Description, c.Code, c.Text = data.Description, []byte(data.Source), data.Form == "text"
 	c.Definition.Capabilities, c.Capabilities, c.Examples = data.Declared, data.Capabilities, data.Examples
-	c.As = data.As
+	c.As, c.Input = data.As, data.InputSchema
 	if len(data.Facts) > 0 {
 		var f facts
 		ok := f.read(data.Facts)
@@ -235,6 +236,9 @@ func appendChange(data []byte, c *registry.Change) ([]byte, error) {
 	data = journal.AppendString(append(data, `,"description":`...), c.Description)
 	if c.As != registry.AsTool {
 		data = journal.AppendString(append(data, `,"as":`...), c.As)
+	}
+	if len(c.Input) > 0 {
+		data = append(append(data, `,"input_schema":`...), c.Input...)
 	}
 	if len(c.Examples) > 0 {
 		var b bytes.Buffer

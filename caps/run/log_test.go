@@ -32,7 +32,8 @@ func TestLog(t *testing.T) {
 		r := openTools(t, j)
 		odd := registry.Definition{
 			Name: "a \"b\\ <☃>\u2028é", Description: "line\n\"two\"\x00\x1b", Text: true,
-			Code: []byte("// a comment\nx => \"\u2028<&>\\\\\" ++ code_of(\"lib\")"),
+			Input: json.RawMessage("{\"type\":\"object\",\"properties\":{\"input\":{\"type\":\"string\",\"pattern\":\"^[<&>\u2028]*$\",\"description\":\"{\\\"}\"}}}"),
+			Code:  []byte("// a comment\nx => \"\u2028<&>\\\\\" ++ code_of(\"lib\")"),
 			Examples: []registry.Example{{
 				Input: json.RawMessage("{ \"b\" : \"<\u2028>\" ,\n \"a\": 1.50 }"), Error: "type_error",
 				Effects: []registry.ExampleEffect{{Op: "fs.read", Args: json.RawMessage("null"), Value: json.RawMessage(`"x"`)}, {Op: "x", Error: "denied", Message: "no\n"}},

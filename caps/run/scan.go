@@ -46,6 +46,9 @@ func (d *evolved) read(b []byte) bool {
 		case "facts":
 			d.Facts = bytes.Clone(v)
 			return 12, true
+		case "input_schema":
+			d.InputSchema = bytes.Clone(v)
+			return 13, true
 		}
 		return 0, false
 	})

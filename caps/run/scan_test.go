@@ -10,7 +10,7 @@ import (
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{
 		`{"tool":"t","version":1,"hash":"abc","declared":[],"capabilities":["fs:/x,ro","k:é"],"source":"{\"add\":[1,2]}\n","description":"x => \"y\"\t\\"}`,
-		`{"tool":"t","version":2,"hash":"","from":1,"declared":["a"],"capabilities":[],"bound":[{"tool":"b","version":1,"hash":"x","event":7}],"source":"1","form":"text","description":"","as":"prompt","examples":[{"input":1,"output":2}],"facts":{"semantics":1,"normal":"ab","certificate":{"a":[1,"]}"]},"input":{"type":"object"},"output":true}}`,
+		`{"tool":"t","version":2,"hash":"","from":1,"declared":["a"],"capabilities":[],"bound":[{"tool":"b","version":1,"hash":"x","event":7}],"source":"1","form":"text","description":"","as":"prompt","examples":[{"input":1,"output":2}],"input_schema":{"type":"object","a":["}"]},"facts":{"semantics":1,"normal":"ab","certificate":{"a":[1,"]}"]},"input":{"type":"object"},"output":true}}`,
 		`{"tool":"t","tool":"u"}`, `{"Tool":"t"}`, `{"tool" : "t"}`, `{"tool":"\u00e9"}`, `{"tool":"\ud83d\ude00"}`, `{"tool":null,"version":null}`,
 		`{"version":1.5}`, `{"version":-3}`, `{"version":1e2}`, `{"declared":null}`, `{"declared":[ "a"]}`, `{"declared":["a" ,"b"]}`, `{"declared":[1]}`,
 		`{}`, `[]`, `1`, `"x"`, ` {}`, `{"tool":"a"} `, `{"tool":"a","x":1}`, `{"tool":`, "{\"tool\":\"\xff\"}", `{"facts":1 }`, `{"facts":{"semantics":1,"semantics":2}}`,

@@ -77,7 +77,7 @@ func TestTamperedTool(t *testing.T) {
 			}
 			for name, arguments := range map[string]string{"list": `{}`, "describe": `{"name":"pay"}`} {
 				text := p.call(name, arguments).Content[0].Text
-				if !strings.Contains(text, "blocked") || !strings.Contains(text, "can't be used") {
+				if !strings.Contains(text, "blocked") || !strings.Contains(text, "can't be used") || strings.Contains(text, `"sound":true`) {
 					t.Errorf("%s: %s", name, text)
 				}
 			}

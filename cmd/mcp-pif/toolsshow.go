@@ -34,6 +34,8 @@ type shownTool struct {
 	CalledBy []string           `json:"called_by"`
 	Examples []registry.Example `json:"examples"`
 	Notes    []string           `json:"notes"`
+	// InputSchema is there where one was declared.
+	InputSchema json.RawMessage `json:"input_schema"`
 }
 
 func newToolsList() *cobra.Command {
@@ -113,6 +115,7 @@ func (t *shownTool) print(out io.Writer) {
 	line("made", localTime(t.Time))
 	line("hash", t.Hash)
 	line("inputs", strings.Join(t.Inputs, ", "))
+	line("input schema", string(t.InputSchema))
 	line("declares", strings.Join(t.Declared, " "))
 	line("may", strings.Join(t.Capabilities, " "))
 	var bound []string

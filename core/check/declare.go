@@ -11,46 +11,36 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
-// Narrow is the schema of a tool's arguments as an author declares it: what is
+// Narrow reads the schema of a tool's arguments as an author declares it: what is
 // declared of an argument stands in place of what was inferred, if all that it
 // lets through is of the inferred type. Keywords that only restrict, such as
 // minimum, pattern and enum, are kept. Faults: invalid_request, where the
 // declared schema lets through what the program can't take, or has a form that
 // isn't flat.
-func Narrow(r *Report, declared json.RawMessage) (json.RawMessage, *fault.Fault) {
-	params, _ := r.Arguments()
+func Narrow(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
+	d, f := Declare(r, declared)
+	if f != nil {
+		return nil, f
+	}
 	var top struct {
-		Type       string                     `json:"type"`
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	if err := json.Unmarshal(declared, &top); err != nil || top.Type != "object" {
-		return nil, undeclarable("", "a schema of arguments is of an object", `{"type":"object","properties":{…}}`)
+	if err := json.Unmarshal(declared, &top); err != nil {
+		return nil, undeclarable("", "it can't be read", "")
 	}
-	whole := map[string]any{}
-	if err := json.Unmarshal(InputSchema(r), &whole); err != nil {
-		return nil, undeclarable("", "the inferred schema can't be read", "")
-	}
-	properties, _ := whole["properties"].(map[string]any)
-	names := make([]string, 0, len(top.Properties))
-	for name := range top.Properties {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		i := slices.IndexFunc(params, func(p Parameter) bool { return p.Name == name })
-		if i < 0 {
-			return nil, undeclarable(name, "the tool has no such parameter", "the arguments "+sketch(params))
+	for i, p := range d.params {
+		if d.rules[i] == nil {
+			continue
 		}
-		t, err := typeOfSchema(top.Properties[name], 0)
+		t, err := typeOfSchema(top.Properties[p.Name], 0)
 		if err != nil {
-			return nil, undeclarable(name, err.Error(), "a flat schema")
+			return nil, undeclarable(p.Name, err.Error(), "a flat schema")
 		}
-		if why := Within(t, closed(params[i].Type)); why != "" {
-			return nil, undeclarable(name, "it lets through what the tool can't take: "+why, params[i].Type.String())
+		if why := Within(t, closed(p.Type)); why != "" {
+			return nil, undeclarable(p.Name, "it lets through what the tool can't take: "+why, p.Type.String())
 		}
-		properties[name] = top.Properties[name]
 	}
-	return encoded(whole), nil
+	return d, nil
 }
 
 func undeclarable(name, why, expected string) *fault.Fault {

@@ -160,6 +160,19 @@ func (d *display) fill(t *Type, all []*shape, taken bool) {
 	if cs := by[prim.KindQuoted]; cs != nil {
 		d.codes(t, cs)
 	}
+	if !d.flows && t.Kinds == prim.KindData && !t.Dynamic && len(t.Vars) == 0 && d.anyData(by) {
+		*t = *Data
+	}
+}
+
+// anyData reports whether shapes are all data there is, as an operation answers it.
+func (d *display) anyData(by map[prim.Kinds][]*shape) bool {
+	for _, k := range []prim.Kinds{prim.KindList, prim.KindPair, prim.KindRecord, prim.KindQuoted} {
+		if len(by[k]) != 1 || by[k][0] != d.c.someOf(k, d.c.dynData) {
+			return false
+		}
+	}
+	return true
 }
 
 func (d *display) unknown(t *Type, s *seed, taken bool) {

@@ -24,5 +24,6 @@
 // has the grammar). [Derive] gives a type for every term of a program in its
 // order, such that a checker without inference can verify each by its
 // neighbours. Schemas of a tool's input and output come from the type
-// (schema.go, decode.go).
+// (schema.go, decode.go); a narrower one that an author declares is held against it
+// and against the arguments (declare.go, declared.go, held.go).
 package check

@@ -282,17 +282,17 @@ func TestNarrow(t *testing.T) {
 		case c.refused == "" && f != nil:
 			t.Errorf("%s as %s: %v", c.code, c.declared, f)
 		case c.refused != "" && (f == nil || !strings.Contains(f.Message, c.refused)):
-			t.Errorf("%s as %s: got %s (%v), want %q", c.code, c.declared, got, f, c.refused)
+			t.Errorf("%s as %s: got %v (%v), want %q", c.code, c.declared, got, f, c.refused)
 		case f == nil:
 			var whole, declared struct {
 				Properties map[string]json.RawMessage `json:"properties"`
 			}
-			if json.Unmarshal(got, &whole) != nil || json.Unmarshal([]byte(c.declared), &declared) != nil {
-				t.Fatal(string(got))
+			if json.Unmarshal(got.Schema, &whole) != nil || json.Unmarshal([]byte(c.declared), &declared) != nil {
+				t.Fatal(string(got.Schema))
 			}
 			for name, want := range declared.Properties {
 				if !sameJSON(t, whole.Properties[name], string(want)) {
-					t.Errorf("%s: %s is not kept in %s", c.code, want, got)
+					t.Errorf("%s: %s is not kept in %s", c.code, want, got.Schema)
 				}
 			}
 		}

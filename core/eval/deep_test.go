@@ -58,7 +58,7 @@ var deeps = map[string]struct {
 func TestDeepCode(t *testing.T) {
 	for name, d := range deeps {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			for _, levels := range []int{90, 1000, 9_990} {
+			for _, levels := range []int{90, 1000, full(9_990, 3000)} {
 				n := levels / d.levels
 				code := nest(n, d.open, d.inner, d.shut)
 				for len(code) > 250_000 {

@@ -8,9 +8,11 @@ import (
 )
 
 // pointer is the place of node i relative to node root, which is around it;
-// for a key, the place of its value.
+// for a key, the place of its value. It is put together in one buffer, since
+// sources may be thousands of parts deep.
 func (b *builder) pointer(root, i uint32) fault.Pointer {
-	p := fault.Pointer("")
+	const start = fault.Pointer("")
+	var p []byte
 	at := root
 	for at != i {
 		n := &b.nodes[at]
@@ -20,7 +22,7 @@ func (b *builder) pointer(root, i uint32) fault.Pointer {
 		case array:
 			for k := 0; j < n.next; k++ {
 				if end := b.nodes[j].next; i < end {
-					p, at, found = p.Index(k), j, true
+					p, at, found = append(p, start.Index(k)...), j, true
 					break
 				}
 				j = b.nodes[j].next
@@ -28,9 +30,9 @@ func (b *builder) pointer(root, i uint32) fault.Pointer {
 		case object:
 			for j < n.next {
 				if end := b.nodes[j+1].next; i < end {
-					p, at, found = p.Key(b.string(j)), j+1, true
+					p, at, found = append(p, start.Key(b.string(j))...), j+1, true
 					if i == j {
-						return p
+						return fault.Pointer(p)
 					}
 					break
 				}
@@ -38,10 +40,10 @@ func (b *builder) pointer(root, i uint32) fault.Pointer {
 			}
 		}
 		if !found {
-			return p
+			return fault.Pointer(p)
 		}
 	}
-	return p
+	return fault.Pointer(p)
 }
 
 // find is the node that begins at an offset; keys don't count.

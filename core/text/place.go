@@ -234,21 +234,36 @@ func LocateAll(src *term.Source, root int, at []int) []fault.Pointer {
 	for i, pos := range at {
 		wanted[pos] = append(wanted[pos], i)
 	}
-	var walk func(t term.Term, here fault.Pointer)
-	walk = func(t term.Term, here fault.Pointer) {
+	// The way to a term is written down for those that are wanted only: there may
+	// be thousands of steps.
+	type way struct {
+		from term.Term
+		i    int
+	}
+	var here []way
+	var walk func(t term.Term)
+	walk = func(t term.Term) {
 		// The outermost term at an offset counts.
-		for _, i := range wanted[t.Pos()] {
-			pointers[i] = here
+		if places, ok := wanted[t.Pos()]; ok {
+			var p []byte
+			for _, w := range here {
+				p = append(p, step(w.from, w.i)...)
+			}
+			for _, i := range places {
+				pointers[i] = fault.Pointer(p)
+			}
+			delete(wanted, t.Pos())
 		}
-		delete(wanted, t.Pos())
-		i := -1
+		at := len(here)
+		here = append(here, way{t, -1})
 		term.Children(t, func(child term.Term) bool {
-			i++
-			walk(child, here+step(t, i))
+			here[at].i++
+			walk(child)
 			return len(wanted) > 0
 		})
+		here = here[:at]
 	}
-	walk(t, "")
+	walk(t)
 	return pointers
 }
 

@@ -37,7 +37,7 @@ type rule struct {
 var pure = []string{
 	"bytes", "cmp", "container/heap", "container/list", "crypto/sha256", "encoding", "encoding/base64",
 	"encoding/binary", "encoding/hex", "encoding/json", "errors", "fmt", "hash", "io", "iter", "maps", "math", "math/big",
-	"math/bits", "regexp", "slices", "sort", "strconv", "strings", "sync", "sync/atomic", "unicode",
+	"math/bits", "regexp", "regexp/syntax", "slices", "sort", "strconv", "strings", "sync", "sync/atomic", "unicode",
 	"unicode/utf16", "unicode/utf8",
 }
 

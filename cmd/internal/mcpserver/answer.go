@@ -132,7 +132,7 @@ func asFault(err error) *fault.Fault {
 func placed(f *fault.Fault, running *registry.Tool, tools *registry.Snapshot) *fault.Fault {
 	in := running
 	if name, ok := strings.CutPrefix(f.In, "tool:"); ok {
-		in, _ = tools.Get(name)
+		in = versionOf(name, running, tools)
 	} else if f.In != "code" {
 		return f
 	}
@@ -142,6 +142,35 @@ func placed(f *fault.Fault, running *registry.Tool, tools *registry.Snapshot) *f
 	g := *f
 	g.In = fmt.Sprintf("tool:%s@%d", in.Name, in.Version)
 	return &g
+}
+
+// versionOf is the version of a tool that ran by its name in a run of another: a
+// call goes to the version that the caller was bound to, which needn't be the one
+// there is. It is nil where it can be one of several.
+func versionOf(name string, running *registry.Tool, tools *registry.Snapshot) *registry.Tool {
+	var found *registry.Tool
+	seen := map[*registry.Tool]bool{}
+	for todo := []*registry.Tool{running}; len(todo) > 0; {
+		t := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if t == nil || seen[t] {
+			continue
+		}
+		seen[t] = true
+		if t.Name == name {
+			if found != nil && found.Version != t.Version {
+				return nil
+			}
+			found = t
+		}
+		for _, callee := range t.Bound {
+			todo = append(todo, callee)
+		}
+	}
+	if found == nil {
+		found, _ = tools.Get(name)
+	}
+	return found
 }
 
 // object is a JSON object being written.

@@ -78,7 +78,7 @@ func (s *Server) description(t *registry.Tool, current bool, tools *registry.Sna
 	if t.As != registry.AsTool {
 		o = o.text("as", t.As)
 	}
-	o = o.text("state", state)
+	o = withInput(o, t).text("state", state)
 	if why != "" {
 		o = o.text("why", why)
 	}
@@ -123,6 +123,9 @@ func again(t *registry.Tool) object {
 	}
 	if t.As != registry.AsTool {
 		o = o.text("as", t.As)
+	}
+	if t.Input != nil {
+		o = o.raw("input_schema", t.Input)
 	}
 	if examples := encode(t.Examples); len(t.Examples) > 0 && len(examples) <= mostDescribed {
 		o = o.raw("examples", examples)

@@ -56,10 +56,11 @@ func (t *task) given(raw json.RawMessage) *fault.Fault {
 		raw = objectIn(raw, report)
 	}
 	if len(raw) > 0 && raw[0] != '{' {
-		t.decoded(check.DecodeInputs([]json.RawMessage{raw}, report))
+		d := check.DecodeInputs([]json.RawMessage{raw}, report)
+		t.decoded(d)
 		params, _ := report.Arguments()
 		t.partial = len(params) > 1
-		return nil
+		return t.declared(d, true)
 	}
 	d, f := check.Decode(raw, report)
 	if f != nil {
@@ -72,7 +73,7 @@ func (t *task) given(raw json.RawMessage) *fault.Fault {
 			t.names = append(t.names, p.Name)
 		}
 	}
-	return nil
+	return t.declared(d, len(bytes.Trim(raw, "{} \t\r\n")) > 0)
 }
 
 // decoded is what a task's arguments say.

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as", "strict"}
+var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as", "strict", "input_schema"}
 
 // mostInputs is how many parameters of a tool an answer names.
 const mostInputs = 32
@@ -36,12 +36,14 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	steps, dropped, published := uint64(0), 0, ""
+	steps, dropped, published, declared := uint64(0), 0, "", false
 	edit.Check = func(candidate *registry.Tool, sees *registry.Snapshot) (f *fault.Fault) {
 		dropped = 0
 		if old, ok := sees.Get(d.Name); ok && len(candidate.Examples) == 0 {
 			dropped = len(old.Examples)
 		}
+		old, ok := sees.Get(d.Name)
+		declared = ok && old.Input != nil
 		if published, f = checkPublished(candidate); f != nil {
 			return f
 		}
@@ -61,6 +63,9 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	}
 	if dropped > 0 {
 		notes = append(notes, fmt.Sprintf("the %d examples of earlier versions were dropped", dropped))
+	}
+	if declared && t.Input == nil {
+		notes = append(notes, "the input_schema that the version before declared was dropped: give it again to keep it")
 	}
 	if kept := keptBefore(t, d.Examples); kept > 0 {
 		notes = append(notes, fmt.Sprintf("%d of the examples are kept from earlier versions; \"examples\":[] drops all", kept))
@@ -110,7 +115,7 @@ func (s *Server) evolved(t, same *registry.Tool, asked asking, notes []string) A
 	if len(t.Examples) > 0 {
 		o = o.number("examples", uint64(len(t.Examples)))
 	}
-	o = o.raw("check", checked(t, same))
+	o = withInput(o, t).raw("check", checked(t, same))
 	if asked.state != "" {
 		o = o.text("state", asked.state).text("why", asked.why)
 	}
@@ -168,6 +173,9 @@ func (a *arguments) definition() (d registry.Definition, notes []string, f *faul
 		return d, nil, f
 	}
 	if d.As, f = a.as(); f != nil {
+		return d, nil, f
+	}
+	if d.Input, f = a.inputSchema(); f != nil {
 		return d, nil, f
 	}
 	if code[0] == '"' {

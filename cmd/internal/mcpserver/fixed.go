@@ -50,7 +50,8 @@ var fixed = []fixedTool{
 			`"examples":{"type":"array","items":{"type":"object"},"description":"tests, run first and kept for later versions: [{\"input\":3,\"expect\":9}]; help evolve tells more"},` +
 			`"if_version":{"type":"integer","description":"the version this is to replace, 0 for none: else nothing is done"},` +
 			`"as":{"type":"string","enum":["tool","prompt","resource"],"description":"publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"},` +
-			`"strict":{"type":"boolean","description":"refuse code that isn't known to be free of type errors"}},` +
+			`"strict":{"type":"boolean","description":"refuse code that isn't known to be free of type errors"},` +
+			`"input_schema":{"type":"object","description":"a JSON Schema of the arguments, narrower than the inferred one; calls by name must fit it"}},` +
 			`"required":["name","code"]}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +

@@ -19,6 +19,8 @@ var more = map[string][]string{
 		`{"name":"evolve","arguments":{"name":"cube","code":"n => n * n * n","if_version":0}}`,
 		"check in its answer is what is known before it runs: its type, the places that fail (problems) or may (unknown), the operations it can ask for (effects), how its steps grow (cost), and a tool that does the same (equals). strict refuses what isn't known to be free of type errors.",
 		`{"name":"evolve","arguments":{"name":"twice","code":"n => 2 * n","strict":true}}`,
+		"input_schema declares a JSON Schema of the tool's arguments, flat and narrower than the inferred one: tools/list shows it, and calls by the tool's name that don't fit it are refused before anything runs. run {tool} isn't bound by it. A new version has none unless it is given again.",
+		`{"name":"evolve","arguments":{"name":"third","code":"n => n / 3","input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":0}}}}}`,
 		`as publishes it: a prompt's arguments are the parameters, and it gives a text or [{role: "user", text: "…"}]; a resource is run on null when it is read.`,
 		`{"name":"evolve","arguments":{"name":"greet","code":"who => \"Greet \" ++ who","as":"prompt"}}`,
 	},

@@ -59,6 +59,11 @@ func checked(t *registry.Tool, same *registry.Tool) object {
 // described is the same as describe answers it: with the places, and with what it
 // has a proof of.
 func (s *Server) described(t *registry.Tool, current bool) object {
+	if t.Unusable() != nil {
+		// Nothing is known of code that nobody can run.
+		p := s.tools.Proof(t)
+		return begin().text("certificate", p.Status).text("void", p.Why).end()
+	}
 	o := knownOf(t, longestTypeShown)
 	r := t.Report()
 	if len(r.Effects) > 0 {
@@ -289,7 +294,7 @@ func (s *Server) findOut(t *registry.Tool, same *registry.Tool) (notes []string)
 	switch {
 	case slices.ContainsFunc(r.Dynamic, func(u check.Unknown) bool { return u.Reason == check.ReasonComplex }):
 		notes = append(notes, "the code is too large or too involved for its types to be worked out; all of it is tested when it runs")
-	case len(r.Diagnostics) > 0:
+	case len(r.Diagnostics) > 0 && (r.Diagnostics[0].Kind != fault.Unbound || len(t.Program().Free()) == 0): // of what is free there is a note
 		d := &r.Diagnostics[0]
 		notes = append(notes, fmt.Sprintf("this fails with %s wherever it is evaluated, %s: %s", d.Kind, whereIs(d.Place), excerptOf([]byte(d.Message), mostShown)))
 	}

@@ -23,6 +23,9 @@ func example(t *registry.Tool) []byte {
 	if len(params) > 0 {
 		s := sampler{left: mostSampled, term: true}
 		input, ok := s.of(params[0].Type)
+		if v, found := declaredSample(t, params[0].Name); found {
+			input, ok = v, true
+		}
 		if !ok {
 			return begin().text("name", "describe").raw("arguments", begin().text("name", t.Name).end()).end()
 		}
@@ -46,6 +49,9 @@ func byName(t *registry.Tool, params []check.Parameter) (call []byte, ok bool) {
 	for _, p := range params {
 		s := sampler{left: mostSampled}
 		v, told := s.of(p.Type)
+		if sample, found := declaredSample(t, p.Name); found {
+			v, told = sample, true
+		}
 		if !told {
 			v, ok = []byte("null"), false
 		}

@@ -83,10 +83,13 @@ type env struct {
 	next *env
 }
 
-func (e *env) lookup(name string) (*aval, bool) {
-	for ; e != nil; e = e.next {
+func (a *analyser) lookup(e *env, name string) (*aval, bool) {
+	for n := 1; e != nil; e = e.next {
 		if e.name == name {
 			return e.val, true
+		}
+		if n++; n%16 == 0 {
+			a.vars.charge(1)
 		}
 	}
 	return nil, false
@@ -100,6 +103,14 @@ var (
 )
 
 func input(path string) *aval { return &aval{kind: isInput, path: path} }
+
+// below is what is below an input by a part of a path.
+func (a *analyser) below(v *aval, part string) *aval {
+	if !a.vars.charge((len(v.path) + len(part)) / 32) {
+		return top
+	}
+	return input(v.path + part)
+}
 
 func list(n size, item *aval) *aval { return &aval{kind: isList, n: n, item: item} }
 
@@ -124,7 +135,10 @@ func (v *aval) variants() []*aval {
 
 // named is what a record's fields are that are named, in the order of their
 // keys.
-func (v *aval) named() []*aval {
+func (a *analyser) named(v *aval) []*aval {
+	if len(v.fields) == 0 || !a.vars.charge(4*len(v.fields)) {
+		return nil
+	}
 	all := make([]*aval, 0, len(v.fields))
 	for _, k := range slices.Sorted(maps.Keys(v.fields)) {
 		all = append(all, v.fields[k])
@@ -170,7 +184,7 @@ next:
 
 // merge is one aval of two of one kind.
 func (a *analyser) merge(x, y *aval) (*aval, bool) {
-	if x.kind != y.kind || !a.spend() {
+	if x.kind != y.kind || !a.spend() || !a.vars.charge(4*(len(x.fields)+len(y.fields))) {
 		return nil, false
 	}
 	switch x.kind {

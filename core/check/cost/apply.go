@@ -78,6 +78,7 @@ func (a *analyser) call(t term.Term, c *closure, x *aval, s scope) (*aval, cost)
 		return input(r.result), cost{calls: map[*recursion]uint64{r: 1}, never: true}
 	}
 	r := &recursion{lam: c.lam}
+	a.vars.charge(len(a.active) / 32)
 	a.active = append(a.active, r)
 	why, inexact := len(a.why), a.inexact
 	v, d := a.eval(c.lam.Body, in)
@@ -91,13 +92,26 @@ func (a *analyser) call(t term.Term, c *closure, x *aval, s scope) (*aval, cost)
 	return v, d.plus(frame)
 }
 
-// chain is a chain of variables from the innermost.
-func chain(e *env) []*env {
-	var all []*env
+// chain is a chain of variables from the innermost, and nth the value of one of it.
+func (a *analyser) chain(e *env) []*env {
+	n := 0
+	for f := e; f != nil; f = f.next {
+		n++
+	}
+	a.vars.charge(n)
+	all := make([]*env, 0, n)
 	for ; e != nil; e = e.next {
 		all = append(all, e)
 	}
 	return all
+}
+
+func (a *analyser) nth(e *env, place int) *aval {
+	a.vars.charge(1 + place/16)
+	for range place {
+		e = e.next
+	}
+	return e.val
 }
 
 // mostTries is how often a recursion is looked at anew with more that changes.
@@ -106,9 +120,9 @@ const mostTries = 8
 // recursive looks at a function that calls itself: what changes from call to
 // call is a root each.
 func (a *analyser) recursive(t term.Term, r *recursion, inner *env, in scope) (*aval, cost) {
-	first := chain(inner)
+	first := a.chain(inner)
 	r.state = map[int]string{}
-	last := chain(r.seen)
+	last := a.chain(r.seen)
 	for range mostTries {
 		if len(last) != len(first) {
 			return a.lost(t, "it calls itself with other variables around it")
@@ -122,7 +136,7 @@ func (a *analyser) recursive(t term.Term, r *recursion, inner *env, in scope) (*
 		if a.abort != nil {
 			return nothing, cost{}
 		}
-		if again == nil {
+		if again == nil || a.vars.left < 0 {
 			return a.solveRecursion(t, r, first, v, c)
 		}
 		last = again
@@ -141,6 +155,7 @@ func same(v, w *aval) bool {
 func (a *analyser) attempt(r *recursion, first []*env, in scope) (v *aval, c cost, again []*env) {
 	r.open, r.calls, r.lost = true, nil, false
 	r.result = a.root()
+	a.vars.charge(len(first))
 	var e *env
 	for i := len(first) - 1; i >= 0; i-- {
 		val := first[i].val
@@ -163,9 +178,9 @@ func (a *analyser) attempt(r *recursion, first []*env, in scope) (v *aval, c cos
 	if a.abort != nil {
 		return v, c, nil
 	}
-	here := chain(e)
+	here := a.chain(e)
 	for _, call := range r.calls {
-		next := chain(call.env)
+		next := a.chain(call.env)
 		if len(next) != len(here) {
 			r.lost = true
 			continue
@@ -196,7 +211,7 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	for i, root := range r.state {
 		l.first[root] = first[i].val
 		for _, call := range r.calls {
-			l.next[root] = append(l.next[root], chain(call.env)[i].val)
+			l.next[root] = append(l.next[root], a.nth(call.env, i))
 		}
 	}
 	l.first[r.result] = nothing
@@ -208,7 +223,7 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 		return a.lost(t, "what it works with grows too fast for a bound")
 	}
 	for root := range l.first {
-		a.solved[root] = l.solve
+		a.solved[root] = l
 	}
 	count := depth.plus(exactly(1))
 	var steps poly
@@ -241,7 +256,7 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 		return top, lost
 	}
 	result := input(r.result)
-	if functional(v, 8) {
+	if a.functional(v, 8) {
 		result = l.value(v)
 	}
 	return result, total
@@ -281,7 +296,7 @@ func (a *analyser) shrinks(r *recursion, first []*env, i int, root string) (size
 	start := a.asNumber(first[i].val)
 	total := size{}
 	for _, call := range r.calls {
-		next := chain(call.env)[i].val
+		next := a.nth(call.env, i)
 		if next.kind == isList && next.tailOf == root {
 			n, _ := a.asList(first[i].val)
 			total = total.max(n)
@@ -302,6 +317,7 @@ func (a *analyser) shrinks(r *recursion, first []*env, i int, root string) (size
 // limited is how often a number can be taken from, or added to, before the
 // condition of the call doesn't hold any more.
 func (a *analyser) limited(r *recursion, first []*env, call selfCall, root string, down bool, start *aval) (size, bool) {
+	a.vars.charge(len(call.facts) / 8)
 	for _, f := range call.facts {
 		if f.path != root || f.least != down {
 			continue
@@ -335,13 +351,13 @@ func (a *analyser) steady(r *recursion, first []*env, v *aval) (size, bool) {
 	for i, root := range r.state {
 		l.first[root] = first[i].val
 		for _, c := range r.calls {
-			l.next[root] = append(l.next[root], chain(c.env)[i].val)
+			l.next[root] = append(l.next[root], a.nth(c.env, i))
 		}
 	}
 	for _, p := range v.abs.alts {
 		for _, m := range p {
 			for _, f := range m.f {
-				of := rootOf(f.Path)
+				of := f.root
 				if of == r.result {
 					return infinite, false
 				}
@@ -350,7 +366,7 @@ func (a *analyser) steady(r *recursion, first []*env, v *aval) (size, bool) {
 						continue
 					}
 					for _, c := range r.calls {
-						if x := chain(c.env)[i].val; x.kind != isInput || x.path != root {
+						if x := a.nth(c.env, i); x.kind != isInput || x.path != root {
 							return infinite, false
 						}
 					}

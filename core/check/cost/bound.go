@@ -13,7 +13,7 @@ import (
 // products of variables with coefficients, added up. The zero value is 0.
 // Bounds are immutable.
 type Bound struct {
-	p    poly
+	p    poly // canonical
 	none bool
 }
 
@@ -30,12 +30,18 @@ func (b Bound) Constant() (n uint64, ok bool) {
 }
 
 // Equal reports whether two bounds are the same formula.
-func (b Bound) Equal(c Bound) bool { return b.none == c.none && b.p.equal(c.p) }
+func (b Bound) Equal(c Bound) bool {
+	return b.none == c.none && slices.EqualFunc(b.p, c.p, func(m, n mono) bool {
+		return m.c == n.c && slices.EqualFunc(m.f, n.f, func(f, g factor) bool {
+			return f.Var == g.Var && f.pow == g.pow && f.base == g.base
+		})
+	})
+}
 
 // Vars is the variables of the formula, each once, in their order.
 func (b Bound) Vars() []Var {
 	var vars []Var
-	for _, m := range b.p.sorted() {
+	for _, m := range b.p {
 		for _, f := range m.f {
 			if !slices.Contains(vars, f.Var) {
 				vars = append(vars, f.Var)
@@ -145,7 +151,7 @@ func (b Bound) print(dot string, name func(Var) string) string {
 		return "0"
 	}
 	var sums []string
-	for _, m := range b.p.sorted() {
+	for _, m := range b.p {
 		var parts []string
 		if num, den := reduced(m.c); den > 1 {
 			parts = append(parts, fmt.Sprintf("%d/%d", num, den))

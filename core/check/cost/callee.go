@@ -30,15 +30,15 @@ func (a *analyser) callee(t *term.Prim, x *aval) (*aval, cost) {
 // given is a formula of a callee, in the sizes of what it is given here.
 func (a *analyser) given(r Report, p poly, x *aval) size {
 	sum := size{alts: []poly{nil}}
-	for _, m := range p.sorted() {
-		t := size{alts: []poly{{"": {c: m.c}}}}
+	for _, m := range p {
+		t := size{alts: []poly{{{c: m.c}}}}
 		for _, f := range m.f {
-			root := rootOf(f.Path)
-			s := sized(variable(Var{Measure: f.Measure, Path: f.Path}))
+			root := f.root
+			s := a.vars.variable(Var{Measure: f.Measure, Path: f.Path}).size()
 			if root == "input" && len(r.Roots) == 0 || len(r.Roots) == 1 && root == RootName(r.Roots[0]) {
 				s = a.measured(x, f.Measure, f.Path[len(root):])
 			}
-			s = f.in(s)
+			s = f.of(s)
 			for range max(f.pow, 1) {
 				t = t.times(s)
 			}

@@ -2,6 +2,7 @@ package cost
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
-// Steps is how much work an analysis may make where Options don't say.
+// Steps is how much work an analysis may make where Options don't say. A step is a
+// term that is evaluated, or some tens of products of formulas, fields of records
+// or bytes of paths that are gone through: time and memory are in proportion.
 const Steps = 400_000
 
 // Options say what a term is.
@@ -75,9 +78,10 @@ func Of(t term.Term, o Options) Report {
 		}
 	}
 	a := &analyser{
-		o: o, left: o.Steps, solved: map[string]func(Var) size{}, sizes: map[*term.Lam]uint64{},
-		expand: map[*term.Prim]term.Term{}, at: -1,
+		o: o, vars: table{vars: map[Var]*variable{}, left: min(o.Steps, math.MaxInt/grain) * grain}, solved: map[string]*loop{}, counts: map[term.Term]uint64{},
+		expand: map[*term.Prim]term.Term{}, at: -1, last: -1,
 	}
+	defer a.vars.borrow()()
 	if _, ok := t.(*term.Lam); ok && o.Tool {
 		a.o.self = &aval{kind: isFunction, funcs: []*closure{{lam: t.(*term.Lam), tool: true}}}
 	}
@@ -90,6 +94,10 @@ func Of(t term.Term, o Options) Report {
 	// need.
 	memory := c.memory.times(number(4)).plus(number(256 << 10))
 	r.Memory = a.bound(memory, c.none || c.vast)
+	if a.vars.left < 0 {
+		r.Steps, r.Memory = Unbounded, Unbounded
+		a.why = append(a.why, reason{pos: max(a.last, root.Pos()), message: tooComplex, fatal: true})
+	}
 	r.Class = r.Steps.Class()
 	r.Exact = r.Steps.Finite() && !a.inexact
 	r.Why = a.places(root)
@@ -100,11 +108,13 @@ func Of(t term.Term, o Options) Report {
 // names, told apart where two are one.
 func (a *analyser) names(t term.Term) []string {
 	var names []string
+	seen := map[string]bool{}
 	for l, ok := t.(*term.Lam); ok; l, ok = t.(*term.Lam) {
 		name := l.Param
-		for slices.Contains(names, name) || strings.HasPrefix(name, "@") || strings.HasPrefix(name, "!") {
+		for seen[name] || strings.HasPrefix(name, "@") || strings.HasPrefix(name, "!") {
 			name = "_" + strings.TrimLeft(name, "@!") + "#" + strconv.Itoa(len(names)+1)
 		}
+		seen[name] = true
 		names = append(names, name)
 		t = l.Body
 	}
@@ -127,8 +137,8 @@ func (a *analyser) run(t term.Term, v *aval, roots []string, s scope) cost {
 	for _, name := range roots {
 		name = RootName(name)
 		in := cost{
-			steps:  number(1).plus(variable(Var{Measure: Terms, Path: name})),
-			memory: variable(Var{Measure: Bytes, Path: name}).times(number(4)).plus(number(64)),
+			steps:  number(1).plus(a.vars.variable(Var{Measure: Terms, Path: name}).poly()),
+			memory: a.vars.variable(Var{Measure: Bytes, Path: name}).poly().times(number(4)).plus(number(64)),
 		}
 		w, c := a.apply(t, v, input(name), s)
 		total = total.plus(in).plus(c)
@@ -139,7 +149,7 @@ func (a *analyser) run(t term.Term, v *aval, roots []string, s scope) cost {
 
 // bound is p as a bound, with nothing left in it that is not an input.
 func (a *analyser) bound(p poly, none bool) Bound {
-	if none || a.left < 0 {
+	if none || a.vars.left < 0 {
 		return Unbounded
 	}
 	s := a.resolve(p)
@@ -157,7 +167,7 @@ func (a *analyser) bound(p poly, none bool) Bound {
 			}
 		}
 	}
-	return Bound{p: q}
+	return Bound{p: canonical(q)}
 }
 
 // places gives the reasons their places in words.

@@ -1,5 +1,9 @@
 package cost
 
+// mostKnown is how long a string is known that code puts together of others, in
+// bytes: those could double with every term.
+const mostKnown = 4 << 10
+
 // textRow is the rows of strings and JSON.
 func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, done bool) {
 	n := a.asBytes(args[0])
@@ -10,8 +14,9 @@ func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, 
 	switch name {
 	case "concat":
 		v = aText(n.plus(a.asBytes(args[1])))
-		if args[0].lit != nil && args[1].lit != nil {
-			v = literalText(*args[0].lit + *args[1].lit)
+		if x, y := args[0].lit, args[1].lit; x != nil && y != nil && len(*x)+len(*y) <= mostKnown {
+			a.vars.charge((len(*x) + len(*y)) / 32)
+			v = literalText(*x + *y)
 		}
 		return v, nil, true, true
 	case "split":
@@ -98,7 +103,7 @@ func (a *analyser) anyWords(v *aval) size {
 			s = s.max(a.anyWords(x.a)).max(a.anyWords(x.b))
 		case isRecord:
 			s = s.max(a.anyWords(x.item))
-			for _, f := range x.named() {
+			for _, f := range a.named(x) {
 				s = s.max(a.anyWords(f))
 			}
 		}
@@ -132,6 +137,7 @@ func (a *analyser) recordRow(name string, args []*aval) (v *aval, steps poly, ok
 	case "put":
 		r := &aval{kind: isRecord, n: n.plus(exactly(1)), abs: keys, item: a.rest(x), fields: map[string]*aval{}}
 		if x.kind == isRecord {
+			a.vars.charge(4 * len(x.fields))
 			for k, f := range x.fields {
 				r.fields[k] = f
 			}
@@ -189,6 +195,7 @@ func (a *analyser) fields(v *aval) (n, keys size) {
 		switch x.kind {
 		case isRecord:
 			n, keys = n.max(x.n), keys.max(x.abs)
+			a.vars.charge(len(x.fields))
 			for k := range x.fields {
 				keys = keys.max(exactly(uint64(len(k))))
 			}

@@ -8,107 +8,22 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// A cost is what evaluating something takes at most.
-type cost struct {
-	steps, memory poly
-	none          bool // there is no bound
-	vast          bool // there is none of the memory
-	// calls is how often functions call themselves whose recursion is looked
-	// at. Where there are any, steps is of the ways that do, and base of those
-	// that don't.
-	calls map[*recursion]uint64
-	base  poly
-	never bool // there is no way that doesn't
-}
-
-// whole is the steps of any way.
-func (c cost) whole() poly {
-	if len(c.calls) == 0 || c.never {
-		return c.steps
-	}
-	return c.steps.max(c.base)
-}
-
-// ending is the steps of the ways that don't call again.
-func (c cost) ending() poly {
-	if len(c.calls) == 0 {
-		return c.steps
-	}
-	if c.never {
-		return nil
-	}
-	return c.base
-}
-
-func (c cost) plus(d cost) cost {
-	r := cost{steps: c.steps.plus(d.steps), memory: c.memory.plus(d.memory), none: c.none || d.none, vast: c.vast || d.vast}
-	if len(c.calls) > 0 && len(d.calls) > 0 {
-		r.steps = c.whole().plus(d.whole())
-	}
-	if len(c.calls)+len(d.calls) > 0 {
-		r.never = c.never || d.never
-		if !r.never {
-			r.base = c.ending().plus(d.ending())
-		}
-	}
-	r.calls = merged(c.calls, d.calls, sat)
-	return r
-}
-
-func (c cost) max(d cost) cost {
-	r := cost{steps: c.steps.max(d.steps), memory: c.memory.max(d.memory), none: c.none || d.none, vast: c.vast || d.vast}
-	if len(c.calls)+len(d.calls) > 0 {
-		r.never = c.never && d.never
-		r.base = c.ending().max(d.ending())
-		switch {
-		case len(d.calls) == 0:
-			r.steps = c.steps
-		case len(c.calls) == 0:
-			r.steps = d.steps
-		}
-	}
-	r.calls = merged(c.calls, d.calls, func(x, y uint64) uint64 { return max(x, y) })
-	return r
-}
-
-func merged(x, y map[*recursion]uint64, op func(x, y uint64) uint64) map[*recursion]uint64 {
-	if len(x) == 0 {
-		return y
-	}
-	if len(y) == 0 {
-		return x
-	}
-	m := map[*recursion]uint64{}
-	for r, n := range x {
-		m[r] = op(n, y[r])
-	}
-	for r, n := range y {
-		m[r] = op(x[r], n)
-	}
-	return m
-}
-
-// one is the cost of one step with bytes of memory.
-func one(bytes uint64) cost { return cost{steps: number(1), memory: number(bytes)} }
-
-// work is further steps, which take n bytes each.
-func work(p poly) cost { return cost{steps: p} }
-
 // An analyser is one analysis under way.
 type analyser struct {
 	o       Options
-	left    int
+	vars    table
 	depth   int
-	solved  map[string]func(Var) size
+	solved  map[string]*loop
 	active  []*recursion
 	abort   *recursion // the function that was found to call itself
 	roots   int
-	sizes   map[*term.Lam]uint64
+	counts  map[term.Term]uint64 // nodes
 	expand  map[*term.Prim]term.Term
 	inexact bool
 	totals  map[*aval]size // while a value's bytes are worked out
 	why     []reason
 	at      int // the place of the use of the library that is looked into; -1
+	last    int // the place at which the steps were used up; -1
 }
 
 // A reason is a place that makes a bound large, or takes it away.
@@ -120,8 +35,7 @@ type reason struct {
 
 // spend takes a step of the analysis; false: they are used up.
 func (a *analyser) spend() bool {
-	a.left--
-	return a.left >= 0
+	return a.vars.charge(grain)
 }
 
 // tell notes why a bound isn't constant.
@@ -156,8 +70,9 @@ type scope struct {
 	facts []fact
 }
 
-func (s scope) with(facts []fact) scope {
+func (a *analyser) with(s scope, facts []fact) scope {
 	if len(facts) > 0 {
+		a.vars.charge(len(s.facts) + len(facts))
 		s.facts = append(s.facts[:len(s.facts):len(s.facts)], facts...)
 	}
 	return s
@@ -165,22 +80,32 @@ func (s scope) with(facts []fact) scope {
 
 const maxNesting = 4_000
 
+const tooComplex = "the program is too complex to be looked through"
+
 // eval is what t gives at most, and what that takes.
 func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 	if a.abort != nil {
 		return nothing, cost{}
 	}
-	if a.depth++; a.depth > maxNesting || !a.spend() {
+	if !a.spend() {
+		if a.last < 0 {
+			a.last = t.Pos()
+		}
+		return top, cost{none: true}
+	}
+	if a.depth++; a.depth > maxNesting {
 		a.depth--
-		return a.lost(t, "the program is too complex to be looked through")
+		return a.lost(t, tooComplex)
 	}
 	defer func() { a.depth-- }()
 	switch t := t.(type) {
 	case *term.Int:
 		return literalNumber(big.NewInt(t.Value)), one(0)
 	case *term.Big:
+		a.vars.charge(t.Value.BitLen() / 256)
 		return literalNumber(t.Value), one(uint64(16 + t.Value.BitLen()/8 + 8))
 	case *term.Dec:
+		a.vars.charge(t.Unscaled.BitLen()/64 + t.Scale/16)
 		d, _ := value.NewDec(t.Unscaled, t.Scale)
 		whole := new(big.Int).Quo(t.Unscaled, value.Power10(t.Scale))
 		v := literalNumber(new(big.Int).Add(whole.Abs(whole), big.NewInt(1)))
@@ -194,7 +119,7 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 	case *term.Unit:
 		return aUnit, one(0)
 	case *term.Var:
-		if v, ok := s.env.lookup(t.Name); ok {
+		if v, ok := a.lookup(s.env, t.Name); ok {
 			return v, one(0)
 		}
 		return nothing, one(0)
@@ -211,6 +136,9 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 	case *term.List:
 		item, c := nothing, cost{}
 		for _, x := range t.Items {
+			if a.vars.left < 0 {
+				break
+			}
 			v, d := a.eval(x, s)
 			c = c.plus(d).plus(one(16))
 			item = a.join(item, v)
@@ -220,6 +148,9 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 		r := &aval{kind: isRecord, n: exactly(uint64(len(t.Fields))), item: nothing, fields: map[string]*aval{}}
 		c := one(64)
 		for _, f := range t.Fields {
+			if a.vars.left < 0 {
+				break
+			}
 			v, d := a.eval(f.Value, s)
 			c = c.plus(d).plus(cost{memory: number(uint64(64 + len(f.Key)))})
 			r.fields[f.Key] = v
@@ -241,7 +172,7 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 	case *term.Effect:
 		_, c := a.eval(t.Arg, s)
 		answer := RootName("!" + t.Op)
-		return input(answer), c.plus(cost{steps: number(1), memory: number(256).plus(variable(Var{Measure: Bytes, Path: answer}))})
+		return input(answer), c.plus(cost{steps: number(1), memory: number(256).plus(a.vars.variable(Var{Measure: Bytes, Path: answer}).poly())})
 	case *term.Prim:
 		return a.prim(t, s)
 	}
@@ -250,12 +181,7 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 
 // size is about how many registers a function has.
 func (a *analyser) size(l *term.Lam) uint64 {
-	n, ok := a.sizes[l]
-	if !ok {
-		n = nodes(l.Body) + 8
-		a.sizes[l] = n
-	}
-	return n
+	return a.nodes(l) + 7 // without the function itself
 }
 
 func literalNumber(n *big.Int) *aval {
@@ -279,8 +205,8 @@ func (a *analyser) branch(t *term.If, s scope) (*aval, cost) {
 	if c.kind != isBool && c.kind != isInput && c.kind != isTop && c.kind != isUnion && c.kind != isWithin {
 		return nothing, costs
 	}
-	x, d := a.eval(t.Then, s.with(c.yes))
-	y, e := a.eval(t.Else, s.with(c.no))
+	x, d := a.eval(t.Then, a.with(s, c.yes))
+	y, e := a.eval(t.Else, a.with(s, c.no))
 	if !d.whole().equal(e.whole()) {
 		a.inexact = true
 	}
@@ -295,6 +221,7 @@ func (a *analyser) prim(t *term.Prim, s scope) (*aval, cost) {
 	if row.Body != "" {
 		body, ok := a.expand[t]
 		if !ok {
+			a.vars.charge(2 * grain)
 			body = prim.Expand(t)
 			a.expand[t] = body
 		}
@@ -318,13 +245,16 @@ func (a *analyser) prim(t *term.Prim, s scope) (*aval, cost) {
 			"at": aText(exactly(1 << 20)), "kind": aText(exactly(64)), "message": aText(exactly(1 << 20)), "value": top,
 		}}
 		r := &aval{kind: isRecord, n: exactly(1), item: nothing, fields: map[string]*aval{"ok": v, "error": caught}}
-		return r, c.plus(one(512 + 8*nodes(t.Args[0])))
+		return r, c.plus(one(512 + 8*a.nodes(t.Args[0])))
 	case prim.Par:
 		item, c := nothing, one(64)
 		for _, b := range t.Args {
+			if a.vars.left < 0 {
+				break
+			}
 			v, d := a.eval(b, s)
 			item = a.join(item, v)
-			c = c.plus(d).plus(cost{memory: number(1024 + 64*nodes(b))})
+			c = c.plus(d).plus(cost{memory: number(1024 + 64*a.nodes(b))})
 		}
 		return list(exactly(uint64(len(t.Args))), item), c
 	}
@@ -351,16 +281,18 @@ func (a *analyser) prim(t *term.Prim, s scope) (*aval, cost) {
 
 func (a *analyser) logic(t *term.Prim, s scope) (*aval, cost) {
 	x, c := a.eval(t.Args[0], s)
-	inner := s.with(x.yes)
+	inner := a.with(s, x.yes)
 	if t.ID == prim.Or {
-		inner = s.with(x.no)
+		inner = a.with(s, x.no)
 	}
 	y, d := a.eval(t.Args[1], inner)
 	a.inexact = true
 	r := &aval{kind: isBool}
 	if t.ID == prim.And {
+		a.vars.charge(len(x.yes) + len(y.yes))
 		r.yes = append(append([]fact{}, x.yes...), y.yes...)
 	} else {
+		a.vars.charge(len(x.no) + len(y.no))
 		r.no = append(append([]fact{}, x.no...), y.no...)
 	}
 	return r, c.plus(d).plus(one(0))
@@ -388,5 +320,5 @@ func (a *analyser) evaluate(t *term.Prim, s scope) (*aval, cost) {
 	r, d := a.eval(v.code, s)
 	a.at = outer
 	// Compiling takes memory.
-	return r, c.plus(d).plus(cost{memory: number(512 * (nodes(v.code) + 8))})
+	return r, c.plus(d).plus(cost{memory: number(512 * (a.nodes(v.code) + 8))})
 }

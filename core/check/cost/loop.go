@@ -2,6 +2,7 @@ package cost
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -18,12 +19,12 @@ type loop struct {
 	next  map[string][]*aval
 	// rounds is how often at most.
 	rounds  size
-	known   map[Var]size
-	solving map[Var]bool
+	known   map[*variable]size
+	solving map[*variable]bool
 }
 
 func newLoop(a *analyser, rounds size) *loop {
-	return &loop{a: a, first: map[string]*aval{}, next: map[string][]*aval{}, rounds: rounds, known: map[Var]size{}, solving: map[Var]bool{}}
+	return &loop{a: a, first: map[string]*aval{}, next: map[string][]*aval{}, rounds: rounds, known: map[*variable]size{}, solving: map[*variable]bool{}}
 }
 
 // root makes a root that nothing else is called.
@@ -37,12 +38,11 @@ func (a *analyser) root() string {
 const deepest = 24
 
 // solve is the largest that a variable of the loop's roots gets.
-func (l *loop) solve(v Var) size {
+func (l *loop) solve(v *variable) size {
 	if s, ok := l.known[v]; ok {
 		return s
 	}
-	root := rootOf(v.Path)
-	rest := v.Path[len(root):]
+	root, rest := v.root, v.Path[len(v.root):]
 	if l.solving[v] || len(rest) > deepest*4 || !l.a.spend() {
 		return infinite
 	}
@@ -50,8 +50,8 @@ func (l *loop) solve(v Var) size {
 	s := infinite
 	if v.Measure == Words {
 		// A number that is not too large has no more words than that takes.
-		if abs := l.solve(Var{Measure: Int, Path: v.Path}); !abs.inf {
-			s = beyond(l.a.wordsOf(&aval{kind: isNumber, abs: abs, words: infinite, frac: l.solve(Var{Measure: frac, Path: v.Path})}))
+		if abs := l.solve(l.a.vars.variable(Var{Measure: Int, Path: v.Path})); !abs.inf {
+			s = beyond(l.a.wordsOf(&aval{kind: isNumber, abs: abs, words: infinite, frac: l.solve(l.a.vars.variable(Var{Measure: frac, Path: v.Path}))}))
 		}
 	}
 	if s.inf {
@@ -63,7 +63,7 @@ func (l *loop) solve(v Var) size {
 }
 
 // close solves v ← max over the ways of a·v + b, from what it is at first.
-func (l *loop) close(v Var, root, rest string) size {
+func (l *loop) close(v *variable, root, rest string) size {
 	start := l.a.measured(l.first[root], v.Measure, rest)
 	if v.Measure == Words {
 		start = beyond(start)
@@ -113,17 +113,20 @@ func (l *loop) close(v Var, root, rest string) size {
 
 // open is the measure of what a round makes, with the loop's roots left as
 // variables.
-func (l *loop) open(way *aval, v Var, rest string) size {
+func (l *loop) open(way *aval, v *variable, rest string) size {
+	l.a.vars.charge(len(l.first))
+	var closed map[string]*loop
 	for root := range l.first {
-		solve := l.a.solved[root]
-		delete(l.a.solved, root)
-		defer func() {
-			if solve != nil {
-				l.a.solved[root] = solve
+		if by := l.a.solved[root]; by != nil {
+			if closed == nil {
+				closed = map[string]*loop{}
 			}
-		}()
+			closed[root] = by
+			delete(l.a.solved, root)
+		}
 	}
 	s := l.a.measured(way, v.Measure, rest)
+	maps.Copy(l.a.solved, closed)
 	if v.Measure == Words {
 		return beyond(s)
 	}
@@ -132,16 +135,16 @@ func (l *loop) open(way *aval, v Var, rest string) size {
 
 // take splits p into f·v and what doesn't depend on v, with the other
 // variables of the loop solved.
-func (l *loop) take(p poly, v Var) (f uint64, b size, ok bool) {
-	others := poly{}
-	for k, m := range p {
+func (l *loop) take(p poly, v *variable) (f uint64, b size, ok bool) {
+	var others poly
+	for _, m := range p {
 		has := false
 		for _, x := range m.f {
-			has = has || x.Var == v
+			has = has || x.variable == v
 		}
 		switch {
 		case !has:
-			others[k] = m
+			others = append(others, m)
 		case len(m.f) == 1 && m.f[0].pow == 1 && m.f[0].base == 0:
 			f = whole(m.c)
 		default:
@@ -154,22 +157,23 @@ func (l *loop) take(p poly, v Var) (f uint64, b size, ok bool) {
 
 // replace puts what is known of the loop's variables in their places.
 func (l *loop) replace(p poly) (size, bool) {
-	sum := size{alts: []poly{nil}}
-	for _, m := range p.sorted() {
+	sum, changing := p.parted(func(v *variable) bool {
+		_, mine := l.first[v.root]
+		return mine
+	})
+	for _, m := range changing {
 		var mine []factor
 		others := mono{c: m.c}
 		for _, x := range m.f {
-			if _, ok := l.first[rootOf(x.Path)]; ok {
+			if _, ok := l.first[x.root]; ok {
 				mine = append(mine, x)
 			} else {
 				others.f = append(others.f, x)
 			}
 		}
-		t := size{alts: []poly{{others.key(): others}}}
+		t := size{alts: []poly{{others}}}
 		for _, x := range mine {
-			of := x.Var
-			of.Log = false
-			s := x.in(l.solve(of))
+			s := x.of(l.solve(l.a.vars.variable(Var{Measure: x.Measure, Path: x.Path})))
 			if s.inf {
 				return infinite, false
 			}
@@ -244,6 +248,7 @@ func (c *closer) value(v *aval) *aval {
 	}
 	w.item, w.a, w.b = c.value(v.item), c.value(v.a), c.value(v.b)
 	if v.fields != nil {
+		c.l.a.vars.charge(4 * len(v.fields))
 		w.fields = make(map[string]*aval, len(v.fields))
 		for k, f := range v.fields {
 			w.fields[k] = c.value(f)
@@ -271,6 +276,9 @@ func (c *closer) env(e *env) *env {
 	}
 	if f, ok := c.envs[e]; ok {
 		return f
+	}
+	if !c.l.a.vars.charge(4) {
+		return e
 	}
 	next, val := c.env(e.next), c.value(e.val)
 	f := e
@@ -310,9 +318,9 @@ func (a *analyser) fold(t *term.Prim, args []*aval, s scope) (*aval, cost) {
 	if !ok {
 		return a.lost(t, "what is gathered grows too fast for a bound")
 	}
-	a.solved[acc] = loop.solve
+	a.solved[acc] = loop
 	result := input(acc) // what the loop knows of it is solved
-	if functional(v, 8) || functional(init, 8) {
+	if a.functional(v, 8) || a.functional(init, 8) {
 		result = a.join(init, loop.value(v))
 	}
 	count := n.flat()
@@ -336,29 +344,32 @@ func (a *analyser) fold(t *term.Prim, args []*aval, s scope) (*aval, cost) {
 }
 
 // functional reports whether a function may be in a value.
-func functional(v *aval, deep int) bool {
+func (a *analyser) functional(v *aval, deep int) bool {
 	if v == nil {
 		return false
 	}
-	if deep == 0 || v.kind == isFunction {
+	if deep == 0 || !a.vars.charge(2+len(v.fields)) || v.kind == isFunction {
 		return true
 	}
 	for _, x := range v.alts {
-		if functional(x, deep-1) {
+		if a.functional(x, deep-1) {
 			return true
 		}
 	}
 	for _, x := range v.fields {
-		if functional(x, deep-1) {
+		if a.functional(x, deep-1) {
 			return true
 		}
 	}
-	return functional(v.item, deep-1) || functional(v.a, deep-1) || functional(v.b, deep-1)
+	return a.functional(v.item, deep-1) || a.functional(v.a, deep-1) || a.functional(v.b, deep-1)
 }
 
 // show is a formula as a reader sees it.
 func (a *analyser) show(p poly) string {
-	s := Bound{p: p}.String()
+	if !a.vars.charge(8 * len(p)) {
+		return "some"
+	}
+	s := Bound{p: canonical(p)}.String()
 	if len(s) > 200 || strings.Contains(s, "@") {
 		return "some"
 	}

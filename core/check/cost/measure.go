@@ -1,22 +1,24 @@
 package cost
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // v is a variable as a size, or what it is known to be at most.
 func (a *analyser) v(m Measure, path string) size {
-	root := rootOf(path)
-	if m == frac && !strings.HasPrefix(root, "@") {
+	if m == frac && !strings.HasPrefix(path, "@") {
 		m = Words
 	}
-	if solve, ok := a.solved[root]; ok {
-		return a.resolved(solve(Var{Measure: m, Path: path}))
+	x := a.vars.variable(Var{Measure: m, Path: path})
+	if by := a.solved[x.root]; by != nil {
+		return a.resolved(by.solve(x))
 	}
-	return sized(variable(Var{Measure: m, Path: path}))
+	return x.size()
 }
 
 // resolved is a size in which variables are replaced that are known by now.
@@ -32,29 +34,21 @@ func (a *analyser) resolved(s size) size {
 }
 
 func (a *analyser) resolve(p poly) size {
-	clean := true
-	for _, m := range p {
-		for _, f := range m.f {
-			_, known := a.solved[rootOf(f.Path)]
-			clean = clean && !known
-		}
-	}
-	if clean {
-		return size{alts: []poly{p}}
+	sum, changing := p.parted(func(v *variable) bool { return a.solved[v.root] != nil })
+	if len(changing) == 0 {
+		return sum
 	}
 	if !a.spend() {
 		return infinite
 	}
-	sum := size{alts: []poly{nil}}
-	for _, m := range p.sorted() {
-		t := size{alts: []poly{{"": {c: m.c}}}}
+	for _, m := range changing {
+		t := size{alts: []poly{{{c: m.c}}}}
 		for _, f := range m.f {
-			if _, known := a.solved[rootOf(f.Path)]; !known {
-				one := mono{c: unit, f: []factor{f}}
-				t = t.times(sized(poly{one.key(): one}))
+			if a.solved[f.root] == nil {
+				t = t.times(sized(poly{{c: unit, f: []factor{f}}}))
 				continue
 			}
-			s := f.in(a.v(f.Measure, f.Path))
+			s := f.of(a.v(f.Measure, f.Path))
 			for range max(f.pow, 1) {
 				t = t.times(s)
 			}
@@ -64,8 +58,8 @@ func (a *analyser) resolve(p poly) size {
 	return sum
 }
 
-// in is the factor where its variable is s; its power is left to the caller.
-func (f factor) in(s size) size {
+// of is the factor where its variable is s; its power is left to the caller.
+func (f factor) of(s size) size {
 	switch {
 	case s.inf:
 		return s
@@ -98,6 +92,7 @@ func (a *analyser) measureOne(v *aval, m Measure, rest string) size {
 	case isTop:
 		return infinite
 	case isInput:
+		a.vars.charge((len(v.path) + len(rest)) / 32)
 		if m == Words {
 			return a.wordsAt(v.path + rest)
 		}
@@ -157,7 +152,7 @@ func (a *analyser) measureBelow(v *aval, m Measure, rest string) size {
 	case r.take("[*]"):
 		if v.kind == isRecord {
 			s := a.measured(v.item, m, r.s)
-			for _, f := range v.named() {
+			for _, f := range a.named(v) {
 				s = s.max(a.measured(f, m, r.s))
 			}
 			return s
@@ -224,24 +219,13 @@ func (a *analyser) parts(v *aval) (constant uint64, rest poly) {
 		}
 		return s.flat().split()
 	}
-	p := v.abs.flat()
-	bits := uint64(0)
-	sum := uint64(0)
-	powers := map[Var]uint64{}
-	for _, m := range p {
-		sum = sat(sum, whole(m.c))
-		for _, f := range m.f {
-			if f.base > 0 {
-				return over, nil
-			}
-			powers[f.Var] = max(powers[f.Var], f.pow)
-		}
+	sum, powers, ok := v.abs.flat().powers()
+	if !ok {
+		return over, nil
 	}
-	for sum > 0 {
-		bits++
-		sum >>= 1
-	}
-	for f, n := range powers {
+	bits := uint64(bits.Len64(sum))
+	for _, f := range powers {
+		n := f.pow
 		switch {
 		case f.Log:
 			bits += n * 16
@@ -283,7 +267,7 @@ func (a *analyser) bytes(v *aval) size {
 		return part.plus(a.total(v.a)).plus(a.total(v.b))
 	case isRecord:
 		s := part
-		for _, f := range v.named() {
+		for _, f := range a.named(v) {
 			s = s.plus(a.total(f))
 		}
 		for k := range v.fields {
@@ -297,7 +281,7 @@ func (a *analyser) bytes(v *aval) size {
 		if v.code == nil {
 			return infinite
 		}
-		return exactly(64 * nodes(v.code))
+		return exactly(64 * a.nodes(v.code))
 	}
 	return part
 }
@@ -320,18 +304,49 @@ func (a *analyser) total(v *aval) size {
 	return s
 }
 
+// nodes counts a term's nodes, as [nodes] does, those of what may be counted again
+// just once.
+func (a *analyser) nodes(t term.Term) uint64 {
+	again := false
+	switch t := t.(type) {
+	case *term.Lam, *term.Quote:
+		again = true
+	case *term.Prim:
+		again = t.ID == prim.Try || t.ID == prim.Par
+	}
+	if again {
+		if n, ok := a.counts[t]; ok {
+			return n
+		}
+	}
+	n := own(t)
+	term.Children(t, func(c term.Term) bool {
+		n += a.nodes(c)
+		return true
+	})
+	if again {
+		a.counts[t] = n
+	}
+	return n
+}
+
 // nodes counts a term's nodes, and the bytes of its strings as one for each 64.
 func nodes(t term.Term) uint64 {
-	n := uint64(1)
-	switch t := t.(type) {
-	case *term.Str:
-		n += uint64(len(t.Value)) / 64
-	case *term.Big:
-		n += uint64(t.Value.BitLen()) / 64
-	}
+	n := own(t)
 	term.Children(t, func(c term.Term) bool {
 		n += nodes(c)
 		return true
 	})
 	return n
+}
+
+// own is what a node counts without those below it.
+func own(t term.Term) uint64 {
+	switch t := t.(type) {
+	case *term.Str:
+		return 1 + uint64(len(t.Value))/64
+	case *term.Big:
+		return 1 + uint64(t.Value.BitLen())/64
+	}
+	return 1
 }

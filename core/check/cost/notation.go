@@ -3,6 +3,7 @@ package cost
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -22,20 +23,21 @@ func ParseBound(s string) (Bound, error) {
 	if len(s) > 1<<16 {
 		return Bound{}, errors.New("cost: a bound is longer than 65,536 bytes")
 	}
-	r := reader{s: s}
-	b := Bound{p: poly{}}
+	r := reader{s: s, vars: &table{vars: map[Var]*variable{}, left: math.MaxInt}}
+	var p poly
 	for r.err == nil {
-		m := r.product()
-		if _, twice := b.p[m.key()]; twice {
-			r.fail("a product stands twice")
-		}
-		if m.c > 0 {
-			b.p[m.key()] = m
+		if m := r.product(); m.c > 0 {
+			p = append(p, m)
 		}
 		if !r.take(" + ") {
 			break
 		}
 	}
+	products := len(p)
+	if p = p.ordered(); len(p) < products {
+		r.fail("each product once")
+	}
+	b := Bound{p: canonical(p)}
 	if r.err == nil && r.s != "" {
 		r.fail("an operator")
 	}
@@ -45,15 +47,13 @@ func ParseBound(s string) (Bound, error) {
 	if r.err != nil {
 		return Bound{}, r.err
 	}
-	if len(b.p) == 0 {
-		b.p = nil
-	}
 	return b, nil
 }
 
 type reader struct {
-	s   string
-	err error
+	s    string
+	err  error
+	vars *table // of a bound
 }
 
 func (r *reader) fail(want string) {
@@ -94,7 +94,7 @@ func (r *reader) product() mono {
 			n := r.number()
 			switch {
 			case r.take("^"):
-				f := factor{Var: r.variable(), base: n}
+				f := factor{variable: r.vars.variable(r.variable()), base: n}
 				if n < 2 {
 					r.fail("a base of at least 2")
 				}
@@ -112,7 +112,7 @@ func (r *reader) product() mono {
 				m.c = scaled(n)
 			}
 		} else {
-			f := factor{Var: r.variable(), pow: 1}
+			f := factor{variable: r.vars.variable(r.variable()), pow: 1}
 			if r.take("^") {
 				f.pow = r.number()
 			}

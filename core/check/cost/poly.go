@@ -1,12 +1,9 @@
 package cost
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
-	"strings"
 )
 
 // Measure is what of a value a variable of a bound stands for.
@@ -43,59 +40,18 @@ type Var struct {
 	Log     bool
 }
 
-// A factor is a variable to a power, or a number to the power of a variable.
-type factor struct {
-	Var
-	pow  uint64
-	base uint64 // 0: it is none
-}
-
-func (f factor) compare(g factor) int {
-	log := func(f factor) int {
-		if f.Log {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(cmp.Compare(min(f.base, 1), min(g.base, 1)), strings.Compare(string(f.Measure), string(g.Measure)), strings.Compare(f.Path, g.Path), cmp.Compare(log(f), log(g)))
-}
-
 // unit is the coefficient that means 1: coefficients are multiples of 1/unit.
 const unit = 1 << 12
 
-// A mono is a product of factors, in their order, with a coefficient.
-type mono struct {
-	c uint64
-	f []factor
-}
-
-func (m mono) key() string {
-	if len(m.f) == 0 {
-		return ""
-	}
-	var b []byte
-	for _, f := range m.f {
-		b = append(b, f.Measure...)
-		if f.Log {
-			b = append(b, '\'')
-		}
-		b = append(b, ' ')
-		b = append(b, f.Path...)
-		b = append(b, ' ')
-		b = strconv.AppendUint(b, f.pow, 10)
-		b = append(b, '^')
-		b = strconv.AppendUint(b, f.base, 10)
-		b = append(b, ' ')
-	}
-	return string(b)
-}
-
-// A poly is a sum of products by their keys; nil is 0. It is never changed
-// once it is made.
-type poly map[string]mono
+// A poly is a sum of products, each of other factors than the others, in their
+// order; nil is 0. It is never changed once it is made.
+type poly []mono
 
 // over is set in the coefficient of what is too large to be told.
 const over = math.MaxUint64
+
+// tooLarge is a sum that is too large or too complex to be told.
+var tooLarge = poly{{c: over}}
 
 func number(n uint64) poly {
 	switch {
@@ -104,13 +60,13 @@ func number(n uint64) poly {
 	case n < uint64(len(numbers)):
 		return numbers[n]
 	}
-	return poly{"": {c: scaled(n)}}
+	return poly{{c: scaled(n)}}
 }
 
 // numbers is the small ones, of which there are many.
-var numbers = func() (all [64]poly) {
-	for n := range all {
-		all[n] = poly{"": {c: scaled(uint64(n))}}
+var numbers = func() (all [1025]poly) {
+	for n := 1; n < len(all); n++ {
+		all[n] = poly{{c: scaled(uint64(n))}}
 	}
 	return all
 }()
@@ -120,11 +76,6 @@ func scaled(n uint64) uint64 {
 		return over
 	}
 	return n * unit
-}
-
-func variable(v Var) poly {
-	m := mono{c: unit, f: []factor{{Var: v, pow: 1}}}
-	return poly{m.key(): m}
 }
 
 func sat(a, b uint64) uint64 {
@@ -151,7 +102,57 @@ func times(a, b uint64) uint64 {
 }
 
 // most is how many products a sum may have; more are too complex to be told.
+// While sums are worked out they may have twice as many.
 const most = 200
+
+// table is that of the variables; nil of a constant.
+func (p poly) table() *table {
+	if len(p) == 0 {
+		return nil
+	}
+	if f := p[len(p)-1].f; len(f) > 0 {
+		return f[0].in
+	}
+	return nil
+}
+
+// charge takes the work that an operation on both makes off what their analysis
+// may still do, and reports whether there was enough left.
+func charge(p, q poly, n int) bool {
+	t := p.table()
+	if t == nil {
+		t = q.table()
+	}
+	return t.charge(n)
+}
+
+// merge is p and q with op of the coefficients where both have a product.
+func (p poly) merge(q poly, op func(a, b uint64) uint64) poly {
+	t := p.table()
+	if t == nil {
+		t = q.table()
+	}
+	if !t.charge(len(p) + len(q)) {
+		return tooLarge
+	}
+	r := t.sum(len(p) + len(q))
+	for len(p) > 0 && len(q) > 0 {
+		switch c := p[0].order(q[0]); {
+		case c < 0:
+			r, p = append(r, p[0]), p[1:]
+		case c > 0:
+			r, q = append(r, q[0]), q[1:]
+		default:
+			r = append(r, mono{op(p[0].c, q[0].c), p[0].f})
+			p, q = p[1:], q[1:]
+		}
+	}
+	r = append(append(r, p...), q...)
+	if len(r) > 2*most {
+		return tooLarge
+	}
+	return t.made(r)
+}
 
 func (p poly) plus(q poly) poly {
 	if len(p) == 0 {
@@ -160,22 +161,12 @@ func (p poly) plus(q poly) poly {
 	if len(q) == 0 {
 		return p
 	}
-	if n, ok := q[""]; ok && len(q) == 1 && len(p) == 1 {
-		if m, ok := p[""]; ok && sat(m.c, n.c) < unit*uint64(len(numbers)) && (m.c+n.c)%unit == 0 {
-			return number((m.c + n.c) / unit)
+	if len(p) == 1 && len(q) == 1 && len(p[0].f) == 0 && len(q[0].f) == 0 {
+		if c := sat(p[0].c, q[0].c); c < unit*uint64(len(numbers)) && c%unit == 0 {
+			return numbers[c/unit]
 		}
 	}
-	r := make(poly, len(p)+len(q))
-	for k, m := range p {
-		r[k] = m
-	}
-	for k, m := range q {
-		if old, ok := r[k]; ok {
-			m.c = sat(m.c, old.c)
-		}
-		r[k] = m
-	}
-	return r
+	return p.merge(q, sat)
 }
 
 // max is at least both: the larger of each coefficient.
@@ -183,28 +174,24 @@ func (p poly) max(q poly) poly {
 	if len(p) == 0 {
 		return q
 	}
-	if len(q) == 0 {
+	if len(q) == 0 || p.equal(q) {
 		return p
 	}
-	r := make(poly, len(p)+len(q))
-	for k, m := range p {
-		r[k] = m
-	}
-	for k, m := range q {
-		if old, ok := r[k]; ok {
-			m.c = max(m.c, old.c)
-		}
-		r[k] = m
-	}
-	return r
+	return p.merge(q, func(a, b uint64) uint64 { return max(a, b) })
 }
 
 func (p poly) equal(q poly) bool {
 	if len(p) != len(q) {
 		return false
 	}
-	for k, m := range p {
-		if n, ok := q[k]; !ok || n.c != m.c {
+	if len(p) > 0 && &p[0] == &q[0] {
+		return true
+	}
+	if !charge(p, nil, len(p)) {
+		return false
+	}
+	for i, m := range p {
+		if m.c != q[i].c || m.order(q[i]) != 0 {
 			return false
 		}
 	}
@@ -212,52 +199,53 @@ func (p poly) equal(q poly) bool {
 }
 
 func (p poly) times(q poly) poly {
-	r := make(poly, len(p)*len(q))
-	for ka, a := range p {
-		for kb, b := range q {
-			m := a.times(b)
-			k := ka + kb // of a constant it is empty
-			if ka != "" && kb != "" {
-				k = m.key()
-			}
-			if old, ok := r[k]; ok {
-				m.c = sat(m.c, old.c)
-			}
-			r[k] = m
+	if len(p) > len(q) {
+		p, q = q, p
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	if len(p) == 1 && len(p[0].f) == 0 {
+		return q.scale(p[0].c)
+	}
+	var r poly
+	for _, a := range p {
+		row := make(poly, len(q))
+		work := 0
+		for i, b := range q {
+			row[i] = a.times(b)
+			work += 1 + len(a.f) + len(b.f)
+		}
+		if !charge(p, q, work) {
+			return tooLarge
+		}
+		if r = r.plus(row.ordered()); len(r) == 1 && len(r[0].f) == 0 && r[0].c == over {
+			return tooLarge
 		}
 	}
 	return r
 }
 
-func (m mono) times(n mono) mono {
-	r := mono{c: times(m.c, n.c)}
-	a, b := m.f, n.f
-	if len(a) == 0 || len(b) == 0 {
-		r.f = append(a[:len(a):len(a)], b...)
-		return r
+// scale is p with each coefficient multiplied.
+func (p poly) scale(c uint64) poly {
+	if c == unit {
+		return p
 	}
-	for len(a) > 0 && len(b) > 0 {
-		switch c := a[0].compare(b[0]); {
-		case c < 0:
-			r.f, a = append(r.f, a[0]), a[1:]
-		case c > 0:
-			r.f, b = append(r.f, b[0]), b[1:]
-		default:
-			f := a[0]
-			if f.base > 0 {
-				hi, lo := bits.Mul64(f.base, b[0].base)
-				f.base = lo
-				if hi != 0 {
-					r.c = over
-				}
-			} else {
-				f.pow += b[0].pow
-			}
-			r.f, a, b = append(r.f, f), a[1:], b[1:]
+	if len(p) == 1 && len(p[0].f) == 0 {
+		if c = times(p[0].c, c); c > 0 && c%unit == 0 && c/unit < uint64(len(numbers)) {
+			return numbers[c/unit]
 		}
+		return poly{{c: c}}
 	}
-	r.f = append(append(r.f, a...), b...)
-	return r
+	t := p.table()
+	if !t.charge(len(p)) {
+		return tooLarge
+	}
+	r := t.sum(len(p))
+	for _, m := range p {
+		r = append(r, mono{times(m.c, c), m.f})
+	}
+	return t.made(r)
 }
 
 // over reports whether p is too large or too complex to be told.
@@ -278,10 +266,36 @@ func (p poly) over() bool {
 	return false
 }
 
+// parted is the products of p without a variable that some says, as a size, and
+// those with one.
+func (p poly) parted(some func(*variable) bool) (size, poly) {
+	if !charge(p, nil, len(p)) {
+		return infinite, nil
+	}
+	has := func(m mono) bool {
+		return slices.ContainsFunc(m.f, func(f factor) bool { return some(f.variable) })
+	}
+	if !slices.ContainsFunc(p, has) {
+		return sized(p), nil
+	}
+	var with, without poly
+	for _, m := range p {
+		if has(m) {
+			with = append(with, m)
+		} else {
+			without = append(without, m)
+		}
+	}
+	return sized(without), with
+}
+
 // part is p·num/den, rounded up.
 func (p poly) part(num, den uint64) poly {
+	if !charge(p, nil, len(p)) {
+		return tooLarge
+	}
 	r := make(poly, len(p))
-	for k, m := range p {
+	for i, m := range p {
 		if m.c != over {
 			hi, lo := bits.Mul64(m.c, num)
 			if lo += den - 1; hi != 0 || lo < den-1 {
@@ -290,24 +304,17 @@ func (p poly) part(num, den uint64) poly {
 				m.c = lo / den
 			}
 		}
-		r[k] = m
+		r[i] = m
 	}
 	return r
 }
 
-// constant is p's term without a variable, rounded up, and rest the others.
+// split is p's term without a variable, rounded up, and the others.
 func (p poly) split() (constant uint64, rest poly) {
-	for k, m := range p {
-		if k == "" {
-			constant = whole(m.c)
-			continue
-		}
-		if rest == nil {
-			rest = poly{}
-		}
-		rest[k] = m
+	if len(p) > 0 && len(p[0].f) == 0 {
+		return whole(p[0].c), p[1:]
 	}
-	return constant, rest
+	return 0, p
 }
 
 // whole is a coefficient as a number, rounded up.
@@ -318,39 +325,10 @@ func whole(c uint64) uint64 {
 	return (c + unit - 1) / unit
 }
 
-// sorted is p's products, the constant first, then by degree and name.
-func (p poly) sorted() []mono {
-	keys := make([]string, 0, len(p))
-	for k := range p {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(cmp.Compare(p[a].degree(), p[b].degree()), strings.Compare(a, b))
-	})
-	all := make([]mono, len(p))
-	for i, k := range keys {
-		all[i] = p[k]
-	}
-	return all
-}
-
-// degree orders products: by their powers, exponentials last.
-func (m mono) degree() uint64 {
-	d := uint64(0)
-	for _, f := range m.f {
-		if f.base > 0 {
-			d += 1000
-		} else {
-			d += f.pow
-		}
-	}
-	return d
-}
-
 // power is base to p: where p is a sum of variables with whole coefficients.
 func power(base uint64, p poly) (poly, bool) {
 	m := mono{c: unit}
-	for _, x := range p.sorted() {
+	for _, x := range p {
 		c := whole(x.c)
 		f := uint64(1)
 		for range min(c, 65) {
@@ -367,33 +345,45 @@ func power(base uint64, p poly) (poly, bool) {
 		case len(x.f) == 0:
 			m.c = times(m.c, scaled(f))
 		case len(x.f) == 1 && x.f[0].base == 0 && x.f[0].pow == 1 && !x.f[0].Log:
-			m = m.times(mono{c: unit, f: []factor{{Var: x.f[0].Var, base: f}}})
+			m = m.times(mono{c: unit, f: []factor{{variable: x.f[0].variable, base: f}}})
 		default:
 			return nil, false
 		}
 	}
-	return poly{m.key(): m}, true
+	return poly{m}, true
 }
 
 // logarithm is at least the number of bits of p.
 func (p poly) logarithm() poly {
-	sum := uint64(0)
-	powers := map[Var]uint64{}
-	for _, m := range p {
-		sum = sat(sum, whole(m.c))
-		for _, f := range m.f {
-			if f.base > 0 {
-				return nil
-			}
-			powers[f.Var] = max(powers[f.Var], f.pow)
-		}
+	sum, powers, ok := p.powers()
+	if !ok {
+		return nil
 	}
 	r := number(uint64(bits.Len64(sum)))
-	for v, n := range powers {
-		if !v.Log {
-			v.Log = true
-		}
-		r = r.plus(variable(v).times(number(n)))
+	for _, f := range powers {
+		r = r.plus(f.logarithm().poly().scale(scaled(f.pow)))
 	}
 	return r
+}
+
+// powers is the sum of p's coefficients, and the variables with their largest
+// powers; it is false where one is an exponent.
+func (p poly) powers() (sum uint64, powers []factor, ok bool) {
+	for _, m := range p {
+		sum = sat(sum, whole(m.c))
+	next:
+		for _, f := range m.f {
+			if f.base > 0 {
+				return 0, nil, false
+			}
+			for i := range powers {
+				if powers[i].variable == f.variable {
+					powers[i].pow = max(powers[i].pow, f.pow)
+					continue next
+				}
+			}
+			powers = append(powers, f)
+		}
+	}
+	return sum, powers, charge(p, nil, len(p)*(1+len(powers)))
 }

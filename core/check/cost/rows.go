@@ -48,7 +48,7 @@ func (a *analyser) asList(v *aval) (n size, item *aval) {
 		case isList:
 			n, item = n.max(x.n), a.join(item, x.item)
 		case isInput:
-			n, item = n.max(a.v(Len, x.path)), a.join(item, input(x.path+"[]"))
+			n, item = n.max(a.v(Len, x.path)), a.join(item, a.below(x, "[]"))
 		case isTop:
 			return infinite, top
 		case isWithin:
@@ -84,14 +84,14 @@ func (a *analyser) field(v *aval, key *string) *aval {
 				continue
 			}
 			r = a.join(r, x.item)
-			for _, f := range x.named() {
+			for _, f := range a.named(x) {
 				r = a.join(r, f)
 			}
 		case isInput:
 			if key != nil {
-				r = a.join(r, input(x.path+"["+strconv.Quote(*key)+"]"))
+				r = a.join(r, a.below(x, "["+strconv.Quote(*key)+"]"))
 			} else {
-				r = a.join(r, input(x.path+"[*]"))
+				r = a.join(r, a.below(x, "[*]"))
 			}
 		case isTop:
 			return top
@@ -277,9 +277,9 @@ func (a *analyser) half(v *aval, first bool) *aval {
 			}
 		case isInput:
 			if first {
-				r = a.join(r, input(x.path+".1"))
+				r = a.join(r, a.below(x, ".1"))
 			} else {
-				r = a.join(r, input(x.path+".2"))
+				r = a.join(r, a.below(x, ".2"))
 			}
 		case isTop:
 			return top

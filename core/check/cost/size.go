@@ -11,7 +11,12 @@ type size struct {
 
 var infinite = size{inf: true}
 
-func exactly(n uint64) size { return size{alts: []poly{number(n)}} }
+func exactly(n uint64) size {
+	if n < uint64(len(numbers)) {
+		return size{alts: numbers[n : n+1 : n+1]}
+	}
+	return size{alts: []poly{number(n)}}
+}
 
 func sized(p poly) size {
 	if p.over() {
@@ -25,6 +30,9 @@ const mostAlts = 4
 
 // flat is one sum that is at least s.
 func (s size) flat() poly {
+	if len(s.alts) == 1 {
+		return s.alts[0]
+	}
 	var p poly
 	for _, q := range s.alts {
 		p = p.max(q)
@@ -35,6 +43,12 @@ func (s size) flat() poly {
 func (s size) norm() size {
 	if s.inf {
 		return infinite
+	}
+	if len(s.alts) == 1 {
+		if s.alts[0].over() {
+			return infinite
+		}
+		return s
 	}
 	var alts []poly
 	for _, p := range s.alts {
@@ -52,12 +66,23 @@ func (s size) norm() size {
 }
 
 func (s size) max(t size) size {
+	switch {
+	case s.inf || t.inf:
+		return infinite
+	case len(s.alts) == 0 || len(t.alts) == 1 && len(s.alts) == 1 && s.alts[0].equal(t.alts[0]):
+		return t.norm()
+	case len(t.alts) == 0:
+		return s.norm()
+	}
 	return size{alts: append(slices.Clone(s.alts), t.alts...), inf: s.inf || t.inf}.norm()
 }
 
 func (s size) both(t size, op func(a, b poly) poly) size {
 	if s.inf || t.inf {
 		return infinite
+	}
+	if len(s.alts) == 1 && len(t.alts) == 1 {
+		return s.one(t, op(s.alts[0], t.alts[0]))
 	}
 	var r size
 	for _, a := range orZero(s.alts) {
@@ -67,6 +92,24 @@ func (s size) both(t size, op func(a, b poly) poly) size {
 	}
 	return r.norm()
 }
+
+// one is p, which is s or t where it has their products.
+func (s size) one(t size, p poly) size {
+	switch {
+	case p.over():
+		return infinite
+	case is(p, s.alts[0]):
+		return s
+	case is(p, t.alts[0]):
+		return t
+	case len(p) == 1 && len(p[0].f) == 0 && p[0].c%unit == 0:
+		return exactly(p[0].c / unit)
+	}
+	return size{alts: []poly{p}}
+}
+
+// is reports whether p and q are the same in memory.
+func is(p, q poly) bool { return len(p) == len(q) && (len(p) == 0 || &p[0] == &q[0]) }
 
 func orZero(alts []poly) []poly {
 	if len(alts) == 0 {

@@ -16,8 +16,12 @@ const (
 	yes
 )
 
+// mostLooks is how many parts of values a search compares in all. What a run gives
+// is small in memory, but one part may stand in it in very many places.
+const mostLooks = 1 << 21
+
 // differ says whether two runs did something else.
-func differ(x, y outcome) ternary {
+func (s *search) differ(x, y outcome) ternary {
 	if x.unsure || y.unsure {
 		return unsure
 	}
@@ -27,7 +31,7 @@ func differ(x, y outcome) ternary {
 		if a.op != b.op || a.in != b.in {
 			return yes
 		}
-		switch values(a.arg, b.arg) {
+		switch s.values(a.arg, b.arg) {
 		case yes:
 			return yes
 		case unsure:
@@ -40,20 +44,24 @@ func differ(x, y outcome) ternary {
 	case x.kind != "":
 		return found
 	}
-	if d := values(x.value, y.value); d != no {
+	if d := s.values(x.value, y.value); d != no {
 		return d
 	}
 	return found
 }
 
-// values says whether two values differ. Two functions may or may not.
-func values(a, b value.Value) ternary {
+// values says whether two values differ. Two functions may or may not, and so may
+// values that are too large to be gone through.
+func (s *search) values(a, b value.Value) ternary {
 	type two struct{ a, b value.Value }
 	found := no
 	todo := []two{{a, b}}
 	for len(todo) > 0 {
 		a, b := todo[len(todo)-1].a, todo[len(todo)-1].b
 		todo = todo[:len(todo)-1]
+		if s.looks++; s.looks > mostLooks {
+			return unsure
+		}
 		if a.Type() != b.Type() {
 			return yes
 		}
@@ -85,13 +93,14 @@ func values(a, b value.Value) ternary {
 		case *value.Closure:
 			found = unsure
 		case *value.Code:
-			if !bytes.Equal(text.Canonical(a.Term), text.Canonical(b.(*value.Code).Term)) {
+			x, y := text.Canonical(a.Term), text.Canonical(b.(*value.Code).Term)
+			if s.looks += (len(x) + len(y)) / 16; !bytes.Equal(x, y) {
 				return yes
 			}
 		case *value.Continuation:
 			todo = append(todo, two{a.Input, b.(*value.Continuation).Input})
 		default:
-			if !same(a, b) {
+			if s.looks += int(bytesOf(a, runMemory) / 128); !same(a, b) {
 				return yes
 			}
 		}

@@ -154,6 +154,9 @@ func (n *normaliser) keyOf(w *strings.Builder, v val, left *int) bool {
 		w.WriteString(string(v.v.Type()))
 		switch x := v.v.(type) {
 		case value.Str:
+			if !n.spend(len(x) / 64) {
+				return false
+			}
 			w.WriteString(strconv.Quote(string(x)))
 		case value.Int:
 			w.WriteString(x.String())

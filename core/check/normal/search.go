@@ -29,6 +29,7 @@ type search struct {
 	// stopped is set where no more runs may be made, and overloaded where one
 	// had no memory.
 	stopped, overloaded bool
+	looks               int // how many parts of values were compared
 }
 
 // runMemory is the budget of memory of each run, mostShown how many bytes of a
@@ -115,7 +116,7 @@ func (s *search) run() (Verdict, bool) {
 	}
 	if s.params == 0 {
 		x, y := s.both(nil)
-		if differ(x, y) == yes {
+		if s.differ(x, y) == yes {
 			return s.verdict(nil, x, y), true
 		}
 		return s.asValues()
@@ -127,7 +128,7 @@ func (s *search) run() (Verdict, bool) {
 			args[i] = shapes.value(s.draw, shapes.params[i], 3)
 		}
 		x, y := s.both(args)
-		if differ(x, y) == yes {
+		if s.differ(x, y) == yes {
 			args, x, y = s.shrink(args, x, y)
 			return s.verdict(args, x, y), true
 		}
@@ -146,7 +147,7 @@ func (s *search) asValues() (Verdict, bool) {
 		s.programs[i] = program(&term.List{Items: []term.Term{t}}, false)
 	}
 	x, y := s.both(nil)
-	if differ(x, y) != no {
+	if s.differ(x, y) != no {
 		return Verdict{}, false
 	}
 	if items, ok := value.Slice(x.value); ok {
@@ -212,7 +213,7 @@ func (s *search) show(o outcome) string {
 		shown = "the failure " + string(o.kind)
 	default:
 		// As a term, so that code is told from the value it looks like.
-		w := text.NewWriter(mostShown, 1<<30)
+		w := text.NewWriter(mostShown, mostShown)
 		w.Term(o.value)
 		if shown = string(w.Bytes()); len(shown) >= mostShown-4 {
 			shown += "…"

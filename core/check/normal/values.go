@@ -139,7 +139,7 @@ func (s *search) shrink(args []value.Value, x, y outcome) ([]value.Value, outcom
 				}
 				try := slices.Clone(args)
 				try[i] = c
-				if a, b := s.both(try); differ(a, b) == yes {
+				if a, b := s.both(try); s.differ(a, b) == yes {
 					args, x, y, again = try, a, b, true
 					break
 				}

@@ -1,0 +1,61 @@
+package mcpserver
+
+import (
+	"encoding/json"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// inputSchema reads the schema that evolve is to declare of the tool's arguments;
+// nil: none.
+func (a *arguments) inputSchema() (json.RawMessage, *fault.Fault) {
+	raw, ok := a.raw("input_schema")
+	if !ok {
+		return nil, nil
+	}
+	inner := unwrapped(raw)
+	members, ok := split(inner)
+	switch {
+	case len(inner) == 0, string(inner) == "null", ok && len(members) == 0:
+		return nil, nil
+	case !ok || !json.Valid(inner):
+		return nil, a.wrong("input_schema", "a JSON Schema of an object", raw)
+	}
+	return inner, nil
+}
+
+// withInput adds what was declared of a tool's arguments, where something was.
+func withInput(o object, t *registry.Tool) object {
+	if t.Input == nil {
+		return o
+	}
+	return o.raw("input_schema", inputSchemaOf(t))
+}
+
+// declared holds the inputs of a direct call against the schema that was declared of
+// the tool. given is false where there were no arguments.
+func (t *task) declared(inputs *check.Decoded, given bool) *fault.Fault {
+	if t.tool.Input == nil {
+		return nil
+	}
+	d, f := t.tool.Narrowed()
+	if f != nil {
+		return f
+	}
+	if f = d.Check(inputs.Inputs, given); f == nil {
+		return nil
+	}
+	f.Hint = "Call it as " + string(directCall(t.tool)) + "."
+	return f
+}
+
+// declaredSample is a value of an argument that the declared schema lets through.
+func declaredSample(t *registry.Tool, name string) (json.RawMessage, bool) {
+	d, f := t.Narrowed()
+	if d == nil || f != nil {
+		return nil, false
+	}
+	return d.Sample(name)
+}

@@ -1,0 +1,63 @@
+package mcpserver
+
+import (
+	"strings"
+	"testing"
+)
+
+// A call goes to the version that the caller is bound to, and a failure there is in
+// that version, whatever there is by its name now.
+func TestFaultOfBoundVersion(t *testing.T) {
+	w := newRecordedWorld(t, 1)
+	cs := session(t, w.server, nil)
+	for _, arguments := range []string{
+		`{"name":"inner","code":"n => n + 1"}`,
+		`{"name":"outer","code":"n => @inner(n)","capabilities":["call:inner"]}`,
+		`{"name":"outermost","code":"n => @outer(n)","capabilities":["call:outer"]}`,
+	} {
+		if text, res := ask(t, cs, "evolve", arguments); res.IsError {
+			t.Fatal(text)
+		}
+	}
+	fails := func(when string) {
+		t.Helper()
+		for _, tool := range []string{"outer", "outermost"} {
+			if text, _ := ask(t, cs, tool, `{"input":"x"}`); !strings.HasPrefix(text, "type_error at tool:inner@1 /body: ") {
+				t.Errorf("%s, %s: %s", when, tool, text)
+			}
+		}
+	}
+	fails("at first")
+	ask(t, cs, "evolve", `{"name":"inner","code":"n => n ++ \"x\""}`)
+	fails("after another version")
+	ask(t, cs, "retire", `{"name":"inner"}`)
+	fails("after it was retired")
+	// One that can have been either is not told as one of them.
+	ask(t, cs, "evolve", `{"name":"inner","code":"n => n + 2"}`)
+	if text, res := ask(t, cs, "evolve", `{"name":"both","code":"n => @inner(n) + @outer(n)","capabilities":["call:inner","call:outer"]}`); res.IsError {
+		t.Fatal(text)
+	}
+	if text, _ := ask(t, cs, "both", `{"input":"x"}`); !strings.HasPrefix(text, "type_error at tool:inner /body: ") {
+		t.Error(text)
+	}
+}
+
+// What waits for more arguments says how all of them are given, and what is told
+// of a free variable is told once.
+func TestNotesHelp(t *testing.T) {
+	w := newRecordedWorld(t, 1)
+	cs := session(t, w.server, nil)
+	ask(t, cs, "evolve", `{"name":"plus","code":"(a, b) => a + b"}`)
+	_, res := ask(t, cs, "plus", `{"input":{"a":1,"b":2}}`)
+	if notes := structured(t, res.StructuredContent, "notes"); !strings.Contains(notes, `{\"name\":\"plus\",\"arguments\":{\"a\":5,\"b\":5}}`) {
+		t.Error(notes)
+	}
+	_, res = ask(t, cs, "evolve", `{"name":"free","code":"x => y + 1"}`)
+	if notes := structured(t, res.StructuredContent, "notes"); strings.Count(notes, `\"y\"`) != 1 {
+		t.Error(notes)
+	}
+	_, res = ask(t, cs, "evolve", `{"name":"fails","code":"x => 1 + \"a\""}`)
+	if notes := structured(t, res.StructuredContent, "notes"); !strings.Contains(notes, "fails with type_error wherever it is evaluated") {
+		t.Error(notes)
+	}
+}

@@ -1,0 +1,87 @@
+package cost
+
+// A cost is what evaluating something takes at most.
+type cost struct {
+	steps, memory poly
+	none          bool // there is no bound
+	vast          bool // there is none of the memory
+	// calls is how often functions call themselves whose recursion is looked
+	// at. Where there are any, steps is of the ways that do, and base of those
+	// that don't.
+	calls map[*recursion]uint64
+	base  poly
+	never bool // there is no way that doesn't
+}
+
+// whole is the steps of any way.
+func (c cost) whole() poly {
+	if len(c.calls) == 0 || c.never {
+		return c.steps
+	}
+	return c.steps.max(c.base)
+}
+
+// ending is the steps of the ways that don't call again.
+func (c cost) ending() poly {
+	if len(c.calls) == 0 {
+		return c.steps
+	}
+	if c.never {
+		return nil
+	}
+	return c.base
+}
+
+func (c cost) plus(d cost) cost {
+	r := cost{steps: c.steps.plus(d.steps), memory: c.memory.plus(d.memory), none: c.none || d.none, vast: c.vast || d.vast}
+	if len(c.calls) > 0 && len(d.calls) > 0 {
+		r.steps = c.whole().plus(d.whole())
+	}
+	if len(c.calls)+len(d.calls) > 0 {
+		r.never = c.never || d.never
+		if !r.never {
+			r.base = c.ending().plus(d.ending())
+		}
+	}
+	r.calls = merged(c.calls, d.calls, sat)
+	return r
+}
+
+func (c cost) max(d cost) cost {
+	r := cost{steps: c.steps.max(d.steps), memory: c.memory.max(d.memory), none: c.none || d.none, vast: c.vast || d.vast}
+	if len(c.calls)+len(d.calls) > 0 {
+		r.never = c.never && d.never
+		r.base = c.ending().max(d.ending())
+		switch {
+		case len(d.calls) == 0:
+			r.steps = c.steps
+		case len(c.calls) == 0:
+			r.steps = d.steps
+		}
+	}
+	r.calls = merged(c.calls, d.calls, func(x, y uint64) uint64 { return max(x, y) })
+	return r
+}
+
+func merged(x, y map[*recursion]uint64, op func(x, y uint64) uint64) map[*recursion]uint64 {
+	if len(x) == 0 {
+		return y
+	}
+	if len(y) == 0 {
+		return x
+	}
+	m := map[*recursion]uint64{}
+	for r, n := range x {
+		m[r] = op(n, y[r])
+	}
+	for r, n := range y {
+		m[r] = op(x[r], n)
+	}
+	return m
+}
+
+// one is the cost of one step with bytes of memory.
+func one(bytes uint64) cost { return cost{steps: number(1), memory: number(bytes)} }
+
+// work is further steps, which take n bytes each.
+func work(p poly) cost { return cost{steps: p} }
