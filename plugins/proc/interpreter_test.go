@@ -88,7 +88,7 @@ func TestPrompt(t *testing.T) {
 			if !strings.Contains(out, "True /dev/pts/ True") {
 				t.Errorf("its terminal: %q", out)
 			}
-			h.does("send", "session", s, "text", "while True: print('spinning'); time.sleep(60)\n\n")
+			h.does("send", "session", s, "text", "while True: print('spinning'); time.sleep(0.5)\n\n") // a signal just before a sleep doesn't end it
 			h.until(s, "spinning\n")
 			h.does("send", "session", s, "text", "\x03") // as a person does
 			h.until(s, `KeyboardInterrupt\s+>>> $`)
