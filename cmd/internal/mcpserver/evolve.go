@@ -72,10 +72,9 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	}
 	same := s.tools.Same(t)
 	notes = append(append(append(notes, t.Program().Notes()...), t.Notes...), s.findOut(t, same)...)
-	if _, live := c.Tools.Get(t.Name); t.Version > 1 && live {
-		notes = append(notes, fmt.Sprintf("this replaces version %d of %q", t.Version-1, t.Name))
-	} else if t.Version > 1 {
-		notes = append(notes, fmt.Sprintf("%q was retired: this goes on after version %d, whose examples went with it", t.Name, t.Version-1))
+	if t.Version > 1 {
+		_, live := c.Tools.Get(t.Name)
+		notes = append(notes, s.after(t, live)...)
 	}
 	if !registry.Listed(t.Name) {
 		notes = append(notes, fmt.Sprintf("MCP clients don't accept %q as a tool's name, so this tool is reached by run only", t.Name))
@@ -87,6 +86,20 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 		notes = append(notes, "this tool is gone when the server ends: "+s.opts.Fleeting)
 	}
 	return s.evolved(t, same, s.askHere(ctx, t), notes)
+}
+
+// after tells of the versions before a new one, of which the last was there (live)
+// or retired.
+func (s *Server) after(t *registry.Tool, live bool) (notes []string) {
+	if live {
+		notes = append(notes, fmt.Sprintf("this replaces version %d of %q", t.Version-1, t.Name))
+	} else {
+		notes = append(notes, fmt.Sprintf("%q was retired: this goes on after version %d, whose examples went with it", t.Name, t.Version-1))
+	}
+	if _, named := s.callersNamed(t.Name); named != "" {
+		notes = append(notes, "tools that are bound to an earlier version go on using that one until they are evolved again: "+named)
+	}
+	return notes
 }
 
 // evolved is the answer about a new version, with what became of asking for it.

@@ -31,14 +31,10 @@ func (s *Server) retire(c Call) Answer {
 		}
 		return failed(f)
 	}
-	callers, more := callersOf(name, s.tools.Snapshot())
+	callers, named := s.callersNamed(name)
 	notes := []string{fmt.Sprintf("its history stays: the operator brings it back with 'mcp-pif tools rollback', or evolve it again, which makes version %d", t.Version+1)}
-	if len(callers) > 0 {
-		names := strings.Join(callers, ", ")
-		if more > 0 {
-			names += fmt.Sprintf(" and %d more", more)
-		}
-		notes = append(notes, fmt.Sprintf("tools that are bound to a version of it go on using that version: %s", names))
+	if named != "" {
+		notes = append(notes, "tools that are bound to a version of it go on using that version: "+named)
 	}
 	return succeeded(begin().
 		text("name", t.Name).
@@ -47,6 +43,17 @@ func (s *Server) retire(c Call) Answer {
 		raw("callers", encodeTexts(callers)).
 		raw("notes", encode(notes)).
 		raw("next", begin().text("name", "describe").raw("arguments", begin().text("name", name).number("version", uint64(t.Version)).end()).end()))
+}
+
+// callersNamed is the tools that are bound to a version of a tool, also in words;
+// empty: there are none.
+func (s *Server) callersNamed(name string) (callers []string, named string) {
+	callers, more := callersOf(name, s.tools.Snapshot())
+	named = strings.Join(callers, ", ")
+	if more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return callers, named
 }
 
 // ifVersion reads the version that a change is to replace; 0: none.

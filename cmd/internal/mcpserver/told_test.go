@@ -61,3 +61,19 @@ func TestNotesHelp(t *testing.T) {
 		t.Error(notes)
 	}
 }
+
+// TestCallersAreTold: who makes a new version hears which tools stay with the old one.
+func TestCallersAreTold(t *testing.T) {
+	s := New(Options{})
+	must(t, s, "evolve", `{"name":"inner","code":"n => n + 1"}`)
+	must(t, s, "evolve", `{"name":"outer","code":"n => @inner(n)","capabilities":["call:inner"]}`)
+	const note = "tools that are bound to an earlier version go on using that one until they are evolved again: outer"
+	if a := must(t, s, "evolve", `{"name":"inner","code":"n => n + 2"}`); !strings.Contains(string(a.Structured), note) {
+		t.Errorf("%s", a.Structured)
+	}
+	must(t, s, "evolve", `{"name":"outer","code":"n => @inner(n) * 2","capabilities":["call:inner"]}`)
+	must(t, s, "retire", `{"name":"outer"}`)
+	if a := must(t, s, "evolve", `{"name":"inner","code":"n => n + 3"}`); strings.Contains(string(a.Structured), note[:30]) {
+		t.Errorf("nobody calls it: %s", a.Structured)
+	}
+}
