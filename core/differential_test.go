@@ -187,7 +187,7 @@ func draw(d gen.Draw) trial {
 }
 
 func TestEvalAgreesWithNaive(t *testing.T) {
-	n := 20_000
+	n := 8_000
 	if os.Getenv("PIF_FULL") != "" {
 		n = 600_000
 	}
@@ -228,7 +228,7 @@ func acting(d gen.Draw) trial {
 // TestActing holds the evaluators against each other on what acts: not only
 // what comes of it, but each round of requests with all that they say.
 func TestActing(t *testing.T) {
-	n := 10_000
+	n := 4_000
 	if os.Getenv("PIF_FULL") != "" {
 		n = 300_000
 	}

@@ -178,8 +178,8 @@ func (p *process) still(t *testing.T) {
 // for a run's budget; what many runs make and drop at the same moment comes on
 // top until the collector has seen it.
 func TestHostileTogether(t *testing.T) {
-	if racing && !full() {
-		t.Skip("slow with the race detector")
+	if !full() {
+		t.Skip("the same programs as in TestHostile: with PIF_FULL=1")
 	}
 	p := start(t, "--log-level=warn").open()
 	programs, waiting := hostile(), map[string]bool{}

@@ -131,6 +131,10 @@ func (r *result) answer(t *task, limit int) Answer {
 		a.Text, a.whole = string(r.JSON), true
 		o = o.text("text", a.Text)
 		t.note("the result holds an integer of over 300 digits, which many readers of JSON don't take: it is here whole, as a text")
+	case t.direct && !shapes.hold(t.tool, r.JSON):
+		a.Text, a.whole = string(r.JSON), true
+		o = o.text("text", a.Text)
+		t.note("the result isn't of the tool's output schema, since the input isn't of its input schema: it is here as a text")
 	default:
 		a.Text, a.whole = string(r.JSON), true
 		o = o.raw("result", r.JSON)

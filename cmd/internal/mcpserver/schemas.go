@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/check"
 )
 
 // inputSchemaOf is the JSON Schema of the arguments of an evolved tool.
@@ -32,7 +34,7 @@ const (
 		`"steps":{"type":"integer"},` +
 		`"notes":{"type":"array","items":{"type":"string"}},` +
 		`"next":{"type":"object","description":"the call that goes on from here"},` +
-		`"text":{"type":"string","description":"the result as JSON, where there is an integer of over 300 digits in it, or it waits for more arguments"},` +
+		`"text":{"type":"string","description":"the result as JSON, where an integer of over 300 digits is in it, it isn't of this schema, or it waits for more arguments"},` +
 		`"preview":{"type":"string","description":"the beginning of a result too large to show"},` +
 		`"total":{"type":"integer","description":"bytes of the whole result"},` +
 		`"uri":{"type":"string","description":"the whole result, as a resource"},` +
@@ -73,4 +75,38 @@ func longNumber(src []byte) bool {
 		}
 	}
 	return false
+}
+
+// mostShapes is how many output schemas are remembered as they were read.
+const mostShapes = 1000
+
+// A readShapes is output schemas that were read, by their JSON.
+type readShapes struct {
+	mu  sync.Mutex
+	all map[string]*check.Shape
+}
+
+var shapes readShapes
+
+// hold reports whether a tool's output schema lets a result through. What a program
+// gives for an input outside of its type may be anything, and a client that holds
+// results against schemas would keep it from whoever asked.
+func (s *readShapes) hold(t *registry.Tool, result json.RawMessage) bool {
+	schema := t.OutputSchema()
+	s.mu.Lock()
+	shape, ok := s.all[string(schema)]
+	s.mu.Unlock()
+	if !ok {
+		var err error
+		if shape, err = check.ParseShape(schema); err != nil {
+			return true
+		}
+		s.mu.Lock()
+		if s.all == nil || len(s.all) >= mostShapes {
+			s.all = map[string]*check.Shape{}
+		}
+		s.all[string(schema)] = shape
+		s.mu.Unlock()
+	}
+	return shape.Holds(result)
 }
