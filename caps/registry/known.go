@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
@@ -176,4 +177,23 @@ func (t *Tool) Unreachable(ops []string) []string {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(ops), func(op string) bool { return can[op] })
+}
+
+// Cannot is the operations of some kinds that no run of the tool can have performed
+// (see [Tool.Unreachable]), sorted: "fs.*" is all of a kind.
+func (t *Tool) Cannot(kinds caps.Kinds) []string {
+	var list []string
+	for kind, m := range kinds {
+		ops := make([]string, len(m.Operations))
+		for i := range m.Operations {
+			ops[i] = m.Operations[i].Name
+		}
+		absent := t.Unreachable(ops)
+		if len(ops) > 0 && len(absent) == len(ops) {
+			absent = []string{kind + ".*"}
+		}
+		list = append(list, absent...)
+	}
+	slices.Sort(list)
+	return list
 }

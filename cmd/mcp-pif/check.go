@@ -163,7 +163,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 		s.tool, _ = s.others.Get(o.name)
 		s.kept, s.notes = true, made.Notes
 	}
-	s.cannot = cannot(s.tool, auth.policy.Kinds())
+	s.cannot = s.tool.Cannot(auth.policy.Kinds())
 	return s, nil
 }
 
@@ -198,7 +198,7 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 		return s, failing(printableError(err))
 	}
 	s.notes = append(s.tool.Program().Notes(), s.tool.Notes...)
-	s.cannot = cannot(s.tool, k.auth.policy.Kinds())
+	s.cannot = s.tool.Cannot(k.auth.policy.Kinds())
 	return s, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -154,23 +153,6 @@ func (s *subject) certificate() checkCertificate {
 		c.Certified = append(c.Certified, "effects", "cost", "dependencies")
 	}
 	return c
-}
-
-// cannot is the operations that no run of a tool can have performed.
-func cannot(t *registry.Tool, kinds caps.Kinds) (list []string) {
-	for kind, m := range kinds {
-		var ops []string
-		for i := range m.Operations {
-			ops = append(ops, m.Operations[i].Name)
-		}
-		absent := t.Unreachable(ops)
-		if len(ops) > 0 && len(absent) == len(ops) {
-			absent = []string{kind + ".*"}
-		}
-		list = append(list, absent...)
-	}
-	slices.Sort(list)
-	return list
 }
 
 // least is the capabilities that the tool's own operations need. Those of the tools

@@ -74,7 +74,7 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 		}
 		o = openOf(o, r)
 	}
-	if cannot := s.cannot(t); len(cannot) > 0 {
+	if cannot := t.Cannot(s.broker.Policy().Kinds()); len(cannot) > 0 {
 		o = o.raw("cannot", encode(cannot))
 	}
 	if c, ok := t.Cost(); ok {
@@ -222,26 +222,6 @@ func reasons(c *cost.Report, most int) []finding {
 			Place: placeOf(check.Place{At: w.At, Line: w.Line, Col: w.Col}), Message: excerptOf([]byte(w.Message), mostShown),
 		})
 	}
-	return list
-}
-
-// cannot is the operations of this server that no run of a tool can have performed,
-// by the tool or by one that it calls: "fs.*" is all of a kind.
-func (s *Server) cannot(t *registry.Tool) []string {
-	var list []string
-	kinds := s.broker.Policy().Kinds()
-	for kind, m := range kinds {
-		var ops []string
-		for i := range m.Operations {
-			ops = append(ops, m.Operations[i].Name)
-		}
-		absent := t.Unreachable(ops)
-		if len(ops) > 0 && len(absent) == len(ops) {
-			absent = []string{kind + ".*"}
-		}
-		list = append(list, absent...)
-	}
-	slices.Sort(list)
 	return list
 }
 
