@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -59,11 +58,8 @@ func asking(d gen.Draw) trial {
 // TestAnalysesAgree: what is said of code is the same on both evaluators, with
 // the same steps, whatever the budget.
 func TestAnalysesAgree(t *testing.T) {
-	n := 400
-	if os.Getenv("PIF_FULL") != "" {
-		n = 20_000
-	}
-	seen := map[string]int{}
+	n := trials(400, 20_000)
+	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))
 		tr := asking(r.IntN)
@@ -79,12 +75,7 @@ func TestAnalysesAgree(t *testing.T) {
 			}
 		}
 	}
-	t.Log(seen)
-	for _, what := range []string{`"equal"`, `"different"`, `"unknown"`, `"sound":true`, `"normal":true`, `"normal":false`, "out_of_fuel"} {
-		if seen[what] < n/100 {
-			t.Errorf("%s was there only %d times: the test shows little", what, seen[what])
-		}
-	}
+	seen.shows(t, n/100, `"equal"`, `"different"`, `"unknown"`, `"sound":true`, `"normal":true`, `"normal":false`, "out_of_fuel")
 }
 
 // analysing is programs that say something of code, of all sorts.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -187,10 +186,7 @@ func draw(d gen.Draw) trial {
 }
 
 func TestEvalAgreesWithNaive(t *testing.T) {
-	n := 8_000
-	if os.Getenv("PIF_FULL") != "" {
-		n = 600_000
-	}
+	n := trials(8_000, 600_000)
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		draw(r.IntN).compare(t)
@@ -228,32 +224,20 @@ func acting(d gen.Draw) trial {
 // TestActing holds the evaluators against each other on what acts: not only
 // what comes of it, but each round of requests with all that they say.
 func TestActing(t *testing.T) {
-	n := 4_000
-	if os.Getenv("PIF_FULL") != "" {
-		n = 300_000
-	}
-	seen := map[string]int{}
+	n := trials(4_000, 300_000)
+	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 8))
 		tr := acting(r.IntN)
 		log, o := tr.compare(t)
-		for what, is := range map[string]bool{
+		seen.add(map[string]bool{
 			"round of 2": strings.Contains(log, "round of 2"), "round of 3": strings.Contains(log, "round of 3"),
 			"nothing": strings.Contains(log, `with [[]]`), "limits": strings.Contains(log, `with [["`), "two limits": strings.Contains(log, `"] ["`),
 			"nested branches": strings.Contains(log, `branch "0.`), "a tool": strings.Contains(log, `tool "asks"`),
 			"value": o.Kind == "", "denied": o.Kind == fault.Denied, "deep": o.Kind == fault.TooDeep, "fuel": o.Kind == fault.OutOfFuel,
-		} {
-			if is {
-				seen[what]++
-			}
-		}
+		})
 	}
-	t.Log(seen)
-	for _, what := range []string{"round of 2", "round of 3", "nothing", "limits", "two limits", "nested branches", "a tool", "value", "denied", "deep", "fuel"} {
-		if seen[what] < n/1000 {
-			t.Errorf("%s was there only %d times: the test shows little", what, seen[what])
-		}
-	}
+	seen.shows(t, n/1000, "round of 2", "round of 3", "nothing", "limits", "two limits", "nested branches", "a tool", "value", "denied", "deep", "fuel")
 }
 
 func FuzzActing(f *testing.F) {

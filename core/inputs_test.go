@@ -3,7 +3,6 @@ package core_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -100,31 +99,19 @@ func curried(d gen.Draw) trial {
 // TestSeveralInputs holds the evaluators against each other where what comes of
 // an input is applied to the next.
 func TestSeveralInputs(t *testing.T) {
-	n := 2000
-	if os.Getenv("PIF_FULL") != "" {
-		n = 100_000
-	}
-	seen := map[string]int{}
+	n := trials(2000, 100_000)
+	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 88))
 		tr := curried(r.IntN)
 		log, o := tr.compare(t)
-		for what, is := range map[string]bool{
+		seen.add(map[string]bool{
 			"none": tr.none, "three": len(tr.more) == 2, "value": o.Kind == "" && len(tr.more) > 0, "function": o.Type == "function" && len(tr.more) > 0,
 			"too many": o.Kind == fault.TypeError && o.At == "" && len(tr.more) > 0, "fuel": o.Kind == fault.OutOfFuel, "deep": o.Kind == fault.TooDeep,
 			"effects": log != "" && len(tr.more) > 0, "limited": strings.Contains(log, `with [[]]`),
-		} {
-			if is {
-				seen[what]++
-			}
-		}
+		})
 	}
-	t.Log(seen)
-	for _, what := range []string{"none", "three", "value", "function", "too many", "fuel", "deep", "effects", "limited"} {
-		if seen[what] < n/1000 {
-			t.Errorf("%s was there only %d times: the test shows little", what, seen[what])
-		}
-	}
+	seen.shows(t, n/1000, "none", "three", "value", "function", "too many", "fuel", "deep", "effects", "limited")
 }
 
 func FuzzSeveralInputs(f *testing.F) {
