@@ -203,7 +203,7 @@ func TestLeavingGroups(t *testing.T) {
 func TestForkBomb(t *testing.T) {
 	mark := newMark(t)
 	c := helper(t, "bomb", mark, "9")
-	c.Processes = 40
+	c.Processes, c.Memory = 40, 16<<30 // forty of this binary may be over the default
 	h := hold(t, c)
 	s := h.start()
 	_, _, v := h.rest(s)
