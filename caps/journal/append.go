@@ -52,6 +52,18 @@ func (s *Store) Append(st Stage, k Kind, run, branch string, data []byte) (seq u
 	return s.append(&entry{stage: st, e: Event{Kind: k, Run: run, Branch: branch, Data: data}})
 }
 
+// AppendLater implements [Journal]. Where much is in the queue it waits for room.
+func (s *Store) AppendLater(st Stage, k Kind, run, branch string, data []byte) (wait func() (seq uint64, err error)) {
+	if err := check(k, run, branch, data); err != nil {
+		return func() (uint64, error) { return 0, err }
+	}
+	x := &entry{stage: st, e: Event{Kind: k, Run: run, Branch: branch, Data: data}}
+	if err := s.push(x); err != nil {
+		return func() (uint64, error) { return 0, err }
+	}
+	return x.wait
+}
+
 // Change implements [Journal]. Whether the tools have changed is decided while
 // the file is locked to be written, so of several that know of the same event
 // one is appended, whichever process they are in.
@@ -89,16 +101,26 @@ func checkAll(list func(first uint64) ([]Event, error)) (size int64, err error) 
 
 // append puts an entry into the queue, and waits as its stage says.
 func (s *Store) append(x *entry) (seq uint64, err error) {
+	if err := s.push(x); err != nil {
+		return 0, err
+	}
+	return x.wait()
+}
+
+// push puts an entry into the queue.
+func (s *Store) push(x *entry) error {
 	if s.writer == nil {
-		return 0, &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
+		return &problem{s.path, ErrReadOnly, "it was opened to be read only", nil}
 	}
 	x.e.Time = s.o.Now().UTC().Truncate(time.Microsecond)
 	if x.stage != Noted {
 		x.done = make(chan outcome, 1)
 	}
-	if err := s.writer.push(x); err != nil {
-		return 0, err
-	}
+	return s.writer.push(x)
+}
+
+// wait waits as the stage of an entry says.
+func (x *entry) wait() (seq uint64, err error) {
 	if x.done == nil {
 		return 0, nil
 	}

@@ -217,6 +217,9 @@ type Journal interface {
 	// belongs to the journal afterwards. Where several processes write one
 	// journal, the number of an event that is only Noted isn't known yet: seq is 0.
 	Append(s Stage, k Kind, run, branch string, data []byte) (seq uint64, err error)
+	// AppendLater is Append that doesn't wait: wait does, and is called once. Events
+	// are in the order of the calls.
+	AppendLater(s Stage, k Kind, run, branch string, data []byte) (wait func() (seq uint64, err error))
 	// Change appends an event that changes the tools there are (see
 	// [Kind.Changes]), Synced, unless there is such an event with a number
 	// larger than after: then nothing is appended, and the error is [ErrBehind].

@@ -55,6 +55,12 @@ func (m *Memory) Append(_ Stage, k Kind, run, branch string, data []byte) (uint6
 	return m.append(math.MaxUint64, k, run, branch, data)
 }
 
+// AppendLater implements [Journal]. There is nothing to wait for.
+func (m *Memory) AppendLater(st Stage, k Kind, run, branch string, data []byte) (wait func() (seq uint64, err error)) {
+	seq, err := m.Append(st, k, run, branch, data)
+	return func() (uint64, error) { return seq, err }
+}
+
 // Change implements [Journal].
 func (m *Memory) Change(after uint64, k Kind, data []byte) (uint64, error) {
 	if err := checkChange(k, data); err != nil {

@@ -36,6 +36,10 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 		a.answer = &answers[i]
 		acts = append(acts, a)
 	}
+	acts = slices.DeleteFunc(acts, func(a *act) bool {
+		a.answer.Fault = a.onRecord()
+		return a.answer.Fault != nil
+	})
 	if len(acts) == 1 {
 		acts[0].perform(ctx, until)
 		return answers
@@ -62,7 +66,9 @@ type act struct {
 	most    int64  // bytes of its outcome, reserved
 	n       int    // its number among the run's decisions
 	seq     uint64 // of the recorded request
-	answer  *core.Answer
+	// recorded waits until the request is on record, and gives its number.
+	recorded func() (seq uint64, err error)
+	answer   *core.Answer
 }
 
 // count takes one effect from the run's budget.
@@ -79,7 +85,8 @@ func (r *Run) count() *fault.Fault {
 }
 
 // decide says whether a request, one of so many of a round, is carried out, and
-// records either.
+// records either. What is to be carried out may be on its way to the record still:
+// those of one round are written together.
 func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	a := &act{run: r, request: q}
 	var held []*caps.Held
@@ -124,12 +131,20 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 		a.denied(f)
 		return nil, f
 	}
-	if a.seq, err = r.b.journal.Append(journal.Written, journal.EffectRequested, r.id, q.Branch, append(data, '}')); err != nil {
-		a.settle(0)
-		r.b.log.Error("an effect wasn't performed because the journal took no event", "op", q.Op, "run", r.id, "error", err)
-		return nil, unrecorded(q.Op)
-	}
+	a.recorded = r.b.journal.AppendLater(journal.Written, journal.EffectRequested, r.id, q.Branch, append(data, '}'))
 	return a, nil
+}
+
+// onRecord waits until the request is recorded; a fault says that it isn't.
+func (a *act) onRecord() *fault.Fault {
+	seq, err := a.recorded()
+	if err != nil {
+		a.settle(0)
+		a.run.b.log.Error("an effect wasn't performed because the journal took no event", "op", a.request.Op, "run", a.run.id, "error", err)
+		return unrecorded(a.request.Op)
+	}
+	a.seq = seq
+	return nil
 }
 
 // unrecorded is the fault of an effect that wasn't begun because the journal took

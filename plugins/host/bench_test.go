@@ -119,12 +119,22 @@ func benchmarkEffect(b *testing.B, size, callers int) {
 }
 
 func benchmarkBare(b *testing.B, size, callers int) {
+	remote := bare(b)
+	request := &pluginv1.InvokeRequest{Operation: "toy.echo", Arguments: []byte(strings.Repeat("x", size))}
+	callMany(b, size, callers, func() error {
+		_, err := remote.Invoke(context.Background(), request)
+		return err
+	})
+}
+
+// bare is a plugin reached as go-plugin reaches it, with nothing of ours between.
+func bare(b *testing.B) pluginv1.PluginClient {
 	client := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig: wire.Handshake, Plugins: plugin.PluginSet{wire.Service: &bareClient{}},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC}, AutoMTLS: true,
 		Cmd: exec.Command(os.Args[0], "raw"), Logger: hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Off}),
 	})
-	defer client.Kill()
+	b.Cleanup(client.Kill)
 	protocol, err := client.Client()
 	if err != nil {
 		b.Fatal(err)
@@ -133,12 +143,7 @@ func benchmarkBare(b *testing.B, size, callers int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	remote := it.(pluginv1.PluginClient)
-	request := &pluginv1.InvokeRequest{Operation: "toy.echo", Arguments: []byte(strings.Repeat("x", size))}
-	callMany(b, size, callers, func() error {
-		_, err := remote.Invoke(context.Background(), request)
-		return err
-	})
+	return it.(pluginv1.PluginClient)
 }
 
 // callMany measures calls by so many callers at once.

@@ -22,6 +22,11 @@ func (u unrecorded) Append(s journal.Stage, k journal.Kind, id, branch string, d
 	return u.Journal.Append(s, k, id, branch, data)
 }
 
+func (u unrecorded) AppendLater(s journal.Stage, k journal.Kind, id, branch string, data []byte) func() (uint64, error) {
+	seq, err := u.Append(s, k, id, branch, data)
+	return func() (uint64, error) { return seq, err }
+}
+
 // BenchmarkRecorded is runs, and runs with ten effects that cost nothing,
 // unrecorded, recorded in memory, and in a file: what the record costs is the
 // difference. Unrecorded runs write their events, too, for nobody.

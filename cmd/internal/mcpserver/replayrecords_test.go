@@ -72,6 +72,11 @@ func (f *failing) Append(s journal.Stage, k journal.Kind, id, branch string, dat
 	return f.Journal.Append(s, k, id, branch, data)
 }
 
+func (f *failing) AppendLater(s journal.Stage, k journal.Kind, id, branch string, data []byte) func() (uint64, error) {
+	seq, err := f.Append(s, k, id, branch, data)
+	return func() (uint64, error) { return seq, err }
+}
+
 // What one event was that the journal didn't take can be told from the others,
 // but for a denial's words.
 func TestReplayOfWhatTheJournalDidntTake(t *testing.T) {
