@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"sync"
 	"time"
 )
@@ -16,29 +15,6 @@ const (
 	mostEvents = 2048
 	mostBytes  = 4 << 20
 )
-
-// An entry is an event on its way to the file.
-type entry struct {
-	e     Event
-	stage Stage
-	// change marks an entry that is written only if no tool was changed after
-	// the event with the number after; behind is set where one was.
-	change, behind bool
-	after          uint64
-	// all gives the events of an entry that is several, of about size bytes; e is
-	// none then but for the time, and the number of the first.
-	all  func(first uint64) ([]Event, error)
-	size int64
-	// flush marks an entry that is no event: it asks for what is before it.
-	flush bool
-	// done gets the outcome; nil where nobody waits.
-	done chan outcome
-}
-
-type outcome struct {
-	seq uint64
-	err error
-}
 
 // A writer writes the events of one process: whoever appends puts them into a
 // queue, and one goroutine takes all that is there and writes it in one
@@ -112,50 +88,6 @@ func (w *writer) start(s *Store) {
 	go w.loop()
 }
 
-func (x *entry) weight() int64 {
-	if x.flush {
-		return 0
-	}
-	return overhead + int64(len(x.e.Run)+len(x.e.Branch)+len(x.e.Data)) + x.size
-}
-
-// push puts an entry into the queue, when there is room.
-func (w *writer) push(x *entry) error {
-	n := x.weight()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for !w.closed && w.held > 0 && w.held+n > w.o.Queue && !x.flush {
-		if w.failing != nil && x.done == nil {
-			w.lost++
-			return fmt.Errorf("%d bytes of events wait already: %w", w.held, w.failing)
-		}
-		if w.failing != nil {
-			break // it tries to write; whether it can is its answer
-		}
-		w.urgent = true
-		signal(w.hurry)
-		w.room.Wait()
-	}
-	if w.closed {
-		return &problem{w.path, ErrClosed, "it was closed", nil}
-	}
-	w.queue = append(w.queue, x)
-	w.held += n
-	if x.done != nil || w.failing == nil && w.held > w.o.Queue/4 {
-		w.urgent = true
-		signal(w.hurry)
-	}
-	signal(w.wake)
-	return nil
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // retry is how long to wait before noted events are tried again.
 const retry = time.Second
 
@@ -200,77 +132,6 @@ func (w *writer) pause(d time.Duration) {
 	case <-w.hurry:
 	case <-t.C:
 	}
-}
-
-// take takes what can be written at once from the front of the queue.
-func (w *writer) take() (batch []*entry) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n, size := 0, int64(0)
-	for n < len(w.queue) && n < mostEvents && (n == 0 || size < mostBytes) {
-		size += w.queue[n].weight()
-		n++
-	}
-	if n == len(w.queue) {
-		batch, w.queue = w.queue, nil
-		w.urgent = false
-	} else {
-		batch = slices.Clone(w.queue[:n])
-		w.queue = slices.Delete(w.queue, 0, n)
-	}
-	return batch
-}
-
-// settle tells those who wait, and puts back what is to be tried again; it gives
-// how many those are, and whether the writer is being closed. Bytes count as held
-// until then.
-func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
-	var again []*entry
-	w.mu.Lock()
-	for _, x := range batch {
-		if err != nil && x.done == nil {
-			again = append(again, x)
-			continue
-		}
-		w.held -= x.weight()
-	}
-	before, lost := w.failing, w.lost
-	if w.failing = err; err == nil {
-		w.lost = 0
-	}
-	if err != nil {
-		// Those who wait behind what can't be written must not wait for long.
-		w.queue = slices.DeleteFunc(w.queue, func(x *entry) bool {
-			if x.done == nil {
-				return false
-			}
-			w.held -= x.weight()
-			batch = append(batch, x)
-			return true
-		})
-	}
-	w.queue = append(again, w.queue...)
-	w.room.Broadcast()
-	closing = w.closed
-	w.mu.Unlock()
-
-	for _, x := range batch {
-		if x.done == nil {
-			continue
-		}
-		if err == nil && x.behind {
-			x.done <- outcome{0, ErrBehind}
-		} else {
-			x.done <- outcome{x.e.Seq, err}
-		}
-	}
-	switch {
-	case err != nil && before == nil:
-		w.o.Log.Error("the journal can't be written", "path", w.path, "error", err)
-	case err == nil && before != nil:
-		w.o.Log.Warn("the journal is written again", "path", w.path, "lost", lost)
-	}
-	return len(again), closing
 }
 
 // there refuses to write what has to last to a file that isn't at its path any

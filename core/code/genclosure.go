@@ -1,0 +1,172 @@
+package code
+
+import (
+	"slices"
+)
+
+// twinned says whether a variable is only ever applied to itself.
+func twinned(b *binder) bool { return b.uses == 2*b.twin && !b.seen }
+
+// splits says whether a variable is only ever an operand of fst and snd.
+func splits(b *binder) bool { return b.uses == b.proj && b.uses > 0 && !b.seen }
+
+// closureOf compiles a lambda and makes its closure in dst.
+func (c *compiler) closureOf(n *node, info *fnInfo, b *binder, dst, top uint8) {
+	if n.b != nil {
+		c.f.op(Auth, top, 0, 0, 0, n.pos)
+		n.b.owner, n.b.reg = c.f, top
+		top++
+		c.f.top = max(c.f.top, top)
+	}
+	c.captured(n, info, c.function(n, info, b), dst, top)
+}
+
+// captured makes the closure of a compiled function in dst.
+func (c *compiler) captured(n *node, info *fnInfo, caps []capture, dst, top uint8) {
+	f := c.f
+	if len(caps) == 0 {
+		f.emit(Instr{Op: LoadK, A: dst, D: c.closure(info), K: int64(top)}, n.pos)
+		return
+	}
+	slots := make([]int16, len(caps))
+	for i, k := range caps {
+		switch w := c.locate(f, k.b, k.half); w.kind {
+		case inReg:
+			slots[i] = int16(w.n)
+		default:
+			slots[i] = int16(-1 - w.n)
+		}
+	}
+	f.emit(Instr{Op: Closure, A: dst, B: uint8(len(caps)), C: uint8(len(caps) >> 8), D: info.id}, n.pos)
+	for i := 0; i < len(slots); i += capsPer {
+		var s [capsPer]int16
+		copy(s[:], slots[i:])
+		f.emit(Instr{
+			Op: Caps, A: top,
+			D: int32(uint16(s[0])) | int32(s[1])<<16,
+			K: int64(uint16(s[2])) | int64(uint16(s[3]))<<16 | int64(uint16(s[4]))<<32 | int64(s[5])<<48,
+		}, n.pos)
+	}
+}
+
+// Capture reads the capture slots that follow a Closure instruction: a
+// register, or −1−n for captured value n.
+func Capture(in []Instr, i int) int {
+	k := &in[i/capsPer]
+	switch i % capsPer {
+	case 0:
+		return int(int16(k.D))
+	case 1:
+		return int(int16(k.D >> 16))
+	case 2:
+		return int(int16(k.K))
+	case 3:
+		return int(int16(k.K >> 16))
+	case 4:
+		return int(int16(k.K >> 32))
+	}
+	return int(int16(k.K >> 48))
+}
+
+// CapsLen is how many instructions hold n captures.
+func CapsLen(n int) int { return (n + capsPer - 1) / capsPer }
+
+// function compiles a lambda's code; b is the variable it is known by, if any.
+func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
+	f := c.newFn(info, 0)
+	info.busy = true
+	params := n.params
+	for _, p := range params {
+		p.info, p.half, p.self, p.twins, p.owner = nil, false, false, false, f
+	}
+	if info.twin {
+		g := params[0]
+		g.self, g.info, g.twins = true, info, true
+		params = params[1:]
+	}
+	for i, p := range params {
+		p.reg = uint8(1 + i)
+	}
+	f.ret = uint8(len(params) + 1)
+	if n.b != nil {
+		c.locate(f, n.b, 0) // the first captured value
+		f.op(Narrow, f.ret, 0, 0, 0, n.pos)
+		f.start = 1
+	}
+	known := b != nil || info == c.root
+	if known && n.b == nil && len(params) == 1 && splits(params[0]) && c.plain == 0 && n.body.size < 1000 {
+		info.worker = 0
+		p := params[0]
+		f.op(Unpair, 0, 0, 0, 0, n.pos)
+		c.plain++
+		c.tail(n.body, f.ret+1)
+		c.plain--
+		f.code[0].D = int32(len(f.code)) * InstrSize
+		info.worker = int32(len(f.code))
+		f.start, f.split, f.ret, f.pend, f.dead = info.worker, true, 3, 0, false
+		p.half, p.owner, p.reg = true, f, 1
+	}
+	c.tail(n.body, f.ret+1)
+	c.finish(f)
+	info.busy = false
+	if b != nil && n.b == nil && !info.twin && len(n.params) > 1 && n.size < 300 {
+		info.lam = n
+	}
+	return f.caps
+}
+
+// partial compiles the application of a known function to fewer arguments
+// than it takes: a closure of its code for the others, into top. It returns
+// false, with nothing done, where that code isn't to be made.
+func (c *compiler) partial(info *fnInfo, args []*node, top uint8, pos int32) bool {
+	k := len(args)
+	if info.lam == nil || info.busy || c.plain > 0 && info.parts[k] == nil {
+		return false
+	}
+	f := c.f
+	for i, a := range args {
+		t := top + 1 + uint8(i)
+		c.value(a, t, t)
+		// Each application gives the next lambda.
+		f.pend++
+	}
+	for i, p := range info.lam.params[:k] {
+		p.info, p.half, p.self, p.twins = nil, false, false, false
+		p.owner, p.reg = f, top+1+uint8(i)
+	}
+	pt := info.parts[k]
+	if pt == nil {
+		rest := &node{kind: kLam, pos: info.lam.pos, params: info.lam.params[k:], body: info.lam.body, size: info.lam.size}
+		pt = &part{info: c.declare(rest)}
+		info.parts[k] = pt
+		info.busy = true
+		c.plain++
+		pt.caps = slices.Clone(c.function(rest, pt.info, nil))
+		c.plain--
+		info.busy = false
+	}
+	c.captured(info.lam, pt.info, pt.caps, top, top+1+uint8(k))
+	return true
+}
+
+// outlined compiles a part of a function as one of its own, where registers
+// run out. It takes no step and, where the part is no tail, no depth.
+func (c *compiler) outlined(n *node, top uint8, last bool) {
+	info := &fnInfo{worker: -1, id: int32(len(c.infos))}
+	c.infos = append(c.infos, info)
+	outline := !last || c.f.outline
+	f := c.newFn(info, 1)
+	f.outline = outline
+	c.tail(n, 2)
+	c.finish(f)
+	outer := c.f
+	if len(f.caps) > 0 {
+		c.captured(n, info, f.caps, top, top)
+	}
+	if last {
+		outer.end(Instr{Op: TailK, A: top, C: outer.ret, D: info.id}, 0, n.pos)
+		outer.dead = true
+		return
+	}
+	outer.end(Instr{Op: CallK, A: top, D: info.id}, 0, n.pos)
+}

@@ -1,0 +1,234 @@
+package eval
+
+import (
+	"unsafe"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// arithmetic does an operation on integers whose operands or result are not
+// both small, or fails it: by the row of the table, as naive does.
+func (m *Machine) arithmetic(in *code.Instr) bool {
+	id := rowOf[in.Op]
+	var args [2]value.Value
+	height := int(in.D)
+	jump := false
+	switch in.Op {
+	case code.Add, code.Sub, code.Mul, code.Div, code.Mod, code.Eq, code.Lt, code.Lte, code.Gt, code.Gte:
+		args[0], args[1] = m.sketch(*m.reg(in.B)), m.sketch(*m.reg(in.C))
+	case code.RetAdd:
+		args[0], args[1] = m.sketch(*m.reg(in.A)), m.sketch(*m.reg(in.B))
+	case code.MulI, code.DivI, code.ModI:
+		args[0], args[1] = m.sketch(*m.reg(in.B)), value.NewInt(toInt(word(in.K)))
+	case code.AndI:
+		args[0], args[1] = m.sketch(*m.reg(in.B)), value.NewInt(toInt(word(in.K))+1)
+	case code.ShrI:
+		args[0], args[1] = m.sketch(*m.reg(in.B)), value.NewInt(1<<in.C)
+	case code.AddI, code.CallKSubI:
+		return m.addConstant(in)
+	default:
+		jump = true
+		id = m.meta[m.index()].Row
+		args = m.compared(in)
+	}
+	v, ok := m.strict(id, args[:])
+	if !ok {
+		return true
+	}
+	if jump {
+		m.decide(in, bool(v.(value.Bool)))
+		return false
+	}
+	if in.Op == code.RetAdd {
+		w, ok := m.importValue(v, height)
+		if !ok {
+			return true
+		}
+		m.ret(w, in.C, in.K)
+		return false
+	}
+	w, ok := m.importValue(v, height)
+	if !ok {
+		return true
+	}
+	*m.reg(in.A) = w
+	return false
+}
+
+// addConstant is addition or subtraction of a constant, alone or before a call.
+func (m *Machine) addConstant(in *code.Instr) bool {
+	args := [2]value.Value{m.sketch(*m.reg(in.B)), value.NewInt(int64(in.C))}
+	if in.Op == code.AddI {
+		id := prim.Add
+		args[1] = value.NewInt(toInt(word(in.K)))
+		if in.C == 1 {
+			id, args[1] = prim.Sub, value.NewInt(-toInt(word(in.K)))
+		}
+		v, ok := m.strict(id, args[:])
+		if !ok {
+			return true
+		}
+		w, ok := m.importValue(v, int(in.D))
+		if ok {
+			*m.reg(in.A) = w
+		}
+		return !ok
+	}
+	v, ok := m.strict(prim.Sub, args[:])
+	if !ok {
+		return true
+	}
+	w, ok := m.importValue(v, int(in.A))
+	if !ok {
+		return true
+	}
+	*reg(m.r, in.A+1) = w
+	return m.callKnown(in, 1)
+}
+
+// strict computes a row that is strict and of the first order.
+func (m *Machine) strict(id term.ID, args []value.Value) (value.Value, bool) {
+	row := prim.Get(id)
+	switch {
+	case row.Cost != nil:
+		if n := row.Cost(args); n > 0 && !m.work(n) {
+			return nil, false
+		}
+	case row.Work != nil:
+		left := max(m.stepsIn()+int64(m.left)-m.pending(), 0)
+		if n := row.Work(args, uint64(left)); n > 0 && !m.work(n) {
+			return nil, false
+		}
+	}
+	if row.Size != nil && row.Size(args) > m.budget.Memory {
+		m.outOfMemory()
+		return nil, false
+	}
+	v, f := row.Eval(args)
+	if f != nil {
+		m.fail(f)
+		return nil, false
+	}
+	return v, true
+}
+
+// work charges steps for work that grows with its data, before it is done.
+func (m *Machine) work(n uint64) bool {
+	p := m.pending()
+	if have := m.stepsIn() + int64(m.left) - p; have < 0 || n > uint64(have) {
+		m.outOfFuel()
+		return false
+	}
+	// It counts for the slice as far as there is one, so that a caller who wants
+	// to stop can.
+	in := m.stepsIn()
+	keep := max(in-int64(n), min(in, 0))
+	m.left = uint64(int64(m.left) + in - int64(n) - keep)
+	m.fuel += keep - in
+	return true
+}
+
+// compared returns the operands of a comparison that jumps, as the source has them.
+func (m *Machine) compared(in *code.Instr) [2]value.Value {
+	a := m.sketch(*m.reg(in.A))
+	c := value.NewInt(int64(int16(uint16(in.B) | uint16(in.C)<<8)))
+	switch m.meta[m.index()].Side {
+	case code.ConstRight:
+		return [2]value.Value{a, c}
+	case code.ConstLeft:
+		return [2]value.Value{c, a}
+	case code.Swapped:
+		return [2]value.Value{m.sketch(*m.reg(in.B)), a}
+	}
+	return [2]value.Value{a, m.sketch(*m.reg(in.B))}
+}
+
+// decide takes or doesn't take the jump of a comparison whose result is known.
+func (m *Machine) decide(in *code.Instr, truth bool) {
+	if meta := &m.meta[m.index()]; truth == code.JumpsWhen(in.Op, meta.Row, meta.Side) {
+		m.fuel += in.K
+		m.ip = unsafe.Add(unsafe.Pointer(in), int(in.D))
+	}
+}
+
+// generic does a row of the table that has no instruction of its own.
+func (m *Machine) generic(in *code.Instr) bool {
+	id := term.ID(in.D)
+	if done, stop := m.native(in, id); done {
+		return stop
+	}
+	if row := prim.Get(id); row.Analysis != nil {
+		return m.analysis(in, row)
+	}
+	v, ok := m.strict(id, m.operands(in))
+	if !ok {
+		return true
+	}
+	w, ok := m.importValue(v, int(in.K))
+	if !ok {
+		return true
+	}
+	*m.reg(in.A) = w
+	return false
+}
+
+// operands is the operands of a row of the table.
+func (m *Machine) operands(in *code.Instr) []value.Value {
+	args := make([]value.Value, in.B)
+	for i := range args {
+		args[i] = m.lazy(*m.reg(in.C + uint8(i)))
+	}
+	return args
+}
+
+// length walks a list, or reads what a string knows.
+func (m *Machine) length(in *code.Instr) bool {
+	w := *m.reg(in.B)
+	if m.isString(w) {
+		*m.reg(in.A) = fromInt(int64(*m.obj(w, 1) >> 32))
+		return false
+	}
+	if !m.isList(w) {
+		return m.mismatch(in, prim.Length, 0, w)
+	}
+	n, cells := m.listLen(w)
+	if c := prim.LengthCost(n); c > 0 {
+		if !m.work(c) {
+			return true
+		}
+	} else {
+		m.effort(cells / 64)
+	}
+	*m.reg(in.A) = fromInt(int64(n))
+	return false
+}
+
+// effort is work that costs no steps but counts for the slice, so that a
+// caller who wants to stop the machine soon can.
+func (m *Machine) effort(n int) {
+	n = min(n, int(max(m.stepsIn(), 0)))
+	m.fuel -= int64(n)
+	m.left += uint64(n)
+}
+
+// reverse makes the list that a long literal was collected into backwards.
+func (m *Machine) reverse(in *code.Instr) bool {
+	n := 0
+	for w := *m.reg(in.B); w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
+		n++
+	}
+	if !m.reserve(2*n, int(in.D)) {
+		return true
+	}
+	out := word(wNil)
+	for w := *m.reg(in.B); w&tagMask == tagCons; w = *m.at(w - tagCons + 8) {
+		p := m.alloc(2)
+		*m.at(p), *m.at(p + 8) = *m.at(w - tagCons), out
+		out = p | tagCons
+	}
+	*m.reg(in.A) = out
+	return false
+}
