@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -250,6 +252,22 @@ func (g *guide) fails(tool, arguments string, words ...string) error {
 	for _, w := range words {
 		if !strings.Contains(r.text, w) {
 			return fmt.Errorf("expected a failure that says %q, got %s", w, r.text)
+		}
+	}
+	return nil
+}
+
+// told shows parts of what a tool's check says, each of which must hold a text.
+func (g *guide) told(r *reply, parts map[string]string) error {
+	var answer struct{ Check map[string]json.RawMessage }
+	if err := json.Unmarshal([]byte(r.text), &answer); err != nil || r.failed {
+		return fmt.Errorf("expected a check, got %s", r.text)
+	}
+	check := answer.Check
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		g.say("    %s: %s", name, firstLine(string(check[name]), 100))
+		if !strings.Contains(string(check[name]), parts[name]) {
+			return fmt.Errorf("expected %s in the check's %s, got %s", parts[name], name, check[name])
 		}
 	}
 	return nil

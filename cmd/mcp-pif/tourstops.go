@@ -65,6 +65,22 @@ var stops = []stop{
 		}
 		return g.gives("run", `{"tool":"cube","input":3}`, "27")
 	}},
+	{"What a tool takes, gives and costs is told before it runs, and whether it equals one there is.", func(g *guide) error {
+		r, err := g.call("evolve", `{"name":"total","description":"the sum of the squares","code":"xs => sum(map(x => x * x, xs))","strict":true}`)
+		if err != nil {
+			return err
+		}
+		if err := g.told(r, map[string]string{"type": `"(list[num]) -> num"`, "sound": "true", "cost": `"linear"`}); err != nil {
+			return err
+		}
+		if r, err = g.call("evolve", `{"name":"third_power","code":"side => side * (side * side)"}`); err != nil {
+			return err
+		}
+		if err := g.told(r, map[string]string{"equals": "cube@1"}); err != nil {
+			return err
+		}
+		return g.fails("evolve", `{"name":"half","code":"x => if x > 10 then x / 2 else \"small\" + x","strict":true}`, "refused", "strict")
+	}},
 	{"A program that never ends is stopped by its budget, and nothing else notices.", func(g *guide) error {
 		return g.fails("run", `{"code":{"app":{"func":{"lam":"x","body":{"app":{"func":{"var":"x"},"arg":{"var":"x"}}}},"arg":{"lam":"x","body":{"app":{"func":{"var":"x"},"arg":{"var":"x"}}}}}},"steps":1000000}`, "out_of_fuel")
 	}},
