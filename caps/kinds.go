@@ -114,6 +114,11 @@ func (m *Manifest) checkOperation(i int) error {
 	if _, ok := m.Verb(o.Verb); !ok && (o.VerbParam == "" || o.Verb != "") {
 		return fmt.Errorf("%s needs the verb %s, which isn't there", o.Name, quoted(o.Verb))
 	}
+	if o.Type != nil {
+		if err := o.Type.Answerable(); err != nil {
+			return fmt.Errorf("%s: the type of its answer: %w", o.Name, err)
+		}
+	}
 	mains, verbParam := 0, o.VerbParam == ""
 	for j, p := range o.Params {
 		switch p.Type {

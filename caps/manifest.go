@@ -1,5 +1,7 @@
 package caps
 
+import types "github.com/mcp-pif/mcp-pif/core/check"
+
 // Algebra is one of the host's ways to say what lies within a scope.
 type Algebra string
 
@@ -68,6 +70,9 @@ type Operation struct {
 	// capability allows; 0: what that allows.
 	Most   int64
 	Result string // in words: "string", "record: bytes, hash"
+	// Type is what each answer is of: the host has no program get another, and types
+	// what programs do with it. nil: it is some data. See [types.ParseAnswer].
+	Type *types.Type
 }
 
 // A Param is an argument of an operation.

@@ -10,9 +10,16 @@ func split(s string) []string { return strings.Split(s, "/") }
 // checkSegments refuses empty segments and those that many systems read as
 // directions.
 func checkSegments(s string) error {
-	for _, segment := range split(s) {
+	for i, segment := range split(s) {
 		switch segment {
 		case "":
+			switch {
+			case s == "":
+			case i == 0:
+				return errors.New("it begins with a slash: leave that out")
+			case strings.HasSuffix(s, "/") && i == strings.Count(s, "/"):
+				return errors.New("it ends with a slash: leave that out")
+			}
 			return errors.New("it has an empty segment")
 		case ".", "..":
 			return errors.New(`"." and ".." are no segments`)

@@ -88,7 +88,7 @@ func reported(r *check.Report, expects []string) value.Value {
 	var effects []string
 	for _, e := range r.Effects {
 		if !e.Inert && e.Via == "" {
-			effects = append(effects, e.Op)
+			effects = append(effects, e.Ops()...)
 		}
 	}
 	if r.Open {

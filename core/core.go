@@ -87,7 +87,7 @@ const (
 // a run says under which it was made, so that a replay that differs can be told
 // from one that can't be the same. What infer, normalize and equivalent give, and
 // take, is part of that: it changes with the checker.
-const Semantics = 2
+const Semantics = 3
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.

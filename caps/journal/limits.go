@@ -53,10 +53,14 @@ func (s *Store) Trim(ctx context.Context, l Limits, dry bool) (Retained, error) 
 	return s.Retain(ctx, o)
 }
 
-// trimmed is how often KeepWithin looks.
-const trimmed = 30 * time.Second
+// trimmed is how often KeepWithin looks, and trimShare the part of the time that it
+// may take: where it took longer, it waits for longer.
+const (
+	trimmed   = 2 * time.Second
+	trimShare = 50
+)
 
-// KeepWithin trims the store to limits now, and then every half minute until ctx
+// KeepWithin trims the store to limits now, and then every two seconds until ctx
 // ends or the store is closed. What it drops, and why it can't, goes to the log of
 // the store's [Options]; it says the same only once. Several processes may do it
 // for one file.
@@ -66,10 +70,9 @@ func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	said := ""
 	for {
+		begun := time.Now()
 		done, err := s.Trim(ctx, l, false)
 		switch {
 		case ctx.Err() != nil || s.closing.Err() != nil:
@@ -86,7 +89,7 @@ func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(max(every, trimShare*time.Since(begun))):
 		}
 	}
 }

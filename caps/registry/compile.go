@@ -94,6 +94,7 @@ func (t *Tool) decide(policy *caps.Policy) *fault.Fault {
 		policy = caps.NewPolicy(nil, nil)
 	}
 	t.Held, t.Notes, t.Capabilities, t.State, t.Why = nil, nil, []string{}, StateBlocked, ""
+	t.world = world{kinds: policy.Kinds()}
 	if f := t.Unusable(); f != nil {
 		return f
 	}

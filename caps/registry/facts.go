@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"unique"
 
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
@@ -21,11 +23,14 @@ type Facts struct {
 	Certificate json.RawMessage
 	// Input and Output are the schemas; nil where they are too long.
 	Input, Output json.RawMessage
+	// Answers is what operations answered then, as far as the schemas rely on it:
+	// where they answer something else now, those are found out anew.
+	Answers Answers
 }
 
 // semantics is raised where the same code has another normal form or other schemas
 // than before.
-const semantics = 1
+const semantics = 3
 
 // The bounds of what is on record: longer schemas are left out, and of a longer
 // certificate the types.
@@ -43,8 +48,8 @@ func (f *Facts) Empty() bool {
 func (t *Tool) facts() Facts {
 	k := t.know(ofTypes | ofSchemas | ofNormal | ofProof)
 	f := Facts{Semantics: semantics, Normal: k.normal}
-	if len(k.input) <= maxSchema && len(k.output) <= maxSchema {
-		f.Input, f.Output = k.input, k.output
+	if len(k.input) <= maxSchema && len(k.output) <= maxSchema && k.answers.size() <= maxSchema {
+		f.Input, f.Output, f.Answers = k.input, k.output, k.answers
 	}
 	if k.proof != nil {
 		f.Certificate = encode(k.proof)
@@ -66,6 +71,7 @@ type kept struct {
 	compared      bool // there is a normal form
 	input, output unique.Handle[string]
 	schemas       bool
+	answers       Answers // that the schemas rely on
 }
 
 // keep is what stays in memory of facts; nil: nothing of use.
@@ -77,8 +83,8 @@ func (f *Facts) keep() *kept {
 	if n, err := hex.Decode(k.normal[:], []byte(f.Normal[:min(len(f.Normal), 64)])); err == nil && n == len(k.normal) && len(f.Normal) == 64 {
 		k.compared = true
 	}
-	if object(f.Input) && object(f.Output) {
-		k.schemas = true
+	if object(f.Input) && object(f.Output) && f.Answers.size() <= maxSchema {
+		k.schemas, k.answers = true, f.Answers
 		k.input, k.output = unique.Make(string(f.Input)), unique.Make(string(f.Output))
 	}
 	if !k.compared && !k.schemas {
@@ -97,7 +103,7 @@ func (k *kept) size() int {
 	if k == nil || !k.schemas {
 		return 0
 	}
-	return len(k.input.Value()) + len(k.output.Value())
+	return len(k.input.Value()) + len(k.output.Value()) + k.answers.size()
 }
 
 // InputSchema is the JSON Schema of the tool's arguments when it is called by its
@@ -119,7 +125,7 @@ func (t *Tool) schemas() (input, output json.RawMessage) {
 	if k, ok := t.finding.remembers(ofSchemas); ok {
 		return k.input, k.output
 	}
-	if t.kept != nil && t.kept.schemas && !(t.code != nil && t.code.bad.Load()) {
+	if t.kept != nil && t.kept.schemas && t.world.are(t.kept.answers) && !(t.code != nil && t.code.bad.Load()) {
 		return json.RawMessage(t.kept.input.Value()), json.RawMessage(t.kept.output.Value())
 	}
 	k := t.know(ofSchemas)
@@ -194,7 +200,13 @@ func (t *Tool) prove(f *Facts) Proof {
 	for _, b := range t.depends() {
 		found[b] = b.know(ofProof)
 	}
-	if err := cert.Check(&c, t.Program().Term(), t.certified(found)); err != nil {
+	tools := t.certified(found)
+	if err := cert.Check(&c, t.Program().Term(), func(name string) (cert.Need, *cert.Type, bool) {
+		if strings.HasPrefix(name, "!") && !slices.ContainsFunc(c.Needs, func(n cert.Need) bool { return n.Name == name }) {
+			return cert.Need{}, nil, false // it doesn't rely on more than that there is an answer
+		}
+		return tools(name)
+	}); err != nil {
 		return void("%s", shorten([]byte(err.Error()), 300))
 	}
 	return Proof{Status: ProofChecked, Typed: len(c.Types) > 0}

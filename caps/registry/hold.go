@@ -104,7 +104,7 @@ func (r *Registry) take(e *editing, changes []Change) {
 		}
 		e.next.seq = max(e.next.seq, changes[i].Seq)
 	}
-	l := newLoader(r.log, func(t *Tool) { t.settle(r.policy) }, func(seq uint64) *Tool { return r.held.bySeq[seq] })
+	l := newLoader(r.log, r.policy, func(seq uint64) *Tool { return r.held.bySeq[seq] })
 	l.load(changes)
 	for i := range changes {
 		c := &changes[i]

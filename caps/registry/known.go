@@ -22,8 +22,9 @@ const (
 	ofProof
 )
 
-// known is what is known of a version before it runs: a function of its code and
-// of the versions that it is bound to, and of nothing else. What it refers to is
+// known is what is known of a version before it runs: a function of its code, of
+// the versions that it is bound to, and of what operations answer, and of nothing
+// else. What it refers to is
 // immutable.
 type known struct {
 	have     parts
@@ -37,7 +38,8 @@ type known struct {
 	costed   bool
 	normal   string // the hash of the normal form; "": there is none to compare
 	proof    *cert.Certificate
-	size     int // about the bytes that it takes
+	answers  Answers // that its types rely on
+	size     int     // about the bytes that it takes
 }
 
 // A finding is where what is known of a version is remembered, as long as there is
@@ -169,14 +171,9 @@ func (t *Tool) Unreachable(ops []string) []string {
 	if r.Open {
 		return nil
 	}
-	can := map[string]bool{}
-	for _, e := range r.Effects {
-		can[e.Op] = can[e.Op] || !e.Inert
-	}
-	if can["*"] {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(ops), func(op string) bool { return can[op] })
+	return slices.DeleteFunc(slices.Clone(ops), func(op string) bool {
+		return slices.ContainsFunc(r.Effects, func(e check.Effect) bool { return e.May(op) })
+	})
 }
 
 // Cannot is the operations of some kinds that no run of the tool can have performed

@@ -140,14 +140,16 @@ func TestUnreachable(t *testing.T) {
 	r := New(policy(t, "toy:notes/**"))
 	evolve(t, r, def("get", `k => !toy.get(k)`, "toy.get:notes/**"))
 	for code, want := range map[string]string{
-		`x => x`:                             "[toy.get toy.put]",
-		`k => !toy.get(k)`:                   "[toy.put]",
-		`k => call("get", k)`:                "[toy.put]",
-		`n => call(n, 1)`:                    "[]",
-		`x => call("nobody", x)`:             "[]",
-		`c => eval(c)`:                       "[toy.get toy.put]", // permits nothing
-		`c => eval(c, ["toy.get"])`:          "[]",
-		`x => let f = k => !toy.get(k) in x`: "[toy.get toy.put]", // never applied
+		`x => x`:                              "[toy.get toy.put]",
+		`k => !toy.get(k)`:                    "[toy.put]",
+		`k => call("get", k)`:                 "[toy.put]",
+		`n => call(n, 1)`:                     "[]",
+		`x => call("nobody", x)`:              "[]",
+		`c => eval(c)`:                        "[toy.get toy.put]", // permits nothing
+		`c => eval(c, ["toy.get"])`:           "[toy.put]",
+		`c => eval(c, ["toy"])`:               "[]",
+		`c => eval(c, ["toy.get", "call:*"])`: "[]",
+		`x => let f = k => !toy.get(k) in x`:  "[toy.get toy.put]", // never applied
 	} {
 		tool, err := prepare(def("t", code))
 		if err != nil {

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/mcp-pif/mcp-pif/caps"
 )
 
 // A loader makes tools of what is on record, each version once. What a record
@@ -15,8 +17,8 @@ import (
 // only, so that bindings end; its code has the hash that is on record.
 type loader struct {
 	log Log
-	// decide gives a tool its authority; nil: it gets none and isn't compiled.
-	decide func(*Tool)
+	// policy gives a tool its authority; nil: it gets none and isn't compiled.
+	policy *caps.Policy
 	// found is the tools that were there before, by the number of their change.
 	found func(seq uint64) *Tool
 	// changes is those that were read already, by their number.
@@ -25,12 +27,12 @@ type loader struct {
 	bad     map[uint64]error
 }
 
-func newLoader(log Log, decide func(*Tool), found func(uint64) *Tool) *loader {
+func newLoader(log Log, policy *caps.Policy, found func(uint64) *Tool) *loader {
 	if found == nil {
 		found = func(uint64) *Tool { return nil }
 	}
 	return &loader{
-		log: log, decide: decide, found: found,
+		log: log, policy: policy, found: found,
 		changes: map[uint64]*Change{}, made: map[uint64]*Tool{}, bad: map[uint64]error{},
 	}
 }
@@ -60,6 +62,9 @@ func (l *loader) load(changes []Change) {
 		if err != nil {
 			l.bad[c.Seq] = err
 			continue
+		}
+		if l.policy != nil {
+			t.world = world{kinds: l.policy.Kinds()}
 		}
 		l.made[c.Seq] = t
 		for i := range c.Bound {
@@ -108,7 +113,7 @@ func (l *loader) settle() {
 			all = append(all, t)
 		}
 	}
-	if l.decide == nil || len(all) == 0 {
+	if l.policy == nil || len(all) == 0 {
 		return
 	}
 	slices.SortFunc(all, func(a, b *Tool) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -117,7 +122,7 @@ func (l *loader) settle() {
 	for w := range workers {
 		wg.Go(func() {
 			for i := w; i < len(all); i += workers {
-				l.decide(all[i])
+				all[i].settle(l.policy)
 			}
 		})
 	}

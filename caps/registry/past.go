@@ -74,7 +74,7 @@ func (r *Registry) recorded(ref Ref) (Change, error) {
 }
 
 func (r *Registry) loader() *loader {
-	return newLoader(r.log, func(t *Tool) { t.settle(r.policy) }, r.found)
+	return newLoader(r.log, r.policy, r.found)
 }
 
 // load makes the version of a change, compiled, by today's policy.

@@ -63,6 +63,7 @@ type Tool struct {
 	code    *code
 	finding *finding
 	kept    *kept // nil: nothing
+	world   world
 }
 
 // A code is what a tool's source says, compiled when it is first asked for, and

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -27,10 +28,11 @@ const (
 	proofSteps  = 20_000
 	proofBytes  = 8 << 10
 
-	// placeBytes is how long a source may be for all places to be found in it; in
-	// longer ones mostPlaces are.
+	// placeBytes is how long a source may be for all places to be found in it; of
+	// longer ones a report has the first mostPlaces of each kind, and no findings
+	// without a place. A place in code that is nested deep may be as long as the code.
 	placeBytes = 16 << 10
-	mostPlaces = 100
+	mostPlaces = 30
 	// mostFound is how many places of a kind, and operations, a report has.
 	mostFound = 100
 	// mostEffects is how many places of operations.
@@ -43,9 +45,14 @@ func (t *Tool) workOut(k *known, missing parts, found map[*Tool]known) {
 	p := t.Program()
 	env := t.env(found)
 	if missing&ofTypes != 0 {
-		r := infer(p, env)
+		k.answers = t.relied(found)
+		r := infer(p, t.noting(env, k))
 		k.problems, k.unknowns = len(r.Diagnostics), len(r.Dynamic)
-		k.report = shortened(r)
+		most := mostFound
+		if toldPlaces(p) > 0 {
+			most = mostPlaces
+		}
+		k.report = shortened(r, most)
 	}
 	if missing&ofSchemas != 0 {
 		k.input, k.output = check.InputSchema(k.report), check.OutputSchema(k.report)
@@ -80,24 +87,21 @@ func (t *Tool) workOut(k *known, missing parts, found map[*Tool]known) {
 	}
 }
 
-// infer finds the types of a program, and the places in its source, unless they
-// are many in a long one.
+// infer finds the types of a program, and the places in its source.
 func infer(p *core.Program, env check.Env) *check.Report {
-	src := p.Tool().Source
-	b := check.Budget{Steps: typeSteps}
-	if src == nil || len(src.Text) <= placeBytes {
-		return check.Infer(p.Term(), src, env, b)
+	return check.Infer(p.Term(), p.Tool().Source, env, check.Budget{Steps: typeSteps, Places: toldPlaces(p)})
+}
+
+// toldPlaces is how many places of a kind are found in a program's source; 0: all.
+func toldPlaces(p *core.Program) int {
+	if src := p.Tool().Source; src != nil && len(src.Text) > placeBytes {
+		return mostPlaces
 	}
-	r := check.Infer(p.Term(), nil, env, b)
-	if n := len(r.Diagnostics) + len(r.Dynamic) + len(r.Effects); n == 0 || n > mostPlaces || r.Steps >= typeSteps {
-		return r
-	}
-	return check.Infer(p.Term(), src, env, b)
+	return 0
 }
 
 // env is what the checker is told of the world: the versions that the tool is
-// bound to, and that operations answer with data. What a manifest says of an
-// answer nobody holds a plugin to.
+// bound to, and what operations answer, to which the broker holds plugins.
 func (t *Tool) env(found map[*Tool]known) check.Env {
 	return check.Env{
 		Tool: t.Name,
@@ -115,7 +119,12 @@ func (t *Tool) env(found map[*Tool]known) check.Env {
 			}
 			return b.Program().Term(), true
 		},
-		Result: func(string) (*check.Type, bool) { return check.Data, true },
+		Result: func(op string) (*check.Type, bool) {
+			if typ := t.world.answer(op); typ != nil {
+				return typ, true
+			}
+			return check.Data, true
+		},
 	}
 }
 
@@ -161,13 +170,13 @@ func fewer(effects []check.Effect, most int) []check.Effect {
 
 // shortened is a report without what nobody would read to its end. Operations that
 // are left out make it open.
-func shortened(r *check.Report) *check.Report {
-	if len(r.Diagnostics) <= mostFound && len(r.Dynamic) <= mostFound && len(r.Effects) <= mostEffects {
+func shortened(r *check.Report, most int) *check.Report {
+	if len(r.Diagnostics) <= most && len(r.Dynamic) <= most && len(r.Effects) <= mostEffects {
 		return r
 	}
 	s := *r
-	s.Diagnostics = slices.Clone(r.Diagnostics[:min(len(r.Diagnostics), mostFound)])
-	s.Dynamic = slices.Clone(r.Dynamic[:min(len(r.Dynamic), mostFound)])
+	s.Diagnostics = slices.Clone(r.Diagnostics[:min(len(r.Diagnostics), most)])
+	s.Dynamic = slices.Clone(r.Dynamic[:min(len(r.Dynamic), most)])
 	if len(r.Effects) > mostEffects {
 		s.Effects = nil
 		seen := map[string]bool{}
@@ -193,6 +202,9 @@ func (t *Tool) certified(found map[*Tool]known) cert.Tools {
 		if name == "self" {
 			return cert.Need{Name: name, Hash: t.Hash}, nil, true
 		}
+		if op, ok := strings.CutPrefix(name, "!"); ok {
+			return t.world.certified(op)
+		}
 		b := t.Bound[name]
 		k, ok := found[b]
 		if !ok {
@@ -212,6 +224,9 @@ func (t *Tool) boundNames() []string { return slices.Sorted(maps.Keys(t.Bound)) 
 // measure is about how many bytes what is known takes.
 func (k *known) measure() int {
 	n := 500 + len(k.input) + len(k.output) + len(k.normal)
+	for op, typ := range k.answers {
+		n += 100 + len(op) + len(typ)
+	}
 	if k.declared != nil {
 		n += k.declared.Size
 	}

@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -280,6 +279,10 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 			Message: fmt.Sprintf("the outcome of %s has %d bytes, %d are allowed", a.request.Op, size, a.most),
 			Hint:    "Ask for a part of it.",
 		}
+	case f == nil:
+		if f = a.misfit(v); f != nil {
+			v = nil
+		}
 	}
 	a.settle(size)
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
@@ -309,27 +312,6 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		r.b.log.Error("the journal took no outcome", "op", a.request.Op, "run", r.id, "error", err)
 		a.answer.Value, a.answer.Fault = nil, outcomeUnrecorded(a.request.Op, err)
 	}
-}
-
-// appendOutcome writes an outcome, and gives it as the program is to have it.
-// Code is recorded as its canonical text, so the program gets it as a replay will:
-// places in it are places in that text.
-func (b *Broker) appendOutcome(data []byte, v value.Value) ([]byte, value.Value, error) {
-	const name = `,"value":`
-	recorded, err := journal.AppendValue(append(data, name...), v)
-	if err != nil {
-		return nil, nil, err
-	}
-	text := recorded[len(data)+len(name):]
-	if bytes.Contains(text, []byte(`"quote":`)) {
-		if v, err = journal.ReadValue(text); err != nil {
-			return nil, nil, err
-		}
-	}
-	if len(text) > whole {
-		recorded = b.appendBlob(data[:len(data):len(data)], "value", text)
-	}
-	return recorded, v, nil
 }
 
 // reserve takes from the run's budget of bytes what the outcome of one of so many
@@ -399,18 +381,4 @@ func (b *Broker) perform(ctx context.Context, a Act) (value.Value, int64, *fault
 	}
 	defer b.room.Release(room)
 	return b.handler.Perform(ctx, a)
-}
-
-// revokedWhile is the outcome of an effect whose grant was taken back while it
-// was under way.
-func revokedWhile(op string, h *caps.Held, f *fault.Fault) *fault.Fault {
-	if f != nil && f.Kind == fault.OutcomeUnknown {
-		return f
-	}
-	return &fault.Fault{
-		Kind:    fault.Denied,
-		Message: fmt.Sprintf("%s: the operator took back %s while it was under way", op, h.String()),
-		Hint:    "Don't try again. Only the operator can give it back.",
-		Cause:   errors.New("revoked"),
-	}
 }

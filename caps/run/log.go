@@ -145,11 +145,12 @@ type evolved struct {
 
 // facts is what was found out of the version when it was made.
 type facts struct {
-	Semantics   int             `json:"semantics"`
-	Normal      string          `json:"normal,omitempty"`
-	Certificate json.RawMessage `json:"certificate,omitempty"`
-	Input       json.RawMessage `json:"input,omitempty"`
-	Output      json.RawMessage `json:"output,omitempty"`
+	Semantics   int              `json:"semantics"`
+	Normal      string           `json:"normal,omitempty"`
+	Certificate json.RawMessage  `json:"certificate,omitempty"`
+	Input       json.RawMessage  `json:"input,omitempty"`
+	Output      json.RawMessage  `json:"output,omitempty"`
+	Answers     registry.Answers `json:"answers,omitempty"`
 }
 
 // bound is a version that a name in the code stands for. Event is the number of

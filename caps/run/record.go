@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -26,6 +27,7 @@ type Record struct {
 	AsOf      uint64
 	Semantics int // see [core.Semantics]
 	Rounds    int // at most driven; 0: it wasn't
+	Answers   registry.Answers
 	Bounds    Bounds
 	Limits    Limits
 	// End is how it ended; nil: that is not on record.
@@ -144,6 +146,7 @@ func (r *Record) readStart(text []byte) error {
 		}
 		AsOf      *uint64 `json:"as_of"`
 		Semantics int
+		Answers   registry.Answers
 		Limits    *struct {
 			Steps     uint64
 			Memory    int64
@@ -167,7 +170,7 @@ func (r *Record) readStart(text []byte) error {
 	l := data.Limits
 	r.Call = Call{data.Call.Tool, arguments}
 	r.Tool, r.Version, r.Hash = data.Tool, data.Version, data.Hash
-	r.AsOf, r.Semantics, r.Rounds = *data.AsOf, data.Semantics, data.Rounds
+	r.AsOf, r.Semantics, r.Rounds, r.Answers = *data.AsOf, data.Semantics, data.Rounds, data.Answers
 	r.Bounds = Bounds{l.Steps, l.Memory, l.Depth, l.Result, time.Duration(l.TimeoutMS) * time.Millisecond}
 	r.Limits = Limits{Effects: l.Effects, Bytes: l.Bytes}
 	if l.Steps == 0 || l.Memory <= 0 || l.Depth <= 0 || l.Result <= 0 {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -26,6 +27,9 @@ type Start struct {
 	Depth int64
 	// Rounds is at most how many rounds are driven; 0: none are.
 	Rounds int
+	// Answers is the types of what operations answer, where the answer to the call may
+	// depend on them.
+	Answers registry.Answers
 	// Bounds is what the server allows.
 	Bounds Bounds
 }
@@ -121,9 +125,32 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	data = journal.AppendString(append(data, `,"call":{"tool":`...), s.Call.Tool)
 	data = b.appendText(append(data, `,"arguments":`...), s.Call.Arguments)
 	data = strconv.AppendUint(append(data, `},"as_of":`...), tools.Seq(), 10)
+	data = appendAnswers(data, s.Answers)
 	data = append(data, b.inForce(s.Bounds)...)
 	r.note(journal.RunStarted, "", append(data, '}'))
 	return r
+}
+
+// appendAnswers writes a member with the types that operations' answers were of;
+// what isn't there was some data.
+func appendAnswers(data []byte, answers registry.Answers) []byte {
+	first := true
+	for _, op := range slices.Sorted(maps.Keys(answers)) {
+		if answers[op] == "" {
+			continue
+		}
+		if first {
+			data = append(data, `,"answers":{`...)
+		} else {
+			data = append(data, ',')
+		}
+		first = false
+		data = journal.AppendString(append(journal.AppendString(data, op), ':'), answers[op])
+	}
+	if !first {
+		data = append(data, '}')
+	}
+	return data
 }
 
 // inForce is the members with what is the same for all runs of a server: the

@@ -72,6 +72,8 @@ func (f *facts) read(b []byte) bool {
 		case "output":
 			f.Output = v
 			return 4, true
+		case "answers":
+			return 5, json.Unmarshal(v, &f.Answers) == nil
 		}
 		return 0, false
 	})

@@ -82,18 +82,17 @@ func (r *checkReport) headline() string {
 func (r *checkReport) reaches() string {
 	var ops []string
 	for _, e := range r.Effects {
-		op := e.Op
-		switch {
-		case e.Op == "*":
-			continue
-		case e.Via != "":
-			op += " (through " + e.Via + ")"
-		case e.Inert:
-			op += " (always denied)"
-		case e.In != "":
-			op += " (in " + e.In + ")"
+		for _, op := range e.Ops() {
+			switch {
+			case e.Via != "":
+				op += " (through " + e.Via + ")"
+			case e.Inert:
+				op += " (always denied)"
+			case e.In != "":
+				op += " (in " + e.In + ")"
+			}
+			ops = append(ops, op)
 		}
-		ops = append(ops, op)
 	}
 	slices.Sort(ops)
 	ops = slices.Compact(ops)

@@ -93,7 +93,7 @@ func (s *subject) report(strict bool) *checkReport {
 		Hash: t.Hash, Normal: t.Normal(), Type: k.Type.String(), Sound: k.Sound(),
 		Params: []checkParam{}, Problems: asList(k.Diagnostics), Unknown: asList(k.Dynamic), Effects: asList(k.Effects),
 		More:   problems + unknowns - len(k.Diagnostics) - len(k.Dynamic),
-		Open:   k.Open || slices.ContainsFunc(k.Effects, func(e check.Effect) bool { return e.Op == "*" && !e.Inert }),
+		Open:   k.Open || slices.ContainsFunc(k.Effects, check.Effect.Any),
 		Cannot: asList(s.cannot), Least: asList(least(k)), Notes: asList(s.notes), Refused: s.refused,
 	}
 	if s.stored {

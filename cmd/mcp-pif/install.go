@@ -109,6 +109,7 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 	}
 	if exact, ok := file.back(back); ok {
 		e = exact
+		e.remove = o.undo && past.Entries[key].Made
 	}
 	if e.same() {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s has it already.\n", path)
@@ -130,7 +131,7 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 		if again = again && equalJSON(before, was.Wrote); again {
 			before = was.Before // what stood there before the first time
 		}
-		past.Entries[key] = written{Before: before, Wrote: entry, Back: e.reverse()}
+		past.Entries[key] = written{Before: before, Wrote: entry, Back: e.reverse(), Made: !e.existed}
 		if again {
 			past.Entries[key] = written{Before: before, Wrote: entry}
 		}
@@ -148,7 +149,11 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 			return failing(err)
 		}
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s is changed. %s\n", path, c.after)
+	change := "changed"
+	if e.remove {
+		change = "removed: install had made it"
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s is %s. %s\n", path, change, c.after)
 	return nil
 }
 
@@ -253,6 +258,8 @@ type written struct {
 	Wrote  json.RawMessage `json:"wrote"`
 	// Back is how the file gets its very text back while nobody else changes it.
 	Back *span `json:"back,omitempty"`
+	// Made is that there was no file before. A client takes an empty one for broken.
+	Made bool `json:"made,omitempty"`
 }
 
 func openInstalls() (*installs, error) {

@@ -25,6 +25,7 @@ type clientEdit struct {
 	mode          fs.FileMode
 	before, after []byte
 	existed       bool
+	remove        bool // the file, in place of leaving it empty
 }
 
 // configuration is a client's file, read.
@@ -234,6 +235,9 @@ func (e *clientEdit) apply() error {
 		return err
 	case !e.existed || !bytes.Equal(now, e.before):
 		return fmt.Errorf("%s was changed meanwhile by another program: try again", e.path)
+	}
+	if e.remove {
+		return os.Remove(e.path)
 	}
 	if err := registry.Replace(e.path, e.after); err != nil {
 		return err

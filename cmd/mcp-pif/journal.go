@@ -136,16 +136,6 @@ func eventLine(e *journal.Event) string {
 	return fmt.Sprintf("%6d %s %-16s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), e.Kind, where, printable(data))
 }
 
-// printable has every character shown that would do something else.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}
-
 func newJournalShow() *cobra.Command {
 	var o journalOptions
 	return journalCommand("show [SEQ]", "Show one event whole, or with --run a run's", &o, true, func(cmd *cobra.Command, s *journal.Store, args []string) error {
@@ -164,7 +154,7 @@ func newJournalShow() *cobra.Command {
 			found = true
 			b, err := json.MarshalIndent(e, "", "  ")
 			if err == nil {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), printableLines(string(b)))
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), string(escaped(b)))
 			}
 			return err
 		})
@@ -173,14 +163,6 @@ func newJournalShow() *cobra.Command {
 		}
 		return err
 	})
-}
-
-func printableLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }
 
 func newJournalExport() *cobra.Command {

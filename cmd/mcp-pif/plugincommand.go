@@ -165,6 +165,9 @@ func printEntry(out io.Writer, e *lock.Entry) {
 			fmt.Fprintf(out, "    %-11s %s\n", lock.Shown(p.Name, shownName), lock.Shown(paramText(p), shownDoc))
 		}
 		fmt.Fprintf(out, "    gives       %s\n", lock.Shown(o.Result, shownDoc))
+		if o.Type != nil {
+			fmt.Fprintf(out, "    type        %s\n", lock.Shown(o.Type.String(), shownDoc))
+		}
 	}
 }
 

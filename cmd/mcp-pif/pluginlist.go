@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,12 +80,4 @@ func printStates(cmd *cobra.Command, states []pluginState, asJSON bool) error {
 		fmt.Fprintf(out, "%-12s %-10s %s  %s\n", s.Name, lock.Shown(s.Version, 30), lock.Shown(s.Manifest.Doc, 60), state)
 	}
 	return nil
-}
-
-// printJSON prints a value as JSON that people can read.
-func printJSON(cmd *cobra.Command, v any) error {
-	e := json.NewEncoder(cmd.OutOrStdout())
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -171,13 +170,6 @@ func (o *replayOptions) printVerdict(cmd *cobra.Command, a *mcpserver.Answer, v 
 		return &failure{}
 	}
 	return nil
-}
-
-// printLine prints a value on one line; what is JSON in it stays as it is.
-func printLine(out io.Writer, v any) error {
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
 
 // A replayer replays runs of one store.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,22 +11,37 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 )
 
-// ifVersionFlag adds the condition of a change; -1: there is none.
-func ifVersionFlag(cmd *cobra.Command, to *int) {
-	cmd.Flags().IntVar(to, "if-version", -1, "only if this `VERSION` is the current one")
+// An ifVersion is the condition of a change: that a version is the current one, 0
+// that there is none. nil: there is no condition.
+type ifVersion struct{ version *int }
+
+func (c *ifVersion) flag(cmd *cobra.Command) {
+	cmd.Flags().Var(c, "if-version", "only if this `VERSION` is the current one")
 }
 
-func edit(ifVersion int) registry.Edit {
-	if ifVersion < 0 {
-		return registry.Edit{}
+func (c *ifVersion) Type() string { return "int" }
+
+func (c *ifVersion) String() string {
+	if c.version == nil {
+		return ""
 	}
-	return registry.Edit{IfVersion: &ifVersion}
+	return strconv.Itoa(*c.version)
+}
+
+func (c *ifVersion) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return errors.New("it is the number of a version, or 0 for none")
+	}
+	version := int(n)
+	c.version = &version
+	return nil
 }
 
 func newToolsRollback() *cobra.Command {
 	var (
 		asJSON    bool
-		ifVersion int
+		condition ifVersion
 	)
 	cmd := toolsCommand(&cobra.Command{
 		Use: "rollback NAME V", Short: "Make the next version of a tool as an earlier one was",
@@ -37,7 +54,7 @@ anew. History goes on: nothing is undone.`,
 		if err != nil {
 			return err
 		}
-		t, err := k.Registry().Rollback(args[0], to, edit(ifVersion))
+		t, err := k.Registry().Rollback(args[0], to, registry.Edit{IfVersion: condition.version})
 		if err != nil {
 			return printableError(err)
 		}
@@ -47,22 +64,22 @@ anew. History goes on: nothing is undone.`,
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is as version %d was, in version %d\n", printable(t.Name), to, t.Version)
 		return nil
 	})
-	ifVersionFlag(cmd, &ifVersion)
+	condition.flag(cmd)
 	return cmd
 }
 
 func newToolsRetire() *cobra.Command {
 	var (
 		asJSON    bool
-		ifVersion int
+		condition ifVersion
 	)
 	cmd := toolsCommand(&cobra.Command{
 		Use: "retire NAME", Short: "Take a tool off the list; its history stays",
 		Args: cobra.ExactArgs(1),
 	}, toWrite, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
 		question := map[string]any{"name": args[0]}
-		if ifVersion >= 0 {
-			question["if_version"] = ifVersion
+		if condition.version != nil {
+			question["if_version"] = *condition.version
 		}
 		var gone struct {
 			Version int
@@ -81,7 +98,7 @@ func newToolsRetire() *cobra.Command {
 		}
 		return nil
 	})
-	ifVersionFlag(cmd, &ifVersion)
+	condition.flag(cmd)
 	return cmd
 }
 

@@ -221,15 +221,17 @@ func (d *display) row(vs ...*variable) Row {
 			switch a := s.atom; {
 			case a == nil || a.inert || !permits(a.with, a.op):
 			case a.via != "":
-			case a.op == "*":
+			case a.op == "*" && len(a.with) == 0:
 				r.Open = true
+			case a.op == "*":
+				r.Ops = append(r.Ops, allowed(a.with)...)
 			default:
 				r.Ops = append(r.Ops, a.op)
 			}
 		}
 	}
 	slices.Sort(r.Ops)
-	r.Ops = slices.Compact(r.Ops)
+	r.Ops = narrowest(slices.Compact(r.Ops))
 	return r
 }
 

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -82,25 +83,14 @@ func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 		return res
 	}
 	c.asks(atom{op: "call:" + literal.Value, pos: t.Pos()}, ctx)
-	var callee Callee
-	if ok = c.env.Callee != nil; ok {
-		callee, ok = c.env.Callee(literal.Value)
-	}
-	if !ok || callee.Type == nil {
-		c.asks(atom{op: "*", pos: t.Pos(), via: literal.Value}, ctx)
+	callee, ok := c.calleeAsks(literal.Value, t, ctx)
+	if !ok {
 		c.unknown(t, ReasonCall, literal.Value, fmt.Sprintf("of the tool %q nothing is known here", literal.Value))
 		c.add(res, c.dynData)
 		return res
 	}
 	if !callee.Sound {
 		c.unknown(t, ReasonCall, literal.Value, fmt.Sprintf("the tool %q has places of its own that fail, or that are tested when it runs", literal.Value))
-	}
-	for _, a := range callee.Effects {
-		via := literal.Value
-		if a.Via != "" {
-			via += " → " + a.Via
-		}
-		c.asks(atom{op: a.Op, in: a.In, pos: t.Pos(), via: via, with: a.With, inert: a.Inert}, ctx)
 	}
 	vars := map[string]*variable{}
 	if f := callee.Type; f.Kinds&prim.KindFunction != 0 && !f.Any {
@@ -144,7 +134,7 @@ func (c *checker) eval(t *term.Prim, e env, ctx context) *variable {
 		}
 		if s.code == nil || again != nil {
 			c.unknown(t, ReasonEval, "", "the code that is evaluated is known only when it runs")
-			c.asks(atom{op: "*", pos: t.Pos()}, inside)
+			c.unknownCode(t, inside)
 			c.add(res, c.dynamic)
 			c.add(ctx.raised, c.dynamic)
 			c.sinkScope(e)
@@ -163,6 +153,47 @@ func (c *checker) eval(t *term.Prim, e env, ctx context) *variable {
 		c.library = outer
 	})
 	return res
+}
+
+// unknownCode is what code of which nothing is known can ask for: what the evals
+// around permit, and what the tools do that it can call. A function that comes of it
+// can do so wherever it is applied.
+func (c *checker) unknownCode(t *term.Prim, ctx context) {
+	a := atom{op: "*", pos: t.Pos()}
+	c.asks(a, ctx)
+	if !permits(ctx.with, "*") {
+		return
+	}
+	a.with = ctx.with
+	c.add(c.lent, c.atom(a))
+	for _, op := range allowed(ctx.with) {
+		switch name, call := strings.CutPrefix(op, "call:"); {
+		case op == "call:*":
+			c.asks(atom{op: "*", pos: t.Pos(), via: "*"}, ctx)
+		case call:
+			c.calleeAsks(name, t, ctx)
+		}
+	}
+}
+
+// calleeAsks lets what a tool asks for itself flow into the effects around a call of
+// it.
+func (c *checker) calleeAsks(name string, t *term.Prim, ctx context) (callee Callee, ok bool) {
+	if c.env.Callee != nil {
+		callee, ok = c.env.Callee(name)
+	}
+	if !ok || callee.Type == nil {
+		c.asks(atom{op: "*", pos: t.Pos(), via: name}, ctx)
+		return callee, false
+	}
+	for _, a := range callee.Effects {
+		via := name
+		if a.Via != "" {
+			via += " → " + a.Via
+		}
+		c.asks(atom{op: a.Op, in: a.In, pos: t.Pos(), via: via, with: a.With, inert: a.Inert}, ctx)
+	}
+	return callee, true
 }
 
 // quotes is the code whose evaluation is under way, the innermost first, with

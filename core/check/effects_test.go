@@ -36,7 +36,11 @@ func TestEffects(t *testing.T) {
 		{`x => eval('{!fs.read(x)})`, "fs.read /body/eval/quote inert", "fs.read fs.write kv.put", ""},
 		{`x => eval('{!fs.read(x)}, ["fs.read:./in"])`, "fs.read /body/eval/quote with fs.read:./in", "fs.write kv.put", "fs.read"},
 		{`x => eval('{!fs.read(x)}, ["fs.write,list:./in"])`, "fs.read /body/eval/quote with fs.write,list:./in inert", "fs.read fs.write kv.put", ""},
-		{`x => eval(x, ["fs:./in"])`, "* /body with fs:./in", "", "fs:./in"},
+		{`x => eval(x, ["fs:./in"])`, "* /body with fs:./in", "kv.put", "fs:./in"},
+		{`x => eval(x, ["fs.read:./in", "call:known"])`, "* /body with call:known fs.read:./in; fs.write /body via known inert; kv.put /body via known", "fs.write", "call:known fs.read:./in"},
+		{`x => eval(x, ["fs.read", "call:other"])`, "* /body via other; * /body with call:other fs.read", "", "call:other fs.read"},
+		{`x => eval(x, ["fs.read", "call:*"])`, "* /body via *; * /body with call:* fs.read", "", "call:* fs.read"},
+		{`x => eval('{@known(x)}, ["call:*"])`, "call:known /body/eval/quote with call:*; fs.write /body/eval/quote via known inert; kv.put /body/eval/quote via known", "fs.read fs.write", "call:known"},
 		{`x => eval(x)`, "* /body inert", "fs.read fs.write kv.put", ""},
 		{`x => let load = y => !fs.read(y) in eval('{load(x)})`, "fs.read /body/app/arg/body inert", "fs.read fs.write kv.put", ""},
 		{`x => @known(x)`, "call:known /body; fs.write /body via known inert; kv.put /body via known", "fs.read fs.write", "call:known"},
@@ -78,8 +82,51 @@ func TestEffects(t *testing.T) {
 	}
 }
 
+// TestFunctionEffects: the effects in the types of functions, where what is applied isn't known,
+// and where the code isn't that is evaluated: its eval's list bounds it.
+func TestFunctionEffects(t *testing.T) {
+	for _, c := range []struct{ code, want string }{
+		{`x => eval(x)`, `(code) -> ?`},
+		{`x => eval(x, ["fs.read,list:./a"])`, `(code) ->{fs.list, fs.read} ?`},
+		{`x => eval(x, ["fs:./a"])`, `(code) ->{fs.*} ?`},
+		{`x => eval(x, ["fs:./a", "fs.read:./b"])`, `(code) ->{fs.*} ?`},
+		{`x => eval(x, ["fetch.get:https://a.example"])`, `(code) ->{fetch.*} ?`},
+		{`x => eval(x, ["call:a", "kv.put:b"])`, `(code) ->{call:a, kv.put} ?`},
+		{`x => eval(x, ["call:a", "call:*"])`, `(code) ->{call:*} ?`},
+		{`x => eval(x, ["call:a,until=2030-01-01T00:00:00Z"])`, `(code) ->{call:*} ?`},
+		{`x => eval('{eval(x, ["fs.read,list:./a"])}, ["fs:./a", "kv"])`, `(code) ->{fs.list, fs.read} ?`},
+		{`x => eval('{eval(x, ["fs", "kv.put"])}, ["fs.read", "kv"])`, `(code) ->{fs.read, kv.put} ?`},
+		{`x => eval('{eval(x, ["fs"])}, ["kv"])`, `(code) -> ?`},
+		{`x => let f = eval(x, ["fs.read:./a"]) in y => f(y)`, `(code) ->{fs.read} (any) ->{fs.read} ?`},
+		{`x => let f = eval(x, ["fs.read"]) in y => fold(f, y, [1])`, `(code) ->{fs.read} (a) ->{fs.read} a | ?`},
+		{`x => let f = eval(x, ["fs.read"]) in if equal(type_of(f), "function") then y => f(y) else 1`, `(code) ->{fs.read} int | ((any) ->{fs.read} ?)`},
+		{`x => let h = y => !fs.read(y) in let f = eval(x) in z => f(z)`, `(code) -> (any) ->{fs.read} ?`},
+		{`x => let h = [{g: y => !fs.read(y)}] in let f = eval(x) in z => f(z)`, `(code) -> (any) ->{fs.read} ?`},
+		{`f => f(y => !fs.read(y))`, `(((any) ->{fs.read} ?) ->{fs.read} a) ->{fs.read} a`},
+		{`f => let g = f([y => !fs.read(y)]) in z => g(z)`, `((list[(any) ->{fs.read} ?]) ->{fs.read} (a) ->{fs.read} b) ->{fs.read} (a) ->{fs.read} b`},
+		{`(f, xs) => (map(f, xs), y => !fs.read(y))`, `((a) -> b) -> (list[a]) -> pair[list[b], (any) ->{fs.read} ?]`},
+	} {
+		got := reportOf(t, c.code).Type
+		if got.String() != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.code, got, c.want)
+		}
+		if again, err := check.ParseType(got.String()); err != nil || again.String() != got.String() {
+			t.Errorf("%s is read as %s: %v", got, again, err)
+		}
+	}
+	kind, _ := check.ParseType("(int) ->{fs.*} int")
+	one, _ := check.ParseType("(int) ->{fs.read} int")
+	if check.Within(one, kind) != "" || check.Within(kind, one) == "" {
+		t.Error("fs.read is of fs.*, and not the other way round")
+	}
+}
+
 func TestUnused(t *testing.T) {
 	r := reportOf(t, `x => let a = !fs.read({in: "./a", path: x}) in eval('{!kv.put(1)})`)
+	open := reportOf(t, `x => eval(x, ["fs.read,list:./a", "kv"])`)
+	if got := open.Unused([]string{"fs:./a", "fs.read", "fs.write", "kv.get", "clock"}); !slices.Equal(got, []string{"fs.write", "clock"}) {
+		t.Errorf("of code that isn't known, unused are %q", got)
+	}
 	declared := []string{"fs.read:./a", "fs:./a", "fs.write:./b", "kv:x", "fetch:https://a.example", "call:t"}
 	if got := r.Unused(declared); !slices.Equal(got, []string{"fs.write:./b", "kv:x", "fetch:https://a.example", "call:t"}) {
 		t.Errorf("unused are %q", got)

@@ -19,10 +19,11 @@ type variable struct {
 	watch []watcher
 	// fixed says that nothing flows in any more, so nothing need be kept.
 	fixed bool
-	// open is the unknown that a caller gives; sunk and escaped, that all that
-	// flows in goes where nothing is known of it, or to the caller.
-	open          *seed
-	sunk, escaped bool
+	// open is the unknown that a caller gives; sunk, escaped and lent, that all
+	// that flows in goes where nothing is known of it, to the caller, or to a
+	// function of the caller's.
+	open                *seed
+	sunk, escaped, lent bool
 }
 
 // A watcher is run for each shape that flows into a variable; where it has a test,
@@ -64,6 +65,7 @@ type checker struct {
 	env      Env
 	src      *term.Source
 	limit    int
+	places   int // of [Budget]
 	steps    int
 	over     bool // the budget is used up
 	told     int  // the steps that spending was told of
@@ -112,7 +114,11 @@ type checker struct {
 	main       *variable // what the program gives
 	self       *variable
 	effects    *variable // that the program has
-	raised     *variable
+	// lent is the effects that applying a function has of which nothing is known:
+	// those of all functions that such a one, or such code, was given, and what
+	// evals let code that isn't known ask for.
+	lent   *variable
+	raised *variable
 }
 
 // An event is a shape that is on its way to a variable, or to a watcher.
@@ -124,7 +130,7 @@ type event struct {
 
 func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 	c := &checker{
-		env: env, src: src, limit: b.Steps, code: t, root: t,
+		env: env, src: src, limit: b.Steps, places: b.Places, code: t, root: t,
 		basic: map[prim.Kinds]*variable{}, interned: map[string]*shape{}, atoms: map[string]*shape{},
 		filters: map[filterKey][2]*variable{}, compared: map[compareKey]bool{}, deeps: map[deepKey]bool{},
 		tests: map[testKey]*test{}, failures: map[failureKey]bool{}, unknowns: map[unknownKey]*unknown{},
@@ -143,7 +149,7 @@ func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 	c.dynamic.dynamic, c.dynData.dynamic, c.dynData.data = true, true, true
 	c.empty = c.shape(prim.KindList)
 	c.empty.item = c.fixed()
-	c.main, c.self, c.effects, c.raised = c.variable(), c.variable(), c.variable(), c.variable()
+	c.main, c.self, c.effects, c.raised, c.lent = c.variable(), c.variable(), c.variable(), c.variable(), c.variable()
 	return c
 }
 

@@ -302,6 +302,7 @@ func (c *checker) applied(t *term.App, f, arg *variable, ctx context) *variable 
 			c.sinks(arg)
 			c.add(res, c.dynamic)
 			c.add(ctx.raised, c.dynamic)
+			c.flow(c.lent, ctx.effects)
 			return
 		}
 		c.flow(arg, s.param)

@@ -229,7 +229,7 @@ func (c *checker) someOf(k prim.Kinds, s *shape) *shape {
 	case prim.KindRecord:
 		m.record = &record{rest: part}
 	case prim.KindFunction:
-		m.param, m.result, m.effects, m.raised = c.variable(), part, c.variable(), part
+		m.param, m.result, m.effects, m.raised = c.variable(), part, c.lent, part
 		c.sinks(m.param)
 	case prim.KindContinuation:
 		m.next = part

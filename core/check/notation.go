@@ -248,5 +248,5 @@ func isWord(key string, dots bool) bool {
 }
 
 func wordByte(c byte, first, dots bool) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || !first && (c >= '0' && c <= '9' || dots && (c == '.' || c == ':' || c == '-'))
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || !first && (c >= '0' && c <= '9' || dots && (c == '.' || c == ':' || c == '-' || c == '*'))
 }

@@ -37,8 +37,9 @@ func (c *checker) report() *Report {
 	return r
 }
 
+// compare orders places as they stand in the source; what has none comes last.
 func (p Place) compare(q Place) int {
-	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Col, q.Col), cmp.Compare(p.At, q.At))
+	return cmp.Or(cmp.Compare(uint(p.Line-1), uint(q.Line-1)), cmp.Compare(p.Col, q.Col), cmp.Compare(p.At, q.At))
 }
 
 func (c *checker) reportEffects(r *Report, places *places) {
@@ -48,14 +49,14 @@ func (c *checker) reportEffects(r *Report, places *places) {
 			continue
 		}
 		e := Effect{Op: a.op, In: a.in, Place: places.of(a.pos), Via: a.via, With: a.with, Inert: a.inert || !permits(a.with, a.op)}
-		r.Open = r.Open || a.op == "*" && !e.Inert && a.via == ""
+		r.Open = r.Open || a.op == "*" && a.via == "" && len(a.with) == 0
 		r.Effects = append(r.Effects, e)
 	}
 	slices.SortStableFunc(r.Effects, func(a, b Effect) int {
 		return cmp.Or(a.compare(b.Place), cmp.Compare(a.Op, b.Op), cmp.Compare(a.Via, b.Via))
 	})
 	for _, op := range c.env.Ops {
-		if !r.Open && !slices.ContainsFunc(r.Effects, func(e Effect) bool { return (e.Op == op || e.Op == "*") && !e.Inert }) {
+		if !r.Open && !slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.May(op) }) {
 			r.Absent = append(r.Absent, op)
 		}
 	}
@@ -72,18 +73,19 @@ func newPlaces(c *checker) *places {
 	if c.src == nil {
 		return p
 	}
-	var at []int
+	var failed, found, asked []int
 	for _, x := range c.failed {
-		at = append(at, x.pos)
+		failed = append(failed, x.pos)
 	}
 	for _, u := range c.found {
-		at = append(at, u.pos)
+		found = append(found, u.pos)
 	}
 	for _, s := range c.effects.lower {
 		if s.atom != nil {
-			at = append(at, s.atom.pos)
+			asked = append(asked, s.atom.pos)
 		}
 	}
+	at := slices.Concat(c.first(failed), c.first(found), c.first(asked))
 	if len(at) == 0 {
 		return p
 	}
@@ -101,6 +103,16 @@ func newPlaces(c *checker) *places {
 		p.known[pos] = Place{pointers[i], line, col}
 	}
 	return p
+}
+
+// first is those of some offsets whose places are told.
+func (c *checker) first(at []int) []int {
+	if c.places == 0 || len(at) <= c.places {
+		return at
+	}
+	slices.Sort(at)
+	at = slices.Compact(at)
+	return at[:min(len(at), c.places)]
 }
 
 func (p *places) of(pos int) Place { return p.known[pos] }

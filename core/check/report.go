@@ -43,6 +43,10 @@ type Budget struct {
 	// a time. false ends the check, as a budget that is used up does. What it says
 	// while it says yes makes no difference to the report.
 	Spend func(steps int) bool
+	// Places is how many places there are at most of what fails, as many of what
+	// is dynamic, and of operations: those that come first in the source. What is
+	// beyond has none. 0: each has one.
+	Places int
 }
 
 // DefaultSteps is the default of [Budget].
@@ -91,8 +95,8 @@ const (
 
 // An Effect is an operation that can be asked for, and a place through which.
 type Effect struct {
-	// Op is the operation, "call:NAME" for a call, or "*" for any operation:
-	// of code that isn't known.
+	// Op is the operation, "call:NAME" for a call, "call:*" for that of any tool,
+	// or "*" for any operation that With permits: of code that isn't known.
 	Op string `json:"op"`
 	// In is the literal "in" of the argument.
 	In string `json:"in,omitempty"`

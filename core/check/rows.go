@@ -180,6 +180,7 @@ func (c *checker) fold(t *term.Prim, e env, ctx context) *variable {
 			c.add(ctx.raised, c.dynamic)
 			c.sinks(acc)
 			c.sinks(item)
+			c.flow(c.lent, ctx.effects)
 			return
 		}
 		c.add(s.param, both)

@@ -122,10 +122,10 @@ func (c *checker) unknownOf(k prim.Kinds, s *seed) *shape {
 	case prim.KindRecord:
 		m.record = &record{row: &row{rest: part(), fields: map[string]*rowField{}, seed: s}}
 	case prim.KindFunction:
-		m.param, m.effects = c.variable(), c.variable()
+		m.param, m.effects = c.variable(), c.lent
 		m.result, m.raised = part(), part()
-		// The caller's function may apply what it is given.
-		c.escapes(m.param)
+		// The caller's function may apply what it is given, at any time.
+		c.lends(m.param)
 	case prim.KindContinuation:
 		m.next = part()
 	}
@@ -166,6 +166,22 @@ func (c *checker) escapes(v *variable) {
 	})
 }
 
+// lends says that a function of the caller's gets what flows into v.
+func (c *checker) lends(v *variable) {
+	if v == nil || v.lent {
+		return
+	}
+	v.lent = true
+	c.escapes(v)
+	c.watches(v, prim.KindAny, func(s *shape) {
+		if s.param != nil {
+			c.flow(s.effects, c.lent)
+			c.lends(s.result)
+		}
+		c.parts(s, c.lends)
+	})
+}
+
 // sinks says that what flows into v goes where nothing is known of it, and
 // that functions are applied to anything.
 func (c *checker) sinks(v *variable) {
@@ -178,6 +194,7 @@ func (c *checker) sinks(v *variable) {
 			c.add(s.param, c.dynamic)
 			c.sinks(s.result)
 			c.flow(s.effects, c.effects)
+			c.flow(s.effects, c.lent)
 			c.flow(s.raised, c.raised)
 		}
 		c.parts(s, c.sinks)

@@ -193,7 +193,7 @@ func (s *subtyping) functions(a, b *Type, deep int) string {
 		return ""
 	}
 	for _, op := range a.Effects.Ops {
-		if !slices.Contains(b.Effects.Ops, op) {
+		if !b.Effects.has(op) {
 			return "it can ask for " + op
 		}
 	}

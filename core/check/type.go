@@ -55,11 +55,17 @@ type Field struct {
 	Optional bool
 }
 
-// A Row is the operations that can be asked for, sorted, each once. Open is set
-// where there can be others, too.
+// A Row is the operations that can be asked for, sorted, each once; "fs.*" is all of
+// a kind. Open is set where there can be others, too.
 type Row struct {
 	Ops  []string
 	Open bool
+}
+
+// has reports whether an operation is among those that are named.
+func (r Row) has(op string) bool {
+	kind := op[:strings.IndexAny(op, ".:")+1]
+	return slices.Contains(r.Ops, op) || slices.Contains(r.Ops, kind+"*")
 }
 
 // The types without structure.

@@ -165,9 +165,17 @@ func (m *Machine) importValue(v value.Value, height int) (word, bool) {
 			return 0, false
 		}
 	}
+	before := m.extra
 	w := m.makeValue(v)
 	m.pins = m.pins[:0]
 	m.pinned = 0
+	if m.extra != before && !m.covered() {
+		return 0, false
+	}
+	if m.hlim == 0 {
+		m.outOfMemory()
+		return 0, false
+	}
 	return w, true
 }
 
@@ -263,6 +271,9 @@ func (m *Machine) makeValue(v value.Value) word {
 		if !ok {
 			i = m.addCode(quoted{v.Term, v.Source})
 			m.made(v.Term)
+			if v.Source != nil {
+				m.owe(int64(len(v.Source.Text)))
+			}
 		}
 		p := m.alloc(2)
 		*m.at(p), *m.at(p + 8) = header(kCode, 2), fromInt(int64(i))

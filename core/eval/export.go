@@ -197,6 +197,7 @@ func (m *Machine) Force(w uint64) value.Value {
 			return vecRest{m, w}.Force(0)
 		case kRecord, kNode:
 			r := &value.Record{Fields: make([]value.Field, 0, m.recordLen(w))}
+			m.copied += 16 * cap(r.Fields)
 			m.fields(w, func(k, v word) bool {
 				r.Fields = append(r.Fields, value.Field{Key: m.goString(k), Value: m.lazy(v)})
 				return true
@@ -209,6 +210,29 @@ func (m *Machine) Force(w uint64) value.Value {
 		return v
 	}
 	return m.sketch(w)
+}
+
+// Measure returns what a value of this machine is, and how large, as
+// [value.Measure] does.
+func (m *Machine) Measure(w uint64) (value.Type, int) {
+	switch w & tagMask {
+	case tagCons:
+		return value.TypeList, 0
+	case tagPair:
+		return value.TypePair, 0
+	case tagClosure:
+		return value.TypeFunction, 0
+	}
+	if m.isString(w) {
+		return value.TypeString, m.strLen(w)
+	}
+	if m.isRecord(w) {
+		return value.TypeRecord, m.recordLen(w)
+	}
+	if m.isKind(w, kBig) {
+		return value.TypeInt, 0
+	}
+	return m.sketch(w).Type(), 0
 }
 
 // closureRef is a closure of the machine as a host's value.

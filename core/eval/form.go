@@ -51,10 +51,12 @@ func (m *Machine) link(t term.Term, source *term.Source, o code.Options, ctx *co
 	for len(m.consts) < len(m.kinds) {
 		m.consts = append(m.consts, 0)
 	}
-	m.extra += int64(len(u.Code))*2*code.InstrSize + int64(len(u.Consts))*64
+	bytes := int64(len(u.Code))*2*code.InstrSize + int64(len(u.Consts))*64
 	for i := range u.Scopes {
-		m.extra += int64(len(u.Scopes[i].Vars)) * 32
+		bytes += int64(len(u.Scopes[i].Vars)) * 32
 	}
+	m.acted = true
+	m.owe(bytes)
 	cb := unsafe.Pointer(unsafe.SliceData(m.instrs))
 	if m.ip != nil {
 		m.ip = unsafe.Add(cb, uintptr(m.ip)-uintptr(m.cb))
@@ -106,7 +108,10 @@ func (m *Machine) eval(in *code.Instr) bool {
 		m.evals[key] = u
 		in = m.instr()
 		sc = &m.scopes[in.D]
-		if m.hlim = min(m.hlim, m.heapBudget()); m.hlim == 0 {
+		if !m.covered() {
+			return true
+		}
+		if m.hlim == 0 {
 			m.outOfMemory()
 			return true
 		}
@@ -206,11 +211,32 @@ const nodeBytes = 64
 
 // made counts the memory of code that the program has made itself.
 func (m *Machine) made(t term.Term) {
-	m.extra += nodeBytes
+	m.acted = true
+	m.owe(madeBytes(t))
+}
+
+// madeBytes is about what a term takes, with the names and literals in it.
+func madeBytes(t term.Term) int64 {
+	n := int64(nodeBytes)
+	switch t := t.(type) {
+	case *term.Str:
+		n += int64(len(t.Value))
+	case *term.Var:
+		n += int64(len(t.Name))
+	case *term.Lam:
+		n += int64(len(t.Param))
+	case *term.Big:
+		n += 8 * int64(len(t.Value.Bits()))
+	case *term.Record:
+		for i := range t.Fields {
+			n += int64(len(t.Fields[i].Key))
+		}
+	}
 	term.Children(t, func(c term.Term) bool {
-		m.made(c)
+		n += madeBytes(c)
 		return true
 	})
+	return n
 }
 
 // quote makes a word for code.

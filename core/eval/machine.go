@@ -117,6 +117,7 @@ type Machine struct {
 	held     word // a word that must survive a collection
 	handler  int  // see try.go
 	foreign  bool // a value from outside held a function
+	copied   int  // words copied out of the heap since paced
 	pinned   int
 	pins     []word // what importValue has seen in the heap, while it makes room
 	self     word   // the function of a tool whose code is no lambda, once it is there

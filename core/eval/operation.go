@@ -108,11 +108,21 @@ func (m *Machine) strict(id term.ID, args []value.Value) (value.Value, bool) {
 		return nil, false
 	}
 	v, f := row.Eval(args)
+	m.paced()
 	if f != nil {
 		m.fail(f)
 		return nil, false
 	}
 	return v, true
+}
+
+// paced counts for the slice what was copied out of the heap for an operation:
+// it takes no steps, but a caller who wants to stop must get to it.
+func (m *Machine) paced() {
+	if m.copied >= 64 {
+		m.effort(m.copied / 64)
+	}
+	m.copied = 0
 }
 
 // work charges steps for work that grows with its data, before it is done.
@@ -158,6 +168,7 @@ func (m *Machine) decide(in *code.Instr, truth bool) {
 func (m *Machine) generic(in *code.Instr) bool {
 	id := term.ID(in.D)
 	if done, stop := m.native(in, id); done {
+		m.paced()
 		return stop
 	}
 	if row := prim.Get(id); row.Analysis != nil {

@@ -76,8 +76,18 @@ func (t *par) move(g *gc) {
 // hold counts bytes that are neither in the heap nor on the stack. Registers
 // below height are alive. false: there is no room for them.
 func (m *Machine) hold(bytes int64, height int) bool {
+	m.owe(bytes)
+	return m.covered() && m.reserve(0, height)
+}
+
+// owe counts bytes as hold does, for which room is to be found by covered.
+func (m *Machine) owe(bytes int64) {
 	m.extra += bytes
 	m.outside += bytes
+}
+
+// covered finds room for what is owed: in the pool, and beside the heap.
+func (m *Machine) covered() bool {
 	for m.outside > m.lent {
 		if !pool.lend(lending) {
 			m.overloaded()
@@ -86,7 +96,7 @@ func (m *Machine) hold(bytes int64, height int) bool {
 		m.lent += lending
 	}
 	m.hlim = min(m.hlim, m.heapBudget())
-	return m.reserve(0, height)
+	return true
 }
 
 // lending is how much the pool lends at a time.

@@ -151,7 +151,7 @@ var records = []Row{
 			{Code: `{"from_entries":[{"pair":[1,1]}]}`, Fault: fault.TypeError},
 		},
 		Cost: func(args []value.Value) uint64 { return itemsCost(count(args[0])) },
-		Size: func(args []value.Value) int64 { return int64(count(args[0])) * 64 },
+		Size: entriesSize,
 		Eval: fromEntries,
 	},
 	{
@@ -227,6 +227,22 @@ func fromFields(v value.Value, item func(value.Field) value.Value) value.Value {
 		all[i] = item(f)
 	}
 	return value.FromSlice(all)
+}
+
+// entriesSize is a bound of the record that from_entries makes, whose keys are
+// copied, shared or not.
+func entriesSize(args []value.Value) int64 {
+	size := int64(0)
+	for item := range items(args[0]) {
+		size += 64
+		if t, _ := value.Measure(item); t != value.TypePair {
+			break // it fails there
+		}
+		if t, n := value.Measure(value.Force(item).(*value.Pair).First); t == value.TypeString {
+			size += int64(n)
+		}
+	}
+	return size
 }
 
 func fromEntries(args []value.Value) (value.Value, *fault.Fault) {

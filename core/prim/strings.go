@@ -247,8 +247,8 @@ func joined(args []value.Value) (n, bytes int) {
 	sep := len(args[1].(value.Str))
 	for item := range items(args[0]) {
 		n++
-		if s, ok := value.Force(item).(value.Str); ok {
-			bytes += len(s) + sep
+		if t, size := value.Measure(item); t == value.TypeString {
+			bytes += size + sep
 		}
 	}
 	return n, bytes

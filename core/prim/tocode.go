@@ -380,24 +380,24 @@ func measureData(v value.Value, left uint64) (nodes, bytes uint64) {
 	todo := []value.Value{v}
 	left = min(left, mostWords/128)
 	for len(todo) > 0 && nodes/4 <= left {
-		v := value.Force(todo[len(todo)-1])
+		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		nodes++
-		r, ok := v.(*value.Record)
-		if !ok {
+		t, size := value.Measure(v)
+		if t != value.TypeRecord {
 			continue
 		}
-		nodes += uint64(len(r.Fields)) / 16
+		if nodes += uint64(size) / 16; size > 16 {
+			continue // no node has so many
+		}
+		r := value.Force(v).(*value.Record)
 		for _, f := range r.Fields {
-			switch part := value.Force(f.Value).(type) {
-			case value.Str:
-				bytes += uint64(len(part))
-			default:
-				if f.Key == "args" || f.Key == "keys" {
-					for item := range items(part) {
-						if todo = append(todo, item); uint64(len(todo))/4 > left {
-							break
-						}
+			if t, size := value.Measure(f.Value); t == value.TypeString {
+				bytes += uint64(size)
+			} else if f.Key == "args" || f.Key == "keys" {
+				for item := range items(f.Value) {
+					if todo = append(todo, item); uint64(len(todo))/4 > left {
+						break
 					}
 				}
 			}

@@ -93,12 +93,42 @@ func (c *comparer) run(a, b value.Value) int {
 		} else {
 			c.words += perPart
 		}
+		if !c.ordered && c.apart(next.a, next.b) {
+			return 1
+		}
 		if d := c.one(value.Force(next.a), value.Force(next.b)); d != 0 {
 			return d
 		}
 	}
 	return 0
 }
+
+// apart reports that two values are not equal where that shows before either
+// is copied: by their types, or the sizes of two strings or records. It counts
+// what one would.
+func (c *comparer) apart(a, b value.Value) bool {
+	_, lazyA := a.(value.Lazy)
+	_, lazyB := b.(value.Lazy)
+	if !lazyA && !lazyB {
+		return false
+	}
+	ta, na := value.Measure(a)
+	tb, nb := value.Measure(b)
+	switch {
+	case isNumber(ta) && isNumber(tb):
+		return false
+	case ta != tb:
+		return true
+	case na == nb:
+		return false
+	}
+	if ta == value.TypeString {
+		c.words += uint64(min(na, nb)) / 8
+	}
+	return true
+}
+
+func isNumber(t value.Type) bool { return t == value.TypeInt || t == value.TypeDec }
 
 func (c *comparer) later(a, b value.Value) { c.todo = append(c.todo, twoValues{a, b}) }
 

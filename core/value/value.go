@@ -90,8 +90,17 @@ type Lazy struct {
 	Word uint64
 }
 
+// Measurer is a [Memory] that knows what a value is and how large without
+// copying it: of a string its bytes, of a record its fields, of others 0.
+type Measurer interface {
+	Measure(word uint64) (Type, int)
+}
+
 // Type returns the value's type.
-func (l Lazy) Type() Type { return l.In.Force(l.Word).Type() }
+func (l Lazy) Type() Type {
+	t, _ := Measure(l)
+	return t
+}
 
 func (Lazy) isValue() {}
 
@@ -101,6 +110,25 @@ func Force(v Value) Value {
 		return l.In.Force(l.Word)
 	}
 	return v
+}
+
+// Measure returns what v is, and how large: of a string its bytes, of a record
+// its fields, of others 0. Of a lazy value nothing is copied for it, where its
+// memory is a [Measurer].
+func Measure(v Value) (Type, int) {
+	if l, ok := v.(Lazy); ok {
+		if in, ok := l.In.(Measurer); ok {
+			return in.Measure(l.Word)
+		}
+		v = l.In.Force(l.Word)
+	}
+	switch x := v.(type) {
+	case Str:
+		return TypeString, len(x)
+	case *Record:
+		return TypeRecord, len(x.Fields)
+	}
+	return v.Type(), 0
 }
 
 // A Field is one member of a record.

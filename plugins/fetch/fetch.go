@@ -52,6 +52,7 @@ var (
 	sets   = sdk.Flags{Idempotent: true, Destructive: true, OpenWorld: true}
 	acts   = sdk.Flags{Destructive: true, OpenWorld: true}
 	verbs  = []sdk.Verb{{Name: "delete", Flags: sets}, {Name: "get", Flags: reads}, {Name: "head", Flags: reads}, {Name: "options", Flags: reads}, {Name: "patch", Flags: acts}, {Name: "post", Flags: acts}, {Name: "put", Flags: sets}}
+	typ    = "{body: string, encoding?: string, headers: {*: string}, json?: json, status: int, url: string}"
 	result = "record: status, headers (names in lower case, values joined by commas), body, encoding (base64 where the body isn't UTF-8), json (where it is JSON), url (after redirects)"
 )
 
@@ -72,7 +73,7 @@ func (w world) plugin() sdk.Plugin {
 		},
 		Operations: []sdk.Operation{
 			sdk.Op("request", "makes an HTTP request and gives the answer, whatever its status; redirects within the capability are followed", acts, perform,
-				sdk.VerbFrom("method", "get"), sdk.Result(result)),
+				sdk.VerbFrom("method", "get"), sdk.Result(result), sdk.Type(typ)),
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	types "github.com/mcp-pif/mcp-pif/core/check"
 )
 
 // A Change is a difference between two versions of a plugin, in words.
@@ -115,6 +116,7 @@ func (c *comparison) operations(old, new []Operation) {
 		c.line(what+", verb", verbWords(was), verbWords(o), true)
 		c.line(what+", doc", was.Doc, o.Doc, false)
 		c.line(what+", result", was.Result, o.Result, false)
+		c.line(what+", type", typeWords(was), typeWords(o), false)
 		c.params(what, was.Params, o.Params)
 	}
 	for _, o := range old {
@@ -151,6 +153,14 @@ func verbWords(o Operation) string {
 		return o.Verb + " (or as " + o.VerbFrom + " says)"
 	}
 	return o.Verb
+}
+
+// typeWords is what the answers of an operation are of.
+func typeWords(o Operation) string {
+	if o.Type == nil {
+		return types.Data.String()
+	}
+	return o.Type.String()
 }
 
 func paramWords(p Param) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	types "github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
 
@@ -76,6 +77,8 @@ type Operation struct {
 	VerbFrom string  `json:"verb_from,omitempty"`
 	Params   []Param `json:"params"`
 	Result   string  `json:"result"`
+	// Type is that of its answers; nil: some data.
+	Type *types.Type `json:"type,omitempty"`
 }
 
 // A Param is an argument.
@@ -137,7 +140,7 @@ func (e *Entry) Describe(m *caps.Manifest, protocol int, features []string, plai
 		e.Manifest.Verbs = append(e.Manifest.Verbs, Verb{v.Name, FlagWords(v.Flags)})
 	}
 	for _, o := range m.Operations {
-		op := Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbFrom: o.VerbParam, Params: []Param{}, Result: o.Result}
+		op := Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbFrom: o.VerbParam, Params: []Param{}, Result: o.Result, Type: o.Type}
 		for _, p := range o.Params {
 			op.Params = append(op.Params, Param{p.Name, p.Type, p.Doc, p.Optional, p.Main, p.Designates, p.Enum, p.Secrets})
 		}
@@ -163,7 +166,7 @@ func (e *Entry) Said() *caps.Manifest {
 		m.Verbs = append(m.Verbs, verb)
 	}
 	for _, o := range e.Manifest.Operations {
-		op := caps.Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbParam: o.VerbFrom, Result: o.Result}
+		op := caps.Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbParam: o.VerbFrom, Result: o.Result, Type: o.Type}
 		for _, p := range o.Params {
 			op.Params = append(op.Params, caps.Param{
 				Name: p.Name, Doc: p.Doc, Type: p.Type, Optional: p.Optional, Main: p.Main, Designates: p.Designates, Enum: p.Enum,

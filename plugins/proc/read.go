@@ -91,8 +91,15 @@ func read(ctx context.Context, c *capability, a readArgs) (r reading, err error)
 		if why == byPattern && i == in {
 			text = text[:max(0, at-begin)]
 		}
-		if len(text) > w.most {
+		switch {
+		case len(text) > w.most && a.As == "base64":
 			text = text[:w.most]
+		case len(text) > w.most:
+			text = head(text, w.most)
+		case (why == byFull || why == byPattern && i != in) && !s.over:
+			// More of the other stream is to come: whoever waits for the prompt then
+			// would miss it.
+			text = text[:w.beforePrompt(text)]
 		}
 		if a.As == "base64" {
 			texts[i] = base64.StdEncoding.EncodeToString(text)
@@ -155,6 +162,6 @@ func waitFor(ctx context.Context, c *capability, a conditions) (f found, err err
 		f.Match = &m
 	}
 	f.Over, f.Running = string(why), !s.over
-	f.Found = why != byTime && (why != byEnd || w.pattern == nil && w.prompt == nil && w.silence == 0)
+	f.Found = why != byTime && (why != byEnd || w.pattern == nil && !w.asks && w.silence == 0)
 	return f, nil
 }

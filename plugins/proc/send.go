@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -50,7 +51,7 @@ func send(ctx context.Context, c *capability, a sendArgs) (r sent, err error) {
 	case <-ctx.Done():
 		return r, ctx.Err()
 	}
-	to, err := s.typing()
+	to, err := s.typing(b)
 	if err != nil {
 		return r, err
 	}
@@ -85,7 +86,7 @@ func send(ctx context.Context, c *capability, a sendArgs) (r sent, err error) {
 }
 
 // typing is where to type, and marks the place of what comes after.
-func (s *session) typing() (*os.File, error) {
+func (s *session) typing(b []byte) (*os.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -96,6 +97,12 @@ func (s *session) typing() (*os.File, error) {
 	}
 	for i := range s.streams {
 		s.streams[i].sentAt = s.streams[i].end()
+	}
+	lines := bytes.ReplaceAll(append([]byte("\n"), b...), []byte("\r\n"), []byte("\n"))
+	s.typed = typed{
+		lines: bytes.Count(lines, []byte("\n")) - 1,
+		empty: bytes.Contains(lines, []byte("\n\n")),
+		ended: bytes.HasSuffix(lines, []byte("\n\n")),
 	}
 	if s.tty != nil {
 		return s.tty, nil

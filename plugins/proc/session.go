@@ -38,6 +38,14 @@ type session struct {
 	why     string
 	last    news
 	busy    int // operations under way
+	typed   typed
+}
+
+// typed is what there is to know of what was sent last, to tell a prompt.
+type typed struct {
+	lines int
+	empty bool // an empty line is in it, which ends a block
+	ended bool // it is the last
 }
 
 // A stream is one of the session's outputs.

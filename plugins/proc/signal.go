@@ -2,6 +2,7 @@ package proc
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -9,7 +10,7 @@ import (
 
 type signalArgs struct {
 	Session string `pif:"session,main" doc:"what proc.start gave"`
-	Signal  string `pif:"signal,enum=INT|TERM|KILL|HUP|QUIT|USR1|USR2|STOP|CONT|WINCH" doc:"its name"`
+	Signal  string `pif:"signal" doc:"its name: INT, TERM, KILL, HUP, QUIT, USR1, USR2, STOP, CONT or WINCH, also as SIGINT"`
 }
 
 // signalTo sends a signal to the process group of the session's command.
@@ -18,14 +19,16 @@ func signalTo(_ context.Context, c *capability, a signalArgs) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	number, ok := signals[a.Signal]
+	number, ok := signals[strings.TrimPrefix(strings.ToUpper(a.Signal), "SIG")]
 	if !ok {
-		return false, sdk.Fail("invalid", "there is no signal of that name here")
+		return false, sdk.Fail("invalid", "there is no signal of that name to send").
+			WithHint("INT, TERM, KILL, HUP, QUIT, USR1, USR2, STOP, CONT and WINCH there are.")
 	}
 	if s.hasEnded() {
 		return false, nil
 	}
 	s.mu.Lock()
+	s.typed = typed{}
 	for i := range s.streams { // a prompt from before is none
 		s.streams[i].sentAt = s.streams[i].end()
 	}
@@ -46,6 +49,9 @@ func stop(ctx context.Context, c *capability, a stopArgs) (state, error) {
 		return state{}, err
 	}
 	defer s.use()()
+	if a.Grace != nil && *a.Grace < 0 {
+		return state{}, sdk.Fail("invalid", "grace is %d ms, which can't be waited", *a.Grace)
+	}
 	if a.Grace != nil && *a.Grace > 0 && !s.hasEnded() {
 		s.instruct(instruction{Signal: int(signals["TERM"])})
 		timer := time.NewTimer(time.Duration(min(*a.Grace, time.Hour.Milliseconds())) * time.Millisecond)

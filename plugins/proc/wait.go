@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,9 +25,14 @@ const (
 	defaultWait = 10 * time.Second
 	// spare is what a reading leaves of the time that its request has, to answer.
 	spare = 250 * time.Millisecond
-	// settled is how long nothing follows a prompt: several lines that were sent
-	// at once have one each.
-	settled = 60 * time.Millisecond
+	// settled is how long nothing follows a prompt; where several lines were sent at
+	// once, which have one each, it is longer. One that asks for the rest of a block
+	// after an empty line, which ended it, is mostly none: what was typed runs.
+	settled        = 60 * time.Millisecond
+	settledLines   = 250 * time.Millisecond
+	settledRunning = 2 * time.Second
+	// rescan is how many times as long as a search took the next one waits.
+	rescan = 20
 	// mostPattern is the bytes of a pattern, and mostMatch of what one matches.
 	mostPattern = 1000
 	mostMatch   = 64 << 10
@@ -34,18 +40,24 @@ const (
 	mostPrompt = 200
 )
 
-// anyPrompt is what prompts look like where the operator says nothing else.
-var anyPrompt = regexp.MustCompile(`(?:^|\n)(?:[^\n]{0,80}[>$#%?:]|\.\.\.) ?$`)
+// anyPrompt is what prompts look like where the operator says nothing else, and
+// restOfBlock those of them that ask for more of the same.
+var (
+	anyPrompt   = regexp.MustCompile(`(?:^|\n)(?:[^\n]{0,80}[>$#%?:]|\.\.\.) ?$`)
+	restOfBlock = regexp.MustCompile(`\.\.\. ?$`)
+)
 
 // A waiter knows when a reading is over.
 type waiter struct {
 	streams []int
 	pattern *regexp.Regexp
 	prompt  *regexp.Regexp
+	asks    bool          // whether a prompt is asked for
 	silence time.Duration // 0: not asked for
 	until   time.Time
-	seen    [2]int64 // up to where the pattern was looked for
-	most    int      // bytes of a stream that are given at once; 0: any
+	seen    [2]int64  // the ends of the streams when the pattern was looked for
+	search  time.Time // when it may be looked for again
+	most    int       // bytes of a stream that are given at once; 0: any
 }
 
 // A reason says why a reading was over.
@@ -90,13 +102,12 @@ func (s *session) waiter(ctx context.Context, c conditions) (*waiter, error) {
 	if c.Silence != nil {
 		w.silence = max(1, time.Duration(*c.Silence)) * time.Millisecond
 	}
-	asks := c.Prompt != nil && *c.Prompt
-	if asks || c.Prompt == nil && c.Pattern == nil && c.Silence == nil {
-		if w.prompt = anyPrompt; s.most.Prompt != "" {
-			var err error
-			if w.prompt, err = regexp.Compile(s.most.Prompt); err != nil {
-				return nil, sdk.Fail("failed", "the operator's prompt isn't one")
-			}
+	w.asks = c.Prompt != nil && *c.Prompt || c.Prompt == nil && c.Pattern == nil && c.Silence == nil
+	if w.prompt = anyPrompt; s.most.Prompt != "" {
+		var err error
+		// Whatever follows a prompt, it isn't the last line any more.
+		if w.prompt, err = regexp.Compile("(?:" + s.most.Prompt + `)\z`); err != nil {
+			return nil, sdk.Fail("failed", "the operator's prompt isn't one")
 		}
 	}
 	if c.Wait != nil {
@@ -152,69 +163,118 @@ func (s *session) lockedEnd(i int) int64 {
 
 // look says whether the reading is over, or how long it may be until it is.
 func (w *waiter) look(s *session, from [2]int64, now, quiet time.Time) (why reason, in int, at int64, match string, wait time.Duration) {
+	why, wait = w.over(s, from, now, now.Sub(quiet))
 	if w.pattern != nil {
-		for _, i := range w.streams {
-			if at, match, ok := w.find(&s.streams[i], i, from[i]); ok {
-				return byPattern, i, at, match, 0
-			}
+		in, at, match, ok := w.find(s, from, why != "")
+		if ok {
+			return byPattern, in, at, match, 0
+		}
+		if w.behind(s) {
+			wait = min(wait, w.search.Sub(now))
 		}
 	}
-	ended, full := s.over, false
+	return why, 0, 0, "", max(wait, time.Millisecond)
+}
+
+// over is why the reading is over whether or not there is the pattern; "": it isn't,
+// for as long as it says.
+func (w *waiter) over(s *session, from [2]int64, now time.Time, rest time.Duration) (why reason, wait time.Duration) {
 	for _, i := range w.streams {
-		full = full || w.most > 0 && s.streams[i].end()-from[i] > int64(w.most)
+		if w.most > 0 && s.streams[i].end()-from[i] > int64(w.most) {
+			return byFull, 0
+		}
+	}
+	if s.over {
+		return byEnd, 0
 	}
 	wait = w.until.Sub(now)
-	rest := now.Sub(quiet)
-	switch {
-	case full:
-		return byFull, 0, 0, "", 0
-	case ended:
-		return byEnd, 0, 0, "", 0
-	case w.prompt != nil && w.prompted(s, from):
-		if rest >= settled {
-			return byPrompt, 0, 0, "", 0
+	if settles := w.prompted(s, from); settles > 0 {
+		if rest >= settles {
+			return byPrompt, 0
 		}
-		wait = min(wait, settled-rest)
+		wait = min(wait, settles-rest)
 	}
 	if w.silence > 0 {
 		if rest >= w.silence {
-			return bySilence, 0, 0, "", 0
+			return bySilence, 0
 		}
 		wait = min(wait, w.silence-rest)
 	}
 	if !now.Before(w.until) {
-		return byTime, 0, 0, "", 0
+		return byTime, 0
 	}
-	return "", 0, 0, "", max(wait, time.Millisecond)
+	return "", wait
 }
 
-// find looks for the pattern in what it wasn't looked for in yet, and a little more.
-func (w *waiter) find(st *stream, i int, from int64) (at int64, match string, ok bool) {
-	begin := max(from, w.seen[i]-mostMatch)
-	text, lost := st.from(begin)
-	begin = min(max(begin, 0), st.end()) + lost
-	w.seen[i] = st.end()
-	place := w.pattern.FindIndex(text)
-	if place == nil {
-		return 0, "", false
+// find looks for the pattern in all that is new, however it came. It takes a
+// twentieth of the time at most, but looks once more at the end.
+func (w *waiter) find(s *session, from [2]int64, last bool) (in int, at int64, match string, ok bool) {
+	begun := time.Now()
+	if !last && begun.Before(w.search) {
+		return 0, 0, "", false
 	}
-	return begin + int64(place[1]), string(text[place[0]:min(place[1], place[0]+mostMatch)]), true
-}
-
-// prompted reports whether one of the streams ends with a prompt that came after
-// what was sent last.
-func (w *waiter) prompted(s *session, from [2]int64) bool {
 	for _, i := range w.streams {
 		st := &s.streams[i]
-		if st.end() <= max(from[i], st.sentAt) {
+		w.seen[i] = st.end()
+		text, lost := st.from(from[i])
+		if !st.closed {
+			text = text[:whole(text)]
+		}
+		if place := w.pattern.FindIndex(text); place != nil {
+			begin := min(max(from[i], 0), st.end()) + lost
+			return i, begin + int64(place[1]), string(text[place[0]:min(place[1], place[0]+mostMatch)]), true
+		}
+	}
+	end := time.Now()
+	w.search = end.Add(rescan * end.Sub(begun))
+	return 0, 0, "", false
+}
+
+// behind reports whether something came in which the pattern wasn't looked for.
+func (w *waiter) behind(s *session) bool {
+	return slices.ContainsFunc(w.streams, func(i int) bool { return s.streams[i].end() != w.seen[i] })
+}
+
+// prompted says for how long nothing may follow where one of the streams ends with
+// a prompt that came after what was sent last; 0: none does, or none is asked for.
+func (w *waiter) prompted(s *session, from [2]int64) (settles time.Duration) {
+	for _, i := range w.streams {
+		st := &s.streams[i]
+		if !w.asks || st.end() <= max(from[i], st.sentAt) {
 			continue
 		}
 		text, _ := st.from(max(from[i], st.end()-mostPrompt))
-		if w.prompt.Match(text) {
-			return true
+		if !w.prompt.Match(text) {
+			continue
+		}
+		this := settled
+		switch more := w.prompt == anyPrompt && restOfBlock.Match(text); {
+		case more && s.typed.ended:
+			continue
+		case more && s.typed.empty:
+			this = settledRunning
+		case s.typed.lines > 1:
+			this = settledLines
+		}
+		if settles == 0 || this < settles {
+			settles = this
 		}
 	}
-	return false
+	return settles
+}
+
+// beforePrompt is how many bytes stand before the prompt that a text ends with; all,
+// where there is none.
+func (w *waiter) beforePrompt(text []byte) int {
+	begin := max(0, len(text)-mostPrompt)
+	place := w.prompt.FindIndex(text[begin:])
+	if place == nil {
+		return len(text)
+	}
+	if place[0] += begin; place[0] < place[1]+begin && text[place[0]] == '\n' {
+		place[0]++
+	}
+	return place[0]
 }
 
 // progress tells whoever waits what came: its last line.
@@ -241,4 +301,16 @@ func whole(b []byte) int {
 		}
 	}
 	return len(b)
+}
+
+// head is the beginning of a text that is longer than most, in whole characters,
+// and one at least.
+func head(text []byte, most int) []byte {
+	n := whole(text[:most])
+	if n == 0 {
+		if n = most; utf8.FullRune(text) {
+			_, n = utf8.DecodeRune(text)
+		}
+	}
+	return text[:n]
 }

@@ -41,7 +41,8 @@ func Result(words string) OpOption {
 // field marked pif:"-" is none. R is one of the same types, and what it holds is what
 // the program gets: a struct gives a record, a nil pointer gives null or, as a
 // field, nothing, and so does a field marked optional that has its zero value.
-// []byte is refused, since a string of PIF is text: say how bytes are encoded.
+// []byte is refused, since a string of PIF is text: say how bytes are encoded. The
+// manifest has the type of R, see [Type].
 //
 // A handler runs in a goroutine of its own for each request, several at once.
 // Its context ends when the request is cancelled or out of time, and it has to
@@ -68,7 +69,7 @@ func Op[S, A, R any](name, doc string, flags Flags, handle func(ctx context.Cont
 	for _, f := range arguments.fields {
 		o.Params = append(o.Params, f.param())
 	}
-	o.Result = result.words()
+	o.Result, o.Type, o.gives = result.words(), result.answer(), result.gives()
 	o.handle = func(ctx context.Context, scope any, args value.Value) (value.Value, error) {
 		var a A
 		if err := arguments.decodeArguments(reflect.ValueOf(&a).Elem(), args); err != nil {

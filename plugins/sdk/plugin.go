@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -110,7 +111,9 @@ type Deny struct {
 // An Operation is made by [Op].
 type Operation struct {
 	caps.Operation
-	flags  Flags
+	flags Flags
+	// gives is the type of what its handler can give.
+	gives  *check.Type
 	handle func(ctx context.Context, scope any, args value.Value) (value.Value, error)
 	// mistake is what is wrong with its types.
 	mistake error

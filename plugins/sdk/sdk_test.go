@@ -189,7 +189,7 @@ func TestManifestOfOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []caps.Operation{
-		{Name: "toy.read", Doc: "Reads.", Verb: "read", Result: "list of records: path, kind", Params: []caps.Param{
+		{Name: "toy.read", Doc: "Reads.", Verb: "read", Result: "list of records: path, kind", Type: typed(t, "list[{kind: string, path: string}]"), Params: []caps.Param{
 			{Name: "path", Doc: "where", Type: "string", Main: true, Designates: true},
 			{Name: "as", Type: "string", Optional: true, Enum: []string{"utf8", "base64"}},
 			{Name: "limit", Type: "int", Optional: true},
@@ -200,7 +200,7 @@ func TestManifestOfOperations(t *testing.T) {
 			{Name: "exact", Type: "int", Optional: true},
 			{Name: "inner", Type: "record", Optional: true},
 		}},
-		{Name: "toy.request", Doc: "Asks.", Verb: "get", VerbParam: "method", Result: "record: whatever", Params: []caps.Param{
+		{Name: "toy.request", Doc: "Asks.", Verb: "get", VerbParam: "method", Result: "record: whatever", Type: typed(t, "{*: string}"), Params: []caps.Param{
 			{Name: "method", Type: "string", Optional: true},
 		}},
 	}

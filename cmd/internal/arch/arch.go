@@ -106,7 +106,7 @@ var rules = map[string]rule{
 	"plugins/internal/dice":    {std: anyStd, ours: []string{"plugins/sdk"}}, // the example of plugins/README.md
 	"plugins/sdk":              {std: anyStd, ours: []string{"core/...", "caps", "proto/...", "plugins/internal/wire"}, libraries: grpc},
 	"plugins/host":             {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire", "plugins/internal/sandbox"}, libraries: hosting},
-	"plugins/lock":             {std: anyStd, ours: []string{"caps", "plugins/internal/wire"}},
+	"plugins/lock":             {std: anyStd, ours: []string{"core/check", "caps", "plugins/internal/wire"}},
 	// The kit speaks the contract itself, so that it can say what no plugin would.
 	"plugins/plugintest/conform": {
 		std:  anyStd,
@@ -129,7 +129,8 @@ var rules = map[string]rule{
 	"cmd/internal/stdio": {std: anyStd, libraries: mcpSDK},
 	// MCP over HTTP: who may come in, and how much at once.
 	"cmd/internal/streamable": {
-		std: anyStd, libraries: append([]string{"github.com/go-jose/go-jose/v4/...", "golang.org/x/sync/semaphore", "golang.org/x/net/netutil"}, mcpSDK...),
+		std: anyStd, ours: []string{"cmd/internal/stdio"}, // what is a message
+		libraries: append([]string{"github.com/go-jose/go-jose/v4/...", "golang.org/x/sync/semaphore", "golang.org/x/net/netutil"}, mcpSDK...),
 	},
 	// Metrics and traces of runs and effects.
 	"cmd/internal/telemetry": {

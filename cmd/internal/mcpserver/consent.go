@@ -95,12 +95,21 @@ func (s *Server) ask(t *registry.Tool) (a asking) {
 		a.note = fmt.Sprintf("it can't use %s yet. Tell the user: they approve it with `mcp-pif approve %s`, in a terminal of their own; nothing else is needed then", strings.Join(q.Asks, ", "), id)
 		if asked {
 			q.ID = id
-			a.question = &q
+			a.question = s.waiting(id)
 			s.broker.Asked(id, &q)
 			s.log.Warn("a tool waits for your approval: run 'mcp-pif approve'", "question", id, "tool", t.Name, "capabilities", q.Asks)
 		}
 	}
 	return a
+}
+
+// waiting is a question as it waits, with who asks and when; nil: it doesn't any more.
+func (s *Server) waiting(id string) *caps.Question {
+	all, _, err := s.broker.Consents().All()
+	if i := slices.IndexFunc(all, func(q caps.Question) bool { return q.ID == id }); err == nil && i >= 0 {
+		return &all[i]
+	}
+	return nil
 }
 
 // Answers as a client's form has them.

@@ -101,9 +101,15 @@ func (s *Server) description(t *registry.Tool, current bool, tools *registry.Sna
 		notes = append(notes, fmt.Sprintf("it has %d examples of %d bytes, which are too many to show", len(t.Examples), len(examples)))
 		examples = []byte("[]")
 	}
+	next := suggestion{}
+	if current {
+		if next = s.suggest(t, tools); next.note != "" {
+			notes = append(notes, next.note)
+		}
+	}
 	o = o.raw("examples", examples).raw("notes", encodeTexts(notes))
 	if current {
-		return o.raw("next", example(t))
+		return o.raw("next", next.call)
 	}
 	return o.raw("next", begin().text("name", "evolve").raw("arguments", again(t)).end())
 }

@@ -25,7 +25,7 @@ func (s *Server) direct(ctx context.Context, c Call) Answer {
 		return failed(&fault.Fault{
 			Kind:    fault.NoTool,
 			Message: fmt.Sprintf("the tool %q can't be called by its name, which MCP clients don't accept", c.Tool),
-			Hint:    "Call " + string(example(tool)) + ".",
+			Hint:    "Call " + string(s.example(tool, c.Tools)) + ".",
 		})
 	}
 	t := task{
@@ -61,6 +61,10 @@ func (t *task) given(raw json.RawMessage) *fault.Fault {
 		params, _ := report.Arguments()
 		t.partial = len(params) > 1
 		return t.declared(d, true)
+	}
+	raw, note := asInput(raw, report)
+	if note != "" {
+		t.notes = append(t.notes, note)
 	}
 	d, f := check.Decode(raw, report)
 	if f != nil {
@@ -105,28 +109,4 @@ func objectIn(raw json.RawMessage, report *check.Report) json.RawMessage {
 		}
 	}
 	return json.RawMessage(text)
-}
-
-// corrected is the fault of wrong arguments with a call that is right.
-func (t *task) corrected(f *fault.Fault, raw json.RawMessage, report *check.Report) *fault.Fault {
-	g := *f
-	params, _ := report.Arguments()
-	g.Hint = "Call it as " + string(directCall(t.tool)) + "."
-	if members, ok := split(bytes.TrimSpace(raw)); ok && len(params) == 1 && !slices.ContainsFunc(members, func(m member) bool { return m.name == check.Input }) {
-		g.Hint = fmt.Sprintf(`%s takes one argument, input: put the data into it, as in {"name":%[1]q,"arguments":{"input":%s}}. %s`, t.tool.Name, excerpt(raw), g.Hint)
-	}
-	return &g
-}
-
-// advise tells a client that puts JSON into strings why that failed here.
-func (a *Answer) advise(t *registry.Tool, input json.RawMessage) {
-	var text string
-	if a.Fault == nil || a.Fault.Kind != fault.TypeError {
-		return
-	}
-	if json.Unmarshal(input, &text) != nil || !json.Valid([]byte(text)) {
-		return
-	}
-	a.More = append(a.More, fmt.Sprintf("note: the input was the string %s. If the JSON in it was meant, send it without quotes, or call %s",
-		excerpt(input), begin().text("name", "run").raw("arguments", begin().text("tool", t.Name).raw("input", []byte(excerpt(input))).end()).end()))
 }

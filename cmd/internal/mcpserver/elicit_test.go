@@ -105,6 +105,9 @@ func TestElicitedConsent(t *testing.T) {
 				if facts, model := strings.Index(text, "It would get\n  toy.get:notes/**"), strings.Index(text, "written by the model"); facts < 0 || model < facts {
 					t.Errorf("the question is\n%s", text)
 				}
+				if !strings.Contains(text, "\n  asked by  p\n") || !strings.Contains(text, "\n  asked at  2") {
+					t.Errorf("who asks, and when, isn't in\n%s", text)
+				}
 				_, res = ask(t, cs, "r", `{"input":"notes/a"}`)
 				if res.IsError != (test.state != "") {
 					t.Errorf("a run: %+v", res.StructuredContent)

@@ -12,7 +12,9 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -22,6 +24,9 @@ import (
 const AskKind = "ask"
 
 const askOperation = "ask.user"
+
+// filled is the type of what a person fills in.
+var filled = check.Record(nil, &check.Type{Kinds: prim.KindNumber | prim.KindBool | prim.KindString})
 
 // AskManifest is what can be asked.
 func AskManifest() *caps.Manifest {
@@ -38,6 +43,7 @@ func AskManifest() *caps.Manifest {
 			},
 			Most:   256 << 10, // it may wait for minutes, and what is reserved others can't have
 			Result: "record: action (accept, decline or cancel), content (a record)",
+			Type:   check.Record([]check.Field{{Key: "action", Type: check.String}, {Key: "content", Type: filled}}, nil),
 		}},
 	}
 }
@@ -108,8 +114,8 @@ func askUser(ctx context.Context, a *run.Act) (value.Value, int64, *fault.Fault)
 	default:
 		return nil, 0, unasked(fmt.Sprintf("the client's answer is %.40q, and must be accept, decline or cancel", res.Action), "Tell the user that the client has a defect.")
 	}
-	v, f := dataValue(content)
-	if f != nil {
+	v, ok := filledIn(content)
+	if !ok {
 		return nil, 0, unasked("the client's answer can't be read", "Tell the user.")
 	}
 	return &value.Record{Fields: []value.Field{{Key: "action", Value: value.Str(res.Action)}, {Key: "content", Value: v}}}, int64(len(content)), nil
@@ -286,6 +292,20 @@ func (all form) content(given map[string]any) (object, *fault.Fault) {
 		o = o.raw(f.name, encode(v))
 	}
 	return o.end(), nil
+}
+
+// filledIn is an answer's content as a value: a record of single values, whatever
+// its fields are called.
+func filledIn(content object) (value.Value, bool) {
+	members, ok := split(content)
+	r := &value.Record{}
+	for _, m := range members {
+		v, f := dataValue(m.value)
+		ok = ok && f == nil
+		r.Fields = append(r.Fields, value.Field{Key: m.name, Value: v})
+	}
+	slices.SortFunc(r.Fields, func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) })
+	return r, ok
 }
 
 // mostAnswer is how many bytes a text of an answer has.

@@ -128,13 +128,17 @@ func (s *Server) evolved(t, same *registry.Tool, asked asking, notes []string) A
 	if len(t.Examples) > 0 {
 		o = o.number("examples", uint64(len(t.Examples)))
 	}
+	next := s.suggest(t, s.tools.Snapshot())
+	if next.note != "" {
+		notes = append(notes, next.note)
+	}
 	o = withInput(o, t).raw("check", checked(t, same))
 	if asked.state != "" {
 		o = o.text("state", asked.state).text("why", asked.why)
 	}
 	return succeeded(o.
 		raw("notes", encode(few(notes))).
-		raw("next", example(t)))
+		raw("next", next.call))
 }
 
 // keptBefore is how many of a version's examples aren't among those given.

@@ -120,6 +120,11 @@ func (t *trial) answer(e *registry.Example, requests []core.Request) []core.Answ
 			continue
 		}
 		v, f := dataValue(o.Value)
+		if f == nil {
+			if t.missing = t.impossible(q, v); t.missing != nil {
+				return nil
+			}
+		}
 		answers[i].Value, answers[i].Fault = v, f
 	}
 	return answers
@@ -173,25 +178,6 @@ func (t *trial) main(op string) string {
 		}
 	}
 	return ""
-}
-
-// unwritten is the fault of an effect for which the example has no outcome.
-func unwritten(q *core.Request, args []byte) *fault.Fault {
-	shown := excerptOf(args, 200)
-	sample := args
-	if len(sample) > 200 {
-		sample = nil
-	}
-	o := begin().text("op", q.Op)
-	if sample != nil {
-		o = o.raw("args", sample)
-	}
-	return &fault.Fault{
-		Kind: fault.Refused, At: q.At, In: q.Where,
-		Message: fmt.Sprintf("it asks for %s with %s, and the example has no outcome for that", q.Op, shown),
-		Hint: fmt.Sprintf(`Effects of an example aren't carried out. Write what this one gives into the example: "effects":[%s], with "value":V, or with "error":"effect_failed" where it fails; "args" may be left out.`,
-			o.raw("value", []byte(`"…"`)).end()),
-	}
 }
 
 // judge holds what a run gave against what was expected.

@@ -57,6 +57,43 @@ func dataValue(data []byte) (value.Value, *fault.Fault) {
 	return m.Value(), nil
 }
 
+// unwritten is the fault of an effect for which the example has no outcome.
+func unwritten(q *core.Request, args []byte) *fault.Fault {
+	shown := excerptOf(args, 200)
+	sample := args
+	if len(sample) > 200 {
+		sample = nil
+	}
+	o := begin().text("op", q.Op)
+	if sample != nil {
+		o = o.raw("args", sample)
+	}
+	return &fault.Fault{
+		Kind: fault.Refused, At: q.At, In: q.Where,
+		Message: fmt.Sprintf("it asks for %s with %s, and the example has no outcome for that", q.Op, shown),
+		Hint: fmt.Sprintf(`Effects of an example aren't carried out. Write what this one gives into the example: "effects":[%s], with "value":V, or with "error":"effect_failed" where it fails; "args" may be left out.`,
+			o.raw("value", []byte(`"…"`)).end()),
+	}
+}
+
+// impossible is the fault of an outcome that the operation never gives, by the type
+// that its plugin is held to: what an example shows has to be what a run can see.
+func (t *trial) impossible(q *core.Request, v value.Value) *fault.Fault {
+	_, o, ok := t.server.broker.Policy().Kinds().Operation(q.Op)
+	if !ok || o.Type == nil {
+		return nil
+	}
+	why := o.Type.Misfit(v)
+	if why == "" {
+		return nil
+	}
+	return &fault.Fault{
+		Kind: fault.Refused, At: q.At, In: q.Where,
+		Message: fmt.Sprintf("it asks for %s, and the outcome in the example is none that this gives: %s", q.Op, why),
+		Hint:    fmt.Sprintf(`%s gives %s: write such a "value" into the example, all of it.`, q.Op, o.Type),
+	}
+}
+
 // A trialView is the tools as a tool's code sees them in an example: itself as
 // it is to be, those it is bound to, and the others as they are.
 type trialView struct {

@@ -148,7 +148,7 @@ var fixed = []fixedTool{
 			`"limit":{"type":"integer","description":"at most so many; 50 if left out"},` +
 			`"run":{"type":"string","description":"of this run only"},` +
 			`"kind":{"type":"string","description":"a kind such as effect.denied, or its beginning: effect, run, tool, policy"},` +
-			`"tool":{"type":"string","description":"what became of this tool only"},` +
+			`"tool":{"type":"string","description":"what became of this tool only; with the kind effect or run, what its runs did"},` +
 			`"before":{"type":"integer","description":"the newest before the event of this number"},` +
 			`"after":{"type":"integer","description":"the oldest after the event of this number"}}}`,
 		output: `{"type":"object","properties":{` +

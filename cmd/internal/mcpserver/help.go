@@ -100,7 +100,7 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 		return helpAnswer(t.help(), nil)
 	}
 	if t, ok := tools.Get(name); ok {
-		return helpAnswer(fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, example(t), cut(t.Program().Canonical(), preview)), nil)
+		return helpAnswer(fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, s.example(t, tools), cut(t.Program().Canonical(), preview)), nil)
 	}
 	for _, g := range categories() {
 		if g == name {

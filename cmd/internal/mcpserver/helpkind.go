@@ -52,6 +52,9 @@ func explainEffect(b *strings.Builder, o *caps.Operation) {
 		spelled = append(spelled, p.Name+mark+": "+p.Type)
 	}
 	fmt.Fprintf(b, "  !%s({%s}) gives %s\n", o.Name, strings.Join(spelled, ", "), o.Result)
+	if o.Type != nil && o.Type.String() != o.Result {
+		fmt.Fprintf(b, "  of the type %s\n", o.Type)
+	}
 	for _, p := range o.Params {
 		words := p.Doc
 		if len(p.Enum) > 0 {

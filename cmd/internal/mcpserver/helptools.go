@@ -35,6 +35,8 @@ var more = map[string][]string{
 	"journal": {
 		"Without before and after these are the newest events. Outcomes of effects are shown as size and hash. Where there are more, next is the call that shows them.",
 		`{"name":"journal","arguments":{"tool":"square"}}`,
+		"With tool and the kind effect or run these are the events of that tool's runs, and what it asked for in runs of others.",
+		`{"name":"journal","arguments":{"tool":"square","kind":"effect"}}`,
 		`{"name":"journal","arguments":{"kind":"effect.denied","after":0,"limit":10}}`,
 	},
 	"retire": {

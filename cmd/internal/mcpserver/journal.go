@@ -30,12 +30,17 @@ func (s *Server) journal(c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	events, more, err := s.broker.Journal().Read(q)
+	events, more, on, err := s.events(q)
 	if err != nil {
 		s.log.Error("reading the journal", "error", err)
 		return failed(&fault.Fault{Kind: fault.Internal, Message: "the journal can't be read", Hint: "Tell the operator.", Cause: err})
 	}
-	rows, first, last := s.rows(events, q.Last, &more)
+	cut := false
+	rows, first, last := s.rows(events, q.Last, &cut)
+	if on > 0 && !cut {
+		first, last = on, on
+	}
+	more = more || cut
 	o := begin().raw("events", rows)
 	if len(events) > 0 && !q.Last && q.Run == "" && q.Kind == "" && q.Tool == "" && events[0].Seq > q.After+1 {
 		o = o.text("note", fmt.Sprintf("the events before %d are no longer kept", events[0].Seq))
@@ -46,6 +51,9 @@ func (s *Server) journal(c Call) Answer {
 			args = args.number("before", first)
 		} else {
 			args = args.number("after", last)
+			if q.Before > 0 {
+				args = args.number("before", q.Before)
+			}
 		}
 		for _, filter := range []struct{ name, value string }{{"run", q.Run}, {"kind", string(q.Kind)}, {"tool", q.Tool}} {
 			if filter.value != "" {
@@ -58,6 +66,17 @@ func (s *Server) journal(c Call) Answer {
 		o = o.raw("next", begin().text("name", "journal").raw("arguments", args.end()).end())
 	}
 	return succeeded(o)
+}
+
+// events is what a query selects. more is set where there may be others: on, where
+// it isn't 0, is the event to go on from.
+func (s *Server) events(q journal.Query) (events []journal.Event, more bool, on uint64, err error) {
+	if ofRuns(&q) {
+		events, on, err = s.readRuns(q)
+		return events, on > 0, on, err
+	}
+	events, more, err = s.broker.Journal().Read(q)
+	return events, more, 0, err
 }
 
 // rows is the events that an answer has room for, the newest or the oldest of

@@ -48,7 +48,7 @@ func checked(t *registry.Tool, same *registry.Tool) object {
 		o = openOf(o, r)
 	}
 	if c, ok := t.Cost(); ok {
-		o = o.raw("cost", costOf(&c, longestFormula))
+		o = o.raw("cost", costOf(&c, argumentNames(t), longestFormula))
 	}
 	if same != nil {
 		o = o.text("equals", version(same))
@@ -78,7 +78,7 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 		o = o.raw("cannot", encode(cannot))
 	}
 	if c, ok := t.Cost(); ok {
-		o = o.raw("cost", costOf(&c, longestBound))
+		o = o.raw("cost", costOf(&c, argumentNames(t), longestBound))
 	}
 	p := s.tools.Proof(t)
 	o = o.text("certificate", p.Status)
@@ -148,8 +148,11 @@ func placeOf(p check.Place) check.Place {
 // tools it calls.
 func operations(r *check.Report) (ops []string, more int) {
 	for _, e := range r.Effects {
-		if !e.Inert && e.Op != "*" {
-			ops = append(ops, excerptOf([]byte(e.Op), mostShown))
+		if e.Inert {
+			continue
+		}
+		for _, op := range e.Ops() {
+			ops = append(ops, excerptOf([]byte(op), mostShown))
 		}
 	}
 	slices.Sort(ops)
@@ -165,18 +168,28 @@ func operations(r *check.Report) (ops []string, more int) {
 
 // openOf says that there can be other operations than those named.
 func openOf(o object, r *check.Report) object {
-	if r.Open || slices.ContainsFunc(r.Effects, func(e check.Effect) bool { return e.Op == "*" && !e.Inert }) {
+	if r.Open || slices.ContainsFunc(r.Effects, check.Effect.Any) {
 		return o.raw("open", []byte("true"))
 	}
 	return o
 }
 
-// costOf is what a run takes at most. Formulas that are longer than can be read are
-// left out of it.
-func costOf(c *cost.Report, longest int) object {
+// argumentNames is what callers know a tool's parameters by.
+func argumentNames(t *registry.Tool) []string {
+	params, _ := t.Report().Arguments()
+	names := make([]string, len(params))
+	for i, p := range params {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// costOf is what a run takes at most, in sizes of the arguments. Formulas that are
+// longer than can be read are left out of it.
+func costOf(c *cost.Report, arguments []string, longest int) object {
 	o := begin().text("class", string(c.Class))
 	if longest < longestBound {
-		if steps := smallNumbers(c.Steps); c.Steps.Finite() && len(steps) <= longest {
+		if steps := smallNumbers(c.Steps, c.Roots, arguments); c.Steps.Finite() && len(steps) <= longest {
 			o = o.text("steps", steps)
 		}
 		if !c.Steps.Finite() && len(c.Why) > 0 {
@@ -184,10 +197,10 @@ func costOf(c *cost.Report, longest int) object {
 		}
 		return o.end()
 	}
-	if steps := c.Steps.Explain(); c.Steps.Finite() && len(steps) <= longest {
+	if steps := c.Steps.ExplainAs(c.Roots, arguments); c.Steps.Finite() && len(steps) <= longest {
 		o = o.text("steps", steps)
 	}
-	if memory := c.Memory.Explain(); c.Memory.Finite() && len(memory) <= longest {
+	if memory := c.Memory.ExplainAs(c.Roots, arguments); c.Memory.Finite() && len(memory) <= longest {
 		o = o.text("memory", memory)
 	}
 	if len(c.Why) > 0 {
@@ -198,8 +211,8 @@ func costOf(c *cost.Report, longest int) object {
 
 // smallNumbers is a bound in short: without what comes of numbers beyond 64 bits,
 // of which it says that they take more.
-func smallNumbers(b cost.Bound) string {
-	whole := b.Explain()
+func smallNumbers(b cost.Bound, roots, arguments []string) string {
+	whole := b.ExplainAs(roots, arguments)
 	text := b.String()
 	if !strings.Contains(text, "words(") || strings.Contains(text, `"`) {
 		return whole
@@ -212,7 +225,7 @@ func smallNumbers(b cost.Bound) string {
 	if err != nil {
 		return whole
 	}
-	return short.Explain() + "; more for numbers beyond 64 bits"
+	return short.ExplainAs(roots, arguments) + "; more for numbers beyond 64 bits"
 }
 
 func reasons(c *cost.Report, most int) []finding {

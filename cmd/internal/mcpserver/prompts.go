@@ -241,10 +241,11 @@ func checkPrompt(p *mcp.Prompt, args map[string]string) error {
 		names = append(names, a.Name)
 		if a.Required && args[a.Name] == "" {
 			if _, given := args[a.Name]; !given {
-				return badPrompt(&fault.Fault{
-					Kind:    fault.InvalidRequest,
-					Message: fmt.Sprintf("the prompt %q needs the argument %q: %s", p.Name, a.Name, a.Description),
-				})
+				what := fmt.Sprintf("the prompt %q needs the argument %q", p.Name, a.Name)
+				if a.Description != "" { // the parameters of an evolved one have none
+					what += ": " + a.Description
+				}
+				return badPrompt(&fault.Fault{Kind: fault.InvalidRequest, Message: what})
 			}
 		}
 		if len(args[a.Name]) > mostArgument {

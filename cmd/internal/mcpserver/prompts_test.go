@@ -211,6 +211,8 @@ func TestEvolvedPrompt(t *testing.T) {
 		} {
 			if _, err := cs.GetPrompt(t.Context(), p); code(err) != -32602 {
 				t.Errorf("%s %v: %v", p.Name, p.Arguments, err)
+			} else if strings.HasSuffix(err.Error(), ": ") {
+				t.Errorf("%s: %v: of nothing", p.Name, err)
 			}
 		}
 		// It isn't listed as a tool, and can be run all the same; as a tool again it

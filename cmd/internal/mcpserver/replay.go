@@ -47,7 +47,7 @@ func Replay(ctx context.Context, o ReplayOptions) (a Answer, v run.Verdict) {
 	if o.Call.Tool != "" {
 		call = o.Call
 	}
-	a = s.redo(ctx, Call{Tool: call.Tool, Arguments: json.RawMessage(call.Arguments), Tools: o.Tools})
+	a = s.redo(ctx, Call{Tool: call.Tool, Arguments: json.RawMessage(call.Arguments), Tools: o.Tools.Answering(rec.Tool, rec.Answers)})
 	return a, o.Replay.Verdict(a.Fault)
 }
 

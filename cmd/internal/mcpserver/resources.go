@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -87,6 +88,12 @@ func (s *Server) addressing(next mcp.MethodHandler) mcp.MethodHandler {
 				params := *r.Params
 				params.URI = fixedResources[1].URI
 				req = &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+			} else if r.Params != nil {
+				res, err := next(ctx, method, req)
+				if absent := new(jsonrpc.Error); errors.As(err, &absent) && absent.Message == noResource {
+					err = notFound(r.ProtocolVersion(), r.Params.URI) // the SDK has one code for all versions
+				}
+				return res, err
 			}
 		case *mcp.GetPromptRequest:
 			if r.Params != nil && s.isPrompt(r.Params.Name) {
@@ -143,6 +150,9 @@ func toolURI(name string) string { return scheme + "tools/" + url.PathEscape(nam
 // publishedURI is the address of what a tool publishes.
 func publishedURI(name string) string { return scheme + "published/" + url.PathEscape(name) }
 
+// noResource is what the SDK, and so we, say of an address where nothing is.
+const noResource = "Resource not found"
+
 // notFound is the protocol's error for what isn't there: its code is another one
 // since 2026-07-28.
 func notFound(version, uri string) error {
@@ -151,7 +161,7 @@ func notFound(version, uri string) error {
 		code = -32002
 	}
 	shown := firstOf([]byte(strings.ToValidUTF8(uri, "\uFFFD")), mostURI)
-	return &jsonrpc.Error{Code: code, Message: "Resource not found", Data: json.RawMessage(begin().text("uri", shown).end())}
+	return &jsonrpc.Error{Code: code, Message: noResource, Data: json.RawMessage(begin().text("uri", shown).end())}
 }
 
 // read gives what is at an address.

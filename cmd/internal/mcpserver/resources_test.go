@@ -127,7 +127,7 @@ func TestNoSuchResource(t *testing.T) {
 				t.Errorf("%.80q can be read", uri)
 				continue
 			}
-			if got := code(err); got != want && strings.HasPrefix(uri, scheme) || got == 0 {
+			if got := code(err); got != want {
 				t.Errorf("%.80q: %d %v, expected %d", uri, got, err, want)
 			}
 			var e *jsonrpc.Error

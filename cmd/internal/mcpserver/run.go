@@ -221,8 +221,8 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 	ctx, ended := s.observed(ctx, r, &t)
 	defer func() { r.End(end); ended(end.Steps, end.Fault) }() // a panic is on record, too
 	a, rounds := s.rounds(ctx, c, t, r, program, in)
-	if t.direct && len(t.more) == 0 {
-		a.advise(t.tool, t.input)
+	if t.tool != nil && len(t.more) == 0 {
+		a.advise(&t, func() []byte { return s.example(t.tool, c.Tools) })
 	}
 	end = run.End{Steps: a.steps, Rounds: rounds, Type: a.typ, Result: []byte(a.Text), Fault: a.Fault, Answer: a.digest()}
 	return s.offer(a)
@@ -238,11 +238,16 @@ func (t *task) start(c *Call, l Limits) run.Start {
 	for i, in := range t.more {
 		more[i] = in
 	}
+	var answers registry.Answers
+	if t.tool != nil && (t.direct || c.Tool == promptCall || len(t.tool.Declared) > 0) {
+		answers = t.tool.Answers()
+	}
 	return run.Start{
-		Call:   run.Call{Tool: c.Tool, Arguments: c.Arguments},
-		Bounds: run.Bounds{MaxSteps: l.MaxSteps, MaxMemory: l.MaxMemory, MaxDepth: l.MaxDepth, Result: l.Result, Timeout: l.Timeout},
-		Rounds: rounds,
-		Tool:   t.tool, Code: t.code, Input: t.input, More: more, As: [...]string{core.InputAuto: "auto", core.InputTerm: "term", core.InputData: "data"}[t.as],
+		Answers: answers,
+		Call:    run.Call{Tool: c.Tool, Arguments: c.Arguments},
+		Bounds:  run.Bounds{MaxSteps: l.MaxSteps, MaxMemory: l.MaxMemory, MaxDepth: l.MaxDepth, Result: l.Result, Timeout: l.Timeout},
+		Rounds:  rounds,
+		Tool:    t.tool, Code: t.code, Input: t.input, More: more, As: [...]string{core.InputAuto: "auto", core.InputTerm: "term", core.InputData: "data"}[t.as],
 		Steps: t.budgets.Steps, Memory: t.budgets.Memory, Depth: int64(t.budgets.Depth),
 	}
 }

@@ -8,32 +8,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
-// example is a call of a tool that can be made at once, with inputs of its types. A
-// tool of one parameter is run, which every client can do before it has read the
-// list of tools again; one of several is called by its name with each by its own.
-// Where no input can be told the call shows the tool.
-func example(t *registry.Tool) []byte {
-	params, _ := t.Report().Arguments()
-	if len(params) > 1 && registry.Listed(t.Name) && t.As == registry.AsTool {
-		if call, ok := byName(t, params); ok {
-			return call
-		}
-	}
-	args := begin().text("tool", t.Name)
-	if len(params) > 0 {
-		s := sampler{left: mostSampled, term: true}
-		input, ok := s.of(params[0].Type)
-		if v, found := declaredSample(t, params[0].Name); found {
-			input, ok = v, true
-		}
-		if !ok {
-			return begin().text("name", "describe").raw("arguments", begin().text("name", t.Name).end()).end()
-		}
-		args = args.raw("input", input)
-	}
-	return begin().text("name", "run").raw("arguments", args.end()).end()
-}
-
 // directCall is a call of a tool by its name, with arguments of its types as far as
 // they can be told.
 func directCall(t *registry.Tool) []byte {
@@ -47,17 +21,23 @@ func directCall(t *registry.Tool) []byte {
 func byName(t *registry.Tool, params []check.Parameter) (call []byte, ok bool) {
 	args, ok := begin(), true
 	for _, p := range params {
-		s := sampler{left: mostSampled}
-		v, told := s.of(p.Type)
-		if sample, found := declaredSample(t, p.Name); found {
-			v, told = sample, true
-		}
+		v, told := argument(t, p, &sampler{})
 		if !told {
 			v, ok = []byte("null"), false
 		}
 		args = args.raw(p.Name, v)
 	}
 	return begin().text("name", t.Name).raw("arguments", args.end()).end(), ok
+}
+
+// argument is a value of a parameter: one that the declared schema lets through,
+// where something was declared.
+func argument(t *registry.Tool, p check.Parameter, s *sampler) ([]byte, bool) {
+	if v, ok := declaredSample(t, p.Name); ok {
+		return v, true
+	}
+	s.left = mostSampled
+	return s.of(p.Type)
 }
 
 // mostSampled is how many parts a sample has.
@@ -70,6 +50,25 @@ type sampler struct {
 	// functions and code; without it, it is data. code is set inside quotes.
 	term, code bool
 	binders    []string // of the types around
+	// leaf is the values without parts, by their kinds (KindAny: any value is of
+	// the type); nil: the commonest.
+	leaf func(prim.Kinds) []byte
+}
+
+// atom is a value without parts.
+func (s *sampler) atom(k prim.Kinds) []byte {
+	if s.leaf != nil {
+		return s.leaf(k)
+	}
+	switch k {
+	case prim.KindString:
+		return []byte(`"abc"`)
+	case prim.KindBool:
+		return []byte("true")
+	case prim.KindDec:
+		return []byte(`{"dec":"1.5"}`)
+	}
+	return []byte("5")
 }
 
 // of is a value of the type, the simplest of the commonest kind; false: there is
@@ -82,12 +81,15 @@ func (s *sampler) of(t *check.Type) ([]byte, bool) {
 		return nil, false
 	}
 	if t.Any || t.Deep && t.Kinds&prim.KindInt != 0 || t.Dynamic && t.Kinds == 0 {
-		return []byte("5"), true
+		return s.atom(prim.KindAny), true
 	}
 	if t.Kinds == 0 {
 		// Of a type of which nothing is known anything is right.
 		free := slices.ContainsFunc(t.Vars, func(v string) bool { return !slices.Contains(s.binders, v) })
-		return []byte("5"), free
+		if !free {
+			return nil, false
+		}
+		return s.atom(prim.KindAny), true
 	}
 	if t.Name != "" {
 		defer func(n int) { s.binders = s.binders[:n] }(len(s.binders))
@@ -113,14 +115,8 @@ var sampled = []prim.Kinds{
 
 func (s *sampler) kind(k prim.Kinds, t *check.Type) ([]byte, bool) {
 	switch k {
-	case prim.KindInt:
-		return []byte("5"), true
-	case prim.KindString:
-		return []byte(`"abc"`), true
-	case prim.KindBool:
-		return []byte("true"), true
-	case prim.KindDec:
-		return []byte(`{"dec":"1.5"}`), true
+	case prim.KindInt, prim.KindString, prim.KindBool, prim.KindDec:
+		return s.atom(k), true
 	case prim.KindUnit:
 		return []byte("null"), true
 	case prim.KindList:

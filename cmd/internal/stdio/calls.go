@@ -36,7 +36,8 @@ type call struct {
 	echo       string // see id.echo
 	size       int    // of its line
 	initialize bool
-	cancelled  bool // no answer is to be sent
+	cancelled  bool   // no answer is to be sent
+	batch      *batch // what it came in, and its answer goes back in; nil: neither
 }
 
 type admission int
@@ -48,7 +49,7 @@ const (
 )
 
 // begin enters a call. The standing is given with [full] only.
-func (c *calls) begin(i id, method string, size int) (admission, standing) {
+func (c *calls) begin(i id, method string, size int, b *batch) (admission, standing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.open[i.key]; ok || i.key == pingKey {
@@ -64,7 +65,7 @@ func (c *calls) begin(i id, method string, size int) (admission, standing) {
 	if method == methodListen {
 		c.listens[i.key] = struct{}{}
 	}
-	c.open[i.key] = call{echo: i.echo, size: size, initialize: method == methodInitialize}
+	c.open[i.key] = call{echo: i.echo, size: size, initialize: method == methodInitialize, batch: b}
 	c.bytes += size
 	c.owed++
 	return admitted, standing{}
@@ -106,20 +107,21 @@ func (c *calls) answered() {
 }
 
 // cancel marks a call as not to be answered, and reports whether the SDK is to
-// hear of it. An initialize can't be cancelled, by the specification.
-func (c *calls) cancel(k jsonrpc.ID) bool {
+// hear of it; b is the batch that has no answer of it to wait for. An initialize
+// can't be cancelled, by the specification.
+func (c *calls) cancel(k jsonrpc.ID) (b *batch, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	entry, ok := c.open[k]
 	if !ok || entry.cancelled || entry.initialize {
-		return false
+		return nil, false
 	}
 	entry.cancelled = true
 	c.open[k] = entry
 	delete(c.listens, k)
 	c.owed--
 	c.announce()
-	return true
+	return entry.batch, true
 }
 
 // ask enters a call of ours. It reports false if nobody is there to answer.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,6 +38,9 @@ type conn struct {
 	patience time.Duration // see [patience]
 	grace    time.Duration // see [closeGrace]
 	release  func() bool   // detaches from the context of Connect
+
+	batches atomic.Bool // the session's version has batches
+	parts   []part      // of the last batch, not taken yet; Read's
 
 	stalled   bool   // the last call over the limit waited in vain,
 	stalledAt uint64 // when so many calls had ended
@@ -109,25 +113,48 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 		if ping := c.notes.ping(); ping != nil {
 			return ping, nil
 		}
-		f, err := c.frames.next()
+		p, err := c.next()
 		switch {
 		case err == errStopped:
 			return nil, c.err
 		case err != nil:
 			return c.drain(err)
 		}
-		msg, refused := c.take(f)
-		if refused != nil {
-			c.refuse(refused, f)
-		} else if msg != nil {
-			return msg, nil
+		msg, refused := c.take(p)
+		switch {
+		case refused != nil:
+			c.refuse(refused, p)
+			continue
+		case msg == nil:
+			c.leave(p.batch)
+			continue
 		}
+		if r, ok := msg.(*jsonrpc.Request); !ok || !r.ID.IsValid() {
+			c.leave(p.batch)
+		}
+		return msg, nil
 	}
+}
+
+// next is the next message of a batch, or else the next line.
+func (c *conn) next() (part, error) {
+	if len(c.parts) > 0 {
+		p := c.parts[0]
+		c.parts = c.parts[1:]
+		return p, nil
+	}
+	f, err := c.frames.next()
+	return part{frame: f}, err
 }
 
 // take makes of a line a message for the SDK, or says why not. Neither means
 // that there is nothing to do.
-func (c *conn) take(f frame) (jsonrpc.Message, *refusal) {
+func (c *conn) take(f part) (jsonrpc.Message, *refusal) {
+	if f.batch == nil {
+		if refused, ok := c.unpack(f.frame); ok {
+			return nil, refused
+		}
+	}
 	if f.long != nil {
 		return nil, oversized(f.long.head, f.long.tail, c.frames.limit)
 	}
@@ -146,14 +173,22 @@ func (c *conn) take(f frame) (jsonrpc.Message, *refusal) {
 		}
 		return &jsonrpc.Response{ID: m.id.key, Result: m.result, Error: m.fault}, nil
 	case m.call:
-		if refused := c.admit(m, len(f.line)); refused != nil {
+		if m.method == methodInitialize && f.batch != nil {
+			return nil, invalid([]byte(m.id.text()), "initialize can't be part of a batch")
+		}
+		if refused := c.admit(m, len(f.line), f.batch); refused != nil {
 			return nil, refused
 		}
 	case m.method == methodCancelled:
 		target, ok := cancelled(m.params)
-		if !ok || !c.calls.cancel(target.key) {
+		if !ok {
+			return nil, nil
+		}
+		its, ok := c.calls.cancel(target.key)
+		if !ok {
 			return nil, nil // too late, or nonsense; either way nobody waits
 		}
+		c.leave(its)
 		if target.echo != "" {
 			m.params = cancelParams(target.key)
 		}
@@ -171,9 +206,9 @@ func cancelParams(k jsonrpc.ID) []byte {
 }
 
 // admit enters a call in the account, or says why not.
-func (c *conn) admit(m *message, size int) *refusal {
+func (c *conn) admit(m *message, size int, b *batch) *refusal {
 	for {
-		result, at := c.calls.begin(m.id, m.method, size)
+		result, at := c.calls.begin(m.id, m.method, size, b)
 		switch result {
 		case admitted:
 			return nil
@@ -211,7 +246,7 @@ func (c *conn) awaitSlot(at standing) bool {
 
 // refuse answers a line with an error. An id that another request has in flight
 // isn't used: the client would take the error for that one's answer.
-func (c *conn) refuse(r *refusal, f frame) {
+func (c *conn) refuse(r *refusal, f part) {
 	size := int64(len(f.line))
 	if f.long != nil {
 		size = f.long.size
@@ -221,6 +256,12 @@ func (c *conn) refuse(r *refusal, f frame) {
 		r.id = nil
 	}
 	l := line{echo: string(r.id), kind: fault, body: errorBody(&jsonrpc.Error{Code: r.code, Message: r.reason})}
+	if f.batch != nil {
+		var ok bool
+		if l, ok = f.batch.leave(&l); !ok {
+			return
+		}
+	}
 	_ = c.out.send(context.Background(), l) // what makes it fail ends the session too
 }
 
@@ -267,6 +308,7 @@ var errInputEnded = &jsonrpc.Error{Code: codeRejected, Message: "the client has 
 // dropped. It waits while the client is slow to read.
 func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	echo := ""
+	var in *batch
 	switch m := msg.(type) {
 	case *jsonrpc.Request:
 		if err := ctx.Err(); err != nil {
@@ -293,11 +335,20 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 		if known {
 			defer c.calls.answered()
 		}
-		echo = entry.echo
+		if entry.initialize && m.Error == nil {
+			c.negotiated(m.Result)
+		}
+		echo, in = entry.echo, entry.batch
 	}
 	l, err := newLine(msg, echo)
 	if err != nil {
 		return err
+	}
+	if in != nil {
+		var ok bool
+		if l, ok = in.leave(&l); !ok {
+			return nil
+		}
 	}
 	return c.out.send(ctx, l)
 }

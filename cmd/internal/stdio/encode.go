@@ -23,6 +23,7 @@ type line struct {
 	method string // "" for a response
 	body   []byte // params, result or error; may be nil for params
 	kind   bodyKind
+	whole  []byte // instead of all of these: a line as it is
 }
 
 type bodyKind string
@@ -34,6 +35,9 @@ const (
 )
 
 func (l line) appendTo(b []byte) []byte {
+	if l.whole != nil {
+		return append(append(b, l.whole...), '\n')
+	}
 	b = append(b, `{"jsonrpc":"2.0"`...)
 	if l.kind != params || l.key.IsValid() {
 		b = append(b, `,"id":`...)

@@ -145,7 +145,9 @@ func parse(line []byte) (*message, *refusal) {
 		return nil, invalid(back, "no method")
 	case e.method[0] != '"':
 		return nil, invalid(back, "method must be a string")
-	case e.params != nil && e.params[0] != '{' && e.params[0] != '[' && e.params[0] != 'n':
+	case e.params != nil && e.params[0] == '[': // which JSON-RPC has, and MCP hasn't
+		return nil, badParams(back, "params must be an object")
+	case e.params != nil && e.params[0] != '{' && e.params[0] != 'n':
 		return nil, invalid(back, "params must be an object")
 	case s.deepest > MaxDepth:
 		return nil, invalid(back, "params nest deeper than %d", MaxDepth)
@@ -158,6 +160,11 @@ func parse(line []byte) (*message, *refusal) {
 	}
 	if len(e.params) > 0 && e.params[0] != 'n' { // null is the same as none
 		m.params = e.params
+	}
+	if m.call {
+		if why := unfit(m.method, m.params); why != "" {
+			return nil, badParams(back, why)
+		}
 	}
 	return m, nil
 }

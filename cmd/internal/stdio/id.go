@@ -59,6 +59,15 @@ func parseID(raw []byte) (id, bool) {
 	return out, true
 }
 
+// text is the id as JSON.
+func (i id) text() string { return string(appendID(nil, i)) }
+
+// big reports whether the SDK knows the id by a stand-in.
+func (i id) big() bool {
+	s, ok := i.key.Raw().(string)
+	return ok && i.echo != "" && strings.HasPrefix(s, bigPrefix) && i.echo[0] != '"'
+}
+
 // integer rewrites a JSON number without point and exponent, and reports false
 // if it has a fraction or more digits than an int64. It works on the text: as a
 // float64, 1.00000000000000000001 would pass for 1.

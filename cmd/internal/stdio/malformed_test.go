@@ -58,6 +58,15 @@ var malformed = []struct {
 	{"method an object, no id", `{"jsonrpc":"2.0","method":{}}`, -32600, "null", "method"},
 	{"params a string", `{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}`, -32600, "1", "params"},
 	{"params a number", `{"jsonrpc":"2.0","id":1,"method":"ping","params":1}`, -32600, "1", "params"},
+	{"params an array", `{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`, -32602, "1", "params must be an object"},
+	{"no tool's name", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}`, -32602, "1", `tools/call needs "name", a string`},
+	{"a tool's name in capitals", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"Name":"echo"}}`, -32602, "1", `tools/call needs "name"`},
+	{"a tool's name null", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":null}}`, -32602, "1", `"name" of tools/call is a string`},
+	{"a tool's name a number", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`, -32602, "1", `"name" of tools/call is a string`},
+	{"_meta a number", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":5}}`, -32602, "1", `"_meta" of tools/list is an object`},
+	{"cursor a number", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":5}}`, -32602, "1", `"cursor" of tools/list is a string`},
+	{"ref a string", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":"x","argument":{}}}`, -32602, "1", `"ref" of completion/complete is an object`},
+	{"no argument", `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{}}}`, -32602, "1", `needs "argument", an object`},
 	{"id null", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, -32600, "null", "id must be"},
 	{"id true", `{"jsonrpc":"2.0","id":true,"method":"ping"}`, -32600, "null", "id must be"},
 	{"id an object", `{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`, -32600, "null", "id must be"},
@@ -128,6 +137,11 @@ func TestTolerated(t *testing.T) {
 		if m.Error != nil || string(m.ID) != "1" || m.text(t) != "x" {
 			t.Errorf("%s: got %+v (%v)", c.name, m, m.Error)
 		}
+	}
+	// An optional member that is null is none.
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":null,"_meta":null}}`)
+	if m := s.receive(); m.Error != nil {
+		t.Errorf("tools/list: %+v", m)
 	}
 	// Params of null are none.
 	s.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":null}`)

@@ -282,7 +282,7 @@ func TestEndListen(t *testing.T) {
 	c := calls{maxCalls: 10, maxBytes: 10}
 	one, two, three := key("one"), key("two"), key("three")
 	for k, method := range map[jsonrpc.ID]string{one: methodListen, two: methodListen, three: "x"} {
-		if got, _ := c.begin(id{key: k}, method, 1); got != admitted {
+		if got, _ := c.begin(id{key: k}, method, 1, nil); got != admitted {
 			t.Fatal(got)
 		}
 	}
@@ -310,7 +310,7 @@ func TestEndListen(t *testing.T) {
 func TestSlots(t *testing.T) {
 	c := (&Transport{In: strings.NewReader(""), Out: io.Discard, MaxCalls: 1, MaxCallBytes: 1}).connect(t.Context())
 	defer c.Close()
-	take := func(l string) (jsonrpc.Message, *refusal) { return c.take(frame{line: []byte(l)}) }
+	take := func(l string) (jsonrpc.Message, *refusal) { return c.take(part{frame: frame{line: []byte(l)}}) }
 
 	// Alone, a call of any size fits. With another, it waits in vain, once.
 	if _, refused := take(pingLine("1")); refused != nil {

@@ -18,13 +18,15 @@
 //
 // prints every answer and exits.
 //
-// It refuses batches: the one protocol version that had them (2025-03-26) was
-// superseded within three months. It knows only the methods whose meaning
-// touches the account: initialize, subscriptions/listen, notifications/cancelled.
+// It takes batches in the sessions of versions that had them, up to 2025-03-26, and
+// answers each with one line; in others it refuses them. It knows only the methods
+// whose meaning touches the account: initialize, subscriptions/listen,
+// notifications/cancelled.
 // Nothing but JSON-RPC is ever written to Out.
 //
 // Start at [Transport]; then conn.go for the life of a session, envelope.go for
-// what is a message, calls.go for the account, writer.go for the way out.
+// what is a message, batch.go for several in a line, calls.go for the account,
+// writer.go for the way out.
 package stdio
 
 import (

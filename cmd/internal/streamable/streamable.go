@@ -11,7 +11,7 @@
 // It refuses to serve off the machine without tokens ([Options.Check]): a
 // listener that others can reach is theirs as well.
 //
-// era.go tells the protocols apart, guard.go holds who may come in, budget.go how
+// era.go tells the protocols apart, refused.go what is no message at all, guard.go holds who may come in, budget.go how
 // much at once, paced.go how slowly answers may be read, live.go what ends before it
 // would by itself. The protocol itself is the SDK's.
 package streamable
@@ -218,6 +218,10 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		principal = info.UserID
 	}
 	release, status := h.budget.enter(r, principal)
+	if status == http.StatusRequestEntityTooLarge {
+		h.tooLarge(w, r)
+		return
+	}
 	if status != 0 {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, http.StatusText(status), status)
@@ -234,8 +238,14 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, server))
 	body, status := h.budget.read(w, r)
-	if status != 0 {
+	switch {
+	case status == http.StatusRequestEntityTooLarge:
+		h.tooLarge(w, r)
+		return
+	case status != 0:
 		http.Error(w, http.StatusText(status), status)
+		return
+	case r.Method == http.MethodPost && malformed(w, r, body):
 		return
 	}
 	if r.Method == http.MethodGet || listens(body) {

@@ -41,7 +41,7 @@ type Certificate struct {
 	// longest parameter, and calls, how often self is applied. Class is how it grows.
 	Cost  string `json:"cost"`
 	Class string `json:"class"`
-	// Needs is the tools that the code names, sorted by their names.
+	// Needs is the tools that the code names, and operations ("!fs.read") with a type, sorted by their names.
 	Needs []Need `json:"needs,omitempty"`
 }
 
@@ -52,7 +52,7 @@ type Need struct {
 	Hash    string `json:"hash"`
 }
 
-// Tools says what a tool is now, and its type, nil where that isn't certified.
+// Tools says what a tool is now, or what an operation ("!fs.read") answers, and its type, nil where there is none.
 type Tools func(name string) (n Need, typ *Type, ok bool)
 
 // UnmarshalJSON reads a certificate, and links its table.
@@ -103,10 +103,11 @@ func Claims(t term.Term, tool bool, tools Tools, expand func(*term.Prim) term.Te
 	c = &Certificate{Hash: hex.EncodeToString(sum[:]), Tool: tool, Effects: effects}
 	for _, name := range needs {
 		need, _, ok := tools(name)
-		if !ok || need.Name != name {
+		if ok && need.Name == name {
+			c.Needs = append(c.Needs, need)
+		} else if name[:min(1, len(name))] != "!" { // an operation may answer any data
 			return nil, nil, fmt.Errorf("the tool %q isn't there", name)
 		}
-		c.Needs = append(c.Needs, need)
 	}
 	p := pass{said: types, expand: expand, tools: tools, seen: map[[2]*Type]bool{}, left: maxWork, cost: exactly(0)}
 	c.Cost, c.Class = p.run(t, tool)
@@ -125,6 +126,7 @@ func asks(t term.Term) (effects, needs []string) {
 			defer func() { quoted-- }()
 		case *term.Effect:
 			op = t.Op
+			needs = append(needs, "!"+op)
 		case *term.CodeOf:
 			needs = append(needs, t.Name)
 		case *term.Prim:

@@ -1,6 +1,7 @@
 package cert
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -195,7 +196,8 @@ func (c *pass) term(t term.Term, s *env) *Type {
 		return of(prim.KindContinuation)
 	case *term.Effect:
 		c.term(t.Arg, s)
-		return data
+		_, answer, _ := c.tools("!" + t.Op)
+		return cmp.Or(answer, data)
 	case *term.Prim:
 		if t.ID == prim.Fold {
 			return c.fold(t, s)

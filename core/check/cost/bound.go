@@ -186,7 +186,11 @@ var letters = []string{"n", "m", "k", "p", "q", "r", "s", "t", "u", "v", "w"}
 
 // Explain is the formula with short names and what they mean:
 // "7 + 12·n, n = length of xs".
-func (b Bound) Explain() string {
+func (b Bound) Explain() string { return b.ExplainAs(nil, nil) }
+
+// ExplainAs is [Bound.Explain] with a name of its own for each of the roots of
+// variables: the names that whoever calls the program knows its parameters by.
+func (b Bound) ExplainAs(roots, as []string) string {
 	names := map[Var]string{}
 	var legend []string
 	s := b.print("·", func(v Var) string {
@@ -199,7 +203,7 @@ func (b Bound) Explain() string {
 				name = letters[len(names)]
 			}
 			names[of] = name
-			legend = append(legend, name+" = "+of.words())
+			legend = append(legend, name+" = "+of.renamed(roots, as).words())
 		}
 		if v.Log {
 			return "log(" + name + ")"
@@ -210,6 +214,18 @@ func (b Bound) Explain() string {
 		return s
 	}
 	return s + ", " + strings.Join(legend, ", ")
+}
+
+// renamed is the variable with another name for its root.
+func (v Var) renamed(roots, as []string) Var {
+	root := rootOf(v.Path)
+	for i := range min(len(roots), len(as)) {
+		if RootName(roots[i]) == root {
+			v.Path = as[i] + v.Path[len(root):]
+			break
+		}
+	}
+	return v
 }
 
 // words is the variable in words.

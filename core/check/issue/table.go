@@ -12,6 +12,12 @@ import (
 // most is how many types a certificate has at most, and in how many places.
 const most = 20_000
 
+// Type is a type as certificates say it; nil where it is too large.
+func Type(t *check.Type) *cert.Type {
+	w := writer{index: map[string]int{}, named: map[string]int{}, bound: map[string]int{}, ok: true}
+	return w.said(t)
+}
+
 // A writer writes types as certificates say them, each once in a table.
 type writer struct {
 	table []*cert.Type

@@ -68,6 +68,9 @@ func (n *normaliser) branch(c val, b *block, yes, no then) (val, bool) {
 	if v, ok := n.joined(c, b, blocks); ok {
 		return v, true
 	}
+	if v, ok, done := n.merged(c, b, blocks); done {
+		return v, ok
+	}
 	r := &atom{}
 	for _, s := range blocks {
 		if !s.dead {
@@ -83,31 +86,24 @@ func (n *normaliser) branch(c val, b *block, yes, no then) (val, bool) {
 }
 
 // joined is what a conditional with a truth value as its condition gives whose
-// branches do nothing: the condition, its opposite, or what both give.
+// branches are truth values, one each: the condition, or its opposite.
 func (n *normaliser) joined(c val, b *block, blocks []*block) (val, bool) {
 	for _, s := range blocks {
 		if s.dead || len(s.comps) > 0 {
 			return nil, false
 		}
 	}
-	if b.kinds(c) != prim.KindBool {
-		return nil, false
-	}
 	x, okX := blocks[0].result.(lit)
 	y, okY := blocks[1].result.(lit)
-	if okX && okY {
-		t, f := value.Value(value.Bool(true)), value.Value(value.Bool(false))
-		switch {
-		case x.v == t && y.v == f:
-			return c, true
-		case x.v == f && y.v == t:
-			return n.strict(prim.Not, []val{c}, b)
-		case same(x.v, y.v):
-			return x, true
-		}
+	if !okX || !okY {
+		return nil, false
 	}
-	if a, ok := blocks[0].result.(*atom); ok && blocks[1].result == val(a) {
-		return a, true
+	t, f := value.Value(value.Bool(true)), value.Value(value.Bool(false))
+	switch {
+	case x.v == t && y.v == f && b.kinds(c) == prim.KindBool:
+		return c, true
+	case x.v == f && y.v == t:
+		return n.strict(prim.Not, []val{c}, b)
 	}
 	return nil, false
 }
@@ -162,34 +158,6 @@ func (b *block) assume(c val, yes bool) {
 			b.learn(of.c.args[0], fact{kinds: prim.KindAny &^ k})
 		}
 	}
-}
-
-// fold goes through a list whose items are known with a function that is.
-func (n *normaliser) fold(args []val, b *block) (val, bool) {
-	f, acc, list := args[0], args[1], args[2]
-	c := &comp{what: aPrim, id: prim.Fold, args: args}
-	if b.kinds(list)&prim.KindList == 0 || b.kinds(f)&prim.KindFunction == 0 {
-		return n.fail(b, c)
-	}
-	if _, ok := list.(empty); ok && b.kinds(f) == prim.KindFunction {
-		return acc, true
-	}
-	if spine(b, list) && b.kinds(f) == prim.KindFunction {
-		for {
-			l, ok := b.resolve(list).(*cons)
-			if !ok {
-				return acc, true
-			}
-			if acc, ok = n.apply(f, &pair{acc, l.head}, b); !ok {
-				return nil, false
-			}
-			list = l.tail
-		}
-	}
-	v, ok := n.leave(b, c)
-	b.learn(f, fact{kinds: prim.KindFunction})
-	b.learn(list, fact{kinds: prim.KindList})
-	return v, ok
 }
 
 // spine reports whether it is known how many items a list has.

@@ -6,42 +6,18 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// ordered writes gt and gte as lt and lte, subtraction of a literal as addition,
-// and puts the operands of what is symmetric into one order.
-func ordered(id term.ID, args []val, b *block) (term.ID, []val) {
-	swap := func() []val { return []val{args[1], args[0]} }
-	switch id {
-	case prim.Gt:
-		return prim.Lt, swap()
-	case prim.Gte:
-		return prim.Lte, swap()
-	case prim.Sub:
-		if k, ok := integer(args[1]); ok && b.kinds(args[0]) == prim.KindInt {
-			return prim.Add, []val{args[0], lit{negated(k)}}
-		}
-	}
-	switch id {
-	case prim.Add, prim.Mul, prim.Eq, idEqual:
-		if before(args[1], args[0]) {
-			return id, swap()
-		}
+// ordered writes gt and gte as lt and lte, and puts the operands of what is symmetric
+// into one order.
+func (n *normaliser) ordered(id term.ID, args []val) (term.ID, []val) {
+	switch {
+	case id == prim.Gt:
+		return prim.Lt, []val{args[1], args[0]}
+	case id == prim.Gte:
+		return prim.Lte, []val{args[1], args[0]}
+	case symmetric(id) && n.compare(args[0], args[1]) > 0:
+		return id, []val{args[1], args[0]}
 	}
 	return id, args
-}
-
-// before is an order of operands: atoms as they were numbered, then the rest as
-// it is.
-func before(x, y val) bool {
-	a, okA := x.(*atom)
-	b, okB := y.(*atom)
-	switch {
-	case okA && okB:
-		return a.id < b.id
-	case okA:
-		_, isLit := y.(lit)
-		return isLit
-	}
-	return false
 }
 
 func integer(v val) (value.Int, bool) {
@@ -67,26 +43,19 @@ func (n *normaliser) identity(id term.ID, args []val, b *block) (val, bool) {
 	number := func(v val) bool { k := b.kinds(v); return k != 0 && k&^prim.KindNumber == 0 }
 	whole := func(v val) bool { return b.kinds(v) == prim.KindInt }
 	switch id {
-	case prim.Add:
-		if is(args[1], 0) && number(args[0]) {
-			return args[0], true
+	case prim.Add, prim.Sub, prim.Mul:
+		if v, done := n.arithmetic(id, args, b); done {
+			return v, true
 		}
-		return n.gathered(id, args, b)
-	case prim.Sub:
-		if is(args[1], 0) && number(args[0]) {
-			return args[0], true
-		}
-		if a, ok := args[0].(*atom); ok && args[1] == val(a) && whole(a) {
-			return lit{value.NewInt(0)}, true
-		}
-	case prim.Mul:
 		switch {
-		case is(args[1], 1) && number(args[0]):
+		case id != prim.Mul && is(args[1], 0) && number(args[0]), id == prim.Mul && is(args[1], 1) && number(args[0]):
 			return args[0], true
-		case is(args[1], 0) && whole(args[0]):
-			return lit{value.NewInt(0)}, true
+		case id == prim.Add && args[0] == args[1]:
+			// A decimal has as many digits after the point, and fails alike.
+			if _, ok := args[0].(*atom); ok {
+				return n.strict(prim.Mul, []val{args[0], lit{value.NewInt(2)}}, b)
+			}
 		}
-		return n.gathered(id, args, b)
 	case prim.Div:
 		if is(args[1], 1) && whole(args[0]) {
 			return args[0], true
@@ -99,14 +68,9 @@ func (n *normaliser) identity(id term.ID, args []val, b *block) (val, bool) {
 		if a, ok := args[0].(*atom); ok && args[1] == val(a) && number(a) {
 			return lit{value.Bool(id != prim.Lt)}, true
 		}
+		return n.decided(id, args, b)
 	case prim.Not:
 		return n.not(args[0], b)
-	case prim.Concat:
-		for i := range args {
-			if s, ok := args[i].(lit); ok && s.v == value.Value(value.Str("")) && b.kinds(args[1-i]) == prim.KindString {
-				return args[1-i], true
-			}
-		}
 	}
 	return nil, false
 }
@@ -132,29 +96,6 @@ func (n *normaliser) not(v val, b *block) (val, bool) {
 		return n.strict(prim.Lt, []val{x[1], x[0]}, b)
 	}
 	return nil, false
-}
-
-// gathered brings the literals of sums and of products of integers together.
-func (n *normaliser) gathered(id term.ID, args []val, b *block) (val, bool) {
-	k, ok := integer(args[1])
-	a, isAtom := args[0].(*atom)
-	if !ok || !isAtom || b.kinds(a) != prim.KindInt || a.c == nil || a.c.what != aPrim || a.c.id != id {
-		return nil, false
-	}
-	j, ok := integer(a.c.args[1])
-	if !ok || b.kinds(a.c.args[0]) != prim.KindInt {
-		return nil, false
-	}
-	both, f := prim.Get(id).Eval([]value.Value{j, k})
-	if f != nil || both.(value.Int).Words() > 16 {
-		return nil, false
-	}
-	return n.strict(id, []val{a.c.args[0], lit{both}}, b)
-}
-
-func negated(k value.Int) value.Value {
-	v, _ := prim.Get(prim.Sub).Eval([]value.Value{value.NewInt(0), k})
-	return v
 }
 
 // total reports whether a row gives a value whatever its operands are that are

@@ -241,6 +241,9 @@ func (n *normaliser) leave(b *block, c *comp) (val, bool) {
 	}
 	n.atoms++
 	c.result.c, c.result.id = c, n.atoms
+	if c.pure = c.total; c.pure {
+		c.depth = n.deeper(c.args)
+	}
 	b.comps = append(b.comps, c)
 	n.comps = append(n.comps, c)
 	return c.result, true

@@ -59,14 +59,17 @@ func (n *normaliser) strict(id term.ID, args []val, b *block) (val, bool) {
 	if v, done, ok := n.compute(id, args, b); done {
 		return v, ok
 	}
-	id, args = ordered(id, args, b)
+	id, args = n.ordered(id, args)
 	if v, ok := n.identity(id, args, b); ok {
-		return v, true
+		return v, n.left >= 0
 	}
 	for i, a := range args {
 		if b.kinds(a)&r.Params[i].Kinds == 0 {
 			return n.fail(b, &comp{what: aPrim, id: id, args: args})
 		}
+	}
+	if n.splits(id, args, b) {
+		return n.split(id, args, b)
 	}
 	c := &comp{what: aPrim, id: id, args: args, result: &atom{kinds: resultKinds(id, args, b)}}
 	if id == idRaise || id == idNoMatch {
@@ -82,6 +85,39 @@ func (n *normaliser) strict(id term.ID, args []val, b *block) (val, bool) {
 	}
 	v, ok := n.leaveTested(b, c)
 	if ok {
+		b.note(key, c.result)
+	}
+	return v, ok
+}
+
+// split leaves a row as tests and a computation that can't fail.
+func (n *normaliser) split(id term.ID, args []val, b *block) (val, bool) {
+	known := true
+	for i, a := range args {
+		k := prim.Get(id).Params[i].Kinds
+		known = known && b.kinds(a)&^k == 0
+		if !n.guard(a, k, b) {
+			return nil, false
+		}
+	}
+	if !known {
+		// What is known now may decide it.
+		return n.strict(id, args, b)
+	}
+	if id == prim.Concat {
+		if v, done := n.joinedStrings(args, b); done {
+			return v, v != nil && n.left >= 0
+		}
+	}
+	key, keyed := n.key(id, args)
+	if keyed {
+		if a, ok := b.done(key); ok {
+			return b.resolve(a), true
+		}
+	}
+	c := &comp{what: aPrim, id: id, args: args, result: &atom{kinds: resultKinds(id, args, b)}, total: true}
+	v, ok := n.leave(b, c)
+	if ok && keyed {
 		b.note(key, c.result)
 	}
 	return v, ok

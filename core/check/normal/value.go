@@ -85,7 +85,10 @@ const (
 	aContinue
 	aCodeOf
 	aSelf
-	aVar // a variable that nothing binds
+	aVar   // a variable that nothing binds
+	aSum   // sums and products of integers
+	aJoin  // strings put together
+	aGuard // a test of what its operand is
 )
 
 // A comp is a computation that is left to do when the program runs: what isn't
@@ -101,9 +104,16 @@ type comp struct {
 	// total is set where it always gives a value and does nothing else, so that
 	// it may be left out, or done elsewhere.
 	total bool
+	// pure is total as it was when it was left, and depth how deep it is.
+	pure  bool
+	depth int
+	sum   *sum
+	m     *rmap      // of a fold
+	guard prim.Kinds // the kinds that pass the test
 	// What reading back works out.
 	uses    int
 	inlined bool
+	placed  bool // of a test
 }
 
 // A block is computations in their order, and the value they lead to; where

@@ -35,6 +35,7 @@ func (n *normaliser) prefix() string {
 func (w *writer) block(b *block) term.Term {
 	w.count(b)
 	w.drop(b)
+	w.guards(b)
 	for _, c := range w.n.comps {
 		c.inlined = c.total && c.uses == 1
 	}
@@ -358,6 +359,9 @@ func literal(v value.Value) term.Term {
 
 // comp writes a computation.
 func (w *writer) comp(c *comp, s *names) term.Term {
+	if c.what == aSum {
+		return w.sum(c.sum, s)
+	}
 	args := make([]term.Term, len(c.args))
 	for i, a := range c.args {
 		args[i] = w.val(a, s)
@@ -373,6 +377,10 @@ func (w *writer) comp(c *comp, s *names) term.Term {
 		return &term.If{Cond: args[0], Then: blocks[0], Else: blocks[1]}
 	case aTry:
 		return &term.Prim{ID: prim.Try, Args: blocks}
+	case aJoin:
+		return w.joins(args)
+	case aGuard:
+		return w.guard(c.guard, args[0])
 	case aPar:
 		return &term.Prim{ID: prim.Par, Args: blocks}
 	case anEffect:

@@ -3,12 +3,14 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
 
@@ -25,6 +27,9 @@ func ToManifest(m *caps.Manifest) *pluginv1.Manifest {
 	}
 	for _, o := range m.Operations {
 		op := &pluginv1.Operation{Name: o.Name, Doc: o.Doc, Verb: o.Verb, VerbParam: o.VerbParam, Result: o.Result}
+		if o.Type != nil {
+			op.Type = o.Type.String()
+		}
 		for _, p := range o.Params {
 			op.Params = append(op.Params, &pluginv1.Param{
 				Name: p.Name, Doc: p.Doc, Type: p.Type, Optional: p.Optional, Main: p.Main, Designates: p.Designates, Enum: p.Enum,
@@ -58,6 +63,12 @@ func FromManifest(in *pluginv1.Manifest) (*caps.Manifest, error) {
 	}
 	for _, o := range in.Operations {
 		op := caps.Operation{Name: o.GetName(), Doc: o.GetDoc(), Verb: o.GetVerb(), VerbParam: o.GetVerbParam(), Result: o.GetResult()}
+		if said := o.GetType(); said != "" {
+			var err error
+			if op.Type, err = check.ParseAnswer(said); err != nil {
+				return nil, fmt.Errorf("operation %s: the type of its answer: %w", clip(o.GetName()), err)
+			}
+		}
 		for _, p := range o.GetParams() {
 			op.Params = append(op.Params, caps.Param{
 				Name: p.GetName(), Doc: p.GetDoc(), Type: p.GetType(), Optional: p.GetOptional(), Main: p.GetMain(),

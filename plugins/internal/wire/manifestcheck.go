@@ -138,6 +138,11 @@ func (c *checker) operation(m *caps.Manifest, o *caps.Operation) {
 	c.that(kind == m.Kind && operationName.MatchString(name), "%s: its name is %s, a dot and a lower-case word", at, clip(m.Kind))
 	c.doc("the doc of "+at, o.Doc, true)
 	c.doc("the result of "+at, o.Result, true)
+	if o.Type != nil {
+		err := o.Type.Answerable()
+		c.that(err == nil, "%s: the type of its answer: %v", at, err)
+		c.doc("the type of the answer of "+at, o.Type.String(), true)
+	}
 	_, known := m.Verb(o.Verb)
 	c.that(known, "%s: there is no verb %q", at, clip(o.Verb))
 	c.that(len(o.Params) <= maxParams, "%s: %d arguments, at most %d", at, len(o.Params), maxParams)

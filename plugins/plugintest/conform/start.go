@@ -162,6 +162,11 @@ func checkResults(ctx context.Context, t *trial) {
 			if why := shapeOf(r.operation.Result).judge(a.value); why != "" {
 				t.fail("%s gave %s (its result is %q)", r.operation.Name, why, r.operation.Result)
 			}
+			if typ := r.operation.Type; typ != nil {
+				if why := typ.Misfit(a.value); why != "" {
+					t.fail("%s gave %s (its type is %s)", r.operation.Name, why, typ)
+				}
+			}
 		}
 	}
 	for _, c := range t.o.Fixtures.Calls {

@@ -394,7 +394,10 @@ type Operation struct {
 	VerbParam string   `protobuf:"bytes,4,opt,name=verb_param,json=verbParam,proto3" json:"verb_param,omitempty"`
 	Params    []*Param `protobuf:"bytes,5,rep,name=params,proto3" json:"params,omitempty"`
 	// result says in words what it gives.
-	Result        string `protobuf:"bytes,6,opt,name=result,proto3" json:"result,omitempty"`
+	Result string `protobuf:"bytes,6,opt,name=result,proto3" json:"result,omitempty"`
+	// type is what each value it gives is of, in the notation of proto/README.md:
+	// "{key: string, size?: int}". A host gives no program another; empty: any data.
+	Type          string `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -467,6 +470,13 @@ func (x *Operation) GetParams() []*Param {
 func (x *Operation) GetResult() string {
 	if x != nil {
 		return x.Result
+	}
+	return ""
+}
+
+func (x *Operation) GetType() string {
+	if x != nil {
+		return x.Type
 	}
 	return ""
 }
@@ -2048,7 +2058,7 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"idempotent\x12 \n" +
 	"\vdestructive\x18\x04 \x01(\bR\vdestructive\x12\x1d\n" +
 	"\n" +
-	"open_world\x18\x05 \x01(\bR\topenWorld\"\xad\x01\n" +
+	"open_world\x18\x05 \x01(\bR\topenWorld\"\xc1\x01\n" +
 	"\tOperation\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12\x12\n" +
@@ -2056,7 +2066,8 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\n" +
 	"verb_param\x18\x04 \x01(\tR\tverbParam\x12/\n" +
 	"\x06params\x18\x05 \x03(\v2\x17.mcppif.plugin.v1.ParamR\x06params\x12\x16\n" +
-	"\x06result\x18\x06 \x01(\tR\x06result\"\xbf\x01\n" +
+	"\x06result\x18\x06 \x01(\tR\x06result\x12\x12\n" +
+	"\x04type\x18\a \x01(\tR\x04type\"\xbf\x01\n" +
 	"\x05Param\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03doc\x18\x02 \x01(\tR\x03doc\x12\x12\n" +

@@ -1,0 +1,146 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/check/cert"
+	"github.com/mcp-pif/mcp-pif/core/check/issue"
+)
+
+// Answers is the types of what operations answer that something relies on, by the
+// operations' names, in the notation; "" is some data.
+type Answers map[string]string
+
+// A world is what operations answer: as the manifests say, or as they said where a
+// recorded run is done again. The zero value knows of none.
+type world struct {
+	kinds caps.Kinds
+	was   map[string]*check.Type // in place of kinds
+}
+
+// answer is the type of what an operation answers; nil: some data.
+func (w *world) answer(op string) *check.Type {
+	if w.was != nil {
+		return w.was[op]
+	}
+	if _, o, ok := w.kinds.Operation(op); ok {
+		return o.Type
+	}
+	return nil
+}
+
+// written is the same as it is put on record.
+func (w *world) written(op string) string {
+	if t := w.answer(op); t != nil {
+		return t.String()
+	}
+	return ""
+}
+
+// are reports whether operations answer what they answered.
+func (w *world) are(a Answers) bool {
+	for op, t := range a {
+		if w.written(op) != t {
+			return false
+		}
+	}
+	return true
+}
+
+// relied is what the types of the versions that a version depends on rely on.
+func (t *Tool) relied(found map[*Tool]known) Answers {
+	var all Answers
+	for _, k := range found {
+		for op, typ := range k.answers {
+			all = all.with(op, typ)
+		}
+	}
+	return all
+}
+
+// size is its bytes.
+func (a Answers) size() (n int) {
+	for op, typ := range a {
+		n += len(op) + len(typ)
+	}
+	return n
+}
+
+// with adds to it.
+func (a Answers) with(op, typ string) Answers {
+	if a == nil {
+		a = Answers{}
+	}
+	a[op] = typ
+	return a
+}
+
+// noting is the environment that notes what is relied on.
+func (t *Tool) noting(env check.Env, k *known) check.Env {
+	result := env.Result
+	env.Result = func(op string) (*check.Type, bool) {
+		k.answers = k.answers.with(op, t.world.written(op))
+		return result(op)
+	}
+	return env
+}
+
+// certified is what a certificate may rely on of an operation: that its answers are
+// of the type that is said now.
+func (w *world) certified(op string) (cert.Need, *cert.Type, bool) {
+	t := w.answer(op)
+	if t == nil {
+		return cert.Need{}, nil, false
+	}
+	sum := sha256.Sum256([]byte(t.String()))
+	return cert.Need{Name: "!" + op, Hash: hex.EncodeToString(sum[:])}, issue.Type(t), true
+}
+
+// Answers is the types of what operations answer that what is known of the version
+// relies on: its own and those of the versions that it is bound to. nil: it asks for
+// nothing. It must not be changed.
+func (t *Tool) Answers() Answers {
+	if k, ok := t.finding.remembers(ofTypes); ok {
+		return k.answers
+	}
+	if t.kept != nil && t.kept.schemas && t.world.are(t.kept.answers) {
+		return t.kept.answers
+	}
+	return t.know(ofTypes).answers
+}
+
+// Answering gives the tools with operations that answer what they answered when a
+// tool's run was recorded, as far as its types depend on that.
+func (s *Snapshot) Answering(name string, a Answers) *Snapshot {
+	if len(a) == 0 {
+		return s
+	}
+	t, ok := s.Get(name)
+	if !ok {
+		return s
+	}
+	w := world{was: make(map[string]*check.Type, len(a))}
+	for op, text := range a {
+		// What can't be read was some data.
+		if typ, err := check.ParseAnswer(text); err == nil {
+			w.was[op] = typ
+		}
+	}
+	copies := map[*Tool]*Tool{}
+	for _, b := range append(t.depends(), t) {
+		c := *b
+		c.world, c.finding, c.kept = w, &finding{}, nil
+		c.Bound = maps.Clone(b.Bound)
+		for name, of := range c.Bound {
+			if copied := copies[of]; copied != nil {
+				c.Bound[name] = copied
+			}
+		}
+		copies[b] = &c
+	}
+	return s.Putting(copies[t])
+}

@@ -1,0 +1,50 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCostNames: a cost is told in sizes of what a caller gives, by the names that the
+// input schema has.
+func TestCostNames(t *testing.T) {
+	s := New(Options{})
+	measured := regexp.MustCompile(`(?:length|magnitude|words beyond 64 bits|bytes|terms) of ([^, ;\[]+)`)
+	for i, c := range []struct{ code, has string }{
+		{"s => length(s)", "length of input"},
+		{"`my list` => sum(`my list`)", "length of input"},
+		{"r => length(r.name)", `length of input["name"]`},
+		{"(x, x) => x", "terms of x_2"},
+		{"(xs, xs) => length(xs)", "length of xs_2"},
+		{"(`a b`, `a_b`) => length(`a_b`)", "length of a_b_2"},
+		{"(`__proto__`, n) => n + 1", "terms of _proto_"},
+		{"(xs, n) => length(xs) + n", "length of xs"},
+		{`{"lam":"!a","body":{"lam":"@b","body":{"length":{"var":"@b"}}}}`, "length of _b"},
+	} {
+		name := fmt.Sprintf("t%d", i)
+		a := must(t, s, "evolve", string(begin().text("name", name).text("code", c.code).end()))
+		steps := field(t, a, "check/cost/steps")
+		if !strings.Contains(steps, strings.ReplaceAll(c.has, `"`, `\"`)) {
+			t.Errorf("%s: %s has no %s", c.code, steps, c.has)
+		}
+		tool, _ := s.Registry().Snapshot().Get(name)
+		var schema struct{ Properties map[string]any }
+		if err := json.Unmarshal(tool.InputSchema(), &schema); err != nil {
+			t.Fatal(err)
+		}
+		whole := field(t, must(t, s, "describe", fmt.Sprintf(`{"name":%q}`, name)), "check/cost")
+		found := slices.Concat(measured.FindAllStringSubmatch(steps, -1), measured.FindAllStringSubmatch(whole, -1))
+		if len(found) < 3 {
+			t.Errorf("%s: %s and %s tell of no arguments", c.code, steps, whole)
+		}
+		for _, m := range found {
+			if _, ok := schema.Properties[strings.Trim(m[1], `"\}`)]; !ok {
+				t.Errorf("%s: the cost is told in sizes of %s, the arguments are %v", c.code, m[1], schema.Properties)
+			}
+		}
+	}
+}

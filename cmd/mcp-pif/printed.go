@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// steers tells characters that would do something to a terminal, or to the order
+// of what it shows, in place of being shown.
+func steers(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
+		r == 0x200e || r == 0x200f || r == 0x061c
+}
+
+// printable has every character shown that would do something else.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if steers(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// escaped is JSON with those characters written \uXXXX: it says the same. Those of
+// ASCII are in no string of JSON, and stay, as those that lay it out.
+func escaped(src []byte) []byte {
+	if bytes.IndexFunc(src, func(r rune) bool { return r >= 0x7f && steers(r) }) < 0 {
+		return src
+	}
+	var b bytes.Buffer
+	for len(src) > 0 {
+		r, n := utf8.DecodeRune(src)
+		if r >= 0x7f && steers(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.Write(src[:n])
+		}
+		src = src[n:]
+	}
+	return b.Bytes()
+}
+
+// printJSON prints a value as JSON that people can read.
+func printJSON(cmd *cobra.Command, v any) error {
+	return printEncoded(cmd.OutOrStdout(), v, "  ")
+}
+
+// printLine prints a value on one line; what is JSON in it says the same.
+func printLine(out io.Writer, v any) error { return printEncoded(out, v, "") }
+
+func printEncoded(out io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := out.Write(escaped(b.Bytes()))
+	return err
+}
