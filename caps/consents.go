@@ -195,12 +195,12 @@ func (c *Consents) take(content *consents) {
 
 func (c *Consents) load() (*consents, error) {
 	content := &consents{Format: consentsForm}
-	data, err := os.ReadFile(c.Path)
+	data, err := readState(c.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return content, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("consent: %w", err)
+		return nil, fmt.Errorf("consent: %s: %w", c.Path, err)
 	}
 	if err := strictJSON(data, content); err != nil {
 		return nil, fmt.Errorf("consent: %s: %w", c.Path, err)
@@ -222,6 +222,9 @@ func (c *Consents) change(edit func(*consents) error) error {
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
 		return fmt.Errorf("consent: %w", err)
+	}
+	if err := ownDir(filepath.Dir(c.Path)); err != nil {
+		return fmt.Errorf("consent: %s: %w", c.Path, err)
 	}
 	unlock, err := lockFile(c.Path + ".lock")
 	if err != nil {

@@ -67,6 +67,11 @@ func TestNotHeld(t *testing.T) {
 		{"a key elsewhere", []string{"kv:notes/*"}, caps.Request{Operation: "kv.get", Arg: str("notes2/a")}, "outside"},
 		{"a key deeper", []string{"kv:notes/*"}, caps.Request{Operation: "kv.get", Arg: str("notes/a/b")}, "outside"},
 		{"a pattern of keys", []string{"kv:notes/*"}, caps.Request{Operation: "kv.keys", Arg: str("notes/**")}, "outside"},
+		{"a key that ends with a slash", []string{"kv:notes/*"}, caps.Request{Operation: "kv.get", Arg: str("notes/")}, "ends with a slash: leave that out"},
+		{"a key that begins with one", []string{"kv:notes/*"}, caps.Request{Operation: "kv.get", Arg: str("/notes/a")}, "begins with a slash"},
+		{"two slashes", []string{"kv:notes/*"}, caps.Request{Operation: "kv.get", Arg: str("notes//a")}, "empty segment"},
+		{"slashes at the end", []string{"kv:notes/*"}, caps.Request{Operation: "kv.get", Arg: str("notes//")}, "empty segment"},
+		{"no key", []string{"kv:notes/*"}, caps.Request{Operation: "kv.get", Arg: str("")}, "empty"},
 		{"a key with dots", []string{"kv:notes/*"}, caps.Request{Operation: "kv.get", Arg: str("notes/..")}, "segments"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,8 +2,11 @@ package caps
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 )
 
 // ReadOwn reads a file on which the server's safety rests, such as one of tokens or
@@ -28,6 +31,36 @@ func ReadOwn(path string, most int64) (text []byte, private bool, err error) {
 		return nil, false, err
 	}
 	return text, ownPrivate(info, othersReach) == nil, nil
+}
+
+// mostState bounds a file of the state directory, in bytes.
+const mostState = 256 << 20
+
+// readState reads a file of the state directory by which it is decided what may be
+// done: as [ReadOwn], and its directory is this user's own or the system's, and
+// nobody else can put another file in its place.
+func readState(path string) ([]byte, error) {
+	if err := ownDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	text, _, err := ReadOwn(path, mostState)
+	return text, err
+}
+
+// ownDir refuses a directory in which others can replace what is this user's. One
+// that isn't there yet is made by whoever writes to it.
+func ownDir(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return unwrapPath(err)
+	}
+	if err := ownReplace(info); err != nil {
+		return fmt.Errorf("its directory: %w", err)
+	}
+	return nil
 }
 
 // What others must not be able to do with a file, as its mode has it.

@@ -50,12 +50,12 @@ const revocationsFormat = "mcp-pif revocations 1"
 // Load gives the entries; none where there is no file. A file that can't be
 // read is an error: nothing may be assumed to hold then.
 func (r Revocations) Load() ([]Revocation, error) {
-	data, err := os.ReadFile(r.Path)
+	data, err := readState(r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("revocations: %w", err)
+		return nil, fmt.Errorf("revocations: %s: %w", r.Path, err)
 	}
 	var content revocations
 	if err := strictJSON(data, &content); err != nil {
@@ -152,6 +152,9 @@ func (p *Policy) names(e Revocation, g *Grant) bool {
 // change replaces the file with what edit makes of its entries, alone among the
 // processes that do.
 func (r Revocations) change(edit func([]Revocation) []Revocation) error {
+	if err := ownDir(filepath.Dir(r.Path)); err != nil {
+		return fmt.Errorf("revocations: %s: %w", r.Path, err)
+	}
 	unlock, err := lockFile(r.Path + ".lock")
 	if err != nil {
 		return fmt.Errorf("revocations: %w", err)

@@ -33,3 +33,15 @@ func ownPrivate(info os.FileInfo, others os.FileMode) error {
 	}
 	return nil
 }
+
+// ownReplace refuses a directory in which others can rename or remove this user's
+// files: with the sticky bit they can't.
+func ownReplace(dir os.FileInfo) error {
+	if mode := dir.Mode(); mode&0o002 != 0 && mode&os.ModeSticky == 0 {
+		return fmt.Errorf("every user can write to it (its mode is %#o): chmod 700", mode.Perm())
+	}
+	if s, ok := dir.Sys().(*syscall.Stat_t); ok && s.Uid != uint32(os.Geteuid()) && s.Uid != 0 {
+		return errors.New("it belongs to another user")
+	}
+	return nil
+}

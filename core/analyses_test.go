@@ -83,7 +83,7 @@ var analysing = map[string]string{
 	"infer":      `infer('{(f, xs) => map(f, xs)})`,
 	"normalize":  `normalize('{x => let y = x + 1 in map(z => z * y, [y, y])})`,
 	"different":  `equivalent('{x => x * x}, '{x => x + x})`,
-	"unknown":    `equivalent('{x => x + x}, '{x => x * 2})`,
+	"unknown":    `equivalent('{x => x + x + x}, '{x => x * 3})`,
 	"as values":  `equivalent('{range(0, 3)}, '{[0, 1, 2]})`,
 	"with tools": `equivalent('{n => if n <= 0 then 0 else self(n - 1)}, '{n => 0})`,
 }

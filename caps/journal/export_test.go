@@ -7,7 +7,7 @@ import (
 
 // KeepWithinEvery is KeepWithin that looks more often.
 func (s *Store) KeepWithinEvery(ctx context.Context, l Limits, every time.Duration) {
-	s.keepWithin(ctx, l, every)
+	s.keepWithin(ctx, l, every, 0)
 }
 
 // SetMostDropped sets how many events are dropped at once, and gives back what

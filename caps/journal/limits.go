@@ -53,8 +53,9 @@ func (s *Store) Trim(ctx context.Context, l Limits, dry bool) (Retained, error) 
 	return s.Retain(ctx, o)
 }
 
-// trimmed is how often KeepWithin looks, and trimShare the part of the time that it
-// may take: where it took longer, it waits for longer.
+// trimmed is how often KeepWithin looks. Where it found nothing to drop it may take
+// one part in trimShare of the time: what can't be brought within its limits isn't
+// read again and again.
 const (
 	trimmed   = 2 * time.Second
 	trimShare = 50
@@ -64,9 +65,9 @@ const (
 // ends or the store is closed. What it drops, and why it can't, goes to the log of
 // the store's [Options]; it says the same only once. Several processes may do it
 // for one file.
-func (s *Store) KeepWithin(ctx context.Context, l Limits) { s.keepWithin(ctx, l, trimmed) }
+func (s *Store) KeepWithin(ctx context.Context, l Limits) { s.keepWithin(ctx, l, trimmed, trimShare) }
 
-func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration) {
+func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration, share int) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()
@@ -74,6 +75,9 @@ func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration) {
 	for {
 		begun := time.Now()
 		done, err := s.Trim(ctx, l, false)
+		if done.Dropped > 0 {
+			s.o.Log.Info("old events of the journal were dropped", "path", s.path, "through", done.Through, "events", done.Dropped, "kept", done.Kept, "blobs", done.Blobs)
+		}
 		switch {
 		case ctx.Err() != nil || s.closing.Err() != nil:
 			return
@@ -83,13 +87,14 @@ func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration) {
 		case err == nil:
 			said = ""
 		}
-		if done.Dropped > 0 {
-			s.o.Log.Info("old events of the journal were dropped", "path", s.path, "through", done.Through, "events", done.Dropped, "kept", done.Kept, "blobs", done.Blobs)
+		wait := every
+		if done.Dropped == 0 {
+			wait = max(wait, time.Duration(share)*time.Since(begun))
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(every, trimShare*time.Since(begun))):
+		case <-time.After(wait):
 		}
 	}
 }

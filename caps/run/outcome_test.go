@@ -66,7 +66,7 @@ func newTypedWorld(t testing.TB, m *caps.Manifest, o run.Options, perform func(c
 // nobody sees what it was.
 func TestLyingPlugin(t *testing.T) {
 	var shared value.Value = value.FromSlice([]value.Value{value.NewInt(1)})
-	for range 60 {
+	for range 20 { // package check's tests have one that no machine would hold
 		shared = value.FromSlice([]value.Value{shared, shared})
 	}
 	secret := value.Str("SECRET")
@@ -76,14 +76,14 @@ func TestLyingPlugin(t *testing.T) {
 		why    string
 		honest bool
 	}{
-		"another kind":    {"{n: int}", secret, "string where {n: int} was said", false},
-		"a part":          {"{n: int}", &value.Record{Fields: []value.Field{{Key: "n", Value: secret}}}, "n: string where int was said", false},
-		"a member less":   {"{n: int}", &value.Record{}, "a record without n", false},
-		"a member more":   {"{n: int}", &value.Record{Fields: []value.Field{{Key: "SECRET", Value: secret}, {Key: "n", Value: value.NewInt(1)}}}, "wasn't said", false},
-		"shared for ever": {"json", shared, "too large", false},
-		"a function":      {"data", &value.Closure{}, "", false},
-		"what is said":    {"string", secret, "", true},
-		"any data":        {"", secret, "", true},
+		"another kind":  {"{n: int}", secret, "string where {n: int} was said", false},
+		"a part":        {"{n: int}", &value.Record{Fields: []value.Field{{Key: "n", Value: secret}}}, "n: string where int was said", false},
+		"a member less": {"{n: int}", &value.Record{}, "a record without n", false},
+		"a member more": {"{n: int}", &value.Record{Fields: []value.Field{{Key: "SECRET", Value: secret}, {Key: "n", Value: value.NewInt(1)}}}, "wasn't said", false},
+		"very large":    {"json", shared, "too large", false},
+		"a function":    {"data", &value.Closure{}, "", false},
+		"what is said":  {"string", secret, "", true},
+		"any data":      {"", secret, "", true},
 	} {
 		var log bytes.Buffer
 		w := newTypedWorld(t, typedToy(t, c.typ, c.typ), run.Options{Log: slog.New(slog.NewTextHandler(&log, nil))},

@@ -200,7 +200,7 @@ func hostileFrames() int {
 	if full() {
 		return 10_000
 	}
-	return 2000
+	return 1000
 }
 
 // TestHostileFrames: whatever lines come, the server says nothing but JSON-RPC, a right

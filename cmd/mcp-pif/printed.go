@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
 
 // steers tells characters that would do something to a terminal, or to the order
-// of what it shows, in place of being shown.
+// of what it shows, in place of being shown; and those that show nothing, by which
+// a name looks like another's.
 func steers(r rune) bool {
-	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
-		r == 0x200e || r == 0x200f || r == 0x061c
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 // printable has every character shown that would do something else.
@@ -46,7 +48,9 @@ func escaped(src []byte) []byte {
 	for len(src) > 0 {
 		r, n := utf8.DecodeRune(src)
 		if r >= 0x7f && steers(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
+			for _, half := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&b, `\u%04x`, half)
+			}
 		} else {
 			b.Write(src[:n])
 		}

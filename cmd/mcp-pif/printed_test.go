@@ -37,6 +37,20 @@ func TestEscaped(t *testing.T) {
 			t.Errorf("%U is written %q", r, got)
 		}
 	}
+	// What shows nothing makes two names look alike.
+	for text, want := range map[string]string{"a\u200bb\u2028\ufeff": `a\u200bb\u2028\ufeff`, "a\U000e0041": `a\udb40\udc41`} {
+		if got := string(escaped([]byte(text))); got != want {
+			t.Errorf("%q is written %s", text, got)
+		}
+		if got := printable(text); got != strings.Map(func(r rune) rune {
+			if r == 'a' || r == 'b' {
+				return r
+			}
+			return '\ufffd'
+		}, text) {
+			t.Errorf("%q is shown as %q", text, got)
+		}
+	}
 	if text := "é\n\t\"日本\" 🙂"; string(escaped([]byte(text+"\u202e"))) != text+`\u202e` {
 		t.Errorf("%q", escaped([]byte(text+"\u202e")))
 	}

@@ -139,14 +139,14 @@ func (c *ruling) keyword(r *rule, m member, deep int) (err error) {
 			err = json.Unmarshal(m.value, &r.types)
 		}
 		if err != nil || len(r.types) == 0 || slices.ContainsFunc(r.types, func(t string) bool { return !slices.Contains(jsonTypes, t) }) {
-			err = bad("one of JSON Schema's types, or several,")
+			err = bad("one of JSON Schema's types, or a list of them")
 		}
 	case "enum", "const":
 		var list []json.RawMessage
 		if m.key == "const" {
 			list = append(list, m.value)
 		} else if json.Unmarshal(m.value, &list) != nil || len(list) == 0 {
-			return bad("a list of values")
+			return bad("a list of one value or more")
 		}
 		if r.enum != nil {
 			return fmt.Errorf(`one of "enum" and "const" is enough`)
@@ -344,7 +344,7 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 		}
 	}
 	if !isObject {
-		return nil, undeclarable("", "a schema of arguments is of an object", `{"type":"object","properties":{…}}`)
+		return nil, undeclarable("", `it lacks "type":"object": arguments are an object`, `{"type":"object","properties":{…}}`)
 	}
 	for i, p := range d.params {
 		// An argument that is absent is null.

@@ -108,9 +108,9 @@ var analyses = []Row{
 				Want: `{"answer":"different","inputs":[1],"left":"1","reason":"for 1 one gives 1, the other 2","right":"2"}`,
 			},
 			{
-				Code:  `{"get":[{"equivalent":[{"quote":{"lam":"x","body":{"add":[{"var":"x"},{"var":"x"}]}}},{"quote":{"lam":"x","body":{"mul":[{"var":"x"},2]}}}]},"answer"]}`,
+				Code:  `{"get":[{"equivalent":[{"quote":{"lam":"x","body":{"add":[{"add":[{"var":"x"},{"var":"x"}]},{"var":"x"}]}}},{"quote":{"lam":"x","body":{"mul":[{"var":"x"},3]}}}]},"answer"]}`,
 				Want:  `"unknown"`,
-				Steps: 54773,
+				Steps: 60228,
 			},
 			{Code: `{"equivalent":[{"quote":1},1]}`, Fault: fault.TypeError},
 		},

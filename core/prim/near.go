@@ -13,14 +13,36 @@ var also = map[string]string{
 	"lambda": "lam", "fn": "lam", "fun": "lam", "function": "lam", "\\": "lam", "λ": "lam",
 	"apply": "app", "call": "app", "variable": "var", "ref": "var", "name": "var", "ite": "if", "ternary": "if",
 	"empty": "nil", "list": "cons", "prepend": "cons", "append_one": "push",
-	"car": "head", "first": "head", "cdr": "tail", "rest": "tail", "is_empty": "isEmpty", "null?": "isEmpty", "isNil": "isEmpty",
+	"car": "head", "first": "head", "cdr": "tail", "rest": "tail", "is_empty": "isEmpty", "null?": "isEmpty", "isnil": "isEmpty",
 	"len": "length", "size": "length", "reduce": "fold", "foldl": "fold", "foldr": "fold",
 	"tuple": "pair", "left": "fst", "second": "snd", "right": "snd",
 	"strcat": "concat", "string_concat": "concat", "++": "concat",
 	"recurse": "self", "rec": "self", "this": "self", "recur": "self", "loop": "continue", "next": "continue",
 	"code": "code_of", "codeof": "code_of", "object": "record", "dict": "record", "map_get": "get", "lookup": "get", "field": "get", "set": "put", "insert": "put", "update": "put", "delete": "del", "remove": "del", "contains_key": "has", "member": "contains", "includes": "contains", "items": "entries",
-	"str": "to_text", "to_string": "to_text", "toString": "to_text", "show": "to_text", "stringify": "to_json", "json": "parse_json", "int": "parse_int", "decimal": "dec", "float": "dec", "uppercase": "upper", "lowercase": "lower", "strip": "trim", "substring": "slice", "substr": "slice", "index": "nth", "at": "nth", "get_nth": "nth",
+	"str": "to_text", "to_string": "to_text", "tostring": "to_text", "show": "to_text", "stringify": "to_json", "json": "parse_json", "int": "parse_int", "decimal": "dec", "float": "dec", "uppercase": "upper", "lowercase": "lower", "strip": "trim", "substring": "slice", "substr": "slice", "index": "nth", "at": "nth", "get_nth": "nth",
 	"throw": "raise", "error": "raise", "fail": "raise", "catch": "try", "switch": "match", "case": "match", "where": "let", "let*": "let", "exec": "eval", "unquote": "eval",
+	"round": "round_dec", "tofixed": "round_dec", "floor": "to_int", "ceil": "to_int", "ceiling": "to_int", "trunc": "to_int", "truncate": "to_int",
+	"power": "pow", "number": "to_dec", "parsefloat": "to_dec", "parseint": "parse_int", "parse": "parse_json", "some": "any", "every": "all", "foreach": "map",
+	"touppercase": "upper", "tolowercase": "lower", "charat": "slice", "indexof": "index_of", "replaceall": "replace", "sorted": "sort",
+	"distinct": "unique", "uniq": "unique", "group_by": "group", "groupby": "group", "assign": "merge", "fromentries": "from_entries",
+	"maximum": "max", "minimum": "min", "concatenate": "concat",
+}
+
+// absent is what other languages have and this one hasn't, so that nothing that is
+// merely spelled like it is meant.
+var absent = map[string]bool{
+	"sqrt": true, "cbrt": true, "log": true, "log10": true, "exp": true, "sin": true, "cos": true, "tan": true, "random": true, "print": true,
+	"regex": true, "regex_match": true, "test": true, "padstart": true, "padend": true, "ljust": true, "rjust": true, "zfill": true, "date": true, "now": true,
+}
+
+// Meant is the operation that a word of other languages means, whatever it is
+// spelled like; known is set, too, where it means none.
+func Meant(word string) (name string, known bool) {
+	word = strings.ToLower(word)
+	if r, ok := also[word]; ok {
+		return r, true
+	}
+	return "", absent[word]
 }
 
 // instead is what to write for forms that other languages have and this one
@@ -42,7 +64,7 @@ func Nearest(name string) string {
 			return r.Name
 		}
 	}
-	if r, ok := also[strings.ToLower(name)]; ok {
+	if r, ok := Meant(name); ok {
 		return r
 	}
 	names := make([]string, 0, len(Table))

@@ -2,7 +2,6 @@ package prim
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 	"unicode/utf8"
 
@@ -194,7 +193,10 @@ var strs = []Row{
 					Hint: `Take blanks away first, {"parse_int":{"trim":S}}, or catch the failure: {"try":{"parse_int":S}}.`,
 				}
 			}
-			n, _ := new(big.Int).SetString(s, 10)
+			n := parseDigits(digits)
+			if len(digits) < len(s) {
+				n.Neg(n)
+			}
 			return value.NewBig(n), nil
 		},
 	},

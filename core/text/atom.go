@@ -134,7 +134,7 @@ func (r *reader) record() (term.Term, bool) {
 		name := r.text(key)
 		hint := fmt.Sprintf("Write a field as %s: 1.", r.src[key.off:key.end])
 		if k := r.tok().kind; k == tokComma || k == tokCloseBrace {
-			hint = fmt.Sprintf("Write it as %[1]s: %[1]s.", r.src[key.off:key.end])
+			hint = fmt.Sprintf("Write it as %[1]s: %[1]s. A parameter is a name, of which the fields are taken: r => r.%[1]s.", r.src[key.off:key.end])
 		} else if key.kind != tokName && key.kind != tokString {
 			hint = "Braces make a record: write the expression without them, let x = 1 in x + 1."
 		}

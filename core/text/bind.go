@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -63,6 +64,13 @@ func (r *reader) unbind(name string) {
 	}
 }
 
+// apart is how a value is taken apart, by what its pattern would begin with.
+var apart = map[tokKind]string{
+	tokOpen:      "Bind the whole and take it apart: let p = (1, 2), a = fst(p), b = snd(p) in a + b.",
+	tokOpenList:  "Bind the whole and take it apart: let xs = [1, 2], a = nth(xs, 0), b = nth(xs, 1) in a + b, or match xs { [a, b] => a + b }.",
+	tokOpenBrace: "Bind the whole and take it apart: let r = {a: 1, b: 2}, a = r.a, b = r.b in a + b, or match r { {a: a, b: b} => a + b }.",
+}
+
 // let reads bindings in sequence and the body they are for: each binding is a
 // function applied at once.
 func (r *reader) let() (term.Term, bool) {
@@ -75,7 +83,7 @@ func (r *reader) let() (term.Term, bool) {
 		if t.kind != tokName && t.kind != tokQuoted {
 			hint := "Write let x = 1, y = 2 in x + y."
 			if t.kind == tokOpen || t.kind == tokOpenBrace || t.kind == tokOpenList {
-				hint = "Bind the whole and take it apart: let p = (1, 2), a = fst(p), b = snd(p) in a + b."
+				hint = apart[t.kind]
 			} else if t.kind >= tokLet {
 				hint = fmt.Sprintf("Take another name, or write this one in backquotes: `%s`.", spelled[t.kind])
 			}
@@ -196,6 +204,25 @@ func (r *reader) name() (term.Term, bool) {
 	return &term.Var{At: term.At(t.off), Name: name}, true
 }
 
+// method notes that what is written as a method is a function, if there is one.
+func (r *reader) method(key token, name, why string) {
+	near := r.near(name, true)
+	if _, row, ok := prim.Lookup(near); ok && r.scope[near] == 0 {
+		r.note(int(key.off), "%s; did you mean %s?", why, Shape(row))
+	} else if why != "" {
+		r.note(int(key.off), "%s; help lists what there is", why)
+	}
+}
+
+// function is a hint on how a method of another language is said.
+func (r *reader) function(name string) string {
+	near := r.near(name, true)
+	if _, row, ok := prim.Lookup(near); ok && r.scope[near] == 0 {
+		return fmt.Sprintf("Write %s.", Shape(row))
+	}
+	return "Write f(x), where f is a function or an operation; help lists what there is."
+}
+
 // freeName keeps a variable that nothing binds, and notes what it may be a slip for.
 func (r *reader) freeName(name string, t token) {
 	if _, ok := r.seen[name]; ok {
@@ -214,15 +241,25 @@ func (r *reader) freeName(name string, t token) {
 		return
 	case next.kind == tokDot && r.toks[min(r.i+2, len(r.toks)-1)].kind == tokOpen:
 		verb := r.toks[r.i+1]
-		r.note(f.Off, "%q is not bound; an effect has a mark before it: !%s.%s(a)", name, name, r.src[verb.off:verb.end])
+		if method := r.src[verb.off:verb.end]; name[0] >= 'A' && name[0] <= 'Z' {
+			r.method(verb, method, fmt.Sprintf("there is no %s", name))
+		} else {
+			r.note(f.Off, "%q is not bound; an effect has a mark before it: !%s.%s(a)", name, name, method)
+		}
 		r.free = append(r.free, f)
 		return
+	}
+	if t.kind == tokQuoted && strings.Contains(name, "${") {
+		r.note(f.Off, `backquotes are for names: join strings with ++, as in "Hello " ++ r.name ++ to_text(r.n)`)
 	}
 	if t.kind == tokName && len(r.free) < mostNotes {
 		f.Near = r.near(name, r.tok().kind == tokOpen)
 	}
 	r.free = append(r.free, f)
 	if f.Near == "" {
+		if _, known := prim.Meant(name); known && r.tok().kind == tokOpen {
+			r.note(f.Off, "there is no %s; help lists what there is", name)
+		}
 		return
 	}
 	what := fmt.Sprintf("did you mean %s?", f.Near)

@@ -270,7 +270,30 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 			}
 		}
 	}
+	r.misplaced(c, args)
 	return &term.Prim{At: at, ID: c.id, Args: args}, true
+}
+
+// misplaced notes operands of what goes through a list that stand in each other's
+// places, and a function of two parameters where it gets one item.
+func (r *reader) misplaced(c callee, args []term.Term) {
+	row := c.row
+	if row == nil || len(args) < 2 || len(row.Params) != len(args) {
+		return
+	}
+	first, last := args[0], args[len(args)-1]
+	f, isLam := first.(*term.Lam)
+	_, lastLam := last.(*term.Lam)
+	_, lastInt := last.(*term.Int)
+	switch takes := row.Params[len(args)-1].Kinds; {
+	case takes != prim.KindList && takes != prim.KindList|prim.KindString:
+	case lastLam && !isLam, lastInt:
+		r.note(int(c.tok.off), "the list stands last: %s", Shape(row))
+	case isLam && c.id != prim.Fold:
+		if _, two := f.Body.(*term.Lam); two {
+			r.note(f.Pos(), "the function of %s takes one item; of a pair it is p => … fst(p) … snd(p)", row.Name)
+		}
+	}
 }
 
 // unapplied refuses a primitive that is used as if it were a function.
@@ -318,14 +341,19 @@ func (r *reader) wrongCount(c callee, n int) bool {
 		Message:  fmt.Sprintf("%s takes %s operand(s), got %d", c.name, want, n),
 		Expected: want + " operand(s)",
 		Got:      strconv.Itoa(n),
-		Hint:     fmt.Sprintf("Write it with one operand: %s({k: 1}).", c.name),
+		Hint:     fmt.Sprintf("Write it with one operand, a record of its arguments: %s({k: 1}).", c.name),
 	}
 	if !c.effect && !c.tool {
 		f.Hint = fmt.Sprintf("Write it as %s.", Shape(c.row))
 		switch {
+		case slices.ContainsFunc(c.row.Params, func(p prim.Param) bool { return p.Name == "mode" }):
+			f.Hint = fmt.Sprintf(`Write it as %s; a mode is "half_even", "half_up", "down", "up", "floor" or "ceiling".`, Shape(c.row))
 		case n > most && most == 1 && c.row.Params[0].Kinds == prim.KindList:
 			f.Hint = fmt.Sprintf("Write it as %s; a list is [a, b].", Shape(c.row))
 		case n > most && most == 1:
+			if f.Hint = "Write match try(f(x)) { {ok: v} => v; {error: e} => e.kind }: try gives one of these records."; c.id == prim.Try {
+				break
+			}
 			f.Hint = fmt.Sprintf("Write it as %s; what it gives is applied as %s(a)(b).", Shape(c.row), c.name)
 		}
 	}
@@ -356,6 +384,11 @@ func (r *reader) near(name string, applied bool) string {
 			if strings.EqualFold(n, name) {
 				return n
 			}
+		}
+	}
+	if applied {
+		if near, known := prim.Meant(name); known {
+			return near
 		}
 	}
 	near := prim.Closest(name, names)

@@ -268,9 +268,22 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 	for {
 		switch tok := r.tok(); tok.kind {
 		case tokOpen:
+			key := ""
+			if r.i > 1 && r.toks[r.i-2].kind == tokDot {
+				before := r.toks[r.i-1]
+				key = r.src[before.off:before.end]
+			}
 			args, places, ok := r.args()
 			if !ok {
 				return nil, false
+			}
+			if len(args) == 0 && key != "" {
+				return nil, r.fail(tok, &fault.Fault{
+					Message:  "an application has at least one argument, and values have no methods",
+					Expected: "an argument",
+					Got:      `"()"`,
+					Hint:     r.function(key),
+				})
 			}
 			if len(args) == 0 {
 				return nil, r.fail(tok, &fault.Fault{
@@ -297,6 +310,13 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 					Expected: "an expression without fields",
 					Hint:     "Give the parts as a pair, (a, b), and take it apart with fst and snd.",
 				})
+			}
+			if name := r.src[key.off:key.end]; r.tok().kind == tokOpen {
+				if v, free := t.(*term.Var); !free || r.scope[v.Name] > 0 {
+					if _, _, known := prim.Lookup(r.near(name, true)); known {
+						r.method(key, name, "values have no methods, unless a record has a function as its "+name)
+					}
+				}
 			}
 			t = &term.Prim{At: term.At(tok.off), ID: id, Args: []term.Term{t, &term.Str{At: term.At(key.off), Value: r.src[key.off:key.end]}}}
 		default:

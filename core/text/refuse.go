@@ -96,6 +96,16 @@ func (r *reader) surprise(t token) string {
 		before = r.src[p.off:p.end]
 	}
 	switch before {
+	case "rec":
+		return "Write what calls itself as a tool that calls self, or give it itself: let f = (f, n) => if n < 1 then 0 else f(f, n - 1) in f(f, 9)."
+	case "throw":
+		return `Write raise("what is wrong").`
+	case "typeof":
+		return "Write type_of(x)."
+	case "f":
+		if t.kind == tokString && r.toks[r.i-1].end == t.off {
+			return `Join strings with ++: "Hello " ++ r.name ++ ", " ++ to_text(r.n).`
+		}
 	case "fn", "fun", "func", "function", "lambda", "def":
 		return "Write a function as x => x + 1 or (x, y) => x + y, and name it with let f = x => x + 1 in f(2)."
 	case "return":
@@ -106,10 +116,14 @@ func (r *reader) surprise(t token) string {
 		return "Write if a then 1 else if b then 2 else 3."
 	case "for", "while":
 		return "Write a loop as a fold over a list, fold(p => fst(p) + snd(p), 0, [1, 2, 3]), or as a tool that calls self."
-	case "case", "switch", "when":
+	case "case", "default":
+		return "Write match v { 0 => a; _ => b }: no word stands before a pattern."
+	case "switch", "when":
 		return "Write if a then 1 else if b then 2 else 3."
 	}
 	switch r.src[t.off:t.end] {
+	case "for":
+		return "Write what comes of each item as map(x => x * 2, list), those that are wanted as filter(x => x > 1, list)."
 	case "mod":
 		return "Write a % b."
 	case "is":
@@ -117,7 +131,7 @@ func (r *reader) surprise(t token) string {
 	}
 	switch t.kind {
 	case tokRest:
-		return "Only a pattern has ...rest. Write cons(x, rest) or append(a, b) for lists, put(r, \"k\", 1) or merge(a, b) for records."
+		return "Only a pattern has ...rest: match v { [x, ...rest] => x; _ => null }. Write cons(x, rest) or append(a, b) for lists, put(r, \"k\", 1) or merge(a, b) for records."
 	case tokBind:
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
 	case tokArrow:
@@ -125,7 +139,7 @@ func (r *reader) surprise(t token) string {
 	case tokSemi:
 		return "Bind names with let x = 1 in x + 1; a program is one expression."
 	case tokIn:
-		return "Write let x = 1 in x + 1."
+		return "Write contains(list, x) or has(r, \"k\") to look for something, and let x = 1 in x + 1 to bind it."
 	case tokThen, tokElse:
 		return "Write if a then b else c."
 	case tokNot:
@@ -147,7 +161,9 @@ func (r *reader) beside(t token) string {
 			return "Write an application as f(x), a list as [a, b], and an operator between two operands."
 		}
 	case tokOpenList:
-		return "Write an item as nth(list, 0), and a field as r.k or get(r, \"k\")."
+		return "Write an item as nth(list, 0), a part as slice(s, 0, 3), and a field as r.k or get(r, \"k\")."
+	case tokIf:
+		return "Write if a then b else c."
 	case tokOpenBrace:
 		return "Braces are for records and match: write a function as x => x + 1, and a condition as if a then b else c."
 	}

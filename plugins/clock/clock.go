@@ -65,7 +65,7 @@ func sleep(ctx context.Context, most limit, a sleepArgs) (waited int64, err erro
 	}
 	begun := time.Now()
 	if end, ok := ctx.Deadline(); ok && a.MS >= end.Sub(begun).Milliseconds() {
-		return 0, sdk.Fail("invalid", "%d ms are more than is left of the run, which is %d ms", a.MS, max(0, end.Sub(begun).Milliseconds())).
+		return 0, sdk.Fail("invalid", "there is no room for %d ms: this call has %d ms left", a.MS, max(0, end.Sub(begun).Milliseconds())).
 			WithHint("Sleep for less, or in another run.")
 	}
 	timer := time.NewTimer(time.Duration(a.MS) * time.Millisecond)

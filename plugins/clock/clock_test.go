@@ -29,6 +29,7 @@ func TestNow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plugintest.Types(Plugin())(t, "clock.now", v)
 	fields := v.(*value.Record).Fields
 	ms, _ := fields[1].Value.(value.Int).Int64()
 	if ms < before || ms > after {

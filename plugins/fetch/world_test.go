@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -92,6 +93,8 @@ func open(t testing.TB, w world, within string, change ...func(*sdk.Capability))
 	return h
 }
 
+var ofType = plugintest.Types(Plugin())
+
 // do makes a request that has to succeed.
 func do(t testing.TB, h *sdk.Handle, args fields) value.Value {
 	t.Helper()
@@ -99,6 +102,7 @@ func do(t testing.TB, h *sdk.Handle, args fields) value.Value {
 	if err != nil {
 		t.Fatalf("%v: %v", args, err)
 	}
+	ofType(t, "fetch.request", v)
 	return v
 }
 

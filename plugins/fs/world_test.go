@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -168,11 +169,14 @@ func arguments(pairs ...any) value.Value {
 	return &value.Record{Fields: fields}
 }
 
+var ofType = plugintest.Types(Plugin())
+
 // invoke performs an operation. Whatever fails, no path of this machine and
 // nothing of what is outside may be in what is said.
 func (h *holder) invoke(op string, pairs ...any) (value.Value, error) {
 	v, err := h.h.Invoke(context.Background(), op, arguments(pairs...))
 	if err == nil {
+		ofType(h, op, v)
 		return v, nil
 	}
 	f, ok := errors.AsType[sdk.Failure](err)

@@ -63,9 +63,15 @@ func denies(d ...sdk.Deny) func(*sdk.Capability) {
 	return func(c *sdk.Capability) { c.Denies = d }
 }
 
+var ofType = plugintest.Types(Plugin())
+
 // try makes a request. Its context isn't the test's, which ends before cleaning up.
 func (h holder) try(operation string, args ...any) (value.Value, error) {
-	return h.Invoke(context.Background(), "kv."+operation, plugintest.Arguments(args...))
+	v, err := h.Invoke(context.Background(), "kv."+operation, plugintest.Arguments(args...))
+	if err == nil {
+		ofType(h, "kv."+operation, v)
+	}
+	return v, err
 }
 
 // does makes a request that has to succeed.

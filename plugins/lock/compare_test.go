@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	types "github.com/mcp-pif/mcp-pif/core/check"
 )
 
 // said is a manifest that uses everything.
@@ -18,7 +19,7 @@ func said() *caps.Manifest {
 			{Name: "set", Flags: caps.Flags{Destructive: true}},
 		},
 		Operations: []caps.Operation{
-			{Name: "weather.get", Doc: "tells", Verb: "get", Result: "string", Params: []caps.Param{
+			{Name: "weather.get", Doc: "tells", Verb: "get", Result: "string", Type: types.String, Params: []caps.Param{
 				{Name: "place", Doc: "where", Type: "string", Main: true, Designates: true},
 				{Name: "as", Type: "string", Optional: true, Enum: []string{"text", "number"}},
 			}},
@@ -57,6 +58,8 @@ func TestCompare(t *testing.T) {
 		"an argument more": {func(m *caps.Manifest) {
 			m.Operations[0].Params = append(m.Operations[0].Params, caps.Param{Name: "more", Type: "int", Optional: true})
 		}, "argument more: new: int, optional", false},
+		"another type":             {func(m *caps.Manifest) { m.Operations[0].Type = types.List(types.Int) }, "operation weather.get, type: string → list[int]", false},
+		"no type":                  {func(m *caps.Manifest) { m.Operations[0].Type = nil }, "operation weather.get, type: string → data", false},
 		"another scope":            {func(m *caps.Manifest) { m.Algebra = caps.Exact }, "scope: segments → exact", true},
 		"an option":                {func(m *caps.Manifest) { m.Options = nil }, "options", false},
 		"another result":           {func(m *caps.Manifest) { m.Operations[0].Result = "int" }, "result: string → int", false},

@@ -72,3 +72,26 @@ func report(t *testing.T, o conform.Options) {
 		})
 	}
 }
+
+// Types gives a function that fails a test where what an operation gave isn't of the
+// type that the plugin's manifest says, for tests that call it by [sdk.Direct]. A
+// host gives no program such an answer.
+func Types(p sdk.Plugin) func(t testing.TB, operation string, v value.Value) {
+	m, err := p.Manifest()
+	return func(t testing.TB, operation string, v value.Value) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, ok := m.Operation(operation)
+		if !ok {
+			t.Fatalf("there is no operation %s", operation)
+		}
+		if o.Type == nil {
+			return
+		}
+		if why := o.Type.Misfit(v); why != "" {
+			t.Errorf("%s gave what isn't of its type %s: %s", operation, o.Type, why)
+		}
+	}
+}

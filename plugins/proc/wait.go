@@ -50,7 +50,7 @@ var (
 // A waiter knows when a reading is over.
 type waiter struct {
 	streams []int
-	pattern *regexp.Regexp
+	pattern *pattern
 	prompt  *regexp.Regexp
 	asks    bool          // whether a prompt is asked for
 	silence time.Duration // 0: not asked for
@@ -90,7 +90,7 @@ func (s *session) waiter(ctx context.Context, c conditions) (*waiter, error) {
 			return nil, sdk.Fail("invalid", "the pattern has %d bytes, and at most %d", len(*c.Pattern), mostPattern)
 		}
 		var err error
-		if w.pattern, err = regexp.Compile(*c.Pattern); err != nil {
+		if w.pattern, err = newPattern(*c.Pattern); err != nil {
 			return nil, sdk.Fail("invalid", "the pattern can't be read: %s", err).WithHint(`It is RE2; escape \ . + * ? ( ) [ ] { } ^ $ | with \.`)
 		}
 	}
@@ -213,6 +213,10 @@ func (w *waiter) find(s *session, from [2]int64, last bool) (in int, at int64, m
 	if !last && begun.Before(w.search) {
 		return 0, 0, "", false
 	}
+	until := begun.Add(mostSearch)
+	if end := w.until.Add(spare / 2); end.Before(until) {
+		until = end // there is an answer to give
+	}
 	for _, i := range w.streams {
 		st := &s.streams[i]
 		w.seen[i] = st.end()
@@ -220,7 +224,7 @@ func (w *waiter) find(s *session, from [2]int64, last bool) (in int, at int64, m
 		if !st.closed {
 			text = text[:whole(text)]
 		}
-		if place := w.pattern.FindIndex(text); place != nil {
+		if place := w.pattern.find(text, until); place != nil {
 			begin := min(max(from[i], 0), st.end()) + lost
 			return i, begin + int64(place[1]), string(text[place[0]:min(place[1], place[0]+mostMatch)]), true
 		}

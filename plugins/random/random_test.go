@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -14,12 +15,14 @@ func TestSeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ofType := plugintest.Types(Plugin())
 	seen, or := map[string]bool{}, new(big.Int)
 	for range 200 {
 		v, err := h.Invoke(t.Context(), "random.seed", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+		ofType(t, "random.seed", v)
 		seed := v.(value.Int).Big()
 		seen[seed.String()] = true
 		or.Or(or, seed)

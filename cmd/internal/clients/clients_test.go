@@ -40,11 +40,20 @@ var ways = []way{
 	{"inspector", inspect, []string{legacy, modern}},
 }
 
+// seldom is for what takes a process for each request: it does the tour over either
+// transport and in either era once, and all four ways with PIF_FULL.
+func (w way) seldom(era string, http bool) bool {
+	return w.name == "inspector" && http != (era == modern) && os.Getenv("PIF_FULL") == ""
+}
+
 // TestTour: every client does everything, over both transports, in the eras it knows.
 func TestTour(t *testing.T) {
 	for _, w := range ways {
 		for _, era := range w.eras {
 			for _, http := range []bool{false, true} {
+				if w.seldom(era, http) {
+					continue
+				}
 				over := "stdio"
 				if http {
 					over = "http"

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -140,12 +142,16 @@ func TestStrict(t *testing.T) {
 // TestLoad: the inspector's load on one tool finds no error.
 func TestLoad(t *testing.T) {
 	t.Parallel()
+	requests := 200
+	if os.Getenv("PIF_FULL") != "" {
+		requests = 500
+	}
 	for _, http := range []bool{false, true} {
 		i := newInspector(t, newPlace(t, http), modern)
 		var load struct{ Requests, OK, ToolErrors, Errors int }
 		i.do(t, &load, "--method", "tools/call", "--tool-name", "run", "--tool-args-json", `{"code":"6 * 7"}`,
-			"--load", "--load-requests", "500", "--load-concurrency", "50")
-		if load.OK != 500 || load.Errors+load.ToolErrors > 0 {
+			"--load", "--load-requests", strconv.Itoa(requests), "--load-concurrency", "50")
+		if load.OK != requests || load.Errors+load.ToolErrors > 0 {
 			t.Errorf("HTTP %v: %+v", http, load)
 		}
 	}

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 func build(dir, name string) (string, error) {
 	path := filepath.Join(built, name)
-	cmd := exec.Command("go", "build", "-o", path, ".")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, ".")
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build in %s: %w: %s", dir, err, out)

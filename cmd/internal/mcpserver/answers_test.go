@@ -47,22 +47,22 @@ func (o *oracle) typ(depth int) *check.Type {
 	t := &check.Type{}
 	for t.Kinds == 0 {
 		for _, k := range answerKinds {
-			if o.IntN(6) > 0 || depth == 0 && k > prim.KindUnit && k != prim.KindDec {
+			if o.IntN(6) > 0 || depth == 0 && k&(prim.KindList|prim.KindPair|prim.KindRecord) != 0 {
 				continue
 			}
 			switch t.Kinds |= k; k {
 			case prim.KindList:
-				t.Item = o.typ(max(0, depth-1))
+				t.Item = o.typ(depth - 1)
 			case prim.KindPair:
-				t.First, t.Second = o.typ(max(0, depth-1)), o.typ(max(0, depth-1))
+				t.First, t.Second = o.typ(depth-1), o.typ(depth-1)
 			case prim.KindRecord:
 				for _, key := range []string{"a", "b"} {
 					if o.IntN(2) == 0 {
-						t.Fields = append(t.Fields, check.Field{Key: key, Type: o.typ(max(0, depth-1)), Optional: o.IntN(2) == 0})
+						t.Fields = append(t.Fields, check.Field{Key: key, Type: o.typ(depth - 1), Optional: o.IntN(2) == 0})
 					}
 				}
 				if o.IntN(4) == 0 {
-					t.Rest = o.typ(max(0, depth-1))
+					t.Rest = o.typ(depth - 1)
 				}
 			}
 		}
@@ -167,7 +167,7 @@ func (o *oracle) use(x string, t *check.Type, depth int) string {
 
 // asking is a server with operations toy.op0, toy.op1, … that answer what is of
 // random types.
-func (o *oracle) asking(t *testing.T, n int) (*Server, []*check.Type, *journal.Store) {
+func (o *oracle) asking(t *testing.T, n int) (*Server, []*check.Type) {
 	t.Helper()
 	m := *toy
 	m.Operations = nil
@@ -178,7 +178,14 @@ func (o *oracle) asking(t *testing.T, n int) (*Server, []*check.Type, *journal.S
 		op.Name, op.Type = fmt.Sprint("toy.op", i), types[i]
 		m.Operations = append(m.Operations, op)
 	}
-	kinds, err := caps.NewKinds(&m)
+	s, _ := answering(t, &m, o)
+	return s, types
+}
+
+// answering is a server of a kind of notes, on a store.
+func answering(t *testing.T, m *caps.Manifest, h run.Handler) (*Server, *journal.Store) {
+	t.Helper()
+	kinds, err := caps.NewKinds(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +206,7 @@ func (o *oracle) asking(t *testing.T, n int) (*Server, []*check.Type, *journal.S
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return New(Options{Broker: run.New(run.Options{Policy: policy, Handler: o, Journal: store})}), types, store
+	return New(Options{Broker: run.New(run.Options{Policy: policy, Handler: h, Journal: store})}), store
 }
 
 // TestAnswersSound: a tool that is sound by what manifests say of answers never fails
@@ -214,7 +221,7 @@ func TestAnswersSound(t *testing.T) {
 	sound, unsound, failed, lies := 0, 0, 0, 0
 	for seed := range worlds {
 		o := &oracle{Rand: rand.New(rand.NewPCG(uint64(seed), 9))}
-		s, types, _ := o.asking(t, ops)
+		s, types := o.asking(t, ops)
 		must(t, s, "evolve", `{"name":"helper","code":"k => !toy.op0(\"notes/a\")","capabilities":["toy.get:notes/**"]}`)
 		for range tools {
 			i := o.IntN(ops)
@@ -259,7 +266,7 @@ func TestAnswersSound(t *testing.T) {
 		}
 	}
 	t.Logf("%d tools are sound and %d aren't; %d runs failed otherwise, %d by lies", sound, unsound, failed, lies)
-	if sound < 10*worlds || unsound < worlds || failed < worlds || lies < 5*worlds {
+	if sound < 6*worlds || unsound < worlds || failed < worlds || lies < 5*worlds {
 		t.Error("these runs show too little")
 	}
 }

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -40,7 +41,11 @@ func (p *prober) permits(q *core.Request, leaves [][]byte) (f *fault.Fault, leaf
 	}
 	for name := range args {
 		if !slices.ContainsFunc(o.Params, func(p caps.Param) bool { return p.Name == name }) {
-			return unfit(q, "it has no argument "+name), -1, nil
+			names := make([]string, len(o.Params))
+			for i := range o.Params {
+				names[i] = o.Params[i].Name
+			}
+			return unfit(q, fmt.Sprintf("it has no argument %s; it has %s", name, strings.Join(names, ", "))), -1, nil
 		}
 	}
 	for i := range o.Params {

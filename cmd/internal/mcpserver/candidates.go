@@ -26,14 +26,15 @@ type candidates struct {
 
 	turn         int
 	apart        bool // leaves have different values
-	inside       bool // of what may be anything, its fields are given
+	inside       bool // what may be a record, and has fields that the code looks at, is one
 	placeholders bool
 	bound        map[int][]byte
 	written      [][]byte // the leaves of the last sample
 }
 
 func newCandidates(t *registry.Tool) *candidates {
-	c := &candidates{bound: map[int][]byte{}}
+	c := &candidates{}
+	c.vary(0)
 	c.bools = listed("true", "false")
 	c.decs = listed(`{"dec":"1.5"}`, `{"dec":"100"}`, `{"dec":"0.5"}`)
 	c.ints = listed("5", "1", "2", "10", "100", "0", "-1")
@@ -133,12 +134,9 @@ func (c *candidates) turns() int { return max(len(c.ints), len(c.texts), len(c.a
 // vary goes on to a turn.
 func (c *candidates) vary(turn int) {
 	c.turn = turn
-	c.inside = turn%2 == 1
+	c.inside = turn%2 == 0
 	c.bound = map[int][]byte{}
 }
-
-// looksInside reports whether what may be anything is to have its fields.
-func (c *candidates) looksInside() bool { return c.inside }
 
 // begin begins a sample.
 func (c *candidates) begin() { c.written = nil }
@@ -183,6 +181,17 @@ func (c *candidates) bind(leaf int, v []byte) bool {
 	}
 	c.bound[leaf] = v
 	return true
+}
+
+// named is what is to be said of the names in a call that were chosen to lie within
+// the tool's capabilities; "": none was.
+func (c *candidates) named() string {
+	for i, v := range c.written {
+		if c.bound[i] != nil && v[0] == '"' {
+			return string(v) + " in next is a name within the tool's capabilities: give one that is meant"
+		}
+	}
+	return ""
 }
 
 // kindName is a kind in the notation of types.

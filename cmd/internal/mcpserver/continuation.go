@@ -143,8 +143,8 @@ func (r *result) answer(t *task, limit int) Answer {
 		t.note("the result holds an integer beyond 2^53-1: the text is exact, a reader that takes numbers for doubles would round it")
 	}
 	switch {
-	case r.Type == value.TypeFunction && t.partial:
-		t.note("the result is a function: it waits for one more argument. To give all of them at once, call %s", directCall(t.tool))
+	case r.Type == value.TypeFunction && (t.partial || t.waits()):
+		t.note("the result is a function: it waits for one more argument. To give all of them at once, call %s", t.atOnce())
 	case r.Type == value.TypeFunction:
 		t.note("the result is a function: it waits for one more argument")
 	}

@@ -140,7 +140,7 @@ func TestShownCalls(t *testing.T) {
 		{`r => r.name ++ to_text(r.size / 2)`, `{"name":"run","arguments":{"tool":"t4","input":{"name":"abc","size":5}}}`},
 		{`(r, s) => r.pair / s.length`, `{"name":"t5","arguments":{"r":{"pair":5},"s":{"length":5}}}`},
 		{`f => f((1, 2)) + 1`, `{"name":"run","arguments":{"tool":"t6","input":{"lam":"n","body":5}}}`},
-		{`(f, x) => f(x) + 1`, `{"name":"run","arguments":{"tool":"t7","input":{"lam":"n","body":5}}}`},
+		{`(f, x) => f(x) + 1`, `{"name":"run","arguments":{"code":"eval(code_of(\"t7\"))(n => 5, 5)"}}`},
 		{`q => eval(q) / 2`, `{"name":"run","arguments":{"tool":"t8","input":{"quote":{"add":[1,2]}}}}`},
 		{`5`, `{"name":"run","arguments":{"tool":"t9"}}`},
 		{`let k = 2 in s => length(s ++ "") + k`, `{"name":"run","arguments":{"tool":"t10","input":"abc"}}`},

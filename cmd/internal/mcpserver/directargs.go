@@ -73,11 +73,15 @@ func (t *task) corrected(f *fault.Fault, raw json.RawMessage, report *check.Repo
 			}
 		}
 		if whole {
-			takes := t.tool.Name + " takes one argument, input"
-			if call = as(inputOf(raw)); slices.ContainsFunc(members, func(m member) bool { return m.name == check.Input }) && fits(inputOf(valueOf(members, check.Input)), report) {
-				call = as(inputOf(valueOf(members, check.Input))) + ", or, where all of it is the data, as " + call
+			call = as(inputOf(raw))
+			part := valueOf(members, check.Input)
+			if part == nil && len(members) == 1 {
+				part = members[0].value
 			}
-			g.Hint = takes + ": put the data into it. Call it as " + call + "."
+			if part != nil && fits(inputOf(part), report) {
+				call = as(inputOf(part)) + ", or, where all of it is the data, as " + call
+			}
+			g.Hint = t.tool.Name + " takes one argument, input: put the data into it. Call it as " + call + "."
 			return &g
 		}
 	}
@@ -97,7 +101,7 @@ func valueOf(members []member, name string) json.RawMessage {
 
 // advise tells why a run failed on an input that isn't of the tool's type, and a
 // client that puts JSON into strings why that failed where any type is taken.
-func (a *Answer) advise(t *task, example func() []byte) {
+func (a *Answer) advise(t *task) {
 	if a.Fault == nil || a.Fault.Kind != fault.TypeError && a.Fault.Kind != fault.MissingKey {
 		return
 	}
@@ -111,8 +115,13 @@ func (a *Answer) advise(t *task, example func() []byte) {
 		return
 	}
 	if !fits(inputOf(input), report) {
+		// By the type alone: what a replay can find again.
+		sample, ok := argument(t.tool, params[0], &sampler{term: true})
+		if !ok {
+			return
+		}
 		a.More = append(a.More, fmt.Sprintf("note: %s; it is to be of type %s: call %s",
-			is, firstOf([]byte(params[0].Type.String()), longestType), example()))
+			is, firstOf([]byte(params[0].Type.String()), longestType), runOf(t.tool, sample)))
 		return
 	}
 	var text string
@@ -135,4 +144,32 @@ func isTerm(input json.RawMessage) bool {
 // runOf is the call that runs a tool on an input.
 func runOf(t *registry.Tool, input []byte) []byte {
 	return begin().text("name", "run").raw("arguments", begin().text("tool", t.Name).raw("input", input).end()).end()
+}
+
+// waits reports whether a run of a tool gave fewer inputs than it takes by its name.
+func (t *task) waits() bool {
+	if t.tool == nil || !registry.Listed(t.tool.Name) || t.tool.As != registry.AsTool {
+		return false
+	}
+	params, _ := t.tool.Report().Arguments()
+	return len(params) > 1
+}
+
+// atOnce is the call that gives a tool all of its arguments: those in the record that
+// was its one input, if they are there, else samples.
+func (t *task) atOnce() []byte {
+	params, _ := t.tool.Report().Arguments()
+	members, _ := split(bytes.TrimSpace(t.input))
+	if len(members) != len(params) || len(t.input) > mostRepeated {
+		return directCall(t.tool)
+	}
+	o := begin()
+	for _, p := range params {
+		v := valueOf(members, p.Name)
+		if v == nil {
+			return directCall(t.tool)
+		}
+		o = o.raw(p.Name, v)
+	}
+	return begin().text("name", t.tool.Name).raw("arguments", o.end()).end()
 }

@@ -57,7 +57,7 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	}
 	t, err := s.tools.Evolve(d, edit)
 	if err != nil {
-		f := s.discreet(d.Name, asFault(err))
+		f := inForm(s.discreet(d.Name, asFault(err)), d.Text)
 		s.broker.Refused(d.Name, d.Capabilities, f)
 		return failure(f, steps, nil, "")
 	}
@@ -71,7 +71,8 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 		notes = append(notes, fmt.Sprintf("%d of the examples are kept from earlier versions; \"examples\":[] drops all", kept))
 	}
 	same := s.tools.Same(t)
-	notes = append(append(append(notes, t.Program().Notes()...), t.Notes...), s.findOut(t, same)...)
+	notes = append(append(append(notes, t.Program().Notes()...), t.Notes...), toolsMeant(t.Program().Free(), t.Name, c.Tools)...)
+	notes = append(notes, s.findOut(t, same)...)
 	if t.Version > 1 {
 		_, live := c.Tools.Get(t.Name)
 		notes = append(notes, s.after(t, live)...)

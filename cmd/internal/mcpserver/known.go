@@ -109,6 +109,11 @@ func knownOf(t *registry.Tool, longest int) object {
 		return o.raw("sound", []byte("true"))
 	}
 	problems, unknowns := findings(r)
+	if t.Text {
+		for i := range problems {
+			problems[i].Hint = hintInText(problems[i].Hint)
+		}
+	}
 	n, m := t.Counts()
 	if n > 0 {
 		o = o.raw("problems", encode(problems))

@@ -58,7 +58,7 @@ func TestCheckAnswered(t *testing.T) {
 			"does the same as square@1"},
 		{"fails", `x => (x, 1 + "a")`, "",
 			`{"cost":{"class":"constant","steps":"7 + n, n = terms of input"},"problems":[{"at":"/body/pair/1","col":12,"expected":"a number","got":"a string",` +
-				`"hint":"Give add a number. Correct: {\"add\":[2,3]}.","kind":"type_error","line":1,"message":"add takes a number as its second operand, not a string"}],"type":"(a) -> pair[a, nothing]"}`,
+				`"hint":"Give add a number. Correct: 2 + 3.","kind":"type_error","line":1,"message":"add takes a number as its second operand, not a string"}],"type":"(a) -> pair[a, nothing]"}`,
 			"fails with type_error wherever it is evaluated, line 1, column 12"},
 		{"note", `k => !toy.get(k)`, `,"capabilities":["toy:notes/**"]`,
 			`"effects":["toy.get"],"sound":true`, "it declares toy:notes/**, of which the code uses get only: toy.get:notes/** would do"},
@@ -66,10 +66,10 @@ func TestCheckAnswered(t *testing.T) {
 		{"never", `k => let f = x => !toy.put({key: x, value: 1}) in !toy.get(k)`, `,"capabilities":["toy.get:notes/**","toy.put:notes/**"]`,
 			`"effects":["toy.get"]`, "it declares toy.put:notes/**, and no run of it can come to use that"},
 		{"says", `x => !toy.say("a")`, `,"capabilities":["toy.get:notes/**"]`, `"effects":["toy.say"]`, "[]"},
-		{"counts", `k => length(!toy.get(k))`, `,"capabilities":["toy.get:notes/**"]`, `"unknown":[{"at":"/body","col":6,"line":1,`, "[]"},
+		{"counts", `k => length(!toy.get(k))`, `,"capabilities":["toy.get:notes/**"]`, `"unknown":[{"at":"/body","col":6,"line":1,`, `["\"notes/example\" in next is a name within the tool's capabilities: give one that is meant"]`},
 		{"any", `c => eval(c, ["toy.get:notes/**"])`, `,"capabilities":["toy.get:notes/**"]`, `"effects":["toy.get"],`, "what eval at 1:6 will be"},
-		{"calls", `k => call("note", k)`, `,"capabilities":["call:note"]`, `"effects":["call:note","toy.get"]`, "[]"},
-		{"endless", `n => self(n + 1)`, "", `"class":"budget"`, "[]"},
+		{"calls", `k => call("note", k)`, `,"capabilities":["call:note"]`, `"effects":["call:note","toy.get"]`, "is a name within the tool's capabilities"},
+		{"endless", `n => self(n + 1)`, "", `"class":"budget"`, "no input was found on which it is known to succeed"},
 	} {
 		check, notes := evolve(c.name, c.code, c.more)
 		if !strings.Contains(check, c.check) || c.check[0] == '{' && check != c.check {

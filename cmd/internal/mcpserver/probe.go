@@ -29,7 +29,7 @@ type prober struct {
 	trial  *trial // says which tools the code sees
 	params []check.Parameter
 	way    way
-	terms  bool // inputs are terms
+	data   bool // inputs are data, whatever they look like
 	left   uint64
 	runs   int
 }
@@ -57,9 +57,11 @@ func (p *prober) search() suggestion {
 	}
 	first := ""
 	if v, ok := p.fromExample(); ok {
+		p.data = true
 		if a := p.run([][]byte{v}, nil); a.fault == nil {
-			return p.suggestion([][]byte{v}, a)
+			return suggestion{call: p.call([][]byte{v})}
 		}
+		p.data = false
 	}
 	if len(p.tool.Reach()) > 0 {
 		c.separate()
@@ -73,7 +75,7 @@ func (p *prober) search() suggestion {
 			}
 			a := p.run(args, c.written)
 			if a.fault == nil {
-				return p.suggestion(args, a)
+				return suggestion{p.call(args), c.named()}
 			}
 			if first == "" {
 				first = fmt.Sprintf("on %s it fails with %s: %s", excerpt(p.shown(args)), a.fault.Kind, excerptOf([]byte(a.fault.Message), 120))
@@ -86,23 +88,15 @@ func (p *prober) search() suggestion {
 	return p.shape(c, first)
 }
 
-// suggestion is a call of which it was found that it succeeds, or may be made.
-func (p *prober) suggestion(args [][]byte, a attempt) suggestion {
-	s := suggestion{call: p.call(args)}
-	if a.asked {
-		s.note = "what next asks for is within the tool's capabilities; whether it succeeds depends on what is there"
-	}
-	return s
-}
-
 // shape is a call to be filled in.
 func (p *prober) shape(c *candidates, why string) suggestion {
-	if why == "" {
-		why = "none was tried"
-	}
-	c.placeholders = true
+	c.placeholders, c.inside = true, true
 	args, _ := p.arguments(c)
-	return suggestion{p.call(args), "next shows the shape of a call, to be filled in: no input was found on which it is known to succeed; " + why}
+	note := "next shows the shape of a call, to be filled in: no input was found on which it is known to succeed"
+	if why != "" && len(p.tool.Report().Diagnostics) == 0 { // of what fails always there is a note
+		note += "; " + why
+	}
+	return suggestion{p.call(args), note}
 }
 
 // shown is arguments in a sentence.
@@ -122,15 +116,17 @@ func (p *prober) arguments(c *candidates) ([][]byte, bool) {
 	c.begin()
 	args := make([][]byte, len(p.params))
 	for i, param := range p.params {
-		s := &sampler{term: p.terms, leaf: c.leaf}
-		v, ok := argument(p.tool, param, s)
+		s := &sampler{term: p.way != asName, leaf: c.leaf}
+		v, ok := []byte(nil), false
+		if c.inside && len(param.Type.Fields) > 0 {
+			s.left = mostSampled
+			v, ok = s.record(param.Type)
+		}
+		if !ok {
+			v, ok = argument(p.tool, param, s)
+		}
 		if !ok {
 			return nil, false
-		}
-		if fields := param.Type; param.Type.Any && len(fields.Fields) > 0 && c.looksInside() {
-			if r, ok := s.record(fields); ok {
-				v = r
-			}
 		}
 		args[i] = v
 	}
@@ -139,7 +135,7 @@ func (p *prober) arguments(c *candidates) ([][]byte, bool) {
 
 // fromExample is the input of the tool's first example that succeeds.
 func (p *prober) fromExample() ([]byte, bool) {
-	if p.way != asRun || len(p.params) != 1 || p.terms {
+	if p.way != asRun || len(p.params) != 1 {
 		return nil, false
 	}
 	for i := range p.tool.Examples {

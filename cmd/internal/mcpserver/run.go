@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -210,11 +211,17 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 	if f != nil {
 		return failed(f)
 	}
+	if t.tool == nil {
+		t.notes = append(t.notes, runMeant(program.Free(), c.Tools)...)
+	}
 	in, f := t.read()
 	if f != nil {
 		return failed(f)
 	}
 	t.notes = append(t.notes, in.Notes...)
+	if slices.ContainsFunc(in.Notes, func(note string) bool { return strings.Contains(note, " was rounded to ") }) {
+		t.note(`run reads a number with a point as an integer: {"dec":"1.5"} is a decimal`)
+	}
 	s.awaits(t.tool)
 	r := s.broker.Begin(c.Tools, t.start(&c, s.limits))
 	end := run.End{Fault: &fault.Fault{Kind: fault.Internal, Message: "mcp-pif has a defect"}}
@@ -222,11 +229,14 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 	defer func() { r.End(end); ended(end.Steps, end.Fault) }() // a panic is on record, too
 	a, rounds := s.rounds(ctx, c, t, r, program, in)
 	if t.tool != nil && len(t.more) == 0 {
-		a.advise(&t, func() []byte { return s.example(t.tool, c.Tools) })
+		a.advise(&t)
 	}
 	end = run.End{Steps: a.steps, Rounds: rounds, Type: a.typ, Result: []byte(a.Text), Fault: a.Fault, Answer: a.digest()}
 	return s.offer(a)
 }
+
+// inText reports whether the code of a task is in the text form.
+func (t *task) inText() bool { return t.isText || t.tool != nil && t.tool.Text }
 
 // start is what a task begins with, for the record.
 func (t *task) start(c *Call, l Limits) run.Start {
@@ -277,7 +287,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 		s.trace(ctx, &j)
 		p := s.execute(ctx, j)
 		if p.Fault != nil {
-			return failure(placed(p.Fault, t.tool, c.Tools), used+p.Steps, t.notes, next), round
+			return failure(inForm(placed(p.Fault, t.tool, c.Tools), t.inText()), used+p.Steps, t.notes, next), round
 		}
 		used += p.Steps
 		r := result{product: p, steps: used, rounds: round, step: t.step, room: room}

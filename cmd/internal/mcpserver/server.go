@@ -85,6 +85,7 @@ type Server struct {
 	watcher Watcher // of a replay; nil: nobody looks
 	mcp     *mcp.Server
 	results *Results // nil, of a replay: nothing is kept
+	listens listens
 	publish publishing
 	talks   talks
 	extra   map[string]bool // tools that a test added
@@ -132,7 +133,8 @@ func New(opts Options) *Server {
 		opts.Extra.Options(sdk)
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "mcp-pif", Title: "PIF", Version: opts.Version}, sdk)
-	s.mcp.AddReceivingMiddleware(s.recovering, s.dispatching, s.addressing, s.listing, s.listingMore)
+	s.mcp.AddReceivingMiddleware(s.recovering, s.dispatching, s.addressing, s.listing, s.listingMore, s.listening)
+	s.mcp.AddSendingMiddleware(s.telling)
 	// To the SDK every call is one of run; see dispatching.
 	s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
 	s.register()

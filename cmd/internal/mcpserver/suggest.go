@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -38,12 +39,11 @@ func (s *Server) suggest(t *registry.Tool, sees *registry.Snapshot) suggestion {
 	note := ""
 	if name, what := unsayable(p.params); name != "" {
 		note = fmt.Sprintf("%q is %s, which no JSON is: the tool can't be called by its name, but run takes a term as its input, as next does", name, what)
-		if p.terms = true; len(p.params) > 1 {
+		if len(p.params) > 1 {
 			way = asCode
 			note = fmt.Sprintf("%q is %s, which no JSON is: the tool can't be called by its name, nor with @%s; code of your own can evaluate its code, as next does", name, what, t.Name)
 		}
 	}
-	p.terms = p.terms || way == asCode
 	p.way = way
 	if way == asCode && len(t.Reach()) > 0 {
 		// Code that is run has no authority, whatever the tool holds.
@@ -133,17 +133,18 @@ func (p *prober) call(args [][]byte) []byte {
 	o := begin().text("tool", p.tool.Name)
 	if len(args) > 0 {
 		o = o.raw("input", args[0])
-		if !p.terms && p.readAs(args[0]) == core.InputData {
+		if p.readAs(args[0]) == core.InputData {
 			o = o.text("input_as", "data")
 		}
 	}
 	return begin().text("name", "run").raw("arguments", o.end()).end()
 }
 
-// readAs is how an input has to be read to be the data it is.
+// readAs is how an input has to be read to be what it is: a sample is a term, an
+// example is data.
 func (p *prober) readAs(input []byte) core.InputAs {
 	var text string
-	if !p.terms && (isTerm(input) || json.Unmarshal(input, &text) == nil && json.Valid([]byte(text))) {
+	if p.data && bytes.IndexByte(input, '{') >= 0 || json.Unmarshal(input, &text) == nil && json.Valid([]byte(text)) {
 		return core.InputData
 	}
 	return core.InputAuto

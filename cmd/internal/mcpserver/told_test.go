@@ -49,7 +49,7 @@ func TestNotesHelp(t *testing.T) {
 	cs := session(t, w.server, nil)
 	ask(t, cs, "evolve", `{"name":"plus","code":"(a, b) => a + b"}`)
 	_, res := ask(t, cs, "plus", `{"input":{"a":1,"b":2}}`)
-	if notes := structured(t, res.StructuredContent, "notes"); !strings.Contains(notes, `{\"name\":\"plus\",\"arguments\":{\"a\":5,\"b\":5}}`) {
+	if notes := structured(t, res.StructuredContent, "notes"); !strings.Contains(notes, `{\"name\":\"plus\",\"arguments\":{\"a\":1,\"b\":2}}`) {
 		t.Error(notes)
 	}
 	_, res = ask(t, cs, "evolve", `{"name":"free","code":"x => y + 1"}`)

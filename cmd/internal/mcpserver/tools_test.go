@@ -122,7 +122,10 @@ func TestJournalPages(t *testing.T) {
 	for i := range 40 {
 		do(t, s, "evolve", fmt.Sprintf(`{"name":"n%d","code":%q}`, i, strings.Repeat("x", 200)))
 	}
-	for _, start := range []string{`{"kind":"tool"}`, `{"kind":"tool","after":0}`, `{"kind":"tool","limit":3}`} {
+	for start, want := range map[string]int{
+		`{"kind":"tool"}`: 40, `{"kind":"tool","after":0}`: 40, `{"kind":"tool","limit":3}`: 40,
+		`{"after":5,"before":26,"limit":3}`: 20, `{"kind":"tool","after":0,"before":31}`: 30,
+	} {
 		seen := map[uint64]bool{}
 		for arguments := start; arguments != ""; {
 			a := do(t, s, "journal", arguments)
@@ -144,7 +147,7 @@ func TestJournalPages(t *testing.T) {
 			}
 			arguments = string(page.Next.Arguments)
 		}
-		if len(seen) != 40 {
+		if len(seen) != want {
 			t.Errorf("from %s there are %d events", start, len(seen))
 		}
 	}

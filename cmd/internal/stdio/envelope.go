@@ -145,9 +145,7 @@ func parse(line []byte) (*message, *refusal) {
 		return nil, invalid(back, "no method")
 	case e.method[0] != '"':
 		return nil, invalid(back, "method must be a string")
-	case e.params != nil && e.params[0] == '[': // which JSON-RPC has, and MCP hasn't
-		return nil, badParams(back, "params must be an object")
-	case e.params != nil && e.params[0] != '{' && e.params[0] != 'n':
+	case e.params != nil && e.params[0] != '{' && e.params[0] != '[' && e.params[0] != 'n':
 		return nil, invalid(back, "params must be an object")
 	case s.deepest > MaxDepth:
 		return nil, invalid(back, "params nest deeper than %d", MaxDepth)
@@ -162,6 +160,9 @@ func parse(line []byte) (*message, *refusal) {
 		m.params = e.params
 	}
 	if m.call {
+		if m.method == methodCancelled { // of which the SDK reads the params before it sees the id
+			return nil, invalid(back, "unexpected id for %q", m.method)
+		}
 		if why := unfit(m.method, m.params); why != "" {
 			return nil, badParams(back, why)
 		}

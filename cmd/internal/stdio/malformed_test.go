@@ -58,6 +58,8 @@ var malformed = []struct {
 	{"method an object, no id", `{"jsonrpc":"2.0","method":{}}`, -32600, "null", "method"},
 	{"params a string", `{"jsonrpc":"2.0","id":1,"method":"ping","params":"x"}`, -32600, "1", "params"},
 	{"params a number", `{"jsonrpc":"2.0","id":1,"method":"ping","params":1}`, -32600, "1", "params"},
+	{"a notification with an id", `{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled"}`, -32600, "1", "unexpected id"},
+	{"a notification with an id and odd params", `{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled","params":{"_meta":[]}}`, -32600, "1", "unexpected id"},
 	{"params an array", `{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}`, -32602, "1", "params must be an object"},
 	{"no tool's name", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}`, -32602, "1", `tools/call needs "name", a string`},
 	{"a tool's name in capitals", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"Name":"echo"}}`, -32602, "1", `tools/call needs "name"`},
@@ -108,6 +110,9 @@ func TestMalformed(t *testing.T) {
 		}
 		s.alive()
 	}
+	// What a version doesn't have isn't held to the params of one that has it.
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{` + modern + `}}`)
+	s.refused(-32601, "1", "resources/subscribe")
 	s.in.Close()
 	s.over()
 }

@@ -20,26 +20,29 @@ var (
 	meta      = member{"_meta", '{', false}
 )
 
-// wanted is the params that methods need to be understood at all. The SDK finds the
-// same, but says so in the names of its types, and lets a call of no tool pass.
+// wanted is the params that methods need to be understood at all, of the methods that
+// all versions of the protocol have: in another one they aren't even known. The SDK
+// finds the same, but says so in the names of its types, and lets a call of no tool pass.
 var wanted = map[string][]member{
 	"tools/call":               {named},
 	"prompts/get":              {named, {"arguments", '{', false}},
 	"resources/read":           {addressed},
-	"resources/subscribe":      {addressed},
-	"resources/unsubscribe":    {addressed},
 	"tools/list":               {paged},
 	"prompts/list":             {paged},
 	"resources/list":           {paged},
 	"resources/templates/list": {paged},
 	"completion/complete":      {{"ref", '{', true}, {"argument", '{', true}},
-	methodListen:               {{"notifications", '{', true}},
 }
 
 // unfit says what is wrong with the params of a call; "": nothing.
 func unfit(method string, params []byte) string {
 	members, ok := wanted[method]
-	if !ok || len(params) == 0 || params[0] != '{' {
+	switch {
+	case len(params) == 0:
+		return "" // which for some methods is right
+	case params[0] == '[':
+		return "params must be an object" // JSON-RPC has arrays, MCP hasn't
+	case !ok:
 		return ""
 	}
 	var there uint8

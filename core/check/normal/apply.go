@@ -48,6 +48,14 @@ func (n *normaliser) branch(c val, b *block, yes, no then) (val, bool) {
 	if a, ok := c.(*atom); ok && a.c != nil && a.c.what == aPrim && a.c.id == prim.Not && b.kinds(a.c.args[0]) == prim.KindBool {
 		return n.branch(a.c.args[0], b, no, yes)
 	}
+	if a, ok := c.(*atom); ok && a.c != nil && a.c.pure && a.c.what == aPrim && a.c.id == prim.Lt {
+		// One of the two is enough.
+		c, ok := n.strict(prim.Lte, []val{a.c.args[1], a.c.args[0]}, b)
+		if !ok {
+			return nil, false
+		}
+		return n.branch(c, b, no, yes)
+	}
 	blocks := []*block{b.child(), b.child()}
 	for i, f := range []then{yes, no} {
 		sub := blocks[i]
@@ -129,6 +137,9 @@ func (b *block) assume(c val, yes bool) {
 	}
 	b.learn(a, fact{kinds: prim.KindBool, is: lit{value.Bool(yes)}})
 	p := a.c
+	if p != nil && p.what == aIf {
+		b.assumeBoth(p, yes)
+	}
 	if p == nil || p.what != aPrim {
 		return
 	}
@@ -157,6 +168,20 @@ func (b *block) assume(c val, yes bool) {
 		} else {
 			b.learn(of.c.args[0], fact{kinds: prim.KindAny &^ k})
 		}
+	}
+}
+
+// assumeBoth learns from what and and or leave: if c then x else false is true, or
+// if c then true else x is false.
+func (b *block) assumeBoth(p *comp, yes bool) {
+	i := 0
+	if !yes {
+		i = 1
+	}
+	on, off := p.blocks[i], p.blocks[1-i]
+	if l, ok := off.result.(lit); !off.dead && !on.dead && ok && l.v == value.Value(value.Bool(!yes)) {
+		b.assume(b.resolve(p.args[0]), yes)
+		b.assume(on.result, yes)
 	}
 }
 

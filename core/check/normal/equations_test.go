@@ -37,6 +37,21 @@ func TestEquations(t *testing.T) {
 // order, or by what looks at code.
 var unequal = [][2]string{
 	{"a => a + 0", "a => a"},
+	{"x => let a = !fs.read(1), k = x.k in (keys(x), (a, k))", "x => (keys(x), (!fs.read(1), x.k))"},
+	{"(x, y) => let a = x * y, b = y ++ \"\" in (y ++ \"a\", a)", "(x, y) => (y ++ \"a\", x * y)"},
+	{"(x, y) => let a = x * y, l = cons(1, x) in (l, a)", "(x, y) => (cons(1, x), x * y)"},
+	{"x => let h = x / 2 in (x + 1, h)", "x => (x + 1, x / 2)"},
+	{"x => let h = x / 2 in 7 - x - h", "x => 7 - x - x / 2"},
+	{"(a, b) => let c = !fs.read(1) in a ++ b ++ c", "(a, b) => let d = a ++ b in d ++ !fs.read(1)"},
+	{"(x, y) => let h = 2 % x, k = 2 % y in x + y + h + k", "(x, y) => x + y + 2 % x + 2 % y"},
+	{"x => (x + 5) - 3", "x => x + 2"},
+	{"(a, b, c) => a * (b + c)", "(a, b, c) => a * b + a * c"},
+	{"x => x * 2 * 0", "x => x * 0"},
+	{"(a, b) => (a < b, !fs.read(1))", "(a, b) => let y = !fs.read(1) in (a < b, y)"},
+	{"(f, xs) => map(x => x, map(f, xs))", "(f, xs) => map(f, reverse(xs))"},
+	{"(xs, ys) => map(x => ys(x), map(x => !fs.read(x), xs))", "(xs, ys) => map(x => ys(!fs.read(x)), xs)"},
+	{"c => if c then !fs.read(1) else !fs.read(2)", "c => let x = not c in !fs.read(1)"},
+	{"(c, a) => if c then head(a) else 1 + head(a)", "(c, a) => let x = not c in head(a)"},
 	{"a => let x = a(1) in 2", "a => 2"},
 	{"a => (a(1), a(2))", "a => let y = a(2), x = a(1) in (x, y)"},
 	{"a => (a(1), a(1))", "a => let x = a(1) in (x, x)"},
@@ -84,7 +99,7 @@ func TestForm(t *testing.T) {
 		{"x => self(x)", "v0 => self(v0)"},
 		{"xs => map(self, xs)", "v0 => fold( v1 => cons(snd(v1), fst(v1)), [], fold(v1 => cons(self(snd(v1)), fst(v1)), [], v0) )"},
 		{"x => let r = {\"in\": x} in !fs.read(r)", "v0 => !fs.read(put({}, \"in\", v0))"},
-		{"n => if n < 1 then n else continue(n - 1)", "v0 => if v0 < 1 then v0 else continue(v0 - 1)"},
+		{"n => if n < 1 then n else continue(n - 1)", "v0 => if 1 <= v0 then continue(v0 - 1) else v0"},
 	} {
 		f, err := normal.Of(parseText(t, c.code), normal.Options{Tool: true})
 		if err != nil {

@@ -47,29 +47,71 @@ func (n *normaliser) fold(args []val, b *block) (val, bool) {
 }
 
 // folded is a fold with a function that is known over a list that isn't. One whose
-// function only computes can't fail but for what isn't a list.
+// function only computes can't fail but for what isn't a list. Where the list comes of
+// a map that only computes, both go through its list at once.
 func (n *normaliser) folded(f *closure, acc, list val, b *block) (val, bool) {
-	step, kinds, ok := n.step(b.kinds(acc), func(p *atom, body *block) (val, bool) {
-		n.active[f.lam]++
-		defer func() { n.active[f.lam]-- }()
-		return n.eval(f.lam.Body, &env{f.lam.Param, p, f.env}, body)
-	}, b)
+	var steps []*closure
+	over := list
+	if turned := mapOf(list); turned != nil && len(turned.steps) == 0 && b.kinds(list) == prim.KindList {
+		if m := mapOf(turned.list); m != nil && len(m.steps) < mostSteps {
+			steps, over = m.steps, m.list
+		}
+	}
+	step, kinds, plain, ok := n.composed(append(slices.Clip(steps), f), b.kinds(acc), b)
+	if ok && !plain && steps != nil {
+		steps, over = nil, list
+		step, kinds, _, ok = n.composed([]*closure{f}, b.kinds(acc), b)
+	}
 	if !ok {
 		return nil, false
 	}
 	var m *rmap
 	if _, none := acc.(empty); none {
 		if h, ok := mapped(step); ok {
-			m = &rmap{list: list}
+			m = &rmap{list: over}
 			if !itself(h, step) {
-				m.steps = []*closure{f}
+				m.steps = append(slices.Clip(steps), f)
 			}
 			if v, done, ok := n.fused(m, step, b); done {
 				return v, ok
 			}
 		}
 	}
-	return n.leaveFold(step, acc, list, m, kinds, b)
+	return n.leaveFold(step, acc, over, m, kinds, b)
+}
+
+// composed is the function of a fold that does one after the other: all but the last
+// make an item of an item, as those of an [rmap] do. plain is set where that worked.
+func (n *normaliser) composed(steps []*closure, first prim.Kinds, b *block) (f *fun, kinds prim.Kinds, plain, ok bool) {
+	plain = true
+	f, kinds, ok = n.step(first, func(p *atom, body *block) (val, bool) {
+		last := steps[len(steps)-1]
+		given := val(p)
+		if len(steps) > 1 {
+			acc, okA := n.strict(prim.Fst, []val{p}, body)
+			item, okB := n.strict(prim.Snd, []val{p}, body)
+			if !okA || !okB {
+				return nil, false
+			}
+			for _, g := range steps[:len(steps)-1] {
+				made, ok := n.apply(g, &pair{acc, item}, body)
+				if !ok {
+					return nil, false
+				}
+				c, isCons := body.resolve(made).(*cons)
+				if !isCons {
+					plain = false
+					return lit{value.Unit{}}, true
+				}
+				item = body.resolve(c.head)
+			}
+			given = &pair{acc, item}
+		}
+		n.active[last.lam]++
+		defer func() { n.active[last.lam]-- }()
+		return n.eval(last.lam.Body, &env{last.lam.Param, given, last.env}, body)
+	}, b)
+	return f, kinds, plain, ok
 }
 
 func (n *normaliser) leaveFold(step *fun, acc, list val, m *rmap, kinds prim.Kinds, b *block) (val, bool) {
@@ -194,8 +236,8 @@ func (m *mentions) val(v val) {
 	}
 }
 
-// fused makes one of two: where the first can't fail and does nothing, an item may be
-// made of one that is made at the same time.
+// fused makes one of two folds that only compute: the items that the second makes may
+// be made when those of the first are, the other way round.
 func (n *normaliser) fused(m *rmap, step *fun, b *block) (v val, done, ok bool) {
 	over := mapOf(m.list)
 	switch {
@@ -206,16 +248,21 @@ func (n *normaliser) fused(m *rmap, step *fun, b *block) (v val, done, ok bool) 
 			return nil, false, false
 		}
 		return b.resolve(over.list), true, true // turned round twice
-	case len(over.steps) == 0:
-		// Turned round between, both go through the list in one direction.
-		if over = mapOf(over.list); over == nil || len(over.steps) == 0 {
-			return nil, false, false
-		}
-		return n.both(over, m, false, b)
-	case quiet(step.body):
-		return n.both(over, m, true, b)
+	case len(over.steps)+len(m.steps) > mostSteps || !quiet(step.body):
+		return nil, false, false
 	}
-	return nil, false, false
+	both := &rmap{steps: slices.Concat(over.steps, m.steps), list: over.list}
+	one, kinds, plain, ok := n.composed(both.steps, prim.KindList, b)
+	if !ok {
+		return nil, true, false
+	}
+	if _, ok := mapped(one); !plain || !ok || !quiet(one.body) {
+		return nil, false, false
+	}
+	if v, ok = n.leaveFold(one, empty{}, both.list, both, kinds, b); ok {
+		v, ok = n.fold([]val{turned, empty{}, v}, b)
+	}
+	return v, true, ok
 }
 
 // mapOf is the fold that a list comes of, where that only computes.
@@ -234,44 +281,3 @@ var turned = &closure{lam: &term.Lam{Param: "p", Body: &term.Prim{ID: prim.Cons,
 
 // mostSteps is how many folds are made one.
 const mostSteps = 8
-
-func (n *normaliser) both(first, second *rmap, turn bool, b *block) (v val, done, ok bool) {
-	m := &rmap{steps: slices.Concat(first.steps, second.steps), list: first.list}
-	if len(m.steps) > mostSteps {
-		return nil, false, false
-	}
-	plain := true
-	step, kinds, ok := n.step(prim.KindList, func(p *atom, body *block) (val, bool) {
-		acc, ok := n.strict(prim.Fst, []val{p}, body)
-		if !ok {
-			return nil, false
-		}
-		item, ok := n.strict(prim.Snd, []val{p}, body)
-		for _, f := range m.steps {
-			if !ok {
-				return nil, false
-			}
-			var made val
-			if made, ok = n.apply(f, &pair{acc, item}, body); !ok {
-				return nil, false
-			}
-			c, isCons := body.resolve(made).(*cons)
-			if !isCons {
-				plain = false
-				return lit{value.Unit{}}, true
-			}
-			item = body.resolve(c.head)
-		}
-		return &cons{item, acc}, ok
-	}, b)
-	if !ok {
-		return nil, n.left < 0 || n.opaque != "", false
-	}
-	if _, ok := mapped(step); !plain || !ok {
-		return nil, false, false
-	}
-	if v, ok = n.leaveFold(step, empty{}, m.list, m, kinds, b); ok && turn {
-		v, ok = n.fold([]val{turned, empty{}, v}, b)
-	}
-	return v, true, ok
-}

@@ -17,7 +17,7 @@ import (
 // tested is the kinds that there is a test for.
 func tested(k prim.Kinds) bool {
 	switch k {
-	case prim.KindNumber, prim.KindString, prim.KindBool, prim.KindList, prim.KindList | prim.KindString, prim.KindRecord:
+	case prim.KindNumber, prim.KindInt, prim.KindString, prim.KindBool, prim.KindList, prim.KindList | prim.KindString, prim.KindRecord:
 		return true
 	}
 	return false
@@ -25,7 +25,7 @@ func tested(k prim.Kinds) bool {
 
 // splits reports whether a row can be left as tests of its operands and a computation.
 func (n *normaliser) splits(id term.ID, args []val, b *block) bool {
-	if !always[id] {
+	if !always[id] && !dividing(id, args) {
 		return false
 	}
 	r := prim.Get(id)
@@ -39,6 +39,15 @@ func (n *normaliser) splits(id term.ID, args []val, b *block) bool {
 		}
 	}
 	return true
+}
+
+// dividing reports whether a row is a division by a literal that isn't 0.
+func dividing(id term.ID, args []val) bool {
+	if id != prim.Div && id != prim.Mod {
+		return false
+	}
+	k, ok := integer(args[1])
+	return ok && k.Big().Sign() != 0
 }
 
 // guard leaves a test of what v is, where that isn't known.
@@ -60,6 +69,8 @@ func (w *writer) guard(k prim.Kinds, a term.Term) term.Term {
 	switch k {
 	case prim.KindNumber:
 		return &term.Prim{ID: prim.Lt, Args: []term.Term{a, literal(value.NewInt(0))}}
+	case prim.KindInt:
+		return &term.Prim{ID: prim.Div, Args: []term.Term{a, literal(value.NewInt(1))}}
 	case prim.KindString:
 		return &term.Prim{ID: prim.Concat, Args: []term.Term{a, &term.Str{}}}
 	case prim.KindBool:
@@ -108,8 +119,8 @@ func (w *writer) guards(b *block) {
 		switch {
 		case next != nil:
 			made = makes(next)
-			for _, a := range next.args {
-				made = tails(made, a)
+			if len(next.args) > 0 {
+				made = tails(made, next.args[len(next.args)-1])
 			}
 		case !b.dead:
 			made = tails(nil, b.result)
@@ -146,27 +157,19 @@ func (w *writer) guardsIn(v val) {
 	}
 }
 
-// tails is the tests that making a value makes: what items are put before is a list.
+// tails is the test that making a value makes after all else: what items are put
+// before is a list.
 func tails(all []test, v val) []test {
-	switch v := v.(type) {
-	case *cons:
-		for ; ; v = v.tail.(*cons) {
-			all = tails(all, v.head)
-			if a, ok := v.tail.(*atom); ok {
-				return append(all, test{a, prim.KindList})
-			}
-			if _, ok := v.tail.(*cons); !ok {
-				return all
-			}
+	for {
+		c, ok := v.(*cons)
+		if !ok {
+			return all
 		}
-	case *pair:
-		return tails(tails(all, v.a), v.b)
-	case *record:
-		for _, f := range v.vals {
-			all = tails(all, f)
+		if a, ok := c.tail.(*atom); ok {
+			return append(all, test{a, prim.KindList})
 		}
+		v = c.tail
 	}
-	return all
 }
 
 // place orders tests and what only computes between them. made is the tests that are
@@ -191,8 +194,17 @@ func (w *writer) place(run []*comp, made []test) []*comp {
 			tests = append(tests, t)
 		}
 	}
+	// Of a decimal, arithmetic may fail in another way than a test for an integer does.
+	var first []test
+	if slices.ContainsFunc(rest, calculates) {
+		for _, t := range tests {
+			if t.kinds == prim.KindInt {
+				first = append(first, t)
+			}
+		}
+	}
 	tests = slices.DeleteFunc(tests, func(t test) bool {
-		return slices.ContainsFunc(made, func(u test) bool { return u.of == t.of && u.kinds&^t.kinds == 0 })
+		return slices.Contains(first, t) || slices.ContainsFunc(made, func(u test) bool { return u.of == t.of && u.kinds&^t.kinds == 0 })
 	})
 	slices.SortFunc(rest, func(a, b *comp) int { return w.n.compare(a.result, b.result) })
 	for len(tests) > 0 && w.n.spend(len(rest)) {
@@ -213,21 +225,45 @@ func (w *writer) place(run []*comp, made []test) []*comp {
 		tests = slices.DeleteFunc(tests, func(t test) bool { return slices.Contains(met, t) })
 		best.total = false
 	}
+	tests = append(tests, first...)
 	slices.SortFunc(tests, func(a, b test) int {
 		if c := w.n.compare(a.of, b.of); c != 0 {
 			return c
 		}
 		return int(a.kinds) - int(b.kinds)
 	})
+	// What is tested comes first.
 	out := make([]*comp, 0, len(run))
-	for _, t := range tests {
-		w.countVal(t.of, 1)
-		w.n.atoms++
-		c := &comp{what: aGuard, guard: t.kinds, args: []val{t.of}, result: &atom{kinds: prim.KindUnit, id: w.n.atoms}, placed: true}
-		c.result.c = c
-		out = append(out, c)
+	test := func(of func(*atom) bool) {
+		for _, t := range tests {
+			if of(t.of) {
+				out = append(out, w.tests(t))
+			}
+		}
 	}
-	return append(out, rest...)
+	test(func(a *atom) bool { return a.c == nil || !slices.Contains(rest, a.c) })
+	for _, c := range rest {
+		out = append(out, c)
+		test(func(a *atom) bool { return a.c == c })
+	}
+	return out
+}
+
+// tests is a test by itself.
+func (w *writer) tests(t test) *comp {
+	w.countVal(t.of, 1)
+	w.n.atoms++
+	c := &comp{what: aGuard, guard: t.kinds, args: []val{t.of}, result: &atom{kinds: prim.KindUnit, id: w.n.atoms}, placed: true}
+	c.result.c = c
+	return c
+}
+
+// calculates reports whether a computation may have arithmetic in it.
+func calculates(c *comp) bool {
+	return c.what == aSum || c.what == aPrim && integral[c.id] || slices.ContainsFunc(c.args, func(v val) bool {
+		_, function := v.(*fun)
+		return function
+	})
 }
 
 // makes is the tests that a computation makes of its operands when it is done.
@@ -255,6 +291,29 @@ func makes(c *comp) []test {
 		}
 	}
 	return all
+}
+
+// free reports whether what only computes does so by what its operands are in
+// themselves.
+func (n *normaliser) free(c *comp) bool {
+	bare := &block{}
+	for _, a := range c.args {
+		if _, function := a.(*fun); function {
+			return false // which may need anything
+		}
+	}
+	switch c.what {
+	case aPrim:
+		return n.total(c.id, c.args, bare)
+	case aSum, aJoin:
+		for _, a := range c.args {
+			if k := bare.kinds(a); k != prim.KindInt && k != prim.KindString {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // meets is those of some tests that are made where a computation of a run is done,

@@ -113,9 +113,8 @@ func (n *normaliser) total(id term.ID, args []val, b *block) bool {
 	switch {
 	case integral[id]:
 		return b.kinds(args[0]) == prim.KindInt && b.kinds(args[1]) == prim.KindInt
-	case id == prim.Div || id == prim.Mod:
-		k, ok := integer(args[1])
-		return ok && k.Big().Sign() != 0
+	case dividing(id, args):
+		return true
 	case id == idGet:
 		return len(args) == 3
 	case id == prim.Head || id == prim.Tail:

@@ -242,7 +242,7 @@ func (n *normaliser) leave(b *block, c *comp) (val, bool) {
 	n.atoms++
 	c.result.c, c.result.id = c, n.atoms
 	if c.pure = c.total; c.pure {
-		c.depth = n.deeper(c.args)
+		c.depth, c.free = n.deeper(c.args), n.free(c)
 	}
 	b.comps = append(b.comps, c)
 	n.comps = append(n.comps, c)

@@ -1,9 +1,6 @@
 package normal
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -28,7 +25,7 @@ var (
 
 // always is the strict rows that give a value for all operands of their kinds.
 var always = rows("eq", "lt", "lte", "gt", "gte", "not", "isEmpty", "length", "concat", "chars", "trim", "upper", "lower",
-	"starts_with", "ends_with", "index_of", "type_of", "to_text", "put", "del", "has", "keys", "values", "entries", "merge", "push", "cons", "pair", "nil")
+	"starts_with", "ends_with", "index_of", "type_of", "to_text", "put", "del", "has", "keys", "values", "entries", "merge", "push", "cons", "pair", "nil", "fst", "snd")
 
 // integral is those that do so for integers, but not for decimals.
 var integral = rows("add", "sub", "mul")
@@ -164,76 +161,6 @@ func (b *block) note(key string, a *atom) {
 		b.number = map[string]*atom{}
 	}
 	b.number[key] = a
-}
-
-// key names a computation by its row and its operands; it is not there where
-// an operand is a function or large.
-func (n *normaliser) key(id term.ID, args []val) (string, bool) {
-	var w strings.Builder
-	w.WriteString(strconv.Itoa(int(id)))
-	left := 64
-	for _, a := range args {
-		w.WriteByte(' ')
-		if !n.keyOf(&w, a, &left) {
-			return "", false
-		}
-	}
-	return w.String(), true
-}
-
-func (n *normaliser) keyOf(w *strings.Builder, v val, left *int) bool {
-	if *left--; *left < 0 {
-		return false
-	}
-	switch v := v.(type) {
-	case lit:
-		w.WriteString(string(v.v.Type()))
-		switch x := v.v.(type) {
-		case value.Str:
-			if !n.spend(len(x) / 64) {
-				return false
-			}
-			w.WriteString(strconv.Quote(string(x)))
-		case value.Int:
-			w.WriteString(x.String())
-		case value.Dec:
-			w.WriteString(x.String())
-		case value.Bool:
-			w.WriteString(strconv.FormatBool(bool(x)))
-		}
-		return true
-	case empty:
-		w.WriteString("[]")
-		return true
-	case *cons:
-		w.WriteString("(: ")
-		ok := n.keyOf(w, v.head, left)
-		w.WriteByte(' ')
-		ok = ok && n.keyOf(w, v.tail, left)
-		w.WriteByte(')')
-		return ok
-	case *pair:
-		w.WriteString("(, ")
-		ok := n.keyOf(w, v.a, left)
-		w.WriteByte(' ')
-		ok = ok && n.keyOf(w, v.b, left)
-		w.WriteByte(')')
-		return ok
-	case *record:
-		w.WriteString("{")
-		for i, key := range v.keys {
-			w.WriteString(strconv.Quote(key))
-			if !n.keyOf(w, v.vals[i], left) {
-				return false
-			}
-		}
-		w.WriteString("}")
-		return true
-	case *atom:
-		w.WriteString("#" + strconv.Itoa(v.id))
-		return true
-	}
-	return false
 }
 
 // part takes structures apart that are known, and makes them.

@@ -35,15 +35,20 @@ func (s *shape) items() *shape {
 
 // A guesser collects shapes, and the literals that programs mention.
 type guesser struct {
-	params  []*shape
-	ints    []int64
-	strings []string
-	left    int
+	params []*shape
+	ints   []int64
+	// literals is the integers that programs mention.
+	literals []int64
+	strings  []string
+	left     int
 }
+
+// common is how many integers are tried whatever programs mention.
+const common = 7
 
 // demands guesses what two programs want of their first n parameters.
 func demands(a, b term.Term, n int) *guesser {
-	g := &guesser{left: 20_000, ints: []int64{0, 1, -1, 2, 3, 5, 10}, strings: []string{"", "a", "b", "ab", "a b", "x,y", "1"}}
+	g := &guesser{left: 20_000, ints: []int64{0, 1, -1, 2, 3, 5, 10}[:common:common], strings: []string{"", "a", "b", "ab", "a b", "x,y", "1"}}
 	for range n {
 		g.params = append(g.params, &shape{})
 	}
@@ -56,6 +61,7 @@ func demands(a, b term.Term, n int) *guesser {
 		}
 		g.walk(t, e)
 	}
+	g.mix()
 	return g
 }
 
@@ -78,6 +84,26 @@ func (e *guess) lookup(name string) *shape {
 func (g *guesser) int(i int64) {
 	if len(g.ints) < 100 {
 		g.ints = append(g.ints, i, i+1, i-1)
+		g.literals = append(g.literals, i)
+	}
+}
+
+// mostMixed is how many literals are looked at together.
+const mostMixed = 8
+
+// mix adds what makes one literal of another: a program may compute before it
+// compares.
+func (g *guesser) mix() {
+	all := g.literals[:min(len(g.literals), mostMixed)]
+	for _, x := range all {
+		for _, y := range all {
+			if len(g.ints) < 200 && x != y {
+				g.ints = append(g.ints, x-y)
+				if y > 1 && x%y == 0 {
+					g.ints = append(g.ints, x/y)
+				}
+			}
+		}
 	}
 }
 

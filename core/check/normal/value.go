@@ -107,12 +107,16 @@ type comp struct {
 	// pure is total as it was when it was left, and depth how deep it is.
 	pure  bool
 	depth int
+	// free is set where it is total whatever was done before: it needs none of what
+	// is learned from that.
+	free  bool
 	sum   *sum
 	m     *rmap      // of a fold
 	guard prim.Kinds // the kinds that pass the test
 	// What reading back works out.
 	uses    int
 	inlined bool
+	at      int  // in its block
 	placed  bool // of a test
 }
 

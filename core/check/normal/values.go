@@ -53,14 +53,20 @@ func (g *guesser) value(d *draw, s *shape, deep int) value.Value {
 		return v
 	case prim.KindString:
 		str := g.strings[d.next(len(g.strings))]
-		if d.next(4) == 0 {
+		switch d.next(8) {
+		case 0, 1:
 			str += g.strings[d.next(len(g.strings))]
+		case 2: // as long as a program may ask for
+			str = strings.Repeat("a", g.length(d))
 		}
 		return value.Str(str)
 	case prim.KindBool:
 		return value.Bool(d.next(2) == 0)
 	case prim.KindList:
 		n := d.next(5)
+		if d.next(4) == 0 {
+			n = g.length(d)
+		}
 		if deep <= 0 {
 			n = 0
 		}
@@ -117,14 +123,33 @@ func (s *shape) likely(k prim.Kinds) bool {
 	return false
 }
 
+// mostLength is how long strings and lists are made.
+const mostLength = 40
+
+// length is how long a string or list may have to be to show something.
+func (g *guesser) length(d *draw) int {
+	if len(g.literals) > 0 {
+		if n := g.literals[d.next(len(g.literals))]; n >= 0 && n < mostLength {
+			return int(n) + d.next(2)
+		}
+	}
+	return d.next(12)
+}
+
 func (g *guesser) integer(d *draw) value.Value {
+	pick := func() int64 {
+		if mentioned := g.ints[common:]; len(mentioned) > 0 && d.next(2) == 0 {
+			return mentioned[d.next(len(mentioned))]
+		}
+		return g.ints[d.next(len(g.ints))]
+	}
 	switch d.next(12) {
 	case 0:
 		return value.NewInt(int64(d.next(200) - 100))
 	case 1:
 		return value.NewBig(new(big.Int).Lsh(big.NewInt(int64(d.next(9)-4)), uint(50+d.next(30))))
 	}
-	return value.NewInt(g.ints[d.next(len(g.ints))])
+	return value.NewInt(pick())
 }
 
 // shrink makes the arguments smaller as long as they show a difference.
@@ -155,6 +180,10 @@ func smaller(v value.Value, deep int) []value.Value {
 		return nil
 	}
 	var all []value.Value
+	switch v.(type) {
+	case *value.Pair, *value.Record, value.Nil, *value.Cons, value.Unit:
+		all = append(all, value.NewInt(0), value.Bool(false))
+	}
 	switch v := v.(type) {
 	case value.Int:
 		n, ok := v.Int64()

@@ -189,7 +189,6 @@ func (w *writer) write(b *block, s *names) term.Term {
 	w.nesting++
 	w.deepest = max(w.deepest, w.nesting)
 	defer func() { w.nesting-- }()
-	m := marker{comps: b.comps, last: len(b.comps) - 1}
 	final := b.result
 	if b.dead {
 		if len(b.comps) == 0 {
@@ -198,10 +197,7 @@ func (w *writer) write(b *block, s *names) term.Term {
 		final = b.comps[len(b.comps)-1].result
 		final.(*atom).c.uses = 1
 	}
-	m.take(final)
-	for m.top() {
-		m.last--
-		m.operands(m.comps[m.last+1])
+	for w.mark(b.comps, final) && w.n.spend(len(b.comps)) {
 	}
 	var named []*comp
 	inner := s
@@ -221,66 +217,6 @@ func (w *writer) write(b *block, s *names) term.Term {
 		inner = inner.next
 	}
 	return t
-}
-
-// A marker finds the computations that can stand where they are used: from the
-// end, in the order in which they are evaluated.
-type marker struct {
-	comps []*comp
-	last  int // the last one that isn't placed yet
-}
-
-// top skips what is placed already.
-func (m *marker) top() bool {
-	for m.last >= 0 && m.comps[m.last].inlined {
-		m.last--
-	}
-	return m.last >= 0
-}
-
-// take places what v is made of, if its place is here.
-func (m *marker) take(v val) {
-	switch v := v.(type) {
-	case *atom:
-		c := v.c
-		switch {
-		case c == nil || c.uses != 1:
-		case c.total:
-			m.operands(c)
-		case m.top() && m.comps[m.last] == c:
-			c.inlined = true
-			m.last--
-			m.operands(c)
-		}
-	case *cons:
-		var items []val
-		var rest val = v
-		for {
-			l, ok := rest.(*cons)
-			if !ok {
-				break
-			}
-			items = append(items, l.head)
-			rest = l.tail
-		}
-		m.take(rest)
-		for i := len(items) - 1; i >= 0; i-- {
-			m.take(items[i])
-		}
-	case *pair:
-		m.take(v.b)
-		m.take(v.a)
-	case *record:
-		for i := len(v.vals) - 1; i >= 0; i-- {
-			m.take(v.vals[i])
-		}
-	}
-}
-
-func (m *marker) operands(c *comp) {
-	for i := len(c.args) - 1; i >= 0; i-- {
-		m.take(c.args[i])
-	}
 }
 
 // val writes a value.

@@ -20,7 +20,7 @@ const manifest = {
   kind: 'poem', version: '1.0.0', doc: 'tells poems', algebra: 'segments',
   verbs: [{ name: 'read', read_only: true, idempotent: true }],
   operations: [{
-    name: 'poem.read', doc: 'tells a poem', verb: 'read', result: 'record: lines, poem',
+    name: 'poem.read', doc: 'tells a poem', verb: 'read', result: 'record: lines, poem', type: '{lines: list[string], poem: string}',
     params: [
       { name: 'poem', type: 'string', doc: 'whose and which, such as basho/frog', main: true, designates: true },
       { name: 'lines', type: 'int', doc: 'how many of its lines; all if left out', optional: true },

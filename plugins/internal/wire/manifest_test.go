@@ -108,3 +108,37 @@ func TestManifestMistakesAreRefused(t *testing.T) {
 		t.Fatal("no manifest is one")
 	}
 }
+
+// TestTypeOfAnswers: the type of an operation's answers goes over the wire in its one
+// spelling; a manifest without one is as it was, and what is no type is refused.
+func TestTypeOfAnswers(t *testing.T) {
+	for said, want := range map[string]string{
+		"":                        "",
+		"string":                  "string",
+		" { a : int , b? : dec }": "{a: int, b?: dec}",
+		"unit | list[json]":       "unit | list[json]",
+	} {
+		in := ToManifest(right())
+		in.Operations[0].Type = said
+		m, err := FromManifest(in)
+		if err != nil {
+			t.Fatalf("%q: %v", said, err)
+		}
+		if got := ToManifest(m).Operations[0].Type; got != want {
+			t.Errorf("%q is sent on as %q", said, got)
+		}
+		other := ToManifest(m)
+		other.Operations[0].Type = "bool"
+		b, err := FromManifest(other)
+		if err != nil || SameManifest(m, b) || !SameManifest(m, m) {
+			t.Errorf("%q: another type makes no other manifest: %v", said, err)
+		}
+	}
+	for _, said := range []string{"any", "(int) -> int", "a", "{b: int, a: int}", "nothing", "string\n", strings.Repeat("list[", 600) + "int" + strings.Repeat("]", 600)} {
+		in := ToManifest(right())
+		in.Operations[0].Type = said
+		if _, err := FromManifest(in); err == nil || !strings.Contains(err.Error(), "type of") {
+			t.Errorf("%.40q: %v", said, err)
+		}
+	}
+}

@@ -115,6 +115,19 @@ func TestDefectsAreFound(t *testing.T) {
 			}, sdk.Result("record: a"))))},
 		{"a member that isn't there", "results", "a record without c", plugin(and(sdk.Op("both", "gives two", reads,
 			func(context.Context, any, struct{}) ([]map[string]int, error) { return []map[string]int{{"a": 1}}, nil }, sdk.Result("list of records: a, c"))))},
+		{"what isn't of the type that was said", "results", "list where string was said (its type is string)", plugin(and(sdk.Op("any", "gives a list", reads,
+			func(context.Context, any, struct{}) (value.Value, error) { return value.Nil{}, nil }, sdk.Type("string"))))},
+		{"a part that isn't of the type", "results", "item 1: b: unit where int was said (its type is list[{b?: int}])", plugin(and(sdk.Op("any", "gives a list", reads,
+			func(context.Context, any, struct{}) (value.Value, error) {
+				field := func(v value.Value) value.Value { return &value.Record{Fields: []value.Field{{Key: "b", Value: v}}} }
+				return value.FromSlice([]value.Value{field(value.NewInt(1)), field(value.Unit{})}), nil
+			}, sdk.Type("list[{b?: int}]"), sdk.Result("value"))))},
+		{"another type than the process gives", "results", "string where int was said (its type is int)", behind(&proxy{describe: func(r *pluginv1.DescribeResponse) {
+			r.Manifest.Operations[0].Type = "int"
+		}})},
+		{"a type that is none", "handshake", "the type of its answer", behind(&proxy{describe: func(r *pluginv1.DescribeResponse) {
+			r.Manifest.Operations[0].Type = "strin"
+		}})},
 		{"a failure of a code of its own", "results", `the code "oops"`, behind(&proxy{answer: func(r *pluginv1.InvokeResponse) {
 			r.Outcome = &pluginv1.InvokeResponse_Failure{Failure: &pluginv1.Failure{Code: "oops", Message: "it went wrong"}}
 		}})},

@@ -1,0 +1,105 @@
+package mcpserver
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
+// longestSnippet is how long code in a hint is, in the text form.
+const longestSnippet = 120
+
+// inForm is a fault of code in the text form with a hint that speaks it: faults of a
+// run know nothing of how the code was written, and show code as JSON.
+func inForm(f *fault.Fault, isText bool) *fault.Fault {
+	if f == nil || !isText {
+		return f
+	}
+	g := *f
+	g.Hint = hintInText(f.Hint)
+	g.More = nil
+	for _, more := range f.More {
+		g.More = append(g.More, inForm(more, true))
+	}
+	return &g
+}
+
+// hintInText writes the code in a hint in the text form, where all of it can be.
+func hintInText(hint string) string {
+	if !strings.Contains(hint, `{"`) {
+		return hint
+	}
+	var b strings.Builder
+	for rest := hint; ; {
+		i := strings.Index(rest, `{"`)
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		b.WriteString(rest[:i])
+		end := skip([]byte(rest), i)
+		if end < 0 {
+			b.WriteString(rest[i:])
+			return b.String()
+		}
+		if text, ok := snippetInText(rest[i:end]); ok {
+			b.WriteString(text)
+		} else {
+			b.WriteString(rest[i:end])
+		}
+		rest = rest[end:]
+	}
+}
+
+// snippetInText is code of a hint in the text form. Words in capitals, and "…", stand
+// for code of whoever reads it.
+func snippetInText(snippet string) (string, bool) {
+	src := placeholdersBound(snippet)
+	members, ok := split(src)
+	if !ok || len(members) == 0 {
+		return "", false
+	}
+	first := members[0].name
+	if _, _, known := prim.Lookup(first); !known && !strings.Contains(first, ".") {
+		return "", false
+	}
+	p, err := core.Compile(src)
+	if err != nil {
+		return "", false
+	}
+	text := strings.ReplaceAll(string(p.Text()), "`…`", "…")
+	return text, len(text) <= longestSnippet && !strings.Contains(text, "\n")
+}
+
+// placeholdersBound writes what stands for code as variables.
+func placeholdersBound(snippet string) []byte {
+	var b bytes.Buffer
+	quoted := false
+	for i := 0; i < len(snippet); {
+		c := snippet[i]
+		n := 1
+		switch {
+		case quoted && c == '\\' && i+1 < len(snippet):
+			n = 2
+		case c == '"':
+			quoted = !quoted
+		case !quoted && strings.HasPrefix(snippet[i:], "…"):
+			n = len("…")
+		case !quoted && c >= 'A' && c <= 'Z':
+			for i+n < len(snippet) && (snippet[i+n] >= 'A' && snippet[i+n] <= 'Z' || snippet[i+n] == '_') {
+				n++
+			}
+		}
+		word := snippet[i : i+n]
+		if !quoted && (word == "…" || c >= 'A' && c <= 'Z') {
+			b.Write(begin().text("var", word).end())
+		} else {
+			b.WriteString(word)
+		}
+		i += n
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,74 @@
+package text_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// TestHabits: what people and models write out of habit in other languages is answered
+// with how it is said here, as a failure's hint or as a note.
+func TestHabits(t *testing.T) {
+	for src, want := range map[string]string{
+		"r => `Hello ${r.name}`":                        `join strings with ++`,
+		`r => f"Hello {r.name}"`:                        `Join strings with ++`,
+		`n => n ** 2`:                                   `pow(a, b)`,
+		`n => n ^ 2`:                                    `pow(a, b)`,
+		`r => r?.name`:                                  `get(r, "k", null)`,
+		`r => r.name ?? 1`:                              `get(r, "k", 0)`,
+		`n => [i * 2 for i in range(0, n)]`:             `map(x => x * 2, list)`,
+		`x => 1 if x else 2`:                            `if a then b else c`,
+		`s => "b" in s`:                                 `contains(list, x)`,
+		`s => throw "bad"`:                              `raise("what is wrong")`,
+		`x => typeof x`:                                 `type_of(x)`,
+		`n => let rec go = i => go(i - 1) in go(n)`:     `a tool that calls self`,
+		`r => let {a, b} = r in a`:                      `match r { {a: a, b: b} => a + b }`,
+		`xs => let [a, b] = xs in a`:                    `match xs { [a, b] => a + b }`,
+		`({name, age}) => name`:                         `r => r.name`,
+		`([a, ...rest]) => a`:                           `match v { [x, ...rest] => x`,
+		`s => upper(s[0])`:                              `slice(s, 0, 3)`,
+		`s => s.split(" ")`:                             `did you mean split(s, separator)?`,
+		`xs => xs.map(x => x)`:                          `did you mean map(f, list)?`,
+		`s => s.toUpperCase()`:                          `Write upper(s).`,
+		`n => Math.floor(n / 2)`:                        `there is no Math; did you mean to_int(a, mode)?`,
+		`s => JSON.parse(s)`:                            `there is no JSON; did you mean parse_json(s)?`,
+		`n => Date.now()`:                               `help lists what there is`,
+		`n => sqrt(n)`:                                  `there is no sqrt; help`,
+		`n => round(n, 2)`:                              `did you mean round_dec`,
+		`n => toString(n)`:                              `did you mean to_text`,
+		`n => to_int(n)`:                                `"floor"`,
+		`s => try(parse_int(s), 0)`:                     `match try(f(x)) { {ok: v} => v;`,
+		`xs => any(xs, x => x > 1)`:                     `the list stands last: any(test, list)`,
+		`xs => take(xs, 1)`:                             `the list stands last: take(n, list)`,
+		`xs => map((i, x) => x, xs)`:                    `the function of map takes one item`,
+		`xs => fold((a, b) => a + b, 0, xs)`:            `takes one pair (accumulator, item)`,
+		`xs => match xs { case [] => 0; _ => 1 }`:       `no word stands before a pattern`,
+		`s => match s { "a" | "b" => 1; _ => 2 }`:       `a case of match for each pattern`,
+		`s => match s { "a" -> 1 }`:                     `a case of match as 0 => 1`,
+		`(p, s) => !fs.write(p, s)`:                     `a record of its arguments`,
+		"r => `a b`":                                    ``,
+		`(f, xs) => map(f, xs)`:                         ``,
+		`xs => map(x => x + 1, xs)`:                     ``,
+		`xs => xs |> take(2) |> map(x => x)`:            ``,
+		`r => r.area(2)`:                                ``,
+		`xs => sort_by(x => x, filter(x => x > 1, xs))`: ``,
+		`xs => repeat(3, "a")`:                          ``,
+	} {
+		p, f := text.Parse([]byte(src), text.Options{})
+		said := ""
+		if f != nil {
+			for _, g := range append(f.More, f) {
+				said += g.Hint + "\n"
+			}
+		} else {
+			said = strings.Join(p.Notes, "\n")
+		}
+		if !strings.Contains(said, want) || want == "" && said != "" && !strings.Contains(said, "is free") && !strings.Contains(said, "did you mean") {
+			t.Errorf("%s is answered\n%s, not %s", src, said, want)
+		}
+		if want == "" && (f != nil || strings.Contains(said, "method") || strings.Contains(said, "stands last") || strings.Contains(said, "one item")) {
+			t.Errorf("%s is answered %s", src, said)
+		}
+	}
+}
