@@ -49,6 +49,16 @@ func TestPlacesOfLongCode(t *testing.T) {
 					t.Errorf("%d parts: a dynamic place has none", n)
 				}
 			}
+			// No more places are worked out: each may be as long as the code.
+			located := 0
+			for _, d := range infer(tool.Program(), check.Env{Tool: "long"}).Diagnostics {
+				if d.Place != (check.Place{}) {
+					located++
+				}
+			}
+			if located != min(n, mostPlaces) {
+				t.Errorf("%d parts: %d have places", n, located)
+			}
 			if !slices.IsSorted(lines) {
 				t.Errorf("%d parts: the dynamic places are at %v", n, lines)
 			}

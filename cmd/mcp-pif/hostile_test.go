@@ -125,22 +125,22 @@ func nestedEval(n int) string {
 	return code
 }
 
-// cheaper is the steps of those that take seconds to use up what they have. With
+// cheaper is the budgets of those that take seconds to use up the default ones. With
 // PIF_FULL they get it all.
 var cheaper = map[string]string{
 	"a tower of integers":                          `"steps":2000000`,
-	"doubling strings beyond what a result may be": `"steps":2000000`,
-	"pairs shared 2^60 times, printed":             `"steps":2000000`,
+	"doubling strings beyond what a result may be": `"memory":8000000`,
+	"pairs shared 2^60 times, printed":             `"memory":8000000`,
 }
 
-// given is the arguments with the steps that a test is to give.
+// given is the arguments, with the budgets that the test is to give.
 func (h hostileProgram) given() string {
-	steps, ok := cheaper[h.name]
+	budget, ok := cheaper[h.name]
 	if !ok || full() {
 		return h.arguments
 	}
 	arguments, _, _ := strings.Cut(strings.TrimSuffix(h.arguments, "}"), `,"steps"`)
-	return arguments + "," + steps + "}"
+	return arguments + "," + budget + "}"
 }
 
 // TestHostile: each hostile program on a server of its own, which answers it,

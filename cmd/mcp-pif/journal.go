@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -83,41 +85,44 @@ func journalCommand(use, short string, o *journalOptions, selects bool, do func(
 func newJournalTail() *cobra.Command {
 	var (
 		o      journalOptions
-		lines  int
+		lines  uint
 		follow bool
 	)
 	cmd := journalCommand("tail", "Show the newest events, a line each", &o, true, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
-		q := o.query()
-		q.Limit, q.Last = lines, true
-		events, _, err := s.Read(q)
+		ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		var news <-chan uint64
+		if follow {
+			news = s.Watch(ctx) // from before the first look: none is missed
+		}
+		last, err := s.Last()
 		if err != nil {
 			return err
 		}
-		last := uint64(0)
-		for i := range events {
-			last = events[i].Seq
-			fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i]))
-		}
-		if !follow {
-			return nil
-		}
-		ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		for range s.Watch(ctx) {
-			q := o.query()
-			q.After = last
+		show := func(q journal.Query) error {
 			events, _, err := s.Read(q)
-			if err != nil {
+			for i := range events {
+				last = max(last, events[i].Seq)
+				fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i]))
+			}
+			return err
+		}
+		if q := o.query(); lines > 0 {
+			q.Limit, q.Last = int(min(lines, math.MaxInt32)), true
+			if err := show(q); err != nil {
 				return err
 			}
-			for i := range events {
-				last = events[i].Seq
-				fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i]))
+		}
+		for range news {
+			q := o.query()
+			q.After = last
+			if err := show(q); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
-	cmd.Flags().IntVarP(&lines, "lines", "n", 20, "at most so many")
+	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "at most so many")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those that come, until interrupted")
 	return cmd
 }
@@ -141,8 +146,8 @@ func newJournalShow() *cobra.Command {
 	return journalCommand("show [SEQ]", "Show one event whole, or with --run a run's", &o, true, func(cmd *cobra.Command, s *journal.Store, args []string) error {
 		q := o.query()
 		if len(args) == 1 {
-			var seq uint64
-			if _, err := fmt.Sscan(args[0], &seq); err != nil || seq == 0 {
+			seq, err := strconv.ParseUint(args[0], 10, 63)
+			if err != nil || seq == 0 {
 				return fmt.Errorf("SEQ is the number of an event, not %q", args[0])
 			}
 			q.After, q.Before = seq-1, seq+1

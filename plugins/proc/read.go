@@ -79,6 +79,12 @@ func read(ctx context.Context, c *capability, a readArgs) (r reading, err error)
 		}
 	}
 	why, in, at, match, err := w.await(ctx, s, from)
+	for err == nil && a.From == nil && s.taken() != from {
+		// Another reading took some of it meanwhile; what it took isn't new.
+		from = s.taken()
+		s.mu.Unlock()
+		why, in, at, match, err = w.await(ctx, s, from)
+	}
 	if err != nil {
 		return r, err
 	}
@@ -131,6 +137,11 @@ func read(ctx context.Context, c *capability, a readArgs) (r reading, err error)
 func (s *session) readUpTo() [2]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.taken()
+}
+
+// taken is readUpTo for a caller that holds mu.
+func (s *session) taken() [2]int64 {
 	return [2]int64{s.streams[stdout].read, s.streams[stderr].read}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -152,5 +153,35 @@ func TestSignalNames(t *testing.T) {
 	}
 	if _, _, v := h.rest(s); text(v, "signal") != "SIGTERM" {
 		t.Errorf("%v", v)
+	}
+}
+
+// TestReadersAtOnce: of several that read one session each byte goes to one.
+func TestReadersAtOnce(t *testing.T) {
+	h := hold(t, helper(t, "cat"))
+	s := h.start()
+	var all sync.WaitGroup
+	var got [3]string
+	for i := range got {
+		all.Go(func() {
+			for over := ""; over != "end"; {
+				v, err := h.try("read", "session", s, "silence", 5, "wait", 1000)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				over, got[i] = text(v, "over"), got[i]+text(v, "stdout")
+			}
+		})
+	}
+	const parts = 50
+	for range parts {
+		h.does("send", "session", s, "text", "€")
+		time.Sleep(2 * time.Millisecond)
+	}
+	h.does("send", "session", s, "eof", true)
+	all.Wait()
+	if n := len(got[0]) + len(got[1]) + len(got[2]); n != parts*len("€") {
+		t.Errorf("%d bytes were read, of %d: %q", n, parts*len("€"), got)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -300,8 +302,16 @@ func filledIn(content object) (value.Value, bool) {
 	members, ok := split(content)
 	r := &value.Record{}
 	for _, m := range members {
-		v, f := dataValue(m.value)
-		ok = ok && f == nil
+		var v value.Value
+		if n, err := strconv.ParseFloat(string(m.value), 64); err == nil && n != math.Trunc(n) {
+			// As input it would be rounded.
+			d, exact := value.ParseDec(strconv.FormatFloat(n, 'f', -1, 64))
+			v, ok = d, ok && exact
+		} else {
+			var f *fault.Fault
+			v, f = dataValue(m.value)
+			ok = ok && f == nil
+		}
 		r.Fields = append(r.Fields, value.Field{Key: m.name, Value: v})
 	}
 	slices.SortFunc(r.Fields, func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) })

@@ -141,6 +141,11 @@ func TestSuggestedActs(t *testing.T) {
 		must(t, w.server, "describe", fmt.Sprintf(`{"name":%q}`, name))
 		must(t, w.server, "help", fmt.Sprintf(`{"name":%q}`, name))
 	}
+	// Of several capabilities of a kind it has to be said which is meant.
+	const both = `,"capabilities":["toy.get:notes/a/**","toy.get:notes/b/**"]`
+	if _, arguments, _ := nextOf(t, w.server, "that", `k => !toy.get({in: "notes/b/**", key: k})`, both); arguments != `{"tool":"that","input":"notes/b/example"}` {
+		t.Errorf("that: %s", arguments)
+	}
 	// What another tool asks for is held against what that one holds.
 	if _, arguments, _ := nextOf(t, w.server, "outer", "k => @t0(k)", `,"capabilities":["call:t0"]`); arguments != `{"tool":"outer","input":"notes/example"}` {
 		t.Errorf("outer: %s", arguments)
@@ -188,6 +193,11 @@ func TestSuggestingIsBounded(t *testing.T) {
 		}
 		if p.runs > mostProbes+1 || p.left > probeSteps {
 			t.Errorf("%s: %d runs, %d steps left", code, p.runs, p.left)
+		}
+		// With no steps left nothing more is tried.
+		p.left, p.runs = 1, 0
+		if p.search(); p.runs > 2 {
+			t.Errorf("%s: %d runs in a step", code, p.runs)
 		}
 	}
 }

@@ -7,7 +7,10 @@
 // stays as a computation with a name, in the order in which the program does
 // it; what always gives a value may be done elsewhere, once, or not at all.
 // Functions are equal by what they give: variables are called by the number of
-// binders around them. [Equations] is what is used, and nothing else is.
+// binders around them. What computes with integers is a polynomial (sum.go), what
+// joins strings a list of parts (join.go), and a row that fails for nothing but the
+// kinds of its operands is a test of them and a computation that can't fail
+// (guard.go). [Equations] is what is used, and nothing else is.
 //
 // Two programs are the same if for every input they give the same value, fail
 // with the same kind, and ask for the same operations in the same order. Not

@@ -1,11 +1,18 @@
 package normal
 
+// mostAgain is how often a block is gone through before all that needs what was
+// learned stands in the order.
+const mostAgain = 20
+
 // mark finds out what of a block stands where it is used. It is to be done again
 // where what only computes would come before what it learned from: that stands in the
 // order now.
-func (w *writer) mark(comps []*comp, final val) (again bool) {
+func (w *writer) mark(comps []*comp, final val, again int) bool {
 	for i, c := range comps {
 		c.at = i
+		if again == mostAgain && !c.free {
+			c.total = false
+		}
 		if !c.total {
 			c.inlined = false
 		}

@@ -197,7 +197,7 @@ func (w *writer) write(b *block, s *names) term.Term {
 		final = b.comps[len(b.comps)-1].result
 		final.(*atom).c.uses = 1
 	}
-	for w.mark(b.comps, final) && w.n.spend(len(b.comps)) {
+	for again := 0; w.mark(b.comps, final, again) && w.n.spend(len(b.comps)); again++ {
 	}
 	var named []*comp
 	inner := s

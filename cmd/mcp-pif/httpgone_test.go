@@ -1,0 +1,144 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// endless is a program that runs until it is stopped.
+const endless = `(f => f(f))(f => f(f))`
+
+// TestHTTPGone: a client that goes away cancels what it called, in both protocols,
+// and a server that is told to end answers what is under way.
+func TestHTTPGone(t *testing.T) {
+	s := startWeb(t, t.TempDir())
+	c := s.connect("", eras[1])
+	journalled := func(kind string) int {
+		text, _ := c.asks("journal", map[string]any{"kind": kind, "limit": 100})
+		return strings.Count(text, `"kind":"`+kind+`"`)
+	}
+	for _, version := range eras {
+		gone := s.connect("", version)
+		begun := journalled("run.started")
+		ended := journalled("run.ended")
+		ctx, hangUp := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = gone.CallTool(ctx, &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"code": endless, "steps": 1_000_000_000}})
+		}()
+		s.wait("the run's begin", func() bool { return journalled("run.started") > begun })
+		hangUp()
+		<-done
+		s.wait("the run's end", func() bool { return journalled("run.ended") > ended })
+		if text, _ := c.asks("journal", map[string]any{"kind": "run.ended", "limit": 1}); !strings.Contains(text, "cancelled") {
+			t.Errorf("%s: the run ended as %s", version, text)
+		}
+	}
+	begun := journalled("run.started")
+	answer := make(chan string, 1)
+	go func() {
+		res, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"code": endless, "steps": 20_000_000}})
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		answer <- res.Content[0].(*mcp.TextContent).Text
+	}()
+	watcher := s.connect("", eras[0])
+	s.wait("the run's begin", func() bool {
+		text, _ := watcher.asks("journal", map[string]any{"kind": "run.started", "limit": 100})
+		return strings.Count(text, `"kind":"run.started"`) > begun || len(answer) > 0
+	})
+	s.stop()
+	if text := <-answer; !strings.Contains(text, "out_of_fuel") {
+		t.Errorf("a call under way when the server was told to end: %s", text)
+	}
+}
+
+// TestHTTPRefuses: what would let others in, or tools out, ends the start, in words
+// that say what to give.
+func TestHTTPRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	good := write("good", "ann "+annToken, 0o600)
+	open := write("open", "ann "+annToken, 0o644)
+	hashes := write("hashes", "ann sha256:"+strings.Repeat("1", 64), 0o644)
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(good, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		flags string
+		says  string // "": it starts
+	}{
+		{"--http 0.0.0.0:0", "needs tokens"}, {"--http [::]:0", "needs tokens"}, {"--http :0 --cap clock:now", "needs tokens"},
+		{"--http :0", ""}, {"--http 0", ""}, {"--http localhost:0", ""}, {"--http nonsense", "host:port"}, {"--http :none", "host:port"}, {"--http 127.0.0.1:99999", "host:port"},
+		{"--http-tokens " + good, "goes with --http"}, {"--http :0 --http-tokens " + good, ""}, {"--http :0 --http-tokens " + link, ""},
+		{"--http 0.0.0.0:0 --http-tokens " + good, ""}, {"--http :0 --http-tokens " + open, "chmod 600"}, {"--http :0 --http-tokens " + hashes, ""},
+		{"--http :0 --http-tokens " + dir, "regular file"}, {"--http :0 --http-tokens " + dir + "/none", "no such file"},
+		{"--http :0 --http-tokens " + good + " --cap fs:" + dir, "no tool may reach"}, {"--http :0 --http-tokens " + link + " --cap fs:" + good, "no tool may reach"},
+		{"--http :0 --http-tokens " + good + " --profile x", "--profile"}, {"--http :0 --http-tokens " + good + " --store x.db", "--store"},
+		{"--http :0 --http-jwks " + good, "go together"}, {"--http :0 --http-jwks " + good + " --http-issuer i --http-audience a", "--http-jwks"},
+		{"--http :0 --http-tls-cert " + good, "go together"}, {"--http :0 --http-tls-cert " + good + " --http-tls-key " + good, "--http-tls-cert"},
+		{"--http :0 --http-tls-cert " + good + " --http-tls-key " + open, "others can read it"},
+		{"--http :0 --http-host a/b", "no host's name"}, {"--http :0 --http-origin x", "no origin"}, {"--otlp nonsense", "collector"},
+	} {
+		cmd := self("mcp-pif", append(strings.Fields(c.flags), "--log-level=info")...)
+		cmd.Dir = t.TempDir()
+		var stdout strings.Builder
+		cmd.Stdout = &stdout
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		said := new(strings.Builder)
+		buf := make([]byte, 4096)
+		for !strings.Contains(said.String(), "msg=\"serving MCP over HTTP\"") {
+			n, err := stderr.Read(buf)
+			said.Write(buf[:n])
+			if err != nil {
+				break
+			}
+		}
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		rest, _ := io.ReadAll(stderr)
+		said.Write(rest)
+		err = cmd.Wait()
+		started := strings.Contains(said.String(), "mcp-pif serves MCP at http")
+		switch {
+		case c.says == "" && (!started || err != nil):
+			t.Errorf("%s: it doesn't start: %s", c.flags, said)
+		case c.says != "" && (started || err == nil || !strings.Contains(said.String(), c.says)):
+			t.Errorf("%s: expected %q, it said (%v): %s", c.flags, c.says, err, said)
+		case strings.Contains(said.String(), annToken):
+			t.Errorf("%s: it tells the token: %s", c.flags, said)
+		case strings.HasPrefix(c.flags, "--http 0.0.0.0") && started && !strings.Contains(said.String(), "--http-tls-cert"):
+			t.Errorf("%s: no warning that TLS is missing: %s", c.flags, said)
+		}
+		if stdout.Len() > 0 {
+			t.Errorf("%s: it wrote to standard output: %s", c.flags, &stdout)
+		}
+	}
+}
