@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -51,11 +54,11 @@ func (a *authority) said() (s sayings, err error) {
 	if a.options.policy == "" {
 		return s, nil
 	}
-	text, err := os.ReadFile(a.options.policy)
-	if err != nil {
-		return s, fmt.Errorf("--policy: %w", err)
-	}
 	wrong := func(err error) error { return fmt.Errorf("--policy %s: %w", a.options.policy, err) }
+	text, err := readPolicy(a.options.policy)
+	if err != nil {
+		return s, wrong(err)
+	}
 	file, err := caps.ParsePolicy(text)
 	if err != nil {
 		return s, wrong(err)
@@ -77,6 +80,24 @@ func (a *authority) said() (s sayings, err error) {
 		s.own[name] = own
 	}
 	return s, nil
+}
+
+// readPolicy reads the policy file, which may be a link to one that is replaced. Who
+// can write to it grants what they like: some group may, not everybody.
+func readPolicy(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode().Perm(); mode&0o002 != 0 && runtime.GOOS != "windows" {
+		return nil, fmt.Errorf("every user can write to it (its mode is %#o), and grant what they like: chmod o-w it", mode)
+	}
+	return io.ReadAll(f)
 }
 
 // with adds an entry of the policy file to what else is said.

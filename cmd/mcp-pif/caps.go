@@ -91,13 +91,13 @@ func showCaps(cmd *cobra.Command, o *capOptions) error {
 // printAllowed prints what is granted, denied and bound.
 func printAllowed(out io.Writer, grants []*caps.Grant, denies []caps.Capability, secrets []caps.Binding) {
 	for _, g := range grants {
-		fmt.Fprintln(out, strings.TrimRight(g.Describe(), "\n"))
+		fmt.Fprintln(out, printableLines(strings.TrimRight(g.Describe(), "\n")))
 	}
 	for _, d := range denies {
-		fmt.Fprintf(out, "denied: %s\n", d.String())
+		fmt.Fprintf(out, "denied: %s\n", printable(d.String()))
 	}
 	for _, line := range secretLines(secrets) {
-		fmt.Fprintln(out, line)
+		fmt.Fprintln(out, printable(line))
 	}
 }
 
@@ -154,9 +154,9 @@ func explain(out io.Writer, auth *authority, name, code string, declared []strin
 		for _, need := range needs {
 			in := ""
 			if need.In != "" {
-				in = " in " + need.In
+				in = " in " + printable(need.In)
 			}
-			fmt.Fprintf(out, "%s %s%s, at %s\n", title, need.Name, in, placeOf(need))
+			fmt.Fprintf(out, "%s %s%s, at %s\n", title, printable(need.Name), in, printable(placeOf(need)))
 		}
 	}
 	tell("asks for", n.Ops)
@@ -166,19 +166,19 @@ func explain(out io.Writer, auth *authority, name, code string, declared []strin
 	if len(declared) == 0 {
 		declared = auth.policy.Suggest(n)
 		if len(declared) > 0 {
-			fmt.Fprintf(out, "could declare: %s\n", strings.Join(declared, " "))
+			fmt.Fprintf(out, "could declare: %s\n", printable(strings.Join(declared, " ")))
 		}
 	}
 	d, f := auth.policy.Decide(declared, n, caps.DecideOptions{Tool: name})
 	if f != nil {
-		fmt.Fprintf(out, "refused: %s\n", f.Error())
+		fmt.Fprintf(out, "refused: %s\n", printableLines(f.Error()))
 		return errRefused
 	}
 	for _, text := range d.Texts {
-		fmt.Fprintf(out, "would have: %s\n", text)
+		fmt.Fprintf(out, "would have: %s\n", printable(text))
 	}
 	for _, note := range d.Notes {
-		fmt.Fprintf(out, "note: %s\n", note)
+		fmt.Fprintf(out, "note: %s\n", printable(note))
 	}
 	return nil
 }
@@ -264,7 +264,7 @@ a path in it from the same folder. With --principal only that one loses it.`,
 			if err := r.Add(g); err != nil {
 				return failing(err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "revoked %s%s\n", g.String(), ofPrincipal(g.Principal))
+			fmt.Fprintf(cmd.OutOrStdout(), "revoked %s%s\n", printable(g.String()), ofPrincipal(g.Principal))
 			return nil
 		},
 	}
@@ -301,7 +301,7 @@ func newRestore() *cobra.Command {
 			case !found:
 				return failing(fmt.Errorf("%s%s is not revoked; 'mcp-pif caps revoked' lists what is", g.String(), ofPrincipal(g.Principal)))
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "restored %s%s\n", g.String(), ofPrincipal(g.Principal))
+			fmt.Fprintf(cmd.OutOrStdout(), "restored %s%s\n", printable(g.String()), ofPrincipal(g.Principal))
 			return nil
 		},
 	}
@@ -325,7 +325,7 @@ func newRevoked() *cobra.Command {
 				return failing(err)
 			}
 			for _, e := range list {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s%s\n", e.Text, ofPrincipal(e.Principal))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s%s\n", printable(e.Text), ofPrincipal(e.Principal))
 			}
 			return nil
 		},

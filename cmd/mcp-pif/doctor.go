@@ -122,6 +122,9 @@ func examine(cmd *cobra.Command, o *capOptions) *findings {
 		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)
 	}
 	defer auth.close()
+	if _, err := auth.revocations.Load(); err != nil && f.Problem == "" && auth.revocations.Path != "" {
+		f.Problem = fmt.Sprintf("a server with anything granted would not start: %v", err)
+	}
 	f.opened = true
 	for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
 		m := auth.kinds[kind]

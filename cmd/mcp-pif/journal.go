@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/signal"
@@ -113,6 +112,9 @@ func newJournalTail() *cobra.Command {
 				return err
 			}
 		}
+		if !follow {
+			return nil
+		}
 		for range news {
 			q := o.query()
 			q.After = last
@@ -173,7 +175,10 @@ func newJournalShow() *cobra.Command {
 func newJournalExport() *cobra.Command {
 	var o journalOptions
 	return journalCommand("export", "Print the events as JSON, one a line", &o, true, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
-		var w io.Writer = cmd.OutOrStdout()
-		return s.Export(commandContext(cmd), w, o.query())
+		out := cmd.OutOrStdout()
+		if terminal(out) {
+			out = &escapedLines{out: out} // a file has it as it was recorded, to be verified
+		}
+		return s.Export(commandContext(cmd), out, o.query())
 	})
 }

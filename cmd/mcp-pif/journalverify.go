@@ -89,19 +89,19 @@ func printReport(out io.Writer, r *journal.Report, err error) error {
 		fmt.Fprintf(out, "%d of the events up to %d were dropped; a signed checkpoint stands for them\n", r.Cut.Dropped, r.Cut.To)
 	}
 	for i := range r.Breaks {
-		fmt.Fprintf(out, "BROKEN: %v\n", &r.Breaks[i])
+		fmt.Fprintf(out, "BROKEN: %s\n", printable(r.Breaks[i].Error()))
 	}
 	for _, damage := range r.Damage {
-		fmt.Fprintf(out, "DAMAGED: %s\n", damage)
+		fmt.Fprintf(out, "DAMAGED: %s\n", printable(damage))
 	}
 	if r.Noted != nil {
 		fmt.Fprintf(out, "event %d was noted in the state directory, and is there\n", r.Noted.Seq)
 	}
 	if r.Lost != "" {
-		fmt.Fprintf(out, "noticed: %s\n", r.Lost)
+		fmt.Fprintf(out, "noticed: %s\n", printable(r.Lost))
 	}
 	for _, unproved := range r.Unproved {
-		fmt.Fprintf(out, "not proved: %s\n", unproved)
+		fmt.Fprintf(out, "not proved: %s\n", printable(unproved))
 	}
 	if err == nil {
 		err = r.Err()

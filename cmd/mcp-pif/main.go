@@ -51,11 +51,11 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 		return 0
 	case errors.As(err, &f):
 		if f.err != nil {
-			fmt.Fprintln(errs, "mcp-pif:", f.err)
+			fmt.Fprintln(errs, "mcp-pif:", printableLines(f.err.Error()))
 		}
 		return cmp.Or(f.status, statusFailed)
 	}
-	fmt.Fprintf(errs, "mcp-pif: %v\nRun '%s --help' for how it is used.\n", err, cmd.CommandPath())
+	fmt.Fprintf(errs, "mcp-pif: %s\nRun '%s --help' for how it is used.\n", printableLines(err.Error()), cmd.CommandPath())
 	return statusUsage
 }
 

@@ -38,7 +38,7 @@ The exit status is 1 where it isn't.`,
 			}
 			if err == nil && state.Problem != "" {
 				if !asJSON {
-					fmt.Fprintf(cmd.OutOrStdout(), "REFUSED: %s\n", state.Problem)
+					fmt.Fprintf(cmd.OutOrStdout(), "REFUSED: %s\n", printable(state.Problem))
 				}
 				return &failure{}
 			}

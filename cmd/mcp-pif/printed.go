@@ -30,10 +30,15 @@ func printable(s string) string {
 	}, s)
 }
 
+// printableLines is [printable] for a text of lines, with their tabs.
 func printableLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
-		lines[i] = printable(lines[i])
+		cells := strings.Split(lines[i], "\t")
+		for j := range cells {
+			cells[j] = printable(cells[j])
+		}
+		lines[i] = strings.Join(cells, "\t")
 	}
 	return strings.Join(lines, "\n")
 }
@@ -77,4 +82,20 @@ func printEncoded(out io.Writer, v any, indent string) error {
 	}
 	_, err := out.Write(escaped(b.Bytes()))
 	return err
+}
+
+// escapedLines writes whole lines with those characters escaped.
+type escapedLines struct {
+	out  io.Writer
+	rest []byte // of a line that hasn't ended
+}
+
+func (e *escapedLines) Write(p []byte) (int, error) {
+	e.rest = append(e.rest, p...)
+	end := bytes.LastIndexByte(e.rest, '\n') + 1
+	if _, err := e.out.Write(escaped(e.rest[:end])); err != nil {
+		return 0, err
+	}
+	e.rest = append(e.rest[:0], e.rest[end:]...)
+	return len(p), nil
 }

@@ -200,7 +200,9 @@ func firstValue(entry string) (code, rest string) {
 	return entry[:n], strings.TrimSpace(entry[n:])
 }
 
-func (r *repl) complain(message string) { fmt.Fprintln(r.cmd.ErrOrStderr(), message) }
+func (r *repl) complain(message string) {
+	fmt.Fprintln(r.cmd.ErrOrStderr(), printableLines(message))
+}
 
 func (r *repl) call(tool string, arguments map[string]any) {
 	_ = printAnswer(r.cmd, call(commandContext(r.cmd), r.server, tool, arguments), false)
@@ -217,9 +219,9 @@ func (r *repl) evolve(name, code string) {
 		_ = printAnswer(r.cmd, a, false)
 		return
 	}
-	fmt.Fprintf(r.cmd.OutOrStdout(), "%s is a tool (version %d)\n", name, made.Version)
+	fmt.Fprintf(r.cmd.OutOrStdout(), "%s is a tool (version %d)\n", printable(name), made.Version)
 	for _, note := range made.Notes {
-		fmt.Fprintln(r.cmd.OutOrStdout(), "note:", note)
+		fmt.Fprintln(r.cmd.OutOrStdout(), "note:", printable(note))
 	}
 }
 
@@ -247,7 +249,7 @@ func (r *repl) tools() {
 		fmt.Fprintln(r.cmd.OutOrStdout(), "no tools yet; make one with :evolve NAME CODE")
 	}
 	for _, t := range all {
-		fmt.Fprintf(r.cmd.OutOrStdout(), "%s  version %d  %s\n", t.Name, t.Version, firstLine(t.Description, 60))
+		fmt.Fprintf(r.cmd.OutOrStdout(), "%s  version %d  %s\n", printable(t.Name), t.Version, printable(firstLine(t.Description, 60)))
 	}
 }
 

@@ -137,7 +137,7 @@ func (o *replayOptions) replayOne(ctx context.Context, cmd *cobra.Command, r *re
 		if a.Fault != nil {
 			fmt.Fprintln(errs, printableLines(a.Text))
 		} else {
-			fmt.Fprintln(out, a.Text)
+			fmt.Fprintf(out, "%s\n", escaped([]byte(a.Text)))
 		}
 		for _, more := range a.More {
 			fmt.Fprintln(errs, printableLines(more))

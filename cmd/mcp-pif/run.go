@@ -107,15 +107,15 @@ func printAnswer(cmd *cobra.Command, a mcpserver.Answer, asJSON bool) error {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	switch {
 	case asJSON:
-		fmt.Fprintf(out, "%s\n", a.Structured)
+		fmt.Fprintf(out, "%s\n", escaped(a.Structured))
 	case a.Fault != nil:
-		fmt.Fprintln(errs, a.Text)
+		fmt.Fprintln(errs, printableLines(a.Text))
 	default:
-		fmt.Fprintln(out, a.Text)
+		fmt.Fprintf(out, "%s\n", escaped([]byte(a.Text)))
 	}
 	if !asJSON {
 		for _, more := range a.More {
-			fmt.Fprintln(errs, more)
+			fmt.Fprintln(errs, printableLines(more))
 		}
 	}
 	if a.Fault != nil {

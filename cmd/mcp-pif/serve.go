@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -185,9 +184,9 @@ func tuneMemory(pool int64) {
 	}
 }
 
-// terminal reports whether r is one.
-func terminal(r io.Reader) bool {
-	f, ok := r.(*os.File)
+// terminal reports whether a reader or writer is one.
+func terminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -24,7 +24,7 @@ written whole or not at all; without it, or as -, the document is printed.`,
 				fmt.Fprintf(cmd.ErrOrStderr(), "left out: %s: %s\n", printable(t.Name), printable(err.Error()))
 			}
 		}
-		document := registry.Encode(tools)
+		document := escaped(registry.Encode(tools)) // who reads it sees what it says
 		if len(args) == 1 && args[0] != "-" {
 			return registry.Replace(args[0], document)
 		}

@@ -13,7 +13,7 @@
 //
 // era.go tells the protocols apart, refused.go what is no message at all, guard.go holds who may come in, budget.go how
 // much at once, paced.go how slowly answers may be read, live.go what ends before it
-// would by itself. The protocol itself is the SDK's.
+// would by itself, sessions.go which session ends for another. The protocol itself is the SDK's.
 package streamable
 
 import (
@@ -65,6 +65,7 @@ type Options struct {
 	MaxSessions int           // of the older protocols, for each principal; 1,000
 	MaxConns    int           // connections; 4,000
 	IdleSession time.Duration // after which such a session ends; 30 min
+	KeptSession time.Duration // for which one stays that isn't used, though there is no room for another; 1 min
 	BodyTime    time.Duration // for a body to arrive; 30 s
 	WriteTime   time.Duration // for a client to take what is written; 30 s
 	Grace       time.Duration // for what is under way when the server ends; 10 s
@@ -81,6 +82,7 @@ func (o Options) orDefault() Options {
 	o.MaxConns = or(o.MaxConns, 4000)
 	o.WriteTime = or(o.WriteTime, 30*time.Second)
 	o.IdleSession = or(o.IdleSession, 30*time.Minute)
+	o.KeptSession = or(o.KeptSession, time.Minute)
 	o.BodyTime = or(o.BodyTime, 30*time.Second)
 	o.Grace = or(o.Grace, 10*time.Second)
 	return o
@@ -95,13 +97,14 @@ func or[T int | int64 | time.Duration](v, otherwise T) T {
 
 // Handler answers the requests of MCP clients, and /healthz.
 type Handler struct {
-	o       Options
-	guard   guard
-	budget  budget
-	live    live
-	modern  *mcp.StreamableHTTPHandler
-	session *mcp.StreamableHTTPHandler
-	mux     http.Handler
+	o        Options
+	guard    guard
+	budget   budget
+	live     live
+	sessions sessions
+	modern   *mcp.StreamableHTTPHandler
+	session  *mcp.StreamableHTTPHandler
+	mux      http.Handler
 }
 
 // New makes a handler.
@@ -262,12 +265,12 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && outside(w, body) {
 		return
 	}
-	if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && !h.budget.session(server) {
+	if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && !h.room(server) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many sessions", http.StatusServiceUnavailable)
 		return
 	}
-	h.session.ServeHTTP(w, r)
+	h.serveSession(w, r, server)
 	if r.Context().Err() != nil && r.Method == http.MethodPost && r.Header.Get(sessionHeader) != "" {
 		h.abandoned(r, body)
 	}
