@@ -193,6 +193,9 @@ func Decode(r io.Reader) ([]Portable, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, errors.New("not a file of tools: there is something after it")
 	}
+	if err := ambiguous(text); err != nil {
+		return nil, fmt.Errorf("not a file of tools: %w", err)
+	}
 	var problems []error
 	list := make([]Portable, 0, len(doc.Tools)+len(doc.BoundVersions))
 	type id struct {

@@ -182,6 +182,10 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"format":"mcp-pif tools 1","tools":[{"name":"a"}]}`:                                                      "parse_error",
 		`{"format":"mcp-pif tools 1","tools":[{"name":"run","code":1}]}`:                                           "reserved",
 		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1,"examples":[{"input":1,"expct":1}]}]}`:          "unknown field",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1,"Code":2}]}`:                                    "unknown field",
+		`{"format":"mcp-pif tools 1","tools":[],"TOOLS":[{"name":"a","code":1}]}`:                                  "unknown field",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1,"capabilitieſ":["fs:."]}]}`:                     "unknown field",
+		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code":1,"code_text":"2"}]}`:                             "both code and code_text",
 		`{"format":"mcp-pif tools 1","tools":[{"name":"a","code_text":"` + strings.Repeat(" ", MaxCode+1) + `"}]}`: "bytes",
 	} {
 		if _, err := Decode(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {

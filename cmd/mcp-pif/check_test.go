@@ -42,7 +42,8 @@ func TestCheckStatus(t *testing.T) {
 		{2, []string{"x =>", "--equal", "y => y"}},
 		{2, []string{"x => x", "--equal", ""}},
 		{2, []string{"--store", missing, "--tool", "it", "--equal", "y => y"}},
-		{3, []string{"x => x + x", "--equal", "x => 2 * x"}},
+		{0, []string{"x => x + x", "--equal", "x => 2 * x"}},
+		{3, []string{"x => x + x + x", "--equal", "x => 3 * x"}},
 	} {
 		if got, out := checked(t, c.args...); got != c.status {
 			t.Errorf("check %q exits with %d, want %d\n%s", c.args, got, c.status, out)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/go-plugin/runner"
@@ -90,7 +91,7 @@ func (l *launch) Start(ctx context.Context) error {
 	cmd.Stdout, cmd.Stderr = stdoutEnd, stderrEnd
 	prepare(cmd)
 	sealDescriptors()
-	started := make(chan error)
+	started, heard, read := make(chan error), make(chan struct{}), make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this
 		err := start(ctx)
@@ -109,19 +110,39 @@ func (l *launch) Start(ctx context.Context) error {
 			return
 		}
 		l.wait(cmd)
-		// A grandchild may hold the other ends for ever.
+		// What it wrote before its end is still to be read, its handshake first of all;
+		// but a grandchild may hold the other ends for ever.
+		late, cancel := context.WithTimeout(context.Background(), draining)
+		defer cancel()
+		await(late, heard)
+		close(l.dead)
+		await(late, read)
 		stdout.Close()
 		stderr.Close()
-		close(l.dead)
 	}()
 	if err := <-started; err != nil {
 		return errors.Join(err, stdout.Close(), stderr.Close())
 	}
 	first, firstEnd := io.Pipe()
 	l.first = first
-	go l.output.read(stderr)
-	go l.readOutput(stdout, firstEnd)
+	go func() {
+		defer close(read)
+		var both sync.WaitGroup
+		both.Go(func() { l.output.read(stderr) })
+		both.Go(func() { l.readOutput(stdout, firstEnd, heard) })
+		both.Wait()
+	}()
 	return nil
+}
+
+// draining is how long a process that has ended is read on from, at most.
+const draining = 2 * time.Second
+
+func await(ctx context.Context, c <-chan struct{}) {
+	select {
+	case <-c:
+	case <-ctx.Done():
+	}
 }
 
 // command is what to start, in its sandbox where it has one. Call done when it
@@ -169,8 +190,9 @@ func (l *launch) wait(cmd *exec.Cmd) {
 	}
 }
 
-// readOutput gives go-plugin the first line, and logs the others.
-func (l *launch) readOutput(stdout io.Reader, first *io.PipeWriter) {
+// readOutput gives go-plugin the first line, and logs the others. heard is closed
+// when that line is there.
+func (l *launch) readOutput(stdout io.Reader, first *io.PipeWriter, heard chan<- struct{}) {
 	r := bufio.NewReaderSize(stdout, maxHandshake)
 	line, err := r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -179,6 +201,7 @@ func (l *launch) readOutput(stdout io.Reader, first *io.PipeWriter) {
 	if l.hear != nil {
 		l.hear(line)
 	}
+	close(heard)
 	first.Write(line)
 	first.Close()
 	if l.stray != nil {

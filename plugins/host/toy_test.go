@@ -58,6 +58,7 @@ func init() {
 		"link":       linked,
 		"garbage":    func() { fmt.Println("hello, world"); hang() },
 		"old":        func() { fmt.Println("1|99|unix|/x|grpc|"); hang() },
+		"brief":      func() { fmt.Println("1|99|unix|/x|grpc|") },
 		"silent":     hang,
 		"deaf":       deaf,
 		"exits":      func() {},

@@ -76,6 +76,13 @@ func Read(path string) (*Lock, error) {
 		return nil, fmt.Errorf("plugin lock %s: %w", path, err)
 	}
 	defer f.Close()
+	folder, err := os.Stat(filepath.Dir(l.Path))
+	if err == nil {
+		err = everybodys(filepath.Dir(l.Path), folder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("plugin lock %s: its folder: %w", path, err)
+	}
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil {
 		l.read = text

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 )
 
@@ -151,10 +152,24 @@ func openRegular(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if after, err := f.Stat(); err != nil || !os.SameFile(before, after) {
+	after, err := f.Stat()
+	if err != nil || !os.SameFile(before, after) {
 		return nil, errors.Join(fmt.Errorf("%s changed while it was opened", Shown(path, 300)), err, f.Close())
 	}
+	if err := everybodys(path, after); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	return f, nil
+}
+
+// everybodys refuses what every user can change: a lock says which programs are
+// started, and a program may be written between its hash and its start. In a folder
+// with the sticky bit nobody replaces what is another's.
+func everybodys(path string, info fs.FileInfo) error {
+	if info.Mode()&0o002 == 0 || info.IsDir() && info.Mode()&fs.ModeSticky != 0 || runtime.GOOS == "windows" {
+		return nil
+	}
+	return fmt.Errorf("every user can write to %s (its mode is %#o): chmod o-w it", Shown(path, 300), info.Mode().Perm())
 }
 
 // hashFile is the SHA-256 of an open file, whatever its offset.
