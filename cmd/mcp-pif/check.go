@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -161,10 +163,16 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 			return s, failing(err)
 		}
 		s.tool, _ = s.others.Get(o.name)
-		s.kept, s.notes = true, made.Notes
+		s.kept, s.notes = true, slices.DeleteFunc(made.Notes, ofNext)
 	}
 	s.cannot = s.tool.Cannot(auth.policy.Kinds())
 	return s, nil
+}
+
+// ofNext reports whether a note of evolve's is about the call that it suggests, which
+// isn't shown here.
+func ofNext(note string) bool {
+	return strings.HasPrefix(note, "next shows") || strings.Contains(note, " in next is a name")
 }
 
 // kept is a tool of a store.

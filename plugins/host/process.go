@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -95,7 +96,11 @@ func (p *process) start() {
 			p.failed = errStranger
 		}
 		p.kill("it didn't start")
-		p.seat.log.Error("a plugin doesn't start", "error", err)
+		level := slog.LevelError
+		if p.seat.isClosed() {
+			level = slog.LevelDebug // that is why
+		}
+		p.seat.log.Log(context.Background(), level, "a plugin doesn't start", "error", err)
 	} else {
 		p.seat.log.Info("a plugin was started", "pid", p.pid(), "sandbox", p.layers().String())
 	}

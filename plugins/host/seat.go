@@ -162,6 +162,12 @@ func (s *seat) close() {
 	}
 }
 
+func (s *seat) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 func (s *seat) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
