@@ -153,7 +153,7 @@ func (g *algebra) odd() string {
 // same, fail alike and ask for the same, for numbers at the bounds of what they are
 // and for values of other kinds.
 func TestAlgebra(t *testing.T) {
-	n := count(1_500, 100_000)
+	n := count(600, 50_000)
 	compared, same, form := 0, 0, map[string]int{}
 	for seed := range n {
 		g := &algebra{r: rand.New(rand.NewPCG(uint64(seed), 77))}
