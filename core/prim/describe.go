@@ -104,6 +104,8 @@ func (r *Row) mismatch(i int, got string) *fault.Fault {
 // hint is an imperative sentence with a correct term.
 func (r *Row) hint(want Kinds, got string) string {
 	correct := r.Correct()
+	// Of a value that isn't known yet there is only the kind.
+	is := func(kind string) bool { return got == "a "+kind || strings.HasPrefix(got, "the "+kind) }
 	switch {
 	case r.Shape == Unary && (got == "a list") && want&KindList == 0:
 		return fmt.Sprintf("%s takes its operand without brackets: write %s.", r.Name, correct)
@@ -117,19 +119,19 @@ func (r *Row) hint(want Kinds, got string) string {
 		return fmt.Sprintf("Join lists with {\"append\":[A,B]}, and the strings of one with {\"join\":[LIST,\",\"]}. Correct: %s.", correct)
 	case r.Name == "concat":
 		return fmt.Sprintf("Make a string of the value: {\"to_text\":V}. Correct: %s.", correct)
-	case r.Name == "add" && strings.HasPrefix(got, "the string"):
+	case r.Name == "add" && is("string"):
 		return fmt.Sprintf("Join strings with {\"concat\":[A,B]}, and make a number of one with {\"parse_int\":S} or {\"to_dec\":S}. Correct: %s.", correct)
 	case r.Name == "add" && got == "a list":
 		return fmt.Sprintf("Join lists with {\"append\":[A,B]}. Correct: %s.", correct)
-	case r.Name == "get" && (got == "a list" || strings.HasPrefix(got, "the string")):
+	case r.Name == "get" && (got == "a list" || is("string")):
 		return fmt.Sprintf("Only records have fields: {\"length\":V} is how long a string or a list is, {\"nth\":[LIST,INDEX]} an item. Correct: %s.", correct)
 	case got == "a pair" && want&KindPair == 0:
 		return fmt.Sprintf("Take the pair apart with {\"fst\":P} or {\"snd\":P}. Correct: %s.", correct)
 	case got == "quoted code" && want&KindQuoted == 0:
 		return fmt.Sprintf("Evaluate quoted code with {\"eval\":Q} first. Correct: %s.", correct)
-	case strings.HasPrefix(got, "the decimal") && want&KindInt != 0 && r.Group == "arithmetic":
+	case is("decimal") && want&KindInt != 0 && r.Group == "arithmetic":
 		return `Divide decimals with div_dec, which names digits and rounding: {"div_dec":[A,B,2,"half_even"]}.`
-	case strings.HasPrefix(got, "the decimal") && want&KindInt != 0:
+	case is("decimal") && want&KindInt != 0:
 		return fmt.Sprintf("Make an integer of the decimal: {\"to_int\":[D,\"half_even\"]}. Correct: %s.", correct)
 	case r.Group == "comparison" && want == KindNumber:
 		return fmt.Sprintf("%s compares numbers only: use {\"equal\":[A,B]} or {\"compare\":[A,B]} for other values. Correct: %s.", r.Name, correct)
