@@ -92,37 +92,12 @@ func (h *holding) within(ok bool, format string, args ...any) bool {
 	return ok
 }
 
-// kindOf is the kind of a value.
-func kindOf(v value.Value) prim.Kinds {
-	switch v.(type) {
-	case value.Int:
-		return prim.KindInt
-	case value.Dec:
-		return prim.KindDec
-	case value.Bool:
-		return prim.KindBool
-	case value.Str:
-		return prim.KindString
-	case value.Unit:
-		return prim.KindUnit
-	case value.Nil, *value.Cons:
-		return prim.KindList
-	case *value.Pair:
-		return prim.KindPair
-	case *value.Record:
-		return prim.KindRecord
-	case *value.Code:
-		return prim.KindQuoted
-	}
-	return 0 // a function or a continuation
-}
-
 func (h *holding) holds(t *Type, v value.Value, depth int) bool {
 	t, v = t.or(), value.Force(v)
 	if h.left--; h.left < 0 || depth > deepestHeld {
 		return h.wrong("it is too large, or nested too deep")
 	}
-	k := kindOf(v)
+	k := prim.KindOf(v) & prim.KindData
 	switch {
 	case k == 0:
 		return h.wrong("what isn't data where %s was said", t.brief())

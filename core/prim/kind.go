@@ -32,8 +32,8 @@ const (
 	KindData = KindAny &^ (KindFunction | KindContinuation)
 )
 
-// kindOf is a value's type as a set of one.
-func kindOf(v value.Value) Kinds {
+// KindOf is a value's type as a set of one.
+func KindOf(v value.Value) Kinds {
 	switch v.(type) {
 	case value.Int:
 		return KindInt
@@ -62,7 +62,7 @@ func kindOf(v value.Value) Kinds {
 }
 
 // Has reports whether v is of one of the kinds.
-func (k Kinds) Has(v value.Value) bool { return k&kindOf(v) != 0 }
+func (k Kinds) Has(v value.Value) bool { return k&KindOf(v) != 0 }
 
 var kindWords = []struct {
 	kind       Kinds

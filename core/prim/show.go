@@ -95,7 +95,7 @@ func (w *shower) value(v value.Value) {
 			w.todo = append(w.todo, part{v: v.Fields[i].Value}, part{raw: key})
 		}
 	default:
-		if kindOf(v) == KindList {
+		if KindOf(v) == KindList {
 			if head, tail, ok := uncons(v); ok {
 				w.raw("[")
 				w.todo = append(w.todo, part{v: tail, rest: true}, part{v: head})
@@ -112,7 +112,7 @@ func (w *shower) value(v value.Value) {
 func (w *shower) other(v value.Value) {
 	if !w.display {
 		hint := `Make a list of its parts first: [{"fst":P},{"snd":P}].`
-		switch kindOf(v) {
+		switch KindOf(v) {
 		case KindFunction, KindContinuation:
 			hint = "Leave it out, or apply the function first."
 		case KindQuoted:

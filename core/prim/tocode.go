@@ -90,7 +90,7 @@ func (c *coder) read(v value.Value) (n dataNode, ok bool) {
 			}
 			n.op = string(s)
 		case "args":
-			if kindOf(part) != KindList {
+			if KindOf(part) != KindList {
 				c.fail(fault.TypeError, "args is a list, not "+Describe(part), "a list", part)
 				return n, false
 			}

@@ -134,7 +134,7 @@ func (c *comparer) later(a, b value.Value) { c.todo = append(c.todo, twoValues{a
 
 // one compares what is outermost and leaves the parts for later.
 func (c *comparer) one(a, b value.Value) int {
-	ka, kb := kindOf(a), kindOf(b)
+	ka, kb := KindOf(a), KindOf(b)
 	if ka&KindNumber != 0 && kb&KindNumber != 0 {
 		c.words += max(size(a), size(b)) - 1
 		return cmpNumbers(a, b)

@@ -114,7 +114,7 @@ func (o *order) vals(x, y val) int {
 }
 
 func literals(x, y value.Value) int {
-	if c := cmp.Compare(kindOf(x), kindOf(y)); c != 0 {
+	if c := cmp.Compare(prim.KindOf(x), prim.KindOf(y)); c != 0 {
 		return c
 	}
 	switch x := x.(type) {

@@ -196,7 +196,7 @@ func (b *block) resolve(v val) val {
 func (b *block) kinds(v val) prim.Kinds {
 	switch v := v.(type) {
 	case lit:
-		return kindOf(v.v)
+		return prim.KindOf(v.v)
 	case empty, *cons:
 		return prim.KindList
 	case *pair:
@@ -211,20 +211,6 @@ func (b *block) kinds(v val) prim.Kinds {
 		return b.fact(v).kinds
 	}
 	return prim.KindAny
-}
-
-func kindOf(v value.Value) prim.Kinds {
-	switch v.(type) {
-	case value.Int:
-		return prim.KindInt
-	case value.Dec:
-		return prim.KindDec
-	case value.Bool:
-		return prim.KindBool
-	case value.Str:
-		return prim.KindString
-	}
-	return prim.KindUnit
 }
 
 // typeName is the name type_of gives for a single kind.
