@@ -58,7 +58,7 @@ func TestCheckAnswered(t *testing.T) {
 			"does the same as square@1"},
 		{"fails", `x => (x, 1 + "a")`, "",
 			`{"cost":{"class":"constant","steps":"7 + n, n = terms of input"},"problems":[{"at":"/body/pair/1","col":12,"expected":"a number","got":"a string",` +
-				`"hint":"Give add a number. Correct: 2 + 3.","kind":"type_error","line":1,"message":"add takes a number as its second operand, not a string"}],"type":"(a) -> pair[a, nothing]"}`,
+				`"hint":"Join strings with A ++ B, and make a number of one with parse_int(S) or to_dec(S). Correct: 2 + 3.","kind":"type_error","line":1,"message":"add takes a number as its second operand, not a string"}],"type":"(a) -> pair[a, nothing]"}`,
 			"fails with type_error wherever it is evaluated, line 1, column 12"},
 		{"note", `k => !toy.get(k)`, `,"capabilities":["toy:notes/**"]`,
 			`"effects":["toy.get"],"sound":true`, "it declares toy:notes/**, of which the code uses get only: toy.get:notes/** would do"},
