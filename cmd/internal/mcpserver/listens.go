@@ -19,20 +19,26 @@ type listens struct {
 	of map[*mcp.ServerSession]*listeners
 }
 
-// listeners is the subscriptions of one session. keeping is held while the keeper is
-// another one.
+// listeners is the subscriptions of one session.
 type listeners struct {
+	// keeping is held while the SDK enters one, up to its acknowledgement, and while it
+	// takes one out, up to when it knows the others again.
 	keeping sync.Mutex
-	all     []*listen
+	// users is how many are beginning, there or ending.
+	users int
+	all   []*listen
 	// stop ends the listen that stands in the SDK for those whose own was dropped
 	// there, and waits until it has ended; nil: there is none.
 	stop func()
 }
 
-// A listen is one subscription, from when the client was told that it is one.
+// A listen is one subscription.
 type listen struct {
+	of    *listeners
+	asked context.Context // until the client, or its session, ends it
 	ctx   context.Context // as the SDK's handler has it
 	req   *mcp.SubscriptionsListenRequest
+	begun bool // the client was told that it is one
 	id    any
 	wants mcp.NotificationSubscriptions
 }
@@ -53,24 +59,43 @@ func (s *Server) listening(next mcp.MethodHandler) mcp.MethodHandler {
 		if !ok || r.Params == nil || r.Params.Notifications == nil {
 			return next(ctx, method, req)
 		}
-		l := &listen{req: r}
-		l.ctx = context.WithValue(ctx, listenKey{}, l)
+		its := s.listens.enter(r.Session)
+		defer s.listens.leave(r.Session, its)
+		inner, end := context.WithCancel(context.WithoutCancel(ctx))
+		defer end()
+		l := &listen{of: its, asked: ctx, req: r}
+		l.ctx = context.WithValue(inner, listenKey{}, l)
+
+		its.keeping.Lock() // until it is acknowledged
+		ending := make(chan struct{})
+		stop := context.AfterFunc(ctx, func() {
+			its.keeping.Lock()
+			close(ending)
+			end()
+		})
 		res, err := next(l.ctx, method, req)
+		switch ended := !stop(); {
+		case ended && l.begun:
+			<-ending
+		case ended:
+			s.unlisten(l, next)
+			its.keeping.Unlock()
+			<-ending
+			its.keeping.Unlock()
+			return res, err
+		case l.begun: // and it was over at once
+			its.keeping.Lock()
+		}
 		s.unlisten(l, next)
+		its.keeping.Unlock()
 		return res, err
 	}
 }
 
 // unlisten takes out a subscription that has ended, and has the SDK know the others.
+// The caller holds keeping.
 func (s *Server) unlisten(l *listen, next mcp.MethodHandler) {
-	s.listens.mu.Lock()
-	its := s.listens.of[l.req.Session]
-	s.listens.mu.Unlock()
-	if its == nil {
-		return // it never began
-	}
-	its.keeping.Lock()
-	defer its.keeping.Unlock()
+	its := l.of
 	if its.stop != nil {
 		its.stop()
 		its.stop = nil
@@ -78,12 +103,9 @@ func (s *Server) unlisten(l *listen, next mcp.MethodHandler) {
 	s.listens.mu.Lock()
 	its.all = slices.DeleteFunc(its.all, func(other *listen) bool { return other == l })
 	left := slices.Clone(its.all)
-	if len(left) == 0 && s.listens.of[l.req.Session] == its {
-		delete(s.listens.of, l.req.Session)
-	}
 	s.listens.mu.Unlock()
 	// Those that are ending, too, as all do with their session, need nothing more.
-	if left = slices.DeleteFunc(left, func(other *listen) bool { return other.ctx.Err() != nil }); len(left) > 0 {
+	if left = slices.DeleteFunc(left, func(other *listen) bool { return other.asked.Err() != nil }); len(left) > 0 {
 		its.stop = s.keep(left, next)
 	}
 }
@@ -143,6 +165,7 @@ func (s *Server) telling(next mcp.MethodHandler) mcp.MethodHandler {
 			p, _ := req.GetParams().(*mcp.SubscriptionsAcknowledgedParams)
 			if l != nil && p != nil {
 				s.listens.begin(l, p)
+				defer l.of.keeping.Unlock()
 			}
 			return next(ctx, method, req)
 		}
@@ -178,20 +201,36 @@ func wantedBy(method string, req mcp.Request) func(*mcp.NotificationSubscription
 	return nil
 }
 
-// begin enters a subscription.
-func (ls *listens) begin(l *listen, p *mcp.SubscriptionsAcknowledgedParams) {
+// enter gives the subscriptions of a session, which leave is to be called for.
+func (ls *listens) enter(session *mcp.ServerSession) *listeners {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	its := ls.of[l.req.Session]
+	its := ls.of[session]
 	if its == nil {
 		if ls.of == nil {
 			ls.of = map[*mcp.ServerSession]*listeners{}
 		}
 		its = &listeners{}
-		ls.of[l.req.Session] = its
+		ls.of[session] = its
 	}
-	l.id, l.wants = p.Meta[mcp.MetaKeySubscriptionID], p.Notifications
-	its.all = append(its.all, l)
+	its.users++
+	return its
+}
+
+func (ls *listens) leave(session *mcp.ServerSession, its *listeners) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if its.users--; its.users == 0 {
+		delete(ls.of, session)
+	}
+}
+
+// begin makes a subscription one that is told of what it wants.
+func (ls *listens) begin(l *listen, p *mcp.SubscriptionsAcknowledgedParams) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	l.begun, l.id, l.wants = true, p.Meta[mcp.MetaKeySubscriptionID], p.Notifications
+	l.of.all = append(l.of.all, l)
 }
 
 // who is the ids of a session's subscriptions that want something.

@@ -136,3 +136,31 @@ func TestListens(t *testing.T) {
 	l.evolve("n => n + 5")
 	l.hears("answer e", "tools/list_changed five")
 }
+
+// TestListensTakeTurns: one that begins while another ends is told of what comes after,
+// whichever of the two the server gets to first.
+func TestListensTakeTurns(t *testing.T) {
+	l := newListener(t, New(Options{}))
+	l.evolve("n => n")
+	l.hears("answer e")
+	const listen = "subscriptions/listen"
+	const wants = `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["pif://tools/a"]}`
+	before := ""
+	for i := range 60 {
+		id := fmt.Sprint("turn", i)
+		for _, may := range []string{"tools/list_changed ", "resources/updated "} {
+			l.asked[strings.TrimSpace(may+id)] = true
+			l.asked[may+id+" pif://tools/a"] = true
+		}
+		want := []string{"subscriptions/acknowledged " + id}
+		l.send(id, listen, wants)
+		if before != "" {
+			l.send("", "notifications/cancelled", `"requestId":"`+before+`"`)
+			want = append(want, "answer "+before)
+		}
+		l.hears(want...)
+		l.evolve(fmt.Sprintf("n => n + %d", i))
+		l.hears("answer e", "tools/list_changed "+id, "resources/updated "+id+" pif://tools/a")
+		before = id
+	}
+}
