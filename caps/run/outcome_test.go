@@ -6,11 +6,9 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
-	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -32,33 +30,6 @@ func typedToy(t testing.TB, get, put string) *caps.Manifest {
 		}
 	}
 	return &m
-}
-
-// newTypedWorld is newWorld with another manifest.
-func newTypedWorld(t testing.TB, m *caps.Manifest, o run.Options, perform func(context.Context, run.Act) (value.Value, int64, *fault.Fault)) *world {
-	t.Helper()
-	kinds, err := caps.NewKinds(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, policy: caps.NewPolicy(kinds, time.Now), memory: journal.NewMemory(1<<30, nil)}
-	c, err := caps.Parse("toy:notes/**", kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds})
-	if err == nil {
-		err = w.policy.Grant(g)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Policy, o.Journal, o.Handler = w.policy, w.memory, &performer{perform: perform}
-	w.broker = run.New(o)
-	if w.tools, _, err = registry.Open(w.broker.Log(), w.policy); err != nil {
-		t.Fatal(err)
-	}
-	return w
 }
 
 // TestLyingPlugin: an answer that isn't of the type that the manifest says is the
@@ -86,8 +57,8 @@ func TestLyingPlugin(t *testing.T) {
 		"any data":      {"", secret, "", true},
 	} {
 		var log bytes.Buffer
-		w := newTypedWorld(t, typedToy(t, c.typ, c.typ), run.Options{Log: slog.New(slog.NewTextHandler(&log, nil))},
-			func(context.Context, run.Act) (value.Value, int64, *fault.Fault) { return c.v, 10, nil })
+		w := newWorldOf(t, typedToy(t, c.typ, c.typ), run.Options{Log: slog.New(slog.NewTextHandler(&log, nil))},
+			func(context.Context, run.Act) (value.Value, int64, *fault.Fault) { return c.v, 10, nil }, "toy:notes/**")
 		w.evolve("get", `k => !toy.get(k)`, "toy.get:notes/**")
 		w.evolve("put", `k => !toy.put({key: k, value: 1})`, "toy.put:notes/**")
 		w.evolve("careful", `k => try(!toy.get(k)).error.kind`, "toy.get:notes/**")
@@ -129,12 +100,12 @@ func TestLyingPlugin(t *testing.T) {
 
 // TestLyingInARound: of a round the answers that hold are given on.
 func TestLyingInARound(t *testing.T) {
-	w := newTypedWorld(t, typedToy(t, "string", ""), run.Options{}, func(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	w := newWorldOf(t, typedToy(t, "string", ""), run.Options{}, func(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
 		if field(a.Args, "key") == value.Value(value.Str("notes/b")) {
 			return value.NewInt(7), 1, nil
 		}
 		return field(a.Args, "key"), 1, nil
-	})
+	}, "toy:notes/**")
 	w.evolve("all", `x => par(try(!toy.get("notes/a")), try(!toy.get("notes/b")), try(!toy.get("notes/c")))`, "toy.get:notes/**")
 	got, f := w.run(t.Context(), "all", "null")
 	if f != nil || !strings.Contains(got, `{"ok":"notes/a"}`) || !strings.Contains(got, `"effect_failed"`) || !strings.Contains(got, `{"ok":"notes/c"}`) {

@@ -27,7 +27,13 @@ type world struct {
 
 func newWorld(t testing.TB, o run.Options, perform func(context.Context, run.Act) (value.Value, int64, *fault.Fault), grants ...string) *world {
 	t.Helper()
-	kinds, err := caps.NewKinds(toy)
+	return newWorldOf(t, toy, o, perform, grants...)
+}
+
+// newWorldOf is newWorld with another manifest.
+func newWorldOf(t testing.TB, m *caps.Manifest, o run.Options, perform func(context.Context, run.Act) (value.Value, int64, *fault.Fault), grants ...string) *world {
+	t.Helper()
+	kinds, err := caps.NewKinds(m)
 	if err != nil {
 		t.Fatal(err)
 	}
