@@ -76,7 +76,7 @@ func TestCorpusFaults(t *testing.T) {
 // TestVectorFaults does the same with the predecessor's vectors.
 func TestVectorFaults(t *testing.T) {
 	vectors.Each(t, func(t *testing.T, v vectors.Vector) vectors.Outcome {
-		p := program{tools: v.Setup, input: string(v.Input)}
+		p := program{tools: v.Setup, input: string(v.Input), budgets: core.Budgets{Steps: v.Steps()}}
 		var src []byte
 		p.tool, src = v.Program()
 		p.code = string(src)

@@ -183,7 +183,7 @@ func TestVectors(t *testing.T) {
 			return vectors.Failed(f, 0)
 		}
 		tool, source := v.Program()
-		return o.run(t, r, tool, source, v.Input, parse.Auto, naive.Config{})
+		return o.run(t, r, tool, source, v.Input, parse.Auto, naive.Config{Budgets: naive.Budgets{Steps: v.Steps()}})
 	})
 	o.check(t)
 }

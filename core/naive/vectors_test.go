@@ -74,7 +74,7 @@ func TestVectors(t *testing.T) {
 		if f != nil {
 			return vectors.Failed(f, 0)
 		}
-		var c naive.Config
+		c := naive.Config{Budgets: naive.Budgets{Steps: v.Steps()}}
 		tool, source := v.Program()
 		if f := tools.program(&c, tool, source); f != nil {
 			return vectors.Failed(f, 0)

@@ -97,7 +97,8 @@ func TestVectors(t *testing.T) {
 			return vectors.Failed(f, 0)
 		}
 		all++
-		return outcome(t, naive.Config{Term: p.Term, Source: p.Source, Tool: tool, Tools: tools, Input: in}, &bounded)
+		c := naive.Config{Term: p.Term, Source: p.Source, Tool: tool, Tools: tools, Input: in, Budgets: naive.Budgets{Steps: v.Steps()}}
+		return outcome(t, c, &bounded)
 	})
 	t.Logf("%d of %d have bounds", bounded, all)
 	if all > 0 && bounded < all/2 {
