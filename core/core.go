@@ -87,7 +87,7 @@ const (
 // a run says under which it was made, so that a replay that differs can be told
 // from one that can't be the same. What infer, normalize and equivalent give, and
 // take, is part of that: it changes with the checker.
-const Semantics = 3
+const Semantics = 4
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.
@@ -183,8 +183,9 @@ func hashOf(canonical []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Text returns the program in the text form, laid out for reading.
-func (p *Program) Text() []byte { return text.Print(p.parsed.Term) }
+// Text returns the program in the text form, laid out for reading. As a string
+// of code it says the same program: see [text.Alone].
+func (p *Program) Text() []byte { return text.Alone(p.parsed.Term) }
 
 // Hash returns the SHA-256 of the canonical JSON, in hexadecimal.
 func (p *Program) Hash() string {

@@ -37,6 +37,21 @@ func Example() {
 	// Output: 18446744073709551616 int 6 steps
 }
 
+// Code has two spellings, and either is read; a term is printed in the text form.
+func Example_spellings() {
+	for _, src := range []string{`{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`, `x=>x*x`} {
+		t, err := core.Parse([]byte(src))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s\n", core.Print(t))
+	}
+	// Output:
+	// x => x * x
+	// x => x * x
+}
+
 // What comes from strangers runs with budgets. Each has its own kind of
 // failure, and the answer says what was used.
 func Example_budgets() {

@@ -266,7 +266,7 @@ func TestStoresShareAFile(t *testing.T) {
 	wg.Wait()
 	s := openStore(t, path, journal.Options{})
 	next := map[string]int{}
-	for range 100 { // what the other stores noted is written soon
+	for range 30_000 { // what the other stores noted is written soon
 		if last, err := s.Last(); err != nil || last == stores*writers*events {
 			break
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // format names the layout of a document of tools; a reader refuses any other.
@@ -180,6 +181,9 @@ func Decode(r io.Reader) ([]Portable, error) {
 	}
 	if len(text) > maxDocument {
 		return nil, fmt.Errorf("more than %d bytes", maxDocument)
+	}
+	if !utf8.Valid(text) {
+		return nil, errors.New("not a file of tools: it isn't UTF-8") // the decoder would write other characters in place of some
 	}
 	var doc document
 	dec := json.NewDecoder(bytes.NewReader(text))

@@ -19,8 +19,12 @@ type Edit struct {
 	// tools that it sees: it has its number, its authority and its bindings. It
 	// may be asked again if something that the new version depends on changes
 	// meanwhile. It must not change the tools itself.
-	Check func(candidate *Tool, sees *Snapshot) *fault.Fault
+	Check Check
 }
+
+// A Check says why a version must not be kept, beside the tools that it sees; nil: it
+// may.
+type Check func(candidate *Tool, sees *Snapshot) *fault.Fault
 
 // Evolve makes a new version of a tool, or a tool that wasn't there, and returns
 // it when it is kept. Versions count from 1 for each name, and go on where they

@@ -30,7 +30,7 @@ type Facts struct {
 
 // semantics is raised where the same code has another normal form or other schemas
 // than before.
-const semantics = 3
+const semantics = 4
 
 // The bounds of what is on record: longer schemas are left out, and of a longer
 // certificate the types.

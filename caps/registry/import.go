@@ -1,12 +1,10 @@
 package registry
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -19,19 +17,27 @@ import (
 // refused its capabilities is there, blocked. Everything is checked before
 // anything is changed, and all of it is kept at once, or nothing.
 func (r *Registry) Import(tools []Portable) (added, replaced, same int, err error) {
+	return r.ImportChecked(tools, nil)
+}
+
+// ImportChecked is [Registry.Import] of tools that check, if it isn't nil, has
+// judged: each version that is made is shown to it beside all tools as they will be
+// then, and one that it refuses keeps out the whole document.
+func (r *Registry) ImportChecked(tools []Portable, check Check) (added, replaced, same int, err error) {
 	ordered, err := order(tools)
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	r.turn.Lock()
 	defer r.turn.Unlock()
+	passed := map[*Portable]*Tool{}
 	for range mostImports {
 		if _, err = r.Refresh(); err != nil {
 			return 0, 0, 0, err
 		}
 		over, copied := r.rehearsal()
 		var n imported
-		if n, err = (&importing{r: copied}).all(ordered); err != nil {
+		if n, err = (&importing{r: copied, check: check, passed: passed}).all(ordered); err != nil {
 			return 0, 0, 0, err
 		}
 		if len(over.changes) > 0 {
@@ -45,9 +51,13 @@ func (r *Registry) Import(tools []Portable) (added, replaced, same int, err erro
 			break
 		}
 	}
+	hint := "The tools that exist are unchanged."
+	if errors.Is(err, ErrBehind) {
+		hint += " Others change them all the time: try again."
+	}
 	return 0, 0, 0, &fault.Fault{
 		Kind: fault.Refused, Message: fmt.Sprintf("nothing was imported: %v", err),
-		Hint: "The tools that exist are unchanged.", Cause: err,
+		Hint: hint, Cause: err,
 	}
 }
 
@@ -135,8 +145,11 @@ func (o *overlay) One(seq uint64) (Change, bool, error) {
 // importing is an import under way: what became of each entry, by its name and
 // what the document calls it by.
 type importing struct {
-	r    *Registry
-	made map[portableID]*Tool
+	r     *Registry
+	check Check
+	// passed is the candidates that check let through, also in earlier tries.
+	passed map[*Portable]*Tool
+	made   map[portableID]*Tool
 }
 
 type portableID struct{ name, hash string }
@@ -151,12 +164,16 @@ func (m *importing) all(ordered []*Portable) (n imported, err error) {
 	before := m.r.current.Load()
 	// passing is the names that only older versions were made of.
 	passing := map[string]bool{}
+	var fresh []freshOne
 	for _, p := range ordered {
 		t, err := m.one(p)
 		if err != nil {
 			return n, fmt.Errorf("tool %q: %w", p.Name, err)
 		}
 		m.made[portableID{p.Name, p.Hash}] = t.Tool
+		if t.isNew {
+			fresh = append(fresh, freshOne{p, t.Tool})
+		}
 		_, there := before.Get(p.Name)
 		switch {
 		case p.Old:
@@ -184,7 +201,34 @@ func (m *importing) all(ordered []*Portable) (n imported, err error) {
 			return n, fmt.Errorf("tool %q: %w", name, err)
 		}
 	}
-	return n, nil
+	return n, m.judge(fresh)
+}
+
+// A freshOne is a version that was made of an entry.
+type freshOne struct {
+	from *Portable
+	tool *Tool
+}
+
+// judge has check judge what was made. It does so when everything is there, since
+// code may call tools that it doesn't name.
+func (m *importing) judge(fresh []freshOne) error {
+	if m.check == nil {
+		return nil
+	}
+	sees := m.r.current.Load()
+	for _, f := range fresh {
+		// What was said in an earlier try holds for code that is bound to the same
+		// and calls nothing else.
+		if before := m.passed[f.from]; before != nil && !f.tool.Late() && sameBound(before.Bound, f.tool.Bound) {
+			continue
+		}
+		if fault := m.check(f.tool, sees); fault != nil {
+			return fmt.Errorf("tool %q: %w", f.tool.Name, fault)
+		}
+		m.passed[f.from] = f.tool
+	}
+	return nil
 }
 
 // oneMade is what became of an entry.
@@ -308,90 +352,4 @@ func (m *importing) build(p *Portable, s *Snapshot, old *Tool) (*Tool, *Change, 
 
 func sameBound(a, b map[string]*Tool) bool {
 	return maps.EqualFunc(a, b, func(t, u *Tool) bool { return t.Hash == u.Hash && (t == u || sameBound(t.Bound, u.Bound)) })
-}
-
-// order puts tools after those that they are bound to, and the older versions of
-// each name before the newer ones.
-func order(tools []Portable) ([]*Portable, error) {
-	rest := make([]*Portable, len(tools))
-	byID := map[portableID]*Portable{}
-	current := map[string]*Portable{}
-	versions := map[string][]*Portable{}
-	for i := range tools {
-		p := &tools[i]
-		rest[i] = p
-		byID[portableID{p.Name, p.Hash}] = p
-		versions[p.Name] = append(versions[p.Name], p)
-		if !p.Old {
-			current[p.Name] = p
-		}
-	}
-	// must is what an entry has to come after, should where it had better.
-	must, should := map[*Portable][]*Portable{}, map[*Portable][]*Portable{}
-	for name, list := range versions {
-		slices.SortStableFunc(list, byAge)
-		for i := 1; i < len(list); i++ {
-			must[list[i]] = append(must[list[i]], list[i-1])
-		}
-		versions[name] = list
-	}
-	for _, p := range rest {
-		for name, hash := range p.Bound {
-			if on := byID[portableID{name, hash}]; on != nil {
-				must[p] = append(must[p], on)
-			}
-		}
-		for _, name := range p.base.names() {
-			if on := current[name]; on != nil && p.Bound[name] == "" {
-				should[p] = append(should[p], on)
-			}
-		}
-	}
-	slices.SortStableFunc(rest, func(a, b *Portable) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), byAge(a, b))
-	})
-	return sortBy(rest, must, should)
-}
-
-// byAge puts the older versions of a name before its tool.
-func byAge(a, b *Portable) int {
-	switch {
-	case a.Old && !b.Old:
-		return -1
-	case b.Old && !a.Old:
-		return 1
-	}
-	return cmp.Compare(a.Version, b.Version)
-}
-
-// sortBy gives each entry after those that it must follow and, where that is
-// possible, after those that it should.
-func sortBy(rest []*Portable, must, should map[*Portable][]*Portable) ([]*Portable, error) {
-	out := make([]*Portable, 0, len(rest))
-	done := make(map[*Portable]bool, len(rest))
-	all := func(list []*Portable) bool {
-		return !slices.ContainsFunc(list, func(p *Portable) bool { return !done[p] })
-	}
-	for len(rest) > 0 {
-		before := len(rest)
-		pass := func(ready func(*Portable) bool, most int) {
-			rest = slices.DeleteFunc(rest, func(p *Portable) bool {
-				if most == 0 || !ready(p) {
-					return false
-				}
-				most--
-				done[p] = true
-				out = append(out, p)
-				return true
-			})
-		}
-		pass(func(p *Portable) bool { return all(must[p]) && all(should[p]) }, -1)
-		if len(rest) == before {
-			pass(func(p *Portable) bool { return all(must[p]) }, 1)
-		}
-		if len(rest) == before {
-			return nil, fmt.Errorf("tool %q: what it is bound to is bound to it in turn", rest[0].Name)
-		}
-	}
-	return out, nil
 }

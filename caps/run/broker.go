@@ -129,9 +129,19 @@ func (b *Broker) Refused(name string, declared []string, f *fault.Fault) {
 	b.note(journal.ToolRefused, append(appendFault(append(data, `,"error":`...), f), '}'))
 }
 
-// note records what nothing depends on.
+// note records what nothing waits for: events of the policy for good, since they
+// tell what was permitted when, others soon.
 func (b *Broker) note(k journal.Kind, data []byte) {
-	if _, err := b.journal.Append(journal.Noted, k, "", "", data); err != nil {
+	stage := journal.Noted
+	switch k {
+	case journal.PolicyGranted, journal.PolicyDenied, journal.PolicyRevoked, journal.PolicyRestored:
+		stage = journal.Synced
+	}
+	_, err := b.journal.Append(stage, k, "", "", data)
+	if err != nil && stage != journal.Noted { // where there is no room now it waits for some
+		_, err = b.journal.Append(journal.Noted, k, "", "", data)
+	}
+	if err != nil {
 		b.log.Error("the journal took no event", "kind", k, "error", err)
 	}
 }

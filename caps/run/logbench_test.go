@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -15,7 +16,7 @@ import (
 // openStore opens a store in a file.
 func openStore(t testing.TB, path string) *journal.Store {
 	t.Helper()
-	s, err := journal.Open(path, journal.Options{})
+	s, err := journal.Open(path, journal.Options{Busy: 10 * time.Minute}) // many may write to it, on a slow disk
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func (w *world) run(ctx context.Context, tool, input string) (string, *fault.Fau
 	for {
 		switch m.Run(0) {
 		case core.Suspended:
-			m.Resume(r.Answer(ctx, time.Now().Add(time.Minute), m.Requests()))
+			m.Resume(r.Answer(ctx, time.Now().Add(time.Hour), m.Requests()))
 		case core.Failed:
 			r.End(run.End{Steps: m.Steps(), Fault: m.Fault()})
 			return "", m.Fault()

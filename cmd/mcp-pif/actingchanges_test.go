@@ -65,10 +65,15 @@ func TestPolicyIsReadAgain(t *testing.T) {
 		}
 	}
 	write(`{"grant":["fs:./more"]}`)
-	eventually(t, "the grant that is gone is refused", func() bool {
-		text, _ := p.runs("r", "a")
-		return strings.Contains(text, `"kind":"denied"`)
-	})
+	eventually(t, "the policy was read again", func() bool { return strings.Contains(p.logged(), `msg="the policy was read again"`) })
+	if text, _ := p.runs("r", "a"); !strings.Contains(text, `"kind":"denied"`) {
+		t.Errorf("the grant that is gone: %s", text)
+	}
+	taken := p.call("journal", `{"kind":"policy.revoked"}`).Content[0].Text
+	granted := p.call("journal", `{"kind":"policy.granted"}`).Content[0].Text
+	if strings.Count(taken, `"kind":"policy.revoked"`) != 1 || !strings.Contains(taken, `"capability":"fs:./sandbox"`) || !strings.Contains(granted, `"grants":["fs:./more"]`) {
+		t.Errorf("on record of the change: %s\n%s", taken, granted)
+	}
 	p.makes("m", "p => !fs.read(p)", "fs.read:./more")
 	if text, failed := p.runs("m", "b"); failed || text != `"B"` {
 		t.Errorf("the new grant: %s", text)

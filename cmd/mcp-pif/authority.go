@@ -123,11 +123,11 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 		return nil, err
 	}
 	if o.askVia != "" && o.askVia != "terminal" && o.askVia != "elicitation" {
-		return nil, fmt.Errorf("--ask-via is terminal or elicitation, not %q", o.askVia)
+		return nil, misused(fmt.Errorf("--ask-via is terminal or elicitation, not %q", o.askVia))
 	}
 	boxes, err := readSandbox(o.sandbox)
 	if err != nil {
-		return nil, err
+		return nil, misused(err)
 	}
 	third, err := openInstalled(o.pluginLock, log)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -13,13 +14,18 @@ import (
 )
 
 // watch applies what the operator changes while the server runs, until ctx ends:
-// the policy file on SIGHUP, and what was revoked within half a second.
+// the policy file on SIGHUP, and what was revoked within half a second. From its return
+// on SIGHUP doesn't end the process.
 func (a *authority) watch(ctx context.Context) {
 	hup := make(chan os.Signal, 1)
 	if a.options.isReadAgain() {
 		signal.Notify(hup, syscall.SIGHUP)
-		defer signal.Stop(hup)
 	}
+	go a.watching(ctx, hup)
+}
+
+func (a *authority) watching(ctx context.Context, hup chan os.Signal) {
+	defer signal.Stop(hup)
 	tick := time.NewTicker(400 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -43,7 +49,9 @@ func (a *authority) reload() {
 	if err == nil && said.some(a.options.principals) && a.host == nil {
 		err = errors.New("this server was started without any grant, and starts no plugins: restart it")
 	}
+	before := map[*run.Broker][]*caps.Grant{}
 	if err == nil {
+		a.brokers.each(func(b *run.Broker) { before[b] = inForce(b.Policy()) })
 		err = a.replace(said)
 	}
 	if err != nil {
@@ -54,11 +62,24 @@ func (a *authority) reload() {
 		a.log.Error("what was revoked can't be read", "error", err)
 	}
 	// Each record has what its principal has.
-	a.brokers.each(func(b *run.Broker) { b.Regranted(grantTexts(b.Policy().Grants()), b.Policy().ShownDenies()) })
+	a.brokers.each(func(b *run.Broker) {
+		now := b.Policy().Grants()
+		for _, g := range before[b] {
+			if !slices.ContainsFunc(now, func(other *caps.Grant) bool { return other.ID == g.ID }) {
+				b.Revoked(caps.Change{Grant: g, Revoked: true, Text: g.Shown().String()})
+			}
+		}
+		b.Regranted(grantTexts(now), b.Policy().ShownDenies())
+	})
 	a.log.Info("the policy was read again", "capabilities", a.summary())
 	if a.unheard != nil {
 		a.unheard()
 	}
+}
+
+// inForce is the grants of a policy that nobody took back.
+func inForce(p *caps.Policy) []*caps.Grant {
+	return slices.DeleteFunc(p.Grants(), (*caps.Grant).Revoked)
 }
 
 // applyRevocations brings every policy in line with what was taken back.

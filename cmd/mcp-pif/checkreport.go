@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -95,6 +96,12 @@ func (s *subject) report(strict bool) *checkReport {
 		More:   problems + unknowns - len(k.Diagnostics) - len(k.Dynamic),
 		Open:   k.Open || slices.ContainsFunc(k.Effects, check.Effect.Any),
 		Cannot: asList(s.cannot), Least: asList(least(k)), Notes: asList(s.notes), Refused: s.refused,
+	}
+	if t.Text {
+		r.Problems = slices.Clone(r.Problems)
+		for i := range r.Problems {
+			r.Problems[i].Hint = mcpserver.HintInText(r.Problems[i].Hint)
+		}
 	}
 	if s.stored {
 		r.Tool = fmt.Sprintf("%s@%d", t.Name, t.Version)

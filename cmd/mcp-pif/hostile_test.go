@@ -152,7 +152,7 @@ func TestHostile(t *testing.T) {
 	programs := hostile()
 	for _, h := range programs {
 		t.Run(h.name, func(t *testing.T) {
-			p := start(t, "--log-level=warn").open()
+			p := start(t, "--log-level=warn", "--timeout=1h").open() // on a slow machine, too, other budgets end it
 			if h.tool != "" {
 				if r := p.call("evolve", `{"name":"t","code":`+h.tool+`}`); r.IsError {
 					t.Fatal(r.Content[0].Text)

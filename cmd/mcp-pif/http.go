@@ -151,7 +151,7 @@ func (w *web) serve(ctx context.Context) error {
 	w.auth.unheard = func() { access.unheard(w.auth.principals.Names()) }
 	w.auth.unheard()
 	if w.auth.host != nil {
-		go w.auth.watch(ctx)
+		w.auth.watch(ctx)
 		w.auth.tellSandbox()
 	}
 	for _, path := range o.files() {

@@ -39,13 +39,14 @@ type webServer struct {
 	stdout *strings.Builder
 	log    *strings.Builder
 	mu     *sync.Mutex
-	ended  chan error
+	ended  chan struct{}
+	err    error // with which it ended
 }
 
 // startWeb starts one, with the tokens of ann and bob where there is a file for them.
 func startWeb(t testing.TB, state string, flags ...string) *webServer {
 	t.Helper()
-	s := &webServer{t: t, state: state, stdout: new(strings.Builder), log: new(strings.Builder), mu: new(sync.Mutex), ended: make(chan error, 1)}
+	s := &webServer{t: t, state: state, stdout: new(strings.Builder), log: new(strings.Builder), mu: new(sync.Mutex), ended: make(chan struct{})}
 	s.cmd = self("mcp-pif", append([]string{"--http", "127.0.0.1:0"}, flags...)...)
 	s.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+state)
 	s.cmd.Dir = t.TempDir()
@@ -53,9 +54,13 @@ func startWeb(t testing.TB, state string, flags ...string) *webServer {
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	go func() { s.ended <- s.cmd.Wait() }()
+	go func() {
+		defer close(s.ended)
+		s.err = s.cmd.Wait()
+	}()
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
+		<-s.ended // before its folders are removed
 		if t.Failed() {
 			t.Logf("the server's log:\n%.4000s", s.logged())
 		}
@@ -81,8 +86,8 @@ func (s *webServer) wait(what string, done func() bool) {
 	s.t.Helper()
 	for until := time.Now().Add(receiveTime); !done(); time.Sleep(10 * time.Millisecond) {
 		select {
-		case err := <-s.ended:
-			s.t.Fatalf("the server ended before %s: %v\n%s", what, err, s.logged())
+		case <-s.ended:
+			s.t.Fatalf("the server ended before %s: %v\n%s", what, s.err, s.logged())
 		default:
 		}
 		if time.Now().After(until) {
@@ -97,8 +102,8 @@ func (s *webServer) stop() {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := <-s.ended; err != nil {
-		s.t.Errorf("the server ended with %v", err)
+	if <-s.ended; s.err != nil {
+		s.t.Errorf("the server ended with %v", s.err)
 	}
 	if s.stdout.Len() > 0 {
 		s.t.Errorf("it wrote to standard output: %.300q", s.stdout)

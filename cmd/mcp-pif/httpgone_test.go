@@ -4,7 +4,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,10 +22,9 @@ import (
 // endless is a program that runs until it is stopped.
 const endless = `(f => f(f))(f => f(f))`
 
-// TestHTTPGone: a client that goes away cancels what it called, in both protocols,
-// and a server that is told to end answers what is under way.
+// TestHTTPGone: a client that goes away cancels what it called, in both protocols.
 func TestHTTPGone(t *testing.T) {
-	s := startWeb(t, t.TempDir())
+	s := startWeb(t, t.TempDir(), "--timeout=30m")
 	c := s.connect("", eras[1])
 	journalled := func(kind string) int {
 		text, _ := c.asks("journal", map[string]any{"kind": kind, "limit": 100})
@@ -44,24 +48,55 @@ func TestHTTPGone(t *testing.T) {
 			t.Errorf("%s: the run ended as %s", version, text)
 		}
 	}
-	begun := journalled("run.started")
+	s.stop()
+}
+
+// TestHTTPEndAnswers: a server that is told to end takes nothing more, and answers what
+// is under way.
+func TestHTTPEndAnswers(t *testing.T) {
+	arrived, release := make(chan struct{}, 1), make(chan struct{})
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+		fmt.Fprint(w, "late words")
+	}))
+	defer origin.Close()
+	s := startWeb(t, t.TempDir(), "--http-tokens", bothTokens(t), "--cap", "fetch.get:"+origin.URL)
+	c := s.connect(annToken, eras[1])
+	c.makes("slow", "u => !fetch.request(u)", "fetch.get:"+origin.URL)
 	answer := make(chan string, 1)
 	go func() {
-		res, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"code": endless, "steps": 20_000_000}})
+		res, err := c.CallTool(context.Background(), &mcp.CallToolParams{Name: "slow", Arguments: map[string]any{"input": origin.URL + "/"}})
 		if err != nil {
 			answer <- err.Error()
 			return
 		}
 		answer <- res.Content[0].(*mcp.TextContent).Text
 	}()
-	watcher := s.connect("", eras[0])
-	s.wait("the run's begin", func() bool {
-		text, _ := watcher.asks("journal", map[string]any{"kind": "run.started", "limit": 100})
-		return strings.Count(text, `"kind":"run.started"`) > begun || len(answer) > 0
+	<-arrived
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wait("the end of listening", func() bool {
+		other, err := net.Dial("tcp", u.Host)
+		if err == nil {
+			other.Close()
+		}
+		return err != nil
 	})
-	s.stop()
-	if text := <-answer; !strings.Contains(text, "out_of_fuel") {
+	close(release)
+	if text := <-answer; !strings.Contains(text, "late words") {
 		t.Errorf("a call under way when the server was told to end: %s", text)
+	}
+	if <-s.ended; s.err != nil {
+		t.Errorf("the server ended with %v", s.err)
 	}
 }
 

@@ -95,9 +95,15 @@ func TestHTTPLoad(t *testing.T) {
 		return runtime.NumGoroutine(), m.HeapAlloc
 	}
 	var calls, hungUp atomic.Int64
-	load := func(lasts time.Duration) {
-		ctx, over := context.WithTimeout(t.Context(), lasts)
+	load := func(lasts time.Duration, enough func() bool) {
+		ctx, over := context.WithCancel(t.Context())
 		defer over()
+		time.AfterFunc(lasts, func() {
+			for !enough() && !t.Failed() { // as on a slow machine
+				time.Sleep(20 * time.Millisecond)
+			}
+			over()
+		})
 		var all sync.WaitGroup
 		for i := range clients {
 			all.Go(func() {
@@ -109,7 +115,7 @@ func TestHTTPLoad(t *testing.T) {
 		}
 		all.Wait()
 	}
-	load(300 * time.Millisecond) // so that what is kept for later is there
+	load(300*time.Millisecond, func() bool { return true }) // so that what is kept for later is there
 	settle := func(most int) int {
 		n := 0
 		for range 3000 {
@@ -123,7 +129,7 @@ func TestHTTPLoad(t *testing.T) {
 	}
 	settle(40)
 	goroutines, heap := begin()
-	load(lasts)
+	load(lasts, func() bool { return calls.Load() >= clients && hungUp.Load() > 0 })
 	left := settle(goroutines + 10)
 	_, after := begin()
 	t.Logf("%d calls, %d hung up; goroutines %d before, %d after; heap %d KiB before, %d after", calls.Load(), hungUp.Load(), goroutines, left, heap>>10, after>>10)
@@ -134,9 +140,6 @@ func TestHTTPLoad(t *testing.T) {
 	// The journals in memory may fill up: 8 MiB for each principal.
 	if most := heap + 2*pureJournal*3 + 16<<20; after > most {
 		t.Errorf("the heap is %d bytes after, it was %d before", after, heap)
-	}
-	if calls.Load() < clients || hungUp.Load() == 0 {
-		t.Errorf("%d calls and %d that hung up show nothing", calls.Load(), hungUp.Load())
 	}
 }
 

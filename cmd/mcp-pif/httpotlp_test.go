@@ -88,6 +88,8 @@ func TestHTTPTraces(t *testing.T) {
 	}
 	bob.asks("run", map[string]any{"code": `"private"`})
 	s.stop()
+	mu.Lock()
+	defer mu.Unlock()
 	ids, names, below := map[string]string{}, map[string]int{}, map[string]int{}
 	for _, one := range got {
 		ids[one.id] = one.name

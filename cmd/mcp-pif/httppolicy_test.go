@@ -272,6 +272,7 @@ func TestHTTPOwnGrantsChange(t *testing.T) {
 	if text := <-answers["ann"]; !strings.Contains(text, "took") || strings.Contains(text, "late words") {
 		t.Errorf("ann's call under way ended as %s", text)
 	}
+	s.wait("the revocation", func() bool { return strings.Contains(s.logged(), "msg=revoked") }) // on record, too
 	close(release)
 	if text := <-answers["bob"]; !strings.Contains(text, "late words") {
 		t.Errorf("bob's call under way ended as %s", text)

@@ -80,6 +80,9 @@ func TestPrincipalsAreBounded(t *testing.T) {
 		end()
 	}
 	session.Close()
+	for !ps.all["b"].idle() {
+		time.Sleep(time.Millisecond)
+	}
 	if err := ps.open("broken"); err == nil {
 		t.Error("a principal without a server came in")
 	}
@@ -172,7 +175,8 @@ func TestHTTPRevoked(t *testing.T) {
 	if out, err := revoke.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	s.wait("the revocation", func() bool { return strings.Contains(s.logged(), "revoked") })
+	// It is said of each principal that is there, and then of whoever comes.
+	s.wait("the revocation", func() bool { return strings.Count(s.logged(), "msg=revoked") >= len(clients)+1 })
 	clients = append(clients, s.connect("eve-eve-eve-eve-eve-eve", eras[0]))
 	for i, c := range clients {
 		if i < 2 {

@@ -116,6 +116,9 @@ func TestHTTPCertificateRotates(t *testing.T) {
 	}
 	defer stream.Body.Close()
 	lines := bufio.NewScanner(stream.Body)
+	for lines.Scan() && !strings.Contains(lines.Text(), "subscriptions/acknowledged") {
+		continue // it listens from there on
+	}
 	heard := make(chan bool, 1)
 	go func() {
 		for lines.Scan() {

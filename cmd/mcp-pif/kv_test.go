@@ -35,7 +35,8 @@ const bump = `u => let e = !kv.entry("n/count"), r = !kv.cas({key: "n/count", ve
 func TestKvCountsTogether(t *testing.T) {
 	const writers, each = 16, 5
 	state := t.TempDir()
-	servers := []*process{withState(t, state, "--store", "memory", "--cap", "kv:n/**"), withState(t, state, "--store", "memory", "--cap", "kv:n/**")}
+	flags := []string{"--store", "memory", "--cap", "kv:n/**", "--timeout=1h"}
+	servers := []*process{withState(t, state, flags...), withState(t, state, flags...)}
 	for _, p := range servers {
 		p.makes("bump", bump, "kv:n/**")
 		p.makes("count", `u => !kv.get("n/count")`, "kv:n/**")

@@ -89,10 +89,14 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-// failing makes an error a failure, and leaves nil as it is.
+// failing makes an error a failure, and leaves nil, and what is one, as it is.
 func failing(err error) error {
-	if err == nil {
-		return nil
+	var f *failure
+	if err == nil || errors.As(err, &f) {
+		return err
 	}
 	return &failure{err: err}
 }
+
+// misused is the end of a command that was given something that can't be meant.
+func misused(err error) error { return &failure{err: err, status: statusUsage} }

@@ -210,7 +210,7 @@ func (r *rawText) UnmarshalJSON(b []byte) error {
 
 // receiveTime is how long a test waits for a line before the server must have
 // lost it.
-const receiveTime = 90 * time.Second
+const receiveTime = 10 * time.Minute
 
 // receive reads the next line, which must be JSON-RPC.
 func (p *process) receive() message {

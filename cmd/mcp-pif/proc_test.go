@@ -36,11 +36,24 @@ func requireProc(t *testing.T) {
 	}
 }
 
+// The grants of them. An interpreter on a busy machine takes its time, and so may those
+// who wait for it.
+const (
+	capPython = "proc:python3,timeout=30m"
+	capSQLite = "proc:sqlite3,timeout=30m"
+)
+
 // The tools with which the tests drive an interpreter.
 const (
 	opens = `u => !proc.start({})`
-	types = `p => let s = !proc.send({session: p.session, text: p.text}) in !proc.read({session: p.session, pattern: p.until})`
+	types = `p => let s = !proc.send({session: p.session, text: p.text}) in !proc.read({session: p.session, pattern: p.until, wait: 600000})`
 )
+
+// interpreting starts a server that may drive them.
+func interpreting(t *testing.T, state string, flags ...string) *process {
+	t.Helper()
+	return withState(t, state, append([]string{"--timeout=30m"}, flags...)...)
+}
 
 // drives makes those tools for a name.
 func (p *process) drives(name string) {
@@ -95,7 +108,7 @@ func commandsWith(t *testing.T, word string) (n int) {
 // gone waits until no process has a word in its command line.
 func gone(t *testing.T, word string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); commandsWith(t, word) > 0; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); commandsWith(t, word) > 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d processes are left", commandsWith(t, word))
 		}
@@ -106,7 +119,7 @@ func gone(t *testing.T, word string) {
 // sandbox: several lines, an error, a loop interrupted, an exit.
 func TestProcInterpreters(t *testing.T) {
 	requireProc(t)
-	p := withState(t, t.TempDir(), "--store", "memory", "--cap", "proc:python3", "--cap", "proc:sqlite3", "--proc", mapsPython, "--proc", mapsSQLite)
+	p := interpreting(t, t.TempDir(), "--store", "memory", "--cap", capPython, "--cap", capSQLite, "--proc", mapsPython, "--proc", mapsSQLite)
 	p.drives("python3")
 	p.drives("sqlite3")
 	p.makes("interrupt", `s => !proc.signal({session: s, signal: "INT"})`, "proc.signal:python3")
@@ -139,7 +152,7 @@ func TestProcInterpreters(t *testing.T) {
 // TestProcTwenty: twenty sessions at once, by calls at once.
 func TestProcTwenty(t *testing.T) {
 	requireProc(t)
-	p := withState(t, t.TempDir(), "--store", "memory", "--cap", "proc:python3", "--proc", mapsPython)
+	p := interpreting(t, t.TempDir(), "--store", "memory", "--cap", capPython, "--proc", mapsPython)
 	p.drives("python3")
 	const n = 20
 	var sessions []string
@@ -172,15 +185,16 @@ func TestProcTwenty(t *testing.T) {
 // client as it comes, each time further than before.
 func TestProcProgress(t *testing.T) {
 	requireProc(t)
-	p := withState(t, t.TempDir(), "--store", "memory", "--cap", "proc:python3", "--proc", mapsPython)
+	p := interpreting(t, t.TempDir(), "--store", "memory", "--cap", capPython, "--proc", mapsPython)
 	p.drives("python3")
+	p.makes("tell", `p => !proc.send(p)`, "proc.send:python3")
 	s := p.starts("python3")
 	p.send(`{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"_meta":{"progressToken":"t"},"name":"type_python3","arguments":` +
-		string(marshal(map[string]any{"input": map[string]any{"session": s, "text": "import time\nprint('the first', flush=True); time.sleep(.5); print('the second', flush=True)\n", "until": "second\n"}})) + `}}`)
+		string(marshal(map[string]any{"input": map[string]any{"session": s, "text": "print('the first', flush=True); input(); print('the second', flush=True)\n", "until": "second\n"}})) + `}}`)
 	told, last := "", -1.0
 	for {
 		m := p.receive()
-		if m.Method == "" {
+		if m.Method == "" && m.ID == "77" {
 			break
 		}
 		if m.Method != "notifications/progress" {
@@ -197,6 +211,9 @@ func TestProcProgress(t *testing.T) {
 			t.Errorf("the progress %v after %v", n.Progress, last)
 		}
 		last = n.Progress
+		if strings.Contains(n.Message, "stdout: the first") { // it goes on when the client has been told
+			p.request(78, "tell", map[string]any{"session": s, "text": "\n"})
+		}
 	}
 	if !strings.Contains(told, "stdout: the first\n") {
 		t.Errorf("it told\n%s", told)
@@ -222,7 +239,7 @@ func TestProcEndsWithServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mark := "mark" + strconv.FormatInt(time.Now().UnixNano(), 36)
 			state := t.TempDir()
-			p := withState(t, state, "--store", "memory", "--cap", "proc:python3", "--proc", mapsPython+" -X "+mark)
+			p := interpreting(t, state, "--store", "memory", "--cap", capPython, "--proc", mapsPython+" -X "+mark)
 			p.drives("python3")
 			s := p.starts("python3")
 			const leave = `import os, time
@@ -241,7 +258,7 @@ leave(); leave(); print('left', flush=True)
 			}
 			end(p, state)
 			if name == "revoked" {
-				for end := time.Now().Add(time.Minute); commandsWith(t, mark) > 1 && time.Now().Before(end); {
+				for end := time.Now().Add(5 * time.Minute); commandsWith(t, mark) > 1 && time.Now().Before(end); {
 					time.Sleep(20 * time.Millisecond)
 				}
 				if n := commandsWith(t, mark); n != 1 {
@@ -310,9 +327,9 @@ func TestProcMapping(t *testing.T) {
 func TestProcReplay(t *testing.T) {
 	requireProc(t)
 	state := t.TempDir()
-	flags := []string{"--profile", "one", "--cap", "proc:python3", "--proc", mapsPython}
-	p := withState(t, state, flags...)
-	p.makes("ask", `u => let s = !proc.start({}), sent = !proc.send({session: s, text: "import random; print(random.random())\nexit()\n"}), r = !proc.read({session: s, pattern: "never"}) in {out: r.stdout, code: r.code, session: s}`, "proc:python3")
+	flags := []string{"--profile", "one", "--cap", capPython, "--proc", mapsPython}
+	p := interpreting(t, state, flags...)
+	p.makes("ask", `u => let s = !proc.start({}), sent = !proc.send({session: s, text: "import random; print(random.random())\nexit()\n"}), r = !proc.read({session: s, pattern: "never", wait: 600000}) in {out: r.stdout, code: r.code, session: s}`, "proc:python3")
 	was, failed := p.runs("ask", nil)
 	if failed || !strings.Contains(was, `"code":0`) {
 		t.Fatal(was)
@@ -348,13 +365,13 @@ func TestProcTerminal(t *testing.T) {
 	requireProc(t)
 	dir := t.TempDir()
 	policy := filepath.Join(t.TempDir(), "policy.json")
-	text := marshal(map[string]any{"grant": []string{"proc:python3"}, "processes": map[string]any{"python3": map[string]any{
+	text := marshal(map[string]any{"grant": []string{capPython}, "processes": map[string]any{"python3": map[string]any{
 		"command": []string{"/usr/bin/python3", "-q"}, "pty": true, "dir": dir, "write": []string{dir}, "env": map[string]string{"COLOUR": "green"},
 	}}})
 	if err := os.WriteFile(policy, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := withState(t, t.TempDir(), "--store", "memory", "--policy", policy)
+	p := interpreting(t, t.TempDir(), "--store", "memory", "--policy", policy)
 	p.drives("python3")
 	s := p.starts("python3")
 	p.types("python3", s, "", ">>> $")

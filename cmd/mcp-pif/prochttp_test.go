@@ -12,7 +12,7 @@ import (
 // principal can neither use it, by its name, nor see that there is one.
 func TestProcHTTP(t *testing.T) {
 	requireProc(t)
-	s := startWeb(t, t.TempDir(), "--http-tokens", bothTokens(t), "--cap", "proc:python3", "--proc", mapsPython)
+	s := startWeb(t, t.TempDir(), "--http-tokens", bothTokens(t), "--timeout=30m", "--cap", capPython, "--proc", mapsPython)
 	const lists = `u => length(!proc.list({}))`
 	ann, bob := s.connect(annToken, eras[0]), s.connect(bobToken, eras[0])
 	for _, c := range []*webClient{ann, bob} {

@@ -71,6 +71,10 @@ with anything granted, clients need tokens; whoever has one has tools of their o
 // each two or three times over, and the process is to stay within 256 MiB.
 const maxCallBytes = 32 << 20
 
+// maxCalls bounds their number. It leaves room for all that may run and wait, 10,064,
+// so that a tool's call beyond these is told so as any failure of a call is.
+const maxCalls = 11_000
+
 func serve(cmd *cobra.Command, o *serveOptions) error {
 	limits, err := o.limits()
 	if err != nil {
@@ -121,8 +125,8 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 		}
 		if client, in = clientName(line), all; client == "" {
 			client = defaultProfile
-		} else if strings.HasPrefix(client, principalMark) {
-			client = "client:" + client // a principal's profile is for who has its token
+		} else if client == httpProfile || strings.HasPrefix(client, principalMark) {
+			client = "client:" + client // those profiles are for who comes in over HTTP
 		}
 	}
 	kept, err := auth.keepFor(client)
@@ -135,7 +139,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	}
 	o.retain.keepWithin(ctx, auth.journal)
 	if auth.host != nil {
-		go auth.watch(ctx)
+		auth.watch(ctx)
 	}
 	options := mcpserver.Options{
 		Version:     version(),
@@ -156,7 +160,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	if auth.host != nil {
 		auth.tellSandbox()
 	}
-	err = s.Serve(ctx, &stdio.Transport{In: in, Out: cmd.OutOrStdout(), Log: log, MaxCallBytes: maxCallBytes})
+	err = s.Serve(ctx, &stdio.Transport{In: in, Out: cmd.OutOrStdout(), Log: log, MaxCalls: maxCalls, MaxCallBytes: maxCallBytes})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		log.Info("stopped by a signal")
 		return nil

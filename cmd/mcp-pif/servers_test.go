@@ -214,6 +214,9 @@ func TestKilledServer(t *testing.T) {
 	acknowledged := map[string]int{} // the newest version of each tool that was answered for
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
+	answered := make(chan struct{})
+	first := sync.OnceFunc(func() { close(answered) })
+	defer first()
 	for kill := range kills {
 		p := start(t, "--log-level=error", "--store", store).open()
 		c := newShared(p)
@@ -229,6 +232,7 @@ func TestKilledServer(t *testing.T) {
 		for w := range 4 {
 			name := fmt.Sprintf("tool%d", w)
 			wg.Go(func() {
+				defer first()
 				for i := 0; ; i++ {
 					r, ok := c.ask("evolve", fmt.Sprintf(`{"name":%q,"code":%d}`, name, i))
 					if !ok {
@@ -242,6 +246,7 @@ func TestKilledServer(t *testing.T) {
 					mu.Lock()
 					acknowledged[name] = max(acknowledged[name], made.Version)
 					mu.Unlock()
+					first()
 				}
 			})
 			wg.Go(func() {
@@ -253,6 +258,9 @@ func TestKilledServer(t *testing.T) {
 					}
 				}
 			})
+		}
+		if kill == 0 { // whatever the others show
+			<-answered
 		}
 		time.Sleep(time.Duration(random.IntN(60_000)) * time.Microsecond)
 		_ = p.cmd.Process.Kill()

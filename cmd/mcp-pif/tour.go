@@ -38,7 +38,7 @@ type stop struct {
 }
 
 // tourTime is how long the tour may take before something must be wrong.
-const tourTime = 30 * time.Second
+const tourTime = 2 * time.Minute
 
 func tour(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(commandContext(cmd), tourTime)

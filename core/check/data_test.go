@@ -13,6 +13,7 @@ func TestDataInAWord(t *testing.T) {
 	for src, want := range map[string]string{
 		"x => !fs.read(x)":                               "(any) ->{fs.read} data",
 		"x => {a: !fs.read(x), b: 1}":                    "(any) ->{fs.read} {a: data, b: int}",
+		"x => [!fs.read(x), x]":                          "(a) ->{fs.read} list[data | a]",
 		"x => if x > 1 then !fs.read(x) else 1":          "(num) ->{fs.read} data",
 		"x => if x > 1 then !fs.read(x) else [1]":        "(num) ->{fs.read} num | bool | string | unit | list[int | ?] | pair[?, ?] | {*: ?} | code",
 		"x => if x > 1 then !fs.read(x) else [y => y]":   "(num) ->{fs.read} num | bool | string | unit | list[((a) -> a) | ?] | pair[?, ?] | {*: ?} | code",

@@ -160,8 +160,8 @@ func (d *display) fill(t *Type, all []*shape, taken bool) {
 	if cs := by[prim.KindQuoted]; cs != nil {
 		d.codes(t, cs)
 	}
-	if !d.flows && t.Kinds == prim.KindData && !t.Dynamic && len(t.Vars) == 0 && d.anyData(by) {
-		*t = *Data
+	if !d.flows && t.Kinds == prim.KindData && !t.Dynamic && d.anyData(by) {
+		*t = Type{Kinds: prim.KindData, Deep: true, Vars: t.Vars}
 	}
 }
 

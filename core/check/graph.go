@@ -98,6 +98,7 @@ type checker struct {
 	atoms    map[string]*shape
 	filters  map[filterKey][2]*variable
 	compared map[compareKey]bool
+	doubts   []doubt
 	deeps    map[deepKey]bool
 
 	tests    map[testKey]*test

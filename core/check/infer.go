@@ -38,7 +38,10 @@ type binding struct {
 	v    *variable
 	// anew is a function's code, to be typed again at each use.
 	anew *anew
-	next *binding
+	// means is the test whose outcome it is, and scope the variables of that.
+	means term.Term
+	scope *binding
+	next  *binding
 }
 
 // anew is a function bound by let.
@@ -268,6 +271,9 @@ func (c *checker) let(name string, t term.Term, e env, ctx context) *binding {
 		return b
 	}
 	b.v = c.infer(t, e, ctx)
+	if isTest(t) {
+		b.means, b.scope = t, e.vars
+	}
 	if b.path = e.path(t); b.path == "" {
 		b.path = c.path()
 	} else if v := e.known.of(b.path); v != nil {
@@ -296,8 +302,17 @@ func isFunction(t term.Term) bool {
 
 // applied is what a function gives of an argument.
 func (c *checker) applied(t *term.App, f, arg *variable, ctx context) *variable {
+	res := c.applying(c.testOf(t, prim.App, 0, "", prim.KindFunction), f, arg, ctx)
+	if c.single {
+		c.nodes[t] = res
+	}
+	return res
+}
+
+// applying is applied, with the test that it is a function.
+func (c *checker) applying(x *test, f, arg *variable, ctx context) *variable {
 	res := c.variable()
-	c.take(f, t, prim.App, 0, prim.KindFunction, func(s *shape) {
+	c.takeAs(x, f, prim.KindFunction, func(s *shape) {
 		if s.dynamic {
 			c.sinks(arg)
 			c.add(res, c.dynamic)
@@ -310,9 +325,6 @@ func (c *checker) applied(t *term.App, f, arg *variable, ctx context) *variable 
 		c.flow(s.effects, ctx.effects)
 		c.flow(s.raised, ctx.raised)
 	})
-	if c.single {
-		c.nodes[t] = res
-	}
 	return res
 }
 

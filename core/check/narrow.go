@@ -24,6 +24,16 @@ func (k *knowledge) of(path string) *variable {
 	return nil
 }
 
+// since is of, of what became known after a point.
+func (k *knowledge) since(point *knowledge, path string) *variable {
+	for ; k != point; k = k.next {
+		if k.path == path {
+			return k.v
+		}
+	}
+	return nil
+}
+
 func (e env) knows(path string, v *variable) env {
 	return env{e.vars, &knowledge{path, v, e.known}}
 }
@@ -90,22 +100,24 @@ var (
 // narrow is what is known where a condition is true, or is false.
 func (c *checker) narrow(cond term.Term, is bool, e env, ctx context) env {
 	switch t := cond.(type) {
+	case *term.Var:
+		if b := e.lookup(t.Name); b != nil && b.means != nil {
+			return env{e.vars, c.narrow(b.means, is, env{b.scope, e.known}, ctx).known}
+		}
 	case *term.If:
 		// What and and or are among patterns: if a then b else false.
-		if no, ok := t.Else.(*term.Bool); ok && !no.Value && is {
-			return c.narrow(t.Then, true, c.narrow(t.Cond, true, e, ctx), ctx)
+		if no, ok := t.Else.(*term.Bool); ok && !no.Value {
+			return c.narrowBoth(t.Cond, t.Then, true, is, e, ctx)
 		}
-		if yes, ok := t.Then.(*term.Bool); ok && yes.Value && !is {
-			return c.narrow(t.Else, false, c.narrow(t.Cond, false, e, ctx), ctx)
+		if yes, ok := t.Then.(*term.Bool); ok && yes.Value {
+			return c.narrowBoth(t.Cond, t.Else, false, is, e, ctx)
 		}
 	case *term.Prim:
 		switch t.ID {
 		case prim.Not:
 			return c.narrow(t.Args[0], !is, e, ctx)
 		case prim.And, prim.Or:
-			if is == (t.ID == prim.And) {
-				return c.narrow(t.Args[1], is, c.narrow(t.Args[0], is, e, ctx), ctx)
-			}
+			return c.narrowBoth(t.Args[0], t.Args[1], t.ID == prim.And, is, e, ctx)
 		case equal:
 			return c.narrowEqual(t, is, e, ctx)
 		case has:
@@ -123,15 +135,60 @@ func (c *checker) narrow(cond term.Term, is bool, e env, ctx context) env {
 	return e
 }
 
+// narrowBoth is what is known where a and b, or a or b, is true, or is false.
+func (c *checker) narrowBoth(a, b term.Term, and, is bool, e env, ctx context) env {
+	if is == and {
+		return c.narrow(b, is, c.narrow(a, is, e, ctx), ctx)
+	}
+	left := mostChoices
+	if !choices(a, &left) || !choices(b, &left) {
+		return e
+	}
+	// One of them decides, or the other does.
+	first, second := c.narrow(a, is, e, ctx), c.narrow(b, is, c.narrow(a, !is, e, ctx), ctx)
+	before, seen := e.known, map[string]bool{}
+	for k := first.known; k != before; k = k.next {
+		if v := second.known.since(before, k.path); v != nil && !seen[k.path] {
+			e = e.knows(k.path, c.joined(k.v, v))
+		}
+		seen[k.path] = true
+	}
+	return e
+}
+
+// mostChoices is of how many conditions it is worked out what follows where one of
+// them, whichever, is true.
+const mostChoices = 12
+
+// choices reports whether a condition consists of no more than so many.
+func choices(t term.Term, left *int) bool {
+	*left--
+	switch t := t.(type) {
+	case *term.If:
+		return *left >= 0 && choices(t.Cond, left) && choices(t.Then, left) && choices(t.Else, left)
+	case *term.Prim:
+		switch t.ID {
+		case prim.And, prim.Or, prim.Not:
+			for _, x := range t.Args {
+				if !choices(x, left) {
+					return false
+				}
+			}
+		}
+	}
+	return *left >= 0
+}
+
 // narrowEqual knows the kind of what is equal to a literal, or of what has a
 // type of a name that is a literal.
 func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 	a, b := t.Args[0], t.Args[1]
 	for range 2 {
 		if s, ok := b.(*term.Str); ok {
-			if p, ok := a.(*term.Prim); ok && p.ID == typeOf {
-				if path := e.path(p.Args[0]); path != "" {
-					in, out := c.filter(c.infer(p.Args[0], e, ctx), kindNamed(s.Value))
+			p, at := e.meaning(a)
+			if p, ok := p.(*term.Prim); ok && p.ID == typeOf {
+				if path := at.path(p.Args[0]); path != "" {
+					in, out := c.filter(c.infer(p.Args[0], at, ctx), kindNamed(s.Value))
 					if is {
 						return e.knows(path, in)
 					}
@@ -148,6 +205,32 @@ func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 		a, b = b, a
 	}
 	return e
+}
+
+// meaning is the test that a variable is the outcome of, with what it stands in; of
+// any other term it is that.
+func (e env) meaning(t term.Term) (term.Term, env) {
+	if x, ok := t.(*term.Var); ok {
+		if b := e.lookup(x.Name); b != nil && b.means != nil {
+			return b.means, env{b.scope, e.known}
+		}
+	}
+	return t, e
+}
+
+// isTest reports whether a term looks at a value, so that what comes of it tells
+// something of that.
+func isTest(t term.Term) bool {
+	switch t := t.(type) {
+	case *term.If:
+		return isTest(t.Cond)
+	case *term.Prim:
+		switch t.ID {
+		case prim.And, prim.Or, prim.Not, equal, typeOf, has:
+			return true
+		}
+	}
+	return false
 }
 
 // kindNamed is the kind that type_of calls so; 0: none.

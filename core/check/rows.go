@@ -30,6 +30,11 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 		return c.fixed(c.shape(prim.KindQuoted))
 	}
 	if row.Body != "" {
+		if t.ID == pipeline && !c.single {
+			if l, ok := t.Args[0].(*term.List); ok {
+				return c.pipeline(t, l, e, ctx)
+			}
+		}
 		return c.prelude(t, e, ctx)
 	}
 	if len(c.freeUses) == 0 {
@@ -69,6 +74,25 @@ func (c *checker) prelude(t *term.Prim, e env, ctx context) *variable {
 	outer := c.library
 	c.library = certain
 	v := c.infer(body, inside, ctx)
+	c.library = outer
+	return v
+}
+
+var pipeline = id("pipeline")
+
+// pipeline types the functions of a list that is written out each by itself: what
+// one gives need not be what another takes.
+func (c *checker) pipeline(t *term.Prim, l *term.List, e env, ctx context) *variable {
+	var fs []*variable
+	for _, f := range l.Items {
+		fs = append(fs, c.infer(f, e, ctx))
+	}
+	v := c.infer(t.Args[1], e, ctx)
+	outer := c.library
+	c.library = certain
+	for i, f := range fs {
+		v = c.applying(c.testAt(t.Pos(), l.Items[i], prim.App, 0, "", prim.KindFunction), f, v, ctx)
+	}
 	c.library = outer
 	return v
 }

@@ -146,19 +146,27 @@ func contains(u *use) *variable {
 	return u.given()
 }
 
-// containsIn demands a string of what is looked for in one. Of an unknown that
-// may be looked for in lists, too, that is left to the run.
+// containsIn demands a string of what is looked for in one. A caller's string is
+// none where that can be something else; where it is a caller's, too, that is left
+// to the run.
 func (c *checker) containsIn(s *shape, u *use) {
 	x := c.testOf(u.t, u.t.ID, 1, "what it looks for in a string", prim.KindString)
 	accepts := prim.KindString
 	if s.seed != nil {
 		accepts = prim.KindAny
 	}
+	const why = "contains looks for a string in a string, and for anything in a list: which it is is known only when it runs"
 	c.watches(u.args[1], accepts, func(item *shape) {
-		if s.seed == nil {
+		switch {
+		case s.seed == nil:
 			c.fits(x, item, prim.KindString)
-		} else if item.kind != prim.KindString {
-			c.unknown(u.t, ReasonTested, "", "contains looks for a string in a string, and for anything in a list: which it is is known only when it runs")
+		case item.kind == prim.KindString:
+		case item.unknown != nil || item.seed != nil:
+			c.doubts = append(c.doubts, doubt{s, item, u.t, ReasonTested, why})
+		case item.dynamic:
+			c.unknown(u.t, ReasonTested, "", why)
+		default:
+			s.seed.dead |= prim.KindString
 		}
 	})
 }

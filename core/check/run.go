@@ -41,6 +41,7 @@ func (c *checker) run(single bool) {
 		c.unknownAt(t.Pos(), ReasonComplex, "", "the program is too complex to be typed within the budget; all of it is tested when it runs")
 		return
 	}
+	c.decide()
 	c.judge()
 	for _, s := range c.seeds {
 		if s.used && (s.conflict || s.known() && len(s.alive()) == 0) {

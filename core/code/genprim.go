@@ -36,18 +36,16 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 	f.pend++
 	switch op {
 	case Add, Sub, Mul, Div, Mod:
-		if v, ok := n.list[1].smallInt(); ok && (v != 0 || op < Div) {
+		// -MinInt is no word, so subtracting MinInt has no immediate form.
+		if v, ok := n.list[1].smallInt(); ok && (v != 0 || op < Div) && (v != MinInt || op != Sub) {
 			a := c.operand(n.list[0], top)
 			f.pend++
 			in := Instr{A: dst, B: a, D: int32(above(a, top)), K: v << 1}
 			switch {
 			case op == Add:
 				in.Op = AddI
-			case op == Sub && v != MinInt:
-				in.Op, in.K, in.C = AddI, -v<<1, 1
 			case op == Sub:
-				c.binary(n, op, dst, top, a)
-				return
+				in.Op, in.K, in.C = AddI, -v<<1, 1
 			case op == Mul:
 				in.Op = MulI
 			case op == Div && maskOf(v):

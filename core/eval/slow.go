@@ -159,7 +159,11 @@ func (m *Machine) slow() bool {
 		return m.endBranch(in)
 	case code.Unbound:
 		at := m.index()
-		return m.fail(prim.Unbound(m.kinds[in.D].Name, m.unitAt(at).bound(int(m.meta[at].Pos))))
+		name := m.kinds[in.D].Name
+		f := prim.Unbound(name, m.unitAt(at).bound(int(m.meta[at].Pos)))
+		ended := m.fail(f)
+		prim.Applied(f, name)
+		return ended
 	case code.Rev:
 		return m.reverse(in)
 	case code.Record, code.RecordL:

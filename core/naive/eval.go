@@ -50,7 +50,9 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 			if v, ok := e.lookup(n.Name); ok {
 				return v, nil
 			}
-			return nil, ctx.fail(n, prim.Unbound(n.Name, e.names()))
+			f := ctx.fail(n, prim.Unbound(n.Name, e.names()))
+			prim.Applied(f, n.Name)
+			return nil, f
 		case *term.Lam:
 			return &value.Closure{Impl: &closure{n, e, ctx, around}}, r.alloc(closureBytes, n, ctx)
 		case *term.App:

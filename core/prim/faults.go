@@ -2,6 +2,7 @@ package prim
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -65,6 +66,19 @@ func Unbound(name string, bound []string) *fault.Fault {
 		f.Hint = fmt.Sprintf(`Use one that is bound here, {"var":%q}, or bind it with {"lam":%q,"body":…}.`, bound[0], name)
 	}
 	return f
+}
+
+// Applied completes the fault of a variable that nothing binds, once it has its
+// place: a name that is applied was meant to be the operation most like it.
+func Applied(f *fault.Fault, name string) {
+	applied := strings.HasSuffix(string(f.At), "/app/func") || strings.HasSuffix(string(f.At), "/app/0")
+	if f.Near != "" || !applied {
+		return
+	}
+	if _, row, ok := Lookup(Nearest(name)); ok && row.Group != "lambda" {
+		f.Near = row.Name
+		f.Hint = fmt.Sprintf("Did you mean %s? Write it as in %s.", row.Name, row.Correct())
+	}
 }
 
 // NoSelf is the fault of self in code that belongs to no tool.

@@ -206,16 +206,24 @@ var library = []Row{
 		Body: `(f, xs) => fold(p => let k = f(snd(p)) in put(fst(p), k, cons(snd(p), get(fst(p), k, []))), {}, reverse(xs))`,
 	},
 	{
+		// Most values are found by their JSON. Numbers with a point may be worth
+		// the same and be written otherwise, and what has no JSON has none: such
+		// items, in the list beside the record, are held against others by equal.
 		Name: "unique", Group: "library", Shape: Unary, Params: oneList, Result: KindList,
 		Doc: "gives the items without those that an equal one stands before, in their order.",
 		Examples: []Example{
 			{Code: `{"unique":[1,2,1,"1",2]}`, Want: `[1,2,"1"]`},
+			{Code: `{"unique":[{"pair":[1,{"dec":"2.0"}]},{"pair":[1,2]}]}`, Want: `[{"pair":[1,{"dec":"2.0"}]}]`},
 			{Code: `{"unique":5}`, Fault: fault.TypeError},
 		},
 		Body: `xs => reverse(snd(fold(p =>
-    let k = to_json(snd(p)) in
-    if has(fst(fst(p)), k) then fst(p) else (put(fst(fst(p)), k, true), cons(snd(p), snd(fst(p)))),
-  ({}, []), xs)))`,
+    let x = snd(p), seen = fst(fst(fst(p))), others = snd(fst(fst(p))), kept = snd(fst(p)),
+      j = get(try(to_json(x)), "ok", ".")
+    in if contains(j, ".") and not starts_with(j, "\"")
+      then if contains(kept, x) then fst(p) else ((seen, cons(x, others)), cons(x, kept))
+      else if has(seen, j) or contains(others, x) then fst(p)
+      else ((put(seen, j, true), others), cons(x, kept)),
+  (({}, []), []), xs)))`,
 	},
 	{
 		Name: "sort", Group: "library", Shape: Unary, Params: oneList, Result: KindList,

@@ -78,20 +78,23 @@ func Nearest(name string) string {
 
 // Closest is the name of the list with the fewest letters to change, add, take
 // away or swap with a neighbour to make word; empty if more than a third
-// (at least one) of the letters differ.
+// (at least one) of the letters differ. Of names as near, one that begins as word
+// does comes first.
 func Closest(word string, names []string) string {
 	w := []rune(strings.ToLower(word))
 	if len(w) > 40 {
 		return ""
 	}
-	best, least := "", max(1, len(w)/3)+1
+	best, least, began := "", max(1, len(w)/3)+1, false
 	for _, name := range names {
 		n := []rune(strings.ToLower(name))
 		if len(n) == 1 || len(w) == 1 && len(n) > 1 {
 			continue
 		}
-		if d := distance(w, n); d < least && d < len(n) {
-			best, least = name, d
+		d := distance(w, n)
+		begins := len(n) > 0 && len(w) > 0 && n[0] == w[0]
+		if d < len(n) && (d < least || d == least && best != "" && begins && !began) {
+			best, least, began = name, d, begins
 		}
 	}
 	return best

@@ -147,7 +147,7 @@ var sequences = []Row{
 	},
 	{
 		Name: "range", Group: "lists", Shape: Array, Params: []Param{{"from", KindInt}, {"to", KindInt}}, Result: KindList,
-		Doc: "gives the integers from from up to, not including, to; none where that is not larger.",
+		Doc: "gives the integers from from up to, not including, to, all of 64 bits; none where to is not larger.",
 		Examples: []Example{
 			{Code: `{"range":[0,3]}`, Want: `[0,1,2]`, Steps: 3},
 			{Code: `{"range":[3,1]}`, Want: `[]`, Steps: 3},
@@ -158,6 +158,9 @@ var sequences = []Row{
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			from, okF := args[0].(value.Int).Int64()
 			_, okT := args[1].(value.Int).Int64()
+			if cmpNumbers(args[0], args[1]) >= 0 {
+				return value.Nil{}, nil
+			}
 			if !okF || !okT {
 				return nil, outOfRange("range takes integers of 64 bits", "integers of 64 bits", Describe(args[0])+" and "+Describe(args[1]),
 					`Add to a smaller range: {"map":[{"lam":"i","body":{"add":[A,{"var":"i"}]}},{"range":[0,N]}]}.`)
@@ -232,7 +235,14 @@ func noItem(name string, args []value.Value) *fault.Fault {
 // NoItem is the fault of nth or set_nth (name) with an index that a list of
 // length items doesn't have.
 func NoItem(name string, length int, index value.Value) *fault.Fault {
+	expected := "a list that has items"
+	if length > 0 {
+		expected = fmt.Sprintf("an index from 0 to %d", length-1)
+	}
+	use := `{"nth":[L,I]}`
+	if name == "set_nth" {
+		use = `{"set_nth":[L,I,V]}`
+	}
 	return outOfRange(fmt.Sprintf("%s: a list of %d has no item %s", name, length, strings.TrimPrefix(Describe(index), "the integer ")),
-		fmt.Sprintf("an index from 0 to %d", length-1), Describe(index),
-		`Test the length first: {"if":{"cond":{"lt":[I,{"length":L}]},"then":{"nth":[L,I]},"else":D}}.`)
+		expected, Describe(index), `Test the length first: {"if":{"cond":{"lt":[I,{"length":L}]},"then":`+use+`,"else":D}}.`)
 }

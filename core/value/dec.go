@@ -111,7 +111,11 @@ func ParseDec(s string) (Dec, bool) {
 			return Dec{}, false
 		}
 	}
-	if whole == "" || len(whole) > 1 && whole[0] == '0' || len(whole)+len(frac) > MaxDigits {
+	if whole == "" || len(whole) > 1 && whole[0] == '0' {
+		return Dec{}, false
+	}
+	// The 0 before a point is written and is none of the digits.
+	if n := len(frac); n > MaxDigits || whole != "0" && len(whole)+n > MaxDigits {
 		return Dec{}, false
 	}
 	exp := 0

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -148,7 +149,9 @@ func try(t *testing.T, e example) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := conform.Run(t.Context(), conform.Options{Source: e.source, Sandbox: held, Fixtures: fixtures})
+		report, err := conform.Run(t.Context(), conform.Options{
+			Source: e.source, Sandbox: held, Fixtures: fixtures, Patience: 4 * time.Minute, Grace: 4 * time.Minute, // of a busy machine
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -312,9 +312,15 @@ func TestProxies(t *testing.T) {
 func TestNoSharedConnections(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RemoteAddr) })
 	first, second := open(t, world{}, s.URL+"/a/**"), open(t, world{}, s.URL+"/b/**")
-	one := text(do(t, first, fields{"url": s.URL + "/a"}), "body")
-	if again := text(do(t, first, fields{"url": s.URL + "/a"}), "body"); again != one {
-		t.Errorf("the connection isn't kept: %s, then %s", one, again)
+	ask := func() string { return text(do(t, first, fields{"url": s.URL + "/a"}), "body") }
+	one, again := ask(), ask()
+	// net/http doesn't keep a connection of which it hasn't heard soon enough that the
+	// request was written, as on a busy machine.
+	for n := 0; one != again && n < 100; n++ {
+		one, again = again, ask()
+	}
+	if again != one {
+		t.Errorf("no connection is kept: %s, then %s", one, again)
 	}
 	if other := text(do(t, second, fields{"url": s.URL + "/b"}), "body"); other == one {
 		t.Error("two capabilities share a connection")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -289,12 +290,17 @@ func TestTLS(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	s := serve(t, nil)
-	s.Close()
-	fails(t, open(t, world{}, s.URL), fields{"url": s.URL}, "unreachable", "could not be connected to")
+	// A connection's own port: nobody listens there, nor can as long as it is open.
+	c, err := net.Dial("tcp", host(serve(t, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	at := "http://" + c.LocalAddr().String()
+	fails(t, open(t, world{}, at), fields{"url": at}, "unreachable", "could not be connected to")
 	n := &names{}
 	h := open(t, n.world(), "https://nowhere.example")
-	_, err := h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": "https://nowhere.example"}))
+	_, err = h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": "https://nowhere.example"}))
 	failedWith(t, nil, err, "unreachable", "nowhere.example")
 	if strings.Contains(err.Error(), "10.9.8.7") {
 		t.Errorf("the message names the resolver: %v", err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
@@ -81,7 +82,8 @@ func status(v value.Value) int64 {
 // open opens a capability; within is its scope, and its text too.
 func open(t testing.TB, w world, within string, change ...func(*sdk.Capability)) *sdk.Handle {
 	t.Helper()
-	c := sdk.Capability{Text: "fetch:" + within, Within: within}
+	// What has to come may come late from a busy machine.
+	c := sdk.Capability{Text: "fetch:" + within, Within: within, Timeout: maxTimeout * time.Second}
 	for _, f := range change {
 		f(&c)
 	}

@@ -203,6 +203,7 @@ func beHost() {
 	if err != nil {
 		panic(err)
 	}
+	h.patient()
 	if err := h.Add(Source{Manifest: m, Path: exe, Args: []string{os.Args[3]}}); err != nil {
 		panic(err)
 	}
@@ -318,6 +319,7 @@ func TestNewWithALongPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer long.Close()
+	long.patient()
 	h := w.grant(t, "toy:a/**")
 	if err := long.Add(*w.sources["toy"]); err != nil {
 		t.Fatal(err)

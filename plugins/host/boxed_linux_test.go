@@ -61,6 +61,7 @@ func TestPluginsAreBoxed(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer h.Close()
+		h.patient()
 		if err := h.Add(Source{Manifest: manifest, Path: exe, Args: []string{c.role}}); err != nil {
 			t.Fatal(err)
 		}

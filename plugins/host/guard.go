@@ -94,17 +94,31 @@ func (g *guard) look() {
 func (g *guard) conclude() {
 	grace := g.p.seat.host.timing.grace
 	if g.p.cancel {
-		go func() {
-			ctx, cancel := context.WithTimeout(g.p.seat.host.ctx, grace)
-			defer cancel()
-			// If it isn't heard, the process is killed.
-			_, _ = g.p.plugin.Cancel(ctx, &pluginv1.CancelRequest{Call: g.call})
-		}()
+		go g.tell(grace)
 	}
 	select {
 	case <-g.over:
 	case <-time.After(grace):
 		g.giveUp(wire.ErrStopped)
 		g.p.kill("a request went on after its end")
+	}
+}
+
+// tell has the plugin end the request, and says it again until it does: what comes
+// before its request finds none. If it isn't heard, the process is killed.
+func (g *guard) tell(within time.Duration) {
+	ctx, cancel := context.WithTimeout(g.p.seat.host.ctx, within)
+	defer cancel()
+	for wait := 10 * time.Millisecond; ; wait *= 2 {
+		if _, err := g.p.plugin.Cancel(ctx, &pluginv1.CancelRequest{Call: g.call}); err != nil {
+			return
+		}
+		select {
+		case <-g.over:
+			return
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
 	}
 }

@@ -59,7 +59,7 @@ func hostileWorld(t *testing.T, sandbox func(string) Mode) *world {
 		t.Fatal(err)
 	}
 	w.policy = caps.NewPolicy(w.kinds, nil)
-	w.timing.health, w.timing.start = w.timing.start*2, w.timing.start*6 // a busy machine answers late
+	w.patient()
 	t.Cleanup(func() {
 		if err := errors.Join(w.Host.Close(), w.policy.Close()); err != nil {
 			t.Error(err)

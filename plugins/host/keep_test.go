@@ -74,6 +74,7 @@ func newGiven(t *testing.T, state func(string) (string, error)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.patient()
 	t.Cleanup(func() { w.Host.Close() })
 	if err := w.Add(Source{Manifest: manifest, Path: exe, Args: []string{"given"}}); err != nil {
 		t.Fatal(err)

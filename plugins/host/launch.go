@@ -57,8 +57,9 @@ type launch struct {
 	hear  func(line []byte)
 	stray io.Writer
 
-	first *io.PipeReader // the first line of its standard output
-	dead  chan struct{}  // closed when it has ended
+	first    *io.PipeReader // the first line of its standard output
+	dead     chan struct{}  // closed when it has ended
+	heardOut chan struct{}  // closed when go-plugin has made of that line what it can
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -114,7 +115,7 @@ func (l *launch) Start(ctx context.Context) error {
 		// but a grandchild may hold the other ends for ever.
 		late, cancel := context.WithTimeout(context.Background(), draining)
 		defer cancel()
-		await(late, heard)
+		hearOut(late, heard, stdout)
 		close(l.dead)
 		await(late, read)
 		stdout.Close()
@@ -142,6 +143,19 @@ func await(ctx context.Context, c <-chan struct{}) {
 	select {
 	case <-c:
 	case <-ctx.Done():
+	}
+}
+
+// hearOut waits until the first line is heard. Where the time is over it goes on as
+// long as there is something to read: a machine may have stood still meanwhile.
+func hearOut(ctx context.Context, heard <-chan struct{}, stdout *os.File) {
+	await(ctx, heard)
+	for unread(stdout) {
+		select {
+		case <-heard:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 
@@ -244,9 +258,11 @@ func (l *launch) Kill(context.Context) error {
 	return nil
 }
 
-// Wait returns when the process has ended.
+// Wait returns when the process has ended, and its introduction is over: of a line and
+// an end that are there at once go-plugin may take the end.
 func (l *launch) Wait(context.Context) error {
 	<-l.dead
+	<-l.heardOut
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.outcome

@@ -8,12 +8,27 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // killGroup kills a process that was not reaped yet, and all of its group.
 func killGroup(cmd *exec.Cmd) {
 	// The error is that there is nobody left.
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+}
+
+// unread reports whether a pipe has something to read, or its end.
+func unread(f *os.File) bool {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	n := 0
+	err = raw.Control(func(fd uintptr) {
+		n, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+	})
+	return err == nil && n > 0
 }
 
 // pass has a process inherit the grant's directory as descriptor 3.

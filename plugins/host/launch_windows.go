@@ -31,6 +31,9 @@ func awaitExit(int) {}
 // killGroup kills the process; its children are not reached here.
 func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 
+// unread can't be told here.
+func unread(*os.File) bool { return false }
+
 // pass has a process inherit a handle of the grant's directory.
 func pass(cmd *exec.Cmd, root *os.File) error {
 	handle := syscall.Handle(root.Fd())

@@ -112,7 +112,7 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 	out := newOutput(o.Logger)
 	p.launch = &launch{
 		path: o.Source.Path, file: o.Source.File, args: o.Source.Args, plain: o.Source.Plain, work: p.Work(), root: o.Root,
-		most: o.MaxMessage, output: out, dead: make(chan struct{}), hear: p.hear, stray: p,
+		most: o.MaxMessage, output: out, dead: make(chan struct{}), heardOut: make(chan struct{}), hear: p.hear, stray: p,
 	}
 	if o.State != "" {
 		if p.launch.state, err = keeper(o.State); err != nil {
@@ -145,7 +145,9 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 	defer context.AfterFunc(ctx, func() { _ = p.launch.Kill(ctx) })()
 	late := time.AfterFunc(o.Within, func() { _ = p.launch.Kill(ctx) })
 	defer late.Stop()
-	if addr, err = p.client.Start(); err != nil {
+	addr, err = p.client.Start()
+	close(p.launch.heardOut)
+	if err != nil {
 		return nil, p.noStart(err)
 	}
 	if !o.Source.Plain && !p.certified() {

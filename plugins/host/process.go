@@ -122,7 +122,8 @@ func (p *process) begin(folder string) error {
 	}
 	out := newOutput(p.seat.log)
 	l := &launch{
-		path: source.Path, file: source.File, plain: source.Plain, args: source.Args, work: work, most: host.most, output: out, dead: make(chan struct{}),
+		path: source.Path, file: source.File, plain: source.Plain, args: source.Args, work: work, most: host.most, output: out,
+		dead: make(chan struct{}), heardOut: make(chan struct{}),
 	}
 	if source.Manifest.Algebra == caps.Path {
 		if l.root = p.grant.Root; l.root == nil {
@@ -136,8 +137,8 @@ func (p *process) begin(folder string) error {
 	defer given()
 	l.box = newBox(host.mode(source.Manifest.Kind), source, p.grant)
 	config := l.clientConfig(host.socketsFor(folder))
-	config.StartTimeout = host.timing.start
-	config.Logger = hclog.NewNullLogger() // what matters is in errors, or in out
+	config.StartTimeout = 2 * host.timing.start // start's own comes first, and says so
+	config.Logger = hclog.NewNullLogger()       // what matters is in errors, or in out
 	config.SyncStdout, config.SyncStderr = out.writer(), out.writer()
 	config.RunnerFunc = func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (runner.Runner, error) {
 		l.sockets, l.env = sockets, cmd.Env
@@ -159,6 +160,7 @@ func (p *process) begin(folder string) error {
 		return errors.New("it was stopped before it was started")
 	}
 	p.addr, err = p.client.Start()
+	close(l.heardOut)
 	return err
 }
 
@@ -207,7 +209,7 @@ func (p *process) meet(within time.Duration) error {
 	p.conn = raw.(*grpc.ClientConn)
 	p.plugin = pluginv1.NewPluginClient(p.conn)
 	p.health = grpc_health_v1.NewHealthClient(p.conn)
-	ctx, cancel := context.WithTimeout(p.seat.host.ctx, within)
+	ctx, cancel := context.WithTimeout(p.seat.host.ctx, 2*within) // as above
 	defer cancel()
 	said, err := p.plugin.Describe(ctx, &pluginv1.DescribeRequest{Protocol: wire.Protocol, Features: wire.Features},
 		grpc.MaxCallRecvMsgSize(wire.MaxManifest))

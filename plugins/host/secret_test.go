@@ -168,6 +168,7 @@ func secretWorld(t *testing.T, role string) (w *world, h *caps.Held) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	w.patient()
 	if err := w.Add(Source{Manifest: m, Path: exe, Args: []string{role}}); err != nil {
 		t.Fatal(err)
 	}

@@ -53,9 +53,7 @@ func newWorld(t testing.TB, role string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A machine that is busy with other tests answers late.
-	w.timing.health = 20 * time.Second
-	w.timing.start = 60 * time.Second
+	w.patient()
 	for _, s := range []Source{{Manifest: toys, Path: exe, Args: []string{role}}, {Manifest: paths, Path: exe, Args: []string{"files"}}} {
 		if err := w.Add(s); err != nil {
 			t.Fatal(err)
@@ -74,6 +72,13 @@ func newWorld(t testing.TB, role string) *world {
 	})
 	return w
 }
+
+// patient has a host wait: a machine that is busy with other tests answers late. It is
+// called before anything is started.
+func (h *Host) patient() { h.timing.start, h.timing.health = patience, patience }
+
+// patience is how long tests wait for what has to come.
+const patience = 4 * time.Minute
 
 // grant grants a capability, and holds all of it.
 func (w *world) grant(t testing.TB, text string) *caps.Held {
@@ -105,7 +110,7 @@ func act(t testing.TB, h *caps.Held, name string, fields ...value.Field) run.Act
 	}
 	return run.Act{
 		Held: h, Operation: o, Verb: o.Verb, Args: &value.Record{Fields: fields},
-		Deadline: time.Now().Add(2 * time.Minute), Most: 1 << 20, Key: "k-1",
+		Deadline: time.Now().Add(2 * patience), Most: 1 << 20, Key: "k-1",
 	}
 }
 
@@ -163,10 +168,10 @@ func alive(pid int) bool {
 	return len(after) == 0 || after[0] != 'Z' && after[0] != 'X'
 }
 
-// until waits for something to be so; far longer than it takes.
+// until waits for something to be so.
 func until(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it doesn't come about that %s", what)
 		}

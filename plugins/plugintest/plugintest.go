@@ -15,6 +15,7 @@ package plugintest
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest/conform"
@@ -55,6 +56,8 @@ func Binary(t *testing.T, f Fixtures, program string, args ...string) {
 // report makes a subtest of each check.
 func report(t *testing.T, o conform.Options) {
 	t.Helper()
+	// Go tests run beside each other: a slow answer isn't a wrong one.
+	o.Patience, o.Grace = 2*time.Minute, 2*time.Minute
 	r, err := conform.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -76,11 +76,11 @@ func TestPrompt(t *testing.T) {
 		c.PTY = pty
 		h := hold(t, c)
 		s := h.start()
-		if v := h.does("read", s); text(v, "over") != "prompt" {
+		if v := h.does("read", "session", s, "wait", patient); text(v, "over") != "prompt" {
 			t.Fatalf("pty %v: %v", pty, v)
 		}
 		h.does("send", "session", s, "text", "import time; time.sleep(0.3); print(2 ** 100)\n")
-		v := h.does("read", s)
+		v := h.does("read", "session", s, "wait", patient)
 		if text(v, "over") != "prompt" || !strings.Contains(text(v, "stdout"), "1267650600228229401496703205376\n") {
 			t.Errorf("pty %v: %v", pty, v)
 		}
@@ -131,11 +131,11 @@ func TestLargeOutput(t *testing.T) {
 		s := h.start()
 		h.does("send", "session", s, "text", fmt.Sprintf("import sys; n = sys.stdout.write('0123456789abcde\\n' * %d); print('over', flush=True)\n", bytes/16))
 		h.does("send", "session", s, "eof", true)
-		h.does("wait_for", "session", s, "pattern", "over\n", "wait", 50_000)
+		h.does("wait_for", "session", s, "pattern", "over\n", "wait", patient)
 		var lost int64
 		out := ""
 		for {
-			v := h.does("read", "session", s, "stream", "stdout", "prompt", false, "wait", 30_000, "max", mostMost)
+			v := h.does("read", "session", s, "stream", "stdout", "prompt", false, "wait", patient, "max", mostMost)
 			out += text(v, "stdout")
 			lost += max(0, number(v, "lost"))
 			if text(v, "over") == "end" && !bool(field(v, "more").(value.Bool)) {
@@ -189,7 +189,7 @@ func TestBytes(t *testing.T) {
 	s := h.start()
 	raw := []byte("a\xffb\x00\xe2\x82\xac\xe2\x82")
 	h.does("send", "session", s, "bytes", base64.StdEncoding.EncodeToString(raw), "eof", true)
-	h.does("wait_for", "session", s, "prompt", false, "wait", 30_000)
+	h.does("wait_for", "session", s, "prompt", false, "wait", patient)
 	begin := map[string]any{"stdout": 0, "stderr": 0}
 	v := h.does("read", "session", s, "encoding", "base64", "from", begin)
 	if got, err := base64.StdEncoding.DecodeString(text(v, "stdout")); err != nil || string(got) != string(raw) {

@@ -17,9 +17,9 @@ const atOnce = 128 << 10
 // lookAgain is how often it is looked whether there is a keeper left.
 const lookAgain = 250 * time.Millisecond
 
-// collect reads what the session writes, until its end. Errors are read before
-// output and added together: whatever was written to the output before a prompt on
-// the errors, as interpreters do, is there when the prompt is.
+// collect reads what the session writes, until its end. Both outputs are read until
+// neither has more, and added together: whatever was written to one of them before a
+// prompt on the other, as interpreters do, is there when the prompt is.
 func (s *session) collect(outputs [2]*os.File, gone <-chan struct{}) {
 	var fds [2]int
 	for i, f := range outputs {
@@ -35,30 +35,44 @@ func (s *session) collect(outputs [2]*os.File, gone <-chan struct{}) {
 	}
 	buffer := [2][]byte{make([]byte, atOnce), make([]byte, atOnce)}
 	for fds[stdout] >= 0 || fds[stderr] >= 0 {
-		polled := []unix.PollFd{{Fd: int32(fds[stdout]), Events: unix.POLLIN}, {Fd: int32(fds[stderr]), Events: unix.POLLIN}}
-		n, err := unix.Poll(polled, int(lookAgain.Milliseconds()))
-		if n == 0 && err == nil {
-			select {
-			case <-gone: // somebody holds the other end who isn't ours
-				s.add([2][]byte{}, [2]bool{true, true})
-				return
-			default:
-				continue
-			}
+		// Asked before it is looked: what it wrote last is there then.
+		over, wait := false, lookAgain
+		select {
+		case <-gone:
+			over, wait = true, 0
+		default:
+		}
+		switch ready, err := waiting(fds, wait); {
+		case ready || err != nil:
+		case over: // somebody holds the other end who isn't ours
+			s.add([2][]byte{}, [2]bool{true, true})
+			return
+		default:
+			continue
 		}
 		var got [2][]byte
 		var closed [2]bool
-		for _, i := range []int{stderr, stdout} {
-			if fds[i] >= 0 {
-				var n int
-				if n, closed[i] = drain(fds[i], buffer[i]); closed[i] {
+		for more := true; more && max(len(got[stdout]), len(got[stderr])) < atOnce; more, _ = waiting(fds, 0) {
+			for _, i := range []int{stderr, stdout} {
+				if fds[i] < 0 {
+					continue
+				}
+				at, n := len(got[i]), 0
+				if n, closed[i] = drain(fds[i], buffer[i][at:]); closed[i] {
 					fds[i] = -1
 				}
-				got[i] = buffer[i][:n]
+				got[i] = buffer[i][:at+n]
 			}
 		}
 		s.add(got, closed)
 	}
+}
+
+// waiting reports whether there is something to read, or an end, and waits for that.
+func waiting(fds [2]int, within time.Duration) (bool, error) {
+	polled := []unix.PollFd{{Fd: int32(fds[stdout]), Events: unix.POLLIN}, {Fd: int32(fds[stderr]), Events: unix.POLLIN}}
+	n, err := unix.Poll(polled, int(within.Milliseconds()))
+	return n > 0, err
 }
 
 // drain reads what there is, and says whether there never will be more.

@@ -17,20 +17,20 @@ import (
 // pattern, the prompt on the other stream is there for who reads the rest.
 func TestPromptAfterParts(t *testing.T) {
 	h := hold(t, helper(t, "interpreter"))
-	for _, first := range [][]any{{"max", 1000, "wait", 30_000}, {"pattern", "x{900}", "wait", 30_000}} {
+	for _, first := range [][]any{{"max", 1000, "wait", patient}, {"pattern", "x{900}", "wait", patient}} {
 		s := h.start()
-		if v := h.does("read", "session", s, "wait", 30_000); text(v, "over") != "prompt" {
+		if v := h.does("read", "session", s, "wait", patient); text(v, "over") != "prompt" {
 			t.Fatalf("at the beginning: %v", v)
 		}
 		h.does("send", "session", s, "text", "go\n")
-		h.does("wait_for", "session", s, "prompt", true, "wait", 30_000)
+		h.does("wait_for", "session", s, "prompt", true, "wait", patient)
 		v := h.does("read", append([]any{"session", s}, first...)...)
 		if over := text(v, "over"); over != "full" && over != "pattern" || text(v, "stderr") != "heard\n" || !bool(field(v, "more").(value.Bool)) {
 			t.Fatalf("the first part: %v", v)
 		}
 		out := text(v, "stdout")
 		for over := "full"; over == "full"; {
-			v = h.does("read", "session", s, "max", 1000, "wait", 30_000)
+			v = h.does("read", "session", s, "max", 1000, "wait", patient)
 			over, out = text(v, "over"), out+text(v, "stdout")
 		}
 		if text(v, "over") != "prompt" || text(v, "stderr") != "ready> " || out != strings.Repeat("x", 2500)+"\n" {
@@ -46,9 +46,9 @@ func TestPromptOfTheOperator(t *testing.T) {
 	c.Prompt = "ready> "
 	h := hold(t, c)
 	s := h.start()
-	h.does("read", "session", s, "wait", 30_000)
+	h.does("read", "session", s, "wait", patient)
 	h.does("send", "session", s, "text", "slow\n")
-	if v := h.does("read", "session", s, "wait", 30_000); text(v, "over") != "prompt" || text(v, "stderr") != "ready> not yet\nready> " {
+	if v := h.does("read", "session", s, "wait", patient); text(v, "over") != "prompt" || text(v, "stderr") != "ready> not yet\nready> " {
 		t.Errorf("%v", v)
 	}
 }
@@ -92,13 +92,13 @@ func init() {
 func TestBlockThatRuns(t *testing.T) {
 	h := hold(t, python(t))
 	s := h.start()
-	h.does("read", "session", s, "wait", 30_000)
+	h.does("read", "session", s, "wait", patient)
 	h.does("send", "session", s, "text", "for n in range(2):\n")
-	if v := h.does("read", "session", s, "wait", 30_000); text(v, "over") != "prompt" || text(v, "stderr") != "... " {
+	if v := h.does("read", "session", s, "wait", patient); text(v, "over") != "prompt" || text(v, "stderr") != "... " {
 		t.Errorf("in a block: %v", v)
 	}
 	h.does("send", "session", s, "text", " import time; time.sleep(0.5); print(n)\n\n")
-	if v := h.does("read", "session", s, "wait", 30_000); text(v, "over") != "prompt" || text(v, "stdout") != "0\n1\n" {
+	if v := h.does("read", "session", s, "wait", patient); text(v, "over") != "prompt" || text(v, "stdout") != "0\n1\n" {
 		t.Errorf("a block that runs: %v", v)
 	}
 }
@@ -108,10 +108,10 @@ func TestBlockThatRuns(t *testing.T) {
 func TestSpanningPattern(t *testing.T) {
 	h := hold(t, helper(t, "spanning"))
 	s := h.start()
-	if v := h.does("wait_for", "session", s, "pattern", "(?s)^BEGIN.*END€\n$", "wait", 50_000); text(v, "over") != "pattern" {
+	if v := h.does("wait_for", "session", s, "pattern", "(?s)^BEGIN.*END€\n$", "wait", patient); text(v, "over") != "pattern" {
 		t.Fatalf("%v", v)
 	}
-	if v := h.does("read", "session", s, "pattern", "€\n", "max", mostMost, "wait", 30_000); len(text(v, "stdout")) != len("BEGINEND€\n")+spanned {
+	if v := h.does("read", "session", s, "pattern", "€\n", "max", mostMost, "wait", patient); len(text(v, "stdout")) != len("BEGINEND€\n")+spanned {
 		t.Errorf("%d bytes of it", len(text(v, "stdout")))
 	}
 	h.does("stop", s)
@@ -125,7 +125,7 @@ func TestWholeCharacters(t *testing.T) {
 	for _, most := range []int{1, 2, 3, 5} {
 		s := h.start()
 		h.does("send", "session", s, "text", all, "eof", true)
-		h.does("wait_for", "session", s, "prompt", false, "wait", 30_000)
+		h.does("wait_for", "session", s, "prompt", false, "wait", patient)
 		got := ""
 		for range 20 {
 			v := h.does("read", "session", s, "max", most, "wait", 0)

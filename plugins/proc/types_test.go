@@ -30,8 +30,8 @@ func TestAnswersOfTheirTypes(t *testing.T) {
 		session := does("start")
 		does("status", session)
 		does("send", "session", session, "text", "echo a; echo b >&2\n")
-		does("wait_for", "session", session, "pattern", "a", "wait", 5000)
-		does("read", "session", session, "pattern", "(a|b)\n", "wait", 5000)
+		does("wait_for", "session", session, "pattern", "a", "wait", patient)
+		does("read", "session", session, "pattern", "(a|b)\n", "wait", patient)
 		does("read", "session", session, "wait", 0, "encoding", "base64")
 		does("list")
 		if last == "" {
@@ -40,8 +40,8 @@ func TestAnswersOfTheirTypes(t *testing.T) {
 			continue
 		}
 		does("send", "session", session, "text", last)
-		does("wait_for", "session", session, "wait", 5000, "silence", 4000)
-		does("read", "session", session, "wait", 5000, "silence", 4000)
+		does("wait_for", "session", session, "prompt", false, "wait", patient)
+		does("read", "session", session, "prompt", false, "wait", patient)
 		does("status", session)
 		does("stop", session)
 	}

@@ -99,8 +99,12 @@ func helper(t testing.TB, args ...string) sdk.Command {
 	return sdk.Command{Args: append([]string{exe, "act"}, args...), Env: map[string]string{"GOMAXPROCS": "2"}}
 }
 
+// patient is how many milliseconds the tests wait for what has to come. It ends what
+// hangs, and nothing else: a machine may be busy.
+const patient = 240_000
+
 func (h holder) try(operation string, args ...any) (value.Value, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), (patient+60_000)*time.Millisecond)
 	defer cancel()
 	if len(args) == 1 {
 		args = []any{"session", args[0]}
@@ -136,7 +140,7 @@ func (h holder) start() string {
 func (h holder) until(session, pattern string) (stdout, stderr string) {
 	h.Helper()
 	for {
-		v := h.does("read", "session", session, "pattern", pattern, "wait", 30_000, "max", mostMost)
+		v := h.does("read", "session", session, "pattern", pattern, "wait", patient, "max", mostMost)
 		stdout, stderr = stdout+text(v, "stdout"), stderr+text(v, "stderr")
 		switch text(v, "over") {
 		case "pattern":
@@ -152,7 +156,7 @@ func (h holder) until(session, pattern string) (stdout, stderr string) {
 func (h holder) rest(session string) (stdout, stderr string, v value.Value) {
 	h.Helper()
 	for {
-		v = h.does("read", "session", session, "prompt", false, "wait", 30_000, "max", mostMost)
+		v = h.does("read", "session", session, "prompt", false, "wait", patient, "max", mostMost)
 		stdout, stderr = stdout+text(v, "stdout"), stderr+text(v, "stderr")
 		if over := text(v, "over"); over == "end" && !bool(field(v, "more").(value.Bool)) {
 			return stdout, stderr, v
@@ -204,7 +208,7 @@ func marked(t testing.TB, mark string) (pids []string) {
 // eventually waits for something that has to come.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patient * time.Millisecond); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(what)
 		}

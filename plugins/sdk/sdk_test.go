@@ -358,7 +358,7 @@ func TestProgressIsHeard(t *testing.T) {
 
 // A plugin that a person starts says what it is, and ends.
 func TestServeByHand(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0], "serve")
 	var out, complaint strings.Builder

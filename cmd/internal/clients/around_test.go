@@ -106,7 +106,7 @@ func (t traveller) watched() {
 	if !t.watch(t.T, "pif://tools/cost") {
 		return
 	}
-	for range 60 {
+	for range 600 {
 		t.says("evolve", `{"name":"cost","code":"(price, count) => count * price"}`, `"cost"`)
 		for range 20 {
 			if t.updates(t.T) > 0 {

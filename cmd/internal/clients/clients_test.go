@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a client may take for its whole tour. It takes seconds.
-const patience = 5 * time.Minute
+const patience = 15 * time.Minute
 
 // A way is how to start a client.
 type way struct {

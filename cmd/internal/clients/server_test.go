@@ -134,7 +134,7 @@ func (p *place) listen(t *testing.T, command []string) {
 	})
 	select {
 	case p.url = <-url:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 	}
 	if p.url == "" {
 		t.Fatal("the server didn't say where it is")

@@ -134,7 +134,7 @@ func tour(t *testing.T, c client, dir string) {
 func (t traveller) heard(name, evolve string) {
 	t.Helper()
 	before, hears := t.changes(t.T)
-	for range 60 {
+	for range 600 {
 		t.says("evolve", evolve, `"`+name+`"`)
 		for range 20 {
 			now, _ := t.changes(t.T)

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -125,14 +127,27 @@ func (a *arguments) text(name string) (s string, ok bool, f *fault.Fault) {
 	if !ok {
 		return "", false, nil
 	}
-	if json.Unmarshal(raw, &s) != nil {
+	if !decoded(raw, &s) {
 		return "", false, a.wrong(name, "a string", raw)
 	}
 	return s, true, nil
 }
 
-// texts reads an argument that is a list of strings, a string of JSON of one, or
-// one string alone.
+// decoded reads a string of JSON. Half a surrogate pair, or a byte that is no
+// UTF-8, makes it none: [json.Unmarshal] puts U+FFFD in their place.
+func decoded(raw json.RawMessage, s *string) bool {
+	if json.Unmarshal(raw, s) != nil {
+		return false
+	}
+	if !strings.ContainsRune(*s, utf8.RuneError) {
+		return true
+	}
+	_, err := core.ParseInput(raw, core.InputData)
+	return err == nil
+}
+
+// texts reads an argument that is a list of capabilities, a string of JSON of one, or
+// one alone.
 func (a *arguments) texts(name string) (list []string, f *fault.Fault) {
 	raw, ok := a.raw(name)
 	if !ok {
@@ -143,20 +158,15 @@ func (a *arguments) texts(name string) (list []string, f *fault.Fault) {
 		switch trimmed := strings.TrimSpace(text); {
 		case trimmed == "":
 			return nil, nil
-		case trimmed[0] != '[' || json.Unmarshal([]byte(trimmed), &list) != nil:
-			list = []string{text}
+		case trimmed[0] == '[' || trimmed[0] == '{':
+			if list, ok = declaredIn([]byte(trimmed)); ok {
+				return list, nil
+			}
 		}
-		return list, nil
+		return []string{text}, nil
 	}
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
+	if list, ok = declaredIn(raw); !ok {
 		return nil, a.wrong(name, "a list of strings", raw)
-	}
-	for _, item := range items {
-		if item[0] != '"' || json.Unmarshal(item, &text) != nil {
-			return nil, a.wrong(name, "a list of strings", raw)
-		}
-		list = append(list, text)
 	}
 	return list, nil
 }

@@ -69,6 +69,14 @@ func (s *Server) ask(t *registry.Tool) (a asking) {
 		s.log.Error("what was approved can't be read, so nothing is", "error", err)
 	}
 	state, why := s.stateOf(t)
+	if s.superseded(t) {
+		// What waits about the name is another version's, which it mustn't replace.
+		if state != registry.StateReady {
+			a.state, a.why = state, why
+			a.note = "it isn't what the name stands for any more, so nobody is asked: an answer to it doesn't count"
+		}
+		return a
+	}
 	if state == registry.StateReady {
 		s.withdraw(t.Name)
 		return a
@@ -101,6 +109,13 @@ func (s *Server) ask(t *registry.Tool) (a asking) {
 		}
 	}
 	return a
+}
+
+// superseded reports whether the name of a version stands for another by now, or for
+// nothing.
+func (s *Server) superseded(t *registry.Tool) bool {
+	now, ok := s.tools.Snapshot().Get(t.Name)
+	return !ok || now.Version != t.Version
 }
 
 // waiting is a question as it waits, with who asks and when; nil: it doesn't any more.

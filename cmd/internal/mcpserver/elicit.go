@@ -132,7 +132,7 @@ func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call)
 		return a.result(), nil
 	}
 	e := &elicitor{talks: &s.talks}
-	if p := req.Session.InitializeParams(); p != nil && p.ProtocolVersion < "2026-07-28" {
+	if older(req) {
 		e.ask = req.Session.Elicit
 		a := s.Call(context.WithValue(ctx, elicitorKey{}, e), c)
 		return a.result(), nil
@@ -147,6 +147,12 @@ func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call)
 		t.done <- s.Call(under, c)
 	}()
 	return s.follow(ctx, t)
+}
+
+// older reports whether a call is of a protocol in which the server asks the client.
+func older(req *mcp.CallToolRequest) bool {
+	p := req.Session.InitializeParams()
+	return p != nil && p.ProtocolVersion < "2026-07-28"
 }
 
 // ask hands a question to whoever follows the call, and waits for the answer.
@@ -179,7 +185,7 @@ func (s *Server) follow(ctx context.Context, t *talk) (*mcp.CallToolResult, erro
 				return a.result(), nil
 			}
 			if state, ok := s.park(t, q); ok {
-				return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{questionName: q.params}, RequestState: state}, nil
+				return &mcp.CallToolResult{Content: []mcp.Content{}, InputRequests: mcp.InputRequestMap{questionName: q.params}, RequestState: state}, nil
 			}
 			q.answer <- nil
 			stop = context.AfterFunc(ctx, t.cancel)
@@ -229,7 +235,7 @@ func (s *Server) unpark(id string) *talk {
 func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest, c *Call) (*mcp.CallToolResult, error) {
 	p, ok := open(req.Params.RequestState)
 	var t *talk
-	if ok && p.Who == s.who() && p.Call == digest(c) && time.Now().Unix() < p.Until {
+	if ok && !older(req) && p.Who == s.who() && p.Call == digest(c) && time.Now().Unix() < p.Until {
 		t = s.unpark(p.ID)
 	}
 	if t == nil {
@@ -306,7 +312,10 @@ var sealing = sync.OnceValue(func() []byte {
 })
 
 func seal(p parked) string {
-	text := encode(p)
+	return sealed(encode(p))
+}
+
+func sealed(text []byte) string {
 	return base64.RawURLEncoding.EncodeToString(text) + "." + base64.RawURLEncoding.EncodeToString(mac(text))
 }
 
@@ -319,13 +328,10 @@ func mac(text []byte) []byte {
 
 // open reads what seal wrote, and nothing else.
 func open(state string) (p parked, ok bool) {
-	body, sum, _ := strings.Cut(state, ".")
-	text, err := base64.RawURLEncoding.Strict().DecodeString(body)
-	if err != nil {
-		return p, false
-	}
-	given, err := base64.RawURLEncoding.Strict().DecodeString(sum)
-	if err != nil || !hmac.Equal(given, mac(text)) {
+	body, _, _ := strings.Cut(state, ".")
+	text, err := base64.RawURLEncoding.DecodeString(body)
+	// All of it is compared: the decoder passes over line ends.
+	if err != nil || !hmac.Equal([]byte(state), []byte(sealed(text))) {
 		return p, false
 	}
 	return p, json.Unmarshal(text, &p) == nil

@@ -208,7 +208,7 @@ func (a *arguments) definition() (d registry.Definition, notes []string, f *faul
 // code, a lone word is a string literal, and anything else is the text form.
 func literal(raw json.RawMessage) (code []byte, isText bool, notes []string) {
 	var text string
-	if json.Unmarshal(raw, &text) != nil {
+	if !decoded(raw, &text) {
 		return raw, false, nil // the parser says what is wrong with it
 	}
 	if _, lone := core.LoneName([]byte(text)); lone && !json.Valid([]byte(text)) {

@@ -32,6 +32,9 @@ type trial struct {
 	given     []registry.Example // in this call; the others are kept from before
 	steps     uint64             // left
 	until     time.Time
+	// imported is set where the candidate is one of a document: where nothing may be
+	// granted, and nobody evolves.
+	imported bool
 
 	// Of the example under way:
 	answered []bool // which of its outcomes were given
@@ -41,11 +44,19 @@ type trial struct {
 // try runs a candidate's examples, and refuses it at the first that differs.
 // steps is what that one took.
 func (s *Server) try(ctx context.Context, candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) (steps uint64, f *fault.Fault) {
-	t := &trial{
+	return s.newTrial(candidate, sees, given).all(ctx)
+}
+
+func (s *Server) newTrial(candidate *registry.Tool, sees *registry.Snapshot, given []registry.Example) *trial {
+	return &trial{
 		server: s, candidate: candidate, sees: sees, given: given,
 		steps: min(exampleSteps, s.limits.MaxSteps), until: time.Now().Add(min(exampleTime, s.limits.Timeout)),
 	}
-	for i := range candidate.Examples {
+}
+
+// all runs the examples, and stops at the first that differs.
+func (t *trial) all(ctx context.Context) (steps uint64, f *fault.Fault) {
+	for i := range t.candidate.Examples {
 		if steps, f = t.example(ctx, i); f != nil {
 			return steps, f
 		}
@@ -249,6 +260,9 @@ func (t *trial) refused(i int, cause *fault.Fault, what, want string) *fault.Fau
 		Message:  fmt.Sprintf("example %d of %d, on the input %s: %s", i+1, len(t.candidate.Examples), excerptOf(e.Input, 200), what),
 		Expected: excerptOf([]byte(want), 1000),
 		Hint:     "Correct the code, or the example, and evolve again; nothing was changed.",
+	}
+	if t.imported {
+		f.Hint = afterImport
 	}
 	if cause != nil {
 		f.At, f.In, f.Line, f.Col, f.Fragment, f.EvalDepth = cause.At, cause.In, cause.Line, cause.Col, "", cause.EvalDepth

@@ -126,7 +126,7 @@ func (v *trialView) Tool(name string, literal bool) (core.Tool, bool) {
 
 // Callee decides a call as it is decided in a run.
 func (v *trialView) Callee(name string, with [][]string, _ fault.Pointer) (core.Tool, *fault.Fault) {
-	if f := v.trial.server.broker.Policy().PermitCall(v.tool.Held, name, v.tool.Name, with); f != nil {
+	if f := v.trial.server.broker.Policy().PermitCall(v.trial.held(v.tool), name, v.tool.Name, with); f != nil {
 		return core.Tool{}, f
 	}
 	t, ok := v.find(name, true)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -208,7 +209,7 @@ func TestManyResults(t *testing.T) {
 // TestLargerThanKept: of a result larger than what is kept of one, the first part
 // can be read on, and the answer says how much that is.
 func TestLargerThanKept(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Limits: Limits{Timeout: time.Hour}})
 	a := must(t, s, "run", `{"code":"join(map(i => join(map(j => \"0123456789\", range(0, 1000)), \"\"), range(0, 1800)), \"\")","steps":100000000}`)
 	if !strings.Contains(strings.Join(a.More, "\n"), fmt.Sprintf("its first %d bytes can be read on", keptResult)) {
 		t.Errorf("%q", a.More)

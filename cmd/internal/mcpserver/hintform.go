@@ -19,7 +19,7 @@ func inForm(f *fault.Fault, isText bool) *fault.Fault {
 		return f
 	}
 	g := *f
-	g.Hint = hintInText(f.Hint)
+	g.Hint = HintInText(f.Hint)
 	g.More = nil
 	for _, more := range f.More {
 		g.More = append(g.More, inForm(more, true))
@@ -27,8 +27,9 @@ func inForm(f *fault.Fault, isText bool) *fault.Fault {
 	return &g
 }
 
-// hintInText writes the code in a hint in the text form, where all of it can be.
-func hintInText(hint string) string {
+// HintInText writes the code in a hint in the text form, where all of it can be: for
+// whoever wrote code in that form.
+func HintInText(hint string) string {
 	if !strings.Contains(hint, `{"`) {
 		return hint
 	}

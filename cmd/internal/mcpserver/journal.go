@@ -36,14 +36,14 @@ func (s *Server) journal(c Call) Answer {
 		return failed(&fault.Fault{Kind: fault.Internal, Message: "the journal can't be read", Hint: "Tell the operator.", Cause: err})
 	}
 	cut := false
-	rows, first, last := s.rows(events, q.Last, &cut)
+	rows, chained, first, last := s.rows(events, q.Last, &cut)
 	if on > 0 && !cut {
 		first, last = on, on
 	}
 	more = more || cut
-	o := begin().raw("events", rows)
+	var note, next object
 	if len(events) > 0 && !q.Last && q.Run == "" && q.Kind == "" && q.Tool == "" && events[0].Seq > q.After+1 {
-		o = o.text("note", fmt.Sprintf("the events before %d are no longer kept", events[0].Seq))
+		note = encode(fmt.Sprintf("the events before %d are no longer kept", events[0].Seq))
 	}
 	if more {
 		args := begin()
@@ -63,9 +63,22 @@ func (s *Server) journal(c Call) Answer {
 		if q.Limit != defaultEvents {
 			args = args.number("limit", uint64(q.Limit))
 		}
-		o = o.raw("next", begin().text("name", "journal").raw("arguments", args.end()).end())
+		next = begin().text("name", "journal").raw("arguments", args.end()).end()
 	}
-	return succeeded(o)
+	page := func(rows []byte) object {
+		o := begin().raw("events", rows)
+		if note != nil {
+			o = o.raw("note", note)
+		}
+		if next != nil {
+			o = o.raw("next", next)
+		}
+		return o
+	}
+	// Whoever reads the text is spared the hashes: they are for programs.
+	answer := succeeded(page(chained))
+	answer.Text = string(page(rows).end())
+	return answer
 }
 
 // events is what a query selects. more is set where there may be others: on, where
@@ -80,21 +93,23 @@ func (s *Server) events(q journal.Query) (events []journal.Event, more bool, on 
 }
 
 // rows is the events that an answer has room for, the newest or the oldest of
-// those given, with the numbers of the first and the last of them. more is set
-// where some are left out.
-func (s *Server) rows(events []journal.Event, newest bool, more *bool) (list []byte, first, last uint64) {
-	rows, size := make([][]byte, 0, len(events)), 0
+// those given, without and with the hashes that chain them, and the numbers of the
+// first and the last of them. more is set where some are left out.
+func (s *Server) rows(events []journal.Event, newest bool, more *bool) (list, chained []byte, first, last uint64) {
+	rows, whole, size := make([][]byte, 0, len(events)), make([][]byte, 0, len(events)), 0
 	for i := range events {
 		e := &events[i]
 		if newest {
 			e = &events[len(events)-1-i]
 		}
 		row := shown(e)
-		if size += len(row) + 1; i > 0 && size > s.limits.Result {
+		full := append(begin().text("prev", e.Prev.String()).text("hash", e.Hash.String()), ',')
+		full = append(full, row[1:]...)
+		if size += len(full) + 1; i > 0 && size > s.limits.Result {
 			*more = true
 			break
 		}
-		rows = append(rows, row)
+		rows, whole = append(rows, row), append(whole, full)
 		if first == 0 || e.Seq < first {
 			first = e.Seq
 		}
@@ -102,8 +117,14 @@ func (s *Server) rows(events []journal.Event, newest bool, more *bool) (list []b
 	}
 	if newest {
 		slices.Reverse(rows)
+		slices.Reverse(whole)
 	}
-	return append(append([]byte{'['}, bytes.Join(rows, []byte{','})...), ']'), first, last
+	return array(rows), array(whole), first, last
+}
+
+// array is the items as a list of JSON.
+func array(items [][]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(items, []byte{','})...), ']')
 }
 
 // query reads which events are wanted: the newest, unless it is said where to

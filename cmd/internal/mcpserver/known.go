@@ -41,7 +41,9 @@ func checked(t *registry.Tool, same *registry.Tool) object {
 	o := knownOf(t, longestType)
 	if r := t.Report(); len(r.Effects) > 0 {
 		ops, more := operations(r)
-		o = o.raw("effects", encode(ops))
+		if len(ops) > 0 {
+			o = o.raw("effects", encode(ops))
+		}
 		if more > 0 {
 			o = o.number("more_effects", uint64(more))
 		}
@@ -111,7 +113,7 @@ func knownOf(t *registry.Tool, longest int) object {
 	problems, unknowns := findings(r)
 	if t.Text {
 		for i := range problems {
-			problems[i].Hint = hintInText(problems[i].Hint)
+			problems[i].Hint = HintInText(problems[i].Hint)
 		}
 	}
 	n, m := t.Counts()
@@ -162,9 +164,6 @@ func operations(r *check.Report) (ops []string, more int) {
 	}
 	slices.Sort(ops)
 	ops = slices.Compact(ops)
-	if ops == nil {
-		ops = []string{}
-	}
 	if len(ops) > mostEffectNames {
 		return ops[:mostEffectNames], len(ops) - mostEffectNames
 	}

@@ -25,7 +25,7 @@ type listener struct {
 func newListener(t *testing.T, s *Server) *listener {
 	t.Helper()
 	theirs, ours := mcp.NewInMemoryTransports()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, theirs) }()
 	conn, err := ours.Connect(ctx)

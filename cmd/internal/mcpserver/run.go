@@ -136,7 +136,7 @@ func (a *arguments) what(t *task, tools *registry.Snapshot) *fault.Fault {
 	}
 	t.code = code
 	var text string
-	if code[0] != '"' || json.Unmarshal(code, &text) != nil {
+	if code[0] != '"' || !decoded(code, &text) {
 		return sized(code)
 	}
 	if tool, ok := tools.Get(text); ok {

@@ -77,7 +77,7 @@ func TestListed(t *testing.T) {
 	ask(t, cs, "evolve", `{"name":"square","code":`+square+`}`)
 	select {
 	case <-changed:
-	case <-time.After(5 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Error("no notification that the list changed")
 	}
 	ask(t, cs, "evolve", `{"name":"not listed!","code":1}`)
@@ -124,16 +124,9 @@ func TestFailureIsAnAnswer(t *testing.T) {
 // TestProgress: a run that was asked with a progress token reports, with
 // numbers that grow.
 func TestProgress(t *testing.T) {
-	var mu sync.Mutex
-	var steps []float64
-	var messages []string
+	told := make(chan *mcp.ProgressNotificationParams, 1000)
 	cs := session(t, New(Options{}), &mcp.ClientOptions{
-		ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
-			mu.Lock()
-			defer mu.Unlock()
-			steps = append(steps, n.Params.Progress)
-			messages = append(messages, n.Params.Message)
-		},
+		ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) { told <- n.Params },
 	})
 	ask(t, cs, "evolve", `{"name":"countdown","code":`+countdown+`}`)
 	params := &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"tool":"countdown","input":50,"drive":true}`)}
@@ -141,26 +134,32 @@ func TestProgress(t *testing.T) {
 	if _, err := cs.CallTool(t.Context(), params); err != nil {
 		t.Fatal(err)
 	}
-	params = &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"code":` + omega + `,"steps":20000000}`)}
-	params.SetProgressToken(7)
-	if _, err := cs.CallTool(t.Context(), params); err != nil {
-		t.Fatal(err)
+	// A notification may be handled after the answer.
+	if p := <-told; p.ProgressToken != "p1" || !strings.HasPrefix(p.Message, "round 1, ") {
+		t.Errorf("of rounds it says %+v", p)
 	}
-	// Notifications may be handled after the answer.
-	for range 100 {
-		mu.Lock()
-		n := len(steps)
-		mu.Unlock()
-		if n >= 2 {
-			break
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		params := &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"code":` + omega + `,"steps":1000000000}`)}
+		params.SetProgressToken("p2")
+		_, _ = cs.CallTool(ctx, params)
+	}()
+	last := -1.0
+	for reports := 0; reports < 2; {
+		p := <-told
+		if p.ProgressToken != "p2" {
+			continue
 		}
-		time.Sleep(10 * time.Millisecond)
+		if p.Progress <= last || !strings.HasSuffix(p.Message, " steps") {
+			t.Errorf("after %v it says %+v", last, p)
+		}
+		last = p.Progress
+		reports++
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if len(steps) < 2 || !strings.HasPrefix(messages[0], "round 1, ") || !strings.HasSuffix(messages[len(messages)-1], " steps") {
-		t.Errorf("%v %q", steps, messages)
-	}
+	cancel()
+	<-ended
 }
 
 // TestCancelOverMCP: a client's cancellation stops a run, and the server goes on.
@@ -189,7 +188,7 @@ func TestCancelOverMCP(t *testing.T) {
 		t.Errorf("%s, expected 3", text)
 	}
 	// The run is gone, not only forgotten: its slot is free again.
-	for range 500 {
+	for range 30_000 {
 		s.slots.mu.Lock()
 		free := s.slots.free
 		s.slots.mu.Unlock()
@@ -335,7 +334,7 @@ func TestArrivalOrder(t *testing.T) {
 // processors, short ones are answered at once. No time is measured: the long
 // ones can't end before the short ones have.
 func TestShortRunsDontWait(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Limits: Limits{Timeout: time.Hour}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var wg sync.WaitGroup

@@ -24,7 +24,7 @@ func batched(t *testing.T, version string) *session {
 // array expects the next line to be an array of answers, and gives each by its id.
 func (s *session) array() map[string]received {
 	s.t.Helper()
-	s.raw.SetReadDeadline(time.Now().Add(time.Minute))
+	s.raw.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	l, err := s.out.ReadBytes('\n')
 	if err != nil {
 		s.t.Fatalf("receiving: %v", err)
@@ -103,7 +103,7 @@ func TestBatchRefused(t *testing.T) {
 		s.alive()
 	}
 	s.send("[1,[" + pingLine("1") + "]]")
-	s.raw.SetReadDeadline(time.Now().Add(time.Minute))
+	s.raw.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	if l, err := s.out.ReadString('\n'); err != nil || strings.Count(l, "-32600") != 2 {
 		t.Errorf("%s %v", l, err)
 	}

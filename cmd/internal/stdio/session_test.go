@@ -234,7 +234,7 @@ func (s *session) receive() received {
 
 func (s *session) next() (received, error) {
 	s.t.Helper()
-	s.raw.SetReadDeadline(time.Now().Add(time.Minute))
+	s.raw.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	l, err := s.out.ReadBytes('\n')
 	if err != nil {
 		if len(l) > 0 {
@@ -298,7 +298,7 @@ func (s *session) reached(x string) {
 		if got != x {
 			s.t.Fatalf("reached %q, want %q", got, x)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		s.t.Fatalf("%q was never reached", x)
 	}
 }
@@ -310,7 +310,7 @@ func (s *session) ended() error {
 	case err := <-s.end:
 		s.end <- err
 		return err
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		s.t.Error("the session doesn't end")
 		return errors.New("stuck")
 	}

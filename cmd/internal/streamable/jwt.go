@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +55,9 @@ func (k *Keys) Load(text []byte) error {
 		case !key.IsPublic():
 			return fmt.Errorf("key %d (%q) is private or shared: the file holds public keys only", i, key.KeyID)
 		}
+		if rsa, ok := key.Key.(*rsa.PublicKey); ok && rsa.N.BitLen() < leastRSA {
+			return fmt.Errorf("key %d (%q) is too short to be trusted: an RSA key has %d bits at least, this one %d", i, key.KeyID, leastRSA, rsa.N.BitLen())
+		}
 	}
 	if len(set.Keys) == 0 {
 		return errors.New("there is no key in it")
@@ -61,6 +65,9 @@ func (k *Keys) Load(text []byte) error {
 	k.set.Store(&set)
 	return nil
 }
+
+// leastRSA is how many bits an RSA key has, by RFC 7518 section 3.3.
+const leastRSA = 2048
 
 // longest is how long a signed token may be, in bytes.
 const longest = 8 << 10

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -106,7 +108,7 @@ func TestDisconnectCancels(t *testing.T) {
 		for range c.calls {
 			select {
 			case <-cancelled:
-			case <-time.After(30 * time.Second):
+			case <-time.After(5 * time.Minute):
 				t.Fatalf("%s: the call goes on", c.name)
 			}
 		}
@@ -262,38 +264,50 @@ func TestShares(t *testing.T) {
 // A client that reads nothing doesn't hold its request for ever, and one that reads
 // late but reads gets all of it.
 func TestSlowReaders(t *testing.T) {
-	large := strings.Repeat("x", 16<<20)
-	left := make(chan error, 1)
-	h := pacing(300*time.Millisecond, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/late" {
-			for range 4 {
-				io.WriteString(w, "some")
-				_ = http.NewResponseController(w).Flush()
-				time.Sleep(200 * time.Millisecond) // longer, in all, than a write may take
+	synctest.Test(t, func(t *testing.T) {
+		const pace = 300 * time.Millisecond
+		left := make(chan error, 1)
+		h := pacing(pace, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/late" {
+				for range 4 {
+					io.WriteString(w, "some")
+					_ = http.NewResponseController(w).Flush()
+					time.Sleep(2 * pace)
+				}
+				return
 			}
-			return
+			_, err := io.WriteString(w, strings.Repeat("x", 1<<20))
+			left <- err
+		}))
+		ln := newPipes()
+		srv := &http.Server{Handler: h}
+		ended := make(chan error, 1)
+		go func() { ended <- srv.Serve(ln) }()
+		began := time.Now()
+		c, err := ln.dial(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
 		}
-		_, err := io.WriteString(w, large)
-		left <- err
-	}))
-	srv := httptest.NewServer(h)
-	defer srv.Close()
-	c, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-	if err := <-left; err == nil {
-		t.Error("16 MiB went to a client that doesn't read")
-	}
-	res, err := http.Get(srv.URL + "/late")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b, err := io.ReadAll(res.Body); err != nil || string(b) != "somesomesomesome" {
-		t.Errorf("a stream that takes its time: %q, %v", b, err)
-	}
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		if err := <-left; err == nil {
+			t.Error("a mebibyte went to a client that doesn't read")
+		}
+		if took := time.Since(began); took != pace {
+			t.Errorf("a client that doesn't read was given up after %v", took)
+		}
+		c.Close()
+		transport := &http.Transport{DialContext: ln.dial}
+		res, err := (&http.Client{Transport: transport}).Get("http://localhost/late")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(res.Body); err != nil || string(b) != "somesomesomesome" {
+			t.Errorf("a stream that takes its time: %q, %v", b, err)
+		}
+		transport.CloseIdleConnections()
+		srv.Close()
+		<-ended
+	})
 }
 
 // Headers that are too large are refused, and slow ones are given up.
@@ -332,52 +346,60 @@ func TestHeaders(t *testing.T) {
 // Over TLS it speaks HTTP/2 as well, and streams stay open without a word.
 func TestTLS(t *testing.T) {
 	proto := httptest.NewUnstartedServer(nil)
-	proto.EnableHTTP2 = true
 	proto.StartTLS()
-	cert := proto.TLS.Certificates[0]
-	client := proto.Client()
+	cert, roots := proto.TLS.Certificates[0], x509.NewCertPool()
+	roots.AddCert(proto.Certificate())
 	proto.Close()
-	h, err := New(Options{Server: principals(), WriteTime: 100 * time.Millisecond, TLS: &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- h.Serve(ctx, ln) }()
-	url := "https://" + ln.Addr().String() + Path
-	res, err := client.Post(url, "application/json", strings.NewReader(hello))
-	if err != nil || res.ProtoMajor != 2 {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	res.Body.Close()
-	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(hello))
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	if res, err = client.Do(r); err != nil || res.StatusCode != 200 {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	id := res.Header.Get(sessionHeader)
-	res.Body.Close()
-	stream, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	stream.Header.Set("Accept", "text/event-stream")
-	stream.Header.Set(sessionHeader, id)
-	if res, err = client.Do(stream); err != nil || res.StatusCode != 200 {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	read := make(chan error, 1)
-	go func() { _, err := io.ReadAll(res.Body); read <- err }()
-	select {
-	case err := <-read:
-		t.Errorf("a stream with nothing to tell ended: %v", err)
-	case <-time.After(500 * time.Millisecond):
-	}
-	stop()
-	<-read
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		const pace = 100 * time.Millisecond
+		h, err := New(Options{Server: principals(), WriteTime: pace, TLS: &tls.Config{
+			Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"},
+			SessionTicketsDisabled: true, // a pipe has no room for one that nobody reads
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ln := newPipes()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- h.Serve(ctx, ln) }()
+		transport := &http.Transport{DialContext: ln.dial, TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+		client := &http.Client{Transport: transport}
+		const url = "https://127.0.0.1" + Path
+		res, err := client.Post(url, "application/json", strings.NewReader(hello))
+		if err != nil || res.ProtoMajor != 2 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		res.Body.Close()
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(hello))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if res, err = client.Do(r); err != nil || res.StatusCode != 200 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		id := res.Header.Get(sessionHeader)
+		res.Body.Close()
+		stream, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		stream.Header.Set("Accept", "text/event-stream")
+		stream.Header.Set(sessionHeader, id)
+		if res, err = client.Do(stream); err != nil || res.StatusCode != 200 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		read := make(chan error, 1)
+		go func() { _, err := io.ReadAll(res.Body); read <- err }()
+		time.Sleep(5 * pace)
+		synctest.Wait()
+		select {
+		case err := <-read:
+			t.Fatalf("a stream with nothing to tell ended: %v", err)
+		default:
+		}
+		stop()
+		<-read
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		transport.CloseIdleConnections()
+		time.Sleep(time.Hour) // for the session to end
+	})
 }

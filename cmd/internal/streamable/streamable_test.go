@@ -259,7 +259,7 @@ func (s stalled) Read(p []byte) (int, error) {
 }
 
 func TestBodies(t *testing.T) {
-	url := start(t, Options{MaxBody: 1000, MaxBodies: 1000, BodyTime: 100 * time.Millisecond}) + Path
+	url := start(t, Options{MaxBody: 1000, MaxBodies: 1000}) + Path
 	large := hello + strings.Repeat(" ", 1000)
 	if got, _ := post(t, url, strings.NewReader(large), nil); got != 413 {
 		t.Errorf("a large body: status %d", got)
@@ -273,7 +273,8 @@ func TestBodies(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if got, _ := post(t, url, io.MultiReader(strings.NewReader(hello[:20]), stalled{ctx}), chunked); got != 408 {
+	hasty := start(t, Options{MaxBody: 1000, MaxBodies: 1000, BodyTime: 100 * time.Millisecond}) + Path
+	if got, _ := post(t, hasty, io.MultiReader(strings.NewReader(hello[:20]), stalled{ctx}), chunked); got != 408 {
 		t.Errorf("a body that doesn't come: status %d", got)
 	}
 	if got, _ := post(t, url, bytes.NewReader([]byte("{")), nil); got != 400 {
@@ -332,8 +333,9 @@ func TestGracefulStop(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("serving ended with %v", err)
 	}
-	if _, err := http.Get("http://" + ln.Addr().String() + "/healthz"); err == nil {
-		t.Error("it still answers")
+	// By now its address may be another's.
+	if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("it still listens: %v", err)
 	}
 }
 

@@ -22,6 +22,9 @@ const leeway = 30 * time.Second
 // shortest is how long a token must be, so that it can't be guessed.
 const shortest = 20
 
+// sendable is what a token is of (RFC 6750 section 2.1).
+const sendable = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/="
+
 // Tokens is a file of tokens: a line for each, the principal's name and then the
 // token, or sha256: and its hash in hexadecimal, so that the file needn't hold
 // it. Empty lines and those that begin with # say nothing. It is safe for
@@ -62,6 +65,9 @@ func (t *Tokens) Load(text []byte) error {
 			}
 		} else if len(token) < shortest {
 			return fmt.Errorf("line %d: the token of %q is too short: take at least %d random characters", n, name, shortest)
+		} else if strings.Trim(token, sendable) != "" {
+			// Nobody can send it; it may be meant for a hash of another kind.
+			return fmt.Errorf("line %d: what stands for %q is no token, which has letters, digits and -._~+/= only, nor sha256: and a hash", n, name)
 		}
 		if other, ok := known[sum]; ok {
 			return fmt.Errorf("line %d: %q and %q have the same token", n, other, name)

@@ -47,6 +47,12 @@ var bounds = []struct {
 	{"x => eval('{x + 1})", "", cost.Constant, true},
 	{"s => parse_json(s)", "", cost.Linear, false},
 	{"xs => fold(p => fst(p) ++ fst(p), \"ab\", xs)", "", cost.Linear, false},
+	{"s => pipeline([s => trim(s), s => split(s, \",\"), l => length(l)], s)", "", cost.Linear, false},
+	{"x => pipeline([x => [x], l => length(l), n => n * 2], x)", "41 + terms(x)", cost.Constant, true},
+	{"n => fst(fold(p => let f = fst(p) in (snd(f), fst(f) + snd(f)), (0, 1), range(0, n)))", "", cost.Polynomial, false},
+	{"(n, a, b) => if n <= 0 then a else self(n - 1, b, a + b)", "", cost.Polynomial, false},
+	{"xs => fold(p => match fst(p) { (a, b) => (b + 1, a + 2) }, (0, 0), xs)", "", cost.Linear, false},
+	{"xs => fold(p => match fst(p) { (a, b) => (a * b, a) }, (2, 3), xs)", "", cost.Exponential, false},
 }
 
 func TestOf(t *testing.T) {

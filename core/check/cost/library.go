@@ -6,8 +6,8 @@ import (
 )
 
 // The rows of the library are looked into as the functions they are, but for
-// two whose recursion halves what it works on: their formulas stand here, and
-// hold by the tests.
+// two whose recursion halves what it works on, and pipeline, whose functions each
+// take something else: their formulas stand here, and hold by the tests.
 
 // What a round of the merging in sort_by takes besides what its function does,
 // an item that is sorted, and the whole; and a round of pow, and the whole.
@@ -16,8 +16,38 @@ const (
 	perRound, perPow           = 60, 60
 )
 
+// What pipeline takes besides its operands and what its functions do, and for each
+// of them.
+const perPipeline, perFunction = 8, 5
+
+// pipeline applies the functions of a list that is written out, one after the other.
+func (a *analyser) pipeline(t *term.Prim, l *term.List, s scope) (*aval, cost) {
+	fs := make([]*aval, 0, len(l.Items))
+	c := one(64)
+	for _, x := range l.Items {
+		f, d := a.eval(x, s)
+		fs = append(fs, f)
+		c = c.plus(d).plus(one(16))
+	}
+	v, d := a.eval(t.Args[1], s)
+	c = c.plus(d).plus(cost{steps: number(perPipeline), memory: number(1024)})
+	for _, f := range fs {
+		if v, d = a.apply(t, f, v, s); a.abort != nil {
+			return nothing, cost{}
+		}
+		c = c.plus(d).plus(cost{steps: number(perFunction), memory: number(128)})
+	}
+	return v, c
+}
+
 // library is a row of the library with a formula.
 func (a *analyser) library(t *term.Prim, row *prim.Row, s scope) (*aval, cost, bool) {
+	if row.Name == "pipeline" {
+		if l, ok := t.Args[0].(*term.List); ok {
+			v, c := a.pipeline(t, l, s)
+			return v, c, true
+		}
+	}
 	if row.Name != "sort_by" && row.Name != "pow" {
 		return nil, cost{}, false
 	}

@@ -50,12 +50,22 @@ func (l *loop) solve(v *variable) size {
 	s := infinite
 	if v.Measure == Words {
 		// A number that is not too large has no more words than that takes.
-		if abs := l.solve(l.a.vars.variable(Var{Measure: Int, Path: v.Path})); !abs.inf {
-			s = beyond(l.a.wordsOf(&aval{kind: isNumber, abs: abs, words: infinite, frac: l.solve(l.a.vars.variable(Var{Measure: frac, Path: v.Path}))}))
+		of := func(m Measure) size {
+			x := l.a.vars.variable(Var{Measure: m, Path: v.Path})
+			if s := l.solve(x); !s.inf || len(l.solving) > 1 {
+				return s
+			}
+			return l.together(x)
+		}
+		if abs := of(Int); !abs.inf {
+			s = beyond(l.a.wordsOf(&aval{kind: isNumber, abs: abs, words: infinite, frac: of(frac)}))
 		}
 	}
 	if s.inf {
 		s = l.close(v, root, rest)
+	}
+	if s.inf && len(l.solving) == 1 {
+		s = l.together(v)
 	}
 	delete(l.solving, v)
 	l.known[v] = s

@@ -227,6 +227,8 @@ func (a *analyser) parts(v *aval) (constant uint64, rest poly) {
 	for _, f := range powers {
 		n := f.pow
 		switch {
+		case f.base > 0:
+			rest = rest.plus(f.exponent().part(1, 64))
 		case f.Log:
 			bits += n * 16
 		case f.Measure == Int:

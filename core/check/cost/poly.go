@@ -357,28 +357,32 @@ func power(base uint64, p poly) (poly, bool) {
 func (p poly) logarithm() poly {
 	sum, powers, ok := p.powers()
 	if !ok {
-		return nil
+		return tooLarge
 	}
 	r := number(uint64(bits.Len64(sum)))
 	for _, f := range powers {
+		if f.base > 0 {
+			r = r.plus(f.exponent())
+			continue
+		}
 		r = r.plus(f.logarithm().poly().scale(scaled(f.pow)))
 	}
 	return r
 }
 
+// exponent is at least the number of bits of a number to the power of a variable.
+func (f factor) exponent() poly { return f.poly().scale(scaled(uint64(bits.Len64(f.base)))) }
+
 // powers is the sum of p's coefficients, and the variables with their largest
-// powers; it is false where one is an exponent.
+// powers, and with the largest numbers to their power.
 func (p poly) powers() (sum uint64, powers []factor, ok bool) {
 	for _, m := range p {
 		sum = sat(sum, whole(m.c))
 	next:
 		for _, f := range m.f {
-			if f.base > 0 {
-				return 0, nil, false
-			}
 			for i := range powers {
-				if powers[i].variable == f.variable {
-					powers[i].pow = max(powers[i].pow, f.pow)
+				if x := &powers[i]; x.variable == f.variable && (x.base > 0) == (f.base > 0) {
+					x.pow, x.base = max(x.pow, f.pow), max(x.base, f.base)
 					continue next
 				}
 			}

@@ -81,7 +81,8 @@ func (n *normaliser) folded(f *closure, acc, list val, b *block) (val, bool) {
 }
 
 // composed is the function of a fold that does one after the other: all but the last
-// make an item of an item, as those of an [rmap] do. plain is set where that worked.
+// make an item of an item, as those of an [rmap] do, whatever list they put it before;
+// what the fold itself gathers need not be one. plain is set where that worked.
 func (n *normaliser) composed(steps []*closure, first prim.Kinds, b *block) (f *fun, kinds prim.Kinds, plain, ok bool) {
 	plain = true
 	f, kinds, ok = n.step(first, func(p *atom, body *block) (val, bool) {
@@ -94,7 +95,7 @@ func (n *normaliser) composed(steps []*closure, first prim.Kinds, b *block) (f *
 				return nil, false
 			}
 			for _, g := range steps[:len(steps)-1] {
-				made, ok := n.apply(g, &pair{acc, item}, body)
+				made, ok := n.apply(g, &pair{empty{}, item}, body)
 				if !ok {
 					return nil, false
 				}

@@ -141,7 +141,7 @@ func (g *generator) record(size int) {
 func (g *generator) integer() string {
 	switch g.draw(10) {
 	case 0:
-		return []string{"9223372036854775807", "-9223372036854775808", "4611686018427387904", "-4611686018427387905", "123456789012345678901234567890", "4294967296"}[g.draw(6)]
+		return borders[g.draw(len(borders))]
 	case 1, 2:
 		return "0"
 	case 3:

@@ -260,3 +260,13 @@ func (g *generator) operand(t *typ, size int) {
 	}
 	g.tail = tail
 }
+
+// borders are integers on both sides of where the machine writes them
+// otherwise: words of 64 and 63 bits, halves and quarters of them in an
+// instruction, and powers of two.
+var borders = []string{
+	"9223372036854775807", "-9223372036854775808", "9223372036854775808",
+	"4611686018427387903", "4611686018427387904", "-4611686018427387904", "-4611686018427387905",
+	"123456789012345678901234567890", "4294967296", "2147483647", "-2147483649",
+	"32767", "32768", "-32768", "-32769", "255", "256", "1024",
+}

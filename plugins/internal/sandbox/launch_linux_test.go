@@ -214,7 +214,7 @@ func TestDiesWithHost(t *testing.T) {
 	host.Process.Kill()
 	// The pipe ends when the plugin, which has its other end, does. A plugin that
 	// lives on is ended here.
-	if err := out.(*os.File).SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := out.(*os.File).SetReadDeadline(time.Now().Add(4 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if lines.Scan() || lines.Err() != nil {

@@ -161,7 +161,7 @@ type Spec struct {
 
 // startWithin is how long a launcher has to report and execute where the
 // context sets no deadline.
-const startWithin = 10 * time.Second
+const startWithin = time.Minute
 
 // terminals reports whether any may be made.
 func (s *Spec) terminals() bool {

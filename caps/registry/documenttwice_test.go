@@ -1,0 +1,59 @@
+package registry
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDecodeTwice: a key that an object has twice is refused and named, wherever it
+// is: the reader would take the last, and whoever looks at the document the first.
+func TestDecodeTwice(t *testing.T) {
+	const id = `{"lam":"x","body":{"var":"x"}}`
+	for tools, want := range map[string]string{
+		`{"name":"a","code":1,"code":2}`:                                                    `the key "code" is there twice, in /tools/0`,
+		`{"name":"b","code":1},{"name":"a","code":1,"n\u0061me":"b"}`:                       `the key "name" is there twice, in /tools/1`,
+		`{"name":"a","code":{"add":[1,2],"add":[1,3]}}`:                                     `"add" is there twice, in /tools/0/code`,
+		`{"name":"a","code":1,"bound":{"x":"1","x":"2"}}`:                                   `"x" is there twice, in /tools/0/bound`,
+		`{"name":"a","code":1,"input_schema":{"type":"object","type":"object"}}`:            `"type" is there twice, in /tools/0/input_schema`,
+		`{"name":"a","code":` + id + `,"examples":[{"input":1,"expect":1,"expect":2}]}`:     `"expect" is there twice, in /tools/0/examples/0`,
+		`{"name":"a","code":` + id + `,"examples":[{"input":{"k":[{"a":1,"a":2}]}}]}`:       `"a" is there twice, in /tools/0/examples/0/input/k/0`,
+		`{"name":"a","code":` + id + `,"examples":[{"input":1,"EXPECT":2,"expect":1}]}`:     `unknown field "EXPECT"`,
+		`{"name":"a","code":1,"examples":[{"effects":[{"op":"a.b","value":1,"Value":2}]}]}`: `unknown field "Value"`,
+		"{\"name\":\"a\",\"description\":\"\xff\",\"code\":1}":                              "UTF-8",
+	} {
+		if _, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[` + tools + `]}`)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, expected %q", tools, err, want)
+		}
+	}
+	if _, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[],"tools":[]}`)); err == nil || !strings.Contains(err.Error(), `"tools" is there twice, in the document itself`) {
+		t.Error(err)
+	}
+	for _, tools := range []string{
+		`{"name":"a","code":["name","code","name"]}`, `{"name":"a","code":{"add":[{"add":[1,2]},{"add":[1,2]}]}}`,
+		`{"name":"name","description":"name","code":"name"},{"name":"code","code":[{"nil":true},{"nil":true},{"nil":true}]}`,
+	} {
+		if _, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[` + tools + `]}`)); err != nil {
+			t.Errorf("%s: %v", tools, err)
+		}
+	}
+}
+
+// TestTwiceBounded: the place of a key is worked out where one is there twice only,
+// and no more of it than can be read: deep objects with long keys have long places.
+func TestTwiceBounded(t *testing.T) {
+	const deep = 4000
+	object := strings.Repeat(`{"`+strings.Repeat("k", 1000)+`":`, deep)
+	whole := object + "1" + strings.Repeat("}", deep)
+	spent := testing.AllocsPerRun(1, func() {
+		if err := twice([]byte(whole)); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if spent > 20*deep {
+		t.Errorf("%.0f allocations for %d levels", spent, deep)
+	}
+	again := object + `{"a":1,"a":2}` + strings.Repeat("}", deep)
+	if err := twice([]byte(again)); err == nil || len(err.Error()) > 400 {
+		t.Errorf("%.500s", err)
+	}
+}

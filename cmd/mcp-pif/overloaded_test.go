@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestOverloaded: calls beyond those that may run and wait fail as calls do, with the
+// kind overloaded, and are no errors of the protocol.
+func TestOverloaded(t *testing.T) {
+	if !full() {
+		t.Skip("sends over 10,000 calls: PIF_FULL=1")
+	}
+	p := start(t, "--store=memory", "--log-level=error").open()
+	go func() { // the server is killed at the end
+		for i := range 10_500 {
+			_, _ = fmt.Fprintf(p.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run","arguments":{"code":"(x => x(x))(x => x(x))","steps":1000000000}}}`+"\n", i+1)
+		}
+	}()
+	for range 100 {
+		m := p.receive()
+		if m.Error != nil || !strings.Contains(string(m.Result), `"kind":"overloaded"`) {
+			t.Fatalf("%s was answered with %v %.300s", m.ID, m.Error, m.Result)
+		}
+	}
+	if limit := int64(256 << 20); p.peak() > limit {
+		t.Errorf("the server took %d bytes", p.peak())
+	}
+}

@@ -1,0 +1,171 @@
+package check
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+type compareKey struct {
+	a, b    *variable
+	x       *test
+	ordered bool
+}
+
+// compares demands that two values can be compared; ordered, that there is a
+// less and a more.
+func (c *checker) compares(a, b *variable, ordered bool, x *test, t term.Term) {
+	k := compareKey{a, b, x, ordered}
+	if a == nil || b == nil || c.compared[k] {
+		return
+	}
+	c.compared[k] = true
+	var as, bs []*shape
+	c.watches(a, prim.KindAny, func(s *shape) {
+		as = append(as, s)
+		for _, other := range bs {
+			c.compareTwo(s, other, ordered, x, t)
+		}
+	})
+	c.watches(b, prim.KindAny, func(s *shape) {
+		bs = append(bs, s)
+		for _, other := range as {
+			c.compareTwo(other, s, ordered, x, t)
+		}
+	})
+}
+
+// plain is the kinds without parts, which equal compares with everything.
+const plain = prim.KindInt | prim.KindDec | prim.KindBool | prim.KindString | prim.KindUnit
+
+const notEqual = prim.KindFunction | prim.KindContinuation
+
+func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
+	if !c.spend(1) {
+		return
+	}
+	if a.unknown != nil || b.unknown != nil {
+		x.ok = true
+		for i, s := range []*shape{a, b} {
+			if u := s.unknown; u != nil {
+				if other := []*shape{b, a}[i]; other.kind&plain == 0 {
+					u.deep &= prim.KindData
+				}
+				if ordered && (a.unknown == nil || b.unknown == nil) && !a.dynamic && !b.dynamic {
+					c.need(u)
+				}
+			}
+		}
+		if ordered && a.unknown != nil && b.unknown != nil {
+			c.doubts = append(c.doubts, doubt{a, b, t, ReasonCompare, doubtful})
+		}
+		return
+	}
+	if a.dynamic || b.dynamic {
+		x.ok = true
+		return
+	}
+	same := a.kind == b.kind || (a.kind|b.kind)&^prim.KindNumber == 0
+	bad := same && a.kind&notEqual != 0
+	if ordered {
+		bad = !same || a.kind&(notEqual|prim.KindQuoted) != 0
+	}
+	if bad {
+		switch {
+		case a.seed != nil && b.seed != nil && a.kind == b.kind:
+			a.seed.dead |= a.kind
+			b.seed.dead |= b.kind
+		case a.seed != nil && b.seed != nil:
+			c.doubts = append(c.doubts, doubt{a, b, t, ReasonCompare, doubtful})
+		case a.seed != nil:
+			a.seed.dead |= a.kind
+		case b.seed != nil:
+			b.seed.dead |= b.kind
+		default:
+			x.bad |= a.kind | b.kind
+		}
+		return
+	}
+	x.ok = true
+	if !same {
+		return
+	}
+	inner := c.testOf(t, x.id, x.operand, "every part of them", x.want)
+	switch a.kind {
+	case prim.KindList:
+		c.compares(a.item, b.item, ordered, inner, t)
+	case prim.KindPair:
+		c.compares(a.first, b.first, ordered, inner, t)
+		c.compares(a.second, b.second, ordered, inner, t)
+	case prim.KindRecord:
+		c.compareRecords(a, b, ordered, inner, t)
+	}
+}
+
+// A doubt is two of a caller's values that fit each other or not, by what they turn
+// out to be. Tests that come later may leave nothing of it.
+type doubt struct {
+	a, b        *shape
+	t           term.Term
+	reason, why string
+}
+
+const doubtful = "what is compared, and so whether it can be, is known only when it runs"
+
+// remains reports whether it is still open what a value is that doubts are about.
+func (s *shape) remains() bool {
+	if s.unknown != nil {
+		return !s.unknown.known()
+	}
+	return s.seed.dead&s.kind == 0
+}
+
+// decide notes the doubts that nothing has removed. Where one value can't be of a
+// kind that the other would have to be of for it, the other isn't of that either.
+func (c *checker) decide() {
+	for range 3 {
+		for _, d := range c.doubts {
+			if d.open() && c.spend(1) {
+				d.settle(d.a, d.b)
+				d.settle(d.b, d.a)
+			}
+		}
+	}
+	for _, d := range c.doubts {
+		if d.open() {
+			c.unknown(d.t, d.reason, "", d.why)
+		}
+	}
+}
+
+func (d doubt) open() bool { return d.a.remains() && d.b.remains() }
+
+func (d doubt) settle(a, b *shape) {
+	if a.unknown != nil || b.unknown != nil || a.seed == b.seed || d.reason != ReasonCompare && b.kind != prim.KindString {
+		return
+	}
+	fit := b.kind
+	if fit&prim.KindNumber != 0 {
+		fit = prim.KindNumber
+	}
+	for _, m := range a.seed.alive() {
+		if m.kind&fit != 0 {
+			return
+		}
+	}
+	b.seed.dead |= b.kind
+}
+
+// compareRecords compares the fields that may have one key.
+func (c *checker) compareRecords(a, b *shape, ordered bool, x *test, t term.Term) {
+	each := func(of, in *shape) {
+		c.fieldsOf(of, func(key string, v *variable) {
+			if key == "" {
+				c.fieldsOf(in, func(other string, w *variable) { c.compares(v, w, ordered, x, t) })
+			} else if w, p := c.lookup(in, key, false); p != absent {
+				c.compares(v, w, ordered, x, t)
+			}
+		})
+	}
+	each(a, b)
+	each(b, a)
+}
