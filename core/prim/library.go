@@ -206,9 +206,10 @@ var library = []Row{
 		Body: `(f, xs) => fold(p => let k = f(snd(p)) in put(fst(p), k, cons(snd(p), get(fst(p), k, []))), {}, reverse(xs))`,
 	},
 	{
-		// Most values are found by their JSON. Numbers with a point may be worth
-		// the same and be written otherwise, and what has no JSON has none: such
-		// items, in the list beside the record, are held against others by equal.
+		// Equal items are written alike, so each is held against those only that
+		// are written as it is. Decimals are found by what is before their point;
+		// lists, pairs and records with a point in them, that may be one of a
+		// decimal, are held against all, and all against them.
 		Name: "unique", Group: "library", Shape: Unary, Params: oneList, Result: KindList,
 		Doc: "gives the items without those that an equal one stands before, in their order.",
 		Examples: []Example{
@@ -218,11 +219,11 @@ var library = []Row{
 		},
 		Body: `xs => reverse(snd(fold(p =>
     let x = snd(p), seen = fst(fst(fst(p))), others = snd(fst(fst(p))), kept = snd(fst(p)),
-      j = get(try(to_json(x)), "ok", ".")
-    in if contains(j, ".") and not starts_with(j, "\"")
+      k = if equal(type_of(x), "dec") then to_text(to_int(x, "floor")) else if equal(type_of(x), "string") then to_json(x) else to_text(x)
+    in if contains(k, ".") and not starts_with(k, "\"")
       then if contains(kept, x) then fst(p) else ((seen, cons(x, others)), cons(x, kept))
-      else if has(seen, j) or contains(others, x) then fst(p)
-      else ((put(seen, j, true), others), cons(x, kept)),
+      else if contains(get(seen, k, []), x) or contains(others, x) then fst(p)
+      else ((put(seen, k, cons(x, get(seen, k, []))), others), cons(x, kept)),
   (({}, []), []), xs)))`,
 	},
 	{

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,11 +64,7 @@ func TestStateToTheLetter(t *testing.T) {
 	w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
 	cs := manually(t, w.server)
 	yes := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": consentAnswers[0].text}}
-	res := call(t, cs, "evolve", reader, "", "")
-	if res.Content == nil {
-		t.Error("an answer with a question has the content null, which isn't a list")
-	}
-	state := res.RequestState
+	state := call(t, cs, "evolve", reader, "", "").RequestState
 	for what, other := range map[string]string{
 		"a line end after it": state + "\n", "a line end in it": state[:9] + "\r\n" + state[9:], "a line end before the signature": strings.Replace(state, ".", ".\n", 1),
 	} {
@@ -81,5 +78,23 @@ func TestStateToTheLetter(t *testing.T) {
 	}
 	if !resumes(t, cs, "evolve", reader, state, yes) {
 		t.Error("the state itself doesn't count any more")
+	}
+}
+
+// TestQuestionContent: an answer with a question has the empty list as its content, since
+// null isn't one.
+func TestQuestionContent(t *testing.T) {
+	s := New(Options{})
+	asking := &talk{cancel: func() {}, questions: make(chan question, 1), ended: make(chan struct{})}
+	close(asking.ended)
+	asking.questions <- question{&mcp.ElicitParams{Message: "?"}, make(chan *mcp.ElicitResult, 1)}
+	res, err := s.follow(t.Context(), asking)
+	defer s.EndWaiting()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(res)
+	if err != nil || !strings.Contains(string(text), `"content":[]`) {
+		t.Errorf("%s, %v", text, err)
 	}
 }
