@@ -119,14 +119,15 @@ const optimists = 2
 // where the tool is to go, and what of the change isn't in that.
 func (r *Registry) change(name string, o Edit, build func(*Snapshot, *Tool) (*Tool, *Change, error)) (*Tool, error) {
 	var checked *Tool
-	for tries := 0; ; tries++ {
-		if o.Check == nil || tries >= optimists {
+	try := func(alone bool) (*Tool, error) {
+		if alone {
 			r.turn.Lock()
+			defer r.turn.Unlock() // where a check panics, too: a server survives that
 		}
-		next, err := r.try(name, o, build, &checked)
-		if o.Check == nil || tries >= optimists {
-			r.turn.Unlock()
-		}
+		return r.try(name, o, build, &checked)
+	}
+	for tries := 0; ; tries++ {
+		next, err := try(o.Check == nil || tries >= optimists)
 		if !errors.Is(err, ErrBehind) {
 			return next, err
 		}

@@ -58,17 +58,21 @@ type finding struct {
 // get gives what is known with some parts, which are worked out by make where they
 // aren't there.
 func (f *finding) get(want parts, work func(k *known, missing parts)) known {
+	k := f.worked(want, work)
+	remembered.touch(f, k.size)
+	return k
+}
+
+// worked lets go of the lock where work panics, too: a server survives that.
+func (f *finding) worked(want parts, work func(k *known, missing parts)) known {
 	f.mu.Lock()
-	missing := want &^ f.known.have
-	if missing != 0 {
+	defer f.mu.Unlock()
+	if missing := want &^ f.known.have; missing != 0 {
 		work(&f.known, missing)
 		f.known.have |= missing
 		f.known.size = f.known.measure()
 	}
-	k := f.known
-	f.mu.Unlock()
-	remembered.touch(f, k.size)
-	return k
+	return f.known
 }
 
 // forget makes room.
