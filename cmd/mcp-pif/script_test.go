@@ -32,6 +32,9 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
 			repository, err := filepath.Abs("../..")
 			env.Setenv("REPOSITORY", repository)
+			if race, ok := os.LookupEnv("GORACE"); ok {
+				env.Setenv("GORACE", race)
+			}
 			if err != nil {
 				return err
 			}
