@@ -163,14 +163,15 @@ func plainText(s string) error {
 }
 
 // quoted shows a word of somebody else's, shortened.
-func quoted(s string) string {
-	const most = 80
-	if len(s) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
+func quoted(s string) string { return fmt.Sprintf("%q", cut(s, 80)) }
+
+// cut is a text of at most so many bytes, and a sign that there is more.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	return fmt.Sprintf("%q", s)
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
 }

@@ -121,7 +121,7 @@ func (k Kinds) Check(c Capability) (Capability, error) { return Parse(c.String()
 // strictJSON decodes one document without unknown or repeated keys, numbers as
 // they are written.
 func strictJSON(data []byte, into any) error {
-	if err := noDuplicates(data); err != nil {
+	if err := UniqueKeys(data, true, 64); err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -134,56 +134,4 @@ func strictJSON(data []byte, into any) error {
 		return errors.New("there is something after the document")
 	}
 	return nil
-}
-
-// noDuplicates refuses a document in which an object has a key twice, in
-// letters of any case, as the decoder would match them.
-func noDuplicates(data []byte) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var open []map[string]bool // nil for an array
-	key := false
-	for {
-		token, err := d.Token()
-		if err != nil {
-			if len(open) == 0 {
-				return nil // the decoder says what is wrong, if anything is
-			}
-			return err
-		}
-		if len(open) > 64 {
-			return errors.New("it is nested too deeply")
-		}
-		switch t := token.(type) {
-		case json.Delim:
-			switch t {
-			case '{':
-				open = append(open, map[string]bool{})
-			case '[':
-				open = append(open, nil)
-			default:
-				open = open[:len(open)-1]
-			}
-			key = len(open) > 0 && open[len(open)-1] != nil
-			if len(open) == 0 {
-				return nil
-			}
-		case string:
-			if seen := open; len(seen) > 0 && seen[len(seen)-1] != nil && key {
-				k := strings.ToLower(t)
-				if seen[len(seen)-1][k] {
-					return fmt.Errorf("the key %s is there twice", quoted(t))
-				}
-				seen[len(seen)-1][k] = true
-				key = false
-				continue
-			}
-			key = len(open) > 0 && open[len(open)-1] != nil
-		default:
-			key = len(open) > 0 && open[len(open)-1] != nil
-		}
-		if len(open) == 0 {
-			return nil
-		}
-	}
 }

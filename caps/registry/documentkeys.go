@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps"
 )
 
 var (
@@ -24,7 +26,7 @@ var (
 // takes the last, with one in other letters, such as "Code", that the decoder takes
 // for the same, or with code in both its forms.
 func ambiguous(text []byte) error {
-	if err := twice(text); err != nil {
+	if err := caps.UniqueKeys(text, false, 0); err != nil {
 		return err
 	}
 	var doc map[string]json.RawMessage

@@ -39,8 +39,9 @@ func newToolsImport() *cobra.Command {
 		Use: "import FILE", Short: "Add the tools of such a document",
 		Long: `Add the tools of the document FILE (- for standard input). Each is compiled first, and
 its examples are run, without any authority; if any can't be made, or an example differs,
-or there is no room, nothing is changed. A tool that is there already, with other code, another description, declaration or other examples, becomes its
-next version. What imported tools may do is decided by each server anew: what nobody
+or there is no room, nothing is changed. A tool that is there already, with other code,
+another description, declaration or other examples, becomes its next version. What
+imported tools may do is decided by each server anew: what nobody
 grants there is blocked.`,
 		Args: cobra.ExactArgs(1),
 	}, toMake, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {

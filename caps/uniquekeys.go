@@ -1,4 +1,4 @@
-package registry
+package caps
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -18,9 +19,11 @@ type level struct {
 	n    int             // items so far
 }
 
-// twice refuses a document in which an object has a key twice, however it is
-// written, wherever that is.
-func twice(text []byte) error {
+// UniqueKeys refuses a document of JSON in which an object has a key twice, however
+// it is written, and says where; with fold also in letters of another case, as
+// [encoding/json] matches them to fields. Levels is how deep the document may be, 0:
+// any depth.
+func UniqueKeys(text []byte, fold bool, levels int) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var open []*level
@@ -37,11 +40,18 @@ func twice(text []byte) error {
 			in = open[len(open)-1]
 		}
 		if key, ok := token.(string); ok && in != nil && in.want {
-			if in.keys[key] {
-				return fmt.Errorf("the key %q is there twice, in %s", shorten([]byte(key), 80), placeOf(open))
+			as := key
+			if fold {
+				as = strings.ToLower(key)
 			}
-			in.keys[key], in.key, in.want = true, key, false
+			if in.keys[as] {
+				return fmt.Errorf("the key %s is there twice, in %s", quoted(key), placeOf(open))
+			}
+			in.keys[as], in.key, in.want = true, key, false
 			continue
+		}
+		if levels > 0 && len(open) > levels {
+			return errors.New("it is nested too deeply")
 		}
 		switch token {
 		case json.Delim('{'):
@@ -73,7 +83,7 @@ func placeOf(open []*level) string {
 			break
 		}
 		if l.keys != nil {
-			at = at.Key(shorten([]byte(l.key), most))
+			at = at.Key(cut(l.key, most))
 		} else {
 			at = at.Index(l.n)
 		}
@@ -81,5 +91,5 @@ func placeOf(open []*level) string {
 	if at == "" {
 		return "the document itself"
 	}
-	return shorten([]byte(at), most)
+	return cut(string(at), most)
 }
