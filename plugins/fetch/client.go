@@ -218,19 +218,24 @@ func (k *client) request(ctx context.Context, c call) (*http.Request, error) {
 
 // send performs one request, without following a redirect.
 func (k *client) send(ctx context.Context, c call) (*http.Response, error) {
-	req, err := k.request(ctx, c)
-	if err != nil {
-		return nil, err
+	for tries := 1; ; tries++ {
+		req, err := k.request(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := k.transport.RoundTrip(req)
+		switch {
+		case err == nil && resp.StatusCode == http.StatusSwitchingProtocols:
+			resp.Body.Close()
+			return nil, failf(codeFailed, "%s changed to another protocol, which nobody asked for", c.target.host)
+		case err == nil:
+			return resp, nil
+		case tries == atOnce, !readOnly(c.method), !errors.Is(err, context.Canceled), ctx.Err() != nil:
+			return nil, explain(ctx, err, c.method, c.target.host)
+		}
+		// net/http gives a connection back before an answer without a body is taken. The
+		// cancellation of that request, when it comes in between, ended this one.
 	}
-	resp, err := k.transport.RoundTrip(req)
-	if err != nil {
-		return nil, explain(ctx, err, c.method, c.target.host)
-	}
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		resp.Body.Close()
-		return nil, failf(codeFailed, "%s changed to another protocol, which nobody asked for", c.target.host)
-	}
-	return resp, nil
 }
 
 // read makes an answer of a response, and closes it.

@@ -12,8 +12,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -359,4 +361,53 @@ func TestCancel(t *testing.T) {
 	defer cancel()
 	v, err := h.Invoke(ctx, "fetch.request", valueOf(fields{"url": s.URL, "method": "POST"}))
 	failedWith(t, v, err, "timeout")
+}
+
+// TestCancelledOther: net/http gives a connection back before an answer without a body
+// is taken; who is cancelled in between takes the next request on it along. That one
+// is made again where it may be, and else says that it isn't known.
+func TestCancelledOther(t *testing.T) {
+	for method, code := range map[string]string{"GET": "", "POST": codeUnknown} {
+		arrived, leave := make(chan struct{}), make(chan struct{})
+		var asked atomic.Int32
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/first":
+				w.WriteHeader(http.StatusNoContent)
+				return
+			case asked.Add(1) == 1:
+				close(arrived)
+				<-leave // its connection is taken away meanwhile
+			}
+			io.WriteString(w, "here")
+		})
+		h := open(t, world{}, s.URL)
+		var second error
+		var body string
+		var kept atomic.Bool
+		done := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{PutIdleConn: func(error) {
+			kept.Store(true)
+			go func() {
+				defer close(done)
+				v, err := h.Invoke(t.Context(), "fetch.request", valueOf(fields{"url": s.URL + "/second", "method": method}))
+				if second = err; err == nil {
+					body = text(v, "body")
+				}
+			}()
+			<-arrived
+			cancel()
+			<-done
+		}})
+		for !kept.Load() { // on a busy machine a connection isn't always
+			_, _ = h.Invoke(ctx, "fetch.request", valueOf(fields{"url": s.URL + "/first"}))
+		}
+		<-done
+		close(leave)
+		if f, _ := errors.AsType[sdk.Failure](second); f.Code != code || code == "" && body != "here" {
+			t.Errorf("%s gave %q, %v", method, body, second)
+		}
+	}
 }
