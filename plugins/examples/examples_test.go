@@ -92,6 +92,7 @@ type example struct {
 	code       string         // of the tool
 	gives      map[string]any // the member data of what it gives, by input
 	denied     string         // an input beyond its capability
+	conforms   bool           // its own test has held it against the contract
 }
 
 // TestNode: a plugin in another language, without certificates.
@@ -133,7 +134,7 @@ func TestCelsius(t *testing.T) {
 		kind: "celsius", transport: "mtls", capability: "celsius.read:home/**",
 		code:   "room => !celsius.read(room)",
 		gives:  map[string]any{"home/kitchen": map[string]any{"room": "home/kitchen", "tenths": 205.0}},
-		denied: "shed",
+		denied: "shed", conforms: true,
 	})
 }
 
@@ -141,6 +142,9 @@ func TestCelsius(t *testing.T) {
 func try(t *testing.T, e example) {
 	held := mode(t)
 	t.Run("conforms", func(t *testing.T) {
+		if e.conforms && os.Getenv("PIF_FULL") == "" {
+			t.Skip("its own test holds it against the contract; PIF_FULL=1 does it here, too")
+		}
 		text, err := os.ReadFile(e.fixtures)
 		if err != nil {
 			t.Fatal(err)
