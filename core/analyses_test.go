@@ -58,7 +58,7 @@ func asking(d gen.Draw) trial {
 // TestAnalysesAgree: what is said of code is the same on both evaluators, with
 // the same steps, whatever the budget.
 func TestAnalysesAgree(t *testing.T) {
-	n := trials(400, 20_000)
+	n := trials(300, 20_000)
 	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 21))

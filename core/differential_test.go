@@ -186,7 +186,7 @@ func draw(d gen.Draw) trial {
 }
 
 func TestEvalAgreesWithNaive(t *testing.T) {
-	n := trials(8_000, 600_000)
+	n := trials(5_000, 600_000)
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		draw(r.IntN).compare(t)
@@ -224,7 +224,7 @@ func acting(d gen.Draw) trial {
 // TestActing holds the evaluators against each other on what acts: not only
 // what comes of it, but each round of requests with all that they say.
 func TestActing(t *testing.T) {
-	n := trials(4_000, 300_000)
+	n := trials(2_500, 300_000)
 	seen := tally{}
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 8))

@@ -8,17 +8,23 @@ import (
 	"testing"
 )
 
-// shelved has the process's shelf be of a size during a test.
+// shelved has the process's shelf be empty, and of a size, during a test: what other
+// tests compiled may be in use by something of theirs that isn't gone.
 func shelved(t *testing.T, most int) {
-	was := compiled.most
-	compiled.most = most
-	t.Cleanup(func() { compiled.most = was })
+	compiled.mu.Lock()
+	defer compiled.mu.Unlock()
+	wasMost, held, hand, ring := compiled.most, compiled.held, compiled.hand, compiled.ring
+	compiled.most, compiled.held, compiled.hand, compiled.ring = most, 0, 0, nil
+	t.Cleanup(func() {
+		compiled.mu.Lock()
+		defer compiled.mu.Unlock()
+		compiled.most, compiled.held, compiled.hand, compiled.ring = wasMost, held, hand, ring
+	})
 }
 
 // TestShelf: however much code there is, only so much of it is compiled at once; what
 // isn't is compiled again when it is used, and is the same.
 func TestShelf(t *testing.T) {
-	runtime.GC() // so that nothing of other tests is in the way
 	shelved(t, 200<<10)
 	r := New(nil)
 	const tools = 100

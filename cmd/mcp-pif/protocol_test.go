@@ -234,7 +234,7 @@ func TestSignal(t *testing.T) {
 // TestManyTools: ten thousand tools can be made, listed and called; the next
 // one is refused. The large count takes PIF_FULL=1.
 func TestManyTools(t *testing.T) {
-	count := 2500
+	count := 1500
 	if full() {
 		count = 10_000
 	}

@@ -25,7 +25,7 @@ func trials(full int) int {
 	if os.Getenv("PIF_FULL") != "" {
 		return full
 	}
-	return 2_000
+	return 1_400
 }
 
 func code(t testing.TB, tool, src string) *parse.Parsed {

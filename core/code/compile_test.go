@@ -81,7 +81,7 @@ func TestCorpusIsSound(t *testing.T) {
 }
 
 func TestGeneratedIsSound(t *testing.T) {
-	n := 5_000
+	n := 3_000
 	if os.Getenv("PIF_FULL") != "" {
 		n = 150_000
 	}

@@ -11,7 +11,7 @@ import (
 // A run that takes n steps has the same outcome with a budget of n, and is out
 // of fuel with one of n-1; pausing changes nothing.
 func TestStepsAreExactAtTheBoundary(t *testing.T) {
-	for seed := range full(50_000, 1_500) {
+	for seed := range full(50_000, 1_000) {
 		r := rand.New(rand.NewPCG(uint64(seed), 4))
 		tr := draw(r.IntN)
 		tr.budgets, tr.slice = core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200}, 0
@@ -42,7 +42,7 @@ func TestStepsAreExactAtTheBoundary(t *testing.T) {
 // A depth that is just enough changes nothing; with one less it is too_deep, on
 // both evaluators.
 func TestDepthIsExactAtTheBoundary(t *testing.T) {
-	for seed := range full(30_000, 1_000) {
+	for seed := range full(30_000, 700) {
 		r := rand.New(rand.NewPCG(uint64(seed), 5))
 		tr := draw(r.IntN)
 		tr.budgets, tr.slice = core.Budgets{Steps: 20_000, Memory: 4 << 20, Depth: 200}, uint64(seed%4)

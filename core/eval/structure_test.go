@@ -79,7 +79,7 @@ func structures(r *rand.Rand) trial {
 
 func TestStressStructures(t *testing.T) {
 	kinds := map[string]int{}
-	for seed := range full(2_000, 150) {
+	for seed := range full(2_000, 100) {
 		stressed(t, true)
 		if seed%3 == 0 {
 			stressedNot()

@@ -117,7 +117,7 @@ func TestWide(t *testing.T) {
 	for name, program := range wides {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			for i, n := range wideSizes {
-				if i%full(1, 3) != 0 {
+				if i%full(1, 4) != 0 {
 					continue
 				}
 				if strings.HasPrefix(name, "eval in folds") && n > 90 {

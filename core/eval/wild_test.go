@@ -294,7 +294,7 @@ func wildTrial(seed int) trial {
 
 func TestStressWild(t *testing.T) {
 	kinds := map[string]int{}
-	for seed := range full(5_000, 400) {
+	for seed := range full(5_000, 300) {
 		stressed(t, seed%2 == 0)
 		if seed%5 == 0 {
 			stressedNot()

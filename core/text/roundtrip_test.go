@@ -207,7 +207,7 @@ func every(v any, visit func(any)) {
 
 // TestRoundTripGenerated: what the generator makes.
 func TestRoundTripGenerated(t *testing.T) {
-	n := 3000
+	n := 2000
 	if os.Getenv("PIF_FULL") != "" {
 		n = 100_000
 	}

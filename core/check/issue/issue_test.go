@@ -111,7 +111,7 @@ func samples(t testing.TB, n int) []sample {
 // written and read.
 func TestTrue(t *testing.T) {
 	typed := 0
-	all := samples(t, trials(200, 5_000))
+	all := samples(t, trials(100, 5_000))
 	for _, s := range all {
 		src, err := json.Marshal(s.c)
 		if err != nil {
