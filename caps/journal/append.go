@@ -168,7 +168,7 @@ func checkChange(k Kind, data []byte) error {
 // writing fails.
 func (s *Store) flush() {
 	w := s.writer
-	if w == nil || s.Failing() != nil {
+	if w == nil {
 		return
 	}
 	x := &entry{flush: true, done: make(chan outcome, 1)}

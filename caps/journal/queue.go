@@ -55,6 +55,9 @@ func (w *writer) push(x *entry) error {
 	if w.closed {
 		return &problem{w.path, ErrClosed, "it was closed", nil}
 	}
+	if x.flush && w.failing != nil {
+		return w.failing // writing nothing isn't the sign that it works again
+	}
 	w.queue = append(w.queue, x)
 	w.held += n
 	if x.done != nil || w.failing == nil && w.held > w.o.Queue/4 {
@@ -88,6 +91,7 @@ func (w *writer) take() (batch []*entry) {
 		batch = slices.Clone(w.queue[:n])
 		w.queue = slices.Delete(w.queue, 0, n)
 	}
+	w.behind = len(w.queue)
 	return batch
 }
 
@@ -109,9 +113,11 @@ func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
 		w.lost = 0
 	}
 	if err != nil {
-		// Those who wait behind what can't be written must not wait for long.
+		// Those who wait behind what can't be written must not wait for long. For who
+		// came since it is tried anew: what was in the way may be gone.
+		n := 0
 		w.queue = slices.DeleteFunc(w.queue, func(x *entry) bool {
-			if x.done == nil {
+			if n++; x.done == nil || n > w.behind && !x.flush {
 				return false
 			}
 			w.held -= x.weight()

@@ -113,6 +113,7 @@ type process struct {
 	log   *strings.Builder
 	logMu *sync.Mutex
 	next  int
+	told  int // how often it said that the list of tools has changed
 }
 
 // start starts this program as a server.
@@ -225,7 +226,19 @@ func (p *process) receive() message {
 	if err := json.Unmarshal(line, &m); err != nil || m.Version != "2.0" {
 		p.t.Fatalf("the server wrote what is not JSON-RPC: %.300q (%v)", line, err)
 	}
+	if m.Method == "notifications/tools/list_changed" {
+		p.told++
+	}
 	return m
+}
+
+// changed reads until the client was told of a change more often than so many times. It
+// may be told of one before the call that made it is answered.
+func (p *process) changed(before int) {
+	p.t.Helper()
+	for p.told <= before {
+		p.receive()
+	}
 }
 
 // answer reads lines up to the answer with the id.

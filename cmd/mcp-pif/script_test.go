@@ -150,7 +150,8 @@ type scripted struct {
 	line   string
 	number int
 	calls  int
-	answer struct { // of the last call
+	passed []map[string]any // notifications since the last line sent that nobody wanted yet
+	answer struct {         // of the last call
 		Content           []struct{ Text string }
 		StructuredContent json.RawMessage
 		IsError           bool
@@ -162,14 +163,21 @@ func (s *scripted) fail(format string, args ...any) {
 }
 
 func (s *scripted) send(line string) {
+	s.passed = nil
 	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
 		s.fail("sending: %v", err)
 	}
 }
 
 // next is the next message; notifications are passed over, but for those of the
-// method that is wanted.
+// method that is wanted, which may have come before the answer that was read.
 func (s *scripted) next(notification string) map[string]any {
+	for i, m := range s.passed {
+		if m["method"] == notification {
+			s.passed = slices.Delete(s.passed, i, i+1)
+			return m
+		}
+	}
 	for {
 		line, err := s.out.ReadBytes('\n')
 		if err != nil {
@@ -182,6 +190,7 @@ func (s *scripted) next(notification string) map[string]any {
 			s.fail("%q is not JSON: %v", line, err)
 		}
 		if method, is := m["method"]; is && method != notification {
+			s.passed = append(s.passed, m)
 			continue
 		}
 		return m

@@ -22,11 +22,6 @@ import (
 func TestTwoServers(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "pif.db")
 	one, two := start(t, "--log-level=error", "--store", store).open(), start(t, "--log-level=error", "--store", store).open()
-	changed := func(p *process) {
-		t.Helper()
-		for p.receive().Method != "notifications/tools/list_changed" {
-		}
-	}
 	one.makes("square", "n => n * n")
 	if r := two.call("square", `{"input":7}`); r.Content[0].Text != "49" {
 		t.Fatalf("the other server's tool: %s", r.Content[0].Text)
@@ -37,15 +32,17 @@ func TestTwoServers(t *testing.T) {
 	}
 	// Both have told their clients of that by now, or do so now.
 	third := start(t, "--log-level=error", "--store", store).open()
+	before := third.told
 	third.makes("cube", "n => n * n * n")
-	changed(third)
+	third.changed(before)
+	before = third.told
 	if r := third.call("retire", `{"name":"square","if_version":2}`); r.IsError {
 		t.Fatal(r.Content[0].Text)
 	}
-	changed(third)
+	third.changed(before)
 	// A client that asks for nothing is told all the same.
-	changed(one)
-	changed(two)
+	one.changed(one.told)
+	two.changed(two.told)
 	for _, p := range []*process{one, two} {
 		if names := listed(p); strings.Join(names[8:], " ") != "cube" {
 			t.Errorf("the tools are %v", names)

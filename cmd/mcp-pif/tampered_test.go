@@ -59,7 +59,6 @@ func TestTamperedTool(t *testing.T) {
 			tamper(t, store, sealed, "pay", "n * 2", "n * 3")
 
 			p = start(t, "--log-level=error", "--store", store).open()
-			defer p.end()
 			for name, arguments := range map[string]string{
 				"pay": `{"input":3}`, "run": `{"tool":"pay","input":3}`, "caller": `{"input":3}`,
 			} {
@@ -81,12 +80,13 @@ func TestTamperedTool(t *testing.T) {
 					t.Errorf("%s: %s", name, text)
 				}
 			}
-			if log := p.logged(); !sealed && (!strings.Contains(log, "pay") || !strings.Contains(log, "isn't what was recorded")) {
-				t.Errorf("the operator is told %q", log)
-			}
 			p.makes("pay", "n => n * 2")
 			if r := p.call("pay", `{"input":3}`); r.Content[0].Text != "6" {
 				t.Errorf("evolved anew: %s", r.Content[0].Text)
+			}
+			p.end() // its log is whole
+			if log := p.logged(); !sealed && (!strings.Contains(log, "pay") || !strings.Contains(log, "isn't what was recorded")) {
+				t.Errorf("the operator is told %q", log)
 			}
 		})
 	}

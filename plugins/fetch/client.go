@@ -41,6 +41,8 @@ type world struct {
 	roots    *x509.CertPool // nil: the system's
 	// connect connects to an address that the guard permits; nil: by TCP.
 	connect func(ctx context.Context, a netip.AddrPort) (net.Conn, error)
+	// head is the head start of an address over the next one; 0: headStart.
+	head time.Duration
 }
 
 // A client performs the requests of one capability. It has a transport of its

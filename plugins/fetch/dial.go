@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -43,11 +44,12 @@ type dialer struct {
 	guard
 	resolver resolver
 	connect  func(ctx context.Context, a netip.AddrPort) (net.Conn, error)
+	head     time.Duration
 }
 
 // newDialer makes the dialer of a world.
 func (w world) newDialer(g guard) *dialer {
-	d := &dialer{guard: g, resolver: w.resolver, connect: w.connect}
+	d := &dialer{guard: g, resolver: w.resolver, connect: w.connect, head: cmp.Or(w.head, headStart)}
 	if d.connect == nil {
 		one := &net.Dialer{Timeout: connectTime, KeepAlive: idleTime, Control: d.control}
 		d.connect = func(ctx context.Context, a netip.AddrPort) (net.Conn, error) {
@@ -147,7 +149,7 @@ func (d *dialer) race(ctx context.Context, all []netip.AddrPort) (net.Conn, erro
 		case <-next:
 			go try(all[started])
 			started++
-			timer.Reset(headStart)
+			timer.Reset(d.head)
 		case r := <-results:
 			if r.err == nil {
 				return r.conn, nil

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -192,21 +193,26 @@ func TestUnknownOutcome(t *testing.T) {
 // TestTrickle: a server that sends a byte now and then is cut off by the time of
 // the whole.
 func TestTrickle(t *testing.T) {
+	var began atomic.Bool
 	at := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", func(c net.Conn) {
+		began.Store(true)
 		gone := make(chan struct{})
 		go func() { silent(c); close(gone) }()
 		for {
 			select {
 			case <-gone:
 				return
-			default:
+			case <-time.After(time.Millisecond):
 				if _, err := io.WriteString(c, "x"); err != nil {
 					return
 				}
 			}
 		}
 	})
-	fails(t, open(t, world{}, at, func(c *sdk.Capability) { c.Timeout = 1 }), fields{"url": at, "timeout": 600}, "timeout")
+	// As much time as it takes for the answer to begin.
+	for timeout := 50 * time.Millisecond; !began.Load(); timeout *= 2 {
+		fails(t, open(t, world{}, at, func(c *sdk.Capability) { c.Timeout = timeout }), fields{"url": at, "timeout": 600}, "timeout")
+	}
 }
 
 // TestAtOnce: where as many requests run as may, another one waits within its

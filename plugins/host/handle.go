@@ -30,6 +30,16 @@ type handle struct {
 	users  int
 }
 
+// isOpened reports whether it is known what came of opening it.
+func (h *handle) isOpened() bool {
+	select {
+	case <-h.opened:
+		return true
+	default:
+		return false
+	}
+}
+
 // handles is those of a process.
 type handles struct {
 	mu   sync.Mutex
@@ -61,11 +71,12 @@ func (h *handles) take(key []byte) (it *handle, mine bool, idle uint64) {
 	return it, !ok, idle
 }
 
-// evict takes out the handle that nobody uses for longest; 0: all are in use.
+// evict takes out the handle that nobody uses for longest; 0: all are in use, or
+// are being opened for somebody who went away.
 func (h *handles) evict() uint64 {
 	var oldest *handle
 	for _, it := range h.open {
-		if it.users == 0 && (oldest == nil || it.used < oldest.used) {
+		if it.users == 0 && it.isOpened() && (oldest == nil || it.used < oldest.used) {
 			oldest = it
 		}
 	}
@@ -207,12 +218,8 @@ func (p *process) settle(within time.Duration) {
 	p.handles.mu.Lock()
 	var numbers []uint64
 	for _, it := range p.handles.open {
-		select {
-		case <-it.opened:
-			if it.err == nil {
-				numbers = append(numbers, it.number)
-			}
-		default:
+		if it.isOpened() && it.err == nil {
+			numbers = append(numbers, it.number)
 		}
 	}
 	p.handles.mu.Unlock()

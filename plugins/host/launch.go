@@ -2,6 +2,7 @@ package host
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,6 +60,7 @@ type launch struct {
 
 	first    *io.PipeReader // the first line of its standard output
 	dead     chan struct{}  // closed when it has ended
+	drained  chan struct{}  // closed when no more of its output is read; made by Start
 	heardOut chan struct{}  // closed when go-plugin has made of that line what it can
 
 	mu      sync.Mutex
@@ -67,6 +69,8 @@ type launch struct {
 	doomed  bool // it is to be killed, started or not
 	reaped  bool
 	outcome error
+	// draining is how long it is read on from after its end; 0: as long as any.
+	draining time.Duration
 }
 
 var _ runner.Runner = (*launch)(nil)
@@ -92,6 +96,7 @@ func (l *launch) Start(ctx context.Context) error {
 	cmd.Stdout, cmd.Stderr = stdoutEnd, stderrEnd
 	prepare(cmd)
 	sealDescriptors()
+	l.drained = make(chan struct{})
 	started, heard, read := make(chan error), make(chan struct{}), make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this
@@ -113,11 +118,12 @@ func (l *launch) Start(ctx context.Context) error {
 		l.wait(cmd)
 		// What it wrote before its end is still to be read, its handshake first of all;
 		// but a grandchild may hold the other ends for ever.
-		late, cancel := context.WithTimeout(context.Background(), draining)
+		late, cancel := context.WithTimeout(context.Background(), l.readsOn())
 		defer cancel()
 		hearOut(late, heard, stdout)
 		close(l.dead)
 		await(late, read)
+		close(l.drained)
 		stdout.Close()
 		stderr.Close()
 	}()
@@ -138,6 +144,13 @@ func (l *launch) Start(ctx context.Context) error {
 
 // draining is how long a process that has ended is read on from, at most.
 const draining = 2 * time.Second
+
+// readsOn is that, or what a test has in its place.
+func (l *launch) readsOn() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return cmp.Or(l.draining, draining)
+}
 
 func await(ctx context.Context, c <-chan struct{}) {
 	select {

@@ -226,7 +226,7 @@ func (p *Probe) certified() bool {
 }
 
 // Stray is the beginning of what the process wrote on its standard output besides
-// that line.
+// that line: as far as it was read, and all after Close.
 func (p *Probe) Stray() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,12 +255,14 @@ func (p *Probe) Exit() string { return p.launch.exitReason() }
 // Kill ends the process and its group with SIGKILL.
 func (p *Probe) Kill() { _ = p.launch.Kill(context.Background()) }
 
-// Close ends the process and removes its folder.
+// Close ends the process and removes its folder. What the process wrote is read
+// then.
 func (p *Probe) Close() {
 	if p.launch != nil {
 		p.Kill()
 		if p.launch.started() {
 			<-p.launch.dead
+			<-p.launch.drained
 		}
 	}
 	if p.conn != nil {

@@ -44,13 +44,20 @@ func newSeat(h *Host, source *Source, g *caps.Grant) *seat {
 func (s *seat) adopt(g *caps.Grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.watch(g)
+}
+
+// watch is adopt for a caller that holds mu.
+func (s *seat) watch(g *caps.Grant) {
 	s.grant = g
 	ctx := g.Context()
 	if ctx == nil || ctx == s.watched {
 		return
 	}
-	if s.unwatch != nil {
-		s.unwatch()
+	if s.unwatch != nil && !s.unwatch() && s.process != nil {
+		// It was revoked, and is back: who ends the process may come later than this,
+		// and would find that it is another's.
+		s.process.kill("the grant was revoked")
 	}
 	s.watched = ctx
 	s.unwatch = context.AfterFunc(ctx, func() {

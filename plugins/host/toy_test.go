@@ -113,6 +113,10 @@ func endless() {
 	}
 }
 
+// What a process has for its output from its beginning: go-plugin puts pipes in its
+// place. Another file of the same descriptor would close it when it is collected.
+var ownOutput, ownErrors = os.Stdout, os.Stderr
+
 type none struct{}
 
 var performed atomic.Int64
@@ -191,12 +195,18 @@ func toy() sdk.Plugin {
 				}
 				return "shouted", nil
 			}),
+			sdk.Op("stray", "Writes where the handshake was.", once, func(_ context.Context, _ *scope, a struct {
+				Words string `pif:"words,main" doc:"what"`
+			}) (string, error) {
+				_, err := fmt.Fprintln(ownOutput, a.Words)
+				return "written", err
+			}),
 			sdk.Op("large", "Gives much.", reads, func(_ context.Context, _ *scope, a size) (string, error) {
 				return strings.Repeat("x", a.Bytes), nil
 			}),
 			sdk.Op("fork", "Leaves a process that holds the output.", once, func(context.Context, *scope, none) (int, error) {
 				cmd := exec.Command(os.Args[0], "grandchild")
-				cmd.Stdout, cmd.Stderr = os.NewFile(1, "stdout"), os.NewFile(2, "stderr")
+				cmd.Stdout, cmd.Stderr = ownOutput, ownErrors
 				if err := cmd.Start(); err != nil {
 					return 0, err
 				}

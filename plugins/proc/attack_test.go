@@ -147,7 +147,12 @@ func TestReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tcp.Close()
-	at := filepath.Join(os.TempDir(), fmt.Sprintf("proc%d.sock", os.Getpid()))
+	short, err := os.MkdirTemp("", "pif") // the path of a socket is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(short)
+	at := filepath.Join(short, "s")
 	socket, err := net.Listen("unix", at)
 	if err != nil {
 		t.Fatal(err)

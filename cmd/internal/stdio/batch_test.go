@@ -59,8 +59,7 @@ func TestBatch(t *testing.T) {
 			initializeLine,
 			callLine("5.0", "echo", "five"),
 		}, " ,\t") + "]\r")
-		s.reached("held")
-		s.reached("given up")
+		s.reached("held", "given up")
 		s.send(cancelLine("3"))
 		s.alive() // and nothing was sent before it
 		s.free()

@@ -116,14 +116,15 @@ func (b *budget) read(w http.ResponseWriter, r *http.Request) (body []byte, stat
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(b.o.BodyTime)) // where the connection has none, as in tests
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, b.o.MaxBody))
-	_ = control.SetReadDeadline(time.Time{})
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, http.StatusRequestEntityTooLarge
+		return nil, http.StatusRequestEntityTooLarge // which reads on, with a time of its own
 	case err != nil:
+		// The time stays over: before it answers, net/http would wait for the rest.
 		return nil, http.StatusRequestTimeout
 	}
+	_ = control.SetReadDeadline(time.Time{})
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.ContentLength = int64(len(body))
 	return body, 0

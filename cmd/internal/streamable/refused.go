@@ -33,8 +33,9 @@ func (h *Handler) tooLarge(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Expect") == "" { // who asks before sending has sent nothing
 		control := http.NewResponseController(w)
 		_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTime)) // where the connection has none, as in tests
-		_, _ = io.CopyN(io.Discard, r.Body, thrownAway*h.o.MaxBody)
-		_ = control.SetReadDeadline(time.Time{})
+		if _, err := io.CopyN(io.Discard, r.Body, thrownAway*h.o.MaxBody); err == nil || err == io.EOF {
+			_ = control.SetReadDeadline(time.Time{})
+		} // else the time stays over: before it answers, net/http would wait for the rest
 	}
 	http.Error(w, http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge)
 }

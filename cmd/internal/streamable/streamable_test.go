@@ -277,6 +277,12 @@ func TestBodies(t *testing.T) {
 	if got, _ := post(t, hasty, io.MultiReader(strings.NewReader(hello[:20]), stalled{ctx}), chunked); got != 408 {
 		t.Errorf("a body that doesn't come: status %d", got)
 	}
+	for size, want := range map[int64]int{500: 408, 1500: 413} {
+		known := func(r *http.Request) { r.ContentLength = size }
+		if got, _ := post(t, hasty, io.MultiReader(strings.NewReader(hello[:20]), stalled{ctx}), known); got != want {
+			t.Errorf("a body of %d bytes that doesn't come: status %d", size, got)
+		}
+	}
 	if got, _ := post(t, url, bytes.NewReader([]byte("{")), nil); got != 400 {
 		t.Errorf("a body that is no JSON: status %d", got)
 	}

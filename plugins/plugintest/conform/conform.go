@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -165,7 +166,8 @@ type trial struct {
 	failures []string
 	skipped  string
 	detail   string
-	ended    bool // the process is to have ended
+	ended    bool   // the process is to have ended
+	canary   string // a secret that it was given, or nothing
 }
 
 // maxFailures is how many failures of one check are told.
@@ -241,7 +243,6 @@ func (t *trial) end() {
 // retire closes a peer, and keeps what it shouldn't have done.
 func (t *trial) retire(p *peer) {
 	if p.probe != nil {
-		t.strays = append(t.strays, p.probe.Stray())
 		if entries, err := os.ReadDir(p.probe.Dir()); err == nil {
 			for _, e := range entries {
 				if e.Name() != "work" && !isSocketFolder(e.Name()) {
@@ -251,6 +252,13 @@ func (t *trial) retire(p *peer) {
 		}
 	}
 	p.close()
+	if p.probe != nil { // all that it wrote is read now
+		stray := p.probe.Stray()
+		t.strays = append(t.strays, stray)
+		if t.canary != "" && strings.Contains(stray, t.canary) {
+			t.fail("it wrote a secret to standard output")
+		}
+	}
 }
 
 // errNoAnswer is of a call that got none in time.

@@ -231,6 +231,7 @@ func TestDefectsAreFound(t *testing.T) {
 		{"a program that falls", "hostile", "a NUL as name ended the process", Options{Source: program(t, "fragile")}},
 		{"a program that starts once", "crash", "doesn't start again", Options{Source: program(t, "once")}},
 		{"a program that talks on", "stdout", "hum", Options{Source: program(t, "noisy")}},
+		{"a program that tells a secret", "secrets", "it wrote a secret to standard output", Options{Source: program(t, "teller")}},
 		{"a program that writes at home", "writes", "home/.toy was made", Options{Source: program(t, "scribbler")}},
 		{"a program that writes beside its folder", "writes", "it wrote neighbour", Options{Source: program(t, "neighbour")}},
 	} {

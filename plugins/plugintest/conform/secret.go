@@ -78,6 +78,7 @@ func checkSecrets(ctx context.Context, t *trial) {
 		return
 	}
 	canary, taken := token(), 0
+	t.canary = canary
 	if t.world.web != nil {
 		t.world.web.watch(canary)
 	}
@@ -108,9 +109,6 @@ func checkSecrets(ctx context.Context, t *trial) {
 	if t.peer.probe != nil {
 		for _, name := range holding(t.peer.probe.Work(), canary) {
 			t.fail("it wrote a secret to its file %s", name)
-		}
-		if strings.Contains(t.peer.probe.Stray(), canary) {
-			t.fail("it wrote a secret to standard output")
 		}
 	}
 	if taken == 0 {

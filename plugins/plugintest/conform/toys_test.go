@@ -336,6 +336,13 @@ var roles = map[string]func(){
 		p.Doc = fmt.Sprintf("process %d", os.Getpid())
 		sdk.Serve(p)
 	},
+	"teller": func() {
+		out := os.NewFile(1, "stdout")
+		sdk.Serve(signer(func(v string, err error) (string, error) {
+			fmt.Fprintln(out, v)
+			return "signed", err
+		}))
+	},
 	"scribbler": func() {
 		sdk.Serve(and(sdk.Op("note", "keeps notes", sdk.Flags{}, func(context.Context, any, struct{}) (string, error) {
 			return "kept", os.WriteFile(filepath.Join(os.Getenv("HOME"), ".toy"), []byte("x"), 0o600)

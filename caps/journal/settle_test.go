@@ -1,0 +1,61 @@
+package journal
+
+import (
+	"errors"
+	"testing"
+)
+
+// What fails is the answer of who waited for it, also behind what is written at
+// once; for who came meanwhile it is tried anew. A flush waits for nothing that
+// fails, and doesn't make it look as if it worked again.
+func TestWhoComesWhileItFails(t *testing.T) {
+	w := newWriter("j.db", Options{}.orDefault(), nil, nil)
+	push := func() *entry {
+		x := &entry{stage: Written, done: make(chan outcome, 1)}
+		if err := w.push(x); err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	answered := func(what string, x *entry, want error) {
+		t.Helper()
+		select {
+		case got := <-x.done:
+			if got.err != want || want == nil {
+				t.Errorf("%s was told %v", what, got.err)
+			}
+		default:
+			if want != nil {
+				t.Errorf("%s waits on", what)
+			}
+		}
+	}
+	first := push()
+	for range mostEvents {
+		if err := w.push(&entry{stage: Noted}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	behind := push()
+	batch := w.take()
+	later, flush := push(), &entry{flush: true, done: make(chan outcome, 1)}
+	if err := w.push(flush); err != nil {
+		t.Fatal(err)
+	}
+	failure := errors.New("locked")
+	if kept, _ := w.settle(batch, failure); kept != mostEvents-1 || len(w.queue) != mostEvents+1 {
+		t.Errorf("%d are tried again, %d wait", kept, len(w.queue))
+	}
+	answered("the first", first, failure)
+	answered("who waited behind it", behind, failure)
+	answered("who flushed", flush, failure)
+	answered("who came later", later, nil)
+	if err := w.push(flush); err != failure {
+		t.Errorf("a flush while it fails: %v", err)
+	}
+	w.settle(w.take(), failure)
+	answered("who came later, when it fails again,", later, failure)
+	if w.held != int64(mostEvents)*overhead {
+		t.Errorf("%d bytes are held", w.held)
+	}
+}
