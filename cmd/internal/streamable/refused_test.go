@@ -3,6 +3,7 @@ package streamable
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -102,6 +103,77 @@ func TestLargeBodies(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer(t, c)
+}
+
+// TestUnreadBodies: who is refused, and announces a body that doesn't come, is answered
+// all the same, and holds no connection: neither who has no token, nor anybody else. A
+// stream outlasts the body that came with its request.
+func TestUnreadBodies(t *testing.T) {
+	var tokens Tokens
+	if err := tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")); err != nil {
+		t.Fatal(err)
+	}
+	url := start(t, Options{Verify: tokens.Verify, MaxBody: 1000, BodyTime: 20 * time.Millisecond})
+	dial := func(format string, args ...any) (net.Conn, *bufio.Reader) {
+		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		_ = c.SetDeadline(time.Now().Add(5 * time.Minute))
+		if _, err := fmt.Fprintf(c, format, args...); err != nil {
+			t.Fatal(err)
+		}
+		return c, bufio.NewReader(c)
+	}
+	const known = "Authorization: Bearer aaaaaaaaaaaaaaaaaaaaaaaa\r\n"
+	for _, c := range []struct {
+		line, headers string
+		status        int
+	}{
+		{"POST /mcp", "", 401},
+		{"POST /mcp", "Authorization: Bearer b\r\n", 401},
+		{"POST /mcp", "Origin: https://evil.example\r\n", 403},
+		{"POST /mcp", known + "Content-Type: application/json\r\n", 408},
+		{"GET /mcp", known, 408},
+		{"DELETE /mcp", known, 408},
+		{"POST /none", known, 404},
+		{"POST /healthz", "", 405},
+		{"GET /healthz", "", 200},
+	} {
+		for _, body := range []string{"Content-Length: 900\r\n\r\n{", "Content-Length: 100000000\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"} {
+			want := c.status
+			if want == 408 && strings.Contains(body, "00000") {
+				want = 413
+			}
+			_, in := dial("%s HTTP/1.1\r\nHost: localhost\r\n%s%s", c.line, c.headers, body)
+			r, err := http.ReadResponse(in, nil)
+			if err != nil || r.StatusCode != want {
+				t.Errorf("%s %q %.30q: %+v %v", c.line, c.headers, body, r, err)
+				continue
+			}
+			_, err = io.Copy(io.Discard, r.Body)
+			if _, end := in.ReadByte(); err != nil || end == nil || isTimeout(end) {
+				t.Errorf("%s %q %.30q: afterwards %v, %v", c.line, c.headers, body, err, end)
+			}
+		}
+	}
+
+	id := session(t, url+Path, "aaaaaaaaaaaaaaaaaaaaaaaa")
+	c, in := dial("GET /mcp HTTP/1.1\r\nHost: localhost\r\n%sMcp-Session-Id: %s\r\nAccept: text/event-stream\r\nContent-Length: 2\r\n\r\n{}", known, id)
+	r, err := http.ReadResponse(in, nil)
+	if err != nil || r.StatusCode != 200 {
+		t.Fatalf("%+v %v", r, err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	if _, err := io.Copy(io.Discard, r.Body); !isTimeout(err) {
+		t.Errorf("the stream ended with %v", err)
+	}
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
 }
 
 // answer expects a connection's next answer to be that too much was sent.
