@@ -108,7 +108,8 @@ func (b *budget) give(principal string, size int64) {
 }
 
 // arriving gives a body so much time. One that nobody asks for, since its request is
-// refused, net/http reads before it answers.
+// refused, net/http reads before it answers: it has to be less than there is for the
+// answer.
 func arriving(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {

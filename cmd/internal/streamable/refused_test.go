@@ -3,13 +3,13 @@ package streamable
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -106,25 +106,11 @@ func TestLargeBodies(t *testing.T) {
 }
 
 // TestUnreadBodies: who is refused, and announces a body that doesn't come, is answered
-// all the same, and holds no connection: neither who has no token, nor anybody else. A
-// stream outlasts the body that came with its request.
+// all the same, and holds no connection: neither who has no token, nor anybody else.
 func TestUnreadBodies(t *testing.T) {
 	var tokens Tokens
 	if err := tokens.Load([]byte("ann aaaaaaaaaaaaaaaaaaaaaaaa")); err != nil {
 		t.Fatal(err)
-	}
-	url := start(t, Options{Verify: tokens.Verify, MaxBody: 1000, BodyTime: 20 * time.Millisecond})
-	dial := func(format string, args ...any) (net.Conn, *bufio.Reader) {
-		c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		_ = c.SetDeadline(time.Now().Add(5 * time.Minute))
-		if _, err := fmt.Fprintf(c, format, args...); err != nil {
-			t.Fatal(err)
-		}
-		return c, bufio.NewReader(c)
 	}
 	const known = "Authorization: Bearer aaaaaaaaaaaaaaaaaaaaaaaa\r\n"
 	for _, c := range []struct {
@@ -146,34 +132,59 @@ func TestUnreadBodies(t *testing.T) {
 			if want == 408 && strings.Contains(body, "00000") {
 				want = 413
 			}
-			_, in := dial("%s HTTP/1.1\r\nHost: localhost\r\n%s%s", c.line, c.headers, body)
-			r, err := http.ReadResponse(in, nil)
-			if err != nil || r.StatusCode != want {
-				t.Errorf("%s %q %.30q: %+v %v", c.line, c.headers, body, r, err)
-				continue
-			}
-			_, err = io.Copy(io.Discard, r.Body)
-			if _, end := in.ReadByte(); err != nil || end == nil || isTimeout(end) {
-				t.Errorf("%s %q %.30q: afterwards %v, %v", c.line, c.headers, body, err, end)
-			}
+			synctest.Test(t, func(t *testing.T) { // so that the times are those of every server
+				h, err := New(Options{Server: principals(), Verify: tokens.Verify})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ln, srv, ended := newPipes(), &http.Server{Handler: h}, make(chan error, 1)
+				go func() { ended <- srv.Serve(ln) }()
+				defer func() { srv.Close(); <-ended }()
+				conn, err := ln.dial(t.Context(), "", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				go fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\n%s%s", c.line, c.headers, body)
+				in := bufio.NewReader(conn)
+				r, err := http.ReadResponse(in, nil)
+				if err != nil || r.StatusCode != want {
+					t.Errorf("%s %q %.30q: %+v %v", c.line, c.headers, body, r, err)
+					return
+				}
+				if rest, err := io.ReadAll(in); err != nil || len(rest) > 200 {
+					t.Errorf("%s %q %.30q: afterwards %q, %v", c.line, c.headers, body, rest, err)
+				}
+			})
 		}
-	}
-
-	id := session(t, url+Path, "aaaaaaaaaaaaaaaaaaaaaaaa")
-	c, in := dial("GET /mcp HTTP/1.1\r\nHost: localhost\r\n%sMcp-Session-Id: %s\r\nAccept: text/event-stream\r\nContent-Length: 2\r\n\r\n{}", known, id)
-	r, err := http.ReadResponse(in, nil)
-	if err != nil || r.StatusCode != 200 {
-		t.Fatalf("%+v %v", r, err)
-	}
-	_ = c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
-	if _, err := io.Copy(io.Discard, r.Body); !isTimeout(err) {
-		t.Errorf("the stream ended with %v", err)
 	}
 }
 
-func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout()
+// A stream outlasts the time for the body that came with its request.
+func TestStreamAfterBody(t *testing.T) {
+	url := start(t, Options{BodyTime: 60 * time.Millisecond})
+	id := session(t, url+Path, "")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+Path, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set(sessionHeader, id)
+	r.Header.Set("Accept", "text/event-stream")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil || res.StatusCode != 200 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	defer res.Body.Close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, res.Body)
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		t.Errorf("the stream ended with %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
 }
 
 // answer expects a connection's next answer to be that too much was sent.

@@ -135,7 +135,7 @@ func New(o Options) (*Handler, error) {
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", h.admitted(o.Metrics))
 	}
-	h.mux = arriving(o.BodyTime, pacing(o.WriteTime, h.recovering(h.guard.handler(mux))))
+	h.mux = arriving(o.BodyTime/3, pacing(o.WriteTime, h.recovering(h.guard.handler(mux))))
 	if o.Measure != nil {
 		h.mux = o.Measure(h.mux)
 	}
