@@ -91,7 +91,7 @@ func (w *writer) take() (batch []*entry) {
 		batch = slices.Clone(w.queue[:n])
 		w.queue = slices.Delete(w.queue, 0, n)
 	}
-	w.behind = len(w.queue)
+	w.older = len(w.queue)
 	return batch
 }
 
@@ -117,7 +117,7 @@ func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
 		// came since it is tried anew: what was in the way may be gone.
 		n := 0
 		w.queue = slices.DeleteFunc(w.queue, func(x *entry) bool {
-			if n++; x.done == nil || n > w.behind && !x.flush {
+			if n++; x.done == nil || n > w.older && !x.flush {
 				return false
 			}
 			w.held -= x.weight()

@@ -40,7 +40,7 @@ type writer struct {
 	mu     sync.Mutex
 	room   sync.Cond // the queue has become shorter, or writing fails
 	queue  []*entry
-	behind int   // how many of queue were there when the last batch was taken
+	older  int   // how many of queue were there when the last batch was taken
 	held   int64 // bytes in queue
 	urgent bool  // somebody waits for what is in queue
 	closed bool

@@ -31,14 +31,7 @@ type handle struct {
 }
 
 // isOpened reports whether it is known what came of opening it.
-func (h *handle) isOpened() bool {
-	select {
-	case <-h.opened:
-		return true
-	default:
-		return false
-	}
-}
+func (h *handle) isOpened() bool { return isClosed(h.opened) }
 
 // handles is those of a process.
 type handles struct {

@@ -308,17 +308,15 @@ func (p *process) ended() bool {
 	if l == nil {
 		return false
 	}
-	select {
-	case <-l.dead:
-		return true
-	default:
-		return false
-	}
+	return isClosed(l.dead)
 }
 
-func (p *process) isReady() bool {
+func (p *process) isReady() bool { return isClosed(p.ready) }
+
+// isClosed reports whether a channel that nobody sends on is closed.
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-p.ready:
+	case <-c:
 		return true
 	default:
 		return false
