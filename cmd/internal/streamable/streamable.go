@@ -66,7 +66,7 @@ type Options struct {
 	MaxConns    int           // connections; 4,000
 	IdleSession time.Duration // after which such a session ends; 30 min
 	KeptSession time.Duration // for which one stays that isn't used, though there is no room for another; 1 min
-	BodyTime    time.Duration // for a body to arrive; 30 s
+	BodyTime    time.Duration // for a body to arrive; 30 s, a third of it where its request is refused
 	WriteTime   time.Duration // for a client to take what is written; 30 s
 	Grace       time.Duration // for what is under way when the server ends; 10 s
 }
