@@ -160,7 +160,7 @@ func size(v value.Value, limit int64) int64 {
 				return n
 			}
 		}
-		return n
+		return max(n, 1) // what is nothing would let shared pairs of it be gone through for ever
 	case *value.Pair:
 		n := size(v.First, limit)
 		if n > limit {

@@ -106,7 +106,7 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 	for _, a := range accounts {
 		limit.Max, limit.Timeout = narrower(limit.Max, a.limit.Max), narrower(limit.Timeout, a.limit.Timeout)
 	}
-	if f := c.content(args, limit.Max); f != nil {
+	if f := c.content(args, limit.Max, r.MaxBytes); f != nil {
 		return nil, f
 	}
 	g := c.h.Grant
@@ -129,13 +129,17 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 	}, nil
 }
 
-// content holds what the arguments bring along against the limit of one
-// content.
-func (c *check) content(args *value.Record, most int64) *fault.Fault {
+// content holds what the arguments bring along against the limit of one content,
+// as far as it goes through them: see [Request.MaxBytes].
+func (c *check) content(args *value.Record, most, maxBytes int64) *fault.Fault {
+	end := most
+	if maxBytes > 0 {
+		end = min(most, maxBytes)
+	}
 	var n int64
 	for _, f := range args.Fields {
-		if p, ok := c.o.param(f.Key); ok && !p.Designates && p.Enum == nil {
-			n += size(f.Value, most)
+		if p, ok := c.o.param(f.Key); ok && !p.Designates && p.Enum == nil && n <= end {
+			n += size(f.Value, end-n)
 		}
 		if n > most {
 			return denied(fmt.Sprintf("%s: the content has more than the %s that %s allows at once", c.o.Name, formatSize(most), c.h),

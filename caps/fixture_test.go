@@ -155,6 +155,20 @@ func (w *world) link(name, to string) {
 	}
 }
 
+func (w *world) rename(from, to string) {
+	w.t.Helper()
+	if err := os.Rename(w.path(from), w.path(to)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) remove(name string) {
+	w.t.Helper()
+	if err := os.RemoveAll(w.path(name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) parse(text string) caps.Capability {
 	w.t.Helper()
 	c, err := caps.Parse(text, w.kinds)
@@ -187,6 +201,16 @@ func (w *world) grant(texts ...string) []*caps.Grant {
 		grants = append(grants, g)
 	}
 	return grants
+}
+
+// revocation is what takes a grant back.
+func (w *world) revocation(g *caps.Grant) caps.Revocation {
+	w.t.Helper()
+	e, err := caps.RevocationOf(g.Capability.String(), w.kinds, w.dir, g.Principal)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return e
 }
 
 func (w *world) ask(text string) *caps.Grant {

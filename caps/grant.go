@@ -44,6 +44,7 @@ type Grant struct {
 	Manifest  *Manifest
 
 	abs   string // of a Path grant: as it was written, absolute
+	file  string // of one: what tells it from another that takes its name
 	alike string // the identity that it would have if it were everybody's
 	lent  bool   // Root is another's to close
 	rates *rates // those of all that it was lent to together
@@ -58,6 +59,12 @@ type ResolveOptions struct {
 	// Protected is paths that no grant may contain or lie inside: the state
 	// directory, the policy, the plugin lock, the binaries.
 	Protected []string
+	// Programs is paths of what is executed, and of folders from which things are:
+	// no grant under which something may be changed may contain one, or lie inside.
+	Programs []string
+	// Linked is set where files with several names may be changed: then no such grant
+	// may have another name of a program.
+	Linked bool
 	// Extra is a part of the identity: the plugin's hash, its command line.
 	Extra string
 	// Asked makes it a grant that a person approves for each tool.
@@ -115,7 +122,7 @@ func identity(parts []string) string {
 func (g *Grant) lend() *Grant {
 	l := &Grant{
 		Capability: g.Capability, ID: g.ID, Label: g.Label, Root: g.Root, Real: g.Real, File: g.File, Link: g.Link,
-		Asked: g.Asked, Principal: g.Principal, Manifest: g.Manifest, abs: g.abs, alike: g.alike, lent: true, rates: g.rates,
+		Asked: g.Asked, Principal: g.Principal, Manifest: g.Manifest, abs: g.abs, file: g.file, alike: g.alike, lent: true, rates: g.rates,
 	}
 	l.state.begin()
 	return l
@@ -201,10 +208,8 @@ func realPath(root *os.File, at string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if runtime.GOOS == "linux" {
-		if p, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", root.Fd())); err == nil && sameFile(p, info) {
-			return p, nil
-		}
+	if p, err := openPath(root); err == nil && sameFile(p, info) {
+		return p, nil
 	}
 	p, err := filepath.EvalSymlinks(at)
 	if err != nil {
@@ -214,6 +219,15 @@ func realPath(root *os.File, at string) (string, error) {
 		return "", errors.New("it changed while it was opened")
 	}
 	return p, nil
+}
+
+// openPath is where the system has an open directory now; an error on systems that
+// don't tell.
+func openPath(root *os.File) (string, error) {
+	if runtime.GOOS != "linux" {
+		return "", errors.ErrUnsupported
+	}
+	return os.Readlink(fmt.Sprintf("/proc/self/fd/%d", root.Fd()))
 }
 
 func sameFile(path string, info os.FileInfo) bool {
@@ -227,6 +241,16 @@ func (g *Grant) check(o ResolveOptions) (string, error) {
 	if err := apart([]string{g.Real, g.abs}, o.Protected); err != nil {
 		return "", err
 	}
+	if !g.Flags().ReadOnly {
+		if err := keepsPrograms([]string{g.Real, g.abs}, o.Programs); err != nil {
+			return "", err
+		}
+		if o.Linked {
+			if err := keepsNames(g.Real, o.Programs); err != nil {
+				return "", err
+			}
+		}
+	}
 	info, err := g.Root.Stat()
 	if err != nil {
 		return "", err
@@ -239,7 +263,8 @@ func (g *Grant) check(o ResolveOptions) (string, error) {
 			return "", errors.New("it changed while it was opened")
 		}
 	}
-	return g.Real + "\x00" + fileNumber(info), nil
+	g.file = fileNumber(info)
+	return g.Real + "\x00" + g.file, nil
 }
 
 // apart refuses paths that the system makes up, and that touch a protected one.

@@ -255,16 +255,16 @@ func TestPrincipalsRevoked(t *testing.T) {
 			t.Errorf("%s: ann lost %q and bob %q", what, a, b)
 		}
 	}
-	change := func(f func(*caps.Grant) error, principal, text string) {
+	change := func(f func(caps.Revocation) error, principal, text string) {
 		t.Helper()
-		if err := f(h.allow(principal, text).Grants[0]); err != nil {
+		if err := f(h.revocation(h.allow(principal, text).Grants[0])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	restore := func(g *caps.Grant) error {
-		found, err := r.Remove(g)
+	restore := func(e caps.Revocation) error {
+		found, err := r.Remove(e)
 		if !found {
-			t.Errorf("%s of %q wasn't revoked", g, g.Principal)
+			t.Errorf("%s of %q wasn't revoked", e.Text, e.Principal)
 		}
 		return err
 	}

@@ -20,14 +20,92 @@ type Revocations struct {
 }
 
 // A Revocation is one grant that was taken back, and with it every grant within
-// it, however its text is spelled: real paths are compared where there are any.
-// Of a grant that it only overlaps it is a denial.
+// it, however its text is spelled. Of a grant that it only overlaps it is a denial.
+//
+// What it names is a place, not only a name: of a Path capability the real path, the
+// path as it was written, and the file that was there count, each alone, so that
+// a folder that was moved, replaced or is gone can be taken back under its old name
+// and its new one.
 type Revocation struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
+	// Real is the path with its links resolved, Path the one that was written where
+	// that is another, and File what was there; empty where nothing was.
 	Real string `json:"real,omitempty"`
+	Path string `json:"path,omitempty"`
+	File string `json:"file,omitempty"`
 	// Principal is from whom alone it was taken; empty: from everybody.
 	Principal string `json:"principal,omitempty"`
+}
+
+// RevocationOf is what the text of a capability names, for [Revocations.Add] and
+// [Revocations.Remove]: nothing need be there, nor be granted. Relative paths are of
+// dir, or where it is empty of the working directory. A kind that isn't known here may
+// be to a server that has it.
+func RevocationOf(text string, kinds Kinds, dir, principal string) (Revocation, error) {
+	c, err := Parse(text, kinds)
+	m, known := kinds.Manifest(c.Kind)
+	if err != nil && !known && c.Kind != "" {
+		c, err = parser{text: text}.parse()
+	}
+	if err != nil {
+		return Revocation{}, err
+	}
+	if c.Kind == CallKind {
+		return Revocation{}, fmt.Errorf("%s: calls need no grant; --deny limits them", c)
+	}
+	if principal != "" {
+		if err := CheckPrincipal(principal); err != nil {
+			return Revocation{}, err
+		}
+	}
+	e := Revocation{Text: c.String(), Principal: principal}
+	if !known || m.Algebra == Path {
+		if dir == "" {
+			if dir, err = os.Getwd(); err != nil {
+				return Revocation{}, err
+			}
+		}
+		abs, err := absolutePath(dir, c.Scope)
+		if err != nil {
+			return Revocation{}, err
+		}
+		if e.Real = realPrefix(abs); e.Real != abs {
+			e.Path = abs
+		}
+		if info, err := os.Stat(e.Real); err == nil {
+			e.File = fileNumber(info)
+		}
+	}
+	e.ID = identity([]string{e.Text, e.Real, e.Path, e.File, e.Principal})
+	return e, nil
+}
+
+// paths is where it is meant to hold.
+func (e *Revocation) paths() []string {
+	return slices.DeleteFunc([]string{e.Real, e.Path}, func(p string) bool { return p == "" })
+}
+
+// same reports whether two name the same: the same verbs and options at the same place,
+// of the same principal.
+func (e *Revocation) same(other *Revocation) bool {
+	switch {
+	case e.Principal != other.Principal:
+		return false
+	case e.ID == other.ID:
+		return true
+	case len(e.paths()) == 0 || len(other.paths()) == 0:
+		return e.Text == other.Text
+	}
+	meets := func(p string) bool { return slices.Contains(other.paths(), p) }
+	return unscoped(e.Text) == unscoped(other.Text) && (e.File != "" && e.File == other.File || slices.ContainsFunc(e.paths(), meets))
+}
+
+// unscoped is a canonical text without its scope.
+func unscoped(text string) string {
+	head, tail, _ := strings.Cut(text, ":")
+	_, options, _ := strings.Cut(tail, ",")
+	return head + "," + options
 }
 
 // A Change is a grant, or a part of one, that was revoked or restored.
@@ -67,25 +145,23 @@ func (r Revocations) Load() ([]Revocation, error) {
 	return content.Revoked, nil
 }
 
-// Add stores that a grant was taken back: from its principal, where it is one's
-// alone. One that is there already is no error.
-func (r Revocations) Add(g *Grant) error {
+// Add stores that something was taken back. What is there already is no error.
+func (r Revocations) Add(e Revocation) error {
 	return r.change(func(entries []Revocation) []Revocation {
-		if slices.ContainsFunc(entries, func(e Revocation) bool { return e.ID == g.ID }) {
+		if slices.ContainsFunc(entries, func(other Revocation) bool { return other.ID == e.ID }) {
 			return entries
 		}
-		entries = append(entries, Revocation{ID: g.ID, Text: g.Capability.String(), Real: g.Real, Principal: g.Principal})
+		entries = append(entries, e)
 		slices.SortFunc(entries, func(a, b Revocation) int { return strings.Compare(a.Text+a.ID, b.Text+b.ID) })
 		return entries
 	})
 }
 
-// Remove takes out what Add stored, and whatever else has the grant's text, place and
-// principal; it tells whether there was any.
-func (r Revocations) Remove(g *Grant) (found bool, err error) {
+// Remove takes out what names the same; it tells whether there was any.
+func (r Revocations) Remove(e Revocation) (found bool, err error) {
 	err = r.change(func(entries []Revocation) []Revocation {
-		return slices.DeleteFunc(entries, func(e Revocation) bool {
-			same := e.ID == g.ID || e.Text == g.Capability.String() && e.Real == g.Real && e.Principal == g.Principal
+		return slices.DeleteFunc(entries, func(other Revocation) bool {
+			same := e.same(&other)
 			found = found || same
 			return same
 		})
@@ -126,14 +202,11 @@ func (p *Policy) revoked(g *Grant, entries []Revocation) bool {
 // concerns tells whether a revocation is meant for whose policy it is.
 func (p *Policy) concerns(e Revocation) bool { return e.Principal == "" || e.Principal == p.principal }
 
-// names tells whether a revocation is meant for a grant: by its identity, or
-// because the capability it names contains all of it.
+// names tells whether a revocation is meant for a grant: because the capability that
+// it names contains all of it.
 func (p *Policy) names(e Revocation, g *Grant) bool {
 	if !p.concerns(e) {
 		return false
-	}
-	if e.ID == g.ID {
-		return true
 	}
 	c, err := Parse(e.Text, p.kinds)
 	if err != nil || c.Kind != g.Kind || !verbsContain(c, g.Capability, g.Manifest) {
@@ -142,11 +215,28 @@ func (p *Policy) names(e Revocation, g *Grant) bool {
 	if g.Manifest.Algebra != Path {
 		return g.Manifest.Algebra.Contains(c.Scope, g.Scope)
 	}
-	if e.Real == "" {
-		return false
+	if e.File != "" && e.File == g.file {
+		return true
 	}
-	_, in := inside(e.Real, g.Real)
-	return in
+	return slices.ContainsFunc(e.paths(), func(taken string) bool {
+		return slices.ContainsFunc(g.paths(), func(at string) bool {
+			_, in := inside(taken, at)
+			return in
+		})
+	})
+}
+
+// paths is where a Path grant is: where it was when it was resolved, as it was written
+// then, and where it has been moved since.
+func (g *Grant) paths() []string {
+	paths := []string{g.Real, g.abs}
+	if g.Root == nil {
+		return paths
+	}
+	if at, err := openPath(g.Root); err == nil {
+		paths = append(paths, filepath.Join(at, g.File))
+	}
+	return paths
 }
 
 // change replaces the file with what edit makes of its entries, alone among the

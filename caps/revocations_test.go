@@ -3,6 +3,9 @@ package caps_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -36,10 +39,10 @@ func TestRevocationsLast(t *testing.T) {
 			}
 		}
 	}
-	if err := r.Add(grants[0]); err != nil {
+	if err := r.Add(w.revocation(grants[0])); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Add(grants[0]); err != nil {
+	if err := r.Add(w.revocation(grants[0])); err != nil {
 		t.Fatal(err)
 	}
 	changed, err := r.Apply(w.policy)
@@ -60,21 +63,21 @@ func TestRevocationsLast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Add(whole); err != nil {
+	if err := r.Add(w.revocation(whole)); err != nil {
 		t.Fatal(err)
 	}
 	want("fetch:https://h too", true, true, true, false, true, true)
-	if found, err := r.Remove(grants[0]); !found || err != nil {
+	if found, err := r.Remove(w.revocation(grants[0])); !found || err != nil {
 		t.Errorf("found: %v, %v", found, err)
 	}
-	if found, err := r.Remove(grants[0]); found || err != nil {
+	if found, err := r.Remove(w.revocation(grants[0])); found || err != nil {
 		t.Errorf("found again: %v, %v", found, err)
 	}
-	if err := r.Add(grants[1]); err != nil {
+	if err := r.Add(w.revocation(grants[1])); err != nil {
 		t.Fatal(err)
 	}
 	want("only reading", false, true, false, false, true, true)
-	if found, err := r.Remove(grants[1]); !found || err != nil {
+	if found, err := r.Remove(w.revocation(grants[1])); !found || err != nil {
 		t.Errorf("found: %v, %v", found, err)
 	}
 	want("fs:./a restored", false, false, false, false, true, true)
@@ -89,7 +92,7 @@ func TestRevocationsUnread(t *testing.T) {
 	w := newWorld(t, "a/")
 	g := w.grant("fs:./a")[0]
 	r := caps.Revocations{Path: w.path("revoked.json")}
-	if err := r.Add(g); err != nil {
+	if err := r.Add(w.revocation(g)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Apply(w.policy); err != nil {
@@ -102,7 +105,7 @@ func TestRevocationsUnread(t *testing.T) {
 		if _, err := r.Apply(w.policy); err == nil {
 			t.Errorf("%q is read", text)
 		}
-		if err := r.Add(g); err == nil {
+		if err := r.Add(w.revocation(g)); err == nil {
 			t.Errorf("%q is overwritten", text)
 		}
 		if !g.Revoked() {
@@ -119,7 +122,7 @@ func TestRevocationsTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for _, g := range grants {
 		all.Go(func() {
-			if err := r.Add(g); err != nil {
+			if err := r.Add(w.revocation(g)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -132,4 +135,209 @@ func TestRevocationsTogether(t *testing.T) {
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// TestRevokeByPlace: a folder that was moved, replaced or linked elsewhere is taken back
+// under the name it was granted by, the one it has, and what it lies in, whether anything
+// is there or not; and it is given back under each.
+func TestRevokeByPlace(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(w *world)
+		grant  string
+		names  []string
+		others []string // that have nothing to do with it
+	}{
+		{"moved", func(w *world) { w.rename("a", "b") }, "fs:./a", []string{"fs:./a", "fs:./b", "fs:.", "fs:./b,ro"}, []string{"fs:./c", "fs:./a2"}},
+		{"moved into another", func(w *world) { w.rename("a", "c/a") }, "fs:./a", []string{"fs:./a", "fs:./c", "fs:./c/a"}, []string{"fs:./b"}},
+		{"gone", func(w *world) { w.remove("a") }, "fs:./a", []string{"fs:./a", "fs:."}, []string{"fs:./c"}},
+		{"replaced", func(w *world) { w.rename("a", "b"); w.make("a/") }, "fs:./a", []string{"fs:./a", "fs:./b"}, []string{"fs:./c"}},
+		{"linked elsewhere", func(w *world) { w.remove("l"); w.link("l", w.path("c")) }, "fs:./l", []string{"fs:./l", "fs:./a"}, nil},
+		{"a file moved", func(w *world) { w.rename("f", "g") }, "fs:./f", []string{"fs:./f", "fs:./g", "fs:."}, []string{"fs:./c"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if runtime.GOOS != "linux" && strings.Contains(c.name, "moved") {
+				t.Skip("where a folder was moved to is known on Linux alone")
+			}
+			w := newWorld(t, "a/", "c/", "f")
+			w.link("l", w.path("a"))
+			g := w.grant(c.grant)[0]
+			c.change(w)
+			r := caps.Revocations{Path: w.path("revoked.json")}
+			e := func(text string) caps.Revocation {
+				e, err := caps.RevocationOf(text, w.kinds, w.dir, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e
+			}
+			holds := func() bool {
+				t.Helper()
+				if _, err := r.Apply(w.policy); err != nil {
+					t.Fatal(err)
+				}
+				_, f := w.policy.Decide([]string{"fs.write:" + g.Label}, ops("fs.write"), caps.DecideOptions{})
+				_, read := w.policy.Decide([]string{"fs.read:" + g.Label}, ops("fs.read"), caps.DecideOptions{})
+				return f == nil && read == nil
+			}
+			for _, text := range c.names {
+				if err := r.Add(e(text)); err != nil {
+					t.Fatal(err)
+				}
+				if holds() {
+					t.Errorf("%s is revoked, and it holds", text)
+				}
+				if found, err := r.Remove(e(text)); !found || err != nil {
+					t.Errorf("restoring %s: %v, %v", text, found, err)
+				}
+				if !holds() {
+					t.Errorf("%s is restored, and it doesn't hold", text)
+				}
+			}
+			for _, text := range c.others {
+				if err := r.Add(e(text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !holds() {
+				t.Error("it was taken back with another")
+			}
+		})
+	}
+}
+
+// TestRestoreByPlace: what was taken back under one name is given back under another of
+// the same place, and nothing else is.
+func TestRestoreByPlace(t *testing.T) {
+	w := newWorld(t, "a/", "c/")
+	r := caps.Revocations{Path: w.path("revoked.json")}
+	e := func(text, principal string) caps.Revocation {
+		e, err := caps.RevocationOf(text, w.kinds, w.dir, principal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	for _, c := range []struct {
+		revoke, restore string
+		principal       string // of the second
+		want            bool
+	}{
+		{"fs:./a", "fs:" + filepath.ToSlash(w.path("a")), "", true},
+		{"fs:./a", "fs:docs=./a", "", true},
+		{"fs:./a", "fs:./c", "", false},
+		{"fs:./a", "fs:./a,ro", "", false},
+		{"fs:./a", "fs.read:./a", "", false},
+		{"fs:./a", "fs:./a", "ann", false},
+		{"kv:a/**", "kv:a/*", "", false},
+		{"kv:a/**", "kv:a/**", "", true},
+	} {
+		if err := r.Add(e(c.revoke, "")); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := r.Remove(e(c.restore, c.principal)); found != c.want || err != nil {
+			t.Errorf("%s restores %s: %v, %v", c.restore, c.revoke, found, err)
+		}
+	}
+	// A kind that isn't known here is one that was known to a server.
+	if e := e("old.read:./x,calls=5", ""); e.Text != "old.read:./x,calls=5" {
+		t.Errorf("%+v", e)
+	}
+	for _, text := range []string{"fs.nosuch:./a", "fs", "call:a", "FS:./a"} {
+		if e, err := caps.RevocationOf(text, w.kinds, w.dir, ""); err == nil {
+			t.Errorf("%s can be taken back: %+v", text, e)
+		}
+	}
+}
+
+// TestHits: it is known what revocations take of a server, of whom, and in part.
+func TestHits(t *testing.T) {
+	h := newHouse(t, "all/", "own/")
+	h.must([]string{"fs:./all", "kv:notes/**"}, map[string][]string{"ann": {"fs:./own"}, "bob": {"fs:./own"}})
+	for _, c := range []struct {
+		text, principal string
+		all, named      int // without principals, and with them
+		part            bool
+	}{
+		{"fs:./all", "", 1, 1, false}, {"fs:./own", "", 2, 2, false}, {"fs:./own", "ann", 0, 1, false}, {"fs:./all", "ann", 0, 1, false},
+		{"fs:./own", "eve", 0, 0, false}, {"fs:./all/x", "", 1, 1, true}, {"kv:notes/a", "", 1, 1, true}, {"fs:.", "", 3, 3, false}, {"fs:./none", "", 0, 0, false},
+	} {
+		e, err := caps.RevocationOf(c.text, h.kinds, h.dir, c.principal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, named := h.Hits([]caps.Revocation{e}, false), h.Hits([]caps.Revocation{e}, true)
+		if len(all) != c.all || len(named) != c.named {
+			t.Errorf("%s of %q hits %v, with principals %v", c.text, c.principal, all, named)
+		}
+		for _, hit := range named {
+			if hit.By != e.ID || hit.Part != c.part {
+				t.Errorf("%s: %+v", c.text, hit)
+			}
+		}
+	}
+}
+
+// TestRunning: servers that run are seen, with what they said last; one that ended or was
+// killed isn't.
+func TestRunning(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "running")
+	seen := func() (clients []string) {
+		t.Helper()
+		all, err := caps.AllRunning(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range all {
+			clients = append(clients, r.Client+" "+r.Applied)
+		}
+		slices.Sort(clients)
+		return clients
+	}
+	want := func(list ...string) {
+		t.Helper()
+		if got := seen(); !slices.Equal(got, list) {
+			t.Errorf("%q run, not %q", got, list)
+		}
+	}
+	want()
+	announce := func() *caps.Announcement {
+		a, err := caps.Announce(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a, b := announce(), announce()
+	want(" ", " ")
+	for _, revision := range []string{"1", "2", "2"} {
+		if err := a.Say(caps.Running{PID: 1, Client: "a", Applied: revision}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Say(caps.Running{PID: 2, Client: "b", Applied: "1", Hits: []caps.Hit{{By: "x", Grant: "y"}}}); err != nil {
+		t.Fatal(err)
+	}
+	want("a 2", "b 1")
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want("b 1")
+	// What a killed server leaves is nobody's, and is swept by the next.
+	for _, ending := range []string{".lock", ".json", ".new"} {
+		if err := os.WriteFile(filepath.Join(dir, "99-dead"+ending), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("b 1")
+	if err := announce().Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "99-*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want()
 }

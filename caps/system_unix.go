@@ -22,6 +22,21 @@ func fileNumber(info os.FileInfo) string {
 	return ""
 }
 
+// namesOf is how many names a file has.
+func namesOf(info os.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Nlink)
+	}
+	return 1
+}
+
+// sameDevice reports whether two files may be one.
+func sameDevice(a, b os.FileInfo) bool {
+	s, ok := a.Sys().(*syscall.Stat_t)
+	t, too := b.Sys().(*syscall.Stat_t)
+	return ok && too && s.Dev == t.Dev
+}
+
 // lockFile waits until this process alone has the lock of a name, which stays
 // behind as an empty file.
 func lockFile(path string) (release func(), err error) {
@@ -48,4 +63,21 @@ func syncDir(dir string) {
 		d.Sync()
 		d.Close()
 	}
+}
+
+// TryLock locks an open file until it is closed, unless another has it locked.
+func TryLock(f *os.File) (locked bool, err error) {
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err == syscall.EWOULDBLOCK {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("locking %s: %w", f.Name(), err)
+	}
+	return true, nil
 }

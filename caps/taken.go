@@ -37,13 +37,7 @@ func (p *Policy) part(e Revocation, g *Grant) (t taken, ok bool) {
 	}
 	shown := d
 	if g.Manifest.Algebra == Path {
-		if e.Real == "" {
-			return taken{}, false
-		}
-		rel, in := inside(g.Real, e.Real)
-		if _, around := inside(e.Real, g.Real); around {
-			rel, in = ".", true
-		}
+		rel, in := p.below(e, g)
 		if !in {
 			return taken{}, false
 		}
@@ -52,6 +46,25 @@ func (p *Policy) part(e Revocation, g *Grant) (t taken, ok bool) {
 		return taken{}, false
 	}
 	return taken{grant: g, deny: d, text: shown.String(), by: e}, true
+}
+
+// below is where in a Path grant a revocation has its place, "." where that is around
+// the grant.
+func (p *Policy) below(e Revocation, g *Grant) (rel string, in bool) {
+	if e.File != "" && e.File == g.file {
+		return ".", true
+	}
+	for _, at := range g.paths() {
+		for _, taken := range e.paths() {
+			if _, around := inside(taken, at); around {
+				return ".", true
+			}
+			if r, within := inside(at, taken); within && !in {
+				rel, in = r, true
+			}
+		}
+	}
+	return rel, in
 }
 
 // takenFrom is the parts of a grant that were taken.

@@ -46,7 +46,7 @@ func TestRevokePart(t *testing.T) {
 				t.Fatal(f)
 			}
 			r := caps.Revocations{Path: w.path("revoked.json")}
-			if err := r.Add(part); err != nil {
+			if err := r.Add(w.revocation(part)); err != nil {
 				t.Fatal(err)
 			}
 			changed := func(want bool) {
@@ -99,7 +99,7 @@ func TestRevokePart(t *testing.T) {
 					t.Errorf("under a grant that came later: %v", p.Held)
 				}
 			}
-			if found, err := r.Remove(part); !found || err != nil {
+			if found, err := r.Remove(w.revocation(part)); !found || err != nil {
 				t.Fatalf("found: %v, %v", found, err)
 			}
 			changed(false)
@@ -126,7 +126,7 @@ func TestRevokePartElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Add(other); err != nil {
+		if err := r.Add(w.revocation(other)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -187,7 +187,7 @@ func equivalent(code []*value.Code, m *prim.Meter) (value.Value, *fault.Fault) {
 	case f != nil:
 		return nil, f
 	case v.Overloaded:
-		return nil, prim.Overloaded()
+		return nil, prim.Overloaded(false)
 	}
 	return verdict(v), nil
 }

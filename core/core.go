@@ -3,7 +3,7 @@
 // A [Program] is compiled once and shared; a [Machine] is one run of it:
 //
 //	p, err := core.Compile([]byte(`{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`))
-//	in, err := core.ParseInput([]byte(`12`), core.InputAuto)
+//	in, err := core.ParseInput([]byte(`12`), core.InputData)
 //	m := p.Start(in, core.Budgets{}, nil)
 //	defer m.Release()
 //	if m.Run(0) == core.Done {
@@ -26,6 +26,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -66,6 +67,8 @@ func (b Budgets) orDefault() eval.Budgets {
 // The machine's own types; see package eval.
 type (
 	Machine = eval.Machine
+	Share   = eval.Share
+	Stake   = eval.Stake
 	State   = eval.State
 	Request = eval.Request
 	Answer  = eval.Answer
@@ -87,7 +90,7 @@ const (
 // a run says under which it was made, so that a replay that differs can be told
 // from one that can't be the same. What infer, normalize and equivalent give, and
 // take, is part of that: it changes with the checker.
-const Semantics = 4
+const Semantics = 5
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.
@@ -104,6 +107,7 @@ type Program struct {
 	json   []byte
 	hash   string
 	size   atomic.Int64 // 0: not known yet
+	takes  func(param int, v Value) bool
 }
 
 // Compile reads inline code: JSON of at most 256 KiB, which must not change
@@ -114,6 +118,16 @@ func Compile(src []byte) (*Program, error) { return compile("", src) }
 // self is its function. Code that is no lambda and has exactly one free
 // variable is the function of that variable.
 func CompileTool(name string, src []byte) (*Program, error) { return compile(name, src) }
+
+// CompileRounded is CompileTool for JSON code of before [Semantics] 5, when a number
+// with a point or an exponent was rounded to an integer.
+func CompileRounded(name string, src []byte) (*Program, error) {
+	parsed, f := parse.Code(src, parse.Options{Tool: name, Round: true})
+	if f != nil {
+		return nil, f
+	}
+	return compileParsed(name, parsed)
+}
 
 // CompileText reads code in the text form, of a tool where name isn't empty.
 func CompileText(name string, src []byte) (*Program, error) {
@@ -139,6 +153,7 @@ func compile(name string, src []byte) (*Program, error) {
 func compileParsed(name string, parsed *parse.Parsed) (*Program, error) {
 	p := &Program{parsed: parsed, tool: name}
 	if name != "" {
+		p.takes = check.Takes(name, parsed.Term)
 		parsed.Source.In = "tool:" + name
 	}
 	t := parsed.Term
@@ -255,7 +270,7 @@ func (p *Program) Term() term.Term { return p.parsed.Term }
 // Tool returns the program as what code_of finds under its name. What its own
 // code looks tools up in, for a call, is still to be filled in.
 func (p *Program) Tool() Tool {
-	return Tool{Term: p.parsed.Term, Source: p.parsed.Source, Name: p.tool, Size: p.Size()}
+	return Tool{Term: p.parsed.Term, Source: p.parsed.Source, Name: p.tool, Size: p.Size(), Takes: p.takes}
 }
 
 // InputAs says how a run's input is read.
@@ -263,15 +278,18 @@ type InputAs = parse.Mode
 
 // The ways to read an input.
 const (
-	// InputAuto reads a term, after numbers, truth values and JSON that were
-	// sent as strings have become what they say; an object without an
-	// operation is a record.
-	InputAuto = parse.Auto
-	// InputTerm reads a term, exactly as code is read.
-	InputTerm = parse.Term
-	// InputData evaluates nothing: JSON as it is, with the shapes in which
-	// results are shown read back.
+	// InputData, the zero value, evaluates nothing: JSON as it is, numbers exact,
+	// with the shapes in which results are shown read back.
 	InputData = parse.Data
+	// InputAuto is the predecessor's reading: a term, after numbers, truth values
+	// and JSON that were sent as strings have become what they say; an object
+	// without an operation is a record, and numbers are rounded to integers.
+	InputAuto = parse.Auto
+	// InputTerm reads a term, as code is read, but rounds numbers to integers.
+	InputTerm = parse.Term
+	// InputRounded is InputData as it was before Semantics 5: numbers are rounded to
+	// integers. Examples of older stores are read so.
+	InputRounded = parse.Rounded
 )
 
 // Input is an input that was read. The zero value is null. It is immutable and

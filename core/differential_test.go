@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/naive"
@@ -54,7 +55,7 @@ func library(t failer) vectors.Library {
 			t.Fatal(f)
 		}
 		p.Source.In = "tool:" + name
-		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
 	}
 	return l
 }

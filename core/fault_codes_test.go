@@ -61,17 +61,17 @@ func TestFaultKindsOfRuns(t *testing.T) {
 		kind fault.Kind
 		p    program
 	}{
-		{fault.ParseError, program{code: `1`, input: `{"add":[1,2}`}},
+		{fault.ParseError, program{code: `1`, input: `{"add":[1,2}`, as: core.InputAuto}},
 		{fault.ParseError, program{code: `[1,2`}},
 		{fault.ParseError, program{tools: tool(`{"lam":"x","body":[{"continue":{"input":1}}]}`), tool: "t"}},
-		{fault.Unbound, program{code: `{"lam":"x","body":0}`, input: `{"var":"x"}`}},
+		{fault.Unbound, program{code: `{"lam":"x","body":0}`, input: `{"var":"x"}`, as: core.InputAuto}},
 		{fault.RuntimeError, program{code: `{"continue":{"input":1}}`}},
 		{fault.RuntimeError, program{code: `{"code_of":"no_such_tool"}`}},
 		{fault.RuntimeError, program{tools: tool(`{"lam":"n","body":{"app":[{"eval":{"code_of":"t"}},1]}}`), tool: "t"}},
 		{fault.OutOfFuel, program{tools: tool(sum), tool: "t", input: `100`, budgets: core.Budgets{Steps: 100}}},
 		{fault.TooDeep, program{tools: tool(sum), tool: "t", input: `100`, budgets: core.Budgets{Depth: 99}}},
 		{fault.ResultTooLarge, program{tools: tool(twice), tool: "t", input: `60`, budgets: core.Budgets{Memory: 1 << 20}}},
-		{fault.Denied, program{code: `{"lam":"x","body":0}`, input: `{"call":{"tool":"t","input":1}}`}},
+		{fault.Denied, program{code: `{"lam":"x","body":0}`, input: `{"call":{"tool":"t","input":1}}`, as: core.InputAuto}},
 		{fault.EffectFailed, program{code: `{"fs.read":"a.txt"}`, effect: refuse}},
 	} {
 		t.Run(string(c.kind), func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestFaultDocuments(t *testing.T) {
 		deep int
 	}{
 		{"code", program{code: `{"add":[1,null]}`}, 0},
-		{"input", program{code: `{"lam":"x","body":0}`, input: `{"add":[1,null]}`}, 0},
-		{"input", program{code: `{"lam":"x","body":0}`, input: `{"add":[1]}`}, 0},
+		{"input", program{code: `{"lam":"x","body":0}`, input: `{"add":[1,null]}`, as: core.InputAuto}, 0},
+		{"input", program{code: `{"lam":"x","body":0}`, input: `{"add":[1]}`, as: core.InputAuto}, 0},
 		{"tool:t", program{tools: []vectors.Tool{{Name: "t", Code: []byte(`{"lam":"x","body":{"not":{"var":"x"}}}`)}}, tool: "t"}, 0},
 		{"eval", program{code: `{"eval":{"quote":{"eval":{"quote":{"not":null}}}}}`}, 2},
 	} {

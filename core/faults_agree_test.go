@@ -76,7 +76,7 @@ func TestCorpusFaults(t *testing.T) {
 // TestVectorFaults does the same with the predecessor's vectors.
 func TestVectorFaults(t *testing.T) {
 	vectors.Each(t, func(t *testing.T, v vectors.Vector) vectors.Outcome {
-		p := program{tools: v.Setup, input: string(v.Input), budgets: core.Budgets{Steps: v.Steps()}}
+		p := program{tools: v.Setup, input: string(v.Input), as: core.InputAuto, budgets: core.Budgets{Steps: v.Steps()}}
 		var src []byte
 		p.tool, src = v.Program()
 		p.code = string(src)
@@ -90,7 +90,7 @@ func TestGeneratedFaults(t *testing.T) {
 	for seed := range 3000 {
 		r := rand.New(rand.NewPCG(uint64(seed), 11))
 		tr := draw(r.IntN)
-		p := program{code: tr.code, input: tr.input, budgets: tr.budgets, effect: reply}
+		p := program{code: tr.code, input: tr.input, as: core.InputAuto, budgets: tr.budgets, effect: reply}
 		for name, code := range gen.Tools {
 			p.tools = append(p.tools, vectors.Tool{Name: name, Code: []byte(code)})
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -86,6 +87,7 @@ func rowTable() string {
 		if r.Shape == prim.KeyedOrArray {
 			spelled += fmt.Sprintf(" or `{%q:[%s]}`", r.Name, initials(r))
 		}
+		spelled = strings.ReplaceAll(spelled, " or {", "` or `{")
 		var operands []string
 		for _, p := range r.Params {
 			operands = append(operands, p.Name+": "+words(p.Kinds))
@@ -198,6 +200,8 @@ type example struct {
 	want  string   // JSON, or
 	fails string   // a kind of failure with " at " and its place, or a whole fault as JSON
 	steps uint64
+	// readNotes is the notes of reading the input by its type.
+	readNotes []string
 }
 
 // TestReadmeExamples runs every example of README.md on both evaluators.
@@ -337,6 +341,7 @@ func answering(t *testing.T, rule string) func(int, string, value.Value) (value.
 }
 
 func (x *example) check(t *testing.T) {
+	x.read(t)
 	x.checkNotes(t)
 	x.onBoth(t, func(t *testing.T, got ending) {
 		if x.steps != 0 && got.steps != x.steps {
@@ -365,6 +370,22 @@ func (x *example) check(t *testing.T) {
 	})
 }
 
+// read reads the input by the types of the code, as the server does.
+func (x *example) read(t *testing.T) {
+	p, _, f := x.prepare()
+	if f != nil || x.as != core.InputData || x.input == "" {
+		return
+	}
+	r, f := check.Read(json.RawMessage(x.input), check.Infer(p.Term(), nil, check.Env{Tool: x.tool}, check.Budget{}), nil)
+	if f != nil || len(r.Values) != 1 {
+		t.Fatalf("%s is read as %v (%v)", x.input, r, f)
+	}
+	if x.input = string(r.Values[0]); r.Term {
+		x.as = core.InputTerm
+	}
+	x.readNotes = r.Notes
+}
+
 // checkNotes finds the notes that the example speaks of.
 func (x *example) checkNotes(t *testing.T) {
 	var notes []string
@@ -374,6 +395,7 @@ func (x *example) checkNotes(t *testing.T) {
 	if in, err := core.ParseInput([]byte(x.input), x.as); err == nil {
 		notes = append(slices.Clip(notes), in.Notes...)
 	}
+	notes = append(slices.Clip(notes), x.readNotes...)
 	for _, want := range x.notes {
 		if !slices.Contains(notes, want) {
 			t.Errorf("there is no note %q among %q", want, notes)

@@ -20,7 +20,10 @@ const MaxBlob = 256 << 20
 // are put, and gives their hash. They are committed when it returns, so an event
 // that refers to them, by {"bytes":N,"sha256":"HASH"} anywhere in its data, is
 // never there without them; a Synced event syncs them, too. What no event refers
-// to is removed by [Store.Retain] after a while.
+// to is removed by [Store.Retain], and what an event referred to goes with the last that did.
+//
+// While [Store.KeepWithin] holds the store within a limit, it waits for room, some
+// seconds; more than a quarter of the limit is refused.
 //
 // They are kept as they are, not compressed.
 func (s *Store) PutBlob(ctx context.Context, data []byte) (Hash, error) {
@@ -31,22 +34,42 @@ func (s *Store) PutBlob(ctx context.Context, data []byte) (Hash, error) {
 	if len(data) > MaxBlob {
 		return hash, fmt.Errorf("%d bytes can't be recorded, the most is %d", len(data), MaxBlob)
 	}
-	return hash, s.writer.use(ctx, func(conn *sql.Conn) error { return s.putBlob(conn, hash, data) })
+	n := int64(len(data))
+	waits := false
+	defer func() {
+		if waits {
+			s.quota.leave()
+		}
+	}()
+	waiting := func() {
+		waits = true
+		s.quota.enter()
+	}
+	return hash, s.writer.waitFor(ctx, n, waiting, func() error {
+		return s.writer.use(ctx, func(conn *sql.Conn) error {
+			if err := s.writer.fits(n); err != nil {
+				return err
+			}
+			used, err := s.putBlob(conn, hash, data)
+			if err == nil {
+				s.writer.flight.begin(hash, used, s.o.Now())
+				s.writer.tidy()
+			}
+			return err
+		})
+	})
 }
 
-// refreshed is how many seconds may pass before the time of a blob's last use is
-// written again: that writes the whole blob.
-const refreshed = 600
-
-func (s *Store) putBlob(conn *sql.Conn, hash Hash, data []byte) error {
+// putBlob gives the time of the last use that it wrote.
+func (s *Store) putBlob(conn *sql.Conn, hash Hash, data []byte) (used int64, err error) {
 	if data == nil {
 		data = []byte{} // nil is NULL
 	}
-	// The time of the last use keeps it from being removed before the event
-	// that will refer to it is there.
-	_, err := conn.ExecContext(bg, `INSERT INTO blobs VALUES(?,?,?,?) ON CONFLICT(hash) DO UPDATE SET used = excluded.used WHERE used < excluded.used - ?`,
-		hash[:], len(data), s.o.Now().Unix(), data, refreshed)
-	return err
+	// The time of the last use tells other processes that an event will refer to it. It
+	// is written each time, which takes one page, since the row stays as large.
+	used = s.o.Now().UnixMicro()
+	_, err = conn.ExecContext(bg, `INSERT INTO blobs VALUES(?,?,?,?) ON CONFLICT(hash) DO UPDATE SET used = excluded.used`, hash[:], len(data), used, data)
+	return used, err
 }
 
 // Blob gives what was put under a hash. The error is [fs.ErrNotExist] where

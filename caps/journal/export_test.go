@@ -10,6 +10,12 @@ func (s *Store) KeepWithinEvery(ctx context.Context, l Limits, every time.Durati
 	s.keepWithin(ctx, l, every, 0)
 }
 
+// HeldTo is the limit that the store is held within while it is written; 0: none.
+func (s *Store) HeldTo() int64 { return s.quota.get() }
+
+// References gives the hashes that an event's data refers to.
+var References = references
+
 // SetMostDropped sets how many events are dropped at once, and gives back what
 // it was.
 func SetMostDropped(n uint64) (before uint64) {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -23,12 +24,14 @@ type scope struct {
 	limit  uint64    // what is up to here has to go, for the rest to fit
 	last   uint64    // the newest event, which stays
 	oldest time.Time // what is before may go; zero: nothing for its age
+	aged   uint64    // nothing that comes after goes for its age
+	older  bool      // there is more that is too old
 	keep   func(*Event) bool
 }
 
 // takes reports whether an event may go, if it isn't to be kept.
 func (c *scope) takes(e *Event) bool {
-	return e.Seq < c.last && (e.Seq <= c.limit || e.Time.Before(c.oldest))
+	return e.Seq < c.last && (e.Seq <= c.limit || e.Seq <= c.aged && e.Time.Before(c.oldest))
 }
 
 // weight is about what an event takes in the file.
@@ -39,7 +42,12 @@ func (e *Event) weight() int64 {
 // scope decides what may be dropped.
 func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error) {
 	if o.MaxAge > 0 {
-		c.oldest = s.o.Now().Add(-o.MaxAge)
+		c.oldest, c.aged = s.o.Now().Add(-o.MaxAge), math.MaxUint64
+	}
+	if o.MaxAge > 0 && o.GradualAge {
+		if c.aged, c.older, err = s.eighth(ctx, c.oldest); err != nil {
+			return c, err
+		}
 	}
 	tools := func(e *Event) bool { return e.Kind.Changes() && e.Tool() != "" }
 	c.keep = func(e *Event) bool { return tools(e) || o.Keep != nil && o.Keep(e) }
@@ -80,6 +88,24 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 	}
 	tools, _, err = s.needed(ctx, &c)
 	return c, err
+}
+
+// eighth is the number at which the first eighth of the record ends, and whether what
+// follows is before a time, too.
+func (s *Store) eighth(ctx context.Context, oldest time.Time) (end uint64, more bool, err error) {
+	var count int64
+	err = s.readers.QueryRowContext(ctx, `SELECT count(*) FROM events`).Scan(&count)
+	if err == nil {
+		err = s.readers.QueryRowContext(ctx, `SELECT seq FROM events ORDER BY seq LIMIT 1 OFFSET ?`, count/8).Scan(&end)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	next := &Event{}
+	if err == nil {
+		next, err = oneEvent(s.readers, `SELECT `+columns+` FROM events WHERE seq > ? ORDER BY seq LIMIT 1`, int64(end))
+	}
+	return end, next.Seq > 0 && next.Time.Before(oldest), explain(s.path, err)
 }
 
 // content is about what events and blobs take, and the number of the newest event.

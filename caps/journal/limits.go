@@ -25,58 +25,136 @@ const (
 // them, which it knows by a glance, it does nothing. Size is that of the pages in
 // use: what is dropped leaves free ones, which the file gives back then, too.
 func (s *Store) Trim(ctx context.Context, l Limits, dry bool) (Retained, error) {
+	return s.trim(ctx, l, 0, RetainOptions{DryRun: dry})
+}
+
+// mostRounds is how often a trim estimates again what has to go.
+const mostRounds = 4
+
+// trim is Trim where somebody waits for so many bytes, 0: nobody. Nothing goes for its
+// age before it is worth it.
+func (s *Store) trim(ctx context.Context, l Limits, wanted int64, o RetainOptions) (all Retained, err error) {
 	s.flush()
-	o := RetainOptions{DryRun: dry}
-	var pages, free, size int64
-	var oldest int64 // microseconds
-	err := s.readers.QueryRowContext(ctx, `SELECT
+	size := l.Size - l.Size/sizeSlack // to be left
+	due := l.Size
+	if wanted > 0 {
+		used, file := room(l.Size, wanted)
+		size, o.enough = min(size, used), max(1, file)
+		due = size
+		size -= size / 8 // others write meanwhile
+	}
+	for round := range mostRounds {
+		used, oldest, err := s.inUse(ctx)
+		var left int64 // of blobs that are waited for
+		if err == nil && l.Size > 0 && used > due && !o.DryRun {
+			var blobs int
+			if blobs, left, err = s.sweep(ctx, o); err == nil {
+				all.Blobs += blobs
+				used, _, err = s.inUse(ctx)
+			}
+		}
+		if err != nil {
+			return all, err
+		}
+		o.MaxBytes, o.MaxAge = 0, 0
+		if l.Size > 0 && used > due {
+			counted, _, err := s.content(ctx)
+			if err != nil {
+				return all, err
+			}
+			// Retain counts what is in the pages, which are never all full, and not the blobs
+			// that are waited for.
+			o.MaxBytes = max(1, int64(float64(size)*min(1, float64(counted)/float64(used)))-left)
+		}
+		if l.Age > 0 && round == 0 && s.o.Now().Sub(oldest) > l.Age+min(l.Age/ageSlack, time.Hour) {
+			o.MaxAge = l.Age
+		}
+		if o.MaxBytes == 0 && o.MaxAge == 0 {
+			if all.Blobs > 0 || wanted > 0 && round == 0 {
+				err = s.vacuum(ctx, o.enough)
+			}
+			return all, err
+		}
+		done, err := s.Retain(ctx, o)
+		all.add(done)
+		if err != nil || o.DryRun || o.MaxBytes == 0 || done.Dropped == 0 {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// add adds what was done next.
+func (r *Retained) add(next Retained) {
+	if next.Through > 0 {
+		r.Through, r.Kept = next.Through, next.Kept
+	}
+	r.Dropped += next.Dropped
+	r.Bytes += next.Bytes
+	r.Blobs += next.Blobs
+	r.Older = r.Older || next.Older
+}
+
+// inUse is how many bytes of the file are in use, and when the oldest event happened
+// that may be dropped.
+func (s *Store) inUse(ctx context.Context) (used int64, oldest time.Time, err error) {
+	var pages, free, size, micro int64
+	err = s.readers.QueryRowContext(ctx, `SELECT
 		(SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_size FROM pragma_page_size),
 		coalesce((SELECT time FROM events WHERE seq > (SELECT coalesce(max(seq), 0) FROM events WHERE kind = 'checkpoint' AND `+indexedKinds+`)
-			AND kind NOT IN ('tool.evolved','tool.retired','tool.rolled_back') ORDER BY seq LIMIT 1), 1 << 62)`).Scan(&pages, &free, &size, &oldest)
-	if err != nil {
-		return Retained{}, explain(s.path, err)
-	}
-	if used := (pages - free) * size; l.Size > 0 && used > l.Size {
-		content, _, err := s.content(ctx)
-		if err != nil {
-			return Retained{}, err
-		}
-		// Retain counts what is in the pages, which are never all full.
-		o.MaxBytes = max(1, int64(float64(l.Size-l.Size/sizeSlack)*min(1, float64(content)/float64(used))))
-	}
-	if l.Age > 0 && s.o.Now().Sub(time.UnixMicro(oldest)) > l.Age+min(l.Age/ageSlack, time.Hour) {
-		o.MaxAge = l.Age
-	}
-	if o.MaxBytes == 0 && o.MaxAge == 0 {
-		return Retained{}, nil
-	}
-	return s.Retain(ctx, o)
+			AND kind NOT IN ('tool.evolved','tool.retired','tool.rolled_back') ORDER BY seq LIMIT 1), 1 << 62)`).Scan(&pages, &free, &size, &micro)
+	return (pages - free) * size, time.UnixMicro(micro), explain(s.path, err)
 }
 
 // trimmed is how often KeepWithin looks. Where it found nothing to drop it may take
 // one part in trimShare of the time: what can't be brought within its limits isn't
-// read again and again.
+// read again and again. Where it dropped an eighth of the record for its age and there
+// is more, it goes on after one part in ageShare of that age, an hour at most.
 const (
 	trimmed   = 2 * time.Second
 	trimShare = 50
+	tellEvery = 10 * time.Second
+	ageShare  = 16
 )
 
-// KeepWithin trims the store to limits now, and then every two seconds until ctx
-// ends or the store is closed. What it drops, and why it can't, goes to the log of
-// the store's [Options]; it says the same only once. Several processes may do it
-// for one file.
+// KeepWithin trims the store to limits now, and then every two seconds, and when a
+// write waits for room, until ctx ends or the store is closed. Meanwhile the file and
+// its write-ahead file stay below 1.25 times the size, if that is [MinLimit] at least:
+// writes wait, and past [Options.Patience] are refused with [ErrFull]. What it
+// drops, and why it can't, goes to the log of the store's [Options]; it says the same
+// only once. Several processes may do it for one file.
+//
+// A clock that jumps ahead makes all old at once. So no more than an eighth of the
+// record is dropped for its age at a time, and that there is more is said.
 func (s *Store) KeepWithin(ctx context.Context, l Limits) { s.keepWithin(ctx, l, trimmed, trimShare) }
 
 func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration, share int) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.closing, cancel)()
+	s.quota.set(l.Size)
+	defer s.quota.set(0)
 	said := ""
+	var dropped Retained // that the log has yet to be told of
+	var told time.Time
+	var aged time.Time // when more may go for its age; by the monotonic clock
 	for {
 		begun := time.Now()
-		done, err := s.Trim(ctx, l, false)
-		if done.Dropped > 0 {
-			s.o.Log.Info("old events of the journal were dropped", "path", s.path, "through", done.Through, "events", done.Dropped, "kept", done.Kept, "blobs", done.Blobs)
+		limits := l
+		if begun.Before(aged) {
+			limits.Age = 0
+		}
+		done, err := s.trim(ctx, limits, s.quota.most(), RetainOptions{GradualAge: true})
+		s.quota.pass()
+		found := done.Dropped > 0 || done.Blobs > 0
+		if dropped.add(done); dropped.Dropped > 0 && (!found || time.Since(told) > tellEvery) {
+			s.o.Log.Info("old events of the journal were dropped", "path", s.path, "through", dropped.Through, "events", dropped.Dropped, "kept", dropped.Kept, "blobs", dropped.Blobs)
+			dropped, told = Retained{}, time.Now()
+		}
+		if done.Older {
+			pause := min(l.Age/ageShare, time.Hour)
+			aged = time.Now().Add(pause)
+			s.o.Log.Warn("more of the journal is older than its limit than is dropped at once; if the clock is wrong, set it right", "path", s.path, "limit", l.Age, "through", done.Through, "more in", pause)
 		}
 		switch {
 		case ctx.Err() != nil || s.closing.Err() != nil:
@@ -87,14 +165,33 @@ func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration, s
 		case err == nil:
 			said = ""
 		}
-		wait := every
-		if done.Dropped == 0 {
-			wait = max(wait, time.Duration(share)*time.Since(begun))
+		rest := time.Duration(0)
+		if !found {
+			rest = time.Duration(share) * time.Since(begun)
 		}
-		select {
-		case <-ctx.Done():
+		if !s.pause(ctx, every, rest) {
 			return
-		case <-time.After(wait):
 		}
 	}
+}
+
+// pause waits between two trims, at least as long as rest; somebody who waits for room
+// ends it sooner. It reports whether there is to be another trim.
+func (s *Store) pause(ctx context.Context, every, rest time.Duration) bool {
+	again := time.NewTimer(max(every, rest))
+	defer again.Stop()
+	soon := time.NewTimer(min(rest, patience/4))
+	defer soon.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-soon.C:
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-again.C:
+	case <-s.quota.ask:
+	}
+	return true
 }

@@ -35,6 +35,9 @@ type Options struct {
 	Linger time.Duration
 	// MaxBytes limits the size of the file; 0: the disk does.
 	MaxBytes int64
+	// Patience is how long a write waits for room where the store is held within a
+	// limit; 10 s.
+	Patience time.Duration
 	// Notes is a folder, not the store's, where is noted what the newest event of
 	// each store is that was opened with it, so that a store that lacks it later is
 	// noticed; empty: none is kept.
@@ -55,6 +58,9 @@ func (o Options) orDefault() Options {
 	}
 	if o.Linger == 0 {
 		o.Linger = 10 * time.Millisecond
+	}
+	if o.Patience == 0 {
+		o.Patience = patience
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -82,6 +88,7 @@ type Store struct {
 	// unless it has the first format and was opened read-only.
 	indexed bool
 	readers *sql.DB
+	quota   *quota
 	look    look
 	peek    peek
 	changes atomic.Pointer[changes]
@@ -134,7 +141,7 @@ func Open(path string, o Options) (*Store, error) {
 }
 
 func newStore(path string, o Options) *Store {
-	s := &Store{path: path, note: noteAt(o.Notes, path), o: o}
+	s := &Store{path: path, note: noteAt(o.Notes, path), o: o, quota: newQuota()}
 	s.closing, s.close = context.WithCancel(bg)
 	return s
 }
@@ -165,7 +172,7 @@ func (s *Store) open() error {
 		if err != nil {
 			return errors.Join(err, db.Close())
 		}
-		s.writer = newWriter(s.path, s.o, db, conn)
+		s.writer = newWriter(s.closing, s.path, s.o, db, conn, s.quota)
 		if err := s.make(conn); err != nil {
 			return err
 		}

@@ -19,6 +19,8 @@ type entry struct {
 	size int64
 	// flush marks an entry that is no event: it asks for what is before it.
 	flush bool
+	// told is set where it has its outcome already.
+	told bool
 	// done gets the outcome; nil where nobody waits.
 	done chan outcome
 }
@@ -55,6 +57,9 @@ func (w *writer) push(x *entry) error {
 	if w.closed {
 		return &problem{w.path, ErrClosed, "it was closed", nil}
 	}
+	if x.flush && w.stalled {
+		return errNoRoom
+	}
 	if x.flush && w.failing != nil {
 		return w.failing // writing nothing isn't the sign that it works again
 	}
@@ -76,11 +81,15 @@ func signal(c chan struct{}) {
 }
 
 // take takes what can be written at once from the front of the queue.
-func (w *writer) take() (batch []*entry) {
+func (w *writer) take() (batch []*entry, size int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n, size := 0, int64(0)
-	for n < len(w.queue) && n < mostEvents && (n == 0 || size < mostBytes) {
+	most := int64(mostBytes)
+	if limit := w.quota.get(); limit > 0 {
+		most = min(most, limit/small)
+	}
+	n := 0
+	for n < len(w.queue) && n < mostEvents && (n == 0 || size+w.queue[n].weight() < most) {
 		size += w.queue[n].weight()
 		n++
 	}
@@ -92,7 +101,27 @@ func (w *writer) take() (batch []*entry) {
 		w.queue = slices.Delete(w.queue, 0, n)
 	}
 	w.older = len(w.queue)
-	return batch
+	return batch, size
+}
+
+// stall lets go of those who wait for nothing but what is before them, in a batch or
+// behind it, and of those who come, until resume: who makes room reads, too.
+func (w *writer) stall(batch []*entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stalled = true
+	for _, x := range slices.Concat(batch, w.queue) {
+		if x.flush && !x.told {
+			x.told = true
+			x.done <- outcome{}
+		}
+	}
+}
+
+func (w *writer) resume() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stalled = false
 }
 
 // settle tells those who wait, and puts back what is to be tried again; it gives
@@ -131,7 +160,7 @@ func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {
 	w.mu.Unlock()
 
 	for _, x := range batch {
-		if x.done == nil {
+		if x.done == nil || x.told {
 			continue
 		}
 		if err == nil && x.behind {

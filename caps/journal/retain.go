@@ -28,9 +28,14 @@ type RetainOptions struct {
 	// those who will read the journal from there. It may read the store: the
 	// events are still there. It becomes a blob, named by the checkpoint.
 	Snapshot func(ctx context.Context, through uint64) ([]byte, error)
-	// Unused is how long a blob stays that no event refers to; one hour. It
-	// must be longer than it takes to append the event after [Store.PutBlob].
+	// Unused is how long a blob stays that no event refers to, where another process
+	// put it, or may have put it again; 30 s. It must be longer than it takes to append
+	// the event after [Store.PutBlob]. Of what this process put it is known.
 	Unused time.Duration
+	// GradualAge drops no more than an eighth of the record because it is old.
+	GradualAge bool
+	// enough is how large the file may stay with free pages in it; 0: it has none then.
+	enough int64
 	// DryRun drops nothing, and tells what would be.
 	DryRun bool
 }
@@ -42,6 +47,8 @@ type Retained struct {
 	Bytes   int64  `json:"bytes"`   // about what those took, without blobs
 	Kept    uint64 `json:"kept"`    // events before Through that are still there
 	Blobs   int    `json:"blobs"`   // removed
+	// Older is set where more is too old than was dropped, with GradualAge.
+	Older bool `json:"older,omitempty"`
 }
 
 // mostDropped is how many events are dropped at once: writers wait for it. Tests
@@ -85,12 +92,15 @@ func (s *Store) Retain(ctx context.Context, o RetainOptions) (Retained, error) {
 	if err != nil {
 		return done, err
 	}
-	most := mostDropped
+	done.Older = c.older
+	most, bytes := mostDropped, int64(math.MaxInt64)
 	if o.DryRun {
 		most = math.MaxUint64
+	} else if limit := s.quota.get(); limit > 0 {
+		bytes = limit / small / 2 // what is overwritten is in the write-ahead file, with the indexes
 	}
 	for moved := 0; ; {
-		p, err := s.plan(ctx, &c, most)
+		p, err := s.plan(ctx, &c, most, bytes)
 		if err != nil {
 			return done, err
 		}
@@ -114,7 +124,9 @@ func (s *Store) Retain(ctx context.Context, o RetainOptions) (Retained, error) {
 		}
 	}
 	if !o.DryRun {
-		done.Blobs, err = s.sweep(ctx, o)
+		if done.Blobs, _, err = s.sweep(ctx, o); err == nil {
+			err = s.vacuum(ctx, o.enough)
+		}
 	}
 	return done, err
 }
@@ -133,8 +145,9 @@ type plan struct {
 // errEnough ends a scan.
 var errEnough = errors.New("that is enough")
 
-// plan decides what the next step drops, most events or few more, and checks it.
-func (s *Store) plan(ctx context.Context, c *scope, most uint64) (p plan, err error) {
+// plan decides what the next step drops, most events of so many bytes or few more, and
+// checks it.
+func (s *Store) plan(ctx context.Context, c *scope, most uint64, bytes int64) (p plan, err error) {
 	w := newWalk(nil)
 	w.store, w.key = s.id, s.public
 	var kept []byte // all to keep so far, also behind the last to drop
@@ -152,7 +165,7 @@ func (s *Store) plan(ctx context.Context, c *scope, most uint64) (p plan, err er
 			if e.Seq > p.old.Seq && !c.takes(e) {
 				return errEnough
 			}
-			if p.drop >= most && e.Seq > p.old.Seq {
+			if (p.drop >= most || p.bytes >= bytes) && e.Seq > p.old.Seq {
 				p.more = true
 				return errEnough
 			}
@@ -220,12 +233,18 @@ func (s *Store) cut(ctx context.Context, o RetainOptions, p plan, key ed25519.Pr
 		if err := s.writer.synchronous(true); err != nil {
 			return err
 		}
+		if s.quota.get() > 0 {
+			if err := s.writer.empty(); err != nil {
+				return err
+			}
+		}
 		// What is dropped is overwritten, not only no longer named.
 		if _, err := conn.ExecContext(bg, `PRAGMA secure_delete=on`); err != nil {
 			return err
 		}
 		err := transaction(conn, func() error { return s.replace(conn, p, e, blobs) })
 		_, err2 := conn.ExecContext(bg, `PRAGMA secure_delete=off`)
+		s.writer.tidy()
 		return errors.Join(err, err2)
 	})
 }
@@ -240,9 +259,11 @@ func (s *Store) replace(conn *sql.Conn, p plan, e *Event, blobs map[Hash][]byte)
 		return errMoved
 	}
 	for hash, data := range blobs {
-		if err := s.putBlob(conn, hash, data); err != nil {
+		used, err := s.putBlob(conn, hash, data)
+		if err != nil {
 			return err
 		}
+		s.writer.flight.wrote(hash, used)
 	}
 	remove := func(after, before uint64) error {
 		if before-after < 2 {
@@ -265,21 +286,21 @@ func (s *Store) replace(conn *sql.Conn, p plan, e *Event, blobs map[Hash][]byte)
 	return s.writer.insert.events(conn, e)
 }
 
-// sweep removes blobs that no event refers to, and gives free pages back.
-func (s *Store) sweep(ctx context.Context, o RetainOptions) (n int, err error) {
-	if o.Unused == 0 {
-		o.Unused = time.Hour
-	}
-	used := s.o.Now().Add(-o.Unused).Unix() - refreshed
-	unused := map[Hash]bool{}
-	err = each(s.readers, `SELECT hash FROM blobs WHERE used < ?`, func(scan func(...any) error) error {
+// A loose blob is one that no event refers to.
+type loose struct{ used, size int64 } // the time of its last use, as it is in the file
+
+// loose is those that there are.
+func (s *Store) loose(ctx context.Context) (map[Hash]loose, error) {
+	unused := map[Hash]loose{}
+	err := each(s.readers, `SELECT hash, used, size FROM blobs`, func(scan func(...any) error) error {
 		var name []byte
-		err := scan(&name)
+		var l loose
+		err := scan(&name, &l.used, &l.size)
 		if len(name) == len(Hash{}) {
-			unused[Hash(name)] = true
+			unused[Hash(name)] = l
 		}
 		return err
-	}, used)
+	})
 	if err == nil && len(unused) > 0 {
 		err = s.Each(ctx, Query{}, func(e *Event) error {
 			for h := range references(e.Data) {
@@ -288,39 +309,47 @@ func (s *Store) sweep(ctx context.Context, o RetainOptions) (n int, err error) {
 			return nil
 		})
 	}
-	if err != nil {
-		return 0, explain(s.path, err)
+	return unused, explain(s.path, err)
+}
+
+// sweep removes loose blobs that no event will refer to, and tells how many bytes those
+// have that stay.
+func (s *Store) sweep(ctx context.Context, o RetainOptions) (n int, left int64, err error) {
+	if o.Unused == 0 {
+		o.Unused = 30 * time.Second
 	}
-	for h := range unused {
+	// An event may come between the look and the removal.
+	turn := func(do func()) error {
+		return s.writer.use(bg, func(*sql.Conn) error { do(); return nil })
+	}
+	if err := turn(s.writer.flight.watch); err != nil {
+		return 0, 0, err
+	}
+	defer func() { _ = turn(s.writer.flight.unwatch) }() // a closed store has no more to note
+	unused, err := s.loose(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	for h, l := range unused {
 		err := s.writer.use(ctx, func(conn *sql.Conn) error {
+			if !s.writer.flight.over(h, usedAt(l.used), s.o.Now(), o.Unused) {
+				left += l.size
+				return nil
+			}
 			// Put again since, it has been used since.
-			r, err := conn.ExecContext(bg, `DELETE FROM blobs WHERE hash = ? AND used < ?`, h[:], used)
+			r, err := conn.ExecContext(bg, `DELETE FROM blobs WHERE hash = ? AND used = ?`, h[:], l.used)
 			if err == nil {
 				var gone int64
 				gone, err = r.RowsAffected()
 				n += int(gone)
+				delete(s.writer.flight.put, h)
+				s.writer.tidy()
 			}
 			return err
 		})
 		if err != nil {
-			return n, err
+			return n, left, err
 		}
 	}
-	for free := 1; free > 0; {
-		err := s.writer.use(ctx, func(conn *sql.Conn) error {
-			if _, err := conn.ExecContext(bg, `PRAGMA incremental_vacuum(1000)`); err != nil {
-				return err
-			}
-			before := free
-			err := conn.QueryRowContext(bg, `PRAGMA freelist_count`).Scan(&free)
-			if before == free {
-				free = 0 // no progress: the file was made without it
-			}
-			return err
-		})
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+	return n, left, nil
 }

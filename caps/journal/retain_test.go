@@ -41,11 +41,7 @@ type aged struct {
 
 func newAged(t testing.TB, n int) *aged {
 	a := &aged{path: filepath.Join(t.TempDir(), "j.db"), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	a.Store = openStore(t, a.path, journal.Options{Now: func() time.Time {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return a.now
-	}})
+	a.Store = openStore(t, a.path, journal.Options{Now: a.clock})
 	for i := range n {
 		a.pass(time.Minute)
 		k := journal.EffectOutcome
@@ -55,6 +51,12 @@ func newAged(t testing.TB, n int) *aged {
 		add(t, a.Store, journal.Written, k, "{}")
 	}
 	return a
+}
+
+func (a *aged) clock() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.now
 }
 
 func (a *aged) pass(d time.Duration) {

@@ -9,7 +9,7 @@ import (
 // once; for who came meanwhile it is tried anew. A flush waits for nothing that
 // fails, and doesn't make it look as if it worked again.
 func TestWhoComesWhileItFails(t *testing.T) {
-	w := newWriter("j.db", Options{}.orDefault(), nil, nil)
+	w := newWriter(bg, "j.db", Options{}.orDefault(), nil, nil, newQuota())
 	push := func() *entry {
 		x := &entry{stage: Written, done: make(chan outcome, 1)}
 		if err := w.push(x); err != nil {
@@ -37,7 +37,7 @@ func TestWhoComesWhileItFails(t *testing.T) {
 		}
 	}
 	behind := push()
-	batch := w.take()
+	batch, _ := w.take()
 	later, flush := push(), &entry{flush: true, done: make(chan outcome, 1)}
 	if err := w.push(flush); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,8 @@ func TestWhoComesWhileItFails(t *testing.T) {
 	if err := w.push(flush); err != failure {
 		t.Errorf("a flush while it fails: %v", err)
 	}
-	w.settle(w.take(), failure)
+	batch, _ = w.take()
+	w.settle(batch, failure)
 	answered("who came later, when it fails again,", later, failure)
 	if w.held != int64(mostEvents)*overhead {
 		t.Errorf("%d bytes are held", w.held)

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"math/big"
-	"strconv"
 
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -14,84 +14,17 @@ import (
 )
 
 // MaxNesting is how deep a value may nest to be recorded.
-const MaxNesting = 1000
+const MaxNesting = text.MaxNesting
 
-// ErrNesting is the error of a value that nests deeper.
-var ErrNesting = fmt.Errorf("it nests deeper than %d", MaxNesting)
+// ErrNesting is the error of a value that nests deeper, ErrSize that of one that
+// is larger than it may be.
+var ErrNesting, ErrSize = text.ErrNesting, text.ErrSize
 
 // AppendValue writes a value so that [ReadValue] gives it back exactly: as it is
-// shown, with quoted code as {"quote":T}. It fails for functions and
-// continuations, and for what nests deeper than [MaxNesting].
-func AppendValue(b []byte, v value.Value) ([]byte, error) { return appendValue(b, v, 0) }
-
-func appendValue(b []byte, v value.Value, depth int) ([]byte, error) {
-	if depth > MaxNesting {
-		return b, ErrNesting
-	}
-	var err error
-	switch v := v.(type) {
-	case value.Int:
-		if v.Words() > 1 {
-			return append(append(append(b, `{"int":"`...), v.String()...), `"}`...), nil
-		}
-		return append(b, v.String()...), nil
-	case value.Dec:
-		return append(append(append(b, `{"dec":"`...), v.String()...), `"}`...), nil
-	case value.Bool:
-		return strconv.AppendBool(b, bool(v)), nil
-	case value.Str:
-		return AppendString(b, string(v)), nil
-	case value.Unit:
-		return append(b, "null"...), nil
-	case value.Nil:
-		return append(b, "[]"...), nil
-	case *value.Cons:
-		b = append(b, '[')
-		for first := true; ; first = false {
-			if !first {
-				b = append(b, ',')
-			}
-			if b, err = appendValue(b, v.Head, depth+1); err != nil {
-				return b, err
-			}
-			next, ok := v.Tail.(*value.Cons)
-			if !ok {
-				return append(b, ']'), nil
-			}
-			v = next
-		}
-	case *value.Pair:
-		b = append(b, `{"pair":[`...)
-		if b, err = appendValue(b, v.First, depth+1); err != nil {
-			return b, err
-		}
-		if b, err = appendValue(append(b, ','), v.Second, depth+1); err != nil {
-			return b, err
-		}
-		return append(b, "]}"...), nil
-	case *value.Record:
-		wrap := len(v.Fields) > 0 && marked(v.Fields[0].Key)
-		if wrap {
-			b = append(b, `{"record":`...)
-		}
-		b = append(b, '{')
-		for i, f := range v.Fields {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(AppendString(b, f.Key), ':')
-			if b, err = appendValue(b, f.Value, depth+1); err != nil {
-				return b, err
-			}
-		}
-		if wrap {
-			b = append(b, '}')
-		}
-		return append(b, '}'), nil
-	case *value.Code:
-		return append(append(append(b, `{"quote":`...), text.Canonical(v.Term)...), '}'), nil
-	}
-	return b, fmt.Errorf("a %s can't be recorded", v.Type())
+// shown, with quoted code as {"quote":T}. It fails past most bytes, for functions
+// and continuations, and for what nests deeper than [MaxNesting].
+func AppendValue(b []byte, v value.Value, most int64) ([]byte, error) {
+	return text.AppendRecorded(b, v, most)
 }
 
 // marked reports whether an object whose first key this is, is no record.
@@ -103,68 +36,14 @@ func marked(key string) bool {
 	return false
 }
 
+// HashValue writes to h what [AppendValue] appends, without all of it being in
+// memory at once, and returns how many bytes that was.
+func HashValue(h hash.Hash, v value.Value, most int64) (int64, error) {
+	return text.HashRecorded(h, v, most)
+}
+
 // AppendString writes a string as JSON.
-func AppendString(b []byte, s string) []byte {
-	if plain(s) {
-		return append(append(append(b, '"'), s...), '"')
-	}
-	if printed, ok := appendASCII(b, s); ok {
-		return printed
-	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic(err) // a string always encodes
-	}
-	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
-}
-
-// appendASCII writes a string that is ASCII with nothing to escape but quotes,
-// backslashes and the ends of lines, as JSON in a string is.
-func appendASCII(b []byte, s string) ([]byte, bool) {
-	b = append(b, '"')
-	from := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
-			continue
-		}
-		switch c {
-		case '"', '\\':
-		case '\n':
-			c = 'n'
-		case '\t':
-			c = 't'
-		default:
-			return b, false
-		}
-		b = append(append(b, s[from:i]...), '\\', c)
-		from = i + 1
-	}
-	return append(append(b, s[from:]...), '"'), true
-}
-
-// plain reports whether a string is all printable ASCII that JSON doesn't escape,
-// eight bytes at a time: what is borrowed, or has a high bit, is not.
-func plain(s string) bool {
-	const ones, high = 0x0101010101010101, 0x8080808080808080
-	for len(s) >= 8 {
-		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		quote, slash, del := w^ones*'"', w^ones*'\\', w^ones*0x7f
-		if (w|(w-ones*' ')|(quote-ones)|(slash-ones)|(del-ones))&high != 0 {
-			return false
-		}
-		s = s[8:]
-	}
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			return false
-		}
-	}
-	return true
-}
+func AppendString(b []byte, s string) []byte { return text.AppendRecordedString(b, s) }
 
 // ReadValue reads what [AppendValue] wrote.
 func ReadValue(src []byte) (value.Value, error) {

@@ -72,7 +72,7 @@ func drawValue(t *rapid.T, depth int) value.Value {
 func TestValuesComeBackExactly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawValue(t, 4)
-		b, err := journal.AppendValue(nil, v)
+		b, err := journal.AppendValue(nil, v, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestValuesComeBackExactly(t *testing.T) {
 		if v.Type() != back.Type() {
 			t.Fatalf("%s: a %s came back as a %s", b, v.Type(), back.Type())
 		}
-		again, err := journal.AppendValue(nil, back)
+		again, err := journal.AppendValue(nil, back, 1<<20)
 		if err != nil || string(again) != string(b) {
 			t.Fatalf("%s came back as %s, %v", b, again, err)
 		}
@@ -91,14 +91,14 @@ func TestValuesComeBackExactly(t *testing.T) {
 }
 
 func TestValuesThatAreNotRecorded(t *testing.T) {
-	if _, err := journal.AppendValue(nil, &value.Closure{}); err == nil {
+	if _, err := journal.AppendValue(nil, &value.Closure{}, 1<<20); err == nil {
 		t.Error("a function was recorded")
 	}
 	var deep value.Value = value.Unit{}
 	for range journal.MaxNesting + 1 {
 		deep = &value.Pair{First: deep, Second: value.Unit{}}
 	}
-	if _, err := journal.AppendValue(nil, deep); !errors.Is(err, journal.ErrNesting) {
+	if _, err := journal.AppendValue(nil, deep, 1<<20); !errors.Is(err, journal.ErrNesting) {
 		t.Errorf("a deep value: %v", err)
 	}
 	for _, src := range []string{"", "1.5", `{"pair":[1]}`, `{"pair":[1,2],"x":3}`, `{"dec":1}`, `{"int":"x"}`, `{"b":1,"a":2}`, `{"record":5}`, `{"a":1`, strings.Repeat("[", 2000)} {

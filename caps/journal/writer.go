@@ -20,8 +20,11 @@ const (
 // queue, and one goroutine takes all that is there and writes it in one
 // transaction.
 type writer struct {
-	path string
-	o    Options
+	// closing ends when the store begins to close.
+	closing context.Context
+	path    string
+	o       Options
+	quota   *quota
 
 	db   *sql.DB
 	conn *sql.Conn
@@ -32,6 +35,7 @@ type writer struct {
 	last, changed *sql.Stmt
 	insert        inserter
 	full          bool // synchronous=full
+	flight        flight
 
 	// file is what is at path.
 	file  os.FileInfo
@@ -44,6 +48,8 @@ type writer struct {
 	held   int64 // bytes in queue
 	urgent bool  // somebody waits for what is in queue
 	closed bool
+	// stalled is set while the loop waits for room: who makes it reads what there is.
+	stalled bool
 	// failing is why the last attempt to write failed; nil: it didn't.
 	failing error
 	lost    uint64 // events refused or given up while it failed
@@ -54,9 +60,9 @@ type writer struct {
 	ended   chan struct{}
 }
 
-func newWriter(path string, o Options, db *sql.DB, conn *sql.Conn) *writer {
+func newWriter(closing context.Context, path string, o Options, db *sql.DB, conn *sql.Conn, q *quota) *writer {
 	w := &writer{
-		path: path, o: o, db: db, conn: conn, turn: make(chan struct{}, 1),
+		closing: closing, path: path, o: o, quota: q, db: db, conn: conn, turn: make(chan struct{}, 1),
 		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	w.room.L = &w.mu
@@ -108,10 +114,14 @@ func (w *writer) loop() {
 		case !urgent && !closed:
 			w.pause(w.o.Linger) // for more events
 		}
-		batch := w.take()
-		w.turn <- struct{}{}
-		err := explain(w.path, w.write(batch))
-		<-w.turn
+		w.quota.yield()
+		batch, size := w.take()
+		err := explain(w.path, w.waitFor(w.closing, size, func() { w.stall(batch) }, func() error {
+			w.turn <- struct{}{}
+			defer func() { <-w.turn }()
+			return w.write(batch, size)
+		}))
+		w.resume()
 		kept, closing := w.settle(batch, err)
 		w.keepNote(false)
 		if kept > 0 {
@@ -150,7 +160,7 @@ func (w *writer) there() error {
 
 // write writes a batch in one transaction: numbers, chains and inserts it under
 // the file's write lock. Where it fails, the events have no number.
-func (w *writer) write(batch []*entry) (err error) {
+func (w *writer) write(batch []*entry, size int64) (err error) {
 	sync, conditional, events := false, false, 0
 	for _, x := range batch {
 		sync = sync || x.stage == Synced
@@ -161,6 +171,9 @@ func (w *writer) write(batch []*entry) (err error) {
 	}
 	if events == 0 {
 		return nil
+	}
+	if err := w.fits(size); err != nil {
+		return err
 	}
 	if sync {
 		if err := w.there(); err != nil {
@@ -182,6 +195,7 @@ func (w *writer) write(batch []*entry) (err error) {
 		}
 	}()
 	var head Anchor
+	var list []*Event
 	err = transaction(w.conn, func() error {
 		seq, hash, err := w.head()
 		if err != nil {
@@ -193,7 +207,7 @@ func (w *writer) write(batch []*entry) (err error) {
 				return err
 			}
 		}
-		list := make([]*Event, 0, events)
+		list = make([]*Event, 0, events)
 		put := func(e *Event) {
 			seq++
 			if e.Kind.Changes() {
@@ -225,10 +239,17 @@ func (w *writer) write(batch []*entry) (err error) {
 		head = Anchor{seq, hash}
 		return w.insert.events(w.conn, list...)
 	})
-	if err == nil && sync {
+	if err != nil {
+		return err
+	}
+	if sync {
 		w.noted.head = head
 	}
-	return err
+	for _, e := range list {
+		w.flight.end(e.Data)
+	}
+	w.tidy()
+	return nil
 }
 
 // keepNote writes the note about the store. Nothing depends on it.

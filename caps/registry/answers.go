@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -135,12 +136,29 @@ func (s *Snapshot) Answering(name string, a Answers) *Snapshot {
 		c := *b
 		c.world, c.finding, c.kept = w, &finding{}, nil
 		c.Bound = maps.Clone(b.Bound)
+		copies[b] = &c
+	}
+	for _, c := range copies {
 		for name, of := range c.Bound {
 			if copied := copies[of]; copied != nil {
 				c.Bound[name] = copied
 			}
 		}
-		copies[b] = &c
+	}
+	for b, c := range copies {
+		if b.group == nil || c.group != b.group {
+			continue
+		}
+		c.group = nil
+		g := &group{}
+		for _, m := range b.group.members {
+			g.members = append(g.members, copies[m])
+		}
+		if !slices.Contains(g.members, nil) {
+			for _, m := range g.members {
+				m.group = g
+			}
+		}
 	}
 	return s.Putting(copies[t])
 }

@@ -174,7 +174,8 @@ func (t *Tool) unbound() *fault.Fault {
 		f := &fault.Fault{
 			Kind:    fault.Refused,
 			Message: fmt.Sprintf("the tool declares %s, and there is no tool %q to be called", h, h.Scope),
-			Hint:    fmt.Sprintf("Evolve %q first, then this one: a call is bound to the version there is.", h.Scope),
+			Hint: fmt.Sprintf(`Evolve %q first, then this one: a call is bound to the version there is. Where each calls the other, make both at once: {"tools":[{"name":%[1]q,"code":…},{"name":%q,"code":…}]}.`,
+				h.Scope, t.Name),
 		}
 		if h.Scope == t.Name {
 			f.Message = fmt.Sprintf("the tool declares %s, a call of itself", h)

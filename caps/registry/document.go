@@ -37,9 +37,11 @@ type entry struct {
 	// by whoever reads the document.
 	Capabilities []string `json:"capabilities,omitempty"`
 	// Bound is the hashes of the versions that names in the code stand for.
-	Bound    map[string]string `json:"bound,omitempty"`
-	Examples []Example         `json:"examples,omitempty"`
-	As       string            `json:"as,omitempty"`
+	Bound map[string]string `json:"bound,omitempty"`
+	// Group is the names of the tools that it was made with, itself among them.
+	Group    []string  `json:"group,omitempty"`
+	Examples []Example `json:"examples,omitempty"`
+	As       string    `json:"as,omitempty"`
 	// InputSchema is what was declared of the arguments.
 	InputSchema json.RawMessage `json:"input_schema,omitempty"`
 	Code        json.RawMessage `json:"code,omitempty"`
@@ -124,6 +126,9 @@ func appendEntry(b []byte, t *Tool) []byte {
 		}
 		b = append(layout(append(b, `"bound": `...), encode(hashes), 6), between...) // its keys are sorted
 	}
+	if t.Group != nil {
+		b = append(layout(append(b, `"group": `...), encode(memberNames(t.Group)), 6), between...)
+	}
 	if len(t.Examples) > 0 {
 		b = append(layout(append(b, `"examples": `...), encode(t.Examples), 6), between...)
 	}
@@ -164,11 +169,15 @@ type Portable struct {
 	// Bound is the Hash of the version that each name stands for; of others it is
 	// what there is.
 	Bound map[string]string
+	// Group is the names of the tools that it was made with, itself among them; nil:
+	// it was made alone.
+	Group []string
 	// Old is set where it is an older version, there for others that are bound
 	// to it.
 	Old bool
 
 	base *Tool
+	with []*Portable // of its group
 }
 
 // Decode reads a document of tools and compiles each; older versions come after
@@ -213,7 +222,7 @@ func Decode(r io.Reader) ([]Portable, error) {
 				Name: e.Name, Description: e.Description, Code: e.code(), Capabilities: e.Capabilities, Examples: e.Examples, As: e.As,
 				Input: compact(e.InputSchema),
 			},
-			Version: e.Version, Hash: e.Hash, Bound: e.Bound, Old: i >= len(doc.Tools),
+			Version: e.Version, Hash: e.Hash, Bound: e.Bound, Group: e.Group, Old: i >= len(doc.Tools),
 		}
 		key := id{name: e.Name}
 		if p.Old {

@@ -1,10 +1,13 @@
 package registry
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -20,6 +23,9 @@ type Edit struct {
 	// may be asked again if something that the new version depends on changes
 	// meanwhile. It must not change the tools itself.
 	Check Check
+	// Carried, if not nil, judges in the same way the others of a group that are
+	// carried along.
+	Carried Check
 }
 
 // A Check says why a version must not be kept, beside the tools that it sees; nil: it
@@ -27,27 +33,33 @@ type Edit struct {
 type Check func(candidate *Tool, sees *Snapshot) *fault.Fault
 
 // Evolve makes a new version of a tool, or a tool that wasn't there, and returns
-// it when it is kept. Versions count from 1 for each name, and go on where they
-// were after a tool was retired. Whatever others change at the same time, in
+// it when it is kept; where the current version is the same already, that. Versions
+// count from 1 for each name, and go on where they were after a tool was retired.
+// Whatever others change at the same time, in
 // this process or another, comes before or after it: no update is lost. The
 // error is a [*fault.Fault]: what [Compile] gives; conflict, see [Edit]; what
 // Check says; refused where there is no room, or the change could not be kept.
+//
+// Evolving one of a group carries the others along, unchanged, as new versions that
+// are bound to the new one, if their calls of it still fit; see [Registry.EvolveAll].
 func (r *Registry) Evolve(d Definition, o Edit) (*Tool, error) {
 	base, err := prepare(d)
 	if err != nil {
 		return nil, err
 	}
+	if old, ok := r.current.Load().Get(d.Name); ok && old.group != nil {
+		return r.carry(old, d, o)
+	}
+	return r.evolved(base, d, o)
+}
+
+// evolved is Evolve of a tool by itself.
+func (r *Registry) evolved(base *Tool, d Definition, o Edit) (*Tool, error) {
 	return r.change(d.Name, o, func(s *Snapshot, old *Tool) (*Tool, *Change, error) {
 		t := *base
 		t.finding = &finding{}
-		if old != nil {
-			if t.Examples = keptExamples(old.Examples, d.Examples); len(t.Examples) > 0 {
-				if err := checkExamples(t.Examples); err != nil {
-					return nil, nil, err
-				}
-			}
-		} else {
-			t.Examples = keptExamples(nil, d.Examples)
+		if err := t.keeps(old, &d); err != nil {
+			return nil, nil, err
 		}
 		if f := t.decide(r.policy); f != nil {
 			return nil, nil, f
@@ -57,10 +69,56 @@ func (r *Registry) Evolve(d Definition, o Edit) (*Tool, error) {
 			return nil, nil, f
 		}
 		if f := t.narrow(); f != nil {
+			if d.Keep.Input && d.Input == nil {
+				f.Message = fmt.Sprintf("%s (it is kept from version %d)", f.Message, old.Version)
+				f.Hint = `Declare one that fits, or drop it with "input_schema":{}.`
+			}
 			return nil, nil, f
+		}
+		if old != nil && old.same(&t) && old.sameAuthority(&t) && old.sameSource(&t) &&
+			maps.EqualFunc(old.Bound, t.Bound, func(b, c *Tool) bool { return b.ref() == c.ref() && b.Hash == c.Hash }) {
+			return &t, nil, nil
 		}
 		return &t, &Change{Kind: Evolved}, nil
 	})
+}
+
+// keeps takes over what a new version has of the one before it.
+func (t *Tool) keeps(old *Tool, d *Definition) error {
+	if old == nil {
+		t.Examples = keptExamples(nil, d.Examples)
+		return nil
+	}
+	if d.Keep.Description && d.Description == "" && !old.describesItself() {
+		t.Description = old.Description
+	}
+	if d.Keep.As && d.As == AsTool {
+		t.As = old.As
+	}
+	if d.Keep.Input && d.Input == nil {
+		t.Input = old.Input
+	}
+	if t.Examples = keptExamples(old.Examples, d.Examples); len(t.Examples) > 0 {
+		return checkExamples(t.Examples)
+	}
+	return nil
+}
+
+// describesItself reports whether the tool's description is its code.
+func (t *Tool) describesItself() bool {
+	return bytes.HasPrefix(Printed(t.Program()), []byte(strings.TrimSuffix(t.Description, "…")))
+}
+
+// same reports whether two tools are made of the same.
+func (t *Tool) same(u *Tool) bool {
+	return t.Hash == u.Hash && t.Description == u.Description && t.As == u.As && slices.Equal(t.Declared, u.Declared) &&
+		sameInput(t.Input, u.Input) && sameExamples(t.Examples, u.Examples)
+}
+
+// sameSource reports whether two spellings of the same code differ in white space, if
+// at all: in the text form there are comments, too.
+func (t *Tool) sameSource(u *Tool) bool {
+	return !t.Text || !u.Text || slices.EqualFunc(bytes.Fields(t.Source), bytes.Fields(u.Source), bytes.Equal)
 }
 
 // Retire takes a tool away, and returns what it was. Its history stays, and its
@@ -98,6 +156,7 @@ func (r *Registry) Rollback(name string, to int, o Edit) (*Tool, error) {
 		}
 		t := *was
 		t.Bound, t.finding = maps.Clone(was.Bound), &finding{}
+		t.alone()
 		for _, name := range t.names() {
 			if now, ok := s.Get(name); ok && t.Bound[name] == nil {
 				t.boundTo(now)
@@ -116,7 +175,7 @@ const optimists = 2
 
 // change makes a change: build says what it is, given the tools there are and
 // what is called name among them (nil: nothing). It gives the new version, nil
-// where the tool is to go, and what of the change isn't in that.
+// where the tool is to go, and what of the change isn't in that; nil: there is none.
 func (r *Registry) change(name string, o Edit, build func(*Snapshot, *Tool) (*Tool, *Change, error)) (*Tool, error) {
 	var checked *Tool
 	try := func(alone bool) (*Tool, error) {
@@ -160,14 +219,10 @@ func (r *Registry) try(name string, o Edit, build func(*Snapshot, *Tool) (*Tool,
 			}
 			*checked = next
 		}
-		c.Capabilities = next.Capabilities
-		c.Stored = Stored{
-			Definition: Definition{
-				Name: next.Name, Description: next.Description, Code: next.Source, Text: next.Text,
-				Capabilities: next.Declared, Examples: next.Examples, As: next.As, Input: next.Input,
-			},
-			Version: next.Version, Hash: next.Hash, Bound: next.bindings(),
+		if c == nil {
+			return old, nil // there is nothing to change
 		}
+		c.Capabilities, c.Stored = next.Capabilities, next.change(c.Kind).Stored
 		if r.same != nil {
 			c.Facts = next.facts()
 		}
@@ -208,7 +263,7 @@ func (o *Edit) compare(name string, old *Tool) *fault.Fault {
 // it has the same number, authority and bindings.
 func (t *Tool) stands(other *Tool) bool {
 	return other != nil && t.Version == other.Version && t.sameAuthority(other) && maps.Equal(t.Bound, other.Bound) &&
-		sameExamples(t.Examples, other.Examples)
+		sameExamples(t.Examples, other.Examples) && t.As == other.As && sameInput(t.Input, other.Input)
 }
 
 // next is the number of a tool's next version.

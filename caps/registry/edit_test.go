@@ -147,8 +147,10 @@ func TestUnbound(t *testing.T) {
 
 func TestIfVersion(t *testing.T) {
 	r := New(nil)
+	code := 0
 	try := func(n int) error {
-		_, err := r.Evolve(def("a", "1"), Edit{IfVersion: version1(n)})
+		code++ // the same code again makes no version
+		_, err := r.Evolve(def("a", fmt.Sprint(code)), Edit{IfVersion: version1(n)})
 		return err
 	}
 	if err := is(try(1), fault.Conflict, "no tool", "if_version 0"); err != nil {

@@ -16,6 +16,9 @@ const (
 
 // An Example is a test that a tool keeps: what an input gives.
 type Example struct {
+	// As says how the input and what is expected are read: "data", or for those of
+	// older stores "", when a number with a point was rounded to an integer.
+	As    string          `json:"as,omitempty"`
 	Input json.RawMessage `json:"input,omitempty"`
 	// Expect is the result; Error is the kind of the fault that the run ends
 	// with, in its place.

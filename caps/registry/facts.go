@@ -114,6 +114,9 @@ func (t *Tool) InputSchema() json.RawMessage {
 	return input
 }
 
+// GivesText reports whether all that the tool gives, on inputs of its type, is text.
+func (t *Tool) GivesText() bool { return string(t.OutputSchema()) == `{"type":"string"}` }
+
 // OutputSchema is the JSON Schema of what a call of the tool gives. It must not
 // be changed.
 func (t *Tool) OutputSchema() json.RawMessage {

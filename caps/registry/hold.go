@@ -23,23 +23,50 @@ func told(t *Tool) int {
 	return len(t.Description) + exampleBytes(t.Examples) + len(t.Input) + t.kept.size()
 }
 
+// lead is the version that stands for all of a group: they are held as one.
+func lead(t *Tool) *Tool {
+	if t.group == nil {
+		return t
+	}
+	return t.group.members[0]
+}
+
+// unit is the versions that are held with a lead, and what they are bound to beside
+// one another.
+func unit(t *Tool) (members, bound []*Tool) {
+	members = []*Tool{t}
+	if t.group != nil {
+		members = t.group.members
+	}
+	for _, m := range members {
+		for _, b := range m.Bound {
+			if !m.InGroup(b) {
+				bound = append(bound, b)
+			}
+		}
+	}
+	return members, bound
+}
+
 // enter has one more hold a tool.
 func (h *holdings) enter(t *Tool) {
 	for todo := []*Tool{t}; len(todo) > 0; {
-		t := todo[len(todo)-1]
+		t := lead(todo[len(todo)-1])
 		todo = todo[:len(todo)-1]
 		if h.count[t]++; h.count[t] > 1 {
 			continue
 		}
-		h.code += len(t.Source)
-		h.told += told(t)
-		h.same.add(t)
-		if t.Seq > 0 {
-			h.bySeq[t.Seq] = t
+		members, bound := unit(t)
+		for _, t := range members {
+			h.count[t] = max(h.count[t], 1)
+			h.code += len(t.Source)
+			h.told += told(t)
+			h.same.add(t)
+			if t.Seq > 0 {
+				h.bySeq[t.Seq] = t
+			}
 		}
-		for _, b := range t.Bound {
-			todo = append(todo, b)
-		}
+		todo = append(todo, bound...)
 	}
 }
 
@@ -49,21 +76,22 @@ func (h *holdings) leave(t *Tool) {
 		return
 	}
 	for todo := []*Tool{t}; len(todo) > 0; {
-		t := todo[len(todo)-1]
+		t := lead(todo[len(todo)-1])
 		todo = todo[:len(todo)-1]
 		if h.count[t]--; h.count[t] > 0 {
 			continue
 		}
-		delete(h.count, t)
-		h.code -= len(t.Source)
-		h.told -= told(t)
-		h.same.remove(t)
-		if h.bySeq[t.Seq] == t {
-			delete(h.bySeq, t.Seq)
+		members, bound := unit(t)
+		for _, t := range members {
+			delete(h.count, t)
+			h.code -= len(t.Source)
+			h.told -= told(t)
+			h.same.remove(t)
+			if h.bySeq[t.Seq] == t {
+				delete(h.bySeq, t.Seq)
+			}
 		}
-		for _, b := range t.Bound {
-			todo = append(todo, b)
-		}
+		todo = append(todo, bound...)
 	}
 }
 
@@ -164,7 +192,8 @@ func (r *Registry) again() func(*Tool) *Tool {
 		for todo := []*Tool{t}; len(todo) > 0; {
 			t := todo[len(todo)-1]
 			waits := false
-			for _, b := range t.Bound {
+			members, bound := unit(t)
+			for _, b := range bound {
 				if made[b] == nil {
 					todo, waits = append(todo, b), true
 				}
@@ -174,30 +203,43 @@ func (r *Registry) again() func(*Tool) *Tool {
 			}
 			todo = todo[:len(todo)-1]
 			if made[t] == nil {
-				made[t] = r.anew(t, made)
+				r.anew(members, made)
 			}
 		}
 		return made[t]
 	}
 }
 
-// anew is a tool with today's authority, or itself where nothing is different.
-func (r *Registry) anew(t *Tool, made map[*Tool]*Tool) *Tool {
-	next := *t
-	if len(t.Declared) > 0 {
-		next.settle(r.policy)
+// anew makes the tools that are held together with today's authority, or themselves
+// where nothing is different.
+func (r *Registry) anew(members []*Tool, made map[*Tool]*Tool) {
+	next := make([]*Tool, len(members))
+	for i, t := range members {
+		c := *t
+		next[i], made[t] = &c, &c
 	}
+	g := &group{members: next}
 	same := true
-	next.Bound = nil
-	for _, b := range t.Bound {
-		next.boundTo(made[b])
-		same = same && made[b] == b
+	for i, t := range members {
+		n := next[i]
+		if len(t.Declared) > 0 {
+			n.settle(r.policy)
+		}
+		n.Bound = nil
+		for _, b := range t.Bound {
+			n.boundTo(made[b])
+			same = same && (made[b] == b || t.InGroup(b))
+		}
+		if n.blockUnbound(); t.group != nil {
+			n.group = g
+		}
+		same = same && t.sameAuthority(n)
 	}
-	next.blockUnbound()
-	if same && t.sameAuthority(&next) {
-		return t
+	for _, t := range members {
+		if same {
+			made[t] = t
+		}
 	}
-	return &next
 }
 
 // sameAuthority reports whether two tools may do the same under the same grants.

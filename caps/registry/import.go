@@ -150,6 +150,8 @@ type importing struct {
 	// passed is the candidates that check let through, also in earlier tries.
 	passed map[*Portable]*Tool
 	made   map[portableID]*Tool
+	// grouped is what became of those that were made with others.
+	grouped map[*Portable]oneMade
 }
 
 type portableID struct{ name, hash string }
@@ -160,7 +162,7 @@ type imported struct{ added, replaced, same int }
 var errSame = errors.New("it is there already")
 
 func (m *importing) all(ordered []*Portable) (n imported, err error) {
-	m.made = make(map[portableID]*Tool, len(ordered))
+	m.made, m.grouped = make(map[portableID]*Tool, len(ordered)), map[*Portable]oneMade{}
 	before := m.r.current.Load()
 	// passing is the names that only older versions were made of.
 	passing := map[string]bool{}
@@ -238,6 +240,14 @@ type oneMade struct {
 }
 
 func (m *importing) one(p *Portable) (oneMade, error) {
+	if p.with != nil {
+		if _, done := m.grouped[p]; !done {
+			if err := m.together(p.with); err != nil {
+				return oneMade{}, err
+			}
+		}
+		return m.grouped[p], nil
+	}
 	if p.Old {
 		if t, err := m.recorded(p); t != nil || err != nil {
 			return oneMade{t, false}, err
@@ -343,13 +353,12 @@ func (m *importing) build(p *Portable, s *Snapshot, old *Tool) (*Tool, *Change, 
 	if f := t.narrow(); f != nil {
 		return nil, nil, f
 	}
-	if old != nil && old.Hash == t.Hash && old.Description == t.Description && old.As == t.As && slices.Equal(old.Declared, t.Declared) &&
-		sameInput(old.Input, t.Input) && sameExamples(old.Examples, t.Examples) && sameBound(old.Bound, t.Bound) {
+	if old != nil && old.same(&t) && sameBound(old.Bound, t.Bound) {
 		return nil, nil, errSame
 	}
 	return &t, &Change{Kind: Evolved}, nil
 }
 
 func sameBound(a, b map[string]*Tool) bool {
-	return maps.EqualFunc(a, b, func(t, u *Tool) bool { return t.Hash == u.Hash && (t == u || sameBound(t.Bound, u.Bound)) })
+	return maps.EqualFunc(a, b, func(t, u *Tool) bool { return t.Hash == u.Hash && (t == u || sameBound(t.outside(), u.outside())) })
 }

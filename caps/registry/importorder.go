@@ -33,9 +33,19 @@ func order(tools []Portable) ([]*Portable, error) {
 		versions[name] = list
 	}
 	for _, p := range rest {
+		members, err := groupOf(p, byID)
+		if err != nil {
+			return nil, err
+		}
+		p.with = members
+	}
+	for _, p := range rest {
 		for name, hash := range p.Bound {
-			if on := byID[portableID{name, hash}]; on != nil {
-				must[p] = append(must[p], on)
+			if on := byID[portableID{name, hash}]; on != nil && !slices.Contains(p.with, on) {
+				// What one of a group must follow all must, and all of one it is bound to.
+				for _, q := range either(p.with, p) {
+					must[q] = append(must[q], either(on.with, on)...)
+				}
 			}
 		}
 		for _, name := range p.base.names() {
@@ -48,6 +58,14 @@ func order(tools []Portable) ([]*Portable, error) {
 		return cmp.Or(strings.Compare(a.Name, b.Name), byAge(a, b))
 	})
 	return sortBy(rest, must, should)
+}
+
+// either is the entries of a group, or one alone.
+func either(group []*Portable, alone *Portable) []*Portable {
+	if group == nil {
+		return []*Portable{alone}
+	}
+	return group
 }
 
 // byAge puts the older versions of a name before its tool.

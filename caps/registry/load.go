@@ -67,6 +67,10 @@ func (l *loader) load(changes []Change) {
 			t.world = world{kinds: l.policy.Kinds()}
 		}
 		l.made[c.Seq] = t
+		if l.bad[c.Seq] = c.grouped(); l.bad[c.Seq] != nil {
+			continue
+		}
+		delete(l.bad, c.Seq)
 		for i := range c.Bound {
 			b, err := l.find(c, &c.Bound[i])
 			if err != nil {
@@ -80,6 +84,8 @@ func (l *loader) load(changes []Change) {
 		}
 	}
 	l.settle()
+	l.spoilGroups(bound)
+	defer l.group(bound)
 	for _, seq := range slices.Sorted(maps.Keys(l.made)) {
 		t := l.made[seq]
 		for _, c := range bound[seq] {
@@ -170,7 +176,7 @@ func (l *loader) find(c *Change, b *Binding) (*Change, error) {
 		}
 	}
 	switch {
-	case found.Seq >= c.Seq:
+	case found.Seq >= c.Seq && !c.with(found):
 		return bad("which was made later")
 	case found.Err != nil:
 		return bad("which can't be read: %v", found.Err)
@@ -237,6 +243,9 @@ func (c *Change) tool() (*Tool, error) {
 	}
 	if len(t.Declared) > 0 {
 		t.State, t.Why = StateBlocked, "it wasn't decided what it may do"
+	}
+	if i := slices.Index(memberNames(c.Group), c.Name); i >= 0 {
+		t.Group, t.code.names, t.code.hash = c.Group, memberNames(c.Group), c.Group[i].Code
 	}
 	if c.Unsound != nil {
 		t.code.spoil(c.Unsound)

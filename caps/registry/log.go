@@ -53,7 +53,9 @@ type Stored struct {
 	Version int
 	Hash    string
 	Bound   []Binding
-	Facts   Facts
+	// Group is that of [Tool].
+	Group []Member
+	Facts Facts
 }
 
 // A Change is one entry of a log. Of a [Retired] one there is the name, and the

@@ -109,7 +109,13 @@ func TestModel(t *testing.T) {
 					bound = fmt.Sprintf("%s@%d", other, v)
 				}
 				o, conflict := edit(name)
-				_, err := rapid.SampledFrom(all).Draw(t, "registry").Evolve(def(name, code), o)
+				made, err := rapid.SampledFrom(all).Draw(t, "registry").Evolve(def(name, code), o)
+				if v := current(name); err == nil && v > 0 && model.versions[name][v-1] == (naiveVersion{code, bound}) {
+					if conflict || made.Version != v {
+						t.Fatalf("version %d, and %d is the same", made.Version, v)
+					}
+					return
+				}
 				changed("evolve", err, expect(conflict, ""), func() {
 					model.versions[name] = append(model.versions[name], naiveVersion{code, bound})
 					model.live[name] = true

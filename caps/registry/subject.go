@@ -11,11 +11,13 @@ import (
 // holds, and, by their keys, the versions that it is bound to.
 func SubjectOf(t *Tool) *caps.Subject {
 	keys := map[*Tool]string{}
-	// Versions are bound to earlier ones only, in chains of any length.
+	// Versions are bound to earlier ones only, in chains of any length, but for those
+	// of their group.
 	for todo := []*Tool{t}; len(todo) > 0; {
 		t := todo[len(todo)-1]
 		waits := false
-		for _, b := range t.Bound {
+		members, bound := unit(t)
+		for _, b := range bound {
 			if keys[b] == "" {
 				todo, waits = append(todo, b), true
 			}
@@ -24,8 +26,19 @@ func SubjectOf(t *Tool) *caps.Subject {
 			continue
 		}
 		todo = todo[:len(todo)-1]
-		if keys[t] == "" {
-			keys[t] = subject(t, keys).Key()
+		if keys[t] != "" {
+			continue
+		}
+		// The others of a group are what they are without one another: their hashes
+		// are over all its codes.
+		for range min(len(members), 2) {
+			of := make([]string, len(members))
+			for i, m := range members {
+				of[i] = subject(m, keys).Key()
+			}
+			for i, m := range members {
+				keys[m] = of[i]
+			}
 		}
 	}
 	s := subject(t, keys)

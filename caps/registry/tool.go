@@ -32,7 +32,13 @@ type Definition struct {
 	// Input is a JSON Schema of its arguments that is narrower than the inferred one,
 	// for calls by its name; nil: none. See [check.Narrow].
 	Input json.RawMessage
+	// Keep says what a new version has of the one before.
+	Keep Keep
 }
+
+// Keep says which parts of a definition, which are left empty in it, a new version has
+// of the version before it.
+type Keep struct{ Description, As, Input bool }
 
 // A Tool is one version of a tool. It is immutable and may be shared.
 type Tool struct {
@@ -51,7 +57,10 @@ type Tool struct {
 	// Bound is the versions that the names in its code stand for: of tools it
 	// calls, or whose code it takes. A name that is not here, because it is
 	// worked out at run time or no tool had it, stands for the current version.
-	Bound    map[string]*Tool
+	Bound map[string]*Tool
+	// Group is the tools that were made with it, at once, in their order, itself
+	// among them; nil: it was made alone. It is bound to all the others.
+	Group    []Member
 	Examples []Example
 	As       string          // what it is published as
 	Input    json.RawMessage // the declared schema of its arguments; nil: none
@@ -61,6 +70,7 @@ type Tool struct {
 	Why string
 
 	code    *code
+	group   *group
 	finding *finding
 	kept    *kept // nil: nothing
 	world   world
@@ -72,7 +82,8 @@ type code struct {
 	name   string
 	source []byte
 	text   bool
-	hash   string // as it is on record; "": whatever it is
+	hash   string   // as it is on record; "": whatever it is
+	names  []string // of its group, whose places the hash is over
 	prog   atomic.Pointer[core.Program]
 	used   atomic.Bool // since the shelf was last searched for room
 	bad    atomic.Bool // err is set
@@ -136,8 +147,17 @@ func (c *code) compile() (*core.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.hash != "" && prog.Hash() != c.hash {
-		return nil, fmt.Errorf("its code has the hash %s, and %s is on record", prog.Hash(), c.hash)
+	hash := prog.Hash()
+	if c.names != nil {
+		hash = memberHash(prog, c.names)
+	}
+	if c.hash != "" && hash != c.hash {
+		if !c.text && c.names == nil { // it may be from a store in which numbers were rounded
+			if old, err := core.CompileRounded(c.name, c.source); err == nil && old.Hash() == c.hash {
+				return old, nil
+			}
+		}
+		return nil, fmt.Errorf("its code has the hash %s, and %s is on record", hash, c.hash)
 	}
 	return prog, nil
 }

@@ -42,6 +42,7 @@ const (
 // workOut finds some parts of what is known. found has what is known of the
 // versions that this one depends on.
 func (t *Tool) workOut(k *known, missing parts, found map[*Tool]known) {
+	found = t.withGroup(found)
 	p := t.Program()
 	env := t.env(found)
 	if missing&ofTypes != 0 {
@@ -134,7 +135,7 @@ const mostParts = 500
 
 // callee is what a caller is told of a tool.
 func callee(r *check.Report) check.Callee {
-	c := check.Callee{Type: r.Type, Effects: fewer(r.Effects, mostFound), Sound: r.Sound()}
+	c := check.Callee{Type: r.Type, Params: r.Params, Effects: fewer(r.Effects, mostFound), Sound: r.Sound()}
 	if parts := mostParts; !count(r.Type, &parts) {
 		c.Sound = false
 		c.Type = check.Function(check.Dynamic, check.Dynamic, check.Row{})

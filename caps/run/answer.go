@@ -95,15 +95,23 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	f := r.count()
 	a.n = r.effects
 	if f == nil {
-		a.permit, f = r.b.policy.Permit(r.ledger, held, caps.Request{
+		request := caps.Request{
 			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among, Declared: declared,
 			Consent: r.consent(a.tool),
-		})
+		}
+		if q.TooLarge() {
+			request.MaxBytes = q.Most
+		}
+		a.permit, f = r.b.policy.Permit(r.ledger, held, request)
 	}
 	if f == nil {
 		if a.most, f = r.reserve(a.permit.Most, int64(among)); f != nil {
 			a.permit.Settle(0)
 		}
+	}
+	if f == nil && q.TooLarge() {
+		f = tooLarge(q)
+		a.settle(0)
 	}
 	if f == nil && r.b.handler == nil {
 		f = &fault.Fault{Kind: fault.Denied, Message: "this program can't act: it has no plugins", Hint: "Don't try again."}
@@ -115,7 +123,7 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	data := a.head()
 	data = journal.AppendString(append(data, `,"capability":`...), a.permit.Held.String())
 	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID[:16])
-	data, err := r.b.appendValue(data, "args", a.permit.Args)
+	data, err := r.b.appendValue(data, "args", a.permit.Args, mostRecorded(q))
 	if err == nil {
 		data, err = a.appendAsked(data)
 	}
@@ -182,18 +190,8 @@ func (a *act) head() []byte {
 	return journal.AppendString(append(data, `,"at":`...), string(a.request.At))
 }
 
-// excerpt is how many bytes of a denied request's arguments are recorded.
-const excerpt = 1000
-
 func (a *act) denied(f *fault.Fault) {
-	data := a.head()
-	// What was asked for, as the program gave it. Nothing was done, so of what is
-	// long there is only the hash, to compare it with.
-	if args, err := journal.AppendValue(nil, a.request.Arg); err == nil && len(args) <= excerpt {
-		data = append(append(data, `,"args":`...), args...)
-	} else if err == nil {
-		data = appendDigest(append(data, `,"args_hash":`...), args)
-	}
+	data := a.appendDenied(a.head())
 	if !a.run.note(journal.EffectDenied, a.request.Branch, append(a.run.b.appendFault(append(data, `,"error":`...), f), '}')) {
 		a.run.lost++
 	}
@@ -233,7 +231,7 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	a.settle(size)
 	data := strconv.AppendUint([]byte(`{"request":`), a.seq, 10)
 	if f == nil {
-		recorded, asRead, err := r.b.appendOutcome(data, v)
+		recorded, asRead, err := r.b.appendOutcome(data, v, mostRecorded(a.request))
 		v = asRead
 		if err == nil {
 			data = recorded

@@ -158,15 +158,22 @@ func appendTexts(b []byte, texts []string) []byte {
 }
 
 // Started records that a server started under a policy, and what the system holds
-// plugins to: a line for each kind.
-func (b *Broker) Started(version string, grants, denies, sandbox []string) {
+// plugins to: a line for each kind. With lasts it waits until that is written, and gives
+// why it can't be.
+func (b *Broker) Started(version string, grants, denies, sandbox []string, lasts bool) error {
 	data := journal.AppendString([]byte(`{"version":`), version)
 	data = appendTexts(append(data, `,"grants":`...), grants)
 	data = appendTexts(append(data, `,"denies":`...), denies)
 	if len(sandbox) > 0 {
 		data = appendTexts(append(data, `,"sandbox":`...), sandbox)
 	}
-	b.note(journal.ServerStarted, append(data, '}'))
+	data = append(data, '}')
+	if lasts {
+		_, err := b.journal.Append(journal.Written, journal.ServerStarted, "", "", data)
+		return err
+	}
+	b.note(journal.ServerStarted, data)
+	return nil
 }
 
 // Regranted records that the policy is another now.

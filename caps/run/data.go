@@ -47,41 +47,51 @@ func appendPart(data, text []byte) []byte {
 
 // appendValue writes a member with a value, or, where that is large, a member of
 // the name with _blob behind it and its digest: a digest in the value's own
-// place could be a value.
-func (b *Broker) appendValue(data []byte, name string, v value.Value) ([]byte, error) {
+// place could be a value. It fails past most bytes.
+func (b *Broker) appendValue(data []byte, name string, v value.Value, most int64) ([]byte, error) {
 	before := len(data)
 	data = append(append(append(data, `,"`...), name...), `":`...)
 	start := len(data)
-	data, err := journal.AppendValue(data, v)
+	data, err := journal.AppendValue(data, v, most)
 	if err != nil || len(data)-start <= whole {
 		return data, err
 	}
 	return b.appendBlob(data[:before:before], name, data[start:]), nil
 }
 
-// appendBlob writes the member in place of one that is large.
+// appendBlob writes the member in place of one that is large. Where the journal
+// didn't take it, the name has _hash behind it: nobody looks for the bytes.
 func (b *Broker) appendBlob(data []byte, name string, text []byte) []byte {
-	b.keep(text)
-	return appendDigest(append(append(append(data, `,"`...), name...), `_blob":`...), text)
+	ending := `_blob":`
+	if !b.keep(text) {
+		ending = `_hash":`
+	}
+	return appendDigest(append(append(append(data, `,"`...), name...), ending...), text)
 }
 
-// keep has a journal that can keep what is too large for an event.
-func (b *Broker) keep(text []byte) {
+// keep has a journal that can keep what is too large for an event, and reports whether
+// it has it; one in memory isn't asked.
+func (b *Broker) keep(text []byte) bool {
 	store, ok := b.journal.(interface {
 		PutBlob(context.Context, []byte) (journal.Hash, error)
 	})
 	if !ok {
-		return
+		return true
 	}
-	if _, err := store.PutBlob(context.Background(), text); err != nil {
+	_, err := store.PutBlob(context.Background(), text)
+	if err != nil {
 		b.log.Error("the journal took only the hash of a large text", "bytes", len(text), "error", err)
 	}
+	return err == nil
 }
 
 // appendDigest writes size and hash.
 func appendDigest(b, text []byte) []byte {
-	sum := sha256.Sum256(text)
-	b = strconv.AppendInt(append(b, `{"bytes":`...), int64(len(text)), 10)
+	return appendHashed(b, int64(len(text)), sha256.Sum256(text))
+}
+
+func appendHashed(b []byte, size int64, sum journal.Hash) []byte {
+	b = strconv.AppendInt(append(b, `{"bytes":`...), size, 10)
 	return append(appendHash(append(b, `,"sha256":`...), sum), '}')
 }
 
@@ -96,7 +106,7 @@ func (b *Broker) appendFault(data []byte, f *fault.Fault) []byte {
 	data = appendFault(data, f)
 	if v, ok := f.Raised.(value.Value); ok {
 		before := len(data) - 1
-		raised, err := journal.AppendValue(append(data[:before], `,"raised":`...), v)
+		raised, err := journal.AppendValue(append(data[:before], `,"raised":`...), v, journal.MaxBlob)
 		if err == nil {
 			data = append(raised, '}')
 		} else {

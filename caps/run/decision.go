@@ -19,6 +19,7 @@ type decision struct {
 	branch     string
 	args       recordedText // as they were performed, or asked for where it was denied
 	asked      recordedText // where it isn't nothing: as the program gave them
+	measured   int64        // bytes of arguments of which only that is on record; 0: there are none
 	callee     string       // of a denied call
 	denied     *fault.Fault
 	done       bool // there is an outcome
@@ -65,11 +66,14 @@ func (r *Record) answerOf(d *decision) (core.Answer, error) {
 
 // sameArgument reports whether an argument is the one that was asked with. One
 // that stands alone is the same as a record with only the main one.
-func (d *decision) sameArgument(v value.Value) (text []byte, same bool) {
-	text, err := journal.AppendValue(nil, v)
+func (d *decision) sameArgument(q *core.Request) (text []byte, same bool) {
+	if q.TooLarge() || d.measured > 0 {
+		return unwritten, d.measured == q.Size
+	}
+	text, err := journal.AppendValue(nil, q.Arg, mostRecorded(q))
 	if err != nil {
 		// It was denied for that, with nothing to compare.
-		return []byte(`"(a value that can't be recorded)"`), d.args.none() && d.asked.none() && d.denied != nil
+		return unwritten, d.args.none() && d.asked.none() && d.denied != nil
 	}
 	if !d.asked.none() {
 		return text, d.asked.is(text)
@@ -77,7 +81,7 @@ func (d *decision) sameArgument(v value.Value) (text []byte, same bool) {
 	if d.args.is(text) {
 		return text, true
 	}
-	if _, isRecord := value.Force(v).(*value.Record); isRecord || d.args.digest != nil {
+	if _, isRecord := value.Force(q.Arg).(*value.Record); isRecord || d.args.digest != nil {
 		return text, false
 	}
 	var args map[string]json.RawMessage
@@ -90,6 +94,9 @@ func (d *decision) sameArgument(v value.Value) (text []byte, same bool) {
 	return text, false
 }
 
+// unwritten stands for an argument that can't be recorded.
+var unwritten = []byte(`"(a value that can't be recorded)"`)
+
 // shown is a recorded request as a difference shows it.
 func (d *decision) shown() *Asked {
 	a := &Asked{Op: d.op, Of: d.of, In: d.in, At: d.at, Branch: d.branch}
@@ -101,5 +108,8 @@ func (d *decision) shown() *Asked {
 		shown = d.asked
 	}
 	a.Args, a.Digest = shown.text, shown.digest
+	if d.measured > 0 {
+		a.Args = unwritten
+	}
 	return a
 }

@@ -134,6 +134,7 @@ type evolved struct {
 	Declared     []string           `json:"declared"`
 	Capabilities []string           `json:"capabilities"`
 	Bound        []bound            `json:"bound"`
+	Group        []registry.Member  `json:"group,omitempty"`
 	Source       string             `json:"source"`
 	Form         string             `json:"form"`
 	Description  string             `json:"description"`
@@ -201,6 +202,7 @@ func change(e *journal.Event) registry.Change {
 			c.Err = c.Unsound
 		}
 	}
+	c.Group = data.Group
 	for _, b := range data.Bound {
 		c.Bound = append(c.Bound, registry.Binding{Ref: registry.Ref{Name: b.Tool, Version: b.Version}, Hash: b.Hash, Seq: b.Event})
 	}
@@ -229,6 +231,13 @@ func appendChange(data []byte, c *registry.Change) ([]byte, error) {
 			data = append(strconv.AppendUint(append(data, `,"event":`...), b.Seq, 10), '}')
 		}
 		data = append(data, ']')
+	}
+	if len(c.Group) > 0 {
+		members, err := json.Marshal(c.Group)
+		if err != nil {
+			return nil, fmt.Errorf("writing its group: %w", err)
+		}
+		data = append(append(data, `,"group":`...), members...)
 	}
 	data = journal.AppendString(append(data, `,"source":`...), string(c.Code))
 	if c.Text {

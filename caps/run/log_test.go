@@ -155,7 +155,7 @@ func count(r *registry.Registry, times int, who string) error {
 		}
 		if err == nil {
 			done++
-			_, err = r.Evolve(definition("shared", strconv.Quote(who)), registry.Edit{})
+			_, err = r.Evolve(definition("shared", strconv.Quote(fmt.Sprint(who, done))), registry.Edit{})
 		}
 		if err != nil {
 			return err

@@ -45,10 +45,10 @@ var errMisfit = errors.New("the outcome isn't of the declared type")
 
 // appendOutcome writes an outcome, and gives it as the program is to have it.
 // Code is recorded as its canonical text, so the program gets it as a replay will:
-// places in it are places in that text.
-func (b *Broker) appendOutcome(data []byte, v value.Value) ([]byte, value.Value, error) {
+// places in it are places in that text. It fails past most bytes.
+func (b *Broker) appendOutcome(data []byte, v value.Value, most int64) ([]byte, value.Value, error) {
 	const name = `,"value":`
-	recorded, err := journal.AppendValue(append(data, name...), v)
+	recorded, err := journal.AppendValue(append(data, name...), v, most)
 	if err != nil {
 		return nil, nil, err
 	}

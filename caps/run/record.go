@@ -28,6 +28,7 @@ type Record struct {
 	Semantics int // see [core.Semantics]
 	Rounds    int // at most driven; 0: it wasn't
 	Answers   registry.Answers
+	Read      []byte // see [Start]
 	Bounds    Bounds
 	Limits    Limits
 	// End is how it ended; nil: that is not on record.
@@ -147,6 +148,7 @@ func (r *Record) readStart(text []byte) error {
 		AsOf      *uint64 `json:"as_of"`
 		Semantics int
 		Answers   registry.Answers
+		Read      json.RawMessage
 		Limits    *struct {
 			Steps     uint64
 			Memory    int64
@@ -166,6 +168,11 @@ func (r *Record) readStart(text []byte) error {
 	arguments, err := r.readText(data.Call.Arguments)
 	if err != nil {
 		return fmt.Errorf("the arguments of the call: %w", err)
+	}
+	if data.Read != nil {
+		if r.Read, err = r.readText(data.Read); err != nil {
+			return fmt.Errorf("its input: %w", err)
+		}
 	}
 	l := data.Limits
 	r.Call = Call{data.Call.Tool, arguments}
@@ -214,10 +221,12 @@ func (r *Record) readDecision(e *journal.Event, bySeq map[uint64]*decision) erro
 		In, At    string
 		Callee    string
 		Args      json.RawMessage
-		ArgsBlob  *Digest `json:"args_blob"`
-		ArgsHash  *Digest `json:"args_hash"`
+		ArgsBlob  *Digest               `json:"args_blob"`
+		ArgsHash  *Digest               `json:"args_hash"`
+		Measured  struct{ Bytes int64 } `json:"args_measured"`
 		Asked     json.RawMessage
 		AskedBlob *Digest `json:"asked_blob"`
+		AskedHash *Digest `json:"asked_hash"`
 		Error     json.RawMessage
 	}
 	if err := json.Unmarshal(e.Data, &data); err != nil {
@@ -231,7 +240,8 @@ func (r *Record) readDecision(e *journal.Event, bySeq map[uint64]*decision) erro
 	}
 	d := &decision{
 		n: data.N, seq: e.Seq, op: data.Op, of: data.Of, in: data.In, at: data.At, branch: e.Branch, callee: data.Callee,
-		args: recordedText{data.Args, cmp.Or(data.ArgsBlob, data.ArgsHash)}, asked: recordedText{data.Asked, data.AskedBlob},
+		args: recordedText{data.Args, cmp.Or(data.ArgsBlob, data.ArgsHash)}, asked: recordedText{data.Asked, cmp.Or(data.AskedBlob, data.AskedHash)},
+		measured: data.Measured.Bytes,
 	}
 	if e.Kind == journal.EffectDenied {
 		f, err := r.readFault(data.Error)
@@ -251,6 +261,7 @@ func (r *Record) readOutcome(text []byte, bySeq map[uint64]*decision) error {
 		Request   uint64
 		Value     json.RawMessage
 		ValueBlob *Digest `json:"value_blob"`
+		ValueHash *Digest `json:"value_hash"`
 		Error     json.RawMessage
 	}
 	if err := json.Unmarshal(text, &data); err != nil {
@@ -260,7 +271,7 @@ func (r *Record) readOutcome(text []byte, bySeq map[uint64]*decision) error {
 	if d == nil || d.denied != nil || d.done {
 		return noRecord("it is an outcome of event %d, which waits for none", data.Request)
 	}
-	d.outcome = recordedText{data.Value, data.ValueBlob}
+	d.outcome = recordedText{data.Value, cmp.Or(data.ValueBlob, data.ValueHash)}
 	if data.Error != nil {
 		f, err := r.readFault(data.Error)
 		if err != nil {
@@ -279,6 +290,7 @@ func (r *Record) readFault(text json.RawMessage) (*fault.Fault, error) {
 	var data struct {
 		Raised json.RawMessage
 		Whole  *Digest `json:"whole_blob"`
+		Hash   *Digest `json:"whole_hash"`
 	}
 	f := &fault.Fault{}
 	if text == nil {
@@ -287,7 +299,7 @@ func (r *Record) readFault(text json.RawMessage) (*fault.Fault, error) {
 	if err := errors.Join(json.Unmarshal(text, &data), json.Unmarshal(text, f)); err != nil {
 		return nil, err
 	}
-	if data.Whole != nil {
+	if data.Whole = cmp.Or(data.Whole, data.Hash); data.Whole != nil {
 		whole, err := r.blob(*data.Whole)
 		if err != nil {
 			return nil, err

@@ -146,10 +146,12 @@ func (p *Replay) one(r *Run, q *core.Request) core.Answer {
 	}
 	d, asked := p.due(r.effects), &Asked{Op: q.Op, Of: q.In, In: q.Where, At: string(q.At), Branch: q.Branch}
 	if d == nil {
-		asked.Args, _ = journal.AppendValue(nil, q.Arg)
+		if asked.Args = unwritten; !q.TooLarge() {
+			asked.Args, _ = journal.AppendValue(nil, q.Arg, mostRecorded(q))
+		}
 		return p.beyond(r.effects, asked, q.Op)
 	}
-	args, same := d.sameArgument(q.Arg)
+	args, same := d.sameArgument(q)
 	asked.Args = args
 	what := ""
 	switch {

@@ -22,6 +22,7 @@ type Start struct {
 	Input []byte         // as given
 	More  [][]byte       // inputs that what comes of the one before is applied to
 	As    string         // how the inputs are read
+	Read  []byte         // what was read of them, of whatever form the server has; nil: Input
 	Steps uint64         // the budgets
 	Memory,
 	Depth int64
@@ -115,6 +116,9 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	}
 	if s.As != "" {
 		data = journal.AppendString(append(data, `,"input_as":`...), s.As)
+	}
+	if s.Read != nil {
+		data = b.appendText(append(data, `,"read":`...), s.Read)
 	}
 	data = strconv.AppendUint(append(data, `,"steps":`...), s.Steps, 10)
 	data = strconv.AppendInt(append(data, `,"memory":`...), s.Memory, 10)

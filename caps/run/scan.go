@@ -49,6 +49,8 @@ func (d *evolved) read(b []byte) bool {
 		case "input_schema":
 			d.InputSchema = bytes.Clone(v)
 			return 13, true
+		case "group":
+			return 14, json.Unmarshal(v, &d.Group) == nil
 		}
 		return 0, false
 	})

@@ -12,7 +12,8 @@ import (
 const (
 	// Identical: the whole answer is, byte for byte, what was recorded.
 	Identical = "identical"
-	// Same: other code asked for the same in the same order, and gave the same.
+	// Same: other code, or the same under other rules of counting steps, asked for
+	// the same in the same order, and gave the same.
 	Same = "same"
 	// Different: a request, or the answer, is not what was recorded.
 	Different = "different"
@@ -92,7 +93,7 @@ func (v *Verdict) note(format string, args ...any) {
 
 // judge compares the end of a run of the same code.
 func (p *Replay) judge(v *Verdict) {
-	e, g := p.rec.End, p.got
+	rec, e, g := p.rec, p.rec.End, p.got
 	requests := count(p.same, "request")
 	if p.over {
 		v.say(Incomplete, "the record ends after %s, all the same: the server ended, or the run is under way", requests)
@@ -103,6 +104,10 @@ func (p *Replay) judge(v *Verdict) {
 		return
 	}
 	switch differs := p.differences(); {
+	case len(differs) > 0 && rec.recounted() && g.Fault != nil && g.Fault.Kind == fault.OutOfFuel:
+		v.say(Incomplete, "up to there, %s, all was the same, and its steps are used up: they were counted under version %d of what programs mean, and some work takes more under version %d", requests, rec.Semantics, core.Semantics)
+	case len(differs) > 0 && rec.recounted() && p.outcome() == "" && e.Rounds == g.Rounds && e.Effects == g.effects:
+		v.say(Same, "the same: %s, and the result; it took %d steps, and %d were recorded under version %d of what programs mean", requests, g.Steps, e.Steps, rec.Semantics)
 	case len(differs) > 0:
 		v.say(Different, "%s", strings.Join(differs, "; "))
 	case e.Answer == nil:
@@ -115,6 +120,10 @@ func (p *Replay) judge(v *Verdict) {
 		v.say(Identical, "identical: %s, %s", count(int(e.Steps), "step"), requests)
 	}
 }
+
+// recounted reports whether a run was recorded when steps may have been counted in
+// another way.
+func (r *Record) recounted() bool { return r.Semantics != core.Semantics }
 
 // differences is in what the end differs from the recorded one.
 func (p *Replay) differences() (list []string) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // A revocation stops an effect that is under way.
@@ -30,7 +32,7 @@ func TestRevocationStopsWhatIsUnderWay(t *testing.T) {
 	p, dir := sandboxed(t, nil, "--cap", "fetch.get:"+web.URL)
 	p.makes("get", "u => try(!fetch(u))", "fetch.get:"+web.URL)
 	p.send(`{"jsonrpc":"2.0","id":"slow","method":"tools/call","params":{"name":"get","arguments":{"input":"` + web.URL + `/x"}}}`)
-	<-began
+	wait.For(t, began, "the effect")
 	revoke := self("mcp-pif", "caps", "revoke", "fetch.get:"+web.URL)
 	revoke.Dir, revoke.Env = dir, p.cmd.Env
 	if out, err := revoke.CombinedOutput(); err != nil {
@@ -44,6 +46,54 @@ func TestRevocationStopsWhatIsUnderWay(t *testing.T) {
 	}
 	if text := p.call("list", "{}").Content[0].Text; !strings.Contains(text, `"state":"blocked"`) {
 		t.Errorf("the tool's state: %s", text)
+	}
+}
+
+// TestRevokeMoved: a folder that was moved under a running server is taken back by either
+// name, and the command says whose server it hit.
+func TestRevokeMoved(t *testing.T) {
+	p, dir := sandboxed(t, map[string]string{"sandbox/a": "A"}, "--cap", "fs:./sandbox")
+	p.makes("w", `c => !fs.write({path: "a", content: c})`, "fs.write:./sandbox")
+	operator := func(want int, args ...string) string {
+		t.Helper()
+		cmd := self("mcp-pif", args...)
+		cmd.Dir, cmd.Env = dir, p.cmd.Env
+		out, err := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != want {
+			t.Errorf("%q exits with %d: %s %v", args, got, out, err)
+		}
+		return string(out)
+	}
+	if err := os.Rename(filepath.Join(dir, "sandbox"), filepath.Join(dir, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"fs:./sandbox", "fs:./moved"} {
+		if text, failed := p.runs("w", name); failed {
+			t.Fatal(text)
+		}
+		if said := operator(0, "caps", "revoke", name); said != "revoked "+name+"\n1 grant of 1 running server (test)\n" {
+			t.Errorf("revoking %s says %q", name, said)
+		}
+		// It is confirmed: nothing need be waited for.
+		if text, failed := p.runs("w", "later"); !failed {
+			t.Errorf("%s is revoked, and the tool writes: %s", name, text)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "moved", "a")); string(got) != name {
+			t.Errorf("%s is revoked, and the file has %q, %v", name, got, err)
+		}
+		operator(0, "caps", "restore", name)
+		wait.Until(t, "it is restored", func() bool { text, failed := p.runs("w", name); return !failed && text != "" })
+	}
+	if said := operator(0, "caps", "revoke", "fs:./moved/a"); !strings.Contains(said, "a part of 1 grant of 1 running server") {
+		t.Errorf("revoking a part says %q", said)
+	}
+	operator(0, "caps", "restore", "fs:./moved/a")
+	if said := operator(1, "caps", "revoke", "fs:./other"); !strings.Contains(said, "no running server has it") {
+		t.Errorf("revoking what nobody has says %q", said)
+	}
+	p.end()
+	if said := operator(1, "caps", "revoke", "fs:./moved"); !strings.Contains(said, "no running server has it") {
+		t.Errorf("with no server it says %q", said)
 	}
 }
 
@@ -65,7 +115,7 @@ func TestPolicyIsReadAgain(t *testing.T) {
 		}
 	}
 	write(`{"grant":["fs:./more"]}`)
-	eventually(t, "the policy was read again", func() bool { return strings.Contains(p.logged(), `msg="the policy was read again"`) })
+	wait.Until(t, "the policy was read again", func() bool { return strings.Contains(p.logged(), `msg="the policy was read again"`) })
 	if text, _ := p.runs("r", "a"); !strings.Contains(text, `"kind":"denied"`) {
 		t.Errorf("the grant that is gone: %s", text)
 	}
@@ -79,7 +129,7 @@ func TestPolicyIsReadAgain(t *testing.T) {
 		t.Errorf("the new grant: %s", text)
 	}
 	write(`{"nonsense":1}`)
-	eventually(t, "the broken policy is told of", func() bool { return strings.Contains(p.logged(), "nonsense") })
+	wait.Until(t, "the broken policy is told of", func() bool { return strings.Contains(p.logged(), "nonsense") })
 	if text, failed := p.runs("m", "b"); failed {
 		t.Errorf("a broken policy changed what was granted: %s", text)
 	}

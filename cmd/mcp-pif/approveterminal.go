@@ -12,10 +12,11 @@ import (
 // A controlling is the terminal that controls this process.
 type controlling struct {
 	in, out *os.File
+	shown   display // over out
 }
 
 func (c *controlling) Read(b []byte) (int, error)  { return c.in.Read(b) }
-func (c *controlling) Write(b []byte) (int, error) { return c.out.Write(b) }
+func (c *controlling) Write(b []byte) (int, error) { return c.shown.Write(b) }
 
 // Close closes it.
 func (c *controlling) Close() error {
@@ -46,13 +47,13 @@ func openTerminal(stdin io.Reader) (*controlling, error) {
 			in.Close()
 			return nil, errNoTerminal
 		}
-		return isTerminal(&controlling{in, out})
+		return isTerminal(&controlling{in: in, out: out})
 	}
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil, errNoTerminal
 	}
-	return isTerminal(&controlling{tty, tty})
+	return isTerminal(&controlling{in: tty, out: tty})
 }
 
 func isTerminal(c *controlling) (*controlling, error) {
@@ -60,5 +61,6 @@ func isTerminal(c *controlling) (*controlling, error) {
 		c.Close()
 		return nil, errNoTerminal
 	}
+	c.shown.out = c.out
 	return c, nil
 }

@@ -75,7 +75,12 @@ type authority struct {
 	mapping     mapping
 	brokers     *brokers             // those under the policy
 	telemetry   *telemetry.Telemetry // nil: nothing is measured
-	log         *slog.Logger
+	// announcement is where running says what is applied; nil: nowhere. Whoever
+	// watches has it.
+	announcement *caps.Announcement
+	running      caps.Running
+	endWatch     func() // nil: nobody watches
+	log          *slog.Logger
 }
 
 // The journal in memory, in bytes.
@@ -85,19 +90,23 @@ const (
 )
 
 // open is [capOptions.prepare] where the flags alone say where tools are kept:
-// for commands that a person runs, which without a flag keep nothing.
-func (o *capOptions) open(log *slog.Logger) (*authority, error) {
+// for commands that a person runs, which without a flag keep nothing. What is revoked
+// meanwhile is revoked for them, too.
+func (o *capOptions) open(cmd *cobra.Command) (*authority, error) {
 	path, err := o.path("")
 	if err != nil {
 		return nil, err
 	}
-	a, err := o.prepare(log)
+	a, err := o.prepare(warnings(cmd))
 	if err != nil {
 		return nil, err
 	}
 	if err := a.keep(path); err != nil {
 		a.close()
 		return nil, err
+	}
+	if a.host != nil {
+		a.watch(commandContext(cmd), cmd.CommandPath(), false)
 	}
 	return a, nil
 }
@@ -176,6 +185,9 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 }
 
 func (a *authority) close() {
+	if a.endWatch != nil {
+		a.endWatch()
+	}
 	if a.host != nil {
 		a.host.Close()
 	}

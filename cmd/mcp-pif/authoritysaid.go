@@ -138,6 +138,7 @@ func (a *authority) replace(said sayings) (err error) {
 			return about(name, err)
 		}
 	}
+	secrets.programs = a.programs(said)
 	own := map[string]caps.Allowance{}
 	for _, name := range said.names() {
 		if name != "" && !a.options.principals {
@@ -211,12 +212,15 @@ func (a *authority) grant(text, principal string, asked bool, processes map[stri
 		}
 	}
 	protected := slices.Concat(a.protected, secrets.files)
-	mapped, err := a.mapped(c, processes, protected)
+	mapped, err := a.mapped(c, processes, protected, secrets.programs)
 	if err != nil {
 		return nil, err
 	}
 	g, err := caps.Resolve(c, caps.ResolveOptions{
-		Kinds: a.kinds, Protected: protected, Extra: a.installed.identity(c.Kind) + mapped.Text(), Asked: asked, Principal: principal,
+		Kinds: a.kinds, Protected: protected, Programs: secrets.programs,
+		// The plugin fs holds to files with one name, unless it is told otherwise.
+		Linked: c.Kind != "fs" || c.Options["links"] == "ok",
+		Extra:  a.installed.identity(c.Kind) + mapped.Text(), Asked: asked, Principal: principal,
 	})
 	if err != nil {
 		return nil, err

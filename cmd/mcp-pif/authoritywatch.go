@@ -13,19 +13,34 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
-// watch applies what the operator changes while the server runs, until ctx ends:
-// the policy file on SIGHUP, and what was revoked within half a second. From its return
-// on SIGHUP doesn't end the process.
-func (a *authority) watch(ctx context.Context) {
+// watch applies what the operator changes while the server runs, until ctx ends or the
+// authority is closed: what was revoked within half a second, and with again the policy
+// file on SIGHUP, which from its return on doesn't end the process. client is whose
+// server it is, in words.
+func (a *authority) watch(ctx context.Context, client string, again bool) {
 	hup := make(chan os.Signal, 1)
-	if a.options.isReadAgain() {
+	if again && a.options.isReadAgain() {
 		signal.Notify(hup, syscall.SIGHUP)
 	}
-	go a.watching(ctx, hup)
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	a.endWatch = func() {
+		cancel()
+		<-ended
+	}
+	a.announce(client)
+	if err := a.applyRevocations(); err != nil {
+		a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
+	}
+	go func() {
+		defer close(ended)
+		a.watching(ctx, hup)
+	}()
 }
 
 func (a *authority) watching(ctx context.Context, hup chan os.Signal) {
 	defer signal.Stop(hup)
+	defer a.unannounce()
 	tick := time.NewTicker(400 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -84,7 +99,7 @@ func inForce(p *caps.Policy) []*caps.Grant {
 
 // applyRevocations brings every policy in line with what was taken back.
 func (a *authority) applyRevocations() error {
-	if a.revocations.Path == "" || len(a.principals.Grants()) == 0 {
+	if a.revocations.Path == "" || a.announcement == nil && len(a.principals.Grants()) == 0 {
 		return nil
 	}
 	entries, err := a.revocations.Load()
@@ -94,6 +109,7 @@ func (a *authority) applyRevocations() error {
 	a.brokers.each(func(b *run.Broker) { a.revoked(b.Policy(), entries, b) })
 	// Of one that nobody acts under there is no record.
 	a.revoked(a.policy, entries, nil)
+	a.sayApplied(entries)
 	return nil
 }
 

@@ -202,42 +202,26 @@ func revocations() (caps.Revocations, error) {
 	return caps.Revocations{Path: filepath.Join(dir, "revoked.json")}, nil
 }
 
-// granted resolves a capability as a server started here would, of a principal's or
-// of everybody's.
-func granted(text, principal, pluginLock string) (*caps.Grant, error) {
-	auth := &authority{options: new(capOptions), log: slog.New(slog.DiscardHandler)}
-	auth.mapping.unasked = true // whatever its name is mapped to
-	var err error
-	if auth.installed, err = openInstalled(pluginLock, auth.log); err != nil {
-		return nil, err
-	}
-	defer auth.installed.close()
-	if auth.kinds, err = kinds(auth.installed.manifests()...); err != nil {
-		return nil, err
-	}
-	if principal != "" {
-		if err := caps.CheckPrincipal(principal); err != nil {
-			return nil, err
-		}
-	}
-	g, err := auth.grant(text, principal, false, nil, new(hidden))
-	if err != nil {
-		if g != nil {
-			g.Close()
-		}
-		return nil, fmt.Errorf("granting %q: %w", text, err)
-	}
-	return g, nil
-}
-
 // revocable is the operator's list, and a capability to be put on it or taken
-// off. The grant is the caller's to close.
-func revocable(text, principal, pluginLock string) (r caps.Revocations, g *caps.Grant, err error) {
+// off; known reports whether this program knows its kind.
+func revocable(text, principal, pluginLock string) (r caps.Revocations, e caps.Revocation, known bool, err error) {
 	if r, err = revocations(); err != nil {
-		return r, nil, err
+		return r, e, false, err
 	}
-	g, err = granted(text, principal, pluginLock)
-	return r, g, err
+	// Where a plugin was changed or is gone, a server that started it before still has it.
+	third, err := openInstalled(pluginLock, slog.New(slog.DiscardHandler))
+	if err == nil {
+		defer third.close()
+	}
+	all, err := kinds(third.manifests()...)
+	if err != nil {
+		return r, e, false, err
+	}
+	if e, err = caps.RevocationOf(text, all, "", principal); err != nil {
+		return r, e, false, fmt.Errorf("the capability %q: %w", text, err)
+	}
+	_, err = caps.Parse(text, all)
+	return r, e, err == nil, nil
 }
 
 func newRevoke() *cobra.Command {
@@ -248,29 +232,55 @@ func newRevoke() *cobra.Command {
 		Long: `Take a grant back. Every running server of this user stops what is under way
 within a second and refuses it from then on; flags and policy files don't bring
 it back, 'mcp-pif caps restore' does. CAPABILITY is the text it was granted with,
-a path in it from the same folder. With --principal only that one loses it.`,
+a path in it from the same folder; a folder may have been moved or be gone. With
+--principal only that one loses it.
+
+What it hit is printed. The exit status is 1 if no running server has it, or one
+doesn't answer; servers that are started later won't have it either way.`,
 		Example: `  mcp-pif caps revoke fs:./sandbox
   mcp-pif caps revoke fs:./sandbox --principal ann`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, g, err := revocable(args[0], principal, pluginLock)
-			if err != nil {
-				return failing(err)
-			}
-			defer g.Close()
-			if err := os.MkdirAll(filepath.Dir(r.Path), 0o700); err != nil {
-				return failing(err)
-			}
-			if err := r.Add(g); err != nil {
-				return failing(err)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "revoked %s%s\n", printable(g.String()), ofPrincipal(g.Principal))
-			return nil
+			return failing(revoke(cmd, args[0], principal, pluginLock))
 		},
 	}
 	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
 	cmd.Flags().StringVar(&principal, "principal", "", "only of the principal with this `NAME`, whether everybody has it or they alone")
 	return cmd
+}
+
+func revoke(cmd *cobra.Command, text, principal, pluginLock string) error {
+	r, e, known, err := revocable(text, principal, pluginLock)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(r.Path), 0o700); err != nil {
+		return err
+	}
+	if err := r.Add(e); err != nil {
+		return err
+	}
+	got, err := awaitServers(commandContext(cmd), r)
+	if err != nil {
+		return err
+	}
+	hit := got.by(e.ID)
+	if !known && len(hit.servers) == 0 {
+		if _, err := r.Remove(e); err != nil {
+			return err
+		}
+		return fmt.Errorf("no kind of that name is known, and no running server has %q", text)
+	}
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "revoked %s%s\n", printable(e.Text), ofPrincipal(e.Principal))
+	fmt.Fprintln(out, printable(hit.words()))
+	if len(got.silent) > 0 {
+		return fmt.Errorf("not confirmed by %s: end it", strings.Join(got.silent, ", "))
+	}
+	if len(hit.servers) == 0 {
+		return errRefused
+	}
+	return nil
 }
 
 // ofPrincipal says whose alone something is.
@@ -289,19 +299,18 @@ func newRestore() *cobra.Command {
 		Example: `  mcp-pif caps restore fs:./sandbox`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, g, err := revocable(args[0], principal, pluginLock)
+			r, e, _, err := revocable(args[0], principal, pluginLock)
 			if err != nil {
 				return failing(err)
 			}
-			defer g.Close()
-			found, err := r.Remove(g)
+			found, err := r.Remove(e)
 			switch {
 			case err != nil:
 				return failing(err)
 			case !found:
-				return failing(fmt.Errorf("%s%s is not revoked; 'mcp-pif caps revoked' lists what is", g.String(), ofPrincipal(g.Principal)))
+				return failing(fmt.Errorf("%s%s is not revoked; 'mcp-pif caps revoked' lists what is", e.Text, ofPrincipal(e.Principal)))
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "restored %s%s\n", printable(g.String()), ofPrincipal(g.Principal))
+			fmt.Fprintf(cmd.OutOrStdout(), "restored %s%s\n", printable(e.Text), ofPrincipal(e.Principal))
 			return nil
 		},
 	}
@@ -325,7 +334,11 @@ func newRevoked() *cobra.Command {
 				return failing(err)
 			}
 			for _, e := range list {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s%s\n", printable(e.Text), ofPrincipal(e.Principal))
+				at := ""
+				if e.Real != "" {
+					at = ", which is " + e.Real
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), printable(e.Text+ofPrincipal(e.Principal)+at))
 			}
 			return nil
 		},

@@ -152,7 +152,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 		return s, err
 	}
 	a := call(commandContext(cmd), mcpserver.New(mcpserver.Options{Broker: auth.broker, Registry: s.tools}), "evolve",
-		map[string]any{"name": o.name, "code": code, "capabilities": o.declared})
+		map[string]any{"name": o.name, "code": code, "capabilities": o.declared, "draft": true})
 	s.others = s.tools.Snapshot()
 	if a.Fault != nil {
 		s.tool, s.refused = trying, a.Fault

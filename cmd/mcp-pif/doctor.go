@@ -22,6 +22,7 @@ import (
 func newDoctor() *cobra.Command {
 	var (
 		o      capOptions
+		web    httpOptions
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -38,7 +39,7 @@ is wrong.`,
   mcp-pif doctor --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			found := examine(cmd, &o)
+			found := examine(cmd, &o, &web)
 			if !asJSON {
 				found.print(cmd.OutOrStdout())
 				if found.Problem != "" {
@@ -57,6 +58,7 @@ is wrong.`,
 	}
 	o.register(cmd.Flags(), keptNowhere)
 	o.registerPrincipal(cmd.Flags())
+	web.register(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -105,7 +107,7 @@ type foundPlugin struct {
 	Sandbox string `json:"sandbox"` // require, best-effort or off
 }
 
-func examine(cmd *cobra.Command, o *capOptions) *findings {
+func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 	layers := host.System()
 	f := &findings{
 		Version: version(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelRelease(),
@@ -117,6 +119,9 @@ func examine(cmd *cobra.Command, o *capOptions) *findings {
 	if err != nil {
 		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)
 		return f
+	}
+	if err := web.examine(&o.storeOptions); err != nil {
+		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)
 	}
 	if err := o.examineStore(); err != nil {
 		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)

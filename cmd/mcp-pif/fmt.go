@@ -49,7 +49,9 @@ a source that has some is refused, rather than lose them.`,
 	return cmd
 }
 
-// formatted gives code in the text form, or as canonical JSON, with a newline.
+// formatted gives code in the text form, or as canonical JSON, with a newline. What
+// would steer a terminal is written as an escape, in a file too: both spellings read
+// it as the same, and a reviewer sees what there is.
 func formatted(code string, asJSON bool) ([]byte, error) {
 	src := []byte(code)
 	var p *core.Program
@@ -69,7 +71,7 @@ func formatted(code string, asJSON bool) ([]byte, error) {
 	if asJSON {
 		out = p.Canonical()
 	}
-	return append(bytes.TrimRight(out, "\n"), '\n'), nil
+	return append(bytes.TrimRight(escaped(out), "\n"), '\n'), nil
 }
 
 // hasComment reports whether a source in the text form has a comment: // that

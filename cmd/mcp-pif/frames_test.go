@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // frames writes lines that a hostile or broken client might send: sentences of a
@@ -226,7 +228,7 @@ func TestHostileFrames(t *testing.T) {
 	p.in.Close()
 	rest, _ := io.ReadAll(p.out) // of listeners that end, and of calls that took longer
 	onlyJSONRPC(t, rest)
-	if err := p.cmd.Wait(); err != nil {
+	if err := p.wait(); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
 	if log := p.logged(); strings.Contains(log, "panic") {
@@ -305,7 +307,7 @@ func TestFailingStart(t *testing.T) {
 // back, not given up: in the end everything is answered, some of it by the word that it
 // was too much, and the server hasn't kept it all in memory.
 func TestSlowClient(t *testing.T) {
-	p := start(t, "--log-level=error").open()
+	p := start(t, "--log-level=error", "--max-result=64KiB").open()
 	const calls, size = 500, 40 << 10
 	sent := make(chan struct{})
 	go func() {
@@ -341,7 +343,7 @@ func TestSlowClient(t *testing.T) {
 		}
 		done++
 	}
-	<-sent
+	wait.For(t, sent, "the end of sending")
 	if done < calls/4 {
 		t.Errorf("only %d of %d calls were done", done, calls)
 	}
@@ -376,6 +378,7 @@ func TestClientGone(t *testing.T) {
 		}
 	}
 	// Standard input stays open: it must have ended by itself.
+	defer time.AfterFunc(wait.Limit(t), func() { _ = cmd.Process.Kill() }).Stop()
 	err = cmd.Wait()
 	if err != nil || strings.Contains(log.String(), "panic") {
 		t.Errorf("the server ended with %v: %s", err, log.String())

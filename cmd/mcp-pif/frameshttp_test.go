@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // streamTime is how long the answer to a hostile request is read: a stream never ends
@@ -43,7 +45,7 @@ func TestHostileFramesHTTP(t *testing.T) {
 			room <- struct{}{}
 			all.Go(func() {
 				defer func() { <-room }()
-				ctx, cancel := context.WithTimeout(t.Context(), receiveTime)
+				ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
 				defer cancel()
 				res, err := client.Do(r.WithContext(ctx))
 				if err != nil {

@@ -49,8 +49,8 @@ func (h *history) Len() int { return len(h.entries) }
 // At is an entry, counted from the newest.
 func (h *history) At(i int) string { return h.entries[len(h.entries)-1-i] }
 
-// remember adds an entry, and writes it to the file if there can be one. JSON
-// has no newline inside a string, so a space in its place means the same.
+// remember adds an entry, and writes it to the file if there can be one. No
+// string has a newline in it, so a space in its place means the same.
 func (h *history) remember(entry string) {
 	entry = strings.ReplaceAll(entry, "\n", " ")
 	if n := len(h.entries); n > 0 && h.entries[n-1] == entry {

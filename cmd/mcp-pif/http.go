@@ -133,12 +133,14 @@ type web struct {
 	errs   io.Writer
 	// results is where all of them keep large results.
 	results *mcpserver.Results
-	idle    time.Duration // after which a session ends; 0: as usual
+	// processors is what the runs of all of them compute on.
+	processors *mcpserver.Processors
+	idle       time.Duration // after which a session ends; 0: as usual
 }
 
 // serve answers until ctx ends.
 func (w *web) serve(ctx context.Context) error {
-	w.results = mcpserver.NewResults(0)
+	w.results, w.processors = mcpserver.NewResults(0), mcpserver.NewProcessors()
 	o := &w.o.httpOptions
 	addr, err := o.listen()
 	if err != nil {
@@ -151,7 +153,7 @@ func (w *web) serve(ctx context.Context) error {
 	w.auth.unheard = func() { access.unheard(w.auth.principals.Names()) }
 	w.auth.unheard()
 	if w.auth.host != nil {
-		w.auth.watch(ctx)
+		w.auth.watch(ctx, "HTTP at "+o.address, true)
 		w.auth.tellSandbox()
 	}
 	for _, path := range o.files() {

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // The tokens of the tests' principals.
@@ -60,7 +62,7 @@ func startWeb(t testing.TB, state string, flags ...string) *webServer {
 	}()
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
-		<-s.ended // before its folders are removed
+		wait.For(t, s.ended, "the end of the server") // before its folders are removed
 		if t.Failed() {
 			t.Logf("the server's log:\n%.4000s", s.logged())
 		}
@@ -84,7 +86,7 @@ func (s *webServer) logged() string {
 // wait waits for what comes by itself, or not at all.
 func (s *webServer) wait(what string, done func() bool) {
 	s.t.Helper()
-	for until := time.Now().Add(receiveTime); !done(); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(wait.Limit(s.t)); !done(); time.Sleep(10 * time.Millisecond) {
 		select {
 		case <-s.ended:
 			s.t.Fatalf("the server ended before %s: %v\n%s", what, s.err, s.logged())
@@ -102,7 +104,7 @@ func (s *webServer) stop() {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
-	if <-s.ended; s.err != nil {
+	if wait.For(s.t, s.ended, "the end of the server"); s.err != nil {
 		s.t.Errorf("the server ended with %v", s.err)
 	}
 	if s.stdout.Len() > 0 {
@@ -302,7 +304,8 @@ func TestHTTPPrincipals(t *testing.T) {
 }
 
 // TestHTTPTokensRotate: after SIGHUP a token that was taken out doesn't work, a new
-// one does, and a file that is wrong or that others can read changes nothing.
+// one does, a file that is wrong or that others can read changes nothing, and one that was
+// emptied lets nobody in.
 func TestHTTPTokensRotate(t *testing.T) {
 	tokens := tokensFile(t, "ann "+annToken)
 	s := startWeb(t, t.TempDir(), "--http-tokens", tokens, "--store", "memory")
@@ -337,6 +340,10 @@ func TestHTTPTokensRotate(t *testing.T) {
 	}
 	if names := s.connect(bobToken, eras[0]).names(); slices.Contains(names, "one") {
 		t.Errorf("bob has ann's tools: %v", names)
+	}
+	again("# none\n", 0o600, "it lets nobody in")
+	if _, err := s.try(bobToken, eras[0]); err == nil {
+		t.Error("a file that was emptied lets somebody in")
 	}
 	if strings.Contains(s.logged(), annToken) || strings.Contains(s.logged(), bobToken) {
 		t.Error("the log tells a token")

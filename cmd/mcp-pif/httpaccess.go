@@ -42,6 +42,18 @@ func (o *httpOptions) open(log *slog.Logger) (*access, error) {
 	return a, nil
 }
 
+// examine reports why a server with these flags wouldn't let in whom it is meant to.
+func (o *httpOptions) examine(store *storeOptions) error {
+	if err := o.check(store); err != nil || o.address == "" {
+		return err
+	}
+	if _, err := o.listen(); err != nil {
+		return err
+	}
+	_, err := o.open(slog.New(slog.DiscardHandler))
+	return err
+}
+
 // readers is what reads the files, each by itself: one that is wrong changes
 // nothing, and leaves the others to be read.
 func (a *access) readers() (all []func() error) {
@@ -156,7 +168,7 @@ func (a *access) unheard(names []string) {
 }
 
 // watch reads the files again on SIGHUP until it is stopped, and then tells whom it
-// concerns. What is wrong with a file changes nothing.
+// concerns. What is wrong with a file changes nothing; one that was emptied lets nobody in.
 func (a *access) watch(changed func()) (stop func()) {
 	readers := a.readers()
 	if len(readers) == 0 {
@@ -174,7 +186,10 @@ func (a *access) watch(changed func()) (stop func()) {
 			}
 			read := 0
 			for _, again := range readers {
-				if err := again(); err != nil {
+				if err := again(); errors.Is(err, streamable.ErrNobody) {
+					a.log.Error("a file was read again", "error", err)
+					read++
+				} else if err != nil {
 					a.log.Error("a file was read again and refused; what held before stays", "error", err)
 				} else {
 					read++

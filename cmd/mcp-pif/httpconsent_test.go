@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // keepingTool is a tool that needs what everybody is asked for.
@@ -83,7 +85,7 @@ func TestHTTPConsent(t *testing.T) {
 		if state := evolve(ann, keepingTool); state != "" {
 			t.Errorf("%s: after her yes ann's is %q", version, state)
 		}
-		if state := <-states; !strings.Contains(state, `"state":"asking"`) {
+		if state := wait.For(t, states, "bob's answer"); !strings.Contains(state, `"state":"asking"`) {
 			t.Errorf("%s: bob's is %s", version, state)
 		}
 		if asked[0].Load() != 1 || asked[1].Load() != 1 {

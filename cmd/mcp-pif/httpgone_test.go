@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // endless is a program that runs until it is stopped.
@@ -42,7 +44,7 @@ func TestHTTPGone(t *testing.T) {
 		}()
 		s.wait("the run's begin", func() bool { return journalled("run.started") > begun })
 		hangUp()
-		<-done
+		wait.For(t, done, "the end of the call")
 		s.wait("the run's end", func() bool { return journalled("run.ended") > ended })
 		if text, _ := c.asks("journal", map[string]any{"kind": "run.ended", "limit": 1}); !strings.Contains(text, "cancelled") {
 			t.Errorf("%s: the run ended as %s", version, text)
@@ -76,7 +78,7 @@ func TestHTTPEndAnswers(t *testing.T) {
 		}
 		answer <- res.Content[0].(*mcp.TextContent).Text
 	}()
-	<-arrived
+	wait.For(t, arrived, "the request")
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +94,10 @@ func TestHTTPEndAnswers(t *testing.T) {
 		return err != nil
 	})
 	close(release)
-	if text := <-answer; !strings.Contains(text, "late words") {
+	if text := wait.For(t, answer, "the answer"); !strings.Contains(text, "late words") {
 		t.Errorf("a call under way when the server was told to end: %s", text)
 	}
-	if <-s.ended; s.err != nil {
+	if wait.For(t, s.ended, "the end of the server"); s.err != nil {
 		t.Errorf("the server ended with %v", s.err)
 	}
 }

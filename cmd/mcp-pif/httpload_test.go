@@ -26,6 +26,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // inProcess serves over HTTP in this process until the test ends it.
@@ -61,12 +62,12 @@ func inProcess(t testing.TB, idle time.Duration, flags ...string) (url string, s
 	m := regexp.MustCompile(`at (\S+)`).FindStringSubmatch(line)
 	if m == nil {
 		cancel()
-		t.Fatalf("it said %q, %v; and ended with %v", line, err, <-ended)
+		t.Fatalf("it said %q, %v; and ended with %v", line, err, wait.For(t, ended, "the end of serving"))
 	}
 	go io.Copy(io.Discard, read)
 	return m[1], sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := wait.For(t, ended, "the end of serving"); err != nil {
 			t.Errorf("serving ended with %v", err)
 		}
 		closeTelemetry(auth.telemetry)

@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // A policied is a server with a policy file that says something of principals.
@@ -262,19 +264,19 @@ func TestHTTPOwnGrantsChange(t *testing.T) {
 			}
 			answers[who] <- res.Content[0].(*mcp.TextContent).Text
 		}()
-		if path := <-arrived; path != "/"+who {
+		if path := wait.For(t, arrived, who+"'s request"); path != "/"+who {
 			t.Fatalf("%s came", path)
 		}
 	}
 	if said := s.operator("caps", "revoke", slow, "--principal", "ann"); !strings.Contains(said, `of the principal "ann"`) {
 		t.Errorf("it says %s", said)
 	}
-	if text := <-answers["ann"]; !strings.Contains(text, "took") || strings.Contains(text, "late words") {
+	if text := wait.For(t, answers["ann"], "ann's answer"); !strings.Contains(text, "took") || strings.Contains(text, "late words") {
 		t.Errorf("ann's call under way ended as %s", text)
 	}
 	s.wait("the revocation", func() bool { return strings.Contains(s.logged(), "msg=revoked") }) // on record, too
 	close(release)
-	if text := <-answers["bob"]; !strings.Contains(text, "late words") {
+	if text := wait.For(t, answers["bob"], "bob's answer"); !strings.Contains(text, "late words") {
 		t.Errorf("bob's call under way ended as %s", text)
 	}
 	if text, failed := ann.asks("slow", map[string]any{"input": "again"}); !failed || !strings.Contains(text, "denied") {

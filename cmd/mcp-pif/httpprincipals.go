@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 )
 
 // How many principals' servers are open at once: more where they start no
@@ -35,40 +36,83 @@ type principal struct {
 	close   func()
 	lasting bool // what is kept outlives it
 
-	ready  chan struct{} // closed when it is open, or can't be
-	err    error         // why it can't
-	closed chan struct{} // closed when it is; nil: nobody closes it
-	using  int           // requests
-	last   time.Time     // of a request
-	leave  func()        // ends the look for others' changes
+	ready  chan struct{}                // closed when it is open, or can't be
+	err    error                        // why it can't
+	closed chan struct{}                // closed when it is; nil: nobody closes it
+	using  map[context.Context]struct{} // requests
+	last   time.Time                    // that one began or ended which does more than listen
+	leave  func()                       // ends the look for others' changes
 }
 
-// idle reports whether nobody uses it. A session uses it until it ends.
-func (p *principal) idle() bool {
-	if p.using > 0 || p.closed != nil || p.server == nil {
-		return false
+// How long a principal's server stays that isn't used, though there is no room for another's.
+const (
+	keptUsed = time.Minute      // where a tool was called, and there is a session or a stream
+	keptOnly = 30 * time.Minute // where its tools are kept in memory only
+)
+
+// A loss is what a principal loses that has its server closed.
+type loss int
+
+const (
+	losesNothing loss = iota // it only said hello, or has neither session nor stream
+	losesSession
+	losesTools
+	inUse
+)
+
+// loss says what it loses when it is closed at this time, if it may be.
+func (p *principal) loss(now time.Time) loss {
+	if p.closed != nil || p.server == nil {
+		return inUse
 	}
+	idle := now.Sub(p.last)
+	for ctx := range p.using {
+		if !streamable.Listens(ctx) {
+			return inUse
+		}
+	}
+	if !p.lasting && p.server.Registry().Snapshot().Len() > 0 {
+		if idle < keptOnly {
+			return inUse
+		}
+		return losesTools
+	}
+	if !p.server.Used() {
+		return losesNothing
+	}
+	open := len(p.using) > 0
 	for range p.server.Protocol().Sessions() {
-		return false
+		open = true
+		break
 	}
-	return true
+	switch {
+	case !open:
+		return losesNothing
+	case idle < keptUsed:
+		return inUse
+	}
+	return losesSession
 }
 
 // principals is the servers of all principals. One is made when it is first needed;
-// where there are many, the one that was longest idle is closed for it.
+// where there are many, the one that was longest idle is closed for it, and where none is idle, a
+// newcomer waits for a moment.
 type principals struct {
-	make func(name string, number uint64) (*principal, error)
-	most int
-	log  *slog.Logger
+	make   func(name string, number uint64) (*principal, error)
+	most   int
+	moment time.Duration
+	log    *slog.Logger
 
-	mu     sync.Mutex
-	all    map[string]*principal
-	number uint64
-	ended  bool
+	mu      sync.Mutex
+	all     map[string]*principal
+	number  uint64
+	ended   bool
+	changed chan struct{} // closed when a request ends; nil: nobody waits
+	said    bool          // that somebody was kept out, since somebody last wasn't
 }
 
 func newPrincipals(log *slog.Logger, open func(name string, number uint64) (*principal, error)) *principals {
-	return &principals{make: open, most: mostOpen, log: log, all: map[string]*principal{}}
+	return &principals{make: open, most: mostOpen, moment: time.Second, log: log, all: map[string]*principal{}}
 }
 
 // server gives a principal's server, which is in use until ctx ends.
@@ -77,21 +121,24 @@ func (ps *principals) server(ctx context.Context, name string) (*mcp.Server, err
 	if err != nil {
 		return nil, err
 	}
-	context.AfterFunc(ctx, func() { ps.exit(p) })
+	context.AfterFunc(ctx, func() { ps.exit(ctx, p) })
 	return p.server.Protocol(), nil
 }
 
 // open makes a principal's server, without a request for it.
 func (ps *principals) open(name string) error {
-	p, err := ps.enter(context.Background(), name)
+	ctx := context.Background()
+	p, err := ps.enter(ctx, name)
 	if err == nil {
-		ps.exit(p)
+		ps.exit(ctx, p)
 	}
 	return err
 }
 
 // enter gives a principal's server, opened and in use.
 func (ps *principals) enter(ctx context.Context, name string) (*principal, error) {
+	late := time.NewTimer(ps.moment)
+	defer late.Stop()
 	for {
 		ps.mu.Lock()
 		p := ps.all[name]
@@ -101,32 +148,46 @@ func (ps *principals) enter(ctx context.Context, name string) (*principal, error
 			return nil, errors.New("the server is ending")
 		case p != nil && p.closed != nil:
 			ps.mu.Unlock()
-			if err := wait(ctx, p.closed); err != nil {
+			if err := waitFor(ctx, p.closed); err != nil {
 				return nil, err
 			}
 			continue
 		case p != nil:
 			ps.begin(ctx, p)
 			ps.mu.Unlock()
-			err := wait(ctx, p.ready)
+			err := waitFor(ctx, p.ready)
 			if err == nil {
 				err = p.err
 			}
 			if err != nil {
-				ps.exit(p)
+				ps.exit(ctx, p)
 				return nil, err
 			}
 			return p, nil
 		case len(ps.all) >= ps.most:
 			oldest := ps.oldest()
-			ps.mu.Unlock()
-			if oldest == "" {
-				return nil, fmt.Errorf("%d principals use the server, no more fit", ps.most)
+			if oldest != "" {
+				ps.mu.Unlock()
+				ps.end(oldest)
+				continue
 			}
-			ps.end(oldest)
-			continue
+			if ps.changed == nil {
+				ps.changed = make(chan struct{})
+			}
+			changed := ps.changed
+			ps.mu.Unlock()
+			select {
+			case <-changed:
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			case <-late.C:
+			}
+			ps.tell(name)
+			return nil, fmt.Errorf("%d principals use the server, no more fit: %w", ps.most, streamable.ErrFull)
 		}
-		p = &principal{ready: make(chan struct{}), using: 1, last: time.Now()}
+		p = &principal{ready: make(chan struct{}), using: map[context.Context]struct{}{ctx: {}}, last: time.Now()}
+		ps.said = false
 		ps.all[name] = p
 		ps.number++
 		number := ps.number
@@ -156,29 +217,48 @@ func (ps *principals) fill(ctx context.Context, name string, number uint64, p *p
 
 // begin counts a request. The caller holds the lock.
 func (ps *principals) begin(ctx context.Context, p *principal) {
-	if p.using++; p.using == 1 && p.server != nil {
+	if p.using[ctx] = struct{}{}; len(p.using) == 1 && p.server != nil {
 		p.leave = p.server.Attend(ctx)
+	}
+	if !streamable.Listens(ctx) {
+		p.last = time.Now()
+	}
+}
+
+// tell logs that a principal was kept out, once until one isn't.
+func (ps *principals) tell(name string) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if !ps.said {
+		ps.said = true
+		ps.log.Warn("principals are kept out, since as many as may be use the server", "the first", name, "open", ps.most)
 	}
 }
 
 // exit counts the end of a request.
-func (ps *principals) exit(p *principal) {
+func (ps *principals) exit(ctx context.Context, p *principal) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if p.using--; p.using == 0 && p.leave != nil {
+	if delete(p.using, ctx); len(p.using) == 0 && p.leave != nil {
 		p.leave()
 		p.leave = nil
 	}
-	p.last = time.Now()
+	if !streamable.Listens(ctx) {
+		p.last = time.Now()
+	}
+	if ps.changed != nil {
+		close(ps.changed)
+		ps.changed = nil
+	}
 }
 
-// oldest is who was longest idle; "" where nobody is whose tools last. The caller
+// oldest is who was longest idle, of those whom it costs least; "" where nobody is. The caller
 // holds the lock.
 func (ps *principals) oldest() string {
-	name := ""
+	name, least, now := "", inUse, time.Now()
 	for n, p := range ps.all {
-		if p.lasting && p.idle() && (name == "" || p.last.Before(ps.all[name].last)) {
-			name = n
+		if k := p.loss(now); k < least || k == least && k != inUse && p.last.Before(ps.all[name].last) {
+			name, least = n, k
 		}
 	}
 	return name
@@ -188,12 +268,16 @@ func (ps *principals) oldest() string {
 func (ps *principals) end(name string) {
 	ps.mu.Lock()
 	p := ps.all[name]
-	if p == nil || !p.idle() {
+	if p == nil || p.loss(time.Now()) == inUse {
 		ps.mu.Unlock()
 		return
 	}
 	p.closed = make(chan struct{})
+	for ctx := range p.using {
+		streamable.End(ctx)
+	}
 	ps.mu.Unlock()
+	p.endSessions()
 	p.close()
 	ps.mu.Lock()
 	delete(ps.all, name)
@@ -238,10 +322,10 @@ func (p *principal) endSessions() {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	_ = wait(ctx, over)
+	_ = waitFor(ctx, over)
 }
 
-func wait(ctx context.Context, done <-chan struct{}) error {
+func waitFor(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
 		return nil
@@ -282,7 +366,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 	options := mcpserver.Options{
 		Version: version(), Registry: tools, Broker: auth.broker, Limits: w.limits, Log: w.log,
 		Elicit: w.o.askVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.fleeting, Trace: w.o.tracer(w.errs),
-		Results: w.results,
+		Results: w.results, Processors: w.processors,
 	}
 	if w.auth.telemetry != nil {
 		options.Observer = w.auth.telemetry

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,99 +13,147 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 )
 
-// TestPrincipalsAreBounded: the one that was longest idle makes room, never one that
-// is in use, has a session, or would lose what it has.
+// TestPrincipalsAreBounded: the one that was longest idle makes room, first one that only said
+// hello, and never one that is in use; who finds no room waits for a moment, and the log says so once.
 func TestPrincipalsAreBounded(t *testing.T) {
-	closed := make(chan string, 100)
-	lasting := true
-	ps := newPrincipals(slog.New(slog.DiscardHandler), func(name string, _ uint64) (*principal, error) {
-		if name == "broken" {
-			return nil, errors.New("it can't be opened")
-		}
-		return &principal{server: mcpserver.New(mcpserver.Options{}), close: func() { closed <- name }, lasting: lasting}, nil
-	})
-	ps.most = 3
-	use := func(name string) (*mcp.Server, func()) {
-		t.Helper()
-		ctx, end := context.WithCancel(t.Context())
-		s, err := ps.server(ctx, name)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		return s, func() {
-			end()
-			for { // the end of a request is noticed soon, not at once
-				ps.mu.Lock()
-				using := ps.all[name].using
-				ps.mu.Unlock()
-				if using == 0 {
-					return
-				}
-				time.Sleep(time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		closed := make(chan string, 100)
+		lasting := true
+		var log bytes.Buffer
+		ps := newPrincipals(slog.New(slog.NewTextHandler(&log, nil)), func(name string, _ uint64) (*principal, error) {
+			if name == "broken" {
+				return nil, errors.New("it can't be opened")
+			}
+			return &principal{server: mcpserver.New(mcpserver.Options{}), close: func() { closed <- name }, lasting: lasting}, nil
+		})
+		ps.most = 3
+		use := func(name string) (*mcp.Server, func()) {
+			t.Helper()
+			ctx, end := context.WithCancel(t.Context())
+			s, err := ps.server(ctx, name)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			time.Sleep(time.Millisecond)
+			return s, func() {
+				end()
+				time.Sleep(time.Millisecond) // the end of a request is noticed soon, not at once
 			}
 		}
-	}
-	a, _ := use("a")
-	if again, err := ps.server(t.Context(), "a"); err != nil || again != a {
-		t.Errorf("a principal has two servers: %v", err)
-	}
-	_, endB := use("b")
-	c, endC := use("c")
-	if _, err := ps.server(t.Context(), "d"); err == nil {
-		t.Error("a fourth came in while three are in use")
-	}
-	// b is idle, but has a session.
-	near, _ := mcp.NewInMemoryTransports()
-	b := ps.all["b"].server.Protocol()
-	session, err := b.Connect(t.Context(), near, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	endB()
-	endC()
-	if _, end := use("d"); <-closed != "c" {
-		t.Error("another than the idle one was closed")
-	} else {
-		end()
-	}
-	if again, end := use("c"); again == c || <-closed != "d" {
-		t.Error("what was closed is used again")
-	} else {
-		end()
-	}
-	session.Close()
-	for !ps.all["b"].idle() {
-		time.Sleep(time.Millisecond)
-	}
-	if err := ps.open("broken"); err == nil {
-		t.Error("a principal without a server came in")
-	}
-	<-closed // the oldest made room for it
-	lasting = false
-	for _, name := range []string{"m", "n"} {
-		_ = ps.open(name)
-	}
-	for len(closed) > 0 {
-		<-closed
-	}
-	if err := ps.open("o"); err == nil {
-		t.Error("what is kept in memory was closed for another")
-	}
-	endAll := len(ps.all)
-	ps.close()
-	if len(closed) != endAll {
-		t.Errorf("%d were closed at the end, of %d", len(closed), endAll)
-	}
-	if err := ps.open("a"); err == nil {
-		t.Error("one was opened after the end")
-	}
+		gone := func(want string) {
+			t.Helper()
+			select {
+			case name := <-closed:
+				if name != want {
+					t.Errorf("%s was closed, not %s", name, want)
+				}
+			default:
+				t.Errorf("%s wasn't closed", want)
+			}
+		}
+		call := func(name string) {
+			ps.all[name].server.Call(t.Context(), mcpserver.Call{Tool: "evolve", Arguments: []byte(`{"name":"f","code":"n => n"}`)})
+		}
+		hello := func(name string) {
+			t.Helper()
+			near, far := mcp.NewInMemoryTransports()
+			if _, err := ps.all[name].server.Protocol().Connect(t.Context(), near, nil); err != nil {
+				t.Fatal(err)
+			}
+			client, err := far.Connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { // takes what it is told
+				for err == nil {
+					_, err = client.Read(t.Context())
+				}
+				client.Close()
+			}()
+		}
+		a, _ := use("a")
+		if again, err := ps.server(t.Context(), "a"); err != nil || again != a {
+			t.Errorf("a principal has two servers: %v", err)
+		}
+		_, endB := use("b")
+		c, endC := use("c")
+		began := time.Now()
+		for range 2 {
+			if _, err := ps.server(t.Context(), "d"); !errors.Is(err, streamable.ErrFull) {
+				t.Errorf("a fourth came in while three are in use: %v", err)
+			}
+		}
+		if waited := time.Since(began); waited != 2*ps.moment {
+			t.Errorf("it waited for %v", waited)
+		}
+		if n := strings.Count(log.String(), "kept out"); n != 1 {
+			t.Errorf("the log says it %d times", n)
+		}
+		go func() {
+			time.Sleep(ps.moment / 2)
+			endC()
+		}()
+		_, endD := use("d")
+		gone("c")
+		hello("b")
+		call("b")
+		endB()
+		endD()
+		if again, endC := use("c"); again == c {
+			t.Error("what was closed is used again")
+		} else {
+			gone("d") // b was idle for longer, but has a session and has called a tool
+			hello("c")
+			endC()
+		}
+		_, endE := use("e")
+		gone("c") // which only said hello
+		if _, err := ps.server(t.Context(), "d"); err == nil {
+			t.Error("who called a tool a moment ago was closed for another")
+		}
+		time.Sleep(keptUsed)
+		_, endD = use("d")
+		gone("b")
+		endD()
+		if err := ps.open("broken"); err == nil {
+			t.Error("a principal without a server came in")
+		}
+		gone("d")
+		endE()
+
+		// What is kept in memory is lost with its server.
+		lasting = false
+		for _, name := range []string{"m", "n"} {
+			_, end := use(name)
+			call(name)
+			end()
+		}
+		gone("e")
+		if err := ps.open("o"); err == nil {
+			t.Error("tools that are kept in memory were lost for another")
+		}
+		time.Sleep(keptOnly)
+		_, endO := use("o")
+		gone("m")
+		endO()
+		endAll := len(ps.all)
+		ps.close()
+		if len(closed) != endAll {
+			t.Errorf("%d were closed at the end, of %d", len(closed), endAll)
+		}
+		if err := ps.open("a"); err == nil {
+			t.Error("one was opened after the end")
+		}
+	})
 }
 
 // TestPrincipalsOpenOnce: however many requests come at once, and however often there
@@ -125,7 +174,7 @@ func TestPrincipalsOpenOnce(t *testing.T) {
 			open[i].Add(-1)
 		}}, nil
 	})
-	ps.most = 4
+	ps.most, ps.moment = 4, 0
 	var all sync.WaitGroup
 	for w := range 16 {
 		all.Go(func() {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -21,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // certificate makes a certificate for this machine, and its key, as PEM.
@@ -106,7 +109,9 @@ func TestHTTPCertificateRotates(t *testing.T) {
 		t.Fatalf("the first certificate is %d", n)
 	}
 	// A stream that is open on it.
-	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(listening))
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
+	defer cancel()
+	r, _ := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(listening))
 	for h, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": eras[0], "Mcp-Method": "subscriptions/listen"} {
 		r.Header.Set(h, v)
 	}
@@ -156,7 +161,7 @@ func TestHTTPCertificateRotates(t *testing.T) {
 	if res.StatusCode != http.StatusOK || !strings.Contains(string(b), `"version":1`) {
 		t.Fatalf("status %d: %s", res.StatusCode, b)
 	}
-	if !<-heard {
+	if !wait.For(t, heard, "a notification on the stream") {
 		t.Error("the stream that was open ended")
 	}
 	s.stop()

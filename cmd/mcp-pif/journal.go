@@ -175,7 +175,7 @@ func newJournalShow() *cobra.Command {
 func newJournalExport() *cobra.Command {
 	var o journalOptions
 	return journalCommand("export", "Print the events as JSON, one a line", &o, true, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
-		out := cmd.OutOrStdout()
+		out := rawOut(cmd)
 		if terminal(out) {
 			out = &escapedLines{out: out} // a file has it as it was recorded, to be verified
 		}

@@ -23,8 +23,17 @@ type retainOptions struct {
 // registerServe adds the flags as a server has them.
 func (o *retainOptions) registerServe(f *pflag.FlagSet) {
 	o.size = 1 << 30
-	f.Var(&o.size, "journal-max-size", "drop the oldest events when the journal's file is larger; 0: never")
+	f.Var(&o.size, "journal-max-size", "drop the oldest events when the journal's files are larger, which never are more than a quarter larger; 0: never")
 	f.Var(&o.age, "journal-max-age", "drop events that are older, such as 30d; 0: never")
+}
+
+// check refuses a size that can't be kept to while the journal is written.
+func (o *retainOptions) check() error {
+	if o.size > 0 && o.size < journal.MinLimit {
+		least := size(journal.MinLimit)
+		return fmt.Errorf("--journal-max-size must be at least %s, or 0", &least)
+	}
+	return nil
 }
 
 func (o *retainOptions) limits() journal.Limits {

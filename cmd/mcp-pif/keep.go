@@ -21,7 +21,9 @@ type keeping struct {
 // keepFor is [authority.keep] for a client, in its profile where the flags say
 // nothing else. Where a profile can't be made and nobody asked for one, tools are
 // kept in memory, with a warning; but what is there and can't be understood, or is
-// in use by another, ends the start: going on would look as if all were lost.
+// in use by another, ends the start: going on would look as if all were lost. So does
+// a profile that can't be made, or is full, where something is granted: what is done
+// must be on record, unless the operator says --store memory.
 func (a *authority) keepFor(client string) (keeping, error) {
 	a.client = client
 	path, err := a.options.path(client)
@@ -37,7 +39,13 @@ func (a *authority) keepFor(client string) (keeping, error) {
 			return keeping{where: path + ", only to be read"}, nil
 		}
 	}
-	if a.options.given() || a.journal != nil || errors.Is(err, journal.ErrFormat) || errors.Is(err, journal.ErrDamaged) || errors.Is(err, journal.ErrLocked) {
+	if a.options.given() || errors.Is(err, journal.ErrFormat) || errors.Is(err, journal.ErrDamaged) || errors.Is(err, journal.ErrLocked) {
+		return keeping{}, err
+	}
+	if a.host != nil {
+		return keeping{}, fmt.Errorf("something is granted, and what it does couldn't be recorded; correct that, name another place with --store FILE, or say --store memory for a record that ends with the server: %w", err)
+	}
+	if a.journal != nil {
 		return keeping{}, err
 	}
 	why := "the server has no place to keep it"
@@ -64,7 +72,8 @@ func (a *authority) keep(path string) (err error) {
 	} else if a.journal, err = openStore(path, a.log); err != nil {
 		return err
 	}
-	return a.record()
+	// The first event shows whether there is room for any.
+	return a.record(path != "" && a.host != nil)
 }
 
 // look opens the journal at path to be read.
@@ -74,7 +83,7 @@ func (a *authority) look(path string) error {
 		return err
 	}
 	a.keptAt, a.journal = path, unwritten{s}
-	return a.record()
+	return a.record(false)
 }
 
 // unwritten is a store that can only be read. What is only noted, because nothing
@@ -89,8 +98,9 @@ func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, d
 	return u.Store.Append(s, k, run, branch, data)
 }
 
-// record begins to act and to record, now that there is a journal.
-func (a *authority) record() error {
+// record begins to act and to record, now that there is a journal; where it must last
+// what can't be written ends that.
+func (a *authority) record(lasts bool) error {
 	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log, Consents: a.consents()}
 	if a.host != nil {
 		options.Handler = a.telemetry.Handler(mcpserver.Asking(a.host))
@@ -98,7 +108,9 @@ func (a *authority) record() error {
 	a.broker = run.New(options)
 	a.brokers.add(a.broker)
 	granted := a.policy.Grants()
-	a.broker.Started(version(), grantTexts(granted), a.policy.ShownDenies(), a.sandboxes.lines(granted))
+	if err := a.broker.Started(version(), grantTexts(granted), a.policy.ShownDenies(), a.sandboxes.lines(granted), lasts); err != nil {
+		return err
+	}
 	// What was taken back must not come back because a list can't be read.
 	a.pollConsents()
 	return a.applyRevocations()

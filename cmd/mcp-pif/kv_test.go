@@ -200,7 +200,7 @@ func callsShown(t *testing.T, readme string, flags ...string) (calls int) {
 			calls++
 		}
 		p.in.Close()
-		if err := p.cmd.Wait(); err != nil {
+		if err := p.wait(); err != nil {
 			t.Error(err)
 		}
 	}

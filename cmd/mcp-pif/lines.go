@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -16,7 +17,7 @@ import (
 // types, plainly where input is piped in.
 func openLines(cmd *cobra.Command, complete func(string) (string, []string)) lines {
 	in, ok := cmd.InOrStdin().(*os.File)
-	out, ok2 := cmd.OutOrStdout().(*os.File)
+	out, ok2 := behind(cmd.OutOrStdout()).(*os.File)
 	if !ok || !ok2 || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) || os.Getenv("TERM") == "dumb" {
 		return &piped{bufio.NewReader(cmd.InOrStdin())}
 	}
@@ -93,7 +94,11 @@ func (t *typed) read(first bool) (string, error) {
 	return line, err
 }
 
-// tab completes the word before the cursor as far as the candidates agree.
+// mostListed is how many candidates are shown.
+const mostListed = 100
+
+// tab completes the word before the cursor as far as the candidates agree, and lists
+// them where that adds nothing.
 func (t *typed) tab(line string, pos int, key rune) (string, int, bool) {
 	if key != '\t' {
 		return "", 0, false
@@ -107,6 +112,9 @@ func (t *typed) tab(line string, pos int, key rune) (string, int, bool) {
 		for !strings.HasPrefix(c, common) {
 			common = common[:len(common)-1]
 		}
+	}
+	if len(candidates) > 1 && common == word {
+		fmt.Fprintln(t.editor, strings.Join(candidates[:min(len(candidates), mostListed)], "  "))
 	}
 	done := line[:pos-len(word)] + common
 	return done + line[pos:], len(done), true

@@ -42,8 +42,11 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(negatives(args))
 	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errs)
+	shownOut, shownErrs := &display{out: out}, &display{out: errs}
+	defer shownOut.Close()
+	defer shownErrs.Close()
+	root.SetOut(shownOut)
+	root.SetErr(shownErrs)
 	cmd, err := root.ExecuteC()
 	var f *failure
 	switch {
@@ -51,11 +54,11 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 		return 0
 	case errors.As(err, &f):
 		if f.err != nil {
-			fmt.Fprintln(errs, "mcp-pif:", printableLines(f.err.Error()))
+			fmt.Fprintln(shownErrs, "mcp-pif:", printableLines(f.err.Error()))
 		}
 		return cmp.Or(f.status, statusFailed)
 	}
-	fmt.Fprintf(errs, "mcp-pif: %s\nRun '%s --help' for how it is used.\n", printableLines(err.Error()), cmd.CommandPath())
+	fmt.Fprintf(shownErrs, "mcp-pif: %s\nRun '%s --help' for how it is used.\n", printableLines(err.Error()), cmd.CommandPath())
 	return statusUsage
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/proc"
 )
@@ -36,19 +38,26 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// homeless runs the tests with a state directory that goes with them, so that
-// none writes to that of whoever runs them, whatever it forgets.
+// homeless runs the tests with a state directory, and one for temporary files, that go
+// with them: none writes to the state of whoever runs them, whatever it forgets, and
+// nothing stays of the servers that are killed. Its name is short, for sockets.
 type homeless struct{ tests testscript.TestingM }
 
 func (h homeless) Run() int {
-	dir, err := os.MkdirTemp("", "mcp-pif-test-")
+	dir, err := os.MkdirTemp("", "pif")
 	if err != nil {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	stateHomes = dir
-	for _, name := range []string{"XDG_STATE_HOME", "LocalAppData"} {
+	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
 		os.Setenv(name, dir)
+	}
+	stateHomes = filepath.Join(dir, "states")
+	if err := os.Mkdir(stateHomes, 0o700); err != nil {
+		panic(err)
+	}
+	for _, name := range []string{"XDG_STATE_HOME", "LocalAppData"} {
+		os.Setenv(name, stateHomes)
 	}
 	return h.tests.Run()
 }
@@ -209,16 +218,26 @@ func (r *rawText) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// receiveTime is how long a test waits for a line before the server must have
-// lost it.
-const receiveTime = 10 * time.Minute
+// receiveTime is how long a command on a terminal may take.
+const receiveTime = 5 * time.Minute
+
+// bounded kills the server where what the test waits for takes too long, until it is stopped.
+func (p *process) bounded() (stop func() bool) {
+	return time.AfterFunc(wait.Limit(p.t), func() { _ = p.cmd.Process.Kill() }).Stop
+}
+
+// wait waits for the end of the server.
+func (p *process) wait() error {
+	defer p.bounded()()
+	return p.cmd.Wait()
+}
 
 // receive reads the next line, which must be JSON-RPC.
 func (p *process) receive() message {
 	p.t.Helper()
-	timer := time.AfterFunc(receiveTime, func() { _ = p.cmd.Process.Kill() })
+	stop := p.bounded()
 	line, err := p.out.ReadBytes('\n')
-	timer.Stop()
+	stop()
 	if err != nil {
 		p.t.Fatalf("reading from the server: %v", err)
 	}
@@ -277,6 +296,11 @@ func (p *process) tool(m message) toolReply {
 	if err := json.Unmarshal(m.Result, &r); err != nil || len(r.Content) == 0 {
 		p.t.Fatalf("call %s: %.300s", m.ID, m.Result)
 	}
+	// Text that a tool gives is no JSON; tests hold results against JSON.
+	var plain string
+	if result := r.StructuredContent["result"]; json.Unmarshal(result, &plain) == nil && plain == r.Content[0].Text && len(result) > 1 && result[0] == '"' {
+		r.Content[0].Text = string(result)
+	}
 	return r
 }
 
@@ -306,6 +330,7 @@ func (p *process) peak() int64 {
 // end closes the server's input and waits for it to exit well.
 func (p *process) end() {
 	p.t.Helper()
+	defer p.bounded()()
 	p.in.Close()
 	rest, _ := io.ReadAll(p.out)
 	for line := range strings.Lines(string(rest)) {

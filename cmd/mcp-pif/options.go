@@ -22,16 +22,18 @@ type limitOptions struct {
 	depth   int
 	pool    size
 	timeout time.Duration
+	result  size
 	trace   bool
 }
 
 func (o *limitOptions) register(f *pflag.FlagSet) {
-	o.memory, o.pool = core.DefaultMemory, 128<<20
+	o.memory, o.pool, o.result = core.DefaultMemory, 128<<20, 16<<10
 	f.Uint64Var(&o.steps, "max-steps", 1_000_000_000, "the most steps a run may ask for")
 	f.Var(&o.memory, "max-memory", "the most memory a run may have")
 	f.IntVar(&o.depth, "max-depth", core.DefaultDepth, "how many calls of a run may be pending")
 	f.Var(&o.pool, "pool", "memory of all runs together")
 	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long a run may take, by the wall clock")
+	f.Var(&o.result, "max-result", "how much of a result is shown at once; of a larger one there is a preview, and the call that reads on")
 	f.BoolVar(&o.trace, "trace", os.Getenv("MCP_DEBUG") == "1", "log every evaluation to standard error (or MCP_DEBUG=1)")
 }
 
@@ -48,6 +50,8 @@ func (o *limitOptions) limits() (mcpserver.Limits, error) {
 		return mcpserver.Limits{}, fmt.Errorf("--pool (%s) must be at least --max-memory (%s): a run could never have it", &o.pool, &o.memory)
 	case o.timeout <= 0:
 		return mcpserver.Limits{}, fmt.Errorf("--timeout must be positive")
+	case o.result < 1<<10 || o.result > 1<<30:
+		return mcpserver.Limits{}, fmt.Errorf("--max-result must be between 1KiB and 1GiB")
 	}
 	core.SetPool(int64(o.pool))
 	return mcpserver.Limits{
@@ -55,6 +59,7 @@ func (o *limitOptions) limits() (mcpserver.Limits, error) {
 		MaxMemory: int64(o.memory),
 		MaxDepth:  o.depth,
 		Timeout:   o.timeout,
+		Result:    int(o.result),
 	}, nil
 }
 

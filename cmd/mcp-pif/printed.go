@@ -6,12 +6,78 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
+
+// A display is where a command prints. What it is given may be a model's, a plugin's
+// or somebody else's: no character of it steers a terminal, whatever the command
+// took care of itself. Close shows the rest of what ended within a character.
+type display struct {
+	mu   sync.Mutex
+	out  io.Writer
+	rest []byte // of a character that hasn't ended
+}
+
+// Write prints p with U+FFFD for what would steer a terminal, but for line ends and
+// tabs.
+func (d *display) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text := p
+	if len(d.rest) > 0 {
+		text = append(d.rest, p...)
+	}
+	end := len(text)
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				end -= n
+			}
+			break
+		}
+	}
+	_, err := d.out.Write(shown(text[:end]))
+	d.rest = bytes.Clone(text[end:])
+	return len(p), err
+}
+
+// Close prints what is left, and leaves what is behind the display open.
+func (d *display) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rest := d.rest
+	if d.rest = nil; len(rest) == 0 {
+		return nil
+	}
+	_, err := d.out.Write(shown(rest))
+	return err
+}
+
+// shown is a text with nothing in it that steers a terminal; what is no UTF-8 may.
+func shown(text []byte) []byte {
+	if utf8.Valid(text) && bytes.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && steers(r) }) < 0 {
+		return text
+	}
+	return []byte(printableLines(string(text)))
+}
+
+// behind is what a command's output or input is in truth: for what isn't read by
+// people, and to tell what it is.
+func behind(stream any) any {
+	if d, ok := stream.(*display); ok {
+		return d.out
+	}
+	return stream
+}
+
+// rawOut is where a command's output goes as it is: messages of a protocol, and a
+// record whose bytes count.
+func rawOut(cmd *cobra.Command) io.Writer { return behind(cmd.OutOrStdout()).(io.Writer) }
 
 // steers tells characters that would do something to a terminal, or to the order
 // of what it shows, in place of being shown; and those that show nothing, by which

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -53,5 +54,60 @@ func TestEscaped(t *testing.T) {
 	}
 	if text := "é\n\t\"日本\" 🙂"; string(escaped([]byte(text+"\u202e"))) != text+`\u202e` {
 		t.Errorf("%q", escaped([]byte(text+"\u202e")))
+	}
+}
+
+// TestDisplay: whatever a command prints, in whatever pieces, nothing of it steers a
+// terminal, and the rest is as it was.
+func TestDisplay(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain é\t日本 🙂\n":            "plain é\t日本 🙂\n",
+		"a\u202eb\x1b[2Jc\r\nd\x9be": "a\ufffdb\ufffd[2Jc\ufffd\nd\ufffde",
+		"\u009b\U000e0041\xe2\x80":   "\ufffd\ufffd\ufffd",
+	} {
+		for _, size := range []int{1, 2, 3, len(text)} {
+			var out bytes.Buffer
+			d := &display{out: &out}
+			for rest := []byte(text); len(rest) > 0; rest = rest[min(size, len(rest)):] {
+				if n, err := d.Write(rest[:min(size, len(rest))]); n != min(size, len(rest)) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			got := out.String()
+			if strings.HasSuffix(text, "\x80") {
+				got = strings.TrimRight(got, "\ufffd") + "\ufffd\ufffd\ufffd" // of a torn end there may be several
+			}
+			if got != want {
+				t.Errorf("%q by %d is shown as %q", text, size, got)
+			}
+		}
+	}
+}
+
+// TestFmtSaysTheSame: code that fmt wrote with escapes is the code that it read.
+func TestFmtSaysTheSame(t *testing.T) {
+	for _, code := range []string{
+		`"` + steering + `"`,
+		`{"lam":"` + steering + `","body":{"record":{"` + steering + `":{"get":[{"var":"` + steering + `"},"` + steering + `"]}}}}`,
+	} {
+		for _, asJSON := range []bool{false, true} {
+			once, err := formatted(code, asJSON)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(once, shown(once)) {
+				t.Errorf("fmt writes %q", once)
+			}
+			again, err := formatted(string(once), true)
+			if err != nil {
+				t.Fatalf("%q: %v", once, err)
+			}
+			if want, err := formatted(code, true); err != nil || !bytes.Equal(again, want) {
+				t.Errorf("%q is read back as %q, not %q: %v", once, again, want, err)
+			}
+		}
 	}
 }

@@ -51,6 +51,8 @@ func TestListsSteerNoTerminal(t *testing.T) {
 		{"replay", started.Run}, {"replay", started.Run, "--json"}, {"replay", started.Run, "--trace"},
 		{"check", "--tool", "a"}, {"check", steering},
 		{"run", `"` + steering + `"`}, {"run", "--json", `"` + steering + `"`}, {"run", steering}, {"fmt", steering},
+		{"fmt", `"` + steering + `"`}, {"fmt", "--json", `{"lam":"` + steering + `","body":{"record":{"` + steering + `":1}}}`},
+		{"fmt", `{"lam":"` + steering + `","body":{"get":[{"var":"` + steering + `"},"` + steering + `"]}}`},
 		{"caps", "explain", steering}, {"doctor", "--policy", steering}, {"doctor", "--cap", steering}, {steering},
 	} {
 		if args[0] == "tools" || args[0] == "journal" || args[0] == "replay" || args[0] == "check" {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // The interpreters of the tests, as an operator maps them.
@@ -108,11 +109,7 @@ func commandsWith(t *testing.T, word string) (n int) {
 // gone waits until no process has a word in its command line.
 func gone(t *testing.T, word string) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Minute); commandsWith(t, word) > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d processes are left", commandsWith(t, word))
-		}
-	}
+	wait.Until(t, "no process is left with "+word, func() bool { return commandsWith(t, word) == 0 })
 }
 
 // TestProcInterpreters: a client drives Python and SQLite through the server, in the
@@ -225,9 +222,9 @@ func TestProcProgress(t *testing.T) {
 func TestProcEndsWithServer(t *testing.T) {
 	requireProc(t)
 	for name, end := range map[string]func(p *process, state string){
-		"killed": func(p *process, _ string) { p.cmd.Process.Kill(); p.cmd.Wait() },
-		"closed": func(p *process, _ string) { p.in.Close(); p.cmd.Wait() },
-		"TERM":   func(p *process, _ string) { p.cmd.Process.Signal(syscall.SIGTERM); p.cmd.Wait() },
+		"killed": func(p *process, _ string) { p.cmd.Process.Kill(); _ = p.wait() },
+		"closed": func(p *process, _ string) { p.in.Close(); _ = p.wait() },
+		"TERM":   func(p *process, _ string) { p.cmd.Process.Signal(syscall.SIGTERM); _ = p.wait() },
 		"revoked": func(p *process, state string) {
 			cmd := self("mcp-pif", "caps", "revoke", "proc:python3")
 			cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state)
@@ -258,12 +255,7 @@ leave(); leave(); print('left', flush=True)
 			}
 			end(p, state)
 			if name == "revoked" {
-				for end := time.Now().Add(5 * time.Minute); commandsWith(t, mark) > 1 && time.Now().Before(end); {
-					time.Sleep(20 * time.Millisecond)
-				}
-				if n := commandsWith(t, mark); n != 1 {
-					t.Errorf("%d processes are left beside the server", n-1)
-				}
+				wait.Until(t, "none is left beside the server", func() bool { return commandsWith(t, mark) == 1 })
 				if got, failed := p.runs("open_python3", nil); !failed {
 					t.Errorf("it started again: %s", got)
 				}
@@ -335,7 +327,7 @@ func TestProcReplay(t *testing.T) {
 		t.Fatal(was)
 	}
 	p.in.Close()
-	if err := p.cmd.Wait(); err != nil {
+	if err := p.wait(); err != nil {
 		t.Fatal(err)
 	}
 	cmd := self("mcp-pif", "journal", "export", "--profile", "one")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -22,9 +23,6 @@ func (o *processOptions) register(f *pflag.FlagSet) {
 
 // A mapping is the commands that the operator maps names to.
 type mapping struct {
-	// unasked is set where grants are only named, and nothing is started.
-	unasked bool
-
 	mu sync.Mutex
 	// by has the commands of grants, by their identity: another command makes
 	// another grant.
@@ -53,10 +51,10 @@ func (m *mapping) keep(g *caps.Grant, c *caps.Command) {
 
 // mapped finds what a capability's name is mapped to now, by the flags or by what the
 // policy file says; nil where its kind has no commands. protected is what no command
-// may write to.
-func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, protected []string) (*caps.Command, error) {
+// may write to, and neither may it to programs.
+func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, protected, programs []string) (*caps.Command, error) {
 	m, known := a.kinds.Manifest(c.Kind)
-	if !known || !host.TakesCommand(m) || a.mapping.unasked {
+	if !known || !host.TakesCommand(m) {
 		return nil, nil
 	}
 	var found *caps.Command
@@ -95,8 +93,45 @@ func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, pro
 	if err == nil {
 		err = host.CheckCommand(&resolved)
 	}
+	if err == nil {
+		err = resolved.CheckWrites(programs)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the command of %s: %w", c.Scope, err)
 	}
 	return &resolved, nil
+}
+
+// programs is the paths of all that is executed for tools, whether it is granted yet
+// or not: this program, the plugins of others, and what names are mapped to, with the
+// interpreters and libraries of each.
+func (a *authority) programs(said sayings) []string {
+	started := a.installed.protected()
+	if self, err := exec.LookPath(os.Args[0]); err == nil {
+		started = append(started, caps.Ways(self)...)
+	}
+	commands := []caps.Command{}
+	for _, text := range a.options.processes {
+		if _, line, ok := strings.Cut(text, "="); ok {
+			if c, err := caps.SplitCommand(line); err == nil {
+				commands = append(commands, c)
+			}
+		}
+	}
+	for _, name := range said.names() {
+		for _, c := range said.of(name).processes {
+			commands = append(commands, c)
+		}
+	}
+	for _, c := range commands {
+		started = append(started, c.Programs()...)
+	}
+	all := slices.Clone(started)
+	for _, p := range started {
+		for _, library := range host.Libraries(p) {
+			all = append(all, caps.Ways(library)...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

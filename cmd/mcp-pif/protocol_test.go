@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // TestMalformedFrames: every kind of line that is no request of ours is
@@ -226,7 +228,7 @@ func TestSignal(t *testing.T) {
 		if err != nil {
 			t.Errorf("the server ended with %v", err)
 		}
-	case <-time.After(5 * time.Minute):
+	case <-time.After(wait.Limit(t)):
 		t.Error("the server didn't end")
 	}
 }

@@ -5,25 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
-	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
-const replHelp = `Type a term of PIF to see its value; a function may be followed by its input:
-  {"mul":[6,7]}
-  {"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}} 12
+const replHelp = `Type a program to see its value, in the text form or as JSON:
+  1 + 2                  3
+  let x = 3              x is 3 from now on; functions, too: let sq = n => n * n
+  it                     the last value
+  n => n * n             a function shows its type; with an input behind it, it runs
 An entry goes on over several lines until its brackets close. Besides:
-  NAME INPUT          run an evolved tool
-  :evolve NAME CODE   make a tool
-  :drive NAME INPUT   run a tool and take its continue steps
-  :next               take the next step of a continuation
-  :tools              list the tools
-  :help [WHAT]        this text, or an operation (:help fold), a category, "language"
-  :quit               leave; so does Ctrl-D`
+  NAME INPUT, NAME(…)    run an evolved tool
+  :t CODE                show type and cost, without running
+  :s CODE                run step by step
+  :evolve NAME CODE      make a tool
+  :drive NAME INPUT      run a tool and take its continue steps
+  :next                  take the next step of a continuation
+  :tools                 list the tools
+  help [WHAT]            this text, or an operation (help fold), a category, "language"
+  exit                   leave; so does Ctrl-D`
 
 func newRepl() *cobra.Command {
 	var (
@@ -32,15 +37,15 @@ func newRepl() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "repl",
-		Short: "Type terms and see their values",
-		Long:  "Read terms and show their values, one after the other.\n\n" + replHelp,
+		Short: "Type programs and see their values",
+		Long:  "Read programs and show their values, one after the other.\n\n" + replHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := limits.limits()
 			if err != nil {
 				return err
 			}
-			auth, err := grants.open(warnings(cmd))
+			auth, err := grants.open(cmd)
 			if err != nil {
 				return failing(err)
 			}
@@ -49,10 +54,11 @@ func newRepl() *cobra.Command {
 			if err != nil {
 				return failing(err)
 			}
-			r := &repl{cmd: cmd, server: mcpserver.New(mcpserver.Options{
+			r := &repl{cmd: cmd, bound: map[string]binding{}, server: mcpserver.New(mcpserver.Options{
 				Registry: registry, Broker: auth.broker, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr()),
 			})}
-			return failing(r.loop(openLines(cmd, r.complete)))
+			r.in = openLines(cmd, r.complete)
+			return failing(r.loop())
 		},
 	}
 	f := cmd.Flags()
@@ -65,7 +71,9 @@ func newRepl() *cobra.Command {
 type repl struct {
 	cmd    *cobra.Command
 	server *mcpserver.Server
-	next   map[string]any // arguments of run that go on from the last continuation
+	in     lines
+	bound  map[string]binding // by name: the session's lets, and it
+	next   map[string]any     // arguments of run that go on from the last continuation
 }
 
 // lines is where a repl's input comes from.
@@ -81,17 +89,17 @@ type lines interface {
 
 var errInterrupted = errors.New("interrupted")
 
-func (r *repl) loop(in lines) error {
-	if in.interactive() {
-		fmt.Fprintf(r.cmd.OutOrStdout(), "PIF (mcp-pif %s). :help for help, Ctrl-D to leave.\n", version())
+func (r *repl) loop() error {
+	if r.in.interactive() {
+		fmt.Fprintf(r.cmd.OutOrStdout(), "PIF (mcp-pif %s). help for help, exit or Ctrl-D to leave.\n", version())
 	}
 	for {
-		entry, err := readEntry(in)
+		entry, err := r.read()
 		if errors.Is(err, errInterrupted) {
 			continue
 		}
 		if entry = strings.TrimSpace(entry); entry != "" {
-			in.remember(entry)
+			r.in.remember(uncommented(entry))
 			if !r.do(entry) {
 				return nil
 			}
@@ -105,61 +113,37 @@ func (r *repl) loop(in lines) error {
 	}
 }
 
-// readEntry reads lines until brackets and quotes are closed.
-func readEntry(in lines) (string, error) {
+// read reads lines until they are an entry. Where only an operand is missing, an
+// empty line ends it, too.
+func (r *repl) read() (string, error) {
 	var entry strings.Builder
 	for first := true; ; first = false {
-		line, err := in.read(first)
-		if err != nil {
-			if errors.Is(err, errInterrupted) {
-				return "", err
-			}
-			entry.WriteString(line)
-			return entry.String(), err
+		line, err := r.in.read(first)
+		if errors.Is(err, errInterrupted) {
+			return "", err
 		}
 		entry.WriteString(line)
-		if closed(entry.String()) {
-			return entry.String(), nil
+		open, _ := scan(entry.String())
+		if err != nil || !open && (strings.TrimSpace(line) == "" || !r.lacks(entry.String())) {
+			return entry.String(), err
 		}
 		entry.WriteByte('\n')
 	}
-}
-
-// closed reports whether every bracket of an entry is closed. A bracket closed
-// by another kind, or a quote open at a line's end, is a mistake, which JSON
-// will complain of, not a reason to wait for more.
-func closed(entry string) bool {
-	var open []byte
-	quoted := false
-	for i := 0; i < len(entry); i++ {
-		switch c := entry[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\n':
-			return true
-		case quoted:
-		case c == '{', c == '[':
-			open = append(open, c+2) // its partner, in ASCII
-		case c == '}', c == ']':
-			if len(open) == 0 || open[len(open)-1] != c {
-				return true
-			}
-			open = open[:len(open)-1]
-		}
-	}
-	return len(open) == 0 || quoted
 }
 
 // do does what an entry says, and reports whether to go on.
 func (r *repl) do(entry string) bool {
 	word, rest, _ := strings.Cut(entry, " ")
 	rest = strings.TrimSpace(rest)
+	if _, own := r.bound[word]; !own && slices.Contains([]string{"exit", "quit", "help", "?"}, word) {
+		if _, own = r.tool(word); !own {
+			word = ":" + word
+		}
+	}
 	switch {
-	case word == ":quit", word == ":exit", word == ":q":
+	case (word == ":quit" || word == ":exit" || word == ":q") && rest == "":
 		return false
-	case word == ":help" && rest == "":
+	case word == ":help" && rest == "", word == ":?":
 		fmt.Fprintln(r.cmd.OutOrStdout(), replHelp)
 	case word == ":help" && rest == "language":
 		r.call("help", nil)
@@ -167,6 +151,10 @@ func (r *repl) do(entry string) bool {
 		r.call("help", map[string]any{"name": rest})
 	case word == ":tools":
 		r.tools()
+	case word == ":t", word == ":type":
+		r.describe(rest)
+	case word == ":s", word == ":step":
+		r.step(rest)
 	case word == ":evolve":
 		name, code, _ := strings.Cut(rest, " ")
 		r.evolve(name, strings.TrimSpace(code))
@@ -178,38 +166,26 @@ func (r *repl) do(entry string) bool {
 	case word == ":next":
 		r.run(r.next, "")
 	case word[0] == ':':
-		r.complain(fmt.Sprintf("there is no command %s; :help lists them", word))
-	case strings.ContainsRune(`{["`, rune(entry[0])):
-		code, input := firstValue(entry)
-		r.run(map[string]any{"code": code}, input)
+		r.complain(fmt.Sprintf("there is no command %s; help lists them", word))
 	default:
-		r.run(map[string]any{"code": word}, rest)
+		r.enter(entry)
 	}
 	return true
 }
 
-// firstValue splits an entry into its first JSON value and the rest. What isn't
-// JSON is left whole, for the parser to say why.
-func firstValue(entry string) (code, rest string) {
-	dec := json.NewDecoder(strings.NewReader(entry))
-	var value json.RawMessage
-	if dec.Decode(&value) != nil {
-		return entry, ""
-	}
-	n := dec.InputOffset()
-	return entry[:n], strings.TrimSpace(entry[n:])
-}
-
 func (r *repl) complain(message string) {
-	fmt.Fprintln(r.cmd.ErrOrStderr(), printableLines(message))
+	paint(r.cmd.ErrOrStderr(), red, message)
 }
 
 func (r *repl) call(tool string, arguments map[string]any) {
 	_ = printAnswer(r.cmd, call(commandContext(r.cmd), r.server, tool, arguments), false)
 }
 
-// evolve makes a tool, and says so in a line.
+// evolve makes a tool, with the lets that its code uses in it, and says so in a line.
 func (r *repl) evolve(name, code string) {
+	if p, err := r.open(name, code); err == nil && len(p.names) > 0 {
+		code = string(text.Print(r.inside(p.names, p.term)))
+	}
 	a := call(commandContext(r.cmd), r.server, "evolve", map[string]any{"name": name, "code": code})
 	var made struct {
 		Version int
@@ -225,12 +201,21 @@ func (r *repl) evolve(name, code string) {
 	}
 }
 
-// run evaluates, and keeps the way on from a continuation.
+// run runs a tool, or goes on from a continuation, and keeps the result as it.
 func (r *repl) run(arguments map[string]any, input string) {
 	if input = strings.TrimSpace(input); input != "" {
 		arguments["input"] = inputJSON(input)
 	}
 	a := evaluate(r.cmd, r.server, arguments)
+	r.print(a, a.Text)
+	if a.Fault == nil {
+		r.keepResult(a)
+	}
+}
+
+// print shows an answer, with the words given where it failed, and keeps the way on
+// from a continuation.
+func (r *repl) print(a mcpserver.Answer, failed string) {
 	var answer struct {
 		Next struct{ Arguments map[string]any }
 	}
@@ -239,7 +224,14 @@ func (r *repl) run(arguments map[string]any, input string) {
 	if dec.Decode(&answer) == nil {
 		r.next = answer.Next.Arguments
 	}
-	_ = printAnswer(r.cmd, a, false)
+	if a.Fault != nil {
+		r.complain(failed)
+	} else {
+		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", escaped([]byte(a.Text)))
+	}
+	for _, more := range a.More {
+		paint(r.cmd.ErrOrStderr(), faint, more)
+	}
 }
 
 // tools lists the evolved tools, one a line.
@@ -263,36 +255,4 @@ func firstLine(text string, most int) string {
 		text += "…"
 	}
 	return text
-}
-
-// complete gives the words that the word before the cursor may become: commands
-// and tools at the start of an entry, operations after a quote.
-func (r *repl) complete(before string) (word string, candidates []string) {
-	start := strings.LastIndexFunc(before, func(c rune) bool { return strings.ContainsRune(` {}[],"`, c) }) + 1
-	word = before[start:]
-	var all []string
-	switch {
-	case start > 0 && before[start-1] == '"':
-		for i := range prim.Table {
-			if prim.Table[i].Operation() {
-				all = append(all, prim.Table[i].Name)
-			}
-		}
-		fallthrough
-	case start > 0:
-		for _, t := range r.server.Registry().Snapshot().All() {
-			all = append(all, t.Name)
-		}
-	default:
-		all = []string{":evolve", ":drive", ":next", ":tools", ":help", ":quit"}
-		for _, t := range r.server.Registry().Snapshot().All() {
-			all = append(all, t.Name)
-		}
-	}
-	for _, name := range all {
-		if strings.HasPrefix(name, word) {
-			candidates = append(candidates, name)
-		}
-	}
-	return word, candidates
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -20,7 +21,7 @@ import (
 // A tracing shows a replay step by step.
 type tracing struct {
 	out      io.Writer
-	in       *bufio.Reader // nil: nobody is asked
+	ask      func() (string, error) // after each step, a line; nil: nobody is asked
 	from, to uint64
 	asJSON   bool
 	terms    map[term.Term]string // as they are shown
@@ -37,8 +38,9 @@ const (
 
 func newTracing(cmd *cobra.Command, o *replayOptions) *tracing {
 	t := &tracing{out: cmd.OutOrStdout(), from: o.from, to: o.to, asJSON: o.asJSON, terms: map[term.Term]string{}}
-	if out, ok := t.out.(io.Reader); ok && terminal(out) && terminal(cmd.InOrStdin()) && !o.asJSON {
-		t.in = bufio.NewReader(cmd.InOrStdin())
+	if terminal(t.out) && terminal(cmd.InOrStdin()) && !o.asJSON {
+		in := bufio.NewReader(cmd.InOrStdin())
+		t.ask = func() (string, error) { return in.ReadString('\n') }
 		fmt.Fprintln(t.out, "Enter: the next step; q: no more of them")
 	}
 	return t
@@ -97,10 +99,10 @@ func (t *tracing) Eval(before uint64, e core.TraceEvent) bool {
 		}
 		fmt.Fprintf(t.out, "        where %s\n", printable(strings.Join(vars, ", ")))
 	}
-	if t.in == nil {
+	if t.ask == nil {
 		return true
 	}
-	answer, err := t.in.ReadString('\n')
+	answer, err := t.ask()
 	t.over = err != nil || strings.TrimSpace(answer) == "q"
 	return !t.over
 }
@@ -110,8 +112,8 @@ func (t *tracing) Effect(q *core.Request, a *core.Answer) {
 	if t.over || t.step < t.from {
 		return
 	}
-	args, err := journal.AppendValue(nil, q.Arg)
-	if err != nil {
+	args, err := journal.AppendValue(nil, q.Arg, 2*shownTerm)
+	if err != nil && !errors.Is(err, journal.ErrSize) {
 		args = []byte("…")
 	}
 	given := "gave "

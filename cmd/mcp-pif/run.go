@@ -48,7 +48,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			if err != nil {
 				return err
 			}
-			auth, err := grants.open(warnings(cmd))
+			auth, err := grants.open(cmd)
 			if err != nil {
 				return failing(err)
 			}
@@ -80,7 +80,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 	limits.register(f)
 	grants.register(f, keptNowhere)
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
-	f.StringVar(&as, "input-as", "", "auto, term or data: how the input is read")
+	f.StringVar(&as, "input-as", "", "how the input is read: data (default), or as the predecessor did: auto, term")
 	f.StringVar(&steps, "steps", "", "budget of steps (default 10000000)")
 	f.Var(&memory, "memory", "budget of memory")
 	f.BoolVar(&drive, "drive", false, "take a tool's continue steps until it is done")

@@ -31,11 +31,12 @@ func (o *secretOptions) bindings(kinds caps.Kinds) (all []caps.Binding, err erro
 	return all, nil
 }
 
-// A hidden is where the values of secrets lie, which no grant may reach: files, and
-// variables with the names of their secrets.
+// A hidden is what grants keep away from: where the values of secrets lie, files and
+// variables with the names of their secrets; and programs, which none may change.
 type hidden struct {
 	files     []string
 	variables map[string]string
+	programs  []string
 }
 
 // hide adds where the values of secrets lie. It refuses those that a plugin reads by a

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 const (
@@ -187,7 +189,7 @@ func TestSecretReload(t *testing.T) {
 		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the policy was read again: "+says, func() bool {
+		wait.Until(t, "the policy was read again: "+says, func() bool {
 			log := p.logged()
 			return strings.Count(log, "the policy was read again") >= reloads && strings.Contains(log, says)
 		})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
 // serveOptions are the flags of serve.
@@ -87,6 +89,9 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if err := o.storeOptions.check(); err != nil {
 		return err
 	}
+	if err := o.retain.check(); err != nil {
+		return err
+	}
 	if err := o.httpOptions.check(&o.storeOptions); err != nil {
 		return err
 	}
@@ -101,6 +106,9 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 		return failing(err)
 	}
 	defer auth.close()
+	if auth.host == nil { // which did it
+		go host.Sweep(os.TempDir())
+	}
 	if auth.telemetry, err = o.measuring(ctx, log); err != nil {
 		return err
 	}
@@ -139,7 +147,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	}
 	o.retain.keepWithin(ctx, auth.journal)
 	if auth.host != nil {
-		auth.watch(ctx)
+		auth.watch(ctx, cmp.Or(client, o.profile, o.store), true)
 	}
 	options := mcpserver.Options{
 		Version:     version(),
@@ -160,7 +168,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	if auth.host != nil {
 		auth.tellSandbox()
 	}
-	err = s.Serve(ctx, &stdio.Transport{In: in, Out: cmd.OutOrStdout(), Log: log, MaxCalls: maxCalls, MaxCallBytes: maxCallBytes})
+	err = s.Serve(ctx, &stdio.Transport{In: in, Out: rawOut(cmd), Log: log, MaxCalls: maxCalls, MaxCallBytes: maxCallBytes})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		log.Info("stopped by a signal")
 		return nil
@@ -190,7 +198,7 @@ func tuneMemory(pool int64) {
 
 // terminal reports whether a reader or writer is one.
 func terminal(stream any) bool {
-	f, ok := stream.(*os.File)
+	f, ok := behind(stream).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // TestTwoServers: what one server of a store changes, the other sees before its
@@ -176,11 +177,12 @@ func (s *shared) ask(tool, arguments string) (r toolReply, ok bool) {
 	if err != nil {
 		return r, false
 	}
-	m, ok := <-answered
-	if !ok {
+	select {
+	case m, ok := <-answered:
+		return r, ok && json.Unmarshal(m.Result, &r) == nil && len(r.Content) > 0
+	case <-time.After(wait.Limit(s.p.t)):
 		return r, false
 	}
-	return r, json.Unmarshal(m.Result, &r) == nil && len(r.Content) > 0
 }
 
 func (s *shared) call(tool, arguments string) toolReply {
@@ -194,7 +196,7 @@ func (s *shared) call(tool, arguments string) toolReply {
 // stop hands the connection back.
 func (s *shared) stop() {
 	s.p.send(`{"jsonrpc":"2.0","id":"stop","method":"ping"}`)
-	<-s.ended
+	wait.For(s.p.t, s.ended, "the end of reading")
 }
 
 // TestKilledServer: a server that is killed at any moment under load has lost
@@ -257,7 +259,7 @@ func TestKilledServer(t *testing.T) {
 			})
 		}
 		if kill == 0 { // whatever the others show
-			<-answered
+			wait.For(t, answered, "the first answer")
 		}
 		time.Sleep(time.Duration(random.IntN(60_000)) * time.Microsecond)
 		_ = p.cmd.Process.Kill()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -58,6 +60,9 @@ grants there is blocked.`,
 		if err != nil {
 			return printableError(fmt.Errorf("%s: %w", args[0], err))
 		}
+		if n := roundedExamples(tools); n > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d examples are of an older version, which rounded numbers with a point to integers: they are read so; evolve with new examples to replace them\n", n)
+		}
 		added, replaced, same, err := k.Import(commandContext(cmd), tools)
 		if err != nil {
 			return printableError(err)
@@ -69,3 +74,19 @@ grants there is blocked.`,
 		return nil
 	})
 }
+
+// roundedExamples counts the examples with a number that is rounded where they are
+// read, as older versions did.
+func roundedExamples(tools []registry.Portable) (n int) {
+	for i := range tools {
+		for _, e := range tools[i].Examples {
+			if e.As == "" && fractional.Match(slices.Concat(e.Input, []byte(" "), e.Expect)) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// fractional matches a number of JSON with a point or an exponent.
+var fractional = regexp.MustCompile(`(^|[\s\[{:,])-?\d+(\.\d|[eE])`)

@@ -73,6 +73,7 @@ func newToolsShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		question["detail"] = true
 		var t shownTool
 		a, err := k.ask(cmd, "describe", question, &t)
 		if err != nil {

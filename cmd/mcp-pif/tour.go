@@ -9,13 +9,17 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
 func newTour() *cobra.Command {
@@ -41,15 +45,17 @@ type stop struct {
 const tourTime = 2 * time.Minute
 
 func tour(cmd *cobra.Command) error {
-	ctx, cancel := context.WithTimeout(commandContext(cmd), tourTime)
+	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, tourTime)
 	defer cancel()
 	g := &guide{ctx: ctx, out: cmd.OutOrStdout(), began: time.Now()}
 	err := g.travel()
 	if g.session != nil {
 		g.session.Close()
 	}
-	if g.dir != "" {
-		os.RemoveAll(g.dir)
+	if g.scratch != nil {
+		g.scratch.Remove()
 	}
 	if err != nil {
 		if log := strings.TrimSpace(g.log.String()); log != "" {
@@ -68,7 +74,8 @@ type guide struct {
 	began   time.Time
 	log     bytes.Buffer // the server's
 	session *mcp.ClientSession
-	dir     string // where the store and the granted sandbox are
+	scratch *host.Scratch
+	dir     string // its path, where the store and the granted sandbox are
 }
 
 // tourStore is where the tour's servers keep what they make, in their folder.
@@ -80,9 +87,10 @@ func (g *guide) say(format string, args ...any) { fmt.Fprintf(g.out, format+"\n"
 // one that grants a folder.
 func (g *guide) travel() error {
 	var err error
-	if g.dir, err = os.MkdirTemp("", "mcp-pif-tour-"); err != nil {
+	if g.scratch, err = host.NewScratch(""); err != nil {
 		return err
 	}
+	g.dir = g.scratch.Path
 	if err := g.connect("--store", tourStore); err != nil {
 		return err
 	}
@@ -222,7 +230,8 @@ func (g *guide) gives(tool, arguments, text string) error {
 	if err != nil {
 		return err
 	}
-	if r.failed || r.text != text {
+	var plain string // of a tool that gives text
+	if r.failed || r.text != text && (json.Unmarshal([]byte(text), &plain) != nil || r.text != plain) {
 		return fmt.Errorf("expected %s, got %s", text, r.text)
 	}
 	return nil
@@ -257,17 +266,16 @@ func (g *guide) fails(tool, arguments string, words ...string) error {
 	return nil
 }
 
-// told shows parts of what a tool's check says, each of which must hold a text.
+// told shows parts of what evolve tells of a tool, each of which must hold a text.
 func (g *guide) told(r *reply, parts map[string]string) error {
-	var answer struct{ Check map[string]json.RawMessage }
+	var answer map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(r.text), &answer); err != nil || r.failed {
-		return fmt.Errorf("expected a check, got %s", r.text)
+		return fmt.Errorf("expected what is known of the tool, got %s", r.text)
 	}
-	check := answer.Check
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		g.say("    %s: %s", name, firstLine(string(check[name]), 100))
-		if !strings.Contains(string(check[name]), parts[name]) {
-			return fmt.Errorf("expected %s in the check's %s, got %s", parts[name], name, check[name])
+		g.say("    %s: %s", name, firstLine(string(answer[name]), 100))
+		if !strings.Contains(string(answer[name]), parts[name]) {
+			return fmt.Errorf("expected %s in %s, got %s", parts[name], name, answer[name])
 		}
 	}
 	return nil

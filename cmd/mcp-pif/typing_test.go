@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"io"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
+
+// prompted finds a prompt that waits for a line: a type has an arrow, too, and a list
+// of completions is followed by the line again.
+var prompted = regexp.MustCompile(`2004h(pif|\.\.\.)> `)
 
 // typing runs the repl on a terminal and types: typed FILE. Each line of the file
 // is typed, with Go's escapes and no return at its end, when the prompt has come.
@@ -19,7 +24,7 @@ func typing(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: typed FILE")
 	}
 	cmd := exec.Command("script", "-qec", "mcp-pif repl", "/dev/null")
-	cmd.Env = append(cmd.Environ(), "TERM=xterm", "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
+	cmd.Env = append(cmd.Environ(), "TERM=xterm", "NO_COLOR="+ts.Getenv("NO_COLOR"), "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
 	in, err := cmd.StdinPipe()
 	ts.Check(err)
 	out, err := cmd.StdoutPipe()
@@ -33,7 +38,7 @@ func typing(ts *testscript.TestScript, neg bool, args []string) {
 		keys, err := strconv.Unquote(`"` + strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `"`, `\"`) + `"`)
 		ts.Check(err)
 		shown := screen.Len()
-		for b := make([]byte, 4096); !bytes.Contains(screen.Bytes()[shown:], []byte("> ")); {
+		for b := make([]byte, 4096); !prompted.Match(screen.Bytes()[shown:]); {
 			n, err := out.Read(b)
 			screen.Write(b[:n])
 			if err != nil {

@@ -26,8 +26,29 @@ func TestCallee(t *testing.T) {
 		{"(int) -> (int) -> int", `@t(1)`, "(any) -> int", "what the tool gives"},
 		{"list[int]", `head(@t(null))`, "int", ""},
 		{"(int) -> ?", `@t(1)`, "?", ""},
+		{"(int) -> (int) -> int", `@t(1, 2)`, "int", ""},
+		{"(a) -> (b) -> list[a | b]", `@t(1, "x")`, "list[int | string]", ""},
+		{"(int) -> (int) -> int", `(a, b) => @t(a, b)`, "(int) -> (int) ->{call:t} int", ""},
+		{"(int) -> (int) -> int", `@t(1, "x")`, "int", "what the tool takes"},
+		{"(int) -> int", `@t(1, 2)`, "nothing", "takes 1 inputs, not 2"},
+		{"int", `@t(1, 2)`, "int", ""},
+		{"?", `@t(1, 2)`, "?", ""},
+		{"n,k: (int) -> (int) -> int", `@t(1, 2)`, "int", ""},
+		{"n,k: (int) -> (int) -> int", `@t({n: 1, k: 2})`, "int", ""},
+		{"n,k: (int) -> (int) -> int", `(n, k) => @t({n, k})`, "(int) -> (int) ->{call:t} int", ""},
+		{"n,k: (int) -> (int) -> int", `@t({n: 1, k: "x"})`, "int", "what the tool takes"},
+		{"n,k: (int) -> (int) -> int", `@t({n: 1})`, "int", "takes n and k: k is missing"},
+		{"n,k: (int) -> (int) -> int", `@t({n: 1, k: 2, z: 3})`, "int", "there is no parameter z"},
+		{"n,k: (int) -> (int) -> int", `@t(1)`, "int", "takes n and k: k is missing"},
+		{"n,k,m: (int) -> (int) -> (int) -> int", `@t(1, 2)`, "nothing", "takes n, k and m: m is missing"},
+		{"n,k: (int) -> (int) -> int", `@t([1, 2])`, "int", "whether"},
+		{"n,k: (int) -> (int) -> int", `r => @t(r)`, "({k: int, n: int, *: data}) ->{call:t} int", "whether"},
 	} {
-		callee, err := check.ParseType(c.callee)
+		params, of, named := strings.Cut(c.callee, ": ")
+		if !named || strings.ContainsAny(params, "({") {
+			params, of = "", c.callee
+		}
+		callee, err := check.ParseType(of)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +57,7 @@ func TestCallee(t *testing.T) {
 			t.Fatal(f)
 		}
 		r := check.Infer(p.Term, p.Source, check.Env{Callee: func(string) (check.Callee, bool) {
-			return check.Callee{Type: callee, Sound: true}, true
+			return check.Callee{Type: callee, Params: strings.FieldsFunc(params, func(r rune) bool { return r == ',' }), Sound: true}, true
 		}}, check.Budget{})
 		why := ""
 		for _, d := range r.Dynamic {

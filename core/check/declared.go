@@ -289,6 +289,7 @@ type Declared struct {
 
 	params   []Parameter
 	rules    []*rule // of each parameter; nil: nothing was declared
+	types    []*Type // likewise
 	required []string
 }
 
@@ -300,7 +301,7 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 	}
 	d := &Declared{Size: 30 * len(declared)}
 	d.params, _ = r.Arguments()
-	d.rules = make([]*rule, len(d.params))
+	d.rules, d.types = make([]*rule, len(d.params)), make([]*Type, len(d.params))
 	top, err := keyed(declared, append([]string{"type", "properties", "required", "additionalProperties", "$schema"}, annotations...))
 	if err != nil {
 		return nil, undeclarable("", "at its top, which is of an object: "+err.Error(), `{"type":"object","properties":{…}}`)
@@ -385,6 +386,9 @@ func (d *Declared) properties(c *ruling, raw json.RawMessage, whole map[string]a
 		r, err := c.read(m.value, 0)
 		if err != nil {
 			return undeclarable(m.key, err.Error(), "a flat schema")
+		}
+		if d.types[i], err = typeOfSchema(m.value, 0); err != nil {
+			d.types[i] = nil
 		}
 		d.rules[i], whole[m.key] = r, m.value
 	}

@@ -101,11 +101,11 @@ func TestDeclaredRefused(t *testing.T) {
 // held decodes arguments and holds them against a schema.
 func held(t *testing.T, d *check.Declared, r *check.Report, arguments string) *fault.Fault {
 	t.Helper()
-	in, f := check.Decode(json.RawMessage(arguments), r)
+	in, f := check.ReadArguments(json.RawMessage(arguments), r, nil)
 	if f != nil {
 		return f
 	}
-	return d.Check(in.Inputs, arguments != "{}")
+	return d.Check(in.Values, arguments != "{}")
 }
 
 // TestDeclaredChecked: what the schema doesn't let through is refused with its
@@ -139,7 +139,7 @@ func TestDeclaredChecked(t *testing.T) {
 		{`r => r.pair / 2`, property("input", `{"type":"object","properties":{"pair":{"type":"integer","minimum":1}},"required":["pair"]}`), `{"input":{"pair":0}}`, "input/pair"},
 		{`(a, b) => a / b`, property("b", `{"type":"integer","minimum":1}`), `{"a":5,"b":1}`, ""},
 		{`(a, b) => a / b`, property("b", `{"type":"integer","minimum":1}`), `{"a":5,"b":0}`, "b: 0 is not at least 1"},
-		{`(a, b) => a / b`, property("b", `{"type":"integer","minimum":1}`), `{"input":5}`, `missing: "b"`},
+		{`(a, b) => a / b`, property("b", `{"type":"integer","minimum":1}`), `{"input":5}`, `b is missing`},
 		{`x => x`, `{"type":"object","required":["input"]}`, `{}`, `missing: "input"`},
 		{`x => x`, `{"type":"object","required":["input"]}`, `{"input":null}`, ""},
 		{`x => x`, property("input", `{"type":"integer"}`), `{}`, `missing: "input"`},

@@ -22,6 +22,8 @@ type test struct {
 	// have it.
 	key     string
 	missing bool
+	// fault is what it fails with; nil: a mismatch.
+	fault *fault.Fault
 	// perhaps is set in the code of a row of the prelude, where a use doesn't
 	// always come to.
 	perhaps bool
@@ -37,8 +39,9 @@ type testKey struct {
 
 // A failure is a place that fails whenever it is evaluated.
 type failure struct {
-	pos int
-	f   *fault.Fault
+	pos  int
+	f    *fault.Fault
+	name string // of a variable that nothing binds
 }
 
 type failureKey struct {
@@ -116,18 +119,25 @@ func (c *checker) judge() {
 // stands elsewhere, that it may fail.
 func (c *checker) fails(t term.Term, f *fault.Fault) {
 	if c.library == elsewhere {
-		c.failsAt(t.Pos(), f)
+		if v, ok := t.(*term.Var); ok {
+			c.failsAt(t.Pos(), f).name = v.Name
+		} else {
+			c.failsAt(t.Pos(), f)
+		}
 	} else if f.Kind == fault.Unbound || f.Kind == fault.TypeError {
 		c.unknown(t, ReasonTested, f.Message, "it may fail: "+f.Message)
 	}
 }
 
-func (c *checker) failsAt(pos int, f *fault.Fault) {
+func (c *checker) failsAt(pos int, f *fault.Fault) *failure {
 	k := failureKey{pos, f.Kind, f.Message}
-	if !c.failures[k] {
-		c.failures[k] = true
-		c.failed = append(c.failed, &failure{pos, f})
+	x, ok := c.failures[k]
+	if !ok {
+		x = &failure{pos: pos, f: f}
+		c.failures[k] = x
+		c.failed = append(c.failed, x)
 	}
+	return x
 }
 
 // unknown notes a dynamic place, once for each detail.
@@ -207,8 +217,11 @@ func (c *checker) result(x *test) {
 }
 
 func mismatch(x *test) *fault.Fault {
+	if x.fault != nil {
+		return x.fault
+	}
 	got, row := describe(x.bad), prim.Get(x.id)
-	if x.inner == "" && row.Params[x.operand].Kinds&x.want == row.Params[x.operand].Kinds {
+	if p := row.Params[min(x.operand, len(row.Params)-1)]; x.inner == "" && p.Kinds&x.want == p.Kinds {
 		return prim.Mismatch(x.id, x.operand, got)
 	}
 	where, want := x.inner, wanted(x.want)

@@ -2,8 +2,10 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -68,9 +70,14 @@ func (c *checker) effect(t *term.Effect, e env, ctx context) *variable {
 // call types the call of a tool.
 func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 	name := c.infer(t.Args[0], e, ctx)
-	in := c.infer(t.Args[1], e, ctx)
+	var inputs []*variable
+	for _, a := range t.Args[1:] {
+		inputs = append(inputs, c.infer(a, e, ctx))
+	}
 	c.take(name, t, t.ID, 0, prim.KindString, nil)
-	c.deep(in, prim.KindData, t, t.ID, 1)
+	for i, in := range inputs {
+		c.deep(in, prim.KindData, t, t.ID, i+1)
+	}
 	// What the callee raises is data of which nothing is known.
 	c.add(ctx.raised, c.dynData)
 	res := c.variable()
@@ -92,17 +99,110 @@ func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 	if !callee.Sound {
 		c.unknown(t, ReasonCall, literal.Value, fmt.Sprintf("the tool %q has places of its own that fail, or that are tested when it runs", literal.Value))
 	}
-	vars := map[string]*variable{}
-	if f := callee.Type; f.Kinds&prim.KindFunction != 0 && !f.Any {
-		g := giving{c, t, vars, map[string]*Type{}, map[given]bool{}}
-		g.take(in, f.Param.or())
-		c.flow(c.ofType(f.Result.or(), vars), res)
+	g := giving{c, t, map[string]*variable{}, map[string]*Type{}, map[given]bool{}}
+	switch params := prim.Placed(callee.Params); {
+	case len(inputs) < len(params) && len(inputs) > 1:
+		c.fails(t, prim.MissingInputs(literal.Value, params, params[len(inputs):], nil))
+		return res
+	case len(inputs) < len(params):
+		c.placed(&g, literal.Value, params, callee.Type, inputs[0], res, ctx.sure)
+	default:
+		c.inOrder(&g, literal.Value, callee, inputs, res)
 	}
-	value := *callee.Type
-	value.Kinds &^= prim.KindFunction
-	c.flow(c.ofType(&value, vars), res)
 	c.calleeGives(res, t)
 	return res
+}
+
+// inOrder types a call with an input for each of the first parameters.
+func (c *checker) inOrder(g *giving, name string, callee Callee, inputs []*variable, res *variable) {
+	f := callee.Type
+	for i, in := range inputs {
+		applied := f.Kinds&prim.KindFunction != 0 && !f.Any
+		switch {
+		case i > 0 && f.Kinds&prim.KindFunction == 0 && !f.Dynamic && len(f.Vars) == 0 && f.Kinds != 0 && callee.Type.IsFunction():
+			takes := fmt.Sprintf("%d", i)
+			c.fails(g.at, &fault.Fault{
+				Kind: fault.TypeError, Message: fmt.Sprintf("the tool %q takes %s inputs, not %d", name, takes, len(inputs)),
+				Expected: takes + " inputs", Got: fmt.Sprintf("%d", len(inputs)), Hint: "Leave out what it has no parameter for.",
+			})
+			return
+		case i > 0 && (!f.IsFunction() || f.Name != ""):
+			c.unknown(g.at, ReasonCall, name+" "+fmt.Sprint(i), fmt.Sprintf("whether the tool %q takes so many inputs is known only when it runs", name))
+			c.add(res, c.dynData)
+			return
+		}
+		if i == 0 {
+			value := *f
+			value.Kinds &^= prim.KindFunction
+			c.flow(c.ofType(&value, g.vars), res)
+		}
+		if !applied {
+			return
+		}
+		g.take(in, f.Param.or())
+		f = f.Result.or()
+	}
+	c.flow(c.ofType(f, g.vars), res)
+}
+
+// placed types a call of a tool of several parameters with one input: a record of
+// them, or a list or a pair, of which only the run can tell whether it is meant so.
+func (c *checker) placed(g *giving, name string, params []string, f *Type, in, res *variable, sure bool) {
+	var types []*Type
+	for range params {
+		if !f.IsFunction() || f.Name != "" {
+			f = Function(Dynamic, Dynamic, Row{})
+		}
+		types = append(types, f.Param.or())
+		f = f.Result.or()
+	}
+	c.flow(c.ofType(f, g.vars), res)
+	// Beside the test that it is data: that it is one of these, and has all.
+	x := c.testOf(g.at, g.at.ID, 2, "", prim.KindRecord)
+	all := c.testOf(g.at, g.at.ID, 3, "", prim.KindRecord)
+	x.fault = prim.MissingInputs(name, params, params[1:], nil)
+	perhaps := func() {
+		all.ok = true
+		c.unknown(g.at, ReasonCall, name+" placed", fmt.Sprintf("whether the tool %q is given all of its parameters is known only when it runs", name))
+	}
+	c.watches(in, prim.KindAny, func(s *shape) {
+		if s.seed == nil && s.kind&(prim.KindList|prim.KindPair) != 0 {
+			x.ok = true
+			perhaps()
+		}
+	})
+	c.takeAs(x, in, prim.KindRecord, func(s *shape) {
+		if s.dynamic {
+			perhaps()
+			return
+		}
+		var missing, unknown []string
+		known := s.record.row == nil && s.record.rest == nil
+		for i, p := range params {
+			v, there := c.lookup(s, p, sure)
+			if there == absent {
+				missing = append(missing, p)
+				continue
+			}
+			known = known && there == required
+			g.take(v, types[i])
+		}
+		for _, f := range s.record.fields {
+			if f.presence == required && !slices.Contains(params, f.key) {
+				unknown = append(unknown, f.key)
+			}
+			known = known && f.presence == required
+		}
+		switch {
+		case missing != nil || unknown != nil:
+			all.bad |= prim.KindRecord
+			all.fault = prim.MissingInputs(name, params, missing, unknown)
+		case !known:
+			perhaps()
+		default:
+			all.ok = true
+		}
+	})
 }
 
 // calleeGives demands that only data comes back from a call.

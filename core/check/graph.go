@@ -103,10 +103,12 @@ type checker struct {
 
 	tests    map[testKey]*test
 	order    []*test // tests in the order of their making
-	failures map[failureKey]bool
+	failures map[failureKey]*failure
 	failed   []*failure
 	unknowns map[unknownKey]*unknown
 	found    []*unknown
+
+	branches []tested
 
 	nodes    map[term.Term]*variable
 	expanded map[*term.Prim]term.Term
@@ -134,7 +136,7 @@ func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 		env: env, src: src, limit: b.Steps, places: b.Places, code: t, root: t,
 		basic: map[prim.Kinds]*variable{}, interned: map[string]*shape{}, atoms: map[string]*shape{},
 		filters: map[filterKey][2]*variable{}, compared: map[compareKey]bool{}, deeps: map[deepKey]bool{},
-		tests: map[testKey]*test{}, failures: map[failureKey]bool{}, unknowns: map[unknownKey]*unknown{},
+		tests: map[testKey]*test{}, failures: map[failureKey]*failure{}, unknowns: map[unknownKey]*unknown{},
 		expanded: map[*term.Prim]term.Term{},
 	}
 	if c.limit <= 0 {

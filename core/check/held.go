@@ -102,14 +102,12 @@ func (v *violations) value(r *rule, raw []byte) (f *fault.Fault) {
 // unwrap is what a value was before it was read as data: the number in
 // {"dec":"1.5"}, the object in {"record":{…}}; and the key of such an object.
 func unwrap(raw []byte) (inner []byte, key string) {
-	d := decoder{scan: scan{src: raw}}
 	if len(raw) > 0 && raw[0] == '{' {
-		if key, first, _, ok := d.lone(); ok && key != "pair" {
-			all, _ := members(raw)
-			switch inner := bytes.TrimSpace(all[0].value); {
-			case key == "record" && first == '{':
+		if key, inner, ok := lone(scan{src: raw}); ok {
+			switch {
+			case key == "record" && inner[0] == '{':
 				return inner, key
-			case key != "record" && first == '"':
+			case (key == "dec" || key == "int") && inner[0] == '"':
 				if inner = bytes.Trim(inner, `"`); isNumber(inner) {
 					return inner, key
 				}

@@ -335,7 +335,14 @@ func (c *checker) conditional(t *term.If, e env, ctx context) *variable {
 	inside.sure = false
 	defer c.perhaps()()
 	res := c.variable()
-	c.flow(c.infer(t.Then, c.narrow(t.Cond, true, e, ctx), inside), res)
-	c.flow(c.infer(t.Else, c.narrow(t.Cond, false, e, ctx), inside), res)
+	for _, is := range []bool{true, false} {
+		branch := t.Else
+		if is {
+			branch = t.Then
+		}
+		known := c.narrow(t.Cond, is, e, ctx)
+		c.branches = append(c.branches, tested{branch, known.known, e.known})
+		c.flow(c.infer(branch, known, inside), res)
+	}
 	return res
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -22,9 +23,16 @@ func (c *checker) report() *Report {
 		r.Params = append(r.Params, l.Param)
 	}
 	places := newPlaces(c)
+	guarded := c.guarded()
 	for _, x := range c.failed {
+		place, f := places.of(x.pos), *x.f
+		if x.name != "" {
+			f.At = place.At
+			prim.Applied(&f, x.name)
+		}
 		r.Diagnostics = append(r.Diagnostics, Diagnostic{
-			Kind: x.f.Kind, Place: places.of(x.pos), Message: x.f.Message, Expected: x.f.Expected, Got: x.f.Got, Hint: x.f.Hint,
+			Kind: f.Kind, Place: place, Message: f.Message, Expected: f.Expected, Got: f.Got, Hint: f.Hint,
+			Guarded: guarded[x.pos],
 		})
 	}
 	slices.SortStableFunc(r.Diagnostics, func(a, b Diagnostic) int { return a.compare(b.Place) })

@@ -28,6 +28,9 @@ type Env struct {
 type Callee struct {
 	// Type is the type of the tool's code: its function, or its value.
 	Type *Type
+	// Params is the names of the parameters that its code starts with, as in
+	// [Report].
+	Params []string
 	// Effects is what it asks for itself.
 	Effects []Effect
 	// Sound is set where its own report is (see [Report.Sound]).
@@ -68,6 +71,9 @@ type Diagnostic struct {
 	Expected string `json:"expected,omitempty"`
 	Got      string `json:"got,omitempty"`
 	Hint     string `json:"hint,omitempty"`
+	// Guarded is set where the place stands in quoted code, in what a try evaluates,
+	// or in a branch that a test of a type excludes: a program may be meant so.
+	Guarded bool `json:"guarded,omitempty"`
 }
 
 // Unknown is a dynamic place: what comes of it, or whether it succeeds, is
@@ -135,6 +141,18 @@ type Report struct {
 // Sound reports whether the program never fails with type_error or unbound on
 // an input of its type.
 func (r *Report) Sound() bool { return len(r.Dynamic) == 0 && len(r.Diagnostics) == 0 }
+
+// Broken is the places that fail each time they are reached, and that nothing around
+// them guards: a program with one can't be meant so.
+func (r *Report) Broken() []Diagnostic {
+	var broken []Diagnostic
+	for _, d := range r.Diagnostics {
+		if !d.Guarded {
+			broken = append(broken, d)
+		}
+	}
+	return broken
+}
 
 // Infer says what a program is. src is what the term's places refer to; nil:
 // places are empty. It never fails and never panics, ends within the budget,

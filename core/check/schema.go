@@ -157,16 +157,10 @@ func (w *schemaWriter) of(t *Type, deep int) schema {
 	var alternatives []any
 	add := func(s schema) { alternatives = append(alternatives, s) }
 	switch {
-	case t.Kinds&prim.KindDec != 0 && w.input:
+	case t.Kinds&prim.KindDec != 0:
 		add(schema{"type": "number"})
-		add(decSchema())
-	case t.Kinds&prim.KindNumber == prim.KindNumber:
-		add(schema{"type": "integer"})
-		add(decSchema())
 	case t.Kinds&prim.KindInt != 0:
 		add(schema{"type": "integer"})
-	case t.Kinds&prim.KindDec != 0:
-		add(decSchema())
 	}
 	for _, k := range []struct {
 		kind prim.Kinds
@@ -209,10 +203,6 @@ func (w *schemaWriter) of(t *Type, deep int) schema {
 		return alternatives[0].(schema)
 	}
 	return schema{"anyOf": alternatives}
-}
-
-func decSchema() schema {
-	return schema{"type": "object", "properties": schema{"dec": schema{"type": "string"}}, "required": []string{"dec"}, "additionalProperties": false}
 }
 
 // pair is the schema of {"pair":[a,b]}.

@@ -109,17 +109,17 @@ func TestSchemasGenerated(t *testing.T) {
 // sameInput: the arguments of a direct call are decoded to the value itself.
 func sameInput(t *testing.T, tr *trial, arguments []byte, want value.Value) {
 	t.Helper()
-	d, f := check.Decode(arguments, tr.report)
+	d, f := check.ReadArguments(arguments, tr.report, nil)
 	if f != nil {
 		t.Fatalf("%v\n%s\n%s", f, arguments, tr)
 	}
-	in, f := parse.Input(d.Inputs[0], parse.Data)
+	in, f := parse.Input(d.Values[0], parse.Data)
 	if f != nil {
-		t.Fatalf("%v\n%s\n%s", f, d.Inputs[0], tr)
+		t.Fatalf("%v\n%s\n%s", f, d.Values[0], tr)
 	}
 	got, _, f := naive.Run(naive.Config{Term: in.Term, Source: in.Source})
 	if f != nil || string(shown(t, got)) != string(shown(t, want)) {
-		t.Fatalf("%s are decoded to %s, want %s (%v)\n%s", arguments, d.Inputs[0], shown(t, want), f, tr)
+		t.Fatalf("%s are decoded to %s, want %s (%v)\n%s", arguments, d.Values[0], shown(t, want), f, tr)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestSchemas(t *testing.T) {
 		{`(a, s) => if a then s ++ "!" else null`, `{"additionalProperties":false,"properties":{"a":{"type":"boolean"},"s":{"type":"string"}},"required":["a","s"],"type":"object"}`, `{"anyOf":[{"type":"string"},{"type":"null"}]}`},
 		{`(x, x) => x / 2`, `{"additionalProperties":false,"properties":{"x":{},"x_2":{"type":"integer"}},"required":["x","x_2"],"type":"object"}`, `{"type":"integer"}`},
 		{`r => {n: length(r.name), p: (r.ok and true, "x")}`, `{"additionalProperties":false,"properties":{"input":{"properties":{"name":{"anyOf":[{"type":"string"},{"type":"array","items":{}}]},"ok":{"type":"boolean"}},"required":["name","ok"],"type":"object"}},"required":["input"],"type":"object"}`, `{"additionalProperties":false,"properties":{"n":{"type":"integer"},"p":{"additionalProperties":false,"properties":{"pair":{"items":{"anyOf":[{"type":"boolean"},{"type":"string"}]},"maxItems":2,"minItems":2,"type":"array"}},"required":["pair"],"type":"object"}},"required":["n","p"],"type":"object"}`},
-		{`n => if n == 0 then null else (n, self(n - 1))`, `{"additionalProperties":false,"properties":{"input":{"anyOf":[{"type":"number"},{"additionalProperties":false,"properties":{"dec":{"type":"string"}},"required":["dec"],"type":"object"}]}},"required":["input"],"type":"object"}`, `{"description":"type rec a. unit | pair[num, a]"}`},
+		{`n => if n == 0 then null else (n, self(n - 1))`, `{"additionalProperties":false,"properties":{"input":{"type":"number"}},"required":["input"],"type":"object"}`, `{"description":"type rec a. unit | pair[num, a]"}`},
 		{"(`é a`, ``, `é b`) => `é a` / `é b`", `{"additionalProperties":false,"properties":{"__a":{"type":"integer"},"_":{},"__b":{"type":"integer"}},"required":["__a","_","__b"],"type":"object"}`, `{"type":"integer"}`},
 		{"(`__proto__`, x) => `__proto__` / x", `{"additionalProperties":false,"properties":{"_proto_":{"type":"integer"},"x":{"type":"integer"}},"required":["_proto_","x"],"type":"object"}`, `{"type":"integer"}`},
 		{`x => {"__proto__": x / 2, b: 1}`, `{"additionalProperties":false,"properties":{"input":{"type":"integer"}},"required":["input"],"type":"object"}`, `{"description":"type {__proto__: int, b: int}"}`},
@@ -175,52 +175,72 @@ func sameJSON(t *testing.T, got []byte, want string) bool {
 }
 
 // TestDecode: arguments of direct calls are what the types say was meant.
-func TestDecode(t *testing.T) {
+func TestReadArguments(t *testing.T) {
 	for _, c := range []struct{ code, arguments, want string }{
 		{`s => s ++ "!"`, `{"input":"42"}`, `"42"`},
 		{`n => n / 2`, `{"input":"42"}`, `42`},
 		{`n => n / 2`, `{"input":42.0}`, `42`},
-		{`n => n / 2`, `{"input":2.5}`, `2.5`}, // rounded, with a note, where data is read
-		{`n => n / 2`, `{"input":1e3}`, `1e3`},
+		{`n => n / 2`, `{"input":2.5}`, `2.5`}, // exact; the program fails on it
+		{`n => n / 2`, `{"input":1e3}`, `1000`},
 		{`n => n / 2`, `{"input":-0.0}`, `0`},
 		{`n => n + 1`, `{"input":1e21}`, `1e21`},
-		{`n => n + 1`, `{"input":1e-2}`, `{"dec":"1e-2"}`},
-		{`n => n + 1`, `{"input":3.0}`, `{"dec":"3.0"}`},
-		{`x => x`, `{"input":[1.5,"2.5",{"a":-1.50},{"pair":[1,0.5]}, 1e2]}`, `[{"dec":"1.5"},"2.5",{"a":{"dec":"-1.50"}},{"pair":[1,{"dec":"0.5"}]}, 1e2]`},
+		{`n => n + 1`, `{"input":1e-2}`, `1e-2`},
+		{`n => n + 1`, `{"input":3.0}`, `3.0`},
+		{`x => x`, `{"input":[1.5,"2.5",{"a":-1.50},{"pair":[1,0.5]}, 1e2]}`, `[1.5,"2.5",{"a":-1.50},{"pair":[1,0.5]}, 1e2]`},
 		{`x => x`, `{"input":1e999999999}`, `1e999999999`},
 		{`x => parse_json(x)`, `{"input":"[1]"}`, `"[1]"`},
 		{`xs => sum(xs)`, `{"input":[ ]}`, `[]`},
 		{`r => r.pair / 2`, `{"input":{"record":{"pair":"8"}}}`, `{"record":{"pair":8}}`},
 		{`p => fst(p) / 2`, `{"input":{"pair":[1,2,3]}}`, `{"pair":[1,2,3]}`},
 		{`r => r.a.b / 2`, `{"input":{"\u0061":{"b":"{}"}}}`, `{"\u0061":{"b":"{}"}}`},
-		{`r => r.a.b / 2`, `{"input":"{\"a\":\"{\\\"b\\\":\\\"6\\\"}\"}"}`, `{"a":{"b":6}}`},
+		{`r => r.a.b / 2`, `{"input":"{\"a\":{\"b\":6}}"}`, `{"a":{"b":6}}`},
 		{`42`, `{"input":5}`, `5`},
 		{`n => n / 2`, `{"input":"abc"}`, `"abc"`},
-		{`n => n + 1`, `{"input":2.50}`, `{"dec":"2.50"}`},
+		{`n => n + 1`, `{"input":2.50}`, `2.50`},
 		{`n => n + 1`, `{"input":{"dec":"2.50"}}`, `{"dec":"2.50"}`},
 		{`n => n + 1`, `{"input":123456789012345678901234567890}`, `123456789012345678901234567890`},
 		{`b => not b`, `{"input":"true"}`, `true`},
-		{`xs => sum(xs)`, `{"input":"[1, \"2\", 2.5]"}`, `[1,2,{"dec":"2.5"}]`},
+		{`xs => sum(xs)`, `{"input":"[1, 2.5]"}`, `[1,2.5]`},
 		{`xs => join(xs, ",")`, `{"input":["1",2]}`, `["1",2]`},
 		{`x => x`, `{"input":"42"}`, `"42"`},
-		{`x => x`, `{"input":1.5}`, `{"dec":"1.5"}`},
+		{`x => x`, `{"input":1.5}`, `1.5`},
 		{`x => 1`, `{}`, `null`},
 		{`p => fst(p) / 2`, `{"input":{"pair":["7","7"]}}`, `{"pair":[7,"7"]}`},
-		{`r => r.pair / 2`, `{"input":{"pair":"8"}}`, `{"record":{"pair":8}}`},
+		{`r => r.pair / 2`, `{"input":{"pair":"8"}}`, `{"pair":8}`},
 		{`r => r.a ++ r.b`, `{"a":"1","b":"2"}`, `{"a":"1","b":"2"}`},
-		{`r => r.a / get(r, "b", 1)`, `{"input":"{\"a\":\"4\"}"}`, `{"a":4}`},
+		{`r => r.a / get(r, "b", 1)`, `{"input":"{\"a\":4}"}`, `{"a":4}`},
 		{`(a, b) => a / length(b)`, `{"b":"12","a":"12"}`, `12 "12"`},
-		{`(a, b) => a / b`, `{"input":5}`, `5`},
+		{`(a, b) => a / b`, `{"input":{"a":4,"b":2}}`, `4 2`},
+		{`(a, b) => a / b`, `[4,2.0]`, `4 2`},
+		{`(a, b) => a / b`, `{"pair":["4",2]}`, `4 2`},
+		{`(a, b) => length(a) / b`, `{"b":2,"a":[1]}`, `[1] 2`},
+		{`(a, b) => a / b`, `"{\"a\":4,\"b\":2.0}"`, `4 2`},
+		{`(a, b) => a / b`, `{"input":"[4,2]"}`, `4 2`},
+		{`(a, b) => a / b`, `{"record":{"a":4,"b":2}}`, `4 2`},
+		{`(xs, ys) => append(xs, ys)`, `{"pair":[[1],[2]]}`, `[1] [2]`},
+		{`(f, x) => f(f(x)) / 1`, `["n => n * 2",3]`, `{"body":{"mul":[{"var":"n"},2]},"lam":"n"} 3`},
+		{`r => keys(r)`, `{"a":1,"b":2}`, `{"a":1,"b":2}`},
+		{`r => keys(r)`, `{}`, `{}`},
+		{`r => r.max / 2`, `{"record":{"max":4}}`, `{"record":{"max":4}}`},
+		{`n => n / 2`, `[1]`, `[1]`},
+		{`n => n / 2`, `5`, `5`},
+		{`n => n / 2`, `{"n":5}`, `5`},
+		{`r => r.dec ++ "!"`, `{"dec":"1.5"}`, `{"record":{"dec":"1.5"}}`},
+		{`r => r.record.a / 2`, `{"record":{"a":4.0}}`, `{"record":{"record":{"a":4}}}`},
+		{`r => r.input / 2`, `{"input":4}`, `{"input":4}`},
+		{`c => to_data(c)`, `{"input":{"add":[1,{"dec":"0.5"}]}}`, `{"quote":{"add":[1,{"dec":"0.5"}]}}`},
+		{`c => to_data(c)`, `{"input":{"quote":{"add":[1,0.5]}}}`, `{"quote":{"add":[1,{"dec":"0.5"}]}}`},
+		{`(f, xs) => map(f, xs)`, `{"f":"x => x","xs":["1",2.0]}`, `{"body":{"var":"x"},"lam":"x"} ["1",{"dec":"2.0"}]`},
 		{`42`, `{}`, `null`},
 		{`42`, ``, `null`},
 	} {
-		d, f := check.Decode(json.RawMessage(c.arguments), reportOf(t, c.code))
+		d, f := check.ReadArguments(json.RawMessage(c.arguments), reportOf(t, c.code), nil)
 		if f != nil {
 			t.Errorf("%s of %s: %v", c.code, c.arguments, f)
 			continue
 		}
 		var got []string
-		for _, in := range d.Inputs {
+		for _, in := range d.Values {
 			got = append(got, string(in))
 		}
 		if s := strings.Join(got, " "); s != c.want {
@@ -229,26 +249,26 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeRefuses(t *testing.T) {
+func TestReadRefuses(t *testing.T) {
 	for _, c := range []struct{ code, arguments, message, near string }{
-		{`n => n`, `[1]`, "the arguments are no JSON object", ""},
-		{`n => n`, `null`, "the arguments are no JSON object", ""},
-		{`n => n / 2`, `{"inptu":1}`, `the tool takes no argument "inptu"`, "input"},
-		{`n => n / 2`, `{"input":1,"n":2}`, `the tool takes no argument "n"`, ""},
-		{`(first, second) => first / second`, `{"first":1}`, `missing: "second"`, ""},
-		{`(first, second) => first / second`, `{}`, `missing: "first", "second"`, ""},
+		{`n => n / 2`, `{"inptu":1}`, `no parameter inptu; did you mean input?`, "input"},
+		{`n => n / 2`, `{"input":1,"n":2}`, `no parameter n`, ""},
+		{`(first, second) => first / second`, `{"first":1}`, `second is missing`, ""},
+		{`(first, second) => first / second`, `{}`, `first and second are missing`, ""},
 		{`n => n / 2`, `{"input":1,"inp\u0075t":2}`, `the argument "input" is given twice`, ""},
 		{`(a, b) => a / b`, `{"a":1,"b":2,"a":3}`, `the argument "a" is given twice`, ""},
-		{`(a, b) => a / b`, `{"a":1,"b":2,"__proto__":3}`, `the tool takes no argument "__proto__"`, ""},
-		{`(a, b) => a / b`, `{"input":1,"b":2}`, `the tool takes no argument "input"`, ""},
-		{`r => r.a / r.b`, `{"a":1}`, `the tool takes no argument "a"`, ""},
-		{`42`, `{"x":1}`, `the tool takes no argument "x"`, ""},
-		{`n => n`, `{"input":1`, "the arguments are no JSON object", ""},
-		{`n => n`, `{"input":1}}`, "the arguments are no JSON object", ""},
-		{`n => n`, `{"input" 1}`, "the arguments are no JSON object", ""},
-		{`(first, second) => first / second`, `{"first":1,"secnd":2}`, `the tool takes no argument "secnd"`, "second"},
+		{`(a, b) => a / b`, `{"a":1,"b":2,"__proto__":3}`, `no parameter "__proto__"`, ""},
+		{`(a, b) => a / b`, `{"input":1,"b":2}`, `no parameter input; did you mean a?`, ""},
+		{`(a, b) => a / b`, `{"input":5}`, `b is missing`, ""},
+		{`(a, b) => {a: a, b: b}`, `[1,2]`, `b is missing`, ""},
+		{`(a, b) => a / b`, `"{\"a\":\"4\",\"c\":2}"`, `b is missing`, ""},
+		{`(a, b) => a / b`, `[1,2,3]`, `b is missing`, ""},
+		{`(a, b) => a / b`, `[1,"x"]`, `b is missing`, ""},
+		{`r => r.a / r.b`, `{"a":1}`, `b is missing`, ""},
+		{`42`, `{"x":1}`, `no parameter x`, ""},
+		{`(first, second) => first / second`, `{"first":1,"secnd":2}`, `no parameter secnd; did you mean second?`, "second"},
 	} {
-		_, f := check.Decode(json.RawMessage(c.arguments), reportOf(t, c.code))
+		_, f := check.ReadArguments(json.RawMessage(c.arguments), reportOf(t, c.code), nil)
 		if f == nil || f.Kind != fault.InvalidRequest || f.Message != c.message || c.near != "" && f.Near != c.near || f.Hint == "" {
 			t.Errorf("%s of %s: %+v", c.code, c.arguments, f)
 		}

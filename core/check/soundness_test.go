@@ -49,13 +49,13 @@ func newWorld(t testing.TB) *world {
 	for name, src := range gen.Tools {
 		p := code(t, name, src)
 		p.Source.In = "tool:" + name
-		w.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+		w.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
 	}
 	// A tool is known when those that it calls are: none calls more than two deep.
 	for range 3 {
 		for name, tool := range w.Code {
 			r := check.Infer(tool.Term, tool.Source, w.env(name), check.Budget{})
-			w.callees[name] = check.Callee{Type: r.Type, Effects: r.Effects, Sound: r.Sound()}
+			w.callees[name] = check.Callee{Type: r.Type, Params: r.Params, Effects: r.Effects, Sound: r.Sound()}
 		}
 	}
 	return w

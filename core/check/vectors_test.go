@@ -27,7 +27,7 @@ func (r registry) Tool(name string, _ bool) (value.Tool, bool) {
 	if !ok {
 		return value.Tool{}, false
 	}
-	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r}, true
+	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r, Takes: check.Takes(name, p.Term)}, true
 }
 
 func (r registry) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {
@@ -48,7 +48,7 @@ func evolve(tools []vectors.Tool) (registry, *fault.Fault) {
 	for range 2 {
 		for name, p := range r.tools {
 			report := check.Infer(p.Term, p.Source, r.env(name), check.Budget{})
-			r.callees[name] = check.Callee{Type: report.Type, Effects: report.Effects, Sound: report.Sound()}
+			r.callees[name] = check.Callee{Type: report.Type, Params: report.Params, Effects: report.Effects, Sound: report.Sound()}
 		}
 	}
 	return r, nil

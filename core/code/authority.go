@@ -58,7 +58,7 @@ func (c *compiler) toolCall(n *node, top uint8) {
 	f.pend++
 	c.value(n.list[0], top, top)
 	c.value(n.list[1], top+1, top+1)
-	f.end(Instr{Op: CallTool, A: top}, -1, n.pos)
+	f.end(Instr{Op: CallTool, A: top, B: uint8(n.pre)}, -1, n.pos)
 }
 
 // par compiles the branches of par one after the other; the machine decides

@@ -161,7 +161,7 @@ const (
 	Narrow    // narrows what is permitted to the first captured value; A the own return slot
 	Restrict  // A, a function that takes several arguments, is as good as made here; h in D
 	Effect    // A ← outcome of operation (constant D) on A
-	CallTool  // A ← what the tool named A gives for A+1
+	CallTool  // A ← what the tool named A gives for A+1, or for the items of that where B is 1
 	Par       // runs the D branches whose places follow in D+1 Branch instructions, the last of them the end; A ← their values
 	Branch    // follows a Par: a branch begins D bytes from here; never executed
 	EndPar    // a branch ends, its value is in A

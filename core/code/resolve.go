@@ -26,7 +26,7 @@ const (
 	kCont   // a
 	kEffect // t, a
 	kEval   // a, scope, t
-	kTool   // list: name, input
+	kTool   // list: name, input; pre: 1 where that is the list of several
 	kPar    // list
 )
 
@@ -36,7 +36,7 @@ type node struct {
 	closed bool // kLam: refers to nothing outside that isn't a known closed function
 	id     term.ID
 	pos    int32
-	pre    int32 // steps taken before the operands (kCall: applications; kLet; kConst: all)
+	pre    int32 // steps taken before the operands (kCall: applications; kLet; kConst: all); see kTool
 	b      *binder
 	a, b2  *node
 	body   *node
@@ -179,6 +179,11 @@ func (c *compiler) literals(items []term.Term, n *node, s *scope) (int64, bool) 
 
 func (c *compiler) resolvePrim(n *node, t *term.Prim, s *scope) {
 	n.kind, n.id = kPrim, t.ID
+	if t.ID == prim.Call && len(t.Args) > 2 {
+		// They are evaluated as the list of them is.
+		t = &term.Prim{At: t.At, ID: t.ID, Args: []term.Term{t.Args[0], &term.List{At: t.At, Items: t.Args[1:]}}}
+		n.pre = 1
+	}
 	n.list = c.newList(len(t.Args))
 	for i, a := range t.Args {
 		if t.ID == prim.Eval && i > 0 {

@@ -21,6 +21,7 @@ func (m *Machine) analysis(in *code.Instr, row *prim.Row) bool {
 			}
 			return nil
 		},
+		Look: m.look,
 	}
 	v, f := row.Analysis(args, meter)
 	m.drop(held)
@@ -44,7 +45,7 @@ func (m *Machine) analysis(in *code.Instr, row *prim.Row) bool {
 // giveBack returns to the pool what it lent and isn't held.
 func (m *Machine) giveBack() {
 	if spare := (m.lent - m.outside) / lending * lending; spare > 0 {
-		pool.lend(-spare)
+		pool.lend(m.stake, -spare)
 		m.lent -= spare
 	}
 }

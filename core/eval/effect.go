@@ -6,6 +6,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -41,19 +43,34 @@ func (m *Machine) effect(in *code.Instr) bool {
 		return m.exhausted(f)
 	}
 	op, u := &m.kinds[in.D], m.unitAt(m.index())
-	e := exporter{m: m}
+	e := exporter{m: m, limit: m.budget.Memory}
 	arg := e.export(*m.reg(in.A))
-	m.fuel = f
-	at, where := m.here()
-	r := Request{
-		Op: op.Name, In: op.In, Arg: arg, At: at, Where: where, Tool: u.tool, Tools: u.tools(),
-		With: m.lists(m.dyn),
-	}
-	if m.par == nil {
-		m.requests, m.state = []Request{r}, Suspended
+	if e.full() {
+		m.outOfMemory()
 		return true
 	}
-	return m.ask(r, int(in.A), e.bytes)
+	m.fuel = f
+	at, where := m.here()
+	size, steps := text.MeasureRecorded(arg, m.budget.Memory, uint64(max(m.stepsIn()+int64(m.left), 0)), m.lookOften)
+	if steps > 0 && !m.charge(steps) {
+		return true
+	}
+	r := Request{
+		Op: op.Name, In: op.In, Arg: arg, Size: size, Most: m.budget.Memory,
+		At: at, Where: where, Tool: u.tool, Tools: u.tools(), With: m.lists(m.dyn),
+	}
+	if m.par != nil {
+		return m.ask(r, int(in.A), e.bytes)
+	}
+	if e.bytes > lending {
+		m.acted = true
+		m.asked = e.bytes
+		if !m.hold(e.bytes, int(in.A)) {
+			return true
+		}
+	}
+	m.requests, m.state = []Request{r}, Suspended
+	return true
 }
 
 // Resume answers the requests, in their order. The machine is [Paused] then,
@@ -67,6 +84,11 @@ func (m *Machine) Resume(answers []Answer) {
 	if m.par != nil {
 		m.nextRound(answers)
 		return
+	}
+	if m.asked > 0 {
+		m.drop(m.asked)
+		m.asked = 0
+		m.giveBack()
 	}
 	m.deliver(answers[0])
 }
@@ -122,16 +144,21 @@ func (m *Machine) calleeOf(t Tool) int {
 
 // The frame of a call, below the window of the tool that is called: what the
 // evals around permitted, with the number of the callee; the input; the word
-// that says where the call returns to; and the caller's function for self.
+// that says where the call returns to; the caller's function for self; and the
+// list of the inputs that follow, with how many of a vector were taken, -1 where the
+// call has one input for the first parameter.
 const (
 	frameDyn = iota
 	frameInput
 	frameReturn
 	frameSelf
+	frameMore
+	frameTaken
 	frameWords
 )
 
-// callTool calls a tool: its name is in A, the input in A+1.
+// callTool calls a tool: its name is in A, the input in A+1, or the list of several
+// where B is 1.
 func (m *Machine) callTool(in *code.Instr) bool {
 	if f := m.fuel + in.K; f&guard == 0 {
 		return m.exhausted(f)
@@ -140,14 +167,6 @@ func (m *Machine) callTool(in *code.Instr) bool {
 	name := *m.reg(in.A)
 	if !m.isString(name) {
 		return m.mismatch(in, prim.Call, 0, name)
-	}
-	left := max(m.stepsIn()+int64(m.left)-m.pending(), 0)
-	found, nested, cost := prim.NoData(m.shape(*m.reg(in.A + 1)), uint64(left))
-	if cost > 0 && !m.work(cost) {
-		return true
-	}
-	if found != nil {
-		return m.fail(prim.NotData(found, nested))
 	}
 	u, called := m.unitAt(m.index()), m.goString(name)
 	tools := u.tools()
@@ -160,8 +179,22 @@ func (m *Machine) callTool(in *code.Instr) bool {
 		mine := *f
 		return m.fail(&mine)
 	}
+	left := uint64(max(m.stepsIn()+int64(m.left)-m.pending(), 0))
+	var found value.Value
+	var nested bool
+	var cost uint64
+	if !m.walk(a+2, func() { found, nested, cost = m.noData(*m.reg(in.A + 1), left) }) || cost > 0 && !m.work(cost) {
+		return true
+	}
+	if found != nil {
+		return m.fail(prim.NotData(found, nested))
+	}
 	if t.Name == "" {
 		t.Name = called
+	}
+	by, missing := prim.Place(t, shapes{m}.of(*m.reg(in.A + 1)), in.B == 1)
+	if missing != nil && in.B == 1 {
+		return m.fail(missing)
 	}
 	// The work may have used up the slice: what the path took comes from the
 	// budget, since a pause here would do all of this again.
@@ -189,8 +222,18 @@ func (m *Machine) callTool(in *code.Instr) bool {
 	if !m.growStack(a+frameWords+2, a+2) {
 		return true
 	}
+	inputs, ok := m.placed(t.Term, a, by)
+	if !ok {
+		return true
+	}
 	m.fuel = fuel
 	m.r = unsafe.Add(m.r, a*8)
+	*m.word(frameMore), *m.word(frameTaken) = inputs, fromInt(0)
+	if by != prim.Whole {
+		*m.word(frameInput), _ = m.moreInput()
+	} else {
+		*m.word(frameTaken) = fromInt(-1)
+	}
 	*m.word(frameDyn) = fromInt(int64(m.dyn)<<30 | int64(c))
 	*m.word(frameReturn) = word(uintptr(m.ip)-uintptr(m.cb)) | word(a)<<35
 	*m.word(frameSelf) = m.self
@@ -212,6 +255,7 @@ func (m *Machine) callTool(in *code.Instr) bool {
 func (m *Machine) callCode() bool {
 	w := *m.word(frameWords)
 	if w&tagMask != tagClosure {
+		*m.word(frameMore) = wNil // all inputs are ignored
 		return m.callDone()
 	}
 	m.self = w
@@ -248,65 +292,149 @@ func (m *Machine) applyTool(w word) bool {
 	return false
 }
 
-// callDone ends a call: the tool's result is above the frame's window.
+// placed makes the list of the inputs of a call, of which the input is in a+1; nil
+// where that is the only one. Nothing is above it.
+func (m *Machine) placed(t term.Term, a int, by prim.Placing) (list word, ok bool) {
+	switch by {
+	case prim.ByName:
+		names := prim.Parameters(t)
+		if !m.reserve(listWords(len(names)), a+2) {
+			return 0, false
+		}
+		return m.makeList(len(names), func(i int) word {
+			w, _ := m.recordGet(*m.word(a + 1), []byte(names[i]))
+			return w
+		}), true
+	case prim.InOrder:
+		if (*m.word(a + 1))&tagMask != tagPair {
+			return *m.word(a + 1), true
+		}
+		if !m.reserve(listWords(2), a+2) {
+			return 0, false
+		}
+		p := *m.word(a + 1) - tagPair
+		return m.makeList(2, func(i int) word { return *m.at(p + word(i)*8) }), true
+	}
+	return wNil, true
+}
+
+// moreInput takes the next input out of the frame; false: there is none.
+func (m *Machine) moreInput() (word, bool) {
+	list := *m.word(frameMore)
+	switch {
+	case list&tagMask == tagCons:
+		*m.word(frameMore) = *m.at(list - tagCons + 8)
+		return *m.at(list - tagCons), true
+	case m.isVec(list):
+		if i := int(toInt(*m.word(frameTaken))); i < m.vecLen(list) {
+			*m.word(frameTaken) = fromInt(int64(i + 1))
+			return m.vecAt(list, i), true
+		}
+	}
+	return 0, false
+}
+
+// applyNext applies what came of an input, above the frame's window, to the next one.
+func (m *Machine) applyNext(input word) bool {
+	if m.stepsIn()+int64(m.left) < 0 {
+		m.outOfFuel()
+		return true
+	}
+	w := *m.word(frameWords)
+	if w&tagMask != tagClosure {
+		c := &m.callees[toInt(*m.word(frameDyn))&(1<<30-1)]
+		f := prim.Mismatch(prim.App, 0, prim.Describe(m.sketch(w)))
+		m.locate(f, &m.units[c.at], c.tool.Term.Pos())
+		return m.caught(f)
+	}
+	*m.word(frameInput) = input
+	m.fuel -= code.Depth1 // the return gave back the depth of the call
+	m.ip = unsafe.Add(m.cb, uintptr(uint32(*m.word(frameReturn))))
+	return m.applyTool(w)
+}
+
+// callDone ends a call, or goes on with its next input: what came of the one before
+// is above the frame's window.
 func (m *Machine) callDone() bool {
-	w, back := *m.word(frameWords), *m.word(frameReturn)
-	was := toInt(*m.word(frameDyn))
-	m.dyn, m.self = int(was>>30), *m.word(frameSelf)
-	m.back(back, w)
+	if input, ok := m.moreInput(); ok {
+		return m.applyNext(input)
+	}
 	left := m.stepsIn() + int64(m.left)
 	if left < 0 {
 		m.outOfFuel()
 		return true
 	}
-	found, nested, cost := prim.NoData(m.shape(w), uint64(left))
+	var found value.Value
+	var nested bool
+	var cost uint64
+	if !m.walk(frameWords+1, func() { found, nested, cost = m.noData(*m.word(frameWords), uint64(left)) }) {
+		return true
+	}
+	w, back := *m.word(frameWords), *m.word(frameReturn)
+	was := toInt(*m.word(frameDyn))
+	m.dyn, m.self = int(was>>30), *m.word(frameSelf)
+	tool := &m.callees[was&(1<<30-1)].tool
+	var missing *fault.Fault
+	if w&tagMask == tagClosure && toInt(*m.word(frameTaken)) < 0 {
+		_, missing = prim.Place(*tool, shapes{m}.of(*m.word(frameInput)), false)
+	}
+	m.back(back, w)
 	if cost > 0 && !m.charge(cost) {
 		return true
 	}
 	if found != nil {
-		return m.outcome(prim.GaveNoData(m.callees[was&(1<<30-1)].tool.Name, found, nested))
+		return m.outcome(prim.GaveNoData(tool.Name, found, nested, missing))
 	}
 	return false
 }
 
-// shape is w for [prim.NoData]: its parts, as far as they are asked for, without
-// what is in strings and numbers.
-func (m *Machine) shape(w word) value.Value {
+// shapes is a machine's memory by the kinds of its values: their parts, as far as
+// they are asked for, without what is in strings and numbers.
+type shapes struct{ m *Machine }
+
+// of is w by its kind.
+func (s shapes) of(w word) value.Value {
 	switch tag := w & tagMask; {
-	case isInt(w) || tag == tagImm:
-		return value.Unit{}
+	case isInt(w):
+		return value.NewInt(0)
+	case tag == tagImm:
+		return immediates[w>>4&7]
 	case tag == tagClosure:
 		return &value.Closure{}
 	case tag == tagBox:
-		switch headerKind(*m.obj(w, 0)) {
+		switch headerKind(*s.m.obj(w, 0)) {
 		case kVec, kRecord, kNode:
+		case kStr, kRope:
+			return value.Str("")
+		case kDec:
+			return value.Dec{}
+		case kCode:
+			return &value.Code{}
 		case kCont:
 			return &value.Continuation{}
 		default:
-			return value.Unit{}
+			return value.NewInt(0)
 		}
 	}
-	return value.Lazy{In: shapes{m}, Word: w}
+	return value.Lazy{In: s, Word: w}
 }
-
-// shapes is a machine's memory as shape shows it.
-type shapes struct{ m *Machine }
 
 // Force returns the outermost part of a value.
 func (s shapes) Force(w uint64) value.Value {
 	m := s.m
+	m.look(1)
 	switch w & tagMask {
 	case tagCons:
-		return &value.Cons{Head: m.shape(*m.at(w - tagCons)), Tail: m.shape(*m.at(w - tagCons + 8))}
+		return &value.Cons{Head: s.of(*m.at(w - tagCons)), Tail: s.of(*m.at(w - tagCons + 8))}
 	case tagPair:
-		return &value.Pair{First: m.shape(*m.at(w - tagPair)), Second: m.shape(*m.at(w - tagPair + 8))}
+		return &value.Pair{First: s.of(*m.at(w - tagPair)), Second: s.of(*m.at(w - tagPair + 8))}
 	}
 	if headerKind(*m.obj(w, 0)) == kVec {
 		return vecShapes{s, w}.Force(0)
 	}
 	r := &value.Record{Fields: make([]value.Field, 0, m.recordLen(w))}
-	m.fields(w, func(_, v word) bool {
-		r.Fields = append(r.Fields, value.Field{Value: m.shape(v)})
+	m.fields(w, func(k, v word) bool {
+		r.Fields = append(r.Fields, value.Field{Key: m.goString(k), Value: s.of(v)})
 		return true
 	})
 	return r
@@ -320,7 +448,7 @@ type vecShapes struct {
 
 // Force returns the cell of item i.
 func (s vecShapes) Force(i uint64) value.Value {
-	c := &value.Cons{Head: s.m.shape(s.m.vecAt(s.w, int(i))), Tail: value.Nil{}}
+	c := &value.Cons{Head: s.of(s.m.vecAt(s.w, int(i))), Tail: value.Nil{}}
 	if int(i)+1 < s.m.vecLen(s.w) {
 		c.Tail = value.Lazy{In: s, Word: i + 1}
 	}

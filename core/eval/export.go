@@ -15,8 +15,12 @@ type exporter struct {
 	m     *Machine
 	seen  map[word]value.Value
 	todo  []fill
-	bytes int64 // of the copy, about
+	bytes int64 // of the copy, about, with what seen takes
+	limit int64 // stop beyond so many; 0: go on
 }
+
+// full reports whether the copy isn't whole, since it would pass the limit.
+func (e *exporter) full() bool { return e.limit > 0 && e.bytes > e.limit }
 
 // fill is a place in a copy that is still to be given its value.
 type fill struct {
@@ -34,7 +38,7 @@ func (m *Machine) export(w word) (value.Value, bool) {
 func (e *exporter) export(w word) value.Value {
 	var v value.Value
 	e.put(w, &v)
-	for len(e.todo) > 0 {
+	for len(e.todo) > 0 && !e.full() {
 		f := e.todo[len(e.todo)-1]
 		e.todo = e.todo[:len(e.todo)-1]
 		e.put(f.w, f.to)
@@ -55,13 +59,14 @@ func (e *exporter) put(w word, to *value.Value) {
 			return
 		}
 		v, next, at := e.object(w)
+		m.look(2)
 		e.count(v)
 		*to = v
 		if e.seen == nil {
 			e.seen = make(map[word]value.Value)
 		}
 		e.seen[w] = v
-		if next == nil {
+		if next == nil || e.full() {
 			return
 		}
 		w, to = at, next
@@ -70,7 +75,7 @@ func (e *exporter) put(w word, to *value.Value) {
 
 // count counts what a copy takes.
 func (e *exporter) count(v value.Value) {
-	e.bytes += 64
+	e.bytes += 112
 	switch v := v.(type) {
 	case value.Str:
 		e.bytes += int64(len(v))
@@ -105,6 +110,7 @@ func (e *exporter) object(w word) (v value.Value, next *value.Value, at word) {
 		return value.Str(m.goString(w)), nil, 0
 	case kVec:
 		cells := make([]value.Cons, m.vecLen(w))
+		m.look(len(cells) / 2)
 		for i := range cells {
 			cells[i].Tail = value.Nil{}
 			if i+1 < len(cells) {
@@ -184,6 +190,7 @@ func (m *Machine) lazy(w word) value.Value {
 
 // Force returns the outermost part of a value of this machine.
 func (m *Machine) Force(w uint64) value.Value {
+	m.look(1)
 	switch w & tagMask {
 	case tagCons:
 		return &value.Cons{Head: m.lazy(*m.at(w - tagCons)), Tail: m.lazy(*m.at(w - tagCons + 8))}
@@ -198,6 +205,7 @@ func (m *Machine) Force(w uint64) value.Value {
 		case kRecord, kNode:
 			r := &value.Record{Fields: make([]value.Field, 0, m.recordLen(w))}
 			m.copied += 16 * cap(r.Fields)
+			m.look(cap(r.Fields))
 			m.fields(w, func(k, v word) bool {
 				r.Fields = append(r.Fields, value.Field{Key: m.goString(k), Value: m.lazy(v)})
 				return true
@@ -249,6 +257,7 @@ type vecRest struct {
 
 // Force returns the list of the items from i on.
 func (v vecRest) Force(i uint64) value.Value {
+	v.m.look(1)
 	n := v.m.vecLen(v.w)
 	if int(i) >= n {
 		return value.Nil{}

@@ -29,7 +29,7 @@ func (m *Machine) outOfFuel() {
 
 func (m *Machine) outOfMemory() { m.failed(prim.OutOfMemory(m.budget.Memory), m.place()) }
 
-func (m *Machine) overloaded() { m.failed(prim.Overloaded(), m.place()) }
+func (m *Machine) overloaded() { m.failed(prim.Overloaded(m.stake != nil && m.stake.own), m.place()) }
 
 // place is the instruction a fault of the machine itself is reported at; −1
 // where none is running.
@@ -66,6 +66,12 @@ func (m *Machine) fail(f *fault.Fault) bool {
 // the machine can go on.
 func (m *Machine) outcome(f *fault.Fault) bool {
 	m.failed(f, m.index())
+	return m.caught(f)
+}
+
+// caught is [Machine.outcome] of a fault that has its place.
+func (m *Machine) caught(f *fault.Fault) bool {
+	m.fault, m.state = f, Failed
 	switch {
 	case !f.Kind.Catchable():
 	case m.handler >= 0:

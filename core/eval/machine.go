@@ -97,6 +97,7 @@ type Machine struct {
 	slim          uintptr
 	consts        []word
 
+	stake       *Stake // in the pool; nil: nobody's
 	stack, heap []word
 	first       []word // where both start
 	tainted     bool   // an earlier run may have left references in the stack
@@ -119,10 +120,14 @@ type Machine struct {
 	foreign  bool // a value from outside held a function
 	copied   int  // words copied out of the heap since paced
 	pinned   int
-	pins     []word // what importValue has seen in the heap, while it makes room
-	self     word   // the function of a tool whose code is no lambda, once it is there
-	dyn      int    // what the evals under way permit, see authority.go
-	par      *par   // the par whose branch runs; nil: none, see par.go
+	stop     func() bool // see look.go
+	unlooked int         // parts of values gone through since stop was asked
+	borrowed int64       // bytes of Go's memory that a walk has
+	short    bool        // a walk had no room
+	pins     []word      // what importValue has seen in the heap, while it makes room
+	self     word        // the function of a tool whose code is no lambda, once it is there
+	dyn      int         // what the evals under way permit, see authority.go
+	par      *par        // the par whose branch runs; nil: none, see par.go
 	fault    *fault.Fault
 	requests []Request
 
@@ -216,7 +221,8 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	}
 	m.left = b.Steps
 	m.result, m.held, m.self = wUnit, wUnit, 0
-	m.handler, m.pins, m.extra, m.foreign = -1, m.pins[:0], 0, false
+	m.handler, m.pins, m.pinned, m.extra, m.foreign = -1, m.pins[:0], 0, 0, false
+	m.unlooked, m.borrowed, m.short = 0, 0, false
 	m.main.library = tools
 	if m.acted {
 		m.forget()
@@ -272,6 +278,7 @@ func (m *Machine) Release() {
 	if m.acted {
 		m.forget()
 	}
+	m.stake = nil
 	if m.own {
 		m.unit, m.instrs, m.meta, m.kinds, m.scopes, m.cb, m.ip = nil, nil, nil, nil, nil, nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -107,13 +108,47 @@ func (m *Machine) strict(id term.ID, args []value.Value) (value.Value, bool) {
 		m.outOfMemory()
 		return nil, false
 	}
-	v, f := row.Eval(args)
+	var v value.Value
+	var f *fault.Fault
+	if row.Walk != nil {
+		v, f = row.Walk(args, &prim.Meter{Left: prim.Unlimited, Look: m.look})
+	} else {
+		v, f = row.Eval(args)
+	}
 	m.paced()
 	if f != nil {
 		m.fail(f)
 		return nil, false
 	}
 	return v, true
+}
+
+// through does a row that goes through values of any size.
+func (m *Machine) through(in *code.Instr, row *prim.Row) bool {
+	left := uint64(max(m.stepsIn()+int64(m.left)-m.pending(), 0))
+	var v value.Value
+	var f *fault.Fault
+	var used uint64
+	if !m.walk(int(in.K), func() {
+		meter := prim.Meter{Left: left, Memory: m.budget.Memory, Hold: m.borrow, Look: m.look}
+		v, f = row.Walk(m.operands(in), &meter)
+		used = meter.Used()
+	}) {
+		return true
+	}
+	if used > 0 && !m.work(used) {
+		return true
+	}
+	m.paced()
+	if f != nil {
+		return m.fail(f)
+	}
+	w, ok := m.importValue(v, int(in.K))
+	if !ok {
+		return true
+	}
+	*m.reg(in.A) = w
+	return false
 }
 
 // paced counts for the slice what was copied out of the heap for an operation:
@@ -171,8 +206,11 @@ func (m *Machine) generic(in *code.Instr) bool {
 		m.paced()
 		return stop
 	}
-	if row := prim.Get(id); row.Analysis != nil {
+	switch row := prim.Get(id); {
+	case row.Analysis != nil:
 		return m.analysis(in, row)
+	case row.Walk != nil && row.Cost == nil:
+		return m.through(in, row)
 	}
 	v, ok := m.strict(id, m.operands(in))
 	if !ok {

@@ -88,14 +88,22 @@ func (m *Machine) owe(bytes int64) {
 
 // covered finds room for what is owed: in the pool, and beside the heap.
 func (m *Machine) covered() bool {
+	if !m.lend() {
+		return false
+	}
+	m.hlim = min(m.hlim, m.heapBudget())
+	return true
+}
+
+// lend has the pool lend what is owed; false: it has no room.
+func (m *Machine) lend() bool {
 	for m.outside > m.lent {
-		if !pool.lend(lending) {
+		if !pool.lend(m.stake, lending) {
 			m.overloaded()
 			return false
 		}
 		m.lent += lending
 	}
-	m.hlim = min(m.hlim, m.heapBudget())
 	return true
 }
 
@@ -110,7 +118,7 @@ func (m *Machine) drop(bytes int64) {
 // forget drops all that acting has left.
 func (m *Machine) forget() {
 	if m.lent > 0 {
-		pool.lend(-m.lent)
+		pool.lend(m.stake, -m.lent)
 	}
 	m.acted, m.dyn, m.par, m.pars, m.answers = false, 0, nil, nil, nil
 	m.asked, m.outside, m.lent = 0, 0, 0

@@ -54,6 +54,7 @@ func (m *Machine) pieces(w word, visit func([]byte) bool) bool {
 // goString copies a string out of the heap.
 func (m *Machine) goString(w word) string {
 	m.copied += m.strLen(w) / 8
+	m.look(m.strLen(w) / perBytes)
 	b := make([]byte, 0, m.strLen(w))
 	m.pieces(w, func(p []byte) bool {
 		b = append(b, p...)

@@ -18,6 +18,12 @@ type slabPool struct {
 	idle    int64 // bytes in free
 	dropped int64 // bytes left to Go's collector since it was last asked to run
 	free    [][]word
+
+	active map[*Share]struct{} // of those who hold something
+	number uint64              // of the run that was the last to begin to
+	// waiting is how many bytes those wait for who wait.
+	waiting map[*Stake]int64
+	freed   chan struct{} // closed when something is given back; nil: nobody waits
 }
 
 var pool = slabPool{limit: DefaultPool}
@@ -43,28 +49,25 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 	n = roundSlab(max(n, firstHeap+1))
 	bytes := int64(n) * 8
 	pool.Lock()
-	// A collection holds two spaces at once; the sixteenth more is for the
-	// stack, and the rounding of sizes, beside two spaces of half the limit.
-	most := pool.limit + pool.limit/16
-	if pool.held+bytes > most {
+	if !pool.admit(m.stake, bytes) {
 		pool.Unlock()
 		return nil, false
 	}
-	if i := pool.fitting(n, most); i >= 0 {
+	most := pool.limit + pool.limit/16
+	if i := pool.fitting(n, most+bytes); i >= 0 {
 		s := pool.free[i]
 		pool.drop(i)
-		pool.held += int64(len(s)) * 8
+		pool.count(m.stake, int64(len(s))*8-bytes)
 		pool.Unlock()
 		return s, true
 	}
 	// What lies idle would add to the process's size: drop the oldest until
 	// there is room for the new one, and have Go take it back before the new
 	// one is made.
-	for len(pool.free) > 0 && pool.held+pool.idle+bytes > most {
+	for len(pool.free) > 0 && pool.held+pool.idle > most {
 		pool.dropped += int64(len(pool.free[0])) * 8
 		pool.drop(0)
 	}
-	pool.held += bytes
 	collect := pool.dropped >= 8<<20
 	if collect {
 		pool.dropped = 0
@@ -76,15 +79,15 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 	return make([]word, n), true
 }
 
-// lend takes bytes that a machine holds outside slabs, or gives them back where
+// lend takes bytes that a run holds outside slabs, or gives them back where
 // they are negative; false: there is no room.
-func (p *slabPool) lend(bytes int64) bool {
+func (p *slabPool) lend(s *Stake, bytes int64) bool {
 	p.Lock()
 	defer p.Unlock()
-	if bytes > 0 && p.held+bytes > p.limit+p.limit/16 {
-		return false
+	if bytes > 0 {
+		return p.admit(s, bytes)
 	}
-	p.held += bytes
+	p.count(s, bytes)
 	return true
 }
 
@@ -113,7 +116,7 @@ func (m *Machine) giveSlab(s []word) {
 	bytes := int64(len(s)) * 8
 	pool.Lock()
 	defer pool.Unlock()
-	pool.held -= bytes
+	pool.count(m.stake, -bytes)
 	if len(pool.free) < 64 {
 		pool.free = append(pool.free, s)
 		pool.idle += bytes

@@ -77,7 +77,7 @@ func TestStressCorpus(t *testing.T) {
 		if f != nil {
 			return vectors.Failed(f, 0)
 		}
-		as := map[string]core.InputAs{"auto": core.InputAuto, "term": core.InputTerm, "data": core.InputData}[c.InputAs]
+		as := map[string]core.InputAs{"": core.InputAuto, "auto": core.InputAuto, "term": core.InputTerm, "data": core.InputData}[c.InputAs]
 		in, err := core.ParseInput(c.Input, as)
 		if err != nil {
 			return vectors.Failed(err.(*fault.Fault), 0)

@@ -1,11 +1,14 @@
 package naive
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -15,12 +18,16 @@ func (r *run) effect(n *term.Effect, e *env, ctx *context, around limits, depth 
 	if f != nil {
 		return nil, f
 	}
+	size, steps := text.MeasureRecorded(arg, r.Budgets.Memory, r.Budgets.Steps-r.steps, nil)
+	if f := r.charge(steps, n, ctx); f != nil {
+		return nil, f
+	}
 	if r.Handler == nil {
 		return nil, ctx.fail(n, prim.Denied(n.Op))
 	}
 	place := ctx.fail(n, &fault.Fault{})
 	a := r.ask([]value.Request{{
-		Op: n.Op, In: n.In, Arg: arg, At: place.At, Where: place.In,
+		Op: n.Op, In: n.In, Arg: arg, Size: size, Most: r.Budgets.Memory, At: place.At, Where: place.In,
 		Tool: ctx.holder, Tools: ctx.tools, With: around, Branch: r.branch.path(),
 	}})[0]
 	if a.Fault != nil {
@@ -46,20 +53,17 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 	if f != nil {
 		return nil, f
 	}
-	input, f := r.operand(n.Args[1], e, ctx, around, depth)
+	in, several := n.Args[1], len(n.Args) > 2
+	if several {
+		in = &term.List{At: n.At, Items: n.Args[1:]}
+	}
+	input, f := r.operand(in, e, ctx, around, depth)
 	if f != nil {
 		return nil, f
 	}
 	name, ok := v.(value.Str)
 	if !ok {
 		return nil, ctx.mismatch(n, prim.Call, 0, v)
-	}
-	found, nested, words := prim.NoData(input, r.Budgets.Steps-r.steps)
-	if f := r.charge(words, n, ctx); f != nil {
-		return nil, f
-	}
-	if found != nil {
-		return nil, ctx.fail(n, prim.NotData(found, nested))
 	}
 	if ctx.tools == nil {
 		return nil, ctx.fail(n, prim.NoCall(string(name)))
@@ -70,14 +74,26 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 		mine := *f
 		return nil, ctx.fail(n, &mine)
 	}
+	found, nested, words := prim.NoData(input, r.Budgets.Steps-r.steps)
+	if f := r.charge(words, n, ctx); f != nil {
+		return nil, f
+	}
+	if found != nil {
+		return nil, ctx.fail(n, prim.NotData(found, nested))
+	}
 	if t.Name == "" {
 		t.Name = string(name)
+	}
+	by, missing := prim.Place(t, input, several)
+	if missing != nil && several {
+		return nil, ctx.fail(n, missing)
 	}
 	inside, f := r.enter(depth, n, ctx)
 	if f != nil {
 		return nil, f
 	}
-	v, f = r.program(t.Term, t.Source, t.Name, t.Tools, 1, func(int) (value.Value, *fault.Fault) { return input, nil }, inside)
+	inputs := placed(t.Term, input, by)
+	v, f = r.program(t.Term, t.Source, t.Name, t.Tools, len(inputs), func(i int) (value.Value, *fault.Fault) { return inputs[i], nil }, inside)
 	if f != nil {
 		return nil, f
 	}
@@ -86,9 +102,31 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 		return nil, f
 	}
 	if found != nil {
-		return nil, ctx.fail(n, prim.GaveNoData(t.Name, found, nested))
+		return nil, ctx.fail(n, prim.GaveNoData(t.Name, found, nested, missing))
 	}
 	return v, nil
+}
+
+// placed is the inputs in the order of the parameters.
+func placed(t term.Term, in value.Value, by prim.Placing) []value.Value {
+	switch by {
+	case prim.ByName:
+		r := value.Force(in).(*value.Record)
+		var inputs []value.Value
+		for _, name := range prim.Parameters(t) {
+			if i, ok := slices.BinarySearchFunc(r.Fields, name, func(f value.Field, key string) int { return strings.Compare(f.Key, key) }); ok {
+				inputs = append(inputs, r.Fields[i].Value)
+			}
+		}
+		return inputs
+	case prim.InOrder:
+		if p, ok := value.Force(in).(*value.Pair); ok {
+			return []value.Value{p.First, p.Second}
+		}
+		inputs, _ := value.Slice(in)
+		return inputs
+	}
+	return []value.Value{in}
 }
 
 // A branch is one branch of a par under way: a coroutine, which runs only

@@ -237,8 +237,17 @@ func (r *run) strict(n *term.Prim, e *env, ctx *context, around limits, depth in
 		}
 		args[i] = v
 	}
-	if row.Analysis != nil {
-		return r.analysis(row, args, n, ctx)
+	switch {
+	case row.Analysis != nil:
+		return r.analysis(row.Analysis, args, n, ctx)
+	case row.Walk != nil && row.Cost == nil:
+		v, f := r.analysis(row.Walk, args, n, ctx)
+		if f == nil && row.Size != nil {
+			if f := r.alloc(row.Size(args), n, ctx); f != nil {
+				return nil, f
+			}
+		}
+		return v, f
 	}
 	// Cost and size are 0 where the operands are of wrong kinds, so that the
 	// type error comes before a budget's.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/naive"
@@ -21,7 +22,7 @@ func (r registry) Tool(name string, _ bool) (value.Tool, bool) {
 	if !ok {
 		return value.Tool{}, false
 	}
-	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r}, true
+	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r, Takes: check.Takes(name, p.Term)}, true
 }
 
 func (r registry) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {

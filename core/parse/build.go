@@ -31,6 +31,9 @@ type builder struct {
 	faults []failure
 	notes  []note
 	quiet  int // notes beyond those kept
+	// rounds is set where a number with a point or an exponent is rounded to an
+	// integer, as the predecessor did.
+	rounds bool
 	// spread is set where canonical JSON is nested deeper than the source.
 	spread bool
 

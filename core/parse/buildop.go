@@ -122,6 +122,8 @@ func (b *builder) keyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 	var at3 [4]uint32
 	operands := at3[:n]
 	switch {
+	case value.kind() == object && r.List != "" && b.member(v, r.List) != 0:
+		return b.listed(i, id, v, d)
 	case value.kind() == object:
 		for k, p := range r.Params {
 			if operands[k] = b.member(v, p.Name); operands[k] == 0 {
@@ -174,6 +176,29 @@ func (b *builder) keyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 		args[k] = b.term(operands[k], d)
 	}
 	return b.prim(at, id, args)
+}
+
+// listed builds what is spelled with an object that has its last operands in a list.
+func (b *builder) listed(i uint32, id term.ID, v uint32, d dialect) term.Term {
+	r := &prim.Table[id]
+	list := b.member(v, r.List)
+	last := len(r.Params) - 1
+	if b.nodes[list].kind() != array || b.nodes[list].count() == 0 || b.member(v, r.Params[last].Name) != 0 {
+		return b.failShape(i, r, v, d)
+	}
+	args := b.operands(last + b.nodes[list].count())
+	for k, p := range r.Params[:last] {
+		operand := b.member(v, p.Name)
+		if operand == 0 {
+			return b.failShape(i, r, v, d)
+		}
+		args[k] = b.term(operand, d)
+	}
+	if b.nodes[v].count() > len(r.Params) {
+		return b.failMember(i, b.strange(v, r), r)
+	}
+	b.items(list, args[last:], d)
+	return b.prim(term.At(b.nodes[i].off), id, args)
 }
 
 // strange is the first key of the object v that the row has no parameter for.

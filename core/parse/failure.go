@@ -131,7 +131,7 @@ func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Ter
 		if value.kind() == number {
 			f.Hint = fmt.Sprintf("Write the name in quotes: {%q:%q}.", r.Name, shortest(b.fragment(v)))
 			if b.in == "input" {
-				f.Hint = `Take another name: a string of digits in an input becomes a number, unless you say "input_as":"term".`
+				f.Hint = `Take another name: a string of digits is a number in an input that is read as auto.`
 			}
 		}
 	case r.Shape == prim.Lambda:
@@ -188,7 +188,7 @@ func (b *builder) inside(r *prim.Row, v uint32, d dialect) {
 }
 
 // inputHint goes with what may have been meant as data.
-const inputHint = ` If this input is data and no program, say "input_as":"data".`
+const inputHint = ` If this input is data and no program, leave "input_as" out.`
 
 // associative are the operations that can be nested to take more operands.
 var associative = map[string]bool{"add": true, "mul": true, "and": true, "or": true, "concat": true}
@@ -203,7 +203,7 @@ func (b *builder) failLambda(f *fault.Fault, i, v uint32) {
 		if value.kind() == number {
 			f.Hint = `Write the name in quotes: {"lam":"x","body":T}.`
 			if b.in == "input" {
-				f.Hint = `Take another name: a string of digits in an input becomes a number, unless you say "input_as":"term".`
+				f.Hint = `Take another name: a string of digits is a number in an input that is read as auto.`
 			}
 		}
 	default:
@@ -224,8 +224,21 @@ func (b *builder) failLambda(f *fault.Fault, i, v uint32) {
 func (b *builder) failMembers(f *fault.Fault, r *prim.Row, v uint32) {
 	var missing []string
 	has := b.keysOf(v)
+	last, list := r.Params[len(r.Params)-1].Name, uint32(0)
+	if r.List != "" {
+		list = b.member(v, r.List)
+	}
+	switch {
+	case list != 0 && b.member(v, last) != 0:
+		f.Message = fmt.Sprintf("%s takes %q or %q, not both", r.Name, last, r.List)
+		return
+	case list != 0 && (b.nodes[list].kind() != array || b.nodes[list].count() == 0):
+		f.Got = b.describe(list)
+		f.Message = fmt.Sprintf("%s takes a list of at least one term as %q, not %s", r.Name, r.List, f.Got)
+		return
+	}
 	for _, p := range r.Params {
-		if b.member(v, p.Name) == 0 {
+		if b.member(v, p.Name) == 0 && (p.Name != last || list == 0) {
 			missing = append(missing, strconv.Quote(p.Name))
 			if f.Near == "" {
 				if wrote := prim.Closest(p.Name, has); wrote != "" && b.unusedBy(r, wrote) {
@@ -250,7 +263,7 @@ func (b *builder) unusedBy(r *prim.Row, key string) bool {
 			return false
 		}
 	}
-	return true
+	return key != r.List
 }
 
 func listed(words []string) string {
@@ -344,7 +357,7 @@ func (b *builder) failEffect(i, k uint32) term.Term {
 		Message:  "an input can't ask for the effect " + name,
 		Expected: "a term without effects, or quoted code",
 		Got:      "the key " + name,
-		Hint:     fmt.Sprintf(`Write data as {"record":{%s:T}}, or say "input_as":"data".`, name),
+		Hint:     fmt.Sprintf(`Write data as {"record":{%s:T}}, or leave "input_as" out.`, name),
 	})
 }
 

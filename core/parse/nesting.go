@@ -33,9 +33,13 @@ func nesting(t term.Term) int {
 	case *term.Effect:
 		return 1 + nesting(t.Arg)
 	case *term.Prim:
-		switch prim.Get(t.ID).Shape {
+		row := prim.Get(t.ID)
+		switch row.Shape {
 		case prim.Flag, prim.Unary, prim.NamedOrTerm, prim.Within:
 			return 1 + deepest(t.Args)
+		}
+		if row.Listed(len(t.Args)) {
+			return 3 + deepest(t.Args)
 		}
 		return 2 + deepest(t.Args)
 	}

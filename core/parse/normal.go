@@ -29,7 +29,7 @@ func (w *rewriter) note() string {
 	if w.count > 1 {
 		more = fmt.Sprintf(" (and %d more)", w.count-1)
 	}
-	return w.first + more + `; say "input_as":"data" to keep strings as they are`
+	return w.first + more
 }
 
 // mayChange is a quick test for strings that are surely plain.

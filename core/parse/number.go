@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -133,10 +134,21 @@ func decimal(s string, powers map[int]*big.Int) *big.Int {
 	return high.Add(high, decimal(s[len(s)-low:], powers))
 }
 
-// number makes the literal of node i.
+// number makes the literal of node i: with a point or an exponent a decimal.
 func (b *builder) number(i uint32) term.Term {
 	n := &b.nodes[i]
 	s := b.src[n.off:n.end]
+	if n.meta&fraction != 0 && !b.rounds {
+		t, ok := decLiteral(term.At(n.off), s)
+		if !ok {
+			return b.refuse(i, &fault.Fault{
+				Message:  shortest(s) + " has more than 4,096 digits",
+				Expected: "a decimal of at most 4,096 digits",
+				Hint:     "Compute large numbers in the program.",
+			})
+		}
+		return t
+	}
 	small, large, rounded := integer(s, n.meta)
 	if rounded {
 		b.noteRounded(i, s, small, large)

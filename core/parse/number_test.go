@@ -13,7 +13,7 @@ import (
 
 func number(t *testing.T, src string) string {
 	t.Helper()
-	p, f := parse.Code([]byte(src), parse.Options{})
+	p, f := parse.Input([]byte(src), parse.Term)
 	if f != nil {
 		t.Fatalf("%s: %v", src, f)
 	}
@@ -68,7 +68,7 @@ func TestRoundingExact(t *testing.T) {
 		if got := number(t, src); got != want.String() {
 			t.Fatalf("%s is %s, want %s", src, got, want)
 		}
-		p, _ := parse.Code([]byte(src), parse.Options{})
+		p, _ := parse.Input([]byte(src), parse.Term)
 		if exact := rest.Sign() == 0; exact != (len(p.Notes) == 0) {
 			t.Fatalf("%s has notes %q", src, p.Notes)
 		}

@@ -8,8 +8,9 @@
 // the tape (build.go), because which key of an object is its operation is
 // known only when all keys are.
 //
-// [Code] reads programs. [Input] reads a run's input: as a term after the
-// predecessor's normalisation (normal.go), as a term, or as data (data.go).
+// [Code] reads programs. [Input] reads a run's input: as data (data.go), as a
+// term after the predecessor's normalisation (normal.go), or as a term. A number
+// with a point or an exponent is an exact decimal; only the last two round it.
 // A failure is a fault of kind parse_error that names up to five places, each
 // with what stands there, what was expected and a correct term. What is legal
 // but probably not meant (a rounded number, an ignored key) becomes a note.
@@ -48,6 +49,9 @@ type Options struct {
 	Tool string
 	// MaxBytes bounds the source; 0 means MaxCode.
 	MaxBytes int
+	// Round rounds a number with a point or an exponent to an integer, as code was
+	// read before Semantics 5.
+	Round bool
 }
 
 // Parsed is what a source says.
@@ -66,14 +70,17 @@ type Mode uint8
 
 // The modes of [Input].
 const (
-	// Auto normalises strings and reads a term in which an object without an
-	// operation is a record.
-	Auto Mode = iota
-	// Term reads a term, as [Code] does.
-	Term
 	// Data evaluates nothing: JSON as it is, with the shapes of results
-	// ({"pair":[a,b]}, {"int":"…"}, {"record":{…}}) read back.
-	Data
+	// ({"pair":[a,b]}, {"dec":"…"}, {"int":"…"}, {"record":{…}}) read back.
+	Data Mode = iota
+	// Auto reads as the predecessor did: it normalises strings, reads a term in
+	// which an object without an operation is a record, and rounds numbers to
+	// integers.
+	Auto
+	// Term reads a term, as [Code] does, but rounds numbers to integers.
+	Term
+	// Rounded is Data with numbers rounded to integers, as before Semantics 5.
+	Rounded
 )
 
 // Code reads a program. The caller must not change src afterwards. Faults:
@@ -88,7 +95,7 @@ func Code(src []byte, o Options) (*Parsed, *fault.Fault) {
 	}
 	b := builders.Get().(*builder)
 	defer b.release()
-	b.in = "code"
+	b.in, b.rounds = "code", o.Round
 	p, f := b.parse(src, code)
 	if f == nil && o.Tool != "" {
 		if f = b.checkContinue(p.Term); f != nil {
@@ -110,10 +117,11 @@ func Input(src []byte, mode Mode) (*Parsed, *fault.Fault) {
 		src = []byte("null")
 	}
 	b.in = "input"
+	b.rounds = mode != Data
 	switch mode {
 	case Term:
 		return b.parse(src, strict)
-	case Data:
+	case Data, Rounded:
 		return b.parse(src, data)
 	}
 	if f := b.read(src); f != nil {

@@ -7,16 +7,43 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// A Meter counts the work of an analysis while it is done, since how much that
-// is shows only then. The evaluator that makes one charges what was used.
+// A Meter counts the work of an analysis, or of a walk through values, while it is
+// done, since how much that is shows only then. The evaluator that makes one charges
+// what was used.
 type Meter struct {
 	// Left is the steps that are there.
 	Left uint64
-	// Hold takes so many bytes more until the analysis ends; a fault says that
-	// there is no room for them.
+	// Memory is the bytes that what is made may have; 0: any number.
+	Memory int64
+	// Hold takes so many bytes more until the work ends; a fault says that there is
+	// no room for them. nil: there is.
 	Hold func(bytes int64) *fault.Fault
+	// Look is told of work as it is done, in parts of values, some tens of
+	// nanoseconds each. It doesn't come back where nobody wants the rest. nil:
+	// somebody always does.
+	Look func(parts int)
 	used uint64
 }
+
+// Unlimited is what a meter has left that counts nothing.
+const Unlimited = math.MaxUint64
+
+// look tells of work.
+func (m *Meter) look(parts int) {
+	if m != nil && m.Look != nil {
+		m.Look(parts)
+	}
+}
+
+// walked sets what was used to that of a walk over so many words, and more steps.
+func (m *Meter) walked(words, more uint64) {
+	if m.used = stepsOf(words); m.used < math.MaxUint64 {
+		m.used += more
+	}
+}
+
+// over reports whether something of so many bytes is more than may be made.
+func (m *Meter) over(bytes uint64) bool { return m.Memory > 0 && bytes > uint64(m.Memory) }
 
 // Spend takes n steps for work that is about to be done. false: they are not
 // there, and the analysis has to end; what it gives is not looked at then.
@@ -26,6 +53,7 @@ func (m *Meter) Spend(n uint64) bool {
 		return false
 	}
 	m.used += n
+	m.look(int(min(n, 1<<20)))
 	return true
 }
 

@@ -4,25 +4,18 @@ import "github.com/mcp-pif/mcp-pif/core/value"
 
 // NoData looks for what isn't data in a value: a function or a continuation,
 // found, which is nested in it or is it; nil: there is none. cost is the steps
-// that looking takes, one for each 64 words gone through, counted as equal
-// counts them. It gives up where that is more than left.
+// that looking takes, as [PartsCost] has it. It gives up where that is more than
+// left.
 func NoData(v value.Value, left uint64) (found value.Value, nested bool, cost uint64) {
-	words, limit := uint64(0), (left+1)*perStep
-	if left > 1<<50 {
-		limit = 1 << 56
-	}
+	n, most := uint64(0), MostParts(left)
 	todo := []value.Value{v}
-	for len(todo) > 0 && words < limit {
+	for len(todo) > 0 && n < most {
 		v := value.Force(todo[len(todo)-1])
 		todo = todo[:len(todo)-1]
-		if words < smallValue {
-			words++
-		} else {
-			words += perPart
-		}
+		n++
 		switch v := v.(type) {
 		case *value.Closure, *value.Continuation:
-			return v, nested, words / perStep
+			return v, nested, PartsCost(n)
 		case *value.Cons:
 			todo = append(todo, v.Tail, v.Head)
 		case *value.Pair:
@@ -34,5 +27,18 @@ func NoData(v value.Value, left uint64) (found value.Value, nested bool, cost ui
 		}
 		nested = true
 	}
-	return nil, false, words / perStep
+	return nil, false, PartsCost(n)
 }
+
+// MostParts is after how many parts a walk ends for which so many steps are left:
+// those that it can pay for, and a few more, so that this shows.
+func MostParts(left uint64) uint64 {
+	words := (min(left, 1<<50) + 1) * perStep
+	if words <= smallValue {
+		return words
+	}
+	return smallValue + (words-smallValue+perPart-1)/perPart
+}
+
+// PartsCost is the cost of going through so many parts.
+func PartsCost(n uint64) uint64 { return walkWords(0, n) / perStep }

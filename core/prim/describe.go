@@ -86,6 +86,9 @@ func (r *Row) mismatch(i int, got string) *fault.Fault {
 	f := &fault.Fault{Kind: fault.TypeError, Got: got}
 	want := KindAny
 	which := "operand"
+	if r.List != "" {
+		i = min(i, len(r.Params)-1)
+	}
 	if i < len(r.Params) {
 		want = r.Params[i].Kinds
 	}
@@ -179,7 +182,13 @@ func (r *Row) Spelling() string {
 		for i, p := range params {
 			params[i] = strconv.Quote(p) + ":" + strings.ToUpper(p[:1])
 		}
-		return "{" + name + ":{" + strings.Join(params, ",") + "}}"
+		s := "{" + name + ":{" + strings.Join(params, ",") + "}}"
+		if r.List != "" {
+			last := len(params) - 1
+			params[last] = strconv.Quote(r.List) + ":[" + strings.ToUpper(r.Params[last].Name[:1]) + ",…]"
+			s += " or {" + name + ":{" + strings.Join(params, ",") + "}}"
+		}
+		return s
 	case UnaryOrArray:
 		return "{" + name + ":[" + params[0] + "]}"
 	case Bindings:

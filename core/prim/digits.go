@@ -38,3 +38,9 @@ func joinDigits(s string, powers []*big.Int) *big.Int {
 	n.Mul(n, powers[last])
 	return n.Add(n, joinDigits(s[len(s)-low:], powers[:last]))
 }
+
+// decimalText is the decimal digits of an integer.
+func decimalText(n *big.Int, m *Meter) string {
+	m.look(len(n.Bits()))
+	return n.String()
+}

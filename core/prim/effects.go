@@ -15,13 +15,13 @@ var effects = []Row{
 		},
 	},
 	{
-		Name: "call", Group: "effects", Form: true, Shape: Keyed, Result: KindData,
+		Name: "call", Group: "effects", Form: true, Shape: Keyed, Many: true, List: "inputs", Result: KindData,
 		Params: []Param{{"tool", KindString}, {"input", KindData}},
-		Doc:    "runs another tool on the input, with that tool's own authority and this run's budgets; only data goes in and comes out.",
+		Doc:    "runs another tool on the input, or on several, one for each of its parameters, with that tool's own authority and this run's budgets; only data goes in and comes out.",
 		Examples: []Example{
 			{Code: `{"quote":{"call":{"tool":"square","input":5}}}`, Want: `{"call":{"input":5,"tool":"square"}}`, Steps: 1},
 			{Code: `{"get":[{"get":[{"try":{"call":{"tool":"no_such_tool","input":5}}},"error"]},"at"]}`, Want: `"/get/0/get/0/try"`, Steps: 8},
-			{Code: `{"call":{"tool":"square","input":{"lam":"x","body":1}}}`, Fault: fault.TypeError},
+			{Code: `{"call":{"tool":"square","input":{"lam":"x","body":1}}}`, Fault: fault.NoTool},
 			{Code: `{"call":{"tool":5,"input":1}}`, Fault: fault.TypeError},
 			{Code: `{"call":{"tool":"square"}}`, Fault: fault.ParseError},
 		},

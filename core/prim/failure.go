@@ -27,19 +27,10 @@ var failure = []Row{
 			{Code: `{"get":[{"get":[{"try":{"raise":"too many"}},"error"]},"message"]}`, Want: `"too many"`, Steps: 7},
 			{Code: `{"raise":"too many"}`, Fault: fault.Raised},
 		},
-		Work: func(args []value.Value, left uint64) uint64 {
-			w := shower{display: true, limit: longestRaised}
-			w.run(args[0])
-			return w.extra
-		},
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			s, _ := show(args[0], true, longestRaised)
-			if len(s) > longestRaised {
-				n := longestRaised
-				for !utf8.RuneStart(s[n]) {
-					n--
-				}
-				s = s[:n] + "…"
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			s, f := raisedText(args[0], m)
+			if f != nil {
+				return nil, f
 			}
 			return nil, &fault.Fault{
 				Kind: fault.Raised, Message: s, Raised: args[0],
@@ -63,6 +54,36 @@ var failure = []Row{
 			}
 		},
 	},
+}
+
+// raisedText is the beginning of a value's text. Of its steps only those of long
+// integers count.
+func raisedText(v value.Value, m *Meter) (string, *fault.Fault) {
+	s := ""
+	if t, _ := value.Measure(v); t == value.TypeString {
+		s = string(value.Force(v).(value.Str))
+	} else {
+		w := newShower(true, m)
+		w.out, w.limit, w.first = &textBuffer{hold: m.Hold}, longestRaised, 2*longestRaised
+		w.run(v)
+		var f *fault.Fault
+		if m.used = w.extra; m.used > m.Left {
+			f = OutOfFuel(m.Left)
+		} else if f = w.fault; f == nil {
+			s, f = w.out.text()
+		}
+		if f != nil {
+			return "", f
+		}
+	}
+	if len(s) > longestRaised {
+		n := longestRaised
+		for !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n] + "…"
+	}
+	return s, nil
 }
 
 // longestRaised is how many bytes of a raised value's text are the message, at

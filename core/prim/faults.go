@@ -41,13 +41,19 @@ func TooDeep(budget int) *fault.Fault {
 	}
 }
 
-// Overloaded is the fault of a run for which the machines' pool has no room.
-func Overloaded() *fault.Fault {
-	return &fault.Fault{
+// Overloaded is the fault of a run for which the machines' pool has no room, since runs of
+// the same principal have as much of it as they may have, or else since others do.
+func Overloaded(own bool) *fault.Fault {
+	f := &fault.Fault{
 		Kind:    fault.Overloaded,
 		Message: "other runs hold the memory that this one needs",
 		Hint:    "Call again when fewer runs are under way, or ask for less memory.",
 	}
+	if own {
+		f.Message = "your own runs together hold all the memory that they may have"
+		f.Hint = "Wait for answers to the calls already made, or ask for less memory."
+	}
+	return f
 }
 
 // Unbound is the fault of a variable that nothing binds. bound is the
@@ -156,9 +162,14 @@ func NotData(found value.Value, nested bool) *fault.Fault {
 	}
 }
 
-// GaveNoData is the fault of a call whose tool gave what can't cross back.
-func GaveNoData(tool string, found value.Value, nested bool) *fault.Fault {
+// GaveNoData is the fault of a call whose tool gave what can't cross back, perhaps
+// since it lacked inputs; see [Place].
+func GaveNoData(tool string, found value.Value, nested bool, missing *fault.Fault) *fault.Fault {
 	got := holds(found, nested)
+	if missing != nil {
+		missing.Got = got
+		return missing
+	}
 	if _, ok := found.(*value.Continuation); ok && !nested {
 		return &fault.Fault{
 			Kind:     fault.RuntimeError,

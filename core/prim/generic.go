@@ -21,10 +21,10 @@ var generic = []Row{
 			{Code: `{"equal":[{"quote":{"var":"x"}},{"quote":{"var":"x"}}]}`, Want: `true`, Steps: 3},
 			{Code: `{"equal":[{"lam":"x","body":1},{"lam":"x","body":1}]}`, Fault: fault.TypeError},
 		},
-		Work: func(args []value.Value, left uint64) uint64 { return compareWork(false, args, left) },
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			c := comparer{limit: math.MaxUint64}
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			c := newComparer(false, m)
 			d := c.run(args[0], args[1])
+			m.walked(c.words, 0)
 			return value.Bool(d == 0), c.fault
 		},
 	},
@@ -37,10 +37,10 @@ var generic = []Row{
 			{Code: `{"compare":[{"dec":"2.0"},2]}`, Want: `0`, Steps: 3},
 			{Code: `{"compare":["1",1]}`, Fault: fault.TypeError},
 		},
-		Work: func(args []value.Value, left uint64) uint64 { return compareWork(true, args, left) },
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			c := comparer{ordered: true, limit: math.MaxUint64}
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			c := newComparer(true, m)
 			d := c.run(args[0], args[1])
+			m.walked(c.words, 0)
 			if c.fault != nil {
 				return nil, c.fault
 			}
@@ -59,14 +59,6 @@ var generic = []Row{
 			return value.Str(args[0].Type()), nil
 		},
 	},
-}
-
-// compareWork is the steps of looking at two values up to their first
-// difference: one for each 64 words.
-func compareWork(ordered bool, args []value.Value, left uint64) uint64 {
-	c := comparer{ordered: ordered, limit: limitOf(left)}
-	c.run(args[0], args[1])
-	return stepsOf(c.words)
 }
 
 // mostWords is how many words one step's work may look at: seconds of it, and

@@ -214,7 +214,7 @@ var library = []Row{
 		Doc: "gives the items without those that an equal one stands before, in their order.",
 		Examples: []Example{
 			{Code: `{"unique":[1,2,1,"1",2]}`, Want: `[1,2,"1"]`},
-			{Code: `{"unique":[{"pair":[1,{"dec":"2.0"}]},{"pair":[1,2]}]}`, Want: `[{"pair":[1,{"dec":"2.0"}]}]`},
+			{Code: `{"unique":[{"pair":[1,{"dec":"2.0"}]},{"pair":[1,2]}]}`, Want: `[{"pair":[1,2.0]}]`},
 			{Code: `{"unique":5}`, Fault: fault.TypeError},
 		},
 		Body: `xs => reverse(snd(fold(p =>

@@ -5,10 +5,10 @@ import "github.com/mcp-pif/mcp-pif/core/fault"
 var literals = []Row{
 	{
 		Name: "integer", Group: "literals", Form: true, Shape: Literal, Result: KindInt,
-		Doc: "a number is itself, exact at any size; one with a fraction is rounded half to even, with a note.",
+		Doc: "a number without point and exponent is itself, exact at any size; any other is an exact decimal.",
 		Examples: []Example{
 			{Code: `42`, Want: `42`, Steps: 1},
-			{Code: `2.5`, Want: `2`, Steps: 1},
+			{Code: `2.5`, Want: `2.5`, Steps: 1},
 			{Code: `1e1000000000`, Fault: fault.ParseError},
 		},
 	},

@@ -43,6 +43,9 @@ type Row struct {
 	Min int
 	// Many is set where the last parameter stands for one operand or more.
 	Many bool
+	// List is, of a Keyed row with Many, the key that has the last operands in an
+	// array where there are several; with one it means what the parameter's key does.
+	List string
 	// With is the key that stands beside the row's own: {"let":…,"in":T}.
 	With string
 	// Result is what the row gives when it doesn't fail.
@@ -65,6 +68,11 @@ type Row struct {
 	// counting beyond left, the steps that are there. A row has Cost, Work or
 	// neither.
 	Work func(args []value.Value, left uint64) uint64
+	// Walk, of a row that goes through values of any size, is its meaning in place of
+	// Eval and Work, which are made of it: the meter counts what is gone through, and
+	// is charged before the value is given. A row with a Cost does with the meter
+	// only what can be interrupted.
+	Walk func(args []value.Value, m *Meter) (value.Value, *fault.Fault)
 	// Size is an upper bound of the bytes of the result that are new; nil:
 	// nothing worth counting. It is 0 for operands of the wrong kinds.
 	Size func(args []value.Value) int64
@@ -174,6 +182,24 @@ func table(parts ...[]Row) []Row {
 
 // guard puts the tests of the operands' kinds around what a row computes.
 func guard(r *Row) {
+	if walk := r.Walk; walk != nil {
+		r.Walk = func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			if i := r.misfit(args); i >= 0 {
+				return nil, r.mismatch(i, Describe(args[i]))
+			}
+			return walk(args, m)
+		}
+		r.Eval = func(args []value.Value) (value.Value, *fault.Fault) {
+			return walk(args, &Meter{Left: Unlimited})
+		}
+		if r.Cost == nil {
+			r.Work = func(args []value.Value, left uint64) uint64 {
+				m := &Meter{Left: left}
+				walk(args, m)
+				return m.Used()
+			}
+		}
+	}
 	if eval := r.Eval; eval != nil {
 		r.Eval = func(args []value.Value) (value.Value, *fault.Fault) {
 			if i := r.misfit(args); i >= 0 {
@@ -244,6 +270,9 @@ func (r *Row) Takes(n int) bool {
 	}
 	return n >= least && (n <= len(r.Params) || r.Many)
 }
+
+// Listed reports whether of n operands the last ones are written in an array.
+func (r *Row) Listed(n int) bool { return r.List != "" && n > len(r.Params) }
 
 // Operands is how many operands the row takes, in words.
 func (r *Row) Operands() string {

@@ -120,21 +120,15 @@ var sequences = []Row{
 			{Code: `{"contains":["hello","ell"]}`, Want: `true`, Steps: 3},
 			{Code: `{"contains":["hello",1]}`, Fault: fault.TypeError},
 		},
-		Work: func(args []value.Value, left uint64) uint64 {
-			if _, ok := args[0].(value.Str); ok {
-				return stringCost(args)
-			}
-			c := comparer{limit: limitOf(left)}
-			inList(&c, args)
-			return stepsOf(c.words)
-		},
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s, ok := args[0].(value.Str)
 			if !ok {
-				c := comparer{limit: math.MaxUint64}
-				found := inList(&c, args)
+				c := newComparer(false, m)
+				found := inList(c, args)
+				m.walked(c.words, 0)
 				return value.Bool(found), c.fault
 			}
+			m.used = stringCost(args)
 			part, ok := value.Force(args[1]).(value.Str)
 			if !ok {
 				return nil, &fault.Fault{

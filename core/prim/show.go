@@ -1,7 +1,6 @@
 package prim
 
 import (
-	"math"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -9,14 +8,15 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// ShowCode gives the canonical JSON of quoted code. Package text sets it; a
-// program that shows code imports that.
-var ShowCode = func(term.Term) string { return "<code>" }
+// ShowCode gives the canonical JSON of quoted code, or hardly more than its first
+// most bytes. Package text sets it; a program that shows code imports that.
+var ShowCode = func(t term.Term, most int64) string { return "<code>" }
 
 // A shower writes a value as JSON, with a stack of its own: values may be
 // nested deeper than Go's.
 type shower struct {
-	out *strings.Builder // nil: only count
+	m   *Meter
+	out *textBuffer // nil: only count
 	// display is set for to_text, which shows everything; to_json refuses what
 	// JSON can't say.
 	display bool
@@ -24,88 +24,149 @@ type shower struct {
 	parts   uint64 // values written
 	extra   uint64 // steps of writing long integers
 	limit   uint64 // stop beyond so many words
-	todo    []part
+	first   int    // of a longer string only so many bytes are wanted; 0: all
+	todo    Stack[shown]
 	fault   *fault.Fault
 }
 
-// A part is a value, the rest of a list, or characters.
-type part struct {
-	v    value.Value
-	rest bool
-	raw  string
+// shown is a value of which i parts are written.
+type shown struct {
+	v value.Value
+	i int
+}
+
+func newShower(display bool, m *Meter) *shower {
+	w := &shower{m: m, display: display, limit: limitOf(m.Left)}
+	w.todo.Hold = m.Hold
+	return w
 }
 
 func (w *shower) run(v value.Value) {
-	w.todo = append(w.todo, part{v: v})
-	for len(w.todo) > 0 && w.fault == nil && w.words() <= w.limit {
-		p := w.todo[len(w.todo)-1]
-		w.todo = w.todo[:len(w.todo)-1]
-		switch {
-		case p.v == nil:
-			w.raw(p.raw)
-		case p.rest:
-			if head, tail, ok := uncons(p.v); ok {
-				w.raw(",")
-				w.todo = append(w.todo, part{v: tail, rest: true}, part{v: head})
-			} else {
-				w.raw("]")
-			}
-		default:
-			w.parts++
-			w.value(value.Force(p.v))
+	w.value(v)
+	for !w.todo.Empty() && w.fault == nil && w.words() <= w.limit && !w.full() {
+		p := w.todo.Top()
+		p.i++
+		var part value.Value
+		switch v := p.v.(type) {
+		case *value.Cons:
+			part = w.list(p, v)
+		case *value.Pair:
+			part = w.pair(p.i, v)
+		case *value.Record:
+			part = w.record(p.i, v)
 		}
+		if part == nil {
+			w.todo.Pop()
+			continue
+		}
+		w.value(part)
 	}
 }
 
-// words is what the walk so far is worth: the characters, and the values as a
-// comparison counts them.
-func (w *shower) words() uint64 {
-	few := min(w.parts, smallValue)
-	return w.bytes/8 + few + perPart*(w.parts-few)
-}
+// full reports whether there is more text than may be made.
+func (w *shower) full() bool { return w.out != nil && w.m.over(uint64(w.out.n)) }
+
+// words is what the walk so far is worth.
+func (w *shower) words() uint64 { return walkWords(w.bytes, w.parts) }
 
 func (w *shower) raw(s string) {
 	w.bytes += uint64(len(s))
-	if w.out != nil {
-		w.out.WriteString(s)
+	w.write(s)
+}
+
+// write is raw of what is counted already.
+func (w *shower) write(s string) {
+	if w.out != nil && w.fault == nil {
+		w.fault = w.out.write(s)
 	}
 }
 
+// value writes a value without parts, and begins one with parts.
 func (w *shower) value(v value.Value) {
-	switch v := v.(type) {
+	w.parts++
+	switch v := value.Force(v).(type) {
 	case value.Int:
 		w.integer(v)
 	case value.Dec:
 		w.raw(v.String())
 	case value.Bool:
-		w.raw(map[bool]string{true: "true", false: "false"}[bool(v)])
+		if v {
+			w.raw("true")
+		} else {
+			w.raw("false")
+		}
 	case value.Str:
 		w.string(string(v))
 	case value.Unit:
 		w.raw("null")
+	case value.Nil:
+		w.raw("[]")
 	case *value.Record:
-		w.raw("{")
 		w.extra += itemsCost(len(v.Fields))
-		w.todo = append(w.todo, part{raw: "}"})
-		for i := len(v.Fields) - 1; i >= 0; i-- {
-			key := quoteJSON(v.Fields[i].Key) + ":"
-			if i > 0 {
-				key = "," + key
-			}
-			w.todo = append(w.todo, part{v: v.Fields[i].Value}, part{raw: key})
+		w.begin(v)
+	case *value.Cons:
+		w.begin(v)
+	case *value.Pair:
+		if w.display {
+			w.begin(v)
+		} else {
+			w.other(v)
 		}
 	default:
-		if KindOf(v) == KindList {
-			if head, tail, ok := uncons(v); ok {
-				w.raw("[")
-				w.todo = append(w.todo, part{v: tail, rest: true}, part{v: head})
-			} else {
-				w.raw("[]")
-			}
-			return
-		}
 		w.other(v)
 	}
+}
+
+func (w *shower) begin(v value.Value) {
+	w.todo.Push(shown{v: v})
+	if w.todo.Fault != nil {
+		w.fault = w.todo.Fault
+	}
+}
+
+// list writes up to the next item of a list and returns it; nil at the end.
+func (w *shower) list(p *shown, c *value.Cons) value.Value {
+	if p.i == 1 {
+		w.raw("[")
+		return c.Head
+	}
+	rest, ok := value.Force(c.Tail).(*value.Cons)
+	if !ok {
+		w.raw("]")
+		return nil
+	}
+	w.raw(",")
+	p.v = rest
+	return rest.Head
+}
+
+func (w *shower) pair(i int, v *value.Pair) value.Value {
+	switch i {
+	case 1:
+		w.raw(`{"pair":[`)
+		return v.First
+	case 2:
+		w.raw(",")
+		return v.Second
+	}
+	w.raw("]}")
+	return nil
+}
+
+func (w *shower) record(i int, v *value.Record) value.Value {
+	if i == 1 {
+		w.raw("{")
+	}
+	if i > len(v.Fields) {
+		w.raw("}")
+		return nil
+	}
+	if i > 1 {
+		w.raw(",")
+	}
+	w.string(v.Fields[i-1].Key)
+	w.raw(":")
+	return v.Fields[i-1].Value
 }
 
 // other writes what JSON has no form for.
@@ -125,11 +186,12 @@ func (w *shower) other(v value.Value) {
 		return
 	}
 	switch v := v.(type) {
-	case *value.Pair:
-		w.raw(`{"pair":[`)
-		w.todo = append(w.todo, part{raw: "]}"}, part{v: v.Second}, part{raw: ","}, part{v: v.First})
 	case *value.Code:
-		w.raw(ShowCode(v.Term))
+		most := int64(min(w.limit, mostWords)) * 8
+		if w.m.Memory > 0 {
+			most = min(most, w.m.Memory)
+		}
+		w.raw(ShowCode(v.Term, most))
 	case *value.Continuation:
 		w.raw(`"<continuation>"`)
 	default:
@@ -141,75 +203,151 @@ func (w *shower) other(v value.Value) {
 // are worked out.
 func (w *shower) integer(v value.Int) {
 	n := 20 * v.Words()
-	w.extra += digitsCost(n)
-	if w.out == nil && v.Words() > free {
-		w.bytes += uint64(n)
+	w.extra += DigitsCost(n)
+	if v.Words() <= free {
+		w.raw(v.String())
 		return
 	}
-	w.raw(v.Big().String())
+	w.bytes += uint64(n)
+	if w.out != nil && w.extra <= w.m.Left && !w.m.over(w.bytes) {
+		w.write(decimalText(v.Big(), w.m))
+	}
 }
 
 func (w *shower) string(s string) {
-	if w.out == nil && len(s) > 1<<10 {
+	write := w.raw
+	if len(s) > 1<<10 {
 		w.bytes += uint64(len(s)) + 2
-		return
+		if write = w.write; w.out == nil {
+			return
+		}
 	}
-	w.raw(quoteJSON(s))
+	if w.first > 0 && len(s) > w.first {
+		s = s[:w.first]
+	}
+	quote(s, write)
 }
 
-// quoteJSON writes a string with no more escapes than it needs.
-func quoteJSON(s string) string {
-	plain := true
-	for i := 0; i < len(s) && plain; i++ {
-		plain = s[i] >= ' ' && s[i] != '"' && s[i] != '\\'
-	}
-	if plain {
-		return `"` + s + `"`
-	}
+// quote writes a string with no more escapes than it needs.
+func quote(s string, write func(string)) {
 	const hex = "0123456789abcdef"
-	out := append(make([]byte, 0, len(s)+16), '"')
+	write(`"`)
+	start := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		write(s[start:i])
+		start = i + 1
 		if k := strings.IndexByte("\"\\\b\t\n\f\r", c); k >= 0 {
-			out = append(out, '\\', `"\btnfr`[k])
-		} else if c < ' ' {
-			out = append(out, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			write(escapes[k])
 		} else {
-			out = append(out, c)
+			write("\\u00" + hex[c>>4:c>>4+1] + hex[c&15:c&15+1])
 		}
 	}
-	return string(append(out, '"'))
+	write(s[start:])
+	write(`"`)
 }
 
-// showWork is the steps of writing a value; showSize the bytes.
-func showWork(display bool) func([]value.Value, uint64) uint64 {
-	return func(args []value.Value, left uint64) uint64 {
-		w := shower{display: display, limit: limitOf(left)}
-		w.run(args[0])
-		if steps := stepsOf(w.words()); steps < math.MaxUint64 {
-			return steps + w.extra
-		}
-		return math.MaxUint64
-	}
+func quoteJSON(s string) string {
+	var b textBuffer
+	quote(s, func(part string) { b.write(part) })
+	text, _ := b.text()
+	return text
 }
 
+var escapes = [...]string{`\"`, `\\`, `\b`, `\t`, `\n`, `\f`, `\r`}
+
+// showSize is a bound of the bytes of a value's text.
 func showSize(display bool) func([]value.Value) int64 {
 	return func(args []value.Value) int64 {
-		w := shower{display: display, limit: 2 * mostWords}
+		w := newShower(display, &Meter{Left: 2 * mostWords / perStep})
 		w.run(args[0])
 		return int64(w.bytes)
 	}
 }
 
-// show writes a value as text.
-func show(v value.Value, display bool, limit uint64) (string, *fault.Fault) {
-	if s, ok := value.Force(v).(value.Str); ok && display {
-		return string(s), nil
+// showWalk is to_text, or to_json: its steps are those of the walk.
+func showWalk(display bool) func([]value.Value, *Meter) (value.Value, *fault.Fault) {
+	return func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+		if t, _ := value.Measure(args[0]); t == value.TypeString && display {
+			return args[0], nil
+		}
+		w := newShower(display, m)
+		w.out = &textBuffer{hold: m.Hold}
+		w.run(args[0])
+		m.walked(w.words(), w.extra)
+		switch {
+		case w.fault != nil:
+			return nil, w.fault
+		case w.full():
+			return nil, OutOfMemory(m.Memory)
+		case m.used > m.Left:
+			return nil, OutOfFuel(m.Left)
+		}
+		s, f := w.out.text()
+		return value.Str(s), f
 	}
-	var b strings.Builder
-	w := shower{out: &b, display: display, limit: limit}
-	w.run(v)
-	return b.String(), w.fault
+}
+
+// A textBuffer collects text in pieces, which are never copied but once at the end,
+// and count for the memory of the run.
+type textBuffer struct {
+	hold func(bytes int64) *fault.Fault
+	now  []byte
+	full [][]byte
+	n    int
+}
+
+// textPiece is the bytes of a piece.
+const textPiece = 64 << 10
+
+func (b *textBuffer) write(s string) *fault.Fault {
+	b.n += len(s)
+	for len(s) > cap(b.now)-len(b.now) {
+		k := cap(b.now) - len(b.now)
+		b.now = append(b.now, s[:k]...)
+		s = s[k:]
+		if f := b.grow(); f != nil {
+			return f
+		}
+	}
+	b.now = append(b.now, s...)
+	return nil
+}
+
+func (b *textBuffer) grow() *fault.Fault {
+	n := max(64, min(4*cap(b.now), textPiece))
+	if n > 4096 && b.hold != nil {
+		if f := b.hold(int64(n)); f != nil {
+			return f
+		}
+	}
+	if len(b.now) > 0 {
+		b.full = append(b.full, b.now)
+	}
+	b.now = make([]byte, 0, n)
+	return nil
+}
+
+// text is all that was written.
+func (b *textBuffer) text() (string, *fault.Fault) {
+	if len(b.full) == 0 {
+		return string(b.now), nil
+	}
+	if b.n > 4096 && b.hold != nil {
+		if f := b.hold(int64(b.n)); f != nil {
+			return "", f
+		}
+	}
+	var out strings.Builder
+	out.Grow(b.n)
+	for _, piece := range b.full {
+		out.Write(piece)
+	}
+	out.Write(b.now)
+	return out.String(), nil
 }
 
 var text = []Row{
@@ -222,17 +360,7 @@ var text = []Row{
 			{Code: `{"to_text":"as it is"}`, Want: `"as it is"`, Steps: 2},
 			{Code: `{"to_text":{"head":[]}}`, Fault: fault.EmptyList},
 		},
-		Work: func(args []value.Value, left uint64) uint64 {
-			if _, ok := value.Force(args[0]).(value.Str); ok {
-				return 0
-			}
-			return showWork(true)(args, left)
-		},
-		Size: showSize(true),
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			s, f := show(args[0], true, math.MaxUint64)
-			return value.Str(s), f
-		},
+		Walk: showWalk(true), Size: showSize(true),
 	},
 	{
 		Name: "to_json", Group: "json", Shape: Unary, Params: []Param{{"a", KindAny}}, Result: KindString,
@@ -243,20 +371,13 @@ var text = []Row{
 			{Code: `{"to_json":[{"lam":"x","body":1}]}`, Fault: fault.TypeError},
 			{Code: `{"to_json":{"pair":[1,2]}}`, Fault: fault.TypeError},
 		},
-		Work: showWork(false), Size: showSize(false),
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			s, f := show(args[0], false, math.MaxUint64)
-			if f != nil {
-				return nil, f
-			}
-			return value.Str(s), nil
-		},
+		Walk: showWalk(false), Size: showSize(false),
 	},
 	{
 		Name: "parse_json", Group: "json", Shape: Unary, Params: oneString, Result: KindAny,
 		Doc: "reads a string as JSON: objects as records, numbers without point or exponent as integers and others as decimals; what is no JSON is a parse_error.",
 		Examples: []Example{
-			{Code: `{"parse_json":"{\"a\":[1,2.50,null]}"}`, Want: `{"a":[1,{"dec":"2.50"},null]}`, Steps: 2},
+			{Code: `{"parse_json":"{\"a\":[1,2.50,null]}"}`, Want: `{"a":[1,2.50,null]}`, Steps: 2},
 			{Code: `{"get":[{"try":{"parse_json":"[1,"}},"ok","no JSON"]}`, Want: `"no JSON"`},
 			{Code: `{"parse_json":[1]}`, Fault: fault.TypeError},
 		},

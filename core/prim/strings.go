@@ -181,7 +181,7 @@ var strs = []Row{
 			{Code: `{"get":[{"try":{"parse_int":"4.2"}},"ok",0]}`, Want: `0`},
 			{Code: `{"parse_int":42}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return digitsCost(len(args[0].(value.Str))) },
+		Cost: func(args []value.Value) uint64 { return DigitsCost(len(args[0].(value.Str))) },
 		Size: func(args []value.Value) int64 { return int64(len(args[0].(value.Str)))/2 + 16 },
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			s := string(args[0].(value.Str))
@@ -226,8 +226,8 @@ func stringCost(args []value.Value) uint64 {
 // stringSize is a bound of a string that is the first operand in another case.
 func stringSize(args []value.Value) int64 { return 3 * int64(len(args[0].(value.Str))) }
 
-// digitsCost is the cost of turning n digits into an integer or back.
-func digitsCost(n int) uint64 {
+// DigitsCost is the cost of turning n digits into an integer or back.
+func DigitsCost(n int) uint64 {
 	w := uint64(n) / 19
 	if w <= free {
 		return 0

@@ -340,6 +340,19 @@ func (c *coder) row(n dataNode, at term.At) term.Term {
 			if i > 0 {
 				c.w(",")
 			}
+			if i == len(r.Params)-1 && r.Listed(len(n.args)) {
+				c.depth++
+				c.w(quoteJSON(r.List), ":[")
+				for j := i; j < len(n.args); j++ {
+					if j > i {
+						c.w(",")
+					}
+					args = append(args, c.arg(n, j))
+				}
+				c.w("]")
+				c.depth--
+				break
+			}
 			c.w(quoteJSON(p.Name), ":")
 			args = append(args, c.arg(n, i))
 		}

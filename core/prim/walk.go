@@ -63,6 +63,16 @@ const perStep = 64
 // bytesCost is the cost of reading or making so many bytes.
 func bytesCost(n int) uint64 { return uint64(n) / (8 * perStep) }
 
+// WriteCost is the cost of writing a value of so many parts as so many bytes.
+func WriteCost(bytes, parts uint64) uint64 { return walkWords(bytes, parts) / perStep }
+
+// walkWords is what a walk over so many parts that writes so many bytes is worth:
+// the characters, and the parts as a comparison counts them.
+func walkWords(bytes, parts uint64) uint64 {
+	few := min(parts, smallValue)
+	return bytes/8 + few + perPart*(parts-few)
+}
+
 // itemsCost is the cost of making a list of n items, four words each.
 func itemsCost(n int) uint64 { return uint64(n) / (perStep / 4) }
 
@@ -74,18 +84,25 @@ type comparer struct {
 	ordered bool
 	words   uint64 // looked at
 	limit   uint64 // stop beyond
-	todo    []twoValues
+	todo    Stack[twoValues]
 	fault   *fault.Fault
 }
 
 type twoValues struct{ a, b value.Value }
 
+func newComparer(ordered bool, m *Meter) *comparer {
+	c := &comparer{ordered: ordered, limit: limitOf(m.Left)}
+	c.todo.Hold = m.Hold
+	return c
+}
+
 // run gives -1, 0 or 1; only 0 has a meaning where it is not ordered.
 func (c *comparer) run(a, b value.Value) int {
-	c.todo = append(c.todo[:0], twoValues{a, b})
-	for len(c.todo) > 0 && c.fault == nil && c.words <= c.limit {
-		next := c.todo[len(c.todo)-1]
-		c.todo = c.todo[:len(c.todo)-1]
+	c.todo.Clear()
+	c.later(a, b)
+	for !c.todo.Empty() && c.fault == nil && c.words <= c.limit {
+		next := *c.todo.Top()
+		c.todo.Pop()
 		// Small values cost little; in large ones, which may be shared over and
 		// over, a part counts for the work that going there is.
 		if c.words < smallValue {
@@ -98,6 +115,9 @@ func (c *comparer) run(a, b value.Value) int {
 		}
 		if d := c.one(value.Force(next.a), value.Force(next.b)); d != 0 {
 			return d
+		}
+		if c.todo.Fault != nil {
+			c.fault = c.todo.Fault
 		}
 	}
 	return 0
@@ -130,7 +150,7 @@ func (c *comparer) apart(a, b value.Value) bool {
 
 func isNumber(t value.Type) bool { return t == value.TypeInt || t == value.TypeDec }
 
-func (c *comparer) later(a, b value.Value) { c.todo = append(c.todo, twoValues{a, b}) }
+func (c *comparer) later(a, b value.Value) { c.todo.Push(twoValues{a, b}) }
 
 // one compares what is outermost and leaves the parts for later.
 func (c *comparer) one(a, b value.Value) int {

@@ -130,6 +130,10 @@ func (r *reader) record() (term.Term, bool) {
 		if !key.kind.word() && key.kind != tokString {
 			return r.unexpected("a key", `Write a record as {name: 1, "a key": 2}.`)
 		}
+		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && len(seen) > 0) {
+			v, ok := r.name() // {n, k} is {n: n, k: k}
+			return ok && r.put(rec, seen, key, v)
+		}
 		r.i++
 		name := r.text(key)
 		hint := fmt.Sprintf("Write a field as %s: 1.", r.src[key.off:key.end])
@@ -147,18 +151,23 @@ func (r *reader) record() (term.Term, bool) {
 			}
 		}
 		v, ok := r.expr()
-		if seen[name] {
-			r.fail(key, &fault.Fault{
-				Message:  fmt.Sprintf("the key %s stands twice in one record", strconv.Quote(shorter(name))),
-				Expected: "each key once",
-				Hint:     "Take one of the two away, or give it another name.",
-			})
-			return false
-		}
-		seen[name] = true
-		rec.Fields = append(rec.Fields, term.Field{Key: name, Value: v})
-		return ok
+		return r.put(rec, seen, key, v) && ok
 	})
 	slices.SortFunc(rec.Fields, func(x, y term.Field) int { return strings.Compare(x.Key, y.Key) })
 	return rec, good
+}
+
+// put adds a field to a record that has those seen.
+func (r *reader) put(rec *term.Record, seen map[string]bool, key token, v term.Term) bool {
+	name := r.text(key)
+	if seen[name] {
+		return r.fail(key, &fault.Fault{
+			Message:  fmt.Sprintf("the key %s stands twice in one record", strconv.Quote(shorter(name))),
+			Expected: "each key once",
+			Hint:     "Take one of the two away, or give it another name.",
+		})
+	}
+	seen[name] = true
+	rec.Fields = append(rec.Fields, term.Field{Key: name, Value: v})
+	return true
 }

@@ -25,8 +25,11 @@ type callee struct {
 
 // arity is how many operands it takes.
 func (c *callee) arity() (least, most int) {
-	if c.effect || c.tool {
+	switch {
+	case c.effect:
 		return 1, 1
+	case c.tool:
+		return 1, MaxSource
 	}
 	return arity(c.row)
 }
@@ -177,7 +180,7 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 		return nil, false, r.unapplied(c, least)
 	}
 	if n := len(args) + 1; piped != nil && n >= least && n <= most && c.lacks(args) {
-		if done = true; lastIsSubject(c.row) {
+		if done = true; !c.tool && lastIsSubject(c.row) {
 			args = append(args, piped)
 		} else {
 			args = slices.Insert(args, 0, piped)
@@ -200,7 +203,7 @@ func (c *callee) lacks(args []term.Term) bool {
 		_, ok := args[0].(*term.List)
 		return ok
 	}
-	return !c.row.Many
+	return !c.row.Many || len(args) < len(c.row.Params)
 }
 
 // apply makes the term of c and its operands.
@@ -218,7 +221,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 		}
 		return e, true
 	case c.tool:
-		return &term.Prim{At: at, ID: c.id, Args: []term.Term{&term.Str{At: at + 1, Value: r.text(c.tok)}, args[0]}}, true
+		return &term.Prim{At: at, ID: c.id, Args: slices.Insert(args, 0, term.Term(&term.Str{At: at + 1, Value: r.text(c.tok)}))}, true
 	}
 	switch c.id {
 	case prim.Quote:
@@ -332,7 +335,9 @@ func (r *reader) unapplied(c callee, least int) bool {
 func (r *reader) wrongCount(c callee, n int) bool {
 	least, most := c.arity()
 	want := strconv.Itoa(least)
-	if c.row != nil && c.row.Many {
+	if c.tool {
+		want = "at least 1"
+	} else if c.row != nil && c.row.Many {
 		want = c.row.Operands()
 	} else if most > least {
 		want += " to " + strconv.Itoa(most)
@@ -343,7 +348,9 @@ func (r *reader) wrongCount(c callee, n int) bool {
 		Got:      strconv.Itoa(n),
 		Hint:     fmt.Sprintf("Write it with one operand, a record of its arguments: %s({k: 1}).", c.name),
 	}
-	if !c.effect && !c.tool {
+	if c.tool {
+		f.Hint = fmt.Sprintf("Write %s(null) where it takes nothing, and %[1]s(a, b) where it takes two.", c.name)
+	} else if !c.effect {
 		f.Hint = fmt.Sprintf("Write it as %s.", Shape(c.row))
 		switch {
 		case slices.ContainsFunc(c.row.Params, func(p prim.Param) bool { return p.Name == "mode" }):

@@ -22,7 +22,13 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-func init() { prim.ShowCode = func(t term.Term) string { return string(Canonical(t)) } }
+func init() {
+	prim.ShowCode = func(t term.Term, most int64) string {
+		w := Writer{keep: math.MaxInt, max: most}
+		w.Canonical(t)
+		return string(w.out)
+	}
+}
 
 // consUpTo is the longest list that is shown as nested cons in a quoted result.
 const consUpTo = 1000
@@ -201,6 +207,13 @@ func (p printer) prim(t *term.Prim) {
 		for k, i := range r.SortedParams() {
 			if k > 0 {
 				p.Byte(',')
+			}
+			if i == len(r.Params)-1 && r.Listed(len(t.Args)) {
+				p.String(r.List)
+				p.Raw(`:[`)
+				p.terms(t.Args[i:])
+				p.Byte(']')
+				continue
 			}
 			p.String(r.Params[i].Name)
 			p.Byte(':')

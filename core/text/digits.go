@@ -45,7 +45,7 @@ func (w *Writer) Big(n *big.Int) {
 			return
 		}
 	}
-	w.opaque = true
+	w.inexpressible |= notTerm
 	w.Raw(`{"int":"`)
 	w.Raw(sign)
 	w.digits(abs, least)

@@ -53,6 +53,8 @@ const (
 	asResult style = iota
 	// asTerm writes the term that evaluates to the value.
 	asTerm
+	// asRecord writes what is read back as the very value; see [AppendRecorded].
+	asRecord
 )
 
 // Value writes v as a result's JSON. The work is done on a stack of its own.
@@ -129,6 +131,9 @@ func (w *Writer) record(p *pending, v *value.Record) value.Value {
 	i := int(p.done)
 	p.done++
 	wrap := p.as == asTerm || len(v.Fields) == 1 && Wrapped(v.Fields[0].Key)
+	if p.as == asRecord {
+		wrap = len(v.Fields) > 0 && marked(v.Fields[0].Key)
+	}
 	switch {
 	case i == 0 && wrap:
 		w.Raw(`{"record":{`)
@@ -144,7 +149,7 @@ func (w *Writer) record(p *pending, v *value.Record) value.Value {
 		}
 		return nil
 	}
-	w.String(v.Fields[i].Key)
+	w.string(v.Fields[i].Key, p.as)
 	w.Byte(':')
 	return v.Fields[i].Value
 }
@@ -158,23 +163,26 @@ func (w *Writer) continuation(p *pending, v *value.Continuation) value.Value {
 		w.Raw(`,"tool":`)
 		w.String(v.Tool)
 		w.Raw(`,"next_input":`)
-		// Whether a term can say next_input is known when it is written.
-		p.as, p.opaque, w.opaque = asResult, w.opaque, false
+		// What can say next_input, data or a term, is known when it is written.
+		p.as, p.around, w.inexpressible = asResult, w.inexpressible, 0
 		return v.Input
 	case 2:
 		w.Raw(`,"step":1`)
-		if !w.opaque {
+		if w.inexpressible != neither {
 			w.Raw(`,"next":{"name":"run","arguments":{"tool":`)
 			w.String(v.Tool)
-			w.Raw(`,"input_as":"term","input":`)
-			p.as = asTerm
+			if w.inexpressible&notData != 0 {
+				w.Raw(`,"input_as":"term"`)
+				p.as = asTerm
+			}
+			w.Raw(`,"input":`)
 			return v.Input
 		}
 	case 3:
 		w.Raw("}}")
 	}
 	w.Byte('}')
-	w.opaque = w.opaque || p.opaque
+	w.inexpressible = neither
 	return nil
 }
 
@@ -184,11 +192,17 @@ func (w *Writer) leaf(v value.Value, s style) {
 	case value.Int:
 		if n, ok := v.Int64(); ok {
 			w.Int(n)
+		} else if s == asRecord {
+			w.recordBig(v)
 		} else {
 			w.Big(v.Big())
 		}
 	case value.Dec:
-		w.Dec(v)
+		if s != asResult {
+			w.Dec(v)
+		} else {
+			w.Decimal(v)
+		}
 	case value.Bool:
 		if v {
 			w.Raw("true")
@@ -196,16 +210,21 @@ func (w *Writer) leaf(v value.Value, s style) {
 			w.Raw("false")
 		}
 	case value.Str:
-		w.String(string(v))
+		w.string(string(v), s)
 	case value.Unit:
 		w.Raw("null")
 	case value.Nil:
 		w.Raw("[]")
 	case *value.Closure:
-		w.Function, w.opaque = true, true
+		if s == asRecord {
+			w.refuse(v)
+			return
+		}
+		w.Function, w.inexpressible = true, neither
 		w.Raw(`"<function>"`)
 	case *value.Code:
-		if s == asTerm {
+		w.inexpressible |= notData
+		if s != asResult {
 			w.Raw(`{"quote":`)
 			w.Canonical(v.Term)
 			w.Byte('}')

@@ -210,6 +210,9 @@ func step(t term.Term, i int) fault.Pointer {
 			}
 			return p
 		case prim.Keyed, prim.KeyedOrArray:
+			if last := len(row.Params) - 1; i >= last && row.Listed(len(t.Args)) {
+				return p.Key(row.List).Index(i - last)
+			}
 			return p.Key(row.Params[i].Name)
 		}
 		return p.Index(i)

@@ -327,7 +327,7 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 	if _, ok := operator(t); ok {
 		return w.chain(t)
 	}
-	if t.ID == prim.Call && len(t.Args) == 2 {
+	if t.ID == prim.Call {
 		if name, ok := t.Args[0].(*term.Str); ok {
 			return w.call("@"+toolName(name.Value), t.Args[1:]), levelPostfix
 		}

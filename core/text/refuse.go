@@ -135,6 +135,9 @@ func (r *reader) surprise(t token) string {
 	case tokBind:
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
 	case tokArrow:
+		if r.i > 1 && r.toks[r.i-2].kind == tokCloseBrace {
+			return "A parameter is a name, of which the fields are taken: r => r.name."
+		}
 		return "Write a function as x => x + 1 or (x, y) => x + y; its parameters are names."
 	case tokSemi:
 		return "Bind names with let x = 1 in x + 1; a program is one expression."
@@ -303,6 +306,6 @@ func byName(name string) (*prim.Row, bool) {
 var shapes = map[string]string{
 	"var": "x", "lam": "x => e", "app": "f(x)", "if": "if a then b else c", "quote": "'{e}", "self": "self",
 	"record": "{k: e}", "pair": "(a, b)", "not": "not a", "list": "[a, b]", "effect": "!kind.verb(e)",
-	"let": "let x = e in e", "match": "match e { p => e; _ => e }", "cond": "if a then b else if c then d else e", "call": "@name(e)", "get": "r.k, get(r, k) or get(r, k, default)", "dec": "3.14",
+	"let": "let x = e in e", "match": "match e { p => e; _ => e }", "cond": "if a then b else if c then d else e", "call": "@name(e, …)", "get": "r.k, get(r, k) or get(r, k, default)", "dec": "3.14",
 	"par": "par(a, b)",
 }

@@ -8,8 +8,8 @@ type pending struct {
 	// done is how much is written: items, fields, parts.
 	done int32
 	as   style
-	// opaque keeps the writer's flag of before a continuation.
-	opaque bool
+	// around keeps what the writer found inexpressible before a continuation.
+	around inexpressible
 }
 
 // A stack holds the values around the one that is written. It grows in pieces,
@@ -19,6 +19,7 @@ type stack struct {
 	now   []pending
 	full  [][]pending
 	spare []pending
+	depth int
 }
 
 // piece is the most entries of one piece.
@@ -30,6 +31,10 @@ func (s *stack) top() *pending { return &s.now[len(s.now)-1] }
 // it reports whether it did the latter.
 func (s *stack) enter(w *Writer, v value.Value, as style) bool {
 	v = value.Force(v)
+	w.parts++
+	if as == asRecord && !w.recordable(v, s.depth) {
+		return false
+	}
 	switch v.(type) {
 	case *value.Cons, *value.Pair, *value.Record, *value.Continuation:
 	default:
@@ -48,12 +53,14 @@ func (s *stack) enter(w *Writer, v value.Value, as style) bool {
 		}
 	}
 	s.now = append(s.now, pending{v: v, as: as})
+	s.depth++
 	return true
 }
 
 // pop drops the innermost value and reports whether it was the last.
 func (s *stack) pop() (last bool) {
 	s.now = s.now[:len(s.now)-1]
+	s.depth--
 	if len(s.now) > 0 {
 		return false
 	}

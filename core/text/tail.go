@@ -71,9 +71,13 @@ func nesting(t term.Term, around int) int {
 		around += 2
 	case *term.Prim:
 		around++
-		switch prim.Get(t.ID).Shape {
+		row := prim.Get(t.ID)
+		switch row.Shape {
 		case prim.Flag, prim.Unary, prim.NamedOrTerm, prim.Within:
 		default:
+			around++
+		}
+		if row.Listed(len(t.Args)) {
 			around++
 		}
 	case *term.Int, *term.Big, *term.Bool, *term.Str, *term.Unit:

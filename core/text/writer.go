@@ -20,8 +20,9 @@ type Writer struct {
 	keep  int
 	max   int64
 	total int64
-	// Inexact is set when an integer beyond ±(2^53-1) was written, which many
-	// readers of JSON would round.
+	// Inexact is set when a number was written that readers which take numbers for
+	// doubles would round: an integer beyond ±(2^53-1), or a decimal that isn't the
+	// shortest one of its double.
 	Inexact bool
 	// Function is set when a function was written, as "<function>".
 	Function bool
@@ -29,13 +30,28 @@ type Writer struct {
 	// more: the writer is full then.
 	Stop    func() bool
 	stopped bool
-	// opaque is set when something was written that no term says: a function,
-	// or an integer of more than 4,096 digits.
-	opaque bool
+	// err is why a value can't be recorded; the writer is full then.
+	err error
+	// drain, where not nil, takes what was collected each time that it is much.
+	drain         func([]byte)
+	look          int64  // Stop is asked when total gets here
+	parts         uint64 // values written
+	inexpressible inexpressible
 	// ten is 10^tens, the last power of ten that was needed.
 	ten  *big.Int
 	tens int64
 }
+
+// inexpressible says what can't be read back as what was written: as data, code
+// and continuations; as a term, an integer of more than 4,096 digits; as either, a
+// function.
+type inexpressible uint8
+
+const (
+	notData inexpressible = 1 << iota
+	notTerm
+	neither = notData | notTerm
+)
 
 // NewWriter returns a writer that keeps the first keep bytes and is full past max.
 func NewWriter(keep int, max int64) *Writer { return &Writer{keep: keep, max: max} }
@@ -44,7 +60,7 @@ func NewWriter(keep int, max int64) *Writer { return &Writer{keep: keep, max: ma
 func (w *Writer) Total() int64 { return w.total }
 
 // Full reports whether more than max bytes were written.
-func (w *Writer) Full() bool { return w.total > w.max || w.stopped }
+func (w *Writer) Full() bool { return w.total > w.max || w.stopped || w.err != nil }
 
 // Bytes is what was kept: the whole, or the first bytes up to a character's end.
 func (w *Writer) Bytes() []byte {
@@ -69,10 +85,32 @@ func (w *Writer) room() int { return w.keep - len(w.out) }
 // Raw writes s as it is.
 func (w *Writer) Raw(s string) {
 	w.total += int64(len(s))
+	if w.total >= w.look {
+		w.look = w.total + lookEvery
+		w.stopped = w.stopped || w.Stop != nil && w.Stop()
+		w.flush()
+	}
+	for w.drain != nil && len(s) > lookEvery && !w.stopped {
+		w.out = append(w.out, s[:lookEvery]...)
+		w.flush()
+		s = s[lookEvery:]
+		w.stopped = w.Stop != nil && w.Stop()
+	}
 	if room := w.room(); room < len(s) {
 		s = s[:room]
 	}
 	w.out = append(w.out, s...)
+}
+
+// lookEvery is after how many bytes Stop is asked.
+const lookEvery = 256 << 10
+
+// flush gives what was collected to drain.
+func (w *Writer) flush() {
+	if w.drain != nil {
+		w.drain(w.out)
+		w.out = w.out[:0]
+	}
 }
 
 // Byte writes one byte.
@@ -92,7 +130,30 @@ func (w *Writer) Int(n int64) {
 	w.Raw(string(strconv.AppendInt(buf[:0], n, 10)))
 }
 
-// Dec writes a decimal as the term and the result that it is.
+// Decimal writes a decimal as a JSON number with a point and without an exponent.
+func (w *Writer) Decimal(d value.Dec) {
+	s := d.String()
+	w.Raw(s)
+	if d.Scale() == 0 {
+		w.Raw(".0")
+	}
+	// A double holds 15 digits of any decimal of moderate size.
+	if len(s) > 16 && !w.Inexact {
+		w.Inexact = !isShortest(s, d)
+	}
+}
+
+// isShortest reports whether the shortest decimal of the double nearest to d is d.
+func isShortest(s string, d value.Dec) bool {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return false
+	}
+	back, ok := value.ParseDec(strconv.FormatFloat(f, 'g', -1, 64))
+	return ok && back.Cmp(d) == 0
+}
+
+// Dec writes a decimal as the term that it is.
 func (w *Writer) Dec(d value.Dec) {
 	w.Raw(`{"dec":"`)
 	w.Raw(d.String())

@@ -29,8 +29,11 @@ type Tool struct {
 	// Size is about how many bytes the code takes in memory. They count as the
 	// run's that looks it up, which keeps it.
 	Size int
-	// Tools is what its own code looks tools up in; nil: there are none. Both
-	// are used by call only.
+	// Takes reports whether a value fits the type of a parameter, as far as that is
+	// known of the code alone; nil: every value fits. It, Name and Tools are used by
+	// call only.
+	Takes func(param int, v Value) bool
+	// Tools is what its own code looks tools up in; nil: there are none.
 	Tools Tools
 }
 
@@ -42,6 +45,9 @@ type Request struct {
 	In string
 	// Arg is the argument, without the literal in.
 	Arg Value
+	// Size is how many bytes Arg has as JSON, as it is recorded, counted up to a
+	// little more than Most, the run's budget of memory; see [Request.TooLarge].
+	Size, Most int64
 	// At is the place in its document, and Where that document's name, as in
 	// faults: "code", "input", "tool:NAME" or "eval".
 	At    fault.Pointer
@@ -61,6 +67,12 @@ type Request struct {
 	// Branch is the indices of the par branches around, "0.2"; "" outside par.
 	Branch string
 }
+
+// TooLarge reports whether the argument would have more bytes written out than the
+// run has memory: parts of it are shared over and over. Whoever answers such a
+// request neither writes the argument nor performs what is asked; where it isn't
+// denied the answer is out_of_memory.
+func (r *Request) TooLarge() bool { return r.Size > r.Most }
 
 // An Answer is what became of a request: a value, or a fault where Fault is set.
 type Answer struct {

@@ -21,7 +21,8 @@
 //
 // fs.write replaces a file as a whole or not at all: a temporary file beside it,
 // never listed, is synced and renamed. Permission bits stay; a new file has 0644
-// less the umask. fs.append is one synced write; a crash may leave a part of it.
+// less the umask. One that a killed process left is removed when the grant's next
+// process starts: its writer would have it locked. fs.append is one synced write; a crash may leave a part of it.
 // fs.read counts bytes; as utf8, a character belongs to the part that its first
 // byte is in, so parts that follow each other are the whole. fs.list and fs.glob
 // sort by path; more than 1000 entries fail unless limit says how many are
@@ -30,6 +31,7 @@ package fs
 
 import (
 	"context"
+	"os"
 
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -42,6 +44,12 @@ func Plugin() sdk.Plugin {
 		Doc:     "reads and changes files and directories below a directory",
 		Scope:   sdk.Path,
 		Options: map[string][]string{"links": {"ok"}},
+		Begin: func(f *os.File) {
+			if root, err := openRoot(f); err == nil {
+				sweepAll(root)
+				root.close()
+			}
+		},
 		Open: func(_ context.Context, c sdk.Capability) (any, error) {
 			if c.Root == nil {
 				return nil, sdk.Fail("invalid", "a capability of the kind fs needs a directory")

@@ -38,6 +38,12 @@ func worlds(t *testing.T, test func(t *testing.T, w *world)) {
 		}
 		return open(c, root)
 	}
+	portable.Begin = func(f *os.File) {
+		if root, err := openByName(f); err == nil {
+			sweepAll(root)
+			root.close()
+		}
+	}
 	for name, plugin := range map[string]sdk.Plugin{"system": Plugin(), "osroot": portable} {
 		t.Run(name, func(t *testing.T) { test(t, newWorld(t, plugin)) })
 	}

@@ -109,10 +109,11 @@ func (c *call) put(p *place, content []byte, old *info, create string) (err erro
 	if old != nil {
 		perm = 0o600 // until it has the permissions of what it replaces
 	}
-	f, name, err := temporary(p.dir, perm)
+	f, name, release, err := temporary(p.dir, perm)
 	if err != nil {
 		return err
 	}
+	defer release() // it has its name then, or none
 	defer func() {
 		if err != nil {
 			_ = p.dir.unlink(name) // the first error is the one to tell

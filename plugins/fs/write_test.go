@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -317,16 +318,94 @@ func TestCrash(t *testing.T) {
 		}
 		h.refused("invalid", "fs.read", "path", "d/"+left)
 		// It may be of a write under way.
+		release := w.held("d/" + left)
 		h.refused("conflict", "fs.remove", "path", "d")
-		old := time.Now().Add(-2 * stale)
-		if err := os.Chtimes(w.at("d/"+left), old, old); err != nil {
-			t.Fatal(err)
-		}
+		release()
 		h.ok("fs.remove", "path", "d")
 		w.gone("d")
 		w.put(w.at("d/"+left), "half")
 		h.ok("fs.remove", "path", "d", "recursive", true)
 		w.gone("d")
+	})
+}
+
+// held has a file as one that writes it has.
+func (w *world) held(name string) (release func()) {
+	w.Helper()
+	f, err := os.OpenFile(w.at(name), os.O_WRONLY, 0)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer f.Close()
+	release, err = hold(f)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return release
+}
+
+// TestSweptAtTheBeginning: what a killed process left anywhere below is removed when
+// the next begins, and nothing else: not what a writer that lives has, nor what only has such
+// a name, or another one too.
+func TestSweptAtTheBeginning(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		name := func(digit string) string {
+			return temporaryPrefix + strings.Repeat(digit, temporaryDigits) + temporarySuffix
+		}
+		removed := []string{name("0"), "d/" + name("1"), "d/e/f/" + name("2")}
+		stays := []string{
+			"d/" + name("3"), "d/" + name("4"), "d/other", // written; two names
+			"d/" + name("5") + "x", "d/.pif-1.tmp", "d/" + temporaryPrefix + strings.Repeat("g", temporaryDigits) + temporarySuffix,
+			"d/" + name("6") + "/file", "d/" + name("7"), // a directory, a link
+		}
+		outside := t.TempDir()
+		if err := os.WriteFile(filepath.Join(outside, name("8")), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range slices.Concat(removed, stays[:2], stays[3:7]) {
+			w.put(w.at(file), "half")
+		}
+		if err := os.Link(w.at(stays[1]), w.at(stays[2])); err != nil {
+			t.Skip(err)
+		}
+		w.link("other", stays[7])
+		w.link(outside, "d/out")
+		defer w.held(stays[0])()
+		w.plugin.Begin(w.grant)
+		for _, file := range removed {
+			w.gone(file)
+		}
+		for _, file := range append(stays, "d/out/"+name("8")) {
+			if _, err := os.Lstat(w.at(file)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestWritersHold: who sweeps meanwhile takes no file from who writes it.
+func TestWritersHold(t *testing.T) {
+	worlds(t, func(t *testing.T, w *world) {
+		h, end := w.hold(nil), make(chan struct{})
+		var sweeping sync.WaitGroup
+		sweeping.Go(func() {
+			for {
+				select {
+				case <-end:
+					return
+				default:
+					w.plugin.Begin(w.grant)
+				}
+			}
+		})
+		for range 200 {
+			h.ok("fs.write", "path", "f", "content", "whole")
+		}
+		close(end)
+		sweeping.Wait()
+		if left, err := filepath.Glob(w.at(".pif-*")); err != nil || len(left) > 0 {
+			t.Errorf("left are %q, %v", left, err)
+		}
 	})
 }
 

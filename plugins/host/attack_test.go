@@ -39,6 +39,8 @@ func TestAttackHandshake(t *testing.T) {
 		"deaf":    "it took too long to start",
 		"frozen":  "it took too long to start",
 		"other":   "its manifest is another one",
+		// It has ended by the time that anybody asks why: the log has the reason.
+		"litterer": "it made files where its socket is to be",
 	} {
 		t.Run(role, func(t *testing.T) {
 			w := newWorld(t, role)
@@ -327,7 +329,7 @@ func TestNewWithALongPath(t *testing.T) {
 	if _, _, f := long.Perform(context.Background(), act(t, h, "pid")); f != nil {
 		t.Fatal(f)
 	}
-	sockets := long.sockets
+	sockets := long.sockets.Path
 	if err := long.Close(); err != nil {
 		t.Fatal(err)
 	}

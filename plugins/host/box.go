@@ -105,8 +105,8 @@ func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) err
 	}
 	spec := sandbox.Spec{
 		Executable: l.file, Path: l.path, Args: append([]string{l.path}, l.args...), Env: l.environment(), Dir: l.work,
-		Rules: []sandbox.Rule{{Path: l.work, Access: sandbox.Sockets | sandbox.Read}, {Path: l.sockets, Access: sandbox.Sockets}},
-		Fork:  b.processes, Mode: b.mode,
+		Rules: []sandbox.Rule{{Path: l.work, Access: sandbox.Read}, {Path: l.sockets, Access: sandbox.Sockets}},
+		Fork:  b.processes, Keep: b.processes, Mode: b.mode,
 	}
 	if l.root != nil {
 		spec.ExtraFiles = []*os.File{l.root}
@@ -134,6 +134,9 @@ func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) err
 	boxed, err := sandbox.New(spec)
 	if err != nil {
 		return nil, nil, err
+	}
+	if b.processes {
+		l.kept = boxed
 	}
 	return boxed.Cmd, func(ctx context.Context) (err error) {
 		l.layers, err = boxed.Start(ctx)

@@ -55,6 +55,22 @@ func CheckCommand(c *caps.Command) error {
 	return err
 }
 
+// Libraries is what the system reads, besides the file itself, when it executes a
+// program: an interpreter that it names, the loader and folders of libraries.
+func Libraries(program string) []string {
+	rules, err := sandbox.Program(program)
+	if err != nil {
+		return nil // it can't be executed here
+	}
+	var paths []string
+	for _, r := range rules {
+		if r.Path != program {
+			paths = append(paths, r.Path)
+		}
+	}
+	return paths
+}
+
 // TakesCommand reports whether the processes of a manifest's plugin start what the
 // operator maps the names of their grants to.
 func TakesCommand(m *caps.Manifest) bool {

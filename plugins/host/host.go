@@ -46,7 +46,7 @@ type Options struct {
 	// RuntimeDir is where processes have their folders and sockets. Where its
 	// path is too long for sockets, they go to a folder of their own. Empty: a new
 	// one that only this user can enter, in the system's folder for temporary
-	// files, removed by Close.
+	// files, removed by Close, or where that doesn't come by the next host ([Sweep]).
 	RuntimeDir string
 	// MaxMessage is the bytes of the largest message either way; 0: 32 MiB.
 	MaxMessage int
@@ -124,7 +124,7 @@ var defaultTiming = timing{
 type Host struct {
 	log     *slog.Logger
 	dir     string
-	ours    bool // dir is removed by Close
+	ours    *Scratch // dir, removed by Close; nil: it is the caller's
 	most    int
 	state   func(kind string) (string, error)
 	command func(g *caps.Grant) *caps.Command
@@ -133,7 +133,7 @@ type Host struct {
 	secrets *caps.Vault     // may be nil
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
-	sockets string // where sockets go if dir's path is too long for them; or empty
+	sockets *Scratch // where sockets go if dir's path is too long for them; or nil
 
 	mu      sync.Mutex
 	sources map[string]*Source
@@ -159,8 +159,9 @@ func New(o Options) (*Host, error) {
 	}
 	var err error
 	if h.dir == "" {
-		h.ours = true
-		h.dir, err = os.MkdirTemp("", "mcp-pif")
+		if h.ours, err = NewScratch(""); err == nil {
+			h.dir = h.ours.Path
+		}
 	} else if h.dir, err = filepath.Abs(h.dir); err == nil {
 		err = os.MkdirAll(h.dir, 0o700)
 	}
@@ -169,9 +170,7 @@ func New(o Options) (*Host, error) {
 		h.dir, err = filepath.EvalSymlinks(h.dir)
 	}
 	if err == nil && len(h.dir) > longestDir {
-		if h.sockets, err = os.MkdirTemp(shortTemp(), "mcp-pif"); err == nil {
-			h.sockets, err = filepath.EvalSymlinks(h.sockets)
-		}
+		h.sockets, err = NewScratch(shortTemp())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("a folder for plugins: %w", err)
@@ -282,8 +281,8 @@ func shortTemp() string {
 
 // socketsFor is where a process with this folder has its socket.
 func (h *Host) socketsFor(folder string) string {
-	if h.sockets != "" {
-		return h.sockets
+	if h.sockets != nil {
+		return h.sockets.Path
 	}
 	return folder
 }
@@ -346,11 +345,11 @@ func (h *Host) Close() error {
 	all.Wait()
 	h.stop()
 	var failed error
-	if h.ours {
-		failed = os.RemoveAll(h.dir)
+	if h.ours != nil {
+		failed = h.ours.Remove()
 	}
-	if h.sockets != "" {
-		failed = errors.Join(failed, os.RemoveAll(h.sockets))
+	if h.sockets != nil {
+		failed = errors.Join(failed, h.sockets.Remove())
 	}
 	return failed
 }

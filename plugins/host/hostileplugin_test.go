@@ -10,8 +10,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
+	"github.com/hashicorp/go-plugin"
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -131,13 +133,12 @@ var hostilities = map[string]func(at string) error{
 	"fill": func(string) error { // its scratch space: one byte is too many
 		return os.WriteFile(filepath.Join(os.TempDir(), "fill"), []byte("x"), 0o600)
 	},
-	"reserve": func(string) error { // without writing
-		f, err := os.Create(filepath.Join(os.TempDir(), "reserve"))
-		if err != nil {
-			return err
+	"litter": func(at string) error { // files of no bytes
+		dir := os.TempDir()
+		if at == "socket" {
+			dir = os.Getenv(plugin.EnvUnixSocketDir)
 		}
-		defer f.Close()
-		return errors.Join(unix.Fallocate(int(f.Fd()), 0, 0, 1<<30), f.Truncate(1<<40))
+		return litter(dir, 1000)
 	},
 	"memory": func(string) error { // 64 GiB, of which none is touched
 		var taken [][]byte
@@ -182,6 +183,23 @@ var hostilities = map[string]func(at string) error{
 		all := unix.Rlimit{Cur: math.MaxUint64, Max: math.MaxUint64}
 		return unix.Prlimit(0, unix.RLIMIT_DATA, &all, nil)
 	},
+}
+
+// litter makes empty files, and sockets where it can't.
+func litter(dir string, n int) error {
+	for i := range n {
+		f, err := os.Create(filepath.Join(dir, strconv.Itoa(i)))
+		if err == nil {
+			err = f.Close()
+		} else if l, e := net.Listen("unix", filepath.Join(dir, "s"+strconv.Itoa(i))); e == nil {
+			l.(*net.UnixListener).SetUnlinkOnClose(false)
+			err = l.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func number(s string) (n int) { fmt.Sscan(s, &n); return n }

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
 
@@ -34,8 +35,11 @@ const maxHandshake = 16 << 10
 //     host's but the variable that its grant names, where it asks for that;
 //   - no descriptor but its own output and, where the grant is a path, the
 //     grant's directory;
-//   - an empty folder of its own to run in;
+//   - an empty folder of its own to run in, and until it is connected to one for its
+//     socket: in neither can it make files;
 //   - a process group of its own, which is killed as a whole;
+//   - where it may start others and the system can do that, a keeper, which ends
+//     all of them with it (package sandbox);
 //   - an end when the host ends, where the system can do that.
 type launch struct {
 	path    string
@@ -50,9 +54,10 @@ type launch struct {
 	env     []string // what go-plugin tells it
 	more    []string // of an environment: the grant's variable, or a test's
 	output  *output
-	mapped  *caps.Command // that the plugin starts, or nil
-	box     *box          // nil: no sandbox of the system is around it
-	layers  Layers        // of the box, once it was started
+	mapped  *caps.Command   // that the plugin starts, or nil
+	box     *box            // nil: no sandbox of the system is around it
+	layers  Layers          // of the box, once it was started
+	kept    *sandbox.Launch // its keeper's, or nil
 	// hear is given the line with which the plugin introduces itself, and stray
 	// what comes after it on standard output; both may be nil.
 	hear  func(line []byte)
@@ -62,6 +67,10 @@ type launch struct {
 	dead     chan struct{}  // closed when it has ended
 	drained  chan struct{}  // closed when no more of its output is read; made by Start
 	heardOut chan struct{}  // closed when go-plugin has made of that line what it can
+	shut     chan struct{}  // closed when it is connected to; made by Start
+	shutOnce sync.Once
+	// crowded is told that it makes files where its socket is to be.
+	crowded func()
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -96,7 +105,7 @@ func (l *launch) Start(ctx context.Context) error {
 	cmd.Stdout, cmd.Stderr = stdoutEnd, stderrEnd
 	prepare(cmd)
 	sealDescriptors()
-	l.drained = make(chan struct{})
+	l.drained, l.shut = make(chan struct{}), make(chan struct{})
 	started, heard, read := make(chan error), make(chan struct{}), make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this
@@ -106,8 +115,12 @@ func (l *launch) Start(ctx context.Context) error {
 		stderrEnd.Close()
 		if err == nil {
 			l.mu.Lock()
-			if l.cmd, l.pid = cmd, cmd.Process.Pid; l.doomed {
-				killGroup(cmd)
+			l.cmd, l.pid = cmd, cmd.Process.Pid
+			if l.kept != nil {
+				l.pid = l.kept.PID
+			}
+			if l.doomed {
+				l.killAll()
 			}
 			l.mu.Unlock()
 		}
@@ -130,6 +143,7 @@ func (l *launch) Start(ctx context.Context) error {
 	if err := <-started; err != nil {
 		return errors.Join(err, stdout.Close(), stderr.Close())
 	}
+	go l.count()
 	first, firstEnd := io.Pipe()
 	l.first = first
 	go func() {
@@ -140,6 +154,46 @@ func (l *launch) Start(ctx context.Context) error {
 		both.Wait()
 	}()
 	return nil
+}
+
+// maxMade is how many files a process may make where its socket is to be: it needs
+// one, and go-plugin makes another before.
+const maxMade = 16
+
+// count looks after the folder of the socket until that is connected to.
+func (l *launch) count() {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.shut:
+			return
+		case <-l.dead:
+			return
+		case <-tick.C:
+		}
+		dir, err := os.Open(l.sockets)
+		if err != nil {
+			continue
+		}
+		made, _ := dir.Readdirnames(maxMade + 1)
+		dir.Close()
+		if len(made) > maxMade {
+			l.crowded()
+			return
+		}
+	}
+}
+
+// connected takes from the process the folder of its socket, which nobody else
+// connects to: it can make no file any more.
+func (l *launch) connected() {
+	l.shutOnce.Do(func() {
+		close(l.shut)
+		if l.sockets != "" {
+			os.RemoveAll(l.sockets)
+		}
+	})
 }
 
 // draining is how long a process that has ended is read on from, at most.
@@ -202,19 +256,29 @@ func (l *launch) wait(cmd *exec.Cmd) {
 	awaitExit(cmd.Process.Pid)
 	// It is dead, and where the system can do that not yet reaped, so that its
 	// number is still its own.
-	if beforeReaping {
-		killGroup(cmd)
-	}
 	l.mu.Lock()
+	if beforeReaping {
+		l.killAll()
+	}
 	l.reaped = beforeReaping
 	l.mu.Unlock()
 	err := cmd.Wait()
 	l.mu.Lock()
 	l.reaped, l.outcome = true, err
-	l.mu.Unlock()
 	if !beforeReaping {
-		killGroup(cmd)
+		l.killAll()
 	}
+	l.mu.Unlock()
+}
+
+// killAll kills the process's group, or has its keeper end all that there is. The
+// caller holds mu.
+func (l *launch) killAll() {
+	if l.kept != nil {
+		l.kept.End()
+		return
+	}
+	killGroup(l.cmd)
 }
 
 // readOutput gives go-plugin the first line, and logs the others. heard is closed
@@ -266,7 +330,7 @@ func (l *launch) Kill(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.doomed = true; l.cmd != nil && !l.reaped {
-		killGroup(l.cmd)
+		l.killAll()
 	}
 	return nil
 }

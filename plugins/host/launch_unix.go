@@ -57,3 +57,12 @@ func checkAddress(network, address, sockets string) error {
 	}
 	return nil
 }
+
+// sweeps is set where a lock tells whether a process lives.
+const sweeps = true
+
+// ownedByUs reports whether a file is this user's.
+func ownedByUs(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Geteuid()
+}

@@ -54,7 +54,7 @@ type ProbeOptions struct {
 // describe itself (see [Describe]), and to hold it against the contract (package
 // plugintest).
 type Probe struct {
-	dir    string
+	dir    *Scratch
 	launch *launch
 	client *plugin.Client
 	conn   *grpc.ClientConn
@@ -95,10 +95,7 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 			p.Close()
 		}
 	}()
-	if p.dir, err = os.MkdirTemp(shortTemp(), "mcp-pif"); err != nil {
-		return nil, err
-	}
-	if p.dir, err = filepath.EvalSymlinks(p.dir); err != nil {
+	if p.dir, err = NewScratch(shortTemp()); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(p.Work(), 0o700); err != nil {
@@ -113,6 +110,7 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 	p.launch = &launch{
 		path: o.Source.Path, file: o.Source.File, args: o.Source.Args, plain: o.Source.Plain, work: p.Work(), root: o.Root,
 		most: o.MaxMessage, output: out, dead: make(chan struct{}), heardOut: make(chan struct{}), hear: p.hear, stray: p,
+		crowded: p.Kill,
 	}
 	if o.State != "" {
 		if p.launch.state, err = keeper(o.State); err != nil {
@@ -126,7 +124,7 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 			p.launch.box.root = sandbox.Read | sandbox.Write
 		}
 	}
-	config := p.launch.clientConfig(p.dir)
+	config := p.launch.clientConfig(p.dir.Path)
 	config.StartTimeout = o.Within
 	config.Logger = hclog.NewNullLogger()
 	config.SyncStdout, config.SyncStderr = out.writer(), out.writer()
@@ -241,10 +239,10 @@ func (p *Probe) Layers() Layers { return p.launch.layers }
 
 // Dir is the folder with all that the process may leave behind, and Work the one in
 // it that the process runs in.
-func (p *Probe) Dir() string { return p.dir }
+func (p *Probe) Dir() string { return p.dir.Path }
 
 // Work is the folder that the process runs in, and that is its TMPDIR.
-func (p *Probe) Work() string { return filepath.Join(p.dir, "work") }
+func (p *Probe) Work() string { return filepath.Join(p.dir.Path, "work") }
 
 // Done is closed when the process has ended.
 func (p *Probe) Done() <-chan struct{} { return p.launch.dead }
@@ -271,8 +269,8 @@ func (p *Probe) Close() {
 	if p.client != nil {
 		p.client.Kill()
 	}
-	if p.dir != "" {
-		os.RemoveAll(p.dir)
+	if p.dir != nil {
+		p.dir.Remove()
 	}
 }
 
@@ -311,6 +309,7 @@ func (p *Probe) Describe(ctx context.Context, plain bool) (*Description, error) 
 	if err != nil {
 		return nil, fmt.Errorf("the plugin doesn't describe itself: %s", wire.Line(err.Error(), 300))
 	}
+	p.launch.connected()
 	if said.GetProtocol() != wire.Protocol {
 		return nil, protocolError(strconv.FormatUint(uint64(said.GetProtocol()), 10))
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,8 +88,8 @@ func (p *process) start() {
 	if err == nil {
 		err = p.meet(within)
 	}
-	if !late.Stop() {
-		err = errors.Join(errors.New("it took too long to start"), err)
+	if why := p.wasKilled(); !late.Stop() || err != nil && why != "" {
+		err = errors.Join(errors.New(cmp.Or(why, "it took too long to start")), err)
 	}
 	if err != nil {
 		p.failed = errNoStart
@@ -124,6 +125,7 @@ func (p *process) begin(folder string) error {
 	l := &launch{
 		path: source.Path, file: source.File, plain: source.Plain, args: source.Args, work: work, most: host.most, output: out,
 		dead: make(chan struct{}), heardOut: make(chan struct{}),
+		crowded: func() { p.kill("it made files where its socket is to be") },
 	}
 	if source.Manifest.Algebra == caps.Path {
 		if l.root = p.grant.Root; l.root == nil {
@@ -216,6 +218,7 @@ func (p *process) meet(within time.Duration) error {
 	if err != nil {
 		return err
 	}
+	p.launch.connected()
 	if said.GetProtocol() != wire.Protocol {
 		return fmt.Errorf("%w: it speaks protocol %d, the host %d", errStranger, said.GetProtocol(), wire.Protocol)
 	}
@@ -285,6 +288,13 @@ func (p *process) finish(reason string, lost bool) {
 		// It can't fail: either there is a process, or there was one.
 		_ = l.Kill(context.Background())
 	}
+}
+
+// wasKilled says why it was, or nothing.
+func (p *process) wasKilled() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reason
 }
 
 // wanted reports whether the host wanted the end.

@@ -216,7 +216,9 @@ func (s *seat) clean(text string) string {
 		hide(filepath.Dir(g.Real), ".")
 	}
 	hide(s.host.dir, "…")
-	hide(s.host.sockets, "…")
+	if s.host.sockets != nil {
+		hide(s.host.sockets.Path, "…")
+	}
 	if s.host.state != nil && KeepsState(s.source.Manifest) {
 		if path, err := s.host.state(g.Kind); err == nil {
 			hide(path, "…")

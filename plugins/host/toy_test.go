@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -40,10 +42,10 @@ func TestMain(m *testing.M) {
 }
 
 // roles is what the test binary can be besides a test.
-var roles map[string]func()
+var roles = map[string]func(){}
 
 func init() {
-	roles = map[string]func(){
+	maps.Copy(roles, map[string]func(){
 		"toy":        func() { sdk.Serve(toy()) },
 		"reach":      func() { sdk.Serve(reacher()) },
 		"reachnet":   func() { sdk.Serve(reacher("network")) },
@@ -70,7 +72,8 @@ func init() {
 		"grandchild": hang,
 		"leaky":      func() { sdk.Serve(leaky()) },
 		"unable":     beUnable,
-	}
+		"litterer":   func() { litter(os.Getenv(plugin.EnvUnixSocketDir), math.MaxInt); hang() },
+	})
 }
 
 func hang() { time.Sleep(time.Hour) }

@@ -346,11 +346,11 @@ func TestKilledKeeper(t *testing.T) {
 	h := hold(t, helper(t, "leave", mark))
 	s := h.start()
 	h.until(s, "left\n")
-	c := &census{}
+	c := &sandbox.Census{}
 	killed := false
-	for _, m := range c.take(os.Getpid(), true) {
-		if m.parent == os.Getpid() && slices.ContainsFunc(c.take(m.pid, true), func(m member) bool { return slices.Contains(marked(t, mark), strconv.Itoa(m.pid)) }) {
-			killed = syscall.Kill(m.pid, syscall.SIGKILL) == nil
+	for _, m := range c.Take(os.Getpid(), true) {
+		if m.Parent == os.Getpid() && slices.ContainsFunc(c.Take(m.PID, true), func(m sandbox.Member) bool { return slices.Contains(marked(t, mark), strconv.Itoa(m.PID)) }) {
+			killed = syscall.Kill(m.PID, syscall.SIGKILL) == nil
 		}
 	}
 	if !killed {

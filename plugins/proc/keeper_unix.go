@@ -4,7 +4,6 @@ package proc
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -30,9 +29,9 @@ const lookEvery = 250 * time.Millisecond
 
 // A keeper keeps one session.
 type keeper struct {
-	news *json.Encoder
-	main int // the command's process, which leads its session and group
-	last news
+	news   *json.Encoder
+	family *family
+	last   news
 }
 
 // tell says something to the plugin. Where that is gone nobody is left to hear it.
@@ -47,35 +46,29 @@ func (k *keeper) run() {
 	if err := told.Decode(&first); err != nil || first.Command == nil {
 		return
 	}
-	if err := adopt(); err != nil {
-		k.tell(news{Error: fmt.Sprintf("becoming the parent of what is left: %v", err)})
-		return
-	}
-	main, ended, err := launch(first.Command)
-	if err != nil {
+	var err error
+	if k.family, err = launch(first.Command); err != nil {
 		k.tell(news{Error: err.Error()})
 		return
 	}
-	k.main = main
 	k.tell(news{Started: true})
 	gone := make(chan struct{})
 	go k.obey(told, gone)
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	count := &census{}
 	for over := false; !over; {
 		select {
-		case <-ended:
+		case <-k.family.ended:
 			over = true
 		case <-gone:
 			over = true
 		case <-tick.C:
-			k.last.Why = count.over(k.main, first.Command)
+			k.last.Why = k.family.over(first.Command)
 			over = k.last.Why != ""
 		}
 	}
 	k.last.Ended = true
-	how := k.sweep(count)
+	how := k.family.end()
 	if k.last.Code = how.ExitStatus(); how.Signaled() {
 		k.last.Code, k.last.Signal = 0, unix.SignalName(how.Signal())
 	}
@@ -92,7 +85,7 @@ func (k *keeper) obey(told *json.Decoder, gone chan<- struct{}) {
 		}
 		if i.Signal > 0 {
 			// There is nobody left, or soon won't be.
-			_ = syscall.Kill(-k.main, syscall.Signal(i.Signal))
+			_ = syscall.Kill(-k.family.main, syscall.Signal(i.Signal))
 		}
 	}
 }

@@ -5,6 +5,10 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 )
 
 // keepers is the processes of this one's keepers.
@@ -20,7 +24,7 @@ func startKeeper(cmd *exec.Cmd) error {
 	keepers.Lock()
 	defer keepers.Unlock()
 	if !keepers.ready {
-		if err := adopt(); err != nil {
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 			return err
 		}
 		keepers.ready = true
@@ -43,15 +47,15 @@ func endKeeper(pid int, orderly bool) {
 		return
 	}
 	self, group := os.Getpid(), syscall.Getpgrp()
-	for c := (&census{}); ; {
+	for c := (&sandbox.Census{}); ; {
 		left := 0
-		for _, m := range c.take(self, true) {
-			if m.parent != self || m.group == group || keepers.pids[m.pid] {
+		for _, m := range c.Take(self, true) {
+			if m.Parent != self || m.Group == group || keepers.pids[m.PID] {
 				continue
 			}
 			left++
-			_ = syscall.Kill(m.pid, syscall.SIGKILL)
-			_, _ = syscall.Wait4(m.pid, nil, 0, nil)
+			_ = syscall.Kill(m.PID, syscall.SIGKILL)
+			_, _ = syscall.Wait4(m.PID, nil, 0, nil)
 		}
 		if left == 0 {
 			return

@@ -46,7 +46,10 @@ type Plugin struct {
 	// Open makes what the handlers of operations get for a capability, once
 	// for each. An error refuses the capability. If what it gives is an
 	// [io.Closer] it is closed when the capability is.
-	Open       func(ctx context.Context, c Capability) (any, error)
+	Open func(ctx context.Context, c Capability) (any, error)
+	// Begin is called once in a process that serves a path grant, with the grant's
+	// directory, beside the first requests. Nil: nothing.
+	Begin      func(root *os.File)
 	Operations []Operation
 	// Privileges is what the process needs of the system besides the scopes it
 	// is granted: "network" to connect to other machines, "processes" to start

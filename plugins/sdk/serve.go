@@ -60,6 +60,9 @@ func Serve(p Plugin) {
 			os.Exit(1)
 		}
 	}
+	if p.Begin != nil && root != nil {
+		go p.Begin(root)
+	}
 	watch := &hostWatch{end: time.AfterFunc(neverCame, leave)}
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: wire.Handshake,

@@ -130,7 +130,7 @@ var rules = map[string]rule{
 	// MCP over HTTP: who may come in, and how much at once.
 	"cmd/internal/streamable": {
 		std: anyStd, ours: []string{"cmd/internal/stdio"}, // what is a message
-		libraries: append([]string{"github.com/go-jose/go-jose/v4/...", "golang.org/x/sync/semaphore", "golang.org/x/net/netutil"}, mcpSDK...),
+		libraries: append([]string{"github.com/go-jose/go-jose/v4/..."}, mcpSDK...),
 	},
 	// Metrics and traces of runs and effects.
 	"cmd/internal/telemetry": {
@@ -140,10 +140,13 @@ var rules = map[string]rule{
 	"cmd/internal/mcpserver": {std: anyStd, ours: []string{"core/...", "caps/..."}, libraries: mcpSDK},
 	// Tests alone: the conformance suite on our server, others' clients, the bundle.
 	"cmd/internal/nodejs":      {std: anyStd, tests: true},
+	"cmd/internal/wait":        {std: anyStd, tests: true},
 	"cmd/internal/conformance": {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	"cmd/internal/clients":     {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	"cmd/mcpb":                 {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	// cmd wires: it alone knows both sides of an interface.
+	// Attacks on a server, which it starts as anybody would.
+	"cmd/internal/loadbench": {std: anyStd},
 	"cmd/mcp-pif": {
 		std: anyStd, ours: []string{"core/...", "caps/...", "plugins/...", "cmd/internal/..."},
 		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/tailscale/hujson", "github.com/rogpeppe/go-internal/diff", "golang.org/x/term"}, mcpSDK...),

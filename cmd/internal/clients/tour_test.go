@@ -158,7 +158,7 @@ func (t traveller) refused() {
 func (t traveller) granted() {
 	t.Helper()
 	t.says("evolve", `{"name":"peek","code":"path => !fs.read({path: path})","capabilities":["fs.read:./sandbox"]}`, `"peek"`)
-	t.gives("peek", `{"input":"numbers.txt"}`, `"3\n1\n2\n"`)
+	t.gives("peek", `{"input":"numbers.txt"}`, "3\n1\n2\n")
 	t.fails("peek", `{"input":"../tools.db"}`, "denied")
 	t.says("evolve", `{"name":"note","code":"words => !fs.write({path: \"note.txt\", content: words}).bytes","capabilities":["fs.write:./sandbox"]}`, `"note"`)
 	t.gives("run", `{"tool":"note","input":"three words, ünïcode"}`, "22")

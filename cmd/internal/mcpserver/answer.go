@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,8 @@ type Answer struct {
 	// Fault is set where the call failed.
 	Fault *fault.Fault
 
+	plain *string // the result of a tool that gives text, as a client shows it; nil: Text
+
 	steps uint64 // of a run, for the record
 	typ   string // of its result
 	whole bool   // the text is all of a result
@@ -37,7 +40,11 @@ func (a *Answer) result() *mcp.CallToolResult {
 		StructuredContent: a.Structured,
 		IsError:           a.Fault != nil,
 	}
-	r.Content = append(r.Content, &mcp.TextContent{Text: a.Text})
+	first := a.Text
+	if a.plain != nil {
+		first = *a.plain
+	}
+	r.Content = append(r.Content, &mcp.TextContent{Text: first})
 	for _, more := range a.More {
 		r.Content = append(r.Content, &mcp.TextContent{Text: more})
 	}
@@ -58,10 +65,10 @@ func failed(f *fault.Fault) Answer { return failure(f, 0, nil, "") }
 func failure(f *fault.Fault, steps uint64, notes []string, next string) Answer {
 	f = bounded(f)
 	text := f.Error()
-	if f.Near != "" && !strings.Contains(text, strconv.Quote(f.Near)) {
+	if f.Near != "" && !strings.Contains(strings.ToLower(text), "did you mean") {
 		text += fmt.Sprintf("\nDid you mean %q?", f.Near)
 	}
-	notes = few(notes)
+	notes = few(unsaid(notes, f))
 	o := begin().raw("error", encode(f)).number("steps", steps)
 	if len(notes) > 0 {
 		o = o.raw("notes", encode(notes))
@@ -72,6 +79,20 @@ func failure(f *fault.Fault, steps uint64, notes []string, next string) Answer {
 	a := Answer{Text: text, Structured: json.RawMessage(o.end()), Fault: f, steps: steps}
 	a.tell(notes, next)
 	return a
+}
+
+// unsaid is notes without what the fault says, of a variable that nothing binds.
+func unsaid(notes []string, f *fault.Fault) []string {
+	var name string
+	if f.Kind != fault.Unbound {
+		return notes
+	}
+	if _, err := fmt.Sscanf(f.Message, "nothing binds the variable %q here", &name); err != nil {
+		return notes
+	}
+	return slices.DeleteFunc(slices.Clone(notes), func(note string) bool {
+		return strings.Contains(note, strconv.Quote(name)) && (strings.Contains(note, " is free: ") || strings.Contains(note, "neither bound here nor"))
+	})
 }
 
 // tell adds notes and the next call to the text.

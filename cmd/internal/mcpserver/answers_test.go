@@ -233,7 +233,7 @@ func TestAnswersSound(t *testing.T) {
 			if o.IntN(4) == 0 {
 				code = fmt.Sprintf("k => let x = try(%s) in if has(x, \"ok\") then (let x = x.ok in %s) else 0", asked, o.use("x", types[i], 2))
 			}
-			must(t, s, "evolve", string(encode(map[string]any{"name": "it", "code": code, "capabilities": []string{"toy:notes/**", "call:helper"}})))
+			must(t, s, "evolve", string(encode(map[string]any{"name": "it", "code": code, "capabilities": []string{"toy:notes/**", "call:helper"}, "draft": true})))
 			tool, _ := s.tools.Snapshot().Get("it")
 			if !tool.Report().Sound() {
 				unsound++

@@ -130,20 +130,15 @@ func TestAnswersShown(t *testing.T) {
 		t.Errorf("pif://capabilities: %s", got)
 	}
 	a := must(t, s, "evolve", `{"name":"note","code":"k => !toy.get(k)","capabilities":["toy.get:notes/**"]}`)
-	var made struct {
-		Check struct {
-			Type  string
-			Sound bool
-		}
-	}
-	if err := json.Unmarshal(a.Structured, &made); err != nil || !strings.HasSuffix(made.Check.Type, "->{toy.get} {n: int}") {
+	var made struct{ Type string }
+	if err := json.Unmarshal(a.Structured, &made); err != nil || !strings.HasSuffix(made.Type, "->{toy.get} {n: int}") {
 		t.Errorf("%+v, %v", made, err)
 	}
 	note, _ := s.tools.Snapshot().Get("note")
 	if got := string(note.OutputSchema()); !strings.Contains(got, `"properties":{"n":{"type":"integer"}}`) || !strings.Contains(got, `"required":["n"]`) {
 		t.Errorf("its schema is %s", got)
 	}
-	if a := must(t, s, "describe", `{"name":"note"}`); !strings.Contains(string(a.Structured), `"certificate":"checked"`) {
+	if a := must(t, s, "describe", `{"name":"note","detail":true}`); !strings.Contains(string(a.Structured), `"certificate":"checked"`) {
 		t.Errorf("%s", a.Structured)
 	}
 }

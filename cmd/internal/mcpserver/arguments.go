@@ -107,6 +107,12 @@ func (a *arguments) any(name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
+// has reports whether an argument was given, be it null.
+func (a *arguments) has(name string) bool {
+	_, ok := a.any(name)
+	return ok
+}
+
 // wrong is the fault of an argument of the wrong kind.
 func (a *arguments) wrong(name, expected string, got []byte) *fault.Fault {
 	f := &fault.Fault{

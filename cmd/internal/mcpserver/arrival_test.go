@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // A fed connection has what is to be read, and forgets what is written.
@@ -87,13 +89,13 @@ func TestNothingIsReadMeanwhile(t *testing.T) {
 			t.Errorf("%s, and %+v is written: reading goes on: %v", test.tool, test.writes, freed)
 		}
 		if freed {
-			if err := <-read; err != nil || len(f.requests) != 0 {
+			if err := wait.For(t, read, "the next call"); err != nil || len(f.requests) != 0 {
 				t.Errorf("%s: %v", test.tool, err)
 			}
 		}
 		cancel()
 		if !freed {
-			<-read
+			wait.For(t, read, "the end of reading")
 		}
 	}
 }

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -67,10 +70,14 @@ func evolved(t testing.TB) *Server {
 	for name, code := range map[string]string{
 		"square": square, "factorial": factorial, "countdown": countdown, "42": `"\"forty-two\""`,
 		"double": `{"mul":[{"var":"x"},2]}`, "pick": `{"lam":"p","body":{"fst":{"var":"p"}}}`,
-		"id": `{"lam":"x","body":{"var":"x"}}`, "odd name ☃": square, "opaque": `{"lam":"n","body":{"continue":{"input":{"pair":[{"var":"n"},{"lam":"y","body":{"var":"y"}}]}}}}`,
+		"id": `{"lam":"x","body":{"var":"x"}}`, "opaque": `{"lam":"n","body":{"continue":{"input":{"pair":[{"var":"n"},{"lam":"y","body":{"var":"y"}}]}}}}`,
 		"carry": `{"lam":"n","body":{"continue":{"input":[{"var":"n"},{"quote":{"add":[1,2]}},"1",{"record":{"k":"true"}}]}}}`,
 	} {
 		must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
+	}
+	// Older stores have such names.
+	if _, err := s.tools.Evolve(registry.Definition{Name: "odd name ☃", Code: []byte(square)}, registry.Edit{}); err != nil {
+		t.Fatal(err)
 	}
 	return s
 }
@@ -100,14 +107,22 @@ func TestRun(t *testing.T) {
 		{`{"code":[1,"a",null]}`, `[1,"a",null]`, `type="list"`},
 		{`{"code":{"pair":[1,2]}}`, `{"pair":[1,2]}`, `type="pair"`},
 		{`{"code":{"quote":{"add":[1,2]}}}`, `{"add":[1,2]}`, `type="quoted"`},
-		{`{"code":{"lam":"x","body":{"lam":"y","body":1}},"input":0}`, `"<function>"`, `type="function"`},
+		{`{"code":{"lam":"x","body":{"lam":"y","body":1}},"input":0}`, `y is missing`, `error/kind="invalid_request"`},
+		{`{"code":{"lam":"x","body":{"lam":"y","body":1}},"input":0,"input_as":"auto"}`, `"<function>"`, `type="function"`},
+		{`{"code":"(a, b) => a - b","input":{"b":1.5,"a":2}}`, `0.5`, `type="dec"`},
+		{`{"code":"(a, b) => a - b","input":[2,1]}`, `1`, ``},
+		{`{"code":"(a, b) => a - b","input":{"a":2,"bb":1}}`, `Call {"name":"run","arguments":{"code":"(a, b) => a - b","input":{"a":2,"b":1}}}.`, ``},
 		{`{"tool":"double","input":21}`, `42`, ``},
 		{`{"tool":"odd name ☃","input":3}`, `9`, ``},
 		{`{"tool":"factorial","input":25}`, `15511210043330985984000000`, ``},
 		{`{"tool":"pick","input":{"pair":[5,1]}}`, `5`, ``},
-		{`{"tool":"pick","input":{"pair":[{"add":[1,2]},1]}}`, `3`, ``},
+		{`{"tool":"pick","input":{"pair":[{"add":[1,2]},1]}}`, `{"add":[1,2]}`, `type="record"`},
+		{`{"tool":"pick","input":{"pair":[{"add":[1,2]},1]},"input_as":"auto"}`, `3`, ``},
 		{`{"tool":"pick","input":{"pair":[{"add":[1,2]},1]},"input_as":"data"}`, `{"add":[1,2]}`, `type="record"`},
-		{`{"tool":"id","input":"5"}`, `5`, ``},
+		{`{"tool":"id","input":"5"}`, `"5"`, ``},
+		{`{"tool":"id","input":"5","input_as":"auto"}`, `5`, ``},
+		{`{"tool":"square","input":1.5}`, `2.25`, `type="dec"`},
+		{`{"tool":"square","input":"1.5"}`, `2.25`, `type="dec"`},
 		{`{"tool":"id","input":"5","input_as":"term"}`, `"5"`, ``},
 		{`{"tool":"id","input":"5","input_as":"data"}`, `"5"`, ``},
 		{`{"tool":"id"}`, `null`, ``},
@@ -130,7 +145,7 @@ func TestRun(t *testing.T) {
 		{`{"code":{"add":[1]}}`, `add takes 2`, `error/kind="parse_error" error/at=""`},
 		{`{"code":{"lam":"x","body":{"ad":[1,2]}}}`, `add`, `error/kind="parse_error" error/at="/body"`},
 		{`{"code":{"foo":1},"input":{"add":[1]}}`, `code`, `error/in="code"`},
-		{`{"code":` + square + `,"input":{"add":[1]}}`, `input`, `error/kind="parse_error" error/in="input"`},
+		{`{"code":` + square + `,"input":{"add":[1]},"input_as":"auto"}`, `input`, `error/kind="parse_error" error/in="input"`},
 		{`{"code":1,"input_as":"json"}`, `input_as`, `error/kind="invalid_request"`},
 		{`{"code":1,"steps":0}`, `positive integer`, `error/kind="invalid_request"`},
 		{`{"code":1,"memory":"much"}`, `positive integer`, `error/kind="invalid_request"`},
@@ -161,22 +176,25 @@ func TestRun(t *testing.T) {
 func TestEvolve(t *testing.T) {
 	s := New(Options{})
 	for _, c := range []struct{ arguments, text, more string }{
-		{`{"name":"square","code":` + square + `}`, `"version":1`, `name="square" version=1 inputs=["x"] capabilities=[] notes=[] next={"name":"run","arguments":{"tool":"square","input":5}}`},
+		{`{"name":"square","code":` + square + `}`, `"version":1`, `name="square" version=1 capabilities=[] notes=[] next={"name":"run","arguments":{"tool":"square","input":5}}`},
 		{`{"name":"square","code":` + quoteJSON(square) + `,"description":"x²"}`, `replaces version 1`, `version=2`},
 		{`{"name":"sum","code":{"lam":"l","body":{"fold":[{"lam":"p","body":{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}},0,{"var":"l"}]}}}`, `"input":[1,2,3]`, ``},
-		{`{"name":"hi","code":"hello"}`, `is the string`, `inputs=[] next={"name":"run","arguments":{"tool":"hi"}}`},
-		{`{"name":"two","code":{"lam":"a","body":{"lam":"b","body":{"add":[{"var":"a"},{"var":"b"}]}}}}`, `["a","b"]`, `inputs=["a","b"]`},
-		{`{"name":"free","code":{"mul":[{"var":"x"},2]}}`, `binds it to the input`, `inputs=["x"]`},
+		{`{"name":"hi","code":"hello"}`, `is the string`, `next={"name":"run","arguments":{"tool":"hi"}}`},
+		{`{"name":"two","code":{"lam":"a","body":{"lam":"b","body":{"add":[{"var":"a"},{"var":"b"}]}}}}`, `{"a":5,"b":5}`, ``},
+		{`{"name":"free","code":{"mul":[{"var":"x"},2]}}`, `binds it to the input`, ``},
 		{`{"name":"half","code":{"lam":"x","body":2.5}}`, `2.5`, ``},
-		{`{"name":"é☃ tool/..","code":1}`, `reached by run only`, ``},
+		{`{"name":"é☃ tool/..","code":1}`, `such as "tool"`, `error/kind="invalid_request" error/at="/name"`},
+		{`{"name":"bad name!","code":1}`, `such as "bad_name"`, `error/kind="invalid_request"`},
+		{`{"name":"bad name!","code":1,"draft":true}`, `reached by run only`, ``},
 		{`{"name":"square","code":1,"capabilities":[]}`, `"version":3`, ``},
 		{`{"name":"square","code":1,"description":null,"examples":null}`, `"version":4`, ``},
+		{`{"name":"square","code":1}`, `unchanged`, `version=4`},
 
 		{`{"name":"run","code":1}`, `reserved`, `error/kind="refused"`},
 		{`{"name":"retire","code":1}`, `reserved`, `error/kind="refused"`},
 		{`{"name":"","code":1}`, `needs a name`, `error/kind="invalid_request"`},
-		{`{"name":"a\nb","code":1}`, `control`, `error/kind="invalid_request"`},
-		{`{"name":"` + strings.Repeat("x", 257) + `","code":1}`, `256`, `error/kind="invalid_request"`},
+		{`{"name":"a\nb","code":1}`, `a_b`, `error/kind="invalid_request"`},
+		{`{"name":"` + strings.Repeat("x", 257) + `","code":1}`, `64`, `error/kind="invalid_request"`},
 		{`{"name":5,"code":1}`, `a string, not 5`, `error/kind="invalid_request"`},
 		{`{"code":1}`, `needs a name`, `error/kind="invalid_request"`},
 		{`{"name":"x"}`, `needs code`, `error/kind="invalid_request"`},
@@ -229,7 +247,7 @@ func TestDirect(t *testing.T) {
 		{"id", `null`, `null`},
 		{"42", `{}`, `"forty-two"`},
 		{"square", `{"x":3}`, `9`},
-		{"square", `{"y":3}`, `"arguments":{"input":3}`},
+		{"square", `{"y":3}`, `{"name":"square","arguments":{"input":3}}`},
 		{"id", `{"y":3}`, `"arguments":{"input":{"y":3}}`},
 		{"square", `{"input":"7"}`, `49`},
 		{"square", `{"input":"seven"}`, `type_error`},
@@ -243,8 +261,8 @@ func TestDirect(t *testing.T) {
 			t.Errorf("%s %s\n gave %s\n expected %s", c.tool, c.arguments, a.Text, c.text)
 		}
 	}
-	a := do(t, s, "evals", `{"input":"7"}`)
-	if !strings.Contains(strings.Join(a.More, ""), `{"tool":"evals","input":"7"}`) {
+	a := do(t, s, "evals", `{"input":"[7]"}`)
+	if !strings.Contains(strings.Join(a.More, "")+string(a.Structured), `"arguments":{"input":[7]}`) {
 		t.Errorf("no advice for an input in quotes: %q", a.More)
 	}
 }
@@ -282,7 +300,7 @@ func TestContinuation(t *testing.T) {
 		t.Errorf("a driven run out of fuel: %s", a.Structured)
 	}
 	// The input of the next step is exactly what continue gave.
-	a = must(t, s, "run", `{"tool":"carry","input":{"quote":{"var":"q"}}}`)
+	a = must(t, s, "run", `{"tool":"carry","input":{"quote":{"var":"q"}},"input_as":"term"}`)
 	first := field(t, a, "next/arguments/input")
 	b := must(t, s, "run", fmt.Sprintf(`{"code":{"lam":"x","body":{"var":"x"}},"input":%s,"input_as":"term"}`, first))
 	if want := `[{"var":"q"},{"add":[1,2]},"1",{"k":"true"}]`; b.Text != want {
@@ -299,7 +317,7 @@ func TestContinuation(t *testing.T) {
 	}
 	// Called directly, the next call is one of run.
 	a = must(t, s, "countdown", `{"input":3}`)
-	if field(t, a, "next/arguments/input_as") != `"term"` {
+	if field(t, a, "next/arguments/input_as") != "" || field(t, a, "next/arguments/input") != "2" {
 		t.Errorf("direct: %s", a.Structured)
 	}
 }
@@ -327,14 +345,14 @@ func TestLargeResult(t *testing.T) {
 	if a.Text != fmt.Sprint(3<<16) {
 		t.Errorf("length %s", a.Text)
 	}
-	if a = must(t, s, "run", `{"code":{"add":[9007199254740992,1]}}`); !strings.Contains(string(a.Structured), "2^53-1") {
+	if a = must(t, s, "run", `{"code":{"add":[9007199254740992,1]}}`); !strings.Contains(string(a.Structured), "a double can't") {
 		t.Errorf("no note that the number is exact: %s", a.Structured)
 	}
 }
 
 // TestDeepResult: a result that nests deeper than clients can read is a text.
 func TestDeepResult(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Limits: Limits{Result: 256 << 10}})
 	for _, n := range []int{800, 1000, 9990} {
 		code := strings.Repeat("[", n) + strings.Repeat("]", n)
 		a := must(t, s, "run", `{"code":`+quoteJSON(code)+`}`)
@@ -368,9 +386,9 @@ func TestCancellation(t *testing.T) {
 			},
 		})
 	}()
-	<-started
+	wait.For(t, started, "a report of the run")
 	cancel()
-	if a := <-answers; a.Fault == nil || a.Fault.Kind != fault.Cancelled {
+	if a := wait.For(t, answers, "the answer of a run that was cancelled"); a.Fault == nil || a.Fault.Kind != fault.Cancelled {
 		t.Errorf("%s, expected cancelled", a.Text)
 	}
 	must(t, s, "run", `{"code":1}`)

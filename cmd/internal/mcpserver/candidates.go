@@ -36,7 +36,7 @@ func newCandidates(t *registry.Tool) *candidates {
 	c := &candidates{}
 	c.vary(0)
 	c.bools = listed("true", "false")
-	c.decs = listed(`{"dec":"1.5"}`, `{"dec":"100"}`, `{"dec":"0.5"}`)
+	c.decs = listed(`1.5`, `100.0`, `0.5`)
 	c.ints = listed("5", "1", "2", "10", "100", "0", "-1")
 	words, numbers := literals(t.Program().Term())
 	for _, n := range numbers {
@@ -71,6 +71,12 @@ func newCandidates(t *registry.Tool) *candidates {
 			add(string(o.end()))
 			add("[" + string(o.end()) + "]")
 		}
+		// What is looked up in what was looked up.
+		nested := []byte(`"abc"`)
+		for _, k := range slices.Backward(keys) {
+			nested = begin().raw(k, nested).end()
+		}
+		add(string(nested))
 	}
 	add("[1,2,3]")
 	add("a b c")

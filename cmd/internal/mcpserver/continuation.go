@@ -2,12 +2,14 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -29,7 +31,8 @@ type result struct {
 	room   int // bytes of JSON that a continuation may have
 	// Of a continuation that can be carried on:
 	tool  string
-	input []byte // of the next round, as a term
+	input []byte // of the next round
+	as    core.InputAs
 	next  string // the call that makes the next round
 }
 
@@ -51,7 +54,11 @@ func (r *result) carry(t *task) {
 			args := argumentsOf(m.value)
 			r.tool, _, _ = args.text("tool")
 			r.input, _ = args.any("input")
-			o := begin().text("tool", r.tool).raw("input", r.input).text("input_as", "term")
+			o := begin().text("tool", r.tool).raw("input", r.input)
+			if _, ok, _ := args.text("input_as"); ok {
+				r.as = core.InputTerm
+				o = o.text("input_as", "term")
+			}
 			if t.budgets.Steps != core.DefaultSteps {
 				o = o.number("steps", t.budgets.Steps)
 			}
@@ -100,11 +107,17 @@ func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry
 	if !ok {
 		return nil, core.Input{}, noTool(r.tool, tools)
 	}
-	in, err := core.ParseInput(r.input, core.InputTerm)
-	if err != nil {
-		return nil, core.Input{}, asFault(err)
+	// As the call in next would be read.
+	next := task{input: r.input, as: r.as}
+	if params, _ := tool.Report().Arguments(); r.as == core.InputData && len(params) > 1 {
+		read, f := check.Read(r.input, tool.Report(), nil)
+		if f != nil {
+			return nil, core.Input{}, f
+		}
+		next.take(read)
 	}
-	return tool, in, nil
+	in, f := next.parse()
+	return tool, in, f
 }
 
 // answer gives the result as clients see it.
@@ -123,10 +136,6 @@ func (r *result) answer(t *task, limit int) Answer {
 		o = o.text("preview", a.Text).number("total", uint64(r.Total))
 		t.note("the result nests deeper than %d, which many readers of JSON don't take: it is here whole, as a text", deepest)
 		r.next = ""
-	case t.partial:
-		// Not what the tool's schema says of the result.
-		a.Text, a.whole = string(r.JSON), true
-		o = o.text("text", a.Text)
 	case t.direct && len(r.JSON) > longestNumber && !bareInteger(r.JSON) && longNumber(r.JSON):
 		a.Text, a.whole = string(r.JSON), true
 		o = o.text("text", a.Text)
@@ -138,15 +147,15 @@ func (r *result) answer(t *task, limit int) Answer {
 	default:
 		a.Text, a.whole = string(r.JSON), true
 		o = o.raw("result", r.JSON)
+		if s := ""; t.tool != nil && t.tool.GivesText() && json.Unmarshal(r.JSON, &s) == nil {
+			a.plain = &s
+		}
 	}
 	if r.Inexact {
-		t.note("the result holds an integer beyond 2^53-1: the text is exact, a reader that takes numbers for doubles would round it")
+		t.note("the result holds a number that a double can't: the text is exact, a reader that takes numbers for doubles would round it")
 	}
-	switch {
-	case r.Type == value.TypeFunction && (t.partial || t.waits()):
-		t.note("the result is a function: it waits for one more argument. To give all of them at once, call %s", t.atOnce())
-	case r.Type == value.TypeFunction:
-		t.note("the result is a function: it waits for one more argument")
+	if r.Type == value.TypeFunction {
+		t.note("the result is a function")
 	}
 	o = o.text("type", string(r.Type)).number("steps", r.steps)
 	if r.rounds > 0 {

@@ -20,7 +20,7 @@ const mostCallers = 50
 
 // describe shows all there is about a tool.
 func (s *Server) describe(c Call) Answer {
-	a, f := readArguments("describe", c.Arguments, "name", "version")
+	a, f := readArguments("describe", c.Arguments, "name", "version", "detail")
 	if f != nil {
 		return failed(f)
 	}
@@ -29,6 +29,10 @@ func (s *Server) describe(c Call) Answer {
 		return failed(f)
 	}
 	version, wanted, f := a.count("version", math.MaxInt32)
+	if f != nil {
+		return failed(f)
+	}
+	detail, f := a.flag("detail")
 	if f != nil {
 		return failed(f)
 	}
@@ -42,53 +46,59 @@ func (s *Server) describe(c Call) Answer {
 	} else if !current {
 		return failed(s.gone(name, c.Tools))
 	}
-	return succeeded(s.description(t, current, c.Tools))
+	return succeeded(s.description(t, current, detail, c.Tools))
 }
 
-// description is what describe answers of a version, current or not.
-func (s *Server) description(t *registry.Tool, current bool, tools *registry.Snapshot) object {
+// description is what describe answers of a version, current or not: what matters for
+// using it and for changing it; with detail all there is.
+func (s *Server) description(t *registry.Tool, current, detail bool, tools *registry.Snapshot) object {
 	p := t.Program()
 	code := registry.Printed(p)
 	var notes []string
-	o := begin().
-		text("name", t.Name).
-		number("version", uint64(t.Version)).
-		text("hash", t.Hash).
-		text("description", t.Description).
-		text("text", firstOf(code, mostDescribed))
-	if len(code) > mostDescribed {
-		notes = append(notes, fmt.Sprintf("the code has %d bytes as text, of which these are the first", len(code)))
-	}
-	inputs := p.Params()
-	if len(inputs) > mostInputs {
-		inputs = append(slices.Clone(inputs[:mostInputs]), "…")
-	}
-	o = o.raw("inputs", encodeTexts(inputs)).
-		raw("declared", encodeTexts(t.Declared)).
-		raw("capabilities", encodeTexts(t.Capabilities))
 	state, why := s.stateOf(t)
-	if !current {
-		state = "superseded"
-		if now, ok := tools.Get(t.Name); !ok {
-			state, why = "retired", ""
-		} else {
-			why = fmt.Sprintf("version %d is the current one", now.Version)
+	next := suggestion{call: begin().text("name", "history").raw("arguments", begin().text("name", t.Name).end()).end()}
+	if current {
+		if next = s.suggest(t, tools); next.note != "" {
+			notes = append(notes, next.note)
 		}
+	} else if now, ok := tools.Get(t.Name); ok {
+		state, why = "superseded", fmt.Sprintf("version %d is the current one", now.Version)
+		next.call = describing(now)
+	} else {
+		state, why = "retired", ""
 	}
-	if t.As != registry.AsTool {
-		o = o.text("as", t.As)
-	}
-	o = withInput(o, t).text("state", state)
+	o := begin().text("name", t.Name).number("version", uint64(t.Version)).text("state", state)
 	if why != "" {
 		o = o.text("why", why)
 	}
-	if !t.Time.IsZero() {
-		o = o.text("time", instant(t.Time))
+	usable := t.Unusable() == nil // else nothing is known of it
+	if usable {
+		o = withProblems(o, t)
 	}
-	o = o.raw("check", s.described(t, current)).raw("bound_to", boundTo(t))
+	o = o.text("description", t.Description).text("text", firstOf(code, mostDescribed))
+	if len(code) > mostDescribed {
+		notes = append(notes, fmt.Sprintf("the code has %d bytes as text, of which these are the first", len(code)))
+	}
+	if usable && !detail {
+		o = knownBriefly(o, t)
+	} else if o = o.raw("capabilities", encodeTexts(t.Capabilities)); t.As != registry.AsTool {
+		o = o.text("as", t.As)
+	}
+	if detail || !slices.Equal(t.Declared, t.Capabilities) {
+		o = o.raw("declared", encodeTexts(t.Declared))
+	}
+	o = withInput(o, t)
+	if detail || len(t.Bound) > 0 {
+		o = o.raw("bound_to", boundTo(t))
+	}
+	if t.Group != nil {
+		o = o.raw("made_with", encodeTexts(madeWith(t)))
+	}
 	if current {
-		callers, more := callersOf(t.Name, tools)
-		o = o.raw("called_by", encodeTexts(callers))
+		callers, more := callersOf(t.Name, nil, tools)
+		if detail || len(callers) > 0 {
+			o = o.raw("called_by", encodeTexts(callers))
+		}
 		if more > 0 {
 			notes = append(notes, fmt.Sprintf("%d more tools are bound to it", more))
 		}
@@ -101,17 +111,31 @@ func (s *Server) description(t *registry.Tool, current bool, tools *registry.Sna
 		notes = append(notes, fmt.Sprintf("it has %d examples of %d bytes, which are too many to show", len(t.Examples), len(examples)))
 		examples = []byte("[]")
 	}
-	next := suggestion{}
-	if current {
-		if next = s.suggest(t, tools); next.note != "" {
-			notes = append(notes, next.note)
-		}
+	if detail || len(t.Examples) > 0 {
+		o = o.raw("examples", examples)
 	}
-	o = o.raw("examples", examples).raw("notes", encodeTexts(notes))
-	if current {
-		return o.raw("next", next.call)
+	if detail {
+		o = s.detailed(o, t, current)
 	}
-	return o.raw("next", begin().text("name", "evolve").raw("arguments", again(t)).end())
+	return o.raw("notes", encodeTexts(notes)).raw("next", next.call)
+}
+
+// detailed adds what is of interest to few: how a version came to be, and all that is
+// known of it before it runs.
+func (s *Server) detailed(o object, t *registry.Tool, current bool) object {
+	inputs := t.Program().Params()
+	if len(inputs) > mostInputs {
+		inputs = append(slices.Clone(inputs[:mostInputs]), "…")
+	}
+	o = o.raw("inputs", encodeTexts(inputs)).text("hash", t.Hash)
+	if !t.Time.IsZero() {
+		o = o.text("time", instant(t.Time))
+	}
+	o = o.raw("check", s.described(t, current))
+	if !current {
+		o = o.raw("evolve", again(t)) // for whoever means to bring it back
+	}
+	return o
 }
 
 // again is the arguments that evolve a version anew.
@@ -139,6 +163,17 @@ func again(t *registry.Tool) object {
 	return o.end()
 }
 
+// madeWith is the names of a version's group but its own.
+func madeWith(t *registry.Tool) []string {
+	var names []string
+	for _, m := range t.Group {
+		if m.Name != t.Name {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 // boundTo is the versions that names in a tool's code stand for.
 func boundTo(t *registry.Tool) []byte {
 	names := make([]string, 0, len(t.Bound))
@@ -157,10 +192,10 @@ func boundTo(t *registry.Tool) []byte {
 }
 
 // callersOf is the current tools that are bound to a version of a tool, and how
-// many there are beyond those named.
-func callersOf(name string, tools *registry.Snapshot) (callers []string, more int) {
+// many there are beyond those named; those that are bound to but are left out.
+func callersOf(name string, but *registry.Tool, tools *registry.Snapshot) (callers []string, more int) {
 	for _, t := range tools.All() {
-		if t.Bound[name] == nil {
+		if b := t.Bound[name]; b == nil || b == but {
 			continue
 		}
 		if len(callers) == mostCallers {
@@ -200,8 +235,8 @@ func (s *Server) gone(name string, tools *registry.Snapshot) *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.NoTool,
 		Message: fmt.Sprintf("there is no tool %q now: its version %d was retired at %s", excerpt([]byte(name)), c.Version, instant(c.Time)),
-		Hint: fmt.Sprintf("Call %s to see that version, and evolve it again to bring it back.",
-			begin().text("name", "describe").raw("arguments", begin().text("name", name).number("version", uint64(c.Version)).end()).end()),
+		Hint: fmt.Sprintf(`To bring it back call %s, and evolve with the arguments that it gives as "evolve".`,
+			begin().text("name", "describe").raw("arguments", begin().text("name", name).number("version", uint64(c.Version)).raw("detail", []byte("true")).end()).end()),
 	}
 }
 

@@ -17,7 +17,7 @@ func TestNoEffects(t *testing.T) {
 	if check := structured(t, res.StructuredContent, "check"); strings.Contains(check, `"effects"`) {
 		t.Error(check)
 	}
-	text, _ = ask(t, cs, "describe", `{"name":"inert"}`)
+	text, _ = ask(t, cs, "describe", `{"name":"inert","detail":true}`)
 	if !strings.Contains(text, `"inert":true`) {
 		t.Error(text)
 	}

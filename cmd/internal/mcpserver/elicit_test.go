@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // A consenting world is a server with an asked grant of notes, and one of asking.
@@ -318,10 +319,5 @@ func TestTalksEnd(t *testing.T) {
 		t.Error(text)
 	}
 	cs.Close()
-	for i := 0; w.server.talks.waiting.Load() > 0; i++ {
-		if i > 30_000 {
-			t.Fatalf("%d still wait", w.server.talks.waiting.Load())
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	wait.Until(t, "no call waits any more", func() bool { return w.server.talks.waiting.Load() == 0 })
 }

@@ -309,7 +309,7 @@ func filledIn(content object) (value.Value, bool) {
 			v, ok = d, ok && exact
 		} else {
 			var f *fault.Fault
-			v, f = dataValue(m.value)
+			v, f = dataValue(m.value, false)
 			ok = ok && f == nil
 		}
 		r.Fields = append(r.Fields, value.Field{Key: m.name, Value: v})

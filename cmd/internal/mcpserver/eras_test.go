@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // eras is a protocol of each era that clients speak.
@@ -39,7 +40,7 @@ func speaking(t testing.TB, s *Server, version string, opts *mcp.ClientOptions) 
 	t.Cleanup(func() {
 		cs.Close()
 		cancel()
-		<-done
+		wait.For(t, done, "the end of the session")
 	})
 	if got := cs.InitializeResult().ProtocolVersion; got != version {
 		t.Fatalf("the session speaks %s, not %s", got, version)

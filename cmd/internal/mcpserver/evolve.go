@@ -13,38 +13,75 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as", "strict", "input_schema"}
+var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as", "strict", "draft", "input_schema"}
 
 // mostInputs is how many parameters of a tool an answer names.
 const mostInputs = 32
 
-// evolve makes a tool, or a new version of one.
+// evolve makes a tool, or a new version of one; or several at once.
 func (s *Server) evolve(ctx context.Context, c Call) Answer {
-	a, f := readArguments("evolve", c.Arguments, evolveArguments...)
+	a, f := readArguments("evolve", c.Arguments, append(evolveArguments[:len(evolveArguments):len(evolveArguments)], "tools")...)
 	if f != nil {
 		return failed(f)
 	}
-	d, notes, f := a.definition()
+	if raw, ok := a.any("tools"); ok {
+		return s.evolveAll(ctx, c, a, raw)
+	}
+	p, f := s.propose(ctx, a)
 	if f != nil {
 		return failed(f)
 	}
-	edit := registry.Edit{}
-	if edit.IfVersion, f = a.ifVersion(); f != nil {
-		return failed(f)
+	t, err := s.tools.Evolve(p.d, p.edit)
+	if err != nil {
+		return s.refused([]*proposal{p}, err)
+	}
+	return s.made(ctx, c, t, p)
+}
+
+// A proposal is a tool that is to be evolved, with what was found when it was judged.
+type proposal struct {
+	d         registry.Definition
+	edit      registry.Edit
+	notes     []string
+	steps     uint64 // of its examples
+	published string
+	before    *registry.Tool // that it replaces
+	tried     *registry.Tool
+	together  bool // with others
+}
+
+// propose reads the arguments of an evolve.
+func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fault.Fault) {
+	p = &proposal{}
+	if p.d, p.notes, f = a.definition(); f != nil {
+		return nil, f
+	}
+	if p.edit.IfVersion, f = a.ifVersion(); f != nil {
+		return nil, f
 	}
 	strict, f := a.flag("strict")
 	if f != nil {
-		return failed(f)
+		return nil, f
 	}
-	steps, dropped, published, declared := uint64(0), 0, "", false
-	edit.Check = func(candidate *registry.Tool, sees *registry.Snapshot) (f *fault.Fault) {
-		dropped = 0
-		if old, ok := sees.Get(d.Name); ok && len(candidate.Examples) == 0 {
-			dropped = len(old.Examples)
+	draft, f := a.flag("draft")
+	if f != nil {
+		return nil, f
+	}
+	if f = badName(p.d.Name); f != nil && !draft {
+		return nil, f
+	}
+	p.before, _ = s.tools.Snapshot().Get(p.d.Name)
+	p.edit.Check = func(candidate *registry.Tool, sees *registry.Snapshot) (f *fault.Fault) {
+		if p.before, _ = sees.Get(p.d.Name); p.before == candidate { // it is seen with the others of its group
+			p.before, _ = s.tools.Snapshot().Get(p.d.Name)
 		}
-		old, ok := sees.Get(d.Name)
-		declared = ok && old.Input != nil
-		if published, f = checkPublished(candidate); f != nil {
+		p.tried = candidate
+		if !draft {
+			if f = broken(candidate, p.before, sees); f != nil {
+				return f
+			}
+		}
+		if p.published, f = checkPublished(candidate, draft); f != nil {
 			return f
 		}
 		if strict {
@@ -52,41 +89,114 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 				return f
 			}
 		}
-		steps, f = s.try(ctx, candidate, sees, d.Examples)
+		p.steps, f = s.try(ctx, candidate, sees, p.d.Examples)
 		return f
 	}
-	t, err := s.tools.Evolve(d, edit)
+	p.edit.Carried = func(candidate *registry.Tool, sees *registry.Snapshot) *fault.Fault {
+		_, f := s.try(ctx, candidate, sees, nil)
+		return f
+	}
+	return p, nil
+}
+
+// refused is the answer where nothing was made of the proposals.
+func (s *Server) refused(all []*proposal, err error) Answer {
+	p := all[0]
+	f := inForm(s.discreet(p.d.Name, asFault(err)), p.d.Text)
+	steps, notes := uint64(0), []string{}
+	for _, p := range all {
+		s.broker.Refused(p.d.Name, p.d.Capabilities, f)
+		steps += p.steps
+		notes = append(append(notes, p.notes...), notesOf(p.tried)...)
+	}
+	return failure(f, steps, notes, "")
+}
+
+// evolveAll makes several tools at once, or none.
+func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.RawMessage) Answer {
+	if len(a.members) > 1 {
+		return failed(invalid(`evolve takes "tools" alone: what is said of a tool stands in its entry`, "evolve", []string{"tools"}))
+	}
+	var entries []json.RawMessage
+	if json.Unmarshal(raw, &entries) != nil || len(entries) == 0 {
+		return failed(a.wrong("tools", "a list of tools, each with name and code", raw))
+	}
+	var all []*proposal
+	var ds []registry.Definition
+	var edits []registry.Edit
+	for i, entry := range entries {
+		of, f := readArguments("evolve", entry, evolveArguments...)
+		if f == nil {
+			var p *proposal
+			if p, f = s.propose(ctx, of); f == nil {
+				p.together = true
+				all, ds, edits = append(all, p), append(ds, p.d), append(edits, p.edit)
+				continue
+			}
+		}
+		g := *f
+		g.Message = fmt.Sprintf("tools[%d]: %s", i, f.Message)
+		return failed(&g)
+	}
+	made, err := s.tools.EvolveAll(ds, edits)
 	if err != nil {
-		f := inForm(s.discreet(d.Name, asFault(err)), d.Text)
-		s.broker.Refused(d.Name, d.Capabilities, f)
-		return failure(f, steps, nil, "")
+		return s.refused(all, err)
 	}
-	if dropped > 0 {
-		notes = append(notes, fmt.Sprintf("the %d examples of earlier versions were dropped", dropped))
+	o := append(begin().key("tools"), '[')
+	for i, t := range made {
+		if i > 0 {
+			o = append(o, ',')
+		}
+		o = append(o, s.made(ctx, c, t, all[i]).Structured...)
 	}
-	if declared && t.Input == nil {
-		notes = append(notes, "the input_schema that the version before declared was dropped: give it again to keep it")
+	return succeeded(append(o, ']'))
+}
+
+// made is the answer about a version that was made of a proposal.
+func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal) Answer {
+	if p.before != nil && p.before.Seq == t.Seq {
+		p.notes = append(p.notes, fmt.Sprintf("unchanged: version %d of %q is this already", t.Version, t.Name))
+		return s.evolved(t, true, s.askHere(ctx, t), append(p.notes, notesOf(t)...))
 	}
-	if kept := keptBefore(t, d.Examples); kept > 0 {
-		notes = append(notes, fmt.Sprintf("%d of the examples are kept from earlier versions; \"examples\":[] drops all", kept))
+	if p.before != nil {
+		p.notes = append(p.notes, keptBefore(t, p.before, &p.d)...)
 	}
 	same := s.tools.Same(t)
-	notes = append(append(append(notes, t.Program().Notes()...), t.Notes...), toolsMeant(t.Program().Free(), t.Name, c.Tools)...)
-	notes = append(notes, s.findOut(t, same)...)
+	p.notes = append(append(append(p.notes, notesOf(t)...), t.Notes...), toolsMeant(t.Program().Free(), t.Name, c.Tools)...)
+	p.notes = append(p.notes, s.findOut(t, same)...)
 	if t.Version > 1 {
 		_, live := c.Tools.Get(t.Name)
-		notes = append(notes, s.after(t, live)...)
+		p.notes = append(p.notes, s.after(t, live)...)
 	}
 	if !registry.Listed(t.Name) {
-		notes = append(notes, fmt.Sprintf("MCP clients don't accept %q as a tool's name, so this tool is reached by run only", t.Name))
+		p.notes = append(p.notes, fmt.Sprintf("MCP clients don't accept %q as a tool's name, so this tool is reached by run only", t.Name))
 	}
-	if published != "" {
-		notes = append(notes, published)
+	p.notes = append(p.notes, withOthers(t, p)...)
+	if p.published != "" {
+		p.notes = append(p.notes, p.published)
 	}
 	if s.opts.Fleeting != "" {
-		notes = append(notes, "this tool is gone when the server ends: "+s.opts.Fleeting)
+		p.notes = append(p.notes, "this tool is gone when the server ends: "+s.opts.Fleeting)
 	}
-	return s.evolved(t, same, s.askHere(ctx, t), notes)
+	return s.evolved(t, false, s.askHere(ctx, t), p.notes)
+}
+
+// withOthers tells of the versions that a version was made with: at the same time, or
+// carried along since they are bound to it.
+func withOthers(t *registry.Tool, p *proposal) (notes []string) {
+	var others []string
+	for _, m := range t.Together() {
+		if m.Name != t.Name {
+			others = append(others, fmt.Sprintf("%s@%d", m.Name, m.Version))
+		}
+	}
+	switch {
+	case others == nil:
+		return nil
+	case p.together:
+		return []string{"made together with " + strings.Join(others, ", ") + ": each calls these versions"}
+	}
+	return []string{"carried along, as they are bound to it: " + strings.Join(others, ", ")}
 }
 
 // after tells of the versions before a new one, of which the last was there (live)
@@ -97,60 +207,89 @@ func (s *Server) after(t *registry.Tool, live bool) (notes []string) {
 	} else {
 		notes = append(notes, fmt.Sprintf("%q was retired: this goes on after version %d, whose examples went with it", t.Name, t.Version-1))
 	}
-	if _, named := s.callersNamed(t.Name); named != "" {
+	if _, named := s.callersNamed(t.Name, t); named != "" {
 		notes = append(notes, "tools that are bound to an earlier version go on using that one until they are evolved again: "+named)
 	}
 	return notes
 }
 
-// evolved is the answer about a new version, with what became of asking for it.
-// same is a tool that does the same, nil where none is known.
-func (s *Server) evolved(t, same *registry.Tool, asked asking, notes []string) Answer {
+// evolved is the answer about a new version, what matters first, with what became of
+// asking for it. unchanged is set where it was there already.
+func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, notes []string) Answer {
 	if asked.note != "" {
 		notes = append([]string{asked.note}, notes...)
-	}
-	if notes == nil {
-		notes = []string{}
-	}
-	inputs := append([]string{}, t.Program().Params()...)
-	if len(inputs) > mostInputs {
-		inputs = append(inputs[:mostInputs], "…")
-	}
-	o := begin().
-		text("name", t.Name).
-		number("version", uint64(t.Version)).
-		text("hash", t.Hash).
-		text("text", shortText(registry.Printed(t.Program()))).
-		raw("inputs", encode(inputs)).
-		raw("capabilities", encode(t.Capabilities))
-	if t.As != registry.AsTool {
-		o = o.text("as", t.As)
-	}
-	if len(t.Examples) > 0 {
-		o = o.number("examples", uint64(len(t.Examples)))
 	}
 	next := s.suggest(t, s.tools.Snapshot())
 	if next.note != "" {
 		notes = append(notes, next.note)
 	}
-	o = withInput(o, t).raw("check", checked(t, same))
+	o := begin().text("name", t.Name).number("version", uint64(t.Version))
+	if unchanged {
+		o = o.raw("unchanged", []byte("true"))
+	}
 	if asked.state != "" {
 		o = o.text("state", asked.state).text("why", asked.why)
 	}
-	return succeeded(o.
-		raw("notes", encode(few(notes))).
-		raw("next", next.call))
+	o = withProblems(o, t).
+		raw("notes", encodeTexts(brief(notes))).
+		raw("next", next.call)
+	o = knownBriefly(o, t)
+	if n := len(t.Examples); n > 0 {
+		o = o.number("examples", uint64(n))
+	}
+	if !t.Text {
+		o = o.text("text", shortText(registry.Printed(t.Program())))
+	}
+	return succeeded(o)
 }
 
-// keptBefore is how many of a version's examples aren't among those given.
-func keptBefore(t *registry.Tool, given []registry.Example) int {
-	kept := len(t.Examples)
+// The bounds of the notes of an answer of evolve.
+const (
+	mostBriefNotes = 8
+	longestNote    = 300
+)
+
+// brief is notes of which there are few, none of them long.
+func brief(notes []string) []string {
+	var short []string
+	for _, note := range notes {
+		if len(short) == mostBriefNotes {
+			return append(short, fmt.Sprintf("and %d more notes like these", len(notes)-len(short)))
+		}
+		short = append(short, excerptOf([]byte(note), longestNote))
+	}
+	return short
+}
+
+// keptBefore is the notes about what a version has of the one before it, and about
+// what it lost.
+func keptBefore(t, before *registry.Tool, d *registry.Definition) (notes []string) {
+	var kept []string
+	if d.Keep.Description && t.Description == before.Description {
+		kept = append(kept, "description")
+	}
+	if d.Keep.As && t.As != registry.AsTool {
+		kept = append(kept, "as")
+	}
+	if d.Keep.Input && t.Input != nil {
+		kept = append(kept, "input_schema")
+	}
+	n := len(t.Examples)
 	for i := range t.Examples {
-		if slices.ContainsFunc(given, func(e registry.Example) bool { return string(e.Input) == string(t.Examples[i].Input) }) {
-			kept--
+		if slices.ContainsFunc(d.Examples, func(e registry.Example) bool { return string(e.Input) == string(t.Examples[i].Input) }) {
+			n--
 		}
 	}
-	return kept
+	if n > 0 {
+		kept = append(kept, plural(n, "example", "examples"))
+	}
+	if len(kept) > 0 {
+		notes = append(notes, fmt.Sprintf("kept from version %d: %s; null drops one", before.Version, strings.Join(kept, ", ")))
+	}
+	if dropped := len(before.Examples); dropped > 0 && len(t.Examples) == 0 {
+		notes = append(notes, fmt.Sprintf("the %s of version %d were dropped", plural(dropped, "example", "examples"), before.Version))
+	}
+	return notes
 }
 
 // as reads what the tool is to be published as.
@@ -187,6 +326,7 @@ func (a *arguments) definition() (d registry.Definition, notes []string, f *faul
 		return d, nil, f
 	}
 	d = registry.Definition{Name: name, Description: description, Code: code, Capabilities: capabilities}
+	d.Keep = registry.Keep{Description: !a.has("description"), As: !a.has("as"), Input: !a.has("input_schema")}
 	if d.Examples, f = a.examples(); f != nil {
 		return d, nil, f
 	}
@@ -236,7 +376,7 @@ func spelling(text string) (code []byte, isText bool) {
 }
 
 // mostPrinted is how much of a tool's printed code an answer holds, in bytes.
-const mostPrinted = 4 << 10
+const mostPrinted = 1 << 10
 
 // shortText is the beginning of a printed program.
 func shortText(b []byte) string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -67,9 +68,9 @@ func (t *trial) all(ctx context.Context) (steps uint64, f *fault.Fault) {
 // example runs one.
 func (t *trial) example(ctx context.Context, i int) (steps uint64, f *fault.Fault) {
 	e := &t.candidate.Examples[i]
-	in, err := core.ParseInput(e.Input, core.InputData)
-	if err != nil {
-		return 0, t.refused(i, asFault(err), "its input can't be read: "+asFault(err).Message, "")
+	in, f := t.input(e)
+	if f != nil {
+		return 0, t.refused(i, f, "its input can't be read: "+f.Message, "")
 	}
 	limits := t.server.limits
 	budget := core.Budgets{Steps: t.steps, Memory: limits.MaxMemory, Depth: limits.MaxDepth}
@@ -80,6 +81,32 @@ func (t *trial) example(ctx context.Context, i int) (steps uint64, f *fault.Faul
 	p := t.run(ctx, e, in, budget)
 	t.steps -= min(t.steps, p.Steps)
 	return p.Steps, t.judge(i, &p)
+}
+
+// input reads the input of an example as a run of the candidate would.
+func (t *trial) input(e *registry.Example) (core.Input, *fault.Fault) {
+	if e.As == "" {
+		in, err := core.ParseInput(e.Input, core.InputRounded)
+		if err != nil {
+			return in, asFault(err)
+		}
+		return in, nil
+	}
+	src, f := sourceOf(t.candidate, nil)
+	if f != nil {
+		return core.Input{}, f
+	}
+	src.example = true
+	r, f := check.Read(e.Input, src.report, src.declared)
+	if f != nil {
+		return core.Input{}, src.corrected(f, e.Input)
+	}
+	if f := src.check(r, true); f != nil {
+		return core.Input{}, f
+	}
+	var read task
+	read.take(r)
+	return read.parse()
 }
 
 // run evaluates the candidate on an example's input.
@@ -130,7 +157,7 @@ func (t *trial) answer(e *registry.Example, requests []core.Request) []core.Answ
 			}
 			continue
 		}
-		v, f := dataValue(o.Value)
+		v, f := dataValue(o.Value, e.As == "")
 		if f == nil {
 			if t.missing = t.impossible(q, v); t.missing != nil {
 				return nil
@@ -156,7 +183,7 @@ func (t *trial) outcome(e *registry.Example, op string, args []byte) int {
 		if main := t.main(op); main != "" && want[0] != '{' {
 			want = json.RawMessage(begin().raw(main, want).end())
 		}
-		if same, err := equalData(args, want); err == nil && same {
+		if same, err := equalData(args, want, e.As == ""); err == nil && same {
 			return k
 		}
 	}
@@ -213,7 +240,7 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 		if e.Error != "" {
 			return t.differs(i, got, e.Error)
 		}
-		if same, err := equalData(got, e.Expect); err != nil || !same {
+		if same, err := equalData(got, e.Expect, e.As == ""); err != nil || !same {
 			return t.differs(i, got, string(e.Expect))
 		}
 	}

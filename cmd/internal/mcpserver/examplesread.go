@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	exampleMembers = []string{"input", "expect", "error", "effects"}
+	exampleMembers = []string{"input", "expect", "error", "effects", "as"}
 	effectMembers  = []string{"op", "args", "value", "error", "message"}
 )
 
@@ -25,15 +25,14 @@ const exampleShape = `"examples":[{"input":3,"expect":9}], or {"input":"x","erro
 var effectFaults = []string{string(fault.EffectFailed), string(fault.Denied), string(fault.Conflict), string(fault.OutcomeUnknown)}
 
 // examples reads the examples of evolve; nil: there is no such argument. An empty
-// list drops those kept from earlier versions.
+// list, or null, drops those kept from earlier versions.
 func (a *arguments) examples() (examples []registry.Example, f *fault.Fault) {
-	raw, ok := a.raw("examples")
+	raw, ok := a.any("examples")
 	if !ok {
 		return nil, nil
 	}
-	raw = unwrapped(raw)
-	if len(raw) == 0 {
-		return nil, nil
+	if raw = unwrapped(raw); len(raw) == 0 || string(raw) == "null" {
+		return []registry.Example{}, nil
 	}
 	if raw[0] == '{' {
 		raw = append(append([]byte{'['}, raw...), ']') // one alone
@@ -97,6 +96,7 @@ func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *
 	if e.Input, f = a.data("input", at); f != nil {
 		return e, f
 	}
+	e.As = "data"
 	if e.Input == nil {
 		e.Input = json.RawMessage("null") // as in a call without one
 	}

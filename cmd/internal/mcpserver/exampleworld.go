@@ -12,22 +12,26 @@ import (
 // equality decides as the language does: numbers by what they are worth, records
 // by their fields, values of different types never.
 var equality = func() *core.Program {
-	p, err := core.Compile([]byte(`{"lam":"p","body":{"equal":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}}`))
+	p, err := core.Compile([]byte(`{"lam":["a","b"],"body":{"equal":[{"var":"a"},{"var":"b"}]}}`))
 	if err != nil {
 		panic(err)
 	}
 	return p
 }()
 
-// equalData reports whether two texts say the same data. The error is of a text
-// that is no data, or of data too large to compare.
-func equalData(a, b []byte) (bool, error) {
-	pair := append(append(append(append([]byte(`{"pair":[`), a...), ','), b...), "]}"...)
-	in, err := core.ParseInput(pair, core.InputData)
+// equalData reports whether a result is the data that is expected, which rounded
+// says was read with its numbers rounded. The error is of a text that is no data, or
+// of data too large to compare.
+func equalData(got, want []byte, rounded bool) (bool, error) {
+	a, err := core.ParseInput(got, core.InputData)
 	if err != nil {
 		return false, err
 	}
-	m := equality.Start(in, core.Budgets{}, nil)
+	b, err := core.ParseInput(want, dataMode(rounded))
+	if err != nil {
+		return false, err
+	}
+	m := equality.Start(core.Inputs(a, b), core.Budgets{}, nil)
 	defer m.Release()
 	if m.Run(0) != core.Done {
 		return false, m.Fault()
@@ -43,9 +47,17 @@ var identity = func() *core.Program {
 	return p
 }()
 
+// dataMode is how data is read that may be of an older store.
+func dataMode(rounded bool) core.InputAs {
+	if rounded {
+		return core.InputRounded
+	}
+	return core.InputData
+}
+
 // dataValue is what data says, as a value.
-func dataValue(data []byte) (value.Value, *fault.Fault) {
-	in, err := core.ParseInput(data, core.InputData)
+func dataValue(data []byte, rounded bool) (value.Value, *fault.Fault) {
+	in, err := core.ParseInput(data, dataMode(rounded))
 	if err != nil {
 		return nil, asFault(err)
 	}

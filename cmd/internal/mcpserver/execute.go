@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -31,6 +32,9 @@ type job struct {
 	keep    int            // bytes of the result wanted
 	first   bool           // no slice of this call has run yet
 	report  func(steps uint64)
+	lease   *lease                       // of the slice that runs
+	over    <-chan struct{}              // closed when it is to end; nil: nobody says so
+	gaveWay *atomic.Pointer[fault.Fault] // why the run is to end; nil: it draws on nothing
 }
 
 // A product is what became of a job. Fault is nil or the rest, apart from
@@ -44,12 +48,18 @@ type product struct {
 // execute does a job in slices. The caller holds a slot.
 func (s *Server) execute(ctx context.Context, j job) product {
 	m := j.program.Start(j.input, j.budgets, j.tools)
+	acting := ctx                           // ends when the run has to give way, too
+	if j.run == nil || !j.run.Replaying() { // a replay is alone
+		var end func()
+		acting, end = s.draw(ctx, m, &j)
+		defer end()
+	}
 	// A machine that panicked is not given back: who knows what it holds.
 	for first := j.first; ; first = false {
 		p, more := s.slice(ctx, m, &j, first)
 		if more && m.State() == core.Suspended {
 			// Without a processor: others may compute meanwhile.
-			m.Resume(j.run.Answer(ctx, j.until.Add(waited(ctx)), m.Requests()))
+			m.Resume(j.run.Answer(acting, j.until.Add(waited(ctx)), m.Requests()))
 		}
 		if j.run != nil && j.run.Replaying() {
 			if f, at := j.run.Crowded(j.used + m.Steps()); f != nil {
@@ -61,7 +71,7 @@ func (s *Server) execute(ctx context.Context, j job) product {
 			return p
 		}
 		if f := s.ends(ctx, &j, m.Steps(), run.Running); f != nil {
-			p = product{Steps: m.Steps(), Fault: j.run.Explain(f)}
+			p = product{Steps: m.Steps(), Fault: j.explain(f)}
 			m.Release()
 			return p
 		}
@@ -69,6 +79,58 @@ func (s *Server) execute(ctx context.Context, j job) product {
 			j.report(m.Steps())
 		}
 	}
+}
+
+// draw has a run draw on the pool as one of this server's, whose principal it is. When it has
+// to give way the context ends that it returns.
+func (s *Server) draw(ctx context.Context, m *core.Machine, j *job) (_ context.Context, end func()) {
+	acting, cancel := context.WithCancel(ctx)
+	j.over, j.gaveWay = acting.Done(), new(atomic.Pointer[fault.Fault])
+	m.Draw(&core.Stake{
+		Share: &s.share, Most: s.limits.MaxMemory,
+		GiveWay: func(own bool) {
+			j.gaveWay.Store(gaveWay(own))
+			cancel()
+		},
+		Wait: func(freed <-chan struct{}) bool {
+			j.lease.end()
+			defer func() { j.lease = s.cpu.enter(nil, s, false) }()
+			timer := time.NewTimer(min(mostWait, time.Until(j.until)))
+			defer timer.Stop()
+			select {
+			case <-freed:
+				return true
+			case <-acting.Done():
+			case <-timer.C:
+			}
+			return false
+		},
+	})
+	return acting, cancel
+}
+
+// mostWait is for how long a run waits for others to give way.
+const mostWait = time.Second
+
+// gaveWay is the fault of a run that ended for another, of the same principal or not.
+func gaveWay(own bool) *fault.Fault {
+	f := &fault.Fault{
+		Kind:    fault.Overloaded,
+		Message: "this run gave way to one of somebody else's, since yours together held more than your share of the server's memory",
+		Hint:    "Call again when fewer of your runs are under way, or ask for less memory.",
+	}
+	if own {
+		f.Message = "this run gave way to one that you began before, since yours together hold all the memory that they may have"
+	}
+	return f
+}
+
+// explain adds to the fault that ends a job what its run knows besides.
+func (j *job) explain(f *fault.Fault) *fault.Fault {
+	if j.run == nil {
+		return f
+	}
+	return j.run.Explain(f)
 }
 
 // stopped says why a run may not go on.
@@ -89,31 +151,39 @@ func (s *Server) stopped(ctx context.Context, until time.Time) *fault.Fault {
 // ends is stopped for a job, at one of the moments when that is asked. A replay
 // ends where the recorded run did, whatever the clock says.
 func (s *Server) ends(ctx context.Context, j *job, steps uint64, at run.Moment) *fault.Fault {
-	if j.run == nil {
-		return s.stopped(ctx, j.until)
-	}
-	if j.run.Replaying() {
+	if j.run != nil && j.run.Replaying() {
 		return j.run.Ends(j.used+steps, at, ctx.Err() != nil)
 	}
 	f := s.stopped(ctx, j.until)
-	if f != nil {
+	if j.gaveWay != nil && f == nil {
+		f = j.gaveWay.Load()
+	}
+	if f != nil && j.run != nil {
 		j.run.Stopped(at)
 	}
 	return f
 }
 
-// slice runs a machine for a while on a processor of its own, and reports
-// whether there is more to do.
+// slice runs a machine for a while on a processor of its own, unless it is to end before
+// there is one, and reports whether there is more to do.
 func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool) (p product, more bool) {
-	s.cpu.enter(first)
-	defer s.cpu.leave()
-	switch m.Run(slice) {
-	case core.Paused, core.Suspended:
+	if j.lease = s.cpu.enter(j.over, s, first); j.lease == nil {
 		return product{}, true
-	case core.Failed:
+	}
+	defer func() { j.lease.end() }()
+	var why *fault.Fault
+	state := m.RunUntil(slice, func() bool {
+		why = s.ends(ctx, j, m.Steps(), run.Running)
+		return why != nil
+	})
+	switch {
+	case why != nil:
+		return product{Steps: m.Steps(), Fault: j.explain(why)}, false
+	case state == core.Paused, state == core.Suspended:
+		return product{}, true
+	case state == core.Failed:
 		return product{Steps: m.Steps(), Fault: m.Fault()}, false
 	}
-	var why *fault.Fault
 	enc, f := m.EncodeUntil(j.keep, func() bool {
 		why = s.ends(ctx, j, m.Steps(), run.Encoding)
 		return why != nil

@@ -45,26 +45,31 @@ var fixed = []fixedTool{
 		input: `{"type":"object","properties":{` +
 			`"name":{"type":"string","description":"letters, digits, _ - and ., at most 64"},` +
 			`"code":{"description":"a PIF term: JSON, or a string of JSON or of the text form, such as n => n * n"},` +
-			`"description":{"type":"string","description":"what the tool computes from its input"},` +
+			`"description":{"type":"string","description":"what the tool computes from its input; like examples, as and input_schema it is kept for later versions, until null drops it"},` +
 			`"capabilities":{"type":"array","items":{"type":"string"},"description":"what it may act on, within the grants that list shows, such as fs.read:./sandbox, and call:NAME for each tool it calls"},` +
 			`"examples":{"type":"array","items":{"type":"object"},"description":"tests, run first and kept for later versions: [{\"input\":3,\"expect\":9}]; help evolve tells more"},` +
 			`"if_version":{"type":"integer","description":"the version this is to replace, 0 for none: else nothing is done"},` +
 			`"as":{"type":"string","enum":["tool","prompt","resource"],"description":"publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"},` +
 			`"strict":{"type":"boolean","description":"refuse code that isn't known to be free of type errors"},` +
-			`"input_schema":{"type":"object","description":"a JSON Schema of the arguments, narrower than the inferred one; calls by name must fit it"}},` +
-			`"required":["name","code"]}`,
+			`"draft":{"type":"boolean","description":"make it though it has places that always fail"},` +
+			`"input_schema":{"type":"object","description":"a JSON Schema of the arguments, narrower than the inferred one; calls by name must fit it"},` +
+			`"tools":{"type":"array","items":{"type":"object"},"description":"in place of all else: several tools at once, all or none, each with name, code and so on; they may call one another"}}}`,
 		output: `{"type":"object","properties":{` +
-			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
-			`"text":{"type":"string","description":"the code in the text form"},` +
-			`"inputs":{"type":"array","items":{"type":"string"}},` +
-			`"capabilities":{"type":"array","items":{"type":"string"}},"as":{"type":"string"},` +
-			`"check":{"type":"object","description":"known before it runs: type, sound, problems, unknown, effects, cost, equals"},` +
+			`"name":{"type":"string"},"version":{"type":"integer"},` +
+			`"unchanged":{"type":"boolean","description":"the version there was is this already"},` +
 			`"state":{"type":"string"},"why":{"type":"string"},` +
-			`"examples":{"type":"integer","description":"how many were run, all as expected"},` +
+			`"problems":{"type":"array","items":{"type":"object"},"description":"of a draft: the places that always fail"},` +
 			`"notes":{"type":"array","items":{"type":"string"}},` +
+			`"tools":{"type":"array","items":{"type":"object"},"description":"of several at once, the same for each"},` +
 			`"next":{"type":"object","description":"a call of the tool"},` +
+			`"type":{"type":"string"},` +
+			`"capabilities":{"type":"array","items":{"type":"string"}},"as":{"type":"string"},` +
+			`"effects":{"type":"array","items":{"type":"string"},"description":"the operations it can ask for; * is any"},` +
+			`"cost":{"type":"string","description":"how its steps grow"},` +
+			`"examples":{"type":"integer","description":"how many were run, all as expected"},` +
+			`"text":{"type":"string","description":"JSON code in the text form"},` +
 			`"error":{"type":"object"}}}`,
-		// A new version takes the old one's place, and each call makes one.
+		// A new version takes the old one's place.
 		annotations: mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
 	},
 	{
@@ -74,8 +79,8 @@ var fixed = []fixedTool{
 		input: `{"type":"object","properties":{` +
 			`"code":{"description":"a PIF term as JSON, a string of JSON or of the text form (n => n * n), or a tool's name"},` +
 			`"tool":{"type":"string","description":"a tool's name, in place of code"},` +
-			`"input":{"description":"what the function is applied to; null if left out"},` +
-			`"input_as":{"type":"string","enum":["auto","term","data"],"description":"auto: a term or JSON data; term: exactly a term; data: JSON as it is"},` +
+			`"input":{"description":"what the function is applied to, as data: JSON as it is, numbers exact; several parameters as one object by their names"},` +
+			`"input_as":{"type":"string","enum":["data","auto","term"],"description":"leave it out, for data; auto reads strings as JSON and evaluates terms, term is exactly a term: both round numbers"},` +
 			`"steps":{"type":"integer","description":"budget of steps; 10,000,000 if left out"},` +
 			`"memory":{"type":"integer","description":"budget of memory in bytes"},` +
 			`"drive":{"type":"boolean","description":"take a tool's continue steps here instead of handing each back"},` +
@@ -113,16 +118,17 @@ var fixed = []fixedTool{
 	},
 	{
 		name: "describe", title: "Show a tool",
-		description: "Show all there is about an evolved tool: its code, inputs, capabilities, state, examples, the tools it is bound to and those that call it.",
+		description: "Show an evolved tool: its code, type, capabilities, state, examples, the tools it is bound to and those that call it.",
 		example:     `{"name":"describe","arguments":{"name":"square"}}`,
 		input: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},` +
-			`"version":{"type":"integer","description":"an earlier version; the current one if left out"}},` +
+			`"version":{"type":"integer","description":"an earlier version; the current one if left out"},` +
+			`"detail":{"type":"boolean","description":"all there is: hash, time, effects with their places, formulas of the cost, certificate"}},` +
 			`"required":["name"]}`,
 		output: `{"type":"object","properties":{` +
-			`"name":{"type":"string"},"version":{"type":"integer"},"hash":{"type":"string"},` +
-			`"text":{"type":"string"},"description":{"type":"string"},"state":{"type":"string"},` +
-			`"check":{"type":"object","description":"known before it runs: type, effects with their places, cannot, cost, certificate"},` +
+			`"name":{"type":"string"},"version":{"type":"integer"},"state":{"type":"string"},` +
+			`"description":{"type":"string"},"text":{"type":"string"},"type":{"type":"string"},"cost":{"type":"string"},` +
+			`"check":{"type":"object","description":"with detail, known before it runs: type, effects with their places, cannot, cost, certificate"},` +
 			`"examples":{"type":"array","items":{"type":"object"}},"next":{"type":"object"},"error":{"type":"object"}}}`,
 		annotations: pure(),
 	},

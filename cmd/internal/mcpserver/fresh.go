@@ -72,6 +72,7 @@ func (s *Server) changed(names []string) {
 	// The SDK tells clients when one of its own tools changes, each in the way of
 	// its protocol, and several changes at once.
 	if !s.opts.HideEvolved && slices.ContainsFunc(names, registry.Listed) {
+		s.listens.note(toolsChanged)
 		s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
 	}
 	s.changedPublished(names, tools)

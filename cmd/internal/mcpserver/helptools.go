@@ -13,20 +13,23 @@ var more = map[string][]string{
 		`{"name":"evolve","arguments":{"name":"square","code":"n => n * n","examples":[{"input":3,"expect":9},{"input":"x","error":"type_error"}]}}`,
 		`What an effect gives in an example is written there, in order: "value", or "error" (effect_failed, denied, conflict, outcome_unknown). "args" may be left out.`,
 		`{"input":"a.txt","expect":5,"effects":[{"op":"fs.read","args":{"path":"a.txt"},"value":"hello"}]}`,
-		`Results are compared as equal does: 1 and {"dec":"1.0"} are the same, 1 and "1" aren't. A function is expected as "<function>", a continue as {"continue":{"input":T}}.`,
+		`Results are compared as equal does: 1 and 1.0 are the same, 1 and "1" aren't. A function is expected as "<function>", a continue as {"continue":{"input":T}}.`,
 		fmt.Sprintf("All examples of a tool together may take %d steps. They are kept: later versions must pass them too. One with the same input and effects replaces the kept one, \"examples\":[] drops all.", exampleSteps),
+		"Code with places that fail each time they are reached is refused with all of them, outside of quotes and try; \"draft\":true makes it all the same. description, as, examples and input_schema are kept for later versions unless given anew, and null drops one. What is the current version already makes none.",
 		"if_version guards against changing what somebody else has changed: the kind of failure is conflict, and it names the current version. 0 says that there must be no such tool.",
 		`{"name":"evolve","arguments":{"name":"cube","code":"n => n * n * n","if_version":0}}`,
-		"check in its answer is what is known before it runs: its type, the places that fail (problems) or may (unknown), the operations it can ask for (effects), how its steps grow (cost), and a tool that does the same (equals). strict refuses what isn't known to be free of type errors.",
+		"tools makes several at once, all or none, in place of name and code. Each is bound to the versions that the others get, so that tools can call each other; later, evolving one makes new versions of the others with it, if they still fit.",
+		`{"name":"evolve","arguments":{"tools":[{"name":"is_even","code":"n => if n == 0 then true else @is_odd(n - 1)","capabilities":["call:is_odd"]},{"name":"is_odd","code":"n => if n == 0 then false else @is_even(n - 1)","capabilities":["call:is_even"]}]}}`,
+		"Its answer has what is known before it runs: its type, the operations it can ask for (effects), how its steps grow (cost); notes tell what may fail, and of a tool that does the same. strict refuses what isn't known to be free of type errors.",
 		`{"name":"evolve","arguments":{"name":"twice","code":"n => 2 * n","strict":true}}`,
-		"input_schema declares a JSON Schema of the tool's arguments, flat and narrower than the inferred one: tools/list shows it, and calls by the tool's name that don't fit it are refused before anything runs. run {tool} isn't bound by it. A new version has none unless it is given again.",
+		"input_schema declares a JSON Schema of the tool's arguments, flat and narrower than the inferred one: tools/list shows it, and inputs that don't fit it are refused before anything runs, by whatever way they come.",
 		`{"name":"evolve","arguments":{"name":"third","code":"n => n / 3","input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":0}}}}}`,
 		`as publishes it: a prompt's arguments are the parameters, and it gives a text or [{role: "user", text: "…"}]; a resource is run on null when it is read.`,
 		`{"name":"evolve","arguments":{"name":"greet","code":"who => \"Greet \" ++ who","as":"prompt"}}`,
 	},
 	"describe": {
-		"It answers name, version, hash, description, text (the code), inputs, declared and effective capabilities, state (ready, or blocked with why), bound_to, called_by, examples, the time it was made, and check: its type, its effects with their places, what it can't reach (cannot), its cost and whether its certificate was checked. With version it shows an earlier one, and next is the call that brings that back.",
-		`{"name":"describe","arguments":{"name":"square","version":1}}`,
+		"It answers name, version, state (ready, or blocked with why), description, text (the code), type, capabilities, effects and cost, and where there are some bound_to, called_by and examples. With detail it has the hash, the time it was made, inputs, declared, and check: effects with their places, what it can't reach (cannot), formulas of its cost, whether its certificate was checked. With version it shows an earlier one; then detail has evolve, the arguments that bring that back.",
+		`{"name":"describe","arguments":{"name":"square","version":1,"detail":true}}`,
 	},
 	"history": {
 		"Each row has version, kind (evolved, retired, rolled_back), time, seq, hash, bytes of code and capabilities; the description where it changed. Where there are more, next is the call that shows them.",
@@ -42,7 +45,7 @@ var more = map[string][]string{
 	"retire": {
 		"It answers which tools are still bound to a version of it. if_version retires it only if nobody changed it meanwhile.",
 		`{"name":"retire","arguments":{"name":"square","if_version":1}}`,
-		"To bring it back: describe it with that version, and evolve the code again.",
+		"To bring it back: describe it with that version and detail, and evolve with the arguments that it gives as evolve.",
 	},
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
-	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -32,23 +31,6 @@ func withInput(o object, t *registry.Tool) object {
 		return o
 	}
 	return o.raw("input_schema", inputSchemaOf(t))
-}
-
-// declared holds the inputs of a direct call against the schema that was declared of
-// the tool. given is false where there were no arguments.
-func (t *task) declared(inputs *check.Decoded, given bool) *fault.Fault {
-	if t.tool.Input == nil {
-		return nil
-	}
-	d, f := t.tool.Narrowed()
-	if f != nil {
-		return f
-	}
-	if f = d.Check(inputs.Inputs, given); f == nil {
-		return nil
-	}
-	f.Hint = "Call it as " + string(directCall(t.tool)) + "."
-	return f
 }
 
 // declaredSample is a value of an argument that the declared schema lets through.

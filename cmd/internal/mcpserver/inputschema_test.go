@@ -14,11 +14,11 @@ import (
 const thirdSchema = `{"type":"object","properties":{"input":{"type":"integer","minimum":10}}}`
 
 // TestInputSchema: a declared schema is what tools/list shows, calls by name are held
-// against it before anything runs, and run isn't bound by it.
+// against it before anything runs, and run is bound by it, too.
 func TestInputSchema(t *testing.T) {
 	s := New(Options{})
 	a := must(t, s, "evolve", `{"name":"third","code":"n => n / 3","input_schema":`+thirdSchema+`}`)
-	if got := string(a.Structured); !strings.Contains(got, `"input_schema":{"additionalProperties":false,"properties":{"input":{"type":"integer","minimum":10}},"required":["input"],"type":"object"}`) ||
+	if got := string(a.Structured) + string(must(t, s, "describe", `{"name":"third"}`).Structured); !strings.Contains(got, `"input_schema":{"additionalProperties":false,"properties":{"input":{"type":"integer","minimum":10}},"required":["input"],"type":"object"}`) ||
 		!strings.Contains(got, `"input":10`) {
 		t.Errorf("%s", got)
 	}
@@ -59,12 +59,12 @@ func TestInputSchema(t *testing.T) {
 		{"third", `null`, `missing: "input"`},
 		{"share", `{"whole":18,"parts":9}`, "2"},
 		{"share", `{"whole":18,"parts":0}`, "parts: 0 is not at least 1"},
-		{"share", `{"input":18}`, `missing: "parts"`},
-		{"share", `18`, `missing: "parts"`},
+		{"share", `{"input":18}`, `parts is missing`},
+		{"share", `18`, `parts is missing`},
 		{"hail", `{"input":"abc"}`, `"abc!"`},
 		{"hail", `{"input":"ABC"}`, "pattern"},
 		{"hail", `{"input":"abcdef"}`, "at most 5"},
-		{"tone", `{"input":1.50}`, `{"dec":"1.50"}`},
+		{"tone", `{"input":1.50}`, `1.50`},
 		{"tone", `{"input":"low"}`, `one of`},
 		{"plain", `{"input":"low"}`, `"low"`},
 	} {
@@ -81,7 +81,7 @@ func TestInputSchema(t *testing.T) {
 				Name      string
 				Arguments json.RawMessage
 			}
-			text := strings.TrimSuffix(strings.TrimPrefix(a.Fault.Hint, "Call it as "), ".")
+			text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(a.Fault.Hint, "Call it as "), "Call "), ".")
 			if err := json.Unmarshal([]byte(text), &call); err != nil {
 				t.Fatalf("%s: %v", a.Fault.Hint, err)
 			}
@@ -96,8 +96,8 @@ func TestInputSchema(t *testing.T) {
 			t.Errorf("%s %s: %s, and a client says %v", c.tool, c.arguments, a.Text, err)
 		}
 	}
-	if a := must(t, s, "run", `{"tool":"third","input":9}`); a.Text != "3" {
-		t.Errorf("run is bound by it: %s", a.Text)
+	if a := do(t, s, "run", `{"tool":"third","input":9}`); a.Fault == nil || !strings.Contains(a.Text, "not at least 10") {
+		t.Errorf("run isn't bound by it: %s", a.Text)
 	}
 	// describe has it, and what evolves that version again.
 	a = must(t, s, "describe", `{"name":"third"}`)
@@ -105,20 +105,22 @@ func TestInputSchema(t *testing.T) {
 		t.Errorf("%s", a.Structured)
 	}
 	a = must(t, s, "evolve", `{"name":"third","code":"n => n / 3"}`)
-	if got := string(a.Structured); strings.Contains(got, `"input_schema":`) || !strings.Contains(got, "was dropped") {
+	if got := string(a.Structured); !strings.Contains(got, "unchanged") || do(t, s, "third", `{"input":9}`).Fault == nil {
+		t.Errorf("%s", got)
+	}
+	a = must(t, s, "evolve", `{"name":"third","code":"n => n / 3","input_schema":null}`)
+	if got := string(a.Structured); strings.Contains(got, `"input_schema":`) || strings.Contains(got, "unchanged") {
 		t.Errorf("%s", got)
 	}
 	if a = must(t, s, "third", `{"input":9}`); a.Text != "3" {
 		t.Errorf("%s", a.Text)
 	}
-	a = must(t, s, "describe", `{"name":"third","version":1}`)
-	var old struct {
-		Next struct{ Arguments json.RawMessage }
-	}
-	if err := json.Unmarshal(a.Structured, &old); err != nil || !strings.Contains(string(old.Next.Arguments), `"input_schema":`+thirdSchema) {
+	a = must(t, s, "describe", `{"name":"third","version":1,"detail":true}`)
+	var old struct{ Evolve json.RawMessage }
+	if err := json.Unmarshal(a.Structured, &old); err != nil || strings.Contains(field(t, a, "next"), "evolve") || !strings.Contains(string(old.Evolve), `"input_schema":`+thirdSchema) {
 		t.Fatalf("%v %s", err, a.Structured)
 	}
-	must(t, s, "evolve", string(old.Next.Arguments))
+	must(t, s, "evolve", string(old.Evolve))
 	if a = do(t, s, "third", `{"input":9}`); a.Fault == nil {
 		t.Errorf("%s", a.Text)
 	}

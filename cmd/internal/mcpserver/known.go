@@ -13,15 +13,14 @@ import (
 )
 
 // How much of what is known of a tool an answer tells: evolve says what matters
-// for using and mending it, describe all that can be read.
+// for using and mending it, describe with detail all that can be read.
 const (
 	mostPlaces       = 5 // of each kind
 	mostEffectNames  = 20
 	mostEffectPlaces = 30
 	mostReasons      = 5
-	longestType      = 400
+	longestType      = 200
 	longestTypeShown = 4 << 10
-	longestFormula   = 120
 	longestBound     = 1 << 10
 )
 
@@ -36,26 +35,69 @@ type finding struct {
 	Hint     string     `json:"hint,omitempty"`
 }
 
-// checked is what is known of a tool before it runs, as evolve answers it.
-func checked(t *registry.Tool, same *registry.Tool) object {
-	o := knownOf(t, longestType)
-	if r := t.Report(); len(r.Effects) > 0 {
-		ops, more := operations(r)
-		if len(ops) > 0 {
-			o = o.raw("effects", encode(ops))
+// knownBriefly adds what is known of a tool before it runs, as it matters for calling
+// it.
+func knownBriefly(o object, t *registry.Tool) object {
+	r := t.Report()
+	o = o.text("type", firstOf([]byte(r.Type.String()), longestType)).raw("capabilities", encodeTexts(t.Capabilities))
+	if t.As != registry.AsTool {
+		o = o.text("as", t.As)
+	}
+	ops, more := operations(r)
+	if more > 0 || r.Open || slices.ContainsFunc(r.Effects, check.Effect.Any) {
+		ops = append(ops, "*")
+	}
+	if len(ops) > 0 {
+		o = o.raw("effects", encode(ops))
+	}
+	return o.text("cost", costPhrase(t))
+}
+
+// withProblems adds the places that fail each time they are reached, where there are
+// any: those of a draft.
+func withProblems(o object, t *registry.Tool) object {
+	problems, _ := findings(t.Report())
+	if len(problems) == 0 {
+		return o
+	}
+	for i := range problems {
+		p := &problems[i]
+		p.Expected, p.Got = "", "" // the message has them
+		if t.Text {
+			p.Hint = HintInText(p.Hint)
 		}
-		if more > 0 {
-			o = o.number("more_effects", uint64(more))
+	}
+	o = o.raw("problems", encode(problems))
+	if n, _ := t.Counts(); n > len(problems) {
+		o = o.number("more_problems", uint64(n-len(problems)))
+	}
+	return o
+}
+
+// costPhrase says in a few words how the steps of a run grow.
+func costPhrase(t *registry.Tool) string {
+	c, ok := t.Cost()
+	switch {
+	case !ok:
+		return "not known: the code is too large"
+	case !c.Steps.Finite():
+		return "bounded by its budget only"
+	}
+	phrase := string(c.Class)
+	if c.Class == cost.Constant {
+		return phrase
+	}
+	_, sizes, _ := strings.Cut(c.Steps.ExplainAs(c.Roots, argumentNames(t)), ", ")
+	var in []string
+	for _, size := range strings.Split(sizes, ", ") {
+		if _, of, ok := strings.Cut(size, " = "); ok && !strings.HasPrefix(of, "terms of ") && !strings.HasPrefix(of, "words ") && !strings.Contains(of, "!") {
+			in = append(in, of)
 		}
-		o = openOf(o, r)
 	}
-	if c, ok := t.Cost(); ok {
-		o = o.raw("cost", costOf(&c, argumentNames(t), longestFormula))
+	if len(in) == 0 || len(in) > 2 {
+		return phrase
 	}
-	if same != nil {
-		o = o.text("equals", version(same))
-	}
-	return o.end()
+	return phrase + " in the " + strings.Join(in, " and the ")
 }
 
 // described is the same as describe answers it: with the places, and with what it
@@ -66,7 +108,7 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 		p := s.tools.Proof(t)
 		return begin().text("certificate", p.Status).text("void", p.Why).end()
 	}
-	o := knownOf(t, longestTypeShown)
+	o := knownOf(t)
 	r := t.Report()
 	if len(r.Effects) > 0 {
 		list := r.Effects[:min(len(r.Effects), mostEffectPlaces)]
@@ -80,7 +122,7 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 		o = o.raw("cannot", encode(cannot))
 	}
 	if c, ok := t.Cost(); ok {
-		o = o.raw("cost", costOf(&c, argumentNames(t), longestBound))
+		o = o.raw("cost", costOf(&c, argumentNames(t)))
 	}
 	p := s.tools.Proof(t)
 	o = o.text("certificate", p.Status)
@@ -104,9 +146,9 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 func version(t *registry.Tool) string { return fmt.Sprintf("%s@%d", t.Name, t.Version) }
 
 // knownOf begins with the type, and the places that must fail or aren't known.
-func knownOf(t *registry.Tool, longest int) object {
+func knownOf(t *registry.Tool) object {
 	r := t.Report()
-	o := begin().text("type", firstOf([]byte(r.Type.String()), longest))
+	o := begin().text("type", firstOf([]byte(r.Type.String()), longestTypeShown))
 	if r.Sound() {
 		return o.raw("sound", []byte("true"))
 	}
@@ -190,46 +232,18 @@ func argumentNames(t *registry.Tool) []string {
 
 // costOf is what a run takes at most, in sizes of the arguments. Formulas that are
 // longer than can be read are left out of it.
-func costOf(c *cost.Report, arguments []string, longest int) object {
+func costOf(c *cost.Report, arguments []string) object {
 	o := begin().text("class", string(c.Class))
-	if longest < longestBound {
-		if steps := smallNumbers(c.Steps, c.Roots, arguments); c.Steps.Finite() && len(steps) <= longest {
-			o = o.text("steps", steps)
-		}
-		if !c.Steps.Finite() && len(c.Why) > 0 {
-			o = o.raw("why", encode(reasons(c, 1)))
-		}
-		return o.end()
-	}
-	if steps := c.Steps.ExplainAs(c.Roots, arguments); c.Steps.Finite() && len(steps) <= longest {
+	if steps := c.Steps.ExplainAs(c.Roots, arguments); c.Steps.Finite() && len(steps) <= longestBound {
 		o = o.text("steps", steps)
 	}
-	if memory := c.Memory.ExplainAs(c.Roots, arguments); c.Memory.Finite() && len(memory) <= longest {
+	if memory := c.Memory.ExplainAs(c.Roots, arguments); c.Memory.Finite() && len(memory) <= longestBound {
 		o = o.text("memory", memory)
 	}
 	if len(c.Why) > 0 {
 		o = o.raw("why", encode(reasons(c, mostReasons)))
 	}
 	return o.end()
-}
-
-// smallNumbers is a bound in short: without what comes of numbers beyond 64 bits,
-// of which it says that they take more.
-func smallNumbers(b cost.Bound, roots, arguments []string) string {
-	whole := b.ExplainAs(roots, arguments)
-	text := b.String()
-	if !strings.Contains(text, "words(") || strings.Contains(text, `"`) {
-		return whole
-	}
-	products := slices.DeleteFunc(strings.Split(text, " + "), func(p string) bool { return strings.Contains(p, "words(") })
-	if len(products) == 0 {
-		return whole
-	}
-	short, err := cost.ParseBound(strings.Join(products, " + "))
-	if err != nil {
-		return whole
-	}
-	return short.ExplainAs(roots, arguments) + "; more for numbers beyond 64 bits"
 }
 
 func reasons(c *cost.Report, most int) []finding {
@@ -291,12 +305,8 @@ func (s *Server) findOut(t *registry.Tool, same *registry.Tool) (notes []string)
 	switch {
 	case slices.ContainsFunc(r.Dynamic, func(u check.Unknown) bool { return u.Reason == check.ReasonComplex }):
 		notes = append(notes, "the code is too large or too involved for its types to be worked out; all of it is tested when it runs")
-	case len(r.Diagnostics) > 0 && (r.Diagnostics[0].Kind != fault.Unbound || len(t.Program().Free()) == 0): // of what is free there is a note
-		d := &r.Diagnostics[0]
-		notes = append(notes, fmt.Sprintf("this fails with %s wherever it is evaluated, %s: %s", d.Kind, whereIs(d.Place), excerptOf([]byte(d.Message), mostShown)))
-	}
-	if _, ok := t.Cost(); !ok {
-		notes = append(notes, "the code is too large for its cost to be worked out")
+	default:
+		notes = append(notes, mayFail(t)...)
 	}
 	notes = append(notes, s.overDeclared(t, r)...)
 	if same != nil {
@@ -312,10 +322,32 @@ func (s *Server) findOut(t *registry.Tool, same *registry.Tool) (notes []string)
 	return notes
 }
 
+// mayFail is the note about the places that may fail, as is known only when it runs.
+func mayFail(t *registry.Tool) []string {
+	reasons := []string{check.ReasonTested, check.ReasonConflict, check.ReasonCall, check.ReasonCompare}
+	n, first := 0, (*check.Unknown)(nil)
+	for i := range t.Report().Dynamic {
+		if u := &t.Report().Dynamic[i]; slices.Contains(reasons, u.Reason) {
+			if n++; first == nil {
+				first = u
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	message := strings.TrimPrefix(first.Message, "whether it succeeds is tested when it runs: ")
+	note := fmt.Sprintf("may fail, %s: %s", whereIs(t, first.Place), excerptOf([]byte(message), 150))
+	if n > 1 {
+		note += fmt.Sprintf("; and %s", plural(n-1, "more place", "more places"))
+	}
+	return []string{note}
+}
+
 // whereIs is a place in words.
-func whereIs(p check.Place) string {
+func whereIs(t *registry.Tool, p check.Place) string {
 	switch {
-	case p.Line > 0:
+	case p.Line > 0 && t.Text:
 		return fmt.Sprintf("line %d, column %d", p.Line, p.Col)
 	case p.At != "":
 		return string(placeOf(p).At)

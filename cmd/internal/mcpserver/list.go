@@ -40,6 +40,9 @@ func (s *Server) list(c Call) Answer {
 		if t.As != registry.AsTool {
 			o = o.text("as", t.As)
 		}
+		if t.Group != nil {
+			o = o.raw("made_with", encode(madeWith(t)))
+		}
 		if state, why := s.stateOf(t); why != "" {
 			o = o.text("state", state).text("why", why)
 		} else {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -25,7 +26,7 @@ type listener struct {
 func newListener(t *testing.T, s *Server) *listener {
 	t.Helper()
 	theirs, ours := mcp.NewInMemoryTransports()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // by the clock of a bubble, too
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, theirs) }()
 	conn, err := ours.Connect(ctx)
@@ -163,4 +164,41 @@ func TestListensTakeTurns(t *testing.T) {
 		l.hears("answer e", "tools/list_changed "+id, "resources/updated "+id+" pif://tools/a")
 		before = id
 	}
+}
+
+// TestListensCatchUp: what changed since the session began and before a subscription was
+// acknowledged is told right after the acknowledgement, to each that wants it, and what
+// changed before the session isn't.
+func TestListensCatchUp(t *testing.T) {
+	const listen, ack = "subscriptions/listen", "subscriptions/acknowledged "
+	const tools = `"notifications":{"toolsListChanged":true}`
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{})
+		must(t, s, "evolve", `{"name":"a","code":"n => n"}`)
+		l := newListener(t, s)
+		l.send("zero", listen, tools)
+		l.hears(ack + "zero")
+		time.Sleep(time.Minute)
+		l.send("", "notifications/cancelled", `"requestId":"zero"`)
+		l.hears("answer zero")
+
+		l.evolve("n => n + 1")
+		l.hears("answer e")
+		time.Sleep(time.Minute) // long after the SDK told of it to nobody
+		l.send("one", listen, tools)
+		l.hears(ack+"one", "tools/list_changed one")
+		l.send("two", listen, `"notifications":{"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["pif://tools/a","pif://capabilities"]}`)
+		l.hears(ack+"two", "resources/list_changed two", "resources/updated two pif://tools/a")
+		time.Sleep(time.Minute)
+		l.send("three", listen, `"notifications":{"promptsListChanged":true}`)
+		l.hears(ack + "three")
+		time.Sleep(time.Minute)
+		l.send("four", "tools/list", `"cursor":""`)
+		l.hears("answer four") // and nothing was told twice
+
+		// One that the SDK tells of while a subscription ends, and so to nobody.
+		s.listens.note(toolsChanged)
+		l.send("", "notifications/cancelled", `"requestId":"three"`)
+		l.hears("answer three", "tools/list_changed one")
+	})
 }

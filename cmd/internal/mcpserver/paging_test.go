@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // TestPages: lists of ten thousand are whole, in order and the same each time, page
@@ -176,7 +177,7 @@ func TestProgressInEras(t *testing.T) {
 		go func() {
 			select {
 			case <-begun:
-			case <-time.After(5 * time.Minute):
+			case <-time.After(wait.Limit(t)):
 			}
 			cancel()
 		}()
@@ -188,13 +189,9 @@ func TestProgressInEras(t *testing.T) {
 		if told.Load() == 0 {
 			t.Error("nobody said how far it is")
 		}
-		for range 60_000 { // its end is on record
+		wait.Until(t, "the run's end is on record", func() bool {
 			events, _ := ask(t, cs, "journal", `{"kind":"run.ended"}`)
-			if strings.Contains(events, `"cancelled"`) {
-				return
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-		t.Error("the run goes on")
+			return strings.Contains(events, `"cancelled"`)
+		})
 	})
 }

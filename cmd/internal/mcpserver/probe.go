@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -29,7 +30,6 @@ type prober struct {
 	trial  *trial // says which tools the code sees
 	params []check.Parameter
 	way    way
-	data   bool // inputs are data, whatever they look like
 	left   uint64
 	runs   int
 }
@@ -43,6 +43,19 @@ type attempt struct {
 	// want is the value that a leaf should have had, -1: none.
 	leaf int
 	want []byte
+	// steps is what it took.
+	steps uint64
+}
+
+// telling reports whether a failure says that an input led further into the code than
+// one that took fewer steps and succeeded: a raise is meant, and what a budget ends
+// says nothing.
+func (a *attempt) telling() bool {
+	switch a.fault.Kind {
+	case fault.TypeError, fault.MissingKey, fault.DivisionByZero, fault.Unbound, fault.OutOfRange:
+		return true
+	}
+	return false
 }
 
 // search tries candidates, the simplest first.
@@ -57,15 +70,14 @@ func (p *prober) search() suggestion {
 	}
 	first := ""
 	if v, ok := p.fromExample(); ok {
-		p.data = true
 		if a := p.run([][]byte{v}, nil); a.fault == nil {
 			return suggestion{call: p.call([][]byte{v})}
 		}
-		p.data = false
 	}
 	if len(p.tool.Reach()) > 0 {
 		c.separate()
 	}
+	furthest := uint64(0) // of those that failed
 	for turn := range c.turns() {
 		c.vary(turn)
 		for range mostRequests {
@@ -74,8 +86,14 @@ func (p *prober) search() suggestion {
 				return p.shape(c, first)
 			}
 			a := p.run(args, c.written)
-			if a.fault == nil {
+			switch {
+			case a.fault == nil && a.steps >= furthest:
 				return suggestion{p.call(args), c.named()}
+			case a.fault == nil:
+				// It dodges the fault of another, and shows nothing.
+				a.fault = &fault.Fault{Kind: fault.RuntimeError, Message: "it comes to nothing"}
+			case a.telling():
+				furthest = max(furthest, a.steps)
 			}
 			if first == "" {
 				first = fmt.Sprintf("on %s it fails with %s: %s", excerpt(p.shown(args)), a.fault.Kind, excerptOf([]byte(a.fault.Message), 120))
@@ -99,9 +117,12 @@ func (p *prober) shape(c *candidates, why string) suggestion {
 	return suggestion{p.call(args), note}
 }
 
-// shown is arguments in a sentence.
+// shown is the input that arguments are together.
 func (p *prober) shown(args [][]byte) []byte {
-	if len(args) == 1 {
+	switch len(args) {
+	case 0:
+		return []byte("null")
+	case 1:
 		return args[0]
 	}
 	o := begin()
@@ -116,11 +137,14 @@ func (p *prober) arguments(c *candidates) ([][]byte, bool) {
 	c.begin()
 	args := make([][]byte, len(p.params))
 	for i, param := range p.params {
-		s := &sampler{term: p.way != asName, leaf: c.leaf}
+		s := &sampler{term: true, leaf: c.leaf}
 		v, ok := []byte(nil), false
-		if c.inside && len(param.Type.Fields) > 0 {
-			s.left = mostSampled
+		s.left = mostSampled
+		switch {
+		case c.inside && len(param.Type.Fields) > 0:
 			v, ok = s.record(param.Type)
+		case c.inside && pairWanted(param.Type):
+			v, ok = s.kind(prim.KindPair, param.Type)
 		}
 		if !ok {
 			v, ok = argument(p.tool, param, s)
@@ -131,6 +155,12 @@ func (p *prober) arguments(c *candidates) ([][]byte, bool) {
 		args[i] = v
 	}
 	return args, true
+}
+
+// pairWanted reports whether a type is of all kinds, and its pairs are those that the
+// code looks into.
+func pairWanted(t *check.Type) bool {
+	return t.Kinds == prim.KindAny && t.First != nil && t.Second != nil && !(t.First.Any && t.Second.Any)
 }
 
 // fromExample is the input of the tool's first example that succeeds.
@@ -155,8 +185,7 @@ func (p *prober) run(args, leaves [][]byte) attempt {
 	}
 	budget := core.Budgets{Steps: min(p.left, probeEach, p.server.limits.MaxSteps), Memory: min(probeMemory, p.server.limits.MaxMemory), Depth: p.server.limits.MaxDepth}
 	s := p.server
-	s.cpu.enter(false)
-	defer s.cpu.leave()
+	defer s.cpu.enter(nil, s, false).end()
 	m := program.Start(in, budget, &trialView{p.trial, p.tool})
 	defer m.Release()
 	a := attempt{leaf: -1}
@@ -192,33 +221,26 @@ func (p *prober) run(args, leaves [][]byte) attempt {
 		if a.fault != nil && a.fault.Kind == fault.OutOfFuel {
 			a.fault = &fault.Fault{Kind: fault.OutOfFuel, Message: fmt.Sprintf("it takes more than the %d steps that are spent on a try", budget.Steps)}
 		}
-		p.left -= min(p.left, m.Steps())
+		a.steps = m.Steps()
+		p.left -= min(p.left, a.steps)
 		return a
 	}
 }
 
 // given is the program that a call runs, and its input, as the call has it.
 func (p *prober) given(args [][]byte) (*core.Program, core.Input, *fault.Fault) {
-	if p.way == asCode {
-		program, err := core.CompileText("", p.applied(args))
-		if err != nil {
-			return nil, core.Input{}, asFault(err)
-		}
-		return program, core.Input{}, nil
+	src, f := sourceOf(p.tool, nil)
+	if f != nil {
+		return nil, core.Input{}, f
 	}
-	inputs := make([]core.Input, len(args))
-	for i, v := range args {
-		as := core.InputData
-		if p.way == asRun {
-			as = p.readAs(v)
-		}
-		in, err := core.ParseInput(v, as)
-		if err != nil {
-			return nil, core.Input{}, asFault(err)
-		}
-		inputs[i] = in
+	r, f := check.Read(p.shown(args), src.report, src.declared)
+	if f != nil {
+		return nil, core.Input{}, f
 	}
-	return p.tool.Program(), core.Inputs(inputs...), nil
+	var t task
+	t.take(r)
+	in, f := t.parse()
+	return p.tool.Program(), in, f
 }
 
 // answer is a value of what an operation answers.
@@ -229,7 +251,7 @@ func (p *prober) answer(q *core.Request) value.Value {
 			data = v
 		}
 	}
-	if v, f := dataValue(data); f == nil {
+	if v, f := dataValue(data, false); f == nil {
 		return v
 	}
 	return value.Str("abc")

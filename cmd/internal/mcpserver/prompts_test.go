@@ -7,11 +7,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -97,11 +97,11 @@ func TestWhatPromptsShow(t *testing.T) {
 		t.Errorf("%s", a.Text)
 	}
 	inputs := map[string]string{
-		"r => r.price * r.n": `{"price":{"dec":"1.5"},"n":2}`, "n => if n <= 1 then 1 else n * self(n - 1)": `5`,
+		"r => r.price * r.n": `{"price":1.5,"n":2}`, "n => if n <= 1 then 1 else n * self(n - 1)": `5`,
 		"xs => xs |> filter(x => x > 0) |> fold(p => fst(p) + snd(p), 0)": `[1,-2,3]`,
 		`{"lam":"x","body":{"add":[{"var":"x"},2]}}`:                      `1`,
 	}
-	results := map[string]string{"r => r.price * r.n": `{"dec":"3.0"}`, "n => if n <= 1 then 1 else n * self(n - 1)": `120`, `1.50`: `{"dec":"1.50"}`, `let x = 2, f = (a, b) => a - b in f(x, 1)`: `1`}
+	results := map[string]string{"r => r.price * r.n": `3.0`, "n => if n <= 1 then 1 else n * self(n - 1)": `120`, `1.50`: `1.50`, `let x = 2, f = (a, b) => a - b in f(x, 1)`: `1`}
 	examples := prim.CardExamples()
 	if len(examples) < 10 {
 		t.Errorf("the card has %d examples", len(examples))
@@ -162,11 +162,7 @@ func TestEvolvedPrompt(t *testing.T) {
 		cs := speaking(t, s, version, &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { changed <- struct{}{} }})
 		hear := func() {
 			t.Helper()
-			select {
-			case <-changed:
-			case <-time.After(5 * time.Minute):
-				t.Error("nobody said that the prompts changed")
-			}
+			wait.For(t, changed, "a notification that the prompts changed")
 		}
 		text, res := ask(t, cs, "evolve", `{"name":"haiku","as":"prompt","code":"(topic, lines) => [{role: \"user\", text: \"Write a haiku on \" ++ topic ++ \" in \" ++ to_text(lines + 0)}, {role: \"assistant\", text: \"Yes\"}]"}`)
 		if res.IsError || !strings.Contains(text, "published as a prompt with the arguments topic, lines") {
@@ -221,13 +217,17 @@ func TestEvolvedPrompt(t *testing.T) {
 		if err != nil || len(tools.Tools) != 8 {
 			t.Errorf("%d tools, %v", len(tools.Tools), err)
 		}
-		if text, _ := ask(t, cs, "run", `{"tool":"greet","input":"Ann"}`); text != `"Greet Ann"` {
+		if text, _ := ask(t, cs, "run", `{"tool":"greet","input":"Ann"}`); text != "Greet Ann" {
 			t.Error(text)
 		}
 		if text, _ := ask(t, cs, "describe", `{"name":"greet"}`); !strings.Contains(text, `"as":"prompt"`) {
 			t.Error(text)
 		}
 		ask(t, cs, "evolve", `{"name":"greet","code":"who => who"}`)
+		if _, err := cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"who": "x"}}); err != nil {
+			t.Errorf("what is a prompt still: %v", err)
+		}
+		ask(t, cs, "evolve", `{"name":"greet","code":"who => who","as":null}`)
 		if _, err := cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"who": "x"}}); code(err) != -32602 {
 			t.Errorf("what is no prompt any more: %v", err)
 		}
@@ -237,17 +237,13 @@ func TestEvolvedPrompt(t *testing.T) {
 // TestUnpublished: that a tool is no prompt any more is told, and so is that it is
 // retired.
 func TestUnpublished(t *testing.T) {
-	for _, change := range []struct{ tool, args string }{{"evolve", `{"name":"greet","code":"who => who"}`}, {"retire", `{"name":"greet"}`}} {
+	for _, change := range []struct{ tool, args string }{{"evolve", `{"name":"greet","code":"who => who","as":"tool"}`}, {"retire", `{"name":"greet"}`}} {
 		changed := make(chan struct{}, 10)
 		s := New(Options{})
 		must(t, s, "evolve", `{"name":"greet","as":"prompt","code":"who => who"}`)
 		cs := session(t, s, &mcp.ClientOptions{PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) { changed <- struct{}{} }})
 		ask(t, cs, change.tool, change.args)
-		select {
-		case <-changed:
-		case <-time.After(5 * time.Minute):
-			t.Errorf("%s: nobody said that the prompts changed", change.tool)
-		}
+		wait.For(t, changed, change.tool+": a notification that the prompts changed")
 		if list, err := cs.ListPrompts(t.Context(), nil); err != nil || len(list.Prompts) != 4 {
 			t.Errorf("%s: %v %v", change.tool, list, err)
 		}
@@ -281,7 +277,7 @@ func TestHostilePrompts(t *testing.T) {
 		"null":       {`null`, "something else"},
 	} {
 		code := strings.ReplaceAll(c.code, "\\\"", `"`)
-		a := s.Call(t.Context(), Call{Tool: "evolve", Arguments: json.RawMessage(begin().text("name", name).text("code", code).text("as", "prompt").end())})
+		a := s.Call(t.Context(), Call{Tool: "evolve", Arguments: json.RawMessage(begin().text("name", name).text("code", code).text("as", "prompt").raw("draft", []byte("true")).end())})
 		if a.Fault != nil {
 			t.Errorf("%s: %s", name, a.Text)
 			continue
@@ -311,8 +307,8 @@ func TestNotPublished(t *testing.T) {
 	s := New(Options{})
 	for _, c := range []struct{ args, want string }{
 		{`{"name":"make_tool","code":"x => x","as":"prompt"}`, "own prompts"},
-		{`{"name":"a b","code":"x => x","as":"prompt"}`, "name that clients accept"},
-		{`{"name":"a b","code":"x => x","as":"resource"}`, "name that clients accept"},
+		{`{"name":"a b","code":"x => x","as":"prompt","draft":true}`, "name that clients accept"},
+		{`{"name":"a b","code":"x => x","as":"resource","draft":true}`, "name that clients accept"},
 		{`{"name":"p","code":"(x, x) => x","as":"prompt"}`, "twice"},
 		{`{"name":"p","code":"x => x","as":"page"}`, `"tool", "prompt" or "resource"`},
 		{`{"name":"p","code":"x => x","as":["prompt"]}`, `"tool", "prompt" or "resource"`},
@@ -368,13 +364,9 @@ func TestEvolvedResource(t *testing.T) {
 		changed := make(chan struct{}, 10)
 		cs := speaking(t, New(Options{}), version, &mcp.ClientOptions{ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { changed <- struct{}{} }})
 		ask(t, cs, "evolve", `{"name":"page","as":"resource","code":"x => \"# Title\\n\" ++ type_of(x)"}`)
-		select {
-		case <-changed:
-		case <-time.After(5 * time.Minute):
-			t.Error("nobody said that the resources changed")
-		}
+		wait.For(t, changed, "a notification that the resources changed")
 		ask(t, cs, "evolve", `{"name":"data","as":"resource","code":"{a: [1, 2]}"}`)
-		ask(t, cs, "evolve", `{"name":"fails","as":"resource","code":"x => head([])"}`)
+		ask(t, cs, "evolve", `{"name":"fails","as":"resource","code":"x => head([])","draft":true}`)
 		if c := readText(t, cs, "pif://published/page"); c.Text != "# Title\nunit" || c.MIMEType != plainText {
 			t.Errorf("%+v", c)
 		}

@@ -38,37 +38,6 @@ func publishedPrompt(t *registry.Tool) *mcp.Prompt {
 	return p
 }
 
-// checkPublished refuses to publish what could not be used, and says in a note what
-// is published.
-func checkPublished(t *registry.Tool) (note string, f *fault.Fault) {
-	switch t.As {
-	case registry.AsResource:
-		return fmt.Sprintf("published as the resource %s; it is run on null when that is read", publishedURI(t.Name)), nil
-	case registry.AsPrompt:
-	default:
-		return "", nil
-	}
-	params := t.Program().Params()
-	bad := func(message, hint string) (string, *fault.Fault) {
-		return "", &fault.Fault{Kind: fault.InvalidRequest, Message: message, Hint: hint}
-	}
-	if fixedPrompt(t.Name) != nil {
-		return bad(fmt.Sprintf("%q is one of the server's own prompts", t.Name), "Choose another name.")
-	}
-	if len(params) > mostInputs {
-		return bad(fmt.Sprintf("a prompt has at most %d arguments, this function has %d parameters", mostInputs, len(params)), "Take fewer.")
-	}
-	for i, p := range params {
-		if slices.Contains(params[:i], p) || p == "" {
-			return bad(fmt.Sprintf("the prompt would have the argument %q twice, or without a name", p), "Give each parameter a name of its own.")
-		}
-	}
-	if len(params) == 0 {
-		return "published as a prompt without arguments", nil
-	}
-	return "published as a prompt with the arguments " + strings.Join(params, ", "), nil
-}
-
 // evolvedPrompt runs a tool that was published as a prompt.
 func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string]string) (*mcp.GetPromptResult, error) {
 	tools := s.latest()
@@ -89,6 +58,7 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 	if a.Fault != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
 	}
+	s.completed(&a)
 	messages, f := a.messages(name)
 	if f != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, f)
@@ -146,7 +116,11 @@ func (t *task) prompted(args *arguments) *fault.Fault {
 			inputs[i] = encode(text)
 		}
 	}
-	t.decoded(check.DecodeInputs(inputs, t.tool.Report()))
+	r, f := check.ReadEach(inputs, t.tool.Report())
+	if f != nil {
+		return f
+	}
+	t.take(r)
 	t.names = params
 	return nil
 }
@@ -159,14 +133,15 @@ func (s *Server) dataTask(t *registry.Tool) task {
 	}
 }
 
+const messagesShape = `A prompt gives a text, or a list of messages: [{role: "user", text: "…"}, {role: "assistant", text: "…"}].`
+
 // messages are what a prompt's tool gave: a text, or a list of role and text.
 func (a *Answer) messages(name string) ([]*mcp.PromptMessage, *fault.Fault) {
-	const shape = `A prompt gives a text, or a list of messages: [{role: "user", text: "…"}, {role: "assistant", text: "…"}].`
 	bad := func(format string, args ...any) ([]*mcp.PromptMessage, *fault.Fault) {
 		return nil, &fault.Fault{
 			Kind: fault.RuntimeError, In: "tool:" + name,
 			Message:  "the tool gave no messages: " + fmt.Sprintf(format, args...),
-			Expected: "a text, or a list of records with role and text", Got: excerpt([]byte(a.Text)), Hint: shape,
+			Expected: "a text, or a list of records with role and text", Got: excerpt([]byte(a.Text)), Hint: messagesShape,
 		}
 	}
 	if !a.whole {
@@ -221,10 +196,10 @@ func (s *Server) publishedContent(ctx context.Context, name string) (*mcp.Resour
 	if a.Fault != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
 	}
-	if !a.whole {
+	if s.completed(&a); !a.whole {
 		return nil, promptError(jsonrpc.CodeInternalError, &fault.Fault{
 			Kind: fault.ResultTooLarge, In: "tool:" + name, Message: "what the tool gave is too large, or nests too deep, to be read as a resource",
-			Hint: fmt.Sprintf("Call the tool, and read on in its result; a resource has at most %d bytes.", s.limits.Result),
+			Hint: fmt.Sprintf("Call the tool, and read on in its result; a resource has at most %d bytes.", mostPublished),
 		})
 	}
 	var text string
@@ -232,6 +207,23 @@ func (s *Server) publishedContent(ctx context.Context, name string) (*mcp.Resour
 		return &mcp.ResourceContents{MIMEType: plainText, Text: text}, nil
 	}
 	return &mcp.ResourceContents{MIMEType: jsonText, Text: a.Text}, nil
+}
+
+// mostPublished is how many bytes a resource, or the messages of a prompt, may have:
+// more than is shown of a result, since whoever reads them asked for them whole.
+const mostPublished = 256 << 10
+
+// completed has an answer be all of a result that is too large to be shown, where a
+// prompt or a resource may have it.
+func (s *Server) completed(a *Answer) {
+	var shown struct{ URI string }
+	if a.whole || a.Fault != nil || s.results == nil || json.Unmarshal(a.Structured, &shown) != nil {
+		return
+	}
+	k, ok := s.results.get(s, strings.TrimPrefix(shown.URI, resultURI("")))
+	if ok && k.total <= mostPublished && k.total == int64(len(k.json)) && json.Valid(k.json) {
+		a.Text, a.whole = string(k.json), true
+	}
 }
 
 // sortedKeys goes through a map in the order of its keys.

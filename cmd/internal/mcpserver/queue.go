@@ -4,7 +4,9 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -144,39 +146,81 @@ func (w *waiters) Pop() any {
 	return x
 }
 
-// cpu hands out the processors to runs, a slice of steps at a time. A run's
+// Processors hands out the processors to runs, a slice of steps at a time. A run's
 // first slice goes before the further slices of others, so that short runs
 // don't wait for long ones; but one turn in eight is a further slice's, so that
-// long ones get on too. Holding runs back here, rather than leaving them all to
+// long ones get on too. Among either the servers have turns, so that many runs of one principal don't
+// keep another's waiting. Holding runs back here, rather than leaving them all to
 // Go's scheduler, keeps it free for the goroutines that read and write.
-type cpu struct {
+type Processors struct {
 	mu           sync.Mutex
 	free         int
 	turns        uint
-	first, later fifo
+	first, later fair
 }
 
-// enter takes a processor for a slice. Slices are short, so there is no way
-// out of the wait.
-func (c *cpu) enter(first bool) {
+// NewProcessors returns all processors there are.
+func NewProcessors() *Processors { return &Processors{free: runtime.GOMAXPROCS(0)} }
+
+// enter takes a processor for a slice of one of s's runs, unless over is closed before there is
+// one, and the lease is nil: a run that is to end has no turn to wait for.
+func (c *Processors) enter(over <-chan struct{}, s *Server, first bool) *lease {
 	c.mu.Lock()
 	if c.free > 0 {
 		c.free--
 		c.mu.Unlock()
-		return
+		return c.lease()
 	}
-	turn := make(chan struct{})
+	turn := &turn{has: make(chan struct{})}
 	if first {
-		c.first.push(turn)
+		c.first.push(s, turn)
 	} else {
-		c.later.push(turn)
+		c.later.push(s, turn)
 	}
 	c.mu.Unlock()
-	<-turn
+	select {
+	case <-turn.has:
+		return c.lease()
+	case <-over:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-turn.has: // at the same moment
+		return c.lease()
+	default:
+		turn.gone = true
+		return nil
+	}
 }
 
-// leave gives the processor back, to the next in turn.
-func (c *cpu) leave() {
+// A turn is what a run waits for.
+type turn struct {
+	has  chan struct{} // closed when it is its own
+	gone bool          // nobody waits any more
+}
+
+// A lease is a processor that a slice has.
+type lease struct {
+	c    *Processors
+	late *time.Timer
+}
+
+// longSlice is after how long a slice holds nobody back any more: Go's scheduler has it share
+// the processors with those whose turn comes then.
+const longSlice = 10 * time.Millisecond
+
+func (c *Processors) lease() *lease { return &lease{c, time.AfterFunc(longSlice, c.leave)} }
+
+// end gives the processor back, if that didn't happen before.
+func (l *lease) end() {
+	if l.late.Stop() {
+		l.c.leave()
+	}
+}
+
+// leave gives a processor back, to the next in turn.
+func (c *Processors) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turns++
@@ -184,22 +228,63 @@ func (c *cpu) leave() {
 	if c.turns%8 == 0 {
 		from, other = other, from
 	}
-	if turn, ok := from.pop(); ok {
-		close(turn)
-	} else if turn, ok := other.pop(); ok {
-		close(turn)
+	if turn := from.pop(); turn != nil {
+		close(turn.has)
+	} else if turn := other.pop(); turn != nil {
+		close(turn.has)
 	} else {
 		c.free++
 	}
 }
 
+// fair is those who wait, a queue for each server. The servers have turns.
+type fair struct {
+	of    map[*Server]*fifo
+	order []*Server // whose turn is next first
+}
+
+func (f *fair) push(s *Server, c *turn) {
+	q := f.of[s]
+	if q == nil {
+		if f.of == nil {
+			f.of = map[*Server]*fifo{}
+		}
+		q = new(fifo)
+		f.of[s] = q
+		f.order = append(f.order, s)
+	}
+	q.push(c)
+}
+
+// pop takes off the next who still waits; nil: nobody does.
+func (f *fair) pop() *turn {
+	for len(f.order) > 0 {
+		s := f.order[0]
+		f.order = append(f.order[:0], f.order[1:]...)
+		q := f.of[s]
+		next, ok := q.pop()
+		for ok && next.gone {
+			next, ok = q.pop()
+		}
+		if q.empty() {
+			delete(f.of, s)
+		} else {
+			f.order = append(f.order, s)
+		}
+		if ok {
+			return next
+		}
+	}
+	return nil
+}
+
 // fifo is a queue of those who wait.
 type fifo struct {
-	items []chan struct{}
+	items []*turn
 	start int
 }
 
-func (f *fifo) push(c chan struct{}) {
+func (f *fifo) push(c *turn) {
 	if f.start > 64 && f.start*2 > len(f.items) {
 		f.items = append(f.items[:0], f.items[f.start:]...)
 		f.start = 0
@@ -207,7 +292,7 @@ func (f *fifo) push(c chan struct{}) {
 	f.items = append(f.items, c)
 }
 
-func (f *fifo) pop() (chan struct{}, bool) {
+func (f *fifo) pop() (*turn, bool) {
 	if f.start == len(f.items) {
 		f.items, f.start = f.items[:0], 0
 		return nil, false
@@ -217,3 +302,5 @@ func (f *fifo) pop() (chan struct{}, bool) {
 	f.start++
 	return c, true
 }
+
+func (f *fifo) empty() bool { return f.start == len(f.items) }

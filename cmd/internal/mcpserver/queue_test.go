@@ -141,17 +141,17 @@ func TestSlotsCancelled(t *testing.T) {
 // which yet get one turn in eight.
 func TestCPUShortFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := cpu{free: 1}
-		c.enter(true)
+		c, s := Processors{free: 1}, new(Server)
+		held := c.enter(nil, s, true)
 		var mu sync.Mutex
 		var order []bool
 		wait := func(first bool) {
 			go func() {
-				c.enter(first)
+				l := c.enter(nil, s, first)
 				mu.Lock()
 				order = append(order, first)
 				mu.Unlock()
-				c.leave()
+				l.end()
 			}()
 			synctest.Wait()
 		}
@@ -161,7 +161,7 @@ func TestCPUShortFirst(t *testing.T) {
 		for range 20 {
 			wait(true)
 		}
-		c.leave()
+		held.end()
 		synctest.Wait()
 		if len(order) != 23 {
 			t.Fatalf("%d turns, expected 23", len(order))
@@ -175,6 +175,62 @@ func TestCPUShortFirst(t *testing.T) {
 		if want := []int{7, 15, 22}; !slices.Equal(further, want) {
 			t.Errorf("further slices had the turns %v, expected %v", further, want)
 		}
+		if c.free != 1 {
+			t.Errorf("%d free, expected 1", c.free)
+		}
+	})
+}
+
+// TestCPUInTurns: the runs of one server don't keep those of another waiting for all of them.
+func TestCPUInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Processors{free: 1}
+		many, one := new(Server), new(Server)
+		held := c.enter(nil, many, false)
+		var order []*Server
+		wait := func(s *Server) {
+			go func() {
+				l := c.enter(nil, s, false)
+				order = append(order, s)
+				l.end()
+			}()
+			synctest.Wait()
+		}
+		for range 5 {
+			wait(many)
+		}
+		wait(one)
+		gone, leave := context.WithCancel(t.Context())
+		go func() {
+			if c.enter(gone.Done(), one, false) != nil {
+				t.Error("who left had a turn")
+			}
+		}()
+		synctest.Wait()
+		leave()
+		wait(one)
+		held.end()
+		synctest.Wait()
+		if want := []*Server{many, one, many, one, many, many, many}; !slices.Equal(order, want) {
+			t.Errorf("the order is %v", order)
+		}
+		if c.free != 1 || len(c.later.of)+len(c.later.order) != 0 {
+			t.Errorf("%d free, and %v wait", c.free, c.later)
+		}
+	})
+}
+
+// TestCPULongSlices: a slice that takes long holds nobody back for all of that.
+func TestCPULongSlices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Processors{free: 1}
+		long := c.enter(nil, new(Server), true)
+		began := time.Now()
+		c.enter(nil, new(Server), true).end()
+		if waited := time.Since(began); waited != longSlice {
+			t.Errorf("it waited for %v", waited)
+		}
+		long.end()
 		if c.free != 1 {
 			t.Errorf("%d free, expected 1", c.free)
 		}

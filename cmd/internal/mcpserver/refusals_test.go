@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 const (
@@ -71,7 +73,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %+v", test.name, last)
 		}
 		conn.Close()
-		<-done
+		wait.For(t, done, "the end of the session")
 		cancel()
 	}
 	if strings.Contains(log.String(), "level=WARN") || strings.Contains(log.String(), "level=ERROR") {

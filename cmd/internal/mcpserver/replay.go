@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"runtime"
 	"runtime/debug"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -42,10 +41,12 @@ func Replay(ctx context.Context, o ReplayOptions) (a Answer, v run.Verdict) {
 		broker: o.Replay.Broker(), log: slog.New(slog.DiscardHandler), watcher: o.Watcher,
 	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
-	s.cpu = cpu{free: runtime.GOMAXPROCS(0)}
+	s.cpu = NewProcessors()
 	call := rec.Call
 	if o.Call.Tool != "" {
 		call = o.Call
+	} else {
+		s.record = rec
 	}
 	a = s.redo(ctx, Call{Tool: call.Tool, Arguments: json.RawMessage(call.Arguments), Tools: o.Tools.Answering(rec.Tool, rec.Answers)})
 	return a, o.Replay.Verdict(a.Fault)

@@ -187,7 +187,7 @@ func TestReplayOfLargeArguments(t *testing.T) {
 	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
 	w.evolve("alone", `k => {got: !toy.say(k)}`, toyGet)
 	w.evolve("named", `k => {got: !toy.say({text: k})}`, toyGet)
-	for _, n := range []int{100, 256<<10 - 30, 256<<10 - 8, 256<<10 - 2, 256<<10 + 100} {
+	for _, n := range []int{100, 16<<10 - 30, 16<<10 - 8, 16<<10 - 2, 16<<10 + 100} {
 		input := encode(strings.Repeat("a", n))
 		for _, tool := range []string{"alone", "named"} {
 			was := do(t, w.server, "run", fmt.Sprintf(`{"tool":%q,"input":%s,"input_as":"data"}`, tool, input))
@@ -339,5 +339,61 @@ func TestReplayTellsWhatDiffers(t *testing.T) {
 		if !strings.Contains(v.Text, want) {
 			t.Errorf("%s: %s, not %q", code, v.Text, want)
 		}
+	}
+}
+
+// An argument that is larger than the run's memory once it is written is nowhere on
+// record, and its denial and its refusal are replayed.
+func TestReplayOfArgumentsThatAreNotRecorded(t *testing.T) {
+	const shared = `fold(p => (fst(p), fst(p)), 1, range(0, 60))`
+	w := newRecordedWorld(t, 12)
+	w.server = New(Options{
+		Limits: Limits{MaxMemory: 2 << 20},
+		Broker: run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}),
+	})
+	was := do(t, w.server, "run", `{"code":"try(!toy.say(`+shared+`))"}`)
+	if was.Fault != nil || !strings.Contains(was.Text, `"denied"`) {
+		t.Errorf("inline code was told %s", was.Text)
+	}
+	w.identical(w.newest(), was)
+	w.evolve("put", `k => get(try(!toy.put({key: k, value: [`+shared+`]})), "error")`, toyPut)
+	was = do(t, w.server, "run", `{"tool":"put","input":"elsewhere/a"}`)
+	if was.Fault != nil || !strings.Contains(was.Text, `"denied"`) {
+		t.Errorf("a denial gave %s", was.Text)
+	}
+	w.identical(w.newest(), was)
+}
+
+// A record of another version of what programs mean, in which steps were counted
+// in another way, is told from one that was tampered with.
+func TestReplayUnderOtherRules(t *testing.T) {
+	w := newRecordedWorld(t, 13)
+	w.server.broker = run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store})
+	w.evolve("get", `k => !toy.get(k)`, toyGet)
+	w.evolve("spin", `n => (let got = !toy.get("notes/a") in self(n + 1))`, toyGet)
+	replay := func(rec *run.Record) run.Verdict {
+		_, v := w.replay(rec)
+		return v
+	}
+	do(t, w.server, "run", `{"tool":"get","input":"notes/a"}`)
+	rec := w.record(w.newest())
+	rec.End.Steps--
+	if v := replay(rec); v.Verdict != run.Different {
+		t.Errorf("other steps under the same rules are %s: %s", v.Verdict, v.Text)
+	}
+	rec.Semantics--
+	if v := replay(rec); v.Verdict != run.Same || !strings.Contains(v.Text, "steps") {
+		t.Errorf("other steps under other rules are %s: %s", v.Verdict, v.Text)
+	}
+	rec.End.Effects++
+	if v := replay(rec); v.Verdict != run.Different {
+		t.Errorf("an effect fewer under other rules is %s: %s", v.Verdict, v.Text)
+	}
+	do(t, w.server, "run", `{"tool":"spin","input":1,"steps":100}`)
+	rec = w.record(w.newest())
+	rec.Semantics--
+	rec.End.Fault, rec.End.Type = nil, "int"
+	if v := replay(rec); v.Verdict != run.Incomplete || !strings.Contains(v.Text, "steps are used up") {
+		t.Errorf("out_of_fuel under other rules is %s: %s", v.Verdict, v.Text)
 	}
 }

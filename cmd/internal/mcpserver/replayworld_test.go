@@ -212,7 +212,7 @@ func recorded(a Answer) Answer {
 
 func (w *recordedWorld) evolve(name string, code any, capabilities ...string) {
 	w.t.Helper()
-	arguments, err := json.Marshal(map[string]any{"name": name, "code": code, "capabilities": capabilities})
+	arguments, err := json.Marshal(map[string]any{"name": name, "code": code, "capabilities": capabilities, "draft": true})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -239,9 +239,9 @@ func objectOf(a Answer) *mcp.ResourceContents {
 // helpOperation explains what isn't an evolved tool: that is at pif://tools.
 func (s *Server) helpOperation(name string) Answer { return s.helpName(name, new(registry.Snapshot)) }
 
-// toolContent is what describe says; version 0 is the current one.
+// toolContent is what describe says with detail; version 0 is the current one.
 func (s *Server) toolContent(name string, version uint64) *mcp.ResourceContents {
-	args := begin().text("name", name)
+	args := begin().text("name", name).raw("detail", []byte("true"))
 	if version > 0 {
 		args = args.number("version", version)
 	}

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -26,7 +26,7 @@ func TestResources(t *testing.T) {
 		const odd = "ein Würfel/½?#%"
 		ask(t, cs, "evolve", `{"name":"square","code":"n => n * n","description":"squares"}`)
 		ask(t, cs, "evolve", `{"name":"square","code":"n => n * n + 0"}`)
-		ask(t, cs, "evolve", fmt.Sprintf(`{"name":%q,"code":"n => n * n * n"}`, odd))
+		ask(t, cs, "evolve", fmt.Sprintf(`{"name":%q,"code":"n => n * n * n","draft":true}`, odd))
 		ask(t, cs, "run", `{"tool":"square","input":3}`)
 		var uris []string
 		for r, err := range cs.Resources(t.Context(), nil) {
@@ -153,7 +153,7 @@ func TestWatching(t *testing.T) {
 		cs := speaking(t, s, version, &mcp.ClientOptions{
 			ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
 		})
-		ask(t, cs, "evolve", `{"name":"a b","code":"n => n"}`)
+		ask(t, cs, "evolve", `{"name":"a b","code":"n => n","draft":true}`)
 		ask(t, cs, "evolve", `{"name":"other","code":"n => n"}`)
 		watch := func(uri string) {
 			t.Helper()
@@ -165,16 +165,12 @@ func TestWatching(t *testing.T) {
 		heard := func(uri string) {
 			t.Helper()
 			for {
-				select {
-				case got := <-updated:
-					if got == before {
-						continue // what was made just before it was watched may be told, too
-					}
-					if before = got; got != uri {
-						t.Errorf("%s was updated, not %s", got, uri)
-					}
-				case <-time.After(5 * time.Minute):
-					t.Errorf("%s: nobody said that it was updated", uri)
+				got := wait.For(t, updated, "an update of "+uri)
+				if got == before {
+					continue // what was made just before it was watched may be told, too
+				}
+				if before = got; got != uri {
+					t.Errorf("%s was updated, not %s", got, uri)
 				}
 				return
 			}
@@ -182,8 +178,8 @@ func TestWatching(t *testing.T) {
 		watch("pif://tools/a%20b")
 		watch("pif://capabilities")
 		// A client of the newer protocol doesn't wait until it is watching.
-		for version > "2026" && s.listens.count() < 2 {
-			time.Sleep(time.Millisecond)
+		if version > "2026" {
+			wait.Until(t, "both are watched", func() bool { return s.listens.count() == 2 })
 		}
 		if version < "2026" { // a listen is refused later, by itself
 			for _, uri := range []string{"pif://tools/absent", "pif://tools/a b", "pif://tools/%61%20b", "pif://language", "pif://journal/x", "file:///etc/passwd"} {
@@ -193,7 +189,7 @@ func TestWatching(t *testing.T) {
 			}
 		}
 		ask(t, cs, "evolve", `{"name":"other","code":"n => n + 1"}`)
-		ask(t, cs, "evolve", `{"name":"a b","code":"n => n + 1"}`)
+		ask(t, cs, "evolve", `{"name":"a b","code":"n => n + 1","draft":true}`)
 		heard("pif://tools/a%20b")
 		if err := policy.Grant(grant); err != nil {
 			t.Fatal(err)

@@ -91,8 +91,10 @@ func (s *Server) changedPublished(names []string, tools *registry.Snapshot) {
 	s.publish.mu.Unlock()
 	// The SDK tells clients of its own lists; see changed.
 	if prompts {
+		s.listens.note(promptsChanged)
 		s.mcp.AddPrompt(fixedPrompts[0].declare(), s.prompt)
 	}
+	s.listens.note(resourcesChanged)
 	s.mcp.AddResource(fixedResources[1], s.read)
 	s.updated(uris...)
 }
@@ -112,6 +114,7 @@ func (s *Server) changedGrants() {
 // updated tells those who watch an address, without waiting for them: one that
 // changes often meanwhile is told of once.
 func (s *Server) updated(uris ...string) {
+	s.listens.note(uris...)
 	s.publish.mu.Lock()
 	defer s.publish.mu.Unlock()
 	for _, uri := range uris {

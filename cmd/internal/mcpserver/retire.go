@@ -31,8 +31,8 @@ func (s *Server) retire(c Call) Answer {
 		}
 		return failed(f)
 	}
-	callers, named := s.callersNamed(name)
-	notes := []string{fmt.Sprintf("its history stays: the operator brings it back with 'mcp-pif tools rollback', or evolve it again, which makes version %d", t.Version+1)}
+	callers, named := s.callersNamed(name, nil)
+	notes := []string{fmt.Sprintf(`to bring it back call describe with "version":%d,"detail":true, and evolve with the arguments that it gives as "evolve"; or the operator does, with 'mcp-pif tools rollback'`, t.Version)}
 	if named != "" {
 		notes = append(notes, "tools that are bound to a version of it go on using that version: "+named)
 	}
@@ -45,10 +45,23 @@ func (s *Server) retire(c Call) Answer {
 		raw("next", begin().text("name", "describe").raw("arguments", begin().text("name", name).number("version", uint64(t.Version)).end()).end()))
 }
 
+// orGone is the answer of a call, or, where there is no such tool now and was one, that
+// it was retired, and how it comes back.
+func (s *Server) orGone(c Call, a Answer) Answer {
+	f := a.Fault
+	if f == nil || f.Kind != fault.NoTool || f.Got == "" || a.steps > 0 {
+		return a
+	}
+	if gone := s.gone(f.Got, c.Tools); strings.HasPrefix(gone.Message, f.Message+" now") {
+		return failed(gone)
+	}
+	return a
+}
+
 // callersNamed is the tools that are bound to a version of a tool, also in words;
 // empty: there are none.
-func (s *Server) callersNamed(name string) (callers []string, named string) {
-	callers, more := callersOf(name, s.tools.Snapshot())
+func (s *Server) callersNamed(name string, but *registry.Tool) (callers []string, named string) {
+	callers, more := callersOf(name, but, s.tools.Snapshot())
 	named = strings.Join(callers, ", ")
 	if more > 0 {
 		named += fmt.Sprintf(" and %d more", more)

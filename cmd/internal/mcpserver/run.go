@@ -29,12 +29,12 @@ type task struct {
 	more    []json.RawMessage // inputs that what comes of the one before is applied to
 	names   []string          // of all inputs, where they came by name
 	as      core.InputAs
+	reread  bool // the input isn't what was sent
 	budgets core.Budgets
 	drive   bool
 	rounds  int // at most, where driven
 	step    int // of a continued tool, from 1
 	direct  bool
-	partial bool // it was called by its name with fewer inputs than it takes
 	notes   []string
 }
 
@@ -54,8 +54,21 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	return s.queued(ctx, c, &t, func() Answer { return s.perform(ctx, c, t) })
+	return s.queued(ctx, c, &t, func() Answer {
+		program, f := t.compile()
+		if f == nil && t.as == core.InputData {
+			f = s.readInput(&t, program, t.input, false)
+		}
+		if f != nil {
+			return failed(f)
+		}
+		return s.performWith(ctx, c, t, program)
+	})
 }
+
+// dataByDefault is the semantics since which an input is read as data unless a call
+// asks otherwise.
+const dataByDefault = 5
 
 // task reads the arguments of run.
 func (s *Server) task(a *arguments, tools *registry.Snapshot) (t task, f *fault.Fault) {
@@ -64,14 +77,14 @@ func (s *Server) task(a *arguments, tools *registry.Snapshot) (t task, f *fault.
 	}
 	t.input, _ = a.any("input")
 	switch as, raw, ok := a.bare("input_as"); {
-	case !ok, as == "auto", as == "":
-		t.as = core.InputAuto
-	case as == "term":
-		t.as = core.InputTerm
-	case as == "data":
-		t.as = core.InputData
+	case !ok, as == "":
+		if s.record != nil && s.record.Semantics < dataByDefault {
+			t.as = core.InputAuto
+		}
+	case slices.Contains(inputNames[:], as):
+		t.as = core.InputAs(slices.Index(inputNames[:], as))
 	default:
-		return t, a.wrong("input_as", `"auto", "term" or "data"`, raw)
+		return t, a.wrong("input_as", `"data", "auto" or "term"`, raw)
 	}
 	t.budgets = core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth}
 	if n, ok, f := a.count("steps", math.MaxUint64); f != nil {
@@ -178,6 +191,7 @@ func noTool(name string, tools *registry.Snapshot) *fault.Fault {
 	f := &fault.Fault{
 		Kind:    fault.NoTool,
 		Message: fmt.Sprintf("there is no tool %q", excerpt([]byte(name))),
+		Got:     name,
 		Near:    nearest(name, append(names(tools), fixedNames()...)),
 		Hint:    `Call {"name":"list","arguments":{}} to see the tools, or make one with evolve.`,
 	}
@@ -211,17 +225,18 @@ func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
 	if f != nil {
 		return failed(f)
 	}
+	return s.performWith(ctx, c, t, program)
+}
+
+func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.Program) Answer {
 	if t.tool == nil {
 		t.notes = append(t.notes, runMeant(program.Free(), c.Tools)...)
 	}
-	in, f := t.read()
+	in, f := t.parse()
 	if f != nil {
 		return failed(f)
 	}
 	t.notes = append(t.notes, in.Notes...)
-	if slices.ContainsFunc(in.Notes, func(note string) bool { return strings.Contains(note, " was rounded to ") }) {
-		t.note(`run reads a number with a point as an integer: {"dec":"1.5"} is a decimal`)
-	}
 	s.awaits(t.tool)
 	r := s.broker.Begin(c.Tools, t.start(&c, s.limits))
 	end := run.End{Fault: &fault.Fault{Kind: fault.Internal, Message: "mcp-pif has a defect"}}
@@ -257,7 +272,7 @@ func (t *task) start(c *Call, l Limits) run.Start {
 		Call:    run.Call{Tool: c.Tool, Arguments: c.Arguments},
 		Bounds:  run.Bounds{MaxSteps: l.MaxSteps, MaxMemory: l.MaxMemory, MaxDepth: l.MaxDepth, Result: l.Result, Timeout: l.Timeout},
 		Rounds:  rounds,
-		Tool:    t.tool, Code: t.code, Input: t.input, More: more, As: [...]string{core.InputAuto: "auto", core.InputTerm: "term", core.InputData: "data"}[t.as],
+		Tool:    t.tool, Code: t.code, Input: t.input, More: more, As: inputNames[t.as], Read: t.recorded(),
 		Steps: t.budgets.Steps, Memory: t.budgets.Memory, Depth: int64(t.budgets.Depth),
 	}
 }
@@ -318,9 +333,9 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 }
 
-// read gives the inputs of a task. A fault among several has its place in all
+// parse gives the inputs of a task. A fault among several has its place in all
 // arguments.
-func (t *task) read() (core.Input, *fault.Fault) {
+func (t *task) parse() (core.Input, *fault.Fault) {
 	all := make([]core.Input, 0, 4)
 	for i := range 1 + len(t.more) {
 		src := t.input

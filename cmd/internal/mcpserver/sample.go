@@ -46,8 +46,7 @@ const mostSampled = 50
 // A sampler writes a value of a type.
 type sampler struct {
 	left int
-	// term is set for an input that is read as a term, in which there may be
-	// functions and code; without it, it is data. code is set inside quotes.
+	// term is set where there may be functions and code; code is set inside quotes.
 	term, code bool
 	binders    []string // of the types around
 	// leaf is the values without parts, by their kinds (KindAny: any value is of
@@ -66,7 +65,7 @@ func (s *sampler) atom(k prim.Kinds) []byte {
 	case prim.KindBool:
 		return []byte("true")
 	case prim.KindDec:
-		return []byte(`{"dec":"1.5"}`)
+		return []byte("1.5")
 	}
 	return []byte("5")
 }
@@ -177,8 +176,6 @@ func (s *sampler) record(t *check.Type) ([]byte, bool) {
 			o = append(o, ',')
 		}
 		o = append(append(append(o, encode(f.Key)...), ':'), v...)
-		_, _, operation := prim.Lookup(f.Key)
-		wrap = wrap || s.term && operation
 	}
 	o = append(append([]byte{'{'}, o...), '}')
 	if wrap {

@@ -25,7 +25,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -64,6 +63,9 @@ type Options struct {
 	// Results is where large results are kept to be read on; nil: in a room of this
 	// server's own.
 	Results *Results
+	// Processors is what its runs compute on; nil: all there are. Servers that have one in common
+	// compute in turns.
+	Processors *Processors
 	// Elicit has clients put the questions to their users that evolve raises, beside
 	// `mcp-pif approve`.
 	Elicit bool
@@ -80,9 +82,11 @@ type Server struct {
 	broker  *run.Broker
 	log     *slog.Logger
 	slots   slots
-	cpu     cpu
+	cpu     *Processors
+	share   core.Share // what its runs hold of the pool
 	tickets atomic.Uint64
-	watcher Watcher // of a replay; nil: nobody looks
+	watcher Watcher     // of a replay; nil: nobody looks
+	record  *run.Record // that is replayed, with the same call; else nil
 	mcp     *mcp.Server
 	results *Results // nil, of a replay: nothing is kept
 	listens listens
@@ -116,7 +120,9 @@ func New(opts Options) *Server {
 		s.results = NewResults(0)
 	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
-	s.cpu = cpu{free: runtime.GOMAXPROCS(0)}
+	if s.cpu = opts.Processors; s.cpu == nil {
+		s.cpu = NewProcessors()
+	}
 	sdk := &mcp.ServerOptions{
 		Instructions: prim.Card(),
 		Logger:       slog.New(quieter{s.log.Handler()}),
@@ -167,9 +173,13 @@ const pureJournal = 8 << 20
 // when the client ended it.
 func (s *Server) Serve(ctx context.Context, t mcp.Transport) error {
 	defer s.hangUp()
+	ctx = context.WithValue(ctx, sinceKey{}, s.listens.noted())
 	defer s.watch(ctx)()
 	return s.mcp.Run(ctx, arriving{t, s})
 }
+
+// Used reports whether a tool was ever called.
+func (s *Server) Used() bool { return s.tickets.Load() > 0 }
 
 // Registry is the server's tools.
 func (s *Server) Registry() *registry.Registry { return s.tools }
@@ -220,7 +230,7 @@ func (s *Server) call(ctx context.Context, c Call) Answer {
 	case "evolve":
 		return s.evolve(ctx, c)
 	case "run":
-		return s.run(ctx, c)
+		return s.orGone(c, s.run(ctx, c))
 	case "list":
 		return s.list(c)
 	case "describe":
@@ -234,7 +244,7 @@ func (s *Server) call(ctx context.Context, c Call) Answer {
 	case "help":
 		return s.help(c)
 	}
-	return s.direct(ctx, c)
+	return s.orGone(c, s.direct(ctx, c))
 }
 
 // defect logs a panic and turns it into an answer.
@@ -255,7 +265,7 @@ type Limits struct {
 	Timeout   time.Duration // of a run, by the wall clock; 60 s
 	Runs      int           // at once; 64
 	Waiting   int           // calls waiting for their turn; 10,000
-	Result    int           // bytes of a result shown whole; 256 KiB
+	Result    int           // bytes of a result shown whole; 16 KiB
 }
 
 // together is how many bytes of code and input the runs under way may have.
@@ -269,7 +279,7 @@ func (l Limits) orDefault() Limits {
 		Timeout:   or(l.Timeout, 60*time.Second),
 		Runs:      or(l.Runs, 64),
 		Waiting:   or(l.Waiting, 10_000),
-		Result:    or(l.Result, 256<<10),
+		Result:    or(l.Result, 16<<10),
 	}
 }
 

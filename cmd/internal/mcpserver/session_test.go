@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // session connects a client of the SDK's to the server.
@@ -30,7 +32,7 @@ func session(t testing.TB, s *Server, opts *mcp.ClientOptions) *mcp.ClientSessio
 	t.Cleanup(func() {
 		cs.Close()
 		cancel()
-		<-done
+		wait.For(t, done, "the end of the session")
 	})
 	return cs
 }
@@ -75,12 +77,8 @@ func TestListed(t *testing.T) {
 		t.Errorf("%v, expected %v", got, want)
 	}
 	ask(t, cs, "evolve", `{"name":"square","code":`+square+`}`)
-	select {
-	case <-changed:
-	case <-time.After(5 * time.Minute):
-		t.Error("no notification that the list changed")
-	}
-	ask(t, cs, "evolve", `{"name":"not listed!","code":1}`)
+	wait.For(t, changed, "a notification that the list changed")
+	ask(t, cs, "evolve", `{"name":"not listed!","code":1,"draft":true}`)
 	if got, want := names(), append(fixedNames(), "square"); !slices.Equal(got, want) {
 		t.Errorf("%v, expected %v", got, want)
 	}
@@ -135,7 +133,7 @@ func TestProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A notification may be handled after the answer.
-	if p := <-told; p.ProgressToken != "p1" || !strings.HasPrefix(p.Message, "round 1, ") {
+	if p := wait.For(t, told, "a report of a round"); p.ProgressToken != "p1" || !strings.HasPrefix(p.Message, "round 1, ") {
 		t.Errorf("of rounds it says %+v", p)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -148,7 +146,7 @@ func TestProgress(t *testing.T) {
 	}()
 	last := -1.0
 	for reports := 0; reports < 2; {
-		p := <-told
+		p := wait.For(t, told, "a report of steps")
 		if p.ProgressToken != "p2" {
 			continue
 		}
@@ -159,7 +157,7 @@ func TestProgress(t *testing.T) {
 		reports++
 	}
 	cancel()
-	<-ended
+	wait.For(t, ended, "the end of the call")
 }
 
 // TestCancelOverMCP: a client's cancellation stops a run, and the server goes on.
@@ -176,7 +174,10 @@ func TestCancelOverMCP(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		<-started
+		select {
+		case <-started:
+		case <-time.After(wait.Limit(t)):
+		}
 		cancel()
 	}()
 	params := &mcp.CallToolParams{Name: "run", Arguments: json.RawMessage(`{"code":` + omega + `,"steps":1000000000}`)}
@@ -188,16 +189,11 @@ func TestCancelOverMCP(t *testing.T) {
 		t.Errorf("%s, expected 3", text)
 	}
 	// The run is gone, not only forgotten: its slot is free again.
-	for range 30_000 {
+	wait.Until(t, "the run's slot is free", func() bool {
 		s.slots.mu.Lock()
-		free := s.slots.free
-		s.slots.mu.Unlock()
-		if free == s.limits.Runs {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("the run still has its slot")
+		defer s.slots.mu.Unlock()
+		return s.slots.free == s.limits.Runs
+	})
 }
 
 // TestParallel: calls under way together each get their own answer.

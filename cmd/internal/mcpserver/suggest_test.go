@@ -43,7 +43,7 @@ func TestSuggestedCallsWork(t *testing.T) {
 		{`c => eval(c)`, ""},
 		{`n => @third(n)`, `,"capabilities":["call:third"]`},
 		{`r => r.input + 1`, ""},
-		{`s => if s == "7" or not equal(s, "{\"add\":[1,2]}") then raise("no") else s`, `,"examples":[{"input":"{\"add\":[1,2]}","error":"type_error"}]`},
+		{`s => if equal(s, "{\"add\":[1,2]}") then raise("yes") else raise("no")`, `,"examples":[{"input":"{\"add\":[1,2]}","error":"raised"}]`},
 		{`r => if has(r, "add") then r.add else raise("no")`, `,"examples":[{"input":{"add":[1,2],"x":{}},"expect":[1,2]}]`},
 		{`n => if n == 987 then "yes" else raise("no")`, `,"examples":[{"input":5,"error":"raised"},{"input":987,"expect":"yes"}]`},
 		{`n => n`, `,"input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":7}}}`},
@@ -75,7 +75,6 @@ func TestSuggestedShape(t *testing.T) {
 		{"n => self(n + 1)", `{"tool":"t0","input":"<int>"}`, "takes more than the 5000 steps"},
 		{`r => if r.a + 1 > 0 and equal(r.b ++ "", "") then 1 else raise("no")`, `{"tool":"t1","input":{"a":"<int>","b":"<string>"}}`, "fails with"},
 		{`(a, s) => if length(s ++ "") > 1000 then a / 2 else raise("short")`, `{"a":"<int>","s":"<string>"}`, "fails with raised"},
-		{`x => y + 1`, `{"tool":"t3","input":"<any>"}`, "no input was found"},
 	} {
 		_, arguments, notes := nextOf(t, s, fmt.Sprintf("t%d", i), c.code, "")
 		if arguments != c.arguments || !strings.Contains(notes, "next shows the shape of a call") || !strings.Contains(notes, c.note) {
@@ -85,32 +84,15 @@ func TestSuggestedShape(t *testing.T) {
 }
 
 // TestNoJSONIsAFunction: of a tool that takes a function it is said that it can't be
-// called by its name, and how it can.
-func TestNoJSONIsAFunction(t *testing.T) {
+// TestFunctionsAsInputs: the suggested call of a tool that takes functions or code
+// gives it some, and succeeds.
+func TestFunctionsAsInputs(t *testing.T) {
 	s := New(Options{})
-	for i, c := range []struct{ code, note string }{
-		{"(f, xs) => map(f, xs)", `\"f\" is a function, which no JSON is: the tool can't be called by its name, nor with @t0`},
-		{"f => f(1)", `\"input\" is a function, which no JSON is: the tool can't be called by its name, but run takes a term`},
-		{"r => r.f(r.x)", `\"input\" is a value with a function in it, which no JSON is`},
-		{"(p, x) => (fst(p))(x)", `\"p\" is a value with a function in it, which no JSON is`},
-		{"(c, n) => eval(c) + n", `\"c\" is code, which no JSON is`},
-		{"xs => map(n => n, xs)", ""},
-		{"x => if equal(type_of(x), \"function\") then x(1) else x", ""},
-		{"r => if has(r, \"f\") then (r.f)(1) else 2", ""},
+	for i, code := range []string{
+		"(f, xs) => map(f, xs)", "f => f(1)", "r => r.f(r.x)", "(p, x) => (fst(p))(x)", "(c, n) => eval(c) + n", "xs => map(n => n, xs)",
 	} {
-		a := do(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s}`, i, quoteJSON(c.code)))
-		if a.Fault != nil {
-			continue
-		}
-		describe := must(t, s, "describe", fmt.Sprintf(`{"name":"t%d"}`, i))
-		for _, notes := range []string{field(t, a, "notes"), field(t, describe, "notes")} {
-			if !strings.Contains(notes, c.note) || strings.Contains(notes, "which no JSON is") != (c.note != "") {
-				t.Errorf("%s: %s", c.code, notes)
-			}
-		}
-		if c.note != "" {
-			must(t, s, strings.Trim(field(t, a, "next/name"), `"`), field(t, a, "next/arguments"))
-		}
+		a := must(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s}`, i, quoteJSON(code)))
+		must(t, s, strings.Trim(field(t, a, "next/name"), `"`), field(t, a, "next/arguments"))
 	}
 }
 

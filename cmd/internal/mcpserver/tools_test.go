@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // TestFixedOrder: the eight tools are always there, in their order, and those
@@ -207,9 +208,9 @@ func TestOthersChanges(t *testing.T) {
 	if text, _ := ask(t, cs, "five", `{}`); text != "5" {
 		t.Errorf("%s, expected 5", text)
 	}
-	<-changed
+	wait.For(t, changed, "a notification of the first change")
 	evolve("six", "6")
-	<-changed // by looking, since nothing was asked
+	wait.For(t, changed, "a notification of the second change") // by looking, since nothing was asked
 	list, err := cs.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 10 {
 		t.Errorf("%v, %v", list, err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // batched is a session of the version that has batches.
@@ -24,7 +26,7 @@ func batched(t *testing.T, version string) *session {
 // array expects the next line to be an array of answers, and gives each by its id.
 func (s *session) array() map[string]received {
 	s.t.Helper()
-	s.raw.SetReadDeadline(time.Now().Add(5 * time.Minute))
+	s.raw.SetReadDeadline(time.Now().Add(wait.Limit(s.t)))
 	l, err := s.out.ReadBytes('\n')
 	if err != nil {
 		s.t.Fatalf("receiving: %v", err)
@@ -102,7 +104,7 @@ func TestBatchRefused(t *testing.T) {
 		s.alive()
 	}
 	s.send("[1,[" + pingLine("1") + "]]")
-	s.raw.SetReadDeadline(time.Now().Add(5 * time.Minute))
+	s.raw.SetReadDeadline(time.Now().Add(wait.Limit(s.t)))
 	if l, err := s.out.ReadString('\n'); err != nil || strings.Count(l, "-32600") != 2 {
 		t.Errorf("%s %v", l, err)
 	}

@@ -10,8 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // The end of the context ends the session and what is in flight, though the
@@ -141,7 +144,7 @@ func TestSDKClient(t *testing.T) {
 		t.Errorf("%v, %v", res, err)
 	}
 	cs.Close()
-	if err := <-end; err != nil {
+	if err := wait.For(t, end, "the end of the session"); err != nil {
 		t.Errorf("Run: %v", err)
 	}
 }
@@ -198,6 +201,7 @@ func TestProcessSIGPIPE(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	defer time.AfterFunc(wait.Limit(t), func() { _ = cmd.Process.Kill() }).Stop()
 	out.Close()
 	fmt.Fprintln(in, initializeLine)
 	if err := cmd.Wait(); err != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // A thousand calls at once, each with the right answer.
@@ -70,7 +72,7 @@ func TestSlowReader(t *testing.T) {
 	}
 	close(gate)
 	wg.Wait()
-	<-w.done()
+	wait.For(t, w.done(), "the end of writing")
 	if lines := bytes.Count(got.Bytes(), []byte("\n")); lines != n {
 		t.Errorf("%d lines, want %d", lines, n)
 	}
@@ -95,14 +97,11 @@ func TestSlowReaderEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Once the writer has taken the first, the second fills the queue.
-	for {
+	wait.Until(t, "the first is taken", func() bool {
 		w.mu.Lock()
-		taken := len(w.buf) == 0
-		w.mu.Unlock()
-		if taken {
-			break
-		}
-	}
+		defer w.mu.Unlock()
+		return len(w.buf) == 0
+	})
 	if err := w.send(t.Context(), big); err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +113,11 @@ func TestSlowReaderEnds(t *testing.T) {
 	waiting := make(chan error)
 	go func() { waiting <- w.send(t.Context(), big) }()
 	close(stopped)
-	if err := <-waiting; !errors.Is(err, errStopped) {
+	if err := wait.For(t, waiting, "the end of waiting for room"); !errors.Is(err, errStopped) {
 		t.Errorf("got %v", err)
 	}
 	close(gate)
-	<-w.done()
+	wait.For(t, w.done(), "the end of writing")
 	if failed != full {
 		t.Errorf("failed with %v", failed)
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // The scanner takes for JSON what the standard library does: of a text that has
@@ -237,12 +239,12 @@ func TestStuckClient(t *testing.T) {
 		}))
 	}()
 	fmt.Fprintln(clientIn, initializeLine)
-	<-entered
+	wait.For(t, entered, "the first write")
 	for i := range 4 { // each of a megabyte, so that handlers wait for room
 		fmt.Fprintln(clientIn, callLine(fmt.Sprint(i), "big", ""))
 	}
 	cancel()
-	if err := <-end; err != context.Canceled {
+	if err := wait.For(t, end, "the end of the session"); err != context.Canceled {
 		t.Errorf("Run: %v", err)
 	}
 	if _, err := clientIn.Write([]byte("x")); err != io.ErrClosedPipe {

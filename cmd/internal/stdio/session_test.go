@@ -17,6 +17,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 const (
@@ -235,7 +237,7 @@ func (s *session) receive() received {
 
 func (s *session) next() (received, error) {
 	s.t.Helper()
-	s.raw.SetReadDeadline(time.Now().Add(5 * time.Minute))
+	s.raw.SetReadDeadline(time.Now().Add(wait.Limit(s.t)))
 	l, err := s.out.ReadBytes('\n')
 	if err != nil {
 		if len(l) > 0 {
@@ -303,7 +305,7 @@ func (s *session) reached(xs ...string) {
 				s.t.Fatalf("reached %q, want %q", got, xs)
 			}
 			xs = slices.Delete(xs, i, i+1)
-		case <-time.After(5 * time.Minute):
+		case <-time.After(wait.Limit(s.t)):
 			s.t.Fatalf("%q were never reached", xs)
 		}
 	}
@@ -316,7 +318,7 @@ func (s *session) ended() error {
 	case err := <-s.end:
 		s.end <- err
 		return err
-	case <-time.After(5 * time.Minute):
+	case <-time.After(wait.Limit(s.t)):
 		s.t.Error("the session doesn't end")
 		return errors.New("stuck")
 	}

@@ -6,105 +6,118 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/sync/semaphore"
 )
 
 // A budget is how much a handler does at once, and how much of that one principal
 // may have, so that none keeps the others out.
 type budget struct {
-	o        Options
-	requests *semaphore.Weighted
-	bodies   *semaphore.Weighted
+	o      Options
+	bodies room
 
-	mu   sync.Mutex
-	each map[string]share // of those with a request
+	mu     sync.Mutex
+	places map[*place]struct{}
+	each   map[string]int // requests, of those with one
+	number uint64
 }
 
-// A share is what a principal has of a budget.
-type share struct {
-	requests int
-	bytes    int64
+// A place is that of a request among those under way.
+type place struct {
+	b         *budget
+	principal string
+	number    uint64
+	cancel    func()
+	stream    bool // it waits for what may come
+	told      bool // to give way
+	body      *hold
 }
+
+// ownBody is how many bytes of requests each principal has whatever others have.
+const ownBody = 64 << 10
 
 func newBudget(o Options) budget {
 	return budget{
-		o: o, requests: semaphore.NewWeighted(int64(o.MaxRequests)), bodies: semaphore.NewWeighted(max(o.MaxBodies, o.MaxBody)),
-		each: map[string]share{},
+		o: o, bodies: room{size: max(o.MaxBodies, o.MaxBody), own: min(ownBody, o.MaxBodies/part)},
+		places: map[*place]struct{}{}, each: map[string]int{},
 	}
-}
-
-// enter takes room for a request, and for its body; status is what to answer
-// where there is none, else 0.
-func (b *budget) enter(r *http.Request, principal string) (release func(), status int) {
-	if r.ContentLength > b.o.MaxBody {
-		return nil, http.StatusRequestEntityTooLarge
-	}
-	size := r.ContentLength
-	if size < 0 {
-		size = b.o.MaxBody
-	}
-	if !b.take(principal, size) {
-		return nil, http.StatusTooManyRequests
-	}
-	if !b.requests.TryAcquire(1) {
-		b.give(principal, size)
-		return nil, http.StatusServiceUnavailable
-	}
-	if size > 0 {
-		// Others' bodies are gone when they are answered: worth a wait.
-		ctx, cancel := context.WithTimeout(r.Context(), b.o.BodyTime)
-		defer cancel()
-		if b.bodies.Acquire(ctx, size) != nil {
-			b.requests.Release(1)
-			b.give(principal, size)
-			return nil, http.StatusServiceUnavailable
-		}
-	}
-	return func() {
-		if size > 0 {
-			b.bodies.Release(size)
-		}
-		b.requests.Release(1)
-		b.give(principal, size)
-	}, 0
-}
-
-// take reports whether a principal may have one more request. Without tokens there
-// is only one, who may have all.
-func (b *budget) take(principal string, size int64) bool {
-	if principal == "" {
-		return true
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s := b.each[principal]
-	if s.requests >= max(1, b.o.MaxRequests/part) || s.requests > 0 && s.bytes+size > b.o.MaxBodies/part {
-		return false
-	}
-	b.each[principal] = share{s.requests + 1, s.bytes + size}
-	return true
 }
 
 // part is the part of all that a principal may have: one in so many.
 const part = 4
 
-func (b *budget) give(principal string, size int64) {
-	if principal == "" {
-		return
-	}
+// enter takes a place for a request, which ends by cancel; status is what to answer where there is
+// none, else 0. Where there are as many as may be, one gives way to a principal that has less
+// than its share: the newest stream of whoever has most, or else that one's newest request.
+func (b *budget) enter(principal string, cancel func()) (p *place, status int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.each[principal]
-	if s.requests--; s.requests == 0 {
-		delete(b.each, principal)
-		return
+	// Without tokens there is only one principal, who may have all.
+	if principal != "" && b.each[principal] >= max(1, b.o.MaxRequests/part) {
+		return nil, http.StatusTooManyRequests
 	}
-	s.bytes -= size
-	b.each[principal] = s
+	if len(b.places) >= b.o.MaxRequests {
+		victim := b.newest(principal)
+		if victim == nil {
+			return nil, http.StatusServiceUnavailable
+		}
+		victim.told = true
+		victim.cancel()
+	}
+	b.number++
+	p = &place{b: b, principal: principal, number: b.number, cancel: cancel}
+	b.places[p] = struct{}{}
+	b.each[principal]++
+	return p, 0
+}
+
+// newest is the request that gives way to one of a principal; nil: none does. The caller holds the lock.
+func (b *budget) newest(principal string) (victim *place) {
+	active := len(b.each)
+	if b.each[principal] == 0 {
+		active++
+	}
+	if b.each[principal] >= max(1, b.o.MaxRequests/active) {
+		return nil
+	}
+	most := 0
+	for name, n := range b.each {
+		if name != principal {
+			most = max(most, n)
+		}
+	}
+	for p := range b.places {
+		if p.told || p.principal == principal || b.each[p.principal] < most || most <= b.o.MaxRequests/active {
+			continue
+		}
+		if victim == nil || p.stream && !victim.stream || p.stream == victim.stream && p.number > victim.number {
+			victim = p
+		}
+	}
+	return victim
+}
+
+// leave gives a place back.
+func (p *place) leave() {
+	if p.body != nil {
+		p.body.end()
+	}
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	delete(p.b.places, p)
+	if p.b.each[p.principal]--; p.b.each[p.principal] == 0 {
+		delete(p.b.each, p.principal)
+	}
+}
+
+// streams marks a place as a stream's.
+func (p *place) streams() {
+	p.b.mu.Lock()
+	defer p.b.mu.Unlock()
+	p.stream = true
 }
 
 // arriving gives a body so much time. One that nobody asks for, since its request is
@@ -120,16 +133,37 @@ func arriving(d time.Duration, next http.Handler) http.Handler {
 }
 
 // read takes in the body, which has to arrive in time, and gives that of a POST back
-// to the request; others' mean nothing.
-func (b *budget) read(w http.ResponseWriter, r *http.Request) (body []byte, status int) {
+// to the request; others' mean nothing, and nothing is kept of them. Room for it is taken as it arrives:
+// what was only announced takes none.
+func (p *place) read(w http.ResponseWriter, r *http.Request) (body []byte, status int) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, 0
 	}
+	if r.ContentLength > p.b.o.MaxBody {
+		return nil, http.StatusRequestEntityTooLarge
+	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(b.o.BodyTime)) // anew: it may have waited for room
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, b.o.MaxBody))
+	_ = control.SetReadDeadline(time.Now().Add(p.b.o.BodyTime))
+	ctx, cancel := context.WithTimeout(r.Context(), p.b.o.BodyTime)
+	defer cancel()
+	in := http.MaxBytesReader(w, r.Body, p.b.o.MaxBody)
+	var err error
+	if r.Method != http.MethodPost {
+		_, err = io.Copy(io.Discard, in)
+	} else {
+		p.body = p.b.bodies.hold(p.principal, func() { _ = control.SetReadDeadline(time.Now()) })
+		body, err = p.take(ctx, in, r.ContentLength)
+		if !p.body.stay() {
+			err = errNoRoom
+		}
+	}
 	var large *http.MaxBytesError
 	switch {
+	case err == errTooMuch:
+		_ = control.SetReadDeadline(time.Now().Add(p.b.o.BodyTime / 3))
+		return nil, http.StatusTooManyRequests
+	case err == errNoRoom:
+		return nil, http.StatusServiceUnavailable
 	case errors.As(err, &large):
 		return nil, http.StatusRequestEntityTooLarge // which reads on, with a time of its own
 	case err != nil:
@@ -145,6 +179,41 @@ func (b *budget) read(w http.ResponseWriter, r *http.Request) (body []byte, stat
 	r.ContentLength = int64(len(body))
 	return body, 0
 }
+
+// Why a body isn't taken: the principal has too much of the room, or there is none.
+var errTooMuch, errNoRoom = errors.New("too much"), errors.New("no room")
+
+// take reads a body of so many bytes (−1: who knows), a piece at a time, with room for each
+// before it is read.
+func (p *place) take(ctx context.Context, in io.Reader, size int64) ([]byte, error) {
+	var pieces [][]byte
+	read, piece := int64(0), int64(4<<10)
+	for {
+		if size >= 0 {
+			piece = min(piece, max(size-read, 1))
+		}
+		if p.principal != "" && p.others() && p.b.bodies.has(p.principal)+piece > p.b.o.MaxBodies/part {
+			return nil, errTooMuch
+		}
+		if !p.body.take(ctx, piece) {
+			return nil, errNoRoom
+		}
+		buf := make([]byte, piece)
+		n, err := io.ReadFull(in, buf)
+		pieces, read = append(pieces, buf[:n]), read+int64(n)
+		switch {
+		case err == io.EOF, err == io.ErrUnexpectedEOF, err == nil && read == size:
+			p.body.give(piece - int64(n))
+			return slices.Concat(pieces...), nil
+		case err != nil:
+			return nil, err
+		}
+		piece = 64 << 10
+	}
+}
+
+// others reports whether the principal has other bodies under way: a single one may be as large as any.
+func (p *place) others() bool { return p.b.bodies.has(p.principal) > p.body.bytes }
 
 // session reports whether one more session fits.
 func (b *budget) session(s *mcp.Server) bool {

@@ -40,8 +40,11 @@ type Keys struct {
 	set  atomic.Pointer[jose.JSONWebKeySet]
 }
 
+// ErrNobody is the error of a file that was emptied: it lets nobody in.
+var ErrNobody = errors.New("it lets nobody in")
+
 // Load replaces the keys by those of a set's text. What is wrong with it changes
-// nothing.
+// nothing, but a set without keys, which is an [ErrNobody], has nobody come in from now on.
 func (k *Keys) Load(text []byte) error {
 	var set jose.JSONWebKeySet
 	if err := json.Unmarshal(text, &set); err != nil {
@@ -59,10 +62,10 @@ func (k *Keys) Load(text []byte) error {
 			return fmt.Errorf("key %d (%q) is too short to be trusted: an RSA key has %d bits at least, this one %d", i, key.KeyID, leastRSA, rsa.N.BitLen())
 		}
 	}
-	if len(set.Keys) == 0 {
-		return errors.New("there is no key in it")
-	}
 	k.set.Store(&set)
+	if len(set.Keys) == 0 {
+		return fmt.Errorf("there is no key in it: %w", ErrNobody)
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,12 @@ func TestSignedTokens(t *testing.T) {
 		if err == nil && info.UserID != "jwt:ann" {
 			t.Errorf("%s: is %q", c.name, info.UserID)
 		}
+	}
+	if err := k.Load([]byte(`{"keys":[]}`)); !errors.Is(err, ErrNobody) {
+		t.Errorf("a set without keys: %v", err)
+	}
+	if _, err := k.Verify(t.Context(), right, nil); err == nil {
+		t.Error("a set that was emptied lets somebody in")
 	}
 	var none Keys
 	if _, err := none.Verify(t.Context(), right, nil); err == nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -26,7 +27,23 @@ type live struct {
 type request struct {
 	cancel context.CancelFunc
 	http   *http.Request
-	stream bool // it waits for what may come, and ends only when it is ended
+	stream atomic.Bool // it waits for what may come, and ends only when it is ended
+}
+
+type requestKey struct{}
+
+// Listens reports whether the request that a context is of, as [Options.Server] was given it, only waits
+// for what may come.
+func Listens(ctx context.Context) bool {
+	one, ok := ctx.Value(requestKey{}).(*request)
+	return ok && one.stream.Load()
+}
+
+// End ends the request that a context is of.
+func End(ctx context.Context) {
+	if one, ok := ctx.Value(requestKey{}).(*request); ok {
+		one.cancel()
+	}
 }
 
 // begin puts a request among those under way. Its context ends when it does, or
@@ -40,6 +57,8 @@ func (l *live) begin(r *http.Request) (*http.Request, *request, func()) {
 		cancel = func() { expire(); both() }
 	}
 	one := &request{cancel: cancel, http: r}
+	one.stream.Store(r.Method == http.MethodGet)
+	ctx = context.WithValue(ctx, requestKey{}, one)
 	l.mu.Lock()
 	if l.all == nil {
 		l.all = map[*request]struct{}{}
@@ -58,7 +77,7 @@ func (l *live) begin(r *http.Request) (*http.Request, *request, func()) {
 func (l *live) streams(one *request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one.stream = true
+	one.stream.Store(true)
 	if l.over {
 		one.cancel()
 	}
@@ -70,7 +89,7 @@ func (l *live) endStreams() {
 	defer l.mu.Unlock()
 	l.over = true
 	for one := range l.all {
-		if one.stream {
+		if one.stream.Load() {
 			one.cancel()
 		}
 	}
@@ -104,13 +123,18 @@ type message struct {
 	Method string          `json:"method"`
 }
 
-// listens reports whether a body asks for a stream.
-func listens(body []byte) bool {
-	if !bytes.Contains(body, []byte("subscriptions/listen")) {
-		return false
+// methodsOf is the methods of the messages in a body, of which there may be a thousand.
+func methodsOf(body []byte) (methods []string) {
+	var all []message
+	if one := (message{}); json.Unmarshal(body, &one) == nil {
+		all = []message{one}
+	} else {
+		_ = json.Unmarshal(body, &all)
 	}
-	var m message
-	return json.Unmarshal(body, &m) == nil && m.Method == "subscriptions/listen"
+	for _, m := range all {
+		methods = append(methods, m.Method)
+	}
+	return methods
 }
 
 // abandoned cancels the calls of a request whose client is gone, in a session that

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // blocking is a server with a tool that waits until it is cancelled, and says so.
@@ -103,15 +105,13 @@ func TestDisconnectCancels(t *testing.T) {
 			case <-entered:
 			case b := <-done:
 				t.Fatalf("%s: answered before it began: %s", c.name, b)
+			case <-time.After(wait.Limit(t)):
+				t.Fatalf("%s: the call doesn't begin", c.name)
 			}
 		}
 		hangUp()
 		for range c.calls {
-			select {
-			case <-cancelled:
-			case <-time.After(5 * time.Minute):
-				t.Fatalf("%s: the call goes on", c.name)
-			}
+			wait.For(t, cancelled, c.name+": the end of the call")
 		}
 	}
 	if status, body := post(t, url, strings.NewReader(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`), func(r *http.Request) { r.Header.Set(sessionHeader, id) }); status != 200 {
@@ -161,7 +161,7 @@ func TestRecheck(t *testing.T) {
 					res.Body.Close()
 				}
 			}()
-			<-entered
+			wait.For(t, entered, "the call")
 		}
 	}
 	h.Recheck(t.Context()) // nothing changed
@@ -172,8 +172,8 @@ func TestRecheck(t *testing.T) {
 	}
 	load("bob bbbbbbbbbbbbbbbbbbbbbbbb")
 	h.Recheck(t.Context())
-	<-ended["aaaaaaaaaaaaaaaaaaaaaaaa"]
-	<-cancelled
+	wait.For(t, ended["aaaaaaaaaaaaaaaaaaaaaaaa"], "the end of the stream")
+	wait.For(t, cancelled, "the end of the call")
 	select {
 	case <-ended["bbbbbbbbbbbbbbbbbbbbbbbb"]:
 		t.Error("another's stream was ended")
@@ -216,11 +216,11 @@ func TestStopWithStreams(t *testing.T) {
 			res.Body.Close()
 		}
 	}()
-	<-entered
+	wait.For(t, entered, "the call")
 	stop()
-	<-stream
-	<-cancelled
-	if err := <-ended; err != nil {
+	wait.For(t, stream, "the end of the stream")
+	wait.For(t, cancelled, "the end of the call")
+	if err := wait.For(t, ended, "the end of serving"); err != nil {
 		t.Errorf("serving ended with %v", err)
 	}
 }
@@ -252,7 +252,7 @@ func TestShares(t *testing.T) {
 				res.Body.Close()
 			}
 		}()
-		<-entered
+		wait.For(t, entered, "the call")
 	}
 	if got, body := post(t, url, strings.NewReader(hello), as("aaaaaaaaaaaaaaaaaaaaaaaa")); got != 429 {
 		t.Errorf("one more than a quarter: status %d: %s", got, body)
@@ -324,7 +324,7 @@ func TestHeaders(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(ctx, ln) }()
-	defer func() { stop(); <-ended }()
+	defer func() { stop(); wait.For(t, ended, "the end of serving") }()
 	c, err := net.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)

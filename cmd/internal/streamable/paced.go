@@ -12,12 +12,15 @@ type paced struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	time    time.Duration
+	last    bool // the connection ends with this answer
 }
 
 // pacing gives a handler paced writers.
 func pacing(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := &paced{w, http.NewResponseController(w), d}
+		// RFC 9112 section 6.1: a connection on which a request came with a length and in chunks
+		// ends with its answer, since they may have been taken for two by whoever is between. net/http drops the length, so all with chunks end.
+		p := &paced{w, http.NewResponseController(w), d, r.ProtoMajor == 1 && len(r.TransferEncoding) > 0}
 		p.rest() // of the request before, on the same connection
 		defer p.hurry()
 		next.ServeHTTP(p, r)
@@ -28,8 +31,19 @@ func pacing(d time.Duration, next http.Handler) http.Handler {
 func (p *paced) hurry() { _ = p.control.SetWriteDeadline(time.Now().Add(p.time)) }
 func (p *paced) rest()  { _ = p.control.SetWriteDeadline(time.Time{}) }
 
+// WriteHeader implements [http.ResponseWriter].
+func (p *paced) WriteHeader(status int) {
+	if p.last {
+		p.Header().Set("Connection", "close")
+	}
+	p.ResponseWriter.WriteHeader(status)
+}
+
 // Write implements [http.ResponseWriter].
 func (p *paced) Write(b []byte) (int, error) {
+	if p.last {
+		p.Header().Set("Connection", "close") // where this is the first
+	}
 	p.hurry()
 	defer p.rest()
 	return p.ResponseWriter.Write(b)

@@ -1,9 +1,12 @@
 package streamable
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
 )
@@ -24,6 +27,23 @@ func malformed(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	w.WriteHeader(http.StatusBadRequest)
 	_, _ = w.Write(refusal)
 	return true
+}
+
+// refuse answers the message in a body with an error of the protocol; data may be nil.
+func refuse(w http.ResponseWriter, body []byte, code int64, words string, data any) {
+	var m message
+	_ = json.Unmarshal(body, &m) // a batch has no id
+	if len(m.ID) == 0 {
+		m.ID = json.RawMessage("null")
+	}
+	refusal := jsonrpc.Error{Code: code, Message: words}
+	if data != nil {
+		refusal.Data, _ = json.Marshal(data) // of strings
+	}
+	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": &refusal})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(text)
 }
 
 // tooLarge answers a body over the limit. Most clients read an answer only when they

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 // TestMalformed: what is no message is told so as JSON-RPC, whatever protocol it is in, and no
@@ -80,7 +82,7 @@ func TestLargeBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { c.Close() })
-		_ = c.SetDeadline(time.Now().Add(5 * time.Minute))
+		_ = c.SetDeadline(time.Now().Add(wait.Limit(t)))
 		return c
 	}
 	const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -11,8 +11,9 @@
 // It refuses to serve off the machine without tokens ([Options.Check]): a
 // listener that others can reach is theirs as well.
 //
-// era.go tells the protocols apart, refused.go what is no message at all, guard.go holds who may come in, budget.go how
-// much at once, paced.go how slowly answers may be read, live.go what ends before it
+// era.go tells the protocols apart, version.go refuses those that there aren't, refused.go what is no message
+// at all, guard.go holds who may come in, budget.go how much at once, room.go who gives way where there is
+// no room, answers.go how much of answers is held, conns.go which connections, paced.go how slowly answers may be read, live.go what ends before it
 // would by itself, sessions.go which session ends for another. The protocol itself is the SDK's.
 package streamable
 
@@ -24,11 +25,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/net/netutil"
 )
 
 // Path is where MCP is served. The root is, too, since clients are often given
@@ -63,7 +66,8 @@ type Options struct {
 	MaxBodies   int64         // bytes of the requests being read or served; 64 MiB, a quarter for each principal
 	MaxRequests int           // at once, streams included; 2,000, a quarter for each principal
 	MaxSessions int           // of the older protocols, for each principal; 1,000
-	MaxConns    int           // connections; 4,000
+	MaxConns    int           // connections; 4,000, a quarter for those of one address on which nobody was admitted
+	IdleUnknown time.Duration // after which such a connection ends; 5 s
 	IdleSession time.Duration // after which such a session ends; 30 min
 	KeptSession time.Duration // for which one stays that isn't used, though there is no room for another; 1 min
 	BodyTime    time.Duration // for a body to arrive; 30 s, a third of it where its request is refused
@@ -80,6 +84,7 @@ func (o Options) orDefault() Options {
 	o.MaxRequests = or(o.MaxRequests, 2000)
 	o.MaxSessions = or(o.MaxSessions, 1000)
 	o.MaxConns = or(o.MaxConns, 4000)
+	o.IdleUnknown = or(o.IdleUnknown, 5*time.Second)
 	o.WriteTime = or(o.WriteTime, 30*time.Second)
 	o.IdleSession = or(o.IdleSession, 30*time.Minute)
 	o.KeptSession = or(o.KeptSession, time.Minute)
@@ -101,6 +106,8 @@ type Handler struct {
 	guard    guard
 	budget   budget
 	live     live
+	answers  room
+	turns    turns
 	sessions sessions
 	modern   *mcp.StreamableHTTPHandler
 	session  *mcp.StreamableHTTPHandler
@@ -113,7 +120,10 @@ func New(o Options) (*Handler, error) {
 	if o.Server == nil {
 		return nil, errors.New("no server was given")
 	}
-	h := &Handler{o: o, budget: newBudget(o)}
+	h := &Handler{
+		o: o, budget: newBudget(o), answers: room{size: answerRoom, own: ownAnswers},
+		turns: turns{most: max(2, runtime.GOMAXPROCS(0))},
+	}
 	var err error
 	if h.guard, err = newGuard(o.Hosts, o.Origins); err != nil {
 		return nil, err
@@ -191,6 +201,11 @@ func (h *Handler) recovering(next http.Handler) http.Handler {
 
 // admitted lets in who has a token, where tokens are asked for.
 func (h *Handler) admitted(next http.Handler) http.Handler {
+	entered := next
+	next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		admit(r.Context())
+		entered.ServeHTTP(w, r)
+	})
 	if h.o.Verify == nil {
 		return next
 	}
@@ -212,51 +227,76 @@ func (h *Handler) admitted(next http.Handler) http.Handler {
 	})
 }
 
+// ErrFull is what [Options.Server] fails with where there is no room for one more principal.
+// Whoever makes servers logs it, not each of the requests.
+var ErrFull = errors.New("there is no room for one more principal")
+
 type serverKey struct{}
+
+// principalOf is whose request it is, "" where there are no tokens.
+func principalOf(ctx context.Context) string {
+	if info := auth.TokenInfoFromContext(ctx); info != nil {
+		return info.UserID
+	}
+	return ""
+}
 
 // serve finds whose request it is, and in which protocol.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
-	principal := ""
-	if info := auth.TokenInfoFromContext(r.Context()); info != nil {
-		principal = info.UserID
-	}
-	release, status := h.budget.enter(r, principal)
-	if status == http.StatusRequestEntityTooLarge {
-		h.tooLarge(w, r)
-		return
-	}
-	if status != 0 {
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, http.StatusText(status), status)
-		return
-	}
-	defer release()
+	principal := principalOf(r.Context())
 	r, one, end := h.live.begin(r)
 	defer end()
+	place, status := h.budget.enter(principal, one.cancel)
+	if status != 0 {
+		refuseForNow(w, status)
+		return
+	}
+	defer place.leave()
 	server, err := h.o.Server(r.Context(), principal)
+	if errors.Is(err, ErrFull) {
+		refuseForNow(w, http.StatusServiceUnavailable)
+		return
+	}
 	if err != nil || server == nil {
 		h.o.Log.Error("there is no server for a principal", "principal", principal, "error", err)
+		w.Header().Set("Retry-After", "1")
 		http.Error(w, "not available now; the operator's log says why", http.StatusServiceUnavailable)
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), serverKey{}, server))
-	body, status := h.budget.read(w, r)
+	body, status := place.read(w, r)
 	switch {
 	case status == http.StatusRequestEntityTooLarge:
 		h.tooLarge(w, r)
 		return
 	case status != 0:
-		http.Error(w, http.StatusText(status), status)
+		refuseForNow(w, status)
 		return
-	case r.Method == http.MethodPost && malformed(w, r, body):
+	case r.Method == http.MethodPost && malformed(w, r, body), unspoken(w, r, body):
 		return
 	}
-	if r.Method == http.MethodGet || listens(body) {
+	answer := &answering{ResponseWriter: w, room: &h.answers, principal: principal, ctx: r.Context(), cancel: one.cancel}
+	w = answer
+	methods := methodsOf(body)
+	switch n := lists(methods); {
+	case n > mostLists:
+		refuse(w, body, jsonrpc.CodeInvalidRequest, fmt.Sprintf("invalid request: a batch of over %d lists", mostLists), nil)
+		return
+	case n > 0:
+		leave, err := h.turns.enter(r.Context(), principal)
+		if err != nil {
+			return // the client is gone, or it gave way
+		}
+		defer leave()
+		answer.begun = leave
+	}
+	if r.Method == http.MethodGet || slices.Contains(methods, "subscriptions/listen") {
 		if len(body) > mostOfStream {
 			http.Error(w, http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge)
 			return
 		}
 		h.live.streams(one)
+		place.streams()
 	}
 	if modern(r, body) {
 		h.modern.ServeHTTP(w, r)
@@ -276,16 +316,25 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// refuseForNow answers a request that may do better when it is sent again.
+func refuseForNow(w http.ResponseWriter, status int) {
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	http.Error(w, http.StatusText(status), status)
+}
+
 // Serve answers what comes in on a listener until ctx ends, and then what is
 // under way, for half as long as [Options.Grace]; the rest of that is for calls to be
 // cancelled. The error is nil after ctx ended.
 func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	var unused unusedConns
+	open := conns{most: h.o.MaxConns, share: max(1, h.o.MaxConns/part), unknown: h.o.IdleUnknown}
 	srv := &http.Server{
 		Handler:           h,
-		ConnState:         unused.follow,
+		ConnContext:       open.context,
+		ConnState:         open.follow,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -293,7 +342,7 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 		BaseContext:       func(net.Listener) context.Context { return base },
 	}
 	ended := make(chan error, 1)
-	if ln = netutil.LimitListener(ln, h.o.MaxConns); h.o.TLS != nil {
+	if h.o.TLS != nil {
 		ln = tls.NewListener(ln, h.o.TLS)
 	}
 	go func() { ended <- srv.Serve(ln) }()
@@ -309,7 +358,7 @@ func (h *Handler) Serve(ctx context.Context, ln net.Listener) error {
 	closing := time.AfterFunc(h.o.Grace/2, cancel)
 	defer closing.Stop()
 	// What was dialled for later would be waited for, too.
-	defer time.AfterFunc(min(h.o.Grace/2, 250*time.Millisecond), unused.close).Stop()
+	defer time.AfterFunc(min(h.o.Grace/2, 250*time.Millisecond), open.closeUnused).Stop()
 	if err := srv.Shutdown(grace); err != nil {
 		cancel()
 		return srv.Close()

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
 type text struct {
@@ -330,13 +332,13 @@ func TestGracefulStop(t *testing.T) {
 		_, err := session.CallTool(context.WithoutCancel(ctx), &mcp.CallToolParams{Name: "slow"})
 		answer <- err
 	}()
-	<-entered
+	wait.For(t, entered, "the call")
 	stop()
 	close(leave)
-	if err := <-answer; err != nil {
+	if err := wait.For(t, answer, "the answer"); err != nil {
 		t.Errorf("a call under way: %v", err)
 	}
-	if err := <-ended; err != nil {
+	if err := wait.For(t, ended, "the end of serving"); err != nil {
 		t.Errorf("serving ended with %v", err)
 	}
 	// By now its address may be another's.

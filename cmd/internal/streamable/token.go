@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -36,7 +35,8 @@ type Tokens struct {
 }
 
 // Load replaces the tokens by those of a file's text. What is wrong with it
-// changes nothing, and is said without the token.
+// changes nothing, and is said without the token; a text without tokens, which is an [ErrNobody], has
+// nobody come in from now on.
 func (t *Tokens) Load(text []byte) error {
 	known := map[[sha256.Size]byte]string{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
@@ -77,10 +77,10 @@ func (t *Tokens) Load(text []byte) error {
 	if err := lines.Err(); err != nil {
 		return err
 	}
-	if len(known) == 0 {
-		return errors.New("there is no token in it")
-	}
 	t.known.Store(&known)
+	if len(known) == 0 {
+		return fmt.Errorf("there is no token in it: %w", ErrNobody)
+	}
 	return nil
 }
 

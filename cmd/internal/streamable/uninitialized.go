@@ -27,12 +27,6 @@ func outside(w http.ResponseWriter, body []byte) bool {
 		}
 		refusal = jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: `invalid params: initialize takes {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"…","version":"…"}}`}
 	}
-	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": &refusal})
-	if err != nil {
-		return false
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(text)
+	refuse(w, body, refusal.Code, refusal.Message, nil)
 	return true
 }

@@ -28,17 +28,15 @@ type Certificate struct {
 	// says that it is a tool's code.
 	Hash string `json:"hash"`
 	Tool bool   `json:"tool,omitempty"`
-	// Types is, by their places in Table, the program's type, where one is claimed,
-	// and those that are asked for. On an input of it no run fails with type_error
-	// or unbound, and what comes out is of it.
+	// Types is, by their places in Table, the program's type, where one is claimed, and those that
+	// are asked for. On an input of it no run fails with type_error or unbound, and its result is of it.
 	Table []*Type `json:"table,omitempty"`
 	Types []int   `json:"types,omitempty"`
 	// Effects is the operations that the code can have performed, sorted:
 	// "call:NAME" is a call, "call:*" that of any tool, and "*" any operation.
 	Effects []string `json:"effects,omitempty"`
-	// Cost is the evaluations of terms at most, those of inputs and further steps
-	// for large values apart, or "unbounded": a formula in n, the length of the
-	// longest parameter, and calls, how often self is applied. Class is how it grows.
+	// Cost is the evaluations of terms at most, those of inputs and further steps for large values
+	// apart, or "unbounded": a formula in n, the longest parameter's length, and calls, of self.
 	Cost  string `json:"cost"`
 	Class string `json:"class"`
 	// Needs is the tools that the code names, and operations ("!fs.read") with a type, sorted by their names.
@@ -77,10 +75,9 @@ func Check(c *Certificate, t term.Term, tools Tools) error {
 		}
 		return c.Table[c.Types[asked-1]]
 	})
-	if err != nil {
-		return err
-	}
 	switch {
+	case err != nil:
+		return err
 	case c.Hash != is.Hash || c.Cost != is.Cost || c.Class != is.Class || !slices.Equal(c.Effects, is.Effects) || !slices.Equal(c.Needs, is.Needs):
 		return fmt.Errorf("what holds of the program is %+v", *is)
 	case len(c.Types) == 0 && len(c.Table) == 0:

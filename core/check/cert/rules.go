@@ -355,10 +355,13 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 func (c *pass) call(t *term.Prim, a []*Type) *Type {
 	if name, ok := t.Args[0].(*term.Str); ok && t.ID == prim.Call {
 		if _, f, _ := c.tools(name.Value); f != nil {
-			c.into(t, a[1], data)
-			if f.Kinds == prim.KindFunction { // otherwise the tool is a value
-				c.into(t, a[1], f.Param)
-				f = orNothing(f.Result)
+			for _, in := range a[1:] {
+				c.into(t, in, data)
+				if f.Kinds == prim.KindFunction || len(a) > 2 { // otherwise the tool is a value
+					c.fits(t, f, prim.KindFunction)
+					c.into(t, in, orNothing(f.Param))
+					f = orNothing(f.Result)
+				}
 			}
 			c.into(t, f, data)
 			return f

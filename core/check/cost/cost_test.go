@@ -41,7 +41,7 @@ var bounds = []struct {
 	{"xs => group(x => to_text(x), xs)", "", cost.Polynomial, false},
 	{"x => pow(x, 3)", "", cost.Constant, false},
 	{"n => let go = (go, i) => if i >= n then 0 else go(go, i + 1) in go(go, 0)", "", cost.Linear, false},
-	{"p => !fs.read({path: p})", "", cost.Constant, true},
+	{"p => !fs.read({path: p})", "", cost.Linear, false},
 	{"p => split(!fs.read({path: p}), \"\\n\")", "", cost.Linear, false},
 	{"q => eval(q)", "", cost.Budget, false},
 	{"x => eval('{x + 1})", "", cost.Constant, true},

@@ -170,9 +170,18 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 		_ = v
 		return top, c.plus(one(64))
 	case *term.Effect:
-		_, c := a.eval(t.Arg, s)
+		arg, c := a.eval(t.Arg, s)
+		if arg == nothing {
+			return nothing, c.plus(one(0))
+		}
+		measured, ok := perBytes(a.total(arg).times(exactly(8)), 512)
+		if !ok {
+			_, d := a.lost(t, "what "+t.Op+" is asked with can be of any size")
+			c = c.plus(d)
+		}
+		a.inexact = a.inexact || len(measured) > 0
 		answer := RootName("!" + t.Op)
-		return input(answer), c.plus(cost{steps: number(1), memory: number(256).plus(a.vars.variable(Var{Measure: Bytes, Path: answer}).poly())})
+		return input(answer), c.plus(cost{steps: number(1).plus(measured), memory: number(256).plus(a.vars.variable(Var{Measure: Bytes, Path: answer}).poly())})
 	case *term.Prim:
 		return a.prim(t, s)
 	}
@@ -272,7 +281,13 @@ func (a *analyser) prim(t *term.Prim, s scope) (*aval, cost) {
 	case prim.CodeOf:
 		return &aval{kind: isCode}, c
 	case prim.Call:
-		v, d := a.callee(t, args[1])
+		if n := len(args) - 1; n > 1 { // the list of them
+			c = c.plus(one(0))
+			for range n {
+				c = c.plus(one(16))
+			}
+		}
+		v, d := a.callee(t, args[1:])
 		return v, c.plus(d)
 	}
 	v, d := a.row(t, row, args)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
@@ -200,7 +201,7 @@ func library(t testing.TB) vectors.Library {
 		if f != nil {
 			t.Fatal(f)
 		}
-		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
 	}
 	return l
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
@@ -50,7 +51,7 @@ func library(t testing.TB) vectors.Library {
 		if f != nil {
 			t.Fatal(f)
 		}
-		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+		l.Code[name] = value.Tool{Term: p.Term, Source: p.Source, Takes: check.Takes(name, p.Term)}
 	}
 	return l
 }

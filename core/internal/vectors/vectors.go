@@ -30,8 +30,9 @@ type Tool struct {
 	Code json.RawMessage `json:"code"`
 }
 
-// A Vector is a program with what is expected of it. Evolve Setup in order,
-// then run Code with Input. If a tool of Setup is refused, its fault is the
+// A Vector is a program with what is expected of it, its code rounded as [Round]
+// does. Evolve Setup in order, as drafts, then run Code with Input, read as the
+// predecessor did (core.InputAuto). If a tool of Setup is refused, its fault is the
 // outcome.
 type Vector struct {
 	ID    string          `json:"id"`
@@ -126,6 +127,10 @@ func Each(t *testing.T, run func(t *testing.T, v Vector) Outcome) {
 				var r record
 				if err := json.Unmarshal(line, &r); err != nil {
 					t.Fatal(err)
+				}
+				r.Code = Round(r.Code)
+				for i := range r.Setup {
+					r.Setup[i].Code = Round(r.Setup[i].Code)
 				}
 				expected, reason := r.expected()
 				r.Reason = reason

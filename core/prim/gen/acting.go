@@ -16,13 +16,16 @@ var Tools = map[string]string{
 	"makes":  `{"app":[{"lam":"k","body":{"lam":"x","body":{"pair":[{"var":"k"},{"var":"x"}]}}},{"kv.put":1}]}`,
 	"open":   `{"pair":[{"var":"x"},1]}`,
 	"value":  `[1,2]`,
+	"two":    `{"lam":"a","body":{"lam":"b","body":{"pair":[{"var":"b"},{"add":[{"var":"a"},1]}]}}}`,
+	"three":  `{"lam":"a","body":{"lam":"b","body":{"lam":"c","body":[{"var":"a"},{"head":{"var":"b"}},{"var":"c"}]}}}`,
+	"later":  `{"app":[{"lam":"k","body":{"lam":"x","body":{"lam":"y","body":{"pair":[{"var":"x"},{"var":"y"}]}}}},{"kv.put":1}]}`,
 	"curry":  `{"lam":"x","body":{"lam":"y","body":1}}`,
 	"again":  `{"lam":"x","body":{"continue":{"input":{"var":"x"}}}}`,
 	"nested": `{"lam":"x","body":{"call":{"tool":"other","input":2}}}`,
 	"fails":  `{"lam":"x","body":{"head":[]}}`,
 }
 
-var toolNames = []string{"other", "echo", "asks", "both", "evals", "makes", "open", "value", "curry", "again", "nested", "fails", "none", "self"}
+var toolNames = []string{"other", "echo", "asks", "both", "evals", "makes", "open", "value", "two", "two", "three", "later", "curry", "again", "nested", "fails", "none", "self"}
 
 // withs is what stands beside evals.
 var withs = []string{`[]`, `["fs.read"]`, `["kv:x"]`, `["fs","kv"]`, `["fs:a","kv.put","call"]`, `["fs","kv","call"]`, `["call:other","call:echo"]`}
@@ -224,9 +227,38 @@ func (g *generator) call(size int) {
 	} else {
 		g.name(toolNames[g.draw(len(toolNames))])
 	}
-	g.w(`,"input":`)
-	g.operand(g.anyType(2), size)
-	g.w(`}}`)
+	switch g.draw(5) {
+	case 0, 1:
+		g.w(`,"inputs":[`)
+		n := 1 + g.draw(3)
+		for i := range n {
+			if i > 0 {
+				g.w(",")
+			}
+			g.operand(g.anyType(2), size/n)
+		}
+		g.w(`]}}`)
+	case 2:
+		// By name, perhaps with one too few or too many.
+		g.w(`,"input":{"record":{"a":`)
+		g.operand(integer, size/2)
+		for _, key := range []string{"b", "c"}[:g.draw(3)] {
+			g.w(`,"`, key, `":`)
+			g.operand(g.anyType(2), size/2)
+		}
+		g.w(`}}}}`)
+	case 3:
+		around := [][2]string{{`{"pair":[`, `]}`}, {`[`, `]`}}[g.draw(2)]
+		g.w(`,"input":`, around[0])
+		g.operand(integer, size/2)
+		g.w(",")
+		g.operand(g.anyType(2), size/2)
+		g.w(around[1], `}}`)
+	default:
+		g.w(`,"input":`)
+		g.operand(g.anyType(2), size)
+		g.w(`}}`)
+	}
 }
 
 func (g *generator) with() string {

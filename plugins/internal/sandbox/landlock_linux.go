@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -222,6 +223,19 @@ func (h held) ports() string {
 		return fmt.Sprintf("Landlock %d can't hold ports; 4 (Linux 6.7) can", h.version)
 	}
 	return h.seccomp // other protocols reach the same ports
+}
+
+// processes says why what it starts isn't ended at once.
+func (h held) processes() string {
+	switch {
+	case os.Getenv(keeperAtOnce) != "":
+		return ""
+	case h.landlock == "" && h.version < 6:
+		return fmt.Sprintf("Landlock %d can't hold signals, so what it starts is ended one by one, which it may outrun, and its keeper may be killed; 6 (Linux 6.12) can", h.version)
+	case h.landlock == "":
+		return "what it starts is ended one by one, which it may outrun"
+	}
+	return "what it starts is ended one by one, which it may outrun: " + h.landlock
 }
 
 // errNoOrder is a launcher that nobody launched.

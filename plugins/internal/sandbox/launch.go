@@ -11,6 +11,9 @@ import (
 // launcherArg is the argument that makes the host's binary the launcher.
 const launcherArg = "__sandbox"
 
+// keeperArg makes it a plugin's keeper.
+const keeperArg = "__keeper"
+
 // launcherEnv is in the launcher's environment, and in no plugin's: a program
 // that finds it when it starts plugins has been started as a launcher and didn't
 // call [Main], and would start itself without end.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,10 +27,14 @@ type Launch struct {
 	// for the plugin too, with the usual care for the thread that starts it) and
 	// Cancel, and leaves the rest alone. It is started by [Launch.Start] only.
 	Cmd *exec.Cmd
+	// PID is the plugin's process once it was started, which with a keeper isn't
+	// that of Cmd. It leads a process group then.
+	PID int
 
-	order order
-	files []*os.File // the launcher's, from descriptor fdExecutable on
-	own   []*os.File // those of them that were opened here
+	order   order
+	control *os.File   // the keeper's, or nil
+	files   []*os.File // the launcher's, from descriptor fdExecutable on
+	own     []*os.File // those of them that were opened here
 }
 
 // New prepares a launch. Every file of the spec's rules that is given by its
@@ -63,7 +68,7 @@ func New(spec Spec) (l *Launch, err error) {
 	l.files = append([]*os.File{exe}, spec.ExtraFiles...)
 	l.order = order{
 		Args: spec.Args, Env: spec.Env, Extra: len(spec.ExtraFiles), Network: spec.Network, Ports: spec.Ports,
-		Fork: spec.Fork, Writes: spec.writes(), Terminals: spec.terminals(), Mode: spec.Mode,
+		Fork: spec.Fork, Writes: spec.writes(), Terminals: spec.terminals(), Kept: spec.Keep, Mode: spec.Mode,
 		Memory: limit(spec.Limits.Memory, DefaultMemory), Files: limit(int64(spec.Limits.Files), DefaultFiles),
 		FileSize: limit(spec.Limits.FileSize, unlimited), Processes: limit(int64(spec.Limits.Processes), unlimited),
 		AddressSpace: limit(spec.Limits.AddressSpace, unlimited),
@@ -121,7 +126,9 @@ func (l *Launch) add(r Rule) error {
 // for the start alone.
 func (l *Launch) Start(ctx context.Context) (Report, error) {
 	defer l.Close()
-	if attr := l.Cmd.SysProcAttr; attr != nil {
+	if l.order.Kept {
+		l.order.Deathsig = int(unix.SIGKILL) // its keeper's end
+	} else if attr := l.Cmd.SysProcAttr; attr != nil {
 		l.order.Deathsig = int(attr.Pdeathsig)
 		if attr.Cloneflags&unix.CLONE_NEWPID == 0 {
 			l.order.Parent = os.Getpid()
@@ -138,14 +145,25 @@ func (l *Launch) Start(ctx context.Context) (Report, error) {
 	}
 	defer read.Close()
 	l.Cmd.ExtraFiles = append([]*os.File{order, write}, l.files...)
+	if l.order.Kept {
+		control, err := l.keep()
+		if err != nil {
+			return Report{}, err
+		}
+		defer control.Close()
+	}
 	err = l.Cmd.Start()
 	write.Close()
 	if err != nil {
+		l.End()
 		return Report{}, fmt.Errorf("the launcher doesn't start: %w", err)
 	}
-	report, err := listen(ctx, read)
+	report, pid, err := listen(ctx, read)
+	if l.PID = l.Cmd.Process.Pid; l.order.Kept {
+		l.PID = pid
+	}
 	if err != nil {
-		_ = l.Cmd.Process.Kill()
+		l.End()
 		exit := l.Cmd.Wait()
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = fmt.Errorf("the launcher ended before it reported (%v); does this program's main call it?", exit)
@@ -154,15 +172,46 @@ func (l *Launch) Start(ctx context.Context) (Report, error) {
 	return report, err
 }
 
-// listen hears the launcher out: to the end of the pipe, which is when the
-// plugin executes, or to its error.
-func listen(ctx context.Context, pipe *os.File) (Report, error) {
+// keep makes the command a keeper's, and gives its end of the pipe to it.
+func (l *Launch) keep() (control *os.File, err error) {
+	if control, l.control, err = os.Pipe(); err != nil {
+		return nil, err
+	}
+	l.Cmd.Args[1] = keeperArg
+	// One processor is enough to look after others.
+	l.Cmd.Env = []string{launcherEnv + "=1", keeperFiles + "=" + strconv.Itoa(len(l.Cmd.ExtraFiles)), "GOMAXPROCS=1"}
+	if l.order.Mode != Off {
+		l.Cmd.Env = append(l.Cmd.Env, keeperEncloses+"=1")
+	}
+	l.Cmd.ExtraFiles = append([]*os.File{control}, l.Cmd.ExtraFiles...)
+	if l.Cmd.SysProcAttr != nil {
+		// It outlives the host by as long as it takes to end what it keeps.
+		attr := *l.Cmd.SysProcAttr
+		attr.Pdeathsig = 0
+		l.Cmd.SysProcAttr = &attr
+	}
+	return control, nil
+}
+
+// End ends the plugin, and where it has a keeper all that it started. It doesn't
+// wait for that, and is called once, after Start.
+func (l *Launch) End() {
+	if l.control != nil {
+		l.control.Close()
+	} else if l.Cmd.Process != nil {
+		_ = l.Cmd.Process.Kill()
+	}
+}
+
+// listen hears the launcher out, and which process it is: to the end of the pipe,
+// which is when the plugin executes, or to its error.
+func listen(ctx context.Context, pipe *os.File) (_ Report, pid int, _ error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(startWithin)
 	}
 	if err := pipe.SetReadDeadline(deadline); err != nil {
-		return Report{}, err
+		return Report{}, pid, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = pipe.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -173,21 +222,21 @@ func listen(ctx context.Context, pipe *os.File) (Report, error) {
 		err := messages.Decode(&m)
 		switch {
 		case ctx.Err() != nil:
-			return Report{}, fmt.Errorf("the plugin's start was given up: %w", ctx.Err())
+			return Report{}, pid, fmt.Errorf("the plugin's start was given up: %w", ctx.Err())
 		case errors.Is(err, io.EOF) && report != nil:
-			return *report, nil
+			return *report, pid, nil
 		case errors.Is(err, io.EOF):
-			return Report{}, io.ErrUnexpectedEOF
+			return Report{}, pid, io.ErrUnexpectedEOF
 		case err != nil:
-			return Report{}, fmt.Errorf("the launcher can't be heard: %w", err)
+			return Report{}, pid, fmt.Errorf("the launcher can't be heard: %w", err)
 		case m.Error != "" && report == nil:
-			return Report{}, errors.New(m.Error)
+			return Report{}, pid, errors.New(m.Error)
 		case m.Error != "" && report.Mode == Require && !report.Holds():
-			return *report, &MissingError{Report: *report}
+			return *report, pid, &MissingError{Report: *report}
 		case m.Error != "":
-			return *report, errors.New(m.Error)
+			return *report, pid, errors.New(m.Error)
 		case m.Report != nil:
-			report = m.Report
+			report, pid = m.Report, m.PID
 		}
 	}
 }

@@ -14,6 +14,8 @@ type Launch struct {
 	// Cmd is the plugin's command. The caller may set its pipes, SysProcAttr and
 	// Cancel. It is started by [Launch.Start] only.
 	Cmd *exec.Cmd
+	// PID is the plugin's process once it was started.
+	PID int
 
 	mode  Mode
 	ports bool
@@ -50,7 +52,11 @@ func (l *Launch) Start(ctx context.Context) (Report, error) {
 	if err := ctx.Err(); err != nil {
 		return report, fmt.Errorf("the plugin's start was given up: %w", err)
 	}
-	return report, l.Cmd.Start()
+	err := l.Cmd.Start()
+	if err == nil {
+		l.PID = l.Cmd.Process.Pid
+	}
+	return report, err
 }
 
 // Close lets go of what New opened.
@@ -60,4 +66,11 @@ func (l *Launch) Close() {}
 // descriptors and no environment, and nothing else.
 func System() Report {
 	return offReport("there is no sandbox for "+runtime.GOOS+" yet: Linux has one", false)
+}
+
+// End ends the plugin.
+func (l *Launch) End() {
+	if l.Cmd.Process != nil {
+		_ = l.Cmd.Process.Kill()
+	}
 }

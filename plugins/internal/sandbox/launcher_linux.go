@@ -15,11 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is the launcher, where this process was started as one: it never returns
-// then. Elsewhere it returns at once. A program that starts plugins calls it
-// before anything else in its main function, and in TestMain.
+// Main is the launcher, or a plugin's keeper, where this process was started as one:
+// it never returns then. Elsewhere it returns at once. A program that starts plugins
+// calls it before anything else in its main function, and in TestMain.
 func Main() {
-	if len(os.Args) != 2 || os.Args[1] != launcherArg {
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == keeperArg:
+		keep()
+	case len(os.Args) != 2 || os.Args[1] != launcherArg:
 		return
 	}
 	// What confines is a property of threads: all of it is done on this one,
@@ -73,7 +76,7 @@ func launch(o *order) error {
 	if err != nil {
 		return err
 	}
-	say(o.report, message{Report: &report})
+	say(o.report, message{Report: &report, PID: os.Getpid()})
 	if o.Mode == Require && !report.Holds() {
 		return &MissingError{Report: report}
 	}
@@ -140,6 +143,9 @@ func confine(o *order, limited []resourceLimit) (Report, error) {
 	report.add(LayerSockets, "only its own", h.sockets())
 	if len(o.Ports) > 0 {
 		report.add(LayerPorts, byLandlock, h.ports())
+	}
+	if o.Kept {
+		report.add(LayerProcesses, "what it starts ends with it, all at once", h.processes())
 	}
 	return report, nil
 }

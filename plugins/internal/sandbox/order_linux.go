@@ -32,6 +32,7 @@ type order struct {
 	Fork      bool
 	Writes    bool
 	Terminals bool
+	Kept      bool // a keeper starts the launcher
 	Mode      Mode
 	// Keep is the capabilities that the plugin keeps where it has them.
 	Keep uint64
@@ -107,5 +108,6 @@ func readOrder() (*order, error) {
 // only where the plugin isn't executed, and the end of the pipe where it is.
 type message struct {
 	Report *Report `json:",omitempty"`
+	PID    int     `json:",omitempty"` // whose report it is
 	Error  string  `json:",omitempty"`
 }

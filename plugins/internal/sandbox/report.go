@@ -33,6 +33,10 @@ const (
 	// LayerPorts is on where only the listed TCP ports can be connected to. It
 	// is in a report only where the spec lists ports.
 	LayerPorts = "ports"
+	// LayerProcesses is on where whatever the plugin starts is ended with it, at
+	// once. Where it is off that is done one by one. It is in a report only where
+	// the spec says Keep.
+	LayerProcesses = "processes"
 )
 
 // A Layer is one thing that holds a plugin, or doesn't.

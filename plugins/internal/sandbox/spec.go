@@ -153,6 +153,11 @@ type Spec struct {
 	// Fork is set for a plugin that starts processes; they inherit every layer.
 	// What it starts needs rules with Execute: see [Program].
 	Fork bool
+	// Keep has a [Keeper] start it: whatever it starts is ended when it ends, when
+	// [Launch.End] is called, and when the host is gone, however that came, whether
+	// it leaves its group and session or not. The process of [Launch.Cmd] is the
+	// keeper's then, which ends when nothing is left, as the plugin did.
+	Keep bool
 	// Limits are what it may use.
 	Limits Limits
 	// Mode says what happens where a layer is missing.

@@ -13,60 +13,63 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/parse"
 )
 
-// TestDecodeTells: each value that is read otherwise than it stands there is told
+// TestReadNotes: each value that is read otherwise than it stands there is told
 // of, at its place and briefly.
-func TestDecodeTells(t *testing.T) {
+func TestReadNotes(t *testing.T) {
 	for _, c := range []struct {
 		code, arguments string
 		notes           []string
 	}{
 		{`s => s ++ "!"`, `{"input":"42"}`, nil},
 		{`n => n / 2`, `{"input":"42"}`, []string{"input: the string was read as JSON"}},
-		{`(a, b) => a / b`, `{"a":"42","b":2.0}`, []string{"a: the string was read as JSON", "b: 2.0 was read as the integer 2"}},
+		{`(a, b) => a / b`, `{"a":"42","b":2.0}`, []string{"a: the string was read as JSON"}},
 		{`r => sum(r.a.b) / 2`, `{"input":{"a":{"b":[1,"2"]}}}`, []string{"input/a/b/1: the string was read as JSON"}},
-		{`r => r.a / r.b`, `{"a":1,"b":"2"}`, []string{`the arguments were read as the record that is the "input"`, "input/b: the string was read as JSON"}},
+		{`r => r.a / r.b`, `{"a":1,"b":"2"}`, []string{"input/b: the string was read as JSON"}},
 	} {
-		d, f := check.Decode(json.RawMessage(c.arguments), reportOf(t, c.code))
+		d, f := check.ReadArguments(json.RawMessage(c.arguments), reportOf(t, c.code), nil)
 		if f != nil || strings.Join(d.Notes, "|") != strings.Join(c.notes, "|") {
-			t.Errorf("%s of %s: %v %q, want %q", c.code, c.arguments, f, d, c.notes)
+			t.Errorf("%s of %s: %v %v, want %q", c.code, c.arguments, f, d, c.notes)
 		}
 	}
 	many := `{"input":[` + strings.TrimSuffix(strings.Repeat(`"1",`, 1000), ",") + `]}`
-	d, f := check.Decode(json.RawMessage(many), reportOf(t, `xs => sum(xs)`))
+	d, f := check.ReadArguments(json.RawMessage(many), reportOf(t, `xs => sum(xs)`), nil)
 	if f != nil || len(d.Notes) != 20 || !strings.Contains(d.Notes[19], "981 more") {
 		t.Errorf("%v %q", f, d.Notes)
 	}
 	long := fmt.Sprintf(`{"input":{%q:"1"}}`, strings.Repeat("k", 1<<20))
-	d, f = check.Decode(json.RawMessage(long), reportOf(t, "r => sum(map(k => get(r, k) / 2, keys(r)))"))
+	d, f = check.ReadArguments(json.RawMessage(long), reportOf(t, "r => sum(map(k => get(r, k) / 2, keys(r)))"), nil)
 	if f != nil || len(strings.Join(d.Notes, "")) > 500 {
 		t.Errorf("%v %d bytes of notes", f, len(strings.Join(d.Notes, "")))
 	}
 }
 
-// TestDecodeDeep: data is read by its type so deep as programs are written, and no
+// TestReadDeep: data is read by its type so deep as programs are written, and no
 // deeper, since a look at what follows is taken at each level.
-func TestDecodeDeep(t *testing.T) {
+func TestReadDeep(t *testing.T) {
 	for deep, want := range map[int]string{10: "5", 15: "5", 20: `"5"`} {
 		r := reportOf(t, "x => "+strings.Repeat("head(", deep)+"x"+strings.Repeat(")", deep)+" / 2")
-		d, f := check.Decode(json.RawMessage(`{"input":`+strings.Repeat("[", deep)+`"5"`+strings.Repeat("]", deep)+`}`), r)
-		if f != nil || strings.Trim(string(d.Inputs[0]), "[]") != want {
-			t.Errorf("%d deep: %v %s", deep, f, d.Inputs)
+		d, f := check.ReadArguments(json.RawMessage(`{"input":`+strings.Repeat("[", deep)+`"5"`+strings.Repeat("]", deep)+`}`), r, nil)
+		if f != nil || strings.Trim(string(d.Values[0]), "[]") != want {
+			t.Errorf("%d deep: %v %s", deep, f, d.Values)
 		}
 	}
 }
 
-// TestDecodeInputs: values that have no names are read in their order.
-func TestDecodeInputs(t *testing.T) {
+// TestReadEach: values that have no names are read in their order.
+func TestReadEach(t *testing.T) {
 	r := reportOf(t, `(a, s) => if a == 1 then s ++ "!" else s`)
-	d := check.DecodeInputs([]json.RawMessage{[]byte(`"1"`), []byte(` "2" `), []byte(`"3"`)}, r)
-	if got := fmt.Sprintf("%s %q", d.Inputs, d.Notes); got != `[1 "2" "3"] ["a: the string was read as JSON"]` {
+	d, f := check.ReadEach([]json.RawMessage{[]byte(`"1"`), []byte(` "2" `), []byte(`"3"`)}, r)
+	if f != nil {
+		t.Fatal(f)
+	}
+	if got := fmt.Sprintf("%s %q", d.Values, d.Notes); got != `[1 "2" "3"] ["a: the string was read as JSON"]` {
 		t.Error(got)
 	}
 }
 
-// TestDecodeAttacks: what is large, deep or no JSON at all takes no more than
+// TestReadAttacks: what is large, deep or no JSON at all takes no more than
 // going through it a few times, and what is given on is small where it is a fault.
-func TestDecodeAttacks(t *testing.T) {
+func TestReadAttacks(t *testing.T) {
 	deep := strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000)
 	pairs := strings.Repeat(`{"pair":[`, 5_000) + "1" + strings.Repeat(`,1]}`, 5_000)
 	tower := `1`
@@ -98,21 +101,22 @@ func TestDecodeAttacks(t *testing.T) {
 		{"a thousand parameters", wide, `{` + strings.Join(given, ",") + `}`, 1000},
 		{"a thousand parameters, one missing", wide, `{` + strings.Join(given[1:], ",") + `}`, 0},
 		{"a thousand of one name", same, `{"x":1}`, 0},
-		{"no end", `n => n / 2`, `{"input":"`, 0},
-		{"no value", `n => n / 2`, `{"input":}`, 0},
-		{"half a key", `n => n / 2`, `{"inp`, 0},
-		{"brackets", `n => n / 2`, `{"input":]}`, 0},
+		// Whoever reads the value next reports what is wrong with it.
+		{"no end", `n => n / 2`, `{"input":"`, 1},
+		{"no value", `n => n / 2`, `{"input":}`, 1},
+		{"half a key", `n => n / 2`, `{"inp`, 1},
+		{"brackets", `n => n / 2`, `{"input":]}`, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := reportOf(t, c.code)
 			start := time.Now()
-			d, f := check.Decode(json.RawMessage(c.arguments), r)
+			d, f := check.ReadArguments(json.RawMessage(c.arguments), r, nil)
 			t.Log(time.Since(start))
 			switch {
 			case f != nil && c.inputs > 0:
 				t.Error(f)
-			case f == nil && len(d.Inputs) != c.inputs:
-				t.Errorf("%d inputs, want %d", len(d.Inputs), c.inputs)
+			case f == nil && len(d.Values) != c.inputs:
+				t.Errorf("%d inputs, want %d", len(d.Values), c.inputs)
 			case f != nil && len(f.Error()) > 2000:
 				t.Errorf("a fault of %d bytes", len(f.Error()))
 			}
@@ -133,9 +137,9 @@ func must(b []byte, err error) []byte {
 	return b
 }
 
-// FuzzDecode: what is decoded is data, of the same value but for what the type
+// FuzzRead: what is read is data, of the same value but for what the type
 // asks for; nothing panics.
-func FuzzDecode(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	codes := []string{
 		`x => x`, `n => n / 2`, `n => n + 1`, `s => s ++ "!"`, `xs => sum(xs)`, `p => fst(p) / length(snd(p))`,
 		`r => r.pair / r.a.b`, `(a, b) => a / length(b)`, `b => not b`, `x => parse_json(x).a`, `42`,
@@ -150,7 +154,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which int, arguments string) {
 		r := reportOf(t, codes[max(which, 0)%len(codes)])
-		d, fa := check.Decode(json.RawMessage(arguments), r)
+		d, fa := check.ReadArguments(json.RawMessage(arguments), r, nil)
 		if fa != nil {
 			if fa.Kind != fault.InvalidRequest || fa.Hint == "" {
 				t.Fatal(fa)
@@ -160,7 +164,7 @@ func FuzzDecode(f *testing.F) {
 		if !json.Valid([]byte(arguments)) {
 			return
 		}
-		for _, in := range d.Inputs {
+		for _, in := range d.Values {
 			if !json.Valid(in) {
 				t.Fatalf("%s gives %s", arguments, in)
 			}

@@ -1,0 +1,521 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An attack is a row of the table.
+type attack struct {
+	name, doc string
+	flags     []string
+	stdio     bool
+	open      bool   // without tokens
+	alone     bool   // nobody else is there, and it ends by itself
+	code      string // what the innocent runs; else 1 + 1
+	want      string
+	lasts     time.Duration // else 8 s
+	// before makes ready what no time is taken of.
+	before func(ctx context.Context, s *server) error
+	do     func(ctx context.Context, s *server) error
+}
+
+const timeout = 3 * time.Second
+
+var attacks = []attack{
+	program("effect", "an effect that is denied, its argument 1 shared 2^60 times", `!fs.read(fold(p => (fst(p), fst(p)), 1, range(0, 60)))`, 1),
+	called("call", "two calls of a tool, the input shared 2^60 times"),
+	program("totext", "`to_text` of 1.2 million nested pairs", `length(to_text(fold(p => (fst(p), snd(p)), 0, range(0, 1200000))))`, 1),
+	program("unique", "`unique` of three values of 1.2 million nested pairs", `let v = fold(p => (fst(p), snd(p)), 0, range(0, 1200000)) in length(unique([v, v, v]))`, 1),
+	program("contains", "`contains` of values shared 2^40 times", `let v = fold(p => (fst(p), fst(p)), 1, range(0, 40)) in let w = fold(p => (fst(p), fst(p)), 1, range(0, 40)) in contains([v, v], (w, 2))`, 2),
+	program("digits", "an integer of 8 million digits as the result", `fold(p => fst(p) * fst(p), 10, range(0, 23))`, 2),
+	program("shared", "a result that is shared 2^24 times", `fold(p => (fst(p), fst(p)), 1, range(0, 24))`, 2),
+	{name: "many", doc: "eighty extreme programs, four at a time", flags: []string{"--timeout=3s"}, lasts: 20 * time.Second, do: many},
+	{name: "ids", doc: "stdio: answers that nobody reads, with ids of 15 MiB", stdio: true, alone: true, do: ids},
+	{name: "journal", doc: "a tool that reads 200 MiB, four times, `--journal-max-size 32MB`", flags: []string{"--journal-max-size=32MB", "--cap=fs.read:./data"}, lasts: 25 * time.Second, before: data, do: reads},
+	{name: "streams", doc: "no tokens: eight streams whose requests came in chunks", open: true, lasts: 5 * time.Second, do: streams},
+	{name: "bodies", doc: "sixteen principals that send 7 MiB each and stop", lasts: 5 * time.Second, do: bodies},
+	{name: "idle", doc: "4,000 idle connections of nobody, made again as they end", do: idle},
+	{name: "pool", doc: "14 runs of one principal that hold memory; another's list", flags: []string{"--timeout=20s"}, code: `length(map(x => x + 1, range(0, 100000)))`, want: "100000", do: holds},
+	{name: "cpu", doc: "63 principals that compute without an end", flags: []string{"--timeout=20s"}, lasts: 6 * time.Second, before: greet, do: computes},
+	{name: "lists", doc: "490 slow readers of a full page of 1,000 tools", flags: []string{"--store=memory"}, lasts: 12 * time.Second, before: tools, do: lists},
+	{name: "answers", doc: "490 slow readers of results of 256 KiB", lasts: 12 * time.Second, do: results},
+	{name: "hello", doc: "64 principals that said `initialize`, where something is granted", flags: []string{"--cap=kv:notes/**"}, lasts: 4 * time.Second, before: hello, do: wait},
+	{name: "kill", doc: "kill -9 while a tool writes, and one more start", flags: []string{"--cap=fs:./data"}, alone: true, lasts: 20 * time.Second, before: data, do: killed},
+}
+
+// on attacks a server.
+func (a *attack) on(ctx context.Context, binary, dir string) (figures, error) {
+	own, err := os.MkdirTemp(dir, a.name)
+	if err != nil {
+		return figures{}, err
+	}
+	defer os.RemoveAll(own)
+	if a.name == "journal" || a.name == "kill" {
+		if err := makeData(own); err != nil {
+			return figures{}, err
+		}
+	}
+	s, err := start(ctx, binary, own, !a.stdio, !a.open && !a.stdio, append([]string{"--log-level=warn"}, a.flags...)...)
+	if err != nil {
+		return figures{wait: -1, late: -1}, err
+	}
+	defer s.kill()
+	if a.before != nil {
+		ready, cancel := context.WithTimeout(ctx, time.Minute)
+		err := a.before(ready, s)
+		cancel()
+		if err != nil {
+			return s.figures, err
+		}
+	}
+	if !a.alone && !a.open && a.name != "hello" { // there, an own store has to be opened
+		if _, err := s.call(ctx, "eve", "run", object{"code": 1}); err != nil {
+			return s.figures, err
+		}
+	}
+	lasts := a.lasts
+	if lasts == 0 {
+		lasts = 8 * time.Second
+	}
+	during, over := context.WithTimeout(ctx, lasts)
+	defer over()
+	var all sync.WaitGroup
+	if !a.alone {
+		who, code, want := "eve", "1 + 1", "2"
+		if a.open {
+			who = ""
+		}
+		if a.code != "" {
+			code, want = a.code, a.want
+		}
+		all.Go(func() { s.innocent(during, who, code, want) })
+	}
+	err = a.do(during, s)
+	if err == nil && !a.alone {
+		<-during.Done()
+	}
+	over()
+	all.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.figures, err
+}
+
+// greet has every principal's server be open.
+func greet(ctx context.Context, s *server) error {
+	for i := range principals {
+		if _, err := s.call(ctx, fmt.Sprint("p", i), "run", object{"code": 1}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func wait(ctx context.Context, _ *server) error {
+	<-ctx.Done()
+	return nil
+}
+
+// timed makes a call that the server's time ends, and notes how much later that was.
+func (s *server) timed(ctx context.Context, principal string, arguments object) {
+	began := time.Now()
+	_, err := s.call(ctx, principal, "run", arguments)
+	if err != nil && ctx.Err() == nil {
+		return
+	}
+	late := max(time.Since(began)-timeout, 0)
+	s.note(func(f *figures) { f.late, f.cut = max(f.late, late), f.cut || ctx.Err() != nil })
+}
+
+const mostSteps = 1_000_000_000
+
+// program is an attack by one program, so many times at once.
+func program(name, doc, code string, times int) attack {
+	return attack{name: name, doc: doc, flags: []string{"--timeout=" + timeout.String()}, do: func(ctx context.Context, s *server) error {
+		var all sync.WaitGroup
+		for range times {
+			all.Go(func() { s.timed(ctx, "p0", object{"code": code, "steps": mostSteps}) })
+		}
+		all.Wait()
+		return nil
+	}}
+}
+
+func called(name, doc string) attack {
+	a := program(name, doc, "", 2)
+	a.before = func(ctx context.Context, s *server) error {
+		if _, err := s.call(ctx, "p0", "evolve", object{"name": "f", "code": "x => 1"}); err != nil {
+			return err
+		}
+		_, err := s.call(ctx, "p0", "evolve", object{"name": "g", "code": `n => call("f", fold(p => (fst(p), fst(p)), 1, range(0, n)))`, "capabilities": []string{"call:f"}})
+		return err
+	}
+	a.do = func(ctx context.Context, s *server) error {
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() { s.timed(ctx, "p0", object{"tool": "g", "input": 60, "steps": mostSteps}) })
+		}
+		all.Wait()
+		return nil
+	}
+	return a
+}
+
+// many runs programs that want all of something, one after the other.
+func many(ctx context.Context, s *server) error {
+	codes := []string{
+		`length(map(x => x + 1, range(0, 1000000)))`,
+		`map(x => [x, x], range(0, 200000))`,
+		`fold(p => fst(p) * fst(p), 10, range(0, 22))`,
+		`length(fold(p => concat([fst(p), fst(p)]), "0123456789", range(0, 22)))`,
+		`fold(p => {a: fst(p), b: fst(p)}, 1, range(0, 22))`,
+		`(f => f(f))(f => 1 + f(f))`,
+		`length(to_text(map(x => x, range(0, 1000000))))`,
+		`let v = fold(p => (fst(p), snd(p)), 0, range(0, 600000)) in equal(v, (v, v))`,
+	}
+	var all sync.WaitGroup
+	for w := range 4 {
+		all.Go(func() {
+			for i := range 20 {
+				if ctx.Err() == nil {
+					_, _ = s.call(ctx, fmt.Sprint("p", w), "run", object{"code": codes[(i+2*w)%len(codes)], "steps": mostSteps})
+				}
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// ids sends requests whose answers are long, and reads none.
+func ids(ctx context.Context, s *server) error {
+	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		id := strings.Repeat("x", 15<<20)
+		for i := range 30 {
+			if _, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":"%d%s","method":"ping"}`+"\n", i, id); err != nil {
+				return
+			}
+		}
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		s.kill()
+		<-done
+	}
+	return nil
+}
+
+// makeData fills a folder of files that differ.
+func makeData(dir string) error {
+	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
+		return err
+	}
+	dice := rand.New(rand.NewPCG(1, 2))
+	for i := range 100 {
+		text := make([]byte, 2<<20)
+		for j := range text {
+			text[j] = byte('a' + dice.IntN(26))
+		}
+		if err := os.WriteFile(filepath.Join(dir, "data", fmt.Sprint(i)), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func data(ctx context.Context, s *server) error {
+	if _, err := s.call(ctx, "p0", "evolve", object{"name": "reads", "code": `n => sum(map(i => length(!fs.read(to_text(i))), range(0, 100)))`, "capabilities": []string{"fs.read:./data"}}); err != nil {
+		return err
+	}
+	_, err := s.call(ctx, "p0", "evolve", object{"name": "writes", "code": `n => sum(map(i => let w = !fs.write({path: concat(["out", to_text(i)]), text: !fs.read(to_text(i))}) in 1, range(0, 100)))`, "capabilities": []string{"fs:./data"}})
+	return err
+}
+
+// reads has a tool read, again and again, and notes how large the store gets.
+func reads(ctx context.Context, s *server) error {
+	most := int64(0)
+	watch, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for watch.Err() == nil {
+			most = max(most, size(filepath.Join(s.dir, "state")))
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	for range 4 {
+		_, _ = s.call(ctx, "p0", "run", object{"tool": "reads", "steps": mostSteps})
+	}
+	stop()
+	all.Wait()
+	text := fmt.Sprintf("the store: %d MB of 32", most/1e6)
+	if most > 32e6*mostStore/100 {
+		text = "**" + text + "**"
+	}
+	s.say("%s", text)
+	return nil
+}
+
+// session begins one of the older protocols.
+func (s *server) session(ctx context.Context, principal string) (string, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	if principal != "" {
+		r.Header.Set("Authorization", "Bearer "+token(principal))
+	}
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = errors.New(res.Status)
+	}
+	return res.Header.Get("Mcp-Session-Id"), err
+}
+
+// hold keeps connections open until the attack is over, each with what it was sent.
+func (s *server) hold(ctx context.Context, n int, text func(i int) string) error {
+	var conns []net.Conn
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	for i := range n {
+		c, err := s.dial(ctx, text(i))
+		if err != nil {
+			break
+		}
+		conns = append(conns, c)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func streams(ctx context.Context, s *server) error {
+	var ids []string
+	for range 8 {
+		id, err := s.session(ctx, "")
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	return s.hold(ctx, 8, func(i int) string {
+		return head("GET", "", "") + "Mcp-Session-Id: " + ids[i] + "\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+	})
+}
+
+func bodies(ctx context.Context, s *server) error {
+	body := strings.Repeat(" ", 7<<20)
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			_ = s.hold(ctx, 1, func(int) string {
+				return head("POST", fmt.Sprint("p", i), stateless) + "Content-Length: 8000000\r\n\r\n" + body
+			})
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+// idle asks for the health on each connection, so that it may stay.
+func idle(ctx context.Context, s *server) error {
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			conns := make([]net.Conn, 500)
+			defer func() {
+				for _, c := range conns {
+					if c != nil {
+						c.Close()
+					}
+				}
+			}()
+			one := make([]byte, 4096)
+			for i := 0; ctx.Err() == nil; i = (i + 1) % len(conns) {
+				if c := conns[i]; c != nil {
+					_ = c.SetReadDeadline(time.Now())
+					if _, err := c.Read(one); errors.Is(err, os.ErrDeadlineExceeded) {
+						time.Sleep(time.Millisecond)
+						continue
+					}
+					c.Close()
+				}
+				c, err := s.dial(ctx, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+				if err != nil {
+					conns[i] = nil
+					time.Sleep(10 * time.Millisecond)
+					continue
+				}
+				_ = c.SetReadDeadline(time.Now().Add(time.Second))
+				_, _ = c.Read(one)
+				conns[i] = c
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+func holds(ctx context.Context, s *server) error {
+	var all sync.WaitGroup
+	for range 14 {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				_, _ = s.call(ctx, "p0", "run", object{"code": `let l = map(x => x + 1, range(0, 300000)) in (f => f(f))(f => if length(l) > 0 then f(f) else 0)`, "steps": mostSteps})
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+func computes(ctx context.Context, s *server) error {
+	var all sync.WaitGroup
+	for i := range 63 {
+		for range 2 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = s.call(ctx, fmt.Sprint("p", i), "run", object{"code": `(f => f(f))(f => f(f))`, "steps": mostSteps})
+				}
+			})
+		}
+	}
+	all.Wait()
+	return nil
+}
+
+func tools(ctx context.Context, s *server) error {
+	var all sync.WaitGroup
+	failed := make(chan error, 8)
+	for w := range 8 {
+		all.Go(func() {
+			for i := w; i < 1000 && ctx.Err() == nil; i += 8 {
+				if _, err := s.call(ctx, "p0", "evolve", object{"name": fmt.Sprintf("tool_%d", i), "code": fmt.Sprintf("n => n + %d", i), "description": strings.Repeat("adds ", 60)}); err != nil {
+					select {
+					case failed <- err:
+					default:
+					}
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return ctx.Err()
+	}
+}
+
+// slow reads answers by a few bytes, on so many connections.
+func (s *server) slow(ctx context.Context, n int, request string) error {
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				c, err := s.dial(ctx, request)
+				if err != nil {
+					return
+				}
+				_ = c.(*net.TCPConn).SetReadBuffer(4096)
+				in := bufio.NewReaderSize(c, 1024)
+				for ctx.Err() == nil {
+					_ = c.SetReadDeadline(time.Now().Add(time.Second))
+					if _, err := in.Discard(512); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+						break
+					}
+					select {
+					case <-ctx.Done():
+					case <-time.After(200 * time.Millisecond):
+					}
+				}
+				c.Close()
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
+func request(principal, method, name, params string) string {
+	body := message(method, params)
+	h := head("POST", principal, stateless) + "Mcp-Method: " + method + "\r\n"
+	if name != "" {
+		h += "Mcp-Name: " + name + "\r\n"
+	}
+	return fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", h, len(body), body)
+}
+
+func lists(ctx context.Context, s *server) error {
+	return s.slow(ctx, 490, request("p0", "tools/list", "", ""))
+}
+
+func results(ctx context.Context, s *server) error {
+	return s.slow(ctx, 490, request("p0", "tools/call", "run", `"name":"run","arguments":{"code":"map(x => x, range(100000, 135000))"}`))
+}
+
+func hello(ctx context.Context, s *server) error {
+	for i := range principals {
+		if _, err := s.session(ctx, fmt.Sprint("p", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// killed kills the server in the middle of writes, starts another, and counts what is left.
+func killed(ctx context.Context, s *server) error {
+	go func() { _, _ = s.call(ctx, "p0", "run", object{"tool": "writes", "steps": mostSteps}) }()
+	select {
+	case <-time.After(300 * time.Millisecond):
+	case <-ctx.Done():
+	}
+	s.kill()
+	left := func() int {
+		files, _ := filepath.Glob(filepath.Join(s.dir, "data", ".pif-*"))
+		folders, _ := filepath.Glob(filepath.Join(s.dir, "tmp", "*"))
+		return len(files) + len(folders)
+	}
+	first := left()
+	again, err := start(ctx, s.cmd.Path, s.dir, true, true, "--log-level=warn", "--cap=fs:./data")
+	if err != nil {
+		return err
+	}
+	if _, err := again.call(ctx, "p0", "run", object{"code": 1}); err != nil {
+		s.say("%v", err)
+	}
+	again.stop()
+	text := fmt.Sprintf("left after kill -9: %d, after one more start: %d", first, left())
+	if left() > 0 {
+		text = "**" + text + "**"
+	}
+	s.say("%s", text)
+	return nil
+}

@@ -1,0 +1,178 @@
+package mcpserver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// mostBroken is how many places a refusal names.
+const mostBroken = 8
+
+// broken refuses code with places that fail each time they are reached: it can't be
+// meant so. before is the version that stays; nil: there is none.
+func broken(t, before *registry.Tool, tools *registry.Snapshot) *fault.Fault {
+	var all []check.Diagnostic
+	for _, d := range t.Report().Broken() {
+		if !slices.ContainsFunc(all, func(e check.Diagnostic) bool { return e.Place == d.Place }) {
+			all = append(all, d)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	f := &fault.Fault{
+		Kind: fault.Refused, In: "code",
+		Message: plural(len(all), "place fails each time it is reached", "places fail each time they are reached") + "; nothing was made",
+		Hint:    `Mend the code and evolve again, or make it all the same with "draft":true.`,
+	}
+	if before != nil {
+		f.Message = fmt.Sprintf("%s, and version %d of %q stays", strings.TrimSuffix(f.Message, "; nothing was made"), before.Version, t.Name)
+	}
+	if len(all) > mostBroken {
+		f.Message += fmt.Sprintf("; these are the first %d", mostBroken)
+		all = all[:mostBroken]
+	}
+	for i := range all {
+		g := placeBroken(t, &all[i], tools)
+		if slices.ContainsFunc(all[:i], func(d check.Diagnostic) bool { return d.Kind == all[i].Kind && d.Message == all[i].Message }) {
+			g.Hint = "" // it was said
+		}
+		f.More = append(f.More, g)
+	}
+	return f
+}
+
+// placeBroken is the fault of a place, with what would mend it.
+func placeBroken(t *registry.Tool, d *check.Diagnostic, tools *registry.Snapshot) *fault.Fault {
+	p := placeOf(d.Place)
+	f := &fault.Fault{
+		Kind: d.Kind, In: "code", At: p.At, Line: p.Line, Col: p.Col,
+		Message: excerptOf([]byte(d.Message), mostShown), Hint: excerptOf([]byte(d.Hint), mostShown),
+		Expected: excerptOf([]byte(d.Expected), mostShown), Got: excerptOf([]byte(d.Got), mostShown),
+		Fragment: fragmentAt(t, d.Place),
+	}
+	if t.Text {
+		f.In, f.At = "", "" // who writes text knows lines, not pointers
+		defer func() { f.Message = fmt.Sprintf("line %d, column %d: %s", p.Line, p.Col, f.Message) }()
+	}
+	if d.Kind != fault.Unbound {
+		return f
+	}
+	for _, name := range t.Program().Free() {
+		if !strings.Contains(d.Message, fmt.Sprintf("%q", name)) {
+			continue
+		}
+		if meant := toolsMeant([]string{name}, t.Name, tools); len(meant) > 0 {
+			f.Hint = meant[0]
+			return f
+		}
+	}
+	if said, ok := notePlaced(t, p); ok {
+		if what, hint, cut := strings.Cut(said, "; "); cut {
+			f.Message, f.Hint = what, strings.ToUpper(hint[:1])+hint[1:]
+		} else {
+			f.Hint = said
+		}
+	}
+	return f
+}
+
+// notePlaced is what the reader of the text form notes of a place.
+func notePlaced(t *registry.Tool, p check.Place) (note string, ok bool) {
+	at := fmt.Sprintf("line %d, column %d: ", p.Line, p.Col)
+	for _, note := range t.Program().Notes() {
+		if said, ok := strings.CutPrefix(note, at); ok {
+			return said, true
+		}
+	}
+	return "", false
+}
+
+// How much code is shown of a place, in characters: before it, and from it on.
+const (
+	shownBefore = 16
+	shownAfter  = 32
+)
+
+// fragmentAt is the code at a place: a value of JSON, or what stands around it on its
+// line.
+func fragmentAt(t *registry.Tool, p check.Place) string {
+	lines := strings.Split(string(t.Source), "\n")
+	if p.Line < 1 || p.Line > len(lines) {
+		return ""
+	}
+	line := []rune(lines[p.Line-1])
+	at := p.Col - 1
+	if at < 0 || at >= len(line) {
+		return ""
+	}
+	if !t.Text {
+		rest := []byte(string(line[at:]))
+		if end := skip(rest, 0); end > 0 {
+			rest = rest[:end]
+		}
+		return excerptOf(rest, shownAfter)
+	}
+	from, to := at, min(len(line), at+shownAfter)
+	if strings.ContainsRune("+-*/%=!<>", line[at]) {
+		from = max(0, at-shownBefore) // an operator's place is between its operands
+	}
+	code := strings.TrimSpace(string(line[from:to]))
+	if from < at && from > 0 {
+		code = "…" + code
+	}
+	if to < len(line) {
+		code += "…"
+	}
+	return code
+}
+
+// notesOf is the notes of the reader about a tool's code, but for those that the
+// places that fail say better.
+func notesOf(t *registry.Tool) (notes []string) {
+	if t == nil {
+		return nil
+	}
+	var said []string
+	for _, d := range t.Report().Broken() {
+		if d.Kind == fault.Unbound {
+			said = append(said, fmt.Sprintf("line %d, column %d: ", d.Line, d.Col))
+		}
+	}
+	for _, note := range t.Program().Notes() {
+		free := len(said) > 0 && strings.HasPrefix(note, "the variable ") && strings.Contains(note, " is free: ")
+		if !free && !slices.ContainsFunc(said, func(at string) bool { return strings.HasPrefix(note, at) }) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+// badName refuses a name that the schema of evolve forbids. Tools on record that have
+// one stay.
+func badName(name string) *fault.Fault {
+	if registry.Listed(name) || name == "" {
+		return nil
+	}
+	clean := strings.Trim(strings.Map(func(r rune) rune {
+		if registry.Listed(string(r)) {
+			return r
+		}
+		return '_'
+	}, name), "_-.")
+	f := &fault.Fault{
+		Kind: fault.InvalidRequest, At: "/name", In: "arguments",
+		Message: fmt.Sprintf(`a tool's name has letters, digits, "_", "-" and "." only, at most 64 of them, and %q has others, or more`, excerpt([]byte(name))),
+		Got:     excerpt([]byte(name)),
+		Hint:    `Choose another name, such as "square".`,
+	}
+	if clean = clean[:min(len(clean), 64)]; clean != "" {
+		f.Hint = fmt.Sprintf("Choose another name, such as %q.", clean)
+	}
+	return f
+}

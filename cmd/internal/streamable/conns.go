@@ -1,0 +1,170 @@
+package streamable
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// conns is the connections there are. There is always room for one more: of those on which
+// nobody was admitted the longest idle gives way, of all addresses, or of one that has more
+// than its share; where there are no such, the longest idle of the principal that has most.
+type conns struct {
+	most    int           // connections
+	share   int           // of one address, on which nobody was admitted
+	unknown time.Duration // for which one of these may be idle
+
+	mu  sync.Mutex
+	all map[net.Conn]*conn
+}
+
+// A conn is a connection.
+type conn struct {
+	all       *conns
+	under     net.Conn // below TLS: closing it doesn't wait
+	from      netip.Prefix
+	state     http.ConnState
+	since     time.Time // of its state
+	admitted  bool
+	principal string // who was admitted last
+	idle      *time.Timer
+}
+
+type connKey struct{}
+
+// context is a [http.Server]'s ConnContext: it begins a connection.
+func (cs *conns) context(ctx context.Context, c net.Conn) context.Context {
+	one := &conn{all: cs, under: c, from: network(c.RemoteAddr()), since: time.Now()}
+	if t, ok := c.(*tls.Conn); ok {
+		one.under = t.NetConn()
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.all == nil {
+		cs.all = map[net.Conn]*conn{}
+	}
+	cs.all[c] = one
+	cs.makeRoom(c, one)
+	return context.WithValue(ctx, connKey{}, one)
+}
+
+// network is the addresses that count as one: those of IPv6 are given out by the network.
+func network(a net.Addr) netip.Prefix {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Prefix{}
+	}
+	addr := tcp.AddrPort().Addr().Unmap()
+	bits := addr.BitLen()
+	if addr.Is6() {
+		bits = 64
+	}
+	p, _ := addr.Prefix(bits)
+	return p
+}
+
+// makeRoom closes one where there is one too many, the new one if there is no other. The caller holds the lock.
+func (cs *conns) makeRoom(key net.Conn, one *conn) {
+	if len(cs.all) <= min(cs.most, cs.share) {
+		return
+	}
+	same := 0
+	has := map[string]int{}
+	for _, c := range cs.all {
+		if !c.admitted && c.from == one.from {
+			same++
+		}
+		if c.admitted {
+			has[c.principal]++
+		}
+	}
+	full := len(cs.all) > cs.most
+	if !full && same <= cs.share {
+		return
+	}
+	victim := key
+	best := one
+	for k, c := range cs.all {
+		switch {
+		case c == one || c.admitted && c.state != http.StateIdle:
+		case same > cs.share:
+			if !c.admitted && c.from == one.from && (best == one || c.since.Before(best.since)) {
+				victim, best = k, c
+			}
+		case best == one, best.admitted && !c.admitted:
+			victim, best = k, c
+		case !best.admitted && c.admitted:
+		case has[c.principal] > has[best.principal], has[c.principal] == has[best.principal] && c.since.Before(best.since):
+			victim, best = k, c
+		}
+	}
+	cs.drop(victim, best)
+}
+
+// drop closes a connection. The caller holds the lock.
+func (cs *conns) drop(key net.Conn, c *conn) {
+	delete(cs.all, key)
+	c.stopIdle()
+	_ = c.under.Close()
+}
+
+func (c *conn) stopIdle() {
+	if c.idle != nil {
+		c.idle.Stop()
+		c.idle = nil
+	}
+}
+
+// follow is a [http.Server]'s ConnState.
+func (cs *conns) follow(key net.Conn, state http.ConnState) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.all[key]
+	if c == nil {
+		return // it gave way
+	}
+	c.state, c.since = state, time.Now()
+	c.stopIdle()
+	switch state {
+	case http.StateClosed, http.StateHijacked:
+		delete(cs.all, key)
+	case http.StateIdle:
+		if !c.admitted {
+			c.idle = time.AfterFunc(cs.unknown, func() { cs.closeIdle(key, c) })
+		}
+	}
+}
+
+// closeIdle closes a connection that is still idle.
+func (cs *conns) closeIdle(key net.Conn, c *conn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.all[key] == c && c.state == http.StateIdle && !c.admitted && time.Since(c.since) >= cs.unknown {
+		cs.drop(key, c)
+	}
+}
+
+// admit notes who came in on the connection of a request.
+func admit(ctx context.Context) {
+	if c, ok := ctx.Value(connKey{}).(*conn); ok {
+		c.all.mu.Lock()
+		defer c.all.mu.Unlock()
+		c.admitted, c.principal = true, principalOf(ctx)
+	}
+}
+
+// closeUnused closes those on which no request has begun yet. Clients dial more than they use;
+// [http.Server.Shutdown] waits for these for five seconds.
+func (cs *conns) closeUnused() {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for key, c := range cs.all {
+		if c.state == http.StateNew {
+			cs.drop(key, c)
+		}
+	}
+}

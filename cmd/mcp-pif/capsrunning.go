@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+)
+
+// running is the folder in which servers that grant something say what they have
+// applied of what was taken back.
+func running() (string, error) {
+	state, err := stateDir()
+	return filepath.Join(state, "running"), err
+}
+
+// announce says what this process has applied, for who takes something back. Nothing
+// depends on it.
+func (a *authority) announce(client string) {
+	a.running = caps.Running{PID: os.Getpid(), Client: client}
+	dir, err := running()
+	if err == nil {
+		a.announcement, err = caps.Announce(dir)
+	}
+	if err != nil {
+		a.log.Warn("'mcp-pif caps revoke' can't tell whether it reached this server", "error", err)
+	}
+}
+
+// unannounce takes back that this process runs.
+func (a *authority) unannounce() {
+	if a.announcement == nil {
+		return
+	}
+	if err := a.announcement.Close(); err != nil {
+		a.log.Debug("what was announced stays", "error", err)
+	}
+}
+
+// sayApplied says that these revocations hold now.
+func (a *authority) sayApplied(entries []caps.Revocation) {
+	if a.announcement == nil {
+		return
+	}
+	r := a.running
+	r.Applied, r.Hits = caps.Revision(entries), a.principals.Hits(entries, a.options.principals)
+	if err := a.announcement.Say(r); err != nil {
+		a.log.Debug("what was applied can't be said", "error", err)
+	}
+}
+
+// An applied is what the running servers say after a revocation.
+type applied struct {
+	servers []caps.Running
+	silent  []string // those that haven't applied it in time
+}
+
+// Servers look every 400 ms.
+const (
+	mostAwaited = 3 * time.Second
+	awaitEvery  = 20 * time.Millisecond
+)
+
+// awaitServers waits until every running server has applied what is revoked now, some
+// seconds at most.
+func awaitServers(ctx context.Context, r caps.Revocations) (a applied, err error) {
+	dir, err := running()
+	if err != nil {
+		return a, err
+	}
+	for end := time.Now().Add(mostAwaited); ; {
+		if a.servers, err = caps.AllRunning(dir); err != nil {
+			return a, err
+		}
+		entries, err := r.Load()
+		if err != nil {
+			return a, err
+		}
+		now := caps.Revision(entries)
+		a.silent = nil
+		for _, s := range a.servers {
+			if s.Applied != now {
+				a.silent = append(a.silent, namedServer(s))
+			}
+		}
+		if len(a.silent) == 0 || time.Now().After(end) {
+			return a, nil
+		}
+		select {
+		case <-ctx.Done():
+			return a, ctx.Err()
+		case <-time.After(awaitEvery):
+		}
+	}
+}
+
+func namedServer(s caps.Running) string {
+	if s.Client == "" {
+		return fmt.Sprintf("a server that is starting (pid %d)", s.PID)
+	}
+	return fmt.Sprintf("%s (pid %d)", s.Client, s.PID)
+}
+
+// A hit is what one revocation takes of the running servers.
+type hit struct {
+	servers       []string // their clients
+	grants, parts int
+}
+
+// by is what the revocation with an ID takes.
+func (a *applied) by(id string) (h hit) {
+	for _, s := range a.servers {
+		before := h.grants + h.parts
+		for _, x := range s.Hits {
+			switch {
+			case x.By != id:
+			case x.Part:
+				h.parts++
+			default:
+				h.grants++
+			}
+		}
+		if h.grants+h.parts > before {
+			h.servers = append(h.servers, s.Client)
+		}
+	}
+	return h
+}
+
+func (h *hit) words() string {
+	if len(h.servers) == 0 {
+		return "no running server has it"
+	}
+	var what []string
+	if h.grants > 0 {
+		what = append(what, count(h.grants, "grant", "grants"))
+	}
+	if h.parts > 0 {
+		what = append(what, "a part of "+count(h.parts, "grant", "grants"))
+	}
+	names := slices.Compact(slices.Sorted(slices.Values(h.servers)))
+	return fmt.Sprintf("%s of %s (%s)", strings.Join(what, " and "), count(len(h.servers), "running server", "running servers"), strings.Join(names, ", "))
+}
+
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}

@@ -1,0 +1,95 @@
+package eval
+
+import (
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
+// RunUntil is Run that asks stop from time to time, also inside work that is one
+// step or one instruction: at least each 50 ms or so. Where it says true the run has
+// failed with cancelled, and can't go on. When it is asked depends on the work alone,
+// so that of two runs of one program both are asked at the same places.
+func (m *Machine) RunUntil(steps uint64, stop func() bool) (s State) {
+	m.stop = stop
+	defer func() {
+		m.stop = nil
+		switch p := recover().(type) {
+		case nil:
+		case stopped:
+			// What the work had taken is given back with the machine.
+			m.acted = true
+			m.state, m.fault = Failed, &fault.Fault{Kind: fault.Cancelled, Message: "the run was not wanted any more"}
+			s = Failed
+		default:
+			panic(p)
+		}
+	}()
+	return m.Run(steps)
+}
+
+// stopped is the panic that leaves work in the middle.
+type stopped struct{}
+
+// lookEvery is the work after which stop is asked, in parts of values gone through:
+// a few milliseconds.
+const lookEvery = 1 << 16
+
+// look counts work on so many parts of values, each worth some tens of nanoseconds.
+func (m *Machine) look(parts int) {
+	if m.unlooked += parts; m.unlooked >= lookEvery {
+		m.unlooked = 0
+		if m.stop != nil && m.stop() {
+			panic(stopped{})
+		}
+	}
+}
+
+// perBytes is how many bytes that are copied or compared are worth a part.
+const perBytes = 256
+
+// lookOften is look for those who call a function now and then, and never stop.
+func (m *Machine) lookOften() bool {
+	m.look(lookEvery / 4)
+	return false
+}
+
+// walk does work that goes through values and may borrow memory for that. Where
+// there was no room it is done once more after a collection: do leaves nothing
+// behind. Registers below height are alive. false: the run has failed.
+func (m *Machine) walk(height int, do func()) bool {
+	for again := false; ; again = true {
+		do()
+		if m.borrowed > 0 {
+			m.drop(m.borrowed)
+			m.borrowed = 0
+			m.giveBack()
+		}
+		switch {
+		case !m.short:
+			return m.state != Failed
+		case again:
+			m.outOfMemory()
+			return false
+		}
+		m.short = false
+		if !m.collect(0, height) {
+			return false
+		}
+	}
+}
+
+// borrow takes bytes of Go's memory that count as the run's while a walk lasts.
+// Nothing in the heap moves for that: a walk refers to it.
+func (m *Machine) borrow(bytes int64) *fault.Fault {
+	m.acted = true
+	if m.short || int64(len(m.stack))*8+m.extra+int64(m.hp)+bytes > m.budget.Memory {
+		m.short = true
+		return prim.OutOfMemory(m.budget.Memory)
+	}
+	m.borrowed += bytes
+	m.owe(bytes)
+	if !m.lend() {
+		return m.fault
+	}
+	return nil
+}

@@ -1,0 +1,89 @@
+package eval
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestShares: where the pool is short, the newest run gives way of the principal that is
+// furthest above what is its own.
+func TestShares(t *testing.T) {
+	const mb = 1 << 20
+	p := &slabPool{limit: 128 * mb}
+	var gone []string
+	var all []*Stake
+	run := func(name string, share *Share) *Stake {
+		s := &Stake{Share: share, Most: 64 * mb, GiveWay: func(own bool) {
+			if own {
+				name += " (own)"
+			}
+			gone = append(gone, name)
+		}}
+		s.Wait = func(<-chan struct{}) bool { // those that were told end
+			p.Lock()
+			defer p.Unlock()
+			freed := false
+			for _, o := range all {
+				if o.told && o.held > 0 {
+					p.count(o, -o.held)
+					freed = true
+				}
+			}
+			return freed
+		}
+		all = append(all, s)
+		return s
+	}
+	take := func(s *Stake, n int64, want bool, gives ...string) {
+		t.Helper()
+		gone = nil
+		p.Lock()
+		got := p.admit(s, n)
+		p.Unlock()
+		if got != want || !slices.Equal(gone, gives) {
+			t.Errorf("taken: %v; gave way: %q", got, gone)
+		}
+	}
+	var ann, bob, cyd, dan Share
+	a1, a2, a3 := run("a1", &ann), run("a2", &ann), run("a3", &ann)
+	take(a1, 60*mb, true)
+	take(a2, 40*mb, true)
+	take(a3, 30*mb, true) // alone one has everything
+	take(run("a4", &ann), 30*mb, false)
+	if !all[3].own {
+		t.Error("it isn't said that its own runs hold the memory")
+	}
+	take(a1, 10*mb, true, "a3 (own)") // the newest of one's own, too
+	b1 := run("b1", &bob)
+	take(b1, 30*mb, true, "a2")
+	take(b1, 30*mb, true)
+	take(a1, 10*mb, false) // it is above its share itself, and the newest
+	take(run("c1", &cyd), 1*mb, true)
+	take(run("c2", &cyd), 10*mb, true, "a1")
+	take(run("a5", &ann), 64*mb, true)
+	take(run("c3", &cyd), 1*mb, true)
+	// Nobody is above what one run may have: a newcomer has only what is kept for it.
+	d1 := run("d1", &dan)
+	take(d1, 8*mb, false)
+	if d1.own {
+		t.Error("it is said that its own runs hold the memory")
+	}
+	take(d1, 1*mb, true)
+	take(d1, 4*mb, false)
+	// What somebody else waits for is promised.
+	p.Lock()
+	p.waiting = map[*Stake]int64{d1: 4 * mb}
+	p.count(b1, -5*mb)
+	p.Unlock()
+	take(all[len(all)-2], 1*mb, false)
+	delete(p.waiting, d1)
+	take(d1, 4*mb, true)
+	for _, s := range all {
+		p.Lock()
+		p.count(s, -s.held)
+		p.Unlock()
+	}
+	if p.held != 0 || len(p.active) != 0 {
+		t.Errorf("%d bytes are held, by %d", p.held, len(p.active))
+	}
+}

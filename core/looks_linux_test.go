@@ -1,0 +1,151 @@
+package core
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
+// What the worst uses of primitives are made from: as large as a run of 64 MiB and a
+// billion steps can make it.
+const (
+	longText   = `let s = fold(p => fst(p) ++ fst(p), "añB ", range(0, 22)) in `
+	escapes    = `let s = fold(p => fst(p) ++ fst(p), "\u0001\u0002", range(0, 20)) in `
+	longList   = `let l = range(0, 2000000) in `
+	chain      = `let l = fold(p => cons(snd(p), fst(p)), [], range(0, 700000)) in `
+	deepPair   = `let v = fold(p => (fst(p), 1), 1, range(0, 700000)) in `
+	sharedPair = `let v = fold(p => (fst(p), fst(p)), 1, range(0, 60)) in `
+	shared24   = `let v = fold(p => (fst(p), fst(p)), 1, range(0, 22)) in `
+	longInt    = `let n = fold(p => fst(p) * fst(p), 3, range(0, 22)) in `
+	digits     = `let s = fold(p => fst(p) ++ fst(p), "7", range(0, 22)) in `
+	manyKeys   = `let r = from_entries(map(i => (to_text(i), i), range(0, 200000))) in `
+	jsonLists  = `let s = fold(p => fst(p) ++ fst(p), "[1,2],", range(0, 17)) in let s = "[" ++ s ++ "0]" in `
+	jsonText   = `let s = "\"" ++ fold(p => fst(p) ++ fst(p), "\\u00e9", range(0, 21)) ++ "\"" in `
+)
+
+// worst is, for each primitive, programs that have it do much at once. What is not
+// here takes a step's work whatever it is given.
+var worst = map[string][]string{
+	"add": {longInt + `n + n`}, "sub": {longInt + `n - 1`}, "mul": {longInt + `n * n`},
+	"div": {longInt + `(n * n) / (n + 1)`}, "mod": {longInt + `mod(n * n, n + 1)`},
+	"eq": {longInt + `eq(n, n + 1)`}, "lt": {longInt + `n < n + 1`}, "lte": {longInt + `n <= n + 1`}, "gt": {longInt + `n > n + 1`}, "gte": {longInt + `n >= n + 1`},
+	"equal": {
+		sharedPair + `equal(v, fold(p => (fst(p), fst(p)), 1, range(0, 60)))`, deepPair + `equal(v, fold(p => (fst(p), 1), 1, range(0, 700000)))`,
+		longText + `equal(s, s ++ "a")`, longList + `equal(l, map(x => x, l))`,
+	},
+	"compare":  {sharedPair + `compare(v, v)`, deepPair + `compare(v, v)`, longText + `compare(s, s ++ "a")`},
+	"contains": {longList + `contains(l, -1)`, longText + `contains(s, "zz")`, sharedPair + `contains([v, v, v], (v, 2))`, longText + `contains(map(i => s, range(0, 1000)), s ++ "a")`},
+	"length":   {chain + `length(l)`}, "nth": {chain + `nth(l, 699999)`}, "set_nth": {chain + `set_nth(l, 699999, 1)`}, "push": {chain + `push(l, 1)`},
+	"slice": {chain + `slice(l, 1, 699999)`, longText + `slice(s, 1, 4000000)`},
+	"range": {longList + `length(l)`}, "concat": {longText + `s ++ s`},
+	"split": {longText + `split(slice(s, 0, 2000000), " ")`, longText + `split(s, "zz")`}, "join": {`join(map(i => "a", range(0, 1000000)), "--")`},
+	"chars": {longText + `chars(slice(s, 0, 400000))`}, "trim": {longText + `trim(s)`}, "upper": {longText + `upper(slice(s, 0, 15000000))`}, "lower": {longText + `lower(slice(s, 0, 15000000))`},
+	"replace": {longText + `replace(s, "a", "bb")`, longText + `replace(s, "zz", "bb")`}, "index_of": {longText + `index_of(s ++ "zz", "zz")`},
+	"starts_with": {longText + `starts_with(s, s)`}, "ends_with": {longText + `ends_with(s, s)`}, "parse_int": {digits + `parse_int(s)`},
+	"to_text":    {shared24 + `to_text(v)`, deepPair + `to_text(v)`, longInt + `to_text(n)`, longText + `to_text([s])`, escapes + `to_text([s])`},
+	"to_json":    {longText + `to_json([s])`, escapes + `to_json([s])`, longList + `to_json(l)`, longInt + `to_json(n)`},
+	"parse_json": {jsonLists + `parse_json(s)`, jsonText + `parse_json(s)`, digits + `parse_json(s)`},
+	"keys":       {manyKeys + `keys(r)`}, "values": {manyKeys + `values(r)`}, "entries": {manyKeys + `entries(r)`}, "from_entries": {manyKeys + `from_entries(entries(r))`},
+	"merge": {manyKeys + `merge(r, r)`}, "put": {manyKeys + `put(r, "a", 1)`}, "del": {manyKeys + `del(r, "1")`}, "get": {longText + `get({a: 1}, s, 2)`}, "has": {longText + `has({a: 1}, s)`},
+	"raise":   {longInt + `try(raise(n))`, longText + `try(raise([s]))`, sharedPair + `try(raise(v))`, deepPair + `try(raise(v))`},
+	"div_dec": {longInt + `try(div_dec(n, 7, 10, "floor"))`}, "round_dec": {longInt + `try(round_dec(n, 2, "floor"))`}, "to_int": {longInt + `to_int(n, "floor")`}, "to_dec": {digits + `try(to_dec(s))`},
+	"unique": {sharedPair + `unique([v, v, v])`}, "sort": {`sort(map(i => mod(i * 7919, 1000003), range(0, 300000)))`},
+	"to_data": {`to_data(` + quotedCode + `)`}, "to_code": {`to_code(to_data(` + quotedCode + `))`, sharedRecord + `try(to_code(r))`}, "analyze": {`analyze(` + quotedCode + `)`},
+}
+
+const quotedCode = `fold(p => to_code({op: "add", args: [to_data(fst(p)), to_data(fst(p))]}), '{1}, range(0, 12))`
+
+const sharedRecord = `let r = fold(p => {op: "add", args: [fst(p), fst(p)]}, {op: "int", value: 1, args: []}, range(0, 60)) in `
+
+// threadTime is the processor's time that the thread has used: what other processes
+// take doesn't count.
+func threadTime(t testing.TB) time.Duration {
+	const thread = 1 // RUSAGE_THREAD
+	var used syscall.Rusage
+	if err := syscall.Getrusage(thread, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// longestSilence runs a program, and returns the longest time in which it could not
+// have been stopped, and how it ended.
+func longestSilence(t testing.TB, code string) (time.Duration, string) {
+	t.Helper()
+	p, err := CompileText("", []byte(code))
+	if err != nil {
+		t.Fatalf("%s: %v", code, err)
+	}
+	m := p.Start(Input{}, Budgets{Steps: 1_000_000_000}, nil)
+	defer m.Release()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var longest time.Duration
+	last := threadTime(t)
+	look := func() bool {
+		now := threadTime(t)
+		longest = max(longest, now-last)
+		last = now
+		return false
+	}
+	for {
+		s := m.RunUntil(100_000, look)
+		look()
+		switch s {
+		case Failed:
+			return longest, string(m.Fault().Kind)
+		case Done:
+			if _, f := m.EncodeUntil(256<<10, look); f != nil {
+				return longest, string(f.Kind)
+			}
+			look()
+			return longest, "done"
+		}
+	}
+}
+
+// BenchmarkLongestSilence reports for each primitive the longest time in which a run
+// that does its worst could not be stopped.
+func BenchmarkLongestSilence(b *testing.B) {
+	for i := range prim.Table {
+		name := prim.Table[i].Name
+		for k, code := range worst[name] {
+			b.Run(fmt.Sprintf("%s-%d", name, k), func(b *testing.B) {
+				var longest time.Duration
+				end := ""
+				for b.Loop() {
+					var d time.Duration
+					d, end = longestSilence(b, code)
+					longest = max(longest, d)
+				}
+				b.ReportMetric(float64(longest.Milliseconds()), "ms-silent")
+				b.ReportMetric(0, "end="+end)
+			})
+		}
+	}
+}
+
+// Every primitive has its worst measured, or takes the same work whatever it is given.
+func TestWorstIsKnown(t *testing.T) {
+	for i := range prim.Table {
+		r := &prim.Table[i]
+		if _, known := worst[r.Name]; !known && r.Operation() && (r.Walk != nil || r.Work != nil || r.Cost != nil) {
+			t.Errorf("%s takes work that grows, and isn't measured", r.Name)
+		}
+	}
+	for name := range worst {
+		if _, _, ok := prim.Lookup(name); !ok {
+			t.Errorf("%s is no primitive", name)
+		}
+		for _, code := range worst[name] {
+			if _, err := CompileText("", []byte(code)); err != nil {
+				t.Errorf("%s: %v", strings.TrimSpace(code), err)
+			}
+		}
+	}
+}

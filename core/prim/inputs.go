@@ -1,0 +1,194 @@
+package prim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A Placing is how what a call gives comes to the parameters of the tool.
+type Placing uint8
+
+// The placings.
+const (
+	// Whole is one input, for the first parameter.
+	Whole Placing = iota
+	// ByName is a record of all parameters by their names.
+	ByName
+	// InOrder is a list, or a pair, of a value for each.
+	InOrder
+)
+
+// maxPlaced is how many parameters a tool has at most whose inputs are counted, and
+// taken out of one: whoever calls pays for looking at none of them.
+const maxPlaced = 100
+
+// Placed is a tool's parameters where what a call gives is placed by them.
+func Placed(params []string) []string {
+	if len(params) > maxPlaced {
+		return nil
+	}
+	return params
+}
+
+// Parameters is the names of the parameters that code starts with; nil for code with
+// none, and for code with more than are placed.
+func Parameters(t term.Term) []string {
+	n := 0
+	for l, ok := t.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
+		if n++; n > maxPlaced {
+			return nil
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	names := make([]string, n)
+	for i := range names {
+		l := t.(*term.Lam)
+		names[i], t = l.Param, l.Body
+	}
+	return names
+}
+
+// Place says how the input of a call, or the list of several, comes to the tool's
+// parameters. A fault of kind type_error says that one of them is missing: of
+// several inputs there are too few, and one goes to the first parameter then, so that
+// nothing but a function comes of it. A record whose keys are the parameters' goes by name. A list of as many items, or a pair for two,
+// is taken apart where each part fits its parameter and the whole doesn't fit the
+// first one.
+func Place(t value.Tool, in value.Value, several bool) (Placing, *fault.Fault) {
+	if l, ok := t.Term.(*term.Lam); !ok {
+		if several {
+			return InOrder, nil
+		}
+		return Whole, nil
+	} else if _, ok := l.Body.(*term.Lam); !ok && !several {
+		return Whole, nil
+	}
+	params := Parameters(t.Term)
+	if several {
+		n := 0
+		for range items(in) {
+			if n++; n >= len(params) {
+				return InOrder, nil
+			}
+		}
+		return InOrder, MissingInputs(t.Name, params, params[n:], nil)
+	}
+	if len(params) < 2 {
+		return Whole, nil
+	}
+	var parts []value.Value
+	switch v := value.Force(in).(type) {
+	case *value.Record:
+		keys := make([]string, len(v.Fields))
+		for i := range v.Fields {
+			keys[i] = v.Fields[i].Key
+		}
+		missing, unknown := unnamed(params, keys)
+		if missing == nil && unknown == nil {
+			return ByName, nil
+		}
+		return Whole, MissingInputs(t.Name, params, missing, unknown)
+	case *value.Pair:
+		parts = []value.Value{v.First, v.Second}
+	case *value.Cons:
+		for item := range items(v) {
+			if parts = append(parts, item); len(parts) > len(params) {
+				break
+			}
+		}
+	}
+	if len(parts) == len(params) && t.Takes != nil && !t.Takes(0, in) {
+		fits := true
+		for i, p := range parts {
+			fits = fits && t.Takes(i, p)
+		}
+		if fits {
+			return InOrder, nil
+		}
+	}
+	return Whole, MissingInputs(t.Name, params, params[1:], nil)
+}
+
+// unnamed is the parameters that have no key, and the keys that are no parameter's,
+// the first few of either.
+func unnamed(params, keys []string) (missing, unknown []string) {
+	for _, p := range params {
+		if _, ok := slices.BinarySearch(keys, p); !ok {
+			missing = append(missing, p)
+		}
+	}
+	for _, k := range keys {
+		if len(unknown) == mostNamed {
+			break
+		}
+		if !slices.Contains(params, k) {
+			unknown = append(unknown, k)
+		}
+	}
+	return missing, unknown
+}
+
+// mostNamed is how many names a message lists.
+const mostNamed = 10
+
+// MissingInputs is the fault of a call that lacks inputs for some of the tool's
+// parameters, or has some by names that no parameter has.
+func MissingInputs(tool string, params, missing, unknown []string) *fault.Fault {
+	f := &fault.Fault{Kind: fault.TypeError, Expected: "an input for each of " + named(params)}
+	var wrong []string
+	if len(missing) > 0 {
+		wrong = append(wrong, named(missing)+" "+plural(len(missing), "is", "are")+" missing")
+	}
+	if len(unknown) > 0 {
+		said := "there is no parameter " + named(unknown[:1])
+		if near := Closest(unknown[0], params); near != "" {
+			f.Near = near
+			said += "; did you mean " + named([]string{near}) + "?"
+		}
+		wrong = append(wrong, said)
+	}
+	f.Message = fmt.Sprintf("the tool %s takes %s: %s", quoted(tool), named(params), strings.Join(wrong, ", and "))
+	some := params[:min(len(params), 3)]
+	letters := make([]string, len(some))
+	for i := range letters {
+		letters[i] = strings.ToUpper(string(rune('a' + i)))
+	}
+	f.Hint = fmt.Sprintf(`Give them in their order, @%s(%s), in JSON {"call":{"tool":%s,"inputs":[%s]}}, or in one record by their names.`,
+		tool, strings.Join(letters, ", "), strconv.Quote(tool), strings.Join(letters, ","))
+	return f
+}
+
+// named lists names, in quotes only those that need them.
+func named(names []string) string {
+	more := ""
+	if len(names) > mostNamed {
+		more = fmt.Sprintf(" and %d more", len(names)-mostNamed)
+		names = names[:mostNamed]
+	}
+	shown := make([]string, len(names))
+	for i, n := range names {
+		if shown[i] = n; len(n) > 40 || strings.ContainsFunc(n, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			shown[i] = quoted(n)
+		}
+	}
+	if n := len(shown); more == "" && n > 1 {
+		return strings.Join(shown[:n-1], ", ") + " and " + shown[n-1]
+	}
+	return strings.Join(shown, ", ") + more
+}
+
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return one
+	}
+	return more
+}
