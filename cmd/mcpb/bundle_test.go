@@ -135,7 +135,7 @@ func TestBundle(t *testing.T) {
 			t.Errorf("%s is to be granted, and %v is", chosen, grants)
 		} else {
 			call("evolve", strings.Replace(read, "GRANT", grants[0].(string), 1))
-			if text, _ := call("peek", `{"input":"a.txt"}`); text != `"first"` {
+			if text, _ := call("peek", `{"input":"a.txt"}`); text != "first" {
 				t.Errorf("a file of %s was read as %s", chosen, text)
 			}
 		}
