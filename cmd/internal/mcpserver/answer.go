@@ -40,15 +40,19 @@ func (a *Answer) result() *mcp.CallToolResult {
 		StructuredContent: a.Structured,
 		IsError:           a.Fault != nil,
 	}
-	first := a.Text
-	if a.plain != nil {
-		first = *a.plain
-	}
-	r.Content = append(r.Content, &mcp.TextContent{Text: first})
+	r.Content = append(r.Content, &mcp.TextContent{Text: a.first()})
 	for _, more := range a.More {
 		r.Content = append(r.Content, &mcp.TextContent{Text: more})
 	}
 	return r
+}
+
+// first is the first content item.
+func (a *Answer) first() string {
+	if a.plain != nil {
+		return *a.plain
+	}
+	return a.Text
 }
 
 // succeeded is the answer of a tool whose result is the object itself.

@@ -127,13 +127,13 @@ func (r *result) answer(t *task, limit int) Answer {
 	switch {
 	case r.Total > int64(limit) || !r.whole():
 		a.Text = cut(r.JSON, min(preview, r.room))
-		a.large = &kept{r.JSON, r.Total}
-		o = o.text("preview", a.Text).number("total", uint64(r.Total))
+		a.large = &kept{r.JSON, r.Total, t.tool != nil && t.tool.GivesText()}
+		o = previewed(a.Text, r.Total)
 		t.note("the result is %d bytes of JSON, too large to show: this is only the first %d. Let the code select the part you need, or make it smaller", r.Total, len(a.Text))
 		r.next = ""
 	case deeper(r.JSON, deepest):
 		a.Text = string(r.JSON)
-		o = o.text("preview", a.Text).number("total", uint64(r.Total))
+		o = previewed(a.Text, r.Total)
 		t.note("the result nests deeper than %d, which many readers of JSON don't take: it is here whole, as a text", deepest)
 		r.next = ""
 	case t.direct && len(r.JSON) > longestNumber && !bareInteger(r.JSON) && longNumber(r.JSON):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -38,14 +39,15 @@ type shelf struct {
 	byID  map[string]kept
 }
 
-// A kept result is JSON, or the first of it.
+// A kept result is JSON, or a text, or the first of it.
 type kept struct {
-	json  []byte
+	shown []byte
 	total int64 // of the whole result
+	text  bool
 }
 
 // size is what it takes in memory.
-func (k kept) size() int { return cap(k.json) }
+func (k kept) size() int { return cap(k.shown) }
 
 // NewResults makes room for so many bytes of results; 0: 64 MiB.
 func NewResults(bytes int) *Results {
@@ -133,27 +135,39 @@ func (r *Results) Forget(owner *Server) {
 // part is at most n bytes of it from a place on, whole characters only, and where
 // they begin: at the character that the place is in.
 func (k kept) part(from int64, n int) (text string, at int64) {
-	at = min(from, int64(len(k.json)))
-	for at > 0 && at < int64(len(k.json)) && k.json[at]&0xC0 == 0x80 {
+	at = min(from, int64(len(k.shown)))
+	for at > 0 && at < int64(len(k.shown)) && k.shown[at]&0xC0 == 0x80 {
 		at--
 	}
-	return cut(k.json[at:], n), at
+	return cut(k.shown[at:], n), at
 }
 
 // offer keeps the result of an answer that shows only its beginning, and says in
-// the answer how to read on. What the record has of the answer is without it: the
-// name is another one each time.
+// the answer how to read on: in the text, where the tool gives text. What the record
+// has of the answer is without it: the name is another one each time.
 func (s *Server) offer(a Answer) Answer {
 	if a.large == nil || s.results == nil {
 		return a
 	}
-	id := s.results.put(s, *a.large)
-	short := int64(len(a.large.json)) < a.large.total
+	k := *a.large
 	a.large = nil
+	short := int64(len(k.shown)) < k.total
+	if k.text {
+		var text string
+		if text, k.text = decodeText(k.shown, short); k.text {
+			preview, _ := decodeText([]byte(a.Text), true)
+			rest := a.Structured[len(previewed(a.Text, k.total)):]
+			if k.shown = []byte(text); !short {
+				k.total = int64(len(text))
+			}
+			a.plain, a.Structured = &preview, []byte(append(previewed(preview, k.total), rest...))
+		}
+	}
+	id := s.results.put(s, k)
 	if id == "" {
 		return a
 	}
-	next := readOn(id, int64(len(a.Text)))
+	next := readOn(id, int64(len(a.first())))
 	o := object(a.Structured[:len(a.Structured)-1]).text("uri", resultURI(id)).raw("next", next)
 	a.Structured = []byte(o.end())
 	if short {
@@ -161,6 +175,32 @@ func (s *Server) offer(a Answer) Answer {
 	}
 	a.tell(nil, string(next))
 	return a
+}
+
+// previewed begins the answer that shows the beginning of a result.
+func previewed(text string, total int64) object {
+	return begin().text("preview", text).number("total", uint64(total))
+}
+
+// decodeText gives the text that JSON is a string of; of the beginning of one (cut), the text
+// that it holds whole. Anything else is none.
+func decodeText(json []byte, cut bool) (text string, ok bool) {
+	if len(json) == 0 || json[0] != '"' {
+		return "", false
+	}
+	if !cut {
+		return text, decoded(json, &text)
+	}
+	// The longest escape has six bytes, and so much may be of one, or of a character.
+	for n := len(json); n > max(0, len(json)-6); n-- {
+		if r, size := utf8.DecodeLastRune(json[:n]); r == utf8.RuneError && size == 1 {
+			continue
+		}
+		if decoded(append(json[:n:n], '"'), &text) {
+			return text, true
+		}
+	}
+	return "", false
 }
 
 // readOn is the call that shows more of a result.
@@ -195,10 +235,10 @@ func (s *Server) readResult(a *arguments) Answer {
 			Hint:    "Results are kept until newer ones need the room, and no longer than the server runs: run the tool again.",
 		})
 	}
-	if from > uint64(len(k.json)) {
+	if from > uint64(len(k.shown)) {
 		return failed(&fault.Fault{
 			Kind:    fault.OutOfRange,
-			Message: fmt.Sprintf("the result can be read up to byte %d, not from %d", len(k.json), from),
+			Message: fmt.Sprintf("the result can be read up to byte %d, not from %d", len(k.shown), from),
 			Hint:    "A correct call: " + string(readOn(id, 0)) + ".",
 		})
 	}
@@ -206,7 +246,7 @@ func (s *Server) readResult(a *arguments) Answer {
 	o := begin().text("preview", text).number("from", uint64(at)).number("total", uint64(k.total))
 	answer := Answer{Text: text}
 	next := ""
-	if end := at + int64(len(text)); end < int64(len(k.json)) {
+	if end := at + int64(len(text)); end < int64(len(k.shown)) {
 		next = string(readOn(id, end))
 		o = o.raw("next", []byte(next))
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
 // large is a call whose result is a string of n characters, é the last of each ten.
@@ -82,6 +84,55 @@ func TestReadOn(t *testing.T) {
 			t.Errorf("%s of %d bytes", c.MIMEType, len(c.Text))
 		}
 	})
+}
+
+// TestReadOnText: the result of a tool that gives text is read on as that text, not as
+// JSON of it, whichever way it is read; and its run can be replayed.
+func TestReadOnText(t *testing.T) {
+	w := newRecordedWorld(t, 1)
+	s := w.server
+	want := strings.Repeat("a \"b\"\n\té€😀\\", 20_000)
+	must(t, s, "evolve", `{"name":"page","code":"n => join(map(i => \"a \\\"b\\\"\\n\\té€😀\\\\\", range(0, n)), \"\")"}`)
+	must(t, s, "evolve", `{"name":"hint","as":"prompt","code":"n => @page(n)","capabilities":["call:page"]}`)
+	cs := session(t, s, nil)
+	for _, call := range [][2]string{{"page", `{"input":20000}`}, {"run", `{"tool":"page","input":20000}`}} {
+		text, res := ask(t, cs, call[0], call[1])
+		shown := res.StructuredContent.(map[string]any)
+		if shown["preview"] != text || shown["total"].(float64) != float64(len(want)) || len(text) > preview {
+			t.Errorf("%.200v", shown)
+		}
+		if all := readAll(t, cs, text, res); all != want {
+			t.Errorf("%s: read on, it has %d bytes, expected %d: %.100q", call[0], len(all), len(want), all)
+		}
+		if c := readText(t, cs, shown["uri"].(string)); c.MIMEType != plainText || c.Text != want {
+			t.Errorf("%s of %d bytes", c.MIMEType, len(c.Text))
+		}
+		if _, v := w.replay(w.record(w.newest())); v.Verdict != run.Identical {
+			t.Errorf("%s: its replay: %+v", call[0], v)
+		}
+	}
+	if got := said(t, cs, "hint", map[string]string{"n": "2000"}); got != "user: "+want[:len(want)/10] {
+		t.Errorf("a prompt says %.100q", got)
+	}
+}
+
+// TestDecodeText: the beginning of a string's JSON holds a text up to the last whole
+// character of it.
+func TestDecodeText(t *testing.T) {
+	const json, text = `"a\u001f\n\"\\é😀"`, "a\x1f\n\"\\é😀"
+	if got, ok := decodeText([]byte(json), false); !ok || got != text {
+		t.Errorf("%q", got)
+	}
+	for n := 1; n < len(json); n++ {
+		if got, ok := decodeText([]byte(json[:n]), true); !ok || !strings.HasPrefix(text, got) || len(got) < n/6-1 {
+			t.Errorf("%q: %q", json[:n], got)
+		}
+	}
+	for _, other := range []string{"", "1", `{"a":"b`} {
+		if _, ok := decodeText([]byte(other), true); ok {
+			t.Errorf("%q is a string", other)
+		}
+	}
 }
 
 // TestReadOnWrong: what isn't there to be read on is said so, and where a place is
@@ -179,7 +230,7 @@ func TestManyResults(t *testing.T) {
 		wg.Go(func() {
 			s := servers[i%3]
 			for j := range 3000 {
-				id := room.put(s, kept{make([]byte, 1+j%20), int64(j)})
+				id := room.put(s, kept{shown: make([]byte, 1+j%20), total: int64(j)})
 				room.get(s, id)
 				if j == 1000 {
 					room.Forget(s)
@@ -201,7 +252,7 @@ func TestManyResults(t *testing.T) {
 	if size != room.size || size > room.most {
 		t.Errorf("%d bytes are kept, counted as %d", size, room.size)
 	}
-	if id := room.put(servers[0], kept{make([]byte, 2<<20), 2 << 20}); id != "" {
+	if id := room.put(servers[0], kept{shown: make([]byte, 2<<20), total: 2 << 20}); id != "" {
 		t.Error("more is kept than there is room for")
 	}
 }

@@ -221,8 +221,12 @@ func (s *Server) completed(a *Answer) {
 		return
 	}
 	k, ok := s.results.get(s, strings.TrimPrefix(shown.URI, resultURI("")))
-	if ok && k.total <= mostPublished && k.total == int64(len(k.json)) && json.Valid(k.json) {
-		a.Text, a.whole = string(k.json), true
+	switch {
+	case !ok || k.total > mostPublished || k.total != int64(len(k.shown)):
+	case k.text:
+		a.Text, a.whole = string(encode(string(k.shown))), true
+	case json.Valid(k.shown):
+		a.Text, a.whole = string(k.shown), true
 	}
 }
 

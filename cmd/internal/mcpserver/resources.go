@@ -277,15 +277,15 @@ func (s *Server) resultContent(id string, a address) *mcp.ResourceContents {
 		return nil
 	}
 	k, ok := s.results.get(s, id)
-	if !ok || from > uint64(len(k.json)) {
+	if !ok || from > uint64(len(k.shown)) {
 		return nil
 	}
 	text, at := k.part(int64(from), mostRead)
 	c := &mcp.ResourceContents{MIMEType: plainText, Text: text, Meta: mcp.Meta{"from": at, "total": k.total}}
 	switch end := at + int64(len(text)); {
-	case end < int64(len(k.json)):
+	case end < int64(len(k.shown)):
 		c.Meta["next"] = fmt.Sprintf("%s?from=%d", resultURI(id), end)
-	case at == 0 && end == k.total:
+	case at == 0 && end == k.total && !k.text:
 		c.MIMEType = jsonText
 	}
 	return c

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -360,6 +362,22 @@ func TestTrace(t *testing.T) {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the trace lacks %q:\n%s", want, log.String())
 		}
+	}
+}
+
+// TestTraceIsBounded: of a term a trace writes no more than it shows, however large the
+// term is.
+func TestTraceIsBounded(t *testing.T) {
+	s := New(Options{Trace: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	must(t, s, "evolve", `{"name":"f","code":"n => if n == 0 then 0 else length(\"`+strings.Repeat("é", 50_000)+`\") + self(n - 1)"}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if a := must(t, s, "run", `{"tool":"f","input":100}`); a.Text != "5000000" {
+		t.Errorf("%s", a.Text)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 5<<20 {
+		t.Errorf("a trace of terms of 100 KB, 200 bytes of each shown, takes %d bytes", n)
 	}
 }
 

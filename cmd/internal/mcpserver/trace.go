@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
@@ -26,7 +27,7 @@ func (s *Server) trace(ctx context.Context, j *job) {
 	b := j.budgets
 	b.Steps = min(b.Steps, traced)
 	_, steps, f := j.program.Trace(j.input, b, j.run.Twin().Tools(j.tool), func(e core.TraceEvent) {
-		s.opts.Trace.Debug("eval", "step", e.Step, "left", j.budgets.Steps-e.Step, "depth", e.Depth, "term", cut(text.Canonical(e.Term), 200))
+		s.opts.Trace.Debug("eval", "step", e.Step, "left", j.budgets.Steps-e.Step, "depth", e.Depth, "term", beginningOf(e.Term))
 	})
 	switch {
 	case f != nil && b.Steps < j.budgets.Steps && steps >= b.Steps:
@@ -36,6 +37,16 @@ func (s *Server) trace(ctx context.Context, j *job) {
 	default:
 		s.opts.Trace.Debug("done", "steps", steps)
 	}
+}
+
+// maxTracedTerm is how much of a term a trace shows, in bytes.
+const maxTracedTerm = 200
+
+// beginningOf writes the first of a term, and no more of it than is shown.
+func beginningOf(t term.Term) string {
+	w := text.NewWriter(maxTracedTerm, maxTracedTerm)
+	w.Canonical(t)
+	return string(w.Bytes())
 }
 
 // A Watcher looks at a replay, evaluation by evaluation.
