@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,8 +12,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 )
 
-// kindCells is what the tables of the documents say of a kind: its operations, its
-// verbs, and the options that are its own.
+// kindCells returns what the table of plugins/README.md says of a kind: its operations,
+// its verbs, and the options that are its own.
 func kindCells(m *caps.Manifest) (operations, verbs, options string) {
 	var names, said, own []string
 	for _, o := range m.Operations {
@@ -35,42 +36,50 @@ func kindCells(m *caps.Manifest) (operations, verbs, options string) {
 	return operations, verbs, strings.Join(own, "; ")
 }
 
-// TestReadmeKinds: the tables in the documents have every kind that ships, with its
-// operations, verbs and options, and no other.
+// TestReadmeKinds: the table in plugins/README.md has every kind that ships, with its
+// operations, verbs and options, and no other; the root README names each.
 func TestReadmeKinds(t *testing.T) {
 	all, err := kinds()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"../../README.md", "../../plugins/README.md"} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	const path = "../../plugins/README.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	in := false
+	for line := range strings.Lines(string(text)) {
+		in = strings.HasPrefix(line, "| kind |") || in && strings.HasPrefix(line, "|")
+		if !in || !strings.HasPrefix(line, "| [`") && !strings.HasPrefix(line, "| `") {
+			continue
 		}
-		rows := map[string][]string{}
-		in := false
-		for line := range strings.Lines(string(text)) {
-			in = strings.HasPrefix(line, "| kind |") || in && strings.HasPrefix(line, "|")
-			if !in || !strings.HasPrefix(line, "| [`") && !strings.HasPrefix(line, "| `") {
-				continue
-			}
-			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-			for i := range cells {
-				cells[i] = strings.TrimSpace(cells[i])
-			}
-			kind, _, _ := strings.Cut(strings.Trim(cells[0], "[`"), "`")
-			rows[kind] = cells
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
 		}
-		for kind, m := range all {
-			operations, verbs, options := kindCells(m)
-			want := fmt.Sprintf("%s | %s | %s", operations, verbs, options)
-			if cells := rows[kind]; len(cells) < 5 || strings.Join(cells[2:5], " | ") != want {
-				t.Errorf("%s: the row of %s is %q; in columns 3 to 5 there is to be %q", path, kind, cells, want)
-			}
-			delete(rows, kind)
+		kind, _, _ := strings.Cut(strings.Trim(cells[0], "[`"), "`")
+		rows[kind] = cells
+	}
+	for kind, m := range all {
+		operations, verbs, options := kindCells(m)
+		want := fmt.Sprintf("%s | %s | %s", operations, verbs, options)
+		if cells := rows[kind]; len(cells) < 5 || strings.Join(cells[2:5], " | ") != want {
+			t.Errorf("%s: the row of %s is %q; in columns 3 to 5 there is to be %q", path, kind, cells, want)
 		}
-		for kind := range rows {
-			t.Errorf("%s: there is no kind %s", path, kind)
+		delete(rows, kind)
+	}
+	for kind := range rows {
+		t.Errorf("%s: there is no kind %s", path, kind)
+	}
+	front, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind := range all {
+		if !regexp.MustCompile("`" + kind + "[.:`]").Match(front) {
+			t.Errorf("the root README doesn't name the kind %s", kind)
 		}
 	}
 }

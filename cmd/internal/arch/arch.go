@@ -87,7 +87,6 @@ var rules = map[string]rule{
 	// The checker of certificates imports no inference, and what makes them both.
 	"core/check/cert":       {std: pure, ours: with("core/text")},
 	"core/check/issue":      {std: pure, ours: with("core/text", "core/check", "core/check/cert")},
-	"core/prelude":          {std: pure, ours: with("core/parse", "core/text", "core/code")},
 	"core":                  {std: pure, ours: []string{"core/..."}},
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
 
@@ -160,5 +159,5 @@ var testLibraries = []string{
 
 // top is what may stand at the top of the repository.
 var top = []string{
-	"cmd", "core", "caps", "plugins", "proto", "go.mod", "go.sum", "README.md", "LICENSE", ".ci", ".gitignore", ".git",
+	"cmd", "core", "caps", "plugins", "proto", "go.mod", "go.sum", "README.md", "LICENSE", ".ci", ".github", ".gitignore", ".git",
 }

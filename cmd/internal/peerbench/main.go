@@ -4,6 +4,7 @@
 //
 //	cd cmd/internal/peerbench && go run .
 //
+// With -chart speed.svg it also writes the chart that the root README shows.
 // It is a module of its own so that the peers never become dependencies of
 // the project.
 //
@@ -59,6 +60,7 @@ func run() error {
 	flag.DurationVar(&opt.minTime, "mintime", 20*time.Millisecond, "least time of a contestant in a round")
 	only := flag.String("only", "", "run only the rows whose name matches this `regexp`")
 	asJSON := flag.Bool("json", false, "print JSON instead of the table")
+	chart := flag.String("chart", "", "also write a chart of the means to this SVG `file`")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
@@ -90,6 +92,11 @@ func run() error {
 		return fmt.Errorf("-only %q matches no row", *only)
 	}
 	rep := newReport(results)
+	if *chart != "" {
+		if err := rep.writeChart(*chart, cs); err != nil {
+			return err
+		}
+	}
 	if *asJSON {
 		enc := json.NewEncoder(os.Stdout)
 		enc.SetIndent("", "  ")

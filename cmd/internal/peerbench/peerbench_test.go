@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -129,6 +132,47 @@ func TestReport(t *testing.T) {
 	}
 	if want := "lost: gopher-lua is 2.00 times faster"; len(rep.Behind) != 1 || rep.Behind[0] != want {
 		t.Errorf("behind %q, expected only %q", rep.Behind, want)
+	}
+}
+
+// The chart has a bar for each contestant with a time, as long as its time, and counts
+// what it can't run.
+func TestChart(t *testing.T) {
+	cs := contestants()
+	e := map[string]*entry{nameNative: {Ns: 5}, nameOurs: {Ns: 10}, "goja": {Ns: 40}, "tengo": {Fails: "stack overflow"}}
+	rep := newReport([]*result{
+		newResult(row{name: "a", prog: &program{ID: "a"}}, e, cs),
+		newResult(row{name: "b", prog: &program{ID: "b"}}, map[string]*entry{nameOurs: {Ns: 10}, "goja": {Ns: 90}, "tengo": {Ns: 10}}, cs),
+	})
+	want := []bar{{nameNative, 0.5, 0}, {nameOurs, 1, 0}, {"goja", 6, 0}, {"tengo", 1, 1}}
+	got := rep.bars(cs)
+	for i := range got {
+		got[i].times = math.Round(got[i].times*1e6) / 1e6
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("bars %v, expected %v", got, want)
+	}
+	for _, part := range []string{rep.claim(), ">6.0</text>", ">1.0 (fails 1)</text>", `width="480"`} {
+		if !strings.Contains(string(rep.chart(cs)), part) {
+			t.Errorf("the chart lacks %s", part)
+		}
+	}
+}
+
+// TestReadme: the root README repeats the means of the chart that it shows.
+func TestReadme(t *testing.T) {
+	svg, err := os.ReadFile("speed.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, title, _ := strings.Cut(string(svg), "<title>")
+	title, _, _ = strings.Cut(title, "</title>")
+	if title == "" || !strings.Contains(strings.Join(strings.Fields(string(readme)), " "), title) {
+		t.Errorf("the root README doesn't say what speed.svg does: %q", title)
 	}
 }
 
