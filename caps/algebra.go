@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // maxScope bounds a scope and an argument that designates, in bytes.
@@ -163,15 +165,4 @@ func plainText(s string) error {
 }
 
 // quoted shows a word of somebody else's, shortened.
-func quoted(s string) string { return fmt.Sprintf("%q", cut(s, 80)) }
-
-// cut is a text of at most so many bytes, and a sign that there is more.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
-}
+func quoted(s string) string { return fmt.Sprintf("%q", display.Truncate(s, 80)) }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // Consents is the file in which servers ask and a person answers: it lies in the
@@ -271,7 +273,7 @@ func (c *Consents) Ask(q Question) (id string, asked bool, err error) {
 	if c != nil {
 		q.Who, q.Time = c.Who, c.now().UTC().Truncate(time.Second)
 	}
-	q.Description, q.Code = cutText(q.Description, mostWords), cutText(q.Code, mostCode)
+	q.Description, q.Code = display.Truncate(q.Description, mostWords), display.Truncate(q.Code, mostCode)
 	key := q.Subject.Key()
 	var why error
 	err = c.change(func(content *consents) error {
@@ -361,14 +363,4 @@ func questionID(content *consents) string {
 			return id
 		}
 	}
-}
-
-func cutText(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && s[most]&0xC0 == 0x80 {
-		most--
-	}
-	return s[:most] + "…"
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -83,7 +84,7 @@ func placeOf(open []*level) string {
 			break
 		}
 		if l.keys != nil {
-			at = at.Key(cut(l.key, most))
+			at = at.Key(display.Truncate(l.key, most))
 		} else {
 			at = at.Index(l.n)
 		}
@@ -91,5 +92,5 @@ func placeOf(open []*level) string {
 	if at == "" {
 		return "the document itself"
 	}
-	return cut(string(at), most)
+	return display.Truncate(string(at), most)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -83,7 +84,7 @@ func prepare(d Definition) (*Tool, error) {
 		finding:      &finding{},
 	}
 	if t.Description == "" {
-		t.Description = shorten(Printed(prog), 1000)
+		t.Description = display.Truncate(Printed(prog), 1000)
 	}
 	return t, nil
 }
@@ -216,15 +217,4 @@ func CheckSize(code []byte) error {
 		Message: fmt.Sprintf("the code has %d bytes, at most %d are read", len(code), MaxCode),
 		Hint:    "Give large data as the input, or build it with a fold, and keep the code small.",
 	}
-}
-
-// shorten cuts text to about n bytes at a character's start.
-func shorten(b []byte, n int) string {
-	if len(b) <= n {
-		return string(b)
-	}
-	for n > 0 && b[n]&0xC0 == 0x80 {
-		n--
-	}
-	return string(b[:n]) + "…"
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -56,7 +57,7 @@ func checkExamples(examples []Example) error {
 				continue
 			}
 			if !json.Valid(text) {
-				return badExamples(fmt.Sprintf("example %d has something that isn't JSON: %s", i+1, shorten(text, 80)))
+				return badExamples(fmt.Sprintf("example %d has something that isn't JSON: %s", i+1, display.Truncate(text, 80)))
 			}
 			if nesting(text) > deep {
 				return badExamples(fmt.Sprintf("example %d nests deeper than %d", i+1, deep))

@@ -9,6 +9,7 @@ import (
 	"unique"
 
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // Facts is what was found out of a version when it was made, as it is on record
@@ -210,7 +211,7 @@ func (t *Tool) prove(f *Facts) Proof {
 		}
 		return tools(name)
 	}); err != nil {
-		return void("%s", shorten([]byte(err.Error()), 300))
+		return void("%s", display.Truncate([]byte(err.Error()), 300))
 	}
 	return Proof{Status: ProofChecked, Typed: len(c.Types) > 0}
 }

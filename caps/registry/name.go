@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -27,7 +28,7 @@ func checkName(name string) error {
 		return &fault.Fault{
 			Kind:    fault.InvalidRequest,
 			Message: message,
-			Got:     shorten([]byte(name), 80),
+			Got:     display.Truncate([]byte(name), 80),
 			Hint:    `Choose a name of letters, digits, "_", "-" and ".", at most 64 of them, such as "square".`,
 		}
 	}

@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -24,14 +25,14 @@ func checkAs(d *Definition) error {
 		return &fault.Fault{
 			Kind:    fault.InvalidRequest,
 			Message: fmt.Sprintf("a tool can't be published as %.40q", d.As),
-			Got:     shorten([]byte(d.As), 40),
+			Got:     display.Truncate([]byte(d.As), 40),
 			Hint:    `"as" is "prompt" or "resource", or left out.`,
 		}
 	case d.As != AsTool && !Listed(d.Name):
 		return &fault.Fault{
 			Kind:    fault.InvalidRequest,
 			Message: fmt.Sprintf("a %s needs a name that clients accept", d.As),
-			Got:     shorten([]byte(d.Name), 80),
+			Got:     display.Truncate([]byte(d.Name), 80),
 			Hint:    `Choose a name of letters, digits, "_", "-" and ".", at most 64 of them.`,
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/check/issue"
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -162,7 +163,7 @@ func fewer(effects []check.Effect, most int) []check.Effect {
 		seen[key] = true
 		e.Place = check.Place{}
 		if len(e.Via) > longestVia {
-			e.Via = shorten([]byte(e.Via), longestVia)
+			e.Via = display.Truncate([]byte(e.Via), longestVia)
 		}
 		list = append(list, e)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -117,7 +118,7 @@ func (b *Broker) appendFault(data []byte, f *fault.Fault) []byte {
 		return data
 	}
 	// What a reader of events wants, and the rest for a replay.
-	short := fault.Fault{Kind: f.Kind, Message: cut(f.Message, 1000)}
+	short := fault.Fault{Kind: f.Kind, Message: display.Prefix(f.Message, 1000)}
 	text := data[start:]
 	data = appendFault(data[:start:start], &short)
 	return append(b.appendBlob(data[:len(data)-1], "whole", text), '}')
@@ -166,15 +167,4 @@ func spelled(f *fault.Fault) *fault.Fault {
 	g := *f
 	g.Message, g.Hint = strings.ToValidUTF8(f.Message, "\uFFFD"), strings.ToValidUTF8(f.Hint, "\uFFFD")
 	return &g
-}
-
-// cut is the first n bytes of a text, or a little less.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

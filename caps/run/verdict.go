@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -215,7 +216,7 @@ func (a *Asked) String() string {
 	}
 	switch {
 	case len(a.Args) > mostArgs:
-		fmt.Fprintf(&b, " %s…", cut(string(a.Args), mostArgs))
+		fmt.Fprintf(&b, " %s…", display.Prefix(string(a.Args), mostArgs))
 	case a.Args != nil:
 		fmt.Fprintf(&b, " %s", a.Args)
 	case a.Digest != nil:

@@ -12,7 +12,7 @@ import (
 // A controlling is the terminal that controls this process.
 type controlling struct {
 	in, out *os.File
-	shown   display // over out
+	shown   terminalWriter // over out
 }
 
 func (c *controlling) Read(b []byte) (int, error)  { return c.in.Read(b) }

@@ -42,7 +42,7 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(negatives(args))
 	root.SetIn(in)
-	shownOut, shownErrs := &display{out: out}, &display{out: errs}
+	shownOut, shownErrs := &terminalWriter{out: out}, &terminalWriter{out: errs}
 	defer shownOut.Close()
 	defer shownErrs.Close()
 	root.SetOut(shownOut)

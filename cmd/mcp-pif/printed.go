@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A display is where a command prints. What it is given may be a model's, a plugin's
+// A terminalWriter is where a command prints. What it is given may be a model's, a plugin's
 // or somebody else's: no character of it steers a terminal, whatever the command
 // took care of itself. Close shows the rest of what ended within a character.
-type display struct {
+type terminalWriter struct {
 	mu   sync.Mutex
 	out  io.Writer
 	rest []byte // of a character that hasn't ended
@@ -25,7 +25,7 @@ type display struct {
 
 // Write prints p with U+FFFD for what would steer a terminal, but for line ends and
 // tabs.
-func (d *display) Write(p []byte) (int, error) {
+func (d *terminalWriter) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	text := p
@@ -46,8 +46,8 @@ func (d *display) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Close prints what is left, and leaves what is behind the display open.
-func (d *display) Close() error {
+// Close prints what is left, and leaves what is behind the writer open.
+func (d *terminalWriter) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	rest := d.rest
@@ -69,7 +69,7 @@ func shown(text []byte) []byte {
 // behind is what a command's output or input is in truth: for what isn't read by
 // people, and to tell what it is.
 func behind(stream any) any {
-	if d, ok := stream.(*display); ok {
+	if d, ok := stream.(*terminalWriter); ok {
 		return d.out
 	}
 	return stream

@@ -67,7 +67,7 @@ func TestDisplay(t *testing.T) {
 	} {
 		for _, size := range []int{1, 2, 3, len(text)} {
 			var out bytes.Buffer
-			d := &display{out: &out}
+			d := &terminalWriter{out: &out}
 			for rest := []byte(text); len(rest) > 0; rest = rest[min(size, len(rest)):] {
 				if n, err := d.Write(rest[:min(size, len(rest))]); n != min(size, len(rest)) || err != nil {
 					t.Fatal(n, err)

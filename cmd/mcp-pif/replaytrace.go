@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -79,7 +80,7 @@ func (t *tracing) Eval(before uint64, e core.TraceEvent) bool {
 	e.Vars(func(name string, v value.Value) bool {
 		if !seen[name] {
 			seen[name] = true
-			s.Vars = append(s.Vars, tracedVar{shortened(name, shownValue), shownAs(v, shownValue)})
+			s.Vars = append(s.Vars, tracedVar{display.Truncate(name, shownValue), shownAs(v, shownValue)})
 		}
 		return len(seen) < shownVars
 	})
@@ -128,19 +129,19 @@ func (t *tracing) Effect(q *core.Request, a *core.Answer) {
 			Args   string `json:"args"`
 			Gave   string `json:"gave"`
 			Branch string `json:"branch,omitempty"`
-		}{q.Op, shortened(string(args), shownTerm), strings.TrimPrefix(given, "gave "), q.Branch})
+		}{q.Op, display.Truncate(string(args), shownTerm), strings.TrimPrefix(given, "gave "), q.Branch})
 		return
 	}
 	op := q.Op
 	if q.Branch != "" {
 		op = "branch " + q.Branch + ": " + op
 	}
-	fmt.Fprintf(t.out, "        effect %s\n", printable(op+" "+shortened(string(args), shownTerm)+" "+given))
+	fmt.Fprintf(t.out, "        effect %s\n", printable(op+" "+display.Truncate(string(args), shownTerm)+" "+given))
 }
 
 // Done shows the end of a round.
 func (t *tracing) Done(steps uint64, result core.Encoded, f *fault.Fault) {
-	end := "gave " + shortened(string(result.JSON), shownTerm)
+	end := "gave " + display.Truncate(string(result.JSON), shownTerm)
 	if f != nil {
 		end = "failed: " + firstLine(f.Error(), shownTerm)
 	}
@@ -160,7 +161,7 @@ func (t *tracing) line(v any) bool { return printLine(t.out, v) == nil }
 func (t *tracing) term(n term.Term) string {
 	s, ok := t.terms[n]
 	if !ok {
-		s = shortened(oneLine(string(text.Print(n))), shownTerm)
+		s = display.Truncate(oneLine(string(text.Print(n))), shownTerm)
 		t.terms[n] = s
 	}
 	return s
@@ -175,13 +176,6 @@ func oneLine(s string) string {
 	return strings.TrimSpace(strings.Join(lines, " "))
 }
 
-func shortened(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
-}
-
 func or(s, otherwise string) string {
 	if s == "" {
 		return otherwise
@@ -194,7 +188,7 @@ func or(s, otherwise string) string {
 func shownAs(v value.Value, n int) string {
 	var b strings.Builder
 	show(&b, v, n)
-	return shortened(b.String(), n)
+	return display.Truncate(b.String(), n)
 }
 
 func show(b *strings.Builder, v value.Value, n int) {
@@ -247,7 +241,7 @@ func show(b *strings.Builder, v value.Value, n int) {
 		}
 		b.WriteString("}")
 	case *value.Code:
-		b.WriteString("'{" + oneLine(shortened(string(text.Print(v.Term)), 2*n)) + "}")
+		b.WriteString("'{" + oneLine(display.Truncate(string(text.Print(v.Term)), 2*n)) + "}")
 	case value.Int:
 		if v.Words() > 64 {
 			b.WriteString("an integer of many digits")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -163,9 +164,5 @@ func (h *holding) members(said []Field, rest *Type, fields []value.Field, depth 
 
 // brief is the notation of a type, as it fits a message.
 func (t *Type) brief() string {
-	s := t.String()
-	if len(s) > 100 {
-		s = strings.ToValidUTF8(s[:100], "") + "…"
-	}
-	return s
+	return display.Truncate(t.String(), 100)
 }

@@ -10,7 +10,7 @@ import (
 
 // finish gives a type its variables' names, in the order of their reading. An
 // unknown that nothing is given of is any value.
-func (d *display) finish(t *Type) *Type {
+func (d *typeBuilder) finish(t *Type) *Type {
 	taken := map[string]bool{}
 	t.walk(func(u *Type) {
 		for _, v := range append(slices.Clone(u.Vars), u.Name) {
@@ -45,7 +45,7 @@ func (d *display) finish(t *Type) *Type {
 
 // rename goes through a type that nobody else has yet, in the order in which it
 // is written.
-func (d *display) rename(t *Type, name func(string) string) {
+func (d *typeBuilder) rename(t *Type, name func(string) string) {
 	if t == nil || t == Dynamic || t == Any || t == Nothing {
 		return
 	}
@@ -103,7 +103,7 @@ func (t *Type) everything() bool {
 
 // meet is a type of values that are of both types; where it would take too
 // much to say which are, of fewer.
-func (d *display) meet(a, b *Type, deep int) *Type {
+func (d *typeBuilder) meet(a, b *Type, deep int) *Type {
 	a, b = a.or(), b.or()
 	switch {
 	case a == b || a.String() == b.String():
@@ -158,7 +158,7 @@ func isUnknown(t *Type) bool {
 		!slices.ContainsFunc(t.Vars, func(v string) bool { return v[0] != '$' })
 }
 
-func (d *display) meetRecords(t, a, b *Type, deep int) bool {
+func (d *typeBuilder) meetRecords(t, a, b *Type, deep int) bool {
 	of := func(t *Type, key string) (Field, bool) {
 		for _, f := range t.Fields {
 			if f.Key == key {

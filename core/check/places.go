@@ -139,7 +139,7 @@ func (d *Derivation) Type(t term.Term) *Type {
 	case d.parts > min(maxDerived, d.c.limit):
 		typ = Dynamic
 	default:
-		show := d.c.display(true)
+		show := d.c.buildTypes(true)
 		typ = show.finish(show.given(v))
 		d.types[v] = typ
 		d.parts += show.parts

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -499,12 +500,7 @@ func plainName(name string) string {
 // quoted is a name, or the beginning of a long one, in quotes.
 func quoted(name string) string { return string(text.AppendString(nil, short(name))) }
 
-func short(name string) string {
-	if len(name) <= longestName {
-		return name
-	}
-	return strings.ToValidUTF8(name[:longestName], "") + "…"
-}
+func short(name string) string { return display.Truncate(name, longestName) }
 
 // A member of an object, in the order of the source.
 type member struct {

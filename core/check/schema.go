@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -140,12 +141,7 @@ func anything(t *Type) schema {
 	if t.Any && !t.Dynamic {
 		return schema{}
 	}
-	const longest = 200
-	s := t.String()
-	if len(s) > longest {
-		s = s[:longest] + "…"
-	}
-	return schema{"description": "type " + s}
+	return schema{"description": "type " + display.Truncate(t.String(), 200)}
 }
 
 func (w *schemaWriter) of(t *Type, deep int) schema {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -79,26 +80,15 @@ func (b *builder) describe(i uint32) string {
 		if n.count() == 0 {
 			return "an empty object"
 		}
-		return "the object " + shortest(b.fragment(i))
+		return "the object " + display.Truncate(b.fragment(i), 40)
 	case array:
 		return fmt.Sprintf("an array of %d", n.count())
 	case text:
-		return "the string " + shortest(b.fragment(i))
+		return "the string " + display.Truncate(b.fragment(i), 40)
 	case number:
-		return "the number " + shortest(b.fragment(i))
+		return "the number " + display.Truncate(b.fragment(i), 40)
 	}
 	return b.src[n.off:n.end]
-}
-
-func shortest(s string) string {
-	if len(s) <= 40 {
-		return s
-	}
-	n := 40
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	return s[:n] + "…"
 }
 
 // duplicate refuses the key k, which its object already has.
@@ -129,7 +119,7 @@ func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Ter
 	case r.Shape == prim.Named:
 		f.Message = fmt.Sprintf("%s takes a name in quotes, not %s", r.Name, got)
 		if value.kind() == number {
-			f.Hint = fmt.Sprintf("Write the name in quotes: {%q:%q}.", r.Name, shortest(b.fragment(v)))
+			f.Hint = fmt.Sprintf("Write the name in quotes: {%q:%q}.", r.Name, display.Truncate(b.fragment(v), 40))
 			if b.in == "input" {
 				f.Hint = `Take another name: a string of digits is a number in an input that is read as auto.`
 			}
@@ -216,7 +206,7 @@ func (b *builder) failLambda(f *fault.Fault, i, v uint32) {
 				f.Message += ", but has " + f.Got
 			}
 		}
-		f.Hint = fmt.Sprintf(`Put "body" beside "lam" in the same object: {"lam":%s,"body":T}.`, shortest(b.fragment(v)))
+		f.Hint = fmt.Sprintf(`Put "body" beside "lam" in the same object: {"lam":%s,"body":T}.`, display.Truncate(b.fragment(v), 40))
 	}
 }
 
@@ -253,7 +243,7 @@ func (b *builder) failMembers(f *fault.Fault, r *prim.Row, v uint32) {
 	}
 	f.Got = "an empty object"
 	if len(has) > 0 {
-		f.Got = "an object with " + shortest(listed(has))
+		f.Got = "an object with " + display.Truncate(listed(has), 40)
 	}
 }
 
@@ -299,7 +289,7 @@ func (b *builder) failUnknown(i uint32) term.Term {
 	sort.Strings(names)
 	shown := make([]string, len(names))
 	for k, name := range names {
-		shown[k] = shortest(strconv.Quote(name))
+		shown[k] = display.Truncate(strconv.Quote(name), 40)
 		if f.Near == "" {
 			f.Near = prim.Nearest(name)
 		}
@@ -343,10 +333,10 @@ func (b *builder) failAlone(i, key uint32) term.Term {
 		}
 	}
 	return b.refuse(i, &fault.Fault{
-		Message:  fmt.Sprintf("%s stands alone in its object, here %s is beside it", shortest(strconv.Quote(name)), other),
-		Expected: fmt.Sprintf("an object whose only key is %s", shortest(strconv.Quote(name))),
+		Message:  fmt.Sprintf("%s stands alone in its object, here %s is beside it", display.Truncate(strconv.Quote(name), 40), other),
+		Expected: fmt.Sprintf("an object whose only key is %s", display.Truncate(strconv.Quote(name), 40)),
 		Got:      fmt.Sprintf("%d keys", n.count()),
-		Hint:     fmt.Sprintf("Take %s away, or put it inside: {%s:…}.", other, shortest(strconv.Quote(name))),
+		Hint:     fmt.Sprintf("Take %s away, or put it inside: {%s:…}.", other, display.Truncate(strconv.Quote(name), 40)),
 	})
 }
 
@@ -403,7 +393,7 @@ func (b *builder) failEffectName(i, k uint32) term.Term {
 	return b.refuse(i, &fault.Fault{
 		Message:  fmt.Sprintf("the effect %s has no kind or no verb", shortest(strconv.Quote(b.string(k)))),
 		Expected: "kind.verb",
-		Got:      shortest(b.string(k)),
+		Got:      display.Truncate(b.string(k), 40),
 		Hint:     `Write an effect as in {"fs.read":{"path":"a.txt"}}, a record as {"record":{"a.b":T}}.`,
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // normalise reads the strings of the scanned input as what they spell, as the
@@ -88,7 +90,7 @@ func (w *rewriter) scanner(s *scanner, depth int) {
 			continue
 		}
 		if w.count++; w.count == 1 {
-			w.first = fmt.Sprintf("the string %s in the input was read as %s", shortest(oneLine(s.src[n.off:n.end])), shortest(oneLine(string(w.out[at:]))))
+			w.first = fmt.Sprintf("the string %s in the input was read as %s", display.Truncate(oneLine(s.src[n.off:n.end]), 40), shortest(oneLine(string(w.out[at:]))))
 		}
 	}
 	w.out = append(w.out, s.src[from:s.nodes[0].end]...)

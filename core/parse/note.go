@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -60,7 +61,7 @@ func (b *builder) noteRounded(i uint32, s string, small int64, large *big.Int) {
 	if large != nil {
 		to = large.String()
 	}
-	b.note(i, shortest(s)+" was rounded to "+shortest(to))
+	b.note(i, display.Truncate(s, 40)+" was rounded to "+display.Truncate(to, 40))
 }
 
 // noteExtra tells of the keys of the object i beside the operation r, whose
@@ -94,7 +95,7 @@ func (b *builder) noteKey(k uint32, name, winner string) {
 		b.quiet++
 		return
 	}
-	text := fmt.Sprintf("the key %s was ignored beside %q", shortest(strconv.Quote(name)), winner)
+	text := fmt.Sprintf("the key %s was ignored beside %q", display.Truncate(strconv.Quote(name), 40), winner)
 	if _, r, ok := prim.Lookup(name); ok {
 		if r.Falls && !b.fits(r, k+1) {
 			text += fmt.Sprintf("; it has not the shape %s needs: %s", r.Name, r.Spelling())

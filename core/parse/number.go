@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -142,7 +143,7 @@ func (b *builder) number(i uint32) term.Term {
 		t, ok := decLiteral(term.At(n.off), s)
 		if !ok {
 			return b.refuse(i, &fault.Fault{
-				Message:  shortest(s) + " has more than 4,096 digits",
+				Message:  display.Truncate(s, 40) + " has more than 4,096 digits",
 				Expected: "a decimal of at most 4,096 digits",
 				Hint:     "Compute large numbers in the program.",
 			})

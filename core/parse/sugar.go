@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -206,8 +207,8 @@ func (b *builder) holes(i uint32, t term.Term, names map[string]bool) {
 func (b *builder) once(i uint32, name string, names map[string]bool) {
 	if names[name] && !b.enough(i) {
 		b.refuse(i, &fault.Fault{
-			Message:  "the pattern has the variable " + shortest(strconv.Quote(name)) + " twice",
-			Expected: "each variable once in a pattern", Got: shortest(strconv.Quote(name)),
+			Message:  "the pattern has the variable " + display.Truncate(strconv.Quote(name), 40) + " twice",
+			Expected: "each variable once in a pattern", Got: display.Truncate(strconv.Quote(name), 40),
 			Hint: `Take another name and compare: {"if":{"cond":{"equal":[{"var":"a"},{"var":"b"}]},"then":T,"else":E}}.`,
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -207,15 +208,8 @@ func (b *builder) around(at int) string {
 	return strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "\uFFFD")
 }
 
-// shorten cuts s to about 80 characters.
-func shorten(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	n := most
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+// shortest truncates s as a message quotes it among other words.
+func shortest(s string) string { return display.Truncate(s, 40) }
+
+// shorten truncates s as messages show it.
+func shorten(s string) string { return display.Truncate(s, 80) }

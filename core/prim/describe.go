@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -28,7 +28,7 @@ func Describe(v value.Value) string {
 		}
 		return "the integer " + v.Big().String()
 	case value.Dec:
-		return "the decimal " + shortened(v.String())
+		return "the decimal " + display.Truncate(v.String(), longest)
 	case value.Bool:
 		return strconv.FormatBool(bool(v))
 	case value.Str:
@@ -53,22 +53,8 @@ func Describe(v value.Value) string {
 	return "no value"
 }
 
-func shortened(s string) string {
-	if len(s) <= longest {
-		return s
-	}
-	return s[:longest] + "…"
-}
-
 func quoted(s string) string {
-	cut := s
-	if len(cut) > longest {
-		n := longest
-		for n > 0 && !utf8.RuneStart(cut[n]) {
-			n--
-		}
-		cut = cut[:n]
-	}
+	cut := display.Prefix(s, longest)
 	q := strconv.Quote(cut)
 	if len(cut) < len(s) {
 		q = q[:len(q)-1] + `…"`

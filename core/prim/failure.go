@@ -1,8 +1,7 @@
 package prim
 
 import (
-	"unicode/utf8"
-
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -76,14 +75,7 @@ func raisedText(v value.Value, m *Meter) (string, *fault.Fault) {
 			return "", f
 		}
 	}
-	if len(s) > longestRaised {
-		n := longestRaised
-		for !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n] + "…"
-	}
-	return s, nil
+	return display.Truncate(s, longestRaised), nil
 }
 
 // longestRaised is how many bytes of a raised value's text are the message, at

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // unescape decodes what stands between the delimiters of a string or of a name
@@ -70,15 +72,5 @@ func hex4(s string) (r rune, n int) {
 	return r, 6
 }
 
-// shorter cuts s to about 40 bytes, at a character's end.
-func shorter(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	n := most
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+// shorter truncates s as messages quote it.
+func shorter(s string) string { return display.Truncate(s, 40) }

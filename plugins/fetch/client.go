@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -156,11 +157,7 @@ func (k *client) permits(method string, t target) error {
 
 // show names a target in a message: without its query, and not at any length.
 func show(t target) string {
-	s := t.origin.String() + t.path
-	if len(s) > 200 {
-		s = s[:200] + "…"
-	}
-	return s
+	return display.Truncate(t.origin.String()+t.path, 200)
 }
 
 // do performs a request, its redirects included.

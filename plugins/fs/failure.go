@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -17,11 +17,7 @@ import (
 func quote(path string) string {
 	const most = 200
 	if len(path) > most {
-		cut := most
-		for cut > most-utf8.UTFMax && !utf8.RuneStart(path[cut]) {
-			cut--
-		}
-		return strconv.Quote(path[:cut]) + "…"
+		return strconv.Quote(display.Prefix(path, most)) + "…"
 	}
 	return strconv.Quote(path)
 }

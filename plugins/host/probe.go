@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
@@ -173,24 +174,17 @@ func (p *Probe) noStart(err error) error {
 	case line == "":
 		return errors.New("the program wrote no handshake on its standard output: a plugin is served with sdk.Serve, or by the contract in proto/README.md")
 	case len(parts) < 5 || parts[0] != "1":
-		return fmt.Errorf("the first line on its standard output is no handshake of a plugin: %q", clip(line, 200))
+		return fmt.Errorf("the first line on its standard output is no handshake of a plugin: %q", display.Truncate(line, 200))
 	case parts[1] != strconv.Itoa(wire.Protocol):
 		return protocolError(parts[1])
 	}
-	return fmt.Errorf("the handshake %q isn't accepted: %s", clip(line, 200), wire.Line(err.Error(), 300))
+	return fmt.Errorf("the handshake %q isn't accepted: %s", display.Truncate(line, 200), wire.Line(err.Error(), 300))
 }
 
 // protocolError says what to do about a plugin of another major version.
 func protocolError(spoken string) error {
 	return fmt.Errorf("%w: %s, and this mcp-pif speaks %d: use an mcp-pif that speaks it, or a build of the plugin for %d",
-		ErrProtocol, clip(spoken, 20), wire.Protocol, wire.Protocol)
-}
-
-func clip(s string, most int) string {
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+		ErrProtocol, display.Truncate(spoken, 20), wire.Protocol, wire.Protocol)
 }
 
 // hear keeps the line of the handshake.

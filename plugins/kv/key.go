@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -18,11 +19,7 @@ const longestKey = 512
 func quote(key string) string {
 	const most = 120
 	if len(key) > most {
-		cut := most
-		for cut > most-utf8.UTFMax && !utf8.RuneStart(key[cut]) {
-			cut--
-		}
-		return strconv.Quote(key[:cut]) + "…"
+		return strconv.Quote(display.Prefix(key, most)) + "…"
 	}
 	return strconv.Quote(key)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -251,15 +252,5 @@ func article(noun string) string {
 	return fmt.Sprintf("a %s", noun)
 }
 
-// short is a text as it fits a message.
-func short(s string) string {
-	const most = 60
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+// short truncates s as messages show it.
+func short(s string) string { return display.Truncate(s, 60) }

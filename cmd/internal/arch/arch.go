@@ -49,7 +49,7 @@ var memory = append(append([]string{}, pure...), "runtime", "runtime/debug")
 var anyStd = []string{"..."}
 
 // low is what every package of core may build on.
-var low = []string{"core/fault", "core/term", "core/value", "core/prim"}
+var low = []string{"core/display", "core/fault", "core/term", "core/value", "core/prim"}
 
 func with(more ...string) []string { return append(append([]string{}, low...), more...) }
 
@@ -70,9 +70,10 @@ var serving = []string{"cmd/internal/mcpserver", "cmd/internal/streamable", "cmd
 // rules is the house.
 var rules = map[string]rule{
 	"core/fault":      {std: pure},
+	"core/display":    {std: pure},
 	"core/term":       {std: pure, ours: []string{"core/fault"}},
 	"core/value":      {std: pure, ours: []string{"core/fault", "core/term"}},
-	"core/prim":       {std: pure, ours: []string{"core/fault", "core/term", "core/value"}},
+	"core/prim":       {std: pure, ours: []string{"core/display", "core/fault", "core/term", "core/value"}},
 	"core/examples":   {std: pure, tests: true},
 	"core/prim/gen":   {std: pure, ours: low, tests: true},
 	"core/parse":      {std: pure, ours: low},
@@ -115,9 +116,9 @@ var rules = map[string]rule{
 	"plugins/plugintest":           {std: anyStd, ours: []string{"core/...", "plugins/sdk", "plugins/plugintest/conform"}},
 	// Tests alone; the examples are modules, and languages, of their own.
 	"plugins/examples": {std: anyStd, libraries: mcpSDK, tests: true},
-	"plugins/fs":       {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
-	"plugins/fetch":    {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"code.dny.dev/ssrf"}},
-	"plugins/kv":       {std: anyStd, ours: []string{"core/value", "plugins/sdk"}, libraries: []string{"modernc.org/sqlite/..."}},
+	"plugins/fs":       {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
+	"plugins/fetch":    {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"code.dny.dev/ssrf"}},
+	"plugins/kv":       {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"modernc.org/sqlite/..."}},
 	"plugins/clock":    {std: anyStd, ours: []string{"plugins/sdk"}},
 	"plugins/env":      {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 	"plugins/random":   {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},

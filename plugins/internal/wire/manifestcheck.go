@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
 // The bounds of a manifest. A plugin may be somebody else's: what it says of
@@ -178,10 +179,5 @@ func (c *checker) operation(m *caps.Manifest, o *caps.Operation) {
 	c.that(verbParam, "%s: no argument %q gives its verb", at, clip(o.VerbParam))
 }
 
-// clip is a name as it fits a message.
-func clip(s string) string {
-	if len(s) > 60 {
-		s = strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
-}
+// clip truncates a name as messages show it.
+func clip(s string) string { return display.Truncate(s, 60) }

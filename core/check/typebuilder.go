@@ -15,9 +15,9 @@ const maxParts = 4_000
 // maxShown is how deep the parts of a type that is shown are inside each other.
 const maxShown = 300
 
-// A display makes types of variables: a type is the union of what flows in.
+// A typeBuilder makes types of variables: a type is the union of what flows in.
 // Sets of the same shapes are one type, and one inside itself gets a name.
-type display struct {
+type typeBuilder struct {
 	c     *checker
 	parts int
 	deep  int
@@ -30,12 +30,12 @@ type display struct {
 	cut   bool
 }
 
-func (c *checker) display(flows bool) *display {
-	return &display{c: c, flows: flows, open: map[string]*Type{}, names: map[string]string{}, used: map[string]bool{}}
+func (c *checker) buildTypes(flows bool) *typeBuilder {
+	return &typeBuilder{c: c, flows: flows, open: map[string]*Type{}, names: map[string]string{}, used: map[string]bool{}}
 }
 
 // given is the type of what flows into a variable.
-func (d *display) given(vs ...*variable) *Type {
+func (d *typeBuilder) given(vs ...*variable) *Type {
 	var all []*shape
 	for _, v := range vs {
 		if v != nil {
@@ -46,7 +46,7 @@ func (d *display) given(vs ...*variable) *Type {
 }
 
 // taken is the type of what may be given for a parameter, or for a part of one.
-func (d *display) taken(v *variable) *Type {
+func (d *typeBuilder) taken(v *variable) *Type {
 	switch {
 	case v == nil:
 		return Nothing
@@ -61,7 +61,7 @@ func (d *display) taken(v *variable) *Type {
 }
 
 // part is the type of a part: of what is given, or may be.
-func (d *display) part(taken bool, vs []*variable) *Type {
+func (d *typeBuilder) part(taken bool, vs []*variable) *Type {
 	if !taken {
 		return d.given(vs...)
 	}
@@ -78,7 +78,7 @@ func (d *display) part(taken bool, vs []*variable) *Type {
 
 // union is the type of shapes, which are of a caller's value where taken is
 // set.
-func (d *display) union(all []*shape, taken bool) *Type {
+func (d *typeBuilder) union(all []*shape, taken bool) *Type {
 	if d.parts += 1 + len(all)/32; d.parts > maxParts || d.deep > maxShown {
 		d.cut = true
 		return Dynamic
@@ -118,7 +118,7 @@ func (d *display) union(all []*shape, taken bool) *Type {
 	return t
 }
 
-func (d *display) fill(t *Type, all []*shape, taken bool) {
+func (d *typeBuilder) fill(t *Type, all []*shape, taken bool) {
 	by := map[prim.Kinds][]*shape{}
 	for _, s := range all {
 		switch {
@@ -166,7 +166,7 @@ func (d *display) fill(t *Type, all []*shape, taken bool) {
 }
 
 // anyData reports whether shapes are all data there is, as an operation answers it.
-func (d *display) anyData(by map[prim.Kinds][]*shape) bool {
+func (d *typeBuilder) anyData(by map[prim.Kinds][]*shape) bool {
 	for _, k := range []prim.Kinds{prim.KindList, prim.KindPair, prim.KindRecord, prim.KindQuoted} {
 		if len(by[k]) != 1 || by[k][0] != d.c.someOf(k, d.c.dynData) {
 			return false
@@ -175,7 +175,7 @@ func (d *display) anyData(by map[prim.Kinds][]*shape) bool {
 	return true
 }
 
-func (d *display) unknown(t *Type, s *seed, taken bool) {
+func (d *typeBuilder) unknown(t *Type, s *seed, taken bool) {
 	switch {
 	case s.conflict:
 		t.Dynamic = true
@@ -190,7 +190,7 @@ func (d *display) unknown(t *Type, s *seed, taken bool) {
 }
 
 // functions is the functions of all shapes: each has to take the parameter.
-func (d *display) functions(t *Type, fs []*shape, taken bool) {
+func (d *typeBuilder) functions(t *Type, fs []*shape, taken bool) {
 	var results, effects []*variable
 	for _, s := range fs {
 		var p *Type
@@ -211,7 +211,7 @@ func (d *display) functions(t *Type, fs []*shape, taken bool) {
 }
 
 // row is the operations among effects that evals don't deny.
-func (d *display) row(vs ...*variable) Row {
+func (d *typeBuilder) row(vs ...*variable) Row {
 	var r Row
 	for _, v := range vs {
 		if v == nil {
@@ -237,7 +237,7 @@ func (d *display) row(vs ...*variable) Row {
 
 // records is the fields that any of the shapes may have; one is required that
 // all have.
-func (d *display) records(t *Type, rs []*shape, taken bool) {
+func (d *typeBuilder) records(t *Type, rs []*shape, taken bool) {
 	named := map[string][]*variable{}
 	count := map[string]int{}
 	var rest []*variable
@@ -292,7 +292,7 @@ func (d *display) records(t *Type, rs []*shape, taken bool) {
 
 // codes is quoted code: of one quote, its type with the variables that it
 // expects.
-func (d *display) codes(t *Type, cs []*shape) {
+func (d *typeBuilder) codes(t *Type, cs []*shape) {
 	t.Unknown = true
 	if len(cs) != 1 || cs[0].code == nil || d.c.nested >= 2 || d.c.over {
 		return
@@ -318,14 +318,14 @@ func (d *display) codes(t *Type, cs []*shape) {
 		typ = typ.Result
 	}
 	if len(free) == 0 {
-		t.Asks = inner.display(false).row(inner.effects)
+		t.Asks = inner.buildTypes(false).row(inner.effects)
 	}
 	t.Unknown, t.Gives = false, typ
 }
 
 // mainType is the type of the program's value.
 func (c *checker) mainType() *Type {
-	d := c.display(false)
+	d := c.buildTypes(false)
 	t := d.given(c.main)
 	if d.cut {
 		c.unknownAt(c.root.Pos(), ReasonComplex, "type", "the type is too large to be written out; parts of it are left open")
