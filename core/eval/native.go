@@ -1,6 +1,9 @@
 package eval
 
 import (
+	"bytes"
+	"cmp"
+
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -11,13 +14,16 @@ import (
 // the row's Eval: those whose cost would otherwise be the size of their
 // operands. They do what Eval does, to the letter of its faults; where an
 // operand is of a wrong kind they leave it to Eval.
-var natives = func() map[term.ID]func(m *Machine, in *code.Instr) (done, stop bool) {
-	fs := map[term.ID]func(m *Machine, in *code.Instr) (done, stop bool){}
+var natives = func() []func(m *Machine, in *code.Instr) (done, stop bool) {
+	fs := make([]func(m *Machine, in *code.Instr) (done, stop bool), len(prim.Table))
 	for name, f := range map[string]func(m *Machine, in *code.Instr) (done, stop bool){
 		"get": (*Machine).nativeGet,
 		"has": (*Machine).nativeHas,
 		"put": (*Machine).nativePut,
 		"del": (*Machine).nativeDel,
+
+		"compare": (*Machine).nativeCompare,
+		"equal":   (*Machine).nativeEqual,
 
 		"nth":     (*Machine).nativeNth,
 		"set_nth": (*Machine).nativeSetNth,
@@ -35,7 +41,7 @@ var natives = func() map[term.ID]func(m *Machine, in *code.Instr) (done, stop bo
 // native does the row if it is one of natives and its operands are of the
 // kinds it takes; done is false otherwise.
 func (m *Machine) native(in *code.Instr, id term.ID) (done, stop bool) {
-	if f, ok := natives[id]; ok {
+	if f := natives[id]; f != nil {
 		return f(m, in)
 	}
 	return false, false
@@ -270,4 +276,39 @@ func (m *Machine) nativeRange(in *code.Instr) (done, stop bool) {
 	}
 	*m.reg(in.A) = m.makeList(n, func(i int) word { return fromInt(from + int64(i)) })
 	return true, false
+}
+
+// nativeCompare compares two small integers or two short strings.
+func (m *Machine) nativeCompare(in *code.Instr) (done, stop bool) {
+	d, ok := m.compareShort(*m.reg(in.C), *m.reg(in.C + 1))
+	if ok {
+		*m.reg(in.A) = fromInt(int64(d))
+	}
+	return ok, false
+}
+
+// nativeEqual tells whether two small integers or two short strings are equal.
+func (m *Machine) nativeEqual(in *code.Instr) (done, stop bool) {
+	d, ok := m.compareShort(*m.reg(in.C), *m.reg(in.C + 1))
+	if ok {
+		*m.reg(in.A) = fromBool(d == 0)
+	}
+	return ok, false
+}
+
+// compareShort orders two small integers, or two strings of which each lies in one piece
+// and one is so short that comparing them takes no steps. ok is false for all others.
+func (m *Machine) compareShort(a, b word) (d int, ok bool) {
+	if (a|b)&1 == 0 {
+		return cmp.Compare(int64(a), int64(b)), true
+	}
+	if !m.isFlat(a) || !m.isFlat(b) || min(m.strLen(a), m.strLen(b)) > prim.FreeText {
+		return 0, false
+	}
+	return bytes.Compare(m.view(a), m.view(b)), true
+}
+
+// isFlat reports whether w is a string that lies in one piece.
+func (m *Machine) isFlat(w word) bool {
+	return w&tagMask == tagBox && headerKind(*m.obj(w, 0)) == kStr
 }

@@ -60,6 +60,10 @@ const (
 // perStep is how many words one step looks at or copies.
 const perStep = 64
 
+// FreeText is how many bytes the shorter of two strings has at most for their comparison
+// to take no steps beyond the row's own.
+const FreeText = 8*(perStep-1) - 1
+
 // bytesCost is the cost of reading or making so many bytes.
 func bytesCost(n int) uint64 { return uint64(n) / (8 * perStep) }
 
