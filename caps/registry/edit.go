@@ -43,19 +43,22 @@ type Check func(candidate *Tool, sees *Snapshot) *fault.Fault
 // Evolving one of a group carries the others along, unchanged, as new versions that
 // are bound to the new one, if their calls of it still fit; see [Registry.EvolveAll].
 func (r *Registry) Evolve(d Definition, o Edit) (*Tool, error) {
+	return r.one(d.Name, func() (*Tool, error) { return r.evolveAlone(d, o) }, func() (part, error) {
+		base, err := prepare(d)
+		return part{d: d, edit: o, base: base}, err
+	})
+}
+
+// evolveAlone is Evolve of a tool by itself.
+func (r *Registry) evolveAlone(d Definition, o Edit) (*Tool, error) {
 	base, err := prepare(d)
 	if err != nil {
 		return nil, err
 	}
-	if old, ok := r.current.Load().Get(d.Name); ok && old.group != nil {
-		return r.carry(old, d, o)
-	}
-	return r.evolved(base, d, o)
-}
-
-// evolved is Evolve of a tool by itself.
-func (r *Registry) evolved(base *Tool, d Definition, o Edit) (*Tool, error) {
 	return r.change(d.Name, o, func(s *Snapshot, old *Tool) (*Tool, *Change, error) {
+		if s.madeWith(d.Name) != nil {
+			return nil, nil, errMoved
+		}
 		t := *base
 		t.finding = &finding{}
 		if err := t.keeps(old, &d); err != nil {
@@ -148,20 +151,34 @@ func (r *Registry) Retire(name string, o Edit) (*Tool, error) {
 // [*fault.Fault]: out_of_range where there is no such version; conflict, see
 // [Edit]; what Check says; refused where there is no room, or the change could
 // not be kept.
+//
+// Of a group it carries the others along, as [Registry.Evolve] does.
 func (r *Registry) Rollback(name string, to int, o Edit) (*Tool, error) {
+	return r.one(name, func() (*Tool, error) { return r.rollbackAlone(name, to, o, false) }, func() (part, error) {
+		was, err := r.was(Ref{name, to})
+		if err != nil {
+			return part{}, err
+		}
+		base := *was
+		base.alone()
+		return part{edit: o, base: &base, from: was}, nil
+	})
+}
+
+// rollbackAlone is Rollback of a tool by itself, of a group only if it may leave that.
+func (r *Registry) rollbackAlone(name string, to int, o Edit, leave bool) (*Tool, error) {
 	return r.change(name, o, func(s *Snapshot, _ *Tool) (*Tool, *Change, error) {
+		if !leave && s.madeWith(name) != nil {
+			return nil, nil, errMoved
+		}
 		was, err := r.was(Ref{name, to})
 		if err != nil {
 			return nil, nil, err
 		}
 		t := *was
-		t.Bound, t.finding = maps.Clone(was.Bound), &finding{}
+		t.finding = &finding{}
 		t.alone()
-		for _, name := range t.names() {
-			if now, ok := s.Get(name); ok && t.Bound[name] == nil {
-				t.boundTo(now)
-			}
-		}
+		t.rebind(was, s)
 		t.settle(r.policy)
 		if f := t.unbound(); f != nil {
 			return nil, nil, f

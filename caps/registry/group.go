@@ -120,6 +120,20 @@ func memberNames(members []Member) []string {
 	return names
 }
 
+// A part is one of several tools that are made at once.
+type part struct {
+	d    Definition
+	edit Edit
+	base *Tool // what is made of d, by itself
+	// carried is the current version, where d is as that was; nil: it isn't.
+	carried *Tool
+	// from is the version that the tool is rolled back to; nil: it is made of d.
+	from *Tool
+}
+
+// errMoved is why a change is to be begun anew: a tool is in another group than it was.
+var errMoved = errors.New("the groups changed meanwhile")
+
 // EvolveAll makes versions of several tools at once, all or none, that may call one
 // another: each is bound to the versions that the others have then. The edits are
 // those of the definitions, in their order. The error is that of [Registry.Evolve]
@@ -131,27 +145,36 @@ func (r *Registry) EvolveAll(ds []Definition, edits []Edit) ([]*Tool, error) {
 			Expected: fmt.Sprintf("2 to %d", MaxGroup), Hint: "Evolve one tool by its name and code, those that don't call each other one by one.",
 		}
 	}
-	bases := make([]*Tool, len(ds))
-	members := make([]Member, len(ds))
+	parts := make([]part, len(ds))
 	for i, d := range ds {
 		if slices.ContainsFunc(ds[:i], func(e Definition) bool { return e.Name == d.Name }) {
 			return nil, &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("%q is there twice", d.Name), Hint: "Give each tool once."}
 		}
-		var err error
-		if bases[i], err = prepare(d); err != nil {
+		base, err := prepare(d)
+		if err != nil {
 			return nil, ofTool(d.Name, err)
 		}
-		members[i].Name = d.Name
+		parts[i] = part{d: d, edit: edits[i], base: base}
+	}
+	return r.makeAll(parts)
+}
+
+// makeAll makes a group of its parts.
+func (r *Registry) makeAll(parts []part) ([]*Tool, error) {
+	members := make([]Member, len(parts))
+	for i := range parts {
+		members[i].Name = parts[i].base.Name
 	}
 	names := memberNames(members)
-	for i, base := range bases {
+	for i := range parts {
+		base := parts[i].base
 		members[i].Code = memberHash(base.Program(), names)
 		base.code.names, base.code.hash = names, members[i].Code
 	}
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	for range mostImports {
-		made, err := r.tryAll(ds, edits, bases, members)
+		made, err := r.tryAll(parts, members)
 		if !errors.Is(err, ErrBehind) {
 			return made, err
 		}
@@ -170,36 +193,45 @@ func ofTool(name string, err error) error {
 	return &named
 }
 
-func (r *Registry) tryAll(ds []Definition, edits []Edit, bases []*Tool, members []Member) ([]*Tool, error) {
+func (r *Registry) tryAll(parts []part, members []Member) ([]*Tool, error) {
 	if _, err := r.Refresh(); err != nil {
-		return nil, unkept(ds[0].Name, err)
+		return nil, unkept(members[0].Name, err)
 	}
 	s := r.current.Load()
 	g := &group{}
 	same := true
-	for i := range ds {
-		t := *bases[i]
+	for i := range parts {
+		p := &parts[i]
+		t := *p.base
 		old, _ := s.Get(t.Name)
-		if f := edits[i].compare(t.Name, old); f != nil {
+		if p.carried != nil && p.carried != old {
+			return nil, errMoved
+		}
+		if f := p.edit.compare(t.Name, old); f != nil {
 			return nil, f
 		}
 		t.finding, t.group, t.Group, t.Hash = &finding{}, g, members, groupHash(members, i)
-		if err := t.keeps(old, &ds[i]); err != nil {
-			return nil, ofTool(t.Name, err)
-		}
 		var err error
 		if t.Version, err = r.next(t.Name, old); err != nil {
 			return nil, unkept(t.Name, err)
 		}
-		if f := t.decide(r.policy); f != nil {
+		if p.from != nil {
+			t.settle(r.policy)
+		} else if err := t.keeps(old, &p.d); err != nil {
+			return nil, ofTool(t.Name, err)
+		} else if f := t.decide(r.policy); f != nil {
 			return nil, ofTool(t.Name, f)
 		}
 		t.Seq = s.seq + 1 + uint64(i)
 		g.members = append(g.members, &t)
 	}
 	sees := s
-	for _, t := range g.members {
-		t.bind(s)
+	for i, t := range g.members {
+		if from := parts[i].from; from != nil {
+			t.rebind(from, s)
+		} else {
+			t.bind(s)
+		}
 		for _, m := range g.members {
 			if m != t {
 				t.boundTo(m)
@@ -209,22 +241,22 @@ func (r *Registry) tryAll(ds []Definition, edits []Edit, bases []*Tool, members 
 			return nil, ofTool(t.Name, f)
 		}
 	}
-	for _, t := range g.members {
-		if f := t.narrow(); f != nil {
+	for i, t := range g.members {
+		if f := t.narrow(); f != nil && parts[i].from == nil {
 			return nil, ofTool(t.Name, f)
 		}
 		sees = sees.Putting(t)
 		old, ok := s.Get(t.Name)
-		same = same && ok && slices.Equal(old.Group, members) && old.same(t) && old.sameAuthority(t) && old.sameSource(t)
+		same = same && parts[i].from == nil && ok && slices.Equal(old.Group, members) && old.same(t) && old.sameAuthority(t) && old.sameSource(t)
 	}
-	if first, ok := s.Get(ds[0].Name); same && ok && first.group != nil && maps.Equal(first.outside(), g.members[0].outside()) {
+	if first, ok := s.Get(members[0].Name); same && ok && first.group != nil && maps.Equal(first.outside(), g.members[0].outside()) {
 		return first.Together(), nil
 	}
 	over, copied := r.rehearsal()
 	live := s.count
 	for i, t := range g.members {
-		if edits[i].Check != nil {
-			if f := edits[i].Check(t, sees); f != nil {
+		if check := parts[i].edit.Check; check != nil {
+			if f := check(t, sees); f != nil {
 				return nil, ofTool(t.Name, f)
 			}
 		}
@@ -236,61 +268,94 @@ func (r *Registry) tryAll(ds []Definition, edits []Edit, bases []*Tool, members 
 			return nil, err
 		}
 		c := t.change(Evolved)
+		if from := parts[i].from; from != nil {
+			c = t.change(RolledBack)
+			c.From = from.Version
+		}
 		c.Facts = t.facts()
 		over.changes = append(over.changes, *c)
 	}
-	if _, err := r.log.AppendAll(s.seq, over.changes); err != nil {
-		return nil, unkept(ds[0].Name, err)
+	first, err := r.log.AppendAll(s.seq, over.changes)
+	if err == nil {
+		_, err = r.Refresh()
 	}
-	if _, err := r.Refresh(); err != nil {
-		return nil, unkept(ds[0].Name, err)
+	if err != nil {
+		return nil, unkept(members[0].Name, err)
 	}
-	made := make([]*Tool, len(ds))
-	now := r.current.Load()
-	for i, t := range g.members {
-		var ok bool
-		if made[i], ok = now.Get(t.Name); !ok {
-			return nil, unkept(t.Name, errors.New("somebody changed it at once"))
+	now, ok := r.current.Load().Get(members[0].Name)
+	if !ok || now.Seq != first { // somebody has changed it already
+		if now, err = r.version(g.members[0].ref()); err != nil {
+			return nil, unkept(members[0].Name, err)
 		}
 	}
-	return made, nil
+	return now.Together(), nil
 }
 
-// carry evolves one of a group, and with it those of the others that are as they were
-// made together.
-func (r *Registry) carry(old *Tool, d Definition, o Edit) (*Tool, error) {
-	s := r.current.Load()
-	var ds []Definition
-	var edits []Edit
-	at := 0
-	for _, m := range old.group.members {
-		now, _ := s.Get(m.Name)
-		switch {
-		case m == old:
-			at = len(ds)
-			ds, edits = append(ds, d), append(edits, o)
-		case now == m:
-			version := m.Version
-			ds = append(ds, Definition{
-				Name: m.Name, Code: m.Source, Text: m.Text, Capabilities: m.Declared,
-				Keep: Keep{Description: true, As: true, Input: true},
-			})
-			edits = append(edits, Edit{IfVersion: &version, Check: func(candidate *Tool, sees *Snapshot) *fault.Fault {
-				if f := fits(candidate, m, d.Name); f != nil || o.Carried == nil {
-					return f
-				}
-				return o.Carried(candidate, sees)
-			}})
+// madeWith is the versions of a tool's group, its own among them, that are current: those
+// that a change of the tool carries along; nil: there are no others.
+func (s *Snapshot) madeWith(name string) (current []*Tool) {
+	t, ok := s.Get(name)
+	if !ok || t.group == nil {
+		return nil
+	}
+	for _, m := range t.group.members {
+		if now, _ := s.Get(m.Name); now == m {
+			current = append(current, m)
 		}
 	}
-	if len(ds) < 2 {
+	if len(current) < 2 {
+		return nil
+	}
+	return current
+}
+
+// one changes a tool: by itself, or where it is of a group as a part of that, with the
+// others carried along.
+func (r *Registry) one(name string, alone func() (*Tool, error), inGroup func() (part, error)) (*Tool, error) {
+	for range mostImports {
+		var t *Tool
+		var err error
+		if current := r.current.Load().madeWith(name); current != nil {
+			var p part
+			if p, err = inGroup(); err == nil {
+				t, err = r.carry(current, name, p)
+			}
+		} else {
+			t, err = alone()
+		}
+		if !errors.Is(err, errMoved) {
+			return t, err
+		}
+	}
+	return nil, unkept(name, errors.New("others change the tools all the time: try again"))
+}
+
+// carry makes one of a group, and with it the others as they are.
+func (r *Registry) carry(current []*Tool, name string, p part) (*Tool, error) {
+	var parts []part
+	at := 0
+	for _, m := range current {
+		if m.Name == name {
+			at = len(parts)
+			parts = append(parts, p)
+			continue
+		}
+		d := Definition{
+			Name: m.Name, Code: m.Source, Text: m.Text, Capabilities: m.Declared,
+			Keep: Keep{Description: true, As: true, Input: true},
+		}
 		base, err := prepare(d)
 		if err != nil {
-			return nil, err
+			return nil, ofTool(m.Name, err)
 		}
-		return r.evolved(base, d, o)
+		parts = append(parts, part{d: d, base: base, carried: m, edit: Edit{Check: func(candidate *Tool, sees *Snapshot) *fault.Fault {
+			if f := fits(candidate, m, name); f != nil || p.edit.Carried == nil {
+				return f
+			}
+			return p.edit.Carried(candidate, sees)
+		}}})
 	}
-	made, err := r.EvolveAll(ds, edits)
+	made, err := r.makeAll(parts)
 	if err != nil {
 		return nil, err
 	}
@@ -332,11 +397,19 @@ func (t *Tool) change(kind ChangeKind) *Change {
 	}
 }
 
+// rebind binds a version to what another one of the same code was bound to, and beside
+// that to today's.
+func (t *Tool) rebind(was *Tool, s *Snapshot) {
+	t.Bound = maps.Clone(was.Bound)
+	for _, name := range t.names() {
+		if now, ok := s.Get(name); ok && t.Bound[name] == nil {
+			t.boundTo(now)
+		}
+	}
+}
+
 // alone takes a version out of its group: bound to what the group's others were.
 func (t *Tool) alone() {
-	if t.group == nil {
-		return
-	}
 	t.group, t.Group = nil, nil
 	t.code = &code{name: t.Name, source: t.Source, text: t.Text}
 	t.Hash = t.Program().Hash()

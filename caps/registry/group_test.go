@@ -113,6 +113,110 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// TestGroupRollback: rolling back one of a group carries the others along, as evolving it
+// does, and is refused where they don't fit; nobody leaves the group, in this process or
+// another.
+func TestGroupRollback(t *testing.T) {
+	log := new(memoryLog)
+	r, _, _ := Open(log, nil)
+	evolve(t, r, def("lib", "1"))
+	ds := evenOdd()
+	ds[1].Code = []byte("n => let one = code_of(\"lib\") in if n == 0 then false else @is_even(n - 1)")
+	together(t, r, ds...)
+	evolve(t, r, def("lib", "2"))
+	other, _, _ := Open(log, nil) // sees the group as it is now
+	evolve(t, r, def("is_odd", "n => n > 0 and @is_even(n - 1)", "call:is_even"))
+	for i, r := range []*Registry{r, other} {
+		back, err := r.Rollback("is_odd", 1, Edit{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mutual(t, r, "is_even", "is_odd")
+		if back.Version != 3+i || string(back.Source) != string(ds[1].Code) || back.Bound["is_even"].Version != 3+i || back.Bound["lib"].Version != 1 {
+			t.Errorf("%s@%d of %s is bound to %v", back.Name, back.Version, back.Source, back.bindings())
+		}
+		if changes, _, err := r.History("is_odd", 0, 1); err != nil || changes[0].Kind != RolledBack || changes[0].From != 1 {
+			t.Errorf("%+v %v", changes, err)
+		}
+		if changes, _, err := r.History("is_even", 0, 1); err != nil || changes[0].Kind != Evolved {
+			t.Errorf("%+v %v", changes, err)
+		}
+	}
+	if again, problems, _ := Open(log, nil); problems != nil {
+		t.Error(problems)
+	} else {
+		mutual(t, again, "is_even", "is_odd")
+	}
+
+	// What was alone comes into the group, if the others fit.
+	r = New(nil)
+	evolve(t, r, def("is_odd", "n => n > 2"))
+	evolve(t, r, def("is_odd", "(n, m) => n"))
+	together(t, r, evenOdd()...)
+	var f *fault.Fault
+	if _, err := r.Rollback("is_odd", 2, Edit{}); !errors.As(err, &f) || !strings.Contains(f.Hint, `{"tools":[`) || !strings.Contains(f.Message, "is_even") {
+		t.Errorf("%v", err)
+	}
+	three := 2
+	if _, err := r.Rollback("is_odd", 1, Edit{IfVersion: &three}); !errors.As(err, &f) || f.Kind != fault.Conflict {
+		t.Errorf("%v", err)
+	}
+	if now, _ := r.Snapshot().Get("is_even"); now.Version != 1 {
+		t.Errorf("is_even is at version %d", now.Version)
+	}
+	mutual(t, r, "is_even", "is_odd")
+	if _, err := r.Rollback("is_odd", 1, Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	mutual(t, r, "is_even", "is_odd")
+}
+
+// TestGroupOfAnother: one of a group that another process made is a part of it, though
+// this one hasn't heard of the group when it begins to evolve it.
+func TestGroupOfAnother(t *testing.T) {
+	log := new(memoryLog)
+	r, _, _ := Open(log, nil)
+	other, _, _ := Open(log, nil)
+	together(t, other, evenOdd()...)
+	evolve(t, r, def("is_odd", "n => n > 0 and @is_even(n - 1)", "call:is_even"))
+	mutual(t, r, "is_even", "is_odd")
+	if now, _ := r.Snapshot().Get("is_even"); now.Version != 2 {
+		t.Errorf("is_even is at version %d", now.Version)
+	}
+	// Nor of how it has changed since.
+	evolve(t, other, def("is_even", "n => n == 0 or @is_odd(n - 1)", "call:is_odd"))
+	evolve(t, r, evenOdd()[1])
+	mutual(t, r, "is_even", "is_odd")
+	if now, _ := r.Snapshot().Get("is_even"); now.Version != 4 {
+		t.Errorf("is_even is at version %d", now.Version)
+	}
+}
+
+// overtaken is a log to which another appends right after a group.
+type overtaken struct {
+	*memoryLog
+	other func()
+}
+
+func (l overtaken) AppendAll(after uint64, list []Change) (uint64, error) {
+	first, err := l.memoryLog.AppendAll(after, list)
+	l.other()
+	return first, err
+}
+
+// TestGroupOvertaken: who makes a group is given that, though another has made the next
+// versions before he looks.
+func TestGroupOvertaken(t *testing.T) {
+	log := new(memoryLog)
+	other, _, _ := Open(log, nil)
+	r, _, _ := Open(overtaken{log, func() { evolve(t, other, def("is_odd", "n => n > 0 and @is_even(n - 1)", "call:is_even")) }}, nil)
+	made := together(t, r, evenOdd()...)
+	if made[1].Version != 1 || made[0].Bound["is_odd"] != made[1] || made[1].Bound["is_even"] != made[0] {
+		t.Errorf("version %d, bound to %v and %v", made[1].Version, made[0].bindings(), made[1].bindings())
+	}
+	mutual(t, r, "is_even", "is_odd")
+}
+
 // TestGroupRefused: all are made or none, and one is carried along only if it fits.
 func TestGroupRefused(t *testing.T) {
 	r := New(nil)

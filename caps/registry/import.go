@@ -195,7 +195,7 @@ func (m *importing) all(ordered []*Portable) (n imported, err error) {
 			continue
 		}
 		if old, there := before.Get(name); there {
-			_, err = m.r.Rollback(name, old.Version, Edit{})
+			_, err = m.r.rollbackAlone(name, old.Version, Edit{}, true)
 		} else {
 			_, err = m.r.Retire(name, Edit{})
 		}

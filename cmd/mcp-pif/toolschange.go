@@ -47,7 +47,8 @@ func newToolsRollback() *cobra.Command {
 		Use: "rollback NAME V", Short: "Make the next version of a tool as an earlier one was",
 		Long: `Make the next version of a tool from the code, the declaration and the examples of
 version V, also where the tool was retired. What it may do is decided by each server
-anew. History goes on: nothing is undone.`,
+anew. Tools that were made together with it are carried along, if they still fit.
+History goes on: nothing is undone.`,
 		Args: cobra.ExactArgs(2),
 	}, toWrite, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
 		to, err := versionNumber(args[1])
@@ -62,6 +63,11 @@ anew. History goes on: nothing is undone.`,
 			return printJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "from": to, "hash": t.Hash})
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is as version %d was, in version %d\n", printable(t.Name), to, t.Version)
+		for _, m := range t.Together() {
+			if m.Name != t.Name {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s was carried along, in version %d\n", printable(m.Name), m.Version)
+			}
+		}
 		return nil
 	})
 	condition.flag(cmd)

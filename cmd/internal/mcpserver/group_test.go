@@ -1,10 +1,16 @@
 package mcpserver
 
 import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -95,5 +101,96 @@ func TestGroupIsAllOrNone(t *testing.T) {
 		if n := s.tools.Snapshot().Len(); n != 0 {
 			t.Fatalf("%s made %d tools", arguments, n)
 		}
+	}
+}
+
+// TestGroupsAtOnce: of two servers on one store that evolve overlapping groups at once,
+// each makes all of its group or none, and answers with what it made; what there is in
+// the end is bound to what was made with it.
+func TestGroupsAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	servers := []*Server{newRecordedWorldAt(t, 1, path, journal.Options{}).server, newRecordedWorldAt(t, 2, path, journal.Options{}).server}
+	groups := [][]string{{"a", "b"}, {"b", "c"}}
+	versions := map[string]int{}
+	evolve := func(s *Server, names []string, tag string, conditional bool) Answer {
+		var entries []map[string]any
+		for i, name := range names {
+			other := names[1-i]
+			entry := map[string]any{
+				"name": name, "description": tag, "capabilities": []string{"call:" + other},
+				"code": fmt.Sprintf(`n => if n == 0 then "%s" else @%s(n - 1)`, tag, other),
+			}
+			if conditional {
+				entry["if_version"] = versions[name]
+			}
+			entries = append(entries, entry)
+		}
+		return s.Call(t.Context(), Call{Tool: "evolve", Arguments: encode(map[string]any{"tools": entries})})
+	}
+	for round := range 12 {
+		conditional := round%2 == 0
+		var answers [2]Answer
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			var both sync.WaitGroup
+			for i, s := range servers {
+				both.Go(func() { answers[i] = evolve(s, groups[i], fmt.Sprintf("%d of %d", round, i), conditional) })
+			}
+			both.Wait()
+		}()
+		wait.For(t, done, "two servers that evolve at once")
+		was, made := versions["b"], 0
+		for i, a := range answers {
+			if a.Fault != nil {
+				if !conditional || a.Fault.Kind != fault.Conflict {
+					t.Fatalf("round %d: %s", round, a.Text)
+				}
+				continue
+			}
+			made++
+			var said struct {
+				Tools []struct {
+					Name    string
+					Version int
+				}
+			}
+			if err := json.Unmarshal(a.Structured, &said); err != nil {
+				t.Fatal(err)
+			}
+			for _, tool := range said.Tools {
+				v, err := servers[1-i].tools.Version(registry.Ref{Name: tool.Name, Version: tool.Version})
+				if tag := fmt.Sprintf("%d of %d", round, i); err != nil || v.Description != tag {
+					t.Errorf("%s@%d isn't that of %s: %v", tool.Name, tool.Version, tag, err)
+				}
+				versions[tool.Name] = max(versions[tool.Name], tool.Version)
+			}
+		}
+		if conditional && made != 1 {
+			t.Errorf("round %d: %d of two groups were made on condition that nobody changes b", round, made)
+		}
+		if versions["b"] != was+made {
+			t.Errorf("round %d: b is at version %d, and was at %d", round, versions["b"], was)
+		}
+		for i, s := range servers {
+			now := s.latest()
+			for _, tool := range now.All() {
+				if tool.Version != versions[tool.Name] {
+					t.Errorf("server %d has %s@%d, not %d", i, tool.Name, tool.Version, versions[tool.Name])
+				}
+				with := tool.Together()
+				if len(with) != 2 || with[1].Seq != with[0].Seq+1 {
+					t.Fatalf("round %d: %s@%d is of a group of %d", round, tool.Name, tool.Version, len(with))
+				}
+				for j, m := range with {
+					if other := with[1-j]; m.Bound[other.Name] != other || m.Description != tool.Description || len(m.Bound) != 1 {
+						t.Errorf("round %d: %s@%d of %s is bound to another %s than that of its group", round, m.Name, m.Version, m.Description, other.Name)
+					}
+				}
+			}
+		}
+	}
+	if _, problems, err := registry.Open(servers[0].broker.Log(), servers[0].broker.Policy()); err != nil || problems != nil {
+		t.Error(err, problems)
 	}
 }
