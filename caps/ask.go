@@ -21,7 +21,7 @@ type lack struct {
 func (p *Policy) lacking(g *Grant, c Capability) *lack {
 	shown := g.Shown().String()
 	if g.Revoked() {
-		return &lack{"the operator took it back", p.restoreHint(shown, p.revokedBy(g)), 3}
+		return &lack{"revoked by the operator", p.restoreHint(shown, p.revokedBy(g)), 3}
 	}
 	if p.over(g) {
 		return &lack{
@@ -175,7 +175,7 @@ func (p *Policy) unheld(m *Manifest, o *Operation, r Request) *fault.Fault {
 	}
 	for _, c := range declared {
 		if _, _, l := p.grantFor(c, m); l != nil {
-			return denied(fmt.Sprintf("%s: the operator doesn't grant %s now: %s", o.Name, c, l.why), l.hint)
+			return denied(fmt.Sprintf("%s: %s isn't granted now: %s", o.Name, c, l.why), l.hint)
 		}
 	}
 	message := fmt.Sprintf("%s: the tool %s holds no capability of the kind %s", o.Name, quoted(r.Tool), m.Kind)

@@ -69,14 +69,14 @@ func TestTakenBackIsTold(t *testing.T) {
 	held := w.hold("fs.read:./sb9")
 	w.revoke("fs:./sb9", "fs:docs=./long")
 	_, f := w.policy.Decide([]string{"fs.read:./sb9"}, ops("fs.read"), caps.DecideOptions{})
-	wantFault(t, f, fault.Refused, "took it back", "mcp-pif caps restore 'fs:./sb9'")
+	wantFault(t, f, fault.Refused, "revoked by the operator", "mcp-pif caps restore 'fs:./sb9'")
 	if strings.Contains(f.Error(), "--cap") {
 		t.Errorf("a flag doesn't bring it back: %v", f)
 	}
 	_, f = w.permit(caps.NewLedger(), held, "fs.read", str("a"))
-	wantFault(t, f, fault.Denied, "took fs:./sb9 back", "mcp-pif caps restore 'fs:./sb9'")
+	wantFault(t, f, fault.Denied, "fs:./sb9 was revoked", "mcp-pif caps restore 'fs:./sb9'")
 	_, f = w.policy.Decide([]string{"fs.read:docs"}, ops("fs.read"), caps.DecideOptions{})
-	wantFault(t, f, fault.Refused, "took it back", "only the operator can restore what is granted as fs:docs")
+	wantFault(t, f, fault.Refused, "revoked by the operator", "only the operator can restore what is granted as fs:docs")
 	if strings.Contains(f.Error(), "long") {
 		t.Errorf("it tells where docs is: %v", f)
 	}
@@ -197,11 +197,11 @@ func TestUnheld(t *testing.T) {
 		}
 		return f
 	}
-	permit("doesn't grant fs.read:./d now", "--cap 'fs.read:./d'")
+	permit("fs.read:./d isn't granted now", "--cap 'fs.read:./d'")
 	w.grant("fs:./d")
 	permit("evolve it anew", `"fs.read:./d"`)
 	w.revoke("fs:./d")
-	permit("doesn't grant fs.read:./d now", "took it back", "caps restore 'fs:./d'")
+	permit("fs.read:./d isn't granted now", "revoked by the operator", "caps restore 'fs:./d'")
 	request.Declared = nil
 	w.grant("fs:./docs")
 	permit("holds no capability of the kind fs", `"fs.read:./docs"`)

@@ -82,7 +82,7 @@ func TestUnapproved(t *testing.T) {
 	}
 	held := w.hold("fs.read:./s")
 	_, f := w.policy.Permit(caps.NewLedger(), held, caps.Request{Operation: "fs.read", Arg: str("secret/a"), Tool: "t", Consent: caps.Approved})
-	wantFault(t, f, fault.Denied, "the operator denies")
+	wantFault(t, f, fault.Denied, "denied by the operator")
 	_, f = w.policy.Permit(caps.NewLedger(), held, caps.Request{Operation: "fs.read", Arg: str("a"), Tool: "t"})
 	wantFault(t, f, fault.Denied, "waits for the operator's approval", "mcp-pif approve")
 	// Taking back what asks doesn't make the rest free.

@@ -109,7 +109,7 @@ var (
 	// ErrAsksTooMuch means that an asker has asked as often as it may.
 	ErrAsksTooMuch = errors.New("too many questions")
 	// ErrAsksForTooMuch means that a question is longer than a person reads.
-	ErrAsksForTooMuch = errors.New("a question that nobody would read")
+	ErrAsksForTooMuch = errors.New("the question is too long")
 	// ErrRejected means that a person said no to the name.
 	ErrRejected = errors.New("the operator said no")
 	// ErrNoQuestion means that there is no such question now.

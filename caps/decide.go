@@ -140,7 +140,7 @@ func (d *decider) declare(i int, text string) *fault.Fault {
 		d.note("%s: the limits of %s hold", c, h.Grant.Shown())
 	}
 	if all, took := d.deny(h, m); took {
-		return fail(fault.Refused, fmt.Sprintf("%s: the operator took it back", c), d.p.restoreHint(h.Grant.Shown().String(), d.p.takenBy(h.Grant)))
+		return fail(fault.Refused, fmt.Sprintf("%s: revoked by the operator", c), d.p.restoreHint(h.Grant.Shown().String(), d.p.takenBy(h.Grant)))
 	} else if all {
 		return fail(fault.Refused, fmt.Sprintf("%s: the operator denies it", c), "Do without it: no call can change that.")
 	}

@@ -159,7 +159,7 @@ func (g *Grant) open(o ResolveOptions) error {
 	g.abs = abs
 	real, err := filepath.EvalSymlinks(abs)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("it doesn't exist: make it first")
+		return errors.New("it doesn't exist; create it first")
 	} else if err != nil {
 		return unwrapPath(err)
 	}

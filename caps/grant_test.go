@@ -190,7 +190,7 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 	w.policy.Revoke(g.ID)
-	if text := g.Describe(); !strings.Contains(text, "taken back") {
+	if text := g.Describe(); !strings.Contains(text, "revoked: ") {
 		t.Errorf("a revoked grant says\n%s", text)
 	}
 	if text := w.grant("fs:./f.txt")[0].Describe(); !strings.Contains(text, "the file "+w.path("f.txt")) {

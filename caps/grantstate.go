@@ -16,7 +16,7 @@ type grantState struct {
 }
 
 // ErrRevoked is the cause with which a revoked grant's context ends.
-var ErrRevoked = errors.New("the operator took the capability back")
+var ErrRevoked = errors.New("the capability was revoked by the operator")
 
 // begin makes a context in which the grant holds; mu is held, or nobody has the
 // grant yet.

@@ -90,7 +90,7 @@ func (m *Manifest) Check() error {
 			return bad("a verb can't be called %s", quoted(v.Name))
 		}
 		if slices.ContainsFunc(m.Verbs[:i], func(w Verb) bool { return w.Name == v.Name }) {
-			return bad("the verb %s is there twice", v.Name)
+			return bad("duplicate verb %s", v.Name)
 		}
 	}
 	for i := range m.Operations {
@@ -108,7 +108,7 @@ func (m *Manifest) checkOperation(i int) error {
 	}
 	for j := range m.Operations[:i] {
 		if m.Operations[j].Name == o.Name {
-			return fmt.Errorf("the operation %s is there twice", o.Name)
+			return fmt.Errorf("duplicate operation %s", o.Name)
 		}
 	}
 	if _, ok := m.Verb(o.Verb); !ok && (o.VerbParam == "" || o.Verb != "") {
@@ -130,7 +130,7 @@ func (m *Manifest) checkOperation(i int) error {
 			return fmt.Errorf("%s: an argument can't be called %s", o.Name, quoted(p.Name))
 		}
 		if slices.ContainsFunc(o.Params[:j], func(q Param) bool { return q.Name == p.Name }) {
-			return fmt.Errorf("%s: the argument %s is there twice", o.Name, p.Name)
+			return fmt.Errorf("%s: duplicate argument %s", o.Name, p.Name)
 		}
 		if p.Designates && p.Type != "string" {
 			return fmt.Errorf("%s: %s says what is acted on, so it must be a string", o.Name, p.Name)

@@ -21,7 +21,7 @@ func (p *Policy) Lapsed(h *Held) string {
 	case !ok:
 		return shown + " isn't granted now"
 	case g.Revoked():
-		return "the operator took back " + shown
+		return shown + " was revoked by the operator"
 	}
 	if until := earlier(h.Until, g.Until); !until.IsZero() && !p.now().Before(until) {
 		return shown + " ended at " + until.UTC().Format(time.RFC3339)

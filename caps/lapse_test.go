@@ -68,7 +68,7 @@ func TestLapsed(t *testing.T) {
 	}
 	lapsed("")
 	w.policy.Revoke(g.ID)
-	lapsed("took back fs:./a")
+	lapsed("was revoked by the operator")
 	w.policy.Restore(g.ID)
 	lapsed("")
 	w.clock.pass(365 * 24 * time.Hour)

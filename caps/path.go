@@ -59,7 +59,7 @@ func checkPath(s string) error {
 		case ".":
 			return errors.New(`it has "." for a part: leave it out`)
 		case "..":
-			return errors.New(`".." never leads out: name the directory itself`)
+			return errors.New(`".." is not allowed`)
 		}
 	}
 	if runtime.GOOS == "windows" {

@@ -112,12 +112,12 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 	}
 	g, ok := p.find(h.Grant.ID)
 	if !ok {
-		return nil, denied(fmt.Sprintf("%s: the operator took %s back", o.Name, h.Grant.Shown()),
+		return nil, denied(fmt.Sprintf("%s: %s was revoked by the operator", o.Name, h.Grant.Shown()),
 			"Tell the user: only the operator can grant it again; don't retry.")
 	}
 	if g.Revoked() {
 		shown := g.Shown().String()
-		return nil, denied(fmt.Sprintf("%s: the operator took %s back", o.Name, shown), p.restoreHint(shown, p.revokedBy(g)))
+		return nil, denied(fmt.Sprintf("%s: %s was revoked by the operator", o.Name, shown), p.restoreHint(shown, p.revokedBy(g)))
 	}
 	if g != h.Grant {
 		live := *h

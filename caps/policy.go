@@ -95,7 +95,7 @@ func (p *Policy) Grant(g *Grant) error {
 func collision(grants []*Grant, g *Grant) error {
 	for _, other := range grants {
 		if other.ID == g.ID {
-			return fmt.Errorf("%s is granted twice", g.Capability)
+			return fmt.Errorf("duplicate grant %s", g.Capability)
 		}
 		if g.Manifest.Algebra == Path && other.Kind == g.Kind && bare(other.Label) == bare(g.Label) && other.Real != g.Real {
 			return fmt.Errorf("%s and %s would both be called %s: give one a name, such as --cap %s",

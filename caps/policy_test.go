@@ -226,9 +226,9 @@ func TestRevoke(t *testing.T) {
 		t.Errorf("the cause is %v", context.Cause(p.Context))
 	}
 	_, f = w.permit(l, held, "fs.read", str("a"))
-	wantFault(t, f, fault.Denied, "took fs:./sandbox,calls=2 back", "retry")
+	wantFault(t, f, fault.Denied, "fs:./sandbox,calls=2 was revoked", "retry")
 	_, f = w.policy.Decide([]string{"fs.read:./sandbox"}, ops("fs.read"), caps.DecideOptions{})
-	wantFault(t, f, fault.Refused, "took it back")
+	wantFault(t, f, fault.Refused, "revoked by the operator")
 
 	w.policy.Restore(g.ID)
 	if p, f = w.permit(l, held, "fs.read", str("a")); f != nil || p.Context.Err() != nil {

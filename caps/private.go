@@ -25,7 +25,7 @@ func ReadOwn(path string, most int64) (text []byte, private bool, err error) {
 	}
 	text, err = io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(text)) > most {
-		err = errors.New("it is too large for what it should be")
+		err = fmt.Errorf("the file exceeds %d bytes", most)
 	}
 	if err != nil {
 		return nil, false, err

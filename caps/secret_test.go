@@ -348,7 +348,7 @@ func TestPolicySecrets(t *testing.T) {
 			t.Errorf("%s gave %v", entry, all)
 		}
 	}
-	if _, err := caps.ReadSecrets("", []caps.Binding{{Name: "a", Env: "PATH"}, {Name: "a", Env: "PATH"}}); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := caps.ReadSecrets("", []caps.Binding{{Name: "a", Env: "PATH"}, {Name: "a", Env: "PATH"}}); err == nil || !strings.Contains(err.Error(), "duplicate") {
 		t.Errorf("one name twice: %v", err)
 	}
 	if _, err := (caps.Binding{Name: "a", File: "sub/key"}).Path(filepath.FromSlash("/x")); err != nil {

@@ -112,7 +112,7 @@ func ReadSecrets(dir string, bindings []Binding) ([]*Secret, error) {
 	var secrets []*Secret
 	for _, b := range bindings {
 		if slices.ContainsFunc(secrets, func(s *Secret) bool { return s.Name == b.Name }) {
-			return nil, fmt.Errorf("secret %s: it is bound twice", quoted(b.Name))
+			return nil, fmt.Errorf("duplicate secret %s", quoted(b.Name))
 		}
 		s, err := b.Read(dir)
 		if err != nil {

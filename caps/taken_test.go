@@ -74,7 +74,7 @@ func TestRevokePart(t *testing.T) {
 				t.Error("what was under way goes on")
 			}
 			_, f = w.permit(caps.NewLedger(), held, c.op, c.gone)
-			wantFault(t, f, fault.Denied, "took this back", "only the operator can restore")
+			wantFault(t, f, fault.Denied, "revoked by the operator", "only the operator can restore")
 			if named := strings.HasPrefix(c.revoke, "fs:sub="); strings.Contains(f.Hint, "mcp-pif caps restore '") == named {
 				t.Errorf("the hint is %s", f.Hint)
 			}
@@ -82,7 +82,7 @@ func TestRevokePart(t *testing.T) {
 				t.Errorf("%s %v is lost, too", c.op2, c.stays)
 			}
 			_, f = w.policy.Decide([]string{c.declared}, caps.Needs{Withs: []caps.With{{Texts: []string{c.declared}}}}, caps.DecideOptions{})
-			wantFault(t, f, fault.Refused, "took it back")
+			wantFault(t, f, fault.Refused, "revoked by the operator")
 			// Reading the policy again gives nothing back.
 			again, err := w.resolve("fs:./a,bytes=5MiB")
 			if err != nil {

@@ -105,7 +105,7 @@ func (p parser) parse() (Capability, error) {
 		at += len(parts[i]) + 1
 		name, value, valued := strings.Cut(part, "=")
 		if seen[name] {
-			return c, p.fail(at, "", "the option %s is there twice", quoted(name))
+			return c, p.fail(at, "", "duplicate option %s", quoted(name))
 		}
 		seen[name] = true
 		if err := p.option(&c, name, value, valued); err != nil {
@@ -122,7 +122,7 @@ func (p parser) verbs(list string, at int) ([]string, error) {
 			return nil, p.fail(at, "", "%s is no verb", quoted(v))
 		}
 		if slices.Contains(verbs[:i], v) {
-			return nil, p.fail(at, "", "the verb %s is there twice", v)
+			return nil, p.fail(at, "", "duplicate verb %s", v)
 		}
 		if p.strict {
 			if _, ok := p.manifest.Verb(v); !ok {

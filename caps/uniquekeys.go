@@ -46,7 +46,7 @@ func UniqueKeys(text []byte, fold bool, levels int) error {
 				as = strings.ToLower(key)
 			}
 			if in.keys[as] {
-				return fmt.Errorf("the key %s is there twice, in %s", quoted(key), placeOf(open))
+				return fmt.Errorf("duplicate key %s in %s", quoted(key), placeOf(open))
 			}
 			in.keys[as], in.key, in.want = true, key, false
 			continue

@@ -20,7 +20,7 @@ func (g *Grant) Describe() string {
 		add("a person approves each tool that is to have it")
 	}
 	if g.Revoked() {
-		add("taken back: nothing can be done with it until it is restored")
+		add("revoked: unusable until it is restored")
 	}
 	add("may: %s", strings.Join(permitted(&g.Capability, g.Manifest), ", "))
 	switch {

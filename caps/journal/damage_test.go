@@ -228,7 +228,7 @@ func TestAnchors(t *testing.T) {
 	s := openStore(t, path, journal.Options{})
 	verified(t, s, at(1), at(150), at(301))
 	sqlExec(t, raw(t, path), `DELETE FROM events WHERE seq>200`)
-	if r := verified(t, s, at(200)); r.Last != 200 || !strings.Contains(strings.Join(r.Unproved, " "), "cut off at the end") {
+	if r := verified(t, s, at(200)); r.Last != 200 || !strings.Contains(strings.Join(r.Unproved, " "), "truncation at the end") {
 		t.Errorf("%+v", r)
 	}
 	r, err := s.Verify(context.Background(), at(150), at(301))

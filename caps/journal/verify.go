@@ -173,7 +173,7 @@ func (w *walk) end() Report {
 	})
 	r.Breaks = r.Breaks[:min(len(r.Breaks), mostFound)]
 	r.Unproved = append(r.Unproved,
-		"whether events were cut off at the end, or all replaced by another history whose hashes fit: that takes an anchor, the number and hash of an event, written down elsewhere before")
+		"truncation at the end, or replacement of the whole journal: give the number and hash of an event that you wrote down elsewhere, --anchor SEQ:HASH")
 	if r.Cut != nil {
 		r.Unproved = append(r.Unproved, fmt.Sprintf(
 			"what the %d dropped events were: they were checked when they were dropped, by whoever had the key %s", r.Cut.Dropped, r.Cut.Key))

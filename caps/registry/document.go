@@ -231,7 +231,7 @@ func Decode(r io.Reader) ([]Portable, error) {
 		if p.base, err = prepare(p.Definition); err != nil {
 			problems = append(problems, fmt.Errorf("tool %q: %w", e.Name, err))
 		} else if seen[key] || p.Old && e.Version < 1 {
-			problems = append(problems, fmt.Errorf("tool %q: it occurs twice, or without a version", e.Name))
+			problems = append(problems, fmt.Errorf("tool %q: duplicate, or without a version", e.Name))
 		}
 		seen[key] = true
 		list = append(list, p)

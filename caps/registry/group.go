@@ -148,7 +148,7 @@ func (r *Registry) EvolveAll(ds []Definition, edits []Edit) ([]*Tool, error) {
 	parts := make([]part, len(ds))
 	for i, d := range ds {
 		if slices.ContainsFunc(ds[:i], func(e Definition) bool { return e.Name == d.Name }) {
-			return nil, &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("%q is there twice", d.Name), Hint: "Give each tool once."}
+			return nil, &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("duplicate tool %q", d.Name), Hint: "Give each tool once."}
 		}
 		base, err := prepare(d)
 		if err != nil {

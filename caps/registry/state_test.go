@@ -65,7 +65,7 @@ func TestToday(t *testing.T) {
 	g := p.Grants()[0]
 	for range 2 {
 		p.Revoke(g.ID)
-		if s, why := state(t, r, p, "reads"); s != StateBlocked || !strings.Contains(why, "took back toy:a/**") {
+		if s, why := state(t, r, p, "reads"); s != StateBlocked || !strings.Contains(why, "toy:a/** was revoked") {
 			t.Errorf("%s: %s", s, why)
 		}
 		if s, why := state(t, r, p, "alone"); s != StateReady {

@@ -72,8 +72,8 @@ func revokedWhile(op string, h *caps.Held, f *fault.Fault) *fault.Fault {
 	}
 	return &fault.Fault{
 		Kind:    fault.Denied,
-		Message: fmt.Sprintf("%s: the operator took back %s while it was under way", op, h.String()),
-		Hint:    "Don't try again. Only the operator can give it back.",
+		Message: fmt.Sprintf("%s: %s was revoked by the operator while it was under way", op, h.String()),
+		Hint:    "Don't try again. Only the operator can restore it.",
 		Cause:   errors.New("revoked"),
 	}
 }

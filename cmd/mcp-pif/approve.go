@@ -26,7 +26,7 @@ func newApprove() *cobra.Command {
 	var o approveOptions
 	cmd := &cobra.Command{
 		Use:   "approve [QUESTION]",
-		Short: "Answer what tools ask for: whether one may have what --ask grants",
+		Short: "Approve or deny what tools ask for under --ask",
 		Long: `Show what a tool asks for, and answer it: yes for this version, yes for this name
 while it gets no wider, or no. With --ask CAPABILITY a server grants nothing by
 itself; each tool that would hold some of it waits until you said yes to it here.
@@ -126,7 +126,7 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, args []str
 	case caps.YesName:
 		fold(tty, "Approved: \"%s\", while it gets no wider.", q.Tool)
 	default:
-		fold(tty, "Refused: no version of \"%s\" may, and nobody asks for it again until you clear this.", q.Tool)
+		fold(tty, "Denied for every version of \"%s\". It won't ask again until you run: mcp-pif approve --clear \"%[1]s\"", q.Tool)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func questionMeant(c *caps.Consents, args []string) (*caps.Question, error) {
 }
 
 // errLeftOpen is the end of an approval that was neither given nor refused.
-var errLeftOpen = errors.New("nothing was answered: that is not what was to be typed; the question stays open")
+var errLeftOpen = errors.New("that didn't match, so nothing was answered; the question is still open")
 
 // askPerson has the person type an answer.
 func askPerson(out io.Writer, in *bufio.Reader, q *caps.Question) (answer string, err error) {
@@ -207,7 +207,7 @@ func clearAnswers(out io.Writer, in *bufio.Reader, c *caps.Consents, tool string
 	fmt.Fprintf(out, "To forget every answer about the tools called\n%s\nso that they may ask again, type\n\n  clear %s %s\n\n> ", about, name, number)
 	line, err := in.ReadString('\n')
 	if err != nil || strings.TrimRight(line, "\r\n") != "clear "+name+" "+number {
-		return errors.New("nothing was cleared: that is not what was to be typed")
+		return errors.New("that didn't match, so nothing was cleared")
 	}
 	n, err := c.Clear(tool)
 	if err != nil {

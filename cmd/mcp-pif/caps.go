@@ -58,7 +58,7 @@ func showCaps(cmd *cobra.Command, o *capOptions) error {
 	}
 	grants := auth.policy.Grants()
 	if len(auth.principals.Grants()) == 0 {
-		fmt.Fprintln(out, "Nothing would be granted: tools compute and can't act.")
+		fmt.Fprintln(out, "No capabilities granted: tools can only compute.")
 		fmt.Fprintln(out, "\nWhat can be granted with --cap:")
 		for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
 			m, _ := auth.kinds.Manifest(kind)
@@ -70,7 +70,7 @@ func showCaps(cmd *cobra.Command, o *capOptions) error {
 		return nil
 	}
 	if len(grants) == 0 {
-		fmt.Fprintln(out, "Nothing would be granted: tools compute and can't act.")
+		fmt.Fprintln(out, "No capabilities granted: tools can only compute.")
 	}
 	printAllowed(out, grants, auth.policy.Denies(), auth.policy.Secrets().List())
 	if o.principal != "" {
@@ -109,7 +109,7 @@ func newExplain() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "explain CODE",
-		Short: "Say what a term needs to act, and why it would be refused",
+		Short: "Show the capabilities that a term needs, and why it would be refused",
 		Long: `Read a term as the code of a tool and say which operations it can ask for and
 where, what a tool of it would have to declare, and whether evolve would make it
 under the grants given. Nothing is run. The exit status is 1 if it would be
@@ -148,7 +148,7 @@ func explain(out io.Writer, auth *authority, name, code string, declared []strin
 	}
 	n := p.Needs()
 	if len(n.Ops)+len(n.Calls)+len(n.Withs)+len(n.Unknown)+len(n.Inert) == 0 {
-		fmt.Fprintln(out, "It is pure: it asks for nothing.")
+		fmt.Fprintln(out, "Pure: it needs no capabilities.")
 	}
 	tell := func(title string, needs []core.Need) {
 		for _, need := range needs {
@@ -171,7 +171,7 @@ func explain(out io.Writer, auth *authority, name, code string, declared []strin
 	}
 	d, f := auth.policy.Decide(declared, n, caps.DecideOptions{Tool: name})
 	if f != nil {
-		fmt.Fprintf(out, "refused: %s\n", printableLines(f.Error()))
+		fmt.Fprintf(out, "%s\n", printableLines(f.Error()))
 		return errRefused
 	}
 	for _, text := range d.Texts {
@@ -228,7 +228,7 @@ func newRevoke() *cobra.Command {
 	var pluginLock, principal string
 	cmd := &cobra.Command{
 		Use:   "revoke CAPABILITY",
-		Short: "Take a grant back from every server, until it is restored",
+		Short: "Revoke a grant in every server, until it is restored",
 		Long: `Take a grant back. Every running server of this user stops what is under way
 within a second and refuses it from then on; flags and policy files don't bring
 it back, 'mcp-pif caps restore' does. CAPABILITY is the text it was granted with,
@@ -295,7 +295,7 @@ func newRestore() *cobra.Command {
 	var pluginLock, principal string
 	cmd := &cobra.Command{
 		Use:     "restore CAPABILITY",
-		Short:   "Give a revoked grant back",
+		Short:   "Restore a revoked grant",
 		Example: `  mcp-pif caps restore fs:./sandbox`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -322,7 +322,7 @@ func newRestore() *cobra.Command {
 func newRevoked() *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoked",
-		Short: "List what was taken back",
+		Short: "List what is revoked",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := revocations()

@@ -33,7 +33,7 @@ func newCheck() *cobra.Command {
 	var o checking
 	cmd := &cobra.Command{
 		Use:   "check [CODE]",
-		Short: "Say what a tool does, without running it",
+		Short: "Analyse a tool without running it",
 		Long: `Read a term as the code of a tool and say what is known of it before it runs: its
 type and inputs, what it can ask the world for and what it can't, the capabilities
 that would do, what it costs, where it must fail, and where that is known only when

@@ -109,7 +109,7 @@ func (r *checkReport) reaches() string {
 func (c *checkCost) words() string {
 	switch {
 	case c.Steps == "":
-		return "only the budget stops it"
+		return "may not terminate (stopped by its budget)"
 	case c.Exact:
 		return c.Class + ", known exactly"
 	}

@@ -27,7 +27,7 @@ func newDoctor() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this system can hold plugins to, and whether a server would start",
+		Short: "Check the sandbox, and whether a server with these flags would start",
 		Long: `Print what there is: the kernel and the user; the layers of the system's sandbox,
 each on or off with its reason; the folder of this user's state; which of the usual
 clients have a configuration here, and whether it mentions mcp-pif (nothing else of
@@ -165,7 +165,7 @@ func (f *findings) print(out io.Writer) {
 	}
 	switch {
 	case f.User.Root:
-		fmt.Fprintln(out, "user: 0, which is root: a user of its own would have less to lose")
+		fmt.Fprintln(out, "user: root (consider a dedicated user)")
 	case f.User.UID >= 0:
 		fmt.Fprintf(out, "user: %d, not root\n", f.User.UID)
 	}
@@ -195,7 +195,7 @@ func (f *findings) print(out io.Writer) {
 		fmt.Fprintf(out, "  %-8s %-8s %s%s\n", p.Kind, p.Version, p.Doc, mode)
 	}
 	if len(f.Grants) == 0 {
-		fmt.Fprintln(out, "nothing would be granted: tools compute and can't act")
+		fmt.Fprintln(out, "no capabilities granted: tools can only compute")
 	} else {
 		fmt.Fprintf(out, "would grant:\n  %s\n", strings.Join(f.Grants, "\n  "))
 	}

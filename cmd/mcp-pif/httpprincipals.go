@@ -362,7 +362,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 		return nil, err
 	}
 	w.o.retain.keepWithin(ctx, auth.journal)
-	w.log.Info("opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
+	w.log.Info("profile opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
 	options := mcpserver.Options{
 		Version: version(), Registry: tools, Broker: auth.broker, Limits: w.limits, Log: w.log,
 		Elicit: w.o.askVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.fleeting, Trace: w.o.tracer(w.errs),

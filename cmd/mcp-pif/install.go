@@ -30,7 +30,7 @@ func newInstall() *cobra.Command {
 	var o installOptions
 	cmd := &cobra.Command{
 		Use:   "install --client CLIENT [flags] [-- SERVER-FLAGS]",
-		Short: "Add this server to an MCP client's configuration, or take it out again",
+		Short: "Add this server to an MCP client's configuration, or remove it",
 		Long: `Add this server to the configuration of an MCP client: claude-desktop, claude-code,
 cursor or vscode. The change is shown first and made when you agree; nothing else in
 the file is touched. What stands after -- are the flags with which the client will
@@ -83,7 +83,7 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 		}
 		was, ok := past.Entries[key]
 		if !ok {
-			return failing(fmt.Errorf("install hasn't put %q into %s: there is nothing to undo", o.name, path))
+			return failing(fmt.Errorf("nothing to undo: install didn't add %q to %s", o.name, path))
 		}
 		if now := file.entry(o.name); !equalJSON(now, was.Wrote) {
 			return failing(fmt.Errorf("%q in %s isn't what install wrote: take it out by hand", o.name, path))
@@ -163,7 +163,7 @@ func (o *installOptions) agreed(cmd *cobra.Command) (bool, error) {
 		return o.yes && !o.show, nil
 	}
 	if !terminal(cmd.InOrStdin()) {
-		return false, errors.New("this is no terminal to agree on: look at the change above and add --yes")
+		return false, errors.New("not a terminal, so it can't ask: review the change above, then run again with --yes")
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), "Make this change? [y/N] ")
 	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')

@@ -29,7 +29,7 @@ var clients = []client{
 	{
 		id: "claude-desktop", title: "Claude Desktop", members: []string{"mcpServers"},
 		path:  func(_, config string) string { return filepath.Join(config, "Claude", "claude_desktop_config.json") },
-		after: "Quit Claude Desktop wholly and start it again.",
+		after: "Quit Claude Desktop completely and start it again.",
 	},
 	{
 		id: "claude-code", title: "Claude Code", members: []string{"mcpServers"}, typed: true,

@@ -95,7 +95,7 @@ func printReport(out io.Writer, r *journal.Report, err error) error {
 		fmt.Fprintf(out, "DAMAGED: %s\n", printable(damage))
 	}
 	if r.Noted != nil {
-		fmt.Fprintf(out, "event %d was noted in the state directory, and is there\n", r.Noted.Seq)
+		fmt.Fprintf(out, "the last event known to the state directory (%d) is present\n", r.Noted.Seq)
 	}
 	if r.Lost != "" {
 		fmt.Fprintf(out, "noticed: %s\n", printable(r.Lost))

@@ -35,7 +35,7 @@ func (a *authority) keepFor(client string) (keeping, error) {
 			return keeping{where: path}, nil
 		}
 		if a.journal == nil && (errors.Is(err, journal.ErrReadOnly) || errors.Is(err, journal.ErrDenied)) && a.look(path) == nil {
-			a.log.Error("the store can only be read: the tools in it can be run, nothing is recorded, and what has to be recorded (evolve, retire, every effect) is refused", "error", err)
+			a.log.Error("the store is read-only: pure tools still run, but nothing is recorded, and evolve, retire and all effects are refused", "error", err)
 			return keeping{where: path + ", only to be read"}, nil
 		}
 	}
@@ -52,7 +52,7 @@ func (a *authority) keepFor(client string) (keeping, error) {
 	if errors.Is(err, journal.ErrFull) {
 		why = "the server's disk is full"
 	}
-	a.log.Warn("nothing that is made now will last: tools and the record are kept in memory. Correct this, or say --store memory if it is meant", "error", err)
+	a.log.Warn("tools and journal are kept in memory only and will be lost. Fix this, or give --store memory if it is intended", "error", err)
 	if err := a.keep(""); err != nil {
 		return keeping{}, fmt.Errorf("keeping tools in memory: %w", err)
 	}

@@ -58,7 +58,7 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 		}
 		return cmp.Or(f.status, statusFailed)
 	}
-	fmt.Fprintf(shownErrs, "mcp-pif: %s\nRun '%s --help' for how it is used.\n", printableLines(err.Error()), cmd.CommandPath())
+	fmt.Fprintf(shownErrs, "mcp-pif: %s\nRun '%s --help' for usage.\n", printableLines(err.Error()), cmd.CommandPath())
 	return statusUsage
 }
 

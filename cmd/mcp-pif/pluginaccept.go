@@ -10,7 +10,7 @@ func newPluginAccept() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use:   "accept NAME",
-		Short: "Take a plugin's word for what its operations do at worst",
+		Short: "Accept a plugin's declared effects",
 		Long: `From now on the operations of a plugin count as it says they are: read-only,
 idempotent, destructive, open-world. Before, each counts as destructive and
 open-world. An upgrade that changes them asks anew. Read them first:

@@ -18,7 +18,7 @@ func newPluginAdd() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "add PROGRAM | FOLDER COMMAND…",
-		Short: "Write a plugin into the lock file, so that it can be granted",
+		Short: "Add a plugin to the lock file, so that it can be granted",
 		Long: `Record a plugin: what it is called and serves, its SHA-256, what it says of
 itself, and the privileges it asks of the system. It is started only to describe
 itself, twice, in an empty folder, with no environment and nothing granted.

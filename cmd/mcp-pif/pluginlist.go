@@ -35,7 +35,7 @@ func newPluginList() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the plugins in the lock file, and whether each is what was added",
+		Short: "List the plugins in the lock file, and check that each is unchanged",
 		Long: `List the plugins of the lock file. Each is hashed, none is started. The exit
 status is 1 where one isn't what was added.`,
 		Args: cobra.NoArgs,

@@ -31,7 +31,7 @@ func newPluginNew() *cobra.Command {
 	var dir, replace, module string
 	cmd := &cobra.Command{
 		Use:   "new NAME",
-		Short: "Write a plugin that works, to begin with",
+		Short: "Write a working plugin to start from",
 		Long: `Write a Go module with a plugin of the kind NAME: forty lines that work, a test
 of them and of the contract, fixtures for 'plugin test', and a README with the way
 to a tool that uses it. Nothing that is there already is overwritten.

@@ -10,8 +10,8 @@ func newPluginRemove() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use:   "remove NAME",
-		Short: "Take a plugin out of the lock file",
-		Long: `Take a plugin out of the lock file, and remove the copy of its folder if it has
+		Short: "Remove a plugin from the lock file",
+		Long: `Remove a plugin from the lock file, and remove the copy of its folder if it has
 one; an executable of its own stays where it is. Servers that run go on with it
 until they are restarted; 'mcp-pif caps revoke' stops it at once.`,
 		Args: cobra.ExactArgs(1),

@@ -22,7 +22,7 @@ func newPluginTest() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "test PROGRAM [ARGUMENT…] | FOLDER COMMAND…",
-		Short: "Hold a plugin's program against the contract",
+		Short: "Test a plugin's program against the contract",
 		Long: `Start a plugin as a server would, many times, and see whether it keeps the
 contract: what it says of itself, what it gives and refuses, whether it stays in
 the scopes that it is opened with, ends when it is told to, and takes hostile

@@ -16,7 +16,7 @@ func newPluginUpgrade() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "upgrade NAME [PROGRAM | FOLDER COMMAND…]",
-		Short: "Replace a plugin by another version of it, and show what changes",
+		Short: "Replace a plugin by another version, and show what changes",
 		Long: `Put another version of a plugin in the place of the one in the lock file, and
 show what differs. Without PROGRAM it is the same file, as it is now.
 

@@ -286,7 +286,7 @@ func TestProcMapping(t *testing.T) {
 		{"", []string{"--proc", "python3=./python3"}, "no absolute path"},
 		{"", []string{"--proc", "python3='/usr/bin/python3"}, "isn't closed"},
 		{"", []string{"--proc", "python3=" + script}, "is a script"},
-		{"", []string{"--proc", mapsPython, "--proc", mapsPython}, "twice"},
+		{"", []string{"--proc", mapsPython, "--proc", mapsPython}, "duplicate"},
 		{`{"processes":{"python3":{"command":["/usr/bin/python3"]}}}`, []string{"--proc", mapsPython}, "both map"},
 		{`{"processes":{"python3":{"command":[]}}}`, nil, "no program"},
 		{`{"processes":{"python3":{"command":["/usr/bin/python3"],"wirte":["/tmp"]}}}`, nil, "wirte"},

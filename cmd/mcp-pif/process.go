@@ -67,7 +67,7 @@ func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, pro
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("--proc maps %s twice", name)
+			return nil, fmt.Errorf("--proc: duplicate name %s", name)
 		}
 		split, err := caps.SplitCommand(line)
 		if err != nil {

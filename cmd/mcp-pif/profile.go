@@ -83,9 +83,9 @@ func (o *storeOptions) there() (string, error) {
 	case err != nil:
 		return "", err
 	case len(names) == 0:
-		return "", errors.New("nothing is kept yet: no server of this user has made a profile. Another file is named with --store FILE")
+		return "", errors.New("no tools yet: no server has run for this user; read another file with --store FILE")
 	case len(names) > 1:
-		return "", fmt.Errorf("whose? There are the profiles %s: give --profile NAME, or --store FILE", printable(strings.Join(names, ", ")))
+		return "", fmt.Errorf("there are several profiles (%s): choose one with --profile, or a file with --store", printable(strings.Join(names, ", ")))
 	}
 	return folderPath(names[0])
 }

@@ -195,7 +195,7 @@ func (r *repl) evolve(name, code string) {
 		_ = printAnswer(r.cmd, a, false)
 		return
 	}
-	fmt.Fprintf(r.cmd.OutOrStdout(), "%s is a tool (version %d)\n", printable(name), made.Version)
+	fmt.Fprintf(r.cmd.OutOrStdout(), "saved tool %s (version %d)\n", printable(name), made.Version)
 	for _, note := range made.Notes {
 		fmt.Fprintln(r.cmd.OutOrStdout(), "note:", printable(note))
 	}

@@ -36,8 +36,8 @@ func newReplay() *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
 		Use:   "replay RUN",
-		Short: "Do a recorded run again, without any effect",
-		Long: `Do a run again from the record, and say whether it comes to the same. RUN is what
+		Short: "Replay a recorded run without any effect",
+		Long: `Replay a recorded run and check that it gives the same result. RUN is what
 the journal calls it ('mcp-pif journal tail --kind run'). No plugin is started,
 nothing in the world is read or changed, and no permission is asked for: what the
 run was given then, it is given again, with the tools as they were and the limits

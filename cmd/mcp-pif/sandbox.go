@@ -87,7 +87,7 @@ func (a *authority) tellSandbox() {
 		case !layers.Holds():
 			a.log.Warn("this plugin runs with the layers there are", "plugin", g.Kind, "sandbox", layers.String())
 		default:
-			a.log.Info("the system holds this plugin", "plugin", g.Kind, "sandbox", layers.String())
+			a.log.Info("plugin sandboxed", "plugin", g.Kind, "sandbox", layers.String())
 		}
 	}
 }

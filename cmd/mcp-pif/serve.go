@@ -128,7 +128,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	if !o.given() {
 		line, all, err := firstFrame(ctx, in)
 		if err != nil || len(line) == 0 {
-			log.Info("ended before the first request")
+			log.Info("stdin closed before any request")
 			return nil
 		}
 		if client, in = clientName(line), all; client == "" {

@@ -20,7 +20,7 @@ import (
 func newTools() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
-		Short: "Show, compare and bring back the tools that are kept",
+		Short: "Show, compare and roll back tools",
 		Long: `Show the tools that models made, version by version, go back to an earlier one, and
 carry tools from one file to another. --store names the file, --profile whose it is;
 with neither it is the file of the only profile there is. Servers may be running on
@@ -181,7 +181,7 @@ func versionNumber(text string) (int, error) {
 func newToolsProfiles() *cobra.Command {
 	return &cobra.Command{
 		Use:   "profiles",
-		Short: "List whose tools are kept",
+		Short: "List the profiles",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			names, err := profiles()

@@ -44,7 +44,7 @@ func newToolsRollback() *cobra.Command {
 		condition ifVersion
 	)
 	cmd := toolsCommand(&cobra.Command{
-		Use: "rollback NAME V", Short: "Make the next version of a tool as an earlier one was",
+		Use: "rollback NAME V", Short: "Roll a tool back to an earlier version",
 		Long: `Make the next version of a tool from the code, the declaration and the examples of
 version V, also where the tool was retired. What it may do is decided by each server
 anew. Tools that were made together with it are carried along, if they still fit.
@@ -62,10 +62,10 @@ History goes on: nothing is undone.`,
 		if asJSON {
 			return printJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "from": to, "hash": t.Hash})
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is as version %d was, in version %d\n", printable(t.Name), to, t.Version)
+		fmt.Fprintf(cmd.OutOrStdout(), "rolled %s back to version %d (saved as version %d)\n", printable(t.Name), to, t.Version)
 		for _, m := range t.Together() {
 			if m.Name != t.Name {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s was carried along, in version %d\n", printable(m.Name), m.Version)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s was carried along (saved as version %d)\n", printable(m.Name), m.Version)
 			}
 		}
 		return nil

@@ -41,7 +41,7 @@ type shownTool struct {
 func newToolsList() *cobra.Command {
 	var asJSON bool
 	return toolsCommand(&cobra.Command{
-		Use: "list", Short: "List the tools, a line each", Args: cobra.NoArgs,
+		Use: "list", Short: "List the tools", Args: cobra.NoArgs,
 	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, _ []string) error {
 		var list struct{ Tools []shownTool }
 		a, err := k.ask(cmd, "list", nil, &list)
@@ -67,7 +67,7 @@ func newToolsList() *cobra.Command {
 func newToolsShow() *cobra.Command {
 	var asJSON bool
 	return toolsCommand(&cobra.Command{
-		Use: "show NAME[@V]", Short: "Show all there is about a tool, or one version of it", Args: cobra.ExactArgs(1),
+		Use: "show NAME[@V]", Short: "Show details of a tool, or of one version", Args: cobra.ExactArgs(1),
 	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
 		question, err := question(k, args[0])
 		if err != nil {

@@ -25,7 +25,7 @@ import (
 func newTour() *cobra.Command {
 	return &cobra.Command{
 		Use:   "tour",
-		Short: "See what the server does, in a few seconds",
+		Short: "Demonstrate the server, in a few seconds",
 		Long: `Start a server as an MCP client would, make tools with it and run them, let it
 refuse what it must, go back to an earlier version, do a run again from the record,
 and show each call with its answer. What is made is kept in a temporary folder, and
@@ -63,7 +63,7 @@ func tour(cmd *cobra.Command) error {
 		}
 		return err
 	}
-	g.say("\nAll as it should be, in %v.", time.Since(g.began).Round(time.Millisecond))
+	g.say("\nEverything worked (%v).", time.Since(g.began).Round(time.Millisecond))
 	return nil
 }
 

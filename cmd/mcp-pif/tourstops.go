@@ -28,7 +28,7 @@ var stops = []stop{
 	{"It evaluates a term: code is JSON, numbers are exact.", func(g *guide) error {
 		return g.gives("run", `{"code":{"mul":[4294967296,4294967296]}}`, "18446744073709551616")
 	}},
-	{"It makes a tool of its own, and calls it. self is the tool itself.", func(g *guide) error {
+	{"It makes a tool, and calls it. self is the tool itself.", func(g *guide) error {
 		if err := g.makes(`{"name":"factorial","description":"n!","code":{"lam":"n","body":{"if":{"cond":{"lte":[{"var":"n"},1]},"then":1,"else":{"mul":[{"var":"n"},{"app":{"func":{"self":true},"arg":{"sub":[{"var":"n"},1]}}}]}}}}}`); err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ var stops = []stop{
 		}
 		return err
 	}},
-	{"A mistake is answered in words that suffice to mend it.", func(g *guide) error {
+	{"Errors say how to fix them.", func(g *guide) error {
 		if err := g.fails("evolve", `{"name":"cube","code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"},{"var":"n"}]}}}`, "parse_error", "/body"); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ var stops = []stop{
 		}
 		return g.gives("run", `{"tool":"cube","input":3}`, "27")
 	}},
-	{"What a tool takes, gives and costs is told before it runs, and whether it equals one there is.", func(g *guide) error {
+	{"Before a tool runs, its type and cost are known, and whether an equivalent tool exists.", func(g *guide) error {
 		r, err := g.call("evolve", `{"name":"total","description":"the sum of the squares","code":"xs => sum(map(x => x * x, xs))","strict":true}`)
 		if err != nil {
 			return err
@@ -81,10 +81,10 @@ var stops = []stop{
 		}
 		return g.fails("evolve", `{"name":"half","code":"x => if x > 10 then x / 2 else \"small\" + x"}`, "refused", "fails each time")
 	}},
-	{"A program that never ends is stopped by its budget, and nothing else notices.", func(g *guide) error {
+	{"An infinite loop is stopped by its step budget; nothing else is affected.", func(g *guide) error {
 		return g.fails("run", `{"code":{"app":{"func":{"lam":"x","body":{"app":{"func":{"var":"x"},"arg":{"var":"x"}}}},"arg":{"lam":"x","body":{"app":{"func":{"var":"x"},"arg":{"var":"x"}}}}}},"steps":1000000}`, "out_of_fuel")
 	}},
-	{"A tool may hand its next step back; the answer holds the exact call to make, or drive takes every step.", func(g *guide) error {
+	{"A long job can return after each step: repeat the call it hands back, or pass drive to run all steps.", func(g *guide) error {
 		if err := g.makes(`{"name":"countdown","description":"counts a pair (n, sum) down","code":{"lam":"p","body":{"if":{"cond":{"lte":[{"fst":{"var":"p"}},0]},"then":{"snd":{"var":"p"}},"else":{"continue":{"input":{"pair":[{"sub":[{"fst":{"var":"p"}},1]},{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}]}}}}}}}`); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ var stops = []stop{
 		}
 		return g.gives("run", `{"tool":"countdown","input":{"pair":[100,0]},"drive":true}`, "5050")
 	}},
-	{"A tool that would act on the world is refused: nothing was granted. The answer names the flag that would.", func(g *guide) error {
+	{"A tool that needs a file is refused, since nothing was granted. The answer names the flag that grants it.", func(g *guide) error {
 		return g.fails("evolve", `{"name":"peek","code":"path => !fs.read({path: path})","capabilities":["fs.read:./sandbox"]}`, "refused", "--cap")
 	}},
 	{"help explains every operation.", func(g *guide) error {
@@ -124,7 +124,7 @@ var grantedStops = []stop{
 	{"The server is another process, and has the tools that the first one made.", func(g *guide) error {
 		return g.gives("factorial", `{"input":5}`, "120")
 	}},
-	{"A version comes with examples; one that breaks them is refused, and nothing is changed.", func(g *guide) error {
+	{"Examples are tests: a later version that breaks them is refused, and nothing changes.", func(g *guide) error {
 		if err := g.makes(`{"name":"cube","code":"n => n * n * n","description":"the third power","examples":[{"input":3,"expect":27}]}`); err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ var grantedStops = []stop{
 		}
 		return g.gives("cube", `{"input":3}`, "27")
 	}},
-	{"The same tool may be made now: it declares what the operator granted.", func(g *guide) error {
+	{"The same tool is accepted now: it declares what the operator granted.", func(g *guide) error {
 		if err := g.makes(`{"name":"peek","code":"path => !fs.read({path: path})","capabilities":["fs.read:./sandbox"]}`); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ var grantedStops = []stop{
 		g.say("  sandbox/sorted.txt holds %q", written)
 		return nil
 	}},
-	{"It can't leave what it was granted, do what it didn't declare, or lend its authority to code without any.", func(g *guide) error {
+	{"It can't leave the granted folder, do what it didn't declare, or lend its permissions to inline code.", func(g *guide) error {
 		if err := g.fails("peek", `{"input":"../secret.txt"}`, "denied"); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ var grantedStops = []stop{
 		}
 		return g.fails("run", `{"code":"!fs.read({path: \"numbers.txt\"})"}`, "denied")
 	}},
-	{"All of it is on record: what was asked, what was decided, what came of it.", func(g *guide) error {
+	{"The journal has every request, decision and result.", func(g *guide) error {
 		r, err := g.call("journal", `{"kind":"effect"}`)
 		if err != nil {
 			return err
@@ -189,8 +189,8 @@ var grantedStops = []stop{
 		}
 		return nil
 	}},
-	{"Every version is kept. The operator goes back to one while the server runs, which sees it.", func(g *guide) error {
-		if err := g.prints([]string{"tools", "rollback", "cube", "1"}, "in version 3"); err != nil {
+	{"Every version is kept. The operator rolls back to one while the server runs.", func(g *guide) error {
+		if err := g.prints([]string{"tools", "rollback", "cube", "1"}, "as version 3"); err != nil {
 			return err
 		}
 		if err := g.prints([]string{"tools", "history", "cube"}, "rolled back to 1"); err != nil {
@@ -198,7 +198,7 @@ var grantedStops = []stop{
 		}
 		return g.gives("cube", `{"input":2}`, "8")
 	}},
-	{"A run can be done again from the record, with nothing of the world: the file it read is gone.", func(g *guide) error {
+	{"Any run can be replayed from the journal alone: the file that it read is deleted by now.", func(g *guide) error {
 		run, err := g.runOf("sort_file")
 		if err == nil {
 			err = os.Remove(filepath.Join(g.dir, "sandbox", "numbers.txt"))
@@ -208,7 +208,7 @@ var grantedStops = []stop{
 		}
 		return g.prints([]string{"replay", run}, "5")
 	}},
-	{"Nothing of the record can be changed unnoticed.", func(g *guide) error {
+	{"Tampering with the journal is detected.", func(g *guide) error {
 		return g.prints([]string{"journal", "verify"}, "\nok\n")
 	}},
 }

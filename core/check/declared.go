@@ -73,10 +73,10 @@ func keyed(raw json.RawMessage, known []string) ([]member, error) {
 			if best := prim.Closest(short(m.key), known); best != "" {
 				near = "; did you mean " + quoted(best) + "?"
 			}
-			return nil, fmt.Errorf("the keyword %s isn't one that narrows and every client understands%s", quoted(m.key), near)
+			return nil, fmt.Errorf("unsupported schema keyword %s%s", quoted(m.key), near)
 		}
 		if slices.ContainsFunc(all[:i], func(n member) bool { return n.key == m.key }) {
-			return nil, fmt.Errorf("%s is there twice", quoted(m.key))
+			return nil, fmt.Errorf("duplicate keyword %s", quoted(m.key))
 		}
 	}
 	return all, nil
@@ -222,7 +222,7 @@ func (c *ruling) fields(raw json.RawMessage, deep int) (map[string]*rule, error)
 	for _, m := range all {
 		switch {
 		case fields[m.key] != nil:
-			return nil, fmt.Errorf("the property %s is there twice", quoted(m.key))
+			return nil, fmt.Errorf("duplicate property %s", quoted(m.key))
 		case portable(m.key) != m.key:
 			return nil, fmt.Errorf("some clients refuse a property %s", quoted(m.key))
 		}
@@ -381,7 +381,7 @@ func (d *Declared) properties(c *ruling, raw json.RawMessage, whole map[string]a
 			return undeclarable(m.key, "the tool has no such parameter", "the arguments "+sketch(d.params))
 		}
 		if d.rules[i] != nil {
-			return undeclarable(m.key, "the property is there twice", "")
+			return undeclarable(m.key, "duplicate property", "")
 		}
 		r, err := c.read(m.value, 0)
 		if err != nil {

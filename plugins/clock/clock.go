@@ -57,7 +57,7 @@ type sleepArgs struct {
 
 func sleep(ctx context.Context, most limit, a sleepArgs) (waited int64, err error) {
 	if a.MS < 0 {
-		return 0, sdk.Fail("invalid", "%d ms can't be waited", a.MS).WithHint("Give 0 or more.")
+		return 0, sdk.Fail("invalid", "ms must not be negative, got %d", a.MS)
 	}
 	if most > 0 && a.MS >= time.Duration(most).Milliseconds() {
 		return 0, sdk.Fail("invalid", "%d ms are longer than a call may take, which is %d ms", a.MS, time.Duration(most).Milliseconds()).

@@ -94,7 +94,7 @@ func (c *call) mkdirOne(path string) error {
 		return err
 	}
 	if err := p.dir.sync(); err != nil {
-		return sdk.Fail("failed", "%s was made, but the system doesn't vouch that it stays after a crash", quote(path))
+		return sdk.Fail("failed", "%s was made but not synced to disk", quote(path))
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func move(ctx context.Context, s *scope, a moveArgs) (moved, error) {
 		return moved{}, err
 	}
 	if err := errors.Join(to.dir.sync(), from.dir.sync()); err != nil {
-		return moved{}, sdk.Fail("failed", "%s was moved, but the system doesn't vouch that it stays so after a crash", quote(a.From))
+		return moved{}, sdk.Fail("failed", "%s was moved but not synced to disk", quote(a.From))
 	}
 	return moved(a), nil
 }
@@ -106,6 +106,6 @@ func (c *call) rename(from *place, i info, to *place) error {
 }
 
 func occupied(path string) error {
-	return sdk.Fail("conflict", "%s: there is something of that name already", quote(path)).
+	return sdk.Fail("conflict", "%s exists already", quote(path)).
 		WithHint("Remove it first, or choose another name.")
 }

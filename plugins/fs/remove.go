@@ -60,7 +60,7 @@ func remove(ctx context.Context, s *scope, a removeArgs) (removed, error) {
 		return removed{}, why
 	}
 	if err := p.dir.sync(); err != nil {
-		return removed{}, sdk.Fail("failed", "%s was removed, but the system doesn't vouch that it stays so after a crash", quote(a.Path))
+		return removed{}, sdk.Fail("failed", "%s was removed but not synced to disk", quote(a.Path))
 	}
 	return removed{t.gone}, nil
 }

@@ -133,7 +133,7 @@ func (c *call) put(p *place, content []byte, old *info, create string) (err erro
 		return err
 	}
 	if err := p.dir.sync(); err != nil {
-		return sdk.Fail("failed", "%s was written, but the system doesn't vouch that it stays after a crash", quote(p.path))
+		return sdk.Fail("failed", "%s was written but not synced to disk", quote(p.path))
 	}
 	return nil
 }

@@ -75,11 +75,11 @@ func mayRepeat(err error, sent bool, flags caps.Flags) bool {
 // revokedFault is the fault of an act whose grant was taken back meanwhile.
 func revokedFault(operation string, unknown bool) *fault.Fault {
 	if unknown {
-		f := fault.New(fault.OutcomeUnknown, operation+": the operator took the capability back while it was under way; nobody knows whether it was done")
+		f := fault.New(fault.OutcomeUnknown, operation+": the capability was revoked by the operator while it was under way; it is unknown whether it was done")
 		f.Hint = "Tell the user; it can't be found out with this capability."
 		return f
 	}
-	f := fault.New(fault.Denied, operation+": the operator took the capability back")
+	f := fault.New(fault.Denied, operation+": the capability was revoked by the operator")
 	f.Hint = "Don't retry; ask the operator."
 	return f
 }

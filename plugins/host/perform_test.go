@@ -297,9 +297,9 @@ func TestPerformRevoked(t *testing.T) {
 			}
 			w.policy.Revoke(h.Grant.ID)
 		}()
-		w.fails(t, a, kind, "took the capability back")
+		w.fails(t, a, kind, "was revoked by the operator")
 		until(t, "the process is gone", func() bool { return !alive(pid) })
-		w.fails(t, act(t, h, "pid"), fault.Denied, "took the capability back")
+		w.fails(t, act(t, h, "pid"), fault.Denied, "was revoked by the operator")
 		if !w.policy.Restore(h.Grant.ID) {
 			t.Fatal("it can't be restored")
 		}

@@ -308,7 +308,7 @@ func TestSecretsAreForTheirRequest(t *testing.T) {
 	}
 	a = w.using(t, h, "give", aKey)
 	w.policy.Revoke(h.Grant.ID)
-	w.fails(t, a, fault.Denied, "took the capability back")
+	w.fails(t, a, fault.Denied, "was revoked by the operator")
 }
 
 // A plugin without the feature never gets one.

@@ -57,7 +57,7 @@ func (x *Executable) Close() error { return x.File.Close() }
 func (l *Lock) Open(e *Entry) (*Executable, error) {
 	x, err := l.open(&e.Program)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w; if that is your doing, run `mcp-pif plugin upgrade %s`, else find out whose", e.Name, err, e.Name)
+		return nil, fmt.Errorf("plugin %s: %w; if you changed it, run `mcp-pif plugin upgrade %s`; otherwise find out who did", e.Name, err, e.Name)
 	}
 	return x, nil
 }

@@ -50,7 +50,7 @@ func stop(ctx context.Context, c *capability, a stopArgs) (state, error) {
 	}
 	defer s.use()()
 	if a.Grace != nil && *a.Grace < 0 {
-		return state{}, sdk.Fail("invalid", "grace is %d ms, which can't be waited", *a.Grace)
+		return state{}, sdk.Fail("invalid", "grace must not be negative, got %d", *a.Grace)
 	}
 	if a.Grace != nil && *a.Grace > 0 && !s.hasEnded() {
 		s.instruct(instruction{Signal: int(signals["TERM"])})

@@ -96,7 +96,7 @@ func (s *session) waiter(ctx context.Context, c conditions) (*waiter, error) {
 	}
 	for name, ms := range map[string]*int64{"silence": c.Silence, "wait": c.Wait} {
 		if ms != nil && (*ms < 0 || *ms > 24*time.Hour.Milliseconds()) {
-			return nil, sdk.Fail("invalid", "%s is %d ms, which can't be waited", name, *ms)
+			return nil, sdk.Fail("invalid", "%s must be 0 to %d ms, got %d", name, 24*time.Hour.Milliseconds(), *ms)
 		}
 	}
 	if c.Silence != nil {

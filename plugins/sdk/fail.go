@@ -77,7 +77,7 @@ func failureOf(err error) Failure {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return Fail("timeout", "the operation didn't end in time").WithRetry()
 	case errors.Is(err, fs.ErrNotExist):
-		return Fail("not_found", "there is nothing of that name")
+		return Fail("not_found", "not found")
 	case errors.Is(err, fs.ErrExist):
 		return Fail("exists", "there is something of that name already")
 	case errors.Is(err, fs.ErrPermission):

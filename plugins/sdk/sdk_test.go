@@ -275,7 +275,7 @@ func TestFailuresOfHandlers(t *testing.T) {
 		{"wrapped", fmt.Errorf("x: %w", Fail("conflict", "c")), Failure{Code: "conflict", Message: "c"}},
 		{"a code of its own", Fail("boom", "b"), Failure{Code: "failed", Message: "b"}},
 		{"a code by hand", Failure{Code: "boom", Message: "b"}, Failure{Code: "failed", Message: "b"}},
-		{"no file", &fs.PathError{Op: "open", Path: secret, Err: syscall.ENOENT}, Failure{Code: "not_found", Message: "there is nothing of that name"}},
+		{"no file", &fs.PathError{Op: "open", Path: secret, Err: syscall.ENOENT}, Failure{Code: "not_found", Message: "not found"}},
 		{"no permission", &fs.PathError{Op: "open", Path: secret, Err: syscall.EACCES}, Failure{Code: "denied", Message: "the operating system doesn't permit it"}},
 		{"another errno", &fs.PathError{Op: "open", Path: secret, Err: syscall.ENOSPC}, Failure{Code: "failed", Message: "the operating system says: " + syscall.ENOSPC.Error()}},
 		{"a time", context.DeadlineExceeded, Failure{Code: "timeout", Message: "the operation didn't end in time", Retryable: true}},

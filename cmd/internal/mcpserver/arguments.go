@@ -52,7 +52,7 @@ func readArguments(tool string, raw json.RawMessage, known ...string) (*argument
 func (a *arguments) check(known []string) *fault.Fault {
 	for i, m := range a.members {
 		if slices.ContainsFunc(a.members[:i], func(n member) bool { return n.name == m.name }) {
-			return invalid(fmt.Sprintf("the argument %q occurs twice", excerpt([]byte(m.name))), a.tool, known)
+			return invalid(fmt.Sprintf("duplicate argument %q", excerpt([]byte(m.name))), a.tool, known)
 		}
 	}
 	var unknown []string

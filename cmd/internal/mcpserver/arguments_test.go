@@ -99,7 +99,7 @@ func TestReadArguments(t *testing.T) {
 		{`[1]`, `are an object, not [1]`},
 		{`7`, `are an object, not 7`},
 		{`"seven"`, `are an object, not seven`},
-		{`{"a":1,"a":2}`, `"a" occurs twice`},
+		{`{"a":1,"a":2}`, `duplicate argument "a"`},
 		{`{"a":1,"c":2,"d":3}`, `no argument "c", "d"`},
 	} {
 		a, f := readArguments("test", json.RawMessage(c.raw), "a", "b")

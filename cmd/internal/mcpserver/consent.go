@@ -93,14 +93,14 @@ func (s *Server) ask(t *registry.Tool) (a asking) {
 	id, asked, err := consents.Ask(q)
 	switch {
 	case errors.Is(err, caps.ErrAsksTooMuch):
-		a.note = "it can't use what waits for approval, and nobody was asked: there were five questions within an hour. Tell the user, and run the tool later to ask"
+		a.note = "not approved, and nobody was asked: there were five questions within an hour. Tell the user, and run the tool later to ask"
 	case errors.Is(err, caps.ErrAsksForTooMuch):
-		a.note = "it can't use what waits for approval, and nobody was asked: the question would be longer than a person reads. Declare fewer and shorter capabilities"
+		a.note = "not approved, and nobody was asked: the question would be too long. Declare fewer and shorter capabilities"
 	case err != nil:
 		s.log.Error("a person can't be asked", "tool", t.Name, "error", err)
-		a.note = "it can't use what waits for approval, and nobody can be asked: the server can't write down the question. Tell the operator"
+		a.note = "not approved, and nobody can be asked: the server can't write the question. Tell the operator"
 	default:
-		a.note = fmt.Sprintf("it can't use %s yet. Tell the user: they approve it with `mcp-pif approve %s`, in a terminal of their own; nothing else is needed then", strings.Join(q.Asks, ", "), id)
+		a.note = fmt.Sprintf("%s isn't approved yet. Ask the user to run `mcp-pif approve %s` in a terminal; no restart is needed", strings.Join(q.Asks, ", "), id)
 		if asked {
 			q.ID = id
 			a.question = s.waiting(id)

@@ -87,7 +87,7 @@ func TestGroupIsAllOrNone(t *testing.T) {
 	for arguments, want := range map[string]string{
 		strings.Replace(evenOdd, `"expect":false`, `"expect":true`, 1):                     `tool "is_odd"`,
 		strings.Replace(evenOdd, "then false else", "then false els", 1):                   `tool "is_odd"`,
-		strings.Replace(evenOdd, `"name":"is_odd"`, `"name":"is_even"`, 1):                 "twice",
+		strings.Replace(evenOdd, `"name":"is_odd"`, `"name":"is_even"`, 1):                 "duplicate",
 		strings.Replace(evenOdd, `{"tools"`, `{"name":"a","tools"`, 1):                     `"tools" alone`,
 		strings.Replace(evenOdd, `"name":"is_odd",`, `"name":"is_odd","if_version":3,`, 1): "if_version is 3",
 		strings.Replace(evenOdd, `"name":"is_odd",`, ``, 1):                                "tools[1]: evolve needs a name",

@@ -33,7 +33,7 @@ func (s *Server) helpKind(name string) (Answer, bool) {
 		}
 	}
 	if granted == nil {
-		b.WriteString("Nothing of it is granted here: the operator grants, with --cap.")
+		b.WriteString("None of this is granted here: ask the operator to start the server with --cap.")
 	} else {
 		fmt.Fprintf(&b, "A tool declares what it uses of what is granted: %s.", strings.Join(granted, " "))
 	}

@@ -192,7 +192,7 @@ func (h *Handler) recovering(next http.Handler) http.Handler {
 				panic(p)
 			default:
 				h.o.Log.Error("recovered from a panic", "in", "http", "panic", fmt.Sprint(p))
-				http.Error(w, "mcp-pif has a defect; it is in the log", http.StatusInternalServerError)
+				http.Error(w, "internal error; see the server log", http.StatusInternalServerError)
 			}
 		}()
 		next.ServeHTTP(w, r)

@@ -49,7 +49,7 @@ func FromManifest(in *pluginv1.Manifest) (*caps.Manifest, error) {
 	m := &caps.Manifest{Kind: in.Kind, Version: in.Version, Doc: in.Doc, Algebra: caps.Algebra(in.Algebra), Privileges: in.Privileges}
 	for _, o := range in.Options {
 		if _, twice := m.Options[o.GetName()]; twice {
-			return nil, errors.New("an option twice")
+			return nil, errors.New("duplicate option")
 		}
 		if m.Options == nil {
 			m.Options = map[string][]string{}
