@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
+	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -35,6 +38,26 @@ func Example() {
 	}
 	fmt.Println(string(result.JSON), result.Type, m.Steps(), "steps")
 	// Output: 18446744073709551616 int 6 steps
+}
+
+// The shortest way, which README.md shows.
+func ExampleCompileText() {
+	p, err := core.CompileText("", []byte("n => n * n"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in, err := core.ParseInput([]byte("12"), core.InputData)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m := p.Start(in, core.Budgets{Steps: 1000}, nil)
+	defer m.Release()
+	if m.Run(0) == core.Done {
+		fmt.Println(m.Value())
+	}
+	// Output: 144
 }
 
 // Code has two spellings, and either is read; a term is printed in the text form.
@@ -294,4 +317,21 @@ func ExampleProgram_Trace() {
 	// 97 steps left: *term.Int
 	// 96 steps left: *term.Int
 	// 7 5 true
+}
+
+// TestReadmeShowsExample: README.md shows ExampleCompileText, to the letter.
+func TestReadmeShowsExample(t *testing.T) {
+	source, err := os.ReadFile("example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, _ := strings.Cut(string(source), "\nfunc ExampleCompileText")
+	code, _, found := strings.Cut(code, "\n}\n")
+	if !found || !strings.Contains(string(text), "```go\nfunc ExampleCompileText"+code+"\n}\n```\n") {
+		t.Error("core/README.md shows another example than core/example_test.go")
+	}
 }

@@ -20,14 +20,15 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-var update = flag.Bool("update", false, "rewrite what README.md takes from the program")
+var update = flag.Bool("update", false, "rewrite what language.md takes from the program")
 
-const readme = "README.md"
+// language is the specification.
+const language = "language.md"
 
-// TestReadmeTables holds the parts of README.md that stand between
+// TestReadmeTables holds the parts of language.md that stand between
 // <!-- name --> and <!-- end name --> against what they are made from.
 func TestReadmeTables(t *testing.T) {
-	text, err := os.ReadFile(readme)
+	text, err := os.ReadFile(language)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func TestReadmeTables(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(readme, text, 0o644); err != nil {
+		if err := os.WriteFile(language, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -204,32 +205,40 @@ type example struct {
 	readNotes []string
 }
 
-// TestReadmeExamples runs every example of README.md on both evaluators.
+// TestReadmeExamples runs every example of the documents on both evaluators.
 func TestReadmeExamples(t *testing.T) {
-	text, err := os.ReadFile(readme)
+	count := 0
+	for _, file := range []string{"README.md", language, "running.md"} {
+		count += runExamples(t, file)
+	}
+	if count < 50 {
+		t.Errorf("only %d examples: are they still marked ```pif?", count)
+	}
+}
+
+// runExamples runs the examples of one document, and returns how many there are.
+func runExamples(t *testing.T, file string) (count int) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := 0
 	lines := strings.Split(string(text), "\n")
 	for i := 0; i < len(lines); i++ {
 		if lines[i] != "```pif" {
 			if strings.HasPrefix(lines[i], "```json") {
-				t.Errorf("%s:%d: JSON that no test runs", readme, i+1)
+				t.Errorf("%s:%d: JSON that no test runs", file, i+1)
 			}
 			continue
 		}
 		from := i + 1
 		for i++; i < len(lines) && lines[i] != "```"; i++ {
 		}
-		for _, x := range examples(t, lines[from:i], from+1) {
+		for _, x := range examples(t, file, lines[from:i], from+1) {
 			count++
 			t.Run(fmt.Sprintf("line%d", x.line), x.check)
 		}
 	}
-	if count < 50 {
-		t.Errorf("only %d examples: are they still marked ```pif?", count)
-	}
+	return count
 }
 
 // examples reads a block. An example is code, or the tools it needs (the last
@@ -248,7 +257,7 @@ func TestReadmeExamples(t *testing.T) {
 //
 // The steps may be left out. What follows in the same block has the same code
 // and tools, unless it brings its own.
-func examples(t *testing.T, lines []string, first int) (found []example) {
+func examples(t *testing.T, file string, lines []string, first int) (found []example) {
 	var x example
 	fresh, outcome := true, false
 	for i, line := range lines {
@@ -268,7 +277,7 @@ func examples(t *testing.T, lines []string, first int) (found []example) {
 		case "tool":
 			name, code, ok := strings.Cut(rest, ": ")
 			if !ok {
-				t.Fatalf("%s:%d: a tool is NAME: CODE", readme, first+i)
+				t.Fatalf("%s:%d: a tool is NAME: CODE", file, first+i)
 			}
 			if fresh {
 				x.tools = nil
@@ -282,7 +291,7 @@ func examples(t *testing.T, lines []string, first int) (found []example) {
 		case "steps:", "memory:", "depth:":
 			n, err := strconv.Atoi(rest)
 			if err != nil {
-				t.Fatalf("%s:%d: %v", readme, first+i, err)
+				t.Fatalf("%s:%d: %v", file, first+i, err)
 			}
 			switch word {
 			case "steps:":
@@ -319,7 +328,7 @@ func examples(t *testing.T, lines []string, first int) (found []example) {
 		fresh = false
 	}
 	if !fresh {
-		t.Errorf("%s:%d: the block ends without an outcome", readme, first+len(lines))
+		t.Errorf("%s:%d: the block ends without an outcome", file, first+len(lines))
 	}
 	return found
 }

@@ -23,8 +23,8 @@ type checkReport struct {
 	// code that does the same; empty where there is none.
 	Hash   string `json:"hash"`
 	Normal string `json:"normal,omitempty"`
-	// Type is that of the tool's function, in the notation of core/README.md, section
-	// 13; Params is its parameters and Result what it gives.
+	// Type is that of the tool's function, in the notation of
+	// core/check/README.md; Params is its parameters and Result what it gives.
 	Type   string       `json:"type"`
 	Params []checkParam `json:"params"`
 	Result string       `json:"result"`

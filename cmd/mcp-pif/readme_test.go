@@ -21,7 +21,7 @@ import (
 //   - a json block with a client's configuration: each server in it is started
 //     and spoken to.
 func TestReadmes(t *testing.T) {
-	for _, path := range []string{"../../README.md", "../README.md", "../../core/README.md", "../../caps/README.md", "../../plugins/README.md"} {
+	for _, path := range []string{"../../README.md", "../README.md", "../../core/README.md", "../../core/check/README.md", "../../caps/README.md", "../../plugins/README.md"} {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
-// TestReadme: the types in core's README are those that are inferred.
+// TestReadme: the types in README.md are those that are inferred.
 func TestReadme(t *testing.T) {
-	src, err := os.ReadFile("../README.md")
+	src, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

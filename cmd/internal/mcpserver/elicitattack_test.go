@@ -200,7 +200,7 @@ func TestQuestionTooLong(t *testing.T) {
 	a := w.server.Call(t.Context(), Call{Tool: "evolve", Arguments: encode(map[string]any{
 		"name": "r", "code": "k => !toy.get(k)", "capabilities": []string{"toy.get:notes/" + strings.Repeat("x", 4080)},
 	})})
-	if a.Fault != nil || !strings.Contains(string(a.Structured), "longer than a person reads") {
+	if a.Fault != nil || !strings.Contains(string(a.Structured), "would be too long") {
 		t.Errorf("%.300s", a.Structured)
 	}
 	if questions, _, _ := w.consents.All(); len(questions) != 0 || w.acts("r") {

@@ -230,7 +230,7 @@ func TestPanicIsAnswered(t *testing.T) {
 	})
 	_, err := cs.ListPrompts(t.Context(), nil)
 	var wire *jsonrpc.Error
-	if err == nil || !strings.Contains(err.Error(), "defect") {
+	if err == nil || !strings.Contains(err.Error(), "internal error") {
 		t.Errorf("%v %v", err, wire)
 	}
 	if text, _ := ask(t, cs, "run", `{"code":1}`); text != "1" {

@@ -9,9 +9,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
-// TestREADME: tools and their bounds, in the blocks "cost" of core/README.md.
+// TestREADME: tools and their bounds, in the blocks "cost" of core/check/README.md.
 func TestREADME(t *testing.T) {
-	src, err := os.ReadFile("../../README.md")
+	src, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

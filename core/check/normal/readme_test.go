@@ -9,9 +9,9 @@ import (
 )
 
 // TestREADME: two programs and what is said of them, in the blocks "equal" of
-// core/README.md.
+// core/check/README.md.
 func TestREADME(t *testing.T) {
-	src, err := os.ReadFile("../../README.md")
+	src, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
