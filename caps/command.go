@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // A Command is what the operator maps a name to, such as python3: what a plugin
@@ -75,7 +77,7 @@ const (
 func ParseCommand(text []byte) (Command, error) {
 	var c Command
 	var known map[string]json.RawMessage
-	if err := strictJSON(text, &known); err != nil || known == nil {
+	if err := statefile.Decode(text, &known); err != nil || known == nil {
 		return c, errors.New(`write {"command":["/usr/bin/python3","-i"]}`)
 	}
 	for name := range known {
@@ -83,7 +85,7 @@ func ParseCommand(text []byte) (Command, error) {
 			return c, fmt.Errorf("there is no member %s", quoted(name))
 		}
 	}
-	if err := strictJSON(text, &c); err != nil {
+	if err := statefile.Decode(text, &c); err != nil {
 		return c, err
 	}
 	return c, nil
@@ -272,7 +274,7 @@ func (c *Command) Text() string {
 // ReadCommand reads what [Command.Text] wrote.
 func ReadCommand(text string) (*Command, error) {
 	c := &Command{}
-	if err := strictJSON([]byte(text), c); err != nil {
+	if err := statefile.Decode([]byte(text), c); err != nil {
 		return nil, fmt.Errorf("a command: %w", err)
 	}
 	return c, nil

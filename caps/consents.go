@@ -1,7 +1,6 @@
 package caps
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
@@ -197,14 +197,14 @@ func (c *Consents) take(content *consents) {
 
 func (c *Consents) load() (*consents, error) {
 	content := &consents{Format: consentsForm}
-	data, err := readState(c.Path)
+	data, err := statefile.Read(c.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return content, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("consent: %s: %w", c.Path, err)
 	}
-	if err := strictJSON(data, content); err != nil {
+	if err := statefile.Decode(data, content); err != nil {
 		return nil, fmt.Errorf("consent: %s: %w", c.Path, err)
 	}
 	if content.Format != consentsForm {
@@ -225,10 +225,10 @@ func (c *Consents) change(edit func(*consents) error) error {
 	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
 		return fmt.Errorf("consent: %w", err)
 	}
-	if err := ownDir(filepath.Dir(c.Path)); err != nil {
+	if err := statefile.CheckDir(filepath.Dir(c.Path)); err != nil {
 		return fmt.Errorf("consent: %s: %w", c.Path, err)
 	}
-	unlock, err := lockFile(c.Path + ".lock")
+	unlock, err := statefile.Lock(c.Path + ".lock")
 	if err != nil {
 		return fmt.Errorf("consent: %w", err)
 	}
@@ -247,14 +247,7 @@ func (c *Consents) change(edit func(*consents) error) error {
 	if len(content.Answers) > mostAllKept {
 		content.Answers = slices.Delete(content.Answers, 0, len(content.Answers)-mostAllKept)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(content); err != nil {
-		return fmt.Errorf("consent: %w", err)
-	}
-	if err := replaceFile(c.Path, b.Bytes()); err != nil {
+	if err := statefile.ReplaceJSON(c.Path, content); err != nil {
 		return fmt.Errorf("consent: %w", err)
 	}
 	c.mu.Lock()

@@ -1,13 +1,14 @@
 package caps
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // structured is a capability's second form. Limits holds options, too; a value
@@ -51,7 +52,7 @@ func (c *Capability) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
 		var s structured
-		if err := strictJSON(data, &s); err != nil {
+		if err := statefile.Decode(data, &s); err != nil {
 			return fmt.Errorf("capability: %w", err)
 		}
 		if text, err = s.text(); err != nil {
@@ -117,21 +118,3 @@ func (s structured) text() (string, error) {
 // Check gives a capability's canonical form, or says why it has none among
 // these kinds.
 func (k Kinds) Check(c Capability) (Capability, error) { return Parse(c.String(), k) }
-
-// strictJSON decodes one document without unknown or repeated keys, numbers as
-// they are written.
-func strictJSON(data []byte, into any) error {
-	if err := UniqueKeys(data, true, 64); err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	d.UseNumber()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if d.More() {
-		return errors.New("there is something after the document")
-	}
-	return nil
-}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // A PolicyFile is what a policy file says: of everybody, and besides of each
@@ -55,7 +57,7 @@ func (p PolicyEntry) Bindings(kinds Kinds) ([]Binding, error) {
 // one twice, is an error, since a misspelled denial would deny nothing.
 func ParsePolicy(data []byte) (PolicyFile, error) {
 	var keys map[string]json.RawMessage
-	if err := strictJSON(data, &keys); err != nil {
+	if err := statefile.Decode(data, &keys); err != nil {
 		return PolicyFile{}, fmt.Errorf("policy: %w", err)
 	}
 	if keys == nil {
@@ -77,7 +79,7 @@ func ParsePolicy(data []byte) (PolicyFile, error) {
 // readPrincipals reads what the file says of principals.
 func (p *PolicyFile) readPrincipals(raw []byte) error {
 	var entries map[string]map[string]json.RawMessage
-	if err := strictJSON(raw, &entries); err != nil || entries == nil {
+	if err := statefile.Decode(raw, &entries); err != nil || entries == nil {
 		return errors.New(`principals must be {"NAME":{"grant":[…],"ask":[…],"deny":[…]}}`)
 	}
 	p.Principals = map[string]PolicyEntry{}
@@ -110,7 +112,7 @@ func (p *PolicyEntry) read(keys map[string]json.RawMessage, known string) error 
 		case "deny":
 			into = &p.Deny
 		case "secrets":
-			if err := strictJSON(raw, &p.Secrets); err != nil || p.Secrets == nil {
+			if err := statefile.Decode(raw, &p.Secrets); err != nil || p.Secrets == nil {
 				return errors.New(`secrets must be {"NAME":{"for":"ORIGIN","file":"PATH"}}, or with "env":"VARIABLE" for the file`)
 			}
 			continue
@@ -122,7 +124,7 @@ func (p *PolicyEntry) read(keys map[string]json.RawMessage, known string) error 
 		default:
 			return fmt.Errorf("unknown key %s: it has %s", quoted(key), known)
 		}
-		if err := strictJSON(raw, into); err != nil || *into == nil {
+		if err := statefile.Decode(raw, into); err != nil || *into == nil {
 			return fmt.Errorf("%s must be a list of capabilities' texts", key)
 		}
 	}
@@ -132,7 +134,7 @@ func (p *PolicyEntry) read(keys map[string]json.RawMessage, known string) error 
 // readProcesses reads what names of processes are mapped to.
 func (p *PolicyEntry) readProcesses(raw []byte) error {
 	var entries map[string]json.RawMessage
-	if err := strictJSON(raw, &entries); err != nil || entries == nil {
+	if err := statefile.Decode(raw, &entries); err != nil || entries == nil {
 		return errors.New(`processes must be {"NAME":{"command":["/usr/bin/python3","-i"]}}`)
 	}
 	p.Processes = map[string]Command{}

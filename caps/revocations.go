@@ -1,8 +1,6 @@
 package caps
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // Revocations is the file that keeps what the operator took back. It outlives
@@ -128,7 +128,7 @@ const revocationsFormat = "mcp-pif revocations 1"
 // Load gives the entries; none where there is no file. A file that can't be
 // read is an error: nothing may be assumed to hold then.
 func (r Revocations) Load() ([]Revocation, error) {
-	data, err := readState(r.Path)
+	data, err := statefile.Read(r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -136,7 +136,7 @@ func (r Revocations) Load() ([]Revocation, error) {
 		return nil, fmt.Errorf("revocations: %s: %w", r.Path, err)
 	}
 	var content revocations
-	if err := strictJSON(data, &content); err != nil {
+	if err := statefile.Decode(data, &content); err != nil {
 		return nil, fmt.Errorf("revocations: %s: %w", r.Path, err)
 	}
 	if content.Format != revocationsFormat {
@@ -242,10 +242,10 @@ func (g *Grant) paths() []string {
 // change replaces the file with what edit makes of its entries, alone among the
 // processes that do.
 func (r Revocations) change(edit func([]Revocation) []Revocation) error {
-	if err := ownDir(filepath.Dir(r.Path)); err != nil {
+	if err := statefile.CheckDir(filepath.Dir(r.Path)); err != nil {
 		return fmt.Errorf("revocations: %s: %w", r.Path, err)
 	}
-	unlock, err := lockFile(r.Path + ".lock")
+	unlock, err := statefile.Lock(r.Path + ".lock")
 	if err != nil {
 		return fmt.Errorf("revocations: %w", err)
 	}
@@ -257,42 +257,8 @@ func (r Revocations) change(edit func([]Revocation) []Revocation) error {
 	if entries = edit(entries); entries == nil {
 		entries = []Revocation{}
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(revocations{revocationsFormat, entries}); err != nil {
+	if err := statefile.ReplaceJSON(r.Path, revocations{revocationsFormat, entries}); err != nil {
 		return fmt.Errorf("revocations: %w", err)
 	}
-	if err := replaceFile(r.Path, b.Bytes()); err != nil {
-		return fmt.Errorf("revocations: %w", err)
-	}
-	return nil
-}
-
-// replaceFile puts a file in another's place at once, readable by its owner
-// only.
-func replaceFile(path string, data []byte) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	syncDir(dir)
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // A Running is what a running server says of itself in a folder of the state
@@ -81,10 +83,10 @@ func Announce(dir string) (*Announcement, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := ownDir(dir); err != nil {
+	if err := statefile.CheckDir(dir); err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	unlock, err := lockFile(filepath.Join(dir, "lock"))
+	unlock, err := statefile.Lock(filepath.Join(dir, "lock"))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +100,7 @@ func Announce(dir string) (*Announcement, error) {
 	if a.lock, err = os.OpenFile(a.path+runningLock, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return nil, err
 	}
-	if _, err := TryLock(a.lock); err != nil {
+	if _, err := statefile.TryLock(a.lock); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
@@ -142,7 +144,7 @@ func AllRunning(dir string) ([]Running, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	unlock, err := lockFile(filepath.Join(dir, "lock"))
+	unlock, err := statefile.Lock(filepath.Join(dir, "lock"))
 	if err != nil {
 		return nil, err
 	}
@@ -153,12 +155,12 @@ func AllRunning(dir string) ([]Running, error) {
 	}
 	all := make([]Running, len(paths))
 	for i, path := range paths {
-		text, err := readState(path + runningSays)
+		text, err := statefile.Read(path + runningSays)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			err = strictJSON(text, &all[i])
+			err = statefile.Decode(text, &all[i])
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path+runningSays, err)
@@ -184,7 +186,7 @@ func runningFiles(dir string, sweep bool) (paths []string, err error) {
 		if err != nil {
 			continue // its server has ended meanwhile
 		}
-		gone, err := TryLock(f)
+		gone, err := statefile.TryLock(f)
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // The bounds of a value, in bytes. What is shorter can't be told from other text
@@ -80,30 +82,16 @@ func (b Binding) Read(dir string) (*Secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := readPrivate(path)
+	v, err := statefile.ReadPrivate(path, maxSecret+3)
 	if err != nil {
 		return nil, fmt.Errorf("secret %s: %s: %w", quoted(b.Name), b.File, err)
 	}
-	return NewSecret(b, trimLine(v))
+	return NewSecret(b, trimLine(string(v)))
 }
 
 func trimLine(s string) string {
 	s = strings.TrimSuffix(s, "\n")
 	return strings.TrimSuffix(s, "\r")
-}
-
-// readPrivate reads a file that only this user can read.
-func readPrivate(path string) (string, error) {
-	f, info, err := openOwn(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if err := ownPrivate(info, othersReach); err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxSecret+3))
-	return string(text), err
 }
 
 // ReadSecrets reads the values of bindings, and refuses two of one name. Nothing

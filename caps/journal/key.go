@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // keyMark begins the file with the key that signs checkpoints: a line that says
@@ -59,5 +61,5 @@ func newSigningKey(path string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(unfinished))
 	}
-	return ed25519.NewKeyFromSeed(seed), syncDir(filepath.Dir(path))
+	return ed25519.NewKeyFromSeed(seed), statefile.SyncDir(filepath.Dir(path))
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // prepare makes sure that path is, or can become, a file that nobody else can
@@ -88,5 +90,5 @@ func prepare(path string, write bool, warn func(string)) error {
 	if err != nil {
 		return explain(path, err)
 	}
-	return explain(path, errors.Join(f.Close(), syncDir(dir)))
+	return explain(path, errors.Join(f.Close(), statefile.SyncDir(dir)))
 }

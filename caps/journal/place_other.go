@@ -17,5 +17,3 @@ func othersCanChange(info fs.FileInfo) (why string, refuse bool) {
 }
 
 func exposed(fs.FileInfo) bool { return false }
-
-func syncDir(string) error { return nil }

@@ -45,13 +45,3 @@ func othersCanChange(info fs.FileInfo) (why string, refuse bool) {
 
 // exposed reports whether others may read or write a file.
 func exposed(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
-
-// syncDir makes a new name in a directory last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -191,35 +189,6 @@ func TestDecodeRefuses(t *testing.T) {
 		if _, err := Decode(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100s: %v, expected %q", text, err, want)
 		}
-	}
-}
-
-// TestReplace: a file is replaced as a whole, and one that can't be stays as it is.
-func TestReplace(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "tools.json")
-	for _, text := range []string{"one", "two"} {
-		if err := Replace(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != text {
-			t.Errorf("%s %v", got, err)
-		}
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(path, "in the way"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := Replace(path, nil); err == nil {
-		t.Error("a directory was replaced")
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("left behind: %v", entries)
 	}
 }
 

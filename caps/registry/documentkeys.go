@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 var (
@@ -26,7 +26,7 @@ var (
 // takes the last, with one in other letters, such as "Code", that the decoder takes
 // for the same, or with code in both its forms.
 func ambiguous(text []byte) error {
-	if err := caps.UniqueKeys(text, false, 0); err != nil {
+	if err := statefile.UniqueKeys(text, false, 0); err != nil {
 		return err
 	}
 	var doc map[string]json.RawMessage

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // TestDecodeTwice: a key that an object has twice is refused and named, wherever it
@@ -47,7 +47,7 @@ func TestTwiceBounded(t *testing.T) {
 	object := strings.Repeat(`{"`+strings.Repeat("k", 1000)+`":`, deep)
 	whole := object + "1" + strings.Repeat("}", deep)
 	spent := testing.AllocsPerRun(1, func() {
-		if err := caps.UniqueKeys([]byte(whole), false, 0); err != nil {
+		if err := statefile.UniqueKeys([]byte(whole), false, 0); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -55,7 +55,7 @@ func TestTwiceBounded(t *testing.T) {
 		t.Errorf("%.0f allocations for %d levels", spent, deep)
 	}
 	again := object + `{"a":1,"a":2}` + strings.Repeat("}", deep)
-	if err := caps.UniqueKeys([]byte(again), false, 0); err == nil || len(err.Error()) > 400 {
+	if err := statefile.UniqueKeys([]byte(again), false, 0); err == nil || len(err.Error()) > 400 {
 		t.Errorf("%.500s", err)
 	}
 }

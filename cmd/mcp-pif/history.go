@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // remembered is how many entries a history keeps.
@@ -34,7 +34,7 @@ func openHistory() *history {
 	if more := len(h.entries) - remembered; more > 0 {
 		h.entries = h.entries[more:]
 		if more > remembered {
-			_ = registry.Replace(h.path, []byte(strings.Join(h.entries, "\n")+"\n"))
+			_ = statefile.Replace(h.path, []byte(strings.Join(h.entries, "\n")+"\n"), 0o600)
 		}
 	}
 	return h

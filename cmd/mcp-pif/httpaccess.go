@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 )
 
@@ -121,7 +122,7 @@ func readOwn(path string) (text []byte, private bool, err error) {
 		}
 		return nil, false, err
 	}
-	return caps.ReadOwn(real, mostOfFile)
+	return statefile.ReadOwn(real, mostOfFile)
 }
 
 func told(flag, path string, err error) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps"
-	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // installOptions are the flags of install.
@@ -289,7 +289,7 @@ func (i *installs) save() error {
 	if err != nil {
 		return err
 	}
-	return registry.Replace(i.path, append(text, '\n'))
+	return statefile.Replace(i.path, append(text, '\n'), 0o600)
 }
 
 // equalJSON reports whether two texts are the same JSON, but for white space and

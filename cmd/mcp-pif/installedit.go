@@ -15,7 +15,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
-	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // A clientEdit is a change of a client's configuration that has not been made yet.
@@ -239,7 +239,7 @@ func (e *clientEdit) apply() error {
 	if e.remove {
 		return os.Remove(e.path)
 	}
-	if err := registry.Replace(e.path, e.after); err != nil {
+	if err := statefile.Replace(e.path, e.after, 0o600); err != nil {
 		return err
 	}
 	return os.Chmod(e.path, e.mode)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 func newToolsExport() *cobra.Command {
@@ -28,7 +29,7 @@ written whole or not at all; without it, or as -, the document is printed.`,
 		}
 		document := escaped(registry.Encode(tools)) // who reads it sees what it says
 		if len(args) == 1 && args[0] != "-" {
-			return registry.Replace(args[0], document)
+			return statefile.Replace(args[0], document, 0o600)
 		}
 		_, err := cmd.OutOrStdout().Write(document)
 		return err

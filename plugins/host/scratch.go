@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // A Scratch is a temporary folder of this process that only its user can enter. The
@@ -59,7 +59,7 @@ func NewScratch(dir string) (*Scratch, error) {
 			continue // somebody sweeps
 		}
 		// Where there are no locks nobody sweeps, either.
-		if locked, err := caps.TryLock(s.lock); locked && !leadsTo(s.Path, s.lock) || !locked && err == nil && sweeps {
+		if locked, err := statefile.TryLock(s.lock); locked && !leadsTo(s.Path, s.lock) || !locked && err == nil && sweeps {
 			s.lock.Close()
 			continue
 		}
@@ -102,7 +102,7 @@ func Sweep(dir string) {
 		if err != nil {
 			continue
 		}
-		if locked, err := caps.TryLock(f); err == nil && locked && leadsTo(path, f) {
+		if locked, err := statefile.TryLock(f); err == nil && locked && leadsTo(path, f) {
 			os.RemoveAll(path)
 		}
 		f.Close()

@@ -33,6 +33,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // DefaultName is what the file is called where nobody says otherwise.
@@ -202,22 +204,8 @@ func (l *Lock) Write() (err error) {
 	if info, err := os.Lstat(l.Path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is no regular file", l.Path)
 	}
-	f, err := os.CreateTemp(filepath.Dir(l.Path), "."+filepath.Base(l.Path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(text)
 	// It is no secret: others of a project read it.
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), l.Path); err != nil {
+	if err := statefile.Replace(l.Path, text, 0o644); err != nil {
 		return err
 	}
 	l.read = text

@@ -91,10 +91,11 @@ var rules = map[string]rule{
 	"core":                  {std: pure, ours: []string{"core/..."}},
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
 
-	"caps":          {std: anyStd, ours: []string{"core/..."}},
-	"caps/registry": {std: anyStd, ours: []string{"core/...", "caps"}, libraries: []string{"github.com/rogpeppe/go-internal/diff"}},
-	"caps/journal":  {std: anyStd, ours: []string{"core/...", "caps"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
-	"caps/run":      {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
+	"caps/statefile": {std: anyStd, ours: []string{"core/display", "core/fault"}},
+	"caps":           {std: anyStd, ours: []string{"core/...", "caps/statefile"}},
+	"caps/registry":  {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"github.com/rogpeppe/go-internal/diff"}},
+	"caps/journal":   {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
+	"caps/run":       {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
 
 	// What protoc-gen-go writes imports unsafe.
 	"proto/...":          {std: anyStd, libraries: grpc, unsafe: true},
@@ -106,7 +107,7 @@ var rules = map[string]rule{
 	"plugins/internal/dice":    {std: anyStd, ours: []string{"plugins/sdk"}}, // the example of plugins/README.md
 	"plugins/sdk":              {std: anyStd, ours: []string{"core/...", "caps", "proto/...", "plugins/internal/wire"}, libraries: grpc},
 	"plugins/host":             {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire", "plugins/internal/sandbox"}, libraries: hosting},
-	"plugins/lock":             {std: anyStd, ours: []string{"core/check", "caps", "plugins/internal/wire"}},
+	"plugins/lock":             {std: anyStd, ours: []string{"core/check", "caps", "caps/statefile", "plugins/internal/wire"}},
 	// The kit speaks the contract itself, so that it can say what no plugin would.
 	"plugins/plugintest/conform": {
 		std:  anyStd,

@@ -1,4 +1,4 @@
-package caps
+package statefile
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/display"
@@ -46,7 +47,7 @@ func UniqueKeys(text []byte, fold bool, levels int) error {
 				as = strings.ToLower(key)
 			}
 			if in.keys[as] {
-				return fmt.Errorf("duplicate key %s in %s", quoted(key), placeOf(open))
+				return fmt.Errorf("duplicate key %s in %s", strconv.Quote(display.Truncate(key, 80)), placeOf(open))
 			}
 			in.keys[as], in.key, in.want = true, key, false
 			continue

@@ -1,6 +1,6 @@
 //go:build unix
 
-package caps
+package statefile
 
 import (
 	"os"

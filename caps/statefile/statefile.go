@@ -1,0 +1,181 @@
+// Package statefile keeps this user's own files: state that servers and commands share,
+// keys, tokens and settings of other programs.
+//
+// A file is replaced as a whole ([Replace], [ReplaceJSON]), so that nobody ever finds
+// half of one, and changed under a lock ([Lock]) that ends with the process. What decides
+// who may do what is read with [Read] or [ReadOwn] only, which refuse a file that another
+// user could have written. JSON is decoded strictly ([Decode]): an unknown or duplicate
+// key is an error, because it may be a misspelled restriction.
+package statefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Replace writes data to a temporary file beside path, with the permissions perm, and
+// renames it to path when it is on disk. On an error path is as it was and the temporary
+// file is removed.
+func Replace(path string, data []byte, perm fs.FileMode) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(data)
+	if perm != 0o600 {
+		err = errors.Join(err, f.Chmod(perm))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	// Where a directory can't be synced the rename is as durable as the system makes it.
+	_ = SyncDir(filepath.Dir(path))
+	return nil
+}
+
+// ReplaceJSON replaces path, readable by its owner only, with v as indented JSON.
+func ReplaceJSON(path string, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	return Replace(path, b.Bytes(), 0o600)
+}
+
+// Decode decodes one JSON document into a value. It refuses unknown keys, duplicate keys
+// in any case, nesting below 64 levels and anything after the document; numbers stay as
+// they are written ([json.Number]).
+func Decode(data []byte, into any) error {
+	if err := UniqueKeys(data, true, 64); err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("there is something after the document")
+	}
+	return nil
+}
+
+// ReadOwn reads a security-critical file such as a token or a key. It returns an error
+// unless the file is a regular file of at most max bytes, no link, with one name, owned by
+// this user or root, and not writable by others. private reports whether others can't
+// read it either. On systems without Unix permissions both are taken for granted.
+func ReadOwn(path string, max int64) (text []byte, private bool, err error) {
+	f, info, err := openOwn(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	if err := checkOwn(info, othersWrite); err != nil {
+		return nil, false, err
+	}
+	text, err = io.ReadAll(io.LimitReader(f, max+1))
+	if err == nil && int64(len(text)) > max {
+		err = fmt.Errorf("the file exceeds %d bytes", max)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return text, checkOwn(info, othersReach) == nil, nil
+}
+
+// ReadPrivate reads up to max bytes of a file, as [ReadOwn], that others can't read.
+func ReadPrivate(path string, max int64) ([]byte, error) {
+	f, info, err := openOwn(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := checkOwn(info, othersReach); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(f, max))
+}
+
+// maxState is the largest file of the state directory that is read, in bytes.
+const maxState = 256 << 20
+
+// Read reads a file of the state directory, as [ReadOwn], whose directory passes
+// [CheckDir]. The error is [fs.ErrNotExist] if there is none.
+func Read(path string) ([]byte, error) {
+	if err := CheckDir(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	text, _, err := ReadOwn(path, maxState)
+	return text, err
+}
+
+// CheckDir refuses a directory in which other users can replace this user's files. One
+// that doesn't exist yet passes.
+func CheckDir(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return withoutPath(err)
+	}
+	if err := checkReplace(info); err != nil {
+		return fmt.Errorf("its directory: %w", err)
+	}
+	return nil
+}
+
+// What others must not be able to do with a file, as bits of its mode.
+const (
+	othersWrite fs.FileMode = 0o022
+	othersReach fs.FileMode = 0o077
+)
+
+// openOwn opens a regular file once, so that what is checked is what is read.
+func openOwn(path string) (*os.File, fs.FileInfo, error) {
+	f, err := openFile(path)
+	if err != nil {
+		if info, linked := os.Lstat(path); linked == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, nil, errors.New("it is a link: name the file itself")
+		}
+		return nil, nil, withoutPath(err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it isn't a regular file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, withoutPath(err)
+	}
+	return f, info, nil
+}
+
+// withoutPath returns the error without the path, which the caller names.
+func withoutPath(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
