@@ -105,7 +105,7 @@ func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 		c.fails(t, prim.MissingInputs(literal.Value, params, params[len(inputs):], nil))
 		return res
 	case len(inputs) < len(params):
-		c.placed(&g, literal.Value, params, callee.Type, inputs[0], res, ctx.sure)
+		c.placed(&g, literal.Value, params, callee, inputs[0], res, ctx.sure)
 	default:
 		c.inOrder(&g, literal.Value, callee, inputs, res)
 	}
@@ -116,14 +116,18 @@ func (c *checker) call(t *term.Prim, e env, ctx context) *variable {
 // inOrder types a call with an input for each of the first parameters.
 func (c *checker) inOrder(g *giving, name string, callee Callee, inputs []*variable, res *variable) {
 	f := callee.Type
+	c.calls(g.at, name, callee, inputs...)
 	for i, in := range inputs {
 		applied := f.Kinds&prim.KindFunction != 0 && !f.Any
 		switch {
 		case i > 0 && f.Kinds&prim.KindFunction == 0 && !f.Dynamic && len(f.Vars) == 0 && f.Kinds != 0 && callee.Type.IsFunction():
-			takes := fmt.Sprintf("%d", i)
+			takes := fmt.Sprintf("%d inputs", i)
+			if i == 1 {
+				takes = "1 input"
+			}
 			c.fails(g.at, &fault.Fault{
-				Kind: fault.TypeError, Message: fmt.Sprintf("the tool %q takes %s inputs, not %d", name, takes, len(inputs)),
-				Expected: takes + " inputs", Got: fmt.Sprintf("%d", len(inputs)), Hint: "Leave out what it has no parameter for.",
+				Kind: fault.TypeError, Message: fmt.Sprintf("the tool %q takes %s, not %d", name, takes, len(inputs)),
+				Expected: takes, Got: fmt.Sprintf("%d", len(inputs)), Hint: "Leave out what it has no parameter for.",
 			})
 			return
 		case i > 0 && (!f.IsFunction() || f.Name != ""):
@@ -147,8 +151,9 @@ func (c *checker) inOrder(g *giving, name string, callee Callee, inputs []*varia
 
 // placed types a call of a tool of several parameters with one input: a record of
 // them, or a list or a pair, of which only the run can tell whether it is meant so.
-func (c *checker) placed(g *giving, name string, params []string, f *Type, in, res *variable, sure bool) {
+func (c *checker) placed(g *giving, name string, params []string, callee Callee, in, res *variable, sure bool) {
 	var types []*Type
+	f := callee.Type
 	for range params {
 		if !f.IsFunction() || f.Name != "" {
 			f = Function(Dynamic, Dynamic, Row{})
@@ -163,6 +168,7 @@ func (c *checker) placed(g *giving, name string, params []string, f *Type, in, r
 	x.fault = prim.MissingInputs(name, params, params[1:], nil)
 	perhaps := func() {
 		all.ok = true
+		c.calls(g.at, name, callee)
 		c.unknown(g.at, ReasonCall, name+" placed", fmt.Sprintf("whether the tool %q is given all of its parameters is known only when it runs", name))
 	}
 	c.watches(in, prim.KindAny, func(s *shape) {
@@ -177,6 +183,7 @@ func (c *checker) placed(g *giving, name string, params []string, f *Type, in, r
 			return
 		}
 		var missing, unknown []string
+		inputs := make([]*variable, 0, len(params))
 		known := s.record.row == nil && s.record.rest == nil
 		for i, p := range params {
 			v, there := c.lookup(s, p, sure)
@@ -185,6 +192,7 @@ func (c *checker) placed(g *giving, name string, params []string, f *Type, in, r
 				continue
 			}
 			known = known && there == required
+			inputs = append(inputs, v)
 			g.take(v, types[i])
 		}
 		for _, f := range s.record.fields {
@@ -201,6 +209,7 @@ func (c *checker) placed(g *giving, name string, params []string, f *Type, in, r
 			perhaps()
 		default:
 			all.ok = true
+			c.calls(g.at, name, callee, inputs...)
 		}
 	})
 }

@@ -109,6 +109,7 @@ type checker struct {
 	found    []*unknown
 
 	branches []tested
+	called   []*called
 
 	nodes    map[term.Term]*variable
 	expanded map[*term.Prim]term.Term

@@ -72,7 +72,7 @@ func (c *checker) prelude(t *term.Prim, e env, ctx context) *variable {
 		body = f.Body
 	}
 	outer := c.library
-	c.library = certain
+	c.library = max(outer, certain)
 	v := c.infer(body, inside, ctx)
 	c.library = outer
 	return v
@@ -89,7 +89,7 @@ func (c *checker) pipeline(t *term.Prim, l *term.List, e env, ctx context) *vari
 	}
 	v := c.infer(t.Args[1], e, ctx)
 	outer := c.library
-	c.library = certain
+	c.library = max(outer, certain)
 	for i, f := range fs {
 		v = c.applying(c.testAt(t.Pos(), l.Items[i], prim.App, 0, "", prim.KindFunction), f, v, ctx)
 	}
@@ -219,6 +219,7 @@ func (c *checker) fold(t *term.Prim, e env, ctx context) *variable {
 func (c *checker) try(t *term.Prim, e env, ctx context) *variable {
 	inside := ctx
 	inside.raised, inside.sure = c.variable(), false
+	defer c.perhaps()()
 	v := c.infer(t.Args[0], e, inside)
 	str := c.basic[prim.KindString]
 	failed := c.intern(&record{fields: []field{

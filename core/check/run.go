@@ -43,6 +43,7 @@ func (c *checker) run(single bool) {
 	}
 	c.decide()
 	c.judge()
+	c.judgeCalls()
 	for _, s := range c.seeds {
 		if s.used && (s.conflict || s.known() && len(s.alive()) == 0) {
 			c.conflict(s)

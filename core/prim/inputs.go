@@ -162,8 +162,8 @@ func MissingInputs(tool string, params, missing, unknown []string) *fault.Fault 
 	for i := range letters {
 		letters[i] = strings.ToUpper(string(rune('a' + i)))
 	}
-	f.Hint = fmt.Sprintf(`Give them in their order, @%s(%s), in JSON {"call":{"tool":%s,"inputs":[%s]}}, or in one record by their names.`,
-		tool, strings.Join(letters, ", "), strconv.Quote(tool), strings.Join(letters, ","))
+	f.Hint = fmt.Sprintf(`Give them in their order, {"call":{"tool":%s,"inputs":[%s]}}, or in one record by their names.`,
+		strconv.Quote(tool), strings.Join(letters, ","))
 	return f
 }
 
