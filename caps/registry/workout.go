@@ -106,7 +106,7 @@ func toldPlaces(p *core.Program) int {
 // bound to, and what operations answer, to which the broker holds plugins.
 func (t *Tool) env(found map[*Tool]known) check.Env {
 	return check.Env{
-		Tool: t.Name,
+		Tool: t.Name, Run: core.RunConstant,
 		Callee: func(name string) (check.Callee, bool) {
 			b := t.Bound[name]
 			if k, ok := found[b]; ok {

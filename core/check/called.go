@@ -40,9 +40,14 @@ func (c *checker) calls(t *term.Prim, name string, callee Callee, inputs ...*var
 func (c *checker) judgeCalls() {
 	left := c.limit
 	for _, x := range c.called {
-		var f *fault.Fault
+		var f *failure
 		for _, inputs := range x.inputs {
-			if f = c.failsOn(x.code, inputs, &left); f == nil {
+			k, given := newChecker(x.code, nil, Env{Tool: "tool"}, Budget{Steps: left}), []*variable(nil)
+			for _, in := range inputs {
+				given = append(given, k.copied(in, map[*variable]*variable{}))
+			}
+			f = k.failing(given)
+			if left = max(1, left-k.steps); f == nil {
 				break
 			}
 		}
@@ -51,40 +56,72 @@ func (c *checker) judgeCalls() {
 		}
 		name := x.t.Args[0].(*term.Str).Value
 		c.failsAt(x.t.Pos(), &fault.Fault{
-			Kind: f.Kind, Message: fmt.Sprintf("the tool %q fails on such inputs: %s", name, f.Message), Expected: f.Expected, Got: f.Got,
+			Kind: f.f.Kind, Message: fmt.Sprintf("the tool %q fails on these inputs: %s", name, f.f.Message), Expected: f.f.Expected, Got: f.f.Got,
 			Hint: fmt.Sprintf("Give it what its type takes: %s.", x.callee.Type),
 		})
 	}
 }
 
-// failsOn is the first fault that code, applied to inputs, can't but come to.
-func (c *checker) failsOn(code term.Term, inputs []*variable, left *int) *fault.Fault {
-	if len(inputs) == 0 || *left <= 0 {
-		return nil
+// judgeConflicts finds the parameters of the program that fail of whatever kind they
+// are: the places that do so are reached by values that passed those before.
+func (c *checker) judgeConflicts() {
+	left := c.limit
+	given := 0
+	for l, ok := c.root.(*term.Lam); ok && given < maxConflicts; l, ok = l.Body.(*term.Lam) {
+		var last *failure
+		for _, kind := range unknownKinds {
+			k := newChecker(c.code, nil, Env{Tool: c.env.Tool}, Budget{Steps: left})
+			in := make([]*variable, given+1)
+			for i := range in {
+				in[i] = k.fixed(k.dynamic)
+			}
+			in[given] = k.fixed(k.someOf(kind, k.dynamic))
+			f := k.failing(in)
+			if left = max(1, left-k.steps); f == nil {
+				last = nil
+				break
+			}
+			if last == nil || f.pos > last.pos {
+				last = f
+			}
+		}
+		if last != nil {
+			f := *last.f
+			f.Message = fmt.Sprintf("no value of %q fits each of its uses: %s", l.Param, f.Message)
+			f.Hint = `Use it as one kind of value, or ask first which it is: {"if":{"cond":{"equal":[{"type_of":X},"string"]},"then":A,"else":B}}.`
+			c.failsAt(last.pos, &f)
+		}
+		given++
 	}
-	k := newChecker(code, nil, Env{Tool: "tool"}, Budget{Steps: *left})
-	k.library = certain
-	t, e, seen := asFunction(code), env{}, map[*variable]*variable{}
-	for _, in := range inputs {
+}
+
+// maxConflicts is how many parameters are looked at for conflicts.
+const maxConflicts = 8
+
+// failing is the first failure that a new checker's code, applied to what it is given,
+// can't but come to; nil: none, or nothing is given.
+func (c *checker) failing(given []*variable) *failure {
+	c.library = certain
+	t, e := asFunction(c.code), env{}
+	for _, v := range given {
 		l, ok := t.(*term.Lam)
 		if !ok {
 			return nil
 		}
-		e = e.bind(&binding{name: l.Param, path: k.path(), v: k.copied(in, seen)})
+		e = e.bind(&binding{name: l.Param, path: c.path(), v: v})
 		t = l.Body
 	}
-	k.infer(t, e, context{effects: k.effects, raised: k.raised, tool: true})
-	k.library = possible // what is typed from now on is typed for what flows, from anywhere
-	k.solve()
-	*left -= k.steps
-	if k.over {
+	c.infer(t, e, context{effects: c.effects, raised: c.raised, tool: true})
+	c.library = possible // what is typed while it flows may be anywhere
+	c.solve()
+	if c.over || len(given) == 0 {
 		return nil
 	}
-	k.judge()
-	if len(k.failed) == 0 {
+	c.judge()
+	if len(c.failed) == 0 {
 		return nil
 	}
-	return slices.MinFunc(k.failed, func(a, b *failure) int { return a.pos - b.pos }).f
+	return slices.MinFunc(c.failed, func(a, b *failure) int { return a.pos - b.pos })
 }
 
 // copied is what flows into a variable of another checker, so far. What isn't known,

@@ -47,7 +47,9 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 	for _, a := range t.Args {
 		u.args = append(u.args, c.infer(a, e, ctx))
 	}
-	c.byZero(t)
+	if (t.ID == prim.Div || t.ID == prim.Mod) && isZero(t.Args[1]) {
+		c.fails(t, byZero(row))
+	}
 	res := u.apply()
 	if known := e.known; known != nil {
 		c.spend(1)

@@ -44,9 +44,17 @@ func (c *checker) run(single bool) {
 	c.decide()
 	c.judge()
 	c.judgeCalls()
+	conflict := false
 	for _, s := range c.seeds {
 		if s.used && (s.conflict || s.known() && len(s.alive()) == 0) {
 			c.conflict(s)
+			conflict = true
+		}
+	}
+	if c.env.Run != nil {
+		c.judgeConstants()
+		if conflict {
+			c.judgeConflicts()
 		}
 	}
 }
@@ -77,12 +85,10 @@ func isZero(t term.Term) bool {
 	return ok && n.Value == 0
 }
 
-// byZero notes a division by a 0 that is written in the code.
-func (c *checker) byZero(t *term.Prim) {
-	if (t.ID == prim.Div || t.ID == prim.Mod) && isZero(t.Args[1]) {
-		c.fails(t, &fault.Fault{
-			Kind: fault.DivisionByZero, Message: prim.Get(t.ID).Name + " by 0", Expected: "a divisor other than 0", Got: "0",
-			Hint: "Divide by another number, or test the divisor first.",
-		})
+// byZero is the fault of a division by 0.
+func byZero(row *prim.Row) *fault.Fault {
+	return &fault.Fault{
+		Kind: fault.DivisionByZero, Message: row.Name + " by 0", Expected: "a divisor other than 0", Got: "0",
+		Hint: "Divide by another number, or test the divisor first.",
 	}
 }
