@@ -87,7 +87,9 @@ func (k *constants) of(t term.Term, in *scope, depth int) standing {
 	case *term.App:
 		l, ok := t.Func.(*term.Lam)
 		if !ok {
-			term.Children(t, all)
+			if term.Children(t, all); s.constant() {
+				s.failed = k.fails(t, k.run(t, s.size, in))
+			}
 			break
 		}
 		arg := k.of(t.Arg, in, depth)
@@ -119,9 +121,8 @@ func (k *constants) of(t term.Term, in *scope, depth int) standing {
 				return s
 			}
 		}
-		if f := k.fault(t, row, args, in); f != nil {
-			k.c.failsAt(t.Pos(), f)
-			s.failed = true
+		if !s.failed {
+			s.failed = k.fails(t, k.fault(t, row, args, in))
 		}
 	case *term.Quote:
 		if len(term.Free(t.Body)) > 0 {
@@ -140,19 +141,18 @@ var raise, noMatch, get = id("raise"), id("no_match"), id("get")
 
 // fault is what a row fails with by its constant operands.
 func (k *constants) fault(t *term.Prim, row *prim.Row, args []standing, in *scope) (f *fault.Fault) {
-	open, size, failed, negative := 0, runTerms, false, false
+	open, size, negative := 0, 0, false
 	for i, a := range args {
-		failed = failed || a.failed
 		if !a.constant() {
 			open++
 			continue
 		}
 		size += a.size
 		n, ok := t.Args[i].(*term.Int)
-		negative = negative || ok && n.Value < 0
+		negative = negative || ok && n.Value < 0 && row.Params[i].Name == "index"
 	}
 	// A key that samples don't have says nothing of other records.
-	if failed || open > 0 && (open == len(args) || t.ID == get) {
+	if open > 0 && (open == len(args) || t.ID == get) {
 		return nil
 	}
 	of := *t
@@ -163,10 +163,7 @@ func (k *constants) fault(t *term.Prim, row *prim.Row, args []standing, in *scop
 				of.Args[i] = sample(row.Params[min(i, len(row.Params)-1)].Kinds, round)
 			}
 		}
-		if k.left -= size; k.left < 0 {
-			return nil
-		}
-		g := k.c.env.Run(in.close(&of))
+		g := k.run(&of, size, in)
 		switch {
 		case g == nil:
 			return nil
@@ -195,6 +192,22 @@ func (k *constants) fault(t *term.Prim, row *prim.Row, args []standing, in *scop
 		f = &g
 	}
 	return f
+}
+
+// fails notes what a term fails with, if it does.
+func (k *constants) fails(t term.Term, f *fault.Fault) bool {
+	if f != nil {
+		k.c.failsAt(t.Pos(), f)
+	}
+	return f != nil
+}
+
+// run gives what a term with so many terms in its constants fails with.
+func (k *constants) run(t term.Term, size int, in *scope) *fault.Fault {
+	if k.left -= size + runTerms; k.left < 0 {
+		return nil
+	}
+	return k.c.env.Run(in.close(t))
 }
 
 // close binds the variables of a term that stand for constants.
@@ -226,6 +239,7 @@ var samples = []struct {
 	{prim.KindPair, &term.Prim{ID: prim.Pair, Args: []term.Term{&term.Int{Value: 1}, &term.Int{Value: 2}}}},
 	{prim.KindList, &term.List{}},
 	{prim.KindInt, &term.Int{}},
+	{prim.KindInt, &term.Big{Value: new(big.Int).Lsh(big.NewInt(1), 1_000)}},
 	{prim.KindDec, &term.Dec{Unscaled: big.NewInt(25), Scale: 1}},
 	{prim.KindString, &term.Str{Value: "2"}},
 	{prim.KindFunction, &term.Lam{Param: "x", Body: &term.Str{Value: "a"}}},
