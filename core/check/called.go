@@ -66,17 +66,17 @@ func (c *checker) judgeCalls() {
 // are: the places that do so are reached by values that passed those before.
 func (c *checker) judgeConflicts() {
 	left := c.limit
-	given := 0
-	for l, ok := c.root.(*term.Lam); ok && given < maxConflicts; l, ok = l.Body.(*term.Lam) {
+	var params []string
+	for l, ok := c.root.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
+		params = append(params, l.Param)
+	}
+	for i, name := range params[:min(len(params), maxConflicts)] {
 		var last *failure
 		for _, kind := range unknownKinds {
 			k := newChecker(c.code, nil, Env{Tool: c.env.Tool}, Budget{Steps: left})
-			in := make([]*variable, given+1)
-			for i := range in {
-				in[i] = k.fixed(k.dynamic)
-			}
-			in[given] = k.fixed(k.someOf(kind, k.dynamic))
-			f := k.failing(in)
+			given := slices.Repeat([]*variable{k.fixed(k.dynamic)}, len(params))
+			given[i] = k.fixed(k.someOf(kind, k.dynamic))
+			f := k.failing(given)
 			if left = max(1, left-k.steps); f == nil {
 				last = nil
 				break
@@ -85,13 +85,12 @@ func (c *checker) judgeConflicts() {
 				last = f
 			}
 		}
-		if last != nil {
+		if last != nil && !slices.ContainsFunc(c.failed, func(f *failure) bool { return f.pos == last.pos }) {
 			f := *last.f
-			f.Message = fmt.Sprintf("no value of %q fits each of its uses: %s", l.Param, f.Message)
+			f.Message = fmt.Sprintf("no value of %q fits each of its uses: %s", name, f.Message)
 			f.Hint = `Use it as one kind of value, or ask first which it is: {"if":{"cond":{"equal":[{"type_of":X},"string"]},"then":A,"else":B}}.`
 			c.failsAt(last.pos, &f)
 		}
-		given++
 	}
 }
 

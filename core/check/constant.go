@@ -13,7 +13,7 @@ import (
 // The bounds of what is run for one program: terms in all, and what a run takes beside
 // those that it has.
 const (
-	mostRun  = 100_000
+	mostRun  = 50_000
 	runTerms = 50
 )
 

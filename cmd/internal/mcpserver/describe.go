@@ -214,7 +214,9 @@ func (a *arguments) toolNamed() (string, *fault.Fault) {
 	case f != nil:
 		return "", f
 	case !ok || name == "":
-		return "", a.wrong("name", "a tool's name", []byte("nothing"))
+		f := a.wrong("name", "a tool's name", []byte("nothing"))
+		f.Hint = toSeeTools
+		return "", f
 	case fixedNamed(name) != nil:
 		return "", &fault.Fault{
 			Kind:    fault.NoTool,

@@ -287,7 +287,7 @@ func keptBefore(t, before *registry.Tool, d *registry.Definition) (notes []strin
 		notes = append(notes, fmt.Sprintf("kept from version %d: %s; null drops one", before.Version, strings.Join(kept, ", ")))
 	}
 	if dropped := len(before.Examples); dropped > 0 && len(t.Examples) == 0 {
-		notes = append(notes, fmt.Sprintf("the %s of version %d were dropped", plural(dropped, "example", "examples"), before.Version))
+		notes = append(notes, fmt.Sprintf("dropped from version %d: %s", before.Version, plural(dropped, "example", "examples")))
 	}
 	return notes
 }

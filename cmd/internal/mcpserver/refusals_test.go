@@ -92,3 +92,12 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestNoToolNamed: who names no tool is told how to find one, not one that may not be.
+func TestNoToolNamed(t *testing.T) {
+	for _, tool := range []string{"describe", "history", "retire"} {
+		if a := do(t, New(Options{}), tool, `{}`); a.Fault == nil || strings.Contains(a.Text, "square") || !strings.Contains(a.Text, `{"name":"list","arguments":{}}`) {
+			t.Errorf("%s: %s", tool, a.Text)
+		}
+	}
+}

@@ -186,6 +186,9 @@ func neither(text string, tools *registry.Snapshot) *fault.Fault {
 	return f
 }
 
+// toSeeTools is the hint of who names no tool, or none there is.
+const toSeeTools = `Call {"name":"list","arguments":{}} to see the tools, or make one with evolve.`
+
 // noTool is the fault of a name that no tool has.
 func noTool(name string, tools *registry.Snapshot) *fault.Fault {
 	f := &fault.Fault{
@@ -193,7 +196,7 @@ func noTool(name string, tools *registry.Snapshot) *fault.Fault {
 		Message: fmt.Sprintf("there is no tool %q", excerpt([]byte(name))),
 		Got:     name,
 		Near:    nearest(name, append(names(tools), fixedNames()...)),
-		Hint:    `Call {"name":"list","arguments":{}} to see the tools, or make one with evolve.`,
+		Hint:    toSeeTools,
 	}
 	if f.Near != "" {
 		f.Hint = fmt.Sprintf("Did you mean %q? ", f.Near) + f.Hint

@@ -46,7 +46,7 @@ const mostSampled = 50
 // A sampler writes a value of a type.
 type sampler struct {
 	left int
-	// term is set where there may be functions and code; code is set inside quotes.
+	// term is set where there may be functions and code; code is set inside those.
 	term, code bool
 	binders    []string // of the types around
 	// leaf is the values without parts, by their kinds (KindAny: any value is of
@@ -130,19 +130,23 @@ func (s *sampler) kind(k prim.Kinds, t *check.Type) ([]byte, bool) {
 		b, ok2 := s.of(t.Second)
 		return append(append(append(append([]byte(`{"pair":[`), a...), ','), b...), `]}`...), ok && ok2
 	case prim.KindFunction:
-		v, ok := s.of(t.Result)
+		v, ok := s.inCode(t.Result)
 		return append(append([]byte(`{"lam":"n","body":`), v...), '}'), ok && s.term
 	case prim.KindQuoted:
-		was := s.code
-		s.code = true
-		v, ok := s.of(t.Gives)
-		s.code = was
+		v, ok := s.inCode(t.Gives)
 		if t.Unknown || !ok {
 			v, ok = []byte(`{"add":[1,2]}`), t.Unknown
 		}
 		return append(append([]byte(`{"quote":`), v...), '}'), ok && s.term
 	}
 	return nil, false
+}
+
+// inCode is a value that stands in code.
+func (s *sampler) inCode(t *check.Type) ([]byte, bool) {
+	defer func(was bool) { s.code = was }(s.code)
+	s.code = true
+	return s.of(t)
 }
 
 // list is a list with an item or a few, or none where an item can't be told.

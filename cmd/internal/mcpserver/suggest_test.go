@@ -48,6 +48,8 @@ func TestSuggestedCallsWork(t *testing.T) {
 		{`n => if n == 987 then "yes" else raise("no")`, `,"examples":[{"input":5,"error":"raised"},{"input":987,"expect":"yes"}]`},
 		{`n => n`, `,"input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":7}}}`},
 		{`5`, ""},
+		{`f => f(5).b`, ""},
+		{`(f, r) => keys(f(r))`, ""},
 	} {
 		name := fmt.Sprintf("t%d", i)
 		tool, arguments, notes := nextOf(t, s, name, c.code, c.more)
