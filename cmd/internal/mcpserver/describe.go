@@ -227,21 +227,6 @@ func (a *arguments) toolNamed() (string, *fault.Fault) {
 	return name, nil
 }
 
-// gone is the fault of a name that no tool has now: it says if one had.
-func (s *Server) gone(name string, tools *registry.Snapshot) *fault.Fault {
-	changes, _, err := s.tools.History(name, 0, 1)
-	if err != nil || len(changes) == 0 {
-		return noTool(name, tools)
-	}
-	c := &changes[0]
-	return &fault.Fault{
-		Kind:    fault.NoTool,
-		Message: fmt.Sprintf("there is no tool %q now: its version %d was retired at %s", excerpt([]byte(name)), c.Version, instant(c.Time)),
-		Hint: fmt.Sprintf(`To bring it back call %s, and evolve with the arguments that it gives as "evolve".`,
-			begin().text("name", "describe").raw("arguments", begin().text("name", name).number("version", uint64(c.Version)).raw("detail", []byte("true")).end()).end()),
-	}
-}
-
 // noVersion is the fault of a version that can't be had.
 func (s *Server) noVersion(name string, version int, err error, tools *registry.Snapshot) *fault.Fault {
 	changes, _, herr := s.tools.History(name, 0, 1)

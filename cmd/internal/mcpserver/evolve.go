@@ -103,13 +103,14 @@ func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fau
 func (s *Server) refused(all []*proposal, err error) Answer {
 	p := all[0]
 	f := inForm(s.discreet(p.d.Name, asFault(err)), p.d.Text)
-	steps, notes := uint64(0), []string{}
+	steps, notes, names := uint64(0), []string{}, []string{}
 	for _, p := range all {
+		names = append(names, p.d.Name)
 		s.broker.Refused(p.d.Name, p.d.Capabilities, f)
 		steps += p.steps
 		notes = append(append(notes, p.notes...), notesOf(p.tried)...)
 	}
-	return failure(f, steps, notes, "")
+	return failure(s.withRetired(f, s.tools.Snapshot(), names), steps, notes, "")
 }
 
 // evolveAll makes several tools at once, or none.
@@ -163,7 +164,7 @@ func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 	}
 	same := s.tools.Same(t)
 	p.notes = append(append(append(p.notes, notesOf(t)...), t.Notes...), toolsMeant(t.Program().Free(), t.Name, c.Tools)...)
-	p.notes = append(p.notes, s.findOut(t, same)...)
+	p.notes = append(append(p.notes, s.findOut(t, same)...), s.retiredNotes(t, c.Tools)...)
 	if t.Version > 1 {
 		_, live := c.Tools.Get(t.Name)
 		p.notes = append(p.notes, s.after(t, live)...)

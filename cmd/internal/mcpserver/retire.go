@@ -45,19 +45,6 @@ func (s *Server) retire(c Call) Answer {
 		raw("next", begin().text("name", "describe").raw("arguments", begin().text("name", name).number("version", uint64(t.Version)).end()).end()))
 }
 
-// orGone is the answer of a call, or, where there is no such tool now and was one, that
-// it was retired, and how it comes back.
-func (s *Server) orGone(c Call, a Answer) Answer {
-	f := a.Fault
-	if f == nil || f.Kind != fault.NoTool || f.Got == "" || a.steps > 0 {
-		return a
-	}
-	if gone := s.gone(f.Got, c.Tools); strings.HasPrefix(gone.Message, f.Message+" now") {
-		return failed(gone)
-	}
-	return a
-}
-
 // callersNamed is the tools that are bound to a version of a tool, also in words;
 // empty: there are none.
 func (s *Server) callersNamed(name string, but *registry.Tool) (callers []string, named string) {

@@ -175,7 +175,7 @@ func neither(text string, tools *registry.Snapshot) *fault.Fault {
 	f := &fault.Fault{
 		Kind:     fault.ParseError,
 		In:       "code",
-		Message:  "the code is one name, and no tool has it",
+		Message:  fmt.Sprintf("the code is the name %q, and no tool has it", excerpt([]byte(text))),
 		Expected: "a tool's name, or a PIF term",
 		Fragment: excerpt([]byte(text)),
 		Hint:     `Write a term: n => n * n is the function that squares, "hi" in quotes is a string.`,
