@@ -60,18 +60,44 @@ func ReadArguments(arguments json.RawMessage, r *Report, d *Declared) (*Reading,
 	return readWith(arguments, r, d, true)
 }
 
-// ReadEach reads values for the parameters in their order, as [Read] does.
-func ReadEach(values []json.RawMessage, r *Report) (*Reading, *fault.Fault) {
+// ReadPrompt reads the arguments of a prompt as [ReadArguments] does those of a call.
+// The only parameter, too, has its name and must be given, unless it is a record, whose
+// fields are given; see [Report.PromptArguments].
+func ReadPrompt(arguments json.RawMessage, r *Report) (*Reading, *fault.Fault) {
 	params, _ := r.Arguments()
-	c := &call{params: params}
-	for i, raw := range values {
-		p := Parameter{fmt.Sprintf("input %d", i+1), Any}
-		if i < len(params) {
-			p = params[i]
-		}
-		c.read(raw, p)
+	if string(arguments) == "null" {
+		arguments = nil
 	}
+	if len(params) != 1 || len(r.Params) != 1 || fields(params[0].Type) != nil {
+		return ReadArguments(arguments, r, nil)
+	}
+	c := &call{params: []Parameter{{r.Params[0], params[0].Type}}}
+	given, _ := members(arguments)
+	for _, m := range given {
+		if m.key != r.Params[0] {
+			return nil, c.unknown(given, r.Params)
+		}
+	}
+	if len(given) != 1 {
+		return nil, c.missing(nil, nil)
+	}
+	c = &call{params: params}
+	c.read(given[0].value, params[0])
 	return c.finish()
+}
+
+// PromptArguments is what a prompt of the code is given: its parameters by their names
+// in the code, or the fields of the record that the only one is.
+func (r *Report) PromptArguments() []Field {
+	params, _ := r.Arguments()
+	if len(params) == 1 && fields(params[0].Type) != nil {
+		return params[0].Type.Fields
+	}
+	named := make([]Field, len(r.Params))
+	for i, name := range r.Params {
+		named[i] = Field{Key: name, Type: params[i].Type}
+	}
+	return named
 }
 
 // A call is parameters that are given values.
@@ -389,7 +415,7 @@ func (c *call) missing(given []member, names []string) *fault.Fault {
 	if names == nil {
 		names = c.parameterNames()
 	}
-	if len(c.params) == 1 {
+	if len(c.params) == 1 && fields(c.params[0].Type) != nil {
 		names = nil
 		for _, f := range c.params[0].Type.Fields {
 			if !f.Optional {

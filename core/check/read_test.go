@@ -55,15 +55,37 @@ func TestReadDeep(t *testing.T) {
 	}
 }
 
-// TestReadEach: values that have no names are read in their order.
-func TestReadEach(t *testing.T) {
-	r := reportOf(t, `(a, s) => if a == 1 then s ++ "!" else s`)
-	d, f := check.ReadEach([]json.RawMessage{[]byte(`"1"`), []byte(` "2" `), []byte(`"3"`)}, r)
-	if f != nil {
-		t.Fatal(f)
-	}
-	if got := fmt.Sprintf("%s %q", d.Values, d.Notes); got != `[1 "2" "3"] ["a: the string was read as JSON"]` {
-		t.Error(got)
+// TestReadPrompt: the arguments of a prompt are strings by the names of the parameters,
+// or of a record's fields, and are refused in the words in which those of a call are.
+func TestReadPrompt(t *testing.T) {
+	for _, c := range []struct{ code, arguments, want string }{
+		{`(a, s) => if a == 1 then s ++ "!" else s`, `{"s":"2","a":"1"}`, `[1 "2"] ["a: the string was read as JSON"]`},
+		{`who => "Greet " ++ who`, `{"who":"{\"a\":1}"}`, `["{\"a\":1}"] []`},
+		{`x => x`, `{"x":"1"}`, `["1"] []`},
+		{`n => to_text(n + 0)`, `{"n":"3"}`, `[3] ["input: the string was read as JSON"]`},
+		{`r => r.name ++ to_text(r.n + 0)`, `{"n":"3","name":"x"}`, `[{"n":3,"name":"x"}] ["input/n: the string was read as JSON"]`},
+		{`r => r.name ++ to_text(r.n + 0)`, `{"r":"{\"name\":\"x\",\"n\":3}"}`, `[{"name":"x","n":3}] ["input: the string was read as JSON"]`},
+		{`5`, ``, `[null] []`},
+		{`who => "Greet " ++ who`, `{}`, `who is missing`},
+		{`who => "Greet " ++ who`, `null`, `who is missing`},
+		{`who => "Greet " ++ who`, `{"who":"x","more":"y"}`, `no parameter more`},
+		{`who => "Greet " ++ who`, `{"whom":"x"}`, `no parameter whom; did you mean who?`},
+		{`who => "Greet " ++ who`, `{"input":"x"}`, `no parameter input`},
+		{`r => r.name ++ to_text(r.n + 0)`, `{"name":"x"}`, `n is missing`},
+		{`(a, s) => a ++ s`, `{"a":"x","t":"y"}`, `no parameter t; did you mean s?`},
+		{`(a, s) => a ++ s`, `{"a":"x"}`, `s is missing`},
+		{`(a, s) => a ++ s`, `null`, `a and s are missing`},
+		{`5`, `{"x":"1"}`, `no parameter x`},
+	} {
+		got := ""
+		if d, f := check.ReadPrompt(json.RawMessage(c.arguments), reportOf(t, c.code)); f != nil {
+			got = f.Message
+		} else {
+			got = fmt.Sprintf("%s %q", d.Values, d.Notes)
+		}
+		if got != c.want {
+			t.Errorf("%s with %s: %s, expected %s", c.code, c.arguments, got, c.want)
+		}
 	}
 }
 

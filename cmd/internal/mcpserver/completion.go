@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -85,7 +86,7 @@ func (s *Server) promptValues(prompt, argument string) (values []string, ok bool
 	if !ok || t.As != registry.AsPrompt {
 		return nil, false
 	}
-	return nil, slices.Contains(t.Program().Params(), argument)
+	return nil, slices.ContainsFunc(promptArguments(t), func(f check.Field) bool { return f.Key == argument })
 }
 
 // addressValues is the values of a part of an address, given other parts.

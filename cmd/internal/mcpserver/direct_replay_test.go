@@ -109,9 +109,8 @@ func TestPromptArguments(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"a":"9","b":"0"}`: "division_by_zero at tool:ratio@1 /body/body/to_text",
 		`{"a":"9","b":"x"}`: "type_error at tool:ratio@1 /body/body/to_text",
-		`{"a":"9"}`:         "type_error at tool:ratio@1 /body/body/to_text",
-		`{"a":"9","c":"x"}`: "invalid_request",
-		`{"a":9,"b":"3"}`:   "invalid_request",
+		`{"a":"9"}`:         "invalid_request: b is missing",
+		`{"a":"9","c":"x"}`: "invalid_request: no parameter c; did you mean b?",
 	} {
 		if a := call(args); a.Fault == nil || !strings.Contains(a.Text, want) {
 			t.Errorf("%s: %s, expected %s", args, a.Text, want)

@@ -4,13 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -221,8 +222,8 @@ func (s *Server) prompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.Ge
 	if p == nil {
 		return s.evolvedPrompt(ctx, name, req.Params.Arguments)
 	}
-	if err := checkPrompt(p.declare(), req.Params.Arguments); err != nil {
-		return nil, err
+	if f := p.check(req.Params.Arguments); f != nil {
+		return nil, badPrompt(f)
 	}
 	text, err := p.text(s, req.Params.Arguments)
 	if err != nil {
@@ -234,35 +235,33 @@ func (s *Server) prompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.Ge
 	}, nil
 }
 
-// checkPrompt refuses arguments that aren't a prompt's.
-func checkPrompt(p *mcp.Prompt, args map[string]string) error {
-	var names []string
-	for _, a := range p.Arguments {
-		names = append(names, a.Name)
-		if a.Required && args[a.Name] == "" {
-			if _, given := args[a.Name]; !given {
-				what := fmt.Sprintf("the prompt %q needs the argument %q", p.Name, a.Name)
-				if a.Description != "" { // the parameters of an evolved one have none
-					what += ": " + a.Description
-				}
-				return badPrompt(&fault.Fault{Kind: fault.InvalidRequest, Message: what})
-			}
-		}
-		if len(args[a.Name]) > mostArgument {
-			return badPrompt(&fault.Fault{
-				Kind:    fault.InvalidRequest,
-				Message: fmt.Sprintf("the argument %q has %d bytes, at most %d are read", a.Name, len(args[a.Name]), mostArgument),
-			})
+// check refuses arguments that aren't the prompt's, as those of a tool are refused.
+func (p *serverPrompt) check(args map[string]string) *fault.Fault {
+	text := &check.Type{Kinds: prim.KindString}
+	r := &check.Report{Type: text}
+	given := map[string]string{}
+	maps.Copy(given, args)
+	for _, a := range p.arguments {
+		r.Type, r.Params = check.Function(text, r.Type, check.Row{}), append(r.Params, a.name)
+		if _, ok := args[a.name]; !ok && !a.required {
+			given[a.name] = ""
 		}
 	}
-	for name := range sortedKeys(args) {
-		if !slices.Contains(names, name) {
-			return badPrompt(&fault.Fault{
+	if f := longArgument(args); f != nil {
+		return f
+	}
+	_, f := check.ReadPrompt(encode(given), r)
+	return f
+}
+
+// longArgument refuses a prompt's argument that is too long.
+func longArgument(args map[string]string) *fault.Fault {
+	for name, value := range sortedKeys(args) {
+		if len(value) > mostArgument {
+			return &fault.Fault{
 				Kind:    fault.InvalidRequest,
-				Message: fmt.Sprintf("the prompt %q has no argument %q", p.Name, excerpt([]byte(name))),
-				Near:    nearest(name, names),
-				Hint:    fmt.Sprintf("Its arguments are %s.", anyOf(names)),
-			})
+				Message: fmt.Sprintf("the argument %q has %d bytes, at most %d are read", excerpt([]byte(name)), len(value), mostArgument),
+			}
 		}
 	}
 	return nil

@@ -234,6 +234,57 @@ func TestEvolvedPrompt(t *testing.T) {
 	})
 }
 
+// TestPromptRefusals: a prompt names what is missing or unknown in the words in which a
+// call does, the server's own prompts too; and a record is given by its keys.
+func TestPromptRefusals(t *testing.T) {
+	s := New(Options{})
+	cs := session(t, s, nil)
+	for name, code := range map[string]string{
+		"haiku": `(topic, lines) => "Write a haiku on " ++ topic ++ " in " ++ to_text(lines + 0)`,
+		"plan":  `r => "Plan " ++ r.goal ++ " in " ++ to_text(r.days + 0)`,
+	} {
+		must(t, s, "evolve", string(encode(map[string]any{"name": "as_" + name, "code": code})))
+		a := must(t, s, "evolve", string(encode(map[string]any{"name": name, "as": "prompt", "code": code})))
+		if !strings.Contains(a.Text, "with the arguments topic, lines") && !strings.Contains(a.Text, "with the arguments days, goal") {
+			t.Errorf("%s", a.Text)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		args map[string]string
+		want string
+	}{
+		{"haiku", map[string]string{"topic": "x"}, "lines is missing"},
+		{"haiku", map[string]string{}, "topic and lines are missing"},
+		{"haiku", map[string]string{"topic": "x", "line": "3"}, "no parameter line; did you mean lines?"},
+		{"plan", map[string]string{"goal": "x"}, "days is missing"},
+		{"make_tool", nil, "task is missing"},
+		{"make_tool", map[string]string{"task": "x", "nmae": "y"}, "no parameter nmae; did you mean name?"},
+		{"review_capabilities", nil, "name is missing"},
+		{"review_capabilities", map[string]string{"nam": "x"}, "no parameter nam"},
+	} {
+		_, err := cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: c.name, Arguments: c.args})
+		if code(err) != -32602 || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %v: %v, expected %s", c.name, c.args, err, c.want)
+		}
+		if fixedPrompt(c.name) != nil {
+			continue
+		}
+		if a := do(t, s, "as_"+c.name, string(encode(c.args))); a.Fault == nil || a.Fault.Message != c.want {
+			t.Errorf("a call of %s with %v: %s, expected %s", c.name, c.args, a.Text, c.want)
+		}
+	}
+	for _, args := range []map[string]string{{"goal": "a trip", "days": "3"}, {"r": `{"goal":"a trip","days":3}`}} {
+		if got := said(t, cs, "plan", args); got != "user: Plan a trip in 3" {
+			t.Errorf("%v: %s", args, got)
+		}
+	}
+	list, err := cs.ListPrompts(t.Context(), nil)
+	if err != nil || !strings.Contains(string(encode(list.Prompts)), `"name":"goal","required":true`) {
+		t.Errorf("%s %v", encode(list), err)
+	}
+}
+
 // TestUnpublished: that a tool is no prompt any more is told, and so is that it is
 // retired.
 func TestUnpublished(t *testing.T) {

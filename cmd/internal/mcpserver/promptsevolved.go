@@ -28,14 +28,30 @@ const promptCall = "prompts/get"
 // mostMessages is how many messages a prompt has.
 const mostMessages = 100
 
-// publishedPrompt is a tool as a list of prompts shows it. Its parameters are the
-// arguments.
+// publishedPrompt is a tool as a list of prompts shows it.
 func publishedPrompt(t *registry.Tool) *mcp.Prompt {
 	p := &mcp.Prompt{Name: t.Name, Title: titled(t.Name), Description: t.Description}
-	for _, name := range t.Program().Params() {
-		p.Arguments = append(p.Arguments, &mcp.PromptArgument{Name: name, Required: true})
+	for _, f := range promptArguments(t) {
+		p.Arguments = append(p.Arguments, &mcp.PromptArgument{Name: f.Key, Required: !f.Optional})
 	}
 	return p
+}
+
+// promptArguments is what a tool that is published as a prompt is given: its parameters,
+// or the fields of the record that the only one is.
+func promptArguments(t *registry.Tool) []check.Field {
+	if t.Unusable() != nil {
+		return nil
+	}
+	return t.Report().PromptArguments()
+}
+
+func argumentNamesOf(fields []check.Field) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Key
+	}
+	return names
 }
 
 // evolvedPrompt runs a tool that was published as a prompt.
@@ -48,14 +64,17 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 	if f := t.Unusable(); f != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, f)
 	}
-	if err := checkPrompt(publishedPrompt(t), args); err != nil {
-		return nil, err
+	if f := longArgument(args); f != nil {
+		return nil, badPrompt(f)
 	}
 	call := begin().text("name", name).raw("arguments", encode(args)).end()
 	a := s.guarded(promptCall, func() Answer {
 		return s.runPrompt(ctx, Call{Tool: promptCall, Arguments: json.RawMessage(call), Tools: tools, ticket: s.tickets.Add(1)})
 	})
 	if a.Fault != nil {
+		if a.Fault.Kind == fault.InvalidRequest {
+			return nil, badPrompt(a.Fault)
+		}
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
 	}
 	s.completed(&a)
@@ -80,49 +99,21 @@ func (s *Server) runPrompt(ctx context.Context, c Call) Answer {
 	if !ok {
 		return failed(noTool(name, c.Tools))
 	}
-	raw, _ := a.any("arguments")
-	args, f := readArguments(name, raw, t.Program().Params()...)
-	if f != nil {
-		return failed(f)
-	}
+	args, _ := a.any("arguments")
 	j := s.dataTask(t)
 	return s.queued(ctx, c, &j, func() Answer {
-		if f := j.prompted(args); f != nil {
+		if f := t.Unusable(); f != nil {
 			return failed(f)
+		}
+		r, f := check.ReadPrompt(args, t.Report())
+		if f != nil {
+			return failed(f)
+		}
+		if j.take(r); len(r.Values) == len(t.Program().Params()) {
+			j.names = t.Program().Params()
 		}
 		return s.perform(ctx, c, j)
 	})
-}
-
-// prompted gives a prompt's tool its arguments, each of which is a string: as
-// that, or as the JSON in it where the code takes the parameter for something
-// else.
-func (t *task) prompted(args *arguments) *fault.Fault {
-	if f := t.tool.Unusable(); f != nil {
-		return f
-	}
-	params := t.tool.Program().Params()
-	if len(params) == 0 {
-		return nil
-	}
-	inputs := make([]json.RawMessage, len(params))
-	for i, p := range params {
-		text, ok, f := args.text(p)
-		if f != nil {
-			return f
-		}
-		inputs[i] = json.RawMessage("null")
-		if ok {
-			inputs[i] = encode(text)
-		}
-	}
-	r, f := check.ReadEach(inputs, t.tool.Report())
-	if f != nil {
-		return f
-	}
-	t.take(r)
-	t.names = params
-	return nil
 }
 
 // dataTask is a run of a tool by another way than run: with the usual budgets.

@@ -41,7 +41,7 @@ func checkPublished(t *registry.Tool, draft bool) (note string, f *fault.Fault) 
 	default:
 		return "", nil
 	}
-	names := t.Program().Params()
+	names := argumentNamesOf(promptArguments(t))
 	if fixedPrompt(t.Name) != nil {
 		f = bad("%q is one of the server's own prompts", t.Name)
 		f.Hint = "Choose another name."
