@@ -24,6 +24,7 @@ const (
 	longInt    = `let n = fold(p => fst(p) * fst(p), 3, range(0, 22)) in `
 	digits     = `let s = fold(p => fst(p) ++ fst(p), "7", range(0, 22)) in `
 	manyKeys   = `let r = from_entries(map(i => (to_text(i), i), range(0, 200000))) in `
+	aaaa       = `let s = fold(p => fst(p) ++ fst(p), "aaa", range(0, 23)) in let part = fold(p => fst(p) ++ "a", "", range(0, 30)) ++ "b" in `
 	jsonLists  = `let s = fold(p => fst(p) ++ fst(p), "[1,2],", range(0, 17)) in let s = "[" ++ s ++ "0]" in `
 	jsonText   = `let s = "\"" ++ fold(p => fst(p) ++ fst(p), "\\u00e9", range(0, 21)) ++ "\"" in `
 )
@@ -43,9 +44,9 @@ var worst = map[string][]string{
 	"length":   {chain + `length(l)`}, "nth": {chain + `nth(l, 699999)`}, "set_nth": {chain + `set_nth(l, 699999, 1)`}, "push": {chain + `push(l, 1)`},
 	"slice": {chain + `slice(l, 1, 699999)`, longText + `slice(s, 1, 4000000)`},
 	"range": {longList + `length(l)`}, "concat": {longText + `s ++ s`},
-	"split": {longText + `split(slice(s, 0, 2000000), " ")`, longText + `split(s, "zz")`}, "join": {`join(map(i => "a", range(0, 1000000)), "--")`},
+	"split": {longText + `split(slice(s, 0, 2000000), " ")`, longText + `split(s, "zz")`, aaaa + `split(s, part)`}, "join": {`join(map(i => "a", range(0, 1000000)), "--")`},
 	"chars": {longText + `chars(slice(s, 0, 400000))`}, "trim": {longText + `trim(s)`}, "upper": {longText + `upper(slice(s, 0, 15000000))`}, "lower": {longText + `lower(slice(s, 0, 15000000))`},
-	"replace": {longText + `replace(s, "a", "bb")`, longText + `replace(s, "zz", "bb")`}, "index_of": {longText + `index_of(s ++ "zz", "zz")`},
+	"replace": {longText + `replace(s, "a", "bb")`, longText + `replace(s, "zz", "bb")`, aaaa + `replace(s, part, "")`}, "index_of": {longText + `index_of(s ++ "zz", "zz")`, aaaa + `index_of(s, part)`},
 	"starts_with": {longText + `starts_with(s, s)`}, "ends_with": {longText + `ends_with(s, s)`}, "parse_int": {digits + `parse_int(s)`},
 	"to_text":    {shared24 + `to_text(v)`, deepPair + `to_text(v)`, longInt + `to_text(n)`, longText + `to_text([s])`, escapes + `to_text([s])`},
 	"to_json":    {longText + `to_json([s])`, escapes + `to_json([s])`, longList + `to_json(l)`, longInt + `to_json(n)`},

@@ -44,6 +44,6 @@ func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *f
 	if f != nil {
 		return Encoded{}, steps, f
 	}
-	enc, f := text.Encode(v, 256<<10, e.Memory)
-	return enc, steps, f
+	enc, more, f := text.EncodeWithin(v, 256<<10, e.Memory, steps, e.Steps, nil)
+	return enc, steps + more, f
 }

@@ -156,9 +156,11 @@ func (m *Machine) importValue(v value.Value, height int) (word, bool) {
 	if n == 0 {
 		return m.makeValue(v), true
 	}
+	m.look(n / 8)
 	if m.hp+uintptr(n)*8 > m.hlim {
 		// A collection moves what the lazy parts refer to.
 		m.pin(v)
+		m.look(n / 8)
 		ok := m.reserve(n, height)
 		if !ok {
 			m.pins = m.pins[:0]
@@ -217,6 +219,7 @@ func (m *Machine) pin(v value.Value) {
 }
 
 func (m *Machine) makeValue(v value.Value) word {
+	m.look(1)
 	switch v := v.(type) {
 	case value.Lazy:
 		w := lazyWord(v)

@@ -163,8 +163,8 @@ var smallInts = func() (ints [1152]value.Value) {
 }()
 
 // Encode returns the result of a run that is [Done] as JSON, of which it keeps
-// the first keep bytes. It takes no steps: what bounds it is the budget of
-// memory, and a result whose JSON is larger is a fault, result_too_large.
+// the first keep bytes. It takes steps beyond its first MiB, and is bounded by the
+// budget of memory, too: a result whose JSON is larger is a fault, result_too_large.
 func (m *Machine) Encode(keep int) (text.Encoded, *fault.Fault) { return m.EncodeUntil(keep, nil) }
 
 // EncodeUntil is Encode that asks stop from time to time whether to give up;
@@ -173,9 +173,11 @@ func (m *Machine) EncodeUntil(keep int, stop func() bool) (text.Encoded, *fault.
 	if small, ok := m.encodeSmall(); ok {
 		return small, nil
 	}
-	enc, f := text.EncodeUntil(m.lazy(m.result), keep, m.budget.Memory, stop)
+	enc, steps, f := text.EncodeWithin(m.lazy(m.result), keep, m.budget.Memory, m.Steps(), m.budget.Steps, stop)
 	if f != nil {
 		m.fault = f
+	} else if steps > 0 {
+		m.charge(steps)
 	}
 	return enc, f
 }
@@ -205,8 +207,8 @@ func (m *Machine) Force(w uint64) value.Value {
 		case kRecord, kNode:
 			r := &value.Record{Fields: make([]value.Field, 0, m.recordLen(w))}
 			m.copied += 16 * cap(r.Fields)
-			m.look(cap(r.Fields))
 			m.fields(w, func(k, v word) bool {
+				m.look(4)
 				r.Fields = append(r.Fields, value.Field{Key: m.goString(k), Value: m.lazy(v)})
 				return true
 			})

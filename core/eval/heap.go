@@ -55,6 +55,7 @@ const thrash = 16
 // too little. The algorithm is C. J. Cheney's (A Nonrecursive List Compacting
 // Algorithm, 1970).
 func (m *Machine) collect(need uintptr, height int) bool {
+	m.look(lookEvery)
 	limit := m.heapBudget()
 	used := m.hp
 	if need > limit {
@@ -102,9 +103,12 @@ func (m *Machine) collect(need uintptr, height int) bool {
 	for _, t := range m.pars {
 		t.move(&g)
 	}
-	g.scan()
+	func() {
+		// The work may be left in the middle.
+		defer m.giveSlab(from)
+		g.scan(m.look)
+	}()
 	m.hp = g.next
-	m.giveSlab(from)
 	live := m.hp
 	if live+need > limit-limit/thrash {
 		m.outOfMemory()
@@ -229,9 +233,16 @@ func (g *gc) copy(w word) word {
 	return word(to) | w&tagMask
 }
 
+// scanPiece is how many bytes of copied objects are followed between two looks.
+const scanPiece = 256 << 10
+
 // scan follows every word of the copied objects.
-func (g *gc) scan() {
-	for at := uintptr(16); at < g.next; {
+func (g *gc) scan(look func(parts int)) {
+	for at, seen := uintptr(16), uintptr(0); at < g.next; {
+		if at-seen >= scanPiece {
+			look(int(at-seen) / 64)
+			seen = at
+		}
 		p := load(g.to, at)
 		first := *p
 		if first&tagMask != tagHeader {

@@ -93,16 +93,18 @@ func (m *Machine) addConstant(in *code.Instr) bool {
 // strict computes a row that is strict and of the first order.
 func (m *Machine) strict(id term.ID, args []value.Value) (value.Value, bool) {
 	row := prim.Get(id)
+	n := uint64(0)
 	switch {
 	case row.Cost != nil:
-		if n := row.Cost(args); n > 0 && !m.work(n) {
-			return nil, false
-		}
+		n = row.Cost(args)
 	case row.Work != nil:
-		left := max(m.stepsIn()+int64(m.left)-m.pending(), 0)
-		if n := row.Work(args, uint64(left)); n > 0 && !m.work(n) {
+		n = row.Work(args, uint64(max(m.stepsIn()+int64(m.left)-m.pending(), 0)))
+	}
+	if n > 0 {
+		if !m.work(n) {
 			return nil, false
 		}
+		m.look(int(min(n, lookEvery)))
 	}
 	if row.Size != nil && row.Size(args) > m.budget.Memory {
 		m.outOfMemory()
@@ -110,7 +112,7 @@ func (m *Machine) strict(id term.ID, args []value.Value) (value.Value, bool) {
 	}
 	var v value.Value
 	var f *fault.Fault
-	if row.Walk != nil {
+	if row.Walk != nil && n > 0 {
 		v, f = row.Walk(args, &prim.Meter{Left: prim.Unlimited, Look: m.look})
 	} else {
 		v, f = row.Eval(args)

@@ -54,9 +54,9 @@ func (m *Machine) pieces(w word, visit func([]byte) bool) bool {
 // goString copies a string out of the heap.
 func (m *Machine) goString(w word) string {
 	m.copied += m.strLen(w) / 8
-	m.look(m.strLen(w) / perBytes)
 	b := make([]byte, 0, m.strLen(w))
 	m.pieces(w, func(p []byte) bool {
+		m.look(1 + len(p)/perBytes)
 		b = append(b, p...)
 		return true
 	})
@@ -65,14 +65,22 @@ func (m *Machine) goString(w word) string {
 
 func strWords(bytes int) int { return even(2 + (bytes+7)/8) }
 
+// copyPiece is how many bytes are copied between two looks.
+const copyPiece = 1 << 20
+
 // newString copies s into the heap, where room for it has been reserved.
 func (m *Machine) newString(s string) word {
 	n := strWords(len(s))
 	p := m.alloc(n)
 	*m.at(p) = header(kStr, n)
 	*m.at(p + 8) = word(len(s)) | word(utf8.RuneCountInString(s))<<32
-	copy(m.rawBytes(p, 2, len(s)), s)
-	return p | tagBox
+	for to := m.rawBytes(p, 2, len(s)); ; {
+		k := copy(to[:min(len(to), copyPiece)], s)
+		if to, s = to[k:], s[k:]; s == "" {
+			return p | tagBox
+		}
+		m.look(k / perBytes)
+	}
 }
 
 func bigWords(limbs int) int { return even(2 + limbs) }

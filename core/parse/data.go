@@ -2,6 +2,7 @@ package parse
 
 import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/long"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -48,7 +49,7 @@ func (b *builder) datum(i uint32) term.Term {
 					Hint:     "Compute large numbers in the program, with mul.",
 				})
 			}
-			if large := long(s); !large.IsInt64() {
+			if large := long.Parse(s, nil); !large.IsInt64() {
 				return &term.Big{At: at, Value: large}
 			} else {
 				return &term.Int{At: at, Value: large.Int64()}

@@ -104,37 +104,6 @@ func increment(digits string) string {
 	return "1" + string(b)
 }
 
-// long reads any number of decimal digits, with an optional minus, in less
-// than quadratic time.
-func long(s string) *big.Int {
-	if rest, ok := strings.CutPrefix(s, "-"); ok {
-		n := long(rest)
-		return n.Neg(n)
-	}
-	return decimal(s, map[int]*big.Int{})
-}
-
-// decimal splits digits in halves; powers holds powers of ten by exponent.
-func decimal(s string, powers map[int]*big.Int) *big.Int {
-	if len(s) <= 2000 {
-		n, _ := new(big.Int).SetString(s, 10)
-		return n
-	}
-	// Halving by powers of two keeps the number of different powers small.
-	low := 1000
-	for low*2 < len(s) {
-		low *= 2
-	}
-	high := decimal(s[:len(s)-low], powers)
-	p := powers[low]
-	if p == nil {
-		p = new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(low)), nil)
-		powers[low] = p
-	}
-	high.Mul(high, p)
-	return high.Add(high, decimal(s[len(s)-low:], powers))
-}
-
 // number makes the literal of node i: with a point or an exponent a decimal.
 func (b *builder) number(i uint32) term.Term {
 	n := &b.nodes[i]

@@ -30,9 +30,17 @@ const Unlimited = math.MaxUint64
 
 // look tells of work.
 func (m *Meter) look(parts int) {
-	if m != nil && m.Look != nil {
-		m.Look(parts)
+	if look := m.looks(); look != nil {
+		look(parts)
 	}
+}
+
+// looks returns what is told of work; nil: nothing is.
+func (m *Meter) looks() func(parts int) {
+	if m == nil {
+		return nil
+	}
+	return m.Look
 }
 
 // walked sets what was used to that of a walk over so many words, and more steps.
@@ -44,6 +52,18 @@ func (m *Meter) walked(words, more uint64) {
 
 // over reports whether something of so many bytes is more than may be made.
 func (m *Meter) over(bytes uint64) bool { return m.Memory > 0 && bytes > uint64(m.Memory) }
+
+// take sets what was used to so many steps, for something of so many bytes; a fault
+// says that one of them is more than there is.
+func (m *Meter) take(steps uint64, bytes int64) *fault.Fault {
+	switch m.used = steps; {
+	case m.used > m.Left:
+		return OutOfFuel(m.Left)
+	case m.over(uint64(bytes)):
+		return OutOfMemory(m.Memory)
+	}
+	return nil
+}
 
 // Spend takes n steps for work that is about to be done. false: they are not
 // there, and the analysis has to end; what it gives is not looked at then.

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/long"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -69,7 +70,7 @@ var arithmetic = []Row{
 			a, b, _ := words(args)
 			return 8 * int64(a+b+2)
 		},
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			if a, b, ok := small(args); ok {
 				if p, ok := times(a, b); ok {
 					return value.NewInt(p), nil
@@ -78,7 +79,8 @@ var arithmetic = []Row{
 			if isDec(args) {
 				return onDecs("mul", args)
 			}
-			return value.NewBig(new(big.Int).Mul(bigs(args))), nil
+			a, b := bigs(args)
+			return value.NewBig(long.Mul(a, b, m.looks())), nil
 		},
 	},
 	{
@@ -90,8 +92,8 @@ var arithmetic = []Row{
 			{Code: `{"div":[1,0]}`, Fault: fault.DivisionByZero},
 		},
 		Cost: product, Size: widest,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			q, _, f := divide("div", args)
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			q, _, f := divide("div", args, m)
 			return q, f
 		},
 	},
@@ -104,9 +106,9 @@ var arithmetic = []Row{
 			{Code: `{"mod":[7,0]}`, Fault: fault.DivisionByZero},
 		},
 		Cost: product, Size: widest,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			_, m, f := divide("mod", args)
-			return m, f
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			_, rest, f := divide("mod", args, m)
+			return rest, f
 		},
 	},
 }
@@ -148,7 +150,7 @@ func magnitude(n int64) uint64 {
 }
 
 // divide gives the floored quotient and its remainder.
-func divide(name string, args []value.Value) (q, m value.Value, f *fault.Fault) {
+func divide(name string, args []value.Value, meter *Meter) (q, m value.Value, f *fault.Fault) {
 	if a, b, ok := small(args); ok && b != 0 && b != -1 {
 		quo, rem := a/b, a%b
 		if rem != 0 && (rem < 0) != (b < 0) {
@@ -160,7 +162,7 @@ func divide(name string, args []value.Value) (q, m value.Value, f *fault.Fault) 
 	if b.Sign() == 0 {
 		return nil, nil, DivisionByZero(name, args[0])
 	}
-	quo, rem := new(big.Int).QuoRem(a, b, new(big.Int))
+	quo, rem := long.QuoRem(a, b, meter.looks())
 	if rem.Sign() != 0 && (rem.Sign() < 0) != (b.Sign() < 0) {
 		quo.Sub(quo, big.NewInt(1))
 		rem.Add(rem, b)

@@ -20,14 +20,15 @@ const maxNesting = 10_000
 // 4,096 digits.
 type reader struct {
 	s     string
+	m     *Meter
 	i     int
 	depth int
 	bad   *fault.Fault
 }
 
 // readJSON reads one JSON value and nothing after it.
-func readJSON(s string) (value.Value, *fault.Fault) {
-	r := reader{s: s}
+func readJSON(s string, m *Meter) (value.Value, *fault.Fault) {
+	r := reader{s: s, m: m}
 	v := r.value()
 	if r.bad == nil {
 		if r.space(); r.i < len(s) {
@@ -79,6 +80,7 @@ func (r *reader) next(c byte) bool {
 }
 
 func (r *reader) value() value.Value {
+	r.m.look(2)
 	r.space()
 	if r.i == len(r.s) {
 		return r.fail("a JSON value")
@@ -164,7 +166,7 @@ func (r *reader) object() value.Value {
 		case r.bad != nil:
 			return nil
 		case r.next('}'):
-			return recordOf(fields)
+			return recordOf(fields, r.m)
 		case !r.next(','):
 			return r.fail(`"," or "}"`)
 		}
@@ -197,12 +199,14 @@ func (r *reader) string() (string, bool) {
 		switch c := r.s[r.i]; {
 		case c == '"':
 			out = append(out, r.s[start:r.i]...)
+			r.m.look(len(out) / bytesPerPart)
 			r.i++
 			return string(out), true
 		case c < ' ':
 			r.fail("no control character in a string")
 			return "", false
 		case c == '\\':
+			r.m.look(1)
 			out = append(out, r.s[start:r.i]...)
 			var ok bool
 			if out, ok = r.escape(out); !ok {

@@ -70,8 +70,8 @@ type Row struct {
 	Work func(args []value.Value, left uint64) uint64
 	// Walk, of a row that goes through values of any size, is its meaning in place of
 	// Eval and Work, which are made of it: the meter counts what is gone through, and
-	// is charged before the value is given. A row with a Cost does with the meter
-	// only what can be interrupted.
+	// is charged before the value is given. A row with a Cost only tells the meter,
+	// which may be nil then, of work as it is done.
 	Walk func(args []value.Value, m *Meter) (value.Value, *fault.Fault)
 	// Size is an upper bound of the bytes of the result that are new; nil:
 	// nothing worth counting. It is 0 for operands of the wrong kinds.
@@ -190,6 +190,9 @@ func guard(r *Row) {
 			return walk(args, m)
 		}
 		r.Eval = func(args []value.Value) (value.Value, *fault.Fault) {
+			if r.Cost != nil {
+				return walk(args, nil)
+			}
 			return walk(args, &Meter{Left: Unlimited})
 		}
 		if r.Cost == nil {

@@ -112,8 +112,8 @@ var records = []Row{
 			{Code: `{"keys":["a"]}`, Fault: fault.TypeError},
 		},
 		Cost: fieldsCost, Size: fieldsSize,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			return fromFields(args[0], func(f value.Field) value.Value { return value.Str(f.Key) }), nil
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			return fromFields(args[0], m, func(f value.Field) value.Value { return value.Str(f.Key) }), nil
 		},
 	},
 	{
@@ -124,8 +124,8 @@ var records = []Row{
 			{Code: `{"values":null}`, Fault: fault.TypeError},
 		},
 		Cost: fieldsCost, Size: fieldsSize,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			return fromFields(args[0], func(f value.Field) value.Value { return f.Value }), nil
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			return fromFields(args[0], m, func(f value.Field) value.Value { return f.Value }), nil
 		},
 	},
 	{
@@ -136,8 +136,8 @@ var records = []Row{
 			{Code: `{"entries":"ab"}`, Fault: fault.TypeError},
 		},
 		Cost: fieldsCost, Size: fieldsSize,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			return fromFields(args[0], func(f value.Field) value.Value {
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			return fromFields(args[0], m, func(f value.Field) value.Value {
 				return &value.Pair{First: value.Str(f.Key), Second: f.Value}
 			}), nil
 		},
@@ -152,7 +152,7 @@ var records = []Row{
 		},
 		Cost: func(args []value.Value) uint64 { return itemsCost(count(args[0])) },
 		Size: entriesSize,
-		Eval: fromEntries,
+		Walk: fromEntries,
 	},
 	{
 		Name: "merge", Group: "records", Shape: Array, Params: []Param{{"a", KindRecord}, {"b", KindRecord}}, Result: KindRecord,
@@ -163,10 +163,11 @@ var records = []Row{
 		},
 		Cost: func(args []value.Value) uint64 { return fieldsCost(args[:1]) + fieldsCost(args[1:]) },
 		Size: func(args []value.Value) int64 { return recordSize(args[0]) + recordSize(args[1]) },
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			a, b := args[0].(*value.Record).Fields, args[1].(*value.Record).Fields
 			fields := make([]value.Field, 0, len(a)+len(b))
 			for len(a) > 0 && len(b) > 0 {
+				m.look(1 + min(len(a[0].Key), len(b[0].Key))/bytesPerPart)
 				switch c := strings.Compare(a[0].Key, b[0].Key); {
 				case c < 0:
 					fields, a = append(fields, a[0]), a[1:]
@@ -220,10 +221,11 @@ func fieldsSize(args []value.Value) int64 {
 // recordSize is what a copy of a record's fields takes.
 func recordSize(v value.Value) int64 { return 16 + 16*int64(len(v.(*value.Record).Fields)) }
 
-func fromFields(v value.Value, item func(value.Field) value.Value) value.Value {
+func fromFields(v value.Value, m *Meter, item func(value.Field) value.Value) value.Value {
 	fields := v.(*value.Record).Fields
 	all := make([]value.Value, len(fields))
 	for i, f := range fields {
+		m.look(1)
 		all[i] = item(f)
 	}
 	return value.FromSlice(all)
@@ -245,7 +247,7 @@ func entriesSize(args []value.Value) int64 {
 	return size
 }
 
-func fromEntries(args []value.Value) (value.Value, *fault.Fault) {
+func fromEntries(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 	var fields []value.Field
 	i := 0
 	for item := range items(args[0]) {
@@ -262,12 +264,15 @@ func fromEntries(args []value.Value) (value.Value, *fault.Fault) {
 		fields = append(fields, value.Field{Key: string(key), Value: p.Second})
 		i++
 	}
-	return recordOf(fields), nil
+	return recordOf(fields, m), nil
 }
 
 // recordOf sorts fields and keeps the last of those with one key.
-func recordOf(fields []value.Field) *value.Record {
-	slices.SortStableFunc(fields, func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) })
+func recordOf(fields []value.Field, m *Meter) *value.Record {
+	slices.SortStableFunc(fields, func(a, b value.Field) int {
+		m.look(1 + min(len(a.Key), len(b.Key))/bytesPerPart)
+		return strings.Compare(a.Key, b.Key)
+	})
 	kept := fields[:0]
 	for i, f := range fields {
 		if i+1 == len(fields) || fields[i+1].Key != f.Key {

@@ -136,7 +136,7 @@ var sequences = []Row{
 					Expected: "a string", Got: Describe(args[1]), Hint: `Write it as in {"contains":["hello","ell"]}.`,
 				}
 			}
-			return value.Bool(strings.Contains(string(s), string(part))), nil
+			return value.Bool(indexOf(string(s), string(part), m) >= 0), nil
 		},
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/long"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -77,6 +78,7 @@ func (w *shower) raw(s string) {
 // write is raw of what is counted already.
 func (w *shower) write(s string) {
 	if w.out != nil && w.fault == nil {
+		w.m.look(1 + len(s)/bytesPerPart)
 		w.fault = w.out.write(s)
 	}
 }
@@ -210,7 +212,7 @@ func (w *shower) integer(v value.Int) {
 	}
 	w.bytes += uint64(n)
 	if w.out != nil && w.extra <= w.m.Left && !w.m.over(w.bytes) {
-		w.write(decimalText(v.Big(), w.m))
+		w.write(long.Text(v.Big(), w.m.looks()))
 	}
 }
 
@@ -389,7 +391,9 @@ var text = []Row{
 			s := string(args[0].(value.Str))
 			return int64(len(s)) + 64*int64(jsonParts(s))
 		},
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) { return readJSON(string(args[0].(value.Str))) },
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			return readJSON(string(args[0].(value.Str)), m)
+		},
 	},
 }
 

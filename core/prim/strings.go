@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/internal/long"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -40,14 +41,25 @@ var strs = []Row{
 			{Code: `{"split":["abc",""]}`, Fault: fault.OutOfRange},
 			{Code: `{"split":[["a"],","]}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return stringCost(args) + itemsCost(parts(args)) },
-		Size: func(args []value.Value) int64 { return int64(len(args[0].(value.Str))) + 64*int64(parts(args)) },
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+		Size: func(args []value.Value) int64 {
+			s, sep := string(args[0].(value.Str)), string(args[1].(value.Str))
+			return splitSize(s, countParts(s, sep, nil))
+		},
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s, sep := string(args[0].(value.Str)), string(args[1].(value.Str))
 			if sep == "" {
+				m.used = stringCost(args)
 				return nil, emptyPart("split", `Take a string apart with {"chars":S}, or split at a separator: {"split":[S,","]}.`)
 			}
-			return strList(strings.Split(s, sep)), nil
+			n := countParts(s, sep, m)
+			if f := m.take(stringCost(args)+itemsCost(n+1), splitSize(s, n)); f != nil {
+				return nil, f
+			}
+			all, from := make([]value.Value, 0, n+1), 0
+			for at := range found(s, sep, m) {
+				all, from = append(all, value.Str(s[from:at])), at+len(sep)
+			}
+			return value.FromSlice(append(all, value.Str(s[from:]))), nil
 		},
 	},
 	{
@@ -90,8 +102,15 @@ var strs = []Row{
 		},
 		Cost: func(args []value.Value) uint64 { return itemsCost(utf8.RuneCountInString(string(args[0].(value.Str)))) },
 		Size: func(args []value.Value) int64 { return 64 * int64(utf8.RuneCountInString(string(args[0].(value.Str)))) },
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			return strList(strings.Split(string(args[0].(value.Str)), "")), nil
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			s := string(args[0].(value.Str))
+			all := make([]value.Value, 0, utf8.RuneCountInString(s))
+			for len(s) > 0 {
+				_, n := utf8.DecodeRuneInString(s)
+				all, s = append(all, value.Str(s[:n])), s[n:]
+				m.look(1)
+			}
+			return value.FromSlice(all), nil
 		},
 	},
 	{
@@ -114,8 +133,8 @@ var strs = []Row{
 			{Code: `{"upper":1}`, Fault: fault.TypeError},
 		},
 		Cost: stringCost, Size: stringSize,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			return value.Str(strings.ToUpper(string(args[0].(value.Str)))), nil
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			return value.Str(mapText(string(args[0].(value.Str)), m, strings.ToUpper)), nil
 		},
 	},
 	{
@@ -126,8 +145,8 @@ var strs = []Row{
 			{Code: `{"lower":["A"]}`, Fault: fault.TypeError},
 		},
 		Cost: stringCost, Size: stringSize,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			return value.Str(strings.ToLower(string(args[0].(value.Str)))), nil
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			return value.Str(mapText(string(args[0].(value.Str)), m, strings.ToLower)), nil
 		},
 	},
 	{
@@ -139,14 +158,28 @@ var strs = []Row{
 			{Code: `{"replace":["abc","x","y"]}`, Want: `"abc"`, Steps: 4},
 			{Code: `{"replace":["abc","","y"]}`, Fault: fault.OutOfRange},
 		},
-		Cost: func(args []value.Value) uint64 { return stringCost(args) + bytesCost(replaced(args)) },
-		Size: func(args []value.Value) int64 { return int64(replaced(args)) },
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			old := string(args[1].(value.Str))
+		Size: func(args []value.Value) int64 { return int64(replaced(args, nil)) },
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			s, old, to := string(args[0].(value.Str)), string(args[1].(value.Str)), string(args[2].(value.Str))
 			if old == "" {
+				m.used = stringCost(args)
 				return nil, emptyPart("replace", `Say what to replace: {"replace":[S,"a","b"]}.`)
 			}
-			return value.Str(strings.ReplaceAll(string(args[0].(value.Str)), old, string(args[2].(value.Str)))), nil
+			n := replaced(args, m)
+			if f := m.take(stringCost(args)+bytesCost(n), int64(n)); f != nil {
+				return nil, f
+			}
+			var out strings.Builder
+			out.Grow(n)
+			from := 0
+			for at := range found(s, old, m) {
+				m.look(len(to) / bytesPerPart)
+				out.WriteString(s[from:at])
+				out.WriteString(to)
+				from = at + len(old)
+			}
+			out.WriteString(s[from:])
+			return value.Str(out.String()), nil
 		},
 	},
 	{
@@ -158,9 +191,9 @@ var strs = []Row{
 			{Code: `{"index_of":["abc",1]}`, Fault: fault.TypeError},
 		},
 		Cost: stringCost,
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s := string(args[0].(value.Str))
-			i := strings.Index(s, string(args[1].(value.Str)))
+			i := indexOf(s, string(args[1].(value.Str)), m)
 			if i > 0 {
 				i = utf8.RuneCountInString(s[:i])
 			}
@@ -183,7 +216,7 @@ var strs = []Row{
 		},
 		Cost: func(args []value.Value) uint64 { return DigitsCost(len(args[0].(value.Str))) },
 		Size: func(args []value.Value) int64 { return int64(len(args[0].(value.Str)))/2 + 16 },
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s := string(args[0].(value.Str))
 			digits := strings.TrimPrefix(s, "-")
 			if digits == "" || strings.Trim(digits, "0123456789") != "" {
@@ -193,11 +226,7 @@ var strs = []Row{
 					Hint: `Take blanks away first, {"parse_int":{"trim":S}}, or catch the failure: {"try":{"parse_int":S}}.`,
 				}
 			}
-			n := parseDigits(digits)
-			if len(digits) < len(s) {
-				n.Neg(n)
-			}
-			return value.NewBig(n), nil
+			return value.NewBig(long.Parse(s, m.looks())), nil
 		},
 	},
 }
@@ -235,14 +264,8 @@ func DigitsCost(n int) uint64 {
 	return w * w / 64
 }
 
-// parts is how many strings split gives.
-func parts(args []value.Value) int {
-	sep := string(args[1].(value.Str))
-	if sep == "" {
-		return 0
-	}
-	return strings.Count(string(args[0].(value.Str)), sep) + 1
-}
+// splitSize is what the parts of a string that is split in n places take at most.
+func splitSize(s string, n int) int64 { return int64(len(s)) + 64*int64(n+1) }
 
 // joined is how many items join has and the bytes it gives at most.
 func joined(args []value.Value) (n, bytes int) {
@@ -256,13 +279,10 @@ func joined(args []value.Value) (n, bytes int) {
 	return n, bytes
 }
 
-// replaced is a bound of the bytes that replace gives.
-func replaced(args []value.Value) int {
-	s, old, to := args[0].(value.Str), args[1].(value.Str), args[2].(value.Str)
-	if old == "" {
-		return 0
-	}
-	return len(s) + strings.Count(string(s), string(old))*max(0, len(to)-len(old))
+// replaced is the bytes that replace gives, or more where it makes a string shorter.
+func replaced(args []value.Value, m *Meter) int {
+	s, old, to := string(args[0].(value.Str)), string(args[1].(value.Str)), string(args[2].(value.Str))
+	return len(s) + countParts(s, old, m)*max(0, len(to)-len(old))
 }
 
 func strList(all []string) value.Value {

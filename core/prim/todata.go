@@ -188,12 +188,12 @@ func analyze(t term.Term) value.Value {
 	}
 	slices.Sort(m.params)
 	return recordOf([]value.Field{
-		{Key: "operations", Value: recordOf(ops)},
+		{Key: "operations", Value: recordOf(ops, nil)},
 		{Key: "count", Value: value.NewInt(int64(total))},
 		{Key: "parameters", Value: strList(slices.Compact(m.params))},
 		{Key: "free", Value: strList(term.Free(t))},
 		{Key: "effects", Value: strList(term.Effects(t))},
 		{Key: "size", Value: value.NewInt(int64(m.size))},
 		{Key: "depth", Value: value.NewInt(int64(m.depth))},
-	})
+	}, nil)
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/big"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/internal/long"
 )
 
 // longest is how many digits are worked out exactly, in a fifth of a second.
@@ -54,19 +56,25 @@ func (w *Writer) Big(n *big.Int) {
 
 // digits writes the digits of a large positive integer of at least so many.
 func (w *Writer) digits(n *big.Int, least int64) {
+	// The work is left in the middle where nobody wants the rest.
+	defer func() {
+		if p := recover(); p != nil && p != unwanted {
+			panic(p)
+		}
+	}()
 	room := max(w.room(), 0)
 	if least < longest && int64(room) > least/2 || int64(room) > least {
-		w.Raw(n.String())
+		w.Raw(long.Text(n, w.atWork))
 		return
 	}
-	prefix, total, ok := leading(n, room)
+	prefix, total, ok := leading(n, room, w.atWork)
 	if !ok {
 		if least >= longest {
 			w.total = w.max + 1
 			return
 		}
 		if room > 0 {
-			w.Raw(n.String())
+			w.Raw(long.Text(n, w.atWork))
 			return
 		}
 		// Only the length is open: n is next to a power of ten.
@@ -79,35 +87,74 @@ func (w *Writer) digits(n *big.Int, least int64) {
 	w.total += total - int64(len(prefix))
 }
 
+// unwanted is the panic that leaves digits.
+const unwanted = "text: the digits are not wanted any more"
+
+// atWork asks Stop after so much work, in units of some tens of nanoseconds.
+func (w *Writer) atWork(units int) {
+	if w.worked += units; w.worked >= 1<<16 {
+		w.worked = 0
+		if w.stopped = w.stopped || w.Stop != nil && w.Stop(); w.stopped {
+			panic(unwanted)
+		}
+	}
+}
+
 // power is a power of ten; the last one is kept.
 func (w *Writer) power(exponent int64) *big.Int {
 	if w.ten == nil || w.tens != exponent {
-		w.ten = new(big.Int).Exp(big.NewInt(10), big.NewInt(exponent), nil)
+		w.ten = long.Parse("1"+strings.Repeat("0", int(exponent)), w.atWork)
 		w.tens = exponent
 	}
 	return w.ten
 }
 
+// A scaled number is n·2^e.
+type scaled struct {
+	n *big.Int
+	e int64
+}
+
+// cut keeps so many bits of n.
+func (s scaled) cut(bits int) scaled {
+	if more := s.n.BitLen() - bits; more > 0 {
+		return scaled{new(big.Int).Rsh(s.n, uint(more)), s.e + int64(more)}
+	}
+	return s
+}
+
+func (s scaled) times(t scaled, look func(int)) scaled {
+	return scaled{long.Mul(s.n, t.n, look), s.e + t.e}
+}
+
 // leading gives the first keep digits of a large positive integer and how many
 // it has; not ok where the precision doesn't tell.
-func leading(n *big.Int, keep int) (prefix string, total int64, ok bool) {
+func leading(n *big.Int, keep int, look func(int)) (prefix string, total int64, ok bool) {
 	first := max(keep, 1)
-	// The powers below are off by less than a part in 2^(prec-40).
+	// The powers below are off by less than a part in 2^(bits-40).
 	want := int64(first + guard)
-	prec := uint(float64(want)*math.Log2(10)) + 128
-	f := new(big.Float).SetPrec(prec).SetInt(n)
-	e := f.MantExp(nil)
-	total = int64(float64(e) * math.Log10(2))
-	ten := new(big.Float).SetPrec(prec).SetInt64(10)
-	scale := new(big.Float).SetPrec(prec).SetInt64(1)
+	bits := int(float64(want)*math.Log2(10)) + 128
+	total = int64(float64(n.BitLen()) * math.Log10(2))
+	ten, scale := scaled{n: big.NewInt(10)}, scaled{n: big.NewInt(1)}
 	for k := total - want; k > 0; k >>= 1 {
 		if k&1 == 1 {
-			scale.Mul(scale, ten)
+			scale = scale.times(ten, look).cut(bits)
 		}
-		ten.Mul(ten, ten)
+		if k > 1 {
+			ten = ten.times(ten, look).cut(bits)
+		}
 	}
-	q, _ := f.Quo(f, scale).Int(nil)
-	s := q.String()
+	// The quotient has as many bits as what it is made of.
+	f := scaled{n, 0}.cut(bits)
+	more := max(scale.n.BitLen()+bits-f.n.BitLen(), 0)
+	q, _ := long.QuoRem(new(big.Int).Lsh(f.n, uint(more)), scale.n, look)
+	shift := f.e - int64(more) - scale.e
+	if shift >= 0 {
+		q.Lsh(q, uint(shift))
+	} else {
+		q.Rsh(q, uint(-shift))
+	}
+	s := long.Text(q, look)
 	total += int64(len(s)) - want
 	rest := s[first:]
 	if strings.Trim(rest, "0") == "" || strings.Trim(rest, "9") == "" {

@@ -2,6 +2,7 @@ package text
 
 import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -44,6 +45,31 @@ func EncodeUntil(v value.Value, keep int, max int64, stop func() bool) (Encoded,
 	e := Encoded{JSON: w.Bytes(), Total: w.total, Type: v.Type(), Inexact: w.Inexact, Function: w.Function}
 	e.Truncated = e.Total > int64(len(e.JSON))
 	return e, nil
+}
+
+// What writing a result costs: nothing for its first MiB, which hardly any value needs
+// that was as much work to make; beyond, a step for each bytesPerStep.
+const (
+	freeBytes    = 1 << 20
+	bytesPerStep = 512
+)
+
+// EncodeWithin is EncodeUntil for a run that has used so many of its budget's steps. It
+// returns how many more the result took; a result that takes more than there are is
+// out_of_fuel.
+func EncodeWithin(v value.Value, keep int, max int64, used, budget uint64, stop func() bool) (e Encoded, steps uint64, f *fault.Fault) {
+	room := max
+	if left := budget - used; left < uint64(max)/bytesPerStep {
+		room = min(max, freeBytes+int64(left+1)*bytesPerStep-1)
+	}
+	e, f = EncodeUntil(v, keep, room, stop)
+	switch {
+	case f == nil && e.Total > freeBytes:
+		steps = uint64(e.Total-freeBytes) / bytesPerStep
+	case f != nil && f.Kind == fault.ResultTooLarge && room < max:
+		return e, budget - used, prim.OutOfFuel(budget)
+	}
+	return e, steps, f
 }
 
 // A style is what JSON a value is written as.

@@ -129,6 +129,10 @@ func (w *Writer) string(s string, as style) {
 	w.Byte('"')
 	start := 0
 	for i := 0; i < len(s) && !w.Full(); {
+		if i-start >= lookEvery {
+			w.Raw(s[start:i])
+			start = i
+		}
 		escape, n := "", 1
 		if c := s[i]; c < utf8.RuneSelf {
 			if c <= '\\' {

@@ -35,6 +35,7 @@ type Writer struct {
 	// drain, where not nil, takes what was collected each time that it is much.
 	drain         func([]byte)
 	look          int64  // Stop is asked when total gets here
+	worked        int    // see atWork
 	parts         uint64 // values written
 	inexpressible inexpressible
 	// ten is 10^tens, the last power of ten that was needed.
@@ -170,6 +171,15 @@ const (
 // String writes a string in quotes.
 func (w *Writer) String(s string) {
 	w.Byte('"')
+	for ; len(s) > lookEvery && !w.Full(); s = s[lookEvery:] {
+		w.escaped(s[:lookEvery])
+	}
+	w.escaped(s)
+	w.Byte('"')
+}
+
+// escaped writes a part of a string in quotes.
+func (w *Writer) escaped(s string) {
 	start := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -184,7 +194,6 @@ func (w *Writer) String(s string) {
 		}
 	}
 	w.Raw(s[start:])
-	w.Byte('"')
 }
 
 // escapes is how the characters that can't stand in a string are written: as

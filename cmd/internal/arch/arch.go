@@ -49,7 +49,7 @@ var memory = append(append([]string{}, pure...), "runtime", "runtime/debug")
 var anyStd = []string{"..."}
 
 // low is what every package of core may build on.
-var low = []string{"core/display", "core/fault", "core/term", "core/value", "core/prim"}
+var low = []string{"core/display", "core/fault", "core/term", "core/value", "core/prim", "core/internal/long"}
 
 func with(more ...string) []string { return append(append([]string{}, low...), more...) }
 
@@ -73,7 +73,7 @@ var rules = map[string]rule{
 	"core/display":    {std: pure},
 	"core/term":       {std: pure, ours: []string{"core/fault"}},
 	"core/value":      {std: pure, ours: []string{"core/fault", "core/term"}},
-	"core/prim":       {std: pure, ours: []string{"core/display", "core/fault", "core/term", "core/value"}},
+	"core/prim":       {std: pure, ours: []string{"core/display", "core/fault", "core/term", "core/value", "core/internal/long"}},
 	"core/examples":   {std: pure, tests: true},
 	"core/prim/gen":   {std: pure, ours: low, tests: true},
 	"core/parse":      {std: pure, ours: low},
@@ -89,6 +89,7 @@ var rules = map[string]rule{
 	"core/check/cert":       {std: pure, ours: with("core/text")},
 	"core/check/issue":      {std: pure, ours: with("core/text", "core/check", "core/check/cert")},
 	"core":                  {std: pure, ours: []string{"core/..."}},
+	"core/internal/long":    {std: pure},
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
 
 	"caps/statefile": {std: anyStd, ours: []string{"core/display", "core/fault"}},
