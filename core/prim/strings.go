@@ -78,19 +78,25 @@ var strs = []Row{
 			_, bytes := joined(args)
 			return int64(bytes)
 		},
-		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			var all []string
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			var out strings.Builder
+			i := 0
 			for item := range items(args[0]) {
 				item = value.Force(item)
 				s, ok := item.(value.Str)
 				if !ok {
-					f := badItem("join", len(all), "a string", item)
+					f := badItem("join", i, "a string", item)
 					f.Hint = `Make strings of the items first: {"join":[{"map":[{"lam":"x","body":{"to_text":{"var":"x"}}},L]},", "]}.`
 					return nil, f
 				}
-				all = append(all, string(s))
+				if i > 0 {
+					out.WriteString(string(args[1].(value.Str)))
+				}
+				m.look(1 + len(s)/bytesPerPart)
+				out.WriteString(string(s))
+				i++
 			}
-			return value.Str(strings.Join(all, string(args[1].(value.Str)))), nil
+			return value.Str(out.String()), nil
 		},
 	},
 	{
