@@ -30,7 +30,7 @@ func arguments(o *Operation, arg value.Value) (*value.Record, *fault.Fault) {
 		}
 		p, ok := o.param(f.Key)
 		if !ok {
-			message := "there is no argument " + quoted(f.Key)
+			message := "unknown argument " + quoted(f.Key)
 			if near := prim.Closest(f.Key, o.paramNames()); near != "" {
 				message += ": did you mean " + near + "?"
 			}

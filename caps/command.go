@@ -82,7 +82,7 @@ func ParseCommand(text []byte) (Command, error) {
 	}
 	for name := range known {
 		if strings.EqualFold(name, "path") || strings.EqualFold(name, "sandbox") { // ours
-			return c, fmt.Errorf("there is no member %s", quoted(name))
+			return c, fmt.Errorf("unknown member %s", quoted(name))
 		}
 	}
 	if err := statefile.Decode(text, &c); err != nil {
@@ -148,7 +148,7 @@ func (c Command) Resolve(protected, hidden []string) (Command, error) {
 		c.Args[0] = found
 	}
 	if !filepath.IsAbs(c.Args[0]) {
-		return c, fmt.Errorf("its program %s is no absolute path", quoted(c.Args[0]))
+		return c, fmt.Errorf("its program %s is not an absolute path", quoted(c.Args[0]))
 	}
 	var err error
 	if c.Path, err = filepath.EvalSymlinks(c.Args[0]); err != nil {
@@ -184,7 +184,7 @@ func (c *Command) checkPaths(protected, hidden []string) error {
 	}{{c.Write, protected}, {c.Read, hidden}, {c.Execute, hidden}, {dirOf(c.Dir), hidden}} {
 		for _, p := range list.paths {
 			if !filepath.IsAbs(p) || filepath.Clean(p) != p {
-				return fmt.Errorf("%s is no absolute path", quoted(p))
+				return fmt.Errorf("%s is not an absolute path", quoted(p))
 			}
 			real, err := filepath.EvalSymlinks(p)
 			if err != nil {

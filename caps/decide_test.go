@@ -272,11 +272,11 @@ func TestRefused(t *testing.T) {
 			says: []string{"capabilities /0", "denies"},
 		},
 		{name: "below a file", grants: []string{"fs:./one.txt"}, declared: []string{"fs.read:./one.txt/x"}, needs: ops("fs.read"), says: []string{"isn't granted"}},
-		{name: "an unknown kind", declared: []string{"ftp:x"}, says: []string{"no kind ftp", "fetch, fs, kv, proc, call"}},
+		{name: "an unknown kind", declared: []string{"ftp:x"}, says: []string{"unknown kind ftp", "fetch, fs, kv, proc, call"}},
 		{name: "an unknown verb", declared: []string{"fs.eat:./sandbox"}, kind: fault.InvalidRequest, says: []string{"no verb eat"}},
 		{name: "a name", declared: []string{"fs:docs=./sandbox"}, kind: fault.InvalidRequest, says: []string{"only the operator names"}},
-		{name: "an unknown operation", needs: ops("fs.raed"), says: []string{"no operation", "fs.read"}},
-		{name: "an operation of an unknown kind", needs: ops("ftp.get"), says: []string{"no operation", "Kinds"}},
+		{name: "an unknown operation", needs: ops("fs.raed"), says: []string{"unknown operation", "fs.read"}},
+		{name: "an operation of an unknown kind", needs: ops("ftp.get"), says: []string{"unknown operation", "Kinds"}},
 		{name: "a path around a grant tells nothing", grants: []string{"fs:docs=./other"}, declared: []string{"ABS ."}, needs: ops("fs.read"), says: []string{"never absolute", `"fs:docs"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -353,7 +353,7 @@ func TestDecideInline(t *testing.T) {
 	if strings.Contains(f.Error(), "--cap") {
 		t.Errorf("a flag is asked for that isn't needed: %v", f)
 	}
-	wantFault(t, w.policy.DecideInline(ops("x.y")), fault.Denied, "no operation")
+	wantFault(t, w.policy.DecideInline(ops("x.y")), fault.Denied, "unknown operation")
 }
 
 func TestSuggest(t *testing.T) {

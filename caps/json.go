@@ -79,7 +79,7 @@ func (s structured) text() (string, error) {
 	b.WriteString(kind)
 	for i, op := range s.Ops {
 		if !isWord(op) {
-			return "", fmt.Errorf("%s is no verb", quoted(op))
+			return "", fmt.Errorf("unknown verb %s", quoted(op))
 		}
 		b.WriteByte(".,"[min(i, 1)])
 		b.WriteString(op)
@@ -87,7 +87,7 @@ func (s structured) text() (string, error) {
 	b.WriteString(":" + scope)
 	for name, v := range s.Limits {
 		if name == "until" || strings.ContainsAny(name, ",=") {
-			return "", fmt.Errorf("%s is no limit", quoted(name))
+			return "", fmt.Errorf("unknown limit %s", quoted(name))
 		}
 		b.WriteString("," + name)
 		switch v := v.(type) {

@@ -146,7 +146,7 @@ func (m *Manifest) checkOperation(i int) error {
 		return fmt.Errorf("%s has two main arguments", o.Name)
 	}
 	if !verbParam {
-		return fmt.Errorf("%s takes its verb from %s, which is no argument of type string", o.Name, quoted(o.VerbParam))
+		return fmt.Errorf("%s takes its verb from %s, which is not an argument of type string", o.Name, quoted(o.VerbParam))
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (p parser) option(c *Capability, name, value string, valued bool) error {
 func (p parser) ownOption(c *Capability, name, value string, valued bool) error {
 	if !p.strict {
 		if !isWord(name) || valued && !isOptionValue(value) {
-			return fmt.Errorf("%s is no option", quoted(name))
+			return fmt.Errorf("unknown option %s", quoted(name))
 		}
 		setOption(c, name, value)
 		return nil
@@ -91,7 +91,7 @@ func setOption(c *Capability, name, value string) {
 func parseCount(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 1 || s[0] == '+' {
-		return 0, fmt.Errorf("%s is no number from 1", quoted(s))
+		return 0, fmt.Errorf("%s is not a number from 1", quoted(s))
 	}
 	return n, nil
 }
@@ -107,7 +107,7 @@ func parseSize(s string) (int64, error) {
 	digits := strings.TrimRight(s, "KMGiB")
 	n, err := parseCount(digits)
 	if digits == "" || err != nil {
-		return 0, fmt.Errorf("%s is no size: write 10MiB, 64KiB or 100B", quoted(s))
+		return 0, fmt.Errorf("%s is not a size: write 10MiB, 64KiB or 100B", quoted(s))
 	}
 	unit := s[len(digits):]
 	if unit == "" {
@@ -121,7 +121,7 @@ func parseSize(s string) (int64, error) {
 			return n * u.bytes, nil
 		}
 	}
-	return 0, fmt.Errorf("%s is no unit: write B, KiB, MiB or GiB", quoted(unit))
+	return 0, fmt.Errorf("%s is not a unit: write B, KiB, MiB or GiB", quoted(unit))
 }
 
 func formatSize(n int64) string {
@@ -149,7 +149,7 @@ func parseRate(s string) (Rate, error) {
 			}
 		}
 	}
-	return Rate{}, fmt.Errorf("%s is no rate: write 5/s, 100/m or 1000/h", quoted(s))
+	return Rate{}, fmt.Errorf("%s is not a rate: write 5/s, 100/m or 1000/h", quoted(s))
 }
 
 // String is the rate as texts have it.
@@ -165,7 +165,7 @@ func (r Rate) String() string {
 func parseDuration(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	if err != nil || d <= 0 || d%time.Millisecond != 0 {
-		return 0, fmt.Errorf("%s is no duration in whole milliseconds: write 500ms, 10s or 2m", quoted(s))
+		return 0, fmt.Errorf("%s is not a duration in whole milliseconds: write 500ms, 10s or 2m", quoted(s))
 	}
 	return d, nil
 }
@@ -185,7 +185,7 @@ func formatDuration(d time.Duration) string {
 func parseUntil(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%s is no time: write 2027-01-01T00:00:00Z", quoted(s))
+		return time.Time{}, fmt.Errorf("%s is not a time: write 2027-01-01T00:00:00Z", quoted(s))
 	}
 	t = t.UTC()
 	if y := t.Year(); y < 1970 || y > 9999 {

@@ -75,7 +75,7 @@ func checkWindows(s string) error {
 	}
 	for name := range strings.SplitSeq(s, "/") {
 		if !filepath.IsLocal(name) || strings.TrimRight(name, ". ") != name {
-			return fmt.Errorf("%s is no name of a file", quoted(name))
+			return fmt.Errorf("%s is not a name of a file", quoted(name))
 		}
 	}
 	return nil

@@ -55,7 +55,7 @@ func (d *decider) failure() *fault.Fault {
 func (d *decider) use(n Need) {
 	m, o, ok := d.p.kinds.Operation(n.Name)
 	if !ok {
-		d.problem(n, "there is no operation "+quoted(n.Name), d.p.operationHint(n.Name))
+		d.problem(n, "unknown operation "+quoted(n.Name), d.p.operationHint(n.Name))
 		d.faults[len(d.faults)-1].Near = d.p.nearOperation(n.Name)
 		return
 	}

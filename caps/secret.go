@@ -71,7 +71,7 @@ func NewBinding(name, scope, file, env string, kinds Kinds) (Binding, error) {
 	case len(file)+len(env) > maxSource:
 		return bad("where its value lies has more than %d bytes", maxSource)
 	case env != "" && !isVariable(env):
-		return bad("%s is no name of a variable", quoted(env))
+		return bad("%s is not a name of a variable", quoted(env))
 	}
 	if err := plainText(file); err != nil {
 		return bad("its file: %v", err)

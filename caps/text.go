@@ -86,7 +86,7 @@ func (p parser) parse() (Capability, error) {
 	c.Kind = kind
 	if p.strict {
 		if p.manifest, ok = p.kinds.Manifest(kind); !ok {
-			return c, p.fail(0, "Known kinds: "+strings.Join(p.kinds.names(), ", ")+".", "there is no kind %s", kind)
+			return c, p.fail(0, "Known kinds: "+strings.Join(p.kinds.names(), ", ")+".", "unknown kind %s", kind)
 		}
 	}
 	if dotted {
@@ -119,7 +119,7 @@ func (p parser) verbs(list string, at int) ([]string, error) {
 	verbs := strings.Split(list, ",")
 	for i, v := range verbs {
 		if !isWord(v) {
-			return nil, p.fail(at, "", "%s is no verb", quoted(v))
+			return nil, p.fail(at, "", "unknown verb %s", quoted(v))
 		}
 		if slices.Contains(verbs[:i], v) {
 			return nil, p.fail(at, "", "duplicate verb %s", v)

@@ -118,7 +118,7 @@ func parsePort(s, scheme string) (string, error) {
 	}
 	n, err := strconv.ParseUint(s, 10, 16)
 	if err != nil || n == 0 || strconv.FormatUint(n, 10) != s {
-		return "", fmt.Errorf("%s is no port", quoted(s))
+		return "", fmt.Errorf("%s is not a port", quoted(s))
 	}
 	if scheme == "https" && n == 443 || scheme == "http" && n == 80 {
 		return "", nil
@@ -296,7 +296,7 @@ func scopeURL(s string) (webURL, error) {
 	var rest string
 	var ok bool
 	if u.scheme, rest, ok = strings.Cut(s, "://"); !ok || u.scheme != "http" && u.scheme != "https" {
-		return u, errors.New("the scope is no URL")
+		return u, errors.New("the scope is not a URL")
 	}
 	authority, path, hasPath := strings.Cut(rest, "/")
 	var err error

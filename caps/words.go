@@ -198,7 +198,7 @@ func (p *Policy) inline(m *Manifest, o *Operation) *fault.Fault {
 
 // unknownOperation is the denial of an operation that no plugin has.
 func (p *Policy) unknownOperation(name string) *fault.Fault {
-	f := denied("there is no operation "+quoted(name), p.operationHint(name))
+	f := denied("unknown operation "+quoted(name), p.operationHint(name))
 	f.Near = p.nearOperation(name)
 	return f
 }

@@ -64,7 +64,7 @@ func ReadCut(e *Event) (*Cut, error) {
 	}
 	key, err := hex.DecodeString(c.Key)
 	if err != nil || len(key) != ed25519.PublicKeySize {
-		return nil, errors.New("its key is no key")
+		return nil, errors.New("its key is invalid")
 	}
 	if !ed25519.Verify(key, toSign(e, body), sig) {
 		return nil, errors.New("its signature is not by the key it names")

@@ -258,7 +258,7 @@ func (s *Store) readMeta() error {
 		return &problem{s.path, ErrDamaged, "its name or key is missing; restore a copy, or name another file with --store", err}
 	}
 	if s.public, err = hex.DecodeString(key); err != nil || len(s.public) != ed25519.PublicKeySize {
-		return &problem{s.path, ErrDamaged, "its key is no key; restore a copy, or name another file with --store", err}
+		return &problem{s.path, ErrDamaged, "its key is invalid; restore a copy, or name another file with --store", err}
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func lookAtClient(name, path string) foundClient {
 	case errors.Is(err, fs.ErrNotExist):
 		return c
 	case err == nil && !info.Mode().IsRegular():
-		err = errors.New("it is no file") // and opening a pipe would wait
+		err = errors.New("it is not a file") // and opening a pipe would wait
 	}
 	var text []byte
 	if err == nil {

@@ -137,7 +137,7 @@ func TestHTTPRefuses(t *testing.T) {
 		{"--http :0 --http-jwks " + good, "go together"}, {"--http :0 --http-jwks " + good + " --http-issuer i --http-audience a", "--http-jwks"},
 		{"--http :0 --http-tls-cert " + good, "go together"}, {"--http :0 --http-tls-cert " + good + " --http-tls-key " + good, "--http-tls-cert"},
 		{"--http :0 --http-tls-cert " + good + " --http-tls-key " + open, "others can read it"},
-		{"--http :0 --http-host a/b", "no host's name"}, {"--http :0 --http-origin x", "no origin"}, {"--otlp nonsense", "collector"},
+		{"--http :0 --http-host a/b", "is not a host's name"}, {"--http :0 --http-origin x", "is not an origin"}, {"--otlp nonsense", "collector"},
 	} {
 		cmd := self("mcp-pif", append(strings.Fields(c.flags), "--log-level=info")...)
 		cmd.Dir = t.TempDir()

@@ -271,7 +271,7 @@ func TestHTTPOwnGrantsChange(t *testing.T) {
 	if said := s.operator("caps", "revoke", slow, "--principal", "ann"); !strings.Contains(said, `of the principal "ann"`) {
 		t.Errorf("it says %s", said)
 	}
-	if text := wait.For(t, answers["ann"], "ann's answer"); !strings.Contains(text, "took") || strings.Contains(text, "late words") {
+	if text := wait.For(t, answers["ann"], "ann's answer"); !strings.Contains(text, "revoked by the operator") || strings.Contains(text, "late words") {
 		t.Errorf("ann's call under way ended as %s", text)
 	}
 	s.wait("the revocation", func() bool { return strings.Contains(s.logged(), "msg=revoked") }) // on record, too

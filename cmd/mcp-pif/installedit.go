@@ -51,7 +51,7 @@ func openConfiguration(path string, members []string) (*configuration, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular() || info.Size() > maxClientFile:
-		return nil, fmt.Errorf("%s is no file that a client would have", path)
+		return nil, fmt.Errorf("%s is not a file that a client would have", path)
 	}
 	c.mode = info.Mode().Perm()
 	if c.text, err = os.ReadFile(c.path); err != nil {
@@ -108,7 +108,7 @@ func (c *configuration) set(name string, entry json.RawMessage) (*clientEdit, er
 			patch = append(patch, operation{"add", at, json.RawMessage("{}")})
 		} else if found != nil {
 			if _, ok := found.Value.(*hujson.Object); !ok {
-				return nil, fmt.Errorf("%s: %s is no object, so the file is left alone", c.path, at)
+				return nil, fmt.Errorf("%s: %s is not an object, so the file is left alone", c.path, at)
 			}
 		}
 	}

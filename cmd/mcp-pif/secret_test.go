@@ -257,7 +257,7 @@ func TestSecretRefused(t *testing.T) {
 		{"which no tool may read", at + "env=PIF_TEST_KEY", "--cap=env:PIF_TEST_KEY"},
 		{"which no tool may read", at + "env=PIF_TEST_KEY", "--ask=env:PIF_TEST_KEY"},
 		{"which no tool may read", at + "env=PIF_TEST_KEY", "--cap=env.get:PIF_TEST_KEY,calls=1"},
-		{"bound twice", at + "file=key", "--secret=" + at + "env=PATH"},
+		{"duplicate secret", at + "file=key", "--secret=" + at + "env=PATH"},
 	} {
 		args := []string{"caps", "--secret", c.secret}
 		if c.more != "" {

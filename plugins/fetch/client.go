@@ -137,7 +137,7 @@ type call struct {
 func (k *client) permits(method string, t target) error {
 	verb := strings.ToLower(method)
 	if len(k.verbs) > 0 && !slices.Contains(k.verbs, verb) {
-		return failf(codeDenied, "%s is no method of the capability %s", method, k.text)
+		return failf(codeDenied, "%s is not a method that the capability %s allows", method, k.text)
 	}
 	if !k.within.covers(t) {
 		return failf(codeDenied, "%s lies outside the capability %s", show(t), k.text)

@@ -155,7 +155,7 @@ func methodOf(name string) (string, error) {
 	if method == http.MethodConnect || method == http.MethodTrace {
 		return "", failf(codeDenied, "the method %s is never permitted", method)
 	}
-	return "", invalid("%.40q is no method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS", name)
+	return "", invalid("%.40q is not a method: GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS", name)
 }
 
 // readOnly reports whether a method changes nothing.

@@ -79,7 +79,7 @@ func grantable(a netip.Addr) error {
 	switch nat64 := netip.MustParsePrefix("64:ff9b::/16"); {
 	case a.IsUnspecified(), a.IsMulticast(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}),
 		a.Is4() && a.As4()[0] == 0:
-		return invalid("%s is no address of a server", a)
+		return invalid("%s is not an address of a server", a)
 	case a.Is4():
 		return nil
 	case nat64.Contains(a), isatap(a),

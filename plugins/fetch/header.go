@@ -89,7 +89,7 @@ func requestHeaders(given map[string]value.Value) (http.Header, []secretHeader, 
 	count, size := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !isToken(name) {
-			return nil, nil, invalid("headers: %.80q is no name of a header", name)
+			return nil, nil, invalid("headers: %.80q is not a name of a header", name)
 		}
 		if why := refusedHeader(name); why != "" {
 			return nil, nil, invalid("headers: %.80s can't be set: %s", name, why)

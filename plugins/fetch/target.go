@@ -140,7 +140,7 @@ func parseOrigin(raw string, isPattern bool) (origin, string, error) {
 	if port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 || port != strconv.FormatUint(n, 10) {
-			return o, "", invalid("the URL's port is no number from 1 to 65535")
+			return o, "", invalid("the URL's port is not a number from 1 to 65535")
 		}
 		o.port = uint16(n)
 	}
@@ -170,7 +170,7 @@ func parseHost(raw string, isPattern bool) (string, netip.Addr, error) {
 		addr, err := netip.ParseAddr(inner)
 		switch {
 		case !closed || err != nil || !addr.Is6():
-			return "", none, invalid("the URL's host is no IPv6 address in brackets")
+			return "", none, invalid("the URL's host is not an IPv6 address in brackets")
 		case addr.Zone() != "":
 			return "", none, invalid("the URL's host has a zone")
 		case addr.Is4In6():
@@ -193,7 +193,7 @@ func parseHost(raw string, isPattern bool) (string, netip.Addr, error) {
 	if endsInNumber(labels) {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || !addr.Is4() {
-			return "", none, invalid("the URL's host is no IPv4 address as four decimal numbers, and no other spelling of one is read")
+			return "", none, invalid("the URL's host is not an IPv4 address as four decimal numbers, and no other spelling of one is read")
 		}
 		return host, addr, nil
 	}
@@ -202,7 +202,7 @@ func parseHost(raw string, isPattern bool) (string, netip.Addr, error) {
 	}
 	for _, label := range labels {
 		if label == "" || len(label) > 63 || strings.Trim(label, "-") != label || strings.ContainsFunc(label, notInLabel) {
-			return "", none, invalid("the URL's host is no name of letters, digits and dashes between dots")
+			return "", none, invalid("the URL's host is not a name of letters, digits and dashes between dots")
 		}
 	}
 	return host, none, nil

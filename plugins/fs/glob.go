@@ -66,7 +66,7 @@ func parsePattern(text string) (pattern, error) {
 		_, err := path.Match(s, "")
 		switch {
 		case err != nil:
-			return nil, sdk.Fail("invalid", "%s: %s is no pattern of a name", quote(text), quote(s)).
+			return nil, sdk.Fail("invalid", "%s: %s is not a pattern of a name", quote(text), quote(s)).
 				WithHint(`Close each [ with ], and write \[ for the character itself.`)
 		case s != anyDirectories && strings.Contains(s, anyDirectories):
 			return nil, sdk.Fail("invalid", "%s: ** stands for whole names only", quote(text)).

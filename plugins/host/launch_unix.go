@@ -53,7 +53,7 @@ func checkAddress(network, address, sockets string) error {
 	}
 	info, err := os.Lstat(address)
 	if err != nil || info.Mode().Type() != os.ModeSocket {
-		return errors.New("the plugin listens at what is no socket")
+		return errors.New("the plugin listens at what is not a socket")
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func (p *Probe) noStart(err error) error {
 	case line == "":
 		return errors.New("the program wrote no handshake on its standard output: a plugin is served with sdk.Serve, or by the contract in proto/README.md")
 	case len(parts) < 5 || parts[0] != "1":
-		return fmt.Errorf("the first line on its standard output is no handshake of a plugin: %q", display.Truncate(line, 200))
+		return fmt.Errorf("the first line on its standard output is not a handshake of a plugin: %q", display.Truncate(line, 200))
 	case parts[1] != strconv.Itoa(wire.Protocol):
 		return protocolError(parts[1])
 	}

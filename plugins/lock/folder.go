@@ -97,7 +97,7 @@ func entryOf(root *os.Root, name string, size *int64) (mode, content string, err
 		}
 		return "120000", strconv.Quote(target), nil
 	case !info.Mode().IsRegular():
-		return "", "", fmt.Errorf("%s is no file, folder or link", shown)
+		return "", "", fmt.Errorf("%s is not a file, folder or link", shown)
 	}
 	if *size += info.Size(); *size > maxFolder {
 		return "", "", fmt.Errorf("it has more than %d bytes", maxFolder)

@@ -165,7 +165,7 @@ func TestAttackLinksOutOfFolder(t *testing.T) {
 		remove(t, dir+"/loop")
 	}
 	mkfifo(t, dir+"/pipe")
-	if _, _, err := l.Locate(dir, []string{"weather"}); err == nil || !strings.Contains(err.Error(), "no file, folder or link") {
+	if _, _, err := l.Locate(dir, []string{"weather"}); err == nil || !strings.Contains(err.Error(), "is not a file, folder or link") {
 		t.Errorf("a pipe: %v", err)
 	}
 	remove(t, dir+"/pipe")

@@ -202,7 +202,7 @@ func (l *Lock) Write() (err error) {
 		return fmt.Errorf("%s was changed meanwhile: nothing was written, try again", l.Path)
 	}
 	if info, err := os.Lstat(l.Path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", l.Path)
+		return fmt.Errorf("%s is not a regular file", l.Path)
 	}
 	// It is no secret: others of a project read it.
 	if err := statefile.Replace(l.Path, text, 0o644); err != nil {

@@ -196,7 +196,7 @@ func TestAttackOtherProgram(t *testing.T) {
 			remove(t, p)
 			link(t, p+"2", p)
 		}, "reached by a link now"},
-		"a folder": {func(t *testing.T, p string) { remove(t, p); write(t, p+"/x", "", 0o644) }, "no regular file"},
+		"a folder": {func(t *testing.T, p string) { remove(t, p); write(t, p+"/x", "", 0o644) }, "is not a regular file"},
 		"a link on the way": {func(t *testing.T, p string) {
 			dir := filepath.Dir(p)
 			if err := os.Rename(dir, dir+"2"); err != nil {
@@ -204,7 +204,7 @@ func TestAttackOtherProgram(t *testing.T) {
 			}
 			link(t, dir+"2", dir)
 		}, "reached by a link now"},
-		"a pipe": {func(t *testing.T, p string) { remove(t, p); mkfifo(t, p) }, "no regular file"},
+		"a pipe": {func(t *testing.T, p string) { remove(t, p); mkfifo(t, p) }, "is not a regular file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, e, program := entry(t)

@@ -146,7 +146,7 @@ func openRegular(path string) (*os.File, error) {
 		return nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", Shown(path, 300))
+		return nil, fmt.Errorf("%s is not a regular file", Shown(path, 300))
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -158,7 +158,7 @@ func (p *plan) unknown(record *value.Record, prefix string) error {
 	}
 	for _, m := range record.Fields {
 		if !slices.Contains(names, m.Key) {
-			return Fail("invalid", "%s is no argument", prefix+short(m.Key)).WithHint("It takes " + strings.Join(names, ", ") + ".")
+			return Fail("invalid", "unknown argument %s", prefix+short(m.Key)).WithHint("It takes " + strings.Join(names, ", ") + ".")
 		}
 	}
 	return Fail("invalid", "an argument is given twice")

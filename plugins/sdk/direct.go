@@ -54,7 +54,7 @@ func (p Plugin) open(ctx context.Context, c Capability) (h *Handle, err error) {
 func (h *Handle) Invoke(ctx context.Context, operation string, args value.Value) (v value.Value, err error) {
 	o, ok := h.plugin.operation(operation)
 	if !ok {
-		return nil, Fail("invalid", "there is no operation %s", short(operation))
+		return nil, Fail("invalid", "unknown operation %s", short(operation))
 	}
 	defer func() {
 		if r := recover(); r != nil {

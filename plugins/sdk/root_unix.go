@@ -22,7 +22,7 @@ func rootOf(number string) (*os.File, error) {
 	syscall.CloseOnExec(fd)
 	f := os.NewFile(uintptr(fd), "root")
 	if info, err := f.Stat(); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("the host passed the descriptor %d, which is no directory", fd)
+		return nil, fmt.Errorf("the host passed the descriptor %d, which is not a directory", fd)
 	}
 	return f, nil
 }

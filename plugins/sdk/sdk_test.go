@@ -153,14 +153,14 @@ func TestOpArguments(t *testing.T) {
 		{"nothing", "path is missing", nil},
 		{"null for what is needed", "path must be a string, not null", record(f("path", value.Unit{}))},
 		{"another type", "path must be a string, not an int", record(f("path", value.NewInt(1)))},
-		{"what isn't there", "size is no argument", record(path, f("size", value.NewInt(1)))},
+		{"what isn't there", "unknown argument size", record(path, f("size", value.NewInt(1)))},
 		{"another word", "as is \"x\", not one of utf8, base64", record(f("as", value.Str("x")), path)},
 		{"too large a number", "limit is too large", record(f("limit", huge), path)},
 		{"a decimal", "limit must be an integer, not a dec", record(f("limit", value.Dec{}), path)},
 		{"a wrong item", "names[1] must be a string", record(f("names", value.FromSlice([]value.Value{value.Str(""), value.Unit{}})), path)},
 		{"a wrong member", "headers.k must be a string", record(f("headers", record(f("k", value.NewInt(1)))), path)},
 		{"deep inside", "inner.x must be an integer", record(f("inner", record(f("x", value.Str("")))), path)},
-		{"what isn't there inside", "inner.y is no argument", record(f("inner", record(f("x", value.NewInt(1)), f("y", value.NewInt(1)))), path)},
+		{"what isn't there inside", "unknown argument inner.y", record(f("inner", record(f("x", value.NewInt(1)), f("y", value.NewInt(1)))), path)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := h.Invoke(context.Background(), "toy.go", c.args)

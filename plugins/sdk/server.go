@@ -212,7 +212,7 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 func measured(v value.Value, most int) (e wire.Encoding, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("it is no value: %v", r)
+			err = fmt.Errorf("it is not a value: %v", r)
 		}
 	}()
 	return wire.Measure(v, most)

@@ -22,14 +22,14 @@ func newGuard(hosts, origins []string) (guard, error) {
 	for _, h := range hosts {
 		name := strings.ToLower(strings.TrimSuffix(h, "."))
 		if name == "" || strings.ContainsAny(name, ":/@*? ") {
-			return g, fmt.Errorf("%q is no host's name: give it alone, without port, such as pif.example.com", h)
+			return g, fmt.Errorf("%q is not a host's name: give it alone, without port, such as pif.example.com", h)
 		}
 		g.hosts[name] = true
 	}
 	for _, o := range origins {
 		u, err := url.Parse(o)
 		if err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || strings.Contains(o, "*") {
-			return g, fmt.Errorf("%q is no origin: give scheme and host, such as https://app.example.com", o)
+			return g, fmt.Errorf("%q is not an origin: give scheme and host, such as https://app.example.com", o)
 		}
 		if err := g.origin.AddTrustedOrigin(o); err != nil {
 			return g, err

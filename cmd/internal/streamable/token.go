@@ -67,7 +67,7 @@ func (t *Tokens) Load(text []byte) error {
 			return fmt.Errorf("line %d: the token of %q is too short: take at least %d random characters", n, name, shortest)
 		} else if strings.Trim(token, sendable) != "" {
 			// Nobody can send it; it may be meant for a hash of another kind.
-			return fmt.Errorf("line %d: what stands for %q is no token, which has letters, digits and -._~+/= only, nor sha256: and a hash", n, name)
+			return fmt.Errorf("line %d: what stands for %q is not a token, which has letters, digits and -._~+/= only, nor sha256: and a hash", n, name)
 		}
 		if other, ok := known[sum]; ok {
 			return fmt.Errorf("line %d: %q and %q have the same token", n, other, name)

@@ -317,7 +317,7 @@ func TestRefusals(t *testing.T) {
 		{Spec{Path: attacker, Limits: Limits{Files: 4}}, "descriptors"},
 		{Spec{Path: attacker, Limits: Limits{FileSize: -1}}, "negative"},
 		{Spec{Path: dir + "/none"}, "no such file"},
-		{Spec{Path: script}, "no ELF binary"},
+		{Spec{Path: script}, "is not an ELF binary"},
 		{Spec{Path: attacker, Rules: []Rule{{Path: dir + "/none", Access: Read}}}, "no such file"},
 		{Spec{Path: plain, Mode: BestEffort}, "permission denied"},
 		{Spec{Path: attacker, Mode: BestEffort, Args: []string{"a\x00b"}}, "zero byte"},

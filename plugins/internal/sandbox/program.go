@@ -122,10 +122,10 @@ const (
 func loaderOf(r io.ReaderAt) (string, error) {
 	head := make([]byte, elfHeader)
 	if _, err := r.ReadAt(head, 0); err != nil || !bytes.HasPrefix(head, []byte("\x7fELF")) {
-		return "", errors.New("the executable is no ELF binary (a script is started by its interpreter, as an argument)")
+		return "", errors.New("the executable is not an ELF binary (a script is started by its interpreter, as an argument)")
 	}
 	if head[4] != 2 || head[5] != 1 {
-		return "", errors.New("the executable is no 64-bit little-endian binary")
+		return "", errors.New("the executable is not a 64-bit little-endian binary")
 	}
 	at := binary.LittleEndian.Uint64(head[32:])
 	size, count := binary.LittleEndian.Uint16(head[54:]), binary.LittleEndian.Uint16(head[56:])

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrMalformed is the error of bytes that are no value.
-var ErrMalformed = errors.New("it is no well-formed value")
+var ErrMalformed = errors.New("it is not a well-formed value")
 
 // DecodeValue reads a message Value. Fields it doesn't know are skipped, as
 // protobuf has it; a value without a kind, or with two, is an error. The bytes

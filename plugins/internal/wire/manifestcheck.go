@@ -169,7 +169,7 @@ func (c *checker) operation(m *caps.Manifest, o *caps.Operation) {
 		}
 		if p.Name == o.VerbParam {
 			verbParam = true
-			c.that(p.Type == "string", "%s gives the verb and is no string", in)
+			c.that(p.Type == "string", "%s gives the verb and is not a string", in)
 		}
 		if len(c.wrong) > 20 {
 			return

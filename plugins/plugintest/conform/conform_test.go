@@ -222,7 +222,7 @@ func TestDefectsAreFound(t *testing.T) {
 		}})},
 		{"another protocol", "handshake", "it speaks protocol 2", behind(&proxy{describe: func(r *pluginv1.DescribeResponse) { r.Protocol = 2 }})},
 
-		{"a program that talks first", "handshake", `is no handshake of a plugin: "starting the toy"`, Options{Source: program(t, "chatty")}},
+		{"a program that talks first", "handshake", `is not a handshake of a plugin: "starting the toy"`, Options{Source: program(t, "chatty")}},
 		{"a program that says nothing", "handshake", "wrote no handshake", Options{Source: program(t, "silent")}},
 		{"a program of a later version", "handshake", "use an mcp-pif that speaks it, or a build of the plugin for 1", Options{Source: program(t, "later")}},
 		{"a program with a mistaken plugin", "handshake", "wrote no handshake", Options{Source: program(t, "bad")}},
