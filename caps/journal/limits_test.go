@@ -304,3 +304,13 @@ func (l locked) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
+
+// appendRun appends three events of a run, from its start to its end.
+func appendRun(t *testing.T, j journal.Journal, run string, size int) {
+	t.Helper()
+	for _, k := range []journal.Kind{journal.RunStarted, journal.EffectRequested, journal.RunEnded} {
+		if _, err := j.Append(journal.Noted, k, run, "", fmt.Appendf(nil, `{"pad":%q}`, strings.Repeat("x", size))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

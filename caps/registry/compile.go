@@ -10,31 +10,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// Compile makes a tool from its definition without keeping it: decided by the
-// policy (nil: nothing is granted), its names bound to the tools there are. The
-// error is a [*fault.Fault]: invalid_request for an impossible name, description
-// or example, refused for a reserved name, an operation that was not declared
-// or a capability that was not granted, parse_error.
-func Compile(d Definition, policy *caps.Policy, tools *Snapshot) (*Tool, error) {
-	t, err := prepare(d)
-	if err != nil {
-		return nil, err
-	}
-	if f := t.decide(policy); f != nil {
-		return nil, f
-	}
-	if tools != nil {
-		t.bind(tools)
-		if f := t.unbound(); f != nil {
-			return nil, f
-		}
-	}
-	if f := t.narrow(); f != nil {
-		return nil, f
-	}
-	return t, nil
-}
-
 // prepare compiles a tool that has no authority yet.
 func prepare(d Definition) (*Tool, error) {
 	if err := checkName(d.Name); err != nil {

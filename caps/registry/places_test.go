@@ -25,7 +25,7 @@ func TestPlacesOfLongCode(t *testing.T) {
 			"x => [" + strings.Join(parts, ",\n ") + "]",
 			"x => {" + strings.Join(fields, ",\n ") + "}",
 		} {
-			tool, err := Compile(Definition{Name: "long", Code: []byte(code), Text: true}, nil, nil)
+			tool, err := prepare(Definition{Name: "long", Code: []byte(code), Text: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -44,7 +44,12 @@ func TestCompile(t *testing.T) {
 		{"x", "", `{"lam":"p","body":{"fs.write":{"path":"a","content":{"var":"p"}}}}`, fault.Refused},
 		{"x", "", `{"if":{"cond":false,"then":{"fetch":"http://x"},"else":1}}`, fault.Refused},
 	} {
-		made, err := Compile(Definition{Name: c.name, Description: c.description, Code: []byte(c.code)}, nil, nil)
+		made, err := prepare(Definition{Name: c.name, Description: c.description, Code: []byte(c.code)})
+		if err == nil {
+			if f := made.decide(nil); f != nil {
+				err = f
+			}
+		}
 		if kind(err) != c.want || (err != nil) != (c.want != "") {
 			t.Errorf("%.40q %.60s: %v, expected %q", c.name, c.code, err, c.want)
 		}

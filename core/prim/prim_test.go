@@ -236,31 +236,6 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
-	all, f := prim.Help("", "")
-	if f != nil {
-		t.Fatal(f)
-	}
-	for i := range prim.Table {
-		if !strings.Contains(all, prim.Table[i].Spelling()) {
-			t.Errorf("help lacks %s", prim.Table[i].Spelling())
-		}
-	}
-	one, f := prim.Help("arithmetic", "div")
-	if f != nil || !strings.Contains(one, `{"div":[-7,2]} → -4`) || !strings.Contains(one, "fails: division_by_zero") {
-		t.Errorf("help for div: %s %v", one, f)
-	}
-	if _, f := prim.Help("aritmetic", ""); f == nil || f.Kind != fault.InvalidRequest || f.Near != "arithmetic" {
-		t.Errorf("an unknown category: %+v", f)
-	}
-	if _, f := prim.Help("", "plus"); f == nil || f.Near != "add" {
-		t.Errorf("an unknown name: %+v", f)
-	}
-	if _, f := prim.Help("lists", "add"); f == nil {
-		t.Error("add is no list operation")
-	}
-}
-
 // TestCard holds the card against its golden file, and small.
 func TestCard(t *testing.T) {
 	card := prim.Card()

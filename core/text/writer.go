@@ -57,9 +57,6 @@ const (
 // NewWriter returns a writer that keeps the first keep bytes and is full past max.
 func NewWriter(keep int, max int64) *Writer { return &Writer{keep: keep, max: max} }
 
-// Total is how many bytes were written, kept or not.
-func (w *Writer) Total() int64 { return w.total }
-
 // Full reports whether more than max bytes were written.
 func (w *Writer) Full() bool { return w.total > w.max || w.stopped || w.err != nil }
 

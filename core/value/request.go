@@ -118,6 +118,3 @@ func Within(with []string) [][]string {
 	slices.SortFunc(list, strings.Compare)
 	return [][]string{slices.Compact(list)}
 }
-
-// SameLists reports whether two restrictions are the same.
-func SameLists(a, b [][]string) bool { return slices.EqualFunc(a, b, slices.Equal) }
