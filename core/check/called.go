@@ -66,8 +66,16 @@ func (c *checker) judgeCalls() {
 // are: the places that do so are reached by values that passed those before.
 func (c *checker) judgeConflicts() {
 	left := c.limit
+	t := c.root
+	for a, ok := t.(*term.App); ok; a, ok = t.(*term.App) {
+		l, ok := a.Func.(*term.Lam)
+		if !ok {
+			return
+		}
+		t = l.Body
+	}
 	var params []string
-	for l, ok := c.root.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
+	for l, ok := t.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
 		params = append(params, l.Param)
 	}
 	for i, name := range params[:min(len(params), maxConflicts)] {
@@ -101,16 +109,21 @@ const maxConflicts = 8
 // can't but come to; nil: none, or nothing is given.
 func (c *checker) failing(given []*variable) *failure {
 	c.library = certain
-	t, e := asFunction(c.code), env{}
-	for _, v := range given {
+	t, e, ctx := asFunction(c.code), env{}, context{effects: c.effects, raised: c.raised, tool: true}
+	for rest := given; len(rest) > 0; {
 		l, ok := t.(*term.Lam)
+		if a, let := t.(*term.App); let {
+			if l, ok = a.Func.(*term.Lam); ok {
+				e, t = e.bind(c.let(l.Param, a.Arg, e, ctx)), l.Body
+				continue
+			}
+		}
 		if !ok {
 			return nil
 		}
-		e = e.bind(&binding{name: l.Param, path: c.path(), v: v})
-		t = l.Body
+		e, t, rest = e.bind(&binding{name: l.Param, path: c.path(), v: rest[0]}), l.Body, rest[1:]
 	}
-	c.infer(t, e, context{effects: c.effects, raised: c.raised, tool: true})
+	c.infer(t, e, ctx)
 	c.library = possible // what is typed while it flows may be anywhere
 	c.solve()
 	if c.over || len(given) == 0 {

@@ -111,6 +111,8 @@ func TestCallThatFails(t *testing.T) {
 		{`x => @u(x) + 1`, `x => @t("a")`, ""},
 		{`n => if n < 2 then n else self(n - 1)`, `x => @t("a")`, "lt takes a number"},
 		{`5`, `x => @t("a")`, ""},
+		{`let m = {a: 1}, f = k => get(m, k) in k => f(k) + k`, `x => @t("a")`, "second operand, not a string"},
+		{`let m = {a: 1}, f = k => get(m, k) in k => f(k) + 1`, `x => @t("a")`, ""},
 	} {
 		callee := parsed(t, c.callee)
 		known := check.Infer(callee.Term, callee.Source, check.Env{Tool: "t"}, check.Budget{})

@@ -100,9 +100,27 @@ func (k *constants) of(t term.Term, in *scope, depth int) standing {
 			b.param = 0
 		}
 		s = s.with(arg).with(k.of(l.Body, b, depth))
+	case *term.If:
+		cond := k.of(t.Cond, in, depth)
+		s = s.with(cond)
+		yes, no := k.outcomes(t.Cond, cond, in)
+		if yes {
+			all(t.Then)
+		}
+		if no {
+			all(t.Else)
+		}
 	case *term.Prim:
-		if t.ID == prim.Try {
+		switch t.ID {
+		case prim.Try:
 			s.param = 0
+			return s
+		case prim.And, prim.Or:
+			first := k.of(t.Args[0], in, depth)
+			s = s.with(first)
+			if yes, no := k.outcomes(t.Args[0], first, in); t.ID == prim.And && yes || t.ID == prim.Or && no {
+				all(t.Args[1])
+			}
 			return s
 		}
 		args := make([]standing, len(t.Args))
@@ -113,7 +131,7 @@ func (k *constants) of(t term.Term, in *scope, depth int) standing {
 		row := prim.Get(t.ID)
 		switch t.ID {
 		case prim.Fold:
-		case prim.And, prim.Or, prim.Par:
+		case prim.Par:
 			return s
 		default:
 			if row.Form || row.Analysis != nil || t.ID == raise || t.ID == noMatch {
@@ -138,6 +156,17 @@ func (k *constants) of(t term.Term, in *scope, depth int) standing {
 }
 
 var raise, noMatch, get = id("raise"), id("no_match"), id("get")
+
+// outcomes is whether a condition may be true, and whether it may be false.
+func (k *constants) outcomes(cond term.Term, s standing, in *scope) (yes, no bool) {
+	if !s.constant() {
+		return true, true
+	}
+	fails := &term.Prim{ID: prim.Head, Args: []term.Term{&term.List{}}}
+	yes = k.run(&term.If{Cond: cond, Then: fails, Else: &term.Unit{}}, s.size, in) != nil
+	no = k.run(&term.If{Cond: cond, Then: &term.Unit{}, Else: fails}, s.size, in) != nil
+	return yes, no
+}
 
 // fault is what a row fails with by its constant operands.
 func (k *constants) fault(t *term.Prim, row *prim.Row, args []standing, in *scope) (f *fault.Fault) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
@@ -63,7 +64,8 @@ func newWorld(t testing.TB) *world {
 
 func (w *world) env(tool string) check.Env {
 	return check.Env{
-		Tool: tool, Ops: []string{"fs.read", "kv.put", "net.get"},
+		Tool: tool, Ops: []string{"fs.read", "kv.put", "net.get"}, Run: core.RunConstant,
+		Code:   func(name string) (term.Term, bool) { c, ok := w.Code[name]; return c.Term, ok },
 		Callee: func(name string) (check.Callee, bool) { c, ok := w.callees[name]; return c, ok },
 		Result: func(op string) (*check.Type, bool) {
 			return check.Pair(check.String, check.Int), op == "fs.read"
@@ -280,7 +282,7 @@ func TestDiagnosticsAreCertain(t *testing.T) {
 	with, met := 0, 0
 	for seed := range n {
 		r := rand.New(rand.NewPCG(uint64(seed), 23))
-		o := gen.Options{Wrong: 40, Records: true, Tool: r.IntN(2) == 0}
+		o := gen.Options{Wrong: 40, Records: true, Tool: r.IntN(2) == 0, Effects: r.IntN(3) == 0}
 		tool := ""
 		if o.Tool {
 			tool = "tool"
