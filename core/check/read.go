@@ -100,6 +100,17 @@ func (r *Report) PromptArguments() []Field {
 	return named
 }
 
+// ReadResult reads what a program is expected to give, by the type of its result. What
+// isn't of that type, or is code, is given back as it is.
+func ReadResult(src json.RawMessage, r *Report) json.RawMessage {
+	_, result := r.Arguments()
+	v := readValue(src, Parameter{"result", result})
+	if v.misfit || v.bad != nil || len(v.codes) > 0 {
+		return src
+	}
+	return v.out
+}
+
 // A call is parameters that are given values.
 type call struct {
 	params  []Parameter

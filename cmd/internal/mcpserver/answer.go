@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // An Answer is what a call gives.
@@ -207,10 +208,18 @@ func (o object) key(name string) object {
 	if len(o) > 1 {
 		o = append(o, ',')
 	}
-	return append(strconv.AppendQuote(o, name), ':')
+	return append(text.AppendString(o, name), ':')
 }
 
 func (o object) raw(name string, json []byte) object { return append(o.key(name), json...) }
+
+// call adds a call, if there is one.
+func (o object) call(name string, call []byte) object {
+	if call == nil {
+		return o
+	}
+	return o.raw(name, call)
+}
 
 func (o object) text(name, s string) object { return append(o.key(name), encode(s)...) }
 

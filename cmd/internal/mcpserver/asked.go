@@ -15,18 +15,18 @@ import (
 
 // permits holds a request against what the tool that asks may ask for, by the
 // manifest and the scopes it holds. Nothing is charged: no limit of a grant is
-// touched. Where a leaf of the input is what was asked with, and another value of it
-// would be better, leaf is its number and want the value; else leaf is -1. This only
-// guides what is suggested: what is permitted is decided when it is asked for.
-func (p *prober) permits(q *core.Request, leaves [][]byte) (f *fault.Fault, leaf int, want []byte) {
+// touched. filler is set where it names something by a text that no sample meant for a
+// name. This only guides what is suggested: what is permitted is decided when it is
+// asked for.
+func (p *prober) permits(q *core.Request) (filler bool, f *fault.Fault) {
 	m, o, known := p.server.broker.Policy().Kinds().Operation(q.Op)
 	view, _ := q.Tools.(*trialView)
 	if !known || view == nil {
-		return unfit(q, "nobody can carry it out"), -1, nil
+		return false, unfit(q, "nobody can carry it out")
 	}
 	held := heldFor(view.tool.Held, m, q.In)
 	if held == nil {
-		return unfit(q, "the tool holds nothing that it falls under"), -1, nil
+		return false, unfit(q, "the tool holds nothing that it falls under")
 	}
 	args := map[string]value.Value{}
 	switch arg := value.Force(q.Arg).(type) {
@@ -45,7 +45,7 @@ func (p *prober) permits(q *core.Request, leaves [][]byte) (f *fault.Fault, leaf
 			for i := range o.Params {
 				names[i] = o.Params[i].Name
 			}
-			return unfit(q, fmt.Sprintf("it has no argument %s; it has %s", name, strings.Join(names, ", "))), -1, nil
+			return false, unfit(q, fmt.Sprintf("it has no argument %s; it has %s", name, strings.Join(names, ", ")))
 		}
 	}
 	for i := range o.Params {
@@ -53,21 +53,43 @@ func (p *prober) permits(q *core.Request, leaves [][]byte) (f *fault.Fault, leaf
 		v, ok := args[param.Name]
 		if !ok {
 			if !param.Optional {
-				return unfit(q, param.Name+" is missing"), -1, nil
+				return false, unfit(q, param.Name+" is missing")
 			}
 			continue
 		}
-		why := wrongArgument(m, param, held, v)
-		if at := leafOf(v, leaves); at >= 0 && (why != "" || param.Designates) {
-			if better := argumentSample(m, o, param, held); !bytes.Equal(better, leaves[at]) {
-				return nil, at, better
-			}
+		if why := wrongArgument(m, param, held, v); why != "" {
+			return false, unfit(q, param.Name+" "+why)
 		}
-		if why != "" {
-			return unfit(q, param.Name+" "+why), -1, nil
+		if text, ok := v.(value.Str); ok && param.Designates {
+			filler = filler || slices.ContainsFunc(commonPools().texts, func(t []byte) bool { return bytes.Equal(t, encode(string(text))) })
 		}
 	}
-	return nil, -1, nil
+	return filler, nil
+}
+
+// names is what the tool's operations can name within what it, and those it calls, hold.
+func (p *prober) names() (names [][]byte) {
+	ops, _ := operations(p.tool.Report())
+	for _, op := range ops {
+		m, o, ok := p.server.broker.Policy().Kinds().Operation(op)
+		if !ok {
+			continue
+		}
+		for _, held := range p.tool.Reach() {
+			if held.Kind != m.Kind || held.Grant == nil {
+				continue
+			}
+			for i := range o.Params {
+				if param := &o.Params[i]; param.Designates || param.Enum != nil {
+					name := nameSample(m, o, param, held)
+					if !slices.ContainsFunc(names, func(n []byte) bool { return bytes.Equal(n, name) }) {
+						names = append(names, name)
+					}
+				}
+			}
+		}
+	}
+	return names
 }
 
 func unfit(q *core.Request, why string) *fault.Fault {
@@ -112,39 +134,11 @@ func wrongArgument(m *caps.Manifest, param *caps.Param, held *caps.Held, v value
 	return ""
 }
 
-// leafOf is the number of the leaf that a value is; -1: none.
-func leafOf(v value.Value, leaves [][]byte) int {
-	var shown []byte
-	switch v := v.(type) {
-	case value.Str:
-		shown = encode(string(v))
-	case value.Int:
-		shown = []byte(v.String())
-	case value.Bool:
-		shown = encode(bool(v))
-	default:
-		return -1
-	}
-	return slices.IndexFunc(leaves, func(leaf []byte) bool { return bytes.Equal(leaf, shown) })
-}
-
-// argumentSample is an argument of an operation that the capability lets through. A
-// name in it is one that is seldom there, so that a call that is made as it is
-// suggested replaces nothing.
-func argumentSample(m *caps.Manifest, o *caps.Operation, param *caps.Param, held *caps.Held) []byte {
-	switch {
-	case len(param.Enum) > 0:
+// nameSample is a name, or a choice, that the capability lets through. A name is one that
+// is seldom there, so that a call that is made as it is suggested replaces nothing.
+func nameSample(m *caps.Manifest, o *caps.Operation, param *caps.Param, held *caps.Held) []byte {
+	if len(param.Enum) > 0 {
 		return encode(param.Enum[0])
-	case param.Type == "int":
-		return []byte("1")
-	case param.Type == "bool":
-		return []byte("true")
-	case param.Type == "list":
-		return []byte("[]")
-	case param.Type == "record":
-		return []byte("{}")
-	case !param.Designates:
-		return []byte(`"abc"`)
 	}
 	name := "example"
 	if n := slices.IndexFunc(o.Params, func(p caps.Param) bool { return p.Designates }); n >= 0 && o.Params[n].Name != param.Name {

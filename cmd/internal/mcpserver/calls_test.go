@@ -178,9 +178,9 @@ func TestEvolve(t *testing.T) {
 	for _, c := range []struct{ arguments, text, more string }{
 		{`{"name":"square","code":` + square + `}`, `"version":1`, `name="square" version=1 capabilities=[] notes=[] next={"name":"run","arguments":{"tool":"square","input":5}}`},
 		{`{"name":"square","code":` + quoteJSON(square) + `,"description":"x²"}`, `replaces version 1`, `version=2`},
-		{`{"name":"sum","code":{"lam":"l","body":{"fold":[{"lam":"p","body":{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}},0,{"var":"l"}]}}}`, `"input":[1,2,3]`, ``},
+		{`{"name":"sum","code":{"lam":"l","body":{"fold":[{"lam":"p","body":{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}},0,{"var":"l"}]}}}`, `"input":[3,1,4,2]`, ``},
 		{`{"name":"hi","code":"hello"}`, `is the string`, `next={"name":"run","arguments":{"tool":"hi"}}`},
-		{`{"name":"two","code":{"lam":"a","body":{"lam":"b","body":{"add":[{"var":"a"},{"var":"b"}]}}}}`, `{"a":5,"b":5}`, ``},
+		{`{"name":"two","code":{"lam":"a","body":{"lam":"b","body":{"add":[{"var":"a"},{"var":"b"}]}}}}`, `{"a":5,"b":2}`, ``},
 		{`{"name":"free","code":{"mul":[{"var":"x"},2]}}`, `binds it to the input`, ``},
 		{`{"name":"half","code":{"lam":"x","body":2.5}}`, `2.5`, ``},
 		{`{"name":"é☃ tool/..","code":1}`, `such as "tool"`, `error/kind="invalid_request" error/at="/name"`},
@@ -305,6 +305,20 @@ func TestContinuation(t *testing.T) {
 	b := must(t, s, "run", fmt.Sprintf(`{"code":{"lam":"x","body":{"var":"x"}},"input":%s,"input_as":"term"}`, first))
 	if want := `[{"var":"q"},{"add":[1,2]},"1",{"k":"true"}]`; b.Text != want {
 		t.Errorf("the input came back as %s, expected %s", b.Text, want)
+	}
+	// As data where that is read as an equal value, else as a term.
+	for code, want := range map[string]string{
+		`n => if n > 9 then n else continue(to_text(n))`:             `"3","input_as":"term"`,
+		`x => if x == 4 then x else continue({input: x + 1})`:        `{"record":{"input":4}},"input_as":"term"`,
+		`x => if x == 4 then x else continue(x + 0.5)`:               `3.5`,
+		`x => if equal(x, 4) then x else continue({pair: [x, "4"]})`: `{"record":{"pair":[3,"4"]}}`,
+		`r => if r == 4 then r else continue({pair: (r, '{1 + 2})})`: `{"record":{"pair":{"pair":[3,{"quote":{"add":[1,2]}}]}}},"input_as":"term"`,
+	} {
+		must(t, s, "evolve", fmt.Sprintf(`{"name":"goes_on","code":%s,"draft":true}`, quoteJSON(code)))
+		a := must(t, s, "run", `{"tool":"goes_on","input":3}`)
+		if got := string(a.Structured); !strings.Contains(got, `"input":`+want+`,"step":2`) {
+			t.Errorf("%s: %s, expected %s", code, got, want)
+		}
 	}
 	// A function can't be carried, and the answer says so.
 	a = must(t, s, "run", `{"tool":"opaque","input":1}`)

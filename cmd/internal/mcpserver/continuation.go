@@ -1,9 +1,11 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -11,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -39,7 +42,7 @@ type result struct {
 // carry works out how a continuation goes on. The evaluator wrote the call that
 // makes the next step, as far as it can know it: it knows of one step, and not
 // of the budget. Where it wrote none, the input can't be said as a term.
-func (r *result) carry(t *task) {
+func (r *result) carry(t *task, tools *registry.Snapshot) {
 	if !r.whole() || r.Total > int64(r.room) {
 		t.note("this continuation is too large for a call to carry it on")
 		return
@@ -54,8 +57,12 @@ func (r *result) carry(t *task) {
 			args := argumentsOf(m.value)
 			r.tool, _, _ = args.text("tool")
 			r.input, _ = args.any("input")
+			_, isTerm, _ := args.text("input_as")
+			if tool, ok := tools.Get(r.tool); ok && !isTerm && !readsBack(tool, r.input) {
+				r.input, isTerm = termOf(r.input)
+			}
 			o := begin().text("tool", r.tool).raw("input", r.input)
-			if _, ok, _ := args.text("input_as"); ok {
+			if isTerm {
 				r.as = core.InputTerm
 				o = o.text("input_as", "term")
 			}
@@ -74,6 +81,39 @@ func (r *result) carry(t *task) {
 	if r.next == "" {
 		t.note("no call can carry this continuation on: its input holds a function, or an integer of more digits than code may have")
 	}
+}
+
+// readsBack reports whether the input of a tool's next step, as data, is read as a value
+// equal to it. Inputs of several parameters are read by their names.
+func readsBack(t *registry.Tool, input []byte) bool {
+	params, _ := t.Report().Arguments()
+	if isPlain(input) || len(params) > 1 {
+		return true
+	}
+	src, f := sourceOf(t, nil)
+	if f != nil {
+		return true
+	}
+	read, f := check.Read(input, src.report, src.declared)
+	if f != nil || read.Term {
+		return false
+	}
+	if bytes.Equal(read.Values[0], input) {
+		return true
+	}
+	same, err := equalData(read.Values[0], input, false)
+	return err == nil && same
+}
+
+// termOf is a term that gives data.
+func termOf(data []byte) (term []byte, ok bool) {
+	v, f := dataValue(data, false)
+	if f != nil {
+		return data, false
+	}
+	w := text.NewWriter(math.MaxInt, math.MaxInt64)
+	w.Term(v)
+	return w.Bytes(), true
 }
 
 // argumentsOf takes a call written as JSON apart.
@@ -139,7 +179,7 @@ func (r *result) answer(t *task, limit int) Answer {
 	case t.direct && len(r.JSON) > longestNumber && !bareInteger(r.JSON) && longNumber(r.JSON):
 		a.Text, a.whole = string(r.JSON), true
 		o = o.text("text", a.Text)
-		t.note("the result holds an integer of over 300 digits, which many readers of JSON don't take: it is here whole, as a text")
+		t.note("the result holds a number of over 300 digits, which many readers of JSON don't take: it is here whole, as a text")
 	case t.direct && !shapes.hold(t.tool, r.JSON):
 		a.Text, a.whole = string(r.JSON), true
 		o = o.text("text", a.Text)

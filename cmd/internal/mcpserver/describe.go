@@ -117,7 +117,7 @@ func (s *Server) description(t *registry.Tool, current, detail bool, tools *regi
 	if detail {
 		o = s.detailed(o, t, current)
 	}
-	return o.raw("notes", encodeTexts(notes)).raw("next", next.call)
+	return o.raw("notes", encodeTexts(notes)).call("next", next.call)
 }
 
 // detailed adds what is of interest to few: how a version came to be, and all that is

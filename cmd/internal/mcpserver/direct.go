@@ -20,11 +20,11 @@ func (s *Server) direct(ctx context.Context, c Call) Answer {
 		return failed(noTool(c.Tool, c.Tools))
 	}
 	if !registry.Listed(c.Tool) {
-		return failed(&fault.Fault{
-			Kind:    fault.NoTool,
-			Message: fmt.Sprintf("the tool %q can't be called by its name, which MCP clients don't accept", c.Tool),
-			Hint:    "Call " + string(s.example(tool, c.Tools)) + ".",
-		})
+		f := &fault.Fault{Kind: fault.NoTool, Message: fmt.Sprintf("the tool %q can't be called by its name, which MCP clients don't accept", c.Tool), Hint: "Call it by run."}
+		if call := s.suggest(tool, c.Tools).call; call != nil {
+			f.Hint = "Call " + string(call) + "."
+		}
+		return failed(f)
 	}
 	t := task{
 		tool: tool, as: core.InputData, step: 1, direct: true,
@@ -35,7 +35,7 @@ func (s *Server) direct(ctx context.Context, c Call) Answer {
 		if f := tool.Unusable(); f != nil {
 			return failed(f)
 		}
-		if f := s.readInput(&t, tool.Program(), argumentsIn(c.Arguments, tool), true); f != nil {
+		if f := s.readInput(&t, tool.Program(), argumentsIn(c.Arguments, tool), c.Tools, true); f != nil {
 			return failed(f)
 		}
 		return s.perform(ctx, c, t)

@@ -41,7 +41,7 @@ func TestInputField(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ tool, arguments, call string }{
-		{"two", `{"input":5}`, `{"name":"two","arguments":{"input":5,"other":5}}`},
+		{"two", `{"input":5}`, `{"name":"two","arguments":{"input":5,"other":2}}`},
 		{"two", `{"other":5}`, `{"name":"two","arguments":{"input":5,"other":5}}`},
 		{"two", `{"input":5,"wrong":1}`, `{"name":"two","arguments":{"input":5,"other":1}}`},
 		{"mat", `{"input":5,"other":1}`, `{"name":"mat","arguments":{"input":{"input":5,"other":1}}}`},

@@ -233,7 +233,7 @@ func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, notes [
 	}
 	o = withProblems(o, t).
 		raw("notes", encodeTexts(brief(notes))).
-		raw("next", next.call)
+		call("next", next.call)
 	o = knownBriefly(o, t)
 	if n := len(t.Examples); n > 0 {
 		o = o.number("examples", uint64(n))

@@ -240,7 +240,11 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 		if e.Error != "" {
 			return t.differs(i, got, e.Error)
 		}
-		if same, err := equalData(got, e.Expect, e.As == ""); err != nil || !same {
+		want := e.Expect
+		if e.As != "" {
+			want = check.ReadResult(want, t.candidate.Report())
+		}
+		if same, err := equalData(got, want, e.As == ""); err != nil || !same {
 			return t.differs(i, got, string(e.Expect))
 		}
 	}

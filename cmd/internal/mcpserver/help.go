@@ -100,7 +100,11 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 		return helpAnswer(t.help(), nil)
 	}
 	if t, ok := tools.Get(name); ok {
-		return helpAnswer(fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, s.example(t, tools), cut(t.Program().Canonical(), preview)), nil)
+		call := s.suggest(t, tools).call
+		if call == nil {
+			call = describing(t)
+		}
+		return helpAnswer(fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, cut(t.Program().Canonical(), preview)), nil)
 	}
 	for _, g := range categories() {
 		if g == name {

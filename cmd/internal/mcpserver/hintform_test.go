@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -57,6 +58,17 @@ func TestHintsSpeakText(t *testing.T) {
 			} else if !isText && !strings.Contains(a.Fault.Hint, `{"`) && strings.Contains(HintInText(a.Fault.Hint), "(") {
 				t.Errorf("%s: %s", json, a.Fault.Hint)
 			}
+		}
+	}
+	// A call of a tool, too.
+	must(t, s, "evolve", `{"name":"sub","code":"(a, b) => a - b"}`)
+	for code, want := range map[string]string{
+		`"x => @sub(x)"`: `Give them in their order, @sub(A, B), or in one record by their names.`,
+		`{"lam":"x","body":{"call":{"tool":"sub","inputs":[{"var":"x"}]}}}`: `Give them in their order, {"call":{"tool":"sub","inputs":[A,B]}}, or in one record by their names.`,
+	} {
+		must(t, s, "evolve", fmt.Sprintf(`{"name":"calls%d","capabilities":["call:sub"],"code":%s}`, len(code), code))
+		if a := do(t, s, "run", fmt.Sprintf(`{"tool":"calls%d","input":4}`, len(code))); a.Fault == nil || a.Fault.Hint != want {
+			t.Errorf("%s: %s", code, a.Text)
 		}
 	}
 	// Every correct use that the table has can be told in the text form.

@@ -32,6 +32,8 @@ type source struct {
 	declared *check.Declared
 	byName   bool // the tool is called by its name
 	example  bool // the input is that of an example
+	// suggested gives the input of the call that is suggested of the tool; nil: none.
+	suggested func() []byte
 }
 
 // sourceOf finds the types by which an input is read.
@@ -63,7 +65,7 @@ func isPlain(raw []byte) bool {
 
 // readInput reads the input of a task by its types, or from the record of the run that
 // is replayed. byName is set for the arguments of a call by name.
-func (s *Server) readInput(t *task, p *core.Program, raw json.RawMessage, byName bool) *fault.Fault {
+func (s *Server) readInput(t *task, p *core.Program, raw json.RawMessage, tools *registry.Snapshot, byName bool) *fault.Fault {
 	if s.record != nil && len(s.record.Read) > 0 {
 		return t.fromRecord(s.record.Read)
 	}
@@ -77,6 +79,9 @@ func (s *Server) readInput(t *task, p *core.Program, raw json.RawMessage, byName
 		return f
 	}
 	src.byName = byName
+	if t.tool != nil {
+		src.suggested = func() []byte { return s.suggest(t.tool, tools).input }
+	}
 	read := check.Read
 	if byName {
 		read = check.ReadArguments
@@ -148,8 +153,12 @@ func (s *source) check(r *check.Reading, given bool) *fault.Fault {
 		return nil
 	}
 	f := s.declared.Check(r.Values, given)
-	if f != nil {
-		f.Hint = "Call it as " + string(directCall(s.tool)) + "."
+	if f == nil {
+		return nil
+	}
+	params, _ := s.report.Arguments()
+	if input := s.sample(params); input != nil {
+		s.suggest(f, input)
 	}
 	return f
 }
@@ -160,12 +169,15 @@ const maxRepeatedBytes = 200
 // call is the call that runs what the source is on an input; nil: it is too long to be
 // repeated.
 func (s *source) call(input json.RawMessage) []byte {
-	if len(input) > maxRepeatedBytes {
+	if len(input) == 0 || len(input) > maxRepeatedBytes {
 		return nil
 	}
 	o := begin()
 	params, _ := s.report.Arguments()
 	if s.byName {
+		if len(params) == 0 {
+			input = json.RawMessage("{}")
+		}
 		if len(params) == 1 && !(len(input) > 0 && input[0] == '{' && params[0].Type.Kinds == prim.KindRecord) {
 			input = json.RawMessage(begin().raw(check.Input, input).end())
 		}
@@ -184,7 +196,7 @@ func (s *source) call(input json.RawMessage) []byte {
 }
 
 // corrected is the fault of wrong arguments with a call that is right: with what was
-// given where that fits, and samples for the rest.
+// given where that fits, and for the rest with the input that is suggested of the tool.
 func (s *source) corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 	if f.Kind != fault.InvalidRequest {
 		return f
@@ -198,22 +210,30 @@ func (s *source) corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 	if len(raw) > maxRepeatedBytes {
 		return &g // what it says of the types will do
 	}
-	given, isObject := split(raw)
+	given, isObject := once(raw)
 	if len(given) == 1 && given[0].name == check.Input && len(params) > 1 {
 		raw = given[0].value
-		given, isObject = split(raw)
+		given, isObject = once(raw)
 	}
+	if isObject {
+		o := begin()
+		for _, m := range given {
+			o = o.raw(m.name, m.value)
+		}
+		raw = json.RawMessage(o.end())
+	}
+	sample := s.sample(params)
 	if len(params) == 1 && (params[0].Type.Kinds != prim.KindRecord || len(params[0].Type.Fields) == 0) {
-		v, ok := s.sample(params[0])
+		v := sample
 		for _, m := range append(given, member{"", raw}) {
 			if check.Fits(m.value, params[0].Type) {
-				v, ok = m.value, true
+				v = m.value
 			}
 		}
 		if named := valueOf(given, check.Input); named != nil && !check.Fits(raw, params[0].Type) && check.Fits(named, params[0].Type) {
 			v = named
 		}
-		if ok {
+		if v != nil {
 			s.suggest(&g, v)
 		}
 		return &g
@@ -245,6 +265,7 @@ func (s *source) corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 		}
 		return nil
 	}
+	samples, _ := split(sample)
 	values := make([]json.RawMessage, len(wanted))
 	for _, look := range []func(check.Parameter) json.RawMessage{
 		func(w check.Parameter) json.RawMessage {
@@ -255,7 +276,7 @@ func (s *source) corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 		},
 		func(w check.Parameter) json.RawMessage { return taken(w, true) },
 		func(w check.Parameter) json.RawMessage { return taken(w, false) },
-		func(w check.Parameter) json.RawMessage { v, _ := s.sample(w); return v },
+		func(w check.Parameter) json.RawMessage { return valueOf(samples, w.Name) },
 	} {
 		for i, w := range wanted {
 			if values[i] == nil {
@@ -274,6 +295,29 @@ func (s *source) corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 	return &g
 }
 
+// once is the members of an object, each key once: with its last value.
+func once(raw []byte) (members []member, isObject bool) {
+	all, isObject := split(raw)
+	for i, m := range all {
+		if !slices.ContainsFunc(all[i+1:], func(n member) bool { return n.name == m.name }) {
+			members = append(members, m)
+		}
+	}
+	return members, isObject
+}
+
+// sample is an input that is right: what is suggested of the tool, or else one of the
+// types; nil: there is none.
+func (s *source) sample(params []check.Parameter) json.RawMessage {
+	if s.suggested != nil {
+		if input := s.suggested(); input != nil {
+			return input
+		}
+	}
+	v, _ := sampleInput(s.tool, params, commonPools(), 0)
+	return v
+}
+
 // suggest puts an input that works into the hint of a fault.
 func (s *source) suggest(f *fault.Fault, input json.RawMessage) {
 	switch call := s.call(input); {
@@ -282,14 +326,6 @@ func (s *source) suggest(f *fault.Fault, input json.RawMessage) {
 	case call != nil:
 		f.Hint = "Call " + string(call) + "."
 	}
-}
-
-// sample is a value for a parameter.
-func (s *source) sample(p check.Parameter) (json.RawMessage, bool) {
-	if s.tool != nil {
-		return argument(s.tool, p, &sampler{term: true})
-	}
-	return (&sampler{left: mostSampled, term: true}).of(p.Type)
 }
 
 // valueOf is the value of a member; nil: there is none.
@@ -303,7 +339,7 @@ func valueOf(members []member, name string) json.RawMessage {
 }
 
 // advise reports why a run failed on an input that isn't of the tool's type.
-func (a *Answer) advise(t *task) {
+func (s *Server) advise(a *Answer, t *task, tools *registry.Snapshot) {
 	if a.Fault == nil || a.Fault.Kind != fault.TypeError && a.Fault.Kind != fault.MissingKey || t.as != core.InputData {
 		return
 	}
@@ -315,12 +351,14 @@ func (a *Answer) advise(t *task) {
 	if len(params) != 1 || check.Fits(input, params[0].Type) {
 		return
 	}
-	// By the type alone: what a replay can find again.
-	sample, ok := argument(t.tool, params[0], &sampler{})
-	if !ok {
-		return
+	src := source{tool: t.tool, report: t.tool.Report(), byName: t.direct}
+	// What is asked for isn't tried: a replay has to find the same.
+	if len(t.tool.Reach()) == 0 || len(t.tool.Examples) > 0 {
+		src.suggested = func() []byte { return s.suggest(t.tool, tools).input }
 	}
-	s := source{tool: t.tool, report: t.tool.Report(), byName: t.direct}
-	a.More = append(a.More, fmt.Sprintf("note: %s; it is to be of type %s: call %s",
-		is, firstOf([]byte(params[0].Type.String()), longestType), s.call(sample)))
+	note := fmt.Sprintf("note: %s; it is to be of type %s", is, firstOf([]byte(params[0].Type.String()), longestType))
+	if call := src.call(src.sample(params)); call != nil {
+		note += ": call " + string(call)
+	}
+	a.More = append(a.More, note)
 }

@@ -32,12 +32,3 @@ func withInput(o object, t *registry.Tool) object {
 	}
 	return o.raw("input_schema", inputSchemaOf(t))
 }
-
-// declaredSample is a value of an argument that the declared schema lets through.
-func declaredSample(t *registry.Tool, name string) (json.RawMessage, bool) {
-	d, f := t.Narrowed()
-	if d == nil || f != nil {
-		return nil, false
-	}
-	return d.Sample(name)
-}

@@ -57,7 +57,7 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	return s.queued(ctx, c, &t, func() Answer {
 		program, f := t.compile()
 		if f == nil && t.as == core.InputData {
-			f = s.readInput(&t, program, t.input, false)
+			f = s.readInput(&t, program, t.input, c.Tools, false)
 		}
 		if f != nil {
 			return failed(f)
@@ -247,7 +247,7 @@ func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.
 	defer func() { r.End(end); ended(end.Steps, end.Fault) }() // a panic is on record, too
 	a, rounds := s.rounds(ctx, c, t, r, program, in)
 	if t.tool != nil && len(t.more) == 0 {
-		a.advise(&t)
+		s.advise(&a, &t, c.Tools)
 	}
 	end = run.End{Steps: a.steps, Rounds: rounds, Type: a.typ, Result: []byte(a.Text), Fault: a.Fault, Answer: a.digest()}
 	return s.offer(a)
@@ -310,7 +310,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 		used += p.Steps
 		r := result{product: p, steps: used, rounds: round, step: t.step, room: room}
 		if p.Type == value.TypeContinuation {
-			r.carry(&t)
+			r.carry(&t, c.Tools)
 			next = r.next
 			if t.drive && round < t.rounds && r.next != "" {
 				if t.tool, in, f = s.proceed(ctx, &j, &r, c.Tools, total); f != nil {

@@ -1,86 +1,231 @@
 package mcpserver
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// directCall is a call of a tool by its name, with arguments of its types as far as
-// they can be told.
-func directCall(t *registry.Tool) []byte {
-	params, _ := t.Report().Arguments()
-	call, _ := byName(t, params)
-	return call
-}
+// Pools are values without parts, the commonest first. A sample of turn n takes those
+// from the n-th on.
+type pools struct{ ints, decs, bools, texts, anys [][]byte }
 
-// byName is the call of a tool by its name; false: an argument has no value, as
-// data, of which its type is known.
-func byName(t *registry.Tool, params []check.Parameter) (call []byte, ok bool) {
-	args, ok := begin(), true
-	for _, p := range params {
-		v, told := argument(t, p, &sampler{})
-		if !told {
-			v, ok = []byte("null"), false
-		}
-		args = args.raw(p.Name, v)
+func commonPools() *pools {
+	return &pools{
+		ints:  listed("5", "2", "3", "1", "0", "10", "100", "-1"),
+		decs:  listed("1.5", "0.25", "100.0"),
+		bools: listed("true", "false"),
+		texts: listed(`"abc"`, `"b"`, `"x"`, `"a b c"`, `"b"`, `"5"`, `"12"`, `"[3,1,4,2]"`, `"2026-01-15"`, `"2026-02-01"`),
+		anys:  listed("[3,1,4,2]", `{"abc":5,"b":[2]}`, "true", "null"),
 	}
-	return begin().text("name", t.Name).raw("arguments", args.end()).end(), ok
 }
 
-// argument is a value of a parameter: one that the declared schema lets through,
-// where something was declared.
-func argument(t *registry.Tool, p check.Parameter, s *sampler) ([]byte, bool) {
-	if v, ok := declaredSample(t, p.Name); ok {
+func listed(all ...string) [][]byte {
+	values := make([][]byte, len(all))
+	for i, s := range all {
+		values[i] = []byte(s)
+	}
+	return values
+}
+
+// poolsFor is pools with what a program compares with, splits by and reads as JSON.
+func poolsFor(p *core.Program) *pools {
+	c := commonPools()
+	words, numbers := literals(p.Term())
+	for _, n := range numbers {
+		c.ints = append(c.ints, strconv.AppendInt(nil, n, 10), strconv.AppendInt(nil, n+1, 10))
+	}
+	var texts [][]byte
+	before := ""
+	for _, w := range words {
+		if len(w) <= 3 && !strings.ContainsFunc(w, isLetterOrDigit) {
+			texts = append(texts, encode(strings.Join([]string{"3", "1", "4", "2"}, w)), encode("4"), encode("abc"+w+"5"), encode(before+"abc"+w))
+			before = w
+		}
+	}
+	for _, w := range words {
+		texts = append(texts, encode(w))
+	}
+	c.texts = slices.Insert(c.texts, 5, texts...)
+	if doc, ok := documentOf(p); ok {
+		// Before, and after, another text.
+		c.texts = slices.Insert(c.texts, 1, doc)
+		c.texts = slices.Insert(c.texts, 0, doc)
+	}
+	return c
+}
+
+// add adds names that something can be asked for by, so that each comes beside each,
+// and beside another text.
+func (c *pools) add(names [][]byte) {
+	var all [][]byte
+	for _, name := range names {
+		all = append(all, name, c.texts[2])
+	}
+	for _, name := range names {
+		all = append(all, name, name)
+	}
+	if names != nil {
+		c.texts = slices.Insert(c.texts, 2, append(all, names[0])...)
+	}
+}
+
+// documentOf is a string of JSON that a program reads: the type of what it makes of it
+// is that of a parameter in the place of each parse_json.
+func documentOf(p *core.Program) ([]byte, bool) {
+	const read, parsed = `{"parse_json":`, `{"var":"parsed JSON"}`
+	src, out, found := p.Canonical(), []byte(`{"lam":"parsed JSON","body":`), false
+	for {
+		i := bytes.Index(src, []byte(read))
+		if i < 0 {
+			break
+		}
+		out, found = append(append(out, src[:i]...), parsed...), true
+		src = src[skip(src, i):]
+	}
+	if !found {
+		return nil, false
+	}
+	outer, err := core.Compile(append(append(out, src...), '}'))
+	if err != nil {
+		return nil, false
+	}
+	report := check.Infer(outer.Term(), nil, check.Env{}, check.Budget{Steps: inlineTypeSteps, Places: 1})
+	if !report.Type.IsFunction() {
+		return nil, false
+	}
+	v, ok := newSampler(commonPools(), 0).of(report.Type.Param)
+	return encode(string(v)), ok
+}
+
+func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// literals is the first strings and integers in code.
+func literals(root term.Term) (words []string, numbers []int64) {
+	const maxTerms, maxLiterals, maxLength = 2000, 6, 40
+	left := maxTerms
+	var walk func(t term.Term) bool
+	walk = func(t term.Term) bool {
+		if left--; left < 0 {
+			return false
+		}
+		switch t := t.(type) {
+		case *term.Str:
+			if len(words) < maxLiterals && t.Value != "" && len(t.Value) <= maxLength && !slices.Contains(words, t.Value) {
+				words = append(words, t.Value)
+			}
+		case *term.Int:
+			if len(numbers) < maxLiterals && t.Value < 1<<60 && !slices.Contains(numbers, t.Value) {
+				numbers = append(numbers, t.Value)
+			}
+		}
+		return term.Children(t, walk)
+	}
+	walk(root)
+	return words, numbers
+}
+
+// sampleInput is an input for the parameters, of the schema that the tool declares where
+// it declares one; false: a parameter takes what can't be made up.
+func sampleInput(t *registry.Tool, params []check.Parameter, c *pools, turn int) ([]byte, bool) {
+	var declared *check.Declared
+	if t != nil {
+		declared, _ = t.Narrowed()
+	}
+	s := newSampler(c, turn)
+	o, v := begin(), []byte("null")
+	for _, p := range params {
+		known := false
+		if declared != nil {
+			v, known = declared.Sample(p.Name)
+		}
+		if !known {
+			s.left = maxSampled
+			if v, known = s.of(p.Type); !known {
+				return nil, false
+			}
+		}
+		o = o.raw(p.Name, v)
+	}
+	if len(params) < 2 {
 		return v, true
 	}
-	s.left = mostSampled
-	return s.of(p.Type)
+	return o.end(), true
 }
 
-// mostSampled is how many parts a sample has.
-const mostSampled = 50
+// maxOpen is how deep in a sample records have names that the code doesn't know.
+const maxOpen = 4
 
-// A sampler writes a value of a type.
+// maxSampled is how many parts a sample of a parameter has.
+const maxSampled = 50
+
+// A sampler writes values of types.
 type sampler struct {
-	left int
-	// term is set where there may be functions and code; code is set inside those.
-	term, code bool
-	binders    []string // of the types around
-	// leaf is the values without parts, by their kinds (KindAny: any value is of
-	// the type); nil: the commonest.
-	leaf func(prim.Kinds) []byte
+	*pools
+	turn    int
+	taken   map[prim.Kinds]int // leaves, by their kinds
+	left    int
+	depth   int
+	unions  int      // around
+	binders []string // of the types around
+	code    bool     // inside functions and code
 }
 
-// atom is a value without parts.
-func (s *sampler) atom(k prim.Kinds) []byte {
-	if s.leaf != nil {
-		return s.leaf(k)
+func newSampler(c *pools, turn int) *sampler {
+	return &sampler{pools: c, turn: turn, taken: map[prim.Kinds]int{}, left: maxSampled}
+}
+
+// leaf is a value without parts; KindAny: of any type, but in one turn all of them are
+// of one, so that they can be compared.
+func (s *sampler) leaf(k prim.Kinds) []byte {
+	pool, from := s.anys, s.turn
+	switch {
+	case k != prim.KindAny:
+	case s.turn == 0:
+		k = prim.KindInt
+	case s.turn != 3 && s.turn != 4:
+		k = prim.KindString
 	}
 	switch k {
-	case prim.KindString:
-		return []byte(`"abc"`)
-	case prim.KindBool:
-		return []byte("true")
+	case prim.KindInt:
+		pool = s.ints
 	case prim.KindDec:
-		return []byte("1.5")
+		pool = s.decs
+	case prim.KindBool:
+		pool = s.bools
+	case prim.KindString:
+		pool = s.texts
+	default:
+		from -= 3
 	}
-	return []byte("5")
+	s.taken[k]++
+	return pool[(from+s.taken[k]-1)%len(pool)]
 }
 
-// of is a value of the type, the simplest of the commonest kind; false: there is
-// none, or none that can be told.
+// sampled is the kinds in the order in which they are tried, the commonest first.
+var sampled = []prim.Kinds{
+	prim.KindInt, prim.KindList, prim.KindString, prim.KindBool, prim.KindDec, prim.KindRecord,
+	prim.KindPair, prim.KindUnit, prim.KindFunction, prim.KindQuoted,
+}
+
+// of is a value of the type; false: there is none, or none that can be made up.
 func (s *sampler) of(t *check.Type) ([]byte, bool) {
-	if s.left--; s.left < 0 {
+	if s.left--; s.left < 0 || t == nil {
 		return nil, false
 	}
-	if t == nil {
-		return nil, false
-	}
+	s.depth++
+	defer func() { s.depth-- }()
 	if t.Any || t.Deep && t.Kinds&prim.KindInt != 0 || t.Dynamic && t.Kinds == 0 {
-		return s.atom(prim.KindAny), true
+		return s.leaf(prim.KindAny), true
 	}
 	if t.Kinds == 0 {
 		// Of a type of which nothing is known anything is right.
@@ -88,34 +233,52 @@ func (s *sampler) of(t *check.Type) ([]byte, bool) {
 		if !free {
 			return nil, false
 		}
-		return s.atom(prim.KindAny), true
+		return s.leaf(prim.KindAny), true
 	}
 	if t.Name != "" {
 		defer func(n int) { s.binders = s.binders[:n] }(len(s.binders))
 		s.binders = append(s.binders, t.Name)
 	}
+	var kinds []prim.Kinds
 	for _, k := range sampled {
-		if t.Kinds&k == 0 {
-			continue
+		if t.Kinds&k != 0 && !(k == prim.KindDec && t.Kinds&prim.KindInt != 0) {
+			kinds = append(kinds, k)
 		}
-		if v, ok := s.kind(k, t); ok {
+	}
+	if t.Kinds == prim.KindAny {
+		// What the code looks into comes first.
+		var first []prim.Kinds
+		if len(t.Fields) > 0 || isKnown(t.Rest) {
+			first = append(first, prim.KindRecord)
+		}
+		if isKnown(t.First) || isKnown(t.Second) {
+			first = append(first, prim.KindPair)
+		}
+		if isKnown(t.Item) {
+			first = append(first, prim.KindList)
+		}
+		kinds = append(first, kinds...)
+	}
+	from := s.turn
+	if len(kinds) > 1 {
+		from += s.unions // within a part of another kind, so that recursive ones end
+		s.unions++
+		defer func() { s.unions-- }()
+	}
+	for i := range kinds {
+		if v, ok := s.kind(kinds[(from+i)%len(kinds)], t); ok {
 			return v, true
 		}
 	}
 	return nil, false
 }
 
-// sampled is the kinds in the order in which they are tried, the commonest first:
-// what is wanted may be several, as the operand of length is.
-var sampled = []prim.Kinds{
-	prim.KindInt, prim.KindList, prim.KindString, prim.KindBool, prim.KindDec, prim.KindRecord,
-	prim.KindPair, prim.KindUnit, prim.KindFunction, prim.KindQuoted,
-}
+func isKnown(t *check.Type) bool { return t != nil && !t.Any }
 
 func (s *sampler) kind(k prim.Kinds, t *check.Type) ([]byte, bool) {
 	switch k {
 	case prim.KindInt, prim.KindString, prim.KindBool, prim.KindDec:
-		return s.atom(k), true
+		return s.leaf(k), true
 	case prim.KindUnit:
 		return []byte("null"), true
 	case prim.KindList:
@@ -128,16 +291,19 @@ func (s *sampler) kind(k prim.Kinds, t *check.Type) ([]byte, bool) {
 		}
 		a, ok := s.of(t.First)
 		b, ok2 := s.of(t.Second)
-		return append(append(append(append([]byte(`{"pair":[`), a...), ','), b...), `]}`...), ok && ok2
+		return slices.Concat([]byte(`{"pair":[`), a, []byte{','}, b, []byte(`]}`)), ok && ok2
 	case prim.KindFunction:
+		if t.Result != nil && (t.Result.Any || t.Result.Kinds == 0 || t.Result.Kinds&prim.KindInt != 0) && s.turn%2 == 0 {
+			return []byte(`{"lam":"n","body":{"add":[{"var":"n"},1]}}`), true
+		}
 		v, ok := s.inCode(t.Result)
-		return append(append([]byte(`{"lam":"n","body":`), v...), '}'), ok && s.term
+		return slices.Concat([]byte(`{"lam":"n","body":`), v, []byte{'}'}), ok
 	case prim.KindQuoted:
 		v, ok := s.inCode(t.Gives)
 		if t.Unknown || !ok {
 			v, ok = []byte(`{"add":[1,2]}`), t.Unknown
 		}
-		return append(append([]byte(`{"quote":`), v...), '}'), ok && s.term
+		return slices.Concat([]byte(`{"quote":`), v, []byte{'}'}), ok
 	}
 	return nil, false
 }
@@ -149,41 +315,50 @@ func (s *sampler) inCode(t *check.Type) ([]byte, bool) {
 	return s.of(t)
 }
 
-// list is a list with an item or a few, or none where an item can't be told.
+// list is a list with two items or a few, or none where an item can't be made up.
 func (s *sampler) list(t *check.Type) []byte {
-	if t.Deep {
-		return []byte("[1,2,3]")
+	free := t.Item == nil || t.Item.Any || t.Item.Kinds == 0 || t.Item.Kinds&prim.KindInt != 0
+	if t.Deep || free && s.turn%2 == 0 && t.Kinds != prim.KindAny {
+		return []byte("[3,1,4,2]")
 	}
-	item, ok := s.of(t.Item)
-	switch {
-	case !ok:
+	one, ok := s.of(t.Item)
+	two, ok2 := s.of(t.Item)
+	if !ok || !ok2 {
 		return []byte("[]")
-	case string(item) == "5":
-		return []byte("[1,2,3]")
 	}
-	return append(append([]byte{'['}, item...), ']')
+	return slices.Concat([]byte{'['}, one, []byte{','}, two, []byte{']'})
 }
 
-// record is the fields, also those that may be missing: the code looks at them.
+// record is the fields, also those that may be missing: the code looks at them. Where
+// it knows none, they have the names that texts have, as a key does that is given
+// beside the record.
 func (s *sampler) record(t *check.Type) ([]byte, bool) {
-	o := object(nil)
-	wrap := s.code
+	o := begin()
 	for _, f := range t.Fields {
 		v, ok := s.of(f.Type)
-		switch {
-		case !ok && f.Optional:
-			continue
-		case !ok:
+		if ok {
+			o = o.raw(f.Key, v)
+		} else if !f.Optional {
 			return nil, false
 		}
-		if len(o) > 0 {
-			o = append(o, ',')
-		}
-		o = append(append(append(o, encode(f.Key)...), ':'), v...)
 	}
-	o = append(append([]byte{'{'}, o...), '}')
-	if wrap {
-		o = append(append([]byte(`{"record":`), o...), '}')
+	if len(t.Fields) == 0 && t.Rest != nil && s.depth < maxOpen {
+		keys := [][]byte{s.texts[s.turn%len(s.texts)], s.texts[0]}
+		if s.turn == 0 {
+			keys[1] = s.texts[1]
+		}
+		taken := s.taken[prim.KindString]
+		s.taken[prim.KindString] += len(keys) // the values are other texts
+		for i, key := range keys {
+			var name string
+			if v, ok := s.of(t.Rest); ok && json.Unmarshal(key, &name) == nil && (i == 0 || !bytes.Equal(key, keys[0])) {
+				o = o.raw(name, v)
+			}
+		}
+		s.taken[prim.KindString] = taken
+	}
+	if o = o.end(); s.code {
+		o = begin().raw("record", o).end()
 	}
 	return o, true
 }

@@ -34,22 +34,22 @@ const (
 		`"steps":{"type":"integer"},` +
 		`"notes":{"type":"array","items":{"type":"string"}},` +
 		`"next":{"type":"object","description":"the call that goes on from here"},` +
-		`"text":{"type":"string","description":"the result as JSON, where an integer of over 300 digits is in it, it isn't of this schema, or it waits for more arguments"},` +
+		`"text":{"type":"string","description":"the result as JSON, where a number of over 300 digits is in it, it isn't of this schema, or it waits for more arguments"},` +
 		`"preview":{"type":"string","description":"the beginning of a result too large to show"},` +
 		`"total":{"type":"integer","description":"bytes of the whole result"},` +
 		`"uri":{"type":"string","description":"the whole result, as a resource"},` +
 		`"error":{"type":"object","description":"kind, message, at, hint"}}}`
 )
 
-// longestNumber is how many digits an integer has that readers of JSON take which
-// have doubles for numbers: others read an infinity, which no schema of an integer
-// lets through, or nothing.
+// longestNumber is how many digits a number has, before its point, that readers of JSON
+// take which have doubles for numbers: others read an infinity, which no schema lets
+// through, or nothing.
 const longestNumber = 308
 
 // longest is from how many digits on results have an integer as {"int":"…"}.
 const longest = 4096
 
-// longNumber reports whether JSON has an integer of more digits, or one that is
+// longNumber reports whether JSON has a number of more digits, or an integer that is
 // written {"int":"…"}.
 func longNumber(src []byte) bool {
 	for i := 0; i < len(src); i++ {
@@ -70,6 +70,10 @@ func longNumber(src []byte) bool {
 			}
 			if i-from > longestNumber {
 				return true
+			}
+			if i < len(src) && src[i] == '.' { // digits behind it make it no larger
+				for i++; i < len(src) && src[i] >= '0' && src[i] <= '9'; i++ {
+				}
 			}
 			i--
 		}

@@ -188,10 +188,10 @@ func TestAnswersFitSchemas(t *testing.T) {
 			}
 		}
 		tool, _ := s.Registry().Snapshot().Get(name)
-		params, _ := tool.Report().Arguments()
-		if call, ok := byName(tool, params); ok {
+		if input := s.suggest(tool, s.tools.Snapshot()).input; input != nil {
+			src := source{tool: tool, report: tool.Report(), byName: true}
 			var c struct{ Arguments json.RawMessage }
-			if err := json.Unmarshal(call, &c); err != nil {
+			if err := json.Unmarshal(src.call(input), &c); err != nil {
 				t.Fatal(err)
 			}
 			if err := shelf.takes(t, name, string(c.Arguments)); err != nil {
@@ -231,6 +231,8 @@ func TestSpecialResults(t *testing.T) {
 		{"large", `n => if n == 0 then 1 else n * self(n - 1)`, `{"input":30}`, `"result":265252859812191058636308480000000`},
 		{"larger", `n => if n <= 1 then [1] else [n * head(self(n - 1))]`, `{"input":500}`, `"text":"[1220136825`},
 		{"largest", `n => let f = k => if k == 0 then 10 else 1 in fold(p => fst(p) * 10, 1, range(0, n))`, `{"input":5000}`, `"text":"{\"int\":\"1000000`},
+		{"largeDec", `n => n * 1e400`, `{"input":2}`, `holds a number of over 300 digits`},
+		{"smallDec", `n => n * 1e-400`, `{"input":2}`, `"type":"dec"`},
 		{"dec", `n => n * 1.5`, `{"input":2.5}`, `"result":3.75`},
 		{"function", `x => y => x / y`, `{"x":8,"y":2}`, `"result":4`},
 		{"givesOne", `x => if x == 1 then (y => y) else (y => x)`, `{"input":8}`, `"result":"\u003cfunction\u003e"`},
@@ -275,7 +277,8 @@ func TestLongNumber(t *testing.T) {
 	for src, want := range map[string]bool{
 		nines: true, "-" + nines: true, `[1,{"a":` + nines + `}]`: true, `"` + nines + `"`: false, `["\"",` + nines + `]`: true,
 		`["\\","` + nines + `"]`: false, strings.Repeat("9", 308): false, strings.Repeat("9", 309): true,
-		`{"dec":"` + strings.Repeat("9", 5000) + `"}`: false, `{"int":"` + strings.Repeat("9", 5000) + `"}`: true, `[1,2]`: false, ``: false, `"`: false,
+		`{"dec":"` + strings.Repeat("9", 5000) + `"}`: false, `{"int":"` + strings.Repeat("9", 5000) + `"}`: true, `[1,2]`: false, ``: false,
+		nines + ".5": true, "0." + nines: false, "[0." + nines + "," + nines + "]": true, `"`: false,
 	} {
 		if longNumber([]byte(src)) != want {
 			t.Errorf("%.60s: %t", src, !want)

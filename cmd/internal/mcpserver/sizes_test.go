@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -76,8 +77,10 @@ func TestSizes(t *testing.T) {
 	s := New(Options{})
 	const examples = "../../../core/examples/tasks"
 	var evolves, describes, details, failures sizing
-	for name, code := range tasks(t, examples, "testdata/tried") {
+	programs := tasks(t, examples, "testdata/tried")
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
 		var a Answer
+		code := programs[name]
 		if strings.HasPrefix(code, "{") {
 			a = must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
 		} else {

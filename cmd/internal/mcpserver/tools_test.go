@@ -226,6 +226,28 @@ func TestOthersChanges(t *testing.T) {
 	}
 }
 
+// TestExpectIsRead: what an example expects is read by the type of the tool's result.
+func TestExpectIsRead(t *testing.T) {
+	s := New(Options{})
+	for _, c := range []struct{ code, expect, differs string }{
+		{"n => {pair: [n, n * 1]}", `{"pair":[1,1]}`, `{"pair":[1,2]}`},
+		{"n => {pair: [n, n * 1]}", `{"record":{"pair":[1,1]}}`, `{"pair":[1,1],"a":1}`},
+		{"n => (n, n * 1)", `{"pair":[1,1]}`, `[1,1]`},
+		{"n => [{dec: to_text(n * 1)}]", `[{"dec":"1"}]`, `["1"]`},
+		{"n => n * 1", `"1"`, `"2"`},
+		{"n => to_text(n * 1)", `"1"`, `1`},
+		{"n => if n > 5 then 1 else (m => n * m)", `"<function>"`, `"function"`},
+		{"n => '{n + 1}", `{"add":[{"var":"n"},1]}`, `{"add":[1,1]}`},
+		{"n => if n > 2 then n else continue(n + 1)", `{"continue":{"input":2}}`, `{"continue":{"input":3}}`},
+	} {
+		evolve := `{"name":"t","code":` + quoteJSON(c.code) + `,"examples":[{"input":1,"expect":%s}]}`
+		must(t, s, "evolve", fmt.Sprintf(evolve, c.expect))
+		if a := do(t, s, "evolve", fmt.Sprintf(evolve, c.differs)); a.Fault == nil || !strings.Contains(a.Text, "is expected") {
+			t.Errorf("%s: %s", c.code, a.Text)
+		}
+	}
+}
+
 // TestLimitsOfExamples: the time of a run bounds examples, and no more is said of
 // large ones than is read.
 func TestLimitsOfExamples(t *testing.T) {
