@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -150,62 +151,82 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 		}
 		o = append(o, s.made(ctx, c, t, all[i]).Structured...)
 	}
-	return succeeded(append(o, ']'))
+	next := s.suggest(made[0], s.tools.Snapshot())
+	notes := []string{"each calls the versions of the others that are made here"}
+	calls := func(u check.Unknown) bool { return u.Reason == check.ReasonCall }
+	if slices.ContainsFunc(made, func(t *registry.Tool) bool { return slices.ContainsFunc(t.Report().Dynamic, calls) }) {
+		notes = append(notes, "some of these calls may fail: whether they do is known only when they run")
+	}
+	if next.note != "" {
+		notes = append(notes, next.note)
+	}
+	if s.opts.Fleeting != "" {
+		notes = append(notes, s.fleeting("these tools are"))
+	}
+	return succeeded(append(o, ']').raw("notes", encodeTexts(brief(notes))).call("next", next.call))
+}
+
+// fleeting is the note about tools that aren't kept.
+func (s *Server) fleeting(which string) string {
+	return which + " gone when the server ends: " + s.opts.Fleeting
 }
 
 // made is the answer about a version that was made of a proposal.
 func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal) Answer {
 	if p.before != nil && p.before.Seq == t.Seq {
-		p.notes = append(p.notes, fmt.Sprintf("unchanged: version %d of %q is this already", t.Version, t.Name))
-		return s.evolved(t, true, s.askHere(ctx, t), append(p.notes, notesOf(t)...))
+		if !p.together {
+			p.notes = append(p.notes, fmt.Sprintf("unchanged: version %d of %q is this already", t.Version, t.Name))
+		}
+		p.notes = append(p.notes, notesOf(t)...)
+		return s.evolved(t, true, s.askHere(ctx, t), p)
 	}
 	if p.before != nil {
 		p.notes = append(p.notes, keptBefore(t, p.before, &p.d)...)
 	}
 	same := s.tools.Same(t)
 	p.notes = append(append(append(p.notes, notesOf(t)...), t.Notes...), toolsMeant(t.Program().Free(), t.Name, c.Tools)...)
-	p.notes = append(append(p.notes, s.findOut(t, same)...), s.retiredNotes(t, c.Tools)...)
+	p.notes = append(append(p.notes, s.findOut(t, same, p.together)...), s.retiredNotes(t, c.Tools)...)
 	if t.Version > 1 {
 		_, live := c.Tools.Get(t.Name)
-		p.notes = append(p.notes, s.after(t, live)...)
+		p.notes = append(p.notes, s.after(t, live, p.together)...)
 	}
 	if !registry.Listed(t.Name) {
 		p.notes = append(p.notes, fmt.Sprintf("MCP clients don't accept %q as a tool's name, so this tool is reached by run only", t.Name))
 	}
-	p.notes = append(p.notes, withOthers(t, p)...)
+	if !p.together {
+		p.notes = append(p.notes, carriedWith(t)...)
+	}
 	if p.published != "" {
 		p.notes = append(p.notes, p.published)
 	}
-	if s.opts.Fleeting != "" {
-		p.notes = append(p.notes, "this tool is gone when the server ends: "+s.opts.Fleeting)
+	if s.opts.Fleeting != "" && !p.together {
+		p.notes = append(p.notes, s.fleeting("this tool is"))
 	}
-	return s.evolved(t, false, s.askHere(ctx, t), p.notes)
+	return s.evolved(t, false, s.askHere(ctx, t), p)
 }
 
-// withOthers tells of the versions that a version was made with: at the same time, or
-// carried along since they are bound to it.
-func withOthers(t *registry.Tool, p *proposal) (notes []string) {
+// carriedWith tells of the versions that were carried along since they are bound to one.
+func carriedWith(t *registry.Tool) (notes []string) {
 	var others []string
 	for _, m := range t.Together() {
 		if m.Name != t.Name {
 			others = append(others, fmt.Sprintf("%s@%d", m.Name, m.Version))
 		}
 	}
-	switch {
-	case others == nil:
+	if others == nil {
 		return nil
-	case p.together:
-		return []string{"made together with " + strings.Join(others, ", ") + ": each calls these versions"}
 	}
 	return []string{"carried along, as they are bound to it: " + strings.Join(others, ", ")}
 }
 
 // after tells of the versions before a new one, of which the last was there (live)
-// or retired.
-func (s *Server) after(t *registry.Tool, live bool) (notes []string) {
-	if live {
+// or retired. Of several made together the number says it.
+func (s *Server) after(t *registry.Tool, live, together bool) (notes []string) {
+	switch {
+	case live && together:
+	case live:
 		notes = append(notes, fmt.Sprintf("this replaces version %d of %q", t.Version-1, t.Name))
-	} else {
+	default:
 		notes = append(notes, fmt.Sprintf("%q was retired: this goes on after version %d, whose examples went with it", t.Name, t.Version-1))
 	}
 	if _, named := s.callersNamed(t.Name, t); named != "" {
@@ -215,14 +236,18 @@ func (s *Server) after(t *registry.Tool, live bool) (notes []string) {
 }
 
 // evolved is the answer about a new version, what matters first, with what became of
-// asking for it. unchanged is set where it was there already.
-func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, notes []string) Answer {
+// asking for it. unchanged is set where it was there already. Of one of several it has
+// only what differs between them.
+func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, p *proposal) Answer {
+	notes := p.notes
 	if asked.note != "" {
 		notes = append([]string{asked.note}, notes...)
 	}
-	next := s.suggest(t, s.tools.Snapshot())
-	if next.note != "" {
-		notes = append(notes, next.note)
+	var next suggestion
+	if !p.together {
+		if next = s.suggest(t, s.tools.Snapshot()); next.note != "" {
+			notes = append(notes, next.note)
+		}
 	}
 	o := begin().text("name", t.Name).number("version", uint64(t.Version))
 	if unchanged {
@@ -231,10 +256,15 @@ func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, notes [
 	if asked.state != "" {
 		o = o.text("state", asked.state).text("why", asked.why)
 	}
-	o = withProblems(o, t).
-		raw("notes", encodeTexts(brief(notes))).
-		call("next", next.call)
-	o = knownBriefly(o, t)
+	o = withProblems(o, t)
+	if len(notes) > 0 || !p.together {
+		o = o.raw("notes", encodeTexts(brief(notes)))
+	}
+	if p.together {
+		o = knownInGroup(o, t)
+	} else {
+		o = knownBriefly(o.call("next", next.call), t)
+	}
 	if n := len(t.Examples); n > 0 {
 		o = o.number("examples", uint64(n))
 	}

@@ -60,7 +60,7 @@ var fixed = []fixedTool{
 			`"state":{"type":"string"},"why":{"type":"string"},` +
 			`"problems":{"type":"array","items":{"type":"object"},"description":"of a draft: the places that always fail"},` +
 			`"notes":{"type":"array","items":{"type":"string"}},` +
-			`"tools":{"type":"array","items":{"type":"object"},"description":"of several at once, the same for each"},` +
+			`"tools":{"type":"array","items":{"type":"object"},"description":"of several at once: what differs between them"},` +
 			`"next":{"type":"object","description":"a call of the tool"},` +
 			`"type":{"type":"string"},` +
 			`"capabilities":{"type":"array","items":{"type":"string"}},"as":{"type":"string"},` +

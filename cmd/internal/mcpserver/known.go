@@ -53,6 +53,22 @@ func knownBriefly(o object, t *registry.Tool) object {
 	return o.text("cost", costPhrase(t))
 }
 
+// knownInGroup is knownBriefly of one of several tools: its operations are in the type,
+// and what is as it was asked for goes without saying.
+func knownInGroup(o object, t *registry.Tool) object {
+	o = o.text("type", firstOf([]byte(t.Report().Type.String()), longestType))
+	if !slices.Equal(t.Capabilities, t.Declared) {
+		o = o.raw("capabilities", encodeTexts(t.Capabilities))
+	}
+	if t.As != registry.AsTool {
+		o = o.text("as", t.As)
+	}
+	if c, ok := t.Cost(); ok && c.Steps.Finite() {
+		o = o.text("cost", costPhrase(t))
+	}
+	return o
+}
+
 // withProblems adds the places that fail each time they are reached, where there are
 // any: those of a draft.
 func withProblems(o object, t *registry.Tool) object {
@@ -300,13 +316,13 @@ func plural(n int, one, many string) string {
 }
 
 // findOut is the notes about what is known of a new version.
-func (s *Server) findOut(t *registry.Tool, same *registry.Tool) (notes []string) {
+func (s *Server) findOut(t *registry.Tool, same *registry.Tool, together bool) (notes []string) {
 	r := t.Report()
 	switch {
 	case slices.ContainsFunc(r.Dynamic, func(u check.Unknown) bool { return u.Reason == check.ReasonComplex }):
 		notes = append(notes, "the code is too large or too involved for its types to be worked out; all of it is tested when it runs")
 	default:
-		notes = append(notes, mayFail(t)...)
+		notes = append(notes, mayFail(t, together)...)
 	}
 	notes = append(notes, s.overDeclared(t, r)...)
 	if same != nil {
@@ -323,8 +339,11 @@ func (s *Server) findOut(t *registry.Tool, same *registry.Tool) (notes []string)
 }
 
 // mayFail is the note about the places that may fail, as is known only when it runs.
-func mayFail(t *registry.Tool) []string {
-	reasons := []string{check.ReasonTested, check.ReasonConflict, check.ReasonCall, check.ReasonCompare}
+func mayFail(t *registry.Tool, together bool) []string {
+	reasons := []string{check.ReasonTested, check.ReasonConflict, check.ReasonCompare}
+	if !together { // of several it is said once
+		reasons = append(reasons, check.ReasonCall)
+	}
 	n, first := 0, (*check.Unknown)(nil)
 	for i := range t.Report().Dynamic {
 		if u := &t.Report().Dynamic[i]; slices.Contains(reasons, u.Reason) {

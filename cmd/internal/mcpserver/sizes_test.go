@@ -71,6 +71,33 @@ func (s *sizing) at(percent int) int {
 	return (s.all[min(len(s.all)-1, len(s.all)*percent/100)] + 49) / 50 * 50
 }
 
+// groupSizes is how long the answer is that makes so many tools at once, each of which
+// calls the next one, and which makes their next versions.
+func groupSizes(t *testing.T, n int) (of sizing) {
+	for _, kind := range []struct{ code, rest string }{
+		{`n => if n == 0 then true else @%s(n - 1)`, ``},
+		{`text => if length(text) == 0 then 0 else 1 + @%s(slice(text, 1, length(text)))`, `,"description":"how long a text is, by parts","examples":[{"input":"","expect":0}]`},
+		{`(order, n) => if n < 1 then order.total else @%s(order, n - 1)`, `,"description":"what an order comes to"`},
+		{`n => if n == 0 then [] else cons({n: n}, @%s(n - 1))`, `,"if_version":0`},
+	} {
+		s := New(Options{})
+		var entries []string
+		for i := range n {
+			next := fmt.Sprintf("part_%d", (i+1)%n)
+			entries = append(entries, fmt.Sprintf(`{"name":"part_%d","code":"%s","capabilities":["call:%s"]%s}`, i, fmt.Sprintf(kind.code, next), next, kind.rest))
+		}
+		call := `{"tools":[` + strings.Join(entries, ",") + `]}`
+		next := strings.NewReplacer("n - 1", "n - 2", "slice(text, 1", "slice(text, 2", `"if_version":0`, `"if_version":1`).Replace(call)
+		for _, call := range []string{call, next} {
+			a := must(t, s, "evolve", call)
+			if of.add(t, a); n <= 8 && len(a.Text) > largestAnswer {
+				t.Errorf("%d tools: %d bytes: %s", n, len(a.Text), a.Text)
+			}
+		}
+	}
+	return of
+}
+
 // TestSizes: what evolve answers is short for ordinary tools, those of core/examples and
 // those that models were asked to make; the README has how long answers are.
 func TestSizes(t *testing.T) {
@@ -110,13 +137,18 @@ func TestSizes(t *testing.T) {
 	if p90 := evolves.at(90); p90 > usualAnswer {
 		t.Errorf("nine of ten answers of evolve have up to %d bytes, expected %d", p90, usualAnswer)
 	}
+	if a := do(t, s, "evolve", `{"tools":[`+strings.Repeat(`{"name":"a","code":"1"},`, 31)+`{"name":"a","code":"1"}]}`); a.Fault == nil || !strings.Contains(a.Text, "32 tools can't be evolved at once") {
+		t.Errorf("%s", a.Text)
+	}
+	two, eight, sixteen := groupSizes(t, 2), groupSizes(t, 8), groupSizes(t, 16)
 	var table bytes.Buffer
 	table.WriteString("| answer | median | nine of ten | longest |\n|---|---|---|---|\n")
 	for _, row := range []struct {
 		name string
 		of   *sizing
 	}{
-		{"`evolve`, of the thirty tasks and forty more", &evolves}, {"`describe`", &describes}, {"`describe` with `\"detail\":true`", &details}, {"a call that fails", &failures},
+		{"`evolve`, of the thirty tasks and forty more", &evolves},
+		{"`evolve` of 2 tools that call each other", &two}, {"of 8", &eight}, {"of 16, the most", &sixteen}, {"`describe`", &describes}, {"`describe` with `\"detail\":true`", &details}, {"a call that fails", &failures},
 	} {
 		fmt.Fprintf(&table, "| %s | %d | %d | %d |\n", row.name, row.of.at(50), row.of.at(90), row.of.at(100))
 	}
