@@ -169,7 +169,7 @@ func (r *result) answer(t *task, limit int) Answer {
 		a.Text = cut(r.JSON, min(preview, r.room))
 		a.large = &kept{r.JSON, r.Total, t.tool != nil && t.tool.GivesText()}
 		o = previewed(a.Text, r.Total)
-		t.note("the result is %d bytes of JSON, too large to show: this is only the first %d. Let the code select the part you need, or make it smaller", r.Total, len(a.Text))
+		t.note("the result is %d bytes of JSON, too large to show: this is only its beginning. Let the code select the part you need, or make it smaller", r.Total)
 		r.next = ""
 	case deeper(r.JSON, deepest):
 		a.Text = string(r.JSON)
