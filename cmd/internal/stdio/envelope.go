@@ -139,12 +139,16 @@ func parse(line []byte) (*message, *refusal) {
 		return nil, invalid(back, "duplicate key %.100s", e.duplicate)
 	case string(e.version) != `"2.0"`:
 		return nil, invalid(back, `"jsonrpc" must be "2.0"`)
+	case len(e.id) > maxID:
+		return nil, invalid(nil, "id is over %d bytes", maxID)
 	case e.id != nil && !haveID:
 		return nil, invalid(nil, "id must be a string or an integer of 64 bits")
 	case e.method == nil:
 		return nil, invalid(back, "no method")
 	case e.method[0] != '"':
 		return nil, invalid(back, "method must be a string")
+	case len(e.method) > maxID:
+		return nil, invalid(back, "method is over %d bytes", maxID)
 	case e.params != nil && e.params[0] != '{' && e.params[0] != '[' && e.params[0] != 'n':
 		return nil, invalid(back, "params must be an object")
 	case s.deepest > MaxDepth:

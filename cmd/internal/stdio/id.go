@@ -16,6 +16,11 @@ import (
 // refusal, "already in use", of its own request.
 const bigPrefix = "\x00integer "
 
+// maxID is the most bytes that the JSON of an id or a method may have. An id is held in
+// several copies until its answer is read, which may be never, and what is wrong with a method is said
+// with its name. Clients use integers and UUIDs.
+const maxID = 1 << 10
+
 // An id is the id of a request: as the SDK knows it, and as the client wrote it.
 type id struct {
 	key  jsonrpc.ID
@@ -23,10 +28,10 @@ type id struct {
 }
 
 // parseID reads the JSON text of an id: a string, or an integer within int64,
-// however written. It reports false for anything else, null included: MCP has
+// however written, of [maxID] bytes at most. It reports false for anything else, null included: MCP has
 // no null ids.
 func parseID(raw []byte) (id, bool) {
-	if len(raw) == 0 {
+	if len(raw) == 0 || len(raw) > maxID {
 		return id{}, false
 	}
 	if raw[0] == '"' {

@@ -77,6 +77,9 @@ var malformed = []struct {
 	{"id nearly whole", `{"jsonrpc":"2.0","id":1.00000000000000000000001,"method":"ping"}`, -32600, "null", "id must be"},
 	{"id over 64 bits", `{"jsonrpc":"2.0","id":9223372036854775808,"method":"ping"}`, -32600, "null", "id must be"},
 	{"id astronomical", `{"jsonrpc":"2.0","id":1e999999999,"method":"ping"}`, -32600, "null", "id must be"},
+	{"id too long", pingLine(`"` + strings.Repeat("x", maxID-1) + `"`), -32600, "null", "id is over 1024 bytes"},
+	{"id too long, an integer", pingLine("1." + strings.Repeat("0", maxID)), -32600, "null", "id is over 1024 bytes"},
+	{"method too long", `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", maxID) + `"}`, -32600, "1", "method is over 1024 bytes"},
 	{"two methods", `{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}`, -32600, "1", "duplicate"},
 	{"two ids", `{"jsonrpc":"2.0","id":1,"method":"ping","id":1}`, -32600, "null", "duplicate"},
 	{"two params", `{"jsonrpc":"2.0","params":{},"id":1,"method":"ping","params":{}}`, -32600, "1", "duplicate"},
@@ -173,6 +176,7 @@ func TestUnaskedResponses(t *testing.T) {
 func TestIDs(t *testing.T) {
 	s := start(t, nil).initialized()
 	for _, id := range []string{
+		`"` + strings.Repeat("x", maxID-2) + `"`,
 		`0`, `-1`, `7`, `""`, `"7"`, `"a b"`, `"\u0061"`, `"\"\\\n"`, `"é😀"`, `"\ud800"`, `"\u0000integer 9007199254740993"`,
 		`1.0`, `-0`, `0.0`, `1e2`, `10E-1`, `1.50e+1`, `0e99`,
 		`9007199254740992`, `9007199254740993`, `-9007199254740993`, `9223372036854775807`, `-9223372036854775808`, `9.223372036854775807e18`,
