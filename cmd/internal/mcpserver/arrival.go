@@ -38,7 +38,42 @@ func (a arriving) Connect(ctx context.Context) (mcp.Connection, error) {
 // request that the SDK hands through to the handler.
 type arrival struct {
 	ticket uint64
-	tools  *registry.Snapshot
+	tools  *registry.Snapshot // of a call of a tool
+
+	mu      sync.Mutex
+	answers bool // its answer is with the transport, or never will be
+	leave   func()
+}
+
+// whenAnswered gives back what an answer is made with once the transport has taken it: a client that
+// doesn't read its answers is slowed, and no more of them are made. A nil arrival, of
+// a call over HTTP, gives it back at once: there answers are counted where they are written.
+func (a *arrival) whenAnswered(leave func()) {
+	if a == nil {
+		leave()
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.answers {
+		leave()
+		return
+	}
+	if earlier := a.leave; earlier != nil {
+		earlier()
+	}
+	a.leave = leave
+}
+
+// answered gives it back.
+func (a *arrival) answered() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answers = true
+	if a.leave != nil {
+		a.leave()
+		a.leave = nil
+	}
 }
 
 const arrivalKey = "mcp-pif/arrival"
@@ -59,13 +94,14 @@ type orderly struct {
 	mu      sync.Mutex
 	pending jsonrpc.ID    // of the evolve, or retire, under way
 	done    chan struct{} // closed when it is answered; nil: none under way
+	calls   map[jsonrpc.ID]*arrival
 }
 
 // patience is how long reading waits for an evolve. It takes milliseconds; the
 // bound is for the case that its answer is lost.
 const patience = 10 * time.Second
 
-// Read stamps calls of tools.
+// Read stamps calls.
 func (o *orderly) Read(ctx context.Context) (jsonrpc.Message, error) {
 	o.mu.Lock()
 	done := o.done
@@ -80,7 +116,7 @@ func (o *orderly) Read(ctx context.Context) (jsonrpc.Message, error) {
 		timer.Stop()
 	}
 	m, err := o.Connection.Read(ctx)
-	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.Method == "tools/call" && req.IsCall() {
+	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.IsCall() && (req.Method == "tools/call" || isList(req.Method)) {
 		o.stamp(req)
 	}
 	return m, err
@@ -98,10 +134,18 @@ func (o *orderly) stamp(req *jsonrpc.Request) {
 	if extra.TokenInfo.Extra == nil {
 		extra.TokenInfo.Extra = make(map[string]any, 1)
 	}
-	extra.TokenInfo.Extra[arrivalKey] = &arrival{
-		ticket: o.server.tickets.Add(1),
-		tools:  o.server.latest(),
+	a := &arrival{ticket: o.server.tickets.Add(1)}
+	extra.TokenInfo.Extra[arrivalKey] = a
+	o.mu.Lock()
+	if o.calls == nil {
+		o.calls = map[jsonrpc.ID]*arrival{}
 	}
+	o.calls[req.ID] = a
+	o.mu.Unlock()
+	if req.Method != "tools/call" {
+		return
+	}
+	a.tools = o.server.latest()
 	if name := toolName(req.Params); name == "evolve" || name == "retire" {
 		o.mu.Lock()
 		o.pending, o.done = req.ID, make(chan struct{})
@@ -122,11 +166,20 @@ func toolName(params json.RawMessage) string {
 	return ""
 }
 
-// Write lets reading go on when an evolve is answered.
+// Write lets reading go on when an evolve is answered, and gives back what an answer was made with.
 func (o *orderly) Write(ctx context.Context, m jsonrpc.Message) error {
 	res, ok := m.(*jsonrpc.Response)
 	if ok && res.Error != nil {
 		m = &jsonrpc.Response{ID: res.ID, Error: coded(res.Error), Extra: res.Extra}
+	}
+	if ok {
+		o.mu.Lock()
+		a := o.calls[res.ID] // the client may use the id again before the answer is written
+		delete(o.calls, res.ID)
+		o.mu.Unlock()
+		if a != nil {
+			defer a.answered()
+		}
 	}
 	err := o.Connection.Write(ctx, m)
 	req, asks := m.(*jsonrpc.Request)
@@ -139,5 +192,17 @@ func (o *orderly) Write(ctx context.Context, m jsonrpc.Message) error {
 		}
 		o.mu.Unlock()
 	}
+	return err
+}
+
+// Close gives back what answers were made with that nobody will read.
+func (o *orderly) Close() error {
+	err := o.Connection.Close()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, a := range o.calls {
+		a.answered()
+	}
+	o.calls = nil
 	return err
 }

@@ -3,13 +3,96 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
+
+// A stuck connection has calls to read, and a client that reads no answer.
+type stuck struct {
+	fed
+	given    atomic.Int32 // answers
+	released chan struct{}
+	once     sync.Once
+}
+
+func (c *stuck) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+func (c *stuck) SessionID() string                               { return "" }
+func (c *stuck) Close() error                                    { c.once.Do(func() { close(c.requests) }); return nil }
+
+func (c *stuck) Write(context.Context, jsonrpc.Message) error {
+	c.given.Add(1)
+	<-c.released
+	return nil
+}
+
+// TestUnreadAnswers: no more answers are made than a few while the client reads none, and all of them when it
+// does.
+func TestUnreadAnswers(t *testing.T) {
+	const calls = 200
+	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"}}`
+	for method, params := range map[string]string{
+		"tools/list":     `{` + meta + `}`,
+		"resources/list": `{` + meta + `}`,
+		"tools/call":     `{"name":"list","arguments":{},` + meta + `}`,
+		"tools/call ":    `{"name":"run","arguments":{"code":"1+1"},` + meta + `}`,
+		"tools/call  ":   `{"name":"help","arguments":{},` + meta + `}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := New(Options{Limits: Limits{Runs: atOnce}})
+			c := &stuck{fed: fed{requests: make(chan *jsonrpc.Request, calls)}, released: make(chan struct{})}
+			for i := range calls {
+				id, _ := jsonrpc.MakeID(float64(i))
+				c.requests <- &jsonrpc.Request{ID: id, Method: strings.TrimSpace(method), Params: json.RawMessage(params)}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- s.Serve(ctx, c) }()
+			synctest.Wait()
+			if n := c.given.Load(); n != atOnce {
+				t.Errorf("%s: %d answers were made that nobody reads", params, n)
+			}
+			close(c.released)
+			synctest.Wait()
+			if n := c.given.Load(); n != calls {
+				t.Errorf("%s: %d answers of %d", params, n, calls)
+			}
+			cancel()
+			<-ended
+			if s.plain.free != atOnce || s.slots.free != atOnce {
+				t.Errorf("%s: %d and %d turns are free", params, s.plain.free, s.slots.free)
+			}
+		})
+	}
+}
+
+// TestPlainAnswersWait: what is no run has its turn, too.
+func TestPlainAnswersWait(t *testing.T) {
+	s := New(Options{})
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range atOnce {
+		s.plain.enter(t.Context(), 0, 0)
+		s.makes.enter(t.Context(), 0, 0)
+	}
+	for tool, arguments := range map[string]string{
+		"list": `{}`, "describe": `{"name":"f"}`, "history": `{}`, "journal": `{}`, "help": `{}`, "retire": `{"name":"f"}`,
+		"evolve": `{"name":"f","code":"1"}`, "run": `{"result":"r"}`,
+	} {
+		if a := s.Call(gone, Call{Tool: tool, Arguments: json.RawMessage(arguments)}); a.Fault == nil || a.Fault.Kind != fault.Cancelled {
+			t.Errorf("%s doesn't wait: %s", tool, a.Text)
+		}
+	}
+}
 
 // A fed connection has what is to be read, and forgets what is written.
 type fed struct {
@@ -19,7 +102,10 @@ type fed struct {
 
 func (f *fed) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
-	case r := <-f.requests:
+	case r, ok := <-f.requests:
+		if !ok {
+			return nil, io.EOF
+		}
 		return r, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()

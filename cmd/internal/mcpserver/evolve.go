@@ -32,7 +32,13 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
+	leave, f := s.making(ctx, c)
+	if f != nil {
+		return failed(f)
+	}
+	defer leave()
 	t, err := s.tools.Evolve(p.d, p.edit)
+	leave()
 	if err != nil {
 		return s.refused([]*proposal{p}, err)
 	}
@@ -140,7 +146,13 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 		g.Message = fmt.Sprintf("tools[%d]: %s", i, f.Message)
 		return failed(&g)
 	}
+	leave, f := s.making(ctx, c)
+	if f != nil {
+		return failed(f)
+	}
+	defer leave()
 	made, err := s.tools.EvolveAll(ds, edits)
+	leave()
 	if err != nil {
 		return s.refused(all, err)
 	}

@@ -3,8 +3,13 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -203,9 +208,53 @@ func (s *Server) queued(ctx context.Context, c Call, t *task, do func() Answer) 
 	if f := s.slots.enter(ctx, c.ticket, bytes); f != nil {
 		return failed(f)
 	}
-	defer s.slots.leave(bytes)
+	defer c.arrival.whenAnswered(func() { s.slots.leave(bytes) })
 	return do()
 }
+
+// plainly does what is no run when its turn has come.
+func (s *Server) plainly(ctx context.Context, c Call, do func(Call) Answer) Answer {
+	if f := s.plain.enter(ctx, c.ticket, 0); f != nil {
+		return failed(f)
+	}
+	defer c.arrival.whenAnswered(func() { s.plain.leave(0) })
+	return do(c)
+}
+
+// making waits for the turn of an evolve. Its code takes memory as that of a run does; leave may be
+// called twice.
+func (s *Server) making(ctx context.Context, c Call) (leave func(), f *fault.Fault) {
+	bytes := textWeight * len(c.Arguments)
+	if f := s.makes.enter(ctx, c.ticket, bytes); f != nil {
+		return nil, f
+	}
+	return sync.OnceFunc(func() { s.makes.leave(bytes) }), nil
+}
+
+// isList reports whether a method answers what is large whatever was asked, and no run's.
+func isList(method string) bool { return strings.HasSuffix(method, "/list") }
+
+// queueing has lists wait for their turn.
+func (s *Server) queueing(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if !isList(method) {
+			return next(ctx, method, req)
+		}
+		a := arrivalOf(req.GetExtra())
+		ticket := uint64(0)
+		if a != nil {
+			ticket = a.ticket
+		}
+		if f := s.plain.enter(ctx, ticket, 0); f != nil {
+			return nil, &jsonrpc.Error{Code: codeOverloaded, Message: f.Error()}
+		}
+		defer a.whenAnswered(func() { s.plain.leave(0) })
+		return next(ctx, method, req)
+	}
+}
+
+// codeOverloaded is what standard input and output answer where there is no room, too.
+const codeOverloaded = -32000
 
 // listen has a call's progress tell what its operations say.
 func (c *Call) listen(acts *run.Run, used *uint64, of uint64, round *int) {

@@ -1,9 +1,15 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
+	"sync"
+	"weak"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,19 +45,76 @@ func (s *Server) listing(next mcp.MethodHandler) mcp.MethodHandler {
 		params.Cursor = ""
 		// The rest of the answer, which differs by protocol, is the SDK's.
 		res, err := next(ctx, method, &mcp.ListToolsRequest{Session: list.Session, Params: params, Extra: list.Extra})
-		if page, ok := res.(*mcp.ListToolsResult); ok && err == nil {
-			s.page(page, first, after)
+		page, ok := res.(*mcp.ListToolsResult)
+		if !ok || err != nil {
+			return res, err
 		}
-		return res, err
+		return s.fill(page, first, after), nil
 	}
+}
+
+// A listPage is a page of tools/list, encoded. The collector may take it where no answer is being made of it.
+type listPage struct {
+	tools   *registry.Snapshot
+	changes uint64 // of the policy
+	text    []byte
+	next    string
+}
+
+// pages is those that were made last, by cursor.
+type pages struct {
+	sync.Mutex
+	of map[string]weak.Pointer[listPage]
+}
+
+// maxListed is how many pages are kept: as many as there are of the most tools, and some for cursors made up.
+const maxListed = 16
+
+// fill fills a page, with what was made for the one before where no tool and no grant changed since.
+func (s *Server) fill(page *mcp.ListToolsResult, first bool, after string) *encodedPage {
+	cursor := ""
+	if !first {
+		cursor = writeCursor(after)
+	}
+	tools, changes := s.latest(), s.broker.Policy().Changes()
+	s.pages.Lock()
+	l := s.pages.of[cursor].Value()
+	s.pages.Unlock()
+	if l == nil || l.tools != tools || l.changes != changes || s.opts.Extra != nil {
+		s.page(page, tools, first, after)
+		l = &listPage{tools, changes, encode(page.Tools), page.NextCursor}
+		s.pages.Lock()
+		if s.pages.of == nil || len(s.pages.of) >= maxListed {
+			s.pages.of = map[string]weak.Pointer[listPage]{}
+		}
+		s.pages.of[cursor] = weak.Make(l)
+		s.pages.Unlock()
+	}
+	page.Tools, page.NextCursor, page.CacheScope = []*mcp.Tool{}, l.next, "private" // tools are a profile's
+	return &encodedPage{page, l}
+}
+
+// An encodedPage is a page whose tools are encoded already.
+type encodedPage struct {
+	*mcp.ListToolsResult
+	made *listPage
+}
+
+// MarshalJSON implements [json.Marshaler].
+func (p *encodedPage) MarshalJSON() ([]byte, error) {
+	text, err := json.Marshal(p.ListToolsResult)
+	empty := []byte("[]}")
+	if err == nil && !bytes.HasSuffix(text, empty) {
+		return nil, errors.New("the tools of a page aren't its last member")
+	}
+	return slices.Concat(bytes.TrimSuffix(text, empty), p.made.text, []byte("}")), err
 }
 
 // page fills a page with the tools after a name, on the first with the fixed ones
 // before them.
-func (s *Server) page(page *mcp.ListToolsResult, first bool, after string) {
+func (s *Server) page(page *mcp.ListToolsResult, tools *registry.Snapshot, first bool, after string) {
 	extras := s.extras(page.Tools)
 	page.Tools, page.NextCursor = []*mcp.Tool{}, ""
-	page.CacheScope = "private" // tools are a profile's
 	if first {
 		for i := range fixed {
 			page.Tools = append(page.Tools, fixed[i].declare(s.broker.Policy()))
@@ -61,7 +124,7 @@ func (s *Server) page(page *mcp.ListToolsResult, first bool, after string) {
 	if s.opts.HideEvolved {
 		return
 	}
-	for _, t := range s.latest().All() {
+	for _, t := range tools.All() {
 		switch {
 		case !first && t.Name <= after || !registry.Listed(t.Name) || t.As != registry.AsTool:
 			continue

@@ -50,7 +50,7 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	name, _ := ctx.Value(calledKey{}).(string)
 	c := Call{Tool: name, Arguments: req.Params.Arguments}
 	if a := arrivalOf(req.Extra); a != nil {
-		c.Tools, c.ticket = a.tools, a.ticket
+		c.Tools, c.ticket, c.arrival = a.tools, a.ticket, a
 	}
 	if token := req.Params.GetProgressToken(); token != nil && req.Session != nil {
 		c.Progress = s.notifier(ctx, req.Session, token)

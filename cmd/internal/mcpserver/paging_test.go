@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -194,4 +195,34 @@ func TestProgressInEras(t *testing.T) {
 			return strings.Contains(events, `"cancelled"`)
 		})
 	})
+}
+
+// TestPagesAreKept: a page is made once until a tool changes, or what is granted.
+func TestPagesAreKept(t *testing.T) {
+	s := New(Options{})
+	evolve := func(name string) {
+		t.Helper()
+		if _, err := s.tools.Evolve(registry.Definition{Name: name, Code: []byte("1"), Description: "<b>"}, registry.Edit{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	evolve("a")
+	page := func(first bool, after string) *encodedPage { return s.fill(&mcp.ListToolsResult{}, first, after) }
+	whole, rest := page(true, ""), page(false, "a")
+	if page(true, "").made != whole.made || page(false, "a").made != rest.made || whole.made == rest.made {
+		t.Error("a page is made again")
+	}
+	text, err := json.Marshal(whole)
+	var read mcp.ListToolsResult
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if last := len(read.Tools) - 1; err != nil || read.Tools[last].Name != "a" || read.Tools[last].Description != "<b>" {
+		t.Errorf("%s %v", text, err)
+	}
+	evolve("b")
+	if now := page(true, ""); now.made == whole.made || !strings.Contains(string(now.made.text), `"b"`) {
+		t.Error("the page of before is given")
+	}
+	runtime.KeepAlive(rest)
 }

@@ -45,7 +45,7 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 		return failed(f)
 	}
 	if _, ok := a.raw("result"); ok {
-		return s.readResult(a)
+		return s.plainly(ctx, c, func(Call) Answer { return s.readResult(a) })
 	}
 	if raw, ok := a.raw("from"); ok {
 		return failed(invalid(fmt.Sprintf(`run takes "from" with "result" only, and got %s`, excerpt(raw)), "run", runArguments))

@@ -82,6 +82,9 @@ type Server struct {
 	broker  *run.Broker
 	log     *slog.Logger
 	slots   slots
+	makes   slots // what evolve makes, until it asks the user
+	plain   slots // answers that are no run's
+	pages   pages // of tools/list
 	cpu     *Processors
 	share   core.Share // what its runs hold of the pool
 	tickets atomic.Uint64
@@ -120,6 +123,8 @@ func New(opts Options) *Server {
 		s.results = NewResults(0)
 	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
+	s.makes = slots{free: atOnce, most: together, room: s.limits.Waiting}
+	s.plain = slots{free: atOnce, most: together, room: s.limits.Waiting}
 	if s.cpu = opts.Processors; s.cpu == nil {
 		s.cpu = NewProcessors()
 	}
@@ -139,7 +144,7 @@ func New(opts Options) *Server {
 		opts.Extra.Options(sdk)
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "mcp-pif", Title: "PIF", Version: opts.Version}, sdk)
-	s.mcp.AddReceivingMiddleware(s.recovering, s.dispatching, s.addressing, s.listing, s.listingMore, s.listening)
+	s.mcp.AddReceivingMiddleware(s.recovering, s.queueing, s.dispatching, s.addressing, s.listing, s.listingMore, s.listening)
 	s.mcp.AddSendingMiddleware(s.telling)
 	// To the SDK every call is one of run; see dispatching.
 	s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
@@ -193,7 +198,8 @@ type Call struct {
 	// Progress, if not nil, is told now and then how far a run is.
 	Progress func(Progress)
 
-	ticket uint64 // the call's place in the queue; 0: the next
+	ticket  uint64   // the call's place in the queue; 0: the next
+	arrival *arrival // nil: nobody asks when its answer is written
 }
 
 // Progress is how far a run is.
@@ -232,17 +238,17 @@ func (s *Server) call(ctx context.Context, c Call) Answer {
 	case "run":
 		return s.orGone(c, s.run(ctx, c))
 	case "list":
-		return s.list(c)
+		return s.plainly(ctx, c, s.list)
 	case "describe":
-		return s.describe(c)
+		return s.plainly(ctx, c, s.describe)
 	case "history":
-		return s.history(c)
+		return s.plainly(ctx, c, s.history)
 	case "journal":
-		return s.journal(c)
+		return s.plainly(ctx, c, s.journal)
 	case "retire":
-		return s.retire(c)
+		return s.plainly(ctx, c, s.retire)
 	case "help":
-		return s.help(c)
+		return s.plainly(ctx, c, s.help)
 	}
 	return s.orGone(c, s.direct(ctx, c))
 }
@@ -267,6 +273,9 @@ type Limits struct {
 	Waiting   int           // calls waiting for their turn; 10,000
 	Result    int           // bytes of a result shown whole; 16 KiB
 }
+
+// atOnce is how many answers that are no run's are made at once, and how many evolves.
+const atOnce = 2
 
 // together is how many bytes of code and input the runs under way may have.
 const together = 8 << 20

@@ -72,6 +72,9 @@ func lists(methods []string) (n int) {
 // mostLists is how many such messages a batch may have: they are answered at once.
 const mostLists = 4
 
+// longTurn is after how long a turn is over, written or not: what is read of resources may be a run's.
+const longTurn = time.Second
+
 // turns lets so many be at work at once, of one principal one fewer; who waits is let in
 // in the order of principals, so that one with many doesn't keep another waiting.
 type turns struct {
@@ -108,6 +111,7 @@ func (t *turns) enter(ctx context.Context, principal string) (leave func(), err 
 	t.mu.Unlock()
 	select {
 	case <-turn:
+		time.AfterFunc(longTurn, leave)
 		return leave, nil
 	case <-ctx.Done():
 	}

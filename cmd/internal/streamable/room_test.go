@@ -200,6 +200,10 @@ func TestTurns(t *testing.T) {
 		if len(order) != 7 || order[2] != "bob" || !slices.Contains(order[3:6], "bob") {
 			t.Errorf("the order is %q", order)
 		}
+		if _, err := q.enter(t.Context(), "dee"); err != nil { // who never leaves
+			t.Error(err)
+		}
+		time.Sleep(2 * longTurn)
 		if q.work != 0 || len(q.at)+len(q.order)+len(q.waiting) != 0 {
 			t.Errorf("left are %+v", q)
 		}
