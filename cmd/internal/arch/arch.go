@@ -148,7 +148,7 @@ var rules = map[string]rule{
 	"cmd/mcpb":                 {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	// cmd wires: it alone knows both sides of an interface.
 	// Attacks on a server, which it starts as anybody would.
-	"cmd/internal/loadbench": {std: anyStd},
+	"cmd/internal/loadbench": {std: anyStd, ours: []string{"plugins/sdk"}}, // one of them is a plugin
 	"cmd/mcp-pif": {
 		std: anyStd, ours: []string{"core/...", "caps/...", "plugins/...", "cmd/internal/..."},
 		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/tailscale/hujson", "github.com/rogpeppe/go-internal/diff", "golang.org/x/term"}, mcpSDK...),

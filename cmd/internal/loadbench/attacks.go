@@ -38,11 +38,14 @@ var attacks = []attack{
 	called("call", "two calls of a tool, the input shared 2^60 times"),
 	program("totext", "`to_text` of 1.2 million nested pairs", `length(to_text(fold(p => (fst(p), snd(p)), 0, range(0, 1200000))))`, 1),
 	program("unique", "`unique` of three values of 1.2 million nested pairs", `let v = fold(p => (fst(p), snd(p)), 0, range(0, 1200000)) in length(unique([v, v, v]))`, 1),
+	program("search", "`contains` in a million items, a thousand times: 10^9 steps", `let l = range(0, 1000000) in fold(p => contains(l, 0 - 1 - snd(p)), false, range(0, 1000))`, 2),
+	{name: "cancelled", doc: "the programs above, each cancelled after a second", flags: []string{"--store=memory"}, lasts: 25 * time.Second, do: cancelled},
 	program("contains", "`contains` of values shared 2^40 times", `let v = fold(p => (fst(p), fst(p)), 1, range(0, 40)) in let w = fold(p => (fst(p), fst(p)), 1, range(0, 40)) in contains([v, v], (w, 2))`, 2),
 	program("digits", "an integer of 8 million digits as the result", `fold(p => fst(p) * fst(p), 10, range(0, 23))`, 2),
 	program("shared", "a result that is shared 2^24 times", `fold(p => (fst(p), fst(p)), 1, range(0, 24))`, 2),
 	{name: "many", doc: "eighty extreme programs, four at a time", flags: []string{"--timeout=3s"}, lasts: 20 * time.Second, do: many},
 	{name: "ids", doc: "stdio: answers that nobody reads, with ids of 15 MiB", stdio: true, alone: true, do: ids},
+	{name: "unread", doc: "stdio: 10,000 lists of 1,000 tools that nobody reads", flags: []string{"--store=memory"}, stdio: true, alone: true, lasts: 30 * time.Second, do: unread},
 	{name: "journal", doc: "a tool that reads 200 MiB, four times, `--journal-max-size 32MB`", flags: []string{"--journal-max-size=32MB", "--cap=fs.read:./data"}, lasts: 25 * time.Second, before: data, do: reads},
 	{name: "streams", doc: "no tokens: eight streams whose requests came in chunks", open: true, lasts: 5 * time.Second, do: streams},
 	{name: "bodies", doc: "sixteen principals that send 7 MiB each and stop", lasts: 5 * time.Second, do: bodies},
@@ -52,6 +55,8 @@ var attacks = []attack{
 	{name: "lists", doc: "490 slow readers of a full page of 1,000 tools", flags: []string{"--store=memory"}, lasts: 12 * time.Second, before: tools, do: lists},
 	{name: "answers", doc: "490 slow readers of results of 256 KiB", lasts: 12 * time.Second, do: results},
 	{name: "hello", doc: "64 principals that said `initialize`, where something is granted", flags: []string{"--cap=kv:notes/**"}, lasts: 4 * time.Second, before: hello, do: wait},
+	{name: "evolves", doc: "64 principals that evolve and run 256 KiB of text, two at once each", flags: []string{"--store=memory"}, lasts: 12 * time.Second, before: greet, do: evolves},
+	{name: "files", doc: "a plugin that makes 400,000 empty files where it can", flags: []string{"--plugin-lock=lock.json", "--cap=litter:all"}, alone: true, lasts: 30 * time.Second, do: litters},
 	{name: "kill", doc: "kill -9 while a tool writes, and one more start", flags: []string{"--cap=fs:./data"}, alone: true, lasts: 20 * time.Second, before: data, do: killed},
 }
 
@@ -65,6 +70,11 @@ func (a *attack) on(ctx context.Context, binary, dir string) (figures, error) {
 	if a.name == "journal" || a.name == "kill" {
 		if err := makeData(own); err != nil {
 			return figures{}, err
+		}
+	}
+	if a.name == "files" {
+		if err := addLitter(ctx, binary, own); err != nil {
+			return figures{wait: -1, late: -1}, err
 		}
 	}
 	s, err := start(ctx, binary, own, !a.stdio, !a.open && !a.stdio, append([]string{"--log-level=warn"}, a.flags...)...)
@@ -141,8 +151,12 @@ func (s *server) timed(ctx context.Context, principal string, arguments object) 
 
 const mostSteps = 1_000_000_000
 
+// programs is those of attacks by one, and one that computes without an end.
+var programs = []string{`(f => f(f))(f => f(f))`}
+
 // program is an attack by one program, so many times at once.
 func program(name, doc, code string, times int) attack {
+	programs = append(programs, code)
 	return attack{name: name, doc: doc, flags: []string{"--timeout=" + timeout.String()}, do: func(ctx context.Context, s *server) error {
 		var all sync.WaitGroup
 		for range times {
@@ -517,5 +531,94 @@ func killed(ctx context.Context, s *server) error {
 		text = "**" + text + "**"
 	}
 	s.say("%s", text)
+	return nil
+}
+
+// unread asks for lists over standard input, and reads none. How many tools there are doesn't matter:
+// a page has a thousand.
+func unread(ctx context.Context, s *server) error {
+	end := context.AfterFunc(ctx, s.kill)
+	defer end()
+	out := bufio.NewReader(s.out)
+	ask := func(id int, method, params string) error {
+		if _, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
+			return err
+		}
+		for {
+			line, err := out.ReadString('\n')
+			if err != nil || strings.Contains(line, fmt.Sprintf(`"id":%d,`, id)) {
+				return err
+			}
+		}
+	}
+	if err := ask(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for i := range 100 {
+		var made []string
+		for j := range 10 {
+			made = append(made, fmt.Sprintf(`{"name":"tool_%d","code":"n => n + %d","description":%q}`, 10*i+j, j, strings.Repeat("adds ", 60)))
+		}
+		if err := ask(i+1, "tools/call", `{"name":"evolve","arguments":{"tools":[`+strings.Join(made, ",")+`]}}`); err != nil {
+			return err
+		}
+	}
+	for i := range 10_000 {
+		if _, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", 1000+i); err != nil {
+			break
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// evolves has every principal make large tools, several at once.
+func evolves(ctx context.Context, s *server) error {
+	code := "[1" + strings.Repeat(",1", 130_000) + "]"
+	var all sync.WaitGroup
+	for i := range principals {
+		for j := range 2 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					tool, arguments := "run", object{"code": code}
+					if j%2 == 0 {
+						tool, arguments = "evolve", object{"name": fmt.Sprint("t", j), "code": code}
+					}
+					if _, err := s.call(ctx, fmt.Sprint("p", i), tool, arguments); err != nil && ctx.Err() == nil {
+						time.Sleep(20 * time.Millisecond) // there is no room for more
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	return nil
+}
+
+// cancelled cancels a run of each program, and notes when the journal has its end.
+func cancelled(ctx context.Context, s *server) error {
+	ended := func() int {
+		text, _ := s.call(ctx, "p0", "journal", object{"kind": "run.ended", "limit": 50})
+		return strings.Count(text, `"kind":"run.ended"`)
+	}
+	for _, code := range programs {
+		if code == "" { // its attack has another
+			continue
+		}
+		before := ended()
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := s.call(one, "p0", "run", object{"code": code, "steps": mostSteps})
+		began := time.Now()
+		cancel()
+		if err == nil {
+			continue // it was over before
+		}
+		for ctx.Err() == nil && ended() == before {
+			time.Sleep(5 * time.Millisecond)
+		}
+		late := time.Since(began)
+		s.note(func(f *figures) { f.late, f.cut = max(f.late, late), f.cut || ctx.Err() != nil })
+	}
 	return nil
 }

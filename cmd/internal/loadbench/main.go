@@ -25,6 +25,9 @@ import (
 )
 
 func main() {
+	if os.Getenv(pluginEnv) != "" {
+		litter()
+	}
 	before := flag.String("before", "", "attack this `BINARY`, too, in a column of its own")
 	server := flag.String("server", "", "attack this `BINARY`; without it the server of this repository is built")
 	only := flag.String("only", "", "the `NAMES` of attacks, with commas; without it all")

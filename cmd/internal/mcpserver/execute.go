@@ -228,7 +228,21 @@ func (s *Server) making(ctx context.Context, c Call) (leave func(), f *fault.Fau
 	if f := s.makes.enter(ctx, c.ticket, bytes); f != nil {
 		return nil, f
 	}
-	return sync.OnceFunc(func() { s.makes.leave(bytes) }), nil
+	end := s.reading(ctx, len(c.Arguments))
+	return sync.OnceFunc(func() { end(); s.makes.leave(bytes) }), nil
+}
+
+// reading waits until code of so many bytes may be read, in turns with other servers, or ctx ends. What end
+// ends may be over before.
+func (s *Server) reading(ctx context.Context, bytes int) (end func()) {
+	if bytes < longCode {
+		return func() {}
+	}
+	l := s.cpu.making.enter(ctx.Done(), s, true)
+	if l == nil {
+		return func() {}
+	}
+	return l.end
 }
 
 // isList reports whether a method answers what is large whatever was asked, and no run's.

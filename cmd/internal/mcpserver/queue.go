@@ -153,6 +153,9 @@ func (w *waiters) Pop() any {
 // keep another's waiting. Holding runs back here, rather than leaving them all to
 // Go's scheduler, keeps it free for the goroutines that read and write.
 type Processors struct {
+	most   time.Duration // that a slice holds others back; 0: longSlice
+	making *Processors   // for long code to be read, of which there are no slices
+
 	mu           sync.Mutex
 	free         int
 	turns        uint
@@ -160,7 +163,10 @@ type Processors struct {
 }
 
 // NewProcessors returns all processors there are.
-func NewProcessors() *Processors { return &Processors{free: runtime.GOMAXPROCS(0)} }
+func NewProcessors() *Processors {
+	n := runtime.GOMAXPROCS(0)
+	return &Processors{free: n, making: &Processors{free: max(1, n/2), most: longMaking}}
+}
 
 // enter takes a processor for a slice of one of s's runs, unless over is closed before there is
 // one, and the lease is nil: a run that is to end has no turn to wait for.
@@ -210,7 +216,14 @@ type lease struct {
 // the processors with those whose turn comes then.
 const longSlice = 10 * time.Millisecond
 
-func (c *Processors) lease() *lease { return &lease{c, time.AfterFunc(longSlice, c.leave)} }
+// longMaking is the same where code is read: most of it takes less, but an evolve runs its examples, too.
+const longMaking = time.Second
+
+// longCode is from how many bytes on code is read in turns. What is shorter takes no longer than a slice
+// or two, and mustn't wait for what does.
+const longCode = 8 << 10
+
+func (c *Processors) lease() *lease { return &lease{c, time.AfterFunc(or(c.most, longSlice), c.leave)} }
 
 // end gives the processor back, if that didn't happen before.
 func (l *lease) end() {

@@ -2,8 +2,11 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -233,6 +236,40 @@ func TestCPULongSlices(t *testing.T) {
 		long.end()
 		if c.free != 1 {
 			t.Errorf("%d free, expected 1", c.free)
+		}
+	})
+}
+
+// TestLongCodeHasTurns: long code waits to be read while others' is, for a second at most; short code doesn't.
+func TestLongCodeHasTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{})
+		for range s.cpu.making.free {
+			s.cpu.making.enter(nil, s, true)
+		}
+		long := `"[1` + strings.Repeat(",1", longCode) + `]"`
+		began := time.Now()
+		for tool, arguments := range map[string]string{"run": `{"code":`, "evolve": `{"name":"f","code":`} {
+			if a := s.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments + `"1"}`)}); a.Fault != nil || time.Since(began) > 0 {
+				t.Errorf("%s of short code: %v, after %v", tool, a.Fault, time.Since(began))
+			}
+		}
+		var done atomic.Int32
+		for tool, arguments := range map[string]string{"run": `{"code":`, "evolve": `{"name":"g","code":`} {
+			go func() {
+				if a := s.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments + long + `}`)}); a.Fault != nil {
+					t.Errorf("%s: %v", tool, a.Fault)
+				}
+				done.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := done.Load(); n != 0 {
+			t.Errorf("%d didn't wait", n)
+		}
+		time.Sleep(2 * longMaking)
+		if n := done.Load(); n != 2 {
+			t.Errorf("%d are done", n)
 		}
 	})
 }

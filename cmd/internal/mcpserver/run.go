@@ -55,7 +55,9 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 		return failed(f)
 	}
 	return s.queued(ctx, c, &t, func() Answer {
+		end := s.reading(ctx, len(t.code))
 		program, f := t.compile()
+		end()
 		if f == nil && t.as == core.InputData {
 			f = s.readInput(&t, program, t.input, c.Tools, false)
 		}
