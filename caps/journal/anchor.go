@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -57,6 +59,17 @@ func readNote(file string) *notedHead {
 		return nil
 	}
 	return n
+}
+
+// sweepNotes removes what killed processes left of such a file.
+func sweepNotes(file string) {
+	entries, _ := os.ReadDir(filepath.Dir(file))
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(e.Name(), filepath.Base(file)+".")
+		if pid, err := strconv.Atoi(number); ok && err == nil && ended(pid) {
+			_ = os.Remove(filepath.Join(filepath.Dir(file), e.Name()))
+		}
+	}
 }
 
 // writeNote puts a file in the place of the one there is.

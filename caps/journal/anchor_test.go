@@ -3,10 +3,12 @@ package journal_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -166,6 +168,30 @@ func TestNotedCopy(t *testing.T) {
 	}
 	if files, err := filepath.Glob(filepath.Join(notes, "*")); err != nil || len(files) != 2 {
 		t.Errorf("the notes are %v", files)
+	}
+}
+
+// TestUnfinishedNotes: what a process left of a note that was killed goes with the next start; that of one
+// that lives stays.
+func TestUnfinishedNotes(t *testing.T) {
+	dir := t.TempDir()
+	o := journal.Options{Notes: filepath.Join(dir, "heads")}
+	s := openStore(t, filepath.Join(dir, "j.db"), o)
+	populate(t, s, 1)
+	s.Close()
+	notes, err := filepath.Glob(filepath.Join(o.Notes, "*.json"))
+	if err != nil || len(notes) != 1 {
+		t.Fatal(notes, err)
+	}
+	killed, alive := notes[0]+".1999999999", fmt.Sprint(notes[0], ".", os.Getppid())
+	write(t, killed, nil)
+	write(t, alive, nil)
+	openStore(t, filepath.Join(dir, "j.db"), o).Close()
+	if _, err := os.Lstat(killed); !os.IsNotExist(err) && runtime.GOOS != "windows" {
+		t.Errorf("%s: %v", killed, err)
+	}
+	if _, err := os.Lstat(alive); err != nil {
+		t.Error(err)
 	}
 }
 

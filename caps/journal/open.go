@@ -142,6 +142,9 @@ func Open(path string, o Options) (*Store, error) {
 
 func newStore(path string, o Options) *Store {
 	s := &Store{path: path, note: noteAt(o.Notes, path), o: o, quota: newQuota()}
+	if s.note != "" && !o.ReadOnly {
+		sweepNotes(s.note)
+	}
 	s.closing, s.close = context.WithCancel(bg)
 	return s
 }

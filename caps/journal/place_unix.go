@@ -45,3 +45,6 @@ func othersCanChange(info fs.FileInfo) (why string, refuse bool) {
 
 // exposed reports whether others may read or write a file.
 func exposed(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
+
+// ended reports whether there is no process of a number.
+func ended(pid int) bool { return pid > 0 && syscall.Kill(pid, 0) == syscall.ESRCH }

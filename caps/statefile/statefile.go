@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Replace writes data to a temporary file beside path, with the permissions perm, and
@@ -48,6 +49,38 @@ func Replace(path string, data []byte, perm fs.FileMode) (err error) {
 	// Where a directory can't be synced the rename is as durable as the system makes it.
 	_ = SyncDir(filepath.Dir(path))
 	return nil
+}
+
+// Sweep removes the temporary files of a file that is changed under the lock path + ".lock", left by
+// writers that were killed. Where there are no locks they may be those of a writer that lives, and stay.
+func Sweep(path string) error {
+	if left, err := unfinished(path); len(left) == 0 || err != nil || !locks {
+		return err
+	}
+	unlock, err := Lock(path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	left, err := unfinished(path)
+	for _, file := range left {
+		err = errors.Join(err, os.Remove(file))
+	}
+	return err
+}
+
+// unfinished returns the temporary files of a file.
+func unfinished(path string) (files []string, err error) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "."+filepath.Base(path)+".") && e.Type().IsRegular() {
+			files = append(files, filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+	return files, err
 }
 
 // ReplaceJSON replaces path, readable by its owner only, with v as indented JSON.

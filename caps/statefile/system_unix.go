@@ -88,3 +88,6 @@ func checkReplace(dir fs.FileInfo) error {
 	}
 	return nil
 }
+
+// locks is set where a lock ends with its process.
+const locks = true

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // running is the folder in which servers that grant something say what they have
@@ -27,8 +29,23 @@ func (a *authority) announce(client string) {
 	if err == nil {
 		a.announcement, err = caps.Announce(dir)
 	}
+	a.sweepState()
 	if err != nil {
 		a.log.Warn("'mcp-pif caps revoke' can't tell whether it reached this server", "error", err)
+	}
+}
+
+// sweepState removes what killed processes left unfinished in the state directory.
+func (a *authority) sweepState() {
+	taken, err := revocations()
+	asked, err2 := consentFile()
+	for _, path := range []string{taken.Path, asked} {
+		if err == nil && err2 == nil {
+			err = statefile.Sweep(path)
+		}
+	}
+	if err = errors.Join(err, err2); err != nil {
+		a.log.Debug("what was left of the state stays", "error", err)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // The bounds of a folder.
@@ -133,6 +135,29 @@ func checkFolder(dir, want string) error {
 	return nil
 }
 
+// copying is what the names of copies begin with that aren't whole yet. Who makes one has it locked.
+const copying = ".new-"
+
+// sweepCopies removes what was being copied when its process was killed. Where there are no locks it stays.
+func sweepCopies(store string) {
+	entries, _ := os.ReadDir(store)
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), copying) || !e.IsDir() {
+			continue
+		}
+		dir := filepath.Join(store, e.Name())
+		f, err := os.Open(dir)
+		if err != nil {
+			continue
+		}
+		locked, err := statefile.TryLock(f)
+		f.Close()
+		if locked && err == nil {
+			removeFolder(dir)
+		}
+	}
+}
+
 // copyFolder copies a folder into the store, read-only. What was copied is what is
 // hashed; undo removes the copy, unless it was there before.
 func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error) {
@@ -143,7 +168,8 @@ func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error)
 	if rel, err := filepath.Rel(from, l.Store()); err == nil && filepath.IsLocal(rel) {
 		return "", "", undo, fmt.Errorf("%s contains the lock's own copies: put the lock elsewhere with --plugin-lock", Shown(from, 300))
 	}
-	temp, err := os.MkdirTemp(l.Store(), ".new-*")
+	sweepCopies(l.Store())
+	temp, err := os.MkdirTemp(l.Store(), copying+"*")
 	if err != nil {
 		return "", "", undo, err
 	}
@@ -152,6 +178,14 @@ func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error)
 			removeFolder(temp)
 		}
 	}()
+	held, err := os.Open(temp)
+	if err != nil {
+		return "", "", undo, err
+	}
+	defer held.Close()
+	if _, err := statefile.TryLock(held); err != nil {
+		return "", "", undo, err
+	}
 	listing, err := list(from, func(root *os.Root, file, mode string) error { return copyEntry(root, file, mode, temp) })
 	if err != nil {
 		return "", "", undo, fmt.Errorf("the folder %s: %w", Shown(from, 300), err)
@@ -174,6 +208,7 @@ func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error)
 		return dir, sum, undo, nil
 	}
 	removeFolder(dir) // something that was changed
+	held.Close()      // not every system renames what is open
 	if err := rename(temp, dir); err != nil {
 		return "", "", undo, err
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
 // folder adds a folder with an interpreter in it.
@@ -175,6 +177,31 @@ func TestAttackLinksOutOfFolder(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(l.Store()); len(left) > 0 {
 		t.Errorf("%d copies are left", len(left))
+	}
+}
+
+// What was being copied when its process was killed goes with the next copy; what is being copied stays.
+func TestUnfinishedCopies(t *testing.T) {
+	store := t.TempDir()
+	for _, name := range []string{".new-1/lib", ".new-2/lib", "other"} {
+		if err := os.MkdirAll(filepath.Join(store, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := os.Open(filepath.Join(store, ".new-2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	locks, err := statefile.TryLock(held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweepCopies(store)
+	for name, stays := range map[string]bool{".new-1": !locks, ".new-2": true, "other": true} {
+		if _, err := os.Lstat(filepath.Join(store, name)); stays != (err == nil) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
