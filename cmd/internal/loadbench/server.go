@@ -31,6 +31,7 @@ type server struct {
 	mu      sync.Mutex
 	figures figures
 	ended   chan struct{}
+	once    sync.Once
 }
 
 // lines keeps the log's first lines, and counts all.
@@ -134,12 +135,15 @@ func start(ctx context.Context, binary, dir string, web, tokens bool, flags ...s
 // kill ends the server at once, and waits for that.
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-	select {
-	case <-s.ended:
-	default:
+	s.wait()
+}
+
+// wait waits until it has ended. Of two at once the second waits for the first.
+func (s *server) wait() {
+	s.once.Do(func() {
+		_ = s.cmd.Wait()
 		close(s.ended)
-	}
+	})
 }
 
 // stop ends it as an operator would, within some seconds.
@@ -148,12 +152,7 @@ func (s *server) stop() {
 	timer := time.AfterFunc(15*time.Second, func() { _ = s.cmd.Process.Kill() })
 	defer timer.Stop()
 	s.in.Close()
-	_ = s.cmd.Wait()
-	select {
-	case <-s.ended:
-	default:
-		close(s.ended)
-	}
+	s.wait()
 }
 
 // sample notes the most memory of the server and its children until it ends.
