@@ -201,7 +201,7 @@ func TestEvolve(t *testing.T) {
 		{`{}`, `needs a name`, ``},
 		{`{"name":"x","code":{"bad":1}}`, `bad`, `error/kind="parse_error"`},
 		{`{"name":"x","code":"n => n +"}`, `line 1, column 9`, `error/kind="parse_error"`},
-		{`{"name":"x","code":1,"capabilities":["fs.read:."]}`, `no kind fs`, `error/kind="refused"`},
+		{`{"name":"x","code":1,"capabilities":["fs.read:."]}`, `unknown kind fs`, `error/kind="refused"`},
 		{`{"name":"x","code":1,"if_version":3}`, `if_version`, `error/kind="conflict"`},
 		{`{"name":"x","code":1,"desciption":"d"}`, `evolve takes the arguments name, code, description`, `error/near="description"`},
 		{`{"name":"x","code":{"lam":"p","body":{"fs.read":{"var":"p"}}}}`, `fs.read`, `error/kind="refused"`},
