@@ -39,7 +39,7 @@ var attacks = []attack{
 	program("totext", "`to_text` of 1.2 million nested pairs", `length(to_text(fold(p => (fst(p), snd(p)), 0, range(0, 1200000))))`, 1),
 	program("unique", "`unique` of three values of 1.2 million nested pairs", `let v = fold(p => (fst(p), snd(p)), 0, range(0, 1200000)) in length(unique([v, v, v]))`, 1),
 	program("search", "`contains` in a million items, a thousand times: 10^9 steps", `let l = range(0, 1000000) in fold(p => contains(l, 0 - 1 - snd(p)), false, range(0, 1000))`, 2),
-	{name: "cancelled", doc: "the programs above, each cancelled after a second", flags: []string{"--store=memory"}, lasts: 25 * time.Second, do: cancelled},
+	{name: "cancelled", doc: "the programs above and below, each cancelled after a second", flags: []string{"--store=memory"}, lasts: 25 * time.Second, do: cancelled},
 	program("contains", "`contains` of values shared 2^40 times", `let v = fold(p => (fst(p), fst(p)), 1, range(0, 40)) in let w = fold(p => (fst(p), fst(p)), 1, range(0, 40)) in contains([v, v], (w, 2))`, 2),
 	program("digits", "an integer of 8 million digits as the result", `fold(p => fst(p) * fst(p), 10, range(0, 23))`, 2),
 	program("shared", "a result that is shared 2^24 times", `fold(p => (fst(p), fst(p)), 1, range(0, 24))`, 2),
