@@ -50,6 +50,7 @@ type shape struct {
 	unknown, seed *seed
 
 	item, first, second *variable // of a list, a pair
+	length              length    // of a list
 	record              *record
 	param, result       *variable // of a function
 	effects, raised     *variable
@@ -59,6 +60,15 @@ type shape struct {
 	next                *variable   // of a continuation
 	atom                *atom       // an effect, in variables of effects only
 }
+
+// A length is what a test has shown of a list.
+type length uint8
+
+const (
+	anyLength length = iota
+	empty
+	filled // it has items
+)
 
 // A checker is the state of one check.
 type checker struct {

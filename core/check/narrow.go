@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -94,7 +95,7 @@ func id(name string) term.ID {
 
 var (
 	equal, compare, typeOf = id("equal"), id("compare"), id("type_of")
-	has                    = id("has")
+	has, isEmpty           = id("has"), id("isEmpty")
 )
 
 // narrow is what is known where a condition is true, or is false.
@@ -129,6 +130,14 @@ func (c *checker) narrow(cond term.Term, is bool, e env, ctx context) env {
 					return e.knows(path, in)
 				}
 				return e.knows(path, out)
+			}
+		case isEmpty:
+			if path := e.path(t.Args[0]); path != "" {
+				none, some := c.splitEmpty(c.infer(t.Args[0], e, ctx))
+				if is {
+					return e.knows(path, none)
+				}
+				return e.knows(path, some)
 			}
 		}
 	}
@@ -226,7 +235,7 @@ func isTest(t term.Term) bool {
 		return isTest(t.Cond)
 	case *term.Prim:
 		switch t.ID {
-		case prim.And, prim.Or, prim.Not, equal, typeOf, has:
+		case prim.And, prim.Or, prim.Not, equal, typeOf, has, isEmpty:
 			return true
 		}
 	}
@@ -349,4 +358,49 @@ func (c *checker) split(v *variable, key string, pos int) (in, out *variable) {
 		}
 	})
 	return in, out
+}
+
+// splitEmpty returns what of v is an empty list, and what is a list with items. A list of
+// which that isn't known becomes both.
+func (c *checker) splitEmpty(v *variable) (none, some *variable) {
+	k := filterKey{v: v, key: "empty", kinds: prim.KindList}
+	if both, ok := c.filters[k]; ok {
+		return both[0], both[1]
+	}
+	none, some = c.variable(), c.variable()
+	c.filters[k] = [2]*variable{none, some}
+	c.watches(v, prim.KindList, func(s *shape) {
+		if s.unknown != nil {
+			c.need(s.unknown)
+			return
+		}
+		if s.dynamic {
+			s = c.someOf(prim.KindList, s)
+		}
+		if s.kind != prim.KindList {
+			return
+		}
+		if s.length != filled {
+			c.add(none, c.ofLength(s, empty))
+		}
+		if s.length != empty {
+			c.add(some, c.ofLength(s, filled))
+		}
+	})
+	return none, some
+}
+
+// ofLength returns the shape of a list of which a test has shown the length.
+func (c *checker) ofLength(s *shape, n length) *shape {
+	if s.length == n {
+		return s
+	}
+	key := fmt.Sprint("length ", n, " ", s.id)
+	m, ok := c.interned[key]
+	if !ok {
+		m = c.shape(prim.KindList)
+		m.seed, m.item, m.length = s.seed, s.item, n
+		c.interned[key] = m
+	}
+	return m
 }
