@@ -30,7 +30,7 @@ func TestAttackHandshake(t *testing.T) {
 		"tcp":     "doesn't listen at a unix socket",
 		"foreign": "listens outside its folder",
 		"escape":  "listens outside its folder",
-		"link":    "listens at what is no socket",
+		"link":    "listens at what is not a socket",
 		"garbage": "Unrecognized remote plugin message",
 		"old":     "incompatible API version",
 		"exits":   "Unrecognized remote plugin message",

@@ -13,9 +13,55 @@ import (
 )
 
 // maxLines is how many lines of code a folder may have, without tests, generated files,
-// comments and blank lines: what it has, rounded up. Who has to raise a number says why
+// comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
-var maxLines = map[string]int{}
+var maxLines = map[string]int{
+	"(tests)":                    2180,
+	"caps":                       6780,
+	"caps/journal":               4030,
+	"caps/registry":              4320,
+	"caps/run":                   2460,
+	"caps/statefile":             350,
+	"cmd/internal/loadbench":     1070,
+	"cmd/internal/mcpserver":     9210,
+	"cmd/internal/stdio":         1800,
+	"cmd/internal/streamable":    1550,
+	"cmd/internal/telemetry":     230,
+	"cmd/mcp-pif":                9110,
+	"core":                       870,
+	"core/check":                 7790,
+	"core/check/cert":            570,
+	"core/check/cost":            3720,
+	"core/check/issue":           180,
+	"core/check/normal":          4180,
+	"core/code":                  2090,
+	"core/display":               20,
+	"core/eval":                  5380,
+	"core/fault":                 140,
+	"core/internal/long":         160,
+	"core/naive":                 920,
+	"core/parse":                 2570,
+	"core/prim":                  5130,
+	"core/term":                  300,
+	"core/text":                  3870,
+	"core/value":                 370,
+	"plugins/clock":              60,
+	"plugins/env":                50,
+	"plugins/fetch":              1690,
+	"plugins/fs":                 2520,
+	"plugins/host":               2560,
+	"plugins/internal/dice":      40,
+	"plugins/internal/sandbox":   1830,
+	"plugins/internal/wire":      1090,
+	"plugins/kv":                 850,
+	"plugins/lock":               1120,
+	"plugins/plugintest":         70,
+	"plugins/plugintest/conform": 2220,
+	"plugins/proc":               1640,
+	"plugins/random":             30,
+	"plugins/sdk":                1470,
+	"proto":                      110,
+}
 
 // TestSize counts the lines of code of each folder against its maximum, and prints both.
 func TestSize(t *testing.T) {
