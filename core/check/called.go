@@ -9,12 +9,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// A called is a call of a tool whose code is known. Each of inputs is what one typing
-// of it gives the first parameters; one without any may be given what isn't known.
+// A called is a call of a tool whose code is known, the tool itself too. Each of inputs is
+// what one typing of it gives the first parameters; one without any may be given what isn't
+// known.
 type called struct {
-	t      *term.Prim
+	t      term.Term
 	code   term.Term
-	callee Callee
+	what   string // is called
+	hint   string
 	inputs [][]*variable
 }
 
@@ -23,14 +25,29 @@ func (c *checker) calls(t *term.Prim, name string, callee Callee, inputs ...*var
 	if c.env.Code == nil || c.library != elsewhere {
 		return
 	}
-	i := slices.IndexFunc(c.called, func(x *called) bool { return x.t == t })
+	code, ok := c.env.Code(name)
+	if !ok {
+		return
+	}
+	c.gives(called{
+		t: t, code: code, what: fmt.Sprintf("the tool %q", name),
+		hint: fmt.Sprintf("Give it what its type takes: %s.", callee.Type),
+	}, inputs)
+}
+
+// callsSelf notes what the tool gives its own parameters.
+func (c *checker) callsSelf(t term.Term, inputs []*variable) {
+	if c.env.Code == nil || c.library != elsewhere || c.nested > 0 || c.env.Tool == "" {
+		return
+	}
+	c.gives(called{t: t, code: c.code, what: "self", hint: "Give self what the tool takes."}, inputs)
+}
+
+func (c *checker) gives(x called, inputs []*variable) {
+	i := slices.IndexFunc(c.called, func(y *called) bool { return y.t == x.t })
 	if i < 0 {
-		code, ok := c.env.Code(name)
-		if !ok {
-			return
-		}
 		i = len(c.called)
-		c.called = append(c.called, &called{t: t, code: code, callee: callee})
+		c.called = append(c.called, &x)
 	}
 	c.called[i].inputs = append(c.called[i].inputs, inputs)
 }
@@ -54,10 +71,8 @@ func (c *checker) judgeCalls() {
 		if f == nil {
 			continue
 		}
-		name := x.t.Args[0].(*term.Str).Value
 		c.failsAt(x.t.Pos(), &fault.Fault{
-			Kind: f.f.Kind, Message: fmt.Sprintf("the tool %q fails on these inputs: %s", name, f.f.Message), Expected: f.f.Expected, Got: f.f.Got,
-			Hint: fmt.Sprintf("Give it what its type takes: %s.", x.callee.Type),
+			Kind: f.f.Kind, Message: fmt.Sprintf("%s fails on these inputs: %s", x.what, f.f.Message), Expected: f.f.Expected, Got: f.f.Got, Hint: x.hint,
 		})
 	}
 }

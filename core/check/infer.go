@@ -237,8 +237,13 @@ func (c *checker) apply(t *term.App, e env, ctx context) *variable {
 	if _, ok := f.(*term.Lam); !ok {
 		// From the inside out, without going down the Go stack for each.
 		v := c.infer(f, e, ctx)
+		var inputs []*variable
 		for i := len(args) - 1; i >= 0; i-- {
-			v = c.applied(args[i], v, c.infer(args[i].Arg, e, ctx), ctx)
+			inputs = append(inputs, c.infer(args[i].Arg, e, ctx))
+			v = c.applied(args[i], v, inputs[len(inputs)-1], ctx)
+		}
+		if _, ok := f.(*term.Self); ok {
+			c.callsSelf(t, inputs)
 		}
 		return v
 	}
