@@ -204,6 +204,8 @@ func TestTurns(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(2 * longTurn)
+		q.mu.Lock() // a lapsed turn ends on a timer's goroutine
+		defer q.mu.Unlock()
 		if q.work != 0 || len(q.at)+len(q.order)+len(q.waiting) != 0 {
 			t.Errorf("left are %+v", q)
 		}
