@@ -1,6 +1,10 @@
 package caps
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core"
+)
 
 // A Capability is authority over some operations of one kind within one scope,
 // with limits. The zero value is none.
@@ -32,3 +36,10 @@ type Rate struct {
 	Calls int64
 	Per   time.Duration
 }
+
+// What a term can ask of the world, as package core reads it off the code.
+type (
+	Needs = core.Needs
+	Need  = core.Need
+	With  = core.With
+)

@@ -211,3 +211,9 @@ func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
 	r.Notes = b.finishNotes()
 	return &r.Parsed, nil
 }
+
+// Free is [term.Free].
+func Free(t term.Term) []string { return term.Free(t) }
+
+// Effects is [term.Effects].
+func Effects(t term.Term) []string { return term.Effects(t) }

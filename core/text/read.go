@@ -1,6 +1,7 @@
 package text
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -372,4 +373,17 @@ func (r *reader) args() (args []term.Term, places []term.At, ok bool) {
 		return ok
 	})
 	return args, places, ok
+}
+
+func init() {
+	prim.ParseBody = func(src string) (term.Term, error) {
+		p, f := Parse([]byte(src), Options{})
+		if f != nil {
+			return nil, f
+		}
+		if _, ok := p.Term.(*term.Lam); !ok || len(p.Free) > 0 {
+			return nil, errors.New("it is no closed function")
+		}
+		return p.Term, nil
+	}
 }

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
 
 // decodeArguments sets the fields of a struct from a record. What doesn't fit is
@@ -254,3 +256,27 @@ func article(noun string) string {
 
 // short truncates s as messages show it.
 func short(s string) string { return display.Truncate(s, 60) }
+
+// Encode writes a value as bytes, for plugins that keep values: exactly, and two
+// values that are the same to the last digit as the same bytes. It is the
+// message Value of the contract. A value of more than most bytes, or one that
+// holds a function, is a [Failure].
+func Encode(v value.Value, most int) ([]byte, error) {
+	b, err := wire.EncodeValue(v, most)
+	switch {
+	case errors.Is(err, wire.ErrTooLarge):
+		return nil, Fail("too_large", "the value has more than the %d bytes that are allowed", most)
+	case err != nil:
+		return nil, Fail("invalid", "the value can't be kept: %s", err)
+	}
+	return b, nil
+}
+
+// Decode reads what [Encode] wrote.
+func Decode(b []byte) (value.Value, error) {
+	v, err := wire.DecodeValue(b)
+	if err != nil {
+		return nil, fmt.Errorf("these bytes are no value: %w", err)
+	}
+	return v, nil
+}

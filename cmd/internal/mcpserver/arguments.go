@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -332,4 +334,55 @@ func skip(raw []byte, i int) int {
 		}
 	}
 	return -1
+}
+
+// declaredIn reads what a tool declares, one capability or a list of them, each in
+// its text form or as the object that says the same.
+func declaredIn(raw []byte) (list []string, ok bool) {
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		items = []json.RawMessage{raw}
+	}
+	for _, item := range items {
+		var text string
+		switch {
+		case item[0] == '"' && decoded(item, &text):
+		case item[0] == '{':
+			var c caps.Capability
+			if c.UnmarshalJSON(item) != nil {
+				return nil, false
+			}
+			text = c.String()
+		default:
+			return nil, false
+		}
+		list = append(list, text)
+	}
+	return list, true
+}
+
+// inputSchema reads the schema that evolve is to declare of the tool's arguments;
+// nil: none.
+func (a *arguments) inputSchema() (json.RawMessage, *fault.Fault) {
+	raw, ok := a.raw("input_schema")
+	if !ok {
+		return nil, nil
+	}
+	inner := unwrapped(raw)
+	members, ok := split(inner)
+	switch {
+	case len(inner) == 0, string(inner) == "null", ok && len(members) == 0:
+		return nil, nil
+	case !ok || !json.Valid(inner):
+		return nil, a.wrong("input_schema", "a JSON Schema of an object", raw)
+	}
+	return inner, nil
+}
+
+// withInput adds what was declared of a tool's arguments, where something was.
+func withInput(o object, t *registry.Tool) object {
+	if t.Input == nil {
+		return o
+	}
+	return o.raw("input_schema", inputSchemaOf(t))
 }

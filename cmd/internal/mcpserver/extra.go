@@ -1,6 +1,14 @@
 package mcpserver
 
-import "github.com/modelcontextprotocol/go-sdk/mcp"
+import (
+	"context"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
 
 // Extra is what a test adds to a server beside what is ours: the fixtures of the
 // conformance suite, behind our middleware and transports. Programs leave it nil.
@@ -32,3 +40,31 @@ func (s *Server) extras(tools []*mcp.Tool) (more []*mcp.Tool) {
 	}
 	return more
 }
+
+// An Observer is told of runs: package telemetry.
+type Observer interface {
+	// Run is told that a run begins, of a tool's version or, with the name "", of
+	// inline code. What the run does is below the context it gives; ended is called
+	// once.
+	Run(ctx context.Context, id, tool string, version int) (_ context.Context, ended func(steps uint64, f *fault.Fault))
+}
+
+// observed tells the observer, if there is one, that a run begins.
+func (s *Server) observed(ctx context.Context, r *run.Run, t *task) (context.Context, func(uint64, *fault.Fault)) {
+	if s.opts.Observer == nil {
+		return ctx, func(uint64, *fault.Fault) {}
+	}
+	if t.tool == nil {
+		return s.opts.Observer.Run(ctx, r.ID(), "", 0)
+	}
+	return s.opts.Observer.Run(ctx, r.ID(), t.tool.Name, t.tool.Version)
+}
+
+// Protocol is the server for transports that make sessions by themselves, as HTTP
+// does. [Server.Attend] is to be called while they do.
+func (s *Server) Protocol() *mcp.Server { return s.mcp }
+
+// Attend looks for what other servers on the same store change, and tells clients,
+// until it is stopped. [Server.Serve] does so by itself. It may be called several
+// times.
+func (s *Server) Attend(ctx context.Context) (stop func()) { return sync.OnceFunc(s.watch(ctx)) }
