@@ -16,7 +16,7 @@
 // built on this package: what it does is put into [Analyses] from above.
 //
 // What the predecessor had keeps the predecessor's order among several keys of
-// one object, and ignores the others ([Row.Rank], order.go). Newer rows stand
+// one object, and ignores the others ([Row.Rank]). Newer rows stand
 // alone: a key beside them is refused.
 package prim
 

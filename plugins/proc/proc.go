@@ -12,7 +12,7 @@
 // command in a sandbox of its own, within the plugin's, is the parent of whatever
 // leaves its parents (a subreaper), counts processes and memory, and ends all of it
 // when it is told to, or when the plugin is gone, however that came. Output is read
-// as it comes and the last of it kept (ring.go), so that nothing between two reads
+// as it comes and the last of it kept (output.go), so that nothing between two reads
 // is lost unless the buffer overflowed, and then it is said how much.
 //
 // Files: scope.go is an open capability; session.go a session's life, output.go what

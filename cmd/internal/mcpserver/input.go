@@ -356,7 +356,7 @@ func (s *Server) advise(a *Answer, t *task, tools *registry.Snapshot) {
 	if len(t.tool.Reach()) == 0 || len(t.tool.Examples) > 0 {
 		src.suggested = func() []byte { return s.suggest(t.tool, tools).input }
 	}
-	note := fmt.Sprintf("note: %s; it is to be of type %s", is, firstOf([]byte(params[0].Type.String()), longestType))
+	note := fmt.Sprintf("note: %s, and its type must be %s", is, firstOf([]byte(params[0].Type.String()), longestType))
 	if call := src.call(src.sample(params)); call != nil {
 		note += ": call " + string(call)
 	}

@@ -11,7 +11,7 @@
 // It refuses to serve off the machine without tokens ([Options.Check]): a
 // listener that others can reach is theirs as well.
 //
-// era.go tells the protocols apart, version.go refuses those that there aren't, refused.go what is no message
+// version.go tells the protocols apart and refuses unknown ones, refused.go what is not a message
 // at all, guard.go holds who may come in, budget.go how much at once, room.go who gives way where there is
 // no room, answers.go how much of answers is held, conns.go which connections, paced.go how slowly answers may be read, live.go what ends before it
 // would by itself, sessions.go which session ends for another. The protocol itself is the SDK's.
