@@ -45,7 +45,7 @@ var libraryNodes = func() []uint64 {
 	all := make([]uint64, len(prim.Table))
 	for i := range prim.Table {
 		if prim.Table[i].Body != "" {
-			all[i], _ = extentOf(prim.Body(term.ID(i)), nil)
+			all[i], _ = extentOf(prim.Body(term.ID(i), len(prim.Table[i].Params)), nil)
 		}
 	}
 	return all

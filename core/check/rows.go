@@ -144,9 +144,20 @@ func (u *use) apply() *variable {
 		return rule(u)
 	}
 	for i := range u.args {
-		if k := u.row.Params[min(i, len(u.row.Params)-1)].Kinds; k&prim.KindAny != prim.KindAny {
-			u.take(i, nil)
+		var items func(*shape)
+		if i == 0 && u.row.Items != 0 {
+			items = func(s *shape) {
+				if !s.dynamic && s.item != nil {
+					u.c.takeInner(s.item, u.t, u.t.ID, 0, "each item of the list", u.row.Items, nil)
+				}
+			}
 		}
+		if k := u.row.Params[min(i, len(u.row.Params)-1)].Kinds; k&prim.KindAny != prim.KindAny {
+			u.take(i, items)
+		}
+	}
+	if u.row.Gives != nil {
+		return u.c.declared(u.row.Gives)
 	}
 	return u.given()
 }
@@ -154,6 +165,42 @@ func (u *use) apply() *variable {
 // take tests operand i by its kinds in the row.
 func (u *use) take(i int, f func(*shape)) {
 	u.c.take(u.args[i], u.t, u.t.ID, i, u.row.Params[i].Kinds, f)
+}
+
+// declared is what a row declares of the parts of its result.
+func (c *checker) declared(t *prim.Type) *variable {
+	if t.Kinds&prim.KindData == prim.KindData {
+		return c.fixed(c.dynData)
+	}
+	if v, ok := c.basic[t.Kinds]; ok {
+		return v
+	}
+	var shapes []*shape
+	for k := prim.KindInt; k < prim.KindName; k <<= 1 {
+		switch v, basic := c.basic[k]; {
+		case t.Kinds&k == 0:
+		case basic:
+			shapes = append(shapes, v.lower...)
+		case k == prim.KindList:
+			shapes = append(shapes, c.listOf(c.declared(t.Item)))
+		case k == prim.KindRecord:
+			r := &record{}
+			for _, f := range t.Fields {
+				p := required
+				if f.Optional {
+					p = optional
+				}
+				r.fields = append(r.fields, field{f.Key, c.declared(f.Type), p})
+			}
+			if t.Rest != nil {
+				r.rest = c.declared(t.Rest)
+			}
+			shapes = append(shapes, c.intern(r))
+		default:
+			shapes = append(shapes, c.shape(k))
+		}
+	}
+	return c.fixed(shapes...)
 }
 
 // given is a result of which the row's kinds are known and no more.

@@ -18,8 +18,6 @@ func init() {
 		"nil":  func(u *use) *variable { return u.c.fixed(u.c.empty) },
 		"cons": cons, "head": itemOf, "nth": itemOf, "tail": sameAs, "slice": sameAs,
 		"push": adding, "set_nth": adding, "contains": contains,
-		"range": listOfKind(prim.KindInt), "split": listOfKind(prim.KindString),
-		"chars": listOfKind(prim.KindString), "keys": listOfKind(prim.KindString), "join": join,
 		"pair": func(u *use) *variable { return u.c.fixed(u.c.pairOf(u.args[0], u.args[1])) },
 		"fst":  partOfPair(func(s *shape) *variable { return s.first }),
 		"snd":  partOfPair(func(s *shape) *variable { return s.second }),
@@ -169,23 +167,6 @@ func (c *checker) containsIn(s *shape, u *use) {
 			s.seed.dead |= prim.KindString
 		}
 	})
-}
-
-func listOfKind(k prim.Kinds) func(*use) *variable {
-	return func(u *use) *variable {
-		u.rest(0)
-		return u.c.fixed(u.c.listOf(u.c.basic[k]))
-	}
-}
-
-func join(u *use) *variable {
-	u.take(0, func(s *shape) {
-		if !s.dynamic {
-			u.c.takeInner(s.item, u.t, u.t.ID, 0, "each item of the list", prim.KindString, nil)
-		}
-	})
-	u.take(1, nil)
-	return u.given()
 }
 
 func partOfPair(part func(*shape) *variable) func(*use) *variable {

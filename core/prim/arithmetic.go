@@ -17,7 +17,8 @@ var (
 var arithmetic = []Row{
 	{
 		Name: "add", Group: "arithmetic", Shape: Array, Params: twoNumbers, Result: KindNumber,
-		Doc: "gives a + b, exactly, at any size.",
+		Doc:  "gives a + b, exactly, at any size.",
+		Also: []string{"plus", "+"},
 		Examples: []Example{
 			{Code: `{"add":[2,3]}`, Want: `5`, Steps: 3},
 			{Code: `{"add":[9223372036854775807,1]}`, Want: `9223372036854775808`, Steps: 3},
@@ -38,7 +39,8 @@ var arithmetic = []Row{
 	},
 	{
 		Name: "sub", Group: "arithmetic", Shape: Array, Params: twoNumbers, Result: KindNumber,
-		Doc: "gives a - b.",
+		Doc:  "gives a - b.",
+		Also: []string{"minus", "subtract", "-"},
 		Examples: []Example{
 			{Code: `{"sub":[2,3]}`, Want: `-1`, Steps: 3},
 			{Code: `{"sub":[-9223372036854775808,1]}`, Want: `-9223372036854775809`, Steps: 3},
@@ -59,7 +61,8 @@ var arithmetic = []Row{
 	},
 	{
 		Name: "mul", Group: "arithmetic", Shape: Array, Params: twoNumbers, Result: KindNumber,
-		Doc: "gives a × b.",
+		Doc:  "gives a × b.",
+		Also: []string{"times", "multiply", "*"},
 		Examples: []Example{
 			{Code: `{"mul":[4,5]}`, Want: `20`, Steps: 3},
 			{Code: `{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`, Input: `4294967296`, Want: `18446744073709551616`, Steps: 6},
@@ -85,7 +88,8 @@ var arithmetic = []Row{
 	},
 	{
 		Name: "div", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
-		Doc: "gives a ÷ b rounded down (towards minus infinity); b must not be 0.",
+		Doc:  "gives a ÷ b rounded down (towards minus infinity); b must not be 0.",
+		Also: []string{"divide", "/", "quotient"},
 		Examples: []Example{
 			{Code: `{"div":[7,2]}`, Want: `3`, Steps: 3},
 			{Code: `{"div":[-7,2]}`, Want: `-4`, Steps: 3},
@@ -99,7 +103,8 @@ var arithmetic = []Row{
 	},
 	{
 		Name: "mod", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
-		Doc: "gives the remainder of div, which has b's sign; b must not be 0.",
+		Doc:  "gives the remainder of div, which has b's sign; b must not be 0.",
+		Also: []string{"modulo", "rem", "remainder", "%"},
 		Examples: []Example{
 			{Code: `{"mod":[7,3]}`, Want: `1`, Steps: 3},
 			{Code: `{"mod":[-7,3]}`, Want: `2`, Steps: 3},

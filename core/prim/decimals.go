@@ -15,6 +15,7 @@ var decimals = []Row{
 		Name: "dec", Group: "decimals", Form: true, Shape: Named, Result: KindDec,
 		Params: []Param{{"digits", KindName}},
 		Doc:    "is an exact decimal; add, sub, mul and the comparisons take decimals and integers together, and division is div_dec.",
+		Also:   []string{"decimal", "float"},
 		Examples: []Example{
 			{Code: `{"dec":"1.50"}`, Want: `1.50`, Steps: 1},
 			{Code: `{"add":[{"dec":"0.1"},{"dec":"0.2"}]}`, Want: `0.3`, Steps: 3},
@@ -60,6 +61,7 @@ var decimals = []Row{
 		Name: "round_dec", Group: "decimals", Shape: Array, Result: KindDec,
 		Params: []Param{{"a", KindNumber}, {"scale", KindInt}, {"mode", KindString}},
 		Doc:    "gives a with scale digits after the point, rounded by mode as div_dec does, or with zeros added.",
+		Also:   []string{"round", "tofixed"},
 		Examples: []Example{
 			{Code: `{"round_dec":[{"dec":"2.345"},2,"half_even"]}`, Want: `2.34`, Steps: 4},
 			{Code: `{"round_dec":[{"dec":"-2.5"},0,"half_up"]}`, Want: `-3.0`, Steps: 4},
@@ -87,6 +89,7 @@ var decimals = []Row{
 		Name: "to_int", Group: "decimals", Shape: Array, Result: KindInt,
 		Params: []Param{{"a", KindNumber}, {"mode", KindString}},
 		Doc:    "gives the integer that a is rounded to by mode, as div_dec rounds.",
+		Also:   []string{"floor", "ceil", "ceiling", "trunc", "truncate"},
 		Examples: []Example{
 			{Code: `{"to_int":[{"dec":"2.5"},"half_even"]}`, Want: `2`, Steps: 3},
 			{Code: `{"to_int":[{"dec":"-2.1"},"floor"]}`, Want: `-3`, Steps: 3},
@@ -108,6 +111,7 @@ var decimals = []Row{
 		Name: "to_dec", Group: "decimals", Shape: Unary, Result: KindDec,
 		Params: []Param{{"a", KindNumber | KindString}},
 		Doc:    "gives the decimal of an integer, or of a string with a number as JSON writes it; any other string is a parse_error.",
+		Also:   []string{"number", "parsefloat"},
 		Examples: []Example{
 			{Code: `{"to_dec":"12.30"}`, Want: `12.30`, Steps: 2},
 			{Code: `{"to_dec":7}`, Want: `7.0`, Steps: 2},

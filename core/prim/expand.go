@@ -12,23 +12,27 @@ import (
 var ParseBody func(src string) (term.Term, error)
 
 // bodies holds the terms of the rows with a body, read at their first use.
-var bodies sync.Map // term.ID → term.Term
+var bodies sync.Map // string → term.Term
 
-// Body returns the function that a row of the prelude is; nil for other rows.
-// It panics if the row's body is no closed function: a test reads them all.
-func Body(id term.ID) term.Term {
-	if t, ok := bodies.Load(id); ok {
-		return t.(term.Term)
-	}
+// Body returns the function of n operands that a row of the prelude is; nil for other
+// rows. It panics if the row's body is no closed function: a test reads them all.
+func Body(id term.ID, n int) term.Term {
 	row := &Table[id]
-	if row.Body == "" {
+	body := row.Body
+	if row.Short != "" && n < len(row.Params) {
+		body = row.Short
+	}
+	if body == "" {
 		return nil
 	}
-	t, err := ParseBody(row.Body)
+	if t, ok := bodies.Load(body); ok {
+		return t.(term.Term)
+	}
+	t, err := ParseBody(body)
 	if err != nil {
 		panic(fmt.Sprintf("prim: the body of %s: %v", row.Name, err))
 	}
-	bodies.Store(id, t)
+	bodies.Store(body, t)
 	return t
 }
 
@@ -36,7 +40,7 @@ func Body(id term.ID) term.Term {
 // to the operands. Every node of the body has the place of the use, so that a
 // fault in it is a fault of the use. It returns nil for other rows.
 func Expand(p *term.Prim) term.Term {
-	body := Body(p.ID)
+	body := Body(p.ID, len(p.Args))
 	if body == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ var failure = []Row{
 		Name: "try", Group: "failure", Form: true, Shape: Unary, Result: KindRecord,
 		Params: []Param{{"term", KindAny}},
 		Doc:    `gives {"ok":v} if the term has the value v, and {"error":{kind,message,at}} if it fails, but for a budget that is used up.`,
+		Also:   []string{"catch"},
 		Examples: []Example{
 			{Code: `{"try":{"add":[1,2]}}`, Want: `{"ok":3}`, Steps: 4},
 			{Code: `{"get":[{"get":[{"try":{"div":[1,0]}},"error"]},"kind"]}`, Want: `"division_by_zero"`, Steps: 8},
@@ -22,6 +23,7 @@ var failure = []Row{
 		Name: "raise", Group: "failure", Shape: Unary, Result: KindAny,
 		Params: []Param{{"value", KindAny}},
 		Doc:    "fails with the value, whose text is the message; a try around it gives the value back.",
+		Also:   []string{"throw", "error", "fail"},
 		Examples: []Example{
 			{Code: `{"get":[{"get":[{"try":{"raise":"too many"}},"error"]},"message"]}`, Want: `"too many"`, Steps: 7},
 			{Code: `{"raise":"too many"}`, Fault: fault.Raised},

@@ -13,7 +13,8 @@ var twoValuesAny = []Param{{"a", KindAny}, {"b", KindAny}}
 var generic = []Row{
 	{
 		Name: "equal", Group: "any value", Shape: Array, Params: twoValuesAny, Result: KindBool,
-		Doc: "is true if a and b are the same value through and through; numbers by what they are worth, values of different types never, and two functions can't be compared.",
+		Doc:  "is true if a and b are the same value through and through; numbers by what they are worth, values of different types never, and two functions can't be compared.",
+		Also: []string{"equals", "same", "deep_equal"},
 		Examples: []Example{
 			{Code: `{"equal":[[1,"a"],[1,"a"]]}`, Want: `true`, Steps: 11},
 			{Code: `{"equal":[1,{"dec":"1.00"}]}`, Want: `true`, Steps: 3},
@@ -30,7 +31,8 @@ var generic = []Row{
 	},
 	{
 		Name: "compare", Group: "any value", Shape: Array, Params: twoValuesAny, Result: KindInt,
-		Doc: "gives -1, 0 or 1 as a is less than, equal to or more than b, which is of a's type: numbers, strings by code points, false before true, lists, pairs and records by their first difference.",
+		Doc:  "gives -1, 0 or 1 as a is less than, equal to or more than b, which is of a's type: numbers, strings by code points, false before true, lists, pairs and records by their first difference.",
+		Also: []string{"cmp"},
 		Examples: []Example{
 			{Code: `{"compare":["apple","pear"]}`, Want: `-1`, Steps: 3},
 			{Code: `{"compare":[[1,3],[1,2,9]]}`, Want: `1`, Steps: 13},
@@ -49,7 +51,9 @@ var generic = []Row{
 	},
 	{
 		Name: "type_of", Group: "any value", Shape: Unary, Params: []Param{{"a", KindAny}}, Result: KindString,
-		Doc: "gives the name of a's type: int, dec, bool, string, unit, list, pair, record, function, quoted or continuation.",
+		Doc:   "gives the name of a's type: int, dec, bool, string, unit, list, pair, record, function, quoted or continuation.",
+		Total: true,
+		Also:  []string{"typeof", "type"},
 		Examples: []Example{
 			{Code: `{"type_of":[1]}`, Want: `"list"`, Steps: 4},
 			{Code: `{"type_of":null}`, Want: `"unit"`, Steps: 2},

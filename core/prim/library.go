@@ -16,7 +16,8 @@ var (
 var library = []Row{
 	{
 		Name: "map", Group: "library", Shape: Array, Params: fAndList, Result: KindList,
-		Doc: "gives the list of what f makes of each item.",
+		Doc:  "gives the list of what f makes of each item.",
+		Also: []string{"foreach"},
 		Examples: []Example{
 			{Code: `{"map":[{"lam":"x","body":{"mul":[{"var":"x"},10]}},[1,2,3]]}`, Want: `[10,20,30]`},
 			{Code: `{"map":[{"lam":"x","body":{"var":"x"}},5]}`, Fault: fault.TypeError},
@@ -94,6 +95,7 @@ var library = []Row{
 			{Code: `{"zip":[[1,2,3],["a","b"]]}`, Want: `[{"pair":[1,"a"]},{"pair":[2,"b"]}]`},
 			{Code: `{"zip":[1,[2]]}`, Fault: fault.TypeError},
 		},
+		Rounds: "first",
 		Body: `(xs, ys) =>
   let go = (go, xs, ys, acc) =>
     if isEmpty(xs) or isEmpty(ys) then reverse(acc)
@@ -129,7 +131,8 @@ var library = []Row{
 	},
 	{
 		Name: "min", Group: "library", Shape: Unary, Params: oneList, Result: KindAny,
-		Doc: "gives the first of the smallest items, by compare.",
+		Doc:  "gives the first of the smallest items, by compare.",
+		Also: []string{"minimum"},
 		Examples: []Example{
 			{Code: `{"min":[3,1,2]}`, Want: `1`},
 			{Code: `{"min":[]}`, Fault: fault.EmptyList},
@@ -138,7 +141,8 @@ var library = []Row{
 	},
 	{
 		Name: "max", Group: "library", Shape: Unary, Params: oneList, Result: KindAny,
-		Doc: "gives the first of the largest items, by compare.",
+		Doc:  "gives the first of the largest items, by compare.",
+		Also: []string{"maximum"},
 		Examples: []Example{
 			{Code: `{"max":["b","c","a"]}`, Want: `"c"`},
 			{Code: `{"max":[1,"a"]}`, Fault: fault.TypeError},
@@ -147,22 +151,26 @@ var library = []Row{
 	},
 	{
 		Name: "any", Group: "library", Shape: Array, Params: testAndList, Result: KindBool,
-		Doc: "is true if test is for an item; it asks no further then.",
+		Doc:  "is true if test is for an item; it asks no further then.",
+		Also: []string{"some"},
 		Examples: []Example{
 			{Code: `{"any":[{"lam":"x","body":{"gt":[{"var":"x"},2]}},[1,3,"a"]]}`, Want: `true`},
 			{Code: `{"any":[{"lam":"x","body":{"gt":[{"var":"x"},2]}},["a"]]}`, Fault: fault.TypeError},
 		},
+		Rounds: "list",
 		Body: `(f, xs) =>
   let go = (go, xs) => if isEmpty(xs) then false else if f(head(xs)) then true else go(go, tail(xs))
   in go(go, xs)`,
 	},
 	{
 		Name: "all", Group: "library", Shape: Array, Params: testAndList, Result: KindBool,
-		Doc: "is true if test is for every item; it asks no further where it isn't.",
+		Doc:  "is true if test is for every item; it asks no further where it isn't.",
+		Also: []string{"every"},
 		Examples: []Example{
 			{Code: `{"all":[{"lam":"x","body":{"gt":[{"var":"x"},2]}},[1,"a"]]}`, Want: `false`},
 			{Code: `{"all":[1,[2]]}`, Fault: fault.TypeError},
 		},
+		Rounds: "list",
 		Body: `(f, xs) =>
   let go = (go, xs) => if isEmpty(xs) then true else if f(head(xs)) then go(go, tail(xs)) else false
   in go(go, xs)`,
@@ -174,6 +182,7 @@ var library = []Row{
 			{Code: `{"find":[{"lam":"x","body":{"gt":[{"var":"x"},1]}},[1,2,3],null]}`, Want: `2`},
 			{Code: `{"find":[{"lam":"x","body":1},[1],null]}`, Fault: fault.TypeError},
 		},
+		Rounds: "list",
 		Body: `(f, xs, default) =>
   let go = (go, xs) => if isEmpty(xs) then default else if f(head(xs)) then head(xs) else go(go, tail(xs))
   in go(go, xs)`,
@@ -198,7 +207,8 @@ var library = []Row{
 	},
 	{
 		Name: "group", Group: "library", Shape: Array, Params: fAndList, Result: KindRecord,
-		Doc: "gives a record of the lists of items for which f gives the same string, under that string.",
+		Doc:  "gives a record of the lists of items for which f gives the same string, under that string.",
+		Also: []string{"group_by", "groupby"},
 		Examples: []Example{
 			{Code: `{"group":[{"lam":"x","body":{"if":{"cond":{"gt":[{"var":"x"},1]},"then":"more","else":"one"}}},[1,2,3]]}`, Want: `{"more":[2,3],"one":[1]}`},
 			{Code: `{"group":[{"lam":"x","body":{"var":"x"}},[1]]}`, Fault: fault.TypeError},
@@ -211,7 +221,8 @@ var library = []Row{
 		// lists, pairs and records with a point in them, that may be one of a
 		// decimal, are held against all, and all against them.
 		Name: "unique", Group: "library", Shape: Unary, Params: oneList, Result: KindList,
-		Doc: "gives the items without those that an equal one stands before, in their order.",
+		Doc:  "gives the items without those that an equal one stands before, in their order.",
+		Also: []string{"distinct", "uniq"},
 		Examples: []Example{
 			{Code: `{"unique":[1,2,1,"1",2]}`, Want: `[1,2,"1"]`},
 			{Code: `{"unique":[{"pair":[1,{"dec":"2.0"}]},{"pair":[1,2]}]}`, Want: `[{"pair":[1,2.0]}]`},
@@ -228,7 +239,8 @@ var library = []Row{
 	},
 	{
 		Name: "sort", Group: "library", Shape: Unary, Params: oneList, Result: KindList,
-		Doc: "gives the items in order, by compare; equal ones stay in theirs.",
+		Doc:  "gives the items in order, by compare; equal ones stay in theirs.",
+		Also: []string{"sorted"},
 		Examples: []Example{
 			{Code: `{"sort":[3,1,2]}`, Want: `[1,2,3]`},
 			{Code: `{"sort":["b","a",""]}`, Want: `["","a","b"]`},
@@ -245,6 +257,7 @@ var library = []Row{
 			{Code: `{"sort_by":[{"lam":"x","body":{"sub":[0,{"var":"x"}]}},[3,1,2]]}`, Want: `[3,2,1]`},
 			{Code: `{"sort_by":[{"lam":"x","body":{"lam":"y","body":1}},[3,1]]}`, Fault: fault.TypeError},
 		},
+		Rounds: "list",
 		Body: `(f, xs) =>
   let merge = (merge, a, b, acc) =>
     if isEmpty(a) then fold(p => cons(snd(p), fst(p)), b, acc)
@@ -272,7 +285,8 @@ var library = []Row{
 			{Code: `{"repeat":[3,"a"]}`, Want: `["a","a","a"]`},
 			{Code: `{"repeat":["a",3]}`, Fault: fault.TypeError},
 		},
-		Body: `(n, x) => let go = (go, n, acc) => if n <= 0 then acc else go(go, n - 1, cons(x, acc)) in go(go, n, [])`,
+		Rounds: "n",
+		Body:   `(n, x) => let go = (go, n, acc) => if n <= 0 then acc else go(go, n - 1, cons(x, acc)) in go(go, n, [])`,
 	},
 	{
 		Name: "compose", Group: "library", Shape: Array, Params: []Param{{"f", KindFunction}, {"g", KindFunction}}, Result: KindFunction,
@@ -303,11 +317,13 @@ var library = []Row{
 	},
 	{
 		Name: "pow", Group: "library", Shape: Array, Params: []Param{{"base", KindNumber}, {"exponent", KindInt}}, Result: KindNumber,
-		Doc: "multiplies the base with itself, exponent times; the exponent isn't negative.",
+		Doc:  "multiplies the base with itself, exponent times; the exponent isn't negative.",
+		Also: []string{"power"},
 		Examples: []Example{
 			{Code: `{"pow":[2,100]}`, Want: `1267650600228229401496703205376`},
 			{Code: `{"pow":[2,-1]}`, Fault: fault.Raised},
 		},
+		Rounds: "exponent",
 		Body: `(b, n) =>
   let go = (go, b, n, acc) =>
     if n == 0 then acc

@@ -12,7 +12,9 @@ var oneList = []Param{{"list", KindList}}
 var lists = []Row{
 	{
 		Name: "nil", Group: "lists", Shape: Flag, Result: KindList,
-		Doc: "is the empty list, like [].",
+		Doc:   "is the empty list, like [].",
+		Total: true,
+		Also:  []string{"empty"},
 		Examples: []Example{
 			{Code: `{"nil":true}`, Want: `[]`, Steps: 1},
 			{Code: `{"head":{"nil":true}}`, Fault: fault.EmptyList},
@@ -23,6 +25,8 @@ var lists = []Row{
 		Name: "cons", Group: "lists", Shape: KeyedOrArray, Result: KindList,
 		Params: []Param{{"head", KindAny}, {"tail", KindList}},
 		Doc:    "puts head in front of the list tail.",
+		Total:  true,
+		Also:   []string{"list", "prepend"},
 		Examples: []Example{
 			{Code: `{"cons":{"head":1,"tail":[2,3]}}`, Want: `[1,2,3]`, Steps: 7},
 			{Code: `{"cons":[1,{"nil":true}]}`, Want: `[1]`, Steps: 3},
@@ -35,7 +39,8 @@ var lists = []Row{
 	},
 	{
 		Name: "head", Group: "lists", Shape: Unary, Params: oneList, Result: KindAny,
-		Doc: "gives the first item of a list that is not empty.",
+		Doc:  "gives the first item of a list that is not empty.",
+		Also: []string{"car", "first"},
 		Examples: []Example{
 			{Code: `{"head":[1,2]}`, Want: `1`, Steps: 6},
 			{Code: `{"head":[]}`, Fault: fault.EmptyList},
@@ -50,7 +55,8 @@ var lists = []Row{
 	},
 	{
 		Name: "tail", Group: "lists", Shape: Unary, Params: oneList, Result: KindList,
-		Doc: "gives a list that is not empty without its first item.",
+		Doc:  "gives a list that is not empty without its first item.",
+		Also: []string{"cdr", "rest"},
 		Examples: []Example{
 			{Code: `{"tail":[1,2]}`, Want: `[2]`, Steps: 6},
 			{Code: `{"tail":[]}`, Fault: fault.EmptyList},
@@ -65,7 +71,9 @@ var lists = []Row{
 	},
 	{
 		Name: "isEmpty", Group: "lists", Shape: Unary, Params: oneList, Result: KindBool,
-		Doc: "is true for the empty list.",
+		Doc:   "is true for the empty list.",
+		Total: true,
+		Also:  []string{"is_empty", "null?", "isnil"},
 		Examples: []Example{
 			{Code: `{"isEmpty":[]}`, Want: `true`, Steps: 2},
 			{Code: `{"isEmpty":[1]}`, Want: `false`, Steps: 4},
@@ -80,6 +88,8 @@ var lists = []Row{
 		Name: "length", Group: "lists", Shape: Unary, Result: KindInt,
 		Params: []Param{{"list", KindList | KindString}},
 		Doc:    "gives the number of items of a list, or of characters (code points) of a string.",
+		Total:  true,
+		Also:   []string{"len", "size"},
 		Examples: []Example{
 			{Code: `{"length":[1,2,3]}`, Want: `3`, Steps: 8},
 			{Code: `{"length":"héllo😀"}`, Want: `6`, Steps: 2},
@@ -97,6 +107,7 @@ var lists = []Row{
 		Name: "fold", Group: "lists", Form: true, Shape: Array, Result: KindAny,
 		Params: []Param{{"f", KindFunction}, {"init", KindAny}, {"list", KindList}},
 		Doc:    "starts with init and replaces it by f of the pair (accumulator, item) for each item from left to right.",
+		Also:   []string{"reduce", "foldl", "foldr"},
 		Examples: []Example{
 			{Code: `{"fold":[{"lam":"p","body":{"add":[{"fst":{"var":"p"}},{"snd":{"var":"p"}}]}},0,[1,2,3]]}`, Want: `6`, Steps: 25},
 			{Code: `{"fold":[{"lam":"p","body":0},7,[]]}`, Want: `7`, Steps: 4},

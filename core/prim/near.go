@@ -2,30 +2,20 @@ package prim
 
 import "strings"
 
-// also is what people and models write where they mean a row.
-var also = map[string]string{
-	"plus": "add", "+": "add", "minus": "sub", "subtract": "sub", "-": "sub",
-	"times": "mul", "multiply": "mul", "*": "mul", "divide": "div", "/": "div", "quotient": "div",
-	"modulo": "mod", "rem": "mod", "remainder": "mod", "%": "mod",
-	"equals": "equal", "same": "equal", "deep_equal": "equal", "cmp": "compare", "typeof": "type_of", "type": "type_of", "==": "eq", "=": "eq", "<": "lt", "less": "lt", "<=": "lte", "le": "lte", "leq": "lte",
-	">": "gt", "greater": "gt", ">=": "gte", "ge": "gte", "geq": "gte",
-	"&&": "and", "||": "or", "!": "not", "~": "not",
-	"lambda": "lam", "fn": "lam", "fun": "lam", "function": "lam", "\\": "lam", "λ": "lam",
-	"apply": "app", "call": "app", "variable": "var", "ref": "var", "name": "var", "ite": "if", "ternary": "if",
-	"empty": "nil", "list": "cons", "prepend": "cons", "append_one": "push",
-	"car": "head", "first": "head", "cdr": "tail", "rest": "tail", "is_empty": "isEmpty", "null?": "isEmpty", "isnil": "isEmpty",
-	"len": "length", "size": "length", "reduce": "fold", "foldl": "fold", "foldr": "fold",
-	"tuple": "pair", "left": "fst", "second": "snd", "right": "snd",
-	"strcat": "concat", "string_concat": "concat", "++": "concat",
-	"recurse": "self", "rec": "self", "this": "self", "recur": "self", "loop": "continue", "next": "continue",
-	"code": "code_of", "codeof": "code_of", "object": "record", "dict": "record", "map_get": "get", "lookup": "get", "field": "get", "set": "put", "insert": "put", "update": "put", "delete": "del", "remove": "del", "contains_key": "has", "member": "contains", "includes": "contains", "items": "entries",
-	"str": "to_text", "to_string": "to_text", "tostring": "to_text", "show": "to_text", "stringify": "to_json", "json": "parse_json", "int": "parse_int", "decimal": "dec", "float": "dec", "uppercase": "upper", "lowercase": "lower", "strip": "trim", "substring": "slice", "substr": "slice", "index": "nth", "at": "nth", "get_nth": "nth",
-	"throw": "raise", "error": "raise", "fail": "raise", "catch": "try", "switch": "match", "case": "match", "where": "let", "let*": "let", "exec": "eval", "unquote": "eval",
-	"round": "round_dec", "tofixed": "round_dec", "floor": "to_int", "ceil": "to_int", "ceiling": "to_int", "trunc": "to_int", "truncate": "to_int",
-	"power": "pow", "number": "to_dec", "parsefloat": "to_dec", "parseint": "parse_int", "parse": "parse_json", "some": "any", "every": "all", "foreach": "map",
-	"touppercase": "upper", "tolowercase": "lower", "charat": "slice", "indexof": "index_of", "replaceall": "replace", "sorted": "sort",
-	"distinct": "unique", "uniq": "unique", "group_by": "group", "groupby": "group", "assign": "merge", "fromentries": "from_entries",
-	"maximum": "max", "minimum": "min", "concatenate": "concat",
+// also is the rows by what people and models write where they mean them.
+var also = alsoOf()
+
+func alsoOf() map[string]string {
+	m := map[string]string{}
+	for i := range Table {
+		for _, word := range Table[i].Also {
+			if row, dup := m[word]; dup {
+				panic("prim: " + row + " and " + Table[i].Name + " are also " + word)
+			}
+			m[word] = Table[i].Name
+		}
+	}
+	return m
 }
 
 // absent is what other languages have and this one hasn't, so that nothing that is

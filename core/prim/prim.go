@@ -87,6 +87,28 @@ type Row struct {
 	// has no Eval; see [Expand].
 	Body string
 
+	// Short, of such a row whose last operands may be left out, is its meaning
+	// where they are, in place of Body.
+	Short string
+	// Rounds is the operand that says how often Body calls itself; empty where it
+	// doesn't.
+	Rounds string
+
+	// Also is what other languages call it: a hint leads from these words, in lower
+	// case, to the row.
+	Also []string
+	// Total is set where the row gives a value for all operands of its kinds.
+	Total bool
+	// Items is the kinds that each item of the first operand has to be of, where that
+	// is a list; 0: any.
+	Items Kinds
+	// Gives is what is known of the parts of what the row gives; nil: nothing, or
+	// there is a rule in package check.
+	Gives *Type
+	// Grows bounds what the row gives, and its steps, for a use of which the operands
+	// aren't known; nil: nothing does, or there is a rule in package cost.
+	Grows *Growth
+
 	// Rank is the row's place among several operation keys of one object, the
 	// smallest wins. Rows from [NewRank] on are not the predecessor's.
 	Rank int
@@ -283,6 +305,9 @@ func (r *Row) Operands() string {
 	case r.Many:
 		return fmt.Sprintf("at least %d", n)
 	case r.Min > 0 && r.Min < n:
+		if n > r.Min+1 {
+			return fmt.Sprintf("%d to %d", r.Min, n)
+		}
 		return fmt.Sprintf("%d or %d", r.Min, n)
 	default:
 		return fmt.Sprint(n)

@@ -18,7 +18,8 @@ var (
 var records = []Row{
 	{
 		Name: "record", Group: "records", Form: true, Shape: Members, Result: KindRecord,
-		Doc: "makes a record; the values are evaluated in the order of the keys, sorted by their bytes.",
+		Doc:  "makes a record; the values are evaluated in the order of the keys, sorted by their bytes.",
+		Also: []string{"object", "dict"},
 		Examples: []Example{
 			{Code: `{"record":{"name":"Ada","age":{"add":[30,6]}}}`, Want: `{"age":36,"name":"Ada"}`, Steps: 5},
 			{Code: `{"record":{}}`, Want: `{}`, Steps: 1},
@@ -30,6 +31,7 @@ var records = []Row{
 		Name: "get", Group: "records", Shape: Array, Min: 2, Result: KindAny,
 		Params: []Param{{"record", KindRecord}, {"key", KindString}, {"default", KindAny}},
 		Doc:    "gives the value of a record's key, or default where it has no such key.",
+		Also:   []string{"map_get", "lookup", "field"},
 		Examples: []Example{
 			{Code: `{"get":[{"record":{"a":1}},"a"]}`, Want: `1`, Steps: 4},
 			{Code: `{"get":[{"record":{"a":1}},"b",0]}`, Want: `0`, Steps: 5},
@@ -55,6 +57,8 @@ var records = []Row{
 		Name: "put", Group: "records", Shape: Array, Result: KindRecord,
 		Params: []Param{{"record", KindRecord}, {"key", KindString}, {"value", KindAny}},
 		Doc:    "gives the record with key set to value, in place of what it had there.",
+		Total:  true,
+		Also:   []string{"set", "insert", "update"},
 		Examples: []Example{
 			{Code: `{"put":[{"record":{"a":1}},"b",2]}`, Want: `{"a":1,"b":2}`, Steps: 5},
 			{Code: `{"put":[{"record":{"a":1}},"a",2]}`, Want: `{"a":2}`, Steps: 5},
@@ -75,7 +79,9 @@ var records = []Row{
 	},
 	{
 		Name: "del", Group: "records", Shape: Array, Params: recordKey, Result: KindRecord,
-		Doc: "gives the record without key, which it need not have.",
+		Doc:   "gives the record without key, which it need not have.",
+		Total: true,
+		Also:  []string{"delete", "remove"},
 		Examples: []Example{
 			{Code: `{"del":[{"record":{"a":1,"b":2}},"a"]}`, Want: `{"b":2}`, Steps: 5},
 			{Code: `{"del":[{"record":{"a":1}},"z"]}`, Want: `{"a":1}`, Steps: 4},
@@ -93,7 +99,9 @@ var records = []Row{
 	},
 	{
 		Name: "has", Group: "records", Shape: Array, Params: recordKey, Result: KindBool,
-		Doc: "is true if the record has the key.",
+		Doc:   "is true if the record has the key.",
+		Total: true,
+		Also:  []string{"contains_key"},
 		Examples: []Example{
 			{Code: `{"has":[{"record":{"a":null}},"a"]}`, Want: `true`, Steps: 4},
 			{Code: `{"has":[{"record":{}},"a"]}`, Want: `false`, Steps: 3},
@@ -106,7 +114,9 @@ var records = []Row{
 	},
 	{
 		Name: "keys", Group: "records", Shape: Unary, Params: oneRecord, Result: KindList,
-		Doc: "gives the record's keys, sorted by their bytes.",
+		Doc:   "gives the record's keys, sorted by their bytes.",
+		Gives: typeStrings,
+		Total: true,
 		Examples: []Example{
 			{Code: `{"keys":{"record":{"b":1,"a":2}}}`, Want: `["a","b"]`, Steps: 4},
 			{Code: `{"keys":["a"]}`, Fault: fault.TypeError},
@@ -118,7 +128,8 @@ var records = []Row{
 	},
 	{
 		Name: "values", Group: "records", Shape: Unary, Params: oneRecord, Result: KindList,
-		Doc: "gives the record's values in the order of its keys.",
+		Doc:   "gives the record's values in the order of its keys.",
+		Total: true,
 		Examples: []Example{
 			{Code: `{"values":{"record":{"b":1,"a":2}}}`, Want: `[2,1]`, Steps: 4},
 			{Code: `{"values":null}`, Fault: fault.TypeError},
@@ -130,7 +141,9 @@ var records = []Row{
 	},
 	{
 		Name: "entries", Group: "records", Shape: Unary, Params: oneRecord, Result: KindList,
-		Doc: "gives the pairs (key, value) of the record in the order of its keys.",
+		Doc:   "gives the pairs (key, value) of the record in the order of its keys.",
+		Total: true,
+		Also:  []string{"items"},
 		Examples: []Example{
 			{Code: `{"entries":{"record":{"b":1,"a":2}}}`, Want: `[{"pair":["a",2]},{"pair":["b",1]}]`, Steps: 4},
 			{Code: `{"entries":"ab"}`, Fault: fault.TypeError},
@@ -144,7 +157,8 @@ var records = []Row{
 	},
 	{
 		Name: "from_entries", Group: "records", Shape: Unary, Params: oneList, Result: KindRecord,
-		Doc: "makes a record of a list of pairs (key, value); of two with one key the later counts.",
+		Doc:  "makes a record of a list of pairs (key, value); of two with one key the later counts.",
+		Also: []string{"fromentries"},
 		Examples: []Example{
 			{Code: `{"from_entries":[{"pair":["a",1]},{"pair":["a",2]}]}`, Want: `{"a":2}`, Steps: 10},
 			{Code: `{"from_entries":[["a",1]]}`, Fault: fault.TypeError},
@@ -156,7 +170,9 @@ var records = []Row{
 	},
 	{
 		Name: "merge", Group: "records", Shape: Array, Params: []Param{{"a", KindRecord}, {"b", KindRecord}}, Result: KindRecord,
-		Doc: "gives a record with the keys of a and b; of one that both have b's value counts.",
+		Doc:   "gives a record with the keys of a and b; of one that both have b's value counts.",
+		Total: true,
+		Also:  []string{"assign"},
 		Examples: []Example{
 			{Code: `{"merge":[{"record":{"a":1,"b":1}},{"record":{"b":2}}]}`, Want: `{"a":1,"b":2}`, Steps: 6},
 			{Code: `{"merge":[{"record":{}},[]]}`, Fault: fault.TypeError},

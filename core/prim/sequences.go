@@ -16,7 +16,8 @@ import (
 var sequences = []Row{
 	{
 		Name: "nth", Group: "lists", Shape: Array, Params: []Param{{"list", KindList}, {"index", KindInt}}, Result: KindAny,
-		Doc: "gives the item of a list before which index others stand.",
+		Doc:  "gives the item of a list before which index others stand.",
+		Also: []string{"index", "at", "get_nth"},
 		Examples: []Example{
 			{Code: `{"nth":[["a","b"],1]}`, Want: `"b"`, Steps: 7},
 			{Code: `{"nth":[[1],-1]}`, Fault: fault.OutOfRange},
@@ -55,7 +56,9 @@ var sequences = []Row{
 	},
 	{
 		Name: "push", Group: "lists", Shape: Array, Params: []Param{{"list", KindList}, {"value", KindAny}}, Result: KindList,
-		Doc: "gives the list with value after its last item.",
+		Doc:   "gives the list with value after its last item.",
+		Total: true,
+		Also:  []string{"append_one"},
 		Examples: []Example{
 			{Code: `{"push":[[1,2],3]}`, Want: `[1,2,3]`, Steps: 7},
 			{Code: `{"push":[1,[2]]}`, Fault: fault.TypeError},
@@ -69,6 +72,7 @@ var sequences = []Row{
 		Name: "slice", Group: "lists", Shape: Array, Result: KindList | KindString,
 		Params: []Param{{"list", KindList | KindString}, {"from", KindInt}, {"to", KindInt}},
 		Doc:    "gives the items of a list, or characters of a string, from the one before which from others stand up to, not including, that of to; what is beyond the end is left out.",
+		Also:   []string{"substring", "substr", "charat"},
 		Examples: []Example{
 			{Code: `{"slice":[["a","b","c"],1,2]}`, Want: `["b"]`, Steps: 10},
 			{Code: `{"slice":["héllo",1,100]}`, Want: `"éllo"`, Steps: 4},
@@ -114,7 +118,8 @@ var sequences = []Row{
 	},
 	{
 		Name: "contains", Group: "lists", Shape: Array, Params: []Param{{"list", KindList | KindString}, {"item", KindAny}}, Result: KindBool,
-		Doc: "is true if an item of the list is equal to item, or if the string item is a part of the string.",
+		Doc:  "is true if an item of the list is equal to item, or if the string item is a part of the string.",
+		Also: []string{"member", "includes"},
 		Examples: []Example{
 			{Code: `{"contains":[[1,[2]],[2]]}`, Want: `true`, Steps: 11},
 			{Code: `{"contains":["hello","ell"]}`, Want: `true`, Steps: 3},
@@ -141,7 +146,8 @@ var sequences = []Row{
 	},
 	{
 		Name: "range", Group: "lists", Shape: Array, Params: []Param{{"from", KindInt}, {"to", KindInt}}, Result: KindList,
-		Doc: "gives the integers from from up to, not including, to, all of 64 bits; none where to is not larger.",
+		Doc:   "gives the integers from from up to, not including, to, all of 64 bits; none where to is not larger.",
+		Gives: listOf(typeInt),
 		Examples: []Example{
 			{Code: `{"range":[0,3]}`, Want: `[0,1,2]`, Steps: 3},
 			{Code: `{"range":[3,1]}`, Want: `[]`, Steps: 3},

@@ -20,6 +20,8 @@ var strs = []Row{
 		Name: "concat", Group: "strings", Shape: Array, Result: KindString,
 		Params: []Param{{"a", KindString}, {"b", KindString}},
 		Doc:    "joins two strings.",
+		Total:  true,
+		Also:   []string{"strcat", "string_concat", "++", "concatenate"},
 		Examples: []Example{
 			{Code: `{"concat":["ab","c"]}`, Want: `"abc"`, Steps: 3},
 			{Code: `{"concat":["n = ",5]}`, Fault: fault.TypeError},
@@ -34,7 +36,8 @@ var strs = []Row{
 	},
 	{
 		Name: "split", Group: "strings", Shape: Array, Params: []Param{{"s", KindString}, {"separator", KindString}}, Result: KindList,
-		Doc: "gives the strings between the separators in s; the separator is not empty.",
+		Doc:   "gives the strings between the separators in s; the separator is not empty.",
+		Gives: typeStrings,
 		Examples: []Example{
 			{Code: `{"split":["a,b,,c",","]}`, Want: `["a","b","","c"]`, Steps: 3},
 			{Code: `{"split":["",","]}`, Want: `[""]`, Steps: 3},
@@ -64,7 +67,8 @@ var strs = []Row{
 	},
 	{
 		Name: "join", Group: "strings", Shape: Array, Params: []Param{{"list", KindList}, {"separator", KindString}}, Result: KindString,
-		Doc: "joins a list of strings with the separator between them.",
+		Doc:   "joins a list of strings with the separator between them.",
+		Items: KindString,
 		Examples: []Example{
 			{Code: `{"join":[["a","b","c"],", "]}`, Want: `"a, b, c"`, Steps: 9},
 			{Code: `{"join":[[],","]}`, Want: `""`, Steps: 3},
@@ -101,7 +105,10 @@ var strs = []Row{
 	},
 	{
 		Name: "chars", Group: "strings", Shape: Unary, Params: oneString, Result: KindList,
-		Doc: "gives the characters (code points) of a string as strings of one.",
+		Doc:   "gives the characters (code points) of a string as strings of one.",
+		Gives: typeStrings,
+		Grows: &Growth{Items: Bound{some(1, bytesOf(0))}, Bytes: Bound{some(4)}},
+		Total: true,
 		Examples: []Example{
 			{Code: `{"chars":"hé😀"}`, Want: `["h","é","😀"]`, Steps: 2},
 			{Code: `{"chars":5}`, Fault: fault.TypeError},
@@ -121,7 +128,10 @@ var strs = []Row{
 	},
 	{
 		Name: "trim", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
-		Doc: "takes the white space at both ends of a string away.",
+		Doc:   "takes the white space at both ends of a string away.",
+		Grows: &Growth{Bytes: Bound{some(1, bytesOf(0))}},
+		Total: true,
+		Also:  []string{"strip"},
 		Examples: []Example{
 			{Code: `{"trim":"  a b\n"}`, Want: `"a b"`, Steps: 2},
 			{Code: `{"trim":null}`, Fault: fault.TypeError},
@@ -133,7 +143,10 @@ var strs = []Row{
 	},
 	{
 		Name: "upper", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
-		Doc: "gives a string in upper case, character by character.",
+		Doc:   "gives a string in upper case, character by character.",
+		Grows: &Growth{Bytes: Bound{some(3, bytesOf(0))}},
+		Total: true,
+		Also:  []string{"uppercase", "touppercase"},
 		Examples: []Example{
 			{Code: `{"upper":"Añb"}`, Want: `"AÑB"`, Steps: 2},
 			{Code: `{"upper":1}`, Fault: fault.TypeError},
@@ -145,7 +158,10 @@ var strs = []Row{
 	},
 	{
 		Name: "lower", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
-		Doc: "gives a string in lower case, character by character.",
+		Doc:   "gives a string in lower case, character by character.",
+		Grows: &Growth{Bytes: Bound{some(3, bytesOf(0))}},
+		Total: true,
+		Also:  []string{"lowercase", "tolowercase"},
 		Examples: []Example{
 			{Code: `{"lower":"AÑb"}`, Want: `"añb"`, Steps: 2},
 			{Code: `{"lower":["A"]}`, Fault: fault.TypeError},
@@ -159,6 +175,7 @@ var strs = []Row{
 		Name: "replace", Group: "strings", Shape: Array, Result: KindString,
 		Params: []Param{{"s", KindString}, {"old", KindString}, {"new", KindString}},
 		Doc:    "gives s with new in every place of old, which is not empty.",
+		Also:   []string{"replaceall"},
 		Examples: []Example{
 			{Code: `{"replace":["a-b-c","-","+"]}`, Want: `"a+b+c"`, Steps: 4},
 			{Code: `{"replace":["abc","x","y"]}`, Want: `"abc"`, Steps: 4},
@@ -190,7 +207,10 @@ var strs = []Row{
 	},
 	{
 		Name: "index_of", Group: "strings", Shape: Array, Params: twoStrings, Result: KindInt,
-		Doc: "gives how many characters of s stand before the first place of part, -1 where it is nowhere.",
+		Doc:   "gives how many characters of s stand before the first place of part, -1 where it is nowhere.",
+		Grows: &Growth{Value: Bound{some(1, bytesOf(0)), some(1)}},
+		Total: true,
+		Also:  []string{"indexof"},
 		Examples: []Example{
 			{Code: `{"index_of":["héllo","l"]}`, Want: `2`, Steps: 3},
 			{Code: `{"index_of":["abc","x"]}`, Want: `-1`, Steps: 3},
@@ -214,7 +234,8 @@ var strs = []Row{
 		Example{Code: `{"ends_with":[1,"1"]}`, Fault: fault.TypeError}),
 	{
 		Name: "parse_int", Group: "strings", Shape: Unary, Params: oneString, Result: KindInt,
-		Doc: "reads a string of decimal digits, with a minus before them or not, as an integer; anything else is a parse_error.",
+		Doc:  "reads a string of decimal digits, with a minus before them or not, as an integer; anything else is a parse_error.",
+		Also: []string{"int", "parseint"},
 		Examples: []Example{
 			{Code: `{"parse_int":"-042"}`, Want: `-42`, Steps: 2},
 			{Code: `{"get":[{"try":{"parse_int":"4.2"}},"ok",0]}`, Want: `0`},
@@ -240,7 +261,7 @@ var strs = []Row{
 func test(name, doc string, holds func(s, part string) bool, examples ...Example) Row {
 	return Row{
 		Name: name, Group: "strings", Shape: Array, Params: twoStrings, Result: KindBool,
-		Doc: doc, Examples: examples, Cost: func(args []value.Value) uint64 { return bytesCost(len(args[1].(value.Str))) },
+		Doc: doc, Total: true, Examples: examples, Cost: func(args []value.Value) uint64 { return bytesCost(len(args[1].(value.Str))) },
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			return value.Bool(holds(string(args[0].(value.Str)), string(args[1].(value.Str)))), nil
 		},

@@ -15,6 +15,7 @@ var binding = []Row{
 		Name: "let", Group: "lambda", Form: true, Shape: Bindings, With: "in", Result: KindAny,
 		Params: []Param{{"bindings", KindCode}, {"in", KindAny}},
 		Doc:    "gives names to values, each seen by the next ones and by in; it is functions applied at once.",
+		Also:   []string{"where", "let*"},
 		Examples: []Example{
 			{Code: `{"let":[["x",2],["y",{"add":[{"var":"x"},1]}]],"in":{"mul":[{"var":"x"},{"var":"y"}]}}`, Want: `6`},
 			{Code: `{"let":[["x",2]],"in":{"let":[["x",3]],"in":{"var":"x"}}}`, Want: `3`},
@@ -40,6 +41,7 @@ var branching = []Row{
 		Name: "match", Group: "control", Form: true, Shape: Patterns, With: "with", Result: KindAny,
 		Params: []Param{{"value", KindAny}, {"with", KindCode}},
 		Doc:    `evaluates what stands beside the first pattern that fits: a literal, {"var":"x"} for anything, "_" to ignore it, [P,{"rest":P}], {"pair":[P,P]}, {"record":{"k":P}} with other keys allowed, or {"quote":T} with variables for code.`,
+		Also:   []string{"switch", "case"},
 		Examples: []Example{
 			{Code: `{"match":{"pair":[1,[2,3]]},"with":[[{"pair":[0,"_"]},"zero"],[{"pair":[1,[{"var":"x"},{"rest":{"var":"r"}}]]},[{"var":"x"},{"var":"r"}]]]}`, Want: `[2,[3]]`},
 			{Code: `{"match":{"record":{"kind":"circle","r":2}},"with":[[{"record":{"kind":"circle","r":{"var":"r"}}},{"mul":[{"var":"r"},{"var":"r"}]}]]}`, Want: `4`},

@@ -300,10 +300,6 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 		return a[0]
 	case "head", "nth":
 		return orNothing(a[0].Item)
-	case "range":
-		return listOf(of(prim.KindInt))
-	case "split", "chars", "keys":
-		return listOf(chars)
 	case "get":
 		if key, ok := t.Args[1].(*term.Str); ok {
 			f, _ := a[0].get(key.Value)
@@ -342,13 +338,32 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 		if both&^prim.KindNumber != 0 && both != prim.KindString && both != prim.KindBool {
 			c.fail(t, "values of several kinds may be compared")
 		}
-	case "join":
-		c.fits(t, orNothing(a[0].Item), prim.KindString)
+	}
+	if row.Items != 0 && a[0].Item != nil {
+		c.fits(t, a[0].Item, row.Items)
+	}
+	if row.Gives != nil {
+		return ofType(row.Gives)
 	}
 	if row.Result&(structured|prim.KindContinuation) != 0 {
 		return c.fail(t, "there is no rule for "+row.Name)
 	}
 	return of(row.Result & prim.KindAny)
+}
+
+// ofType is what a row declares of the parts of its result.
+func ofType(t *prim.Type) *Type {
+	switch {
+	case t == nil:
+		return nil
+	case t.Kinds&prim.KindData == prim.KindData:
+		return data
+	}
+	u := &Type{Kinds: t.Kinds, Item: ofType(t.Item), Rest: ofType(t.Rest)}
+	for _, f := range t.Fields {
+		u.Fields = append(u.Fields, Field{Key: f.Key, Optional: f.Optional, Type: ofType(f.Type)})
+	}
+	return u
 }
 
 // call is the type of what the call of a tool gives.

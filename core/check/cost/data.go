@@ -23,26 +23,17 @@ func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, 
 		steps, ok = perBytes(all, 512)
 		parts, okP := perBytes(n.plus(exactly(1)), 16)
 		return list(n.plus(exactly(1)), aText(n)), steps.plus(parts), ok && okP, true
-	case "chars":
-		steps, ok = perBytes(n, 16)
-		return list(n, aText(exactly(4))), steps, ok, true
 	case "join":
 		l, item := a.asList(args[0])
 		bytes := l.times(a.asBytes(item).plus(a.asBytes(args[1])))
 		steps, ok = perBytes(l, 16)
 		more, okM := perBytes(bytes, 512)
 		return aText(bytes), steps.plus(more), ok && okM, true
-	case "trim", "upper", "lower":
-		steps, ok = perBytes(all, 512)
-		return aText(n.times(exactly(3))), steps, ok, true
 	case "replace":
 		made := n.plus(n.times(a.asBytes(args[2])))
 		steps, ok = perBytes(all, 512)
 		more, okM := perBytes(made, 512)
 		return aText(made), steps.plus(more), ok && okM, true
-	case "index_of":
-		steps, ok = perBytes(all, 512)
-		return integerOf(n.plus(exactly(1))), steps, ok, true
 	case "starts_with", "ends_with":
 		steps, ok = perBytes(a.asBytes(args[1]), 512)
 		return aBool, steps, ok, true

@@ -162,7 +162,14 @@ func (a *analyser) row(t *term.Prim, r *prim.Row, args []*aval) (*aval, cost) {
 			return nothing, cost{}
 		}
 	}
-	v, steps, ok := a.strict(t, r.Name, args)
+	var v *aval
+	var steps poly
+	var ok bool
+	if r.Grows != nil {
+		v, steps, ok = a.grown(r, args)
+	} else {
+		v, steps, ok = a.strict(t, r.Name, args)
+	}
 	if !ok {
 		why := "the operands of " + r.Name + " can be of any size"
 		if r.Analysis != nil {

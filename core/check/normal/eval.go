@@ -1,6 +1,8 @@
 package normal
 
 import (
+	"slices"
+
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -152,8 +154,8 @@ func (n *normaliser) operands(ts []term.Term, e *env, b *block) ([]val, bool) {
 
 func (n *normaliser) prim(t *term.Prim, e *env, b *block) (val, bool) {
 	if row := prim.Get(t.ID); row.Body != "" {
-		if of, recursive := unfolds[row.Name]; recursive {
-			return n.recursive(t, of, e, b)
+		if row.Rounds != "" {
+			return n.recursive(t, row, e, b)
 		}
 		body, ok := n.expanded[t]
 		if !ok {
@@ -190,30 +192,27 @@ func (n *normaliser) prim(t *term.Prim, e *env, b *block) (val, bool) {
 	return n.strict(t.ID, args, b)
 }
 
-// unfolds is the rows of the library that call themselves, with the operand that
-// says how often.
-var unfolds = map[string]int{"zip": 0, "any": 1, "all": 1, "find": 1, "sort_by": 1, "repeat": 0, "pow": 1}
-
-// recursive is one of those: it is computed where that operand is known, and
-// stays what it is otherwise.
-func (n *normaliser) recursive(t *term.Prim, of int, e *env, b *block) (val, bool) {
+// recursive is a row of the library that calls itself: it is computed where the
+// operand is known that says how often, and stays what it is otherwise.
+func (n *normaliser) recursive(t *term.Prim, row *prim.Row, e *env, b *block) (val, bool) {
 	args, ok := n.operands(t.Args, e, b)
 	if !ok {
 		return nil, false
 	}
+	of := slices.IndexFunc(row.Params, func(p prim.Param) bool { return p.Name == row.Rounds })
 	left := 1000
 	if _, known := ground(args[of], &left); known {
 		// It comes to an end, so it may be unfolded inside itself.
 		spec := n.spec
 		n.spec = 0
-		f, ok := n.eval(prim.Body(t.ID), nil, b)
+		f, ok := n.eval(prim.Body(t.ID, len(args)), nil, b)
 		for i := 0; ok && i < len(args); i++ {
 			f, ok = n.apply(f, args[i], b)
 		}
 		n.spec = spec
 		return f, ok
 	}
-	return n.leave(b, &comp{what: aPrim, id: t.ID, args: args, result: &atom{kinds: prim.Get(t.ID).Result & prim.KindAny}})
+	return n.leave(b, &comp{what: aPrim, id: t.ID, args: args, result: &atom{kinds: row.Result & prim.KindAny}})
 }
 
 // logic is and and or: conditionals of which the second operand is a truth

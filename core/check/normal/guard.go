@@ -25,7 +25,7 @@ func tested(k prim.Kinds) bool {
 
 // splits reports whether a row can be left as tests of its operands and a computation.
 func (n *normaliser) splits(id term.ID, args []val, b *block) bool {
-	if !always[id] && !dividing(id, args) {
+	if !prim.Get(id).Total && !dividing(id, args) {
 		return false
 	}
 	r := prim.Get(id)

@@ -107,7 +107,7 @@ func (n *normaliser) total(id term.ID, args []val, b *block) bool {
 			return false
 		}
 	}
-	if always[id] {
+	if prim.Get(id).Total {
 		return true
 	}
 	switch {

@@ -23,10 +23,6 @@ var (
 	idRaise, idNoMatch         = row("raise"), row("no_match")
 )
 
-// always is the strict rows that give a value for all operands of their kinds.
-var always = rows("eq", "lt", "lte", "gt", "gte", "not", "isEmpty", "length", "concat", "chars", "trim", "upper", "lower",
-	"starts_with", "ends_with", "index_of", "type_of", "to_text", "put", "del", "has", "keys", "values", "entries", "merge", "push", "cons", "pair", "nil", "fst", "snd")
-
 // integral is those that do so for integers, but not for decimals.
 var integral = rows("add", "sub", "mul")
 
