@@ -192,7 +192,7 @@ func tuneMemory(pool int64) {
 		debug.SetGCPercent(400)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(pool + 32<<20)
+		debug.SetMemoryLimit(pool + 16<<20)
 	}
 }
 

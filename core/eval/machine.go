@@ -271,7 +271,7 @@ func (m *Machine) Release() {
 	}
 	m.giveSlab(m.heap)
 	m.giveSlab(m.stack)
-	m.heap, m.stack = nil, nil
+	m.heap, m.stack, m.hb, m.r = nil, nil, nil, nil // an idle machine keeps no slab alive
 	m.tainted = m.tainted || m.hp > 16
 	m.prog, m.input, m.fault, m.requests = nil, nil, nil, nil
 	m.main.library = nil

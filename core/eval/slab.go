@@ -16,8 +16,9 @@ type slabPool struct {
 	limit   int64
 	held    int64 // bytes in machines
 	idle    int64 // bytes in free
-	dropped int64 // bytes left to Go's collector since it was last asked to run
+	dropped int64 // bytes left to Go's collector, which hasn't taken them yet
 	free    [][]word
+	sweep   sync.Mutex // of the run that has Go collect what was dropped
 
 	active map[*Share]struct{} // of those who hold something
 	number uint64              // of the run that was the last to begin to
@@ -53,7 +54,7 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 		pool.Unlock()
 		return nil, false
 	}
-	most := pool.limit + pool.limit/16
+	most := pool.limit
 	if i := pool.fitting(n, most+bytes); i >= 0 {
 		s := pool.free[i]
 		pool.drop(i)
@@ -68,15 +69,34 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 		pool.dropped += int64(len(pool.free[0])) * 8
 		pool.drop(0)
 	}
-	collect := pool.dropped >= 8<<20
-	if collect {
-		pool.dropped = 0
-	}
+	full := pool.full(most)
 	pool.Unlock()
-	if collect {
-		debug.FreeOSMemory()
+	if full {
+		pool.reclaim(most)
 	}
 	return make([]word, n), true
+}
+
+// full reports whether what was dropped takes room that is needed.
+func (p *slabPool) full(most int64) bool {
+	return p.dropped >= 4<<20 && p.held+p.idle+p.dropped > most
+}
+
+// reclaim has Go's collector take what was dropped. Those who come meanwhile
+// wait: the memory isn't there before.
+func (p *slabPool) reclaim(most int64) {
+	p.sweep.Lock()
+	defer p.sweep.Unlock()
+	p.Lock()
+	dropped, full := p.dropped, p.full(most)
+	p.Unlock()
+	if !full {
+		return
+	}
+	debug.FreeOSMemory()
+	p.Lock()
+	p.dropped -= dropped
+	p.Unlock()
 }
 
 // lend takes bytes that a run holds outside slabs, or gives them back where

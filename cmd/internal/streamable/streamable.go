@@ -63,7 +63,7 @@ type Options struct {
 	Log *slog.Logger // nil discards
 
 	MaxBody     int64         // bytes of one request; 8 MiB
-	MaxBodies   int64         // bytes of the requests being read or served; 64 MiB, a quarter for each principal
+	MaxBodies   int64         // bytes of the requests being read or served; 24 MiB, a quarter for each principal
 	MaxRequests int           // at once, streams included; 2,000, a quarter for each principal
 	MaxSessions int           // of the older protocols, for each principal; 1,000
 	MaxConns    int           // connections; 4,000, a quarter for those of one address on which nobody was admitted
@@ -80,7 +80,7 @@ func (o Options) orDefault() Options {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.MaxBody = or(o.MaxBody, 8<<20)
-	o.MaxBodies = or(o.MaxBodies, 64<<20)
+	o.MaxBodies = or(o.MaxBodies, 24<<20)
 	o.MaxRequests = or(o.MaxRequests, 2000)
 	o.MaxSessions = or(o.MaxSessions, 1000)
 	o.MaxConns = or(o.MaxConns, 4000)
