@@ -27,7 +27,7 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		return t
 	case prim.Lambda:
 		body := b.member(i, "body")
-		if value.kind() == array && body != 0 {
+		if value.binds() && value.kind() != text && body != 0 {
 			if t, ok := b.functionOf(i, v, body, d); ok {
 				return t
 			}

@@ -2,6 +2,8 @@ package parse
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/mcp-pif/mcp-pif/core/display"
@@ -28,11 +30,18 @@ func (b *builder) sugar(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
 		var bindings []prim.Binding
 		for j := range b.each(v) {
 			name, value, ok := b.two(j)
-			if !ok || b.nodes[name].kind() != text {
-				b.refusePart(j, r, `each binding is ["name",T]`)
+			if !ok || !b.nodes[name].binds() {
+				b.refusePart(j, r, `each binding is ["name",T] or [PATTERN,T]`)
 				continue
 			}
-			bindings = append(bindings, prim.Binding{At: term.At(b.nodes[j].off), Name: b.string(name), Value: b.term(value, d)})
+			binding := prim.Binding{At: term.At(b.nodes[j].off)}
+			if p := b.parameter(name, map[string]bool{}); p.Bind {
+				binding.Name = p.Name
+			} else {
+				binding.Pattern = &p
+			}
+			binding.Value = b.term(value, d)
+			bindings = append(bindings, binding)
 		}
 		if len(bindings) > 0 {
 			bindings[0].At = at
@@ -62,14 +71,23 @@ func (b *builder) sugar(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
 	}
 	var branches []prim.Branch
 	for j := range b.each(with) {
-		pattern, then, ok := b.two(j)
-		if !ok {
-			b.refusePart(j, r, "each branch is [PATTERN,T]")
+		if n := &b.nodes[j]; n.kind() != array || n.count() < 2 || n.count() > 3 {
+			b.refusePart(j, r, `each branch is [PATTERN,T] or [PATTERN,{"if":CONDITION},T]`)
 			continue
 		}
-		branches = append(branches, prim.Branch{
-			At: term.At(b.nodes[j].off), Pattern: b.pattern(pattern, map[string]bool{}), Then: b.term(then, d),
-		})
+		branch := prim.Branch{At: term.At(b.nodes[j].off), Pattern: b.pattern(j+1, map[string]bool{})}
+		then := b.nodes[j+1].next
+		if b.nodes[j].count() == 3 {
+			cond := &b.nodes[then]
+			if cond.kind() != object || cond.count() != 1 || b.string(then+1) != "if" {
+				b.refusePart(then, r, `a condition is {"if":CONDITION}`)
+				continue
+			}
+			branch.If, branch.IfAt = b.term(then+2, d), term.At(cond.off)
+			then = cond.next
+		}
+		branch.Then = b.term(then, d)
+		branches = append(branches, branch)
 	}
 	return prim.Match(at, subject, branches)
 }
@@ -104,24 +122,44 @@ func (b *builder) refusePart(j uint32, r *prim.Row, expected string) {
 	})
 }
 
-// functionOf builds {"lam":["x","y"],"body":T}.
+// functionOf builds {"lam":["x",P],"body":T}, or {"lam":P,"body":T} with an object.
 func (b *builder) functionOf(i, v, body uint32, d dialect) (term.Term, bool) {
-	if b.nodes[v].count() == 0 {
-		return nil, false
+	parts, at := []uint32{v}, term.At(b.nodes[i].off)
+	if b.nodes[v].kind() == array {
+		parts = slices.Collect(b.each(v))
 	}
-	var params []string
-	for j := range b.each(v) {
-		if b.nodes[j].kind() != text {
+	names := map[string]bool{}
+	var params []prim.Parameter
+	for _, j := range parts {
+		if !b.nodes[j].binds() {
 			return nil, false
 		}
-		params = append(params, b.string(j))
+		params = append(params, prim.Parameter{At: at, Pattern: b.parameter(j, names)})
 	}
 	b.spread = true
-	return prim.Function(term.At(b.nodes[i].off), params, b.term(body, d)), true
+	return prim.FunctionOf(params, b.term(body, d)), len(params) > 0
+}
+
+// binds reports whether a node may be a name or a pattern.
+func (n *node) binds() bool { return n.kind() == text || n.kind() == array || n.kind() == object }
+
+// parameter builds the name or pattern i; names are the variables that patterns
+// beside it have bound.
+func (b *builder) parameter(i uint32, names map[string]bool) prim.Pattern {
+	if b.nodes[i].kind() == text {
+		return prim.Pattern{Bind: true, Name: b.string(i)}
+	}
+	return b.pattern(i, names)
 }
 
 // pattern builds the pattern i; names are the variables bound so far.
 func (b *builder) pattern(i uint32, names map[string]bool) prim.Pattern {
+	p := b.patternOf(i, names)
+	p.At = term.At(b.nodes[i].off)
+	return p
+}
+
+func (b *builder) patternOf(i uint32, names map[string]bool) prim.Pattern {
 	n := &b.nodes[i]
 	switch n.kind() {
 	case array:
@@ -168,7 +206,7 @@ func (b *builder) objectPattern(i uint32, names map[string]bool) prim.Pattern {
 	case key == "record" && value.kind() == object:
 		p := prim.Pattern{IsRecord: true}
 		for k := v + 1; k < value.next; k = b.nodes[k+1].next {
-			p.Keys = append(p.Keys, b.string(k))
+			p.Keys, p.KeyAt = append(p.Keys, b.string(k)), append(p.KeyAt, term.At(b.nodes[k].off))
 			p.Items = append(p.Items, b.pattern(k+1, names))
 		}
 		return p
@@ -180,8 +218,40 @@ func (b *builder) objectPattern(i uint32, names map[string]bool) prim.Pattern {
 		return prim.Pattern{Literal: b.term(i, code)}
 	case key == "nil":
 		return prim.Pattern{IsList: true}
+	case key == "or" && value.kind() == array && value.count() > 1:
+		return b.eitherPattern(i, v, names)
 	}
 	return b.refusePattern(i)
+}
+
+// eitherPattern builds {"or":[P,Q]}, whose parts bind the same names.
+func (b *builder) eitherPattern(i, v uint32, names map[string]bool) prim.Pattern {
+	var p prim.Pattern
+	var first map[string]bool
+	for j := range b.each(v) {
+		bound := maps.Clone(names)
+		p.Or = append(p.Or, b.pattern(j, bound))
+		if first == nil {
+			first = bound
+		} else if !maps.Equal(first, bound) && !b.enough(j) {
+			b.refuse(j, &fault.Fault{
+				Message: "patterns in or bind the same names", Expected: "the same names in each", Got: b.describe(j),
+				Hint: "Give each the same variables, or write a branch for each of them.",
+			})
+			return prim.Pattern{}
+		}
+	}
+	maps.Copy(names, first)
+	if p.Size(1) <= prim.MaxPatterns {
+		return p
+	}
+	if !b.enough(i) {
+		b.refuse(i, &fault.Fault{
+			Message: "the patterns are too large", Expected: "patterns of a few hundred parts", Got: b.describe(i),
+			Hint: "Match the outermost parts, and match theirs in the branch.",
+		})
+	}
+	return prim.Pattern{}
 }
 
 func (b *builder) bindPattern(i uint32, name string, names map[string]bool) prim.Pattern {
@@ -219,7 +289,7 @@ func (b *builder) refusePattern(i uint32) prim.Pattern {
 	if !b.enough(i) {
 		b.refuse(i, &fault.Fault{
 			Message:  b.describe(i) + " is no pattern",
-			Expected: `a literal, "_", {"var":"x"}, [P,…,{"rest":P}], {"pair":[P,P]}, {"record":{"k":P}} or {"quote":T}`,
+			Expected: `a literal, "_", {"var":"x"}, [P,…,{"rest":P}], {"pair":[P,P]}, {"record":{"k":P}}, {"or":[P,P]} or {"quote":T}`,
 			Got:      b.describe(i),
 			Hint:     `Bind the value and test it: {"match":V,"with":[[{"var":"x"},{"if":{"cond":C,"then":T,"else":E}}]]}.`,
 		})

@@ -17,10 +17,11 @@ var lambda = []Row{
 	{
 		Name: "lam", Group: "lambda", Form: true, Shape: Lambda, Result: KindFunction,
 		Params: []Param{{"lam", KindName}, {"body", KindCode}},
-		Doc:    "is a function of one parameter; for two, nest a second lam in the body.",
+		Doc:    `is a function of one parameter, {"lam":["x","y"],"body":T} of two, one after the other; in place of a name a pattern of match takes the argument apart.`,
 		Also:   []string{"lambda", "fn", "fun", "function", "\\", "λ"},
 		Examples: []Example{
 			{Code: `{"lam":"n","body":{"add":[{"var":"n"},1]}}`, Input: `41`, Want: `42`, Steps: 6},
+			{Code: `{"lam":{"record":{"name":{"var":"name"}}},"body":{"var":"name"}}`, Input: `{"name":"Ada","age":36}`, Want: `"Ada"`},
 			{Code: `[{"lam":"n","body":0}]`, Want: `["<function>"]`, Steps: 3},
 			{Code: `{"lam":"n"}`, Fault: fault.ParseError},
 		},

@@ -9,10 +9,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// mostPatterns bounds what the patterns of a source mean: each part of one is
-// a test of a part of the value, and that is found from the whole anew.
-const mostPatterns = 20_000
-
 const patternHint = "Write match v { 0 => a; (x, [y, ...rest]) => x; {kind: \"circle\", r: r} => r; '{n + m} => n; _ => 1 }."
 
 // match reads match e { p => e; … }.
@@ -63,9 +59,10 @@ func (r *reader) match() (term.Term, bool) {
 	return prim.Match(at, subject, branches), true
 }
 
-// costs counts a part of a pattern that is found in so many steps.
+// costs counts a part of a pattern that is found in so many steps: each is a test of a
+// part of the value, and that is found from the whole anew.
 func (r *reader) costs(t token, far int) bool {
-	if r.patterns += far; r.patterns <= mostPatterns {
+	if r.patterns += far; r.patterns <= prim.MaxPatterns {
 		return true
 	}
 	r.fail(t, &fault.Fault{
