@@ -77,6 +77,31 @@ func placeholder(m *Manifest) string {
 	return "NAME/**"
 }
 
+// ScopeDoc says in a sentence what a scope is of this kind, with a capability as a tool
+// declares one.
+func (m *Manifest) ScopeDoc() string {
+	what, scope := "one name, as list shows it", placeholder(m)
+	switch {
+	case m.Only != "":
+		what, scope = "always "+m.Only, m.Only
+	case m.Algebra == Path:
+		what = "a directory or a file, never an absolute path"
+	case m.Algebra == URL:
+		what, scope = "an origin with a path, * for one segment and ** for all below", "https://api.example.com/v1/**"
+	case m.Algebra == Segments:
+		what, scope = "a key with slashes, * for one segment and ** for all below", "notes/**"
+	case slices.Contains(m.Privileges, "variable"):
+		what, scope = "the name of one variable", "LANG"
+	case slices.Contains(m.Privileges, "command"):
+		what, scope = "the name that the operator gave to a program", "python3"
+	}
+	s := fmt.Sprintf("Its scope is %s, as in %s", what, Capability{Kind: m.Kind, Scope: scope})
+	if len(m.Verbs) > 1 {
+		s += fmt.Sprintf("; %s leaves only one verb of it", Capability{Kind: m.Kind, Verbs: []string{m.Verbs[0].Name}, Scope: scope})
+	}
+	return s + "."
+}
+
 // verbs is the verbs to suggest for an operation.
 func (o *Operation) verbs() []string {
 	if o.Verb == "" {

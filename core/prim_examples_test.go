@@ -1,12 +1,14 @@
 package core_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -19,6 +21,11 @@ func TestPrimExamples(t *testing.T) {
 		row := &prim.Table[i]
 		for k, x := range row.Examples {
 			t.Run(fmt.Sprintf("%s/%d", row.Name, k), func(t *testing.T) {
+				if x.Text != "" {
+					if read, err := core.Compile([]byte(x.Code)); err != nil || !bytes.Equal(read.Canonical(), canonical(t, "", x.Text)) {
+						t.Errorf("%s is not %s: %v", x.Text, x.Code, err)
+					}
+				}
 				p := program{code: x.Code, input: x.Input}
 				p.onBoth(t, func(t *testing.T, got ending) {
 					switch {

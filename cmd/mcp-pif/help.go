@@ -18,14 +18,16 @@ import (
 // language.
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND | OPERATION | CATEGORY | KIND | language]",
-		Short: "Explain a command, or an operation of the language",
-		Long: `Explain a subcommand, an operation of PIF (fold), a category of operations
-(lists), all of them (language), a kind of capability (kv) or an operation of it
-(kv.put).`,
+		Use:   "help [COMMAND | OPERATION | TOPIC | CATEGORY | KIND | WORD | language]",
+		Short: "Explain a command, or the language",
+		Long: `Explain a subcommand, an operation or operator of PIF (fold, ++), a topic
+(recursion), a category of operations (lists), all of them (language), a kind of
+capability (kv) or an operation of it (kv.put), a kind of failure (type_error), or
+what there is for a word of another language (while).`,
 		Example: `  mcp-pif help run
   mcp-pif help fold
-  mcp-pif help lists
+  mcp-pif help recursion
+  mcp-pif help while
   mcp-pif help kv`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -41,11 +43,9 @@ func newHelp(root *cobra.Command) *cobra.Command {
 				sub.InitDefaultHelpFlag()
 				return sub.Help()
 			}
-			if len(args) > 1 {
-				return fmt.Errorf("help explains one thing at a time, not %q", strings.Join(args, " "))
-			}
-			question := map[string]any{"name": args[0]}
-			if args[0] == "language" {
+			word := strings.Join(args, " ") // let rec
+			question := map[string]any{"name": word}
+			if word == "language" {
 				question = nil
 			}
 			k, err := kinds()
@@ -55,7 +55,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 			broker := run.New(run.Options{Policy: caps.NewPolicy(k, time.Now), Journal: journal.NewMemory(pureJournal, nil)})
 			a := call(commandContext(cmd), mcpserver.New(mcpserver.Options{Broker: broker}), "help", question)
 			if a.Fault != nil {
-				return fmt.Errorf("there is no command or operation %q%s", args[0], didYouMean(a.Fault.Near))
+				return fmt.Errorf("there is no command, operation or topic %q%s", word, didYouMean(a.Fault.Near))
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), a.Text)
 			return nil
@@ -88,6 +88,9 @@ func helpTopics(root *cobra.Command, prefix string) []string {
 	}
 	for _, g := range prim.Groups {
 		add(g)
+	}
+	for i := range prim.Topics {
+		add(prim.Topics[i].Names[0])
 	}
 	add("language")
 	return topics

@@ -28,7 +28,7 @@ An entry goes on over several lines until its brackets close. Besides:
   :drive NAME INPUT      run a tool and take its continue steps
   :next                  take the next step of a continuation
   :tools                 list the tools
-  help [WHAT]            this text, or an operation (help fold), a category, "language"
+  help [WHAT]            this text, or what "mcp-pif help" explains (help fold, help while)
   exit                   leave; so does Ctrl-D`
 
 func newRepl() *cobra.Command {

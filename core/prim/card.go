@@ -4,57 +4,64 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// Card is the authoring card: what a model needs to make a tool, in about 400
-// tokens (418 by o200k_base, 413 by cl100k_base). It is for the instructions of a
-// server, for help and for prompts. It teaches the text form, which takes less than
-// half the tokens of JSON: first how tools are made and programs are written, by
-// examples that run, then every operation that is written as a name before its
-// operands, from the table.
+// Card is the authoring card: what a model needs to make a tool, in about 450 tokens.
+// It is for the instructions of a server, for help and for prompts. It teaches the text
+// form, which takes less than half the tokens of JSON: first how tools are made and
+// programs are written, by an example for each subject, then the operations that are
+// written as a name before their operands, from the table.
 func Card() string {
 	var b strings.Builder
-	for _, rule := range rules {
-		b.WriteString(strings.ReplaceAll(rule, "`", "") + "\n")
+	for _, line := range cardLines {
+		b.WriteString(line.Code + line.say + "\n")
 	}
 	b.WriteString(operations())
 	return b.String()
 }
 
-// rules are how programs are written. What is between backquotes is an example; the
-// card doesn't show the quotes.
-var rules = []string{
-	"evolve makes a function a tool; call it by name or run. Several inputs are a record: `r => r.price * r.n`",
-	"help explains an operation; list shows what capabilities to declare.",
-	"`let x = 2, f = (a, b) => a - b in f(x, 1)`  `{k: [true, null]}`  `(1, \"b\")`  `1.50`",
-	"+ - * / % (/ floors, // comments) < <= > >= == != (numbers only) and or not ++ (strings)",
-	"`v => match v { 0 => \"no\"; (a, b) => a; [x, ...rest] => x; {k: p} => p; _ => null }`",
-	"`n => if n <= 1 then 1 else n * self(n - 1)`",
-	"`xs => xs |> filter(x => x > 0) |> fold(p => fst(p) + snd(p), 0)` (fold's f takes a pair)",
-	"Declared effects: `p => !fs.read({path: p})`, @tool(e). Quoted: '{e}",
-	"JSON: `{\"lam\":\"x\",\"body\":{\"add\":[{\"var\":\"x\"},2]}}`",
-}
-
 // CardExamples is the programs that the card shows.
-func CardExamples() (examples []string) {
-	for _, rule := range rules {
-		for i, part := range strings.Split(rule, "`") {
-			if i%2 == 1 {
-				examples = append(examples, part)
-			}
+func CardExamples() (examples []Written) {
+	for _, line := range cardLines {
+		if line.Code != "" {
+			examples = append(examples, line.Written)
 		}
 	}
 	return examples
 }
 
+// cardLines is how programs are written: an example, a rule or both.
+var cardLines = []struct {
+	Written
+	say string
+}{
+	{say: "evolve makes a function a tool; call it by its name, or with run. help NAME explains an operation, operator, topic (recursion, errors, capabilities) or word of another language; list shows what may be declared."},
+	{Written{
+		Code:  `(order, rate) => let net = sum(map(l => l.price * l.n, order.lines)) in {id: order.id, net, tax: round_dec(net * rate, 2, "half_up")}`,
+		Input: `{"order":{"id":7,"lines":[{"price":2.5,"n":3}]},"rate":0.19}`, Want: `{"id":7,"net":7.5,"tax":1.43}`,
+	}, ""},
+	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, ""},
+	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k: p} => p; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
+	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; _ => raise("no number: " ++ s) }`, Input: `"x"`, Fault: fault.Raised}, ""},
+	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (declare fs.read:DIR)"},
+	{say: "+ - * / % (/ floors; 1.50 is exact) < <= > >= == != (numbers only) and or not ++ (strings), (1, true) a pair, @tool(e), code '{e}, // comment"},
+	{Written{Code: `xs => fold(p => fst(p) + snd(p), 0, xs)`, Input: `[1,2]`, Want: `3`}, " (fold's f takes a pair)"},
+	{say: `JSON: {"lam":"x","body":{"add":[{"var":"x"},2]}}`},
+}
+
+// unlisted is the categories of which the card has only the name.
+var unlisted = []string{"meta", "code"}
+
 // signs is how the rules write what they tell of, by the row's name: the rest is
 // told by name.
 var signs = map[string]string{
-	"integer": "1", "boolean": "true", "text": `"b"`, "null": "null", "list": "[true", "dec": "1.50",
-	"var": "x", "lam": "=>", "app": "f(x, 1)", "let": "let", "if": "if", "cond": "if", "match": "match", "no_match": "match",
+	"integer": "1", "boolean": "true", "text": `"none"`, "null": "null", "list": "[x", "dec": "1.50",
+	"var": "x", "lam": "=>", "app": "self(n", "let": "let", "if": "if", "cond": "if", "match": "match", "no_match": "match",
 	"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%",
 	"eq": "==", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "and": "and", "or": "or", "not": "not",
-	"concat": "++", "pair": `(1, "b")`, "record": "{k:", "nil": "[true", "quote": "'{", "self": "self(", "effect": "!fs.read(", "call": "@tool(",
+	"concat": "++", "pair": "(1, true)", "record": "{id:", "nil": "[]", "quote": "'{", "self": "self(", "effect": "!fs.read(", "call": "@tool(",
 }
 
 // operations tells the operations that the rules have no sign for: by how many
@@ -66,7 +73,7 @@ func operations() string {
 	for i := range Table {
 		r := &Table[i]
 		switch n := len(r.Params); {
-		case signs[r.Name] != "":
+		case signs[r.Name] != "" || slices.Contains(unlisted, r.Group):
 		case r.told() || n == 0 || n >= len(byCount):
 			params := "(" + strings.Join(r.paramNames(), ",") + ")"
 			if !slices.Contains(order, params) {
@@ -80,8 +87,8 @@ func operations() string {
 	for i, params := range order {
 		order[i] = strings.Join(names[params], " ") + params
 	}
-	return fmt.Sprintf("Of one operand: %s\nof two: %s\nof three: %s\n%s\n",
-		strings.Join(byCount[1], " "), strings.Join(byCount[2], " "), strings.Join(byCount[3], " "), strings.Join(order, " "))
+	return fmt.Sprintf("Of one operand: %s\nof two: %s\nof three: %s\n%s\nMore: help %s.\n",
+		strings.Join(byCount[1], " "), strings.Join(byCount[2], " "), strings.Join(byCount[3], " "), strings.Join(order, " "), strings.Join(unlisted, ", help "))
 }
 
 // told reports whether a row's operands can't be guessed from how many they are: one

@@ -129,6 +129,8 @@ type Param struct {
 type Example struct {
 	// Code and Input are JSON; Input is empty for null.
 	Code, Input string
+	// Text is the code in the text form where it is printed otherwise than written.
+	Text string
 	// Want is the result as JSON; empty where Fault is set.
 	Want string
 	// Fault is the kind of the failure; empty where Want is set.

@@ -297,6 +297,16 @@ func Shape(row *prim.Row) string {
 	return row.Name + "(" + strings.Join(params[:least], ", ") + ")"
 }
 
+// Operator is the row that an infix operator is read as; false for |>, which applies.
+func Operator(sign string) (*prim.Row, bool) {
+	for k := tokPipe; k < tokKinds; k++ {
+		if id, ok := infix(k); ok && spelled[k] == sign {
+			return prim.Get(id), true
+		}
+	}
+	return nil, false
+}
+
 func byName(name string) (*prim.Row, bool) {
 	_, row, ok := prim.Lookup(name)
 	return row, ok

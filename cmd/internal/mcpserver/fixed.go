@@ -105,14 +105,14 @@ var fixed = []fixedTool{
 	},
 	{
 		name: "help", title: "How to write PIF",
-		description: "Explain the operations of PIF, with examples: all of them, those of a category, or one by name.",
-		example:     `{"name":"help","arguments":{"category":"lists"}}`,
+		description: "Explain PIF, with examples: all of it, a category of operations, or by name an operation, operator, topic (recursion, errors), kind of capability, or a word of another language (while).",
+		example:     `{"name":"help","arguments":{"name":"recursion"}}`,
 		input: `{"type":"object","properties":{` +
 			`"category":{"type":"string","description":"` + strings.Join(categories(), ", ") + `"},` +
-			`"name":{"type":"string","description":"an operation, or a tool"}}}`,
+			`"name":{"type":"string","description":"an operation, a topic, a tool, or a word"}}}`,
 		output: `{"type":"object","properties":{` +
 			`"text":{"type":"string"},` +
-			`"categories":{"type":"array","items":{"type":"string"}},` +
+			`"categories":{"type":"array","items":{"type":"string"}},"topics":{"type":"array","items":{"type":"string"}},` +
 			`"operations":{"type":"array","items":{"type":"object"}},"error":{"type":"object"}}}`,
 		annotations: pure(),
 	},

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // categories is the groups of the table.
@@ -36,24 +38,39 @@ func (s *Server) help(c Call) Answer {
 	return helpAll()
 }
 
-// helpAll lists every operation in a line.
+// helpAll lists every topic, and every operation in a line.
 func helpAll() Answer {
 	var b strings.Builder
 	b.WriteString(prim.Card())
-	b.WriteString("\n\nEvery operation, by category:\n")
-	group := ""
-	for i := range prim.Table {
-		r := &prim.Table[i]
-		if r.Group != group {
-			group = r.Group
-			fmt.Fprintf(&b, "\n%s\n", group)
-		}
-		fmt.Fprintf(&b, "  %s  %s\n", r.Spelling(), r.Doc)
+	fmt.Fprintf(&b, "\nTopics: %s.\n\nEvery operation, by category:\n", strings.Join(topics(), ", "))
+	for _, group := range categories() {
+		fmt.Fprintf(&b, "\n%s\n", group)
+		listGroup(&b, group)
 	}
-	b.WriteString("\nhelp with a category or a name gives examples. The server's own tools: ")
+	b.WriteString("\nhelp with a topic, a category, an operation, an operator or a word of another language gives examples. The server's own tools: ")
 	b.WriteString(strings.Join(fixedNames(), ", "))
 	b.WriteString(".")
 	return helpAnswer(b.String(), prim.Table)
+}
+
+// listGroup writes a line for each operation of a category, and returns them.
+func listGroup(b *strings.Builder, group string) (rows []prim.Row) {
+	for _, r := range prim.Table {
+		if r.Group == group {
+			fmt.Fprintf(b, "  %s  %s\n", text.Shape(&r), r.Doc)
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// topics is the titles of the topics.
+func topics() []string {
+	titles := make([]string, len(prim.Topics))
+	for i := range prim.Topics {
+		titles[i] = prim.Topics[i].Names[0]
+	}
+	return titles
 }
 
 // helpCategory explains the operations of a group, with examples.
@@ -74,6 +91,10 @@ func helpCategory(category string) Answer {
 		})
 	}
 	var b strings.Builder
+	if t, ok := prim.TopicNamed(rows[0].Group); ok && t.Names[0] == rows[0].Group {
+		explainTopic(&b, t)
+		b.WriteString("\n")
+	}
 	for i := range rows {
 		if i > 0 {
 			b.WriteString("\n")
@@ -83,43 +104,78 @@ func helpCategory(category string) Answer {
 	return helpAnswer(strings.TrimSuffix(b.String(), "\n"), rows)
 }
 
-// helpName explains an operation, a tool of the server's, an evolved one, or what
-// a capability is for.
+// helpName explains an operation, an operator, a tool of the server's, an evolved one, a
+// topic, what a capability is for, or a kind of failure.
 func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
-	var known []string
+	var parts []string
+	var rows []prim.Row
+	explained := func(r *prim.Row) {
+		var b strings.Builder
+		explain(&b, r)
+		parts, rows = append(parts, b.String()), append(rows, *r)
+	}
 	for i := range prim.Table {
-		r := &prim.Table[i]
-		if r.Name == name {
-			var b strings.Builder
-			explain(&b, r)
-			return helpAnswer(strings.TrimSuffix(b.String(), "\n"), prim.Table[i:i+1])
+		if prim.Table[i].Name == name {
+			explained(&prim.Table[i])
 		}
-		known = append(known, r.Name)
 	}
 	if t := fixedNamed(name); t != nil {
-		return helpAnswer(t.help(), nil)
+		parts = append(parts, t.help())
 	}
 	if t, ok := tools.Get(name); ok {
 		call := s.suggest(t, tools).call
 		if call == nil {
 			call = describing(t)
 		}
-		return helpAnswer(fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, cut(t.Program().Canonical(), preview)), nil)
+		parts = append(parts, fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, cut(t.Program().Canonical(), preview)))
 	}
-	for _, g := range categories() {
-		if g == name {
-			return helpCategory(name)
+	topic, isTopic := prim.TopicNamed(name)
+	switch {
+	case isTopic && (len(parts) == 0 || topic.Names[0] == name):
+		var b strings.Builder
+		explainTopic(&b, topic)
+		parts = append(parts, b.String())
+	case isTopic:
+		parts = append(parts, fmt.Sprintf("See also: %s.", topic.Names[0]))
+	}
+	if slices.Contains(categories(), name) {
+		var b strings.Builder
+		fmt.Fprintf(&b, "The operations of the category %s:\n", name)
+		rows = append(rows, listGroup(&b, name)...)
+		fmt.Fprintf(&b, "help with \"category\":%q gives examples.", name)
+		parts = append(parts, b.String())
+	}
+	if of, ok := s.helpKind(name); ok && (len(parts) == 0 || topic == nil || topic.Names[0] != name) {
+		parts = append(parts, of)
+	}
+	if r, ok := text.Operator(name); ok && len(rows) == 0 {
+		explained(r)
+	}
+	for _, c := range fault.Codes {
+		if string(c.Kind) == name {
+			parts = append(parts, explainKind(&c))
 		}
 	}
-	if a, ok := s.helpKind(name); ok {
-		return a
+	if r, ok := prim.Meant(name); ok && r != "" && len(parts) == 0 {
+		_, row, _ := prim.Lookup(r)
+		parts = append(parts, fmt.Sprintf("What is %s elsewhere is %s here.\n", name, r))
+		explained(row)
 	}
-	known = slices.Concat(known, fixedNames(), names(tools), s.effectNames())
+	if len(parts) > 0 {
+		for i := range parts {
+			parts[i] = strings.TrimSuffix(parts[i], "\n")
+		}
+		return helpAnswer(strings.Join(parts, "\n\n"), rows)
+	}
+	known := slices.Concat(topics(), fixedNames(), names(tools), s.effectNames())
+	for i := range prim.Table {
+		known = append(known, prim.Table[i].Name)
+	}
 	f := &fault.Fault{
 		Kind:    fault.InvalidRequest,
-		Message: fmt.Sprintf("there is no operation or tool %q", excerpt([]byte(name))),
+		Message: fmt.Sprintf("there is no operation, topic or tool %q", excerpt([]byte(name))),
 		Near:    nearest(name, known),
-		Hint:    `Call {"name":"help","arguments":{}} for all operations.`,
+		Hint:    `Call {"name":"help","arguments":{}} for all topics and operations.`,
 	}
 	if f.Near != "" {
 		f.Hint = fmt.Sprintf("Did you mean %q? ", f.Near) + f.Hint
@@ -127,24 +183,68 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 	return failed(f)
 }
 
-// explain writes a row with its examples.
+// explain writes a row with its examples, each in the text form and then in JSON.
 func explain(b *strings.Builder, r *prim.Row) {
-	fmt.Fprintf(b, "%s (%s): %s\n  %s gives %s\n", r.Name, r.Group, r.Doc, r.Spelling(), r.Result)
+	fmt.Fprintf(b, "%s (%s): %s\n  %s gives %s, in JSON %s\n", r.Name, r.Group, r.Doc, text.Shape(r), r.Result, r.Spelling())
 	for _, e := range r.Examples {
-		b.WriteString("  " + e.Code)
-		if e.Input != "" {
-			b.WriteString(" on input " + e.Input)
+		written := e.Text
+		if p, err := core.Compile([]byte(e.Code)); err == nil && written == "" {
+			written = string(p.Text())
 		}
-		if e.Fault != "" {
-			fmt.Fprintf(b, "  fails: %s\n", e.Fault)
-		} else {
-			fmt.Fprintf(b, "  → %s\n", e.Want)
-		}
+		explainExample(b, prim.Written{Code: written, Input: e.Input, Want: e.Want, Fault: e.Fault}, e.Code)
 	}
 }
 
+// explainExample writes an example in the text form with its result, and the same in JSON.
+func explainExample(b *strings.Builder, e prim.Written, asJSON string) {
+	if e.Code == "" { // it can't be read
+		e.Code, asJSON = asJSON, ""
+	}
+	b.WriteString("  " + strings.ReplaceAll(e.Code, "\n", "\n  "))
+	if e.Input != "" {
+		b.WriteString(" on input " + e.Input)
+	}
+	if e.Gives != "" {
+		fmt.Fprintf(b, ", where the effect gives %s,", e.Gives)
+	}
+	if e.Beside[0] != "" {
+		fmt.Fprintf(b, ", where %s is %s,", e.Beside[0], e.Beside[1])
+	}
+	if e.Fault != "" {
+		fmt.Fprintf(b, "  fails: %s\n", e.Fault)
+	} else {
+		fmt.Fprintf(b, "  → %s\n", e.Want)
+	}
+	if asJSON != "" && asJSON != e.Code {
+		b.WriteString("    " + asJSON + "\n")
+	}
+}
+
+// explainTopic writes a topic with its examples.
+func explainTopic(b *strings.Builder, t *prim.Topic) {
+	fmt.Fprintf(b, "%s: %s\n", t.Names[0], t.Doc)
+	for _, e := range t.Examples {
+		explainExample(b, e, "")
+	}
+	fmt.Fprintf(b, "See also: %s.\n", strings.Join(t.See, ", "))
+}
+
+// explainKind writes a kind of failure.
+func explainKind(c *fault.Code) string {
+	s := fmt.Sprintf("%s is a kind of failure: it occurs when %s.", c.Kind, c.When)
+	if c.Uncatchable {
+		s += " try doesn't catch it."
+	}
+	if p, err := core.Compile([]byte(c.Example)); err == nil {
+		s += fmt.Sprintf("\n  %s\n    %s", p.Text(), c.Example)
+	} else if c.Example != "" {
+		s += "\n  " + c.Example
+	}
+	return s
+}
+
 // helpAnswer is a text with the same rows as data.
-func helpAnswer(text string, rows []prim.Row) Answer {
+func helpAnswer(said string, rows []prim.Row) Answer {
 	ops := []byte{'['}
 	for i := range rows {
 		if i > 0 {
@@ -154,17 +254,18 @@ func helpAnswer(text string, rows []prim.Row) Answer {
 		ops = append(ops, begin().
 			text("name", r.Name).
 			text("category", r.Group).
+			text("text", text.Shape(r)).
 			text("spelling", r.Spelling()).
 			text("result", r.Result.String()).
 			text("doc", r.Doc).
 			text("example", r.Correct()).
 			end()...)
 	}
-	o := begin().text("text", text).raw("categories", encode(categories()))
+	o := begin().text("text", said).raw("categories", encode(categories())).raw("topics", encode(topics()))
 	if rows != nil {
 		o = o.raw("operations", append(ops, ']'))
 	}
-	return Answer{Text: text, Structured: []byte(o.end())}
+	return Answer{Text: said, Structured: []byte(o.end())}
 }
 
 // nearest is the name among those given that name was probably meant to be, or

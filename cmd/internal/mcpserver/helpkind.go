@@ -11,7 +11,7 @@ import (
 
 // helpKind explains an operation of a capability (kv.put), or all of a kind (kv);
 // false where there is none of that name.
-func (s *Server) helpKind(name string) (Answer, bool) {
+func (s *Server) helpKind(name string) (string, bool) {
 	kinds := s.broker.Policy().Kinds()
 	m, operations := kinds[name], []caps.Operation(nil)
 	if m != nil {
@@ -19,10 +19,10 @@ func (s *Server) helpKind(name string) (Answer, bool) {
 	} else if of, o, ok := kinds.Operation(name); ok {
 		m, operations = of, []caps.Operation{*o}
 	} else {
-		return Answer{}, false
+		return "", false
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", m.Kind, m.Doc)
+	fmt.Fprintf(&b, "%s: %s\n%s\n", m.Kind, m.Doc, m.ScopeDoc())
 	for i := range operations {
 		explainEffect(&b, &operations[i])
 	}
@@ -37,7 +37,7 @@ func (s *Server) helpKind(name string) (Answer, bool) {
 	} else {
 		fmt.Fprintf(&b, "A tool declares what it uses of what is granted: %s.", strings.Join(granted, " "))
 	}
-	return helpAnswer(b.String(), nil), true
+	return b.String(), true
 }
 
 // explainEffect writes an operation with its arguments.

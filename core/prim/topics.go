@@ -1,0 +1,301 @@
+package prim
+
+import (
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// A Topic is what help says of a subject, and of the signs, keywords and words of other
+// languages that lead to it.
+type Topic struct {
+	// Names are the words that it answers to; the first is its title.
+	Names []string
+	// Doc is a paragraph.
+	Doc string
+	// Examples are run by a test of core on both evaluators.
+	Examples []Written
+	// See is what to ask for next: rows, groups and topics.
+	See []string
+}
+
+// Written is an example in the text form.
+type Written struct {
+	Code, Input string // Input is JSON, empty for null
+	Want        string // the result as JSON; empty where Fault is set
+	Fault       fault.Kind
+	// Gives is what each effect that it asks for gives, as JSON.
+	Gives string
+	// Beside is another tool that it calls, by name and code.
+	Beside [2]string
+}
+
+// TopicNamed finds the topic that a word or sign leads to, in whatever case.
+func TopicNamed(word string) (*Topic, bool) {
+	for i := range Topics {
+		for _, name := range Topics[i].Names {
+			if strings.EqualFold(name, word) {
+				return &Topics[i], true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Topics is all of them, in the order in which help lists them.
+var Topics = []Topic{
+	{
+		Names: []string{"functions", "=>", "function", "fn", "func", "fun", "def", "lambda", "->", "closure", "closures", "arrow", "procedure", "currying", "return", "yield", "main"},
+		Doc:   "A function is x => e, of several parameters (a, b) => e; its body is its result, there is no return. A tool is such a function, and let names others inside it.",
+		Examples: []Written{
+			{Code: `xs => let double = x => 2 * x in map(x => double(x), xs)`, Input: `[1,2]`, Want: `[2,4]`},
+			{Code: `let area = (w, h) => w * h in area(3, 4)`, Want: `12`},
+		},
+		See: []string{"parameters", "recursion", "let", "pipelines"},
+	},
+	{
+		Names: []string{"parameters", "arguments", "inputs", "input", "args", "kwargs", "*args", "several parameters", "multiple parameters", "argument", "parameter"},
+		Doc:   "A tool of one parameter gets its input as it is; one of several is called with a record of them by name, as in {\"price\":4,\"n\":3}. A tool that takes one record reads its fields.",
+		Examples: []Written{
+			{Code: `(price, n) => price * n`, Input: `{"price":4,"n":3}`, Want: `12`},
+			{Code: `order => order.price * order.n`, Input: `{"price":4,"n":3}`, Want: `12`},
+		},
+		See: []string{"functions", "records", "tools"},
+	},
+	{
+		Names: []string{"recursion", "recursive", "rec", "letrec", "let rec", "recur", "recurse", "local functions", "tail calls", "tail recursion"},
+		Doc:   "self is the whole tool, so a tool calls itself with self(n - 1), wherever in it that stands. A call that is the last thing a function does takes no depth, so that it may be repeated as often as the steps allow.",
+		Examples: []Written{
+			{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`},
+			{Code: `n => let count = (count, i, total) => if i > n then total else count(count, i + 1, total + i) in count(count, 1, 0)`, Input: `100`, Want: `5050`},
+		},
+		See: []string{"self", "loops", "match", "budgets"},
+	},
+	{
+		Names: []string{"loops", "for", "while", "foreach", "loop", "iteration", "iterate", "do", "until", "for each", "each", "break", "comprehension", "comprehensions", "list comprehension", "map/reduce", "reduce", "generator", "+=", "++i"},
+		Doc:   "A loop is an operation on a list: map for what comes of each item, filter for those that are wanted, fold for one value out of all, range for the numbers to go through. What has no list, such as while, is recursion.",
+		Examples: []Written{
+			{Code: `xs => xs |> filter(x => x > 1) |> map(x => x * x)`, Input: `[1,2,3]`, Want: `[4,9]`},
+			{Code: `xs => fold(p => fst(p) + snd(p), 0, xs)`, Input: `[1,2,3]`, Want: `6`},
+			{Code: `n => range(1, n + 1) |> map(i => i * i)`, Input: `4`, Want: `[1,4,9,16]`},
+			{Code: `n => if n % 2 == 0 then self(n / 2) else n`, Input: `40`, Want: `5`},
+		},
+		See: []string{"map", "filter", "fold", "range", "recursion"},
+	},
+	{
+		Names: []string{"lists", "list", "array", "arrays", "[", "[]", "...", "spread", "rest", "index", "indexing", "slices", "vector", "iterable", "set", "sets", "queue"},
+		Doc:   "A list is [1, 2, 3]; its items may be of any type. nth takes one item, slice, take and drop several, match takes it apart, cons and push add one, append joins two.",
+		Examples: []Written{
+			{Code: `xs => nth(xs, 0) + last(xs)`, Input: `[1,2,3]`, Want: `4`},
+			{Code: `xs => match xs { [] => 0; [x, ...rest] => x }`, Input: `[7,8]`, Want: `7`},
+			{Code: `xs => append([0], push(xs, 9))`, Input: `[1]`, Want: `[0,1,9]`},
+		},
+		See: []string{"loops", "match", "library"},
+	},
+	{
+		Names: []string{"records", "object", "objects", "dict", "dictionary", "dictionaries", "hash", "hashes", "hashmap", "struct", "structs", "{", "{}", ".", "field", "fields", "property", "properties", "key"},
+		Doc:   "A record is {name: \"a\", n: 1}, and {name, n} takes variables of those names; r.name is a field, get(r, k) one by a key that is computed, with a default as its third operand. Records don't change: put and merge give new ones.",
+		Examples: []Written{
+			{Code: `r => put(r, "total", r.price * r.n)`, Input: `{"price":4,"n":3}`, Want: `{"n":3,"price":4,"total":12}`},
+			{Code: `r => merge({port: 80, host: "localhost"}, r)`, Input: `{"port":8080}`, Want: `{"host":"localhost","port":8080}`},
+			{Code: `r => entries(r) |> map(e => fst(e) ++ "=" ++ to_text(snd(e))) |> join("&")`, Input: `{"a":1,"b":2}`, Want: `"a=1&b=2"`},
+		},
+		See: []string{"get", "put", "merge", "entries", "null", "match"},
+	},
+	{
+		Names: []string{"pairs", "tuple", "tuples", "(,)", "unpacking"},
+		Doc:   "A pair is (a, b); fst and snd are its parts, and match takes it apart. zip, enumerate and entries give lists of pairs. In JSON it is {\"pair\":[a,b]}.",
+		Examples: []Written{
+			{Code: `p => (snd(p), fst(p))`, Input: `{"pair":[1,2]}`, Want: `{"pair":[2,1]}`},
+			{Code: `xs => enumerate(xs) |> map(p => fst(p) * snd(p))`, Input: `[5,6,7]`, Want: `[0,6,14]`},
+		},
+		See: []string{"match", "lists", "entries", "zip"},
+	},
+	{
+		Names: []string{"strings", "text", "texts", "string interpolation", "interpolation", "template strings", "template literals", "f-string", "f-strings", "f\"\"", "sprintf", "printf", "char", "substring", "quotes", "'", "\"", "`", "unicode"},
+		Doc:   "A string stands in double quotes, \"a\\n\". a ++ b joins two, join a list of them, to_text makes one of any value. length counts characters (code points), and slice, split, replace, index_of work on them.",
+		Examples: []Written{
+			{Code: `r => "Hello " ++ r.name ++ ", " ++ to_text(r.n)`, Input: `{"name":"Ada","n":3}`, Want: `"Hello Ada, 3"`},
+			{Code: `s => split(s, " ") |> map(w => upper(take(1, w)) ++ drop(1, w)) |> join(" ")`, Input: `"two words"`, Want: `"Two Words"`},
+			{Code: `s => slice(s, 1, 3)`, Input: `"héllo"`, Want: `"él"`},
+		},
+		See: []string{"to_text", "split", "join", "slice"},
+	},
+	{
+		Names: []string{"numbers", "integer", "integers", "number", "int", "bigint", "long", "//", "**", "^", "arithmetic operators", "math"},
+		Doc:   "Integers are exact at any size. + - * work on integers and decimals; / and % round down, and pow(a, b) is a to the b. to_text shows a number, parse_int and to_dec read one.",
+		Examples: []Written{
+			{Code: `n => pow(2, n) + 1`, Input: `70`, Want: `1180591620717411303425`},
+			{Code: `n => [n / 2, n % 2, -n / 2]`, Input: `7`, Want: `[3,1,-4]`},
+		},
+		See: []string{"decimals", "arithmetic", "parse_int"},
+	},
+	{
+		Names: []string{"decimals", "decimal", "float", "floats", "double", "money", "currency", "rounding", "round", "toFixed", "fractions", "real"},
+		Doc:   "A number with a point is an exact decimal: 0.1 + 0.2 is 0.3. + - * and the comparisons take decimals and integers together. A quotient says how many digits it has and how it is rounded: div_dec(a, b, 2, \"half_even\"); round_dec rounds what there is.",
+		Examples: []Written{
+			{Code: `r => round_dec(r.net * 1.19, 2, "half_up")`, Input: `{"net":19.99}`, Want: `23.79`},
+			{Code: `(a, b) => div_dec(a, b, 3, "half_even")`, Input: `{"a":2,"b":3}`, Want: `0.667`},
+			{Code: `x => to_int(x, "floor")`, Input: `2.7`, Want: `2`},
+		},
+		See: []string{"div_dec", "round_dec", "to_dec", "to_int"},
+	},
+	{
+		Names: []string{"match", "patterns", "pattern matching", "pattern", "switch", "case", "when", "_", "destructuring", "guards", "guard", "|", "default"},
+		Doc:   "match takes the first branch whose pattern fits: a literal, a name for anything, _ to ignore it, (p, q), [p, q], [p, ...rest], {k: p} with other keys allowed. Branches are separated by semicolons; where none fits it fails.",
+		Examples: []Written{
+			{Code: `v => match v { 0 => "zero"; [x, ...rest] => length(rest); {kind: "circle", r: r} => r * r; _ => null }`, Input: `{"kind":"circle","r":3}`, Want: `9`},
+			{Code: `(a, b) => match (a > 0, b > 0) { (true, true) => "both"; (false, false) => "none"; _ => "one" }`, Input: `{"a":1,"b":0}`, Want: `"one"`},
+			{Code: `v => match v { 0 => "zero" }`, Input: `1`, Fault: fault.RuntimeError},
+		},
+		See: []string{"conditions", "lists", "records", "no_match"},
+	},
+	{
+		Names: []string{"conditions", "if", "then", "else", "elif", "elseif", "unless", "ternary", "?:", "? :", "?", "&&", "||", "!", "bool", "boolean", "booleans", "true", "false", "truthy"},
+		Doc:   "if c then a else b is an expression with both branches; more conditions follow else. and, or and not take booleans only, and nothing else counts as true.",
+		Examples: []Written{
+			{Code: `n => if n < 0 then "minus" else if n == 0 then "zero" else "plus"`, Input: `3`, Want: `"plus"`},
+			{Code: `xs => not isEmpty(xs) and head(xs) > 0`, Input: `[]`, Want: `false`},
+		},
+		See: []string{"match", "comparisons", "logic"},
+	},
+	{
+		Names: []string{"comparisons", "equality", "==", "!=", "===", "!==", "<>", "is", "<=>", "equals", "in"},
+		Doc:   "< <= > >= compare numbers, == and != too; equal(a, b) takes any two values, and compare orders them. contains looks for an item of a list or a part of a string, has for a key.",
+		Examples: []Written{
+			{Code: `r => equal(r.state, "open") and r.n != 0`, Input: `{"state":"open","n":1}`, Want: `true`},
+			{Code: `s => contains(["a", "b"], s)`, Input: `"b"`, Want: `true`},
+		},
+		See: []string{"equal", "compare", "contains", "sort_by"},
+	},
+	{
+		Names: []string{"let", "const", "val", "variable", "variables", "assignment", "=", ":=", ";", "blocks", "block", "statement", "statements", "begin", "local", "mutable", "pass", "del statement"},
+		Doc:   "let a = 1, b = a + 1 in e names values for e; each is seen by the next ones. A name never changes: what changes in another language is an argument of a function or the accumulator of fold here. A program is one expression.",
+		Examples: []Written{
+			{Code: `r => let net = r.price * r.n, tax = net / 5 in {net: net, tax: tax, total: net + tax}`, Input: `{"price":50,"n":3}`, Want: `{"net":150,"tax":30,"total":180}`},
+		},
+		See: []string{"functions", "loops", "match"},
+	},
+	{
+		Names: []string{"pipelines", "|>", "pipe", "pipeline operator", "methods", "method", "chaining", "dot call"},
+		Doc:   "x |> f is f(x), and an operation after |> takes x as the operand that it lacks: xs |> map(f) is map(f, xs), s |> split(\",\") is split(s, \",\"). Values have no methods: what is xs.map(f) elsewhere is xs |> map(f).",
+		Examples: []Written{
+			{Code: `s => s |> trim |> split(",") |> map(w => upper(w)) |> join("-")`, Input: `" a,b "`, Want: `"A-B"`},
+		},
+		See: []string{"functions", "map", "compose"},
+	},
+	{
+		Names: []string{"null", "None", "nil value", "undefined", "void", "unit", "NaN", "??", "?.", "optional", "Maybe", "Option", "missing", "missing keys", "defaults"},
+		Doc:   "null is a value of its own, and the input where none is given. A key that is missing is a failure: has(r, k) asks for it, get(r, k, default) has something in its place.",
+		Examples: []Written{
+			{Code: `r => get(r, "port", 80)`, Input: `{}`, Want: `80`},
+			{Code: `v => match v { null => "nothing"; x => x }`, Input: `null`, Want: `"nothing"`},
+			{Code: `r => r.port`, Input: `{}`, Fault: fault.MissingKey},
+		},
+		See: []string{"get", "has", "match", "errors"},
+	},
+	{
+		Names: []string{"errors", "error", "failures", "failure", "exceptions", "exception", "try/catch", "catch", "except", "finally", "throw", "throws", "panic", "assertion", "Result", "Err", "kinds of failure"},
+		Doc:   "raise(v) fails, with any value; try(e) gives {ok: value} or {error: {kind, message, at}}, and match tells them apart. A budget that is used up can't be caught. help with a kind of failure, such as type_error, says when it occurs.",
+		Examples: []Written{
+			{Code: `s => match try(parse_int(s)) { {ok: n} => n; {error: e} => e.kind }`, Input: `"12x"`, Want: `"parse_error"`},
+			{Code: `n => if n < 0 then raise("no root of " ++ to_text(n)) else n`, Input: `-1`, Fault: fault.Raised},
+		},
+		See: []string{"try", "raise", "null", "testing"},
+	},
+	{
+		Names: []string{"effects", "effect", "side effects", "io", "i/o", "async", "await", "promise", "promises", "future", "callback", "then()", "file", "files", "open", "read", "write", "http", "network", "print", "println", "console.log", "console", "log", "echo", "stdout", "input()"},
+		Doc:   "A program does nothing by itself: !kind.verb(e), such as !fs.read({path: p}), asks the host for an effect and gives its answer; nothing has to be awaited, and there is no print: what is to be seen is the result. A tool can ask for what it declares among what the server grants, code given to run for nothing.",
+		Examples: []Written{
+			{Code: `p => !fs.read({path: p}) |> split("\n") |> count(line => contains(line, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `1`},
+			{Code: `ps => map(p => match try(!fs.read({path: p})) { {ok: s} => length(s); _ => 0 }, ps)`, Input: `["a","b"]`, Gives: `"abc"`, Want: `[3,3]`},
+		},
+		See: []string{"capabilities", "par", "testing", "errors"},
+	},
+	{
+		Names: []string{"capabilities", "capability", "grants", "grant", "scope", "scopes", "authority", "permission", "permissions", "security", "sandbox", "kinds"},
+		Doc:   "A capability is what a tool may act on: KIND.VERB:SCOPE, such as fs.read:./sandbox. The operator grants some, and list shows them; a tool gets those that it declares at evolve, \"capabilities\":[\"fs.read:./sandbox\"], never more than are granted. call:NAME lets it call another tool. help with a kind, such as fs or kv, says what its scopes and operations are.",
+		Examples: []Written{
+			{Code: `p => !fs.read({path: p})`, Input: `"a.txt"`, Fault: fault.Denied},
+		},
+		See: []string{"effects", "tools", "evolve", "list"},
+	},
+	{
+		Names: []string{"tools", "@", "tool", "import", "include", "require", "module", "modules", "package", "packages", "library function", "libraries", "from", "export", "use", "using", "namespace"},
+		Doc:   "There is nothing to import: all operations are there, and a tool calls another with @name(e), having declared the capability call:name. Tools that call each other are evolved at once, with tools.",
+		Examples: []Written{
+			{Code: `xs => map(x => @square(x), xs)`, Input: `[1,2,3]`, Beside: [2]string{"square", "n => n * n"}, Want: `[1,4,9]`},
+			{Code: `n => @binom(n, 2)`, Input: `5`, Beside: [2]string{"binom", "(n, k) => product(range(n - k + 1, n + 1)) / product(range(1, k + 1))"}, Want: `10`},
+		},
+		See: []string{"evolve", "capabilities", "call", "library"},
+	},
+	{
+		Names: []string{"testing", "tests", "test", "unit tests", "assert", "expect", "debug", "debugging", "mock", "mocks"},
+		Doc:   "evolve takes examples, [{\"input\":3,\"expect\":9}]: each is run first, a tool that gives something else is refused, and later versions must pass them too. \"error\" in place of \"expect\" names a kind of failure, and \"effects\" says what effects give.",
+		Examples: []Written{
+			{Code: `n => if equal(n * n, 9) then "as expected" else raise({got: n * n})`, Input: `3`, Want: `"as expected"`},
+		},
+		See: []string{"evolve", "errors", "run"},
+	},
+	{
+		Names: []string{"budgets", "budget", "fuel", "limits", "steps", "memory", "depth", "stack overflow", "performance", "speed", "cost", "complexity"},
+		Doc:   "Every run has budgets of steps, memory and depth, so that it ends; run takes steps and memory. evolve tells how a tool's steps grow. A call that isn't the last thing a function does takes depth: use fold, or hand on what has accumulated. What takes longer than one run goes on with continue.",
+		Examples: []Written{
+			{Code: `n => self(n + 1)`, Input: `0`, Fault: fault.OutOfFuel},
+			{Code: `n => sum(range(0, n))`, Input: `1000`, Want: `499500`},
+		},
+		See: []string{"recursion", "continue", "run", "out_of_fuel"},
+	},
+	{
+		Names: []string{"types", "type", "typeof", "instanceof", "isinstance", "cast", "casts", "conversion", "generics", "type hints", "annotations", "strict"},
+		Doc:   "Nothing is declared: evolve tells the type that it infers, and strict refuses what isn't known to be free of type errors. type_of gives the name of a value's type. Nothing is converted by itself: to_text, parse_int, to_dec and to_int do.",
+		Examples: []Written{
+			{Code: `v => if equal(type_of(v), "list") then length(v) else 1`, Input: `[1,2]`, Want: `2`},
+			{Code: `s => parse_int(s) + 1`, Input: `"41"`, Want: `42`},
+		},
+		See: []string{"type_of", "infer", "to_text", "match"},
+	},
+	{
+		Names: []string{"state", "class", "classes", "new", "this", "interface", "enum", "inheritance", "constructor", "oop", "global", "static", "singleton", "mutation", "generator state"},
+		Doc:   "There are no classes and nothing changes: data are records, what works on them are functions, and cases are told apart by a field with match. What lasts between calls is kept by an effect, as with kv, or handed on by continue.",
+		Examples: []Written{
+			{Code: `shape => match shape { {kind: "square", a: a} => a * a; {kind: "box", w: w, h: h} => w * h }`, Input: `{"kind":"box","w":2,"h":3}`, Want: `6`},
+		},
+		See: []string{"records", "match", "continue", "effects"},
+	},
+	{
+		Names: []string{"quoting", "'{", "quotation", "macro", "macros", "metaprogramming", "ast", "reflection", "homoiconic"},
+		Doc:   "'{e} is code as a value, not evaluated; eval runs it, code_of gives a tool's, match takes it apart by a pattern with variables, analyze counts in it. In JSON it is {\"quote\":T}.",
+		Examples: []Written{
+			{Code: `q => match q { '{a + b} => eval(a); _ => null }`, Input: `"'{1 + 2}"`, Want: `1`},
+			{Code: `x => eval('{x * 2})`, Input: `4`, Want: `8`},
+		},
+		See: []string{"eval", "code_of", "code", "meta"},
+	},
+	{
+		Names: []string{"names", "::", "backquotes", "identifier", "identifiers", "keywords", "keyword", "reserved words"},
+		Doc:   "A name is a letter or _, then letters, digits and _. A name that a function or let binds is that variable; any other that stands before parentheses is the operation. In backquotes any string is a variable, and after :: a name is the operation, whatever variables there are.",
+		Examples: []Written{
+			{Code: "let `a b` = 1 in `a b` + 1", Want: `2`},
+			{Code: `length => ::length(length)`, Input: `[1,2,3]`, Want: `3`},
+		},
+		See: []string{"let", "functions"},
+	},
+	{
+		Names: []string{"comments", "comment", "#", "/*", "--", "docstring"},
+		Doc:   "// begins a comment, which goes to the end of its line. description at evolve says what a tool does.",
+		Examples: []Written{
+			{Code: "n => n * n // the square", Input: `3`, Want: `9`},
+		},
+		See: []string{"evolve", "numbers"},
+	},
+	{
+		Names: []string{"json", "JSON.parse", "JSON.stringify", "serialization", "serialize", "ast json", "canonical"},
+		Doc:   "Every program has a form in text and one in JSON, which is what is stored: an operation is an object with its name as the key, {\"add\":[a,b]}. Data in JSON are read by parse_json and written by to_json.",
+		Examples: []Written{
+			{Code: `s => sum(parse_json(s).items)`, Input: `"{\"items\":[1,2]}"`, Want: `3`},
+			{Code: `r => to_json({n: r.n, ok: true})`, Input: `{"n":1}`, Want: `"{\"n\":1,\"ok\":true}"`},
+		},
+		See: []string{"parse_json", "to_json", "records"},
+	},
+}
