@@ -64,21 +64,26 @@ func read(t *testing.T, dir string) []example {
 	}
 	var all []example
 	for _, file := range files {
-		e := example{name: strings.TrimSuffix(file, ".pif")}
-		e.src = readFile(t, filepath.Join(dir, file))
-		d := json.NewDecoder(bytes.NewReader(readFile(t, filepath.Join(dir, e.name+".json"))))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&e); err != nil {
-			t.Fatalf("%s.json: %v", e.name, err)
-		}
-		for _, tr := range append(e.Also, e.trial) {
-			if tr.Want == nil || tr.Input == nil {
-				t.Fatalf("%s.json has no input or nothing to expect", e.name)
-			}
-		}
+		e := example{name: strings.TrimSuffix(file, ".pif"), src: readFile(t, filepath.Join(dir, file))}
+		e.read(t, readFile(t, filepath.Join(dir, e.name+".json")))
 		all = append(all, e)
 	}
 	return all
+}
+
+// read reads what stands beside a program.
+func (e *example) read(t *testing.T, src []byte) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(src))
+	d.DisallowUnknownFields()
+	if err := d.Decode(e); err != nil {
+		t.Fatalf("%s.json: %v", e.name, err)
+	}
+	for _, tr := range append(e.Also, e.trial) {
+		if tr.Want == nil || tr.Input == nil {
+			t.Fatalf("%s.json has no input or nothing to expect", e.name)
+		}
+	}
 }
 
 func readFile(t *testing.T, name string) []byte {

@@ -5,7 +5,8 @@
 //	cd cmd/internal/peerbench && go run .
 //
 // With -chart speed.svg it also writes the chart that the root README shows.
-// It is a module of its own so that the peers never become dependencies of
+// With -tokens it counts instead how long the worked tasks of core/examples are in PIF,
+// Starlark and JavaScript. It is a module of its own so that the peers never become dependencies of
 // the project.
 //
 // What is measured. core/testdata/bench holds PIF programs with an input and the result
@@ -61,9 +62,13 @@ func run() error {
 	only := flag.String("only", "", "run only the rows whose name matches this `regexp`")
 	asJSON := flag.Bool("json", false, "print JSON instead of the table")
 	chart := flag.String("chart", "", "also write a chart of the means to this SVG `file`")
+	tokens := flag.Bool("tokens", false, "instead count the tokens of the worked tasks, and write core/examples/tasks/README.md")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
+	if *tokens {
+		return writeTokens()
 	}
 	if opt.rounds < 1 {
 		return errors.New("-rounds must be at least 1")
