@@ -44,7 +44,7 @@ func TestTasks(t *testing.T) {
 			})
 		}
 	}
-	if count != 30 {
-		t.Errorf("%d tasks, not 30", count)
+	if count != 80 {
+		t.Errorf("%d tasks, not 80", count)
 	}
 }
