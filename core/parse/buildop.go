@@ -81,6 +81,9 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		}
 		args := b.operands(value.count())
 		b.items(v, args, d)
+		if r.PassesPairs(args) {
+			b.notePair(v+1, r, args[0])
+		}
 		return b.prim(at, id, args)
 	case prim.Members:
 		if value.kind() != object {

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // mostNotes is how many notes one parse gives; the rest are counted.
@@ -62,6 +63,15 @@ func (b *builder) noteRounded(i uint32, s string, small int64, large *big.Int) {
 		to = large.String()
 	}
 	b.note(i, display.Truncate(s, 40)+" was rounded to "+display.Truncate(to, 40))
+}
+
+// notePair tells of a function of two parameters, the node i, that is passed one pair.
+func (b *builder) notePair(i uint32, r *prim.Row, f term.Term) {
+	if l, ok := f.(*term.Lam); ok {
+		if inner, ok := l.Body.(*term.Lam); ok {
+			b.note(i, fmt.Sprintf(`%s passes its function one pair; take its parts with {"lam":{"pair":[{"var":%q},{"var":%q}]},"body":T}`, r.Name, l.Param, inner.Param))
+		}
+	}
 }
 
 // noteExtra tells of the keys of the object i beside the operation r, whose

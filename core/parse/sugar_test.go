@@ -1,6 +1,7 @@
 package parse_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/parse"
@@ -41,6 +42,24 @@ func TestSugar(t *testing.T) {
 		again, f := parse.Code([]byte(got), parse.Options{})
 		if f != nil || string(text.Canonical(again.Term)) != got {
 			t.Errorf("%s isn't read back: %v", got, f)
+		}
+	}
+}
+
+// TestPairNote: a function of two parameters that is passed one pair is noted, and
+// stays as it is.
+func TestPairNote(t *testing.T) {
+	for src, want := range map[string]string{
+		`{"fold":[{"lam":["a","x"],"body":{"var":"a"}},0,[1]]}`:                          `/fold/0: fold passes its function one pair; take its parts with {"lam":{"pair":[{"var":"a"},{"var":"x"}]},"body":T}`,
+		`{"map":[{"lam":["k","v"],"body":{"var":"v"}},{"entries":{"record":{}}}]}`:       `/map/0: map passes its function one pair; take its parts with {"lam":{"pair":[{"var":"k"},{"var":"v"}]},"body":T}`,
+		`{"map":[{"lam":["k","v"],"body":{"var":"v"}},[1]]}`:                             ``,
+		`{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"x"}]},"body":{"var":"a"}},0,[1]]}`: ``,
+	} {
+		p, f := parse.Code([]byte(src), parse.Options{})
+		if f != nil {
+			t.Errorf("%s: %v", src, f)
+		} else if got := strings.Join(p.Notes, "\n"); got != want {
+			t.Errorf("%s has the notes %q, not %q", src, got, want)
 		}
 	}
 }

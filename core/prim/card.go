@@ -43,11 +43,11 @@ var cardLines = []struct {
 		Input: `{"order":{"id":7,"lines":[{"price":2.5,"n":3}]},"rate":0.19}`, Want: `{"id":7,"net":7.5,"tax":1.43}`,
 	}, ""},
 	{Written{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`}, ""},
-	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k: p} => p; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
+	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k} if k > 0 => k; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
 	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; _ => raise("no number: " ++ s) }`, Input: `"x"`, Fault: fault.Raised}, ""},
 	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (declare fs.read:DIR)"},
 	{say: "+ - * / % (/ floors; 1.50 is exact) < <= > >= == != (numbers only) and or not ++ (strings), (1, true) a pair, @tool(e), code '{e}, // comment"},
-	{Written{Code: `xs => fold(p => fst(p) + snd(p), 0, xs)`, Input: `[1,2]`, Want: `3`}, " (fold's f takes a pair)"},
+	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, ""},
 	{say: `JSON: {"lam":"x","body":{"add":[{"var":"x"},2]}}`},
 }
 

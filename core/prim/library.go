@@ -15,7 +15,7 @@ var (
 
 var library = []Row{
 	{
-		Name: "map", Group: "library", Shape: Array, Params: fAndList, Result: KindList,
+		Name: "map", Group: "library", Shape: Array, Params: fAndList, Passes: PassesItem, Result: KindList,
 		Doc:  "gives the list of what f makes of each item.",
 		Also: []string{"foreach"},
 		Examples: []Example{
@@ -25,7 +25,7 @@ var library = []Row{
 		Body: `(f, xs) => reverse(fold(p => cons(f(snd(p)), fst(p)), [], xs))`,
 	},
 	{
-		Name: "filter", Group: "library", Shape: Array, Params: testAndList, Result: KindList,
+		Name: "filter", Group: "library", Shape: Array, Params: testAndList, Passes: PassesItem, Keeps: true, Result: KindList,
 		Doc: "gives the list of the items for which test is true.",
 		Examples: []Example{
 			{Code: `{"filter":[{"lam":"x","body":{"gt":[{"var":"x"},1]}},[1,2,3]]}`, Want: `[2,3]`},
@@ -34,7 +34,7 @@ var library = []Row{
 		Body: `(f, xs) => reverse(fold(p => if f(snd(p)) then cons(snd(p), fst(p)) else fst(p), [], xs))`,
 	},
 	{
-		Name: "reverse", Group: "library", Shape: Unary, Params: oneList, Result: KindList,
+		Name: "reverse", Group: "library", Shape: Unary, Params: oneList, Keeps: true, Result: KindList,
 		Doc: "gives the items from the last to the first.",
 		Examples: []Example{
 			{Code: `{"reverse":{"range":[1,4]}}`, Want: `[3,2,1]`},
@@ -61,7 +61,7 @@ var library = []Row{
 		Body: `xss => reverse(fold(p => fold(q => cons(snd(q), fst(q)), fst(p), snd(p)), [], xss))`,
 	},
 	{
-		Name: "flat_map", Group: "library", Shape: Array, Params: fAndList, Result: KindList,
+		Name: "flat_map", Group: "library", Shape: Array, Params: fAndList, Passes: PassesItem, Result: KindList,
 		Doc: "gives the items of the lists that f makes of each item.",
 		Examples: []Example{
 			{Code: `{"flat_map":[{"lam":"x","body":[{"var":"x"},{"var":"x"}]},[1,2]]}`, Want: `[1,1,2,2]`},
@@ -70,7 +70,7 @@ var library = []Row{
 		Body: `(f, xs) => reverse(fold(p => fold(q => cons(snd(q), fst(q)), fst(p), f(snd(p))), [], xs))`,
 	},
 	{
-		Name: "take", Group: "library", Shape: Array, Params: []Param{{"n", KindInt}, {"list", KindList | KindString}}, Result: KindList | KindString,
+		Name: "take", Group: "library", Shape: Array, Params: []Param{{"n", KindInt}, {"list", KindList | KindString}}, Keeps: true, Result: KindList | KindString,
 		Doc: "gives the first n items of a list, or characters of a string, or all there are.",
 		Examples: []Example{
 			{Code: `{"take":[2,[1,2,3]]}`, Want: `[1,2]`},
@@ -79,7 +79,7 @@ var library = []Row{
 		Body: `(n, xs) => slice(xs, 0, n)`,
 	},
 	{
-		Name: "drop", Group: "library", Shape: Array, Params: []Param{{"n", KindInt}, {"list", KindList | KindString}}, Result: KindList | KindString,
+		Name: "drop", Group: "library", Shape: Array, Params: []Param{{"n", KindInt}, {"list", KindList | KindString}}, Keeps: true, Result: KindList | KindString,
 		Doc: "gives what take leaves.",
 		Examples: []Example{
 			{Code: `{"drop":[2,[1,2,3]]}`, Want: `[3]`},
@@ -89,7 +89,7 @@ var library = []Row{
 		Body: `(n, xs) => let l = length(xs) in slice(xs, if n > l then l else n, l)`,
 	},
 	{
-		Name: "zip", Group: "library", Shape: Array, Params: []Param{{"first", KindList}, {"second", KindList}}, Result: KindList,
+		Name: "zip", Group: "library", Shape: Array, Params: []Param{{"first", KindList}, {"second", KindList}}, Pairs: true, Result: KindList,
 		Doc: "gives the pairs of the items that stand at the same places, as many as the shorter list has.",
 		Examples: []Example{
 			{Code: `{"zip":[[1,2,3],["a","b"]]}`, Want: `[{"pair":[1,"a"]},{"pair":[2,"b"]}]`},
@@ -103,7 +103,7 @@ var library = []Row{
   in go(go, xs, ys, [])`,
 	},
 	{
-		Name: "enumerate", Group: "library", Shape: Unary, Params: oneList, Result: KindList,
+		Name: "enumerate", Group: "library", Shape: Unary, Params: oneList, Pairs: true, Result: KindList,
 		Doc: "gives pairs of each item's index, from 0, and the item.",
 		Examples: []Example{
 			{Code: `{"enumerate":["a","b"]}`, Want: `[{"pair":[0,"a"]},{"pair":[1,"b"]}]`},
@@ -150,7 +150,7 @@ var library = []Row{
 		Body: `xs => fold(p => if compare(snd(p), fst(p)) > 0 then snd(p) else fst(p), head(xs), xs)`,
 	},
 	{
-		Name: "any", Group: "library", Shape: Array, Params: testAndList, Result: KindBool,
+		Name: "any", Group: "library", Shape: Array, Params: testAndList, Passes: PassesItem, Result: KindBool,
 		Doc:  "is true if test is for an item; it asks no further then.",
 		Also: []string{"some"},
 		Examples: []Example{
@@ -163,7 +163,7 @@ var library = []Row{
   in go(go, xs)`,
 	},
 	{
-		Name: "all", Group: "library", Shape: Array, Params: testAndList, Result: KindBool,
+		Name: "all", Group: "library", Shape: Array, Params: testAndList, Passes: PassesItem, Result: KindBool,
 		Doc:  "is true if test is for every item; it asks no further where it isn't.",
 		Also: []string{"every"},
 		Examples: []Example{
@@ -176,7 +176,7 @@ var library = []Row{
   in go(go, xs)`,
 	},
 	{
-		Name: "find", Group: "library", Shape: Array, Params: []Param{{"test", KindFunction}, {"list", KindList}, {"default", KindAny}}, Result: KindAny,
+		Name: "find", Group: "library", Shape: Array, Params: []Param{{"test", KindFunction}, {"list", KindList}, {"default", KindAny}}, Passes: PassesItem, Result: KindAny,
 		Doc: "gives the first item for which test is true, or default.",
 		Examples: []Example{
 			{Code: `{"find":[{"lam":"x","body":{"gt":[{"var":"x"},1]}},[1,2,3],null]}`, Want: `2`},
@@ -188,7 +188,7 @@ var library = []Row{
   in go(go, xs)`,
 	},
 	{
-		Name: "count", Group: "library", Shape: Array, Params: testAndList, Result: KindInt,
+		Name: "count", Group: "library", Shape: Array, Params: testAndList, Passes: PassesItem, Result: KindInt,
 		Doc: "counts the items for which test is true.",
 		Examples: []Example{
 			{Code: `{"count":[{"lam":"x","body":{"gt":[{"var":"x"},1]}},[1,2,3]]}`, Want: `2`},
@@ -197,7 +197,7 @@ var library = []Row{
 		Body: `(f, xs) => fold(p => if f(snd(p)) then fst(p) + 1 else fst(p), 0, xs)`,
 	},
 	{
-		Name: "partition", Group: "library", Shape: Array, Params: testAndList, Result: KindPair,
+		Name: "partition", Group: "library", Shape: Array, Params: testAndList, Passes: PassesItem, Result: KindPair,
 		Doc: "gives the pair of the items for which test is true and those for which it isn't.",
 		Examples: []Example{
 			{Code: `{"partition":[{"lam":"x","body":{"gt":[{"var":"x"},1]}},[3,1,2]]}`, Want: `{"pair":[[3,2],[1]]}`},
@@ -206,7 +206,7 @@ var library = []Row{
 		Body: `(f, xs) => fold(p => if f(snd(p)) then (cons(snd(p), fst(fst(p))), snd(fst(p))) else (fst(fst(p)), cons(snd(p), snd(fst(p)))), ([], []), reverse(xs))`,
 	},
 	{
-		Name: "group", Group: "library", Shape: Array, Params: fAndList, Result: KindRecord,
+		Name: "group", Group: "library", Shape: Array, Params: fAndList, Passes: PassesItem, Result: KindRecord,
 		Doc:  "gives a record of the lists of items for which f gives the same string, under that string.",
 		Also: []string{"group_by", "groupby"},
 		Examples: []Example{
@@ -220,7 +220,7 @@ var library = []Row{
 		// are written as it is. Decimals are found by what is before their point;
 		// lists, pairs and records with a point in them, that may be one of a
 		// decimal, are held against all, and all against them.
-		Name: "unique", Group: "library", Shape: Unary, Params: oneList, Result: KindList,
+		Name: "unique", Group: "library", Shape: Unary, Params: oneList, Keeps: true, Result: KindList,
 		Doc:  "gives the items without those that an equal one stands before, in their order.",
 		Also: []string{"distinct", "uniq"},
 		Examples: []Example{
@@ -238,7 +238,7 @@ var library = []Row{
   (({}, []), []), xs)))`,
 	},
 	{
-		Name: "sort", Group: "library", Shape: Unary, Params: oneList, Result: KindList,
+		Name: "sort", Group: "library", Shape: Unary, Params: oneList, Keeps: true, Result: KindList,
 		Doc:  "gives the items in order, by compare; equal ones stay in theirs.",
 		Also: []string{"sorted"},
 		Examples: []Example{
@@ -251,7 +251,7 @@ var library = []Row{
 	{
 		// Merge sort, from the first items: sorting n of a list gives them and
 		// the rest, so that nothing is split before it is sorted.
-		Name: "sort_by", Group: "library", Shape: Array, Params: fAndList, Result: KindList,
+		Name: "sort_by", Group: "library", Shape: Array, Params: fAndList, Passes: PassesItem, Keeps: true, Result: KindList,
 		Doc: "gives the items in the order of what f makes of them, by compare; those with equals stay in theirs.",
 		Examples: []Example{
 			{Code: `{"sort_by":[{"lam":"x","body":{"sub":[0,{"var":"x"}]}},[3,1,2]]}`, Want: `[3,2,1]`},

@@ -104,7 +104,7 @@ var lists = []Row{
 		},
 	},
 	{
-		Name: "fold", Group: "lists", Form: true, Shape: Array, Result: KindAny,
+		Name: "fold", Group: "lists", Form: true, Shape: Array, Passes: PassesPair, Result: KindAny,
 		Params: []Param{{"f", KindFunction}, {"init", KindAny}, {"list", KindList}},
 		Doc:    "starts with init and replaces it by f of the pair (accumulator, item) for each item from left to right.",
 		Also:   []string{"reduce", "foldl", "foldr"},

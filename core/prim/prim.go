@@ -109,12 +109,51 @@ type Row struct {
 	// aren't known; nil: nothing does, or there is a rule in package cost.
 	Grows *Growth
 
+	// Passes is what the row's first operand, a function, is applied to.
+	Passes Passed
+	// Pairs is set where the items of the list that the row gives are pairs, Keeps
+	// where they are items of its first operand that is a list.
+	Pairs, Keeps bool
+
 	// Rank is the row's place among several operation keys of one object, the
 	// smallest wins. Rows from [NewRank] on are not the predecessor's.
 	Rank int
 	// Falls is set where a wrong shape lets the next key have its turn
 	// (and is an error only when no other key fits).
 	Falls bool
+}
+
+// Passed is what a row applies a function to.
+type Passed uint8
+
+// What is passed: something that isn't known of the row, an item of its list, or a
+// pair.
+const (
+	PassesOther Passed = iota
+	PassesItem
+	PassesPair
+)
+
+// PassesPairs reports whether a use of the row applies its first operand to pairs and
+// nothing else, as far as is seen from the code.
+func (r *Row) PassesPairs(args []term.Term) bool {
+	return r.Passes == PassesPair || r.Passes == PassesItem && r.ofPairs(args)
+}
+
+// ofPairs reports whether the row's list is one of pairs.
+func (r *Row) ofPairs(args []term.Term) bool {
+	for i, p := range r.Params {
+		if p.Kinds&KindList == 0 || p.Kinds&KindAny == KindAny || i >= len(args) {
+			continue
+		}
+		list, ok := args[i].(*term.Prim)
+		if !ok {
+			return false
+		}
+		of := late.get(list.ID)
+		return of.Pairs || of.Keeps && of.ofPairs(list.Args)
+	}
+	return false
 }
 
 // A Param is one operand.

@@ -140,7 +140,7 @@ var records = []Row{
 		},
 	},
 	{
-		Name: "entries", Group: "records", Shape: Unary, Params: oneRecord, Result: KindList,
+		Name: "entries", Group: "records", Shape: Unary, Params: oneRecord, Pairs: true, Result: KindList,
 		Doc:   "gives the pairs (key, value) of the record in the order of its keys.",
 		Total: true,
 		Also:  []string{"items"},

@@ -69,7 +69,7 @@ var sequences = []Row{
 		},
 	},
 	{
-		Name: "slice", Group: "lists", Shape: Array, Result: KindList | KindString,
+		Name: "slice", Group: "lists", Shape: Array, Keeps: true, Result: KindList | KindString,
 		Params: []Param{{"list", KindList | KindString}, {"from", KindInt}, {"to", KindInt}},
 		Doc:    "gives the items of a list, or characters of a string, from the one before which from others stand up to, not including, that of to; what is beyond the end is left out.",
 		Also:   []string{"substring", "substr", "charat"},

@@ -1,6 +1,8 @@
 package prim
 
 import (
+	"cmp"
+
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -55,7 +57,9 @@ var branching = []Row{
 
 // A Binding is a name, or a pattern, with the term that it stands for.
 type Binding struct {
-	At    term.At
+	At term.At
+	// Of is the place of the name; 0: At.
+	Of    term.At
 	Name  string
 	Value term.Term
 	// Pattern takes the value apart, if it isn't nil; Name doesn't count then.
@@ -69,7 +73,7 @@ func Let(bindings []Binding, body term.Term) term.Term {
 		if b.Pattern != nil {
 			b.Name, body = takeApart(*b.Pattern, "match", body)
 		}
-		body = &term.App{At: b.At, Func: &term.Lam{At: b.At, Param: b.Name, Body: body}, Arg: b.Value}
+		body = &term.App{At: b.At, Func: &term.Lam{At: cmp.Or(b.Of, b.At), Param: b.Name, Body: body}, Arg: b.Value}
 	}
 	return body
 }

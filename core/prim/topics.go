@@ -76,7 +76,7 @@ var Topics = []Topic{
 		Doc:   "A loop is an operation on a list: map for what comes of each item, filter for those that are wanted, fold for one value out of all, range for the numbers to go through. What has no list, such as while, is recursion.",
 		Examples: []Written{
 			{Code: `xs => xs |> filter(x => x > 1) |> map(x => x * x)`, Input: `[1,2,3]`, Want: `[4,9]`},
-			{Code: `xs => fold(p => fst(p) + snd(p), 0, xs)`, Input: `[1,2,3]`, Want: `6`},
+			{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2,3]`, Want: `6`},
 			{Code: `n => range(1, n + 1) |> map(i => i * i)`, Input: `4`, Want: `[1,4,9,16]`},
 			{Code: `n => if n % 2 == 0 then self(n / 2) else n`, Input: `40`, Want: `5`},
 		},
@@ -142,9 +142,10 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"match", "patterns", "pattern matching", "pattern", "switch", "case", "when", "_", "destructuring", "guards", "guard", "|", "default"},
-		Doc:   "match takes the first branch whose pattern fits: a literal, a name for anything, _ to ignore it, (p, q), [p, q], [p, ...rest], {k: p} with other keys allowed. Branches are separated by semicolons; where none fits it fails.",
+		Doc:   "match takes the first branch whose pattern fits: a literal, a name for anything, _ to ignore it, (p, q), [p, q], [p, ...rest], {k: p} or {k} with other keys allowed, p | q for either. if after a pattern adds a condition. Branches are separated by semicolons; where none fits it fails. Patterns stand in let and in parameters as well.",
 		Examples: []Written{
-			{Code: `v => match v { 0 => "zero"; [x, ...rest] => length(rest); {kind: "circle", r: r} => r * r; _ => null }`, Input: `{"kind":"circle","r":3}`, Want: `9`},
+			{Code: `v => match v { 0 => "zero"; [x, ...rest] => length(rest); {kind: "circle" | "disc", r} if r > 0 => r * r; _ => null }`, Input: `{"kind":"disc","r":3}`, Want: `9`},
+			{Code: `({name, size: (w, h)}) => let [first, ...rest] = chars(name) in (first, w * h)`, Input: `{"name":"ab","size":{"pair":[2,3]}}`, Want: `{"pair":["a",6]}`},
 			{Code: `(a, b) => match (a > 0, b > 0) { (true, true) => "both"; (false, false) => "none"; _ => "one" }`, Input: `{"a":1,"b":0}`, Want: `"one"`},
 			{Code: `v => match v { 0 => "zero" }`, Input: `1`, Fault: fault.RuntimeError},
 		},

@@ -18,8 +18,9 @@ func (r *reader) atom() (term.Term, bool) {
 	at := term.At(t.off)
 	switch t.kind {
 	case tokName, tokQuoted:
-		if r.toks[r.i+1].kind == tokArrow {
-			return r.lambda([]token{t}, r.i+2)
+		if r.toks[r.i+1].kind == tokArrow && !r.noArrow {
+			r.i += 2
+			return r.body([]prim.Parameter{{At: at, Pattern: prim.Pattern{Name: r.text(t), Bind: true}}}, nil)
 		}
 		return r.name()
 	case tokPrim, tokTool, tokEffect:
@@ -49,8 +50,8 @@ func (r *reader) atom() (term.Term, bool) {
 		r.i++
 		return &term.Self{At: at}, true
 	case tokOpen:
-		if params, next := r.params(); params != nil {
-			return r.lambda(params, next)
+		if r.isParams() {
+			return r.lambda()
 		}
 		return r.parens()
 	case tokOpenList:
@@ -66,7 +67,9 @@ func (r *reader) atom() (term.Term, bool) {
 	case tokQuote:
 		r.i++
 		r.inQuote++
+		out := r.inside()
 		body, ok := r.expr()
+		out()
 		r.inQuote--
 		return &term.Quote{At: at, Body: body}, r.close(t, tokCloseBrace, ok)
 	case tokIf:

@@ -11,44 +11,101 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// params are the names in parentheses before an arrow, and the index of the
-// token after it; nil where something else stands here.
-func (r *reader) params() (names []token, next int) {
-	i := r.i + 1
-	for {
-		t := r.toks[i]
-		if t.kind != tokName && t.kind != tokQuoted {
-			return nil, 0
-		}
-		names = append(names, t)
-		switch r.toks[i+1].kind {
-		case tokComma:
-			i += 2
-		case tokClose:
-			if r.toks[i+2].kind != tokArrow {
-				return nil, 0
-			}
-			return names, i + 3
-		default:
-			return nil, 0
-		}
+// isParams reports whether the bracket here is closed before an arrow.
+func (r *reader) isParams() bool {
+	if r.closers == nil {
+		r.closers = closers(r.toks)
 	}
+	c := int(r.closers[r.i])
+	return c > r.i+1 && r.toks[c+1].kind == tokArrow && !r.noArrow
 }
 
-// lambda reads the body of a function, which begins at the token next.
-func (r *reader) lambda(params []token, next int) (term.Term, bool) {
-	r.i = next
-	names := make([]string, len(params))
-	for i, t := range params {
-		names[i] = r.text(t)
-		r.bind(names[i])
+// closers gives for each bracket that opens the index of the one that closes it.
+func closers(toks []token) []int32 {
+	closers := make([]int32, len(toks))
+	var open []int32
+	for i, t := range toks {
+		if t.kind.opens() {
+			open = append(open, int32(i))
+		} else if n := len(open) - 1; t.kind.closes() && n >= 0 {
+			closers[open[n]] = int32(i)
+			open = open[:n]
+		}
 	}
+	return closers
+}
+
+// lambda reads a function whose parameters stand in parentheses.
+func (r *reader) lambda() (term.Term, bool) {
+	open := r.tok()
+	r.i++
+	var params []prim.Parameter
+	var bound []string
+	apart := false // one isn't just a name, so that none is bound twice
+	good := r.list(open, tokClose, func() bool {
+		at, t := r.toks[r.i-1], r.tok()
+		if next := r.toks[r.i+1].kind; (t.kind == tokName || t.kind == tokQuoted) && !apart && (next == tokComma || next == tokClose) {
+			r.i++
+			params = append(params, prim.Parameter{At: term.At(t.off), Pattern: prim.Pattern{Name: r.text(t), Bind: true}})
+			bound = append(bound, r.text(t))
+			return true
+		}
+		apart = true
+		p, ok := r.parameter(&bound)
+		if t.kind == tokName && r.text(t) == "_" {
+			p, bound = prim.Pattern{Name: "_", Bind: true}, append(bound, "_")
+		}
+		if !p.Bind {
+			t = at
+		}
+		params = append(params, prim.Parameter{At: term.At(t.off), Pattern: p})
+		return ok
+	})
+	if !good || !r.take(tokArrow) {
+		return nil, false
+	}
+	if apart {
+		// The names in the body are looked at once for each pattern around it.
+		if r.matches++; !r.costs(open, r.matches*len(params)) {
+			return nil, false
+		}
+		defer func() { r.matches-- }()
+	}
+	return r.body(params, bound)
+}
+
+// body reads the body of a function; bound is the names besides the parameters that
+// are names.
+func (r *reader) body(params []prim.Parameter, bound []string) (term.Term, bool) {
+	if bound == nil {
+		bound = []string{params[0].Name}
+	}
+	out := r.bindAll(bound)
 	body, ok := r.expr()
-	for i := len(names) - 1; i >= 0; i-- {
-		r.unbind(names[i])
-		body = &term.Lam{At: term.At(params[i].off), Param: names[i], Body: body}
+	out()
+	if !ok {
+		return nil, false
 	}
-	return body, ok
+	t := prim.FunctionOf(params, body)
+	if l, ok := t.(*term.Lam); ok && len(params) == 2 {
+		if r.two == nil {
+			r.two = map[*term.Lam]twoParams{}
+		}
+		r.two[l] = twoParams{params, body}
+	}
+	return t, true
+}
+
+// letBound is the function that let binds a name to, inside so many that bind it.
+type letBound struct {
+	value *term.Lam
+	depth int
+}
+
+// twoParams is a function of two parameters that were written together.
+type twoParams struct {
+	params []prim.Parameter
+	body   term.Term
 }
 
 func (r *reader) bind(name string) {
@@ -64,53 +121,28 @@ func (r *reader) unbind(name string) {
 	}
 }
 
-// apart is how a value is taken apart, by what its pattern would begin with.
-var apart = map[tokKind]string{
-	tokOpen:      "Bind the whole and take it apart: let p = (1, 2), a = fst(p), b = snd(p) in a + b.",
-	tokOpenList:  "Bind the whole and take it apart: let xs = [1, 2], a = nth(xs, 0), b = nth(xs, 1) in a + b, or match xs { [a, b] => a + b }.",
-	tokOpenBrace: "Bind the whole and take it apart: let r = {a: 1, b: 2}, a = r.a, b = r.b in a + b, or match r { {a: a, b: b} => a + b }.",
-}
-
 // let reads bindings in sequence and the body they are for: each binding is a
 // function applied at once.
 func (r *reader) let() (term.Term, bool) {
 	r.i++
-	var names, binds []token
-	var values []term.Term
-	good := true
-	for {
-		t := r.tok()
-		if t.kind != tokName && t.kind != tokQuoted {
-			hint := "Write let x = 1, y = 2 in x + y."
-			if t.kind == tokOpen || t.kind == tokOpenBrace || t.kind == tokOpenList {
-				hint = apart[t.kind]
-			} else if t.kind >= tokLet {
-				hint = fmt.Sprintf("Take another name, or write this one in backquotes: `%s`.", spelled[t.kind])
+	var binds []prim.Binding
+	var bound []string
+	good, matches := true, r.matches
+	var functions []string
+	for more := true; good && more; more = good && r.take(tokComma) {
+		var b prim.Binding
+		var names []string
+		if b, names, good = r.binding(); good {
+			binds, bound = append(binds, b), append(bound, names...)
+			for _, name := range names {
+				r.bind(name)
 			}
-			good = r.unexpected("a name after let", hint)
-			break
-		}
-		r.i++
-		eq := r.tok()
-		if eq.kind == tokOpen {
-			good = r.unexpected(`"="`, "Bind a function: let f = (x, y) => x + y in f(1, 2).")
-			break
-		}
-		if !r.expect(tokBind, "Write let x = 1 in x + 1.") {
-			good = false
-			break
-		}
-		r.binding = append(r.binding, r.text(t))
-		v, ok := r.expr()
-		r.binding = r.binding[:len(r.binding)-1]
-		if !ok {
-			good = false
-			break
-		}
-		names, binds, values = append(names, t), append(binds, eq), append(values, v)
-		r.bind(r.text(t))
-		if !r.take(tokComma) {
-			break
+			if l, ok := b.Value.(*term.Lam); ok && b.Pattern == nil {
+				if r.lets == nil {
+					r.lets = map[string][]letBound{}
+				}
+				r.lets[b.Name], functions = append(r.lets[b.Name], letBound{l, r.scope[b.Name]}), append(functions, b.Name)
+			}
 		}
 	}
 	var body term.Term
@@ -119,16 +151,56 @@ func (r *reader) let() (term.Term, bool) {
 			body, good = r.expr()
 		}
 	}
-	for i := len(names) - 1; i >= 0; i-- {
-		name := r.text(names[i])
+	r.matches = matches
+	for _, name := range bound {
 		r.unbind(name)
-		body = &term.App{
-			At:   term.At(binds[i].off),
-			Func: &term.Lam{At: term.At(names[i].off), Param: name, Body: body},
-			Arg:  values[i],
-		}
 	}
-	return body, good
+	for _, name := range functions {
+		r.lets[name] = r.lets[name][:len(r.lets[name])-1]
+	}
+	if !good {
+		return nil, false
+	}
+	return prim.Let(binds, body), true
+}
+
+// binding reads a name or a pattern and its value, and gives the names it binds.
+func (r *reader) binding() (b prim.Binding, names []string, ok bool) {
+	t := r.tok()
+	b.Of = term.At(t.off)
+	switch t.kind {
+	case tokName, tokQuoted:
+		r.i++
+		b.Name, names = r.text(t), []string{r.text(t)}
+	case tokOpen, tokOpenList, tokOpenBrace:
+		p, ok := r.parameter(&names)
+		if r.matches++; !ok || !r.costs(t, r.matches) {
+			return b, nil, false
+		}
+		b.Pattern = &p
+	default:
+		hint := "Write let x = 1, y = 2 in x + y."
+		if t.kind >= tokLet {
+			hint = fmt.Sprintf("Take another name, or write this one in backquotes: `%s`.", spelled[t.kind])
+		}
+		return b, nil, r.unexpected("a name or a pattern after let", hint)
+	}
+	eq := r.tok()
+	if eq.kind == tokOpen {
+		return b, nil, r.unexpected(`"="`, "Bind a function: let f = (x, y) => x + y in f(1, 2).")
+	}
+	if !r.expect(tokBind, "Write let x = 1 in x + 1.") {
+		return b, nil, false
+	}
+	b.At = term.At(eq.off)
+	if b.Pattern == nil {
+		r.bindings = append(r.bindings, b.Name)
+	}
+	b.Value, ok = r.expr()
+	if b.Pattern == nil {
+		r.bindings = r.bindings[:len(r.bindings)-1]
+	}
+	return b, names, ok
 }
 
 // conditional reads if … then … else …
@@ -235,7 +307,7 @@ func (r *reader) freeName(name string, t token) {
 	f := Free{Name: name, Off: int(t.off)}
 	switch next := r.toks[r.i]; {
 	case len(r.free) >= mostNotes:
-	case slices.Contains(r.binding, name):
+	case slices.Contains(r.bindings, name):
 		r.note(f.Off, "a let isn't bound in itself: give the function itself as well, let %[1]s = (%[1]s, n) => if n < 1 then 0 else %[1]s(%[1]s, n - 1) in %[1]s(%[1]s, 9)", name)
 		r.free = append(r.free, f)
 		return

@@ -266,15 +266,39 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 				Hint:     `Write eval(code, ["fs.read:./in"]), or eval(code) where it needs none.`,
 			})
 		}
-	case prim.Fold:
-		if l, ok := args[0].(*term.Lam); ok {
-			if _, ok := l.Body.(*term.Lam); ok {
-				r.note(l.Pos(), "the function of fold takes one pair (accumulator, item), not two parameters: p => fst(p) + snd(p)")
-			}
-		}
 	}
+	r.passPair(c, args)
 	r.misplaced(c, args)
 	return &term.Prim{At: at, ID: c.id, Args: args}, true
+}
+
+// passPair reads a function of two parameters that is written where it is passed a
+// pair as one that takes the pair apart. Of others it is noted that they are not.
+func (r *reader) passPair(c callee, args []term.Term) {
+	row := c.row
+	if row == nil || !row.PassesPairs(args) {
+		return
+	}
+	name, f := "f", args[0]
+	if v, ok := f.(*term.Var); ok {
+		if all := r.lets[v.Name]; len(all) > 0 && all[len(all)-1].depth == r.scope[v.Name] {
+			name, f = v.Name, all[len(all)-1].value
+		}
+	}
+	l, ok := f.(*term.Lam)
+	if !ok {
+		return
+	}
+	if two, ok := r.two[l]; ok && f == args[0] {
+		var pair prim.Pattern
+		pair.At, pair.IsPair = l.At, true
+		for _, p := range two.params {
+			pair.Items = append(pair.Items, p.Pattern)
+		}
+		args[0] = prim.FunctionOf([]prim.Parameter{{At: l.At, Pattern: pair}}, two.body)
+	} else if _, ok := l.Body.(*term.Lam); ok {
+		r.note(args[0].Pos(), "%s passes its function one pair, and this one takes one value after the other: write %[1]s((a, b) => %s(a, b), …)", row.Name, name)
+	}
 }
 
 // misplaced notes operands of what goes through a list that stand in each other's
@@ -292,9 +316,9 @@ func (r *reader) misplaced(c callee, args []term.Term) {
 	case takes != prim.KindList && takes != prim.KindList|prim.KindString:
 	case lastLam && !isLam, lastInt:
 		r.note(int(c.tok.off), "the list stands last: %s", Shape(row))
-	case isLam && c.id != prim.Fold:
-		if _, two := f.Body.(*term.Lam); two {
-			r.note(f.Pos(), "the function of %s takes one item; of a pair it is p => … fst(p) … snd(p)", row.Name)
+	case isLam && !row.PassesPairs(args):
+		if inner, two := f.Body.(*term.Lam); two {
+			r.note(f.Pos(), "the function of %s takes one item; where that is a pair, write ((%s, %s)) => …", row.Name, f.Param, inner.Param)
 		}
 	}
 }

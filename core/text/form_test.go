@@ -167,7 +167,13 @@ func TestFree(t *testing.T) {
 
 func TestNotes(t *testing.T) {
 	for _, c := range []struct{ src, note string }{
-		{`fold((a, x) => a + x, 0, [1])`, `line 1, column 7: the function of fold takes one pair`},
+		{`fold(a => x => a + x, 0, [1])`, `line 1, column 6: fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => f(a, b), …)`},
+		{`let add2 = (a, x) => a + x in fold(add2, 0, [1])`, `line 1, column 36: fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => add2(a, b), …)`},
+		{`let f = (k, v) => v in map(f, entries({}))`, `line 1, column 28: map passes its function one pair`},
+		{`let f = (a, x) => a in f => fold(f, 0, [1])`, ``},
+		{`fold((a, x) => a + x, 0, [1])`, ``},
+		{`entries({}) |> map((k, v) => v)`, ``},
+		{`xs => map((k, v) => v, xs)`, `line 1, column 12: the function of map takes one item; where that is a pair, write ((k, v)) => …`},
 		{`n => {"add": [n, 1]}`, `line 1, column 7: "add" is a key of a record here; the operation is written a + b`},
 		{`let go = n => let m = go(n - 1) in m in go(2)`, `line 1, column 23: a let isn't bound in itself: give the function itself as well, let go = (go, n) => `},
 		{`x => fs.read(x)`, `line 1, column 6: "fs" is not bound; an effect has a mark before it: !fs.read(a)`},

@@ -140,7 +140,7 @@ var foreign = []struct{ wrote, hint string }{
 	{"<>", "Write a != b."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write a list's items out: [1, 2, 3]."},
 	{"/*", "Write a comment from // to the end of its line."}, {"#", "Write a comment from // to the end of its line."},
 	{"?.", `Write r.k, or get(r, "k", null) where it may be missing.`}, {"??", `Write get(r, "k", 0) for a field that may be missing, or if equal(a, null) then b else a.`},
-	{"?", "Write if a then b else c."}, {"\\", `Write a function as x => x + 1.`}, {"|", "Write a pipeline as x |> f, and a case of match for each pattern."}, {"&", "Write a and b."},
+	{"?", "Write if a then b else c."}, {"\\", `Write a function as x => x + 1.`}, {"&", "Write a and b."},
 }
 
 // startsForeign tells the first bytes of foreign; starting is the kinds of tokens by

@@ -1,8 +1,11 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -30,23 +33,7 @@ func (r *reader) match() (term.Term, bool) {
 	}
 	var branches []prim.Branch
 	good = r.parts(open, tokCloseBrace, tokSemi, func() bool {
-		b := prim.Branch{At: term.At(r.tok().off)}
-		var bound []string
-		ok := false
-		hint := patternHint
-		if b.Pattern, ok = r.pattern(&bound, 1); ok && r.tok().kind == tokIf {
-			hint = "A case has no condition: write x => if x > 0 then 1 else 2."
-		}
-		if !ok || !r.expect(tokArrow, hint) {
-			return false
-		}
-		for _, name := range bound {
-			r.bind(name)
-		}
-		b.Then, ok = r.expr()
-		for _, name := range bound {
-			r.unbind(name)
-		}
+		b, ok := r.branch()
 		branches = append(branches, b)
 		return ok
 	})
@@ -57,6 +44,42 @@ func (r *reader) match() (term.Term, bool) {
 		return nil, r.fail(open, &fault.Fault{Message: "match has at least one branch", Expected: "a pattern", Got: `"{}"`, Hint: patternHint})
 	}
 	return prim.Match(at, subject, branches), true
+}
+
+// branch reads p => e, or p if e => e.
+func (r *reader) branch() (b prim.Branch, ok bool) {
+	b.At = term.At(r.tok().off)
+	var bound []string
+	if b.Pattern, ok = r.pattern(&bound, 1); !ok {
+		return b, false
+	}
+	defer r.bindAll(bound)()
+	if at := r.tok(); r.take(tokIf) {
+		b.IfAt = term.At(at.off)
+		arrows := r.noArrow
+		r.noArrow = true
+		b.If, ok = r.expr()
+		if r.noArrow = arrows; !ok {
+			return b, false
+		}
+	}
+	if !r.expect(tokArrow, patternHint) {
+		return b, false
+	}
+	b.Then, ok = r.expr()
+	return b, ok
+}
+
+// bindAll binds names until the function that it gives is called.
+func (r *reader) bindAll(names []string) func() {
+	for _, name := range names {
+		r.bind(name)
+	}
+	return func() {
+		for _, name := range names {
+			r.unbind(name)
+		}
+	}
 }
 
 // costs counts a part of a pattern that is found in so many steps: each is a test of a
@@ -74,35 +97,63 @@ func (r *reader) costs(t token, far int) bool {
 	return false
 }
 
-// pattern reads a pattern whose value is found in far steps, and adds the names
-// that it binds.
+// parameter reads a pattern that nothing stands beside in case it doesn't fit.
+func (r *reader) parameter(bound *[]string) (prim.Pattern, bool) {
+	around := r.alone
+	r.alone = true
+	p, ok := r.pattern(bound, 1)
+	r.alone = around
+	return p, ok
+}
+
+// pattern reads a pattern whose value is found in far steps, or several with | between
+// that bind the same names, and adds the names that it binds.
 func (r *reader) pattern(bound *[]string, far int) (p prim.Pattern, ok bool) {
+	before, size, at := len(*bound), r.patterns, r.tok()
+	if p, ok = r.onePattern(bound, far); !ok || r.alone || r.tok().kind != tokBar {
+		return p, ok
+	}
+	names := slices.Sorted(slices.Values((*bound)[before:]))
+	p = prim.Pattern{At: p.At, Or: []prim.Pattern{p}}
+	for r.take(tokBar) {
+		t, other := r.tok(), slices.Clone((*bound)[:before])
+		q, ok := r.onePattern(&other, far)
+		if !ok {
+			return p, false
+		}
+		if !slices.Equal(names, slices.Sorted(slices.Values(other[before:]))) {
+			return p, r.fail(t, &fault.Fault{
+				Message:  "patterns with | between bind the same names",
+				Expected: "a pattern that binds " + cmp.Or(strings.Join(names, ", "), "no name"),
+				Hint:     "Give each the same names, _ for what doesn't count, or write a branch for each of them.",
+			})
+		}
+		p.Or = append(p.Or, q)
+	}
+	// Each name has the tests of them all once more.
+	return p, r.costs(at, (r.patterns-size)*len(names))
+}
+
+// onePattern reads a pattern without alternatives.
+func (r *reader) onePattern(bound *[]string, far int) (p prim.Pattern, ok bool) {
 	t := r.tok()
 	if !r.costs(t, far+len(*bound)) || !r.deeper() {
 		return p, false
 	}
 	defer func() { r.depth-- }()
 	at := term.At(t.off)
+	p.At = at
 	switch t.kind {
 	case tokName, tokQuoted:
 		r.i++
-		name := r.text(t)
-		switch {
+		switch name := r.text(t); {
 		case t.kind == tokName && name == "_":
 			return p, true
 		case t.kind == tokName && name == "nil":
-			return prim.Pattern{IsList: true}, true
+			p.IsList = true
+			return p, true
 		}
-		for _, other := range *bound {
-			if other == name {
-				return p, r.fail(t, &fault.Fault{
-					Message:  fmt.Sprintf("the pattern binds %s twice", strconv.Quote(shorter(name))),
-					Expected: "each name once", Hint: "Bind two names and compare them: (x, y) => equal(x, y).",
-				})
-			}
-		}
-		*bound = append(*bound, name)
-		return prim.Pattern{Name: name, Bind: true}, true
+		return r.bindPattern(t, bound)
 	case tokMinus, tokInt, tokDec, tokString, tokTrue, tokFalse, tokNull:
 		if t.kind == tokMinus && r.toks[r.i+1].kind != tokInt && r.toks[r.i+1].kind != tokDec {
 			break
@@ -133,14 +184,30 @@ func (r *reader) pattern(bound *[]string, far int) (p prim.Pattern, ok bool) {
 		}
 		return p, r.codePattern(t, p.Code, bound, far+1)
 	}
+	if r.alone {
+		return p, r.unexpected("a name or a pattern", "Write (x, y) => x + y, ({name, qty}) => qty, ([first, ...rest]) => first, or ((a, b)) => a for one pair.")
+	}
 	return p, r.unexpected("a pattern", patternHint)
+}
+
+// bindPattern is the pattern that binds the name of a token.
+func (r *reader) bindPattern(t token, bound *[]string) (p prim.Pattern, ok bool) {
+	name := r.text(t)
+	if slices.Contains(*bound, name) {
+		return p, r.fail(t, &fault.Fault{
+			Message:  fmt.Sprintf("the pattern binds %s twice", strconv.Quote(shorter(name))),
+			Expected: "each name once", Hint: "Bind two names and compare them: (x, y) => equal(x, y).",
+		})
+	}
+	*bound = append(*bound, name)
+	return prim.Pattern{At: term.At(t.off), Name: name, Bind: true}, true
 }
 
 // pairPattern reads (p, q), or a pattern in parentheses.
 func (r *reader) pairPattern(bound *[]string, far int) (p prim.Pattern, ok bool) {
 	open := r.tok()
 	r.i++
-	p.IsPair = true
+	p.At, p.IsPair = term.At(open.off), true
 	if !r.list(open, tokClose, func() bool {
 		part, ok := r.pattern(bound, far+1)
 		p.Items = append(p.Items, part)
@@ -171,7 +238,7 @@ func (r *reader) itemPattern(p *prim.Pattern, bound *[]string, far int) bool {
 		p.Items = append(p.Items, item)
 		return ok
 	}
-	p.Rest = new(prim.Pattern)
+	p.Rest = &prim.Pattern{At: term.At(t.off)}
 	if k := r.tok().kind; k == tokCloseList || k == tokComma {
 		return true
 	}
@@ -180,16 +247,29 @@ func (r *reader) itemPattern(p *prim.Pattern, bound *[]string, far int) bool {
 	return ok
 }
 
-// fieldPattern reads k: p.
+// fieldPattern reads k: p, or a name for the key of that name.
 func (r *reader) fieldPattern(p *prim.Pattern, bound *[]string, far int) bool {
 	key := r.tok()
-	if !key.kind.word() && key.kind != tokString {
-		return r.unexpected("a key", `Write {name: x, "a key": 2}.`)
+	if !key.kind.word() && key.kind != tokString && key.kind != tokQuoted {
+		if key.kind == tokRest {
+			return r.fail(key, &fault.Fault{
+				Message: "the pattern of a record has no rest", Expected: "a key",
+				Hint: `A record may have other keys than those of the pattern: leave ... away, and take the record as r for del(r, "name").`,
+			})
+		}
+		return r.unexpected("a key", `Write {name, "a key": x}.`)
 	}
 	r.i++
-	name := r.text(key)
-	if !r.expect(tokColon, fmt.Sprintf("Write a field as %s: x.", r.src[key.off:key.end])) {
+	name, written := r.text(key), r.src[key.off:key.end]
+	short := r.tok().kind != tokColon && (key.kind == tokName || key.kind == tokQuoted)
+	if !short && !r.expect(tokColon, fmt.Sprintf("Write a field as %s: x.", written)) {
 		return false
+	}
+	if t := r.tok(); t.kind == tokBind {
+		return r.fail(t, &fault.Fault{
+			Message: "a pattern has no default", Expected: `":" or ","`,
+			Hint: fmt.Sprintf("Take the record as r, and write get(r, %s, 0) where the key may be missing.", strconv.Quote(shorter(name))),
+		})
 	}
 	for _, other := range p.Keys {
 		if other == name {
@@ -199,8 +279,13 @@ func (r *reader) fieldPattern(p *prim.Pattern, bound *[]string, far int) bool {
 			})
 		}
 	}
-	item, ok := r.pattern(bound, far)
-	p.Keys, p.Items = append(p.Keys, name), append(p.Items, item)
+	item, ok := prim.Pattern{}, false
+	if short {
+		item, ok = r.bindPattern(key, bound)
+	} else {
+		item, ok = r.pattern(bound, far)
+	}
+	p.Keys, p.KeyAt, p.Items = append(p.Keys, name), append(p.KeyAt, term.At(key.off)), append(p.Items, item)
 	return ok
 }
 

@@ -23,6 +23,9 @@ func Print(t term.Term) []byte {
 type speller struct {
 	// scope counts the functions around that bind each name.
 	scope map[string]int
+	// curried is a function of two parameters that isn't written as one of two, since
+	// it stands where such a one would take a pair apart.
+	curried *term.Lam
 }
 
 // term spells t for a place that takes what is at least of the level.
@@ -158,7 +161,7 @@ func (w *speller) lambda(t *term.Lam) *doc {
 	var params []string
 	var bound []string
 	var body term.Term = t
-	for l, ok := body.(*term.Lam); ok; l, ok = body.(*term.Lam) {
+	for l, ok := body.(*term.Lam); ok && (len(params) == 0 || t != w.curried); l, ok = body.(*term.Lam) {
 		params, bound, body = append(params, w.bind(l.Param)), append(bound, l.Param), l.Body
 	}
 	head := lit(params[0])
@@ -333,7 +336,19 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 			return w.call("@"+toolName(name.Value), t.Args[1:]), levelPostfix
 		}
 	}
+	if row.PassesPairs(t.Args) {
+		if l, ok := t.Args[0].(*term.Lam); ok {
+			if inner, ok := l.Body.(*term.Lam); ok && !isLam(inner.Body) {
+				w.curried = l
+			}
+		}
+	}
 	return w.call(w.operation(row.Name), t.Args), levelPostfix
+}
+
+func isLam(t term.Term) bool {
+	_, ok := t.(*term.Lam)
+	return ok
 }
 
 // Alone writes a term as [Print] does, for places where a string of code may

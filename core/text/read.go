@@ -29,15 +29,22 @@ type reader struct {
 
 	// scope counts the functions around that bind each name, inQuote the quotes
 	// around.
-	scope   map[string]int
-	inQuote int
-	binding []string // the names of the lets whose values are read, the innermost last
+	scope    map[string]int
+	inQuote  int
+	bindings []string // the names of the lets whose values are read, the innermost last
 
 	free   []Free
 	seen   map[string]struct{}
 	faults []*fault.Fault
 	notes  []string
 	quiet  int // notes beyond those kept
+
+	// noArrow is set where => isn't read outside brackets: it ends the condition of a
+	// branch. alone is set in patterns outside of match.
+	noArrow, alone bool
+	closers        []int32 // of each bracket's token, the index of the one that closes it
+	two            map[*term.Lam]twoParams
+	lets           map[string][]letBound
 
 	// patterns is how large what patterns mean is, about, and matches how many
 	// are around.
@@ -326,6 +333,13 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 	}
 }
 
+// inside reads what stands in brackets, until the function that it gives is called.
+func (r *reader) inside() (out func()) {
+	noArrow, alone := r.noArrow, r.alone
+	r.noArrow = false
+	return func() { r.noArrow, r.alone = noArrow, alone }
+}
+
 // list reads the parts of a bracket that the token open began, up to closer,
 // with commas between.
 func (r *reader) list(open token, closer tokKind, part func() bool) bool {
@@ -334,6 +348,7 @@ func (r *reader) list(open token, closer tokKind, part func() bool) bool {
 
 // parts is list with any separator.
 func (r *reader) parts(open token, closer, separator tokKind, part func() bool) bool {
+	defer r.inside()()
 	good := true
 	for {
 		if r.take(closer) {

@@ -115,7 +115,7 @@ func (r *reader) surprise(t token) string {
 	case "elif", "elseif", "elsif":
 		return "Write if a then 1 else if b then 2 else 3."
 	case "for", "while":
-		return "Write a loop as a fold over a list, fold(p => fst(p) + snd(p), 0, [1, 2, 3]), or as a tool that calls self."
+		return "Write a loop as a fold over a list, fold((acc, x) => acc + x, 0, [1, 2, 3]), or as a tool that calls self."
 	case "case", "default":
 		return "Write match v { 0 => a; _ => b }: no word stands before a pattern."
 	case "switch", "when":
@@ -134,6 +134,8 @@ func (r *reader) surprise(t token) string {
 		return "Only a pattern has ...rest: match v { [x, ...rest] => x; _ => null }. Write cons(x, rest) or append(a, b) for lists, put(r, \"k\", 1) or merge(a, b) for records."
 	case tokBind:
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
+	case tokBar:
+		return "Write a pipeline as x |> f, a or b for conditions, and alternatives as patterns of match: match v { 1 | 2 => a; _ => b }."
 	case tokArrow:
 		if r.i > 1 && r.toks[r.i-2].kind == tokCloseBrace {
 			return "A parameter is a name, of which the fields are taken: r => r.name."

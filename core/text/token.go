@@ -29,6 +29,7 @@ const (
 	tokPrim // ::
 	tokArrow
 	tokBind
+	tokBar
 	tokPipe
 	tokEq
 	tokNe
@@ -61,7 +62,7 @@ const (
 // spelled is how tokens with one spelling are written.
 var spelled = [tokKinds]string{
 	tokOpen: "(", tokClose: ")", tokOpenList: "[", tokCloseList: "]", tokOpenBrace: "{", tokCloseBrace: "}",
-	tokQuote: "'{", tokComma: ",", tokSemi: ";", tokColon: ":", tokDot: ".", tokRest: "...", tokPrim: "::", tokArrow: "=>", tokBind: "=",
+	tokQuote: "'{", tokComma: ",", tokSemi: ";", tokColon: ":", tokDot: ".", tokRest: "...", tokPrim: "::", tokArrow: "=>", tokBind: "=", tokBar: "|",
 	tokPipe: "|>", tokEq: "==", tokNe: "!=", tokLt: "<", tokLte: "<=", tokGt: ">", tokGte: ">=",
 	tokPlus: "+", tokMinus: "-", tokConcat: "++", tokTimes: "*", tokDiv: "/", tokMod: "%",
 	tokLet: "let", tokIn: "in", tokIf: "if", tokThen: "then", tokElse: "else", tokMatch: "match",
