@@ -26,6 +26,7 @@ const (
 	manyKeys   = `let r = from_entries(map(i => (to_text(i), i), range(0, 200000))) in `
 	aaaa       = `let s = fold(p => fst(p) ++ fst(p), "aaa", range(0, 23)) in let part = fold(p => fst(p) ++ "a", "", range(0, 30)) ++ "b" in `
 	jsonLists  = `let s = fold(p => fst(p) ++ fst(p), "[1,2],", range(0, 17)) in let s = "[" ++ s ++ "0]" in `
+	lines      = `let s = "a,b\n" ++ fold(p => fst(p) ++ fst(p), "1,2\n", range(0, 17)) in `
 	jsonText   = `let s = "\"" ++ fold(p => fst(p) ++ fst(p), "\\u00e9", range(0, 21)) ++ "\"" in `
 )
 
@@ -56,6 +57,15 @@ var worst = map[string][]string{
 	"raise":   {longInt + `try(raise(n))`, longText + `try(raise([s]))`, sharedPair + `try(raise(v))`, deepPair + `try(raise(v))`},
 	"div_dec": {longInt + `try(div_dec(n, 7, 10, "floor"))`}, "round_dec": {longInt + `try(round_dec(n, 2, "floor"))`}, "to_int": {longInt + `to_int(n, "floor")`}, "to_dec": {digits + `try(to_dec(s))`},
 	"unique": {sharedPair + `unique([v, v, v])`}, "sort": {`sort(map(i => mod(i * 7919, 1000003), range(0, 300000)))`},
+	"re_match": {longText + `re_match(s, "([a-zñ ]+)+zz")`, longText + `re_match(s, "zz")`, longText + `re_match(s, "[0-9]")`},
+	"re_find":  {longText + `re_find(s, "(a?){40}(n|ñ){60}zz")`, longText + `re_find(slice(s, 0, 2000000), "(((.)*)*)*9")`}, "re_find_all": {longText + `re_find_all(slice(s, 0, 10000), "(?s)a.*z|a")`, aaaa + `length(re_find_all(slice(s, 0, 1000000), "a"))`},
+	"re_replace": {longText + `re_replace(slice(s, 0, 1000000), "a", "$0$0")`, aaaa + `re_replace(slice(s, 0, 1000000), "(a)", "$1b")`}, "re_split": {longText + `re_split(slice(s, 0, 1000000), " ")`},
+	"url_encode": {longText + `url_encode(slice(s, 0, 4000000))`}, "url_decode": {longText + `url_decode(s)`}, "base64_encode": {longText + `base64_encode(s)`}, "base64_decode": {longText + `base64_decode(base64_encode(slice(s, 0, 5000000)))`},
+	"hex_encode": {longText + `hex_encode(slice(s, 0, 5000000))`}, "hex_decode": {longText + `hex_decode(hex_encode(slice(s, 0, 4000000)))`},
+	"sha256": {longText + `sha256(s)`}, "hmac_sha256": {longText + `hmac_sha256(s, s)`}, "crc32": {longText + `crc32(s)`},
+	"parse_csv": {longText + `try(parse_csv(s))`, lines + `parse_csv(s)`, `let s = "a\n\"" ++ fold(p => fst(p) ++ fst(p), "b \"\" c ", range(0, 20)) ++ "\"\n" in parse_csv(s)`},
+	"to_csv":    {`to_csv(map(i => {a: i, b: "x,y"}, range(0, 100000)))`, longText + `to_csv([{a: s}])`, longInt + `to_csv([{a: n}])`},
+	"parse_url": {`let s = fold(p => fst(p) ++ fst(p), "a=%20&", range(0, 13)) in parse_url("?" ++ s)`}, "to_url": {`let s = fold(p => fst(p) ++ fst(p), "\u0001", range(0, 15)) in to_url({path: s})`},
 	"to_data": {`to_data(` + quotedCode + `)`}, "to_code": {`to_code(to_data(` + quotedCode + `))`, sharedRecord + `try(to_code(r))`}, "analyze": {`analyze(` + quotedCode + `)`},
 }
 

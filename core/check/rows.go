@@ -156,8 +156,8 @@ func (u *use) apply() *variable {
 			u.take(i, items)
 		}
 	}
-	if u.row.Gives != nil {
-		return u.c.declared(u.row.Gives)
+	if of, _ := u.row.Facts(u.t.Args); of != nil {
+		return u.c.declared(of)
 	}
 	return u.given()
 }

@@ -53,16 +53,29 @@ func (m *Meter) walked(words, more uint64) {
 // over reports whether something of so many bytes is more than may be made.
 func (m *Meter) over(bytes uint64) bool { return m.Memory > 0 && bytes > uint64(m.Memory) }
 
-// take sets what was used to so many steps, for something of so many bytes; a fault
-// says that one of them is more than there is.
-func (m *Meter) take(steps uint64, bytes int64) *fault.Fault {
-	switch m.used = steps; {
-	case m.used > m.Left:
-		return OutOfFuel(m.Left)
-	case m.over(uint64(bytes)):
+// room is the fault of something of so many bytes that is more than may be made.
+func (m *Meter) room(bytes int64) *fault.Fault {
+	if m.over(uint64(bytes)) {
 		return OutOfMemory(m.Memory)
 	}
 	return nil
+}
+
+// hold is [Meter.Hold], if there is one.
+func (m *Meter) hold(bytes int64) *fault.Fault {
+	if m.Hold == nil {
+		return nil
+	}
+	return m.Hold(bytes)
+}
+
+// take sets what was used to so many steps, for something of so many bytes; a fault
+// says that one of them is more than there is.
+func (m *Meter) take(steps uint64, bytes int64) *fault.Fault {
+	if m.used = steps; m.used > m.Left {
+		return OutOfFuel(m.Left)
+	}
+	return m.room(bytes)
 }
 
 // Spend takes n steps for work that is about to be done. false: they are not

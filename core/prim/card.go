@@ -52,7 +52,7 @@ var cardLines = []struct {
 }
 
 // unlisted is the categories of which the card has only the name.
-var unlisted = []string{"meta", "code"}
+var unlisted = []string{"regex", "dates", "formats", "meta", "code"}
 
 // signs is how the rules write what they tell of, by the row's name: the rest is
 // told by name.

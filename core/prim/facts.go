@@ -1,5 +1,7 @@
 package prim
 
+import "github.com/mcp-pif/mcp-pif/core/term"
+
 // A Type is what is known of the parts of a value of some kinds.
 type Type struct {
 	Kinds Kinds
@@ -20,9 +22,25 @@ type Field struct {
 
 var (
 	typeInt     = &Type{Kinds: KindInt}
+	typeNumber  = &Type{Kinds: KindNumber}
 	typeString  = &Type{Kinds: KindString}
 	typeStrings = listOf(typeString)
 )
+
+// Facts is what the row gives and how it grows with those operands: [Row.Gives] and
+// [Row.Grows], or more where some are strings written out.
+func (r *Row) Facts(args []term.Term) (*Type, *Growth) {
+	if r.For == nil {
+		return r.Gives, r.Grows
+	}
+	known := make([]*string, len(args))
+	for i, a := range args {
+		if s, ok := a.(*term.Str); ok {
+			known[i] = &s.Value
+		}
+	}
+	return r.For(known)
+}
 
 func listOf(item *Type) *Type { return &Type{Kinds: KindList, Item: item} }
 

@@ -22,7 +22,7 @@ func alsoOf() map[string]string {
 // merely spelled like it is meant.
 var absent = map[string]bool{
 	"sqrt": true, "cbrt": true, "log": true, "log10": true, "exp": true, "sin": true, "cos": true, "tan": true, "random": true, "print": true,
-	"regex": true, "regex_match": true, "test": true, "padstart": true, "padend": true, "ljust": true, "rjust": true, "zfill": true, "date": true, "now": true,
+	"md5": true, "sha1": true, "sha512": true, "hash": true, "padstart": true, "padend": true, "ljust": true, "rjust": true, "zfill": true, "now": true,
 }
 
 // Meant is the operation that a word of other languages means, whatever it is
@@ -38,8 +38,14 @@ func Meant(word string) (name string, known bool) {
 // instead is what to write for forms that other languages have and this one
 // spells with its own.
 var instead = map[string]string{
+	"md5":    noHash,
+	"sha1":   noHash,
+	"sha512": noHash,
+	"hash":   noHash,
 	"letrec": `Use {"self":true} in a tool for recursion, or a function that takes itself.`,
 }
+
+const noHash = "Use sha256, hmac_sha256 or crc32: there are no other hashes."
 
 // Instead is an imperative sentence on how to write what an unknown operation
 // of that name usually means; empty if there is nothing to say.

@@ -108,6 +108,9 @@ type Row struct {
 	// Grows bounds what the row gives, and its steps, for a use of which the operands
 	// aren't known; nil: nothing does, or there is a rule in package cost.
 	Grows *Growth
+	// For is both where the text of some operands is known, nil for the others; see
+	// [Row.Facts].
+	For func(known []*string) (*Type, *Growth)
 
 	// Passes is what the row's first operand, a function, is applied to.
 	Passes Passed
@@ -222,7 +225,7 @@ const (
 // Table is all rows, group by group. A row's [term.ID] is its index.
 var Table = table(
 	literals, lambda, binding, arithmetic, decimals, comparison, generic, logic, control, branching, failure,
-	lists, sequences, pairs, strs, text, records, meta, code, analyses, effects, library,
+	lists, sequences, pairs, strs, regex, dates, encodings, csv, urls, text, records, meta, code, analyses, effects, library,
 )
 
 // Groups is the names of the groups, in the order of the table.

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -313,7 +314,11 @@ func (r *reader) freeName(name string, t token) {
 		return
 	case next.kind == tokDot && r.toks[min(r.i+2, len(r.toks)-1)].kind == tokOpen:
 		verb := r.toks[r.i+1]
-		if method := r.src[verb.off:verb.end]; name[0] >= 'A' && name[0] <= 'Z' {
+		method := r.src[verb.off:verb.end]
+		if near, _ := prim.Meant(name + "." + method); near != "" {
+			_, row, _ := prim.Lookup(near)
+			r.note(f.Off, "there is no %s.%s; did you mean %s?", name, method, Shape(row))
+		} else if name[0] >= 'A' && name[0] <= 'Z' {
 			r.method(verb, method, fmt.Sprintf("there is no %s", name))
 		} else {
 			r.note(f.Off, "%q is not bound; an effect has a mark before it: !%s.%s(a)", name, name, method)
@@ -330,7 +335,7 @@ func (r *reader) freeName(name string, t token) {
 	r.free = append(r.free, f)
 	if f.Near == "" {
 		if _, known := prim.Meant(name); known && r.tok().kind == tokOpen {
-			r.note(f.Off, "there is no %s; help lists what there is", name)
+			r.note(f.Off, "there is no %s; %s", name, cmp.Or(prim.Instead(name), "help lists what there is"))
 		}
 		return
 	}

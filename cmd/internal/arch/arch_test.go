@@ -129,6 +129,8 @@ func TestViolations(t *testing.T) {
 		{"core/prim", "a.go", importing("runtime/debug"), "must be pure"},
 		{"core", "a.go", importing("time"), "must be pure"},
 		{"core", "a.go", importing("context"), "must be pure"},
+		{"core/prim", "urls.go", importing("net/url"), ""},
+		{"core/prim", "a.go", importing("net/url"), "must be pure"},
 		{"core/prim", "a.go", importing("math/rand"), "must be pure"},
 		{"core/prim", "a.go", importing("math/rand/v2"), "must be pure"},
 		{"core/naive", "a.go", importing("log/slog"), "must be pure"},

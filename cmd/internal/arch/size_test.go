@@ -16,7 +16,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                    2180,
+	"(tests)":                    2190,
 	"caps":                       6800,
 	"caps/journal":               4030,
 	"caps/registry":              4320,
@@ -41,9 +41,9 @@ var maxLines = map[string]int{
 	"core/internal/long":         160,
 	"core/naive":                 920,
 	"core/parse":                 2650,
-	"core/prim":                  5840,
+	"core/prim":                  8270,
 	"core/term":                  300,
-	"core/text":                  4320,
+	"core/text":                  4250,
 	"core/value":                 370,
 	"plugins/clock":              60,
 	"plugins/env":                50,

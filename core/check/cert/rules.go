@@ -342,8 +342,8 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 	if row.Items != 0 && a[0].Item != nil {
 		c.fits(t, a[0].Item, row.Items)
 	}
-	if row.Gives != nil {
-		return ofType(row.Gives)
+	if of, _ := row.Facts(t.Args); of != nil {
+		return ofType(of)
 	}
 	if row.Result&(structured|prim.KindContinuation) != 0 {
 		return c.fail(t, "there is no rule for "+row.Name)

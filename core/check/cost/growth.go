@@ -3,8 +3,8 @@ package cost
 import "github.com/mcp-pif/mcp-pif/core/prim"
 
 // grown is what a row gives, and its steps, by what it declares of its growth.
-func (a *analyser) grown(r *prim.Row, args []*aval) (v *aval, steps poly, ok bool) {
-	g, read := r.Grows, size{}
+func (a *analyser) grown(r *prim.Row, of *prim.Type, g *prim.Growth, args []*aval) (v *aval, steps poly, ok bool) {
+	read := size{}
 	for _, x := range args {
 		if x.kind == isString {
 			read = read.plus(x.n)
@@ -13,7 +13,6 @@ func (a *analyser) grown(r *prim.Row, args []*aval) (v *aval, steps poly, ok boo
 		}
 	}
 	bytes, items := a.bounded(g.Bytes, args), a.bounded(g.Items, args)
-	of := r.Gives
 	if of == nil {
 		of = &prim.Type{Kinds: r.Result}
 	}

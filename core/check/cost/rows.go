@@ -165,8 +165,8 @@ func (a *analyser) row(t *term.Prim, r *prim.Row, args []*aval) (*aval, cost) {
 	var v *aval
 	var steps poly
 	var ok bool
-	if r.Grows != nil {
-		v, steps, ok = a.grown(r, args)
+	if of, grows := r.Facts(t.Args); grows != nil {
+		v, steps, ok = a.grown(r, of, grows, args)
 	} else {
 		v, steps, ok = a.strict(t, r.Name, args)
 	}
