@@ -171,9 +171,10 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"let", "const", "val", "variable", "variables", "assignment", "=", ":=", ";", "blocks", "block", "statement", "statements", "begin", "local", "mutable", "pass", "del statement"},
-		Doc:   "let a = 1, b = a + 1 in e names values for e; each is seen by the next ones. A name never changes: what changes in another language is an argument of a function or the accumulator of fold here. A program is one expression.",
+		Doc:   "let a = 1, b = a + 1 in e names values for e; each is seen by the next ones. A name never changes: what changes in another language is an argument of a function or the accumulator of fold here. In braces, or at the top, semicolons or line ends do in place of in; a block is worth its last expression.",
 		Examples: []Written{
 			{Code: `r => let net = r.price * r.n, tax = net / 5 in {net: net, tax: tax, total: net + tax}`, Input: `{"price":50,"n":3}`, Want: `{"net":150,"tax":30,"total":180}`},
+			{Code: `r => { let {price, n} = r; let net = price * n; [net, net / 5] }`, Input: `{"price":50,"n":3}`, Want: `[150,30]`},
 		},
 		See: []string{"functions", "loops", "match"},
 	},

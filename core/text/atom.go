@@ -63,6 +63,9 @@ func (r *reader) atom() (term.Term, bool) {
 			return ok
 		})
 	case tokOpenBrace:
+		if r.isBlock() {
+			return r.block()
+		}
 		return r.record()
 	case tokQuote:
 		r.i++
@@ -125,6 +128,9 @@ func (r *reader) parens() (term.Term, bool) {
 // record reads a record literal.
 func (r *reader) record() (term.Term, bool) {
 	open := r.tok()
+	if r.braced() {
+		return nil, false
+	}
 	r.i++
 	rec := &term.Record{At: term.At(open.off)}
 	seen := map[string]bool{}
@@ -141,9 +147,7 @@ func (r *reader) record() (term.Term, bool) {
 		name := r.text(key)
 		hint := fmt.Sprintf("Write a field as %s: 1.", r.src[key.off:key.end])
 		if k := r.tok().kind; k == tokComma || k == tokCloseBrace {
-			hint = fmt.Sprintf("Write it as %[1]s: %[1]s. A parameter is a name, of which the fields are taken: r => r.%[1]s.", r.src[key.off:key.end])
-		} else if key.kind != tokName && key.kind != tokString {
-			hint = "Braces make a record: write the expression without them, let x = 1 in x + 1."
+			hint = fmt.Sprintf("Write {%[1]s: %[1]s} for a record, %[1]s for the value alone, and ({%[1]s}) => %[1]s for a parameter.", r.src[key.off:key.end])
 		}
 		if !r.expect(tokColon, hint) {
 			return false

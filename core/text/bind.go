@@ -130,10 +130,15 @@ func (r *reader) let() (term.Term, bool) {
 	var bound []string
 	good, matches := true, r.matches
 	var functions []string
+	broken := 0 // a line that goes on with a value
 	for more := true; good && more; more = good && r.take(tokComma) {
 		var b prim.Binding
 		var names []string
-		if b, names, good = r.binding(); good {
+		around := r.broken
+		r.broken = 0
+		b, names, good = r.binding()
+		broken, r.broken = max(broken, r.broken), around
+		if good {
 			binds, bound = append(binds, b), append(bound, names...)
 			for _, name := range names {
 				r.bind(name)
@@ -148,9 +153,7 @@ func (r *reader) let() (term.Term, bool) {
 	}
 	var body term.Term
 	if good {
-		if good = r.expect(tokIn, "Write let x = 1, y = x + 1 in x * y."); good {
-			body, good = r.expr()
-		}
+		body, good = r.letBody(broken)
 	}
 	r.matches = matches
 	for _, name := range bound {
@@ -197,7 +200,10 @@ func (r *reader) binding() (b prim.Binding, names []string, ok bool) {
 	if b.Pattern == nil {
 		r.bindings = append(r.bindings, b.Name)
 	}
+	lines := r.lines
+	r.lines = false
 	b.Value, ok = r.expr()
+	r.lines = lines
 	if b.Pattern == nil {
 		r.bindings = r.bindings[:len(r.bindings)-1]
 	}

@@ -74,7 +74,8 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 		return nil, r.fault()
 	}
 	r.toks, r.bad = lex(r.src)
-	t, ok := r.expr()
+	r.lines = true
+	t, ok := r.sequence()
 	if ok && r.tok().kind != tokEnd {
 		r.afterEnd()
 	}

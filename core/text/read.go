@@ -42,9 +42,14 @@ type reader struct {
 	// noArrow is set where => isn't read outside brackets: it ends the condition of a
 	// branch. alone is set in patterns outside of match.
 	noArrow, alone bool
-	closers        []int32 // of each bracket's token, the index of the one that closes it
-	two            map[*term.Lam]twoParams
-	lets           map[string][]letBound
+	// lines is set where ; separates expressions: in a block and outside of brackets.
+	// broken is the first token in the value of a let that goes on with it and begins a
+	// line, where another expression could begin.
+	lines   bool
+	broken  int
+	closers []int32 // of each bracket's token, the index of the one that closes it
+	two     map[*term.Lam]twoParams
+	lets    map[string][]letBound
 
 	// patterns is how large what patterns mean is, about, and matches how many
 	// are around.
@@ -121,6 +126,9 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 		l := int(levels[op.kind])
 		if l == 0 || l < level {
 			return left, true
+		}
+		if op.kind == tokMinus {
+			r.breaks()
 		}
 		r.i++
 		if op.kind == tokPipe {
@@ -276,6 +284,7 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 	for {
 		switch tok := r.tok(); tok.kind {
 		case tokOpen:
+			r.breaks()
 			key := ""
 			if r.i > 1 && r.toks[r.i-2].kind == tokDot {
 				before := r.toks[r.i-1]
@@ -335,9 +344,9 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 
 // inside reads what stands in brackets, until the function that it gives is called.
 func (r *reader) inside() (out func()) {
-	noArrow, alone := r.noArrow, r.alone
-	r.noArrow = false
-	return func() { r.noArrow, r.alone = noArrow, alone }
+	noArrow, alone, lines, broken := r.noArrow, r.alone, r.lines, r.broken
+	r.noArrow, r.lines = false, false
+	return func() { r.noArrow, r.alone, r.lines, r.broken = noArrow, alone, lines, broken }
 }
 
 // list reads the parts of a bracket that the token open began, up to closer,

@@ -138,11 +138,11 @@ func (r *reader) surprise(t token) string {
 		return "Write a pipeline as x |> f, a or b for conditions, and alternatives as patterns of match: match v { 1 | 2 => a; _ => b }."
 	case tokArrow:
 		if r.i > 1 && r.toks[r.i-2].kind == tokCloseBrace {
-			return "A parameter is a name, of which the fields are taken: r => r.name."
+			return "Put the pattern of a parameter into parentheses: ({name, qty}) => name."
 		}
 		return "Write a function as x => x + 1 or (x, y) => x + y; its parameters are names."
 	case tokSemi:
-		return "Bind names with let x = 1 in x + 1; a program is one expression."
+		return "Put what is bound and the expression for it into braces: { let x = 1; x + 1 }."
 	case tokIn:
 		return "Write contains(list, x) or has(r, \"k\") to look for something, and let x = 1 in x + 1 to bind it."
 	case tokThen, tokElse:
@@ -236,6 +236,8 @@ func (r *reader) unclosed(open token, closer, separator tokKind) {
 	}
 	hint := r.surprise(t)
 	switch {
+	case separator == tokComma && closer == tokCloseBrace && t.kind == tokSemi:
+		hint = "Separate the fields of a record with commas: {a: 1, b: 2}."
 	case hint != "":
 	case separator == tokSemi && t.kind == tokComma:
 		hint = "Separate the cases with semicolons: match v { 0 => a; _ => b }."
@@ -243,9 +245,12 @@ func (r *reader) unclosed(open token, closer, separator tokKind) {
 		hint = r.beside(t)
 	case t.kind == tokName || t.kind == tokString || t.kind == tokInt:
 		hint = "Separate its parts with commas, and write an application as f(x)."
+		if separator == tokSemi {
+			hint = "Put a semicolon between them, and write an application as f(x)."
+		}
 	}
 	if hint == "" {
-		hint = fmt.Sprintf("Close it with %q, and separate its parts with commas.", spelled[closer])
+		hint = fmt.Sprintf("Close it with %q, and separate its parts with %s.", spelled[closer], map[tokKind]string{tokComma: "commas", tokSemi: "semicolons"}[separator])
 	}
 	r.fail(t, &fault.Fault{
 		Message:  fmt.Sprintf("expected %s for the %q of line %d, column %d, got %s", expected, r.src[open.off:open.end], line, col, r.got(t)),

@@ -1,0 +1,181 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/display"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// isBlock reports whether the brace here begins a block: let and what it binds follow,
+// or a semicolon stands in it.
+func (r *reader) isBlock() bool {
+	if r.toks[r.i+1].kind == tokLet {
+		switch r.toks[r.i+2].kind {
+		case tokName, tokQuoted, tokOpen, tokOpenList, tokOpenBrace:
+			return true
+		}
+	}
+	return r.holds(tokSemi) && r.toks[r.i+2].kind != tokColon
+}
+
+// holds reports whether one of the kinds stands in the bracket here, outside of those
+// inside.
+func (r *reader) holds(kinds ...tokKind) bool {
+	if r.closers == nil {
+		r.closers = closers(r.toks)
+	}
+	for i := r.i + 1; i < int(r.closers[r.i]); i++ {
+		for _, k := range kinds {
+			if r.toks[i].kind == k {
+				return true
+			}
+		}
+		if r.toks[i].kind.opens() {
+			i = int(r.closers[i])
+		}
+	}
+	return false
+}
+
+// block reads { let x = 1; e }.
+func (r *reader) block() (term.Term, bool) {
+	open := r.tok()
+	r.i++
+	out := r.inside()
+	r.lines = true
+	t, ok := r.sequence()
+	if out(); ok && r.tok().kind != tokCloseBrace {
+		r.unclosed(open, tokCloseBrace, tokSemi)
+		ok = false
+	}
+	ok = r.close(open, tokCloseBrace, ok)
+	return t, ok
+}
+
+// sequence reads expressions up to the end of a block or of the source: what it gives is
+// the last one, and the others are evaluated before it.
+func (r *reader) sequence() (term.Term, bool) {
+	if k := r.tok().kind; k == tokCloseBrace || k == tokEnd && r.i > 0 {
+		return nil, r.fail(r.tok(), &fault.Fault{
+			Message: "no expression follows the last semicolon or let", Expected: "an expression, which is the result",
+			Hint: fmt.Sprintf("Write the result at the end: %s result.", r.line(r.i-1)),
+		})
+	}
+	t, ok := r.expr()
+	if !ok {
+		return nil, false
+	}
+	semi := r.tok()
+	switch {
+	case r.take(tokSemi):
+		if k := r.tok().kind; k == tokCloseBrace || k == tokEnd {
+			return t, true
+		}
+	case semi.kind != tokLet || !r.begins(r.i):
+		return t, true
+	}
+	if !acts(t) {
+		r.note(t.Pos(), "what this gives is not used; bind it with let to use it")
+	}
+	if !r.deeper() {
+		return nil, false
+	}
+	rest, ok := r.sequence()
+	r.depth--
+	return prim.Let([]prim.Binding{{At: term.At(semi.off), Name: "_", Value: t}}, rest), ok
+}
+
+// acts reports whether a term may ask for an effect, or fail on purpose.
+func acts(t term.Term) bool {
+	switch t := t.(type) {
+	case *term.Effect, *term.App:
+		return true
+	case *term.Prim:
+		if t.ID == prim.Call || t.ID == prim.Par || prim.Get(t.ID).Group == "failure" {
+			return true
+		}
+	}
+	return !term.Children(t, func(c term.Term) bool { return !acts(c) })
+}
+
+// letBody reads what bindings are for: after in, or on a line of its own, or after a
+// semicolon. broken is a line that goes on with a value, 0: none does.
+func (r *reader) letBody(broken int) (term.Term, bool) {
+	if r.take(tokIn) {
+		return r.expr()
+	}
+	t := r.tok()
+	if t.kind == tokOpenList && r.begins(r.i) {
+		broken = r.i
+	}
+	if broken > 0 {
+		at := r.toks[broken]
+		return nil, r.fail(at, &fault.Fault{
+			Message:  fmt.Sprintf("a line after let begins with %s, which may go on with the line before", r.got(at)),
+			Expected: `";" before it`,
+			Hint:     fmt.Sprintf("End the line before with a semicolon: %s;", r.line(broken-1)),
+		})
+	}
+	if t.kind == tokSemi && r.lines {
+		r.i++
+		return r.sequence()
+	}
+	if r.begins(r.i) {
+		switch t.kind {
+		case tokName, tokQuoted, tokInt, tokDec, tokString, tokTool, tokEffect, tokPrim, tokOpenBrace, tokQuote,
+			tokLet, tokIf, tokMatch, tokTrue, tokFalse, tokNull, tokSelf, tokNot:
+			if r.lines {
+				return r.sequence()
+			}
+			return r.expr()
+		}
+	}
+	return nil, r.expect(tokIn, "Write let x = 1, y = x + 1 in x * y.")
+}
+
+// begins reports whether the token is the first of its line.
+func (r *reader) begins(i int) bool {
+	return i > 0 && strings.Contains(r.src[r.toks[i-1].end:r.toks[i].off], "\n")
+}
+
+// breaks notes that the token here goes on with an expression, and begins a line.
+func (r *reader) breaks() {
+	if r.broken == 0 && r.begins(r.i) {
+		r.broken = r.i
+	}
+}
+
+// line is the line in which a token stands, as a hint quotes it.
+func (r *reader) line(i int) string {
+	from, to := lineOf(r.src, int(r.toks[max(i, 0)].off))
+	return quote(r.src[from:min(to, int(r.toks[max(i, 0)].end))])
+}
+
+// quote is code as a hint quotes it.
+func quote(code string) string { return display.Truncate(strings.TrimSpace(code), 100) }
+
+// braced refuses braces around one expression, which make neither a record nor a block.
+func (r *reader) braced() bool {
+	if r.holds(tokColon, tokComma, tokRest) || r.closers[r.i] <= int32(r.i)+2 {
+		return false
+	}
+	switch first, next := r.toks[r.i+1].kind, r.toks[r.i+2].kind; first {
+	case tokIf, tokMatch, tokNot, tokInt, tokDec, tokOpen, tokOpenList, tokOpenBrace, tokQuote, tokMinus, tokPrim, tokTool, tokEffect:
+	default:
+		if levels[next] == 0 && next != tokOpen && next != tokDot && next != tokArrow {
+			return false
+		}
+	}
+	open, closer := r.tok(), r.toks[r.closers[r.i]]
+	r.fail(open, &fault.Fault{
+		Message:  "braces make a record, or a block with let or a semicolon in it, and here is only one expression",
+		Expected: "a record or a block", Got: r.got(r.toks[r.i+1]),
+		Hint: fmt.Sprintf("Write it without braces: %s.", quote(r.src[open.end:closer.off])),
+	})
+	r.i = int(r.closers[r.i]) + 1
+	return true
+}
