@@ -46,9 +46,9 @@ var branching = []Row{
 		Also:   []string{"switch", "case"},
 		Examples: []Example{
 			{Code: `{"match":{"pair":[1,[2,3]]},"with":[[{"pair":[0,"_"]},"zero"],[{"pair":[1,[{"var":"x"},{"rest":{"var":"r"}}]]},[{"var":"x"},{"var":"r"}]]]}`, Text: `match (1, [2, 3]) { (0, _) => "zero"; (1, [x, ...r]) => [x, r] }`, Want: `[2,[3]]`},
-			{Code: `{"match":{"record":{"kind":"circle","r":2}},"with":[[{"record":{"kind":"circle","r":{"var":"r"}}},{"mul":[{"var":"r"},{"var":"r"}]}]]}`, Text: `match {kind: "circle", r: 2} { {kind: "circle", r: r} => r * r }`, Want: `4`},
+			{Code: `{"match":{"record":{"kind":"circle","r":2}},"with":[[{"record":{"kind":"circle","r":{"var":"r"}}},{"mul":[{"var":"r"},{"var":"r"}]}]]}`, Text: `match {kind: "circle", r: 2} { {kind: "circle", r} => r * r }`, Want: `4`},
 			{Code: `{"match":{"quote":{"add":[1,{"mul":[2,3]}]}},"with":[[{"quote":{"add":[1,{"var":"e"}]}},{"var":"e"}]]}`, Text: `match '{1 + 2 * 3} { '{1 + e} => e }`, Want: `{"mul":[2,3]}`},
-			{Code: `{"match":5,"with":[[{"or":[0,1]},"few"],[{"var":"n"},{"if":{"gt":[{"var":"n"},9]}},"many"],["_","some"]]}`, Want: `"some"`},
+			{Code: `{"match":5,"with":[[{"or":[0,1]},"few"],[{"var":"n"},{"if":{"gt":[{"var":"n"},9]}},"many"],["_","some"]]}`, Text: `match 5 { 0 | 1 => "few"; n if n > 9 => "many"; _ => "some" }`, Want: `"some"`},
 			{Code: `{"match":5,"with":[[1,"one"]]}`, Text: `match 5 { 1 => "one" }`, Fault: fault.RuntimeError},
 			{Code: `{"match":5,"with":[[{"add":[1,2]},"three"]]}`, Fault: fault.ParseError},
 		},

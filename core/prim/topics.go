@@ -94,20 +94,21 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"records", "object", "objects", "dict", "dictionary", "dictionaries", "hash", "hashes", "hashmap", "struct", "structs", "{", "{}", ".", "field", "fields", "property", "properties", "key"},
-		Doc:   "A record is {name: \"a\", n: 1}, and {name, n} takes variables of those names; r.name is a field, get(r, k) one by a key that is computed, with a default as its third operand. Records don't change: put and merge give new ones.",
+		Doc:   "A record is {name: \"a\", n: 1}, and {name, n} takes variables of those names; r.name is a field, get(r, k) one by a key that is computed, with a default as its third operand. Parameters and let take fields out: ({name, n}) => e. Records don't change: put and merge give new ones.",
 		Examples: []Written{
 			{Code: `r => put(r, "total", r.price * r.n)`, Input: `{"price":4,"n":3}`, Want: `{"n":3,"price":4,"total":12}`},
+			{Code: `({name, n}) => name ++ ": " ++ to_text(n)`, Input: `{"name":"a","n":3,"more":0}`, Want: `"a: 3"`},
 			{Code: `r => merge({port: 80, host: "localhost"}, r)`, Input: `{"port":8080}`, Want: `{"host":"localhost","port":8080}`},
-			{Code: `r => entries(r) |> map(e => fst(e) ++ "=" ++ to_text(snd(e))) |> join("&")`, Input: `{"a":1,"b":2}`, Want: `"a=1&b=2"`},
+			{Code: `r => entries(r) |> map((k, v) => k ++ "=" ++ to_text(v)) |> join("&")`, Input: `{"a":1,"b":2}`, Want: `"a=1&b=2"`},
 		},
 		See: []string{"get", "put", "merge", "entries", "null", "match"},
 	},
 	{
 		Names: []string{"pairs", "tuple", "tuples", "(,)", "unpacking"},
-		Doc:   "A pair is (a, b); fst and snd are its parts, and match takes it apart. zip, enumerate and entries give lists of pairs. In JSON it is {\"pair\":[a,b]}.",
+		Doc:   "A pair is (a, b); let, match and parameters take it apart, as in ((a, b)) => a, and fst and snd are its parts. zip, enumerate and entries give lists of pairs, whose items map takes as (a, b) => e. In JSON it is {\"pair\":[a,b]}.",
 		Examples: []Written{
-			{Code: `p => (snd(p), fst(p))`, Input: `{"pair":[1,2]}`, Want: `{"pair":[2,1]}`},
-			{Code: `xs => enumerate(xs) |> map(p => fst(p) * snd(p))`, Input: `[5,6,7]`, Want: `[0,6,14]`},
+			{Code: `((a, b)) => (b, a)`, Input: `{"pair":[1,2]}`, Want: `{"pair":[2,1]}`},
+			{Code: `xs => enumerate(xs) |> map((i, x) => i * x)`, Input: `[5,6,7]`, Want: `[0,6,14]`},
 		},
 		See: []string{"match", "lists", "entries", "zip"},
 	},
@@ -261,7 +262,7 @@ var Topics = []Topic{
 		Names: []string{"state", "class", "classes", "new", "this", "interface", "enum", "inheritance", "constructor", "oop", "global", "static", "singleton", "mutation", "generator state"},
 		Doc:   "There are no classes and nothing changes: data are records, what works on them are functions, and cases are told apart by a field with match. What lasts between calls is kept by an effect, as with kv, or handed on by continue.",
 		Examples: []Written{
-			{Code: `shape => match shape { {kind: "square", a: a} => a * a; {kind: "box", w: w, h: h} => w * h }`, Input: `{"kind":"box","w":2,"h":3}`, Want: `6`},
+			{Code: `shape => match shape { {kind: "square", a} => a * a; {kind: "box", w, h} => w * h }`, Input: `{"kind":"box","w":2,"h":3}`, Want: `6`},
 		},
 		See: []string{"records", "match", "continue", "effects"},
 	},
