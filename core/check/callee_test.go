@@ -111,7 +111,7 @@ func TestCallThatFails(t *testing.T) {
 		{`x => @u(x) + 1`, `x => @t("a")`, ""},
 		{`n => if n < 2 then n else self(n - 1)`, `x => @t("a")`, "lt takes a number"},
 		{`5`, `x => @t("a")`, ""},
-		{`5`, `n => if n == 0 then 0 else self("a") + n`, "self fails on these inputs: eq takes a number"},
+		{`5`, `n => if eq(n, 0) then 0 else self("a") + n`, "self fails on these inputs: eq takes a number"},
 		{`5`, `(a, b) => b + (if a == 0 then 0 else self(a - 1)("x"))`, "not a string"},
 		{`5`, `n => if equal(type_of(n), "string") then 1 else self("a")`, ""},
 		{`5`, `n => if n == 0 then 0 else try(self("a")) `, ""},

@@ -45,6 +45,9 @@ func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
 	}
 	if a.unknown != nil || b.unknown != nil {
 		x.ok = true
+		if y := c.remarks[t]; y != nil && !ordered && x.inner == "" {
+			y.unknown = append(y.unknown, a.unknown, b.unknown)
+		}
 		for i, s := range []*shape{a, b} {
 			if u := s.unknown; u != nil {
 				if other := []*shape{b, a}[i]; other.kind&plain == 0 {
@@ -62,9 +65,15 @@ func (c *checker) compareTwo(a, b *shape, ordered bool, x *test, t term.Term) {
 	}
 	if a.dynamic || b.dynamic {
 		x.ok = true
+		if !ordered && x.inner == "" {
+			c.apart(t, a, b, true)
+		}
 		return
 	}
 	same := a.kind == b.kind || (a.kind|b.kind)&^prim.KindNumber == 0
+	if !ordered && x.inner == "" {
+		c.apart(t, a, b, same)
+	}
 	bad := same && a.kind&notEqual != 0
 	if ordered {
 		bad = !same || a.kind&(notEqual|prim.KindQuoted) != 0

@@ -90,7 +90,7 @@ func (d *typeBuilder) rename(t *Type, name func(string) string) {
 	d.rename(t.Next, name)
 	switch {
 	case unknown || deep != 0 && t.Kinds&^deep != 0 || t.everything():
-		*t = Type{Kinds: prim.KindAny, Any: true, Dynamic: t.Dynamic}
+		*t = Type{Kinds: prim.KindAny, Any: true, Dynamic: t.Dynamic, wants: t.wants}
 	case deep != 0:
 		*t = Type{Kinds: deep, Deep: true, Dynamic: t.Dynamic, Vars: t.Vars}
 	}

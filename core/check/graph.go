@@ -118,6 +118,9 @@ type checker struct {
 	unknowns map[unknownKey]*unknown
 	found    []*unknown
 
+	remarks  map[term.Term]*remark
+	remarked []*remark
+
 	branches []tested
 	called   []*called
 
@@ -146,6 +149,7 @@ func newChecker(t term.Term, src *term.Source, env Env, b Budget) *checker {
 	c := &checker{
 		env: env, src: src, limit: b.Steps, places: b.Places, code: t, root: t,
 		basic: map[prim.Kinds]*variable{}, interned: map[string]*shape{}, atoms: map[string]*shape{},
+		remarks: map[term.Term]*remark{},
 		filters: map[filterKey][2]*variable{}, compared: map[compareKey]bool{}, deeps: map[deepKey]bool{},
 		tests: map[testKey]*test{}, failures: map[failureKey]*failure{}, unknowns: map[unknownKey]*unknown{},
 		expanded: map[*term.Prim]term.Term{},

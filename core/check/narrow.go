@@ -94,8 +94,8 @@ func id(name string) term.ID {
 }
 
 var (
-	equal, compare, typeOf = id("equal"), id("compare"), id("type_of")
-	has, isEmpty           = id("has"), id("isEmpty")
+	compare, typeOf = id("compare"), id("type_of")
+	has, isEmpty    = id("has"), id("isEmpty")
 )
 
 // narrow is what is known where a condition is true, or is false.
@@ -119,7 +119,7 @@ func (c *checker) narrow(cond term.Term, is bool, e env, ctx context) env {
 			return c.narrow(t.Args[0], !is, e, ctx)
 		case prim.And, prim.Or:
 			return c.narrowBoth(t.Args[0], t.Args[1], t.ID == prim.And, is, e, ctx)
-		case equal:
+		case prim.Equal:
 			return c.narrowEqual(t, is, e, ctx)
 		case has:
 			key, ok := t.Args[1].(*term.Str)
@@ -235,7 +235,7 @@ func isTest(t term.Term) bool {
 		return isTest(t.Cond)
 	case *term.Prim:
 		switch t.ID {
-		case prim.And, prim.Or, prim.Not, equal, typeOf, has, isEmpty:
+		case prim.And, prim.Or, prim.Not, prim.Equal, typeOf, has, isEmpty:
 			return true
 		}
 	}

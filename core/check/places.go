@@ -40,6 +40,12 @@ func (c *checker) report() *Report {
 		r.Dynamic = append(r.Dynamic, Unknown{Place: places.of(u.pos), Reason: u.reason, Message: u.message})
 	}
 	slices.SortStableFunc(r.Dynamic, func(a, b Unknown) int { return cmp.Or(a.compare(b.Place), cmp.Compare(a.Reason, b.Reason)) })
+	for _, x := range c.remarked {
+		if x.stands() {
+			r.Notes = append(r.Notes, Note{places.of(x.pos), x.message})
+		}
+	}
+	slices.SortStableFunc(r.Notes, func(a, b Note) int { return a.compare(b.Place) })
 	c.reportEffects(r, places)
 	r.Typed = r.Sound()
 	return r
@@ -81,7 +87,10 @@ func newPlaces(c *checker) *places {
 	if c.src == nil {
 		return p
 	}
-	var failed, found, asked []int
+	var failed, found, asked, noted []int
+	for _, x := range c.remarked {
+		noted = append(noted, x.pos)
+	}
 	for _, x := range c.failed {
 		failed = append(failed, x.pos)
 	}
@@ -93,7 +102,7 @@ func newPlaces(c *checker) *places {
 			asked = append(asked, s.atom.pos)
 		}
 	}
-	at := slices.Concat(c.first(failed), c.first(found), c.first(asked))
+	at := slices.Concat(c.first(failed), c.first(found), c.first(asked), c.first(noted))
 	if len(at) == 0 {
 		return p
 	}

@@ -163,6 +163,9 @@ func (d *read) any() bool {
 // everything as strings.
 func (d *read) str(raw []byte, from int, t *Type) {
 	admitted := isString(t)
+	if t.Any && t.wants != 0 && !d.inString && d.quoted(raw, &Type{Kinds: t.wants}) {
+		return
+	}
 	if admitted && (isOpen(t) || t.Kinds&(prim.KindList|prim.KindRecord|prim.KindPair) != 0) && !d.inString {
 		if inner := unquote(raw); inner != nil && (inner[0] == '[' || inner[0] == '{') && json.Valid(inner) {
 			d.strings = append(d.strings, span{from, d.at, inner})
@@ -173,17 +176,26 @@ func (d *read) str(raw []byte, from int, t *Type) {
 		d.out = append(d.out, raw...)
 		return
 	}
-	inner := unquote(raw)
-	if inner != nil && fitsKind(inner[0], t.Kinds) && json.Valid(inner) {
-		in := read{scan: scan{src: inner}, where: slices.Clone(d.where), inString: true}
-		if in.value(t) && in.at == len(inner) && !in.misfit && in.bad == nil {
-			d.note("the string was read as JSON")
-			d.out = append(d.out, in.out...)
-			return
-		}
+	if d.quoted(raw, t) {
+		return
 	}
 	d.misfit = true
 	d.out = append(d.out, raw...)
+}
+
+// quoted reads a string as the JSON in it, if that is of the type.
+func (d *read) quoted(raw []byte, t *Type) bool {
+	inner := unquote(raw)
+	if inner == nil || !fitsKind(inner[0], t.Kinds) || !json.Valid(inner) {
+		return false
+	}
+	in := read{scan: scan{src: inner}, where: slices.Clone(d.where), inString: true}
+	if !in.value(t) || in.at != len(inner) || in.misfit || in.bad != nil {
+		return false
+	}
+	d.note("the string was read as JSON")
+	d.out = append(d.out, in.out...)
+	return true
 }
 
 // unquote is what a string holds, without the space around it; nil: nothing.

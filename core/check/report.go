@@ -130,6 +130,7 @@ type Report struct {
 	Params      []string     `json:"params,omitempty"`
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
 	Dynamic     []Unknown    `json:"dynamic,omitempty"`
+	Notes       []Note       `json:"notes,omitempty"`
 	// Effects is every operation that can be asked for, with each place, and
 	// those that are always denied. Open is set where there can be others.
 	Effects []Effect `json:"effects,omitempty"`

@@ -143,6 +143,10 @@ func (u *use) apply() *variable {
 	if rule, ok := rules[u.row.Name]; ok {
 		return rule(u)
 	}
+	switch u.row.Name {
+	case "round_dec", "div_dec", "to_dec":
+		u.c.divided(u.t.Args[0])
+	}
 	for i := range u.args {
 		var items func(*shape)
 		if i == 0 && u.row.Items != 0 {

@@ -33,6 +33,7 @@ func init() {
 // numeric gives an integer of two integers, and a decimal where one is one.
 func numeric(u *use) *variable {
 	c, res := u.c, u.c.variable()
+	u.digits()
 	var has [2]prim.Kinds
 	var decs [2][]*shape
 	for i := range 2 {
@@ -80,6 +81,10 @@ func (c *checker) decimalOf(d *shape) *shape {
 func comparing(u *use) *variable {
 	x := u.c.testOf(u.t, u.t.ID, 0, "", prim.KindAny&^notEqual)
 	u.c.compares(u.args[0], u.args[1], u.t.ID == compare, x, u.t)
+	if u.t.ID == prim.Equal {
+		u.c.remark(u.t)
+		u.wants()
+	}
 	return u.given()
 }
 

@@ -37,7 +37,7 @@ func (c *checker) run(single bool) {
 	c.solve()
 	if c.over {
 		c.found = nil
-		c.failed = nil
+		c.failed, c.remarked = nil, nil
 		c.unknownAt(t.Pos(), ReasonComplex, "", "the program is too complex to be typed within the budget; all of it is tested when it runs")
 		return
 	}

@@ -29,6 +29,10 @@ type seed struct {
 	// is like: it flows to where that comes from.
 	parent, same *seed
 	deepness     int
+	// wants is the kinds of the literals that it is compared with; freely is set
+	// where it is compared with anything else.
+	wants  prim.Kinds
+	freely bool
 	// decimal is what is computed with it, where it is a decimal.
 	decimal *shape
 }

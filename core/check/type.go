@@ -45,6 +45,9 @@ type Type struct {
 	Expects []Field
 	Unknown bool
 	Next    *Type // the input of a continuation
+	// wants is the kinds of the literals that a parameter of any type is compared
+	// with: a string that holds one of those is read as that.
+	wants prim.Kinds
 }
 
 // A Field is a member of a record's type, or a variable with its type. Fields

@@ -54,10 +54,16 @@ func (d *typeBuilder) taken(v *variable) *Type {
 		return d.given(v)
 	case v.open.conflict:
 		return Dynamic
-	case !v.open.known():
-		return d.union([]*shape{v.open.shape}, true)
 	}
-	return d.union(v.open.alive(), true)
+	may := []*shape{v.open.shape}
+	if v.open.known() {
+		may = v.open.alive()
+	}
+	t := d.union(may, true)
+	if k := v.open.wanted(); k != 0 && t != Dynamic {
+		t.wants = k
+	}
+	return t
 }
 
 // part is the type of a part: of what is given, or may be.

@@ -100,24 +100,25 @@ func (c *compiler) compare(n *node, op Op, sense bool, l *label, top uint8) {
 		a := c.operand(n.list[0], top)
 		f.pend++
 		f.jump(Instr{Op: j.imm, A: a, B: uint8(v), C: uint8(v >> 8)}, l, n.pos)
-		f.sides(n.id, ConstRight)
+		f.sides(n.id, ConstRight, above(a, top))
 		return
 	}
 	if v, ok := n.list[0].smallInt(); ok && fits16(v) {
 		f.pend++
 		b := c.operand(n.list[1], top)
 		f.jump(Instr{Op: j.left, A: b, B: uint8(v), C: uint8(v >> 8)}, l, n.pos)
-		f.sides(n.id, ConstLeft)
+		f.sides(n.id, ConstLeft, above(b, top))
 		return
 	}
 	a := c.operand(n.list[0], top)
 	b := c.operand(n.list[1], above(a, top))
+	height := above(b, above(a, top))
 	side := InOrder
 	if j.swap {
 		a, b, side = b, a, Swapped
 	}
 	f.jump(Instr{Op: j.op, A: a, B: b}, l, n.pos)
-	f.sides(n.id, side)
+	f.sides(n.id, side, height)
 }
 
 // JumpsWhen says whether a comparison that jumps does so where it is true.
@@ -133,9 +134,9 @@ func JumpsWhen(op Op, row term.ID, side Side) bool {
 }
 
 // sides tells of the comparison that the last instruction is.
-func (f *fn) sides(row term.ID, side Side) {
+func (f *fn) sides(row term.ID, side Side, height uint8) {
 	m := &f.meta[len(f.meta)-1]
-	m.Row, m.Side = row, side
+	m.Row, m.Side, m.Height = row, side, height
 }
 
 // reads says whether any of the nodes may read the register, as a variable of

@@ -96,6 +96,7 @@ func (c *compiler) binary(n *node, op Op, dst, top, a uint8) {
 	t := above(a, top)
 	b := c.operand(n.list[1], t)
 	c.f.op(op, dst, a, b, int32(above(b, t)), n.pos)
+	c.f.meta[len(c.f.meta)-1].Row = n.id
 }
 
 // Pseudo operations: forms that have no instruction of their own.
@@ -114,7 +115,7 @@ var opOf = func() []Op {
 	}
 	for name, op := range map[string]Op{
 		"add": Add, "sub": Sub, "mul": Mul, "div": Div, "mod": Mod,
-		"eq": Eq, "lt": Lt, "lte": Lte, "gt": Gt, "gte": Gte, "not": Not,
+		"eq": Eq, "equal": Eq, "lt": Lt, "lte": Lte, "gt": Gt, "gte": Gte, "not": Not,
 		"and": opAnd, "or": opOr, "try": opTry,
 		"cons": Cons, "head": Head, "tail": Tail, "isEmpty": IsEmpty, "length": Length,
 		"pair": Pair, "fst": Fst, "snd": Snd, "concat": Concat, "code_of": CodeOfV,

@@ -56,9 +56,12 @@ const Depth1 = 1 << 40
 type Meta struct {
 	Pend int32 // steps of the current path evaluated so far
 	Pos  int32 // place of the term, an offset into the unit's source
-	// Row and Side say what a comparison that jumps compares.
-	Row  term.ID
-	Side Side
+	// Row is that of a comparison: eq and equal have their instructions in common.
+	// Side and Height are, of one that jumps, what it compares, and how many
+	// registers hold values.
+	Row    term.ID
+	Side   Side
+	Height uint8
 }
 
 // Side says which operands the registers of a comparison that jumps are.

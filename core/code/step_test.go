@@ -127,6 +127,7 @@ func (v *verifier) step(i int, s *state) {
 		v.jumps(i, s, in.D, in.K)
 	case code.JEq, code.JNe, code.JLt, code.JGe:
 		v.reads(i, s, a, b)
+		v.keeps(i, s, int(v.u.Meta[i].Height))
 		v.jumps(i, s, in.D, in.K)
 	case code.Loop0:
 		v.loops(i, s)

@@ -23,7 +23,6 @@ var natives = func() []func(m *Machine, in *code.Instr) (done, stop bool) {
 		"del": (*Machine).nativeDel,
 
 		"compare": (*Machine).nativeCompare,
-		"equal":   (*Machine).nativeEqual,
 
 		"nth":     (*Machine).nativeNth,
 		"set_nth": (*Machine).nativeSetNth,
@@ -283,15 +282,6 @@ func (m *Machine) nativeCompare(in *code.Instr) (done, stop bool) {
 	d, ok := m.compareShort(*m.reg(in.C), *m.reg(in.C + 1))
 	if ok {
 		*m.reg(in.A) = fromInt(int64(d))
-	}
-	return ok, false
-}
-
-// nativeEqual tells whether two small integers or two short strings are equal.
-func (m *Machine) nativeEqual(in *code.Instr) (done, stop bool) {
-	d, ok := m.compareShort(*m.reg(in.C), *m.reg(in.C + 1))
-	if ok {
-		*m.reg(in.A) = fromBool(d == 0)
 	}
 	return ok, false
 }

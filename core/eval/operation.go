@@ -13,6 +13,9 @@ import (
 // arithmetic does an operation on integers whose operands or result are not
 // both small, or fails it: by the row of the table, as naive does.
 func (m *Machine) arithmetic(in *code.Instr) bool {
+	if m.meta[m.index()].Row == prim.Equal {
+		return m.equal(in)
+	}
 	id := rowOf[in.Op]
 	var args [2]value.Value
 	height := int(in.D)
@@ -125,33 +128,76 @@ func (m *Machine) strict(id term.ID, args []value.Value) (value.Value, bool) {
 	return v, true
 }
 
-// through does a row that goes through values of any size.
-func (m *Machine) through(in *code.Instr, row *prim.Row) bool {
+// through does a row that goes through values of any size, of the operands that a
+// function gives, since they may move. Not ok: stop says whether Run has to return.
+func (m *Machine) through(row *prim.Row, height int, operands func() []value.Value) (v value.Value, ok, stop bool) {
 	left := uint64(max(m.stepsIn()+int64(m.left)-m.pending(), 0))
-	var v value.Value
 	var f *fault.Fault
 	var used uint64
-	if !m.walk(int(in.K), func() {
+	if !m.walk(height, func() {
 		meter := prim.Meter{Left: left, Memory: m.budget.Memory, Hold: m.borrow, Look: m.look}
-		v, f = row.Walk(m.operands(in), &meter)
+		v, f = row.Walk(operands(), &meter)
 		used = meter.Used()
 	}) {
-		return true
+		return nil, false, true
 	}
 	if used > 0 && !m.work(used) {
-		return true
+		return nil, false, true
 	}
 	m.paced()
 	if f != nil {
-		return m.fail(f)
+		return nil, false, m.fail(f)
 	}
-	w, ok := m.importValue(v, int(in.K))
-	if !ok {
-		return true
+	return v, true, false
+}
+
+// equal does the row equal, alone or where it jumps, of operands that aren't both
+// small integers.
+func (m *Machine) equal(in *code.Instr) bool {
+	meta := &m.meta[m.index()]
+	jump, height := in.Op != code.Eq, int(in.D)
+	if jump {
+		height = int(meta.Height)
 	}
-	*m.reg(in.A) = w
+	operands := func() (a, b word) {
+		switch {
+		case !jump:
+			return *m.reg(in.B), *m.reg(in.C)
+		case meta.Side == code.InOrder:
+			return *m.reg(in.A), *m.reg(in.B)
+		case meta.Side == code.ConstLeft:
+			return fromInt(constantOf(in)), *m.reg(in.A)
+		}
+		return *m.reg(in.A), fromInt(constantOf(in))
+	}
+	a, b := operands()
+	d, ok := m.compareShort(a, b)
+	truth := d == 0
+	switch {
+	case ok:
+	case atomic(a) || atomic(b):
+		truth = a == b
+	default:
+		v, ok, stop := m.through(prim.Get(prim.Equal), height, func() []value.Value {
+			a, b := operands()
+			return []value.Value{m.lazy(a), m.lazy(b)}
+		})
+		if !ok {
+			return stop
+		}
+		truth = bool(v.(value.Bool))
+	}
+	if jump {
+		m.decide(in, truth)
+	} else {
+		*m.reg(in.A) = fromBool(truth)
+	}
 	return false
 }
+
+// atomic reports whether w is a truth value, null or the empty list, to which no
+// other word is equal.
+func atomic(w word) bool { return w == wTrue || w == wFalse || w == wUnit || w == wNil }
 
 // paced counts for the slice what was copied out of the heap for an operation:
 // it takes no steps, but a caller who wants to stop must get to it.
@@ -181,7 +227,7 @@ func (m *Machine) work(n uint64) bool {
 // compared returns the operands of a comparison that jumps, as the source has them.
 func (m *Machine) compared(in *code.Instr) [2]value.Value {
 	a := m.sketch(*m.reg(in.A))
-	c := value.NewInt(int64(int16(uint16(in.B) | uint16(in.C)<<8)))
+	c := value.NewInt(constantOf(in))
 	switch m.meta[m.index()].Side {
 	case code.ConstRight:
 		return [2]value.Value{a, c}
@@ -192,6 +238,9 @@ func (m *Machine) compared(in *code.Instr) [2]value.Value {
 	}
 	return [2]value.Value{a, m.sketch(*m.reg(in.B))}
 }
+
+// constantOf is the constant that an instruction compares with.
+func constantOf(in *code.Instr) int64 { return int64(int16(uint16(in.B) | uint16(in.C)<<8)) }
 
 // decide takes or doesn't take the jump of a comparison whose result is known.
 func (m *Machine) decide(in *code.Instr, truth bool) {
@@ -212,12 +261,21 @@ func (m *Machine) generic(in *code.Instr) bool {
 	case row.Analysis != nil:
 		return m.analysis(in, row)
 	case row.Walk != nil && row.Cost == nil:
-		return m.through(in, row)
+		v, ok, stop := m.through(row, int(in.K), func() []value.Value { return m.operands(in) })
+		if !ok {
+			return stop
+		}
+		return m.give(in, v)
 	}
 	v, ok := m.strict(id, m.operands(in))
 	if !ok {
 		return true
 	}
+	return m.give(in, v)
+}
+
+// give is what a row of the table gives; true: there was no room for it.
+func (m *Machine) give(in *code.Instr, v value.Value) bool {
 	w, ok := m.importValue(v, int(in.K))
 	if !ok {
 		return true

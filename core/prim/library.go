@@ -265,7 +265,7 @@ var library = []Row{
     else if compare(f(head(b)), f(head(a))) < 0 then merge(merge, a, tail(b), cons(head(b), acc))
     else merge(merge, tail(a), b, cons(head(a), acc)),
   some = (some, n, xs) =>
-    if n == 1 then ([head(xs)], tail(xs))
+    if eq(n, 1) then ([head(xs)], tail(xs))
     else let a = some(some, n / 2, xs), b = some(some, n - n / 2, snd(a)) in (merge(merge, fst(a), fst(b), []), snd(b))
   in if isEmpty(xs) then [] else fst(some(some, length(xs), xs))`,
 	},
@@ -326,8 +326,8 @@ var library = []Row{
 		Rounds: "exponent",
 		Body: `(b, n) =>
   let go = (go, b, n, acc) =>
-    if n == 0 then acc
-    else go(go, if n == 1 then b else b * b, n / 2, if n % 2 == 1 then acc * b else acc)
+    if eq(n, 0) then acc
+    else go(go, if eq(n, 1) then b else b * b, n / 2, if eq(n % 2, 1) then acc * b else acc)
   in if n < 0 then raise("pow takes an exponent that isn't negative") else go(go, b, n, 1)`,
 	},
 }

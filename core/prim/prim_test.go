@@ -223,7 +223,7 @@ func TestDescribeIsShort(t *testing.T) {
 func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"ADD": "add", "Eq": "eq", "plus": "add", "ad": "add", "ads": "add", "lenght": "length", "isempty": "isEmpty", "lambda": "lam",
-		"foldl": "fold", "tial": "tail", "conact": "concat", "codeof": "code_of", "mapp": "map", "zzz": "", "foo": "", "analyze": "analyze", "x": "", "": "", "==": "eq",
+		"foldl": "fold", "tial": "tail", "conact": "concat", "codeof": "code_of", "mapp": "map", "zzz": "", "foo": "", "analyze": "analyze", "x": "", "": "", "==": "equal",
 	} {
 		if got := prim.Nearest(word); got != want {
 			t.Errorf("%q is near %q, want %q", word, got, want)

@@ -33,8 +33,8 @@ func operator(t term.Term) (tokKind, bool) {
 		return 0, false
 	}
 	if p.ID == prim.Not {
-		eq, ok := p.Args[0].(*term.Prim)
-		return tokNe, ok && eq.ID == prim.Eq
+		same, ok := p.Args[0].(*term.Prim)
+		return tokNe, ok && same.ID == prim.Equal
 	}
 	if p.ID == prim.Sub && negated(p) {
 		return 0, false

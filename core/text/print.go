@@ -319,7 +319,7 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 	case t.ID == prim.Pair:
 		return w.brackets("(", t.Args, ")"), levelAtom
 	case t.ID == prim.Not:
-		if eq, ok := t.Args[0].(*term.Prim); ok && eq.ID == prim.Eq {
+		if same, ok := t.Args[0].(*term.Prim); ok && same.ID == prim.Equal {
 			return w.chain(t)
 		}
 		return group(lit("not "), w.term(t.Args[0], levelNot)), levelNot

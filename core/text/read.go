@@ -162,7 +162,7 @@ func infix(k tokKind) (term.ID, bool) {
 	case tokAnd:
 		return prim.And, true
 	case tokEq, tokNe:
-		return prim.Eq, true
+		return prim.Equal, true
 	case tokLt:
 		return prim.Lt, true
 	case tokLte:
@@ -192,8 +192,8 @@ func operation(op token, a, b term.Term) term.Term {
 	id, _ := infix(op.kind)
 	at := term.At(op.off)
 	if op.kind == tokNe {
-		eq := &term.Prim{At: at + 1, ID: id, Args: []term.Term{a, b}}
-		return &term.Prim{At: at, ID: prim.Not, Args: []term.Term{eq}}
+		same := &term.Prim{At: at + 1, ID: id, Args: []term.Term{a, b}}
+		return &term.Prim{At: at, ID: prim.Not, Args: []term.Term{same}}
 	}
 	return &term.Prim{At: at, ID: id, Args: []term.Term{a, b}}
 }

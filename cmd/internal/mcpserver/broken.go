@@ -144,6 +144,9 @@ func notesOf(t *registry.Tool) (notes []string) {
 			said = append(said, fmt.Sprintf("line %d, column %d: ", d.Line, d.Col))
 		}
 	}
+	for _, n := range t.Report().Notes {
+		notes = append(notes, whereIs(t, n.Place)+": "+n.Message)
+	}
 	for _, note := range t.Program().Notes() {
 		free := len(said) > 0 && strings.HasPrefix(note, "the variable ") && strings.Contains(note, " is free: ")
 		if !free && !slices.ContainsFunc(said, func(at string) bool { return strings.HasPrefix(note, at) }) {
