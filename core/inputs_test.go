@@ -72,7 +72,7 @@ func curried(d gen.Draw) trial {
 	case 2:
 		tr.code = `{"let":[["r",{"fs.read":"x"}]],"in":` + tr.code + `}`
 	}
-	for d(6) == 0 {
+	for len(inputs) < 20 && d(6) == 0 {
 		inputs = append(inputs, `{"lam":"x","body":{"eval":{"quote":{"var":"x"}}}}`)
 	}
 	if len(inputs) > 0 && d(5) == 0 {

@@ -43,6 +43,7 @@ var worst = map[string][]string{
 	"compare":  {sharedPair + `compare(v, v)`, deepPair + `compare(v, v)`, longText + `compare(s, s ++ "a")`},
 	"contains": {longList + `contains(l, -1)`, longText + `contains(s, "zz")`, sharedPair + `contains([v, v, v], (v, 2))`, longText + `contains(map(i => s, range(0, 1000)), s ++ "a")`},
 	"length":   {chain + `length(l)`}, "nth": {chain + `nth(l, 699999)`}, "set_nth": {chain + `set_nth(l, 699999, 1)`}, "push": {chain + `push(l, 1)`},
+	"at":    {chain + `at(l, -1)`, chain + `at(l, 1, -1)`, longText + `at(s, -1)`, longText + `at(s, 1, -1)`},
 	"slice": {chain + `slice(l, 1, 699999)`, longText + `slice(s, 1, 4000000)`},
 	"range": {longList + `length(l)`}, "concat": {longText + `s ++ s`},
 	"split": {longText + `split(slice(s, 0, 2000000), " ")`, longText + `split(s, "zz")`, aaaa + `split(s, part)`}, "join": {`join(map(i => "a", range(0, 1000000)), "--")`},

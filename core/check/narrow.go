@@ -82,7 +82,7 @@ func (e env) path(t term.Term) string {
 // partOf is the rows that give a part of their first operand.
 var partOf = map[term.ID]bool{
 	prim.Fst: true, prim.Snd: true, prim.Head: true, prim.Tail: true,
-	id("get"): true, id("nth"): true, id("to_data"): true,
+	id("get"): true, id("nth"): true, prim.At: true, id("to_data"): true,
 }
 
 func id(name string) term.ID {
@@ -207,8 +207,7 @@ func (c *checker) narrowEqual(t *term.Prim, is bool, e env, ctx context) env {
 		}
 		if k := literalKind(b); k != 0 && is {
 			if path := e.path(a); path != "" {
-				in, _ := c.filter(c.infer(a, e, ctx), k)
-				return e.knows(path, in)
+				return e.knows(path, c.equalTo(c.infer(a, e, ctx), k))
 			}
 		}
 		a, b = b, a
@@ -270,6 +269,30 @@ type filterKey struct {
 	v     *variable
 	kinds prim.Kinds
 	key   string // of split
+}
+
+// equalTo is what of v is equal to a literal of the kinds, which have no parts. What
+// is unknown stays so: it need be of no kind for that.
+func (c *checker) equalTo(v *variable, kinds prim.Kinds) *variable {
+	k := filterKey{v: v, kinds: kinds, key: "equal"}
+	if both, ok := c.filters[k]; ok {
+		return both[0]
+	}
+	in := c.variable()
+	c.filters[k] = [2]*variable{in}
+	c.watches(v, prim.KindAny, func(s *shape) {
+		switch {
+		case s.unknown != nil || s.dynamic:
+			for _, k := range unknownKinds {
+				if k&kinds != 0 {
+					c.flow(c.basic[k], in)
+				}
+			}
+		case s.kind&kinds != 0:
+			c.add(in, s)
+		}
+	})
+	return in
 }
 
 // filter is what of v is of the kinds, and what isn't.

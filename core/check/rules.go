@@ -17,7 +17,7 @@ func init() {
 		"equal": comparing, "compare": comparing,
 		"nil":  func(u *use) *variable { return u.c.fixed(u.c.empty) },
 		"cons": cons, "head": itemOf, "nth": itemOf, "tail": sameAs, "slice": sameAs,
-		"push": adding, "set_nth": adding, "contains": contains,
+		"at": indexing, "push": adding, "set_nth": adding, "contains": contains,
 		"pair": func(u *use) *variable { return u.c.fixed(u.c.pairOf(u.args[0], u.args[1])) },
 		"fst":  partOfPair(func(s *shape) *variable { return s.first }),
 		"snd":  partOfPair(func(s *shape) *variable { return s.second }),
@@ -206,7 +206,7 @@ func getting(u *use) *variable {
 		x = c.testOf(u.t, u.t.ID, 1, "", prim.KindString)
 		x.key = key
 	}
-	u.take(0, func(s *shape) {
+	c.take(u.args[0], u.t, u.t.ID, 0, prim.KindRecord, func(s *shape) {
 		switch {
 		case s.dynamic:
 			if x != nil {

@@ -25,6 +25,7 @@ var natives = func() []func(m *Machine, in *code.Instr) (done, stop bool) {
 		"compare": (*Machine).nativeCompare,
 
 		"nth":     (*Machine).nativeNth,
+		"at":      (*Machine).nativeAt,
 		"set_nth": (*Machine).nativeSetNth,
 		"push":    (*Machine).nativePush,
 		"slice":   (*Machine).nativeSlice,
@@ -116,13 +117,22 @@ func (m *Machine) nativeDel(in *code.Instr) (done, stop bool) {
 }
 
 // item returns the list and index that are the first two operands, for an
-// index the list has.
-func (m *Machine) item(in *code.Instr) (list word, i int, ok bool) {
+// index the list has; fromEnd says that a negative one counts from the end.
+func (m *Machine) item(in *code.Instr, fromEnd bool) (list word, i int, ok bool) {
 	list, iw := *m.reg(in.C), *m.reg(in.C + 1)
-	if !m.isList(list) || !isInt(iw) || toInt(iw) < 0 || toInt(iw) > 1<<40 {
+	if !m.isList(list) || !isInt(iw) {
 		return 0, 0, false
 	}
-	i = int(toInt(iw))
+	k := toInt(iw)
+	if k < 0 && fromEnd {
+		n, cells := m.listLen(list)
+		m.effort(cells / 64)
+		k += int64(n)
+	}
+	if k < 0 || k > 1<<40 {
+		return 0, 0, false
+	}
+	i = int(k)
 	n, cells := m.reach(list, i)
 	m.effort(cells / 64)
 	return list, i, i < n
@@ -144,8 +154,11 @@ func (m *Machine) reach(w word, i int) (n, cells int) {
 	return cells + m.vecLen(w), cells
 }
 
-func (m *Machine) nativeNth(in *code.Instr) (done, stop bool) {
-	w, i, ok := m.item(in)
+func (m *Machine) nativeNth(in *code.Instr) (done, stop bool) { return m.giveItem(in, false) }
+
+// giveItem does nth, and at of a list.
+func (m *Machine) giveItem(in *code.Instr, fromEnd bool) (done, stop bool) {
+	w, i, ok := m.item(in, fromEnd)
 	if !ok {
 		return false, false
 	}
@@ -159,6 +172,29 @@ func (m *Machine) nativeNth(in *code.Instr) (done, stop bool) {
 	*m.reg(in.A) = m.vecAt(w, i)
 	return true, false
 }
+
+// nativeAt does at of a record, an item of a list and a slice of a vector.
+func (m *Machine) nativeAt(in *code.Instr) (done, stop bool) {
+	w, iw := *m.reg(in.C), *m.reg(in.C + 1)
+	switch {
+	case in.B == 2 && m.isRecord(w):
+		return m.nativeGet(in)
+	case in.B == 2:
+		return m.giveItem(in, true)
+	case in.B == 3 && m.isVec(w) && m.isBound(iw) && m.isBound(*m.reg(in.C + 2)):
+		if !m.reserve(vecWords, int(in.K)) {
+			return true, true
+		}
+		w = *m.reg(in.C)
+		from, to := prim.Bounds(m.sketch(iw), m.sketch(*m.reg(in.C + 2)), m.vecLen(w))
+		*m.reg(in.A) = m.vecSlice(w, from, to)
+		return true, false
+	}
+	return false, false
+}
+
+// isBound reports whether w is where a slice may begin or end.
+func (m *Machine) isBound(w word) bool { return isInt(w) || w == wUnit }
 
 // vector makes the list in a register a vector, if it is none and long, with
 // room for words more. It returns false where the run has failed.
@@ -191,7 +227,7 @@ func (m *Machine) copyList(w word, n int) word {
 }
 
 func (m *Machine) nativeSetNth(in *code.Instr) (done, stop bool) {
-	_, i, ok := m.item(in)
+	_, i, ok := m.item(in, false)
 	if !ok {
 		return false, false
 	}

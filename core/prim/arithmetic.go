@@ -182,7 +182,7 @@ func DivisionByZero(name string, dividend value.Value) *fault.Fault {
 		Message:  name + " of " + Describe(dividend) + " by 0",
 		Expected: "a divisor other than 0",
 		Got:      "0",
-		Hint:     `Test the divisor first: {"if":{"cond":{"eq":[B,0]},"then":0,"else":{"` + name + `":[A,B]}}}.`,
+		Hint:     `Test the divisor first: {"if":{"cond":{"equal":[B,0]},"then":0,"else":{"` + name + `":[A,B]}}}.`,
 	}
 }
 

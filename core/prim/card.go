@@ -46,7 +46,7 @@ var cardLines = []struct {
 	{Written{Code: `v => match v { [] => "none"; (a, b) => a; [x, ...rest] => x; {k} if k > 0 => k; _ => null }`, Input: `{"k":1,"l":2}`, Want: `1`}, ""},
 	{Written{Code: `s => match try(parse_int(s)) { {ok: n} => n; _ => raise("no number: " ++ s) }`, Input: `"x"`, Fault: fault.Raised}, ""},
 	{Written{Code: `p => !fs.read({path: p}) |> split("\n") |> filter(l => contains(l, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `["ERROR a"]`}, " (declare fs.read:DIR)"},
-	{say: "+ - * / % (/ floors; 1.50 is exact) < <= > >= == != (numbers only) and or not ++ (strings), (1, true) a pair, @tool(e), code '{e}, // comment"},
+	{say: "+ - * / % (/ floors; 1.50 is exact) < <= > >= == != and or not ++ (strings) xs[0] s[1:-1] r[k], (1, true) a pair, @tool(e), code '{e}, // comment"},
 	{Written{Code: `xs => fold((acc, x) => acc + x, 0, xs)`, Input: `[1,2]`, Want: `3`}, ""},
 	{say: `JSON: {"lam":"x","body":{"add":[{"var":"x"},2]}}`},
 }
@@ -60,7 +60,7 @@ var signs = map[string]string{
 	"integer": "1", "boolean": "true", "text": `"none"`, "null": "null", "list": "[x", "dec": "1.50",
 	"var": "x", "lam": "=>", "app": "self(n", "let": "let", "if": "if", "cond": "if", "match": "match", "no_match": "match",
 	"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%",
-	"eq": "==", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "and": "and", "or": "or", "not": "not",
+	"eq": "==", "equal": "==", "at": "xs[0]", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "and": "and", "or": "or", "not": "not",
 	"concat": "++", "pair": "(1, true)", "record": "{id:", "nil": "[]", "quote": "'{", "self": "self(", "effect": "!fs.read(", "call": "@tool(",
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 var comparison = []Row{
-	compare("eq", []string{"==", "="}, "is true if the numbers a and b are worth the same; equal takes any values.", func(c int) bool { return c == 0 },
+	compare("eq", nil, "is true if the numbers a and b are worth the same; equal takes any values.", func(c int) bool { return c == 0 },
 		Example{Code: `{"eq":[2,2]}`, Want: `true`, Steps: 3},
 		Example{Code: `{"eq":[2,3]}`, Want: `false`, Steps: 3},
 		Example{Code: `{"eq":["a","a"]}`, Fault: fault.TypeError}),

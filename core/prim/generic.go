@@ -14,7 +14,7 @@ var generic = []Row{
 	{
 		Name: "equal", Group: "any value", Shape: Array, Params: twoValuesAny, Result: KindBool,
 		Doc:  "is true if a and b are the same value through and through; numbers by what they are worth, values of different types never, and two functions can't be compared.",
-		Also: []string{"equals", "same", "deep_equal"},
+		Also: []string{"equals", "same", "deep_equal", "==", "="},
 		Examples: []Example{
 			{Code: `{"equal":[[1,"a"],[1,"a"]]}`, Want: `true`, Steps: 11},
 			{Code: `{"equal":[1,{"dec":"1.00"}]}`, Want: `true`, Steps: 3},

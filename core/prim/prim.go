@@ -225,7 +225,7 @@ const (
 // Table is all rows, group by group. A row's [term.ID] is its index.
 var Table = table(
 	literals, lambda, binding, arithmetic, decimals, comparison, generic, logic, control, branching, failure,
-	lists, sequences, pairs, strs, regex, dates, encodings, csv, urls, text, records, meta, code, analyses, effects, library,
+	lists, sequences, indexing, pairs, strs, regex, dates, encodings, csv, urls, text, records, meta, code, analyses, effects, library,
 )
 
 // Groups is the names of the groups, in the order of the table.
@@ -415,7 +415,7 @@ func (r *Row) Sugar() bool { return r.Shape >= Bindings }
 var (
 	Add, Sub, Mul, Div, Mod   = must("add"), must("sub"), must("mul"), must("div"), must("mod")
 	Eq, Lt, Lte, Gt, Gte      = must("eq"), must("lt"), must("lte"), must("gt"), must("gte")
-	Equal                     = must("equal")
+	Equal, At                 = must("equal"), must("at")
 	And, Or, Not              = must("and"), must("or"), must("not")
 	Nil, Cons, Head, Tail     = must("nil"), must("cons"), must("head"), must("tail")
 	IsEmpty, Length, Fold     = must("isEmpty"), must("length"), must("fold")

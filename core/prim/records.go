@@ -40,17 +40,11 @@ var records = []Row{
 		},
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			r, key := args[0].(*value.Record), string(args[1].(value.Str))
-			if i, ok := find(r, key); ok {
-				return r.Fields[i].Value, nil
-			}
-			if len(args) == 3 {
+			v, f := fieldOf(r, key)
+			if f != nil && len(args) == 3 {
 				return args[2], nil
 			}
-			keys := make([]string, min(len(r.Fields), NearKeys))
-			for i := range keys {
-				keys[i] = r.Fields[i].Key
-			}
-			return nil, MissingKey(key, keys)
+			return v, f
 		},
 	},
 	{
@@ -206,6 +200,18 @@ func find(r *value.Record, key string) (int, bool) {
 // NearKeys is how many of a record's keys a fault looks at for one like the
 // key that is missing.
 const NearKeys = 32
+
+// fieldOf is the value of a record's key.
+func fieldOf(r *value.Record, key string) (value.Value, *fault.Fault) {
+	if i, ok := find(r, key); ok {
+		return r.Fields[i].Value, nil
+	}
+	keys := make([]string, min(len(r.Fields), NearKeys))
+	for i := range keys {
+		keys[i] = r.Fields[i].Key
+	}
+	return nil, MissingKey(key, keys)
+}
 
 // MissingKey is the fault of get with a key that the record doesn't have; keys
 // are the record's first ones.

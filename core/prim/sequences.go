@@ -17,7 +17,7 @@ var sequences = []Row{
 	{
 		Name: "nth", Group: "lists", Shape: Array, Params: []Param{{"list", KindList}, {"index", KindInt}}, Result: KindAny,
 		Doc:  "gives the item of a list before which index others stand.",
-		Also: []string{"index", "at", "get_nth"},
+		Also: []string{"get_nth"},
 		Examples: []Example{
 			{Code: `{"nth":[["a","b"],1]}`, Want: `"b"`, Steps: 7},
 			{Code: `{"nth":[[1],-1]}`, Fault: fault.OutOfRange},
@@ -72,7 +72,7 @@ var sequences = []Row{
 		Name: "slice", Group: "lists", Shape: Array, Keeps: true, Result: KindList | KindString,
 		Params: []Param{{"list", KindList | KindString}, {"from", KindInt}, {"to", KindInt}},
 		Doc:    "gives the items of a list, or characters of a string, from the one before which from others stand up to, not including, that of to; what is beyond the end is left out.",
-		Also:   []string{"substring", "substr", "charat"},
+		Also:   []string{"substring", "substr"},
 		Examples: []Example{
 			{Code: `{"slice":[["a","b","c"],1,2]}`, Want: `["b"]`, Steps: 10},
 			{Code: `{"slice":["héllo",1,100]}`, Want: `"éllo"`, Steps: 4},

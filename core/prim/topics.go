@@ -163,9 +163,9 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"comparisons", "equality", "==", "!=", "===", "!==", "<>", "is", "<=>", "equals", "in"},
-		Doc:   "< <= > >= compare numbers, == and != too; equal(a, b) takes any two values, and compare orders them. contains looks for an item of a list or a part of a string, has for a key.",
+		Doc:   "< <= > >= compare numbers, == and != any two values, and compare orders them. contains looks for an item of a list or a part of a string, has for a key.",
 		Examples: []Written{
-			{Code: `r => equal(r.state, "open") and r.n != 0`, Input: `{"state":"open","n":1}`, Want: `true`},
+			{Code: `r => r.state == "open" and r.n != 0`, Input: `{"state":"open","n":1}`, Want: `true`},
 			{Code: `s => contains(["a", "b"], s)`, Input: `"b"`, Want: `true`},
 		},
 		See: []string{"equal", "compare", "contains", "sort_by"},

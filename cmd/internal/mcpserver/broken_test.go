@@ -22,7 +22,7 @@ func TestRefusesWhatCannotWork(t *testing.T) {
 		{`n => if n < 0 then "none" else n + "s"`, []string{"line 1, column 34", `n + "s"`, "A ++ B"}},
 		{`n => cube(n)`, []string{`binds the variable "cube"`}},
 		{`n => square(n - 1)`, []string{"self(n - 1)"}},
-		{`n => if n == "a" then n == "b" else n`, []string{"2 places", "equal(A, B)"}},
+		{`n => if eq(n, "a") then eq(n, "b") else n`, []string{"2 places", "A == B"}},
 		{`{"lam":"n","body":{"if":{"cond":true,"then":{"length":5},"else":{"var":"m"}}}}`, []string{"2 places", "/body/if/then", `{"length":5}`, "/body/if/else"}},
 		{`n => [` + strings.Repeat(`n - "a", `, 12) + `n]`, []string{"12 places", "the first 8"}},
 	} {

@@ -12,7 +12,7 @@ import (
 // stay calls.
 func TestHintInText(t *testing.T) {
 	for hint, want := range map[string]string{
-		`eq compares numbers only: use {"equal":[A,B]} or {"compare":[A,B]}. Correct: {"eq":[2,2]}.`:   `eq compares numbers only: use equal(A, B) or compare(A, B). Correct: 2 == 2.`,
+		`eq compares numbers only: use {"equal":[A,B]} or {"compare":[A,B]}. Correct: {"eq":[2,2]}.`:   `eq compares numbers only: use A == B or compare(A, B). Correct: eq(2, 2).`,
 		`Make a string of the value: {"to_text":V}.`:                                                   `Make a string of the value: to_text(V).`,
 		`Give what stands in for it, {"get":[R,K,DEFAULT]}.`:                                           `Give what stands in for it, get(R, K, DEFAULT).`,
 		`Write {"fs.read":{"path":"A {\"x\"}"}}.`:                                                      `Write !fs.read({path: "A {\"x\"}"}).`,
@@ -39,7 +39,7 @@ func TestHintsSpeakText(t *testing.T) {
 		`x => if 1 then 2 else 3`:  `{"lam":"x","body":{"if":{"cond":1,"then":2,"else":3}}}`,
 		`x => fst(x)`:              `{"lam":"x","body":{"fst":{"var":"x"}}}`,
 		`x => y`:                   `{"lam":"x","body":{"var":"y"}}`,
-		`x => x == "a"`:            `{"lam":"x","body":{"eq":[{"var":"x"},"a"]}}`,
+		`x => eq(x, "a")`:          `{"lam":"x","body":{"eq":[{"var":"x"},"a"]}}`,
 		`x => 1 / 0`:               `{"lam":"x","body":{"div":[1,0]}}`,
 		`x => head([])`:            `{"lam":"x","body":{"head":[]}}`,
 		`x => fold(1, 2, [3])`:     `{"lam":"x","body":{"fold":[1,2,[3]]}}`,

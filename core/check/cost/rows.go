@@ -187,7 +187,7 @@ func (a *analyser) row(t *term.Prim, r *prim.Row, args []*aval) (*aval, cost) {
 	}
 	var made poly
 	finite := true
-	if n, small := shared[r.Name]; small {
+	if n, small := shared[r.Name]; small && !(r.Name == "at" && len(args) == 3) {
 		made = number(n) // what it gives shares its parts with the operands
 	} else {
 		made, finite = a.result(v)
@@ -198,7 +198,7 @@ func (a *analyser) row(t *term.Prim, r *prim.Row, args []*aval) (*aval, cost) {
 // shared is the bytes that rows make that give parts of their operands, or put
 // one more to them.
 var shared = map[string]uint64{
-	"cons": 64, "head": 64, "tail": 64, "nth": 64, "fst": 64, "snd": 64, "get": 64, "pair": 64, "put": 4096, "del": 4096,
+	"cons": 64, "head": 64, "tail": 64, "nth": 64, "at": 64, "fst": 64, "snd": 64, "get": 64, "pair": 64, "put": 4096, "del": 4096,
 	"equal": 64, "compare": 64, "has": 64, "isEmpty": 64, "raise": 2048, "no_match": 64,
 }
 
@@ -297,6 +297,18 @@ func (a *analyser) half(v *aval, first bool) *aval {
 	return r
 }
 
+// item is what stands at an index of a list, a string or a record.
+func (a *analyser) item(v, index *aval) *aval {
+	_, r := a.asList(v)
+	if v.kind != isList && v.kind != isRecord {
+		r = a.join(r, aText(exactly(4)))
+	}
+	if index.kind != isNumber {
+		r = a.join(r, a.field(v, index.lit))
+	}
+	return r
+}
+
 // tailed notes that a list is a part of what is at a path.
 func tailed(v *aval) string {
 	switch v.kind {
@@ -336,11 +348,15 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 		n, item := a.asList(x)
 		last := args[len(args)-1]
 		return list(n.plus(exactly(1)), a.join(item, last)), nil, true, true
-	case "slice":
+	case "slice", "at":
 		b := a.asBytes(x)
 		steps, ok = perBytes(b, 512)
 		v = nothing
 		for _, y := range x.variants() {
+			if name == "at" && len(args) == 2 {
+				v = a.join(v, a.item(y, args[1]))
+				continue
+			}
 			switch y.kind {
 			case isString:
 				v = a.join(v, aText(y.n))

@@ -24,11 +24,7 @@ func (g *generator) part(t *typ, size int) {
 		g.operand(t, size/2)
 		g.w(`]}`)
 	case 2, 3:
-		g.w(`{"nth":[`)
-		g.operand(&typ{prim.KindList, t, nil}, size/2)
-		g.w(",")
-		g.operand(integer, 2)
-		g.w(`]}`)
+		g.indexed(t, size/2)
 	case 4:
 		g.w(`{"parse_json":`)
 		g.operand(str, size)
@@ -36,6 +32,41 @@ func (g *generator) part(t *typ, size int) {
 	default:
 		g.unary([]string{"raise", "no_match"}[g.draw(2)], g.anyType(1), size)
 	}
+}
+
+// indexed writes an item, a character, a field or a slice of the type.
+func (g *generator) indexed(t *typ, size int) {
+	sequence := t.kind&(prim.KindList|prim.KindString) != 0
+	switch n := g.draw(6); {
+	case n < 2:
+		g.w(`{"nth":[`)
+		g.operand(&typ{prim.KindList, t, nil}, size)
+	case n == 2 && sequence:
+		g.w(`{"at":[`)
+		g.operand(t, size)
+		for range 2 {
+			g.w(",")
+			g.operand([]*typ{integer, {kind: prim.KindUnit}}[g.draw(2)], 2)
+		}
+		g.w("]}")
+		return
+	case n == 3 && t.kind == prim.KindString:
+		g.w(`{"at":[`)
+		g.operand(t, size)
+	case n == 4:
+		g.w(`{"at":[{"put":[`)
+		g.operand(record, size)
+		g.w(`,"k",`)
+		g.operand(t, size)
+		g.w(`]},"k"]}`)
+		return
+	default:
+		g.w(`{"at":[`)
+		g.operand(&typ{prim.KindList, t, nil}, size)
+	}
+	g.w(",")
+	g.operand(integer, 2)
+	g.w("]}")
 }
 
 // tried writes what may fail with something in its place.
