@@ -163,7 +163,7 @@ func (d *read) any() bool {
 // everything as strings.
 func (d *read) str(raw []byte, from int, t *Type) {
 	admitted := isString(t)
-	if t.Any && t.wants != 0 && !d.inString && d.quoted(raw, &Type{Kinds: t.wants}) {
+	if k := t.Wanted(); k != 0 && !d.inString && d.quoted(raw, &Type{Kinds: k}) {
 		return
 	}
 	if admitted && (isOpen(t) || t.Kinds&(prim.KindList|prim.KindRecord|prim.KindPair) != 0) && !d.inString {

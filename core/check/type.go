@@ -45,8 +45,7 @@ type Type struct {
 	Expects []Field
 	Unknown bool
 	Next    *Type // the input of a continuation
-	// wants is the kinds of the literals that a parameter of any type is compared
-	// with: a string that holds one of those is read as that.
+	// wants is what Wanted gives: a string that holds one of those is read as that.
 	wants prim.Kinds
 }
 
@@ -139,6 +138,15 @@ func (t *Type) walk(visit func(*Type)) {
 	for _, f := range t.Expects {
 		f.Type.walk(visit)
 	}
+}
+
+// Wanted is the kinds of the literals that a parameter of any type is compared with,
+// where those are of one kind; else 0.
+func (t *Type) Wanted() prim.Kinds {
+	if !t.Any {
+		return 0
+	}
+	return t.wants
 }
 
 // or is t, or nothing for nil.

@@ -81,7 +81,7 @@ func TestNextDoesSomething(t *testing.T) {
 		"(r, k) => get(r, k)", "(r, s, k) => s ++ to_text(get(r, k))", "(rows, key) => sort_by(r => get(r, key), rows)", "(r, ks) => fold(p => get(fst(p), snd(p)), r, ks)",
 		"(xs, i) => nth(xs, i)", "(m, i, j) => nth(nth(m, i), j)", "(xs, i, v) => map(p => if fst(p) == i then v else snd(p), enumerate(xs))",
 		"(xs, i, v) => append(take(i, xs), cons(v, drop(i + 1, xs)))", "(s, from, to) => slice(s, from, to)", "(r, k, v) => put(r, k, v)",
-		"(xs, x) => count(y => y == x, xs)", "(s, a, b) => replace(s, a, b)", "(a, b) => a / b", "(a, b) => parse_int(b) - parse_int(a)",
+		"(xs, x) => count(y => eq(y, x), xs)", "(s, a, b) => replace(s, a, b)", "(a, b) => a / b", "(a, b) => parse_int(b) - parse_int(a)",
 		"(doc, k) => get(parse_json(doc), k)", "(k, doc) => get(parse_json(doc), k)", "(f, xs) => map(f, xs)", "(s, word) => count(w => equal(w, word), split(s, \" \"))",
 		"(op, a, b) => match op { \"add\" => a + b; \"sub\" => a - b }", "(xs, i, j) => map(k => nth(xs, if k == i then j else if k == j then i else k), range(0, length(xs)))",
 	} {

@@ -192,6 +192,8 @@ func (s *sampler) leaf(k prim.Kinds) []byte {
 	case k != prim.KindAny:
 	case s.turn == 0:
 		k = prim.KindInt
+	case s.turn == 5: // a smaller one
+		k, from = prim.KindInt, 1
 	case s.turn != 3 && s.turn != 4:
 		k = prim.KindString
 	}
@@ -224,6 +226,9 @@ func (s *sampler) of(t *check.Type) ([]byte, bool) {
 	}
 	s.depth++
 	defer func() { s.depth-- }()
+	if k := t.Wanted(); k != 0 {
+		return s.leaf(k &^ prim.KindDec), true
+	}
 	if t.Any || t.Deep && t.Kinds&prim.KindInt != 0 || t.Dynamic && t.Kinds == 0 {
 		return s.leaf(prim.KindAny), true
 	}
