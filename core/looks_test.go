@@ -46,6 +46,8 @@ func TestLongWorkIsDoneInPieces(t *testing.T) {
 		{text, `length(split(slice(s, 0, 1000000), "ñ"))`, 10}, {text, `length(chars(slice(s, 0, 200000)))`, 5}, {text, `contains(s, "zz")`, 2}, {text, `index_of(s, "zz")`, 2},
 		{control, `length(to_json([s]))`, 15}, {control, `[s]`, 10},
 		{`let s = "[" ++ fold(p => fst(p) ++ fst(p), "[1,2],", range(0, 15)) ++ "0]" in `, `length(parse_json(s))`, 5},
+		{text, `re_match(s, "(a|ñ)+zz")`, 20}, {text, `length(re_replace(slice(s, 0, 500000), "a", "bb"))`, 5}, {text, `length(re_find_all(slice(s, 0, 20000), "(?s)a.*z|a"))`, 20},
+		{text, `sha256(s)`, 2}, {text, `length(base64_encode(s))`, 2}, {text, `length(url_encode(slice(s, 0, 2000000)))`, 2},
 		{record, `length(keys(merge(r, r)))`, 8}, {record, `length(keys(from_entries(entries(r))))`, 15},
 	} {
 		without, with := looksOf(t, c.make+`1`, 0), looksOf(t, c.make+c.do, 0)

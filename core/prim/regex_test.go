@@ -171,6 +171,39 @@ func TestPatternSteps(t *testing.T) {
 	}
 }
 
+// TestPatternBounds: what would take long to compile, or to match, is refused or ends with
+// the budget.
+func TestPatternBounds(t *testing.T) {
+	_, row, _ := prim.Lookup("re_find_all")
+	run := func(s, p string, m *prim.Meter) *fault.Fault {
+		_, f := row.Walk([]value.Value{value.Str(s), value.Str(p)}, m)
+		return f
+	}
+	for p, want := range map[string]fault.Kind{
+		"(a{1000}){1000}": fault.ParseError, "((a{100}){10}){10}": fault.ParseError, "(((((a{9}){9}){9}){9}){9}": fault.ParseError, "((((a{5}){5}){5}){5}){5}": fault.ParseError, "(?:abcdefgh){200}": fault.OutOfRange,
+		strings.Repeat("(", 1200) + strings.Repeat(")", 1200): fault.ParseError, strings.Repeat("a", 5000): fault.OutOfRange, strings.Repeat("a", 1200): fault.OutOfRange,
+		strings.Repeat(`\pL`, 1300): fault.OutOfRange, "[" + strings.Repeat(`\pL`, 1300) + "]": "", "(?i)" + strings.Repeat(`[\x{80}-\x{10ffff}]`, 100): fault.OutOfRange,
+		"a++": fault.ParseError, "(?=a)": fault.ParseError, `(a)\1`: fault.ParseError, "a{2,1}": fault.ParseError, "[b-a]": fault.ParseError, "(?P<n>a)(?P<n>b)": fault.ParseError, "a)": fault.ParseError, "[": fault.ParseError,
+	} {
+		f := run("a", p, &prim.Meter{Left: prim.Unlimited})
+		if f == nil && want != "" || f != nil && (f.Kind != want || f.Hint == "") {
+			t.Errorf("%.40q: %v, want %s", p, f, want)
+		}
+	}
+	long := strings.Repeat("añb 1", 2<<20)
+	looks := 0
+	m := &prim.Meter{Left: 1, Look: func(parts int) { looks += parts }}
+	if run(long, "(a|b)*c", m); m.Used() <= 1 || looks > 1<<16 {
+		t.Errorf("with one step %d are used, and %d parts gone through", m.Used(), looks)
+	}
+	if f := run(long, "a", &prim.Meter{Left: prim.Unlimited, Memory: 1 << 20}); f == nil || f.Kind != fault.OutOfMemory {
+		t.Errorf("in a MiB: %v", f)
+	}
+	if f := run(long[:1<<10], "(a)(b)?(c)?", &prim.Meter{Left: prim.Unlimited, Memory: 1 << 12}); f == nil || f.Kind != fault.OutOfMemory {
+		t.Errorf("in 4 KiB: %v", f)
+	}
+}
+
 func BenchmarkFindAll(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var text strings.Builder

@@ -307,6 +307,10 @@ func (g *generator) strict(t *typ, size int) {
 	g.w(`{"`, r.Name, `":`)
 	switch {
 	case r.Shape == prim.Unary:
+		if of := written[r.Group+" "+params[0].Name]; len(of) > 0 && g.draw(4) > 0 {
+			g.w(of[g.draw(len(of))])
+			break
+		}
 		g.operand(types[0], share)
 	case keyed:
 		g.w("{")
@@ -325,12 +329,34 @@ func (g *generator) strict(t *typ, size int) {
 			if i > 0 {
 				g.w(",")
 			}
+			if of := written[r.Group+" "+params[i].Name]; len(of) > 0 && g.draw(4) > 0 {
+				g.w(of[g.draw(len(of))])
+				continue
+			}
 			g.operand(types[i], share)
 		}
 		g.w("]")
 	}
 	g.w("}")
 }
+
+// written is what operands mostly are of which few strings mean something, by the row's
+// group and the parameter.
+var written = func() map[string][]string {
+	times := []string{`"2026-11-22"`, `"2024-02-29T23:59:59.5+05:30"`, `"1999-12-31 12:00"`, `{"record":{"year":2026,"month":1,"day":31}}`, `"0000-01-01"`, `"2026-02-30"`}
+	return map[string][]string{
+		"regex s":       {`"a1 b22=c"`, `"2026-11-22"`, `"ab,añb é\n"`, `""`},
+		"regex pattern": {`"[0-9]+"`, `"(\\w)(\\d)?"`, `"(?P<a>\\w)=?(?P<k>.)"`, `"(a|b)*"`, `"^.*$"`, `"(?i)A"`, `"(?:a?){3}a{3}"`, `"a"`, `"("`},
+		"regex new":     {`"<$0>"`, `"$1$$"`, `"${a}"`, `""`},
+		"dates t":       times, "dates a": times, "dates b": times, "dates s": {`"2026-11-22"`, `"22.11.2026 9:05"`, `"2026-11-22T10:00:00Z"`},
+		"dates layout": {`"YYYY-MM-DD"`, `"DD.MM.YYYY H:mm"`, `"dddd, D MMMM YYYY [at] hh:mm A SSS Z"`, `"%d/%m/%y"`, `"now"`},
+		"dates offset": {`"+02:00"`, `"Z"`, `"CET"`}, "dates unit": {`"days"`, `"month"`, `"seconds"`, `"x"`},
+		"dates amount":      {`{"record":{"days":-3,"months":13}}`, `86400`, `{"dec":"0.25"}`, `{"record":{"hours":30,"seconds":{"dec":"1.5"}}}`, `{"record":{"a":1}}`},
+		"formats s":         {`"a,b\n1,2\n\"x,\",\n"`, `"https://u:p@h.de:80/a?q=1&k=%20#f"`, `"6162"`, `"YWI="`, `"a%20b"`, `"a;b"`},
+		"formats separator": {`";"`, `","`}, "formats columns": {`["a","k"]`, `[]`}, "formats records": {`[{"record":{"a":1,"b":"x,\""}},{"record":{"k":null}}]`},
+		"formats record": {`{"record":{"scheme":"https","host":"h","path":"/a b","query":{"record":{"k":1}}}}`, `{"record":{"host":"h","port":80}}`},
+	}
+}()
 
 // special writes what depends on where the program runs: effects, continue,
 // self and code_of.
