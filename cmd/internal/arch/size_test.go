@@ -16,7 +16,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                    2220,
+	"(tests)":                    2240,
 	"caps":                       6800,
 	"caps/journal":               4030,
 	"caps/registry":              4320,
