@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
@@ -107,5 +108,39 @@ func TestGeneratedFaults(t *testing.T) {
 	}
 	if failed < 300 {
 		t.Errorf("only %d programs failed: the test shows little", failed)
+	}
+}
+
+// TestPatternWords: what a pattern of let or of a parameter fails with tells of the
+// pattern, and what an operation fails with of that.
+func TestPatternWords(t *testing.T) {
+	for src, want := range map[string]string{
+		`let (a, b) = 5 in a`:                                     "the pattern (a, b) takes a pair, not the integer 5",
+		`let [a, b] = [1, 2, 3] in a`:                             "the pattern [a, b] doesn't fit a list",
+		`let [a, ...r] = "x" in a`:                                `the pattern [a, ...r] takes a list, not the string "x"`,
+		`let {name} = 3 in name`:                                  "the pattern with the key name takes a record, not the integer 3",
+		`let {} = 3 in 1`:                                         "the pattern {} takes a record, not the integer 3",
+		`let (0, x) = (1, 2) in x`:                                "the pattern 0 doesn't fit the integer 1",
+		`fold((a, (x, y)) => a, 0, [1])`:                          "the pattern (x, y) takes a pair, not the integer 1",
+		`let {name} = {nme: 1} in name`:                           `the record has no key "name"`,
+		`let x = 5 in (fst(x))`:                                   "fst takes a pair as its operand, not the integer 5",
+		`get(3, "a")`:                                             "get takes a record as its first operand, not the integer 3",
+		`let x = 3 in x.a`:                                        "get takes a record as its first operand, not the integer 3",
+		`[isEmpty(3)]`:                                            "isEmpty takes a list as its operand, not the integer 3",
+		`match 5 { [] => 1; [0] => 2 }`:                           "no pattern fits the integer 5",
+		`[no_match([1])]`:                                         "no pattern fits a list",
+		`{"let":[[[{"var":"a"}],[]]],"in":1}`:                     `the pattern [{"var":"a"}] doesn't fit the empty list`,
+		`{"let":[[{"record":{"a":{"var":"a"}}},5]],"in":1}`:       `the pattern with the key "a" takes a record, not the integer 5`,
+		`{"let":[[{"pair":[{"var":"a"},{"var":"b"}]},6]],"in":1}`: `the pattern {"pair":[{"var":"a"},{"var":"b"}]} takes a pair, not the integer 6`,
+		`{"get":[3,"a"]}`:                                         "get takes a record as its first operand, not the integer 3",
+		`{"isEmpty":5}`:                                           "isEmpty takes a list as its operand, not the integer 5",
+		`{"fst":{"fst":{"pair":[1,2]}}}`:                          "fst takes a pair as its operand, not the integer 1",
+	} {
+		p := &program{code: src, text: !strings.HasPrefix(src, `{"`)}
+		e, n := p.onEval(t), p.onNaive(t)
+		sameFault(t, e, n)
+		if e.fault == nil || e.fault.Message != want {
+			t.Errorf("%s ends with %v, not %s", src, e.fault, want)
+		}
 	}
 }

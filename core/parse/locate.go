@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -76,6 +77,9 @@ func Locate(src *term.Source, root, pos int) fault.Pointer {
 // set already or the source has no name.
 func At(f *fault.Fault, src *term.Source, root, pos int) {
 	f.At, f.Fragment = locate(src, root, pos)
+	if src != nil {
+		prim.NamePattern(f, src.Text, pos)
+	}
 	if src != nil && f.In == "" {
 		f.In = src.In
 	}

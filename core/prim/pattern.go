@@ -3,7 +3,10 @@ package prim
 import (
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -441,4 +444,68 @@ func (b *binder) take(p Pattern, name string) {
 			b.bind(part.At, part.Name, part.Value)
 		}
 	}
+}
+
+// partOf is what a pattern takes, by the operation that gives its part or fails, and
+// what it begins with in the text form and in JSON.
+var partOf = map[string]struct{ takes, text, json string }{
+	"fst": {"a pair", "(", `{"pair"`}, "has": {"a record", "{", `{"record"`}, "get": {"a record", "", `"`},
+	"isEmpty": {"a list", "[", "["}, "no": {"", "", ""},
+}
+
+// NamePattern says of a fault at an offset that a pattern of let or of a parameter
+// doesn't fit, where such a one stands there and not the operation that failed.
+func NamePattern(f *fault.Fault, src []byte, pos int) {
+	op, _, _ := strings.Cut(f.Message, " ")
+	part, ok := partOf[op]
+	if !ok || pos >= len(src) || f.Kind != fault.TypeError && f.Kind != fault.RuntimeError {
+		return
+	}
+	at, isJSON := string(src[pos:min(len(src), pos+200)]), false
+	switch first := strings.TrimSpace(string(src[:min(len(src), 64)])); {
+	case op == "no":
+		if !strings.HasPrefix(f.Message, "no pattern fits ") || at[0] != '[' && !strings.HasPrefix(at, "'{") && !strings.HasPrefix(at, `{"quote"`) && strings.IndexByte(`"-0123456789`, at[0]) < 0 {
+			return
+		}
+	case op == "get":
+		if end := strings.IndexAny(at, ",}:"); end < 0 || strings.ContainsAny(at[:end], "({.") {
+			return
+		}
+	default:
+		isJSON = strings.HasPrefix(at, part.json) && strings.HasPrefix(first, "{\"")
+		if !strings.HasPrefix(at, part.text) && !isJSON || strings.HasPrefix(at, `{"`+op) {
+			return
+		}
+	}
+	pattern := display.Truncate(bracketed(at), 60)
+	if op == "get" {
+		pattern = "with the key " + pattern
+	}
+	f.Message = "the pattern " + pattern + " doesn't fit " + f.Got
+	if f.Expected = "a value that the pattern fits"; part.takes != "" {
+		f.Message, f.Expected = "the pattern "+pattern+" takes "+part.takes+", not "+f.Got, part.takes
+	}
+	f.Hint = "Give what the pattern fits, or take it apart with match, which has a branch for other values."
+}
+
+// bracketed is s up to the end of the bracket, string or word that it begins with.
+func bracketed(s string) string {
+	deep, quoted := 0, false
+	for i, c := range s {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case strings.ContainsRune("([{", c):
+			deep++
+		case strings.ContainsRune(")]}", c):
+			if deep--; deep == 0 {
+				return s[:i+1]
+			}
+		}
+		if deep < 0 || deep == 0 && !quoted && strings.ContainsRune(",:= ", c) {
+			return s[:i]
+		}
+	}
+	return s
 }

@@ -119,6 +119,7 @@ func At(f *fault.Fault, src *term.Source, root, pos int) {
 	f.Line, f.Col = Position(src.Text, pos)
 	f.Fragment = fragment(string(src.Text), pos)
 	f.At = Locate(src, root, pos)
+	prim.NamePattern(f, src.Text, pos)
 	if f.In == "" {
 		f.In = src.In
 	}
