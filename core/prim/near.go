@@ -45,7 +45,7 @@ var instead = map[string]string{
 	"letrec": `Use {"self":true} in a tool for recursion, or a function that takes itself.`,
 }
 
-const noHash = "Use sha256, hmac_sha256 or crc32: there are no other hashes."
+const noHash = "use sha256, hmac_sha256 or crc32, the only hashes"
 
 // Instead is an imperative sentence on how to write what an unknown operation
 // of that name usually means; empty if there is nothing to say.

@@ -341,7 +341,7 @@ func (r *reader) freeName(name string, t token) {
 	r.free = append(r.free, f)
 	if f.Near == "" {
 		if _, known := prim.Meant(name); known && r.tok().kind == tokOpen {
-			r.note(f.Off, "there is no %s. %s", name, cmp.Or(prim.Instead(name), "Help lists what there is."))
+			r.note(f.Off, "there is no %s; %s", name, cmp.Or(prim.Instead(name), "help lists what there is"))
 		}
 		return
 	}
