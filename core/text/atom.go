@@ -55,13 +55,7 @@ func (r *reader) atom() (term.Term, bool) {
 		}
 		return r.parens()
 	case tokOpenList:
-		r.i++
-		l := &term.List{At: at}
-		return l, r.list(t, tokCloseList, func() bool {
-			item, ok := r.expr()
-			l.Items = append(l.Items, item)
-			return ok
-		})
+		return r.items()
 	case tokOpenBrace:
 		if r.isBlock() {
 			return r.block()

@@ -27,7 +27,7 @@ func TestHabits(t *testing.T) {
 		`xs => let [a, b] = xs in a`:                    ``,
 		`({name, age}) => name`:                         ``,
 		`([a, ...rest]) => a`:                           ``,
-		`s => upper(s[0])`:                              `slice(s, 0, 3)`,
+		`xs => len(xs[0])`:                              `did you mean length`,
 		`s => s.split(" ")`:                             `did you mean split(s, separator)?`,
 		`xs => xs.map(x => x)`:                          `did you mean map(f, list)?`,
 		`s => s.toUpperCase()`:                          `Write upper(s).`,

@@ -336,6 +336,14 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 				}
 			}
 			t = &term.Prim{At: term.At(tok.off), ID: id, Args: []term.Term{t, &term.Str{At: term.At(key.off), Value: r.src[key.off:key.end]}}}
+		case tokOpenList:
+			if r.breaks(); r.begins(r.i) {
+				return t, true
+			}
+			var ok bool
+			if t, ok = r.index(t); !ok {
+				return nil, false
+			}
 		default:
 			return t, true
 		}

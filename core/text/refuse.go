@@ -131,7 +131,7 @@ func (r *reader) surprise(t token) string {
 	}
 	switch t.kind {
 	case tokRest:
-		return "Only a pattern has ...rest: match v { [x, ...rest] => x; _ => null }. Write cons(x, rest) or append(a, b) for lists, put(r, \"k\", 1) or merge(a, b) for records."
+		return "Write ...xs in a list, [x, ...xs] or [...xs, x], or last in the pattern of one. For records write put(r, \"k\", 1) or merge(a, b)."
 	case tokBind:
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
 	case tokBar:
