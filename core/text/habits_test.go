@@ -34,7 +34,7 @@ func TestHabits(t *testing.T) {
 		`n => Math.floor(n / 2)`:                        `there is no Math; did you mean to_int(a, mode)?`,
 		`s => JSON.parse(s)`:                            `there is no JSON; did you mean parse_json(s)?`,
 		`n => Date.now()`:                               `help lists what there is`,
-		`n => sqrt(n)`:                                  `there is no sqrt. Help`,
+		`n => sqrt(n)`:                                  `there is no sqrt; help`,
 		`n => round(n, 2)`:                              `did you mean round_dec`,
 		`n => toString(n)`:                              `did you mean to_text`,
 		`n => to_int(n)`:                                `"floor"`,
