@@ -93,7 +93,7 @@ var Topics = []Topic{
 		See: []string{"loops", "match", "library"},
 	},
 	{
-		Names: []string{"records", "object", "objects", "dict", "dictionary", "dictionaries", "hash", "hashes", "hashmap", "struct", "structs", "{", "{}", ".", "field", "fields", "property", "properties", "key"},
+		Names: []string{"records", "object", "objects", "dict", "dictionary", "dictionaries", "hashmap", "struct", "structs", "{", "{}", ".", "field", "fields", "property", "properties", "key"},
 		Doc:   "A record is {name: \"a\", n: 1}, and {name, n} takes variables of those names; r.name is a field, get(r, k) one by a key that is computed, with a default as its third operand. Parameters and let take fields out: ({name, n}) => e. Records don't change: put and merge give new ones.",
 		Examples: []Written{
 			{Code: `r => put(r, "total", r.price * r.n)`, Input: `{"price":4,"n":3}`, Want: `{"n":3,"price":4,"total":12}`},
@@ -174,7 +174,7 @@ var Topics = []Topic{
 		Names: []string{"let", "const", "val", "variable", "variables", "assignment", "=", ":=", ";", "blocks", "block", "statement", "statements", "begin", "local", "mutable", "pass", "del statement"},
 		Doc:   "let a = 1, b = a + 1 in e names values for e; each is seen by the next ones. A name never changes: what changes in another language is an argument of a function or the accumulator of fold here. In braces, or at the top, semicolons or line ends do in place of in; a block is worth its last expression.",
 		Examples: []Written{
-			{Code: `r => let net = r.price * r.n, tax = net / 5 in {net: net, tax: tax, total: net + tax}`, Input: `{"price":50,"n":3}`, Want: `{"net":150,"tax":30,"total":180}`},
+			{Code: `r => let net = r.price * r.n, tax = net / 5 in {net, tax, total: net + tax}`, Input: `{"price":50,"n":3}`, Want: `{"net":150,"tax":30,"total":180}`},
 			{Code: `r => { let {price, n} = r; let net = price * n; [net, net / 5] }`, Input: `{"price":50,"n":3}`, Want: `[150,30]`},
 		},
 		See: []string{"functions", "loops", "match"},
@@ -300,5 +300,36 @@ var Topics = []Topic{
 			{Code: `r => to_json({n: r.n, ok: true})`, Input: `{"n":1}`, Want: `"{\"n\":1,\"ok\":true}"`},
 		},
 		See: []string{"parse_json", "to_json", "records"},
+	},
+	{
+		Names: []string{"dates", "date", "time", "times", "datetime", "timestamp", "timestamps", "calendar", "now", "today", "timezone", "time zones", "strftime", "timedelta", "duration", "durations"},
+		Doc:   "Dates and times are RFC 3339 text, \"2026-11-22\" or \"2026-11-22T09:30:00+01:00\"; add_time and diff_time reckon with them, parse_time takes one apart, format_time writes one in a layout. What time it is now is an effect, !clock.now({}), of the kind clock.",
+		Examples: []Written{
+			{Code: `d => add_time(d, {months: 1})`, Input: `"2026-01-31"`, Want: `"2026-02-28"`},
+			{Code: `(from, to) => diff_time(to, from, "days")`, Input: `{"from":"2026-01-01","to":"2026-03-01"}`, Want: `59`},
+			{Code: `d => weekday(d)`, Input: `"2026-11-22"`, Want: `"Sunday"`},
+			{Code: `t => format_time(t, "DD.MM.YYYY HH:mm")`, Input: `"2026-11-22T09:30:00Z"`, Want: `"22.11.2026 09:30"`},
+		},
+		See: []string{"parse_time", "format_time", "capabilities"},
+	},
+	{
+		Names: []string{"regex", "regexp", "regular expressions", "regular expression", "re", "grep", "search", "findall"},
+		Doc:   "The text stands first, then the pattern, in the syntax of RE2: re_match, re_find, re_find_all, re_replace, re_split. A backslash is written twice in a string, \"\\\\d+\". What named groups, (?P<k>…), fit is given as a record.",
+		Examples: []Written{
+			{Code: `s => map(n => parse_int(n), re_find_all(s, "[0-9]+"))`, Input: `"a1 b22"`, Want: `[1,22]`},
+			{Code: `s => re_find(s, "(?P<key>\\w+)=(?P<value>\\w+)")`, Input: `"-- a=1"`, Want: `{"key":"a","value":"1"}`},
+			{Code: `s => re_replace(s, "\\s+", " ")`, Input: `"a  b"`, Want: `"a b"`},
+		},
+		See: []string{"re_find_all", "re_replace", "strings"},
+	},
+	{
+		Names: []string{"formats", "csv", "url", "urls", "query string", "base64", "hex", "hash", "hashing", "checksum", "encoding", "encode", "decode", "sha", "hmac", "tsv", "btoa", "atob"},
+		Doc:   "parse_csv reads comma-separated values as records by the names in their first line, and to_csv writes them; parse_url and to_url do so with URLs. base64, hex and URL text are written by …_encode and read by …_decode; sha256, hmac_sha256 and crc32 hash a string.",
+		Examples: []Written{
+			{Code: `s => map(r => parse_int(r.qty), parse_csv(s)) |> sum`, Input: `"name,qty\na,1\nb,2"`, Want: `3`},
+			{Code: `rs => to_csv(rs)`, Input: `[{"a":1,"b":"x"}]`, Want: `"a,b\n1,x\n"`},
+			{Code: `u => parse_url(u).host`, Input: `"https://a.example/b?c=1"`, Want: `"a.example"`},
+		},
+		See: []string{"parse_csv", "parse_url", "sha256", "json"},
 	},
 }
