@@ -90,6 +90,9 @@ func (r *reader) fail(t token, f *fault.Fault) bool {
 // surprise is a hint for a token where it can't stand, by what people write
 // there who think of another language.
 func (r *reader) surprise(t token) string {
+	if hint := r.foreign(); hint != "" {
+		return hint
+	}
 	before := ""
 	if r.i > 0 {
 		p := r.toks[r.i-1]
@@ -98,36 +101,14 @@ func (r *reader) surprise(t token) string {
 	switch before {
 	case "rec":
 		return "Write what calls itself as a tool that calls self, or give it itself: let f = (f, n) => if n < 1 then 0 else f(f, n - 1) in f(f, 9)."
-	case "throw":
-		return `Write raise("what is wrong").`
-	case "typeof":
-		return "Write type_of(x)."
 	case "f":
 		if t.kind == tokString && r.toks[r.i-1].end == t.off {
 			return `Join strings with ++: "Hello " ++ r.name ++ ", " ++ to_text(r.n).`
 		}
-	case "fn", "fun", "func", "function", "lambda", "def":
-		return "Write a function as x => x + 1 or (x, y) => x + y, and name it with let f = x => x + 1 in f(2)."
-	case "return":
-		return "Take return away: a function's body is its result."
-	case "var", "const", "val":
-		return "Write let x = 1 in x + 1."
-	case "elif", "elseif", "elsif":
-		return "Write if a then 1 else if b then 2 else 3."
-	case "for", "while":
-		return "Write a loop as a fold over a list, fold((acc, x) => acc + x, 0, [1, 2, 3]), or as a tool that calls self."
-	case "case", "default":
-		return "Write match v { 0 => a; _ => b }: no word stands before a pattern."
-	case "switch", "when":
-		return "Write if a then 1 else if b then 2 else 3."
 	}
 	switch r.src[t.off:t.end] {
-	case "for":
-		return "Write what comes of each item as map(x => x * 2, list), those that are wanted as filter(x => x > 1, list)."
 	case "mod":
 		return "Write a % b."
-	case "is":
-		return "Write equal(a, b), or equal(type_of(a), \"int\")."
 	}
 	switch t.kind {
 	case tokRest:

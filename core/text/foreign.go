@@ -1,0 +1,334 @@
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// around looks at the tokens of a source where something was refused.
+type around struct{ *reader }
+
+// foreign is a hint for code that fails where a word of another language stands, at most
+// reach tokens before: the same with the names that it has there, in this language.
+func (of *reader) foreign() string {
+	r := around{of}
+	const reach = 12
+	for k := r.i; k >= max(0, r.i-reach); k-- {
+		if r.toks[k].kind != tokName && r.toks[k].kind != tokElse || k < r.i-1 && r.scope[r.word(k)] > 0 {
+			continue
+		}
+		hint := foreignInfix[r.word(k)]
+		if k < r.i && r.begins(k+1) {
+			hint = foreignPrefix[r.word(k)]
+		}
+		if hint != nil {
+			if h := hint(r, k); h != "" {
+				return h
+			}
+		}
+	}
+	return ""
+}
+
+// word is a token as it stands in the source.
+func (r around) word(k int) string {
+	t := r.toks[min(k, len(r.toks)-1)]
+	return r.src[t.off:t.end]
+}
+
+// begins reports whether what another language has after a word can begin at token k.
+func (r around) begins(k int) bool {
+	switch r.toks[k].kind {
+	case tokName, tokString, tokInt, tokDec, tokOpen, tokOpenList, tokOpenBrace, tokLet, tokSelf, tokNot, tokEffect, tokTool, tokColon, tokIf, tokNull, tokTimes:
+		return true
+	}
+	return false
+}
+
+// end is the first token from k on that has one of the spellings outside of brackets that
+// open after k, or that closes one from before, or the last token.
+func (r around) end(k int, spellings ...string) int {
+	for deep := 0; k < len(r.toks)-1; k++ {
+		switch kind := r.toks[k].kind; {
+		case kind == tokBad:
+			return k
+		case deep == 0 && slices.Contains(spellings, r.word(k)):
+			return k
+		case kind.opens():
+			deep++
+		case kind.closes():
+			if deep--; deep < 0 {
+				return k
+			}
+		}
+	}
+	return k
+}
+
+// said is the source from token a up to, not including, b, without parentheses around all
+// of it; … where there is none or it is long.
+func (r around) said(a, b int) string {
+	if a < b && r.toks[a].kind == tokOpen && r.end(a+1) == b-1 {
+		a, b = a+1, b-1
+	}
+	if a >= b {
+		return "…"
+	}
+	s := strings.Join(strings.Fields(r.src[r.toks[a].off:r.toks[b-1].end]), " ")
+	if len(s) > 60 {
+		return "…"
+	}
+	return s
+}
+
+// body is what a function, branch or loop of another language does, from the : or { at
+// token k on.
+func (r around) body(k int) string {
+	if kind := r.toks[k].kind; kind == tokColon || kind == tokOpenBrace {
+		k++
+	}
+	if r.word(k) == "return" {
+		k++
+	}
+	return r.said(k, r.end(k, ";"))
+}
+
+// foreignInfix is the words that stand after an operand.
+var foreignInfix = map[string]func(r around, k int) string{
+	"for": around.comprehension,
+	"is": func(r around, k int) string {
+		left, not := r.said(max(0, k-1), k), r.toks[k+1].kind == tokNot
+		if not {
+			k++
+		}
+		right := r.said(k+1, k+2)
+		if right == "None" {
+			right = "null"
+		}
+		if not {
+			return fmt.Sprintf("Write not equal(%s, %s).", left, right)
+		}
+		return fmt.Sprintf("Write equal(%s, %s).", left, right)
+	},
+	"as":         func(around, int) string { return castHint },
+	"instanceof": func(r around, k int) string { return typeHint(r.said(max(0, k-1), k)) },
+	"of":         around.loop,
+}
+
+const castHint = `Write to_text(x), parse_int(s), to_dec(s) or to_int(x, "floor"): nothing is cast.`
+
+func typeHint(of string) string { return fmt.Sprintf("Write equal(type_of(%s), \"list\").", of) }
+
+// foreignPrefix is the words that stand before an operand.
+var foreignPrefix = map[string]func(r around, k int) string{
+	"for": around.loop, "foreach": around.loop,
+	"while": around.while, "until": around.while, "loop": around.while, "do": around.while,
+	"import": noImport, "require": noImport, "include": noImport, "using": noImport,
+	"from": func(r around, k int) string {
+		if r.word(r.end(k+1, "import")) != "import" {
+			return ""
+		}
+		return noImport(r, k)
+	},
+	"return": func(r around, k int) string {
+		return fmt.Sprintf("Write %s alone: a function's body is its result, there is no return.", r.said(k+1, r.end(k+1, ";")))
+	},
+	"yield": func(around, int) string {
+		return "Give all that is wanted as a list: map(x => x * 2, list)."
+	},
+	"function": around.foreignFunction, "def": around.foreignFunction, "fn": around.foreignFunction, "fun": around.foreignFunction, "func": around.foreignFunction,
+	"lambda": func(r around, k int) string {
+		colon := r.end(k+1, ":")
+		return fmt.Sprintf("Write %s => %s.", r.named(k+1, colon), r.said(colon+1, r.end(colon+1, ",")))
+	},
+	"class": noClass, "struct": noClass, "interface": noClass, "enum": noClass,
+	"new": func(r around, k int) string {
+		return "Write a record, {name: \"a\"}, or a value of its own: there are no classes and no new."
+	},
+	"switch": switchHint, "when": switchHint,
+	"case": func(around, int) string { return "Write match v { 0 => a; _ => b }: no word stands before a pattern." },
+	"try": func(r around, k int) string {
+		return fmt.Sprintf("Write match try(%s) { {ok: v} => v; {error: e} => null }.", r.body(k+1))
+	},
+	"throw": raiseHint, "raise": raiseHint,
+	"assert": func(r around, k int) string {
+		return fmt.Sprintf("Write if %s then x else raise(\"not as expected\"), or give evolve examples.", r.said(k+1, r.end(k+1, ",", ";")))
+	},
+	"async": noAwait, "await": noAwait,
+	"print": noPrint, "echo": noPrint, "println": noPrint,
+	"with":  func(around, int) string { return "Write !fs.read({path: p}), which gives the content of a file." },
+	"const": around.binds, "var": around.binds, "val": around.binds, "mut": around.binds,
+	"elif": elseHint, "elsif": elseHint, "elseif": elseHint,
+	"else": func(r around, k int) string {
+		if r.toks[k+1].kind == tokIf || r.toks[k+1].kind == tokOpenBrace || r.toks[k+1].kind == tokColon {
+			return elseHint(r, k)
+		}
+		return ""
+	},
+	"typeof": func(r around, k int) string {
+		return fmt.Sprintf("Write type_of(%s).", r.said(k+1, r.end(k+1, "==", "!=", ";", ",")))
+	},
+}
+
+func noImport(around, int) string {
+	return "Take it away: all operations are there without an import, and another tool is called with @name(x)."
+}
+
+func noClass(around, int) string {
+	return `Write data as records, {kind: "square", a: 2}, and what works on them as functions: there are no classes.`
+}
+
+func noAwait(r around, k int) string {
+	return fmt.Sprintf("Take %s away: an effect such as !fs.read({path: p}) gives its answer where it stands.", r.word(k))
+}
+
+func noPrint(r around, k int) string {
+	return fmt.Sprintf("Take %s away: what is to be seen is the program's result.", r.word(k))
+}
+
+func elseHint(around, int) string { return "Write if a then 1 else if b then 2 else 3." }
+
+func raiseHint(r around, k int) string {
+	at := k + 1
+	if r.word(at) == "new" {
+		at++
+	}
+	if r.toks[at].kind == tokName && r.toks[at+1].kind == tokOpen { // Error("x")
+		at++
+	}
+	return fmt.Sprintf("Write raise(%s).", r.said(at, r.end(at, ";")))
+}
+
+func switchHint(r around, k int) string {
+	open := r.end(k+1, "{", ":")
+	first := "0"
+	if r.word(open+1) == "case" {
+		first = r.said(open+2, r.end(open+2, ":"))
+	}
+	return fmt.Sprintf("Write match %s { %s => a; _ => b }.", r.said(k+1, open), first)
+}
+
+// named is the parameters of another language's function as a function here has them.
+func (r around) named(a, b int) string {
+	s := r.said(a, b)
+	switch {
+	case s == "…":
+		return "_"
+	case strings.Contains(s, ","):
+		return "(" + s + ")"
+	}
+	return s
+}
+
+// foreignFunction is a hint for def f(a, b): …, and function (a) { … }.
+func (r around) foreignFunction(k int) string {
+	name := ""
+	if k++; r.toks[k].kind == tokName {
+		name = r.word(k)
+		k++
+	}
+	if r.toks[k].kind != tokOpen {
+		return "Write a function as x => x + 1 or (x, y) => x + y."
+	}
+	after := r.end(k+1) + 1
+	f := fmt.Sprintf("%s => %s", r.named(k, min(after, len(r.toks)-1)), r.body(min(after, len(r.toks)-1)))
+	if name == "" {
+		return fmt.Sprintf("Write %s.", f)
+	}
+	return fmt.Sprintf("Write %s, and name it with let where it is used: let %s = %s in %s(1).", f, name, f, name)
+}
+
+// binds is a hint for const x = 1.
+func (r around) binds(k int) string {
+	if k > 1 && r.word(k-2) == "for" { // for (const x of xs)
+		return r.loop(k - 2)
+	}
+	bind := r.end(k+1, "=")
+	if r.toks[bind].kind != tokBind {
+		return "Write let x = 1 in x + 1."
+	}
+	name := r.said(k+1, bind)
+	end := r.end(bind+1, ";")
+	rest := r.said(end+1, r.end(end+1, ";"))
+	if rest == "…" {
+		rest = name
+	}
+	return fmt.Sprintf("Write let %s = %s in %s.", name, r.said(bind+1, end), rest)
+}
+
+// over is what a loop goes through, from its for on: the name of an item, the list, and
+// where that ends; ok is false of a loop that counts.
+func (r around) over(k int) (item, list string, end int, ok bool) {
+	if k++; r.toks[k].kind == tokOpen {
+		k++
+	}
+	if r.toks[k].kind == tokLet || r.word(k) == "const" || r.word(k) == "var" {
+		k++
+	}
+	in := r.end(k, "in", "of", ";", "{")
+	if w := r.word(in); w != "in" && w != "of" {
+		return "", "", 0, false
+	}
+	end = r.end(in+1, ":", "{", "if", "for")
+	return r.named(k, in), r.said(in+1, end), end, true
+}
+
+// loop is a hint for a loop that stands where a statement would.
+func (r around) loop(k int) string {
+	for k > 0 && r.word(k) == "of" || k > 0 && r.toks[k].kind != tokName || k > 0 && r.word(k) != "for" && r.word(k) != "foreach" {
+		k--
+	}
+	item, list, _, ok := r.over(k)
+	switch {
+	case r.word(k) != "for" && r.word(k) != "foreach":
+		return ""
+	case ok:
+		inner := item
+		if strings.HasPrefix(item, "([") || strings.HasPrefix(item, "({") {
+			inner = item[1 : len(item)-1]
+		}
+		return fmt.Sprintf("Write map(%s => …, %s) for what comes of each item, or fold for one value of all: fold((acc, %s) => …, init, %s).", item, list, inner, list)
+	}
+	if semi := r.end(k+2, ";"); r.toks[k+1].kind == tokOpen && r.toks[semi].kind == tokSemi {
+		if less := r.end(semi+1, "<", "<=", ";"); r.word(less) == "<" {
+			name := r.said(semi+1, less)
+			return fmt.Sprintf("Write map(%s => …, range(0, %s)) for what comes of each number, or fold for one value of all.", name, r.said(less+1, r.end(less+1, ";")))
+		}
+	}
+	return "Write map(x => x * 2, list) for what comes of each item, or fold((acc, x) => acc + x, 0, list) for one value of all."
+}
+
+// comprehension is a hint for [x * 2 for x in xs if x > 1].
+func (r around) comprehension(k int) string {
+	open := k - 1
+	for deep := 0; open >= 0; open-- {
+		if kind := r.toks[open].kind; kind.closes() {
+			deep++
+		} else if kind.opens() {
+			if deep--; deep < 0 {
+				break
+			}
+		}
+	}
+	item, list, end, ok := r.over(k)
+	if open < 0 || !ok {
+		return r.loop(k)
+	}
+	if r.word(end) == "if" {
+		list = fmt.Sprintf("filter(%s => %s, %s)", item, r.said(end+1, r.end(end+1, "for")), list)
+	}
+	if each := r.said(open+1, k); each != item {
+		list = fmt.Sprintf("map(%s => %s, %s)", item, each, list)
+	}
+	return fmt.Sprintf("Write %s.", list)
+}
+
+// while is a hint for a loop that goes on as long as something holds.
+func (r around) while(k int) string {
+	condition := r.said(k+1, r.end(k+1, ":", "{"))
+	if condition == "…" {
+		return "Write what goes on as long as something holds as a tool that calls self: n => if n > 1 then self(n / 2) else n."
+	}
+	return fmt.Sprintf("Write what goes on as long as something holds as a tool that calls self, its input what changes: if %s then self(…) else the result.", condition)
+}
