@@ -72,6 +72,9 @@ func TestBrokenAlwaysFails(t *testing.T) {
 		if r.Form || r.Eval == nil && r.Body == "" || len(r.Params) < 2 || r.Shape != prim.Array && r.Shape != prim.KeyedOrArray {
 			continue
 		}
+		if r.Name == "scan" || r.Name == "filter_entries" {
+			continue // the function, which is given a pair or a string, fails for each item, if there is one
+		}
 		for range 60 {
 			args, names := make([]string, max(r.Min, len(r.Params)-rng.IntN(2))), []string{}
 			if len(args) < len(r.Params) && r.Min == 0 {

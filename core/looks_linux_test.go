@@ -48,7 +48,7 @@ var worst = map[string][]string{
 	"range": {longList + `length(l)`}, "concat": {longText + `s ++ s`},
 	"split": {longText + `split(slice(s, 0, 2000000), " ")`, longText + `split(s, "zz")`, aaaa + `split(s, part)`}, "join": {`join(map(i => "a", range(0, 1000000)), "--")`},
 	"chars": {longText + `chars(slice(s, 0, 400000))`}, "trim": {longText + `trim(s)`}, "upper": {longText + `upper(slice(s, 0, 15000000))`}, "lower": {longText + `lower(slice(s, 0, 15000000))`},
-	"replace": {longText + `replace(s, "a", "bb")`, longText + `replace(s, "zz", "bb")`, aaaa + `replace(s, part, "")`}, "index_of": {longText + `index_of(s ++ "zz", "zz")`, aaaa + `index_of(s, part)`},
+	"replace": {longText + `replace(s, "a", "bb")`, longText + `replace(s, "zz", "bb")`, aaaa + `replace(s, part, "")`}, "index_of": {longList + `index_of(l, -1)`, longText + `index_of(s ++ "zz", "zz")`, aaaa + `index_of(s, part)`},
 	"starts_with": {longText + `starts_with(s, s)`}, "ends_with": {longText + `ends_with(s, s)`}, "parse_int": {digits + `parse_int(s)`},
 	"to_text":    {shared24 + `to_text(v)`, deepPair + `to_text(v)`, longInt + `to_text(n)`, longText + `to_text([s])`, escapes + `to_text([s])`},
 	"to_json":    {longText + `to_json([s])`, escapes + `to_json([s])`, longList + `to_json(l)`, longInt + `to_json(n)`},
@@ -67,6 +67,13 @@ var worst = map[string][]string{
 	"parse_csv": {longText + `try(parse_csv(s))`, lines + `parse_csv(s)`, `let s = "a\n\"" ++ fold(p => fst(p) ++ fst(p), "b \"\" c ", range(0, 20)) ++ "\"\n" in parse_csv(s)`},
 	"to_csv":    {`to_csv(map(i => {a: i, b: "x,y"}, range(0, 100000)))`, longText + `to_csv([{a: s}])`, longInt + `to_csv([{a: n}])`},
 	"parse_url": {`let s = fold(p => fst(p) ++ fst(p), "a=%20&", range(0, 13)) in parse_url("?" ++ s)`}, "to_url": {`let s = fold(p => fst(p) ++ fst(p), "\u0001", range(0, 15)) in to_url({path: s})`},
+	"pad_left": {`pad_left("a", 60000000, "é")`, longText + `pad_left(s, 17000000)`}, "pad_right": {`pad_right("a", 60000000)`}, "repeat_text": {`repeat_text("añ", 20000000)`},
+	"title": {longText + `title(slice(s, 0, 15000000))`}, "words": {longText + `words(slice(s, 0, 2000000))`}, "codepoints": {longText + `codepoints(slice(s, 0, 1000000))`},
+	"from_codepoints": {longList + `from_codepoints(map(i => 65 + mod(i, 50), l))`}, "to_json_indent": {longList + `to_json_indent(l, 2)`, `try(to_json_indent(fold(p => [fst(p)], 1, range(0, 700000)), 2))`},
+	"last_index_of": {longText + `last_index_of(s, "zz")`, longList + `last_index_of(l, -1)`, aaaa + `last_index_of(s, part)`},
+	"gcd":           {`gcd(pow(3, 40000), pow(7, 20000))`, longInt + `try(gcd(n, 7))`}, "bit_and": {longInt + `bit_and(n, n - 1)`}, "bit_or": {longInt + `bit_or(n, n - 1)`}, "bit_xor": {longInt + `bit_xor(n, n - 1)`},
+	"shift": {`shift(1, 400000000)`, longInt + `shift(n, -1)`}, "to_base": {`to_base(pow(3, 40000), 7)`}, "from_base": {`from_base(repeat_text("z", 65536), 36)`},
+	"sqrt": {`sqrt(pow(3, 8000), 200)`, `sqrt(2, 4096)`}, "format": {`format(pow(3, 40000), 4096, repeat_text("-", 1000))`},
 	"to_data": {`to_data(` + quotedCode + `)`}, "to_code": {`to_code(to_data(` + quotedCode + `))`, sharedRecord + `try(to_code(r))`}, "analyze": {`analyze(` + quotedCode + `)`},
 }
 

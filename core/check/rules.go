@@ -17,14 +17,14 @@ func init() {
 		"equal": comparing, "compare": comparing,
 		"nil":  func(u *use) *variable { return u.c.fixed(u.c.empty) },
 		"cons": cons, "head": itemOf, "nth": itemOf, "tail": sameAs, "slice": sameAs,
-		"at": indexing, "push": adding, "set_nth": adding, "contains": contains,
+		"at": indexing, "push": adding, "set_nth": adding, "contains": contains, "index_of": contains, "last_index_of": contains,
 		"pair": func(u *use) *variable { return u.c.fixed(u.c.pairOf(u.args[0], u.args[1])) },
 		"fst":  partOfPair(func(s *shape) *variable { return s.first }),
 		"snd":  partOfPair(func(s *shape) *variable { return s.second }),
 		"get":  getting, "put": putting, "del": deleting, "merge": merging,
 		"values": values, "entries": entries, "from_entries": fromEntries,
 		"raise": raising, "no_match": func(u *use) *variable { return u.c.variable() },
-		"to_json": toJSON, "parse_json": parseJSON,
+		"to_json": toJSON, "to_json_indent": toJSON, "parse_json": parseJSON,
 		"to_data": toData, "to_code": toCode, "analyze": analyze,
 		"infer": inferring, "normalize": normalizing, "equivalent": judging,
 	}
@@ -158,7 +158,7 @@ func (c *checker) containsIn(s *shape, u *use) {
 	if s.seed != nil {
 		accepts = prim.KindAny
 	}
-	const why = "contains looks for a string in a string, and for anything in a list: which it is is known only when it runs"
+	why := u.row.Name + " looks for a string in a string, and for anything in a list: which it is is known only when it runs"
 	c.watches(u.args[1], accepts, func(item *shape) {
 		switch {
 		case s.seed == nil:

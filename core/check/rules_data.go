@@ -55,6 +55,7 @@ func raising(u *use) *variable {
 
 func toJSON(u *use) *variable {
 	u.c.deep(u.args[0], jsonKinds, u.t, u.t.ID, 0)
+	u.rest(1)
 	return u.given()
 }
 

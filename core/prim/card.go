@@ -51,8 +51,21 @@ var cardLines = []struct {
 	{say: `JSON: {"lam":"x","body":{"add":[{"var":"x"},2]}}`},
 }
 
-// unlisted is the categories of which the card has only the name.
-var unlisted = []string{"regex", "dates", "formats", "meta", "code"}
+// unlisted is the categories of which the card has only the name, and some of the
+// operations: they are called what they are elsewhere.
+var unlisted = []struct{ group, some string }{
+	{"numbers", "round, sqrt, format"}, {"texts", "lines, pad_left, table"}, {"collections", "group_by, chunk, get_in"}, {"regex", ""}, {"dates", ""}, {"formats", ""}, {"meta", ""}, {"code", ""},
+}
+
+// listed reports whether the card has the operations of a category.
+func listed(group string) bool {
+	for _, u := range unlisted {
+		if u.group == group {
+			return false
+		}
+	}
+	return true
+}
 
 // signs is how the rules write what they tell of, by the row's name: the rest is
 // told by name.
@@ -73,7 +86,7 @@ func operations() string {
 	for i := range Table {
 		r := &Table[i]
 		switch n := len(r.Params); {
-		case signs[r.Name] != "" || slices.Contains(unlisted, r.Group):
+		case signs[r.Name] != "" || !listed(r.Group):
 		case r.told() || n == 0 || n >= len(byCount):
 			params := "(" + strings.Join(r.paramNames(), ",") + ")"
 			if !slices.Contains(order, params) {
@@ -87,8 +100,15 @@ func operations() string {
 	for i, params := range order {
 		order[i] = strings.Join(names[params], " ") + params
 	}
-	return fmt.Sprintf("Of one operand: %s\nof two: %s\nof three: %s\n%s\nMore: help %s.\n",
-		strings.Join(byCount[1], " "), strings.Join(byCount[2], " "), strings.Join(byCount[3], " "), strings.Join(order, " "), strings.Join(unlisted, ", help "))
+	var more []string
+	for _, u := range unlisted {
+		more = append(more, "help "+u.group)
+		if u.some != "" {
+			more[len(more)-1] += " (" + u.some + ", …)"
+		}
+	}
+	return fmt.Sprintf("Of one operand: %s\nof two: %s\nof three: %s\n%s\nMore, by the usual names: %s.\n",
+		strings.Join(byCount[1], " "), strings.Join(byCount[2], " "), strings.Join(byCount[3], " "), strings.Join(order, " "), strings.Join(more, ", "))
 }
 
 // told reports whether a row's operands can't be guessed from how many they are: one

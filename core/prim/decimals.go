@@ -61,7 +61,7 @@ var decimals = []Row{
 		Name: "round_dec", Group: "decimals", Shape: Array, Result: KindDec,
 		Params: []Param{{"a", KindNumber}, {"scale", KindInt}, {"mode", KindString}},
 		Doc:    "gives a with scale digits after the point, rounded by mode as div_dec does, or with zeros added.",
-		Also:   []string{"round", "tofixed"},
+		Also:   []string{"roundto"},
 		Examples: []Example{
 			{Code: `{"round_dec":[{"dec":"2.345"},2,"half_even"]}`, Want: `2.34`, Steps: 4},
 			{Code: `{"round_dec":[{"dec":"-2.5"},0,"half_up"]}`, Want: `-3.0`, Steps: 4},
@@ -89,7 +89,7 @@ var decimals = []Row{
 		Name: "to_int", Group: "decimals", Shape: Array, Result: KindInt,
 		Params: []Param{{"a", KindNumber}, {"mode", KindString}},
 		Doc:    "gives the integer that a is rounded to by mode, as div_dec rounds.",
-		Also:   []string{"floor", "ceil", "ceiling", "trunc", "truncate"},
+		Also:   []string{"trunc", "truncate"},
 		Examples: []Example{
 			{Code: `{"to_int":[{"dec":"2.5"},"half_even"]}`, Want: `2`, Steps: 3},
 			{Code: `{"to_int":[{"dec":"-2.1"},"floor"]}`, Want: `-3`, Steps: 3},

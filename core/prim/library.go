@@ -207,8 +207,7 @@ var library = []Row{
 	},
 	{
 		Name: "group", Group: "library", Shape: Array, Params: fAndList, Passes: PassesItem, Result: KindRecord,
-		Doc:  "gives a record of the lists of items for which f gives the same string, under that string.",
-		Also: []string{"group_by", "groupby"},
+		Doc: "gives a record of the lists of items for which f gives the same string, under that string.",
 		Examples: []Example{
 			{Code: `{"group":[{"lam":"x","body":{"if":{"cond":{"gt":[{"var":"x"},1]},"then":"more","else":"one"}}},[1,2,3]]}`, Want: `{"more":[2,3],"one":[1]}`},
 			{Code: `{"group":[{"lam":"x","body":{"var":"x"}},[1]]}`, Fault: fault.TypeError},

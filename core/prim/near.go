@@ -21,8 +21,8 @@ func alsoOf() map[string]string {
 // absent is what other languages have and this one hasn't, so that nothing that is
 // merely spelled like it is meant.
 var absent = map[string]bool{
-	"sqrt": true, "cbrt": true, "log": true, "log10": true, "exp": true, "sin": true, "cos": true, "tan": true, "random": true, "print": true,
-	"md5": true, "sha1": true, "sha512": true, "hash": true, "padstart": true, "padend": true, "ljust": true, "rjust": true, "zfill": true, "now": true,
+	"cbrt": true, "log": true, "log10": true, "exp": true, "sin": true, "cos": true, "tan": true, "random": true, "print": true,
+	"md5": true, "sha1": true, "sha512": true, "hash": true, "now": true,
 }
 
 // Meant is the operation that a word of other languages means, whatever it is

@@ -28,6 +28,22 @@ func indexOf(s, part string, m *Meter) int {
 	}
 }
 
+// lastIndexOf is [strings.LastIndex] in pieces.
+func lastIndexOf(s, part string, m *Meter) int {
+	step := max(searchPiece, len(part))
+	for end := len(s); ; end -= step {
+		at := max(0, end-step-len(part))
+		i := strings.LastIndex(s[at:end], part)
+		m.look(1 + (end-at)/bytesPerPart)
+		switch {
+		case i >= 0:
+			return at + i
+		case at == 0:
+			return -1
+		}
+	}
+}
+
 // found goes through the places of part, which isn't empty, in s, from left to right
 // and none inside another.
 func found(s, part string, m *Meter) iter.Seq[int] {

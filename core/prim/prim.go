@@ -224,8 +224,8 @@ const (
 
 // Table is all rows, group by group. A row's [term.ID] is its index.
 var Table = table(
-	literals, lambda, binding, arithmetic, decimals, comparison, generic, logic, control, branching, failure,
-	lists, sequences, indexing, pairs, strs, regex, dates, encodings, csv, urls, text, records, meta, code, analyses, effects, library,
+	literals, lambda, binding, arithmetic, numbers, decimals, comparison, generic, logic, control, branching, failure,
+	lists, sequences, indexing, pairs, strs, texts, regex, dates, encodings, csv, urls, text, records, meta, code, analyses, effects, library, collections,
 )
 
 // Groups is the names of the groups, in the order of the table.

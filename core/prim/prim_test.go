@@ -256,7 +256,7 @@ func TestCard(t *testing.T) {
 		t.Errorf("the card changed; look at it and run with -update:\n%s", card)
 	}
 	// What each session pays for: at most a quarter more than the card had before it showed
-	// a rich example of each subject, 1,405 bytes, and the names of three categories.
+	// a rich example of each subject, 1,405 bytes, and the names of the categories since.
 	if len(card) > 1800 {
 		t.Errorf("the card has %d bytes", len(card))
 	}

@@ -52,7 +52,7 @@ var records = []Row{
 		Params: []Param{{"record", KindRecord}, {"key", KindString}, {"value", KindAny}},
 		Doc:    "gives the record with key set to value, in place of what it had there.",
 		Total:  true,
-		Also:   []string{"set", "insert", "update"},
+		Also:   []string{"set", "insert"},
 		Examples: []Example{
 			{Code: `{"put":[{"record":{"a":1}},"b",2]}`, Want: `{"a":1,"b":2}`, Steps: 5},
 			{Code: `{"put":[{"record":{"a":1}},"a",2]}`, Want: `{"a":2}`, Steps: 5},

@@ -129,19 +129,16 @@ var sequences = []Row{
 			s, ok := args[0].(value.Str)
 			if !ok {
 				c := newComparer(false, m)
-				found := inList(c, args)
+				at := placeInList(c, args, false)
 				m.walked(c.words, 0)
-				return value.Bool(found), c.fault
+				return value.Bool(at >= 0), c.fault
 			}
 			m.used = stringCost(args)
-			part, ok := value.Force(args[1]).(value.Str)
-			if !ok {
-				return nil, &fault.Fault{
-					Kind: fault.TypeError, Message: "contains looks for a string in a string, not for " + Describe(args[1]),
-					Expected: "a string", Got: Describe(args[1]), Hint: `Write it as in {"contains":["hello","ell"]}.`,
-				}
+			part, f := soughtIn("contains", args[1])
+			if f != nil {
+				return nil, f
 			}
-			return value.Bool(indexOf(string(s), string(part), m) >= 0), nil
+			return value.Bool(indexOf(string(s), part, m) >= 0), nil
 		},
 	},
 	{
@@ -213,18 +210,34 @@ func cut(s string, from, to int) string {
 	return s[start:]
 }
 
-// inList looks for an equal item.
-func inList(c *comparer, args []value.Value) bool {
+// placeInList is where an equal item is, the first or the last; -1: nowhere.
+func placeInList(c *comparer, args []value.Value, last bool) int {
+	at, i := -1, 0
 	for item := range items(args[0]) {
 		same := c.run(item, args[1]) == 0
-		if c.fault != nil || c.words > c.limit {
-			return false
+		switch {
+		case c.fault != nil || c.words > c.limit:
+			return -1
+		case same && !last:
+			return i
+		case same:
+			at = i
 		}
-		if same {
-			return true
+		i++
+	}
+	return at
+}
+
+// soughtIn is what is looked for in a string.
+func soughtIn(name string, v value.Value) (string, *fault.Fault) {
+	part, ok := value.Force(v).(value.Str)
+	if !ok {
+		return "", &fault.Fault{
+			Kind: fault.TypeError, Message: name + " looks for a string in a string, not for " + Describe(v),
+			Expected: "a string", Got: Describe(v), Hint: `Write it as in {"` + name + `":["hello","ell"]}.`,
 		}
 	}
-	return false
+	return string(part), nil
 }
 
 // noItem is the fault of an index that a list doesn't have.

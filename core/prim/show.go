@@ -26,7 +26,9 @@ type shower struct {
 	extra   uint64 // steps of writing long integers
 	limit   uint64 // stop beyond so many words
 	first   int    // of a longer string only so many bytes are wanted; 0: all
+	indent  int    // blanks before a line for each list or record around it; 0: no lines
 	todo    Stack[shown]
+	depth   int // of todo
 	fault   *fault.Fault
 }
 
@@ -58,9 +60,22 @@ func (w *shower) run(v value.Value) {
 		}
 		if part == nil {
 			w.todo.Pop()
+			w.depth--
 			continue
 		}
 		w.value(part)
+	}
+}
+
+// line begins a line, where the text has any.
+func (w *shower) line(depth int) {
+	if w.indent == 0 {
+		return
+	}
+	w.raw("\n")
+	const blanks = "                                                                "
+	for n := depth * w.indent; n > 0; n -= len(blanks) {
+		w.raw(blanks[:min(n, len(blanks))])
 	}
 }
 
@@ -121,6 +136,7 @@ func (w *shower) value(v value.Value) {
 
 func (w *shower) begin(v value.Value) {
 	w.todo.Push(shown{v: v})
+	w.depth++
 	if w.todo.Fault != nil {
 		w.fault = w.todo.Fault
 	}
@@ -130,14 +146,17 @@ func (w *shower) begin(v value.Value) {
 func (w *shower) list(p *shown, c *value.Cons) value.Value {
 	if p.i == 1 {
 		w.raw("[")
+		w.line(w.depth)
 		return c.Head
 	}
 	rest, ok := value.Force(c.Tail).(*value.Cons)
 	if !ok {
+		w.line(w.depth - 1)
 		w.raw("]")
 		return nil
 	}
 	w.raw(",")
+	w.line(w.depth)
 	p.v = rest
 	return rest.Head
 }
@@ -160,14 +179,21 @@ func (w *shower) record(i int, v *value.Record) value.Value {
 		w.raw("{")
 	}
 	if i > len(v.Fields) {
+		if i > 1 {
+			w.line(w.depth - 1)
+		}
 		w.raw("}")
 		return nil
 	}
 	if i > 1 {
 		w.raw(",")
 	}
+	w.line(w.depth)
 	w.string(v.Fields[i-1].Key)
 	w.raw(":")
+	if w.indent > 0 {
+		w.raw(" ")
+	}
 	return v.Fields[i-1].Value
 }
 
@@ -265,6 +291,7 @@ var escapes = [...]string{`\"`, `\\`, `\b`, `\t`, `\n`, `\f`, `\r`}
 func showSize(display bool) func([]value.Value) int64 {
 	return func(args []value.Value) int64 {
 		w := newShower(display, &Meter{Left: 2 * mostWords / perStep})
+		w.indent = indentOf(args)
 		w.run(args[0])
 		return int64(w.bytes)
 	}
@@ -277,6 +304,10 @@ func showWalk(display bool) func([]value.Value, *Meter) (value.Value, *fault.Fau
 			return args[0], nil
 		}
 		w := newShower(display, m)
+		if w.indent = indentOf(args); len(args) > 1 && w.indent == 0 {
+			return nil, outOfRange("to_json_indent takes an indent of 1 to 16 blanks, not "+strings.TrimPrefix(Describe(args[1]), "the integer "),
+				"an integer from 1 to 16", Describe(args[1]), `Indent by 2, {"to_json_indent":[V,2]}, or write it on one line: {"to_json":V}.`)
+		}
 		w.out = &textBuffer{hold: m.Hold}
 		w.run(args[0])
 		m.walked(w.words(), w.extra)
@@ -291,6 +322,16 @@ func showWalk(display bool) func([]value.Value, *Meter) (value.Value, *fault.Fau
 		s, f := w.out.text()
 		return value.Str(s), f
 	}
+}
+
+// indentOf is the second operand of to_json_indent; 0 where there is none in its range.
+func indentOf(args []value.Value) int {
+	if len(args) > 1 {
+		if n, ok := args[1].(value.Int).Int64(); ok && n >= 1 && n <= 16 {
+			return int(n)
+		}
+	}
+	return 0
 }
 
 // A textBuffer collects text in pieces, which are never copied but once at the end,
@@ -375,6 +416,21 @@ var text = []Row{
 			{Code: `{"to_json":"say \"hi\""}`, Want: `"\"say \\\"hi\\\"\""`, Steps: 2},
 			{Code: `{"to_json":[{"lam":"x","body":1}]}`, Fault: fault.TypeError},
 			{Code: `{"to_json":{"pair":[1,2]}}`, Fault: fault.TypeError},
+		},
+		Walk: showWalk(false), Size: showSize(false),
+	},
+	{
+		Name: "to_json_indent", Group: "json", Shape: Array, Params: []Param{{"a", KindAny}, {"indent", KindInt}}, Result: KindString,
+		Doc:  "writes a value as to_json does, on lines of their own that are indented by so many blanks for each list or record around them.",
+		Also: []string{"pretty", "pretty_json", "json_pretty", "prettyprint", "pretty_print", "json_indent"},
+		Grows: &Growth{
+			Bytes: Bound{some(8, totalOf(0)), per(256, totalOf(0), totalOf(0))}, Steps: Bound{per(16384, totalOf(0), totalOf(0)), some(1)},
+		},
+		Examples: []Example{
+			{Code: `{"to_json_indent":[{"record":{"id":7,"tags":["a","b"]}},2]}`, Want: `"{\n  \"id\": 7,\n  \"tags\": [\n    \"a\",\n    \"b\"\n  ]\n}"`},
+			{Code: `{"to_json_indent":[{"record":{}},2]}`, Want: `"{}"`},
+			{Code: `{"to_json_indent":[[1],0]}`, Fault: fault.OutOfRange},
+			{Code: `{"to_json_indent":[{"pair":[1,2]},2]}`, Fault: fault.TypeError},
 		},
 		Walk: showWalk(false), Size: showSize(false),
 	},

@@ -205,27 +205,17 @@ var strs = []Row{
 			return value.Str(out.String()), nil
 		},
 	},
-	{
-		Name: "index_of", Group: "strings", Shape: Array, Params: twoStrings, Result: KindInt,
-		Doc:   "gives how many characters of s stand before the first place of part, -1 where it is nowhere.",
-		Grows: &Growth{Value: Bound{some(1, bytesOf(0)), some(1)}},
-		Total: true,
-		Also:  []string{"indexof"},
-		Examples: []Example{
-			{Code: `{"index_of":["héllo","l"]}`, Want: `2`, Steps: 3},
-			{Code: `{"index_of":["abc","x"]}`, Want: `-1`, Steps: 3},
-			{Code: `{"index_of":["abc",1]}`, Fault: fault.TypeError},
-		},
-		Cost: stringCost,
-		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			s := string(args[0].(value.Str))
-			i := indexOf(s, string(args[1].(value.Str)), m)
-			if i > 0 {
-				i = utf8.RuneCountInString(s[:i])
-			}
-			return value.NewInt(int64(i)), nil
-		},
-	},
+	placing("index_of", "gives how many items of a list stand before the first that is equal to item, or characters of a string before the first place of the string item; -1 where it is nowhere.", false,
+		[]string{"indexof", "find_text", "locate"},
+		Example{Code: `{"index_of":["héllo","l"]}`, Want: `2`, Steps: 3},
+		Example{Code: `{"index_of":["abc","x"]}`, Want: `-1`, Steps: 3},
+		Example{Code: `{"index_of":[["mon","tue","wed"],"tue"]}`, Want: `1`},
+		Example{Code: `{"index_of":["abc",1]}`, Fault: fault.TypeError}),
+	placing("last_index_of", "gives what index_of gives, of the last item or place.", true,
+		[]string{"lastindexof", "rindex", "rfind", "last_index"},
+		Example{Code: `{"last_index_of":["a/b/c.txt","/"]}`, Want: `3`, Steps: 3},
+		Example{Code: `{"last_index_of":[[1,2,1,3],1]}`, Want: `2`},
+		Example{Code: `{"last_index_of":[5,5]}`, Fault: fault.TypeError}),
 	test("starts_with", "is true if s begins with part.", strings.HasPrefix,
 		Example{Code: `{"starts_with":["hello","he"]}`, Want: `true`, Steps: 3},
 		Example{Code: `{"starts_with":["hello",["h"]]}`, Fault: fault.TypeError}),
@@ -264,6 +254,41 @@ func test(name, doc string, holds func(s, part string) bool, examples ...Example
 		Doc: doc, Total: true, Examples: examples, Cost: func(args []value.Value) uint64 { return bytesCost(len(args[1].(value.Str))) },
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			return value.Bool(holds(string(args[0].(value.Str)), string(args[1].(value.Str)))), nil
+		},
+	}
+}
+
+// placing is index_of, of the first place or of the last.
+func placing(name, doc string, last bool, also []string, examples ...Example) Row {
+	return Row{
+		Name: name, Group: "strings", Shape: Array, Params: []Param{{"list", KindList | KindString}, {"item", KindAny}}, Result: KindInt,
+		Doc: doc, Also: also, Examples: examples,
+		Grows: &Growth{
+			Value: Bound{some(1, bytesOf(0)), some(1, itemsOf(0)), some(1)},
+			Steps: Bound{per(512, itemsOf(0), totalOf(1)), per(512, totalOf(0)), some(1)},
+		},
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			s, ok := args[0].(value.Str)
+			if !ok {
+				c := newComparer(false, m)
+				at := placeInList(c, args, last)
+				m.walked(c.words, 0)
+				return value.NewInt(int64(at)), c.fault
+			}
+			m.used = stringCost(args)
+			part, f := soughtIn(name, args[1])
+			if f != nil {
+				return nil, f
+			}
+			find := indexOf
+			if last {
+				find = lastIndexOf
+			}
+			at := find(string(s), part, m)
+			if at > 0 {
+				at = utf8.RuneCountInString(string(s[:at]))
+			}
+			return value.NewInt(int64(at)), nil
 		},
 	}
 }

@@ -316,7 +316,7 @@ func (r *reader) misplaced(c callee, args []term.Term) {
 	case takes != prim.KindList && takes != prim.KindList|prim.KindString:
 	case lastLam && !isLam, lastInt:
 		r.note(int(c.tok.off), "the list stands last: %s", Shape(row))
-	case isLam && !row.PassesPairs(args):
+	case isLam && row.Passes == prim.PassesItem && !row.PassesPairs(args):
 		if inner, two := f.Body.(*term.Lam); two {
 			r.note(f.Pos(), "the function of %s takes one item; where that is a pair, write ((%s, %s)) => …", row.Name, f.Param, inner.Param)
 		}

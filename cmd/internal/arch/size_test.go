@@ -16,7 +16,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                    2240,
+	"(tests)":                    2270,
 	"caps":                       6800,
 	"caps/journal":               4030,
 	"caps/registry":              4320,
@@ -29,7 +29,7 @@ var maxLines = map[string]int{
 	"cmd/internal/telemetry":     230,
 	"cmd/mcp-pif":                9110,
 	"core":                       870,
-	"core/check":                 8040,
+	"core/check":                 8050,
 	"core/check/cert":            580,
 	"core/check/cost":            3860,
 	"core/check/issue":           180,
@@ -41,7 +41,7 @@ var maxLines = map[string]int{
 	"core/internal/long":         160,
 	"core/naive":                 920,
 	"core/parse":                 2650,
-	"core/prim":                  8560,
+	"core/prim":                  9600,
 	"core/term":                  300,
 	"core/text":                  4580,
 	"core/value":                 370,

@@ -315,7 +315,7 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 		return &Type{Kinds: prim.KindRecord, Fields: []Field{{"error", true, caught}, {"ok", true, a[0]}}}
 	case "parse_json":
 		return written
-	case "to_json":
+	case "to_json", "to_json_indent":
 		c.into(t, a[0], written)
 	case "raise", "no_match":
 		return nothing
@@ -325,13 +325,13 @@ func (c *pass) prim(t *term.Prim, a []*Type) *Type {
 		} else if a[1].Kinds == prim.KindDec {
 			return a[1]
 		}
-	case "equal", "contains":
+	case "equal", "contains", "index_of", "last_index_of":
 		isData := func(u *Type) bool { // nothing is concluded from it for what is compared later
 			d := pass{seen: map[[2]*Type]bool{}, left: c.left}
 			defer func() { c.left = d.left }()
 			return d.within(u, data)
 		}
-		if !slices.ContainsFunc(a, isData) || row.Name == "contains" && a[0].Kinds != prim.KindList && a[1].Kinds != prim.KindString {
+		if !slices.ContainsFunc(a, isData) || row.Name != "equal" && a[0].Kinds != prim.KindList && a[1].Kinds != prim.KindString {
 			c.fail(t, "functions may be compared")
 		}
 	case "compare":

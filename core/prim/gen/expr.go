@@ -281,6 +281,7 @@ func (g *generator) strict(t *typ, size int) {
 	for i, p := range params {
 		types[i] = g.ofKinds(p.Kinds)
 	}
+	small := false
 	// What the kinds don't say: the parts of what is taken apart or built.
 	switch r.Name {
 	case "cons":
@@ -293,6 +294,11 @@ func (g *generator) strict(t *typ, size int) {
 		types[0], types[len(types)-1] = t, t.a
 	case "slice":
 		types[0] = t
+	case "from_codepoints":
+		types[0] = &typ{prim.KindList, integer, nil}
+	case "to_base", "from_base", "pad_left", "pad_right", "repeat_text", "to_json_indent", "shift", "sqrt", "format":
+		// Small ones, mostly.
+		small = g.draw(8) > 0
 	case "range":
 		// Short ones.
 		from := g.draw(10)
@@ -328,6 +334,10 @@ func (g *generator) strict(t *typ, size int) {
 		for i := range types {
 			if i > 0 {
 				g.w(",")
+			}
+			if small && i == 1 {
+				g.w(strconv.Itoa(g.draw(40)))
+				continue
 			}
 			if of := written[r.Group+" "+params[i].Name]; len(of) > 0 && g.draw(4) > 0 {
 				g.w(of[g.draw(len(of))])

@@ -229,11 +229,27 @@ func (g *generator) library(t *typ, size int) {
 	if r.Shape == prim.Array {
 		g.w("[")
 	}
-	for i, p := range r.Params {
+	params := r.Params
+	if r.Min > 0 {
+		params = params[:r.Min+g.draw(len(params)-r.Min+1)]
+	}
+	for i, p := range params {
 		if i > 0 {
 			g.w(",")
 		}
 		switch {
+		case p.Name == "path":
+			g.w([]string{`["a"]`, `["a",0]`, `[1]`, `["pair","a"]`, `[]`, `["b.c","k"]`}[g.draw(6)])
+		case p.Name == "columns":
+			g.w([]string{`["a"]`, `["a","pair"]`, `[]`}[g.draw(3)])
+		case p.Name == "records":
+			g.operand(&typ{prim.KindList, record, nil}, size/2)
+		case p.Name == "rows":
+			g.operand(&typ{prim.KindList, &typ{prim.KindList, item, nil}, nil}, size/2)
+		case p.Kinds == prim.KindFunction && r.Passes == prim.PassesPair:
+			g.operand(&typ{prim.KindFunction, &typ{prim.KindPair, item, item}, item}, size/2)
+		case p.Kinds == prim.KindFunction && (r.Name == "zip_with" || r.Name == "filter_entries"):
+			g.operand(&typ{prim.KindFunction, str, &typ{prim.KindFunction, item, boolean}}, size/2)
 		case p.Kinds == prim.KindFunction:
 			result := boolean
 			if r.Name == "map" && t.a != nil {
