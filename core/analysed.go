@@ -66,6 +66,10 @@ func extentOf(t term.Term, library []uint64) (nodes, bytes uint64) {
 			bytes += uint64(len(t.Name))
 		case *term.Lam:
 			bytes += uint64(len(t.Param))
+		case *term.LetRec:
+			for _, f := range t.Funcs {
+				bytes += 16 + uint64(len(f.Name))
+			}
 		case *term.CodeOf:
 			bytes += uint64(len(t.Name))
 		case *term.Effect:
@@ -133,6 +137,15 @@ func (w *expecting) walk(t term.Term) bool {
 		w.bound[t.Param]++
 		w.walk(t.Body)
 		w.bound[t.Param]--
+		return true
+	case *term.LetRec:
+		for _, f := range t.Funcs {
+			w.bound[f.Name]++
+		}
+		term.Children(t, w.walk)
+		for _, f := range t.Funcs {
+			w.bound[f.Name]--
+		}
 		return true
 	case *term.Quote:
 		w.quoted = append(w.quoted, expected(t.Body)...)

@@ -100,6 +100,11 @@ func (k *constants) of(t term.Term, in *scope, depth int) standing {
 			b.param = 0
 		}
 		s = s.with(arg).with(k.of(l.Body, b, depth))
+	case *term.LetRec:
+		for _, f := range t.Funcs {
+			in = &scope{name: f.Name, next: in}
+		}
+		term.Children(t, all)
 	case *term.If:
 		cond := k.of(t.Cond, in, depth)
 		s = s.with(cond)

@@ -44,9 +44,11 @@ type binding struct {
 	next  *binding
 }
 
-// anew is a function bound by let.
+// anew is a function bound by let, or that of the name of those of a letrec.
 type anew struct {
 	t      term.Term
+	group  *term.LetRec
+	name   string
 	env    env
 	ctx    context
 	shared *variable
@@ -111,6 +113,8 @@ func (c *checker) term(t term.Term, e env, ctx context) *variable {
 		return c.use(t, e)
 	case *term.Lam:
 		return c.function(t, e, ctx)
+	case *term.LetRec:
+		return c.letrec(t, e, ctx)
 	case *term.App:
 		return c.apply(t, e, ctx)
 	case *term.If:
@@ -179,7 +183,7 @@ func (c *checker) use(t *term.Var, e env) *variable {
 		return b.v
 	}
 	if b.anew.shared == nil && c.steps < c.limit/freshOfSteps && c.depth < deepNesting {
-		return c.infer(b.anew.t, b.anew.env, b.anew.ctx)
+		return c.again(b.anew)
 	}
 	return c.share(b.anew)
 }
@@ -187,9 +191,46 @@ func (c *checker) use(t *term.Var, e env) *variable {
 // share is the one type of a function for the uses that can't have their own.
 func (c *checker) share(a *anew) *variable {
 	if a.shared == nil {
-		a.shared = c.infer(a.t, a.env, a.ctx)
+		a.shared = c.again(a)
 	}
 	return a.shared
+}
+
+// again types a function.
+func (c *checker) again(a *anew) *variable {
+	if a.group != nil {
+		return c.group(a.group, a.env, a.ctx).lookup(a.name).v
+	}
+	return c.infer(a.t, a.env, a.ctx)
+}
+
+// letrec types what functions are bound for: each use of one has its own type, but
+// inside of them all uses have one.
+func (c *checker) letrec(t *term.LetRec, e env, ctx context) *variable {
+	if c.single {
+		return c.infer(t.Body, c.group(t, e, ctx), ctx)
+	}
+	inside := e
+	outer := ctx
+	outer.sure = false
+	for _, f := range t.Funcs {
+		inside = inside.bind(&binding{name: f.Name, anew: &anew{group: t, name: f.Name, env: e, ctx: outer}})
+	}
+	return c.infer(t.Body, inside, ctx)
+}
+
+// group is the variables that functions which see one another see.
+func (c *checker) group(t *term.LetRec, e env, ctx context) env {
+	vars := make([]*variable, len(t.Funcs))
+	for i, f := range t.Funcs {
+		vars[i] = c.variable()
+		e = e.bind(&binding{name: f.Name, path: c.path(), v: vars[i]})
+	}
+	ctx.sure = false
+	for i, f := range t.Funcs {
+		c.flow(c.infer(f.Lam, e, ctx), vars[i])
+	}
+	return e
 }
 
 func (e env) names() []string {

@@ -94,6 +94,7 @@ const (
 	inReg whereKind = iota
 	inCap
 	inConst
+	inGroup // its group's closure has to be made its own: see [compiler.member]
 )
 
 // locate finds a variable from f, capturing it where it is another
@@ -102,6 +103,9 @@ const (
 func (c *compiler) locate(f *fn, b *binder, half uint8) where {
 	if b.info != nil && b.info.Closed && !b.half {
 		return where{inConst, c.closure(b.info)}
+	}
+	if b.group != nil {
+		return where{kind: inGroup}
 	}
 	if b.owner == f {
 		if b.self {

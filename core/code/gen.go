@@ -125,7 +125,11 @@ func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
 		}
 	case kVar:
 		f.pend++
-		c.load(n.b, 0, dst, n.pos)
+		if n.b.group != nil {
+			c.member(n.b, dst, top, n.pos)
+		} else {
+			c.load(n.b, 0, dst, n.pos)
+		}
 	case kUnbound:
 		f.pend++
 		f.op(Unbound, 0, 0, 0, c.name(n.name), n.pos)
@@ -138,6 +142,9 @@ func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
 		c.move(dst, top, n.pos)
 	case kLet:
 		top = c.let(n, top)
+		c.valueOf(n.body, dst, top, m)
+	case kLetRec:
+		top = c.letrec(n, top)
 		c.valueOf(n.body, dst, top, m)
 	case kIf:
 		f.pend++
@@ -185,8 +192,9 @@ func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
 		c.move(dst, top, n.pos)
 	case kEval:
 		f.pend++
-		c.value(n.a, top, top)
+		top = c.members(n, top)
 		d := c.visible(n)
+		c.value(n.a, top, top)
 		f.endCall(Instr{Op: Eval, A: top, D: d}, m, n.pos)
 		c.move(dst, top, n.pos)
 	}
@@ -219,6 +227,10 @@ func (c *compiler) tail(n *node, top uint8) {
 		top = c.let(n, top)
 		c.tail(n.body, top)
 		return
+	case kLetRec:
+		top = c.letrec(n, top)
+		c.tail(n.body, top)
+		return
 	case kCall:
 		if !f.outline {
 			c.call(n, top, tail)
@@ -227,8 +239,9 @@ func (c *compiler) tail(n *node, top uint8) {
 	case kEval:
 		if !f.outline {
 			f.pend++
-			c.value(n.a, top, top)
+			top = c.members(n, top)
 			d := c.visible(n)
+			c.value(n.a, top, top)
 			f.end(Instr{Op: TailEval, A: top, C: f.ret, D: d}, 0, n.pos)
 			f.dead = true
 			return
@@ -262,7 +275,7 @@ func (c *compiler) tail(n *node, top uint8) {
 func (c *compiler) let(n *node, top uint8) uint8 {
 	f, b := c.f, n.b
 	f.pend += int64(n.pre)
-	b.info, b.half, b.self, b.twins = nil, false, false, false
+	b.info, b.half, b.self, b.twins, b.group = nil, false, false, false, nil
 	switch a := n.a; {
 	case a.kind == kLam:
 		f.pend++

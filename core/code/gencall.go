@@ -111,7 +111,9 @@ func (c *compiler) direct(n *node, info *fnInfo, b *binder, args []*node, top ui
 		c.loop(n, args, top)
 		return
 	}
-	if !info.Closed {
+	if !info.Closed && b.group != nil {
+		c.load(b.group.self, 0, top, n.pos)
+	} else if !info.Closed {
 		c.load(b, 0, top, n.pos)
 	} else if info.hidden {
 		f.emit(Instr{Op: LoadK, A: top, D: c.closure(info), K: int64(top)}, n.pos)

@@ -73,7 +73,19 @@ func CapsLen(n int) int { return (n + capsPer - 1) / capsPer }
 
 // function compiles a lambda's code; b is the variable it is known by, if any.
 func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
+	return c.functionOf(n, info, b, nil)
+}
+
+// functionOf is function for one whose own closure is what the variable self is
+// inside; where that is a group's, the functions of the group capture the same.
+func (c *compiler) functionOf(n *node, info *fnInfo, b, self *binder) []capture {
 	f := c.newFn(info, 0)
+	if self != nil {
+		self.owner, self.self = f, true
+		if b.group != nil {
+			f.caps = b.group.caps
+		}
+	}
 	info.busy = true
 	params := n.params
 	for _, p := range params {
@@ -90,6 +102,9 @@ func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 	f.ret = uint8(len(params) + 1)
 	if n.b != nil {
 		c.locate(f, n.b, 0) // the first captured value
+		if b != nil && b.group != nil {
+			c.locate(f, b.group.made, 0) // the second
+		}
 		f.op(Narrow, f.ret, 0, 0, 0, n.pos)
 		f.start = 1
 	}
@@ -113,6 +128,95 @@ func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 		info.lam = n
 	}
 	return f.caps
+}
+
+// A group is functions that see one another, and more than their own variables. One
+// closure has what all of them capture: it is what a known call of any gives along,
+// and what the closure of each is made of where its value is needed.
+type group struct {
+	self *binder // the closure
+	made *binder // the authority of the group, which a closure in use may have less of
+	caps []capture
+}
+
+// letrec binds the functions of n and returns the first register free after them.
+func (c *compiler) letrec(n *node, top uint8) uint8 {
+	f := c.f
+	f.pend += 3 * int64(len(n.list))
+	f.top = max(f.top, top)
+	for i, b := range n.params {
+		b.info, b.half, b.self, b.twins, b.group = c.declare(n.list[i]), false, false, false, nil
+	}
+	if n.closed {
+		for i, b := range n.params {
+			c.function(n.list[i], b.info, b)
+		}
+		return top
+	}
+	first := n.params[0]
+	if len(n.params) == 1 && n.b == nil {
+		caps := c.functionOf(n.list[0], first.info, first, first)
+		first.owner, first.reg, first.self = f, top, false
+		c.captured(n.list[0], first.info, caps, top, top)
+		return top + 1
+	}
+	g := &group{self: c.newBinder(""), made: c.newBinder("")}
+	if n.b != nil {
+		f.op(Auth, top, 0, 0, 0, n.pos)
+		for _, b := range []*binder{n.b, g.made} {
+			b.owner, b.reg = f, top
+		}
+		top++
+	}
+	for _, b := range n.params {
+		b.group = g
+	}
+	for i, b := range n.params {
+		g.caps = c.functionOf(n.list[i], b.info, b, g.self)
+	}
+	g.self.owner, g.self.reg, g.self.self = f, top, false
+	f.top = max(f.top, top)
+	c.captured(n.list[0], first.info, g.caps, top, top)
+	kin := make([]int32, len(n.params))
+	for i, b := range n.params {
+		kin[i] = b.info.Entry
+	}
+	c.unit.Kin = append(c.unit.Kin, kin)
+	return top + 1
+}
+
+// member makes the closure of a function of a group in dst; registers from top on
+// are free.
+func (c *compiler) member(b *binder, dst, top uint8, pos int32) {
+	c.load(b.group.self, 0, dst, pos)
+	in := Instr{Op: Alike, A: dst, B: above(dst, top), D: b.info.id}
+	if c.unit.Narrows {
+		in.C = 1
+	}
+	c.f.top = max(c.f.top, in.B)
+	c.f.emit(in, pos)
+}
+
+// members makes the closures of those functions that an eval can see in registers,
+// and returns the first that is free after them.
+func (c *compiler) members(n *node, top uint8) uint8 {
+	var seen map[string]bool
+	for l := n.scope; l != nil; l = l.next {
+		b := l.b
+		if b.group == nil || seen[b.name] {
+			continue
+		}
+		if seen == nil {
+			seen = map[string]bool{}
+		}
+		if seen[b.name] = true; top > 240 {
+			panic(entangled{})
+		}
+		c.member(b, top, top, n.pos)
+		b.reg = top
+		top++
+	}
+	return top
 }
 
 // partial compiles the application of a known function to fewer arguments

@@ -128,6 +128,8 @@ func (c *compiler) visible(n *node) int32 {
 			v.Slot = -1 - w.n
 		case inConst:
 			v.Const = w.n
+		case inGroup:
+			v.Slot = int32(l.b.reg)
 		}
 		sc.Vars = append(sc.Vars, v)
 	}

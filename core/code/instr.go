@@ -154,6 +154,7 @@ const (
 	FoldCall  // next pair and f to the window at A+3, to D if none
 	Closure   // A ← closure of the function at D with B+C<<8 captured values and the header K
 	Caps      // follows a Closure: h in A, six captured slots in D and K; never executed
+	Alike     // A ← closure of the function at D with the captured values of the closure in A and the header K; h in B; C is 1 where the first of them is to be as the second
 	Unpair    // R1 a pair: its halves to R1, R2, the return word to R3, to D
 	Eval      // A ← eval of A in scope D
 	TailEval  // return eval of A in scope D, C the own return slot

@@ -15,6 +15,7 @@ const (
 	kLam                 // params, body; b the variable that holds its authority, where there may be evals
 	kCall                // a the head, list the arguments, pre the applications
 	kLet                 // an immediately applied lambda: b bound to a, then body
+	kLetRec              // params bound to the functions list, then body; b: see kLam
 	kIf                  // a, b2, body
 	kPrim                // id, list
 	kFold                // list: f, init, list
@@ -117,6 +118,8 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 		if c.unit.Narrows {
 			n.b, n.closed = c.newBinder(""), false
 		}
+	case *term.LetRec:
+		c.resolveLetRec(n, t, s)
 	case *term.App:
 		return c.resolveApp(n, t, s)
 	case *term.If:
@@ -253,6 +256,43 @@ func (c *compiler) resolveLam(n *node, t *term.Lam, s *scope) {
 	if outer < c.lowest {
 		c.lowest = outer
 	}
+}
+
+// resolveLetRec resolves functions that see one another. They are closed if none
+// refers to anything outside; which of them are alone isn't asked.
+func (c *compiler) resolveLetRec(n *node, t *term.LetRec, s *scope) {
+	level, outer := s.depth(), c.lowest
+	c.lowest = 1 << 30
+	n.kind = kLetRec
+	n.params = c.params.take(len(t.Funcs))
+	inner := s
+	for i, f := range t.Funcs {
+		n.params[i] = c.newBinder(f.Name)
+		inner = c.push(inner, n.params[i])
+	}
+	if c.unit.Narrows {
+		n.b = c.newBinder("")
+	}
+	n.list = c.newList(len(t.Funcs))
+	for i, f := range t.Funcs {
+		m := c.newNode()
+		m.pos, m.size = int32(f.Lam.Pos()), 1
+		c.resolveLam(m, f.Lam, inner)
+		m.b, m.closed = n.b, false
+		n.list[i] = m
+		n.size += m.size
+	}
+	n.closed = c.lowest >= level && n.b == nil
+	c.lowest = min(c.lowest, outer)
+	if n.closed {
+		inner = s
+		for i, b := range n.params {
+			n.list[i].closed, b.closed = true, true
+			inner = c.push(inner, b)
+		}
+	}
+	n.body = c.resolve(t.Body, inner)
+	n.size += n.body.size
 }
 
 // resolveApp gathers a chain of applications. Applied lambdas become lets.

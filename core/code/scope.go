@@ -18,6 +18,7 @@ type binder struct {
 	self  bool    // the value is the closure of owner
 	info  *fnInfo // the function it is known to be
 	twins bool    // every use is an application to itself: see twinned
+	group *group  // it is a function of those, whose closure it is made of
 }
 
 // A scope is a chain of binders, innermost first.

@@ -1,6 +1,10 @@
 package code_test
 
-import "github.com/mcp-pif/mcp-pif/core/code"
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+)
 
 // step follows one instruction: what it reads, writes, keeps, and where it goes.
 func (v *verifier) step(i int, s *state) {
@@ -225,6 +229,11 @@ func (v *verifier) step(i int, s *state) {
 		v.keeps(i, s, a+3)
 		v.jumps(i, s, in.D, in.K)
 		v.writes(i, s, a+2, a+3, a+4)
+	case code.Alike:
+		v.reads(i, s, a)
+		v.keeps(i, s, b)
+		v.writes(i, s, a)
+		v.alike(i)
 	case code.Closure:
 		v.closure(i, s)
 		return
@@ -297,6 +306,22 @@ func (v *verifier) fits(i, register int) {
 	if register >= v.u.Window {
 		v.bad(i, "the callee's arguments reach register %d of a window of %d", register, v.u.Window)
 	}
+}
+
+// alike checks that a closure is made of one that holds the same.
+func (v *verifier) alike(i int) {
+	in := &v.u.Code[i]
+	arity := int(uint64(in.K) >> 56)
+	if in.K != code.ClosureHeader(0, in.D, arity) {
+		v.bad(i, "the header is %x", in.K)
+	}
+	if !slices.ContainsFunc(v.u.Kin, func(kin []int32) bool { return slices.Contains(kin, in.D) }) {
+		v.bad(i, "makes the closure of a function that has no kin")
+	}
+	if in.C == 1 && v.caps[v.index(i, in.D)] < 2 {
+		v.bad(i, "takes the authority from a second captured value")
+	}
+	v.enter(i, in.D, function{args: arity, gives: 1}, true)
 }
 
 // closure checks what a function captures where its closure is made.

@@ -28,6 +28,8 @@ type Unit struct {
 	// Acting is the entries of the functions of several parameters whose first
 	// captured value is their authority, in order.
 	Acting []int32
+	// Kin is the entries of functions whose closures hold the same values.
+	Kin [][]int32
 	// Window is how many words above its window's start any function of the
 	// unit may write, its callees' arguments included.
 	Window int
@@ -304,6 +306,9 @@ func (c *compiler) link() {
 			} else {
 				in.D = c.infos[in.D].Entry
 			}
+		case Alike:
+			f := c.infos[in.D]
+			in.D, in.K = f.Entry, ClosureHeader(0, f.Entry, f.Arity)
 		case Closure:
 			f := c.infos[in.D]
 			n := int(in.B) + int(in.C)<<8

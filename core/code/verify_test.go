@@ -109,6 +109,15 @@ func (v *verifier) closures() {
 			v.windows[in.A] = v.windows[in.A] || v.function(in)
 		}
 	}
+	for _, kin := range v.u.Kin {
+		n := 0
+		for _, entry := range kin {
+			n = max(n, v.caps[v.index(-1, entry)])
+		}
+		for _, entry := range kin {
+			v.caps[v.index(-1, entry)] = n
+		}
+	}
 	// The function of a program that holds its authority has a closure whose
 	// first captured value is 0.
 	for _, entry := range v.u.Acting {

@@ -225,6 +225,10 @@ func madeBytes(t term.Term) int64 {
 		n += int64(len(t.Name))
 	case *term.Lam:
 		n += int64(len(t.Param))
+	case *term.LetRec:
+		for _, f := range t.Funcs {
+			n += nodeBytes + int64(len(f.Name))
+		}
 	case *term.Big:
 		n += 8 * int64(len(t.Value.Bits()))
 	case *term.Record:
@@ -276,16 +280,19 @@ func (u *unit) bound(pos int) []string {
 		if v, ok := t.(*term.Var); ok && v.Pos() == pos {
 			return false
 		}
-		l, ok := t.(*term.Lam)
-		if ok {
-			names = append(names, l.Param)
+		around := len(names)
+		switch t := t.(type) {
+		case *term.Lam:
+			names = append(names, t.Param)
+		case *term.LetRec:
+			for _, f := range t.Funcs {
+				names = append(names, f.Name)
+			}
 		}
 		if !term.Children(t, walk) {
 			return false
 		}
-		if ok {
-			names = names[:len(names)-1]
-		}
+		names = names[:around]
 		return true
 	}
 	if walk(u.term) {

@@ -87,6 +87,20 @@ func (m *Machine) slow() bool {
 			return m.room(even(n+1), m.capsHeight())
 		}
 		return m.bigClosure(in, n)
+	case code.Alike:
+		n := headerWords(*m.obj(*m.reg(in.A), 0))
+		if !m.reserve(n, int(in.B)) {
+			return true
+		}
+		p := m.alloc(n)
+		for i := range n {
+			*m.at(p + word(i)*8) = *m.obj(*m.reg(in.A), i)
+		}
+		*m.at(p) = word(in.K) | *m.at(p)&((1<<20-1)<<8)
+		if in.C == 1 {
+			*m.at(p + 8) = *m.at(p + 16)
+		}
+		*m.reg(in.A) = p | tagClosure
 	case code.JF, code.JT:
 		ask := asked[in.B]
 		return m.mismatch(in, ask.row, ask.operand, *m.reg(in.A))

@@ -29,7 +29,8 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 			t = r.expand(p)
 			continue
 		}
-		if f := r.step(t, e, ctx, depth); f != nil {
+		f := r.step(t, e, ctx, depth)
+		if f != nil {
 			return nil, f
 		}
 		switch n := t.(type) {
@@ -55,6 +56,11 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 			return nil, f
 		case *term.Lam:
 			return &value.Closure{Impl: &closure{n, e, ctx, around}}, r.alloc(closureBytes, n, ctx)
+		case *term.LetRec:
+			if e, f = r.recursive(n, e, ctx, around, depth); f != nil {
+				return nil, f
+			}
+			t = n.Body
 		case *term.App:
 			fn, arg, f := r.application(n, e, ctx, around, depth)
 			if f != nil {

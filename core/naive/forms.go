@@ -7,6 +7,32 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
+// recursive gives the variables of a letrec's body: functions in one environment, in
+// which all of them are.
+func (r *run) recursive(n *term.LetRec, e *env, ctx *context, around limits, depth int) (*env, *fault.Fault) {
+	made := make([]*value.Closure, len(n.Funcs))
+	for i, f := range n.Funcs {
+		made[i] = new(value.Closure)
+		e = &env{f.Name, made[i], e}
+	}
+	for i, f := range n.Funcs {
+		made[i].Impl = &closure{f.Lam, e, ctx, around}
+	}
+	// One step was taken; each function takes three, as in a let.
+	if f := r.charge(uint64(2*len(n.Funcs)-1), n, ctx); f != nil {
+		return nil, f
+	}
+	for _, f := range n.Funcs {
+		if f := r.step(f.Lam, e, ctx, depth); f != nil {
+			return nil, f
+		}
+		if f := r.alloc(closureBytes, f.Lam, ctx); f != nil {
+			return nil, f
+		}
+	}
+	return e, nil
+}
+
 // list evaluates a list literal as the cells it means: a step for each cell
 // before its item, one for the nil at the end.
 func (r *run) list(n *term.List, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {

@@ -46,6 +46,9 @@ type builder struct {
 	prims slab[term.Prim]
 	lists slab[term.List]
 	args  []term.Term
+
+	// names is what is used where there may be a let; nil: nothing is noted.
+	names *prim.Names
 }
 
 // A block holds the nodes of a small program in one allocation.
@@ -239,7 +242,7 @@ func (b *builder) stands(i uint32, r *prim.Row, v uint32) bool {
 			}
 		}
 		return true
-	case prim.Bindings, prim.Branches, prim.Patterns:
+	case prim.Recursive, prim.Bindings, prim.Branches, prim.Patterns:
 		return b.nodes[i].count() == 2 && b.member(i, r.With) != 0
 	}
 	return b.alone(i, r)

@@ -1,6 +1,8 @@
 package parse
 
 import (
+	"strings"
+
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -24,6 +26,7 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		}
 		t := b.vars.get()
 		t.At, t.Name = at, b.string(v)
+		b.names.Use(t.Name)
 		return t
 	case prim.Lambda:
 		body := b.member(i, "body")
@@ -37,7 +40,9 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		}
 		t := b.lams.get()
 		t.At, t.Param = at, b.string(v)
+		from := b.names.Mark()
 		t.Body = b.term(body, d)
+		b.names.Bind(t.Param, from)
 		return t
 	case prim.Flag:
 		if id == prim.Self {
@@ -54,7 +59,7 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 			return b.prim(at, id, args)
 		}
 		return b.failShape(i, r, v, d)
-	case prim.Bindings, prim.Branches, prim.Patterns:
+	case prim.Recursive, prim.Bindings, prim.Branches, prim.Patterns:
 		return b.sugar(i, r, v, d)
 	case prim.UnaryOrArray:
 		if value.kind() == array {
@@ -70,7 +75,7 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		return b.within(i, id, v, d)
 	case prim.Unary:
 		if id == prim.Quote {
-			return &term.Quote{At: at, Body: b.term(v, code)}
+			return &term.Quote{At: at, Body: b.quoted(v)}
 		}
 		args := b.operands(1)
 		args[0] = b.term(v, d)
@@ -92,6 +97,23 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		return b.record(i, v, d)
 	}
 	return b.keyed(i, id, v, d)
+}
+
+// quoted builds quoted code, whose variables aren't those around it.
+func (b *builder) quoted(v uint32) term.Term {
+	around := b.names
+	b.track()
+	t := b.term(v, code)
+	b.names = around
+	return t
+}
+
+// track begins to note what is used, where that may matter.
+func (b *builder) track() {
+	b.names = nil
+	if strings.Contains(b.src, "let") || strings.Contains(b.src, `\u`) {
+		b.names = &prim.Names{Hidden: b.hidden}
+	}
 }
 
 // within builds an eval, with what stands beside it.

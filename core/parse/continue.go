@@ -37,6 +37,11 @@ func (c *tailCheck) walk(t term.Term, tail bool) {
 		c.walk(t.Input, false)
 	case *term.Lam:
 		c.walk(t.Body, false)
+	case *term.LetRec:
+		for _, f := range t.Funcs {
+			c.walk(f.Lam, false)
+		}
+		c.walk(t.Body, tail)
 	case *term.App:
 		c.app(t, tail)
 	case *term.If:

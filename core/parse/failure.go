@@ -129,9 +129,9 @@ func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Ter
 	case r.Shape == prim.NamedOrTerm:
 		f.Message = fmt.Sprintf("%s takes a tool's name in quotes or an operation that gives one, not %s", r.Name, got)
 		f.Hint = fmt.Sprintf("Write {%q:\"square\"} or {%q:{\"var\":\"x\"}}.", r.Name, r.Name)
-	case r.Sugar() && b.member(i, r.With) == 0:
+	case r.With != "" && b.member(i, r.With) == 0:
 		f.Message = fmt.Sprintf("%s lacks %q beside it", r.Name, r.With)
-	case r.Sugar() || r.Shape == prim.UnaryOrArray:
+	case r.With != "" || r.Shape == prim.UnaryOrArray:
 		f.Message = fmt.Sprintf("%s is written %s, not with %s", r.Name, r.Spelling(), got)
 	case r.Shape == prim.Members:
 		f.Message = fmt.Sprintf("%s takes an object, not %s", r.Name, got)

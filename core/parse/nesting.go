@@ -14,6 +14,12 @@ func nesting(t term.Term) int {
 		return 1
 	case *term.Lam:
 		return 1 + nesting(t.Body)
+	case *term.LetRec:
+		deep := 1 + nesting(t.Body)
+		for _, f := range t.Funcs {
+			deep = max(deep, 3+nesting(f.Lam))
+		}
+		return deep
 	case *term.App:
 		return 2 + max(nesting(t.Func), nesting(t.Arg))
 	case *term.If:

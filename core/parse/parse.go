@@ -195,6 +195,9 @@ func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
 	}
 	r := new(result)
 	b.start()
+	if d != data {
+		b.track()
+	}
 	r.Term = b.term(0, d)
 	if b.spread && nesting(r.Term) > MaxDepth {
 		b.refuse(0, &fault.Fault{

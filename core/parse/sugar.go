@@ -23,30 +23,53 @@ func (b *builder) sugar(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
 	b.spread = true
 	at := term.At(b.nodes[i].off)
 	switch r.Shape {
-	case prim.Bindings:
+	case prim.Recursive, prim.Bindings:
 		if b.nodes[v].kind() != array || b.nodes[v].count() == 0 {
 			return b.failShape(i, r, v, d)
 		}
 		var bindings []prim.Binding
+		var places []uint32
 		for j := range b.each(v) {
 			name, value, ok := b.two(j)
 			if !ok || !b.nodes[name].binds() {
 				b.refusePart(j, r, `each binding is ["name",T] or [PATTERN,T]`)
 				continue
 			}
-			binding := prim.Binding{At: term.At(b.nodes[j].off)}
+			at := term.At(b.nodes[j].off)
+			bound := prim.Binding{At: at, Of: at, From: b.names.Mark()}
 			if p := b.parameter(name, map[string]bool{}); p.Bind {
-				binding.Name = p.Name
+				bound.Name = p.Name
 			} else {
-				binding.Pattern = &p
+				bound.Pattern = &p
 			}
-			binding.Value = b.term(value, d)
-			bindings = append(bindings, binding)
+			bound.Value = b.term(value, d)
+			bound.To = b.names.Mark()
+			if _, ok := bound.Value.(*term.Lam); r.Shape == prim.Recursive && (!ok || bound.Pattern != nil) {
+				b.refusePart(j, r, `each binding is ["name",{"lam":"x","body":T}]`)
+				continue
+			}
+			bindings, places = append(bindings, bound), append(places, j)
 		}
-		if len(bindings) > 0 {
-			bindings[0].At = at
+		if len(bindings) == 0 {
+			return b.term(with, d)
 		}
-		return prim.Let(bindings, b.term(with, d))
+		bindings[0].At, bindings[0].Of = at, at
+		body := b.term(with, d)
+		if r.Shape == prim.Recursive {
+			seen := make(map[string]bool, len(bindings))
+			for k, bound := range bindings {
+				if seen[bound.Name] {
+					b.twice(places[k], bound.Name)
+				}
+				seen[bound.Name] = true
+			}
+			return b.names.Rec(bindings, body)
+		}
+		t, twice := b.names.Let(bindings, body)
+		if twice >= 0 {
+			b.twice(places[twice], bindings[twice].Name)
+		}
+		return t
 	case prim.Branches:
 		if b.nodes[v].kind() != array || b.nodes[v].count() == 0 {
 			return b.failShape(i, r, v, d)
@@ -75,8 +98,9 @@ func (b *builder) sugar(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
 			b.refusePart(j, r, `each branch is [PATTERN,T] or [PATTERN,{"if":CONDITION},T]`)
 			continue
 		}
-		branch := prim.Branch{At: term.At(b.nodes[j].off), Pattern: b.pattern(j+1, map[string]bool{})}
-		then := b.nodes[j+1].next
+		names := map[string]bool{}
+		branch := prim.Branch{At: term.At(b.nodes[j].off), Pattern: b.pattern(j+1, names)}
+		then, from := b.nodes[j+1].next, b.names.Mark()
 		if b.nodes[j].count() == 3 {
 			cond := &b.nodes[then]
 			if cond.kind() != object || cond.count() != 1 || b.string(then+1) != "if" {
@@ -87,9 +111,32 @@ func (b *builder) sugar(i uint32, r *prim.Row, v uint32, d dialect) term.Term {
 			then = cond.next
 		}
 		branch.Then = b.term(then, d)
+		for name := range names {
+			b.names.Bind(name, from)
+		}
 		branches = append(branches, branch)
 	}
 	return prim.Match(at, subject, branches)
+}
+
+// twice refuses the binding j, whose name a function beside it has as well.
+func (b *builder) twice(j uint32, name string) {
+	if b.enough(j) {
+		return
+	}
+	q := display.Truncate(strconv.Quote(name), 40)
+	b.refuse(j, &fault.Fault{
+		Message:  "two of the functions that see one another are called " + q,
+		Expected: "each name once among functions that stand beside one another", Got: q,
+		Hint: "Give one of the two another name.",
+	})
+}
+
+// hidden notes that a function sees itself by a name that is also known around it.
+func (b *builder) hidden(at term.At, name string) {
+	if i, ok := b.find(int(at)); ok {
+		b.note(i, prim.HiddenName(name))
+	}
 }
 
 // each goes through the items of an array.
@@ -137,7 +184,17 @@ func (b *builder) functionOf(i, v, body uint32, d dialect) (term.Term, bool) {
 		params = append(params, prim.Parameter{At: at, Pattern: b.parameter(j, names)})
 	}
 	b.spread = true
-	return prim.FunctionOf(params, b.term(body, d)), len(params) > 0
+	from := b.names.Mark()
+	t := prim.FunctionOf(params, b.term(body, d))
+	for _, p := range params {
+		if p.Pattern.Bind {
+			b.names.Bind(p.Pattern.Name, from)
+		}
+	}
+	for name := range names {
+		b.names.Bind(name, from)
+	}
+	return t, len(params) > 0
 }
 
 // binds reports whether a node may be a name or a pattern.
@@ -211,7 +268,7 @@ func (b *builder) objectPattern(i uint32, names map[string]bool) prim.Pattern {
 		}
 		return p
 	case key == "quote":
-		t := b.term(v, code)
+		t := b.quoted(v)
 		b.holes(i, t, names)
 		return prim.Pattern{Code: t}
 	case key == "dec" && value.kind() == text:

@@ -71,7 +71,7 @@ func listed(group string) bool {
 // told by name.
 var signs = map[string]string{
 	"integer": "1", "boolean": "true", "text": `"none"`, "null": "null", "list": "[x", "dec": "1.50",
-	"var": "x", "lam": "=>", "app": "self(n", "let": "let", "if": "if", "cond": "if", "match": "match", "no_match": "match",
+	"var": "x", "lam": "=>", "app": "self(n", "let": "let", "letrec": "let", "if": "if", "cond": "if", "match": "match", "no_match": "match",
 	"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%",
 	"eq": "==", "equal": "==", "at": "xs[0]", "lt": "<", "lte": "<=", "gt": ">", "gte": ">=", "and": "and", "or": "or", "not": "not",
 	"concat": "++", "pair": "(1, true)", "record": "{id:", "nil": "[]", "quote": "'{", "self": "self(", "effect": "!fs.read(", "call": "@tool(",

@@ -177,6 +177,8 @@ func (r *Row) Spelling() string {
 		return s
 	case UnaryOrArray:
 		return "{" + name + ":[" + params[0] + "]}"
+	case Recursive:
+		return "{" + name + `:[["f",L],…],"in":T}`
 	case Bindings:
 		return "{" + name + `:[["x",T],…],"in":T}`
 	case Branches:

@@ -42,7 +42,6 @@ var instead = map[string]string{
 	"sha1":   noHash,
 	"sha512": noHash,
 	"hash":   noHash,
-	"letrec": `Use {"self":true} in a tool for recursion, or a function that takes itself.`,
 }
 
 const noHash = "use sha256, hmac_sha256 or crc32, the only hashes"

@@ -137,6 +137,10 @@ func (m *matcher) names(t term.Term) bool {
 		m.used[t.Name] = true
 	case *term.Lam:
 		m.used[t.Param] = true
+	case *term.LetRec:
+		for _, f := range t.Funcs {
+			m.used[f.Name] = true
+		}
 	}
 	return term.Children(t, m.names)
 }
@@ -176,6 +180,14 @@ func (m *matcher) op(name string, args ...term.Term) term.Term {
 }
 
 func (m *matcher) str(s string) term.Term { return &term.Str{At: m.at, Value: s} }
+
+func (m *matcher) strings(all []string) term.Term {
+	l := &term.List{At: m.at, Items: make([]term.Term, len(all))}
+	for i, s := range all {
+		l.Items[i] = m.str(s)
+	}
+	return l
+}
 
 func (m *matcher) int(n int) term.Term { return &term.Int{At: m.at, Value: int64(n)} }
 
@@ -307,16 +319,14 @@ func (m *matcher) code(t term.Term, at place) {
 		return
 	case *term.Lam:
 		m.test(m.op("equal", field("param")(), m.str(t.Param)))
+	case *term.LetRec:
+		m.test(m.op("equal", field("names")(), m.strings(namesOf(t))))
 	case *term.CodeOf:
 		m.test(m.op("equal", m.op("get", at(), m.str("name"), m.str("")), m.str(t.Name)))
 	case *term.Effect:
 		m.test(m.op("equal", field("name")(), m.str(t.Op)))
 	case *term.Record:
-		keys := make([]term.Term, len(t.Fields))
-		for i, f := range t.Fields {
-			keys[i] = m.str(f.Key)
-		}
-		m.test(m.op("equal", field("keys")(), &term.List{At: m.at, Items: keys}))
+		m.test(m.op("equal", field("keys")(), m.strings(keysOf(t))))
 	}
 	m.test(m.op("equal", m.op("length", field("args")()), m.int(len(args))))
 	for i, a := range args {

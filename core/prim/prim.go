@@ -214,7 +214,10 @@ const (
 	Dotted
 	// Within is {"eval":T}, or {"eval":T,"with":["CAPABILITY",…]}.
 	Within
-	// Bindings is {"let":[["x",T],…],"in":T}, which is functions applied at once.
+	// Recursive is {"letrec":[["f",L],…],"in":T}, where each L is a lambda.
+	Recursive
+	// Bindings is {"let":[["x",T],…],"in":T}, which is functions applied at once, or
+	// letrecs; see [Names.Let].
 	Bindings
 	// Branches is {"cond":[[C,T],…],"else":T}, which is conditionals.
 	Branches
@@ -224,7 +227,7 @@ const (
 
 // Table is all rows, group by group. A row's [term.ID] is its index.
 var Table = table(
-	literals, lambda, binding, arithmetic, numbers, decimals, comparison, generic, logic, control, branching, failure,
+	literals, lambda, binding, recursion, arithmetic, numbers, decimals, comparison, generic, logic, control, branching, failure,
 	lists, sequences, indexing, pairs, strs, texts, regex, dates, encodings, csv, urls, text, records, meta, code, analyses, effects, library, collections,
 )
 

@@ -1,8 +1,6 @@
 package prim
 
 import (
-	"cmp"
-
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -14,13 +12,14 @@ var binding = []Row{
 	{
 		Name: "let", Group: "lambda", Form: true, Shape: Bindings, With: "in", Result: KindAny,
 		Params: []Param{{"bindings", KindCode}, {"in", KindAny}},
-		Doc:    "gives names to values, each seen by the next ones and by in, or with a pattern of match to its parts; it is functions applied at once.",
+		Doc:    "gives names to values, each seen by the next ones and by in, or with a pattern of match to its parts; it is functions applied at once, and letrec where a function names itself or one that follows it.",
 		Also:   []string{"where", "let*"},
 		Examples: []Example{
 			{Code: `{"let":[["x",2],["y",{"add":[{"var":"x"},1]}]],"in":{"mul":[{"var":"x"},{"var":"y"}]}}`, Want: `6`},
 			{Code: `{"let":[["x",2]],"in":{"let":[["x",3]],"in":{"var":"x"}}}`, Want: `3`},
 			{Code: `{"let":[[{"pair":[{"var":"a"},{"var":"b"}]},{"pair":[7,2]}]],"in":{"sub":[{"var":"a"},{"var":"b"}]}}`, Want: `5`},
 			{Code: `{"let":[[{"pair":[{"var":"a"},"_"]},[7,2]]],"in":{"var":"a"}}`, Fault: fault.TypeError},
+			{Code: `{"let":[["down",{"lam":"n","body":{"if":{"cond":{"eq":[{"var":"n"},0]},"then":"done","else":{"app":[{"var":"down"},{"sub":[{"var":"n"},1]}]}}}}]],"in":{"app":[{"var":"down"},9]}}`, Want: `"done"`},
 			{Code: `{"let":[],"in":5}`, Fault: fault.ParseError},
 			{Code: `{"let":[["x",{"var":"x"}]],"in":1}`, Fault: fault.Unbound},
 			{Code: `{"let":{"x":1},"in":{"var":"x"}}`, Fault: fault.ParseError},
@@ -53,29 +52,6 @@ var branching = []Row{
 			{Code: `{"match":5,"with":[[{"add":[1,2]},"three"]]}`, Fault: fault.ParseError},
 		},
 	},
-}
-
-// A Binding is a name, or a pattern, with the term that it stands for.
-type Binding struct {
-	At term.At
-	// Of is the place of the name; 0: At.
-	Of    term.At
-	Name  string
-	Value term.Term
-	// Pattern takes the value apart, if it isn't nil; Name doesn't count then.
-	Pattern *Pattern
-}
-
-// Let is body with names bound in sequence.
-func Let(bindings []Binding, body term.Term) term.Term {
-	for i := len(bindings) - 1; i >= 0; i-- {
-		b := bindings[i]
-		if b.Pattern != nil {
-			b.Name, body = takeApart(*b.Pattern, "match", body)
-		}
-		body = &term.App{At: b.At, Func: &term.Lam{At: cmp.Or(b.Of, b.At), Param: b.Name, Body: body}, Arg: b.Value}
-	}
-	return body
 }
 
 // Function is the function of several parameters, one after the other.

@@ -198,6 +198,8 @@ func (c *coder) node(v value.Value) term.Term {
 		return &term.List{At: at, Items: items}
 	case "record":
 		return c.record(n, at)
+	case "letrec":
+		return c.letrec(n, at)
 	case "effect":
 		op := c.name(n, "name")
 		if kind, verb, _ := strings.Cut(op, "."); kind == "" || verb == "" {
@@ -269,21 +271,9 @@ func (c *coder) leaf(n dataNode, at term.At) term.Term {
 }
 
 func (c *coder) record(n dataNode, at term.At) term.Term {
-	list := c.beside(n, "keys", KindList)
-	if list == nil {
+	keys, ok := c.texts(n, "keys", len(n.args))
+	if !ok {
 		return &term.Unit{}
-	}
-	var keys []string
-	for k := range items(list) {
-		k = value.Force(k)
-		s, ok := k.(value.Str)
-		if !ok {
-			return c.fail(fault.TypeError, "a record's key is a string, not "+Describe(k), "strings", k)
-		}
-		keys = append(keys, string(s))
-	}
-	if len(keys) != len(n.args) {
-		return c.fail(fault.ParseError, fmt.Sprintf("record has %d keys and %d args", len(keys), len(n.args)), "as many keys as args", nil)
 	}
 	order := make([]int, len(keys))
 	for i := range order {
@@ -303,6 +293,66 @@ func (c *coder) record(n dataNode, at term.At) term.Term {
 		t.Fields = append(t.Fields, term.Field{Key: keys[i], Value: c.arg(n, i)})
 	}
 	c.w("}}")
+	return t
+}
+
+// texts is the list of strings beside a node, which are as many as count.
+func (c *coder) texts(n dataNode, key string, count int) ([]string, bool) {
+	list := c.beside(n, key, KindList)
+	if list == nil {
+		return nil, false
+	}
+	var all []string
+	for k := range items(list) {
+		k = value.Force(k)
+		s, ok := k.(value.Str)
+		if !ok {
+			c.fail(fault.TypeError, fmt.Sprintf("the %s of %s are strings, not %s", key, n.op, Describe(k)), "strings", k)
+			return nil, false
+		}
+		all = append(all, string(s))
+	}
+	if len(all) != count {
+		c.fail(fault.ParseError, fmt.Sprintf("%s has %d %s and %d args", n.op, len(all), key, len(n.args)), fmt.Sprintf("%d %s", max(count, 1), key), nil)
+		return nil, false
+	}
+	return all, true
+}
+
+// letrec makes functions that see one another: the args but the last, by their names.
+func (c *coder) letrec(n dataNode, at term.At) term.Term {
+	last := len(n.args) - 1
+	names, ok := c.texts(n, "names", last)
+	if !ok {
+		return &term.Unit{}
+	}
+	if last < 1 {
+		return c.fail(fault.ParseError, "letrec has no function", "a name and two args, or more", nil)
+	}
+	t := &term.LetRec{At: at}
+	seen := map[string]bool{}
+	c.w(`{"letrec":[`)
+	c.depth++
+	for i, name := range names {
+		if seen[name] {
+			return c.fail(fault.ParseError, "letrec has the name "+quoted(name)+" twice", "each name once", nil)
+		}
+		seen[name] = true
+		if i > 0 {
+			c.w(",")
+		}
+		c.w("[", quoteJSON(name), ",")
+		l, ok := c.arg(n, i).(*term.Lam)
+		if !ok {
+			return c.fail(fault.ParseError, "letrec has an arg for the name "+quoted(name)+" that is no lam", "a node with op lam", nil)
+		}
+		c.w("]")
+		t.Funcs = append(t.Funcs, term.Func{Name: name, Lam: l})
+	}
+	c.depth--
+	c.w(`],"in":`)
+	t.Body = c.arg(n, last)
+	c.w("}")
 	return t
 }
 
@@ -407,7 +457,7 @@ func measureData(v value.Value, left uint64) (nodes, bytes uint64) {
 		for _, f := range r.Fields {
 			if t, size := value.Measure(f.Value); t == value.TypeString {
 				bytes += uint64(size)
-			} else if f.Key == "args" || f.Key == "keys" {
+			} else if f.Key == "args" || f.Key == "keys" || f.Key == "names" {
 				for item := range items(f.Value) {
 					if todo = append(todo, item); uint64(len(todo))/4 > left {
 						break

@@ -13,6 +13,7 @@ import (
 //
 //	int dec bool string   value     null   nothing
 //	var                   name      lam    param
+//	letrec                names, of the functions that all args but the last are
 //	code_of               name, where it isn't computed
 //	record                keys      effect name
 //
@@ -36,6 +37,8 @@ func opOf(t term.Term) string {
 		return "var"
 	case *term.Lam:
 		return "lam"
+	case *term.LetRec:
+		return "letrec"
 	case *term.App:
 		return "app"
 	case *term.If:
@@ -112,13 +115,27 @@ func besides(t term.Term) (string, value.Value) {
 	case *term.Effect:
 		return "name", value.Str(t.Op)
 	case *term.Record:
-		keys := make([]string, len(t.Fields))
-		for i, f := range t.Fields {
-			keys[i] = f.Key
-		}
-		return "keys", strList(keys)
+		return "keys", strList(keysOf(t))
+	case *term.LetRec:
+		return "names", strList(namesOf(t))
 	}
 	return "", nil
+}
+
+func keysOf(t *term.Record) []string {
+	keys := make([]string, len(t.Fields))
+	for i, f := range t.Fields {
+		keys[i] = f.Key
+	}
+	return keys
+}
+
+func namesOf(t *term.LetRec) []string {
+	names := make([]string, len(t.Funcs))
+	for i, f := range t.Funcs {
+		names[i] = f.Name
+	}
+	return names
 }
 
 // A measure is what analyze says of a term, and what working on it costs.
@@ -146,6 +163,10 @@ func (m *measure) walk(t term.Term, depth int) {
 	case *term.Record:
 		for i := range t.Fields {
 			m.bytes += 64 + len(t.Fields[i].Key)
+		}
+	case *term.LetRec:
+		for i := range t.Funcs {
+			m.bytes += 64 + len(t.Funcs[i].Name)
 		}
 	case *term.Lam:
 		m.bytes += len(t.Param)

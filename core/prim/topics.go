@@ -63,11 +63,11 @@ var Topics = []Topic{
 		See: []string{"functions", "records", "tools"},
 	},
 	{
-		Names: []string{"recursion", "recursive", "rec", "letrec", "let rec", "recur", "recurse", "local functions", "tail calls", "tail recursion"},
-		Doc:   "self is the whole tool, so a tool calls itself with self(n - 1), wherever in it that stands. A call that is the last thing a function does takes no depth, so that it may be repeated as often as the steps allow.",
+		Names: []string{"recursion", "recursive", "rec", "let rec", "recur", "recurse", "local functions", "tail calls", "tail recursion"},
+		Doc:   "A function that let binds sees itself, and functions beside one another in one let see each other. self is the whole tool, so a tool calls itself with self(n - 1), wherever in it that stands. A call that is the last thing a function does takes no depth, so that it may be repeated as often as the steps allow.",
 		Examples: []Written{
 			{Code: `n => if n <= 1 then 1 else n * self(n - 1)`, Input: `5`, Want: `120`},
-			{Code: `n => let count = (count, i, total) => if i > n then total else count(count, i + 1, total + i) in count(count, 1, 0)`, Input: `100`, Want: `5050`},
+			{Code: `n => let add_up = (i, total) => if i > n then total else add_up(i + 1, total + i) in add_up(1, 0)`, Input: `100`, Want: `5050`},
 		},
 		See: []string{"self", "loops", "match", "budgets"},
 	},

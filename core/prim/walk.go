@@ -3,6 +3,7 @@ package prim
 import (
 	"iter"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -280,6 +281,10 @@ func (c *comparer) sameTerm(a, b term.Term) bool {
 		return x.Name == b.(*term.Var).Name
 	case *term.Lam:
 		if x.Param != b.(*term.Lam).Param {
+			return false
+		}
+	case *term.LetRec:
+		if !slices.Equal(namesOf(x), namesOf(b.(*term.LetRec))) {
 			return false
 		}
 	case *term.CodeOf:

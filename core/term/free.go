@@ -12,7 +12,7 @@ func Free(t Term) []string {
 }
 
 type freeWalk struct {
-	bound map[string]int // how many lambdas around bind the name
+	bound map[string]int // how many binders of the name are around
 	free  []string
 	seen  map[string]struct{}
 }
@@ -37,6 +37,17 @@ func (w *freeWalk) walk(t Term) bool {
 		w.bound[t.Param]++
 		w.walk(t.Body)
 		w.bound[t.Param]--
+	case *LetRec:
+		if w.bound == nil {
+			w.bound = map[string]int{}
+		}
+		for _, f := range t.Funcs {
+			w.bound[f.Name]++
+		}
+		Children(t, w.walk)
+		for _, f := range t.Funcs {
+			w.bound[f.Name]--
+		}
 	case *Quote:
 	default:
 		Children(t, w.walk)

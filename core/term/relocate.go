@@ -28,6 +28,12 @@ func Relocate(t Term, at At) Term {
 		return &Var{at, t.Name}
 	case *Lam:
 		return &Lam{at, t.Param, Relocate(t.Body, at)}
+	case *LetRec:
+		funcs := make([]Func, len(t.Funcs))
+		for i, f := range t.Funcs {
+			funcs[i] = Func{f.Name, Relocate(f.Lam, at).(*Lam)}
+		}
+		return &LetRec{at, funcs, Relocate(t.Body, at)}
 	case *App:
 		return &App{at, Relocate(t.Func, at), Relocate(t.Arg, at)}
 	case *If:

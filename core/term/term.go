@@ -76,6 +76,14 @@ type (
 		Param string
 		Body  Term
 	}
+	// LetRec is Body with names for functions that see one another: each name
+	// is bound in Body and in every function. Three steps for each function, as
+	// for a let of it, and Body's.
+	LetRec struct {
+		At
+		Funcs []Func
+		Body  Term
+	}
 	// App is the application of Func to one argument.
 	App struct {
 		At
@@ -134,6 +142,12 @@ type (
 		Args []Term
 	}
 )
+
+// A Func is a function of a [LetRec] with its name, which no other there has.
+type Func struct {
+	Name string
+	Lam  *Lam
+}
 
 // A Field is one member of a record literal.
 type Field struct {

@@ -7,6 +7,13 @@ func Children(t Term, visit func(Term) bool) bool {
 	switch t := t.(type) {
 	case *Lam:
 		return visit(t.Body)
+	case *LetRec:
+		for i := range t.Funcs {
+			if !visit(t.Funcs[i].Lam) {
+				return false
+			}
+		}
+		return visit(t.Body)
 	case *App:
 		return visit(t.Func) && visit(t.Arg)
 	case *If:

@@ -14,6 +14,8 @@ import (
 
 var a, b, c term.Term = &term.Var{Name: "a"}, &term.Var{Name: "b"}, &term.Var{Name: "c"}
 
+var lam = &term.Lam{Param: "x", Body: a}
+
 // nodes is one term of each type with its operands in order.
 var nodes = []struct {
 	t        term.Term
@@ -27,6 +29,7 @@ var nodes = []struct {
 	{&term.Unit{}, nil},
 	{&term.Var{Name: "a"}, nil},
 	{&term.Lam{Param: "x", Body: a}, []term.Term{a}},
+	{&term.LetRec{Funcs: []term.Func{{Name: "f", Lam: lam}, {Name: "g", Lam: lam}}, Body: b}, []term.Term{lam, lam, b}},
 	{&term.App{Func: a, Arg: b}, []term.Term{a, b}},
 	{&term.If{Cond: a, Then: b, Else: c}, []term.Term{a, b, c}},
 	{&term.List{Items: []term.Term{a, b, c}}, []term.Term{a, b, c}},

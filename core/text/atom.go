@@ -63,11 +63,10 @@ func (r *reader) atom() (term.Term, bool) {
 		return r.record()
 	case tokQuote:
 		r.i++
-		r.inQuote++
-		out := r.inside()
+		out, back := r.inside(), r.quoting()
 		body, ok := r.expr()
+		back()
 		out()
-		r.inQuote--
 		return &term.Quote{At: at, Body: body}, r.close(t, tokCloseBrace, ok)
 	case tokIf:
 		return r.conditional()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -122,33 +123,145 @@ func (r *reader) unbind(name string) {
 	}
 }
 
+// A named is a name that a let binds, by its token.
+type named struct {
+	tok      int
+	function bool // its value begins as a function, and is nothing else
+}
+
+// findLets finds the names that each let of the source binds, by the token of the let,
+// before any is read: functions see those of the functions after them, too.
+func (r *reader) findLets() map[int][]named {
+	if r.closers == nil {
+		r.closers = closers(r.toks)
+	}
+	lets := map[int][]named{}
+	var open []int // brackets and lets
+	top := func() tokKind {
+		if len(open) == 0 {
+			return tokEnd
+		}
+		return r.toks[open[len(open)-1]].kind
+	}
+	for i, t := range r.toks {
+		name := 0
+		switch k := t.kind; {
+		case k.opens():
+			open = append(open, i)
+		case k.closes(), k == tokSemi:
+			for top() == tokLet {
+				open = open[:len(open)-1]
+			}
+			if k != tokSemi && len(open) > 0 {
+				open = open[:len(open)-1]
+			}
+		case k == tokIn && top() == tokLet && r.toks[i-1].kind != tokDot:
+			open = open[:len(open)-1]
+		case k == tokLet && (i == 0 || r.toks[i-1].kind != tokDot):
+			open = append(open, i)
+			if name = i + 1; r.rec(name) {
+				name++
+			}
+		case k == tokComma && top() == tokLet:
+			name = i + 1
+		}
+		if name > 0 && name+1 < len(r.toks) && r.toks[name+1].kind == tokBind {
+			let := open[len(open)-1]
+			lets[let] = append(lets[let], named{tok: name})
+		}
+	}
+	for _, names := range lets {
+		for i := range names {
+			names[i].function = r.isFunction(names[i].tok + 2)
+		}
+	}
+	return lets
+}
+
+// isFunction reports whether a function begins at token i, perhaps in parentheses, which
+// is all there is up to a comma or in.
+func (r *reader) isFunction(i int) bool {
+	for {
+		switch k := r.toks[i].kind; {
+		case k == tokName || k == tokQuoted:
+			return r.toks[i+1].kind == tokArrow
+		case k != tokOpen || r.closers[i] == 0:
+			return false
+		}
+		switch r.toks[r.closers[i]+1].kind {
+		case tokArrow:
+			return true
+		case tokComma, tokIn, tokClose:
+			i++
+		default:
+			return false
+		}
+	}
+}
+
+// rec reports whether the word rec stands before a name at token i: after let.
+func (r *reader) rec(i int) bool {
+	t := r.toks[i]
+	return t.kind == tokName && r.src[t.off:t.end] == "rec" && (r.toks[i+1].kind == tokName || r.toks[i+1].kind == tokQuoted)
+}
+
 // let reads bindings in sequence and the body they are for: each binding is a
-// function applied at once.
+// function applied at once, but functions of which one names itself, or a later
+// one, are bound together; after let rec all bindings are.
 func (r *reader) let() (term.Term, bool) {
+	if r.letNames == nil {
+		r.letNames = r.findLets()
+	}
+	functions := r.letNames[r.i]
 	r.i++
+	rec := r.rec(r.i)
+	if rec {
+		r.i++
+	}
 	var binds []prim.Binding
-	var bound []string
+	var tokens []token
+	var bound, early []string // in scope; early are functions that aren't read yet
 	good, matches := true, r.matches
-	var functions []string
+	var lams []string
 	broken := 0 // a line that goes on with a value
 	for more := true; good && more; more = good && r.take(tokComma) {
-		var b prim.Binding
-		var names []string
+		t := r.tok()
+		if len(early) == 0 {
+			i := slices.IndexFunc(functions, func(f named) bool { return f.tok == r.i })
+			for ; i >= 0 && i < len(functions) && functions[i].function; i++ {
+				name := r.text(r.toks[functions[i].tok])
+				early = append(early, name)
+				r.bind(name)
+			}
+		}
 		around := r.broken
 		r.broken = 0
-		b, names, good = r.binding()
+		b, names, ok := r.binding(len(early) > 0)
 		broken, r.broken = max(broken, r.broken), around
-		if good {
-			binds, bound = append(binds, b), append(bound, names...)
+		if good = ok; !good {
+			break
+		}
+		l, isLam := b.Value.(*term.Lam)
+		isLam = isLam && b.Pattern == nil
+		if rec && !isLam {
+			good = r.fail(t, &fault.Fault{
+				Message: "let rec binds functions only", Expected: "a name and a function",
+				Hint: "Take rec away to bind a value: let x = 1 in x + 1.",
+			})
+		}
+		binds, tokens, bound = append(binds, b), append(tokens, t), append(bound, names...)
+		if len(early) > 0 {
+			early = early[1:]
+		} else {
 			for _, name := range names {
 				r.bind(name)
 			}
-			if l, ok := b.Value.(*term.Lam); ok && b.Pattern == nil {
-				if r.lets == nil {
-					r.lets = map[string][]letBound{}
-				}
-				r.lets[b.Name], functions = append(r.lets[b.Name], letBound{l, r.scope[b.Name]}), append(functions, b.Name)
+		}
+		if isLam {
+			if r.lets == nil {
+				r.lets = map[string][]letBound{}
 			}
+			r.lets[b.Name], lams = append(r.lets[b.Name], letBound{l, r.scope[b.Name]}), append(lams, b.Name)
 		}
 	}
 	var body term.Term
@@ -156,20 +269,44 @@ func (r *reader) let() (term.Term, bool) {
 		body, good = r.letBody(broken)
 	}
 	r.matches = matches
-	for _, name := range bound {
+	for _, name := range slices.Concat(bound, early) {
 		r.unbind(name)
 	}
-	for _, name := range functions {
+	for _, name := range lams {
 		r.lets[name] = r.lets[name][:len(r.lets[name])-1]
 	}
 	if !good {
 		return nil, false
 	}
-	return prim.Let(binds, body), true
+	for i, b := range binds {
+		if _, _, ok := prim.Lookup(b.Name); ok && r.scope[b.Name] == 0 && isLam(b.Value) && r.names.Uses(b.Name, b.From, b.To) {
+			r.note(int(tokens[i].off), "%[1]s is the function of this let in its own body; ::%[1]s is the operation", b.Name)
+		}
+	}
+	twice := -1
+	if rec {
+		for i := range binds {
+			if slices.ContainsFunc(binds[:i], func(b prim.Binding) bool { return b.Name == binds[i].Name }) {
+				twice = i
+			}
+		}
+		body = r.names.Rec(binds, body)
+	} else {
+		body, twice = r.names.Let(binds, body)
+	}
+	if twice >= 0 {
+		return nil, r.fail(tokens[twice], &fault.Fault{
+			Message:  "two of the functions that see one another are called " + strconv.Quote(shorter(binds[twice].Name)),
+			Expected: "each name once among functions that stand beside one another",
+			Hint:     "Give one of the two another name.",
+		})
+	}
+	return body, true
 }
 
-// binding reads a name or a pattern and its value, and gives the names it binds.
-func (r *reader) binding() (b prim.Binding, names []string, ok bool) {
+// binding reads a name or a pattern and its value, and gives the names it binds; seen
+// says that the value sees its name.
+func (r *reader) binding(seen bool) (b prim.Binding, names []string, ok bool) {
 	t := r.tok()
 	b.Of = term.At(t.off)
 	switch t.kind {
@@ -196,18 +333,34 @@ func (r *reader) binding() (b prim.Binding, names []string, ok bool) {
 	if !r.expect(tokBind, "Write let x = 1 in x + 1.") {
 		return b, nil, false
 	}
-	b.At = term.At(eq.off)
-	if b.Pattern == nil {
+	b.At, b.From = term.At(eq.off), r.names.Mark()
+	if !seen && b.Pattern == nil {
 		r.bindings = append(r.bindings, b.Name)
 	}
 	lines := r.lines
 	r.lines = false
 	b.Value, ok = r.expr()
 	r.lines = lines
-	if b.Pattern == nil {
+	b.To = r.names.Mark()
+	if !seen && b.Pattern == nil {
 		r.bindings = r.bindings[:len(r.bindings)-1]
 	}
 	return b, names, ok
+}
+
+// hidden notes that a function sees itself by a name that is also known around it.
+func (r *reader) hidden(at term.At, name string) { r.note(int(at), "%s", prim.HiddenName(name)) }
+
+// quoting begins quoted code, whose variables aren't those around it, until the
+// function that it gives is called.
+func (r *reader) quoting() (back func()) {
+	around := r.names
+	r.names = &prim.Names{Hidden: r.hidden}
+	r.inQuote++
+	return func() {
+		r.inQuote--
+		r.names = around
+	}
 }
 
 // conditional reads if … then … else …
@@ -280,6 +433,7 @@ func (r *reader) name() (term.Term, bool) {
 	if r.scope[name] == 0 && r.inQuote == 0 {
 		r.freeName(name, t)
 	}
+	r.names.Use(name)
 	return &term.Var{At: term.At(t.off), Name: name}, true
 }
 
@@ -315,7 +469,7 @@ func (r *reader) freeName(name string, t token) {
 	switch next := r.toks[r.i]; {
 	case len(r.free) >= mostNotes:
 	case slices.Contains(r.bindings, name):
-		r.note(f.Off, "a let isn't bound in itself: give the function itself as well, let %[1]s = (%[1]s, n) => if n < 1 then 0 else %[1]s(%[1]s, n - 1) in %[1]s(%[1]s, 9)", name)
+		r.note(f.Off, "%[1]s isn't there yet in its own value; only a function sees itself, let %[1]s = x => … %[1]s(x) …", name)
 		r.free = append(r.free, f)
 		return
 	case next.kind == tokDot && r.toks[min(r.i+2, len(r.toks)-1)].kind == tokOpen:

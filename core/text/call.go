@@ -166,13 +166,12 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 	var args []term.Term
 	if r.tok().kind == tokOpen {
 		quote := !c.effect && c.id == prim.Quote
+		back := func() {}
 		if quote {
-			r.inQuote++
+			back = r.quoting()
 		}
 		args, _, ok = r.args()
-		if quote {
-			r.inQuote--
-		}
+		back()
 		if !ok {
 			return nil, false, false
 		}

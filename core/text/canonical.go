@@ -91,6 +91,21 @@ func (p printer) term(t term.Term) {
 		p.Raw(`,"lam":`)
 		p.String(t.Param)
 		p.Byte('}')
+	case *term.LetRec:
+		p.Raw(`{"in":`)
+		p.term(t.Body)
+		p.Raw(`,"letrec":[`)
+		for i, f := range t.Funcs {
+			if i > 0 {
+				p.Byte(',')
+			}
+			p.Byte('[')
+			p.String(f.Name)
+			p.Byte(',')
+			p.term(f.Lam)
+			p.Byte(']')
+		}
+		p.Raw(`]}`)
 	case *term.App:
 		p.Raw(`{"app":{"arg":`)
 		p.term(t.Arg)

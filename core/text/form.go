@@ -74,6 +74,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 		return nil, r.fault()
 	}
 	r.toks, r.bad = lex(r.src)
+	r.names = &prim.Names{Hidden: r.hidden}
 	r.lines = true
 	t, ok := r.sequence()
 	if ok && r.tok().kind != tokEnd {

@@ -43,7 +43,7 @@ func TestHabits(t *testing.T) {
 		`s => "b" in s`:                                             `contains(list, x)`,
 		`s => throw "bad"`:                                          `Write raise("bad").`,
 		`x => typeof x`:                                             `type_of(x)`,
-		`n => let rec go = i => go(i - 1) in go(n)`:                 `a tool that calls self`,
+		`n => let rec go = i => go(i - 1) in go(n)`:                 ``,
 		`r => let {a, b} = r in a`:                                  ``,
 		`xs => let [a, b] = xs in a`:                                ``,
 		`({name, age}) => name`:                                     ``,

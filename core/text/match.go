@@ -75,9 +75,11 @@ func (r *reader) bindAll(names []string) func() {
 	for _, name := range names {
 		r.bind(name)
 	}
+	from := r.names.Mark()
 	return func() {
 		for _, name := range names {
 			r.unbind(name)
+			r.names.Bind(name, from)
 		}
 	}
 }
@@ -176,9 +178,9 @@ func (r *reader) onePattern(bound *[]string, far int) (p prim.Pattern, ok bool) 
 		return p, r.list(t, tokCloseBrace, func() bool { return r.fieldPattern(&p, bound, far+1+len(p.Keys)) })
 	case tokQuote:
 		r.i++
-		r.inQuote++
+		back := r.quoting()
 		p.Code, ok = r.expr()
-		r.inQuote--
+		back()
 		if !r.close(t, tokCloseBrace, ok) {
 			return p, false
 		}

@@ -185,6 +185,11 @@ func step(t term.Term, i int) fault.Pointer {
 	switch t := t.(type) {
 	case *term.Lam:
 		return p.Key("body")
+	case *term.LetRec:
+		if i == len(t.Funcs) {
+			return p.Key("in")
+		}
+		return p.Key("letrec").Index(i).Index(1)
 	case *term.App:
 		return p.Key("app").Key([]string{"func", "arg"}[i])
 	case *term.If:

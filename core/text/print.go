@@ -2,6 +2,7 @@ package text
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,14 +16,16 @@ import (
 // written in the same way, and [Parse] gives it back, whatever its variables
 // are called.
 func Print(t term.Term) []byte {
-	w := speller{scope: map[string]int{}}
+	w := speller{scope: map[string]int{}, maybe: map[string]int{}, names: &prim.Names{}}
 	return layout(w.term(t, levelWhole))
 }
 
 // A speller makes the doc of a term.
 type speller struct {
-	// scope counts the functions around that bind each name.
-	scope map[string]int
+	// scope counts the functions around that bind each name, maybe the lets of
+	// functions that may be read as binding it.
+	scope, maybe map[string]int
+	names        *prim.Names
 	// curried is a function of two parameters that isn't written as one of two, since
 	// it stands where such a one would take a pair apart.
 	curried *term.Lam
@@ -59,16 +62,19 @@ func (w *speller) bare(t term.Term) (d *doc, level int) {
 	case *term.Self:
 		return lit("self"), levelAtom
 	case *term.Var:
+		w.names.Use(t.Name)
 		return lit(w.variable(t.Name)), levelAtom
 	case *term.CodeOf:
 		return lit(w.operation("code_of") + "(" + string(AppendString(nil, t.Name)) + ")"), levelPostfix
 	case *term.Lam:
 		return w.lambda(t), levelWhole
 	case *term.App:
-		if _, ok := t.Func.(*term.Lam); ok {
-			return w.let(t), levelWhole
+		if isLam(t.Func) {
+			return w.let(t)
 		}
 		return w.application(t), levelPostfix
+	case *term.LetRec:
+		return w.let(t)
 	case *term.If:
 		return w.conditional(t), levelWhole
 	case *term.List:
@@ -76,7 +82,11 @@ func (w *speller) bare(t term.Term) (d *doc, level int) {
 	case *term.Record:
 		return w.record(t), levelAtom
 	case *term.Quote:
-		return group(lit("'{"), nest(indent, softline, w.term(t.Body, levelWhole)), softline, lit("}")), levelAtom
+		around := w.names
+		w.names = &prim.Names{}
+		body := w.term(t.Body, levelWhole)
+		w.names = around
+		return group(lit("'{"), nest(indent, softline, body), softline, lit("}")), levelAtom
 	case *term.Continue:
 		return w.call(w.operation("continue"), []term.Term{t.Input}), levelPostfix
 	case *term.Effect:
@@ -97,6 +107,11 @@ func numberLevel(negative bool) int {
 // bind is how the parameter's name is written; the name is in scope then.
 func (w *speller) bind(name string) string {
 	w.scope[name]++
+	return written(name)
+}
+
+// written is how a name is written where it is bound.
+func written(name string) string {
 	if plain(name) {
 		return name
 	}
@@ -123,7 +138,7 @@ func (w *speller) variable(name string) string {
 // operation is how a primitive's name is written: after :: where a variable
 // has the same.
 func (w *speller) operation(name string) string {
-	if w.scope[name] > 0 || !plain(name) {
+	if w.scope[name] > 0 || w.maybe[name] > 0 || !plain(name) {
 		return "::" + name
 	}
 	return name
@@ -172,9 +187,11 @@ func (w *speller) lambda(t *term.Lam) *doc {
 		}
 		head = group(nest(indent, append(kids, lit(")"))...))
 	}
+	from := w.names.Mark()
 	d := w.term(body, levelWhole)
 	for _, name := range bound {
 		w.unbind(name)
+		w.names.Bind(name, from)
 	}
 	switch body.(type) {
 	case *term.List, *term.Record, *term.Quote:
@@ -183,38 +200,143 @@ func (w *speller) lambda(t *term.Lam) *doc {
 	return group(head, lit(" =>"), nest(indent, line, d))
 }
 
-// let spells functions applied at once, one in the body of the other, as
-// bindings in sequence.
-func (w *speller) let(t *term.App) *doc {
-	var kids []*doc
-	var bound []string
-	var body term.Term = t
+// A letGroup is a binding, or those of a letrec.
+type letGroup struct {
+	rec      bool
+	bindings []prim.Binding
+}
+
+// lets are the bindings that t consists of, each group in the body of the one
+// before, and the body of the last.
+func lets(t term.Term) (groups []letGroup, body term.Term) {
 	for {
-		app, ok := body.(*term.App)
-		if !ok {
-			break
+		switch u := t.(type) {
+		case *term.App:
+			l, ok := u.Func.(*term.Lam)
+			if !ok {
+				return groups, t
+			}
+			groups = append(groups, letGroup{false, []prim.Binding{{Name: l.Param, Value: u.Arg}}})
+			t = l.Body
+		case *term.LetRec:
+			g := letGroup{true, make([]prim.Binding, len(u.Funcs))}
+			for i, f := range u.Funcs {
+				g.bindings[i] = prim.Binding{Name: f.Name, Value: f.Lam}
+			}
+			groups = append(groups, g)
+			t = u.Body
+		default:
+			return groups, t
 		}
-		l, ok := app.Func.(*term.Lam)
-		if !ok {
-			break
+	}
+}
+
+// perhaps counts the functions of a group as in scope by some readings.
+func (w *speller) perhaps(g letGroup, by int) {
+	for _, b := range g.bindings {
+		if isLam(b.Value) {
+			w.maybe[b.Name] += by
 		}
-		value := w.term(app.Arg, levelWhole)
-		if len(kids) > 0 {
-			kids = append(kids, lit(","), line)
+	}
+}
+
+// A letPart is bindings that one let has, or, without a head, a function that is
+// applied to a value as such, because the value has a variable of its name.
+type letPart struct {
+	head, name string
+	kids       []*doc
+}
+
+// let spells functions applied at once, one in the body of the other, and letrecs,
+// as bindings in sequence, in so many lets that they are read as the same again.
+func (w *speller) let(t term.Term) (*doc, int) {
+	groups, body := lets(t)
+	for _, g := range groups {
+		w.perhaps(g, 1)
+	}
+	var parts []letPart
+	var run []prim.Binding // the functions that the last part ends with
+	cyclic := false        // of which some see one another
+	for i, g := range groups {
+		apart := i == 0
+		for _, b := range g.bindings {
+			dup := slices.ContainsFunc(run, func(r prim.Binding) bool { return r.Name == b.Name })
+			if isLam(b.Value) && len(run) > 0 && (dup && (cyclic || g.rec) || w.names.Uses(b.Name, run[0].From, w.names.Mark())) {
+				apart = true // those before it would see it
+			}
 		}
-		name := lit(w.bind(l.Param) + " =")
-		if hugs(app.Arg) {
-			kids = append(kids, name, lit(" "), value)
-		} else {
-			kids = append(kids, group(name, nest(indent, line, value)))
+		if g.rec {
+			w.perhaps(g, -1)
+			for _, b := range g.bindings {
+				w.bind(b.Name)
+			}
 		}
-		bound, body = append(bound, l.Param), l.Body
+		values := make([]*doc, len(g.bindings))
+		for k := range g.bindings {
+			b := &g.bindings[k]
+			b.From = w.names.Mark()
+			values[k] = w.term(b.Value, levelWhole)
+			b.To = w.names.Mark()
+		}
+		if !g.rec {
+			w.perhaps(g, -1)
+			w.bind(g.bindings[0].Name)
+		}
+		head := "let "
+		switch first := g.bindings[0]; {
+		case g.rec:
+			if ends, _ := w.names.Groups(g.bindings); ends[0] != len(ends) {
+				head = "let rec "
+			}
+		case isLam(first.Value) && w.names.Uses(first.Name, first.From, first.To):
+			head = ""
+		}
+		last := len(parts) - 1
+		if apart || head != "let " || parts[last].head != head {
+			parts = append(parts, letPart{head: head, name: g.bindings[0].Name})
+			run, cyclic, last = nil, false, last+1
+		}
+		p := &parts[last]
+		for k, b := range g.bindings {
+			if len(p.kids) > 0 {
+				p.kids = append(p.kids, lit(","), line)
+			}
+			switch name := lit(written(b.Name) + " ="); {
+			case head == "":
+				p.kids = append(p.kids, values[k])
+			case hugs(b.Value):
+				p.kids = append(p.kids, name, lit(" "), values[k])
+			default:
+				p.kids = append(p.kids, group(name, nest(indent, line, values[k])))
+			}
+			if run = append(run, b); !isLam(b.Value) {
+				run, cyclic = nil, false
+			}
+		}
+		cyclic = cyclic || g.rec
 	}
 	d := w.term(body, levelWhole)
-	for _, name := range bound {
-		w.unbind(name)
+	for _, g := range slices.Backward(groups) {
+		for _, b := range g.bindings {
+			w.unbind(b.Name)
+			from := b.To
+			if g.rec {
+				from = g.bindings[0].From
+			}
+			w.names.Bind(b.Name, from)
+		}
 	}
-	return group(lit("let "), nest(len("let "), kids...), lit(" in"), line, d)
+	for _, p := range slices.Backward(parts) {
+		if p.head == "" {
+			d = group(lit("("+written(p.name)+" =>"), nest(indent, line, d), lit(")("), nest(indent, softline, p.kids[0]), softline, lit(")"))
+		} else {
+			d = group(lit(p.head), nest(len("let "), p.kids...), lit(" in"), line, d)
+		}
+	}
+	if parts[0].head == "" {
+		return d, levelPostfix
+	}
+	return d, levelWhole
 }
 
 // hugs reports whether a term is broken inside better than before.

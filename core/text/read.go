@@ -50,6 +50,9 @@ type reader struct {
 	closers []int32 // of each bracket's token, the index of the one that closes it
 	two     map[*term.Lam]twoParams
 	lets    map[string][]letBound
+	names   *prim.Names
+	// letNames is what each let binds; nil: not known yet.
+	letNames map[int][]named
 
 	// patterns is how large what patterns mean is, about, and matches how many
 	// are around.

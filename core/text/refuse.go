@@ -100,7 +100,7 @@ func (r *reader) surprise(t token) string {
 	}
 	switch before {
 	case "rec":
-		return "Write what calls itself as a tool that calls self, or give it itself: let f = (f, n) => if n < 1 then 0 else f(f, n - 1) in f(f, 9)."
+		return "Write let f = n => if n < 1 then 0 else f(n - 1) in f(9): a function sees itself."
 	case "f":
 		if t.kind == tokString && r.toks[r.i-1].end == t.off {
 			return `Join strings with ++: "Hello " ++ r.name ++ ", " ++ to_text(r.n).`

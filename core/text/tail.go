@@ -51,6 +51,12 @@ func (r *reader) tail(t term.Term, at bool) {
 			t, _ = t.Func.(*term.App)
 		}
 		return
+	case *term.LetRec:
+		for _, f := range t.Funcs {
+			r.tail(f.Lam, false)
+		}
+		r.tail(t.Body, at)
+		return
 	case *term.If:
 		r.tail(t.Cond, false)
 		r.tail(t.Then, at)
@@ -67,6 +73,14 @@ func (r *reader) tail(t term.Term, at bool) {
 // so many around it. It stops counting soon after MaxDepth.
 func nesting(t term.Term, around int) int {
 	switch t := t.(type) {
+	case *term.LetRec:
+		deep := 0
+		for _, f := range t.Funcs {
+			if deep = max(deep, nesting(f.Lam, around+3)); deep > MaxDepth {
+				return deep
+			}
+		}
+		return max(deep, nesting(t.Body, around+1))
 	case *term.App, *term.If, *term.Record, *term.Continue:
 		around += 2
 	case *term.Prim:

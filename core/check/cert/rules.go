@@ -204,6 +204,7 @@ func (c *pass) term(t term.Term, s *env) *Type {
 		}
 		return c.prim(t, c.all(t.Args, s))
 	}
+	c.cost = bound{} // of a letrec
 	return c.fail(t, "the term isn't known")
 }
 

@@ -81,11 +81,29 @@ type env struct {
 	name string
 	val  *aval
 	next *env
+	rec  *group // in place of a name and a value
 }
+
+// A group is the functions of a letrec, whose environment is the one that it is in.
+type group struct {
+	t     *term.LetRec
+	tool  bool
+	evals int
+}
+
+// with is e with another value and surroundings.
+func (e *env) with(val *aval, next *env) *env { return &env{e.name, val, next, e.rec} }
 
 func (a *analyser) lookup(e *env, name string) (*aval, bool) {
 	for n := 1; e != nil; e = e.next {
-		if e.name == name {
+		if e.rec != nil {
+			for _, f := range e.rec.t.Funcs {
+				if f.Name == name {
+					return &aval{kind: isFunction, funcs: []*closure{{lam: f.Lam, env: e, tool: e.rec.tool, evals: e.rec.evals}}}, true
+				}
+			}
+			a.vars.charge(len(e.rec.t.Funcs) / 16)
+		} else if e.name == name {
 			return e.val, true
 		}
 		if n++; n%16 == 0 {

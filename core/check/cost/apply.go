@@ -57,7 +57,7 @@ type selfCall struct {
 
 // call applies a known function.
 func (a *analyser) call(t term.Term, c *closure, x *aval, s scope) (*aval, cost) {
-	inner := &env{c.lam.Param, x, c.env}
+	inner := &env{name: c.lam.Param, val: x, next: c.env}
 	in := scope{env: inner, tool: c.tool, evals: c.evals, facts: s.facts}
 	frame := cost{memory: number(8 * a.size(c.lam))}
 	if _, ok := c.lam.Body.(*term.Lam); ok {
@@ -167,7 +167,7 @@ func (a *analyser) attempt(r *recursion, first []*env, in scope) (v *aval, c cos
 		if e == first[i].next && val == first[i].val {
 			e = first[i]
 		} else {
-			e = &env{first[i].name, val, e}
+			e = first[i].with(val, e)
 		}
 	}
 	a.active = append(a.active, r)

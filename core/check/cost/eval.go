@@ -120,12 +120,20 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 		return aUnit, one(0)
 	case *term.Var:
 		if v, ok := a.lookup(s.env, t.Name); ok {
+			if v.kind == isFunction && len(v.funcs) == 1 && v.funcs[0].env != nil && v.funcs[0].env.rec != nil {
+				return v, one(a.closures(v.funcs[0].env.rec.t)) // it may be made of another one
+			}
 			return v, one(0)
 		}
 		return nothing, one(0)
 	case *term.Lam:
 		f := &closure{lam: t, env: s.env, tool: s.tool, evals: s.evals}
 		return &aval{kind: isFunction, funcs: []*closure{f}}, one(16 + 8*a.size(t))
+	case *term.LetRec:
+		made := a.closures(t)
+		s.env = &env{next: s.env, rec: &group{t, s.tool, s.evals}}
+		v, c := a.eval(t.Body, s)
+		return v, c.plus(cost{steps: number(3 * uint64(len(t.Funcs))), memory: number(made)})
 	case *term.App:
 		f, c := a.eval(t.Func, s)
 		x, d := a.eval(t.Arg, s)
@@ -186,6 +194,15 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 		return a.prim(t, s)
 	}
 	return a.lost(t, "this term isn't known")
+}
+
+// closures is the memory of a closure of functions that see one another.
+func (a *analyser) closures(t *term.LetRec) uint64 {
+	n := uint64(16)
+	for _, f := range t.Funcs {
+		n += 8 * a.size(f.Lam)
+	}
+	return n
 }
 
 // size is about how many registers a function has.

@@ -293,7 +293,7 @@ func (c *closer) env(e *env) *env {
 	next, val := c.env(e.next), c.value(e.val)
 	f := e
 	if next != e.next || !alike(val, e.val) {
-		f = &env{e.name, val, next}
+		f = e.with(val, next)
 	}
 	c.envs[e] = f
 	return f

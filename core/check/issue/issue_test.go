@@ -269,7 +269,7 @@ func TestMutated(t *testing.T) {
 // found.
 func TestInner(t *testing.T) {
 	rejected := 0
-	for i, s := range samples(t, 600) {
+	for i, s := range samples(t, 900) {
 		if len(s.c.Types) < 2 {
 			continue
 		}

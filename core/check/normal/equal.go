@@ -170,6 +170,18 @@ func (r renamer) term(t term.Term, e *renaming, level int) term.Term {
 	case *term.Lam:
 		name := fmt.Sprintf("%s%d", r.prefix, level)
 		return &term.Lam{Param: name, Body: r.term(t.Body, &renaming{t.Param, name, e}, level+1)}
+	case *term.LetRec:
+		out := &term.LetRec{Funcs: make([]term.Func, len(t.Funcs))}
+		for i, f := range t.Funcs {
+			out.Funcs[i].Name = fmt.Sprintf("%s%d", r.prefix, level+i)
+			e = &renaming{f.Name, out.Funcs[i].Name, e}
+		}
+		level += len(t.Funcs)
+		for i, f := range t.Funcs {
+			out.Funcs[i].Lam = r.term(f.Lam, e, level).(*term.Lam)
+		}
+		out.Body = r.term(t.Body, e, level)
+		return out
 	case *term.App:
 		return &term.App{Func: r.term(t.Func, e, level), Arg: r.term(t.Arg, e, level)}
 	case *term.If:

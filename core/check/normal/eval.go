@@ -40,6 +40,9 @@ func (n *normaliser) eval(t term.Term, e *env, b *block) (v val, ok bool) {
 		return n.once(b, &comp{what: aVar, name: t.Name}, "var "+t.Name)
 	case *term.Lam:
 		return &closure{t, e}, true
+	case *term.LetRec:
+		n.opaque = "functions that see one another are left as they are"
+		return nil, false
 	case *term.App:
 		f, ok := n.eval(t.Func, e, b)
 		if !ok {
@@ -269,7 +272,7 @@ func (n *normaliser) evaluated(t *term.Prim, e *env, b *block) (val, bool) {
 // outside: it makes, applies and asks for nothing. A let is only a name.
 func simple(t term.Term) bool {
 	switch t := t.(type) {
-	case *term.Lam, *term.Effect, *term.Self, *term.Continue, *term.CodeOf:
+	case *term.Lam, *term.LetRec, *term.Effect, *term.Self, *term.Continue, *term.CodeOf:
 		return false
 	case *term.Quote:
 		return true

@@ -139,6 +139,14 @@ func (g *guesser) walk(t term.Term, e *guess) *shape {
 		return s
 	case *term.Prim:
 		return g.prim(t, e)
+	case *term.LetRec:
+		for _, f := range t.Funcs {
+			e = &guess{f.Name, &shape{}, e}
+		}
+		for _, f := range t.Funcs {
+			g.walk(f.Lam, e)
+		}
+		return g.walk(t.Body, e)
 	default:
 		term.Children(t, func(c term.Term) bool {
 			g.walk(c, e)

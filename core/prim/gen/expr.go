@@ -20,7 +20,7 @@ func (g *generator) expr(t *typ, size int) {
 		g.acting(t, size)
 		return
 	}
-	switch g.draw(22) {
+	switch g.draw(23) {
 	case 0, 1:
 		g.small(t)
 	case 2, 3:
@@ -63,6 +63,8 @@ func (g *generator) expr(t *typ, size int) {
 		g.match(t, half)
 	case 17:
 		g.library(t, half)
+	case 18:
+		g.letrec(t, half)
 	default:
 		g.strict(t, size)
 	}
@@ -410,45 +412,7 @@ func (g *generator) recursive(size int) {
 			g.variable(n)
 			g.w(`,`, strconv.Itoa(1+g.draw(2)), `]}}}`)
 		}
-		r := g.fresh()
-		switch g.draw(4) {
-		case 0: // in tail position
-			call()
-		case 1: // its result under a name
-			g.w(`{"app":{"func":{"lam":`)
-			g.name(r)
-			g.w(`,"body":`)
-			g.bind(r, t, func() { g.expr(t, size/2) })
-			g.w(`},"arg":`)
-			call()
-			g.w(`}}`)
-		case 2: // in a list of two calls, folded
-			g.tail = false
-			g.w(`{"fold":[`)
-			g.lambda(&typ{prim.KindPair, t, t}, t, size/2, false)
-			g.w(",")
-			call()
-			g.w(",[")
-			call()
-			g.w("]]}")
-			g.tail = true
-		default: // as an operand where the type allows it
-			if t.kind == prim.KindInt {
-				g.tail = false
-				g.w(`{"add":[`)
-				call()
-				g.w(",")
-				if g.draw(2) == 0 {
-					call()
-				} else {
-					g.operand(integer, size/2)
-				}
-				g.w("]}")
-				g.tail = true
-			} else {
-				call()
-			}
-		}
+		g.calling(t, size, call)
 	})
 	g.w(`}}}`)
 }

@@ -193,6 +193,9 @@ func (g *generator) named(t, bound *typ, size int) {
 	g.bind(x, bound, func() {
 		if g.draw(2) == 0 {
 			y, second := g.fresh(), g.anyType(1)
+			if y == x {
+				y += "2" // functions beside one another have names of their own
+			}
 			g.w(",[")
 			g.name(y)
 			g.w(",")
