@@ -34,8 +34,8 @@ func TestPrograms(t *testing.T) {
 			t.Fatalf("%v\n%s", f, code)
 		}
 		for _, note := range p.Notes {
-			// A function that gives one may stand where fold takes its function.
-			if !strings.Contains(fmt.Sprint(note), "fold passes its function one pair") && !strings.Contains(fmt.Sprint(note), "means the function bound by this let") {
+			// A function that gives one may stand where fold or scan takes its function.
+			if !strings.Contains(fmt.Sprint(note), "passes its function one pair") && !strings.Contains(fmt.Sprint(note), "means the function bound by this let") {
 				t.Fatalf("notes %q\n%s", p.Notes, code)
 			}
 		}
