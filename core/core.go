@@ -89,8 +89,9 @@ const (
 // may give another result, other steps or another fault than before: a record of
 // a run says under which it was made, so that a replay that differs can be told
 // from one that can't be the same. What infer, normalize and equivalent give, and
-// take, is part of that: it changes with the checker.
-const Semantics = 5
+// take, is part of that: it changes with the checker. With 6 a fault inside a row of
+// the library is one of that row, and places in the text form are lines and columns.
+const Semantics = 6
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.

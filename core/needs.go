@@ -169,12 +169,7 @@ func (w *needing) locate(root term.Term) {
 	for i, p := range w.places {
 		at[i] = p.pos
 	}
-	var pointers []fault.Pointer
-	if w.source.Form == term.PIF {
-		pointers = text.LocateAll(w.source, root.Pos(), at)
-	} else {
-		pointers = parse.LocateAll(w.source, root.Pos(), at)
-	}
+	pointers := parse.LocateAll(w.source, root.Pos(), at)
 	lines := text.Lines(w.source.Text)
 	for i, p := range w.places {
 		line, col := lines.Position(p.pos)

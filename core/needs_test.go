@@ -64,10 +64,10 @@ unknown eval "" at  1:1
 with [] at  1:1
 `},
 		{"x =>\n  par(!a.b(x),\n    eval('{!a.c(1)}, [\"a\"]),\n    @t(x))", `
-op a.b "" at /body/par/0 2:7
-op a.c "" at /body/par/1/eval/quote 3:12
-call t "" at /body/par/2 4:5
-with ["a"] at /body/par/1 3:5
+op a.b "" at  2:7
+op a.c "" at  3:12
+call t "" at  4:5
+with ["a"] at  3:5
 `},
 		{`{"mul":[2,{"var":"x"}]}`, "\n"},
 	} {

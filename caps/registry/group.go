@@ -68,7 +68,7 @@ func (t *Tool) outside() map[string]*Tool {
 
 // memberHash is the hash of code in which the names of a group stand for places.
 func memberHash(p *core.Program, names []string) string {
-	t := term.Relocate(p.Term(), 0)
+	t := term.Relocate(p.Term(), func(term.At) term.At { return 0 })
 	place := func(name string) string {
 		if i := slices.Index(names, name); i >= 0 {
 			return "\x00" + strconv.Itoa(i)
@@ -366,7 +366,7 @@ func (r *Registry) carry(current []*Tool, name string, p part) (*Tool, error) {
 func fits(t, before *Tool, changed string) *fault.Fault {
 	was := before.Report().Diagnostics
 	for _, d := range t.Report().Diagnostics {
-		if !slices.ContainsFunc(was, func(e check.Diagnostic) bool { return e.At == d.At && e.Message == d.Message }) {
+		if !slices.ContainsFunc(was, func(e check.Diagnostic) bool { return e.Place == d.Place && e.Message == d.Message }) {
 			return &fault.Fault{
 				Kind: fault.Refused, Message: fmt.Sprintf("it was made together with %q, which it calls, and would fail with the new one: %s", changed, d.Message),
 				Expected: d.Expected, Got: d.Got,

@@ -162,6 +162,7 @@ func (p *Replay) one(r *Run, q *core.Request) core.Answer {
 	case !same:
 		what = "arguments"
 	case p.other: // its places are its own
+	case p.rec.recounted(): // so may places be spelled otherwise
 	case d.at != string(q.At) || d.in != q.Where || d.branch != q.Branch:
 		what = "place"
 	}

@@ -87,10 +87,8 @@ func (t *tracing) Eval(before uint64, e core.TraceEvent) bool {
 	if t.asJSON {
 		return t.line(s)
 	}
-	where := s.In + " " + or(string(s.At), "/")
-	if s.Line > 0 {
-		where += fmt.Sprintf(" (%d:%d)", s.Line, s.Col)
-	}
+	at := fault.Fault{At: s.At, Line: s.Line, Col: s.Col}
+	where := s.In + " " + or(at.Place(), "/")
 	fmt.Fprintf(t.out, "%s\n", printable(fmt.Sprintf("%6d  left %d  depth %d  %s", s.Step, s.Left, s.Depth, where)))
 	fmt.Fprintf(t.out, "        %s\n", printable(s.Term))
 	if len(s.Vars) > 0 {

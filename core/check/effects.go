@@ -252,7 +252,7 @@ func (c *checker) eval(t *term.Prim, e env, ctx context) *variable {
 		body, outer := s.code.Body, c.library
 		if s.foreign {
 			// Its places are in another source.
-			body, c.library = term.Relocate(body, term.At(t.Pos())), possible
+			body, c.library = term.Relocate(body, func(term.At) term.At { return term.At(t.Pos()) }), possible
 		}
 		inside := inside
 		inside.quotes = &quotes{s.code, c.variable(), inside.effects, ctx.raised, ctx.quotes}

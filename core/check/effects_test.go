@@ -25,27 +25,27 @@ func TestEffects(t *testing.T) {
 	}
 	for _, c := range []struct{ code, effects, absent, least string }{
 		{`x => 1`, "", "fs.read fs.write kv.put", ""},
-		{`x => !fs.read({path: x})`, "fs.read /body", "fs.write kv.put", "fs.read"},
-		{`x => !fs.read({in: "./a", path: x})`, "fs.read /body in ./a", "fs.write kv.put", "fs.read:./a"},
+		{`x => !fs.read({path: x})`, "fs.read 1:6", "fs.write kv.put", "fs.read"},
+		{`x => !fs.read({in: "./a", path: x})`, "fs.read 1:6 in ./a", "fs.write kv.put", "fs.read:./a"},
 		{`x => '{!fs.read(x)}`, "", "fs.read fs.write kv.put", ""},
 		{`x => let f = y => !fs.read(y) in 1`, "", "fs.read fs.write kv.put", ""},
-		{`x => let f = y => !fs.read(y) in map(f, x)`, "fs.read /body/app/arg/body", "fs.write kv.put", "fs.read"},
-		{`x => y => !fs.read(y)`, "fs.read /body/body", "fs.write kv.put", "fs.read"},
-		{`x => [y => !fs.read(y)]`, "fs.read /body/0/body", "fs.write kv.put", "fs.read"},
-		{`f => f(y => !fs.read(y))`, "fs.read /body/app/arg/body", "fs.write kv.put", "fs.read"},
-		{`x => eval('{!fs.read(x)})`, "fs.read /body/eval/quote inert", "fs.read fs.write kv.put", ""},
-		{`x => eval('{!fs.read(x)}, ["fs.read:./in"])`, "fs.read /body/eval/quote with fs.read:./in", "fs.write kv.put", "fs.read"},
-		{`x => eval('{!fs.read(x)}, ["fs.write,list:./in"])`, "fs.read /body/eval/quote with fs.write,list:./in inert", "fs.read fs.write kv.put", ""},
-		{`x => eval(x, ["fs:./in"])`, "* /body with fs:./in", "kv.put", "fs:./in"},
-		{`x => eval(x, ["fs.read:./in", "call:known"])`, "* /body with call:known fs.read:./in; fs.write /body via known inert; kv.put /body via known", "fs.write", "call:known fs.read:./in"},
-		{`x => eval(x, ["fs.read", "call:other"])`, "* /body via other; * /body with call:other fs.read", "", "call:other fs.read"},
-		{`x => eval(x, ["fs.read", "call:*"])`, "* /body via *; * /body with call:* fs.read", "", "call:* fs.read"},
-		{`x => eval('{@known(x)}, ["call:*"])`, "call:known /body/eval/quote with call:*; fs.write /body/eval/quote via known inert; kv.put /body/eval/quote via known", "fs.read fs.write", "call:known"},
-		{`x => eval(x)`, "* /body inert", "fs.read fs.write kv.put", ""},
-		{`x => let load = y => !fs.read(y) in eval('{load(x)})`, "fs.read /body/app/arg/body inert", "fs.read fs.write kv.put", ""},
-		{`x => @known(x)`, "call:known /body; fs.write /body via known inert; kv.put /body via known", "fs.read fs.write", "call:known"},
-		{`x => @other(x)`, "* /body via other; call:other /body", "", "call:other"},
-		{`x => par(!fs.read(x), try(!kv.put(x)))`, "fs.read /body/par/0; kv.put /body/par/1/try", "fs.write", "fs.read kv.put"},
+		{`x => let f = y => !fs.read(y) in map(f, x)`, "fs.read 1:19", "fs.write kv.put", "fs.read"},
+		{`x => y => !fs.read(y)`, "fs.read 1:11", "fs.write kv.put", "fs.read"},
+		{`x => [y => !fs.read(y)]`, "fs.read 1:12", "fs.write kv.put", "fs.read"},
+		{`f => f(y => !fs.read(y))`, "fs.read 1:13", "fs.write kv.put", "fs.read"},
+		{`x => eval('{!fs.read(x)})`, "fs.read 1:13 inert", "fs.read fs.write kv.put", ""},
+		{`x => eval('{!fs.read(x)}, ["fs.read:./in"])`, "fs.read 1:13 with fs.read:./in", "fs.write kv.put", "fs.read"},
+		{`x => eval('{!fs.read(x)}, ["fs.write,list:./in"])`, "fs.read 1:13 with fs.write,list:./in inert", "fs.read fs.write kv.put", ""},
+		{`x => eval(x, ["fs:./in"])`, "* 1:6 with fs:./in", "kv.put", "fs:./in"},
+		{`x => eval(x, ["fs.read:./in", "call:known"])`, "* 1:6 with call:known fs.read:./in; fs.write 1:6 via known inert; kv.put 1:6 via known", "fs.write", "call:known fs.read:./in"},
+		{`x => eval(x, ["fs.read", "call:other"])`, "* 1:6 via other; * 1:6 with call:other fs.read", "", "call:other fs.read"},
+		{`x => eval(x, ["fs.read", "call:*"])`, "* 1:6 via *; * 1:6 with call:* fs.read", "", "call:* fs.read"},
+		{`x => eval('{@known(x)}, ["call:*"])`, "call:known 1:13 with call:*; fs.write 1:13 via known inert; kv.put 1:13 via known", "fs.read fs.write", "call:known"},
+		{`x => eval(x)`, "* 1:6 inert", "fs.read fs.write kv.put", ""},
+		{`x => let load = y => !fs.read(y) in eval('{load(x)})`, "fs.read 1:22 inert", "fs.read fs.write kv.put", ""},
+		{`x => @known(x)`, "call:known 1:6; fs.write 1:6 via known inert; kv.put 1:6 via known", "fs.read fs.write", "call:known"},
+		{`x => @other(x)`, "* 1:6 via other; call:other 1:6", "", "call:other"},
+		{`x => par(!fs.read(x), try(!kv.put(x)))`, "fs.read 1:10; kv.put 1:27", "fs.write", "fs.read kv.put"},
 	} {
 		p, f := text.Parse([]byte(c.code), text.Options{Tool: "t"})
 		if f != nil {
@@ -55,7 +55,7 @@ func TestEffects(t *testing.T) {
 		r := check.Infer(p.Term, p.Source, env, check.Budget{})
 		var got []string
 		for _, e := range r.Effects {
-			s := e.Op + " " + string(e.At)
+			s := fmt.Sprintf("%s %d:%d", e.Op, e.Line, e.Col)
 			if e.In != "" {
 				s += " in " + e.In
 			}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -24,11 +23,16 @@ func (c *checker) report() *Report {
 	}
 	places := newPlaces(c)
 	guarded := c.guarded()
+	var applied map[int]bool
 	for _, x := range c.failed {
 		place, f := places.of(x.pos), *x.f
 		if x.name != "" {
-			f.At = place.At
-			prim.Applied(&f, x.name)
+			if applied == nil {
+				applied = term.Applied(c.root)
+			}
+			if applied[x.pos] {
+				prim.Applied(&f, x.name)
+			}
 		}
 		r.Diagnostics = append(r.Diagnostics, Diagnostic{
 			Kind: f.Kind, Place: place, Message: f.Message, Expected: f.Expected, Got: f.Got, Hint: f.Hint,
@@ -108,12 +112,7 @@ func newPlaces(c *checker) *places {
 	}
 	slices.Sort(at)
 	at = slices.Compact(at)
-	var pointers []fault.Pointer
-	if c.src.Form == term.PIF {
-		pointers = text.LocateAll(c.src, c.root.Pos(), at)
-	} else {
-		pointers = parse.LocateAll(c.src, c.root.Pos(), at)
-	}
+	pointers := parse.LocateAll(c.src, c.root.Pos(), at)
 	lines := text.Lines(c.src.Text)
 	for i, pos := range at {
 		line, col := lines.Position(pos)

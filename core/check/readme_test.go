@@ -41,10 +41,10 @@ func TestReadme(t *testing.T) {
 		r := check.Infer(p.Term, p.Source, check.Env{Tool: "t"}, check.Budget{})
 		got = append(got, ": "+r.Type.String())
 		for _, d := range r.Dynamic {
-			got = append(got, fmt.Sprintf("? %s at %s", d.Reason, d.At))
+			got = append(got, fmt.Sprintf("? %s at %d:%d", d.Reason, d.Line, d.Col))
 		}
 		for _, d := range r.Diagnostics {
-			got = append(got, fmt.Sprintf("! %s at %s", d.Kind, d.At))
+			got = append(got, fmt.Sprintf("! %s at %d:%d", d.Kind, d.Line, d.Col))
 		}
 	}
 	compare()

@@ -19,10 +19,10 @@ func described(r *check.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "    %s\n", r.Type)
 	for _, d := range r.Diagnostics {
-		fmt.Fprintf(&b, "    ! %s at %q: %s\n", d.Kind, d.At, d.Message)
+		fmt.Fprintf(&b, "    ! %s at %d:%d: %s\n", d.Kind, d.Line, d.Col, d.Message)
 	}
 	for _, d := range r.Dynamic {
-		fmt.Fprintf(&b, "    ? %s at %q\n", d.Reason, d.At)
+		fmt.Fprintf(&b, "    ? %s at %d:%d\n", d.Reason, d.Line, d.Col)
 	}
 	return b.String()
 }

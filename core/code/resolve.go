@@ -157,7 +157,7 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 		n.a = c.resolve(t.Arg, s)
 		n.size += n.a.size
 	case *term.Prim:
-		if e := prim.Expand(t); e != nil {
+		if e := c.unit.Uses.Expand(t); e != nil {
 			return c.resolve(e, s)
 		}
 		c.resolvePrim(n, t, s)

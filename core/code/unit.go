@@ -3,6 +3,7 @@ package code
 import (
 	"slices"
 
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -30,6 +31,8 @@ type Unit struct {
 	Acting []int32
 	// Kin is the entries of functions whose closures hold the same values.
 	Kin [][]int32
+	// Uses is of rows of the library: the places below 0 in Meta are in it.
+	Uses prim.Uses
 	// Window is how many words above its window's start any function of the
 	// unit may write, its callees' arguments included.
 	Window int

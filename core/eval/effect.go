@@ -23,7 +23,7 @@ func (m *Machine) here() (at fault.Pointer, in string) {
 		if m.places == nil {
 			m.places = make(map[int]place)
 		}
-		p = place{f.At, f.In}
+		p = place{fault.Pointer(f.Place()), f.In}
 		m.places[i] = p
 	}
 	return p.at, p.in

@@ -43,7 +43,7 @@ func (m *Machine) link(t term.Term, source *term.Source, o code.Options, ctx *co
 	if u.Entangled {
 		return nil
 	}
-	m.units = append(m.units, unit{from: len(m.instrs), term: t, source: source, depth: o.Depth, scope: o.Scope, acting: u.Acting, context: ctx})
+	m.units = append(m.units, unit{from: len(m.instrs), term: t, source: source, depth: o.Depth, scope: o.Scope, acting: u.Acting, uses: u.Uses, context: ctx})
 	m.instrs = append(m.instrs, u.Code...)
 	m.meta = append(m.meta, u.Meta...)
 	m.kinds = append(m.kinds, u.Consts...)
@@ -304,6 +304,7 @@ func (u *unit) bound(pos int) []string {
 
 // locate gives a fault its place.
 func (m *Machine) locate(f *fault.Fault, u *unit, pos int) {
+	pos = u.uses.Blame(f, pos)
 	f.EvalDepth = u.depth
 	switch {
 	case u.depth > 0:
@@ -319,7 +320,7 @@ func (m *Machine) locate(f *fault.Fault, u *unit, pos int) {
 	switch {
 	case u.source == nil:
 	case u.source.Form == term.PIF:
-		text.At(f, u.source, u.term.Pos(), pos)
+		text.At(f, u.source, pos)
 	default:
 		parse.At(f, u.source, u.term.Pos(), pos)
 	}

@@ -166,6 +166,7 @@ type unit struct {
 	scope  []string // the variables around code that eval runs, the innermost last
 	input  bool
 	acting []int32 // see [code.Unit.Acting]
+	uses   prim.Uses
 	*context
 }
 
@@ -259,7 +260,7 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 		clear(m.consts)
 	}
 	m.main = context{tool: p.Tool, isTool: p.IsTool, code: quoted{p.Term, p.Source}, library: tools}
-	m.units = append(m.units[:0], unit{term: p.Term, source: p.Source, acting: u.Acting, context: &m.main})
+	m.units = append(m.units[:0], unit{term: p.Term, source: p.Source, acting: u.Acting, uses: u.Uses, context: &m.main})
 	m.evals = nil
 	m.slack = u.Window
 }

@@ -174,10 +174,12 @@ func (m *Machine) slow() bool {
 	case code.Unbound:
 		at := m.index()
 		name := m.kinds[in.D].Name
-		f := prim.Unbound(name, m.unitAt(at).bound(int(m.meta[at].Pos)))
-		ended := m.fail(f)
-		prim.Applied(f, name)
-		return ended
+		u, pos := m.unitAt(at), int(m.meta[at].Pos)
+		f := prim.Unbound(name, u.bound(pos))
+		if term.Applied(u.term)[pos] {
+			prim.Applied(f, name)
+		}
+		return m.fail(f)
 	case code.Rev:
 		return m.reverse(in)
 	case code.Record, code.RecordL:

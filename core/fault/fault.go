@@ -14,7 +14,10 @@
 // [Cancelled], [Timeout]) and [Internal] are not catchable by a program.
 package fault
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // A Fault is one failure. The zero value is not a valid fault; Kind and
 // Message are always set. A Fault is immutable once returned.
@@ -48,6 +51,15 @@ type Fault struct {
 	Cause error `json:"-"`
 }
 
+// Place is where the failure is in the document: the pointer, or "line:column" where
+// the source was text.
+func (f *Fault) Place() string {
+	if f.At == "" && f.Line > 0 {
+		return fmt.Sprintf("%d:%d", f.Line, f.Col)
+	}
+	return string(f.At)
+}
+
 // New returns a fault of the kind with the message.
 func New(kind Kind, message string) *Fault {
 	return &Fault{Kind: kind, Message: message}
@@ -57,17 +69,16 @@ func New(kind Kind, message string) *Fault {
 func (f *Fault) Error() string {
 	var b strings.Builder
 	b.WriteString(string(f.Kind))
-	if f.At != "" || f.In != "" {
+	place := f.Place()
+	switch {
+	case f.Line > 0 && strings.Contains(f.Message, fmt.Sprintf("line %d, column %d", f.Line, f.Col)):
+		place = ""
+	case place == "" && f.In != "":
+		place = "/"
+	}
+	if at := strings.TrimSpace(f.In + " " + place); at != "" {
 		b.WriteString(" at ")
-		if f.In != "" {
-			b.WriteString(f.In)
-			b.WriteByte(' ')
-		}
-		if f.At == "" {
-			b.WriteString("/")
-		} else {
-			b.WriteString(string(f.At))
-		}
+		b.WriteString(at)
 	}
 	b.WriteString(": ")
 	b.WriteString(f.Message)

@@ -27,7 +27,7 @@ func (r *run) effect(n *term.Effect, e *env, ctx *context, around limits, depth 
 	}
 	place := ctx.fail(n, &fault.Fault{})
 	a := r.ask([]value.Request{{
-		Op: n.Op, In: n.In, Arg: arg, Size: size, Most: r.Budgets.Memory, At: place.At, Where: place.In,
+		Op: n.Op, In: n.In, Arg: arg, Size: size, Most: r.Budgets.Memory, At: fault.Pointer(place.Place()), Where: place.In,
 		Tool: ctx.holder, Tools: ctx.tools, With: around, Branch: r.branch.path(),
 	}})[0]
 	if a.Fault != nil {
@@ -69,7 +69,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 		return nil, ctx.fail(n, prim.NoCall(string(name)))
 	}
 	place := ctx.fail(n, &fault.Fault{})
-	t, f := ctx.tools.Callee(string(name), around, place.At)
+	t, f := ctx.tools.Callee(string(name), around, fault.Pointer(place.Place()))
 	if f != nil {
 		mine := *f
 		return nil, ctx.fail(n, &mine)

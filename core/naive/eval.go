@@ -21,13 +21,10 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 			return r.list(l, e, ctx, around, depth)
 		}
 		if p, ok := t.(*term.Prim); ok {
-			if body := prim.Expand(p); body != nil {
-				t = body
+			if prim.Get(p.ID).Body != "" {
+				t = r.expand(p)
+				continue
 			}
-		}
-		if p, ok := t.(*term.Prim); ok && prim.Get(p.ID).Body != "" {
-			t = r.expand(p)
-			continue
 		}
 		f := r.step(t, e, ctx, depth)
 		if f != nil {
@@ -52,7 +49,9 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 				return v, nil
 			}
 			f := ctx.fail(n, prim.Unbound(n.Name, e.names()))
-			prim.Applied(f, n.Name)
+			if term.Applied(ctx.root)[n.Pos()] {
+				prim.Applied(f, n.Name)
+			}
 			return nil, f
 		case *term.Lam:
 			return &value.Closure{Impl: &closure{n, e, ctx, around}}, r.alloc(closureBytes, n, ctx)
@@ -223,7 +222,7 @@ func makesClosure(fn *closure) bool {
 func (r *run) expand(p *term.Prim) term.Term {
 	t, ok := r.expanded[p]
 	if !ok {
-		t = prim.Expand(p)
+		t = r.uses.Expand(p)
 		if r.expanded == nil {
 			r.expanded = map[*term.Prim]term.Term{}
 		}

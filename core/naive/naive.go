@@ -94,6 +94,7 @@ type run struct {
 	nested    int // evaluations on the Go stack
 	// expanded is what the uses of the prelude's rows mean.
 	expanded map[*term.Prim]term.Term
+	uses     prim.Uses
 	// branch is the branch of par that runs; nil: none.
 	branch *branch
 	places map[standing]Place // that were asked for
@@ -102,11 +103,12 @@ type run struct {
 // A context is what a piece of code belongs to. Closures carry the context
 // they were made in.
 type context struct {
+	run    *run
 	source *term.Source
-	root   int    // offset of the term that pointers start from
-	in     string // the document's name in faults
-	tool   *tool  // nil: no self, no continue
-	evals  int    // how many evals deep the code is
+	root   term.Term // that pointers start from
+	in     string    // the document's name in faults
+	tool   *tool     // nil: no self, no continue
+	evals  int       // how many evals deep the code is
 	// holder is the tool that effects are asked for by, and tools what says so;
 	// library is where code_of looks, also for an input.
 	holder         string
@@ -120,7 +122,8 @@ type limits = [][]string
 // evaluated is the context of code that an eval in this one evaluates.
 func (ctx *context) evaluated(code *value.Code) *context {
 	return &context{
-		source: code.Source, root: code.Term.Pos(), in: "eval", evals: ctx.evals + 1,
+		run:    ctx.run,
+		source: code.Source, root: code.Term, in: "eval", evals: ctx.evals + 1,
 		holder: ctx.holder, tools: ctx.tools, library: ctx.library,
 	}
 }
@@ -203,7 +206,7 @@ func (r *run) run() (value.Value, *fault.Fault) {
 // program evaluates the code of a tool, or inline code where name is empty,
 // and applies what it gives to the inputs if that is a function.
 func (r *run) program(t term.Term, source *term.Source, name string, tools value.Tools, inputs int, input func(i int) (value.Value, *fault.Fault), depth int) (value.Value, *fault.Fault) {
-	ctx := &context{source: source, root: t.Pos(), in: "code", holder: name, tools: tools, library: tools}
+	ctx := &context{run: r, source: source, root: t, in: "code", holder: name, tools: tools, library: tools}
 	if source != nil && source.In != "" {
 		ctx.in = source.In
 	}
@@ -263,7 +266,7 @@ func (r *run) input(in *parse.Parsed) (value.Value, *fault.Fault) {
 	if in == nil {
 		in = &parse.Parsed{Term: &term.Unit{}}
 	}
-	return r.eval(in.Term, nil, &context{source: in.Source, root: in.Term.Pos(), in: "input", library: r.Tools}, nil, 0, true)
+	return r.eval(in.Term, nil, &context{run: r, source: in.Source, root: in.Term, in: "input", library: r.Tools}, nil, 0, true)
 }
 
 // step charges the one step of evaluating t with the variables of e.
@@ -319,11 +322,12 @@ func (ctx *context) mismatch(t term.Term, id term.ID, i int, got value.Value) *f
 // fail gives a fault its place: the term, in the document its code stands in.
 func (ctx *context) fail(t term.Term, f *fault.Fault) *fault.Fault {
 	f.In, f.EvalDepth = ctx.in, ctx.evals
+	pos := ctx.run.uses.Blame(f, t.Pos())
 	if ctx.source != nil {
 		if ctx.source.Form == term.PIF {
-			text.At(f, ctx.source, ctx.root, t.Pos())
+			text.At(f, ctx.source, pos)
 		} else {
-			parse.At(f, ctx.source, ctx.root, t.Pos())
+			parse.At(f, ctx.source, ctx.root.Pos(), pos)
 		}
 	}
 	return f

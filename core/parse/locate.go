@@ -108,9 +108,13 @@ func locate(src *term.Source, root, pos int) (p fault.Pointer, fragment string) 
 	return b.pointer(r, i), b.fragment(i)
 }
 
-// LocateAll is [Locate] for many places, with one reading of the source.
+// LocateAll is [Locate] for many places, with one reading of the source. In the text
+// form, which has no pointers, they are empty.
 func LocateAll(src *term.Source, root int, at []int) []fault.Pointer {
 	pointers := make([]fault.Pointer, len(at))
+	if src.Form == term.PIF {
+		return pointers
+	}
 	b := builders.Get().(*builder)
 	defer b.release()
 	if !b.rescan(src) {

@@ -71,23 +71,27 @@ func Mismatch(id term.ID, i int, got string) *fault.Fault { return Table[id].mis
 func (r *Row) mismatch(i int, got string) *fault.Fault {
 	f := &fault.Fault{Kind: fault.TypeError, Got: got}
 	want := KindAny
-	which := "operand"
 	if r.List != "" {
 		i = min(i, len(r.Params)-1)
 	}
 	if i < len(r.Params) {
 		want = r.Params[i].Kinds
 	}
-	if len(r.Params) > 1 && i < len(ordinals) {
-		which = ordinals[i] + " operand"
-		if r.Shape == Keyed || r.Shape == KeyedOrArray {
-			which = strconv.Quote(r.Params[i].Name)
-		}
-	}
 	f.Expected = want.Phrase()
-	f.Message = fmt.Sprintf("%s takes %s as its %s, not %s", r.Name, f.Expected, which, got)
+	f.Message = fmt.Sprintf("%s takes %s as its %s, not %s", r.Name, f.Expected, r.which(i), got)
 	f.Hint = r.hint(want, got)
 	return f
+}
+
+// which says which operand i is.
+func (r *Row) which(i int) string {
+	switch {
+	case len(r.Params) < 2 || i >= len(ordinals):
+		return "operand"
+	case r.Shape == Keyed || r.Shape == KeyedOrArray:
+		return strconv.Quote(r.Params[i].Name)
+	}
+	return ordinals[i] + " operand"
 }
 
 // hint is an imperative sentence with a correct term.
@@ -98,7 +102,7 @@ func (r *Row) hint(want Kinds, got string) string {
 	switch {
 	case r.Shape == Unary && (got == "a list") && want&KindList == 0:
 		return fmt.Sprintf("%s takes its operand without brackets: write %s.", r.Name, correct)
-	case got == "a function" && want&KindList != 0 && r.Name == "fold":
+	case got == "a function" && want&KindList != 0 && len(r.Params) > 0 && r.Params[0].Kinds == KindFunction:
 		return fmt.Sprintf("The function is the first operand, the list the last: {\"map\":[F,LIST]}, {\"fold\":[F,INIT,LIST]}; a function given to fold takes one pair (accumulator, item). Correct: %s.", correct)
 	case got == "a function":
 		return fmt.Sprintf("Apply the function first, {\"app\":{\"func\":F,\"arg\":A}}; a function given to fold takes one pair (accumulator, item). Correct: %s.", correct)

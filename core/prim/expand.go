@@ -44,9 +44,12 @@ func Expand(p *term.Prim) term.Term {
 	if body == nil {
 		return nil
 	}
-	t := term.Relocate(body, p.At)
-	for _, a := range p.Args {
-		t = &term.App{At: p.At, Func: t, Arg: a}
+	return applied(term.Relocate(body, func(term.At) term.At { return p.At }), p.Args, p.At)
+}
+
+func applied(t term.Term, args []term.Term, at term.At) term.Term {
+	for _, a := range args {
+		t = &term.App{At: at, Func: t, Arg: a}
 	}
 	return t
 }

@@ -2,7 +2,6 @@ package prim
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -74,11 +73,10 @@ func Unbound(name string, bound []string) *fault.Fault {
 	return f
 }
 
-// Applied completes the fault of a variable that nothing binds, once it has its
-// place: a name that is applied was meant to be the operation most like it.
+// Applied completes the fault of a variable that nothing binds and that is applied
+// (see [term.Applied]): it was meant to be the operation most like it.
 func Applied(f *fault.Fault, name string) {
-	applied := strings.HasSuffix(string(f.At), "/app/func") || strings.HasSuffix(string(f.At), "/app/0")
-	if f.Near != "" || !applied {
+	if f.Near != "" {
 		return
 	}
 	if _, row, ok := Lookup(Nearest(name)); ok && row.Group != "lambda" {

@@ -1,5 +1,21 @@
 package term
 
+// Applied returns the places of the variables that are applied in t.
+func Applied(t Term) map[int]bool {
+	applied := map[int]bool{}
+	var walk func(t Term) bool
+	walk = func(t Term) bool {
+		if a, ok := t.(*App); ok {
+			if v, ok := a.Func.(*Var); ok {
+				applied[v.Pos()] = true
+			}
+		}
+		return Children(t, walk)
+	}
+	walk(t)
+	return applied
+}
+
 // Children calls visit for each operand of t, in order, until one call returns
 // false; it returns whether none did. Quoted code is an operand too, and so is
 // the list that stands beside eval.

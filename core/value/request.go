@@ -48,8 +48,8 @@ type Request struct {
 	// Size is how many bytes Arg has as JSON, as it is recorded, counted up to a
 	// little more than Most, the run's budget of memory; see [Request.TooLarge].
 	Size, Most int64
-	// At is the place in its document, and Where that document's name, as in
-	// faults: "code", "input", "tool:NAME" or "eval".
+	// At is the place in its document, a pointer or "line:column", and Where that
+	// document's name, as in faults: "code", "input", "tool:NAME" or "eval".
 	At    fault.Pointer
 	Where string
 	// Tool is the name of the tool whose code, or whose eval, asks; "" for

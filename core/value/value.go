@@ -232,7 +232,7 @@ func Slice(v Value) ([]Value, bool) {
 // program raised one.
 func Caught(f *fault.Fault) Value {
 	fields := []Field{
-		{"at", Str(f.At)},
+		{"at", Str(f.Place())},
 		{"kind", Str(f.Kind)},
 		{"message", Str(f.Message)},
 	}

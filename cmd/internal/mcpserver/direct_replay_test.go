@@ -107,8 +107,8 @@ func TestPromptArguments(t *testing.T) {
 		return s.runPrompt(t.Context(), Call{Tool: promptCall, Arguments: []byte(`{"name":"ratio","arguments":` + args + `}`), Tools: s.latest(), ticket: s.tickets.Add(1)})
 	}
 	for args, want := range map[string]string{
-		`{"a":"9","b":"0"}`: "division_by_zero at tool:ratio@1 /body/body/to_text",
-		`{"a":"9","b":"x"}`: "type_error at tool:ratio@1 /body/body/to_text",
+		`{"a":"9","b":"0"}`: "division_by_zero at tool:ratio@1 1:21",
+		`{"a":"9","b":"x"}`: "type_error at tool:ratio@1 1:21",
 		`{"a":"9"}`:         "invalid_request: b is missing",
 		`{"a":"9","c":"x"}`: "invalid_request: no parameter c; did you mean b?",
 	} {

@@ -194,12 +194,7 @@ func (a *analyser) places(root term.Term) []Place {
 	if src == nil {
 		return places
 	}
-	var at []fault.Pointer
-	if src.Form == term.PIF {
-		at = text.LocateAll(src, root.Pos(), offsets)
-	} else {
-		at = parse.LocateAll(src, root.Pos(), offsets)
-	}
+	at := parse.LocateAll(src, root.Pos(), offsets)
 	lines := text.Lines(src.Text)
 	for i := range places {
 		places[i].At = at[i]

@@ -1,6 +1,7 @@
 package cost_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func TestREADME(t *testing.T) {
 			r := cost.Of(p.Term, cost.Options{Tool: true, Source: p.Source})
 			got := string(r.Class) + ": " + r.Steps.Explain()
 			if !r.Steps.Finite() {
-				got = string(r.Class) + " at " + string(r.Why[0].At) + ": " + r.Why[0].Message
+				got = fmt.Sprintf("%s at %d:%d: %s", r.Class, r.Why[0].Line, r.Why[0].Col, r.Why[0].Message)
 			}
 			if got != lines[i+1] {
 				t.Errorf("%s\n%s\nwant\n%s", lines[i], got, lines[i+1])
