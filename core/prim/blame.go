@@ -15,9 +15,9 @@ type Uses []use
 
 // A use is of a row, at a place; one below 0 is in what another use means.
 type use struct {
-	at  term.At
-	row term.ID
-	n   int // operands
+	at   term.At
+	row  *Row
+	body term.Term
 }
 
 // The place of a node of a body is the complement of its use's number and of its
@@ -35,18 +35,16 @@ func (u *Uses) Expand(p *term.Prim) term.Term {
 		return Expand(p)
 	}
 	first := ^term.At(len(*u) << bodyBits)
-	*u = append(*u, use{p.At, p.ID, len(p.Args)})
+	*u = append(*u, use{p.At, Get(p.ID), body})
 	return applied(term.Relocate(body, func(at term.At) term.At { return first - at }), p.Args, first)
 }
 
 // An inner is a place in the body of a row of the library.
 type inner struct {
-	row *Row
-	n   int // operands of the use
-	at  int
+	row  *Row
+	body term.Term
+	at   int
 }
-
-func (in inner) body() term.Term { return Body(in.row.id(), in.n) }
 
 // term finds what stands there, of several the outermost that is wanted.
 func (in inner) term(wanted func(term.Term) bool) (found term.Term) {
@@ -58,13 +56,8 @@ func (in inner) term(wanted func(term.Term) bool) (found term.Term) {
 		}
 		return term.Children(t, walk)
 	}
-	walk(in.body())
+	walk(in.body)
 	return found
-}
-
-func (r *Row) id() term.ID {
-	id, _, _ := Lookup(r.Name)
-	return id
 }
 
 // placed is a place in the library, from the inside out: a place in a body, that of
@@ -79,7 +72,7 @@ func (u Uses) Blame(f *fault.Fault, pos int) int {
 	for pos < 0 {
 		at := ^pos
 		in := u[at>>bodyBits]
-		path = append(path, inner{Get(in.row), in.n, at & (1<<bodyBits - 1)})
+		path = append(path, inner{in.row, in.body, at & (1<<bodyBits - 1)})
 		pos = int(in.at)
 	}
 	if len(path) > 0 {
@@ -176,7 +169,7 @@ func (path placed) origin(t term.Term, level int) origin {
 	switch t := t.(type) {
 	case *term.Var:
 		k := 0
-		for l, ok := in.body().(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
+		for l, ok := in.body.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
 			switch {
 			case l.Param != t.Name:
 			case level+1 == len(path):
@@ -265,7 +258,7 @@ func (path placed) fold(level int, v *term.Var) (fold *term.Prim) {
 func (path placed) walk(level int, visit func(term.Term) bool) {
 	var walk func(t term.Term) bool
 	walk = func(t term.Term) bool { return visit(t) && term.Children(t, walk) }
-	walk(path[level].body())
+	walk(path[level].body)
 }
 
 // blamed makes a fault one of the row, about an operand; give is the hint, with the

@@ -328,7 +328,7 @@ func TestReplayTellsWhatDiffers(t *testing.T) {
 		`k => (let b = !toy.get({key: "notes/a"}) in [b, !toy.get("notes/b")])`: "the same: 2 requests, and the result",
 		`k => [!toy.get("notes/a"), !toy.get("notes/b"), 1]`:                    "2 requests, all the same; the result: list of",
 		`k => !toy.get("notes/a")`:                                              `request 2: toy.get {"key":"notes/b"} at`,
-		`k => [!toy.get("notes/b"), !toy.get("notes/a")]`:                       `request 1 differs (arguments): toy.get {"key":"notes/a"} at tool:it /body/0 was recorded, and it asked for toy.get "notes/b" at tool:it /body/0`,
+		`k => [!toy.get("notes/b"), !toy.get("notes/a")]`:                       `request 1 differs (arguments): toy.get {"key":"notes/a"} at tool:it 1:7 was recorded, and it asked for toy.get "notes/b" at tool:it 1:7`,
 		`k => par(!toy.get("notes/a"), !toy.get("notes/b"))`:                    "the same: 2 requests, and the result",
 	} {
 		tools, _, err := w.at(rec.AsOf).Trying(registry.Definition{Name: "it", Code: []byte(code), Text: true})
@@ -388,6 +388,23 @@ func TestReplayUnderOtherRules(t *testing.T) {
 	rec.End.Effects++
 	if v := replay(rec); v.Verdict != run.Different {
 		t.Errorf("an effect fewer under other rules is %s: %s", v.Verdict, v.Text)
+	}
+	do(t, w.server, "evolve", `{"name":"largest","code":"k => [!toy.get(k), max([])]","capabilities":["toy.get:notes/**"],"draft":true}`)
+	do(t, w.server, "run", `{"tool":"largest","input":"notes/a"}`)
+	rec = w.record(w.newest())
+	if v := replay(rec); v.Verdict != run.Identical {
+		t.Errorf("a fault in the library is %s: %s", v.Verdict, v.Text)
+	}
+	rec.End.Fault.Message = "head of the empty list"
+	if v := replay(rec); v.Verdict != run.Different {
+		t.Errorf("other words under the same rules are %s: %s", v.Verdict, v.Text)
+	}
+	rec.Semantics--
+	answer := *rec.End.Answer
+	answer.Bytes++
+	rec.End.Answer = &answer
+	if v := replay(rec); v.Verdict != run.Same {
+		t.Errorf("other words under other rules are %s: %s", v.Verdict, v.Text)
 	}
 	do(t, w.server, "run", `{"tool":"spin","input":1,"steps":100}`)
 	rec = w.record(w.newest())

@@ -341,7 +341,7 @@ func TestReplayComparesAll(t *testing.T) {
 		old, new string
 		want     string
 	}{
-		{1, `"at":"/body/0"`, `"at":"/body/1"`, "differs (place)"},
+		{1, `"at":"1:7"`, `"at":"1:9"`, "differs (place)"},
 		{1, `"op":"toy.get"`, `"op":"toy.put"`, "differs (operation)"},
 		{3, `"answer":"`, `"answer":"00`, "64 digits"},
 		{3, `"answer":`, `"answer":"` + strings.Repeat("00", 32) + `","old":`, "the notes or the next call of the answer differ"},

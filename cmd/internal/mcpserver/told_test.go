@@ -22,7 +22,7 @@ func TestFaultOfBoundVersion(t *testing.T) {
 	fails := func(when string) {
 		t.Helper()
 		for _, tool := range []string{"outer", "outermost"} {
-			if text, _ := ask(t, cs, tool, `{"input":"x"}`); !strings.HasPrefix(text, "type_error at tool:inner@1 /body: ") {
+			if text, _ := ask(t, cs, tool, `{"input":"x"}`); !strings.HasPrefix(text, "type_error at tool:inner@1 1:8: ") {
 				t.Errorf("%s, %s: %s", when, tool, text)
 			}
 		}
@@ -37,7 +37,7 @@ func TestFaultOfBoundVersion(t *testing.T) {
 	if text, res := ask(t, cs, "evolve", `{"name":"both","code":"n => @inner(n) + @outer(n)","capabilities":["call:inner","call:outer"]}`); res.IsError {
 		t.Fatal(text)
 	}
-	if text, _ := ask(t, cs, "both", `{"input":"x"}`); !strings.HasPrefix(text, "type_error at tool:inner /body: ") {
+	if text, _ := ask(t, cs, "both", `{"input":"x"}`); !strings.HasPrefix(text, "type_error at tool:inner 1:8: ") {
 		t.Error(text)
 	}
 }
