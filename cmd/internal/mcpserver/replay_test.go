@@ -401,7 +401,7 @@ func TestReplayUnderOtherRules(t *testing.T) {
 	}
 	rec.Semantics--
 	answer := *rec.End.Answer
-	answer.Bytes++
+	answer[0]++
 	rec.End.Answer = &answer
 	if v := replay(rec); v.Verdict != run.Same {
 		t.Errorf("other words under other rules are %s: %s", v.Verdict, v.Text)
