@@ -59,9 +59,26 @@ func prepare(d Definition) (*Tool, error) {
 		finding:      &finding{},
 	}
 	if t.Description == "" {
-		t.Description = display.Truncate(Printed(prog), 1000)
+		t.Description = display.Truncate(described(t, prog), 1000)
 	}
 	return t, nil
+}
+
+// described is the code as a description: as it was written, or, of JSON, the print.
+func described(t *Tool, prog *core.Program) []byte {
+	if t.Text {
+		return t.Source
+	}
+	return Printed(prog)
+}
+
+// writtenAs takes over a source of a tool that was made from canonical code, if it says
+// the same. Code that is shown to somebody has to be the code that runs.
+func (t *Tool) writtenAs(source []byte, text bool) {
+	c := &code{name: t.Name, source: source, text: text, hash: t.Hash}
+	if _, err := c.program(); err == nil {
+		t.Source, t.Text, t.code = source, text, c
+	}
 }
 
 // decide gives the tool the authority that the policy has for it.
@@ -179,6 +196,24 @@ func Printed(p *core.Program) []byte {
 		return c
 	}
 	return p.Text()
+}
+
+// Shown is the tool's code to be shown: its source as it was given, byte for byte.
+// Where there is none that can be read, it is the print.
+func (t *Tool) Shown() []byte {
+	if t.Unusable() != nil || len(t.Source) == 0 {
+		return Printed(t.Program())
+	}
+	return t.Source
+}
+
+// ToApprove is [Tool.Shown] for whoever decides by it: a source that is for the most
+// part not code, such as a comment that would hide the code behind it, is printed.
+func (t *Tool) ToApprove() []byte {
+	if print := Printed(t.Program()); len(t.Shown()) > 4*len(print)+1000 {
+		return print
+	}
+	return t.Shown()
 }
 
 // CheckSize refuses code that is longer than [MaxCode].

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// Diff is how one version became another, as a unified difference of both in the
-// text form; nil where nothing differs. What isn't code is there as comments
+// Diff is how one version became another, as a unified difference of what
+// was written, JSON in lines; nil where nothing differs. What isn't code is there as comments
 // above it: the description, what is declared, what names are bound to, the
 // examples. It has no character but line feeds that a terminal would act on.
 func Diff(a, b *Tool) []byte {
@@ -51,12 +53,11 @@ func (t *Tool) page() []byte {
 		comment("its code can't be used: %v", err)
 		return b
 	}
-	p := t.Program()
-	text := p.Text
-	if code := p.Canonical(); len(code) > mostPrinted {
-		text = func() []byte { return layout(nil, code, 0) }
+	code := t.Shown()
+	if compact := new(bytes.Buffer); !t.Text && json.Compact(compact, code) == nil {
+		code = layout(nil, compact.Bytes(), 0)
 	}
-	for line := range strings.Lines(string(text())) {
+	for line := range strings.Lines(string(code)) {
 		b = append(append(b, visible(strings.TrimSuffix(line, "\n"))...), '\n')
 	}
 	return b

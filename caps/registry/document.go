@@ -48,6 +48,10 @@ type entry struct {
 	// CodeText is the code as a string of JSON, in place of Code where it
 	// nests deeper than the reader of this document can follow.
 	CodeText string `json:"code_text,omitempty"`
+	// Source is the code as it was written, and Form how, where that isn't Code: for
+	// people. It is left out by the reader unless it says the same as Code.
+	Source string `json:"source,omitempty"`
+	Form   string `json:"form,omitempty"`
 }
 
 // deep is the nesting from which code is written as a string.
@@ -138,7 +142,14 @@ func appendEntry(b []byte, t *Tool) []byte {
 	if t.Input != nil {
 		b = append(layout(append(b, `"input_schema": `...), t.Input, 6), between...)
 	}
-	if code := t.Program().Canonical(); nesting(code) > deep {
+	code := t.Program().Canonical()
+	if t.Text {
+		b = append(b, "\"form\": \"text\",\n      "...)
+	}
+	if !bytes.Equal(t.Source, code) {
+		b = append(append(append(b, `"source": `...), quote(string(t.Source))...), between...)
+	}
+	if nesting(code) > deep {
 		b = append(append(b, `"code_text": `...), quote(string(code))...)
 	} else {
 		b = layout(append(b, `"code": `...), code, 6)
@@ -228,7 +239,10 @@ func Decode(r io.Reader) ([]Portable, error) {
 		if p.Old {
 			key.version = e.Version
 		}
-		if p.base, err = prepare(p.Definition); err != nil {
+		if p.base, err = prepare(p.Definition); err == nil && e.Source != "" {
+			p.base.writtenAs([]byte(e.Source), e.Form == "text")
+		}
+		if err != nil {
 			problems = append(problems, fmt.Errorf("tool %q: %w", e.Name, err))
 		} else if seen[key] || p.Old && e.Version < 1 {
 			problems = append(problems, fmt.Errorf("tool %q: duplicate, or without a version", e.Name))

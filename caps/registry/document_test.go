@@ -216,7 +216,7 @@ func TestDiff(t *testing.T) {
 +// lib is lib@1 ` + lib.Hash[:12] + `
 +// example {"input":2,"expect":4}
  
--x => x * x
+-{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}
 +x => let y = x * x in [y, code_of("lib"), "\u202e"]
 `
 	if strings.TrimSpace(got) != strings.TrimSpace(want) {

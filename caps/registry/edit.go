@@ -109,7 +109,8 @@ func (t *Tool) keeps(old *Tool, d *Definition) error {
 
 // describesItself reports whether the tool's description is its code.
 func (t *Tool) describesItself() bool {
-	return bytes.HasPrefix(Printed(t.Program()), []byte(strings.TrimSuffix(t.Description, "…")))
+	begins := []byte(strings.TrimSuffix(t.Description, "…"))
+	return bytes.HasPrefix(described(t, t.Program()), begins) || bytes.HasPrefix(Printed(t.Program()), begins)
 }
 
 // same reports whether two tools are made of the same.
@@ -118,10 +119,12 @@ func (t *Tool) same(u *Tool) bool {
 		sameInput(t.Input, u.Input) && sameExamples(t.Examples, u.Examples)
 }
 
-// sameSource reports whether two spellings of the same code differ in white space, if
-// at all: in the text form there are comments, too.
+// sameSource reports whether u, of the same code, says nothing in its source that the
+// one of t doesn't: it is JSON, or a text that differs in white space. Another text, such
+// as one with another comment, is a version of its own: what is shown is what was
+// written last.
 func (t *Tool) sameSource(u *Tool) bool {
-	return !t.Text || !u.Text || slices.EqualFunc(bytes.Fields(t.Source), bytes.Fields(u.Source), bytes.Equal)
+	return !u.Text || t.Text && slices.EqualFunc(bytes.Fields(t.Source), bytes.Fields(u.Source), bytes.Equal)
 }
 
 // Retire takes a tool away, and returns what it was. Its history stays, and its

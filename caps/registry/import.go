@@ -353,7 +353,7 @@ func (m *importing) build(p *Portable, s *Snapshot, old *Tool) (*Tool, *Change, 
 	if f := t.narrow(); f != nil {
 		return nil, nil, f
 	}
-	if old != nil && old.same(&t) && sameBound(old.Bound, t.Bound) {
+	if old != nil && old.same(&t) && old.sameSource(&t) && sameBound(old.Bound, t.Bound) {
 		return nil, nil, errSame
 	}
 	return &t, &Change{Kind: Evolved}, nil

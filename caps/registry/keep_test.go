@@ -41,6 +41,9 @@ func TestKeptAnew(t *testing.T) {
 	if commented := of("x => x + 2 // two", nil); commented.Version != 3 {
 		t.Errorf("a comment is lost: version %d", commented.Version)
 	}
+	if shown := of(`{"lam":"x","body":{"add":[{"var":"x"},2]}}`, func(d *Definition) { d.Text = false }); string(shown.Shown()) != "x => x + 2 // two" {
+		t.Errorf("JSON of the same code takes the place of %q", shown.Shown())
+	}
 	bare := of("x => x + 2", func(d *Definition) { d.Keep, d.Examples = Keep{}, []Example{} })
 	if bare.Version != 4 || bare.Description != "x => x + 2" || bare.Input != nil || len(bare.Examples) != 0 {
 		t.Errorf("%+v", bare)

@@ -18,7 +18,7 @@ import (
 // A Definition is what a tool is made from.
 type Definition struct {
 	Name        string
-	Description string // "" means the printed code
+	Description string // "" means the code
 	Code        []byte // JSON, or the text form where Text is set
 	Text        bool
 	// Capabilities is what is declared, in the text form of package caps.

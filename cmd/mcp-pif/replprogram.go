@@ -104,6 +104,7 @@ const endOfText = "the end of the text"
 type typedProgram struct {
 	source string    // the entry
 	code   string    // the entry within its lets
+	entry  string    // the end of code that is the entry
 	term   term.Term // of the entry alone
 	names  []string  // of those lets, the outermost first
 	*core.Program
@@ -158,6 +159,7 @@ func (r *repl) within(tool string, p *typedProgram) (*typedProgram, error) {
 	if json.Valid([]byte(p.source)) {
 		p.code = string(text.Print(p.term))
 	}
+	p.entry = p.code
 	p.code = r.prefix(p.names) + p.code
 	var err error
 	p.Program, err = core.CompileText(tool, []byte(p.code))
@@ -323,23 +325,37 @@ func (r *repl) evaluate(p *typedProgram, arguments map[string]any, show bool) mc
 	return a
 }
 
-// placed is a fault with its place in the entry, or in the let that it is in.
+// placed is a fault with its place in the entry, or the name of the let that it is in.
 func (p *typedProgram) placed(f *fault.Fault) *fault.Fault {
-	const body = "/app/func/body"
-	if f.In != "code" {
+	if f.In != "code" || f.Line == 0 {
 		return f
 	}
 	g := *f
-	g.Fragment = ""
-	for _, name := range p.names {
-		if at, ok := strings.CutPrefix(string(g.At), "/app/arg"); ok {
-			g.In, g.At = name, fault.Pointer(at)
-			return &g
-		}
-		g.At = fault.Pointer(strings.TrimPrefix(string(g.At), body))
+	before := len(p.code) - len(p.entry)
+	lines := strings.SplitAfter(p.code, "\n")
+	at := len(strings.Join(lines[:f.Line-1], ""))
+	at += len(string([]rune(lines[f.Line-1])[:f.Col-1]))
+	if at >= before {
+		g.Line, g.Col = text.Position([]byte(p.entry), at-before)
+		g.Fragment = firstLine(oneLine(p.source), 60)
+		return &g
 	}
-	g.Fragment = firstLine(oneLine(p.source), 60)
+	g.Line, g.Col, g.Fragment = 0, 0, ""
+	t := p.Term()
+	for _, name := range p.names {
+		let := t.(*term.App)
+		if stands(let.Arg, at) {
+			g.In = name
+			break
+		}
+		t = let.Func.(*term.Lam).Body
+	}
 	return &g
+}
+
+// stands reports whether a term in t has this place.
+func stands(t term.Term, at int) bool {
+	return t.Pos() == at || !term.Children(t, func(c term.Term) bool { return !stands(c, at) })
 }
 
 // typ is the inferred type of what a program gives.

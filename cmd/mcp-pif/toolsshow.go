@@ -16,17 +16,20 @@ import (
 
 // A shownTool is a tool as list and describe answer it.
 type shownTool struct {
-	Name         string   `json:"name"`
-	Version      int      `json:"version"`
-	Hash         string   `json:"hash"`
-	Time         string   `json:"time"`
-	Description  string   `json:"description"`
-	Text         string   `json:"text"`
-	Inputs       []string `json:"inputs"`
-	Declared     []string `json:"declared"`
-	Capabilities []string `json:"capabilities"`
-	State        string   `json:"state"`
-	Why          string   `json:"why"`
+	Name        string `json:"name"`
+	Version     int    `json:"version"`
+	Hash        string `json:"hash"`
+	Time        string `json:"time"`
+	Description string `json:"description"`
+	// Text is the code as it was written; Code, of a tool that was written in JSON.
+	Text         string          `json:"text"`
+	Code         json.RawMessage `json:"code"`
+	Canonical    json.RawMessage `json:"canonical"`
+	Inputs       []string        `json:"inputs"`
+	Declared     []string        `json:"declared"`
+	Capabilities []string        `json:"capabilities"`
+	State        string          `json:"state"`
+	Why          string          `json:"why"`
 	BoundTo      []struct {
 		Name    string `json:"name"`
 		Version int    `json:"version"`
@@ -65,15 +68,15 @@ func newToolsList() *cobra.Command {
 }
 
 func newToolsShow() *cobra.Command {
-	var asJSON bool
-	return toolsCommand(&cobra.Command{
-		Use: "show NAME[@V]", Short: "Show details of a tool, or of one version", Args: cobra.ExactArgs(1),
+	var asJSON, canonical bool
+	c := toolsCommand(&cobra.Command{
+		Use: "show NAME[@V]", Short: "Show details of a tool, or of one version, and its code as it was written", Args: cobra.ExactArgs(1),
 	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
 		question, err := question(k, args[0])
 		if err != nil {
 			return err
 		}
-		question["detail"] = true
+		question["detail"], question["canonical"] = true, canonical
 		var t shownTool
 		a, err := k.ask(cmd, "describe", question, &t)
 		if err != nil {
@@ -85,6 +88,8 @@ func newToolsShow() *cobra.Command {
 		t.print(cmd.OutOrStdout())
 		return nil
 	})
+	c.Flags().BoolVar(&canonical, "canonical", false, "show the code as canonical JSON, which is what is hashed")
+	return c
 }
 
 // question is what describe is asked about NAME[@V]. A name may hold an @ itself.
@@ -131,7 +136,8 @@ func (t *shownTool) print(out io.Writer) {
 	for _, note := range t.Notes {
 		line("note", note)
 	}
-	fmt.Fprintf(out, "\n%s\n", printableLines(strings.TrimRight(t.Text, "\n")))
+	code := cmp.Or(string(t.Canonical), t.Text, string(t.Code))
+	fmt.Fprintf(out, "\n%s\n", printableLines(strings.TrimRight(code, "\n")))
 }
 
 // exampleLine is an example in a line.
@@ -214,7 +220,7 @@ func (k *kept) versions(cmd *cobra.Command, name string) (all []json.RawMessage,
 func newToolsDiff() *cobra.Command {
 	return toolsCommand(&cobra.Command{
 		Use: "diff NAME V1 [V2]", Short: "Compare two versions of a tool, or one with the current one",
-		Long: `Compare two versions of a tool in the text form, with their descriptions, the
+		Long: `Compare two versions of a tool as they were written, with their descriptions, the
 capabilities they declare and their examples. Without V2 the other one is the newest.`,
 		Args: cobra.RangeArgs(2, 3),
 	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {

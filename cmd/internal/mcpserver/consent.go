@@ -195,7 +195,7 @@ func (s *Server) question(t *registry.Tool) caps.Question {
 	waits := policy.Asks(t.Held)
 	q := caps.Question{
 		Tool: t.Name, Version: t.Version, Subject: *subject, Asks: heldTexts(waits),
-		Description: t.Description, Code: string(registry.Printed(t.Program())),
+		Description: t.Description, Code: string(t.ToApprove()),
 	}
 	section := func(title string, lines []string) {
 		if len(lines) > 0 {

@@ -20,7 +20,7 @@ const mostCallers = 50
 
 // describe shows all there is about a tool.
 func (s *Server) describe(c Call) Answer {
-	a, f := readArguments("describe", c.Arguments, "name", "version", "detail")
+	a, f := readArguments("describe", c.Arguments, "name", "version", "detail", "canonical")
 	if f != nil {
 		return failed(f)
 	}
@@ -36,6 +36,10 @@ func (s *Server) describe(c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
+	canonical, f := a.flag("canonical")
+	if f != nil {
+		return failed(f)
+	}
 	t, current := c.Tools.Get(name)
 	if wanted && (!current || t.Version != int(version)) {
 		old, err := s.tools.Version(registry.Ref{Name: name, Version: int(version)})
@@ -46,14 +50,16 @@ func (s *Server) describe(c Call) Answer {
 	} else if !current {
 		return failed(s.gone(name, c.Tools))
 	}
-	return succeeded(s.description(t, current, detail, c.Tools))
+	o := s.description(t, current, detail, c.Tools)
+	if canonical {
+		o = o.raw("canonical", t.Program().Canonical())
+	}
+	return succeeded(o)
 }
 
 // description is what describe answers of a version, current or not: what matters for
 // using it and for changing it; with detail all there is.
 func (s *Server) description(t *registry.Tool, current, detail bool, tools *registry.Snapshot) object {
-	p := t.Program()
-	code := registry.Printed(p)
 	var notes []string
 	state, why := s.stateOf(t)
 	next := suggestion{call: begin().text("name", "history").raw("arguments", begin().text("name", t.Name).end()).end()}
@@ -75,9 +81,15 @@ func (s *Server) description(t *registry.Tool, current, detail bool, tools *regi
 	if usable {
 		o = withProblems(o, t)
 	}
-	o = o.text("description", t.Description).text("text", firstOf(code, mostDescribed))
-	if len(code) > mostDescribed {
-		notes = append(notes, fmt.Sprintf("the code has %d bytes as text, of which these are the first", len(code)))
+	o = o.text("description", t.Description)
+	switch code := t.Shown(); {
+	case len(code) > mostDescribed:
+		o = o.text("text", firstOf(code, mostDescribed))
+		notes = append(notes, fmt.Sprintf("the code has %d bytes, of which these are the first", len(code)))
+	case !t.Text && json.Valid(code):
+		o = o.raw("code", code)
+	default:
+		o = o.text("text", string(code))
 	}
 	if usable && !detail {
 		o = knownBriefly(o, t)

@@ -123,11 +123,12 @@ var fixed = []fixedTool{
 		input: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},` +
 			`"version":{"type":"integer","description":"an earlier version; the current one if left out"},` +
-			`"detail":{"type":"boolean","description":"all there is: hash, time, effects with their places, formulas of the cost, certificate"}},` +
+			`"detail":{"type":"boolean","description":"all there is: hash, time, effects with their places, formulas of the cost, certificate"},` +
+			`"canonical":{"type":"boolean","description":"the code as canonical JSON, too, as it is hashed and given by code_of"}},` +
 			`"required":["name"]}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},"state":{"type":"string"},` +
-			`"description":{"type":"string"},"text":{"type":"string"},"type":{"type":"string"},"cost":{"type":"string"},` +
+			`"description":{"type":"string"},"text":{"type":"string","description":"the code as it was written"},"code":{"description":"the same of a tool that was written in JSON"},"canonical":{},"type":{"type":"string"},"cost":{"type":"string"},` +
 			`"check":{"type":"object","description":"with detail, known before it runs: type, effects with their places, cannot, cost, certificate"},` +
 			`"examples":{"type":"array","items":{"type":"object"}},"next":{"type":"object"},"error":{"type":"object"}}}`,
 		annotations: pure(),
