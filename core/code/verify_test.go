@@ -53,7 +53,7 @@ func verify(u *code.Unit, o code.Options, source int) []string {
 		return []string{fmt.Sprintf("%d instructions with %d places", len(u.Code), len(u.Meta))}
 	}
 	for i, m := range u.Meta {
-		if m.Pos < 0 || int(m.Pos) > source || m.Pend < 0 {
+		if pos := u.Uses.Blame(&fault.Fault{}, int(m.Pos)); pos < 0 || pos > source || m.Pend < 0 {
 			v.bad(i, "the place is %d with %d steps", m.Pos, m.Pend)
 		}
 	}
