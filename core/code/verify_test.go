@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // A state is what is known where an instruction is reached, whichever way.
