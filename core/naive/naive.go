@@ -321,8 +321,8 @@ func (ctx *context) mismatch(t term.Term, id term.ID, i int, got value.Value) *f
 
 // fail gives a fault its place: the term, in the document its code stands in.
 func (ctx *context) fail(t term.Term, f *fault.Fault) *fault.Fault {
-	f.In, f.EvalDepth = ctx.in, ctx.evals
 	pos := ctx.run.uses.Blame(f, t.Pos())
+	f.In, f.EvalDepth = ctx.in, ctx.evals
 	if ctx.source != nil {
 		if ctx.source.Form == term.PIF {
 			text.At(f, ctx.source, pos)
