@@ -154,10 +154,11 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"conditions", "if", "then", "else", "elif", "elseif", "unless", "ternary", "?:", "? :", "?", "&&", "||", "!", "bool", "boolean", "booleans", "true", "false", "truthy"},
-		Doc:   "if c then a else b is an expression with both branches; more conditions follow else. and, or and not take booleans only, and nothing else counts as true.",
+		Doc:   "if c then a else b is an expression with both branches; more conditions follow else, and c ? a : b is the same. and, or and not, also && and ||, take booleans only, and nothing else counts as true.",
 		Examples: []Written{
 			{Code: `n => if n < 0 then "minus" else if n == 0 then "zero" else "plus"`, Input: `3`, Want: `"plus"`},
 			{Code: `xs => not isEmpty(xs) and head(xs) > 0`, Input: `[]`, Want: `false`},
+			{Code: `n => n > 0 && n < 10 ? "digit" : "other"`, Input: `3`, Want: `"digit"`},
 		},
 		See: []string{"match", "comparisons", "logic"},
 	},

@@ -378,6 +378,19 @@ func (r *reader) conditional() (term.Term, bool) {
 	return t, ok
 }
 
+// choice reads the rest of c ? a : b, which is if c then a else b. Both branches may be
+// such again.
+func (r *reader) choice(cond term.Term, op token) (term.Term, bool) {
+	t := &term.If{At: term.At(op.off), Cond: cond}
+	var ok bool
+	if t.Then, ok = r.expr(); !ok || !r.expect(tokColon, "Write c ? a : b; both branches are needed.") || !r.deeper() {
+		return nil, false
+	}
+	t.Else, ok = r.binary(levelIf)
+	r.depth--
+	return t, ok
+}
+
 // decimal reads a number with a fraction or an exponent.
 func (r *reader) decimal(t token) (term.Term, bool) {
 	if d, ok := decimalLiteral(r.src[t.off:t.end], term.At(t.off)); ok {

@@ -160,7 +160,7 @@ func quote(code string) string { return display.Truncate(strings.TrimSpace(code)
 
 // braced refuses braces around one expression, which make neither a record nor a block.
 func (r *reader) braced() bool {
-	if r.holds(tokColon, tokComma, tokRest) || r.closers[r.i] <= int32(r.i)+2 {
+	if r.holds(tokComma, tokRest) || r.holds(tokColon) && !r.holds(tokAsk) || r.closers[r.i] <= int32(r.i)+2 {
 		return false
 	}
 	switch first, next := r.toks[r.i+1].kind, r.toks[r.i+2].kind; first {

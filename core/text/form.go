@@ -139,7 +139,7 @@ func (r *reader) checkRoot(t term.Term) {
 		return
 	}
 	for i := 0; i+1 < len(r.toks); i++ {
-		if r.toks[i].kind != tokString || r.toks[i+1].kind != tokColon || r.nested(i) != 1 {
+		if r.toks[i].kind != tokString || r.toks[i+1].kind != tokColon || i > 0 && r.toks[i-1].kind == tokAsk || r.nested(i) != 1 {
 			continue
 		}
 		name := r.text(r.toks[i])

@@ -11,6 +11,8 @@ func (r *reader) index(t term.Term) (term.Term, bool) {
 	r.i++
 	at := term.At(open.off)
 	args := []term.Term{t}
+	out := r.inside()
+	r.noChoice = true
 	end := func(closer tokKind) bool {
 		if r.tok().kind == closer {
 			args = append(args, &term.Unit{At: at})
@@ -24,6 +26,7 @@ func (r *reader) index(t term.Term) (term.Term, bool) {
 	if ok && r.take(tokColon) {
 		ok = end(tokCloseList)
 	}
+	out()
 	if !r.close(open, tokCloseList, ok) {
 		return nil, false
 	}

@@ -6,6 +6,32 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
+// TestOtherSigns: what && || and ?: are, as JSON, and that their print is read as the same.
+func TestOtherSigns(t *testing.T) {
+	for src, json := range map[string]string{
+		`a && b || c && not d`:       `{"or":[{"and":[{"var":"a"},{"var":"b"}]},{"and":[{"var":"c"},{"not":{"var":"d"}}]}]}`,
+		`a or b && c`:                `{"or":[{"var":"a"},{"and":[{"var":"b"},{"var":"c"}]}]}`,
+		`a ? 1 : b ? 2 : 3`:          `{"if":{"cond":{"var":"a"},"then":1,"else":{"if":{"cond":{"var":"b"},"then":2,"else":3}}}}`,
+		`a ? b ? 1 : 2 : 3`:          `{"if":{"cond":{"var":"a"},"then":{"if":{"cond":{"var":"b"},"then":1,"else":2}},"else":3}}`,
+		`a || b ? x => x : 2`:        `{"if":{"cond":{"or":[{"var":"a"},{"var":"b"}]},"then":{"lam":"x","body":{"var":"x"}},"else":2}}`,
+		`c ? x : y |> f`:             `{"app":[{"var":"f"},{"if":{"cond":{"var":"c"},"then":{"var":"x"},"else":{"var":"y"}}}]}`,
+		`v |> (c ? f : g)`:           `{"app":[{"if":{"cond":{"var":"c"},"then":{"var":"f"},"else":{"var":"g"}}},{"var":"v"}]}`,
+		`xs[(c ? 0 : 1)]`:            `{"at":[{"var":"xs"},{"if":{"cond":{"var":"c"},"then":0,"else":1}}]}`,
+		`xs[f(c ? 0 : 1):2]`:         `{"at":[{"var":"xs"},{"app":[{"var":"f"},{"if":{"cond":{"var":"c"},"then":0,"else":1}}]},2]}`,
+		`{k: c ? "add" : "b"}`:       `{"record":{"k":{"if":{"cond":{"var":"c"},"then":"add","else":"b"}}}}`,
+		"let x = c\n  ? 1\n  : 2\nx": `{"let":[["x",{"if":{"cond":{"var":"c"},"then":1,"else":2}}]],"in":{"var":"x"}}`,
+	} {
+		reads(t, src, json)
+	}
+	for src, same := range map[string]string{
+		`match v { x if (c ? a : b) => 1; _ => 2 }`: `match v { x if (if c then a else b) => 1; _ => 2 }`,
+		`match v { x if a && b || c => 1; _ => 2 }`: `match v { x if a and b or c => 1; _ => 2 }`,
+		`match v { x => c ? 1 : 2; _ => 2 }`:        `match v { x => if c then 1 else 2; _ => 2 }`,
+	} {
+		reads(t, src, string(text.Canonical(mustRead(t, same).Term)))
+	}
+}
+
 // TestIndexAndSpread: what indexes, slices and spread in lists are, as JSON, and that
 // their print is read as the same.
 func TestIndexAndSpread(t *testing.T) {
@@ -24,10 +50,16 @@ func TestIndexAndSpread(t *testing.T) {
 		`[...xs]`:            `{"append":[{"var":"xs"},[]]}`,
 		`[1, ...a, 2, ...b]`: `{"cons":[1,{"append":[{"push":[{"var":"a"},2]},{"var":"b"}]}]}`,
 	} {
-		p := mustRead(t, src)
-		if got, want := string(text.Canonical(p.Term)), string(text.Canonical(mustParse(t, json).Term)); got != want {
-			t.Errorf("%s is %s, not %s", src, got, want)
-		}
-		roundTrip(t, p.Term)
+		reads(t, src, json)
 	}
+}
+
+// reads tests what a source is read as, and that the print of that is read as the same.
+func reads(t *testing.T, src, json string) {
+	t.Helper()
+	p := mustRead(t, src)
+	if got, want := string(text.Canonical(p.Term)), string(text.Canonical(mustParse(t, json).Term)); got != want {
+		t.Errorf("%s is %s, not %s", src, got, want)
+	}
+	roundTrip(t, p.Term)
 }

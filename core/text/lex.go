@@ -135,12 +135,12 @@ func identifier(s string) int {
 // foreign are operators of other languages, with how PIF says it. None is the
 // beginning of anything legal.
 var foreign = []struct{ wrote, hint string }{
-	{"===", "Write a == b."}, {"!==", "Write a != b."}, {"&&", "Write a and b."}, {"||", "Write a or b."},
+	{"===", "Write a == b."}, {"!==", "Write a != b."},
 	{"->", "Write a function as x => x + 1, and a case of match as 0 => 1."}, {"**", "Write pow(a, b), or x * x."}, {"^", "Write pow(a, b)."},
 	{"<>", "Write a != b."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write a list's items out: [1, 2, 3]."},
 	{"/*", "Write a comment from // to the end of its line."}, {"#", "Write a comment from // to the end of its line."},
 	{"?.", `Write r.k, or get(r, "k", null) where it may be missing.`}, {"??", `Write get(r, "k", 0) for a field that may be missing, or if equal(a, null) then b else a.`},
-	{"?", "Write if a then b else c."}, {"\\", `Write a function as x => x + 1.`}, {"&", "Write a and b."},
+	{"\\", `Write a function as x => x + 1.`}, {"&", "Write a and b."},
 }
 
 // startsForeign tells the first bytes of foreign; starting is the kinds of tokens by
@@ -165,7 +165,7 @@ func (l *lexer) operator(rest string) {
 		if !startsForeign[c] {
 			break
 		}
-		if strings.HasPrefix(rest, f.wrote) && !strings.HasPrefix(rest, "|>") && !strings.HasPrefix(rest, "...") {
+		if strings.HasPrefix(rest, f.wrote) && !strings.HasPrefix(rest, "&&") && !strings.HasPrefix(rest, "...") {
 			l.wrong(l.i+len(f.wrote), problem{message: fmt.Sprintf("%q is no operator", f.wrote), expected: "an operator of PIF", hint: f.hint})
 			return
 		}

@@ -56,10 +56,10 @@ func (r *reader) branch() (b prim.Branch, ok bool) {
 	defer r.bindAll(bound)()
 	if at := r.tok(); r.take(tokIf) {
 		b.IfAt = term.At(at.off)
-		arrows := r.noArrow
-		r.noArrow = true
+		arrows, choices := r.noArrow, r.noChoice
+		r.noArrow, r.noChoice = true, true
 		b.If, ok = r.expr()
-		if r.noArrow = arrows; !ok {
+		if r.noArrow, r.noChoice = arrows, choices; !ok {
 			return b, false
 		}
 	}

@@ -42,6 +42,9 @@ type reader struct {
 	// noArrow is set where => isn't read outside brackets: it ends the condition of a
 	// branch. alone is set in patterns outside of match.
 	noArrow, alone bool
+	// noChoice is set where ? isn't read outside brackets, since a colon or an arrow
+	// follows: in an index and in the condition of a branch.
+	noChoice bool
 	// lines is set where ; separates expressions: in a block and outside of brackets.
 	// broken is the first token in the value of a let that goes on with it and begins a
 	// line, where another expression could begin.
@@ -124,10 +127,11 @@ func (r *reader) binary(level int) (term.Term, bool) {
 
 // climb reads the operators of at least the level that follow left.
 func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
+	ok := true
 	for {
 		op := r.tok()
 		l := int(levels[op.kind])
-		if l == 0 || l < level {
+		if l == 0 || l < level || op.kind == tokAsk && r.noChoice {
 			return left, true
 		}
 		if op.kind == tokMinus {
@@ -140,6 +144,12 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 				return nil, false
 			}
 			left = t
+			continue
+		}
+		if op.kind == tokAsk {
+			if left, ok = r.choice(left, op); !ok {
+				return nil, false
+			}
 			continue
 		}
 		right, ok := r.binary(l + 1)
@@ -160,9 +170,9 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 // infix is the row of an infix operator.
 func infix(k tokKind) (term.ID, bool) {
 	switch k {
-	case tokOr:
+	case tokOr, tokEither:
 		return prim.Or, true
-	case tokAnd:
+	case tokAnd, tokBoth:
 		return prim.And, true
 	case tokEq, tokNe:
 		return prim.Equal, true
@@ -355,9 +365,9 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 
 // inside reads what stands in brackets, until the function that it gives is called.
 func (r *reader) inside() (out func()) {
-	noArrow, alone, lines, broken := r.noArrow, r.alone, r.lines, r.broken
-	r.noArrow, r.lines = false, false
-	return func() { r.noArrow, r.alone, r.lines, r.broken = noArrow, alone, lines, broken }
+	noArrow, noChoice, alone, lines, broken := r.noArrow, r.noChoice, r.alone, r.lines, r.broken
+	r.noArrow, r.noChoice, r.lines = false, false, false
+	return func() { r.noArrow, r.noChoice, r.alone, r.lines, r.broken = noArrow, noChoice, alone, lines, broken }
 }
 
 // list reads the parts of a bracket that the token open began, up to closer,

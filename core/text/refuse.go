@@ -128,10 +128,12 @@ func (r *reader) surprise(t token) string {
 		return "Write contains(list, x) or has(r, \"k\") to look for something, and let x = 1 in x + 1 to bind it."
 	case tokThen, tokElse:
 		return "Write if a then b else c."
+	case tokAsk:
+		return "Put it into parentheses: (c ? a : b), and a pipeline before it as well: (x |> f) ? a : b."
 	case tokNot:
 		return "Put it into parentheses: (not a) == b."
 	case tokColon:
-		return "Write a record as {key: 1} and a condition as if a then b else c."
+		return "Write a record as {key: 1} and a condition as c ? a : b."
 	}
 	return ""
 }
