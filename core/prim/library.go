@@ -130,8 +130,8 @@ var library = []Row{
 		Body: `xs => fold(p => fst(p) * snd(p), 1, xs)`,
 	},
 	{
-		Name: "min", Group: "library", Shape: Unary, Params: oneList, Result: KindAny,
-		Doc:  "gives the first of the smallest items, by compare.",
+		Name: "min", Group: "library", Shape: Unary, Params: oneList, Beside: true, Result: KindAny,
+		Doc:  "gives the first of the smallest items, by compare; min(a, b) in the text form is min([a, b]).",
 		Also: []string{"minimum"},
 		Examples: []Example{
 			{Code: `{"min":[3,1,2]}`, Want: `1`},
@@ -140,8 +140,8 @@ var library = []Row{
 		Body: `xs => fold(p => if compare(snd(p), fst(p)) < 0 then snd(p) else fst(p), head(xs), xs)`,
 	},
 	{
-		Name: "max", Group: "library", Shape: Unary, Params: oneList, Result: KindAny,
-		Doc:  "gives the first of the largest items, by compare.",
+		Name: "max", Group: "library", Shape: Unary, Params: oneList, Beside: true, Result: KindAny,
+		Doc:  "gives the first of the largest items, by compare; max(a, b) in the text form is max([a, b]).",
 		Also: []string{"maximum"},
 		Examples: []Example{
 			{Code: `{"max":["b","c","a"]}`, Want: `"c"`},

@@ -114,6 +114,9 @@ type Row struct {
 
 	// Passes is what the row's first operand, a function, is applied to.
 	Passes Passed
+	// Beside is set where, in the text form, two operands or more are the items of the
+	// one list that the row takes: max(a, b).
+	Beside bool
 	// Pairs is set where the items of the list that the row gives are pairs, Keeps
 	// where they are items of its first operand that is a list.
 	Pairs, Keeps bool

@@ -133,6 +133,10 @@ func (r *reader) record() (term.Term, bool) {
 			return r.unexpected("a key", `Write a record as {name: 1, "a key": 2}.`)
 		}
 		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && len(seen) > 0) {
+			if c, ok := r.callee(); ok { // which nothing binds, and is hardly meant
+				least, _ := c.arity()
+				return r.unapplied(c, least)
+			}
 			v, ok := r.name() // {n, k} is {n: n, k: k}
 			return ok && r.put(rec, seen, key, v)
 		}

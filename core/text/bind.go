@@ -88,6 +88,11 @@ func (r *reader) body(params []prim.Parameter, bound []string) (term.Term, bool)
 	if !ok {
 		return nil, false
 	}
+	return r.ofParams(params, body), true
+}
+
+// ofParams is a function; that it was written with two parameters together is kept.
+func (r *reader) ofParams(params []prim.Parameter, body term.Term) term.Term {
 	t := prim.FunctionOf(params, body)
 	if l, ok := t.(*term.Lam); ok && len(params) == 2 {
 		if r.two == nil {
@@ -95,7 +100,7 @@ func (r *reader) body(params []prim.Parameter, bound []string) (term.Term, bool)
 		}
 		r.two[l] = twoParams{params, body}
 	}
-	return t, true
+	return t
 }
 
 // letBound is the function that let binds a name to, inside so many that bind it.
@@ -460,8 +465,8 @@ func (r *reader) method(key token, name, why string) {
 	}
 }
 
-// function is a hint on how a method of another language is said.
-func (r *reader) function(name string) string {
+// insteadOf is a hint on how a method of another language is said.
+func (r *reader) insteadOf(name string) string {
 	near := r.near(name, true)
 	if _, row, ok := prim.Lookup(near); ok && r.scope[near] == 0 {
 		return fmt.Sprintf("Write %s.", Shape(row))

@@ -37,7 +37,7 @@ func (c *callee) arity() (least, most int) {
 // arity is how many operands a row takes in parentheses.
 func arity(row *prim.Row) (least, most int) {
 	switch {
-	case row.Many:
+	case row.Many, row.Beside:
 		return len(row.Params), MaxSource
 	case row.Min > 0:
 		return row.Min, len(row.Params)
@@ -175,6 +175,8 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 		if !ok {
 			return nil, false, false
 		}
+	} else if piped == nil && r.standsAlone(c) {
+		return r.function(c), false, true
 	} else if piped == nil || least > 1 {
 		return nil, false, r.unapplied(c, least)
 	}
@@ -221,6 +223,9 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 		return e, true
 	case c.tool:
 		return &term.Prim{At: at, ID: c.id, Args: slices.Insert(args, 0, term.Term(&term.Str{At: at + 1, Value: r.text(c.tok)}))}, true
+	}
+	if c.row.Beside && len(args) > 1 {
+		args = []term.Term{&term.List{At: at, Items: args}}
 	}
 	switch c.id {
 	case prim.Quote:
@@ -339,16 +344,16 @@ func (r *reader) unapplied(c callee, least int) bool {
 	} else {
 		hint += fmt.Sprintf("(%s) => %s(%s).", params, c.name, params)
 	}
-	what := "a primitive"
+	what := "a primitive: here it stands before its operands in parentheses"
 	if c.effect {
-		what = "an effect"
+		what = "an effect, which is no value: it stands before its operands in parentheses only"
 	} else if c.tool {
-		what = "a tool"
+		what = "a tool, which is no value: it stands before its operands in parentheses only"
 	} else {
 		hint += fmt.Sprintf(" For a variable of that name write `%s`, or bind it.", c.row.Name)
 	}
 	return r.fail(c.tok, &fault.Fault{
-		Message:  fmt.Sprintf("%s is %s, which is no value: it stands before its operands in parentheses only", c.name, what),
+		Message:  c.name + " is " + what,
 		Expected: fmt.Sprintf("%s(%s)", c.name, params),
 		Hint:     hint,
 	})

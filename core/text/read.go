@@ -312,7 +312,7 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 					Message:  "an application has at least one argument, and values have no methods",
 					Expected: "an argument",
 					Got:      `"()"`,
-					Hint:     r.function(key),
+					Hint:     r.insteadOf(key),
 				})
 			}
 			if len(args) == 0 {
