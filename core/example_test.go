@@ -226,7 +226,7 @@ func Example_faults() {
 	// parse_error /body add
 	// Did you mean add? Write it as in {"add":[2,3]}.
 	// division_by_zero at code /body: div of the integer 100 by 0: {"div":[100,{"var":"n"}]}
-	// Test the divisor first: {"if":{"cond":{"eq":[B,0]},"then":0,"else":{"div":[A,B]}}}.
+	// Test the divisor first: {"if":{"cond":{"equal":[B,0]},"then":0,"else":{"div":[A,B]}}}.
 }
 
 // snapshot is the tools there were when a run began. It must not change while
