@@ -84,21 +84,21 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"lists", "list", "array", "arrays", "[", "[]", "...", "spread", "rest", "index", "indexing", "slices", "vector", "iterable", "set", "sets", "queue"},
-		Doc:   "A list is [1, 2, 3]; its items may be of any type. nth takes one item, slice, take and drop several, match takes it apart, cons and push add one, append joins two.",
+		Doc:   "A list is [1, 2, 3]; its items may be of any type. xs[0] takes one item, xs[-1] the last one, xs[1:3] several, match takes it apart; [x, ...xs] and [...xs, x] add one, [...a, ...b] joins two.",
 		Examples: []Written{
-			{Code: `xs => nth(xs, 0) + last(xs)`, Input: `[1,2,3]`, Want: `4`},
+			{Code: `xs => xs[0] + xs[-1]`, Input: `[1,2,3]`, Want: `4`},
 			{Code: `xs => match xs { [] => 0; [x, ...rest] => x }`, Input: `[7,8]`, Want: `7`},
-			{Code: `xs => append([0], push(xs, 9))`, Input: `[1]`, Want: `[0,1,9]`},
+			{Code: `xs => [0, ...xs, 9]`, Input: `[1]`, Want: `[0,1,9]`},
 		},
-		See: []string{"loops", "match", "library"},
+		See: []string{"at", "append", "loops", "match", "library"},
 	},
 	{
 		Names: []string{"records", "object", "objects", "dict", "dictionary", "dictionaries", "hashmap", "struct", "structs", "{", "{}", ".", "field", "fields", "property", "properties", "key"},
-		Doc:   "A record is {name: \"a\", n: 1}, and {name, n} takes variables of those names; r.name is a field, get(r, k) one by a key that is computed, with a default as its third operand. Parameters and let take fields out: ({name, n}) => e. Records don't change: put and merge give new ones.",
+		Doc:   "A record is {name: \"a\", n: 1}, and {name, n} takes variables of those names; r.name is a field, get(r, k) one by a key that is computed, with a default as its third operand. Parameters and let take fields out: ({name, n}) => e. Records don't change: {...r, k: 1} is r with another k, {...a, ...b} both with b's values.",
 		Examples: []Written{
-			{Code: `r => put(r, "total", r.price * r.n)`, Input: `{"price":4,"n":3}`, Want: `{"n":3,"price":4,"total":12}`},
+			{Code: `r => {...r, total: r.price * r.n}`, Input: `{"price":4,"n":3}`, Want: `{"n":3,"price":4,"total":12}`},
 			{Code: `({name, n}) => name ++ ": " ++ to_text(n)`, Input: `{"name":"a","n":3,"more":0}`, Want: `"a: 3"`},
-			{Code: `r => merge({port: 80, host: "localhost"}, r)`, Input: `{"port":8080}`, Want: `{"host":"localhost","port":8080}`},
+			{Code: `r => {port: 80, host: "localhost", ...r}`, Input: `{"port":8080}`, Want: `{"host":"localhost","port":8080}`},
 			{Code: `r => entries(r) |> map((k, v) => k ++ "=" ++ to_text(v)) |> join("&")`, Input: `{"a":1,"b":2}`, Want: `"a=1&b=2"`},
 		},
 		See: []string{"get", "put", "merge", "entries", "null", "match"},

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
@@ -125,20 +126,40 @@ func (r *reader) record() (term.Term, bool) {
 		return nil, false
 	}
 	r.i++
-	rec := &term.Record{At: term.At(open.off)}
-	seen := map[string]bool{}
+	var parts []part
+	seen := map[string]bool{} // since the last spread
+	spread := false
 	good := r.list(open, tokCloseBrace, func() bool {
-		key := r.tok()
+		before, key := r.toks[r.i-1], r.tok()
+		put := func(v term.Term) bool {
+			if seen[r.text(key)] {
+				return r.fail(key, &fault.Fault{
+					Message:  fmt.Sprintf("the key %s stands twice in one record", strconv.Quote(shorter(r.text(key)))),
+					Expected: "each key once",
+					Hint:     "Take one of the two away, or give it another name.",
+				})
+			}
+			seen[r.text(key)] = true
+			parts = append(parts, part{term.At(before.off), key, v})
+			return true
+		}
+		if r.take(tokRest) {
+			spread = true
+			clear(seen)
+			v, ok := r.expr()
+			parts = append(parts, part{term.At(key.off), key, v})
+			return ok
+		}
 		if !key.kind.word() && key.kind != tokString {
 			return r.unexpected("a key", `Write a record as {name: 1, "a key": 2}.`)
 		}
-		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && len(seen) > 0) {
+		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && len(parts) > 0) {
 			if c, ok := r.callee(); ok { // which nothing binds, and is hardly meant
 				least, _ := c.arity()
 				return r.unapplied(c, least)
 			}
 			v, ok := r.name() // {n, k} is {n: n, k: k}
-			return ok && r.put(rec, seen, key, v)
+			return ok && put(v)
 		}
 		r.i++
 		name := r.text(key)
@@ -155,23 +176,42 @@ func (r *reader) record() (term.Term, bool) {
 			}
 		}
 		v, ok := r.expr()
-		return r.put(rec, seen, key, v) && ok
+		return put(v) && ok
 	})
-	slices.SortFunc(rec.Fields, func(x, y term.Field) int { return strings.Compare(x.Key, y.Key) })
-	return rec, good
+	if !good {
+		return nil, false
+	}
+	return r.fields(term.At(open.off), parts, spread), true
 }
 
-// put adds a field to a record that has those seen.
-func (r *reader) put(rec *term.Record, seen map[string]bool, key token, v term.Term) bool {
-	name := r.text(key)
-	if seen[name] {
-		return r.fail(key, &fault.Fault{
-			Message:  fmt.Sprintf("the key %s stands twice in one record", strconv.Quote(shorter(name))),
-			Expected: "each key once",
-			Hint:     "Take one of the two away, or give it another name.",
-		})
+// A part of a record is a field, or ...r, whose key is that sign.
+type part struct {
+	at    term.At
+	key   token
+	value term.Term
+}
+
+// fields makes the term of a record's parts. Where one is spread it is that of today's
+// operations, which are evaluated from left to right: the fields before it are one
+// record as far as they stand in the order of their keys, in which those are evaluated.
+func (r *reader) fields(at term.At, parts []part, spread bool) term.Term {
+	rec := &term.Record{At: at}
+	var t term.Term
+	for _, p := range parts {
+		n := len(rec.Fields)
+		switch key := r.text(p.key); {
+		case p.key.kind == tokRest && n == 0 && t == nil && len(parts) > 1:
+			t = p.value
+		case p.key.kind == tokRest && n == 0 && t == nil:
+			t = operationOf(p.at, "merge", p.value, rec) // which tests that it is one
+		case p.key.kind == tokRest:
+			t = operationOf(p.at, "merge", cmp.Or(t, term.Term(rec)), p.value)
+		case t == nil && (!spread || n == 0 || rec.Fields[n-1].Key < key):
+			rec.Fields = append(rec.Fields, term.Field{Key: key, Value: p.value})
+		default:
+			t = operationOf(p.at, "put", cmp.Or(t, term.Term(rec)), &term.Str{At: term.At(p.key.off), Value: key}, p.value)
+		}
 	}
-	seen[name] = true
-	rec.Fields = append(rec.Fields, term.Field{Key: name, Value: v})
-	return true
+	slices.SortFunc(rec.Fields, func(x, y term.Field) int { return strings.Compare(x.Key, y.Key) })
+	return cmp.Or(t, term.Term(rec))
 }

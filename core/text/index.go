@@ -31,8 +31,7 @@ func (r *reader) index(t term.Term) (term.Term, bool) {
 		return nil, false
 	}
 	if key, literal := args[1].(*term.Str); literal && len(args) == 2 {
-		get, _, _ := prim.Lookup("get")
-		return &term.Prim{At: at, ID: get, Args: []term.Term{t, key}}, true
+		return operationOf(at, "get", t, key), true
 	}
 	return &term.Prim{At: at, ID: prim.At, Args: args}, true
 }
@@ -40,28 +39,30 @@ func (r *reader) index(t term.Term) (term.Term, bool) {
 // spread reads the items of a list from the first ...xs on; before are those that
 // stand before it.
 func (r *reader) spread(at term.At, before []term.Term, rest []item) term.Term {
-	op := func(name string, args ...term.Term) term.Term {
-		id, _, ok := prim.Lookup(name)
-		if !ok {
-			panic("text: a spread needs " + name)
-		}
-		return &term.Prim{At: at, ID: id, Args: args}
-	}
 	list := rest[0].value
 	if len(before)+len(rest) == 1 {
-		list = op("append", list, &term.List{At: at}) // which tests that it is one
+		list = operationOf(at, "append", list, &term.List{At: at}) // which tests that it is one
 	}
 	for _, x := range rest[1:] {
 		if x.spread {
-			list = op("append", list, x.value)
+			list = operationOf(at, "append", list, x.value)
 		} else {
-			list = op("push", list, x.value)
+			list = operationOf(at, "push", list, x.value)
 		}
 	}
 	for i := len(before) - 1; i >= 0; i-- {
-		list = op("cons", before[i], list)
+		list = operationOf(at, "cons", before[i], list)
 	}
 	return list
+}
+
+// operationOf is an operation that the text form has a spelling of its own for.
+func operationOf(at term.At, name string, args ...term.Term) term.Term {
+	id, _, ok := prim.Lookup(name)
+	if !ok {
+		panic("text: there is no " + name)
+	}
+	return &term.Prim{At: at, ID: id, Args: args}
 }
 
 // An item is one of a list, or ...xs.

@@ -32,23 +32,31 @@ func TestOtherSigns(t *testing.T) {
 	}
 }
 
-// TestIndexAndSpread: what indexes, slices and spread in lists are, as JSON, and that
+// TestIndexAndSpread: what indexes, slices and spread in lists and records are, as JSON, and that
 // their print is read as the same.
 func TestIndexAndSpread(t *testing.T) {
 	for src, json := range map[string]string{
-		`xs[0]`:              `{"at":[{"var":"xs"},0]}`,
-		`xs[-1].k`:           `{"get":[{"at":[{"var":"xs"},-1]},"k"]}`,
-		`r["k"]`:             `{"get":[{"var":"r"},"k"]}`,
-		`r[k]`:               `{"at":[{"var":"r"},{"var":"k"}]}`,
-		`s[1:4]`:             `{"at":[{"var":"s"},1,4]}`,
-		`s[:-1]`:             `{"at":[{"var":"s"},null,-1]}`,
-		`s[2:]`:              `{"at":[{"var":"s"},2,null]}`,
-		`s[:]`:               `{"at":[{"var":"s"},null,null]}`,
-		`[1, 2][f(1)][0]`:    `{"at":[{"at":[[1,2],{"app":[{"var":"f"},1]}]},0]}`,
-		`[x, ...xs]`:         `{"cons":[{"var":"x"},{"var":"xs"}]}`,
-		`[...xs, x, y]`:      `{"push":[{"push":[{"var":"xs"},{"var":"x"}]},{"var":"y"}]}`,
-		`[...xs]`:            `{"append":[{"var":"xs"},[]]}`,
-		`[1, ...a, 2, ...b]`: `{"cons":[1,{"append":[{"push":[{"var":"a"},2]},{"var":"b"}]}]}`,
+		`xs[0]`:                    `{"at":[{"var":"xs"},0]}`,
+		`xs[-1].k`:                 `{"get":[{"at":[{"var":"xs"},-1]},"k"]}`,
+		`r["k"]`:                   `{"get":[{"var":"r"},"k"]}`,
+		`r[k]`:                     `{"at":[{"var":"r"},{"var":"k"}]}`,
+		`s[1:4]`:                   `{"at":[{"var":"s"},1,4]}`,
+		`s[:-1]`:                   `{"at":[{"var":"s"},null,-1]}`,
+		`s[2:]`:                    `{"at":[{"var":"s"},2,null]}`,
+		`s[:]`:                     `{"at":[{"var":"s"},null,null]}`,
+		`[1, 2][f(1)][0]`:          `{"at":[{"at":[[1,2],{"app":[{"var":"f"},1]}]},0]}`,
+		`[x, ...xs]`:               `{"cons":[{"var":"x"},{"var":"xs"}]}`,
+		`[...xs, x, y]`:            `{"push":[{"push":[{"var":"xs"},{"var":"x"}]},{"var":"y"}]}`,
+		`[...xs]`:                  `{"append":[{"var":"xs"},[]]}`,
+		`{...r, k: 1}`:             `{"put":[{"var":"r"},"k",1]}`,
+		`{...r, n}`:                `{"put":[{"var":"r"},"n",{"var":"n"}]}`,
+		`{n, ...r}`:                `{"merge":[{"record":{"n":{"var":"n"}}},{"var":"r"}]}`,
+		`{...r}`:                   `{"merge":[{"var":"r"},{"record":{}}]}`,
+		`{...a, ...b}`:             `{"merge":[{"var":"a"},{"var":"b"}]}`,
+		`{a: 1, b: 2, ...r}`:       `{"merge":[{"record":{"a":1,"b":2}},{"var":"r"}]}`,
+		`{b: 1, a: 2, ...r}`:       `{"merge":[{"put":[{"record":{"b":1}},"a",2]},{"var":"r"}]}`,
+		`{...r, b: 1, ...s, b: 2}`: `{"put":[{"merge":[{"put":[{"var":"r"},"b",1]},{"var":"s"}]},"b",2]}`,
+		`[1, ...a, 2, ...b]`:       `{"cons":[1,{"append":[{"push":[{"var":"a"},2]},{"var":"b"}]}]}`,
 	} {
 		reads(t, src, json)
 	}

@@ -112,7 +112,7 @@ func (r *reader) surprise(t token) string {
 	}
 	switch t.kind {
 	case tokRest:
-		return "Write ...xs in a list, [x, ...xs] or [...xs, x], or last in the pattern of one. For records write put(r, \"k\", 1) or merge(a, b)."
+		return "Write ...xs in a list or a record, [x, ...xs] or {...r, k: 1}, or last in the pattern of a list."
 	case tokBind:
 		return "Compare with a == b, or bind a name with let x = 1 in x + 1."
 	case tokBar:
