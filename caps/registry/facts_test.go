@@ -19,7 +19,7 @@ func TestFactsKept(t *testing.T) {
 	evolve(t, r, def("lib", "n => n * 2"))
 	evolve(t, r, def("user", `n => call("lib", n) + 1`, "call:lib"))
 	evolve(t, r, def("get", `k => !toy.get(k)`, "toy.get:notes/**"))
-	evolve(t, r, def("odd", `x => if type_of(x) == "int" then x else self`))
+	evolve(t, r, def("odd", `x => if eq(type_of(x), "int") then x else self`))
 	if _, err := r.Rollback("lib", 1, Edit{}); err != nil {
 		t.Fatal(err)
 	}

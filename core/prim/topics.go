@@ -132,7 +132,7 @@ var Topics = []Topic{
 		See: []string{"decimals", "arithmetic", "parse_int"},
 	},
 	{
-		Names: []string{"decimals", "decimal", "float", "floats", "double", "money", "currency", "rounding", "round", "toFixed", "fractions", "real"},
+		Names: []string{"decimals", "decimal", "float", "floats", "double", "money", "currency", "rounding", "toFixed", "fractions", "real"},
 		Doc:   "A number with a point is an exact decimal: 0.1 + 0.2 is 0.3. + - * and the comparisons take decimals and integers together. A quotient says how many digits it has and how it is rounded: div_dec(a, b, 2, \"half_even\"); round_dec rounds what there is.",
 		Examples: []Written{
 			{Code: `r => round_dec(r.net * 1.19, 2, "half_up")`, Input: `{"net":19.99}`, Want: `23.79`},
