@@ -45,7 +45,13 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		b.names.Bind(t.Param, from)
 		return t
 	case prim.Flag:
-		if id == prim.Self {
+		switch {
+		case id == prim.Self && value.kind() != yes && value.kind() != null:
+			b.spread = true
+			t := b.apps.get()
+			*t = term.App{At: at, Func: &term.Self{At: at}, Arg: b.term(v, d)}
+			return t
+		case id == prim.Self:
 			return &term.Self{At: at}
 		}
 		return b.prim(at, id, nil)

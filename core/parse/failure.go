@@ -294,7 +294,9 @@ func (b *builder) failUnknown(i uint32) term.Term {
 			f.Near = prim.Nearest(name)
 		}
 		if f.Hint == "" {
-			f.Hint = prim.Instead(name)
+			if f.Hint = prim.Instead(name); f.Hint == prim.Unequal {
+				f.Near, f.Hint = "", b.unequal(b.member(i, name))
+			}
 		}
 	}
 	if len(shown) > 5 {
@@ -317,6 +319,20 @@ func (b *builder) failUnknown(i uint32) term.Term {
 		f.Hint = fmt.Sprintf(`If it is a record, write {"record":%s}; for an operation take one of the names that help lists.`, example)
 	}
 	return b.refuse(i, f)
+}
+
+// unequal is how to write that two operands differ, those of the array v if it is one.
+func (b *builder) unequal(v uint32) string {
+	op, operands := "eq", "[A,B]"
+	if first, second, ok := b.two(v); ok {
+		operands = b.fragment(v)
+		for _, j := range [...]uint32{first, second} {
+			if k := b.nodes[j].kind(); k != number && k != object {
+				op = "equal" // eq compares numbers only
+			}
+		}
+	}
+	return fmt.Sprintf(`Write it as {"not":{%q:%s}}.`, op, operands)
 }
 
 // failAlone refuses a key beside one that must stand alone.

@@ -21,6 +21,8 @@ func TestSugar(t *testing.T) {
 		`{"match":5,"with":[[{"var":"match"},1]]}`:                      `{"app":{"arg":5,"func":{"body":{"app":{"arg":{"var":"match1"},"func":{"body":1,"lam":"match"}}},"lam":"match1"}}}`,
 		`{"match":5,"with":[["_",{"quote":{"lam":"match","body":1}}]]}`: `{"app":{"arg":5,"func":{"body":{"quote":{"body":1,"lam":"match"}},"lam":"match1"}}}`,
 		`{"match":5,"with":[[1,2]]}`:                                    `{"app":{"arg":5,"func":{"body":{"if":{"cond":{"equal":[{"var":"match"},1]},"else":{"no_match":{"var":"match"}},"then":2}},"lam":"match"}}}`,
+		`{"self":{"var":"n"}}`:                                          `{"app":{"arg":{"var":"n"},"func":{"self":true}}}`,
+		`{"self":[{"self":null},false]}`:                                `{"app":{"arg":[{"self":true},false],"func":{"self":true}}}`,
 		`{"analyze":{"quote":1}}`:                                       `{"analyze":[{"quote":1}]}`,
 		`{"analyze":[{"quote":1}]}`:                                     `{"analyze":[{"quote":1}]}`,
 		`{"get":[{"record":{}},"a"]}`:                                   `{"get":[{"record":{}},"a"]}`,

@@ -38,7 +38,7 @@ var meta = []Row{
 	},
 	{
 		Name: "self", Group: "meta", Form: true, Shape: Flag, Result: KindFunction,
-		Doc:  `is the function of the tool that this code belongs to, for recursion: {"app":{"func":{"self":true},"arg":T}}.`,
+		Doc:  `is the function of the tool that this code belongs to, for recursion: {"app":[{"self":true},T]}, which {"self":T} is too if T is neither true nor null.`,
 		Also: []string{"recurse", "rec", "this", "recur"},
 		Examples: []Example{
 			{Code: `{"quote":{"self":true}}`, Want: `{"self":null}`, Steps: 1},

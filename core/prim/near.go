@@ -23,6 +23,7 @@ func alsoOf() map[string]string {
 var absent = map[string]bool{
 	"cbrt": true, "log": true, "log10": true, "exp": true, "sin": true, "cos": true, "tan": true, "random": true, "print": true,
 	"md5": true, "sha1": true, "sha512": true, "hash": true, "now": true,
+	"ne": true, "neq": true, "not_equal": true, "noteq": true,
 }
 
 // Meant is the operation that a word of other languages means, whatever it is
@@ -42,7 +43,15 @@ var instead = map[string]string{
 	"sha1":   noHash,
 	"sha512": noHash,
 	"hash":   noHash,
+
+	"ne":        Unequal,
+	"neq":       Unequal,
+	"not_equal": Unequal,
+	"noteq":     Unequal,
 }
+
+// Unequal is what [Instead] says of a name for !=.
+const Unequal = "write a != b, which is not(equal(a, b))"
 
 const noHash = "use sha256, hmac_sha256 or crc32, the only hashes"
 

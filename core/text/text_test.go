@@ -37,7 +37,7 @@ func TestCanonical(t *testing.T) {
 		{`{"app":{"func":1,"arg":2}}`, `{"app":{"arg":2,"func":1}}`, ``},
 		{`{"app":[1,2,3]}`, `{"app":{"arg":3,"func":{"app":{"arg":2,"func":1}}}}`, ``},
 		{`{"cons":[1,{"nil":7}]}`, `{"cons":{"head":1,"tail":{"nil":true}}}`, `{"cons":{"head":1,"tail":{"nil":null}}}`},
-		{`{"self":0}`, `{"self":true}`, `{"self":null}`},
+		{`{"self":null}`, `{"self":true}`, `{"self":null}`},
 		{`[1,[2]]`, `[1,[2]]`, `{"cons":{"head":1,"tail":{"cons":{"head":{"cons":{"head":2,"tail":{"nil":null}}},"tail":{"nil":null}}}}}`},
 		{`{"record":{"b":1,"a":2.5}}`, `{"record":{"a":{"dec":"2.5"},"b":1}}`, ``},
 		{`{"readFile":{"path":"a"}}`, `{"fs.read":{"record":{"path":"a"}}}`, ``},
