@@ -171,6 +171,15 @@ func (m *matcher) fresh(base string) string {
 	return name
 }
 
+// Fresh is a name that isn't used in the terms.
+func Fresh(base string, in ...term.Term) string {
+	m := matcher{used: map[string]bool{}}
+	for _, t := range in {
+		m.names(t)
+	}
+	return m.fresh(base)
+}
+
 func (m *matcher) op(name string, args ...term.Term) term.Term {
 	id, _, ok := Lookup(name)
 	if !ok {

@@ -190,9 +190,10 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"null", "None", "nil value", "undefined", "void", "unit", "NaN", "??", "?.", "optional", "Maybe", "Option", "missing", "missing keys", "defaults"},
-		Doc:   "null is a value of its own, and the input where none is given. A key that is missing is a failure: has(r, k) asks for it, get(r, k, default) has something in its place.",
+		Doc:   "null is a value of its own, and the input where none is given. A key that is missing is a failure: r.k ?? d has something in its place, and where it is null, xs[i] ?? d too; has(r, k) asks for it.",
 		Examples: []Written{
-			{Code: `r => get(r, "port", 80)`, Input: `{}`, Want: `80`},
+			{Code: `r => r.port ?? 80`, Input: `{}`, Want: `80`},
+			{Code: `r => r.items[0].name ?? "none"`, Input: `{"items":[]}`, Want: `"none"`},
 			{Code: `v => match v { null => "nothing"; x => x }`, Input: `null`, Want: `"nothing"`},
 			{Code: `r => r.port`, Input: `{}`, Fault: fault.MissingKey},
 		},

@@ -62,6 +62,21 @@ func TestIndexAndSpread(t *testing.T) {
 	}
 }
 
+// TestDefault: what ?? is, also printed.
+func TestDefault(t *testing.T) {
+	for src, same := range map[string]string{
+		`a ?? b ?? c`:    `if a == null then (if b == null then c else b) else a`,
+		`a ?? 1 + 2`:     `if a == null then 1 + 2 else a`,
+		`f(1) ?? value`:  `let value1 = f(1) in if value1 == null then value else value1`,
+		`a ?? b ? 1 : 2`: `if (if a == null then b else a) then 1 else 2`,
+		`r.k ?? whole`:   `let value = if r == null then null else get(r, "k", null) in if value == null then whole else value`,
+		`r.a.b ?? 0`:     `let value = (let whole = if r == null then null else get(r, "a", null) in if whole == null then null else get(whole, "b", null)) in if value == null then 0 else value`,
+		`xs[0] ?? 1`:     `let value = if xs == null then null else (let found = try(xs[0]) in if has(found, "ok") then found.ok else if contains(["out_of_range", "missing_key"], found.error.kind) then null else xs[0]) in if value == null then 1 else value`,
+	} {
+		reads(t, src, string(text.Canonical(mustRead(t, same).Term)))
+	}
+}
+
 // reads tests what a source is read as, and that the print of that is read as the same.
 func reads(t *testing.T, src, json string) {
 	t.Helper()

@@ -139,7 +139,7 @@ var foreign = []struct{ wrote, hint string }{
 	{"->", "Write a function as x => x + 1, and a case of match as 0 => 1."}, {"**", "Write pow(a, b), or x * x."}, {"^", "Write pow(a, b)."},
 	{"<>", "Write a != b."}, {":=", "Write let x = 1 in x + 1."}, {"..", "Write a list's items out: [1, 2, 3]."},
 	{"/*", "Write a comment from // to the end of its line."}, {"#", "Write a comment from // to the end of its line."},
-	{"?.", `Write r.k, or get(r, "k", null) where it may be missing.`}, {"??", `Write get(r, "k", 0) for a field that may be missing, or if equal(a, null) then b else a.`},
+	{"?.", "Write r.k, or r.a.b ?? null where a or b may be missing or null."},
 	{"\\", `Write a function as x => x + 1.`}, {"&", "Write a and b."},
 }
 

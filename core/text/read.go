@@ -152,6 +152,12 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 			}
 			continue
 		}
+		if op.kind == tokDefault {
+			if left, ok = r.fallback(left, op); !ok {
+				return nil, false
+			}
+			continue
+		}
 		right, ok := r.binary(l + 1)
 		if !ok {
 			return nil, false

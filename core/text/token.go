@@ -31,9 +31,10 @@ const (
 	tokBind
 	tokBar
 	tokPipe
-	tokAsk    // ?
-	tokEither // ||, read as or
-	tokBoth   // &&, read as and
+	tokAsk     // ?
+	tokDefault // ??
+	tokEither  // ||, read as or
+	tokBoth    // &&, read as and
 	tokEq
 	tokNe
 	tokLt
@@ -66,7 +67,7 @@ const (
 var spelled = [tokKinds]string{
 	tokOpen: "(", tokClose: ")", tokOpenList: "[", tokCloseList: "]", tokOpenBrace: "{", tokCloseBrace: "}",
 	tokQuote: "'{", tokComma: ",", tokSemi: ";", tokColon: ":", tokDot: ".", tokRest: "...", tokPrim: "::", tokArrow: "=>", tokBind: "=", tokBar: "|",
-	tokPipe: "|>", tokAsk: "?", tokEither: "||", tokBoth: "&&", tokEq: "==", tokNe: "!=", tokLt: "<", tokLte: "<=", tokGt: ">", tokGte: ">=",
+	tokPipe: "|>", tokAsk: "?", tokDefault: "??", tokEither: "||", tokBoth: "&&", tokEq: "==", tokNe: "!=", tokLt: "<", tokLte: "<=", tokGt: ">", tokGte: ">=",
 	tokPlus: "+", tokMinus: "-", tokConcat: "++", tokTimes: "*", tokDiv: "/", tokMod: "%",
 	tokLet: "let", tokIn: "in", tokIf: "if", tokThen: "then", tokElse: "else", tokMatch: "match",
 	tokTrue: "true", tokFalse: "false", tokNull: "null", tokSelf: "self", tokAnd: "and", tokOr: "or", tokNot: "not",
@@ -115,6 +116,7 @@ const (
 	levelWhole   = iota // functions, let, if, match: as far right as they can
 	levelPipe           // |>
 	levelIf             // c ? a : b
+	levelDefault        // a ?? b
 	levelOr             // or ||
 	levelAnd            // and &&
 	levelNot            // not
@@ -128,7 +130,7 @@ const (
 
 // levels is the level of each infix operator; 0 for what is none.
 var levels = [tokKinds]uint8{
-	tokPipe: levelPipe, tokAsk: levelIf, tokOr: levelOr, tokEither: levelOr, tokAnd: levelAnd, tokBoth: levelAnd,
+	tokPipe: levelPipe, tokAsk: levelIf, tokDefault: levelDefault, tokOr: levelOr, tokEither: levelOr, tokAnd: levelAnd, tokBoth: levelAnd,
 	tokEq: levelCompare, tokNe: levelCompare, tokLt: levelCompare, tokLte: levelCompare, tokGt: levelCompare, tokGte: levelCompare,
 	tokPlus: levelAdd, tokMinus: levelAdd, tokConcat: levelAdd,
 	tokTimes: levelMul, tokDiv: levelMul, tokMod: levelMul,
