@@ -88,15 +88,13 @@ func TestManyWriters(t *testing.T) {
 			c := clients[w%2]
 			for done := 0; done < each; {
 				var now struct {
-					Version int
-					Text    string
+					Version, Code int
 				}
 				if r := c.call("describe", `{"name":"counter"}`); r.IsError || json.Unmarshal(structured(r), &now) != nil {
 					t.Errorf("describe: %s", r.Content[0].Text)
 					return
 				}
-				n, _ := strconv.Atoi(now.Text)
-				r := c.call("evolve", fmt.Sprintf(`{"name":"counter","code":%d,"if_version":%d}`, n+1, now.Version))
+				r := c.call("evolve", fmt.Sprintf(`{"name":"counter","code":%d,"if_version":%d}`, now.Code+1, now.Version))
 				switch {
 				case !r.IsError:
 					done++
