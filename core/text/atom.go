@@ -41,6 +41,8 @@ func (r *reader) atom() (term.Term, bool) {
 	case tokString:
 		r.i++
 		return &term.Str{At: at, Value: r.text(t)}, true
+	case tokTemplate:
+		return r.template()
 	case tokTrue, tokFalse:
 		r.i++
 		return &term.Bool{At: at, Value: t.kind == tokTrue}, true

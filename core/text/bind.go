@@ -505,7 +505,7 @@ func (r *reader) freeName(name string, t token) {
 		return
 	}
 	if t.kind == tokQuoted && strings.Contains(name, "${") {
-		r.note(f.Off, `backquotes are for names: join strings with ++, as in "Hello " ++ r.name ++ to_text(r.n)`)
+		r.note(f.Off, "backquotes are for names; write %s", asTemplate(name, "${"))
 	}
 	if t.kind == tokName && len(r.free) < mostNotes {
 		f.Near = r.near(name, r.tok().kind == tokOpen)

@@ -62,6 +62,28 @@ func TestIndexAndSpread(t *testing.T) {
 	}
 }
 
+// TestTemplates: what template strings are.
+func TestTemplates(t *testing.T) {
+	for src, same := range map[string]string{
+		`$"total: {x}"`:               `"total: " ++ to_text(x)`,
+		`$"{a}{b}\n"`:                 `to_text(a) ++ to_text(b) ++ "\n"`,
+		`$""`:                         `""`,
+		`$"a\{b\}\"}"`:                `"a{b}\"}"`,
+		`$"{ {a: "}"}.a } {f("{")}!"`: `to_text({a: "}"}.a) ++ " " ++ to_text(f("{")) ++ "!"`,
+		`$"<{$"[{x}]"}>"`:             `"<" ++ to_text("[" ++ to_text(x) ++ "]") ++ ">"`,
+		`$"{c ? 1 : 2} // a"`:         `to_text(if c then 1 else 2) ++ " // a"`,
+	} {
+		reads(t, src, string(text.Canonical(mustRead(t, same).Term)))
+	}
+	for _, src := range []string{`$"a`, `$"{x"`, `$"{}"`, `$"\q"`, `$"{x`, `$"{"`, `$`, "$\"\n\""} {
+		if _, f := text.Parse([]byte(src), text.Options{}); f == nil {
+			t.Errorf("%s is read", src)
+		} else {
+			checkFault(t, src, f)
+		}
+	}
+}
+
 // TestDefault: what ?? is, also printed.
 func TestDefault(t *testing.T) {
 	for src, same := range map[string]string{

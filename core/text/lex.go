@@ -27,6 +27,7 @@ type lexer struct {
 	i    int
 	toks []token
 	bad  map[int32]problem
+	open []int // of each template around, the braces that are open in it
 }
 
 // add appends the token that ends at end.
@@ -65,6 +66,8 @@ func (l *lexer) next() bool {
 		l.quoted(tokString, l.i)
 	case c == '`':
 		l.quoted(tokQuoted, l.i)
+	case strings.HasPrefix(rest, `$"`):
+		l.template()
 	case c == '@':
 		l.sigil(tokTool, toolRun)
 	case c == '!' && !strings.HasPrefix(rest, "!="):
@@ -72,6 +75,7 @@ func (l *lexer) next() bool {
 	case c == '\'':
 		if strings.HasPrefix(rest, "'{") {
 			l.add(tokQuote, l.i+2)
+			l.brace(tokQuote)
 		} else {
 			l.wrong(l.i+1, problem{message: `a string stands in double quotes, and quoted code in '{ }`, expected: "an expression", hint: `Write "text" for a string and '{x + 1} for quoted code.`})
 		}
@@ -173,6 +177,7 @@ func (l *lexer) operator(rest string) {
 	for _, k := range starting[c] {
 		if strings.HasPrefix(rest, spelled[k]) {
 			l.add(k, l.i+len(spelled[k]))
+			l.brace(k)
 			return
 		}
 	}

@@ -103,7 +103,7 @@ func (r *reader) surprise(t token) string {
 		return "Write let f = n => if n < 1 then 0 else f(n - 1) in f(9): a function sees itself."
 	case "f":
 		if t.kind == tokString && r.toks[r.i-1].end == t.off {
-			return `Join strings with ++: "Hello " ++ r.name ++ ", " ++ to_text(r.n).`
+			return "Write " + asTemplate(r.src[t.off+1:t.end-1], "{") + "."
 		}
 	}
 	switch r.src[t.off:t.end] {

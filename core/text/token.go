@@ -20,7 +20,10 @@ const (
 	tokCloseList
 	tokOpenBrace
 	tokCloseBrace
-	tokQuote // '{
+	tokQuote       // '{
+	tokTemplate    // $"
+	tokTemplateEnd // its "
+	tokChunk       // text of a template
 	tokComma
 	tokSemi
 	tokColon
@@ -95,12 +98,12 @@ func (k tokKind) word() bool { return k == tokName || k >= tokLet }
 
 // closes reports whether a token ends what a bracket began.
 func (k tokKind) closes() bool {
-	return k == tokClose || k == tokCloseList || k == tokCloseBrace
+	return k == tokTemplateEnd || k == tokClose || k == tokCloseList || k == tokCloseBrace
 }
 
 // opens reports whether a token is a bracket that another must close.
 func (k tokKind) opens() bool {
-	return k == tokOpen || k == tokOpenList || k == tokOpenBrace || k == tokQuote
+	return k == tokTemplate || k == tokOpen || k == tokOpenList || k == tokOpenBrace || k == tokQuote
 }
 
 // A token is a part of the source. Strings and names are decoded where they

@@ -1,0 +1,128 @@
+package text
+
+import (
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// template begins $"…": its text and what stands in its braces are tokens.
+func (l *lexer) template() {
+	l.add(tokTemplate, l.i+2)
+	l.open = append(l.open, 0)
+	l.chunk()
+}
+
+// brace counts a brace inside a template; of the one that ends what is shown, its text
+// goes on.
+func (l *lexer) brace(k tokKind) {
+	n := len(l.open) - 1
+	switch {
+	case n < 0:
+	case k == tokCloseBrace:
+		if l.open[n]--; l.open[n] == 0 {
+			l.chunk()
+		}
+	case k == tokOpenBrace || k == tokQuote:
+		l.open[n]++
+	}
+}
+
+// chunk reads the text of a template up to a brace or its end.
+func (l *lexer) chunk() {
+	n := len(l.open) - 1
+	for j := l.i; j < len(l.src); j++ {
+		c := l.src[j]
+		if c == '\\' {
+			j++
+			continue
+		}
+		if c >= ' ' && c != '{' && c != '"' {
+			continue
+		}
+		if j > l.i {
+			if _, at, why := unescape(braces.Replace(l.src[l.i:j])); why != "" {
+				l.wrong(j, problem{message: why, expected: "an escape of JSON", hint: `Write a backslash itself as \\, a brace as \{.`, off: l.i + at})
+			} else {
+				l.add(tokChunk, j)
+			}
+		}
+		switch c {
+		case '{':
+			l.open[n] = 1
+			l.add(tokOpenBrace, j+1)
+		case '"':
+			l.open = l.open[:n]
+			l.add(tokTemplateEnd, j+1)
+		default:
+			l.open = l.open[:n]
+			l.wrong(j+1, problem{message: "a template has no control characters", expected: `the closing "`, hint: `Write a line break inside it as \n, a tab as \t.`})
+		}
+		return
+	}
+	l.open = l.open[:n]
+	l.wrong(len(l.src), problem{message: "this template is not closed", expected: `a closing "`, got: "the end of the text", hint: `Close it with "; write that character inside it as \".`})
+}
+
+// braces takes the backslash from those of a template that stand for themselves.
+var braces = strings.NewReplacer(`\\`, `\\`, `\{`, `{`, `\}`, `}`)
+
+// template reads $"…": its parts, shown as to_text does, joined by ++.
+func (r *reader) template() (term.Term, bool) {
+	open := r.tok()
+	at := term.At(open.off)
+	r.i++
+	var whole term.Term
+	join := func(t term.Term) {
+		if whole != nil {
+			t = operationOf(at, "concat", whole, t)
+		}
+		whole = t
+	}
+	defer r.inside()()
+	for {
+		switch t := r.tok(); t.kind {
+		case tokChunk:
+			r.i++
+			s, _, _ := unescape(braces.Replace(r.src[t.off:t.end]))
+			join(&term.Str{At: term.At(t.off), Value: s})
+		case tokOpenBrace:
+			r.i++
+			x, ok := r.expr()
+			if !r.close(t, tokCloseBrace, ok) {
+				return nil, false
+			}
+			join(operationOf(term.At(t.off), "to_text", x))
+		case tokTemplateEnd:
+			r.i++
+			if whole == nil {
+				whole = &term.Str{At: at}
+			}
+			return whole, true
+		default:
+			return nil, r.unexpected(`a closing "`, `Write a template as $"total: {x}".`)
+		}
+	}
+}
+
+// asTemplate is a template string with the content of one of another language, in which
+// mark stands before what is shown.
+func asTemplate(content, mark string) string {
+	s := strings.ReplaceAll(content, mark, "\x00")
+	if mark != "{" {
+		s = strings.NewReplacer("{", `\{`, `"`, `\"`).Replace(s)
+		for i := strings.IndexByte(s, 0); i >= 0; { // quotes in what is shown are its own
+			end := strings.IndexByte(s[i:], '}')
+			if end < 0 {
+				break
+			}
+			s = s[:i] + strings.ReplaceAll(s[i:i+end], `\"`, `"`) + s[i+end:]
+			next := strings.IndexByte(s[i+1:], 0)
+			if next < 0 {
+				break
+			}
+			i += 1 + next
+		}
+	}
+	return `$"` + strings.ReplaceAll(s, "\x00", "{") + `"`
+}
