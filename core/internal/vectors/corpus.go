@@ -11,6 +11,7 @@ import (
 	// What the rows that reason about code do, for tests of packages below it.
 	_ "github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -23,7 +24,7 @@ import (
 // wrong corrected with the reason in the commit, but none taken away.
 type Case struct {
 	Name string          `json:"name"`
-	Term json.RawMessage `json:"term,omitempty"` // as given to run, so a string is JSON text
+	Term json.RawMessage `json:"term,omitempty"` // as given to run, so a string is JSON or text
 	Tool string          `json:"tool,omitempty"`
 	// Input is absent for null; InputAs is "", "auto", "term" or "data".
 	Input   json.RawMessage            `json:"input,omitempty"`
@@ -86,12 +87,19 @@ func (c *Case) Setup() []Tool {
 	return tools
 }
 
-// Program is what the case runs: a tool, or a source. See [Vector.Program].
+// Program is what the case runs: a tool, or a source as JSON, which is made of one in
+// the text form that can be read. See [Vector.Program].
 func (c *Case) Program() (tool string, code []byte) {
 	if c.Tool != "" {
 		return c.Tool, nil
 	}
-	return program(c.Term, func(name string) bool { return c.Tools[name] != nil })
+	tool, code = program(c.Term, func(name string) bool { return c.Tools[name] != nil })
+	if tool == "" && !json.Valid(code) {
+		if p, f := text.Parse(code, text.Options{}); f == nil {
+			code = text.Canonical(p.Term)
+		}
+	}
+	return tool, code
 }
 
 // Answers is the outcomes of a round of requests, of which arg is the JSON of
