@@ -23,6 +23,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 
@@ -120,19 +121,36 @@ func Compile(src []byte) (*Program, error) { return compile("", src) }
 // variable is the function of that variable.
 func CompileTool(name string, src []byte) (*Program, error) { return compile(name, src) }
 
-// CompileRounded is CompileTool for JSON code of before [Semantics] 5, when a number
-// with a point or an exponent was rounded to an integer.
-func CompileRounded(name string, src []byte) (*Program, error) {
-	parsed, f := parse.Code(src, parse.Options{Tool: name, Round: true})
-	if f != nil {
-		return nil, f
+// Older gives what the code of a tool, JSON or in the text form, meant to programs of
+// before [Semantics] 6, the newest first: before 5 a number of JSON with a point or an
+// exponent was rounded to an integer.
+func Older(name string, src []byte, isText bool) iter.Seq[*Program] {
+	return func(yield func(*Program) bool) {
+		if isText {
+			if p, err := compileText(name, src, text.Options{Tool: name, Older: true}); err == nil {
+				yield(p)
+			}
+			return
+		}
+		for _, round := range []bool{false, true} {
+			parsed, f := parse.Code(src, parse.Options{Tool: name, Older: true, Round: round})
+			if f != nil {
+				continue
+			}
+			if p, err := compileParsed(name, parsed); err == nil && !yield(p) {
+				return
+			}
+		}
 	}
-	return compileParsed(name, parsed)
 }
 
 // CompileText reads code in the text form, of a tool where name isn't empty.
 func CompileText(name string, src []byte) (*Program, error) {
-	t, f := text.Parse(src, text.Options{Tool: name})
+	return compileText(name, src, text.Options{Tool: name})
+}
+
+func compileText(name string, src []byte, o text.Options) (*Program, error) {
+	t, f := text.Parse(src, o)
 	if f != nil {
 		return nil, f
 	}

@@ -199,9 +199,9 @@ func Printed(p *core.Program) []byte {
 }
 
 // Shown is the tool's code to be shown: its source as it was given, byte for byte.
-// Where there is none that can be read, it is the print.
+// Where there is none that is read so today, it is the print.
 func (t *Tool) Shown() []byte {
-	if t.Unusable() != nil || len(t.Source) == 0 {
+	if t.Unusable() != nil || len(t.Source) == 0 || t.readOtherwise() {
 		return Printed(t.Program())
 	}
 	return t.Source

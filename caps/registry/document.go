@@ -143,10 +143,10 @@ func appendEntry(b []byte, t *Tool) []byte {
 		b = append(layout(append(b, `"input_schema": `...), t.Input, 6), between...)
 	}
 	code := t.Program().Canonical()
-	if t.Text {
+	if t.Text && !t.readOtherwise() {
 		b = append(b, "\"form\": \"text\",\n      "...)
 	}
-	if !bytes.Equal(t.Source, code) {
+	if !bytes.Equal(t.Source, code) && !t.readOtherwise() {
 		b = append(append(append(b, `"source": `...), quote(string(t.Source))...), between...)
 	}
 	if nesting(code) > deep {

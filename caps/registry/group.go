@@ -344,9 +344,15 @@ func (r *Registry) carry(current []*Tool, name string, p part) (*Tool, error) {
 			Name: m.Name, Code: m.Source, Text: m.Text, Capabilities: m.Declared,
 			Keep: Keep{Description: true, As: true, Input: true},
 		}
+		if m.readOtherwise() {
+			d.Code, d.Text = m.Program().Canonical(), false
+		}
 		base, err := prepare(d)
 		if err != nil {
 			return nil, ofTool(m.Name, err)
+		}
+		if m.readOtherwise() {
+			base.writtenAs(m.Source, m.Text)
 		}
 		parts = append(parts, part{d: d, base: base, carried: m, edit: Edit{Check: func(candidate *Tool, sees *Snapshot) *fault.Fault {
 			if f := fits(candidate, m, name); f != nil || p.edit.Carried == nil {
@@ -392,7 +398,7 @@ func (t *Tool) change(kind ChangeKind) *Change {
 				Name: t.Name, Description: t.Description, Code: t.Source, Text: t.Text,
 				Capabilities: t.Declared, Examples: t.Examples, As: t.As, Input: t.Input,
 			},
-			Version: t.Version, Hash: t.Hash, Bound: t.bindings(), Group: t.Group,
+			Version: t.Version, Hash: t.Hash, Bound: t.bindings(), Group: t.Group, Canonical: t.canonical(),
 		},
 	}
 }
@@ -411,7 +417,11 @@ func (t *Tool) rebind(was *Tool, s *Snapshot) {
 // alone takes a version out of its group: bound to what the group's others were.
 func (t *Tool) alone() {
 	t.group, t.Group = nil, nil
-	t.code = &code{name: t.Name, source: t.Source, text: t.Text}
+	c := &code{name: t.Name, source: t.Source, text: t.Text}
+	if t.readOtherwise() {
+		c.hash, c.json = t.Program().Hash(), t.Program().Canonical()
+	}
+	t.code = c
 	t.Hash = t.Program().Hash()
 	t.code.hash = t.Hash
 }

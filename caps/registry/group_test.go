@@ -297,7 +297,8 @@ func TestGroupSubject(t *testing.T) {
 // TestGroupForged: a record of a group that can't be true makes no tools.
 func TestGroupForged(t *testing.T) {
 	for name, forge := range map[string]func(list []Change){
-		"another code":               func(l []Change) { l[4].Code = []byte("n => 1") },
+		"another code":               func(l []Change) { l[4].Code, l[4].Canonical = []byte("n => 1"), nil },
+		"another canonical code":     func(l []Change) { l[4].Code, l[4].Canonical = []byte("n => 1"), []byte(`{"lam":"n","body":1}`) },
 		"another hash":               func(l []Change) { l[4].Hash = l[5].Hash },
 		"one is missing":             func(l []Change) { l[5].Kind = Retired },
 		"not bound":                  func(l []Change) { l[5].Bound = nil },

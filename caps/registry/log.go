@@ -56,6 +56,9 @@ type Stored struct {
 	// Group is that of [Tool].
 	Group []Member
 	Facts Facts
+	// Canonical is code in the text form as canonical JSON, by which it is read where
+	// the text comes to be read otherwise; nil: not on record.
+	Canonical []byte
 }
 
 // A Change is one entry of a log. Of a [Retired] one there is the name, and the

@@ -83,10 +83,12 @@ type code struct {
 	source []byte
 	text   bool
 	hash   string   // as it is on record; "": whatever it is
+	json   []byte   // the canonical JSON on record, for when the text comes to be read otherwise; nil: none
 	names  []string // of its group, whose places the hash is over
 	prog   atomic.Pointer[core.Program]
 	used   atomic.Bool // since the shelf was last searched for room
 	bad    atomic.Bool // err is set
+	other  atomic.Bool // today the source is read otherwise, or not at all
 	mu     sync.Mutex  // held while it is compiled
 	err    error
 }
@@ -144,23 +146,64 @@ func (c *code) compile() (*core.Program, error) {
 		compile = core.CompileText
 	}
 	prog, err := compile(c.name, c.source)
-	if err != nil {
-		return nil, err
+	if c.is(prog) {
+		return prog, nil
 	}
-	hash := prog.Hash()
-	if c.names != nil {
-		hash = memberHash(prog, c.names)
-	}
-	if c.hash != "" && hash != c.hash {
-		if !c.text && c.names == nil { // it may be from a store in which numbers were rounded
-			if old, err := core.CompileRounded(c.name, c.source); err == nil && old.Hash() == c.hash {
-				return old, nil
-			}
+	if c.hash != "" {
+		if p := c.kept(); p != nil {
+			c.other.Store(true)
+			return p, nil
 		}
-		return nil, fmt.Errorf("its code has the hash %s, and %s is on record", hash, c.hash)
 	}
-	return prog, nil
+	if err == nil {
+		err = fmt.Errorf("its code has the hash %s, and %s is on record", c.hashOf(prog), c.hash)
+	}
+	return nil, err
 }
+
+// kept is what is on record by the canonical JSON beside a source that isn't read so
+// today, or by the rules under which the source was read; nil: neither.
+func (c *code) kept() *core.Program {
+	if c.json != nil && CheckSize(c.json) == nil {
+		if p, _ := core.CompileTool(c.name, c.json); c.is(p) {
+			return p
+		}
+	}
+	for p := range core.Older(c.name, c.source, c.text) {
+		if c.is(p) {
+			return p
+		}
+	}
+	return nil
+}
+
+// is reports whether a program, nil for none, is what is on record.
+func (c *code) is(p *core.Program) bool {
+	return p != nil && (c.hash == "" || c.hashOf(p) == c.hash)
+}
+
+func (c *code) hashOf(p *core.Program) string {
+	if c.names != nil {
+		return memberHash(p, c.names)
+	}
+	return p.Hash()
+}
+
+// canonical is the canonical JSON to be kept with a source that may come to be read
+// otherwise, where it can be read again; else nil.
+func (t *Tool) canonical() []byte {
+	if t.Problem() != nil || !t.Text && !t.readOtherwise() {
+		return nil
+	}
+	if c := t.Program().Canonical(); len(c) <= MaxCode {
+		return c
+	}
+	return nil
+}
+
+// readOtherwise reports whether the source means something else today than the code
+// that runs, or nothing.
+func (t *Tool) readOtherwise() bool { return t.Problem() == nil && t.code.other.Load() }
 
 // Program is the tool's code, compiled; the first call compiles it. Code on
 // record that isn't what its hash says is never run: the program then raises an

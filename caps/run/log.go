@@ -137,6 +137,7 @@ type evolved struct {
 	Group        []registry.Member  `json:"group,omitempty"`
 	Source       string             `json:"source"`
 	Form         string             `json:"form"`
+	Canonical    string             `json:"canonical"`
 	Description  string             `json:"description"`
 	Examples     []registry.Example `json:"examples"`
 	As           string             `json:"as"`
@@ -183,6 +184,9 @@ func change(e *journal.Event) registry.Change {
 	}
 	c.Name, c.Version, c.Hash, c.From = data.Tool, data.Version, data.Hash, data.From
 	c.Description, c.Code, c.Text = data.Description, []byte(data.Source), data.Form == "text"
+	if data.Canonical != "" {
+		c.Canonical = []byte(data.Canonical)
+	}
 	c.Definition.Capabilities, c.Capabilities, c.Examples = data.Declared, data.Capabilities, data.Examples
 	c.As, c.Input = data.As, data.InputSchema
 	if len(data.Facts) > 0 {
@@ -242,6 +246,9 @@ func appendChange(data []byte, c *registry.Change) ([]byte, error) {
 	data = journal.AppendString(append(data, `,"source":`...), string(c.Code))
 	if c.Text {
 		data = append(data, `,"form":"text"`...)
+	}
+	if len(c.Canonical) > 0 {
+		data = journal.AppendString(append(data, `,"canonical":`...), string(c.Canonical))
 	}
 	data = journal.AppendString(append(data, `,"description":`...), c.Description)
 	if c.As != registry.AsTool {

@@ -51,6 +51,8 @@ func (d *evolved) read(b []byte) bool {
 			return 13, true
 		case "group":
 			return 14, json.Unmarshal(v, &d.Group) == nil
+		case "canonical":
+			return 15, text(v, &d.Canonical)
 		}
 		return 0, false
 	})

@@ -34,6 +34,7 @@ type builder struct {
 	// rounds is set where a number with a point or an exponent is rounded to an
 	// integer, as the predecessor did.
 	rounds bool
+	older  bool // see [Options]
 	// spread is set where canonical JSON is nested deeper than the source.
 	spread bool
 

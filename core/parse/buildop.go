@@ -117,6 +117,9 @@ func (b *builder) quoted(v uint32) term.Term {
 // track begins to note what is used, where that may matter.
 func (b *builder) track() {
 	b.names = nil
+	if b.older {
+		return
+	}
 	if strings.Contains(b.src, "let") || strings.Contains(b.src, `\u`) {
 		b.names = &prim.Names{Hidden: b.hidden}
 	}

@@ -52,6 +52,8 @@ type Options struct {
 	// Round rounds a number with a point or an exponent to an integer, as code was
 	// read before Semantics 5.
 	Round bool
+	// Older reads a let as before Semantics 6, when no function saw its own name.
+	Older bool
 }
 
 // Parsed is what a source says.
@@ -95,7 +97,7 @@ func Code(src []byte, o Options) (*Parsed, *fault.Fault) {
 	}
 	b := builders.Get().(*builder)
 	defer b.release()
-	b.in, b.rounds = "code", o.Round
+	b.in, b.rounds, b.older = "code", o.Round, o.Older
 	p, f := b.parse(src, code)
 	if f == nil && o.Tool != "" {
 		if f = b.checkContinue(p.Term); f != nil {

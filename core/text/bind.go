@@ -214,7 +214,7 @@ func (r *reader) rec(i int) bool {
 // function applied at once, but functions of which one names itself, or a later
 // one, are bound together; after let rec all bindings are.
 func (r *reader) let() (term.Term, bool) {
-	if r.letNames == nil {
+	if r.letNames == nil && !r.older {
 		r.letNames = r.findLets()
 	}
 	functions := r.letNames[r.i]
@@ -360,11 +360,18 @@ func (r *reader) hidden(at term.At, name string) { r.note(int(at), "%s", prim.Hi
 // function that it gives is called.
 func (r *reader) quoting() (back func()) {
 	around := r.names
-	r.names = &prim.Names{Hidden: r.hidden}
+	r.track()
 	r.inQuote++
 	return func() {
 		r.inQuote--
 		r.names = around
+	}
+}
+
+// track begins to note what is used, where functions see themselves.
+func (r *reader) track() {
+	if !r.older {
+		r.names = &prim.Names{Hidden: r.hidden}
 	}
 }
 
@@ -441,10 +448,25 @@ func (r *reader) pipe(left term.Term, op token) (term.Term, bool) {
 
 // name reads a name that is no parameter: a variable or a primitive.
 func (r *reader) name() (term.Term, bool) {
+	t := r.tok()
+	if r.older && r.toks[r.i+1].kind != tokOpen && r.operands(t) {
+		return r.variable()
+	}
 	if c, ok := r.callee(); ok {
 		t, _, ok := r.call(c, nil)
 		return t, ok
 	}
+	return r.variable()
+}
+
+// operands reports whether a name is that of an operation that has operands.
+func (r *reader) operands(t token) bool {
+	_, row, ok := prim.Lookup(r.src[t.off:t.end])
+	return ok && len(row.Params) > 0
+}
+
+// variable reads a name that is a variable.
+func (r *reader) variable() (term.Term, bool) {
 	t := r.tok()
 	r.i++
 	name := r.text(t)

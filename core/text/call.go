@@ -280,7 +280,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 // pair as one that takes the pair apart. Of others it is noted that they are not.
 func (r *reader) passPair(c callee, args []term.Term) {
 	row := c.row
-	if row == nil || !row.PassesPairs(args) {
+	if row == nil || r.older || !row.PassesPairs(args) {
 		return
 	}
 	name, f := "f", args[0]

@@ -25,6 +25,10 @@ type Options struct {
 	Tool string
 	// MaxBytes bounds the source; 0 means MaxSource.
 	MaxBytes int
+	// Older reads the source as before Semantics 6: == is eq, no function sees its own
+	// name or is passed the parts of a pair, and names of operations that are new since
+	// then may be variables.
+	Older bool
 }
 
 // Parsed is what a source in the text form says.
@@ -68,13 +72,13 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 			Hint:     "Split it into smaller parts.",
 		}
 	}
-	r := reader{src: string(src)}
+	r := reader{src: string(src), older: o.Older}
 	if !utf8.ValidString(r.src) {
 		r.refuse(invalid(r.src), &fault.Fault{Message: "this is not valid UTF-8", Expected: "valid UTF-8", Hint: "Send the text as UTF-8."})
 		return nil, r.fault()
 	}
 	r.toks, r.bad = lex(r.src)
-	r.names = &prim.Names{Hidden: r.hidden}
+	r.track()
 	r.lines = true
 	t, ok := r.sequence()
 	if ok && r.tok().kind != tokEnd {

@@ -21,6 +21,7 @@ import (
 // = of a let, and otherwise its first. So two terms of which one could fail
 // have different places, and [Locate] finds each again.
 type reader struct {
+	older bool // see [Options]
 	src   string
 	toks  []token
 	bad   map[int32]problem
@@ -162,7 +163,7 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 		if !ok {
 			return nil, false
 		}
-		left = operation(op, left, right)
+		left = r.operation(op, left, right)
 		if l == levelCompare && levels[r.tok().kind] == levelCompare {
 			return nil, r.fail(r.tok(), &fault.Fault{
 				Message:  "comparisons don't chain",
@@ -207,8 +208,11 @@ func infix(k tokKind) (term.ID, bool) {
 }
 
 // operation makes the term of an infix operator.
-func operation(op token, a, b term.Term) term.Term {
+func (r *reader) operation(op token, a, b term.Term) term.Term {
 	id, _ := infix(op.kind)
+	if r.older && id == prim.Equal {
+		id = prim.Eq
+	}
 	at := term.At(op.off)
 	if op.kind == tokNe {
 		same := &term.Prim{At: at + 1, ID: id, Args: []term.Term{a, b}}

@@ -56,7 +56,7 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	}
 	return s.queued(ctx, c, &t, func() Answer {
 		end := s.reading(ctx, len(t.code))
-		program, f := t.compile()
+		program, f := t.compile(s.record)
 		end()
 		if f == nil && t.as == core.InputData {
 			f = s.readInput(&t, program, t.input, c.Tools, false)
@@ -226,7 +226,7 @@ func fixedNames() []string {
 // perform does a task, and has it recorded. The caller holds a slot. Code fails to parse before the input does, and both before anything
 // runs.
 func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
-	program, f := t.compile()
+	program, f := t.compile(s.record)
 	if f != nil {
 		return failed(f)
 	}
@@ -362,8 +362,8 @@ func (t *task) parse() (core.Input, *fault.Fault) {
 	return core.Inputs(all...), nil
 }
 
-// compile gives the program of a task.
-func (t *task) compile() (*core.Program, *fault.Fault) {
+// compile gives the program of a task; rec is the record of which it is a replay, or nil.
+func (t *task) compile(rec *run.Record) (*core.Program, *fault.Fault) {
 	if t.tool != nil {
 		if f := t.tool.Unusable(); f != nil {
 			return nil, f
@@ -371,6 +371,11 @@ func (t *task) compile() (*core.Program, *fault.Fault) {
 	}
 	if t.tool != nil {
 		return t.tool.Program(), nil
+	}
+	if rec != nil && rec.Semantics < 6 {
+		for p := range core.Older("", t.code, t.isText) {
+			return p, nil
+		}
 	}
 	compile := core.Compile
 	if t.isText {
