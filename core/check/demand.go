@@ -42,6 +42,7 @@ type failure struct {
 	pos  int
 	f    *fault.Fault
 	name string // of a variable that nothing binds
+	test *test  // that it doesn't pass; nil: it is none of an operand
 }
 
 type failureKey struct {
@@ -213,7 +214,7 @@ func (c *checker) result(x *test) {
 		c.unknownAt(x.pos, ReasonTested, fmt.Sprint(x.id, x.operand, x.inner), "whether it succeeds is tested when it runs: "+f.Message)
 		return
 	}
-	c.failsAt(x.pos, f)
+	c.failsAt(x.pos, f).test = x
 }
 
 func mismatch(x *test) *fault.Fault {

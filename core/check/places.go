@@ -21,7 +21,11 @@ func (c *checker) report() *Report {
 	for l, ok := c.root.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
 		r.Params = append(r.Params, l.Param)
 	}
-	places := newPlaces(c)
+	told := &advice{}
+	if !c.over && (len(c.failed) > 0 || c.env.Tool != "") {
+		told = c.newAdvice()
+	}
+	places := newPlaces(c, told.pos)
 	guarded := c.guarded()
 	var applied map[int]bool
 	for _, x := range c.failed {
@@ -33,6 +37,9 @@ func (c *checker) report() *Report {
 			if applied[x.pos] {
 				prim.Applied(&f, x.name)
 			}
+		}
+		if hint := told.hint(x); hint != "" {
+			f.Hint = hint
 		}
 		r.Diagnostics = append(r.Diagnostics, Diagnostic{
 			Kind: f.Kind, Place: place, Message: f.Message, Expected: f.Expected, Got: f.Got, Hint: f.Hint,
@@ -48,6 +55,9 @@ func (c *checker) report() *Report {
 		if x.stands() {
 			r.Notes = append(r.Notes, Note{places.of(x.pos), x.message})
 		}
+	}
+	for i, n := range told.notes {
+		r.Notes = append(r.Notes, Note{places.of(told.pos[i]), n.Message})
 	}
 	slices.SortStableFunc(r.Notes, func(a, b Note) int { return a.compare(b.Place) })
 	c.reportEffects(r, places)
@@ -86,12 +96,13 @@ type places struct {
 	known map[int]Place
 }
 
-func newPlaces(c *checker) *places {
+func newPlaces(c *checker, noted []int) *places {
 	p := &places{known: map[int]Place{}}
 	if c.src == nil {
 		return p
 	}
-	var failed, found, asked, noted []int
+	var failed, found, asked []int
+	noted = slices.Clone(noted)
 	for _, x := range c.remarked {
 		noted = append(noted, x.pos)
 	}

@@ -126,6 +126,8 @@ func (r *Row) hint(want Kinds, got string) string {
 		return `Divide decimals with div_dec, which names digits and rounding: {"div_dec":[A,B,2,"half_even"]}.`
 	case is("decimal") && want&KindInt != 0:
 		return fmt.Sprintf("Make an integer of the decimal: {\"to_int\":[D,\"half_even\"]}. Correct: %s.", correct)
+	case r.Group == "comparison" && want == KindNumber && is("string") && r.Name != "eq":
+		return fmt.Sprintf("%[1]s compares numbers only: write {%[1]q:[{\"compare\":[A,B]},0]} for strings.", r.Name)
 	case r.Group == "comparison" && want == KindNumber:
 		return fmt.Sprintf("%s compares numbers only: use {\"equal\":[A,B]} or {\"compare\":[A,B]} for other values. Correct: %s.", r.Name, correct)
 	}

@@ -1,6 +1,9 @@
 package prim
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // also is the rows by what people and models write where they mean them.
 var also = alsoOf()
@@ -80,10 +83,35 @@ func Nearest(name string) string {
 	return Closest(name, names)
 }
 
+// leastBegun is how many letters two words begin with at least, of names that are alike.
+const leastBegun = 4
+
+// beginsAs is the name of the list each of whose words, between its _, is that of the
+// given name or begins as it does; empty if there is none, or the name is one word.
+func beginsAs(name string, names []string) string {
+	words := strings.Split(strings.ToLower(name), "_")
+	i := slices.IndexFunc(names, func(other string) bool {
+		others := strings.Split(other, "_")
+		if len(words) < 2 || len(others) != len(words) {
+			return false
+		}
+		for i, w := range words {
+			if o := others[i]; w != o && (len(w) < leastBegun || !strings.HasPrefix(o, w[:leastBegun])) {
+				return false
+			}
+		}
+		return true
+	})
+	if i < 0 {
+		return ""
+	}
+	return names[i]
+}
+
 // Closest is the name of the list with the fewest letters to change, add, take
 // away or swap with a neighbour to make word; empty if more than a third
 // (at least one) of the letters differ. Of names as near, one that begins as word
-// does comes first.
+// does comes first; where none is near, one whose words begin as those of word do.
 func Closest(word string, names []string) string {
 	w := []rune(strings.ToLower(word))
 	if len(w) > 40 {
@@ -100,6 +128,9 @@ func Closest(word string, names []string) string {
 		if d < len(n) && (d < least || d == least && best != "" && begins && !began) {
 			best, least, began = name, d, begins
 		}
+	}
+	if best == "" {
+		return beginsAs(word, names)
 	}
 	return best
 }

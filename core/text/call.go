@@ -301,8 +301,14 @@ func (r *reader) passPair(c callee, args []term.Term) {
 		}
 		args[0] = prim.FunctionOf([]prim.Parameter{{At: l.At, Pattern: pair}}, two.body)
 	} else if _, ok := l.Body.(*term.Lam); ok {
-		r.note(args[0].Pos(), "%s passes its function one pair, and this one takes one value after the other: write %[1]s((a, b) => %s(a, b), …)", row.Name, name)
+		r.note(args[0].Pos(), "%s", OnePair(row.Name, name))
 	}
+}
+
+// OnePair tells of an operation that passes a pair to a function of one value after the
+// other, called so.
+func OnePair(operation, name string) string {
+	return fmt.Sprintf("%[1]s passes its function one pair, and this one takes one value after the other: write %[1]s((a, b) => %s(a, b), …)", operation, name)
 }
 
 // misplaced notes operands of what goes through a list that stand in each other's

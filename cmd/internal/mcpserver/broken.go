@@ -149,7 +149,8 @@ func notesOf(t *registry.Tool) (notes []string) {
 	}
 	for _, note := range t.Program().Notes() {
 		free := len(said) > 0 && strings.HasPrefix(note, "the variable ") && strings.Contains(note, " is free: ")
-		if !free && !slices.ContainsFunc(said, func(at string) bool { return strings.HasPrefix(note, at) }) {
+		inHint := func(d check.Diagnostic) bool { return d.Hint != "" && strings.HasSuffix(note+".", ": "+d.Hint) }
+		if !free && !slices.ContainsFunc(t.Report().Broken(), inHint) && !slices.ContainsFunc(said, func(at string) bool { return strings.HasPrefix(note, at) }) {
 			notes = append(notes, note)
 		}
 	}

@@ -1,0 +1,201 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// longestOwn is how long an operand is, in JSON, that a hint repeats.
+const longestOwn = 60
+
+// advice is what the code says of how the places that fail are meant: hints that are
+// made of the code itself.
+type advice struct {
+	isText bool
+	at     map[int]term.Term    // primitives by their places
+	selves map[int]string       // of self inside a named function, by the places of its calls
+	pairs  map[term.Term]string // of what stands in a function that is passed a pair
+	walked map[*term.Lam]bool
+	notes  []Note // their places aren't known yet
+	pos    []int
+}
+
+// newAdvice walks through the program once.
+func (c *checker) newAdvice() *advice {
+	a := &advice{at: map[int]term.Term{}, selves: map[int]string{}, pairs: map[term.Term]string{}, walked: map[*term.Lam]bool{}}
+	a.isText = c.src != nil && c.src.Form == term.PIF
+	a.walk(c.root, "", nil)
+	return a
+}
+
+// A function is one that let binds to a name.
+type function struct {
+	name string
+	lam  *term.Lam
+	next *function
+}
+
+// walk goes through a term in the function that is called in, with the functions around.
+func (a *advice) walk(t term.Term, in string, around *function) {
+	switch t := t.(type) {
+	case *term.Quote:
+		return
+	case *term.App:
+		if l, ok := t.Func.(*term.Lam); ok {
+			if value, ok := t.Arg.(*term.Lam); ok {
+				a.walk(value, l.Param, around)
+				a.walk(l.Body, in, &function{l.Param, value, around})
+				return
+			}
+			a.walk(t.Arg, in, around)
+			a.walk(l.Body, in, &function{l.Param, nil, around})
+			return
+		}
+		a.called(t, in, around)
+		return
+	case *term.LetRec:
+		for _, f := range t.Funcs {
+			around = &function{f.Name, f.Lam, around}
+		}
+		for _, f := range t.Funcs {
+			a.walk(f.Lam, f.Name, around)
+		}
+		a.walk(t.Body, in, around)
+		return
+	case *term.Lam:
+		around = &function{t.Param, nil, around}
+	case *term.Prim:
+		a.at[t.Pos()] = t
+		a.passed(t, around)
+	}
+	term.Children(t, func(child term.Term) bool {
+		a.walk(child, in, around)
+		return true
+	})
+}
+
+// called walks through applications of what is applied to one argument after the other,
+// and notes that it is self in a function that has a name.
+func (a *advice) called(t *term.App, in string, around *function) {
+	var f term.Term = t
+	var places []int
+	for app, ok := f.(*term.App); ok && !isLam(app.Func); app, ok = f.(*term.App) {
+		a.walk(app.Arg, in, around)
+		places = append(places, app.Pos())
+		f = app.Func
+	}
+	if _, ok := f.(*term.Self); !ok || in == "" {
+		a.walk(f, in, around)
+		return
+	}
+	call := fmt.Sprintf(`{"app":[{"var":%s},…]}`, text.Canonical(&term.Str{Value: in}))
+	if a.isText {
+		call = string(text.Print(&term.Var{Name: in})) + "(…)"
+	}
+	said := fmt.Sprintf("self is the whole tool; inside %s, call %s", in, call)
+	a.pos = append(a.pos, f.Pos())
+	a.notes = append(a.notes, Note{Message: said})
+	for _, pos := range places {
+		a.selves[pos] = said + "."
+	}
+}
+
+func isLam(t term.Term) bool {
+	_, ok := t.(*term.Lam)
+	return ok
+}
+
+// passed notes what stands in a function of two values that t passes one pair.
+func (a *advice) passed(t *term.Prim, around *function) {
+	row := prim.Get(t.ID)
+	if len(t.Args) == 0 || !row.PassesPairs(t.Args) {
+		return
+	}
+	l, _ := t.Args[0].(*term.Lam)
+	name := "f"
+	if v, ok := t.Args[0].(*term.Var); ok {
+		f := around
+		for f != nil && f.name != v.Name {
+			f = f.next
+		}
+		if f != nil {
+			name, l = v.Name, f.lam
+		}
+	}
+	if l == nil || a.walked[l] {
+		return
+	}
+	inner, ok := l.Body.(*term.Lam)
+	if !ok {
+		return
+	}
+	a.walked[l] = true
+	said := fmt.Sprintf(`%s passes its function one pair; take its parts with {"lam":{"pair":[{"var":%q},{"var":%q}]},"body":T}.`, row.Name, l.Param, inner.Param)
+	if a.isText {
+		said = text.OnePair(row.Name, name) + "."
+	}
+	a.pairs[t] = said
+	var mark func(t term.Term) bool
+	mark = func(t term.Term) bool {
+		a.pairs[t] = said
+		return term.Children(t, mark)
+	}
+	mark(inner)
+}
+
+// hint is that on a failure; empty: there is none of the code itself.
+func (a *advice) hint(x *failure) string {
+	if x.test == nil || x.f.Kind != fault.TypeError {
+		return ""
+	}
+	operands := operandsOf(x.test.t)
+	if x.test.operand >= len(operands) {
+		return ""
+	}
+	operand := operands[x.test.operand]
+	for _, t := range []term.Term{x.test.t, operand} {
+		if app, ok := t.(*term.App); ok && a.selves[app.Pos()] != "" {
+			return a.selves[app.Pos()]
+		}
+	}
+	t, _ := a.at[x.pos].(*term.Prim)
+	switch bad := x.test.bad; {
+	case bad == prim.KindPair && a.pairs[x.test.t] != "":
+		return a.pairs[x.test.t]
+	case bad == prim.KindFunction && a.pairs[operand] != "":
+		return a.pairs[operand]
+	case t == nil:
+	case bad == prim.KindString && (t.ID == prim.Lt || t.ID == prim.Lte || t.ID == prim.Gt || t.ID == prim.Gte):
+		if l, r := own(t.Args[0], "A"), own(t.Args[1], "B"); len(l)+len(r) < longestOwn {
+			return strings.Replace(x.f.Hint, "[A,B]", "["+l+","+r+"]", 1)
+		}
+	case bad == prim.KindRecord && x.test.want&prim.KindList != 0:
+		for _, arg := range t.Args {
+			if p, ok := arg.(*term.Prim); ok && prim.Get(p.ID).Result == prim.KindRecord {
+				return fmt.Sprintf(`%s takes a list, and %s gives a record: write {"entries":%s} for pairs (key, value), or {"values":R}.`, prim.Get(t.ID).Name, prim.Get(p.ID).Name, own(p, "R"))
+			}
+		}
+	}
+	return ""
+}
+
+// own is an operand as the hint has it: its code, if that is short.
+func own(t term.Term, long string) string {
+	if code := text.Canonical(t); len(code) < longestOwn {
+		return string(code)
+	}
+	return long
+}
+
+func operandsOf(t term.Term) (all []term.Term) {
+	term.Children(t, func(t term.Term) bool {
+		all = append(all, t)
+		return true
+	})
+	return all
+}
