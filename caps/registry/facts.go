@@ -29,9 +29,9 @@ type Facts struct {
 	Answers Answers
 }
 
-// semantics is raised where the same code has another normal form or other schemas
+// semantics is raised where the same version has another normal form or other schemas
 // than before.
-const semantics = 4
+const semantics = 5
 
 // The bounds of what is on record: longer schemas are left out, and of a longer
 // certificate the types.

@@ -230,3 +230,45 @@ func TestSame(t *testing.T) {
 		t.Errorf("%v", same)
 	}
 }
+
+// TestExamplesWiden: what a version's examples prove wrong of its types is wider in its
+// schemas, for those that call it, and after a restart.
+func TestExamplesWiden(t *testing.T) {
+	l := new(memoryLog)
+	r := open(t, l, policy(t))
+	add := func(d Definition, input, expect, fails string) {
+		t.Helper()
+		e := Example{As: "data", Input: json.RawMessage(input), Error: fails}
+		if fails == "" {
+			e.Expect = json.RawMessage(expect)
+		}
+		d.Examples = []Example{e}
+		evolve(t, r, d)
+	}
+	add(def("fits", `n => n * 2`), `3`, `6`, "")
+	add(def("fails", `n => n * 2`), `"x"`, ``, "type_error")
+	add(def("proven", `n => n * 2`), `["x"]`, `[1]`, "")
+	evolve(t, r, def("caller", `n => call("proven", n)`, "call:proven"))
+	any, num := `{"additionalProperties":false,"properties":{"input":{}},"type":"object"}`, `{"additionalProperties":false,"properties":{"input":{"type":"number"}},"required":["input"],"type":"object"}`
+	for name, want := range map[string][2]string{"fits": {num, `{"type":"number"}`}, "fails": {num, `{"type":"number"}`}, "proven": {any, `{}`}} {
+		for what, of := range map[string]*Registry{"made": r, "restarted": open(t, l, policy(t))} {
+			x, ok := of.Snapshot().Get(name)
+			if !ok {
+				t.Fatal(name)
+			}
+			check := func(when string) {
+				t.Helper()
+				if in, out := string(x.InputSchema()), string(x.OutputSchema()); in != want[0] && in != strings.Replace(want[0], `"required":["input"],`, "", 1) || out != want[1] {
+					t.Errorf("%s, %s, %s: %s and %s", name, what, when, in, out)
+				}
+			}
+			check("on record")
+			x.know(ofTypes | ofSchemas)
+			check("worked out")
+		}
+	}
+	x, _ := r.Snapshot().Get("caller")
+	if got := typed(x); got != "(any) ->{call:proven} any" {
+		t.Errorf("a caller of a tool that was proven wide has the type %s", got)
+	}
+}

@@ -23,9 +23,8 @@ const (
 )
 
 // known is what is known of a version before it runs: a function of its code, of
-// the versions that it is bound to, and of what operations answer, and of nothing
-// else. What it refers to is
-// immutable.
+// its examples, of the versions that it is bound to, and of what operations answer, and
+// of nothing else. What it refers to is immutable.
 type known struct {
 	have     parts
 	report   *check.Report

@@ -54,7 +54,7 @@ func (t *Tool) workOut(k *known, missing parts, found map[*Tool]known) {
 		if toldPlaces(p) > 0 {
 			most = mostPlaces
 		}
-		k.report = shortened(r, most)
+		k.report = t.widen(shortened(r, most))
 	}
 	if missing&ofSchemas != 0 {
 		k.input, k.output = check.InputSchema(k.report), check.OutputSchema(k.report)
@@ -92,6 +92,17 @@ func (t *Tool) workOut(k *known, missing parts, found map[*Tool]known) {
 // infer finds the types of a program, and the places in its source.
 func infer(p *core.Program, env check.Env) *check.Report {
 	return check.Infer(p.Term(), p.Tool().Source, env, check.Budget{Steps: typeSteps, Places: toldPlaces(p)})
+}
+
+// widen is what is known of the tool's types, beside the examples that passed when it
+// was made.
+func (t *Tool) widen(r *check.Report) *check.Report {
+	for i := range t.Examples {
+		if e := &t.Examples[i]; e.As != "" && e.Error == "" {
+			r = r.Widen(e.Input, e.Expect)
+		}
+	}
+	return r
 }
 
 // toldPlaces is how many places of a kind are found in a program's source; 0: all.

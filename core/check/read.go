@@ -125,6 +125,15 @@ type call struct {
 // readWith reads by the types that were declared in place of those inferred, where d
 // isn't nil.
 func readWith(src json.RawMessage, r *Report, d *Declared, byName bool) (*Reading, *fault.Fault) {
+	c, f := r.call(src, d, byName)
+	if f != nil {
+		return nil, f
+	}
+	return c.finish()
+}
+
+// call reads the value of each parameter.
+func (r *Report) call(src json.RawMessage, d *Declared, byName bool) (*call, *fault.Fault) {
 	params, _ := r.Arguments()
 	if d != nil {
 		params = slices.Clone(params)
@@ -151,10 +160,7 @@ func readWith(src json.RawMessage, r *Report, d *Declared, byName bool) (*Readin
 	} else {
 		f = c.one(src)
 	}
-	if f != nil {
-		return nil, f
-	}
-	return c.finish()
+	return c, f
 }
 
 // read reads the value of a parameter.

@@ -139,12 +139,13 @@ type Report struct {
 	// or by a tool that it calls.
 	Absent []string `json:"absent,omitempty"`
 	// Steps is the part of the budget that was used.
-	Steps int `json:"steps"`
+	Steps int  `json:"steps"`
+	wide  bool // see Widen
 }
 
 // Sound reports whether the program never fails with type_error or unbound on
 // an input of its type.
-func (r *Report) Sound() bool { return len(r.Dynamic) == 0 && len(r.Diagnostics) == 0 }
+func (r *Report) Sound() bool { return len(r.Dynamic) == 0 && len(r.Diagnostics) == 0 && !r.wide }
 
 // Broken is the places that fail each time they are reached, and that nothing around
 // them guards: a program with one can't be meant so.
