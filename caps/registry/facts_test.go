@@ -268,7 +268,7 @@ func TestExamplesWiden(t *testing.T) {
 		}
 	}
 	x, _ := r.Snapshot().Get("caller")
-	if got := typed(x); got != "(any) ->{call:proven} any" {
+	if got := typed(x); got != "(data) ->{call:proven} ?" {
 		t.Errorf("a caller of a tool that was proven wide has the type %s", got)
 	}
 }
