@@ -8,20 +8,17 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
-// Widen returns the report with the input and the result of a run that succeeded in
-// its types: what was inferred otherwise is proven wrong by it. What doesn't fit is of
-// any type, and the rest of the types stays. Where all fits, or the input isn't one
-// that [Read] reads, that part of the report is as it was. A nil result isn't known.
-func (r *Report) Widen(input, result json.RawMessage) *Report {
+// Widen returns the report with the input of a run that succeeded in the parameters'
+// types: what was inferred otherwise is proven wrong by it. What doesn't fit is of any
+// type, and the rest stays. Where all fits, or the input isn't one that [Read] reads,
+// the report is as it was.
+func (r *Report) Widen(input json.RawMessage) *Report {
 	c, f := r.call(input, nil, false)
 	params, gives := r.Arguments()
 	if f == nil && len(c.values) == len(params) {
 		for i := range params {
-			params[i].Type = params[i].Type.widen(json.RawMessage(c.values[i].src), false)
+			params[i].Type = params[i].Type.widen(json.RawMessage(c.values[i].src))
 		}
-	}
-	if result != nil {
-		gives = gives.widen(result, true)
 	}
 	t := r.Type.arguments(params, gives)
 	if t == r.Type {
@@ -50,21 +47,20 @@ func (t *Type) arguments(params []Parameter, result *Type) *Type {
 	return &u
 }
 
-// widen is the type, made to fit data. Where the type is closed, a record has no
-// members but its fields.
-func (t *Type) widen(raw json.RawMessage, closed bool) *Type {
+// widen is the type, made to fit data.
+func (t *Type) widen(raw json.RawMessage) *Type {
 	if isOpen(t) || t.Kinds&^(prim.KindData&^prim.KindQuoted) != 0 {
 		return t
 	}
 	u := t
 	if given, ok := members(raw); ok && t.Kinds&prim.KindRecord != 0 {
-		u = t.widenRecord(given, closed)
+		u = t.widenRecord(given)
 	}
 	var items []json.RawMessage
 	if t.Kinds&prim.KindList != 0 && json.Unmarshal(raw, &items) == nil {
 		item := t.Item.or()
 		for _, i := range items {
-			item = item.widen(i, closed)
+			item = item.widen(i)
 		}
 		if item != t.Item.or() {
 			list := *t
@@ -79,7 +75,7 @@ func (t *Type) widen(raw json.RawMessage, closed bool) *Type {
 }
 
 // widenRecord is widen for a record with the members.
-func (t *Type) widenRecord(given []member, closed bool) *Type {
+func (t *Type) widenRecord(given []member) *Type {
 	u := *t
 	u.Fields = slices.Clone(t.Fields)
 	changed := false
@@ -94,12 +90,9 @@ func (t *Type) widenRecord(given []member, closed bool) *Type {
 		if ok {
 			of = &u.Fields[at].Type
 		} else if u.Rest == nil {
-			if closed {
-				u.Rest, changed = Any, true
-			}
 			continue
 		}
-		if wide := (*of).widen(m.value, closed); wide != *of {
+		if wide := (*of).widen(m.value); wide != *of {
 			*of, changed = wide, true
 		}
 	}
