@@ -79,8 +79,6 @@ const (
 	BytesOf MeasureOf = iota
 	// ItemsOf is the items of a list, or fields of a record.
 	ItemsOf
-	// ItemBytesOf is the bytes of the longest string in a list.
-	ItemBytesOf
 	// ValueOf is a number without its sign.
 	ValueOf
 	// WordsOf is the words that a number takes, of 64 bits or of 19 digits.
@@ -90,12 +88,11 @@ const (
 	TotalOf
 )
 
-func bytesOf(operand int) Measure     { return Measure{BytesOf, operand} }
-func itemsOf(operand int) Measure     { return Measure{ItemsOf, operand} }
-func itemBytesOf(operand int) Measure { return Measure{ItemBytesOf, operand} }
-func valueOf(operand int) Measure     { return Measure{ValueOf, operand} }
-func wordsOf(operand int) Measure     { return Measure{WordsOf, operand} }
-func totalOf(operand int) Measure     { return Measure{TotalOf, operand} }
+func bytesOf(operand int) Measure { return Measure{BytesOf, operand} }
+func itemsOf(operand int) Measure { return Measure{ItemsOf, operand} }
+func valueOf(operand int) Measure { return Measure{ValueOf, operand} }
+func wordsOf(operand int) Measure { return Measure{WordsOf, operand} }
+func totalOf(operand int) Measure { return Measure{TotalOf, operand} }
 
 // some is a product of measures.
 func some(times uint64, of ...Measure) Product { return Product{Times: times, Of: of} }

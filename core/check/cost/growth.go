@@ -56,14 +56,14 @@ func (a *analyser) ofType(t *prim.Type, make func(prim.Kinds) *aval) *aval {
 	}
 	v := nothing
 	for k := prim.KindInt; k < prim.KindName; k <<= 1 {
-		switch x := nothing; {
+		switch {
 		case t.Kinds&k == 0:
 		case k == prim.KindBool:
 			v = a.join(v, aBool)
 		case k == prim.KindUnit:
 			v = a.join(v, aUnit)
 		default:
-			x = make(k)
+			x := make(k)
 			if k == prim.KindList && t.Item != nil {
 				x.item = a.ofType(t.Item, make)
 			}
@@ -116,9 +116,6 @@ func (a *analyser) measureOf(m prim.Measure, args []*aval) size {
 		n, _ := a.asList(x)
 		fields, _ := a.fields(x)
 		return n.max(fields)
-	case prim.ItemBytesOf:
-		_, item := a.asList(x)
-		return a.asBytes(item)
 	case prim.ValueOf:
 		return a.asNumber(x).abs
 	case prim.WordsOf:
