@@ -158,7 +158,7 @@ func drawWith(d gen.Draw, effects bool) trial {
 // TestStressActing does the same with what asks, calls and branches all over.
 func TestStressActing(t *testing.T) {
 	rounds := 0
-	for seed := range full(20_000, 1_000) {
+	for seed := range full(20_000, 1_300) {
 		stressed(t, seed%2 == 0)
 		r := rand.New(rand.NewPCG(uint64(seed), 98))
 		tr := drawWith(r.IntN, true)

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	pif "github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -204,7 +206,7 @@ func TestManifestOfOperations(t *testing.T) {
 			{Name: "method", Type: "string", Optional: true},
 		}},
 	}
-	if d := cmp.Diff(want, m.Operations); d != "" {
+	if d := cmp.Diff(want, m.Operations, cmpopts.IgnoreUnexported(check.Type{})); d != "" {
 		t.Fatal(d)
 	}
 	if err := m.Check(); err != nil {
