@@ -169,7 +169,7 @@ func FuzzRead(f *testing.F) {
 	for i := range codes {
 		for _, arguments := range []string{
 			`{"input":[1,"2",3.5,{"pair":["1",2]},{"dec":"1"},{"record":{"a":null}}]}`, `{"input":{"pair":"8","a":{"b":"7"}}}`,
-			`{"a":"1","b":"[1e5]"}`, `{"input":"{\"pair\":[\"[1]\",\"2\"]}"}`, `{`, ``, `{"input":-}`, `{"input":[1.5,1.5.5,--,e]}`,
+			`{"a":"1","b":"[1e5]"}`, `{"input":"{\"pair\":[\"[1]\",\"2\"]}"}`, `{`, ``, `"`, `{"input":-}`, `{"input":[1.5,1.5.5,--,e]}`,
 		} {
 			f.Add(i, arguments)
 		}

@@ -200,6 +200,9 @@ func (d *read) quoted(raw []byte, t *Type) bool {
 
 // unquote is what a string holds, without the space around it; nil: nothing.
 func unquote(raw []byte) []byte {
+	if len(raw) < 2 {
+		return nil
+	}
 	inner := raw[1 : len(raw)-1]
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		var s string
