@@ -171,6 +171,23 @@ func (u *use) take(i int, f func(*shape)) {
 	u.c.take(u.args[i], u.t, u.t.ID, i, u.row.Params[i].Kinds, f)
 }
 
+// pairs tests operands i and j, and calls both with each pair of their shapes once.
+func (u *use) pairs(i, j int, both func(a, b *shape)) {
+	var as, bs []*shape
+	u.take(i, func(a *shape) {
+		as = append(as, a)
+		for _, b := range bs {
+			both(a, b)
+		}
+	})
+	u.take(j, func(b *shape) {
+		bs = append(bs, b)
+		for _, a := range as {
+			both(a, b)
+		}
+	})
+}
+
 // declared is what a row declares of the parts of its result.
 func (c *checker) declared(t *prim.Type) *variable {
 	if t.Kinds&prim.KindData == prim.KindData {

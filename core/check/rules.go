@@ -308,7 +308,6 @@ func deleting(u *use) *variable {
 func merging(u *use) *variable {
 	c, m := u.c, u.maker()
 	rest := c.variable()
-	var as, bs []*shape
 	both := func(a, b *shape) {
 		if a.dynamic || b.dynamic || b.record.row != nil || b.record.rest != nil {
 			for _, s := range []*shape{a, b} {
@@ -333,18 +332,7 @@ func merging(u *use) *variable {
 		}
 		m.give(s)
 	}
-	u.take(0, func(s *shape) {
-		as = append(as, s)
-		for _, b := range bs {
-			both(s, b)
-		}
-	})
-	u.take(1, func(s *shape) {
-		bs = append(bs, s)
-		for _, a := range as {
-			both(a, s)
-		}
-	})
+	u.pairs(0, 1, both)
 	return m.to
 }
 

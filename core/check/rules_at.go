@@ -41,19 +41,7 @@ func indexing(u *use) *variable {
 			c.fieldsOf(s, func(_ string, v *variable) { c.flow(v, res) })
 		}
 	}
-	var of, at []*shape
-	u.take(0, func(s *shape) {
-		of = append(of, s)
-		for _, i := range at {
-			both(s, i)
-		}
-	})
-	u.take(1, func(i *shape) {
-		at = append(at, i)
-		for _, s := range of {
-			both(s, i)
-		}
-	})
+	u.pairs(0, 1, both)
 	u.rest(2)
 	return res
 }
