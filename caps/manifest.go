@@ -25,6 +25,10 @@ type Manifest struct {
 	Kind    string // "fs": lower case letters, digits and dashes
 	Version string
 	Doc     string // a sentence
+	// Server is the MCP server of the operator's lock that this kind stands for; "" for a
+	// plugin's own kind. What such a server wrote, in Words, in the docs, names and values
+	// of its arguments and in its types, is a stranger's.
+	Server  string
 	Algebra Algebra
 	// Only is the one scope that there is, of a kind built into the host: a text may
 	// leave it out. "": scopes are the operator's.
@@ -61,6 +65,8 @@ type Flags struct {
 type Operation struct {
 	Name string // "fs.read"
 	Doc  string
+	// Words is the server's own description, shown in quotes, never as ours.
+	Words string
 	// Verb is the verb a capability must have for it. Where VerbParam is set
 	// it is that argument, in lower case, and Verb where there is none.
 	Verb      string
