@@ -1,0 +1,328 @@
+// Package pinned installs the package of an MCP server once, at an exact version, so
+// that starting the server asks no registry and runs the same bytes each time.
+//
+// Clients start servers by a runner such as npx or uvx, which downloads whatever is
+// newest. [Parse] reads such a command line and refuses a version that isn't exact;
+// [Package.Install] puts the package and all it depends on into a folder, without
+// running install scripts, and gives the command that runs there. The caller hashes
+// the folder (package plugins/lock) and keeps it.
+package pinned
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Package is what a runner's command line names.
+type Package struct {
+	Registry string   // "npm" or "pypi"
+	Name     string   // "@scope/name"
+	Version  string   // exact; "": the line has none
+	Program  string   // the program in the package; "": its only one, or the one of its name
+	Args     []string // what the program is given
+}
+
+// String is how the lock file names it: npm:NAME@VERSION.
+func (p Package) String() string {
+	if p.Registry == "pypi" {
+		return p.Registry + ":" + p.Name + "==" + p.Version
+	}
+	return p.Registry + ":" + p.Name + "@" + p.Version
+}
+
+var (
+	npmName      = regexp.MustCompile(`^(@[a-z0-9~._-]+/)?[a-zA-Z0-9~._-]+$`)
+	npmVersion   = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	pypiName     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	pypiVersion  = regexp.MustCompile(`^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?$`)
+	imageDigest  = regexp.MustCompile(`@sha256:[0-9a-f]{64}$`)
+	otherRunners = []string{"bunx", "bun", "deno", "podman", "docker", "pnpm", "yarn"}
+)
+
+// Parse reads the command line of a runner. It reports false for a command that is no
+// runner's. An error says what to write in its place.
+func Parse(line []string) (p Package, isRunner bool, err error) {
+	if len(line) == 0 {
+		return p, false, nil
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(line[0]), ".exe"), ".cmd")
+	switch {
+	case name == "npx":
+		p, err = parseNPX(line[1:])
+	case name == "npm" && len(line) > 1 && (line[1] == "exec" || line[1] == "x"):
+		p, err = parseNPX(line[2:])
+	case name == "uvx":
+		p, err = parseUVX(line[1:])
+	case name == "uv" && len(line) > 2 && line[1] == "tool" && line[2] == "run":
+		p, err = parseUVX(line[3:])
+	case name == "pipx" && len(line) > 1 && line[1] == "run":
+		p, err = parseUVX(line[2:])
+	case slices.Contains(otherRunners, name):
+		if (name == "docker" || name == "podman") && slices.ContainsFunc(line, imageDigest.MatchString) {
+			return p, false, nil // pinned by its digest, and confined by nobody
+		}
+		if name == "docker" || name == "podman" {
+			return p, true, fmt.Errorf("%s runs whatever image has that tag: name the image by its digest, image@sha256:…", name)
+		}
+		return p, true, fmt.Errorf("%s runs whatever is newest: install the server into a folder and add that, mcp add NAME ./FOLDER PROGRAM ARGUMENTS", name)
+	default:
+		return p, false, nil
+	}
+	return p, true, err
+}
+
+// parseNPX reads what follows npx.
+func parseNPX(args []string) (Package, error) {
+	p := Package{Registry: "npm"}
+	spec := ""
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		value, isLong := strings.CutPrefix(a, "--package=")
+		switch {
+		case isLong:
+			spec = value
+		case a == "-p" || a == "--package":
+			if i++; i == len(args) {
+				return p, errors.New("npx -p has no package")
+			}
+			spec = args[i]
+		case a == "-y" || a == "--yes" || a == "-q" || a == "--quiet" || a == "--":
+		case strings.HasPrefix(a, "-"):
+			return p, fmt.Errorf("the option %s of npx isn't known here: leave it out", a)
+		default:
+			if spec == "" {
+				spec = a
+			} else {
+				p.Program = a
+			}
+			p.Args = args[i+1:]
+			i = len(args)
+		}
+	}
+	at := strings.LastIndexByte(spec, '@')
+	if at <= 0 { // the first is a scope's
+		p.Name = spec
+	} else {
+		p.Name, p.Version = spec[:at], spec[at+1:]
+	}
+	if !npmName.MatchString(p.Name) {
+		return p, fmt.Errorf("%q names no package of npm", spec)
+	}
+	if p.Version != "" && !npmVersion.MatchString(p.Version) {
+		return p, fmt.Errorf("%q isn't one exact version, such as %s@1.2.3", p.Version, p.Name)
+	}
+	return p, nil
+}
+
+// parseUVX reads what follows uvx.
+func parseUVX(args []string) (Package, error) {
+	p := Package{Registry: "pypi"}
+	spec := ""
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		value, isLong := strings.CutPrefix(a, "--from=")
+		switch {
+		case isLong:
+			spec = value
+		case a == "--from" || a == "--spec":
+			if i++; i == len(args) {
+				return p, fmt.Errorf("%s has no package", a)
+			}
+			spec = args[i]
+		case a == "-q" || a == "--quiet" || a == "--":
+		case strings.HasPrefix(a, "-"):
+			return p, fmt.Errorf("the option %s isn't known here: leave it out", a)
+		default:
+			if spec == "" {
+				spec = a
+			} else {
+				p.Program = a
+			}
+			p.Args = args[i+1:]
+			i = len(args)
+		}
+	}
+	name, version, isExact := strings.Cut(spec, "==")
+	if !isExact {
+		name, version, _ = strings.Cut(spec, "@")
+	}
+	if p.Name, p.Version = name, version; !pypiName.MatchString(name) {
+		return p, fmt.Errorf("%q names no package of PyPI", spec)
+	}
+	if version != "" && !pypiVersion.MatchString(version) {
+		return p, fmt.Errorf("%q isn't one exact version, such as %s==1.2.3", version, name)
+	}
+	return p, nil
+}
+
+// Newest asks the registry for a package's newest version.
+func (p Package) Newest(ctx context.Context) (string, error) {
+	if p.Registry != "npm" {
+		return "", errors.New("only npm is asked")
+	}
+	out, err := exec.CommandContext(ctx, "npm", "view", p.Name, "version").Output()
+	version := strings.TrimSpace(string(out))
+	if err == nil && !npmVersion.MatchString(version) {
+		err = fmt.Errorf("npm answered no version of %s", p.Name)
+	}
+	return version, err
+}
+
+// An Installed is a package in a folder.
+type Installed struct {
+	// Command is the interpreter's absolute path and what it is given; a file of the
+	// folder is named relative to it.
+	Command []string
+	// Scripts is the packages that asked for install scripts, which did not run.
+	Scripts []string
+}
+
+// Options of an installation.
+type Options struct {
+	Scripts bool      // run the packages' install scripts
+	Log     io.Writer // gets what the installer prints; nil: nobody
+}
+
+// Install puts the package with all it depends on into an empty folder.
+func (p Package) Install(ctx context.Context, folder string, o Options) (Installed, error) {
+	if p.Version == "" {
+		return Installed{}, errors.New("a package is installed at an exact version")
+	}
+	if p.Registry == "pypi" {
+		return p.installWheels(ctx, folder, o)
+	}
+	return p.installNPM(ctx, folder, o)
+}
+
+// run starts an installer in a folder.
+func run(ctx context.Context, o Options, folder, program string, args ...string) error {
+	cmd := exec.CommandContext(ctx, program, args...)
+	var said strings.Builder
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &said, &said
+	if o.Log != nil {
+		cmd.Stdout, cmd.Stderr = io.MultiWriter(o.Log, &said), io.MultiWriter(o.Log, &said)
+	}
+	if err := cmd.Run(); err != nil {
+		text := strings.TrimSpace(said.String())
+		return fmt.Errorf("%s: %w: %s", program, err, text[max(0, len(text)-1000):])
+	}
+	return nil
+}
+
+// installNPM resolves all versions first, so that what is installed is what the
+// package-lock.json in the folder lists, with its hashes.
+func (p Package) installNPM(ctx context.Context, folder string, o Options) (Installed, error) {
+	var in Installed
+	manifest, err := json.Marshal(map[string]any{"name": "server", "version": "1.0.0", "private": true, "dependencies": map[string]string{p.Name: p.Version}})
+	if err != nil {
+		return in, err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "package.json"), manifest, 0o600); err != nil {
+		return in, err
+	}
+	quiet := []string{"--no-audit", "--no-fund", "--loglevel=error"}
+	if err := run(ctx, o, folder, "npm", append([]string{"install", "--package-lock-only", "--ignore-scripts"}, quiet...)...); err != nil {
+		return in, err
+	}
+	ci := append([]string{"ci"}, quiet...)
+	if !o.Scripts {
+		ci = append(ci, "--ignore-scripts")
+	}
+	if err := run(ctx, o, folder, "npm", ci...); err != nil {
+		return in, err
+	}
+	if in.Scripts, err = scripts(filepath.Join(folder, "package-lock.json")); err != nil {
+		return in, err
+	}
+	file, err := p.programNPM(folder)
+	if err != nil {
+		return in, err
+	}
+	node, err := exec.CommandContext(ctx, "node", "-p", "process.execPath").Output()
+	if err != nil {
+		return in, fmt.Errorf("node: %w", err)
+	}
+	in.Command = append([]string{strings.TrimSpace(string(node)), file}, p.Args...)
+	return in, nil
+}
+
+// scripts gives the packages of a package-lock.json that have install scripts.
+func scripts(lock string) ([]string, error) {
+	text, err := os.ReadFile(lock)
+	if err != nil {
+		return nil, err
+	}
+	var content struct {
+		Packages map[string]struct{ HasInstallScript bool }
+	}
+	if err := json.Unmarshal(text, &content); err != nil {
+		return nil, fmt.Errorf("package-lock.json: %w", err)
+	}
+	var names []string
+	for at, p := range content.Packages {
+		if p.HasInstallScript {
+			names = append(names, strings.TrimPrefix(at, "node_modules/"))
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// programNPM finds the file that the package's program is, relative to the folder.
+func (p Package) programNPM(folder string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(folder, "node_modules", filepath.FromSlash(p.Name), "package.json"))
+	if err != nil {
+		return "", err
+	}
+	var content struct{ Bin json.RawMessage }
+	if err := json.Unmarshal(text, &content); err != nil {
+		return "", fmt.Errorf("the package.json of %s: %w", p.Name, err)
+	}
+	unscoped := path.Base(p.Name)
+	var single string
+	files := map[string]string{}
+	if json.Unmarshal(content.Bin, &single) == nil && single != "" {
+		files[unscoped] = single
+	} else if err := json.Unmarshal(content.Bin, &files); err != nil || len(files) == 0 {
+		return "", fmt.Errorf("%s has no program", p.Name)
+	}
+	name, err := choose(p.Program, unscoped, files)
+	if err != nil {
+		return "", err
+	}
+	file := path.Join("node_modules", p.Name, files[name])
+	if !strings.HasPrefix(file, path.Join("node_modules", p.Name)+"/") {
+		return "", fmt.Errorf("the program of %s lies outside of it", p.Name)
+	}
+	return file, nil
+}
+
+// choose finds the program that is meant among those of a package.
+func choose(asked, usual string, all map[string]string) (string, error) {
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	switch {
+	case asked != "" && all[asked] == "":
+		return "", fmt.Errorf("there is no program %s in it, but %s", asked, strings.Join(names, ", "))
+	case asked != "":
+		return asked, nil
+	case len(names) == 1:
+		return names[0], nil
+	case all[usual] != "":
+		return usual, nil
+	}
+	return "", fmt.Errorf("it has several programs (%s): say which, as npx -p PACKAGE@VERSION PROGRAM or uvx --from PACKAGE==VERSION PROGRAM", strings.Join(names, ", "))
+}

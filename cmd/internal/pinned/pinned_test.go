@@ -1,0 +1,240 @@
+package pinned
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for line, want := range map[string]string{
+		"npx -y @modelcontextprotocol/server-memory@2026.8.31":  "npm:@modelcontextprotocol/server-memory@2026.8.31",
+		"npx --yes server@1.2.3-beta.1 --flag":                  "npm:server@1.2.3-beta.1",
+		"/usr/bin/npx -p tools@1.0.0 other":                     "npm:tools@1.0.0",
+		"npm exec -- server@1.2.3":                              "npm:server@1.2.3",
+		"uvx mcp-server-git==2025.1.14 --repository .":          "pypi:mcp-server-git==2025.1.14",
+		"uvx --from=mcp-server-git@1.0 git":                     "pypi:mcp-server-git==1.0",
+		"uv tool run server==1.0rc1":                            "pypi:server==1.0rc1",
+		"pipx run --spec server==1.0 program":                   "pypi:server==1.0",
+		"npx server":                                            "npm:server@",
+		"npx server@latest":                                     "error",
+		"npx server@^1.2.3":                                     "error",
+		"npx -c server":                                         "error",
+		"npx ../../x@1.2.3":                                     "error",
+		"uvx server==1.*":                                       "error",
+		"uvx git+https://example.com/x":                         "error",
+		"docker run -i image:latest":                            "error",
+		"deno run server.ts":                                    "error",
+		"docker run -i image@sha256:" + strings.Repeat("a", 64): "no runner",
+		"/usr/bin/node server.js":                               "no runner",
+		"":                                                      "no runner",
+	} {
+		p, isRunner, err := Parse(strings.Fields(line))
+		got := p.String()
+		if err != nil {
+			got = "error"
+		} else if !isRunner {
+			got = "no runner"
+		}
+		if got != want {
+			t.Errorf("%s: %s (%v), want %s", line, got, err, want)
+		}
+	}
+	p, _, err := Parse([]string{"npx", "-y", "-p", "tools@1.0.0", "other", "-y", "--", "x"})
+	if err != nil || p.Program != "other" || !slices.Equal(p.Args, []string{"-y", "--", "x"}) {
+		t.Errorf("the program's own arguments stay: %+v, %v", p, err)
+	}
+}
+
+// need skips a test whose installer this machine lacks, unless it is required.
+func need(t *testing.T, required string, programs ...string) {
+	t.Helper()
+	for _, name := range programs {
+		if _, err := exec.LookPath(name); err != nil {
+			if os.Getenv(required) != "" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+}
+
+// tarball is a package of npm.
+func tarball(t *testing.T, files map[string]string) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := gzip.NewWriter(&out)
+	w := tar.NewWriter(z)
+	for name, text := range files {
+		if err := w.WriteHeader(&tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// registry serves packages at version 1.0.0 and 2.0.0 as npm's registry does.
+func registry(t *testing.T, packages map[string][]byte) *httptest.Server {
+	var s *httptest.Server
+	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, ok := strings.CutPrefix(r.URL.Path, "/-/"); ok {
+			_, _ = w.Write(packages[name])
+			return
+		}
+		name := strings.TrimPrefix(r.URL.Path, "/")
+		versions := map[string]any{}
+		for _, version := range []string{"1.0.0", "2.0.0"} {
+			content, ok := packages[name+"-"+version]
+			if !ok {
+				continue
+			}
+			z, err := gzip.NewReader(bytes.NewReader(content))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var manifest map[string]any
+			for files := tar.NewReader(z); ; {
+				h, err := files.Next()
+				if err != nil {
+					break
+				}
+				if h.Name == "package/package.json" {
+					if err := json.NewDecoder(files).Decode(&manifest); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			sum := sha512.Sum512(content)
+			manifest["dist"] = map[string]string{"tarball": s.URL + "/-/" + name + "-" + version, "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}
+			if scripts, ok := manifest["scripts"].(map[string]any); ok && scripts["postinstall"] != nil {
+				manifest["hasInstallScript"] = true
+			}
+			versions[version] = manifest
+		}
+		if len(versions) == 0 {
+			http.NotFound(w, r)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"name": name, "dist-tags": map[string]string{"latest": "2.0.0"}, "versions": versions})
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// An npm package is installed at the version that was named, with what it depends on;
+// no script of any of them runs unless that was allowed.
+func TestInstallNPM(t *testing.T) {
+	need(t, "PIF_REQUIRE_NODE", "npm", "node")
+	server := func(version string) []byte {
+		return tarball(t, map[string]string{
+			"package.json": `{"name":"server","version":"` + version + `","bin":{"server":"main.js"},"dependencies":{"dep":"^1.0.0"}}`,
+			"main.js":      "#!/usr/bin/env node\nconsole.log('" + version + "', require('dep'), process.argv.slice(2).join())\n",
+		})
+	}
+	s := registry(t, map[string][]byte{
+		"server-1.0.0": server("1.0.0"), "server-2.0.0": server("2.0.0"),
+		"dep-1.0.0": tarball(t, map[string]string{
+			"package.json": `{"name":"dep","version":"1.0.0","scripts":{"postinstall":"echo ran > ran"}}`, "index.js": "module.exports = 'dep'\n",
+		}),
+	})
+	t.Setenv("npm_config_registry", s.URL)
+	t.Setenv("npm_config_cache", t.TempDir())
+	for _, allowed := range []bool{false, true} {
+		folder := t.TempDir()
+		p, _, err := Parse([]string{"npx", "-y", "server@1.0.0", "a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := p.Install(t.Context(), folder, Options{Scripts: allowed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(in.Scripts, []string{"dep"}) {
+			t.Errorf("scripts of %q, want dep", in.Scripts)
+		}
+		if _, err := os.Stat(filepath.Join(folder, "node_modules/dep/ran")); (err == nil) != allowed {
+			t.Errorf("allowed %v: the install script's file: %v", allowed, err)
+		}
+		cmd := exec.CommandContext(t.Context(), in.Command[0], in.Command[1:]...)
+		cmd.Dir = folder
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "1.0.0 dep a,b\n" {
+			t.Errorf("%q, %v", out, err)
+		}
+	}
+	if newest, err := (Package{Registry: "npm", Name: "server"}).Newest(t.Context()); err != nil || newest != "2.0.0" {
+		t.Errorf("the newest is %q, %v", newest, err)
+	}
+}
+
+// A wheel is installed without building anything, and its entry point runs in
+// isolation.
+func TestInstallWheel(t *testing.T) {
+	need(t, "", "python3")
+	if err := exec.Command("python3", "-m", "pip", "--version").Run(); err != nil {
+		t.Skip("python3 has no pip")
+	}
+	wheels := t.TempDir()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	for name, text := range map[string]string{
+		"my_server/__init__.py":                    "import sys\ndef main():\n    print('1.0', *sys.argv[1:])\n",
+		"my_server-1.0.dist-info/METADATA":         "Metadata-Version: 2.1\nName: my-server\nVersion: 1.0\n",
+		"my_server-1.0.dist-info/WHEEL":            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+		"my_server-1.0.dist-info/entry_points.txt": "[gui_scripts]\nwindow = my_server:window\n[console_scripts]\nmy-server = my_server:main\n",
+		"my_server-1.0.dist-info/RECORD":           "",
+	} {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprint(w, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(wheels, "my_server-1.0-py3-none-any.whl"), out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PIP_NO_INDEX", "1")
+	t.Setenv("PIP_FIND_LINKS", wheels)
+	t.Setenv("UV_NO_INDEX", "1")
+	t.Setenv("UV_FIND_LINKS", wheels)
+	folder := t.TempDir()
+	in, err := Package{Registry: "pypi", Name: "my-server", Version: "1.0", Args: []string{"x"}}.Install(t.Context(), folder, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), in.Command[0], in.Command[1:]...)
+	cmd.Dir = folder
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "1.0 x\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := (Package{Registry: "pypi", Name: "other", Version: "1.0"}).Install(t.Context(), t.TempDir(), Options{}); err == nil {
+		t.Error("what isn't there was installed")
+	}
+}
