@@ -134,8 +134,9 @@ var rules = map[string]rule{
 	// A session is held closer than the plugin: by the sandbox's launcher again.
 	"plugins/proc": {std: anyStd, ours: []string{"core/value", "plugins/sdk", "plugins/internal/sandbox"}, libraries: []string{"golang.org/x/sys/unix"}},
 
-	"cmd/internal/arch":  {std: anyStd},
-	"cmd/internal/stdio": {std: anyStd, libraries: mcpSDK},
+	"cmd/internal/arch":   {std: anyStd},
+	"cmd/internal/pinned": {std: anyStd},
+	"cmd/internal/stdio":  {std: anyStd, libraries: mcpSDK},
 	// MCP over HTTP: who may come in, and how much at once.
 	"cmd/internal/streamable": {
 		std: anyStd, ours: []string{"cmd/internal/stdio"}, // what is a message
