@@ -25,6 +25,9 @@ func Narrow(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 	var top struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
+	if fields := fieldSchema(d.params, declared); fields != nil {
+		declared = inputSchema(fields)
+	}
 	if err := json.Unmarshal(declared, &top); err != nil {
 		return nil, undeclarable("", "it can't be read", "")
 	}

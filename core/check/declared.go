@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -53,6 +54,9 @@ var keywords = []string{
 	"minLength", "maxLength", "pattern", "items", "minItems", "maxItems", "properties", "required", "additionalProperties",
 	"minProperties", "maxProperties", "default", "examples",
 }
+
+// topKeywords is those of a schema of arguments itself.
+var topKeywords = append([]string{"type", "properties", "required", "additionalProperties", "$schema"}, annotations...)
 
 // jsonTypes is the types of JSON Schema.
 var jsonTypes = []string{"integer", "number", "string", "boolean", "array", "object", "null"}
@@ -294,15 +298,20 @@ type Declared struct {
 }
 
 // Declare reads a declared schema for the arguments of a program. That it is
-// narrower than what was inferred is for [Narrow] to say. Faults: invalid_request.
+// narrower than what was inferred is for [Narrow] to say. Where the only parameter is a
+// record, its fields may be declared in its place. Faults: invalid_request.
 func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 	if len(declared) > MaxDeclared {
 		return nil, undeclarable("", fmt.Sprintf("it has %d bytes, at most %d are read", len(declared), MaxDeclared), "")
 	}
 	d := &Declared{Size: 30 * len(declared)}
 	d.params, _ = r.Arguments()
+	fields := fieldSchema(d.params, declared)
+	if fields != nil {
+		declared = inputSchema(fields)
+	}
 	d.rules, d.types = make([]*rule, len(d.params)), make([]*Type, len(d.params))
-	top, err := keyed(declared, append([]string{"type", "properties", "required", "additionalProperties", "$schema"}, annotations...))
+	top, err := keyed(declared, topKeywords)
 	if err != nil {
 		return nil, undeclarable("", "at its top, which is of an object: "+err.Error(), `{"type":"object","properties":{…}}`)
 	}
@@ -360,8 +369,60 @@ func Declare(r *Report, declared json.RawMessage) (*Declared, *fault.Fault) {
 		delete(whole, "required")
 	}
 	d.Size += 100 * c.instructions
-	d.Schema = encoded(whole)
+	if d.Schema = encoded(whole); fields != nil {
+		d.Schema, d.required = fields, nil // the record's own are among the rules
+	}
 	return d, nil
+}
+
+// fieldSchema is a declared schema of the fields of the record that is the only
+// parameter, closed; nil: it isn't one of these.
+func fieldSchema(params []Parameter, declared json.RawMessage) json.RawMessage {
+	if len(params) != 1 || params[0].Name != Input || !isRecord(params[0].Type) {
+		return nil
+	}
+	top, err := keyed(declared, topKeywords)
+	if err != nil {
+		return nil
+	}
+	record, closed := params[0].Type, false
+	for _, m := range top {
+		switch m.key {
+		case "$schema":
+			return nil
+		case "type":
+			if string(m.value) != `"object"` {
+				return nil
+			}
+		case "properties":
+			properties, _ := members(m.value)
+			if isGiven(properties, Input) && !hasField(record, Input) || record.Rest == nil && slices.ContainsFunc(properties, func(p member) bool { return !hasField(record, p.key) }) {
+				return nil
+			}
+		case "additionalProperties":
+			if closed = string(m.value) == "false"; !closed {
+				return nil
+			}
+		case "required":
+			var names []string
+			if json.Unmarshal(m.value, &names) != nil || slices.ContainsFunc(names, func(name string) bool { return !hasField(record, name) }) {
+				return nil
+			}
+		}
+	}
+	if len(top) == 0 {
+		return nil
+	}
+	declared = bytes.TrimSpace(declared)
+	if !closed {
+		declared = slices.Concat([]byte(`{"additionalProperties":false,`), declared[1:])
+	}
+	return declared
+}
+
+// inputSchema is the schema of arguments with one parameter that has a schema.
+func inputSchema(of json.RawMessage) json.RawMessage {
+	return slices.Concat([]byte(`{"type":"object","properties":{"`+Input+`":`), of, []byte("}}"))
 }
 
 func (d *Declared) has(name string) bool {

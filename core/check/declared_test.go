@@ -110,6 +110,48 @@ func held(t *testing.T, d *check.Declared, r *check.Report, arguments string) *f
 
 // TestDeclaredChecked: what the schema doesn't let through is refused with its
 // place, and a JSON Schema library says the same of what the client sent.
+// TestDeclaredFields: the fields of the record that is the only parameter may be
+// declared in its place.
+func TestDeclaredFields(t *testing.T) {
+	report := reportOf(t, `a => [a.path ++ "", get(a, "from", 0) + 1]`)
+	const declared = `{"type":"object","properties":{"path":{"type":"string","description":"the file"},"from":{"type":"integer","minimum":0}},"required":["path"]}`
+	d, f := check.Narrow(report, json.RawMessage(declared))
+	if f != nil {
+		t.Fatal(f)
+	}
+	if want := `{"additionalProperties":false,` + declared[1:]; string(d.Schema) != want {
+		t.Errorf("%s, expected %s", d.Schema, want)
+	}
+	for arguments, wrong := range map[string]string{
+		`{"path":"a"}`: "", `{"path":"a","from":2}`: "", `{"input":{"path":"a"}}`: "",
+		`{"path":"a","from":-1}`: "-1", `{"from":1}`: "path is missing", `{"path":"a","form":1}`: `"form"`, `{"path":1}`: "string",
+	} {
+		r, f := check.ReadArguments(json.RawMessage(arguments), report, d)
+		if f == nil {
+			f = d.Check(r.Values, true)
+		}
+		if (f == nil) != (wrong == "") || f != nil && !strings.Contains(f.Error(), wrong) {
+			t.Errorf("%s: %v, expected %q", arguments, f, wrong)
+		}
+	}
+	for declared, wrong := range map[string]string{
+		`{"type":"object","properties":{"path":{"type":"integer"}},"required":["path"]}`: "can't take",
+		`{"type":"object","properties":{"path":{"type":"string"}}}`:                      "can't take",
+		`{"type":"object","required":["other"]}`:                                         "no such parameter",
+		`{"type":"object","anyOf":[]}`:                                                   `"anyOf"`,
+	} {
+		if _, f := check.Narrow(report, json.RawMessage(declared)); f == nil || !strings.Contains(f.Error(), wrong) {
+			t.Errorf("%s: %v, expected %q", declared, f, wrong)
+		}
+	}
+	all := reportOf(t, `a => [get(a, "x", 1) + 1, get(a, "y", 2) + 1]`)
+	for _, byName := range []func(json.RawMessage, *check.Report, *check.Declared) (*check.Reading, *fault.Fault){check.Read, check.ReadArguments} {
+		if r, f := byName(nil, all, nil); f != nil || string(r.Values[0]) != "{}" {
+			t.Errorf("nothing given: %v, %v", r, f)
+		}
+	}
+}
+
 func TestDeclaredChecked(t *testing.T) {
 	for _, c := range []struct{ code, declared, arguments, refused string }{
 		{`n => n / 2`, property("input", `{"type":"integer","minimum":0}`), `{"input":0}`, ""},

@@ -150,7 +150,7 @@ func (r *Report) call(src json.RawMessage, d *Declared, byName bool) (*call, *fa
 			return nil, c.missing(nil, nil)
 		}
 		src = json.RawMessage("null")
-		if byName {
+		if byName || len(params) == 1 && isRecord(params[0].Type) && !slices.ContainsFunc(params[0].Type.Fields, func(f Field) bool { return !f.Optional }) {
 			src = json.RawMessage("{}")
 		}
 	}
@@ -267,7 +267,7 @@ func (c *call) one(src json.RawMessage) *fault.Fault {
 				return c.missing(given, fields(p.Type))
 			}
 		}
-		if p.Type.Rest == nil && len(p.Type.Fields) > 0 && !slices.ContainsFunc(given, func(m member) bool { return hasField(p.Type, m.key) }) {
+		if p.Type.Rest == nil && len(p.Type.Fields) > 0 && len(given) > 0 && !slices.ContainsFunc(given, func(m member) bool { return hasField(p.Type, m.key) }) {
 			return c.unknown(given, fields(p.Type))
 		}
 		c.read(src, p)
