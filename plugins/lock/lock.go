@@ -50,7 +50,7 @@ const (
 )
 
 // Reserved is the kinds that no plugin of somebody else's may serve.
-var Reserved = []string{"call", "clock", "env", "fetch", "fs", "kv", "proc", "random"}
+var Reserved = []string{"ask", "call", "clock", "env", "fetch", "fs", "kv", "mcp", "model", "proc", "random"}
 
 // A Lock is the content of a file. It isn't safe for concurrent use.
 type Lock struct {
@@ -73,27 +73,35 @@ func Read(path string) (*Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := openRegular(l.Path)
-	if err != nil {
-		return nil, fmt.Errorf("plugin lock %s: %w", path, err)
-	}
-	defer f.Close()
-	folder, err := os.Stat(filepath.Dir(l.Path))
-	if err == nil {
-		err = everybodys(filepath.Dir(l.Path), folder)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("plugin lock %s: its folder: %w", path, err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil {
-		l.read = text
-		l.Entries, err = parse(text)
+	if l.read, err = ReadFile(l.Path, maxFile); err == nil {
+		l.Entries, err = parse(l.read)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("plugin lock %s: %w", path, err)
 	}
 	return l, nil
+}
+
+// ReadFile reads a lock file of at most max bytes that not every user can change, nor replace.
+func ReadFile(path string, max int64) ([]byte, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir := filepath.Dir(path)
+	info, err := os.Stat(dir)
+	if err == nil {
+		err = everybodys(dir, info)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its folder: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, max+1))
+	if err == nil && int64(len(text)) > max {
+		err = fmt.Errorf("it has more than %d bytes", max)
+	}
+	return text, err
 }
 
 // ReadOrNew is Read, or an empty lock where there is no file.
@@ -120,9 +128,6 @@ func at(path string) (*Lock, error) {
 
 // parse reads a file's text, and holds it against the one layout.
 func parse(text []byte) ([]Entry, error) {
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
-	}
 	var c content
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()

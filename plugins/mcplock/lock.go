@@ -1,0 +1,278 @@
+// Package mcplock is the lock file of MCP servers: which servers the operator added, which
+// program or address each is, and how each of their tools was defined when it was accepted.
+//
+// The kinds, operations and types of servers come from this file ([Lock.Manifest]) and never
+// from the wire: what a server says later is held to it ([Compare]). A changed tool is held, a
+// new or renamed one doesn't exist, and the others go on. The file grants nothing.
+//
+// What a server claims of its tools (read-only, idempotent, …) counts as the worst case until
+// the operator accepted it. All of its words are a stranger's: they are kept to be quoted.
+//
+// The file is JSON in one layout, as the plugin lock: what is written is what is read, key for
+// key. A program is hashed, and started from what was hashed, by package lock.
+//
+// Files: lock.go reads and writes; tool.go reads the definition of a tool and gives it a word;
+// canonical.go is the text that is hashed; compare.go is the difference; manifest.go makes
+// kinds of servers.
+package mcplock
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+)
+
+// DefaultName is the name of the file in the user's state directory.
+const DefaultName = "mcp.lock.json"
+
+// format is the file's first line of content.
+const format = "mcp-pif servers 1"
+
+// The bounds of a file.
+const (
+	maxFile    = 32 << 20
+	maxServers = 100
+	maxTools   = 2000
+)
+
+// A Lock is the content of a file. It isn't safe for concurrent use.
+type Lock struct {
+	Path    string // absolute
+	Servers map[string]*Server
+
+	read []byte // the file's text when it was read; nil: there was none
+}
+
+// A Server is one upstream server. It has a command or a URL.
+type Server struct {
+	// Command is the program, absolute, or a file in Folder, and its arguments; those that name
+	// a file of the folder stand for it.
+	Command []string `json:"command,omitempty"`
+	Program string   `json:"program,omitempty"` // "sha256:…" of the program's file
+	Folder  string   `json:"folder,omitempty"`  // a copy beside the lock, relative to its folder
+	Tree    string   `json:"tree,omitempty"`    // "sha256:…" of the folder's listing
+	Pinned  string   `json:"pinned,omitempty"`  // "npm:NAME@VERSION" and the like
+	// Unpinned is set if the command fetches what it runs, so that nothing of that is hashed.
+	Unpinned bool `json:"unpinned,omitempty"`
+	// Unconfined is set if the sandbox doesn't hold what the command starts.
+	Unconfined   bool             `json:"unconfined,omitempty"`
+	URL          string           `json:"url,omitempty"`
+	Protocol     string           `json:"protocol"`
+	Info         Info             `json:"server"`
+	Instructions string           `json:"instructions,omitempty"` // "sha256:…"
+	Env          []string         `json:"env,omitempty"`          // names of variables that it needs
+	Network      []string         `json:"network,omitempty"`      // origins that it needs, or "any"
+	Added        string           `json:"added"`                  // date
+	Tools        map[string]*Tool `json:"tools"`                  // by word
+}
+
+// Info is the name and version that a server gave itself.
+type Info struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// content is the file as JSON.
+type content struct {
+	Format  string             `json:"format"`
+	Servers map[string]*Server `json:"servers"`
+}
+
+// Read reads a file. The error is [fs.ErrNotExist] if there is none.
+func Read(path string) (*Lock, error) {
+	l, err := at(path)
+	if err != nil {
+		return nil, err
+	}
+	if l.read, err = lock.ReadFile(l.Path, maxFile); err == nil {
+		l.Servers, err = parse(l.read)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock of MCP servers %s: %w", path, err)
+	}
+	return l, nil
+}
+
+// ReadOrNew is Read, or an empty lock if there is no file.
+func ReadOrNew(path string) (*Lock, error) {
+	l, err := Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return at(path)
+	}
+	return l, err
+}
+
+// at returns an empty lock at a path.
+func at(path string) (*Lock, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	// The links of its folder are resolved if there is one.
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	return &Lock{Path: abs, Servers: map[string]*Server{}}, nil
+}
+
+// parse reads a file's text and holds it to the one layout.
+func parse(text []byte) (map[string]*Server, error) {
+	var c content
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := errors.Join(statefile.UniqueKeys(text, false, maxLevels), d.Decode(&c)); err != nil {
+		return nil, errors.New(lock.Shown(err.Error(), 300))
+	}
+	if c.Format != format {
+		return nil, fmt.Errorf("its format is %s, and this version knows %q", lock.Shown(c.Format, 60), format)
+	}
+	if err := check(c.Servers); err != nil {
+		return nil, err
+	}
+	want, err := encode(c.Servers)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(bytes.TrimSpace(text), bytes.TrimSpace(want)) {
+		return nil, errors.New("it isn't as mcp-pif writes it: every key once, in its order; write it with `mcp-pif mcp add`, `accept` and `upgrade` rather than by hand")
+	}
+	for _, s := range c.Servers {
+		for _, t := range s.Tools {
+			for _, schema := range []*json.RawMessage{&t.Input, &t.Output} {
+				if *schema, err = compact(*schema); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return c.Servers, nil
+}
+
+// encode lays servers out.
+func encode(servers map[string]*Server) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(content{format, servers})
+	return b.Bytes(), err
+}
+
+// Write replaces the file as a whole, readable by its owner only, if it still is as it was
+// read.
+func (l *Lock) Write() error {
+	if err := check(l.Servers); err != nil {
+		return err
+	}
+	text, err := encode(l.Servers)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(l.Path), 0o700); err != nil {
+		return err
+	}
+	unlock, err := statefile.Lock(l.Path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	now, err := lock.ReadFile(l.Path, maxFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !bytes.Equal(now, l.read) {
+		return fmt.Errorf("%s was changed meanwhile: nothing was written, try again", l.Path)
+	}
+	if err := statefile.Replace(l.Path, text, 0o600); err != nil {
+		return err
+	}
+	l.read = text
+	return nil
+}
+
+var serverName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+
+// CheckName refuses the name of a server that can't be a kind.
+func CheckName(name string) error {
+	if !serverName.MatchString(name) {
+		return errors.New("a server's name is lower-case letters, digits and underscores, a letter first, at most 32")
+	}
+	if slices.Contains(lock.Reserved, name) {
+		return fmt.Errorf("the name %s is reserved for what ships with mcp-pif", name)
+	}
+	return nil
+}
+
+// check refuses servers that `mcp add` doesn't write.
+func check(servers map[string]*Server) error {
+	if servers == nil {
+		return errors.New("it has no servers")
+	}
+	if len(servers) > maxServers {
+		return fmt.Errorf("it has %d servers, at most %d", len(servers), maxServers)
+	}
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		err := CheckName(name)
+		if err == nil {
+			err = servers[name].check()
+		}
+		if err != nil {
+			return fmt.Errorf("the server %s: %w", lock.Shown(name, 60), err)
+		}
+	}
+	return nil
+}
+
+var sum = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+func (s *Server) check() error {
+	if s == nil {
+		return errors.New("it is null")
+	}
+	switch isSum := sum.MatchString; {
+	case (len(s.Command) > 0) == (s.URL != ""):
+		return errors.New("it has a command or a URL, and not both")
+	case s.URL != "" && (s.Program != "" || s.Folder != "" || s.Tree != ""):
+		return errors.New("a URL has no program")
+	case s.Program != "" && !isSum(s.Program) || s.Tree != "" && !isSum(s.Tree) || s.Instructions != "" && !isSum(s.Instructions):
+		return errors.New("a hash is sha256: and 64 digits")
+	case (s.Folder == "") != (s.Tree == ""):
+		return errors.New("a folder has a hash, and a hash a folder")
+	case s.URL == "" && s.Program == "":
+		return errors.New("the SHA-256 of its program is missing")
+	case len(s.Tools) > maxTools:
+		return fmt.Errorf("it has %d tools, at most %d", len(s.Tools), maxTools)
+	case s.Tools == nil:
+		return errors.New("it has no tools")
+	}
+	for _, text := range slices.Concat(s.Command, s.Env, s.Network, []string{s.URL, s.Folder}) {
+		if len(text) > 4096 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return fmt.Errorf("the text %s", lock.Shown(text, 80))
+		}
+	}
+	names := map[string]string{}
+	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
+		t := s.Tools[word]
+		switch {
+		case !opWord.MatchString(word):
+			return fmt.Errorf("the word %s", lock.Shown(word, 80))
+		case t == nil || t.Tool == "" || !sum.MatchString(t.Hash) || len(t.Input) == 0:
+			return fmt.Errorf("the tool %s lacks its name, its hash or its schema", word)
+		case names[t.Tool] != "":
+			return fmt.Errorf("the words %s and %s are one tool", names[t.Tool], word)
+		}
+		names[t.Tool] = word
+	}
+	return nil
+}
