@@ -28,7 +28,10 @@ type Manifest struct {
 	// Server is the MCP server of the operator's lock that this kind stands for; "" for a
 	// plugin's own kind. What such a server wrote, in Words, in the docs, names and values
 	// of its arguments and in its types, is a stranger's.
-	Server  string
+	Server string
+	// Source is the hash of the lock's entry that the kind was made of; "": a plugin's own
+	// kind.
+	Source  string
 	Algebra Algebra
 	// Only is the one scope that there is, of a kind built into the host: a text may
 	// leave it out. "": scopes are the operator's.
@@ -64,6 +67,7 @@ type Flags struct {
 // An Operation is what programs ask for.
 type Operation struct {
 	Name string // "fs.read"
+	Wire string // the tool's name on the wire, of a server's
 	Doc  string
 	// Words is the server's own description, shown in quotes, never as ours.
 	Words string
@@ -84,6 +88,7 @@ type Operation struct {
 // A Param is an argument of an operation.
 type Param struct {
 	Name string
+	Wire string // its name on the wire, if that is another
 	Doc  string
 	Type string // int, bool, string, list, record, any
 	// Optional arguments may be left out.

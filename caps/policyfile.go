@@ -28,6 +28,8 @@ type PolicyEntry struct {
 	Secrets map[string]SecretEntry
 	// Processes is what names of processes are mapped to.
 	Processes map[string]Command
+	// Servers is what is said of MCP servers of the lock, by their names.
+	Servers map[string]*ServerPolicy
 }
 
 // A SecretEntry is a secret in a policy file: {"for":"https://api.example.com",
@@ -52,7 +54,7 @@ func (p PolicyEntry) Bindings(kinds Kinds) ([]Binding, error) {
 	return all, nil
 }
 
-// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"secrets":{…},"processes":{…},
+// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"secrets":{…},"processes":{…},"servers":{…},
 // "principals":{"NAME":{"grant":[…],…}}}. Every key may be left out; another key, or
 // one twice, is an error, since a misspelled denial would deny nothing.
 func ParsePolicy(data []byte) (PolicyFile, error) {
@@ -70,7 +72,7 @@ func ParsePolicy(data []byte) (PolicyFile, error) {
 			return PolicyFile{}, fmt.Errorf("policy: %w", err)
 		}
 	}
-	if err := p.read(keys, "grant, ask, deny, secrets, processes and principals"); err != nil {
+	if err := p.read(keys, "grant, ask, deny, secrets, processes, servers and principals"); err != nil {
 		return PolicyFile{}, fmt.Errorf("policy: %w", err)
 	}
 	return p, nil
@@ -91,7 +93,7 @@ func (p *PolicyFile) readPrincipals(raw []byte) error {
 		if entries[name] == nil {
 			return fmt.Errorf(`the principal %s: write {"grant":[…],"ask":[…],"deny":[…]}`, quoted(name))
 		}
-		if err := e.read(entries[name], "grant, ask, deny, secrets and processes"); err != nil {
+		if err := e.read(entries[name], "grant, ask, deny, secrets, processes and servers"); err != nil {
 			return fmt.Errorf("the principal %s: %w", quoted(name), err)
 		}
 		p.Principals[name] = e
@@ -121,6 +123,11 @@ func (p *PolicyEntry) read(keys map[string]json.RawMessage, known string) error 
 				return err
 			}
 			continue
+		case "servers":
+			if err := p.readServers(raw); err != nil {
+				return err
+			}
+			continue
 		default:
 			return fmt.Errorf("unknown key %s: it has %s", quoted(key), known)
 		}
@@ -144,6 +151,23 @@ func (p *PolicyEntry) readProcesses(raw []byte) error {
 			return fmt.Errorf("the process %s: %w", quoted(name), err)
 		}
 		p.Processes[name] = c
+	}
+	return nil
+}
+
+// readServers reads what is said of MCP servers.
+func (p *PolicyEntry) readServers(raw []byte) error {
+	var entries map[string]json.RawMessage
+	if err := statefile.Decode(raw, &entries); err != nil || entries == nil {
+		return errors.New(`servers must be {"NAME":{"env":{"VARIABLE":{"secret":"NAME"}}}}`)
+	}
+	p.Servers = map[string]*ServerPolicy{}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		s, err := ParseServer(entries[name])
+		if err != nil {
+			return fmt.Errorf("the server %s: %w", quoted(name), err)
+		}
+		p.Servers[name] = s
 	}
 	return nil
 }

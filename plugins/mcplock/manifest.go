@@ -1,0 +1,175 @@
+package mcplock
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+)
+
+// Manifest returns the kind that a server of the lock is: an operation and a verb for each of
+// its tools. policy is what the operator says of the server; nil: nothing. The same lock and
+// policy give the same manifest.
+func (l *Lock) Manifest(name string, policy *caps.ServerPolicy) (*caps.Manifest, error) {
+	s, ok := l.Servers[name]
+	if !ok {
+		return nil, fmt.Errorf("the lock has no server %s", lock.Shown(name, 60))
+	}
+	return s.Manifest(name, policy)
+}
+
+// Manifest is [Lock.Manifest] of one server.
+func (s *Server) Manifest(name string, policy *caps.ServerPolicy) (*caps.Manifest, error) {
+	if policy == nil {
+		policy = &caps.ServerPolicy{}
+	}
+	source, err := s.source()
+	if err != nil {
+		return nil, err
+	}
+	m := &caps.Manifest{
+		Kind: name, Version: s.Protocol, Doc: "calls the MCP server " + name, Server: name, Source: source, Algebra: caps.Exact,
+		Privileges: []string{"processes", "network"},
+	}
+	if s.URL != "" {
+		m.Privileges = []string{"network"}
+	}
+	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
+		said, known := policy.Tools[word]
+		if known && said == nil {
+			continue
+		}
+		o, err := s.Tools[word].operation(name, word, said)
+		if err != nil {
+			return nil, fmt.Errorf("the tool %s of the server %s: %w", word, name, err)
+		}
+		m.Operations = append(m.Operations, o)
+		m.Verbs = append(m.Verbs, caps.Verb{Name: word, Flags: s.Tools[word].Flags()})
+	}
+	for _, word := range slices.Sorted(maps.Keys(policy.Tools)) {
+		if s.Tools[word] == nil {
+			return nil, fmt.Errorf("the policy names the tool %s, which the server %s doesn't have", lock.Shown(word, 60), name)
+		}
+	}
+	return m, m.Check()
+}
+
+// source returns the hash of the entry.
+func (s *Server) source() (string, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	return hash(raw)
+}
+
+// Flags are those that hold: the worst, but for what was accepted.
+func (t *Tool) Flags() caps.Flags {
+	flags := lock.Worst
+	if t.Accepted == nil {
+		return flags
+	}
+	for _, f := range []struct {
+		to *bool
+		is *bool
+	}{
+		{&flags.ReadOnly, t.Accepted.ReadOnly}, {&flags.Idempotent, t.Accepted.Idempotent},
+		{&flags.Destructive, t.Accepted.Destructive}, {&flags.OpenWorld, t.Accepted.OpenWorld},
+	} {
+		if f.is != nil {
+			*f.to = *f.is
+		}
+	}
+	if flags.ReadOnly { // what changes nothing destroys nothing, and may be done again
+		flags.Destructive, flags.Idempotent = false, true
+	}
+	return flags
+}
+
+// operation returns what programs ask for in place of the tool.
+func (t *Tool) operation(kind, word string, policy *caps.ToolPolicy) (caps.Operation, error) {
+	o := caps.Operation{
+		Name: kind + "." + word, Wire: t.Tool, Verb: word, Words: t.Description, Doc: "calls a tool of the MCP server " + kind,
+		Result: "record: text, data, parts",
+	}
+	if policy == nil {
+		policy = &caps.ToolPolicy{}
+	}
+	if policy.Doc != "" {
+		o.Doc, o.Words = policy.Doc, ""
+	}
+	params, err := t.params()
+	if err != nil {
+		return o, err
+	}
+	o.Params = params
+	for _, name := range policy.Designates {
+		i := slices.IndexFunc(params, func(p caps.Param) bool { return p.Name == name })
+		if i < 0 || params[i].Type != "string" {
+			return o, fmt.Errorf("the policy says that %s designates, which is no argument of type string", lock.Shown(name, 60))
+		}
+		params[i].Designates = true
+	}
+	return o, nil
+}
+
+// params returns the arguments that the schema has, in the order of their words.
+func (t *Tool) params() ([]caps.Param, error) {
+	properties, err := propertiesOf(t.Input)
+	if err != nil {
+		return nil, err
+	}
+	var schema struct {
+		Required []string `json:"required"`
+	}
+	if err := json.Unmarshal(t.Input, &schema); err != nil {
+		return nil, fmt.Errorf("the required arguments of its schema aren't a list of names")
+	}
+	for word, wire := range t.Params {
+		if raw, ok := properties[wire]; ok {
+			properties[word] = raw
+			delete(properties, wire)
+		}
+	}
+	params := []caps.Param{}
+	for _, word := range slices.Sorted(maps.Keys(properties)) {
+		p := caps.Param{Name: word, Wire: t.Params[word]}
+		wire := word
+		if p.Wire != "" {
+			wire = p.Wire
+		}
+		p.Optional = !slices.Contains(schema.Required, wire)
+		p.Type, p.Doc, p.Enum = described(properties[word])
+		params = append(params, p)
+	}
+	return params, nil
+}
+
+// typeWords is the types of arguments by JSON Schema's names.
+var typeWords = map[string]string{"string": "string", "integer": "int", "boolean": "bool", "array": "list", "object": "record"}
+
+// described returns what a property's schema says of an argument: its type in the manifest's
+// words, the server's words, and the strings that it may be.
+func described(schema json.RawMessage) (kind, doc string, enum []string) {
+	var s struct {
+		Type        json.RawMessage `json:"type"`
+		Description json.RawMessage `json:"description"`
+		Enum        json.RawMessage `json:"enum"`
+	}
+	_ = json.Unmarshal(schema, &s) // a schema may be true
+	var name string
+	if json.Unmarshal(s.Type, &name) == nil {
+		kind = typeWords[name]
+	}
+	_ = json.Unmarshal(s.Description, &doc)
+	if kind == "" {
+		kind = "any"
+	}
+	if kind != "string" || json.Unmarshal(s.Enum, &enum) != nil {
+		enum = nil
+	}
+	return kind, doc, enum
+}
