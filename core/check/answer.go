@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// maxAnswer is how many bytes the type of an answer may have in the notation.
-const maxAnswer = 2000
+// MaxAnswer is how many bytes the type of an answer may have in the notation.
+const MaxAnswer = 2000
 
 // ParseAnswer reads the type of what an operation answers: the part of the
 // notation that says what data there is. It has
@@ -23,8 +23,8 @@ const maxAnswer = 2000
 // with the keys in their order, and is at most 2,000 bytes long. Functions, names
 // and what isn't known are refused: nobody could hold an answer to them.
 func ParseAnswer(s string) (*Type, error) {
-	if len(s) > maxAnswer {
-		return nil, fmt.Errorf("a type of %d bytes, at most %d", len(s), maxAnswer)
+	if len(s) > MaxAnswer {
+		return nil, fmt.Errorf("a type of %d bytes, at most %d", len(s), MaxAnswer)
 	}
 	t, err := ParseType(s)
 	if err != nil {

@@ -30,7 +30,7 @@ type rule struct {
 	types                                    []string // nil: any
 	choice                                   string   // the enum in words
 	enum                                     []any    // nil: any; numbers are json.Number
-	anyOf, oneOf                             []*rule
+	allOf, anyOf, oneOf                      []*rule // allOf: of a [Foreign]
 	minimum, maximum, above, below           *number
 	multipleOf                               *big.Rat
 	minLength, maxLength                     int
@@ -86,8 +86,13 @@ func keyed(raw json.RawMessage, known []string) ([]member, error) {
 	return all, nil
 }
 
+// newRule lets everything through.
+func newRule() *rule {
+	return &rule{minLength: -1, maxLength: -1, minItems: -1, maxItems: -1, minFields: -1, maxFields: -1}
+}
+
 func (c *ruling) read(raw json.RawMessage, deep int) (*rule, error) {
-	r := &rule{minLength: -1, maxLength: -1, minItems: -1, maxItems: -1, minFields: -1, maxFields: -1}
+	r := newRule()
 	if deep > schemaDepth*2 {
 		return nil, fmt.Errorf("it is nested too deep")
 	}

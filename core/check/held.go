@@ -60,6 +60,7 @@ func tooLarge() *fault.Fault {
 type violations struct {
 	left  int
 	where []string
+	plain bool // what has the form of a decimal or a record of [Decode] is an object
 }
 
 func (v *violations) fault(raw []byte, expected, format string, args ...any) *fault.Fault {
@@ -67,8 +68,11 @@ func (v *violations) fault(raw []byte, expected, format string, args ...any) *fa
 	for _, step := range v.where {
 		at = at.Key(short(step))
 	}
-	place := short(strings.Join(v.where, "/"))
-	f := unfit(at, place+": "+fmt.Sprintf(format, args...))
+	message := fmt.Sprintf(format, args...)
+	if len(v.where) > 0 {
+		message = short(strings.Join(v.where, "/")) + ": " + message
+	}
+	f := unfit(at, message)
 	f.Expected, f.Got = expected, shown(raw)
 	return f
 }
@@ -89,7 +93,7 @@ func (v *violations) value(r *rule, raw []byte) (f *fault.Fault) {
 	if v.left -= 64 + len(raw); v.left < 0 {
 		return tooLarge()
 	}
-	inner, key := unwrap(raw)
+	inner, key := v.unwrap(raw)
 	if f = v.form(r, inner, raw); f != nil && r.fields[key] != nil {
 		// It speaks of the object itself.
 		if v.form(r, raw, raw) == nil {
@@ -101,8 +105,8 @@ func (v *violations) value(r *rule, raw []byte) (f *fault.Fault) {
 
 // unwrap is what a value was before it was read as data: the number in
 // {"dec":"1.5"}, the object in {"record":{…}}; and the key of such an object.
-func unwrap(raw []byte) (inner []byte, key string) {
-	if len(raw) > 0 && raw[0] == '{' {
+func (v *violations) unwrap(raw []byte) (inner []byte, key string) {
+	if !v.plain && len(raw) > 0 && raw[0] == '{' {
 		if key, inner, ok := lone(scan{src: raw}); ok {
 			switch {
 			case key == "record" && inner[0] == '{':
@@ -201,6 +205,11 @@ func (v *violations) alternatives(r *rule, raw []byte) *fault.Fault {
 			}
 		}
 		return n, first
+	}
+	for _, s := range r.allOf {
+		if f := v.value(s, raw); f != nil {
+			return f
+		}
 	}
 	if n, f := fits(r.anyOf); v.left < 0 {
 		return tooLarge()
@@ -346,7 +355,7 @@ func (v *violations) same(want any, raw []byte) bool {
 	if v.left -= len(raw); v.left < 0 {
 		return false
 	}
-	inner, key := unwrap(raw)
+	inner, key := v.unwrap(raw)
 	return v.sameForm(want, inner) || key != "" && v.sameForm(want, raw)
 }
 
