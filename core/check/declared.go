@@ -30,7 +30,7 @@ type rule struct {
 	types                                    []string // nil: any
 	choice                                   string   // the enum in words
 	enum                                     []any    // nil: any; numbers are json.Number
-	allOf, anyOf, oneOf                      []*rule // allOf: of a [Foreign]
+	allOf, anyOf, oneOf                      []*rule  // allOf: of a [Foreign]
 	minimum, maximum, above, below           *number
 	multipleOf                               *big.Rat
 	minLength, maxLength                     int
