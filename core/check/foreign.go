@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"math/big"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,18 +50,16 @@ type foreignReader struct {
 	where     []string
 	unchecked []string
 	notes     int               // how often something was left out
-	open      map[uintptr]bool  // the schemas under way
-	rules     map[uintptr]*rule // of those that are referred to
+	open      map[*object]bool  // the schemas under way
+	rules     map[*object]*rule // of those that are referred to
 	partial   map[*rule]bool    // those in which something was left out
 }
 
 // ruleOf gives what a schema says, and the places of what isn't in it.
 func ruleOf(root any) (*rule, []string) {
-	c := foreignReader{root: root, left: maxForeign, open: map[uintptr]bool{}, rules: map[uintptr]*rule{}, partial: map[*rule]bool{}}
-	if o, ok := root.(map[string]any); ok {
-		dialect, _ := o["$schema"].(string)
-		c.old = strings.Contains(dialect, "draft-0")
-	}
+	c := foreignReader{root: root, left: maxForeign, open: map[*object]bool{}, rules: map[*object]*rule{}, partial: map[*rule]bool{}}
+	dialect, _ := membersOf(root)["$schema"].(string)
+	c.old = strings.Contains(dialect, "draft-0")
 	r := c.read(root)
 	slices.Sort(c.unchecked)
 	return r, slices.Compact(c.unchecked)
@@ -90,7 +87,7 @@ func (c *foreignReader) part(s any, way ...string) *rule {
 
 func (c *foreignReader) read(s any) *rule {
 	r := newRule()
-	o, ok := s.(map[string]any)
+	at, ok := s.(*object)
 	if !ok && s == false {
 		r.types = []string{"nothing"}
 		return r
@@ -98,14 +95,13 @@ func (c *foreignReader) read(s any) *rule {
 		return r
 	}
 	c.left--
-	at := reflect.ValueOf(o).Pointer()
 	if c.left < 0 || len(c.open) > maxForeignDepth || c.open[at] {
 		c.leave()
 		return r
 	}
 	c.open[at] = true
 	defer delete(c.open, at)
-	before := c.notes
+	before, o := c.notes, at.members
 	if c.refers(r, o) {
 		for _, key := range slices.Sorted(maps.Keys(o)) {
 			if !c.keyword(r, o, key) {
@@ -130,15 +126,12 @@ func (c *foreignReader) refers(r *rule, o map[string]any) bool {
 		return true
 	}
 	target, way, ok := resolve(c.root, ref)
-	if to, isObject := target.(map[string]any); ok && isObject {
-		at := reflect.ValueOf(to).Pointer()
-		if c.open[at] {
-			ok = false
-		} else {
+	if at, isObject := target.(*object); ok && isObject {
+		if ok = !c.open[at]; ok {
 			if c.rules[at] == nil {
 				was := c.where
 				c.where = way
-				c.rules[at] = c.read(to)
+				c.rules[at] = c.read(at)
 				c.where = was
 			} else if c.partial[c.rules[at]] {
 				c.notes++
@@ -167,7 +160,7 @@ func (c *foreignReader) keyword(r *rule, o map[string]any, key string) bool {
 		return all
 	}
 	isSchema := func() bool {
-		_, isObject := v.(map[string]any)
+		_, isObject := v.(*object)
 		_, isBool := v.(bool)
 		return isObject || isBool
 	}
@@ -205,12 +198,13 @@ func (c *foreignReader) keyword(r *rule, o map[string]any, key string) bool {
 		}
 		return true
 	case "properties":
-		all, ok := v.(map[string]any)
-		if r.fields = make(map[string]*rule, len(all)); !ok {
+		all, ok := v.(*object)
+		if !ok {
 			return false
 		}
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			r.fields[name] = c.part(all[name], key, name)
+		r.fields = make(map[string]*rule, len(all.members))
+		for _, name := range slices.Sorted(maps.Keys(all.members)) {
+			r.fields[name] = c.part(all.members[name], key, name)
 		}
 		return true
 	case "default", "examples":

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,28 +59,56 @@ func FromSchema(schema json.RawMessage, maxBytes int) (*Foreign, error) {
 	default:
 		return nil, errors.New("a schema is an object or a boolean")
 	}
+	root = identified(root)
 	f := &Foreign{}
 	left := maxTranslations
 	f.Type = f.translate(root, root, 0, maxBytes, &left)
 	if f.Type.Kinds == 0 {
 		f.Type = JSON // no instance is valid
 	}
-	if top, ok := refer(root, root).(map[string]any); ok {
-		properties, _ := top["properties"].(map[string]any)
-		required := namesIn(top["required"])
-		for _, key := range slices.Sorted(maps.Keys(properties)) {
-			f.Fields = append(f.Fields, Field{key, f.translate(root, properties[key], 1, maxBytes, &left), !required[key]})
-		}
+	top := membersOf(refer(root, root))
+	properties, required := membersOf(top["properties"]), namesIn(top["required"])
+	for _, key := range slices.Sorted(maps.Keys(properties)) {
+		f.Fields = append(f.Fields, Field{key, f.translate(root, properties[key], 1, maxBytes, &left), !required[key]})
 	}
 	f.rule, f.Unchecked = ruleOf(root)
 	return f, nil
 }
 
+// An object is one of a schema, which references make the same in several places.
+type object struct{ members map[string]any }
+
+// MarshalJSON gives it as it was.
+func (o *object) MarshalJSON() ([]byte, error) { return json.Marshal(o.members) }
+
+// identified makes objects of the maps in a value.
+func identified(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, part := range v {
+			v[key] = identified(part)
+		}
+		return &object{v}
+	case []any:
+		for i, part := range v {
+			v[i] = identified(part)
+		}
+	}
+	return v
+}
+
+// membersOf is the members of an object in a schema; nil: there are none.
+func membersOf(v any) map[string]any {
+	if o, ok := v.(*object); ok {
+		return o.members
+	}
+	return nil
+}
+
 // refer follows the references of a schema that is nothing else.
 func refer(root, s any) any {
 	for range schemaDepth {
-		o, _ := s.(map[string]any)
-		ref, ok := o["$ref"].(string)
+		ref, ok := membersOf(s)["$ref"].(string)
 		if !ok {
 			break
 		}
@@ -98,7 +124,7 @@ func refer(root, s any) any {
 func (f *Foreign) translate(root, s any, nested, maxBytes int, left *int) *Type {
 	for depth := maxTranslated; ; depth-- {
 		most := min(*left, maxTranslation)
-		r := translation{root: root, depth: depth, left: most, open: map[uintptr]bool{}}
+		r := translation{root: root, depth: depth, left: most, open: map[*object]bool{}}
 		t := r.of(s, 0, nested)
 		*left -= most - max(r.left, 0)
 		if r.left < 0 && depth > 0 && *left > 0 {
@@ -126,7 +152,7 @@ type translation struct {
 	depth int // of types
 	left  int
 	cut   bool
-	open  map[uintptr]bool // the schemas under way
+	open  map[*object]bool // the schemas under way
 }
 
 func (r *translation) spend(n int) bool {
@@ -143,7 +169,7 @@ func (r *translation) json() *Type {
 // of is the type of a schema's instances. Every keyword only restricts, so that
 // each of them alone gives a type that is wide enough.
 func (r *translation) of(s any, deep, nested int) *Type {
-	o, ok := s.(map[string]any)
+	at, ok := s.(*object)
 	if !ok && s == false {
 		return Nothing
 	} else if !ok {
@@ -152,12 +178,12 @@ func (r *translation) of(s any, deep, nested int) *Type {
 	if !r.spend(20) || nested > maxSchemas {
 		return r.json()
 	}
-	at := reflect.ValueOf(o).Pointer()
 	if r.open[at] {
 		return JSON // it refers to itself
 	}
 	r.open[at] = true
 	defer delete(r.open, at)
+	o := at.members
 	if nested++; nested > 1 && isResource(o) {
 		return JSON
 	}
@@ -169,7 +195,7 @@ func (r *translation) of(s any, deep, nested int) *Type {
 		}
 		return r.of(target, deep, nested)
 	}
-	if no, ok := o["not"].(map[string]any); o["not"] == true || ok && len(no) == 0 {
+	if no, ok := o["not"].(*object); o["not"] == true || ok && len(no.members) == 0 {
 		return Nothing
 	}
 	if names := typesIn(o["type"]); names != nil {
@@ -291,13 +317,12 @@ func (r *translation) named(name string, o map[string]any, deep, nested int) *Ty
 
 func (r *translation) record(o map[string]any, deep, nested int) *Type {
 	rest := JSON
-	patterns, _ := o["patternProperties"].(map[string]any)
-	if more, ok := o["additionalProperties"]; ok && len(patterns) == 0 {
+	if more, ok := o["additionalProperties"]; ok && len(membersOf(o["patternProperties"])) == 0 {
 		if rest = r.of(more, deep, nested); rest.Kinds == 0 {
 			rest = nil
 		}
 	}
-	properties, _ := o["properties"].(map[string]any)
+	properties := membersOf(o["properties"])
 	if list, _ := o["required"].([]any); !r.spend(10 * (len(list) + len(properties))) {
 		return r.json()
 	}
@@ -338,11 +363,8 @@ func typeOfEnum(v any) *Type {
 // resolve finds what a reference within the schema refers to, and the way there.
 func resolve(root any, ref string) (target any, way []string, ok bool) {
 	ref, ok = strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil, nil, false
-	}
-	path, err := url.PathUnescape(ref)
-	if err != nil || path != "" && path[0] != '/' {
+	path, unescaped := unescapePercent(ref)
+	if !ok || !unescaped || path != "" && path[0] != '/' {
 		return nil, nil, false
 	}
 	at := root
@@ -353,8 +375,8 @@ func resolve(root any, ref string) (target any, way []string, ok bool) {
 		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		way = append(way, step)
 		switch in := at.(type) {
-		case map[string]any:
-			if at, ok = in[step]; !ok {
+		case *object:
+			if at, ok = in.members[step]; !ok {
 				return nil, nil, false
 			}
 		case []any:
@@ -366,11 +388,29 @@ func resolve(root any, ref string) (target any, way []string, ok bool) {
 		default:
 			return nil, nil, false
 		}
-		if inner, ok := at.(map[string]any); ok && isResource(inner) {
+		if isResource(membersOf(at)) {
 			return nil, nil, false
 		}
 	}
 	return at, way, true
+}
+
+// unescapePercent reads the escapes of a URL.
+func unescapePercent(s string) (string, bool) {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(s, "%")
+		b.WriteString(before)
+		if !found {
+			return b.String(), true
+		}
+		c, err := strconv.ParseUint(after[:min(2, len(after))], 16, 8)
+		if err != nil || len(after) < 2 {
+			return "", false
+		}
+		b.WriteByte(byte(c))
+		s = after[2:]
+	}
 }
 
 // shorten makes the deepest parts of a type json, the longest first, until its
