@@ -73,6 +73,9 @@ type Server struct {
 	Instructions string           `json:"instructions,omitempty"` // "sha256:…"
 	Env          []string         `json:"env,omitempty"`          // names of variables that it needs
 	Network      []string         `json:"network,omitempty"`      // origins that it needs, or "any"
+	Dir          string           `json:"dir,omitempty"`          // where it runs, absolute
+	Read         []string         `json:"read,omitempty"`         // paths that it needs to read, absolute
+	Write        []string         `json:"write,omitempty"`        // paths that it needs to write, absolute
 	Added        string           `json:"added"`                  // date
 	Tools        map[string]*Tool `json:"tools"`                  // by word
 }
@@ -249,14 +252,14 @@ func (s *Server) check() error {
 		return errors.New("a hash is sha256: and 64 digits")
 	case (s.Folder == "") != (s.Tree == ""):
 		return errors.New("a folder has a hash, and a hash a folder")
-	case s.URL == "" && s.Program == "":
+	case s.URL == "" && s.Program == "" && s.Tree == "":
 		return errors.New("the SHA-256 of its program is missing")
 	case len(s.Tools) > maxTools:
 		return fmt.Errorf("it has %d tools, at most %d", len(s.Tools), maxTools)
 	case s.Tools == nil:
 		return errors.New("it has no tools")
 	}
-	for _, text := range slices.Concat(s.Command, s.Env, s.Network, []string{s.URL, s.Folder}) {
+	for _, text := range slices.Concat(s.Command, s.Env, s.Network, s.Read, s.Write, []string{s.URL, s.Folder, s.Dir}) {
 		if len(text) > 4096 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return fmt.Errorf("the text %s", lock.Shown(text, 80))
 		}

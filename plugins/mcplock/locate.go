@@ -1,0 +1,73 @@
+package mcplock
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+)
+
+// Locate finds a program that is to be added and hashes it: an executable, or a folder with
+// the command that runs in it, which is copied beside the lock (see [lock.Lock.Locate]). The
+// entry has its program and nothing else; undo takes the copy back.
+func (l *Lock) Locate(path string, command []string) (_ *Server, undo func(), err error) {
+	programs := lock.Lock{Path: l.Path}
+	p, undo, err := programs.Locate(path, command)
+	if err != nil {
+		return nil, undo, err
+	}
+	s := &Server{Command: p.Command, Program: withSum(p.SHA256), Folder: p.Folder, Tree: withSum(p.Listing)}
+	if p.File != "" {
+		s.Command = append([]string{programs.Absolute(p.File)}, p.Command...)
+	}
+	return s, undo, nil
+}
+
+// withSum writes a hash as the file has it.
+func withSum(hex string) string {
+	if hex == "" {
+		return ""
+	}
+	return "sha256:" + hex
+}
+
+// Discard removes the copy of a server's folder, if it has one and no other server of the lock
+// uses it.
+func (l *Lock) Discard(s *Server) {
+	for _, other := range l.Servers {
+		if other.Folder == s.Folder {
+			return
+		}
+	}
+	programs := lock.Lock{Path: l.Path}
+	programs.Discard(lock.Program{Folder: s.Folder})
+}
+
+// Policy returns what the operator says of the server in all: the entry has what it needs, and
+// a policy file may say otherwise, member by member. Variables of the entry that the policy
+// doesn't give a value are named in inherit: they are taken from mcp-pif's own environment.
+func (s *Server) Policy(said *caps.ServerPolicy) (all *caps.ServerPolicy, inherit []string) {
+	p := caps.ServerPolicy{}
+	if said != nil {
+		p = *said
+	}
+	p.Dir = cmp.Or(p.Dir, s.Dir)
+	for _, list := range []struct {
+		to   *[]string
+		from []string
+	}{{&p.Read, s.Read}, {&p.Write, s.Write}, {(*[]string)(&p.Network), s.Network}} {
+		if *list.to == nil {
+			*list.to = list.from
+		}
+	}
+	for _, name := range s.Env {
+		if _, isSaid := p.Env[name]; !isSaid {
+			inherit = append(inherit, name)
+		}
+	}
+	slices.Sort(inherit)
+	p.Env = maps.Clone(p.Env)
+	return &p, slices.Compact(inherit)
+}

@@ -1,0 +1,71 @@
+package mcplock
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+)
+
+// A folder is copied beside the lock and hashed; its copy goes with the last server that
+// uses it.
+func TestLocate(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err = filepath.EvalSymlinks(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "server")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "main.js"), []byte("1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ReadOrNew(filepath.Join(dir, "mcp.lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := l.Locate(folder, []string{self, "main.js", "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(s.Command, []string{self, "main.js", "x"}) || s.Folder == "" || !sum.MatchString(s.Tree) || !sum.MatchString(s.Program) {
+		t.Errorf("%+v", s)
+	}
+	copied := filepath.Join(dir, filepath.FromSlash(s.Folder), "main.js")
+	if _, err := os.Stat(copied); err != nil {
+		t.Fatal(err)
+	}
+	l.Servers["other"] = s
+	l.Discard(s)
+	if _, err := os.Stat(copied); err != nil {
+		t.Error("the copy of another server's program is gone")
+	}
+	delete(l.Servers, "other")
+	l.Discard(s)
+	if _, err := os.Stat(copied); !os.IsNotExist(err) {
+		t.Error("the copy stays", err)
+	}
+	if s, _, err = l.Locate(self, nil); err != nil || s.Folder != "" || !slices.Equal(s.Command, []string{self}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestServerPolicy(t *testing.T) {
+	s := &Server{Env: []string{"TOKEN", "OTHER"}, Network: []string{"https://a.example"}, Read: []string{"/a"}}
+	p, inherit := s.Policy(nil)
+	if !slices.Equal(p.Network, []string{"https://a.example"}) || !slices.Equal(p.Read, []string{"/a"}) || !slices.Equal(inherit, []string{"OTHER", "TOKEN"}) {
+		t.Errorf("%+v, %q", p, inherit)
+	}
+	p, inherit = s.Policy(&caps.ServerPolicy{Env: map[string]caps.ServerValue{"TOKEN": {Secret: "t"}}, Network: []string{}, Read: []string{"/b"}})
+	if len(p.Network) != 0 || !slices.Equal(p.Read, []string{"/b"}) || !slices.Equal(inherit, []string{"OTHER"}) {
+		t.Errorf("%+v, %q", p, inherit)
+	}
+}
