@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"os"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -108,8 +107,8 @@ func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) err
 		Rules: []sandbox.Rule{{Path: l.work, Access: sandbox.Read}, {Path: l.sockets, Access: sandbox.Sockets}},
 		Fork:  b.processes, Keep: b.processes, Mode: b.mode,
 	}
+	spec.ExtraFiles = l.files()
 	if l.root != nil {
-		spec.ExtraFiles = []*os.File{l.root}
 		rule := sandbox.Rule{File: l.root, Access: b.root}
 		if b.file != "" {
 			rule = sandbox.Rule{Path: b.file, Access: b.root}

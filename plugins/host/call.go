@@ -40,6 +40,15 @@ func (h *Host) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 	if revoked == nil { // a grant that wasn't resolved can't be revoked
 		revoked = context.Background()
 	}
+	if revoked.Err() != nil {
+		return nil, 0, revokedFault(a.Operation.Name, false)
+	}
+	if s.source.Shared { // the process goes on, for the others
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(revoked, cancel)()
+	}
 	v, size, sent, err := s.perform(ctx, a)
 	if err != nil && mayRepeat(err, sent, flags) && ctx.Err() == nil && revoked.Err() == nil {
 		v, size, sent, err = s.perform(ctx, a)

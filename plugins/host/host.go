@@ -3,7 +3,8 @@
 // (package caps/run), and decides nothing about authority: what reaches it was
 // permitted.
 //
-// One process serves one grant. It is started when the grant is prepared or first
+// One process serves one grant, or with [Source.Shared] all that a principal has of a
+// kind. It is started when the grant is prepared or first
 // used, inherits nothing of the host but the grant's directory (see launch), and
 // is killed with its whole group when the grant is revoked, when the host is
 // closed, and, on Linux, when the host dies however that comes. A plugin may be
@@ -85,6 +86,15 @@ type Source struct {
 	// Check is asked before each start, and an error of it starts nothing. Nil: no
 	// question.
 	Check func() error
+	// Settings is what a grant's process is told besides its grant, asked for before
+	// each start. It may hold secrets: it goes by a pipe that only the process can read
+	// (see sdk.ReadSettings). Nil: nothing.
+	Settings func(g *caps.Grant) ([]byte, error)
+	// Shared is set where one process serves all grants of the kind that a principal
+	// has: a session with somebody else, which they share, lives in it. It ends when
+	// all of them are revoked, and a revoked one's requests end at once. Settings and
+	// what a grant's name is mapped to are those of whichever grant comes first.
+	Shared bool
 	// Says is the manifest that a process has to give where that isn't Manifest,
 	// as with flags that nobody has accepted yet. Nil: Manifest.
 	Says *caps.Manifest
@@ -244,15 +254,18 @@ func (h *Host) seat(g *caps.Grant) (*seat, error) {
 	if h.closed {
 		return nil, wire.NotSent{Reason: "the server is ending"}
 	}
+	source, ok := h.sources[g.Kind]
 	key := g.ID
-	if key == "" {
+	switch {
+	case ok && source.Shared:
+		key = g.Kind + "\x00" + g.Principal // no grant's identity
+	case key == "":
 		key = fmt.Sprintf("%p", g)
 	}
 	if s, ok := h.seats[key]; ok {
 		s.adopt(g)
 		return s, nil
 	}
-	source, ok := h.sources[g.Kind]
 	if !ok {
 		return nil, wire.NotSent{Reason: "there is no plugin for " + g.Kind}
 	}

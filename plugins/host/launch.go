@@ -33,8 +33,8 @@ const maxHandshake = 16 << 10
 //   - no standard input: the host's is the conversation with its client;
 //   - the environment that go-plugin needs, TMPDIR and LANG, and nothing of the
 //     host's but the variable that its grant names, where it asks for that;
-//   - no descriptor but its own output and, where the grant is a path, the
-//     grant's directory;
+//   - no descriptor but its own output, where the grant is a path the grant's
+//     directory, and a pipe with its settings, where it has any;
 //   - an empty folder of its own to run in, and until it is connected to one for its
 //     socket: in neither can it make files;
 //   - a process group of its own, which is killed as a whole;
@@ -50,14 +50,18 @@ type launch struct {
 	sockets string   // where it may listen
 	root    *os.File // the grant's directory, or nil
 	state   *os.File // the folder in which the plugin keeps what lasts, or nil
-	most    int      // bytes of a message
-	env     []string // what go-plugin tells it
-	more    []string // of an environment: the grant's variable, or a test's
-	output  *output
-	mapped  *caps.Command   // that the plugin starts, or nil
-	box     *box            // nil: no sandbox of the system is around it
-	layers  Layers          // of the box, once it was started
-	kept    *sandbox.Launch // its keeper's, or nil
+	// settings is what the process reads from a pipe, whose end it has as told; nil:
+	// nothing.
+	settings []byte
+	told     *os.File
+	most     int      // bytes of a message
+	env      []string // what go-plugin tells it
+	more     []string // of an environment: the grant's variable, or a test's
+	output   *output
+	mapped   *caps.Command   // that the plugin starts, or nil
+	box      *box            // nil: no sandbox of the system is around it
+	layers   Layers          // of the box, once it was started
+	kept     *sandbox.Launch // its keeper's, or nil
 	// hear is given the line with which the plugin introduces itself, and stray
 	// what comes after it on standard output; both may be nil.
 	hear  func(line []byte)
@@ -96,6 +100,11 @@ func (l *launch) Start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, stdout.Close(), stdoutEnd.Close())
 	}
+	tell, err := l.openSettings()
+	if err != nil {
+		return errors.Join(err, stdout.Close(), stdoutEnd.Close(), stderr.Close(), stderrEnd.Close())
+	}
+	defer tell()
 	cmd, start, done, err := l.command()
 	if err != nil {
 		return errors.Join(err, stdout.Close(), stdoutEnd.Close(), stderr.Close(), stderrEnd.Close())
@@ -242,13 +251,43 @@ func (l *launch) command() (cmd *exec.Cmd, start func(context.Context) error, do
 		}
 	}
 	cmd.Dir, cmd.Env = l.work, l.environment()
-	if l.root != nil {
-		if err := pass(cmd, l.root); err != nil {
+	if files := l.files(); len(files) > 0 {
+		if err := pass(cmd, files); err != nil {
 			done()
 			return nil, nil, nil, err
 		}
 	}
 	return cmd, func(context.Context) error { return cmd.Start() }, done, nil
+}
+
+// openSettings makes the pipe from which the process reads its settings. Call tell
+// when it was started: they are written then, until it has read them or has ended.
+func (l *launch) openSettings() (tell func(), err error) {
+	if l.settings == nil {
+		return func() {}, nil
+	}
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	l.told = theirs
+	return func() {
+		theirs.Close()
+		go func() {
+			_, _ = ours.Write(l.settings) // whoever doesn't read them doesn't start
+			ours.Close()
+		}()
+	}, nil
+}
+
+// files is those that the process inherits, besides its output.
+func (l *launch) files() (files []*os.File) {
+	for _, f := range []*os.File{l.root, l.told} {
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	return files
 }
 
 // wait waits for the process, and takes its group with it.
@@ -317,7 +356,10 @@ func (l *launch) environment() []string {
 	}
 	env = append(env, l.more...)
 	if l.root != nil {
-		env = append(env, wire.EnvRoot+"="+rootNumber(l.root))
+		env = append(env, wire.EnvRoot+"="+numberOf(l.files(), l.root))
+	}
+	if l.told != nil {
+		env = append(env, wire.EnvSettings+"="+numberOf(l.files(), l.told))
 	}
 	if l.state != nil {
 		env = append(env, wire.EnvState+"="+l.state.Name())

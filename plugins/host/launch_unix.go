@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -31,14 +33,16 @@ func unread(f *os.File) bool {
 	return err == nil && n > 0
 }
 
-// pass has a process inherit the grant's directory as descriptor 3.
-func pass(cmd *exec.Cmd, root *os.File) error {
-	cmd.ExtraFiles = []*os.File{root}
+// pass has a process inherit files as descriptors from 3 on.
+func pass(cmd *exec.Cmd, files []*os.File) error {
+	cmd.ExtraFiles = files
 	return nil
 }
 
-// rootNumber is what the process knows the directory by.
-func rootNumber(*os.File) string { return "3" }
+// numberOf is what the process knows one of the files by.
+func numberOf(files []*os.File, f *os.File) string {
+	return strconv.Itoa(3 + slices.Index(files, f))
+}
 
 // systemEnvironment is what processes need on this system: nothing.
 func systemEnvironment(string) []string { return nil }

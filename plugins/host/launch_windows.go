@@ -13,7 +13,10 @@ import (
 // prepare gives a process a group of its own. That it ends when the host does is
 // left to the plugin, which hears of the connection's end (see package sdk).
 func prepare(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.CreationFlags = syscall.CREATE_NEW_PROCESS_GROUP
 }
 
 // execute does nothing: only paths can be executed here.
@@ -34,18 +37,21 @@ func killGroup(cmd *exec.Cmd) { _ = cmd.Process.Kill() }
 // unread can't be told here.
 func unread(*os.File) bool { return false }
 
-// pass has a process inherit a handle of the grant's directory.
-func pass(cmd *exec.Cmd, root *os.File) error {
-	handle := syscall.Handle(root.Fd())
-	if err := syscall.SetHandleInformation(handle, syscall.HANDLE_FLAG_INHERIT, syscall.HANDLE_FLAG_INHERIT); err != nil {
-		return err
+// pass has a process inherit handles of files.
+func pass(cmd *exec.Cmd, files []*os.File) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	for _, f := range files {
+		handle := syscall.Handle(f.Fd())
+		if err := syscall.SetHandleInformation(handle, syscall.HANDLE_FLAG_INHERIT, syscall.HANDLE_FLAG_INHERIT); err != nil {
+			return err
+		}
+		cmd.SysProcAttr.AdditionalInheritedHandles = append(cmd.SysProcAttr.AdditionalInheritedHandles, handle)
 	}
-	cmd.SysProcAttr.AdditionalInheritedHandles = []syscall.Handle{handle}
 	return nil
 }
 
-// rootNumber is what the process knows the directory by.
-func rootNumber(root *os.File) string { return strconv.FormatUint(uint64(root.Fd()), 10) }
+// numberOf is what the process knows one of the files by.
+func numberOf(_ []*os.File, f *os.File) string { return strconv.FormatUint(uint64(f.Fd()), 10) }
 
 // systemEnvironment is what processes need on this system.
 func systemEnvironment(work string) []string {

@@ -42,6 +42,11 @@ type ProbeOptions struct {
 	State string
 	// Env is more of an environment than plugins have, for tests of them.
 	Env []string
+	// Settings is what the process is told by a pipe, as a grant's is.
+	Settings []byte
+	// Command is what the process may start and reach, as what a grant's name is
+	// mapped to; nil: nothing.
+	Command *caps.Command
 	// MaxMessage is the bytes of the largest message; 0: 32 MiB.
 	MaxMessage int
 	// Within is how long the start may take; 0: 10 s.
@@ -111,7 +116,12 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 	p.launch = &launch{
 		path: o.Source.Path, file: o.Source.File, args: o.Source.Args, plain: o.Source.Plain, work: p.Work(), root: o.Root,
 		most: o.MaxMessage, output: out, dead: make(chan struct{}), heardOut: make(chan struct{}), hear: p.hear, stray: p,
-		crowded: p.Kill,
+		crowded: p.Kill, settings: o.Settings,
+	}
+	if o.Command != nil {
+		if err := p.launch.giveCommand(*o.Command, o.Sandbox); err != nil {
+			return nil, err
+		}
 	}
 	if o.State != "" {
 		if p.launch.state, err = keeper(o.State); err != nil {
@@ -130,7 +140,7 @@ func NewProbe(ctx context.Context, o ProbeOptions) (_ *Probe, err error) {
 	config.Logger = hclog.NewNullLogger()
 	config.SyncStdout, config.SyncStderr = out.writer(), out.writer()
 	config.RunnerFunc = func(_ hclog.Logger, cmd *exec.Cmd, sockets string) (runner.Runner, error) {
-		p.launch.sockets, p.launch.env, p.launch.more = sockets, cmd.Env, o.Env
+		p.launch.sockets, p.launch.env, p.launch.more = sockets, cmd.Env, append(p.launch.more, o.Env...)
 		return p.launch, nil
 	}
 	var addr net.Addr

@@ -132,6 +132,12 @@ func (p *process) begin(folder string) error {
 			return errors.New("the grant has no directory")
 		}
 	}
+	if source.Settings != nil {
+		var err error
+		if l.settings, err = source.Settings(p.grant); err != nil {
+			return fmt.Errorf("its settings: %w", err)
+		}
+	}
 	given, err := host.give(l, source.Manifest, p.grant)
 	if err != nil {
 		return err

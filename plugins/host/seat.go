@@ -22,7 +22,8 @@ type seat struct {
 	log    *slog.Logger
 
 	mu       sync.Mutex
-	grant    *caps.Grant // the same identity, as the policy has it now
+	grant    *caps.Grant                // the same identity, as the policy has it now; of a shared one the last
+	live     map[string]context.Context // of a shared one, by identity: the grants that aren't revoked
 	watched  context.Context
 	unwatch  func() bool
 	process  *process // nil: none was started
@@ -49,8 +50,12 @@ func (s *seat) adopt(g *caps.Grant) {
 
 // watch is adopt for a caller that holds mu.
 func (s *seat) watch(g *caps.Grant) {
-	s.grant = g
 	ctx := g.Context()
+	if s.source.Shared {
+		s.share(g, ctx)
+		return
+	}
+	s.grant = g
 	if ctx == nil || ctx == s.watched {
 		return
 	}
@@ -69,6 +74,35 @@ func (s *seat) watch(g *caps.Grant) {
 		s.mu.Unlock()
 		if p != nil {
 			p.kill("the grant was revoked")
+		}
+	})
+}
+
+// share is watch for a seat of all grants of a kind: the process ends when the last
+// of them is revoked.
+func (s *seat) share(g *caps.Grant, ctx context.Context) {
+	if s.grant == nil || ctx == nil || ctx.Err() == nil {
+		s.grant = g
+	}
+	if ctx == nil || ctx.Err() != nil || s.live[g.ID] == ctx {
+		return
+	}
+	if s.live == nil {
+		s.live = map[string]context.Context{}
+	}
+	s.live[g.ID] = ctx
+	context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		if s.live[g.ID] == ctx {
+			delete(s.live, g.ID)
+		}
+		p := s.process
+		if len(s.live) > 0 {
+			p = nil
+		}
+		s.mu.Unlock()
+		if p != nil {
+			p.kill("every grant of the kind was revoked")
 		}
 	})
 }

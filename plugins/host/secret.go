@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
 )
@@ -37,6 +38,9 @@ func (h *Host) scrubFault(f *fault.Fault) *fault.Fault {
 		return f
 	}
 	f.Message, f.Hint = h.scrub(f.Message), h.scrub(f.Hint)
+	if v, ok := f.Raised.(value.Value); ok {
+		f.Raised = h.secrets.Scrubber().Value(v)
+	}
 	if f.Cause != nil {
 		f.Cause = h.scrubError(f.Cause)
 	}

@@ -52,7 +52,7 @@ func (p Plugin) open(ctx context.Context, c Capability) (h *Handle, err error) {
 // Invoke performs an operation ("fs.read") with a record of arguments. The error
 // is a [Failure].
 func (h *Handle) Invoke(ctx context.Context, operation string, args value.Value) (v value.Value, err error) {
-	o, ok := h.plugin.operation(operation)
+	perform, ok := h.plugin.performer(operation)
 	if !ok {
 		return nil, Fail("invalid", "unknown operation %s", short(operation))
 	}
@@ -61,7 +61,7 @@ func (h *Handle) Invoke(ctx context.Context, operation string, args value.Value)
 			v, err = nil, panicked(operation, r)
 		}
 	}()
-	if v, err = o.handle(ctx, h.scope, args); err != nil {
+	if v, err = perform(ctx, h.scope, args); err != nil {
 		return nil, failureOf(err)
 	}
 	return v, nil

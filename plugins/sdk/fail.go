@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
 
@@ -27,6 +28,9 @@ type Failure struct {
 	Hint string
 	// Retryable is set where the same request may succeed later.
 	Retryable bool
+	// Value is what a program that catches the failure finds beside the message,
+	// such as the words of somebody else, which a message never has. nil: nothing.
+	Value value.Value
 }
 
 // Error gives the code and the message.
@@ -35,6 +39,13 @@ func (f Failure) Error() string { return f.Code + ": " + f.Message }
 // WithHint returns the failure with a sentence on how to mend it.
 func (f Failure) WithHint(hint string) Failure {
 	f.Hint = hint
+	return f
+}
+
+// WithValue returns the failure with what a program that catches it finds beside
+// the message.
+func (f Failure) WithValue(v value.Value) Failure {
+	f.Value = v
 	return f
 }
 

@@ -1,11 +1,13 @@
 package sdk
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
 
@@ -13,6 +15,12 @@ import (
 // and that each operation has its verb. It starts nothing. What is wrong is a
 // mistake of the plugin's author, and all of it is in the error.
 func (p Plugin) Manifest() (*caps.Manifest, error) {
+	if p.Given != nil {
+		if p.Perform == nil {
+			return nil, fmt.Errorf("plugin %s: nothing performs the operations of the manifest that it was given", p.Given.Kind)
+		}
+		return p.Given, wire.CheckManifest(p.Given)
+	}
 	m := &caps.Manifest{
 		Kind: p.Kind, Version: p.Version, Doc: p.Doc, Algebra: p.Scope,
 		Options: p.Options, Verbs: p.Verbs, Privileges: p.Privileges,
@@ -58,11 +66,20 @@ func (p Plugin) verbOf(m *caps.Manifest, o Operation) error {
 	return nil
 }
 
-// operation finds an operation by the name programs use.
-func (p Plugin) operation(name string) (*Operation, bool) {
+// A performer performs one operation.
+type performer func(ctx context.Context, scope any, args value.Value) (value.Value, error)
+
+// performer finds who performs an operation, by the name programs use.
+func (p Plugin) performer(name string) (performer, bool) {
+	if p.Given != nil {
+		_, ok := p.Given.Operation(name)
+		return func(ctx context.Context, scope any, args value.Value) (value.Value, error) {
+			return p.Perform(ctx, scope, name, args)
+		}, ok
+	}
 	for i := range p.Operations {
 		if p.Kind+"."+p.Operations[i].Name == name {
-			return &p.Operations[i], true
+			return p.Operations[i].handle, true
 		}
 	}
 	return nil, false

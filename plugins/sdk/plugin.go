@@ -51,6 +51,12 @@ type Plugin struct {
 	// directory, beside the first requests. Nil: nothing.
 	Begin      func(root *os.File)
 	Operations []Operation
+	// Given is the whole manifest of a plugin that learns what it can do when it
+	// starts; the fields that a manifest has are left empty then, and Perform performs
+	// every operation of it, named as in the manifest. nil: the manifest is made of
+	// those fields.
+	Given   *caps.Manifest
+	Perform func(ctx context.Context, scope any, operation string, args value.Value) (value.Value, error)
 	// Privileges is what the process needs of the system besides the scopes it
 	// is granted: "network" to connect to other machines, "processes" to start
 	// programs, "files:/PATH" to read a file or folder, "state" for a folder
@@ -117,7 +123,7 @@ type Operation struct {
 	flags Flags
 	// gives is the type of what its handler can give.
 	gives  *check.Type
-	handle func(ctx context.Context, scope any, args value.Value) (value.Value, error)
+	handle performer
 	// mistake is what is wrong with its types.
 	mistake error
 }

@@ -273,7 +273,7 @@ func TestFailuresOfHandlers(t *testing.T) {
 		err  error
 		want Failure
 	}{
-		{"its own", Fail("exists", "%s is there", "it").WithHint("Remove it.").WithRetry(), Failure{"exists", "it is there", "Remove it.", true}},
+		{"its own", Fail("exists", "%s is there", "it").WithHint("Remove it.").WithRetry(), Failure{Code: "exists", Message: "it is there", Hint: "Remove it.", Retryable: true}},
 		{"wrapped", fmt.Errorf("x: %w", Fail("conflict", "c")), Failure{Code: "conflict", Message: "c"}},
 		{"a code of its own", Fail("boom", "b"), Failure{Code: "failed", Message: "b"}},
 		{"a code by hand", Failure{Code: "boom", Message: "b"}, Failure{Code: "failed", Message: "b"}},

@@ -85,7 +85,7 @@ func (s *server) Open(ctx context.Context, r *pluginv1.OpenRequest) (*pluginv1.O
 	}
 	h, err := s.plugin.open(ctx, c)
 	if err != nil {
-		return &pluginv1.OpenResponse{Outcome: &pluginv1.OpenResponse_Failure{Failure: failureMessage(err)}}, nil
+		return &pluginv1.OpenResponse{Outcome: &pluginv1.OpenResponse_Failure{Failure: failureMessage(err, 0)}}, nil
 	}
 	s.mu.Lock()
 	full := len(s.handles) >= maxHandles
@@ -182,27 +182,30 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 	if q.Err != nil {
 		return nil, status.Error(codes.InvalidArgument, "the arguments: "+q.Err.Error())
 	}
+	most := s.most - wire.MaxOverhead
+	if asked := r.GetMaxOutcomeBytes(); asked > 0 && asked < int64(most) {
+		most = int(asked)
+	}
 	v, err := h.Invoke(ctx, r.GetOperation(), q.Value)
 	if err != nil {
 		f := failureOf(err)
 		hide := scrubber(ctx)
 		f.Message, f.Hint = hide.Text(f.Message), hide.Text(f.Hint)
-		return failed(f), nil
+		if f.Value != nil {
+			f.Value = hide.Value(f.Value)
+		}
+		return failed(f, most), nil
 	}
 	if v == nil {
 		v = value.Unit{}
-	}
-	most := s.most - wire.MaxOverhead
-	if asked := r.GetMaxOutcomeBytes(); asked > 0 && asked < int64(most) {
-		most = int(asked)
 	}
 	outcome, err := measured(v, most)
 	switch {
 	case errors.Is(err, wire.ErrTooLarge):
 		return failed(Fail("too_large", "the outcome has more than the %d bytes that are allowed", most).
-			WithHint("Ask for less at once, such as a part or a smaller limit.")), nil
+			WithHint("Ask for less at once, such as a part or a smaller limit."), most), nil
 	case err != nil:
-		return failed(Fail("failed", "the outcome can't be sent: %s", err)), nil
+		return failed(Fail("failed", "the outcome can't be sent: %s", err), most), nil
 	}
 	return &wire.Response{Outcome: outcome}, nil
 }
@@ -293,15 +296,23 @@ func (s *server) Close(_ context.Context, r *pluginv1.CloseRequest) (*pluginv1.C
 }
 
 // failed is the answer of a request that failed.
-func failed(err error) *wire.Response { return &wire.Response{Failure: failureMessage(err)} }
+func failed(err error, most int) *wire.Response {
+	return &wire.Response{Failure: failureMessage(err, most)}
+}
 
 // failureMessage is a failure on the wire. Its texts are bounded, and their
-// control characters gone, before they are sent.
-func failureMessage(err error) *pluginv1.Failure {
+// control characters gone, before they are sent; a value of more than most bytes is
+// left out.
+func failureMessage(err error, most int) *pluginv1.Failure {
 	f := failureOf(err)
 	m := &pluginv1.Failure{Code: f.Code, Message: wire.Line(f.Message, 1000), Retryable: f.Retryable}
 	if f.Hint != "" {
 		m.Hint = wire.Line(f.Hint, 500)
+	}
+	if f.Value != nil {
+		if e, err := measured(f.Value, most); err == nil {
+			m.Value = e.Append(nil)
+		}
 	}
 	return m
 }

@@ -139,6 +139,11 @@ func (a Attempt) failure(p PluginFailure) *fault.Fault {
 		f.Hint = "It may succeed later; try again after a while."
 	}
 	f.Cause = p
+	if b := p.GetValue(); len(b) > 0 && (a.Most <= 0 || int64(len(b)) <= a.Most) {
+		if v, err := DecodeValue(b); err == nil {
+			f.Raised = v
+		}
+	}
 	return f
 }
 

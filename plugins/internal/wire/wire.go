@@ -56,6 +56,9 @@ const (
 	// EnvVariable is the value of the variable that the grant names; it isn't
 	// there where that isn't set.
 	EnvVariable = "MCP_PIF_VARIABLE"
+	// EnvSettings is the descriptor from which a plugin reads its settings to their
+	// end, in decimal; on Windows the handle. It isn't there where it has none.
+	EnvSettings = "MCP_PIF_SETTINGS"
 	// EnvCommand is what the grant's name is mapped to, a caps.Command in JSON; it
 	// isn't there where it is mapped to nothing.
 	EnvCommand = "MCP_PIF_COMMAND"

@@ -1405,7 +1405,10 @@ type Failure struct {
 	// hint says in the imperative how to mend it.
 	Hint string `protobuf:"bytes,3,opt,name=hint,proto3" json:"hint,omitempty"`
 	// retryable is set where the same request may succeed later.
-	Retryable     bool `protobuf:"varint,4,opt,name=retryable,proto3" json:"retryable,omitempty"`
+	Retryable bool `protobuf:"varint,4,opt,name=retryable,proto3" json:"retryable,omitempty"`
+	// value is a Value, encoded: what a program that catches the failure finds beside the
+	// message, such as the answer of a server that failed. Empty: nothing.
+	Value         []byte `protobuf:"bytes,5,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1466,6 +1469,13 @@ func (x *Failure) GetRetryable() bool {
 		return x.Retryable
 	}
 	return false
+}
+
+func (x *Failure) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
 }
 
 // Value is a value of the language, exactly. A kind that isn't set is refused.
@@ -2132,12 +2142,13 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0eCancelResponse\"&\n" +
 	"\fCloseRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\"\x0f\n" +
-	"\rCloseResponse\"i\n" +
+	"\rCloseResponse\"\x7f\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x12\n" +
 	"\x04hint\x18\x03 \x01(\tR\x04hint\x12\x1c\n" +
-	"\tretryable\x18\x04 \x01(\bR\tretryable\"\x93\x03\n" +
+	"\tretryable\x18\x04 \x01(\bR\tretryable\x12\x14\n" +
+	"\x05value\x18\x05 \x01(\fR\x05value\"\x93\x03\n" +
 	"\x05Value\x12\x1a\n" +
 	"\ainteger\x18\x01 \x01(\x12H\x00R\ainteger\x12)\n" +
 	"\x03big\x18\x02 \x01(\v2\x15.mcppif.plugin.v1.BigH\x00R\x03big\x125\n" +

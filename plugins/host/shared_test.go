@@ -1,0 +1,164 @@
+//go:build linux
+
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// poolSettings is what the plugin of this test is told when it starts.
+type poolSettings struct{ Word, Secret string }
+
+// pool is a plugin that learns what it can do when it starts.
+func pool(s poolSettings) sdk.Plugin {
+	op := func(name string) caps.Operation {
+		return caps.Operation{Name: "pool." + name, Doc: "Does it.", Verb: name, Result: "some data"}
+	}
+	return sdk.Plugin{
+		Given: &caps.Manifest{
+			Kind: "pool", Version: "1.0.0", Doc: "Has one process for all.", Algebra: caps.Exact,
+			Verbs:      []caps.Verb{{Name: "pid"}, {Name: s.Word}, {Name: "wait"}, {Name: "fail"}},
+			Operations: []caps.Operation{op("pid"), op(s.Word), op("wait"), op("fail")},
+		},
+		Perform: func(ctx context.Context, _ any, operation string, _ value.Value) (value.Value, error) {
+			switch operation {
+			case "pool.pid":
+				return value.NewInt(int64(os.Getpid())), nil
+			case "pool.wait":
+				sdk.Progress(ctx, "waits")
+				<-ctx.Done()
+				return nil, ctx.Err()
+			case "pool.fail":
+				return nil, sdk.Fail("failed", "it failed").WithValue(value.Str("in its words"))
+			}
+			return value.Str(s.Secret + strings.Join(os.Environ(), "")), nil
+		},
+	}
+}
+
+func init() {
+	roles["pool"] = func() {
+		b, err := sdk.ReadSettings()
+		if err != nil {
+			panic(err)
+		}
+		var s poolSettings
+		if err := json.Unmarshal(b, &s); err != nil {
+			panic(err)
+		}
+		sdk.Serve(pool(s))
+	}
+}
+
+// newPool is a world with that plugin.
+func newPool(t *testing.T) *world {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := pool(poolSettings{Word: "told"}).Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := caps.NewKinds(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{policy: caps.NewPolicy(kinds, nil), kinds: kinds, log: &syncBuffer{}, dir: t.TempDir()}
+	sandbox := unboxed
+	if System().Holds() {
+		sandbox = nil
+	}
+	w.Host, err = New(Options{Sandbox: sandbox, Logger: slog.New(slog.NewTextHandler(w.log, nil)), RuntimeDir: w.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.patient()
+	t.Cleanup(func() { w.Host.Close() })
+	settings := func(*caps.Grant) ([]byte, error) {
+		// Larger than a pipe holds, so that it is read while it is written.
+		return json.Marshal(poolSettings{Word: "told", Secret: strings.Repeat("s3cret", 50_000)})
+	}
+	if err := w.Add(Source{Manifest: manifest, Path: exe, Args: []string{"pool"}, Settings: settings, Shared: true}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// A process is told its settings by a pipe, and nothing of them is in its environment.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	w := newPool(t)
+	h := w.grant(t, "pool:a")
+	told := string(w.do(t, h, "told").(value.Str))
+	if n := strings.Count(told, "s3cret"); n != 50_000 {
+		t.Errorf("it was told %d of 50000 parts, the environment's among them", n)
+	}
+}
+
+// What a plugin gives beside a failure's message is the fault's value.
+func TestFailureWithValue(t *testing.T) {
+	t.Parallel()
+	w := newPool(t)
+	f := w.fails(t, act(t, w.grant(t, "pool:a"), "fail"), fault.EffectFailed, "it failed")
+	if f.Raised != value.Value(value.Str("in its words")) || strings.Contains(f.Message, "words") {
+		t.Errorf("%v with %v", f, f.Raised)
+	}
+}
+
+// Grants of a shared kind have one process. A revoked one's requests end, the others'
+// go on, and with the last grant the process ends.
+func TestShared(t *testing.T) {
+	t.Parallel()
+	w := newPool(t)
+	a, b := w.grant(t, "pool:a"), w.grant(t, "pool:b")
+	pid := w.pid(t, a)
+	if other := w.pid(t, b); other != pid {
+		t.Fatalf("two processes: %d and %d", pid, other)
+	}
+	begin := func(h *caps.Held) (ended <-chan *fault.Fault) {
+		done, waits := make(chan *fault.Fault, 1), make(chan struct{}, 1)
+		request := act(t, h, "wait")
+		request.Progress = func(string) { waits <- struct{}{} }
+		go func() {
+			_, _, f := w.Perform(t.Context(), request)
+			done <- f
+		}()
+		<-waits
+		return done
+	}
+	ofA, ofB := begin(a), begin(b)
+	w.policy.Revoke(a.Grant.ID)
+	if f := <-ofA; f.Kind != fault.OutcomeUnknown {
+		t.Errorf("the revoked grant's request: %v", f)
+	}
+	w.fails(t, act(t, a, "pid"), fault.Denied, "was revoked by the operator")
+	if got := w.pid(t, b); got != pid {
+		t.Errorf("the other grant has another process, %d in place of %d", got, pid)
+	}
+	select {
+	case f := <-ofB:
+		t.Errorf("the other grant's request ended: %v", f)
+	default:
+	}
+	w.policy.Revoke(b.Grant.ID)
+	if f := <-ofB; f.Kind != fault.OutcomeUnknown {
+		t.Errorf("the last grant's request: %v", f)
+	}
+	until(t, "the process is gone", func() bool { return !alive(pid) })
+	w.policy.Restore(a.Grant.ID)
+	if again := w.pid(t, a); again == pid {
+		t.Error("the restored grant has the process that was ended")
+	}
+}
