@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 )
 
 const (
@@ -23,6 +24,9 @@ const (
 	// smallBody is how much of a body is read at once by as many requests as
 	// run; of larger ones few are read at a time.
 	smallBody = 1 << 20
+	// maxJSON is how many bytes of JSON are given as a value beside the text:
+	// a value takes many times the memory of its text.
+	maxJSON = 1 << 20
 )
 
 // requestBody reads the body of a program and its content type, "" where the
@@ -32,11 +36,11 @@ func requestBody(args arguments, max int64) (body []byte, contentType string, er
 	case args.JSON != nil && (args.Body != nil || args.Encoding != ""):
 		return nil, "", invalid("json and body are two ways to give a body; give one")
 	case args.JSON != nil:
-		text, err := writeJSON(args.JSON)
-		body, contentType = []byte(text), "application/json"
+		text, err := jsonvalue.Write(args.JSON)
 		if err != nil {
-			return nil, "", err
+			return nil, "", invalid("%s", err)
 		}
+		body, contentType = []byte(text), "application/json"
 	case args.Body == nil:
 		return nil, "", nil
 	case args.Encoding == "base64":
@@ -154,7 +158,7 @@ func bodyFields(body string, headers http.Header, max int64) []value.Field {
 	}
 	fields := []value.Field{{Key: "body", Value: value.Str(body)}}
 	if int64(len(body)) <= min(maxJSON, max/2) && isJSON(headers.Get("Content-Type")) {
-		if v, ok := readJSON(body); ok {
+		if v, ok := jsonvalue.Read(body); ok {
 			fields = append(fields, value.Field{Key: "json", Value: v})
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -68,7 +69,7 @@ func TestRequest(t *testing.T) {
 	got := do(t, h, fields{"url": s.URL + "/a?x=1&y=%20", "method": "PoSt", "body": "hällo", "headers": fields{"content-type": "text/plain"}})
 	body := `{"m":"POST","q":"x=1&y=%20","n":[12345678901234567890123,1.50,-0.1e2],"b":"hällo","t":"text/plain","u":"mcp-pif/1.0.0"}`
 	dec := func(s string) value.Value { d, _ := value.ParseDec(s); return d }
-	big, _ := readJSON("12345678901234567890123")
+	big, _ := jsonvalue.Read("12345678901234567890123")
 	want := valueOf(fields{
 		"status": 418, "url": s.URL + "/a?x=1&y=%20", "body": body,
 		"headers": fields{
@@ -84,7 +85,7 @@ func TestRequest(t *testing.T) {
 
 // shown writes a value for comparison.
 func shown(v value.Value) string {
-	s, err := writeJSON(v)
+	s, err := jsonvalue.Write(v)
 	if err != nil {
 		return err.Error()
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -85,7 +86,7 @@ func TestJSONLimit(t *testing.T) {
 		case "/deep":
 			io.WriteString(w, strings.Repeat("[", 100_000))
 		case "/nested":
-			io.WriteString(w, strings.Repeat("[", deepest+1)+strings.Repeat("]", deepest+1))
+			io.WriteString(w, strings.Repeat("[", jsonvalue.Deepest+1)+strings.Repeat("]", jsonvalue.Deepest+1))
 		case "/large":
 			io.WriteString(w, "["+strings.Repeat("0,", maxJSON/2)+"0]")
 		default:

@@ -5,13 +5,12 @@ package proc
 import (
 	"errors"
 	"syscall"
+
+	"github.com/mcp-pif/mcp-pif/plugins/internal/keeper"
 )
 
-// Keeper returns: this system has no sessions.
-func Keeper() {}
-
 // begin refuses: there are neither groups of processes here nor a sandbox.
-func (s *session) begin() (<-chan news, error) {
+func (s *session) begin() (<-chan keeper.News, error) {
 	return nil, errors.New("this system has no sessions of processes")
 }
 

@@ -3,10 +3,10 @@
 package proc
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"syscall"
+
+	"github.com/mcp-pif/mcp-pif/plugins/internal/keeper"
 )
 
 // A streamEnds is the two ends of the session's streams: the plugin's and the command's.
@@ -39,12 +39,11 @@ func (e *streamEnds) pipes() error {
 }
 
 // begin starts the keeper, and gives the first of its words when it comes.
-func (s *session) begin() (first <-chan news, err error) {
+func (s *session) begin() (first <-chan keeper.News, err error) {
 	var e streamEnds
-	opened := []*os.File{}
 	defer func() {
 		if err != nil {
-			for _, f := range append(opened, e.closeOnError...) {
+			for _, f := range e.closeOnError {
 				f.Close()
 			}
 		}
@@ -57,48 +56,15 @@ func (s *session) begin() (first <-chan news, err error) {
 	if err != nil {
 		return nil, err
 	}
-	control, controlEnd, err := os.Pipe()
+	k, err := keeper.Start(s.most, e.theirs, s.heard)
 	if err != nil {
 		return nil, err
 	}
-	opened = append(opened, control, controlEnd)
-	told, newsEnd, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	opened = append(opened, told, newsEnd)
-	program, err := program()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(program, keeperArgument)
-	cmd.Args[0] = os.Args[0]
-	// One processor is enough to look after others.
-	cmd.Env = []string{"GOMAXPROCS=1"}
-	cmd.Stderr = os.Stderr
-	cmd.ExtraFiles = []*os.File{control, newsEnd, e.theirs[0], e.theirs[1], e.theirs[2]}
-	// It is in no group that the host kills: it outlives the plugin by as long as
-	// it takes to end what it keeps.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := startKeeper(cmd); err != nil {
-		return nil, err
-	}
-	control.Close()
-	newsEnd.Close()
 	for _, f := range e.closeTheirs {
 		f.Close()
 	}
-	s.control, s.keeper, s.input, s.tty = controlEnd, json.NewEncoder(controlEnd), e.input, e.tty
-	s.instruct(instruction{Command: s.most})
-
-	started := make(chan news, 1)
-	gone, read := make(chan struct{}), make(chan struct{})
-	go func() {
-		s.hear(told, started)
-		_ = cmd.Wait() // how it ended is in what it told
-		endKeeper(cmd.Process.Pid, s.orderly())
-		close(gone)
-	}()
+	s.kept, s.input, s.tty = k, e.input, e.tty
+	gone, read := k.Gone(), make(chan struct{})
 	go func() {
 		s.collect(e.outputs, gone)
 		close(read)
@@ -108,7 +74,7 @@ func (s *session) begin() (first <-chan news, err error) {
 		<-read
 		s.conclude()
 	}()
-	return started, nil
+	return k.First(), nil
 }
 
 // signals is those that may be sent, by the names that programs use.

@@ -8,21 +8,20 @@
 // by 128 random bits, which a tool returns as data and takes again. Whoever holds
 // the grant and knows the name may use it; nobody else, and no name comes twice.
 //
-// Each session has a keeper (keeper.go): a process of this program that starts the
-// command in a sandbox of its own, within the plugin's, is the parent of whatever
-// leaves its parents (a subreaper), counts processes and memory, and ends all of it
-// when it is told to, or when the plugin is gone, however that came. Output is read
+// Each session has a keeper (package keeper), which starts the command in a sandbox of
+// its own and ends with it whatever that started. Output is read
 // as it comes and the last of it kept (output.go), so that nothing between two reads
 // is lost unless the buffer overflowed, and then it is said how much.
 //
 // Files: scope.go is an open capability; session.go a session's life, output.go what
 // it writes, wait.go when a read is over; start.go, send.go, read.go, signal.go and
-// status.go the operations; keeper_linux.go what holds on Linux.
+// status.go the operations.
 package proc
 
 import (
 	"context"
 
+	"github.com/mcp-pif/mcp-pif/plugins/internal/keeper"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -58,3 +57,8 @@ var (
 	looks = sdk.Flags{ReadOnly: true}
 	ends  = sdk.Flags{Destructive: true, Idempotent: true, OpenWorld: true}
 )
+
+// Keeper is a session's keeper where this process was started as one: it doesn't
+// return then. The program that serves the plugin calls it first thing, after the
+// sandbox's launcher, which it needs too.
+func Keeper() { keeper.Main() }

@@ -2,11 +2,11 @@ package proc
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"sync"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/plugins/internal/keeper"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -21,12 +21,10 @@ type session struct {
 	idle   *time.Timer
 	rest   time.Duration // that it may be idle
 
-	keeper  *json.Encoder // instructions
-	tells   sync.Mutex    // one instruction after the other
-	control *os.File
-	input   *os.File // nil: a terminal, or nothing more can be sent
-	tty     *os.File // the terminal's other side, or nil
-	sends   chan struct{}
+	kept  *keeper.Kept
+	input *os.File // nil: a terminal, or nothing more can be sent
+	tty   *os.File // the terminal's other side, or nil
+	sends chan struct{}
 
 	done chan struct{} // closed when nothing of it is left, and all is read
 
@@ -36,7 +34,7 @@ type session struct {
 	wrote   int64 // bytes, ever
 	over    bool  // done
 	why     string
-	last    news
+	last    keeper.News
 	busy    int // operations under way
 	typed   typed
 }
@@ -70,13 +68,6 @@ func (s *session) change() {
 	s.changed = make(chan struct{})
 }
 
-// instruct tells the keeper something. One that has gone hears nothing.
-func (s *session) instruct(i instruction) {
-	s.tells.Lock()
-	defer s.tells.Unlock()
-	_ = s.keeper.Encode(i)
-}
-
 // end has the keeper end the session. The first reason stays.
 func (s *session) end(why string) {
 	s.mu.Lock()
@@ -84,7 +75,7 @@ func (s *session) end(why string) {
 		s.why = why
 	}
 	s.mu.Unlock()
-	s.control.Close() // its end is what the keeper ends at
+	s.kept.End()
 }
 
 // limit begins the times that a session has.
@@ -135,30 +126,13 @@ func (s *session) use() func() {
 	}
 }
 
-// hear listens to the keeper until it has gone. started is given the first of its
-// words, once.
-func (s *session) hear(from *os.File, started chan<- news) {
-	told := json.NewDecoder(from)
-	defer from.Close()
-	for first := true; ; first = false {
-		var n news
-		if told.Decode(&n) != nil {
-			if first {
-				started <- news{Error: "the keeper ended"}
-			}
-			return
-		}
-		if first {
-			started <- n
-		}
-		if n.Ended {
-			s.mu.Lock()
-			s.last = n
-			if s.why == "" {
-				s.why = n.Why
-			}
-			s.mu.Unlock()
-		}
+// heard is told how the command ended.
+func (s *session) heard(n keeper.News) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = n
+	if s.why == "" {
+		s.why = n.Why
 	}
 }
 
@@ -174,19 +148,12 @@ func (s *session) conclude() {
 		s.total.Stop()
 		s.idle.Stop()
 	}
-	s.control.Close()
+	s.kept.End()
 	if s.input != nil {
 		s.input.Close()
 	}
 	s.change()
 	close(s.done)
-}
-
-// orderly reports whether the keeper ended what it kept.
-func (s *session) orderly() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last.Ended
 }
 
 func (s *session) hasEnded() bool {

@@ -33,7 +33,7 @@ func signalTo(_ context.Context, c *capability, a signalArgs) (bool, error) {
 		s.streams[i].sentAt = s.streams[i].end()
 	}
 	s.mu.Unlock()
-	s.instruct(instruction{Signal: int(number)})
+	s.kept.Signal(number)
 	return true, nil
 }
 
@@ -53,7 +53,7 @@ func stop(ctx context.Context, c *capability, a stopArgs) (state, error) {
 		return state{}, sdk.Fail("invalid", "grace must not be negative, got %d", *a.Grace)
 	}
 	if a.Grace != nil && *a.Grace > 0 && !s.hasEnded() {
-		s.instruct(instruction{Signal: int(signals["TERM"])})
+		s.kept.Signal(signals["TERM"])
 		timer := time.NewTimer(time.Duration(min(*a.Grace, time.Hour.Milliseconds())) * time.Millisecond)
 		defer timer.Stop()
 		select {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/plugins/internal/keeper"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -38,7 +39,7 @@ func start(ctx context.Context, c *capability, a startArgs) (string, error) {
 		return "", refused(c, err)
 	}
 	s.limit()
-	var n news
+	var n keeper.News
 	select {
 	case n = <-first:
 	case <-ctx.Done():

@@ -125,15 +125,17 @@ var rules = map[string]rule{
 	"plugins/plugintest/strangers": {std: anyStd, ours: []string{"proto/...", "plugins/sdk", "plugins/internal/wire"}, libraries: grpc, tests: true},
 	"plugins/plugintest":           {std: anyStd, ours: []string{"core/...", "plugins/sdk", "plugins/plugintest/conform"}},
 	// Tests alone; the examples are modules, and languages, of their own.
-	"plugins/examples": {std: anyStd, libraries: mcpSDK, tests: true},
-	"plugins/fs":       {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
-	"plugins/fetch":    {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"code.dny.dev/ssrf"}},
-	"plugins/kv":       {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"modernc.org/sqlite/..."}},
-	"plugins/clock":    {std: anyStd, ours: []string{"plugins/sdk"}},
-	"plugins/env":      {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
-	"plugins/random":   {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
-	// A session is held closer than the plugin: by the sandbox's launcher again.
-	"plugins/proc": {std: anyStd, ours: []string{"core/value", "plugins/sdk", "plugins/internal/sandbox"}, libraries: []string{"golang.org/x/sys/unix"}},
+	"plugins/examples":           {std: anyStd, libraries: mcpSDK, tests: true},
+	"plugins/fs":                 {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
+	"plugins/internal/jsonvalue": {std: pure, ours: []string{"core/value"}},
+	"plugins/fetch":              {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk", "plugins/internal/jsonvalue"}, libraries: []string{"code.dny.dev/ssrf"}},
+	"plugins/kv":                 {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"modernc.org/sqlite/..."}},
+	"plugins/clock":              {std: anyStd, ours: []string{"plugins/sdk"}},
+	"plugins/env":                {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	"plugins/random":             {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
+	// What a plugin starts is held closer than the plugin: by the sandbox's launcher again.
+	"plugins/internal/keeper": {std: anyStd, ours: []string{"caps", "plugins/internal/sandbox"}, libraries: []string{"golang.org/x/sys/unix"}},
+	"plugins/proc":            {std: anyStd, ours: []string{"core/value", "plugins/sdk", "plugins/internal/keeper"}, libraries: []string{"golang.org/x/sys/unix"}},
 
 	"cmd/internal/arch":   {std: anyStd},
 	"cmd/internal/pinned": {std: anyStd},

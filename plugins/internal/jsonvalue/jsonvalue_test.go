@@ -1,4 +1,4 @@
-package fetch
+package jsonvalue
 
 import (
 	"testing"
@@ -33,7 +33,7 @@ func TestJSONAgrees(t *testing.T) {
 }
 
 func agree(t testing.TB, s string) {
-	got, ok := readJSON(s)
+	got, ok := Read(s)
 	want, f := primitive(t, "parse_json", value.Str(s))
 	if ok != (f == nil) {
 		t.Fatalf("%q: json is there: %v, parse_json says %v", s, ok, f)
@@ -41,13 +41,13 @@ func agree(t testing.TB, s string) {
 	if !ok {
 		return
 	}
-	text, err := writeJSON(got)
+	text, err := Write(got)
 	same, f := primitive(t, "to_json", want)
 	if err != nil || f != nil || value.Str(text) != same {
 		t.Fatalf("%q: json is %s (%v), the language's %v (%v)", s, text, err, same, f)
 	}
-	again, ok := readJSON(text)
-	if twice, _ := writeJSON(again); !ok || twice != text {
+	again, ok := Read(text)
+	if twice, _ := Write(again); !ok || twice != text {
 		t.Fatalf("%q: %s is read as %s", s, text, twice)
 	}
 }
@@ -66,7 +66,7 @@ func FuzzJSON(f *testing.F) {
 				depth--
 			}
 		}
-		if deep < deepest {
+		if deep < Deepest {
 			agree(t, s)
 		}
 	})

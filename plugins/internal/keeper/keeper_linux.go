@@ -1,4 +1,4 @@
-package proc
+package keeper
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
-	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 // A family is the command's process and whatever it starts.
@@ -25,7 +25,7 @@ const below = 5
 
 // launch starts the command in a sandbox within this process's, which it can't
 // reach out of: not to the plugin, its keeper or another session.
-func launch(c *sdk.Command) (*family, error) {
+func launch(c *caps.Command) (*family, error) {
 	rules, err := sandbox.Command(c.Path, c.Dir, c.Read, c.Write, c.Execute)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ const threadsEach = 16
 
 // over says which limit a session is over; "" for none. The ended are reaped on the
 // way.
-func (f *family) over(limits *sdk.Command) string {
+func (f *family) over(limits *caps.Command) string {
 	self, processes, threads, pages := os.Getpid(), 0, 0, int64(0)
 	for _, m := range f.count.Take(self, false) {
 		if m.Ended && m.Parent == self && m.PID != f.main {

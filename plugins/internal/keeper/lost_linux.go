@@ -1,4 +1,4 @@
-package proc
+package keeper
 
 import (
 	"os"
@@ -17,6 +17,9 @@ var keepers = struct {
 	pids  map[int]bool
 	ready bool
 }{pids: map[int]bool{}}
+
+// program is what runs now, whatever became of its path.
+func program() (string, error) { return "/proc/self/exe", nil }
 
 // startKeeper starts a keeper's process, and remembers it. What a keeper leaves
 // that is killed becomes this process's own.

@@ -1,13 +1,13 @@
 //go:build unix && !linux
 
-package proc
+package keeper
 
 import (
 	"os"
 	"os/exec"
 	"syscall"
 
-	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+	"github.com/mcp-pif/mcp-pif/caps"
 )
 
 // A family is the command's process and its group.
@@ -18,7 +18,7 @@ type family struct {
 }
 
 // launch starts the command; nothing holds it but its group.
-func launch(c *sdk.Command) (*family, error) {
+func launch(c *caps.Command) (*family, error) {
 	in, out, errs := os.NewFile(fdInput, "input"), os.NewFile(fdOutput, "output"), os.NewFile(fdErrors, "errors")
 	cmd := exec.Command(c.Path)
 	cmd.Args, cmd.Env, cmd.Dir = c.Args, environment(c), c.Dir
@@ -47,4 +47,13 @@ func (f *family) end() syscall.WaitStatus {
 }
 
 // over counts nothing: a census can't be taken here.
-func (*family) over(*sdk.Command) string { return "" }
+func (*family) over(*caps.Command) string { return "" }
+
+// program is this program.
+func program() (string, error) { return os.Executable() }
+
+// startKeeper starts a keeper's process.
+func startKeeper(cmd *exec.Cmd) error { return cmd.Start() }
+
+// endKeeper does nothing: what a keeper leaves that is killed has no parent here.
+func endKeeper(int, bool) {}

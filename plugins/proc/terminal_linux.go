@@ -7,9 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is what runs now, whatever became of its path.
-func program() (string, error) { return "/proc/self/exe", nil }
-
 // terminal makes a terminal in place of pipes.
 func (e *streamEnds) terminal() error {
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)

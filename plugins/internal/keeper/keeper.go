@@ -1,7 +1,17 @@
-package proc
+// Package keeper starts a command for a plugin, and ends with it whatever it started.
+//
+// Each command has a keeper: a process of this program that starts the command in a
+// sandbox of its own, within the plugin's, is the parent of whatever leaves its parents
+// (a subreaper), counts processes and memory, and ends all of it when it is told to, or
+// when the plugin is gone, however that came.
+//
+// [Start] is the plugin's side; [Main] is the keeper's, which the program that serves
+// the plugin calls first. Package proc starts the sessions of its programs that way,
+// package mcp its servers.
+package keeper
 
 import (
-	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+	"github.com/mcp-pif/mcp-pif/caps"
 )
 
 // keeperArgument makes the plugin's program a keeper.
@@ -18,14 +28,14 @@ const (
 
 // An instruction is what a keeper is told. The first has the command.
 type instruction struct {
-	Command *sdk.Command `json:",omitempty"`
+	Command *caps.Command `json:",omitempty"`
 	// Signal goes to the command's process group.
 	Signal int `json:",omitempty"`
 }
 
 // News is what a keeper tells: first that the command runs or doesn't start, at
 // last how it ended, once nothing of it is left.
-type news struct {
+type News struct {
 	Started bool   `json:",omitempty"`
 	Error   string `json:",omitempty"` // for the operator
 	Why     string `json:",omitempty"` // the limit that it was ended for
@@ -35,7 +45,7 @@ type news struct {
 }
 
 // environment is all that a command has of one.
-func environment(c *sdk.Command) []string {
+func environment(c *caps.Command) []string {
 	env := map[string]string{"LANG": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/", "TERM": "dumb"}
 	if c.Dir != "" {
 		env["HOME"] = c.Dir

@@ -1,6 +1,14 @@
-package fetch
+// Package jsonvalue reads and writes values of the language as JSON, exactly, for
+// plugins that speak with the world: no number goes through a double. It takes and
+// gives what the language's parse_json and to_json do.
+//
+// It refuses what these refuse: on reading a key that is there twice, half of a
+// surrogate pair and nesting deeper than [Deepest]; on writing what JSON has no form
+// for. The text that is read has to be UTF-8, which the caller has checked.
+package jsonvalue
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
@@ -11,23 +19,18 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-const (
-	// maxJSON is how many bytes of JSON are given as a value beside the text:
-	// a value takes many times the memory of its text.
-	maxJSON = 1 << 20
-	// deepest is how deep it may be nested.
-	deepest = 500
-)
+// Deepest is how deep JSON that is read may be nested.
+const Deepest = 500
 
-// writeJSON writes a value as to_json does: numbers with all their digits, lists
-// and records; and refuses what JSON has no form for.
-func writeJSON(v value.Value) (string, error) {
+// Write writes a value as to_json does: numbers with all their digits, lists
+// and records; and refuses what JSON has no form for, with its type in the error.
+func Write(v value.Value) (string, error) {
 	var out strings.Builder
-	err := appendJSON(&out, v)
+	err := write(&out, v)
 	return out.String(), err
 }
 
-func appendJSON(out *strings.Builder, v value.Value) error {
+func write(out *strings.Builder, v value.Value) error {
 	switch v := value.Force(v).(type) {
 	case value.Unit:
 		out.WriteString("null")
@@ -46,7 +49,7 @@ func appendJSON(out *strings.Builder, v value.Value) error {
 			if i > 0 {
 				out.WriteByte(',')
 			}
-			if err := appendJSON(out, item); err != nil {
+			if err := write(out, item); err != nil {
 				return err
 			}
 		}
@@ -59,13 +62,13 @@ func appendJSON(out *strings.Builder, v value.Value) error {
 			}
 			quote(out, f.Key)
 			out.WriteByte(':')
-			if err := appendJSON(out, f.Value); err != nil {
+			if err := write(out, f.Value); err != nil {
 				return err
 			}
 		}
 		out.WriteByte('}')
 	default:
-		return invalid("json has a %s in it, which JSON has no form for", v.Type())
+		return fmt.Errorf("json has a %s in it, which JSON has no form for", v.Type())
 	}
 	return nil
 }
@@ -86,31 +89,31 @@ func quote(out *strings.Builder, s string) {
 	out.WriteByte('"')
 }
 
-// A jsonReader makes a value of JSON text, or nothing: it takes the text that
+// A reader makes a value of JSON text, or nothing: it takes the text that
 // parse_json takes, and no key twice, no half of a surrogate pair and no number
 // that would be rounded.
-type jsonReader struct {
+type reader struct {
 	s     string
 	i     int
 	depth int
 }
 
-// readJSON reads one JSON value and nothing after it.
-func readJSON(s string) (value.Value, bool) {
-	r := jsonReader{s: s}
+// Read reads one JSON value and nothing after it.
+func Read(s string) (value.Value, bool) {
+	r := reader{s: s}
 	v, ok := r.value()
 	r.space()
 	return v, ok && r.i == len(s)
 }
 
-func (r *jsonReader) space() {
+func (r *reader) space() {
 	for r.i < len(r.s) && strings.IndexByte(" \t\r\n", r.s[r.i]) >= 0 {
 		r.i++
 	}
 }
 
 // next skips blanks and takes c if it comes then.
-func (r *jsonReader) next(c byte) bool {
+func (r *reader) next(c byte) bool {
 	if r.space(); r.i < len(r.s) && r.s[r.i] == c {
 		r.i++
 		return true
@@ -118,7 +121,7 @@ func (r *jsonReader) next(c byte) bool {
 	return false
 }
 
-func (r *jsonReader) word(word string) bool {
+func (r *reader) word(word string) bool {
 	if strings.HasPrefix(r.s[r.i:], word) {
 		r.i += len(word)
 		return true
@@ -126,10 +129,10 @@ func (r *jsonReader) word(word string) bool {
 	return false
 }
 
-func (r *jsonReader) value() (value.Value, bool) {
+func (r *reader) value() (value.Value, bool) {
 	r.depth++
 	defer func() { r.depth-- }()
-	if r.space(); r.i == len(r.s) || r.depth > deepest {
+	if r.space(); r.i == len(r.s) || r.depth > Deepest {
 		return nil, false
 	}
 	switch r.s[r.i] {
@@ -150,7 +153,7 @@ func (r *jsonReader) value() (value.Value, bool) {
 	return r.number()
 }
 
-func (r *jsonReader) array() (value.Value, bool) {
+func (r *reader) array() (value.Value, bool) {
 	r.i++
 	var items []value.Value
 	for !r.next(']') {
@@ -166,7 +169,7 @@ func (r *jsonReader) array() (value.Value, bool) {
 	return value.FromSlice(items), true
 }
 
-func (r *jsonReader) object() (value.Value, bool) {
+func (r *reader) object() (value.Value, bool) {
 	r.i++
 	record := &value.Record{}
 	for !r.next('}') {
@@ -196,7 +199,7 @@ func (r *jsonReader) object() (value.Value, bool) {
 }
 
 // number reads an integer, or where it has a point or an exponent a decimal.
-func (r *jsonReader) number() (value.Value, bool) {
+func (r *reader) number() (value.Value, bool) {
 	end := r.i
 	for end < len(r.s) && strings.IndexByte("0123456789+-.eE", r.s[end]) >= 0 {
 		end++
@@ -216,7 +219,7 @@ func (r *jsonReader) number() (value.Value, bool) {
 	return value.NewBig(new(big.Int).Set(d.Unscaled())), true
 }
 
-func (r *jsonReader) string() (string, bool) {
+func (r *reader) string() (string, bool) {
 	r.i++
 	start := r.i
 	var out []byte
@@ -249,7 +252,7 @@ func (r *jsonReader) string() (string, bool) {
 	return "", false
 }
 
-func (r *jsonReader) escape(out []byte) ([]byte, bool) {
+func (r *reader) escape(out []byte) ([]byte, bool) {
 	if r.i+1 < len(r.s) {
 		if k := strings.IndexByte(`"\/bfnrt`, r.s[r.i+1]); k >= 0 {
 			r.i += 2
@@ -270,7 +273,7 @@ func (r *jsonReader) escape(out []byte) ([]byte, bool) {
 }
 
 // unit takes an escape \uXXXX.
-func (r *jsonReader) unit() (rune, bool) {
+func (r *reader) unit() (rune, bool) {
 	if r.i+6 > len(r.s) || r.s[r.i] != '\\' || r.s[r.i+1] != 'u' {
 		return 0, false
 	}

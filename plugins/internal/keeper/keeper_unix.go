@@ -1,6 +1,6 @@
 //go:build unix
 
-package proc
+package keeper
 
 import (
 	"encoding/json"
@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keeper is a session's keeper where this process was started as one: it doesn't
+// Main is a command's keeper where this process was started as one: it doesn't
 // return then. The program that serves the plugin calls it first thing, after the
 // sandbox's launcher, which it needs too.
-func Keeper() {
+func Main() {
 	if len(os.Args) != 2 || os.Args[1] != keeperArgument {
 		return
 	}
-	k := &keeper{news: json.NewEncoder(os.NewFile(fdNews, "news"))}
+	k := &keeper{out: json.NewEncoder(os.NewFile(fdNews, "news"))}
 	k.run()
 	os.Exit(0)
 }
@@ -27,15 +27,15 @@ func Keeper() {
 // lookEvery is how often a keeper counts what it keeps.
 const lookEvery = 250 * time.Millisecond
 
-// A keeper keeps one session.
+// A keeper keeps one command.
 type keeper struct {
-	news   *json.Encoder
+	out    *json.Encoder
 	family *family
-	last   news
+	last   News
 }
 
 // tell says something to the plugin. Where that is gone nobody is left to hear it.
-func (k *keeper) tell(n news) { _ = k.news.Encode(n) }
+func (k *keeper) tell(n News) { _ = k.out.Encode(n) }
 
 // run starts the command, looks after it, and returns when nothing of it is left.
 func (k *keeper) run() {
@@ -48,10 +48,10 @@ func (k *keeper) run() {
 	}
 	var err error
 	if k.family, err = launch(first.Command); err != nil {
-		k.tell(news{Error: err.Error()})
+		k.tell(News{Error: err.Error()})
 		return
 	}
-	k.tell(news{Started: true})
+	k.tell(News{Started: true})
 	gone := make(chan struct{})
 	go k.obey(told, gone)
 	tick := time.NewTicker(lookEvery)
