@@ -25,6 +25,7 @@ type capOptions struct {
 	secretOptions
 	processOptions
 	grants, denies, asks []string
+	folders              folders
 	policy               string
 	principal            string // whose policy a command is about
 	principals           bool   // what the policy says of principals holds
@@ -40,7 +41,7 @@ func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	o.secretOptions.register(f)
 	o.processOptions.register(f)
 	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
-	f.Var(folders{&o.grants}, "folder", "grant a `FOLDER`, given as a normal path (fs:FOLDER without percent-encoding); may be repeated")
+	f.Var(&o.folders, "folder", "grant a `FOLDER`, given as a normal path (fs:FOLDER without percent-encoding); may be repeated")
 	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
 	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` to each tool that a person approves for it, with 'mcp-pif approve'; may be repeated")
 	f.StringVar(&o.askVia, "ask-via", "terminal", "`WAY` to ask a person: terminal is 'mcp-pif approve' only; elicitation is also a form in the client (a client that answers by itself can then approve anything)")

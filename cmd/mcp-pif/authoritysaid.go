@@ -47,7 +47,7 @@ func (s sayings) some(principals bool) bool {
 // said reads the flags and the policy file. What it says of principals is checked
 // even where nobody is one.
 func (a *authority) said() (s sayings, err error) {
-	s.all = allowed{granted: a.options.grants, asked: a.options.asks, denied: a.options.denies}
+	s.all = allowed{granted: slices.Concat(a.options.folders, a.options.grants), asked: a.options.asks, denied: a.options.denies}
 	if s.all.secrets, err = a.options.secretOptions.bindings(a.kinds); err != nil {
 		return s, err
 	}

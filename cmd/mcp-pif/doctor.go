@@ -29,9 +29,9 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the sandbox, and whether a server with these flags would start",
 		Long: `Print what there is: the kernel and the user; the layers of the system's sandbox,
-each on or off with its reason; the folder of this user's state; which of the usual
-clients have a configuration here, and whether it mentions mcp-pif (nothing else of
-it is shown, or changed); the plugins; and, with the flags of serve, whether a server
+each on or off with its reason; the folder of this user's state; the configurations
+of clients here, with the servers in them that are this program, each of which is
+started and called (nothing else in them is shown, or changed); the plugins; and, with the flags of serve, whether a server
 with them would start and what it would grant. The exit status is 1 where something
 is wrong.`,
 		Example: `  mcp-pif doctor
@@ -112,24 +112,24 @@ func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 	f := &findings{
 		Version: version(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelRelease(),
 		Landlock: layers.Landlock, Seccomp: layers.Layer("syscalls").On, Sandbox: layers, Holds: layers.Holds(),
-		User: foundUser{os.Getuid(), os.Geteuid() == 0}, State: examineState(), Clients: findClients(),
+		User: foundUser{os.Getuid(), os.Geteuid() == 0}, State: examineState(), Clients: findClients(commandContext(cmd)),
 		Plugins: []foundPlugin{}, Grants: []string{},
 	}
-	auth, err := o.look(warnings(cmd))
-	if err != nil {
-		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)
+	for _, c := range f.Clients {
+		for _, s := range c.Servers {
+			if s.State == "fails" {
+				f.Problem = fmt.Sprintf("the server %q of %s fails: %s", s.Name, c.Name, s.Detail)
+			}
+		}
+	}
+	auth, problem := checkServer(cmd, o, web)
+	if problem != "" {
+		f.Problem = "a server with these flags would not start: " + problem
+	}
+	if auth == nil {
 		return f
 	}
-	if err := web.examine(&o.storeOptions); err != nil {
-		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)
-	}
-	if err := o.examineStore(); err != nil {
-		f.Problem = fmt.Sprintf("a server with these flags would not start: %v", err)
-	}
 	defer auth.close()
-	if _, err := auth.revocations.Load(); err != nil && f.Problem == "" && auth.revocations.Path != "" {
-		f.Problem = fmt.Sprintf("a server with anything granted would not start: %v", err)
-	}
 	f.opened = true
 	for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
 		m := auth.kinds[kind]
@@ -157,6 +157,35 @@ func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 	return f
 }
 
+// checkServer makes the checks of a server with these flags. The authority is nil if
+// they aren't understood, and the caller's to close otherwise.
+func checkServer(cmd *cobra.Command, o *capOptions, web *httpOptions) (auth *authority, problem string) {
+	auth, err := o.look(warnings(cmd))
+	if err != nil {
+		return nil, err.Error()
+	}
+	checks := []error{o.examineStore(), web.examine(&o.storeOptions)}
+	if auth.revocations.Path != "" {
+		_, err := auth.revocations.Load()
+		checks = append(checks, err)
+	}
+	for _, err := range checks {
+		if err != nil {
+			return auth, err.Error()
+		}
+	}
+	return auth, ""
+}
+
+// problem returns why a server with these flags would not start; "": it would.
+func (o *serveOptions) problem(cmd *cobra.Command) string {
+	auth, problem := checkServer(cmd, &o.capOptions, &o.httpOptions)
+	if auth != nil {
+		auth.close()
+	}
+	return problem
+}
+
 // print writes the findings for a person.
 func (f *findings) print(out io.Writer) {
 	fmt.Fprintf(out, "mcp-pif %s, %s, %s\n", f.Version, f.Go, f.System)
@@ -180,9 +209,7 @@ func (f *findings) print(out io.Writer) {
 	fmt.Fprintln(out, "sandbox around plugins:")
 	printLayers(out, f.Sandbox)
 	fmt.Fprintln(out, "clients:")
-	for _, c := range f.Clients {
-		fmt.Fprintf(out, "  %-15s %s\n", c.Name, c)
-	}
+	printClients(func(format string, a ...any) { fmt.Fprintf(out, format, a...) }, f.Clients)
 	if !f.opened {
 		return
 	}

@@ -11,25 +11,25 @@ import (
 // folders is the flag --folder: a folder as the system writes it, which becomes
 // the grant fs:FOLDER. Clients that let people choose a folder can't encode it as a
 // capability's scope.
-type folders struct{ grants *[]string }
+type folders []string
 
-func (f folders) Type() string { return "folder" }
+func (f *folders) Type() string { return "folder" }
 
-func (f folders) String() string { return "" }
+func (f *folders) String() string { return strings.Join(*f, " ") }
 
 // Set takes one folder. A client leaves what the user hasn't chosen as the name
 // of the setting: that is no folder.
-func (f folders) Set(dir string) error {
+func (f *folders) Set(dir string) error {
 	if strings.HasPrefix(dir, "${user_config.") {
 		return nil
 	}
 	if dir == "" {
 		return errors.New("it is empty")
 	}
-	abs, err := filepath.Abs(dir)
+	path, err := absolutePath(dir)
 	if err != nil {
 		return err
 	}
-	*f.grants = append(*f.grants, caps.Capability{Kind: "fs", Scope: filepath.ToSlash(abs)}.String())
+	*f = append(*f, caps.Capability{Kind: "fs", Scope: filepath.ToSlash(path)}.String())
 	return nil
 }

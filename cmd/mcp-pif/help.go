@@ -63,13 +63,6 @@ what there is for a word of another language (while).`,
 	}
 }
 
-func didYouMean(near string) string {
-	if near == "" {
-		return ""
-	}
-	return fmt.Sprintf("; did you mean %q?", near)
-}
-
 // helpTopics is what help can explain.
 func helpTopics(root *cobra.Command, prefix string) []string {
 	var topics []string

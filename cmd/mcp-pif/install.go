@@ -2,28 +2,28 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-pif/mcp-pif/caps"
-	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
 // installOptions are the flags of install.
 type installOptions struct {
-	client, name       string
-	project, undo, yes bool
-	show               bool
+	client, config, name string
+	project, undo, yes   bool
+	show, print          bool
 }
 
 func newInstall() *cobra.Command {
@@ -31,42 +31,109 @@ func newInstall() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install --client CLIENT [flags] [-- SERVER-FLAGS]",
 		Short: "Add this server to an MCP client's configuration, or remove it",
-		Long: `Add this server to the configuration of an MCP client: claude-desktop, claude-code,
-cursor or vscode. The change is shown first and made when you agree; nothing else in
-the file is touched. What stands after -- are the flags with which the client will
-start the server; relative paths in them are made absolute, since a client starts it
-in a folder of its own. With --undo the file gets back what stood there before.`,
+		Long: `Add this server to the configuration of an MCP client. The change is shown first and
+made if you agree; nothing else in the file is touched. The flags after -- are those
+with which the client will start the server: they are checked as the server would,
+and paths in them are made absolute, since a client starts it in a folder of its own.
+With --undo the file gets back what was there before.
+
+The clients are ` + wrapWords(clientconfig.IDs(), 84) + `.
+For any other, --print prints the entry, and --config FILE writes it into a file of
+the same shape: JSON, TOML (as Codex CLI has it) or YAML (as Goose has it).`,
 		Example: `  mcp-pif install --client claude-desktop
   mcp-pif install --client cursor --project -- --cap fs:./sandbox
-  mcp-pif install --client cursor --project --undo`,
+  mcp-pif install --client cursor --project --undo
+  mcp-pif install --print -- --cap fs:~/notes`,
 		RunE: func(cmd *cobra.Command, args []string) error { return install(cmd, &o, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.client, "client", "", "the `CLIENT`: claude-desktop, claude-code, cursor or vscode")
+	f.StringVar(&o.client, "client", "", "the `CLIENT`, one of those above")
+	f.StringVar(&o.config, "config", "", "edit this `FILE` in place of the client's own")
 	f.StringVar(&o.name, "name", "pif", "the server's `NAME` there")
 	f.BoolVar(&o.project, "project", false, "for the project in this folder only, not for all of yours")
-	f.BoolVar(&o.undo, "undo", false, "give the file back what stood there before")
+	f.BoolVar(&o.undo, "undo", false, "give the file back what was there before")
 	f.BoolVarP(&o.yes, "yes", "y", false, "make the change without asking")
 	f.BoolVarP(&o.show, "dry-run", "n", false, "show the change and don't make it")
+	f.BoolVar(&o.print, "print", false, "print the entry, and change nothing")
+	_ = cmd.RegisterFlagCompletionFunc("client", cobra.FixedCompletions(clientconfig.IDs(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// wrapWords joins words by commas, on lines of at most width characters.
+func wrapWords(words []string, width int) string {
+	var b strings.Builder
+	column := len("The clients are ")
+	for i, word := range words {
+		if i < len(words)-1 {
+			word += ","
+		}
+		switch {
+		case i > 0 && column+len(word) >= width:
+			b.WriteString("\n")
+			column = 0
+		case i > 0:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
 }
 
 // serverName is what every client accepts as the name of a server.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+// target returns the client that the flags mean, and its file.
+func (o *installOptions) target() (c *clientconfig.Client, path string, err error) {
+	switch c = clientconfig.Named(o.client); {
+	case c == nil && o.client != "":
+		return nil, "", fmt.Errorf("--client is one of %s, not %q%s", strings.Join(clientconfig.IDs(), ", "), o.client, didYouMean(closest(o.client, clientconfig.IDs())))
+	case o.config != "" && o.project:
+		return nil, "", errors.New("--config and --project both say which file: give one of them")
+	case o.config != "":
+		if c == nil {
+			c = clientconfig.ForFile(o.config)
+		}
+		path, err = filepath.Abs(o.config)
+		return c, path, err
+	case c == nil && o.print:
+		c = clientconfig.ForFile("")
+	case c == nil:
+		return nil, "", fmt.Errorf("which client? --client is one of %s; for any other there are --print and --config FILE", strings.Join(clientconfig.IDs(), ", "))
+	}
+	path, err = c.Path(o.project)
+	return c, path, failing(err)
+}
+
 func install(cmd *cobra.Command, o *installOptions, args []string) error {
-	c, err := clientNamed(o.client)
+	c, path, err := o.target()
 	if err != nil {
 		return err
 	}
 	if !serverName.MatchString(o.name) {
 		return fmt.Errorf("--name is letters, digits, _ and -, not %q", o.name)
 	}
-	path, err := c.file(o.project)
-	if err != nil {
+	if o.undo && (len(args) > 0 || o.print) {
+		return errors.New("--undo goes without flags of the server and without --print")
+	}
+	var command string
+	var flags []string
+	if !o.undo {
+		if flags, err = o.serverFlags(cmd, args); err != nil {
+			return err
+		}
+		if command, err = ownCommand(); err != nil {
+			return failing(err)
+		}
+	}
+	entry := c.Entry(o.name, command, flags)
+	if o.print {
+		text, err := c.Print(path, o.name, entry)
+		fmt.Fprint(cmd.OutOrStdout(), text)
 		return failing(err)
 	}
-	file, err := openConfiguration(path, c.members)
+	file, err := c.Open(path)
 	if err != nil {
 		return failing(err)
 	}
@@ -74,101 +141,66 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 	if err != nil {
 		return failing(err)
 	}
-	key := file.path + "#" + o.name
-	var entry json.RawMessage
-	var back *span
+	var e *clientconfig.Edit
 	if o.undo {
-		if len(args) > 0 {
-			return errors.New("--undo takes no flags of the server")
-		}
-		was, ok := past.Entries[key]
-		if !ok {
-			return failing(fmt.Errorf("nothing to undo: install didn't add %q to %s", o.name, path))
-		}
-		if now := file.entry(o.name); !equalJSON(now, was.Wrote) {
-			return failing(fmt.Errorf("%q in %s isn't what install wrote: take it out by hand", o.name, path))
-		}
-		if entry = was.Before; string(entry) == "null" {
-			entry = nil
-		}
-		back = was.Back
+		e, err = past.Undo(file, o.name)
 	} else {
-		command, err := ownCommand()
-		if err != nil {
-			return failing(err)
-		}
-		flags, err := absoluteFlags(args)
-		if err != nil {
-			return err
-		}
-		entry = c.entry(command, flags)
+		e, err = past.Install(file, o.name, entry)
 	}
-	e, err := file.set(o.name, entry)
 	if err != nil {
 		return failing(err)
 	}
-	if exact, ok := file.back(back); ok {
-		e = exact
-		e.remove = o.undo && past.Entries[key].Made
-	}
-	if e.same() {
+	if e.Same() {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s has it already.\n", path)
 		return nil
 	}
-	fmt.Fprint(cmd.OutOrStdout(), printableLines(string(diff.Diff(path, e.before, path, e.after))))
-	switch agreed, err := o.agreed(cmd); {
+	if _, err := os.Stat(filepath.Dir(path)); err != nil && !o.project && o.config == "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s doesn't exist: %s seems not to be installed for this user. It will find the entry once it is.\n", filepath.Dir(path), c.Title)
+	}
+	fmt.Fprint(cmd.OutOrStdout(), printableLines(string(diff.Diff(path, e.Before, path, e.After))))
+	switch agreed, err := o.agreed(cmd, "Make this change?"); {
 	case err != nil:
 		return failing(err)
 	case !agreed:
 		fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed.")
 		return nil
 	}
-	if o.undo {
-		delete(past.Entries, key)
-	} else {
-		before := file.entry(o.name)
-		was, again := past.Entries[key]
-		if again = again && equalJSON(before, was.Wrote); again {
-			before = was.Before // what stood there before the first time
-		}
-		past.Entries[key] = written{Before: before, Wrote: entry, Back: e.reverse(), Made: !e.existed}
-		if again {
-			past.Entries[key] = written{Before: before, Wrote: entry}
-		}
-		// Recorded first: an entry that can't be undone would be worse than a
-		// record of one that wasn't made.
-		if err := past.save(); err != nil {
-			return failing(err)
-		}
-	}
-	if err := e.apply(); err != nil {
+	if err := past.Commit(e, o.undo); err != nil {
 		return failing(err)
 	}
-	if o.undo {
-		if err := past.save(); err != nil {
-			return failing(err)
+	out := cmd.OutOrStdout()
+	switch {
+	case e.Remove:
+		fmt.Fprintf(out, "%s is removed: install had made it.\n", path)
+	case o.undo:
+		fmt.Fprintf(out, "%s is as it was.\n", path)
+	default:
+		fmt.Fprintf(out, "%s is changed.\n", path)
+		if o.config == "" {
+			fmt.Fprintln(out, c.After)
 		}
+		fmt.Fprintln(out, `Then ask your model: "Make a tool that totals invoices by customer, and try it on three."`)
+		fmt.Fprintln(out, "'mcp-pif doctor' starts the server as the client will, and makes a call.")
 	}
-	change := "changed"
-	if e.remove {
-		change = "removed: install had made it"
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s is %s. %s\n", path, change, c.after)
 	return nil
 }
 
-// agreed asks whether to make the change.
-func (o *installOptions) agreed(cmd *cobra.Command) (bool, error) {
+// agreed asks a question whose answer is yes or no.
+func (o *installOptions) agreed(cmd *cobra.Command, question string) (bool, error) {
 	if o.show || o.yes {
 		return o.yes && !o.show, nil
 	}
 	if !terminal(cmd.InOrStdin()) {
 		return false, errors.New("not a terminal, so it can't ask: review the change above, then run again with --yes")
 	}
-	fmt.Fprint(cmd.ErrOrStderr(), "Make this change? [y/N] ")
+	return askYes(cmd, question), nil
+}
+
+func askYes(cmd *cobra.Command, question string) bool {
+	fmt.Fprint(cmd.ErrOrStderr(), question+" [y/N] ")
 	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes", nil
+	return answer == "y" || answer == "yes"
 }
 
 // ownCommand is the path of this program, as a client can start it tomorrow.
@@ -178,128 +210,88 @@ func ownCommand() (string, error) {
 		return "", err
 	}
 	if strings.Contains(self, "go-build") {
-		return "", errors.New("this program is in a folder that 'go run' removes: install it with 'go install github.com/mcp-pif/mcp-pif/cmd/mcp-pif@latest' and run that")
+		return "", errors.New("this program is in a folder that 'go run' removes: run 'go install ./cmd/mcp-pif' in a clone of the repository, and then mcp-pif")
 	}
 	return self, nil
 }
 
-// absoluteFlags checks the flags of a server, and makes relative paths in them
-// absolute.
-func absoluteFlags(args []string) ([]string, error) {
-	var o serveOptions
-	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	o.register(f)
-	var flags []string
-	err := f.ParseAll(args, func(flag *pflag.Flag, value string) error {
-		absolute, err := absoluteFlag(flag.Name, value)
-		if err != nil {
-			return fmt.Errorf("--%s: %w", flag.Name, err)
-		}
-		if err := f.Set(flag.Name, value); err != nil {
-			return err
-		}
-		flags = append(flags, "--"+flag.Name+"="+absolute)
-		return nil
-	})
-	if err == nil && f.NArg() > 0 {
-		err = fmt.Errorf("a server takes flags only, not %q", f.Arg(0))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the flags after --: %w", err)
-	}
-	if _, err := o.limits(); err != nil {
-		return nil, err
-	}
-	return flags, nil
-}
-
-// pathFlags is the flags of a server whose value is a path.
-var pathFlags = map[string]bool{"policy": true, "plugin-lock": true, "store": true}
-
-func absoluteFlag(name, value string) (string, error) {
-	switch {
-	case pathFlags[name] && value != inMemory && value != "":
-		return filepath.Abs(value)
-	case name != "cap" && name != "deny" && name != "ask":
-		return value, nil
-	}
-	k, err := kinds()
-	if err != nil {
-		return "", err
-	}
-	kind, _, _ := strings.Cut(value, ":")
-	kind, _, _ = strings.Cut(kind, ".")
-	m, shipped := k[kind]
-	if !shipped {
-		return value, nil // a third party's: the lock file knows it
-	}
-	c, err := caps.Parse(value, k)
-	if err != nil {
-		return "", err
-	}
-	if m.Algebra == caps.Path && !filepath.IsAbs(c.Scope) {
-		if c.Scope, err = filepath.Abs(c.Scope); err != nil {
-			return "", err
-		}
-	}
-	return c.String(), nil
-}
-
-// installs is what install has written, to be undone.
-type installs struct {
-	path    string
-	Entries map[string]written `json:"entries"`
-}
-
-// written is one entry: what stood there before (null: nothing), and what was
-// written.
-type written struct {
-	Before json.RawMessage `json:"before"`
-	Wrote  json.RawMessage `json:"wrote"`
-	// Back is how the file gets its very text back while nobody else changes it.
-	Back *span `json:"back,omitempty"`
-	// Made is that there was no file before. A client takes an empty one for broken.
-	Made bool `json:"made,omitempty"`
-}
-
-func openInstalls() (*installs, error) {
+func openInstalls() (*clientconfig.History, error) {
 	dir, err := stateDir()
 	if err != nil {
 		return nil, err
 	}
-	i := &installs{path: filepath.Join(dir, "installs.json"), Entries: map[string]written{}}
-	text, err := os.ReadFile(i.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return i, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, i)
-	}
-	if i.Entries == nil {
-		i.Entries = map[string]written{}
-	}
-	return i, err
+	return clientconfig.OpenHistory(filepath.Join(dir, "installs.json"))
 }
 
-func (i *installs) save() error {
-	if err := os.MkdirAll(filepath.Dir(i.path), 0o700); err != nil {
-		return err
-	}
-	text, err := json.MarshalIndent(i, "", "  ")
+// serverFlags returns the flags of a server with absolute paths, after the checks
+// that the server itself would make.
+func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]string, error) {
+	flags, server, err := absoluteFlags(args)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("the flags after --: %w", err)
 	}
-	return statefile.Replace(i.path, append(text, '\n'), 0o600)
+	if server.address != "" {
+		return nil, errors.New("the flags after --: a client starts the server on its standard input and output, so --http has no place there")
+	}
+	if _, _, err := server.validate(); err != nil {
+		return nil, err
+	}
+	if lacking := server.lackingSandbox(host.System()); len(lacking) > 0 {
+		const added = "--sandbox=best-effort"
+		what := fmt.Sprintf("this system lacks required layers of the sandbox, so %s would not start", strings.Join(lacking, ", "))
+		if !terminal(cmd.InOrStdin()) || o.yes {
+			return nil, failing(fmt.Errorf("%s: add %s after -- to start it with the layers there are", what, added))
+		}
+		if !askYes(cmd, what+". Start it with the layers there are, by "+added+"?") {
+			return nil, failing(errors.New("nothing was changed"))
+		}
+		flags = append(flags, added)
+		server.sandbox = append(server.sandbox, "best-effort")
+	}
+	if problem := server.problem(cmd); problem != "" {
+		return nil, failing(fmt.Errorf("a server with these flags would not start: %s", problem))
+	}
+	return flags, nil
 }
 
-// equalJSON reports whether two texts are the same JSON, but for white space and
-// the order of members.
-func equalJSON(a, b json.RawMessage) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && string(encodeAny(x)) == string(encodeAny(y))
+// lackingSandbox returns the kinds that are granted and wouldn't start under these
+// layers.
+func (o *serveOptions) lackingSandbox(layers host.Layers) []string {
+	modes, err := readSandbox(o.sandbox)
+	if err != nil || layers.Holds() {
+		return nil
+	}
+	lacking := map[string]bool{}
+	for _, text := range slices.Concat(o.folders, o.grants, o.asks) {
+		kind, _, _ := strings.Cut(text, ":")
+		kind, _, _ = strings.Cut(kind, ".")
+		if modes.mode(kind) == host.Require {
+			lacking[kind] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(lacking))
 }
 
-func encodeAny(v any) []byte {
-	b, _ := json.Marshal(v) // of what was read from JSON
-	return b
+// absoluteFlags reads the flags of a server, and returns them with the paths in
+// them made absolute.
+func absoluteFlags(args []string) (flags []string, o *serveOptions, err error) {
+	o = &serveOptions{}
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	o.register(f)
+	err = f.ParseAll(args, func(flag *pflag.Flag, value string) error {
+		fix := absolutePath
+		if flag.Name == "proc" {
+			fix = absoluteProgram
+		}
+		value, err := fixPaths(flag.Name, value, fix)
+		if err != nil {
+			return fmt.Errorf("--%s: %w", flag.Name, err)
+		}
+		flags = append(flags, "--"+flag.Name+"="+value)
+		return f.Set(flag.Name, value)
+	})
+	if err == nil && f.NArg() > 0 {
+		err = fmt.Errorf("a server takes flags only, not %q", f.Arg(0))
+	}
+	return flags, o, err
 }

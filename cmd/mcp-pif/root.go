@@ -23,10 +23,11 @@ starts it that way. To see what it does, try 'mcp-pif tour'.`,
   mcp-pif run '{"mul":[6,7]}'          evaluate a term
   mcp-pif tools list                   show the tools that a client's model made
   mcp-pif help fold                    explain an operation`,
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
+		Args:              cobra.NoArgs,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failing(expandFlags(cmd.Flags())) },
 	}
 	o.register(root.Flags())
 	root.AddCommand(

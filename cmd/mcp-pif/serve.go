@@ -77,22 +77,25 @@ const maxCallBytes = 32 << 20
 // so that a tool's call beyond these is told so as any failure of a call is.
 const maxCalls = 11_000
 
-func serve(cmd *cobra.Command, o *serveOptions) error {
-	limits, err := o.limits()
-	if err != nil {
-		return err
+// validate checks the flags as far as nothing has to be opened for it.
+func (o *serveOptions) validate() (limits mcpserver.Limits, level slog.Level, err error) {
+	if limits, err = o.limits(); err != nil {
+		return limits, level, err
 	}
-	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return fmt.Errorf("--log-level is debug, info, warn or error, not %q", o.logLevel)
+		return limits, level, fmt.Errorf("--log-level is debug, info, warn or error, not %q", o.logLevel)
 	}
-	if err := o.storeOptions.check(); err != nil {
-		return err
+	for _, check := range []func() error{o.storeOptions.check, o.retain.check, func() error { return o.httpOptions.check(&o.storeOptions) }} {
+		if err := check(); err != nil {
+			return limits, level, err
+		}
 	}
-	if err := o.retain.check(); err != nil {
-		return err
-	}
-	if err := o.httpOptions.check(&o.storeOptions); err != nil {
+	return limits, level, nil
+}
+
+func serve(cmd *cobra.Command, o *serveOptions) error {
+	limits, level, err := o.validate()
+	if err != nil {
 		return err
 	}
 	tuneMemory(int64(o.pool))

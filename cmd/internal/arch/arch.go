@@ -151,6 +151,11 @@ var rules = map[string]rule{
 		libraries: []string{"go.opentelemetry.io/...", "github.com/prometheus/client_golang/...", "google.golang.org/protobuf/proto"},
 	},
 	"cmd/internal/mcpserver": {std: anyStd, ours: []string{"core/...", "caps/..."}, libraries: mcpSDK},
+	// The configuration files of MCP clients.
+	"cmd/internal/clientconfig": {
+		std: anyStd, ours: []string{"caps/statefile"},
+		libraries: []string{"github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2", "go.yaml.in/yaml/v4"},
+	},
 	// Tests alone: the conformance suite on our server, others' clients, the bundle.
 	"cmd/internal/nodejs":      {std: anyStd, tests: true},
 	"cmd/internal/wait":        {std: anyStd, tests: true},
@@ -162,7 +167,7 @@ var rules = map[string]rule{
 	"cmd/internal/loadbench": {std: anyStd, ours: []string{"plugins/sdk"}}, // one of them is a plugin
 	"cmd/mcp-pif": {
 		std: anyStd, ours: []string{"core/...", "caps/...", "plugins/...", "cmd/internal/..."},
-		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/tailscale/hujson", "github.com/rogpeppe/go-internal/diff", "golang.org/x/term"}, mcpSDK...),
+		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/rogpeppe/go-internal/diff", "golang.org/x/term"}, mcpSDK...),
 	},
 }
 

@@ -1,0 +1,242 @@
+package clientconfig
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// each is a file of a client with something of its owner's in it, and the lines
+// that an entry adds.
+var each = []struct{ client, file, text, added string }{
+	{"claude-desktop", "c.json", "", "{\n  \"mcpServers\": {\n    \"pif\": {\n      \"command\": \"/bin/pif\",\n      \"args\": [\n        \"--x=1\"\n      ]\n    }\n  }\n}\n"},
+	{"claude-desktop", "c.json", "{}", ""},
+	{"cursor", "c.json", "{\n  // mine\n  \"a\": [1, 2,], // two\n  \"mcpServers\": {\n    \"b\": {\"command\": \"b\"}, // keep\n  },\n}\n", "    \"pif\": {\n"},
+	{"vscode", "mcp.json", "{\"inputs\":[],\"servers\":{}}", "\"type\": \"stdio\""},
+	{"zed", "settings.json", "// Zed settings\n{\n  \"theme\": \"One\",\n  // last\n}\n", "  \"context_servers\": {\n"},
+	{"opencode", "opencode.jsonc", "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n", "        \"/bin/pif\",\n        \"--x=1\"\n"},
+	{"codex", "config.toml", "", "[mcp_servers.pif]\ncommand = \"/bin/pif\"\nargs = [\"--x=1\"]\n"},
+	{"codex", "config.toml", "model = \"x\" # mine\n\n[mcp_servers.other]\ncommand = \"o\"\n\n# of the profile\n[profiles.a]\nlist = [\n[1],\n]", "\n[mcp_servers.pif]\n"},
+	{"codex", "config.toml", "[mcp_servers.pif]\ncommand = \"old\"\n\n[mcp_servers.pif.env]\nA = \"1\"\n\n# b\n[b]\nc = 1\n", "[mcp_servers.pif]\ncommand = \"/bin/pif\"\nargs = [\"--x=1\"]\n\n# b\n[b]\n"},
+	{"goose", "config.yaml", "", "extensions:\n  pif:\n    type: \"stdio\"\n    name: \"pif\"\n    enabled: true\n    cmd: \"/bin/pif\"\n    args: [\"--x=1\"]\n    timeout: 300\n"},
+	{"goose", "config.yaml", "A: 1 # mine\nextensions: {} # none\nB: 2\n", "extensions: # none\n  pif:\n"},
+	{"goose", "config.yaml", "# top\nextensions:\n    developer:\n        enabled: true\n\n    # the other\n    memory:\n        enabled: false\nGOOSE_MODE: auto", "    pif:\n      type: \"stdio\"\n"},
+	{"goose", "config.yaml", "extensions:\n  pif:\n    cmd: old\n    envs:\n      A: x\n\nB: 2\n", "  pif:\n    type: \"stdio\"\n"},
+}
+
+// TestInstallUndo installs into a file, once and again, and undoes it: nothing else
+// in the file changes, and in the end it is as it was.
+func TestInstallUndo(t *testing.T) {
+	t.Parallel()
+	for _, test := range each {
+		t.Run(test.client+" "+test.text, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "made", test.file)
+			if test.text != "" {
+				write(t, path, test.text)
+			}
+			c := Named(test.client)
+			entry := c.Entry("pif", "/bin/pif", []string{"--x=1"})
+			install(t, c, path, "pif", entry)
+			got := read(t, path)
+			if !strings.Contains(got, test.added) {
+				t.Errorf("there is no %q in:\n%s", test.added, got)
+			}
+			if test.text != "" && !strings.Contains(test.text, "pif") {
+				for line := range strings.Lines(test.text) {
+					if !strings.Contains(line, "{}") && !strings.Contains(got, strings.TrimRight(line, "}\n ")) {
+						t.Errorf("the line %q is gone:\n%s", line, got)
+					}
+				}
+			}
+			f := open(t, c, path)
+			if command := Command(f.Servers()["pif"]); len(command) != 2 || command[0] != "/bin/pif" || command[1] != "--x=1" {
+				t.Errorf("the entry starts %q", command)
+			}
+			install(t, c, path, "pif", c.Entry("pif", "/bin/other", nil))
+			install(t, c, path, "second", entry)
+			install(t, c, path, "pif", entry)
+			undo(t, c, path, "pif")
+			undo(t, c, path, "second")
+			if test.text != "" {
+				if got := read(t, path); got != test.text {
+					t.Errorf("after undo it is\n%s\nnot\n%s", got, test.text)
+				}
+			} else if left, _ := os.ReadDir(dir); len(left) != 1 { // the history
+				t.Errorf("undo leaves %v", left)
+			}
+		})
+	}
+}
+
+// TestOthersChanges undoes an install after somebody else changed the file: their
+// change stays.
+func TestOthersChanges(t *testing.T) {
+	t.Parallel()
+	for _, test := range each {
+		if strings.Contains(test.text, "pif") || test.text == "" {
+			continue
+		}
+		t.Run(test.client+" "+test.text, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), test.file)
+			write(t, path, test.text)
+			c := Named(test.client)
+			entry := c.Entry("pif", "/bin/pif", nil)
+			install(t, c, path, "pif", entry)
+			theirs, err := open(t, c, path).set("theirs", c.Entry("theirs", "/bin/theirs", nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, path, string(theirs))
+			install(t, c, path, "pif", c.Entry("pif", "/bin/again", nil))
+			undo(t, c, path, "pif")
+			servers := open(t, c, path).Servers()
+			if _, there := servers["theirs"]; !there || servers["pif"] != nil {
+				t.Errorf("after undo it is\n%s", read(t, path))
+			}
+		})
+	}
+}
+
+// TestLeftAlone has files that can't be edited without changing something else.
+func TestLeftAlone(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ client, file, text, says string }{
+		{"cursor", "c.json", `{"mcpServers":`, "is not JSON"},
+		{"cursor", "c.json", `[]`, "is not JSON"},
+		{"cursor", "c.json", `{"mcpServers":[]}`, "is not an object"},
+		{"codex", "c.toml", "a = ", "is not TOML"},
+		{"codex", "c.toml", "mcp_servers = {a = {command = \"x\"}}\n", "left alone"},
+		{"codex", "c.toml", "mcp_servers.pif.command = \"x\"\n", "left alone"},
+		{"codex", "c.toml", "a = \"\"\"\n[mcp_servers.pif]\n\"\"\"\n", "left alone"},
+		{"goose", "c.yaml", "extensions: {a: {b: 1}}\n", "left alone"},
+		{"goose", "c.yaml", "extensions: 1\n", "is not an object"},
+		{"goose", "c.yaml", "a: [", "is not YAML"},
+	} {
+		path := filepath.Join(t.TempDir(), test.file)
+		write(t, path, test.text)
+		c := Named(test.client)
+		f, err := c.Open(path)
+		if err == nil {
+			_, err = f.set("pif", c.Entry("pif", "/bin/pif", nil))
+		}
+		if err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s %q: %v", test.client, test.text, err)
+		}
+	}
+}
+
+// TestChangedMeanwhile refuses to write over what another program wrote after the
+// file was read, and to take out an entry that somebody changed.
+func TestChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c.json")
+	c := Named("cursor")
+	h := history(t, path)
+	e, err := h.Install(open(t, c, path), "pif", c.Entry("pif", "/bin/pif", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, `{"a":1}`)
+	if err := h.Commit(e, false); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+		t.Errorf("it is written over: %v", err)
+	}
+	write(t, path, `{"mcpServers":{"pif":{"command":"mine"}}}`)
+	if _, err := h.Undo(open(t, c, path), "pif"); err == nil || !strings.Contains(err.Error(), "isn't what install wrote") {
+		t.Errorf("their entry is taken out: %v", err)
+	}
+	if _, err := h.Undo(open(t, c, path), "other"); err == nil || !strings.Contains(err.Error(), "nothing to undo") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestPaths has each client's file in the home directory, and each with a name of
+// its own.
+func TestPaths(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"HOME", "USERPROFILE", "APPDATA", "XDG_CONFIG_HOME"} {
+		t.Setenv(name, home)
+	}
+	t.Setenv("CODEX_HOME", "")
+	t.Setenv("CLAUDE_CONFIG_DIR", "")
+	seen := map[string]bool{}
+	for i := range Clients {
+		path, err := Clients[i].Path(false)
+		if err != nil || !strings.HasPrefix(path, home) || seen[path] || Named(Clients[i].ID) != &Clients[i] {
+			t.Errorf("%s: %s, %v", Clients[i].ID, path, err)
+		}
+		seen[path] = true
+	}
+	write(t, filepath.Join(home, "opencode", "opencode.jsonc"), "{}")
+	if path, _ := Named("opencode").Path(false); filepath.Base(path) != "opencode.jsonc" {
+		t.Errorf("OpenCode's file is %s", path)
+	}
+}
+
+func history(t *testing.T, path string) *History {
+	t.Helper()
+	dir := filepath.Dir(path)
+	if filepath.Base(dir) == "made" {
+		dir = filepath.Dir(dir)
+	}
+	h, err := OpenHistory(filepath.Join(dir, "installs.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func open(t *testing.T, c *Client, path string) *File {
+	t.Helper()
+	f, err := c.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func install(t *testing.T, c *Client, path, name string, entry []byte) {
+	t.Helper()
+	h := history(t, path)
+	e, err := h.Install(open(t, c, path), name, entry)
+	if err == nil {
+		err = h.Commit(e, false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func undo(t *testing.T, c *Client, path, name string) {
+	t.Helper()
+	h := history(t, path)
+	e, err := h.Undo(open(t, c, path), name)
+	if err == nil {
+		err = h.Commit(e, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,200 @@
+package clientconfig
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+)
+
+// A History is what was written into clients' files, to be undone.
+type History struct {
+	path  string
+	Files map[string]*record `json:"files"`
+}
+
+// A record is what was written into one file.
+type record struct {
+	// Made is set if there was no file before.
+	Made bool `json:"made,omitempty"`
+	// Folders are those that were made for it, the innermost first.
+	Folders []string `json:"folders,omitempty"`
+	// Back restores the text from before the first change, as long as nobody else
+	// changes the file.
+	Back    *span              `json:"back,omitempty"`
+	Entries map[string]written `json:"entries"`
+}
+
+// written is one entry: what was there before (null: nothing), and what was put
+// there.
+type written struct {
+	Before json.RawMessage `json:"before"`
+	Wrote  json.RawMessage `json:"wrote"`
+}
+
+// OpenHistory reads the history in a file, which need not exist.
+func OpenHistory(path string) (*History, error) {
+	h := &History{path: path}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, h)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if h.Files == nil {
+		h.Files = map[string]*record{}
+	}
+	return h, err
+}
+
+// Wrote reports whether this is the entry that was written into a file under this
+// name.
+func (h *History) Wrote(f *File, name string, entry json.RawMessage) bool {
+	r := h.Files[f.Path]
+	if r == nil {
+		return false
+	}
+	was, ok := r.Entries[name]
+	return ok && sameJSON(was.Wrote, entry)
+}
+
+// Install returns the edit that puts an entry into a file.
+func (h *History) Install(f *File, name string, entry json.RawMessage) (*Edit, error) {
+	after, err := f.set(name, entry)
+	if err != nil {
+		return nil, err
+	}
+	r := h.Files[f.Path]
+	original, known := f.text, true
+	if r == nil {
+		r = &record{Made: f.text == nil, Folders: missingFolders(f.Path), Entries: map[string]written{}}
+		h.Files[f.Path] = r
+	} else {
+		original, known = r.Back.apply(f.text)
+	}
+	before := f.Servers()[name]
+	if was, ok := r.Entries[name]; ok && sameJSON(before, was.Wrote) {
+		before = was.Before // of before the first time
+	}
+	r.Entries[name] = written{Before: before, Wrote: entry}
+	if r.Back = nil; known {
+		r.Back = spanBetween(after, original)
+	}
+	return f.edit(after), nil
+}
+
+// Undo returns the edit that gives an entry back what was there before the first
+// install, and the whole file its text if nobody else changed it.
+func (h *History) Undo(f *File, name string) (*Edit, error) {
+	r := h.Files[f.Path]
+	if r == nil || r.Entries[name].Wrote == nil {
+		return nil, fmt.Errorf("nothing to undo: install didn't add %q to %s", name, f.Path)
+	}
+	was := r.Entries[name]
+	if !h.Wrote(f, name, f.Servers()[name]) {
+		return nil, fmt.Errorf("%q in %s isn't what install wrote: remove it by hand", name, f.Path)
+	}
+	if string(was.Before) == "null" {
+		was.Before = nil
+	}
+	after, err := f.set(name, was.Before)
+	original, known := r.Back.apply(f.text)
+	delete(r.Entries, name)
+	if len(r.Entries) > 0 {
+		if err != nil {
+			return nil, err
+		}
+		if r.Back = nil; known {
+			r.Back = spanBetween(after, original)
+		}
+		return f.edit(after), nil
+	}
+	delete(h.Files, f.Path)
+	if known {
+		after, err = original, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := f.edit(after)
+	if r.Made {
+		tree, err := f.format.parse(after)
+		remove(tree, f.members)
+		e.Remove, e.folders = err == nil && len(tree) == 0, r.Folders
+	}
+	return e, nil
+}
+
+func (f *File) edit(after []byte) *Edit {
+	return &Edit{Path: f.Path, Before: f.text, After: after, existed: f.text != nil, mode: f.mode}
+}
+
+// Commit makes an edit and keeps its record. The record of an install comes first:
+// an entry that can't be undone would be worse than a record of one that wasn't
+// made.
+func (h *History) Commit(e *Edit, undo bool) error {
+	save := func() error {
+		if err := os.MkdirAll(filepath.Dir(h.path), 0o700); err != nil {
+			return err
+		}
+		text, err := json.MarshalIndent(h, "", "  ")
+		if err != nil {
+			return err
+		}
+		return statefile.Replace(h.path, append(text, '\n'), 0o600)
+	}
+	steps := []func() error{save, e.apply}
+	if undo {
+		slices.Reverse(steps)
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A span is where two texts differ: what is between From and To in the first is
+// Old in the second.
+type span struct {
+	From int    `json:"from"`
+	To   int    `json:"to"`
+	Old  string `json:"old"`
+	// Sum is the SHA-256 of the first text.
+	Sum string `json:"sha256"`
+}
+
+// spanBetween returns what makes the second text of the first.
+func spanBetween(first, second []byte) *span {
+	from := 0
+	for from < min(len(first), len(second)) && first[from] == second[from] {
+		from++
+	}
+	to, end := len(first), len(second)
+	for to > from && end > from && first[to-1] == second[end-1] {
+		to--
+		end--
+	}
+	return &span{from, to, string(second[from:end]), sum(first)}
+}
+
+func sum(text []byte) string {
+	h := sha256.Sum256(text)
+	return hex.EncodeToString(h[:])
+}
+
+// apply returns the second text, if this is the first.
+func (s *span) apply(text []byte) ([]byte, bool) {
+	if s == nil || s.Sum != sum(text) || s.From < 0 || s.From > s.To || s.To > len(text) {
+		return nil, false
+	}
+	return slices.Concat(text[:s.From], []byte(s.Old), text[s.To:]), true
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+)
+
+// pathFlags are the flags whose value is a path.
+var pathFlags = map[string]bool{
+	"policy": true, "plugin-lock": true, "store": true, "folder": true, "file": true, "fixtures": true, "dir": true, "config": true,
+	"http-tokens": true, "http-jwks": true, "http-tls-cert": true, "http-tls-key": true,
+}
+
+// scoped is the text of a capability: what is before its scope, and a scope that is
+// written as a path.
+var scoped = regexp.MustCompile(`^([a-z][^:]*:(?:[A-Za-z0-9_-]+=)?)([~./][^,]*)(.*)$`)
+
+// program is the command line of --proc, NAME=COMMAND: what is before the program,
+// and the program.
+var program = regexp.MustCompile(`^([^=]*=\s*)('[^']*'|"[^"]*"|[^\s'"]+)`)
+
+// fixPaths returns the value of a flag with each path in it replaced by what fix
+// returns.
+func fixPaths(flag, value string, fix func(string) (string, error)) (string, error) {
+	switch flag {
+	case "secret":
+		head, path, ok := strings.Cut(value, ",file=")
+		if !ok {
+			return value, nil
+		}
+		path, err := fix(path)
+		return head + ",file=" + path, err
+	case "proc":
+		at := program.FindStringSubmatchIndex(value)
+		if at == nil {
+			return value, nil
+		}
+		name := value[at[4]:at[5]]
+		path, err := fix(strings.Trim(name, `'"`))
+		if err == nil && path != name && strings.ContainsAny(path, " '\"\\\t") {
+			path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+		}
+		return value[:at[4]] + path + value[at[5]:], err
+	case "cap", "deny", "ask":
+		parts := scoped.FindStringSubmatch(value)
+		kind, _, _ := strings.Cut(value, ":")
+		kind, _, _ = strings.Cut(kind, ".")
+		k, err := kinds()
+		if m := k[kind]; parts == nil || m == nil || m.Algebra != caps.Path {
+			return value, err // a third party's is absolute, as its manifest asks
+		}
+		plain, err := caps.Parse(kind+":"+parts[2], k)
+		if err != nil {
+			return value, nil // which its reader says better
+		}
+		path := plain.Scope
+		if home, ok := strings.CutPrefix(path, "./~"); ok {
+			path = "~" + home
+		}
+		path, err = fix(path)
+		text := caps.Capability{Kind: kind, Scope: filepath.ToSlash(path)}.String()
+		return parts[1] + strings.TrimPrefix(text, kind+":") + parts[3], err
+	}
+	if !pathFlags[flag] || value == "" || value == inMemory || value == "-" || strings.HasPrefix(value, "${user_config.") {
+		return value, nil
+	}
+	return fix(value)
+}
+
+// expandHome replaces a leading ~ by the user's home directory, as a shell does
+// only where a word begins with it.
+func expandHome(path string) (string, error) {
+	if path != "~" && !strings.HasPrefix(path, "~/") && !strings.HasPrefix(path, `~`+string(filepath.Separator)) {
+		return path, nil
+	}
+	home, err := os.UserHomeDir()
+	return home + path[1:], err
+}
+
+// absolutePath returns where a path leads from any folder.
+func absolutePath(path string) (string, error) {
+	path, err := expandHome(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
+// absoluteProgram is [absolutePath] for a program: a bare name is looked up.
+func absoluteProgram(path string) (string, error) {
+	if !strings.ContainsAny(path, `/\`) {
+		if found, err := exec.LookPath(path); err == nil {
+			path = found
+		}
+	}
+	return absolutePath(path)
+}
+
+// expandFlags expands ~ in the flags that were given.
+func expandFlags(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		list, several := f.Value.(pflag.SliceValue)
+		if several {
+			values = list.GetSlice()
+		}
+		changed := false
+		for i, value := range values {
+			if !strings.Contains(value, "~") {
+				continue
+			}
+			fixed, wrong := fixPaths(f.Name, value, expandHome)
+			if wrong != nil && err == nil {
+				err = wrong
+			}
+			changed = changed || fixed != value
+			values[i] = fixed
+		}
+		switch {
+		case err != nil || !changed:
+		case several:
+			err = list.Replace(values)
+		default:
+			err = f.Value.Set(values[0])
+		}
+	})
+	return err
+}
