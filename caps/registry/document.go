@@ -191,6 +191,21 @@ type Portable struct {
 	with []*Portable // of its group
 }
 
+// Portables gives definitions as the tools of a document that says nothing of what they
+// are bound to. Every one that can't be made is an error, as of [Decode].
+func Portables(definitions []Definition) ([]Portable, error) {
+	var problems []error
+	list := make([]Portable, len(definitions))
+	for i, d := range definitions {
+		base, err := prepare(d)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("tool %q: %w", d.Name, err))
+		}
+		list[i] = Portable{Definition: d, base: base}
+	}
+	return list, errors.Join(problems...)
+}
+
 // Decode reads a document of tools and compiles each; older versions come after
 // the tools. Every tool that can't be made is an error; all of them are reported
 // together, with their names.

@@ -372,6 +372,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 		options.Observer = w.auth.telemetry
 	}
 	server := mcpserver.New(options)
+	addPacks(ctx, server, w.o.packs, auth.policy.Grants(), w.log)
 	forget := func() {
 		server.EndWaiting()
 		end()

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
@@ -31,6 +32,8 @@ type serveOptions struct {
 	retain      retainOptions
 	logLevel    string
 	listEvolved bool
+	with        []string
+	packs       []*packs.Pack
 }
 
 func (o *serveOptions) register(f *pflag.FlagSet) {
@@ -39,6 +42,7 @@ func (o *serveOptions) register(f *pflag.FlagSet) {
 	o.httpOptions.register(f)
 	o.retain.registerServe(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringSliceVar(&o.with, "with", nil, "add ready tools: the `PACKS` memory, files, web or sessions, over what is granted; such as --with memory,files")
 	f.BoolVar(&o.listEvolved, "list-evolved", true, "show evolved tools in tools/list")
 }
 
@@ -90,7 +94,8 @@ func (o *serveOptions) validate() (limits mcpserver.Limits, level slog.Level, er
 			return limits, level, err
 		}
 	}
-	return limits, level, nil
+	o.packs, err = namedPacks(o.with)
+	return limits, level, err
 }
 
 func serve(cmd *cobra.Command, o *serveOptions) error {
@@ -167,6 +172,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 		options.Observer = auth.telemetry
 	}
 	s := mcpserver.New(options)
+	addPacks(ctx, s, o.packs, auth.policy.Grants(), log)
 	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
 	if auth.host != nil {
 		auth.tellSandbox()

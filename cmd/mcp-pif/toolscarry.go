@@ -6,11 +6,13 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 )
 
 func newToolsExport() *cobra.Command {
@@ -39,8 +41,9 @@ written whole or not at all; without it, or as -, the document is printed.`,
 func newToolsImport() *cobra.Command {
 	var asJSON bool
 	return toolsCommand(&cobra.Command{
-		Use: "import FILE", Short: "Add the tools of such a document",
-		Long: `Add the tools of the document FILE (- for standard input). Each is compiled first, and
+		Use: "import FILE", Short: "Add the tools of such a document, or of a pack",
+		Long: `Add the tools of the document FILE (- for standard input), or ready ones: pack:memory,
+pack:files, pack:web or pack:sessions, made for what the flags grant. Each is compiled first, and
 its examples are run, without any authority; if any can't be made, or an example differs,
 or there is no room, nothing is changed. A tool that is there already, with other code,
 another description, declaration or other examples, becomes its next version. What
@@ -48,18 +51,9 @@ imported tools may do is decided by each server anew: what nobody
 grants there is blocked.`,
 		Args: cobra.ExactArgs(1),
 	}, toMake, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
-		var in io.Reader = cmd.InOrStdin()
-		if args[0] != "-" {
-			f, err := os.Open(args[0])
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			in = f
-		}
-		tools, err := registry.Decode(in)
+		tools, err := importedTools(cmd, k, args[0])
 		if err != nil {
-			return printableError(fmt.Errorf("%s: %w", args[0], err))
+			return err
 		}
 		if n := roundedExamples(tools); n > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d examples are of an older version, which rounded numbers with a point to integers: they are read so; evolve with new examples to replace them\n", n)
@@ -74,6 +68,39 @@ grants there is blocked.`,
 		fmt.Fprintf(cmd.OutOrStdout(), "%d added, %d replaced, %d unchanged\n", added, replaced, same)
 		return nil
 	})
+}
+
+// importedTools reads the tools of a document or a pack.
+func importedTools(cmd *cobra.Command, k *kept, name string) ([]registry.Portable, error) {
+	if name, ok := strings.CutPrefix(name, packMark); ok {
+		p, err := packs.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		grants := k.auth.policy.Grants()
+		tools, left, err := packTools(p, grants, k.Registry().Snapshot())
+		if len(left) > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "left out, since there are others of their names: %s\n", strings.Join(left, ", "))
+		}
+		if !p.Granted(grants) {
+			fmt.Fprintf(cmd.ErrOrStderr(), "its tools can act where something is granted: start the server with %s --with %s\n", p.Grant, p.Name)
+		}
+		return tools, err
+	}
+	var in io.Reader = cmd.InOrStdin()
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	tools, err := registry.Decode(in)
+	if err != nil {
+		return nil, printableError(fmt.Errorf("%s: %w", name, err))
+	}
+	return tools, nil
 }
 
 // roundedExamples counts the examples with a number that is rounded where they are

@@ -1,0 +1,151 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
+)
+
+// TestPackExamples: the examples of every pack hold, made for no grant, one and
+// several, and without the grant nothing of it is ready.
+func TestPackExamples(t *testing.T) {
+	all, err := kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := map[string][]string{
+		"kv": {"my notes/**"}, "fs": {"./a", `b "c"`, "d"}, "proc": {"python3", "sqlite3"},
+		"fetch": {"https://*.example.com", "https://api.example.com/v1/**", "https://example.com/"},
+	}
+	for _, p := range packs.All {
+		for n := range len(labels[p.Kind]) + 1 {
+			var grants []*caps.Grant
+			for _, label := range labels[p.Kind][:n] {
+				grants = append(grants, &caps.Grant{Capability: caps.Capability{Kind: p.Kind}, Label: label})
+			}
+			t.Run(fmt.Sprint(p.Name, n), func(t *testing.T) {
+				t.Parallel()
+				definitions, err := p.Fill(grants)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, d := range definitions {
+					if len(d.Examples) == 0 || d.Description == "" {
+						t.Errorf("%s lacks an example or a description", d.Name)
+					}
+				}
+				tools, err := registry.Portables(definitions)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := mcpserver.New(mcpserver.Options{Registry: registry.New(caps.NewPolicy(all, time.Now))})
+				if _, _, _, err := s.Import(t.Context(), tools); err != nil {
+					t.Error(err)
+				}
+				for _, tool := range s.Registry().Snapshot().All() {
+					if tool.State != registry.StateBlocked || !packs.Made(tool) {
+						t.Errorf("%s is %s", tool.Name, tool.State)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPacksAct: each pack does for real what its grant allows.
+func TestPacksAct(t *testing.T) {
+	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/page" {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte("<title>T</title><p>it <b>rains</b><script>x</script>"))
+			return
+		}
+		_, _ = w.Write([]byte(`{"price":1.10}`))
+	}))
+	defer pages.Close()
+	state, one, two := t.TempDir(), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
+	for _, dir := range []string{one, two} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flags := []string{
+		"--sandbox=best-effort", "--timeout=30m", "--store", filepath.Join(state, "t.db"), "--with", "memory,files", "--with=web,sessions",
+		"--cap", "kv:memory/**", "--folder", one, "--folder", two, "--cap", "fetch:" + pages.URL,
+	}
+	steps := []struct{ tool, arguments, want string }{
+		{"memory_store", `{"key":"to do","value":["a",1.50]}`, `{"bytes":`},
+		{"memory_store", `{"key":"x/y","value":"Friday"}`, `{"bytes":`},
+		{"memory_retrieve", `{"key":"to do"}`, `["a",1.50]`},
+		{"memory_retrieve", `{"key":"none","default":null}`, `null`},
+		{"memory_search", `{"query":"FRI"}`, `[{"key":"x/y","value":"Friday"}]`},
+		{"memory_forget", `{"key":"to do"}`, `true`},
+		{"memory_list", `{}`, `[{"bytes":8,"key":"x/y"}]`},
+		{"write_file", `{"path":"a/b.txt","content":"one\ntwo\ntwo\n"}`, `{"bytes":12,"path":"a/b.txt"}`},
+		{"edit_file", `{"path":"a/b.txt","old":"two","new":"2"}`, `!2 times`},
+		{"edit_file", `{"path":"a/b.txt","old":"one","new":"1"}`, `{"bytes":10,"path":"a/b.txt","replaced":1}`},
+		{"read_file", `{"path":"a/b.txt"}`, `"1\ntwo\ntwo\n"`},
+		{"search_files", `{"pattern":"^TWO|^two","limit":1}`, `[{"line":2,"path":"a/b.txt","text":"two"}]`},
+		{"write_file", `{"path":"c.txt","content":"hi","folder":"two"}`, `{"bytes":2,"path":"c.txt"}`},
+		{"list_files", `{"folder":"two"}`, `[{"kind":"file","path":"c.txt","size":2}]`},
+		{"read_file", `{"path":"c.txt","folder":"three"}`, `!is not one of`},
+		{"fetch_json", `{"url":"` + pages.URL + `/a"}`, `{"price":1.10}`},
+		{"fetch_page", `{"url":"` + pages.URL + `/page"}`, `"T\n\nit rains"`},
+	}
+	if _, err := os.Stat("/usr/bin/python3"); err == nil && runtime.GOOS == "linux" {
+		flags = append(flags, "--cap", capPackPython, "--proc", "python3=/usr/bin/python3 -i -q")
+		steps = append(steps, []struct{ tool, arguments, want string }{
+			{"session_start", `{}`, `{"running":true,"session":"python3/`},
+			{"session_send", `{"session":"SESSION","text":"def f():\n  return 6 * 7\n","wait":600000}`, `{"over":"prompt"`},
+			{"session_send", `{"session":"SESSION","text":"f()","wait":600000}`, `"stdout":"42\n"`},
+			{"session_status", `{}`, `[{"age":`},
+			{"session_send", `{"session":"SESSION","text":"import time; time.sleep(1); print('done')","wait":0}`, `"over":"time"`},
+			{"session_listen", `{"session":"SESSION","pattern":"done","wait":600000}`, `"stdout":"done`},
+			{"session_stop", `{"session":"SESSION"}`, `{"running":false,"signal":"SIGKILL"`},
+		}...)
+	}
+	p := withState(t, state, flags...)
+	session := ""
+	for _, s := range steps {
+		r := p.call(s.tool, strings.ReplaceAll(s.arguments, "SESSION", session))
+		got := r.Content[0].Text
+		want, fails := strings.CutPrefix(s.want, "!")
+		if r.IsError != fails || !strings.Contains(got, want) {
+			t.Fatalf("%s %s: %s\nexpected %s", s.tool, s.arguments, got, want)
+		}
+		if s.tool == "session_start" {
+			_, session, _ = strings.Cut(got, `"session":"`)
+			session, _, _ = strings.Cut(session, `"`)
+		}
+	}
+	p.call("retire", `{"name":"read_file"}`)
+	p.call("evolve", `{"name":"read_file","code":"n => n + 1"}`)
+	p.end()
+	// What somebody made since stays; the rest of a pack is made for the grants of the day.
+	again := withState(t, state, "--sandbox=best-effort", "--store", filepath.Join(state, "t.db"), "--with", "files,memory", "--folder", two)
+	if r := again.call("read_file", `{"input":1}`); r.Content[0].Text != "2" {
+		t.Error(r.Content[0].Text)
+	}
+	if r := again.call("list_files", `{}`); !strings.Contains(r.Content[0].Text, "c.txt") {
+		t.Error(r.Content[0].Text)
+	}
+	if r := again.call("memory_list", `{}`); !r.IsError || !strings.Contains(r.Content[0].Text, "denied") {
+		t.Error(r.Content[0].Text)
+	}
+}
+
+// capPackPython leaves an interpreter on a busy machine its time.
+const capPackPython = "proc:python3,timeout=30m"
