@@ -46,13 +46,16 @@ func arity(row *prim.Row) (least, most int) {
 }
 
 // lastIsSubject reports whether a pipeline's left side becomes the row's last
-// operand: where that may be a list and the first can't be one. Otherwise it
-// becomes the first.
+// operand: if that may be a list and the first can't be one, or if it is a record
+// and the first a function. Otherwise it becomes the first.
 func lastIsSubject(row *prim.Row) bool {
 	if row == nil || len(row.Params) == 0 {
 		return true
 	}
 	first, last := row.Params[0].Kinds, row.Params[len(row.Params)-1].Kinds
+	if first == prim.KindFunction && last == prim.KindRecord {
+		return true
+	}
 	if first&prim.KindAny == prim.KindAny {
 		first = 0
 	}

@@ -51,6 +51,7 @@ func TestParse(t *testing.T) {
 		{`[1] |> ::length`, `{"length":[1]}`},
 		{`[1] |> fold(f, 0)`, `{"fold":[{"var":"f"},0,[1]]}`},
 		{`[1] |> cons(0)`, `{"cons":[0,[1]]}`},
+		{`{k: 1} |> map_values(f)`, `{"map_values":[{"var":"f"},{"record":{"k":1}}]}`},
 		{`5 |> sub(3)`, `{"sub":[5,3]}`},
 		{`1 |> eval(q)`, `{"app":[{"eval":{"var":"q"}},1]}`},
 		{`1 |> eval(q)(2)`, `{"app":[{"eval":{"var":"q"}},2,1]}`},
