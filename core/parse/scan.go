@@ -1,6 +1,10 @@
 package parse
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/json"
+)
 
 // A node is one JSON value or one key of an object, in document order. The
 // nodes of a document are its tape: an object's are itself, then key, value,
@@ -284,9 +288,12 @@ func lexString(src string, i int) (end int, meta uint32, bad *syntax) {
 		}
 		if c == '\\' {
 			meta = escaped
-			n, why := escape(src, j)
-			if n == 0 {
-				return 0, 0, &syntax{j, why}
+			_, n, half := json.Unescape(src, j)
+			switch {
+			case half:
+				return 0, 0, &syntax{j, loneSurrogate}
+			case n == 0:
+				return 0, 0, &syntax{j, badEscape}
 			}
 			j += n - 1
 			continue
@@ -297,6 +304,23 @@ func lexString(src string, i int) (end int, meta uint32, bad *syntax) {
 		wide |= c
 	}
 	return 0, 0, &syntax{i, openString}
+}
+
+// unescape returns the value of what stands between a string's quotes. The
+// escapes in it are known to be right.
+func unescape(s string) string {
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); {
+		if s[i] != '\\' {
+			b = append(b, s[i])
+			i++
+			continue
+		}
+		c, n, _ := json.Unescape(s, i)
+		b = utf8.AppendRune(b, c)
+		i += n
+	}
+	return string(b)
 }
 
 func invalidAt(s string) int {

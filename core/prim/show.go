@@ -1,10 +1,14 @@
 package prim
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/long"
+	"github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -256,25 +260,13 @@ func (w *shower) string(s string) {
 	quote(s, write)
 }
 
-// quote writes a string with no more escapes than it needs.
+// quote writes a string in quotes.
 func quote(s string, write func(string)) {
-	const hex = "0123456789abcdef"
 	write(`"`)
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		write(s[start:i])
-		start = i + 1
-		if k := strings.IndexByte("\"\\\b\t\n\f\r", c); k >= 0 {
-			write(escapes[k])
-		} else {
-			write("\\u00" + hex[c>>4:c>>4+1] + hex[c&15:c&15+1])
-		}
-	}
-	write(s[start:])
+	json.WriteEscaped(s, func(part string) bool {
+		write(part)
+		return true
+	})
 	write(`"`)
 }
 
@@ -284,8 +276,6 @@ func quoteJSON(s string) string {
 	text, _ := b.text()
 	return text
 }
-
-var escapes = [...]string{`\"`, `\\`, `\b`, `\t`, `\n`, `\f`, `\r`}
 
 // showSize is a bound of the bytes of a value's text.
 func showSize(display bool) func([]value.Value) int64 {
@@ -452,9 +442,34 @@ var text = []Row{
 			return int64(len(s)) + 64*int64(jsonParts(s))
 		},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			return readJSON(string(args[0].(value.Str)), m)
+			return parseJSON(string(args[0].(value.Str)), m)
 		},
 	},
+}
+
+// maxNesting is how many brackets may stand inside each other for parse_json.
+const maxNesting = 10_000
+
+// parseJSON reads a string as parse_json does.
+func parseJSON(s string, m *Meter) (value.Value, *fault.Fault) {
+	v, bad := json.Read(s, maxNesting, m.looks())
+	if bad == nil {
+		return v, nil
+	}
+	before := s[:min(bad.At, len(s))]
+	line := 1 + strings.Count(before, "\n")
+	col := 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+	got := "the end of the text"
+	if bad.At < len(s) {
+		c, _ := utf8.DecodeRuneInString(s[bad.At:])
+		got = strconv.Quote(string(c))
+	}
+	return nil, &fault.Fault{
+		Kind:     fault.ParseError,
+		Message:  fmt.Sprintf("parse_json: at line %d, column %d of the string: expected %s, got %s", line, col, bad.Want, got),
+		Expected: bad.Want, Got: got,
+		Hint: `Give parse_json one JSON value, or catch the failure: {"try":{"parse_json":S}}.`,
+	}
 }
 
 // jsonParts is a bound of the values that JSON text says.

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -135,9 +136,7 @@ func (w *Writer) string(s string, as style) {
 		}
 		escape, n := "", 1
 		if c := s[i]; c < utf8.RuneSelf {
-			if c <= '\\' {
-				escape = escapes[c]
-			}
+			escape = json.Escape(c)
 		} else {
 			var r rune
 			switch r, n = utf8.DecodeRuneInString(s[i:]); {

@@ -2,10 +2,10 @@ package text
 
 import (
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/display"
+	"github.com/mcp-pif/mcp-pif/core/json"
 )
 
 // unescape decodes what stands between the delimiters of a string or of a name
@@ -19,57 +19,32 @@ func unescape(s string) (decoded string, at int, why string) {
 	b := make([]byte, 0, len(s))
 	b = append(b, s[:i]...)
 	for i < len(s) {
-		c := s[i]
-		if c != '\\' {
-			b = append(b, c)
+		if s[i] != '\\' {
+			b = append(b, s[i])
 			i++
 			continue
 		}
-		if i+1 == len(s) {
-			return "", i, "a backslash begins an escape"
-		}
-		if s[i+1] == 'u' {
-			r, n := hex4(s[i:])
-			if n == 0 {
-				return "", i, `\u takes four hexadecimal digits`
-			}
-			if utf16.IsSurrogate(r) {
-				low, m := hex4(s[i+n:])
-				if r = utf16.DecodeRune(r, low); m == 0 || r == utf8.RuneError {
-					return "", i, "a surrogate stands alone, without its other half"
-				}
-				n += m
-			}
-			b = utf8.AppendRune(b, r)
-			i += n
+		if strings.HasPrefix(s[i:], "\\`") {
+			b = append(b, '`')
+			i += 2
 			continue
 		}
-		k := strings.IndexByte("\"\\/bfnrt`", s[i+1])
-		if k < 0 {
+		c, n, half := json.Unescape(s, i)
+		switch {
+		case half:
+			return "", i, "a surrogate stands alone, without its other half"
+		case n > 0:
+			b = utf8.AppendRune(b, c)
+			i += n
+		case i+1 == len(s):
+			return "", i, "a backslash begins an escape"
+		case s[i+1] == 'u':
+			return "", i, `\u takes four hexadecimal digits`
+		default:
 			return "", i, "there is no such escape"
 		}
-		b = append(b, "\"\\/\b\f\n\r\t`"[k])
-		i += 2
 	}
 	return string(b), 0, ""
-}
-
-// hex4 reads \uXXXX; n is 0 where s doesn't begin with one.
-func hex4(s string) (r rune, n int) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, 0
-	}
-	for _, c := range []byte(s[2:6]) {
-		switch {
-		case c >= '0' && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			r = r<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, 0
-		}
-	}
-	return r, 6
 }
 
 // shorter truncates s as messages quote it.

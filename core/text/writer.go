@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -177,33 +178,11 @@ func (w *Writer) String(s string) {
 
 // escaped writes a part of a string in quotes.
 func (w *Writer) escaped(s string) {
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		w.Raw(s[start:i])
-		w.Raw(escapes[c])
-		start = i + 1
-		if w.Full() {
-			return
-		}
-	}
-	w.Raw(s[start:])
+	json.WriteEscaped(s, func(part string) bool {
+		w.Raw(part)
+		return !w.Full()
+	})
 }
-
-// escapes is how the characters that can't stand in a string are written: as
-// RFC 8785 has it, the shortest way.
-var escapes = func() (e ['\\' + 1]string) {
-	const hex = "0123456789abcdef"
-	for c := range byte(' ') {
-		e[c] = `\u00` + string(hex[c>>4]) + string(hex[c&15])
-	}
-	e['\b'], e['\t'], e['\n'], e['\f'], e['\r'] = `\b`, `\t`, `\n`, `\f`, `\r`
-	e['"'], e['\\'] = `\"`, `\\`
-	return e
-}()
 
 // TooLarge is the fault of a result whose JSON has more than max bytes.
 func TooLarge(max int64) *fault.Fault {

@@ -51,7 +51,7 @@ var memory = append(append([]string{}, pure...), "runtime", "runtime/debug")
 var anyStd = []string{"..."}
 
 // low is what every package of core may build on.
-var low = []string{"core/display", "core/fault", "core/term", "core/value", "core/prim", "core/internal/long"}
+var low = []string{"core/display", "core/fault", "core/json", "core/term", "core/value", "core/prim", "core/internal/long"}
 
 func with(more ...string) []string { return append(append([]string{}, low...), more...) }
 
@@ -75,11 +75,12 @@ var rules = map[string]rule{
 	"core/display": {std: pure},
 	"core/term":    {std: pure, ours: []string{"core/fault"}},
 	"core/value":   {std: pure, ours: []string{"core/fault", "core/term"}},
+	"core/json":    {std: pure, ours: []string{"core/value"}},
 	// net/url splits, joins and encodes text; it opens nothing. What it knows of hosts, ports
 	// and escapes is more than a second copy is worth.
 	"core/prim": {
 		std: pure, file: map[string][]string{"urls.go": {"net/url"}},
-		ours: []string{"core/display", "core/fault", "core/term", "core/value", "core/internal/long"},
+		ours: []string{"core/display", "core/fault", "core/json", "core/term", "core/value", "core/internal/long"},
 	},
 	"core/examples":   {std: pure, tests: true},
 	"core/prim/gen":   {std: pure, ours: low, tests: true},
@@ -127,7 +128,7 @@ var rules = map[string]rule{
 	// Tests alone; the examples are modules, and languages, of their own.
 	"plugins/examples":           {std: anyStd, libraries: mcpSDK, tests: true},
 	"plugins/fs":                 {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
-	"plugins/internal/jsonvalue": {std: pure, ours: []string{"core/value"}},
+	"plugins/internal/jsonvalue": {std: pure, ours: []string{"core/json", "core/value"}},
 	"plugins/fetch":              {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk", "plugins/internal/jsonvalue"}, libraries: []string{"code.dny.dev/ssrf"}},
 	"plugins/kv":                 {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"modernc.org/sqlite/..."}},
 	"plugins/clock":              {std: anyStd, ours: []string{"plugins/sdk"}},
