@@ -37,6 +37,13 @@ func arguments(o *Operation, arg value.Value) (*value.Record, *fault.Fault) {
 			return nil, wrong(message)
 		}
 		v := value.Force(f.Value)
+		if p.Of != nil {
+			v = p.Of.Integers(v)
+			r = withField(r, p.Name, v)
+			if why := p.Of.Misfit(v); why != "" {
+				return nil, wrong(p.Name + ": " + why)
+			}
+		}
 		if p.Type != "any" && string(v.Type()) != p.Type {
 			return nil, wrong(fmt.Sprintf("%s must be of type %s, not %s", p.Name, p.Type, v.Type()))
 		}

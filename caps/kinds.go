@@ -132,6 +132,11 @@ func (m *Manifest) checkOperation(i int) error {
 		if slices.ContainsFunc(o.Params[:j], func(q Param) bool { return q.Name == p.Name }) {
 			return fmt.Errorf("%s: duplicate argument %s", o.Name, p.Name)
 		}
+		if p.Of != nil {
+			if err := p.Of.Answerable(); err != nil {
+				return fmt.Errorf("%s: the type of the argument %s: %w", o.Name, p.Name, err)
+			}
+		}
 		if p.Designates && p.Type != "string" {
 			return fmt.Errorf("%s: %s says what is acted on, so it must be a string", o.Name, p.Name)
 		}

@@ -1,6 +1,10 @@
 package caps
 
-import types "github.com/mcp-pif/mcp-pif/core/check"
+import (
+	"slices"
+
+	types "github.com/mcp-pif/mcp-pif/core/check"
+)
 
 // Algebra is one of the host's ways to say what lies within a scope.
 type Algebra string
@@ -91,6 +95,10 @@ type Param struct {
 	Wire string // its name on the wire, if that is another
 	Doc  string
 	Type string // int, bool, string, list, record, any
+	// Of is its type where Type alone says too little: the host has no other value
+	// performed, reads whole numbers as integers by it, and types programs by it. nil:
+	// nothing more than Type.
+	Of *types.Type
 	// Optional arguments may be left out.
 	Optional bool
 	// Main may stand alone in place of the record: at most one is.
@@ -103,6 +111,43 @@ type Param struct {
 	// Secrets is set where a program may name a secret of the operator's; see
 	// [SecretsIn].
 	Secrets bool
+}
+
+// Argument gives the type of what the operation takes, if the manifest has types of
+// its arguments, or it is a tool of an MCP server; else nil.
+func (o *Operation) Argument() *types.Type {
+	if o.Wire == "" && !slices.ContainsFunc(o.Params, func(p Param) bool { return p.Of != nil }) {
+		return nil
+	}
+	var fields []types.Field
+	alone := types.Nothing
+	for i := range o.Params {
+		p := &o.Params[i]
+		fields = append(fields, types.Field{Key: p.Name, Type: p.of(), Optional: p.Optional})
+		if p.Main {
+			alone = p.of()
+		}
+	}
+	return types.Record(fields, nil).Or(alone)
+}
+
+// of is the type of the values that an argument may have.
+func (p *Param) of() *types.Type {
+	switch {
+	case p.Of != nil:
+		return p.Of
+	case p.Type == "int":
+		return types.Int
+	case p.Type == "bool":
+		return types.Bool
+	case p.Type == "string":
+		return types.String
+	case p.Type == "list":
+		return types.List(types.Any)
+	case p.Type == "record":
+		return types.Record(nil, types.Any)
+	}
+	return types.Any
 }
 
 // Operation finds an operation by its name.

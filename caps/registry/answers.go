@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -13,7 +14,8 @@ import (
 )
 
 // Answers is the types of what operations answer that something relies on, by the
-// operations' names, in the notation; "" is some data.
+// operations' names, in the notation; "" is some data. The type of what an operation
+// takes has the name of the operation with "(" after it; "" demands nothing.
 type Answers map[string]string
 
 // A world is what operations answer: as the manifests say, or as they said where a
@@ -34,9 +36,27 @@ func (w *world) answer(op string) *check.Type {
 	return nil
 }
 
+// argument is the type of what an operation takes; nil: nothing is demanded of it.
+func (w *world) argument(op string) *check.Type {
+	if w.was != nil {
+		return w.was[op+argument]
+	}
+	if _, o, ok := w.kinds.Operation(op); ok {
+		return o.Argument()
+	}
+	return nil
+}
+
+// argument is what follows the name of an operation where what it takes is meant.
+const argument = "("
+
 // written is the same as it is put on record.
 func (w *world) written(op string) string {
-	if t := w.answer(op); t != nil {
+	of := w.answer
+	if name, takes := strings.CutSuffix(op, argument); takes {
+		of, op = w.argument, name
+	}
+	if t := of(op); t != nil {
 		return t.String()
 	}
 	return ""
@@ -87,6 +107,14 @@ func (t *Tool) noting(env check.Env, k *known) check.Env {
 		k.answers = k.answers.with(op, t.world.written(op))
 		return result(op)
 	}
+	takes := env.Argument
+	env.Argument = func(op string) (*check.Type, bool) {
+		typ, ok := takes(op)
+		if ok {
+			k.answers = k.answers.with(op+argument, typ.String())
+		}
+		return typ, ok
+	}
 	return env
 }
 
@@ -127,7 +155,11 @@ func (s *Snapshot) Answering(name string, a Answers) *Snapshot {
 	w := world{was: make(map[string]*check.Type, len(a))}
 	for op, text := range a {
 		// What can't be read was some data.
-		if typ, err := check.ParseAnswer(text); err == nil {
+		parse := check.ParseAnswer
+		if strings.HasSuffix(op, argument) {
+			parse = check.ParseType
+		}
+		if typ, err := parse(text); err == nil {
 			w.was[op] = typ
 		}
 	}

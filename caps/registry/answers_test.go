@@ -155,3 +155,56 @@ func TestAnswersForged(t *testing.T) {
 		}
 	}
 }
+
+// TestArgumentsTyped: what a program gives an operation is typed by the manifest, and
+// what was found out is void where it says something else than then.
+func TestArgumentsTyped(t *testing.T) {
+	taking := func(notation string) *caps.Policy {
+		m := *toy
+		of, err := check.ParseAnswer(notation)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Operations = []caps.Operation{{Name: "toy.get", Wire: "get", Verb: "get", Params: []caps.Param{
+			{Name: "key", Type: "string", Main: true, Designates: true}, {Name: "n", Type: "any", Of: of, Optional: true},
+		}}}
+		kinds, err := caps.NewKinds(&m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := caps.NewPolicy(kinds, time.Now)
+		if err := p.Grant(grant(t, kinds, "toy:notes/**")); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	const code = `n => !toy.get({key: "notes/a", n: n})`
+	for _, was := range []string{"int", "string"} {
+		l := new(memoryLog)
+		r := open(t, l, taking(was))
+		evolve(t, r, def("get", code, "toy.get:notes/**"))
+		evolve(t, r, def("three", `n => !toy.get({key: "notes/a", n: 3})`, "toy.get:notes/**"))
+		x, _ := r.Snapshot().Get("get")
+		if want := "(" + was + ") ->{toy.get} data"; typed(x) != want {
+			t.Errorf("%s, not %s", typed(x), want)
+		}
+		if a := x.Answers(); a["toy.get("] != "string | {key: string, n?: "+was+"}" {
+			t.Errorf("it relies on %v", a)
+		}
+		three, _ := r.Snapshot().Get("three")
+		if n := len(three.Report().Diagnostics); (n == 0) != (was == "int") {
+			t.Errorf("%s: 3 fails at %d places", was, n)
+		}
+		for _, now := range []string{"int", "string"} {
+			again := open(t, l, taking(now))
+			y, _ := again.Snapshot().Get("get")
+			if want := strings.Contains(string(y.InputSchema()), `"integer"`); want != (now == "int") {
+				t.Errorf("%s to %s: %s", was, now, y.InputSchema())
+			}
+			old, _ := again.Snapshot().Answering("get", x.Answers()).Get("get")
+			if typed(old) != typed(x) {
+				t.Errorf("%s to %s: as it was recorded it is %s", was, now, typed(old))
+			}
+		}
+	}
+}

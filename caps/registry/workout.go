@@ -132,6 +132,10 @@ func (t *Tool) env(found map[*Tool]known) check.Env {
 			}
 			return b.Program().Term(), true
 		},
+		Argument: func(op string) (*check.Type, bool) {
+			typ := t.world.argument(op)
+			return typ, typ != nil
+		},
 		Result: func(op string) (*check.Type, bool) {
 			if typ := t.world.answer(op); typ != nil {
 				return typ, true

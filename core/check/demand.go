@@ -24,6 +24,10 @@ type test struct {
 	missing bool
 	// fault is what it fails with; nil: a mismatch.
 	fault *fault.Fault
+	// op is the operation that demands it of its argument; "": a row does. whole is
+	// set where a decimal that is a whole number does for an integer.
+	op    string
+	whole bool
 	// perhaps is set in the code of a row of the prelude, where a use doesn't
 	// always come to.
 	perhaps bool
@@ -35,6 +39,7 @@ type testKey struct {
 	// inner is what the test says of a part of the operand, "each item of the
 	// list"; a part need not be there, so a failure is never certain.
 	inner string
+	part  string // of an operation's argument
 }
 
 // A failure is a place that fails whenever it is evaluated.
@@ -68,8 +73,11 @@ func (c *checker) testOf(t term.Term, id term.ID, operand int, inner string, wan
 
 // testAt is the test of an operand of t; pos is the place that fails with it.
 func (c *checker) testAt(pos int, t term.Term, id term.ID, operand int, inner string, want prim.Kinds) *test {
-	k := testKey{t, operand, inner}
-	if inner != "" {
+	return c.testFor(pos, testKey{t: t, operand: operand, inner: inner}, id, want)
+}
+
+func (c *checker) testFor(pos int, k testKey, id term.ID, want prim.Kinds) *test {
+	if k.inner != "" {
 		if x, ok := c.tests[k]; ok {
 			return x
 		}
@@ -81,7 +89,7 @@ func (c *checker) testAt(pos int, t term.Term, id term.ID, operand int, inner st
 	c.freeTests = c.freeTests[1:]
 	*x = test{testKey: k, pos: pos, id: id, want: want, perhaps: c.library == possible}
 	c.order = append(c.order, x)
-	if inner != "" {
+	if k.inner != "" {
 		// What is compared with itself has to come to the same test again.
 		c.tests[k] = x
 	}
@@ -184,6 +192,8 @@ func (c *checker) fits(x *test, s *shape, accepts prim.Kinds) bool {
 		return true
 	case s.seed != nil:
 		s.seed.dead |= s.kind
+	case x.whole && s.kind == prim.KindDec:
+		x.ok = true
 	default:
 		x.bad |= s.kind
 	}
@@ -211,7 +221,7 @@ func (c *checker) result(x *test) {
 	}
 	f := mismatch(x)
 	if x.ok || x.inner != "" || x.perhaps {
-		c.unknownAt(x.pos, ReasonTested, fmt.Sprint(x.id, x.operand, x.inner), "whether it succeeds is tested when it runs: "+f.Message)
+		c.unknownAt(x.pos, ReasonTested, fmt.Sprint(x.id, x.operand, x.inner, x.part), "whether it succeeds is tested when it runs: "+f.Message)
 		return
 	}
 	c.failsAt(x.pos, f).test = x
@@ -220,6 +230,9 @@ func (c *checker) result(x *test) {
 func mismatch(x *test) *fault.Fault {
 	if x.fault != nil {
 		return x.fault
+	}
+	if x.op != "" {
+		return mistaken(x)
 	}
 	got, row := describe(x.bad), prim.Get(x.id)
 	if p := row.Params[min(x.operand, len(row.Params)-1)]; x.inner == "" && p.Kinds&x.want == p.Kinds {

@@ -56,7 +56,13 @@ func (c *checker) within(inside, outside *variable, with [][]string) {
 
 // effect types the asking for an operation.
 func (c *checker) effect(t *term.Effect, e env, ctx context) *variable {
-	c.infer(t.Arg, e, ctx)
+	arg := c.infer(t.Arg, e, ctx)
+	if c.env.Argument != nil {
+		if typ, ok := c.env.Argument(t.Op); ok && typ != nil {
+			g := asking{c, t, map[given]bool{}}
+			g.take(arg, typ, "", ctx.sure, true)
+		}
+	}
 	c.asks(atom{op: t.Op, in: t.In, pos: t.Pos()}, ctx)
 	if c.env.Result != nil {
 		if typ, ok := c.env.Result(t.Op); ok && typ != nil {

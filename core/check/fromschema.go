@@ -254,6 +254,23 @@ func namesIn(v any) map[string]bool {
 	return names
 }
 
+// Or is a type that holds the values of both, but for the lists and records of u
+// where t has some, too.
+func (t *Type) Or(u *Type) *Type {
+	if t.Any || u.Any || t.Deep || u.Deep {
+		return Any
+	}
+	v := *t
+	v.Kinds |= u.Kinds
+	if t.Kinds&prim.KindList == 0 {
+		v.Item = u.Item
+	}
+	if t.Kinds&prim.KindRecord == 0 {
+		v.Fields, v.Rest = u.Fields, u.Rest
+	}
+	return &v
+}
+
 // union is a type with at most one list and one record, or json.
 func (r *translation) union(n int, of func(i int) *Type) *Type {
 	t := &Type{}

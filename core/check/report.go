@@ -20,6 +20,9 @@ type Env struct {
 	// Result gives the type of what an operation ("fs.read") answers; nil, or
 	// false: some data.
 	Result func(op string) (*Type, bool)
+	// Argument gives the type of what an operation takes: with another argument it
+	// always fails. nil, or false: nothing is demanded of it.
+	Argument func(op string) (*Type, bool)
 	// Run evaluates a closed term that asks for nothing, in a small budget, and gives
 	// what it fails with; nil: what fails by its constants isn't looked for.
 	Run func(t term.Term) *fault.Fault
