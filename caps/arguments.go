@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -32,7 +33,7 @@ func arguments(o *Operation, arg value.Value) (*value.Record, *fault.Fault) {
 		if !ok {
 			message := "unknown argument " + quoted(f.Key)
 			if near := prim.Closest(f.Key, o.paramNames()); near != "" {
-				message += ": did you mean " + near + "?"
+				message += ": did you mean " + QuoteName(near) + "?"
 			}
 			return nil, wrong(message)
 		}
@@ -45,15 +46,15 @@ func arguments(o *Operation, arg value.Value) (*value.Record, *fault.Fault) {
 			}
 		}
 		if p.Type != "any" && string(v.Type()) != p.Type {
-			return nil, wrong(fmt.Sprintf("%s must be of type %s, not %s", p.Name, p.Type, v.Type()))
+			return nil, wrong(fmt.Sprintf("%s must be of type %s, not %s", QuoteName(p.Name), p.Type, v.Type()))
 		}
 		if s, ok := v.(value.Str); ok && p.Enum != nil && p.Name != o.VerbParam && !slices.Contains(p.Enum, string(s)) {
-			return nil, wrong(fmt.Sprintf("%s must be one of %s, not %s", p.Name, strings.Join(p.Enum, ", "), quoted(string(s))))
+			return nil, wrong(fmt.Sprintf("%s must be %s, not %s", QuoteName(p.Name), p.Choices(), quoted(string(s))))
 		}
 	}
 	for _, p := range o.Params {
 		if _, ok := field(r, p.Name); !ok && !p.Optional {
-			return nil, wrong(p.Name + " is missing")
+			return nil, wrong(QuoteName(p.Name) + " is missing")
 		}
 	}
 	return r, nil
@@ -106,18 +107,43 @@ func (o *Operation) paramNames() []string {
 }
 
 // example is a sentence with a right call of the operation.
-func example(o *Operation) string {
+func example(o *Operation) string { return "Write " + o.Example() + "." }
+
+// Example is code in JSON that asks for the operation with all that it requires.
+func (o *Operation) Example() string {
 	var fields []string
+	term := false
 	for _, p := range o.Params {
 		if p.Optional && !p.Main {
 			continue
 		}
 		if p.Main && o.required() == 1 {
-			return fmt.Sprintf(`Write {"%s":%s}.`, o.Name, sample(p))
+			return fmt.Sprintf(`{"%s":%s}`, o.Name, sample(p))
 		}
-		fields = append(fields, fmt.Sprintf("%q:%s", p.Name, sample(p)))
+		_, _, row := prim.Lookup(p.Name)
+		term = term || row || prim.Aliases[p.Name] != "" || strings.Contains(p.Name, ".")
+		fields = append(fields, Quote(p.Name)+":"+sample(p))
 	}
-	return fmt.Sprintf(`Write {"%s":{%s}}.`, o.Name, strings.Join(fields, ","))
+	arguments := "{" + strings.Join(fields, ",") + "}"
+	if term { // an object with such keys may be a term
+		arguments = `{"record":` + arguments + "}"
+	}
+	return fmt.Sprintf(`{"%s":%s}`, o.Name, arguments)
+}
+
+// maxChoices bounds the values that a fault names.
+const maxChoices = 20
+
+// Choices is the values that a string may have, in words.
+func (p *Param) Choices() string {
+	var list []string
+	for _, v := range p.Enum[:min(len(p.Enum), maxChoices)] {
+		list = append(list, Quote(display.Truncate(v, 80)))
+	}
+	if len(p.Enum) > maxChoices {
+		list = append(list, "…")
+	}
+	return "one of " + strings.Join(list, ", ")
 }
 
 func (o *Operation) required() (n int) {
@@ -138,11 +164,11 @@ func sample(p Param) string {
 	case "list":
 		return "[]"
 	case "record":
-		return "{}"
+		return `{"record":{}}`
 	}
 	switch {
 	case len(p.Enum) > 0:
-		return fmt.Sprintf("%q", p.Enum[0])
+		return Quote(p.Enum[0])
 	case p.Name == "path", p.Name == "from":
 		return `"a.txt"`
 	case p.Name == "to":

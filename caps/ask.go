@@ -41,6 +41,35 @@ func (p *Policy) over(g *Grant) bool { return !g.Until.IsZero() && !p.now().Befo
 // holds tells whether a grant can be used now.
 func (p *Policy) holds(g *Grant) bool { return !g.Revoked() && !p.over(g) }
 
+// Offers reports whether a tool can hold an operation now: some grant has its verb and no
+// denial takes all of that. asks is set if a person approves each tool that is to hold it.
+func (p *Policy) Offers(m *Manifest, o *Operation) (offered, asks bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for _, g := range p.grants {
+		if g.Kind != m.Kind || !p.holds(g) {
+			continue
+		}
+		h := &Held{Capability: g.Capability, Grant: g, Within: g.Scope}
+		if m.Algebra == Path {
+			h.Within = "."
+		}
+		left := h.undenied(m, p.deniesOf(g))
+		if o.VerbParam == "" {
+			left = slices.DeleteFunc(left, func(verb string) bool { return verb != o.Verb })
+		}
+		if len(left) == 0 {
+			continue
+		}
+		h.setVerbs(left)
+		if !p.asks(h, m) {
+			return true, false
+		}
+		offered = true
+	}
+	return offered, offered
+}
+
 // widen says how the operator gives a grant more verbs: as the flag where its
 // text has no path that tools don't see, else in words.
 func (p *Policy) widen(g *Grant, verbs []string) string {

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // What a person is shown of a question. What the server knows comes first, the
@@ -95,6 +98,36 @@ func PlainASCII(s string) string {
 // Plain is a text with nothing that could act on a terminal, or on the order of what
 // is shown.
 func Plain(s string) string { return plain(s, readable) }
+
+// Quote writes a text as a JSON string in which every character is seen where it stands:
+// others are written \uXXXX. It is for names and values that a stranger chose.
+func Quote(s string) string {
+	return Visible(string(text.AppendString(nil, s)))
+}
+
+// QuoteName is [Quote] of a text that isn't a plain name; a plain one stays as it is.
+func QuoteName(s string) string {
+	if len(s) <= 64 && isName(s) && !strings.ContainsAny(s, "-.") && (s[0] < '0' || s[0] > '9') {
+		return s
+	}
+	return Quote(s)
+}
+
+// Visible writes the characters beyond ASCII that aren't seen where they stand as JSON's
+// escapes. In code and in types, such characters stand in quotes.
+func Visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < 0x7f || readable(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, u := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, u)
+		}
+	}
+	return b.String()
+}
 
 func plain(s string, shown func(rune) bool) string {
 	var b strings.Builder

@@ -134,7 +134,7 @@ func TestArguments(t *testing.T) {
 		{"fs.read", value.NewInt(5), "path must be of type string, not int"},
 		{"fs.read", value.FromSlice([]value.Value{str("a")}), "not list"},
 		{"fs.read", rec("path", "a", "from", "0"), "from must be of type int"},
-		{"fs.read", rec("path", "a", "encoding", "latin1"), "one of utf8, base64"},
+		{"fs.read", rec("path", "a", "encoding", "latin1"), `one of "utf8", "base64"`},
 		{"fs.read", rec("path", "a", "in", "./sandbox"), "not computed"},
 		{"fs.write", str("a"), "must be a record"},
 		{"fs.write", rec("path", "a"), `{"fs.write":{"path":"a.txt","content":"…"}}`},

@@ -40,6 +40,9 @@ type arrival struct {
 	ticket uint64
 	tools  *registry.Snapshot // of a call of a tool
 
+	// done lets reading go on before the answer, of what changes tools.
+	done func()
+
 	mu      sync.Mutex
 	answers bool // its answer is with the transport, or never will be
 	leave   func()
@@ -63,6 +66,14 @@ func (a *arrival) whenAnswered(leave func()) {
 		earlier()
 	}
 	a.leave = leave
+}
+
+// changed lets reading go on once the call has changed the tools, if that isn't all that
+// it does.
+func (a *arrival) changed() {
+	if a != nil && a.done != nil {
+		a.done()
+	}
 }
 
 // answered gives it back.
@@ -150,6 +161,7 @@ func (o *orderly) stamp(req *jsonrpc.Request) {
 		o.mu.Lock()
 		o.pending, o.done = req.ID, make(chan struct{})
 		o.mu.Unlock()
+		a.done = func() { o.readOn(&req.ID) }
 	}
 }
 
@@ -182,18 +194,24 @@ func (o *orderly) Write(ctx context.Context, m jsonrpc.Message) error {
 		}
 	}
 	err := o.Connection.Write(ctx, m)
-	req, asks := m.(*jsonrpc.Request)
-	// What is asked of the client is answered by what is read next.
-	if asks = asks && req.IsCall(); ok || asks {
-		o.mu.Lock()
-		if o.done != nil && (asks || res.ID == o.pending) {
-			close(o.done)
-			o.done = nil
-		}
-		o.mu.Unlock()
+	if ok {
+		o.readOn(&res.ID)
+	} else if req, asks := m.(*jsonrpc.Request); asks && req.IsCall() {
+		o.readOn(nil) // what is asked of the client is answered by what is read next
 	}
 	return err
 }
+
+// readOn lets reading go on if it waits for the call of an id; nil: for any.
+func (o *orderly) readOn(id *jsonrpc.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done != nil && (id == nil || *id == o.pending) {
+		close(o.done)
+		o.done = nil
+	}
+}
+
 
 // Close gives back what answers were made with that nobody will read.
 func (o *orderly) Close() error {

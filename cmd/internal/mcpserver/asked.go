@@ -43,9 +43,9 @@ func (p *prober) permits(q *core.Request) (filler bool, f *fault.Fault) {
 		if !slices.ContainsFunc(o.Params, func(p caps.Param) bool { return p.Name == name }) {
 			names := make([]string, len(o.Params))
 			for i := range o.Params {
-				names[i] = o.Params[i].Name
+				names[i] = caps.QuoteName(o.Params[i].Name)
 			}
-			return false, unfit(q, fmt.Sprintf("it has no argument %s; it has %s", name, strings.Join(names, ", ")))
+			return false, unfit(q, fmt.Sprintf("it has no argument %s; it has %s", caps.QuoteName(name), strings.Join(names, ", ")))
 		}
 	}
 	for i := range o.Params {
@@ -53,12 +53,12 @@ func (p *prober) permits(q *core.Request) (filler bool, f *fault.Fault) {
 		v, ok := args[param.Name]
 		if !ok {
 			if !param.Optional {
-				return false, unfit(q, param.Name+" is missing")
+				return false, unfit(q, caps.QuoteName(param.Name)+" is missing")
 			}
 			continue
 		}
 		if why := wrongArgument(m, param, held, v); why != "" {
-			return false, unfit(q, param.Name+" "+why)
+			return false, unfit(q, caps.QuoteName(param.Name)+" "+why)
 		}
 		if text, ok := v.(value.Str); ok && param.Designates {
 			filler = filler || slices.ContainsFunc(commonPools().texts, func(t []byte) bool { return bytes.Equal(t, encode(string(text))) })
@@ -120,7 +120,7 @@ func wrongArgument(m *caps.Manifest, param *caps.Param, held *caps.Held, v value
 	}
 	text, isText := v.(value.Str)
 	if isText && param.Enum != nil && !slices.Contains(param.Enum, string(text)) {
-		return "must be one of " + strings.Join(param.Enum, ", ")
+		return "must be " + param.Choices()
 	}
 	if !param.Designates {
 		return ""

@@ -16,12 +16,15 @@ import (
 
 var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as", "strict", "draft", "input_schema"}
 
+// runWith is what "run" of an evolve may have: the arguments of run, but for what is run.
+var runWith = []string{"input", "input_as", "steps", "memory", "drive", "rounds"}
+
 // mostInputs is how many parameters of a tool an answer names.
 const mostInputs = 32
 
 // evolve makes a tool, or a new version of one; or several at once.
 func (s *Server) evolve(ctx context.Context, c Call) Answer {
-	a, f := readArguments("evolve", c.Arguments, append(evolveArguments[:len(evolveArguments):len(evolveArguments)], "tools")...)
+	a, f := readArguments("evolve", c.Arguments, append(evolveArguments[:len(evolveArguments):len(evolveArguments)], "tools", "run")...)
 	if f != nil {
 		return failed(f)
 	}
@@ -31,6 +34,12 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	p, f := s.propose(ctx, a)
 	if f != nil {
 		return failed(f)
+	}
+	if raw, ok := a.raw("run"); ok {
+		if p.run, f = readArguments(`"run"`, raw, runWith...); f != nil {
+			f.Hint = fmt.Sprintf(`"run" takes the arguments %s. Write "run":{"input":5}.`, strings.Join(runWith, ", "))
+			return failed(f)
+		}
 	}
 	leave, f := s.making(ctx, c)
 	if f != nil {
@@ -42,7 +51,37 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if err != nil {
 		return s.refused([]*proposal{p}, err)
 	}
-	return s.made(ctx, c, t, p)
+	made := s.made(ctx, c, t, p)
+	if p.run == nil {
+		return made
+	}
+	c.arrival.changed()
+	return s.runMade(ctx, c, t, made, p.run)
+}
+
+// runMade runs a version that was just made, as a call of run does, and gives both
+// answers. Whatever becomes of the run, the version stays.
+func (s *Server) runMade(ctx context.Context, c Call, t *registry.Tool, made Answer, with *arguments) Answer {
+	o := begin().text("tool", t.Name)
+	for _, m := range with.members {
+		o = o.raw(m.name, m.value)
+	}
+	c.Tool, c.Arguments, c.Tools = "run", json.RawMessage(o.end()), s.tools.Snapshot()
+	var a Answer
+	if now, ok := c.Tools.Get(t.Name); !ok || now.Version != t.Version {
+		a = failed(&fault.Fault{Kind: fault.Conflict, Message: fmt.Sprintf("version %d of %q isn't the current one any more, and wasn't run", t.Version, t.Name), Hint: "Describe the tool to see what it is now."})
+	} else {
+		a = s.orGone(c, s.run(ctx, c))
+	}
+	a.Structured = json.RawMessage(object(made.Structured[:len(made.Structured)-1]).raw("run", a.Structured).end())
+	a.plain, a.More = nil, nil
+	if a.Fault == nil {
+		a.Text = string(a.Structured)
+		return a
+	}
+	a.Text = fmt.Sprintf("version %d of %q is made, and its run failed: %s", t.Version, t.Name, a.Text)
+	a.More = []string{string(a.Structured)}
+	return a
 }
 
 // A proposal is a tool that is to be evolved, with what was found when it was judged.
@@ -54,7 +93,8 @@ type proposal struct {
 	published string
 	before    *registry.Tool // that it replaces
 	tried     *registry.Tool
-	together  bool // with others
+	together  bool       // with others
+	run       *arguments // with which it is run at once; nil: it isn't
 }
 
 // propose reads the arguments of an evolve.
@@ -256,7 +296,7 @@ func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, p *prop
 		notes = append([]string{asked.note}, notes...)
 	}
 	var next suggestion
-	if !p.together {
+	if !p.together && p.run == nil {
 		if next = s.suggest(t, s.tools.Snapshot()); next.note != "" {
 			notes = append(notes, next.note)
 		}

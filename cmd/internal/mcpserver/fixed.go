@@ -53,6 +53,7 @@ var fixed = []fixedTool{
 			`"strict":{"type":"boolean","description":"refuse code that isn't known to be free of type errors"},` +
 			`"draft":{"type":"boolean","description":"make it though it has places that always fail"},` +
 			`"input_schema":{"type":"object","description":"a JSON Schema of the arguments, narrower than the inferred one; calls by name must fit it"},` +
+			`"run":{"type":"object","description":"run it at once, with these arguments of run: {\"input\":5}"},` +
 			`"tools":{"type":"array","items":{"type":"object"},"description":"in place of all else: several tools at once, all or none, each with name, code and so on; they may call one another"}}}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},` +
@@ -68,6 +69,7 @@ var fixed = []fixedTool{
 			`"cost":{"type":"string","description":"how its steps grow"},` +
 			`"examples":{"type":"integer","description":"how many were run, all as expected"},` +
 			`"text":{"type":"string","description":"JSON code in the text form"},` +
+			`"run":{"type":"object","description":"what run answers"},` +
 			`"error":{"type":"object"}}}`,
 		// A new version takes the old one's place.
 		annotations: mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
@@ -99,17 +101,18 @@ var fixed = []fixedTool{
 			`"after":{"type":"string","description":"go on after the tool of this name"}}}`,
 		output: `{"type":"object","properties":{` +
 			`"tools":{"type":"array","items":{"type":"object"}},` +
-			`"grants":{"type":"array","items":{"type":"string"}},` +
+			`"grants":{"type":"array","items":{"type":"string"}},"servers":{"type":"array","items":{"type":"string"}},` +
 			`"total":{"type":"integer"},"next":{"type":"object"},"error":{"type":"object"}}}`,
 		annotations: pure(),
 	},
 	{
 		name: "help", title: "How to write PIF",
-		description: "Explain PIF, with examples: all of it, a category of operations, or by name an operation, operator, topic (recursion, errors), kind of capability, or a word of another language (while).",
+		description: "Explain PIF, with examples: all of it, a category of operations, or by name an operation, operator, topic (recursion, errors), kind of capability, or a word of another language (while). With search, find what may be asked for.",
 		example:     `{"name":"help","arguments":{"name":"recursion"}}`,
 		input: `{"type":"object","properties":{` +
 			`"category":{"type":"string","description":"` + strings.Join(categories(), ", ") + `"},` +
-			`"name":{"type":"string","description":"an operation, a topic, a tool, or a word"}}}`,
+			`"name":{"type":"string","description":"an operation, a topic, a tool, or a word"},` +
+			`"search":{"type":"string","description":"words: finds operations of capabilities among those granted"}}}`,
 		output: `{"type":"object","properties":{` +
 			`"text":{"type":"string"},` +
 			`"categories":{"type":"array","items":{"type":"string"}},"topics":{"type":"array","items":{"type":"string"}},` +
@@ -209,8 +212,11 @@ func fixedNamed(name string) *fixedTool {
 
 func (t *fixedTool) declare(policy *caps.Policy) *mcp.Tool {
 	annotations := t.annotations
-	if t.name == "run" {
-		annotations = annotated(anything(policy))
+	switch worst := annotated(anything(policy)); t.name {
+	case "run":
+		annotations = worst
+	case "evolve": // with "run"
+		annotations.OpenWorldHint = worst.OpenWorldHint
 	}
 	return &mcp.Tool{
 		Name:         t.name,

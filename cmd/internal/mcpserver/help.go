@@ -15,9 +15,9 @@ import (
 // categories is the groups of the table.
 func categories() []string { return prim.Groups }
 
-// help explains the language from its table.
+// help explains the language from its table, and finds operations.
 func (s *Server) help(c Call) Answer {
-	a, f := readArguments("help", c.Arguments, "category", "name")
+	a, f := readArguments("help", c.Arguments, "category", "name", "search")
 	if f != nil {
 		return failed(f)
 	}
@@ -29,7 +29,13 @@ func (s *Server) help(c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
+	query, searched, f := a.text("search")
+	if f != nil {
+		return failed(f)
+	}
 	switch {
+	case searched && query != "":
+		return s.helpSearch(query)
 	case byName && name != "":
 		return s.helpName(name, c.Tools)
 	case byCategory && category != "":

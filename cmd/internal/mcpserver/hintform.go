@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -72,7 +73,7 @@ func snippetInText(snippet string) (string, bool) {
 		return "", false
 	}
 	text := strings.ReplaceAll(string(p.Text()), "`…`", "…")
-	return text, len(text) <= longestSnippet && !strings.Contains(text, "\n")
+	return text, len(text) <= longestSnippet && !strings.Contains(text, "\n") && caps.Visible(text) == text
 }
 
 // placeholdersBound writes what stands for code as variables.

@@ -62,6 +62,9 @@ func (s *Server) list(c Call) Answer {
 	if asks := asksOf(policy); len(asks) > 0 {
 		o = o.raw("asks", encode(asks))
 	}
+	if servers := s.servers(); len(servers) > 0 {
+		o = o.raw("servers", encode(servers))
+	}
 	if secrets := policy.SecretTexts(); len(secrets) > 0 {
 		o = o.raw("secrets", encode(secrets))
 	}
@@ -74,18 +77,19 @@ func (s *Server) list(c Call) Answer {
 // asksOf is those of the grants that the user approves for each tool.
 func asksOf(policy *caps.Policy) (texts []string) {
 	for _, g := range policy.Grants() {
-		if g.Asked && !g.Revoked() {
+		if g.Asked && !g.Revoked() && g.Manifest.Server == "" {
 			texts = append(texts, g.Shown().String())
 		}
 	}
 	return texts
 }
 
-// grantsOf is what tools may declare, as they say it.
+// grantsOf is what tools may declare, as they say it, but for MCP servers': of those a
+// grant may have a hundred verbs, and help has them.
 func grantsOf(policy *caps.Policy) []string {
 	texts := []string{}
 	for _, g := range policy.Grants() {
-		if !g.Revoked() {
+		if !g.Revoked() && g.Manifest.Server == "" {
 			texts = append(texts, g.Shown().String())
 		}
 	}

@@ -302,9 +302,12 @@ func (s *Server) capabilities() []byte {
 	if secrets := policy.SecretTexts(); len(secrets) > 0 {
 		o = o.raw("secrets", encode(secrets))
 	}
+	if servers := s.servers(); len(servers) > 0 {
+		o = o.raw("servers", encode(servers))
+	}
 	granted := map[string]bool{}
 	for _, g := range policy.Grants() {
-		if !g.Revoked() {
+		if !g.Revoked() && g.Manifest.Server == "" {
 			granted[g.Kind] = true
 		}
 	}
@@ -320,7 +323,7 @@ func (s *Server) capabilities() []byte {
 				ops = append(ops, ',')
 			}
 			var b strings.Builder
-			explainEffect(&b, &m.Operations[i])
+			explainEffect(&b, m, &m.Operations[i])
 			ops = append(ops, begin().text("name", m.Operations[i].Name).text("help", b.String()).end()...)
 		}
 	}

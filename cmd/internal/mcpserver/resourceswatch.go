@@ -66,7 +66,7 @@ func (s *Server) watchPublished() {
 // granted is what the resource of capabilities depends on.
 func (s *Server) granted() []string {
 	policy := s.broker.Policy()
-	return append(grantsOf(policy), policy.SecretTexts()...)
+	return slices.Concat(grantsOf(policy), s.servers(), policy.SecretTexts())
 }
 
 // changedPublished tells clients what else is another when tools are: the lists of

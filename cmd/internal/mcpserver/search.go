@@ -1,0 +1,276 @@
+package mcpserver
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
+
+// Operations of MCP servers may be a hundred. They are in no list: a model searches among
+// those that its tools can hold, and each is one line.
+
+// An offer is an operation that tools can hold.
+type offer struct {
+	m    *caps.Manifest
+	o    *caps.Operation
+	asks bool // a person approves each tool
+}
+
+// offers returns the operations that tools can hold now, by kind.
+func (s *Server) offers() (all []offer) {
+	policy := s.broker.Policy()
+	kinds := policy.Kinds()
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		m := kinds[kind]
+		for i := range m.Operations {
+			if offered, asks := policy.Offers(m, &m.Operations[i]); offered {
+				all = append(all, offer{m, &m.Operations[i], asks})
+			}
+		}
+	}
+	return all
+}
+
+func (f *offer) state() string {
+	if f.asks {
+		return "asks"
+	}
+	return "granted"
+}
+
+// declaration is the capability that a tool declares for an operation of an MCP server.
+func (f *offer) declaration() string {
+	text := f.m.Kind + "." + f.o.Verb
+	if f.m.Only == "" {
+		text += ":SCOPE"
+	}
+	return text
+}
+
+// maxArguments is how many bytes of arguments a line shows.
+const maxArguments = 160
+
+// line is the operation in one line: a call, what it gives, and whether a person is asked.
+func (f *offer) line() string {
+	params := slices.Clone(f.o.Params)
+	slices.SortStableFunc(params, func(a, b caps.Param) int { return cmp.Compare(btoi(a.Optional), btoi(b.Optional)) })
+	var args []string
+	size := 0
+	for _, p := range params {
+		name := caps.QuoteName(p.Name)
+		if p.Optional {
+			name += "?"
+		}
+		if size += len(name) + 2; size > maxArguments {
+			args = append(args, "…")
+			break
+		}
+		args = append(args, name)
+	}
+	gives := f.o.Result
+	if f.o.Type != nil {
+		gives = abbreviate(f.o.Type, 2)
+	}
+	return fmt.Sprintf("%s({%s}) → %s  %s", f.o.Name, strings.Join(args, ", "), gives, f.state())
+}
+
+// The bounds of a type in a line.
+const (
+	maxTypeFields = 8
+	maxTypeText   = 60
+)
+
+// abbreviate writes a type down to a depth: the fields that there always are before the
+// others, and of a string the name alone.
+func abbreviate(t *check.Type, depth int) string {
+	record, list := t.Kinds == prim.KindRecord, t.Kinds == prim.KindList && t.Item != nil
+	whole := caps.Visible(t.String())
+	switch {
+	case record && len(t.Fields) > 0 && depth > 0:
+		fields := slices.Clone(t.Fields)
+		slices.SortStableFunc(fields, func(a, b check.Field) int { return cmp.Compare(btoi(a.Optional), btoi(b.Optional)) })
+		var parts []string
+		for _, f := range fields[:min(len(fields), maxTypeFields)] {
+			name := caps.QuoteName(f.Key)
+			if f.Optional {
+				name += "?"
+			}
+			if f.Key != "parts" && f.Type.String() != "string" { // the parts of a server's answer are the same everywhere
+				name += ": " + abbreviate(f.Type, depth-1)
+			}
+			parts = append(parts, name)
+		}
+		if t.Rest != nil || len(fields) > maxTypeFields {
+			parts = append(parts, "…")
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case record && len(t.Fields) > 0:
+		return "{…}"
+	case list && depth > 0:
+		return "list[" + abbreviate(t.Item, depth-1) + "]"
+	case list && t.Item.Kinds == prim.KindRecord:
+		return "list[…]"
+	case len(whole) > maxTypeText:
+		return "…"
+	}
+	return whole
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// maxFound is how many lines a search has.
+const maxFound = 20
+
+// offerLines is a line for each, as many as a search has.
+func offerLines(offers []offer) string {
+	var lines []string
+	for i := range offers {
+		if i == maxFound-1 && len(offers) > maxFound {
+			lines = append(lines, fmt.Sprintf(`and %d more: help {"search":…} finds those of a word`, len(offers)-i))
+			break
+		}
+		lines = append(lines, offers[i].line())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// helpSearch finds operations among those that tools can hold, the nearest first.
+func (s *Server) helpSearch(query string) Answer {
+	said := ""
+	offers := s.offers()
+	if found := search(offers, query); len(found) > 0 {
+		said = offerLines(found)
+	} else if len(offers) == 0 {
+		said = "No operation is granted here: ask the operator to start the server with --cap."
+	} else {
+		said = fmt.Sprintf("Nothing granted matches %s. %s", caps.Quote(excerpt([]byte(query))), closest(offers, query))
+	}
+	return Answer{Text: said, Structured: []byte(begin().text("text", said).end())}
+}
+
+// Where a query was found, the best first.
+const (
+	isName = iota
+	beginsName
+	inName
+	inDoc
+	inKind
+	inWords
+	nowhere
+)
+
+// search returns the offers that a query finds, those with its words at a better place
+// first. If some have all of its words, the others are left out.
+func search(offers []offer, query string) (found []offer) {
+	type rank struct{ missing, place int }
+	ranks := map[*caps.Operation]rank{}
+	words := wordsOf(query)
+	query = strings.TrimPrefix(strings.ToLower(strings.TrimSpace(query)), "!")
+	for _, f := range offers {
+		_, verb, _ := strings.Cut(f.o.Name, ".")
+		r := rank{place: isName}
+		switch {
+		case query == f.o.Name || query == verb:
+		case strings.HasPrefix(f.o.Name, query) || strings.HasPrefix(verb, query):
+			r.place = beginsName
+		default:
+			for _, word := range words {
+				switch place := f.find(word); place {
+				case nowhere:
+					r.missing++
+				default:
+					r.place = max(r.place, place)
+				}
+			}
+		}
+		if r.missing < len(words) {
+			found = append(found, f)
+			ranks[f.o] = r
+		}
+	}
+	slices.SortFunc(found, func(a, b offer) int {
+		x, y := ranks[a.o], ranks[b.o]
+		return cmp.Or(cmp.Compare(x.missing, y.missing), cmp.Compare(x.place, y.place), strings.Compare(a.o.Name, b.o.Name))
+	})
+	if i := slices.IndexFunc(found, func(f offer) bool { return ranks[f.o].missing > 0 }); i > 0 {
+		found = found[:i]
+	}
+	return found
+}
+
+// find says where a word of a query is.
+func (f *offer) find(word string) int {
+	for place, text := range []string{inName: f.o.Name, inDoc: f.o.Doc, inKind: f.m.Doc, inWords: f.o.Words} {
+		if slices.ContainsFunc(wordsOf(text), func(w string) bool {
+			// One may be the other's plural.
+			return strings.HasPrefix(w, word) || len(w) > 2 && len(word)-len(w) <= 2 && strings.HasPrefix(word, w)
+		}) {
+			return place
+		}
+	}
+	return nowhere
+}
+
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// closest names the operations whose names are near to a query that found none.
+func closest(offers []offer, query string) string {
+	const most = 5
+	var known, near, kinds []string
+	for i := range offers {
+		known = append(known, wordsOf(offers[i].o.Name)...)
+		if kind := offers[i].m.Kind; !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	for _, word := range wordsOf(query) {
+		if word = prim.Closest(word, known); word == "" {
+			continue
+		}
+		for i := range offers {
+			if f := &offers[i]; f.find(word) == inName && !slices.Contains(near, f.o.Name) && len(near) < most {
+				near = append(near, f.o.Name)
+			}
+		}
+	}
+	if near == nil {
+		return "Granted are operations of " + strings.Join(kinds, ", ") + "."
+	}
+	return "The closest are " + strings.Join(near, ", ") + "."
+}
+
+// servers is a line for each MCP server of which tools can hold something.
+func (s *Server) servers() (lines []string) {
+	offers := s.offers()
+	for len(offers) > 0 {
+		m := offers[0].m
+		granted, asks := 0, 0
+		for ; len(offers) > 0 && offers[0].m == m; offers = offers[1:] {
+			asks += btoi(offers[0].asks)
+			granted += btoi(!offers[0].asks)
+		}
+		if m.Server == "" {
+			continue
+		}
+		line := fmt.Sprintf("%s: %s granted", m.Kind, cmp.Or(plural(granted, "operation", "operations"), "0 operations"))
+		if asks > 0 {
+			line += fmt.Sprintf(", %d ask", asks)
+		}
+		lines = append(lines, line+`; help {"search":…}`)
+	}
+	return lines
+}
