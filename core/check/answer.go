@@ -143,13 +143,13 @@ func (h *holding) members(said []Field, rest *Type, fields []value.Field, depth 
 		switch {
 		case len(fields) == 0 || len(said) > 0 && said[0].Key < fields[0].Key:
 			if !said[0].Optional {
-				return h.wrong("a record without %s", said[0].Key)
+				return h.wrong("a record without %s", keyText(said[0].Key))
 			}
 			said = said[1:]
 			continue
 		case len(said) > 0 && said[0].Key == fields[0].Key:
 			if !h.holds(said[0].Type, fields[0].Value, depth+1) {
-				return h.within(false, "%s", said[0].Key)
+				return h.within(false, "%s", keyText(said[0].Key))
 			}
 			said = said[1:]
 		case rest == nil:

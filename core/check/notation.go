@@ -238,6 +238,13 @@ func writeKey(b *strings.Builder, key string, dots bool) {
 	b.WriteString(strconv.Quote(key))
 }
 
+// keyText is a key as [writeKey] writes it.
+func keyText(key string) string {
+	var b strings.Builder
+	writeKey(&b, key, false)
+	return b.String()
+}
+
 func isWord(key string, dots bool) bool {
 	for i := 0; i < len(key); i++ {
 		if !wordByte(key[i], i == 0, dots) {

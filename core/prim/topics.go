@@ -219,7 +219,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"capabilities", "capability", "grants", "grant", "scope", "scopes", "authority", "permission", "permissions", "security", "sandbox", "kinds"},
-		Doc:   "A capability is what a tool may act on: KIND.VERB:SCOPE, such as fs.read:./sandbox. The operator grants some, and list shows them; a tool gets those that it declares at evolve, \"capabilities\":[\"fs.read:./sandbox\"], never more than are granted. call:NAME lets it call another tool. help with a kind, such as fs or kv, says what its scopes and operations are.",
+		Doc:   "A capability is what a tool may act on: KIND.VERB:SCOPE, such as fs.read:./sandbox. The operator grants some, and list shows them; a tool gets those that it declares at evolve, \"capabilities\":[\"fs.read:./sandbox\"], never more than are granted. call:NAME lets it call another tool. help with a kind, such as fs or kv, says what its scopes and operations are, and help with search finds operations among those granted: {\"search\":\"issues\"}.",
 		Examples: []Written{
 			{Code: `p => !fs.read({path: p})`, Input: `"a.txt"`, Fault: fault.Denied},
 		},

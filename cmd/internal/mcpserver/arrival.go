@@ -212,7 +212,6 @@ func (o *orderly) readOn(id *jsonrpc.ID) {
 	}
 }
 
-
 // Close gives back what answers were made with that nobody will read.
 func (o *orderly) Close() error {
 	err := o.Connection.Close()

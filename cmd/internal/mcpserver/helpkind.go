@@ -69,7 +69,7 @@ func (s *Server) helpServer(name string, m *caps.Manifest, operations []caps.Ope
 	var docs []string
 	for _, p := range o.Params {
 		if p.Doc != "" {
-			docs = append(docs, caps.QuoteName(p.Name)+": "+p.Doc)
+			docs = append(docs, p.Name+": "+p.Doc)
 		}
 	}
 	if o.Words != "" || docs != nil {
@@ -100,7 +100,7 @@ func quoteWords(words string) string {
 // explainEffect writes an operation with its arguments and a right call. Of an MCP
 // server's operation the words about arguments are the server's, and not written here.
 func explainEffect(b *strings.Builder, m *caps.Manifest, o *caps.Operation) {
-	fmt.Fprintf(b, "%s  %s\n", o.Name, o.Doc)
+	b.WriteString(strings.TrimSpace(o.Name+"  "+o.Doc) + "\n")
 	var spelled []string
 	for _, p := range o.Params {
 		mark := ""
