@@ -65,7 +65,12 @@ func (s *Server) helpServer(name string, m *caps.Manifest, operations []caps.Ope
 	var b strings.Builder
 	o := offers[0].o
 	explainEffect(&b, m, o)
-	fmt.Fprintf(&b, "It is %s: a tool declares %s.\n", offers[0].state(), offers[0].declaration())
+	who := "granted"
+	if offers[0].asks {
+		who = "granted to tools that a person approves"
+	}
+	declared := s.broker.Policy().Suggest(caps.Needs{Ops: []caps.Need{{Name: o.Name}}})
+	fmt.Fprintf(&b, "It is %s: a tool declares %s.\n", who, strings.Join(declared, ", "))
 	var docs []string
 	for _, p := range o.Params {
 		if p.Doc != "" {

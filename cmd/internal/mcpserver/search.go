@@ -45,15 +45,6 @@ func (f *offer) state() string {
 	return "granted"
 }
 
-// declaration is the capability that a tool declares for an operation of an MCP server.
-func (f *offer) declaration() string {
-	text := f.m.Kind + "." + f.o.Verb
-	if f.m.Only == "" {
-		text += ":SCOPE"
-	}
-	return text
-}
-
 // maxArguments is how many bytes of arguments a line shows.
 const maxArguments = 160
 

@@ -118,6 +118,19 @@ github.merge({"user-id", if, "пользователь", "a.b", of, list, x, mer
 	if got := field(t, must(t, s, "list", `{}`), "servers"); got != `["github: 7 operations granted, 1 ask; help {\"search\":…}"]` {
 		t.Errorf("list: %s", got)
 	}
+	for name, want := range map[string]string{
+		"github.create_issue": `github.create_issue
+  !github.create_issue({title: string, body?: string}) gives {data?: {labels: list[{name: string}], number: int}, parts?: list[{mime?: string, type: string}], text: string}
+  such as !github.create_issue({title: "…"})
+It is granted to tools that a person approves: a tool declares github.create_issue:server.
+words of the server github, not of this program:
+  |   Opens a bug.`,
+		"github.delete_issue": "github: an MCP server\ngithub.delete_issue isn't granted here: ask the operator to start the server with --cap github.delete_issue.",
+	} {
+		if got := must(t, s, "help", string(encode(map[string]string{"name": name}))).Text; got != want {
+			t.Errorf("%s:\n%s\nexpected\n%s", name, got, want)
+		}
+	}
 	if got := must(t, New(Options{}), "help", `{"search":"issues"}`).Text; !strings.HasPrefix(got, "No operation is granted here") {
 		t.Error(got)
 	}
