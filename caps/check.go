@@ -31,7 +31,7 @@ type check struct {
 func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 	for i := range c.o.Params {
 		param := &c.o.Params[i]
-		if !param.Designates {
+		if !param.Designates || c.m.Server != "" { // such a kind has no scope
 			continue
 		}
 		v, ok := field(args, param.Name)
@@ -74,7 +74,7 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 		}
 	}
 	if len(c.designates) == 0 && slices.ContainsFunc(c.denies, func(d Capability) bool {
-		return (d.Verbs == nil || slices.Contains(d.Verbs, c.verb.Name)) && c.m.Algebra.Overlaps(d.Scope, c.h.Scope)
+		return d.has(c.verb.Name) && c.m.Algebra.Overlaps(d.Scope, c.h.Scope)
 	}) {
 		return nil, denied(fmt.Sprintf("%s: the operator denies a part of %s, and this acts on all of it", c.o.Name, c.h), "Work without it; no call can change that.")
 	}

@@ -9,11 +9,19 @@ import (
 
 // permits tells whether a capability has the verb, ro considered.
 func (c *Capability) permits(verb Verb) bool {
-	if c.Verbs != nil && !slices.Contains(c.Verbs, verb.Name) {
+	if !c.has(verb.Name) {
 		return false
 	}
 	_, ro := c.Options[optionRO]
 	return !ro || verb.ReadOnly
+}
+
+// has tells whether a capability names the verb, by a pattern too, ro left aside.
+func (c *Capability) has(verb string) bool {
+	return c.Verbs == nil || slices.ContainsFunc(c.Verbs, func(v string) bool {
+		prefix, star := strings.CutSuffix(v, "*")
+		return v == verb || star && strings.HasPrefix(verb, prefix)
+	})
 }
 
 // verbsContain tells whether every verb of the kind that narrower permits is

@@ -124,6 +124,9 @@ func (d *decider) declare(i int, text string) *fault.Fault {
 	if m.Algebra == Path && absolute(c.Scope) {
 		return fail(fault.Refused, fmt.Sprintf("%s: a tool declares paths by the names that it sees, never absolute ones", c), d.p.absoluteHint(c, m))
 	}
+	if m.Server != "" {
+		return d.declareServer(c, m, fail)
+	}
 	h, whole, lacks := d.p.grantFor(c, m)
 	if h == nil {
 		return fail(fault.Refused, fmt.Sprintf("%s: %s", c, lacks.why), lacks.hint)
@@ -145,6 +148,37 @@ func (d *decider) declare(i int, text string) *fault.Fault {
 		return fail(fault.Refused, fmt.Sprintf("%s: the operator denies it", c), "Do without it: no call can change that.")
 	}
 	d.items = append(d.items, &item{declared: c, held: h, manifest: m})
+	return nil
+}
+
+// declareServer decides a declaration about an MCP server, an operation at a time: each
+// may be granted by another text, and by one that asks.
+func (d *decider) declareServer(c Capability, m *Manifest, fail func(fault.Kind, string, string) *fault.Fault) *fault.Fault {
+	verbs := permitted(&c, m)
+	found, lacks := false, &lack{why: "none of its verbs is granted"}
+	for _, v := range verbs {
+		one := c
+		one.Verbs = []string{v}
+		h, _, l := d.p.grantFor(one, m)
+		if h == nil {
+			if lacks = l; c.Verbs != nil {
+				d.note("%s: the verb %s isn't granted", c, v)
+			}
+			continue
+		}
+		if all, took := d.deny(h, m); took {
+			lacks = &lack{why: "revoked by the operator", hint: d.p.restoreHint(h.Grant.Shown().String(), d.p.takenBy(h.Grant))}
+			continue
+		} else if all {
+			lacks = &lack{why: "the operator denies it", hint: "Do without it: no call can change that."}
+			continue
+		}
+		found = true
+		d.items = append(d.items, &item{declared: one, held: h, manifest: m})
+	}
+	if !found {
+		return fail(fault.Refused, fmt.Sprintf("%s: %s", c, lacks.why), lacks.hint)
+	}
 	return nil
 }
 
@@ -244,7 +278,7 @@ func (h *Held) undenied(m *Manifest, denies []Capability) []string {
 	var left []string
 	for _, name := range permitted(&h.Capability, m) {
 		if !slices.ContainsFunc(denies, func(deny Capability) bool {
-			if deny.Verbs != nil && !slices.Contains(deny.Verbs, name) {
+			if !deny.has(name) {
 				return false
 			}
 			if m.Algebra == Path {

@@ -15,7 +15,7 @@ type denial struct {
 }
 
 func (p *Policy) denial(dir string, c Capability) (denial, error) {
-	c, err := p.kinds.Check(c)
+	c, err := ParsePattern(c.String(), p.kinds)
 	if err != nil {
 		return denial{}, err
 	}
@@ -134,7 +134,7 @@ func (p *Policy) ShownDenies() []string {
 func deniedArgument(a Algebra, denies []Capability, verb Verb, argument string) bool {
 	for i := range denies {
 		d := &denies[i]
-		meant := d.Verbs == nil || slices.Contains(d.Verbs, verb.Name)
+		meant := d.has(verb.Name)
 		switch {
 		case a == Path:
 			if _, in := pathInside(d.Scope, argument); in && meant {

@@ -69,8 +69,8 @@ func (c *Capability) UnmarshalJSON(data []byte) error {
 
 func (s structured) text() (string, error) {
 	kind, scope, ok := strings.Cut(s.Cap, ":")
-	if !ok || strings.ContainsAny(s.Cap, ",") || strings.Contains(kind, ".") {
-		return "", errors.New(`"cap" is KIND:SCOPE without verbs and options`)
+	if strings.ContainsAny(s.Cap, ",") || strings.Contains(kind, ".") {
+		return "", errors.New(`"cap" is KIND:SCOPE, or the kind of a server, without verbs and options`)
 	}
 	if s.Ops != nil && len(s.Ops) == 0 {
 		return "", errors.New(`"ops" is empty: leave it out for every verb`)
@@ -84,7 +84,9 @@ func (s structured) text() (string, error) {
 		b.WriteByte(".,"[min(i, 1)])
 		b.WriteString(op)
 	}
-	b.WriteString(":" + scope)
+	if ok {
+		b.WriteString(":" + scope)
+	}
 	for name, v := range s.Limits {
 		if name == "until" || strings.ContainsAny(name, ",=") {
 			return "", fmt.Errorf("unknown limit %s", quoted(name))

@@ -161,7 +161,7 @@ func (p *Policy) choose(m *Manifest, o *Operation, holder []*Held, r Request) (*
 	if len(kind) == 0 {
 		return nil, p.unheld(m, o, r)
 	}
-	h, err := named(m, kind, r.In)
+	h, err := named(m, o, kind, r.In)
 	if err != nil {
 		return nil, denied(o.Name+": "+err.Error(), "")
 	}
@@ -169,8 +169,13 @@ func (p *Policy) choose(m *Manifest, o *Operation, holder []*Held, r Request) (*
 }
 
 // named finds the capability that "in" names: by its scope, or by its grant's
-// label where only one has it. Without a name there must be only one.
-func named(m *Manifest, held []*Held, in string) (*Held, error) {
+// label where only one has it. Without a name there must be only one. Of a server's it
+// is the first that has the operation, since they have no scope.
+func named(m *Manifest, o *Operation, held []*Held, in string) (*Held, error) {
+	if m.Server != "" {
+		v, _ := m.Verb(o.Verb)
+		return held[max(0, slices.IndexFunc(held, func(h *Held) bool { return h.permits(v) }))], nil
+	}
 	if in == "" {
 		if len(held) == 1 {
 			return held[0], nil

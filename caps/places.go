@@ -69,7 +69,7 @@ func (d *decider) use(n Need) {
 		d.undeclared(n, m, o)
 		return
 	}
-	h, err := named(m, held, n.In)
+	h, err := named(m, o, held, n.In)
 	if err != nil {
 		d.problem(n, o.Name+": "+err.Error(), fmt.Sprintf(`Write {%q:{"in":%s,…}}.`, o.Name, quoted(held[0].Scope)))
 		return
@@ -83,6 +83,10 @@ func (d *decider) use(n Need) {
 		return
 	}
 	v, _ := m.Verb(o.Verb)
+	if !h.permits(v) && m.Server != "" {
+		d.undeclared(n, m, o)
+		return
+	}
 	if !h.permits(v) {
 		d.withoutVerb(n, it, o, v)
 		return

@@ -43,7 +43,7 @@ type Revocation struct {
 // dir, or where it is empty of the working directory. A kind that isn't known here may
 // be to a server that has it.
 func RevocationOf(text string, kinds Kinds, dir, principal string) (Revocation, error) {
-	c, err := Parse(text, kinds)
+	c, err := ParsePattern(text, kinds)
 	m, known := kinds.Manifest(c.Kind)
 	if err != nil && !known && c.Kind != "" {
 		c, err = parser{text: text}.parse()
@@ -60,7 +60,7 @@ func RevocationOf(text string, kinds Kinds, dir, principal string) (Revocation, 
 		}
 	}
 	e := Revocation{Text: c.String(), Principal: principal}
-	if !known || m.Algebra == Path {
+	if !known && c.Scope != "" || known && m.Algebra == Path {
 		if dir == "" {
 			if dir, err = os.Getwd(); err != nil {
 				return Revocation{}, err
@@ -208,7 +208,7 @@ func (p *Policy) names(e Revocation, g *Grant) bool {
 	if !p.concerns(e) {
 		return false
 	}
-	c, err := Parse(e.Text, p.kinds)
+	c, err := ParsePattern(e.Text, p.kinds)
 	if err != nil || c.Kind != g.Kind || !verbsContain(c, g.Capability, g.Manifest) {
 		return false
 	}

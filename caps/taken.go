@@ -22,7 +22,7 @@ func (t *taken) key() string { return t.grant.ID + "\x00" + t.text }
 
 // part is what of a grant a revocation takes that isn't meant for all of it.
 func (p *Policy) part(e Revocation, g *Grant) (t taken, ok bool) {
-	c, err := Parse(e.Text, p.kinds)
+	c, err := ParsePattern(e.Text, p.kinds)
 	if err != nil || c.Kind != g.Kind || !p.concerns(e) || p.names(e, g) {
 		return taken{}, false
 	}
@@ -135,7 +135,7 @@ func (g *Grant) interrupt() {
 func (p *Policy) restoreHint(shown string, by []Revocation) string {
 	var commands []string
 	for _, e := range by {
-		c, err := Parse(e.Text, p.kinds)
+		c, err := ParsePattern(e.Text, p.kinds)
 		if err != nil || c.Name != "" || p.isPath(c.Kind) && absolute(c.Scope) {
 			return "Tell the user: only the operator can restore what is granted as " + shown + "; don't retry."
 		}

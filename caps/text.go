@@ -31,9 +31,17 @@ func (e *TextError) Error() string {
 
 // Parse reads a capability in any of its spellings,
 // KIND[.VERB[,VERB…]]:SCOPE[,OPTION[=VALUE]]…, and gives the canonical one. What
-// the kind's manifest doesn't have is an error, a [*TextError], never ignored.
+// the kind's manifest doesn't have is an error, a [*TextError], never ignored. The
+// kind of an MCP server has no scope, and a verb of it may end in a star, for those
+// that there are now.
 func Parse(text string, kinds Kinds) (Capability, error) {
 	return parser{text: text, kinds: kinds, strict: true}.parse()
+}
+
+// ParsePattern is [Parse] for what takes away: verbs that end in a star stay, and so
+// have those that there will be later.
+func ParsePattern(text string, kinds Kinds) (Capability, error) {
+	return parser{text: text, kinds: kinds, strict: true, patterns: true}.parse()
 }
 
 // A parser reads one text. Without strict it takes any kind and leaves verbs
@@ -42,6 +50,7 @@ type parser struct {
 	text     string
 	kinds    Kinds
 	strict   bool
+	patterns bool // a verb with a star isn't replaced by those that it means
 	manifest *Manifest
 }
 
@@ -56,11 +65,10 @@ const maxText = 4 * maxScope
 // scope; "": it isn't one.
 func (p parser) completed() string {
 	head, options, more := strings.Cut(p.text, ",")
-	kind, _, _ := strings.Cut(head, ".")
-	m, ok := p.kinds.Manifest(kind)
-	if !ok || m.Only == "" {
+	if p.manifest == nil || p.manifest.Only == "" {
 		return ""
 	}
+	m := p.manifest
 	if more {
 		options = "," + options
 	}
@@ -72,24 +80,29 @@ func (p parser) parse() (Capability, error) {
 	if len(p.text) > maxText {
 		return c, p.fail(maxText, "", "it has more than %d bytes", maxText)
 	}
-	head, tail, ok := strings.Cut(p.text, ":")
-	if whole := p.completed(); !ok && whole != "" {
-		head, tail, ok = strings.Cut(whole, ":")
-	}
-	if !ok {
-		return c, p.fail(len(p.text), "Write KIND:SCOPE, such as fs:./sandbox.", "the colon before the scope is missing")
-	}
-	kind, verbs, dotted := strings.Cut(head, ".")
+	kind := p.text[:strings.IndexAny(p.text+":", ".:,")]
 	if !isWord(kind) {
 		return c, p.fail(0, "", "a kind is lower-case letters, digits and dashes, not %s", quoted(kind))
 	}
 	c.Kind = kind
+	m, known := p.kinds.Manifest(kind)
 	if p.strict {
-		if p.manifest, ok = p.kinds.Manifest(kind); !ok {
+		if p.manifest = m; !known {
 			return c, p.fail(0, "Known kinds: "+strings.Join(p.kinds.names(), ", ")+".", "unknown kind %s", kind)
 		}
 	}
-	if dotted {
+	head, tail, ok := strings.Cut(p.text, ":")
+	if whole := p.completed(); !ok && whole != "" {
+		head, tail, ok = strings.Cut(whole, ":")
+	}
+	scoped := true
+	if p.strict && m.Server != "" || !p.strict && (!ok || strings.Contains(head, "=")) {
+		head, tail = p.unscoped()
+		scoped = false
+	} else if !ok {
+		return c, p.fail(len(p.text), "Write KIND:SCOPE, such as fs:./sandbox.", "the colon before the scope is missing")
+	}
+	if _, verbs, dotted := strings.Cut(head, "."); dotted {
 		var err error
 		if c.Verbs, err = p.verbs(verbs, len(kind)+1); err != nil {
 			return c, err
@@ -97,8 +110,10 @@ func (p parser) parse() (Capability, error) {
 	}
 	parts := strings.Split(tail, ",")
 	at := len(head) + 1
-	if err := p.scope(&c, parts[0], at); err != nil {
-		return c, err
+	if scoped {
+		if err := p.scope(&c, parts[0], at); err != nil {
+			return c, err
+		}
 	}
 	seen := map[string]bool{}
 	for i, part := range parts[1:] {
@@ -115,24 +130,46 @@ func (p parser) parse() (Capability, error) {
 	return c, p.narrow(&c)
 }
 
+// unscoped takes a text without a scope apart: what stands before the options, and
+// those, after a comma.
+func (p parser) unscoped() (head, options string) {
+	head, rest, more := strings.Cut(p.text, ",")
+	for more && strings.Contains(head, ".") {
+		word, after, another := strings.Cut(rest, ",")
+		if word == optionRO || strings.Contains(word, "=") {
+			break
+		}
+		head, rest, more = head+","+word, after, another
+	}
+	if more {
+		options = "," + rest
+	}
+	return head, options
+}
+
 func (p parser) verbs(list string, at int) ([]string, error) {
-	verbs := strings.Split(list, ",")
-	for i, v := range verbs {
-		if !isWord(v) {
+	words := strings.Split(list, ",")
+	var verbs []string
+	for i, v := range words {
+		prefix, star := strings.CutSuffix(v, "*")
+		star = star && (!p.strict || p.manifest.Server != "")
+		if !isWord(v) && !(star && (prefix == "" || isWord(prefix))) {
 			return nil, p.fail(at, "", "unknown verb %s", quoted(v))
 		}
-		if slices.Contains(verbs[:i], v) {
+		if slices.Contains(words[:i], v) {
 			return nil, p.fail(at, "", "duplicate verb %s", v)
 		}
-		if p.strict {
-			if _, ok := p.manifest.Verb(v); !ok {
+		meant := []string{v}
+		if p.strict && !(star && p.patterns) {
+			if meant = permitted(&Capability{Verbs: meant}, p.manifest); len(meant) == 0 {
 				return nil, p.fail(at, p.manifest.verbList(), "the kind %s has no verb %s", p.manifest.Kind, v)
 			}
 		}
+		verbs = append(verbs, meant...)
 		at += len(v) + 1
 	}
 	slices.Sort(verbs)
-	return verbs, nil
+	return slices.Compact(verbs), nil
 }
 
 // verbList is a sentence.
@@ -140,9 +177,13 @@ func (m *Manifest) verbList() string {
 	if len(m.Verbs) == 0 {
 		return "Write " + m.Kind + ":SCOPE."
 	}
-	names := make([]string, len(m.Verbs))
-	for i, v := range m.Verbs {
-		names[i] = v.Name
+	const most = 40
+	var names []string
+	for _, v := range m.Verbs[:min(len(m.Verbs), most)] {
+		names = append(names, v.Name)
+	}
+	if len(m.Verbs) > most {
+		names = append(names, "…")
 	}
 	return "Its verbs: " + strings.Join(names, ", ") + "."
 }
@@ -211,7 +252,11 @@ func (p parser) narrow(c *Capability) error {
 		return !verb.ReadOnly
 	})
 	if len(c.Verbs) == 0 {
-		return p.fail(0, "", "ro leaves none of the verbs")
+		hint := ""
+		if p.manifest.Server != "" {
+			hint = "Take the server's word for what only reads with mcp-pif mcp accept " + c.Kind + "."
+		}
+		return p.fail(0, hint, "ro leaves none of the verbs")
 	}
 	delete(c.Options, optionRO)
 	if len(c.Options) == 0 {
@@ -319,6 +364,9 @@ func (c Capability) writeHead(b *strings.Builder, verbs bool) {
 		slices.Sort(sorted)
 		b.WriteByte('.')
 		b.WriteString(strings.Join(sorted, ","))
+	}
+	if c.Scope == "" {
+		return
 	}
 	b.WriteByte(':')
 	if c.Name != "" {

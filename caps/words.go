@@ -24,6 +24,7 @@ func (g *Grant) Describe() string {
 	}
 	add("may: %s", strings.Join(permitted(&g.Capability, g.Manifest), ", "))
 	switch {
+	case g.Manifest.Server != "":
 	case g.Manifest.Algebra != Path:
 		add("within: %s", g.Scope)
 	case g.File != "":
@@ -66,6 +67,9 @@ func permitted(c *Capability, m *Manifest) []string {
 
 // placeholder is a scope to suggest where none is known.
 func placeholder(m *Manifest) string {
+	if m.Server != "" {
+		return ""
+	}
 	switch m.Algebra {
 	case Path:
 		return "./sandbox"
@@ -82,6 +86,8 @@ func placeholder(m *Manifest) string {
 func (m *Manifest) ScopeDoc() string {
 	what, scope := "one name, as list shows it", placeholder(m)
 	switch {
+	case m.Server != "":
+		return fmt.Sprintf("It has no scope: %s is all of its operations, %s.NAME one of them, and %s.NAME* those that begin so.", m.Kind, m.Kind, m.Kind)
 	case m.Only != "":
 		what, scope = "always "+m.Only, m.Only
 	case m.Algebra == Path:
