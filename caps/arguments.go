@@ -12,8 +12,9 @@ import (
 )
 
 // arguments checks an effect's argument against the manifest and gives the
-// record that the plugin gets. A lone argument becomes the main one.
-func arguments(o *Operation, arg value.Value) (*value.Record, *fault.Fault) {
+// record that the plugin gets. A lone argument becomes the main one, and whole numbers
+// are integers where the parameter's type wants those, in values of at most so many bytes.
+func arguments(o *Operation, arg value.Value, most int64) (*value.Record, *fault.Fault) {
 	wrong := func(message string) *fault.Fault {
 		return &fault.Fault{Kind: fault.EffectFailed, Message: o.Name + ": " + message, Hint: example(o)}
 	}
@@ -25,7 +26,8 @@ func arguments(o *Operation, arg value.Value) (*value.Record, *fault.Fault) {
 		}
 		r = &value.Record{Fields: []value.Field{{Key: main.Name, Value: arg}}}
 	}
-	for _, f := range r.Fields {
+	given := r.Fields
+	for _, f := range given {
 		if f.Key == "in" {
 			return nil, wrong(`"in" must be written in the code as a string, not computed`)
 		}
@@ -39,6 +41,9 @@ func arguments(o *Operation, arg value.Value) (*value.Record, *fault.Fault) {
 		}
 		v := value.Force(f.Value)
 		if p.Of != nil {
+			if size(v, most) > most {
+				return nil, denied(fmt.Sprintf("%s: %s has more than %s", o.Name, p.Name, formatSize(most)), "Send less at once.")
+			}
 			v = p.Of.Integers(v)
 			r = withField(r, p.Name, v)
 			if why := p.Of.Misfit(v); why != "" {

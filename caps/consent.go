@@ -27,6 +27,9 @@ const (
 type Holding struct {
 	Text  string `json:"text"`
 	Grant string `json:"grant,omitempty"` // the identity; "": a call
+	// Defined is the hashes of the operations that are held, of a server's kind. Grant is the
+	// server's identity then: what else is granted of it is no part of a yes.
+	Defined string `json:"defined,omitempty"`
 }
 
 // Holdings is what capabilities are as a person approves them.
@@ -36,6 +39,9 @@ func Holdings(held []*Held) []Holding {
 		list[i].Text = h.String()
 		if h.Grant != nil {
 			list[i].Grant = h.Grant.ID
+			if h.Grant.server != "" {
+				list[i].Grant, list[i].Defined = h.Grant.server, h.Grant.Manifest.defined(&h.Capability)
+			}
 		}
 	}
 	return list
@@ -93,7 +99,7 @@ func wider(old, next []Holding, kinds Kinds) (list []Holding) {
 }
 
 func (o Holding) contains(n Holding, kinds Kinds) bool {
-	if o.Grant != n.Grant {
+	if o.Grant != n.Grant || !subset(n.Defined, o.Defined) {
 		return false
 	}
 	if o == n {

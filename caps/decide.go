@@ -154,9 +154,8 @@ func (d *decider) declare(i int, text string) *fault.Fault {
 // declareServer decides a declaration about an MCP server, an operation at a time: each
 // may be granted by another text, and by one that asks.
 func (d *decider) declareServer(c Capability, m *Manifest, fail func(fault.Kind, string, string) *fault.Fault) *fault.Fault {
-	verbs := permitted(&c, m)
 	found, lacks := false, &lack{why: "none of its verbs is granted"}
-	for _, v := range verbs {
+	for _, v := range permitted(&c, m) {
 		one := c
 		one.Verbs = []string{v}
 		h, _, l := d.p.grantFor(one, m)
@@ -177,6 +176,9 @@ func (d *decider) declareServer(c Capability, m *Manifest, fail func(fault.Kind,
 		d.items = append(d.items, &item{declared: one, held: h, manifest: m})
 	}
 	if !found {
+		if h, _, l := d.p.grantFor(c, m); h == nil {
+			lacks = l
+		}
 		return fail(fault.Refused, fmt.Sprintf("%s: %s", c, lacks.why), lacks.hint)
 	}
 	return nil

@@ -42,13 +42,17 @@ type Grant struct {
 	// Principal is whose it is alone; empty: everybody's.
 	Principal string
 	Manifest  *Manifest
+	// Narrow is what the operator permits of operations' arguments, by their names; see
+	// [ResolveOptions].
+	Narrow map[string]Schema
 
-	abs   string // of a Path grant: as it was written, absolute
-	file  string // of one: what tells it from another that takes its name
-	alike string // the identity that it would have if it were everybody's
-	lent  bool   // Root is another's to close
-	rates *rates // those of all that it was lent to together
-	state grantState
+	abs    string // of a Path grant: as it was written, absolute
+	file   string // of one: what tells it from another that takes its name
+	alike  string // the identity that it would have if it were everybody's
+	server string // of a server's kind: the identity of what serves it, whatever is granted
+	lent   bool   // Root is another's to close
+	rates  *rates // those of all that it was lent to together
+	state  grantState
 }
 
 // ResolveOptions is what [Resolve] needs to know of the server.
@@ -67,6 +71,9 @@ type ResolveOptions struct {
 	Linked bool
 	// Extra is a part of the identity: the plugin's hash, its command line.
 	Extra string
+	// Narrow is schemas of arguments by the operations' names, of a server's kind: what doesn't
+	// fit is denied. Their texts belong into Extra.
+	Narrow map[string]Schema
 	// Asked makes it a grant that a person approves for each tool.
 	Asked bool
 	// Principal is whose grant it is alone, which is a part of the identity; empty:
@@ -87,7 +94,7 @@ func Resolve(c Capability, o ResolveOptions) (*Grant, error) {
 		return nil, fmt.Errorf("%s: calls need no grant; --deny limits them", c)
 	}
 	m, _ := o.Kinds.Manifest(c.Kind)
-	g := &Grant{Capability: c, Manifest: m, Label: c.Scope, Asked: o.Asked, Principal: o.Principal, rates: new(rates)}
+	g := &Grant{Capability: c, Manifest: m, Label: c.Scope, Asked: o.Asked, Principal: o.Principal, Narrow: o.Narrow, rates: new(rates)}
 	g.state.begin()
 	resolved := ""
 	if m.Algebra == Path {
@@ -104,6 +111,10 @@ func Resolve(c Capability, o ResolveOptions) (*Grant, error) {
 		asked = "ask"
 	}
 	parts := []string{c.String(), resolved, o.Extra, asked}
+	if defined := m.defined(&c); defined != "" {
+		parts = append(parts, defined)
+		g.server = identity([]string{c.Kind, o.Extra, o.Principal})
+	}
 	g.alike = identity(parts)
 	if g.ID = g.alike; o.Principal != "" {
 		g.ID = identity(append(parts, o.Principal))
@@ -122,7 +133,7 @@ func identity(parts []string) string {
 func (g *Grant) lend() *Grant {
 	l := &Grant{
 		Capability: g.Capability, ID: g.ID, Label: g.Label, Root: g.Root, Real: g.Real, File: g.File, Link: g.Link,
-		Asked: g.Asked, Principal: g.Principal, Manifest: g.Manifest, abs: g.abs, file: g.file, alike: g.alike, lent: true, rates: g.rates,
+		Asked: g.Asked, Principal: g.Principal, Manifest: g.Manifest, abs: g.abs, file: g.file, alike: g.alike, server: g.server, Narrow: g.Narrow, lent: true, rates: g.rates,
 	}
 	l.state.begin()
 	return l

@@ -73,6 +73,11 @@ type Operation struct {
 	Name string // "fs.read"
 	Wire string // the tool's name on the wire, of a server's
 	Doc  string
+	// Hash is that of the tool's definition, of a server's: a grant and an approval are of the
+	// operations that they have, each as it was defined then.
+	Hash string
+	// Input is what the arguments have to meet besides Params; nil: nothing more.
+	Input Schema
 	// Words is the server's own description, shown in quotes, never as ours.
 	Words string
 	// Verb is the verb a capability must have for it. Where VerbParam is set

@@ -95,7 +95,14 @@ func (p *Policy) Permit(l *Ledger, holder []*Held, r Request) (*Permit, *fault.F
 	if f != nil {
 		return nil, f
 	}
-	args, f := arguments(o, r.Arg)
+	most := h.Limit().Max
+	if r.MaxBytes > 0 {
+		most = min(most, r.MaxBytes)
+	}
+	args, f := arguments(o, r.Arg, most)
+	if f == nil {
+		f = o.meets(args, h.Grant.Narrow[o.Name])
+	}
 	if f != nil {
 		return nil, f
 	}

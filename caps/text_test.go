@@ -123,7 +123,7 @@ func TestNotCapabilities(t *testing.T) {
 		at   int
 		says string
 	}{
-		{"", 0, "colon"},
+		{"", 0, "a kind is"},
 		{"fs", 2, "colon"},
 		{"FS:./s", 0, "lower-case"},
 		{":./s", 0, "lower-case"},

@@ -262,3 +262,14 @@ func (t *Type) Integers(v value.Value) value.Value {
 	}
 	return v
 }
+
+// Restrict reads a schema that is to be held to as a whole: a keyword that isn't
+// understood, or is of another form than it has, is an error. It gives no types.
+func Restrict(schema json.RawMessage) (*Foreign, error) {
+	var c ruling
+	r, err := c.read(bytes.TrimSpace(schema), 0)
+	if err != nil {
+		return nil, err
+	}
+	return &Foreign{rule: r}, nil
+}

@@ -69,7 +69,7 @@ func (v *violations) fault(raw []byte, expected, format string, args ...any) *fa
 		at = at.Key(short(step))
 	}
 	message := fmt.Sprintf(format, args...)
-	if len(v.where) > 0 {
+	if len(v.where) > 0 && !v.plain { // a place in a stranger's schema is a stranger's words
 		message = short(strings.Join(v.where, "/")) + ": " + message
 	}
 	f := unfit(at, message)
@@ -273,7 +273,7 @@ func (v *violations) text(r *rule, raw []byte) *fault.Fault {
 		return tooLarge()
 	}
 	if !r.pattern.MatchString(s) {
-		return v.fault(raw, "a match of "+r.pattern.String(), "%s doesn't match the pattern %s", shown(raw), short(r.pattern.String()))
+		return v.fault(raw, "a match of "+r.pattern.String(), "%s doesn't match the pattern %s", shown(raw), quoted(short(r.pattern.String())))
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func parse(text []byte) (map[string]*Server, error) {
 	if c.Format != format {
 		return nil, fmt.Errorf("its format is %s, and this version knows %q", lock.Shown(c.Format, 60), format)
 	}
-	if err := check(c.Servers); err != nil {
+	if err := checkServers(c.Servers); err != nil {
 		return nil, err
 	}
 	want, err := encode(c.Servers)
@@ -175,7 +175,7 @@ func encode(servers map[string]*Server) ([]byte, error) {
 // Write replaces the file as a whole, readable by its owner only, if it still is as it was
 // read.
 func (l *Lock) Write() error {
-	if err := check(l.Servers); err != nil {
+	if err := checkServers(l.Servers); err != nil {
 		return err
 	}
 	text, err := encode(l.Servers)
@@ -217,8 +217,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// check refuses servers that `mcp add` doesn't write.
-func check(servers map[string]*Server) error {
+// checkServers refuses servers that `mcp add` doesn't write.
+func checkServers(servers map[string]*Server) error {
 	if servers == nil {
 		return errors.New("it has no servers")
 	}

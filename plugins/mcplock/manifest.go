@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -93,7 +95,7 @@ func (t *Tool) Flags() caps.Flags {
 func (t *Tool) operation(kind, word string, policy *caps.ToolPolicy) (caps.Operation, error) {
 	o := caps.Operation{
 		Name: kind + "." + word, Wire: t.Tool, Verb: word, Words: t.Description, Doc: "calls a tool of the MCP server " + kind,
-		Result: "record: text, data, parts",
+		Hash: t.Hash, Result: "record: text, data, parts",
 	}
 	if policy == nil {
 		policy = &caps.ToolPolicy{}
@@ -101,10 +103,15 @@ func (t *Tool) operation(kind, word string, policy *caps.ToolPolicy) (caps.Opera
 	if policy.Doc != "" {
 		o.Doc, o.Words = policy.Doc, ""
 	}
-	params, err := t.params()
+	input, err := check.FromSchema(t.Input, check.MaxAnswer)
 	if err != nil {
 		return o, err
 	}
+	o.Input = &schema{input, t.Params}
+	if o.Type, err = t.answer(); err != nil {
+		return o, err
+	}
+	params := t.params(input)
 	o.Params = params
 	for _, name := range policy.Designates {
 		i := slices.IndexFunc(params, func(p caps.Param) bool { return p.Name == name })
@@ -117,35 +124,56 @@ func (t *Tool) operation(kind, word string, policy *caps.ToolPolicy) (caps.Opera
 }
 
 // params returns the arguments that the schema has, in the order of their words.
-func (t *Tool) params() ([]caps.Param, error) {
-	properties, err := propertiesOf(t.Input)
+func (t *Tool) params(input *check.Foreign) []caps.Param {
+	properties, _ := propertiesOf(t.Input) // it was read before
+	params := []caps.Param{}
+	for _, f := range input.Fields {
+		p := caps.Param{Name: t.word(f.Key), Of: f.Type, Optional: f.Optional}
+		if p.Name != f.Key {
+			p.Wire = f.Key
+		}
+		p.Type, p.Doc, p.Enum = described(properties[f.Key])
+		params = append(params, p)
+	}
+	slices.SortFunc(params, func(a, b caps.Param) int { return strings.Compare(a.Name, b.Name) })
+	return params
+}
+
+// word returns what programs call an argument.
+func (t *Tool) word(wire string) string {
+	for word, name := range t.Params {
+		if name == wire {
+			return word
+		}
+	}
+	return wire
+}
+
+// parts is the type of what is no text in an answer.
+var parts = func() *check.Type {
+	fields := []check.Field{{Key: "type", Type: check.String}}
+	for _, key := range []string{"data", "mime", "name", "text", "uri"} {
+		fields = append(fields, check.Field{Key: key, Type: check.String, Optional: true})
+	}
+	return check.List(check.Record(fields, nil))
+}()
+
+// answer returns the type of the tool's answers: data is there, and of the type that the
+// server declared, exactly if it declared one.
+func (t *Tool) answer() (*check.Type, error) {
+	typed := func(data *check.Type) *check.Type {
+		return check.Record([]check.Field{
+			{Key: "text", Type: check.String}, {Key: "data", Type: data, Optional: t.Output == nil}, {Key: "parts", Type: parts, Optional: true},
+		}, nil)
+	}
+	if t.Output == nil {
+		return typed(check.JSON), nil
+	}
+	output, err := check.FromSchema(t.Output, check.MaxAnswer-len(typed(check.JSON).String()))
 	if err != nil {
 		return nil, err
 	}
-	var schema struct {
-		Required []string `json:"required"`
-	}
-	if err := json.Unmarshal(t.Input, &schema); err != nil {
-		return nil, fmt.Errorf("the required arguments of its schema aren't a list of names")
-	}
-	for word, wire := range t.Params {
-		if raw, ok := properties[wire]; ok {
-			properties[word] = raw
-			delete(properties, wire)
-		}
-	}
-	params := []caps.Param{}
-	for _, word := range slices.Sorted(maps.Keys(properties)) {
-		p := caps.Param{Name: word, Wire: t.Params[word]}
-		wire := word
-		if p.Wire != "" {
-			wire = p.Wire
-		}
-		p.Optional = !slices.Contains(schema.Required, wire)
-		p.Type, p.Doc, p.Enum = described(properties[word])
-		params = append(params, p)
-	}
-	return params, nil
+	return typed(output.Type), nil
 }
 
 // typeWords is the types of arguments by JSON Schema's names.
