@@ -99,6 +99,9 @@ func (p parser) parse() (Capability, error) {
 	if p.strict && m.Server != "" || !p.strict && (!ok || strings.Contains(head, "=")) {
 		head, tail = p.unscoped()
 		scoped = false
+		if name, _, _ := strings.Cut(head, "."); name != kind {
+			return c, p.fail(len(kind), "Write "+kind+", or "+kind+".NAME for one operation.", "%s is a server, which has no scope", kind)
+		}
 	} else if !ok {
 		return c, p.fail(len(p.text), "Write KIND:SCOPE, such as fs:./sandbox.", "the colon before the scope is missing")
 	}
