@@ -24,7 +24,7 @@ func serverKind(name string, words ...string) *caps.Manifest {
 		}
 		m.Verbs = append(m.Verbs, caps.Verb{Name: w, Flags: flags})
 		m.Operations = append(m.Operations, caps.Operation{Name: name + "." + w, Wire: w, Verb: w, Hash: "sha256:" + w, Params: []caps.Param{
-			{Name: "owner", Type: "string", Optional: true, Designates: true}, {Name: "n", Type: "int", Of: types.Int, Optional: true},
+			{Name: "owner", Type: "string", Of: types.String, Optional: true, Designates: true}, {Name: "n", Type: "int", Of: types.Int, Optional: true},
 		}})
 	}
 	return m
@@ -268,5 +268,5 @@ func TestServerNumbers(t *testing.T) {
 		t.Errorf("%v goes out", p.Args.Fields[0].Value)
 	}
 	_, f = w.permit(caps.NewLedger(), held, "github.get_issue", rec("n", dec("10.5")))
-	wantFault(t, f, fault.EffectFailed, "n must be of type int")
+	wantFault(t, f, fault.EffectFailed, "n: dec where int")
 }

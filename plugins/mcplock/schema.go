@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
 	"github.com/mcp-pif/mcp-pif/core/value"
-	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -38,8 +38,11 @@ func Arguments(args *value.Record, params map[string]string) (json.RawMessage, e
 			sent[i].Key = wire
 		}
 	}
-	text, err := jsonvalue.Write(&value.Record{Fields: sent})
-	return json.RawMessage(text), err
+	text, odd := pifjson.Append(nil, &value.Record{Fields: sent})
+	if odd != nil {
+		return nil, fmt.Errorf("JSON has no form for a %s", odd.Type())
+	}
+	return text, nil
 }
 
 // Narrow returns what the operator permits of the arguments of each operation, by its name.

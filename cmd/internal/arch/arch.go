@@ -117,7 +117,7 @@ var rules = map[string]rule{
 	"plugins/sdk":              {std: anyStd, ours: []string{"core/...", "caps", "proto/...", "plugins/internal/wire"}, libraries: grpc},
 	"plugins/host":             {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire", "plugins/internal/sandbox"}, libraries: hosting},
 	"plugins/lock":             {std: anyStd, ours: []string{"core/check", "caps", "caps/statefile", "plugins/internal/wire"}},
-	"plugins/mcplock":          {std: anyStd, ours: []string{"core/check", "core/fault", "core/text", "core/value", "caps", "caps/statefile", "plugins/lock", "plugins/internal/jsonvalue"}},
+	"plugins/mcplock":          {std: anyStd, ours: []string{"core/check", "core/fault", "core/json", "core/text", "core/value", "caps", "caps/statefile", "plugins/lock"}},
 	// The kit speaks the contract itself, so that it can say what no plugin would.
 	"plugins/plugintest/conform": {
 		std:  anyStd,
