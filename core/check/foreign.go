@@ -210,8 +210,11 @@ func (c *foreignReader) keyword(r *rule, o map[string]any, key string) bool {
 	case "default", "examples":
 		return true
 	}
-	if v == false || !slices.Contains(keywords, key) {
-		return v == false || !slices.Contains(unheld, key)
+	if names := membersOf(v); key == "propertyNames" && len(names) == 1 && names["type"] == "string" {
+		return true // they are
+	}
+	if !slices.Contains(keywords, key) {
+		return key == "uniqueItems" && v == false || !slices.Contains(unheld, key)
 	}
 	was, instructions := *r, c.instructions
 	raw, err := json.Marshal(v)
