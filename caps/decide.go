@@ -86,6 +86,7 @@ type item struct {
 	manifest *Manifest
 	used     []string // verbs
 	all      bool     // every verb may be used
+	isRest   bool     // it has the verbs that another grant of the same declaration lacks
 }
 
 func (d *decider) note(format string, a ...any) {
@@ -124,64 +125,44 @@ func (d *decider) declare(i int, text string) *fault.Fault {
 	if m.Algebra == Path && absolute(c.Scope) {
 		return fail(fault.Refused, fmt.Sprintf("%s: a tool declares paths by the names that it sees, never absolute ones", c), d.p.absoluteHint(c, m))
 	}
-	if m.Server != "" {
-		return d.declareServer(c, m, fail)
+	missing, f := d.hold(c, m, false, fail)
+	for _, v := range missing {
+		if f == nil && slices.Contains(c.Verbs, v) {
+			d.note("%s: the verb %s isn't granted", c, v)
+		}
 	}
+	return f
+}
+
+// hold holds a declaration under the grant that is best for it, and what verbs that
+// grant lacks under others. isRest is set for those. missing is the verbs that no grant
+// gives.
+func (d *decider) hold(c Capability, m *Manifest, isRest bool, fail func(fault.Kind, string, string) *fault.Fault) (missing []string, f *fault.Fault) {
 	h, whole, lacks := d.p.grantFor(c, m)
 	if h == nil {
-		return fail(fault.Refused, fmt.Sprintf("%s: %s", c, lacks.why), lacks.hint)
+		return nil, fail(fault.Refused, fmt.Sprintf("%s: %s", c, lacks.why), lacks.hint)
 	}
 	if !whole {
 		d.note("%s is granted in part: the tool has %s", c, h)
 	}
-	for _, v := range c.Verbs {
-		if !slices.Contains(permitted(&h.Capability, m), v) {
-			d.note("%s: the verb %s isn't granted", c, v)
+	missing = slices.DeleteFunc(permitted(&c, m), func(v string) bool { return slices.Contains(permitted(&h.Capability, m), v) })
+	if len(missing) > 0 {
+		rest := c
+		rest.Verbs = missing
+		if left, f := d.hold(rest, m, true, fail); f == nil {
+			missing = left
 		}
 	}
 	if l := c.Limits; l.and(h.Grant.Limit()) != l && l != (Limits{}) && exceeds(l, h.Grant.Limit()) {
 		d.note("%s: the limits of %s hold", c, h.Grant.Shown())
 	}
 	if all, took := d.deny(h, m); took {
-		return fail(fault.Refused, fmt.Sprintf("%s: revoked by the operator", c), d.p.restoreHint(h.Grant.Shown().String(), d.p.takenBy(h.Grant)))
+		return nil, fail(fault.Refused, fmt.Sprintf("%s: revoked by the operator", c), d.p.restoreHint(h.Grant.Shown().String(), d.p.takenBy(h.Grant)))
 	} else if all {
-		return fail(fault.Refused, fmt.Sprintf("%s: the operator denies it", c), "Do without it: no call can change that.")
+		return nil, fail(fault.Refused, fmt.Sprintf("%s: the operator denies it", c), "Do without it: no call can change that.")
 	}
-	d.items = append(d.items, &item{declared: c, held: h, manifest: m})
-	return nil
-}
-
-// declareServer decides a declaration about an MCP server, an operation at a time: each
-// may be granted by another text, and by one that asks.
-func (d *decider) declareServer(c Capability, m *Manifest, fail func(fault.Kind, string, string) *fault.Fault) *fault.Fault {
-	found, lacks := false, &lack{why: "none of its verbs is granted"}
-	for _, v := range permitted(&c, m) {
-		one := c
-		one.Verbs = []string{v}
-		h, _, l := d.p.grantFor(one, m)
-		if h == nil {
-			if lacks = l; c.Verbs != nil {
-				d.note("%s: the verb %s isn't granted", c, v)
-			}
-			continue
-		}
-		if all, took := d.deny(h, m); took {
-			lacks = &lack{why: "revoked by the operator", hint: d.p.restoreHint(h.Grant.Shown().String(), d.p.takenBy(h.Grant))}
-			continue
-		} else if all {
-			lacks = &lack{why: "the operator denies it", hint: "Do without it: no call can change that."}
-			continue
-		}
-		found = true
-		d.items = append(d.items, &item{declared: one, held: h, manifest: m})
-	}
-	if !found {
-		if h, _, l := d.p.grantFor(c, m); h == nil {
-			lacks = l
-		}
-		return fail(fault.Refused, fmt.Sprintf("%s: %s", c, lacks.why), lacks.hint)
-	}
-	return nil
+	d.items = append(d.items, &item{declared: c, held: h, manifest: m, isRest: isRest})
+	return missing, nil
 }
 
 // exceeds reports whether some limit is wider than the grant's.
@@ -348,7 +329,9 @@ func (d *decider) decision() Decision {
 	for _, it := range d.items {
 		h := it.held
 		if it.used == nil && !it.all {
-			d.note("%s is declared and not used: the tool doesn't get it", it.declared)
+			if !it.isRest {
+				d.note("%s is declared and not used: the tool doesn't get it", it.declared)
+			}
 			continue
 		}
 		if h.Grant != nil {

@@ -43,6 +43,23 @@ func TestEffective(t *testing.T) {
 			needs: ops("fs.read"), want: []string{"fs.read:./sandbox/in"},
 		},
 		{
+			name: "verbs of two grants", grants: []string{"fs.read:./sandbox", "fs.write:./sandbox"}, declared: []string{"fs.read,write:./sandbox"},
+			needs: ops("fs.read", "fs.write"), want: []string{"fs.read:./sandbox", "fs.write:./sandbox"},
+		},
+		{
+			name: "declared apart, each has its verb", grants: []string{"fs.read:./sandbox", "fs.write:./sandbox"},
+			declared: []string{"fs.read:./sandbox", "fs.write:./sandbox"}, needs: ops("fs.read", "fs.write"),
+			want: []string{"fs.read:./sandbox", "fs.write:./sandbox"},
+		},
+		{
+			name: "what another grant could give and is denied", grants: []string{"fs.read:./sandbox", "fs.write:./sandbox"}, denies: []string{"fs.write:./sandbox"},
+			declared: []string{"fs.read,write:./sandbox"}, needs: ops("fs.read"), want: []string{"fs.read:./sandbox"}, notes: []string{"the verb write isn't granted"},
+		},
+		{
+			name: "what another grant gives and isn't used", grants: []string{"fs.read:./sandbox", "fs.write:./sandbox"}, declared: []string{"fs:./sandbox"},
+			needs: ops("fs.read"), want: []string{"fs.read:./sandbox"},
+		},
+		{
 			name: "the grant's limits hold", grants: []string{"fs:./sandbox,max=1MiB,calls=5,until=2030-01-01T00:00:00Z"},
 			declared: []string{"fs.read:./sandbox,max=2MiB,calls=3"}, needs: ops("fs.read"),
 			want: []string{"fs.read:./sandbox,calls=3,max=1MiB,until=2030-01-01T00:00:00Z"}, notes: []string{"limits"},

@@ -176,15 +176,23 @@ func (p *Policy) choose(m *Manifest, o *Operation, holder []*Held, r Request) (*
 }
 
 // named finds the capability that "in" names: by its scope, or by its grant's
-// label where only one has it. Without a name there must be only one. Of a server's it
-// is the first that has the operation, since they have no scope.
+// label where only one has it. Without a name there must be only one. Those that have
+// the operation's verb come before those that don't; of an MCP server's, which have no
+// scope, the first is taken.
 func named(m *Manifest, o *Operation, held []*Held, in string) (*Held, error) {
-	if m.Server != "" {
-		v, _ := m.Verb(o.Verb)
-		return held[max(0, slices.IndexFunc(held, func(h *Held) bool { return h.permits(v) }))], nil
+	able := func(all []*Held) []*Held {
+		v, ok := m.Verb(o.Verb)
+		if !ok || o.VerbParam != "" {
+			return all
+		}
+		if some := slices.DeleteFunc(slices.Clone(all), func(h *Held) bool { return !h.permits(v) }); len(some) > 0 {
+			return some
+		}
+		return all
 	}
 	if in == "" {
-		if len(held) == 1 {
+		held = able(held)
+		if len(held) == 1 || m.Server != "" {
 			return held[0], nil
 		}
 		return nil, fmt.Errorf(`the tool holds several capabilities of the kind %s: say which with "in": %s`, m.Kind, scopes(held))
@@ -210,7 +218,7 @@ func named(m *Manifest, o *Operation, held []*Held, in string) (*Held, error) {
 				found = append(found, h)
 			}
 		}
-		switch {
+		switch found = able(found); {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:

@@ -1,17 +1,17 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -23,39 +23,67 @@ import (
 )
 
 func newTour() *cobra.Command {
-	return &cobra.Command{
+	g := &guide{}
+	cmd := &cobra.Command{
 		Use:   "tour",
-		Short: "Demonstrate the server, in a few seconds",
-		Long: `Start a server as an MCP client would, make tools with it and run them, let it
-refuse what it must, go back to an earlier version, do a run again from the record,
-and show each call with its answer. What is made is kept in a temporary folder, and
-gone afterwards. The exit status is 1 if anything is not as it should be.`,
+		Short: "Show what the server does, in six short chapters",
+		Long: `Start the server as an MCP client does, make tools with it, let it refuse what it
+must, ask before it acts, and show what it recorded. On a terminal each chapter waits
+for Enter. What the tour makes lies in a temporary folder and is gone afterwards. The
+exit status is 1 if an answer isn't as it should be.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return failing(tour(cmd)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return failing(g.tour(cmd)) },
 	}
+	cmd.Flags().BoolVar(&g.all, "all", false, "show all chapters without waiting for Enter")
+	return cmd
 }
 
-// A stop is a part of the tour.
-type stop struct {
+// A chapter is one screen of the tour.
+type chapter struct {
 	title string
+	flags []string // of the server that it starts; nil: it goes on with the last one
 	visit func(*guide) error
 }
 
-// tourTime is how long the tour may take before something must be wrong.
-const tourTime = 2 * time.Minute
+// tourTimeout bounds the time of a tour that waits for nobody.
+const tourTimeout = 2 * time.Minute
 
-func tour(cmd *cobra.Command) error {
+// A guide is a client that shows what it does.
+type guide struct {
+	all     bool
+	ctx     context.Context
+	out     io.Writer
+	in      *bufio.Reader // a person at a terminal; nil: nobody
+	color   bool
+	log     bytes.Buffer // the server's
+	session *mcp.ClientSession
+	dir     string // where the store and the granted sandbox are
+}
+
+func (g *guide) tour(cmd *cobra.Command) error {
 	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, tourTime)
-	defer cancel()
-	g := &guide{ctx: ctx, out: cmd.OutOrStdout(), began: time.Now()}
-	err := g.travel()
+	g.ctx, g.out = ctx, cmd.OutOrStdout()
+	isTerminal := terminal(g.out)
+	if g.color = isTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"; g.color {
+		g.out = rawOut(cmd) // the escape sequences are ours
+	}
+	if isTerminal && terminal(cmd.InOrStdin()) && !g.all {
+		g.in = bufio.NewReader(cmd.InOrStdin())
+	} else {
+		var cancel context.CancelFunc
+		g.ctx, cancel = context.WithTimeout(ctx, tourTimeout)
+		defer cancel()
+	}
+	scratch, err := host.NewScratch("")
+	if err != nil {
+		return err
+	}
+	defer scratch.Remove()
+	g.dir = scratch.Path
+	err = g.travel()
 	if g.session != nil {
 		g.session.Close()
-	}
-	if g.scratch != nil {
-		g.scratch.Remove()
 	}
 	if err != nil {
 		if log := strings.TrimSpace(g.log.String()); log != "" {
@@ -63,79 +91,120 @@ func tour(cmd *cobra.Command) error {
 		}
 		return err
 	}
-	g.say("\nEverything worked (%v).", time.Since(g.began).Round(time.Millisecond))
+	g.say("\n%s", g.paint("Everything worked, and nothing of it is left.", bold))
+	g.say("Next: mcp-pif install --client claude-code     the language: mcp-pif repl")
 	return nil
 }
 
-// A guide is a client that shows what it does.
-type guide struct {
-	ctx     context.Context
-	out     io.Writer
-	began   time.Time
-	log     bytes.Buffer // the server's
-	session *mcp.ClientSession
-	scratch *host.Scratch
-	dir     string // its path, where the store and the granted sandbox are
-}
-
-// tourStore is where the tour's servers keep what they make, in their folder.
-const tourStore = "tools.db"
-
-func (g *guide) say(format string, args ...any) { fmt.Fprintf(g.out, format+"\n", args...) }
-
-// travel visits all stops: first with a server that grants nothing, then with
-// one that grants a folder.
+// travel visits all chapters.
 func (g *guide) travel() error {
-	var err error
-	if g.scratch, err = host.NewScratch(""); err != nil {
-		return err
-	}
-	g.dir = g.scratch.Path
-	if err := g.connect("--store", tourStore); err != nil {
-		return err
-	}
-	if err := g.visit(stops); err != nil {
-		return err
-	}
-	if err := g.session.Close(); err != nil {
-		return fmt.Errorf("ending the first server: %w", err)
-	}
-	sandbox := filepath.Join(g.dir, "sandbox")
-	if err := os.Mkdir(sandbox, 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(sandbox, "numbers.txt"), []byte("3\n1\n2\n"), 0o600); err != nil {
-		return err
-	}
-	g.say("")
-	if err := g.connect("--store", tourStore, "--cap", "fs:./sandbox"); err != nil {
-		return err
-	}
-	return g.visit(grantedStops)
-}
-
-func (g *guide) visit(stops []stop) error {
-	for _, stop := range stops {
-		g.say("\n%s", stop.title)
-		if err := stop.visit(g); err != nil {
-			return fmt.Errorf("the tour ended at %q: %w", stop.title, err)
+	for i, c := range chapters {
+		if i > 0 && !g.wait() {
+			return fmt.Errorf("the tour was left before chapter %d", i+1)
+		}
+		g.say("\n%s\n", g.paint(fmt.Sprintf("%d  %s", i+1, c.title), bold))
+		if c.flags != nil {
+			if err := g.connect(c.flags...); err != nil {
+				return err
+			}
+		}
+		if err := c.visit(g); err != nil {
+			return fmt.Errorf("the tour ended in chapter %d, %q: %w", i+1, c.title, err)
 		}
 	}
 	return nil
 }
 
-// connect starts this program as a server with these flags.
-func (g *guide) connect(flags ...string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding this program: %w", err)
+// wait waits for Enter if a person is there. It reports whether to go on.
+func (g *guide) wait() bool {
+	if g.in == nil {
+		return true
 	}
-	server := exec.Command(self, append([]string{"serve", "--log-level=error"}, flags...)...)
-	server.Args[0] = os.Args[0]
-	server.Dir = g.dir
+	fmt.Fprint(g.out, g.paint("\nEnter for the next chapter ", faint))
+	return g.read() != nil
+}
+
+// read reads a person's line; nil: there is none.
+func (g *guide) read() *string {
+	line := make(chan *string, 1)
+	go func() {
+		text, err := g.in.ReadString('\n')
+		if text = strings.TrimSpace(text); err != nil {
+			line <- nil
+			return
+		}
+		line <- &text
+	}()
+	select {
+	case text := <-line:
+		return text
+	case <-g.ctx.Done():
+		return nil
+	}
+}
+
+// More looks of text on a terminal.
+const (
+	bold  = "1"
+	green = "32"
+)
+
+func (g *guide) paint(text, look string) string {
+	if !g.color {
+		return text
+	}
+	return "\x1b[" + look + "m" + text + "\x1b[0m"
+}
+
+func (g *guide) say(format string, args ...any) { fmt.Fprintf(g.out, format+"\n", args...) }
+
+// tell says what comes next, in words.
+func (g *guide) tell(text string) { g.say("%s", g.paint(text, faint)) }
+
+// show prints lines behind a mark, the first with it and the others indented.
+func (g *guide) show(mark, look, text string) {
+	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if i > 0 {
+			mark = " "
+		}
+		g.say("  %s %s", g.paint(mark, look), firstLine(printableLines(line), 110))
+	}
+}
+
+// self is this program with arguments, in the tour's folder and with its state there.
+func (g *guide) self(args ...string) (*exec.Cmd, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("finding this program: %w", err)
+	}
+	cmd := exec.CommandContext(g.ctx, path, args...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Dir = g.dir
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(g.dir, "state"))
+	return cmd, nil
+}
+
+// connect starts this program as a server with these flags, in place of the one before.
+func (g *guide) connect(flags ...string) error {
+	if g.session != nil {
+		if err := g.session.Close(); err != nil {
+			return fmt.Errorf("ending the server: %w", err)
+		}
+		g.session = nil
+	}
+	if err := g.lay(); err != nil {
+		return err
+	}
+	g.show("$", faint, strings.Join(append([]string{"mcp-pif"}, flags...), " ")+g.paint("      the server, as a client starts it", faint))
+	if runtime.GOOS != "linux" {
+		flags = append(flags, "--sandbox=best-effort")
+	}
+	server, err := g.self(append([]string{"serve", "--log-level=error", "--store", "tools.db"}, flags...)...)
+	if err != nil {
+		return err
+	}
 	server.Stderr = &g.log
-	client := mcp.NewClient(&mcp.Implementation{Name: "mcp-pif-tour", Version: version()}, nil)
-	g.say("Starting the server as an MCP client would: %s", strings.Join(append([]string{"mcp-pif", "serve"}, flags...), " "))
+	client := mcp.NewClient(&mcp.Implementation{Name: "mcp-pif-tour", Version: version()}, &mcp.ClientOptions{ElicitationHandler: g.elicit})
 	g.session, err = client.Connect(g.ctx, &mcp.CommandTransport{Command: server}, nil)
 	if err != nil {
 		return fmt.Errorf("connecting to the server: %w", err)
@@ -143,57 +212,75 @@ func (g *guide) connect(flags ...string) error {
 	return nil
 }
 
-// command runs this program as a person would, on the tour's store, and shows
-// what it prints.
-func (g *guide) command(args ...string) (string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("finding this program: %w", err)
+// lay makes the folder that is granted, with a file in it.
+func (g *guide) lay() error {
+	sandbox := filepath.Join(g.dir, "sandbox")
+	if err := os.MkdirAll(sandbox, 0o700); err != nil {
+		return err
 	}
-	g.say("  $ mcp-pif %s --store %s", strings.Join(args, " "), tourStore)
-	cmd := exec.CommandContext(g.ctx, self, append(args, "--store", tourStore)...)
-	cmd.Args[0] = os.Args[0]
-	cmd.Dir = g.dir
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	for line := range strings.Lines(string(out)) {
-		g.say("    %s", firstLine(strings.TrimRight(line, "\n"), 120))
-	}
-	if err != nil {
-		return "", fmt.Errorf("mcp-pif %s: %w: %s", strings.Join(args, " "), err, errs.String())
-	}
-	return string(out), nil
+	return os.WriteFile(filepath.Join(sandbox, "numbers.txt"), []byte("3\n1\n2\n"), 0o600)
 }
 
-// prints runs a command whose output is to hold these words.
-func (g *guide) prints(args []string, words ...string) error {
-	out, err := g.command(args...)
+// elicit is the form that the client shows when the server asks a person.
+func (g *guide) elicit(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	lines := strings.Split(r.Params.Message, "\n")
+	for _, line := range lines[:min(len(lines), 9)] {
+		g.say("  %s %s", g.paint("┃", cyan), firstLine(line, 100))
+	}
+	if len(lines) > 9 {
+		g.say("  %s …", g.paint("┃", cyan))
+	}
+	answer := "yes, for this version alone"
+	if g.in == nil {
+		g.say("  %s %s", g.paint("┃ you:", cyan), answer)
+	} else {
+		fmt.Fprintf(g.out, "  %s Enter for yes, no for no: ", g.paint("┃ you:", cyan))
+		if text := g.read(); text == nil || strings.HasPrefix(strings.ToLower(*text), "n") {
+			answer = "no"
+		}
+	}
+	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": answer}}, nil
+}
+
+// command runs this program as a person would, and shows what it prints, which has to
+// hold these words. It shows at most max lines.
+func (g *guide) command(args []string, max int, words ...string) error {
+	g.show("$", faint, "mcp-pif "+strings.Join(args, " "))
+	cmd, err := g.self(args...)
 	if err != nil {
 		return err
 	}
+	if cmd.Args[1] != "mcp" {
+		cmd.Args = append(cmd.Args, "--store", "tools.db")
+	}
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("mcp-pif %s: %w: %s", strings.Join(args, " "), err, errs.String())
+	}
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	for _, line := range lines[:min(len(lines), max)] {
+		g.say("    %s", firstLine(line, 110))
+	}
 	for _, w := range words {
-		if !strings.Contains(out, w) {
+		if !strings.Contains(string(out), w) {
 			return fmt.Errorf("mcp-pif %s: expected %q, got %s", strings.Join(args, " "), w, out)
 		}
 	}
 	return nil
 }
 
-// reply is what came back from a call.
+// A reply is what came back from a call.
 type reply struct {
 	text   string
 	failed bool
 	data   map[string]json.RawMessage
 }
 
-// field gives a member of the structured answer as text.
-func (r *reply) field(name string) string { return string(r.data[name]) }
-
-// call makes a call and shows it with its answer.
-func (g *guide) call(tool, arguments string) (*reply, error) {
-	g.say("  → %s %s", tool, arguments)
-	res, err := g.session.CallTool(g.ctx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+// call makes a call of the model's.
+func (g *guide) call(tool string, arguments map[string]any) (*reply, error) {
+	res, err := g.session.CallTool(g.ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {
 		return nil, fmt.Errorf("calling %s: %w", tool, err)
 	}
@@ -203,7 +290,6 @@ func (g *guide) call(tool, arguments string) (*reply, error) {
 			r.text = t.Text
 		}
 	}
-	// The client decoded the structured content; its numbers don't matter here.
 	structured, err := json.Marshal(res.StructuredContent)
 	if err == nil {
 		err = json.Unmarshal(structured, &r.data)
@@ -211,46 +297,32 @@ func (g *guide) call(tool, arguments string) (*reply, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the answer of %s: %w", tool, err)
 	}
-	mark := "←"
-	if r.failed {
-		mark = "✗"
-	}
-	for i, line := range strings.Split(r.text, "\n") {
-		if i > 0 {
-			mark = " "
-		}
-		g.say("  %s %s", mark, firstLine(line, 200))
-	}
 	return r, nil
 }
 
-// gives makes a call whose text is known.
-func (g *guide) gives(tool, arguments, text string) error {
+// gives shows a call with its answer, which has to be a text.
+func (g *guide) gives(tool string, arguments map[string]any, shown, want string) error {
+	g.show("▸", cyan, shown)
 	r, err := g.call(tool, arguments)
 	if err != nil {
 		return err
 	}
-	var plain string // of a tool that gives text
-	if r.failed || r.text != text && (json.Unmarshal([]byte(text), &plain) != nil || r.text != plain) {
-		return fmt.Errorf("expected %s, got %s", text, r.text)
+	if r.failed || r.text != want {
+		return fmt.Errorf("expected %s, got %s", want, r.text)
 	}
+	g.show("→", green, r.text)
 	return nil
 }
 
-// makes makes a tool.
-func (g *guide) makes(arguments string) error {
-	r, err := g.call("evolve", arguments)
-	if err != nil {
-		return err
-	}
-	if r.failed {
-		return fmt.Errorf("evolve failed: %s", r.text)
-	}
-	return nil
+// runs runs code and shows its result.
+func (g *guide) runs(code, want string) error {
+	return g.gives("run", map[string]any{"code": code}, "run  "+code, want)
 }
 
-// fails makes a call that must fail, in words that hold the given ones.
-func (g *guide) fails(tool, arguments string, words ...string) error {
+// fails shows a call that must fail, in words that hold the given ones. It shows at
+// most max lines of the answer.
+func (g *guide) fails(tool string, arguments map[string]any, shown string, max int, words ...string) error {
+	g.show("▸", cyan, shown)
 	r, err := g.call(tool, arguments)
 	if err != nil {
 		return err
@@ -263,20 +335,29 @@ func (g *guide) fails(tool, arguments string, words ...string) error {
 			return fmt.Errorf("expected a failure that says %q, got %s", w, r.text)
 		}
 	}
+	lines := strings.Split(r.text, "\n")
+	g.show("✗", red, strings.Join(lines[:min(len(lines), max)], "\n"))
 	return nil
 }
 
-// told shows parts of what evolve tells of a tool, each of which must hold a text.
-func (g *guide) told(r *reply, parts map[string]string) error {
-	var answer map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(r.text), &answer); err != nil || r.failed {
-		return fmt.Errorf("expected what is known of the tool, got %s", r.text)
+// evolves makes a tool and shows what is known of it.
+func (g *guide) evolves(name, code string, more map[string]any) error {
+	g.show("▸", cyan, "evolve  "+name+" =\n  "+strings.ReplaceAll(code, "\n", "\n  "))
+	arguments := map[string]any{"name": name, "code": code}
+	for key, value := range more {
+		arguments[key] = value
 	}
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		g.say("    %s: %s", name, firstLine(string(answer[name]), 100))
-		if !strings.Contains(string(answer[name]), parts[name]) {
-			return fmt.Errorf("expected %s in %s, got %s", parts[name], name, answer[name])
-		}
+	r, err := g.call("evolve", arguments)
+	if err != nil {
+		return err
 	}
+	if r.failed {
+		return fmt.Errorf("evolve failed: %s", r.text)
+	}
+	var known struct{ Type, Cost string }
+	if err := json.Unmarshal([]byte(r.text), &known); err != nil {
+		return fmt.Errorf("the answer of evolve: %w", err)
+	}
+	g.show("→", green, strings.TrimRight(known.Type+"   "+known.Cost, " "))
 	return nil
 }

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// chapters is the tour. Lines with ▸ are calls of a model's, → and ✗ the answers.
+var chapters = []chapter{
+	{"It computes", []string{}, func(g *guide) error {
+		g.tell("▸ is what a model calls, → is the answer. Numbers are exact.")
+		if err := g.runs("pow(2, 100) + 1", "1267650600228229401496703205377"); err != nil {
+			return err
+		}
+		if err := g.runs("0.1 + 0.2", "0.3"); err != nil {
+			return err
+		}
+		g.tell("A model makes a tool. Its type and cost are known before it runs.")
+		if err := g.evolves("invoice", "lines => lines\n  |> group(l => l.customer)\n  |> map_values(ls => ls |> map(l => l.price * l.count) |> sum)", map[string]any{
+			"description": "totals by customer",
+			"examples": []any{map[string]any{
+				"input": []any{map[string]any{"customer": "ada", "price": json.Number("1.10"), "count": 3}}, "expect": map[string]any{"ada": json.Number("3.30")},
+			}},
+		}); err != nil {
+			return err
+		}
+		list, err := g.session.ListTools(g.ctx, nil)
+		if err != nil {
+			return err
+		}
+		if names := toolNames(list); !slices.Contains(names, "invoice") {
+			return fmt.Errorf("expected invoice among %q", names)
+		}
+		g.tell("From now on it is on the client's list, and called by its name.")
+		lines := json.RawMessage(`[{"customer":"ada","price":1.10,"count":3},{"customer":"bob","price":0.20,"count":5},{"customer":"ada","price":0.05,"count":2}]`)
+		return g.gives("invoice", map[string]any{"lines": lines}, "invoice  "+string(lines), `{"ada":3.40,"bob":1.00}`)
+	}},
+	{"It explains mistakes", nil, func(g *guide) error {
+		g.tell("An error says where, why, and what to write.")
+		if err := g.fails("run", map[string]any{"code": "lenght([1, 2, 3])"}, "run  lenght([1, 2, 3])", 2, "unbound", "length"); err != nil {
+			return err
+		}
+		g.tell("A tool that would fail each time isn't made.")
+		label := `price => if price > 99 then "dear" else "only " + price`
+		if err := g.fails("evolve", map[string]any{"name": "label", "code": label}, "evolve  label =\n  "+label, 4, "refused", "add takes a number"); err != nil {
+			return err
+		}
+		g.tell("An example that a new version breaks isn't forgotten.")
+		if err := g.evolves("mean", "xs => sum(xs) / length(xs)", map[string]any{"examples": []any{map[string]any{"input": []int{2, 4}, "expect": 3}}}); err != nil {
+			return err
+		}
+		return g.fails("evolve", map[string]any{"name": "mean", "code": "xs => sum(xs)"}, "evolve  mean = xs => sum(xs)", 3, "refused", "example 1")
+	}},
+	{"It can't run away", nil, func(g *guide) error {
+		g.tell("Steps, memory and depth have budgets. A program that exceeds one ends with a reason.")
+		endless := "let spin = n => spin(n + 1) in spin(0)"
+		if err := g.fails("run", map[string]any{"code": endless}, "run  "+endless, 1, "out_of_fuel"); err != nil {
+			return err
+		}
+		doubled := `fold((s, n) => s ++ s, "x", range(0, 100))`
+		if err := g.fails("run", map[string]any{"code": doubled}, "run  "+doubled, 1, "out_of_memory"); err != nil {
+			return err
+		}
+		g.tell("The server goes on. Nothing was granted, so nothing can be touched.")
+		if err := g.runs("1 + 1", "2"); err != nil {
+			return err
+		}
+		return g.fails("run", map[string]any{"code": `!fs.read("/etc/passwd")`}, `run  !fs.read("/etc/passwd")`, 2, "denied")
+	}},
+	{"It asks before it acts", []string{"--cap", "fs.read:./sandbox", "--ask", "fs.write:./sandbox", "--ask-via=elicitation"}, func(g *guide) error {
+		g.tell("Now the operator grants reading a folder. A tool that writes there has to ask.")
+		code := "r => let lines = split(trim(!fs.read(r.from)), \"\\n\")\n     !fs.write({path: r.to, content: join(sort(lines), \"\\n\")}).bytes"
+		if err := g.evolves("sort_file", code, map[string]any{"capabilities": []string{"fs.read:./sandbox", "fs.write:./sandbox"}, "description": "sorts the lines of a file"}); err != nil {
+			return err
+		}
+		input := json.RawMessage(`{"from":"numbers.txt","to":"sorted.txt"}`)
+		if err := g.gives("run", map[string]any{"tool": "sort_file", "input": input}, "sort_file  "+string(input), "5"); err != nil {
+			return err
+		}
+		written, err := os.ReadFile(filepath.Join(g.dir, "sandbox", "sorted.txt"))
+		if err != nil || string(written) != "1\n2\n3" {
+			return fmt.Errorf("expected the sorted lines in sorted.txt, got %q, %v", written, err)
+		}
+		g.say("    sandbox/sorted.txt has %q", written)
+		g.tell("It can't leave the folder, and inline code has no permission of a tool's.")
+		outside := json.RawMessage(`{"from":"../tools.db","to":"x"}`)
+		if err := g.fails("run", map[string]any{"tool": "sort_file", "input": outside}, "sort_file  "+string(outside), 1, "denied"); err != nil {
+			return err
+		}
+		return g.fails("run", map[string]any{"code": `!fs.read("numbers.txt")`}, `run  !fs.read("numbers.txt")`, 1, "denied")
+	}},
+	{"It remembers", nil, func(g *guide) error {
+		g.tell("Each request is recorded before it is performed, each answer before the program gets it.")
+		if err := g.command([]string{"journal", "tail", "--kind", "effect"}, 6, "fs.read", "fs.write", "effect.denied"); err != nil {
+			return err
+		}
+		g.tell("A run is done again from the record alone: the file that it read is deleted.")
+		run, err := g.runOf("sort_file")
+		if err == nil {
+			err = os.Remove(filepath.Join(g.dir, "sandbox", "numbers.txt"))
+		}
+		if err != nil {
+			return err
+		}
+		if err := g.command([]string{"replay", run}, 4, "5"); err != nil {
+			return err
+		}
+		g.tell("Each version is kept, and a change to the record is found.")
+		if err := g.evolves("mean", "xs => sum(xs) / max(1, length(xs))", nil); err != nil {
+			return err
+		}
+		if err := g.command([]string{"tools", "rollback", "mean", "1"}, 1, "as version 3"); err != nil {
+			return err
+		}
+		return g.command([]string{"journal", "verify"}, 6, "\nok\n")
+	}},
+}
+
+// runOf returns the journal's name of the first run of a tool.
+func (g *guide) runOf(tool string) (string, error) {
+	r, err := g.call("journal", map[string]any{"kind": "run.started"})
+	if err != nil {
+		return "", err
+	}
+	var events []struct {
+		Run  string
+		Data struct{ Tool string }
+	}
+	if err := json.Unmarshal(r.data["events"], &events); err != nil {
+		return "", fmt.Errorf("the journal's events: %w", err)
+	}
+	for _, e := range events {
+		if e.Data.Tool == tool {
+			return e.Run, nil
+		}
+	}
+	return "", fmt.Errorf("the journal has no run of %s", tool)
+}
+
+func toolNames(list *mcp.ListToolsResult) []string {
+	var names []string
+	for _, t := range list.Tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
