@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -71,6 +70,14 @@ func (v *ServerValue) UnmarshalJSON(raw []byte) error {
 	}
 	v.Secret = named.Secret
 	return nil
+}
+
+// MarshalJSON is the form that UnmarshalJSON reads.
+func (v ServerValue) MarshalJSON() ([]byte, error) {
+	if v.Secret != "" {
+		return json.Marshal(map[string]string{"secret": v.Secret})
+	}
+	return json.Marshal(v.Text)
 }
 
 // A ServerNetwork is a list of origins, or "any" alone.
@@ -155,22 +162,4 @@ func (p *ServerPolicy) Secrets() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// In returns the policy with its paths made absolute in a directory.
-func (p *ServerPolicy) In(dir string) *ServerPolicy {
-	q := *p
-	at := func(path string) string {
-		if path == "" || filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(dir, filepath.FromSlash(path))
-	}
-	q.Dir, q.Read, q.Write = at(p.Dir), slices.Clone(p.Read), slices.Clone(p.Write)
-	for _, list := range [][]string{q.Read, q.Write} {
-		for i := range list {
-			list[i] = at(list[i])
-		}
-	}
-	return &q
 }

@@ -55,14 +55,15 @@ func (x *Executable) Close() error { return x.File.Close() }
 // Open finds an entry's program and hashes it. Anything else than what was added
 // is an error that says what is wrong and what can be done.
 func (l *Lock) Open(e *Entry) (*Executable, error) {
-	x, err := l.open(&e.Program)
+	x, err := l.OpenProgram(&e.Program)
 	if err != nil {
 		return nil, fmt.Errorf("plugin %s: %w; if you changed it, run `mcp-pif plugin upgrade %s`; otherwise find out who did", e.Name, err, e.Name)
 	}
 	return x, nil
 }
 
-func (l *Lock) open(p *Program) (_ *Executable, err error) {
+// OpenProgram is [Lock.Open] of a program that needn't be in the lock.
+func (l *Lock) OpenProgram(p *Program) (_ *Executable, err error) {
 	x := &Executable{sum: p.SHA256, listing: p.Listing}
 	if p.Folder != "" {
 		x.folder = l.Absolute(p.Folder)

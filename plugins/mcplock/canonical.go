@@ -50,7 +50,7 @@ func hash(raw []byte) (string, error) {
 		return "", err
 	}
 	sum := sha256.Sum256(canonical)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	return sumPrefix + hex.EncodeToString(sum[:]), nil
 }
 
 func appendCanonical(b []byte, v any) (_ []byte, err error) {

@@ -30,7 +30,7 @@ func withSum(hex string) string {
 	if hex == "" {
 		return ""
 	}
-	return "sha256:" + hex
+	return sumPrefix + hex
 }
 
 // Discard removes the copy of a server's folder, if it has one and no other server of the lock

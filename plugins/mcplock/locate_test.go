@@ -69,3 +69,75 @@ func TestServerPolicy(t *testing.T) {
 		t.Errorf("%+v, %q", p, inherit)
 	}
 }
+
+// A program that is another than the one that was added isn't opened, nor one in a folder in
+// which something changed.
+func TestOpen(t *testing.T) {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, "server")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "main.js"), []byte("1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ReadOrNew(filepath.Join(dir, DefaultName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, undo, err := l.Locate(folder, []string{self, "main.js", "main.css"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(undo)
+	l.Servers["x"] = s
+	x, err := l.Open("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	copied := filepath.Join(dir, filepath.FromSlash(s.Folder))
+	if want := []string{filepath.Join(copied, "main.js"), "main.css"}; x.Path != self || !slices.Equal(x.Args, want) {
+		t.Errorf("%s %q, want %q", x.Path, x.Args, want)
+	}
+	c, err := StartCommand(x, &caps.ServerPolicy{Network: []string{"any"}, Read: []string{"/a"}})
+	if err != nil || !c.Network || !slices.Equal(c.Args, append([]string{self}, x.Args...)) || !slices.Equal(c.Read, []string{"/a"}) {
+		t.Errorf("%+v %v", c, err)
+	}
+	if _, err := StartCommand(x, &caps.ServerPolicy{Network: []string{"https://a.example"}}); err == nil {
+		t.Error("an origin that nothing holds it to is taken")
+	}
+	for name, change := range map[string]func(s *Server){
+		"another program":  func(s *Server) { s.Program = sumPrefix + "00" + s.Program[len(sumPrefix)+2:] },
+		"another folder":   func(s *Server) { s.Tree = sumPrefix + "00" + s.Tree[len(sumPrefix)+2:] },
+		"a folder outside": func(s *Server) { s.Folder = "server" },
+		"a URL":            func(s *Server) { s.URL = "https://a.example" },
+	} {
+		changed := *s
+		change(&changed)
+		l.Servers["y"] = &changed
+		if y, err := l.Open("y"); err == nil {
+			y.Close()
+			t.Errorf("%s is opened", name)
+		}
+	}
+	if err := os.Chmod(copied, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(copied, "more.js"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Check(); err == nil {
+		t.Error("a file more isn't noticed before a start")
+	}
+}
