@@ -8,8 +8,7 @@ import (
 )
 
 // PermitCall decides whether a tool that holds these capabilities may call
-// another. caller is its name, empty for inline code, whose calls are the
-// user's own; with is the lists of the evals around.
+// another. caller is its name, empty for inline code that may not; with is the lists of the evals around.
 func (p *Policy) PermitCall(holder []*Held, callee, caller string, with [][]string) *fault.Fault {
 	text := quoted(Capability{Kind: CallKind, Scope: callee}.String())
 	p.mu.RLock()
@@ -24,7 +23,7 @@ func (p *Policy) PermitCall(holder []*Held, callee, caller string, with [][]stri
 		return c.Kind == CallKind && callNames.Contains(c.Scope, callee) && (c.Until.IsZero() || now.Before(c.Until))
 	}
 	if caller == "" {
-		return denied("call: inline code and inputs have no authority to call tools", fmt.Sprintf("Run the tool %s itself, or evolve a tool that declares %s.", quoted(callee), text))
+		return denied("call: inline code may call tools that can't act, and "+quoted(callee)+" can", fmt.Sprintf("Run the tool %s itself, or evolve a tool that declares %s.", quoted(callee), text))
 	}
 	if !slices.ContainsFunc(holder, func(h *Held) bool { return covers(&h.Capability) }) {
 		return denied(fmt.Sprintf("call: the tool %s didn't declare calls of %s", quoted(caller), quoted(callee)), fmt.Sprintf("Evolve it anew with %s among its capabilities.", text))

@@ -25,6 +25,19 @@ func (r *Registry) Version(ref Ref) (*Tool, error) {
 	return r.version(ref)
 }
 
+// WithVersion is the tools of a snapshot with a version of one in its place, whether that
+// is there or not. The error is that of [Registry.Version].
+func (r *Registry) WithVersion(s *Snapshot, ref Ref) (*Snapshot, error) {
+	if t, ok := s.Get(ref.Name); ok && t.Version == ref.Version {
+		return s, nil
+	}
+	t, err := r.Version(ref)
+	if err != nil {
+		return nil, err
+	}
+	return s.Putting(t), nil
+}
+
 func (r *Registry) version(ref Ref) (*Tool, error) {
 	c, err := r.recorded(ref)
 	if err != nil {

@@ -288,6 +288,29 @@ func (t *Tool) Reach() []*caps.Held {
 	return all
 }
 
+// Pure reports whether no effect is reachable over all that the tool is bound to: it
+// holds calls alone, of tools that are known and hold no more.
+func (t *Tool) Pure() bool {
+	seen := map[*Tool]bool{}
+	for todo := []*Tool{t}; len(todo) > 0; {
+		t := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if t.State != StateReady {
+			return false
+		}
+		seen[t] = true
+		for _, h := range t.Held {
+			switch b := t.Bound[h.Scope]; {
+			case h.Kind != caps.CallKind || b == nil:
+				return false
+			case !seen[b]:
+				todo = append(todo, b)
+			}
+		}
+	}
+	return true
+}
+
 // StateOf is a tool's state now, and why where it is [StateBlocked]: what was
 // decided when the policy was last read, whether each grant still holds, and
 // whether its code can be used, as far as that was tried. A grant that was taken

@@ -368,6 +368,8 @@ func (v *view) permit(name string, with [][]string, at fault.Pointer) *fault.Fau
 	var held []*caps.Held
 	if v.tool != nil {
 		caller, held = v.tool.Name, v.tool.Held
+	} else if t, ok := r.tools.Get(name); !ok || t.Pure() {
+		caller, held = "inline code", []*caps.Held{{Capability: caps.Capability{Kind: caps.CallKind, Scope: name}}}
 	}
 	f := r.count()
 	if f == nil {

@@ -181,11 +181,11 @@ type replayer struct {
 
 // at is the tools as they were after an event.
 func (r *replayer) at(seq uint64) (*registry.Snapshot, error) {
-	if r.last != nil && r.last.Seq() == seq {
-		return r.last, nil
-	}
 	if err := r.open(); err != nil {
 		return nil, err
+	}
+	if r.last != nil && r.last.Seq() == seq {
+		return r.last, nil
 	}
 	s, err := r.tools.At(seq)
 	if err == nil {
@@ -206,7 +206,12 @@ func (r *replayer) open() (err error) {
 func (r *replayer) options(rec *run.Record, with string) (o mcpserver.ReplayOptions, err error) {
 	core.SetPool(max(128<<20, 2*min(rec.Bounds.MaxMemory, 1<<40))) // a replay is alone
 	o.Replay = run.NewReplay(rec, with != "")
-	if o.Tools, err = r.at(rec.AsOf); err != nil || with == "" {
+	if o.Tools, err = r.at(rec.AsOf); err == nil && rec.Tool != "" {
+		if then, older := r.tools.WithVersion(o.Tools, registry.Ref{Name: rec.Tool, Version: rec.Version}); older == nil {
+			o.Tools = then // else the replay says what it misses
+		}
+	}
+	if err != nil || with == "" {
 		return o, err
 	}
 	t, code, err := r.other(with)

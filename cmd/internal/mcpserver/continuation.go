@@ -61,7 +61,11 @@ func (r *result) carry(t *task, tools *registry.Snapshot) {
 			if tool, ok := tools.Get(r.tool); ok && !isTerm && !readsBack(tool, r.input) {
 				r.input, isTerm = termOf(r.input)
 			}
-			o := begin().text("tool", r.tool).raw("input", r.input)
+			o := begin().text("tool", r.tool)
+			if t.version > 0 && r.tool == t.tool.Name {
+				o = o.number("version", uint64(t.version))
+			}
+			o = o.raw("input", r.input)
 			if isTerm {
 				r.as = core.InputTerm
 				o = o.text("input_as", "term")

@@ -144,35 +144,7 @@ func (s *Server) detailed(o object, t *registry.Tool, current bool) object {
 		o = o.text("time", instant(t.Time))
 	}
 	o = o.raw("check", s.described(t, current))
-	if !current {
-		o = o.raw("evolve", again(t)) // for whoever means to bring it back
-	}
 	return o
-}
-
-// again is the arguments that evolve a version anew.
-func again(t *registry.Tool) object {
-	o := begin().text("name", t.Name)
-	if len(t.Source) > mostDescribed {
-		o = o.text("code", "…")
-	} else if t.Text || !json.Valid(t.Source) {
-		o = o.text("code", string(t.Source))
-	} else {
-		o = o.raw("code", t.Source)
-	}
-	if len(t.Declared) > 0 {
-		o = o.raw("capabilities", encodeTexts(t.Declared))
-	}
-	if t.As != registry.AsTool {
-		o = o.text("as", t.As)
-	}
-	if t.Input != nil {
-		o = o.raw("input_schema", t.Input)
-	}
-	if examples := encode(t.Examples); len(t.Examples) > 0 && len(examples) <= mostDescribed {
-		o = o.raw("examples", examples)
-	}
-	return o.end()
 }
 
 // madeWith is the names of a version's group but its own.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as", "strict", "draft", "input_schema"}
+var evolveArguments = []string{"name", "code", "description", "capabilities", "examples", "if_version", "as", "strict", "draft", "input_schema", "from_version"}
 
 // runWith is what "run" of an evolve may have: the arguments of run, but for what is run.
 var runWith = []string{"input", "input_as", "steps", "memory", "drive", "rounds"}
@@ -46,7 +47,13 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 		return failed(f)
 	}
 	defer leave()
-	t, err := s.tools.Evolve(p.d, p.edit)
+	var t *registry.Tool
+	var err error
+	if p.from > 0 {
+		t, err = s.tools.Rollback(p.d.Name, p.from, p.edit)
+	} else {
+		t, err = s.tools.Evolve(p.d, p.edit)
+	}
 	leave()
 	if err != nil {
 		return s.refused([]*proposal{p}, err)
@@ -95,12 +102,22 @@ type proposal struct {
 	tried     *registry.Tool
 	together  bool       // with others
 	run       *arguments // with which it is run at once; nil: it isn't
+	from      int        // the version that it is to be again; 0: it isn't
 }
 
 // propose reads the arguments of an evolve.
 func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fault.Fault) {
 	p = &proposal{}
-	if p.d, p.notes, f = a.definition(); f != nil {
+	from, again, f := a.count("from_version", math.MaxInt32)
+	switch {
+	case f != nil:
+	case again:
+		p.from = int(from)
+		p.d.Name, f = a.again()
+	default:
+		p.d, p.notes, f = a.definition()
+	}
+	if f != nil {
 		return nil, f
 	}
 	if p.edit.IfVersion, f = a.ifVersion(); f != nil {
@@ -114,7 +131,7 @@ func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fau
 	if f != nil {
 		return nil, f
 	}
-	if f = badName(p.d.Name); f != nil && !draft {
+	if f = badName(p.d.Name); f != nil && !draft && !again {
 		return nil, f
 	}
 	p.before, _ = s.tools.Snapshot().Get(p.d.Name)
@@ -144,6 +161,17 @@ func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fau
 		return f
 	}
 	return p, nil
+}
+
+// again reads the name of a tool of which an earlier version is to be made anew.
+func (a *arguments) again() (name string, f *fault.Fault) {
+	taken := []string{"name", "from_version", "if_version", "run"}
+	for _, m := range a.members {
+		if !slices.Contains(taken, m.name) {
+			return "", invalid(fmt.Sprintf(`evolve takes "from_version", which makes a version anew as it was, or %q, not both`, m.name), "evolve", taken)
+		}
+	}
+	return a.toolNamed()
 }
 
 // refused is the answer where nothing was made of the proposals.
@@ -232,7 +260,10 @@ func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 		p.notes = append(p.notes, notesOf(t)...)
 		return s.evolved(t, true, s.askHere(ctx, t), p)
 	}
-	if p.before != nil {
+	switch {
+	case p.from > 0:
+		p.notes = append(p.notes, fmt.Sprintf("made anew as version %d was", p.from))
+	case p.before != nil:
 		p.notes = append(p.notes, keptBefore(t, p.before, &p.d)...)
 	}
 	same := s.tools.Same(t)
@@ -240,7 +271,7 @@ func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 	p.notes = append(append(p.notes, s.findOut(t, same, p.together)...), s.retiredNotes(t, c.Tools)...)
 	if t.Version > 1 {
 		_, live := c.Tools.Get(t.Name)
-		p.notes = append(p.notes, s.after(t, live, p.together)...)
+		p.notes = append(p.notes, s.after(t, live || p.from > 0, p.together)...)
 	}
 	if !registry.Listed(t.Name) {
 		p.notes = append(p.notes, fmt.Sprintf("MCP clients don't accept %q as a tool's name, so this tool is reached by run only", t.Name))

@@ -52,6 +52,7 @@ var fixed = []fixedTool{
 			`"as":{"type":"string","enum":["tool","prompt","resource"],"description":"publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"},` +
 			`"strict":{"type":"boolean","description":"refuse code that isn't known to be free of type errors"},` +
 			`"draft":{"type":"boolean","description":"make it though it has places that always fail"},` +
+			`"from_version":{"type":"integer","description":"in place of code: make this earlier version anew, as it was"},` +
 			`"input_schema":{"type":"object","description":"a JSON Schema of the arguments, narrower than the inferred one; calls by name must fit it"},` +
 			`"run":{"type":"object","description":"run it at once, with these arguments of run: {\"input\":5}"},` +
 			`"tools":{"type":"array","items":{"type":"object"},"description":"in place of all else: several tools at once, all or none, each with name, code and so on; they may call one another"}}}`,
@@ -81,6 +82,7 @@ var fixed = []fixedTool{
 		input: `{"type":"object","properties":{` +
 			`"code":{"description":"a PIF term as JSON, a string of JSON or of the text form (n => n * n), or a tool's name"},` +
 			`"tool":{"type":"string","description":"a tool's name, in place of code"},` +
+			`"version":{"type":"integer","description":"with tool, an earlier version of it"},` +
 			`"input":{"description":"what the function is applied to, as data: JSON as it is, numbers exact; several parameters as one object by their names"},` +
 			`"input_as":{"type":"string","enum":["data","auto","term"],"description":"leave it out, for data; auto reads strings as JSON and evaluates terms, term is exactly a term: both round numbers"},` +
 			`"steps":{"type":"integer","description":"budget of steps; 10,000,000 if left out"},` +
@@ -143,10 +145,12 @@ var fixed = []fixedTool{
 		input: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},` +
 			`"limit":{"type":"integer","description":"at most so many; 20 if left out"},` +
-			`"before":{"type":"integer","description":"go on with those before this seq"}},` +
+			`"before":{"type":"integer","description":"go on with those before this seq"},` +
+			`"version":{"type":"integer","description":"in place of these: what changed from this version to the current one"}},` +
 			`"required":["name"]}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"versions":{"type":"array","items":{"type":"object"}},` +
+			`"diff":{"type":"string","description":"with version, a unified difference"},"from":{"type":"integer"},"to":{"type":"integer"},` +
 			`"next":{"type":"object"},"error":{"type":"object"}}}`,
 		annotations: pure(),
 	},

@@ -24,8 +24,7 @@ func (s *Server) lastRetired(name string, tools *registry.Snapshot) *registry.Ch
 
 // bringBack says how a tool that was retired comes back.
 func bringBack(c *registry.Change) string {
-	return fmt.Sprintf(`To bring it back call %s, and evolve with the arguments that it gives as "evolve".`,
-		begin().text("name", "describe").raw("arguments", begin().text("name", c.Name).number("version", uint64(c.Version)).raw("detail", []byte("true")).end()).end())
+	return fmt.Sprintf("To bring it back call %s.", bringing(c.Name, c.Version))
 }
 
 // gone is the fault of a name that no tool has now: it says if one had.
@@ -73,7 +72,7 @@ func (a *Answer) replaceFault(f *fault.Fault) {
 var namedTool = regexp.MustCompile(`(?:calls|tool|named|variable|name) "([^"\\]+)"|@([A-Za-z0-9_.-]+) is a tool`)
 
 // wantsTool are the kinds of the faults in which that is so.
-var wantsTool = []fault.Kind{fault.Refused, fault.Denied, fault.Unbound, fault.ParseError, fault.RuntimeError}
+var wantsTool = []fault.Kind{fault.Refused, fault.NoTool, fault.Denied, fault.Unbound, fault.ParseError, fault.RuntimeError}
 
 // withRetired says, of each tool that a fault names, that it was retired. The tools of
 // evolving are being made, and named for that.

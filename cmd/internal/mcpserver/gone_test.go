@@ -17,7 +17,7 @@ func TestRetiredIsNamed(t *testing.T) {
 	must(t, s, "evolve", `{"name":"caller","code":"n => @k(n)","capabilities":["call:k"]}`)
 	must(t, s, "retire", `{"name":"k"}`)
 	const retired = `1 of the tool "k" was retired at 20`
-	const back = `call {"name":"describe","arguments":{"name":"k","version":1,"detail":true}}, and evolve with`
+	const back = `call {"name":"evolve","arguments":{"name":"k","from_version":1}}.`
 	for _, c := range [][2]string{
 		{"evolve", `{"name":"u","code":"n => @k(n)"}`},
 		{"evolve", `{"name":"u","code":"n => @k(n)","capabilities":["call:k"]}`},
@@ -50,11 +50,11 @@ func TestRetiredIsNamed(t *testing.T) {
 		t.Errorf("%s", a.Text)
 	}
 	for _, c := range [][2]string{
-		{"evolve", `{"name":"k","code":"n => q"}`},                    // it comes back
-		{"evolve", `{"name":"u","code":"n => @other(n)"}`},            // that never was
-		{"run", `{"code":"raise(\"there is no tool \\\"k\\\"\")"}`},   // a program's own words
-		{"run", `{"tool":"caller","input":"x"}`},                      // its version goes on
-		{"run", `{"code":"@caller(1)"}`}, {"run", `{"code":"lists"}`}, // there, or never was
+		{"evolve", `{"name":"k","code":"n => q"}`},                     // it comes back
+		{"evolve", `{"name":"u","code":"n => @other(n)"}`},             // that never was
+		{"run", `{"code":"raise(\"there is no tool \\\"k\\\"\")"}`},    // a program's own words
+		{"run", `{"tool":"caller","input":"x"}`},                       // its version goes on
+		{"run", `{"code":"@callers(1)"}`}, {"run", `{"code":"lists"}`}, // that never were
 		{"evolve", `{"name":"u","code":"k => k(1) + \"x\"","examples":[1]}`}, // a parameter
 	} {
 		if a := do(t, s, c[0], c[1]); a.Fault == nil || strings.Contains(a.Text, "was retired") {

@@ -47,7 +47,8 @@ var more = map[string][]string{
 	"retire": {
 		"It answers which tools are still bound to a version of it. if_version retires it only if nobody changed it meanwhile.",
 		`{"name":"retire","arguments":{"name":"square","if_version":1}}`,
-		"To bring it back: describe it with that version and detail, and evolve with the arguments that it gives as evolve.",
+		"To bring it back, or to go back to an earlier version:",
+		`{"name":"evolve","arguments":{"name":"square","from_version":1}}`,
 	},
 }
 

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -15,13 +16,19 @@ const (
 
 // history shows what became of a tool, the newest first.
 func (s *Server) history(c Call) Answer {
-	a, f := readArguments("history", c.Arguments, "name", "limit", "before")
+	a, f := readArguments("history", c.Arguments, "name", "limit", "before", "version")
 	if f != nil {
 		return failed(f)
 	}
 	name, f := a.toolNamed()
 	if f != nil {
 		return failed(f)
+	}
+	if version, ok, f := a.count("version", math.MaxInt32); ok || f != nil {
+		if f != nil {
+			return failed(f)
+		}
+		return s.difference(name, int(version), c.Tools)
 	}
 	limit, given, f := a.count("limit", mostVersions)
 	if f != nil {
@@ -67,6 +74,39 @@ func (s *Server) history(c Call) Answer {
 		o = o.raw("next", begin().text("name", "history").raw("arguments", args.end()).end())
 	}
 	return succeeded(o)
+}
+
+// difference is how one version of a tool became the current one; how the one before
+// became it, where it is that. Of a retired tool the newest counts as the current one.
+func (s *Server) difference(name string, version int, tools *registry.Snapshot) Answer {
+	newest := 0
+	if t, ok := tools.Get(name); ok {
+		newest = t.Version
+	} else if changes, _, err := s.tools.History(name, 0, 1); err == nil && len(changes) > 0 {
+		newest = changes[0].Version
+	}
+	from, to := version, newest
+	if version == newest && version > 1 {
+		from = version - 1
+	}
+	both := make([]*registry.Tool, 2)
+	for i, v := range []int{from, to} {
+		var err error
+		if both[i], err = s.tools.Version(registry.Ref{Name: name, Version: v}); err != nil {
+			return failed(s.noVersion(name, v, err, tools))
+		}
+	}
+	o := begin().text("name", name).number("from", uint64(from)).number("to", uint64(to)).
+		text("diff", firstOf(registry.Diff(both[0], both[1]), mostDescribed))
+	if from != to {
+		o = o.raw("next", bringing(name, from))
+	}
+	return succeeded(o)
+}
+
+// bringing is the call that makes a version of a tool anew.
+func bringing(name string, version int) object {
+	return begin().text("name", "evolve").raw("arguments", begin().text("name", name).number("from_version", uint64(version)).end()).end()
 }
 
 // versionRow is a change as a model sees it. What it has in common with the one

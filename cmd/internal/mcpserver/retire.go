@@ -32,7 +32,7 @@ func (s *Server) retire(c Call) Answer {
 		return failed(f)
 	}
 	callers, named := s.callersNamed(name, nil)
-	notes := []string{fmt.Sprintf(`to bring it back call describe with "version":%d,"detail":true, and evolve with the arguments that it gives as "evolve"; or the operator does, with 'mcp-pif tools rollback'`, t.Version)}
+	notes := []string{fmt.Sprintf("to bring it back call %s", bringing(t.Name, t.Version))}
 	if named != "" {
 		notes = append(notes, "tools that are bound to a version of it go on using that version: "+named)
 	}

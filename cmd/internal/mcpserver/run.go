@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,13 +17,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-var runArguments = []string{"code", "tool", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "result", "from"}
+var runArguments = []string{"code", "tool", "version", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "result", "from"}
 
 const defaultRounds = 10_000
 
 // A task is what a call wants evaluated.
 type task struct {
 	tool    *registry.Tool  // nil: inline code
+	version int             // of the tool, where the call names one; else 0
 	code    json.RawMessage // of inline code
 	isText  bool            // code is in the text form
 	input   json.RawMessage
@@ -50,10 +52,15 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	if raw, ok := a.raw("from"); ok {
 		return failed(invalid(fmt.Sprintf(`run takes "from" with "result" only, and got %s`, excerpt(raw)), "run", runArguments))
 	}
+	version, f := s.versionMeant(a, &c)
+	if f != nil {
+		return failed(f)
+	}
 	t, f := s.task(a, c.Tools)
 	if f != nil {
 		return failed(f)
 	}
+	t.version = version
 	return s.queued(ctx, c, &t, func() Answer {
 		end := s.reading(ctx, len(t.code))
 		program, f := t.compile(s.record)
@@ -66,6 +73,28 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 		}
 		return s.performWith(ctx, c, t, program)
 	})
+}
+
+// versionMeant has a call see the version of the tool that it names, and gives its
+// number; 0: it names none.
+func (s *Server) versionMeant(a *arguments, c *Call) (version int, f *fault.Fault) {
+	n, given, f := a.count("version", math.MaxInt32)
+	if f != nil || !given {
+		return 0, f
+	}
+	name, named, f := a.text("tool")
+	if f != nil || !named {
+		return 0, cmp.Or(f, invalid(`run takes "version" with "tool" only`, "run", runArguments))
+	}
+	if s.tools == nil {
+		return int(n), nil // of a replay: the tools are those that the run saw
+	}
+	tools, err := s.tools.WithVersion(c.Tools, registry.Ref{Name: name, Version: int(n)})
+	if err != nil {
+		return 0, s.noVersion(name, int(n), err, c.Tools)
+	}
+	c.Tools = tools
+	return int(n), nil
 }
 
 // dataByDefault is the semantics since which an input is read as data unless a call
