@@ -19,6 +19,6 @@ var References = references
 // SetMostDropped sets how many events are dropped at once, and gives back what
 // it was.
 func SetMostDropped(n uint64) (before uint64) {
-	before, mostDropped = mostDropped, n
+	before, maxDropped = maxDropped, n
 	return before
 }

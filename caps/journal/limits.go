@@ -28,8 +28,8 @@ func (s *Store) Trim(ctx context.Context, l Limits, dry bool) (Retained, error) 
 	return s.trim(ctx, l, 0, RetainOptions{DryRun: dry})
 }
 
-// mostRounds is how often a trim estimates again what has to go.
-const mostRounds = 4
+// maxRounds is how often a trim estimates again what has to go.
+const maxRounds = 4
 
 // trim is Trim where somebody waits for so many bytes, 0: nobody. Nothing goes for its
 // age before it is worth it.
@@ -43,7 +43,7 @@ func (s *Store) trim(ctx context.Context, l Limits, wanted int64, o RetainOption
 		due = size
 		size -= size / 8 // others write meanwhile
 	}
-	for round := range mostRounds {
+	for round := range maxRounds {
 		used, oldest, err := s.inUse(ctx)
 		var left int64 // of blobs that are waited for
 		if err == nil && l.Size > 0 && used > due && !o.DryRun {
@@ -180,7 +180,7 @@ func (s *Store) keepWithin(ctx context.Context, l Limits, every time.Duration, s
 func (s *Store) pause(ctx context.Context, every, rest time.Duration) bool {
 	again := time.NewTimer(max(every, rest))
 	defer again.Stop()
-	soon := time.NewTimer(min(rest, patience/4))
+	soon := time.NewTimer(min(rest, roomTimeout/4))
 	defer soon.Stop()
 	select {
 	case <-ctx.Done():

@@ -60,7 +60,7 @@ func (o Options) orDefault() Options {
 		o.Linger = 10 * time.Millisecond
 	}
 	if o.Patience == 0 {
-		o.Patience = patience
+		o.Patience = roomTimeout
 	}
 	if o.Now == nil {
 		o.Now = time.Now

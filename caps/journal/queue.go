@@ -84,12 +84,12 @@ func signal(c chan struct{}) {
 func (w *writer) take() (batch []*entry, size int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	most := int64(mostBytes)
+	most := int64(maxBatchBytes)
 	if limit := w.quota.get(); limit > 0 {
 		most = min(most, limit/small)
 	}
 	n := 0
-	for n < len(w.queue) && n < mostEvents && (n == 0 || size+w.queue[n].weight() < most) {
+	for n < len(w.queue) && n < maxBatchEvents && (n == 0 || size+w.queue[n].weight() < most) {
 		size += w.queue[n].weight()
 		n++
 	}

@@ -51,9 +51,9 @@ type Retained struct {
 	Older bool `json:"older,omitempty"`
 }
 
-// mostDropped is how many events are dropped at once: writers wait for it. Tests
+// maxDropped is how many events are dropped at once: writers wait for it. Tests
 // change it.
-var mostDropped uint64 = 5000
+var maxDropped uint64 = 5000
 
 // errMoved says that another process has dropped events at the same time.
 var errMoved = errors.New("another process has dropped events at the same time; try again")
@@ -93,7 +93,7 @@ func (s *Store) Retain(ctx context.Context, o RetainOptions) (Retained, error) {
 		return done, err
 	}
 	done.Older = c.older
-	most, bytes := mostDropped, int64(math.MaxInt64)
+	most, bytes := maxDropped, int64(math.MaxInt64)
 	if o.DryRun {
 		most = math.MaxUint64
 	} else if limit := s.quota.get(); limit > 0 {

@@ -42,8 +42,8 @@ const (
 	// courtesy is how long events wait for a blob that waits: they need less, and would
 	// take what was made for it each time.
 	courtesy = 50 * time.Millisecond
-	// patience is how long a write waits for room.
-	patience = 10 * time.Second
+	// roomTimeout is how long a write waits for room.
+	roomTimeout = 10 * time.Second
 	// pageSlack is about what a write takes besides its bytes.
 	pageSlack = 32 << 10
 )
@@ -79,7 +79,7 @@ func (q *quota) wait(n int64) <-chan struct{} {
 	return q.passed
 }
 
-// most is the most that somebody waits to write.
+// most returns the largest number of bytes that somebody waits to write.
 func (q *quota) most() int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -103,12 +103,14 @@ func (q *quota) release() {
 // pages in use once they are in the file.
 func takes(n int64) int64 { return n + n/16 + pageSlack }
 
-// most is how many bytes both files may have under a limit while somebody writes.
-func most(limit int64) int64 { return limit + limit/over - limit/small }
+// fileLimit is how many bytes both files may have under a limit while somebody writes.
+func fileLimit(limit int64) int64 { return limit + limit/over - limit/small }
 
 // room is how many bytes may be in use under a limit before a write of n bytes, and how
 // large the file may be then; pages that are free in it can take the write.
-func room(limit, n int64) (used, file int64) { return most(limit) - 2*takes(n), most(limit) - takes(n) }
+func room(limit, n int64) (used, file int64) {
+	return fileLimit(limit) - 2*takes(n), fileLimit(limit) - takes(n)
+}
 
 // fits is errNoRoom where n bytes can't be written now. The caller has the writer's
 // turn.
@@ -121,9 +123,9 @@ func (w *writer) fits(n int64) error {
 	if w.closing.Err() != nil {
 		spare = limit / small // what waits is lost otherwise
 	}
-	mostUsed, mostFile := room(limit, n)
+	maxUsed, maxFile := room(limit, n)
 	file, wal, err := w.sizes()
-	if err != nil || file+2*wal <= mostUsed+spare {
+	if err != nil || file+2*wal <= maxUsed+spare {
 		return err
 	}
 	// What is in the write-ahead file may be in the file already, and the file half empty.
@@ -137,7 +139,7 @@ func (w *writer) fits(n int64) error {
 	if err := w.conn.QueryRowContext(bg, `SELECT (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_size FROM pragma_page_size)`).Scan(&free, &size); err != nil {
 		return err
 	}
-	if file-free*size+2*wal > mostUsed+spare || file+wal > mostFile+spare {
+	if file-free*size+2*wal > maxUsed+spare || file+wal > maxFile+spare {
 		return errNoRoom
 	}
 	return nil
@@ -286,11 +288,11 @@ type pending struct {
 	last  time.Time
 }
 
-// mostFlight bounds what is remembered of blobs, and longestFlight how long one is
+// maxFlight bounds what is remembered of blobs, and maxFlightTime how long one is
 // waited for whose event doesn't come. What is forgotten waits as another process's.
 const (
-	mostFlight    = 100_000
-	longestFlight = 10 * time.Minute
+	maxFlight     = 100_000
+	maxFlightTime = 10 * time.Minute
 )
 
 // begin notes that a blob was put.
@@ -304,7 +306,7 @@ func (f *flight) begin(h Hash, used int64, now time.Time) {
 
 // wrote notes the time of a last use.
 func (f *flight) wrote(h Hash, used int64) {
-	if f.put == nil || len(f.put) > mostFlight {
+	if f.put == nil || len(f.put) > maxFlight {
 		f.put = map[Hash]int64{}
 	}
 	f.put[h] = used
@@ -333,7 +335,7 @@ func (f *flight) over(h Hash, used int64, now time.Time, unused time.Duration) b
 		return false
 	}
 	if p, ok := f.pending[h]; ok {
-		if now.Sub(p.last).Abs() < longestFlight {
+		if now.Sub(p.last).Abs() < maxFlightTime {
 			return false
 		}
 		delete(f.pending, h)

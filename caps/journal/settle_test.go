@@ -31,7 +31,7 @@ func TestWhoComesWhileItFails(t *testing.T) {
 		}
 	}
 	first := push()
-	for range mostEvents {
+	for range maxBatchEvents {
 		if err := w.push(&entry{stage: Noted}); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestWhoComesWhileItFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	failure := errors.New("locked")
-	if kept, _ := w.settle(batch, failure); kept != mostEvents-1 || len(w.queue) != mostEvents+1 {
+	if kept, _ := w.settle(batch, failure); kept != maxBatchEvents-1 || len(w.queue) != maxBatchEvents+1 {
 		t.Errorf("%d are tried again, %d wait", kept, len(w.queue))
 	}
 	answered("the first", first, failure)
@@ -56,7 +56,7 @@ func TestWhoComesWhileItFails(t *testing.T) {
 	batch, _ = w.take()
 	w.settle(batch, failure)
 	answered("who came later, when it fails again,", later, failure)
-	if w.held != int64(mostEvents)*overhead {
+	if w.held != int64(maxBatchEvents)*overhead {
 		t.Errorf("%d bytes are held", w.held)
 	}
 }

@@ -60,8 +60,8 @@ func (r *Report) Err() error {
 	return nil
 }
 
-// mostFound bounds what a report lists.
-const mostFound = 100
+// maxBreaks bounds what a report lists.
+const maxBreaks = 100
 
 // A walk checks events in order, and goes on after a break.
 type walk struct {
@@ -89,7 +89,7 @@ func newWalk(anchors []Anchor) *walk {
 }
 
 func note(list []Break, b *Break) []Break {
-	if b != nil && len(list) < mostFound {
+	if b != nil && len(list) < maxBreaks {
 		list = append(list, *b)
 	}
 	return list
@@ -171,7 +171,7 @@ func (w *walk) end() Report {
 		}
 		return 0
 	})
-	r.Breaks = r.Breaks[:min(len(r.Breaks), mostFound)]
+	r.Breaks = r.Breaks[:min(len(r.Breaks), maxBreaks)]
 	r.Unproved = append(r.Unproved,
 		"truncation at the end, or replacement of the whole journal: give the number and hash of an event that you wrote down elsewhere, --anchor SEQ:HASH")
 	if r.Cut != nil {
@@ -202,7 +202,7 @@ func (s *Store) Verify(ctx context.Context, anchors ...Anchor) (Report, error) {
 		}
 	}
 	find := func(format string, args ...any) {
-		if len(damage) < mostFound {
+		if len(damage) < maxBreaks {
 			damage = append(damage, fmt.Sprintf(format, args...))
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 // How much is written in one transaction, so that other processes get their turn.
 const (
-	mostEvents = 2048
-	mostBytes  = 4 << 20
+	maxBatchEvents = 2048
+	maxBatchBytes  = 4 << 20
 )
 
 // A writer writes the events of one process: whoever appends puts them into a

@@ -125,12 +125,12 @@ func (c *compiler) locate(f *fn, b *binder, half uint8) where {
 	return where{inCap, int32(len(f.caps) - 1)}
 }
 
-// fewCaps is how many captures are looked through before they get an index.
-const fewCaps = 24
+// maxDirectCaptures is how many captures are looked through before they get an index.
+const maxDirectCaptures = 24
 
 // captured finds a captured variable.
 func (f *fn) captured(b *binder, half uint8) (int, bool) {
-	if len(f.caps) <= fewCaps {
+	if len(f.caps) <= maxDirectCaptures {
 		for i, k := range f.caps {
 			if k.b == b && k.half == half {
 				return i, true

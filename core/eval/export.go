@@ -144,20 +144,20 @@ func (m *Machine) Value() value.Value {
 		return nil
 	}
 	if w := m.result; isInt(w) {
-		if n := toInt(w); n >= leastSmall && n < leastSmall+int64(len(smallInts)) {
-			return smallInts[n-leastSmall]
+		if n := toInt(w); n >= minSmall && n < minSmall+int64(len(smallInts)) {
+			return smallInts[n-minSmall]
 		}
 	}
 	v, _ := m.export(m.result)
 	return v
 }
 
-// leastSmall is the first of the integers that are ready as values.
-const leastSmall = -128
+// minSmall is the first of the integers that are ready as values.
+const minSmall = -128
 
 var smallInts = func() (ints [1152]value.Value) {
 	for i := range ints {
-		ints[i] = value.NewInt(int64(i) + leastSmall)
+		ints[i] = value.NewInt(int64(i) + minSmall)
 	}
 	return ints
 }()

@@ -33,7 +33,7 @@ func (m *Machine) noData(w word, left uint64) (found value.Value, nested bool, c
 	if isInt(w) || w&tagMask == tagImm {
 		return nil, false, 0
 	}
-	d := dataWalk{m: m, most: prim.MostParts(left)}
+	d := dataWalk{m: m, most: prim.MaxParts(left)}
 	d.todo.Hold = m.borrow
 	d.todo.Push(dataStep{w: w})
 	for !d.todo.Empty() && d.todo.Fault == nil && d.n < d.most {

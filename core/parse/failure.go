@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// most is how many failures one parse reports.
-const most = 5
+// maxFaults is how many failures one parse reports.
+const maxFaults = 5
 
 // A failure is a fault whose place is still a node.
 type failure struct {
@@ -23,7 +23,7 @@ type failure struct {
 
 // enough reports whether a failure at node i would not be reported any more.
 func (b *builder) enough(i uint32) bool {
-	return len(b.faults) == most && b.faults[most-1].node < i
+	return len(b.faults) == maxFaults && b.faults[maxFaults-1].node < i
 }
 
 // refuse records a failure at node i and gives a term to go on with.
@@ -35,8 +35,8 @@ func (b *builder) refuse(i uint32, f *fault.Fault) term.Term {
 	f.Fragment = b.fragment(i)
 	b.faults = append(b.faults, failure{i, f})
 	sort.SliceStable(b.faults, func(x, y int) bool { return b.faults[x].node < b.faults[y].node })
-	if len(b.faults) > most {
-		b.faults = b.faults[:most]
+	if len(b.faults) > maxFaults {
+		b.faults = b.faults[:maxFaults]
 	}
 	return &term.Unit{}
 }
@@ -96,7 +96,7 @@ func (b *builder) duplicate(k uint32) {
 	if b.enough(k) {
 		return
 	}
-	name := shortest(strconv.Quote(b.string(k)))
+	name := excerpt(strconv.Quote(b.string(k)))
 	b.refuse(k, &fault.Fault{
 		Message:  "the key " + name + " stands twice in one object",
 		Expected: "each key once",
@@ -345,7 +345,7 @@ func (b *builder) failAlone(i, key uint32) term.Term {
 	n := &b.nodes[i]
 	for k := i + 1; k < n.next && other == ""; k = b.nodes[k+1].next {
 		if k != key {
-			other = shortest(strconv.Quote(b.string(k)))
+			other = excerpt(strconv.Quote(b.string(k)))
 		}
 	}
 	return b.refuse(i, &fault.Fault{
@@ -358,7 +358,7 @@ func (b *builder) failAlone(i, key uint32) term.Term {
 
 // failEffect refuses an effect in an input.
 func (b *builder) failEffect(i, k uint32) term.Term {
-	name := shortest(strconv.Quote(b.string(k)))
+	name := excerpt(strconv.Quote(b.string(k)))
 	return b.refuse(i, &fault.Fault{
 		Message:  "an input can't ask for the effect " + name,
 		Expected: "a term without effects, or quoted code",
@@ -396,7 +396,7 @@ func (b *builder) failMember(i, key uint32, r *prim.Row) term.Term {
 	if b.enough(key) {
 		return &term.Unit{}
 	}
-	name := shortest(strconv.Quote(b.string(key)))
+	name := excerpt(strconv.Quote(b.string(key)))
 	return b.refuse(key, &fault.Fault{
 		Message:  fmt.Sprintf("%s has no member %s", r.Name, name),
 		Expected: r.Spelling(), Got: name,
@@ -407,7 +407,7 @@ func (b *builder) failMember(i, key uint32, r *prim.Row) term.Term {
 // failEffectName refuses a key with a dot that names no operation.
 func (b *builder) failEffectName(i, k uint32) term.Term {
 	return b.refuse(i, &fault.Fault{
-		Message:  fmt.Sprintf("the effect %s has no kind or no verb", shortest(strconv.Quote(b.string(k)))),
+		Message:  fmt.Sprintf("the effect %s has no kind or no verb", excerpt(strconv.Quote(b.string(k)))),
 		Expected: "kind.verb",
 		Got:      display.Truncate(b.string(k), 40),
 		Hint:     `Write an effect as in {"fs.read":{"path":"a.txt"}}, a record as {"record":{"a.b":T}}.`,

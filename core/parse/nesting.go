@@ -25,7 +25,7 @@ func nesting(t term.Term) int {
 	case *term.If:
 		return 2 + max(nesting(t.Cond), nesting(t.Then), nesting(t.Else))
 	case *term.List:
-		return 1 + deepest(t.Items)
+		return 1 + depthOf(t.Items)
 	case *term.Record:
 		deep := 0
 		for _, f := range t.Fields {
@@ -42,17 +42,17 @@ func nesting(t term.Term) int {
 		row := prim.Get(t.ID)
 		switch row.Shape {
 		case prim.Flag, prim.Unary, prim.NamedOrTerm, prim.Within:
-			return 1 + deepest(t.Args)
+			return 1 + depthOf(t.Args)
 		}
 		if row.Listed(len(t.Args)) {
-			return 3 + deepest(t.Args)
+			return 3 + depthOf(t.Args)
 		}
-		return 2 + deepest(t.Args)
+		return 2 + depthOf(t.Args)
 	}
 	return 0
 }
 
-func deepest(ts []term.Term) int {
+func depthOf(ts []term.Term) int {
 	deep := 0
 	for _, t := range ts {
 		deep = max(deep, nesting(t))

@@ -90,7 +90,7 @@ func (w *rewriter) scanner(s *scanner, depth int) {
 			continue
 		}
 		if w.count++; w.count == 1 {
-			w.first = fmt.Sprintf("the string %s in the input was read as %s", display.Truncate(oneLine(s.src[n.off:n.end]), 40), shortest(oneLine(string(w.out[at:]))))
+			w.first = fmt.Sprintf("the string %s in the input was read as %s", display.Truncate(oneLine(s.src[n.off:n.end]), 40), excerpt(oneLine(string(w.out[at:]))))
 		}
 	}
 	w.out = append(w.out, s.src[from:s.nodes[0].end]...)
@@ -143,13 +143,13 @@ func haskellNumber(s string) (string, bool) {
 
 func skipSpace(s string) string { return strings.TrimLeftFunc(s, haskellSpace) }
 
-// deepestParens bounds parentheses around a number.
-const deepestParens = 1000
+// maxParens bounds parentheses around a number.
+const maxParens = 1000
 
 func haskellParens(s string, depth int) (n, rest string, ok bool) {
 	s = skipSpace(s)
 	if strings.HasPrefix(s, "(") {
-		if depth == deepestParens {
+		if depth == maxParens {
 			return "", "", false
 		}
 		n, rest, ok = haskellParens(s[1:], depth+1)

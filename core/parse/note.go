@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// mostNotes is how many notes one parse gives; the rest are counted.
-const mostNotes = 20
+// maxNotes is how many notes one parse gives; the rest are counted.
+const maxNotes = 20
 
 // A note is about a node, whose place is worked out at the end.
 type note struct {
@@ -22,7 +22,7 @@ type note struct {
 }
 
 func (b *builder) note(i uint32, text string) {
-	if len(b.notes) == mostNotes {
+	if len(b.notes) == maxNotes {
 		b.quiet++
 		return
 	}
@@ -54,7 +54,7 @@ func place(p fault.Pointer) string {
 }
 
 func (b *builder) noteRounded(i uint32, s string, small int64, large *big.Int) {
-	if len(b.notes) == mostNotes {
+	if len(b.notes) == maxNotes {
 		b.quiet++
 		return
 	}
@@ -101,7 +101,7 @@ func (b *builder) noteMembers(v uint32, r *prim.Row) {
 }
 
 func (b *builder) noteKey(k uint32, name, winner string) {
-	if len(b.notes) == mostNotes {
+	if len(b.notes) == maxNotes {
 		b.quiet++
 		return
 	}

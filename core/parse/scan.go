@@ -219,8 +219,8 @@ func (s *scanner) close(end int) {
 	s.depth--
 }
 
-// few is how many keys are compared with each other before a map is worth it.
-const few = 16
+// maxComparedKeys is how many keys are compared with each other before a map is worth it.
+const maxComparedKeys = 16
 
 // duplicates looks for keys that stand twice in the innermost object.
 func (s *scanner) duplicates() {
@@ -230,7 +230,7 @@ func (s *scanner) duplicates() {
 	}
 	first := s.open + 1
 	end := uint32(len(s.nodes))
-	if n > few {
+	if n > maxComparedKeys {
 		if s.seen == nil {
 			s.seen = make(map[string]struct{}, n)
 		}

@@ -208,8 +208,8 @@ func (b *builder) around(at int) string {
 	return strings.ToValidUTF8(strings.Join(strings.Fields(s), " "), "\uFFFD")
 }
 
-// shortest truncates s as a message quotes it among other words.
-func shortest(s string) string { return display.Truncate(s, 40) }
+// excerpt truncates s as a message quotes it among other words.
+func excerpt(s string) string { return display.Truncate(s, 40) }
 
 // shorten truncates s as messages show it.
 func shorten(s string) string { return display.Truncate(s, 80) }

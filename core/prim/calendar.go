@@ -334,8 +334,8 @@ func momentOf(row string, v value.Value) (moment, *fault.Fault) {
 	return t, nil
 }
 
-// mostAmount is for numbers of seconds, days and so on: more is beyond all years.
-const mostAmount = 1_000_000_000_000
+// maxAddedUnits is for numbers of seconds, days and so on: more is beyond all years.
+const maxAddedUnits = 1_000_000_000_000
 
 // wholeAndNanos splits a number at its point, the rest never negative.
 func wholeAndNanos(v value.Value) (n, nanos int64, ok bool) {
@@ -352,7 +352,7 @@ func wholeAndNanos(v value.Value) (n, nanos int64, ok bool) {
 		whole.DivMod(scaled, big.NewInt(nanosPerSec), scaled)
 		n, nanos, ok = whole.Int64(), scaled.Int64(), rest.Sign() == 0 && whole.IsInt64()
 	}
-	return n, nanos, ok && n >= -mostAmount && n <= mostAmount
+	return n, nanos, ok && n >= -maxAddedUnits && n <= maxAddedUnits
 }
 
 // badTime is the fault of a text that is no time.

@@ -30,7 +30,7 @@ var code = []Row{
 		},
 		Work: dataWork,
 		Size: func(args []value.Value) int64 {
-			nodes, bytes := measureData(args[0], mostWords)
+			nodes, bytes := measureData(args[0], maxWords)
 			return 128*int64(nodes) + 2*int64(bytes)
 		},
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) { return toCode(args[0]) },

@@ -7,7 +7,7 @@ import "github.com/mcp-pif/mcp-pif/core/value"
 // that looking takes, as [PartsCost] has it. It gives up where that is more than
 // left.
 func NoData(v value.Value, left uint64) (found value.Value, nested bool, cost uint64) {
-	n, most := uint64(0), MostParts(left)
+	n, most := uint64(0), MaxParts(left)
 	todo := []value.Value{v}
 	for len(todo) > 0 && n < most {
 		v := value.Force(todo[len(todo)-1])
@@ -30,9 +30,9 @@ func NoData(v value.Value, left uint64) (found value.Value, nested bool, cost ui
 	return nil, false, PartsCost(n)
 }
 
-// MostParts is after how many parts a walk ends for which so many steps are left:
+// MaxParts is after how many parts a walk ends for which so many steps are left:
 // those that it can pay for, and a few more, so that this shows.
-func MostParts(left uint64) uint64 {
+func MaxParts(left uint64) uint64 {
 	words := (min(left, 1<<50) + 1) * perStep
 	if words <= smallValue {
 		return words

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// longest is how many characters of a string or number a message shows.
-const longest = 40
+// maxDescribedBytes is how many characters of a string or number a message shows.
+const maxDescribedBytes = 40
 
 // Describe says what a value is, for a message: `the string "a"`, `the integer
 // 5`, `a list`. Long ones are shortened; the work is bounded.
@@ -28,7 +28,7 @@ func Describe(v value.Value) string {
 		}
 		return "the integer " + v.Big().String()
 	case value.Dec:
-		return "the decimal " + display.Truncate(v.String(), longest)
+		return "the decimal " + display.Truncate(v.String(), maxDescribedBytes)
 	case value.Bool:
 		return strconv.FormatBool(bool(v))
 	case value.Str:
@@ -54,7 +54,7 @@ func Describe(v value.Value) string {
 }
 
 func quoted(s string) string {
-	cut := display.Prefix(s, longest)
+	cut := display.Prefix(s, maxDescribedBytes)
 	q := strconv.Quote(cut)
 	if len(cut) < len(s) {
 		q = q[:len(q)-1] + `…"`

@@ -65,7 +65,7 @@ func raisedText(v value.Value, m *Meter) (string, *fault.Fault) {
 		s = string(value.Force(v).(value.Str))
 	} else {
 		w := newShower(true, m)
-		w.out, w.limit, w.first = &textBuffer{hold: m.Hold}, longestRaised, 2*longestRaised
+		w.out, w.limit, w.first = &textBuffer{hold: m.Hold}, maxRaisedBytes, 2*maxRaisedBytes
 		w.run(v)
 		var f *fault.Fault
 		if m.used = w.extra; m.used > m.Left {
@@ -77,9 +77,9 @@ func raisedText(v value.Value, m *Meter) (string, *fault.Fault) {
 			return "", f
 		}
 	}
-	return display.Truncate(s, longestRaised), nil
+	return display.Truncate(s, maxRaisedBytes), nil
 }
 
-// longestRaised is how many bytes of a raised value's text are the message, at
+// maxRaisedBytes is how many bytes of a raised value's text are the message, at
 // most.
-const longestRaised = 1000
+const maxRaisedBytes = 1000

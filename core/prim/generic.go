@@ -65,19 +65,19 @@ var generic = []Row{
 	},
 }
 
-// mostWords is how many words one step's work may look at: seconds of it, and
+// maxWords is how many words one step's work may look at: seconds of it, and
 // more than any value has that isn't shared many times over. A walk that is
 // longer is one that no budget of steps is enough for, so that a run can always
 // be stopped soon.
-const mostWords = 1 << 28
+const maxWords = 1 << 28
 
 // limitOf is how many words may be looked at with so many steps left, and a
 // few more, so that what is beyond shows.
-func limitOf(left uint64) uint64 { return (min(left, mostWords/perStep) + 1) * perStep }
+func limitOf(left uint64) uint64 { return (min(left, maxWords/perStep) + 1) * perStep }
 
 // stepsOf is the cost of a walk over so many words.
 func stepsOf(words uint64) uint64 {
-	if words > mostWords {
+	if words > maxWords {
 		return math.MaxUint64
 	}
 	return words / perStep

@@ -127,7 +127,7 @@ func unnamed(params, keys []string) (missing, unknown []string) {
 		}
 	}
 	for _, k := range keys {
-		if len(unknown) == mostNamed {
+		if len(unknown) == maxListedNames {
 			break
 		}
 		if !slices.Contains(params, k) {
@@ -137,8 +137,8 @@ func unnamed(params, keys []string) (missing, unknown []string) {
 	return missing, unknown
 }
 
-// mostNamed is how many names a message lists.
-const mostNamed = 10
+// maxListedNames is how many names a message lists.
+const maxListedNames = 10
 
 // MissingInputs is the fault of a call that lacks inputs for some of the tool's
 // parameters, or has some by names that no parameter has.
@@ -170,9 +170,9 @@ func MissingInputs(tool string, params, missing, unknown []string) *fault.Fault 
 // named lists names, in quotes only those that need them.
 func named(names []string) string {
 	more := ""
-	if len(names) > mostNamed {
-		more = fmt.Sprintf(" and %d more", len(names)-mostNamed)
-		names = names[:mostNamed]
+	if len(names) > maxListedNames {
+		more = fmt.Sprintf(" and %d more", len(names)-maxListedNames)
+		names = names[:maxListedNames]
 	}
 	shown := make([]string, len(names))
 	for i, n := range names {

@@ -83,8 +83,8 @@ func Nearest(name string) string {
 	return Closest(name, names)
 }
 
-// leastBegun is how many letters two words begin with at least, of names that are alike.
-const leastBegun = 4
+// minPrefix is how many letters two words begin with at least, of names that are alike.
+const minPrefix = 4
 
 // beginsAs is the name of the list each of whose words, between its _, is that of the
 // given name or begins as it does; empty if there is none, or the name is one word.
@@ -96,7 +96,7 @@ func beginsAs(name string, names []string) string {
 			return false
 		}
 		for i, w := range words {
-			if o := others[i]; w != o && (len(w) < leastBegun || !strings.HasPrefix(o, w[:leastBegun])) {
+			if o := others[i]; w != o && (len(w) < minPrefix || !strings.HasPrefix(o, w[:minPrefix])) {
 				return false
 			}
 		}

@@ -156,7 +156,7 @@ func (r *Row) ofPairs(args []term.Term) bool {
 		if !ok {
 			return false
 		}
-		of := late.get(list.ID)
+		of := lookups.get(list.ID)
 		return of.Pairs || of.Keeps && of.ofPairs(list.Args)
 	}
 	return false
@@ -404,14 +404,14 @@ func Lookup(name string) (term.ID, *Row, bool) {
 // Get returns the row of id.
 func Get(id term.ID) *Row { return &Table[id] }
 
-// late is how rows look into the table that they are part of.
-var late struct {
+// lookups is how rows look into the table that they are part of.
+var lookups struct {
 	get     func(term.ID) *Row
 	lookup  func(string) (term.ID, *Row, bool)
 	nearest func(string) string
 }
 
-func init() { late.get, late.lookup, late.nearest = Get, Lookup, Nearest }
+func init() { lookups.get, lookups.lookup, lookups.nearest = Get, Lookup, Nearest }
 
 // Sugar reports whether the row is read as other operations and is no node of
 // a term.

@@ -219,7 +219,7 @@ func (w *shower) other(v value.Value) {
 	}
 	switch v := v.(type) {
 	case *value.Code:
-		most := int64(min(w.limit, mostWords)) * 8
+		most := int64(min(w.limit, maxWords)) * 8
 		if w.m.Memory > 0 {
 			most = min(most, w.m.Memory)
 		}
@@ -280,7 +280,7 @@ func quoteJSON(s string) string {
 // showSize is a bound of the bytes of a value's text.
 func showSize(display bool) func([]value.Value) int64 {
 	return func(args []value.Value) int64 {
-		w := newShower(display, &Meter{Left: 2 * mostWords / perStep})
+		w := newShower(display, &Meter{Left: 2 * maxWords / perStep})
 		w.indent = indentOf(args)
 		w.run(args[0])
 		return int64(w.bytes)

@@ -358,11 +358,11 @@ func (c *coder) letrec(n dataNode, at term.At) term.Term {
 
 // row makes a node of the table.
 func (c *coder) row(n dataNode, at term.At) term.Term {
-	id, r, ok := late.lookup(n.op)
+	id, r, ok := lookups.lookup(n.op)
 	switch {
 	case !ok || r.Sugar() || r.Shape == Literal:
 		c.fail(fault.ParseError, "there is no operation "+quoted(n.op), "an operation's name", nil)
-		if near := late.nearest(n.op); near != "" {
+		if near := lookups.nearest(n.op); near != "" {
 			c.bad.Near = near
 		}
 		return &term.Unit{}
@@ -432,7 +432,7 @@ func (c *coder) row(n dataNode, at term.At) term.Term {
 // dataWork is the steps of making code of data, one for each 16 words.
 func dataWork(args []value.Value, left uint64) uint64 {
 	nodes, bytes := measureData(args[0], left)
-	if nodes > mostWords/64 {
+	if nodes > maxWords/64 {
 		return math.MaxUint64
 	}
 	return nodes/4 + bytes/(8*perStep)
@@ -441,7 +441,7 @@ func dataWork(args []value.Value, left uint64) uint64 {
 // measureData counts what toCode would look at, up to a limit.
 func measureData(v value.Value, left uint64) (nodes, bytes uint64) {
 	todo := []value.Value{v}
-	left = min(left, mostWords/128)
+	left = min(left, maxWords/128)
 	for len(todo) > 0 && nodes/4 <= left {
 		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]

@@ -58,7 +58,7 @@ func opOf(t term.Term) string {
 	case *term.Effect:
 		return "effect"
 	case *term.Prim:
-		return late.get(t.ID).Name
+		return lookups.get(t.ID).Name
 	}
 	return ""
 }

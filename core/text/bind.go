@@ -507,7 +507,7 @@ func (r *reader) freeName(name string, t token) {
 	r.seen[name] = struct{}{}
 	f := Free{Name: name, Off: int(t.off)}
 	switch next := r.toks[r.i]; {
-	case len(r.free) >= mostNotes:
+	case len(r.free) >= maxNotes:
 	case slices.Contains(r.bindings, name):
 		r.note(f.Off, "%[1]s isn't there yet in its own value; only a function sees itself, let %[1]s = x => … %[1]s(x) …", name)
 		r.free = append(r.free, f)
@@ -529,7 +529,7 @@ func (r *reader) freeName(name string, t token) {
 	if t.kind == tokQuoted && strings.Contains(name, "${") {
 		r.note(f.Off, "backquotes are for names; write %s", asTemplate(name, "${"))
 	}
-	if t.kind == tokName && len(r.free) < mostNotes {
+	if t.kind == tokName && len(r.free) < maxNotes {
 		f.Near = r.near(name, r.tok().kind == tokOpen)
 	}
 	r.free = append(r.free, f)

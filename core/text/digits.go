@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/internal/long"
 )
 
-// longest is how many digits are worked out exactly, in a fifth of a second.
+// maxIntDigits is how many digits are worked out exactly, in a fifth of a second.
 // Of longer integers only those that are kept are worked out.
-const longest = 1_000_000
+const maxIntDigits = 1_000_000
 
 // guard is how many more digits are worked out than are kept; unless all of
 // them are 0 or all 9, those before them are certain.
@@ -63,13 +63,13 @@ func (w *Writer) digits(n *big.Int, least int64) {
 		}
 	}()
 	room := max(w.room(), 0)
-	if least < longest && int64(room) > least/2 || int64(room) > least {
+	if least < maxIntDigits && int64(room) > least/2 || int64(room) > least {
 		w.Raw(long.Text(n, w.atWork))
 		return
 	}
 	prefix, total, ok := leading(n, room, w.atWork)
 	if !ok {
-		if least >= longest {
+		if least >= maxIntDigits {
 			w.total = w.max + 1
 			return
 		}

@@ -11,9 +11,9 @@ const (
 	width = 88
 	// indent is how far what is inside something stands to the right of it.
 	indent = 2
-	// mostIndent is where indentation ends, so that the size of the output is
+	// maxIndent is where indentation ends, so that the size of the output is
 	// linear in the depth of the term.
-	mostIndent = 56
+	maxIndent = 56
 )
 
 // A doc is text that can be laid out in several ways (Wadler, "A prettier
@@ -100,7 +100,7 @@ func layout(d *doc) []byte {
 			col += p.d.flat
 		case docLine:
 			out = append(out, '\n')
-			col = min(p.indent, mostIndent)
+			col = min(p.indent, maxIndent)
 			out = append(out, strings.Repeat(" ", col)...)
 		default:
 			if p.d.op == docGroup && fits(p.d.flat, width-col, todo) {

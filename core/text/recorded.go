@@ -101,7 +101,7 @@ func (w *Writer) recordBig(v value.Int) {
 		return
 	}
 	abs := v.Big()
-	if abs.BitLen() > longest*10/3 {
+	if abs.BitLen() > maxIntDigits*10/3 {
 		w.total = w.max + 1 // working out the digits takes more than its bytes say
 		return
 	}

@@ -9,18 +9,18 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
-// mostFaults is how many failures one parse reports.
-const mostFaults = 5
+// maxFaults is how many failures one parse reports.
+const maxFaults = 5
 
-// mostNotes is how many notes one parse gives; the rest are counted.
-const mostNotes = 20
+// maxNotes is how many notes one parse gives; the rest are counted.
+const maxNotes = 20
 
 const deepHint = "Nest less deeply: build long lists as [a, b, c], and name parts with let."
 
 // refuse records a failure at an offset. After the last one that is reported
 // nothing more is read.
 func (r *reader) refuse(off int, f *fault.Fault) {
-	if len(r.faults) >= mostFaults {
+	if len(r.faults) >= maxFaults {
 		r.stop()
 		return
 	}
@@ -29,7 +29,7 @@ func (r *reader) refuse(off int, f *fault.Fault) {
 	f.Message = fmt.Sprintf("line %d, column %d: %s", f.Line, f.Col, f.Message)
 	f.Fragment = fragment(r.src, off)
 	r.faults = append(r.faults, f)
-	if len(r.faults) == mostFaults {
+	if len(r.faults) == maxFaults {
 		r.stop()
 	}
 }
@@ -244,7 +244,7 @@ func (r *reader) unclosed(open token, closer, separator tokKind) {
 
 // note tells of something at an offset.
 func (r *reader) note(off int, format string, args ...any) {
-	if len(r.notes) == mostNotes {
+	if len(r.notes) == maxNotes {
 		r.quiet++
 		return
 	}

@@ -243,9 +243,9 @@ func TestHeaderAttacks(t *testing.T) {
 		fails(t, h, fields{"url": s.URL, "headers": fields{"X-A": []any{"a", v}}}, "invalid", "control character")
 	}
 	fails(t, h, fields{"url": s.URL, "headers": fields{"X-A": "a", "x-a": "b"}}, "invalid", "two spellings")
-	fails(t, h, fields{"url": s.URL, "headers": fields{"X-A": strings.Repeat("a", maxHeaders)}}, "invalid", "bytes")
+	fails(t, h, fields{"url": s.URL, "headers": fields{"X-A": strings.Repeat("a", maxHeaderBytes)}}, "invalid", "bytes")
 	many := fields{}
-	for i := range mostHeaders + 1 {
+	for i := range maxHeaderFields + 1 {
 		many[fmt.Sprint("x-", i)] = ""
 	}
 	fails(t, h, fields{"url": s.URL, "headers": many}, "invalid", "more than")

@@ -18,8 +18,8 @@ const (
 	// headStart is how long an address is tried before the next one is tried
 	// beside it (RFC 8305 section 5).
 	headStart = 250 * time.Millisecond
-	// mostAddresses is how many addresses of a name are tried.
-	mostAddresses = 8
+	// maxAddresses is how many addresses of a name are tried.
+	maxAddresses = 8
 )
 
 // A resolver finds the addresses of a name.
@@ -101,7 +101,7 @@ func (d *dialer) addresses(ctx context.Context, host string, port uint16) ([]net
 	for _, a := range found {
 		// What is judged is what the system connects to: it makes an IPv4
 		// address of a mapped one.
-		if a := netip.AddrPortFrom(a.Unmap(), port); d.permits(a) && len(all) < mostAddresses {
+		if a := netip.AddrPortFrom(a.Unmap(), port); d.permits(a) && len(all) < maxAddresses {
 			all = append(all, a)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// mostHeaders and maxHeaders bound what a program sends, in fields and in
-	// bytes of names and values.
-	mostHeaders = 100
-	maxHeaders  = 32 << 10
+	// maxHeaderFields and maxHeaderBytes bound the headers that a program sends; the
+	// bytes are those of names and values.
+	maxHeaderFields = 100
+	maxHeaderBytes  = 32 << 10
 	// maxResponseHeaders bounds what a server sends, interim answers included.
 	maxResponseHeaders = 128 << 10
 )
@@ -110,8 +110,8 @@ func requestHeaders(given map[string]value.Value) (http.Header, []secretHeader, 
 			count++
 			size += len(name) + len(s.prefix)
 		}
-		if count > mostHeaders || size > maxHeaders {
-			return nil, nil, invalid("headers: there are more than %d of them, or more than %d bytes", mostHeaders, maxHeaders)
+		if count > maxHeaderFields || size > maxHeaderBytes {
+			return nil, nil, invalid("headers: there are more than %d of them, or more than %d bytes", maxHeaderFields, maxHeaderBytes)
 		}
 		headers[key], secrets = values, append(secrets, named...)
 	}

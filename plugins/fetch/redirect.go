@@ -10,14 +10,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
-// mostRedirects is how many redirects one request follows.
-const mostRedirects = 10
+// maxRedirects is how many redirects one request follows.
+const maxRedirects = 10
 
 // follow performs a request that is permitted, and then the requests that
 // answers redirect to, each of which is checked as the first one was. It stops
 // at the first that isn't permitted: that is a failure.
 func (k *client) follow(ctx context.Context, c call) (*answer, error) {
-	for range mostRedirects + 1 {
+	for range maxRedirects + 1 {
 		resp, err := k.send(ctx, c)
 		if err != nil {
 			return nil, err
@@ -37,7 +37,7 @@ func (k *client) follow(ctx context.Context, c call) (*answer, error) {
 		}
 		c = c.redirectTo(method, next)
 	}
-	return nil, failf(codeFailed, "%s redirects more than %d times", c.target.host, mostRedirects)
+	return nil, failf(codeFailed, "%s redirects more than %d times", c.target.host, maxRedirects)
 }
 
 // refusedRedirect says that it is a redirect which wasn't permitted, and that

@@ -173,7 +173,7 @@ func TestRedirectLoop(t *testing.T) {
 		http.Redirect(w, r, "?x", http.StatusFound)
 	})
 	fails(t, open(t, world{}, s.URL), fields{"url": s.URL}, "failed", "redirects more than 10 times")
-	if asked != mostRedirects+1 {
+	if asked != maxRedirects+1 {
 		t.Errorf("%d requests were made", asked)
 	}
 }

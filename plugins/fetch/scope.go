@@ -93,7 +93,7 @@ func (p pattern) touches(t target) bool {
 // loose is a segment as a lenient server reads it: decoded again, without
 // parameters and blanks.
 func loose(segment string) string {
-	for range mostDecoding {
+	for range maxDecodings {
 		again, _ := unescape(segment)
 		if again == segment {
 			break

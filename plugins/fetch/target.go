@@ -222,14 +222,14 @@ func endsInNumber(labels []string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// mostDecoding is how many times percent-encoding may be inside itself.
-const mostDecoding = 8
+// maxDecodings is how many times percent-encoding may be inside itself.
+const maxDecodings = 8
 
 // checkSegment refuses segments of a path that a server might read as more than
 // one, or as a step to another: it looks at each decoding of it in turn, since
 // some servers decode twice. The segment is decoded once already.
 func checkSegment(segment string) error {
-	for range mostDecoding {
+	for range maxDecodings {
 		switch {
 		case !utf8.ValidString(segment):
 			return invalid("the URL's path is not UTF-8 where it is percent-encoded")

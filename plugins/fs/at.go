@@ -79,13 +79,13 @@ func (d *atDir) lstat(name string) (info, error) {
 }
 
 func (d *atDir) readlink(name string) (string, error) {
-	buf := make([]byte, longestPath+1)
+	buf := make([]byte, maxPathBytes+1)
 	var n int
 	err := again(func() (err error) { n, err = unix.Readlinkat(d.fd, name, buf); return err })
 	switch {
 	case err != nil:
 		return "", err
-	case n > longestPath:
+	case n > maxPathBytes:
 		return "", unix.ENAMETOOLONG
 	}
 	return string(buf[:n]), nil
@@ -96,7 +96,7 @@ func (d *atDir) open(name string, to purpose) (*os.File, info, error) {
 	if to == appending {
 		flags = unix.O_WRONLY | unix.O_APPEND
 	}
-	for range looks {
+	for range maxLookups {
 		// Opening alone can do something where it is a device: look first.
 		before, err := d.lstat(name)
 		if err == nil {

@@ -59,9 +59,9 @@ var (
 	errChanging  = errors.New("something else at each look")
 )
 
-// looks is how often something is looked up again that was replaced between
+// maxLookups is how often something is looked up again that was replaced between
 // two looks.
-const looks = 100
+const maxLookups = 100
 
 // newFile is the permission of files and newDirectory that of directories that
 // come new, less what the process's umask takes away.

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
-// mostKept is how many names of one directory a pattern may concern.
-const mostKept = 100_000
+// maxMatchedNames is how many names of one directory a pattern may concern.
+const maxMatchedNames = 100_000
 
 type globArgs struct {
 	Pattern string `pif:"pattern,main,designates" doc:"names between slashes; in a name * is any characters, ? one, [a-z] one of these; ** for a name is any directories"`
@@ -133,21 +133,21 @@ func (p pattern) more(states []int) bool {
 
 // match goes through a directory in the order of names.
 func (l *listing) match(d dir, prefix string, p pattern, states []int, depth int) error {
-	if depth > deepest {
+	if depth > maxDepth {
 		return tooDeep(prefix)
 	}
 	names, ok := p.literal(states)
 	if !ok {
 		var err error
-		names, err = l.names(d, mostKept+1, func(name string) bool { return len(p.step(states, name)) > 0 })
+		names, err = l.names(d, maxMatchedNames+1, func(name string) bool { return len(p.step(states, name)) > 0 })
 		if isAbsent(err) && depth > 0 {
 			return nil // gone meanwhile
 		}
 		if err != nil {
 			return because(cmp.Or(prefix, "."), err)
 		}
-		if len(names) > mostKept {
-			return sdk.Fail("too_large", "the pattern %s concerns more than %d names of one directory", quote(l.guard.subject), mostKept).
+		if len(names) > maxMatchedNames {
+			return sdk.Fail("too_large", "the pattern %s concerns more than %d names of one directory", quote(l.guard.subject), maxMatchedNames).
 				WithHint("Write a narrower pattern.")
 		}
 	}

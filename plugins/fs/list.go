@@ -12,7 +12,7 @@ import (
 
 const (
 	defaultLimit = 1000
-	mostLimit    = 100_000
+	maxLimit     = 100_000
 )
 
 type listArgs struct {
@@ -75,8 +75,8 @@ type listing struct {
 func (c *call) newListing(limit int) (*listing, error) {
 	l := &listing{call: c, wanted: limit, given: limit != 0, entries: []entry{}}
 	switch {
-	case limit < 0 || limit > mostLimit:
-		return nil, sdk.Fail("invalid", "limit is %d: 1 to %d are possible", limit, mostLimit)
+	case limit < 0 || limit > maxLimit:
+		return nil, sdk.Fail("invalid", "limit is %d: 1 to %d are possible", limit, maxLimit)
 	case limit == 0:
 		l.wanted = defaultLimit
 	}
@@ -111,7 +111,7 @@ func (l *listing) end() []entry {
 }
 
 func (l *listing) below(d dir, prefix string, recursive bool, depth int) error {
-	if depth > deepest {
+	if depth > maxDepth {
 		return tooDeep(prefix)
 	}
 	// Each name is at least one entry, so the first of them are enough.
@@ -227,7 +227,7 @@ func join(prefix, name string) string {
 }
 
 func tooDeep(path string) error {
-	return sdk.Fail("too_large", "%s is more than %d directories deep", quote(path), deepest).
+	return sdk.Fail("too_large", "%s is more than %d directories deep", quote(path), maxDepth).
 		WithHint("Ask for a part further down.")
 }
 

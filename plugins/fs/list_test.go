@@ -50,7 +50,7 @@ func TestList(t *testing.T) {
 			}
 		}
 		h.refused("invalid", "fs.list", "limit", -1)
-		h.refused("invalid", "fs.list", "limit", mostLimit+1)
+		h.refused("invalid", "fs.list", "limit", maxLimit+1)
 		h.refused("not_a_directory", "fs.list", "path", "b")
 		h.refused("not_found", "fs.list", "path", "nothing")
 		// What a part of a grant lists is relative to the part.
@@ -131,7 +131,7 @@ func TestUnsayableNames(t *testing.T) {
 func TestDeepTrees(t *testing.T) {
 	worlds(t, func(t *testing.T, w *world) {
 		h := w.hold(nil)
-		deep := strings.TrimSuffix(strings.Repeat("d/", deepest+2), "/")
+		deep := strings.TrimSuffix(strings.Repeat("d/", maxDepth+2), "/")
 		w.makeDir(w.at(deep))
 		h.refused("too_large", "fs.list", "recursive", true)
 		h.refused("too_large", "fs.glob", "pattern", "**")

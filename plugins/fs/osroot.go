@@ -42,7 +42,7 @@ func openByName(f *os.File) (dir, error) {
 }
 
 func (d *rootDir) sub(name string) (dir, error) {
-	for range looks {
+	for range maxLookups {
 		before, err := d.r.Lstat(name)
 		if err != nil {
 			return nil, err
@@ -106,7 +106,7 @@ func (d *rootDir) open(name string, to purpose) (*os.File, info, error) {
 	if to == appending {
 		flags = os.O_WRONLY | os.O_APPEND
 	}
-	for range looks {
+	for range maxLookups {
 		before, err := d.r.Lstat(name)
 		if err == nil {
 			err = regular(portable(before, nil))

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	longestPath = 4096 // bytes
-	longestName = 255  // bytes, as on nearly every file system
+	maxPathBytes = 4096 // bytes
+	maxNameBytes = 255  // bytes, as on nearly every file system
 )
 
 // split takes a path of a program apart into names: none for "." and "./". It
@@ -26,8 +26,8 @@ func split(path string) ([]string, error) {
 	switch {
 	case path == "":
 		return nil, sdk.Fail("invalid", "the path is empty").WithHint(`Write "." for the capability's root.`)
-	case len(path) > longestPath:
-		return nil, sdk.Fail("invalid", "the path %s has %d bytes; at most %d are possible", quote(path), len(path), longestPath)
+	case len(path) > maxPathBytes:
+		return nil, sdk.Fail("invalid", "the path %s has %d bytes; at most %d are possible", quote(path), len(path), maxPathBytes)
 	case !utf8.ValidString(path):
 		return nil, bad("isn't UTF-8")
 	case strings.ContainsFunc(path, unicode.IsControl):
@@ -50,8 +50,8 @@ func split(path string) ([]string, error) {
 			return nil, bad("has an empty name in it")
 		case name == ".." || name == ".":
 			return nil, bad("has the name " + name + " in it: paths go down only")
-		case len(name) > longestName:
-			return nil, sdk.Fail("invalid", "the name %s has %d bytes; at most %d are possible", quote(name), len(name), longestName)
+		case len(name) > maxNameBytes:
+			return nil, sdk.Fail("invalid", "the name %s has %d bytes; at most %d are possible", quote(name), len(name), maxNameBytes)
 		case isTemporary(name):
 			return nil, bad("has a name in it that is kept for writing files")
 		case runtime.GOOS == "windows" && odd(name):

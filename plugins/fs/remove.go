@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
-// deepest is how many directories deep listing and removing go: each is held open.
-const deepest = 250
+// maxDepth is how many directories deep listing and removing go: each is held open.
+const maxDepth = 250
 
 type removeArgs struct {
 	Path      string `pif:"path,main,designates" doc:"what to remove, relative to the capability's root; a link goes, not what it leads to"`
@@ -95,8 +95,8 @@ func (t *tree) rmdir(p *place) error {
 // aren't links, each in the directory held open above it, so nothing that is
 // swapped meanwhile leads it elsewhere.
 func (t *tree) remove(in dir, name string, depth int) error {
-	if depth > deepest {
-		return sdk.Fail("too_large", "%s is more than %d directories deep", quote(t.guard.subject), deepest).
+	if depth > maxDepth {
+		return sdk.Fail("too_large", "%s is more than %d directories deep", quote(t.guard.subject), maxDepth).
 			WithHint("Remove the deepest ones first.")
 	}
 	d, err := in.sub(name)

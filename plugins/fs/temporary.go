@@ -17,9 +17,9 @@ const (
 	temporaryDigits = 32
 )
 
-// stale is the age from which a temporary file is taken to be left over where locks
+// staleAge is the age from which a temporary file is taken to be left over where locks
 // can't tell.
-const stale = time.Hour
+const staleAge = time.Hour
 
 func isTemporary(name string) bool {
 	if len(name) != len(temporaryPrefix)+temporaryDigits+len(temporarySuffix) {
@@ -36,7 +36,7 @@ func isTemporary(name string) bool {
 // temporary makes a file beside those of a directory, of a name that nobody can guess.
 // It is locked until release is called, so that who sweeps knows that its writer lives.
 func temporary(d dir, perm iofs.FileMode) (f *os.File, name string, release func(), err error) {
-	for range looks {
+	for range maxLookups {
 		var random [temporaryDigits / 2]byte
 		rand.Read(random[:])
 		name = temporaryPrefix + hex.EncodeToString(random[:]) + temporarySuffix
@@ -81,7 +81,7 @@ func removeLeft(d dir, name string) {
 		return
 	}
 	free, known := unlocked(f)
-	if known && !free || !known && time.Since(i.modified) <= stale {
+	if known && !free || !known && time.Since(i.modified) <= staleAge {
 		return
 	}
 	if now, err := d.lstat(name); err == nil && now.is(i.identity) {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// mostLinks is how many links one path may lead through.
-const mostLinks = 40
+// maxLinks is how many links one path may lead through.
+const maxLinks = 40
 
 // A walk goes down a path, one name at a time, from one open directory to the
 // next. No name is looked up but in a directory that is held open, and no link
@@ -105,7 +105,7 @@ func (w *walk) visit(d dir) error {
 
 // expand gives the names that a link stands for.
 func (w *walk) expand(at dir, name string) ([]string, error) {
-	if w.links++; w.links > mostLinks {
+	if w.links++; w.links > maxLinks {
 		return nil, errLoop
 	}
 	target, err := at.readlink(name)

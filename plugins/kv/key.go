@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
-// longestKey is in bytes.
-const longestKey = 512
+// maxKeyBytes is in bytes.
+const maxKeyBytes = 512
 
 // quote is a key as messages show it: as the program said it, bounded, and
 // without anything that acts on a terminal.
@@ -34,8 +34,8 @@ func checkKey(key string) error {
 	switch {
 	case key == "":
 		return bad("is empty")
-	case len(key) > longestKey:
-		return sdk.Fail("invalid", "the key %s has %d bytes; at most %d are possible", quote(key), len(key), longestKey).
+	case len(key) > maxKeyBytes:
+		return sdk.Fail("invalid", "the key %s has %d bytes; at most %d are possible", quote(key), len(key), maxKeyBytes).
 			WithHint("Put what is long into the value.")
 	case !utf8.ValidString(key):
 		return bad("isn't UTF-8")

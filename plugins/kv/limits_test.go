@@ -72,11 +72,11 @@ func TestFilling(t *testing.T) {
 		h := hold(t, dir, "**")
 		h.does("put", "key", "a", "value", 1)
 		// As if others had filled the rest.
-		if _, err := sharedStore(t, dir).writer.Exec(`UPDATE spaces SET bytes = ? WHERE name = ''`, mostSize); err != nil {
+		if _, err := sharedStore(t, dir).writer.Exec(`UPDATE spaces SET bytes = ? WHERE name = ''`, maxSpaceBytes); err != nil {
 			t.Fatal(err)
 		}
 		h.fails("too_large", "put", "key", "new/x", "value", 1)
-		if _, err := sharedStore(t, dir).writer.Exec(`UPDATE spaces SET bytes = 0, keys = ? WHERE name = ''`, mostCount); err != nil {
+		if _, err := sharedStore(t, dir).writer.Exec(`UPDATE spaces SET bytes = 0, keys = ? WHERE name = ''`, maxKeys); err != nil {
 			t.Fatal(err)
 		}
 		h.fails("too_large", "put", "key", "new/x", "value", 1)

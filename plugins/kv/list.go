@@ -20,7 +20,7 @@ type listed struct {
 
 const (
 	usualLimit = 1000
-	mostListed = 10_000
+	maxListed  = 10_000
 	// batch is how many rows are read at once: between batches others can write
 	// what is in the -wal to the file.
 	batch = 2000
@@ -33,8 +33,8 @@ func list(ctx context.Context, s *scope, a listArgs) ([]listed, error) {
 	if a.Limit != nil {
 		limit = *a.Limit
 	}
-	if limit < 1 || limit > mostListed {
-		return nil, sdk.Fail("invalid", "limit is %d; from 1 to %d can be listed at once", limit, mostListed)
+	if limit < 1 || limit > maxListed {
+		return nil, sdk.Fail("invalid", "limit is %d; from 1 to %d can be listed at once", limit, maxListed)
 	}
 	prefix, after := "", ""
 	if a.Prefix != nil {

@@ -27,7 +27,7 @@ func apart(t testing.TB, dir, pattern string) holder {
 	}
 	p := Plugin()
 	p.Open = func(context.Context, sdk.Capability) (any, error) {
-		return &scope{store: s, release: s.close, pattern: pattern, value: mostValue, size: defaultSize, count: defaultCount}, nil
+		return &scope{store: s, release: s.close, pattern: pattern, value: maxValueBytes, size: defaultSize, count: defaultCount}, nil
 	}
 	h, err := sdk.Direct(t.Context(), p, sdk.Capability{})
 	if err != nil {

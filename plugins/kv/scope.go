@@ -11,11 +11,11 @@ import (
 
 // The limits where a capability says nothing, and those that none raises.
 const (
-	defaultSize  = 64 << 20 // bytes of a space's keys and values
-	defaultCount = 100_000  // keys of a space
-	mostValue    = 1 << 20  // bytes of a value
-	mostSize     = 1 << 30  // bytes of all spaces
-	mostCount    = 1_000_000
+	defaultSize   = 64 << 20 // bytes of a space's keys and values
+	defaultCount  = 100_000  // keys of a space
+	maxValueBytes = 1 << 20  // bytes of a value
+	maxSpaceBytes = 1 << 30  // bytes of all spaces
+	maxKeys       = 1_000_000
 )
 
 // The values of the options size and keys.
@@ -72,9 +72,9 @@ func open(c sdk.Capability) (*scope, error) {
 	if c.State == "" {
 		return nil, sdk.Fail("failed", "there is no folder to keep anything in")
 	}
-	s := &scope{pattern: c.Within, verbs: c.Verbs, denies: c.Denies, value: mostValue}
+	s := &scope{pattern: c.Within, verbs: c.Verbs, denies: c.Denies, value: maxValueBytes}
 	if c.Max > 0 {
-		s.value = int(min(c.Max, mostValue))
+		s.value = int(min(c.Max, maxValueBytes))
 	}
 	_, s.readOnly = c.Options["ro"]
 	var err error

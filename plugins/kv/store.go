@@ -23,13 +23,13 @@ const (
 	format = 1
 	// application marks the file, for file(1) and for us: "PIFK".
 	application = 0x5049464b
-	// mostPages of 4 KiB is the end of the file whatever is counted: a half more
+	// maxPages of 4 KiB is the end of the file whatever is counted: a half more
 	// than all that may be kept.
-	mostPages = 3 * mostSize / 2 / 4096
+	maxPages = 3 * maxSpaceBytes / 2 / 4096
 	// busy is how long SQLite itself waits for another process, and patience how
 	// long we do: in between, a request that was ended is.
-	busy     = 100 * time.Millisecond
-	patience = 20 * time.Second
+	busy        = 100 * time.Millisecond
+	busyTimeout = 20 * time.Second
 )
 
 // layout makes an empty file a store. spaces has the keys and bytes of each space,
@@ -113,7 +113,7 @@ func openStore(path string) (_ *store, err error) {
 		}
 	}()
 	if s.writer, err = connect(path, "_txlock=immediate", "_pragma=synchronous(full)", "_pragma=fullfsync(1)", "_pragma=checkpoint_fullfsync(1)",
-		"_pragma=journal_size_limit(16777216)", fmt.Sprintf("_pragma=max_page_count(%d)", mostPages)); err != nil {
+		"_pragma=journal_size_limit(16777216)", fmt.Sprintf("_pragma=max_page_count(%d)", maxPages)); err != nil {
 		return nil, err
 	}
 	s.writer.SetMaxOpenConns(1)
@@ -148,7 +148,7 @@ func connect(path string, query ...string) (*sql.DB, error) {
 // make makes an empty file a store, once, whoever else does the same, and refuses
 // any other file.
 func (s *store) make() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), busyTimeout)
 	defer cancel()
 	err := retry(ctx, func() error {
 		var mode string
@@ -215,7 +215,7 @@ func undo(tx *sql.Tx) error {
 
 // retry does something again while another process has the file.
 func retry(ctx context.Context, do func() error) error {
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(busyTimeout); ; {
 		err := do()
 		if !isBusy(err) || ctx.Err() != nil || time.Now().After(end) {
 			return err

@@ -59,7 +59,7 @@ func cas(ctx context.Context, s *scope, a casArgs) (swap, error) {
 	var expect []byte
 	if a.Expect != nil {
 		var err error
-		if expect, err = sdk.Encode(a.Expect, mostValue); err != nil {
+		if expect, err = sdk.Encode(a.Expect, maxValueBytes); err != nil {
 			return swap{}, err
 		}
 	}
@@ -188,7 +188,7 @@ func (s *scope) room(ctx context.Context, tx *sql.Tx, space string, keys, size i
 		says         string
 	}{
 		{space, s.count, s.size, "everything below " + quote(space)},
-		{"", mostCount, mostSize, "everything that is kept"},
+		{"", maxKeys, maxSpaceBytes, "everything that is kept"},
 	} {
 		var hasKeys, hasBytes int64
 		err := tx.QueryRowContext(ctx, `SELECT keys, bytes FROM spaces WHERE name = ?`, limit.name).Scan(&hasKeys, &hasBytes)

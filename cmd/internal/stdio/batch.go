@@ -126,8 +126,8 @@ func elements(text []byte) ([][]byte, *refusal) {
 	return parts, nil
 }
 
-// mostExact is the largest integer id that comes back over HTTP as it was.
-const mostExact = 1 << 53
+// maxExactInt is the largest integer id that comes back over HTTP as it was.
+const maxExactInt = 1 << 53
 
 // Refusal is the answer to a text that is no message: not JSON, not JSON-RPC, or with
 // an id that can't be given back. It is nil for a message, and, where batches may be,
@@ -150,7 +150,7 @@ func Refusal(text []byte, batches bool) []byte {
 			continue
 		}
 		if m.id.big() {
-			return invalid([]byte(m.id.echo), "over HTTP an integer id is at most %d", int64(mostExact)).answer()
+			return invalid([]byte(m.id.echo), "over HTTP an integer id is at most %d", int64(maxExactInt)).answer()
 		}
 	}
 	return nil

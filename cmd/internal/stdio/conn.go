@@ -35,7 +35,7 @@ type conn struct {
 	out      *writer
 	calls    calls
 	notes    notes
-	patience time.Duration // see [patience]
+	patience time.Duration // see [backpressureTimeout]
 	grace    time.Duration // see [closeGrace]
 	release  func() bool   // detaches from the context of Connect
 
@@ -192,7 +192,7 @@ func (c *conn) take(f part) (jsonrpc.Message, *refusal) {
 		if target.echo != "" {
 			m.params = cancelParams(target.key)
 		}
-	case !c.notes.room(len(f.line), patience, c.stopped):
+	case !c.notes.room(len(f.line), backpressureTimeout, c.stopped):
 		c.log.Debug("notification dropped: too many are unhandled", "method", m.method)
 		return nil, nil
 	}

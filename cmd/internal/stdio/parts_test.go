@@ -349,7 +349,7 @@ func TestFilePatience(t *testing.T) {
 	}
 	r, w := pipe(t)
 	defer w.Close()
-	for in, want := range map[*os.File]time.Duration{file: filePatience, r: patience} {
+	for in, want := range map[*os.File]time.Duration{file: fileTimeout, r: backpressureTimeout} {
 		c := (&Transport{In: in, Out: io.Discard}).connect(t.Context())
 		if c.patience != want {
 			t.Errorf("patience %v, want %v", c.patience, want)

@@ -56,14 +56,14 @@ const (
 	MaxDepth = 1000
 )
 
-// patience is how long a request beyond the limits waits for another to end
+// backpressureTimeout is how long a request beyond the limits waits for another to end
 // before it is refused. A client that pipes in a long file of short calls is
 // slowed down rather than turned away; once calls have stopped ending nobody
 // waits any more. A regular file can't send a cancellation that would free a
 // slot, so its patience ends only where a deadlock must be broken.
 const (
-	patience     = 50 * time.Millisecond
-	filePatience = time.Minute
+	backpressureTimeout = 50 * time.Millisecond
+	fileTimeout         = time.Minute
 )
 
 // closeGrace is how long closing waits for a client to take the answers already
@@ -125,7 +125,7 @@ func (t *Transport) connect(ctx context.Context) *conn {
 		log:      log,
 		in:       t.In,
 		stopped:  make(chan struct{}),
-		patience: patience,
+		patience: backpressureTimeout,
 		grace:    closeGrace,
 		calls: calls{
 			maxCalls: or(t.MaxCalls, DefaultMaxCalls),
@@ -134,7 +134,7 @@ func (t *Transport) connect(ctx context.Context) *conn {
 	}
 	if f, ok := t.In.(*os.File); ok {
 		if st, err := f.Stat(); err == nil && st.Mode().IsRegular() {
-			c.patience = filePatience
+			c.patience = fileTimeout
 		}
 	}
 	c.notes.passed = make(chan struct{}, 1)

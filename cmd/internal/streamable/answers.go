@@ -21,8 +21,8 @@ const (
 	ownAnswers = 256 << 10
 	// copies is how many there are of one: its result, its message, its event.
 	copies = 3
-	// littleAnswer is what isn't counted.
-	littleAnswer = 4 << 10
+	// smallAnswer is what isn't counted.
+	smallAnswer = 4 << 10
 )
 
 // answering is a writer of answers.
@@ -39,7 +39,7 @@ var errUnread = errors.New("the client doesn't read, and others need the memory"
 
 // Write implements [http.ResponseWriter].
 func (a *answering) Write(b []byte) (int, error) {
-	if len(b) > littleAnswer {
+	if len(b) > smallAnswer {
 		control := http.NewResponseController(a.ResponseWriter)
 		h := a.room.hold(a.principal, func() {
 			_ = control.SetWriteDeadline(time.Now())
@@ -69,8 +69,8 @@ func lists(methods []string) (n int) {
 	return n
 }
 
-// mostLists is how many such messages a batch may have: they are answered at once.
-const mostLists = 4
+// maxLists is how many such messages a batch may have: they are answered at once.
+const maxLists = 4
 
 // longTurn is after how long a turn is over, written or not: what is read of resources may be a run's.
 const longTurn = time.Second

@@ -58,8 +58,8 @@ func (k *Keys) Load(text []byte) error {
 		case !key.IsPublic():
 			return fmt.Errorf("key %d (%q) is private or shared: the file holds public keys only", i, key.KeyID)
 		}
-		if rsa, ok := key.Key.(*rsa.PublicKey); ok && rsa.N.BitLen() < leastRSA {
-			return fmt.Errorf("key %d (%q) is too short to be trusted: an RSA key has %d bits at least, this one %d", i, key.KeyID, leastRSA, rsa.N.BitLen())
+		if rsa, ok := key.Key.(*rsa.PublicKey); ok && rsa.N.BitLen() < minRSABits {
+			return fmt.Errorf("key %d (%q) is too short to be trusted: an RSA key has %d bits at least, this one %d", i, key.KeyID, minRSABits, rsa.N.BitLen())
 		}
 	}
 	k.set.Store(&set)
@@ -69,16 +69,16 @@ func (k *Keys) Load(text []byte) error {
 	return nil
 }
 
-// leastRSA is how many bits an RSA key has, by RFC 7518 section 3.3.
-const leastRSA = 2048
+// minRSABits is how many bits an RSA key has, by RFC 7518 section 3.3.
+const minRSABits = 2048
 
-// longest is how long a signed token may be, in bytes.
-const longest = 8 << 10
+// maxTokenBytes is how long a signed token may be, in bytes.
+const maxTokenBytes = 8 << 10
 
 // Verify checks a token. Why one is refused isn't told to who sent it.
 func (k *Keys) Verify(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
 	set := k.set.Load()
-	if set == nil || len(token) > longest {
+	if set == nil || len(token) > maxTokenBytes {
 		return nil, auth.ErrInvalidToken
 	}
 	parsed, err := jwt.ParseSigned(token, signatures)

@@ -108,7 +108,7 @@ func TestSignedTokens(t *testing.T) {
 		{"not yet", a.sign(with(func(c *jwt.Claims) { c.NotBefore = jwt.NewNumericDate(now.Add(time.Hour)) })), false},
 		{"changed", parts[0] + "." + raw.EncodeToString([]byte(`{"sub":"bob"}`)) + "." + parts[2], false},
 		{"cut", right[:len(right)-4], false}, {"empty", "", false}, {"no token", "a.b.c", false},
-		{"long", right + strings.Repeat("a", longest), false},
+		{"long", right + strings.Repeat("a", maxTokenBytes), false},
 	} {
 		info, err := k.Verify(t.Context(), c.token, nil)
 		if (err == nil) != c.ok {

@@ -113,9 +113,9 @@ func (h *Handler) Recheck(ctx context.Context) {
 	}
 }
 
-// mostOfStream is how many bytes a request that opens a stream may have: they are held as
+// maxStreamBytes is how many bytes a request that opens a stream may have: they are held as
 // long as it is open.
-const mostOfStream = 64 << 10
+const maxStreamBytes = 64 << 10
 
 // message is what of a JSON-RPC message is looked at here.
 type message struct {

@@ -40,8 +40,8 @@ type hold struct {
 	told      bool      // to give way
 }
 
-// patience is for how long nothing has to give way.
-const patience = time.Second
+// yieldDelay is for how long nothing has to give way.
+const yieldDelay = time.Second
 
 // hold begins one, with nothing. What it is for ends by giveWay.
 func (r *room) hold(principal string, giveWay func()) *hold {
@@ -158,7 +158,7 @@ func (r *room) press() time.Duration {
 	for h := range r.holds {
 		switch {
 		case h.told:
-			return patience
+			return yieldDelay
 		case h.giveWay == nil || h.bytes == 0:
 		case longest == nil || r.each[h.principal] > r.each[longest.principal] ||
 			r.each[h.principal] == r.each[longest.principal] && h.since.Before(longest.since):
@@ -166,9 +166,9 @@ func (r *room) press() time.Duration {
 		}
 	}
 	if longest == nil {
-		return patience
+		return yieldDelay
 	}
-	if left := patience - time.Since(longest.since); left > 0 {
+	if left := yieldDelay - time.Since(longest.since); left > 0 {
 		return left
 	}
 	longest.told = true
@@ -179,5 +179,5 @@ func (r *room) press() time.Duration {
 		}
 	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(w *waiter) bool { return w.hold == longest })
-	return patience
+	return yieldDelay
 }

@@ -246,7 +246,7 @@ func TestUnreadAnswers(t *testing.T) {
 		if b, err := io.ReadAll(res.Body); err != nil || len(b) != 1<<20 {
 			t.Errorf("%d bytes, %v", len(b), err)
 		}
-		if took := time.Since(began); took > 2*patience {
+		if took := time.Since(began); took > 2*yieldDelay {
 			t.Errorf("it took %v", took)
 		}
 		if len(failed) == 0 {

@@ -279,8 +279,8 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	w = answer
 	methods := methodsOf(body)
 	switch n := lists(methods); {
-	case n > mostLists:
-		refuse(w, body, jsonrpc.CodeInvalidRequest, fmt.Sprintf("invalid request: a batch of over %d lists", mostLists), nil)
+	case n > maxLists:
+		refuse(w, body, jsonrpc.CodeInvalidRequest, fmt.Sprintf("invalid request: a batch of over %d lists", maxLists), nil)
 		return
 	case n > 0:
 		leave, err := h.turns.enter(r.Context(), principal)
@@ -291,7 +291,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		answer.begun = leave
 	}
 	if r.Method == http.MethodGet || slices.Contains(methods, "subscriptions/listen") {
-		if len(body) > mostOfStream {
+		if len(body) > maxStreamBytes {
 			http.Error(w, http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge)
 			return
 		}

@@ -18,8 +18,8 @@ import (
 // leeway is how far the clock of whoever issues tokens may be off.
 const leeway = 30 * time.Second
 
-// shortest is how long a token must be, so that it can't be guessed.
-const shortest = 20
+// minTokenBytes is how long a token must be, so that it can't be guessed.
+const minTokenBytes = 20
 
 // sendable is what a token is of (RFC 6750 section 2.1).
 const sendable = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/="
@@ -63,8 +63,8 @@ func (t *Tokens) Load(text []byte) error {
 			if k, err := hex.Decode(sum[:], []byte(digits)); err != nil || k != len(sum) || len(digits) != 2*len(sum) {
 				return fmt.Errorf("line %d: sha256: is followed by %d hexadecimal digits", n, 2*len(sum))
 			}
-		} else if len(token) < shortest {
-			return fmt.Errorf("line %d: the token of %q is too short: take at least %d random characters", n, name, shortest)
+		} else if len(token) < minTokenBytes {
+			return fmt.Errorf("line %d: the token of %q is too short: take at least %d random characters", n, name, minTokenBytes)
 		} else if strings.Trim(token, sendable) != "" {
 			// Nobody can send it; it may be meant for a hash of another kind.
 			return fmt.Errorf("line %d: what stands for %q is not a token, which has letters, digits and -._~+/= only, nor sha256: and a hash", n, name)

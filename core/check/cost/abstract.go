@@ -164,8 +164,8 @@ func (a *analyser) named(v *aval) []*aval {
 	return all
 }
 
-// mostVariants is how many a union may be of.
-const mostVariants = 6
+// maxVariants is how many a union may be of.
+const maxVariants = 6
 
 // join is a value that is one of both.
 func (a *analyser) join(v, w *aval) *aval {
@@ -194,7 +194,7 @@ next:
 	if len(alts) == 1 {
 		return alts[0]
 	}
-	if len(alts) > mostVariants {
+	if len(alts) > maxVariants {
 		return top
 	}
 	return &aval{kind: isUnion, alts: alts}

@@ -114,8 +114,8 @@ func (a *analyser) nth(e *env, place int) *aval {
 	return e.val
 }
 
-// mostTries is how often a recursion is looked at anew with more that changes.
-const mostTries = 8
+// maxTries is how often a recursion is looked at anew with more that changes.
+const maxTries = 8
 
 // recursive looks at a function that calls itself: what changes from call to
 // call is a root each.
@@ -123,7 +123,7 @@ func (a *analyser) recursive(t term.Term, r *recursion, inner *env, in scope) (*
 	first := a.chain(inner)
 	r.state = map[int]string{}
 	last := a.chain(r.seen)
-	for range mostTries {
+	for range maxTries {
 		if len(last) != len(first) {
 			return a.lost(t, "it calls itself with other variables around it")
 		}

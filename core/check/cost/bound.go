@@ -51,8 +51,8 @@ func (b Bound) Vars() []Var {
 	return vars
 }
 
-// largestExponent is what an exponential is evaluated up to.
-const largestExponent = 100_000
+// maxExponent is what an exponential is evaluated up to.
+const maxExponent = 100_000
 
 // Eval works the formula out, rounded up, where sizes says what the variables
 // are (those with Log never asked for). It is false for a bound that isn't
@@ -72,7 +72,7 @@ func (b Bound) Eval(sizes func(Var) *big.Int) (*big.Int, bool) {
 				n = big.NewInt(int64(n.BitLen()))
 			}
 			if f.base > 0 {
-				if !n.IsInt64() || n.Int64() > largestExponent {
+				if !n.IsInt64() || n.Int64() > maxExponent {
 					return nil, false
 				}
 				x.Mul(x, new(big.Int).Exp(new(big.Int).SetUint64(f.base), n, nil))

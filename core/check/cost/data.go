@@ -1,8 +1,8 @@
 package cost
 
-// mostKnown is how long a string is known that code puts together of others, in
+// maxKnownBytes is how long a string is known that code puts together of others, in
 // bytes: those could double with every term.
-const mostKnown = 4 << 10
+const maxKnownBytes = 4 << 10
 
 // textRow is the rows of strings and JSON.
 func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, done bool) {
@@ -14,7 +14,7 @@ func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, 
 	switch name {
 	case "concat":
 		v = aText(n.plus(a.asBytes(args[1])))
-		if x, y := args[0].lit, args[1].lit; x != nil && y != nil && len(*x)+len(*y) <= mostKnown {
+		if x, y := args[0].lit, args[1].lit; x != nil && y != nil && len(*x)+len(*y) <= maxKnownBytes {
 			a.vars.charge((len(*x) + len(*y)) / 32)
 			v = literalText(*x + *y)
 		}

@@ -33,9 +33,9 @@ func (a *analyser) root() string {
 	return fmt.Sprintf("@%d", a.roots)
 }
 
-// deepest is how long the paths may be that a loop is looked into: a value
+// maxLoopDepth is how long the paths may be that a loop is looked into: a value
 // that takes itself apart has no bound for every depth.
-const deepest = 24
+const maxLoopDepth = 24
 
 // solve is the largest that a variable of the loop's roots gets.
 func (l *loop) solve(v *variable) size {
@@ -43,7 +43,7 @@ func (l *loop) solve(v *variable) size {
 		return s
 	}
 	root, rest := v.root, v.Path[len(v.root):]
-	if l.solving[v] || len(rest) > deepest*4 || !l.a.spend() {
+	if l.solving[v] || len(rest) > maxLoopDepth*4 || !l.a.spend() {
 		return infinite
 	}
 	l.solving[v] = true

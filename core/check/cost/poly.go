@@ -101,9 +101,9 @@ func times(a, b uint64) uint64 {
 	return q
 }
 
-// most is how many products a sum may have; more are too complex to be told.
+// maxProducts is how many products a sum may have; more are too complex to be told.
 // While sums are worked out they may have twice as many.
-const most = 200
+const maxProducts = 200
 
 // table is that of the variables; nil of a constant.
 func (p poly) table() *table {
@@ -148,7 +148,7 @@ func (p poly) merge(q poly, op func(a, b uint64) uint64) poly {
 		}
 	}
 	r = append(append(r, p...), q...)
-	if len(r) > 2*most {
+	if len(r) > 2*maxProducts {
 		return tooLarge
 	}
 	return t.made(r)
@@ -250,7 +250,7 @@ func (p poly) scale(c uint64) poly {
 
 // over reports whether p is too large or too complex to be told.
 func (p poly) over() bool {
-	if len(p) > most {
+	if len(p) > maxProducts {
 		return true
 	}
 	for _, m := range p {

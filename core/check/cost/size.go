@@ -25,8 +25,8 @@ func sized(p poly) size {
 	return size{alts: []poly{p}}
 }
 
-// mostAlts is how many sums a size may be the largest of.
-const mostAlts = 4
+// maxAlternatives is how many sums a size may be the largest of.
+const maxAlternatives = 4
 
 // flat is one sum that is at least s.
 func (s size) flat() poly {
@@ -59,7 +59,7 @@ func (s size) norm() size {
 			alts = append(alts, p)
 		}
 	}
-	if len(alts) > mostAlts {
+	if len(alts) > maxAlternatives {
 		alts = []poly{size{alts: alts}.flat()}
 	}
 	return size{alts: alts}

@@ -1,7 +1,7 @@
 package cost
 
-// mostTogether is how many variables that grow by one another are looked at.
-const mostTogether = 12
+// maxTogether is how many variables that grow by one another are looked at.
+const maxTogether = 12
 
 // together solves variables of which each is made of others of them, as a and b in
 // (a, b) ← (b, a + b): the largest of all grows as max ← a·max + b.
@@ -12,7 +12,7 @@ func (l *loop) together(v *variable) size {
 	for i := 0; i < len(group); i++ {
 		x := group[i]
 		rest := x.Path[len(x.root):]
-		if len(group) > mostTogether || len(rest) > deepest*4 || !l.a.spend() {
+		if len(group) > maxTogether || len(rest) > maxLoopDepth*4 || !l.a.spend() {
 			return infinite
 		}
 		first := l.a.measured(l.first[x.root], x.Measure, rest)

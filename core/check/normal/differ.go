@@ -16,9 +16,9 @@ const (
 	yes
 )
 
-// mostLooks is how many parts of values a search compares in all. What a run gives
+// maxLooks is how many parts of values a search compares in all. What a run gives
 // is small in memory, but one part may stand in it in very many places.
-const mostLooks = 1 << 21
+const maxLooks = 1 << 21
 
 // differ says whether two runs did something else.
 func (s *search) differ(x, y outcome) ternary {
@@ -59,7 +59,7 @@ func (s *search) values(a, b value.Value) ternary {
 	for len(todo) > 0 {
 		a, b := todo[len(todo)-1].a, todo[len(todo)-1].b
 		todo = todo[:len(todo)-1]
-		if s.looks++; s.looks > mostLooks {
+		if s.looks++; s.looks > maxLooks {
 			return unsure
 		}
 		if a.Type() != b.Type() {

@@ -53,7 +53,7 @@ func (n *normaliser) folded(f *closure, acc, list val, b *block) (val, bool) {
 	var steps []*closure
 	over := list
 	if turned := mapOf(list); turned != nil && len(turned.steps) == 0 && b.kinds(list) == prim.KindList {
-		if m := mapOf(turned.list); m != nil && len(m.steps) < mostSteps {
+		if m := mapOf(turned.list); m != nil && len(m.steps) < maxFoldSteps {
 			steps, over = m.steps, m.list
 		}
 	}
@@ -249,7 +249,7 @@ func (n *normaliser) fused(m *rmap, step *fun, b *block) (v val, done, ok bool) 
 			return nil, false, false
 		}
 		return b.resolve(over.list), true, true // turned round twice
-	case len(over.steps)+len(m.steps) > mostSteps || !quiet(step.body):
+	case len(over.steps)+len(m.steps) > maxFoldSteps || !quiet(step.body):
 		return nil, false, false
 	}
 	both := &rmap{steps: slices.Concat(over.steps, m.steps), list: over.list}
@@ -280,5 +280,5 @@ var turned = &closure{lam: &term.Lam{Param: "p", Body: &term.Prim{ID: prim.Cons,
 	&term.Prim{ID: prim.Fst, Args: []term.Term{&term.Var{Name: "p"}}},
 }}}}
 
-// mostSteps is how many folds are made one.
-const mostSteps = 8
+// maxFoldSteps is how many folds are made one.
+const maxFoldSteps = 8

@@ -172,13 +172,13 @@ func tails(all []test, v val) []test {
 	}
 }
 
-// mostPlaced is how long a run may be that is put into order.
-const mostPlaced = 300
+// maxPlaced is how long a run may be that is put into order.
+const maxPlaced = 300
 
 // place orders tests and what only computes between them. made is the tests that are
 // made right after them.
 func (w *writer) place(run []*comp, made []test) []*comp {
-	if len(run) > mostPlaced {
+	if len(run) > maxPlaced {
 		for _, c := range run {
 			c.placed = true
 		}

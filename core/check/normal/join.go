@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// mostJoined is how many parts a string is known to have.
-const mostJoined = 24
+// maxJoined is how many parts a string is known to have.
+const maxJoined = 24
 
 // joinedStrings is concat of strings: it is known of what parts they are made, and
 // no two literals stand together.
@@ -36,7 +36,7 @@ func (n *normaliser) joinedStrings(args []val, b *block) (v val, done bool) {
 		if len(all) > 0 {
 			if before, ok := all[len(all)-1].(lit); ok {
 				both := before.v.(value.Str) + s
-				if len(both) > mostBytes || !n.spend(len(both)/256) {
+				if len(both) > maxResultBytes || !n.spend(len(both)/256) {
 					return nil, false
 				}
 				all[len(all)-1] = lit{both}
@@ -50,12 +50,12 @@ func (n *normaliser) joinedStrings(args []val, b *block) (v val, done bool) {
 		return lit{value.Str("")}, true
 	case len(all) == 1:
 		return all[0], true
-	case len(all) > mostJoined:
+	case len(all) > maxJoined:
 		return nil, false
 	}
 	var w strings.Builder
 	w.WriteString("join")
-	left := 4 * mostJoined
+	left := 4 * maxJoined
 	keyed := true
 	for _, p := range all {
 		w.WriteByte(' ')

@@ -1,8 +1,8 @@
 package normal
 
-// mostAgain is how often a block is gone through before all that needs what was
+// maxRepeats is how often a block is gone through before all that needs what was
 // learned stands in the order.
-const mostAgain = 20
+const maxRepeats = 20
 
 // mark finds out what of a block stands where it is used. It is to be done again
 // where what only computes would come before what it learned from: that stands in the
@@ -10,7 +10,7 @@ const mostAgain = 20
 func (w *writer) mark(comps []*comp, final val, again int) bool {
 	for i, c := range comps {
 		c.at = i
-		if again == mostAgain && !c.free {
+		if again == maxRepeats && !c.free {
 			c.total = false
 		}
 		if !c.total {

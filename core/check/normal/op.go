@@ -36,8 +36,8 @@ func rows(names ...string) map[term.ID]bool {
 
 // Bounds of what is computed beforehand: the result's bytes, and the steps.
 const (
-	mostBytes = 1 << 14
-	mostWork  = 1000
+	maxResultBytes = 1 << 14
+	maxResultSteps = 1000
 )
 
 // strict is a row of the table applied to values.
@@ -341,8 +341,8 @@ func (n *normaliser) compute(id term.ID, args []val, b *block) (v val, done, ok 
 	if r.Size != nil {
 		size = r.Size(values)
 	}
-	if size > mostBytes ||
-		r.Cost != nil && r.Cost(values) > mostWork || r.Work != nil && r.Work(values, mostWork) > mostWork {
+	if size > maxResultBytes ||
+		r.Cost != nil && r.Cost(values) > maxResultSteps || r.Work != nil && r.Work(values, maxResultSteps) > maxResultSteps {
 		return nil, false, false
 	}
 	if !n.spend(len(values) + (most-left)/16 + int(size)/256) {

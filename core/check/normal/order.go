@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// mostCompared is how many parts one comparison of two values looks at.
-const mostCompared = 200
+// maxCompared is how many parts one comparison of two values looks at.
+const maxCompared = 200
 
 // An order compares values by what they are made of, so that it makes no
 // difference in which order a program comes to them. Parameters, and what must be
@@ -19,9 +19,9 @@ const mostCompared = 200
 type order struct{ left int }
 
 func (n *normaliser) compare(x, y val) int {
-	o := order{mostCompared}
+	o := order{maxCompared}
 	c := o.vals(x, y)
-	n.spend((mostCompared - o.left) / 16)
+	n.spend((maxCompared - o.left) / 16)
 	return c
 }
 

@@ -32,12 +32,12 @@ type search struct {
 	looks               int // how many parts of values were compared
 }
 
-// runMemory is the budget of memory of each run, mostShown how many bytes of a
-// result a verdict shows, and mostAsked how often a run may ask.
+// runMemory is the budget of memory of each run, maxShownBytes how many bytes of a
+// result a verdict shows, and maxRequests how often a run may ask.
 const (
-	runMemory = 8 << 20
-	mostShown = 400
-	mostAsked = 200
+	runMemory     = 8 << 20
+	maxShownBytes = 400
+	maxRequests   = 200
 )
 
 func newSearch(a, b term.Term, tool bool, l Limits) *search {
@@ -213,9 +213,9 @@ func (s *search) show(o outcome) string {
 		shown = "the failure " + string(o.kind)
 	default:
 		// As a term, so that code is told from the value it looks like.
-		w := text.NewWriter(mostShown, mostShown)
+		w := text.NewWriter(maxShownBytes, maxShownBytes)
 		w.Term(o.value)
-		if shown = string(w.Bytes()); len(shown) >= mostShown-4 {
+		if shown = string(w.Bytes()); len(shown) >= maxShownBytes-4 {
 			shown += "…"
 		}
 	}
@@ -275,7 +275,7 @@ func (s *search) once(i int, args []value.Value) outcome {
 		case eval.Suspended:
 			var answers []eval.Answer
 			for _, r := range m.Requests() {
-				if room -= bytesOf(r.Arg, room); room < 0 || len(o.asked) == mostAsked {
+				if room -= bytesOf(r.Arg, room); room < 0 || len(o.asked) == maxRequests {
 					return outcome{unsure: true}
 				}
 				o.asked = append(o.asked, asked{r.Op, r.In, r.Arg})

@@ -88,13 +88,13 @@ func (g *guesser) int(i int64) {
 	}
 }
 
-// mostMixed is how many literals are looked at together.
-const mostMixed = 8
+// maxMixed is how many literals are looked at together.
+const maxMixed = 8
 
 // mix adds what makes one literal of another: a program may compute before it
 // compares.
 func (g *guesser) mix() {
-	all := g.literals[:min(len(g.literals), mostMixed)]
+	all := g.literals[:min(len(g.literals), maxMixed)]
 	for _, x := range all {
 		for _, y := range all {
 			if len(g.ints) < 200 && x != y {

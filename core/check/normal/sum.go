@@ -27,9 +27,9 @@ type product struct {
 
 // The bounds of a sum. What would be larger is a row like any other.
 const (
-	mostTerms  = 24
-	mostDegree = 8
-	mostDigits = 16 // words of a factor
+	maxTerms       = 24
+	maxDegree      = 8
+	maxFactorWords = 16 // words of a factor
 )
 
 // asSum is an integer as a sum.
@@ -37,7 +37,7 @@ func asSum(v val, b *block) (*sum, bool) {
 	switch v := v.(type) {
 	case lit:
 		i, ok := v.v.(value.Int)
-		if !ok || i.Words() > mostDigits {
+		if !ok || i.Words() > maxFactorWords {
 			return nil, false
 		}
 		if i.Big().Sign() == 0 {
@@ -64,11 +64,11 @@ func (n *normaliser) arithmetic(id term.ID, args []val, b *block) (v val, done b
 		return nil, false
 	}
 	s := n.combined(id, x, y)
-	if s == nil || len(s.terms) > mostTerms {
+	if s == nil || len(s.terms) > maxTerms {
 		return nil, false
 	}
 	for _, t := range s.terms {
-		if len(t.of) > mostDegree || t.times.BitLen() > 64*mostDigits {
+		if len(t.of) > maxDegree || t.times.BitLen() > 64*maxFactorWords {
 			return nil, false
 		}
 	}
@@ -103,7 +103,7 @@ func (n *normaliser) combined(id term.ID, x, y *sum) *sum {
 	var all []product
 	switch id {
 	case prim.Mul:
-		if len(x.terms)*len(y.terms) > 4*mostTerms {
+		if len(x.terms)*len(y.terms) > 4*maxTerms {
 			return nil
 		}
 		for _, t := range x.terms {
@@ -205,7 +205,7 @@ func (w *writer) sum(s *sum, names *names) term.Term {
 			whole = &term.Prim{ID: prim.Add, Args: []term.Term{whole, one}}
 		}
 	}
-	w.deepest = max(w.deepest, w.nesting+mostTerms+mostDegree)
+	w.deepest = max(w.deepest, w.nesting+maxTerms+maxDegree)
 	return whole
 }
 

@@ -123,13 +123,13 @@ func (s *shape) likely(k prim.Kinds) bool {
 	return false
 }
 
-// mostLength is how long strings and lists are made.
-const mostLength = 40
+// maxLength is how long strings and lists are made.
+const maxLength = 40
 
 // length is how long a string or list may have to be to show something.
 func (g *guesser) length(d *draw) int {
 	if len(g.literals) > 0 {
-		if n := g.literals[d.next(len(g.literals))]; n >= 0 && n < mostLength {
+		if n := g.literals[d.next(len(g.literals))]; n >= 0 && n < maxLength {
 			return int(n) + d.next(2)
 		}
 	}
