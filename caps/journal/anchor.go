@@ -38,7 +38,7 @@ type lostHead struct {
 // between is noted when the store is closed.
 const pace = time.Second
 
-// noteAt is the file about the store at a path; "": none is kept.
+// noteAt returns the file about the store at a path; "": none is kept.
 func noteAt(folder, path string) string {
 	if folder == "" {
 		return ""
@@ -92,7 +92,7 @@ func writeNote(file string, n *notedHead) error {
 	return nil
 }
 
-// missing says in words what of a note the store doesn't have; "": it has it all,
+// missing returns in words what of a note the store doesn't have; "": it has it all,
 // or retention dropped it.
 func (s *Store) missing(n *notedHead) string {
 	if n.Store != s.id {

@@ -128,7 +128,7 @@ func (x *entry) wait() (seq uint64, err error) {
 	return got.seq, got.err
 }
 
-// Failing is why the last attempt to write failed; nil: it didn't.
+// Failing returns why the last attempt to write failed; nil: it didn't.
 func (s *Store) Failing() error {
 	if s.writer == nil {
 		return nil

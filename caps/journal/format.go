@@ -18,7 +18,7 @@ const Format = 2
 // application marks the file, for file(1) and for us: "PIFJ".
 const application = 0x5049464a
 
-// layout is what makes an empty file a journal of a format: its tables and
+// layout returns what makes an empty file a journal of a format: its tables and
 // indexes. A file with anything else in it, such as a trigger that changes what is
 // inserted, isn't opened.
 func layout(format int64) []string {
@@ -45,8 +45,8 @@ const indexedKinds = `kind NOT IN ('run.started','run.ended')`
 // toSecond brings a file of the first format up to the second.
 var toSecond = []string{`DROP INDEX events_kind`, kindIndex + ` WHERE ` + indexedKinds, toolIndex}
 
-// recognized is recognize of one state of the file: another process may be about
-// to upgrade it.
+// recognized does what recognize does for one state of the file: another process may
+// be about to upgrade it.
 func (s *Store) recognized(conn *sql.Conn) (format int64, err error) {
 	if _, err := conn.ExecContext(bg, `BEGIN`); err != nil {
 		return 0, err

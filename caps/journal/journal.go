@@ -67,7 +67,7 @@ func (k Kind) aboutTool() bool { return k.Changes() || k == ToolRefused }
 // A Hash is a SHA-256. Its text is hexadecimal.
 type Hash [sha256.Size]byte
 
-// String is the hash in hexadecimal.
+// String returns the hash in hexadecimal.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // MarshalText writes the hash in hexadecimal.
@@ -95,7 +95,7 @@ type Event struct {
 	Data   json.RawMessage `json:"data"` // an object, compact
 }
 
-// Seal is the hash of the event: of the one before, and of every field with its
+// Seal returns the hash of the event: of the one before, and of every field with its
 // length, so that no two events have the same text to be hashed.
 func (e *Event) Seal() Hash {
 	var buf [512]byte
@@ -118,7 +118,7 @@ func (e *Event) Seal() Hash {
 	return sum
 }
 
-// Tool is the name of the tool that an event of a kind about tools is about; ""
+// Tool returns the name of the tool that an event of a kind about tools is about; ""
 // for other events, and where the data names none.
 func (e *Event) Tool() string {
 	if !e.Kind.aboutTool() {
@@ -282,7 +282,7 @@ func (v *Verifier) Next(e *Event) error {
 	return nil
 }
 
-// follows says what is wrong with e as the event after last.
+// follows returns what is wrong with e as the event after last.
 func follows(e, last *Event) *Break {
 	switch {
 	case e.Seq != last.Seq+1:
@@ -293,7 +293,7 @@ func follows(e, last *Event) *Break {
 	return nil
 }
 
-// sealed says what is wrong with e itself.
+// sealed returns what is wrong with e itself.
 func sealed(e *Event) *Break {
 	if e.Seal() != e.Hash {
 		return &Break{e.Seq, "it is not what was recorded: its hash differs"}

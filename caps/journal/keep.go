@@ -34,7 +34,7 @@ func (c *scope) takes(e *Event) bool {
 	return e.Seq < c.last && (e.Seq <= c.limit || e.Seq <= c.aged && e.Time.Before(c.oldest))
 }
 
-// weight is about what an event takes in the file.
+// weight returns about what an event takes in the file.
 func (e *Event) weight() int64 {
 	return overhead + int64(len(e.Run)+len(e.Branch)+len(e.Data))
 }
@@ -90,8 +90,8 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 	return c, err
 }
 
-// eighth is the number at which the first eighth of the record ends, and whether what
-// follows is before a time, too.
+// eighth returns the number at which the first eighth of the record ends, and whether
+// what follows is before a time, too.
 func (s *Store) eighth(ctx context.Context, oldest time.Time) (end uint64, more bool, err error) {
 	var count int64
 	err = s.readers.QueryRowContext(ctx, `SELECT count(*) FROM events`).Scan(&count)
@@ -108,7 +108,8 @@ func (s *Store) eighth(ctx context.Context, oldest time.Time) (end uint64, more 
 	return end, next.Seq > 0 && next.Time.Before(oldest), explain(s.path, err)
 }
 
-// content is about what events and blobs take, and the number of the newest event.
+// content returns about what events and blobs take, and the number of the newest
+// event.
 func (s *Store) content(ctx context.Context) (size int64, last uint64, err error) {
 	err = s.readers.QueryRowContext(ctx, `SELECT
 		(SELECT coalesce(sum(octet_length(data)+octet_length(run)+octet_length(branch)+?), 0) FROM events) + (SELECT coalesce(sum(size), 0) FROM blobs),
@@ -116,7 +117,7 @@ func (s *Store) content(ctx context.Context) (size int64, last uint64, err error
 	return size, last, explain(s.path, err)
 }
 
-// blobSizes is how large each blob is.
+// blobSizes returns how large each blob is.
 func (s *Store) blobSizes() (map[Hash]int64, error) {
 	sizes := map[Hash]int64{}
 	err := each(s.readers, `SELECT hash, size FROM blobs`, func(scan func(...any) error) error {
@@ -131,7 +132,7 @@ func (s *Store) blobSizes() (map[Hash]int64, error) {
 	return sizes, explain(s.path, err)
 }
 
-// reach is the number up to which events have to go for the rest to fit so many
+// reach returns the number up to which events have to go for the rest to fit so many
 // bytes; 0: all fit. What changed tools is left out of the count if others say so.
 func (s *Store) reach(ctx context.Context, left int64, blobs map[Hash]int64, others bool) (limit uint64, err error) {
 	// The newest first; a blob counts with the newest event that refers to it.

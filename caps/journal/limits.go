@@ -31,8 +31,8 @@ func (s *Store) Trim(ctx context.Context, l Limits, dry bool) (Retained, error) 
 // maxRounds is how often a trim estimates again what has to go.
 const maxRounds = 4
 
-// trim is Trim where somebody waits for so many bytes, 0: nobody. Nothing goes for its
-// age before it is worth it.
+// trim does what Trim does where somebody waits for so many bytes, 0: nobody. Nothing
+// goes for its age before it is worth it.
 func (s *Store) trim(ctx context.Context, l Limits, wanted int64, o RetainOptions) (all Retained, err error) {
 	s.flush()
 	size := l.Size - l.Size/sizeSlack // to be left
@@ -95,8 +95,8 @@ func (r *Retained) add(next Retained) {
 	r.Older = r.Older || next.Older
 }
 
-// inUse is how many bytes of the file are in use, and when the oldest event happened
-// that may be dropped.
+// inUse returns how many bytes of the file are in use, and when the oldest event
+// happened that may be dropped.
 func (s *Store) inUse(ctx context.Context) (used int64, oldest time.Time, err error) {
 	var pages, free, size, micro int64
 	err = s.readers.QueryRowContext(ctx, `SELECT

@@ -140,7 +140,7 @@ func weight(e *Event) int64 {
 	return overhead + int64(len(e.Run)+len(e.Branch)+cap(e.Data))
 }
 
-// at is the event with a number, which is kept.
+// at returns the event with a number, which is kept.
 func (m *Memory) at(seq uint64) *Event {
 	i := seq - m.chunks[0][0].Seq
 	return &m.chunks[i/chunk][i%chunk]
@@ -244,7 +244,7 @@ func (m *Memory) Newest(through uint64) ([]Event, error) {
 	return slices.DeleteFunc(events, func(e Event) bool { name := e.Tool(); return name == "" || newest[name] != e.Seq }), nil
 }
 
-// Dropped is the number up to which events are gone, but those that changed the
+// Dropped returns the number up to which events are gone, but those that changed the
 // tools there are.
 func (m *Memory) Dropped() uint64 {
 	m.mu.Lock()
@@ -252,7 +252,7 @@ func (m *Memory) Dropped() uint64 {
 	return m.dropped.Seq
 }
 
-// Len is the number of the newest event.
+// Len returns the number of the newest event.
 func (m *Memory) Len() uint64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -149,14 +149,14 @@ func newStore(path string, o Options) *Store {
 	return s
 }
 
-// Path is where the file is.
+// Path finds where the file is.
 func (s *Store) Path() string { return s.path }
 
-// ID is the store's own name: random, made with it.
+// ID returns the store's own name: random, made with it.
 func (s *Store) ID() string { return s.id }
 
-// Key is what the signatures of the store's checkpoints are checked with. Like a
-// [Store.Head] it is worth writing down elsewhere.
+// Key returns what the signatures of the store's checkpoints are checked with. Like
+// a [Store.Head] it is worth writing down elsewhere.
 func (s *Store) Key() ed25519.PublicKey { return s.public }
 
 func (s *Store) open() error {

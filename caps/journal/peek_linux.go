@@ -28,7 +28,7 @@ func (g *peek) open(path string) {
 	g.shm, _ = os.OpenFile(path+"-shm", os.O_RDONLY|unix.O_NOFOLLOW, 0)
 }
 
-// header is the header as it is now, if it can be read whole.
+// header returns the header as it is now, if it can be read whole.
 func (g *peek) header() (h header, ok bool) {
 	if g.shm == nil {
 		return h, false

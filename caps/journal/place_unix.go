@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// notOurs says why a file isn't this user's alone; "": it is.
+// notOurs returns why a file isn't this user's alone; "": it is.
 func notOurs(info fs.FileInfo) string {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -23,7 +23,7 @@ func notOurs(info fs.FileInfo) string {
 	return ""
 }
 
-// othersCanChange says why others could replace what is in a directory, and
+// othersCanChange returns why others could replace what is in a directory, and
 // whether that is beyond what a warning is for.
 func othersCanChange(info fs.FileInfo) (why string, refuse bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)

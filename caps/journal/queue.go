@@ -124,7 +124,7 @@ func (w *writer) resume() {
 	w.stalled = false
 }
 
-// settle tells those who wait, and puts back what is to be tried again; it gives
+// settle answers those who wait, and puts back what is to be tried again; it gives
 // how many those are, and whether the writer is being closed. Bytes count as held
 // until then.
 func (w *writer) settle(batch []*entry, err error) (kept int, closing bool) {

@@ -12,7 +12,7 @@ import (
 
 const columns = `seq, prev, hash, time, kind, run, branch, data`
 
-// kinds is those that a query selects.
+// kinds returns those that a query selects.
 func (q *Query) kinds() (kinds []Kind) {
 	for _, k := range Kinds {
 		if q.kind(k) {
@@ -28,9 +28,9 @@ func (q *Query) nothing() bool { return len(q.kinds()) == 0 }
 // anyKind reports whether it selects events of all kinds.
 func (q *Query) anyKind() bool { return q.Kind == "" && !q.Changes && q.Tool == "" }
 
-// numbers is the SQL that gives the numbers of the events a query selects, at
-// most limit of them (0: all) from the end that it wants. indexed says that there
-// is an index of tools' names.
+// numbers returns the SQL that gives the numbers of the events a query selects, at
+// most limit of them (0: all) from the end that it wants. indexed says that there is
+// an index of tools' names.
 func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.NamedValue) {
 	var b strings.Builder
 	add := func(text string, value any) {
@@ -157,7 +157,7 @@ func event(v []driver.Value) *Event {
 	return e
 }
 
-// known is a kind's constant, so that not every event has a copy of its text.
+// known returns a kind's constant, so that not every event has a copy of its text.
 func known(kind string) Kind {
 	for _, k := range Kinds {
 		if string(k) == kind {
@@ -271,12 +271,12 @@ func (s *Store) Each(ctx context.Context, q Query, fn func(*Event) error) error 
 	}
 }
 
-// lastEvent is the newest event; Seq 0: there is none.
+// lastEvent returns the newest event; Seq 0: there is none.
 func lastEvent(db querier) (*Event, error) {
 	return oneEvent(db, `SELECT `+columns+` FROM events ORDER BY seq DESC LIMIT 1`)
 }
 
-// oneEvent is the event a query gives; Seq 0: it gives none.
+// oneEvent returns the event a query gives; Seq 0: it gives none.
 func oneEvent(db querier, query string, args ...any) (*Event, error) {
 	var v [8]any
 	var to [8]any
@@ -294,16 +294,16 @@ func oneEvent(db querier, query string, args ...any) (*Event, error) {
 	return event(values), err
 }
 
-// Last is the number of the newest event that is committed, by any process; 0:
-// there is none. It costs some microseconds: ask before every request whether
-// there is something to catch up with.
+// Last returns the number of the newest event that is committed, by any process; 0:
+// there is none. It costs some microseconds: ask before every request whether there
+// is something to catch up with.
 func (s *Store) Last() (seq uint64, err error) {
 	err = s.readers.QueryRowContext(bg, `SELECT coalesce(max(seq), 0) FROM events`).Scan(&seq)
 	return seq, explain(s.path, err)
 }
 
-// Head is the number and hash of the newest event. Written down elsewhere, as an
-// [Anchor], it lets [Store.Verify] prove that nothing up to it was changed or cut
+// Head returns the number and hash of the newest event. Written down elsewhere, as
+// an [Anchor], it lets [Store.Verify] prove that nothing up to it was changed or cut
 // off since.
 func (s *Store) Head() (seq uint64, hash Hash, err error) {
 	s.flush()

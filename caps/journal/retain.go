@@ -194,7 +194,7 @@ func (s *Store) plan(ctx context.Context, c *scope, most uint64, bytes int64) (p
 	return p, nil
 }
 
-// first is the first event of a kind; Seq 0: there is none.
+// first returns the first event of a kind; Seq 0: there is none.
 func first(db querier, k Kind) (*Event, error) {
 	return oneEvent(db, `SELECT `+columns+` FROM events WHERE kind = ? AND `+indexedKinds+` ORDER BY seq LIMIT 1`, string(k))
 }
@@ -289,7 +289,7 @@ func (s *Store) replace(conn *sql.Conn, p plan, e *Event, blobs map[Hash][]byte)
 // A loose blob is one that no event refers to.
 type loose struct{ used, size int64 } // the time of its last use, as it is in the file
 
-// loose is those that there are.
+// loose returns those that there are.
 func (s *Store) loose(ctx context.Context) (map[Hash]loose, error) {
 	unused := map[Hash]loose{}
 	err := each(s.readers, `SELECT hash, used, size FROM blobs`, func(scan func(...any) error) error {

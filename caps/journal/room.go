@@ -99,21 +99,22 @@ func (q *quota) release() {
 	q.passed = make(chan struct{})
 }
 
-// takes is about what writing so many bytes adds to the write-ahead file, and to the
-// pages in use once they are in the file.
+// takes returns about what writing so many bytes adds to the write-ahead file, and
+// to the pages in use once they are in the file.
 func takes(n int64) int64 { return n + n/16 + pageSlack }
 
-// fileLimit is how many bytes both files may have under a limit while somebody writes.
+// fileLimit returns how many bytes both files may have under a limit while somebody
+// writes.
 func fileLimit(limit int64) int64 { return limit + limit/over - limit/small }
 
-// room is how many bytes may be in use under a limit before a write of n bytes, and how
-// large the file may be then; pages that are free in it can take the write.
+// room returns how many bytes may be in use under a limit before a write of n bytes,
+// and how large the file may be then; pages that are free in it can take the write.
 func room(limit, n int64) (used, file int64) {
 	return fileLimit(limit) - 2*takes(n), fileLimit(limit) - takes(n)
 }
 
-// fits is errNoRoom where n bytes can't be written now. The caller has the writer's
-// turn.
+// fits returns errNoRoom where n bytes can't be written now. The caller has the
+// writer's turn.
 func (w *writer) fits(n int64) error {
 	limit := w.quota.get()
 	if limit == 0 {
@@ -145,7 +146,7 @@ func (w *writer) fits(n int64) error {
 	return nil
 }
 
-// sizes is how large the file and the write-ahead file are.
+// sizes returns how large the file and the write-ahead file are.
 func (w *writer) sizes() (file, wal int64, err error) {
 	info, err := os.Stat(w.path)
 	if err != nil {
@@ -249,7 +250,8 @@ func (q *quota) yield() {
 	}
 }
 
-// next is closed when the pass that goes on, or the next one, is over.
+// next returns a channel that is closed when the pass that goes on, or the next one,
+// is over.
 func (q *quota) next() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -346,7 +348,7 @@ func (f *flight) over(h Hash, used int64, now time.Time, unused time.Duration) b
 	return now.Sub(time.UnixMicro(used)).Abs() > unused
 }
 
-// usedAt is the time of a blob's last use as the file has it: microseconds, and
+// usedAt returns the time of a blob's last use as the file has it: microseconds, and
 // seconds where an earlier version wrote it.
 func usedAt(used int64) int64 {
 	if used < 1e11 {

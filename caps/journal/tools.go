@@ -74,7 +74,7 @@ func (l *look) open(db *sql.DB, query string) (err error) {
 	})
 }
 
-// number is the answer. The driver's own statement takes two thirds of the time
+// number returns the answer. The driver's own statement takes two thirds of the time
 // of the one of database/sql.
 func (l *look) number(ctx context.Context) (n int64, err error) {
 	l.mu.Lock()

@@ -48,7 +48,7 @@ type Report struct {
 	Unproved []string `json:"unproved"`
 }
 
-// Err is nil where nothing was found: else the first [*Break], or an error that
+// Err returns nil where nothing was found: else the first [*Break], or an error that
 // is [ErrDamaged].
 func (r *Report) Err() error {
 	if len(r.Breaks) > 0 {

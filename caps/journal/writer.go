@@ -271,7 +271,7 @@ func (w *writer) synchronous(full bool) error {
 	return err
 }
 
-// head is the number and hash of the newest event.
+// head returns the number and hash of the newest event.
 func (w *writer) head() (seq uint64, hash Hash, err error) {
 	var h []byte
 	err = w.last.QueryRowContext(bg).Scan(&seq, &h)

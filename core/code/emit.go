@@ -62,7 +62,7 @@ func (f *fn) charge(depth int64) int64 {
 	return k
 }
 
-// retDepth is what a return gives back: the depth its call took.
+// retDepth returns what a return gives back: the depth its call took.
 func (f *fn) retDepth() int64 {
 	if f.outline {
 		return 0

@@ -106,7 +106,7 @@ func above(r, top uint8) uint8 {
 // on are free; dst is top or below it.
 func (c *compiler) value(n *node, dst, top uint8) { c.valueOf(n, dst, top, inner) }
 
-// valueOf is value for an operand (inner) or for a fold's body (body).
+// valueOf does what value does for an operand (inner) or for a fold's body (body).
 func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
 	f := c.f
 	f.top = max(f.top, top)

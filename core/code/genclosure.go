@@ -4,10 +4,10 @@ import (
 	"slices"
 )
 
-// twinned says whether a variable is only ever applied to itself.
+// twinned reports whether a variable is only ever applied to itself.
 func twinned(b *binder) bool { return b.uses == 2*b.twin && !b.seen }
 
-// splits says whether a variable is only ever an operand of fst and snd.
+// splits reports whether a variable is only ever an operand of fst and snd.
 func splits(b *binder) bool { return b.uses == b.proj && b.uses > 0 && !b.seen }
 
 // closureOf compiles a lambda and makes its closure in dst.
@@ -68,7 +68,7 @@ func Capture(in []Instr, i int) int {
 	return int(int16(k.K >> 48))
 }
 
-// CapsLen is how many instructions hold n captures.
+// CapsLen returns how many instructions hold n captures.
 func CapsLen(n int) int { return (n + capsPer - 1) / capsPer }
 
 // function compiles a lambda's code; b is the variable it is known by, if any.
@@ -76,8 +76,9 @@ func (c *compiler) function(n *node, info *fnInfo, b *binder) []capture {
 	return c.functionOf(n, info, b, nil)
 }
 
-// functionOf is function for one whose own closure is what the variable self is
-// inside; where that is a group's, the functions of the group capture the same.
+// functionOf does what function does for one whose own closure is what the variable
+// self is inside; where that is a group's, the functions of the group capture the
+// same.
 func (c *compiler) functionOf(n *node, info *fnInfo, b, self *binder) []capture {
 	f := c.newFn(info, 0)
 	if self != nil {

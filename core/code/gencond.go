@@ -121,7 +121,7 @@ func (c *compiler) compare(n *node, op Op, sense bool, l *label, top uint8) {
 	f.sides(n.id, side, height)
 }
 
-// JumpsWhen says whether a comparison that jumps does so where it is true.
+// JumpsWhen reports whether a comparison that jumps does so where it is true.
 func JumpsWhen(op Op, row term.ID, side Side) bool {
 	j := jumps[opOf[row]][1]
 	switch side {
@@ -133,14 +133,14 @@ func JumpsWhen(op Op, row term.ID, side Side) bool {
 	return op == j.op
 }
 
-// sides tells of the comparison that the last instruction is.
+// sides describes the comparison that the last instruction is.
 func (f *fn) sides(row term.ID, side Side, height uint8) {
 	m := &f.meta[len(f.meta)-1]
 	m.Row, m.Side, m.Height = row, side, height
 }
 
-// reads says whether any of the nodes may read the register, as a variable of
-// the function being compiled.
+// reads reports whether any of the nodes may read the register, as a variable of the
+// function being compiled.
 func (c *compiler) reads(nodes []*node, reg uint8) bool {
 	for _, n := range nodes {
 		if c.readsOne(n, reg) {

@@ -215,9 +215,9 @@ const (
 	AtCallDone = 3 * InstrSize
 )
 
-// ClosureHeader is the first word of a closure of so many words (an even
-// number, the header among them) whose code is at the offset; package eval
-// says how words are made.
+// ClosureHeader returns the first word of a closure of so many words (an even
+// number, the header among them) whose code is at the offset; package eval says how
+// words are made.
 func ClosureHeader(words int, entry int32, arity int) int64 {
 	return int64(0xF | uint64(words)<<8 | uint64(entry/InstrSize)<<28 | uint64(arity)<<56)
 }

@@ -45,7 +45,7 @@ func (m *Machine) intern(a authority) int {
 	return len(m.auths)
 }
 
-// lists is the authority of a number.
+// lists returns the authority of a number.
 func (m *Machine) lists(id int) authority {
 	if id == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (m *Machine) lists(id int) authority {
 	return m.auths[id-1]
 }
 
-// both is the authority that permits what both do.
+// both returns the authority that permits what both do.
 func (m *Machine) both(a, b int) int {
 	if a == b || b == 0 {
 		return a
@@ -70,7 +70,7 @@ func (m *Machine) both(a, b int) int {
 	return id
 }
 
-// narrowed is the authority under way inside an eval of the scope; false: there
+// narrowed returns the authority under way inside an eval of the scope; false: there
 // is no memory for it.
 func (m *Machine) narrowed(sc *code.Scope, index int) (int, bool) {
 	key := [2]int32{int32(m.dyn), int32(-1 - index)}
@@ -195,7 +195,7 @@ func (m *Machine) restrict(a int) {
 	*m.word(a) = p | tagClosure
 }
 
-// copyWords is how many words restrict may need for the function at a, which
+// copyWords returns how many words restrict may need for the function at a, which
 // may be a partial application, or what an earlier part of the chain gave.
 func (m *Machine) copyWords(a int) int {
 	if m.dyn == 0 {

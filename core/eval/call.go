@@ -135,7 +135,7 @@ func (m *Machine) apply(in *code.Instr) bool {
 	return false
 }
 
-// word is register i, which may lie past those an instruction can name.
+// word returns register i, which may lie past those an instruction can name.
 func (m *Machine) word(i int) *word { return (*word)(unsafe.Add(m.r, i*8)) }
 
 // spread puts a partial application's arguments before the n that are at a+1,

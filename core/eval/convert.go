@@ -34,7 +34,7 @@ func (m *Machine) constant(i, height int) (word, bool) {
 	return w, true
 }
 
-// termWords is how many words importing a constant term takes.
+// termWords returns how many words importing a constant term takes.
 func termWords(t term.Term) int {
 	switch t := t.(type) {
 	case *term.Int:
@@ -106,7 +106,7 @@ func (m *Machine) makeTerm(t term.Term) word {
 	return wUnit
 }
 
-// valueWords is how many words importing a value takes at most.
+// valueWords returns how many words importing a value takes at most.
 func valueWords(v value.Value) int {
 	n, cells := 0, 0
 	for {
@@ -181,7 +181,7 @@ func (m *Machine) importValue(v value.Value, height int) (word, bool) {
 	return w, true
 }
 
-// lazyWord is the word in the heap that a lazy value refers to.
+// lazyWord returns the word in the heap that a lazy value refers to.
 func lazyWord(v value.Lazy) word {
 	if r, ok := v.In.(vecRest); ok {
 		return r.w
@@ -285,7 +285,7 @@ func (m *Machine) makeValue(v value.Value) word {
 	return wUnit
 }
 
-// sketch is the value of w for a message or for arithmetic: integers, truth
+// sketch returns the value of w for a message or for arithmetic: integers, truth
 // values and short strings as they are, everything else by its type alone.
 func (m *Machine) sketch(w word) value.Value {
 	if isInt(w) {

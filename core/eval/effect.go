@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// here is the place of the instruction being done. Finding one reads its
+// here returns the place of the instruction being done. Finding one reads its
 // source, so those of effects and calls are kept.
 func (m *Machine) here() (at fault.Pointer, in string) {
 	i := m.index()
@@ -392,7 +392,7 @@ func (m *Machine) callDone() bool {
 // they are asked for, without what is in strings and numbers.
 type shapes struct{ m *Machine }
 
-// of is w by its kind.
+// of returns w by its kind.
 func (s shapes) of(w word) value.Value {
 	switch tag := w & tagMask; {
 	case isInt(w):

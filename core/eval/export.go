@@ -167,8 +167,8 @@ var smallInts = func() (ints [1152]value.Value) {
 // budget of memory, too: a result whose JSON is larger is a fault, result_too_large.
 func (m *Machine) Encode(keep int) (text.Encoded, *fault.Fault) { return m.EncodeUntil(keep, nil) }
 
-// EncodeUntil is Encode that asks stop from time to time whether to give up;
-// the fault is of kind cancelled then.
+// EncodeUntil does what Encode does, and asks stop from time to time whether to give
+// up; the fault is of kind cancelled then.
 func (m *Machine) EncodeUntil(keep int, stop func() bool) (text.Encoded, *fault.Fault) {
 	if small, ok := m.encodeSmall(); ok {
 		return small, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// exhausted says what a fuel word that is spent means. The instruction has not
+// exhausted decides what a fuel word that is spent means. The instruction has not
 // been done.
 func (m *Machine) exhausted(f int64) bool {
 	switch {
@@ -31,7 +31,7 @@ func (m *Machine) outOfMemory() { m.failed(prim.OutOfMemory(m.budget.Memory), m.
 
 func (m *Machine) overloaded() { m.failed(prim.Overloaded(m.stake != nil && m.stake.own), m.place()) }
 
-// place is the instruction a fault of the machine itself is reported at; −1
+// place returns the instruction a fault of the machine itself is reported at; −1
 // where none is running.
 func (m *Machine) place() int {
 	if m.ip == nil || m.cb == nil {
@@ -61,15 +61,15 @@ func (m *Machine) fail(f *fault.Fault) bool {
 	return m.outcome(f)
 }
 
-// outcome is a fault of the instruction before ip whose path is charged. It
-// goes to the innermost try, or else ends a branch of par, or the run; false:
+// outcome takes a fault of the instruction before ip whose path is charged. The
+// fault goes to the innermost try, or else ends a branch of par, or the run; false:
 // the machine can go on.
 func (m *Machine) outcome(f *fault.Fault) bool {
 	m.failed(f, m.index())
 	return m.caught(f)
 }
 
-// caught is [Machine.outcome] of a fault that has its place.
+// caught does what [Machine.outcome] does for a fault that has its place.
 func (m *Machine) caught(f *fault.Fault) bool {
 	m.fault, m.state = f, Failed
 	switch {

@@ -215,7 +215,7 @@ func (m *Machine) made(t term.Term) {
 	m.owe(madeBytes(t))
 }
 
-// madeBytes is about what a term takes, with the names and literals in it.
+// madeBytes returns about what a term takes, with the names and literals in it.
 func madeBytes(t term.Term) int64 {
 	n := int64(nodeBytes)
 	switch t := t.(type) {

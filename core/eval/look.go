@@ -5,10 +5,10 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
-// RunUntil is Run that asks stop from time to time, also inside work that is one
-// step or one instruction: at least each 50 ms or so. Where it says true the run has
-// failed with cancelled, and can't go on. When it is asked depends on the work alone,
-// so that of two runs of one program both are asked at the same places.
+// RunUntil does what Run does, and asks stop from time to time, also inside work that
+// is one step or one instruction: at least each 50 ms or so. Where it says true the
+// run has failed with cancelled, and can't go on. When it is asked depends on the
+// work alone, so that of two runs of one program both are asked at the same places.
 func (m *Machine) RunUntil(steps uint64, stop func() bool) (s State) {
 	m.stop = stop
 	defer func() {
@@ -47,7 +47,7 @@ func (m *Machine) look(parts int) {
 // perBytes is how many bytes that are copied or compared are worth a part.
 const perBytes = 256
 
-// lookOften is look for those who call a function now and then, and never stop.
+// lookOften looks for those who call a function now and then, and never stop.
 func (m *Machine) lookOften() bool {
 	m.look(lookEvery / 4)
 	return false

@@ -182,7 +182,7 @@ type context struct {
 	outside bool // of an input
 }
 
-// tools is where call looks, and says who asks for effects: nobody for an input.
+// tools finds where call looks, and says who asks for effects: nobody for an input.
 func (c *context) tools() Tools {
 	if c.outside {
 		return nil
@@ -190,7 +190,7 @@ func (c *context) tools() Tools {
 	return c.library
 }
 
-// within is the context of evaluated code in this one.
+// within returns the context of evaluated code in this one.
 func (c *context) within() *context {
 	if !c.isTool {
 		return c
@@ -313,7 +313,7 @@ func (m *Machine) begin() {
 	}
 }
 
-// heapBudget is how many bytes the heap may use beside the stack and the code.
+// heapBudget returns how many bytes the heap may use beside the stack and the code.
 func (m *Machine) heapBudget() uintptr {
 	other := int64(len(m.stack))*8 + m.extra
 	if other >= m.budget.Memory {

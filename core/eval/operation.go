@@ -62,7 +62,7 @@ func (m *Machine) arithmetic(in *code.Instr) bool {
 	return false
 }
 
-// addConstant is addition or subtraction of a constant, alone or before a call.
+// addConstant adds or subtracts a constant, alone or before a call.
 func (m *Machine) addConstant(in *code.Instr) bool {
 	args := [2]value.Value{m.sketch(*m.reg(in.B)), value.NewInt(int64(in.C))}
 	if in.Op == code.AddI {
@@ -239,7 +239,7 @@ func (m *Machine) compared(in *code.Instr) [2]value.Value {
 	return [2]value.Value{a, m.sketch(*m.reg(in.B))}
 }
 
-// constantOf is the constant that an instruction compares with.
+// constantOf returns the constant that an instruction compares with.
 func constantOf(in *code.Instr) int64 { return int64(int16(uint16(in.B) | uint16(in.C)<<8)) }
 
 // decide takes or doesn't take the jump of a comparison whose result is known.
@@ -274,7 +274,7 @@ func (m *Machine) generic(in *code.Instr) bool {
 	return m.give(in, v)
 }
 
-// give is what a row of the table gives; true: there was no room for it.
+// give returns what a row of the table gives; true: there was no room for it.
 func (m *Machine) give(in *code.Instr, v value.Value) bool {
 	w, ok := m.importValue(v, int(in.K))
 	if !ok {
@@ -284,7 +284,7 @@ func (m *Machine) give(in *code.Instr, v value.Value) bool {
 	return false
 }
 
-// operands is the operands of a row of the table.
+// operands returns the operands of a row of the table.
 func (m *Machine) operands(in *code.Instr) []value.Value {
 	args := make([]value.Value, in.B)
 	for i := range args {
@@ -315,8 +315,8 @@ func (m *Machine) length(in *code.Instr) bool {
 	return false
 }
 
-// effort is work that costs no steps but counts for the slice, so that a
-// caller who wants to stop the machine soon can.
+// effort counts work that costs no steps but counts for the slice, so that a caller
+// who wants to stop the machine soon can.
 func (m *Machine) effort(n int) {
 	n = min(n, int(max(m.stepsIn(), 0)))
 	m.fuel -= int64(n)

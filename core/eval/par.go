@@ -61,7 +61,7 @@ const (
 	branchBytes = int64(unsafe.Sizeof(branch{}))
 )
 
-// move is for the collector: everything in the par may move.
+// move moves everything in the par, for the collector.
 func (t *par) move(g *gc) {
 	t.was.self, t.caught = g.move(t.was.self), g.move(t.caught)
 	for i := range t.branches {
@@ -125,7 +125,7 @@ func (m *Machine) forget() {
 	m.auths, m.authOf, m.narrow, m.places, m.callees, m.names = nil, nil, nil, nil, nil, nil
 }
 
-// top is the index on the stack of register i.
+// top returns the index on the stack of register i.
 func (m *Machine) top(i int) int {
 	return int((uintptr(m.r)-uintptr(unsafe.Pointer(unsafe.SliceData(m.stack))))/8) + i
 }
@@ -161,7 +161,7 @@ func (m *Machine) startPar(in *code.Instr) bool {
 	return m.state != Paused
 }
 
-// branchAt is the offset of where branch i begins; one more than there are is
+// branchAt returns the offset of where branch i begins; one more than there are is
 // the end.
 func (m *Machine) branchAt(t *par, i int) int {
 	at := t.instr + 1 + i

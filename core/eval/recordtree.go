@@ -262,7 +262,7 @@ func (m *Machine) withoutFirst(t word) word {
 	return m.balance(*m.obj(t, 2), *m.obj(t, 3), m.withoutFirst(l), *m.obj(t, 5))
 }
 
-// recordWords is how many words a new record of n fields takes, its keys and
+// recordWords returns how many words a new record of n fields takes, its keys and
 // values not counted.
 func recordWords(n int) int {
 	if n <= flatFields {

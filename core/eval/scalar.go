@@ -118,7 +118,7 @@ func (m *Machine) newCont(input word, tool string) word {
 	return p | tagBox
 }
 
-// contTool is the tool of a continuation.
+// contTool returns the tool of a continuation.
 func (m *Machine) contTool(w word) string { return m.names[*m.obj(w, 2)>>1] }
 
 func decWords(limbs int) int { return even(3 + limbs) }

@@ -85,8 +85,8 @@ func (p *slabPool) admit(s *Stake, bytes int64) bool {
 	return true
 }
 
-// promised is how many bytes others wait for whose principals hold less: what gives way for them
-// isn't for this one. The caller holds the lock.
+// promised returns how many bytes others wait for whose principals hold less: what gives
+// way for them isn't for this one. The caller holds the lock.
 func (p *slabPool) promised(s *Stake) (bytes int64) {
 	if s == nil {
 		return 0
@@ -99,7 +99,8 @@ func (p *slabPool) promised(s *Stake) (bytes int64) {
 	return bytes
 }
 
-// shares is those of the principals that hold something. The caller holds the lock.
+// shares returns those of the principals that hold something. The caller holds the
+// lock.
 func (p *slabPool) shares() []*Share {
 	all := make([]*Share, 0, len(p.active))
 	for s := range p.active {
@@ -108,8 +109,8 @@ func (p *slabPool) shares() []*Share {
 	return all
 }
 
-// furthest is the run that gives way so that another may have bytes more; it may be that one itself, and
-// nil: nobody has more than is its own. The caller holds the lock.
+// furthest returns the run that gives way so that another may have bytes more; it may be
+// that one itself, and nil: nobody has more than is its own. The caller holds the lock.
 func (p *slabPool) furthest(asks *Stake, bytes int64) *Stake {
 	principals := int64(len(p.active))
 	if _, ok := p.active[asks.Share]; !ok {

@@ -215,10 +215,10 @@ func (m *Machine) room(n, height int) bool {
 	return false
 }
 
-// capsHeight is the height that the instruction after a Closure carries.
+// capsHeight returns the height that the instruction after a Closure carries.
 func (m *Machine) capsHeight() int { return int((*code.Instr)(m.ip).A) }
 
-// pending is what the current path has evaluated and not yet charged.
+// pending returns what the current path has evaluated and not yet charged.
 func (m *Machine) pending() int64 { return int64(m.meta[m.index()].Pend) }
 
 // ret returns w from the function whose return word is in the slot.

@@ -30,7 +30,7 @@ func (m *Machine) isList(w word) bool {
 	return w&tagMask == tagCons || w == wNil || m.isVec(w)
 }
 
-// listWords is how many words a new list of n items takes.
+// listWords returns how many words a new list of n items takes.
 func listWords(n int) int {
 	if n <= shortList {
 		return 2 * n

@@ -51,8 +51,8 @@ type Fault struct {
 	Cause error `json:"-"`
 }
 
-// Place is where the failure is in the document: the pointer, or "line:column" where
-// the source was text.
+// Place finds where the failure is in the document: the pointer, or "line:column"
+// where the source was text.
 func (f *Fault) Place() string {
 	if f.At == "" && f.Line > 0 {
 		return fmt.Sprintf("%d:%d", f.Line, f.Col)

@@ -107,7 +107,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 	return v, nil
 }
 
-// placed is the inputs in the order of the parameters.
+// placed returns the inputs in the order of the parameters.
 func placed(t term.Term, in value.Value, by prim.Placing) []value.Value {
 	switch by {
 	case prim.ByName:
@@ -150,7 +150,7 @@ type branch struct {
 // abandoned is the panic that unwinds a branch that is not needed any more.
 type abandoned struct{}
 
-// path is the indices of the branches around, as requests have it.
+// path returns the indices of the branches around, as requests have it.
 func (b *branch) path() string {
 	if b == nil {
 		return ""

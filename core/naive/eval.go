@@ -153,7 +153,7 @@ func (r *run) operand(t term.Term, e *env, ctx *context, around limits, depth in
 	return r.nest(t, e, ctx, around, depth, false)
 }
 
-// nest is eval, a level further up on the stack.
+// nest evaluates a level further up on the stack.
 func (r *run) nest(t term.Term, e *env, ctx *context, around limits, depth int, tail bool) (v value.Value, f *fault.Fault) {
 	r.nested++
 	if r.nested%stackEvals != 0 {
@@ -218,7 +218,7 @@ func makesClosure(fn *closure) bool {
 	return ok
 }
 
-// expand is what a use of a row of the prelude means, and takes no step for.
+// expand returns what a use of a row of the prelude means, and takes no step for.
 func (r *run) expand(p *term.Prim) term.Term {
 	t, ok := r.expanded[p]
 	if !ok {

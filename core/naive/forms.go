@@ -185,7 +185,7 @@ func (r *run) codeOf(n term.Term, name string, literal bool, ctx *context) (valu
 	return &value.Code{Term: ctx.tool.code, Source: ctx.tool.source}, nil
 }
 
-// codeOfComputed is code_of with a term that gives the name.
+// codeOfComputed evaluates code_of with a term that gives the name.
 func (r *run) codeOfComputed(n *term.Prim, e *env, ctx *context, around limits, depth int) (value.Value, *fault.Fault) {
 	v, f := r.operand(n.Args[0], e, ctx, around, depth)
 	if f != nil {

@@ -119,7 +119,7 @@ type context struct {
 // [value.Request.With]. nil permits everything.
 type limits = [][]string
 
-// evaluated is the context of code that an eval in this one evaluates.
+// evaluated returns the context of code that an eval in this one evaluates.
 func (ctx *context) evaluated(code *value.Code) *context {
 	return &context{
 		run:    ctx.run,
@@ -314,7 +314,7 @@ func (r *run) enter(depth int, t term.Term, ctx *context) (int, *fault.Fault) {
 	return depth + 1, nil
 }
 
-// mismatch is the type_error of operand i of a row, at t.
+// mismatch returns the type_error of operand i of a row, at t.
 func (ctx *context) mismatch(t term.Term, id term.ID, i int, got value.Value) *fault.Fault {
 	return ctx.fail(t, prim.Mismatch(id, i, prim.Describe(got)))
 }

@@ -27,7 +27,7 @@ type Place struct {
 	Line, Col int
 }
 
-// Place is where the term stands. It is to be asked while the run is at the term.
+// Place finds where the term stands. It is to be asked while the run is at the term.
 func (s Scene) Place() Place {
 	key := standing{s.Term, s.ctx}
 	p, ok := s.run.places[key]

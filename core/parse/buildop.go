@@ -235,7 +235,7 @@ func (b *builder) listed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 	return b.prim(term.At(b.nodes[i].off), id, args)
 }
 
-// strange is the first key of the object v that the row has no parameter for.
+// strange returns the first key of the object v that the row has no parameter for.
 func (b *builder) strange(v uint32, r *prim.Row) uint32 {
 	for k := v + 1; k < b.nodes[v].next; k = b.nodes[k+1].next {
 		if b.unusedBy(r, b.string(k)) {

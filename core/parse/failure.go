@@ -41,7 +41,7 @@ func (b *builder) refuse(i uint32, f *fault.Fault) term.Term {
 	return &term.Unit{}
 }
 
-// fault is the first failure with the others in More.
+// fault returns the first failure with the others in More.
 func (b *builder) fault() *fault.Fault {
 	for _, f := range b.faults {
 		f.fault.At = b.pointer(0, f.node)
@@ -53,7 +53,7 @@ func (b *builder) fault() *fault.Fault {
 	return first
 }
 
-// fragment is the source of node i, on one line, shortened.
+// fragment returns the source of node i, on one line, shortened.
 func (b *builder) fragment(i uint32) string {
 	n := &b.nodes[i]
 	end := n.end
@@ -72,7 +72,7 @@ func oneLine(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// describe says what a node is: "an array of 3", "the string "a"".
+// describe describes a node: "an array of 3", "the string "a"".
 func (b *builder) describe(i uint32) string {
 	n := &b.nodes[i]
 	switch n.kind() {
@@ -210,7 +210,7 @@ func (b *builder) failLambda(f *fault.Fault, i, v uint32) {
 	}
 }
 
-// failMembers says which operands an object lacks.
+// failMembers reports which operands an object lacks.
 func (b *builder) failMembers(f *fault.Fault, r *prim.Row, v uint32) {
 	var missing []string
 	has := b.keysOf(v)
@@ -263,7 +263,7 @@ func listed(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
-// keysOf is the first keys of an object, enough for a message.
+// keysOf returns the first keys of an object, enough for a message.
 func (b *builder) keysOf(i uint32) []string {
 	var names []string
 	n := &b.nodes[i]
@@ -321,7 +321,8 @@ func (b *builder) failUnknown(i uint32) term.Term {
 	return b.refuse(i, f)
 }
 
-// unequal is how to write that two operands differ, those of the array v if it is one.
+// unequal returns how to write that two operands differ, those of the array v if it is
+// one.
 func (b *builder) unequal(v uint32) string {
 	op, operands := "eq", "[A,B]"
 	if first, second, ok := b.two(v); ok {

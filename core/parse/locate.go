@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// pointer is the place of node i relative to node root, which is around it;
-// for a key, the place of its value. It is put together in one buffer, since
-// sources may be thousands of parts deep.
+// pointer returns the place of node i relative to node root, which is around it; for
+// a key, the place of its value. It is put together in one buffer, since sources may
+// be thousands of parts deep.
 func (b *builder) pointer(root, i uint32) fault.Pointer {
 	const start = fault.Pointer("")
 	var p []byte
@@ -47,7 +47,7 @@ func (b *builder) pointer(root, i uint32) fault.Pointer {
 	return fault.Pointer(p)
 }
 
-// find is the node that begins at an offset; keys don't count.
+// find returns the node that begins at an offset; keys don't count.
 func (b *builder) find(pos int) (uint32, bool) {
 	i, ok := slices.BinarySearchFunc(b.nodes, pos, func(n node, pos int) int { return int(n.off) - pos })
 	return uint32(i), ok
@@ -63,10 +63,10 @@ func (b *builder) rescan(src *term.Source) bool {
 	return b.scan(0, MaxValues) == nil
 }
 
-// Locate is the pointer of the term at offset pos of a JSON source relative to
-// the term at offset root, which is around it (0: the whole source). It reads
-// the source again, so it is for failures only. If pos is no place of a term
-// inside root the pointer is empty.
+// Locate returns the pointer of the term at offset pos of a JSON source relative to
+// the term at offset root, which is around it (0: the whole source). It reads the
+// source again, so it is for failures only. If pos is no place of a term inside root
+// the pointer is empty.
 func Locate(src *term.Source, root, pos int) fault.Pointer {
 	p, _ := locate(src, root, pos)
 	return p
@@ -108,8 +108,8 @@ func locate(src *term.Source, root, pos int) (p fault.Pointer, fragment string) 
 	return b.pointer(r, i), b.fragment(i)
 }
 
-// LocateAll is [Locate] for many places, with one reading of the source. In the text
-// form, which has no pointers, they are empty.
+// LocateAll does what [Locate] does for many places, with one reading of the source.
+// In the text form, which has no pointers, they are empty.
 func LocateAll(src *term.Source, root int, at []int) []fault.Pointer {
 	pointers := make([]fault.Pointer, len(at))
 	if src.Form == term.PIF {

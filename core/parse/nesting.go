@@ -5,9 +5,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// nesting is how deep brackets are nested in a term's canonical JSON. It is
-// that of the source but for applications to several arguments, which are
-// written out one inside the other, and for records given to effects.
+// nesting returns how deep brackets are nested in a term's canonical JSON. It is
+// that of the source but for applications to several arguments, which are written
+// out one inside the other, and for records given to effects.
 func nesting(t term.Term) int {
 	switch t := t.(type) {
 	case *term.Var, *term.Self, *term.CodeOf, *term.Dec:

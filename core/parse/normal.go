@@ -34,7 +34,7 @@ func (w *rewriter) note() string {
 	return w.first + more
 }
 
-// mayChange is a quick test for strings that are surely plain.
+// mayChange tests quickly whether a string may be anything but plain.
 func mayChange(s string) bool {
 	for _, c := range s {
 		if haskellSpace(c) {
@@ -124,7 +124,7 @@ func (w *rewriter) replace(v string, depth int) bool {
 	return false
 }
 
-// haskellSpace is Haskell's isSpace.
+// haskellSpace reports what Haskell's isSpace does.
 func haskellSpace(r rune) bool {
 	return r == ' ' || r >= 9 && r <= 13 || r == 0xa0 || r > 0xff && unicode.Is(unicode.Zs, r)
 }

@@ -45,7 +45,7 @@ func (b *builder) finishNotes() []string {
 	return notes
 }
 
-// place is a pointer as a note begins with it.
+// place returns a pointer as a note begins with it.
 func place(p fault.Pointer) string {
 	if p == "" {
 		return "/"
@@ -65,7 +65,7 @@ func (b *builder) noteRounded(i uint32, s string, small int64, large *big.Int) {
 	b.note(i, display.Truncate(s, 40)+" was rounded to "+display.Truncate(to, 40))
 }
 
-// notePair tells of a function of two parameters, the node i, that is passed one pair.
+// notePair reports a function of two parameters, the node i, that is passed one pair.
 func (b *builder) notePair(i uint32, r *prim.Row, f term.Term) {
 	if l, ok := f.(*term.Lam); ok {
 		if inner, ok := l.Body.(*term.Lam); ok {
@@ -74,8 +74,8 @@ func (b *builder) notePair(i uint32, r *prim.Row, f term.Term) {
 	}
 }
 
-// noteExtra tells of the keys of the object i beside the operation r, whose
-// value is v.
+// noteExtra reports the keys of the object i beside the operation r, whose value is
+// v.
 func (b *builder) noteExtra(i, v uint32, r *prim.Row) {
 	n := &b.nodes[i]
 	for k := i + 1; k < n.next; k = b.nodes[k+1].next {
@@ -90,7 +90,7 @@ func (b *builder) noteExtra(i, v uint32, r *prim.Row) {
 	}
 }
 
-// noteMembers tells of the members of v that the operation r doesn't use.
+// noteMembers reports the members of v that the operation r doesn't use.
 func (b *builder) noteMembers(v uint32, r *prim.Row) {
 	n := &b.nodes[v]
 	for k := v + 1; k < n.next; k = b.nodes[k+1].next {

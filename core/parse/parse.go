@@ -217,8 +217,8 @@ func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
 	return &r.Parsed, nil
 }
 
-// Free is [term.Free].
+// Free returns what [term.Free] does.
 func Free(t term.Term) []string { return term.Free(t) }
 
-// Effects is [term.Effects].
+// Effects returns what [term.Effects] does.
 func Effects(t term.Term) []string { return term.Effects(t) }

@@ -37,10 +37,10 @@ const (
 
 func (n *node) kind() kind { return kind(n.meta & kindMask) }
 
-// count is an object's members or an array's items.
+// count returns an object's members or an array's items.
 func (n *node) count() int { return int(n.meta >> above) }
 
-// key is what the lexer knows of an object's key.
+// key returns what the lexer knows of an object's key.
 func (n *node) key() uint32 { return n.meta >> above }
 
 const noParent = ^uint32(0)
@@ -262,7 +262,7 @@ func (s *scanner) same(j, k uint32) bool {
 	return s.src[a.off:a.end] == s.src[b.off:b.end]
 }
 
-// string is the value of a string or key. It shares the source's bytes unless
+// string returns the value of a string or key. It shares the source's bytes unless
 // something in it is escaped.
 func (s *scanner) string(i uint32) string {
 	n := &s.nodes[i]

@@ -56,7 +56,7 @@ var reasons = [...]struct{ expected, hint string }{
 	tooMany:       {fmt.Sprintf("at most %d values", MaxValues), "Split it into smaller parts."},
 }
 
-// syntaxFault says why the source isn't JSON, with line and column.
+// syntaxFault explains why the source isn't JSON, with line and column.
 func (b *builder) syntaxFault(bad *syntax) *fault.Fault {
 	r := reasons[bad.why]
 	f := &fault.Fault{Kind: fault.ParseError, In: b.in, Expected: r.expected, Hint: r.hint, At: b.openPath()}
@@ -98,7 +98,7 @@ func (b *builder) syntaxFault(bad *syntax) *fault.Fault {
 	return f
 }
 
-// valueHint says how JSON writes what other languages write as rest begins.
+// valueHint returns how JSON writes what other languages write as rest begins.
 func valueHint(rest, otherwise string) string {
 	for _, w := range [...]struct{ wrote, hint string }{
 		{"True", "Write true in lower case."},
@@ -140,7 +140,7 @@ func (b *builder) found(at int) string {
 	return fmt.Sprintf("%q", rest[:n])
 }
 
-// closing is the brackets that would close all open containers.
+// closing returns the brackets that would close all open containers.
 func (b *builder) closing() string {
 	var c []byte
 	for i := b.open; i != noParent; i = b.nodes[i].next {
@@ -189,7 +189,7 @@ func (b *builder) openPath() fault.Pointer {
 	return p
 }
 
-// around is the source near an offset, on one line.
+// around returns the source near an offset, on one line.
 func (b *builder) around(at int) string {
 	from, to := max(at-50, 0), min(at+30, len(b.src))
 	for from > 0 && !utf8.RuneStart(b.src[from]) {

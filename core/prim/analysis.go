@@ -28,7 +28,7 @@ type Meter struct {
 // Unlimited is what a meter has left that counts nothing.
 const Unlimited = math.MaxUint64
 
-// look tells of work.
+// look tells the run's owner of work, if it asked to be told.
 func (m *Meter) look(parts int) {
 	if look := m.looks(); look != nil {
 		look(parts)
@@ -53,7 +53,8 @@ func (m *Meter) walked(words, more uint64) {
 // over reports whether something of so many bytes is more than may be made.
 func (m *Meter) over(bytes uint64) bool { return m.Memory > 0 && bytes > uint64(m.Memory) }
 
-// room is the fault of something of so many bytes that is more than may be made.
+// room returns the fault of something of so many bytes that is more than may be
+// made.
 func (m *Meter) room(bytes int64) *fault.Fault {
 	if m.over(uint64(bytes)) {
 		return OutOfMemory(m.Memory)
@@ -61,7 +62,7 @@ func (m *Meter) room(bytes int64) *fault.Fault {
 	return nil
 }
 
-// hold is [Meter.Hold], if there is one.
+// hold calls [Meter.Hold], if there is one.
 func (m *Meter) hold(bytes int64) *fault.Fault {
 	if m.Hold == nil {
 		return nil
@@ -90,7 +91,7 @@ func (m *Meter) Spend(n uint64) bool {
 	return true
 }
 
-// Used is the steps that were taken, and more than there are where those were
+// Used returns the steps that were taken, and more than there are where those were
 // not enough.
 func (m *Meter) Used() uint64 { return m.used }
 
@@ -106,7 +107,7 @@ var Analyses struct {
 	Infer, Normalize, Equivalent Analysis
 }
 
-// analysis is a row's Analysis, by what Analyses has when it is run.
+// analysis returns a row's Analysis, by what Analyses has when it is run.
 func analysis(name string, of func() Analysis) func([]value.Value, *Meter) (value.Value, *fault.Fault) {
 	return func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 		do := of()

@@ -175,7 +175,7 @@ func divide(name string, args []value.Value, meter *Meter) (q, m value.Value, f 
 	return value.NewBig(quo), value.NewBig(rem), nil
 }
 
-// DivisionByZero is the fault of div or mod (name) with the dividend and 0.
+// DivisionByZero returns the fault of div or mod (name) with the dividend and 0.
 func DivisionByZero(name string, dividend value.Value) *fault.Fault {
 	return &fault.Fault{
 		Kind:     fault.DivisionByZero,
@@ -199,7 +199,7 @@ func words(args []value.Value) (a, b uint64, large bool) {
 	return a, b, a > free || b > free
 }
 
-// size is a number's size in words.
+// size returns a number's size in words.
 func size(v value.Value) uint64 {
 	switch v := v.(type) {
 	case value.Int:
@@ -210,7 +210,7 @@ func size(v value.Value) uint64 {
 	return 0
 }
 
-// linear is the cost of work that reads each word once.
+// linear returns the cost of work that reads each word once.
 func linear(args []value.Value) uint64 {
 	a, b, large := words(args)
 	if !large {
@@ -219,7 +219,7 @@ func linear(args []value.Value) uint64 {
 	return max(a, b) / 64
 }
 
-// product is the cost of work on each pair of words.
+// product returns the cost of work on each pair of words.
 func product(args []value.Value) uint64 {
 	a, b, large := words(args)
 	if !large {

@@ -90,7 +90,7 @@ var indexing = []Row{
 	},
 }
 
-// countRunes is how many characters s has, counted in pieces.
+// countRunes returns how many characters s has, counted in pieces.
 func countRunes(s string, m *Meter) int {
 	n := 0
 	for len(s) > 0 {
@@ -105,7 +105,8 @@ func countRunes(s string, m *Meter) int {
 	return n
 }
 
-// misplaced is the fault of an index that doesn't go with what it is an index of.
+// misplaced returns the fault of an index that doesn't go with what it is an index
+// of.
 func misplaced(args []value.Value) *fault.Fault {
 	record, index := KindRecord.Has(args[0]), KindOf(args[1])
 	want, i := KindInt, 1
@@ -131,7 +132,7 @@ func misplaced(args []value.Value) *fault.Fault {
 	return f
 }
 
-// Index is the place of an item among n; false: there is none.
+// Index returns the place of an item among n, false if there is none.
 func Index(v value.Value, n int) (int, bool) {
 	i, ok := v.(value.Int).Int64()
 	if i < 0 {
@@ -140,7 +141,8 @@ func Index(v value.Value, n int) (int, bool) {
 	return int(i), ok && i >= 0 && i < int64(n)
 }
 
-// Bounds is where a part of n items begins and ends: null is an end that is left out.
+// Bounds finds where a part of n items begins and ends: null is an end that is left
+// out.
 func Bounds(from, to value.Value, n int) (int, int) {
 	bound := func(v value.Value, missing int) int {
 		x, ok := v.(value.Int)
@@ -162,7 +164,8 @@ func Bounds(from, to value.Value, n int) (int, int) {
 	return a, max(a, bound(to, n))
 }
 
-// NoIndex is the fault of an index that a list or a string (text) of n doesn't have.
+// NoIndex returns the fault of an index that a list or a string (text) of n doesn't
+// have.
 func NoIndex(text bool, n int, index value.Value) *fault.Fault {
 	what, part := "a list of %d items", "item"
 	if text {

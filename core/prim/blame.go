@@ -27,8 +27,8 @@ const (
 	maxUses  = 1 << (31 - bodyBits)
 )
 
-// Expand is [Expand] with a place below 0 for each node, from which [Uses.Blame]
-// finds that of the use.
+// Expand does what [Expand] does, with a place below 0 for each node, from which
+// [Uses.Blame] finds that of the use.
 func (u *Uses) Expand(p *term.Prim) term.Term {
 	body := Body(p.ID, len(p.Args))
 	if body == nil || len(*u) == maxUses {
@@ -162,8 +162,8 @@ type origin struct {
 	param int
 }
 
-// origin is where the value of a term in the body of path[level] comes from, as an
-// operand of the row that was written.
+// origin finds where the value of a term in the body of path[level] comes from, as
+// an operand of the row that was written.
 func (path placed) origin(t term.Term, level int) origin {
 	in := path[level]
 	switch t := t.(type) {
@@ -220,7 +220,7 @@ func (path placed) item(list term.Term, level int) origin {
 	return origin{}
 }
 
-// use is the use of a row that is in the body of path[level], and means what
+// use returns the use of a row that is in the body of path[level], and means what
 // path[level-1] is in.
 func (path placed) use(level int) *term.Prim {
 	return path[level].term(func(t term.Term) bool {
@@ -229,7 +229,8 @@ func (path placed) use(level int) *term.Prim {
 	}).(*term.Prim)
 }
 
-// binding is what a let in the body of path[level] binds to a name; nil: none does.
+// binding returns what a let in the body of path[level] binds to a name; nil: none
+// does.
 func (path placed) binding(level int, name string) (value term.Term) {
 	path.walk(level, func(t term.Term) bool {
 		if a, ok := t.(*term.App); ok {
@@ -242,7 +243,7 @@ func (path placed) binding(level int, name string) (value term.Term) {
 	return value
 }
 
-// fold is the fold whose function has the parameter v.
+// fold returns the fold whose function has the parameter v.
 func (path placed) fold(level int, v *term.Var) (fold *term.Prim) {
 	path.walk(level, func(t term.Term) bool {
 		if p, ok := t.(*term.Prim); ok && p.ID == Fold && v != nil {
@@ -308,7 +309,7 @@ func (r *Row) negative(f *fault.Fault) bool {
 	return true
 }
 
-// said is the kind of the value that [Describe] described; 0: it isn't known.
+// said returns the kind of the value that [Describe] described; 0: it isn't known.
 func said(got string) Kinds {
 	_, after, ok := strings.Cut(got, " ")
 	noun, _, _ := strings.Cut(after, " ")

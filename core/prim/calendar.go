@@ -66,7 +66,7 @@ func dayNumber(year, month, day int64) int64 {
 	return era*146_097 + inEra*365 + inEra/4 - inEra/100 + inYear - 719_468
 }
 
-// dateOf is the date of a day's number (civil_from_days).
+// dateOf returns the date of a day's number (civil_from_days).
 func dateOf(n int64) (year, month, day int64) {
 	n += 719_468
 	era := floorDiv(n, 146_097)
@@ -90,12 +90,13 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// unix is the seconds from 1970 in UTC.
+// unix returns the seconds from 1970 in UTC.
 func (t moment) unix() int64 {
 	return dayNumber(t.year, t.month, t.day)*secondsPerDay + t.hour*3600 + t.minute*60 + t.second - t.offset*60
 }
 
-// at is the moment of so many seconds from 1970, at the offset of t and in its form.
+// at returns the moment of so many seconds from 1970, at the offset of t and in its
+// form.
 func (t moment) at(unix, nanos int64) moment {
 	local := unix + t.offset*60
 	n := floorDiv(local, secondsPerDay)
@@ -110,7 +111,7 @@ func (t moment) weekday() string {
 	return weekdayNames[n-floorDiv(n, 7)*7]
 }
 
-// check tells what no moment has.
+// check returns what no moment has.
 func (t moment) check() (problem string) {
 	for _, p := range []struct {
 		n, least, most int64
@@ -156,7 +157,8 @@ func (t moment) String() string {
 	return s
 }
 
-// offsetText is an offset as RFC 3339 writes it, with sep between hours and minutes.
+// offsetText returns an offset as RFC 3339 writes it, with sep between hours and
+// minutes.
 func offsetText(minutes int64, sep string) string {
 	sign := "+"
 	switch {
@@ -273,7 +275,8 @@ func parseMoment(s string) (t moment, ok bool) {
 	return t, ok && r.s == ""
 }
 
-// withFraction is a number of seconds: an integer where it is whole, and a decimal.
+// withFraction returns a number of seconds: an integer where it is whole, and a
+// decimal.
 func withFraction(seconds, nanos int64) value.Value {
 	if nanos == 0 {
 		return value.NewInt(seconds)
@@ -291,7 +294,7 @@ func withFraction(seconds, nanos int64) value.Value {
 	return d
 }
 
-// momentOf is the moment that an operand of a row stands for.
+// momentOf returns the moment that an operand of a row stands for.
 func momentOf(row string, v value.Value) (moment, *fault.Fault) {
 	r, isRecord := v.(*value.Record)
 	if !isRecord {
@@ -355,7 +358,7 @@ func wholeAndNanos(v value.Value) (n, nanos int64, ok bool) {
 	return n, nanos, ok && n >= -maxAddedUnits && n <= maxAddedUnits
 }
 
-// badTime is the fault of a text that is no time.
+// badTime returns the fault of a text that is no time.
 func badTime(row, s, problem string) *fault.Fault {
 	f := &fault.Fault{
 		Kind: fault.ParseError, Message: fmt.Sprintf("%s: %s is no time", row, quoted(s)),
@@ -377,7 +380,7 @@ func badParts(row, problem string) *fault.Fault {
 	}
 }
 
-// layoutLike is a layout that a text with a date in it may have.
+// layoutLike returns a layout that a text with a date in it may have.
 func layoutLike(s string) string {
 	var b strings.Builder
 	parts := []string{"DD", "MM", "HH", "mm", "ss"}

@@ -8,11 +8,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// Card is the authoring card: what a model needs to make a tool, in about 450 tokens.
-// It is for the instructions of a server, for help and for prompts. It teaches the text
-// form, which takes less than half the tokens of JSON: first how tools are made and
-// programs are written, by an example for each subject, then the operations that are
-// written as a name before their operands, from the table.
+// Card returns the authoring card: what a model needs to make a tool, in about 450
+// tokens. It is for the instructions of a server, for help and for prompts. It teaches
+// the text form, which takes less than half the tokens of JSON: first how tools are
+// made and programs are written, by an example for each subject, then the operations
+// that are written as a name before their operands, from the table.
 func Card() string {
 	var b strings.Builder
 	for _, line := range cardLines {
@@ -22,7 +22,7 @@ func Card() string {
 	return b.String()
 }
 
-// CardExamples is the programs that the card shows.
+// CardExamples returns the programs that the card shows.
 func CardExamples() (examples []Written) {
 	for _, line := range cardLines {
 		if line.Code != "" {
@@ -77,7 +77,7 @@ var signs = map[string]string{
 	"concat": "++", "pair": "(1, true)", "record": "{id:", "nil": "[]", "quote": "'{", "self": "self(", "effect": "!fs.read(", "call": "@tool(",
 }
 
-// operations tells the operations that the rules have no sign for: by how many
+// operations lists the operations that the rules have no sign for: by how many
 // operands they take, and with their operands where those don't follow from that.
 func operations() string {
 	var byCount [4][]string
@@ -124,7 +124,7 @@ func (r *Row) told() bool {
 	return slices.ContainsFunc(r.Params, func(p Param) bool { return p.Name == "mode" })
 }
 
-// paramNames is the parameters' names, those that may be left out with a ?.
+// paramNames returns the parameters' names, those that may be left out with a ?.
 func (r *Row) paramNames() []string {
 	names := make([]string, len(r.Params))
 	for i, p := range r.Params {

@@ -46,7 +46,7 @@ var csv = []Row{
 	},
 }
 
-// csvCells is a bound of the cells and lines of a text.
+// csvCells bounds the cells and lines of a text.
 func csvCells(args []value.Value) int {
 	s, sep := string(args[0].(value.Str)), ","
 	if len(args) > 1 && args[1].(value.Str) != "" {
@@ -116,7 +116,7 @@ func parseCSV(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 	}
 }
 
-// badCSV is the fault of what encoding/csv doesn't read.
+// badCSV returns the fault of what encoding/csv doesn't read.
 func badCSV(err error) *fault.Fault {
 	f := &fault.Fault{
 		Kind: fault.ParseError, Message: "parse_csv: " + err.Error(), Expected: "lines with as many values as the first has names", Got: err.Error(),

@@ -30,8 +30,8 @@ func NoData(v value.Value, left uint64) (found value.Value, nested bool, cost ui
 	return nil, false, PartsCost(n)
 }
 
-// MaxParts is after how many parts a walk ends for which so many steps are left:
-// those that it can pay for, and a few more, so that this shows.
+// MaxParts returns after how many parts a walk ends for which so many steps are
+// left: those that it can pay for, and a few more, so that this shows.
 func MaxParts(left uint64) uint64 {
 	words := (min(left, 1<<50) + 1) * perStep
 	if words <= smallValue {
@@ -40,5 +40,5 @@ func MaxParts(left uint64) uint64 {
 	return smallValue + (words-smallValue+perPart-1)/perPart
 }
 
-// PartsCost is the cost of going through so many parts.
+// PartsCost returns the cost of going through so many parts.
 func PartsCost(n uint64) uint64 { return walkWords(0, n) / perStep }

@@ -136,10 +136,10 @@ var decimals = []Row{
 	},
 }
 
-// digits is a bound of the bytes of any decimal.
+// digits bounds the bytes of any decimal.
 func digits([]value.Value) int64 { return value.MaxDigits/2 + 32 }
 
-// scaling is the cost of dividing numbers of so many digits.
+// scaling returns the cost of dividing numbers of so many digits.
 func scaling(scale value.Value, numbers ...value.Value) uint64 {
 	w := uint64(0)
 	for _, n := range numbers {
@@ -184,7 +184,7 @@ func outOfRange(message, expected, got, hint string) *fault.Fault {
 	return &fault.Fault{Kind: fault.OutOfRange, Message: message, Expected: expected, Got: got, Hint: hint}
 }
 
-// asDec is a number as a decimal.
+// asDec returns a number as a decimal.
 func asDec(name string, v value.Value) (value.Value, *fault.Fault) {
 	d, f := dec(name, v)
 	if f != nil {
@@ -270,7 +270,7 @@ func rescale(d value.Dec, scale int, mode string) *big.Int {
 	return quotient(d.Unscaled(), value.Power10(d.Scale()-scale), mode)
 }
 
-// quotient is n ÷ d as an integer; d is not 0.
+// quotient returns n ÷ d as an integer; d is not 0.
 func quotient(n, d *big.Int, mode string) *big.Int {
 	q, r := new(big.Int).QuoRem(n, d, new(big.Int))
 	if r.Sign() == 0 {

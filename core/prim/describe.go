@@ -15,8 +15,8 @@ import (
 // maxDescribedBytes is how many characters of a string or number a message shows.
 const maxDescribedBytes = 40
 
-// Describe says what a value is, for a message: `the string "a"`, `the integer
-// 5`, `a list`. Long ones are shortened; the work is bounded.
+// Describe describes a value for a message: `the string "a"`, `the integer 5`, `a
+// list`. Long ones are shortened; the work is bounded.
 func Describe(v value.Value) string {
 	switch v := value.Force(v).(type) {
 	case value.Int:
@@ -64,7 +64,7 @@ func quoted(s string) string {
 
 var ordinals = [...]string{"first", "second", "third", "fourth"}
 
-// Mismatch is the type_error of a row whose operand i (from 0) is not of a kind
+// Mismatch returns the type_error of a row whose operand i (from 0) is not of a kind
 // it takes. got describes the operand, as [Describe] does.
 func Mismatch(id term.ID, i int, got string) *fault.Fault { return Table[id].mismatch(i, got) }
 
@@ -83,7 +83,7 @@ func (r *Row) mismatch(i int, got string) *fault.Fault {
 	return f
 }
 
-// which says which operand i is.
+// which names operand i.
 func (r *Row) which(i int) string {
 	switch {
 	case len(r.Params) < 2 || i >= len(ordinals):
@@ -94,7 +94,7 @@ func (r *Row) which(i int) string {
 	return ordinals[i] + " operand"
 }
 
-// hint is an imperative sentence with a correct term.
+// hint returns an imperative sentence with a correct term.
 func (r *Row) hint(want Kinds, got string) string {
 	correct := r.Correct()
 	// Of a value that isn't known yet there is only the kind.
@@ -134,7 +134,7 @@ func (r *Row) hint(want Kinds, got string) string {
 	return fmt.Sprintf("Give %s %s. Correct: %s.", r.Name, want.Phrase(), correct)
 }
 
-// Correct is a term that is right: the row's first example, or what is quoted
+// Correct returns a term that is right: the row's first example, or what is quoted
 // in it where the operation is useful only in a tool.
 func (r *Row) Correct() string {
 	if len(r.Examples) == 0 {
@@ -147,7 +147,7 @@ func (r *Row) Correct() string {
 	return x
 }
 
-// Spelling is how the row is written, with its parameters' names as operands:
+// Spelling returns how the row is written, with its parameters' names as operands:
 // {"add":[a,b]}.
 func (r *Row) Spelling() string {
 	name := strconv.Quote(r.Name)
@@ -201,7 +201,7 @@ func (r *Row) Spelling() string {
 	return r.Correct()
 }
 
-// SortedParams is the indexes of the parameters in the order of their names,
+// SortedParams returns the indexes of the parameters in the order of their names,
 // which is the order of the keys in canonical JSON.
 func (r *Row) SortedParams() []int {
 	order := make([]int, len(r.Params))

@@ -93,12 +93,13 @@ var encodings = []Row{
 	},
 }
 
-// hashCost is the steps of a hash, which does more for a byte than a copy.
+// hashCost returns the steps of a hash, which does more for a byte than a copy.
 func hashCost(args []value.Value) uint64 { return 4 * stringCost(args) }
 
 var hashGrowth = &Growth{Bytes: Bound{some(64)}, Steps: Bound{per(128, bytesOf(0)), per(128, bytesOf(1)), some(2)}}
 
-// encoding is a row that makes a text of a text, of at most times as many bytes.
+// encoding returns a row that makes a text of a text, of at most times as many
+// bytes.
 func encoding(name, doc string, times uint64, of func(s string, m *Meter) (string, *fault.Fault), also []string, examples ...Example) Row {
 	return Row{
 		Name: name, Group: "formats", Shape: Unary, Params: oneString, Result: KindString,
@@ -234,7 +235,8 @@ func hexDecode(s string, m *Meter) (string, *fault.Fault) {
 	})
 }
 
-// badEncoding is the fault of a text that isn't written so. at is where, in bytes.
+// badEncoding returns the fault of a text that isn't written so. at is where, in
+// bytes.
 func badEncoding(row, got string, at int, problem string) *fault.Fault {
 	f := &fault.Fault{
 		Kind: fault.ParseError, Message: fmt.Sprintf("%s: at byte %d: %s %s", row, at+1, got, problem), Expected: "what " + strings.Replace(row, "decode", "encode", 1) + " writes", Got: got,

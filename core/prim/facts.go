@@ -27,8 +27,8 @@ var (
 	typeStrings = listOf(typeString)
 )
 
-// Facts is what the row gives and how it grows with those operands: [Row.Gives] and
-// [Row.Grows], or more where some are strings written out.
+// Facts returns what the row gives and how it grows with those operands: [Row.Gives]
+// and [Row.Grows], or more where some are strings written out.
 func (r *Row) Facts(args []term.Term) (*Type, *Growth) {
 	if r.For == nil {
 		return r.Gives, r.Grows
@@ -94,8 +94,8 @@ func valueOf(operand int) Measure { return Measure{ValueOf, operand} }
 func wordsOf(operand int) Measure { return Measure{WordsOf, operand} }
 func totalOf(operand int) Measure { return Measure{TotalOf, operand} }
 
-// some is a product of measures.
+// some returns a product of measures.
 func some(times uint64, of ...Measure) Product { return Product{Times: times, Of: of} }
 
-// per is a part of a product of measures.
+// per returns a part of a product of measures.
 func per(part uint64, of ...Measure) Product { return Product{Times: 1, Per: part, Of: of} }

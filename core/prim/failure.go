@@ -57,8 +57,8 @@ var failure = []Row{
 	},
 }
 
-// raisedText is the beginning of a value's text. Of its steps only those of long
-// integers count.
+// raisedText returns the beginning of a value's text. Of its steps only those of
+// long integers count.
 func raisedText(v value.Value, m *Meter) (string, *fault.Fault) {
 	s := ""
 	if t, _ := value.Measure(v); t == value.TypeString {

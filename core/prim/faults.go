@@ -13,7 +13,7 @@ const MaxEvals = 100
 // The faults that no row's operands cause, in words that both evaluators use.
 // None has a place: the caller knows it.
 
-// OutOfFuel is the fault of a run that has used its steps.
+// OutOfFuel returns the fault of a run that has used its steps.
 func OutOfFuel(budget uint64) *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.OutOfFuel,
@@ -22,7 +22,7 @@ func OutOfFuel(budget uint64) *fault.Fault {
 	}
 }
 
-// OutOfMemory is the fault of a run whose values need more bytes than it has.
+// OutOfMemory returns the fault of a run whose values need more bytes than it has.
 func OutOfMemory(budget int64) *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.OutOfMemory,
@@ -31,7 +31,8 @@ func OutOfMemory(budget int64) *fault.Fault {
 	}
 }
 
-// TooDeep is the fault of a run with more pending applications than it may have.
+// TooDeep returns the fault of a run with more pending applications than it may
+// have.
 func TooDeep(budget int) *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.TooDeep,
@@ -40,8 +41,8 @@ func TooDeep(budget int) *fault.Fault {
 	}
 }
 
-// Overloaded is the fault of a run for which the machines' pool has no room, since runs of
-// the same principal have as much of it as they may have, or else since others do.
+// Overloaded returns the fault of a run for which the machines' pool has no room, since
+// runs of the same principal have as much of it as they may have, or else since others do.
 func Overloaded(own bool) *fault.Fault {
 	f := &fault.Fault{
 		Kind:    fault.Overloaded,
@@ -55,8 +56,8 @@ func Overloaded(own bool) *fault.Fault {
 	return f
 }
 
-// Unbound is the fault of a variable that nothing binds. bound is the
-// variables that are bound there, the innermost first.
+// Unbound returns the fault of a variable that nothing binds. bound is the variables
+// that are bound there, the innermost first.
 func Unbound(name string, bound []string) *fault.Fault {
 	f := &fault.Fault{
 		Kind:     fault.Unbound,
@@ -85,7 +86,7 @@ func Applied(f *fault.Fault, name string) {
 	}
 }
 
-// NoSelf is the fault of self in code that belongs to no tool.
+// NoSelf returns the fault of self in code that belongs to no tool.
 func NoSelf() *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.RuntimeError,
@@ -94,7 +95,7 @@ func NoSelf() *fault.Fault {
 	}
 }
 
-// NoContinue is the fault of continue in code that belongs to no tool.
+// NoContinue returns the fault of continue in code that belongs to no tool.
 func NoContinue() *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.RuntimeError,
@@ -103,7 +104,7 @@ func NoContinue() *fault.Fault {
 	}
 }
 
-// UnknownTool is the fault of code_of with a name that no tool has.
+// UnknownTool returns the fault of code_of with a name that no tool has.
 func UnknownTool(name string) *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.RuntimeError,
@@ -112,14 +113,14 @@ func UnknownTool(name string) *fault.Fault {
 	}
 }
 
-// NoCodeOfSelf is the fault of code_of "self" in code that belongs to no tool.
+// NoCodeOfSelf returns the fault of code_of "self" in code that belongs to no tool.
 func NoCodeOfSelf() *fault.Fault {
 	f := UnknownTool("self")
 	f.Message = `code_of "self" used outside tool context: this code belongs to no tool`
 	return f
 }
 
-// TooManyEvals is the fault of an eval inside [MaxEvals] others.
+// TooManyEvals returns the fault of an eval inside [MaxEvals] others.
 func TooManyEvals() *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.RuntimeError,
@@ -128,7 +129,7 @@ func TooManyEvals() *fault.Fault {
 	}
 }
 
-// Denied is the fault of an effect without the authority for it, where nothing
+// Denied returns the fault of an effect without the authority for it, where nothing
 // outside decides about effects.
 func Denied(op string) *fault.Fault {
 	return &fault.Fault{
@@ -138,7 +139,7 @@ func Denied(op string) *fault.Fault {
 	}
 }
 
-// NoCall is the fault of a call where there are no tools: in an input, or in a
+// NoCall returns the fault of a call where there are no tools: in an input, or in a
 // run that was given none.
 func NoCall(name string) *fault.Fault {
 	return &fault.Fault{
@@ -148,7 +149,7 @@ func NoCall(name string) *fault.Fault {
 	}
 }
 
-// NotData is the fault of a call whose input holds what can't cross to another
+// NotData returns the fault of a call whose input holds what can't cross to another
 // tool: a function or a continuation. nested tells that it is inside.
 func NotData(found value.Value, nested bool) *fault.Fault {
 	got := holds(found, nested)
@@ -160,8 +161,8 @@ func NotData(found value.Value, nested bool) *fault.Fault {
 	}
 }
 
-// GaveNoData is the fault of a call whose tool gave what can't cross back, perhaps
-// since it lacked inputs; see [Place].
+// GaveNoData returns the fault of a call whose tool gave what can't cross back,
+// perhaps since it lacked inputs; see [Place].
 func GaveNoData(tool string, found value.Value, nested bool, missing *fault.Fault) *fault.Fault {
 	got := holds(found, nested)
 	if missing != nil {

@@ -71,11 +71,11 @@ var generic = []Row{
 // be stopped soon.
 const maxWords = 1 << 28
 
-// limitOf is how many words may be looked at with so many steps left, and a
-// few more, so that what is beyond shows.
+// limitOf returns how many words may be looked at with so many steps left, and a few
+// more, so that what is beyond shows.
 func limitOf(left uint64) uint64 { return (min(left, maxWords/perStep) + 1) * perStep }
 
-// stepsOf is the cost of a walk over so many words.
+// stepsOf returns the cost of a walk over so many words.
 func stepsOf(words uint64) uint64 {
 	if words > maxWords {
 		return math.MaxUint64

@@ -29,7 +29,7 @@ const (
 // taken out of one: whoever calls pays for looking at none of them.
 const maxPlaced = 100
 
-// Placed is a tool's parameters where what a call gives is placed by them.
+// Placed returns a tool's parameters where what a call gives is placed by them.
 func Placed(params []string) []string {
 	if len(params) > maxPlaced {
 		return nil
@@ -37,8 +37,8 @@ func Placed(params []string) []string {
 	return params
 }
 
-// Parameters is the names of the parameters that code starts with; nil for code with
-// none, and for code with more than are placed.
+// Parameters returns the names of the parameters that code starts with; nil for code
+// with none, and for code with more than are placed.
 func Parameters(t term.Term) []string {
 	n := 0
 	for l, ok := t.(*term.Lam); ok; l, ok = l.Body.(*term.Lam) {
@@ -57,12 +57,12 @@ func Parameters(t term.Term) []string {
 	return names
 }
 
-// Place says how the input of a call, or the list of several, comes to the tool's
-// parameters. A fault of kind type_error says that one of them is missing: of
-// several inputs there are too few, and one goes to the first parameter then, so that
-// nothing but a function comes of it. A record whose keys are the parameters' goes by name. A list of as many items, or a pair for two,
-// is taken apart where each part fits its parameter and the whole doesn't fit the
-// first one.
+// Place decides how the input of a call, or the list of several, comes to the tool's
+// parameters. A fault of kind type_error says that one of them is missing: of several
+// inputs there are too few, and one goes to the first parameter then, so that nothing but a
+// function comes of it. A record whose keys are the parameters' goes by name. A list of as
+// many items, or a pair for two, is taken apart where each part fits its parameter and the
+// whole doesn't fit the first one.
 func Place(t value.Tool, in value.Value, several bool) (Placing, *fault.Fault) {
 	if l, ok := t.Term.(*term.Lam); !ok {
 		if several {
@@ -118,8 +118,8 @@ func Place(t value.Tool, in value.Value, several bool) (Placing, *fault.Fault) {
 	return Whole, MissingInputs(t.Name, params, params[1:], nil)
 }
 
-// unnamed is the parameters that have no key, and the keys that are no parameter's,
-// the first few of either.
+// unnamed returns the parameters that have no key, and the keys that are no
+// parameter's, the first few of either.
 func unnamed(params, keys []string) (missing, unknown []string) {
 	for _, p := range params {
 		if _, ok := slices.BinarySearch(keys, p); !ok {
@@ -140,7 +140,7 @@ func unnamed(params, keys []string) (missing, unknown []string) {
 // maxListedNames is how many names a message lists.
 const maxListedNames = 10
 
-// MissingInputs is the fault of a call that lacks inputs for some of the tool's
+// MissingInputs returns the fault of a call that lacks inputs for some of the tool's
 // parameters, or has some by names that no parameter has.
 func MissingInputs(tool string, params, missing, unknown []string) *fault.Fault {
 	f := &fault.Fault{Kind: fault.TypeError, Expected: "an input for each of " + named(params)}

@@ -32,7 +32,7 @@ const (
 	KindData = KindAny &^ (KindFunction | KindContinuation)
 )
 
-// KindOf is a value's type as a set of one.
+// KindOf returns a value's type as a set of one.
 func KindOf(v value.Value) Kinds {
 	switch v.(type) {
 	case value.Int:

@@ -93,7 +93,8 @@ func splitLayout(row, s string) ([]layoutPart, *fault.Fault) {
 	return parts, nil
 }
 
-// layoutName is the part that a layout begins with, and how long its name is there.
+// layoutName returns the part that a layout begins with, and how long its name is
+// there.
 func layoutName(s string) (name string, read int) {
 	for _, same := range layoutNames {
 		for _, n := range same {

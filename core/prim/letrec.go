@@ -44,7 +44,7 @@ type Binding struct {
 	From, To int
 }
 
-// Let is body with names bound in sequence.
+// Let returns body with names bound in sequence.
 func Let(bindings []Binding, body term.Term) term.Term {
 	for i := len(bindings) - 1; i >= 0; i-- {
 		body = bindings[i].let(body)
@@ -77,7 +77,7 @@ type recursive struct {
 	at   term.At
 }
 
-// Mark is how many uses were noted.
+// Mark returns how many uses were noted.
 func (u *Names) Mark() int {
 	if u == nil {
 		return 0
@@ -125,8 +125,8 @@ func (u *Names) Uses(name string, from, to int) bool {
 	return i < len(uses) && uses[i] < to
 }
 
-// Groups tells of bindings, all of functions, how far each group of those goes that
-// see one another: ends[i] is the index after the group that begins at i, and i
+// Groups returns, of bindings, all of functions, how far each group of those goes
+// that see one another: ends[i] is the index after the group that begins at i, and i
 // itself where the binding at i is no more than a let; other indexes don't count.
 // twice is the index of one that has the name of an earlier one, where that leaves
 // open which is meant; -1: there is none.
@@ -176,7 +176,7 @@ func (u *Names) Groups(run []Binding) (ends []int, twice int) {
 	return ends, twice
 }
 
-// Let is body with names bound in sequence, functions that see one another
+// Let returns body with names bound in sequence, functions that see one another
 // together. twice is the index of a binding whose name can't be told from that of
 // one beside it, -1 where there is none.
 func (u *Names) Let(bindings []Binding, body term.Term) (t term.Term, twice int) {
@@ -229,7 +229,7 @@ func (u *Names) single(b *Binding, body term.Term) term.Term {
 	return b.let(body)
 }
 
-// Rec is body with functions bound together.
+// Rec returns body with functions bound together.
 func (u *Names) Rec(group []Binding, body term.Term) term.Term {
 	t := &term.LetRec{At: group[0].At, Funcs: make([]term.Func, len(group)), Body: body}
 	for i, b := range group {
@@ -250,8 +250,8 @@ func (u *Names) Rec(group []Binding, body term.Term) term.Term {
 	return t
 }
 
-// HiddenName is the note on a function that names itself, or one beside it, by a name
-// that something around them has as well.
+// HiddenName returns the note on a function that names itself, or one beside it, by a
+// name that something around them has as well.
 func HiddenName(name string) string {
 	return "the name " + quoted(name) + " means the function bound by this let in it and in the functions beside it, not what is called so around them"
 }

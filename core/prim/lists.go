@@ -121,7 +121,7 @@ var lists = []Row{
 // had no longer lists, and its counts of steps hold for those it had.
 const freeLength = 1 << 14
 
-// LengthCost is the steps besides one for the length of a list of n items.
+// LengthCost returns the steps besides one for the length of a list of n items.
 func LengthCost(n int) uint64 {
 	if n <= freeLength {
 		return 0
@@ -129,7 +129,7 @@ func LengthCost(n int) uint64 {
 	return uint64(n) / 64
 }
 
-// EmptyList is the fault of head or tail (name) of an empty list.
+// EmptyList returns the fault of head or tail (name) of an empty list.
 func EmptyList(name string) *fault.Fault {
 	return &fault.Fault{
 		Kind:     fault.EmptyList,

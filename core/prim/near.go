@@ -29,7 +29,7 @@ var absent = map[string]bool{
 	"ne": true, "neq": true, "not_equal": true, "noteq": true,
 }
 
-// Meant is the operation that a word of other languages means, whatever it is
+// Meant returns the operation that a word of other languages means, whatever it is
 // spelled like; known is set, too, where it means none.
 func Meant(word string) (name string, known bool) {
 	word = strings.ToLower(word)
@@ -58,13 +58,13 @@ const Unequal = "write a != b, which is not(equal(a, b))"
 
 const noHash = "use sha256, hmac_sha256 or crc32, the only hashes"
 
-// Instead is an imperative sentence on how to write what an unknown operation
+// Instead returns an imperative sentence on how to write what an unknown operation
 // of that name usually means; empty if there is nothing to say.
 func Instead(name string) string { return instead[strings.ToLower(name)] }
 
-// Nearest is the operation that an unknown name most likely means: its spelling
-// in another case, a word for the same thing, or the name with the fewest
-// differing letters; empty if none is near.
+// Nearest returns the operation that an unknown name most likely means: its spelling
+// in another case, a word for the same thing, or the name with the fewest differing
+// letters; empty if none is near.
 func Nearest(name string) string {
 	for i := range Table {
 		if r := &Table[i]; r.Operation() && strings.EqualFold(r.Name, name) {
@@ -86,8 +86,9 @@ func Nearest(name string) string {
 // minPrefix is how many letters two words begin with at least, of names that are alike.
 const minPrefix = 4
 
-// beginsAs is the name of the list each of whose words, between its _, is that of the
-// given name or begins as it does; empty if there is none, or the name is one word.
+// beginsAs returns the name of the list each of whose words, between its _, is that
+// of the given name or begins as it does; empty if there is none, or the name is one
+// word.
 func beginsAs(name string, names []string) string {
 	words := strings.Split(strings.ToLower(name), "_")
 	i := slices.IndexFunc(names, func(other string) bool {
@@ -108,10 +109,10 @@ func beginsAs(name string, names []string) string {
 	return names[i]
 }
 
-// Closest is the name of the list with the fewest letters to change, add, take
-// away or swap with a neighbour to make word; empty if more than a third
-// (at least one) of the letters differ. Of names as near, one that begins as word
-// does comes first; where none is near, one whose words begin as those of word do.
+// Closest returns the name of the list with the fewest letters to change, add, take
+// away or swap with a neighbour to make word; empty if more than a third (at least
+// one) of the letters differ. Of names as near, one that begins as word does comes
+// first; where none is near, one whose words begin as those of word do.
 func Closest(word string, names []string) string {
 	w := []rune(strings.ToLower(word))
 	if len(w) > 40 {
@@ -135,7 +136,7 @@ func Closest(word string, names []string) string {
 	return best
 }
 
-// distance is the optimal string alignment distance (Levenshtein with swaps).
+// distance returns the optimal string alignment distance (Levenshtein with swaps).
 func distance(a, b []rune) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

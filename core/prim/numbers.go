@@ -255,7 +255,7 @@ var oneNumber = []Param{{"number", KindNumber}}
 // maxShift is how many bits shift adds at most.
 const maxShift = 1 << 32
 
-// shifted is the bits that shift adds.
+// shifted returns the bits that shift adds.
 func shifted(args []value.Value) int64 {
 	n, _ := args[1].(value.Int).Int64()
 	if n > maxShift {
@@ -271,7 +271,7 @@ func onBits(do func(z, x, y *big.Int) *big.Int) func([]value.Value) (value.Value
 	}
 }
 
-// tooLong is the fault of integers that are too long for the row.
+// tooLong returns the fault of integers that are too long for the row.
 func tooLong(name string, all ...*big.Int) *fault.Fault {
 	for _, n := range all {
 		if bits := n.BitLen(); bits > maxBits {
@@ -289,7 +289,7 @@ func baseOf(name string, v value.Value) (int, *fault.Fault) {
 	return 0, outOfRange(name+" takes a base from 2 to 36, not "+strings.TrimPrefix(Describe(v), "the integer "), "an integer from 2 to 36", Describe(v), `Give a base such as 16: {"to_base":[255,16]}.`)
 }
 
-// root is sqrt.
+// root computes sqrt.
 func root(args []value.Value) (value.Value, *fault.Fault) {
 	scale, more := 16, 0
 	if len(args) > 1 {
@@ -325,7 +325,7 @@ func root(args []value.Value) (value.Value, *fault.Fault) {
 	return decimal("sqrt", r, scale)
 }
 
-// formatSize is a bound of the bytes that format gives.
+// formatSize bounds the bytes that format gives.
 func formatSize(args []value.Value) int64 {
 	n := int64(20*size(args[0])) + 32
 	if d, ok := args[0].(value.Dec); ok {
@@ -346,7 +346,7 @@ func formatSize(args []value.Value) int64 {
 	return n + n/3*sep
 }
 
-// formatted is format.
+// formatted computes format.
 func formatted(args []value.Value) (value.Value, *fault.Fault) {
 	separator, point := ",", "."
 	if len(args) > 2 {

@@ -44,7 +44,7 @@ func (p *Pattern) ignores() bool {
 // MaxPatterns bounds how many terms patterns mean, about.
 const MaxPatterns = 20_000
 
-// Size is about how many terms the pattern means for a part that takes so many to
+// Size estimates how many terms the pattern means for a part that takes so many to
 // find, or more than [MaxPatterns]. Each name that patterns beside each other bind
 // has their tests once more.
 func (p *Pattern) Size(far int) int {
@@ -65,7 +65,8 @@ func (p *Pattern) Size(far int) int {
 	return size
 }
 
-// variables is how many names the pattern binds; those of code count once together.
+// variables returns how many names the pattern binds; those of code count once
+// together.
 func (p *Pattern) variables() int {
 	n := 0
 	if p.Bind || p.Code != nil {
@@ -83,7 +84,7 @@ func (p *Pattern) variables() int {
 	return n
 }
 
-// Match is what the branch leads to whose pattern is the first that subject
+// Match returns what the branch leads to whose pattern is the first that subject
 // fits, with the pattern's variables bound; no_match of it where there is none.
 //
 // It is subject under a name of its own and conditionals with one test for each
@@ -161,7 +162,7 @@ func (m *matcher) patternNames(p Pattern) {
 	}
 }
 
-// fresh is a name that isn't used, and is from now on.
+// fresh returns a name that isn't used, and is from now on.
 func (m *matcher) fresh(base string) string {
 	name := base
 	for i := 1; m.used[name]; i++ {
@@ -171,7 +172,7 @@ func (m *matcher) fresh(base string) string {
 	return name
 }
 
-// Fresh is a name that isn't used in the terms.
+// Fresh returns a name that isn't used in the terms.
 func Fresh(base string, in ...term.Term) string {
 	m := matcher{used: map[string]bool{}}
 	for _, t := range in {
@@ -202,10 +203,10 @@ func (m *matcher) int(n int) term.Term { return &term.Int{At: m.at, Value: int64
 
 func (m *matcher) test(t term.Term) { m.tests = append(m.tests, t) }
 
-// not is the test that t is false.
+// not returns the test that t is false.
 func (m *matcher) not(t term.Term) term.Term { return m.op("not", t) }
 
-// all is the test that all tests are true, nil where there is none. It isn't
+// all returns the test that all tests are true, nil where there is none. It isn't
 // made of and, which demands truth values: these are.
 func (m *matcher) all() term.Term {
 	if len(m.tests) == 0 {
@@ -218,7 +219,7 @@ func (m *matcher) all() term.Term {
 	return test
 }
 
-// both is the test that a and b are true; a may be nil, which is none.
+// both returns the test that a and b are true; a may be nil, which is none.
 func (m *matcher) both(a, b term.Term) term.Term {
 	if a == nil {
 		return b
@@ -226,8 +227,8 @@ func (m *matcher) both(a, b term.Term) term.Term {
 	return &term.If{At: m.at, Cond: a, Then: b, Else: &term.Bool{At: m.at}}
 }
 
-// fits is the test that what is at a place fits the pattern, nil where everything
-// does, and what the pattern binds then.
+// fits returns the test that what is at a place fits the pattern, nil where
+// everything does, and what the pattern binds then.
 func (m *matcher) fits(p Pattern, at place) (test term.Term, bound []Binding) {
 	tests, before := m.tests, m.bound
 	m.tests, m.bound = nil, nil
@@ -343,10 +344,10 @@ func (m *matcher) code(t term.Term, at place) {
 	}
 }
 
-// takeApart is body with the variables of p bound to the parts of a variable of the
-// given name, or one like it that is none of others: the operations that give the parts, which fail where
-// there are none, and for a list, a literal and code tests that lead to no_match.
-// body stands in it once.
+// takeApart returns body with the variables of p bound to the parts of a variable of the
+// given name, or one like it that is none of others: the operations that give the parts,
+// which fail where there are none, and for a list, a literal and code tests that lead to
+// no_match. body stands in it once.
 func takeApart(p Pattern, base string, body term.Term, others ...string) (name string, _ term.Term) {
 	if p.Bind {
 		return p.Name, body
@@ -472,7 +473,7 @@ var partOf = map[string]struct{ takes, text, json string }{
 	"isEmpty": {"a list", "[", "["}, "no": {"", "", ""},
 }
 
-// NamePattern says of a fault at an offset that a pattern of let or of a parameter
+// NamePattern notes in a fault at an offset that a pattern of let or of a parameter
 // doesn't fit, where such a one stands there and not the operation that failed.
 func NamePattern(f *fault.Fault, src []byte, pos int) {
 	op, _, _ := strings.Cut(f.Message, " ")
@@ -507,7 +508,8 @@ func NamePattern(f *fault.Fault, src []byte, pos int) {
 	f.Hint = "Give what the pattern fits, or take it apart with match, which has a branch for other values."
 }
 
-// bracketed is s up to the end of the bracket, string or word that it begins with.
+// bracketed returns s up to the end of the bracket, string or word that it begins
+// with.
 func bracketed(s string) string {
 	deep, quoted := 0, false
 	for i, c := range s {

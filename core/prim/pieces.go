@@ -12,7 +12,7 @@ const searchPiece = 256 << 10
 // bytesPerPart is how many bytes that are searched or copied are worth a part.
 const bytesPerPart = 32
 
-// indexOf is [strings.Index] in pieces; a part that is longer is as long as one.
+// indexOf does [strings.Index] in pieces; a part that is longer is as long as one.
 func indexOf(s, part string, m *Meter) int {
 	step := max(searchPiece, len(part))
 	for at := 0; ; at += step {
@@ -28,7 +28,7 @@ func indexOf(s, part string, m *Meter) int {
 	}
 }
 
-// lastIndexOf is [strings.LastIndex] in pieces.
+// lastIndexOf does [strings.LastIndex] in pieces.
 func lastIndexOf(s, part string, m *Meter) int {
 	step := max(searchPiece, len(part))
 	for end := len(s); ; end -= step {
@@ -58,7 +58,7 @@ func found(s, part string, m *Meter) iter.Seq[int] {
 	}
 }
 
-// countParts is how many places part has in s; 0 for an empty part.
+// countParts returns how many places part has in s; 0 for an empty part.
 func countParts(s, part string, m *Meter) int {
 	n := 0
 	if part != "" {

@@ -319,10 +319,9 @@ func guard(r *Row) {
 
 func (r *Row) fits(args []value.Value) bool { return r.misfit(args) < 0 }
 
-// misfit is the first operand of a kind that the row doesn't take, -1 where
-// there is none. Operands of which the kind is tested are no longer lazy
-// afterwards; one that may be anything is left as it is, since a row may give
-// it back.
+// misfit returns the first operand of a kind that the row doesn't take, -1 where
+// there is none. Operands of which the kind is tested are no longer lazy afterwards;
+// one that may be anything is left as it is, since a row may give it back.
 func (r *Row) misfit(args []value.Value) int {
 	for i := range args {
 		k := r.Params[i].Kinds
@@ -349,7 +348,7 @@ func (r *Row) Takes(n int) bool {
 // Listed reports whether of n operands the last ones are written in an array.
 func (r *Row) Listed(n int) bool { return r.List != "" && n > len(r.Params) }
 
-// Operands is how many operands the row takes, in words.
+// Operands returns how many operands the row takes, in words.
 func (r *Row) Operands() string {
 	switch n := len(r.Params); {
 	case r.Many:

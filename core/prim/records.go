@@ -192,7 +192,7 @@ var records = []Row{
 	},
 }
 
-// find is where the record has the key, or would have it.
+// find finds where the record has the key, or would have it.
 func find(r *value.Record, key string) (int, bool) {
 	return slices.BinarySearchFunc(r.Fields, key, func(f value.Field, key string) int { return strings.Compare(f.Key, key) })
 }
@@ -201,7 +201,7 @@ func find(r *value.Record, key string) (int, bool) {
 // key that is missing.
 const NearKeys = 32
 
-// fieldOf is the value of a record's key.
+// fieldOf returns the value of a record's key.
 func fieldOf(r *value.Record, key string) (value.Value, *fault.Fault) {
 	if i, ok := find(r, key); ok {
 		return r.Fields[i].Value, nil
@@ -213,7 +213,7 @@ func fieldOf(r *value.Record, key string) (value.Value, *fault.Fault) {
 	return nil, MissingKey(key, keys)
 }
 
-// MissingKey is the fault of get with a key that the record doesn't have; keys
+// MissingKey returns the fault of get with a key that the record doesn't have; keys
 // are the record's first ones.
 func MissingKey(key string, keys []string) *fault.Fault {
 	f := &fault.Fault{
@@ -240,7 +240,7 @@ func fieldsSize(args []value.Value) int64 {
 	return n
 }
 
-// recordSize is what a copy of a record's fields takes.
+// recordSize returns what a copy of a record's fields takes.
 func recordSize(v value.Value) int64 { return 16 + 16*int64(len(v.(*value.Record).Fields)) }
 
 func fromFields(v value.Value, m *Meter, item func(value.Field) value.Value) value.Value {
@@ -253,8 +253,8 @@ func fromFields(v value.Value, m *Meter, item func(value.Field) value.Value) val
 	return value.FromSlice(all)
 }
 
-// entriesSize is a bound of the record that from_entries makes, whose keys are
-// copied, shared or not.
+// entriesSize bounds the record that from_entries makes, whose keys are copied,
+// shared or not.
 func entriesSize(args []value.Value) int64 {
 	size := int64(0)
 	for item := range items(args[0]) {

@@ -193,7 +193,7 @@ func (v *search) make(texts, bytes int) *fault.Fault {
 	return v.m.room(v.made)
 }
 
-// list is [value.FromSlice], in pieces.
+// list does [value.FromSlice] in pieces.
 func (v *search) list(all []value.Value) value.Value {
 	var list value.Value = value.Nil{}
 	for i := len(all) - 1; i >= 0; i-- {
@@ -203,7 +203,7 @@ func (v *search) list(all []value.Value) value.Value {
 	return list
 }
 
-// texts is how many texts a match gives, and how long they are together.
+// texts returns how many texts a match gives, and how long they are together.
 func (v *search) texts(match []int) (n, bytes int) {
 	if v.p.groups() == 0 {
 		return 1, match[1] - match[0]
@@ -217,7 +217,7 @@ func (v *search) texts(match []int) (n, bytes int) {
 	return n, bytes
 }
 
-// give is what a match gives.
+// give returns what a match gives.
 func (v *search) give(match []int) value.Value {
 	switch n := v.p.groups(); {
 	case n == 0:
@@ -240,8 +240,8 @@ func (v *search) give(match []int) value.Value {
 	return value.FromSlice(all)
 }
 
-// matching is what is known of a row's result and steps; of where the pattern isn't
-// known, p is nil there.
+// matching returns what is known of a row's result and steps; of where the pattern
+// isn't known, p is nil there.
 func matching(gives func(p *pattern) *Type, grows func(p *pattern) *Growth) func([]*string) (*Type, *Growth) {
 	return func(known []*string) (*Type, *Growth) {
 		var p *pattern
@@ -255,7 +255,7 @@ func matching(gives func(p *pattern) *Type, grows func(p *pattern) *Growth) func
 	}
 }
 
-// given is the type of what a match gives; of re_find's it may be null.
+// given returns the type of what a match gives; of re_find's it may be null.
 func given(p *pattern) *Type {
 	switch {
 	case p == nil:
@@ -290,7 +290,7 @@ func (p *pattern) perCharacter() (visits, compiling, groups uint64) {
 	return 3*uint64(len(p.code)) + 2, p.steps, uint64(p.groups())
 }
 
-// oneMatch is the growth of a row that looks for one.
+// oneMatch returns the growth of a row that looks for one.
 func oneMatch(p *pattern) *Growth {
 	visits, compiling, groups := p.perCharacter()
 	return &Growth{
@@ -302,8 +302,8 @@ func oneMatch(p *pattern) *Growth {
 	}
 }
 
-// allMatches is that of a row that looks for all: each may have to look at all that
-// comes after it.
+// allMatches returns the growth of a row that looks for all: each may have to look at all
+// that comes after it.
 func allMatches(p *pattern) *Growth {
 	visits, compiling, groups := p.perCharacter()
 	n, pattern, to := bytesOf(0), bytesOf(1), bytesOf(2)

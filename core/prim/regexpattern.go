@@ -59,7 +59,7 @@ func (in *instruction) takes(r rune) bool {
 	return r >= 0 && in.MatchRunePos(r) >= 0
 }
 
-// groups is how many groups the pattern has, without the whole match.
+// groups returns how many groups the pattern has, without the whole match.
 func (p *pattern) groups() int { return len(p.names) - 1 }
 
 // compiled keeps the patterns that were compiled last: a loop compiles its pattern once.
@@ -198,8 +198,8 @@ func (p *pattern) findFirst() {
 	}
 }
 
-// measurePattern is a bound of how many instructions a pattern has, as far as one can
-// be, and how many ends its ranges have.
+// measurePattern bounds how many instructions a pattern has, as far as one can be,
+// and how many ends its ranges have.
 func measurePattern(re *syntax.Regexp) (n, runes int) {
 	const most = 1 << 30
 	for _, sub := range re.Sub {
@@ -218,8 +218,8 @@ func measurePattern(re *syntax.Regexp) (n, runes int) {
 	return min(n+1, most), runes
 }
 
-// wideFolds is how many ranges beyond ASCII a pattern that ignores case may have: each
-// is folded letter by letter.
+// wideFolds returns how many ranges beyond ASCII a pattern that ignores case may have:
+// each is folded letter by letter.
 func wideFolds(s string) int {
 	if !strings.Contains(s, "(?") || !strings.Contains(s, "i") {
 		return 0
@@ -237,7 +237,7 @@ func largePattern(row, expected, got string) *fault.Fault {
 	return outOfRange(row+" takes "+expected, expected, got, `Split the pattern, or repeat less in it: {"or":[{"re_match":[S,"[0-9]{3}"]},{"re_match":[S,"[a-z]{3}"]}]}.`)
 }
 
-// badPattern is the fault of what is no regular expression.
+// badPattern returns the fault of what is no regular expression.
 func badPattern(row, s string, err error) *fault.Fault {
 	f := &fault.Fault{
 		Kind: fault.ParseError, Expected: "a regular expression (RE2)", Got: quoted(s),
@@ -285,7 +285,7 @@ func badPattern(row, s string, err error) *fault.Fault {
 	return f
 }
 
-// oddParen is where the parenthesis stands that has no other half.
+// oddParen finds where the parenthesis stands that has no other half.
 func oddParen(s string) int {
 	var open []int
 	class := -1

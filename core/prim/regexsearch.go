@@ -74,8 +74,8 @@ func newSearch(p *pattern, s string, groups, test bool, m *Meter) (*search, *fau
 	return v, nil
 }
 
-// result is what a row gives that has searched: the rest of the work is charged, and
-// what the search had is for the next one.
+// result returns what a row gives that has searched: the rest of the work is
+// charged, and what the search had is for the next one.
 func (v *search) result(made value.Value, f *fault.Fault) (value.Value, *fault.Fault) {
 	v.places = v.places[:cap(v.places)]
 	v.now.clear()
@@ -102,7 +102,8 @@ func (v *search) charge() {
 	}
 }
 
-// skip is the next place from i on where a match can begin, -1 if there is none.
+// skip returns the next place from i on where a match can begin, -1 if there is
+// none.
 func (v *search) skip(i int) int {
 	p := v.p
 	from := i
@@ -290,7 +291,7 @@ func (v *search) all(each func(match []int) *fault.Fault) *fault.Fault {
 	return nil
 }
 
-// text is group i of the match; "" where it took no part.
+// text returns group i of the match; "" where it took no part.
 func (v *search) text(match []int, i int) string {
 	if from := match[2*i]; from >= 0 {
 		return v.s[from:match[2*i+1]]
@@ -354,7 +355,7 @@ func newReplacement(p *pattern, s string) (replacement, *fault.Fault) {
 	return append(parts, part{s[from:], -1}), nil
 }
 
-// group is the number of the group with a name, or with that number; -1: none.
+// group returns the number of the group with a name, or with that number; -1: none.
 func (p *pattern) group(ref string) int {
 	n := 0
 	for i, c := range ref {

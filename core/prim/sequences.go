@@ -171,7 +171,7 @@ var sequences = []Row{
 	},
 }
 
-// position is an index that isn't negative; one that fits no int is as far as
+// position returns an index that isn't negative; one that fits no int is as far as
 // any list is long.
 func position(v value.Value) (int, bool) {
 	n, ok := v.(value.Int).Int64()
@@ -181,10 +181,10 @@ func position(v value.Value) (int, bool) {
 	return int(n), n >= 0
 }
 
-// listSize is what a copy of a list and one item more take.
+// listSize returns what a copy of a list and one item more take.
 func listSize(args []value.Value) int64 { return 16 * int64(count(args[0])+1) }
 
-// distanceOf is how many items range gives, as far as it can be charged.
+// distanceOf returns how many items range gives, as far as it can be charged.
 func distanceOf(args []value.Value) int {
 	from, okF := args[0].(value.Int).Int64()
 	to, okT := args[1].(value.Int).Int64()
@@ -194,7 +194,7 @@ func distanceOf(args []value.Value) int {
 	return int(min(uint64(to)-uint64(from), 1<<56))
 }
 
-// cut is the characters of s from one to before another.
+// cut returns the characters of s from one to before another.
 func cut(s string, from, to int) string {
 	start := len(s)
 	n := 0
@@ -210,7 +210,7 @@ func cut(s string, from, to int) string {
 	return s[start:]
 }
 
-// placeInList is where an equal item is, the first or the last; -1: nowhere.
+// placeInList finds where an equal item is, the first or the last; -1: nowhere.
 func placeInList(c *comparer, args []value.Value, last bool) int {
 	at, i := -1, 0
 	for item := range items(args[0]) {
@@ -228,7 +228,7 @@ func placeInList(c *comparer, args []value.Value, last bool) int {
 	return at
 }
 
-// soughtIn is what is looked for in a string.
+// soughtIn returns what is looked for in a string.
 func soughtIn(name string, v value.Value) (string, *fault.Fault) {
 	part, ok := value.Force(v).(value.Str)
 	if !ok {
@@ -240,12 +240,12 @@ func soughtIn(name string, v value.Value) (string, *fault.Fault) {
 	return string(part), nil
 }
 
-// noItem is the fault of an index that a list doesn't have.
+// noItem returns the fault of an index that a list doesn't have.
 func noItem(name string, args []value.Value) *fault.Fault {
 	return NoItem(name, count(args[0]), args[1])
 }
 
-// NoItem is the fault of nth or set_nth (name) with an index that a list of
+// NoItem returns the fault of nth or set_nth (name) with an index that a list of
 // length items doesn't have.
 func NoItem(name string, length int, index value.Value) *fault.Fault {
 	expected := "a list that has items"

@@ -86,7 +86,7 @@ func (w *shower) line(depth int) {
 // full reports whether there is more text than may be made.
 func (w *shower) full() bool { return w.out != nil && w.m.over(uint64(w.out.n)) }
 
-// words is what the walk so far is worth.
+// words returns what the walk so far is worth.
 func (w *shower) words() uint64 { return walkWords(w.bytes, w.parts) }
 
 func (w *shower) raw(s string) {
@@ -94,7 +94,7 @@ func (w *shower) raw(s string) {
 	w.write(s)
 }
 
-// write is raw of what is counted already.
+// write writes what is counted already.
 func (w *shower) write(s string) {
 	if w.out != nil && w.fault == nil {
 		w.m.look(1 + len(s)/bytesPerPart)
@@ -277,7 +277,7 @@ func quoteJSON(s string) string {
 	return text
 }
 
-// showSize is a bound of the bytes of a value's text.
+// showSize bounds the bytes of a value's text.
 func showSize(display bool) func([]value.Value) int64 {
 	return func(args []value.Value) int64 {
 		w := newShower(display, &Meter{Left: 2 * maxWords / perStep})
@@ -287,7 +287,8 @@ func showSize(display bool) func([]value.Value) int64 {
 	}
 }
 
-// showWalk is to_text, or to_json: its steps are those of the walk.
+// showWalk returns the meaning of to_text or to_json: its steps are those of the
+// walk.
 func showWalk(display bool) func([]value.Value, *Meter) (value.Value, *fault.Fault) {
 	return func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 		if t, _ := value.Measure(args[0]); t == value.TypeString && display {
@@ -314,7 +315,8 @@ func showWalk(display bool) func([]value.Value, *Meter) (value.Value, *fault.Fau
 	}
 }
 
-// indentOf is the second operand of to_json_indent; 0 where there is none in its range.
+// indentOf returns the second operand of to_json_indent; 0 where there is none in its
+// range.
 func indentOf(args []value.Value) int {
 	if len(args) > 1 {
 		if n, ok := args[1].(value.Int).Int64(); ok && n >= 1 && n <= 16 {
@@ -364,7 +366,7 @@ func (b *textBuffer) grow() *fault.Fault {
 	return nil
 }
 
-// text is all that was written.
+// text returns all that was written.
 func (b *textBuffer) text() (string, *fault.Fault) {
 	if len(b.full) == 0 {
 		return string(b.now), nil
@@ -472,7 +474,7 @@ func parseJSON(s string, m *Meter) (value.Value, *fault.Fault) {
 	}
 }
 
-// jsonParts is a bound of the values that JSON text says.
+// jsonParts bounds the values that JSON text says.
 func jsonParts(s string) int {
 	return 1 + strings.Count(s, ",") + strings.Count(s, "[") + strings.Count(s, "{")
 }

@@ -258,7 +258,7 @@ func test(name, doc string, holds func(s, part string) bool, examples ...Example
 	}
 }
 
-// placing is index_of, of the first place or of the last.
+// placing returns the row of index_of, for the first place or for the last.
 func placing(name, doc string, last bool, also []string, examples ...Example) Row {
 	return Row{
 		Name: name, Group: "strings", Shape: Array, Params: []Param{{"list", KindList | KindString}, {"item", KindAny}}, Result: KindInt,
@@ -293,7 +293,7 @@ func placing(name, doc string, last bool, also []string, examples ...Example) Ro
 	}
 }
 
-// stringCost is the cost of reading the strings among the operands once.
+// stringCost returns the cost of reading the strings among the operands once.
 func stringCost(args []value.Value) uint64 {
 	n := 0
 	for _, a := range args {
@@ -304,10 +304,10 @@ func stringCost(args []value.Value) uint64 {
 	return bytesCost(n)
 }
 
-// stringSize is a bound of a string that is the first operand in another case.
+// stringSize bounds a string that is the first operand in another case.
 func stringSize(args []value.Value) int64 { return 3 * int64(len(args[0].(value.Str))) }
 
-// DigitsCost is the cost of turning n digits into an integer or back.
+// DigitsCost returns the cost of turning n digits into an integer or back.
 func DigitsCost(n int) uint64 {
 	w := uint64(n) / 19
 	if w <= free {
@@ -316,10 +316,11 @@ func DigitsCost(n int) uint64 {
 	return w * w / 64
 }
 
-// splitSize is what the parts of a string that is split in n places take at most.
+// splitSize returns what the parts of a string that is split in n places take at
+// most.
 func splitSize(s string, n int) int64 { return int64(len(s)) + 64*int64(n+1) }
 
-// joined is how many items join has and the bytes it gives at most.
+// joined returns how many items join has and the bytes it gives at most.
 func joined(args []value.Value) (n, bytes int) {
 	sep := len(args[1].(value.Str))
 	for item := range items(args[0]) {
@@ -331,7 +332,8 @@ func joined(args []value.Value) (n, bytes int) {
 	return n, bytes
 }
 
-// replaced is the bytes that replace gives, or more where it makes a string shorter.
+// replaced returns the bytes that replace gives, or more where it makes a string
+// shorter.
 func replaced(args []value.Value, m *Meter) int {
 	s, old, to := string(args[0].(value.Str)), string(args[1].(value.Str)), string(args[2].(value.Str))
 	return len(s) + countParts(s, old, m)*max(0, len(to)-len(old))
@@ -349,7 +351,7 @@ func emptyPart(name, hint string) *fault.Fault {
 	return outOfRange(name+" looks for an empty string", "a string that is not empty", `""`, hint)
 }
 
-// badItem is the fault of a list whose item i is not what a row needs.
+// badItem returns the fault of a list whose item i is not what a row needs.
 func badItem(name string, i int, want string, got value.Value) *fault.Fault {
 	return &fault.Fault{
 		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes a list each of whose items is %s, and item %d is %s", name, want, i, Describe(got)),

@@ -54,7 +54,7 @@ var branching = []Row{
 	},
 }
 
-// Function is the function of several parameters, one after the other.
+// Function returns the function of several parameters, one after the other.
 func Function(at term.At, params []string, body term.Term) term.Term {
 	for i := len(params) - 1; i >= 0; i-- {
 		body = &term.Lam{At: at, Param: params[i], Body: body}
@@ -69,8 +69,8 @@ type Parameter struct {
 	Pattern
 }
 
-// FunctionOf is the function of several parameters, one after the other. Each is taken
-// apart when all are there.
+// FunctionOf returns the function of several parameters, one after the other. Each is
+// taken apart when all are there.
 func FunctionOf(params []Parameter, body term.Term) term.Term {
 	names := make([]string, len(params))
 	for i, p := range params {
@@ -97,7 +97,7 @@ type Branch struct {
 	Then term.Term
 }
 
-// Cond is what the first branch leads to whose condition is true, or otherwise.
+// Cond returns what the first branch leads to whose condition is true, or otherwise.
 func Cond(branches []Branch, otherwise term.Term) term.Term {
 	for i := len(branches) - 1; i >= 0; i-- {
 		b := branches[i]

@@ -204,7 +204,7 @@ var texts = []Row{
 	},
 }
 
-// padded is the bytes of s with what is put beside it, or more.
+// padded returns the bytes of s with what is put beside it, or more.
 func padded(args []value.Value) int {
 	s, fill := string(args[0].(value.Str)), " "
 	if len(args) > 2 {
@@ -222,7 +222,7 @@ func padded(args []value.Value) int {
 	return len(s) + each*min(missing, math.MaxInt>>4)
 }
 
-// pad is pad_left or pad_right.
+// pad computes pad_left or pad_right.
 func pad(name string, args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 	s, fill := string(args[0].(value.Str)), " "
 	if len(args) > 2 {
@@ -258,7 +258,7 @@ func repeatText(out *strings.Builder, s string, bytes int, m *Meter) {
 	}
 }
 
-// repeated is the bytes that repeat_text gives.
+// repeated returns the bytes that repeat_text gives.
 func repeated(args []value.Value) int {
 	n, ok := position(args[1])
 	if !ok || args[0].(value.Str) == "" {

@@ -163,7 +163,7 @@ var dates = []Row{
 	},
 }
 
-// parts is the record of a moment.
+// parts returns the record of a moment.
 func (t moment) parts() value.Value {
 	number := func(key string, n int64) value.Field { return value.Field{Key: key, Value: value.NewInt(n)} }
 	return &value.Record{Fields: []value.Field{
@@ -172,7 +172,7 @@ func (t moment) parts() value.Value {
 	}}
 }
 
-// shiftZone is the same moment at another offset.
+// shiftZone returns the same moment at another offset.
 func shiftZone(t moment, s string) (moment, *fault.Fault) {
 	r := scanner{s}
 	if strings.EqualFold(s, "utc") || strings.EqualFold(s, "gmt") {
@@ -206,7 +206,7 @@ var units = []struct {
 	{"hours", 3600, 0}, {"minutes", 60, 0}, {"seconds", 1, 0},
 }
 
-// unitOf is the unit of a name, with or without its s.
+// unitOf returns the unit of a name, with or without its s.
 func unitOf(row, name string) (int, *fault.Fault) {
 	var names []string
 	for i, u := range units {
@@ -223,7 +223,7 @@ func unitOf(row, name string) (int, *fault.Fault) {
 	return 0, f
 }
 
-// add is the moment so much later.
+// add returns the moment so much later.
 func (t moment) add(amount value.Value) (moment, *fault.Fault) {
 	var months, seconds, nanos int64
 	fields := []value.Field{{Key: "seconds", Value: amount}}
@@ -274,7 +274,7 @@ func (t moment) later(months, seconds, nanos int64) (moment, *fault.Fault) {
 	return t, nil
 }
 
-// diffUnits is a - b in whole units, of which the rest is left out.
+// diffUnits returns a - b in whole units, of which the rest is left out.
 func diffUnits(a, b moment, unit string) (value.Value, *fault.Fault) {
 	i, f := unitOf("diff_time", unit)
 	if f != nil {

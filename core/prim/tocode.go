@@ -131,7 +131,7 @@ func (c *coder) beside(n dataNode, key string, kinds Kinds) value.Value {
 	return found
 }
 
-// name is beside for a string.
+// name returns the string that a node has under a key.
 func (c *coder) name(n dataNode, key string) string {
 	s, _ := c.beside(n, key, KindString).(value.Str)
 	if !utf8.ValidString(string(s)) {
@@ -296,7 +296,7 @@ func (c *coder) record(n dataNode, at term.At) term.Term {
 	return t
 }
 
-// texts is the list of strings beside a node, which are as many as count.
+// texts returns the list of strings beside a node, which are as many as count.
 func (c *coder) texts(n dataNode, key string, count int) ([]string, bool) {
 	list := c.beside(n, key, KindList)
 	if list == nil {
@@ -429,7 +429,7 @@ func (c *coder) row(n dataNode, at term.At) term.Term {
 	return &term.Prim{At: at, ID: id, Args: args}
 }
 
-// dataWork is the steps of making code of data, one for each 16 words.
+// dataWork returns the steps of making code of data, one for each 16 words.
 func dataWork(args []value.Value, left uint64) uint64 {
 	nodes, bytes := measureData(args[0], left)
 	if nodes > maxWords/64 {

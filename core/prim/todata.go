@@ -20,7 +20,7 @@ import (
 // So a tool that goes through code needs to know "op" and "args" only. The
 // literals' and variables' args are empty; to_code lets them be left out.
 
-// opOf is a node's operation in data.
+// opOf returns a node's operation in data.
 func opOf(t term.Term) string {
 	switch t := t.(type) {
 	case *term.Int, *term.Big:
@@ -93,7 +93,7 @@ func toData(t term.Term) value.Value {
 	return &value.Record{Fields: fields}
 }
 
-// besides is what a node says that is no operand.
+// besides returns what a node says that is no operand.
 func besides(t term.Term) (string, value.Value) {
 	if n, ok := bigOf(t); ok {
 		return "value", n
@@ -184,7 +184,7 @@ func (m *measure) walk(t term.Term, depth int) {
 	})
 }
 
-// codeCost is the cost of going through code once, making data of it.
+// codeCost returns the cost of going through code once, making data of it.
 func codeCost(args []value.Value) uint64 {
 	var m measure
 	m.walk(args[0].(*value.Code).Term, 1)
@@ -197,7 +197,7 @@ func codeSize(args []value.Value) int64 {
 	return 256*int64(m.size) + 2*int64(m.bytes)
 }
 
-// analyze says what is in a term.
+// analyze describes a term.
 func analyze(t term.Term) value.Value {
 	m := measure{ops: map[string]int{}}
 	m.walk(t, 1)

@@ -33,7 +33,7 @@ func items(list value.Value) iter.Seq[value.Value] {
 	}
 }
 
-// count is the length of a list; 0 for a string.
+// count returns the length of a list; 0 for a string.
 func count(v value.Value) int {
 	n := 0
 	for range items(v) {
@@ -65,20 +65,20 @@ const perStep = 64
 // to take no steps beyond the row's own.
 const FreeText = 8*(perStep-1) - 1
 
-// bytesCost is the cost of reading or making so many bytes.
+// bytesCost returns the cost of reading or making so many bytes.
 func bytesCost(n int) uint64 { return uint64(n) / (8 * perStep) }
 
-// WriteCost is the cost of writing a value of so many parts as so many bytes.
+// WriteCost returns the cost of writing a value of so many parts as so many bytes.
 func WriteCost(bytes, parts uint64) uint64 { return walkWords(bytes, parts) / perStep }
 
-// walkWords is what a walk over so many parts that writes so many bytes is worth:
-// the characters, and the parts as a comparison counts them.
+// walkWords returns what a walk over so many parts that writes so many bytes is
+// worth: the characters, and the parts as a comparison counts them.
 func walkWords(bytes, parts uint64) uint64 {
 	few := min(parts, smallValue)
 	return bytes/8 + few + perPart*(parts-few)
 }
 
-// itemsCost is the cost of making a list of n items, four words each.
+// itemsCost returns the cost of making a list of n items, four words each.
 func itemsCost(n int) uint64 { return uint64(n) / (perStep / 4) }
 
 // A comparison goes through two values at once, with a stack of its own: they
@@ -324,7 +324,7 @@ func operands(t term.Term) []term.Term {
 	return all
 }
 
-// bigOf is a literal integer's value, whatever its size.
+// bigOf returns a literal integer's value, whatever its size.
 func bigOf(t term.Term) (value.Int, bool) {
 	switch t := t.(type) {
 	case *term.Int:

@@ -27,7 +27,7 @@ func NewEffect(at At, op string, arg Term) (e *Effect, ok bool) {
 	return e, true
 }
 
-// Argument is the effect's argument as it is written, with In among its fields.
+// Argument returns the effect's argument as it is written, with In among its fields.
 func (e *Effect) Argument() Term {
 	r, ok := e.Arg.(*Record)
 	if e.In == "" || !ok {
@@ -37,9 +37,9 @@ func (e *Effect) Argument() Term {
 	return &Record{At: r.At, Fields: slices.Insert(slices.Clone(r.Fields), i, Field{"in", &Str{r.At, e.In}})}
 }
 
-// With is the list that stands beside an eval, whose operands args are: the
-// texts of the capabilities by which effects can be performed meanwhile. ok is
-// false where it isn't a list of strings written in the code.
+// With returns the list that stands beside an eval, whose operands args are: the
+// texts of the capabilities by which effects can be performed meanwhile. ok is false
+// where it isn't a list of strings written in the code.
 func With(args []Term) (texts []string, ok bool) {
 	if len(args) < 2 {
 		return nil, true

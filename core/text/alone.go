@@ -34,8 +34,9 @@ func (r *reader) standsAlone(c callee) bool {
 	}
 }
 
-// function is a primitive as a value: x => length(x), (a, b) => add(a, b). Where a pair
-// is passed to it, max is a function of the pair's parts too; see [reader.passPair].
+// function returns a primitive as a value: x => length(x), (a, b) => add(a, b). Where a
+// pair is passed to it, max is a function of the pair's parts too; see
+// [reader.passPair].
 func (r *reader) function(c callee) term.Term {
 	if !c.row.Beside {
 		return r.functionOf(c, len(c.row.Params))
@@ -45,7 +46,7 @@ func (r *reader) function(c callee) term.Term {
 	return f
 }
 
-// functionOf is the function that applies c to so many operands.
+// functionOf returns the function that applies c to so many operands.
 func (r *reader) functionOf(c callee, n int) term.Term {
 	at := term.At(c.tok.off)
 	params, operands := make([]prim.Parameter, n), make([]term.Term, n)

@@ -91,7 +91,8 @@ func (r *reader) body(params []prim.Parameter, bound []string) (term.Term, bool)
 	return r.ofParams(params, body), true
 }
 
-// ofParams is a function; that it was written with two parameters together is kept.
+// ofParams returns a function, and notes that it was written with two parameters
+// together.
 func (r *reader) ofParams(params []prim.Parameter, body term.Term) term.Term {
 	t := prim.FunctionOf(params, body)
 	if l, ok := t.(*term.Lam); ok && len(params) == 2 {
@@ -487,7 +488,7 @@ func (r *reader) method(key token, name, why string) {
 	}
 }
 
-// insteadOf is a hint on how a method of another language is said.
+// insteadOf returns a hint on how a method of another language is said.
 func (r *reader) insteadOf(name string) string {
 	near := r.near(name, true)
 	if _, row, ok := prim.Lookup(near); ok && r.scope[near] == 0 {

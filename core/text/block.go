@@ -149,13 +149,13 @@ func (r *reader) breaks() {
 	}
 }
 
-// line is the line in which a token stands, as a hint quotes it.
+// line returns the line in which a token stands, as a hint quotes it.
 func (r *reader) line(i int) string {
 	from, to := lineOf(r.src, int(r.toks[max(i, 0)].off))
 	return quote(r.src[from:min(to, int(r.toks[max(i, 0)].end))])
 }
 
-// quote is code as a hint quotes it.
+// quote returns code as a hint quotes it.
 func quote(code string) string { return display.Truncate(strings.TrimSpace(code), 100) }
 
 // braced refuses braces around one expression, which make neither a record nor a block.

@@ -23,7 +23,7 @@ type callee struct {
 	tool, effect bool
 }
 
-// arity is how many operands it takes.
+// arity returns how many operands it takes.
 func (c *callee) arity() (least, most int) {
 	switch {
 	case c.effect:
@@ -34,7 +34,7 @@ func (c *callee) arity() (least, most int) {
 	return arity(c.row)
 }
 
-// arity is how many operands a row takes in parentheses.
+// arity returns how many operands a row takes in parentheses.
 func arity(row *prim.Row) (least, most int) {
 	switch {
 	case row.Many, row.Beside:
@@ -308,8 +308,8 @@ func (r *reader) passPair(c callee, args []term.Term) {
 	}
 }
 
-// OnePair tells of an operation that passes a pair to a function of one value after the
-// other, called so.
+// OnePair describes an operation that passes a pair to a function of one value after
+// the other, called so.
 func OnePair(operation, name string) string {
 	return fmt.Sprintf("%[1]s passes its function one pair, and this one takes one value after the other: write %[1]s((a, b) => %s(a, b), …)", operation, name)
 }
@@ -404,7 +404,7 @@ func (r *reader) wrongCount(c callee, n int) bool {
 	return r.fail(c.tok, f)
 }
 
-// near is what an unknown name may be a slip for; applied tells that arguments
+// near returns what an unknown name may be a slip for; applied tells that arguments
 // follow it.
 func (r *reader) near(name string, applied bool) string {
 	switch strings.ToLower(name) {

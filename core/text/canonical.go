@@ -33,14 +33,14 @@ func init() {
 // consUpTo is the longest list that is shown as nested cons in a quoted result.
 const consUpTo = 1000
 
-// Canonical is the canonical JSON of a term.
+// Canonical returns the canonical JSON of a term.
 func Canonical(t term.Term) []byte {
 	w := Writer{keep: math.MaxInt, max: math.MaxInt64}
 	w.Canonical(t)
 	return w.out
 }
 
-// Quoted is the JSON of a quoted term as a result shows it.
+// Quoted returns the JSON of a quoted term as a result shows it.
 func Quoted(t term.Term) []byte {
 	w := Writer{keep: math.MaxInt, max: math.MaxInt64}
 	w.Quoted(t)

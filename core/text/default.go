@@ -23,8 +23,8 @@ func (r *reader) fallback(left term.Term, op token) (term.Term, bool) {
 	}), true
 }
 
-// orNull is a term that gives null where the chain that t is ends early, and what t gives
-// otherwise.
+// orNull returns a term that gives null where the chain that t is ends early, and what t
+// gives otherwise.
 func orNull(at term.At, t term.Term) term.Term {
 	p, ok := t.(*term.Prim)
 	if !ok || len(p.Args) != 2 || p.ID != prim.At && prim.Get(p.ID).Name != "get" {
@@ -52,13 +52,13 @@ func orNull(at term.At, t term.Term) term.Term {
 	})
 }
 
-// unlessNull is null where v is null, and otherwise what else gives.
+// unlessNull returns null where v is null, and otherwise what else gives.
 func unlessNull(at term.At, v, null, otherwise term.Term) term.Term {
 	return &term.If{At: at, Cond: operationOf(at, "equal", v, &term.Unit{At: at}), Then: null, Else: otherwise}
 }
 
-// bound is a term in which value is evaluated once: a variable stands for itself, and so
-// does a literal.
+// bound returns a term in which value is evaluated once: a variable stands for itself,
+// and so does a literal.
 func bound(at term.At, name string, value term.Term, in func(term.Term) term.Term) term.Term {
 	switch value.(type) {
 	case *term.Var, *term.Int, *term.Str, *term.Unit:

@@ -100,7 +100,7 @@ func (w *Writer) atWork(units int) {
 	}
 }
 
-// power is a power of ten; the last one is kept.
+// power returns a power of ten; the last one is kept.
 func (w *Writer) power(exponent int64) *big.Int {
 	if w.ten == nil || w.tens != exponent {
 		w.ten = long.Parse("1"+strings.Repeat("0", int(exponent)), w.atWork)

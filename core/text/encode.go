@@ -29,7 +29,7 @@ func Encode(v value.Value, keep int, max int64) (Encoded, *fault.Fault) {
 	return EncodeUntil(v, keep, max, nil)
 }
 
-// EncodeUntil is Encode that asks stop, where not nil, from time to time
+// EncodeUntil does what Encode does, and asks stop, where not nil, from time to time
 // whether to give up: the fault is of kind cancelled then.
 func EncodeUntil(v value.Value, keep int, max int64, stop func() bool) (Encoded, *fault.Fault) {
 	w := NewWriter(keep, max)
@@ -54,9 +54,9 @@ const (
 	bytesPerStep = 512
 )
 
-// EncodeWithin is EncodeUntil for a run that has used so many of its budget's steps. It
-// returns how many more the result took; a result that takes more than there are is
-// out_of_fuel.
+// EncodeWithin does what EncodeUntil does for a run that has used so many of its
+// budget's steps. It returns how many more the result took; a result that takes more
+// than there are is out_of_fuel.
 func EncodeWithin(v value.Value, keep int, max int64, used, budget uint64, stop func() bool) (e Encoded, steps uint64, f *fault.Fault) {
 	room := max
 	if left := budget - used; left < uint64(max)/bytesPerStep {

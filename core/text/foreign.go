@@ -9,8 +9,8 @@ import (
 // around looks at the tokens of a source where something was refused.
 type around struct{ *reader }
 
-// foreign is a hint for code that fails where a word of another language stands, at most
-// reach tokens before: the same with the names that it has there, in this language.
+// foreign returns a hint for code that fails where a word of another language stands, at
+// most reach tokens before: the same with the names that it has there, in this language.
 func (of *reader) foreign() string {
 	r := around{of}
 	const reach = 12
@@ -31,7 +31,7 @@ func (of *reader) foreign() string {
 	return ""
 }
 
-// word is a token as it stands in the source.
+// word returns a token as it stands in the source.
 func (r around) word(k int) string {
 	t := r.toks[min(k, len(r.toks)-1)]
 	return r.src[t.off:t.end]
@@ -46,8 +46,8 @@ func (r around) begins(k int) bool {
 	return false
 }
 
-// end is the first token from k on that has one of the spellings outside of brackets that
-// open after k, or that closes one from before, or the last token.
+// end returns the first token from k on that has one of the spellings outside of brackets
+// that open after k, or that closes one from before, or the last token.
 func (r around) end(k int, spellings ...string) int {
 	for deep := 0; k < len(r.toks)-1; k++ {
 		switch kind := r.toks[k].kind; {
@@ -66,8 +66,8 @@ func (r around) end(k int, spellings ...string) int {
 	return k
 }
 
-// said is the source from token a up to, not including, b, without parentheses around all
-// of it; … where there is none or it is long.
+// said returns the source from token a up to, not including, b, without parentheses
+// around all of it; … where there is none or it is long.
 func (r around) said(a, b int) string {
 	if a < b && r.toks[a].kind == tokOpen && r.end(a+1) == b-1 {
 		a, b = a+1, b-1
@@ -82,8 +82,8 @@ func (r around) said(a, b int) string {
 	return s
 }
 
-// body is what a function, branch or loop of another language does, from the : or { at
-// token k on.
+// body returns what a function, branch or loop of another language does, from the : or
+// { at token k on.
 func (r around) body(k int) string {
 	if kind := r.toks[k].kind; kind == tokColon || kind == tokOpenBrace {
 		k++
@@ -209,7 +209,8 @@ func switchHint(r around, k int) string {
 	return fmt.Sprintf("Write match %s { %s => a; _ => b }.", r.said(k+1, open), first)
 }
 
-// named is the parameters of another language's function as a function here has them.
+// named returns the parameters of another language's function as a function here has
+// them.
 func (r around) named(a, b int) string {
 	s := r.said(a, b)
 	switch {
@@ -221,7 +222,7 @@ func (r around) named(a, b int) string {
 	return s
 }
 
-// foreignFunction is a hint for def f(a, b): …, and function (a) { … }.
+// foreignFunction returns a hint for def f(a, b): …, and function (a) { … }.
 func (r around) foreignFunction(k int) string {
 	name := ""
 	if k++; r.toks[k].kind == tokName {
@@ -239,7 +240,7 @@ func (r around) foreignFunction(k int) string {
 	return fmt.Sprintf("Write %s, and name it with let where it is used: let %s = %s in %s(1).", f, name, f, name)
 }
 
-// binds is a hint for const x = 1.
+// binds returns a hint for const x = 1.
 func (r around) binds(k int) string {
 	if k > 1 && r.word(k-2) == "for" { // for (const x of xs)
 		return r.loop(k - 2)
@@ -257,8 +258,8 @@ func (r around) binds(k int) string {
 	return fmt.Sprintf("Write let %s = %s in %s.", name, r.said(bind+1, end), rest)
 }
 
-// over is what a loop goes through, from its for on: the name of an item, the list, and
-// where that ends; ok is false of a loop that counts.
+// over returns what a loop goes through, from its for on: the name of an item, the
+// list, and where that ends; ok is false of a loop that counts.
 func (r around) over(k int) (item, list string, end int, ok bool) {
 	if k++; r.toks[k].kind == tokOpen {
 		k++
@@ -274,7 +275,7 @@ func (r around) over(k int) (item, list string, end int, ok bool) {
 	return r.named(k, in), r.said(in+1, end), end, true
 }
 
-// loop is a hint for a loop that stands where a statement would.
+// loop returns a hint for a loop that stands where a statement would.
 func (r around) loop(k int) string {
 	for k > 0 && r.word(k) == "of" || k > 0 && r.toks[k].kind != tokName || k > 0 && r.word(k) != "for" && r.word(k) != "foreach" {
 		k--
@@ -299,7 +300,7 @@ func (r around) loop(k int) string {
 	return "Write map(x => x * 2, list) for what comes of each item, or fold((acc, x) => acc + x, 0, list) for one value of all."
 }
 
-// comprehension is a hint for [x * 2 for x in xs if x > 1].
+// comprehension returns a hint for [x * 2 for x in xs if x > 1].
 func (r around) comprehension(k int) string {
 	open := k - 1
 	for deep := 0; open >= 0; open-- {
@@ -324,7 +325,7 @@ func (r around) comprehension(k int) string {
 	return fmt.Sprintf("Write %s.", list)
 }
 
-// while is a hint for a loop that goes on as long as something holds.
+// while returns a hint for a loop that goes on as long as something holds.
 func (r around) while(k int) string {
 	condition := r.said(k+1, r.end(k+1, ":", "{"))
 	if condition == "…" {

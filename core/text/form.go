@@ -124,7 +124,7 @@ func Lone(src []byte) (string, bool) {
 	return "", false
 }
 
-// invalid is the offset of the first byte that is not UTF-8.
+// invalid returns the offset of the first byte that is not UTF-8.
 func invalid(s string) int {
 	for i, c := range s {
 		if c == utf8.RuneError {
@@ -159,7 +159,7 @@ func (r *reader) checkRoot(t term.Term) {
 	}
 }
 
-// nested is how many brackets are open before token i.
+// nested returns how many brackets are open before token i.
 func (r *reader) nested(i int) int {
 	n := 0
 	for _, t := range r.toks[:i] {

@@ -56,7 +56,7 @@ func (r *reader) spread(at term.At, before []term.Term, rest []item) term.Term {
 	return list
 }
 
-// operationOf is an operation that the text form has a spelling of its own for.
+// operationOf returns an operation that the text form has a spelling of its own for.
 func operationOf(at term.At, name string, args ...term.Term) term.Term {
 	id, _, ok := prim.Lookup(name)
 	if !ok {

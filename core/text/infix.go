@@ -26,7 +26,7 @@ func negated(t *term.Prim) bool {
 	return false
 }
 
-// operator is the infix operator a term is written with.
+// operator returns the infix operator a term is written with.
 func operator(t term.Term) (tokKind, bool) {
 	p, ok := t.(*term.Prim)
 	if !ok {

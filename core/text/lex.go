@@ -114,7 +114,7 @@ func blank(src string, i int) int {
 	return i
 }
 
-// identifier is the length of the name that s begins with, 0 if with none: a
+// identifier returns the length of the name that s begins with, 0 if with none: a
 // letter or _, then letters, digits and _.
 func identifier(s string) int {
 	n := 0
@@ -279,7 +279,7 @@ func (l *lexer) sigil(kind tokKind, run func(string) int) {
 	l.wrong(at, problem{message: "! asks for an effect", expected: "kind.verb after !", hint: `Write !fs.read({path: "a.txt"}) for an effect, and not x for the opposite of x.`})
 }
 
-// toolRun is the length of the usual tool's name that s begins with.
+// toolRun returns the length of the usual tool's name that s begins with.
 func toolRun(s string) int {
 	n := 0
 	for n < len(s) && (s[n]|0x20 >= 'a' && s[n]|0x20 <= 'z' || s[n] >= '0' && s[n] <= '9' || s[n] == '_' || s[n] == '-' || s[n] == '.') {
@@ -288,7 +288,8 @@ func toolRun(s string) int {
 	return n
 }
 
-// effectRun is the length of the names with points between them that s begins with.
+// effectRun returns the length of the names with points between them that s begins
+// with.
 func effectRun(s string) int {
 	n := identifier(s)
 	for n > 0 && n < len(s) && s[n] == '.' {

@@ -192,7 +192,7 @@ func (r *reader) onePattern(bound *[]string, far int) (p prim.Pattern, ok bool) 
 	return p, r.unexpected("a pattern", patternHint)
 }
 
-// bindPattern is the pattern that binds the name of a token.
+// bindPattern returns the pattern that binds the name of a token.
 func (r *reader) bindPattern(t token, bound *[]string) (p prim.Pattern, ok bool) {
 	name := r.text(t)
 	if slices.Contains(*bound, name) {

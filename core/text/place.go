@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// Position is the line and the column of an offset in a source, both from 1,
+// Position returns the line and the column of an offset in a source, both from 1,
 // the column in code points.
 func Position(src []byte, off int) (line, col int) {
 	off = max(0, min(off, len(src)))
@@ -24,7 +24,7 @@ func Position(src []byte, off int) (line, col int) {
 	return line, 1 + utf8.RuneCount(src[start:off])
 }
 
-// lineOf is the bounds of the line that an offset stands in.
+// lineOf returns the bounds of the line that an offset stands in.
 func lineOf(src string, off int) (from, to int) {
 	off = max(0, min(off, len(src)))
 	from = strings.LastIndexByte(src[:off], '\n') + 1
@@ -38,7 +38,7 @@ func lineOf(src string, off int) (from, to int) {
 	return from, to
 }
 
-// window is the part of the line around an offset that fits about 80 columns.
+// window returns the part of the line around an offset that fits about 80 columns.
 func window(src string, off int) (from, to int, cutLeft, cutRight bool) {
 	const before, after = 50, 30
 	a, b := lineOf(src, off)
@@ -57,7 +57,7 @@ func window(src string, off int) (from, to int, cutLeft, cutRight bool) {
 	return from, to, cutLeft, cutRight
 }
 
-// fragment is the source around an offset, of one line.
+// fragment returns the source around an offset, of one line.
 func fragment(src string, off int) string {
 	from, to, left, right := window(src, off)
 	s := strings.TrimSpace(strings.ToValidUTF8(src[from:to], "\uFFFD"))
@@ -140,7 +140,7 @@ func Lines(src []byte) *LineIndex {
 	return l
 }
 
-// Position is [Position] in the index's source.
+// Position does what [Position] does in the index's source.
 func (l *LineIndex) Position(off int) (line, col int) {
 	off = max(0, min(off, len(l.src)))
 	line = sort.SearchInts(l.starts, off+1)

@@ -104,13 +104,13 @@ func numberLevel(negative bool) int {
 	return levelAtom
 }
 
-// bind is how the parameter's name is written; the name is in scope then.
+// bind returns how the parameter's name is written; the name is in scope then.
 func (w *speller) bind(name string) string {
 	w.scope[name]++
 	return written(name)
 }
 
-// written is how a name is written where it is bound.
+// written returns how a name is written where it is bound.
 func written(name string) string {
 	if plain(name) {
 		return name
@@ -120,7 +120,7 @@ func written(name string) string {
 
 func (w *speller) unbind(name string) { w.scope[name]-- }
 
-// variable is how the use of a variable is written: in backquotes where the
+// variable returns how the use of a variable is written: in backquotes where the
 // bare name would be something else.
 func (w *speller) variable(name string) string {
 	if plain(name) {
@@ -135,8 +135,8 @@ func (w *speller) variable(name string) string {
 	return backquoted(name)
 }
 
-// operation is how a primitive's name is written: after :: where a variable
-// has the same.
+// operation returns how a primitive's name is written: after :: where a variable has
+// the same.
 func (w *speller) operation(name string) string {
 	if w.scope[name] > 0 || w.maybe[name] > 0 || !plain(name) {
 		return "::" + name
@@ -150,7 +150,7 @@ func plain(name string) bool {
 	return name != "" && !keyword && identifier(name) == len(name)
 }
 
-// backquoted is a name in backquotes.
+// backquoted returns a name in backquotes.
 func backquoted(name string) string {
 	s := string(AppendString(nil, name))
 	s = strings.ReplaceAll(s[1:len(s)-1], "`", "\\`")
@@ -206,7 +206,7 @@ type letGroup struct {
 	bindings []prim.Binding
 }
 
-// lets are the bindings that t consists of, each group in the body of the one
+// lets returns the bindings that t consists of, each group in the body of the one
 // before, and the body of the last.
 func lets(t term.Term) (groups []letGroup, body term.Term) {
 	for {

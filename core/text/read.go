@@ -79,7 +79,7 @@ func (r *reader) expect(k tokKind, hint string) bool {
 	return r.take(k) || r.unexpected(strconv.Quote(spelled[k]), hint)
 }
 
-// text is what a token stands for: a name, a string's content, or its spelling.
+// text returns what a token stands for: a name, a string's content, or its spelling.
 func (r *reader) text(t token) string {
 	s := r.src[t.off:t.end]
 	switch t.kind {
@@ -174,7 +174,7 @@ func (r *reader) climb(left term.Term, level int) (term.Term, bool) {
 	}
 }
 
-// infix is the row of an infix operator.
+// infix returns the row of an infix operator.
 func infix(k tokKind) (term.ID, bool) {
 	switch k {
 	case tokOr, tokEither:
@@ -254,7 +254,7 @@ func (r *reader) operand(level int) (term.Term, bool) {
 	return r.postfix()
 }
 
-// negative is minus a term that begins with the token n: a number with its
+// negative returns minus a term that begins with the token n: a number with its
 // sign, and 0 - a otherwise.
 func (r *reader) negative(minus, n token, a term.Term) term.Term {
 	at := term.At(minus.off)
@@ -266,7 +266,7 @@ func (r *reader) negative(minus, n token, a term.Term) term.Term {
 	return &term.Prim{At: at, ID: prim.Sub, Args: []term.Term{&term.Int{At: at}, a}}
 }
 
-// signed is minus the literal a, if a is the literal of token n itself.
+// signed returns minus the literal a, if a is the literal of token n itself.
 func (r *reader) signed(a term.Term, n token, at term.At) term.Term {
 	switch a := a.(type) {
 	case *term.Int:
@@ -386,7 +386,7 @@ func (r *reader) list(open token, closer tokKind, part func() bool) bool {
 	return r.parts(open, closer, tokComma, part)
 }
 
-// parts is list with any separator.
+// parts parses a list whose items are separated by sep.
 func (r *reader) parts(open token, closer, separator tokKind, part func() bool) bool {
 	defer r.inside()()
 	good := true

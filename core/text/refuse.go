@@ -34,7 +34,7 @@ func (r *reader) refuse(off int, f *fault.Fault) {
 	}
 }
 
-// fault is the first failure with the others in More.
+// fault returns the first failure with the others in More.
 func (r *reader) fault() *fault.Fault {
 	first := r.faults[0]
 	first.More = append(first.More, r.faults[1:]...)
@@ -87,7 +87,7 @@ func (r *reader) fail(t token, f *fault.Fault) bool {
 	return false
 }
 
-// surprise is a hint for a token where it can't stand, by what people write
+// surprise returns a hint for a token where it can't stand, by what people write
 // there who think of another language.
 func (r *reader) surprise(t token) string {
 	if hint := r.foreign(); hint != "" {
@@ -138,7 +138,7 @@ func (r *reader) surprise(t token) string {
 	return ""
 }
 
-// beside is a hint for a token that stands beside a whole expression.
+// beside returns a hint for a token that stands beside a whole expression.
 func (r *reader) beside(t token) string {
 	if r.i == 0 {
 		return ""
@@ -242,7 +242,7 @@ func (r *reader) unclosed(open token, closer, separator tokKind) {
 	})
 }
 
-// note tells of something at an offset.
+// note reports something at an offset.
 func (r *reader) note(off int, format string, args ...any) {
 	if len(r.notes) == maxNotes {
 		r.quiet++
@@ -259,7 +259,7 @@ func (r *reader) finishNotes() []string {
 	return r.notes
 }
 
-// Shape is how a row of the table is written in the text form, with its
+// Shape returns how a row of the table is written in the text form, with its
 // parameters' names as operands: "a + b", "fold(f, init, list)".
 func Shape(row *prim.Row) string {
 	params := make([]string, len(row.Params))
@@ -287,7 +287,8 @@ func Shape(row *prim.Row) string {
 	return row.Name + "(" + strings.Join(params[:least], ", ") + ")"
 }
 
-// Operator is the row that an infix operator is read as; false for |>, which applies.
+// Operator returns the row that an infix operator is read as; false for |>, which
+// applies.
 func Operator(sign string) (*prim.Row, bool) {
 	for k := tokPipe; k < tokKinds; k++ {
 		if id, ok := infix(k); ok && spelled[k] == sign {

@@ -69,8 +69,8 @@ func (r *reader) tail(t term.Term, at bool) {
 	})
 }
 
-// nesting is how deep brackets are nested in a term's canonical JSON, inside
-// so many around it. It stops counting soon after MaxDepth.
+// nesting returns how deep brackets are nested in a term's canonical JSON, inside so
+// many around it. It stops counting soon after MaxDepth.
 func nesting(t term.Term, around int) int {
 	switch t := t.(type) {
 	case *term.LetRec:

@@ -105,8 +105,8 @@ func (r *reader) template() (term.Term, bool) {
 	}
 }
 
-// asTemplate is a template string with the content of one of another language, in which
-// mark stands before what is shown.
+// asTemplate returns a template string with the content of one of another language, in
+// which mark stands before what is shown.
 func asTemplate(content, mark string) string {
 	s := strings.ReplaceAll(content, mark, "\x00")
 	if mark != "{" {

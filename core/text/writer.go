@@ -61,7 +61,8 @@ func NewWriter(keep int, max int64) *Writer { return &Writer{keep: keep, max: ma
 // Full reports whether more than max bytes were written.
 func (w *Writer) Full() bool { return w.total > w.max || w.stopped || w.err != nil }
 
-// Bytes is what was kept: the whole, or the first bytes up to a character's end.
+// Bytes returns what was kept: the whole, or the first bytes up to a character's
+// end.
 func (w *Writer) Bytes() []byte {
 	if w.total <= int64(len(w.out)) {
 		return w.out
@@ -78,7 +79,7 @@ func (w *Writer) Bytes() []byte {
 	return w.out[:n]
 }
 
-// room is how many more bytes are kept.
+// room returns how many more bytes are kept.
 func (w *Writer) room() int { return w.keep - len(w.out) }
 
 // Raw writes s as it is.
@@ -184,7 +185,7 @@ func (w *Writer) escaped(s string) {
 	})
 }
 
-// TooLarge is the fault of a result whose JSON has more than max bytes.
+// TooLarge returns the fault of a result whose JSON has more than max bytes.
 func TooLarge(max int64) *fault.Fault {
 	return &fault.Fault{
 		Kind:     fault.ResultTooLarge,

@@ -38,7 +38,7 @@ func (d Dec) Unscaled() *big.Int {
 // Scale returns the number of digits after the point.
 func (d Dec) Scale() int { return d.scale }
 
-// Words is the size of the digits in 64-bit words, at least 1.
+// Words returns the size of the digits in 64-bit words, at least 1.
 func (d Dec) Words() int { return max(1, len(d.Unscaled().Bits())) }
 
 // String returns the decimal without an exponent: "1.50".

@@ -83,9 +83,9 @@ type Answer struct {
 // Nothing is the restriction that permits nothing.
 var Nothing = [][]string{{}}
 
-// Narrow is what permits only what both restrictions do: the lists of both, in
-// an order of their own, or [Nothing] where one of them is empty. The results
-// of equal sets of lists are equal.
+// Narrow returns what permits only what both restrictions do: the lists of both, in
+// an order of their own, or [Nothing] where one of them is empty. The results of
+// equal sets of lists are equal.
 func Narrow(a, b [][]string) [][]string {
 	switch {
 	case len(a) == 0:
@@ -109,7 +109,7 @@ func Narrow(a, b [][]string) [][]string {
 	return append(append(all, a...), b...)
 }
 
-// Within is the restriction of one eval's list of capabilities.
+// Within returns the restriction of one eval's list of capabilities.
 func Within(with []string) [][]string {
 	if len(with) == 0 {
 		return Nothing

@@ -194,7 +194,8 @@ func (i Int) String() string {
 	return i.b.String()
 }
 
-// Words is the size of the integer in 64-bit words; 1 for every number that fits one.
+// Words returns the size of the integer in 64-bit words; 1 for every number that fits
+// one.
 func (i Int) Words() int {
 	if i.b == nil {
 		return 1
@@ -227,9 +228,9 @@ func Slice(v Value) ([]Value, bool) {
 	}
 }
 
-// Caught is what a fault becomes where a program tries: the record
-// {"error":{"at","kind","message"}}, with "value" beside them where the
-// program raised one.
+// Caught returns what a fault becomes where a program tries: the record
+// {"error":{"at","kind","message"}}, with "value" beside them where the program
+// raised one.
 func Caught(f *fault.Fault) Value {
 	fields := []Field{
 		{"at", Str(f.Place())},

@@ -146,9 +146,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bodyFields are the members of the result that tell a body: the text, or
-// base64 where it isn't UTF-8, and what it says where it is JSON. The same again
-// as a value is left out where both would be over the limit.
+// bodyFields returns the members of the result that tell a body: the text, or base64
+// where it isn't UTF-8, and what it says where it is JSON. The same again as a value
+// is left out where both would be over the limit.
 func bodyFields(body string, headers http.Header, max int64) []value.Field {
 	if !utf8.ValidString(body) {
 		return []value.Field{

@@ -111,7 +111,7 @@ func (d *dialer) addresses(ctx context.Context, host string, port uint16) ([]net
 	return all, nil
 }
 
-// private is the failure of a host with no permitted address. It doesn't say
+// private returns the failure of a host with no permitted address. It doesn't say
 // which it has.
 func private(host string) error {
 	return failf(codeDenied, "%s leads to no public address: loopback, private, link-local and translated addresses are reached only where the operator granted the address itself, as in --cap fetch:http://127.0.0.1:8080/**", host)

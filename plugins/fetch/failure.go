@@ -22,12 +22,12 @@ const (
 	codeUnknown     = "unknown" // whether it was done      // it was asked, and gave no usable answer
 )
 
-// failf is the failure of a request. Messages are in our own words, with hosts
+// failf returns the failure of a request. Messages are in our own words, with hosts
 // as the program wrote them: what the resolver, the system or the server said is
 // never part of one, since it can name internal addresses.
 func failf(code, format string, args ...any) error { return sdk.Fail(code, format, args...) }
 
-// invalid says what is wrong with an argument.
+// invalid returns what is wrong with an argument.
 func invalid(format string, args ...any) error { return sdk.Fail(codeInvalid, format, args...) }
 
 // errClosed is why requests end when their capability does.

@@ -43,7 +43,7 @@ import (
 
 const version = "1.0.0"
 
-// Plugin is the plugin of the kind fetch.
+// Plugin returns the plugin of the kind fetch.
 func Plugin() sdk.Plugin { return world{resolver: &system{}}.plugin() }
 
 // The methods, as verbs of capabilities. All of them reach other machines.
@@ -97,7 +97,7 @@ type answer struct {
 	target  target
 }
 
-// perform is fetch.request.
+// perform does fetch.request.
 func perform(ctx context.Context, k *client, args arguments) (value.Value, error) {
 	c, err := args.call(k.max)
 	if err != nil {

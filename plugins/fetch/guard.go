@@ -53,8 +53,8 @@ func (g *guard) permits(a netip.AddrPort) bool {
 	return public.SafeAddr(a.Addr()) == nil && !isatap(a.Addr())
 }
 
-// control is the [net.Dialer]'s last word: it sees the address that the socket
-// is about to be connected to.
+// control has the [net.Dialer]'s last word: it sees the address that the socket is
+// about to be connected to.
 func (g *guard) control(network, address string, _ syscall.RawConn) error {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" || !g.permits(a) {
@@ -73,8 +73,8 @@ func isatap(a netip.Addr) bool {
 	return a.Is6() && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// grantable says what is wrong with granting an address, nil where it is one
-// that a connection can be made to.
+// grantable returns what is wrong with granting an address, nil where it is one that
+// a connection can be made to.
 func grantable(a netip.Addr) error {
 	switch nat64 := netip.MustParsePrefix("64:ff9b::/16"); {
 	case a.IsUnspecified(), a.IsMulticast(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}),

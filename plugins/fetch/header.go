@@ -59,7 +59,7 @@ const (
 	whyTarget     = "it would make another host or path of the one that was checked"
 )
 
-// refusedHeader says why a program may not set a header, "" where it may.
+// refusedHeader returns why a program may not set a header, "" where it may.
 func refusedHeader(name string) string {
 	name = strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
@@ -154,10 +154,10 @@ func isToken(s string) bool {
 	})
 }
 
-// responseHeaders is the headers of an answer as a record: names in lower case,
-// and for each one string. Values of a name that came several times are joined
-// as RFC 9110 section 5.3 permits, by a comma and a space; those of set-cookie,
-// which have commas of their own, by a new line.
+// responseHeaders returns the headers of an answer as a record: names in lower case,
+// and for each one string. Values of a name that came several times are joined as
+// RFC 9110 section 5.3 permits, by a comma and a space; those of set-cookie, which
+// have commas of their own, by a new line.
 func responseHeaders(headers http.Header) *value.Record {
 	record := &value.Record{Fields: make([]value.Field, 0, len(headers))}
 	for name, all := range headers { // net/http has each name in one spelling
@@ -173,8 +173,8 @@ func responseHeaders(headers http.Header) *value.Record {
 	return record
 }
 
-// readable is a header's text: UTF-8, or else each byte as a character of
-// ISO 8859-1, which HTTP used.
+// readable returns a header's text: UTF-8, or else each byte as a character of ISO
+// 8859-1, which HTTP used.
 func readable(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -40,8 +40,8 @@ func (k *client) follow(ctx context.Context, c call) (*answer, error) {
 	return nil, failf(codeFailed, "%s redirects more than %d times", c.target.host, maxRedirects)
 }
 
-// refusedRedirect says that it is a redirect which wasn't permitted, and that
-// the request before it was performed.
+// refusedRedirect returns that it is a redirect which wasn't permitted, and that the
+// request before it was performed.
 func refusedRedirect(err error, c call, status int) error {
 	f := sdk.Fail(codeDenied, "%v", err)
 	if own, ok := err.(sdk.Failure); ok {
@@ -88,8 +88,8 @@ func relative(from target, location string) (target, error) {
 	return parseTarget(to.String())
 }
 
-// redirectTo is the request that follows. The program's headers go to the origin
-// that the program named, and to no other.
+// redirectTo returns the request that follows. The program's headers go to the
+// origin that the program named, and to no other.
 func (c call) redirectTo(method string, next target) call {
 	headers := c.headers.Clone()
 	if next.origin != c.target.origin {

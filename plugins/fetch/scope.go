@@ -84,13 +84,13 @@ func (p pattern) hasPath(segments []string, same func(a, b string) bool) bool {
 	return true
 }
 
-// touches is covers for a denial: it takes in the spellings of a path that
-// servers commonly read as the same one.
+// touches does what covers does for a denial: it takes in the spellings of a path
+// that servers commonly read as the same one.
 func (p pattern) touches(t target) bool {
 	return p.hasOrigin(t.origin) && p.hasPath(t.segments, func(a, b string) bool { return strings.EqualFold(loose(a), loose(b)) })
 }
 
-// loose is a segment as a lenient server reads it: decoded again, without
+// loose returns a segment as a lenient server reads it: decoded again, without
 // parameters and blanks.
 func loose(segment string) string {
 	for range maxDecodings {

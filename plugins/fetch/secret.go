@@ -55,7 +55,7 @@ func readSecret(header string, v value.Value) (s secretHeader, ok bool, err erro
 	return s, true, nil
 }
 
-// reveal is the header's value.
+// reveal returns the header's value.
 func (s secretHeader) reveal(ctx context.Context) (string, error) {
 	v, err := s.secret.Reveal(ctx)
 	if err != nil {

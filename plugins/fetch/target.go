@@ -21,7 +21,7 @@ type origin struct {
 	port uint16
 }
 
-// String is the origin as a URL writes it, without the scheme's own port.
+// String returns the origin as a URL writes it, without the scheme's own port.
 func (o origin) String() string { return o.scheme + "://" + o.authority() }
 
 func (o origin) authority() string {
@@ -51,7 +51,7 @@ type target struct {
 	query    string   // as it is sent, with its question mark
 }
 
-// String is the URL that is requested.
+// String returns the URL that is requested.
 func (t target) String() string { return t.origin.String() + t.path + t.query }
 
 // parseTarget reads a URL, and refuses every spelling that another program
@@ -212,8 +212,8 @@ func notInLabel(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_'
 }
 
-// endsInNumber is the WHATWG URL standard's test (section 3.5, "ends in a
-// number checker") for hosts that some programs read as IPv4 addresses.
+// endsInNumber does the WHATWG URL standard's test (section 3.5, "ends in a number
+// checker") for hosts that some programs read as IPv4 addresses.
 func endsInNumber(labels []string) bool {
 	last := labels[len(labels)-1]
 	if hex, ok := strings.CutPrefix(last, "0x"); ok {

@@ -25,7 +25,7 @@ func openRoot(f *os.File) (dir, error) {
 	return &atDir{fd}, nil
 }
 
-// openat is the system call, begun again where a signal came between.
+// openat does the system call, begun again where a signal came between.
 func openat(at int, name string, flags int, perm uint32) (fd int, err error) {
 	err = again(func() error {
 		fd, err = unix.Openat(at, name, flags|unix.O_CLOEXEC, perm)

@@ -108,7 +108,7 @@ func (i info) isDir() bool     { return i.mode.IsDir() }
 func (i info) isLink() bool    { return i.mode&iofs.ModeSymlink != 0 }
 func (i info) isRegular() bool { return i.mode.IsRegular() }
 
-// kind is how results call it.
+// kind returns how results call it.
 func (i info) kind() string {
 	switch {
 	case i.isDir():
@@ -121,7 +121,7 @@ func (i info) kind() string {
 	return "other"
 }
 
-// length is the size as results give it: that of a file.
+// length returns the size as results give it: that of a file.
 func (i info) length() int64 {
 	if i.isRegular() {
 		return i.size

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
-// quote is a path as messages show it: as the program said it, bounded, and
+// quote returns a path as messages show it: as the program said it, bounded, and
 // without anything that acts on a terminal.
 func quote(path string) string {
 	const most = 200

@@ -171,8 +171,8 @@ func (d *rootDir) rename(i info, name string, to dir, as string, replace bool) e
 	return claim(i, target, as, over)
 }
 
-// claim is for systems that can't rename without replacing: it takes the new
-// name with an empty file or directory, which only one can do, and replaces that.
+// claim serves systems that can't rename without replacing: it takes the new name
+// with an empty file or directory, which only one can do, and replaces that.
 func claim(i info, to dir, as string, over func() error) error {
 	release := to.unlink
 	if i.isDir() {
@@ -211,7 +211,7 @@ func (d *rootDir) sync() error {
 
 func (d *rootDir) close() { d.r.Close() }
 
-// portable is what os tells of a file; f is it, opened, or nil.
+// portable returns what os tells of a file; f is it, opened, or nil.
 func portable(fi os.FileInfo, f *os.File) info {
 	i := info{identity: identity{fi: fi}, mode: fi.Mode() & (iofs.ModePerm | iofs.ModeType), size: fi.Size(), modified: fi.ModTime()}
 	i.links, i.uid, i.gid = ownership(fi, f)

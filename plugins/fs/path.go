@@ -64,7 +64,7 @@ func split(path string) ([]string, error) {
 	return names, nil
 }
 
-// odd tells names that Windows doesn't take literally: streams of a file,
+// odd reports names that Windows doesn't take literally: streams of a file,
 // patterns, and ends that it drops.
 func odd(name string) bool {
 	return strings.ContainsAny(name, `<>:"|?*\`) || strings.TrimRight(name, ". ") != name

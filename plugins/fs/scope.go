@@ -232,10 +232,10 @@ func (c *call) single(path string, given []string) (bool, error) {
 	return false, because(path, err)
 }
 
-// isAbsent tells the error of a name that nothing has.
+// isAbsent reports the error of a name that nothing has.
 func isAbsent(err error) bool { return errors.Is(err, iofs.ErrNotExist) }
 
-// lstat is of the place itself, and refuses what is denied.
+// lstat looks at the place itself, and refuses what is denied.
 func (c *call) lstat(p *place) (i info, err error) {
 	if p.name == "" {
 		i, err = p.dir.stat()

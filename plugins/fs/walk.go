@@ -132,7 +132,7 @@ func (w *walk) release(d dir) {
 	}
 }
 
-// isNothing tells the errors of a path that leads to nothing we could get at.
+// isNothing reports the errors of a path that leads to nothing we could get at.
 func isNothing(err error) bool {
 	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, errEscapes) ||
 		errors.Is(err, errLoop) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, iofs.ErrPermission)

@@ -41,7 +41,7 @@ func (c *call) content(path, text, encoding string) ([]byte, error) {
 	return content, nil
 }
 
-// receipt is the record of what was written.
+// receipt returns the record of what was written.
 func receipt(content []byte) written {
 	sum := sha256.Sum256(content)
 	return written{len(content), hex.EncodeToString(sum[:])}

@@ -52,7 +52,7 @@ func because(err error) error {
 	return sdk.Fail("failed", "the file of the store can't be used").WithHint("Tell the user: the server's log says more.")
 }
 
-// first is the first of some errors that err is.
+// first returns the first of some errors that err is.
 func first(err error, of ...error) error {
 	for _, one := range of {
 		if errors.Is(err, one) {

@@ -14,7 +14,7 @@ import (
 // maxKeyBytes is in bytes.
 const maxKeyBytes = 512
 
-// quote is a key as messages show it: as the program said it, bounded, and
+// quote returns a key as messages show it: as the program said it, bounded, and
 // without anything that acts on a terminal.
 func quote(key string) string {
 	const most = 120
@@ -55,13 +55,13 @@ func checkKey(key string) error {
 	return nil
 }
 
-// unseen tells control characters, separators of lines, and the characters that
+// unseen reports control characters, separators of lines, and the characters that
 // change the direction of writing, with which one key can be shown as another.
 func unseen(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' || unicode.Is(unicode.Bidi_Control, r)
 }
 
-// spaceOf is the first name of a key.
+// spaceOf returns the first name of a key.
 func spaceOf(key string) string {
 	space, _, _ := strings.Cut(key, "/")
 	return space
@@ -70,8 +70,8 @@ func spaceOf(key string) string {
 // within reports whether a key lies in a pattern, as the host decides it.
 func within(pattern, key string) bool { return sdk.Segments.Covers(pattern, key) == nil }
 
-// literal is the part of a pattern before its first star, and whether that is all
-// of it: every key of the pattern is that, or begins with that and a slash.
+// literal returns the part of a pattern before its first star, and whether that is
+// all of it: every key of the pattern is that, or begins with that and a slash.
 func literal(pattern string) (head string, whole bool) {
 	names := strings.Split(pattern, "/")
 	for i, name := range names {

@@ -89,7 +89,7 @@ func list(ctx context.Context, s *scope, a listArgs) ([]listed, error) {
 // A span is the keys from one to before another; without to, the one key.
 type span struct{ from, to string }
 
-// ranges is where keys of the capability with a prefix can be, in order: no key
+// ranges finds where keys of the capability with a prefix can be, in order: no key
 // that only looks like one of a scope is read, notes2 for notes.
 func (s *scope) ranges(prefix string) []span {
 	head, whole := literal(s.pattern)

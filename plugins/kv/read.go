@@ -28,7 +28,7 @@ func get(ctx context.Context, s *scope, a getArgs) (value.Value, error) {
 	return nil, missing(a.Key)
 }
 
-// missing is the failure of a key that isn't there.
+// missing returns the failure of a key that isn't there.
 func missing(key string) error {
 	return sdk.Fail("not_found", "there is no key %s", quote(key)).WithHint(`Give a "default", or look with kv.list.`)
 }

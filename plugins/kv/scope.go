@@ -38,7 +38,7 @@ func words(choices []choice) []string {
 	return all
 }
 
-// chosen is what an option says, or otherwise.
+// chosen returns what an option says, or otherwise.
 func chosen(options map[string]string, name string, choices []choice, otherwise int64) (int64, error) {
 	word, ok := options[name]
 	if !ok {
@@ -116,7 +116,8 @@ func (s *scope) begin(verb string) error {
 	return nil
 }
 
-// on is begin for an operation on a key, which must lie within the capability.
+// on does what begin does for an operation on a key, which must lie within the
+// capability.
 func (s *scope) on(verb, key string) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -127,7 +128,7 @@ func (s *scope) on(verb, key string) error {
 	return s.begin(verb)
 }
 
-// outside is the failure of a key, or the beginning of keys, that isn't within.
+// outside returns the failure of a key, or the beginning of keys, that isn't within.
 func outside(key, pattern string) error {
 	return sdk.Fail("denied", "%s lies outside the capability, which is %s", quote(key), strconv.Quote(pattern)).
 		WithHint("Keys are whole: they begin as the capability does.")

@@ -223,7 +223,7 @@ func retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// isBusy tells the error of a file that another process has. SQLite has waited
+// isBusy reports the error of a file that another process has. SQLite has waited
 // before it gave it.
 func isBusy(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)

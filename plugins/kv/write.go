@@ -177,7 +177,7 @@ func (s *scope) set(ctx context.Context, tx *sql.Tx, key string, old *row, new [
 	return k, err
 }
 
-// weight is what a key counts.
+// weight returns what a key counts.
 func weight(key string, value []byte) int64 { return int64(len(key) + len(value)) }
 
 // room refuses what doesn't fit any more. What gets smaller always does.

@@ -69,7 +69,7 @@ func (c *conn) unpack(f frame) (*refusal, bool) {
 	return nil, true
 }
 
-// leave is done with a message of a batch that has no answer.
+// leave finishes with a message of a batch that has no answer.
 func (c *conn) leave(b *batch) {
 	if b == nil {
 		return
@@ -129,10 +129,10 @@ func elements(text []byte) ([][]byte, *refusal) {
 // maxExactInt is the largest integer id that comes back over HTTP as it was.
 const maxExactInt = 1 << 53
 
-// Refusal is the answer to a text that is no message: not JSON, not JSON-RPC, or with
-// an id that can't be given back. It is nil for a message, and, where batches may be,
-// for an array of them. It is for the transport over HTTP, which is the SDK's: that
-// one answers such texts without a code, or takes 1.5 for the id 1.
+// Refusal returns the answer to a text that is no message: not JSON, not JSON-RPC, or
+// with an id that can't be given back. It is nil for a message, and, where batches
+// may be, for an array of them. It is for the transport over HTTP, which is the
+// SDK's: that one answers such texts without a code, or takes 1.5 for the id 1.
 func Refusal(text []byte, batches bool) []byte {
 	parts := [][]byte{text}
 	if batches && isArray(text) {
@@ -156,7 +156,7 @@ func Refusal(text []byte, batches bool) []byte {
 	return nil
 }
 
-// answer is the refusal as a message.
+// answer returns the refusal as a message.
 func (r *refusal) answer() []byte {
 	l := line{echo: string(r.id), kind: fault, body: errorBody(&jsonrpc.Error{Code: r.code, Message: r.reason})}
 	return bytes.TrimSuffix(l.appendTo(nil), []byte("\n"))

@@ -136,7 +136,7 @@ func (c *conn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// next is the next message of a batch, or else the next line.
+// next returns the next message of a batch, or else the next line.
 func (c *conn) next() (part, error) {
 	if len(c.parts) > 0 {
 		p := c.parts[0]
@@ -364,7 +364,7 @@ func gone(err error) bool {
 	return false
 }
 
-// lost is what a failed Write means to the SDK: for it, io.EOF is the end of a
+// lost returns what a failed Write means to the SDK: for it, io.EOF is the end of a
 // session and anything else a failure to report.
 func lost(err error) error {
 	if gone(err) {

@@ -124,7 +124,7 @@ func errorBody(err error) []byte {
 	return b
 }
 
-// encode is [json.Marshal] without escapes for HTML.
+// encode does what [json.Marshal] does, without escapes for HTML.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

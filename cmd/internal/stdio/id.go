@@ -64,7 +64,7 @@ func parseID(raw []byte) (id, bool) {
 	return out, true
 }
 
-// text is the id as JSON.
+// text returns the id as JSON.
 func (i id) text() string { return string(appendID(nil, i)) }
 
 // big reports whether the SDK knows the id by a stand-in.

@@ -34,7 +34,7 @@ var wanted = map[string][]member{
 	"completion/complete":      {{"ref", '{', true}, {"argument", '{', true}},
 }
 
-// unfit says what is wrong with the params of a call; "": nothing.
+// unfit returns what is wrong with the params of a call; "": nothing.
 func unfit(method string, params []byte) string {
 	members, ok := wanted[method]
 	switch {

@@ -56,10 +56,10 @@ func (a *answering) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap serves [http.ResponseController].
 func (a *answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// lists is how many of the methods answer what is large whatever was asked, and no run's.
+// lists counts the methods that answer what is large whatever was asked, and no run's.
 func lists(methods []string) (n int) {
 	for _, m := range methods {
 		if strings.HasSuffix(m, "/list") || m == "resources/read" {

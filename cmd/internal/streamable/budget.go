@@ -74,7 +74,8 @@ func (b *budget) enter(principal string, cancel func()) (p *place, status int) {
 	return p, 0
 }
 
-// newest is the request that gives way to one of a principal; nil: none does. The caller holds the lock.
+// newest returns the request that gives way to one of a principal; nil: none does. The
+// caller holds the lock.
 func (b *budget) newest(principal string) (victim *place) {
 	active := len(b.each)
 	if b.each[principal] == 0 {

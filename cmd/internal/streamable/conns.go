@@ -36,7 +36,7 @@ type conn struct {
 
 type connKey struct{}
 
-// context is a [http.Server]'s ConnContext: it begins a connection.
+// context implements a [http.Server]'s ConnContext: it begins a connection.
 func (cs *conns) context(ctx context.Context, c net.Conn) context.Context {
 	one := &conn{all: cs, under: c, from: network(c.RemoteAddr()), since: time.Now()}
 	if t, ok := c.(*tls.Conn); ok {
@@ -52,7 +52,8 @@ func (cs *conns) context(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, one)
 }
 
-// network is the addresses that count as one: those of IPv6 are given out by the network.
+// network returns the addresses that count as one: those of IPv6 are given out by the
+// network.
 func network(a net.Addr) netip.Prefix {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -119,7 +120,7 @@ func (c *conn) stopIdle() {
 	}
 }
 
-// follow is a [http.Server]'s ConnState.
+// follow implements a [http.Server]'s ConnState.
 func (cs *conns) follow(key net.Conn, state http.ConnState) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

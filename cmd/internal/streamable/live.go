@@ -123,7 +123,8 @@ type message struct {
 	Method string          `json:"method"`
 }
 
-// methodsOf is the methods of the messages in a body, of which there may be a thousand.
+// methodsOf returns the methods of the messages in a body, of which there may be a
+// thousand.
 func methodsOf(body []byte) (methods []string) {
 	var all []message
 	if one := (message{}); json.Unmarshal(body, &one) == nil {

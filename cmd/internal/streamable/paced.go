@@ -49,12 +49,12 @@ func (p *paced) Write(b []byte) (int, error) {
 	return p.ResponseWriter.Write(b)
 }
 
-// FlushError is what [http.ResponseController] calls.
+// FlushError implements what [http.ResponseController] calls.
 func (p *paced) FlushError() error {
 	p.hurry()
 	defer p.rest()
 	return p.control.Flush()
 }
 
-// Unwrap is for [http.ResponseController], too.
+// Unwrap serves [http.ResponseController], too.
 func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -126,14 +126,15 @@ func (h *hold) end() {
 	h.room.serve()
 }
 
-// has is how many bytes a principal holds.
+// has returns how many bytes a principal holds.
 func (r *room) has(principal string) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.each[principal]
 }
 
-// shared is how much of n bytes more would be of what all share. The caller holds the lock.
+// shared returns how much of n bytes more would be of what all share. The caller holds the
+// lock.
 func (r *room) shared(principal string, n int64) int64 {
 	before := r.each[principal]
 	return max(before+n-r.own, 0) - max(before-r.own, 0)
@@ -151,7 +152,7 @@ func (r *room) add(h *hold, n int64) {
 	}
 }
 
-// press tells the one to give way whose turn it is, unless one does so already, and says
+// press has the one give way whose turn it is, unless one does so already, and returns
 // when to ask again. The caller holds the lock.
 func (r *room) press() time.Duration {
 	var longest *hold

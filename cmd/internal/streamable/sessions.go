@@ -69,7 +69,7 @@ func (h *Handler) room(server *mcp.Server) bool {
 	return h.budget.session(server)
 }
 
-// sessions is those of which a request is under way.
+// sessions returns those of which a request is under way.
 func (l *live) sessions() map[string]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

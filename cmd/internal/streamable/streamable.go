@@ -170,7 +170,8 @@ func (o *Options) Check(addr net.Addr, granted bool) error {
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// health says that the process answers. It tells nothing else to whoever asks.
+// health answers that the process runs. It tells nothing else to whoever asks. It
+// tells nothing else to whoever asks.
 func health(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -233,7 +234,7 @@ var ErrFull = errors.New("there is no room for one more principal")
 
 type serverKey struct{}
 
-// principalOf is whose request it is, "" where there are no tokens.
+// principalOf returns whose request it is, "" where there are no tokens.
 func principalOf(ctx context.Context) string {
 	if info := auth.TokenInfoFromContext(ctx); info != nil {
 		return info.UserID

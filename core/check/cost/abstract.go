@@ -91,7 +91,7 @@ type group struct {
 	evals int
 }
 
-// with is e with another value and surroundings.
+// with returns e with another value and surroundings.
 func (e *env) with(val *aval, next *env) *env { return &env{e.name, val, next, e.rec} }
 
 func (a *analyser) lookup(e *env, name string) (*aval, bool) {
@@ -122,7 +122,7 @@ var (
 
 func input(path string) *aval { return &aval{kind: isInput, path: path} }
 
-// below is what is below an input by a part of a path.
+// below returns what is below an input by a part of a path.
 func (a *analyser) below(v *aval, part string) *aval {
 	if !a.vars.charge((len(v.path) + len(part)) / 32) {
 		return top
@@ -143,7 +143,7 @@ func integerOf(abs size) *aval {
 	return &aval{kind: isNumber, abs: abs, words: infinite}
 }
 
-// variants is the values a union is of, or v.
+// variants returns the values a union is of, or v.
 func (v *aval) variants() []*aval {
 	if v.kind == isUnion {
 		return v.alts
@@ -151,7 +151,7 @@ func (v *aval) variants() []*aval {
 	return []*aval{v}
 }
 
-// named is what a record's fields are that are named, in the order of their
+// named returns what a record's fields are that are named, in the order of their
 // keys.
 func (a *analyser) named(v *aval) []*aval {
 	if len(v.fields) == 0 || !a.vars.charge(4*len(v.fields)) {
@@ -167,7 +167,7 @@ func (a *analyser) named(v *aval) []*aval {
 // maxVariants is how many a union may be of.
 const maxVariants = 6
 
-// join is a value that is one of both.
+// join returns a value that is one of both.
 func (a *analyser) join(v, w *aval) *aval {
 	switch {
 	case v == w || w == nothing:
@@ -200,7 +200,7 @@ next:
 	return &aval{kind: isUnion, alts: alts}
 }
 
-// merge is one aval of two of one kind.
+// merge returns one aval of two of one kind.
 func (a *analyser) merge(x, y *aval) (*aval, bool) {
 	if x.kind != y.kind || !a.spend() || !a.vars.charge(4*(len(x.fields)+len(y.fields))) {
 		return nil, false

@@ -8,7 +8,7 @@ import (
 
 var zero = new(big.Int)
 
-// apply is what applying a function takes and gives, besides the step of the
+// apply returns what applying a function takes and gives, besides the step of the
 // application.
 func (a *analyser) apply(t term.Term, f, x *aval, s scope) (*aval, cost) {
 	if f == nothing || x == nothing || a.abort != nil {
@@ -92,7 +92,8 @@ func (a *analyser) call(t term.Term, c *closure, x *aval, s scope) (*aval, cost)
 	return v, d.plus(frame)
 }
 
-// chain is a chain of variables from the innermost, and nth the value of one of it.
+// chain returns a chain of variables from the innermost, and nth the value of one of
+// it.
 func (a *analyser) chain(e *env) []*env {
 	n := 0
 	for f := e; f != nil; f = f.next {
@@ -272,7 +273,7 @@ func without(calls map[*recursion]uint64, r *recursion) map[*recursion]uint64 {
 	return m
 }
 
-// levels is how deep the calls of a function by itself go: one of its variables
+// levels returns how deep the calls of a function by itself go: one of its variables
 // gets smaller with each, down to a limit that a condition tests.
 func (a *analyser) levels(r *recursion, first []*env) (size, bool) {
 	if len(r.calls) == 0 {
@@ -314,7 +315,7 @@ func (a *analyser) shrinks(r *recursion, first []*env, i int, root string) (size
 	return total, true
 }
 
-// limited is how often a number can be taken from, or added to, before the
+// limited returns how often a number can be taken from, or added to, before the
 // condition of the call doesn't hold any more.
 func (a *analyser) limited(r *recursion, first []*env, call selfCall, root string, down bool, start *aval) (size, bool) {
 	a.vars.charge(len(call.facts) / 8)
@@ -342,7 +343,7 @@ func (a *analyser) limited(r *recursion, first []*env, call selfCall, root strin
 	return infinite, false
 }
 
-// steady is the magnitude of a limit that is the same in every call.
+// steady returns the magnitude of a limit that is the same in every call.
 func (a *analyser) steady(r *recursion, first []*env, v *aval) (size, bool) {
 	if v.abs.inf {
 		return infinite, false

@@ -23,7 +23,7 @@ var Unbounded = Bound{none: true}
 // Finite reports whether there is a bound.
 func (b Bound) Finite() bool { return !b.none }
 
-// Constant is the bound where it has no variable.
+// Constant returns the bound where it has no variable.
 func (b Bound) Constant() (n uint64, ok bool) {
 	n, rest := b.p.split()
 	return n, len(rest) == 0 && !b.none
@@ -38,7 +38,7 @@ func (b Bound) Equal(c Bound) bool {
 	})
 }
 
-// Vars is the variables of the formula, each once, in their order.
+// Vars returns the variables of the formula, each once, in their order.
 func (b Bound) Vars() []Var {
 	var vars []Var
 	for _, m := range b.p {
@@ -101,7 +101,7 @@ const (
 	Budget Class = "budget"
 )
 
-// Class is how the bound grows. Reading the input is not counted, nor that
+// Class returns how the bound grows. Reading the input is not counted, nor that
 // integers beyond 64 bits take more work.
 func (b Bound) Class() Class {
 	if b.none {
@@ -131,8 +131,8 @@ func (b Bound) Class() Class {
 	return class
 }
 
-// String is the formula in its canonical form, which [ParseBound] reads:
-// "7 + 12*len(xs) + 1/16*len(xs)*words(xs[])".
+// String returns the formula in its canonical form, which [ParseBound] reads: "7 +
+// 12*len(xs) + 1/16*len(xs)*words(xs[])".
 func (b Bound) String() string {
 	return b.print("*", func(v Var) string {
 		s := string(v.Measure) + "(" + v.Path + ")"
@@ -184,11 +184,11 @@ func reduced(c uint64) (num, den uint64) {
 // letters name the variables of a bound for readers.
 var letters = []string{"n", "m", "k", "p", "q", "r", "s", "t", "u", "v", "w"}
 
-// Explain is the formula with short names and what they mean:
-// "7 + 12·n, n = length of xs".
+// Explain returns the formula with short names and what they mean: "7 + 12·n, n =
+// length of xs".
 func (b Bound) Explain() string { return b.ExplainAs(nil, nil) }
 
-// ExplainAs is [Bound.Explain] with a name of its own for each of the roots of
+// ExplainAs does what [Bound.Explain] does, with a name of its own for each of the roots of
 // variables: the names that whoever calls the program knows its parameters by.
 func (b Bound) ExplainAs(roots, as []string) string {
 	names := map[Var]string{}
@@ -216,7 +216,7 @@ func (b Bound) ExplainAs(roots, as []string) string {
 	return s + ", " + strings.Join(legend, ", ")
 }
 
-// renamed is the variable with another name for its root.
+// renamed returns the variable with another name for its root.
 func (v Var) renamed(roots, as []string) Var {
 	root := rootOf(v.Path)
 	for i := range min(len(roots), len(as)) {
@@ -228,7 +228,7 @@ func (v Var) renamed(roots, as []string) Var {
 	return v
 }
 
-// words is the variable in words.
+// words returns the variable in words.
 func (v Var) words() string {
 	of := map[Measure]string{
 		Len: "length of ", Int: "magnitude of ", Words: "words beyond 64 bits of ", Bytes: "bytes of ", Terms: "terms of ",

@@ -2,7 +2,7 @@ package cost
 
 import "github.com/mcp-pif/mcp-pif/core/term"
 
-// callee is a call of a tool: what its report says, for what it is given.
+// callee evaluates a call of a tool: what its report says, for what it is given.
 func (a *analyser) callee(t *term.Prim, inputs []*aval) (*aval, cost) {
 	name, ok := t.Args[0].(*term.Str)
 	if !ok || a.o.Callee == nil {
@@ -37,8 +37,8 @@ func (a *analyser) callee(t *term.Prim, inputs []*aval) (*aval, cost) {
 	return result, c
 }
 
-// named is the fields of a record that are the parameters; nil where it hasn't just
-// these.
+// named returns the fields of a record that are the parameters; nil where it hasn't
+// just these.
 func named(x *aval, params []string) []*aval {
 	if x.kind != isRecord || x.item != nothing || len(x.fields) != len(params) {
 		return nil
@@ -54,7 +54,7 @@ func named(x *aval, params []string) []*aval {
 	return inputs
 }
 
-// given is a formula of a callee, in the sizes of what it is given here.
+// given returns a formula of a callee, in the sizes of what it is given here.
 func (a *analyser) given(r Report, p poly, inputs []*aval) size {
 	sum := size{alts: []poly{nil}}
 	for _, m := range p {

@@ -104,7 +104,7 @@ func Of(t term.Term, o Options) Report {
 	return r
 }
 
-// names is what the paths of the parameters of a function begin with: their
+// names returns what the paths of the parameters of a function begin with: their
 // names, told apart where two are one.
 func (a *analyser) names(t term.Term) []string {
 	var names []string
@@ -121,8 +121,8 @@ func (a *analyser) names(t term.Term) []string {
 	return names
 }
 
-// run is the run of what the code gave, where that is a function: with an
-// input for each parameter that it is known to have.
+// run runs what the code gave, where that is a function: with an input for each
+// parameter that it is known to have.
 func (a *analyser) run(t term.Term, v *aval, roots []string, s scope) cost {
 	total := cost{}
 	if len(roots) == 0 && v.kind != isInput && v.kind != isTop && v.kind != isFunction && v.kind != isUnion {
@@ -147,7 +147,7 @@ func (a *analyser) run(t term.Term, v *aval, roots []string, s scope) cost {
 	return total
 }
 
-// bound is p as a bound, with nothing left in it that is not an input.
+// bound returns p as a bound, with nothing left in it that is not an input.
 func (a *analyser) bound(p poly, none bool) Bound {
 	if none || a.vars.left < 0 {
 		return Unbounded

@@ -4,7 +4,7 @@ package cost
 // bytes: those could double with every term.
 const maxKnownBytes = 4 << 10
 
-// textRow is the rows of strings and JSON.
+// textRow evaluates the rows of strings and JSON.
 func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, done bool) {
 	n := a.asBytes(args[0])
 	all := size{}
@@ -71,7 +71,7 @@ func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, 
 	return nil, nil, false, false
 }
 
-// anyWords is the words of the largest number in a value.
+// anyWords returns the words of the largest number in a value.
 func (a *analyser) anyWords(v *aval) size {
 	s := size{}
 	for _, x := range v.variants() {
@@ -180,7 +180,7 @@ func (a *analyser) recordRow(name string, args []*aval) (v *aval, steps poly, ok
 	return top, nil, false
 }
 
-// fields is how many fields a record has, and how long its keys are.
+// fields returns how many fields a record has, and how long its keys are.
 func (a *analyser) fields(v *aval) (n, keys size) {
 	for _, x := range v.variants() {
 		switch x.kind {
@@ -201,7 +201,7 @@ func (a *analyser) fields(v *aval) (n, keys size) {
 	return n, keys
 }
 
-// rest is a record's fields that aren't named.
+// rest returns a record's fields that aren't named.
 func (a *analyser) rest(v *aval) *aval {
 	if v.kind == isRecord {
 		return v.item

@@ -54,7 +54,7 @@ func (a *analyser) tell(t term.Term, message string, fatal bool) {
 	}
 }
 
-// lost is the cost of what can't be bounded.
+// lost returns the cost of what can't be bounded.
 func (a *analyser) lost(t term.Term, why string) (*aval, cost) {
 	if a.abort == nil {
 		a.tell(t, why, true)
@@ -82,7 +82,7 @@ const maxNesting = 4_000
 
 const tooComplex = "the program is too complex to be looked through"
 
-// eval is what t gives at most, and what that takes.
+// eval returns what t gives at most, and what that takes.
 func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 	if a.abort != nil {
 		return nothing, cost{}
@@ -196,7 +196,7 @@ func (a *analyser) eval(t term.Term, s scope) (*aval, cost) {
 	return a.lost(t, "this term isn't known")
 }
 
-// closures is the memory of a closure of functions that see one another.
+// closures returns the memory of a closure of functions that see one another.
 func (a *analyser) closures(t *term.LetRec) uint64 {
 	n := uint64(16)
 	for _, f := range t.Funcs {
@@ -205,7 +205,7 @@ func (a *analyser) closures(t *term.LetRec) uint64 {
 	return n
 }
 
-// size is about how many registers a function has.
+// size estimates how many registers a function has.
 func (a *analyser) size(l *term.Lam) uint64 {
 	return a.nodes(l) + 7 // without the function itself
 }
@@ -330,7 +330,7 @@ func (a *analyser) logic(t *term.Prim, s scope) (*aval, cost) {
 	return r, c.plus(d).plus(one(0))
 }
 
-// evaluate is eval, of code that is there.
+// evaluate evaluates code that is there.
 func (a *analyser) evaluate(t *term.Prim, s scope) (*aval, cost) {
 	v, c := a.eval(t.Args[0], s)
 	c = c.plus(one(0))

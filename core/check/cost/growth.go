@@ -2,7 +2,7 @@ package cost
 
 import "github.com/mcp-pif/mcp-pif/core/prim"
 
-// grown is what a row gives, and its steps, by what it declares of its growth.
+// grown returns what a row gives, and its steps, by what it declares of its growth.
 func (a *analyser) grown(r *prim.Row, of *prim.Type, g *prim.Growth, args []*aval) (v *aval, steps poly, ok bool) {
 	read := size{}
 	for _, x := range args {
@@ -49,7 +49,7 @@ func (a *analyser) grown(r *prim.Row, of *prim.Type, g *prim.Growth, args []*ava
 	return v, steps, ok
 }
 
-// ofType is the values of a type, of kinds that make gives.
+// ofType returns the values of a type, of kinds that make gives.
 func (a *analyser) ofType(t *prim.Type, make func(prim.Kinds) *aval) *aval {
 	if t.Kinds&prim.KindData == prim.KindData {
 		return make(prim.KindData)
@@ -81,7 +81,7 @@ func (a *analyser) ofType(t *prim.Type, make func(prim.Kinds) *aval) *aval {
 	return v
 }
 
-// bounded is a bound of which the measures are those of operands.
+// bounded bounds which the measures are those of operands.
 func (a *analyser) bounded(b prim.Bound, args []*aval) size {
 	sum := size{}
 	for _, p := range b {

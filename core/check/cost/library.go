@@ -40,7 +40,7 @@ func (a *analyser) pipeline(t *term.Prim, l *term.List, s scope) (*aval, cost) {
 	return v, c
 }
 
-// library is a row of the library with a formula.
+// library evaluates a row of the library that has a formula.
 func (a *analyser) library(t *term.Prim, row *prim.Row, s scope) (*aval, cost, bool) {
 	if row.Name == "pipeline" {
 		if l, ok := t.Args[0].(*term.List); ok {

@@ -37,7 +37,7 @@ func (a *analyser) root() string {
 // that takes itself apart has no bound for every depth.
 const maxLoopDepth = 24
 
-// solve is the largest that a variable of the loop's roots gets.
+// solve returns the largest that a variable of the loop's roots gets.
 func (l *loop) solve(v *variable) size {
 	if s, ok := l.known[v]; ok {
 		return s
@@ -121,7 +121,7 @@ func (l *loop) close(v *variable, root, rest string) size {
 	return start
 }
 
-// open is the measure of what a round makes, with the loop's roots left as
+// open returns the measure of what a round makes, with the loop's roots left as
 // variables.
 func (l *loop) open(way *aval, v *variable, rest string) size {
 	l.a.vars.charge(len(l.first))
@@ -196,7 +196,7 @@ func (l *loop) replace(p poly) (size, bool) {
 	return sum, !sum.inf
 }
 
-// cost is a cost with the loop's variables replaced.
+// cost returns a cost with the loop's variables replaced.
 func (l *loop) cost(c cost) (cost, bool) {
 	steps, ok := l.replace(c.steps)
 	memory, okM := l.replace(c.memory)
@@ -205,7 +205,7 @@ func (l *loop) cost(c cost) (cost, bool) {
 	return r, ok && okB
 }
 
-// value is v with the loop's variables replaced in its sizes. Paths of the
+// value returns v with the loop's variables replaced in its sizes. Paths of the
 // loop's roots stay, and mean what the loop has worked out.
 func (l *loop) value(v *aval) *aval {
 	c := &closer{l: l, done: map[*aval]*aval{}, envs: map[*env]*env{}}
@@ -374,7 +374,7 @@ func (a *analyser) functional(v *aval, deep int) bool {
 	return a.functional(v.item, deep-1) || a.functional(v.a, deep-1) || a.functional(v.b, deep-1)
 }
 
-// show is a formula as a reader sees it.
+// show returns a formula as a reader sees it.
 func (a *analyser) show(p poly) string {
 	if !a.vars.charge(8 * len(p)) {
 		return "some"

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// v is a variable as a size, or what it is known to be at most.
+// v returns a variable as a size, or what it is known to be at most.
 func (a *analyser) v(m Measure, path string) size {
 	if m == frac && !strings.HasPrefix(path, "@") {
 		m = Words
@@ -21,7 +21,7 @@ func (a *analyser) v(m Measure, path string) size {
 	return x.size()
 }
 
-// resolved is a size in which variables are replaced that are known by now.
+// resolved returns a size in which variables are replaced that are known by now.
 func (a *analyser) resolved(s size) size {
 	if s.inf {
 		return s
@@ -58,7 +58,7 @@ func (a *analyser) resolve(p poly) size {
 	return sum
 }
 
-// of is the factor where its variable is s; its power is left to the caller.
+// of returns the factor where its variable is s; its power is left to the caller.
 func (f factor) of(s size) size {
 	switch {
 	case s.inf:
@@ -75,7 +75,7 @@ func (f factor) of(s size) size {
 	return s
 }
 
-// measured is the measure of what is below v by a path without its root.
+// measured returns the measure of what is below v by a path without its root.
 func (a *analyser) measured(v *aval, m Measure, rest string) size {
 	s := size{}
 	for _, x := range v.variants() {
@@ -178,7 +178,7 @@ func (a *analyser) measureBelow(v *aval, m Measure, rest string) size {
 // they are counted: it has them for being added up, and they cost nothing.
 const spare = 8
 
-// wordsAt is the words of the number at a path beyond its first.
+// wordsAt returns the words of the number at a path beyond its first.
 func (a *analyser) wordsAt(path string) size {
 	if strings.HasPrefix(path, "@") {
 		return a.v(Words, path).plus(exactly(spare))
@@ -186,7 +186,7 @@ func (a *analyser) wordsAt(path string) size {
 	return a.v(Words, path)
 }
 
-// beyond is a number's words beyond those that are spare.
+// beyond returns a number's words beyond those that are spare.
 func beyond(s size) size {
 	if s.inf {
 		return s
@@ -199,7 +199,7 @@ func beyond(s size) size {
 	return r
 }
 
-// wordsOf is the words of a number beyond its first, and those of its digits
+// wordsOf returns the words of a number beyond its first, and those of its digits
 // after the point.
 func (a *analyser) wordsOf(v *aval) size {
 	c, w := a.parts(v)
@@ -209,8 +209,8 @@ func (a *analyser) wordsOf(v *aval) size {
 // assumed is how many bits lengths have at most: no memory holds more items.
 const assumed = 40
 
-// parts is a bound of a number's words: a constant, and what it has for being
-// made of integers beyond 64 bits, or by multiplying over and over.
+// parts bounds a number's words: a constant, and what it has for being made of
+// integers beyond 64 bits, or by multiplying over and over.
 func (a *analyser) parts(v *aval) (constant uint64, rest poly) {
 	if v.abs.inf {
 		s := v.words.plus(v.frac)
@@ -250,7 +250,7 @@ func (a *analyser) parts(v *aval) (constant uint64, rest poly) {
 	return bits/64 + c, rest.plus(w)
 }
 
-// bytes is the size of a whole value.
+// bytes returns the size of a whole value.
 func (a *analyser) bytes(v *aval) size {
 	if !a.spend() {
 		return infinite
@@ -288,7 +288,7 @@ func (a *analyser) bytes(v *aval) size {
 	return part
 }
 
-// total is the bytes of a value. What is shared in it is worked out once.
+// total returns the bytes of a value. What is shared in it is worked out once.
 func (a *analyser) total(v *aval) size {
 	outermost := a.totals == nil
 	if outermost {
@@ -342,7 +342,7 @@ func nodes(t term.Term) uint64 {
 	return n
 }
 
-// own is what a node counts without those below it.
+// own returns what a node counts without those below it.
 func own(t term.Term) uint64 {
 	switch t := t.(type) {
 	case *term.Str:

@@ -61,7 +61,8 @@ func (t *table) borrow() (free func()) {
 	}
 }
 
-// sum is room for a sum of at most n products; made says that it has been used.
+// sum reserves room for a sum of at most n products; made says that it has been
+// used.
 func (t *table) sum(n int) poly {
 	if t == nil {
 		return make(poly, 0, n)
@@ -92,7 +93,7 @@ func (t *table) variable(v Var) *variable {
 	return x
 }
 
-// logarithm is the number of bits of the variable.
+// logarithm returns the number of bits of the variable.
 func (v *variable) logarithm() *variable {
 	if v.Log {
 		return v
@@ -105,7 +106,7 @@ func (v *variable) logarithm() *variable {
 	return v.log
 }
 
-// detached is the variable without its analysis.
+// detached returns the variable without its analysis.
 func (v *variable) detached() *variable {
 	if v.in == nil {
 		return v
@@ -116,7 +117,7 @@ func (v *variable) detached() *variable {
 	return v.plain
 }
 
-// size is the variable itself.
+// size returns the variable itself.
 func (v *variable) size() size { return size{alts: v.own[:]} }
 
 func (v *variable) poly() poly { return v.own[0] }
@@ -128,7 +129,7 @@ type factor struct {
 	base uint64 // 0: it is none
 }
 
-// order is that of the factors of a product while it is worked out.
+// order orders the factors of a product while it is worked out.
 func (f factor) order(g factor) int {
 	if f.variable != g.variable {
 		return cmp.Compare(f.id, g.id)
@@ -136,7 +137,7 @@ func (f factor) order(g factor) int {
 	return cmp.Compare(min(f.base, 1), min(g.base, 1))
 }
 
-// compare is the order of the factors of a product as it is written.
+// compare orders the factors of a product as it is written.
 func (f factor) compare(g factor) int {
 	log := func(f factor) int {
 		if f.Log {
@@ -153,8 +154,8 @@ type mono struct {
 	f []factor
 }
 
-// order is that of the products of a sum while it is worked out: the constant
-// comes first.
+// order orders the products of a sum while it is worked out: the constant comes
+// first.
 func (m mono) order(n mono) int {
 	if len(m.f) != len(n.f) {
 		return cmp.Compare(len(m.f), len(n.f))
@@ -211,7 +212,7 @@ func (m mono) times(n mono) mono {
 	return r
 }
 
-// ordered is products, which it may change, as a sum.
+// ordered returns products, which it may change, as a sum.
 func (p poly) ordered() poly {
 	if !slices.IsSortedFunc(p, mono.order) {
 		slices.SortFunc(p, mono.order)
@@ -240,7 +241,7 @@ func (m mono) degree() uint64 {
 	return d
 }
 
-// key is the factors of a product as it is written, appended.
+// key returns the factors of a product as it is written, appended.
 func (m mono) key(b []byte) []byte {
 	for _, f := range m.f {
 		b = append(b, f.Measure...)
@@ -258,7 +259,7 @@ func (m mono) key(b []byte) []byte {
 	return b
 }
 
-// written is the order of the products of a sum as it is written.
+// written orders the products of a sum as it is written.
 func (m mono) written(n mono) int {
 	if c := cmp.Compare(m.degree(), n.degree()); c != 0 {
 		return c
@@ -267,8 +268,8 @@ func (m mono) written(n mono) int {
 	return bytes.Compare(m.key(a[:0]), n.key(b[:0]))
 }
 
-// canonical is a sum as it is written, without its analysis: the constant first,
-// then by degree and name.
+// canonical returns a sum as it is written, without its analysis: the constant
+// first, then by degree and name.
 func canonical(p poly) poly {
 	if len(p) == 0 {
 		return nil

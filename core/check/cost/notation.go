@@ -198,7 +198,7 @@ func plain(c byte) bool {
 	return c-'0' <= 9 || c|0x20-'a' <= 25 || c == '_' || c == '@'
 }
 
-// RootName is a name as a path begins with it.
+// RootName returns a name as a path begins with it.
 func RootName(name string) string {
 	for i := 0; i < len(name); i++ {
 		if !plain(name[i]) || name[i] == '@' || i == 0 && name[0]-'0' <= 9 {
@@ -211,7 +211,7 @@ func RootName(name string) string {
 	return name
 }
 
-// rootOf is what a path begins with.
+// rootOf returns what a path begins with.
 func rootOf(path string) string {
 	r := reader{s: path}
 	if !r.root() {

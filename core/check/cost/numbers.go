@@ -5,7 +5,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// arithmetic is the rows of numbers.
+// arithmetic evaluates the rows of numbers.
 func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok bool) {
 	switch name {
 	case "eq", "lt", "lte", "gt", "gte":
@@ -37,7 +37,7 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 	return &aval{kind: isNumber, abs: abs, words: y.words}, steps, ok
 }
 
-// add is the sum or the difference of two numbers, one of which is known.
+// add returns the sum or the difference of two numbers, one of which is known.
 func (x *affine) add(y *affine, minus bool) *affine {
 	if x == nil || y == nil || x.path != "" && y.path != "" || minus && y.path != "" {
 		return nil
@@ -56,7 +56,7 @@ func (x *affine) add(y *affine, minus bool) *affine {
 	return &affine{path, x.offset + y.offset}
 }
 
-// compared is a comparison's truth value, with what it says.
+// compared returns a comparison's truth value, with what it says.
 func compared(name string, x, y *aval) *aval {
 	r := &aval{kind: isBool}
 	switch name {
@@ -85,7 +85,7 @@ func compared(name string, x, y *aval) *aval {
 	return r
 }
 
-// decimal is the rows that round.
+// decimal evaluates the rows that round.
 func (a *analyser) decimal(t *term.Prim, name string, args []*aval) (v *aval, steps poly, ok bool) {
 	longest := value.MaxDigits/19*2 + 4
 	scale := uint64(value.MaxDigits / 19)

@@ -86,7 +86,7 @@ func sat(a, b uint64) uint64 {
 	return s
 }
 
-// times is the product of two coefficients, rounded up.
+// times returns the product of two coefficients, rounded up.
 func times(a, b uint64) uint64 {
 	if a == over || b == over {
 		return over
@@ -105,7 +105,7 @@ func times(a, b uint64) uint64 {
 // While sums are worked out they may have twice as many.
 const maxProducts = 200
 
-// table is that of the variables; nil of a constant.
+// table returns the table of the variables, nil for a constant.
 func (p poly) table() *table {
 	if len(p) == 0 {
 		return nil
@@ -126,7 +126,7 @@ func charge(p, q poly, n int) bool {
 	return t.charge(n)
 }
 
-// merge is p and q with op of the coefficients where both have a product.
+// merge adds p and q, with op of the coefficients where both have a product.
 func (p poly) merge(q poly, op func(a, b uint64) uint64) poly {
 	t := p.table()
 	if t == nil {
@@ -169,7 +169,7 @@ func (p poly) plus(q poly) poly {
 	return p.merge(q, sat)
 }
 
-// max is at least both: the larger of each coefficient.
+// max returns at least both: the larger of each coefficient.
 func (p poly) max(q poly) poly {
 	if len(p) == 0 {
 		return q
@@ -226,7 +226,7 @@ func (p poly) times(q poly) poly {
 	return r
 }
 
-// scale is p with each coefficient multiplied.
+// scale returns p with each coefficient multiplied.
 func (p poly) scale(c uint64) poly {
 	if c == unit {
 		return p
@@ -266,7 +266,7 @@ func (p poly) over() bool {
 	return false
 }
 
-// parted is the products of p without a variable that some says, as a size, and
+// parted returns the products of p without a variable that some says, as a size, and
 // those with one.
 func (p poly) parted(some func(*variable) bool) (size, poly) {
 	if !charge(p, nil, len(p)) {
@@ -289,7 +289,7 @@ func (p poly) parted(some func(*variable) bool) (size, poly) {
 	return sized(without), with
 }
 
-// part is p·num/den, rounded up.
+// part returns p·num/den, rounded up.
 func (p poly) part(num, den uint64) poly {
 	if !charge(p, nil, len(p)) {
 		return tooLarge
@@ -309,7 +309,7 @@ func (p poly) part(num, den uint64) poly {
 	return r
 }
 
-// split is p's term without a variable, rounded up, and the others.
+// split returns p's term without a variable, rounded up, and the others.
 func (p poly) split() (constant uint64, rest poly) {
 	if len(p) > 0 && len(p[0].f) == 0 {
 		return whole(p[0].c), p[1:]
@@ -317,7 +317,7 @@ func (p poly) split() (constant uint64, rest poly) {
 	return 0, p
 }
 
-// whole is a coefficient as a number, rounded up.
+// whole returns a coefficient as a number, rounded up.
 func whole(c uint64) uint64 {
 	if c == over {
 		return over
@@ -325,7 +325,7 @@ func whole(c uint64) uint64 {
 	return (c + unit - 1) / unit
 }
 
-// power is base to p: where p is a sum of variables with whole coefficients.
+// power returns base to p: where p is a sum of variables with whole coefficients.
 func power(base uint64, p poly) (poly, bool) {
 	m := mono{c: unit}
 	for _, x := range p {
@@ -353,7 +353,7 @@ func power(base uint64, p poly) (poly, bool) {
 	return poly{m}, true
 }
 
-// logarithm is at least the number of bits of p.
+// logarithm returns at least the number of bits of p.
 func (p poly) logarithm() poly {
 	sum, powers, ok := p.powers()
 	if !ok {
@@ -370,10 +370,11 @@ func (p poly) logarithm() poly {
 	return r
 }
 
-// exponent is at least the number of bits of a number to the power of a variable.
+// exponent returns at least the number of bits of a number to the power of a
+// variable.
 func (f factor) exponent() poly { return f.poly().scale(scaled(uint64(bits.Len64(f.base)))) }
 
-// powers is the sum of p's coefficients, and the variables with their largest
+// powers returns the sum of p's coefficients, and the variables with their largest
 // powers, and with the largest numbers to their power.
 func (p poly) powers() (sum uint64, powers []factor, ok bool) {
 	for _, m := range p {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// asNumber is v as a number.
+// asNumber returns v as a number.
 func (a *analyser) asNumber(v *aval) *aval {
 	var r *aval
 	for _, x := range v.variants() {
@@ -39,7 +39,7 @@ func (a *analyser) asNumber(v *aval) *aval {
 	return r
 }
 
-// asList is how many items v has, and what they are; asBytes the bytes of a
+// asList returns how many items v has, and what they are; asBytes the bytes of a
 // string.
 func (a *analyser) asList(v *aval) (n size, item *aval) {
 	item = nothing
@@ -69,7 +69,7 @@ func (a *analyser) asBytes(v *aval) size {
 	return s
 }
 
-// field is what a record has under a key; nil stands for any.
+// field returns what a record has under a key; nil stands for any.
 func (a *analyser) field(v *aval, key *string) *aval {
 	r := nothing
 	for _, x := range v.variants() {
@@ -102,7 +102,7 @@ func (a *analyser) field(v *aval, key *string) *aval {
 	return r
 }
 
-// perBytes is the steps of going through n units, of which many are free: one
+// perBytes returns the steps of going through n units, of which many are free: one
 // for each so many.
 func perBytes(s size, many uint64) (poly, bool) {
 	if s.inf {
@@ -122,7 +122,7 @@ func perBytes(s size, many uint64) (poly, bool) {
 // free is the words of numbers that cost nothing further.
 const free = 64
 
-// linear is the further steps of a row that goes through the words of numbers.
+// linear returns the further steps of a row that goes through the words of numbers.
 func (a *analyser) linear(x, y *aval) (poly, bool) {
 	cx, wx := a.parts(x)
 	cy, wy := a.parts(y)
@@ -138,7 +138,7 @@ func (a *analyser) linear(x, y *aval) (poly, bool) {
 	return number(c/64 + 1).plus(both.part(1, 64)), true
 }
 
-// product is the further steps of a row that multiplies the words of numbers.
+// product returns the further steps of a row that multiplies the words of numbers.
 func (a *analyser) product(x, y *aval) (poly, bool) {
 	cx, wx := a.parts(x)
 	cy, wy := a.parts(y)
@@ -155,7 +155,7 @@ func (a *analyser) product(x, y *aval) (poly, bool) {
 	return n.times(n).part(1, 64), true
 }
 
-// row is a strict row: what it gives, and what it takes besides its step.
+// row evaluates a strict row: what it gives, and what it takes besides its step.
 func (a *analyser) row(t *term.Prim, r *prim.Row, args []*aval) (*aval, cost) {
 	for _, v := range args {
 		if v == nothing {
@@ -202,7 +202,7 @@ var shared = map[string]uint64{
 	"equal": 64, "compare": 64, "has": 64, "isEmpty": 64, "raise": 2048, "no_match": 64,
 }
 
-// result is a bound of the bytes that a row makes.
+// result bounds the bytes that a row makes.
 func (a *analyser) result(v *aval) (poly, bool) {
 	s := size{}
 	for _, x := range v.variants() {
@@ -227,7 +227,7 @@ func (a *analyser) result(v *aval) (poly, bool) {
 	return s.flat(), true
 }
 
-// strict is what a strict row gives, and its further steps; ok is false where
+// strict returns what a strict row gives, and its further steps; ok is false where
 // they have no bound.
 func (a *analyser) strict(t *term.Prim, name string, args []*aval) (v *aval, steps poly, ok bool) {
 	arg := func(i int) *aval { return args[min(i, len(args)-1)] }
@@ -297,7 +297,7 @@ func (a *analyser) half(v *aval, first bool) *aval {
 	return r
 }
 
-// item is what stands at an index of a list, a string or a record.
+// item returns what stands at an index of a list, a string or a record.
 func (a *analyser) item(v, index *aval) *aval {
 	_, r := a.asList(v)
 	if v.kind != isList && v.kind != isRecord {

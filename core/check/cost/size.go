@@ -28,7 +28,7 @@ func sized(p poly) size {
 // maxAlternatives is how many sums a size may be the largest of.
 const maxAlternatives = 4
 
-// flat is one sum that is at least s.
+// flat returns one sum that is at least s.
 func (s size) flat() poly {
 	if len(s.alts) == 1 {
 		return s.alts[0]
@@ -93,7 +93,7 @@ func (s size) both(t size, op func(a, b poly) poly) size {
 	return r.norm()
 }
 
-// one is p, which is s or t where it has their products.
+// one returns p, which is s or t where it has their products.
 func (s size) one(t size, p poly) size {
 	switch {
 	case p.over():
@@ -126,7 +126,7 @@ func (s size) times(t size) size {
 	return s.both(t, poly.times)
 }
 
-// atMost is s, or t where s is infinite.
+// atMost returns s, or t where s is infinite.
 func (s size) atMost(t size) size {
 	if s.inf {
 		return t

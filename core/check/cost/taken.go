@@ -13,7 +13,7 @@ type cost struct {
 	never bool // there is no way that doesn't
 }
 
-// whole is the steps of any way.
+// whole returns the steps of any way.
 func (c cost) whole() poly {
 	if len(c.calls) == 0 || c.never {
 		return c.steps
@@ -21,7 +21,7 @@ func (c cost) whole() poly {
 	return c.steps.max(c.base)
 }
 
-// ending is the steps of the ways that don't call again.
+// ending returns the steps of the ways that don't call again.
 func (c cost) ending() poly {
 	if len(c.calls) == 0 {
 		return c.steps
@@ -80,8 +80,8 @@ func merged(x, y map[*recursion]uint64, op func(x, y uint64) uint64) map[*recurs
 	return m
 }
 
-// one is the cost of one step with bytes of memory.
+// one returns the cost of one step with bytes of memory.
 func one(bytes uint64) cost { return cost{steps: number(1), memory: number(bytes)} }
 
-// work is further steps, which take n bytes each.
+// work returns further steps, which take n bytes each.
 func work(p poly) cost { return cost{steps: p} }

@@ -68,8 +68,8 @@ func (l *loop) together(v *variable) size {
 	return most
 }
 
-// member is the variable of the loop that a product is a multiple of, where it is
-// not known yet how large that gets.
+// member returns the variable of the loop that a product is a multiple of, where it
+// is not known yet how large that gets.
 func (l *loop) member(m mono) (*variable, bool) {
 	if len(m.f) != 1 || m.f[0].pow != 1 || m.f[0].base != 0 || m.f[0].Log {
 		return nil, false

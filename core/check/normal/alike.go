@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
-// merged is a conditional whose branches do the same: what they do, once the
+// merged returns a conditional whose branches do the same: what they do, once the
 // condition is known to be a truth value.
 func (n *normaliser) merged(c val, b *block, blocks []*block) (v val, ok, done bool) {
 	x, y := blocks[0], blocks[1]

@@ -28,7 +28,7 @@ func (n *normaliser) apply(f, a val, b *block) (val, bool) {
 // A then evaluates a branch in a block.
 type then func(b *block) (val, bool)
 
-// branch is the conditional. Where the condition isn't known, each branch is
+// branch normalises a conditional. Where the condition isn't known, each branch is
 // normalised by itself, knowing it.
 func (n *normaliser) branch(c val, b *block, yes, no then) (val, bool) {
 	c = b.resolve(c)
@@ -93,7 +93,7 @@ func (n *normaliser) branch(c val, b *block, yes, no then) (val, bool) {
 	return v, ok
 }
 
-// joined is what a conditional with a truth value as its condition gives whose
+// joined returns what a conditional with a truth value as its condition gives whose
 // branches are truth values, one each: the condition, or its opposite.
 func (n *normaliser) joined(c val, b *block, blocks []*block) (val, bool) {
 	for _, s := range blocks {
@@ -198,7 +198,7 @@ func spine(b *block, v val) bool {
 	}
 }
 
-// try is {"ok":v} where nothing is left to fail, and is left otherwise.
+// try returns {"ok":v} where nothing is left to fail, and is left otherwise.
 func (n *normaliser) try(t *term.Prim, e *env, b *block) (val, bool) {
 	sub := b.child()
 	n.run(t.Args[0], e, sub)
@@ -224,7 +224,7 @@ func quiet(b *block) bool {
 	return true
 }
 
-// par is the list of its branches' values where they do nothing.
+// par returns the list of its branches' values where they do nothing.
 func (n *normaliser) par(t *term.Prim, e *env, b *block) (val, bool) {
 	c := &comp{what: aPar, result: &atom{kinds: prim.KindList}}
 	all := true

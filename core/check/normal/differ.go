@@ -20,7 +20,7 @@ const (
 // is small in memory, but one part may stand in it in very many places.
 const maxLooks = 1 << 21
 
-// differ says whether two runs did something else.
+// differ reports whether two runs did something else.
 func (s *search) differ(x, y outcome) ternary {
 	if x.unsure || y.unsure {
 		return unsure
@@ -50,7 +50,7 @@ func (s *search) differ(x, y outcome) ternary {
 	return found
 }
 
-// values says whether two values differ. Two functions may or may not, and so may
+// values reports whether two values differ. Two functions may or may not, and so may
 // values that are too large to be gone through.
 func (s *search) values(a, b value.Value) ternary {
 	type two struct{ a, b value.Value }

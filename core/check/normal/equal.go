@@ -74,11 +74,11 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// Equal says whether two programs, both inline code or (with tool) both a
-// tool's, do the same for every input: give the same value, fail with the same
-// kind, and ask for the same in the same order. What steps, memory and depth
-// they take doesn't count, nor do the places and the words of failures that
-// nothing catches. It never guesses: what it can't show is [Unknown].
+// Equal reports whether two programs, both inline code or (with tool) both a tool's,
+// do the same for every input: give the same value, fail with the same kind, and ask
+// for the same in the same order. What steps, memory and depth they take doesn't
+// count, nor do the places and the words of failures that nothing catches. It never
+// guesses: what it can't show is [Unknown].
 func Equal(a, b term.Term, tool bool, l Limits) Verdict {
 	l = l.orDefault()
 	if tool {
@@ -133,7 +133,7 @@ func renamable(t term.Term) bool {
 	return walk(t)
 }
 
-// renamed is t with its variables called by how many binders are around them.
+// renamed returns t with its variables called by how many binders are around them.
 // Those that nothing binds keep their names.
 func renamed(t term.Term) term.Term {
 	p := "v"

@@ -119,7 +119,7 @@ func (n *normaliser) eval(t term.Term, e *env, b *block) (v val, ok bool) {
 	panic("normal: a term of unknown type")
 }
 
-// argument is an effect's argument. A record with a field "in" that wasn't
+// argument returns an effect's argument. A record with a field "in" that wasn't
 // written out must not be, or the field would name a capability.
 func (n *normaliser) argument(t *term.Effect, arg val, b *block) (val, bool) {
 	r, ok := arg.(*record)
@@ -195,8 +195,8 @@ func (n *normaliser) prim(t *term.Prim, e *env, b *block) (val, bool) {
 	return n.strict(t.ID, args, b)
 }
 
-// recursive is a row of the library that calls itself: it is computed where the
-// operand is known that says how often, and stays what it is otherwise.
+// recursive normalises a row of the library that calls itself: it is computed where
+// the operand is known that says how often, and stays what it is otherwise.
 func (n *normaliser) recursive(t *term.Prim, row *prim.Row, e *env, b *block) (val, bool) {
 	args, ok := n.operands(t.Args, e, b)
 	if !ok {
@@ -218,7 +218,7 @@ func (n *normaliser) recursive(t *term.Prim, row *prim.Row, e *env, b *block) (v
 	return n.leave(b, &comp{what: aPrim, id: t.ID, args: args, result: &atom{kinds: row.Result & prim.KindAny}})
 }
 
-// logic is and and or: conditionals of which the second operand is a truth
+// logic normalises and and or: conditionals of which the second operand is a truth
 // value, too.
 func (n *normaliser) logic(t *term.Prim, e *env, b *block) (val, bool) {
 	c, ok := n.eval(t.Args[0], e, b)
@@ -239,15 +239,15 @@ func (n *normaliser) logic(t *term.Prim, e *env, b *block) (val, bool) {
 	return n.branch(c, b, short, second)
 }
 
-// truth is v, which has to be a truth value.
+// truth returns v, which has to be a truth value.
 func (n *normaliser) truth(v val, b *block) (val, bool) {
 	return n.branch(v, b,
 		func(*block) (val, bool) { return lit{value.Bool(true)}, true },
 		func(*block) (val, bool) { return lit{value.Bool(false)}, true })
 }
 
-// evaluated is eval: of code that is there and does nothing that its authority,
-// its context or its being evaluated could matter to.
+// evaluated normalises eval: of code that is there and does nothing that its
+// authority, its context or its being evaluated could matter to.
 func (n *normaliser) evaluated(t *term.Prim, e *env, b *block) (val, bool) {
 	v, ok := n.eval(t.Args[0], e, b)
 	if !ok {

@@ -46,9 +46,9 @@ func (n *normaliser) fold(args []val, b *block) (val, bool) {
 	return v, ok
 }
 
-// folded is a fold with a function that is known over a list that isn't. One whose
-// function only computes can't fail but for what isn't a list. Where the list comes of
-// a map that only computes, both go through its list at once.
+// folded normalises a fold with a function that is known over a list that isn't. One
+// whose function only computes can't fail but for what isn't a list. Where the list
+// comes of a map that only computes, both go through its list at once.
 func (n *normaliser) folded(f *closure, acc, list val, b *block) (val, bool) {
 	var steps []*closure
 	over := list
@@ -80,9 +80,10 @@ func (n *normaliser) folded(f *closure, acc, list val, b *block) (val, bool) {
 	return n.leaveFold(step, acc, over, m, kinds, b)
 }
 
-// composed is the function of a fold that does one after the other: all but the last
-// make an item of an item, as those of an [rmap] do, whatever list they put it before;
-// what the fold itself gathers need not be one. plain is set where that worked.
+// composed returns the function of a fold that does one after the other: all but the
+// last make an item of an item, as those of an [rmap] do, whatever list they put it
+// before; what the fold itself gathers need not be one. plain is set where that
+// worked.
 func (n *normaliser) composed(steps []*closure, first prim.Kinds, b *block) (f *fun, kinds prim.Kinds, plain, ok bool) {
 	plain = true
 	f, kinds, ok = n.step(first, func(p *atom, body *block) (val, bool) {
@@ -266,7 +267,7 @@ func (n *normaliser) fused(m *rmap, step *fun, b *block) (v val, done, ok bool) 
 	return v, true, ok
 }
 
-// mapOf is the fold that a list comes of, where that only computes.
+// mapOf returns the fold that a list comes of, where that only computes.
 func mapOf(v val) *rmap {
 	if a, ok := v.(*atom); ok && a.c != nil && a.c.total {
 		return a.c.m

@@ -14,7 +14,7 @@ import (
 // they fail alike. A test by itself is written as a row that makes it and of which
 // nothing is used; a test beside a row that makes it anyway isn't written.
 
-// tested is the kinds that there is a test for.
+// tested returns the kinds that there is a test for.
 func tested(k prim.Kinds) bool {
 	switch k {
 	case prim.KindNumber, prim.KindInt, prim.KindString, prim.KindBool, prim.KindList, prim.KindList | prim.KindString, prim.KindRecord:
@@ -157,8 +157,8 @@ func (w *writer) guardsIn(v val) {
 	}
 }
 
-// tails is the test that making a value makes after all else: what items are put
-// before is a list.
+// tails returns the test that making a value makes after all else: what items are
+// put before is a list.
 func tails(all []test, v val) []test {
 	for {
 		c, ok := v.(*cons)
@@ -258,7 +258,7 @@ func (w *writer) place(run []*comp, made []test) []*comp {
 	return out
 }
 
-// tests is a test by itself.
+// tests returns a test by itself.
 func (w *writer) tests(t test) *comp {
 	w.countVal(t.of, 1)
 	w.n.atoms++
@@ -275,7 +275,7 @@ func calculates(c *comp) bool {
 	})
 }
 
-// makes is the tests that a computation makes of its operands when it is done.
+// makes returns the tests that a computation makes of its operands when it is done.
 func makes(c *comp) []test {
 	var all []test
 	note := func(v val, k prim.Kinds) {
@@ -325,8 +325,8 @@ func (n *normaliser) free(c *comp) bool {
 	return false
 }
 
-// meets is those of some tests that are made where a computation of a run is done,
-// with what stands inside it.
+// meets returns those of some tests that are made where a computation of a run is
+// done, with what stands inside it.
 func (w *writer) meets(c *comp, run []*comp, tests []test) []test {
 	var met []test
 	left := 64

@@ -38,7 +38,7 @@ func is(v val, k int64) bool {
 	return ok && x == k
 }
 
-// identity is the equations of single rows.
+// identity applies the equations of single rows.
 func (n *normaliser) identity(id term.ID, args []val, b *block) (val, bool) {
 	number := func(v val) bool { k := b.kinds(v); return k != 0 && k&^prim.KindNumber == 0 }
 	whole := func(v val) bool { return b.kinds(v) == prim.KindInt }
@@ -129,7 +129,7 @@ func (n *normaliser) total(id term.ID, args []val, b *block) bool {
 	return false
 }
 
-// resultKinds is what a row can give for its operands.
+// resultKinds returns what a row can give for its operands.
 func resultKinds(id term.ID, args []val, b *block) prim.Kinds {
 	k := prim.Get(id).Result & prim.KindAny
 	switch id {

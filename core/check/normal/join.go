@@ -11,8 +11,8 @@ import (
 // maxJoined is how many parts a string is known to have.
 const maxJoined = 24
 
-// joinedStrings is concat of strings: it is known of what parts they are made, and
-// no two literals stand together.
+// joinedStrings normalises concat of strings: it is known of what parts they are
+// made, and no two literals stand together.
 func (n *normaliser) joinedStrings(args []val, b *block) (v val, done bool) {
 	var parts []val
 	for _, v := range args {

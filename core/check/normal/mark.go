@@ -109,8 +109,8 @@ func (m *marker) operands(c *comp) {
 	}
 }
 
-// together is how many operands of a computation are evaluated before anything is done
-// with one.
+// together returns how many operands of a computation are evaluated before anything is
+// done with one.
 func (c *comp) together() int {
 	switch c.what {
 	case aJoin:

@@ -142,7 +142,7 @@ func asFunction(t term.Term) term.Term {
 	return t
 }
 
-// syntactic says whether a term may look at its own code, which no rewriting
+// syntactic reports whether a term may look at its own code, which no rewriting
 // leaves alone.
 func syntactic(t term.Term) (reason string) {
 	var walk func(t term.Term) bool
@@ -199,7 +199,7 @@ func (n *normaliser) spend(steps int) bool {
 // portion is how many steps are told of at a time.
 const portion = 64
 
-// tell tells of steps beyond those that were told of.
+// tell reports steps beyond those that were told of.
 func (n *normaliser) tell() {
 	for n.left >= 0 && n.left < n.told {
 		n.told -= portion
@@ -255,7 +255,7 @@ func (n *normaliser) fail(b *block, c *comp) (val, bool) {
 	return nil, false
 }
 
-// freeze is v with the functions in it normalised, by what is known in b.
+// freeze returns v with the functions in it normalised, by what is known in b.
 func (n *normaliser) freeze(v val, b *block) (val, bool) {
 	if !n.spend(1) {
 		return nil, false
@@ -315,7 +315,7 @@ func (n *normaliser) freeze(v val, b *block) (val, bool) {
 	return v, true
 }
 
-// eta is f for a function x ↦ f(x) where f is known to be a function.
+// eta returns f for a function x ↦ f(x) where f is known to be a function.
 func (n *normaliser) eta(param *atom, body *block, b *block) (val, bool) {
 	if body.dead || len(body.comps) != 1 {
 		return nil, false

@@ -40,7 +40,7 @@ const (
 	maxResultSteps = 1000
 )
 
-// strict is a row of the table applied to values.
+// strict normalises a row of the table applied to values.
 func (n *normaliser) strict(id term.ID, args []val, b *block) (val, bool) {
 	if !n.spend(1 + n.bulk(id, args, b)) {
 		return nil, false
@@ -266,7 +266,7 @@ func (n *normaliser) nth(args []val, b *block) (val, bool) {
 	return nil, false
 }
 
-// recordPart is the rows of records on one whose keys are known.
+// recordPart takes apart a record whose keys are known.
 func (n *normaliser) recordPart(id term.ID, args []val, b *block) (val, bool) {
 	r, ok := args[0].(*record)
 	if !ok {
@@ -357,7 +357,7 @@ func (n *normaliser) compute(id term.ID, args []val, b *block) (v val, done, ok 
 	return x, ok, ok
 }
 
-// bulk is the further steps of work on structures that are known, which grows
+// bulk returns the further steps of work on structures that are known, which grows
 // with them: for so many parts that are looked at, or made.
 func (n *normaliser) bulk(id term.ID, args []val, b *block) int {
 	switch id {

@@ -54,7 +54,7 @@ func (o *order) atoms(a, b *atom) int {
 	return cmp.Compare(a.id, b.id)
 }
 
-// rank is the order of kinds of values: what isn't known is first.
+// rank orders the of kinds of values: what isn't known is first.
 func rank(v val) int {
 	switch v.(type) {
 	case *atom:
@@ -136,8 +136,8 @@ func literals(x, y value.Value) int {
 	return 0
 }
 
-// deeper is one more than how deep the operands are of what only computes, so that
-// nothing comes before what it is made of.
+// deeper returns one more than how deep the operands are of what only computes, so
+// that nothing comes before what it is made of.
 func (n *normaliser) deeper(args []val) int {
 	deepest, left := 0, 64
 	for _, v := range args {
@@ -174,7 +174,7 @@ func within(v val, deepest, left *int) bool {
 	return true
 }
 
-// symmetric is the rows whose operands may change places.
+// symmetric reports whether a row's operands may change places.
 func symmetric(id term.ID) bool {
 	return id == prim.Add || id == prim.Mul || id == prim.Eq || id == idEqual
 }

@@ -56,7 +56,7 @@ func newSearch(a, b term.Term, tool bool, l Limits) *search {
 	return s
 }
 
-// params is how many lambdas a term begins with.
+// params returns how many lambdas a term begins with.
 func params(t term.Term) int {
 	n := 0
 	for l, ok := t.(*term.Lam); ok; l, ok = t.(*term.Lam) {
@@ -136,7 +136,7 @@ func (s *search) run() (Verdict, bool) {
 	return Verdict{}, false
 }
 
-// asValues says that two programs are the same that take no input, look at
+// asValues decides that two programs are the same that take no input, look at
 // nothing outside and give the same data.
 func (s *search) asValues() (Verdict, bool) {
 	if !closed(s.terms[0]) || !closed(s.terms[1]) {
@@ -197,7 +197,7 @@ func joined(inputs []json.RawMessage) string {
 	return strings.Join(all, ", ")
 }
 
-// dataOf is a value as an input that is read as data.
+// dataOf returns a value as an input that is read as data.
 func dataOf(v value.Value) json.RawMessage {
 	e, f := text.Encode(v, 1<<20, 1<<20)
 	if f != nil {
@@ -293,7 +293,7 @@ func (s *search) once(i int, args []value.Value) outcome {
 	}
 }
 
-// ran tells of a run that is over.
+// ran charges a run that is over.
 func (s *search) ran(m *eval.Machine) {
 	if m.State() == eval.Failed && m.Fault().Kind == fault.Overloaded {
 		s.stopped, s.overloaded = true, true
@@ -303,8 +303,8 @@ func (s *search) ran(m *eval.Machine) {
 	}
 }
 
-// bytesOf is about how many bytes a value has, or more than most: what a run
-// asked with is kept outside of its memory.
+// bytesOf estimates how many bytes a value has, or more than most: what a run asked
+// with is kept outside of its memory.
 func bytesOf(v value.Value, most int64) int64 {
 	bytes := int64(0)
 	todo := []value.Value{v}
@@ -335,7 +335,7 @@ func bytesOf(v value.Value, most int64) int64 {
 	return bytes
 }
 
-// read is a value as an input.
+// read returns a value as an input.
 func read(v value.Value) *eval.Program {
 	in, f := parse.Input(dataOf(v), parse.Data)
 	if f != nil {
@@ -344,7 +344,7 @@ func read(v value.Value) *eval.Program {
 	return &eval.Program{Term: in.Term, Source: in.Source}
 }
 
-// answer is what becomes of the i-th request: what an eval around doesn't
+// answer returns what becomes of the i-th request: what an eval around doesn't
 // permit is denied, every fifth fails.
 func answer(r eval.Request, i int) eval.Answer {
 	kind, _, _ := strings.Cut(r.Op, ".")

@@ -32,7 +32,7 @@ const (
 	maxFactorWords = 16 // words of a factor
 )
 
-// asSum is an integer as a sum.
+// asSum returns an integer as a sum.
 func asSum(v val, b *block) (*sum, bool) {
 	switch v := v.(type) {
 	case lit:
@@ -56,7 +56,7 @@ func asSum(v val, b *block) (*sum, bool) {
 	return nil, false
 }
 
-// arithmetic is add, sub and mul of integers.
+// arithmetic normalises add, sub and mul of integers.
 func (n *normaliser) arithmetic(id term.ID, args []val, b *block) (v val, done bool) {
 	x, okX := asSum(args[0], b)
 	y, okY := asSum(args[1], b)
@@ -98,7 +98,8 @@ func (n *normaliser) arithmetic(id term.ID, args []val, b *block) (v val, done b
 	return v, true
 }
 
-// combined is what one of the rows makes of two sums; nil where that takes too much.
+// combined returns what one of the rows makes of two sums; nil where that takes too
+// much.
 func (n *normaliser) combined(id term.ID, x, y *sum) *sum {
 	var all []product
 	switch id {
@@ -138,7 +139,7 @@ func (n *normaliser) combined(id term.ID, x, y *sum) *sum {
 	return s
 }
 
-// products is the order of products: those of more unknowns first.
+// products orders products: those of more unknowns first.
 func (n *normaliser) products(a, b product) int {
 	if len(a.of) != len(b.of) {
 		return len(b.of) - len(a.of)
@@ -163,8 +164,8 @@ func (s *sum) key() string {
 	return w.String()
 }
 
-// written is the terms in the order in which they are written: one that isn't taken
-// away is first, if there is one.
+// written returns the terms in the order in which they are written: one that isn't
+// taken away is first, if there is one.
 func (s *sum) written() []product {
 	first := slices.IndexFunc(s.terms, func(t product) bool { return t.times.Sign() > 0 })
 	if first <= 0 {
@@ -209,7 +210,7 @@ func (w *writer) sum(s *sum, names *names) term.Term {
 	return whole
 }
 
-// decided is a comparison of integers whose difference is known.
+// decided decides a comparison of integers whose difference is known.
 func (n *normaliser) decided(id term.ID, args []val, b *block) (val, bool) {
 	x, okX := asSum(args[0], b)
 	y, okY := asSum(args[1], b)

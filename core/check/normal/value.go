@@ -141,7 +141,7 @@ type fact struct {
 
 func (b *block) child() *block { return &block{parent: b} }
 
-// fact is what is known of a here.
+// fact returns what is known of a here.
 func (b *block) fact(a *atom) fact {
 	f := fact{kinds: a.kinds}
 	for ; b != nil; b = b.parent {
@@ -177,7 +177,7 @@ func (b *block) learn(v val, f fact) {
 	b.facts[a] = g
 }
 
-// resolve is v, or what it is known to be.
+// resolve returns v, or what it is known to be.
 func (b *block) resolve(v val) val {
 	for {
 		a, ok := v.(*atom)
@@ -192,7 +192,7 @@ func (b *block) resolve(v val) val {
 	}
 }
 
-// kinds is what v can be.
+// kinds returns what v can be.
 func (b *block) kinds(v val) prim.Kinds {
 	switch v := v.(type) {
 	case lit:
@@ -213,7 +213,7 @@ func (b *block) kinds(v val) prim.Kinds {
 	return prim.KindAny
 }
 
-// typeName is the name type_of gives for a single kind.
+// typeName returns the name type_of gives for a single kind.
 func typeName(k prim.Kinds) (string, bool) {
 	if k == 0 || k&(k-1) != 0 {
 		return "", false
@@ -221,7 +221,7 @@ func typeName(k prim.Kinds) (string, bool) {
 	return k.String(), true
 }
 
-// kindNamed is the kind that type_of calls so; 0: none.
+// kindNamed returns the kind that type_of calls so; 0: none.
 func kindNamed(name string) prim.Kinds {
 	for k := prim.KindInt; k < prim.KindName; k <<= 1 {
 		if k.String() == name {
@@ -231,7 +231,7 @@ func kindNamed(name string) prim.Kinds {
 	return 0
 }
 
-// ground is v as a value, where all of it is known and no function is in it.
+// ground returns v as a value, where all of it is known and no function is in it.
 func ground(v val, left *int) (value.Value, bool) {
 	if *left--; *left < 0 {
 		return nil, false
@@ -280,7 +280,7 @@ func ground(v val, left *int) (value.Value, bool) {
 	return nil, false
 }
 
-// known is a value as a val; ok is false where there is none.
+// known returns a value as a val; ok is false where there is none.
 func known(v value.Value) (val, bool) {
 	switch v := v.(type) {
 	case value.Int, value.Dec, value.Bool, value.Str, value.Unit:

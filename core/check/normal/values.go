@@ -126,7 +126,7 @@ func (s *shape) likely(k prim.Kinds) bool {
 // maxLength is how long strings and lists are made.
 const maxLength = 40
 
-// length is how long a string or list may have to be to show something.
+// length returns how long a string or list may have to be to show something.
 func (g *guesser) length(d *draw) int {
 	if len(g.literals) > 0 {
 		if n := g.literals[d.next(len(g.literals))]; n >= 0 && n < maxLength {
@@ -174,7 +174,7 @@ func (s *search) shrink(args []value.Value, x, y outcome) ([]value.Value, outcom
 	return args, x, y
 }
 
-// smaller is values that are simpler than v, the simplest first.
+// smaller returns values that are simpler than v, the simplest first.
 func smaller(v value.Value, deep int) []value.Value {
 	if deep < 0 {
 		return nil

@@ -64,7 +64,7 @@ func join(high, low *big.Int, n int) *big.Int {
 	return high.Add(high, low)
 }
 
-// product is x·y, neither of which is negative.
+// product returns x·y, neither of which is negative.
 func product(x, y *big.Int, look func(int)) *big.Int {
 	if words(x) < words(y) {
 		x, y = y, x
@@ -87,8 +87,8 @@ func product(x, y *big.Int, look func(int)) *big.Int {
 	return join(join(high, mid, half), low, half)
 }
 
-// quotient is the quotient and the remainder of a and b, neither of which is negative,
-// and b not 0.
+// quotient returns the quotient and the remainder of a and b, neither of which is
+// negative, and b not 0.
 func quotient(a, b *big.Int, look func(int)) (q, r *big.Int) {
 	n := words(b)
 	k := words(a) - n + 1 // words of the quotient
