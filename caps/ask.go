@@ -54,18 +54,18 @@ func (p *Policy) Offers(m *Manifest, o *Operation) (offered, asks bool) {
 		if m.Algebra == Path {
 			h.Within = "."
 		}
-		left := h.undenied(m, p.deniesOf(g))
 		if o.VerbParam == "" {
-			left = slices.DeleteFunc(left, func(verb string) bool { return verb != o.Verb })
+			if v, _ := m.Verb(o.Verb); !g.permits(v) {
+				continue
+			}
+			h.setVerbs(o.verbs())
 		}
-		if len(left) == 0 {
-			continue
+		left := h.undenied(m, p.deniesOf(g))
+		if h.setVerbs(left); len(left) > 0 {
+			if offered = true; !p.asks(h, m) {
+				return true, false
+			}
 		}
-		h.setVerbs(left)
-		if !p.asks(h, m) {
-			return true, false
-		}
-		offered = true
 	}
 	return offered, offered
 }

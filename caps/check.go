@@ -53,10 +53,10 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 				argument = "."
 			}
 		} else if err := c.m.Algebra.Covers(c.h.Scope, argument); errors.Is(err, ErrOutside) {
-			return nil, denied(fmt.Sprintf("%s: %s %s is outside the tool's capability %s", c.o.Name, param.Name, quoted(argument), c.h),
+			return nil, denied(fmt.Sprintf("%s: %s %s is outside the tool's capability %s", c.o.Name, QuoteName(param.Name), quoted(argument), c.h),
 				"Stay within that scope, or evolve a tool that declares another which the operator granted; don't retry.")
 		} else if err != nil {
-			return nil, denied(fmt.Sprintf("%s: %s is not a %s: %v", c.o.Name, quoted(argument), param.Name, err), example(c.o))
+			return nil, denied(fmt.Sprintf("%s: %s is not a %s: %v", c.o.Name, quoted(argument), QuoteName(param.Name), err), example(c.o))
 		}
 		c.designates = append(c.designates, argument)
 	}
@@ -86,7 +86,7 @@ func (c *check) designated(args *value.Record) (*value.Record, *fault.Fault) {
 func (c *check) path(param *Param, argument string) (string, *fault.Fault) {
 	rel, err := relative(argument)
 	if err != nil {
-		return "", denied(fmt.Sprintf("%s: %s is not a %s within %s: %v", c.o.Name, quoted(argument), param.Name, c.h, err), example(c.o))
+		return "", denied(fmt.Sprintf("%s: %s is not a %s within %s: %v", c.o.Name, quoted(argument), QuoteName(param.Name), c.h, err), example(c.o))
 	}
 	if file := c.h.Grant.File; file != "" {
 		if rel != "." && rel != file && rel != baseOf(c.h.Scope) {

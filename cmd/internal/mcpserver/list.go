@@ -58,7 +58,8 @@ func (s *Server) list(c Call) Answer {
 		}
 		rows = append(rows, row...)
 	}
-	o := begin().raw("tools", append(rows, ']')).raw("grants", encode(grantsOf(policy)))
+	grants, _ := grantsOf(policy)
+	o := begin().raw("tools", append(rows, ']')).raw("grants", encode(grants))
 	if asks := asksOf(policy); len(asks) > 0 {
 		o = o.raw("asks", encode(asks))
 	}
@@ -84,14 +85,18 @@ func asksOf(policy *caps.Policy) (texts []string) {
 	return texts
 }
 
-// grantsOf is what tools may declare, as they say it, but for MCP servers': of those a
-// grant may have a hundred verbs, and help has them.
-func grantsOf(policy *caps.Policy) []string {
-	texts := []string{}
+// grantsOf is what tools may declare, as they say it. That of MCP servers is apart: a grant
+// may have a hundred verbs, and help has them.
+func grantsOf(policy *caps.Policy) (texts, ofServers []string) {
+	texts = []string{}
 	for _, g := range policy.Grants() {
-		if !g.Revoked() && g.Manifest.Server == "" {
-			texts = append(texts, g.Shown().String())
+		switch text := g.Shown().String(); {
+		case g.Revoked():
+		case g.Manifest.Server != "":
+			ofServers = append(ofServers, text)
+		default:
+			texts = append(texts, text)
 		}
 	}
-	return texts
+	return texts, ofServers
 }

@@ -298,7 +298,8 @@ const mostRead = 1 << 20
 // capabilities is what is granted, and what can be done with it.
 func (s *Server) capabilities() []byte {
 	policy := s.broker.Policy()
-	o := begin().raw("grants", encode(grantsOf(policy)))
+	grants, _ := grantsOf(policy)
+	o := begin().raw("grants", encode(grants))
 	if secrets := policy.SecretTexts(); len(secrets) > 0 {
 		o = o.raw("secrets", encode(secrets))
 	}

@@ -66,7 +66,8 @@ func (s *Server) watchPublished() {
 // granted is what the resource of capabilities depends on.
 func (s *Server) granted() []string {
 	policy := s.broker.Policy()
-	return slices.Concat(grantsOf(policy), s.servers(), policy.SecretTexts())
+	grants, ofServers := grantsOf(policy)
+	return slices.Concat(grants, ofServers, policy.SecretTexts())
 }
 
 // changedPublished tells clients what else is another when tools are: the lists of

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -89,7 +90,7 @@ func abbreviate(t *check.Type, depth int) string {
 		slices.SortStableFunc(fields, func(a, b check.Field) int { return cmp.Compare(btoi(a.Optional), btoi(b.Optional)) })
 		var parts []string
 		for _, f := range fields[:min(len(fields), maxTypeFields)] {
-			name := caps.QuoteName(f.Key)
+			name := caps.QuoteName(display.Truncate(f.Key, maxTypeText))
 			if f.Optional {
 				name += "?"
 			}
