@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	types "github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -47,7 +48,7 @@ func arguments(o *Operation, arg value.Value, most int64) (*value.Record, *fault
 			v = p.Of.Integers(v)
 			r = withField(r, p.Name, v)
 			if why := p.Of.Misfit(v); why != "" {
-				return nil, wrong(p.Name + ": " + why)
+				return nil, wrong(QuoteName(p.Name) + ": " + why)
 			}
 		}
 		if p.Type != "any" && string(v.Type()) != p.Type {
@@ -160,20 +161,14 @@ func (o *Operation) required() (n int) {
 	return n
 }
 
+// sample is code of a value that an argument may have.
 func sample(p Param) string {
-	switch p.Type {
-	case "int":
-		return "1"
-	case "bool":
-		return "true"
-	case "list":
-		return "[]"
-	case "record":
-		return `{"record":{}}`
-	}
+	of := p.of()
 	switch {
 	case len(p.Enum) > 0:
 		return Quote(p.Enum[0])
+	case of.Kinds&prim.KindString == 0:
+		return sampleOf(of)
 	case p.Name == "path", p.Name == "from":
 		return `"a.txt"`
 	case p.Name == "to":
@@ -184,6 +179,29 @@ func sample(p Param) string {
 		return `"https://…"`
 	}
 	return `"…"`
+}
+
+// sampleOf is code of a value of a type of data.
+func sampleOf(t *types.Type) string {
+	switch k := t.Kinds; {
+	case k&prim.KindString != 0:
+		return `"…"`
+	case k&prim.KindNumber != 0:
+		return "1"
+	case k&prim.KindBool != 0:
+		return "true"
+	case k&prim.KindList != 0:
+		return "[]"
+	case k&prim.KindRecord != 0:
+		var fields []string
+		for _, f := range t.Fields {
+			if !f.Optional {
+				fields = append(fields, Quote(f.Key)+":"+sampleOf(f.Type))
+			}
+		}
+		return `{"record":{` + strings.Join(fields, ",") + "}}"
+	}
+	return "null"
 }
 
 // size is how many bytes of text a value has, counting no further than limit.

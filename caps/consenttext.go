@@ -99,8 +99,8 @@ func PlainASCII(s string) string {
 // is shown.
 func Plain(s string) string { return plain(s, readable) }
 
-// Quote writes a text as a JSON string in which every character is seen where it stands:
-// others are written \uXXXX. It is for names and values that a stranger chose.
+// Quote writes a text as a JSON string in which every character is seen: others are written
+// \uXXXX. It is for names and values that a stranger chose.
 func Quote(s string) string {
 	return Visible(string(text.AppendString(nil, s)))
 }
@@ -113,12 +113,12 @@ func QuoteName(s string) string {
 	return Quote(s)
 }
 
-// Visible writes the characters beyond ASCII that aren't seen where they stand as JSON's
-// escapes. In code and in types, such characters stand in quotes.
-func Visible(s string) string {
+// Visible writes the characters beyond ASCII that aren't seen as JSON's escapes. In JSON, in
+// code and in types, such characters stand in quotes.
+func Visible[T ~string | ~[]byte](s T) string {
 	var b strings.Builder
-	for _, r := range s {
-		if r < 0x7f || readable(r) {
+	for _, r := range string(s) {
+		if r < 0x7f || seen(r) {
 			b.WriteRune(r)
 			continue
 		}
@@ -152,15 +152,20 @@ func plain(s string, shown func(rune) bool) string {
 // written from left to right, digits, punctuation, symbols, and the plain space.
 func readable(r rune) bool {
 	switch {
-	case r == ' ':
-		return true
-	case r == 0x115F, r == 0x1160, r == 0x3164, r == 0xFFA0, r == 0x2800: // blank
-		return false
 	case r >= 0x0590 && r <= 0x08FF, r >= 0xFB1D && r <= 0xFDFF, r >= 0xFE70 && r <= 0xFEFF,
 		r >= 0x10800 && r <= 0x10FFF, r >= 0x1E800 && r <= 0x1EFFF: // from right to left
 		return false
 	}
-	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S)
+	return seen(r) && !unicode.Is(unicode.M, r)
+}
+
+// seen tells characters that neither hide nor act: letters with their marks, digits,
+// punctuation, symbols, and the plain space.
+func seen(r rune) bool {
+	if r == 0x2800 || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) { // blank
+		return false
+	}
+	return r == ' ' || unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S)
 }
 
 // wrapped cuts a text into lines of at most the width, at a space where there is

@@ -1,6 +1,7 @@
 package caps_test
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -75,5 +76,24 @@ func checkLines(t interface {
 	}
 	if !inModel || !ends || shown == 0 {
 		t.Errorf("%s: the model's words aren't marked:\n%s", name, strings.Join(lines, "\n"))
+	}
+}
+
+// TestQuote: a name or a value of a stranger's is one string of JSON, in which nothing hides.
+func TestQuote(t *testing.T) {
+	for text, want := range map[string]string{
+		"owner": `owner`, "_a1": `_a1`, "": `""`, "user-id": `"user-id"`, "1a": `"1a"`, "a b": `"a b"`, "a\n\"b\\": `"a\n\"b\\"`, strings.Repeat("a", 65): `"` + strings.Repeat("a", 65) + `"`,
+		"имя": `"имя"`, "שם": `"שם"`, "नमस्ते": `"नमस्ते"`, "é": `"é"`, "😀": `"😀"`, // letters and their marks are seen
+		"a\u202eb\u2066\u200b": `"a\u202eb\u2066\u200b"`, "\x7f\x1b": `"\u007f\u001b"`, "\u3164\u2800": `"\u3164\u2800"`, "x\ufe0f\u034f": `"x\ufe0f\u034f"`,
+		"\U000E0041": `"\udb40\udc41"`, "\u2028": `"\u2028"`,
+	} {
+		got := QuoteName(text)
+		if got != want {
+			t.Errorf("%q is written %s, want %s", text, got, want)
+		}
+		var back string
+		if got != text && (json.Unmarshal([]byte(got), &back) != nil || back != text) {
+			t.Errorf("%s is read as %q, not as %q", got, back, text)
+		}
 	}
 }

@@ -86,7 +86,7 @@ func (g *asking) record(s *shape, t *Type, part string, sure, certain bool) {
 		if there == absent && !f.Optional {
 			wrong("the key %s is missing", quoted(f.Key))
 		} else if there != absent {
-			g.take(v, f.Type, strings.TrimPrefix(part+"/"+f.Key, "/"), sure && !f.Optional, certain && there == required)
+			g.take(v, f.Type, strings.TrimPrefix(part+"/"+keyText(f.Key), "/"), sure && !f.Optional, certain && there == required)
 		}
 	}
 	for _, f := range s.record.fields {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/display"
@@ -541,7 +542,7 @@ func plainName(name string) string {
 }
 
 // quoted is a name, or the beginning of a long one, in quotes.
-func quoted(name string) string { return string(text.AppendString(nil, short(name))) }
+func quoted(name string) string { return strconv.Quote(short(name)) }
 
 func short(name string) string { return display.Truncate(name, longestName) }
 

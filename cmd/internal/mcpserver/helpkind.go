@@ -112,7 +112,11 @@ func explainEffect(b *strings.Builder, m *caps.Manifest, o *caps.Operation) {
 		if p.Optional {
 			mark = "?"
 		}
-		spelled = append(spelled, caps.QuoteName(p.Name)+mark+": "+p.Type)
+		typ := p.Type
+		if p.Of != nil {
+			typ = caps.Visible(p.Of.String())
+		}
+		spelled = append(spelled, caps.QuoteName(p.Name)+mark+": "+typ)
 	}
 	gives := o.Result
 	if m.Server != "" && o.Type != nil {

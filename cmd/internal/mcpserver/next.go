@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -136,12 +137,12 @@ func (p *prober) search() suggestion {
 func (p *prober) suggestion(input []byte, names [][]byte) suggestion {
 	o := begin().text("tool", p.tool.Name)
 	if len(p.params) > 0 {
-		o = o.raw("input", input)
+		o = o.raw("input", []byte(caps.Visible(input)))
 	}
 	s := suggestion{call: begin().text("name", "run").raw("arguments", o.end()).end(), input: input}
 	for _, name := range names {
 		if bytes.Contains(input, name) {
-			s.note = string(name) + " in next is a name within the tool's capabilities: give one that is meant"
+			s.note = caps.Visible(name) + " in next is a name within the tool's capabilities: give one that is meant"
 			break
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -24,21 +25,26 @@ import (
 func serverKind(kind string, operations ...caps.Operation) *caps.Manifest {
 	m := &caps.Manifest{Kind: kind, Server: kind, Version: "1", Doc: "an MCP server", Algebra: caps.Exact, Only: "server"}
 	for _, o := range operations {
-		o.Verb, o.Name = o.Name, kind+"."+o.Name
+		o.Verb, o.Wire, o.Name = o.Name, o.Name, kind+"."+o.Name
 		m.Verbs = append(m.Verbs, caps.Verb{Name: o.Verb})
 		m.Operations = append(m.Operations, o)
 	}
 	return m
 }
 
-// answerOf is the type of a server's answers with data of a type.
-func answerOf(t testing.TB, data string) *check.Type {
+func typed(t testing.TB, notation string) *check.Type {
 	t.Helper()
-	typ, err := check.ParseAnswer("{data?: " + data + ", parts?: list[{mime?: string, type: string}], text: string}")
+	typ, err := check.ParseType(notation)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return typ
+}
+
+// answerOf is the type of a server's answers with data of a type.
+func answerOf(t testing.TB, data string) *check.Type {
+	t.Helper()
+	return typed(t, "{data?: "+data+", parts?: list[{mime?: string, type: string}], text: string}")
 }
 
 // github is a server with what servers have, and parameters that are words of the language.
@@ -57,6 +63,10 @@ func github(t testing.TB) *caps.Manifest {
 		}},
 		caps.Operation{Name: "ask", Type: answerOf(t, "json"), Params: []caps.Param{text("fs.read", false)}},
 		caps.Operation{Name: "eval", Type: answerOf(t, "json"), Params: []caps.Param{text("eval", false), text("with", false)}},
+		caps.Operation{Name: "label", Type: answerOf(t, "json"), Params: []caps.Param{
+			{Name: "of", Type: "record", Of: typed(t, "{id: int, on: bool, to: {names: list[string], *: json}, why?: string}")}, {Name: "n", Type: "any", Of: typed(t, "num | unit")},
+			{Name: "how", Type: "string", Of: check.String, Enum: []string{"a \"b\"", "c"}}, {Name: "none", Type: "any", Of: check.Unit},
+		}},
 		caps.Operation{Name: "delete_issue", Type: answerOf(t, "json")},
 	)
 }
@@ -115,7 +125,7 @@ github.merge({"user-id", if, "пользователь", "a.b", of, list, x, mer
 			t.Errorf("%s:\n%s\nexpected\n%s", query, got, want)
 		}
 	}
-	if got := field(t, must(t, s, "list", `{}`), "servers"); got != `["github: 7 operations granted, 1 ask; help {\"search\":…}"]` {
+	if got := field(t, must(t, s, "list", `{}`), "servers"); got != `["github: 8 operations granted, 1 ask; help {\"search\":…}"]` {
 		t.Errorf("list: %s", got)
 	}
 	for name, want := range map[string]string{
@@ -145,8 +155,9 @@ words of the server github, not of this program:
 }
 
 // TestExampleParses: the call that help shows of an operation is that call: with a record
-// of what is required, whatever its parameters are called.
+// of what is required, whatever its parameters are called, which evolve takes.
 func TestExampleParses(t *testing.T) {
+	s := granting(t, nil, map[string]bool{"github": false, "toy:notes/**": false, "ask": false, "evil": false}, "", github(t), toy, AskManifest(), hostile(t))
 	for _, m := range []*caps.Manifest{github(t), toy, AskManifest(), hostile(t)} {
 		for i := range m.Operations {
 			o := &m.Operations[i]
@@ -166,6 +177,7 @@ func TestExampleParses(t *testing.T) {
 				t.Errorf("%s: %s", o.Name, shown)
 				continue
 			}
+			must(t, s, "evolve", string(encode(map[string]any{"name": "t", "code": shown, "capabilities": s.broker.Policy().Suggest(caps.Needs{Ops: []caps.Need{{Name: o.Name}}}), "strict": true})))
 			var want []string
 			for _, p := range o.Params {
 				if !p.Optional || p.Main {
@@ -201,6 +213,7 @@ func hostile(t testing.TB) *caps.Manifest {
 		Name: "do", Words: strings.Repeat(canary+"\n", 100), Type: check.Record([]check.Field{{Key: "text", Type: check.String}, {Key: "data", Type: typ}}, nil),
 		Params: []caps.Param{
 			{Name: canary, Doc: canary, Type: "string"},
+			{Name: "deep", Type: "record", Of: check.Record([]check.Field{{Key: canary, Type: check.Int}}, nil), Optional: true},
 			{Name: "ㅤ", Doc: canary, Type: "int", Optional: true}, // it is a letter, and blank
 			{Name: "how", Doc: canary, Type: "string", Optional: true, Enum: []string{canary, "b"}},
 		},
@@ -214,7 +227,7 @@ func unquoted(text string) string {
 	if json.Unmarshal([]byte(text), &v) == nil {
 		return unquotedIn(v)
 	}
-	if caps.Visible(text) != text || strings.ContainsAny(text, "\x1b") {
+	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }) {
 		return text
 	}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -278,7 +291,7 @@ func TestServersWordsQuoted(t *testing.T) {
 		{"help", `{"search":"canary"}`}, {"help", `{"search":"zzz"}`}, {"help", `{"name":"evil.doo"}`}, {"list", `{}`},
 	}
 	for i, code := range []string{
-		`x => !evil.do({CANARI: 1})`, `x => !evil.do({how: "c"})`, `x => !evil.do({})`, `x => !evil.do(x)`, `x => !evil.small("z")`, `x => !evil.smal(x)`,
+		`x => !evil.do({CANARI: 1})`, `x => !evil.do({how: "c"})`, `x => !evil.do({})`, `x => !evil.do({deep: {a: 1}})`, `x => !evil.do({deep: 1, how: 2})`, `x => !evil.do({deep: x})`, `x => !evil.do(x)`, `x => !evil.small("z")`, `x => !evil.smal(x)`,
 		`x => (!evil.do(x)).data.CANNARY`, `x => (!evil.do(x)).data.m + 1`, `x => (!evil.do(x)).data + 1`, `x => !evil.do(x) + 1`, `x => [!evil.do(x), 1] ++ "a"`,
 		`x => match !evil.do(x) { {data: {n}} => n + "a" }`, `x => map(y => y, (!evil.do(x)).data)`, `x => head(entries((!evil.do(x)).data))`, `x => get((!evil.do(x)).data, "CANNARY")`,
 	} {
