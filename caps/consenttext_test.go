@@ -87,7 +87,7 @@ func TestQuote(t *testing.T) {
 		"a\u202eb\u2066\u200b": `"a\u202eb\u2066\u200b"`, "\x7f\x1b": `"\u007f\u001b"`, "\u3164\u2800": `"\u3164\u2800"`, "x\ufe0f\u034f": `"x\ufe0f\u034f"`,
 		"\U000E0041": `"\udb40\udc41"`, "\u2028": `"\u2028"`,
 	} {
-		got := QuoteName(text)
+		got := caps.QuoteName(text)
 		if got != want {
 			t.Errorf("%q is written %s, want %s", text, got, want)
 		}
