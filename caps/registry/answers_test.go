@@ -188,6 +188,9 @@ func TestArgumentsTyped(t *testing.T) {
 		if want := "(" + was + ") ->{toy.get} data"; typed(x) != want {
 			t.Errorf("%s, not %s", typed(x), want)
 		}
+		if p := r.Proof(x); p.Status != ProofChecked || !p.Typed {
+			t.Errorf("%s: its certificate is %+v", was, p)
+		}
 		if a := x.Answers(); a["toy.get("] != "string | {key: string, n?: "+was+"}" {
 			t.Errorf("it relies on %v", a)
 		}

@@ -193,7 +193,7 @@ func (c *checker) fits(x *test, s *shape, accepts prim.Kinds) bool {
 	case s.seed != nil:
 		s.seed.dead |= s.kind
 	case x.whole && s.kind == prim.KindDec:
-		x.ok = true
+		x.ok, x.bad = true, x.bad|s.kind
 	default:
 		x.bad |= s.kind
 	}

@@ -25,5 +25,6 @@
 // order, such that a checker without inference can verify each by its
 // neighbours. Schemas of a tool's input and output come from the type
 // (schema.go, decode.go); a narrower one that an author declares is held against it
-// and against the arguments (declare.go, declared.go, held.go).
+// and against the arguments (declare.go, declared.go, held.go). A schema that another
+// program wrote is read as a type, and values are held to it, by [FromSchema].
 package check
