@@ -219,8 +219,12 @@ func (p *process) meet(within time.Duration) error {
 	p.health = grpc_health_v1.NewHealthClient(p.conn)
 	ctx, cancel := context.WithTimeout(p.seat.host.ctx, 2*within) // as above
 	defer cancel()
+	most := wire.MaxManifest
+	if p.seat.source.says().Server != "" { // made by us, of a lock of any size
+		most = p.seat.host.most
+	}
 	said, err := p.plugin.Describe(ctx, &pluginv1.DescribeRequest{Protocol: wire.Protocol, Features: wire.Features},
-		grpc.MaxCallRecvMsgSize(wire.MaxManifest))
+		grpc.MaxCallRecvMsgSize(most))
 	if err != nil {
 		return err
 	}
@@ -228,12 +232,8 @@ func (p *process) meet(within time.Duration) error {
 	if said.GetProtocol() != wire.Protocol {
 		return fmt.Errorf("%w: it speaks protocol %d, the host %d", errStranger, said.GetProtocol(), wire.Protocol)
 	}
-	m, err := wire.FromManifest(said.GetManifest())
-	if err != nil {
+	if err := p.holdManifest(said.GetManifest()); err != nil {
 		return fmt.Errorf("%w: %w", errStranger, err)
-	}
-	if !wire.SameManifest(m, p.seat.source.says()) {
-		return fmt.Errorf("%w: its manifest is another one", errStranger)
 	}
 	for _, feature := range said.GetFeatures() {
 		p.cancel = p.cancel || feature == wire.FeatureCancel
@@ -242,6 +242,27 @@ func (p *process) meet(within time.Duration) error {
 	}
 	return nil
 }
+
+// holdManifest holds what the plugin says of itself to what is known of it.
+func (p *process) holdManifest(said *pluginv1.Manifest) error {
+	says := p.seat.source.says()
+	if says.Server != "" {
+		if !wire.SaysManifest(said, says) {
+			return errOtherManifest
+		}
+		return nil
+	}
+	m, err := wire.FromManifest(said)
+	if err != nil {
+		return err
+	}
+	if !wire.SameManifest(m, says) {
+		return errOtherManifest
+	}
+	return nil
+}
+
+var errOtherManifest = errors.New("its manifest is another one")
 
 // await waits for the end of the process, and removes what is left of it.
 func (p *process) await(folder string, failed error) {

@@ -83,6 +83,12 @@ func FromManifest(in *pluginv1.Manifest) (*caps.Manifest, error) {
 	return m, nil
 }
 
+// SaysManifest reports whether a message says a manifest, to the letter, and isn't read
+// for that.
+func SaysManifest(said *pluginv1.Manifest, m *caps.Manifest) bool {
+	return proto.Equal(said, ToManifest(m))
+}
+
 // SameManifest reports whether two manifests say the same.
 func SameManifest(a, b *caps.Manifest) bool {
 	one, err := proto.MarshalOptions{Deterministic: true}.Marshal(ToManifest(a))

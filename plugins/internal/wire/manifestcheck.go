@@ -46,8 +46,12 @@ var paramTypes = []string{"int", "bool", "string", "list", "record", "any"}
 
 // CheckManifest says all that is wrong with a manifest, or nil: names outside
 // their alphabets, too many or too long parts, verbs and arguments that are
-// named and don't exist.
+// named and don't exist. The kind of an MCP server is made by the host, of a lock that
+// bounds it, and may have a stranger's words: it needs to be one that can be decided.
 func CheckManifest(m *caps.Manifest) error {
+	if m.Server != "" {
+		return m.Check()
+	}
 	c := &checker{}
 	c.that(kindName.MatchString(m.Kind) && m.Kind != "call", "kind %q: a lower-case word other than call", clip(m.Kind))
 	c.that(len(m.Version) <= maxVersion && versionText.MatchString(m.Version), "version %q: something like 1.0.0", clip(m.Version))

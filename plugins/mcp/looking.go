@@ -1,0 +1,74 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// A Listing is what a server says of itself: a stranger's words.
+type Listing struct {
+	Name         string            `json:"name"`
+	Version      string            `json:"version"`
+	Protocol     string            `json:"protocol"`
+	Instructions string            `json:"instructions"`
+	Tools        []json.RawMessage `json:"tools"` // as they came
+}
+
+// look performs an operation of a plugin for commands: it gives a person what the server
+// says, as JSON in a string.
+func (u *upstream) look(ctx context.Context, c *capability, name string, args value.Value) (value.Value, error) {
+	s, err := u.session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var lost *trouble
+	defer func() { u.release(s, lost) }()
+	if name == u.settings.Name+"."+probeTools {
+		listed, _, err := s.tools(ctx)
+		if err != nil {
+			lost = &trouble{isLost: true}
+			return nil, sdk.Fail("failed", "its list of tools can't be read: %s", said(err))
+		}
+		hello := s.client.InitializeResult()
+		l := Listing{Protocol: hello.ProtocolVersion, Instructions: hello.Instructions, Tools: listed}
+		if hello.ServerInfo != nil {
+			l.Name, l.Version = hello.ServerInfo.Name, hello.ServerInfo.Version
+		}
+		return inJSON(l)
+	}
+	record, _ := args.(*value.Record)
+	if record == nil {
+		record = &value.Record{}
+	}
+	tool, _ := member(record, "tool").(value.Str)
+	text, _ := member(record, "arguments").(value.Str)
+	raw, _, err := s.call(ctx, name, string(tool), nil, json.RawMessage(text), c.most, nil)
+	if err != nil {
+		return nil, sdk.Fail("failed", "the server gives no answer: %s", said(err))
+	}
+	return value.Str(valid(string(raw))), nil
+}
+
+// said is an error for a person, with what the server says in quotes.
+func said(err error) string {
+	if rpc := (*jsonrpc.Error)(nil); errors.As(err, &rpc) {
+		return fmt.Sprintf("JSON-RPC error %d, %q", rpc.Code, short(rpc.Message))
+	}
+	return fmt.Sprintf("%q", short(err.Error()))
+}
+
+// inJSON is a listing as a value.
+func inJSON(l Listing) (value.Value, error) {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return nil, fmt.Errorf("what the server lists: %w", err)
+	}
+	return value.Str(b), nil
+}

@@ -1,0 +1,188 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// A session is one conversation with the server, from its beginning to its end. It is used
+// once: what comes after it is another.
+type session struct {
+	u   *upstream
+	key string
+
+	// Of the upstream's mu.
+	users int
+	idle  *time.Timer
+
+	ready  chan struct{} // closed when it can be used, or failed is set
+	failed error
+	client *sdkmcp.ClientSession
+	conn   connection
+
+	mu         sync.Mutex
+	hears      map[string]func(numbers string) // of progress, by token
+	difference mcplock.Difference
+	gone       map[string]bool // tools that the server has no longer, by word
+	unreadable error           // why the list can't be read
+	listed     time.Time
+	relisted   time.Time     // when the list was last read again
+	ttl        time.Duration // how long it is good; 0: until the server says
+	isStale    bool
+	listing    chan struct{} // closed when the list was read; nil: nobody reads it
+}
+
+// connectTimeout is how long a server may take from its start to its list of tools.
+const connectTimeout = 60 * time.Second
+
+func newSession(u *upstream, key string) *session {
+	return &session{u: u, key: key, ready: make(chan struct{}), hears: map[string]func(string){}, gone: map[string]bool{}}
+}
+
+// connect begins the conversation and reads the list. Requests wait for it, and none of
+// them ends it: the next needs it too.
+func (s *session) connect() {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	defer cancel()
+	err := s.begin(ctx)
+	if err == nil && !s.u.settings.Probe {
+		s.list(ctx)
+	}
+	if err != nil {
+		s.u.log.quote("no session with it can be made", err.Error())
+		s.failed = s.u.noSession(err)
+		s.u.rejected(s, s.failed)
+		s.end()
+	}
+	close(s.ready)
+}
+
+// begin connects, and agrees on a version of the protocol.
+func (s *session) begin(ctx context.Context) (err error) {
+	u := s.u
+	u.mu.Lock()
+	command := u.command
+	u.mu.Unlock()
+	version := u.settings.Server.Protocol
+	for {
+		if url := u.settings.Server.URL; url != "" {
+			s.conn = newHTTP(url, u.settings.Headers, u.log)
+		} else if s.conn, err = u.start(ctx, command); err != nil {
+			return err
+		}
+		within, cancel := ctx, context.CancelFunc(func() {})
+		if version == "" {
+			within, cancel = context.WithTimeout(ctx, connectTimeout/4)
+		}
+		s.client, err = s.newClient().Connect(within, ready{s.conn}, &sdkmcp.ClientSessionOptions{ProtocolVersion: version})
+		isLate := within.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err == nil || !isLate {
+			return err
+		}
+		// It says nothing to the question of today's version. Older servers may.
+		s.conn.Close()
+		version = lastWithSessions
+	}
+}
+
+// lastWithSessions is the last version of the protocol before [stateless].
+const lastWithSessions = "2025-11-25"
+
+// newClient makes the client of one session. It has no capability: a server can ask it for
+// nothing.
+func (s *session) newClient() *sdkmcp.Client {
+	return sdkmcp.NewClient(&sdkmcp.Implementation{Name: "mcp-pif", Version: "1"}, &sdkmcp.ClientOptions{
+		Capabilities:   &sdkmcp.ClientCapabilities{},
+		MultiRoundTrip: &sdkmcp.MultiRoundTripOptions{Disabled: true},
+		Logger:         slog.New(slog.DiscardHandler),
+		ToolListChangedHandler: func(context.Context, *sdkmcp.ToolListChangedRequest) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.isStale = true
+		},
+		LoggingMessageHandler: func(_ context.Context, r *sdkmcp.LoggingMessageRequest) {
+			s.u.log.quote("it logs", fmt.Sprint(r.Params.Data))
+		},
+		ProgressNotificationHandler: func(_ context.Context, r *sdkmcp.ProgressNotificationClientRequest) {
+			token, _ := r.Params.ProgressToken.(string)
+			s.mu.Lock()
+			hear := s.hears[token]
+			s.mu.Unlock()
+			if hear != nil {
+				hear(numbers(r.Params.Progress, r.Params.Total))
+			}
+		},
+	})
+}
+
+// numbers is how far something is, as 3/10; the server's words for it aren't passed on.
+func numbers(done, total float64) string {
+	text := func(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+	if total == 0 || math.IsInf(total, 0) || math.IsNaN(total) {
+		return text(done)
+	}
+	return text(done) + "/" + text(total)
+}
+
+// hear has a function told of a request's progress, until stop is called.
+func (s *session) hear(ctx context.Context, o *operation, token string) (stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hears[token] = func(numbers string) { sdk.Progress(ctx, "%s %s", o.Name, numbers) }
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.hears, token)
+	}
+}
+
+// hasEnded reports whether it is of no use any more.
+func (s *session) hasEnded() bool {
+	select {
+	case <-s.ready:
+	default:
+		return false
+	}
+	if s.failed != nil {
+		return true
+	}
+	select {
+	case <-s.conn.ended():
+		return true
+	default:
+		return false
+	}
+}
+
+// end ends the conversation, and the server's process.
+func (s *session) end() {
+	if s.conn != nil {
+		s.conn.Close()
+	}
+}
+
+// noSession is the failure of a request for which no session could be made: nothing of it
+// was sent.
+func (u *upstream) noSession(err error) error {
+	if status := (*statusError)(nil); errors.As(err, &status) {
+		return u.refusal(status, "nothing was asked of it")
+	}
+	what := "can't be reached"
+	if u.settings.Server.URL == "" {
+		what = "doesn't start, or doesn't speak MCP"
+	}
+	return sdk.Fail("unreachable", "the server %s; nothing was asked of it", what).
+		WithHint("Tell the user: the operator's log says why, and mcp-pif mcp test " + u.settings.Name + " tries it.").WithRetry()
+}

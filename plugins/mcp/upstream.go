@@ -1,0 +1,292 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// An upstream is the server that the settings name, and the sessions with it.
+type upstream struct {
+	settings   Settings
+	operations map[string]*operation
+	room       chan struct{} // held by each call that is under way
+	log        *logger
+	tokens     atomic.Uint64
+
+	mu       sync.Mutex
+	state    string // the folder of what lasts; empty: none
+	command  *sdk.Command
+	sessions map[string]*session // by the run, or one under ""
+	opened   int                 // capabilities
+	failed   error               // why the last session wasn't made
+	notUntil time.Time           // when the next is tried
+	told     map[string]bool     // what the operator was told of the server's list
+}
+
+// An operation is a tool of the server.
+type operation struct {
+	*caps.Operation
+	word  string
+	tool  *mcplock.Tool
+	flags caps.Flags
+	// output is what the tool declared that it answers; nil: nothing.
+	output *check.Foreign
+}
+
+// repeatable reports whether a second time changes nothing more.
+func (o *operation) repeatable() bool { return o.flags.ReadOnly || o.flags.Idempotent }
+
+func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
+	if s.Concurrent == 0 {
+		s.Concurrent = defaultConcurrent
+	}
+	if s.Idle == 0 {
+		s.Idle = defaultIdle
+	}
+	u := &upstream{
+		settings: s, operations: map[string]*operation{}, room: make(chan struct{}, s.Concurrent),
+		log: &logger{name: s.Name, to: os.Stderr}, sessions: map[string]*session{}, told: map[string]bool{},
+	}
+	if s.Probe {
+		return u, nil
+	}
+	for i := range m.Operations {
+		o := &operation{Operation: &m.Operations[i]}
+		_, o.word, _ = strings.Cut(o.Name, ".")
+		o.tool = s.Server.Tools[o.word]
+		verb, _ := m.Verb(o.Verb)
+		o.flags = verb.Flags
+		if len(o.tool.Output) > 0 {
+			var err error
+			if o.output, err = check.FromSchema(o.tool.Output, check.MaxAnswer); err != nil {
+				return nil, fmt.Errorf("what %s declares of its answers: %w", o.Name, err)
+			}
+		}
+		u.operations[o.Name] = o
+	}
+	return u, nil
+}
+
+// A capability is an open one.
+type capability struct {
+	u    *upstream
+	most int64 // bytes of an answer
+}
+
+// maxAnswer is the bytes of an answer where the capability says nothing.
+const maxAnswer = 8 << 20
+
+func (u *upstream) open(c sdk.Capability) *capability {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.opened++
+	u.state, u.command = c.State, c.Command
+	if dir := u.stateDir(); dir != "" {
+		u.log.mu.Lock()
+		u.log.file = filepath.Join(dir, LogName)
+		u.log.mu.Unlock()
+	}
+	most := c.Max
+	if most <= 0 {
+		most = maxAnswer
+	}
+	return &capability{u: u, most: most}
+}
+
+// Close ends the sessions with the last capability.
+func (c *capability) Close() error {
+	u := c.u
+	u.mu.Lock()
+	var rest []*session
+	if u.opened--; u.opened == 0 {
+		for _, s := range u.sessions {
+			rest = append(rest, s)
+		}
+		clear(u.sessions)
+	}
+	u.mu.Unlock()
+	for _, s := range rest {
+		s.end()
+	}
+	return nil
+}
+
+// perform performs an operation.
+func (u *upstream) perform(ctx context.Context, c *capability, name string, args value.Value) (value.Value, error) {
+	if u.settings.Hops >= maxHops {
+		return nil, sdk.Fail("denied", "%s would be the server of a server of a server of mcp-pif: more than %d in a row are refused", u.settings.Name, maxHops).
+			WithHint("Tell the user: the operator's servers call each other in a circle, or in too long a row.")
+	}
+	select {
+	case u.room <- struct{}{}:
+	case <-ctx.Done():
+		return nil, notSent("other calls of the server were under way until its time was over")
+	}
+	defer func() { <-u.room }()
+	if u.settings.Probe {
+		return u.look(ctx, c, name, args)
+	}
+	o := u.operations[name]
+	text, err := o.arguments(args)
+	if err != nil {
+		return nil, err
+	}
+	for tries := 0; ; tries++ {
+		s, err := u.session(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v, trouble := s.perform(ctx, o, text, c.most)
+		u.release(s, trouble)
+		if trouble == nil {
+			return v, nil
+		}
+		// Once more where nothing was sent, or where that changes nothing.
+		if tries == 0 && ctx.Err() == nil && trouble.isLost && (!trouble.wasSent || o.repeatable()) {
+			continue
+		}
+		return nil, trouble.failure
+	}
+}
+
+// arguments writes the arguments of a call, by their names on the wire.
+func (o *operation) arguments(args value.Value) (json.RawMessage, error) {
+	record, ok := args.(*value.Record)
+	if args == nil {
+		record, ok = &value.Record{}, true
+	}
+	if !ok {
+		return nil, sdk.Fail("invalid", "the arguments are a record")
+	}
+	out := []byte{'{'}
+	for _, f := range record.Fields {
+		text, err := jsonvalue.Write(f.Value)
+		if err != nil {
+			return nil, sdk.Fail("invalid", "the argument %q: %s", short(f.Key), err)
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		name := f.Key
+		for _, p := range o.Params {
+			if p.Name == f.Key && p.Wire != "" {
+				name = p.Wire
+			}
+		}
+		if name == f.Key && o.tool.Params[f.Key] != "" {
+			name = o.tool.Params[f.Key]
+		}
+		key, err := jsonvalue.Write(value.Str(name))
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, key...), ':'), text...)
+	}
+	return append(out, '}'), nil
+}
+
+// session gives the session that a request belongs to, made if there is none.
+func (u *upstream) session(ctx context.Context) (*session, error) {
+	key := ""
+	if u.settings.Session == "run" {
+		key = runOf(ctx)
+	}
+	u.mu.Lock()
+	s := u.sessions[key]
+	if s == nil || s.hasEnded() {
+		if time.Now().Before(u.notUntil) {
+			defer u.mu.Unlock()
+			return nil, u.failed
+		}
+		s = newSession(u, key)
+		u.sessions[key] = s
+		go s.connect()
+	}
+	s.users++
+	if s.idle != nil {
+		s.idle.Stop()
+	}
+	u.mu.Unlock()
+	select {
+	case <-s.ready:
+		if s.failed == nil {
+			return s, nil
+		}
+		u.release(s, nil)
+		return nil, s.failed
+	case <-ctx.Done():
+		u.release(s, nil)
+		return nil, notSent("the server was still starting")
+	}
+}
+
+// release gives a session back after a request. One that is of no use is ended, when nobody
+// uses it any more; another lasts as long as it may be idle.
+func (u *upstream) release(s *session, t *trouble) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.users--
+	if t != nil && t.isLost || s.hasEnded() {
+		u.forget(s)
+	}
+	if s.users > 0 {
+		return
+	}
+	if u.sessions[s.key] != s {
+		go s.end()
+		return
+	}
+	s.idle = time.AfterFunc(u.settings.Idle, func() {
+		u.mu.Lock()
+		isIdle := s.users == 0
+		if isIdle {
+			u.forget(s)
+		}
+		u.mu.Unlock()
+		if isIdle {
+			s.end()
+		}
+	})
+}
+
+// forget takes a session out, so that the next request makes another. The caller holds mu.
+func (u *upstream) forget(s *session) {
+	if u.sessions[s.key] == s {
+		delete(u.sessions, s.key)
+	}
+}
+
+// runOf is the run that a request belongs to: the part of its key that its other requests
+// have too.
+func runOf(ctx context.Context) string {
+	key := sdk.Key(ctx)
+	if at := strings.LastIndexByte(key, '-'); at > 0 {
+		return key[:at]
+	}
+	return key
+}
+
+// retryDelay is how long after a session that couldn't be made the next is tried.
+const retryDelay = time.Second
+
+// rejected notes that a session couldn't be made.
+func (u *upstream) rejected(s *session, why error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.failed, u.notUntil = why, time.Now().Add(retryDelay)
+	u.forget(s)
+}
