@@ -100,7 +100,7 @@ func (s *session) relist(ctx context.Context) {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), relistWithin)
 			defer cancel()
-			s.list(ctx)
+			s.read(ctx)
 			s.mu.Lock()
 			s.listing = nil
 			s.mu.Unlock()

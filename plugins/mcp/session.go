@@ -41,13 +41,16 @@ type session struct {
 	ttl        time.Duration // how long it is good; 0: until the server says
 	isStale    bool
 	listing    chan struct{} // closed when the list was read; nil: nobody reads it
+	read       func(context.Context)
 }
 
 // connectTimeout is how long a server may take from its start to its list of tools.
 const connectTimeout = 60 * time.Second
 
 func newSession(u *upstream, key string) *session {
-	return &session{u: u, key: key, ready: make(chan struct{}), hears: map[string]func(string){}, gone: map[string]bool{}}
+	s := &session{u: u, key: key, ready: make(chan struct{}), hears: map[string]func(string){}, gone: map[string]bool{}}
+	s.read = s.list
+	return s
 }
 
 // connect begins the conversation and reads the list. Requests wait for it, and none of

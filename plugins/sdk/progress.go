@@ -29,3 +29,9 @@ func Key(ctx context.Context) string {
 	key, _ := ctx.Value(keyKey{}).(string)
 	return key
 }
+
+// WithKey returns a context whose requests have a key. It is for tests that use
+// [Direct].
+func WithKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyKey{}, key)
+}

@@ -245,7 +245,7 @@ func (s *server) use(number uint64) (h *Handle, done func(), ok bool) {
 func (s *server) begun(ctx context.Context, r *pluginv1.InvokeRequest) (context.Context, context.CancelFunc) {
 	var cancel context.CancelFunc
 	if key := r.GetIdempotencyKey(); key != "" {
-		ctx = context.WithValue(ctx, keyKey{}, key)
+		ctx = WithKey(ctx, key)
 	}
 	ctx = withSecrets(ctx, r.GetSecrets())
 	if ns := r.GetTimeoutNs(); ns > 0 {

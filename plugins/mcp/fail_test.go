@@ -1,0 +1,256 @@
+//go:build linux
+
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// A failure's message is ours; the server's words are in its value.
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		f := w.fails("fail", `{}`, "failed", "the server says that it failed")
+		if got := shown(t, f.Value); got != `{"text":"it failed: \u001b[31m`+mcptest.Canary+`"}` {
+			t.Errorf("the failure's value is %s", got)
+		}
+		for code, want := range map[int]string{-32602: "invalid", -32603: "failed", -32000: "failed", 7: "failed"} {
+			f := w.fails("error", fmt.Sprintf(`{"code":%d}`, code), want, fmt.Sprintf("error %d", code))
+			if got, want := shown(t, f.Value), fmt.Sprintf(`{"code":%d,"text":"%s"}`, code, mcptest.Canary); got != want {
+				t.Errorf("the failure's value is %s, want %s", got, want)
+			}
+		}
+		w.fails("error", `{"code":-32601}`, "not_found", "the server has it no longer")
+		w.fails("large", `{"bytes":1048576}`, "too_large", "more than the 1048576 bytes")
+		w.gives("large", `{"bytes":3}`, `{"text":"xxx"}`) // the session goes on
+		if _, err := w.Invoke(w.context(), "srv.echo", argument("n", string(rune(0)))); err != nil {
+			t.Errorf("a text with a zero: %v", err)
+		}
+		w.fails("ask", `{"method":"sampling/createMessage"}`, map[bool]string{true: "failed", false: ""}[w.script.Era == mcptest.Stateless], "")
+	})
+}
+
+// What isn't answered is unknown, unless it was accepted as read-only: then it is asked
+// once more on a new session.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		w.gives("note", `{"line":"0"}`, `{"text":"noted"}`)
+		w.set(func(s *mcptest.Script) { s.DieAt = "acted" })
+		w.fails("note", `{"line":"1"}`, "unknown", "the connection to the server was lost; nobody knows whether it was done")
+		w.fails("look", `{"line":"2"}`, "unknown", "the connection to the server was lost")
+		w.set(func(s *mcptest.Script) { s.DieAt = "" })
+		w.gives("note", `{"line":"3"}`, `{"text":"noted"}`)
+		if got := strings.Join(w.lines(), ","); got != "note 0,note 1,look 2,look 2,note 3" {
+			t.Errorf("the server did %s", got)
+		}
+		w.set(func(s *mcptest.Script) { s.DieAt = "tools/call" })
+		w.fails("note", `{"line":"4"}`, "unknown", "nobody knows")
+		if got := w.lines(); len(got) != 5 {
+			t.Errorf("the server did %s", got)
+		}
+	})
+}
+
+// A call that is out of time or cancelled is told to the server, and unknown.
+func TestCancelled(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		w.gives("log", `{}`, `{"text":"logged"}`)
+		for i, stop := range []func(context.CancelFunc){func(cancel context.CancelFunc) { cancel() }, func(context.CancelFunc) {}} {
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			if i == 1 {
+				ctx, cancel = context.WithTimeout(context.Background(), 200*time.Millisecond)
+			}
+			go func() {
+				for len(w.lines()) < 2+2*i && ctx.Err() == nil {
+					time.Sleep(time.Millisecond)
+				}
+				stop(cancel)
+			}()
+			v, err := w.call(ctx, "wait", `{}`)
+			w.failed(v, err, "unknown", "nobody knows whether it was done")
+			cancel()
+			w.until("the server hears of it", func() bool { return len(w.lines()) == 3+2*i })
+		}
+		w.gives("log", `{}`, `{"text":"logged"}`) // late answers are for nobody
+	})
+}
+
+// Before anything is sent nothing is unknown.
+func TestNotBegun(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		w.set(func(s *mcptest.Script) { s.DieAt = "tools/list" })
+		w.fails("note", `{}`, "denied", "can't be read")
+		begin := "initialize"
+		if w.script.Era == mcptest.Stateless {
+			begin = "server/discover"
+		}
+		w.set(func(s *mcptest.Script) { s.DieAt = begin })
+		f := w.fails("note", `{}`, "unreachable", "nothing was asked of it")
+		if !f.Retryable {
+			t.Errorf("%v may be tried again", f)
+		}
+		if got := w.lines(); got[0] != "" {
+			t.Errorf("the server did %s", got)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		v, err := w.call(ctx, "note", `{}`)
+		w.failed(v, err, "failed", "it wasn't begun")
+		w.set(func(s *mcptest.Script) { s.DieAt = "" })
+		w.until("it is tried again", func() bool {
+			_, err := w.call(w.context(), "note", `{}`)
+			return err == nil
+		})
+	})
+}
+
+// The statuses of HTTP.
+func TestStatuses(t *testing.T) {
+	t.Parallel()
+	for _, era := range []string{"", mcptest.Stateless} {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, mcptest.Script{Era: era}, true, nil)
+			for status, want := range map[int]string{400: "failed", 404: "failed", 401: "failed", 403: "failed", 429: "failed", 500: "unknown", 503: "unknown"} {
+				f := w.fails("status", fmt.Sprintf(`{"status":%d}`, status), want, fmt.Sprintf("HTTP status %d", status))
+				if isLogin := status == 401 || status == 403; isLogin != strings.Contains(f.Hint, "mcp-pif mcp login srv") {
+					t.Errorf("%d: the hint is %q", status, f.Hint)
+				}
+				if status == 429 && shown(t, f.Value) != `{"retry_after":7}` {
+					t.Errorf("429 has the value %v", f.Value)
+				}
+			}
+			if got := len(w.lines()); got != 7 {
+				t.Errorf("the server was asked %d times for 7 statuses", got)
+			}
+			w.gives("log", `{}`, `{"text":"logged"}`)
+		})
+	}
+}
+
+// A server that forgot the session gets another before the next call.
+func TestSessionEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, mcptest.Script{}, true, nil)
+	w.gives("log", `{}`, `{"text":"logged"}`)
+	w.http.Forget()
+	w.fails("note", `{}`, "failed", "HTTP status 404")
+	w.gives("note", `{}`, `{"text":"noted"}`)
+	w.http.Forget()
+	w.gives("look", `{}`, `{"text":"noted"}`)
+}
+
+// Headers go to the server and nowhere else, and answers of another type aren't read.
+func TestHTTPRefused(t *testing.T) {
+	t.Parallel()
+	stolen := make(chan string, 100)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen <- r.Header.Get("Authorization") }))
+	defer elsewhere.Close()
+	w := newWorld(t, mcptest.Script{}, true, func(s *Settings) { s.Headers = map[string]string{"Authorization": "Bearer s3cret"} })
+	w.http.Header, w.http.Value = "Authorization", "Bearer s3cret"
+	w.gives("log", `{}`, `{"text":"logged"}`)
+	if got := w.http.Versions(); got[len(got)-1] != "2025-11-25" {
+		t.Errorf("the last request names the version %q", got)
+	}
+	other := newWorld(t, mcptest.Script{}, true, func(s *Settings) { s.Headers = map[string]string{"Authorization": "Bearer s3cret"} })
+	other.http.Redirect = elsewhere.URL
+	other.fails("log", `{}`, "failed", "HTTP status 307")
+	select {
+	case got := <-stolen:
+		t.Errorf("a redirect took the request elsewhere, with %q", got)
+	default:
+	}
+	wrong := newWorld(t, mcptest.Script{}, true, nil)
+	wrong.http.ContentType = "text/html"
+	wrong.fails("log", `{}`, "unreachable", "")
+	locked := newWorld(t, mcptest.Script{}, true, nil)
+	locked.http.Header, locked.http.Value = "Authorization", "x"
+	if f := locked.fails("log", `{}`, "failed", "HTTP status 401"); !strings.Contains(f.Hint, "mcp login srv") {
+		t.Errorf("the hint is %q", f.Hint)
+	}
+}
+
+// Progress is passed on in numbers; what a server says with it isn't.
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		heard := make(chan string, 1000)
+		ctx := sdk.WithProgress(w.context(), func(s string) { heard <- s })
+		if _, err := w.call(ctx, "progress", `{"times":100}`); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 100 {
+			if got, want := <-heard, fmt.Sprintf("srv.progress %d/100", i+1); got != want {
+				t.Fatalf("the progress is %q, want %q", got, want)
+			}
+		}
+	})
+}
+
+// What a server logs, and writes to its standard error, is in the operator's log in
+// quotes, and the latter is kept.
+func TestLogged(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, w *world) {
+		noise := mcptest.Canary + "\x1b]0;title"
+		w.set(func(s *mcptest.Script) { s.Noise = noise })
+		w.gives("log", `{}`, `{"text":"logged"}`)
+		w.until("the log has it", func() bool {
+			return strings.Contains(w.log.String(), `it logs: "`+mcptest.Canary+`\x1b[31m\nline"`) &&
+				(w.http != nil || strings.Contains(w.log.String(), `it wrote: "`+mcptest.Canary+`\x1b]0;title"`))
+		})
+		if strings.ContainsRune(w.log.String(), '\x1b') {
+			t.Error("the log has a control character")
+		}
+	})
+}
+
+// Concurrent calls are bounded, and a chain of these programs is too.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, mcptest.Script{}, false, func(s *Settings) { s.Concurrent = 1 })
+	w.gives("log", `{}`, `{"text":"logged"}`)
+	ctx, cancel := context.WithCancel(w.context())
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := w.call(ctx, "wait", `{}`)
+		waiting <- err
+	}()
+	w.until("the first runs", func() bool { return len(w.lines()) == 2 })
+	soon, end := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer end()
+	v, err := w.call(soon, "note", `{}`)
+	w.failed(v, err, "failed", "it wasn't begun")
+	cancel()
+	<-waiting
+	w.gives("note", `{}`, `{"text":"noted"}`)
+	far := newWorld(t, mcptest.Script{}, false, func(s *Settings) { s.Hops = maxHops })
+	far.fails("note", `{}`, "denied", "more than 3 in a row")
+}
+
+// A session of a run isn't another run's.
+func TestSessionOfRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, mcptest.Script{}, true, func(s *Settings) { s.Session = "run" })
+	for _, key := range []string{"a-1", "a-2", "b-1", "a-3"} {
+		if _, err := w.Invoke(sdk.WithKey(w.context(), key), "srv.note", value.Value(&value.Record{})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if made := w.http.Made(); made != 2 {
+		t.Errorf("%d sessions for two runs", made)
+	}
+}
