@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/fs"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/kv"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/proc"
 	"github.com/mcp-pif/mcp-pif/plugins/random"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -37,6 +38,9 @@ var shipped = map[string]func() sdk.Plugin{
 // started it is there.
 func servePlugin(args []string) int {
 	if len(args) == 1 {
+		if args[0] == serverPlugin {
+			return serveServer()
+		}
 		if plugin, ok := shipped[args[0]]; ok {
 			sdk.Serve(plugin())
 			return 0
@@ -44,6 +48,28 @@ func servePlugin(args []string) int {
 	}
 	fmt.Fprintf(os.Stderr, "mcp-pif: %s is for mcp-pif itself, which starts its plugins that way\n", pluginArgument)
 	return statusUsage
+}
+
+// serverPlugin is the argument of the plugin of the kinds that stand for MCP servers.
+const serverPlugin = "mcp"
+
+// serveServer is this program as that plugin, for the server that the host's settings
+// name.
+func serveServer() int {
+	told, err := sdk.ReadSettings()
+	var plugin sdk.Plugin
+	if err == nil {
+		var s mcp.Settings
+		if s, err = mcp.ParseSettings(told); err == nil {
+			plugin, err = mcp.Plugin(s)
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "mcp-pif: the plugin of MCP servers: %v\n", err)
+		return statusUsage
+	}
+	sdk.Serve(plugin)
+	return 0
 }
 
 // kinds is what the plugins can do: those that ship, and more.

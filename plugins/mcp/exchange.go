@@ -68,6 +68,9 @@ const maxOwn = 1 << 20
 
 // exchanges is those that are under way, by the identifiers of their requests.
 type exchanges struct {
+	// notice is told of what the server says without being asked, in order.
+	notice func(method string, params json.RawMessage)
+
 	mu   sync.Mutex
 	byID map[jsonrpc.ID]pending
 	asks int // requests of the server that aren't answered yet
@@ -133,14 +136,16 @@ const maxAsks = 16
 func (e *exchanges) receive(m jsonrpc.Message) jsonrpc.Message {
 	switch m := m.(type) {
 	case *jsonrpc.Request:
-		if m.IsCall() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			if e.asks >= maxAsks {
-				return nil
-			}
-			e.asks++
+		if !m.IsCall() {
+			e.notice(m.Method, m.Params)
+			return nil
 		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.asks >= maxAsks {
+			return nil
+		}
+		e.asks++
 	case *jsonrpc.Response:
 		p, ok := e.forget(m.ID)
 		if !ok {

@@ -36,7 +36,14 @@ func TestFailures(t *testing.T) {
 		if _, err := w.Invoke(w.context(), "srv.echo", argument("n", string(rune(0)))); err != nil {
 			t.Errorf("a text with a zero: %v", err)
 		}
-		w.fails("ask", `{"method":"sampling/createMessage"}`, map[bool]string{true: "failed", false: ""}[w.script.Era == mcptest.Stateless], "")
+		for _, method := range []string{"sampling/createMessage", "roots/list", "elicitation/create"} {
+			args := fmt.Sprintf(`{"method":%q}`, method)
+			if w.script.Era == mcptest.Stateless {
+				w.fails("ask", args, "failed", "the server asks for input")
+			} else {
+				w.gives("ask", args, `{"text":"the client said "}`) // nothing: it refuses
+			}
+		}
 	})
 }
 
@@ -97,6 +104,7 @@ func TestNotBegun(t *testing.T) {
 		if w.script.Era == mcptest.Stateless {
 			begin = "server/discover"
 		}
+		w.restart()
 		w.set(func(s *mcptest.Script) { s.DieAt = begin })
 		f := w.fails("note", `{}`, "unreachable", "nothing was asked of it")
 		if !f.Retryable {

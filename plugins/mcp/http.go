@@ -52,8 +52,8 @@ const stateless = "2026-07-28"
 // noticeTimeout is how long a server may take to accept a message that has no answer.
 const noticeTimeout = 5 * time.Second
 
-func newHTTP(url string, headers map[string]string, log *logger) *httpConn {
-	c := &httpConn{url: url, headers: headers, log: log, heard: make(chan jsonrpc.Message)}
+func newHTTP(url string, headers map[string]string, log *logger, notice func(string, json.RawMessage)) *httpConn {
+	c := &httpConn{url: url, headers: headers, log: log, heard: make(chan jsonrpc.Message), exchanges: exchanges{notice: notice}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.client = &http.Client{
 		Transport:     &http.Transport{ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute},
@@ -246,8 +246,8 @@ func (c *httpConn) stream(ctx context.Context, m *jsonrpc.Request, answer *http.
 		r, wait := bufio.NewReaderSize(answer.Body, 16<<10), time.Second
 		for {
 			e, err := readEvent(r, most)
-			if errors.Is(err, errTooLarge) {
-				return err
+			if errors.Is(err, errTooLarge) || int64(len(e.data)) > most {
+				return errTooLarge
 			}
 			if err != nil {
 				break

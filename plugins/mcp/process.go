@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ const envHops = "MCP_PIF_HOPS"
 const quitTimeout = 250 * time.Millisecond
 
 // start starts the server's command, in the sandbox that holds it, and connects to it.
-func (u *upstream) start(ctx context.Context, c *sdk.Command) (connection, error) {
+func (u *upstream) start(ctx context.Context, c *sdk.Command, notice func(string, json.RawMessage)) (connection, error) {
 	if c == nil {
 		return nil, errors.New("the operator's settings have no command")
 	}
@@ -93,7 +94,7 @@ func (u *upstream) start(ctx context.Context, c *sdk.Command) (connection, error
 			k.End()
 		}()
 	}
-	return newStdio(ours[0], ours[1], quit, u.log), nil
+	return newStdio(ours[0], ours[1], quit, u.log, notice), nil
 }
 
 // home is the folder that the server has for itself, with one for temporary files in it;

@@ -2,14 +2,15 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -80,8 +81,8 @@ func (s *session) begin(ctx context.Context) (err error) {
 	version := u.settings.Server.Protocol
 	for {
 		if url := u.settings.Server.URL; url != "" {
-			s.conn = newHTTP(url, u.settings.Headers, u.log)
-		} else if s.conn, err = u.start(ctx, command); err != nil {
+			s.conn = newHTTP(url, u.settings.Headers, u.log, s.notice)
+		} else if s.conn, err = u.start(ctx, command, s.notice); err != nil {
 			return err
 		}
 		within, cancel := ctx, context.CancelFunc(func() {})
@@ -106,28 +107,53 @@ const lastWithSessions = "2025-11-25"
 // newClient makes the client of one session. It has no capability: a server can ask it for
 // nothing.
 func (s *session) newClient() *sdkmcp.Client {
-	return sdkmcp.NewClient(&sdkmcp.Implementation{Name: "mcp-pif", Version: "1"}, &sdkmcp.ClientOptions{
+	c := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "mcp-pif", Version: "1"}, &sdkmcp.ClientOptions{
 		Capabilities:   &sdkmcp.ClientCapabilities{},
 		MultiRoundTrip: &sdkmcp.MultiRoundTripOptions{Disabled: true},
 		Logger:         slog.New(slog.DiscardHandler),
-		ToolListChangedHandler: func(context.Context, *sdkmcp.ToolListChangedRequest) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.isStale = true
-		},
-		LoggingMessageHandler: func(_ context.Context, r *sdkmcp.LoggingMessageRequest) {
-			s.u.log.quote("it logs", fmt.Sprint(r.Params.Data))
-		},
-		ProgressNotificationHandler: func(_ context.Context, r *sdkmcp.ProgressNotificationClientRequest) {
-			token, _ := r.Params.ProgressToken.(string)
-			s.mu.Lock()
-			hear := s.hears[token]
-			s.mu.Unlock()
-			if hear != nil {
-				hear(numbers(r.Params.Progress, r.Params.Total))
-			}
-		},
+		// It is told of all notices by the transport, in order; with a handler it asks for
+		// this one.
+		ToolListChangedHandler: func(context.Context, *sdkmcp.ToolListChangedRequest) {},
 	})
+	c.AddReceivingMiddleware(func(next sdkmcp.MethodHandler) sdkmcp.MethodHandler {
+		return func(ctx context.Context, method string, r sdkmcp.Request) (sdkmcp.Result, error) {
+			if method != "ping" { // the SDK answers more than it offers
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client has no such method"}
+			}
+			return next(ctx, method, r)
+		}
+	})
+	return c
+}
+
+// notice takes what the server says without being asked. Nothing else is of interest.
+func (s *session) notice(method string, params json.RawMessage) {
+	switch method {
+	case "notifications/tools/list_changed":
+		s.suspect()
+	case "notifications/message":
+		var p struct {
+			Data json.RawMessage `json:"data"`
+		}
+		_ = json.Unmarshal(params, &p)
+		words := string(p.Data)
+		_ = json.Unmarshal(p.Data, &words) // a string, or anything
+		s.u.log.quote("it logs", words)
+	case "notifications/progress":
+		var p struct {
+			Token           string `json:"progressToken"`
+			Progress, Total float64
+		}
+		if json.Unmarshal(params, &p) != nil {
+			return
+		}
+		s.mu.Lock()
+		hear := s.hears[p.Token]
+		s.mu.Unlock()
+		if hear != nil {
+			hear(numbers(p.Progress, p.Total))
+		}
+	}
 }
 
 // numbers is how far something is, as 3/10; the server's words for it aren't passed on.

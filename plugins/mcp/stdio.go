@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -31,10 +32,10 @@ type stdioConn struct {
 const writeTimeout = 10 * time.Second
 
 // newStdio makes a connection of the two ends that a server reads and writes.
-func newStdio(out, in *os.File, end func(), log *logger) *stdioConn {
+func newStdio(out, in *os.File, end func(), log *logger, notice func(string, json.RawMessage)) *stdioConn {
 	c := &stdioConn{
 		out: out, end: end, log: log, turn: make(chan struct{}, 1),
-		heard: make(chan jsonrpc.Message), done: make(chan struct{}),
+		heard: make(chan jsonrpc.Message), done: make(chan struct{}), exchanges: exchanges{notice: notice},
 	}
 	go c.listen(in)
 	return c

@@ -137,6 +137,9 @@ func (u *upstream) perform(ctx context.Context, c *capability, name string, args
 		return nil, notSent("other calls of the server were under way until its time was over")
 	}
 	defer func() { <-u.room }()
+	if ctx.Err() != nil {
+		return nil, notSent("there was no time left for it")
+	}
 	if u.settings.Probe {
 		return u.look(ctx, c, name, args)
 	}

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long tests wait for what has to come.
-const patience = 2 * time.Minute
+const patience = time.Minute
 
 // A world is a scripted server and the plugin that stands for it.
 type world struct {

@@ -138,6 +138,14 @@ var rules = map[string]rule{
 	"plugins/internal/keeper": {std: anyStd, ours: []string{"caps", "plugins/internal/sandbox"}, libraries: []string{"golang.org/x/sys/unix"}},
 	"plugins/proc":            {std: anyStd, ours: []string{"core/value", "plugins/sdk", "plugins/internal/keeper"}, libraries: []string{"golang.org/x/sys/unix"}},
 
+	// The one client of the MCP SDK in what ships: it speaks with other servers.
+	"plugins/mcp": {
+		std:       anyStd,
+		ours:      []string{"core/check", "core/display", "core/value", "caps", "plugins/sdk", "plugins/mcplock", "plugins/internal/keeper", "plugins/internal/jsonvalue"},
+		libraries: mcpSDK,
+	},
+	"plugins/mcp/mcptest": {std: anyStd, tests: true},
+
 	"cmd/internal/arch":   {std: anyStd},
 	"cmd/internal/pinned": {std: anyStd},
 	"cmd/internal/stdio":  {std: anyStd, libraries: mcpSDK},
