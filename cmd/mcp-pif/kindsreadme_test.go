@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // kindCells returns what the table of plugins/README.md says of a kind: its operations,
@@ -80,6 +82,37 @@ func TestReadmeKinds(t *testing.T) {
 	for kind := range all {
 		if !regexp.MustCompile("`" + kind + "[.:`]").Match(front) {
 			t.Errorf("the root README doesn't name the kind %s", kind)
+		}
+	}
+}
+
+// TestKindsExamples: the example that help and faults show of each operation that ships is
+// code that asks for it with what it requires.
+func TestKindsExamples(t *testing.T) {
+	all, err := kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		for i := range m.Operations {
+			o := &m.Operations[i]
+			p, err := core.Compile([]byte(o.Example()))
+			if err != nil {
+				t.Errorf("%s: %s: %v", o.Name, o.Example(), err)
+				continue
+			}
+			effect, ok := p.Term().(*term.Effect)
+			if !ok || effect.Op != o.Name {
+				t.Errorf("%s: %s is no call of it", o.Name, o.Example())
+				continue
+			}
+			given, isRecord := effect.Argument().(*term.Record)
+			for _, p := range o.Params {
+				has := isRecord && slices.ContainsFunc(given.Fields, func(f term.Field) bool { return f.Key == p.Name })
+				if alone := !isRecord && p.Main; !p.Optional && !has && !alone {
+					t.Errorf("%s: %s lacks %s", o.Name, o.Example(), p.Name)
+				}
+			}
 		}
 	}
 }

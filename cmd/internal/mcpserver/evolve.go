@@ -80,14 +80,18 @@ func (s *Server) runMade(ctx context.Context, c Call, t *registry.Tool, made Ans
 	} else {
 		a = s.orGone(c, s.run(ctx, c))
 	}
-	a.Structured = json.RawMessage(object(made.Structured[:len(made.Structured)-1]).raw("run", a.Structured).end())
-	a.plain, a.More = nil, nil
+	both, ran := object(made.Structured[:len(made.Structured)-1]), []byte(a.Structured)
+	if a.Fault != nil { // it stands where that of every answer does
+		failed := begin().raw("error", encode(a.Fault))
+		both, ran = both.raw("error", encode(a.Fault)), append([]byte{'{'}, ran[len(failed)+1:]...)
+	}
+	a.Structured = json.RawMessage(both.raw("run", ran).end())
 	if a.Fault == nil {
-		a.Text = string(a.Structured)
+		a.Text, a.plain, a.More = string(a.Structured), nil, nil
 		return a
 	}
-	a.Text = fmt.Sprintf("version %d of %q is made, and its run failed: %s", t.Version, t.Name, a.Text)
-	a.More = []string{string(a.Structured)}
+	a.Text += fmt.Sprintf("\nThis is how its run ended: version %d of %q is made, and stays.", t.Version, t.Name)
+	a.More = append([]string{made.Text}, a.More...)
 	return a
 }
 
