@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -190,6 +191,29 @@ func (b *builder) read(src []byte) *fault.Fault {
 	return nil
 }
 
+// checkContinue refuses every continue of a tool's code that is not in tail position.
+func (b *builder) checkContinue(t term.Term) *fault.Fault {
+	free := 0
+	if _, ok := t.(*term.Lam); !ok {
+		free = len(Free(t))
+	}
+	term.LooseContinues(t, free, func(k *term.Continue) {
+		i, ok := b.find(k.Pos())
+		if !ok {
+			return
+		}
+		b.refuse(i, &fault.Fault{
+			Message:  "continue is not in tail position of the tool's function, so something would still be to do after it",
+			Expected: "continue as the last thing the tool's function does",
+			Hint:     `Make it the whole result of a branch: {"lam":"n","body":{"if":{"cond":{"lte":[{"var":"n"},0]},"then":"done","else":{"continue":{"input":{"sub":[{"var":"n"},1]}}}}}}.`,
+		})
+	})
+	if len(b.faults) == 0 {
+		return nil
+	}
+	return b.fault()
+}
+
 // build makes the term of the tape, which is that of src.
 func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
 	for _, k := range b.dups {
@@ -201,7 +225,7 @@ func (b *builder) build(src []byte, d dialect) (*Parsed, *fault.Fault) {
 		b.track()
 	}
 	r.Term = b.term(0, d)
-	if b.spread && nesting(r.Term) > MaxDepth {
+	if b.spread && prim.Nesting(r.Term, 0, MaxDepth) > MaxDepth {
 		b.refuse(0, &fault.Fault{
 			Message:  fmt.Sprintf("written out, the term is nested more than %d deep", MaxDepth),
 			Expected: reasons[tooDeep].expected,

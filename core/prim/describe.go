@@ -211,3 +211,42 @@ func (r *Row) SortedParams() []int {
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(r.Params[a].Name, r.Params[b].Name) })
 	return order
 }
+
+// Nesting returns how deep brackets are nested in a term's canonical JSON, inside so
+// many around it. It stops counting soon after limit.
+func Nesting(t term.Term, around, limit int) int {
+	switch t := t.(type) {
+	case *term.LetRec:
+		deep := 0
+		for _, f := range t.Funcs {
+			if deep = max(deep, Nesting(f.Lam, around+3, limit)); deep > limit {
+				return deep
+			}
+		}
+		return max(deep, Nesting(t.Body, around+1, limit))
+	case *term.App, *term.If, *term.Record, *term.Continue:
+		around += 2
+	case *term.Prim:
+		around++
+		row := Get(t.ID)
+		switch row.Shape {
+		case Flag, Unary, NamedOrTerm, Within:
+		default:
+			around++
+		}
+		if row.Listed(len(t.Args)) {
+			around++
+		}
+	case *term.Int, *term.Big, *term.Bool, *term.Str, *term.Unit:
+	default:
+		around++
+	}
+	deep := around
+	if deep <= limit {
+		term.Children(t, func(child term.Term) bool {
+			deep = max(deep, Nesting(child, around, limit))
+			return deep <= limit
+		})
+	}
+	return deep
+}

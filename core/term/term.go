@@ -14,7 +14,9 @@
 // rest. The other nodes are those whose operands are not all terms.
 package term
 
-import "math/big"
+import (
+	"math/big"
+)
 
 // A Term is one of the node types of this package. The interface is sealed.
 type Term interface {
@@ -165,3 +167,14 @@ type Source struct {
 	// Form is how Text is spelled; the zero value is JSON.
 	Form Form
 }
+
+// Form is how a source spells its term.
+type Form uint8
+
+// The forms of sources.
+const (
+	// JSON is the canonical spelling; package parse reads it.
+	JSON Form = iota
+	// PIF is the text form; package text reads it.
+	PIF
+)

@@ -86,12 +86,19 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 	}
 	if len(r.faults) == 0 {
 		r.checkRoot(t)
-		if nesting(t, 0) > MaxDepth {
+		if prim.Nesting(t, 0, MaxDepth) > MaxDepth {
 			r.refuse(0, &fault.Fault{Message: fmt.Sprintf("as JSON, the term is nested more than %d deep", MaxDepth), Expected: fmt.Sprintf("at most %d brackets inside each other", MaxDepth), Hint: deepHint})
 		}
 	}
 	if len(r.faults) == 0 && o.Tool != "" {
-		r.checkContinue(t)
+		term.LooseContinues(t, len(r.free), func(k *term.Continue) {
+			r.refuse(k.Pos(), &fault.Fault{
+				Message:  "continue is not in tail position of the tool's function, so something would still be to do after it",
+				Expected: "continue as the last thing the tool's function does",
+				Got:      "continue as an operand",
+				Hint:     `Make it the whole result of a branch: n => if n <= 0 then "done" else continue(n - 1).`,
+			})
+		})
 	}
 	if len(r.faults) > 0 {
 		return nil, r.fault()

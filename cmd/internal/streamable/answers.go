@@ -2,11 +2,16 @@ package streamable
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // An answer is written by one handler while its client takes it, which may be slow, or never do
@@ -161,3 +166,109 @@ func (t *turns) remove(principal string, i int) {
 		}
 	}
 }
+
+// paced is a writer to a client that has to read: a write that doesn't get on for
+// so long fails, and with it the request. Between writes there is no hurry, since a
+// stream may have nothing to tell for hours.
+type paced struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	time    time.Duration
+	last    bool // the connection ends with this answer
+}
+
+// pacing gives a handler paced writers.
+func pacing(d time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// RFC 9112 section 6.1: a connection on which a request came with a length and in chunks
+		// ends with its answer, since they may have been taken for two by whoever is between. net/http drops the length, so all with chunks end.
+		p := &paced{w, http.NewResponseController(w), d, r.ProtoMajor == 1 && len(r.TransferEncoding) > 0}
+		p.rest() // of the request before, on the same connection
+		defer p.hurry()
+		next.ServeHTTP(p, r)
+	})
+}
+
+// Where the connection has no deadlines, as in tests, there is no pace.
+func (p *paced) hurry() { _ = p.control.SetWriteDeadline(time.Now().Add(p.time)) }
+func (p *paced) rest()  { _ = p.control.SetWriteDeadline(time.Time{}) }
+
+// WriteHeader implements [http.ResponseWriter].
+func (p *paced) WriteHeader(status int) {
+	if p.last {
+		p.Header().Set("Connection", "close")
+	}
+	p.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (p *paced) Write(b []byte) (int, error) {
+	if p.last {
+		p.Header().Set("Connection", "close") // where this is the first
+	}
+	p.hurry()
+	defer p.rest()
+	return p.ResponseWriter.Write(b)
+}
+
+// FlushError implements what [http.ResponseController] calls.
+func (p *paced) FlushError() error {
+	p.hurry()
+	defer p.rest()
+	return p.control.Flush()
+}
+
+// Unwrap serves [http.ResponseController], too.
+func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// noBatches is the first version of the protocol without batches.
+const noBatches = "2025-06-18"
+
+// malformed answers a body that is no message, in the same words as on standard input
+// and output, and reports whether it did. The SDK would name its own types, take the
+// last of two ids, and answer 1.5 as the id 1.
+func malformed(w http.ResponseWriter, r *http.Request, body []byte) bool {
+	batches := !modern(r, body) && r.Header.Get(versionHeader) < noBatches
+	refusal := stdio.Refusal(body, batches)
+	if refusal == nil {
+		return false
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(refusal)
+	return true
+}
+
+// refuse answers the message in a body with an error of the protocol; data may be nil.
+func refuse(w http.ResponseWriter, body []byte, code int64, words string, data any) {
+	var m message
+	_ = json.Unmarshal(body, &m) // a batch has no id
+	if len(m.ID) == 0 {
+		m.ID = json.RawMessage("null")
+	}
+	refusal := jsonrpc.Error{Code: code, Message: words}
+	if data != nil {
+		refusal.Data, _ = json.Marshal(data) // of strings
+	}
+	text, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "error": &refusal})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = w.Write(text)
+}
+
+// tooLarge answers a body over the limit. Most clients read an answer only when they
+// have sent all they have, and would see a broken connection: so some of it is taken
+// first, and thrown away.
+func (h *Handler) tooLarge(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Expect") == "" { // who asks before sending has sent nothing
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(h.o.BodyTime)) // where the connection has none, as in tests
+		if _, err := io.CopyN(io.Discard, r.Body, thrownAway*h.o.MaxBody); err == nil || err == io.EOF {
+			_ = control.SetReadDeadline(time.Time{})
+		} // else the time stays over: before it answers, net/http would wait for the rest
+	}
+	http.Error(w, http.StatusText(http.StatusRequestEntityTooLarge), http.StatusRequestEntityTooLarge)
+}
+
+// thrownAway is how much of a body that is too large is taken, in limits.
+const thrownAway = 4
