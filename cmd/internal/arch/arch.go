@@ -144,7 +144,8 @@ var rules = map[string]rule{
 		ours:      []string{"core/check", "core/display", "core/value", "caps", "plugins/sdk", "plugins/mcplock", "plugins/internal/keeper", "plugins/internal/jsonvalue"},
 		libraries: mcpSDK,
 	},
-	"plugins/mcp/mcptest": {std: anyStd, tests: true},
+	"plugins/mcp/mcpprobe": {std: anyStd, ours: []string{"core/value", "caps", "caps/run", "plugins/host", "plugins/mcp"}},
+	"plugins/mcp/mcptest":  {std: anyStd, tests: true},
 
 	"cmd/internal/arch":   {std: anyStd},
 	"cmd/internal/pinned": {std: anyStd},
