@@ -19,8 +19,8 @@ func checkInput(d *Definition) error {
 		why = fmt.Sprintf("a declared schema has at most %d bytes, this one has %d", check.MaxDeclared, len(d.Input))
 	case d.Input[0] != '{' || !json.Valid(d.Input):
 		why = "a declared schema is an object"
-	case d.As != AsTool:
-		why = "a declared schema is of a tool's calls by its name, and a " + d.As + " isn't called so"
+	case d.As == AsResource:
+		why = "a declared schema is of arguments, and a resource has none"
 	default:
 		return nil
 	}

@@ -100,7 +100,7 @@ func TestDeclaredInputRefused(t *testing.T) {
 		{`n => n / 2`, "", `[]`},
 		{`n => n / 2`, "", `{`},
 		{`n => n / 2`, "", `{"type":"object","description":"` + strings.Repeat("x", check.MaxDeclared) + `"}`},
-		{`s => s ++ ""`, AsPrompt, `{"type":"object","properties":{"input":{"type":"string","maxLength":5}}}`},
+		{`"x"`, AsResource, `{"type":"object","properties":{}}`},
 	} {
 		_, err := r.Evolve(Definition{Name: "t", Code: []byte(c.code), Text: true, As: c.as, Input: json.RawMessage(c.input)}, Edit{})
 		if kind(err) != fault.InvalidRequest || r.Snapshot().Len() > 0 {

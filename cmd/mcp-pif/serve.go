@@ -32,6 +32,7 @@ type serveOptions struct {
 	retain      retainOptions
 	logLevel    string
 	listEvolved bool
+	name        string
 	with        []string
 	packs       []*packs.Pack
 }
@@ -42,6 +43,7 @@ func (o *serveOptions) register(f *pflag.FlagSet) {
 	o.httpOptions.register(f)
 	o.retain.registerServe(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&o.name, "name", "", "call the server `NAME` to clients, in place of mcp-pif")
 	f.StringSliceVar(&o.with, "with", nil, "add ready tools: the `PACKS` memory, files, web or sessions, over what is granted; such as --with memory,files")
 	f.BoolVar(&o.listEvolved, "list-evolved", true, "show evolved tools in tools/list")
 }
@@ -159,6 +161,9 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	}
 	options := mcpserver.Options{
 		Version:     version(),
+		Name:        o.name,
+		Profile:     cmp.Or(o.profile, client),
+		Sandbox:     auth.sandboxes.lines(auth.policy.Grants()),
 		Registry:    tools,
 		Broker:      auth.broker,
 		Limits:      limits,

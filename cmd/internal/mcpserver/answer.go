@@ -28,7 +28,8 @@ type Answer struct {
 	// Fault is set where the call failed.
 	Fault *fault.Fault
 
-	plain *string // the result of a tool that gives text, as a client shows it; nil: Text
+	contents []mcp.Content // that the result says it is, as a client shows it; nil: Text
+	plain    *string       // the result of a tool that gives text, as a client shows it; nil: Text
 
 	steps uint64 // of a run, for the record
 	typ   string // of its result
@@ -43,7 +44,9 @@ func (a *Answer) result() *mcp.CallToolResult {
 		StructuredContent: a.Structured,
 		IsError:           a.Fault != nil,
 	}
-	r.Content = append(r.Content, &mcp.TextContent{Text: a.first()})
+	if r.Content = append(r.Content, a.contents...); a.contents == nil {
+		r.Content = append(r.Content, &mcp.TextContent{Text: a.first()})
+	}
 	for _, more := range a.More {
 		r.Content = append(r.Content, &mcp.TextContent{Text: more})
 	}

@@ -168,7 +168,12 @@ func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry
 func (r *result) answer(t *task, limit int) Answer {
 	o := begin()
 	a := Answer{steps: r.steps, typ: string(r.Type)}
+	if t.tool != nil && r.whole() && r.Total <= maxContentBytes {
+		a.contents = contents(r.JSON)
+	}
 	switch {
+	case a.contents != nil && r.Total > int64(limit):
+		a.Text = string(r.JSON)
 	case r.Total > int64(limit) || !r.whole():
 		a.Text = cut(r.JSON, min(preview, r.room))
 		a.large = &kept{r.JSON, r.Total, t.tool != nil && t.tool.GivesText()}

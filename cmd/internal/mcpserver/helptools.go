@@ -26,7 +26,8 @@ var more = map[string][]string{
 		`{"name":"evolve","arguments":{"name":"square","code":"n => n * n","run":{"input":12}}}`,
 		"input_schema declares a JSON Schema of the tool's arguments, flat and narrower than the inferred one: tools/list shows it, and inputs that don't fit it are refused before anything runs, by whatever way they come.",
 		`{"name":"evolve","arguments":{"name":"third","code":"n => n / 3","input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":0}}}}}`,
-		`as publishes it: a prompt's arguments are the parameters, and it gives a text or [{role: "user", text: "…"}]; a resource is run on null when it is read.`,
+		`as publishes it: a prompt's arguments are the parameters, and it gives a text or [{role: "user", text: "…"}]; a resource is run on null when it is read, and may give {mimeType: "text/csv", text: "…"}, or blob: "…", in base64.`,
+		`A tool answers with several content items, where it gives {content: [{type: "text", text: "…"}, {type: "image", data: "…", mimeType: "image/png"}]}.`,
 		`{"name":"evolve","arguments":{"name":"greet","code":"who => \"Greet \" ++ who","as":"prompt"}}`,
 	},
 	"describe": {

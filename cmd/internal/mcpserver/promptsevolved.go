@@ -31,8 +31,19 @@ const mostMessages = 100
 // publishedPrompt is a tool as a list of prompts shows it.
 func publishedPrompt(t *registry.Tool) *mcp.Prompt {
 	p := &mcp.Prompt{Name: t.Name, Title: titled(t.Name), Description: t.Description}
-	for _, f := range promptArguments(t) {
-		p.Arguments = append(p.Arguments, &mcp.PromptArgument{Name: f.Key, Required: !f.Optional})
+	var declared struct {
+		Properties map[string]struct{ Description string }
+	}
+	if t.Input != nil {
+		_ = json.Unmarshal(t.Input, &declared) // it was read when the tool was made
+	}
+	fields := promptArguments(t)
+	for _, f := range fields {
+		d := declared.Properties[f.Key].Description
+		if d == "" && len(fields) == 1 {
+			d = declared.Properties[check.Input].Description
+		}
+		p.Arguments = append(p.Arguments, &mcp.PromptArgument{Name: f.Key, Description: d, Required: !f.Optional})
 	}
 	return p
 }
@@ -106,6 +117,9 @@ func (s *Server) runPrompt(ctx context.Context, c Call) Answer {
 			return failed(f)
 		}
 		r, f := check.ReadPrompt(args, t.Report())
+		if declared, bad := t.Narrowed(); f == nil && declared != nil && bad == nil {
+			f = declared.Check(r.Values, true)
+		}
 		if f != nil {
 			return failed(f)
 		}
@@ -124,7 +138,7 @@ func (s *Server) dataTask(t *registry.Tool) task {
 	}
 }
 
-const messagesShape = `A prompt gives a text, or a list of messages: [{role: "user", text: "…"}, {role: "assistant", text: "…"}].`
+const messagesShape = `A prompt gives a text, or a list of messages: [{role: "user", text: "…"}, {role: "assistant", text: "…"}]; in place of the text it may be content: {type: "image", data: "…", mimeType: "image/png"}.`
 
 // messages are what a prompt's tool gave: a text, or a list of role and text.
 func (a *Answer) messages(name string) ([]*mcp.PromptMessage, *fault.Fault) {
@@ -149,35 +163,40 @@ func (a *Answer) messages(name string) ([]*mcp.PromptMessage, *fault.Fault) {
 	if len(items) == 0 || len(items) > mostMessages {
 		return bad("a prompt has 1 to %d of them, and these are %d", mostMessages, len(items))
 	}
-	list := make([]*mcp.PromptMessage, len(items))
+	var list []*mcp.PromptMessage
 	for i, item := range items {
-		members, ok := split(item)
-		if !ok || len(members) != 2 {
-			return bad("message %d isn't a record of role and text", i+1)
+		var said struct {
+			Role    *string
+			Text    *string
+			Content json.RawMessage
 		}
-		said := map[string]string{}
-		for _, m := range members {
-			var s string
-			if m.value[0] != '"' || json.Unmarshal(m.value, &s) != nil {
-				return bad("%q of message %d isn't a string", excerpt([]byte(m.name)), i+1)
-			}
-			said[m.name] = s
+		if !readStrictly(item, &said) || said.Role == nil || (said.Text == nil) == (said.Content == nil) {
+			return bad("message %d isn't a record of role and text, or of role and content", i+1)
 		}
-		role, hasRole := said["role"]
-		text, hasText := said["text"]
-		if !hasRole || !hasText {
-			return bad("message %d isn't a record of role and text", i+1)
-		}
+		role := mcp.Role(*said.Role)
 		if role != "user" && role != "assistant" {
 			return bad(`the role of message %d is "user" or "assistant", not %q`, i+1, excerpt([]byte(role)))
 		}
-		list[i] = &mcp.PromptMessage{Role: mcp.Role(role), Content: &mcp.TextContent{Text: text}}
+		if said.Text != nil {
+			list = append(list, &mcp.PromptMessage{Role: role, Content: &mcp.TextContent{Text: *said.Text}})
+			continue
+		}
+		if said.Content[0] == '{' {
+			said.Content = slices.Concat([]byte("["), said.Content, []byte("]"))
+		}
+		parts := contents(begin().raw("content", said.Content).end())
+		if parts == nil {
+			return bad(`the content of message %d is no content item, such as {type: "text", text: "…"}`, i+1)
+		}
+		for _, part := range parts {
+			list = append(list, &mcp.PromptMessage{Role: role, Content: part})
+		}
 	}
 	return list, nil
 }
 
 // publishedContent runs a tool that was published as a resource, on null.
-func (s *Server) publishedContent(ctx context.Context, name string) (*mcp.ResourceContents, error) {
+func (s *Server) publishedContent(ctx context.Context, name string) ([]*mcp.ResourceContents, error) {
 	tools := s.latest()
 	t, ok := tools.Get(name)
 	if !ok || t.As != registry.AsResource {
@@ -195,9 +214,12 @@ func (s *Server) publishedContent(ctx context.Context, name string) (*mcp.Resour
 	}
 	var text string
 	if a.Text[0] == '"' && json.Unmarshal([]byte(a.Text), &text) == nil {
-		return &mcp.ResourceContents{MIMEType: plainText, Text: text}, nil
+		return []*mcp.ResourceContents{{MIMEType: plainText, Text: text}}, nil
 	}
-	return &mcp.ResourceContents{MIMEType: jsonText, Text: a.Text}, nil
+	if own := resourceContents([]byte(a.Text)); own != nil {
+		return own, nil
+	}
+	return []*mcp.ResourceContents{{MIMEType: jsonText, Text: a.Text}}, nil
 }
 
 // mostPublished is how many bytes a resource, or the messages of a prompt, may have:

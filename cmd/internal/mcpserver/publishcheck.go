@@ -102,13 +102,13 @@ func noMessages(t *check.Type) string {
 	}
 	has := map[string]bool{}
 	for _, field := range item.Fields {
-		message := field.Key == "role" || field.Key == "text"
-		if !message && !field.Optional || message && !admits(field.Type, prim.KindString) {
+		text := field.Key == "role" || field.Key == "text"
+		if !text && field.Key != "content" && !field.Optional || text && !admits(field.Type, prim.KindString) {
 			return shown()
 		}
 		has[field.Key] = true
 	}
-	if !has["role"] || !has["text"] {
+	if !has["role"] || !has["text"] && !has["content"] {
 		return shown()
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -60,6 +61,8 @@ var fixedResources = []*mcp.Resource{
 		Description: "What the operator grants, and the operations that come with it."},
 	{URI: "pif://language", Name: "language", Title: "PIF, the language", MIMEType: plainText,
 		Description: "How to write a tool: the authoring card, then every operation in a line."},
+	{URI: scheme + "server", Name: "server", Title: "This server", MIMEType: jsonText,
+		Description: "Its version, limits, profile, grants, sandbox and uptime, and how many tools and calls there are."},
 }
 
 // addressKey is the context's key for the address that a client reads.
@@ -171,15 +174,23 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.R
 	if !ok {
 		return nil, notFound(req.ProtocolVersion(), uri)
 	}
-	c, err := s.content(ctx, a)
+	var all []*mcp.ResourceContents
+	var err error
+	if len(a.parts) == 2 && a.parts[0] == "published" && len(a.query) == 0 {
+		all, err = s.publishedContent(ctx, a.parts[1])
+	} else if c := s.content(a); c != nil {
+		all = append(all, c)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if c == nil {
+	if all == nil {
 		return nil, notFound(req.ProtocolVersion(), uri)
 	}
-	c.URI = uri
-	res := &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{c}}
+	for _, c := range all {
+		c.URI = or(c.URI, uri)
+	}
+	res := &mcp.ReadResourceResult{Contents: all}
 	res.CacheScope = "private"
 	if a.parts[0] == "language" {
 		res.CacheScope, res.TTLMs = "public", unchanging
@@ -188,36 +199,63 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.R
 }
 
 // content is what is at an address; nil where there is nothing.
-func (s *Server) content(ctx context.Context, a address) (*mcp.ResourceContents, error) {
+func (s *Server) content(a address) *mcp.ResourceContents {
 	kind, rest := a.parts[0], a.parts[1:]
 	if len(a.query) > 0 && kind != "results" && kind != "journal" {
-		return nil, nil
+		return nil
 	}
 	switch {
 	case kind == "language" && len(rest) == 0:
-		return textOf(helpAll()), nil
+		return textOf(helpAll())
 	case kind == "language" && len(rest) == 1:
-		return textOf(helpCategory(rest[0])), nil
+		return textOf(helpCategory(rest[0]))
 	case kind == "operations" && len(rest) == 1:
-		return textOf(s.helpOperation(rest[0])), nil
+		return textOf(s.helpOperation(rest[0]))
 	case kind == "capabilities" && len(rest) == 0:
-		return &mcp.ResourceContents{MIMEType: jsonText, Text: string(s.capabilities())}, nil
+		return &mcp.ResourceContents{MIMEType: jsonText, Text: string(s.capabilities())}
+	case kind == "server" && len(rest) == 0:
+		return &mcp.ResourceContents{MIMEType: jsonText, Text: string(s.about())}
 	case kind == "tools" && len(rest) == 1:
-		return s.toolContent(rest[0], 0), nil
+		return s.toolContent(rest[0], 0)
 	case kind == "tools" && len(rest) == 2:
 		version, err := strconv.ParseUint(rest[1], 10, 31)
 		if err != nil || version == 0 || rest[1] != strconv.FormatUint(version, 10) {
-			return nil, nil
+			return nil
 		}
-		return s.toolContent(rest[0], version), nil
+		return s.toolContent(rest[0], version)
 	case kind == "journal" && len(rest) == 1:
-		return s.runContent(rest[0], a), nil
+		return s.runContent(rest[0], a)
 	case kind == "results" && len(rest) == 1:
-		return s.resultContent(rest[0], a), nil
-	case kind == "published" && len(rest) == 1:
-		return s.publishedContent(ctx, rest[0])
+		return s.resultContent(rest[0], a)
 	}
-	return nil, nil
+	return nil
+}
+
+// about is what there is to say of the server itself.
+func (s *Server) about() []byte {
+	states := map[string]int{registry.StateReady: 0}
+	for _, t := range s.latest().All() {
+		state, _ := registry.StateOf(t, s.broker.Policy())
+		states[state]++
+	}
+	return encode(struct {
+		Name     string         `json:"name"`
+		Version  string         `json:"version"`
+		Profile  string         `json:"profile,omitempty"`
+		UptimeMS int64          `json:"uptime_ms"`
+		Limits   map[string]any `json:"limits"`
+		Grants   []string       `json:"grants"`
+		Sandbox  []string       `json:"sandbox,omitempty"`
+		Tools    map[string]int `json:"tools"`
+		Calls    uint64         `json:"calls"`
+	}{
+		or(s.opts.Name, "mcp-pif"), s.opts.Version, s.opts.Profile, time.Since(s.started).Milliseconds(),
+		map[string]any{
+			"steps": s.limits.MaxSteps, "memory": s.limits.MaxMemory, "depth": s.limits.MaxDepth, "timeout_ms": s.limits.Timeout.Milliseconds(),
+			"result": s.limits.Result, "runs": s.limits.Runs, "waiting": s.limits.Waiting,
+		},
+		grantsOf(s.broker.Policy()), s.opts.Sandbox, states, s.tickets.Load(),
+	})
 }
 
 // textOf is an answer of help; nothing where it failed.

@@ -41,7 +41,7 @@ func TestResources(t *testing.T) {
 			}
 			uris = append(uris, r.URI)
 		}
-		want := []string{"pif://capabilities", "pif://language"}
+		want := []string{"pif://capabilities", "pif://language", "pif://server"}
 		for _, g := range prim.Groups {
 			want = append(want, "pif://language/"+url.PathEscape(g))
 		}
@@ -73,6 +73,7 @@ func TestResources(t *testing.T) {
 			"pif://journal/" + aRun(t, s):              `"kind":"run.ended"`,
 			"pif://journal/" + aRun(t, s) + "?after=1": `"kind":"run.ended"`,
 			"pif://capabilities":                       `"grants":[]`,
+			"pif://server":                             `"tools":{"ready":`,
 		} {
 			c := readText(t, cs, uri)
 			if !strings.Contains(c.Text, in) {

@@ -91,7 +91,14 @@ func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after 
 		return false
 	}
 	for _, t := range tools {
-		if t.As == registry.AsResource && add(markPublished, t, &mcp.Resource{URI: publishedURI(t.Name), MIMEType: plainText}) {
+		if t.As != registry.AsResource {
+			continue
+		}
+		r := &mcp.Resource{URI: publishedURI(t.Name)}
+		if t.GivesText() {
+			r.MIMEType = plainText // else its result says it
+		}
+		if add(markPublished, t, r) {
 			return
 		}
 	}

@@ -330,6 +330,8 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 	if j.keep = room; s.results != nil {
 		j.keep = max(room, keptResult)
+	} else if t.tool != nil {
+		j.keep = max(room, maxContentBytes) // of a replay
 	}
 	for {
 		j.program, j.input, j.tool, j.tools = program, in, t.tool, acts.Tools(t.tool)

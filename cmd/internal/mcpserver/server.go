@@ -45,6 +45,12 @@ import (
 // default.
 type Options struct {
 	Version string // of the program, shown to clients
+	// Name is what the server is called to clients; "": mcp-pif.
+	Name string
+	// Profile is whose tools those are, and Sandbox how each kind of plugin is held, for
+	// who reads pif://server.
+	Profile string
+	Sandbox []string
 	// Registry is the tools; nil: those that the broker's journal tells of.
 	Registry *registry.Registry
 	// Broker carries out effects and records runs; nil: nothing is granted, and
@@ -96,6 +102,7 @@ type Server struct {
 	publish publishing
 	talks   talks
 	extra   map[string]bool // tools that a test added
+	started time.Time
 
 	sessions sync.Mutex // guards what follows
 	open     int        // sessions
@@ -107,7 +114,7 @@ type Server struct {
 // New makes a server. It doesn't serve until [Server.Serve] is called;
 // [Server.Call] works at once.
 func New(opts Options) *Server {
-	s := &Server{opts: opts, limits: opts.Limits.orDefault(), tools: opts.Registry, broker: opts.Broker, log: opts.Log}
+	s := &Server{opts: opts, limits: opts.Limits.orDefault(), tools: opts.Registry, broker: opts.Broker, log: opts.Log, started: time.Now()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -143,7 +150,7 @@ func New(opts Options) *Server {
 	if opts.Extra != nil {
 		opts.Extra.Options(sdk)
 	}
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "mcp-pif", Title: "PIF", Version: opts.Version}, sdk)
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: or(opts.Name, "mcp-pif"), Title: or(opts.Name, "PIF"), Version: opts.Version}, sdk)
 	s.mcp.AddReceivingMiddleware(s.recovering, s.queueing, s.dispatching, s.addressing, s.listing, s.listingMore, s.listening)
 	s.mcp.AddSendingMiddleware(s.telling)
 	// To the SDK every call is one of run; see dispatching.
