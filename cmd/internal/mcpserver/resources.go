@@ -233,6 +233,7 @@ func (s *Server) content(a address) *mcp.ResourceContents {
 
 // about is what there is to say of the server itself.
 func (s *Server) about() []byte {
+	grants, ofServers := grantsOf(s.broker.Policy())
 	states := map[string]int{registry.StateReady: 0}
 	for _, t := range s.latest().All() {
 		state, _ := registry.StateOf(t, s.broker.Policy())
@@ -254,7 +255,7 @@ func (s *Server) about() []byte {
 			"steps": s.limits.MaxSteps, "memory": s.limits.MaxMemory, "depth": s.limits.MaxDepth, "timeout_ms": s.limits.Timeout.Milliseconds(),
 			"result": s.limits.Result, "runs": s.limits.Runs, "waiting": s.limits.Waiting,
 		},
-		grantsOf(s.broker.Policy()), s.opts.Sandbox, states, s.tickets.Load(),
+		append(grants, ofServers...), s.opts.Sandbox, states, s.tickets.Load(),
 	})
 }
 
