@@ -24,11 +24,13 @@ type capOptions struct {
 	storeOptions
 	secretOptions
 	processOptions
+	upstreamOptions
 	grants, denies, asks []string
 	folders              folders
 	policy               string
 	principal            string // whose policy a command is about
 	principals           bool   // what the policy says of principals holds
+	manyPrincipals       bool   // it is a server with several
 	askVia               string
 	pluginLock           string
 	sandbox              []string
@@ -40,6 +42,7 @@ func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	o.storeOptions.register(f, usually)
 	o.secretOptions.register(f)
 	o.processOptions.register(f)
+	o.upstreamOptions.register(f)
 	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
 	f.Var(&o.folders, "folder", "grant a `FOLDER`, given as a normal path (fs:FOLDER without percent-encoding); may be repeated")
 	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
@@ -72,6 +75,7 @@ type authority struct {
 	client      string          // whose server it is, as far as that is known
 	host        *host.Host      // nil: nothing is granted, and no process is ever started
 	installed   *installed      // third-party plugins
+	upstreams   *upstreams
 	sandboxes   sandboxes
 	mapping     mapping
 	brokers     *brokers             // those under the policy
@@ -143,18 +147,28 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &authority{options: o, log: log, installed: third, sandboxes: boxes, brokers: new(brokers)}
+	servers, err := openUpstreams(o)
+	if err != nil {
+		third.close()
+		return nil, err
+	}
+	a := &authority{options: o, log: log, installed: third, upstreams: servers, sandboxes: boxes, brokers: new(brokers)}
 	defer func() {
 		if err != nil {
 			a.close()
 		}
 	}()
-	if a.kinds, err = kinds(third.manifests()...); err != nil {
+	for name, s := range servers.lock.Servers {
+		if _, said := boxes[name]; s.Unconfined && !said {
+			boxes[name] = host.Off
+		}
+	}
+	if a.kinds, err = kinds(slices.Concat(third.manifests(), servers.kinds)...); err != nil {
 		return nil, err
 	}
 	a.principals = caps.NewPrincipals(a.kinds, time.Now)
 	a.policy = a.principals.Open(o.principal)
-	if a.protected, err = o.protected(third.protected()); err != nil {
+	if a.protected, err = o.protected(slices.Concat(third.protected(), servers.protected())); err != nil {
 		return nil, err
 	}
 	said, err := a.said()
@@ -171,7 +185,7 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode, State: a.stateOf, Command: a.mapping.command, Secrets: a.policy.Secrets()}); err != nil {
 			return nil, err
 		}
-		if err := addPlugins(a.host, a.kinds, third.sources()); err != nil {
+		if err := addPlugins(a.host, a.kinds, third.sources(), servers); err != nil {
 			return nil, err
 		}
 		a.protected = append(a.protected, a.host.Dir())
@@ -203,6 +217,7 @@ func (a *authority) close() {
 		}
 	}
 	a.installed.close()
+	a.upstreams.close()
 }
 
 // protected is the paths that a grant may neither contain nor lie inside.

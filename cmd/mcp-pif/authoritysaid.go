@@ -19,6 +19,7 @@ type allowed struct {
 	granted, asked, denied []string
 	secrets                []caps.Binding
 	processes              map[string]caps.Command
+	servers                map[string]*caps.ServerPolicy
 }
 
 func (a allowed) some() bool { return len(a.granted)+len(a.asked) > 0 }
@@ -52,6 +53,7 @@ func (a *authority) said() (s sayings, err error) {
 		return s, err
 	}
 	if a.options.policy == "" {
+		s.all.secrets = append(s.all.secrets, a.inherited(s.all)...)
 		return s, nil
 	}
 	wrong := func(err error) error { return fmt.Errorf("--policy %s: %w", a.options.policy, err) }
@@ -66,12 +68,24 @@ func (a *authority) said() (s sayings, err error) {
 	if s.all, err = a.with(s.all, file.PolicyEntry); err != nil {
 		return s, wrong(err)
 	}
+	restart, err := a.upstreams.checkServers(s.all.servers, "")
+	if err != nil {
+		return s, wrong(err)
+	}
+	if restart {
+		a.log.Warn("the policy says other docs of an MCP server's tools, or other arguments that designate, than when this server started: that holds after a restart")
+	}
+	s.all.secrets = append(s.all.secrets, a.inherited(s.all)...)
 	s.own = make(map[string]allowed, len(file.Principals))
 	for name, entry := range file.Principals {
 		own, err := a.with(allowed{}, entry)
 		if err != nil {
 			return s, wrong(about(name, err))
 		}
+		if _, err := a.upstreams.checkServers(own.servers, name); err != nil {
+			return s, wrong(about(name, err))
+		}
+		own.secrets = append(own.secrets, a.inherited(own)...)
 		for process := range own.processes {
 			if _, twice := s.all.processes[process]; twice {
 				return s, wrong(about(name, fmt.Errorf("the process %s is mapped for everybody already", process)))
@@ -108,7 +122,7 @@ func (a *authority) with(to allowed, e caps.PolicyEntry) (allowed, error) {
 	}
 	return allowed{
 		granted: slices.Concat(to.granted, e.Grant), asked: slices.Concat(to.asked, e.Ask), denied: slices.Concat(to.denied, e.Deny),
-		secrets: slices.Concat(to.secrets, bindings), processes: e.Processes,
+		secrets: slices.Concat(to.secrets, bindings), processes: e.Processes, servers: e.Servers,
 	}, nil
 }
 
@@ -140,12 +154,16 @@ func (a *authority) replace(said sayings) (err error) {
 	}
 	secrets.programs = a.programs(said)
 	own := map[string]caps.Allowance{}
+	var common []*caps.Secret // of everybody, who comes first
 	for _, name := range said.names() {
 		if name != "" && !a.options.principals {
 			continue
 		}
-		got, err := a.resolve(name, said, secrets)
+		got, err := a.resolve(name, said, secrets, common)
 		opened = append(opened, got.Grants...)
+		if name == "" {
+			common = got.Secrets
+		}
 		if err != nil {
 			return about(name, err)
 		}
@@ -169,27 +187,29 @@ func (s sayings) of(name string) allowed {
 
 // resolve finds what the texts about a principal, or about everybody, mean, and
 // reads the secrets. The grants are the caller's to close, on an error too.
-func (a *authority) resolve(principal string, s sayings, secrets *hidden) (got caps.Allowance, err error) {
+func (a *authority) resolve(principal string, s sayings, secrets *hidden, common []*caps.Secret) (got caps.Allowance, err error) {
 	said := s.of(principal)
+	r := &resolving{principal: principal, secrets: secrets, processes: map[string]caps.Command{}, servers: map[string]*caps.ServerPolicy{}}
 	if got.Secrets, err = caps.ReadSecrets("", said.secrets); err != nil {
 		return got, err
 	}
+	r.known = slices.Concat(common, got.Secrets)
 	for _, text := range said.denied {
-		c, err := caps.Parse(text, a.kinds)
+		c, err := caps.ParsePattern(text, a.kinds)
 		if err != nil {
 			return got, fmt.Errorf("denying %q: %w", text, err)
 		}
 		got.Denies = append(got.Denies, c)
 	}
 	// A name that is mapped for everybody is so for a principal's own grants, too.
-	processes := maps.Clone(s.all.processes)
-	if processes == nil {
-		processes = map[string]caps.Command{}
+	for _, a := range []allowed{s.all, said} {
+		maps.Copy(r.processes, a.processes)
+		maps.Copy(r.servers, a.servers)
 	}
-	maps.Copy(processes, said.processes)
+	r.protected = slices.Concat(a.protected, secrets.files)
 	for i, text := range slices.Concat(said.granted, said.asked) {
 		asked := i >= len(said.granted)
-		g, err := a.grant(text, principal, asked, processes, secrets)
+		g, err := a.grant(text, asked, r)
 		if g != nil {
 			got.Grants = append(got.Grants, g)
 		}
@@ -200,27 +220,40 @@ func (a *authority) resolve(principal string, s sayings, secrets *hidden) (got c
 	return got, nil
 }
 
+// A resolving is what the texts of one principal, or of everybody, mean besides.
+type resolving struct {
+	principal string
+	processes map[string]caps.Command
+	servers   map[string]*caps.ServerPolicy
+	secrets   *hidden
+	known     []*caps.Secret // that may be named
+	protected []string
+}
+
 // grant resolves the text of one grant.
-func (a *authority) grant(text, principal string, asked bool, processes map[string]caps.Command, secrets *hidden) (*caps.Grant, error) {
+func (a *authority) grant(text string, asked bool, r *resolving) (*caps.Grant, error) {
 	c, err := caps.Parse(text, a.kinds)
 	if err != nil {
 		return nil, err
 	}
-	if m, ok := a.kinds.Manifest(c.Kind); ok {
-		if err := secrets.grants(c, m); err != nil {
+	m, known := a.kinds.Manifest(c.Kind)
+	if known {
+		if err := r.secrets.grants(c, m); err != nil {
 			return nil, err
 		}
 	}
-	protected := slices.Concat(a.protected, secrets.files)
-	mapped, err := a.mapped(c, processes, protected, secrets.programs)
+	if known && m.Server != "" {
+		return a.grantServer(c, m, asked, r)
+	}
+	mapped, err := a.mapped(c, r.processes, r.protected, r.secrets.programs)
 	if err != nil {
 		return nil, err
 	}
 	g, err := caps.Resolve(c, caps.ResolveOptions{
-		Kinds: a.kinds, Protected: protected, Programs: secrets.programs,
+		Kinds: a.kinds, Protected: r.protected, Programs: r.secrets.programs,
 		// The plugin fs holds to files with one name, unless it is told otherwise.
 		Linked: c.Kind != "fs" || c.Options["links"] == "ok",
-		Extra:  a.installed.identity(c.Kind) + mapped.Text(), Asked: asked, Principal: principal,
+		Extra:  a.installed.identity(c.Kind) + mapped.Text(), Asked: asked, Principal: r.principal,
 	})
 	if err != nil {
 		return nil, err

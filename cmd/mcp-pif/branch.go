@@ -46,7 +46,7 @@ func (b *brokers) each(do func(*run.Broker)) {
 func (a *authority) branch(name string, number uint64) (*authority, error) {
 	b := &authority{
 		options: a.options, kinds: a.kinds, principals: a.principals, policy: a.principals.Open(name), revocations: a.revocations,
-		protected: a.protected, installed: a.installed, sandboxes: a.sandboxes, brokers: a.brokers, telemetry: a.telemetry, log: a.log,
+		protected: a.protected, installed: a.installed, upstreams: a.upstreams, sandboxes: a.sandboxes, brokers: a.brokers, telemetry: a.telemetry, log: a.log,
 	}
 	if a.host == nil {
 		return b, nil
@@ -59,7 +59,7 @@ func (a *authority) branch(name string, number uint64) (*authority, error) {
 	}); err != nil {
 		return nil, errors.Join(err, b.closeBranch())
 	}
-	if err := addPlugins(b.host, a.kinds, a.installed.sources()); err != nil {
+	if err := addPlugins(b.host, a.kinds, a.installed.sources(), a.upstreams); err != nil {
 		return nil, errors.Join(err, b.closeBranch())
 	}
 	return b, nil

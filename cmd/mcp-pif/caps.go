@@ -213,14 +213,18 @@ func revocable(text, principal, pluginLock string) (r caps.Revocations, e caps.R
 	if err == nil {
 		defer third.close()
 	}
-	all, err := kinds(third.manifests()...)
+	manifests := third.manifests()
+	if servers, err := openUpstreams(&capOptions{}); err == nil { // without one the kind of a server is unknown
+		manifests = append(manifests, servers.kinds...)
+	}
+	all, err := kinds(manifests...)
 	if err != nil {
 		return r, e, false, err
 	}
 	if e, err = caps.RevocationOf(text, all, "", principal); err != nil {
 		return r, e, false, fmt.Errorf("the capability %q: %w", text, err)
 	}
-	_, err = caps.Parse(text, all)
+	_, err = caps.ParsePattern(text, all)
 	return r, e, err == nil, nil
 }
 

@@ -87,7 +87,7 @@ func kinds(more ...*caps.Manifest) (caps.Kinds, error) {
 }
 
 // addPlugins tells a host how the plugins are started.
-func addPlugins(h *host.Host, kinds caps.Kinds, more []host.Source) error {
+func addPlugins(h *host.Host, kinds caps.Kinds, more []host.Source, servers *upstreams) error {
 	for _, s := range more {
 		if err := h.Add(s); err != nil {
 			return err
@@ -102,6 +102,13 @@ func addPlugins(h *host.Host, kinds caps.Kinds, more []host.Source) error {
 	if runtime.GOOS == "linux" {
 		if file, err = os.Open("/proc/self/exe"); err != nil {
 			return fmt.Errorf("finding this program: %w", err)
+		}
+	}
+	for _, m := range servers.kinds {
+		s := servers.source(m)
+		s.Path, s.File = self, file
+		if err := h.Add(s); err != nil {
+			return err
 		}
 	}
 	for kind := range shipped {

@@ -84,29 +84,35 @@ func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, pro
 	if found == nil {
 		return nil, fmt.Errorf("no command is mapped to the name: say --proc %s='/PATH/TO/PROGRAM ARGUMENTS', or \"processes\" in the policy file", c.Scope)
 	}
-	// Programs lie where this one does; reading it tells nothing.
-	hidden := protected
-	if self, err := os.Executable(); err == nil {
-		hidden = slices.DeleteFunc(slices.Clone(protected), func(p string) bool { return p == self })
-	}
-	resolved, err := found.Resolve(protected, hidden)
-	if err == nil {
-		err = host.CheckCommand(&resolved)
-	}
-	if err == nil {
-		err = resolved.CheckWrites(programs)
-	}
+	resolved, err := resolveCommand(*found, protected, programs)
 	if err != nil {
 		return nil, fmt.Errorf("the command of %s: %w", c.Scope, err)
 	}
 	return &resolved, nil
 }
 
+// resolveCommand finds a command's program and checks what it may reach.
+func resolveCommand(c caps.Command, protected, programs []string) (caps.Command, error) {
+	// Programs lie where this one does; reading it tells nothing.
+	hidden := protected
+	if self, err := os.Executable(); err == nil {
+		hidden = slices.DeleteFunc(slices.Clone(protected), func(p string) bool { return p == self })
+	}
+	resolved, err := c.Resolve(protected, hidden)
+	if err == nil {
+		err = host.CheckCommand(&resolved)
+	}
+	if err == nil {
+		err = resolved.CheckWrites(programs)
+	}
+	return resolved, err
+}
+
 // programs is the paths of all that is executed for tools, whether it is granted yet
 // or not: this program, the plugins of others, and what names are mapped to, with the
 // interpreters and libraries of each.
 func (a *authority) programs(said sayings) []string {
-	started := a.installed.protected()
+	started := slices.Concat(a.installed.protected(), a.upstreams.lock.Programs())
 	if self, err := exec.LookPath(os.Args[0]); err == nil {
 		started = append(started, caps.Ways(self)...)
 	}

@@ -111,6 +111,7 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 	o.private = o.httpOptions.files()
 	o.principals = o.wantsTokens()
+	o.manyPrincipals = o.principals
 	auth, err := o.capOptions.prepare(log)
 	if err != nil {
 		return failing(err)

@@ -1,0 +1,419 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+)
+
+// upstreamOptions are the flags about the MCP servers that tools may call.
+type upstreamOptions struct {
+	mcpLock string
+	mcp     []string
+}
+
+func (o *upstreamOptions) register(f *pflag.FlagSet) {
+	f.StringVar(&o.mcpLock, "mcp-lock", "", "know the MCP servers in this lock `FILE` ('mcp-pif mcp add' writes it; default "+mcplock.DefaultName+" in this user's state directory)")
+	f.StringArrayVar(&o.mcp, "mcp", nil, "expect an MCP server in the lock, `NAME=COMMAND|URL`: refused unless 'mcp-pif mcp add' added that very one; may be repeated")
+}
+
+// hopsVariable is how many of these programs are in a row before this one; its plugin sets it.
+const hopsVariable = "MCP_PIF_HOPS"
+
+// upstreams is the MCP servers of the lock file, and what their plugin is told. It is safe for
+// concurrent use.
+type upstreams struct {
+	lock  *mcplock.Lock
+	kinds []*caps.Manifest
+	// tools is what the policy said of tools when the kinds were made.
+	tools map[string]map[string]*caps.ToolPolicy
+
+	mu       sync.Mutex
+	programs map[string]*lock.Executable // by server
+	settings map[string]mcp.Settings     // by the grants' identity
+}
+
+// openUpstreams reads the lock file of servers and makes their kinds. No program is hashed yet.
+func openUpstreams(o *capOptions) (*upstreams, error) {
+	u := &upstreams{programs: map[string]*lock.Executable{}, settings: map[string]mcp.Settings{}, tools: map[string]map[string]*caps.ToolPolicy{}}
+	var err error
+	if o.mcpLock != "" {
+		u.lock, err = mcplock.Read(o.mcpLock)
+	} else if state, none := stateDir(); none == nil {
+		u.lock, err = mcplock.ReadOrNew(filepath.Join(state, mcplock.DefaultName))
+	} else {
+		u.lock = &mcplock.Lock{}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range o.mcp {
+		if err := u.expect(text); err != nil {
+			return nil, err
+		}
+	}
+	said, err := o.serverPolicies()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.lock.Servers)) {
+		m, err := u.lock.Manifest(name, said[name])
+		if err != nil {
+			return nil, err
+		}
+		u.kinds = append(u.kinds, m)
+		if said[name] != nil {
+			u.tools[name] = said[name].Tools
+		}
+	}
+	return u, nil
+}
+
+// serverPolicies reads what the policy file says of servers to everybody.
+func (o *capOptions) serverPolicies() (map[string]*caps.ServerPolicy, error) {
+	if o.policy == "" {
+		return nil, nil
+	}
+	text, err := readPolicy(o.policy)
+	if err != nil {
+		return nil, fmt.Errorf("--policy %s: %w", o.policy, err)
+	}
+	file, err := caps.ParsePolicy(text)
+	if err != nil {
+		return nil, fmt.Errorf("--policy %s: %w", o.policy, err)
+	}
+	return file.Servers, nil
+}
+
+// expect refuses NAME=COMMAND or NAME=URL that isn't a server of the lock.
+func (u *upstreams) expect(text string) error {
+	name, what, ok := strings.Cut(text, "=")
+	if !ok || name == "" || what == "" {
+		return misused(fmt.Errorf("--mcp is NAME=COMMAND or NAME=URL, not %q", text))
+	}
+	s := u.lock.Servers[name]
+	isURL := strings.HasPrefix(what, "https://") || strings.HasPrefix(what, "http://")
+	line := "mcp-pif mcp add " + name + " -- " + what
+	if isURL {
+		line = "mcp-pif mcp add " + name + " " + what
+	}
+	switch {
+	case s == nil:
+		return fmt.Errorf("--mcp %s: the lock has no server %s: read its tools first, and add it with: %s", name, name, line)
+	case isURL && s.URL == what:
+		return nil
+	}
+	if c, err := caps.SplitCommand(what); err == nil && !isURL && isCommand(s, c.Args) {
+		return nil
+	}
+	return fmt.Errorf("--mcp %s: the lock has another server by that name: 'mcp-pif mcp show %s' shows it, and %s adds this one in its place after 'mcp-pif mcp remove %s'", name, name, line, name)
+}
+
+// isCommand tells whether a command line is the one that a server was added by.
+func isCommand(s *mcplock.Server, line []string) bool {
+	if p, isRunner, err := pinned.Parse(line); isRunner && !s.Unpinned {
+		return err == nil && p.String() == s.Pinned && len(s.Command) >= len(p.Args) && slices.Equal(s.Command[len(s.Command)-len(p.Args):], p.Args)
+	}
+	if len(line) == 0 || s.Folder != "" || len(s.Command) == 0 {
+		return false
+	}
+	path, err := exec.LookPath(line[0])
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	return err == nil && path == s.Command[0] && slices.Equal(line[1:], s.Command[1:])
+}
+
+// protected is the paths that no grant may reach, and programs those that none may change.
+func (u *upstreams) protected() []string {
+	if u.lock.Path == "" {
+		return nil
+	}
+	return u.lock.Protected()
+}
+
+// open hashes a server's program, once.
+func (u *upstreams) open(name string) (*lock.Executable, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if x, ok := u.programs[name]; ok {
+		return x, nil
+	}
+	x, err := u.lock.Open(name)
+	if err == nil {
+		u.programs[name] = x
+	}
+	return x, err
+}
+
+// source is how the plugin of a server is started: this program, once the server's is hashed
+// again.
+func (u *upstreams) source(m *caps.Manifest) host.Source {
+	s := host.Source{Manifest: m, Args: []string{pluginArgument, mcpPlugin}, Shared: true, Settings: u.settingsOf}
+	if u.lock.Servers[m.Kind].URL == "" {
+		s.Check = func() error {
+			x, err := u.open(m.Kind)
+			if err != nil {
+				return err
+			}
+			return x.Check()
+		}
+	}
+	return s
+}
+
+// settingsOf is what a grant's process is told.
+func (u *upstreams) settingsOf(g *caps.Grant) ([]byte, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s, ok := u.settings[g.ID]
+	if !ok {
+		return nil, fmt.Errorf("nothing is known of the server %s under this grant", g.Kind)
+	}
+	return json.Marshal(s)
+}
+
+func (u *upstreams) keep(g *caps.Grant, s mcp.Settings) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.settings[g.ID] = s
+}
+
+func (u *upstreams) close() {
+	for _, x := range u.programs {
+		x.Close()
+	}
+}
+
+// An upstream is what a grant of a server's kind comes to: what its process is, reaches and is
+// told, and what may be asked of it.
+type upstream struct {
+	identity string // a part of the grant's
+	narrow   map[string]caps.Schema
+	command  *caps.Command // nil: it is at a URL
+	settings mcp.Settings
+}
+
+// grantServer resolves a grant of a server's operations.
+func (a *authority) grantServer(c caps.Capability, m *caps.Manifest, asked bool, r *resolving) (*caps.Grant, error) {
+	up, err := a.upstream(&c, m, r)
+	if err != nil {
+		return nil, err
+	}
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Extra: up.identity, Narrow: up.narrow, Asked: asked, Principal: r.principal})
+	if err != nil {
+		return nil, err
+	}
+	if _, ro := g.Options["ro"]; ro && !slices.ContainsFunc(m.Verbs, func(v caps.Verb) bool { return v.ReadOnly }) {
+		a.log.Warn("this grant has no operation: none of the server's was accepted as read-only. Read what it says of them and take its word for that with: mcp-pif mcp accept "+m.Kind, "capability", g.Capability.String())
+	}
+	a.mapping.keep(g, up.command)
+	a.upstreams.keep(g, up.settings)
+	return g, nil
+}
+
+// upstream resolves what is granted of a server, and takes out of it what the policy removes.
+func (a *authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving) (*upstream, error) {
+	s := a.upstreams.lock.Servers[m.Kind]
+	policy, inherit := s.Policy(r.servers[m.Kind])
+	if err := remove(c, m, policy); err != nil {
+		return nil, err
+	}
+	narrow, err := s.Narrow(m.Kind, policy)
+	if err != nil {
+		return nil, err
+	}
+	up := &upstream{narrow: narrow, settings: mcp.Settings{
+		Name: m.Kind, Server: s, Tools: a.upstreams.tools[m.Kind], Principal: r.principal, Session: policy.Session,
+		Concurrent: policy.Concurrent, Elicit: policy.Elicit,
+	}}
+	up.settings.Hops, _ = strconv.Atoi(os.Getenv(hopsVariable)) // none where it isn't set
+	up.settings.Idle, _ = time.ParseDuration(policy.Idle)      // it was checked when it was read
+	if up.settings.Env, err = r.values("env", policy.Env); err != nil {
+		return nil, err
+	}
+	if up.settings.Headers, err = r.values("headers", policy.Headers); err != nil {
+		return nil, err
+	}
+	for _, name := range inherit {
+		if value, ok := os.LookupEnv(name); ok {
+			up.settings.Env[name] = value
+		} else {
+			a.log.Warn("a variable that an MCP server needs isn't set: set it for mcp-pif, or give its value in \"servers\" of the policy file", "server", m.Kind, "variable", name)
+		}
+	}
+	if a.options.manyPrincipals && r.principal == "" && !policy.Shared && len(up.settings.Env)+len(up.settings.Headers) > 0 {
+		return nil, fmt.Errorf(`every principal would use the same login: grant it to principals one by one, or say "shared": true of it in "servers" of the policy file`)
+	}
+	who := s.URL
+	if s.URL == "" {
+		x, err := a.upstreams.open(m.Kind)
+		if err != nil {
+			return nil, err
+		}
+		if up.command, err = a.upstreamCommand(x, policy, r); err != nil {
+			return nil, err
+		}
+		if s.Unpinned {
+			a.log.Warn("this MCP server fetches what it runs, and nothing of that is checked", "server", m.Kind)
+		}
+		who = x.Identity
+	}
+	up.identity, err = identityOf(who, up.command, policy, inherit)
+	return up, err
+}
+
+// identityOf is what a grant of a server is besides its operations: no value of a secret, and
+// no words of ours or the server's.
+func identityOf(who string, command *caps.Command, policy *caps.ServerPolicy, inherit []string) (string, error) {
+	p := *policy
+	p.Concurrent, p.Idle, p.Tools = 0, "", map[string]*caps.ToolPolicy{}
+	for word, t := range policy.Tools {
+		if t != nil && t.Input != nil {
+			p.Tools[word] = &caps.ToolPolicy{Input: t.Input}
+		}
+	}
+	text, err := json.Marshal([]any{who, command.Text(), p, inherit})
+	return string(text), err
+}
+
+// remove takes the operations out of a capability that the policy removes.
+func remove(c *caps.Capability, m *caps.Manifest, policy *caps.ServerPolicy) error {
+	removed := func(word string) bool {
+		t, said := policy.Tools[word]
+		return said && t == nil
+	}
+	left := []string{}
+	for _, v := range m.Verbs {
+		if (c.Verbs == nil || slices.Contains(c.Verbs, v.Name)) && !removed(v.Name) {
+			left = append(left, v.Name)
+		}
+	}
+	switch {
+	case len(left) == 0:
+		return errors.New("nothing is left of it: the policy file removes its tools")
+	case len(left) < len(m.Verbs):
+		c.Verbs = left
+	}
+	return nil
+}
+
+// upstreamCommand is how a server's program is started, and what the system lets it reach.
+func (a *authority) upstreamCommand(x *lock.Executable, policy *caps.ServerPolicy, r *resolving) (*caps.Command, error) {
+	self, err := os.Executable()
+	if err == nil && x.Path == self && slices.Contains(x.Args, a.upstreams.lock.Path) {
+		return nil, errors.New("it is this program with this very lock, and would call itself")
+	}
+	p := *policy
+	for _, paths := range []*[]string{&p.Read, &p.Write} {
+		*paths = slices.Clone(*paths)
+		for i, path := range *paths {
+			if (*paths)[i], err = filepath.Abs(path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if p.Dir != "" {
+		if p.Dir, err = filepath.Abs(p.Dir); err != nil {
+			return nil, err
+		}
+	}
+	c, err := mcplock.StartCommand(x, &p)
+	if err != nil {
+		return nil, err
+	}
+	resolved, err := resolveCommand(c, r.protected, r.secrets.programs)
+	if err != nil {
+		return nil, fmt.Errorf("the command: %w", err)
+	}
+	// It lies where no grant may reach: read and executed by the server alone.
+	if folder := x.Folder(); folder != "" {
+		resolved.Execute = append(resolved.Execute, folder)
+	}
+	return &resolved, nil
+}
+
+// values is variables or headers with their values.
+func (r *resolving) values(what string, from map[string]caps.ServerValue) (map[string]string, error) {
+	values := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(from)) {
+		v := from[name]
+		if values[name] = v.Text; v.Secret == "" {
+			continue
+		}
+		i := slices.IndexFunc(r.known, func(s *caps.Secret) bool { return s.Name == v.Secret })
+		if i < 0 {
+			return nil, fmt.Errorf("%s %s: there is no secret %q: bind it with --secret, or \"secrets\" in the policy file", what, name, v.Secret)
+		}
+		values[name] = r.known[i].Value()
+	}
+	return values, nil
+}
+
+// secretName is names of variables whose values are kept out of what comes back.
+var secretName = regexp.MustCompile(`(?i)token|secret|passw|key|auth|cred|cookie`)
+
+// inherited is bindings of the variables that the servers among these grants take from this
+// process's environment, if their names say that they are secrets.
+func (a *authority) inherited(to allowed) []caps.Binding {
+	var all []caps.Binding
+	for _, text := range slices.Concat(to.granted, to.asked) {
+		c, err := caps.Parse(text, a.kinds)
+		s := a.upstreams.lock.Servers[c.Kind]
+		if err != nil || s == nil {
+			continue
+		}
+		_, inherit := s.Policy(to.servers[c.Kind])
+		for _, name := range inherit {
+			b, err := caps.NewBinding(name, c.Kind, "", name, a.kinds)
+			if err != nil || !secretName.MatchString(name) {
+				continue
+			}
+			if _, err := b.Read(""); err == nil && !slices.ContainsFunc(slices.Concat(to.secrets, all), func(o caps.Binding) bool { return o.Name == name }) {
+				all = append(all, b)
+			}
+		}
+	}
+	return all
+}
+
+// checkServers refuses a policy about a server that the lock doesn't have, and tells where it
+// says other things of tools than when the server was started.
+func (u *upstreams) checkServers(said map[string]*caps.ServerPolicy, principal string) (restart bool, err error) {
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		s, ok := u.lock.Servers[name]
+		if !ok {
+			return false, fmt.Errorf("servers: the lock %s has no server %q", cmp.Or(u.lock.Path, "(none)"), name)
+		}
+		m, err := s.Manifest(name, said[name])
+		if err != nil {
+			return false, err
+		}
+		i := slices.IndexFunc(u.kinds, func(k *caps.Manifest) bool { return k.Kind == name })
+		for _, o := range m.Operations {
+			was, ok := u.kinds[i].Operation(o.Name)
+			restart = restart || principal == "" && (!ok || was.Doc != o.Doc || !slices.EqualFunc(was.Params, o.Params, func(a, b caps.Param) bool { return a.Designates == b.Designates }))
+		}
+	}
+	return restart, nil
+}
