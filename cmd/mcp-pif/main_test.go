@@ -21,6 +21,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/proc"
 )
 
@@ -29,6 +30,7 @@ import (
 func TestMain(m *testing.M) {
 	host.Launcher()
 	proc.Keeper()
+	mcptest.Main()
 	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
 		main() // started by its host, by the path of the test binary
 	}

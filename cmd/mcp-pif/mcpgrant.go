@@ -169,7 +169,7 @@ func (u *upstreams) open(name string) (*lock.Executable, error) {
 // source is how the plugin of a server is started: this program, once the server's is hashed
 // again.
 func (u *upstreams) source(m *caps.Manifest) host.Source {
-	s := host.Source{Manifest: m, Args: []string{pluginArgument, mcpPlugin}, Shared: true, Settings: u.settingsOf}
+	s := host.Source{Manifest: m, Args: []string{pluginArgument, serverPlugin}, Shared: true, Settings: u.settingsOf}
 	if u.lock.Servers[m.Kind].URL == "" {
 		s.Check = func() error {
 			x, err := u.open(m.Kind)
