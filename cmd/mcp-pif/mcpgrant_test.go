@@ -157,3 +157,162 @@ func TestUpstreamCalls(t *testing.T) {
 	}
 	p.end()
 }
+
+// What the policy file says of a server holds: arguments that it doesn't permit are denied
+// before the server hears of them, a removed tool isn't there, and a secret is seen by the
+// server alone.
+func TestUpstreamPolicy(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "token")
+	if err := os.WriteFile(secret, []byte("swordfish-0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	policy := filepath.Join(dir, "policy.json")
+	says := func(servers string) {
+		t.Helper()
+		text := `{"grant":["up.note,echo,look*"],"secrets":{"tok":{"for":"up","file":"` + secret + `"}},"servers":` + servers + `}`
+		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says(`{"up":{"env":{"TOKEN":{"secret":"tok"}},"tools":{"note":{"doc":"Writes.","input":{"properties":{"line":{"const":"good"}}}},"look_wait":null}}}`)
+	p := w.serve("--policy", policy)
+	p.makes("note", `s => !up.note({line: s}).text`, "up.note")
+	p.makes("empty", `u => !up.note({}).text`, "up.note")
+	if got, failed := p.runs("note", "good"); failed || got != `"noted"` {
+		t.Error(got)
+	}
+	for tool, input := range map[string]any{"note": "evil", "empty": nil} {
+		r := p.call("run", string(marshal(map[string]any{"tool": tool, "input": input})))
+		if kind, message := r.fault(); kind != "denied" || !strings.Contains(message, "the operator permits other arguments only") {
+			t.Errorf("%s: %s %s", tool, kind, message)
+		}
+	}
+	if w.acted() != "note good\n" {
+		t.Errorf("the server acted upon %q", w.acted())
+	}
+	if r := p.call("help", `{"name":"up.note"}`); strings.Contains(r.Content[0].Text, mcptest.Canary) || !strings.Contains(r.Content[0].Text, "Writes.") {
+		t.Errorf("the operator's words don't stand for the server's: %s", r.Content[0].Text)
+	}
+	r := p.call("evolve", `{"name":"w","code":"u => !up.look_wait({})","capabilities":["up"]}`)
+	if !r.IsError {
+		t.Error("a tool that the policy removes is there")
+	}
+	p.makes("echo", `s => !up.echo({in_: s}).data`, "up.echo")
+	if got, _ := p.runs("echo", "the word is swordfish-0123456789"); strings.Contains(got, "swordfish") || !strings.Contains(got, "[secret tok]") {
+		t.Errorf("a secret comes back: %s", got)
+	}
+	if strings.Contains(p.logged(), "swordfish") {
+		t.Error("the log has the secret")
+	}
+	p.end()
+	for servers, want := range map[string]string{
+		`{"up":{"tools":{"note":{"input":{"properties":{"lime":{"const":"x"}}}}}}}`: "no argument lime",
+		`{"up":{"tools":{"note":{"input":{"propertys":{"line":{"const":"x"}}}}}}}`:  "propertys",
+		`{"up":{"tools":{"none":null}}}`:                                            "none",
+		`{"up":{"tool":{}}}`:                                                        "tool",
+		`{"down":{}}`:                                                               "no server",
+		`{"up":{"env":{"TOKEN":{"secret":"other"}}}}`:                               "no secret",
+		`{"up":{"env":{"TOKEN":{"secret":"tok","x":1}}}}`:                           "secret",
+		`{"up":{"network":["https://api.example.com"]}}`:                            "network",
+		`{"up":{"network":"some"}}`:                                                 "network",
+		`{"up":{"read":["/nowhere/at/all"]}}`:                                       "/nowhere/at/all",
+		`{"up":{"write":["` + w.state + `"]}}`:                                      "no tool may reach",
+		`{"up":{"tools":{"look":null,"note":null,"echo":null,"look_wait":null}}}`:   "up",
+	} {
+		says(servers)
+		if got := w.refuses("--policy", policy); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %q", servers, got, want)
+		}
+	}
+}
+
+// Before the operator accepts what a server says of its tools, ro grants none, which the start
+// says; afterwards it grants what only reads. A grant by a star has what there is at the start.
+func TestUpstreamReadOnly(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	p := w.serve("--cap", "up,ro")
+	r := p.call("evolve", `{"name":"a","code":"u => !up.look({line: \"x\"})","capabilities":["up"]}`)
+	if !r.IsError {
+		t.Error("ro grants what nobody accepted as read-only")
+	}
+	p.end()
+	if !strings.Contains(p.logged(), "mcp-pif mcp accept up") {
+		t.Errorf("the start doesn't say that the grant is empty: %s", p.logged())
+	}
+	if got := w.refuses("--cap", "up.look*,ro"); !strings.Contains(got, "mcp-pif mcp accept up") {
+		t.Error(got)
+	}
+	w.accept("look", "note") // it claims nothing of note
+	p = w.serve("--cap", "up,ro", "--deny", "up.look_*")
+	p.makes("a", `u => !up.look({line: "x"}).text`, "up.look")
+	if got, failed := p.runs("a", nil); failed || got != `"noted"` {
+		t.Error(got)
+	}
+	for _, code := range []string{`u => !up.note({line: \"x\"})`, `u => !up.look_wait({})`} {
+		if r := p.call("evolve", `{"name":"b","code":"`+code+`","capabilities":["up"]}`); !r.IsError {
+			t.Errorf("%s is granted", code)
+		}
+	}
+	p.end()
+}
+
+// A server whose program isn't the one that was added isn't started, and --mcp expects what was
+// added.
+func TestUpstreamPinned(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	line := w.self + " " + mcptest.Word + " " + w.script
+	w.serve("--cap", "up", "--mcp", "up="+line).end()
+	for expected, says := range map[string]string{
+		"up=" + line + " more":     "mcp-pif mcp show up",
+		"up=https://example.com/":  "mcp-pif mcp show up",
+		"down=" + line:             "mcp-pif mcp add down -- " + line,
+		"down=https://example.com": "mcp-pif mcp add down https://example.com",
+		"up":                       "NAME=COMMAND",
+	} {
+		if got := w.refuses("--mcp", expected); !strings.Contains(got, says) {
+			t.Errorf("%s: %s, want %q", expected, got, says)
+		}
+	}
+	s := w.lock.Servers["up"]
+	was := s.Program
+	s.Program = "sha256:" + strings.Repeat("0", 64)
+	w.write()
+	if got := w.refuses("--cap", "up"); !strings.Contains(got, "was changed") || !strings.Contains(got, "mcp-pif mcp upgrade up") {
+		t.Error(got)
+	}
+	w.serve("--cap", "clock:now").end() // who doesn't use it goes on
+	s.Program = was
+	s.Command = append(s.Command, w.lock.Path)
+	if w.self == s.Command[0] {
+		w.write()
+		if got := w.refuses("--cap", "up"); !strings.Contains(got, "would call itself") {
+			t.Error(got)
+		}
+	}
+}
+
+// A changed tool is held and the others go on; a new one doesn't exist.
+func TestUpstreamHeld(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	w.says(mcptest.Script{List: "changed=note"})
+	p := w.serve("--cap", "up")
+	p.makes("note", `u => !up.note({line: "x"}).text`, "up.note")
+	p.makes("look", `u => !up.look({line: "y"}).text`, "up.look")
+	r := p.call("run", `{"tool":"note","input":null}`)
+	if kind, message := r.fault(); kind != "denied" || !strings.Contains(message, "mcp-pif mcp diff up") {
+		t.Errorf("%s %s", kind, message)
+	}
+	if got, failed := p.runs("look", nil); failed || got != `"noted"` {
+		t.Error(got)
+	}
+	if w.acted() != "look y\n" {
+		t.Errorf("the server acted upon %q", w.acted())
+	}
+	p.end()
+}
