@@ -248,7 +248,7 @@ func (a *authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving)
 		Concurrent: policy.Concurrent, Elicit: policy.Elicit,
 	}}
 	up.settings.Hops, _ = strconv.Atoi(os.Getenv(hopsVariable)) // none where it isn't set
-	up.settings.Idle, _ = time.ParseDuration(policy.Idle)      // it was checked when it was read
+	up.settings.Idle, _ = time.ParseDuration(policy.Idle)       // it was checked when it was read
 	if up.settings.Env, err = r.values("env", policy.Env); err != nil {
 		return nil, err
 	}
