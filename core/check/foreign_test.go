@@ -182,7 +182,7 @@ func TestFromSchemaSound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	n := 2_000
 	if os.Getenv("PIF_FULL") != "" {
-		n = 200_000
+		n = 20_000
 	}
 	found, exact, typed := 0, 0, 0
 	for range n {
