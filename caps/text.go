@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // A TextError says what is wrong with a capability's text, and where.
@@ -22,11 +24,18 @@ type TextError struct {
 
 // Error gives the text, what is wrong and what to do.
 func (e *TextError) Error() string {
-	s := fmt.Sprintf("capability %s: at %d: %s", quoted(e.Text), e.At, e.Message)
-	if e.Hint != "" {
-		s += ". " + e.Hint
+	return fmt.Sprintf("capability %s: at %d: %s", quoted(e.Text), e.At, e.Said())
+}
+
+// Said gives what is wrong and what to do, without the text.
+func (e *TextError) Said() string {
+	switch {
+	case e.Hint == "":
+		return e.Message
+	case strings.HasSuffix(e.Message, "?"):
+		return e.Message + " " + e.Hint
 	}
-	return s
+	return e.Message + ". " + e.Hint
 }
 
 // Parse reads a capability in any of its spellings,
@@ -88,7 +97,7 @@ func (p parser) parse() (Capability, error) {
 	m, known := p.kinds.Manifest(kind)
 	if p.strict {
 		if p.manifest = m; !known {
-			return c, p.fail(0, "Known kinds: "+strings.Join(p.kinds.names(), ", ")+".", "unknown kind %s", kind)
+			return c, p.fail(0, "Known kinds: "+strings.Join(p.kinds.names(), ", ")+".", "unknown kind %s%s", kind, closest(kind, p.kinds.names()))
 		}
 	}
 	head, tail, ok := strings.Cut(p.text, ":")
@@ -165,7 +174,7 @@ func (p parser) verbs(list string, at int) ([]string, error) {
 		meant := []string{v}
 		if p.strict && !(star && p.patterns) {
 			if meant = permitted(&Capability{Verbs: meant}, p.manifest); len(meant) == 0 {
-				return nil, p.fail(at, p.manifest.verbList(), "the kind %s has no verb %s", p.manifest.Kind, v)
+				return nil, p.fail(at, p.manifest.verbList(), "the kind %s has no verb %s%s", p.manifest.Kind, v, closest(v, p.manifest.verbNames()))
 			}
 		}
 		verbs = append(verbs, meant...)
@@ -181,14 +190,29 @@ func (m *Manifest) verbList() string {
 		return "Write " + m.Kind + ":SCOPE."
 	}
 	const most = 40
-	var names []string
-	for _, v := range m.Verbs[:min(len(m.Verbs), most)] {
-		names = append(names, v.Name)
-	}
-	if len(m.Verbs) > most {
-		names = append(names, "…")
+	names := m.verbNames()
+	if len(names) > most {
+		names = append(names[:most], "…")
 	}
 	return "Its verbs: " + strings.Join(names, ", ") + "."
+}
+
+// verbNames returns the names of the kind's verbs.
+func (m *Manifest) verbNames() []string {
+	names := make([]string, len(m.Verbs))
+	for i, v := range m.Verbs {
+		names[i] = v.Name
+	}
+	return names
+}
+
+// closest asks whether a name of the list was meant; "" if none is near.
+func closest(name string, names []string) string {
+	near := prim.Closest(name, names)
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
 }
 
 // scope reads [NAME=]SCOPE.

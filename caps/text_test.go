@@ -389,5 +389,5 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output:
 	// fs.read,write:./sandbox/in,max=1MiB <nil>
-	// capability "fs.raed:./sandbox": at 3: the kind fs has no verb raed. Its verbs: read, list, glob, stat, write, append, mkdir, move, remove.
+	// capability "fs.raed:./sandbox": at 3: the kind fs has no verb raed; did you mean read? Its verbs: read, list, glob, stat, write, append, mkdir, move, remove.
 }

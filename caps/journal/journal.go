@@ -24,6 +24,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -207,7 +208,8 @@ func CheckKind(k Kind) error {
 	if k == "" || slices.ContainsFunc(Kinds, q.kind) {
 		return nil
 	}
-	return fmt.Errorf("there are no events of kind %q; the kinds are %v", k, Kinds)
+	kinds := strings.Fields(strings.Trim(fmt.Sprint(Kinds), "[]"))
+	return fmt.Errorf("there are no events of kind %q; the kinds are %s", k, strings.Join(kinds, ", "))
 }
 
 // A Journal keeps events. It is safe for concurrent use.

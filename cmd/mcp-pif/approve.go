@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -18,8 +19,8 @@ import (
 
 // approveOptions are the flags of approve.
 type approveOptions struct {
-	list, no bool
-	clear    string
+	list, no, asJSON bool
+	clear            string
 }
 
 func newApprove() *cobra.Command {
@@ -34,7 +35,7 @@ Servers that run learn of the answer within half a second.
 
 The question shows first what the server knows: where the tool could reach, what it
 could do there, the limits, what is wider than what you approved before. What the
-model wrote comes last. To say yes you type the tool's name, or the question's where
+model wrote comes last. Several questions come one after the other. To say yes you type the tool's name, or the question's where
 that can't be typed, and a number that is shown; this takes a terminal, so that no
 program answers in your place.
 
@@ -58,24 +59,29 @@ answer about it.`,
 			}
 			c := &caps.Consents{Path: path}
 			if o.list {
-				return failing(listQuestions(cmd.OutOrStdout(), c))
+				return failing(listQuestions(cmd, c, o.asJSON))
 			}
 			return failing(approve(cmd, c, &o, args))
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.list, "list", false, "list what waits for an answer, and what was answered; this takes no terminal")
+	f.BoolVar(&o.asJSON, "json", false, "with --list, print JSON")
 	f.BoolVar(&o.no, "no", false, "say no, without typing more")
 	f.StringVar(&o.clear, "clear", "", "forget what was said about the tools called `NAME`: they may ask again, and have nothing until they are approved anew")
 	return cmd
 }
 
 // listQuestions shows what waits and what was answered.
-func listQuestions(out io.Writer, c *caps.Consents) error {
+func listQuestions(cmd *cobra.Command, c *caps.Consents, asJSON bool) error {
 	questions, answers, err := c.All()
 	if err != nil {
 		return err
 	}
+	if asJSON {
+		return printJSON(cmd, map[string]any{"questions": append([]caps.Question{}, questions...), "answers": append([]caps.ConsentAnswer{}, answers...)})
+	}
+	out := cmd.OutOrStdout()
 	if len(questions) == 0 {
 		fmt.Fprintln(out, "Nothing waits for your approval.")
 	}
@@ -103,13 +109,39 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, args []str
 	if o.clear != "" {
 		return clearAnswers(tty, in, c, o.clear)
 	}
-	q, err := questionMeant(c, args)
-	if err != nil || q == nil {
-		if err == nil {
-			fmt.Fprintln(tty, "Nothing waits for your approval.")
-		}
+	questions, err := questionsMeant(c, args)
+	if err != nil {
 		return err
 	}
+	if len(questions) == 0 {
+		fmt.Fprintln(tty, "Nothing waits for your approval.")
+	}
+	if o.no && len(questions) > 1 {
+		return fmt.Errorf("%d questions wait: 'mcp-pif approve --list' shows them; say no to one, with 'mcp-pif approve QUESTION --no'", len(questions))
+	}
+	open := 0
+	for i := range questions {
+		if len(questions) > 1 {
+			fmt.Fprintf(tty, "Question %d of %d\n\n", i+1, len(questions))
+		}
+		err := o.answer(tty, in, c, &questions[i])
+		switch {
+		case errors.Is(err, errLeftOpen):
+			open++
+			fmt.Fprintln(tty, "Left open.")
+		case err != nil:
+			return err
+		}
+		fmt.Fprintln(tty)
+	}
+	if open > 0 {
+		return errLeftOpen
+	}
+	return nil
+}
+
+// answer shows a question and has it answered.
+func (o *approveOptions) answer(tty io.Writer, in *bufio.Reader, c *caps.Consents, q *caps.Question) (err error) {
 	fmt.Fprintln(tty, strings.Join(q.Lines(), "\n"))
 	answer := caps.No
 	if !o.no {
@@ -131,63 +163,64 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, args []str
 	return nil
 }
 
-// questionMeant is the question of an identity, or the only one; nil: none waits.
-func questionMeant(c *caps.Consents, args []string) (*caps.Question, error) {
+// questionsMeant returns the question of an identity, or all there are.
+func questionsMeant(c *caps.Consents, args []string) ([]caps.Question, error) {
 	questions, _, err := c.All()
-	if err != nil {
-		return nil, err
+	if err != nil || len(args) == 0 {
+		return questions, err
 	}
-	if len(args) == 1 {
-		for i := range questions {
-			if questions[i].ID == args[0] {
-				return &questions[i], nil
-			}
+	ids := make([]string, len(questions))
+	for i := range questions {
+		if ids[i] = questions[i].ID; ids[i] == args[0] {
+			return questions[i : i+1], nil
 		}
-		return nil, fmt.Errorf("%q: %w; 'mcp-pif approve --list' shows those that there are", args[0], caps.ErrNoQuestion)
 	}
-	switch len(questions) {
-	case 0:
-		return nil, nil
-	case 1:
-		return &questions[0], nil
-	}
-	return nil, fmt.Errorf("%d questions wait: 'mcp-pif approve --list' shows them; answer one at a time, with 'mcp-pif approve QUESTION'", len(questions))
+	return nil, fmt.Errorf("%q: %w%s 'mcp-pif approve --list' shows those that there are", args[0], caps.ErrNoQuestion, cmp.Or(didYouMean(closest(args[0], ids)), ";"))
 }
 
-// errLeftOpen is the end of an approval that was neither given nor refused.
-var errLeftOpen = errors.New("that didn't match, so nothing was answered; the question is still open")
+// maxTries is how often a question is asked again after what didn't match.
+const maxTries = 5
 
-// askPerson has the person type an answer.
+// errLeftOpen is the end of an approval that was neither given nor refused.
+var errLeftOpen = errors.New("a question is left open")
+
+// askPerson has the person type an answer, and asks again if it doesn't match.
 func askPerson(out io.Writer, in *bufio.Reader, q *caps.Question) (answer string, err error) {
-	name, number := q.ID, challenge()
+	name := q.ID
 	if registry.Listed(q.Tool) {
 		name = q.Tool
 	}
 	about := append([]string{"", "This is about the tool"}, caps.Folded("  ", fmt.Sprintf("\"%s\", version %d,", q.Tool, q.Version))...)
 	about = append(append(about, "and"), caps.Folded("  ", strings.Join(q.Asks, ", "))...)
-	fmt.Fprintf(out, `%s
-
+	fmt.Fprintln(out, strings.Join(about, "\n"))
+	for range maxTries {
+		number := challenge()
+		fmt.Fprintf(out, `
 Type one of these lines, or press return to leave it open:
 
   yes %s %s
       for this version alone
-  name %[2]s %[3]s
+  name %[1]s %[2]s
       for this version, and later ones of the name while they get no wider
   no
       for every version of the name, until 'mcp-pif approve --clear NAME'
 
-> `, strings.Join(about, "\n"), name, number)
-	line, err := in.ReadString('\n')
-	if err != nil {
-		return "", errLeftOpen
-	}
-	switch strings.TrimRight(line, "\r\n") {
-	case "yes " + name + " " + number:
-		return caps.YesVersion, nil
-	case "name " + name + " " + number:
-		return caps.YesName, nil
-	case "no":
-		return caps.No, nil
+> `, name, number)
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return "", errLeftOpen
+		}
+		switch strings.TrimRight(line, "\r\n") {
+		case "yes " + name + " " + number:
+			return caps.YesVersion, nil
+		case "name " + name + " " + number:
+			return caps.YesName, nil
+		case "no":
+			return caps.No, nil
+		case "":
+			return "", errLeftOpen
+		}
+		fmt.Fprintln(out, "\nThat didn't match, so nothing was answered.")
 	}
 	return "", errLeftOpen
 }

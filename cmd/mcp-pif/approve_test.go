@@ -34,8 +34,8 @@ func answering(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// approving runs a command on a terminal of its own, types a line where it asks, and
-// gives what the terminal shows. NUMBER in the line stands for the number shown, and
+// approving runs a command on a terminal of its own, types a line wherever it asks, the
+// next of those that a | separates, and gives what the terminal shows. NUMBER in the line stands for the number shown, and
 // QUESTION for the question's name.
 func approving(command, line string, env ...string) (shown string, err error) {
 	cmd := exec.Command("script", "-qec", command, "/dev/null")
@@ -55,22 +55,31 @@ func approving(command, line string, env ...string) (shown string, err error) {
 	timer := time.AfterFunc(receiveTime, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	var screen bytes.Buffer
-	for b := make([]byte, 4096); !bytes.Contains(screen.Bytes(), []byte("\n> ")); {
+	lines := strings.Split(line, "|")
+	b := make([]byte, 4096)
+	for typed := 0; ; {
 		n, err := out.Read(b)
 		screen.Write(b[:n])
 		if err != nil {
-			break // it asks nothing
+			break
 		}
+		if bytes.Count(screen.Bytes(), []byte("\n> ")) == typed {
+			continue
+		}
+		next := "" // leaves what is open
+		if typed < len(lines) {
+			next = lines[typed]
+		}
+		typed++
+		number := "none"
+		if all := numberShown.FindAllSubmatch(screen.Bytes(), -1); all != nil {
+			number = string(all[len(all)-1][1])
+		}
+		if m := questionShown.FindSubmatch(screen.Bytes()); m != nil {
+			next = strings.ReplaceAll(next, "QUESTION", string(m[1]))
+		}
+		_, _ = io.WriteString(in, strings.ReplaceAll(next, "NUMBER", number)+"\r")
 	}
-	number := "none"
-	if m := numberShown.FindSubmatch(screen.Bytes()); m != nil {
-		number = string(m[1])
-	}
-	if m := questionShown.FindSubmatch(screen.Bytes()); m != nil {
-		line = strings.ReplaceAll(line, "QUESTION", string(m[1]))
-	}
-	_, _ = io.WriteString(in, strings.ReplaceAll(line, "NUMBER", number)+"\r")
-	_, _ = io.Copy(&screen, out)
 	in.Close()
 	err = cmd.Wait()
 	return strings.ReplaceAll(screen.String(), "\r\n", "\n"), err

@@ -197,7 +197,7 @@ func (a *authority) resolve(principal string, s sayings, secrets *hidden, common
 	for _, text := range said.denied {
 		c, err := caps.ParsePattern(text, a.kinds)
 		if err != nil {
-			return got, fmt.Errorf("denying %q: %w", text, err)
+			return got, badCapability("denying", text, err)
 		}
 		got.Denies = append(got.Denies, c)
 	}
@@ -214,7 +214,7 @@ func (a *authority) resolve(principal string, s sayings, secrets *hidden, common
 			got.Grants = append(got.Grants, g)
 		}
 		if err != nil {
-			return got, fmt.Errorf("granting %q: %w", text, err)
+			return got, badCapability("granting", text, err)
 		}
 	}
 	return got, nil
@@ -229,6 +229,21 @@ type resolving struct {
 	known     []*caps.Secret // that may be named
 	protected []string
 }
+
+// badCapability says what is wrong with a capability that is granted or denied. A
+// text that isn't understood is a command used wrongly.
+func badCapability(doing, text string, err error) error {
+	var wrong *caps.TextError
+	if !errors.As(err, &wrong) {
+		return fmt.Errorf("%s %q: %w", doing, text, err)
+	}
+	return fmt.Errorf("%s %q: %w", doing, text, wrongText{wrong})
+}
+
+// wrongText is an error of a capability's text, without the text.
+type wrongText struct{ *caps.TextError }
+
+func (e wrongText) Error() string { return e.Said() }
 
 // grant resolves the text of one grant.
 func (a *authority) grant(text string, asked bool, r *resolving) (*caps.Grant, error) {

@@ -18,6 +18,7 @@ import (
 
 func newCaps() *cobra.Command {
 	var o capOptions
+	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "caps",
 		Short: "Show what would be granted, and what can be",
@@ -38,25 +39,54 @@ The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
   mcp-pif caps explain 'p => !fs.read({path: p})' --cap fs:./sandbox
   mcp-pif caps revoke fs:./sandbox`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return failing(showCaps(cmd, &o)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return failing(showCaps(cmd, &o, *asJSON)) },
 	}
+	asJSON = jsonFlag(cmd)
 	o.register(cmd.Flags(), keptNowhere)
 	o.registerPrincipal(cmd.Flags())
 	cmd.AddCommand(newExplain(), newRevoke(), newRestore(), newRevoked())
 	return cmd
 }
 
-func showCaps(cmd *cobra.Command, o *capOptions) error {
+// shownAllowed is what is granted and denied to somebody, as JSON.
+type shownAllowed struct {
+	Principal string   `json:"principal,omitempty"`
+	Grants    []string `json:"grants"`
+	Denies    []string `json:"denies"`
+	Secrets   []string `json:"secrets"`
+}
+
+func allowedAsJSON(principal string, grants []*caps.Grant, denies []caps.Capability, secrets []caps.Binding) shownAllowed {
+	a := shownAllowed{principal, []string{}, []string{}, append([]string{}, secretLines(secrets)...)}
+	for _, g := range grants {
+		a.Grants = append(a.Grants, g.String())
+	}
+	for _, d := range denies {
+		a.Denies = append(a.Denies, d.String())
+	}
+	return a
+}
+
+func showCaps(cmd *cobra.Command, o *capOptions, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	auth, err := o.look(warnings(cmd))
 	if err != nil {
 		return err
 	}
 	defer auth.close()
-	if o.principal != "" && !slices.Contains(auth.principals.Names(), o.principal) {
+	if o.principal != "" && !asJSON && !slices.Contains(auth.principals.Names(), o.principal) {
 		fmt.Fprintf(out, "The policy says nothing of the principal %q, who has what everybody has.\n", o.principal)
 	}
 	grants := auth.policy.Grants()
+	if asJSON {
+		all := []shownAllowed{allowedAsJSON(o.principal, grants, auth.policy.Denies(), auth.policy.Secrets().List())}
+		for _, name := range auth.principals.Names() {
+			if own := auth.principals.Own(name); o.principal == "" {
+				all = append(all, allowedAsJSON(name, own.Grants, own.Denies, nil))
+			}
+		}
+		return printJSON(cmd, all)
+	}
 	if len(auth.principals.Grants()) == 0 {
 		fmt.Fprintln(out, "No capabilities granted: tools can only compute.")
 		fmt.Fprintln(out, "\nWhat can be granted with --cap:")
@@ -324,7 +354,8 @@ func newRestore() *cobra.Command {
 }
 
 func newRevoked() *cobra.Command {
-	return &cobra.Command{
+	var asJSON *bool
+	cmd := &cobra.Command{
 		Use:   "revoked",
 		Short: "List what is revoked",
 		Args:  cobra.NoArgs,
@@ -337,6 +368,9 @@ func newRevoked() *cobra.Command {
 			if err != nil {
 				return failing(err)
 			}
+			if *asJSON {
+				return failing(printJSON(cmd, append([]caps.Revocation{}, list...)))
+			}
 			for _, e := range list {
 				at := ""
 				if e.Real != "" {
@@ -347,4 +381,6 @@ func newRevoked() *cobra.Command {
 			return nil
 		},
 	}
+	asJSON = jsonFlag(cmd)
+	return cmd
 }

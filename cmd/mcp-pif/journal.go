@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -23,12 +24,16 @@ func newJournal() *cobra.Command {
 		Long: `Show, check and export the journal that servers keep: that of a profile, or with
 --store any. A server that runs goes on writing meanwhile.`,
 		Example: `  mcp-pif journal tail --kind effect
+  mcp-pif journal runs
+  mcp-pif journal show abcdefgh-17
   mcp-pif journal show 12 --profile claude-code
   mcp-pif journal verify --store pif.db
   mcp-pif journal export --store pif.db > journal.jsonl
   mcp-pif journal retain --store pif.db --max-size 500MB --dry-run`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newJournalTail(), newJournalShow(), newJournalVerify(), newJournalExport(), newJournalRetain())
+	cmd.AddCommand(newJournalRuns(), newJournalTail(), newJournalShow(), newJournalVerify(), newJournalExport(), newJournalRetain())
 	return cmd
 }
 
@@ -67,7 +72,7 @@ func (o *journalOptions) query() journal.Query {
 // journalCommand is a command that reads a store.
 func journalCommand(use, short string, o *journalOptions, selects bool, do func(cmd *cobra.Command, s *journal.Store, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.MaximumNArgs(strings.Count(use, " ")),
+		Use: use, Short: short, Args: cobra.MaximumNArgs(min(1, strings.Count(use, " "))),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := o.open()
 			if err != nil {
@@ -87,6 +92,7 @@ func newJournalTail() *cobra.Command {
 		lines  uint
 		follow bool
 	)
+	var asJSON *bool
 	cmd := journalCommand("tail", "Show the newest events, a line each", &o, true, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
 		ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 		defer stop()
@@ -95,6 +101,9 @@ func newJournalTail() *cobra.Command {
 			news = s.Watch(ctx) // from before the first look: none is missed
 		}
 		last, err := s.Last()
+		if err == nil && o.run != "" && !follow {
+			_, err = eventsOf(s, o.run)
+		}
 		if err != nil {
 			return err
 		}
@@ -102,7 +111,13 @@ func newJournalTail() *cobra.Command {
 			events, _, err := s.Read(q)
 			for i := range events {
 				last = max(last, events[i].Seq)
-				fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i]))
+				if *asJSON {
+					if err := printLine(cmd.OutOrStdout(), &events[i]); err != nil {
+						return err
+					}
+				} else {
+					fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i], cmp.Or(terminalWidth(cmd.OutOrStdout()), maxLine)))
+				}
 			}
 			return err
 		}
@@ -126,50 +141,69 @@ func newJournalTail() *cobra.Command {
 	})
 	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "at most so many")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those that come, until interrupted")
+	asJSON = jsonFlag(cmd)
 	return cmd
 }
 
-// mostLine is how long the data of an event is in a line.
-const mostLine = 160
+// maxLine is how long an event's line is where there is no terminal.
+const maxLine = 240
 
-// eventLine is an event in a line. What it holds may come from a model: no
-// character of it can steer a terminal.
-func eventLine(e *journal.Event) string {
-	where := e.Run
+// eventLine is an event in a line of at most width characters. What it holds may come
+// from a model: no character of it can steer a terminal.
+func eventLine(e *journal.Event, width int) string {
+	where := cmp.Or(e.Run, "-")
 	if e.Branch != "" {
 		where += "/" + e.Branch
 	}
-	data := firstLine(string(e.Data), mostLine)
-	return fmt.Sprintf("%6d %s %-16s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), e.Kind, where, printable(data))
+	r := readEvent(e)
+	line := fmt.Sprintf("%6d  %s  %-16s  %-11s  %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05"), e.Kind, where, r.words(e))
+	return ansi.Truncate(printable(line), width, "…")
 }
 
 func newJournalShow() *cobra.Command {
 	var o journalOptions
-	return journalCommand("show [SEQ]", "Show one event whole, or with --run a run's", &o, true, func(cmd *cobra.Command, s *journal.Store, args []string) error {
-		q := o.query()
+	var asJSON *bool
+	cmd := journalCommand("show [RUN | SEQ]", "Show a run with its effects, or one event whole", &o, true, func(cmd *cobra.Command, s *journal.Store, args []string) error {
+		out := cmd.OutOrStdout()
+		seq := uint64(0)
 		if len(args) == 1 {
-			seq, err := strconv.ParseUint(args[0], 10, 63)
-			if err != nil || seq == 0 {
+			n, err := strconv.ParseUint(args[0], 10, 63)
+			switch {
+			case err != nil && o.run == "":
+				o.run = args[0]
+			case err != nil || n == 0:
 				return fmt.Errorf("SEQ is the number of an event, not %q", args[0])
 			}
-			q.After, q.Before = seq-1, seq+1
+			seq = n
 		} else if o.run == "" {
-			return errors.New("which event? Give its number, or --run RUN")
+			return errors.New("which run, or which event? Give the name of one that 'mcp-pif journal runs' lists, or a number that 'mcp-pif journal tail' shows")
+		}
+		if o.run != "" {
+			events, err := eventsOf(s, o.run)
+			if err == nil && !*asJSON && seq == 0 && o.kind == "" {
+				printRun(out, events)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+		q := o.query()
+		if seq > 0 {
+			q.After, q.Before = seq-1, seq+1
 		}
 		found := false
 		err := s.Each(commandContext(cmd), q, func(e *journal.Event) error {
 			found = true
-			b, err := json.MarshalIndent(e, "", "  ")
-			if err == nil {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), string(escaped(b)))
-			}
-			return err
+			return printEncoded(out, e, "  ")
 		})
 		if err == nil && !found {
 			err = errors.New("there is no such event")
 		}
 		return err
 	})
+	asJSON = jsonFlag(cmd)
+	return cmd
 }
 
 func newJournalExport() *cobra.Command {

@@ -53,6 +53,7 @@ func newJournalRetain() *cobra.Command {
 		o      journalOptions
 		limits retainOptions
 		dry    bool
+		asJSON *bool
 	)
 	cmd := &cobra.Command{
 		Use:   "retain",
@@ -72,10 +73,11 @@ part was dropped can't be replayed. Servers do the same by themselves: see
 			if limits == (retainOptions{}) {
 				return errors.New("how much is to stay? Give --max-size SIZE, --max-age AGE, or both")
 			}
-			return failing(retainJournal(cmd, &o, limits.limits(), dry))
+			return failing(retainJournal(cmd, &o, limits.limits(), dry, *asJSON))
 		},
 	}
 	o.register(cmd, false)
+	asJSON = jsonFlag(cmd)
 	f := cmd.Flags()
 	f.Var(&limits.size, "max-size", "drop the oldest events until the file is no larger, such as 500MB")
 	f.Var(&limits.age, "max-age", "drop events that are older, such as 30d or 12h")
@@ -83,7 +85,7 @@ part was dropped can't be replayed. Servers do the same by themselves: see
 	return cmd
 }
 
-func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry bool) error {
+func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry, asJSON bool) error {
 	s, err := o.open() // to read: where there is no store, none is made
 	if err != nil {
 		return err
@@ -100,6 +102,9 @@ func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry 
 	done, err := s.Trim(commandContext(cmd), l, dry)
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
+	}
+	if asJSON {
+		return printJSON(cmd, done)
 	}
 	verb := "dropped"
 	if dry {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,7 @@ func newJournalVerify() *cobra.Command {
 	var o journalOptions
 	var file string
 	var anchors []string
+	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nothing recorded was changed, and say what that proves",
@@ -37,6 +39,9 @@ state directory: a file that lacks it is said to be an older copy, or cut off. W
 				return err
 			}
 			report, err := verifyJournal(commandContext(cmd), &o, file, known)
+			if *asJSON && (report.Events > 0 || err == nil) {
+				return failing(errors.Join(printJSON(cmd, report), err, report.Err()))
+			}
 			if report.Events > 0 || err == nil {
 				err = printReport(cmd.OutOrStdout(), &report, err)
 			}
@@ -44,6 +49,7 @@ state directory: a file that lacks it is said to be an older copy, or cut off. W
 		},
 	}
 	o.register(cmd, false)
+	asJSON = jsonFlag(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "check this `FILE` of JSON lines")
 	cmd.Flags().StringArrayVar(&anchors, "anchor", nil, "the number and hash of an event as an earlier check printed them, `SEQ:HASH`; may be repeated")
 	return cmd

@@ -32,6 +32,9 @@ func (a *authority) keepFor(client string) (keeping, error) {
 			if path == "" {
 				return keeping{where: inMemory}, nil
 			}
+			if err := a.options.remember(path); err != nil {
+				a.log.Debug("'mcp-pif tools' won't know what is granted here", "error", err)
+			}
 			return keeping{where: path}, nil
 		}
 		if a.journal == nil && (errors.Is(err, journal.ErrReadOnly) || errors.Is(err, journal.ErrDenied)) && a.look(path) == nil {

@@ -48,6 +48,7 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetOut(shownOut)
 	root.SetErr(shownErrs)
 	cmd, err := root.ExecuteC()
+	err = suggest(root, cmd, args, err)
 	var f *failure
 	switch {
 	case err == nil:
@@ -55,6 +56,9 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 	case errors.As(err, &f):
 		if f.err != nil {
 			fmt.Fprintln(shownErrs, "mcp-pif:", printableLines(f.err.Error()))
+		}
+		if wrong := (wrongText{}); errors.As(f.err, &wrong) {
+			return statusUsage
 		}
 		return cmp.Or(f.status, statusFailed)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -74,6 +75,10 @@ func (o *storeOptions) path(otherwise string) (string, error) {
 func (o *storeOptions) there() (string, error) {
 	path, err := o.path("")
 	if err != nil || path != "" {
+		if _, missing := os.Stat(path); o.profile != "" && errors.Is(missing, fs.ErrNotExist) {
+			names, _ := profiles()
+			return "", fmt.Errorf("there is no profile %q ('mcp-pif tools profiles' lists them)%s", o.profile, didYouMean(closest(o.profile, names)))
+		}
 		return path, err
 	}
 	if o.store == inMemory {

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"os"
+	"strings"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // newRoot is the command line.
@@ -17,22 +21,51 @@ computes exactly and always ends. It can touch nothing but what it declares and
 version by version, in a file for each client.
 
 Without a subcommand it serves MCP on standard input and output; an MCP client
-starts it that way. To see what it does, try 'mcp-pif tour'.`,
-		Example: `  mcp-pif                              serve MCP on stdio
-  mcp-pif --cap fs:./sandbox           serve, and let tools use the files below ./sandbox
-  mcp-pif run '{"mul":[6,7]}'          evaluate a term
-  mcp-pif tools list                   show the tools that a client's model made
-  mcp-pif help fold                    explain an operation`,
+starts it that way, with the flags that 'mcp-pif serve --help' lists. To see what it
+does, try 'mcp-pif tour'.`,
+		Example: `  mcp-pif                                 serve MCP on stdio
+  mcp-pif --cap fs:./sandbox              serve, and let tools use the files below ./sandbox
+  mcp-pif run 'xs => sum(xs)' '[1,2,3]'   run a program
+  mcp-pif tools list                      show the tools that a client's model made
+  mcp-pif help fold                       explain an operation`,
 		Args:              cobra.NoArgs,
+		Version:           version(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failing(expandFlags(cmd.Flags())) },
 	}
 	o.register(root.Flags())
-	root.AddCommand(
-		newServe(), newRun(), newCheck(), newFmt(), newRepl(), newTour(), newTools(), newCaps(), newApprove(), newJournal(), newReplay(), newDoctor(), newInstall(), newPlugin(), newVersion(),
-	)
+	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Start here", []*cobra.Command{newTour(), newInstall(), newDoctor()}},
+		{"Programs", []*cobra.Command{newRun(), newCheck(), newFmt(), newRepl()}},
+		{"What models made and did", []*cobra.Command{newTools(), newJournal(), newReplay()}},
+		{"What tools may do", []*cobra.Command{newCaps(), newApprove(), newPlugin()}},
+		{"The server", []*cobra.Command{newServe(), newVersion()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, c := range group.commands {
+			c.GroupID = group.title
+			root.AddCommand(c)
+		}
+	}
 	root.SetHelpCommand(newHelp(root))
+	root.SetVersionTemplate(versionLine())
+	cobra.AddTemplateFunc("flagUsages", func(f *pflag.FlagSet) string {
+		width := terminalWidth(os.Stdout)
+		if width == 0 || width > maxHelpWidth {
+			width = maxHelpWidth
+		}
+		return f.FlagUsagesWrapped(width)
+	})
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags | flagUsages"))
+	completeFlags(root)
 	return root
 }
+
+// maxHelpWidth is how wide help is at most.
+const maxHelpWidth = 100

@@ -109,13 +109,13 @@ func printAnswer(cmd *cobra.Command, a mcpserver.Answer, asJSON bool) error {
 	case asJSON:
 		fmt.Fprintf(out, "%s\n", escaped(a.Structured))
 	case a.Fault != nil:
-		fmt.Fprintln(errs, printableLines(a.Text))
+		fmt.Fprintln(errs, inCommands(printableLines(a.Text)))
 	default:
 		fmt.Fprintf(out, "%s\n", escaped([]byte(a.Text)))
 	}
 	if !asJSON {
 		for _, more := range a.More {
-			fmt.Fprintln(errs, printableLines(more))
+			fmt.Fprintln(errs, inCommands(printableLines(more)))
 		}
 	}
 	if a.Fault != nil {

@@ -47,6 +47,9 @@ func codeAndInput(cmd *cobra.Command, file string, args []string) (code, input s
 		if len(args) > 1 && args[0] == "-" && args[1] == "-" {
 			return "", "", false, errors.New("CODE and INPUT can't both come from standard input")
 		}
+		if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() && strings.HasSuffix(args[0], ".pif") {
+			return "", "", false, fmt.Errorf("%s is a file; did you mean --file %[1]s?", args[0])
+		}
 		if code, err = source(cmd, args[0]); err != nil {
 			return "", "", false, err
 		}

@@ -1,7 +1,16 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -26,4 +35,74 @@ func didYouMean(near string) string {
 		return ""
 	}
 	return "; did you mean " + near + "?"
+}
+
+// toolCall matches a call of one of the server's own tools, as hints write it.
+var toolCall = regexp.MustCompile(`(Call )?(\{"name":"[a-z]+","arguments":\{[^{}]*\}\})`)
+
+// shows matches a hint that names one of the server's own tools.
+var shows = regexp.MustCompile(`(?m)^(list|history) (shows the (?:tools|versions) there are)`)
+
+// inCommands returns a text whose hints name commands in place of calls of a model.
+func inCommands(text string) string {
+	text = shows.ReplaceAllString(text, "'mcp-pif tools $1' $2")
+	text = strings.ReplaceAll(text, ", or make one with evolve", "")
+	return toolCall.ReplaceAllStringFunc(text, func(call string) string {
+		parts := toolCall.FindStringSubmatch(call)
+		var c struct {
+			Name      string
+			Arguments struct {
+				Name    string
+				Tool    string
+				Run     string
+				Version int
+			}
+		}
+		if json.Unmarshal([]byte(parts[2]), &c) != nil {
+			return call
+		}
+		name := c.Arguments.Name
+		if c.Arguments.Version > 0 {
+			name += "@" + strconv.Itoa(c.Arguments.Version)
+		}
+		command, known := map[string]string{
+			"list": "tools list", "describe": "tools show " + name, "history": "tools history " + name, "help": "help " + name,
+			"journal": "journal runs", "retire": "tools retire " + name,
+		}[c.Name]
+		if !known {
+			return call
+		}
+		command = "'" + strings.TrimSpace("mcp-pif "+command) + "'"
+		if parts[1] != "" {
+			command = "Run " + command
+		}
+		return command
+	})
+}
+
+// suggest adds to the error of a command line what was probably meant: the command or
+// the flag.
+func suggest(root, cmd *cobra.Command, args []string, err error) error {
+	var f *failure
+	if err == nil || errors.As(err, &f) {
+		return err
+	}
+	if found, rest, _ := root.Find(args); found != nil && found.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		var names []string
+		for _, c := range found.Commands() {
+			if slices.Contains(c.SuggestFor, rest[0]) {
+				return fmt.Errorf("%s has no command %q%s", found.CommandPath(), rest[0], didYouMean(c.Name()))
+			}
+			names = append(names, c.Name())
+		}
+		return fmt.Errorf("%s has no command %q%s", found.CommandPath(), rest[0], didYouMean(closest(rest[0], names)))
+	}
+	if flag, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := closest(flag, names); near != "" {
+			return fmt.Errorf("%w%s", err, didYouMean("--"+near))
+		}
+	}
+	return err
 }

@@ -26,8 +26,8 @@ carry tools from one file to another. --store names the file, --profile whose it
 with neither it is the file of the only profile there is. Servers may be running on
 it: they see what is changed before their next request.
 
-Where a command shows what tools may do it decides that as a server with the same
---cap, --deny and --policy would.`,
+Where a command shows what tools may do it decides that as the last server on the
+file did, or as one with the --cap, --deny and --policy given.`,
 		Example: `  mcp-pif tools list
   mcp-pif tools show square@2
   mcp-pif tools diff square 1 2
@@ -76,6 +76,9 @@ func (o *capOptions) tools(cmd *cobra.Command, how opening) (_ *kept, err error)
 	}
 	log := warnings(cmd)
 	k := new(kept)
+	if how == toRead {
+		o.recall(cmd, path)
+	}
 	// A principal's tools may do what it may.
 	if name, ok := strings.CutPrefix(o.profile, principalMark); ok {
 		o.principal, o.principals = name, true
@@ -118,7 +121,7 @@ func (o *capOptions) tools(cmd *cobra.Command, how opening) (_ *kept, err error)
 func (k *kept) ask(cmd *cobra.Command, tool string, arguments map[string]any, into any) (mcpserver.Answer, error) {
 	a := call(commandContext(cmd), k.Server, tool, arguments)
 	if a.Fault != nil {
-		return a, errors.New(printableLines(a.Fault.Error()))
+		return a, printableError(a.Fault)
 	}
 	if into != nil {
 		if err := json.Unmarshal(a.Structured, into); err != nil {
@@ -179,7 +182,8 @@ func versionNumber(text string) (int, error) {
 }
 
 func newToolsProfiles() *cobra.Command {
-	return &cobra.Command{
+	var asJSON *bool
+	cmd := &cobra.Command{
 		Use:   "profiles",
 		Short: "List the profiles",
 		Args:  cobra.NoArgs,
@@ -188,10 +192,15 @@ func newToolsProfiles() *cobra.Command {
 			if err != nil {
 				return failing(err)
 			}
+			if *asJSON {
+				return failing(printJSON(cmd, append([]string{}, names...)))
+			}
 			for _, name := range names {
 				fmt.Fprintln(cmd.OutOrStdout(), printable(name))
 			}
 			return nil
 		},
 	}
+	asJSON = jsonFlag(cmd)
+	return cmd
 }

@@ -80,7 +80,7 @@ func newToolsRetire() *cobra.Command {
 		condition ifVersion
 	)
 	cmd := toolsCommand(&cobra.Command{
-		Use: "retire NAME", Short: "Take a tool off the list; its history stays",
+		Use: "retire NAME", SuggestFor: []string{"remove", "delete", "rm"}, Short: "Take a tool off the list; its history stays",
 		Args: cobra.ExactArgs(1),
 	}, toWrite, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
 		question := map[string]any{"name": args[0]}
@@ -108,5 +108,6 @@ func newToolsRetire() *cobra.Command {
 	return cmd
 }
 
-// printableError is an error whose words can't steer a terminal.
-func printableError(err error) error { return fmt.Errorf("%s", printableLines(err.Error())) }
+// printableError is an error whose words can't steer a terminal, and whose hints name
+// commands.
+func printableError(err error) error { return errors.New(inCommands(printableLines(err.Error()))) }

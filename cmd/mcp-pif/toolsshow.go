@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +44,7 @@ type shownTool struct {
 func newToolsList() *cobra.Command {
 	var asJSON bool
 	return toolsCommand(&cobra.Command{
-		Use: "list", Short: "List the tools", Args: cobra.NoArgs,
+		Use: "list", SuggestFor: []string{"ls"}, Short: "List the tools", Args: cobra.NoArgs,
 	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, _ []string) error {
 		var list struct{ Tools []shownTool }
 		a, err := k.ask(cmd, "list", nil, &list)
@@ -54,16 +54,16 @@ func newToolsList() *cobra.Command {
 		if asJSON {
 			return printIndented(cmd, a.Structured)
 		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		var rows [][]string
 		for _, t := range list.Tools {
 			what := firstLine(t.Description, 60)
 			if t.Why != "" {
 				what = firstLine(t.Why, 200)
 			}
-			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", printable(t.Name), t.Version, t.State,
-				cmp.Or(printable(strings.Join(t.Capabilities, " ")), "-"), printable(what))
+			rows = append(rows, []string{t.Name, strconv.Itoa(t.Version), t.State, cmp.Or(strings.Join(t.Capabilities, " "), "-"), what})
 		}
-		return w.Flush()
+		printTable(cmd.OutOrStdout(), []string{"NAME", "VERSION", "STATE", "MAY", "DESCRIPTION"}, rows)
+		return nil
 	})
 }
 
@@ -177,7 +177,7 @@ func newToolsHistory() *cobra.Command {
 		if asJSON {
 			return printJSON(cmd, map[string]any{"name": args[0], "versions": all})
 		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		var rows [][]string
 		for _, raw := range all {
 			var v struct {
 				Version, From, Bytes          int
@@ -191,10 +191,12 @@ func newToolsHistory() *cobra.Command {
 			if v.From > 0 {
 				kind += fmt.Sprintf(" to %d", v.From)
 			}
-			fmt.Fprintf(w, "%d\t%s\t%s\t%.12s\t%s\t%s\n", v.Version, kind, localTime(v.Time), v.Hash,
-				printable(strings.Join(v.Capabilities, " ")), printable(firstLine(v.Description, 60)))
+			rows = append(rows, []string{
+				strconv.Itoa(v.Version), kind, localTime(v.Time), fmt.Sprintf("%.12s", v.Hash), cmp.Or(strings.Join(v.Capabilities, " "), "-"), firstLine(v.Description, 60),
+			})
 		}
-		return w.Flush()
+		printTable(cmd.OutOrStdout(), []string{"VERSION", "CHANGE", "TIME", "HASH", "MAY", "DESCRIPTION"}, rows)
+		return nil
 	})
 }
 

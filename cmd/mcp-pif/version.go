@@ -24,14 +24,24 @@ func version() string {
 	return info.Main.Version
 }
 
+func versionLine() string {
+	return fmt.Sprintf("mcp-pif %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	var asJSON *bool
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(cmd.OutOrStdout(), "mcp-pif %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if *asJSON {
+				return failing(printJSON(cmd, map[string]string{"version": version(), "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH}))
+			}
+			fmt.Fprint(cmd.OutOrStdout(), versionLine())
 			return nil
 		},
 	}
+	asJSON = jsonFlag(cmd)
+	return cmd
 }

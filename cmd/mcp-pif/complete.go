@@ -1,0 +1,235 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+)
+
+// The shell completes what a command or a flag takes: each row lists the words there
+// are now. What can't be read completes to nothing.
+
+// A listing returns the words that fit after the arguments already there.
+type listing func(cmd *cobra.Command, args []string) []string
+
+// argumentWords are what arguments of commands can be, by the command's path.
+var argumentWords = map[string]listing{
+	"tools show":     first(versionsToo),
+	"tools history":  first(allTools),
+	"tools diff":     toolThenVersions,
+	"tools rollback": toolThenVersions,
+	"tools retire":   first(allTools),
+	"journal show":   first(runNames),
+	"replay":         first(runNames),
+	"approve":        first(questionIDs),
+	"caps restore":   first(revokedTexts),
+	"caps revoke":    first(grantedTexts),
+}
+
+// flagWords are what values of flags can be, by the flag's name.
+var flagWords = map[string]listing{
+	"profile":   func(*cobra.Command, []string) []string { names, _ := profiles(); return names },
+	"run":       runNames,
+	"with":      versionsToo,
+	"tool":      allTools,
+	"clear":     answeredNames,
+	"cap":       kindNames,
+	"deny":      kindNames,
+	"ask":       kindNames,
+	"declare":   kindNames,
+	"log-level": fixed("debug", "info", "warn", "error"),
+	"ask-via":   fixed("terminal", "elicitation"),
+	"sandbox":   fixed("require", "best-effort", "off"),
+	"input-as":  fixed("data", "auto", "term"),
+}
+
+// completeFlags registers these rows with every command.
+func completeFlags(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		completeFlags(c)
+	}
+	if words := argumentWords[strings.TrimPrefix(root.CommandPath(), "mcp-pif ")]; words != nil {
+		root.ValidArgsFunction = words.complete
+	}
+	root.Flags().VisitAll(func(f *pflag.Flag) {
+		words := flagWords[f.Name]
+		if f.Name == "kind" && root.Parent() != nil && root.Parent().Name() == "journal" {
+			words = eventKinds
+		}
+		if words != nil {
+			_ = root.RegisterFlagCompletionFunc(f.Name, words.complete)
+		}
+	})
+}
+
+func (words listing) complete(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	directive := cobra.ShellCompDirectiveNoFileComp
+	var fit []string
+	for _, word := range words(cmd, args) {
+		if strings.HasPrefix(word, prefix) {
+			fit = append(fit, word)
+			if strings.HasSuffix(word, ":") {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+		}
+	}
+	return fit, directive
+}
+
+func fixed(words ...string) listing {
+	return func(*cobra.Command, []string) []string { return words }
+}
+
+// first lists for the first argument only.
+func first(words listing) listing {
+	return func(cmd *cobra.Command, args []string) []string {
+		if len(args) > 0 {
+			return nil
+		}
+		return words(cmd, args)
+	}
+}
+
+// completedStore opens the store that the flags typed so far mean; nil: there is none.
+func completedStore(cmd *cobra.Command) *journal.Store {
+	var o storeOptions
+	o.store, _ = cmd.Flags().GetString("store")
+	o.profile, _ = cmd.Flags().GetString("profile")
+	path, err := o.there()
+	if err != nil {
+		return nil
+	}
+	s, err := journal.Open(path, journal.Options{ReadOnly: true})
+	if err != nil {
+		return nil
+	}
+	return s
+}
+
+// completedTools reads the tools of that store.
+func completedTools(cmd *cobra.Command, read func(*registry.Registry) []string) []string {
+	s := completedStore(cmd)
+	if s == nil {
+		return nil
+	}
+	defer s.Close()
+	tools, _, err := registry.Open(run.Log(s), nil)
+	if err != nil {
+		return nil
+	}
+	return read(tools)
+}
+
+func allTools(cmd *cobra.Command, _ []string) []string {
+	return completedTools(cmd, func(tools *registry.Registry) (names []string) {
+		for _, t := range tools.Snapshot().All() {
+			names = append(names, t.Name)
+		}
+		return names
+	})
+}
+
+// versionsToo lists the tools, and each version of those that have several.
+func versionsToo(cmd *cobra.Command, _ []string) []string {
+	return completedTools(cmd, func(tools *registry.Registry) (names []string) {
+		for _, t := range tools.Snapshot().All() {
+			names = append(names, t.Name)
+			for v := 1; v <= t.Version; v++ {
+				names = append(names, t.Name+"@"+strconv.Itoa(v))
+			}
+		}
+		return names
+	})
+}
+
+// toolThenVersions lists the tools, and then the versions of the one that is named.
+func toolThenVersions(cmd *cobra.Command, args []string) []string {
+	if len(args) == 0 {
+		return allTools(cmd, args)
+	}
+	return completedTools(cmd, func(tools *registry.Registry) (versions []string) {
+		changes, _, _ := tools.History(args[0], 0, 100)
+		for _, c := range changes {
+			versions = append(versions, strconv.Itoa(c.Version))
+		}
+		return versions
+	})
+}
+
+func runNames(cmd *cobra.Command, _ []string) (names []string) {
+	s := completedStore(cmd)
+	if s == nil {
+		return nil
+	}
+	defer s.Close()
+	events, _, _ := s.Read(journal.Query{Kind: journal.RunStarted, Limit: 50, Last: true})
+	for i := range events {
+		names = append(names, events[i].Run)
+	}
+	return names
+}
+
+func eventKinds(*cobra.Command, []string) []string {
+	kinds := map[string]bool{}
+	for _, k := range journal.Kinds {
+		family, _, _ := strings.Cut(string(k), ".")
+		kinds[family], kinds[string(k)] = true, true
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+func kindNames(*cobra.Command, []string) (names []string) {
+	k, _ := kinds()
+	for kind := range k {
+		names = append(names, kind+":")
+	}
+	slices.Sort(names)
+	return names
+}
+
+func questionIDs(*cobra.Command, []string) (ids []string) {
+	path, _ := consentFile()
+	questions, _, _ := (&caps.Consents{Path: path}).All()
+	for i := range questions {
+		ids = append(ids, questions[i].ID)
+	}
+	return ids
+}
+
+func answeredNames(*cobra.Command, []string) (names []string) {
+	path, _ := consentFile()
+	_, answers, _ := (&caps.Consents{Path: path}).All()
+	for i := range answers {
+		names = append(names, answers[i].Tool)
+	}
+	return names
+}
+
+func revokedTexts(*cobra.Command, []string) (texts []string) {
+	r, _ := revocations()
+	list, _ := r.Load()
+	for _, e := range list {
+		texts = append(texts, e.Text)
+	}
+	return texts
+}
+
+// grantedTexts lists what the last server of each profile granted.
+func grantedTexts(*cobra.Command, []string) (texts []string) {
+	names, _ := profiles()
+	for _, name := range names {
+		path, _ := folderPath(name)
+		texts = append(texts, readGranted(path)["cap"]...)
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}

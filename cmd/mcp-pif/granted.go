@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+)
+
+// authorityFlags are the flags that decide what tools may do, each with where its
+// values are.
+func (o *capOptions) authorityFlags() map[string]*[]string {
+	return map[string]*[]string{
+		"cap": &o.grants, "deny": &o.denies, "ask": &o.asks, "proc": &o.processes, "secret": &o.secrets, "sandbox": &o.sandbox, "folder": (*[]string)(&o.folders),
+	}
+}
+
+// grantedFile is where the flags of the last server on a store are.
+func grantedFile(store string) (string, error) {
+	dir, err := stateOfPlugin(store, "any")
+	return filepath.Join(filepath.Dir(filepath.Dir(dir)), "granted.json"), err
+}
+
+// remember keeps the flags that decide what tools may do, for the commands that show
+// it later. Nothing depends on it.
+func (o *capOptions) remember(store string) error {
+	path, err := grantedFile(store)
+	if err != nil || store == "" {
+		return err
+	}
+	said := map[string][]string{"policy": {o.policy}, "plugin-lock": {o.pluginLock}}
+	for flag, values := range o.authorityFlags() {
+		said[flag] = slices.Clone(*values)
+	}
+	for flag, values := range said {
+		for i := range values {
+			if values[i], err = fixPaths(flag, values[i], absolutePath); err != nil {
+				return err
+			}
+		}
+	}
+	text, err := json.Marshal(said)
+	if err != nil {
+		return err
+	}
+	if old, err := os.ReadFile(path); err == nil && string(old) == string(text) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return statefile.Replace(path, text, 0o600)
+}
+
+// readGranted reads those flags; nil: no server is known.
+func readGranted(store string) (said map[string][]string) {
+	path, err := grantedFile(store)
+	if err != nil {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(text, &said) != nil {
+		return nil
+	}
+	return said
+}
+
+// recall takes the flags of the last server on a store if none are given, and tells
+// so.
+func (o *capOptions) recall(cmd *cobra.Command, store string) {
+	given := o.policy + o.pluginLock
+	for _, values := range o.authorityFlags() {
+		given += strings.Join(*values, "")
+	}
+	said := readGranted(store)
+	if given != "" || said == nil {
+		return
+	}
+	last := *o
+	for flag, values := range last.authorityFlags() {
+		*values = said[flag]
+	}
+	last.policy, last.pluginLock = strings.Join(said["policy"], ""), strings.Join(said["plugin-lock"], "")
+	auth, err := last.look(warnings(cmd))
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "What the last server granted can't be granted now, so nothing is: %s\n", printable(err.Error()))
+		return
+	}
+	defer auth.close()
+	*o = last
+	if summary := auth.summary(); summary != "none" && (cmd.Name() == "list" || cmd.Name() == "show") {
+		fmt.Fprintf(cmd.ErrOrStderr(), "As the last server here granted: %s. --cap or --policy judge by other grants.\n", printable(summary))
+	}
+}
