@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 	sandbox.Main()
 	keeper.Main()
 	mcptest.Main()
+	servePlugin()
 	os.Exit(m.Run())
 }
 
@@ -44,6 +45,7 @@ type world struct {
 	http     *mcptest.HTTP // nil: it is a process
 	log      *buffer       // the operator's
 	state    string
+	command  *sdk.Command
 }
 
 // A buffer is written to by many.
@@ -116,7 +118,7 @@ func newWorld(t testing.TB, script mcptest.Script, overHTTP bool, more func(*Set
 		c.Command = &sdk.Command{
 			Args: []string{exe, mcptest.Word, w.file}, Path: exe, Read: []string{dir}, Write: []string{dir}, Memory: 1 << 30, Processes: 64, FileSize: 1 << 30, Sandbox: string(mode),
 		}
-		s.Server.Command = c.Command.Args
+		s.Server.Command, w.command = c.Command.Args, c.Command
 	}
 	if more != nil {
 		more(&s)

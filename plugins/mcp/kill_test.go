@@ -1,0 +1,264 @@
+//go:build linux
+
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// servePlugin is this test binary as the plugin's process, if it was started as one.
+func servePlugin() {
+	if len(os.Args) != 2 || os.Args[1] != "plugin" {
+		return
+	}
+	told, err := sdk.ReadSettings()
+	if err != nil {
+		panic(err)
+	}
+	s, err := ParseSettings(told)
+	if err != nil {
+		panic(err)
+	}
+	p, err := Plugin(s)
+	if err != nil {
+		panic(err)
+	}
+	sdk.Serve(p)
+}
+
+// A hosted world has the plugin in a process of its own.
+type hosted struct {
+	*world
+	host *host.Host
+	held *caps.Held
+}
+
+func newHosted(t testing.TB, script mcptest.Script, overHTTP bool) *hosted {
+	t.Helper()
+	var settings Settings
+	w := newWorld(t, script, overHTTP, func(s *Settings) { settings = *s })
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := settings.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := json.Marshal(settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode := host.Off
+	if host.System().Holds() {
+		mode = host.Require
+	}
+	h := &hosted{world: w}
+	h.host, err = host.New(host.Options{
+		Logger: slog.New(slog.NewTextHandler(w.log, nil)), Sandbox: func(string) host.Mode { return mode },
+		State:   func(string) (string, error) { return w.state, nil },
+		Command: func(*caps.Grant) *caps.Command { return w.command },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.host.Close() })
+	if err := h.host.Add(host.Source{
+		Manifest: m, Path: exe, Args: []string{"plugin"}, Shared: true, Settings: func(*caps.Grant) ([]byte, error) { return told, nil },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	kinds, err := caps.NewKinds(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := caps.Parse("srv", kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: kinds})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.held = &caps.Held{Capability: g.Shown(), Grant: g, Within: c.Scope}
+	return h
+}
+
+// do calls a tool as the broker does.
+func (h *hosted) do(word, args string) (value.Value, *fault.Fault) {
+	h.t.Helper()
+	v, ok := jsonvalue.Read(args)
+	o, known := h.held.Grant.Manifest.Operation("srv." + word)
+	if !ok || !known {
+		h.t.Fatalf("there is no call %s %s", word, args)
+	}
+	got, _, f := h.host.Perform(context.Background(), run.Act{
+		Held: h.held, Operation: o, Verb: o.Verb, Args: v, Deadline: time.Now().Add(patience), Most: 1 << 20, Key: "r-1",
+	})
+	return got, f
+}
+
+// noted calls a tool that writes a line, and holds what it says to what happened: at most
+// one line, and a line without an answer is never called undone.
+func (h *hosted) noted(step, line string) *fault.Fault {
+	h.t.Helper()
+	_, f := h.do("note", `{"line":"`+line+`"}`)
+	n := strings.Count(strings.Join(h.lines(), "\n"), "note "+line)
+	switch {
+	case n > 1:
+		h.t.Errorf("%s: the server acted %d times", step, n)
+	case f == nil && n != 1:
+		h.t.Errorf("%s: it succeeded, and the server did nothing", step)
+	case f != nil && n == 1 && f.Kind != fault.OutcomeUnknown:
+		h.t.Errorf("%s: the server acted, and the fault is %v", step, f)
+	case f != nil && f.Kind != fault.OutcomeUnknown && f.Kind != fault.EffectFailed && f.Kind != fault.Denied:
+		h.t.Errorf("%s: %v", step, f)
+	}
+	if f != nil && strings.Contains(f.Message+f.Hint, mcptest.Canary) {
+		h.t.Errorf("%s: the server's words are ours: %v", step, f)
+	}
+	return f
+}
+
+// The server is killed at each step of a session.
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		era  string
+		http bool
+	}{"stdio": {}, "http": {http: true}, "stdio 2026": {mcptest.Stateless, false}, "http 2026": {mcptest.Stateless, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHosted(t, mcptest.Script{Era: c.era}, c.http)
+			for _, step := range []string{"initialize", "server/discover", "notifications/initialized", "tools/list", "tools/call", "acted"} {
+				h.set(func(s *mcptest.Script) { s.DieAt = step })
+				f := h.noted(step, "at "+step)
+				if (step == "tools/call" || step == "acted") && (f == nil || f.Kind != fault.OutcomeUnknown) {
+					t.Errorf("%s: %v", step, f)
+				}
+				h.set(func(s *mcptest.Script) { s.DieAt = "" })
+				h.until("the server is there again after "+step, func() bool {
+					_, f := h.do("look", `{}`)
+					return f == nil
+				})
+			}
+			if !c.http {
+				h.until("there is one server", func() bool { return len(h.servers()) == 1 })
+			}
+		})
+	}
+}
+
+// servers is the processes that are the scripted server.
+func (h *hosted) servers() (pids []string) {
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, path := range all {
+		line, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(line, []byte(mcptest.Word+"\x00"+h.file)) {
+			pids = append(pids, filepath.Base(filepath.Dir(path)))
+		}
+	}
+	return pids
+}
+
+// The plugin is killed before, during and after a call: nothing is done twice, and its
+// server ends with it.
+func TestKilledPlugin(t *testing.T) {
+	t.Parallel()
+	for name, overHTTP := range map[string]bool{"stdio": false, "http": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHosted(t, mcptest.Script{}, overHTTP)
+			kill := func() {
+				t.Helper()
+				for _, s := range h.host.Status() {
+					if s.PID != 0 {
+						if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+			}
+			if f := h.noted("first", "1"); f != nil {
+				t.Fatal(f)
+			}
+			was := h.servers()
+			kill()
+			h.until("the server ends with the plugin", func() bool {
+				now := h.servers()
+				return overHTTP || len(now) == 0 || now[0] != was[0]
+			})
+			h.until("the plugin is there again", func() bool {
+				_, f := h.do("look", `{}`)
+				return f == nil
+			})
+			go func() {
+				h.until("it waits", func() bool { return strings.Contains(strings.Join(h.lines(), "\n"), "wait") })
+				kill()
+			}()
+			if _, f := h.do("wait", `{}`); f == nil || f.Kind != fault.OutcomeUnknown {
+				t.Errorf("killed during a call: %v", f)
+			}
+			h.until("the plugin is there again", func() bool {
+				_, f := h.do("look", `{}`)
+				return f == nil
+			})
+			if n := strings.Count(strings.Join(h.lines(), "\n"), "note "); n != 1 {
+				t.Errorf("the server acted %d times", n)
+			}
+		})
+	}
+}
+
+// A fault has the server's words as its value, and the answer its type.
+func TestHosted(t *testing.T) {
+	t.Parallel()
+	h := newHosted(t, mcptest.Script{}, false)
+	_, f := h.do("fail", `{}`)
+	if f == nil || f.Kind != fault.EffectFailed || f.Raised == nil || strings.Contains(f.Message, mcptest.Canary) {
+		t.Fatalf("%v", f)
+	}
+	if got := shown(t, f.Raised.(value.Value)); !strings.Contains(got, mcptest.Canary) {
+		t.Errorf("the fault's value is %s", got)
+	}
+	h.set(func(s *mcptest.Script) { s.List = "changed=note" })
+	if _, f := h.do("changes", `{}`); f != nil {
+		t.Fatal(f)
+	}
+	if _, f := h.do("note", `{}`); f == nil || f.Kind != fault.Denied || !strings.Contains(f.Message, "srv changed note since it was accepted on 3 Nov 2026") {
+		t.Errorf("a held tool: %v", f)
+	}
+	// What the server wrote to its standard error is kept, in quotes.
+	h.set(func(s *mcptest.Script) { s.Noise = mcptest.Canary + "\x1b[2J" })
+	h.set(func(s *mcptest.Script) { s.DieAt = "tools/call" })
+	if _, f := h.do("echo", `{}`); f == nil {
+		t.Fatal("the server lives on")
+	}
+	h.set(func(s *mcptest.Script) { s.DieAt = "" })
+	h.until("it is kept", func() bool {
+		_, _ = h.do("look", `{}`)
+		b, err := os.ReadFile(LogPath(h.state, ""))
+		return err == nil && strings.Contains(string(b), `"`+mcptest.Canary+`\x1b[2J"`)
+	})
+}
