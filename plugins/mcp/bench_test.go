@@ -62,7 +62,9 @@ func BenchmarkCall(b *testing.B) {
 		for b.Loop() {
 			var all sync.WaitGroup
 			for range 64 {
-				all.Go(func() { h.perform(b, "nap", &value.Record{Fields: []value.Field{{Key: "ms", Value: value.NewInt(50)}}}) })
+				all.Go(func() {
+					h.perform(b, "nap", &value.Record{Fields: []value.Field{{Key: "ms", Value: value.NewInt(50)}}})
+				})
 			}
 			all.Wait()
 		}
