@@ -119,12 +119,15 @@ func (g *asking) mistake(t *Type, message string) *fault.Fault {
 // mistaken is what an argument fails with that is of another kind.
 func mistaken(x *test) *fault.Fault {
 	want, got := wanted(x.want), describe(x.bad)
-	where := x.part
+	where, hint := x.part, "Give !"+x.op+" what fits."
 	if where == "" {
 		where = "its argument"
+		if x.want == prim.KindRecord { // in JSON an object with an operation's name for its key is a call of that
+			hint = "Give !" + x.op + ` a record of its arguments, {"record":{"NAME":VALUE}}.`
+		}
 	}
 	return &fault.Fault{
 		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes %s as %s, not %s", x.op, want, where, got),
-		Expected: want, Got: got, Hint: "Give !" + x.op + " what fits.",
+		Expected: want, Got: got, Hint: hint,
 	}
 }

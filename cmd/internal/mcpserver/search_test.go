@@ -23,7 +23,7 @@ import (
 
 // serverKind is the kind of an MCP server with the operations, each with a verb of its own.
 func serverKind(kind string, operations ...caps.Operation) *caps.Manifest {
-	m := &caps.Manifest{Kind: kind, Server: kind, Version: "1", Doc: "an MCP server", Algebra: caps.Exact, Only: "server"}
+	m := &caps.Manifest{Kind: kind, Server: kind, Version: "1", Doc: "an MCP server", Algebra: caps.Exact}
 	for _, o := range operations {
 		o.Verb, o.Wire, o.Name = o.Name, o.Name, kind+"."+o.Name
 		m.Verbs = append(m.Verbs, caps.Verb{Name: o.Verb})
@@ -93,7 +93,7 @@ func granting(t testing.TB, h run.Handler, grants map[string]bool, denied string
 		}
 	}
 	if denied != "" {
-		c, err := caps.Parse(denied, kinds)
+		c, err := caps.ParsePattern(denied, kinds)
 		if err == nil {
 			err = policy.Deny(c)
 		}
@@ -106,7 +106,7 @@ func granting(t testing.TB, h run.Handler, grants map[string]bool, denied string
 
 // TestSearch: a search finds what tools can hold, and nothing else, the nearest first.
 func TestSearch(t *testing.T) {
-	s := granting(t, nil, map[string]bool{"github": false, "github.create_issue": true, "toy.get:notes/**": false}, "github.delete_issue:server", github(t), toy)
+	s := granting(t, nil, map[string]bool{"github": false, "github.create_issue": true, "toy.get:notes/**": false}, "github.delete_*", github(t), toy)
 	for query, want := range map[string]string{
 		"issues": `github.issues({length}) → {text, data?: json, parts?}  granted
 github.create_issue({title, body?}) → {text, data?: {labels: list[…], number: int}, parts?}  asks
@@ -132,7 +132,7 @@ github.merge({"user-id", if, "пользователь", "a.b", of, list, x, mer
 		"github.create_issue": `github.create_issue
   !github.create_issue({title: string, body?: string}) gives {data?: {labels: list[{name: string}], number: int}, parts?: list[{mime?: string, type: string}], text: string}
   such as !github.create_issue({title: "…"})
-It is granted to tools that a person approves: a tool declares github.create_issue:server.
+It is granted to tools that a person approves: a tool declares github.create_issue.
 words of the server github, not of this program:
   |   Opens a bug.`,
 		"github.delete_issue": "github: an MCP server\ngithub.delete_issue isn't granted here: ask the operator to start the server with --cap github.delete_issue.",
@@ -199,6 +199,20 @@ func TestExampleParses(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %s has %q, expected %q", o.Name, shown, got, want)
 			}
+		}
+	}
+}
+
+// TestArgumentsReadAsCalls: arguments in JSON that are a call of an operation by their name
+// are refused with how they are written.
+func TestArgumentsReadAsCalls(t *testing.T) {
+	s := granting(t, nil, map[string]bool{"github": false}, "", github(t))
+	for code, want := range map[string]string{
+		`{"lam":"x","body":{"github.issues":{"length":"a"}}}`: `{"record":{"NAME":VALUE}}`,
+		`"x => !github.issues(length(\"a\"))"`:                `a record of its arguments, {NAME: VALUE}.`,
+	} {
+		if a := do(t, s, "evolve", `{"name":"t","code":`+code+`,"capabilities":["github"]}`); a.Fault == nil || !strings.Contains(a.Text, want) {
+			t.Errorf("%s: %s", code, a.Text)
 		}
 	}
 }
@@ -298,6 +312,10 @@ func TestServersWordsQuoted(t *testing.T) {
 		for _, more := range []string{``, `,"run":{"input":{}}`, `,"strict":true`, `,"draft":true,"run":{"input":{"a":1}}`,
 			`,"examples":[{"input":1,"effects":[{"op":"evil.do","value":{"text":"","data":{"n":"x"}}}],"expect":1}]`} {
 			calls = append(calls, struct{ tool, arguments string }{"evolve", fmt.Sprintf(`{"name":"t%d","code":%s,"capabilities":["evil"]%s}`, i, encode(code), more)})
+		}
+		for _, input := range []string{`{}`, `7`, `{"a":"b"}`, `{"how":1,"deep":{"a":1}}`} {
+			calls = append(calls, struct{ tool, arguments string }{"run", fmt.Sprintf(`{"tool":"t%d","input":%s}`, i, input)},
+				struct{ tool, arguments string }{fmt.Sprintf("t%d", i), fmt.Sprintf(`{"input":%s}`, input)})
 		}
 		calls = append(calls, struct{ tool, arguments string }{"describe", fmt.Sprintf(`{"name":"t%d","detail":true}`, i)})
 	}
