@@ -49,6 +49,11 @@ func (s sayings) some(principals bool) bool {
 // even where nobody is one.
 func (a *authority) said() (s sayings, err error) {
 	s.all = allowed{granted: slices.Concat(a.options.folders, a.options.grants), asked: a.options.asks, denied: a.options.denies}
+	driven, err := a.grantedPrograms(slices.Concat(s.all.granted, s.all.asked))
+	if err != nil {
+		return s, err
+	}
+	s.all.granted = append(s.all.granted, driven...)
 	if s.all.secrets, err = a.options.secretOptions.bindings(a.kinds); err != nil {
 		return s, err
 	}

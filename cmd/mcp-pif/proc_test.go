@@ -272,7 +272,7 @@ func TestProcMapping(t *testing.T) {
 	dir := t.TempDir()
 	policy := filepath.Join(dir, "policy.json")
 	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
+	if err := os.WriteFile(script, []byte("#!/usr/bin/env no-such-interpreter\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -281,11 +281,12 @@ func TestProcMapping(t *testing.T) {
 		want   string
 	}{
 		{"", nil, "no command is mapped"},
-		{"", []string{"--proc", "python3"}, "NAME=COMMAND"},
+		{"", []string{"--proc", ""}, "NAME=COMMAND"},
+		{"", []string{"--proc", "no-such-program"}, "no program"},
 		{"", []string{"--proc", "python3=no-such-program"}, "no program"},
 		{"", []string{"--proc", "python3=./python3"}, "not an absolute path"},
 		{"", []string{"--proc", "python3='/usr/bin/python3"}, "isn't closed"},
-		{"", []string{"--proc", "python3=" + script}, "is a script"},
+		{"", []string{"--proc", "python3=" + script}, "no program \"no-such-interpreter\""},
 		{"", []string{"--proc", mapsPython, "--proc", mapsPython}, "duplicate"},
 		{`{"processes":{"python3":{"command":["/usr/bin/python3"]}}}`, []string{"--proc", mapsPython}, "both map"},
 		{`{"processes":{"python3":{"command":[]}}}`, nil, "no program"},

@@ -5,12 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/programs"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -18,7 +18,41 @@ import (
 type processOptions struct{ processes []string }
 
 func (o *processOptions) register(f *pflag.FlagSet) {
-	f.StringArrayVar(&o.processes, "proc", nil, "map a name to a command, `NAME=COMMAND`, such as python3='/usr/bin/python3 -i -q', for --cap proc:python3; words, no shell; may be repeated")
+	f.StringArrayVar(&o.processes, "proc", nil, "let tools drive a `COMMAND`, such as python3 or ghci, in sessions; NAME=COMMAND maps a name for --cap proc:NAME and grants nothing; words, no shell; may be repeated")
+}
+
+// read reads the commands of the flags.
+func (o *processOptions) read() ([]programs.Program, error) {
+	list := make([]programs.Program, len(o.processes))
+	for i, text := range o.processes {
+		var err error
+		if list[i], err = programs.Read(text); err != nil {
+			return nil, misused(err)
+		}
+	}
+	return list, nil
+}
+
+// grantedPrograms is the capabilities of the commands that stand alone, but for those
+// that the flags grant in other words, or ask for.
+func (a *authority) grantedPrograms(said []string) (texts []string, err error) {
+	list, err := a.options.processOptions.read()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range list {
+		for _, added := range p.Added {
+			a.log.Info("the command of a name needs more than its program", "proc", p.Name, "it", added)
+		}
+		named := func(text string) bool {
+			c, err := caps.Parse(text, a.kinds)
+			return err == nil && c.Kind == "proc" && c.Scope == p.Name
+		}
+		if p.Bare && !slices.ContainsFunc(said, named) {
+			texts = append(texts, caps.Capability{Kind: "proc", Scope: p.Name}.String())
+		}
+	}
+	return texts, nil
 }
 
 // A mapping is the commands that the operator maps names to.
@@ -58,22 +92,18 @@ func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, pro
 		return nil, nil
 	}
 	var found *caps.Command
-	for _, text := range a.options.processes {
-		name, line, ok := strings.Cut(text, "=")
-		if !ok || name == "" {
-			return nil, fmt.Errorf("--proc is NAME=COMMAND, not %q", text)
-		}
-		if name != c.Scope {
+	list, err := a.options.processOptions.read()
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if list[i].Name != c.Scope {
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("--proc: duplicate name %s", name)
+			return nil, fmt.Errorf("--proc: duplicate name %s", c.Scope)
 		}
-		split, err := caps.SplitCommand(line)
-		if err != nil {
-			return nil, fmt.Errorf("--proc %s: %w", name, err)
-		}
-		found = &split
+		found = &list[i].Command
 	}
 	if mapped, ok := filed[c.Scope]; ok {
 		if found != nil {
@@ -82,7 +112,7 @@ func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, pro
 		found = &mapped
 	}
 	if found == nil {
-		return nil, fmt.Errorf("no command is mapped to the name: say --proc %s='/PATH/TO/PROGRAM ARGUMENTS', or \"processes\" in the policy file", c.Scope)
+		return nil, fmt.Errorf("no command is mapped to the name: say --proc %s, where that is a program, or --proc %[1]s='/PATH/TO/PROGRAM ARGUMENTS', or \"processes\" in the policy file", c.Scope)
 	}
 	resolved, err := resolveCommand(*found, protected, programs)
 	if err != nil {
@@ -117,11 +147,9 @@ func (a *authority) programs(said sayings) []string {
 		started = append(started, caps.Ways(self)...)
 	}
 	commands := []caps.Command{}
-	for _, text := range a.options.processes {
-		if _, line, ok := strings.Cut(text, "="); ok {
-			if c, err := caps.SplitCommand(line); err == nil {
-				commands = append(commands, c)
-			}
+	if list, err := a.options.processOptions.read(); err == nil {
+		for _, p := range list {
+			commands = append(commands, p.Command)
 		}
 	}
 	for _, name := range said.names() {

@@ -166,6 +166,8 @@ var rules = map[string]rule{
 		std: anyStd, ours: []string{"caps/statefile"},
 		libraries: []string{"github.com/tailscale/hujson", "github.com/pelletier/go-toml/v2", "go.yaml.in/yaml/v4"},
 	},
+	// What interpreters need to start.
+	"cmd/internal/programs": {std: anyStd, ours: []string{"caps"}},
 	// Ready tools: code and data, no more.
 	"cmd/internal/packs": {std: anyStd, ours: []string{"core/prim", "caps", "caps/registry"}},
 	// Tests alone: the conformance suite on our server, others' clients, the bundle.
