@@ -316,3 +316,21 @@ func TestUpstreamHeld(t *testing.T) {
 	}
 	p.end()
 }
+
+// TestFindsUpstream: what is granted of a server is counted in list, found by help with the
+// server's words in a margin, and acts in the call that makes the tool.
+func TestFindsUpstream(t *testing.T) {
+	w := newServedWorld(t)
+	p := w.serve("--cap", "up.echo,note", "--ask", "up.fail")
+	for _, c := range []struct{ tool, arguments, want string }{
+		{"list", `{}`, `"servers":["up: 2 operations granted, 1 ask; help {\"search\":…}"]`},
+		{"help", `{"search":"up"}`, "up.echo({filter?, in_?, n?}) → {text, data?: json, parts?}  granted\nup.fail({}) → {text, data?: json, parts?}  asks\nup.note({line?}) →"},
+		{"help", `{"name":"up.note"}`, "words of the server up, not of this program:\n  |   does it"},
+		{"help", `{"name":"up.look"}`, "up.look isn't granted here"},
+		{"evolve", `{"name":"e","code":"x => !up.note(x)","capabilities":["up.note"],"run":{"input":{"line":"a"}}}`, `"run":{"result":{"text":"noted"}`},
+	} {
+		if r := p.call(c.tool, c.arguments); r.IsError || len(r.Content) == 0 || !strings.Contains(r.Content[0].Text, c.want) {
+			t.Errorf("%s %s gives %v, want %s", c.tool, c.arguments, r.Content, c.want)
+		}
+	}
+}
