@@ -144,6 +144,9 @@ func (s *session) conclude() {
 	if !s.last.Ended && s.why == "" {
 		s.why = "lost" // its keeper was killed by somebody else
 	}
+	if why := s.refusal(); why != "" {
+		s.why = why
+	}
 	if s.total != nil {
 		s.total.Stop()
 		s.idle.Stop()
