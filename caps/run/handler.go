@@ -9,6 +9,20 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
+type hopsKey struct{}
+
+// WithHops returns a context whose effects are known to have come through so many other
+// servers of this program.
+func WithHops(ctx context.Context, n int) context.Context {
+	return context.WithValue(ctx, hopsKey{}, n)
+}
+
+// Hops is what [WithHops] said, or 0.
+func Hops(ctx context.Context) int {
+	n, _ := ctx.Value(hopsKey{}).(int)
+	return n
+}
+
 // A Handler performs what was decided: package plugins/host, by plugin
 // processes.
 type Handler interface {

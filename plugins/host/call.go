@@ -113,7 +113,7 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 	}
 	request := &pluginv1.InvokeRequest{
 		Handle: it.number, Operation: a.Operation.Name, IdempotencyKey: a.Key, MaxOutcomeBytes: max(0, a.Most),
-		Call: p.lastCall.Add(1), Secrets: secrets,
+		Call: p.lastCall.Add(1), Secrets: secrets, Hops: uint32(run.Hops(ctx)),
 	}
 	if !a.Deadline.IsZero() {
 		left := time.Until(a.Deadline)

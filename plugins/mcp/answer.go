@@ -24,8 +24,8 @@ func (u *upstream) answer(o *operation, raw json.RawMessage) (value.Value, error
 		return nil, unknown(o, "the server's answer can't be read exactly")
 	}
 	if kind, _ := member(result, "resultType").(value.Str); kind != "" && kind != "complete" {
-		return nil, sdk.Fail("failed", "the server asks for input before it does anything, and may not").
-			WithHint("Tell the user: the operator can let it, with \"elicit\": true.")
+		return nil, sdk.Fail("failed", "the server asks for input before it does anything, and nobody is asked for it").
+			WithHint("Give it all that it needs with the arguments, or tell the user.")
 	}
 	blocks, ok := content(result)
 	if !ok {

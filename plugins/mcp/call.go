@@ -50,7 +50,7 @@ func (s *session) perform(ctx context.Context, o *operation, text json.RawMessag
 // call makes one request, and gives the result as it came.
 func (s *session) call(ctx context.Context, name, tool string, schema, text json.RawMessage, most int64, o *operation) (json.RawMessage, *exchange, error) {
 	x := &exchange{most: most}
-	p := &sdkmcp.CallToolParams{Name: tool, Arguments: text, Meta: sdkmcp.Meta{metaHops: s.u.settings.Hops + 1}}
+	p := &sdkmcp.CallToolParams{Name: tool, Arguments: text, Meta: sdkmcp.Meta{metaHops: s.u.hops(ctx)}}
 	token := "p" + strconv.FormatUint(s.u.tokens.Add(1), 10)
 	p.SetProgressToken(token)
 	if o != nil {

@@ -245,8 +245,22 @@ func TestBounds(t *testing.T) {
 	cancel()
 	<-waiting
 	w.gives("note", `{}`, `{"text":"noted"}`)
+	near := newWorld(t, mcptest.Script{}, false, func(s *Settings) { s.Hops, s.Env = maxHops-1, map[string]string{"SECRET": "s3cret"} })
+	near.gives("hops", `{}`, `{"text":"3 3 s3cret"}`)
 	far := newWorld(t, mcptest.Script{}, false, func(s *Settings) { s.Hops = maxHops })
 	far.fails("note", `{}`, "denied", "more than 3 in a row")
+}
+
+// A session that is asked nothing ends with its process; the next call makes another.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, mcptest.Script{}, true, func(s *Settings) { s.Idle = time.Millisecond })
+	w.gives("note", `{}`, `{"text":"noted"}`)
+	w.until("the session is over", func() bool { return w.http.Open() == 0 })
+	w.gives("note", `{}`, `{"text":"noted"}`)
+	if made := w.http.Made(); made != 2 {
+		t.Errorf("%d sessions were made", made)
+	}
 }
 
 // A session of a run isn't another run's.

@@ -105,12 +105,17 @@ func newHosted(t testing.TB, script mcptest.Script, overHTTP bool) *hosted {
 // do calls a tool as the broker does.
 func (h *hosted) do(word, args string) (value.Value, *fault.Fault) {
 	h.t.Helper()
+	return h.doIn(context.Background(), word, args)
+}
+
+func (h *hosted) doIn(ctx context.Context, word, args string) (value.Value, *fault.Fault) {
+	h.t.Helper()
 	v, ok := jsonvalue.Read(args)
 	o, known := h.held.Grant.Manifest.Operation("srv." + word)
 	if !ok || !known {
 		h.t.Fatalf("there is no call %s %s", word, args)
 	}
-	got, _, f := h.host.Perform(context.Background(), run.Act{
+	got, _, f := h.host.Perform(ctx, run.Act{
 		Held: h.held, Operation: o, Verb: o.Verb, Args: v, Deadline: time.Now().Add(patience), Most: 1 << 20, Key: "r-1",
 	})
 	return got, f
@@ -241,6 +246,12 @@ func TestHosted(t *testing.T) {
 	}
 	if got := shown(t, f.Raised.(value.Value)); !strings.Contains(got, mcptest.Canary) {
 		t.Errorf("the fault's value is %s", got)
+	}
+	if v, f := h.doIn(run.WithHops(t.Context(), 2), "hops", `{}`); f != nil || shown(t, v) != `{"text":"3 1 "}` {
+		t.Errorf("through two others: %v, %v", v, f)
+	}
+	if _, f := h.doIn(run.WithHops(t.Context(), 3), "hops", `{}`); f == nil || f.Kind != fault.Denied {
+		t.Errorf("through three others: %v", f)
 	}
 	h.set(func(s *mcptest.Script) { s.List = "changed=note" })
 	if _, f := h.do("changes", `{}`); f != nil {

@@ -51,7 +51,8 @@ type Settings struct {
 	Concurrent int `json:",omitempty"`
 	// Idle is how long a session lasts that is asked nothing; 0: ten minutes.
 	Idle time.Duration `json:",omitempty"`
-	// Elicit is set if the server may ask the user.
+	// Elicit is set if the operator lets the server ask the user. No server is told so yet:
+	// each question is refused.
 	Elicit bool `json:",omitempty"`
 	// Hops is how many of these programs are in a row before this one, each the server
 	// of the one before.

@@ -127,7 +127,7 @@ func (c *capability) Close() error {
 
 // perform performs an operation.
 func (u *upstream) perform(ctx context.Context, c *capability, name string, args value.Value) (value.Value, error) {
-	if u.settings.Hops >= maxHops {
+	if u.hops(ctx) > maxHops {
 		return nil, sdk.Fail("denied", "%s would be the server of a server of a server of mcp-pif: more than %d in a row are refused", u.settings.Name, maxHops).
 			WithHint("Tell the user: the operator's servers call each other in a circle, or in too long a row.")
 	}
@@ -164,6 +164,11 @@ func (u *upstream) perform(ctx context.Context, c *capability, name string, args
 		}
 		return nil, trouble.failure
 	}
+}
+
+// hops is how many of these programs are in a row when a request reaches the server.
+func (u *upstream) hops(ctx context.Context) int {
+	return max(u.settings.Hops, sdk.Hops(ctx)) + 1
 }
 
 // arguments writes the arguments of a call, by their names on the wire.

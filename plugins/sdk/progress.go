@@ -30,6 +30,15 @@ func Key(ctx context.Context) string {
 	return key
 }
 
+type hopsKey struct{}
+
+// Hops is how many servers of mcp-pif a request came through before it reached this host's,
+// for plugins that pass it on to others; 0: it came from a client of its own.
+func Hops(ctx context.Context) int {
+	n, _ := ctx.Value(hopsKey{}).(int)
+	return n
+}
+
 // WithKey returns a context whose requests have a key. It is for tests that use
 // [Direct].
 func WithKey(ctx context.Context, key string) context.Context {

@@ -247,6 +247,9 @@ func (s *server) begun(ctx context.Context, r *pluginv1.InvokeRequest) (context.
 	if key := r.GetIdempotencyKey(); key != "" {
 		ctx = WithKey(ctx, key)
 	}
+	if n := r.GetHops(); n > 0 {
+		ctx = context.WithValue(ctx, hopsKey{}, int(n))
+	}
 	ctx = withSecrets(ctx, r.GetSecrets())
 	if ns := r.GetTimeoutNs(); ns > 0 {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ns))

@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
 // recovering answers a panic anywhere below it, so that no request ends the
@@ -45,10 +47,17 @@ func (s *Server) dispatching(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+// metaHops is the member of a call's _meta by which a row of these servers, each the client
+// of the next, knows how long it is.
+const metaHops = "mcp-pif-hops"
+
 // handle is a call of a tool as MCP has it.
 func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, _ := ctx.Value(calledKey{}).(string)
 	c := Call{Tool: name, Arguments: req.Params.Arguments}
+	if n, ok := req.Params.Meta[metaHops].(float64); ok && n > 0 {
+		ctx = run.WithHops(ctx, int(min(n, 1000)))
+	}
 	if a := arrivalOf(req.Extra); a != nil {
 		c.Tools, c.ticket, c.arrival = a.tools, a.ticket, a
 	}

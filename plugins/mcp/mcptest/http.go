@@ -216,6 +216,13 @@ func (h *HTTP) Listens() bool {
 	return len(h.streams) > 0
 }
 
+// Open is how many sessions there are.
+func (h *HTTP) Open() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.sessions)
+}
+
 // Made is how many sessions were begun.
 func (h *HTTP) Made() int {
 	h.mu.Lock()

@@ -3,6 +3,7 @@ package mcptest
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -68,6 +69,7 @@ var tools = []tool{
 	{name: "ask", title: "Asks the user", input: `"method":{"type":"string"}`},
 	{name: "log", title: "Logs a line"},
 	{name: "changes", title: "Says that its list changed"},
+	{name: "hops", title: "Gives what it knows of the row it is in"},
 	{name: "nap", title: "Takes a while", input: `"ms":{"type":"integer"}`, hints: reads},
 }
 
@@ -152,6 +154,7 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 		Arguments json.RawMessage `json:"arguments"`
 		Meta      struct {
 			Token any `json:"progressToken"`
+			Hops  int `json:"mcp-pif-hops"`
 		} `json:"_meta"`
 	}
 	_ = json.Unmarshal(m.Params, &p)
@@ -202,6 +205,8 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 	case "changes":
 		s.send(notification("notifications/tools/list_changed", map[string]any{}))
 		s.send(result(m.ID, map[string]any{"content": text("changed")}))
+	case "hops":
+		s.send(result(m.ID, map[string]any{"content": text(fmt.Sprintf("%d %s %s", p.Meta.Hops, os.Getenv("MCP_PIF_HOPS"), os.Getenv("SECRET")))}))
 	case "nap":
 		select {
 		case <-time.After(time.Duration(a.MS) * time.Millisecond):

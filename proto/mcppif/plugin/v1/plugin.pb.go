@@ -901,7 +901,10 @@ type InvokeRequest struct {
 	Call uint64 `protobuf:"varint,7,opt,name=call,proto3" json:"call,omitempty"`
 	// secrets is the values of those that the arguments name, each once. Feature
 	// "secrets"; a host sends none to a plugin that doesn't have it.
-	Secrets       []*Secret `protobuf:"bytes,8,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	Secrets []*Secret `protobuf:"bytes,8,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	// hops is how many servers of this kind the call came through before it reached this
+	// host, for plugins that pass it on to others: a long row is a loop.
+	Hops          uint32 `protobuf:"varint,9,opt,name=hops,proto3" json:"hops,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -990,6 +993,13 @@ func (x *InvokeRequest) GetSecrets() []*Secret {
 		return x.Secrets
 	}
 	return nil
+}
+
+func (x *InvokeRequest) GetHops() uint32 {
+	if x != nil {
+		return x.Hops
+	}
+	return 0
 }
 
 // Secret is a secret of the operator's, for one call. A plugin puts the value
@@ -2113,7 +2123,7 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\fOpenResponse\x12\x18\n" +
 	"\x06handle\x18\x01 \x01(\x04H\x00R\x06handle\x125\n" +
 	"\afailure\x18\x02 \x01(\v2\x19.mcppif.plugin.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\xa4\x02\n" +
+	"\aoutcome\"\xb8\x02\n" +
 	"\rInvokeRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x12\x1c\n" +
 	"\toperation\x18\x02 \x01(\tR\toperation\x12\x1c\n" +
@@ -2123,7 +2133,8 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"timeout_ns\x18\x05 \x01(\x03R\ttimeoutNs\x12*\n" +
 	"\x11max_outcome_bytes\x18\x06 \x01(\x03R\x0fmaxOutcomeBytes\x12\x12\n" +
 	"\x04call\x18\a \x01(\x04R\x04call\x127\n" +
-	"\asecrets\x18\b \x03(\v2\x18.mcppif.plugin.v1.SecretB\x03\x80\x01\x01R\asecrets\"e\n" +
+	"\asecrets\x18\b \x03(\v2\x18.mcppif.plugin.v1.SecretB\x03\x80\x01\x01R\asecrets\x12\x12\n" +
+	"\x04hops\x18\t \x01(\rR\x04hops\"e\n" +
 	"\x06Secret\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\x05value\x18\x02 \x01(\tB\x03\x80\x01\x01R\x05value\x12\x14\n" +
