@@ -45,6 +45,8 @@ func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	o.upstreamOptions.register(f)
 	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
 	f.Var(&o.folders, "folder", "grant a `FOLDER`, given as a normal path (fs:FOLDER without percent-encoding); may be repeated")
+	f.Var(settings{o}, "setting", "grant what is chosen in a client's `SETTING`")
+	_ = f.MarkHidden("setting")
 	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
 	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` to each tool that a person approves for it, with 'mcp-pif approve'; may be repeated")
 	f.StringVar(&o.askVia, "ask-via", "terminal", "`WAY` to ask a person: terminal is 'mcp-pif approve' only; elicitation is also a form in the client (a client that answers by itself can then approve anything)")

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -31,5 +32,40 @@ func (f *folders) Set(dir string) error {
 		return err
 	}
 	*f = append(*f, caps.Capability{Kind: "fs", Scope: filepath.ToSlash(path)}.String())
+	return nil
+}
+
+// settings is the hidden flag --setting NAME=VALUE: what somebody chose in a form of a
+// client's, such as that of the bundle. Forms have one text for a list, and leave what
+// isn't chosen empty or as the name of the setting.
+type settings struct{ to *capOptions }
+
+func (s settings) Type() string { return "setting" }
+
+func (s settings) String() string { return "" }
+
+// Set takes one setting.
+func (s settings) Set(text string) error {
+	name, value, _ := strings.Cut(text, "=")
+	value = strings.TrimSpace(value)
+	chosen := value != "" && !strings.HasPrefix(value, "${user_config.")
+	list := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	switch {
+	case name == "folder" && chosen:
+		return s.to.folders.Set(value)
+	case name == "memory" && chosen && value != "false":
+		s.to.grants = append(s.to.grants, "kv:memory/**")
+	case name == "origins" && chosen:
+		for _, origin := range list {
+			if !strings.Contains(origin, "://") {
+				origin = "https://" + origin
+			}
+			s.to.grants = append(s.to.grants, caps.Capability{Kind: "fetch", Scope: strings.TrimSuffix(origin, "/")}.String())
+		}
+	case name == "programs" && chosen:
+		s.to.processes = append(s.to.processes, list...)
+	case !slices.Contains([]string{"folder", "memory", "origins", "programs"}, name):
+		return errors.New("it is folder, memory, origins or programs, and = with a value")
+	}
 	return nil
 }

@@ -101,9 +101,10 @@ func TestBundle(t *testing.T) {
 	const read = `{"name":"peek","code":"path => !fs.read({path: path})","capabilities":["GRANT"]}`
 	for _, chosen := range []string{"", folder} {
 		values := []string{"${__dirname}", dir}
-		if chosen != "" {
-			values = append(values, "${user_config.folder}", chosen)
+		if chosen != "" { // else a field is cleared, and the others stay as they are written
+			values = append(values, "${user_config.memory}", "true", "${user_config.origins}", "api.example.com, https://b.example")
 		}
+		values = append(values, "${user_config.folder}", chosen)
 		fill := strings.NewReplacer(values...)
 		cmd := exec.Command(fill.Replace(m.Server.Config.Command))
 		for _, arg := range m.Server.Config.Args {
@@ -131,10 +132,20 @@ func TestBundle(t *testing.T) {
 			if len(grants) != 0 {
 				t.Errorf("nobody chose a folder, and %v is granted", grants)
 			}
-		} else if len(grants) != 1 {
-			t.Errorf("%s is to be granted, and %v is", chosen, grants)
+		} else if len(grants) != 4 {
+			t.Errorf("%s, a memory and two origins are to be granted, and %v are", chosen, grants)
 		} else {
-			call("evolve", strings.Replace(read, "GRANT", grants[0].(string), 1))
+			for _, g := range grants {
+				if text := g.(string); strings.HasPrefix(text, "fs:") {
+					call("evolve", strings.Replace(read, "GRANT", text, 1))
+				}
+			}
+			if text, _ := call("read_file", `{"path":"a.txt"}`); text != "first" {
+				t.Errorf("the ready tool read %s", text)
+			}
+			if text, _ := call("memory_list", `{}`); text != "[]" {
+				t.Errorf("the memory has %s", text)
+			}
 			if text, _ := call("peek", `{"input":"a.txt"}`); text != "first" {
 				t.Errorf("a file of %s was read as %s", chosen, text)
 			}
