@@ -43,6 +43,7 @@ func TestWrongAnswers(t *testing.T) {
 		for _, result := range []string{
 			`{"content":"` + mcptest.Canary + `"}`, `{"content":[1]}`, `{}`, `[]`, `"` + mcptest.Canary + `"`, `{"content":[],"content":[]}`,
 			`{"content":[{"type":"text","text":"\ud800"}]}`, `{"content":[],"structuredContent":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`,
+			`{"content":[],"structuredContent":` + strings.Repeat("[", 400_000) + strings.Repeat("]", 400_000) + `}`,
 		} {
 			w.fails("raw", shown(t, argument("result", result)), "unknown", "")
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 )
 
 // A frame is one line that a server wrote.
@@ -14,6 +16,18 @@ type frame struct {
 	line []byte // nil: it has more bytes than were allowed
 	size int64
 	id   jsonrpc.ID // of the message, as far as it can be seen without parsing
+	// isDeep is set if it is nested deeper than any parser should follow.
+	isDeep bool
+}
+
+// maxDepth is how deep a message may be nested: more than a value in it may be.
+const maxDepth = jsonvalue.Deepest + 20
+
+// isDeep reports whether a message is nested deeper.
+func isDeep(text []byte) bool {
+	var s idScanner
+	s.scan(text)
+	return s.deepest > maxDepth
 }
 
 // readFrame reads one line of at most the bytes that most gives; of a longer one it reads
@@ -34,7 +48,7 @@ func readFrame(r *bufio.Reader, most func() int64) (f frame, err error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		f.id = ids.id()
+		f.id, f.isDeep = ids.id(), ids.deepest > maxDepth
 		f.line = bytes.TrimSpace(kept)
 		if kept == nil {
 			f.line = nil
@@ -46,7 +60,7 @@ func readFrame(r *bufio.Reader, most func() int64) (f frame, err error) {
 // An idScanner finds the member "id" of an object whose text comes in parts, and keeps
 // nothing else.
 type idScanner struct {
-	depth           int
+	depth, deepest  int
 	inText, escaped bool
 	isKey, isID     bool
 	key, found      []byte
@@ -64,6 +78,7 @@ func (s *idScanner) scan(part []byte) {
 			s.key = s.key[:0]
 		case '{', '[':
 			s.depth++
+			s.deepest = max(s.deepest, s.depth)
 			s.isKey = s.depth == 1
 		case '}', ']':
 			s.depth--

@@ -98,7 +98,7 @@ func (s *session) relist(ctx context.Context) {
 		listing := make(chan struct{})
 		s.listing, s.relisted, s.isStale = listing, now, false
 		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), relistWithin)
+			ctx, cancel := context.WithTimeout(s.ctx, relistWithin)
 			defer cancel()
 			s.read(ctx)
 			s.mu.Lock()

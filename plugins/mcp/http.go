@@ -215,6 +215,9 @@ func (c *httpConn) deliver(m jsonrpc.Message) {
 
 // take reads a message, and reports whether it is the answer to a request.
 func (c *httpConn) take(m *jsonrpc.Request, text []byte) (isAnswer bool) {
+	if isDeep(text) {
+		return false
+	}
 	got, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
 		return false

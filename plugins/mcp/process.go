@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -137,6 +138,21 @@ type logger struct {
 	room  float64
 	since time.Time
 	file  string // keeps what the server wrote; empty: nothing does
+	// hide has what is never kept: the values that the server was given.
+	hide *strings.Replacer
+}
+
+// hiding makes a replacer of the values that a server was given, which may be secrets.
+func hiding(given ...map[string]string) *strings.Replacer {
+	var pairs []string
+	for _, values := range given {
+		for name, value := range values {
+			if len(value) >= 6 {
+				pairs = append(pairs, value, "["+name+"]")
+			}
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // The bounds of what is logged: lines at once and then in a second, bytes of a line, and
@@ -181,6 +197,7 @@ func (l *logger) copy(from *os.File) {
 			if words[len(words)-1] == '\n' {
 				words = words[:len(words)-1]
 			}
+			words = l.hide.Replace(words)
 			l.quote("it wrote", words)
 			l.keep(words)
 		}

@@ -27,6 +27,8 @@ type session struct {
 	users int
 	idle  *time.Timer
 
+	ctx    context.Context // ends with it
+	cancel context.CancelFunc
 	ready  chan struct{} // closed when it can be used, or failed is set
 	failed error
 	client *sdkmcp.ClientSession
@@ -51,13 +53,14 @@ const connectTimeout = 60 * time.Second
 func newSession(u *upstream, key string) *session {
 	s := &session{u: u, key: key, ready: make(chan struct{}), hears: map[string]func(string){}, gone: map[string]bool{}}
 	s.read = s.list
+	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
 
 // connect begins the conversation and reads the list. Requests wait for it, and none of
 // them ends it: the next needs it too.
 func (s *session) connect() {
-	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	ctx, cancel := context.WithTimeout(s.ctx, connectTimeout)
 	defer cancel()
 	err := s.begin(ctx)
 	if err == nil && !s.u.settings.Probe {
@@ -195,10 +198,28 @@ func (s *session) hasEnded() bool {
 	}
 }
 
-// end ends the conversation, and the server's process.
+// end ends the conversation, and the server's process. One that is still being begun is
+// given up, and ends when that is noticed.
 func (s *session) end() {
+	s.cancel()
+	select {
+	case <-s.ready:
+		s.close()
+	default:
+		go func() {
+			<-s.ready
+			s.close()
+		}()
+	}
+}
+
+// close closes what connect opened.
+func (s *session) close() {
 	if s.conn != nil {
 		s.conn.Close()
+	}
+	if s.client != nil {
+		s.client.Close() // the SDK's own goroutines end
 	}
 }
 

@@ -73,7 +73,11 @@ func (c *stdioConn) message(f frame) jsonrpc.Message {
 		}
 		return nil
 	}
-	m, err := jsonrpc.DecodeMessage(f.line)
+	var m jsonrpc.Message
+	err := errAnswer
+	if !f.isDeep {
+		m, err = jsonrpc.DecodeMessage(f.line)
+	}
 	if err != nil {
 		if f.id.IsValid() {
 			return c.failed(f.id, errAnswer)

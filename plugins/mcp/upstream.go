@@ -59,7 +59,7 @@ func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
 	}
 	u := &upstream{
 		settings: s, operations: map[string]*operation{}, room: make(chan struct{}, s.Concurrent),
-		log: &logger{name: s.Name, to: os.Stderr}, sessions: map[string]*session{}, told: map[string]bool{},
+		log: &logger{name: s.Name, to: os.Stderr, hide: hiding(s.Env, s.Headers)}, sessions: map[string]*session{}, told: map[string]bool{},
 	}
 	if s.Probe {
 		return u, nil

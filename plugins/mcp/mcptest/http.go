@@ -146,12 +146,9 @@ func (h *HTTP) respond(w http.ResponseWriter, r *http.Request, s *server, m mess
 			http.Error(w, Canary, int(status))
 			return
 		}
-		b, err := json.Marshal(out)
-		if err != nil {
-			panic(err)
-		}
+		b := encode(out)
 		var is message
-		_ = json.Unmarshal(b, &is)
+		_ = json.Unmarshal(b, &is) // what isn't one is an answer
 		if !isCall {
 			kind := "application/json"
 			if h.ContentType != "" {

@@ -124,13 +124,7 @@ func Serve(in io.Reader, out io.Writer, script func() Script) {
 	s := &server{script: script, die: kill, conversation: newConversation(), send: func(m any) {
 		mu.Lock()
 		defer mu.Unlock()
-		b, err := json.Marshal(m)
-		if raw, ok := m.(json.RawMessage); ok {
-			b, err = raw, nil
-		}
-		if err == nil {
-			_, _ = out.Write(append(b, '\n'))
-		}
+		_, _ = out.Write(append(encode(m), '\n'))
 	}}
 	r := bufio.NewReader(in)
 	for {
@@ -145,6 +139,21 @@ func Serve(in io.Reader, out io.Writer, script func() Script) {
 			return
 		}
 	}
+}
+
+// A verbatim message is sent as it stands, whatever it is.
+type verbatim string
+
+// encode is a message as it is sent.
+func encode(m any) []byte {
+	if v, ok := m.(verbatim); ok {
+		return []byte(v)
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // the script's mistake
+	}
+	return b
 }
 
 // take does what a message asks. Calls run aside.

@@ -170,7 +170,7 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 	case "echo":
 		s.send(result(m.ID, map[string]any{"content": text(string(p.Arguments)), "structuredContent": p.Arguments}))
 	case "raw":
-		s.send(result(m.ID, json.RawMessage(a.Result)))
+		s.send(verbatim(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + a.Result + `}`))
 	case "typed":
 		s.send(result(m.ID, map[string]any{"content": text(a.Data), "structuredContent": json.RawMessage(a.Data)}))
 	case "note", "look":
