@@ -33,6 +33,12 @@ func TestFailures(t *testing.T) {
 		w.fails("error", `{"code":-32601}`, "not_found", "the server has it no longer")
 		w.fails("large", `{"bytes":1048576}`, "too_large", "more than the 1048576 bytes")
 		w.gives("large", `{"bytes":3}`, `{"text":"xxx"}`) // the session goes on
+		if w.http != nil {
+			w.http.Plain = true
+			w.fails("large", `{"bytes":1048576}`, "too_large", "more than the 1048576 bytes")
+			w.gives("large", `{"bytes":3}`, `{"text":"xxx"}`)
+			w.http.Plain = false
+		}
 		if _, err := w.Invoke(w.context(), "srv.echo", argument("n", string(rune(0)))); err != nil {
 			t.Errorf("a text with a zero: %v", err)
 		}

@@ -26,6 +26,8 @@ type HTTP struct {
 	Header, Value string
 	// ContentType is of answers, where it is wrong.
 	ContentType string
+	// Plain has calls answered by JSON, too.
+	Plain bool
 	// Redirect is where every request is sent to instead.
 	Redirect string
 
@@ -130,7 +132,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // respond writes what the server sends for one request.
 func (h *HTTP) respond(w http.ResponseWriter, r *http.Request, s *server, m message, sent <-chan any, broken <-chan struct{}) {
-	isCall, begun := m.Method == "tools/call", false
+	isCall, begun := m.Method == "tools/call" && !h.Plain, false
 	for {
 		var out any
 		select {
