@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -122,6 +123,7 @@ type subject struct {
 	others  *registry.Snapshot
 	kept    bool // it is on record there
 	stored  bool // and in a store
+	kinds   caps.Kinds
 	cannot  []string
 	notes   []string
 	refused *fault.Fault // why it can't be made
@@ -165,7 +167,8 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 		s.tool, _ = s.others.Get(o.name)
 		s.kept, s.notes = true, slices.DeleteFunc(made.Notes, ofNext)
 	}
-	s.cannot = s.tool.Cannot(auth.policy.Kinds())
+	s.kinds = auth.kinds
+	s.cannot = s.tool.Cannot(s.kinds)
 	return s, nil
 }
 
@@ -206,7 +209,8 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 		return s, failing(printableError(err))
 	}
 	s.notes = append(s.tool.Program().Notes(), s.tool.Notes...)
-	s.cannot = s.tool.Cannot(k.auth.policy.Kinds())
+	s.kinds = k.auth.kinds
+	s.cannot = s.tool.Cannot(s.kinds)
 	return s, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -95,7 +96,7 @@ func (s *subject) report(strict bool) *checkReport {
 		Params: []checkParam{}, Problems: asList(k.Diagnostics), Unknown: asList(k.Dynamic), Effects: asList(k.Effects),
 		More:   problems + unknowns - len(k.Diagnostics) - len(k.Dynamic),
 		Open:   k.Open || slices.ContainsFunc(k.Effects, check.Effect.Any),
-		Cannot: asList(s.cannot), Least: asList(least(k)), Notes: asList(s.notes), Refused: s.refused,
+		Cannot: asList(s.cannot), Least: asList(least(k, s.kinds)), Notes: asList(s.notes), Refused: s.refused,
 	}
 	if t.Text {
 		r.Problems = slices.Clone(r.Problems)
@@ -164,19 +165,22 @@ func (s *subject) certificate() checkCertificate {
 
 // least is the capabilities that the tool's own operations need. Those of the tools
 // that it calls are theirs.
-func least(r *check.Report) []string {
+func least(r *check.Report, kinds caps.Kinds) []string {
 	type need struct{ kind, scope string }
 	verbs := map[need][]string{}
 	for _, e := range r.Effects {
 		kind, verb, ok := strings.Cut(e.Op, ".")
 		if name, call := strings.CutPrefix(e.Op, "call:"); call && e.Via == "" && !e.Inert {
-			verbs[need{"call", name}] = nil
+			verbs[need{"call", ":" + name}] = nil
 			continue
 		}
 		if !ok || e.Inert || e.Via != "" {
 			continue
 		}
-		n := need{kind, cmp.Or(e.In, "…")}
+		n := need{kind, ":" + cmp.Or(e.In, "…")}
+		if m, known := kinds.Manifest(kind); known && m.Server != "" {
+			n.scope = ""
+		}
 		verbs[n] = append(verbs[n], verb)
 	}
 	var list []string
@@ -186,7 +190,7 @@ func least(r *check.Report) []string {
 		if len(all) > 0 {
 			text += "." + strings.Join(slices.Compact(all), ",")
 		}
-		list = append(list, text+":"+n.scope)
+		list = append(list, text+n.scope)
 	}
 	slices.Sort(list)
 	return list

@@ -48,7 +48,11 @@ what there is for a word of another language (while).`,
 			if word == "language" {
 				question = nil
 			}
-			k, err := kinds()
+			servers, err := openUpstreams(&capOptions{})
+			if err != nil {
+				servers = &upstreams{} // their operations are unknown here
+			}
+			k, err := kinds(servers.kinds...)
 			if err != nil {
 				return failing(err)
 			}

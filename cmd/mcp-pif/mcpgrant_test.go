@@ -8,8 +8,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -333,4 +335,97 @@ func TestFindsUpstream(t *testing.T) {
 			t.Errorf("%s %s gives %v, want %s", c.tool, c.arguments, r.Content, c.want)
 		}
 	}
+}
+
+// A variable that a server needs comes from this process's environment, and goes to the server
+// alone: what looks like a secret by its name is hidden in what comes back.
+func TestAttackUpstreamVariable(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	w.lock.Servers["up"].Env = []string{"UP_TOKEN", "UP_MODE"}
+	w.write()
+	cmd := w.command("serve", "--store=memory", "--cap", "up.echo")
+	cmd.Env = append(cmd.Env, "UP_TOKEN=swordfish-0123456789")
+	p := startCommand(t, cmd).open()
+	p.makes("echo", `s => !up.echo({in_: s}).data`, "up.echo")
+	if got, _ := p.runs("echo", "swordfish-0123456789"); strings.Contains(got, "swordfish") {
+		t.Errorf("the variable's value comes back: %s", got)
+	}
+	p.end()
+	if log := p.logged(); !strings.Contains(log, "variable=UP_MODE") || strings.Contains(log, "variable=UP_TOKEN") {
+		t.Errorf("the start tells which variables are missing: %s", log)
+	}
+	cmd = w.command("serve", "--store=memory", "--cap", "up.echo", "--cap", "env:UP_TOKEN")
+	cmd.Env = append(cmd.Env, "UP_TOKEN=swordfish-0123456789")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "no tool may read") {
+		t.Errorf("tools may read the variable: %s", out)
+	}
+}
+
+// Principals don't share a login unless the policy says so.
+func TestAttackSharedLogin(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	dir := t.TempDir()
+	tokens, policy := filepath.Join(dir, "tokens"), filepath.Join(dir, "policy.json")
+	if err := os.WriteFile(tokens, []byte("ann 0123456789012345678901234567\nbob 1123456789012345678901234567\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, refused := range map[string]bool{
+		`{"grant":["up"],"servers":{"up":{"headers":{"Authorization":"x"}}}}`:        true,
+		`{"principals":{"ann":{"grant":["up"],"servers":{"up":{"env":{"A":"x"}}}}}}`: false,
+		`{"grant":["up"],"servers":{"up":{"env":{"A":"x"},"shared":true}}}`:          false,
+		`{"grant":["up.note"]}`: false,
+	} {
+		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"serve", "--store=memory", "--http", "127.0.0.1:0", "--http-tokens", tokens, "--policy", policy}
+		if refused {
+			if got := w.refuses(args[2:]...); !strings.Contains(got, `"shared": true`) {
+				t.Errorf("%s: %s", text, got)
+			}
+			continue
+		}
+		p := startCommand(t, w.command(args...))
+		wait.Until(t, "it listens", func() bool { return strings.Contains(p.logged(), "http://127.0.0.1") })
+	}
+}
+
+// What the policy file permits of arguments is read again on SIGHUP.
+func TestUpstreamPolicyIsReadAgain(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	policy := filepath.Join(t.TempDir(), "policy.json")
+	write := func(line string) {
+		t.Helper()
+		text := `{"grant":["up.note"],"servers":{"up":{"tools":{"note":{"input":{"properties":{"line":{"const":"` + line + `"}}}}}}}}`
+		if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one")
+	p := w.serve("--policy", policy)
+	p.makes("note", `s => !up.note({line: s}).text`, "up.note")
+	if got, failed := p.runs("note", "one"); failed {
+		t.Fatal(got)
+	}
+	write("two")
+	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	wait.Until(t, "the policy was read again", func() bool { return strings.Contains(p.logged(), `msg="the policy was read again"`) })
+	p.makes("again", `s => !up.note({line: s}).text`, "up.note")
+	if got, failed := p.runs("again", "two"); failed {
+		t.Error(got)
+	}
+	for _, tool := range []string{"note", "again"} {
+		if got, failed := p.runs(tool, "one"); !failed {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+	if w.acted() != "note one\nnote two\n" {
+		t.Errorf("the server acted upon %q", w.acted())
+	}
+	p.end()
 }
