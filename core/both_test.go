@@ -64,7 +64,7 @@ func (p *program) prepare() (*core.Program, tools, *fault.Fault) {
 	if p.tool != "" {
 		return ts[p.tool], ts, nil
 	}
-	compile := core.Compile
+	compile := func(src []byte) (*core.Program, error) { return core.CompileTool("", src) }
 	if p.text {
 		compile = func(src []byte) (*core.Program, error) { return core.CompileText("", src) }
 	}

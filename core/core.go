@@ -2,15 +2,11 @@
 //
 // A [Program] is compiled once and shared; a [Machine] is one run of it:
 //
-//	p, err := core.Compile([]byte(`{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`))
-//	in, err := core.ParseInput([]byte(`12`), core.InputData)
-//	m := p.Start(in, core.Budgets{}, nil)
-//	defer m.Release()
-//	if m.Run(0) == core.Done {
-//		fmt.Println(m.Value())
-//	}
+//	p, err := core.Compile([]byte(`n => n * n`))
+//	r, err := core.Run(ctx, p, []byte(`12`), core.Budgets{})
+//	fmt.Println(r.Value)
 //
-// Nothing here acts on the world. A program that asks for an effect suspends
+// [Run] is the short way. Nothing here acts on the world. A program that asks for an effect suspends
 // its machine with a [Request]; the caller decides, acts or doesn't, and goes
 // on with [Machine.Resume]. A machine isn't tied to a goroutine, and is
 // cancelled by running it in slices and not running the next one.
@@ -22,6 +18,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"sync"
@@ -112,12 +109,23 @@ type Program struct {
 	takes  func(param int, v Value) bool
 }
 
-// Compile reads inline code: JSON of at most 256 KiB, which must not change
-// afterwards.
-func Compile(src []byte) (*Program, error) { return compile("", src) }
+// Compile reads inline code of at most 256 KiB, which must not change afterwards:
+// well-formed JSON, or else the text form. A fault is one of JSON where the code begins as
+// only JSON does.
+func Compile(src []byte) (*Program, error) {
+	p, err := compile("", src)
+	if err == nil || json.Valid(src) {
+		return p, err
+	}
+	start := bytes.TrimLeft(src, " \t\r\n[")
+	if t, textErr := CompileText("", src); textErr == nil || len(start) > 0 && !bytes.HasPrefix(start, []byte(`{"`)) {
+		return t, textErr
+	}
+	return p, err
+}
 
-// CompileTool reads the code of the tool called name, which is not empty:
-// self is its function. Code that is no lambda and has exactly one free
+// CompileTool reads the code of the tool called name, as JSON: self is its function.
+// Without a name it is inline code, in JSON alone. Code that is no lambda and has exactly one free
 // variable is the function of that variable.
 func CompileTool(name string, src []byte) (*Program, error) { return compile(name, src) }
 

@@ -93,7 +93,7 @@ func (tr trial) compile() (*core.Program, error) {
 	if tr.tool != "" {
 		return core.CompileTool(tr.tool, []byte(tr.code))
 	}
-	return core.Compile([]byte(tr.code))
+	return core.CompileTool("", []byte(tr.code))
 }
 
 func (tr trial) onNaive(t failer) (o vectors.Outcome, log string) {

@@ -41,23 +41,19 @@ func Example() {
 }
 
 // The shortest way, which README.md shows.
-func ExampleCompileText() {
-	p, err := core.CompileText("", []byte("n => n * n"))
+func ExampleRun() {
+	p, err := core.Compile([]byte("(price, count) => price * count"))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	in, err := core.ParseInput([]byte("12"), core.InputData)
+	r, err := core.Run(context.Background(), p, []byte(`{"price": 1.10, "count": 3}`), core.Budgets{Steps: 1000})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	m := p.Start(in, core.Budgets{Steps: 1000}, nil)
-	defer m.Release()
-	if m.Run(0) == core.Done {
-		fmt.Println(m.Value())
-	}
-	// Output: 144
+	fmt.Println(string(r.JSON), r.Steps, "steps")
+	// Output: 3.30 9 steps
 }
 
 // Code has two spellings, and either is read; a term is printed in the text form.
@@ -319,7 +315,7 @@ func ExampleProgram_Trace() {
 	// 7 5 true
 }
 
-// TestReadmeShowsExample: README.md shows ExampleCompileText, to the letter.
+// TestReadmeShowsExample: README.md shows ExampleRun, to the letter.
 func TestReadmeShowsExample(t *testing.T) {
 	source, err := os.ReadFile("example_test.go")
 	if err != nil {
@@ -329,9 +325,9 @@ func TestReadmeShowsExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, code, _ := strings.Cut(string(source), "\nfunc ExampleCompileText")
+	_, code, _ := strings.Cut(string(source), "\nfunc ExampleRun")
 	code, _, found := strings.Cut(code, "\n}\n")
-	if !found || !strings.Contains(string(text), "```go\nfunc ExampleCompileText"+code+"\n}\n```\n") {
+	if !found || !strings.Contains(string(text), "```go\nfunc ExampleRun"+code+"\n}\n```\n") {
 		t.Error("core/README.md shows another example than core/example_test.go")
 	}
 }

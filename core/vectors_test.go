@@ -58,7 +58,7 @@ func TestVectors(t *testing.T) {
 		p := ts[name]
 		if name == "" {
 			var err error
-			if p, err = core.Compile(src); err != nil {
+			if p, err = core.CompileTool("", src); err != nil {
 				return vectors.Failed(err.(*fault.Fault), 0)
 			}
 		}
@@ -85,7 +85,7 @@ func TestCorpus(t *testing.T) {
 		p := ts[name]
 		if name == "" {
 			var err error
-			if p, err = core.Compile(src); err != nil {
+			if p, err = core.CompileTool("", src); err != nil {
 				return vectors.Failed(err.(*fault.Fault), 0)
 			}
 		}

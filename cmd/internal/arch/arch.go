@@ -94,9 +94,10 @@ var rules = map[string]rule{
 	// It runs programs to show that they differ.
 	"core/check/normal": {std: pure, ours: with("core/parse", "core/text", "core/code", "core/eval")},
 	// The checker of certificates imports no inference, and what makes them both.
-	"core/check/cert":       {std: pure, ours: with("core/text")},
-	"core/check/issue":      {std: pure, ours: with("core/text", "core/check", "core/check/cert")},
-	"core":                  {std: pure, ours: []string{"core/..."}},
+	"core/check/cert":  {std: pure, ours: with("core/text")},
+	"core/check/issue": {std: pure, ours: with("core/text", "core/check", "core/check/cert")},
+	// A context ends a run, and gives a program nothing.
+	"core":                  {std: pure, file: map[string][]string{"run.go": {"context"}}, ours: []string{"core/..."}},
 	"core/internal/long":    {std: pure},
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
 
