@@ -92,9 +92,9 @@ func writeNote(file string, n *notedHead) error {
 	return nil
 }
 
-// missing returns in words what of a note the store doesn't have; "": it has it all,
+// missingFrom returns in words what of a note the store doesn't have; "": it has it all,
 // or retention dropped it.
-func (s *Store) missing(n *notedHead) string {
+func (s *Store) missingFrom(n *notedHead) string {
 	if n.Store != s.id {
 		return "another store was here before"
 	}
@@ -132,7 +132,7 @@ func (s *Store) compareNote() {
 	if n == nil {
 		return
 	}
-	why := s.missing(n)
+	why := s.missingFrom(n)
 	if why == "" {
 		return
 	}
@@ -152,7 +152,7 @@ func (s *Store) verifyNote(r *Report) {
 	if n == nil {
 		return
 	}
-	if why := s.missing(n); why != "" && n.Store == s.id {
+	if why := s.missingFrom(n); why != "" && n.Store == s.id {
 		r.Breaks = append(r.Breaks, Break{n.Seq, why})
 	} else if why == "" {
 		r.Noted = &n.Anchor

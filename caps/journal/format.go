@@ -45,9 +45,9 @@ const indexedKinds = `kind NOT IN ('run.started','run.ended')`
 // toSecond brings a file of the first format up to the second.
 var toSecond = []string{`DROP INDEX events_kind`, kindIndex + ` WHERE ` + indexedKinds, toolIndex}
 
-// recognized does what recognize does for one state of the file: another process may
+// recognizeOnce does what recognize does for one state of the file: another process may
 // be about to upgrade it.
-func (s *Store) recognized(conn *sql.Conn) (format int64, err error) {
+func (s *Store) recognizeOnce(conn *sql.Conn) (format int64, err error) {
 	if _, err := conn.ExecContext(bg, `BEGIN`); err != nil {
 		return 0, err
 	}
@@ -121,7 +121,7 @@ func (s *Store) make(conn *sql.Conn) error {
 	}
 	format := int64(Format)
 	if !isNew {
-		if format, err = s.recognized(conn); err != nil {
+		if format, err = s.recognizeOnce(conn); err != nil {
 			return err
 		}
 	} else if _, err := conn.ExecContext(bg, `PRAGMA auto_vacuum=incremental`); err != nil {

@@ -273,7 +273,7 @@ func (v *Verifier) Next(e *Event) error {
 	} else if b := follows(e, &v.last); b != nil {
 		return b
 	}
-	if b := sealed(e); b != nil {
+	if b := checkSeal(e); b != nil {
 		return b
 	}
 	v.Count++
@@ -295,8 +295,8 @@ func follows(e, last *Event) *Break {
 	return nil
 }
 
-// sealed returns what is wrong with e itself.
-func sealed(e *Event) *Break {
+// checkSeal returns what is wrong with e itself.
+func checkSeal(e *Event) *Break {
 	if e.Seal() != e.Hash {
 		return &Break{e.Seq, "it is not what was recorded: its hash differs"}
 	}

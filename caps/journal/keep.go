@@ -79,14 +79,14 @@ func (s *Store) scope(ctx context.Context, o RetainOptions) (c scope, err error)
 	if c.limit, err = s.reach(ctx, o.MaxBytes, blobs, false); err != nil {
 		return c, err
 	}
-	_, old, err := s.needed(ctx, &c)
+	_, old, err := s.neededEvents(ctx, &c)
 	if err != nil {
 		return c, err
 	}
 	if c.limit, err = s.reach(ctx, max(o.MaxBytes-old, o.MaxBytes/recentShare), blobs, false); err != nil {
 		return c, err
 	}
-	tools, _, err = s.needed(ctx, &c)
+	tools, _, err = s.neededEvents(ctx, &c)
 	return c, err
 }
 
@@ -179,11 +179,11 @@ type made struct {
 	}
 }
 
-// needed selects the changes without which the tools can't be had: as they are
+// neededEvents selects the changes without which the tools can't be had: as they are
 // now, and as they were when the first run started that is not dropped; and the
 // versions that those were bound to, and so on. old is what those of them take
 // that would be dropped otherwise.
-func (s *Store) needed(ctx context.Context, c *scope) (keep func(*Event) bool, old int64, err error) {
+func (s *Store) neededEvents(ctx context.Context, c *scope) (keep func(*Event) bool, old int64, err error) {
 	type ref struct {
 		tool    string
 		version int

@@ -187,7 +187,7 @@ func (s *Store) open() error {
 		}
 	}
 	err = s.reader(bg, func(conn *sql.Conn) error {
-		format, err := s.recognized(conn)
+		format, err := s.recognizeOnce(conn)
 		s.indexed = format > 1
 		return err
 	})

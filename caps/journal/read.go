@@ -22,8 +22,8 @@ func (q *Query) kinds() (kinds []Kind) {
 	return kinds
 }
 
-// nothing reports whether no event has the kind.
-func (q *Query) nothing() bool { return len(q.kinds()) == 0 }
+// isEmpty reports whether no event has the kind.
+func (q *Query) isEmpty() bool { return len(q.kinds()) == 0 }
 
 // anyKind reports whether it selects events of all kinds.
 func (q *Query) anyKind() bool { return q.Kind == "" && !q.Changes && q.Tool == "" }
@@ -96,7 +96,7 @@ func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.Nam
 // the order of their numbers, from one state of the file. fn may keep the event
 // but not use the connection.
 func (s *Store) scan(ctx context.Context, conn *sql.Conn, q Query, limit int, fn func(*Event) error) error {
-	if q.nothing() {
+	if q.isEmpty() {
 		return nil
 	}
 	inner, args := q.numbers(limit, s.indexed)
@@ -218,7 +218,7 @@ var errPage = errors.New("the page is full")
 // is held while fn runs, so fn may use the store, and may keep the event.
 func (s *Store) Each(ctx context.Context, q Query, fn func(*Event) error) error {
 	s.flush()
-	if q.nothing() {
+	if q.isEmpty() {
 		return nil
 	}
 	if q.Last && q.Limit > 0 {

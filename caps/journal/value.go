@@ -27,8 +27,8 @@ func AppendValue(b []byte, v value.Value, most int64) ([]byte, error) {
 	return text.AppendRecorded(b, v, most)
 }
 
-// marked reports whether an object whose first key this is, is no record.
-func marked(key string) bool {
+// isMarker reports whether an object whose first key this is, is no record.
+func isMarker(key string) bool {
 	switch key {
 	case "pair", "dec", "int", "record", "quote":
 		return true
@@ -111,10 +111,10 @@ func readObject(dec *json.Decoder, depth int) (value.Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(r.Fields) == 0 && marked(key) {
+		if len(r.Fields) == 0 && isMarker(key) {
 			v, err := readMarked(dec, key, depth)
 			if err == nil {
-				err = closed(dec)
+				err = objectEnd(dec)
 			}
 			return v, err
 		}
@@ -122,7 +122,7 @@ func readObject(dec *json.Decoder, depth int) (value.Value, error) {
 			return nil, err
 		}
 	}
-	return r, closed(dec)
+	return r, objectEnd(dec)
 }
 
 func readKey(dec *json.Decoder) (string, error) {
@@ -149,8 +149,8 @@ func readField(dec *json.Decoder, r *value.Record, key string, depth int) error 
 	return nil
 }
 
-// closed reads the } of an object.
-func closed(dec *json.Decoder) error {
+// objectEnd reads the } of an object.
+func objectEnd(dec *json.Decoder) error {
 	t, err := dec.Token()
 	if err == nil && t != json.Delim('}') {
 		err = errShape
@@ -175,7 +175,7 @@ func readMarked(dec *json.Decoder, key string, depth int) (value.Value, error) {
 				return nil, err
 			}
 		}
-		return r, closed(dec)
+		return r, objectEnd(dec)
 	case "quote":
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {

@@ -102,7 +102,7 @@ func note(list []Break, b *Break) []Break {
 
 func (w *walk) next(e *Event) {
 	w.r.Events++
-	w.r.Breaks = note(w.r.Breaks, sealed(e))
+	w.r.Breaks = note(w.r.Breaks, checkSeal(e))
 	if known, ok := w.anchors[e.Seq]; ok {
 		is := e.Hash
 		if e.Kind == Checkpoint && w.r.Cut == nil {

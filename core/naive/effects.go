@@ -92,7 +92,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 	if f != nil {
 		return nil, f
 	}
-	inputs := placed(t.Term, input, by)
+	inputs := placeInputs(t.Term, input, by)
 	v, f = r.program(t.Term, t.Source, t.Name, t.Tools, len(inputs), func(i int) (value.Value, *fault.Fault) { return inputs[i], nil }, inside)
 	if f != nil {
 		return nil, f
@@ -107,8 +107,8 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 	return v, nil
 }
 
-// placed returns the inputs in the order of the parameters.
-func placed(t term.Term, in value.Value, by prim.Placing) []value.Value {
+// placeInputs returns the inputs in the order of the parameters.
+func placeInputs(t term.Term, in value.Value, by prim.Placing) []value.Value {
 	switch by {
 	case prim.ByName:
 		r := value.Force(in).(*value.Record)

@@ -104,7 +104,7 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 		case *term.Prim:
 			switch n.ID {
 			case prim.Eval:
-				code, f := r.quoted(n, e, ctx, around, depth)
+				code, f := r.quotedCode(n, e, ctx, around, depth)
 				if f != nil {
 					return nil, f
 				}
@@ -116,7 +116,7 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 				}
 				with, _ := term.With(n.Args)
 				around = value.Narrow(around, value.Within(with))
-				t, ctx = code.Term, ctx.evaluated(code)
+				t, ctx = code.Term, ctx.inEval(code)
 			case prim.And:
 				return r.logic(n, false, e, ctx, around, depth)
 			case prim.Or:

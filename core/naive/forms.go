@@ -152,8 +152,8 @@ func (r *run) try(n *term.Prim, e *env, ctx *context, around limits, depth int) 
 	return v, nil
 }
 
-// quoted evaluates the operand of eval and tests that it can be evaluated.
-func (r *run) quoted(n *term.Prim, e *env, ctx *context, around limits, depth int) (*value.Code, *fault.Fault) {
+// quotedCode evaluates the operand of eval and tests that it can be evaluated.
+func (r *run) quotedCode(n *term.Prim, e *env, ctx *context, around limits, depth int) (*value.Code, *fault.Fault) {
 	v, f := r.operand(n.Args[0], e, ctx, around, depth)
 	if f != nil {
 		return nil, f

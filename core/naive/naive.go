@@ -119,8 +119,8 @@ type context struct {
 // [value.Request.With]. nil permits everything.
 type limits = [][]string
 
-// evaluated returns the context of code that an eval in this one evaluates.
-func (ctx *context) evaluated(code *value.Code) *context {
+// inEval returns the context of code that an eval in this one evaluates.
+func (ctx *context) inEval(code *value.Code) *context {
 	return &context{
 		run:    ctx.run,
 		source: code.Source, root: code.Term, in: "eval", evals: ctx.evals + 1,

@@ -81,7 +81,7 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		return b.within(i, id, v, d)
 	case prim.Unary:
 		if id == prim.Quote {
-			return &term.Quote{At: at, Body: b.quoted(v)}
+			return &term.Quote{At: at, Body: b.quote(v)}
 		}
 		args := b.operands(1)
 		args[0] = b.term(v, d)
@@ -102,11 +102,11 @@ func (b *builder) operation(i uint32, id term.ID, v uint32, d dialect) term.Term
 		}
 		return b.record(i, v, d)
 	}
-	return b.keyed(i, id, v, d)
+	return b.buildKeyed(i, id, v, d)
 }
 
-// quoted builds quoted code, whose variables aren't those around it.
-func (b *builder) quoted(v uint32) term.Term {
+// quote builds quoted code, whose variables aren't those around it.
+func (b *builder) quote(v uint32) term.Term {
 	around := b.names
 	b.track()
 	t := b.term(v, code)
@@ -147,8 +147,8 @@ func (b *builder) within(i uint32, id term.ID, v uint32, d dialect) term.Term {
 	return b.prim(term.At(b.nodes[i].off), id, args)
 }
 
-// keyed builds what is spelled with an object of operands, or with an array.
-func (b *builder) keyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
+// buildKeyed builds what is spelled with an object of operands, or with an array.
+func (b *builder) buildKeyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 	r := &prim.Table[id]
 	at := term.At(b.nodes[i].off)
 	value := &b.nodes[v]
@@ -157,7 +157,7 @@ func (b *builder) keyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 	operands := at3[:n]
 	switch {
 	case value.kind() == object && r.List != "" && b.member(v, r.List) != 0:
-		return b.listed(i, id, v, d)
+		return b.buildListed(i, id, v, d)
 	case value.kind() == object:
 		for k, p := range r.Params {
 			if operands[k] = b.member(v, p.Name); operands[k] == 0 {
@@ -212,8 +212,8 @@ func (b *builder) keyed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 	return b.prim(at, id, args)
 }
 
-// listed builds what is spelled with an object that has its last operands in a list.
-func (b *builder) listed(i uint32, id term.ID, v uint32, d dialect) term.Term {
+// buildListed builds what is spelled with an object that has its last operands in a list.
+func (b *builder) buildListed(i uint32, id term.ID, v uint32, d dialect) term.Term {
 	r := &prim.Table[id]
 	list := b.member(v, r.List)
 	last := len(r.Params) - 1

@@ -150,7 +150,7 @@ func (b *builder) failShape(i uint32, r *prim.Row, v uint32, d dialect) term.Ter
 		for k, p := range r.Params {
 			keys[k] = strconv.Quote(p.Name)
 		}
-		f.Message = fmt.Sprintf("%s takes an object with %s, not %s", r.Name, listed(keys), got)
+		f.Message = fmt.Sprintf("%s takes an object with %s, not %s", r.Name, listWords(keys), got)
 	}
 	if b.in == "input" {
 		f.Hint += inputHint
@@ -237,13 +237,13 @@ func (b *builder) failMembers(f *fault.Fault, r *prim.Row, v uint32) {
 			}
 		}
 	}
-	f.Message = fmt.Sprintf("%s lacks %s", r.Name, listed(missing))
+	f.Message = fmt.Sprintf("%s lacks %s", r.Name, listWords(missing))
 	for k := range has {
 		has[k] = strconv.Quote(has[k])
 	}
 	f.Got = "an empty object"
 	if len(has) > 0 {
-		f.Got = "an object with " + display.Truncate(listed(has), 40)
+		f.Got = "an object with " + display.Truncate(listWords(has), 40)
 	}
 }
 
@@ -256,7 +256,7 @@ func (b *builder) unusedBy(r *prim.Row, key string) bool {
 	return key != r.List
 }
 
-func listed(words []string) string {
+func listWords(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
 	}

@@ -174,12 +174,12 @@ func haskellLexeme(s string) (n, rest string, ok bool) {
 	}
 	if len(s) > 2 && s[0] == '0' && s[1]|0x20 == 'x' {
 		if j := 2 + countFunc(s[2:], isHex); j > 2 && j <= 2+MaxDigits/2 {
-			return based(s[2:j], 16), s[j:], true
+			return decimalOf(s[2:j], 16), s[j:], true
 		}
 	}
 	if len(s) > 2 && s[0] == '0' && s[1]|0x20 == 'o' {
 		if j := 2 + countFunc(s[2:], isOctal); j > 2 && j <= 2+MaxDigits/2 {
-			return based(s[2:j], 8), s[j:], true
+			return decimalOf(s[2:j], 8), s[j:], true
 		}
 	}
 	j := digits(s, 0)

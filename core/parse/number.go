@@ -77,16 +77,16 @@ func round(s string) (digits string, changed bool) {
 	kept, rest := all[:point], strings.TrimRight(all[point:], "0")
 	kept = strings.TrimLeft(kept, "0")
 	if rest == "" {
-		return signed(sign, kept), false
+		return withSign(sign, kept), false
 	}
 	odd := kept != "" && (kept[len(kept)-1]-'0')%2 == 1
 	if rest[0] > '5' || rest[0] == '5' && (len(rest) > 1 || odd) {
 		kept = increment(kept)
 	}
-	return signed(sign, kept), true
+	return withSign(sign, kept), true
 }
 
-func signed(sign, digits string) string {
+func withSign(sign, digits string) string {
 	if digits == "" {
 		return "0"
 	}
@@ -133,8 +133,8 @@ func (b *builder) number(i uint32) term.Term {
 	return t
 }
 
-// based writes the digits of a number in another base as decimal ones.
-func based(digits string, base int) string {
+// decimalOf writes the digits of a number in another base as decimal ones.
+func decimalOf(digits string, base int) string {
 	n, _ := new(big.Int).SetString(digits, base)
 	return n.String()
 }

@@ -268,7 +268,7 @@ func (b *builder) objectPattern(i uint32, names map[string]bool) prim.Pattern {
 		}
 		return p
 	case key == "quote":
-		t := b.quoted(v)
+		t := b.quote(v)
 		b.holes(i, t, names)
 		return prim.Pattern{Code: t}
 	case key == "dec" && value.kind() == text:

@@ -43,8 +43,8 @@ func (m *Meter) looks() func(parts int) {
 	return m.Look
 }
 
-// walked sets what was used to that of a walk over so many words, and more steps.
-func (m *Meter) walked(words, more uint64) {
+// setWalked sets what was used to that of a walk over so many words, and more steps.
+func (m *Meter) setWalked(words, more uint64) {
 	if m.used = stepsOf(words); m.used < math.MaxUint64 {
 		m.used += more
 	}

@@ -42,7 +42,7 @@ var indexing = []Row{
 			return 0
 		},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			if f := misplaced(args); f != nil {
+			if f := checkIndex(args); f != nil {
 				return nil, f
 			}
 			if r, ok := args[0].(*value.Record); ok {
@@ -105,9 +105,9 @@ func countRunes(s string, m *Meter) int {
 	return n
 }
 
-// misplaced returns the fault of an index that doesn't go with what it is an index
+// checkIndex returns the fault of an index that doesn't go with what it is an index
 // of.
-func misplaced(args []value.Value) *fault.Fault {
+func checkIndex(args []value.Value) *fault.Fault {
 	record, index := KindRecord.Has(args[0]), KindOf(args[1])
 	want, i := KindInt, 1
 	switch {

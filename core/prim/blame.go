@@ -36,7 +36,7 @@ func (u *Uses) Expand(p *term.Prim) term.Term {
 	}
 	first := ^term.At(len(*u) << bodyBits)
 	*u = append(*u, use{p.At, Get(p.ID), body})
-	return applied(term.Relocate(body, func(at term.At) term.At { return first - at }), p.Args, first)
+	return apply(term.Relocate(body, func(at term.At) term.At { return first - at }), p.Args, first)
 }
 
 // An inner is a place in the body of a row of the library.
@@ -89,7 +89,7 @@ func blame(f *fault.Fault, path placed) {
 	give := fmt.Sprintf("Give %s %%s. Correct: %s.", row.Name, strings.ReplaceAll(row.Correct(), "%", "%%"))
 	operand := -1
 	failed := path[0].term(func(t term.Term) bool {
-		operand = failing(t, f)
+		operand = failingOperand(t, f)
 		return operand >= 0
 	})
 	switch {
@@ -104,7 +104,7 @@ func blame(f *fault.Fault, path placed) {
 		return
 	case failed != nil:
 		o := path.origin(terms(failed)[operand], 0)
-		if o.how != unknown && o.param < len(row.Params) && row.blamed(f, o, give) {
+		if o.how != unknown && o.param < len(row.Params) && row.blame(f, o, give) {
 			return
 		}
 	}
@@ -116,8 +116,8 @@ func blame(f *fault.Fault, path placed) {
 	f.Message = row.Name + ": " + f.Message
 }
 
-// failing gives which operand of t a fault is about; below 0: none.
-func failing(t term.Term, f *fault.Fault) int {
+// failingOperand gives which operand of t a fault is about; below 0: none.
+func failingOperand(t term.Term, f *fault.Fault) int {
 	if f.Kind != fault.TypeError {
 		return -1
 	}
@@ -179,7 +179,7 @@ func (path placed) origin(t term.Term, level int) origin {
 			}
 			k++
 		}
-		if let := path.binding(level, t.Name); let != nil {
+		if let := path.bindingOf(level, t.Name); let != nil {
 			return path.origin(let, level)
 		}
 	case *term.App:
@@ -229,9 +229,9 @@ func (path placed) use(level int) *term.Prim {
 	}).(*term.Prim)
 }
 
-// binding returns what a let in the body of path[level] binds to a name; nil: none
+// bindingOf returns what a let in the body of path[level] binds to a name; nil: none
 // does.
-func (path placed) binding(level int, name string) (value term.Term) {
+func (path placed) bindingOf(level int, name string) (value term.Term) {
 	path.walk(level, func(t term.Term) bool {
 		if a, ok := t.(*term.App); ok {
 			if l, ok := a.Func.(*term.Lam); ok && l.Param == name {
@@ -262,9 +262,9 @@ func (path placed) walk(level int, visit func(term.Term) bool) {
 	walk(path[level].body)
 }
 
-// blamed makes a fault one of the row, about an operand; give is the hint, with the
+// blame makes a fault one of the row, about an operand; give is the hint, with the
 // place of what is to be given.
-func (r *Row) blamed(f *fault.Fault, o origin, give string) bool {
+func (r *Row) blame(f *fault.Fault, o origin, give string) bool {
 	want, which := r.Params[o.param].Kinds, r.which(o.param)
 	switch o.how {
 	case itself:

@@ -34,13 +34,13 @@ var decimals = []Row{
 			{Code: `{"div_dec":[1,0,2,"half_even"]}`, Fault: fault.DivisionByZero},
 			{Code: `{"div_dec":[1,3,2,"nearest"]}`, Fault: fault.OutOfRange},
 		},
-		Cost: func(args []value.Value) uint64 { return scaling(args[2], args[0], args[1]) }, Size: digits,
+		Cost: func(args []value.Value) uint64 { return scaleCost(args[2], args[0], args[1]) }, Size: digits,
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			scale, f := scaleOf("div_dec", args[2])
 			if f != nil {
 				return nil, f
 			}
-			round, f := rounding("div_dec", args[3])
+			round, f := roundingMode("div_dec", args[3])
 			if f != nil {
 				return nil, f
 			}
@@ -68,13 +68,13 @@ var decimals = []Row{
 			{Code: `{"round_dec":[7,2,"down"]}`, Want: `7.00`, Steps: 4},
 			{Code: `{"round_dec":[7,-1,"down"]}`, Fault: fault.OutOfRange},
 		},
-		Cost: func(args []value.Value) uint64 { return scaling(args[1], args[0]) }, Size: digits,
+		Cost: func(args []value.Value) uint64 { return scaleCost(args[1], args[0]) }, Size: digits,
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			scale, f := scaleOf("round_dec", args[1])
 			if f != nil {
 				return nil, f
 			}
-			round, f := rounding("round_dec", args[2])
+			round, f := roundingMode("round_dec", args[2])
 			if f != nil {
 				return nil, f
 			}
@@ -95,9 +95,9 @@ var decimals = []Row{
 			{Code: `{"to_int":[{"dec":"-2.1"},"floor"]}`, Want: `-3`, Steps: 3},
 			{Code: `{"to_int":["2.5","down"]}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return scaling(nil, args[0]) }, Size: digits,
+		Cost: func(args []value.Value) uint64 { return scaleCost(nil, args[0]) }, Size: digits,
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
-			round, f := rounding("to_int", args[1])
+			round, f := roundingMode("to_int", args[1])
 			if f != nil {
 				return nil, f
 			}
@@ -139,8 +139,8 @@ var decimals = []Row{
 // digits bounds the bytes of any decimal.
 func digits([]value.Value) int64 { return value.MaxDigits/2 + 32 }
 
-// scaling returns the cost of dividing numbers of so many digits.
-func scaling(scale value.Value, numbers ...value.Value) uint64 {
+// scaleCost returns the cost of dividing numbers of so many digits.
+func scaleCost(scale value.Value, numbers ...value.Value) uint64 {
 	w := uint64(0)
 	for _, n := range numbers {
 		w += size(n)
@@ -159,8 +159,8 @@ func scaling(scale value.Value, numbers ...value.Value) uint64 {
 // Roundings is the modes of rounding, by name.
 var Roundings = []string{"half_even", "half_up", "down", "up", "floor", "ceiling"}
 
-// rounding finds the mode that an operand names.
-func rounding(name string, v value.Value) (string, *fault.Fault) {
+// roundingMode finds the mode that an operand names.
+func roundingMode(name string, v value.Value) (string, *fault.Fault) {
 	mode := string(v.(value.Str))
 	if slices.Contains(Roundings, mode) {
 		return mode, nil

@@ -19,29 +19,29 @@ import (
 // sum them up. A text is its UTF-8; there are no other bytes here, so what is read back
 // must be UTF-8 again.
 var encodings = []Row{
-	encoding("url_encode", "writes a string for a part of a URL: every byte that is no letter, digit, -, ., _ or ~ as % and two digits.", 3, urlEncode,
+	encodingRow("url_encode", "writes a string for a part of a URL: every byte that is no letter, digit, -, ., _ or ~ as % and two digits.", 3, urlEncode,
 		[]string{"encodeuricomponent", "encodeuri", "urlencode", "quote_url", "percent_encode", "uri_encode", "escape_url"},
 		Example{Code: `{"url_encode":"a b&c=é"}`, Want: `"a%20b%26c%3D%C3%A9"`, Steps: 2},
 		Example{Code: `{"url_encode":{"record":{"a":1}}}`, Fault: fault.TypeError}),
-	encoding("url_decode", "reads the bytes written as % and two digits in a string; a + stays.", 1, urlDecode,
+	encodingRow("url_decode", "reads the bytes written as % and two digits in a string; a + stays.", 1, urlDecode,
 		[]string{"decodeuricomponent", "decodeuri", "urldecode", "unquote_url", "percent_decode", "uri_decode", "unescape_url"},
 		Example{Code: `{"url_decode":"a%20b%26c%3D%C3%A9"}`, Want: `"a b&c=é"`, Steps: 2},
 		Example{Code: `{"get":[{"try":{"url_decode":"100%"}},"ok","no URL"]}`, Want: `"no URL"`},
 		Example{Code: `{"url_decode":20}`, Fault: fault.TypeError}),
-	encoding("base64_encode", "writes the UTF-8 of a string in base64, with = at the end.", 2, base64Encode,
+	encodingRow("base64_encode", "writes the UTF-8 of a string in base64, with = at the end.", 2, base64Encode,
 		[]string{"base64.b64encode", "btoa", "to_base64", "base64", "b64encode", "b64_encode", "encode_base64"},
 		Example{Code: `{"base64_encode":"añb?"}`, Want: `"YcOxYj8="`, Steps: 2},
 		Example{Code: `{"base64_encode":["a"]}`, Fault: fault.TypeError}),
-	encoding("base64_decode", "reads base64, in its alphabet for URLs too and with = at the end or not, as a string.", 1, base64Decode,
+	encodingRow("base64_decode", "reads base64, in its alphabet for URLs too and with = at the end or not, as a string.", 1, base64Decode,
 		[]string{"base64.b64decode", "atob", "from_base64", "b64decode", "b64_decode", "decode_base64"},
 		Example{Code: `{"base64_decode":"YcOxYj8="}`, Want: `"añb?"`, Steps: 2},
 		Example{Code: `{"get":[{"try":{"base64_decode":"a*b"}},"ok","no base64"]}`, Want: `"no base64"`},
 		Example{Code: `{"base64_decode":null}`, Fault: fault.TypeError}),
-	encoding("hex_encode", "writes the UTF-8 of a string in hexadecimal digits, two for a byte.", 2, hexEncode,
+	encodingRow("hex_encode", "writes the UTF-8 of a string in hexadecimal digits, two for a byte.", 2, hexEncode,
 		[]string{"to_hex", "hexlify", "hex"},
 		Example{Code: `{"hex_encode":"añb"}`, Want: `"61c3b162"`, Steps: 2},
 		Example{Code: `{"hex_encode":255}`, Fault: fault.TypeError}),
-	encoding("hex_decode", "reads hexadecimal digits, two for a byte, as a string.", 1, hexDecode,
+	encodingRow("hex_decode", "reads hexadecimal digits, two for a byte, as a string.", 1, hexDecode,
 		[]string{"from_hex", "unhexlify", "unhex"},
 		Example{Code: `{"hex_decode":"61c3b162"}`, Want: `"añb"`, Steps: 2},
 		Example{Code: `{"get":[{"try":{"hex_decode":"6g"}},"ok","not hexadecimal"]}`, Want: `"not hexadecimal"`},
@@ -98,9 +98,9 @@ func hashCost(args []value.Value) uint64 { return 4 * stringCost(args) }
 
 var hashGrowth = &Growth{Bytes: Bound{some(64)}, Steps: Bound{per(128, bytesOf(0)), per(128, bytesOf(1)), some(2)}}
 
-// encoding returns a row that makes a text of a text, of at most times as many
+// encodingRow returns a row that makes a text of a text, of at most times as many
 // bytes.
-func encoding(name, doc string, times uint64, of func(s string, m *Meter) (string, *fault.Fault), also []string, examples ...Example) Row {
+func encodingRow(name, doc string, times uint64, of func(s string, m *Meter) (string, *fault.Fault), also []string, examples ...Example) Row {
 	return Row{
 		Name: name, Group: "formats", Shape: Unary, Params: oneString, Result: KindString,
 		Doc: doc, Also: also, Examples: examples, Total: strings.HasSuffix(name, "_encode"),

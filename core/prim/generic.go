@@ -25,7 +25,7 @@ var generic = []Row{
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			c := newComparer(false, m)
 			d := c.run(args[0], args[1])
-			m.walked(c.words, 0)
+			m.setWalked(c.words, 0)
 			return value.Bool(d == 0), c.fault
 		},
 	},
@@ -42,7 +42,7 @@ var generic = []Row{
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			c := newComparer(true, m)
 			d := c.run(args[0], args[1])
-			m.walked(c.words, 0)
+			m.setWalked(c.words, 0)
 			if c.fault != nil {
 				return nil, c.fault
 			}

@@ -92,7 +92,7 @@ func Place(t value.Tool, in value.Value, several bool) (Placing, *fault.Fault) {
 		for i := range v.Fields {
 			keys[i] = v.Fields[i].Key
 		}
-		missing, unknown := unnamed(params, keys)
+		missing, unknown := compareNames(params, keys)
 		if missing == nil && unknown == nil {
 			return ByName, nil
 		}
@@ -118,9 +118,9 @@ func Place(t value.Tool, in value.Value, several bool) (Placing, *fault.Fault) {
 	return Whole, MissingInputs(t.Name, params, params[1:], nil)
 }
 
-// unnamed returns the parameters that have no key, and the keys that are no
+// compareNames returns the parameters that have no key, and the keys that are no
 // parameter's, the first few of either.
-func unnamed(params, keys []string) (missing, unknown []string) {
+func compareNames(params, keys []string) (missing, unknown []string) {
 	for _, p := range params {
 		if _, ok := slices.BinarySearch(keys, p); !ok {
 			missing = append(missing, p)
@@ -143,20 +143,20 @@ const maxListedNames = 10
 // MissingInputs returns the fault of a call that lacks inputs for some of the tool's
 // parameters, or has some by names that no parameter has.
 func MissingInputs(tool string, params, missing, unknown []string) *fault.Fault {
-	f := &fault.Fault{Kind: fault.TypeError, Expected: "an input for each of " + named(params)}
+	f := &fault.Fault{Kind: fault.TypeError, Expected: "an input for each of " + listNames(params)}
 	var wrong []string
 	if len(missing) > 0 {
-		wrong = append(wrong, named(missing)+" "+plural(len(missing), "is", "are")+" missing")
+		wrong = append(wrong, listNames(missing)+" "+plural(len(missing), "is", "are")+" missing")
 	}
 	if len(unknown) > 0 {
-		said := "there is no parameter " + named(unknown[:1])
+		said := "there is no parameter " + listNames(unknown[:1])
 		if near := Closest(unknown[0], params); near != "" {
 			f.Near = near
-			said += "; did you mean " + named([]string{near}) + "?"
+			said += "; did you mean " + listNames([]string{near}) + "?"
 		}
 		wrong = append(wrong, said)
 	}
-	f.Message = fmt.Sprintf("the tool %s takes %s: %s", quoted(tool), named(params), strings.Join(wrong, ", and "))
+	f.Message = fmt.Sprintf("the tool %s takes %s: %s", quoted(tool), listNames(params), strings.Join(wrong, ", and "))
 	some := params[:min(len(params), 3)]
 	letters := make([]string, len(some))
 	for i := range letters {
@@ -167,8 +167,8 @@ func MissingInputs(tool string, params, missing, unknown []string) *fault.Fault 
 	return f
 }
 
-// named lists names, in quotes only those that need them.
-func named(names []string) string {
+// listNames lists names, in quotes only those that need them.
+func listNames(names []string) string {
 	more := ""
 	if len(names) > maxListedNames {
 		more = fmt.Sprintf(" and %d more", len(names)-maxListedNames)

@@ -155,7 +155,7 @@ func (t moment) format(parts []layoutPart) string {
 	return b.String()
 }
 
-// parse reads a text by a layout.
+// parseLayout reads a text by a layout.
 func parseLayout(row, s string, parts []layoutPart) (moment, *fault.Fault) {
 	t := moment{month: 1, day: 1, year: -1, form: form{clock: true, zone: true, seconds: true}}
 	r := scanner{s}

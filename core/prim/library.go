@@ -374,10 +374,10 @@ func Expand(p *term.Prim) term.Term {
 	if body == nil {
 		return nil
 	}
-	return applied(term.Relocate(body, func(term.At) term.At { return p.At }), p.Args, p.At)
+	return apply(term.Relocate(body, func(term.At) term.At { return p.At }), p.Args, p.At)
 }
 
-func applied(t term.Term, args []term.Term, at term.At) term.Term {
+func apply(t term.Term, args []term.Term, at term.At) term.Term {
 	for _, a := range args {
 		t = &term.App{At: at, Func: t, Arg: a}
 	}

@@ -95,7 +95,7 @@ var numbers = []Row{
 			{Code: `{"sqrt":[-1]}`, Fault: fault.OutOfRange},
 		},
 		Cost: func(args []value.Value) uint64 {
-			return scaling(slices.Concat(args, []value.Value{nil})[1], args[0], args[0])
+			return scaleCost(slices.Concat(args, []value.Value{nil})[1], args[0], args[0])
 		},
 		Size: digits,
 		Eval: root,
@@ -145,13 +145,13 @@ var numbers = []Row{
 			{Code: `{"shift":[1,"3"]}`, Fault: fault.TypeError},
 		},
 		Cost: func(args []value.Value) uint64 {
-			w := size(args[0]) + uint64(shifted(args))/64
+			w := size(args[0]) + uint64(shiftBits(args))/64
 			if w <= free {
 				return 0
 			}
 			return w / 64
 		},
-		Size: func(args []value.Value) int64 { return 8*int64(size(args[0])+2) + int64(shifted(args))/8 },
+		Size: func(args []value.Value) int64 { return 8*int64(size(args[0])+2) + int64(shiftBits(args))/8 },
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			a, by := args[0].(value.Int).Big(), args[1].(value.Int)
 			n, ok := by.Int64()
@@ -243,10 +243,10 @@ var numbers = []Row{
 			{Code: `{"format":[1,-2]}`, Fault: fault.OutOfRange},
 		},
 		Cost: func(args []value.Value) uint64 {
-			return scaling(slices.Concat(args, []value.Value{nil})[1], args[0]) + bytesCost(int(formatSize(args)))
+			return scaleCost(slices.Concat(args, []value.Value{nil})[1], args[0]) + bytesCost(int(formatSize(args)))
 		},
 		Size: formatSize,
-		Eval: formatted,
+		Eval: formatNumber,
 	},
 }
 
@@ -255,8 +255,8 @@ var oneNumber = []Param{{"number", KindNumber}}
 // maxShift is how many bits shift adds at most.
 const maxShift = 1 << 32
 
-// shifted returns the bits that shift adds.
-func shifted(args []value.Value) int64 {
+// shiftBits returns the bits that shift adds.
+func shiftBits(args []value.Value) int64 {
 	n, _ := args[1].(value.Int).Int64()
 	if n > maxShift {
 		return 0 // it fails
@@ -346,8 +346,8 @@ func formatSize(args []value.Value) int64 {
 	return n + n/3*sep
 }
 
-// formatted computes format.
-func formatted(args []value.Value) (value.Value, *fault.Fault) {
+// formatNumber computes format.
+func formatNumber(args []value.Value) (value.Value, *fault.Fault) {
 	separator, point := ",", "."
 	if len(args) > 2 {
 		if separator = string(args[2].(value.Str)); separator == "." {

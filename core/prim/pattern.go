@@ -497,7 +497,7 @@ func NamePattern(f *fault.Fault, src []byte, pos int) {
 			return
 		}
 	}
-	pattern := display.Truncate(bracketed(at), 60)
+	pattern := display.Truncate(cutBracket(at), 60)
 	if op == "get" {
 		pattern = "with the key " + pattern
 	}
@@ -508,9 +508,9 @@ func NamePattern(f *fault.Fault, src []byte, pos int) {
 	f.Hint = "Give what the pattern fits, or take it apart with match, which has a branch for other values."
 }
 
-// bracketed returns s up to the end of the bracket, string or word that it begins
+// cutBracket returns s up to the end of the bracket, string or word that it begins
 // with.
-func bracketed(s string) string {
+func cutBracket(s string) string {
 	deep, quoted := 0, false
 	for i, c := range s {
 		switch {

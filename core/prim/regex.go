@@ -20,10 +20,10 @@ var regex = []Row{
 			{Code: `{"re_match":["order 66","^[0-9]+$"]}`, Want: `false`},
 			{Code: `{"re_match":["order 66",66]}`, Fault: fault.TypeError},
 		},
-		For:  matching(nil, oneMatch),
+		For:  matchFacts(nil, oneMatch),
 		Also: []string{"re.match", "re.fullmatch", "regex.test", "regexp.test", "regex_match", "regex", "regexp", "match_regex", "regex_test", "re_test", "test", "test_regex", "matches", "re_search_test", "re_fullmatch", "fullmatch", "is_match", "ismatch"},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			v, f := searching("re_match", args, m, func(p *pattern) bool { return false }, true)
+			v, f := beginSearch("re_match", args, m, func(p *pattern) bool { return false }, true)
 			if f != nil {
 				return nil, f
 			}
@@ -40,10 +40,10 @@ var regex = []Row{
 			{Code: `{"re_find":["none","[0-9]+"]}`, Want: `null`},
 			{Code: `{"re_find":[["k=v"],"="]}`, Fault: fault.TypeError},
 		},
-		For:  matching(func(p *pattern) *Type { return orNull(given(p)) }, oneMatch),
+		For:  matchFacts(func(p *pattern) *Type { return orNull(given(p)) }, oneMatch),
 		Also: []string{"re.search", "re_search", "regex_find", "regex_search", "regex_extract", "regexp_extract", "re_extract", "re_exec", "re_capture", "find_match", "match_groups", "regexp_find", "re_find_first"},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			v, f := searching("re_find", args, m, inGroups, false)
+			v, f := beginSearch("re_find", args, m, inGroups, false)
 			if f != nil {
 				return nil, f
 			}
@@ -66,10 +66,10 @@ var regex = []Row{
 			{Code: `{"get":[{"try":{"re_find_all":["a","(a"]}},"ok","no pattern"]}`, Want: `"no pattern"`},
 			{Code: `{"re_find_all":["[0-9]+",12]}`, Fault: fault.TypeError},
 		},
-		For:  matching(func(p *pattern) *Type { return listOf(given(p)) }, allMatches),
+		For:  matchFacts(func(p *pattern) *Type { return listOf(given(p)) }, allMatches),
 		Also: []string{"re.findall", "re.finditer", "match_all", "matchall", "findall", "re_findall", "finditer", "re_match_all", "regex_find_all", "regex_findall", "regexp_find_all", "regex_match_all", "find_all", "re_scan", "regexp_matches", "re_all"},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			v, f := searching("re_find_all", args, m, inGroups, false)
+			v, f := beginSearch("re_find_all", args, m, inGroups, false)
 			if f != nil {
 				return nil, f
 			}
@@ -94,11 +94,11 @@ var regex = []Row{
 			{Code: `{"re_replace":["2026-11-22","(?P<y>\\d+)-(?P<m>\\d+)-(?P<d>\\d+)","${d}.${m}.${y}"]}`, Want: `"22.11.2026"`},
 			{Code: `{"re_replace":["cost","o","$1"]}`, Fault: fault.OutOfRange},
 		},
-		For:  matching(func(*pattern) *Type { return typeString }, allMatches),
+		For:  matchFacts(func(*pattern) *Type { return typeString }, allMatches),
 		Also: []string{"re.sub", "re_sub", "regex_replace", "regexp_replace", "gsub", "re_replace_all", "replace_regex", "regex_replace_all", "regex_sub"},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			var to replacement
-			v, f := searching("re_replace", args, m, func(*pattern) bool { return true }, false)
+			v, f := beginSearch("re_replace", args, m, func(*pattern) bool { return true }, false)
 			if f == nil {
 				to, f = newReplacement(v.p, string(args[2].(value.Str)))
 			}
@@ -141,10 +141,10 @@ var regex = []Row{
 			{Code: `{"re_split":["","[,;]"]}`, Want: `[""]`},
 			{Code: `{"re_split":["a b",null]}`, Fault: fault.TypeError},
 		},
-		For:  matching(func(*pattern) *Type { return typeStrings }, allMatches),
+		For:  matchFacts(func(*pattern) *Type { return typeStrings }, allMatches),
 		Also: []string{"re.split", "regex_split", "regexp_split", "split_regex", "re_tokenize"},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			v, f := searching("re_split", args, m, func(*pattern) bool { return false }, false)
+			v, f := beginSearch("re_split", args, m, func(*pattern) bool { return false }, false)
 			if f != nil {
 				return nil, f
 			}
@@ -174,9 +174,9 @@ var regex = []Row{
 	},
 }
 
-// searching begins the search of a row, whose first operands are the text and the
+// beginSearch begins the search of a row, whose first operands are the text and the
 // pattern; groups tells whether the groups are wanted.
-func searching(row string, args []value.Value, m *Meter, groups func(*pattern) bool, test bool) (*search, *fault.Fault) {
+func beginSearch(row string, args []value.Value, m *Meter, groups func(*pattern) bool, test bool) (*search, *fault.Fault) {
 	p, f := compile(row, string(args[1].(value.Str)), m)
 	if f != nil {
 		return nil, f
@@ -240,9 +240,9 @@ func (v *search) give(match []int) value.Value {
 	return value.FromSlice(all)
 }
 
-// matching returns what is known of a row's result and steps; of where the pattern
+// matchFacts returns what is known of a row's result and steps; of where the pattern
 // isn't known, p is nil there.
-func matching(gives func(p *pattern) *Type, grows func(p *pattern) *Growth) func([]*string) (*Type, *Growth) {
+func matchFacts(gives func(p *pattern) *Type, grows func(p *pattern) *Growth) func([]*string) (*Type, *Growth) {
 	return func(known []*string) (*Type, *Growth) {
 		var p *pattern
 		if len(known) > 1 && known[1] != nil {
@@ -281,8 +281,8 @@ func orNull(t *Type) *Type {
 	return &u
 }
 
-// An instruction leads to at most two others and is gone over once: of so many it comes
-// to no more than this at a character.
+// perCharacter bounds the steps at a character: an instruction leads to at most two
+// others and is gone over once.
 func (p *pattern) perCharacter() (visits, compiling, groups uint64) {
 	if p == nil {
 		return 3*maxInstructions + 2, maxInstructions + maxClassRunes/8, maxInstructions / 2

@@ -130,7 +130,7 @@ var sequences = []Row{
 			if !ok {
 				c := newComparer(false, m)
 				at := placeInList(c, args, false)
-				m.walked(c.words, 0)
+				m.setWalked(c.words, 0)
 				return value.Bool(at >= 0), c.fault
 			}
 			m.used = stringCost(args)

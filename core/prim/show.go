@@ -301,7 +301,7 @@ func showWalk(display bool) func([]value.Value, *Meter) (value.Value, *fault.Fau
 		}
 		w.out = &textBuffer{hold: m.Hold}
 		w.run(args[0])
-		m.walked(w.words(), w.extra)
+		m.setWalked(w.words(), w.extra)
 		switch {
 		case w.fault != nil:
 			return nil, w.fault

@@ -75,11 +75,11 @@ var strs = []Row{
 			{Code: `{"join":[["a",1],","]}`, Fault: fault.TypeError},
 		},
 		Cost: func(args []value.Value) uint64 {
-			n, bytes := joined(args)
+			n, bytes := joinSize(args)
 			return itemsCost(n) + bytesCost(bytes)
 		},
 		Size: func(args []value.Value) int64 {
-			_, bytes := joined(args)
+			_, bytes := joinSize(args)
 			return int64(bytes)
 		},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
@@ -181,14 +181,14 @@ var strs = []Row{
 			{Code: `{"replace":["abc","x","y"]}`, Want: `"abc"`, Steps: 4},
 			{Code: `{"replace":["abc","","y"]}`, Fault: fault.OutOfRange},
 		},
-		Size: func(args []value.Value) int64 { return int64(replaced(args, nil)) },
+		Size: func(args []value.Value) int64 { return int64(replaceSize(args, nil)) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s, old, to := string(args[0].(value.Str)), string(args[1].(value.Str)), string(args[2].(value.Str))
 			if old == "" {
 				m.used = stringCost(args)
 				return nil, emptyPart("replace", `Say what to replace: {"replace":[S,"a","b"]}.`)
 			}
-			n := replaced(args, m)
+			n := replaceSize(args, m)
 			if f := m.take(stringCost(args)+bytesCost(n), int64(n)); f != nil {
 				return nil, f
 			}
@@ -205,13 +205,13 @@ var strs = []Row{
 			return value.Str(out.String()), nil
 		},
 	},
-	placing("index_of", "gives how many items of a list stand before the first that is equal to item, or characters of a string before the first place of the string item; -1 where it is nowhere.", false,
+	indexRow("index_of", "gives how many items of a list stand before the first that is equal to item, or characters of a string before the first place of the string item; -1 where it is nowhere.", false,
 		[]string{"indexof", "find_text", "locate"},
 		Example{Code: `{"index_of":["héllo","l"]}`, Want: `2`, Steps: 3},
 		Example{Code: `{"index_of":["abc","x"]}`, Want: `-1`, Steps: 3},
 		Example{Code: `{"index_of":[["mon","tue","wed"],"tue"]}`, Want: `1`},
 		Example{Code: `{"index_of":["abc",1]}`, Fault: fault.TypeError}),
-	placing("last_index_of", "gives what index_of gives, of the last item or place.", true,
+	indexRow("last_index_of", "gives what index_of gives, of the last item or place.", true,
 		[]string{"lastindexof", "rindex", "rfind", "last_index"},
 		Example{Code: `{"last_index_of":["a/b/c.txt","/"]}`, Want: `3`, Steps: 3},
 		Example{Code: `{"last_index_of":[[1,2,1,3],1]}`, Want: `2`},
@@ -258,8 +258,8 @@ func test(name, doc string, holds func(s, part string) bool, examples ...Example
 	}
 }
 
-// placing returns the row of index_of, for the first place or for the last.
-func placing(name, doc string, last bool, also []string, examples ...Example) Row {
+// indexRow returns the row of index_of, for the first place or for the last.
+func indexRow(name, doc string, last bool, also []string, examples ...Example) Row {
 	return Row{
 		Name: name, Group: "strings", Shape: Array, Params: []Param{{"list", KindList | KindString}, {"item", KindAny}}, Result: KindInt,
 		Doc: doc, Also: also, Examples: examples,
@@ -272,7 +272,7 @@ func placing(name, doc string, last bool, also []string, examples ...Example) Ro
 			if !ok {
 				c := newComparer(false, m)
 				at := placeInList(c, args, last)
-				m.walked(c.words, 0)
+				m.setWalked(c.words, 0)
 				return value.NewInt(int64(at)), c.fault
 			}
 			m.used = stringCost(args)
@@ -320,8 +320,8 @@ func DigitsCost(n int) uint64 {
 // most.
 func splitSize(s string, n int) int64 { return int64(len(s)) + 64*int64(n+1) }
 
-// joined returns how many items join has and the bytes it gives at most.
-func joined(args []value.Value) (n, bytes int) {
+// joinSize returns how many items join has and the bytes it gives at most.
+func joinSize(args []value.Value) (n, bytes int) {
 	sep := len(args[1].(value.Str))
 	for item := range items(args[0]) {
 		n++
@@ -332,9 +332,9 @@ func joined(args []value.Value) (n, bytes int) {
 	return n, bytes
 }
 
-// replaced returns the bytes that replace gives, or more where it makes a string
+// replaceSize returns the bytes that replace gives, or more where it makes a string
 // shorter.
-func replaced(args []value.Value, m *Meter) int {
+func replaceSize(args []value.Value, m *Meter) int {
 	s, old, to := string(args[0].(value.Str)), string(args[1].(value.Str)), string(args[2].(value.Str))
 	return len(s) + countParts(s, old, m)*max(0, len(to)-len(old))
 }

@@ -29,8 +29,8 @@ var texts = []Row{
 			{Code: `{"pad_left":[7,3,"0"]}`, Fault: fault.TypeError},
 			{Code: `{"pad_left":["7",3,""]}`, Fault: fault.OutOfRange},
 		},
-		Cost: func(args []value.Value) uint64 { return stringCost(args) + bytesCost(padded(args)) },
-		Size: func(args []value.Value) int64 { return int64(padded(args)) },
+		Cost: func(args []value.Value) uint64 { return stringCost(args) + bytesCost(padSize(args)) },
+		Size: func(args []value.Value) int64 { return int64(padSize(args)) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) { return pad("pad_left", args, m) },
 	},
 	{
@@ -44,8 +44,8 @@ var texts = []Row{
 			{Code: `{"pad_right":[null,6]}`, Fault: fault.TypeError},
 			{Code: `{"pad_right":["7",3,""]}`, Fault: fault.OutOfRange},
 		},
-		Cost: func(args []value.Value) uint64 { return stringCost(args) + bytesCost(padded(args)) },
-		Size: func(args []value.Value) int64 { return int64(padded(args)) },
+		Cost: func(args []value.Value) uint64 { return stringCost(args) + bytesCost(padSize(args)) },
+		Size: func(args []value.Value) int64 { return int64(padSize(args)) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) { return pad("pad_right", args, m) },
 	},
 	{
@@ -59,11 +59,11 @@ var texts = []Row{
 			{Code: `{"repeat_text":["a",-1]}`, Want: `""`},
 			{Code: `{"repeat_text":[3,"a"]}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return bytesCost(repeated(args)) },
-		Size: func(args []value.Value) int64 { return int64(repeated(args)) },
+		Cost: func(args []value.Value) uint64 { return bytesCost(repeatSize(args)) },
+		Size: func(args []value.Value) int64 { return int64(repeatSize(args)) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			var out strings.Builder
-			repeatText(&out, string(args[0].(value.Str)), repeated(args), m)
+			repeatText(&out, string(args[0].(value.Str)), repeatSize(args), m)
 			return value.Str(out.String()), nil
 		},
 	},
@@ -204,8 +204,8 @@ var texts = []Row{
 	},
 }
 
-// padded returns the bytes of s with what is put beside it, or more.
-func padded(args []value.Value) int {
+// padSize returns the bytes of s with what is put beside it, or more.
+func padSize(args []value.Value) int {
 	s, fill := string(args[0].(value.Str)), " "
 	if len(args) > 2 {
 		fill = string(args[2].(value.Str))
@@ -258,8 +258,8 @@ func repeatText(out *strings.Builder, s string, bytes int, m *Meter) {
 	}
 }
 
-// repeated returns the bytes that repeat_text gives.
-func repeated(args []value.Value) int {
+// repeatSize returns the bytes that repeat_text gives.
+func repeatSize(args []value.Value) int {
 	n, ok := position(args[1])
 	if !ok || args[0].(value.Str) == "" {
 		return 0

@@ -78,7 +78,7 @@ func (r *reader) atom() (term.Term, bool) {
 	case tokMatch:
 		return r.match()
 	}
-	return nil, r.unexpected("an expression", `Write one here, such as 1, "text", x, f(x), [a, b] or {k: 1}.`)
+	return nil, r.refuseToken("an expression", `Write one here, such as 1, "text", x, f(x), [a, b] or {k: 1}.`)
 }
 
 // close reads the end of a bracket around one expression.
@@ -87,7 +87,7 @@ func (r *reader) close(open token, closer tokKind, ok bool) bool {
 		return true
 	}
 	if ok {
-		r.unclosed(open, closer, tokComma)
+		r.refuseUnclosed(open, closer, tokComma)
 	}
 	for r.sync(); r.tok().kind == tokComma || r.tok().kind == tokSemi; r.sync() {
 		r.i++
@@ -124,7 +124,7 @@ func (r *reader) parens() (term.Term, bool) {
 // record reads a record literal.
 func (r *reader) record() (term.Term, bool) {
 	open := r.tok()
-	if r.braced() {
+	if r.refuseBraces() {
 		return nil, false
 	}
 	r.i++
@@ -153,12 +153,12 @@ func (r *reader) record() (term.Term, bool) {
 			return ok
 		}
 		if !key.kind.word() && key.kind != tokString {
-			return r.unexpected("a key", `Write a record as {name: 1, "a key": 2}.`)
+			return r.refuseToken("a key", `Write a record as {name: 1, "a key": 2}.`)
 		}
 		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && len(parts) > 0) {
 			if c, ok := r.callee(); ok { // which nothing binds, and is hardly meant
 				least, _ := c.arity()
-				return r.unapplied(c, least)
+				return r.refuseUnapplied(c, least)
 			}
 			v, ok := r.name() // {n, k} is {n: n, k: k}
 			return ok && put(v)

@@ -330,11 +330,11 @@ func (r *reader) binding(seen bool) (b prim.Binding, names []string, ok bool) {
 		if t.kind >= tokLet {
 			hint = fmt.Sprintf("Take another name, or write this one in backquotes: `%s`.", spelled[t.kind])
 		}
-		return b, nil, r.unexpected("a name or a pattern after let", hint)
+		return b, nil, r.refuseToken("a name or a pattern after let", hint)
 	}
 	eq := r.tok()
 	if eq.kind == tokOpen {
-		return b, nil, r.unexpected(`"="`, "Bind a function: let f = (x, y) => x + y in f(1, 2).")
+		return b, nil, r.refuseToken(`"="`, "Bind a function: let f = (x, y) => x + y in f(1, 2).")
 	}
 	if !r.expect(tokBind, "Write let x = 1 in x + 1.") {
 		return b, nil, false
@@ -434,7 +434,7 @@ func (r *reader) pipe(left term.Term, op token) (term.Term, bool) {
 		}
 		if done {
 			if k := r.tok().kind; levels[k] > levelPipe || k == tokOpen || k == tokDot {
-				return nil, r.unexpected("another |> or the end of the expression", "Put the pipeline into parentheses: (x |> f) + 1.")
+				return nil, r.refuseToken("another |> or the end of the expression", "Put the pipeline into parentheses: (x |> f) + 1.")
 			}
 			return t, true
 		}

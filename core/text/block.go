@@ -49,7 +49,7 @@ func (r *reader) block() (term.Term, bool) {
 	r.lines = true
 	t, ok := r.sequence()
 	if out(); ok && r.tok().kind != tokCloseBrace {
-		r.unclosed(open, tokCloseBrace, tokSemi)
+		r.refuseUnclosed(open, tokCloseBrace, tokSemi)
 		ok = false
 	}
 	ok = r.close(open, tokCloseBrace, ok)
@@ -158,8 +158,8 @@ func (r *reader) line(i int) string {
 // quote returns code as a hint quotes it.
 func quote(code string) string { return display.Truncate(strings.TrimSpace(code), 100) }
 
-// braced refuses braces around one expression, which make neither a record nor a block.
-func (r *reader) braced() bool {
+// refuseBraces refuses braces around one expression, which make neither a record nor a block.
+func (r *reader) refuseBraces() bool {
 	if r.holds(tokComma, tokRest) || r.holds(tokColon) && !r.holds(tokAsk) || r.closers[r.i] <= int32(r.i)+2 {
 		return false
 	}

@@ -181,7 +181,7 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 	} else if piped == nil && r.standsAlone(c) {
 		return r.function(c), false, true
 	} else if piped == nil || least > 1 {
-		return nil, false, r.unapplied(c, least)
+		return nil, false, r.refuseUnapplied(c, least)
 	}
 	if n := len(args) + 1; piped != nil && n >= least && n <= most && c.lacks(args) {
 		if done = true; !c.tool && lastIsSubject(c.row) {
@@ -275,7 +275,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 		}
 	}
 	r.passPair(c, args)
-	r.misplaced(c, args)
+	r.noteOrder(c, args)
 	return &term.Prim{At: at, ID: c.id, Args: args}, true
 }
 
@@ -314,9 +314,9 @@ func OnePair(operation, name string) string {
 	return fmt.Sprintf("%[1]s passes its function one pair, and this one takes one value after the other: write %[1]s((a, b) => %s(a, b), …)", operation, name)
 }
 
-// misplaced notes operands of what goes through a list that stand in each other's
+// noteOrder notes operands of what goes through a list that stand in each other's
 // places, and a function of two parameters where it gets one item.
-func (r *reader) misplaced(c callee, args []term.Term) {
+func (r *reader) noteOrder(c callee, args []term.Term) {
 	row := c.row
 	if row == nil || len(args) < 2 || len(row.Params) != len(args) {
 		return
@@ -336,8 +336,8 @@ func (r *reader) misplaced(c callee, args []term.Term) {
 	}
 }
 
-// unapplied refuses a primitive that is used as if it were a function.
-func (r *reader) unapplied(c callee, least int) bool {
+// refuseUnapplied refuses a primitive that is used as if it were a function.
+func (r *reader) refuseUnapplied(c callee, least int) bool {
 	if r.tok().kind == tokBad {
 		r.badToken(r.tok())
 		return false

@@ -67,7 +67,7 @@ func (w *Writer) digits(n *big.Int, least int64) {
 		w.Raw(long.Text(n, w.atWork))
 		return
 	}
-	prefix, total, ok := leading(n, room, w.atWork)
+	prefix, total, ok := leadingDigits(n, room, w.atWork)
 	if !ok {
 		if least >= maxIntDigits {
 			w.total = w.max + 1
@@ -127,9 +127,9 @@ func (s scaled) times(t scaled, look func(int)) scaled {
 	return scaled{long.Mul(s.n, t.n, look), s.e + t.e}
 }
 
-// leading gives the first keep digits of a large positive integer and how many
+// leadingDigits gives the first keep digits of a large positive integer and how many
 // it has; not ok where the precision doesn't tell.
-func leading(n *big.Int, keep int, look func(int)) (prefix string, total int64, ok bool) {
+func leadingDigits(n *big.Int, keep int, look func(int)) (prefix string, total int64, ok bool) {
 	first := max(keep, 1)
 	// The powers below are off by less than a part in 2^(bits-40).
 	want := int64(first + guard)

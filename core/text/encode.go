@@ -158,7 +158,7 @@ func (w *Writer) record(p *pending, v *value.Record) value.Value {
 	p.done++
 	wrap := p.as == asTerm || len(v.Fields) == 1 && Wrapped(v.Fields[0].Key)
 	if p.as == asRecord {
-		wrap = len(v.Fields) > 0 && marked(v.Fields[0].Key)
+		wrap = len(v.Fields) > 0 && isMarker(v.Fields[0].Key)
 	}
 	switch {
 	case i == 0 && wrap:

@@ -140,7 +140,7 @@ var foreignPrefix = map[string]func(r around, k int) string{
 	"function": around.foreignFunction, "def": around.foreignFunction, "fn": around.foreignFunction, "fun": around.foreignFunction, "func": around.foreignFunction,
 	"lambda": func(r around, k int) string {
 		colon := r.end(k+1, ":")
-		return fmt.Sprintf("Write %s => %s.", r.named(k+1, colon), r.said(colon+1, r.end(colon+1, ",")))
+		return fmt.Sprintf("Write %s => %s.", r.params(k+1, colon), r.said(colon+1, r.end(colon+1, ",")))
 	},
 	"class": noClass, "struct": noClass, "interface": noClass, "enum": noClass,
 	"new": func(r around, k int) string {
@@ -209,9 +209,9 @@ func switchHint(r around, k int) string {
 	return fmt.Sprintf("Write match %s { %s => a; _ => b }.", r.said(k+1, open), first)
 }
 
-// named returns the parameters of another language's function as a function here has
+// params returns the parameters of another language's function as a function here has
 // them.
-func (r around) named(a, b int) string {
+func (r around) params(a, b int) string {
 	s := r.said(a, b)
 	switch {
 	case s == "…":
@@ -233,7 +233,7 @@ func (r around) foreignFunction(k int) string {
 		return "Write a function as x => x + 1 or (x, y) => x + y."
 	}
 	after := r.end(k+1) + 1
-	f := fmt.Sprintf("%s => %s", r.named(k, min(after, len(r.toks)-1)), r.body(min(after, len(r.toks)-1)))
+	f := fmt.Sprintf("%s => %s", r.params(k, min(after, len(r.toks)-1)), r.body(min(after, len(r.toks)-1)))
 	if name == "" {
 		return fmt.Sprintf("Write %s.", f)
 	}
@@ -272,7 +272,7 @@ func (r around) over(k int) (item, list string, end int, ok bool) {
 		return "", "", 0, false
 	}
 	end = r.end(in+1, ":", "{", "if", "for")
-	return r.named(k, in), r.said(in+1, end), end, true
+	return r.params(k, in), r.said(in+1, end), end, true
 }
 
 // loop returns a hint for a loop that stands where a statement would.

@@ -150,7 +150,7 @@ func (r *reader) checkRoot(t term.Term) {
 		return
 	}
 	for i := 0; i+1 < len(r.toks); i++ {
-		if r.toks[i].kind != tokString || r.toks[i+1].kind != tokColon || i > 0 && r.toks[i-1].kind == tokAsk || r.nested(i) != 1 {
+		if r.toks[i].kind != tokString || r.toks[i+1].kind != tokColon || i > 0 && r.toks[i-1].kind == tokAsk || r.openBrackets(i) != 1 {
 			continue
 		}
 		name := r.text(r.toks[i])
@@ -166,8 +166,8 @@ func (r *reader) checkRoot(t term.Term) {
 	}
 }
 
-// nested returns how many brackets are open before token i.
-func (r *reader) nested(i int) int {
+// openBrackets returns how many brackets are open before token i.
+func (r *reader) openBrackets(i int) int {
 	n := 0
 	for _, t := range r.toks[:i] {
 		if t.kind.opens() {

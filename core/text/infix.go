@@ -5,9 +5,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
-// negated reports whether 0 - a is written -a: where a needs no parentheses for
+// isNegated reports whether 0 - a is written -a: where a needs no parentheses for
 // it and is no number, which would take the sign.
-func negated(t *term.Prim) bool {
+func isNegated(t *term.Prim) bool {
 	if zero, ok := t.Args[0].(*term.Int); !ok || zero.Value != 0 {
 		return false
 	}
@@ -36,7 +36,7 @@ func operator(t term.Term) (tokKind, bool) {
 		same, ok := p.Args[0].(*term.Prim)
 		return tokNe, ok && same.ID == prim.Equal
 	}
-	if p.ID == prim.Sub && negated(p) {
+	if p.ID == prim.Sub && isNegated(p) {
 		return 0, false
 	}
 	k, ok := operators[p.ID]

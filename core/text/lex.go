@@ -66,9 +66,9 @@ func (l *lexer) next() bool {
 	case c >= '0' && c <= '9':
 		l.number()
 	case c == '"':
-		l.quoted(tokString, l.i)
+		l.readQuoted(tokString, l.i)
 	case c == '`':
-		l.quoted(tokQuoted, l.i)
+		l.readQuoted(tokQuoted, l.i)
 	case strings.HasPrefix(rest, `$"`):
 		l.template()
 	case c == '@':
@@ -227,9 +227,9 @@ func digitRun(s string) int {
 	return n
 }
 
-// quoted reads a string or a name in backquotes, whose first delimiter is at from.
-func (l *lexer) quoted(kind tokKind, from int) {
-	end, _, bad := l.delimited(from)
+// readQuoted reads a string or a name in backquotes, whose first delimiter is at from.
+func (l *lexer) readQuoted(kind tokKind, from int) {
+	end, _, bad := l.readDelimited(from)
 	if bad != nil {
 		l.wrong(end, *bad)
 		return
@@ -237,9 +237,9 @@ func (l *lexer) quoted(kind tokKind, from int) {
 	l.add(kind, end)
 }
 
-// delimited finds the end of a string or of a name in backquotes, and what is
+// readDelimited finds the end of a string or of a name in backquotes, and what is
 // wrong with it.
-func (l *lexer) delimited(from int) (end int, content string, bad *problem) {
+func (l *lexer) readDelimited(from int) (end int, content string, bad *problem) {
 	quote := l.src[from]
 	what := map[byte]string{'"': "string", '`': "name in backquotes"}[quote]
 	for j := from + 1; j < len(l.src); j++ {
@@ -267,7 +267,7 @@ func (l *lexer) delimited(from int) (end int, content string, bad *problem) {
 func (l *lexer) sigil(kind tokKind, run func(string) int) {
 	at := l.i + 1
 	if at < len(l.src) && l.src[at] == '`' {
-		l.quoted(kind, at)
+		l.readQuoted(kind, at)
 		return
 	}
 	n := run(l.src[at:])

@@ -163,7 +163,7 @@ func (r *reader) onePattern(bound *[]string, far int) (p prim.Pattern, ok bool) 
 		r.take(tokMinus)
 		n := r.tok()
 		if p.Literal, ok = r.atom(); ok && t.kind == tokMinus {
-			p.Literal = r.signed(p.Literal, n, at)
+			p.Literal = r.negateLiteral(p.Literal, n, at)
 		}
 		return p, ok
 	case tokOpen:
@@ -187,9 +187,9 @@ func (r *reader) onePattern(bound *[]string, far int) (p prim.Pattern, ok bool) 
 		return p, r.codePattern(t, p.Code, bound, far+1)
 	}
 	if r.alone {
-		return p, r.unexpected("a name or a pattern", "Write (x, y) => x + y, ({name, qty}) => qty, ([first, ...rest]) => first, or ((a, b)) => a for one pair.")
+		return p, r.refuseToken("a name or a pattern", "Write (x, y) => x + y, ({name, qty}) => qty, ([first, ...rest]) => first, or ((a, b)) => a for one pair.")
 	}
-	return p, r.unexpected("a pattern", patternHint)
+	return p, r.refuseToken("a pattern", patternHint)
 }
 
 // bindPattern returns the pattern that binds the name of a token.
@@ -259,7 +259,7 @@ func (r *reader) fieldPattern(p *prim.Pattern, bound *[]string, far int) bool {
 				Hint: `A record may have other keys than those of the pattern: leave ... away, and take the record as r for del(r, "name").`,
 			})
 		}
-		return r.unexpected("a key", `Write {name, "a key": x}.`)
+		return r.refuseToken("a key", `Write {name, "a key": x}.`)
 	}
 	r.i++
 	name, written := r.text(key), r.src[key.off:key.end]

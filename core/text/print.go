@@ -115,7 +115,7 @@ func written(name string) string {
 	if plain(name) {
 		return name
 	}
-	return backquoted(name)
+	return backquote(name)
 }
 
 func (w *speller) unbind(name string) { w.scope[name]-- }
@@ -132,7 +132,7 @@ func (w *speller) variable(name string) string {
 			return name
 		}
 	}
-	return backquoted(name)
+	return backquote(name)
 }
 
 // operation returns how a primitive's name is written: after :: where a variable has
@@ -150,8 +150,8 @@ func plain(name string) bool {
 	return name != "" && !keyword && identifier(name) == len(name)
 }
 
-// backquoted returns a name in backquotes.
-func backquoted(name string) string {
+// backquote returns a name in backquotes.
+func backquote(name string) string {
 	s := string(AppendString(nil, name))
 	s = strings.ReplaceAll(s[1:len(s)-1], "`", "\\`")
 	return "`" + strings.ReplaceAll(s, `\"`, `"`) + "`"
@@ -161,14 +161,14 @@ func effectName(op string) string {
 	if effectRun(op) == len(op) && strings.Contains(op, ".") {
 		return op
 	}
-	return backquoted(op)
+	return backquote(op)
 }
 
 func toolName(name string) string {
 	if name != "" && toolRun(name) == len(name) {
 		return name
 	}
-	return backquoted(name)
+	return backquote(name)
 }
 
 // lambda spells functions inside each other as one of several parameters.
@@ -445,7 +445,7 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 			return w.chain(t)
 		}
 		return group(lit("not "), w.term(t.Args[0], levelNot)), levelNot
-	case t.ID == prim.Sub && negated(t):
+	case t.ID == prim.Sub && isNegated(t):
 		return cat(lit("-"), w.term(t.Args[1], levelPostfix)), levelMinus
 	case row.Shape == prim.Flag:
 		return lit(w.operation(row.Name)), levelAtom

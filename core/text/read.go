@@ -76,7 +76,7 @@ func (r *reader) take(k tokKind) bool {
 
 // expect reads a token of the kind or refuses what stands there.
 func (r *reader) expect(k tokKind, hint string) bool {
-	return r.take(k) || r.unexpected(strconv.Quote(spelled[k]), hint)
+	return r.take(k) || r.refuseToken(strconv.Quote(spelled[k]), hint)
 }
 
 // text returns what a token stands for: a name, a string's content, or its spelling.
@@ -226,7 +226,7 @@ func (r *reader) operand(level int) (term.Term, bool) {
 	switch t := r.tok(); t.kind {
 	case tokNot:
 		if level > levelNot {
-			return nil, r.unexpected("an operand", "")
+			return nil, r.refuseToken("an operand", "")
 		}
 		r.i++
 		if !r.deeper() {
@@ -259,15 +259,15 @@ func (r *reader) operand(level int) (term.Term, bool) {
 func (r *reader) negative(minus, n token, a term.Term) term.Term {
 	at := term.At(minus.off)
 	if n.kind == tokInt || n.kind == tokDec {
-		if number := r.signed(a, n, at); number != nil {
+		if number := r.negateLiteral(a, n, at); number != nil {
 			return number
 		}
 	}
 	return &term.Prim{At: at, ID: prim.Sub, Args: []term.Term{&term.Int{At: at}, a}}
 }
 
-// signed returns minus the literal a, if a is the literal of token n itself.
-func (r *reader) signed(a term.Term, n token, at term.At) term.Term {
+// negateLiteral returns minus the literal a, if a is the literal of token n itself.
+func (r *reader) negateLiteral(a term.Term, n token, at term.At) term.Term {
 	switch a := a.(type) {
 	case *term.Int:
 		if a.At == term.At(n.off) {
@@ -340,7 +340,7 @@ func (r *reader) suffixes(t term.Term) (term.Term, bool) {
 			r.i++
 			key := r.tok()
 			if !key.kind.word() {
-				return nil, r.unexpected("a key after the point", `Write r.name, or get(r, "a key") for other keys.`)
+				return nil, r.refuseToken("a key after the point", `Write r.name, or get(r, "a key") for other keys.`)
 			}
 			r.i++
 			id, _, ok := prim.Lookup("get")
@@ -396,7 +396,7 @@ func (r *reader) parts(open token, closer, separator tokKind, part func() bool) 
 		}
 		if r.tok().kind == tokEnd {
 			if good {
-				r.unclosed(open, closer, separator)
+				r.refuseUnclosed(open, closer, separator)
 			}
 			return false
 		}
@@ -405,7 +405,7 @@ func (r *reader) parts(open token, closer, separator tokKind, part func() bool) 
 			continue
 		}
 		if fine {
-			r.unclosed(open, closer, separator)
+			r.refuseUnclosed(open, closer, separator)
 		}
 		good = false
 		r.sync()

@@ -91,8 +91,8 @@ func (w *Writer) recordable(v value.Value, depth int) bool {
 
 func (w *Writer) refuse(v value.Value) { w.err = fmt.Errorf("a %s can't be recorded", v.Type()) }
 
-// marked reports whether an object whose first key this is, is no record.
-func marked(key string) bool { return key == "quote" || Wrapped(key) }
+// isMarker reports whether an object whose first key this is, is no record.
+func isMarker(key string) bool { return key == "quote" || Wrapped(key) }
 
 // recordBig writes an integer that doesn't fit 64 bits.
 func (w *Writer) recordBig(v value.Int) {

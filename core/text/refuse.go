@@ -52,8 +52,8 @@ func (r *reader) got(t token) string {
 	return strconv.Quote(shorter(r.src[t.off:t.end]))
 }
 
-// unexpected refuses the next token; hint may be empty.
-func (r *reader) unexpected(expected, hint string) bool {
+// refuseToken refuses the next token; hint may be empty.
+func (r *reader) refuseToken(expected, hint string) bool {
 	t := r.tok()
 	if t.kind == tokBad {
 		r.badToken(t)
@@ -179,7 +179,7 @@ func (r *reader) afterEnd() {
 		if hint == "" {
 			hint = "Write one expression; name its parts with let x = 1 in x + 1."
 		}
-		r.unexpected("an operator or the end of the text", hint)
+		r.refuseToken("an operator or the end of the text", hint)
 	}
 }
 
@@ -205,8 +205,8 @@ func (r *reader) sync() {
 	}
 }
 
-// unclosed refuses what stands in a bracket where only its end can, or a separator.
-func (r *reader) unclosed(open token, closer, separator tokKind) {
+// refuseUnclosed refuses what stands in a bracket where only its end can, or a separator.
+func (r *reader) refuseUnclosed(open token, closer, separator tokKind) {
 	line, col := Position([]byte(r.src), int(open.off))
 	t := r.tok()
 	expected := fmt.Sprintf("%q or %q", spelled[separator], spelled[closer])

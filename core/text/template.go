@@ -100,7 +100,7 @@ func (r *reader) template() (term.Term, bool) {
 			}
 			return whole, true
 		default:
-			return nil, r.unexpected(`a closing "`, `Write a template as $"total: {x}".`)
+			return nil, r.refuseToken(`a closing "`, `Write a template as $"total: {x}".`)
 		}
 	}
 }

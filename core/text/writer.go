@@ -171,14 +171,14 @@ const (
 func (w *Writer) String(s string) {
 	w.Byte('"')
 	for ; len(s) > lookEvery && !w.Full(); s = s[lookEvery:] {
-		w.escaped(s[:lookEvery])
+		w.writeEscaped(s[:lookEvery])
 	}
-	w.escaped(s)
+	w.writeEscaped(s)
 	w.Byte('"')
 }
 
-// escaped writes a part of a string in quotes.
-func (w *Writer) escaped(s string) {
+// writeEscaped writes a part of a string in quotes.
+func (w *Writer) writeEscaped(s string) {
 	json.WriteEscaped(s, func(part string) bool {
 		w.Raw(part)
 		return !w.Full()

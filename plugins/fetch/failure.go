@@ -58,7 +58,7 @@ func explain(ctx context.Context, err error, method, host string) error {
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
 		return late
 	}
-	if why := untrusted(err, host); why != nil {
+	if why := tlsFailure(err, host); why != nil {
 		return why
 	}
 	switch text := err.Error(); {
@@ -73,9 +73,9 @@ func explain(ctx context.Context, err error, method, host string) error {
 	return failf(open, "%s gave no complete HTTP answer%s", host, unknown)
 }
 
-// untrusted gives the failure of a connection that got no TLS, nil for other
+// tlsFailure gives the failure of a connection that got no TLS, nil for other
 // errors. Nothing was sent then.
-func untrusted(err error, host string) error {
+func tlsFailure(err error, host string) error {
 	var (
 		authority x509.UnknownAuthorityError
 		name      x509.HostnameError

@@ -23,7 +23,7 @@ func (k *client) follow(ctx context.Context, c call) (*answer, error) {
 			return nil, err
 		}
 		location := resp.Header.Get("Location")
-		method, redirects := redirected(c.method, resp.StatusCode)
+		method, redirects := redirectMethod(c.method, resp.StatusCode)
 		if !redirects || location == "" {
 			return k.read(ctx, resp, c)
 		}
@@ -52,10 +52,10 @@ func refusedRedirect(err error, c call, status int) error {
 	return f
 }
 
-// redirected gives the method of the request that an answer redirects to
+// redirectMethod gives the method of the request that an answer redirects to
 // (RFC 9110 section 15.4, and as browsers do for 301 and 302), and whether it
 // is a redirect.
-func redirected(method string, status int) (string, bool) {
+func redirectMethod(method string, status int) (string, bool) {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound:
 		if method == http.MethodPost {

@@ -80,17 +80,17 @@ func (g *guard) permit(i info) error {
 	return nil
 }
 
-// settled refuses to let something go that a denial lies below.
-func (g *guard) settled(i info) error {
+// checkBelow refuses to let something go that a denial lies below.
+func (g *guard) checkBelow(i info) error {
 	if i.among(g.above) {
 		return g.refuseAbove()
 	}
 	return nil
 }
 
-// settledAt refuses the same by its path, for what isn't there, too: nothing
+// checkBelowPath refuses the same by its path, for what isn't there, too: nothing
 // comes to a place above a denial, or goes from there.
-func (g *guard) settledAt(names []string) error {
+func (g *guard) checkBelowPath(names []string) error {
 	for _, p := range g.all {
 		if len(names) < len(p) && prefixes(names, p, strings.EqualFold) {
 			return g.refuseAbove()
@@ -132,7 +132,7 @@ func (s *scope) identify(names []string) (above, there []identity, err error) {
 	above = append(above, top.identity)
 	d, name, err := w.to(names)
 	switch {
-	case isNothing(err):
+	case leadsNowhere(err):
 		return above, nil, nil
 	case err != nil:
 		return nil, nil, err
@@ -140,7 +140,7 @@ func (s *scope) identify(names []string) (above, there []identity, err error) {
 	defer w.release(d)
 	i, err := d.lstat(name)
 	switch {
-	case isNothing(err):
+	case leadsNowhere(err):
 		return above, nil, nil
 	case err != nil:
 		return nil, nil, err

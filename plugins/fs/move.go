@@ -45,9 +45,9 @@ func move(ctx context.Context, s *scope, a moveArgs) (moved, error) {
 	}
 	defer to.release()
 	if to.name == "" {
-		return moved{}, occupied(a.To)
+		return moved{}, existsFailure(a.To)
 	}
-	if err := c.guard.settledAt(to.names); err != nil {
+	if err := c.guard.checkBelowPath(to.names); err != nil {
 		return moved{}, err
 	}
 	if err := c.rename(from, i, to); err != nil {
@@ -70,7 +70,7 @@ func (c *call) mayMove(p *place, i info) error {
 	case !i.isDir() && !i.isRegular():
 		return errIrregular
 	}
-	if err := errors.Join(c.guard.settled(i), c.guard.settledAt(p.names)); err != nil {
+	if err := errors.Join(c.guard.checkBelow(i), c.guard.checkBelowPath(p.names)); err != nil {
 		return err
 	}
 	return c.one(p.path, i)
@@ -88,7 +88,7 @@ func (c *call) rename(from *place, i info, to *place) error {
 		replace = there.is(i.identity) && from.name != to.name && strings.EqualFold(from.name, to.name) &&
 			slices.Equal(from.names[:len(from.names)-1], to.names[:last]) && (i.links <= 1 || i.isDir())
 		if !replace {
-			return occupied(to.path)
+			return existsFailure(to.path)
 		}
 	case !isAbsent(err):
 		return because(to.path, err)
@@ -96,7 +96,7 @@ func (c *call) rename(from *place, i info, to *place) error {
 	err := from.dir.rename(i, from.name, to.dir, to.name, replace)
 	switch {
 	case errors.Is(err, iofs.ErrExist):
-		return occupied(to.path)
+		return existsFailure(to.path)
 	case isAbsent(err):
 		return sdk.Fail("conflict", "%s went away meanwhile", quote(from.path)).WithRetry()
 	case errors.Is(err, syscall.EINVAL) && i.isDir():
@@ -105,7 +105,7 @@ func (c *call) rename(from *place, i info, to *place) error {
 	return because(to.path, err)
 }
 
-func occupied(path string) error {
+func existsFailure(path string) error {
 	return sdk.Fail("conflict", "%s exists already", quote(path)).
 		WithHint("Remove it first, or choose another name.")
 }

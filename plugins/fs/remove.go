@@ -37,7 +37,7 @@ func remove(ctx context.Context, s *scope, a removeArgs) (removed, error) {
 		err = sdk.Fail("denied", "%s is the capability's root, which stays", quote(a.Path))
 	}
 	if err == nil {
-		err = errors.Join(c.guard.settled(i), c.guard.settledAt(p.names))
+		err = errors.Join(c.guard.checkBelow(i), c.guard.checkBelowPath(p.names))
 	}
 	if err != nil {
 		return removed{}, because(a.Path, err)
@@ -177,5 +177,5 @@ func (t *tree) may(i info) error {
 	if err := t.guard.permit(i); err != nil {
 		return err
 	}
-	return t.guard.settled(i)
+	return t.guard.checkBelow(i)
 }

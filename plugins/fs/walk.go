@@ -132,8 +132,8 @@ func (w *walk) release(d dir) {
 	}
 }
 
-// isNothing reports the errors of a path that leads to nothing we could get at.
-func isNothing(err error) bool {
+// leadsNowhere reports the errors of a path that leads to nothing we could get at.
+func leadsNowhere(err error) bool {
 	return errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, errEscapes) ||
 		errors.Is(err, errLoop) || errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, iofs.ErrPermission)
 }

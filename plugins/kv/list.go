@@ -166,11 +166,11 @@ func get(ctx context.Context, s *scope, a getArgs) (value.Value, error) {
 	case a.Default != nil:
 		return a.Default, nil
 	}
-	return nil, missing(a.Key)
+	return nil, notFound(a.Key)
 }
 
-// missing returns the failure of a key that isn't there.
-func missing(key string) error {
+// notFound returns the failure of a key that isn't there.
+func notFound(key string) error {
 	return sdk.Fail("not_found", "there is no key %s", quote(key)).WithHint(`Give a "default", or look with kv.list.`)
 }
 

@@ -28,7 +28,7 @@ func put(ctx context.Context, s *scope, a putArgs) (kept, error) {
 	err := s.update(ctx, "put", a.Key, a.Value, func(tx *sql.Tx, old *row, new []byte) (err error) {
 		switch {
 		case old == nil && a.Create == "never":
-			return missing(a.Key)
+			return notFound(a.Key)
 		case old != nil && a.Create == "only":
 			return sdk.Fail("exists", "there is a key %s already", quote(a.Key))
 		}

@@ -79,8 +79,8 @@ func (c *conn) leave(b *batch) {
 	}
 }
 
-// negotiated takes note of the version that an initialize settled.
-func (c *conn) negotiated(result []byte) {
+// negotiate takes note of the version that an initialize settled.
+func (c *conn) negotiate(result []byte) {
 	var said struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}

@@ -96,10 +96,10 @@ func (c *calls) finish(k jsonrpc.ID) (entry call, known bool) {
 	return entry, known
 }
 
-// answered records that an answer owed is with the writer. It is apart from
+// countAnswer records that an answer owed is with the writer. It is apart from
 // finish because an end of input seen between the two must wait for the answer,
 // while a client that has seen the answer may use the id again at once.
-func (c *calls) answered() {
+func (c *calls) countAnswer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.owed--

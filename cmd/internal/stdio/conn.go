@@ -156,7 +156,7 @@ func (c *conn) take(f part) (jsonrpc.Message, *refusal) {
 		}
 	}
 	if f.long != nil {
-		return nil, oversized(f.long.head, f.long.tail, c.frames.limit)
+		return nil, refuseOversized(f.long.head, f.long.tail, c.frames.limit)
 	}
 	m, refused := parse(f.line)
 	if refused != nil || m == nil {
@@ -180,7 +180,7 @@ func (c *conn) take(f part) (jsonrpc.Message, *refusal) {
 			return nil, refused
 		}
 	case m.method == methodCancelled:
-		target, ok := cancelled(m.params)
+		target, ok := cancelledID(m.params)
 		if !ok {
 			return nil, nil
 		}
@@ -318,7 +318,7 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 			return errInputEnded
 		}
 		if m.Method == methodCancelled {
-			if target, ok := cancelled(m.Params); ok {
+			if target, ok := cancelledID(m.Params); ok {
 				c.calls.forget(target.key)
 			}
 		}
@@ -333,10 +333,10 @@ func (c *conn) Write(ctx context.Context, msg jsonrpc.Message) error {
 			return nil
 		}
 		if known {
-			defer c.calls.answered()
+			defer c.calls.countAnswer()
 		}
 		if entry.initialize && m.Error == nil {
-			c.negotiated(m.Result)
+			c.negotiate(m.Result)
 		}
 		echo, in = entry.echo, entry.batch
 	}

@@ -187,10 +187,10 @@ func parseFault(raw []byte) error {
 	return fault
 }
 
-// oversized refuses a line over the limit, of which only the head and the tail
+// refuseOversized refuses a line over the limit, of which only the head and the tail
 // are at hand. Clients put the id near the head or last, and one that gets no
 // id back would wait for the answer until it loses patience.
-func oversized(head, tail []byte, limit int) *refusal {
+func refuseOversized(head, tail []byte, limit int) *refusal {
 	r := invalid(nil, "message too large: over %d bytes", limit)
 	s := scanner{b: head}
 	if i := s.space(0); i < len(head) && head[i] == '{' {
@@ -230,9 +230,9 @@ func lastID(tail []byte) []byte {
 	return bytes.Clone(tail[i:end])
 }
 
-// cancelled reads the params of a notifications/cancelled: the id of the call
+// cancelledID reads the params of a notifications/cancelled: the id of the call
 // and whether there is one.
-func cancelled(params []byte) (target id, ok bool) {
+func cancelledID(params []byte) (target id, ok bool) {
 	if len(params) == 0 || params[0] != '{' {
 		return id{}, false
 	}

@@ -299,13 +299,13 @@ func TestEndListen(t *testing.T) {
 	none()
 	c.finish(three)
 	none() // the answer is on its way to the writer
-	c.answered()
+	c.countAnswer()
 	if k, ok := c.endListen(); !ok || k != two {
 		t.Errorf("ended %v", k.Raw())
 	}
 	none()
 	c.finish(two)
-	c.answered()
+	c.countAnswer()
 	none()
 }
 

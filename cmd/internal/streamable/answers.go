@@ -177,8 +177,8 @@ type paced struct {
 	last    bool // the connection ends with this answer
 }
 
-// pacing gives a handler paced writers.
-func pacing(d time.Duration, next http.Handler) http.Handler {
+// paceAnswers gives a handler paced writers.
+func paceAnswers(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// RFC 9112 section 6.1: a connection on which a request came with a length and in chunks
 		// ends with its answer, since they may have been taken for two by whoever is between. net/http drops the length, so all with chunks end.
@@ -224,10 +224,10 @@ func (p *paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 // noBatches is the first version of the protocol without batches.
 const noBatches = "2025-06-18"
 
-// malformed answers a body that is no message, in the same words as on standard input
+// refuseMalformed answers a body that is no message, in the same words as on standard input
 // and output, and reports whether it did. The SDK would name its own types, take the
 // last of two ids, and answer 1.5 as the id 1.
-func malformed(w http.ResponseWriter, r *http.Request, body []byte) bool {
+func refuseMalformed(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	batches := !modern(r, body) && r.Header.Get(versionHeader) < noBatches
 	refusal := stdio.Refusal(body, batches)
 	if refusal == nil {

@@ -121,10 +121,10 @@ func (p *place) streams() {
 	p.stream = true
 }
 
-// arriving gives a body so much time. One that nobody asks for, since its request is
+// boundArrival gives a body so much time. One that nobody asks for, since its request is
 // refused, net/http reads before it answers: it has to be less than there is for the
 // answer.
-func arriving(d time.Duration, next http.Handler) http.Handler {
+func boundArrival(d time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(d)) // where the connection has none, as in tests

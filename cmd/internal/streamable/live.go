@@ -138,10 +138,10 @@ func methodsOf(body []byte) (methods []string) {
 	return methods
 }
 
-// abandoned cancels the calls of a request whose client is gone, in a session that
+// cancelRun cancels the calls of a request whose client is gone, in a session that
 // goes on: no answer can reach it any more. It says so to the session as the client
 // could have.
-func (h *Handler) abandoned(r *http.Request, body []byte) {
+func (h *Handler) cancelRun(r *http.Request, body []byte) {
 	var calls []message
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); bytes.HasPrefix(trimmed, []byte("[")) {
 		if json.Unmarshal(body, &calls) != nil {

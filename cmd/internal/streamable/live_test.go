@@ -268,7 +268,7 @@ func TestSlowReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pace = 300 * time.Millisecond
 		left := make(chan error, 1)
-		h := pacing(pace, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := paceAnswers(pace, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/late" {
 				for range 4 {
 					io.WriteString(w, "some")

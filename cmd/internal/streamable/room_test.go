@@ -217,7 +217,7 @@ func TestUnreadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := &room{size: 8 << 20}
 		failed := make(chan error, 8)
-		h := pacing(time.Hour, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := paceAnswers(time.Hour, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithCancel(r.Context())
 			defer cancel()
 			a := &answering{ResponseWriter: w, room: answers, principal: r.URL.Path, ctx: ctx, cancel: cancel}

@@ -36,8 +36,8 @@ func (s *sessions) begun(server *mcp.Server, id string) {
 	}
 }
 
-// used notes a request of a session. Of one that isn't there nothing is kept.
-func (s *sessions) used(id string) {
+// use notes a request of a session. Of one that isn't there nothing is kept.
+func (s *sessions) use(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.last[id]; ok {
@@ -83,9 +83,9 @@ func (l *live) sessions() map[string]bool {
 // serveSession answers a request of a session, or one that makes it.
 func (h *Handler) serveSession(w http.ResponseWriter, r *http.Request, server *mcp.Server) {
 	id := r.Header.Get(sessionHeader)
-	h.sessions.used(id)
+	h.sessions.use(id)
 	h.session.ServeHTTP(w, r)
-	h.sessions.used(id)
+	h.sessions.use(id)
 	if made := w.Header().Get(sessionHeader); id == "" && made != "" {
 		h.sessions.begun(server, made)
 	}

@@ -140,14 +140,14 @@ func New(o Options) (*Handler, error) {
 		Logger: log, MaxRequestBodyBytes: -1, SessionTimeout: o.IdleSession, DisableLocalhostProtection: true,
 	})
 	mux := http.NewServeMux()
-	protocol := h.admitted(http.HandlerFunc(h.serve))
+	protocol := h.authorize(http.HandlerFunc(h.serve))
 	mux.Handle(Path, protocol)
 	mux.Handle("/{$}", protocol)
 	mux.HandleFunc("/healthz", health)
 	if o.Metrics != nil {
-		mux.Handle("GET /metrics", h.admitted(o.Metrics))
+		mux.Handle("GET /metrics", h.authorize(o.Metrics))
 	}
-	h.mux = arriving(o.BodyTime/3, pacing(o.WriteTime, h.recovering(h.guard.handler(mux))))
+	h.mux = boundArrival(o.BodyTime/3, paceAnswers(o.WriteTime, h.recoverPanics(h.guard.handler(mux))))
 	if o.Measure != nil {
 		h.mux = o.Measure(h.mux)
 	}
@@ -184,9 +184,9 @@ func health(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// recovering keeps a panic from ending more than its request, and from being
+// recoverPanics keeps a panic from ending more than its request, and from being
 // printed by net/http.
-func (h *Handler) recovering(next http.Handler) http.Handler {
+func (h *Handler) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			switch p := recover(); p {
@@ -202,8 +202,8 @@ func (h *Handler) recovering(next http.Handler) http.Handler {
 	})
 }
 
-// admitted lets in who has a token, where tokens are asked for.
-func (h *Handler) admitted(next http.Handler) http.Handler {
+// authorize lets in who has a token, where tokens are asked for.
+func (h *Handler) authorize(next http.Handler) http.Handler {
 	entered := next
 	next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		admit(r.Context())
@@ -275,7 +275,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	case status != 0:
 		refuseForNow(w, status)
 		return
-	case r.Method == http.MethodPost && malformed(w, r, body), unspoken(w, r, body):
+	case r.Method == http.MethodPost && refuseMalformed(w, r, body), unspoken(w, r, body):
 		return
 	}
 	answer := &answering{ResponseWriter: w, room: &h.answers, principal: principal, ctx: r.Context(), cancel: one.cancel}
@@ -315,7 +315,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	h.serveSession(w, r, server)
 	if r.Context().Err() != nil && r.Method == http.MethodPost && r.Header.Get(sessionHeader) != "" {
-		h.abandoned(r, body)
+		h.cancelRun(r, body)
 	}
 }
 

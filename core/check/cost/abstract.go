@@ -138,7 +138,7 @@ func literalText(s string) *aval {
 	return &aval{kind: isString, n: exactly(uint64(len(s))), lit: &s}
 }
 
-// whole numbers with at most so much magnitude.
+// integerOf returns whole numbers of at most so much magnitude.
 func integerOf(abs size) *aval {
 	return &aval{kind: isNumber, abs: abs, words: infinite}
 }
@@ -151,9 +151,9 @@ func (v *aval) variants() []*aval {
 	return []*aval{v}
 }
 
-// named returns what a record's fields are that are named, in the order of their
+// namedFields returns what a record's fields are that are named, in the order of their
 // keys.
-func (a *analyser) named(v *aval) []*aval {
+func (a *analyser) namedFields(v *aval) []*aval {
 	if len(v.fields) == 0 || !a.vars.charge(4*len(v.fields)) {
 		return nil
 	}

@@ -218,7 +218,7 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 	l.first[r.result] = nothing
 	l.next[r.result] = []*aval{v}
 	own := c
-	own.calls, own.base, own.never = without(c.calls, r), c.ending(), false
+	own.calls, own.base, own.never = without(c.calls, r), c.endingSteps(), false
 	each, ok := l.cost(own)
 	if !ok {
 		return a.lost(t, "what it works with grows too fast for a bound")
@@ -235,7 +235,7 @@ func (a *analyser) solveRecursion(t term.Term, r *recursion, first []*env, v *av
 		if !ok {
 			return a.lost(t, "it calls itself more often than can be told")
 		}
-		count = sized(p)
+		count = sizeOf(p)
 		steps = p.times(each.steps.max(each.base))
 	} else {
 		// Every call but the last one goes on.
@@ -306,7 +306,7 @@ func (a *analyser) shrinks(r *recursion, first []*env, i int, root string) (size
 		if next.kind != isNumber || next.aff == nil || next.aff.path != root || next.aff.offset == 0 {
 			return infinite, false
 		}
-		s, ok := a.limited(r, first, call, root, next.aff.offset < 0, start)
+		s, ok := a.countdown(r, first, call, root, next.aff.offset < 0, start)
 		if !ok {
 			return infinite, false
 		}
@@ -315,9 +315,9 @@ func (a *analyser) shrinks(r *recursion, first []*env, i int, root string) (size
 	return total, true
 }
 
-// limited returns how often a number can be taken from, or added to, before the
+// countdown returns how often a number can be taken from, or added to, before the
 // condition of the call doesn't hold any more.
-func (a *analyser) limited(r *recursion, first []*env, call selfCall, root string, down bool, start *aval) (size, bool) {
+func (a *analyser) countdown(r *recursion, first []*env, call selfCall, root string, down bool, start *aval) (size, bool) {
 	a.vars.charge(len(call.facts) / 8)
 	for _, f := range call.facts {
 		if f.path != root || f.least != down {

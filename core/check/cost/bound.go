@@ -153,7 +153,7 @@ func (b Bound) print(dot string, name func(Var) string) string {
 	var sums []string
 	for _, m := range b.p {
 		var parts []string
-		if num, den := reduced(m.c); den > 1 {
+		if num, den := reduce(m.c); den > 1 {
 			parts = append(parts, fmt.Sprintf("%d/%d", num, den))
 		} else if num != 1 || len(m.f) == 0 {
 			parts = append(parts, strconv.FormatUint(num, 10))
@@ -173,7 +173,7 @@ func (b Bound) print(dot string, name func(Var) string) string {
 	return strings.Join(sums, " + ")
 }
 
-func reduced(c uint64) (num, den uint64) {
+func reduce(c uint64) (num, den uint64) {
 	num, den = c, unit
 	for num%2 == 0 && den > 1 {
 		num, den = num/2, den/2
@@ -203,7 +203,7 @@ func (b Bound) ExplainAs(roots, as []string) string {
 				name = letters[len(names)]
 			}
 			names[of] = name
-			legend = append(legend, name+" = "+of.renamed(roots, as).words())
+			legend = append(legend, name+" = "+of.rename(roots, as).words())
 		}
 		if v.Log {
 			return "log(" + name + ")"
@@ -216,8 +216,8 @@ func (b Bound) ExplainAs(roots, as []string) string {
 	return s + ", " + strings.Join(legend, ", ")
 }
 
-// renamed returns the variable with another name for its root.
-func (v Var) renamed(roots, as []string) Var {
+// rename returns the variable with another name for its root.
+func (v Var) rename(roots, as []string) Var {
 	root := rootOf(v.Path)
 	for i := range min(len(roots), len(as)) {
 		if RootName(roots[i]) == root {

@@ -13,7 +13,7 @@ func (a *analyser) callee(t *term.Prim, inputs []*aval) (*aval, cost) {
 		return a.lost(t, "what the tool "+name.Value+" takes isn't known")
 	}
 	if len(inputs) < len(r.Roots) && len(inputs) == 1 {
-		inputs = named(inputs[0], r.Roots)
+		inputs = argumentsOf(inputs[0], r.Roots)
 	}
 	if len(inputs) != max(len(r.Roots), 1) {
 		return a.lost(t, "what the tool "+name.Value+" is given for its parameters isn't known")
@@ -37,9 +37,9 @@ func (a *analyser) callee(t *term.Prim, inputs []*aval) (*aval, cost) {
 	return result, c
 }
 
-// named returns the fields of a record that are the parameters; nil where it hasn't
+// argumentsOf returns the fields of a record that are the parameters; nil where it hasn't
 // just these.
-func named(x *aval, params []string) []*aval {
+func argumentsOf(x *aval, params []string) []*aval {
 	if x.kind != isRecord || x.item != nothing || len(x.fields) != len(params) {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (a *analyser) given(r Report, p poly, inputs []*aval) size {
 			s := a.vars.variable(Var{Measure: f.Measure, Path: f.Path}).size()
 			for i, x := range inputs {
 				if len(r.Roots) == 0 && root == "input" || len(r.Roots) > 0 && root == RootName(r.Roots[i]) {
-					s = a.measured(x, f.Measure, f.Path[len(root):])
+					s = a.measure(x, f.Measure, f.Path[len(root):])
 				}
 			}
 			s = f.of(s)

@@ -43,7 +43,7 @@ func (a *analyser) textRow(name string, args []*aval) (v *aval, steps poly, ok, 
 			return top, nil, false, true
 		}
 		c, rest := n.flat().split()
-		words = exactly(c/19 + 1).plus(sized(rest.part(1, 16)))
+		words = exactly(c/19 + 1).plus(sizeOf(rest.part(1, 16)))
 		number := &aval{kind: isNumber, abs: infinite, words: words}
 		steps, ok = a.product(number, literalNumber(zero))
 		return number, steps, ok, true
@@ -94,7 +94,7 @@ func (a *analyser) anyWords(v *aval) size {
 			s = s.max(a.anyWords(x.a)).max(a.anyWords(x.b))
 		case isRecord:
 			s = s.max(a.anyWords(x.item))
-			for _, f := range a.named(x) {
+			for _, f := range a.namedFields(x) {
 				s = s.max(a.anyWords(f))
 			}
 		}
@@ -106,7 +106,7 @@ func (s size) part(den uint64) size {
 	if s.inf {
 		return s
 	}
-	return sized(s.flat().part(1, den))
+	return sizeOf(s.flat().part(1, den))
 }
 
 func (a *analyser) recordRow(name string, args []*aval) (v *aval, steps poly, ok bool) {

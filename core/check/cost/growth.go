@@ -12,7 +12,7 @@ func (a *analyser) grown(r *prim.Row, of *prim.Type, g *prim.Growth, args []*ava
 			read = read.plus(a.total(x))
 		}
 	}
-	bytes, items := a.bounded(g.Bytes, args), a.bounded(g.Items, args)
+	bytes, items := a.boundSize(g.Bytes, args), a.boundSize(g.Items, args)
 	if of == nil {
 		of = &prim.Type{Kinds: r.Result}
 	}
@@ -21,7 +21,7 @@ func (a *analyser) grown(r *prim.Row, of *prim.Type, g *prim.Growth, args []*ava
 		case prim.KindString:
 			return aText(bytes)
 		case prim.KindInt, prim.KindDec:
-			n := &aval{kind: isNumber, abs: a.bounded(g.Value, args), words: a.bounded(g.Words, args)}
+			n := &aval{kind: isNumber, abs: a.boundSize(g.Value, args), words: a.boundSize(g.Words, args)}
 			if len(g.Value) == 0 {
 				n.abs = infinite
 			} else if len(g.Words) == 0 {
@@ -42,7 +42,7 @@ func (a *analyser) grown(r *prim.Row, of *prim.Type, g *prim.Growth, args []*ava
 	for _, s := range []struct {
 		size
 		many uint64
-	}{{items, 16}, {a.bounded(g.Steps, args), 1}} {
+	}{{items, 16}, {a.boundSize(g.Steps, args), 1}} {
 		p, finite := perBytes(s.size, s.many)
 		steps, ok = steps.plus(p), ok && finite
 	}
@@ -81,8 +81,8 @@ func (a *analyser) ofType(t *prim.Type, make func(prim.Kinds) *aval) *aval {
 	return v
 }
 
-// bounded bounds which the measures are those of operands.
-func (a *analyser) bounded(b prim.Bound, args []*aval) size {
+// boundSize returns a bound whose measures are those of operands.
+func (a *analyser) boundSize(b prim.Bound, args []*aval) size {
 	sum := size{}
 	for _, p := range b {
 		s := exactly(p.Times)
@@ -96,7 +96,7 @@ func (a *analyser) bounded(b prim.Bound, args []*aval) size {
 			}
 			s = exactly(c / p.Per)
 			if len(rest) > 0 {
-				s = exactly(c/p.Per + 1).plus(sized(rest.part(1, p.Per)))
+				s = exactly(c/p.Per + 1).plus(sizeOf(rest.part(1, p.Per)))
 			}
 		}
 		sum = sum.plus(s)

@@ -104,7 +104,7 @@ func (a *analyser) pow(t *term.Prim, base, exponent *aval) (*aval, cost) {
 		return a.lost(t, "the exponent can be of any size")
 	}
 	rounds := n.flat().logarithm().plus(number(2))
-	words := sized(n.flat().times(a.wordsOf(base).flat().plus(number(1))))
+	words := sizeOf(n.flat().times(a.wordsOf(base).flat().plus(number(1))))
 	if a.wordsOf(base).inf {
 		words = infinite
 	}

@@ -74,7 +74,7 @@ func (l *loop) solve(v *variable) size {
 
 // close solves v ← max over the ways of a·v + b, from what it is at first.
 func (l *loop) close(v *variable, root, rest string) size {
-	start := l.a.measured(l.first[root], v.Measure, rest)
+	start := l.a.measure(l.first[root], v.Measure, rest)
 	if v.Measure == Words {
 		start = beyond(start)
 	}
@@ -116,7 +116,7 @@ func (l *loop) close(v *variable, root, rest string) size {
 		if !ok {
 			return infinite
 		}
-		start = start.times(sized(p))
+		start = start.times(sizeOf(p))
 	}
 	return start
 }
@@ -135,7 +135,7 @@ func (l *loop) open(way *aval, v *variable, rest string) size {
 			delete(l.a.solved, root)
 		}
 	}
-	s := l.a.measured(way, v.Measure, rest)
+	s := l.a.measure(way, v.Measure, rest)
 	maps.Copy(l.a.solved, closed)
 	if v.Measure == Words {
 		return beyond(s)
@@ -167,7 +167,7 @@ func (l *loop) take(p poly, v *variable) (f uint64, b size, ok bool) {
 
 // replace puts what is known of the loop's variables in their places.
 func (l *loop) replace(p poly) (size, bool) {
-	sum, changing := p.parted(func(v *variable) bool {
+	sum, changing := p.partition(func(v *variable) bool {
 		_, mine := l.first[v.root]
 		return mine
 	})
@@ -401,7 +401,7 @@ func (l *loop) together(v *variable) size {
 		if len(group) > maxTogether || len(rest) > maxLoopDepth*4 || !l.a.spend() {
 			return infinite
 		}
-		first := l.a.measured(l.first[x.root], x.Measure, rest)
+		first := l.a.measure(l.first[x.root], x.Measure, rest)
 		if x.Measure == Words {
 			first = beyond(first)
 		}
@@ -444,7 +444,7 @@ func (l *loop) together(v *variable) size {
 		if !ok {
 			return infinite
 		}
-		most = most.times(sized(p))
+		most = most.times(sizeOf(p))
 	}
 	for _, x := range group {
 		if s, ok := l.known[x]; !ok || s.inf {

@@ -16,13 +16,13 @@ func (a *analyser) v(m Measure, path string) size {
 	}
 	x := a.vars.variable(Var{Measure: m, Path: path})
 	if by := a.solved[x.root]; by != nil {
-		return a.resolved(by.solve(x))
+		return a.resolveSize(by.solve(x))
 	}
 	return x.size()
 }
 
-// resolved returns a size in which variables are replaced that are known by now.
-func (a *analyser) resolved(s size) size {
+// resolveSize returns a size in which variables are replaced that are known by now.
+func (a *analyser) resolveSize(s size) size {
 	if s.inf {
 		return s
 	}
@@ -34,7 +34,7 @@ func (a *analyser) resolved(s size) size {
 }
 
 func (a *analyser) resolve(p poly) size {
-	sum, changing := p.parted(func(v *variable) bool { return a.solved[v.root] != nil })
+	sum, changing := p.partition(func(v *variable) bool { return a.solved[v.root] != nil })
 	if len(changing) == 0 {
 		return sum
 	}
@@ -45,7 +45,7 @@ func (a *analyser) resolve(p poly) size {
 		t := size{alts: []poly{{{c: m.c}}}}
 		for _, f := range m.f {
 			if a.solved[f.root] == nil {
-				t = t.times(sized(poly{{c: unit, f: []factor{f}}}))
+				t = t.times(sizeOf(poly{{c: unit, f: []factor{f}}}))
 				continue
 			}
 			s := f.of(a.v(f.Measure, f.Path))
@@ -68,15 +68,15 @@ func (f factor) of(s size) size {
 		if !ok {
 			return infinite
 		}
-		return sized(q)
+		return sizeOf(q)
 	case f.Log:
-		return sized(s.flat().logarithm())
+		return sizeOf(s.flat().logarithm())
 	}
 	return s
 }
 
-// measured returns the measure of what is below v by a path without its root.
-func (a *analyser) measured(v *aval, m Measure, rest string) size {
+// measure measures what is below v by a path without its root.
+func (a *analyser) measure(v *aval, m Measure, rest string) size {
 	s := size{}
 	for _, x := range v.variants() {
 		s = s.max(a.measureOne(x, m, rest))
@@ -139,7 +139,7 @@ func (a *analyser) measureBelow(v *aval, m Measure, rest string) size {
 	switch {
 	case r.take("[]"):
 		if v.kind == isList && v.item != nil {
-			return a.measured(v.item, m, r.s)
+			return a.measure(v.item, m, r.s)
 		}
 	case r.take(".1"), r.take(".2"):
 		if v.kind == isPair {
@@ -147,13 +147,13 @@ func (a *analyser) measureBelow(v *aval, m Measure, rest string) size {
 			if rest[1] == '2' {
 				part = v.b
 			}
-			return a.measured(part, m, r.s)
+			return a.measure(part, m, r.s)
 		}
 	case r.take("[*]"):
 		if v.kind == isRecord {
-			s := a.measured(v.item, m, r.s)
-			for _, f := range a.named(v) {
-				s = s.max(a.measured(f, m, r.s))
+			s := a.measure(v.item, m, r.s)
+			for _, f := range a.namedFields(v) {
+				s = s.max(a.measure(f, m, r.s))
 			}
 			return s
 		}
@@ -168,7 +168,7 @@ func (a *analyser) measureBelow(v *aval, m Measure, rest string) size {
 			if !ok {
 				f = v.item
 			}
-			return a.measured(f, m, rest[1+len(quoted)+1:])
+			return a.measure(f, m, rest[1+len(quoted)+1:])
 		}
 	}
 	return size{}
@@ -203,7 +203,7 @@ func beyond(s size) size {
 // after the point.
 func (a *analyser) wordsOf(v *aval) size {
 	c, w := a.parts(v)
-	return exactly(c).plus(sized(w)).atMost(v.words.plus(v.frac))
+	return exactly(c).plus(sizeOf(w)).atMost(v.words.plus(v.frac))
 }
 
 // assumed is how many bits lengths have at most: no memory holds more items.
@@ -269,7 +269,7 @@ func (a *analyser) bytes(v *aval) size {
 		return part.plus(a.total(v.a)).plus(a.total(v.b))
 	case isRecord:
 		s := part
-		for _, f := range a.named(v) {
+		for _, f := range a.namedFields(v) {
 			s = s.plus(a.total(f))
 		}
 		for k := range v.fields {

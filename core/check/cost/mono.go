@@ -106,8 +106,8 @@ func (v *variable) logarithm() *variable {
 	return v.log
 }
 
-// detached returns the variable without its analysis.
-func (v *variable) detached() *variable {
+// detach returns the variable without its analysis.
+func (v *variable) detach() *variable {
 	if v.in == nil {
 		return v
 	}
@@ -212,8 +212,8 @@ func (m mono) times(n mono) mono {
 	return r
 }
 
-// ordered returns products, which it may change, as a sum.
-func (p poly) ordered() poly {
+// sort returns products, which it may change, as a sum.
+func (p poly) sort() poly {
 	if !slices.IsSortedFunc(p, mono.order) {
 		slices.SortFunc(p, mono.order)
 	}
@@ -282,7 +282,7 @@ func canonical(p poly) poly {
 	for i, m := range p {
 		from := len(all)
 		for _, x := range m.f {
-			all = append(all, factor{x.detached(), x.pow, x.base})
+			all = append(all, factor{x.detach(), x.pow, x.base})
 		}
 		m.f = all[from:len(all):len(all)]
 		if len(m.f) > 1 {

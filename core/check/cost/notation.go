@@ -34,7 +34,7 @@ func ParseBound(s string) (Bound, error) {
 		}
 	}
 	products := len(p)
-	if p = p.ordered(); len(p) < products {
+	if p = p.sort(); len(p) < products {
 		r.fail("each product once")
 	}
 	b := Bound{p: canonical(p)}
@@ -109,7 +109,7 @@ func (r *reader) product() mono {
 				}
 				m.c = n * (unit / den)
 			default:
-				m.c = scaled(n)
+				m.c = scale(n)
 			}
 		} else {
 			f := factor{variable: r.vars.variable(r.variable()), pow: 1}

@@ -10,7 +10,7 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 	switch name {
 	case "eq", "lt", "lte", "gt", "gte":
 		steps, ok = a.linear(x, y)
-		return compared(name, x, y), steps, ok
+		return compareNumbers(name, x, y), steps, ok
 	case "add", "sub":
 		steps, ok = a.linear(x, y)
 		v = &aval{kind: isNumber, abs: x.abs.plus(y.abs), words: x.words.max(y.words).plus(exactly(1)), frac: x.frac.max(y.frac)}
@@ -23,7 +23,7 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 		steps, ok = a.product(x, y)
 		abs := x.abs
 		if k := y.aff; k != nil && k.path == "" && k.offset > 0 && !abs.inf {
-			abs = sized(abs.flat().part(1, uint64(k.offset))).plus(exactly(1))
+			abs = sizeOf(abs.flat().part(1, uint64(k.offset))).plus(exactly(1))
 		} else {
 			abs = abs.plus(exactly(1))
 		}
@@ -56,8 +56,8 @@ func (x *affine) add(y *affine, minus bool) *affine {
 	return &affine{path, x.offset + y.offset}
 }
 
-// compared returns a comparison's truth value, with what it says.
-func compared(name string, x, y *aval) *aval {
+// compareNumbers returns a comparison's truth value, with what it says.
+func compareNumbers(name string, x, y *aval) *aval {
 	r := &aval{kind: isBool}
 	switch name {
 	case "gt":

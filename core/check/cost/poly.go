@@ -60,18 +60,18 @@ func number(n uint64) poly {
 	case n < uint64(len(numbers)):
 		return numbers[n]
 	}
-	return poly{{c: scaled(n)}}
+	return poly{{c: scale(n)}}
 }
 
 // numbers is the small ones, of which there are many.
 var numbers = func() (all [1025]poly) {
 	for n := 1; n < len(all); n++ {
-		all[n] = poly{{c: scaled(uint64(n))}}
+		all[n] = poly{{c: scale(uint64(n))}}
 	}
 	return all
 }()
 
-func scaled(n uint64) uint64 {
+func scale(n uint64) uint64 {
 	if n > over/unit {
 		return over
 	}
@@ -219,7 +219,7 @@ func (p poly) times(q poly) poly {
 		if !charge(p, q, work) {
 			return tooLarge
 		}
-		if r = r.plus(row.ordered()); len(r) == 1 && len(r[0].f) == 0 && r[0].c == over {
+		if r = r.plus(row.sort()); len(r) == 1 && len(r[0].f) == 0 && r[0].c == over {
 			return tooLarge
 		}
 	}
@@ -266,9 +266,9 @@ func (p poly) over() bool {
 	return false
 }
 
-// parted returns the products of p without a variable that some says, as a size, and
+// partition returns the products of p without a variable that some says, as a size, and
 // those with one.
-func (p poly) parted(some func(*variable) bool) (size, poly) {
+func (p poly) partition(some func(*variable) bool) (size, poly) {
 	if !charge(p, nil, len(p)) {
 		return infinite, nil
 	}
@@ -276,7 +276,7 @@ func (p poly) parted(some func(*variable) bool) (size, poly) {
 		return slices.ContainsFunc(m.f, func(f factor) bool { return some(f.variable) })
 	}
 	if !slices.ContainsFunc(p, has) {
-		return sized(p), nil
+		return sizeOf(p), nil
 	}
 	var with, without poly
 	for _, m := range p {
@@ -286,7 +286,7 @@ func (p poly) parted(some func(*variable) bool) (size, poly) {
 			without = append(without, m)
 		}
 	}
-	return sized(without), with
+	return sizeOf(without), with
 }
 
 // part returns p·num/den, rounded up.
@@ -343,7 +343,7 @@ func power(base uint64, p poly) (poly, bool) {
 		}
 		switch {
 		case len(x.f) == 0:
-			m.c = times(m.c, scaled(f))
+			m.c = times(m.c, scale(f))
 		case len(x.f) == 1 && x.f[0].base == 0 && x.f[0].pow == 1 && !x.f[0].Log:
 			m = m.times(mono{c: unit, f: []factor{{variable: x.f[0].variable, base: f}}})
 		default:
@@ -365,14 +365,14 @@ func (p poly) logarithm() poly {
 			r = r.plus(f.exponent())
 			continue
 		}
-		r = r.plus(f.logarithm().poly().scale(scaled(f.pow)))
+		r = r.plus(f.logarithm().poly().scale(scale(f.pow)))
 	}
 	return r
 }
 
 // exponent returns at least the number of bits of a number to the power of a
 // variable.
-func (f factor) exponent() poly { return f.poly().scale(scaled(uint64(bits.Len64(f.base)))) }
+func (f factor) exponent() poly { return f.poly().scale(scale(uint64(bits.Len64(f.base)))) }
 
 // powers returns the sum of p's coefficients, and the variables with their largest
 // powers, and with the largest numbers to their power.

@@ -84,7 +84,7 @@ func (a *analyser) field(v *aval, key *string) *aval {
 				continue
 			}
 			r = a.join(r, x.item)
-			for _, f := range a.named(x) {
+			for _, f := range a.namedFields(x) {
 				r = a.join(r, f)
 			}
 		case isInput:
@@ -309,8 +309,8 @@ func (a *analyser) item(v, index *aval) *aval {
 	return r
 }
 
-// tailed notes that a list is a part of what is at a path.
-func tailed(v *aval) string {
+// tailPath notes that a list is a part of what is at a path.
+func tailPath(v *aval) string {
 	switch v.kind {
 	case isInput:
 		return v.path
@@ -333,7 +333,7 @@ func (a *analyser) listRow(name string, args []*aval) (v *aval, steps poly, ok, 
 	case "tail":
 		n, item := a.asList(x)
 		v = list(n, item)
-		v.tailOf = tailed(x)
+		v.tailOf = tailPath(x)
 		return v, nil, true, true
 	case "isEmpty":
 		return aBool, nil, true, true

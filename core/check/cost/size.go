@@ -18,7 +18,7 @@ func exactly(n uint64) size {
 	return size{alts: []poly{number(n)}}
 }
 
-func sized(p poly) size {
+func sizeOf(p poly) size {
 	if p.over() {
 		return infinite
 	}

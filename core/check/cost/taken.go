@@ -21,8 +21,8 @@ func (c cost) whole() poly {
 	return c.steps.max(c.base)
 }
 
-// ending returns the steps of the ways that don't call again.
-func (c cost) ending() poly {
+// endingSteps returns the steps of the ways that don't call again.
+func (c cost) endingSteps() poly {
 	if len(c.calls) == 0 {
 		return c.steps
 	}
@@ -40,10 +40,10 @@ func (c cost) plus(d cost) cost {
 	if len(c.calls)+len(d.calls) > 0 {
 		r.never = c.never || d.never
 		if !r.never {
-			r.base = c.ending().plus(d.ending())
+			r.base = c.endingSteps().plus(d.endingSteps())
 		}
 	}
-	r.calls = merged(c.calls, d.calls, sat)
+	r.calls = mergeCalls(c.calls, d.calls, sat)
 	return r
 }
 
@@ -51,7 +51,7 @@ func (c cost) max(d cost) cost {
 	r := cost{steps: c.steps.max(d.steps), memory: c.memory.max(d.memory), none: c.none || d.none, vast: c.vast || d.vast}
 	if len(c.calls)+len(d.calls) > 0 {
 		r.never = c.never && d.never
-		r.base = c.ending().max(d.ending())
+		r.base = c.endingSteps().max(d.endingSteps())
 		switch {
 		case len(d.calls) == 0:
 			r.steps = c.steps
@@ -59,11 +59,11 @@ func (c cost) max(d cost) cost {
 			r.steps = d.steps
 		}
 	}
-	r.calls = merged(c.calls, d.calls, func(x, y uint64) uint64 { return max(x, y) })
+	r.calls = mergeCalls(c.calls, d.calls, func(x, y uint64) uint64 { return max(x, y) })
 	return r
 }
 
-func merged(x, y map[*recursion]uint64, op func(x, y uint64) uint64) map[*recursion]uint64 {
+func mergeCalls(x, y map[*recursion]uint64, op func(x, y uint64) uint64) map[*recursion]uint64 {
 	if len(x) == 0 {
 		return y
 	}

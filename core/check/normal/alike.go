@@ -9,9 +9,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// merged returns a conditional whose branches do the same: what they do, once the
+// mergeBranches returns a conditional whose branches do the same: what they do, once the
 // condition is known to be a truth value.
-func (n *normaliser) merged(c val, b *block, blocks []*block) (v val, ok, done bool) {
+func (n *normaliser) mergeBranches(c val, b *block, blocks []*block) (v val, ok, done bool) {
 	x, y := blocks[0], blocks[1]
 	p := pairing{of: map[*atom]*atom{}, left: 1000}
 	if !p.block(x, y) {

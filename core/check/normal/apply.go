@@ -73,10 +73,10 @@ func (n *normaliser) branch(c val, b *block, yes, no then) (val, bool) {
 			}
 		}
 	}
-	if v, ok := n.joined(c, b, blocks); ok {
+	if v, ok := n.joinBranches(c, b, blocks); ok {
 		return v, true
 	}
-	if v, ok, done := n.merged(c, b, blocks); done {
+	if v, ok, done := n.mergeBranches(c, b, blocks); done {
 		return v, ok
 	}
 	r := &atom{}
@@ -93,9 +93,9 @@ func (n *normaliser) branch(c val, b *block, yes, no then) (val, bool) {
 	return v, ok
 }
 
-// joined returns what a conditional with a truth value as its condition gives whose
+// joinBranches returns what a conditional with a truth value as its condition gives whose
 // branches are truth values, one each: the condition, or its opposite.
-func (n *normaliser) joined(c val, b *block, blocks []*block) (val, bool) {
+func (n *normaliser) joinBranches(c val, b *block, blocks []*block) (val, bool) {
 	for _, s := range blocks {
 		if s.dead || len(s.comps) > 0 {
 			return nil, false

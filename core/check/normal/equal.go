@@ -87,8 +87,8 @@ func Equal(a, b term.Term, tool bool, l Limits) Verdict {
 	if x := text.Canonical(a); bytes.Equal(x, text.Canonical(b)) {
 		return Verdict{Answer: Same, Reason: "they are the same term", Hash: form(a, "", 0).Hash}
 	}
-	if renamable(a) && renamable(b) && bytes.Equal(text.Canonical(renamed(a)), text.Canonical(renamed(b))) {
-		return Verdict{Answer: Same, Reason: "they are the same but for the names of variables", Hash: form(renamed(a), "", 0).Hash}
+	if renamable(a) && renamable(b) && bytes.Equal(text.Canonical(renameVars(a)), text.Canonical(renameVars(b))) {
+		return Verdict{Answer: Same, Reason: "they are the same but for the names of variables", Hash: form(renameVars(a), "", 0).Hash}
 	}
 	o := Options{Tool: tool, Steps: l.Steps, Spend: l.Spend}
 	x, errX := Of(a, o)
@@ -133,9 +133,9 @@ func renamable(t term.Term) bool {
 	return walk(t)
 }
 
-// renamed returns t with its variables called by how many binders are around them.
+// renameVars returns t with its variables called by how many binders are around them.
 // Those that nothing binds keep their names.
-func renamed(t term.Term) term.Term {
+func renameVars(t term.Term) term.Term {
 	p := "v"
 	for _, name := range term.Free(t) {
 		for len(name) >= len(p) && name[:len(p)] == p {

@@ -171,7 +171,7 @@ func (n *normaliser) prim(t *term.Prim, e *env, b *block) (val, bool) {
 	case prim.And, prim.Or:
 		return n.logic(t, e, b)
 	case prim.Eval:
-		return n.evaluated(t, e, b)
+		return n.evalCode(t, e, b)
 	case prim.Try:
 		return n.try(t, e, b)
 	case prim.Par:
@@ -246,9 +246,9 @@ func (n *normaliser) truth(v val, b *block) (val, bool) {
 		func(*block) (val, bool) { return lit{value.Bool(false)}, true })
 }
 
-// evaluated normalises eval: of code that is there and does nothing that its
+// evalCode normalises eval: of code that is there and does nothing that its
 // authority, its context or its being evaluated could matter to.
-func (n *normaliser) evaluated(t *term.Prim, e *env, b *block) (val, bool) {
+func (n *normaliser) evalCode(t *term.Prim, e *env, b *block) (val, bool) {
 	v, ok := n.eval(t.Args[0], e, b)
 	if !ok {
 		return nil, false

@@ -38,7 +38,7 @@ func (n *normaliser) fold(args []val, b *block) (val, bool) {
 		}
 	}
 	if f, ok := f.(*closure); ok {
-		return n.folded(f, acc, list, b)
+		return n.foldStep(f, acc, list, b)
 	}
 	v, ok := n.leave(b, c)
 	b.learn(f, fact{kinds: prim.KindFunction})
@@ -46,10 +46,10 @@ func (n *normaliser) fold(args []val, b *block) (val, bool) {
 	return v, ok
 }
 
-// folded normalises a fold with a function that is known over a list that isn't. One
+// foldStep normalises a fold with a function that is known over a list that isn't. One
 // whose function only computes can't fail but for what isn't a list. Where the list
 // comes of a map that only computes, both go through its list at once.
-func (n *normaliser) folded(f *closure, acc, list val, b *block) (val, bool) {
+func (n *normaliser) foldStep(f *closure, acc, list val, b *block) (val, bool) {
 	var steps []*closure
 	over := list
 	if turned := mapOf(list); turned != nil && len(turned.steps) == 0 && b.kinds(list) == prim.KindList {
@@ -57,22 +57,22 @@ func (n *normaliser) folded(f *closure, acc, list val, b *block) (val, bool) {
 			steps, over = m.steps, m.list
 		}
 	}
-	step, kinds, plain, ok := n.composed(append(slices.Clip(steps), f), b.kinds(acc), b)
+	step, kinds, plain, ok := n.compose(append(slices.Clip(steps), f), b.kinds(acc), b)
 	if ok && !plain && steps != nil {
 		steps, over = nil, list
-		step, kinds, _, ok = n.composed([]*closure{f}, b.kinds(acc), b)
+		step, kinds, _, ok = n.compose([]*closure{f}, b.kinds(acc), b)
 	}
 	if !ok {
 		return nil, false
 	}
 	var m *rmap
 	if _, none := acc.(empty); none {
-		if h, ok := mapped(step); ok {
+		if h, ok := mapStep(step); ok {
 			m = &rmap{list: over}
 			if !itself(h, step) {
 				m.steps = append(slices.Clip(steps), f)
 			}
-			if v, done, ok := n.fused(m, step, b); done {
+			if v, done, ok := n.fuse(m, step, b); done {
 				return v, ok
 			}
 		}
@@ -80,11 +80,11 @@ func (n *normaliser) folded(f *closure, acc, list val, b *block) (val, bool) {
 	return n.leaveFold(step, acc, over, m, kinds, b)
 }
 
-// composed returns the function of a fold that does one after the other: all but the
+// compose returns the function of a fold that does one after the other: all but the
 // last make an item of an item, as those of an [rmap] do, whatever list they put it
 // before; what the fold itself gathers need not be one. plain is set where that
 // worked.
-func (n *normaliser) composed(steps []*closure, first prim.Kinds, b *block) (f *fun, kinds prim.Kinds, plain, ok bool) {
+func (n *normaliser) compose(steps []*closure, first prim.Kinds, b *block) (f *fun, kinds prim.Kinds, plain, ok bool) {
 	plain = true
 	f, kinds, ok = n.step(first, func(p *atom, body *block) (val, bool) {
 		last := steps[len(steps)-1]
@@ -161,9 +161,9 @@ func (n *normaliser) step(first prim.Kinds, run func(p *atom, body *block) (val,
 	return nil, 0, false
 }
 
-// mapped reports whether the function of a fold puts something before what came
+// mapStep reports whether the function of a fold puts something before what came
 // before and does nothing else with that: it gives what.
-func mapped(f *fun) (val, bool) {
+func mapStep(f *fun) (val, bool) {
 	if f.body.dead {
 		return nil, false
 	}
@@ -238,9 +238,9 @@ func (m *mentions) val(v val) {
 	}
 }
 
-// fused makes one of two folds that only compute: the items that the second makes may
+// fuse makes one of two folds that only compute: the items that the second makes may
 // be made when those of the first are, the other way round.
-func (n *normaliser) fused(m *rmap, step *fun, b *block) (v val, done, ok bool) {
+func (n *normaliser) fuse(m *rmap, step *fun, b *block) (v val, done, ok bool) {
 	over := mapOf(m.list)
 	switch {
 	case over == nil || b.kinds(m.list) != prim.KindList:
@@ -254,11 +254,11 @@ func (n *normaliser) fused(m *rmap, step *fun, b *block) (v val, done, ok bool) 
 		return nil, false, false
 	}
 	both := &rmap{steps: slices.Concat(over.steps, m.steps), list: over.list}
-	one, kinds, plain, ok := n.composed(both.steps, prim.KindList, b)
+	one, kinds, plain, ok := n.compose(both.steps, prim.KindList, b)
 	if !ok {
 		return nil, true, false
 	}
-	if _, ok := mapped(one); !plain || !ok || !quiet(one.body) {
+	if _, ok := mapStep(one); !plain || !ok || !quiet(one.body) {
 		return nil, false, false
 	}
 	if v, ok = n.leaveFold(one, empty{}, both.list, both, kinds, b); ok {

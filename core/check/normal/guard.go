@@ -14,8 +14,8 @@ import (
 // they fail alike. A test by itself is written as a row that makes it and of which
 // nothing is used; a test beside a row that makes it anyway isn't written.
 
-// tested returns the kinds that there is a test for.
-func tested(k prim.Kinds) bool {
+// testableKinds returns the kinds that there is a test for.
+func testableKinds(k prim.Kinds) bool {
 	switch k {
 	case prim.KindNumber, prim.KindInt, prim.KindString, prim.KindBool, prim.KindList, prim.KindList | prim.KindString, prim.KindRecord:
 		return true
@@ -25,7 +25,7 @@ func tested(k prim.Kinds) bool {
 
 // splits reports whether a row can be left as tests of its operands and a computation.
 func (n *normaliser) splits(id term.ID, args []val, b *block) bool {
-	if !prim.Get(id).Total && !dividing(id, args) {
+	if !prim.Get(id).Total && !dividesSafely(id, args) {
 		return false
 	}
 	r := prim.Get(id)
@@ -34,15 +34,15 @@ func (n *normaliser) splits(id term.ID, args []val, b *block) bool {
 		if b.kinds(a)&^k == 0 {
 			continue
 		}
-		if _, ok := a.(*atom); !ok || !tested(k) {
+		if _, ok := a.(*atom); !ok || !testableKinds(k) {
 			return false
 		}
 	}
 	return true
 }
 
-// dividing reports whether a row is a division by a literal that isn't 0.
-func dividing(id term.ID, args []val) bool {
+// dividesSafely reports whether a row is a division by a literal that isn't 0.
+func dividesSafely(id term.ID, args []val) bool {
 	if id != prim.Div && id != prim.Mod {
 		return false
 	}
@@ -64,7 +64,7 @@ func (n *normaliser) guard(v val, k prim.Kinds, b *block) bool {
 	return true
 }
 
-// written is the term of a test by itself.
+// guard writes the term of a test by itself.
 func (w *writer) guard(k prim.Kinds, a term.Term) term.Term {
 	switch k {
 	case prim.KindNumber:

@@ -6,9 +6,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// ordered writes gt and gte as lt and lte, and puts the operands of what is symmetric
+// orderOperands writes gt and gte as lt and lte, and puts the operands of what is symmetric
 // into one order.
-func (n *normaliser) ordered(id term.ID, args []val) (term.ID, []val) {
+func (n *normaliser) orderOperands(id term.ID, args []val) (term.ID, []val) {
 	switch {
 	case id == prim.Gt:
 		return prim.Lt, []val{args[1], args[0]}
@@ -68,7 +68,7 @@ func (n *normaliser) identity(id term.ID, args []val, b *block) (val, bool) {
 		if a, ok := args[0].(*atom); ok && args[1] == val(a) && number(a) {
 			return lit{value.Bool(id != prim.Lt)}, true
 		}
-		return n.decided(id, args, b)
+		return n.decide(id, args, b)
 	case prim.Not:
 		return n.not(args[0], b)
 	}
@@ -113,7 +113,7 @@ func (n *normaliser) total(id term.ID, args []val, b *block) bool {
 	switch {
 	case integral[id]:
 		return b.kinds(args[0]) == prim.KindInt && b.kinds(args[1]) == prim.KindInt
-	case dividing(id, args):
+	case dividesSafely(id, args):
 		return true
 	case id == idGet:
 		return len(args) == 3

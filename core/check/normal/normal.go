@@ -121,7 +121,7 @@ func once(t term.Term, o Options, steps int) (Form, error) {
 	n.tool = o.Tool
 	top := &block{}
 	n.run(t, nil, top)
-	if n.opaque == "" && n.left >= 0 && n.placesObserved(top) {
+	if n.opaque == "" && n.left >= 0 && n.observesPlaces(top) {
 		n.opaque = "a try gives the place and the words of a failure on"
 	}
 	if n.opaque != "" {

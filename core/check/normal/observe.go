@@ -4,11 +4,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// placesObserved reports whether the record of a failure that a try caught goes
+// observesPlaces reports whether the record of a failure that a try caught goes
 // anywhere but into a look at whether it failed, at the kind or at what was
 // raised. Rewriting moves places and may change the words of a message, so a
 // program that passes those on is left alone.
-func (n *normaliser) placesObserved(top *block) bool {
+func (n *normaliser) observesPlaces(top *block) bool {
 	o := observer{suspects: map[*atom]bool{}, left: &n.left}
 	for _, c := range n.tries {
 		o.suspects[c.result] = true

@@ -52,7 +52,7 @@ func (n *normaliser) strict(id term.ID, args []val, b *block) (val, bool) {
 	if v, done, ok := n.compute(id, args, b); done {
 		return v, ok
 	}
-	id, args = n.ordered(id, args)
+	id, args = n.orderOperands(id, args)
 	if v, ok := n.identity(id, args, b); ok {
 		return v, n.left >= 0
 	}
@@ -71,12 +71,12 @@ func (n *normaliser) strict(id term.ID, args []val, b *block) (val, bool) {
 	c.total = n.total(id, args, b)
 	key, keyed := n.key(id, args)
 	if !keyed {
-		return n.leaveTested(b, c)
+		return n.leaveAndLearn(b, c)
 	}
 	if a, ok := b.done(key); ok {
 		return b.resolve(a), true
 	}
-	v, ok := n.leaveTested(b, c)
+	v, ok := n.leaveAndLearn(b, c)
 	if ok {
 		b.note(key, c.result)
 	}
@@ -116,9 +116,9 @@ func (n *normaliser) split(id term.ID, args []val, b *block) (val, bool) {
 	return v, ok
 }
 
-// leaveTested leaves a strict row and learns what it is that its operands must
+// leaveAndLearn leaves a strict row and learns what it is that its operands must
 // have been.
-func (n *normaliser) leaveTested(b *block, c *comp) (val, bool) {
+func (n *normaliser) leaveAndLearn(b *block, c *comp) (val, bool) {
 	r := prim.Get(c.id)
 	v, ok := n.leave(b, c)
 	for i, a := range c.args {
@@ -216,7 +216,7 @@ func (n *normaliser) part(id term.ID, args []val, b *block) (val, bool) {
 		}
 	case idPush:
 		if spine(b, args[0]) {
-			return pushed(b, args[0], args[1]), true
+			return appendItem(b, args[0], args[1]), true
 		}
 	case idNth:
 		return n.nth(args, b)
@@ -238,9 +238,9 @@ func (n *normaliser) length(b *block, v val) int {
 	}
 }
 
-func pushed(b *block, l, item val) val {
+func appendItem(b *block, l, item val) val {
 	if c, ok := b.resolve(l).(*cons); ok {
-		return &cons{c.head, pushed(b, c.tail, item)}
+		return &cons{c.head, appendItem(b, c.tail, item)}
 	}
 	return &cons{item, empty{}}
 }

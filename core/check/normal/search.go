@@ -139,7 +139,7 @@ func (s *search) run() (Verdict, bool) {
 // asValues decides that two programs are the same that take no input, look at
 // nothing outside and give the same data.
 func (s *search) asValues() (Verdict, bool) {
-	if !closed(s.terms[0]) || !closed(s.terms[1]) {
+	if !isClosed(s.terms[0]) || !isClosed(s.terms[1]) {
 		return Verdict{}, false
 	}
 	for i, t := range s.terms {
@@ -156,8 +156,8 @@ func (s *search) asValues() (Verdict, bool) {
 	return Verdict{Answer: Same, Reason: "both were run, and " + s.show(x) + " came of both"}, true
 }
 
-// closed reports whether what comes of a term is decided by the term alone.
-func closed(t term.Term) bool { return len(term.Free(t)) == 0 && inward(t) }
+// isClosed reports whether what comes of a term is decided by the term alone.
+func isClosed(t term.Term) bool { return len(term.Free(t)) == 0 && inward(t) }
 
 // inward reports whether nothing in a term, quoted code included, looks outside.
 func inward(t term.Term) bool {
@@ -184,12 +184,12 @@ func (s *search) verdict(args []value.Value, x, y outcome) Verdict {
 	case len(v.Inputs) == 0:
 		v.Reason = fmt.Sprintf("one gives %s, the other %s", v.Left, v.Right)
 	default:
-		v.Reason = fmt.Sprintf("for %s one gives %s, the other %s", joined(v.Inputs), v.Left, v.Right)
+		v.Reason = fmt.Sprintf("for %s one gives %s, the other %s", joinInputs(v.Inputs), v.Left, v.Right)
 	}
 	return v
 }
 
-func joined(inputs []json.RawMessage) string {
+func joinInputs(inputs []json.RawMessage) string {
 	all := make([]string, len(inputs))
 	for i, in := range inputs {
 		all[i] = string(in)

@@ -63,7 +63,7 @@ func (n *normaliser) arithmetic(id term.ID, args []val, b *block) (v val, done b
 	if !okX || !okY {
 		return nil, false
 	}
-	s := n.combined(id, x, y)
+	s := n.combine(id, x, y)
 	if s == nil || len(s.terms) > maxTerms {
 		return nil, false
 	}
@@ -98,9 +98,9 @@ func (n *normaliser) arithmetic(id term.ID, args []val, b *block) (v val, done b
 	return v, true
 }
 
-// combined returns what one of the rows makes of two sums; nil where that takes too
+// combine returns what one of the rows makes of two sums; nil where that takes too
 // much.
-func (n *normaliser) combined(id term.ID, x, y *sum) *sum {
+func (n *normaliser) combine(id term.ID, x, y *sum) *sum {
 	var all []product
 	switch id {
 	case prim.Mul:
@@ -210,14 +210,14 @@ func (w *writer) sum(s *sum, names *names) term.Term {
 	return whole
 }
 
-// decided decides a comparison of integers whose difference is known.
-func (n *normaliser) decided(id term.ID, args []val, b *block) (val, bool) {
+// decide decides a comparison of integers whose difference is known.
+func (n *normaliser) decide(id term.ID, args []val, b *block) (val, bool) {
 	x, okX := asSum(args[0], b)
 	y, okY := asSum(args[1], b)
 	if !okX || !okY || len(x.terms)+len(y.terms) < 2 {
 		return nil, false
 	}
-	d := n.combined(prim.Sub, x, y)
+	d := n.combine(prim.Sub, x, y)
 	if d == nil || len(d.terms) > 1 || len(d.terms) == 1 && len(d.terms[0].of) > 0 {
 		return nil, false
 	}
