@@ -28,13 +28,7 @@ func AppendValue(b []byte, v value.Value, most int64) ([]byte, error) {
 }
 
 // isMarker reports whether an object whose first key this is, is no record.
-func isMarker(key string) bool {
-	switch key {
-	case "pair", "dec", "int", "record", "quote":
-		return true
-	}
-	return false
-}
+func isMarker(key string) bool { return key == "quote" || text.Wrapped(key) }
 
 // HashValue writes to h what [AppendValue] appends, without all of it being in
 // memory at once, and returns how many bytes that was.
@@ -149,7 +143,7 @@ func readField(dec *json.Decoder, r *value.Record, key string, depth int) error 
 	return nil
 }
 
-// objectEnd reads the } of an object.
+// objectEnd consumes the closing brace.
 func objectEnd(dec *json.Decoder) error {
 	t, err := dec.Token()
 	if err == nil && t != json.Delim('}') {

@@ -148,13 +148,13 @@ func TestLocate(t *testing.T) {
 				from, doc := 0, json.RawMessage(src)
 				if root != nil {
 					from = root.Pos()
-					doc = at(t, src, parse.Locate(p.Source, 0, from))
+					doc = at(t, src, locate(p.Source, 0, from))
 				}
 				if root != nil && (x.Pos() < from || x.Pos() >= from+len(doc)) {
 					// What sugar is read as may lie around its parts.
 					continue
 				}
-				pointer := parse.Locate(p.Source, from, x.Pos())
+				pointer := locate(p.Source, from, x.Pos())
 				got := at(t, doc, pointer)
 				if len(got) == 0 || !strings.HasPrefix(string(src[x.Pos():]), strings.TrimSpace(string(got))) {
 					t.Fatalf("%s from %d leads to %s, not to %s", pointer, from, got, src[x.Pos():])
@@ -210,7 +210,7 @@ func TestAt(t *testing.T) {
 	if f.At != "/add/1/record/a~1b~0" || f.In != "code" || f.Fragment != `{"var":"q"}` {
 		t.Errorf("%+v", f)
 	}
-	if parse.Locate(p.Source, 0, 3) != "" || parse.Locate(nil, 0, 3) != "" || parse.Locate(p.Source, 0, 9999) != "" {
+	if locate(p.Source, 0, 3) != "" || locate(nil, 0, 3) != "" || locate(p.Source, 0, 9999) != "" {
 		t.Error("a place that is none")
 	}
 }
@@ -239,7 +239,7 @@ func FuzzParse(f *testing.F) {
 			}
 			roundTrip(t, p.Term)
 			for _, x := range parts(p.Term) {
-				parse.Locate(p.Source, p.Term.Pos(), x.Pos())
+				locate(p.Source, p.Term.Pos(), x.Pos())
 			}
 			text.Quoted(p.Term)
 		}
@@ -255,4 +255,11 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// locate returns where a fault at an offset of a source is, relative to the term at root.
+func locate(src *term.Source, root, pos int) fault.Pointer {
+	var f fault.Fault
+	parse.At(&f, src, root, pos)
+	return f.At
 }

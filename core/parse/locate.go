@@ -63,15 +63,6 @@ func (b *builder) rescan(src *term.Source) bool {
 	return b.scan(0, MaxValues) == nil
 }
 
-// Locate returns the pointer of the term at offset pos of a JSON source relative to
-// the term at offset root, which is around it (0: the whole source). It reads the
-// source again, so it is for failures only. If pos is no place of a term inside root
-// the pointer is empty.
-func Locate(src *term.Source, root, pos int) fault.Pointer {
-	p, _ := locate(src, root, pos)
-	return p
-}
-
 // At sets the fault's At, In and Fragment to the term at offset pos of a
 // source, relative to the term at offset root. In is left as it is where it is
 // set already or the source has no name.
@@ -85,6 +76,10 @@ func At(f *fault.Fault, src *term.Source, root, pos int) {
 	}
 }
 
+// locate returns the pointer of the term at offset pos of a JSON source relative to
+// the term at offset root, which is around it (0: the whole source), and the source
+// there. It reads the source again, so it is for failures only. If pos is no place of a
+// term inside root the pointer is empty.
 func locate(src *term.Source, root, pos int) (p fault.Pointer, fragment string) {
 	b := builders.Get().(*builder)
 	defer b.release()
@@ -108,8 +103,9 @@ func locate(src *term.Source, root, pos int) (p fault.Pointer, fragment string) 
 	return b.pointer(r, i), b.fragment(i)
 }
 
-// LocateAll does what [Locate] does for many places, with one reading of the source.
-// In the text form, which has no pointers, they are empty.
+// LocateAll returns the pointers of the terms at many offsets, relative to the term at
+// offset root, with one reading of the source. In the text form, which has no pointers,
+// they are empty.
 func LocateAll(src *term.Source, root int, at []int) []fault.Pointer {
 	pointers := make([]fault.Pointer, len(at))
 	if src.Form == term.PIF {

@@ -15,7 +15,7 @@
 // with what stands there, what was expected and a correct term. What is legal
 // but probably not meant (a rounded number, an ignored key) becomes a note.
 //
-// A term's place is its byte offset; [Locate] and [At] turn it into a JSON
+// A term's place is its byte offset; [At] and [LocateAll] turn it into a JSON
 // Pointer when a fault needs one.
 package parse
 

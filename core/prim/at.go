@@ -26,12 +26,7 @@ var indexing = []Row{
 			{Code: `{"at":[{"record":{"k":1}},"j"]}`, Fault: fault.MissingKey},
 			{Code: `{"at":[[1,2],"a"]}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 {
-			if s, ok := args[0].(value.Str); ok {
-				return bytesCost(len(s))
-			}
-			return 0
-		},
+		Cost: textCost,
 		Size: func(args []value.Value) int64 {
 			switch s, text := args[0].(value.Str); {
 			case text:
@@ -71,24 +66,13 @@ var indexing = []Row{
 				}
 			}
 			from, to := Bounds(args[1], args[2], n)
-			if text {
-				return value.Str(cut(string(s), from, to)), nil
-			}
-			var kept []value.Value
-			i := 0
-			for item := range items(args[0]) {
-				if i >= to {
-					break
-				}
-				if i >= from {
-					kept = append(kept, item)
-				}
-				i++
-			}
-			return value.FromSlice(kept), nil
+			return between(args[0], from, to), nil
 		},
 	},
 }
+
+// textCost returns the cost of reading the first operand where it is a string.
+func textCost(args []value.Value) uint64 { return stringCost(args[:1]) }
 
 // countRunes returns how many characters s has, counted in pieces.
 func countRunes(s string, m *Meter) int {

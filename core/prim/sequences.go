@@ -79,12 +79,7 @@ var sequences = []Row{
 			{Code: `{"slice":["abc",2,1]}`, Fault: fault.OutOfRange},
 			{Code: `{"slice":["abc",-1,1]}`, Fault: fault.OutOfRange},
 		},
-		Cost: func(args []value.Value) uint64 {
-			if s, ok := args[0].(value.Str); ok {
-				return bytesCost(len(s))
-			}
-			return 0
-		},
+		Cost: textCost,
 		Size: func(args []value.Value) int64 {
 			if s, ok := args[0].(value.Str); ok {
 				return int64(len(s))
@@ -99,21 +94,7 @@ var sequences = []Row{
 					"0 ≤ from ≤ to", Describe(args[1])+" and "+Describe(args[2]),
 					`Count from the start; of the end from its length: {"slice":[L,{"sub":[{"length":L},2]},{"length":L}]}.`)
 			}
-			if s, ok := args[0].(value.Str); ok {
-				return value.Str(cut(string(s), from, to)), nil
-			}
-			var kept []value.Value
-			i := 0
-			for item := range items(args[0]) {
-				if i >= to {
-					break
-				}
-				if i >= from {
-					kept = append(kept, item)
-				}
-				i++
-			}
-			return value.FromSlice(kept), nil
+			return between(args[0], from, to), nil
 		},
 	},
 	{
@@ -169,6 +150,26 @@ var sequences = []Row{
 			return value.FromSlice(all), nil
 		},
 	},
+}
+
+// between returns the items of a list, or the characters of a string, from one to before
+// another.
+func between(v value.Value, from, to int) value.Value {
+	if s, ok := v.(value.Str); ok {
+		return value.Str(cut(string(s), from, to))
+	}
+	var kept []value.Value
+	i := 0
+	for item := range items(v) {
+		if i >= to {
+			break
+		}
+		if i >= from {
+			kept = append(kept, item)
+		}
+		i++
+	}
+	return value.FromSlice(kept)
 }
 
 // position returns an index that isn't negative; one that fits no int is as far as

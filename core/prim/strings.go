@@ -141,36 +141,12 @@ var strs = []Row{
 			return value.Str(strings.TrimSpace(string(args[0].(value.Str)))), nil
 		},
 	},
-	{
-		Name: "upper", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
-		Doc:   "gives a string in upper case, character by character.",
-		Grows: &Growth{Bytes: Bound{some(3, bytesOf(0))}},
-		Total: true,
-		Also:  []string{"uppercase", "touppercase"},
-		Examples: []Example{
-			{Code: `{"upper":"Añb"}`, Want: `"AÑB"`, Steps: 2},
-			{Code: `{"upper":1}`, Fault: fault.TypeError},
-		},
-		Cost: stringCost, Size: stringSize,
-		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			return value.Str(mapText(string(args[0].(value.Str)), m, strings.ToUpper)), nil
-		},
-	},
-	{
-		Name: "lower", Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
-		Doc:   "gives a string in lower case, character by character.",
-		Grows: &Growth{Bytes: Bound{some(3, bytesOf(0))}},
-		Total: true,
-		Also:  []string{"lowercase", "tolowercase"},
-		Examples: []Example{
-			{Code: `{"lower":"AÑb"}`, Want: `"añb"`, Steps: 2},
-			{Code: `{"lower":["A"]}`, Fault: fault.TypeError},
-		},
-		Cost: stringCost, Size: stringSize,
-		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
-			return value.Str(mapText(string(args[0].(value.Str)), m, strings.ToLower)), nil
-		},
-	},
+	recase("upper", "gives a string in upper case, character by character.", strings.ToUpper, []string{"uppercase", "touppercase"},
+		Example{Code: `{"upper":"Añb"}`, Want: `"AÑB"`, Steps: 2},
+		Example{Code: `{"upper":1}`, Fault: fault.TypeError}),
+	recase("lower", "gives a string in lower case, character by character.", strings.ToLower, []string{"lowercase", "tolowercase"},
+		Example{Code: `{"lower":"AÑb"}`, Want: `"añb"`, Steps: 2},
+		Example{Code: `{"lower":["A"]}`, Fault: fault.TypeError}),
 	{
 		Name: "replace", Group: "strings", Shape: Array, Result: KindString,
 		Params: []Param{{"s", KindString}, {"old", KindString}, {"new", KindString}},
@@ -246,6 +222,18 @@ var strs = []Row{
 			return value.NewBig(long.Parse(s, m.looks())), nil
 		},
 	},
+}
+
+// recase returns a row that gives a string in another case.
+func recase(name, doc string, change func(string) string, also []string, examples ...Example) Row {
+	return Row{
+		Name: name, Group: "strings", Shape: Unary, Params: oneString, Result: KindString,
+		Doc: doc, Also: also, Examples: examples, Total: true, Grows: &Growth{Bytes: Bound{some(3, bytesOf(0))}},
+		Cost: stringCost, Size: stringSize,
+		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			return value.Str(mapText(string(args[0].(value.Str)), m, change)), nil
+		},
+	}
 }
 
 func test(name, doc string, holds func(s, part string) bool, examples ...Example) Row {

@@ -31,33 +31,25 @@ func list(ctx context.Context, s *scope, a listArgs) ([]entry, error) {
 	if a.Path == "" {
 		a.Path = "."
 	}
-	c, err := s.begin(ctx, "list", a.Path)
-	if err != nil {
-		return nil, err
-	}
-	defer c.end()
-	l, err := c.newListing(a.Limit)
-	if err != nil {
-		return nil, err
-	}
-	p, err := c.find(a.Path, true)
-	if err != nil {
-		return nil, err
-	}
-	defer p.release()
-	d, err := c.directory(p)
-	if err != nil {
-		return nil, because(a.Path, err)
-	}
-	defer d.close()
-	given, err := split(a.Path)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.below(d, strings.Join(given, "/"), a.Recursive, 0); err != nil {
-		return nil, because(a.Path, err)
-	}
-	return l.end(), nil
+	return at(ctx, s, "list", a.Path, true, func(c *call, p *place) ([]entry, error) {
+		l, err := c.newListing(a.Limit)
+		if err != nil {
+			return nil, err
+		}
+		d, err := c.directory(p)
+		if err != nil {
+			return nil, err
+		}
+		defer d.close()
+		given, err := split(a.Path)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.below(d, strings.Join(given, "/"), a.Recursive, 0); err != nil {
+			return nil, err
+		}
+		return l.end(), nil
+	})
 }
 
 // A listing collects entries in the order of their paths, names before names,

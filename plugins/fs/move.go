@@ -22,41 +22,33 @@ type moved struct {
 }
 
 func move(ctx context.Context, s *scope, a moveArgs) (moved, error) {
-	c, err := s.begin(ctx, "move", a.From)
-	if err != nil {
-		return moved{}, err
-	}
-	defer c.end()
-	from, err := c.find(a.From, false)
-	if err != nil {
-		return moved{}, err
-	}
-	defer from.release()
-	i, err := c.lstat(from)
-	if err == nil {
-		err = c.mayMove(from, i)
-	}
-	if err != nil {
-		return moved{}, because(a.From, err)
-	}
-	to, err := c.find(a.To, false)
-	if err != nil {
-		return moved{}, err
-	}
-	defer to.release()
-	if to.name == "" {
-		return moved{}, existsFailure(a.To)
-	}
-	if err := c.guard.checkBelowPath(to.names); err != nil {
-		return moved{}, err
-	}
-	if err := c.rename(from, i, to); err != nil {
-		return moved{}, err
-	}
-	if err := errors.Join(to.dir.sync(), from.dir.sync()); err != nil {
-		return moved{}, sdk.Fail("failed", "%s was moved but not synced to disk", quote(a.From))
-	}
-	return moved(a), nil
+	return at(ctx, s, "move", a.From, false, func(c *call, from *place) (moved, error) {
+		i, err := c.lstat(from)
+		if err == nil {
+			err = c.mayMove(from, i)
+		}
+		if err != nil {
+			return moved{}, err
+		}
+		to, err := c.find(a.To, false)
+		if err != nil {
+			return moved{}, err
+		}
+		defer to.release()
+		if to.name == "" {
+			return moved{}, existsFailure(a.To)
+		}
+		if err := c.guard.checkBelowPath(to.names); err != nil {
+			return moved{}, err
+		}
+		if err := c.rename(from, i, to); err != nil {
+			return moved{}, err
+		}
+		if err := errors.Join(to.dir.sync(), from.dir.sync()); err != nil {
+			return moved{}, sdk.Fail("failed", "%s was moved but not synced to disk", quote(a.From))
+		}
+		return moved(a), nil
+	})
 }
 
 // mayMove decides on what is to go away.

@@ -28,37 +28,29 @@ type openFile struct {
 }
 
 func read(ctx context.Context, s *scope, a readArgs) (string, error) {
-	c, err := s.begin(ctx, "read", a.Path)
-	if err != nil {
-		return "", err
-	}
-	defer c.end()
-	switch {
-	case a.From < 0:
-		return "", sdk.Fail("invalid", "from is %d: it counts from the file's beginning", a.From)
-	case a.Length != nil && *a.Length < 0:
-		return "", sdk.Fail("invalid", "length is %d", *a.Length)
-	}
-	p, err := c.find(a.Path, true)
-	if err != nil {
-		return "", err
-	}
-	defer p.release()
-	f, err := c.open(p, reading)
-	if err != nil {
-		return "", because(a.Path, err)
-	}
-	defer f.Close()
-	r := reader{file: f, path: a.Path, ctx: ctx, limit: c.max, from: a.From, length: math.MaxInt64}
-	if a.Length != nil {
-		r.length = *a.Length
-	}
-	if a.Encoding == "base64" {
-		r.limit = c.max / 4 * 3 // the limit is on what is given
-		content, err := r.bytes()
-		return base64.StdEncoding.EncodeToString([]byte(content)), err
-	}
-	return r.text()
+	return at(ctx, s, "read", a.Path, true, func(c *call, p *place) (string, error) {
+		switch {
+		case a.From < 0:
+			return "", sdk.Fail("invalid", "from is %d: it counts from the file's beginning", a.From)
+		case a.Length != nil && *a.Length < 0:
+			return "", sdk.Fail("invalid", "length is %d", *a.Length)
+		}
+		f, err := c.open(p, reading)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		r := reader{file: f, path: a.Path, ctx: ctx, limit: c.max, from: a.From, length: math.MaxInt64}
+		if a.Length != nil {
+			r.length = *a.Length
+		}
+		if a.Encoding == "base64" {
+			r.limit = c.max / 4 * 3 // the limit is on what is given
+			content, err := r.bytes()
+			return base64.StdEncoding.EncodeToString([]byte(content)), err
+		}
+		return r.text()
+	})
 }
 
 // A reader reads a part of a file.
@@ -195,19 +187,11 @@ type status struct {
 }
 
 func stat(ctx context.Context, s *scope, a statArgs) (status, error) {
-	c, err := s.begin(ctx, "stat", a.Path)
-	if err != nil {
-		return status{}, err
-	}
-	defer c.end()
-	p, err := c.find(a.Path, false)
-	if err != nil {
-		return status{}, err
-	}
-	defer p.release()
-	i, err := c.lstat(p)
-	if err != nil {
-		return status{}, because(a.Path, err)
-	}
-	return status{i.kind(), i.length(), i.modified.UTC().Format(time.RFC3339)}, nil
+	return at(ctx, s, "stat", a.Path, false, func(c *call, p *place) (status, error) {
+		i, err := c.lstat(p)
+		if err != nil {
+			return status{}, err
+		}
+		return status{i.kind(), i.length(), i.modified.UTC().Format(time.RFC3339)}, nil
+	})
 }

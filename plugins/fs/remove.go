@@ -22,47 +22,39 @@ type removed struct {
 }
 
 func remove(ctx context.Context, s *scope, a removeArgs) (removed, error) {
-	c, err := s.begin(ctx, "remove", a.Path)
-	if err != nil {
-		return removed{}, err
-	}
-	defer c.end()
-	p, err := c.find(a.Path, false)
-	if err != nil {
-		return removed{}, err
-	}
-	defer p.release()
-	i, err := c.lstat(p)
-	if err == nil && (p.name == "" || len(p.names) <= len(c.within) && i.isDir()) {
-		err = sdk.Fail("denied", "%s is the capability's root, which stays", quote(a.Path))
-	}
-	if err == nil {
-		err = errors.Join(c.guard.checkBelow(i), c.guard.checkBelowPath(p.names))
-	}
-	if err != nil {
-		return removed{}, because(a.Path, err)
-	}
-	t := tree{call: c}
-	switch {
-	case !i.isDir():
-		err = p.dir.unlink(p.name)
-		t.gone = 1
-	case a.Recursive:
-		err = t.remove(p.dir, p.name, 0)
-	default:
-		err = t.rmdir(p)
-	}
-	if err != nil {
-		why, _ := errors.AsType[sdk.Failure](because(a.Path, err))
-		if a.Recursive && t.gone > 0 {
-			why.Message += "; a part of what is in it is gone"
+	return at(ctx, s, "remove", a.Path, false, func(c *call, p *place) (removed, error) {
+		i, err := c.lstat(p)
+		if err == nil && (p.name == "" || len(p.names) <= len(c.within) && i.isDir()) {
+			err = sdk.Fail("denied", "%s is the capability's root, which stays", quote(a.Path))
 		}
-		return removed{}, why
-	}
-	if err := p.dir.sync(); err != nil {
-		return removed{}, sdk.Fail("failed", "%s was removed but not synced to disk", quote(a.Path))
-	}
-	return removed{t.gone}, nil
+		if err == nil {
+			err = errors.Join(c.guard.checkBelow(i), c.guard.checkBelowPath(p.names))
+		}
+		if err != nil {
+			return removed{}, err
+		}
+		t := tree{call: c}
+		switch {
+		case !i.isDir():
+			err = p.dir.unlink(p.name)
+			t.gone = 1
+		case a.Recursive:
+			err = t.remove(p.dir, p.name, 0)
+		default:
+			err = t.rmdir(p)
+		}
+		if err != nil {
+			why, _ := errors.AsType[sdk.Failure](because(a.Path, err))
+			if a.Recursive && t.gone > 0 {
+				why.Message += "; a part of what is in it is gone"
+			}
+			return removed{}, why
+		}
+		if err := p.dir.sync(); err != nil {
+			return removed{}, sdk.Fail("failed", "%s was removed but not synced to disk", quote(a.Path))
+		}
+		return removed{t.gone}, nil
+	})
 }
 
 // A tree is a removal under way.

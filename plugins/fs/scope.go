@@ -144,6 +144,26 @@ func (s *scope) begin(ctx context.Context, verb, path string) (*call, error) {
 
 func (c *call) end() { c.mu.RUnlock() }
 
+// at performs an operation at the place of a path: do gives the result. Links are
+// followed at the path's end if last is set.
+func at[T any](ctx context.Context, s *scope, verb, path string, last bool, do func(c *call, p *place) (T, error)) (result T, err error) {
+	c, err := s.begin(ctx, verb, path)
+	if err != nil {
+		return result, err
+	}
+	defer c.end()
+	p, err := c.find(path, last)
+	if err != nil {
+		return result, err
+	}
+	defer p.release()
+	if result, err = do(c, p); err != nil {
+		var none T
+		return none, because(path, err)
+	}
+	return result, nil
+}
+
 // A place is where a path leads: a name in an open directory, whether there is
 // something or not, or with an empty name the directory itself. Close it.
 type place struct {

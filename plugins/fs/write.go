@@ -49,24 +49,16 @@ func receipt(content []byte) written {
 
 // change has do change a file's content, and gives the receipt.
 func (s *scope) change(ctx context.Context, verb, path, text, encoding string, do func(c *call, p *place, content []byte) error) (written, error) {
-	c, err := s.begin(ctx, verb, path)
-	if err != nil {
-		return written{}, err
-	}
-	defer c.end()
-	content, err := c.content(path, text, encoding)
-	if err != nil {
-		return written{}, err
-	}
-	p, err := c.find(path, false)
-	if err != nil {
-		return written{}, err
-	}
-	defer p.release()
-	if err := do(c, p, content); err != nil {
-		return written{}, because(path, err)
-	}
-	return receipt(content), nil
+	return at(ctx, s, verb, path, false, func(c *call, p *place) (written, error) {
+		content, err := c.content(path, text, encoding)
+		if err == nil {
+			err = do(c, p, content)
+		}
+		if err != nil {
+			return written{}, err
+		}
+		return receipt(content), nil
+	})
 }
 
 func write(ctx context.Context, s *scope, a writeArgs) (written, error) {

@@ -306,8 +306,8 @@ func (a *analyser) total(v *aval) size {
 	return s
 }
 
-// nodes counts a term's nodes, as [nodes] does, those of what may be counted again
-// just once.
+// nodes counts a term's nodes, and the bytes of its strings as one for each 64; those of
+// what may be counted again just once.
 func (a *analyser) nodes(t term.Term) uint64 {
 	again := false
 	switch t := t.(type) {
@@ -329,16 +329,6 @@ func (a *analyser) nodes(t term.Term) uint64 {
 	if again {
 		a.counts[t] = n
 	}
-	return n
-}
-
-// nodes counts a term's nodes, and the bytes of its strings as one for each 64.
-func nodes(t term.Term) uint64 {
-	n := own(t)
-	term.Children(t, func(c term.Term) bool {
-		n += nodes(c)
-		return true
-	})
 	return n
 }
 

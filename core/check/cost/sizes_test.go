@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"strconv"
 
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -162,4 +163,14 @@ func weigh(v value.Value, of func(value.Value) int64) int64 {
 		}
 	}
 	return sum
+}
+
+// nodes counts a term's nodes, and the bytes of its strings as one for each 64.
+func nodes(t term.Term) uint64 {
+	n := own(t)
+	term.Children(t, func(c term.Term) bool {
+		n += nodes(c)
+		return true
+	})
+	return n
 }
