@@ -96,11 +96,11 @@ func (w *writer) guards(b *block) {
 			w.guards(s)
 		}
 		for _, a := range c.args {
-			w.guardsIn(a)
+			w.bodies(a, w.guards)
 		}
 	}
 	if !b.dead {
-		w.guardsIn(b.result)
+		w.bodies(b.result, w.guards)
 	}
 	for i := 0; i < len(b.comps); i++ {
 		if b.comps[i].what != aGuard || b.comps[i].placed {
@@ -128,32 +128,6 @@ func (w *writer) guards(b *block) {
 		run := w.place(b.comps[i:end], made)
 		b.comps = append(b.comps[:i:i], append(run, b.comps[end:]...)...)
 		i += len(run) - 1
-	}
-}
-
-func (w *writer) guardsIn(v val) {
-	if !w.n.spend(1) {
-		return
-	}
-	switch v := v.(type) {
-	case *cons:
-		for {
-			w.guardsIn(v.head)
-			next, ok := v.tail.(*cons)
-			if !ok {
-				return
-			}
-			v = next
-		}
-	case *pair:
-		w.guardsIn(v.a)
-		w.guardsIn(v.b)
-	case *record:
-		for _, f := range v.vals {
-			w.guardsIn(f)
-		}
-	case *fun:
-		w.guards(v.body)
 	}
 }
 

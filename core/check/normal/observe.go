@@ -77,26 +77,11 @@ func (o *observer) val(v val) {
 	switch v := v.(type) {
 	case *atom:
 		o.seen = o.seen || o.suspects[v]
-	case *cons:
-		for {
-			o.val(v.head)
-			next, ok := v.tail.(*cons)
-			if !ok {
-				o.val(v.tail)
-				return
-			}
-			v = next
-		}
-	case *pair:
-		o.val(v.a)
-		o.val(v.b)
-	case *record:
-		for _, f := range v.vals {
-			o.val(f)
-		}
 	case *fun:
 		if !v.body.dead {
 			o.val(v.body.result)
 		}
+	default:
+		eachPart(v, true, o.val)
 	}
 }

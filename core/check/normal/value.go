@@ -216,6 +216,30 @@ func (b *block) kinds(v val) prim.Kinds {
 	return prim.KindAny
 }
 
+// eachPart visits the parts of a structure: those of a pair or a record, the items of a
+// list and, with rest, what they are put before.
+func eachPart(v val, rest bool, visit func(val)) {
+	switch v := v.(type) {
+	case *cons:
+		visit(v.head)
+		next, ok := v.tail.(*cons)
+		for ; ok; next, ok = v.tail.(*cons) {
+			v = next
+			visit(v.head)
+		}
+		if rest {
+			visit(v.tail)
+		}
+	case *pair:
+		visit(v.a)
+		visit(v.b)
+	case *record:
+		for _, f := range v.vals {
+			visit(f)
+		}
+	}
+}
+
 // typeName returns the name type_of gives for a single kind.
 func typeName(k prim.Kinds) (string, bool) {
 	if k == 0 || k&(k-1) != 0 {

@@ -92,29 +92,14 @@ func (w *writer) countVal(v val, by int) {
 		if v.c != nil {
 			v.c.uses += by
 		}
-	case *cons:
-		for {
-			w.countVal(v.head, by)
-			next, ok := v.tail.(*cons)
-			if !ok {
-				w.countVal(v.tail, by)
-				return
-			}
-			v = next
-		}
-	case *pair:
-		w.countVal(v.a, by)
-		w.countVal(v.b, by)
-	case *record:
-		for _, f := range v.vals {
-			w.countVal(f, by)
-		}
 	case *fun:
 		if by > 0 {
 			w.count(v.body)
 		} else {
 			w.uncount(v.body)
 		}
+	default:
+		eachPart(v, true, func(part val) { w.countVal(part, by) })
 	}
 }
 
@@ -135,7 +120,7 @@ func (w *writer) uncount(b *block) {
 // drop leaves computations out that nothing uses and that can't fail.
 func (w *writer) drop(b *block) {
 	if !b.dead {
-		w.dropIn(b.result)
+		w.bodies(b.result, w.drop)
 	}
 	kept := len(b.comps)
 	for i := len(b.comps) - 1; i >= 0; i-- {
@@ -150,7 +135,7 @@ func (w *writer) drop(b *block) {
 			w.drop(s)
 		}
 		for _, a := range c.args {
-			w.dropIn(a)
+			w.bodies(a, w.drop)
 		}
 		kept--
 		b.comps[kept] = c
@@ -158,30 +143,16 @@ func (w *writer) drop(b *block) {
 	b.comps = b.comps[kept:]
 }
 
-func (w *writer) dropIn(v val) {
+// bodies visits the bodies of the functions in v, but not what stands inside those.
+func (w *writer) bodies(v val, visit func(*block)) {
 	if !w.n.spend(1) {
 		return
 	}
-	switch v := v.(type) {
-	case *cons:
-		for {
-			w.dropIn(v.head)
-			next, ok := v.tail.(*cons)
-			if !ok {
-				return
-			}
-			v = next
-		}
-	case *pair:
-		w.dropIn(v.a)
-		w.dropIn(v.b)
-	case *record:
-		for _, f := range v.vals {
-			w.dropIn(f)
-		}
-	case *fun:
-		w.drop(v.body)
+	if f, ok := v.(*fun); ok {
+		visit(f.body)
+		return
 	}
+	eachPart(v, false, func(part val) { w.bodies(part, visit) })
 }
 
 // write writes a block's term.
