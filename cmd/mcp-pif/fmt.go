@@ -4,49 +4,132 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // newFmt prints code in one of its two spellings, laid out.
 func newFmt() *cobra.Command {
 	var file string
-	var asJSON, write bool
+	var asJSON, write, check bool
 	cmd := &cobra.Command{
-		Use:   "fmt [CODE]",
-		Short: "Print code in the text form, laid out for reading",
+		Use:   "fmt [CODE | FILE | FOLDER]...",
+		Short: "Lay code out for reading",
 		Long: `Reads code, as JSON or in the text form, and prints it in the text form, or as
-canonical JSON with --json. Code is an argument, a file with --file, or standard
-input with -. With --write the file is replaced. Comments aren't part of a term:
-a source that has some is refused, rather than lose them.`,
-		Args: cobra.MaximumNArgs(1),
+canonical JSON with --json. Code is an argument, a file, or standard input with -.
+Of the text form only white space changes: comments and pipelines stay.
+
+With --write files are replaced, and of folders all files below them that end in
+.pif. With --check nothing is written: the exit status is 1 if a file would change,
+and the changes are printed.`,
+		Example: `  mcp-pif fmt 'n=>n*n'
+  mcp-pif fmt --write tools
+  mcp-pif fmt --check .`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if write && file == "" {
-				return errors.New("--write replaces a file: name it with --file")
+			if file != "" {
+				args = append(args, file)
 			}
-			code, _, _, err := codeAndInput(cmd, file, args)
-			if err != nil {
+			paths, err := pifFiles(args)
+			switch {
+			case err != nil:
+				return failing(err)
+			case len(paths) == 0 && (write || check):
+				return errors.New("--write and --check are for files: name some, or a folder")
+			case len(paths) == 0:
+				code, _, _, err := codeAndInput(cmd, "", args)
+				if err != nil {
+					return err
+				}
+				out, err := formatted(code, asJSON)
+				if err == nil {
+					_, err = cmd.OutOrStdout().Write(out)
+				}
 				return err
 			}
-			out, err := formatted(code, asJSON)
-			if err != nil {
-				return err
-			}
-			if write {
-				return os.WriteFile(file, out, 0o644)
-			}
-			_, err = cmd.OutOrStdout().Write(out)
-			return err
+			return failing(formatFiles(cmd, paths, asJSON, write, check))
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the code from `FILE`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print canonical JSON")
-	cmd.Flags().BoolVarP(&write, "write", "w", false, "write the result back to the file")
+	cmd.Flags().BoolVarP(&write, "write", "w", false, "write the result back to the files")
+	cmd.Flags().BoolVar(&check, "check", false, "print what would change, and fail if something would")
 	return cmd
+}
+
+// pifFiles returns the files that arguments name, with those of folders; none if an
+// argument is code.
+func pifFiles(args []string) (paths []string, err error) {
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil && len(args) == 1 {
+			if strings.HasSuffix(arg, ".pif") && !strings.ContainsAny(arg, " \n") {
+				return nil, err
+			}
+			return nil, nil // code
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !info.IsDir() {
+			paths = append(paths, arg)
+			continue
+		}
+		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && filepath.Ext(path) == ".pif" {
+				paths = append(paths, path)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(paths) == 0 {
+			return nil, fmt.Errorf("there is no file that ends in .pif below %s", arg)
+		}
+	}
+	return paths, nil
+}
+
+// formatFiles prints, writes or compares files. It goes on after one that can't be
+// read.
+func formatFiles(cmd *cobra.Command, paths []string, asJSON, write, check bool) (err error) {
+	changed := 0
+	for _, path := range paths {
+		before, wrong := os.ReadFile(path)
+		var after []byte
+		if wrong == nil {
+			after, wrong = formatted(strings.TrimSpace(string(before)), asJSON)
+		}
+		if wrong != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", path, wrong))
+			continue
+		}
+		same := bytes.Equal(before, after)
+		switch {
+		case check && !same:
+			changed++
+			fmt.Fprint(cmd.OutOrStdout(), printableLines(string(diff.Diff(path, before, path, after))))
+		case check || write && same:
+		case write:
+			err = errors.Join(err, os.WriteFile(path, after, 0o644))
+		default:
+			_, wrong := cmd.OutOrStdout().Write(after)
+			err = errors.Join(err, wrong)
+		}
+	}
+	if changed > 0 {
+		err = errors.Join(err, fmt.Errorf("%s not laid out: 'mcp-pif fmt --write' does it", count(changed, "file is", "files are")))
+	}
+	return err
 }
 
 // formatted gives code in the text form, or as canonical JSON, with a newline. What
@@ -54,40 +137,20 @@ a source that has some is refused, rather than lose them.`,
 // it as the same, and a reviewer sees what there is.
 func formatted(code string, asJSON bool) ([]byte, error) {
 	src := []byte(code)
-	var p *core.Program
-	var err error
-	if json.Valid(src) {
-		p, err = core.Compile(src)
-	} else {
-		if hasComment(code) {
-			return nil, errors.New("the code has comments, which would be lost")
-		}
-		p, err = core.CompileText("", src)
-	}
-	if err != nil {
+	p, err := compileSource("", code)
+	var out []byte
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	out := p.Text()
-	if asJSON {
+	case asJSON:
 		out = p.Canonical()
+	case json.Valid(src):
+		out = p.Text()
+	default:
+		var f *fault.Fault
+		if out, f = text.Format(src, text.Options{}); f != nil {
+			return nil, f
+		}
 	}
 	return append(bytes.TrimRight(escaped(out), "\n"), '\n'), nil
-}
-
-// hasComment reports whether a source in the text form has a comment: // that
-// is outside a string.
-func hasComment(code string) bool {
-	for inString := false; len(code) > 0; {
-		switch {
-		case inString && code[0] == '\\' && len(code) > 1:
-			code = code[2:]
-			continue
-		case code[0] == '"':
-			inString = !inString
-		case !inString && strings.HasPrefix(code, "//"):
-			return true
-		}
-		code = code[1:]
-	}
-	return false
 }
