@@ -405,6 +405,11 @@ func (u *upstreams) checkServers(said map[string]*caps.ServerPolicy, principal s
 		if !ok {
 			return false, fmt.Errorf("servers: the lock %s has no server %q", cmp.Or(u.lock.Path, "(none)"), name)
 		}
+		for word, t := range said[name].Tools {
+			if principal != "" && t != nil && (t.Doc != "" || t.Designates != nil) {
+				return false, fmt.Errorf("servers: what %s.%s is called and designates is said for everybody, above the principals", name, word)
+			}
+		}
 		m, err := s.Manifest(name, said[name])
 		if err != nil {
 			return false, err

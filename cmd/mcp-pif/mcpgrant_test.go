@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -216,6 +219,7 @@ func TestUpstreamPolicy(t *testing.T) {
 		`{"up":{"tools":{"none":null}}}`:                                            "none",
 		`{"up":{"tool":{}}}`:                                                        "tool",
 		`{"down":{}}`:                                                               "no server",
+		`{},"principals":{"ann":{"servers":{"up":{"tools":{"note":{"doc":"x"}}}}}}`: "said for everybody",
 		`{"up":{"env":{"TOKEN":{"secret":"other"}}}}`:                               "no secret",
 		`{"up":{"env":{"TOKEN":{"secret":"tok","x":1}}}}`:                           "secret",
 		`{"up":{"network":["https://api.example.com"]}}`:                            "network",
@@ -428,4 +432,45 @@ func TestUpstreamPolicyIsReadAgain(t *testing.T) {
 		t.Errorf("the server acted upon %q", w.acted())
 	}
 	p.end()
+}
+
+// A grant is another one if what serves it, holds it or may be asked of it is, and no secret's
+// value is in that.
+func TestUpstreamIdentity(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, c := range []struct {
+		who, command, policy, inherit string
+	}{
+		{who: "a"}, {who: "b"}, {who: "a", command: "/bin/a"}, {who: "a", inherit: "TOKEN"},
+		{who: "a", policy: `{"env":{"A":{"secret":"x"}}}`}, {who: "a", policy: `{"env":{"A":{"secret":"y"}}}`}, {who: "a", policy: `{"env":{"A":"x"}}`},
+		{who: "a", policy: `{"headers":{"A":"x"}}`}, {who: "a", policy: `{"network":"any"}`}, {who: "a", policy: `{"elicit":true}`},
+		{who: "a", policy: `{"session":"run"}`}, {who: "a", policy: `{"shared":true}`},
+		{who: "a", policy: `{"tools":{"a":{"input":{"properties":{"x":{"const":1}}}}}}`}, {who: "a", policy: `{"tools":{"a":{"input":{"properties":{"x":{"const":2}}}}}}`},
+	} {
+		policy, err := caps.ParseServer([]byte(cmp.Or(c.policy, "{}")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var command *caps.Command
+		if c.command != "" {
+			command = &caps.Command{Args: []string{c.command}}
+		}
+		got, err := identityOf(c.who, command, policy, strings.Fields(c.inherit))
+		if err != nil || seen[got] != "" {
+			t.Errorf("%+v is the same as %s: %v", c, seen[got], err)
+		}
+		seen[got] = fmt.Sprintf("%+v", c)
+	}
+	base, _ := caps.ParseServer([]byte("{}"))
+	for _, text := range []string{`{"concurrent":2,"idle":"1m"}`, `{"tools":{"a":{"doc":"other"},"b":null}}`} {
+		policy, err := caps.ParseServer([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _ := identityOf("a", nil, base, nil)
+		if b, _ := identityOf("a", nil, policy, nil); a != b {
+			t.Errorf("%s makes another grant", text)
+		}
+	}
 }

@@ -268,7 +268,7 @@ func (s *Server) check() error {
 	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
 		t := s.Tools[word]
 		switch {
-		case !opWord.MatchString(word):
+		case !isWord(word):
 			return fmt.Errorf("the word %s", lock.Shown(word, 80))
 		case t == nil || t.Tool == "" || !sum.MatchString(t.Hash) || len(t.Input) == 0:
 			return fmt.Errorf("the tool %s lacks its name, its hash or its schema", word)

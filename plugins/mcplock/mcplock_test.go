@@ -36,7 +36,7 @@ func server(t *testing.T, texts ...string) *Server {
 
 func TestWords(t *testing.T) {
 	for name, want := range map[string]string{
-		"list_issues": "list_issues", "getUser": "getuser", "read-only": "read_only", "2fa": "t_2fa", "__x--y__": "x_y_", "-": "t_",
+		"list_issues": "list_issues", "getUser": "getuser", "ro": "t_ro", "read-only": "read_only", "2fa": "t_2fa", "__x--y__": "x_y_", "-": "t_",
 		"a.b": "", "": "", "naïve": "", "a b": "", strings.Repeat("1", 64): "t_" + strings.Repeat("1", 62), strings.Repeat("a", 65): "",
 	} {
 		word, _, err := NewTool(json.RawMessage(tool(name, "")))
@@ -55,6 +55,7 @@ func TestWords(t *testing.T) {
 		{[]string{tool("a\x1b[2J", "")}, nil, `a\x1b[2J`},
 		{[]string{tool("a", "")}, map[string]string{"b": "c"}, "no such tool"},
 		{[]string{tool("a", "")}, map[string]string{"a": "A.b"}, "no name of its own"},
+		{[]string{tool("a", "")}, map[string]string{"a": "ro"}, "no name of its own"},
 		{[]string{`{"name":"a","inputSchema":[]}`}, nil, "isn't an object"},
 		{[]string{`{"name":"a","inputSchema":{"properties":[]}}`}, nil, "properties"},
 		{[]string{`{"name":"a","description":{},"inputSchema":{}}`}, nil, "description"},

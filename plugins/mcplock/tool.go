@@ -160,7 +160,7 @@ var otherRuns = regexp.MustCompile(`[^a-z0-9]+`)
 // of other characters, and a letter first.
 func wordOf(name string) string {
 	word := strings.TrimLeft(otherRuns.ReplaceAllString(strings.ToLower(name), "_"), "_")
-	if word == "" || word[0] < 'a' {
+	if word == "" || word[0] < 'a' || word == "ro" {
 		word = "t_" + word
 	}
 	return word[:min(len(word), 64)]
@@ -202,7 +202,9 @@ func propertiesOf(schema json.RawMessage) (map[string]json.RawMessage, error) {
 	return s.Properties, nil
 }
 
-// opWord is the words of operations.
+// isWord tells the words of operations. One is an option in a capability's text.
+func isWord(s string) bool { return opWord.MatchString(s) && s != "ro" }
+
 var opWord = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
 
 // NewTools reads a whole tools/list. rename gives words to names on the wire. It refuses a list
@@ -223,7 +225,7 @@ func NewTools(listed []json.RawMessage, rename map[string]string) (map[string]*T
 		switch was := tools[word]; {
 		case names[t.Tool]:
 			refused = append(refused, fmt.Errorf("the list has two tools called %s", shown))
-		case !opWord.MatchString(word):
+		case !isWord(word):
 			refused = append(refused, fmt.Errorf("the tool %s has no name of its own here: give it one with --rename '%s=WORD', lower-case letters, digits and underscores", shown, shown))
 		case was != nil:
 			refused = append(refused, fmt.Errorf("the tools %s and %s are both %s: rename one with --rename '%s=%s_2'", lock.Shown(was.Tool, 80), shown, word, shown, word))
