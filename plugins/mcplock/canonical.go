@@ -49,8 +49,13 @@ func hash(raw []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(canonical)
-	return sumPrefix + hex.EncodeToString(sum[:]), nil
+	return sumOf(canonical), nil
+}
+
+// sumOf returns a SHA-256 as the file has it.
+func sumOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return sumPrefix + hex.EncodeToString(sum[:])
 }
 
 func appendCanonical(b []byte, v any) (_ []byte, err error) {

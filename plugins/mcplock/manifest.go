@@ -61,11 +61,8 @@ func (s *Server) Manifest(name string, policy *caps.ServerPolicy) (*caps.Manifes
 
 // source returns the hash of the entry.
 func (s *Server) source() (string, error) {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return "", err
-	}
-	return hash(raw)
+	raw, err := json.Marshal(s) // the same for the same entry: keys are sorted
+	return sumOf(raw), err
 }
 
 // Flags are those that hold: the worst, but for what was accepted.
