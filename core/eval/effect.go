@@ -132,7 +132,7 @@ func (m *Machine) calleeOf(t Tool) int {
 		}
 	}
 	ctx := &context{tool: t.Name, isTool: true, code: quoted{t.Term, t.Source}, library: t.Tools}
-	l := m.link(asFunction(t.Term, true), t.Source, code.Options{Tool: true}, ctx)
+	l := m.link(term.AsFunction(t.Term), t.Source, code.Options{Tool: true}, ctx)
 	if l == nil {
 		return -1
 	}

@@ -238,7 +238,11 @@ func (m *Machine) Reset(p *Program, input *Program, b Budgets, tools Tools) {
 	u := p.Unit
 	if input != nil && input.Evals && !u.Narrows {
 		// Its functions may be applied inside evals of the input.
-		u = code.Compile(asFunction(p.Term, p.IsTool), code.Options{Tool: p.IsTool, Narrows: true})
+		t := p.Term
+		if p.IsTool {
+			t = term.AsFunction(t)
+		}
+		u = code.Compile(t, code.Options{Tool: p.IsTool, Narrows: true})
 		if u.Entangled {
 			m.state, m.fault, u = Failed, prim.OutOfMemory(b.Memory), p.Unit
 		}

@@ -178,18 +178,6 @@ func (m *Machine) enterBody(input word) {
 	m.applyRoot()
 }
 
-// asFunction makes a tool's code that is no lambda and has exactly one free
-// variable the function of that variable.
-func asFunction(t term.Term, tool bool) term.Term {
-	if _, ok := t.(*term.Lam); ok || !tool {
-		return t
-	}
-	if free := term.Free(t); len(free) == 1 {
-		return &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
-	}
-	return t
-}
-
 // enterRoot starts a function of one parameter.
 func (m *Machine) enterRoot(f *code.Func, input word) {
 	*(*word)(unsafe.Add(m.r, 8)) = input

@@ -282,7 +282,7 @@ func (b *builder) datum(i uint32) term.Term {
 		}
 	case "dec":
 		if value.kind() == text {
-			if t, ok := decLiteral(at, b.string(v)); ok {
+			if t, ok := prim.DecLiteral(at, b.string(v)); ok {
 				return t
 			}
 		}

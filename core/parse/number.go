@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
-	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // integer reads a number's text, rounded half to even on the exact decimal
@@ -111,7 +110,7 @@ func (b *builder) number(i uint32) term.Term {
 	n := &b.nodes[i]
 	s := b.src[n.off:n.end]
 	if n.meta&fraction != 0 && !b.rounds {
-		t, ok := decLiteral(term.At(n.off), s)
+		t, ok := prim.DecLiteral(term.At(n.off), s)
 		if !ok {
 			return b.refuse(i, &fault.Fault{
 				Message:  display.Truncate(s, 40) + " has more than 4,096 digits",
@@ -144,7 +143,7 @@ func (b *builder) dec(i, v uint32) term.Term {
 	if b.nodes[v].kind() != text {
 		return b.failShape(i, prim.Get(prim.Dec), v, code)
 	}
-	t, ok := decLiteral(term.At(b.nodes[i].off), b.string(v))
+	t, ok := prim.DecLiteral(term.At(b.nodes[i].off), b.string(v))
 	if !ok {
 		return b.refuse(v, &fault.Fault{
 			Message:  b.describe(v) + " is no decimal of at most 4,096 digits",
@@ -154,12 +153,4 @@ func (b *builder) dec(i, v uint32) term.Term {
 		})
 	}
 	return t
-}
-
-func decLiteral(at term.At, digits string) (term.Term, bool) {
-	d, ok := value.ParseDec(digits)
-	if !ok {
-		return nil, false
-	}
-	return &term.Dec{At: at, Unscaled: d.Unscaled(), Scale: d.Scale()}, true
 }

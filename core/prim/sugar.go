@@ -3,6 +3,7 @@ package prim
 import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // Sugar is read as other operations: what a program says with it is stored,
@@ -104,4 +105,14 @@ func Cond(branches []Branch, otherwise term.Term) term.Term {
 		otherwise = &term.If{At: b.At, Cond: b.Cond, Then: b.Then, Else: otherwise}
 	}
 	return otherwise
+}
+
+// DecLiteral returns the literal of a decimal; false for what are no digits of one, or
+// more than there may be.
+func DecLiteral(at term.At, digits string) (term.Term, bool) {
+	d, ok := value.ParseDec(digits)
+	if !ok {
+		return nil, false
+	}
+	return &term.Dec{At: at, Unscaled: d.Unscaled(), Scale: d.Scale()}, true
 }

@@ -254,3 +254,15 @@ func Effects(t Term) []string {
 	slices.Sort(ops)
 	return slices.Compact(ops)
 }
+
+// AsFunction makes a tool's code that is no lambda and has exactly one free variable the
+// function of that variable.
+func AsFunction(t Term) Term {
+	if _, ok := t.(*Lam); ok {
+		return t
+	}
+	if free := Free(t); len(free) == 1 {
+		return &Lam{At: At(t.Pos()), Param: free[0], Body: t}
+	}
+	return t
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
-	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // isParams reports whether the bracket here is closed before an arrow.
@@ -406,7 +405,7 @@ func (r *reader) choice(cond term.Term, op token) (term.Term, bool) {
 
 // decimal reads a number with a fraction or an exponent.
 func (r *reader) decimal(t token) (term.Term, bool) {
-	if d, ok := decimalLiteral(r.src[t.off:t.end], term.At(t.off)); ok {
+	if d, ok := prim.DecLiteral(term.At(t.off), r.src[t.off:t.end]); ok {
 		return d, true
 	}
 	return nil, r.fail(t, &fault.Fault{
@@ -414,14 +413,6 @@ func (r *reader) decimal(t token) (term.Term, bool) {
 		Expected: fmt.Sprintf("at most %d digits", maxDigits),
 		Hint:     "Compute large numbers in the program, with *.",
 	})
-}
-
-func decimalLiteral(digits string, at term.At) (term.Term, bool) {
-	d, ok := value.ParseDec(digits)
-	if !ok {
-		return nil, false
-	}
-	return &term.Dec{At: at, Unscaled: d.Unscaled(), Scale: d.Scale()}, true
 }
 
 // pipe reads the right side of |>. A primitive or an effect that lacks one

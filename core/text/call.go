@@ -245,7 +245,7 @@ func (r *reader) apply(c callee, args []term.Term) (term.Term, bool) {
 		return t, true
 	case prim.Dec:
 		if s, ok := args[0].(*term.Str); ok {
-			if d, ok := decimalLiteral(s.Value, at); ok {
+			if d, ok := prim.DecLiteral(at, s.Value); ok {
 				return d, true
 			}
 		}

@@ -1,6 +1,6 @@
 // Package kv is the plugin of the kind kv: values that last, by keys. It exports
 // [Plugin]; kv.go has the table of operations, key.go what a key is, scope.go a
-// capability, store.go the file, write.go, read.go and list.go the operations.
+// capability, store.go the file, write.go and list.go the operations.
 //
 // A key is names between slashes, "notes/2026/todo", whole and the same for every
 // tool: a capability narrows which keys there are, and renames none. Keys are

@@ -82,7 +82,7 @@ func (l Limits) orDefault() Limits {
 func Equal(a, b term.Term, tool bool, l Limits) Verdict {
 	l = l.orDefault()
 	if tool {
-		a, b = asFunction(a), asFunction(b)
+		a, b = term.AsFunction(a), term.AsFunction(b)
 	}
 	if x := text.Canonical(a); bytes.Equal(x, text.Canonical(b)) {
 		return Verdict{Answer: Same, Reason: "they are the same term", Hash: form(a, "", 0).Hash}

@@ -88,7 +88,7 @@ func Of(t term.Term, o Options) (Form, error) {
 		o.Steps = Budget
 	}
 	if o.Tool {
-		t = asFunction(t)
+		t = term.AsFunction(t)
 	}
 	if reason := syntactic(t); reason != "" {
 		return form(t, reason, 0), nil
@@ -151,18 +151,6 @@ func form(t term.Term, opaque string, steps int) Form {
 	sum := sha256.Sum256(f.JSON)
 	f.Hash = hex.EncodeToString(sum[:])
 	return f
-}
-
-// asFunction makes a tool's code that is no lambda and has exactly one free
-// variable the function of that variable.
-func asFunction(t term.Term) term.Term {
-	if _, ok := t.(*term.Lam); ok {
-		return t
-	}
-	if free := term.Free(t); len(free) == 1 {
-		return &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
-	}
-	return t
 }
 
 // syntactic reports whether a term may look at its own code, which no rewriting
