@@ -34,7 +34,7 @@ func BenchmarkCall(b *testing.B) {
 	for name, c := range map[string]struct {
 		word string
 		ms   int64
-	}{"at once": {"log", 0}, "in 5 ms": {"nap", 5}} {
+	}{"at once": {"look", 0}, "in 5 ms": {"nap", 5}} {
 		args := map[string]any{}
 		record := &value.Record{}
 		if c.ms > 0 {
@@ -56,6 +56,19 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("64 of 50 ms/one", func(b *testing.B) {
 		for b.Loop() {
 			h.perform(b, "nap", &value.Record{Fields: []value.Field{{Key: "ms", Value: value.NewInt(50)}}})
+		}
+	})
+	b.Run("64 of 50 ms/SDK", func(b *testing.B) {
+		for b.Loop() {
+			var all sync.WaitGroup
+			for range 64 {
+				all.Go(func() {
+					if _, err := bare.CallTool(b.Context(), &sdkmcp.CallToolParams{Name: "nap", Arguments: map[string]any{"ms": 50}}); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+			all.Wait()
 		}
 	})
 	b.Run("64 of 50 ms/all", func(b *testing.B) {

@@ -141,5 +141,5 @@ func privileges(s *mcplock.Server) []string {
 	if s.URL != "" {
 		return []string{"network"}
 	}
-	return []string{"command", "processes", "network", "state"}
+	return []string{"command", "processes", "state"}
 }

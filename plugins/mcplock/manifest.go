@@ -34,7 +34,7 @@ func (s *Server) Manifest(name string, policy *caps.ServerPolicy) (*caps.Manifes
 	}
 	m := &caps.Manifest{
 		Kind: name, Version: s.Protocol, Doc: "calls the MCP server " + name, Server: name, Source: source, Algebra: caps.Exact,
-		Privileges: []string{"command", "processes", "network", "state"},
+		Privileges: []string{"command", "processes", "state"},
 	}
 	if s.URL != "" {
 		m.Privileges = []string{"network"}
