@@ -52,7 +52,7 @@ func compileAs(tool, code string) (*core.Program, *fault.Fault) {
 	if tool != "" {
 		p, err = core.CompileTool(tool, []byte(code))
 	} else {
-		p, err = core.Compile([]byte(code))
+		p, err = core.CompileTool("", []byte(code))
 	}
 	if err != nil {
 		return nil, err.(*fault.Fault)
