@@ -38,7 +38,9 @@ state directory: a file that lacks it is said to be an older copy, or cut off. W
 			if err != nil {
 				return err
 			}
+			p := showProgress(cmd, "checking the journal")
 			report, err := verifyJournal(commandContext(cmd), &o, file, known)
+			p.stop()
 			if *asJSON && (report.Events > 0 || err == nil) {
 				return failing(errors.Join(printJSON(cmd, report), err, report.Err()))
 			}

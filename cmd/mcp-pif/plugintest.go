@@ -60,7 +60,9 @@ plugins/plugintest.`,
 			}
 			ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
 			defer stop()
+			p := showProgress(cmd, "testing the plugin")
 			report, err := conform.Run(ctx, o)
+			p.stop()
 			if err != nil {
 				return failing(err)
 			}

@@ -38,7 +38,7 @@ func newReplay() *cobra.Command {
 		Use:   "replay RUN",
 		Short: "Replay a recorded run without any effect",
 		Long: `Replay a recorded run and check that it gives the same result. RUN is what
-the journal calls it ('mcp-pif journal tail --kind run'). No plugin is started,
+the journal calls it ('mcp-pif journal runs'). No plugin is started,
 nothing in the world is read or changed, and no permission is asked for: what the
 run was given then, it is given again, with the tools as they were and the limits
 of then. The result is on standard output, the verdict on standard error.
@@ -50,7 +50,7 @@ that differs is reported.
 
 With --trace every evaluation is shown first, on the reference evaluator: its step,
 the steps left, its place, its variables, and each effect with its recorded
-outcome. On a terminal Enter goes on, q ends it.
+outcome. On a terminal Enter goes on, b goes back, q ends it.
 
 With --all every run on record is done again, after the whole journal was checked,
 and those that differ are shown.
@@ -101,7 +101,7 @@ func (o *replayOptions) check(args []string) error {
 	case o.all && (len(args) > 0 || o.with != "" || o.trace):
 		return errors.New("--all is for every run as it was: it goes with neither RUN, --with nor --trace")
 	case !o.all && len(args) == 0:
-		return errors.New("which run? Give its name, which 'mcp-pif journal tail --kind run' shows, or --all")
+		return errors.New("which run? Give its name, which 'mcp-pif journal runs' shows, or --all")
 	case !o.all && o.since != "":
 		return errors.New("--since goes with --all")
 	case !o.trace && (o.from > 0 || o.to > 0):

@@ -34,11 +34,16 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 	if err != nil {
 		return err
 	}
-	if _, err := r.store.Verify(ctx); err != nil {
+	p := showProgress(cmd, "checking the journal")
+	_, err = r.store.Verify(ctx)
+	if p.stop(); err != nil {
 		return failing(fmt.Errorf("nothing is replayed, since the journal is not as it was recorded: %w", err))
 	}
 	counts := map[string]int{}
 	bad := 0
+	p = showProgress(cmd, "replaying the runs")
+	defer p.stop()
+	var differing []run.Verdict
 	err = r.store.Each(ctx, journal.Query{Kind: journal.RunStarted}, func(e *journal.Event) error {
 		if e.Time.Before(since) {
 			return nil
@@ -48,14 +53,22 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 			return err
 		}
 		counts[v.Verdict]++
+		p.done.Add(1)
 		if v.Verdict == run.Identical {
 			return nil
 		}
 		if v.Verdict != run.Incomplete {
 			bad++
 		}
-		return o.printRow(cmd, v)
+		differing = append(differing, v)
+		return nil
 	})
+	p.stop()
+	for _, v := range differing {
+		if wrong := o.printRow(cmd, v); err == nil {
+			err = wrong
+		}
+	}
 	if err == nil {
 		err = ctx.Err()
 	}

@@ -28,6 +28,7 @@ type tracing struct {
 	terms    map[term.Term]string // as they are shown
 	step     uint64               // the last one seen
 	over     bool                 // enough was seen, of further rounds, too
+	shown    []string             // the steps shown to somebody who is asked
 }
 
 // How much of a step is shown.
@@ -42,7 +43,7 @@ func newTracing(cmd *cobra.Command, o *replayOptions) *tracing {
 	if terminal(t.out) && terminal(cmd.InOrStdin()) && !o.asJSON {
 		in := bufio.NewReader(cmd.InOrStdin())
 		t.ask = func() (string, error) { return in.ReadString('\n') }
-		fmt.Fprintln(t.out, "Enter: the next step; q: no more of them")
+		fmt.Fprintln(t.out, "Enter: the next step; b: the one before; q: no more of them")
 	}
 	return t
 }
@@ -89,21 +90,44 @@ func (t *tracing) Eval(before uint64, e core.TraceEvent) bool {
 	}
 	at := fault.Fault{At: s.At, Line: s.Line, Col: s.Col}
 	where := s.In + " " + or(at.Place(), "/")
-	fmt.Fprintf(t.out, "%s\n", printable(fmt.Sprintf("%6d  left %d  depth %d  %s", s.Step, s.Left, s.Depth, where)))
-	fmt.Fprintf(t.out, "        %s\n", printable(s.Term))
+	step := printable(fmt.Sprintf("%6d  left %d  depth %d  %s", s.Step, s.Left, s.Depth, where)) + "\n        " + printable(s.Term) + "\n"
 	if len(s.Vars) > 0 {
 		vars := make([]string, len(s.Vars))
 		for i, v := range s.Vars {
 			vars[i] = v.Name + " = " + v.Value
 		}
-		fmt.Fprintf(t.out, "        where %s\n", printable(strings.Join(vars, ", ")))
+		step += "        where " + printable(strings.Join(vars, ", ")) + "\n"
 	}
+	fmt.Fprint(t.out, step)
 	if t.ask == nil {
 		return true
 	}
-	answer, err := t.ask()
-	t.over = err != nil || strings.TrimSpace(answer) == "q"
+	t.shown = append(t.shown, step)
+	t.over = !t.walk()
 	return !t.over
+}
+
+// walk asks where to go among the steps shown, until that is beyond the last one. It
+// reports whether to go on.
+func (t *tracing) walk() bool {
+	for at := len(t.shown) - 1; at < len(t.shown); {
+		answer, err := t.ask()
+		switch strings.TrimSpace(answer) {
+		case "q":
+			return false
+		case "b":
+			at = max(0, at-1)
+		default:
+			at++
+		}
+		if err != nil {
+			return false
+		}
+		if at < len(t.shown) {
+			fmt.Fprint(t.out, t.shown[at])
+		}
+	}
+	return true
 }
 
 // Effect shows a request with what the record has for it.
@@ -134,7 +158,11 @@ func (t *tracing) Effect(q *core.Request, a *core.Answer) {
 	if q.Branch != "" {
 		op = "branch " + q.Branch + ": " + op
 	}
-	fmt.Fprintf(t.out, "        effect %s\n", printable(op+" "+display.Truncate(string(args), shownTerm)+" "+given))
+	effect := fmt.Sprintf("        effect %s\n", printable(op+" "+display.Truncate(string(args), shownTerm)+" "+given))
+	fmt.Fprint(t.out, effect)
+	if n := len(t.shown); n > 0 {
+		t.shown[n-1] += effect
+	}
 }
 
 // Done shows the end of a round.

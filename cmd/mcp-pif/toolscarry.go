@@ -58,7 +58,9 @@ grants there is blocked.`,
 		if n := roundedExamples(tools); n > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d examples are of an older version, which rounded numbers with a point to integers: they are read so; evolve with new examples to replace them\n", n)
 		}
+		p := showProgress(cmd, "compiling the tools and running their examples")
 		added, replaced, same, err := k.Import(commandContext(cmd), tools)
+		p.stop()
 		if err != nil {
 			return printableError(err)
 		}
