@@ -175,7 +175,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 // ofNext reports whether a note of evolve's is about the call that it suggests, which
 // isn't shown here.
 func ofNext(note string) bool {
-	return strings.HasPrefix(note, "next shows") || strings.Contains(note, " in next is a name")
+	return strings.HasPrefix(note, "next shows") || strings.HasPrefix(note, "no next call") || strings.Contains(note, " in next is a name")
 }
 
 // kept is a tool of a store.

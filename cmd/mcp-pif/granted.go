@@ -18,6 +18,7 @@ import (
 func (o *capOptions) authorityFlags() map[string]*[]string {
 	return map[string]*[]string{
 		"cap": &o.grants, "deny": &o.denies, "ask": &o.asks, "proc": &o.processes, "secret": &o.secrets, "sandbox": &o.sandbox, "folder": (*[]string)(&o.folders),
+		"mcp": &o.mcp,
 	}
 }
 
@@ -34,7 +35,7 @@ func (o *capOptions) remember(store string) error {
 	if err != nil || store == "" {
 		return err
 	}
-	said := map[string][]string{"policy": {o.policy}, "plugin-lock": {o.pluginLock}}
+	said := map[string][]string{"policy": {o.policy}, "plugin-lock": {o.pluginLock}, "mcp-lock": {o.mcpLock}}
 	for flag, values := range o.authorityFlags() {
 		said[flag] = slices.Clone(*values)
 	}
@@ -74,7 +75,7 @@ func readGranted(store string) (said map[string][]string) {
 // recall takes the flags of the last server on a store if none are given, and tells
 // so.
 func (o *capOptions) recall(cmd *cobra.Command, store string) {
-	given := o.policy + o.pluginLock
+	given := o.policy + o.pluginLock + o.mcpLock
 	for _, values := range o.authorityFlags() {
 		given += strings.Join(*values, "")
 	}
@@ -86,7 +87,7 @@ func (o *capOptions) recall(cmd *cobra.Command, store string) {
 	for flag, values := range last.authorityFlags() {
 		*values = said[flag]
 	}
-	last.policy, last.pluginLock = strings.Join(said["policy"], ""), strings.Join(said["plugin-lock"], "")
+	last.policy, last.pluginLock, last.mcpLock = strings.Join(said["policy"], ""), strings.Join(said["plugin-lock"], ""), strings.Join(said["mcp-lock"], "")
 	auth, err := last.look(warnings(cmd))
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "What the last server granted can't be granted now, so nothing is: %s\n", printable(err.Error()))

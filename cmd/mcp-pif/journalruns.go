@@ -172,7 +172,15 @@ func newJournalRuns() *cobra.Command {
 		if *asJSON {
 			return printJSON(cmd, all)
 		}
-		printTable(cmd.OutOrStdout(), []string{"RUN", "WHEN", "TOOL", "INPUT", "RESULT", "STEPS", "TIME", "EFFECTS"}, rows)
+		headers := []string{"RUN", "WHEN", "TOOL", "INPUT", "RESULT", "STEPS", "TIME", "EFFECTS"}
+		if width := terminalWidth(cmd.OutOrStdout()); width > 0 && width < 110 { // what matters least goes
+			headers = slices.Delete(headers, 5, 7)
+			for i := range rows {
+				rows[i][1] = rows[i][1][len("2006-01-02 "):]
+				rows[i] = slices.Delete(rows[i], 5, 7)
+			}
+		}
+		printTable(cmd.OutOrStdout(), headers, rows)
 		return nil
 	})
 	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "at most so many")

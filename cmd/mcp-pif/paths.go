@@ -14,7 +14,7 @@ import (
 
 // pathFlags are the flags whose value is a path.
 var pathFlags = map[string]bool{
-	"policy": true, "plugin-lock": true, "store": true, "folder": true, "file": true, "fixtures": true, "dir": true, "config": true,
+	"policy": true, "plugin-lock": true, "mcp-lock": true, "store": true, "folder": true, "file": true, "fixtures": true, "dir": true, "config": true,
 	"http-tokens": true, "http-jwks": true, "http-tls-cert": true, "http-tls-key": true,
 }
 

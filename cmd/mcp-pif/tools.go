@@ -146,6 +146,14 @@ func toolsCommand(cmd *cobra.Command, how opening, asJSON *bool, do func(cmd *co
 		return failing(do(cmd, k, args))
 	}
 	o.register(cmd.Flags(), "the only profile's, where there is one")
+	if cmd.Name() != "list" && cmd.Name() != "show" { // the others don't show what a tool may do
+		for flag := range o.authorityFlags() {
+			_ = cmd.Flags().MarkHidden(flag)
+		}
+		for _, flag := range []string{"policy", "plugin-lock", "mcp-lock", "ask-via"} {
+			_ = cmd.Flags().MarkHidden(flag)
+		}
+	}
 	if asJSON != nil {
 		cmd.Flags().BoolVar(asJSON, "json", false, "print JSON")
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,7 +134,7 @@ func (t *shownTool) print(out io.Writer) {
 	for i := range t.Examples {
 		line("example", exampleLine(&t.Examples[i]))
 	}
-	for _, note := range t.Notes {
+	for _, note := range slices.DeleteFunc(t.Notes, ofNext) {
 		line("note", note)
 	}
 	code := cmp.Or(string(t.Canonical), t.Text, string(t.Code))
