@@ -52,6 +52,8 @@ type entry struct {
 	// people. It is left out by the reader unless it says the same as Code.
 	Source string `json:"source,omitempty"`
 	Form   string `json:"form,omitempty"`
+	// Certificate is what is known of the code, with what it takes to check that.
+	Certificate json.RawMessage `json:"certificate,omitempty"`
 }
 
 // deep is the nesting from which code is written as a string.
@@ -142,6 +144,9 @@ func appendEntry(b []byte, t *Tool) []byte {
 	if t.Input != nil {
 		b = append(layout(append(b, `"input_schema": `...), t.Input, 6), between...)
 	}
+	if c := t.Certificate(); c != nil {
+		b = append(layout(append(b, `"certificate": `...), c, 6), between...)
+	}
 	code := t.Program().Canonical()
 	if t.Text && !t.readOtherwise() {
 		b = append(b, "\"form\": \"text\",\n      "...)
@@ -186,6 +191,8 @@ type Portable struct {
 	// Old is set where it is an older version, there for others that are bound
 	// to it.
 	Old bool
+	// Certificate is that of the document, which [Tool.Holds] checks; nil: it has none.
+	Certificate json.RawMessage
 
 	base *Tool
 	with []*Portable // of its group
@@ -248,7 +255,7 @@ func Decode(r io.Reader) ([]Portable, error) {
 				Name: e.Name, Description: e.Description, Code: e.code(), Capabilities: e.Capabilities, Examples: e.Examples, As: e.As,
 				Input: compact(e.InputSchema),
 			},
-			Version: e.Version, Hash: e.Hash, Bound: e.Bound, Group: e.Group, Old: i >= len(doc.Tools),
+			Version: e.Version, Hash: e.Hash, Bound: e.Bound, Group: e.Group, Old: i >= len(doc.Tools), Certificate: e.Certificate,
 		}
 		key := id{name: e.Name}
 		if p.Old {

@@ -11,7 +11,7 @@ import (
 var (
 	documentKeys = []string{"format", "tools", "bound_versions"}
 	entryKeys    = []string{
-		"name", "version", "hash", "description", "capabilities", "bound", "group", "examples", "as", "input_schema", "code", "code_text", "source", "form",
+		"name", "version", "hash", "description", "capabilities", "bound", "group", "examples", "as", "input_schema", "code", "code_text", "source", "form", "certificate",
 	}
 )
 

@@ -180,6 +180,31 @@ func (r *Registry) Proof(t *Tool) Proof {
 	return made
 }
 
+// Certificate is the certificate of the tool, JSON of a [cert.Certificate]; nil: nothing is
+// known that one could say.
+func (t *Tool) Certificate() json.RawMessage {
+	if t.Problem() != nil {
+		return nil
+	}
+	f := t.facts()
+	return f.Certificate
+}
+
+// Holds checks a certificate that came from elsewhere, such as a document, against the
+// tool as it is here: what it is bound to may have other versions, if the hashes are those.
+func (t *Tool) Holds(certificate json.RawMessage) Proof {
+	var c cert.Certificate
+	if len(certificate) > 0 && len(certificate) <= maxCertificate && json.Unmarshal(certificate, &c) == nil {
+		for i := range c.Needs {
+			if b := t.Bound[c.Needs[i].Name]; b != nil && b.Hash == c.Needs[i].Hash {
+				c.Needs[i].Version = b.Version
+			}
+		}
+		certificate = encode(&c)
+	}
+	return t.prove(&Facts{Certificate: certificate})
+}
+
 func (t *Tool) prove(f *Facts) Proof {
 	if len(f.Certificate) == 0 {
 		return Proof{Status: ProofNone}

@@ -152,7 +152,11 @@ func (s *subject) certificate() checkCertificate {
 	if s.kept {
 		p = func() registry.Proof { return s.tools.Proof(s.tool) }
 	}
-	proof := p()
+	return certificateOf(p())
+}
+
+// certificateOf says what a checked certificate is worth.
+func certificateOf(proof registry.Proof) checkCertificate {
 	c := checkCertificate{Status: proof.Status, Why: proof.Why, Certified: []string{}}
 	if proof.Typed {
 		c.Certified = append(c.Certified, "type")

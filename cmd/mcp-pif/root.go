@@ -42,7 +42,7 @@ does, try 'mcp-pif tour'.`,
 		commands []*cobra.Command
 	}{
 		{"Start here", []*cobra.Command{newTour(), newInstall(), newDoctor()}},
-		{"Programs", []*cobra.Command{newRun(), newCheck(), newFmt(), newRepl(), newLSP()}},
+		{"Programs", []*cobra.Command{newRun(), newCheck(), newVerify(), newFmt(), newRepl(), newLSP()}},
 		{"What models made and did", []*cobra.Command{newTools(), newJournal(), newReplay()}},
 		{"What tools may do", []*cobra.Command{newCaps(), newApprove(), newPlugin()}},
 		{"The server", []*cobra.Command{newServe(), newVersion()}},

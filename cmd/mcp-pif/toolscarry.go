@@ -64,6 +64,11 @@ grants there is blocked.`,
 		if err != nil {
 			return printableError(err)
 		}
+		for _, c := range certificates(k.Registry().Snapshot(), tools) {
+			if c.Status == registry.ProofVoid {
+				fmt.Fprintf(cmd.ErrOrStderr(), "the certificate of %s doesn't hold here: %s\n", printable(c.Name), printable(c.Why))
+			}
+		}
 		if asJSON {
 			return printJSON(cmd, map[string]int{"added": added, "replaced": replaced, "unchanged": same})
 		}

@@ -31,7 +31,7 @@ var more = map[string][]string{
 		`{"name":"evolve","arguments":{"name":"greet","code":"who => \"Greet \" ++ who","as":"prompt"}}`,
 	},
 	"describe": {
-		"It answers name, version, state (ready, or blocked with why), description, text (the code), type, capabilities, effects and cost, and where there are some bound_to, called_by and examples. With detail it has the hash, the time it was made, inputs, declared, and check: effects with their places, what it can't reach (cannot), formulas of its cost, whether its certificate was checked. With version it shows an earlier one; then detail has evolve, the arguments that bring that back.",
+		"It answers name, version, state (ready, or blocked with why), description, text (the code), type, capabilities, effects and cost, and where there are some bound_to, called_by and examples. With detail it has the hash, the time it was made, inputs, declared, and check: effects with their places, what it can't reach (cannot), formulas of its cost, whether its certificate was checked, and that (proof). With version it shows an earlier one; evolve with from_version brings that back.",
 		`{"name":"describe","arguments":{"name":"square","version":1,"detail":true}}`,
 	},
 	"history": {

@@ -150,6 +150,8 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 	}
 	if p.Why != "" {
 		o = o.text("void", p.Why)
+	} else if proof := t.Certificate(); p.Status == registry.ProofChecked && proof != nil {
+		o = o.raw("proof", proof)
 	}
 	if current {
 		if same := s.tools.Same(t); same != nil {
