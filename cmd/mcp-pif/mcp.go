@@ -1,0 +1,456 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	types "github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+)
+
+func newMCP() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Put other MCP servers behind this one, as capabilities",
+		Long: `Put other MCP servers behind this one. A server that was added is a kind of
+capability by its name: --cap github grants its tools to programs, --cap
+'github.list_*' some of them, --ask github.create_issue one that a person approves.
+A program calls them as !github.list_issues({owner: "acme"}).
+
+The lock file has how each tool was defined when you added the server. A tool that
+the server changes later is held until you accept the change; the others go on.
+Adding grants nothing.`,
+	}
+	cmd.AddCommand(newMCPAdd(), newMCPList(), newMCPShow(), newMCPDiff(), newMCPAccept(), newMCPUpgrade(), newMCPRemove(), newMCPTest(), newMCPTry())
+	return cmd
+}
+
+// serverLock is the flag that names the lock file of servers, and the file.
+type serverLock struct{ path string }
+
+func (s *serverLock) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.path, "mcp-lock", "", "the lock `FILE` of servers (default "+mcplock.DefaultName+" in this user's state directory)")
+}
+
+// read reads the lock file; one that isn't there is empty.
+func (s *serverLock) read() (*mcplock.Lock, error) {
+	path := s.path
+	if path == "" {
+		state, err := stateDir()
+		if err != nil {
+			return nil, err
+		}
+		path = filepath.Join(state, mcplock.DefaultName)
+	}
+	return mcplock.ReadOrNew(path)
+}
+
+// find reads the lock file and finds a server in it.
+func (s *serverLock) find(name string) (*mcplock.Lock, *mcplock.Server, error) {
+	l, err := s.read()
+	if err != nil {
+		return nil, nil, err
+	}
+	server, ok := l.Servers[name]
+	if !ok {
+		names := strings.Join(slices.Sorted(maps.Keys(l.Servers)), ", ")
+		if names == "" {
+			return nil, nil, fmt.Errorf("there is no server in %s; 'mcp-pif mcp add' adds one", l.Path)
+		}
+		return nil, nil, fmt.Errorf("there is no server %s in %s, but %s", lock.Shown(name, 60), l.Path, names)
+	}
+	return l, server, nil
+}
+
+func newMCPList() *cobra.Command {
+	var (
+		at     serverLock
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the servers in the lock file, and check that each program is unchanged",
+		Long: `List the servers of the lock file. The program of each is hashed, none is started
+('mcp-pif mcp test' starts them). The exit status is 1 if one was changed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := at.read()
+			if err != nil {
+				return failing(err)
+			}
+			states := []serverState{}
+			isBad := false
+			for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+				s := serverStateOf(l, name)
+				states = append(states, s)
+				isBad = isBad || s.Problem != ""
+			}
+			if asJSON {
+				err = printJSON(cmd, states)
+			} else {
+				printServers(cmd.OutOrStdout(), states)
+			}
+			if err == nil && isBad {
+				return &failure{}
+			}
+			return failing(err)
+		},
+	}
+	at.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// A serverState is a server of the lock as list tells of it.
+type serverState struct {
+	Name     string       `json:"name"`
+	Server   mcplock.Info `json:"server"`
+	Pinned   string       `json:"pinned"` // the package, the URL or the program
+	Tools    int          `json:"tools"`
+	Accepted int          `json:"accepted"`          // tools whose flags were accepted
+	Problem  string       `json:"problem,omitempty"` // why it wouldn't be started
+}
+
+// serverStateOf hashes a server's program. Nothing is started.
+func serverStateOf(l *mcplock.Lock, name string) serverState {
+	server := l.Servers[name]
+	s := serverState{Name: name, Server: server.Info, Pinned: pinnedBy(server), Tools: len(server.Tools)}
+	for _, t := range server.Tools {
+		if t.Accepted != nil {
+			s.Accepted++
+		}
+	}
+	if server.URL == "" {
+		if x, err := l.Open(name); err != nil {
+			s.Problem = lock.Shown(err.Error(), 500)
+		} else {
+			x.Close()
+		}
+	}
+	return s
+}
+
+// pinnedBy returns what a server is held to: its package, address or program.
+func pinnedBy(s *mcplock.Server) string {
+	switch {
+	case s.URL != "":
+		return s.URL
+	case s.Unpinned:
+		return strings.Join(s.Command, " ") + " (not pinned)"
+	case s.Pinned != "":
+		return s.Pinned
+	}
+	return s.Command[0]
+}
+
+func printServers(out io.Writer, states []serverState) {
+	if len(states) == 0 {
+		fmt.Fprintln(out, "no servers; 'mcp-pif mcp add NAME -- COMMAND…' or 'mcp-pif mcp add NAME URL' adds one")
+		return
+	}
+	for _, s := range states {
+		state := "ok"
+		if s.Problem != "" {
+			state = "REFUSED: " + s.Problem
+		}
+		fmt.Fprintf(out, "%-14s %3d tools, %d accepted  %s  %s\n", s.Name, s.Tools, s.Accepted, lock.Shown(s.Pinned, 100), state)
+	}
+}
+
+func newMCPShow() *cobra.Command {
+	var (
+		at     serverLock
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "show NAME [TOOL]",
+		Short: "Show what was accepted of a server, or of one of its tools",
+		Long: `Show what the lock file has of a server: its program, its tools, what it claims of
+them, and what you accepted. With TOOL, the words, types and schemas of that one.
+The words are the server's, and no person of yours wrote them.`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			_, s, err := at.find(args[0])
+			if err != nil {
+				return failing(err)
+			}
+			out := cmd.OutOrStdout()
+			if len(args) == 1 {
+				if asJSON {
+					return failing(printJSON(cmd, s))
+				}
+				printServer(out, args[0], s)
+				return nil
+			}
+			t, err := toolOf(s, args[1])
+			if err != nil {
+				return failing(err)
+			}
+			if asJSON {
+				return failing(printJSON(cmd, t))
+			}
+			return failing(printServerTool(out, args[0], args[1], t))
+		},
+	}
+	at.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// toolOf finds a tool of a server by its word.
+func toolOf(s *mcplock.Server, word string) (*mcplock.Tool, error) {
+	if t, ok := s.Tools[word]; ok {
+		return t, nil
+	}
+	for w, t := range s.Tools {
+		if t.Tool == word {
+			return nil, fmt.Errorf("the tool is called %s here", w)
+		}
+	}
+	return nil, fmt.Errorf("the server has no tool %s, but %s", lock.Shown(word, 60), truncateWords(slices.Sorted(maps.Keys(s.Tools)), 20))
+}
+
+// truncateWords lists the first words, and says how many more there are.
+func truncateWords(words []string, max int) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	if len(words) <= max {
+		return strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s, … (%d)", strings.Join(words[:max], ", "), len(words))
+}
+
+func printServer(out io.Writer, name string, s *mcplock.Server) {
+	fmt.Fprintf(out, "%s: %s %s, protocol %s, %d tools, added %s\n", name, lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), len(s.Tools), s.Added)
+	row := func(title, text string) {
+		if text != "" {
+			fmt.Fprintf(out, "  %-12s %s\n", title, lock.Shown(text, 2000))
+		}
+	}
+	row("url", s.URL)
+	row("pinned", s.Pinned)
+	row("command", strings.Join(s.Command, " "))
+	row("folder", s.Folder)
+	row("program", s.Program)
+	row("tree", s.Tree)
+	row("variables", strings.Join(s.Env, ", "))
+	row("network", strings.Join(s.Network, ", "))
+	if s.Unpinned {
+		row("unpinned", "its command fetches what it runs: nothing of that is checked")
+	}
+	if s.Unconfined {
+		row("unconfined", "the sandbox doesn't hold what its command starts")
+	}
+	printClaims(out, s)
+	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
+		t := s.Tools[word]
+		fmt.Fprintf(out, "  %s.%s  %s\n", name, word, flagWords(t))
+	}
+}
+
+// printClaims prints which tools only read, by the server's word.
+func printClaims(out io.Writer, s *mcplock.Server) {
+	var reads, writes []string
+	isAccepted := true
+	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
+		t := s.Tools[word]
+		if isSet(t.Claims.ReadOnly) {
+			reads = append(reads, word)
+		} else {
+			writes = append(writes, word)
+		}
+		isAccepted = isAccepted && t.Accepted != nil
+	}
+	fmt.Fprintf(out, "  %-12s %s\n  %-12s %s\n", "reads, it says", truncateWords(reads, 8), "writes", truncateWords(writes, 8))
+}
+
+func isSet(flag *bool) bool { return flag != nil && *flag }
+
+// flagWords says what a tool can do at worst, and whose word that is.
+func flagWords(t *mcplock.Tool) string {
+	hints, whose := t.Claims, "it says"
+	if t.Accepted != nil {
+		hints, whose = *t.Accepted, "accepted "+t.AcceptedOn
+	}
+	var words []string
+	for _, f := range []struct {
+		set  *bool
+		word string
+	}{{hints.ReadOnly, "read-only"}, {hints.Idempotent, "idempotent"}, {hints.Destructive, "destructive"}, {hints.OpenWorld, "open-world"}} {
+		if isSet(f.set) {
+			words = append(words, f.word)
+		}
+	}
+	if len(words) == 0 {
+		words = []string{"nothing of its effects"}
+		if t.Accepted == nil {
+			return "counts as destructive and open-world; it says nothing of its effects"
+		}
+	}
+	if t.Accepted == nil {
+		return fmt.Sprintf("counts as destructive and open-world; %s: %s", whose, strings.Join(words, ", "))
+	}
+	return fmt.Sprintf("%s (%s)", strings.Join(words, ", "), whose)
+}
+
+func printServerTool(out io.Writer, name, word string, t *mcplock.Tool) error {
+	fmt.Fprintf(out, "%s.%s  %s\n", name, word, flagWords(t))
+	if t.Tool != word {
+		fmt.Fprintf(out, "  on the wire  %s\n", lock.Shown(t.Tool, 200))
+	}
+	fmt.Fprintf(out, "words of the server %s, not of this program:\n", name)
+	for _, text := range []string{t.Title, t.Description} {
+		if text == "" {
+			continue
+		}
+		for _, line := range strings.Split(text, "\n") {
+			fmt.Fprintf(out, "  | %s\n", lock.Shown(line, 400))
+		}
+	}
+	for _, s := range []struct {
+		title  string
+		schema []byte
+	}{{"takes", t.Input}, {"gives data", t.Output}} {
+		if len(s.schema) == 0 {
+			continue
+		}
+		typ, unchecked, err := types.FromSchema(s.schema)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%-12s %s\n", s.title, lock.Shown(typ.String(), 2000))
+		for _, keyword := range unchecked {
+			fmt.Fprintf(out, "  not checked: %s\n", lock.Shown(keyword, 200))
+		}
+	}
+	return nil
+}
+
+func newMCPAccept() *cobra.Command {
+	var (
+		at serverLock
+		as []string
+	)
+	cmd := &cobra.Command{
+		Use:   "accept NAME [TOOL…]",
+		Short: "Accept what a server says its tools do at worst, or say it yourself",
+		Long: `From now on the tools of a server, or those that you name, count as the server says
+they are: read-only, idempotent, destructive, open-world. Before, each counts as
+destructive and open-world, so that --cap NAME,ro grants nothing. With --as you say
+it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
+		Example: `  mcp-pif mcp accept github
+  mcp-pif mcp accept tracker close_ticket --as destructive,idempotent`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, s, err := at.find(args[0])
+			if err != nil {
+				return failing(err)
+			}
+			said, err := hintsOf(as)
+			if err != nil {
+				return misused(err)
+			}
+			words := args[1:]
+			if len(words) == 0 {
+				words = slices.Sorted(maps.Keys(s.Tools))
+			}
+			for _, word := range words {
+				t, err := toolOf(s, word)
+				if err != nil {
+					return failing(err)
+				}
+				hints := t.Claims
+				if said != nil {
+					hints = *said
+				}
+				t.Accepted, t.AcceptedOn = &hints, today()
+			}
+			if err := l.Write(); err != nil {
+				return failing(err)
+			}
+			out := cmd.OutOrStdout()
+			for _, word := range words {
+				fmt.Fprintf(out, "%s.%s  %s\n", args[0], word, flagWords(s.Tools[word]))
+			}
+			if reads := readOnly(s); len(reads) > 0 {
+				fmt.Fprintf(out, "--cap %s,ro now grants %s, from the next start of a server on\n", args[0], truncateWords(reads, 20))
+			}
+			return nil
+		},
+	}
+	at.register(cmd)
+	cmd.Flags().StringSliceVar(&as, "as", nil, "`FLAGS` that hold in place of the server's: read-only, idempotent, destructive, open-world")
+	return cmd
+}
+
+// readOnly returns the words of the tools that were accepted as read-only.
+func readOnly(s *mcplock.Server) []string {
+	var words []string
+	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
+		if a := s.Tools[word].Accepted; a != nil && isSet(a.ReadOnly) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// hintsOf reads the flags of --as; nil: there are none.
+func hintsOf(words []string) (*mcplock.Hints, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	no := func() *bool { return new(bool) }
+	h := &mcplock.Hints{ReadOnly: no(), Idempotent: no(), Destructive: no(), OpenWorld: no()}
+	for _, word := range words {
+		flag, ok := map[string]*bool{"read-only": h.ReadOnly, "idempotent": h.Idempotent, "destructive": h.Destructive, "open-world": h.OpenWorld}[word]
+		if !ok {
+			return nil, fmt.Errorf("--as is read-only, idempotent, destructive or open-world, not %q", word)
+		}
+		*flag = true
+	}
+	if *h.ReadOnly && *h.Destructive {
+		return nil, errors.New("--as: what is read-only isn't destructive")
+	}
+	return h, nil
+}
+
+func today() string { return time.Now().Format(time.DateOnly) }
+
+func newMCPRemove() *cobra.Command {
+	var at serverLock
+	cmd := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a server from the lock file",
+		Long: `Remove a server from the lock file, with the copy of its program. A server of
+mcp-pif that runs goes on with it until it ends.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, s, err := at.find(args[0])
+			if err != nil {
+				return failing(err)
+			}
+			delete(l.Servers, args[0])
+			if err := l.Write(); err != nil {
+				return failing(err)
+			}
+			if err := l.Discard(s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return failing(err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "removed %s from %s\n", args[0], l.Path)
+			return nil
+		},
+	}
+	at.register(cmd)
+	return cmd
+}

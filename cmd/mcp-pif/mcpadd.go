@@ -1,0 +1,549 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+)
+
+// serverOptions are what is said of a server when it is added or tried.
+type serverOptions struct {
+	env, network         []string
+	dir                  string
+	read, write          []string
+	unpinned, unconfined bool
+	scripts              bool
+	sandbox              string
+}
+
+func (o *serverOptions) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&o.env, "env", nil, "pass the variable `NAME` of mcp-pif's environment to the server, as a secret; may be repeated")
+	f.StringArrayVar(&o.network, "network", nil, "let the server reach an `ORIGIN` such as https://api.github.com, or any; may be repeated")
+	f.StringVar(&o.dir, "dir", "", "start it in this `FOLDER`, which it can read")
+	f.StringArrayVar(&o.read, "read", nil, "let it read a `PATH`; may be repeated")
+	f.StringArrayVar(&o.write, "write", nil, "let it read and write a `PATH`; may be repeated")
+	f.BoolVar(&o.unpinned, "unpinned", false, "start a runner such as npx as it is, although it fetches whatever is newest")
+	f.BoolVar(&o.unconfined, "unconfined", false, "start a program that the sandbox can't hold, such as docker")
+	f.BoolVar(&o.scripts, "allow-scripts", false, "run the install scripts of the package and of what it depends on")
+	describeOption(cmd, &o.sandbox)
+}
+
+func newMCPAdd() *cobra.Command {
+	var (
+		at     serverLock
+		o      serverOptions
+		rename map[string]string
+		accept bool
+		yes    bool
+	)
+	cmd := &cobra.Command{
+		Use:   "add NAME URL | NAME -- COMMAND… | NAME FOLDER COMMAND…",
+		Short: "Add an MCP server, so that its tools can be granted",
+		Long: `Record an MCP server: its program or address, and how each of its tools is defined.
+It is started once, in the sandbox it will have, to list its tools.
+
+npx and uvx fetch a package at each start; here they install the exact version that
+you name once, with all it depends on and without its install scripts, into a folder
+that is hashed. A FOLDER is copied, and COMMAND runs there, as 'mcp-pif plugin add'
+has it. A server can read, write and reach only what the flags say, or the policy
+file. Its tools count as destructive until you accept what it says of them
+('mcp-pif mcp accept', or --accept). Adding grants nothing; --cap NAME does.`,
+		Example: `  mcp-pif mcp add memory -- npx -y @modelcontextprotocol/server-memory@2026.8.31
+  mcp-pif mcp add files --read ./docs -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 $PWD/docs
+  mcp-pif mcp add tracker https://mcp.example.com/mcp`,
+		Args: cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := args[0]
+			l, err := at.read()
+			if err == nil {
+				err = freeName(l, name)
+			}
+			if err != nil {
+				return failing(err)
+			}
+			s, undo, err := newServer(cmd, l, args[1:], &o)
+			if err != nil {
+				return failing(err)
+			}
+			if err := addServer(cmd, l, name, s, &o, rename, accept, yes); err != nil {
+				undo()
+				return failing(err)
+			}
+			return nil
+		},
+	}
+	at.register(cmd)
+	o.register(cmd)
+	f := cmd.Flags()
+	f.StringToStringVar(&rename, "rename", nil, "call a tool otherwise, `TOOL=WORD`, if its name has no word of its own")
+	f.BoolVar(&accept, "accept", false, "take its word for what its tools do at worst")
+	f.BoolVar(&yes, "yes", false, "don't ask")
+	return cmd
+}
+
+// freeName refuses a name that can't be a server's or is taken.
+func freeName(l *mcplock.Lock, name string) error {
+	if err := mcplock.CheckName(name); err != nil {
+		return err
+	}
+	if _, isShipped := shipped[name]; isShipped {
+		return fmt.Errorf("%s is a kind that ships with mcp-pif: choose another name", name)
+	}
+	if _, isThere := l.Servers[name]; isThere {
+		return fmt.Errorf("there is a server %s already: 'mcp-pif mcp upgrade %s' shows what changes", name, name)
+	}
+	return nil
+}
+
+// newServer makes the entry of a server that is on this machine or at a URL, without
+// its tools. undo takes back the copy of its program.
+func newServer(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOptions) (_ *mcplock.Server, undo func(), err error) {
+	undo = func() {}
+	s, undo, err := locate(cmd, l, line, o)
+	if err != nil {
+		return nil, undo, err
+	}
+	s.Added, s.Env, s.Network, s.Unconfined = today(), o.env, o.network, o.unconfined
+	s.Tools = map[string]*mcplock.Tool{}
+	if s.Dir, err = absolute(o.dir); err == nil {
+		s.Read, err = absolutes(o.read)
+	}
+	if err == nil {
+		s.Write, err = absolutes(o.write)
+	}
+	if err != nil {
+		undo()
+		return nil, func() {}, err
+	}
+	return s, undo, nil
+}
+
+// absolutes makes paths absolute; ~ stands for the home folder.
+func absolutes(paths []string) ([]string, error) {
+	var all []string
+	for _, p := range paths {
+		abs, err := absolute(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, abs)
+	}
+	return all, nil
+}
+
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		path = filepath.Join(home, rest)
+	}
+	return filepath.Abs(path)
+}
+
+// locate finds what a command line or a URL names, and pins it.
+func locate(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOptions) (_ *mcplock.Server, undo func(), err error) {
+	undo = func() {}
+	if strings.HasPrefix(line[0], "http://") || strings.HasPrefix(line[0], "https://") {
+		if len(line) > 1 {
+			return nil, undo, fmt.Errorf("a URL stands alone, without %q", line[1])
+		}
+		return &mcplock.Server{URL: line[0]}, undo, checkServerURL(line[0])
+	}
+	p, isRunner, err := pinned.Parse(line)
+	if isRunner && !o.unpinned {
+		if err == nil && p.Version == "" {
+			err = unpinned(commandContext(cmd), p, line)
+		}
+		if err != nil {
+			return nil, undo, err
+		}
+		return install(cmd, l, p, o)
+	}
+	if base := filepath.Base(line[0]); (base == "docker" || base == "podman") && !o.unconfined {
+		return nil, undo, fmt.Errorf("the sandbox doesn't hold what %s starts: add --unconfined if you want that", base)
+	}
+	if info, err := os.Stat(line[0]); err == nil && info.IsDir() {
+		return l.Locate(line[0], line[1:])
+	}
+	program, err := exec.LookPath(line[0])
+	if err != nil {
+		return nil, undo, fmt.Errorf("there is no program %s", lock.Shown(line[0], 100))
+	}
+	s, undo, err := l.Locate(program, nil)
+	if err != nil {
+		return nil, undo, err
+	}
+	s.Command = append(s.Command, line[1:]...)
+	s.Unpinned = isRunner
+	return s, undo, nil
+}
+
+// checkServerURL refuses what would send a secret in the clear.
+func checkServerURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "":
+		return fmt.Errorf("%q is no URL", text)
+	case u.User != nil || u.Fragment != "":
+		return errors.New("the URL of a server has no user and no fragment")
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return fmt.Errorf("%s is reached without encryption: https, or http on this machine alone", u.Host)
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// unpinned says what to write for a package without a version.
+func unpinned(ctx context.Context, p pinned.Package, line []string) error {
+	newest, err := p.Newest(ctx)
+	if err != nil {
+		newest = "1.2.3"
+	}
+	mark := "@"
+	if p.Registry == "pypi" {
+		mark = "=="
+	}
+	return fmt.Errorf("%s runs whatever is newest: name one version, %s%s%s in place of %s", filepath.Base(line[0]), p.Name, mark, newest, p.Name)
+}
+
+// install installs a package once and copies it beside the lock file.
+func install(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *serverOptions) (_ *mcplock.Server, undo func(), err error) {
+	undo = func() {}
+	temp, err := os.MkdirTemp("", "mcp-pif-install-")
+	if err != nil {
+		return nil, undo, err
+	}
+	defer os.RemoveAll(temp)
+	errOut := cmd.ErrOrStderr()
+	fmt.Fprintf(errOut, "installing %s …\n", p)
+	in, err := p.Install(commandContext(cmd), temp, pinned.Options{Scripts: o.scripts})
+	if err != nil {
+		return nil, undo, err
+	}
+	if len(in.Scripts) > 0 && !o.scripts {
+		fmt.Fprintf(errOut, "the install scripts of %s did not run; --allow-scripts runs them\n", lock.Shown(strings.Join(in.Scripts, ", "), 300))
+	}
+	s, undo, err := l.Locate(temp, in.Command)
+	if err != nil {
+		return nil, undo, err
+	}
+	s.Pinned = p.String()
+	return s, undo, nil
+}
+
+// addServer lists a server's tools, shows them, asks, and writes the entry.
+func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, o *serverOptions, rename map[string]string, accept, yes bool) error {
+	listed, err := probe(cmd, l, name, s, o.sandbox)
+	if err != nil {
+		return err
+	}
+	if err := fill(s, listed, rename); err != nil {
+		return err
+	}
+	if accept {
+		for _, t := range s.Tools {
+			claims := t.Claims
+			t.Accepted, t.AcceptedOn = &claims, today()
+		}
+	}
+	l.Servers[name] = s
+	out := cmd.OutOrStdout()
+	printAdded(out, name, s, accept)
+	if !yes && !confirmed(cmd, fmt.Sprintf("Write %s?", l.Path)) {
+		return errors.New("nothing was added")
+	}
+	if err := l.Write(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "added %s to %s; grant it with --cap %s, or let each tool ask with --ask %s\n", name, l.Path, name, name)
+	return nil
+}
+
+// fill puts into an entry what the server said of itself.
+func fill(s *mcplock.Server, listed *listing, rename map[string]string) error {
+	tools, err := mcplock.NewTools(listed.Tools, rename)
+	if err != nil {
+		return err
+	}
+	s.Tools, s.Protocol, s.Info = tools, listed.Protocol, mcplock.Info{Name: listed.Name, Version: listed.Version}
+	s.Instructions = ""
+	if listed.Instructions != "" {
+		sum := sha256.Sum256([]byte(listed.Instructions))
+		s.Instructions = "sha256:" + hex.EncodeToString(sum[:])
+	}
+	return nil
+}
+
+func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) {
+	fmt.Fprintf(out, "%s %s, protocol %s, %d tools, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), len(s.Tools), lock.Shown(pinnedBy(s), 200))
+	printClaims(out, s)
+	var asks []string
+	if len(s.Network) > 0 {
+		asks = append(asks, "network "+strings.Join(s.Network, " "))
+	}
+	for _, v := range s.Env {
+		asks = append(asks, "variable "+v)
+	}
+	for _, p := range slices.Concat(s.Read, []string{s.Dir}) {
+		if p != "" {
+			asks = append(asks, "reading "+p)
+		}
+	}
+	for _, p := range s.Write {
+		asks = append(asks, "writing "+p)
+	}
+	fmt.Fprintf(out, "  %-12s %s\n", "has", orNone(asks))
+	if !isAccepted {
+		fmt.Fprintf(out, "Nothing is granted yet. Take its word for what only reads:   mcp-pif mcp accept %s\n", name)
+	}
+}
+
+func newMCPDiff() *cobra.Command {
+	var (
+		at      serverLock
+		sandbox string
+	)
+	cmd := &cobra.Command{
+		Use:   "diff NAME",
+		Short: "Show how a server's tools differ from what was accepted",
+		Long: `Start a server and hold its tools to the lock file: which are changed, new or gone.
+The exit status is 1 if something differs. Nothing is written.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, s, err := at.find(args[0])
+			if err != nil {
+				return failing(err)
+			}
+			listed, err := probe(cmd, l, args[0], s, sandbox)
+			if err != nil {
+				return failing(err)
+			}
+			d := mcplock.Compare(s, listed.Tools)
+			if err := printDifference(cmd.OutOrStdout(), args[0], s, &d); err != nil {
+				return failing(err)
+			}
+			if !d.Same() {
+				return &failure{}
+			}
+			return nil
+		},
+	}
+	at.register(cmd)
+	describeOption(cmd, &sandbox)
+	return cmd
+}
+
+// printDifference prints what differs, by tool. All of its words are a stranger's.
+func printDifference(out io.Writer, name string, s *mcplock.Server, d *mcplock.Difference) error {
+	if d.Same() {
+		fmt.Fprintf(out, "%s: its %d tools are as they were accepted\n", name, len(s.Tools))
+		return nil
+	}
+	for _, word := range slices.Sorted(maps.Keys(d.Held)) {
+		held := d.Held[word]
+		if held.Twice {
+			fmt.Fprintf(out, "%s.%s  HELD: the list has it twice\n", name, word)
+			continue
+		}
+		what := "changed"
+		if held.Words {
+			what = "its words changed"
+		}
+		fmt.Fprintf(out, "%s.%s  HELD: %s\n", name, word, what)
+		_, now, err := mcplock.NewTool(held.Now)
+		if err != nil {
+			fmt.Fprintf(out, "  it can't be read: %s\n", lock.Shown(err.Error(), 300))
+			continue
+		}
+		if err := printToolChange(out, s.Tools[word], now); err != nil {
+			return err
+		}
+	}
+	for _, added := range d.Added {
+		if added.Renamed != "" {
+			fmt.Fprintf(out, "new: %s, which is %s under another name\n", lock.Shown(added.Tool, 80), added.Renamed)
+		} else {
+			fmt.Fprintf(out, "new: %s\n", lock.Shown(added.Tool, 80))
+		}
+	}
+	for _, word := range d.Gone {
+		fmt.Fprintf(out, "gone: %s.%s\n", name, word)
+	}
+	return nil
+}
+
+// printToolChange prints two definitions of a tool line by line.
+func printToolChange(out io.Writer, was, now *mcplock.Tool) error {
+	texts := [2][]byte{}
+	for i, t := range []*mcplock.Tool{was, now} {
+		text, err := json.MarshalIndent(map[string]any{
+			"title": t.Title, "description": strings.Split(t.Description, "\n"), "input": t.Input, "output": t.Output, "claims": t.Claims,
+		}, "", "  ")
+		if err != nil {
+			return err
+		}
+		texts[i] = append(text, '\n')
+	}
+	for _, line := range strings.Split(strings.TrimRight(string(diff.Diff("accepted", texts[0], "now", texts[1])), "\n"), "\n") {
+		fmt.Fprintf(out, "  %s\n", lock.Shown(line, 500))
+	}
+	return nil
+}
+
+func newMCPUpgrade() *cobra.Command {
+	var (
+		at     serverLock
+		o      serverOptions
+		rename map[string]string
+		accept bool
+	)
+	cmd := &cobra.Command{
+		Use:   "upgrade NAME [-- COMMAND…]",
+		Short: "Accept what a server has become, or another version of its program",
+		Long: `Start a server, show what differs from the lock file, and with --accept write that.
+With COMMAND its program is replaced, as 'mcp-pif mcp add' has it; what it may read,
+write and reach stays, unless flags say otherwise. Tools that are as they were keep
+what you accepted of them; the others count as destructive again.`,
+		Example: `  mcp-pif mcp upgrade memory
+  mcp-pif mcp upgrade memory --accept -- npx -y @modelcontextprotocol/server-memory@2026.8.31`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return failing(upgradeServer(cmd, &at, &o, args[0], args[1:], rename, accept))
+		},
+	}
+	at.register(cmd)
+	o.register(cmd)
+	cmd.Flags().StringToStringVar(&rename, "rename", nil, "call a tool otherwise, `TOOL=WORD`")
+	cmd.Flags().BoolVar(&accept, "accept", false, "write what is shown")
+	return cmd
+}
+
+func upgradeServer(cmd *cobra.Command, at *serverLock, o *serverOptions, name string, line []string, rename map[string]string, accept bool) error {
+	l, was, err := at.find(name)
+	if err != nil {
+		return err
+	}
+	now, undo := *was, func() {}
+	if len(line) > 0 {
+		located, remove, err := locate(cmd, l, line, o)
+		if err != nil {
+			return err
+		}
+		undo = remove
+		now.Command, now.Program, now.Folder, now.Tree = located.Command, located.Program, located.Folder, located.Tree
+		now.Pinned, now.Unpinned, now.URL = located.Pinned, located.Unpinned, located.URL
+	}
+	isKept := false
+	defer func() {
+		if !isKept {
+			undo()
+		}
+	}()
+	if err := o.change(cmd, &now); err != nil {
+		return err
+	}
+	listed, err := probe(cmd, l, name, &now, o.sandbox)
+	if err != nil {
+		return err
+	}
+	d := mcplock.Compare(was, listed.Tools)
+	if err := printDifference(cmd.OutOrStdout(), name, was, &d); err != nil {
+		return err
+	}
+	words := map[string]string{}
+	for word, t := range was.Tools {
+		words[t.Tool] = word
+	}
+	isListed := map[string]bool{}
+	for _, raw := range listed.Tools {
+		if _, t, err := mcplock.NewTool(raw); err == nil {
+			isListed[t.Tool] = true
+		}
+	}
+	for wire, word := range words {
+		if _, said := rename[wire]; !said && isListed[wire] {
+			if rename == nil {
+				rename = map[string]string{}
+			}
+			rename[wire] = word
+		}
+	}
+	if err := fill(&now, listed, rename); err != nil {
+		return err
+	}
+	for word, t := range now.Tools {
+		if old := was.Tools[word]; old != nil && old.Hash == t.Hash {
+			t.Accepted, t.AcceptedOn = old.Accepted, old.AcceptedOn
+		}
+	}
+	if !accept {
+		fmt.Fprintln(cmd.OutOrStdout(), "nothing was written; --accept writes it")
+		return nil
+	}
+	l.Servers[name] = &now
+	if err := l.Write(); err != nil {
+		return err
+	}
+	isKept = true
+	if was.Folder != now.Folder {
+		if err := l.Discard(was); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %s %s, %d tools\n", l.Path, name, lock.Shown(now.Info.Version, 40), len(now.Tools))
+	return nil
+}
+
+// change puts what flags say now into an entry, and leaves the rest.
+func (o *serverOptions) change(cmd *cobra.Command, s *mcplock.Server) error {
+	var err error
+	f := cmd.Flags()
+	if f.Changed("env") {
+		s.Env = o.env
+	}
+	if f.Changed("network") {
+		s.Network = o.network
+	}
+	if f.Changed("unconfined") {
+		s.Unconfined = o.unconfined
+	}
+	if f.Changed("dir") {
+		s.Dir, err = absolute(o.dir)
+	}
+	if err == nil && f.Changed("read") {
+		s.Read, err = absolutes(o.read)
+	}
+	if err == nil && f.Changed("write") {
+		s.Write, err = absolutes(o.write)
+	}
+	return err
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+)
+
+func newMCPTest() *cobra.Command {
+	var (
+		at      serverLock
+		sandbox string
+	)
+	cmd := &cobra.Command{
+		Use:   "test [NAME…]",
+		Short: "Start servers and hold them to the lock file",
+		Long: `Start the servers that you name, or all, in the sandbox they have, list their tools,
+and hold those to the lock file. The exit status is 1 if one doesn't start or differs.`,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			l, err := at.read()
+			if err != nil {
+				return failing(err)
+			}
+			if len(names) == 0 {
+				names = sortedNames(l)
+			}
+			out, isBad := cmd.OutOrStdout(), false
+			for _, name := range names {
+				s, ok := l.Servers[name]
+				if !ok {
+					_, _, err := at.find(name)
+					return failing(err)
+				}
+				listed, err := probe(cmd, l, name, s, sandbox)
+				if err != nil {
+					isBad = true
+					fmt.Fprintf(out, "%s: FAILED: %s\n", name, lock.Shown(err.Error(), 1000))
+					continue
+				}
+				d := mcplock.Compare(s, listed.Tools)
+				isBad = isBad || !d.Same()
+				if err := printDifference(out, name, s, &d); err != nil {
+					return failing(err)
+				}
+			}
+			if isBad {
+				return &failure{}
+			}
+			return nil
+		},
+	}
+	at.register(cmd)
+	describeOption(cmd, &sandbox)
+	return cmd
+}
+
+func newMCPTry() *cobra.Command {
+	var (
+		at          serverLock
+		o           serverOptions
+		tool, input string
+	)
+	cmd := &cobra.Command{
+		Use:   "try NAME | try URL | try -- COMMAND…",
+		Short: "List a server's tools or call one from here, without a model",
+		Long: `Start a server, in the sandbox it would have, and list its tools, or with --tool call
+one and print the answer as the server gave it. A server that was added is named by
+NAME; any other by its URL or command, as 'mcp-pif mcp add' takes them. Nothing is
+written and nothing recorded.`,
+		Example: `  mcp-pif mcp try -- npx -y @modelcontextprotocol/server-everything@2026.8.31
+  mcp-pif mcp try memory --tool read_graph`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := at.read()
+			if err != nil {
+				return failing(err)
+			}
+			name, s, undo := args[0], l.Servers[args[0]], func() {}
+			if s == nil || len(args) > 1 {
+				if name = "tried"; len(args) == 1 && mcplock.CheckName(args[0]) == nil && cmd.ArgsLenAtDash() < 0 {
+					_, _, err := at.find(args[0])
+					return failing(err)
+				}
+				if s, undo, err = newServer(cmd, l, args, &o); err != nil {
+					return failing(err)
+				}
+			}
+			defer undo()
+			return failing(try(cmd, l, name, s, o.sandbox, tool, input))
+		},
+	}
+	at.register(cmd)
+	o.register(cmd)
+	cmd.Flags().StringVar(&tool, "tool", "", "call this `TOOL`, by the name that the server gives it")
+	cmd.Flags().StringVar(&input, "input", "{}", "the arguments as `JSON`")
+	return cmd
+}
+
+// try lists a server's tools, or calls one.
+func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sandbox, tool, input string) error {
+	out := cmd.OutOrStdout()
+	if tool == "" {
+		listed, err := probe(cmd, l, name, s, sandbox)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s %s, protocol %s, %d tools\n", lock.Shown(listed.Name, 60), lock.Shown(listed.Version, 40), lock.Shown(listed.Protocol, 20), len(listed.Tools))
+		for _, raw := range listed.Tools {
+			var t struct{ Name, Description string }
+			if err := json.Unmarshal(raw, &t); err != nil {
+				return errors.New("the server's list has a tool that isn't one")
+			}
+			fmt.Fprintf(out, "  %-28s %s\n", lock.Shown(t.Name, 80), lock.Shown(t.Description, 100))
+		}
+		return nil
+	}
+	if !json.Valid([]byte(input)) || input[0] != '{' {
+		return misused(fmt.Errorf("--input is an object of JSON, not %s", lock.Shown(input, 60)))
+	}
+	answer, err := probeCall(cmd, l, name, s, sandbox, tool, json.RawMessage(input))
+	if err != nil {
+		return err
+	}
+	return printJSON(cmd, answer)
+}
+
+// sortedNames returns the names of a lock's servers.
+func sortedNames(l *mcplock.Lock) []string {
+	names := make([]string, 0, len(l.Servers))
+	for name := range l.Servers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
