@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	types "github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -254,15 +253,13 @@ func printServer(out io.Writer, name string, s *mcplock.Server) {
 	}
 	printClaims(out, s)
 	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
-		t := s.Tools[word]
-		fmt.Fprintf(out, "  %s.%s  %s\n", name, word, flagWords(t))
+		fmt.Fprintf(out, "  %s.%s  %s\n", name, word, hintWords(s.Tools[word]))
 	}
 }
 
 // printClaims prints which tools only read, by the server's word.
 func printClaims(out io.Writer, s *mcplock.Server) {
 	var reads, writes []string
-	isAccepted := true
 	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
 		t := s.Tools[word]
 		if isSet(t.Claims.ReadOnly) {
@@ -270,42 +267,35 @@ func printClaims(out io.Writer, s *mcplock.Server) {
 		} else {
 			writes = append(writes, word)
 		}
-		isAccepted = isAccepted && t.Accepted != nil
 	}
 	fmt.Fprintf(out, "  %-12s %s\n  %-12s %s\n", "reads, it says", truncateWords(reads, 8), "writes", truncateWords(writes, 8))
 }
 
 func isSet(flag *bool) bool { return flag != nil && *flag }
 
-// flagWords says what a tool can do at worst, and whose word that is.
-func flagWords(t *mcplock.Tool) string {
-	hints, whose := t.Claims, "it says"
+// hintWords says what a tool counts as, and what it says of itself if nobody accepted that.
+func hintWords(t *mcplock.Tool) string {
 	if t.Accepted != nil {
-		hints, whose = *t.Accepted, "accepted "+t.AcceptedOn
+		return fmt.Sprintf("%s (accepted %s)", t.Flags().Words(), t.AcceptedOn)
 	}
-	var words []string
+	var claims []string
 	for _, f := range []struct {
 		set  *bool
 		word string
-	}{{hints.ReadOnly, "read-only"}, {hints.Idempotent, "idempotent"}, {hints.Destructive, "destructive"}, {hints.OpenWorld, "open-world"}} {
+	}{{t.Claims.ReadOnly, "read-only"}, {t.Claims.Idempotent, "idempotent"}, {t.Claims.Destructive, "destructive"}, {t.Claims.OpenWorld, "open-world"}} {
 		if isSet(f.set) {
-			words = append(words, f.word)
+			claims = append(claims, f.word)
 		}
 	}
-	if len(words) == 0 {
-		words = []string{"nothing of its effects"}
-		if t.Accepted == nil {
-			return "counts as destructive and open-world; it says nothing of its effects"
-		}
+	said := "nothing of its effects"
+	if len(claims) > 0 {
+		said = strings.Join(claims, ", ")
 	}
-	if t.Accepted == nil {
-		return fmt.Sprintf("counts as destructive and open-world; %s: %s", whose, strings.Join(words, ", "))
-	}
-	return fmt.Sprintf("%s (%s)", strings.Join(words, ", "), whose)
+	return fmt.Sprintf("%s, until accepted; it says: %s", t.Flags().Words(), said)
 }
 
 func printServerTool(out io.Writer, name, word string, t *mcplock.Tool) error {
-	fmt.Fprintf(out, "%s.%s  %s\n", name, word, flagWords(t))
+	fmt.Fprintf(out, "%s.%s  %s\n", name, word, hintWords(t))
 	if t.Tool != word {
 		fmt.Fprintf(out, "  on the wire  %s\n", lock.Shown(t.Tool, 200))
 	}
@@ -325,12 +315,12 @@ func printServerTool(out io.Writer, name, word string, t *mcplock.Tool) error {
 		if len(s.schema) == 0 {
 			continue
 		}
-		typ, unchecked, err := types.FromSchema(s.schema)
+		foreign, err := check.FromSchema(s.schema, check.MaxAnswer)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%-12s %s\n", s.title, lock.Shown(typ.String(), 2000))
-		for _, keyword := range unchecked {
+		fmt.Fprintf(out, "%-12s %s\n", s.title, lock.Shown(foreign.Type.String(), 2000))
+		for _, keyword := range foreign.Unchecked {
 			fmt.Fprintf(out, "  not checked: %s\n", lock.Shown(keyword, 200))
 		}
 	}
@@ -381,7 +371,7 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 			}
 			out := cmd.OutOrStdout()
 			for _, word := range words {
-				fmt.Fprintf(out, "%s.%s  %s\n", args[0], word, flagWords(s.Tools[word]))
+				fmt.Fprintf(out, "%s.%s  %s\n", args[0], word, hintWords(s.Tools[word]))
 			}
 			if reads := readOnly(s); len(reads) > 0 {
 				fmt.Fprintf(out, "--cap %s,ro now grants %s, from the next start of a server on\n", args[0], truncateWords(reads, 20))
@@ -444,9 +434,7 @@ mcp-pif that runs goes on with it until it ends.`,
 			if err := l.Write(); err != nil {
 				return failing(err)
 			}
-			if err := l.Discard(s); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return failing(err)
-			}
+			l.Discard(s)
 			fmt.Fprintf(cmd.OutOrStdout(), "removed %s from %s\n", args[0], l.Path)
 			return nil
 		},

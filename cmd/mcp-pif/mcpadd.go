@@ -22,6 +22,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
@@ -37,7 +38,7 @@ type serverOptions struct {
 
 func (o *serverOptions) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.env, "env", nil, "pass the variable `NAME` of mcp-pif's environment to the server, as a secret; may be repeated")
+	f.StringArrayVar(&o.env, "env", nil, "give the server a variable, `NAME[=VALUE]`: without a value it is taken from mcp-pif's environment, and kept out of what comes back; may be repeated")
 	f.StringArrayVar(&o.network, "network", nil, "let the server reach an `ORIGIN` such as https://api.github.com, or any; may be repeated")
 	f.StringVar(&o.dir, "dir", "", "start it in this `FOLDER`, which it can read")
 	f.StringArrayVar(&o.read, "read", nil, "let it read a `PATH`; may be repeated")
@@ -125,44 +126,42 @@ func newServer(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOpti
 	}
 	s.Added, s.Env, s.Network, s.Unconfined = today(), o.env, o.network, o.unconfined
 	s.Tools = map[string]*mcplock.Tool{}
-	if s.Dir, err = absolute(o.dir); err == nil {
-		s.Read, err = absolutes(o.read)
-	}
-	if err == nil {
-		s.Write, err = absolutes(o.write)
-	}
-	if err != nil {
+	if err := o.paths(s); err != nil {
 		undo()
 		return nil, func() {}, err
 	}
 	return s, undo, nil
 }
 
+// paths puts the folders and files of the flags into an entry.
+func (o *serverOptions) paths(s *mcplock.Server) (err error) {
+	if o.dir != "" {
+		if s.Dir, err = absolutePath(o.dir); err != nil {
+			return err
+		}
+	}
+	if len(o.read) > 0 {
+		if s.Read, err = absolutes(o.read); err != nil {
+			return err
+		}
+	}
+	if len(o.write) > 0 {
+		s.Write, err = absolutes(o.write)
+	}
+	return err
+}
+
 // absolutes makes paths absolute; ~ stands for the home folder.
 func absolutes(paths []string) ([]string, error) {
 	var all []string
 	for _, p := range paths {
-		abs, err := absolute(p)
+		abs, err := absolutePath(p)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, abs)
 	}
 	return all, nil
-}
-
-func absolute(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		path = filepath.Join(home, rest)
-	}
-	return filepath.Abs(path)
 }
 
 // locate finds what a command line or a URL names, and pins it.
@@ -182,7 +181,7 @@ func locate(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOptions
 		if err != nil {
 			return nil, undo, err
 		}
-		return install(cmd, l, p, o)
+		return installPinned(cmd, l, p, o)
 	}
 	if base := filepath.Base(line[0]); (base == "docker" || base == "podman") && !o.unconfined {
 		return nil, undo, fmt.Errorf("the sandbox doesn't hold what %s starts: add --unconfined if you want that", base)
@@ -235,8 +234,8 @@ func unpinned(ctx context.Context, p pinned.Package, line []string) error {
 	return fmt.Errorf("%s runs whatever is newest: name one version, %s%s%s in place of %s", filepath.Base(line[0]), p.Name, mark, newest, p.Name)
 }
 
-// install installs a package once and copies it beside the lock file.
-func install(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *serverOptions) (_ *mcplock.Server, undo func(), err error) {
+// installPinned installs a package once and copies it beside the lock file.
+func installPinned(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *serverOptions) (_ *mcplock.Server, undo func(), err error) {
 	undo = func() {}
 	temp, err := os.MkdirTemp("", "mcp-pif-install-")
 	if err != nil {
@@ -289,7 +288,7 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 }
 
 // fill puts into an entry what the server said of itself.
-func fill(s *mcplock.Server, listed *listing, rename map[string]string) error {
+func fill(s *mcplock.Server, listed *mcp.Listing, rename map[string]string) error {
 	tools, err := mcplock.NewTools(listed.Tools, rename)
 	if err != nil {
 		return err
@@ -515,9 +514,7 @@ func upgradeServer(cmd *cobra.Command, at *serverLock, o *serverOptions, name st
 	}
 	isKept = true
 	if was.Folder != now.Folder {
-		if err := l.Discard(was); err != nil {
-			return err
-		}
+		l.Discard(was)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "wrote %s: %s %s, %d tools\n", l.Path, name, lock.Shown(now.Info.Version, 40), len(now.Tools))
 	return nil
@@ -525,7 +522,6 @@ func upgradeServer(cmd *cobra.Command, at *serverLock, o *serverOptions, name st
 
 // change puts what flags say now into an entry, and leaves the rest.
 func (o *serverOptions) change(cmd *cobra.Command, s *mcplock.Server) error {
-	var err error
 	f := cmd.Flags()
 	if f.Changed("env") {
 		s.Env = o.env
@@ -536,14 +532,5 @@ func (o *serverOptions) change(cmd *cobra.Command, s *mcplock.Server) error {
 	if f.Changed("unconfined") {
 		s.Unconfined = o.unconfined
 	}
-	if f.Changed("dir") {
-		s.Dir, err = absolute(o.dir)
-	}
-	if err == nil && f.Changed("read") {
-		s.Read, err = absolutes(o.read)
-	}
-	if err == nil && f.Changed("write") {
-		s.Write, err = absolutes(o.write)
-	}
-	return err
+	return o.paths(s)
 }

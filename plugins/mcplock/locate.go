@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
@@ -62,12 +63,21 @@ func (s *Server) Policy(said *caps.ServerPolicy) (all *caps.ServerPolicy, inheri
 			*list.to = list.from
 		}
 	}
-	for _, name := range s.Env {
-		if _, isSaid := p.Env[name]; !isSaid {
-			inherit = append(inherit, name)
+	p.Env = maps.Clone(p.Env)
+	for _, variable := range s.Env {
+		name, text, hasValue := strings.Cut(variable, "=")
+		if _, isSaid := p.Env[name]; isSaid {
+			continue
 		}
+		if !hasValue {
+			inherit = append(inherit, name)
+			continue
+		}
+		if p.Env == nil {
+			p.Env = map[string]caps.ServerValue{}
+		}
+		p.Env[name] = caps.ServerValue{Text: text}
 	}
 	slices.Sort(inherit)
-	p.Env = maps.Clone(p.Env)
 	return &p, slices.Compact(inherit)
 }

@@ -71,7 +71,7 @@ type Server struct {
 	Protocol     string           `json:"protocol"`
 	Info         Info             `json:"server"`
 	Instructions string           `json:"instructions,omitempty"` // "sha256:…"
-	Env          []string         `json:"env,omitempty"`          // names of variables that it needs
+	Env          []string         `json:"env,omitempty"`          // variables that it needs: NAME from our environment, or NAME=VALUE
 	Network      []string         `json:"network,omitempty"`      // origins that it needs, or "any"
 	Dir          string           `json:"dir,omitempty"`          // where it runs, absolute
 	Read         []string         `json:"read,omitempty"`         // paths that it needs to read, absolute

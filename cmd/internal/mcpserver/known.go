@@ -150,7 +150,7 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 	}
 	if p.Why != "" {
 		o = o.text("void", p.Why)
-	} else if proof := t.Certificate(); p.Status == registry.ProofChecked && proof != nil {
+	} else if proof := t.Certificate(); p.Status == registry.ProofChecked && proof != nil && !s.callsServer(r) {
 		o = o.raw("proof", proof)
 	}
 	if current {
@@ -159,6 +159,15 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 		}
 	}
 	return o.end()
+}
+
+// callsServer reports whether code calls an MCP server: a proof about it has that server's
+// words as they are, so only the document that is exported has it.
+func (s *Server) callsServer(r *check.Report) bool {
+	return slices.ContainsFunc(r.Effects, func(e check.Effect) bool {
+		m, _, ok := s.broker.Policy().Kinds().Operation(e.Op)
+		return ok && m.Server != ""
+	})
 }
 
 func version(t *registry.Tool) string { return fmt.Sprintf("%s@%d", t.Name, t.Version) }

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcpprobe"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+)
+
+// probe starts a server as its entry has it, in the sandbox that it has when programs
+// call it, and lists what it has.
+func probe(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sandbox string) (listed *mcp.Listing, err error) {
+	err = probing(cmd, l, name, s, sandbox, func(ctx context.Context, p *mcpprobe.Probe) (err error) {
+		listed, err = p.List(ctx)
+		return err
+	})
+	return listed, err
+}
+
+// probeCall calls a tool of a server by its name on the wire.
+func probeCall(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sandbox, tool string, arguments json.RawMessage) (answer json.RawMessage, err error) {
+	err = probing(cmd, l, name, s, sandbox, func(ctx context.Context, p *mcpprobe.Probe) (err error) {
+		answer, err = p.Call(ctx, tool, arguments)
+		return err
+	})
+	return answer, err
+}
+
+// probing starts a server's plugin, and ends it when ask returns.
+func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sandbox string, ask func(context.Context, *mcpprobe.Probe) error) (err error) {
+	mode, err := modeOf(sandbox)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	policy, inherit := s.Policy(nil)
+	settings := mcp.Settings{Name: name, Server: s, Env: map[string]string{}}
+	for variable, value := range policy.Env {
+		settings.Env[variable] = value.Text // of the entry, which names no secret
+	}
+	for _, variable := range inherit {
+		value, isSet := os.LookupEnv(variable)
+		if !isSet {
+			fmt.Fprintf(cmd.ErrOrStderr(), "the variable %s isn't set: the server starts without it\n", variable)
+			continue
+		}
+		settings.Env[variable] = value
+	}
+	o := mcpprobe.Options{Settings: settings, Path: self, Args: []string{pluginArgument, serverPlugin}, Sandbox: mode,
+		Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	if s.Unconfined {
+		o.Sandbox = host.Off
+	}
+	if s.URL == "" {
+		x, err := l.OpenServer(s)
+		if err != nil {
+			return err
+		}
+		defer x.Close()
+		if o.Command, err = probedCommand(x.Folder(), func() (caps.Command, error) { return mcplock.StartCommand(x, policy) }); err != nil {
+			return err
+		}
+	}
+	p, err := mcpprobe.New(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return ask(commandContext(cmd), p)
+}
+
+// probedCommand resolves a server's command, and lets it execute the folder that it lies in.
+func probedCommand(folder string, start func() (caps.Command, error)) (*caps.Command, error) {
+	c, err := start()
+	if err != nil {
+		return nil, err
+	}
+	resolved, err := resolveCommand(c, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the command: %w", err)
+	}
+	if folder != "" {
+		resolved.Execute = append(slices.Clone(resolved.Execute), folder)
+	}
+	return &resolved, nil
+}
