@@ -119,7 +119,6 @@ func freeName(l *mcplock.Lock, name string) error {
 // newServer makes the entry of a server that is on this machine or at a URL, without
 // its tools. undo takes back the copy of its program.
 func newServer(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOptions) (_ *mcplock.Server, undo func(), err error) {
-	undo = func() {}
 	s, undo, err := locate(cmd, l, line, o)
 	if err != nil {
 		return nil, undo, err
