@@ -34,6 +34,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
 		os.Exit(servePlugin(os.Args[2:]))
 	}
+	if len(os.Args) == 2 && os.Args[1] == tourServerArgument {
+		os.Exit(serveTour())
+	}
 	os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

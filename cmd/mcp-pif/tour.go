@@ -245,11 +245,11 @@ func (g *guide) elicit(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResu
 // command runs this program as a person would, and shows what it prints, which has to
 // hold these words. It shows at most max lines.
 func (g *guide) command(args []string, max int, words ...string) error {
-	g.show("$", faint, "mcp-pif "+strings.Join(args, " "))
 	cmd, err := g.self(args...)
 	if err != nil {
 		return err
 	}
+	g.show("$", faint, strings.ReplaceAll("mcp-pif "+strings.Join(args, " "), cmd.Path, "mcp-pif"))
 	if cmd.Args[1] != "mcp" {
 		cmd.Args = append(cmd.Args, "--store", "tools.db")
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -119,6 +120,44 @@ var chapters = []chapter{
 		}
 		return g.command([]string{"journal", "verify"}, 6, "\nok\n")
 	}},
+	{"It joins your other MCP servers", nil, func(g *guide) error {
+		g.tell("Another server is added once: installed, listed in its sandbox, each tool recorded as it is now.")
+		shop, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("finding this program: %w", err)
+		}
+		if err := g.command([]string{"mcp", "add", "shop", "--yes", "--accept", "--sandbox=" + tourSandbox(), "--", shop, tourServerArgument}, 3, "list_orders", "added shop"); err != nil {
+			return err
+		}
+		if err := g.connect("--cap", "shop,ro"); err != nil {
+			return err
+		}
+		g.tell("One program reads all pages, joins and sums. Only the result comes back.")
+		code := `least =>
+  let pages = n =>
+    let p = !shop.list_orders({page: n}).data
+    p.next == 0 ? p.orders : [...p.orders, ...pages(p.next)]
+  pages(1) |> filter(o => o.cents >= least) |> group(o => o.customer) |> entries
+    |> map((id, os) => {city: !shop.get_customer({id: id}).data.city, cents: sum(map(o => o.cents, os))})`
+		if err := g.evolves("by_city", code, map[string]any{"capabilities": []string{"shop"}}); err != nil {
+			return err
+		}
+		if err := g.gives("by_city", map[string]any{"least": 800}, "by_city  800",
+			`[{"cents":7184,"city":"London"},{"cents":6237,"city":"Oslo"},{"cents":6286,"city":"London"},{"cents":6335,"city":"Rome"}]`); err != nil {
+			return err
+		}
+		g.tell("The 200 orders never reached the model. What wasn't accepted as harmless isn't granted.")
+		return g.fails("evolve", map[string]any{"name": "wipe", "code": "id => !shop.delete_order({id: id})", "capabilities": []string{"shop"}},
+			"evolve  wipe = id => !shop.delete_order({id: id})", 2, "refused")
+	}},
+}
+
+// tourSandbox is how the tour has the system hold plugins: as well as it can.
+func tourSandbox() string {
+	if runtime.GOOS == "linux" {
+		return "require"
+	}
+	return "best-effort"
 }
 
 // runOf returns the journal's name of the first run of a tool.
