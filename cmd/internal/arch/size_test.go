@@ -31,7 +31,7 @@ var maxLines = map[string]int{
 	"cmd/internal/stdio":         1800,
 	"cmd/internal/streamable":    1530,
 	"cmd/internal/telemetry":     230,
-	"cmd/mcp-pif":                12180,
+	"cmd/mcp-pif":                12280,
 	"core":                       940,
 	"core/check":                 9200,
 	"core/check/cert":            590,
