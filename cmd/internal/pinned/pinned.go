@@ -81,24 +81,24 @@ func Parse(line []string) (p Package, isRunner bool, err error) {
 	return p, true, err
 }
 
-// parseNPX reads what follows npx.
-func parseNPX(args []string) (Package, error) {
-	p := Package{Registry: "npm"}
-	spec := ""
+// options reads the arguments of a runner: the package that it names by one of the flags,
+// or else first, the program in it, and what the program is given. Flags that change
+// nothing here are skipped.
+func options(runner string, args, named, skipped []string) (spec string, p Package, err error) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
-		value, isLong := strings.CutPrefix(a, "--package=")
+		flag, value, hasValue := strings.Cut(a, "=")
 		switch {
-		case isLong:
+		case slices.Contains(named, flag) && hasValue:
 			spec = value
-		case a == "-p" || a == "--package":
+		case slices.Contains(named, a):
 			if i++; i == len(args) {
-				return p, errors.New("npx -p has no package")
+				return "", p, fmt.Errorf("%s %s has no package", runner, a)
 			}
 			spec = args[i]
-		case a == "-y" || a == "--yes" || a == "-q" || a == "--quiet" || a == "--":
+		case slices.Contains(skipped, a):
 		case strings.HasPrefix(a, "-"):
-			return p, fmt.Errorf("the option %s of npx isn't known here: leave it out", a)
+			return "", p, fmt.Errorf("the option %s of %s isn't known here: leave it out", a, runner)
 		default:
 			if spec == "" {
 				spec = a
@@ -106,13 +106,20 @@ func parseNPX(args []string) (Package, error) {
 				p.Program = a
 			}
 			p.Args = args[i+1:]
-			i = len(args)
+			return spec, p, nil
 		}
 	}
-	at := strings.LastIndexByte(spec, '@')
-	if at <= 0 { // the first is a scope's
-		p.Name = spec
-	} else {
+	return spec, p, nil
+}
+
+// parseNPX reads what follows npx.
+func parseNPX(args []string) (Package, error) {
+	spec, p, err := options("npx", args, []string{"-p", "--package"}, []string{"-y", "--yes", "-q", "--quiet", "--"})
+	if err != nil {
+		return p, err
+	}
+	p.Registry, p.Name = "npm", spec
+	if at := strings.LastIndexByte(spec, '@'); at > 0 { // the first is a scope's
 		p.Name, p.Version = spec[:at], spec[at+1:]
 	}
 	if !npmName.MatchString(p.Name) {
@@ -126,37 +133,15 @@ func parseNPX(args []string) (Package, error) {
 
 // parseUVX reads what follows uvx.
 func parseUVX(args []string) (Package, error) {
-	p := Package{Registry: "pypi"}
-	spec := ""
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		value, isLong := strings.CutPrefix(a, "--from=")
-		switch {
-		case isLong:
-			spec = value
-		case a == "--from" || a == "--spec":
-			if i++; i == len(args) {
-				return p, fmt.Errorf("%s has no package", a)
-			}
-			spec = args[i]
-		case a == "-q" || a == "--quiet" || a == "--":
-		case strings.HasPrefix(a, "-"):
-			return p, fmt.Errorf("the option %s isn't known here: leave it out", a)
-		default:
-			if spec == "" {
-				spec = a
-			} else {
-				p.Program = a
-			}
-			p.Args = args[i+1:]
-			i = len(args)
-		}
+	spec, p, err := options("uvx", args, []string{"--from", "--spec"}, []string{"-q", "--quiet", "--"})
+	if err != nil {
+		return p, err
 	}
 	name, version, isExact := strings.Cut(spec, "==")
 	if !isExact {
 		name, version, _ = strings.Cut(spec, "@")
 	}
-	if p.Name, p.Version = name, version; !pypiName.MatchString(name) {
+	if p.Registry, p.Name, p.Version = "pypi", name, version; !pypiName.MatchString(name) {
 		return p, fmt.Errorf("%q names no package of PyPI", spec)
 	}
 	if version != "" && !pypiVersion.MatchString(version) {
