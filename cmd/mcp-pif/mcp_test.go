@@ -77,5 +77,7 @@ func TestMCPCommands(t *testing.T) {
 	w.prints([]string{"mcp", "diff", "second"}, "as they were accepted")
 	w.prints([]string{"mcp", "show", "second", "echo"}, "until accepted", "| now it says something else")
 	w.prints([]string{"mcp", "remove", "second"}, "removed second")
+	w.says(mcptest.Script{Noise: "TOKEN is missing", DieAt: "initialize"})
+	w.fails(append(append([]string{"mcp", "add", "third"}, flags...), line...), "TOKEN is missing", "doesn't start")
 	w.fails([]string{"mcp", "show", "second"}, "there is no server second", "but up")
 }

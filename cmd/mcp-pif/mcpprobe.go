@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -60,8 +61,14 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 		}
 		settings.Env[variable] = value
 	}
+	log := &serverLog{}
+	defer func() {
+		if err != nil {
+			fmt.Fprint(cmd.ErrOrStderr(), log)
+		}
+	}()
 	o := mcpprobe.Options{Settings: settings, Path: self, Args: []string{pluginArgument, serverPlugin}, Sandbox: mode,
-		Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
+		Logger: slog.New(slog.NewTextHandler(log, nil))}
 	if s.Unconfined {
 		o.Sandbox = host.Off
 	}
@@ -81,6 +88,31 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	return ask(commandContext(cmd), p)
+}
+
+// A serverLog keeps what is logged while a server is looked at, for a person to read if it
+// fails. It is safe for concurrent use.
+type serverLog struct {
+	mu    sync.Mutex
+	lines []byte
+}
+
+// maxServerLog is how many bytes of it are kept.
+const maxServerLog = 16 << 10
+
+func (l *serverLog) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.lines)+len(line) <= maxServerLog {
+		l.lines = append(l.lines, line...)
+	}
+	return len(line), nil
+}
+
+func (l *serverLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.lines)
 }
 
 // probedCommand resolves a server's command, and lets it execute the folder that it lies in.
