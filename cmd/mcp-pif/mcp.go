@@ -30,7 +30,7 @@ The lock file has how each tool was defined when you added the server. A tool th
 the server changes later is held until you accept the change; the others go on.
 Adding grants nothing.`,
 	}
-	cmd.AddCommand(newMCPAdd(), newMCPList(), newMCPShow(), newMCPDiff(), newMCPAccept(), newMCPUpgrade(), newMCPRemove(), newMCPTest(), newMCPTry())
+	cmd.AddCommand(newMCPAdd(), newMCPList(), newMCPShow(), newMCPDiff(), newMCPAccept(), newMCPUpgrade(), newMCPRemove(), newMCPTest(), newMCPTry(), newMCPLogs())
 	return cmd
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -61,12 +62,16 @@ func TestMCPCommands(t *testing.T) {
 	w.prints([]string{"mcp", "accept", "second", "echo", "--as", "read-only"}, "reads only", "--cap second,ro now grants echo")
 	w.fails([]string{"mcp", "accept", "second", "--as", "harmless"}, "read-only, idempotent, destructive or open-world")
 
-	p := w.serve("--cap", "second,ro")
+	w.says(mcptest.Script{Noise: "hello \x1b[2J"})
+	store := filepath.Join(t.TempDir(), "tools.db")
+	p := w.serve("--cap", "second,ro", "--store", store)
 	p.makes("echo", `r => !second.echo({in_: r.text, n: 1}).data.n`, "second.echo")
 	if got, failed := p.runs("echo", map[string]any{"text": "x"}); failed || got != "1" {
 		t.Error(got)
 	}
 
+	w.prints([]string{"mcp", "logs", "second", "--store", store}, `hello \x1b[2J`)
+	w.says(mcptest.Script{})
 	w.prints([]string{"mcp", "test"}, "second: its", "up: its")
 	w.says(mcptest.Script{List: "words=echo"})
 	w.fails([]string{"mcp", "test", "second"}, "second.echo  HELD: its words changed", "now it says something else")

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
@@ -138,4 +141,47 @@ func sortedNames(l *mcplock.Lock) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+func newMCPLogs() *cobra.Command {
+	var (
+		at        serverLock
+		store     storeOptions
+		principal string
+	)
+	cmd := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Print the last of what a server wrote to its standard error",
+		Long: `Print the last of what a server wrote to its standard error, with what would steer
+a terminal written out. A server has such a file for each profile or store, and for
+each principal.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, _, err := at.find(args[0]); err != nil {
+				return failing(err)
+			}
+			kept, err := store.there()
+			if err != nil {
+				return failing(err)
+			}
+			state, err := stateOfPlugin(kept, args[0])
+			if err != nil {
+				return failing(err)
+			}
+			text, err := os.ReadFile(mcp.LogPath(state, principal))
+			if errors.Is(err, fs.ErrNotExist) {
+				return failing(fmt.Errorf("%s wrote nothing there: %s", args[0], kept))
+			}
+			if err == nil {
+				_, err = cmd.OutOrStdout().Write(text)
+			}
+			return failing(err)
+		},
+	}
+	at.register(cmd)
+	f := cmd.Flags()
+	f.StringVar(&store.store, "store", "", "the `FILE` of the server's tools (by default the only profile's)")
+	f.StringVar(&store.profile, "profile", "", "the profile of this `NAME`, such as a client's")
+	f.StringVar(&principal, "principal", "", "the `NAME` of the principal whose server it is")
+	return cmd
 }
