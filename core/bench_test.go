@@ -13,21 +13,26 @@ import (
 // BenchmarkPrograms runs the programs of testdata/bench, budgets on.
 // cmd/internal/peerbench runs the same beside other interpreters.
 func BenchmarkPrograms(b *testing.B) {
-	files, err := filepath.Glob("testdata/bench/*.json")
+	files, err := filepath.Glob("testdata/bench/*.*")
 	if err != nil || len(files) == 0 {
 		b.Fatal("no programs", err)
 	}
 	for _, file := range files {
-		b.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(b *testing.B) {
+		b.Run(strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)), func(b *testing.B) {
 			text, err := os.ReadFile(file)
 			if err != nil {
 				b.Fatal(err)
 			}
 			var p struct{ Code, Input, Expect json.RawMessage }
-			if err := json.Unmarshal(text, &p); err != nil {
+			compile := core.CompileTool
+			if filepath.Ext(file) == ".pif" {
+				// // what it does, // input => result
+				head := strings.Fields(strings.SplitN(string(text), "\n", 3)[1])
+				p.Code, p.Input, p.Expect, compile = text, []byte(head[1]), []byte(head[3]), core.CompileText
+			} else if err := json.Unmarshal(text, &p); err != nil {
 				b.Fatal(err)
 			}
-			prog, err := core.CompileTool("bench", p.Code)
+			prog, err := compile("bench", p.Code)
 			if err != nil {
 				b.Fatal(err)
 			}

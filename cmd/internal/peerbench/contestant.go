@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // job runs a prepared program once and returns its result. It is what the
 // clock sees: everything done once per program happens before.
@@ -23,17 +26,26 @@ type contestant struct {
 	// cold returns a job that goes from source text to result each time, on
 	// an interpreter that is kept, as a host would keep it. Nil for native.
 	cold func(*program) (job, error)
+
+	// timed prepares the program for n runs in a process that times itself; such
+	// a contestant has neither hot nor cold.
+	timed func(*program) (timedJob, error)
 }
+
+// timedJob runs a prepared program n times and returns how long it took, and the result.
+type timedJob func(n int) (time.Duration, int64, error)
 
 // The names the ratios refer to.
 const (
 	nameNative = "native"
 	nameOurs   = "ours"
+	nameV8     = "v8"
+	nameLuaJIT = "luajit"
 )
 
 // contestants returns all of them in the order of the table's columns.
 func contestants() []*contestant {
-	return []*contestant{
+	cs := []*contestant{
 		{name: nameNative, hot: hotNative},
 		{name: nameOurs, hot: hotPIF, cold: coldPIF},
 		{name: "starlark", peer: true, limit: "a constant 100,000 calls", hot: hotStarlark, cold: coldStarlark},
@@ -41,6 +53,16 @@ func contestants() []*contestant {
 		{name: "gopher-lua", peer: true, hot: hotLua, cold: coldLua},
 		{name: "tengo", peer: true, limit: "constants of 1,024 frames and 2,048 stack slots", hot: hotTengo, cold: coldTengo},
 	}
+	return append(cs, processes()...)
+}
+
+// once returns a job that runs the program once in the contestant's process.
+func (c *contestant) once(p *program) (job, error) {
+	run, err := c.timed(p)
+	return func() (int64, error) {
+		_, got, err := run(1)
+		return got, err
+	}, err
 }
 
 func hotNative(p *program) (job, error) {

@@ -19,7 +19,6 @@ var luaOptions = lua.Options{
 	RegistryMaxSize:     1 << 23,
 	RegistryGrowStep:    1 << 18,
 	MinimizeStackMemory: true,
-	SkipOpenLibs:        true,
 }
 
 func hotLua(p *program) (job, error) {

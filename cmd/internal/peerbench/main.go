@@ -10,8 +10,11 @@
 // the project.
 //
 // What is measured. core/testdata/bench holds PIF programs with an input and the result
-// it must give, peers/ the same programs as the peers write them, native.go
-// in Go. Everybody compiles once; the clock sees runs only. All of it happens
+// it must give, peers/ the same programs as the peers write them, native.go and its
+// siblings in Go. The files ending in .json are loops; those in .pif do what people write: they sort,
+// group, join, print and parse. V8 and LuaJIT run the same files where node and
+// luajit are installed, as processes that time themselves; no Go interpreter, they
+// count for nothing but the lines below the table. Everybody compiles once; the clock sees runs only. All of it happens
 // in one process, interleaved: in every round each contestant runs each
 // program for -mintime, after a garbage collection, and the median over
 // -rounds counts. Every single result is checked. Ours runs with its three
@@ -26,7 +29,9 @@
 // builtin. What PIF can only write as a tail call may be a loop, parameters
 // packed in a pair may be parameters, a function that PIF passes to itself may
 // refer to itself, and lists may be the peer's arrays wherever the program
-// doesn't share tails: each peer gets the form it is fastest with. A pair that
+// doesn't share tails: each peer gets the form it is fastest with. What a language has no library for
+// (decimals, JSON in Lua, regular expressions in Starlark) is written by hand, the
+// fastest way: decimals are whole cents. A pair that
 // is a value stays the peer's smallest tuple. Limits are raised as far as the
 // peer lets them be; a program it still can't run is shown as fails, with the
 // reason below the table, and doesn't count as a win.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"runtime"
 	"slices"
 	"time"
@@ -36,6 +38,7 @@ func (e *entry) ok() bool { return e != nil && e.Fails == "" }
 type runner struct {
 	name    string
 	job     job
+	timed   timedJob
 	want    int64
 	n       int // runs per sample, so that a sample lasts minTime
 	samples []float64
@@ -53,11 +56,18 @@ func measure(r row, cs []*contestant, opt options) map[string]*entry {
 		if r.cold {
 			prepare = c.cold
 		}
-		if prepare == nil {
+		x := &runner{name: c.name, want: r.prog.Expect}
+		switch {
+		case prepare != nil:
+			x.prepare(prepare, r.prog)
+		case c.timed != nil && !r.cold:
+			x.timed, x.failed = c.timed(r.prog)
+		default:
 			continue
 		}
-		x := &runner{name: c.name, want: r.prog.Expect}
-		x.prepare(prepare, r.prog)
+		if errors.Is(x.failed, fs.ErrNotExist) {
+			continue // not written in this language
+		}
 		if x.failed == nil {
 			x.calibrate(opt.minTime)
 		}
@@ -118,6 +128,14 @@ func (x *runner) calibrate(minTime time.Duration) {
 // and a panic all stop the contestant for this row.
 func (x *runner) time(n int) (d time.Duration) {
 	defer x.catch()
+	if x.timed != nil {
+		d, got, err := x.timed(n)
+		if err == nil && got != x.want {
+			err = fmt.Errorf("wrong result %d, expected %d", got, x.want)
+		}
+		x.failed = err
+		return d
+	}
 	start := time.Now()
 	for range n {
 		got, err := x.job()

@@ -41,7 +41,11 @@ func coldPIF(p *program) (job, error) {
 // compilePIF evolves the code as the tool called by the program's id, so that
 // self means what it means in the server.
 func compilePIF(p *program) (*core.Program, core.Input, error) {
-	tool, err := core.CompileTool(p.ID, p.Code)
+	compile := core.CompileTool
+	if p.real {
+		compile = core.CompileText
+	}
+	tool, err := compile(p.ID, p.Code)
 	if err != nil {
 		return nil, core.Input{}, err
 	}

@@ -12,6 +12,7 @@ import (
 type result struct {
 	Name    string            `json:"program"`
 	Doc     string            `json:"doc"`
+	Real    bool              `json:"real"`
 	Entries map[string]*entry `json:"contestants"`
 
 	// Best names the fastest Go interpreter here; empty when all failed.
@@ -28,18 +29,38 @@ type result struct {
 type report struct {
 	Results []*result `json:"results"`
 
-	// Faster and OverNative are geometric means over the rows that have one.
-	Faster     float64 `json:"faster"`
-	OverNative float64 `json:"over_native"`
+	// Sets is the means of the loops, and of the programs that do what people write.
+	Sets []*set `json:"sets"`
 
 	// Behind names every row where a Go interpreter beats ours, or where ours
 	// has no result.
 	Behind []string `json:"behind"`
 }
 
+// set is some of the results.
+type set struct {
+	Name    string    `json:"name"`
+	Results []*result `json:"-"`
+
+	// Faster and OverNative are geometric means over the rows that have one.
+	Faster     float64 `json:"faster"`
+	OverNative float64 `json:"over_native"`
+
+	// Compilers is how ours compares with those in processes of their own.
+	Compilers []comparison `json:"compilers"`
+}
+
+// comparison is how many times the time of another ours takes.
+type comparison struct {
+	Name    string  `json:"name"`
+	Mean    float64 `json:"mean"`
+	Worst   float64 `json:"worst"`
+	Program string  `json:"program"` // where that is
+}
+
 // newResult works out the ratios of a row.
 func newResult(r row, entries map[string]*entry, cs []*contestant) *result {
-	res := &result{Name: r.name, Doc: r.prog.Doc, Entries: entries}
+	res := &result{Name: r.name, Doc: r.prog.Doc, Real: r.prog.real, Entries: entries}
 	if r.cold {
 		res.Doc = "source text to result"
 	}
@@ -62,14 +83,18 @@ func newResult(r row, entries map[string]*entry, cs []*contestant) *result {
 // newReport works out the means.
 func newReport(results []*result) *report {
 	rep := &report{Results: results, Behind: []string{}}
-	var faster, over []float64
+	for _, s := range []*set{{Name: "loops"}, {Name: "as people write"}} {
+		for _, r := range results {
+			if r.Real == (s.Name != "loops") {
+				s.Results = append(s.Results, r)
+			}
+		}
+		if len(s.Results) > 0 {
+			s.compare()
+			rep.Sets = append(rep.Sets, s)
+		}
+	}
 	for _, r := range results {
-		if r.Faster > 0 {
-			faster = append(faster, r.Faster)
-		}
-		if r.OverNative > 0 {
-			over = append(over, r.OverNative)
-		}
 		switch ours := r.Entries[nameOurs]; {
 		case !ours.ok():
 			rep.Behind = append(rep.Behind, fmt.Sprintf("%s: ours fails: %s", r.Name, ours.Fails))
@@ -77,8 +102,37 @@ func newReport(results []*result) *report {
 			rep.Behind = append(rep.Behind, fmt.Sprintf("%s: %s is %.2f times faster", r.Name, r.Best, 1/r.Faster))
 		}
 	}
-	rep.Faster, rep.OverNative = geomean(faster), geomean(over)
 	return rep
+}
+
+// compare works out the means of a set.
+func (s *set) compare() {
+	var faster, over []float64
+	for _, r := range s.Results {
+		if r.Faster > 0 {
+			faster = append(faster, r.Faster)
+		}
+		if r.OverNative > 0 {
+			over = append(over, r.OverNative)
+		}
+	}
+	s.Faster, s.OverNative = geomean(faster), geomean(over)
+	for _, name := range []string{nameV8, nameLuaJIT} {
+		c := comparison{Name: name}
+		var times []float64
+		for _, r := range s.Results {
+			if e, ours := r.Entries[name], r.Entries[nameOurs]; e.ok() && ours.ok() {
+				x := ours.Ns / e.Ns
+				times = append(times, x)
+				if x > c.Worst {
+					c.Worst, c.Program = x, r.Name
+				}
+			}
+		}
+		if c.Mean = geomean(times); c.Mean > 0 {
+			s.Compilers = append(s.Compilers, c)
+		}
+	}
 }
 
 func geomean(xs []float64) float64 {
@@ -125,17 +179,24 @@ func (rep *report) write(w io.Writer, cs []*contestant) error {
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\t\n", best, formatRatio(r.Faster), formatRatio(r.OverNative))
 	}
-	fmt.Fprint(tw, "geometric mean\t")
-	for range cs {
-		fmt.Fprint(tw, "\t")
+	for _, s := range rep.Sets {
+		fmt.Fprintf(tw, "mean, %s\t", s.Name)
+		for range cs {
+			fmt.Fprint(tw, "\t")
+		}
+		fmt.Fprintf(tw, "\t%s\t%s\t\n", formatRatio(s.Faster), formatRatio(s.OverNative))
 	}
-	fmt.Fprintf(tw, "\t%s\t%s\t\n", formatRatio(rep.Faster), formatRatio(rep.OverNative))
 	if err := tw.Flush(); err != nil {
 		return err
 	}
 	var tail strings.Builder
 	for _, n := range notes {
 		fmt.Fprintln(&tail, n)
+	}
+	for _, s := range rep.Sets {
+		for _, c := range s.Compilers {
+			fmt.Fprintf(&tail, "%s: ours takes %.2f times the time of %s (geometric mean), %.2f at worst (%s)\n", s.Name, c.Mean, c.Name, c.Worst, c.Program)
+		}
 	}
 	if len(rep.Behind) == 0 {
 		fmt.Fprintln(&tail, "behind: nowhere")

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"go.starlark.net/lib/json"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 )
@@ -10,6 +11,9 @@ import (
 // starlarkOptions allow what the programs need and the language by default
 // forbids. Recursion here is resolve.AllowRecursion for one file.
 var starlarkOptions = &syntax.FileOptions{Recursion: true, While: true, TopLevelControl: true, GlobalReassign: true}
+
+// starlarkPredeclared is what a host of Starlark adds for programs such as these.
+var starlarkPredeclared = starlark.StringDict{"json": json.Module}
 
 func hotStarlark(p *program) (job, error) {
 	src, err := p.source("star")
@@ -21,7 +25,7 @@ func hotStarlark(p *program) (job, error) {
 		return nil, err
 	}
 	thread := &starlark.Thread{Name: p.ID}
-	globals, err := starlark.ExecFileOptions(starlarkOptions, thread, p.ID+".star", src, nil)
+	globals, err := starlark.ExecFileOptions(starlarkOptions, thread, p.ID+".star", src, starlarkPredeclared)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +44,7 @@ func coldStarlark(p *program) (job, error) {
 	}
 	thread := &starlark.Thread{Name: p.ID}
 	return func() (int64, error) {
-		globals, err := starlark.ExecFileOptions(starlarkOptions, thread, p.ID+".star", src, nil)
+		globals, err := starlark.ExecFileOptions(starlarkOptions, thread, p.ID+".star", src, starlarkPredeclared)
 		if err != nil {
 			return 0, err
 		}
