@@ -124,7 +124,7 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 			fmt.Sprintf("Do it in a later run, in %s at the earliest.", wait.Round(time.Millisecond)))
 	}
 	return &Permit{
-		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.verb.Flags, Args: args, Most: most, Timeout: limit.Timeout,
+		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.verb.Flags, Args: args, Designates: c.designates, Most: most, Timeout: limit.Timeout,
 		Denies: c.denies, Context: g.Context(), ledger: l, accounts: accounts,
 	}, nil
 }

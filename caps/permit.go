@@ -52,6 +52,9 @@ type Permit struct {
 	// Args is the arguments as the plugin gets them: paths are in their one
 	// spelling and relative to Held.
 	Args *value.Record
+	// Designates is the arguments that say what is acted on, as they are decided: for Path
+	// below the grant's root.
+	Designates []string
 	// Most is the bytes that the outcome may have: they are reserved.
 	Most    int64
 	Timeout time.Duration

@@ -103,9 +103,10 @@ var rules = map[string]rule{
 
 	"caps/statefile": {std: anyStd, ours: []string{"core/display", "core/fault"}},
 	"caps":           {std: anyStd, ours: []string{"core/...", "caps/statefile"}},
+	"caps/flow":      {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}},
 	"caps/registry":  {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"github.com/rogpeppe/go-internal/diff"}},
 	"caps/journal":   {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
-	"caps/run":       {std: anyStd, ours: []string{"core/...", "caps", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
+	"caps/run":       {std: anyStd, ours: []string{"core/...", "caps", "caps/flow", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
 
 	// What protoc-gen-go writes imports unsafe.
 	"proto/...":          {std: anyStd, libraries: grpc, unsafe: true},

@@ -1,0 +1,195 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+)
+
+// check refuses rules that can't be meant.
+func (p *Policy) check(granted Granted) error {
+	var sourced Atoms // that something granted, or the session, can give
+	for i, s := range p.Sources {
+		if slices.ContainsFunc(granted, s.of.Reaches) {
+			sourced |= s.Atoms
+		} else if !slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Forbidden()&s.Atoms != 0 }) {
+			return fmt.Errorf("source %d, %s, is granted by nothing and no rule names it", i+1, s.Of)
+		}
+	}
+	sourced |= p.Start
+	for _, r := range p.Rules {
+		place := r.place
+		if place == "" {
+			place = fmt.Sprintf("rule %d", r.N)
+		}
+		possible := r.Forbidden()&sourced != 0 && (r.AllOf == 0 || r.AllOf&sourced == r.AllOf)
+		if !possible && len(granted) > 0 {
+			return fmt.Errorf("%s: it can never match: nothing that is granted gives %s", place, conjoin(p.names.list(r.Forbidden()&^sourced), "or"))
+		}
+		if r.To == Model || r.To == User {
+			continue
+		}
+		if len(granted) > 0 && !slices.ContainsFunc(granted, r.to.Reaches) {
+			return fmt.Errorf("%s: it can never match: no grant permits %s", place, r.To)
+		}
+		if r.NotFrom&p.Start != 0 && r.Any && !p.IgnoreSession {
+			return fmt.Errorf("%s: it always matches: flow.session says that the model has seen %s from the start, so that every request of %s depends on it",
+				place, conjoin(p.names.list(r.NotFrom&p.Start), "and"), r.To)
+		}
+	}
+	return nil
+}
+
+// index finds out which rules and sources each operation may meet.
+func (p *Policy) index() {
+	for _, r := range p.Rules {
+		p.rules |= r.Forbidden()
+		if r.To == Model {
+			p.model = append(p.model, r)
+		}
+	}
+	for _, m := range p.kinds {
+		for i := range m.Operations {
+			o := &m.Operations[i]
+			for _, r := range p.Rules {
+				if r.To != Model && r.To != User && (r.op == "" || r.op == o.Name) && r.to.May(m, o) {
+					p.byOp[o.Name] = append(p.byOp[o.Name], r)
+				}
+			}
+			for _, s := range p.Sources {
+				if s.of.May(m, o) {
+					p.ofOp[o.Name] = append(p.ofOp[o.Name], s)
+				}
+			}
+		}
+	}
+}
+
+// Matching is the rules that a request has to keep, in their order.
+func (p *Policy) Matching(permit *caps.Permit) (list []*Rule) {
+	if p == nil {
+		return nil
+	}
+	for _, r := range p.byOp[permit.Operation.Name] {
+		if r.to.Meets(permit) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// Guards reports whether a rule, or a store's label, may matter for requests of an operation.
+func (p *Policy) Guards(m *caps.Manifest, o *caps.Operation) bool {
+	return p != nil && (len(p.byOp[o.Name]) > 0 || p.rules != 0 && stores(m, o))
+}
+
+// Sourcing is the sources that an outcome comes from.
+func (p *Policy) Sourcing(permit *caps.Permit) (list []*Source) {
+	if p == nil {
+		return nil
+	}
+	for _, s := range p.ofOp[permit.Operation.Name] {
+		if s.of.Reads(permit) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// stores reports whether an operation of a kind keeps what it is given for others to read:
+// it changes something, on this machine.
+func stores(m *caps.Manifest, o *caps.Operation) bool {
+	if m.Server != "" {
+		return false
+	}
+	v, ok := m.Verb(o.Verb)
+	return ok && o.VerbParam == "" && !v.ReadOnly && (!v.OpenWorld || remembers(m))
+}
+
+// remembers reports whether what is sent to a kind comes back with what it gives later: it
+// drives a process.
+func remembers(m *caps.Manifest) bool { return slices.Contains(m.Privileges, "command") }
+
+// Stores reports whether a request keeps what it is given for others to read.
+func (p *Policy) Stores(permit *caps.Permit) bool {
+	return p != nil && p.rules != 0 && stores(permit.Held.Grant.Manifest, permit.Operation)
+}
+
+// Remembers reports whether a store has the label of whatever was sent to it.
+func (p *Policy) Remembers(permit *caps.Permit) bool { return remembers(permit.Held.Grant.Manifest) }
+
+// StoreLabel is the sources that a store's own label has, whatever is written there: a policy gives
+// it one by a source. moved is those of what a request takes along from where it acts.
+func (p *Policy) StoreLabel(permit *caps.Permit) (label, moved Atoms) {
+	for _, s := range p.Sources {
+		if s.of.Keeps(permit) {
+			label |= s.Atoms
+		}
+		if s.of.Near(permit) {
+			moved |= s.Atoms
+		}
+	}
+	if len(permit.Designates) < 2 {
+		moved = 0
+	}
+	return label, moved
+}
+
+// About is the sources among some that rules are about.
+func (p *Policy) About(a Atoms) Atoms { return a & p.rules }
+
+// Shown is the rules about what the model is shown.
+func (p *Policy) Shown() []*Rule {
+	if p == nil {
+		return nil
+	}
+	return p.model
+}
+
+// Released is the sources that a version's results lose on the way to where a rule is about.
+func (p *Policy) Released(name, hash string, r *Rule) (a Atoms) {
+	for _, rel := range p.releases {
+		if rel.name == name && rel.hash == hash && (rel.to == nil || slices.Contains(rel.to, r.To)) {
+			a |= rel.from
+		}
+	}
+	return a
+}
+
+// Names is the names of sources.
+func (p *Policy) Names(a Atoms) []string { return p.names.list(a) }
+
+// Known is the sources among names that the policy has; those that it hasn't are gone from it.
+func (p *Policy) Known(list []string) (a Atoms) {
+	for _, name := range list {
+		a |= p.names.of(name)
+	}
+	return a
+}
+
+// Words is a set of sources in a sentence: "mail and web".
+func (p *Policy) Words(a Atoms) string { return conjoin(p.names.list(a), "and") }
+
+// givers is what is read to get a source, in words.
+func (p *Policy) givers(a Atoms) string {
+	var list []string
+	for i, name := range p.names {
+		one := Atoms(1 << i)
+		if a&one == 0 {
+			continue
+		}
+		var of []string
+		for _, s := range p.Sources {
+			if s.Atoms&one != 0 {
+				of = append(of, s.Of)
+			}
+		}
+		if len(of) == 0 {
+			of = []string{"the session"}
+		}
+		list = append(list, fmt.Sprintf("%s (%s)", name, strings.Join(of, ", ")))
+	}
+	return conjoin(list, "or")
+}

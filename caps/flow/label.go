@@ -1,0 +1,73 @@
+package flow
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// Atoms is a set of up to 32 sources of a policy, by their numbers there.
+type Atoms uint32
+
+// A Label is two sets of sources: in the low half those that a value was made of, in the
+// high half those that decided that it is this one.
+type Label uint64
+
+// Both is the label of what sources made and decided.
+func Both(a Atoms) Label { return Label(a) | Label(a)<<32 }
+
+// Data is the sources that a value was made of.
+func (l Label) Data() Atoms { return Atoms(l) }
+
+// Any is the sources that a value was made of or decided by.
+func (l Label) Any() Atoms { return Atoms(l) | Atoms(l>>32) }
+
+// maxAtoms is how many sources a policy can have names for.
+const maxAtoms = 32
+
+// names is the names of a policy's sources by their numbers.
+type names []string
+
+// add gives the atom of a name, a new one if there is room; ok is false if there is none.
+func (n *names) add(name string) (a Atoms, ok bool) {
+	i := slices.Index(*n, name)
+	if i < 0 {
+		if len(*n) == maxAtoms {
+			return 0, false
+		}
+		i = len(*n)
+		*n = append(*n, name)
+	}
+	return 1 << i, true
+}
+
+// of gives the atom of a name; 0: there is none.
+func (n names) of(name string) Atoms {
+	if i := slices.Index(n, name); i >= 0 {
+		return 1 << i
+	}
+	return 0
+}
+
+// list is the names of a set in the order of the policy.
+func (n names) list(a Atoms) []string {
+	list := make([]string, 0, bits.OnesCount32(uint32(a)))
+	for i, name := range n {
+		if a&(1<<i) != 0 {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// conjoin joins words as in a sentence.
+func conjoin(words []string, with string) string {
+	switch n := len(words); n {
+	case 0:
+		return ""
+	case 1:
+		return words[0]
+	default:
+		return strings.Join(words[:n-1], ", ") + " " + with + " " + words[n-1]
+	}
+}

@@ -1,0 +1,343 @@
+// Package flow is the operator's rules about what may go where: which requests are a
+// source of what, and where that must not go. It reads and checks such a policy, says
+// it in sentences, and decides: [Rule.Violation] is the whole decision, a function of
+// labels.
+//
+// What a value depends on is found out by package core/flow; package caps/run asks for
+// that where it matters and acts on what is decided. [Session] is what a model was
+// shown, which lasts.
+//
+// A policy refuses what can't be meant: a source that no rule can know, a rule that no
+// grant can break or that every request breaks, more than 32 names.
+package flow
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check"
+)
+
+// DefaultSteps is how many steps of a run are followed unless a policy says otherwise.
+const DefaultSteps = 5_000_000
+
+// A Policy is rules that were checked. It is immutable; nil has none.
+type Policy struct {
+	Rules   []*Rule
+	Sources []*Source
+	// Report is set where verdicts are only recorded.
+	Report bool
+	// IgnoreSession is set where what a model was shown counts for nothing, and Start what it
+	// is taken to have seen from the beginning.
+	IgnoreSession bool
+	Start         Atoms
+	Steps         uint64
+	Hash          string // of all that it says
+	Notes         []string
+
+	names    names
+	releases []release
+	byOp     map[string][]*Rule // those that a request of an operation may break
+	ofOp     map[string][]*Source
+	model    []*Rule
+	rules    Atoms // that some rule is about
+	kinds    caps.Kinds
+}
+
+// A Source is requests whose outcomes have a label.
+type Source struct {
+	Of    string
+	Atoms Atoms
+	// IgnoreArguments is set where the answer doesn't depend on what is asked.
+	IgnoreArguments bool
+
+	of    caps.Requests
+	items *items
+}
+
+// A release takes labels off what a version of a tool gives.
+type release struct {
+	name, hash string
+	from       Atoms
+	to         []string // nil: wherever it goes
+}
+
+// A Granted is what the operator granted, to see whether rules can matter.
+type Granted []*caps.Grant
+
+// Compile checks what is said of flow. It returns nil if nothing is. Relative paths are of
+// the working directory.
+func Compile(c Config, kinds caps.Kinds, granted Granted) (*Policy, error) {
+	if c.Empty() {
+		if c.Report {
+			return nil, fmt.Errorf("--flow=report reports on rules, and there are none: add --no-flow, --flow=designate,report or the policy's member flow")
+		}
+		return nil, nil
+	}
+	p := &Policy{Steps: c.Steps, Report: c.Report, byOp: map[string][]*Rule{}, ofOp: map[string][]*Source{}, kinds: kinds}
+	if p.Steps == 0 {
+		p.Steps = DefaultSteps
+	}
+	for _, s := range c.Sources {
+		if err := p.addSource(s); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.place, err)
+		}
+	}
+	if err := p.readSession(c.Session); err != nil {
+		return nil, fmt.Errorf("flow.session: %w", err)
+	}
+	if c.Designate {
+		if err := p.designate(granted); err != nil {
+			return nil, fmt.Errorf("--flow=designate: %w", err)
+		}
+	}
+	for _, r := range c.Rules {
+		if err := p.addRule(r); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.place, err)
+		}
+	}
+	for i, r := range c.Release {
+		if err := p.addRelease(r); err != nil {
+			return nil, fmt.Errorf("flow.release[%d]: %w", i, err)
+		}
+	}
+	if err := p.check(granted); err != nil {
+		return nil, err
+	}
+	p.index()
+	said, err := json.Marshal(struct {
+		Config
+		Designate []string
+	}{c, p.Sentences()})
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(said)
+	p.Hash = hex.EncodeToString(sum[:])
+	return p, nil
+}
+
+func (p *Policy) addSource(c SourceConfig) (err error) {
+	s := &Source{Of: c.Of}
+	if len(c.Label) == 0 {
+		return fmt.Errorf(`"label" is missing: the name that rules call it by`)
+	}
+	for _, name := range c.Label {
+		if err := checkName(name); err != nil {
+			return err
+		}
+		a, ok := p.names.add(name)
+		if !ok {
+			return fmt.Errorf("it is the name of source %d, and a policy has at most %d: give several sources one label", maxAtoms+1, maxAtoms)
+		}
+		s.Atoms |= a
+	}
+	switch c.Arguments {
+	case "":
+	case "ignored":
+		s.IgnoreArguments = true
+	default:
+		return fmt.Errorf(`"arguments" is "ignored" or left out, not %q`, c.Arguments)
+	}
+	if s.of, err = caps.ParseRequests(c.Of, "", p.kinds); err != nil {
+		return fmt.Errorf(`"of": %w`, err)
+	}
+	if c.Items != "" {
+		if s.items, err = newItems(c.Items, p.names); err != nil {
+			return fmt.Errorf(`"items": %w`, err)
+		}
+	}
+	p.Sources = append(p.Sources, s)
+	return nil
+}
+
+// checkName refuses names of labels that flags can't write.
+func checkName(name string) error {
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
+	}) {
+		return fmt.Errorf("a label is lower-case letters, digits, - _ and ., not %q", name)
+	}
+	return nil
+}
+
+// atoms gives the set of names.
+func (p *Policy) atoms(list []string) (a Atoms, err error) {
+	for _, name := range list {
+		one := p.names.of(name)
+		if one == 0 {
+			known := "there are no sources"
+			if len(p.names) > 0 {
+				known = "the sources are " + conjoin(p.names, "and")
+			}
+			return 0, fmt.Errorf("unknown source %q: %s", name, known)
+		}
+		a |= one
+	}
+	return a, nil
+}
+
+func (p *Policy) addRule(c RuleConfig) (err error) {
+	r := &Rule{N: len(p.Rules) + 1, To: c.To, Bits: c.Bits, place: c.place}
+	if (len(c.NotFrom) == 0) == (len(c.AllOf) == 0) {
+		return fmt.Errorf(`it has "not_from" or "all_of": the sources`)
+	}
+	if r.NotFrom, err = p.atoms(c.NotFrom); err != nil {
+		return err
+	}
+	if r.AllOf, err = p.atoms(c.AllOf); err != nil {
+		return err
+	}
+	if err := r.readArgument(c, p.kinds); err != nil {
+		return err
+	}
+	if r.To != Model && r.To != User {
+		if r.to, err = caps.ParseRequests(r.To, "", p.kinds); err != nil {
+			return fmt.Errorf(`"to": %w`, err)
+		}
+	}
+	switch c.By {
+	case "":
+		r.Any = r.Argument == nil
+	case "any":
+		r.Any = true
+	case "data":
+		if r.MadeOnly {
+			return fmt.Errorf(`"by":"data" has no meaning with "argument":null, since nothing is made of what decides`)
+		}
+	default:
+		return fmt.Errorf(`"by" is "data" or "any", not %q`, c.By)
+	}
+	if err := r.readElse(c); err != nil {
+		return err
+	}
+	p.Rules = append(p.Rules, r)
+	return nil
+}
+
+// readArgument reads what of a request is tested. A rule of --no-flow has it behind the last
+// colon, if that is an argument's name.
+func (r *Rule) readArgument(c RuleConfig, kinds caps.Kinds) error {
+	switch text := string(c.Argument); {
+	case text == "":
+	case text == "null":
+		r.MadeOnly = true
+	case text == "0":
+		i := strings.LastIndexByte(r.To, ':')
+		if i < 0 {
+			return nil
+		}
+		of, path := r.To[:i], parseArgument(r.To[i+1:])
+		if hasArgument(of, path[0], kinds) {
+			r.To, r.Argument = of, path
+		} else if m, ok := kinds.Manifest(strings.SplitN(of, ".", 2)[0]); ok && m.Server != "" {
+			return fmt.Errorf("no operation of %s has the argument %q", of, path[0])
+		}
+	default:
+		var path string
+		if json.Unmarshal(c.Argument, &path) != nil || path == "" {
+			return fmt.Errorf(`"argument" is a name, a path such as "attachments[].url", or null`)
+		}
+		r.Argument = parseArgument(path)
+		if r.To == Model || r.To == User {
+			return fmt.Errorf("what is shown to the %s has no arguments", r.To)
+		}
+		if !hasArgument(r.To, r.Argument[0], kinds) {
+			return fmt.Errorf("no operation of %s has the argument %q", r.To, r.Argument[0])
+		}
+	}
+	return nil
+}
+
+// hasArgument reports whether an operation that is meant has an argument of a name.
+func hasArgument(to, name string, kinds caps.Kinds) bool {
+	requests, err := caps.ParseRequests(to, "", kinds)
+	if err != nil {
+		return false
+	}
+	for _, m := range kinds {
+		for i := range m.Operations {
+			if o := &m.Operations[i]; requests.May(m, o) && slices.ContainsFunc(o.Params, func(p caps.Param) bool { return p.Name == name }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (r *Rule) readElse(c RuleConfig) error {
+	r.Else = Else(c.Else)
+	switch {
+	case r.Else == "" && r.To == Model:
+		r.Else = Seal
+	case r.Else == "":
+		r.Else = Deny
+	case r.Else == Deny, r.Else == Ask && r.To != Model:
+	case r.Else == Taint && r.To != Model && r.To != User, r.Else == Seal && r.To == Model:
+	default:
+		return fmt.Errorf(`"else" is "deny", "ask", or "taint" for a store, and "seal" or "deny" for the model, not %q`, c.Else)
+	}
+	if len(c.Except) > 0 && r.To != Model {
+		return fmt.Errorf(`"except" is of rules to "model"`)
+	}
+	for i, text := range c.Except {
+		n, ok := finite(text)
+		if !ok {
+			return fmt.Errorf(`"except"[%d]: %s has no end of values; write a boolean, an integer with minimum and maximum, or an enum`, i, text)
+		}
+		schema, err := check.FromSchema(text, 1<<16)
+		if err != nil {
+			return fmt.Errorf(`"except"[%d]: %w`, i, err)
+		}
+		r.except = append(r.except, exception{schema, n, string(text)})
+	}
+	return nil
+}
+
+func (p *Policy) addRelease(c ReleaseConfig) (err error) {
+	name, hash, ok := strings.Cut(c.Tool, "@sha256:")
+	if !ok || len(hash) != 64 {
+		return fmt.Errorf(`"tool" is NAME@sha256:HASH, the version that is meant ('mcp-pif flow release NAME' prints it), not %q`, c.Tool)
+	}
+	r := release{name: name, hash: hash, to: c.To}
+	if r.from, err = p.atoms(c.From); err != nil || r.from == 0 {
+		return fmt.Errorf(`"from" is the sources: %w`, err)
+	}
+	for _, to := range c.To {
+		if !slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.To == to }) {
+			return fmt.Errorf(`"to": no rule is about %q`, to)
+		}
+	}
+	p.releases = append(p.releases, r)
+	return nil
+}
+
+func (p *Policy) readSession(text json.RawMessage) (err error) {
+	var word string
+	var start struct{ Start []string }
+	switch {
+	case text == nil, json.Unmarshal(text, &word) == nil && word == "count":
+	case word == "ignore":
+		p.IgnoreSession = true
+	case word == "" && json.Unmarshal(text, &start) == nil && len(start.Start) > 0:
+		// The model's other tools may be a source that is none here.
+		for _, name := range start.Start {
+			if err := checkName(name); err != nil {
+				return err
+			}
+			a, ok := p.names.add(name)
+			if !ok {
+				return fmt.Errorf("a policy has at most %d labels", maxAtoms)
+			}
+			p.Start |= a
+		}
+	default:
+		return fmt.Errorf(`write "count", "ignore" or {"start":["LABEL"]}, not %s`, text)
+	}
+	return nil
+}

@@ -1,0 +1,305 @@
+package flow_test
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var everything = []string{"fs:DIR/private", "fs:DIR/public", "fs:all=DIR", "kv:**", "fetch:https://api.example", "mail"}
+
+func TestSentences(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, everything...)
+	f := p.mustCompile(`{"sources":[
+		{"of":"mail.read","label":"mail","items":"m => {fields: {id: {}}, label: [\"mail\"]}"},
+		{"of":"fs.read:DIR/private","label":"private"}, {"of":"fetch.get","label":"web"}],
+	"rules":[
+		{"to":"mail.send","argument":"to","not_from":["mail","web"],"else":"ask"},
+		{"to":"fetch","not_from":"private","by":"any"},
+		{"to":"model","not_from":"mail","else":"seal","except":[{"type":"boolean"},{"type":"integer","minimum":0,"maximum":999}],"bits":64},
+		{"to":"openworld","all_of":["private","web"]},
+		{"to":"mail.send","argument":"attachments[].url","not_from":"web"},
+		{"to":"mail.archive","argument":null,"not_from":"web"},
+		{"to":"kv:notes/**","not_from":"mail","else":"taint"}]}`)
+	want := strings.Split(strings.TrimSpace(p.at(`
+1. The recipient (to) of mail.send may not be made of what is read of mail (mail.read) or web (fetch.get). Otherwise you are asked.
+2. Nothing that is made of, or depends on, what is read of private (fs.read:DIR/private) may reach fetch. Otherwise it is denied.
+3. What is shown to the model may not depend on what is read of mail (mail.read). Otherwise it gets a name for the result, and the result is sealed. It is shown if it is {"type":"boolean"} or {"type":"integer","minimum":0,"maximum":999}, as long as all of that together tells at most 64 bits.
+4. Nothing that is made of, or depends on, what is read of private (fs.read:DIR/private) and web (fetch.get) at once may reach openworld. Otherwise it is denied.
+5. The argument attachments[].url of mail.send may not be made of what is read of web (fetch.get). Otherwise it is denied.
+6. Whether mail.archive is asked for may not depend on what is read of web (fetch.get). Otherwise it is denied.
+7. Nothing that is made of, or depends on, what is read of mail (mail.read) may reach kv:notes/**. Otherwise the store has their label from then on.`)), "\n")
+	if got := f.Sentences(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("it says\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	flags := []string{"mail=mail.read", "private=fs.read:DIR/private", "mail,private>mail.send:to", "private>fetch"}
+	g := p.mustCompile("", flags...)
+	if got := strings.Join(g.Sentences(), "\n"); got != p.at(strings.TrimSpace(`
+1. The recipient (to) of mail.send may not be made of what is read of mail (mail.read) or private (fs.read:DIR/private). Otherwise it is denied.
+2. Nothing that is made of, or depends on, what is read of private (fs.read:DIR/private) may reach fetch. Otherwise it is denied.`)) {
+		t.Errorf("the flags say\n%s", got)
+	}
+	if f.Hash == g.Hash || g.Hash != p.mustCompile("", flags...).Hash {
+		t.Error("the hash isn't that of what is said")
+	}
+}
+
+func TestPolicyRefuses(t *testing.T) {
+	t.Parallel()
+	many := make([]string, 33)
+	for i := range many {
+		many[i] = "s" + strings.Repeat("x", i) + "=kv.get"
+	}
+	for name, test := range map[string]struct {
+		config string
+		flags  []string
+		grants []string
+		want   string
+	}{
+		"an unknown member":         {config: `{"rules":[{"to":"fetch","notfrom":["a"]}]}`, want: `unknown field "notfrom"`},
+		"an unknown source":         {flags: []string{"mail=mail.read", "web>fetch"}, want: `--no-flow "web>fetch": unknown source "web": the sources are mail`},
+		"an unknown kind":           {flags: []string{"mail=imap.read"}, want: `--label "mail=imap.read": "of": capability "imap.read"`},
+		"an unknown verb":           {flags: []string{"mail=fs.get", "mail>fetch"}, want: "the kind fs has no verb get"},
+		"an option":                 {flags: []string{"mail=fs:DIR/private,ro", "mail>fetch"}, want: "a denial has no options"},
+		"no rule at all":            {config: `{"rules":[{"to":"fetch"}]}`, want: `flow.rules[0]: it has "not_from" or "all_of"`},
+		"an argument nobody has":    {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":"subject","not_from":"a"}]}`, want: `flow.rules[0]: no operation of mail.send has the argument "subject"`},
+		"the same by a flag":        {flags: []string{"a=mail.read", "a>mail.send:subject"}, want: `no operation of mail.send has the argument "subject"`},
+		"data of what is made":      {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"mail.send","argument":null,"by":"data","not_from":"a"}]}`, want: "nothing is made of what decides"},
+		"a rule nothing can break":  {flags: []string{"a=mail.read", "a>fetch"}, grants: []string{"fetch:https://a.example"}, want: `--no-flow "a>fetch": it can never match: nothing that is granted gives a`},
+		"a sink nobody has":         {flags: []string{"a=mail.read", "a>fetch"}, grants: []string{"mail"}, want: `--no-flow "a>fetch": it can never match: no grant permits fetch`},
+		"a sink elsewhere":          {flags: []string{"a=mail.read", "a>fetch:https://b.example"}, grants: []string{"mail", "fetch:https://a.example"}, want: "no grant permits fetch:https://b.example"},
+		"a rule that always breaks": {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"web"}],"session":{"start":["web"]}}`, want: "flow.rules[0]: it always matches"},
+		"33 names":                  {flags: append(many, "s>fetch"), want: "at most 32"},
+		"an endless exception":      {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"model","not_from":"a","except":[{"type":"string"}]}]}`, want: "has no end of values"},
+		"a seal for an operation":   {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"a","else":"seal"}]}`, want: `"else" is`},
+		"items that act":            {config: `{"sources":[{"of":"mail.read","label":"a","items":"x => !fs.read(x)"}],"rules":[{"to":"fetch","not_from":"a"}]}`, want: "it can't act"},
+		"items that are no code":    {config: `{"sources":[{"of":"mail.read","label":"a","items":"x => ("}]}`, want: `flow.sources[0]: "items"`},
+		"a report on nothing":       {flags: []string{"report"}, want: "reports on rules, and there are none"},
+		"a preset nobody knows":     {flags: []string{"all"}, want: "--flow is designate, report"},
+		"a call":                    {flags: []string{"a=call:x", "a>fetch"}, want: "neither a source nor a sink"},
+		"a release without a hash":  {config: `{"sources":[{"of":"mail.read","label":"a"}],"rules":[{"to":"fetch","not_from":"a"}],"release":[{"tool":"x","from":["a"]}]}`, want: "flow.release[0]: \"tool\" is NAME@sha256:HASH"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			grants := test.grants
+			if grants == nil {
+				grants = everything
+			}
+			_, err := newPlace(t, grants...).compile(test.config, test.flags...)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("it is refused with %v, and not with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestMatching: a request meets a rule, and an outcome a source, by where it lies and not by how it
+// is written.
+func TestMatching(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "fs:all=DIR", "kv:**", "fetch:https://api.example", "mail")
+	if err := os.WriteFile(filepath.Join(p.dir, "private", "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../private/x", filepath.Join(p.dir, "public", "link")); err != nil {
+		t.Fatal(err)
+	}
+	f := p.mustCompile("", "private=fs.read:DIR/private", "notes=kv:notes/secret/**", "web=fetch:https://api.example/v1",
+		"private>fs.write:DIR/out", "private>kv.put:out/**", "private>fetch:https://api.example/v2/**")
+	for _, test := range []struct {
+		op, args       string
+		sources, rules int
+		about          string
+	}{
+		{"fs.read", `{"path":"private/x"}`, 1, 0, "it lies there"},
+		{"fs.read", `{"path":"public/x"}`, 0, 0, "it lies elsewhere"},
+		{"fs.read", `{"path":"public/link"}`, 1, 0, "a link leads there"},
+		{"fs.read", `{"path":"privateer"}`, 0, 0, "a name that begins so"},
+		{"fs.list", `{"path":"private"}`, 0, 0, "another verb"},
+		{"fs.write", `{"path":"out/a","content":"x"}`, 0, 1, "the sink"},
+		{"fs.write", `{"path":"public/a","content":"x"}`, 0, 0, "no sink"},
+		{"kv.get", `{"key":"notes/secret/a"}`, 1, 0, "a key"},
+		{"kv.list", `{"prefix":"notes"}`, 1, 0, "a prefix of keys that are"},
+		{"kv.list", `{}`, 1, 0, "all keys"},
+		{"kv.get", `{"key":"notes/other"}`, 0, 0, "another key"},
+		{"kv.put", `{"key":"out/a","value":"x"}`, 0, 1, "a sink of keys"},
+		{"fetch.request", `{"url":"https://api.example/v2/x","method":"post"}`, 1, 1, "a redirect may lead to a source"},
+		{"fetch.request", `{"url":"https://api.example/v1/x"}`, 1, 0, "another path is no sink"},
+	} {
+		permit := p.permit(test.op, test.args)
+		if got, rules := f.Sourcing(permit), f.Matching(permit); len(got) != test.sources || len(rules) != test.rules {
+			t.Errorf("%s %s (%s): %d sources and %d rules, not %d and %d", test.op, test.args, test.about, len(got), len(rules), test.sources, test.rules)
+		}
+	}
+}
+
+// TestStores: what is put into a store comes out with its label; moving takes one place's to another.
+func TestStores(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, "fs:all=DIR", "kv:**", "fetch:https://api.example")
+	f := p.mustCompile("", "private=fs.read:DIR/private", "notes=kv:notes/**", "private,notes>fetch")
+	for _, test := range []struct {
+		op, args     string
+		stores       bool
+		label, moved string
+	}{
+		{"fs.write", `{"path":"private/a","content":"x"}`, true, "private", ""},
+		{"fs.write", `{"path":"public/a","content":"x"}`, true, "", ""},
+		{"fs.move", `{"from":"private/a","to":"public/b"}`, true, "", "private"},
+		{"fs.move", `{"from":"private/a","to":"private/b"}`, true, "private", "private"},
+		{"kv.put", `{"key":"notes/a","value":"x"}`, true, "notes", ""},
+		{"fs.read", `{"path":"private/a"}`, false, "private", ""},
+		{"fetch.request", `{"url":"https://api.example/x","method":"post"}`, false, "", ""},
+	} {
+		permit := p.permit(test.op, test.args)
+		label, moved := f.StoreLabel(permit)
+		if f.Stores(permit) != test.stores || f.Words(label) != test.label || f.Words(moved) != test.moved {
+			t.Errorf("%s %s: stores %v, label %q, moved %q", test.op, test.args, f.Stores(permit), f.Words(label), f.Words(moved))
+		}
+	}
+}
+
+func TestDesignate(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, everything...)
+	f := p.mustCompile("", "designate")
+	got := strings.Join(f.Sentences(), "\n")
+	from := " may not be made of what is read of fetch (fetch) or mail (mail). Otherwise it is denied."
+	for _, want := range []string{
+		"The argument path of fs.write", "The argument from of fs.move", "The recipient (to) of fs.move", "The argument key of kv.put",
+		"The argument url of fetch.request", "The recipient (to) of mail.send", "The argument id of mail.archive",
+	} {
+		if !strings.Contains(got, want+from) {
+			t.Errorf("it doesn't say %q:\n%s", want+from, got)
+		}
+	}
+	for _, other := range []string{"body of mail.send", "fs.read", "mail.read may", "content"} {
+		if strings.Contains(got, other) {
+			t.Errorf("it says %q:\n%s", other, got)
+		}
+	}
+	if len(f.Notes) != 1 || !strings.Contains(f.Notes[0], "each argument of mail.archive") {
+		t.Errorf("the notes are %q", f.Notes)
+	}
+	if n := len(f.Matching(p.permit("fetch.request", `{"url":"https://api.example/x"}`))); n != 0 {
+		t.Errorf("a GET meets %d rules", n)
+	}
+	if n := len(f.Matching(p.permit("fetch.request", `{"url":"https://api.example/x","method":"post"}`))); n != 1 {
+		t.Errorf("a POST meets %d rules", n)
+	}
+	if _, err := newPlace(t, "kv:**").compile("", "designate"); err == nil || !strings.Contains(err.Error(), "nothing that is granted reaches beyond this machine") {
+		t.Error(err)
+	}
+}
+
+// TestItems: parts of an outcome have the labels that the operator's function says; where it fails all of
+// it has the source's.
+func TestItems(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, everything...)
+	me := &value.Record{Fields: []value.Field{{Key: "sender", Value: value.Str("me")}}}
+	him := &value.Record{Fields: []value.Field{{Key: "sender", Value: value.Str("him")}}}
+	all := value.FromSlice([]value.Value{me, him, me})
+	for code, want := range map[string]string{
+		`v => {items: map(t => if equal(t.sender, "me") then {} else {label: ["tx"]}, v)}`: "-,tx,-",
+		`v => {}`:                             "none",
+		`v => {label: ["other"]}`:             "all",
+		`v => head(head(v))`:                  "all",
+		`v => 1`:                              "all",
+		`v => {labels: ["tx"]}`:               "all",
+		`v => {items: [{label: ["nobody"]}]}`: "all",
+		`v => fold((n, _) => n + 1, 0, range(0, 1000000))`: "all",
+	} {
+		f := p.mustCompile(`{"sources":[{"of":"fs.read","label":"other"},{"of":"mail.read","label":"tx","items":` + quote(code) + `}],"rules":[{"to":"fetch","not_from":["tx","other"]}]}`)
+		tree := f.Sources[1].Tree(all)
+		got := "none"
+		switch {
+		case tree.Items != nil:
+			var list []string
+			for _, it := range tree.Items {
+				list = append(list, strings.ReplaceAll(strings.Join(f.Names(it.All()), "+")+"-", "tx-", "tx"))
+			}
+			got = strings.Join(list, ",")
+		case tree.All() != 0:
+			got = "all"
+		}
+		if got != want {
+			t.Errorf("%s gives %s, not %s", code, got, want)
+		}
+	}
+}
+
+func quote(s string) string {
+	return `"` + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`) + `"`
+}
+
+// violates is the decision as the design says it, one source at a time.
+func violates(r *flow.Rule, made, argument flow.Label) bool {
+	found := map[int]bool{}
+	for i := range 32 {
+		low, high := flow.Label(1)<<i, flow.Label(1)<<(i+32)
+		switch {
+		case r.MadeOnly:
+			found[i] = made&(low|high) != 0
+		case r.Any:
+			found[i] = made&(low|high) != 0 || argument&(low|high) != 0
+		default:
+			found[i] = argument&low != 0
+		}
+	}
+	if r.AllOf != 0 {
+		for i := range 32 {
+			if r.AllOf&(1<<i) != 0 && !found[i] {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range 32 {
+		if r.NotFrom&(1<<i) != 0 && found[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// TestViolation holds the decision against its reference, on random rules and labels.
+func TestViolation(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	sparse := func() uint64 { return r.Uint64() & r.Uint64() & r.Uint64() }
+	broken := 0
+	for range 100_000 {
+		rule := &flow.Rule{MadeOnly: r.IntN(4) == 0, Any: r.IntN(2) == 0}
+		if r.IntN(3) == 0 {
+			for rule.AllOf = 0; bits.OnesCount32(uint32(rule.AllOf)) != 2; {
+				rule.AllOf = flow.Atoms(1<<r.IntN(32) | 1<<r.IntN(32))
+			}
+		} else {
+			rule.NotFrom = flow.Atoms(sparse())
+		}
+		made, argument := flow.Label(sparse()&^0xffffffff), flow.Label(sparse())
+		got, want := rule.Violation(made, argument), violates(rule, made, argument)
+		if (got != 0) != want || got&^rule.Forbidden() != 0 {
+			t.Fatalf("%+v of %x and %x: %x, and the reference says %v", rule, made, argument, got, want)
+		}
+		if want {
+			broken++
+			// Tier 1 never allows what tier 2 denies.
+			entered := flow.Both(made.Any() | argument.Any())
+			if rule.Violation(entered, entered) == 0 {
+				t.Fatalf("%+v of %x and %x: all that entered is allowed", rule, made, argument)
+			}
+		}
+	}
+	if broken < 10_000 {
+		t.Errorf("only %d rules were broken", broken)
+	}
+}

@@ -1,0 +1,76 @@
+package flow
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Sentences is the policy in words, a sentence or two each rule.
+func (p *Policy) Sentences() []string {
+	var list []string
+	for _, r := range p.Rules {
+		list = append(list, fmt.Sprintf("%d. %s", r.N, p.Sentence(r)))
+	}
+	return list
+}
+
+// Sentence is a rule in words.
+func (p *Policy) Sentence(r *Rule) string {
+	from := p.givers(r.Forbidden())
+	if r.AllOf != 0 {
+		from = strings.ReplaceAll(p.givers(r.AllOf), ") or ", ") and ") + " at once"
+	}
+	var s string
+	switch {
+	case r.To == Model || r.To == User:
+		s = fmt.Sprintf("What is shown to the %s may not depend on what is read of %s.", r.To, from)
+	case r.MadeOnly:
+		s = fmt.Sprintf("Whether %s is asked for may not depend on what is read of %s.", r.To, from)
+	case r.Any && r.Argument == nil:
+		s = fmt.Sprintf("Nothing that is made of, or depends on, what is read of %s may reach %s.", from, r.To)
+	case r.Any:
+		s = fmt.Sprintf("The %s of %s may not be made of, or depend on, what is read of %s.", p.noun(r), r.To, from)
+	case r.Argument == nil:
+		s = fmt.Sprintf("No argument of %s may be made of what is read of %s.", r.To, from)
+	default:
+		s = fmt.Sprintf("The %s of %s may not be made of what is read of %s.", p.noun(r), r.To, from)
+	}
+	return s + " " + r.otherwise()
+}
+
+// nouns is what arguments are called in sentences, where their names say it badly.
+var nouns = map[string]string{"to": "recipient (to)", "cc": "copied recipient (cc)", "bcc": "hidden recipient (bcc)"}
+
+// noun is a rule's argument in words.
+func (p *Policy) noun(r *Rule) string {
+	text := r.ArgumentText()
+	if noun, ok := nouns[text]; ok {
+		return noun
+	}
+	return "argument " + text
+}
+
+// otherwise is what becomes of a request that breaks the rule.
+func (r *Rule) otherwise() string {
+	switch r.Else {
+	case Ask:
+		return "Otherwise you are asked."
+	case Taint:
+		return "Otherwise the store has their label from then on."
+	case Seal:
+		var but []string
+		for _, e := range r.except {
+			but = append(but, e.text)
+		}
+		s := "Otherwise it gets a name for the result, and the result is sealed."
+		if len(but) > 0 {
+			s += " It is shown if it is " + strings.Join(but, " or ")
+			if r.Bits > 0 {
+				s += fmt.Sprintf(", as long as all of that together tells at most %d bits", r.Bits)
+			}
+			s += "."
+		}
+		return s
+	}
+	return "Otherwise it is denied."
+}

@@ -1,0 +1,171 @@
+package caps
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// OpenWorld is the text of [Requests] that means every request by a verb that reaches
+// beyond this machine.
+const OpenWorld = "openworld"
+
+// Requests says which requests an operator means: KIND[.VERB[,VERB…]][:SCOPE] without
+// options, or [OpenWorld]. Without a scope it is every request of the kind. Its zero
+// value means none.
+type Requests struct {
+	Text   string
+	where  denial
+	scoped bool
+	open   bool
+}
+
+// anywhere is a scope that a kind without one is read with.
+var anywhere = map[Algebra]string{Path: ".", URL: "https://x.example", Segments: "**", Exact: "x", callNames: "**"}
+
+// ParseRequests reads the text of [Requests]; relative paths are of dir, "" for the
+// working directory.
+func ParseRequests(text, dir string, kinds Kinds) (Requests, error) {
+	if text == OpenWorld {
+		return Requests{Text: text, open: true}, nil
+	}
+	whole := text
+	kind, _, _ := strings.Cut(strings.SplitN(text, ":", 2)[0], ".")
+	m, known := kinds.Manifest(kind)
+	bare := known && m.Server == "" && m.Only == "" && !strings.Contains(text, ":")
+	if bare {
+		whole += ":" + anywhere[m.Algebra]
+	}
+	c, err := ParsePattern(whole, kinds)
+	if err != nil {
+		return Requests{}, err
+	}
+	if c.Kind == CallKind {
+		return Requests{}, fmt.Errorf("%s: calls of other tools are followed, they are neither a source nor a sink", quoted(text))
+	}
+	d, err := (&Policy{kinds: kinds}).denial(dir, c)
+	if err != nil {
+		return Requests{}, err
+	}
+	return Requests{Text: text, where: d, scoped: !bare && m.Server == "" && m.Only == ""}, nil
+}
+
+// Verbs is the kind's verbs that are meant, which may be none.
+func (r *Requests) verbs(m *Manifest) (list []Verb) {
+	for _, v := range m.Verbs {
+		if r.open && v.OpenWorld || !r.open && m.Kind == r.where.Kind && r.where.has(v.Name) {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// May reports whether requests of an operation can be meant.
+func (r *Requests) May(m *Manifest, o *Operation) bool {
+	return slices.ContainsFunc(r.verbs(m), func(v Verb) bool { return o.VerbParam != "" || v.Name == o.Verb })
+}
+
+// Reaches reports whether some request under a grant can be meant.
+func (r *Requests) Reaches(g *Grant) bool {
+	if !slices.ContainsFunc(r.verbs(g.Manifest), func(v Verb) bool { return g.permits(v) }) {
+		return false
+	}
+	switch {
+	case !r.scoped:
+		return true
+	case g.Manifest.Algebra == Path:
+		return len(r.where.below(g)) > 0
+	}
+	return g.Manifest.Algebra.Overlaps(r.where.Scope, g.Scope)
+}
+
+// Meets reports whether a request lies within what is meant, or acts on a part of it, by any
+// name of a file that leads there.
+func (r *Requests) Meets(p *Permit) bool { return r.meant(p) && r.touches(p, false) }
+
+// Reads is [Requests.Meets] for where an outcome comes from: a redirect may lead to
+// whatever the capability permits.
+func (r *Requests) Reads(p *Permit) bool { return r.meant(p) && r.touches(p, true) }
+
+// Keeps reports whether all that a request designates lies in the scope, whatever the
+// verb: what is put there is there for who reads it.
+func (r *Requests) Keeps(p *Permit) bool {
+	return !r.open && p.Held.Kind == r.where.Kind && (!r.scoped || r.all(p))
+}
+
+// Near is [Requests.Meets] whatever the verb.
+func (r *Requests) Near(p *Permit) bool {
+	return !r.open && p.Held.Kind == r.where.Kind && r.touches(p, false)
+}
+
+func (r *Requests) meant(p *Permit) bool {
+	if r.open {
+		return p.Flags.OpenWorld
+	}
+	return p.Held.Kind == r.where.Kind && r.where.has(p.Verb)
+}
+
+func (r *Requests) touches(p *Permit, redirected bool) bool {
+	a := p.Held.Grant.Manifest.Algebra
+	switch {
+	case !r.scoped:
+		return true
+	case a == Path:
+		return slices.ContainsFunc(p.Designates, func(rel string) bool { return r.onPath(p.Held.Grant, rel) })
+	case redirected && a == URL, len(p.Designates) == 0:
+		return a.Overlaps(r.where.Scope, p.Held.Scope)
+	}
+	return slices.ContainsFunc(p.Designates, func(s string) bool {
+		return a.Covers(r.where.Scope, s) == nil || a == Segments && a.Overlaps(r.where.Scope, s+"/**")
+	})
+}
+
+// onPath reports whether a path below a grant's root lies in the scope or has a part of it below, as
+// it is written or with links resolved.
+func (r *Requests) onPath(g *Grant, rel string) bool {
+	rel = literalPath(rel)
+	for _, scope := range r.where.below(g) {
+		if _, in := pathInside(scope, rel); in {
+			return true
+		}
+		if _, around := pathInside(rel, scope); around {
+			return true
+		}
+	}
+	real := realPrefix(g.realOf(rel))
+	_, in := inside(r.where.real, real)
+	_, around := inside(real, r.where.real)
+	return in || around
+}
+
+// all reports whether everything designated lies in the scope.
+func (r *Requests) all(p *Permit) bool {
+	a, g := p.Held.Grant.Manifest.Algebra, p.Held.Grant
+	if len(p.Designates) == 0 {
+		return a.Contains(r.where.Scope, p.Held.Scope)
+	}
+	for _, s := range p.Designates {
+		if a != Path {
+			if a.Covers(r.where.Scope, s) != nil {
+				return false
+			}
+			continue
+		}
+		if _, in := inside(r.where.real, realPrefix(g.realOf(literalPath(s)))); !in {
+			return false
+		}
+	}
+	return true
+}
+
+// literalPath is a path, or the folder that a pattern looks in.
+func literalPath(rel string) string {
+	i := strings.IndexAny(rel, `*?[{\`)
+	if i < 0 {
+		return rel
+	}
+	if i = strings.LastIndexByte(rel[:i], '/'); i < 0 {
+		return "."
+	}
+	return rel[:i]
+}
