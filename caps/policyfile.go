@@ -14,6 +14,8 @@ import (
 // principal that it names.
 type PolicyFile struct {
 	PolicyEntry
+	// Flow is what may go where, for package flow; nil: nothing is said.
+	Flow       json.RawMessage
 	Principals map[string]PolicyEntry
 }
 
@@ -55,7 +57,7 @@ func (p PolicyEntry) Bindings(kinds Kinds) ([]Binding, error) {
 }
 
 // ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"secrets":{…},"processes":{…},"servers":{…},
-// "principals":{"NAME":{"grant":[…],…}}}. Every key may be left out; another key, or
+// "flow":{…},"principals":{"NAME":{"grant":[…],…}}}. Every key may be left out; another key, or
 // one twice, is an error, since a misspelled denial would deny nothing.
 func ParsePolicy(data []byte) (PolicyFile, error) {
 	var keys map[string]json.RawMessage
@@ -72,7 +74,11 @@ func ParsePolicy(data []byte) (PolicyFile, error) {
 			return PolicyFile{}, fmt.Errorf("policy: %w", err)
 		}
 	}
-	if err := p.read(keys, "grant, ask, deny, secrets, processes, servers and principals"); err != nil {
+	if raw, ok := keys["flow"]; ok {
+		delete(keys, "flow")
+		p.Flow = raw
+	}
+	if err := p.read(keys, "grant, ask, deny, secrets, processes, servers, flow and principals"); err != nil {
 		return PolicyFile{}, fmt.Errorf("policy: %w", err)
 	}
 	return p, nil

@@ -23,6 +23,8 @@ type Config struct {
 	// Designate adds the sources and rules of the preset, Report has nothing denied.
 	Designate bool `json:"-"`
 	Report    bool `json:"-"`
+	// Partial is set where not all that is granted is known: then a rule may be about the rest.
+	Partial bool `json:"-"`
 }
 
 // A SourceConfig names what certain requests give.

@@ -9,12 +9,12 @@ import (
 )
 
 // check refuses rules that can't be meant.
-func (p *Policy) check(granted Granted) error {
+func (p *Policy) check(granted Granted, partial bool) error {
 	var sourced Atoms // that something granted, or the session, can give
 	for i, s := range p.Sources {
 		if slices.ContainsFunc(granted, s.of.Reaches) {
 			sourced |= s.Atoms
-		} else if !slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Forbidden()&s.Atoms != 0 }) {
+		} else if !partial && !slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Forbidden()&s.Atoms != 0 }) {
 			return fmt.Errorf("source %d, %s, is granted by nothing and no rule names it", i+1, s.Of)
 		}
 	}
@@ -25,13 +25,13 @@ func (p *Policy) check(granted Granted) error {
 			place = fmt.Sprintf("rule %d", r.N)
 		}
 		possible := r.Forbidden()&sourced != 0 && (r.AllOf == 0 || r.AllOf&sourced == r.AllOf)
-		if !possible && len(granted) > 0 {
+		if !possible && !partial {
 			return fmt.Errorf("%s: it can never match: nothing that is granted gives %s", place, conjoin(p.names.list(r.Forbidden()&^sourced), "or"))
 		}
 		if r.To == Model || r.To == User {
 			continue
 		}
-		if len(granted) > 0 && !slices.ContainsFunc(granted, r.to.Reaches) {
+		if !partial && !slices.ContainsFunc(granted, r.to.Reaches) {
 			return fmt.Errorf("%s: it can never match: no grant permits %s", place, r.To)
 		}
 		if r.NotFrom&p.Start != 0 && r.Any && !p.IgnoreSession {

@@ -106,7 +106,7 @@ func Compile(c Config, kinds caps.Kinds, granted Granted) (*Policy, error) {
 			return nil, fmt.Errorf("flow.release[%d]: %w", i, err)
 		}
 	}
-	if err := p.check(granted); err != nil {
+	if err := p.check(granted, c.Partial || len(granted) == 0); err != nil {
 		return nil, err
 	}
 	p.index()

@@ -173,7 +173,7 @@ func TestDesignate(t *testing.T) {
 	got := strings.Join(f.Sentences(), "\n")
 	from := " may not be made of what is read of fetch (fetch) or mail (mail). Otherwise it is denied."
 	for _, want := range []string{
-		"The argument path of fs.write", "The argument from of fs.move", "The recipient (to) of fs.move", "The argument key of kv.put",
+		"The argument path of fs.write", "The argument from of fs.move", "The argument to of fs.move", "The argument key of kv.put",
 		"The argument url of fetch.request", "The recipient (to) of mail.send", "The argument id of mail.archive",
 	} {
 		if !strings.Contains(got, want+from) {

@@ -44,6 +44,10 @@ var nouns = map[string]string{"to": "recipient (to)", "cc": "copied recipient (c
 // noun is a rule's argument in words.
 func (p *Policy) noun(r *Rule) string {
 	text := r.ArgumentText()
+	kind, _, _ := strings.Cut(r.To, ".")
+	if m, ok := p.kinds.Manifest(kind); !ok || m.Server == "" {
+		return "argument " + text
+	}
 	if noun, ok := nouns[text]; ok {
 		return noun
 	}
@@ -73,4 +77,15 @@ func (r *Rule) otherwise() string {
 		return s
 	}
 	return "Otherwise it is denied."
+}
+
+// SessionSentence says what counts of what the model itself was shown.
+func (p *Policy) SessionSentence() string {
+	switch {
+	case p.IgnoreSession:
+		return "What the model was shown doesn't count: rules hold within each program, and not for what a model writes or passes on that has read something."
+	case p.Start != 0:
+		return "What the model was shown counts, and it is taken to have seen " + p.Words(p.Start) + " from the start."
+	}
+	return "What the model was shown counts: what it writes and passes on from then on has that label."
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
@@ -25,6 +26,7 @@ type capOptions struct {
 	secretOptions
 	processOptions
 	upstreamOptions
+	flowOptions
 	grants, denies, asks []string
 	folders              folders
 	policy               string
@@ -43,6 +45,7 @@ func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	o.secretOptions.register(f)
 	o.processOptions.register(f)
 	o.upstreamOptions.register(f)
+	o.flowOptions.register(f)
 	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
 	f.Var(&o.folders, "folder", "grant a `FOLDER`, given as a normal path (fs:FOLDER without percent-encoding); may be repeated")
 	f.Var(settings{o}, "setting", "grant what is chosen in a client's `SETTING`")
@@ -80,6 +83,7 @@ type authority struct {
 	upstreams   *upstreams
 	sandboxes   sandboxes
 	mapping     mapping
+	flow        *flow.Policy         // what may go where; nil: nothing is said
 	brokers     *brokers             // those under the policy
 	telemetry   *telemetry.Telemetry // nil: nothing is measured
 	// announcement is where running says what is applied; nil: nowhere. Whoever
@@ -193,6 +197,10 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 		a.protected = append(a.protected, a.host.Dir())
 	}
 	if err := a.replace(said); err != nil {
+		return nil, err
+	}
+	said.flow.Partial = len(said.own) > 0 && !o.principals
+	if a.flow, err = flow.Compile(said.flow, a.kinds, a.principals.Grants()); err != nil {
 		return nil, err
 	}
 	if n := len(said.own); n > 0 && !o.principals {

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -27,8 +28,9 @@ func (a allowed) some() bool { return len(a.granted)+len(a.asked) > 0 }
 // sayings is what the flags and the policy file say now: of everybody, and besides
 // of principals, by name.
 type sayings struct {
-	all allowed
-	own map[string]allowed
+	all  allowed
+	own  map[string]allowed
+	flow flow.Config
 }
 
 // some reports whether something is granted to somebody, to principals where what is
@@ -49,6 +51,9 @@ func (s sayings) some(principals bool) bool {
 // even where nobody is one.
 func (a *authority) said() (s sayings, err error) {
 	s.all = allowed{granted: slices.Concat(a.options.folders, a.options.grants), asked: a.options.asks, denied: a.options.denies}
+	if s.flow, err = a.options.flowOptions.config(nil); err != nil {
+		return s, err
+	}
 	driven, err := a.grantedPrograms(slices.Concat(s.all.granted, s.all.asked))
 	if err != nil {
 		return s, err
@@ -71,6 +76,9 @@ func (a *authority) said() (s sayings, err error) {
 		return s, wrong(err)
 	}
 	if s.all, err = a.with(s.all, file.PolicyEntry); err != nil {
+		return s, wrong(err)
+	}
+	if s.flow, err = a.options.flowOptions.config(file.Flow); err != nil {
 		return s, wrong(err)
 	}
 	restart, err := a.upstreams.checkServers(s.all.servers, "")

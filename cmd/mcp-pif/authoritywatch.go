@@ -69,6 +69,9 @@ func (a *authority) reload() {
 		a.brokers.each(func(b *run.Broker) { before[b] = inForce(b.Policy()) })
 		err = a.replace(said)
 	}
+	if err == nil {
+		a.checkFlow(said)
+	}
 	if err != nil {
 		a.log.Error("the policy was read again and refused; what was granted before stays", "error", err)
 		return

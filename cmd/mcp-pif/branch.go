@@ -46,7 +46,7 @@ func (b *brokers) each(do func(*run.Broker)) {
 func (a *authority) branch(name string, number uint64) (*authority, error) {
 	b := &authority{
 		options: a.options, kinds: a.kinds, principals: a.principals, policy: a.principals.Open(name), revocations: a.revocations,
-		protected: a.protected, installed: a.installed, upstreams: a.upstreams, sandboxes: a.sandboxes, brokers: a.brokers, telemetry: a.telemetry, log: a.log,
+		protected: a.protected, installed: a.installed, upstreams: a.upstreams, sandboxes: a.sandboxes, brokers: a.brokers, telemetry: a.telemetry, flow: a.flow, log: a.log,
 	}
 	if a.host == nil {
 		return b, nil

@@ -18,7 +18,7 @@ import (
 func (o *capOptions) authorityFlags() map[string]*[]string {
 	return map[string]*[]string{
 		"cap": &o.grants, "deny": &o.denies, "ask": &o.asks, "proc": &o.processes, "secret": &o.secrets, "sandbox": &o.sandbox, "folder": (*[]string)(&o.folders),
-		"mcp": &o.mcp,
+		"mcp": &o.mcp, "label": &o.labels, "no-flow": &o.noFlows, "flow": &o.presets,
 	}
 }
 

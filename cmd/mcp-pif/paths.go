@@ -48,6 +48,14 @@ func fixPaths(flag, value string, fix func(string) (string, error)) (string, err
 			path = "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 		}
 		return value[:at[4]] + path + value[at[5]:], err
+	case "label":
+		name, of, _ := strings.Cut(value, "=")
+		of, err := fixPaths("cap", of, fix)
+		return name + "=" + of, err
+	case "no-flow":
+		from, to, _ := strings.Cut(value, ">")
+		to, err := fixPaths("cap", to, fix)
+		return from + ">" + to, err
 	case "cap", "deny", "ask":
 		parts := scoped.FindStringSubmatch(value)
 		kind, _, _ := strings.Cut(value, ":")

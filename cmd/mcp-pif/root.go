@@ -44,7 +44,7 @@ does, try 'mcp-pif tour'.`,
 		{"Start here", []*cobra.Command{newTour(), newInstall(), newDoctor()}},
 		{"Programs", []*cobra.Command{newRun(), newCheck(), newVerify(), newFmt(), newRepl(), newLSP()}},
 		{"What models made and did", []*cobra.Command{newTools(), newJournal(), newReplay()}},
-		{"What tools may do", []*cobra.Command{newCaps(), newApprove(), newMCP(), newPlugin()}},
+		{"What tools may do", []*cobra.Command{newCaps(), newFlow(), newApprove(), newMCP(), newPlugin()}},
 		{"The server", []*cobra.Command{newServe(), newVersion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
