@@ -118,10 +118,12 @@ func (c *check) debit(l *Ledger, r Request, args *value.Record, accounts []accou
 		return nil, denied(fmt.Sprintf("%s: the run has used up the %s of %s", c.o.Name, name, short.says),
 			"Do less in one run, or ask the operator for a larger limit; don't retry.")
 	}
-	if wait, short := g.takeRate(accounts, c.now); short != nil {
-		l.undo(accounts, most)
-		return nil, denied(fmt.Sprintf("%s: more than %s of %s", c.o.Name, short.limit.Rate, short.says),
-			fmt.Sprintf("Do it in a later run, in %s at the earliest.", wait.Round(time.Millisecond)))
+	if !r.Again {
+		if wait, short := g.takeRate(accounts, c.now); short != nil {
+			l.undo(accounts, most)
+			return nil, denied(fmt.Sprintf("%s: more than %s of %s", c.o.Name, short.limit.Rate, short.says),
+				fmt.Sprintf("Do it in a later run, in %s at the earliest.", wait.Round(time.Millisecond)))
+		}
 	}
 	return &Permit{
 		Held: c.narrowed, Operation: c.o, Verb: c.verb.Name, Flags: c.verb.Flags, Args: args, Designates: c.designates, Most: most, Timeout: limit.Timeout,

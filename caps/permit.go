@@ -36,6 +36,9 @@ type Request struct {
 	// bytes: those of a round that are yet to be permitted. 0: nobody knows, and
 	// while others are under way each gets a small part.
 	Among int
+	// Again is set where the same was permitted before, in a run that goes on after its
+	// server ended: it counts for the run, and takes no token of a rate.
+	Again bool
 	// MaxBytes, where not 0, is up to how many bytes the argument is gone through
 	// for its size: what is larger is not performed, whatever is decided.
 	MaxBytes int64

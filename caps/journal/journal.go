@@ -49,13 +49,17 @@ const (
 	EffectDenied    Kind = "effect.denied"
 	EffectOutcome   Kind = "effect.outcome"
 	RunEnded        Kind = "run.ended"
+	TaskCreated     Kind = "task.created"
+	TaskResumed     Kind = "task.resumed"
+	TaskCancelled   Kind = "task.cancelled"
 	Checkpoint      Kind = "checkpoint"
 )
 
 // Kinds is all of them.
 var Kinds = []Kind{
 	ServerStarted, ToolEvolved, ToolRefused, ToolRetired, ToolRolledBack, PolicyGranted, PolicyDenied, PolicyRevoked,
-	PolicyRestored, ConsentAsked, ConsentAnswered, RunStarted, EffectRequested, EffectDenied, EffectOutcome, RunEnded, Checkpoint,
+	PolicyRestored, ConsentAsked, ConsentAnswered, RunStarted, EffectRequested, EffectDenied, EffectOutcome, RunEnded,
+	TaskCreated, TaskResumed, TaskCancelled, Checkpoint,
 }
 
 // Changes reports whether events of the kind change the tools there are. Their

@@ -24,11 +24,22 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 		return r.replay.answer(r, requests)
 	}
 	answers := make([]core.Answer, len(requests))
+	if ctx.Err() != nil || r.abandoned.Load() {
+		r.effects += len(requests)
+		for i := range answers {
+			answers[i].Fault = stop("the run ended")
+		}
+		return answers
+	}
 	acts := make([]*act, 0, len(requests))
 	for i := range requests {
 		a, f := r.decide(&requests[i], len(requests))
 		if f != nil {
 			answers[i].Fault = f
+			continue
+		}
+		if a.given != nil {
+			answers[i] = *a.given
 			continue
 		}
 		a.answer = &answers[i]
@@ -67,6 +78,7 @@ type act struct {
 	// recorded waits until the request is on record, and gives its number.
 	recorded func() (seq uint64, err error)
 	answer   *core.Answer
+	given    *core.Answer // from the record of a run that goes on; nil: it is performed
 }
 
 // count takes one effect from the run's budget.
@@ -94,10 +106,16 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	}
 	f := r.count()
 	a.n = r.effects
+	before := r.past.has(a.n)
+	if before {
+		if again, f := a.recall(); !again {
+			return a, f
+		}
+	}
 	if f == nil {
 		request := caps.Request{
 			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among, Declared: declared,
-			Consent: r.consent(a.tool),
+			Consent: r.consent(a.tool), Again: before,
 		}
 		if q.TooLarge() {
 			request.MaxBytes = q.Most
@@ -115,6 +133,9 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	}
 	if f == nil && r.b.handler == nil {
 		f = &fault.Fault{Kind: fault.Denied, Message: "this program can't act: it has no plugins", Hint: "Don't try again."}
+	}
+	if before {
+		return a, a.goOn(f)
 	}
 	if f != nil {
 		a.denied(f)
@@ -250,7 +271,10 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	if f != nil && f.Kind == fault.OutcomeUnknown {
 		r.unsure(a.request.Op)
 	}
-	if _, err := r.b.journal.Append(journal.Noted, journal.EffectOutcome, r.id, a.request.Branch, append(data, '}')); err != nil {
+	if r.abandoned.Load() { // as if the process had ended just now
+		return
+	}
+	if _, err := r.b.journal.Append(r.stage(), journal.EffectOutcome, r.id, a.request.Branch, append(data, '}')); err != nil {
 		// It was done, and asked for on record; the run must not go on as if
 		// all were well.
 		r.b.log.Error("the journal took no outcome", "op", a.request.Op, "run", r.id, "error", err)

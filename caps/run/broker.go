@@ -110,8 +110,8 @@ func (b *Broker) Prepare(held []*caps.Held) {
 	}
 }
 
-// id is a name for a new run: unlike those of any other server, and in order.
-func (b *Broker) id() string { return fmt.Sprintf("%s-%d", b.prefix, b.runs.Add(1)) }
+// NewID is a name for a new run: unlike those of any other server, and in order.
+func (b *Broker) NewID() string { return fmt.Sprintf("%s-%d", b.prefix, b.runs.Add(1)) }
 
 // Log is the record as the tools are kept in it.
 func (b *Broker) Log() registry.Log { return Log(b.journal) }

@@ -64,6 +64,23 @@ func (r *Record) answerOf(d *decision) (core.Answer, error) {
 	return core.Answer{Value: v}, err
 }
 
+// differs gives a request's argument as JSON, and in what it differs from the recorded one,
+// its place included if places are compared; "": in nothing.
+func (d *decision) differs(q *core.Request, places bool) (args []byte, what string) {
+	args, same := d.sameArgument(q)
+	switch {
+	case d.callee != "" || d.op != q.Op:
+		what = "operation"
+	case d.of != q.In:
+		what = `"in"`
+	case !same:
+		what = "arguments"
+	case places && (d.at != string(q.At) || d.in != q.Where || d.branch != q.Branch):
+		what = "place"
+	}
+	return args, what
+}
+
 // sameArgument reports whether an argument is the one that was asked with. One
 // that stands alone is the same as a record with only the main one.
 func (d *decision) sameArgument(q *core.Request) (text []byte, same bool) {

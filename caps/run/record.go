@@ -98,6 +98,7 @@ func noRecord(format string, args ...any) error {
 func ParseRecord(j journal.Journal, events []journal.Event) (*Record, error) {
 	r := &Record{byNumber: map[int]*decision{}}
 	r.blobs, _ = j.(Blobs)
+	events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return isTask(e.Kind) })
 	if len(events) == 0 {
 		return nil, noRecord("there are no events of it")
 	}

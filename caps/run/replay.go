@@ -151,22 +151,9 @@ func (p *Replay) one(r *Run, q *core.Request) core.Answer {
 		}
 		return p.beyond(r.effects, asked, q.Op)
 	}
-	args, same := d.sameArgument(q)
-	asked.Args = args
-	what := ""
-	switch {
-	case d.callee != "" || d.op != q.Op:
-		what = "operation"
-	case d.of != q.In:
-		what = `"in"`
-	case !same:
-		what = "arguments"
-	case p.other: // its places are its own
-	case p.rec.recounted(): // so may places be spelled otherwise
-	case d.at != string(q.At) || d.in != q.Where || d.branch != q.Branch:
-		what = "place"
-	}
-	if what != "" {
+	// Other code has places of its own, and under other rules they may be spelled otherwise.
+	args, what := d.differs(q, !p.other && !p.rec.recounted())
+	if asked.Args = args; what != "" {
 		p.differs(d.n, what, d.shown(), asked)
 		return core.Answer{Fault: stop("it asked for something else than was recorded")}
 	}

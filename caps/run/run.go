@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -16,6 +18,8 @@ import (
 
 // A Start is what a run begins with, for the record.
 type Start struct {
+	ID    string         // the run's, from [Broker.NewID]; "": a new one
+	Lasts bool           // it is to go on after the end of its server
 	Call  Call           // that asked for the run
 	Tool  *registry.Tool // nil: inline code
 	Code  []byte         // of inline code, as given
@@ -60,7 +64,12 @@ type Run struct {
 	ledger *caps.Ledger
 	replay *Replay // nil: it is a run for the first time
 	aside  bool    // it is only looked at, and records nothing
-	hear   func(message string)
+	past   *past   // what is on record of a run that goes on; nil: it begins here
+	// lasts is set where each event must outlive the process, and abandoned where the run
+	// ends with it, and is to go on in another.
+	lasts, abandoned atomic.Bool
+	halted           atomic.Pointer[fault.Fault] // why it may not go on
+	hear             func(message string)
 
 	mu      sync.Mutex // for what par's effects share
 	effects int        // decisions, also of calls: the last one's number
@@ -96,7 +105,8 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if b.replay != nil {
 		return b.replay.begin(b, tools, &s)
 	}
-	r := &Run{b: b, id: b.id(), tools: tools, ledger: caps.NewLedger()}
+	r := &Run{b: b, id: cmp.Or(s.ID, b.NewID()), tools: tools, ledger: caps.NewLedger()}
+	r.lasts.Store(s.Lasts)
 	data := make([]byte, 0, 640)
 	data = append(data, '{')
 	if s.Tool != nil {
@@ -247,10 +257,10 @@ func (r *Run) Stopped(at Moment) { r.moment = at }
 
 // note records what nothing depends on, and reports whether the journal took it.
 func (r *Run) note(k journal.Kind, branch string, data []byte) bool {
-	if r.aside {
+	if r.aside || r.abandoned.Load() {
 		return true
 	}
-	_, err := r.b.journal.Append(journal.Noted, k, r.id, branch, data)
+	_, err := r.b.journal.Append(r.stage(), k, r.id, branch, data)
 	if err != nil {
 		r.b.log.Error("the journal took no event", "kind", k, "run", r.id, "error", err)
 	}
@@ -374,6 +384,9 @@ func (v *view) permit(name string, with [][]string, at fault.Pointer) *fault.Fau
 	f := r.count()
 	if f == nil {
 		f = r.b.policy.PermitCall(held, name, caller, with)
+	}
+	if r.past.has(r.effects) {
+		return r.calledBefore(name, f)
 	}
 	if f == nil {
 		return nil

@@ -1,0 +1,276 @@
+package run_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// notes is a world: what is kept, and how often each key was put.
+type notes struct {
+	mu   sync.Mutex
+	kept map[string]value.Value
+	puts map[string]int
+}
+
+func (n *notes) perform(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := string(field(a.Args, "key").(value.Str))
+	if a.Verb == "put" {
+		n.kept[key] = field(a.Args, "value")
+		n.puts[key]++
+		return value.Unit{}, 1, nil
+	}
+	if v, ok := n.kept[key]; ok {
+		return v, 1, nil
+	}
+	return value.Str("none"), 1, nil
+}
+
+// unrecorded is the number of an event that nobody wrote.
+const unrecorded = 1 << 40
+
+// mortal is a journal that takes so many events, and then dies with its process.
+type mortal struct {
+	journal.Journal
+	mu    sync.Mutex
+	takes int
+}
+
+func (j *mortal) dead() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.takes <= 0
+}
+
+func (j *mortal) AppendLater(s journal.Stage, k journal.Kind, id, branch string, data []byte) func() (uint64, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.takes--; j.takes < 0 {
+		return func() (uint64, error) { return unrecorded, nil }
+	}
+	seq, err := j.Journal.Append(s, k, id, branch, data)
+	return func() (uint64, error) { return seq, err }
+}
+
+func (j *mortal) Append(s journal.Stage, k journal.Kind, id, branch string, data []byte) (uint64, error) {
+	return j.AppendLater(s, k, id, branch, data)()
+}
+
+// drive takes a run to its end, and gives its result as JSON.
+func drive(t *testing.T, r *run.Run, made *registry.Tool, input string) (string, *fault.Fault) {
+	t.Helper()
+	in, err := core.ParseInput([]byte(input), core.InputData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := made.Program().Start(in, core.Budgets{}, r.Tools(made))
+	defer m.Release()
+	for {
+		state := m.Run(0)
+		if state == core.Suspended {
+			m.Resume(r.Answer(t.Context(), time.Now().Add(time.Hour), m.Requests()))
+		}
+		e := run.End{Steps: m.Steps(), Fault: m.Fault()}
+		if !r.Replaying() && r.Halted() != nil {
+			e.Fault = r.Halted()
+			r.Stopped(run.Running)
+		} else if state == core.Suspended {
+			continue
+		} else if state == core.Done {
+			enc, f := m.Encode(1 << 20)
+			e.Type, e.Result, e.Fault = string(enc.Type), enc.JSON, f
+		}
+		e.Answer = sha256.Sum256(e.Result)
+		r.End(e)
+		return string(e.Result), e.Fault
+	}
+}
+
+func bounds(made *registry.Tool, id, input string) run.Start {
+	return run.Start{ID: id, Lasts: true, Tool: made, Input: []byte(input), As: "data", Call: run.Call{Tool: made.Name, Arguments: []byte(input)},
+		Bounds: run.Bounds{MaxSteps: 1 << 40, MaxMemory: 1 << 30, MaxDepth: 1 << 20, Result: 1 << 20, Timeout: time.Minute}}
+}
+
+const busy = `k => let a = !toy.get(k ++ "1") in
+  let first = try(!toy.put({key: k ++ "1", value: "x"})) in
+  let many = par(try(!toy.get(k ++ "1")), try(!toy.put({key: k ++ "2", value: "y"})), try(!toy.get("secret")), try(!toy.get(k ++ "2"))) in
+  let p = try(!toy.put({key: k ++ "3", value: length(many)})) in
+  [a, has(first, "ok"), map(x => has(x, "ok"), many), has(p, "ok"), !toy.get(k ++ "1"), !toy.get(k ++ "2"), !toy.get(k ++ "3")]`
+
+// A run whose process died after any of its events goes on in another one. Each effect that
+// isn't idempotent is done once at most, and a replay gives the answer that came of it.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	for cut, ended := 1, false; !ended; cut++ {
+		for _, done := range []bool{false, true} { // what is under way when the process dies
+			n := &notes{kept: map[string]value.Value{}, puts: map[string]int{}}
+			j := &mortal{takes: cut}
+			once := sync.Once{}
+			w := newWorld(t, run.Options{}, nil, "toy:notes/**")
+			made := w.evolve("busy", busy, "toy:notes/**")
+			j.Journal = w.memory
+			dying := run.New(run.Options{Policy: w.policy, Journal: j, Handler: &performer{perform: func(ctx context.Context, a run.Act) (v value.Value, size int64, f *fault.Fault) {
+				if !j.dead() {
+					return n.perform(ctx, a)
+				}
+				if done && !strings.HasSuffix(a.Key, fmt.Sprint(unrecorded)) {
+					once.Do(func() { n.perform(ctx, a) })
+				}
+				return value.Str("nobody hears this"), 1, nil
+			}}})
+			drive(t, dying.Begin(w.tools.Snapshot(), bounds(made, "r", `"notes/"`)), made, `"notes/"`)
+			if ended = j.takes >= 0; ended {
+				break
+			}
+			rec, err := run.ReadRecord(w.memory, "r")
+			if err != nil {
+				t.Fatal(err)
+			}
+			living := run.New(run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: n.perform}})
+			r, err := living.Resume(w.tools.Snapshot(), bounds(made, "r", `"notes/"`), rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, f := drive(t, r, made, `"notes/"`)
+			if f != nil {
+				t.Fatalf("cut %d: %v", cut, f)
+			}
+			for key, times := range n.puts {
+				if times > 1 {
+					t.Errorf("cut %d, done %v: %s was put %d times", cut, done, key, times)
+				}
+			}
+			if outcomes := w.events(journal.EffectOutcome); len(n.puts) < 3 && !strings.Contains(strings.Join(outcomes, " "), "outcome_unknown") {
+				t.Errorf("cut %d, done %v: only %v were put, and nothing is said of the others: %s", cut, done, n.puts, got)
+			}
+			w.replays(made, got)
+		}
+		if cut > 100 {
+			t.Fatal("it never ends")
+		}
+	}
+}
+
+// replays holds a run against its replay.
+func (w *world) replays(made *registry.Tool, want string) {
+	w.t.Helper()
+	t := w.t.(*testing.T)
+	rec, err := run.ReadRecord(w.memory, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := run.NewReplay(rec, false)
+	got, f := drive(t, p.Broker().Begin(w.tools.Snapshot(), bounds(made, "", `"notes/"`)), made, `"notes/"`)
+	if v := p.Verdict(f); v.Verdict != run.Identical || got != want {
+		t.Errorf("the replay gives %s and %s, not %s: %s\n%s", v.Verdict, got, want, v.Text, strings.Join(w.events("effect"), "\n"))
+	}
+	if err := w.memory.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A run doesn't go on that did what it may not do any more, or is another.
+func TestResumeIsRefused(t *testing.T) {
+	t.Parallel()
+	start := func(t *testing.T) (*world, *registry.Tool, *run.Record) {
+		n := &notes{kept: map[string]value.Value{}, puts: map[string]int{}}
+		w := newWorld(t, run.Options{}, n.perform, "toy:notes/**")
+		made := w.evolve("busy", busy, "toy:notes/**")
+		j := &mortal{Journal: w.memory, takes: 5}
+		drive(t, run.New(run.Options{Policy: w.policy, Journal: j, Handler: &performer{perform: n.perform}}).Begin(w.tools.Snapshot(), bounds(made, "r", `"notes/"`)), made, `"notes/"`)
+		rec, err := run.ReadRecord(w.memory, "r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w, made, rec
+	}
+	t.Run("revoked", func(t *testing.T) {
+		t.Parallel()
+		w, made, rec := start(t)
+		r, err := w.broker.Resume(w.tools.Snapshot(), bounds(made, "r", `"notes/"`), rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.policy.Revoked([]caps.Revocation{{ID: "1", Text: "toy:notes/**"}})
+		_, f := drive(t, r, made, `"notes/"`)
+		if f == nil || f.Kind != fault.Denied || !strings.Contains(f.Message, "can't go on") || !strings.Contains(f.Message, "revoked") {
+			t.Errorf("it ended with %v", f)
+		}
+		if got := w.events(journal.EffectRequested); len(got) != 2 {
+			t.Errorf("it asked for more: %v", got)
+		}
+	})
+	t.Run("another input", func(t *testing.T) {
+		t.Parallel()
+		w, made, rec := start(t)
+		r, err := w.broker.Resume(w.tools.Snapshot(), bounds(made, "r", `"notes/b"`), rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, f := drive(t, r, made, `"notes/b"`); f == nil || f.Kind != fault.Internal || !strings.Contains(f.Message, "arguments") {
+			t.Errorf("it ended with %v", f)
+		}
+	})
+	t.Run("another version", func(t *testing.T) {
+		t.Parallel()
+		w, _, rec := start(t)
+		if _, err := w.broker.Resume(w.tools.Snapshot(), bounds(w.evolve("busy", `k => k`), "r", `"notes/"`), rec); err == nil {
+			t.Error("it goes on")
+		}
+	})
+}
+
+// What is on record of tasks is read back.
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	n := &notes{kept: map[string]value.Value{}, puts: map[string]int{}}
+	w := newWorld(t, run.Options{}, n.perform, "toy:notes/**")
+	made := w.evolve("busy", busy, "toy:notes/**")
+	for _, id := range []string{"a", "b", "c"} {
+		if err := w.broker.CreateTask(&run.Task{ID: id, Call: run.Call{Tool: "busy", Arguments: []byte(`{"input":"notes/"}`)}, AsOf: 7, Owner: "me"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.broker.ResumeTask("b", "you"); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.CancelTask(w.memory, "c", "operator"); err != nil {
+		t.Fatal(err)
+	}
+	drive(t, w.broker.Begin(w.tools.Snapshot(), bounds(made, "a", `"notes/"`)), made, `"notes/"`)
+	all, err := run.Tasks(w.memory, time.Time{})
+	if err != nil || len(all) != 3 {
+		t.Fatal(all, err)
+	}
+	got := ""
+	for _, x := range all {
+		got += fmt.Sprintln(x.ID, x.Call.Tool, string(x.Call.Arguments), x.AsOf, x.Owner, x.Resumed, x.Cancelled.IsZero(), x.Ended.IsZero(), x.Over())
+	}
+	want := `a busy {"input":"notes/"} 7 me 0 true false true
+b busy {"input":"notes/"} 7 you 1 true true false
+c busy {"input":"notes/"} 7 me 0 false true true
+`
+	if got != want {
+		t.Errorf("the tasks are\n%s", got)
+	}
+	if one, err := run.FindTask(w.memory, "b"); err != nil || one == nil || one.Owner != "you" {
+		t.Error(one, err)
+	}
+	if _, err := run.ReadRecord(w.memory, "a"); err != nil {
+		t.Error("a run that is a task has no record:", err)
+	}
+}

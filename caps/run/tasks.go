@@ -1,0 +1,142 @@
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+// A task is a run that outlives the call that asked for it, and its server. The journal has,
+// under the run's name, that it was created, by which server, each time that another server
+// went on with it, and that it was cancelled. The end is the run's.
+
+// TaskKind selects the events about tasks.
+const TaskKind journal.Kind = "task"
+
+func isTask(k journal.Kind) bool {
+	return k == journal.TaskCreated || k == journal.TaskResumed || k == journal.TaskCancelled
+}
+
+// A Task is what a journal tells of one.
+type Task struct {
+	ID       string // the run's
+	Created  time.Time
+	Call     Call
+	AsOf     uint64 // of the tools that the call saw
+	Schedule string // by which it was started; "": by a client
+	Owner    string // the server that goes on with it, as it calls itself
+	Resumed  int    // times
+	// Cancelled is when that was asked for, and Ended when the run ended; zero: not yet.
+	Cancelled, Ended time.Time
+	// Fault is the kind of failure that it ended with.
+	Fault string
+}
+
+// Over reports whether nothing more is to be done.
+func (t *Task) Over() bool { return !t.Ended.IsZero() || !t.Cancelled.IsZero() }
+
+// CreateTask records that a run is a task. From its return on the task, and what was recorded
+// of the run, outlives the process.
+func (b *Broker) CreateTask(t *Task) error {
+	data := journal.AppendString([]byte(`{"call":{"tool":`), t.Call.Tool)
+	data = b.appendText(append(data, `,"arguments":`...), t.Call.Arguments)
+	data = strconv.AppendUint(append(data, `},"as_of":`...), t.AsOf, 10)
+	if t.Schedule != "" {
+		data = journal.AppendString(append(data, `,"schedule":`...), t.Schedule)
+	}
+	data = journal.AppendString(append(data, `,"owner":`...), t.Owner)
+	_, err := b.journal.Append(journal.Written, journal.TaskCreated, t.ID, "", append(data, '}'))
+	return err
+}
+
+// ResumeTask records that a server goes on with a task.
+func (b *Broker) ResumeTask(id, owner string) error {
+	_, err := b.journal.Append(journal.Written, journal.TaskResumed, id, "", append(journal.AppendString([]byte(`{"owner":`), owner), '}'))
+	return err
+}
+
+// CancelTask records that a task is to end.
+func CancelTask(j journal.Journal, id, by string) error {
+	_, err := j.Append(journal.Written, journal.TaskCancelled, id, "", append(journal.AppendString([]byte(`{"by":`), by), '}'))
+	return err
+}
+
+// maxTaskEvents is how many of the newest events about tasks are looked at.
+const maxTaskEvents = 20_000
+
+// Tasks is the tasks on record that were created after a time, the oldest first.
+func Tasks(j journal.Journal, after time.Time) ([]*Task, error) {
+	events, _, err := j.Read(journal.Query{Kind: TaskKind, Limit: maxTaskEvents, Last: true})
+	if err != nil {
+		return nil, err
+	}
+	all, err := readTasks(j, events)
+	return slices.DeleteFunc(all, func(t *Task) bool { return !t.Created.After(after) }), err
+}
+
+// FindTask is the task of a name; nil: there is none on record.
+func FindTask(j journal.Journal, id string) (*Task, error) {
+	if id == "" {
+		return nil, nil
+	}
+	events, _, err := j.Read(journal.Query{Run: id, Kind: TaskKind})
+	if err != nil {
+		return nil, err
+	}
+	all, err := readTasks(j, events)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err error) {
+	texts := &Record{}
+	texts.blobs, _ = j.(Blobs)
+	byID := map[string]*Task{}
+	for i := range events {
+		e := &events[i]
+		var data struct {
+			Call struct {
+				Tool      string
+				Arguments json.RawMessage
+			}
+			AsOf            uint64 `json:"as_of"`
+			Owner, Schedule string
+		}
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			return nil, err
+		}
+		t := byID[e.Run]
+		switch {
+		case e.Kind == journal.TaskCreated:
+			t = &Task{ID: e.Run, Created: e.Time, AsOf: data.AsOf, Schedule: data.Schedule, Owner: data.Owner}
+			t.Call.Tool = data.Call.Tool
+			if t.Call.Arguments, err = texts.readText(data.Call.Arguments); err != nil {
+				return nil, err
+			}
+			byID[e.Run] = t
+			all = append(all, t)
+		case t == nil: // its beginning is older than what was read
+		case e.Kind == journal.TaskResumed:
+			t.Owner, t.Resumed = data.Owner, t.Resumed+1
+		case e.Kind == journal.TaskCancelled && t.Cancelled.IsZero():
+			t.Cancelled = e.Time
+		}
+	}
+	for _, t := range all {
+		ended, _, err := j.Read(journal.Query{Run: t.ID, Kind: journal.RunEnded, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(ended) > 0 {
+			var data struct{ Error struct{ Kind string } }
+			_ = json.Unmarshal(ended[0].Data, &data) // of another version: it ended
+			t.Ended, t.Fault = ended[0].Time, data.Error.Kind
+		}
+	}
+	return all, nil
+}
