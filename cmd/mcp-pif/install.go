@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,6 +25,7 @@ type installOptions struct {
 	client, config, name string
 	project, undo, yes   bool
 	show, print          bool
+	move                 bool
 }
 
 func newInstall() *cobra.Command {
@@ -37,12 +39,19 @@ with which the client will start the server: they are checked as the server woul
 and paths in them are made absolute, since a client starts it in a folder of its own.
 With --undo the file gets back what was there before.
 
+With --move-servers the other MCP servers of the client go behind this one: each is
+pinned to the version found, checked by a call in the sandbox that it will have, and
+granted so that what only reads, by its own word, runs, and all else asks. What looks
+like a secret is kept in this user's state. A server that can't be pinned, or fails,
+stays where it is. --undo takes all of that back.
+
 The clients are ` + wrapWords(clientconfig.IDs(), 84) + `.
 For any other, --print prints the entry, and --config FILE writes it into a file of
 the same shape: JSON, TOML (as Codex CLI has it) or YAML (as Goose has it).`,
 		Example: `  mcp-pif install --client claude-desktop
   mcp-pif install --client cursor --project -- --cap fs:./sandbox
   mcp-pif install --client cursor --project --undo
+  mcp-pif install --client claude-desktop --move-servers
   mcp-pif install --print -- --cap fs:~/notes`,
 		RunE: func(cmd *cobra.Command, args []string) error { return install(cmd, &o, args) },
 	}
@@ -52,6 +61,7 @@ the same shape: JSON, TOML (as Codex CLI has it) or YAML (as Goose has it).`,
 	f.StringVar(&o.name, "name", "pif", "the server's `NAME` there")
 	f.BoolVar(&o.project, "project", false, "for the project in this folder only, not for all of yours")
 	f.BoolVar(&o.undo, "undo", false, "give the file back what was there before")
+	f.BoolVar(&o.move, "move-servers", false, "put the client's other MCP servers behind this one")
 	f.BoolVarP(&o.yes, "yes", "y", false, "make the change without asking")
 	f.BoolVarP(&o.show, "dry-run", "n", false, "show the change and don't make it")
 	f.BoolVar(&o.print, "print", false, "print the entry, and change nothing")
@@ -114,12 +124,28 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 	if !serverName.MatchString(o.name) {
 		return fmt.Errorf("--name is letters, digits, _ and -, not %q", o.name)
 	}
-	if o.undo && (len(args) > 0 || o.print) {
-		return errors.New("--undo goes without flags of the server and without --print")
+	if (o.undo || o.move) && o.print || o.undo && (o.move || len(args) > 0) {
+		return errors.New("--undo goes without flags of the server, --move-servers and --print, and --move-servers without --print")
 	}
-	var command string
-	var flags []string
+	past, err := openInstalls()
+	if err != nil {
+		return failing(err)
+	}
+	var (
+		command string
+		flags   []string
+		file    *clientconfig.File
+		moving  *move
+	)
+	if !o.print {
+		if file, err = c.Open(path); err != nil {
+			return failing(err)
+		}
+	}
 	if !o.undo {
+		if o.move && len(args) == 0 && past.Wrote(file, o.name, file.Servers()[o.name]) {
+			args = clientconfig.Command(file.Servers()[o.name])[1:] // what it is started with stays
+		}
 		if flags, err = o.serverFlags(cmd, args); err != nil {
 			return err
 		}
@@ -127,25 +153,57 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 			return failing(err)
 		}
 	}
+	if o.move {
+		if moving, err = o.planMove(cmd, file, flags); err != nil {
+			return failing(err)
+		}
+		isKept := false
+		defer func() {
+			if !isKept {
+				moving.rollback()
+			}
+		}()
+		keep := func() { isKept = true }
+		for _, flag := range moving.flags() {
+			if !slices.Contains(flags, flag) {
+				flags = append(flags, flag)
+			}
+		}
+		if moving.print(cmd.OutOrStdout()); len(moving.moved) == 0 {
+			return nil
+		}
+		return o.write(cmd, c, past, file, path, c.Entry(o.name, command, flags), moving, keep)
+	}
 	entry := c.Entry(o.name, command, flags)
 	if o.print {
 		text, err := c.Print(path, o.name, entry)
 		fmt.Fprint(cmd.OutOrStdout(), text)
 		return failing(err)
 	}
-	file, err := c.Open(path)
+	return o.write(cmd, c, past, file, path, entry, nil, nil)
+}
+
+// planMove looks at the other servers of the file.
+func (o *installOptions) planMove(cmd *cobra.Command, file *clientconfig.File, flags []string) (*move, error) {
+	_, server, err := absoluteFlags(flags)
 	if err != nil {
-		return failing(err)
+		return nil, err
 	}
-	past, err := openInstalls()
-	if err != nil {
-		return failing(err)
-	}
+	return planMove(cmd, &serverLock{path: server.mcpLock}, file, o.name, server.sandbox)
+}
+
+// write shows the change of a client's file and makes it if that is wanted. moving has what
+// is in the lock from then on; nil: nothing is.
+func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past *clientconfig.History, file *clientconfig.File, path string, entry json.RawMessage, moving *move, keep func()) (err error) {
 	var e *clientconfig.Edit
-	if o.undo {
+	places := past.Moved(file, o.name)
+	switch {
+	case o.undo:
 		e, err = past.Undo(file, o.name)
-	} else {
-		e, err = past.Install(file, o.name, entry)
+	case moving != nil:
+		e, err = past.Install(file, o.name, entry, moving.places())
+	default:
+		e, err = past.Install(file, o.name, entry, nil)
 	}
 	if err != nil {
 		return failing(err)
@@ -157,7 +215,11 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 	if _, err := os.Stat(filepath.Dir(path)); err != nil && !o.project && o.config == "" {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s doesn't exist: %s seems not to be installed for this user. It will find the entry once it is.\n", filepath.Dir(path), c.Title)
 	}
-	fmt.Fprint(cmd.OutOrStdout(), printableLines(string(diff.Diff(path, e.Before, path, e.After))))
+	shown := string(diff.Diff(path, e.Before, path, e.After))
+	if moving != nil {
+		shown = moving.masked(shown)
+	}
+	fmt.Fprint(cmd.OutOrStdout(), printableLines(shown))
 	switch agreed, err := o.agreed(cmd, "Make this change?"); {
 	case err != nil:
 		return failing(err)
@@ -165,8 +227,28 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed.")
 		return nil
 	}
+	if moving != nil {
+		if err := moving.commit(); err != nil {
+			return failing(err)
+		}
+		_, server, err := absoluteFlags(clientconfig.Command(entry)[1:])
+		if err != nil {
+			return failing(err)
+		}
+		if problem := server.problem(cmd); problem != "" {
+			return failing(fmt.Errorf("a server with these flags would not start: %s", problem))
+		}
+	}
 	if err := past.Commit(e, o.undo); err != nil {
 		return failing(err)
+	}
+	if keep != nil {
+		keep()
+	}
+	if o.undo {
+		if err := unmove(places, past); err != nil {
+			return failing(fmt.Errorf("%s is as it was, but the servers that were moved are still in the lock: %w", path, err))
+		}
 	}
 	out := cmd.OutOrStdout()
 	switch {

@@ -244,6 +244,7 @@ func printServer(out io.Writer, name string, s *mcplock.Server) {
 	row("program", s.Program)
 	row("tree", s.Tree)
 	row("variables", strings.Join(s.Env, ", "))
+	row("headers", strings.Join(s.Headers, ", "))
 	row("network", strings.Join(s.Network, ", "))
 	if s.Unpinned {
 		row("unpinned", "its command fetches what it runs: nothing of that is checked")
@@ -422,19 +423,17 @@ func newMCPRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a server from the lock file",
-		Long: `Remove a server from the lock file, with the copy of its program. A server of
-mcp-pif that runs goes on with it until it ends.`,
+		Long: `Remove a server from the lock file, with the copy of its program and the secrets that
+are kept for it. A server of mcp-pif that runs goes on with it until it ends.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, s, err := at.find(args[0])
+			l, _, err := at.find(args[0])
+			if err == nil {
+				err = removeServers(l, args[0])
+			}
 			if err != nil {
 				return failing(err)
 			}
-			delete(l.Servers, args[0])
-			if err := l.Write(); err != nil {
-				return failing(err)
-			}
-			l.Discard(s)
 			fmt.Fprintf(cmd.OutOrStdout(), "removed %s from %s\n", args[0], l.Path)
 			return nil
 		},

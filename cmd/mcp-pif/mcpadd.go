@@ -28,7 +28,8 @@ import (
 
 // serverOptions are what is said of a server when it is added or tried.
 type serverOptions struct {
-	env, network         []string
+	env, headers         []string
+	network              []string
 	dir                  string
 	read, write          []string
 	unpinned, unconfined bool
@@ -38,7 +39,8 @@ type serverOptions struct {
 
 func (o *serverOptions) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.env, "env", nil, "give the server a variable, `NAME[=VALUE]`: without a value it is taken from mcp-pif's environment, and kept out of what comes back; may be repeated")
+	f.StringArrayVar(&o.env, "env", nil, "give the server a variable, `NAME[=VALUE]`: without a value it is taken from mcp-pif's environment, and kept out of what comes back; a value that looks like a secret is kept in this user's state; may be repeated")
+	f.StringArrayVar(&o.headers, "header", nil, "send a header, `NAME=VALUE`, with each request to its URL; kept as the values of --env are; may be repeated")
 	f.StringArrayVar(&o.network, "network", nil, "let the server reach an `ORIGIN` such as https://api.github.com, or any; may be repeated")
 	f.StringVar(&o.dir, "dir", "", "start it in this `FOLDER`, which it can read")
 	f.StringArrayVar(&o.read, "read", nil, "let it read a `PATH`; may be repeated")
@@ -123,7 +125,7 @@ func newServer(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOpti
 	if err != nil {
 		return nil, undo, err
 	}
-	s.Added, s.Env, s.Network, s.Unconfined = today(), o.env, o.network, o.unconfined
+	s.Added, s.Env, s.Headers, s.Network, s.Unconfined = today(), o.env, o.headers, o.network, o.unconfined
 	s.Tools = map[string]*mcplock.Tool{}
 	if err := o.paths(s); err != nil {
 		undo()
@@ -279,11 +281,26 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 	if !yes && !confirmed(cmd, fmt.Sprintf("Write %s?", l.Path)) {
 		return errors.New("nothing was added")
 	}
-	if err := l.Write(); err != nil {
+	if err := keepServers(l, name); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "added %s to %s; grant it with --cap %s, or let each tool ask with --ask %s\n", name, l.Path, name, name)
 	return nil
+}
+
+// keepServers writes the lock file with new servers, and what they are given in secret beside
+// it.
+func keepServers(l *mcplock.Lock, names ...string) error {
+	kept, err := secretsOf(l)
+	for _, name := range names {
+		if err == nil {
+			err = kept.take(name, l.Servers[name])
+		}
+	}
+	if err == nil {
+		err = l.Write()
+	}
+	return err
 }
 
 // fill puts into an entry what the server said of itself.
@@ -304,12 +321,28 @@ func fill(s *mcplock.Server, listed *mcp.Listing, rename map[string]string) erro
 func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) {
 	fmt.Fprintf(out, "%s %s, protocol %s, %d tools, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), len(s.Tools), lock.Shown(pinnedBy(s), 200))
 	printClaims(out, s)
+	fmt.Fprintf(out, "  %-12s %s\n", "has", orNone(given(s)))
+	if !isAccepted {
+		fmt.Fprintf(out, "Nothing is granted yet. Take its word for what only reads:   mcp-pif mcp accept %s\n", name)
+	}
+}
+
+// given is what a server has of this machine.
+func given(s *mcplock.Server) []string {
 	var asks []string
 	if len(s.Network) > 0 {
 		asks = append(asks, "network "+strings.Join(s.Network, " "))
 	}
-	for _, v := range s.Env {
-		asks = append(asks, "variable "+v)
+	for _, given := range []struct {
+		what string
+		of   []string
+	}{{"variable ", s.Env}, {"header ", s.Headers}} {
+		for _, text := range given.of {
+			if name, value, _ := strings.Cut(text, "="); looksSecret(name, value) {
+				text = name + " (kept as a secret)"
+			}
+			asks = append(asks, given.what+text)
+		}
 	}
 	for _, p := range slices.Concat(s.Read, []string{s.Dir}) {
 		if p != "" {
@@ -319,10 +352,7 @@ func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) 
 	for _, p := range s.Write {
 		asks = append(asks, "writing "+p)
 	}
-	fmt.Fprintf(out, "  %-12s %s\n", "has", orNone(asks))
-	if !isAccepted {
-		fmt.Fprintf(out, "Nothing is granted yet. Take its word for what only reads:   mcp-pif mcp accept %s\n", name)
-	}
+	return asks
 }
 
 func newMCPDiff() *cobra.Command {
@@ -508,7 +538,7 @@ func upgradeServer(cmd *cobra.Command, at *serverLock, o *serverOptions, name st
 		return nil
 	}
 	l.Servers[name] = &now
-	if err := l.Write(); err != nil {
+	if err := keepServers(l, name); err != nil {
 		return err
 	}
 	isKept = true
@@ -524,6 +554,9 @@ func (o *serverOptions) change(cmd *cobra.Command, s *mcplock.Server) error {
 	f := cmd.Flags()
 	if f.Changed("env") {
 		s.Env = o.env
+	}
+	if f.Changed("header") {
+		s.Headers = o.headers
 	}
 	if f.Changed("network") {
 		s.Network = o.network

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -249,18 +248,23 @@ func (a *authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving)
 	}}
 	up.settings.Hops, _ = strconv.Atoi(os.Getenv(hopsVariable)) // none where it isn't set
 	up.settings.Idle, _ = time.ParseDuration(policy.Idle)       // it was checked when it was read
+	env, headers, missing := inheritedValues(inherit, func(name string) (string, bool) {
+		i := slices.IndexFunc(r.known, func(s *caps.Secret) bool { return s.Name == bindingName(m.Kind, name) })
+		if i < 0 {
+			return "", false
+		}
+		return r.known[i].Value(), true
+	})
 	if up.settings.Env, err = r.values("env", policy.Env); err != nil {
 		return nil, err
 	}
 	if up.settings.Headers, err = r.values("headers", policy.Headers); err != nil {
 		return nil, err
 	}
-	for _, name := range inherit {
-		if value, ok := os.LookupEnv(name); ok {
-			up.settings.Env[name] = value
-		} else {
-			a.log.Warn("a variable that an MCP server needs isn't set: set it for mcp-pif, or give its value in \"servers\" of the policy file", "server", m.Kind, "variable", name)
-		}
+	maps.Copy(up.settings.Env, env)
+	maps.Copy(up.settings.Headers, headers)
+	for _, name := range missing {
+		a.log.Warn("a variable or header that an MCP server needs has no value: set the variable for mcp-pif, or give its value in \"servers\" of the policy file", "server", m.Kind, "name", name)
 	}
 	if a.options.manyPrincipals && r.principal == "" && !policy.Shared && len(up.settings.Env)+len(up.settings.Headers) > 0 {
 		return nil, fmt.Errorf(`every principal would use the same login: grant it to principals one by one, or say "shared": true of it in "servers" of the policy file`)
@@ -285,7 +289,7 @@ func (a *authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving)
 
 // identityOf is what a grant of a server is besides its operations: no value of a secret, and
 // no words of ours or the server's.
-func identityOf(who string, command *caps.Command, policy *caps.ServerPolicy, inherit []string) (string, error) {
+func identityOf(who string, command *caps.Command, policy *caps.ServerPolicy, inherit mcplock.Inherited) (string, error) {
 	p := *policy
 	p.Concurrent, p.Idle, p.Tools = 0, "", map[string]*caps.ToolPolicy{}
 	for word, t := range policy.Tools {
@@ -370,12 +374,13 @@ func (r *resolving) values(what string, from map[string]caps.ServerValue) (map[s
 	return values, nil
 }
 
-// secretName is names of variables whose values are kept out of what comes back.
-var secretName = regexp.MustCompile(`(?i)token|secret|passw|key|auth|cred|cookie`)
-
-// inherited is bindings of the variables that the servers among these grants take from this
-// process's environment, if their names say that they are secrets.
+// inherited is bindings of the secrets that the servers among these grants are given without a
+// word of the policy's.
 func (a *authority) inherited(to allowed) []caps.Binding {
+	kept, err := secretsOf(a.upstreams.lock)
+	if err != nil {
+		kept = keptSecrets{} // there is no state, and nothing is kept
+	}
 	var all []caps.Binding
 	for _, text := range slices.Concat(to.granted, to.asked) {
 		c, err := caps.Parse(text, a.kinds)
@@ -384,12 +389,8 @@ func (a *authority) inherited(to allowed) []caps.Binding {
 			continue
 		}
 		_, inherit := s.Policy(to.servers[c.Kind])
-		for _, name := range inherit {
-			b, err := caps.NewBinding(name, c.Kind, "", name, a.kinds)
-			if err != nil || !secretName.MatchString(name) {
-				continue
-			}
-			if _, err := b.Read(""); err == nil && !slices.ContainsFunc(slices.Concat(to.secrets, all), func(o caps.Binding) bool { return o.Name == name }) {
+		for _, b := range kept.bindings(c.Kind, inherit, a.kinds) {
+			if !slices.ContainsFunc(slices.Concat(to.secrets, all), func(o caps.Binding) bool { return o.Name == b.Name }) {
 				all = append(all, b)
 			}
 		}

@@ -456,7 +456,7 @@ func TestUpstreamIdentity(t *testing.T) {
 		if c.command != "" {
 			command = &caps.Command{Args: []string{c.command}}
 		}
-		got, err := identityOf(c.who, command, policy, strings.Fields(c.inherit))
+		got, err := identityOf(c.who, command, policy, mcplock.Inherited{Env: strings.Fields(c.inherit)})
 		if err != nil || seen[got] != "" {
 			t.Errorf("%+v is the same as %s: %v", c, seen[got], err)
 		}
@@ -468,8 +468,8 @@ func TestUpstreamIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, _ := identityOf("a", nil, base, nil)
-		if b, _ := identityOf("a", nil, policy, nil); a != b {
+		a, _ := identityOf("a", nil, base, mcplock.Inherited{})
+		if b, _ := identityOf("a", nil, policy, mcplock.Inherited{}); a != b {
 			t.Errorf("%s makes another grant", text)
 		}
 	}

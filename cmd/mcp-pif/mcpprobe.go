@@ -49,17 +49,21 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	policy, inherit := s.Policy(nil)
-	settings := mcp.Settings{Name: name, Server: s, Env: map[string]string{}}
+	kept, err := secretsOf(l)
+	if err != nil {
+		return err
+	}
+	settings := mcp.Settings{Name: name, Server: s}
+	var missing []string
+	settings.Env, settings.Headers, missing = inheritedValues(inherit, func(variable string) (string, bool) { return kept.read(name, variable) })
 	for variable, value := range policy.Env {
 		settings.Env[variable] = value.Text // of the entry, which names no secret
 	}
-	for _, variable := range inherit {
-		value, isSet := os.LookupEnv(variable)
-		if !isSet {
-			fmt.Fprintf(cmd.ErrOrStderr(), "the variable %s isn't set: the server starts without it\n", variable)
-			continue
-		}
-		settings.Env[variable] = value
+	for header, value := range policy.Headers {
+		settings.Headers[header] = value.Text
+	}
+	for _, variable := range missing {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s isn't set: the server starts without it\n", variable)
 	}
 	log := &serverLog{}
 	defer func() {

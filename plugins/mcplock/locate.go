@@ -46,10 +46,14 @@ func (l *Lock) Discard(s *Server) {
 	programs.Discard(lock.Program{Folder: s.Folder})
 }
 
+// Inherited is what the entry names without a value, sorted: each is a secret that is kept for
+// the server, or a variable of mcp-pif's own environment.
+type Inherited struct{ Env, Headers []string }
+
 // Policy returns what the operator says of the server in all: the entry has what it needs, and
-// a policy file may say otherwise, member by member. Variables of the entry that the policy
-// doesn't give a value are named in inherit: they are taken from mcp-pif's own environment.
-func (s *Server) Policy(said *caps.ServerPolicy) (all *caps.ServerPolicy, inherit []string) {
+// a policy file may say otherwise, member by member. Names of the entry that neither gives a
+// value are inherited.
+func (s *Server) Policy(said *caps.ServerPolicy) (all *caps.ServerPolicy, inherit Inherited) {
 	p := caps.ServerPolicy{}
 	if said != nil {
 		p = *said
@@ -63,21 +67,28 @@ func (s *Server) Policy(said *caps.ServerPolicy) (all *caps.ServerPolicy, inheri
 			*list.to = list.from
 		}
 	}
-	p.Env = maps.Clone(p.Env)
-	for _, variable := range s.Env {
-		name, text, hasValue := strings.Cut(variable, "=")
-		if _, isSaid := p.Env[name]; isSaid {
+	p.Env, inherit.Env = valued(p.Env, s.Env)
+	p.Headers, inherit.Headers = valued(p.Headers, s.Headers)
+	return &p, inherit
+}
+
+// valued adds NAME=VALUE to values that don't have the name, and returns those without one.
+func valued(said map[string]caps.ServerValue, entry []string) (all map[string]caps.ServerValue, without []string) {
+	all = maps.Clone(said)
+	for _, text := range entry {
+		name, value, hasValue := strings.Cut(text, "=")
+		if _, isSaid := all[name]; isSaid {
 			continue
 		}
 		if !hasValue {
-			inherit = append(inherit, name)
+			without = append(without, name)
 			continue
 		}
-		if p.Env == nil {
-			p.Env = map[string]caps.ServerValue{}
+		if all == nil {
+			all = map[string]caps.ServerValue{}
 		}
-		p.Env[name] = caps.ServerValue{Text: text}
+		all[name] = caps.ServerValue{Text: value}
 	}
-	slices.Sort(inherit)
-	return &p, slices.Compact(inherit)
+	slices.Sort(without)
+	return all, slices.Compact(without)
 }

@@ -71,7 +71,8 @@ type Server struct {
 	Protocol     string           `json:"protocol"`
 	Info         Info             `json:"server"`
 	Instructions string           `json:"instructions,omitempty"` // "sha256:…"
-	Env          []string         `json:"env,omitempty"`          // variables that it needs: NAME from our environment, or NAME=VALUE
+	Env          []string         `json:"env,omitempty"`          // variables that it needs: NAME, a secret kept for it or from our environment, or NAME=VALUE
+	Headers      []string         `json:"headers,omitempty"`      // of each request to its URL: NAME, a secret that is kept for it, or NAME=VALUE
 	Network      []string         `json:"network,omitempty"`      // origins that it needs, or "any"
 	Dir          string           `json:"dir,omitempty"`          // where it runs, absolute
 	Read         []string         `json:"read,omitempty"`         // paths that it needs to read, absolute
@@ -250,6 +251,8 @@ func (s *Server) check() error {
 		return errors.New("a URL has no program")
 	case s.Program != "" && !isSum(s.Program) || s.Tree != "" && !isSum(s.Tree) || s.Instructions != "" && !isSum(s.Instructions):
 		return errors.New("a hash is sha256: and 64 digits")
+	case len(s.Headers) > 0 && s.URL == "":
+		return errors.New("a program has no headers")
 	case (s.Folder == "") != (s.Tree == ""):
 		return errors.New("a folder has a hash, and a hash a folder")
 	case s.URL == "" && s.Program == "" && s.Tree == "":
@@ -259,7 +262,7 @@ func (s *Server) check() error {
 	case s.Tools == nil:
 		return errors.New("it has no tools")
 	}
-	for _, text := range slices.Concat(s.Command, s.Env, s.Network, s.Read, s.Write, []string{s.URL, s.Folder, s.Dir}) {
+	for _, text := range slices.Concat(s.Command, s.Env, s.Headers, s.Network, s.Read, s.Write, []string{s.URL, s.Folder, s.Dir}) {
 		if len(text) > 4096 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return fmt.Errorf("the text %s", lock.Shown(text, 80))
 		}

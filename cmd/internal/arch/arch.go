@@ -149,9 +149,10 @@ var rules = map[string]rule{
 	"plugins/mcp/mcpprobe": {std: anyStd, ours: []string{"core/value", "caps", "caps/run", "plugins/host", "plugins/mcp"}},
 	"plugins/mcp/mcptest":  {std: anyStd, tests: true},
 
-	"cmd/internal/arch":   {std: anyStd},
-	"cmd/internal/pinned": {std: anyStd},
-	"cmd/internal/stdio":  {std: anyStd, libraries: mcpSDK},
+	"cmd/internal/arch":           {std: anyStd},
+	"cmd/internal/pinned":         {std: anyStd},
+	"cmd/internal/pinned/npmtest": {std: anyStd, tests: true},
+	"cmd/internal/stdio":          {std: anyStd, libraries: mcpSDK},
 	// MCP over HTTP: who may come in, and how much at once.
 	"cmd/internal/streamable": {
 		std: anyStd, ours: []string{"cmd/internal/stdio"}, // what is a message

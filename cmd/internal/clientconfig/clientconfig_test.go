@@ -136,7 +136,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.json")
 	c := Named("cursor")
 	h := history(t, path)
-	e, err := h.Install(open(t, c, path), "pif", c.Entry("pif", "/bin/pif", nil))
+	e, err := h.Install(open(t, c, path), "pif", c.Entry("pif", "/bin/pif", nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func open(t *testing.T, c *Client, path string) *File {
 func install(t *testing.T, c *Client, path, name string, entry []byte) {
 	t.Helper()
 	h := history(t, path)
-	e, err := h.Install(open(t, c, path), name, entry)
+	e, err := h.Install(open(t, c, path), name, entry, nil)
 	if err == nil {
 		err = h.Commit(e, false)
 	}
@@ -239,4 +239,106 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// Servers that are moved are taken out, and undo gives each file back byte for byte; after
+// somebody else's change the entries are put back, and the change stays.
+func TestMoved(t *testing.T) {
+	t.Parallel()
+	for client, text := range map[string]string{
+		"claude-desktop": "{\"mcpServers\": {\"a\": {\"command\": \"npx\", \"args\":[\"x\"]}, // mine\n \"b\":{\"command\":\"b\"},\n\"c\":{\"url\":\"https://x\"}}}",
+		"codex":          "[mcp_servers.a]\ncommand = \"npx\"\nargs = [\"x\"]\n[mcp_servers.a.env]\nT = \"1\"\n\n# b is mine\n[mcp_servers.b]\ncommand = \"b\"\n\n[mcp_servers.c]\nurl = \"https://x\"\n",
+		"goose":          "extensions:\n  a:\n    cmd: npx\n    args: [x]\n  # mine\n  b:\n    cmd: b\n  c:\n    uri: https://x\nMODE: auto\n",
+	} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			c := Named(client)
+			path := filepath.Join(t.TempDir(), "f"+map[string]string{"codex": ".toml", "goose": ".yaml"}[client])
+			for _, isChanged := range []bool{false, true} {
+				write(t, path, text)
+				h, err := OpenHistory(path + ".history")
+				if err != nil {
+					t.Fatal(err)
+				}
+				f := open(t, c, path)
+				places := map[string]Place{"a": {"/lock", "a"}, "c": {"/lock", "c_2"}}
+				e, err := h.Install(f, "pif", c.Entry("pif", "/bin/pif", nil), places)
+				if err == nil {
+					err = h.Commit(e, false)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := open(t, c, path).Servers(); got["a"] != nil || got["c"] != nil || got["b"] == nil || got["pif"] == nil {
+					t.Errorf("%s", got)
+				}
+				if !h.Refers(Place{"/lock", "c_2"}) || h.Refers(Place{"/other", "a"}) {
+					t.Error("it doesn't know where they are")
+				}
+				if isChanged {
+					install(t, c, path, "theirs", c.Entry("theirs", "t", nil))
+					now := read(t, path)
+					write(t, path, strings.Replace(now, "mine", "ours", 1))
+				}
+				if h, err = OpenHistory(path + ".history"); err != nil {
+					t.Fatal(err)
+				}
+				if e, err = h.Undo(open(t, c, path), "pif"); err == nil {
+					err = h.Commit(e, true)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := open(t, c, path).Servers()
+				if !isChanged && read(t, path) != text || got["a"] == nil || got["c"] == nil || got["b"] == nil || got["pif"] != nil || isChanged && got["theirs"] == nil {
+					t.Errorf("changed %v: after undo it is\n%s", isChanged, read(t, path))
+				}
+			}
+		})
+	}
+}
+
+func TestReadUpstream(t *testing.T) {
+	for entry, want := range map[string]string{
+		`{"type":"stdio","command":"npx","args":["-y","x"],"env":{"T":"1"},"cwd":"/w","timeout":5}`: "npx -y x /w T=1",
+		`{"type":"local","command":["a","b"],"environment":{"T":"1"},"enabled":true}`:               "a b T=1",
+		`{"name":"n","cmd":"a","args":[],"envs":{},"enabled":false,"bundled":null}`:                 "a off",
+		`{"type":"http","url":"https://x","headers":{"Authorization":"Bearer t"}}`:                  "https://x Authorization=Bearer t",
+		`{"serverUrl":"https://x"}`:                         "https://x",
+		`{"command":"a","env":{"T":"${input:key}"}}`:        "error: ${input:key}",
+		`{"command":["a"],"environment":{"T":"{env:KEY}"}}`: "error: {env:KEY}",
+		`{"command":"a","envFile":".env"}`:                  "error: envFile",
+		`{"type":"sse","url":"https://x"}`:                  "error: type",
+		`{"command":"a","url":"https://x"}`:                 "error: both",
+		`{"command":"a","env":{"T":5}}`:                     "error: of the type",
+		`{}`:                                                "error: no command",
+	} {
+		u, err := ReadUpstream([]byte(entry))
+		if says, isError := strings.CutPrefix(want, "error: "); isError {
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v, want %s", entry, err, says)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", entry, err)
+			continue
+		}
+		got := strings.Join(u.Command, " ") + u.URL
+		if u.Dir != "" {
+			got += " " + u.Dir
+		}
+		for name, value := range u.Env {
+			got += " " + name + "=" + value
+		}
+		for name, value := range u.Headers {
+			got += " " + name + "=" + value
+		}
+		if u.Off {
+			got += " off"
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", entry, got, want)
+		}
+	}
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
@@ -138,6 +140,17 @@ func (f *File) set(name string, entry json.RawMessage) ([]byte, error) {
 		return nil, refused(errors.New("its servers aren't written as expected"))
 	}
 	return after, nil
+}
+
+// setAll is set of several entries, by name.
+func (f *File) setAll(changes map[string]json.RawMessage) (text []byte, err error) {
+	now := *f
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
+		if now.text, err = now.set(name, changes[name]); err != nil {
+			return nil, err
+		}
+	}
+	return now.text, nil
 }
 
 // remove takes out what a path of keys leads to, and the objects that are empty

@@ -37,6 +37,16 @@ type record struct {
 type written struct {
 	Before json.RawMessage `json:"before"`
 	Wrote  json.RawMessage `json:"wrote"`
+	// Moved is where the servers are now that were taken out for this entry, by their names
+	// here, and Out is their own entries.
+	Moved map[string]Place           `json:"moved,omitempty"`
+	Out   map[string]json.RawMessage `json:"out,omitempty"`
+}
+
+// A Place is where a server is that was moved: a name in a lock file.
+type Place struct {
+	Lock string `json:"lock"`
+	Name string `json:"name"`
 }
 
 // OpenHistory reads the history in a file, which need not exist.
@@ -65,9 +75,15 @@ func (h *History) Wrote(f *File, name string, entry json.RawMessage) bool {
 	return ok && sameJSON(was.Wrote, entry)
 }
 
-// Install returns the edit that puts an entry into a file.
-func (h *History) Install(f *File, name string, entry json.RawMessage) (*Edit, error) {
-	after, err := f.set(name, entry)
+// Install returns the edit that puts an entry into a file, and takes those out whose servers
+// are elsewhere from then on.
+func (h *History) Install(f *File, name string, entry json.RawMessage, moved map[string]Place) (*Edit, error) {
+	out := map[string]json.RawMessage{}
+	changes := map[string]json.RawMessage{name: entry}
+	for other := range moved {
+		out[other], changes[other] = f.Servers()[other], nil
+	}
+	after, err := f.setAll(changes)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +98,16 @@ func (h *History) Install(f *File, name string, entry json.RawMessage) (*Edit, e
 	before := f.Servers()[name]
 	if was, ok := r.Entries[name]; ok && sameJSON(before, was.Wrote) {
 		before = was.Before // of before the first time
+		for other, place := range was.Moved {
+			if _, again := out[other]; !again {
+				if moved == nil {
+					moved = map[string]Place{}
+				}
+				moved[other], out[other] = place, was.Out[other]
+			}
+		}
 	}
-	r.Entries[name] = written{Before: before, Wrote: entry}
+	r.Entries[name] = written{Before: before, Wrote: entry, Moved: moved, Out: out}
 	if r.Back = nil; known {
 		r.Back = spanBetween(after, original)
 	}
@@ -104,7 +128,13 @@ func (h *History) Undo(f *File, name string) (*Edit, error) {
 	if string(was.Before) == "null" {
 		was.Before = nil
 	}
-	after, err := f.set(name, was.Before)
+	changes := map[string]json.RawMessage{name: was.Before}
+	for other, entry := range was.Out {
+		if _, isThere := f.Servers()[other]; !isThere {
+			changes[other] = entry
+		}
+	}
+	after, err := f.setAll(changes)
 	original, known := r.Back.apply(f.text)
 	delete(r.Entries, name)
 	if len(r.Entries) > 0 {
@@ -130,6 +160,28 @@ func (h *History) Undo(f *File, name string) (*Edit, error) {
 		e.Remove, e.folders = err == nil && len(tree) == 0, r.Folders
 	}
 	return e, nil
+}
+
+// Moved returns where the servers are that were taken out for an entry of this name.
+func (h *History) Moved(f *File, name string) map[string]Place {
+	if r := h.Files[f.Path]; r != nil {
+		return r.Entries[name].Moved
+	}
+	return nil
+}
+
+// Refers reports whether a server that was moved is in the place, for any entry of any file.
+func (h *History) Refers(to Place) bool {
+	for _, r := range h.Files {
+		for _, w := range r.Entries {
+			for _, place := range w.Moved {
+				if place == to {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 func (f *File) edit(after []byte) *Edit {

@@ -28,6 +28,7 @@ type Package struct {
 	Registry string   // "npm" or "pypi"
 	Name     string   // "@scope/name"
 	Version  string   // exact; "": the line has none
+	Range    string   // what it says in place of a version, such as latest or ^1.2; see [Find]
 	Program  string   // the program in the package; "": its only one, or the one of its name
 	Args     []string // what the program is given
 }
@@ -40,11 +41,24 @@ func (p Package) String() string {
 	return p.Registry + ":" + p.Name + "@" + p.Version
 }
 
+// Line is a runner's command line of the package at its version, which [Parse] reads.
+func (p Package) Line() []string {
+	line, mark := []string{"npx", "-y", "-p"}, "@"
+	if p.Registry == "pypi" {
+		line, mark = []string{"uvx", "--from"}, "=="
+	}
+	if p.Program == "" {
+		return append([]string{line[0], p.Name + mark + p.Version}, p.Args...)
+	}
+	return append(append(line, p.Name+mark+p.Version, p.Program), p.Args...)
+}
+
 var (
 	npmName      = regexp.MustCompile(`^(@[a-z0-9~._-]+/)?[a-zA-Z0-9~._-]+$`)
 	npmVersion   = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 	pypiName     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 	pypiVersion  = regexp.MustCompile(`^\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?$`)
+	versionRange = regexp.MustCompile(`^[0-9A-Za-z^~*][0-9A-Za-z.*+-]*$`) // a tag or a range
 	imageDigest  = regexp.MustCompile(`@sha256:[0-9a-f]{64}$`)
 	otherRunners = []string{"bunx", "bun", "deno", "podman", "docker", "pnpm", "yarn"}
 )
@@ -52,6 +66,28 @@ var (
 // Parse reads the command line of a runner. It reports false for a command that is no
 // runner's. An error says what to write in its place.
 func Parse(line []string) (p Package, isRunner bool, err error) {
+	if p, isRunner, err = read(line); err == nil && p.Range != "" {
+		mark := "@"
+		if p.Registry == "pypi" {
+			mark = "=="
+		}
+		err = fmt.Errorf("%q isn't one exact version, such as %s%s1.2.3", p.Range, p.Name, mark)
+	}
+	return p, isRunner, err
+}
+
+// Find is [Parse] of a line that a client has: where it names no exact version, the registry
+// says which it would run today.
+func Find(ctx context.Context, line []string) (p Package, isRunner bool, err error) {
+	if p, isRunner, err = read(line); err == nil && isRunner && p.Version == "" {
+		p.Version, err = p.Newest(ctx)
+		p.Range = ""
+	}
+	return p, isRunner, err
+}
+
+// read reads the command line of a runner.
+func read(line []string) (p Package, isRunner bool, err error) {
 	if len(line) == 0 {
 		return p, false, nil
 	}
@@ -126,7 +162,9 @@ func parseNPX(args []string) (Package, error) {
 		return p, fmt.Errorf("%q names no package of npm", spec)
 	}
 	if p.Version != "" && !npmVersion.MatchString(p.Version) {
-		return p, fmt.Errorf("%q isn't one exact version, such as %s@1.2.3", p.Version, p.Name)
+		if p.Version, p.Range = "", p.Version; !versionRange.MatchString(p.Range) {
+			return p, fmt.Errorf("%q is no version, such as %s@1.2.3", p.Range, p.Name)
+		}
 	}
 	return p, nil
 }
@@ -145,22 +183,34 @@ func parseUVX(args []string) (Package, error) {
 		return p, fmt.Errorf("%q names no package of PyPI", spec)
 	}
 	if version != "" && !pypiVersion.MatchString(version) {
-		return p, fmt.Errorf("%q isn't one exact version, such as %s==1.2.3", version, name)
+		if p.Version, p.Range = "", version; !versionRange.MatchString(version) {
+			return p, fmt.Errorf("%q is no version, such as %s==1.2.3", version, name)
+		}
 	}
 	return p, nil
 }
 
-// Newest asks the registry for a package's newest version.
-func (p Package) Newest(ctx context.Context) (string, error) {
-	if p.Registry != "npm" {
-		return "", errors.New("only npm is asked")
+// Newest asks the registry for a package's newest version, of those in its range.
+func (p Package) Newest(ctx context.Context) (version string, err error) {
+	if p.Registry == "npm" {
+		spec := p.Name
+		if p.Range != "" {
+			spec += "@" + p.Range
+		}
+		out, err := exec.CommandContext(ctx, "npm", "view", spec, "version", "--json").Output()
+		if err != nil {
+			return "", fmt.Errorf("npm knows no version of %s: %w", spec, err)
+		}
+		var all []string
+		if json.Unmarshal(out, &version) != nil && json.Unmarshal(out, &all) == nil && len(all) > 0 {
+			version = all[len(all)-1] // in their order
+		}
+		if !npmVersion.MatchString(version) {
+			return "", fmt.Errorf("npm answered no version of %s", spec)
+		}
+		return version, nil
 	}
-	out, err := exec.CommandContext(ctx, "npm", "view", p.Name, "version").Output()
-	version := strings.TrimSpace(string(out))
-	if err == nil && !npmVersion.MatchString(version) {
-		err = fmt.Errorf("npm answered no version of %s", p.Name)
-	}
-	return version, err
+	return p.newestWheel(ctx)
 }
 
 // An Installed is a package in a folder.

@@ -1,22 +1,17 @@
 package pinned
 
 import (
-	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
-	"crypto/sha512"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned/npmtest"
 )
 
 func TestParse(t *testing.T) {
@@ -72,96 +67,26 @@ func need(t *testing.T, required string, programs ...string) {
 	}
 }
 
-// tarball is a package of npm.
-func tarball(t *testing.T, files map[string]string) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	w := tar.NewWriter(z)
-	for name, text := range files {
-		if err := w.WriteHeader(&tar.Header{Name: "package/" + name, Mode: 0o644, Size: int64(len(text))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
-// registry serves packages at version 1.0.0 and 2.0.0 as npm's registry does.
-func registry(t *testing.T, packages map[string][]byte) *httptest.Server {
-	var s *httptest.Server
-	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if name, ok := strings.CutPrefix(r.URL.Path, "/-/"); ok {
-			_, _ = w.Write(packages[name])
-			return
-		}
-		name := strings.TrimPrefix(r.URL.Path, "/")
-		versions := map[string]any{}
-		for _, version := range []string{"1.0.0", "2.0.0"} {
-			content, ok := packages[name+"-"+version]
-			if !ok {
-				continue
-			}
-			z, err := gzip.NewReader(bytes.NewReader(content))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			var manifest map[string]any
-			for files := tar.NewReader(z); ; {
-				h, err := files.Next()
-				if err != nil {
-					break
-				}
-				if h.Name == "package/package.json" {
-					if err := json.NewDecoder(files).Decode(&manifest); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-			sum := sha512.Sum512(content)
-			manifest["dist"] = map[string]string{"tarball": s.URL + "/-/" + name + "-" + version, "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}
-			if scripts, ok := manifest["scripts"].(map[string]any); ok && scripts["postinstall"] != nil {
-				manifest["hasInstallScript"] = true
-			}
-			versions[version] = manifest
-		}
-		if len(versions) == 0 {
-			http.NotFound(w, r)
-			return
-		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"name": name, "dist-tags": map[string]string{"latest": "2.0.0"}, "versions": versions})
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
 // An npm package is installed at the version that was named, with what it depends on;
 // no script of any of them runs unless that was allowed.
 func TestInstallNPM(t *testing.T) {
 	need(t, "PIF_REQUIRE_NODE", "npm", "node")
 	server := func(version string) []byte {
-		return tarball(t, map[string]string{
+		return npmtest.Tarball(t, map[string]string{
 			"package.json": `{"name":"server","version":"` + version + `","bin":{"server":"main.js"},"dependencies":{"dep":"^1.0.0"}}`,
 			"main.js":      "#!/usr/bin/env node\nconsole.log('" + version + "', require('dep'), process.argv.slice(2).join())\n",
 		})
 	}
-	s := registry(t, map[string][]byte{
+	s := npmtest.Registry(t, map[string][]byte{
 		"server-1.0.0": server("1.0.0"), "server-2.0.0": server("2.0.0"),
-		"dep-1.0.0": tarball(t, map[string]string{
+		"dep-1.0.0": npmtest.Tarball(t, map[string]string{
 			"package.json": `{"name":"dep","version":"1.0.0","scripts":{"postinstall":"echo ran > ran"}}`, "index.js": "module.exports = 'dep'\n",
 		}),
 	})
-	t.Setenv("npm_config_registry", s.URL)
-	t.Setenv("npm_config_cache", t.TempDir())
+	for _, variable := range npmtest.Env(t, s) {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
 	for _, allowed := range []bool{false, true} {
 		folder := t.TempDir()
 		p, _, err := Parse([]string{"npx", "-y", "server@1.0.0", "a", "b"})
@@ -184,8 +109,12 @@ func TestInstallNPM(t *testing.T) {
 			t.Errorf("%q, %v", out, err)
 		}
 	}
-	if newest, err := (Package{Registry: "npm", Name: "server"}).Newest(t.Context()); err != nil || newest != "2.0.0" {
-		t.Errorf("the newest is %q, %v", newest, err)
+	for line, want := range map[string]string{
+		"npx -y server": "2.0.0", "npx server@latest": "2.0.0", "npx server@^1.0.0": "1.0.0", "npx server@1.x": "1.0.0", "npx server@1.0.0": "1.0.0", "npx missing": "", "npx server@^3.0.0": "",
+	} {
+		if p, isRunner, err := Find(t.Context(), strings.Fields(line)); p.Version != want || !isRunner || (err == nil) != (want != "") {
+			t.Errorf("%s: the version is %q, %v, want %q", line, p.Version, err, want)
+		}
 	}
 }
 
@@ -233,6 +162,9 @@ func TestInstallWheel(t *testing.T) {
 	cmd.Dir = folder
 	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "1.0 x\n" {
 		t.Errorf("%q, %v", out, err)
+	}
+	if p, _, err := Find(t.Context(), []string{"uvx", "my-server"}); err != nil || p.Version != "1.0" {
+		t.Errorf("the newest is %q, %v", p.Version, err)
 	}
 	if _, err := (Package{Registry: "pypi", Name: "other", Version: "1.0"}).Install(t.Context(), t.TempDir(), Options{}); err == nil {
 		t.Error("what isn't there was installed")

@@ -3,6 +3,7 @@ package pinned
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -45,6 +46,39 @@ func (p Package) installWheels(ctx context.Context, folder string, o Options) (I
 	}
 	in.Command = append([]string{interpreter, "-I", "-B", starter}, p.Args...)
 	return in, nil
+}
+
+// newestWheel asks the installer which version it would install.
+func (p Package) newestWheel(ctx context.Context) (string, error) {
+	spec := p.Name
+	switch {
+	case strings.Contains(p.Range, "*"):
+		spec += "==" + p.Range
+	case p.Range != "" && p.Range != "latest":
+		return "", fmt.Errorf("%q isn't one exact version, such as %s==1.2.3", p.Range, p.Name)
+	}
+	ask := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q", "--dry-run", "--ignore-installed", "--no-deps", "--only-binary", ":all:", "--report", "-", spec)
+	if _, err := exec.LookPath("uv"); err == nil {
+		ask = exec.CommandContext(ctx, "uv", "pip", "compile", "-q", "--no-deps", "--no-header", "--no-annotate", "--only-binary", ":all:", "-")
+		ask.Stdin = strings.NewReader(spec + "\n")
+	}
+	out, err := ask.Output()
+	if err != nil {
+		return "", fmt.Errorf("PyPI has no wheel of %s: %w", spec, err)
+	}
+	_, version, _ := strings.Cut(strings.TrimSpace(string(out)), "==") // as uv writes it
+	var report struct {
+		Install []struct {
+			Metadata struct{ Version string }
+		}
+	}
+	if json.Unmarshal(out, &report) == nil && len(report.Install) == 1 {
+		version = report.Install[0].Metadata.Version
+	}
+	if !pypiVersion.MatchString(version) {
+		return "", fmt.Errorf("PyPI answered no version of %s", spec)
+	}
+	return version, nil
 }
 
 // entryPoint finds what the program calls, as module:function.

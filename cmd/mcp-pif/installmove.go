@@ -1,0 +1,506 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcpprobe"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+)
+
+// A move takes the servers of a client's file into the lock: those that can be pinned, and
+// that answer in the sandbox. The others stay where they are. Nothing is written before commit
+// but copies of programs, which rollback removes.
+type move struct {
+	cmd     *cobra.Command
+	lock    *mcplock.Lock
+	sandbox string
+	moved   []*movedServer
+	stay    []stayed
+	added   []string // to the lock, by commit
+}
+
+// A movedServer is one that goes: a new entry of the lock, or one that is there already.
+type movedServer struct {
+	name, word string // in the client's file, and as a kind
+	entry      *mcplock.Server
+	isThere    bool
+	undo       func()
+	called     string // the tool that was called to check it; "": none could be
+	hide       []string
+}
+
+// A stayed server stays in the client's file, for a reason.
+type stayed struct{ name, reason string }
+
+// planMove looks at all servers of a client's file but our own entries.
+func planMove(cmd *cobra.Command, at *serverLock, file *clientconfig.File, own string, modes []string) (*move, error) {
+	l, err := at.read()
+	if err != nil {
+		return nil, err
+	}
+	boxes, err := readSandbox(modes)
+	if err != nil {
+		return nil, err
+	}
+	m := &move{cmd: cmd, lock: l, sandbox: string(boxes.mode(""))}
+	servers := file.Servers()
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		command := clientconfig.Command(servers[name])
+		if name == own || len(command) > 0 && strings.TrimSuffix(filepath.Base(command[0]), ".exe") == "mcp-pif" {
+			continue
+		}
+		if s, err := m.consider(name, servers[name]); err != nil {
+			m.stay = append(m.stay, stayed{name, err.Error()})
+		} else {
+			m.moved = append(m.moved, s)
+		}
+		if err := commandContext(cmd).Err(); err != nil {
+			m.rollback()
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// consider pins one server and checks it. An error is why it stays.
+func (m *move) consider(name string, raw json.RawMessage) (_ *movedServer, err error) {
+	u, err := clientconfig.ReadUpstream(raw)
+	if err != nil {
+		return nil, err
+	}
+	if u.Off {
+		return nil, errors.New("it is switched off")
+	}
+	s := &movedServer{name: name, undo: func() {}, word: wordOf(name)}
+	defer func() {
+		if err != nil {
+			s.undo()
+		}
+	}()
+	for _, text := range slices.Concat(u.Command, []string{u.URL}) {
+		flag, value, isFlag := strings.Cut(text, "=")
+		if !isFlag {
+			flag, value = "", text
+		}
+		if looksSecret(flag, value) && !isPackage(u.Command, text) {
+			return nil, errors.New("its command or URL has what looks like a secret, which every program here can read: give it as a variable or a header, then move it")
+		}
+	}
+	for _, values := range []map[string]string{u.Env, u.Headers} {
+		for name, value := range values {
+			if looksSecret(name, value) {
+				s.hide = append(s.hide, value)
+			}
+		}
+	}
+	if other := m.same(s.word, u); other != nil {
+		s.entry, s.isThere = other, true
+		return s, m.check(s)
+	}
+	if err := freeName(m.lock, s.word); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(m.moved, func(o *movedServer) bool { return o.word == s.word }) {
+		return nil, fmt.Errorf("another server of the file would be called %s, too", s.word)
+	}
+	if err := m.pin(s, u); err != nil {
+		return nil, err
+	}
+	return s, m.check(s)
+}
+
+// wordOf makes the name of a kind of a client's name of a server.
+func wordOf(name string) string {
+	word := strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, name), "_")
+	return word[:min(len(word), 32)]
+}
+
+// isPackage reports whether a text is the package that a runner's line names, which may look
+// like a secret.
+func isPackage(line []string, text string) bool {
+	p, isRunner, err := pinned.Parse(line)
+	return isRunner && err == nil && strings.HasPrefix(text, p.Name)
+}
+
+// pin makes the entry of a server that isn't in the lock.
+func (m *move) pin(s *movedServer, u *clientconfig.Upstream) (err error) {
+	o := &serverOptions{dir: u.Dir, env: pairs(u.Env), headers: pairs(u.Headers), sandbox: m.sandbox}
+	line, err := m.pinnedLine(u)
+	if err != nil {
+		return err
+	}
+	for _, text := range slices.Concat(u.Command[min(1, len(u.Command)):], slices.Collect(maps.Values(u.Env))) {
+		if _, err := os.Stat(text); err == nil && filepath.IsAbs(text) && filepath.Dir(text) != text {
+			o.write = append(o.write, text)
+		}
+	}
+	if s.entry, s.undo, err = newServer(m.cmd, m.lock, line, o); err != nil {
+		return fmt.Errorf("it can't be pinned: %w", err)
+	}
+	slices.Sort(s.entry.Write)
+	s.entry.Write = slices.Compact(s.entry.Write)
+	return nil
+}
+
+// pairs writes values as NAME=VALUE, sorted.
+func pairs(values map[string]string) []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, name+"="+values[name])
+	}
+	return all
+}
+
+// starters is programs whose bytes say nothing of what they start.
+var starters = []string{"uv", "sh", "bash", "zsh", "cmd", "powershell", "pwsh", "env", "make", "go", "cargo", "dotnet", "docker", "podman", "ssh", "wsl", "mcp-remote"}
+
+// pinnedLine is what 'mcp add' is to be given: the line with its version, a URL, or the folder
+// of a script with what runs there.
+func (m *move) pinnedLine(u *clientconfig.Upstream) ([]string, error) {
+	if u.URL != "" {
+		return []string{u.URL}, nil
+	}
+	base := strings.TrimSuffix(filepath.Base(u.Command[0]), ".exe")
+	p, isRunner, err := pinned.Find(commandContext(m.cmd), u.Command)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("it can't be pinned: %w", err)
+	case isRunner:
+		return p.Line(), nil
+	case slices.Contains(starters, base):
+		return nil, fmt.Errorf("it can't be pinned: what %s starts isn't in its command", base)
+	case base != "node" && !strings.HasPrefix(base, "python"):
+		return u.Command, nil
+	}
+	interpreter, err := exec.LookPath(u.Command[0])
+	if err == nil {
+		interpreter, err = filepath.Abs(interpreter)
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(u.Command[1:], func(arg string) bool { return !strings.HasPrefix(arg, "-") }) + 1
+	if at == 0 {
+		return nil, fmt.Errorf("it can't be pinned: %s is given no file", base)
+	}
+	script := u.Command[at]
+	if !filepath.IsAbs(script) {
+		if u.Dir == "" {
+			return nil, fmt.Errorf("it can't be pinned: %s isn't an absolute path", script)
+		}
+		script = filepath.Join(u.Dir, script)
+	}
+	if script, err = filepath.EvalSymlinks(script); err != nil {
+		return nil, fmt.Errorf("it can't be pinned: %w", err)
+	}
+	folder := projectOf(filepath.Dir(script))
+	file, err := filepath.Rel(folder, script)
+	if err != nil {
+		return nil, err
+	}
+	line := append([]string{folder, interpreter}, u.Command[1:at]...)
+	return append(append(line, filepath.ToSlash(file)), u.Command[at+1:]...), nil
+}
+
+// projectOf is the folder that a script needs: the nearest above it that says to be a package,
+// or the script's own.
+func projectOf(dir string) string {
+	home, _ := os.UserHomeDir()
+	for at := dir; at != home && at != filepath.Dir(at); at = filepath.Dir(at) {
+		for _, sign := range []string{"package.json", "pyproject.toml", "requirements.txt"} {
+			if _, err := os.Stat(filepath.Join(at, sign)); err == nil {
+				return at
+			}
+		}
+	}
+	return dir
+}
+
+// same finds the server of the lock that an entry would make again, given the same.
+func (m *move) same(word string, u *clientconfig.Upstream) *mcplock.Server {
+	s := m.lock.Servers[word]
+	if s == nil || s.URL != u.URL || s.Dir != u.Dir {
+		return nil
+	}
+	if line, err := m.pinnedLine(u); u.URL == "" && (err != nil || !isCommand(s, line)) {
+		return nil
+	}
+	kept, err := secretsOf(m.lock)
+	if err != nil {
+		return nil
+	}
+	for _, list := range []struct {
+		of     []string
+		given  map[string]string
+		prefix string
+	}{{s.Env, u.Env, ""}, {s.Headers, u.Headers, headerFile}} {
+		var all []string
+		for _, text := range list.of {
+			if name, _, hasValue := strings.Cut(text, "="); !hasValue {
+				value, _ := kept.read(word, list.prefix+name)
+				text += "=" + value
+			}
+			all = append(all, text)
+		}
+		if slices.Sort(all); !slices.Equal(all, pairs(list.given)) {
+			return nil
+		}
+	}
+	return s
+}
+
+// maxTried is how many tools are called, at most, until one answers.
+const maxTried = 3
+
+// check starts a server in the sandbox that it will have, lists its tools, and calls one that
+// it says only reads and needs no arguments. A program is first held from the network; if its
+// tools fail so and don't with it, it has it.
+func (m *move) check(s *movedServer) error {
+	if s.isThere {
+		return m.probe(s)
+	}
+	failed := m.probe(s)
+	if failed == nil || s.entry.URL != "" {
+		return failed
+	}
+	s.entry.Network = []string{caps.AnyNetwork}
+	if err := m.probe(s); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (m *move) probe(s *movedServer) error {
+	s.called = ""
+	quiet := &cobra.Command{} // what the server writes is told in a line
+	quiet.SetContext(commandContext(m.cmd))
+	var said strings.Builder
+	quiet.SetErr(&said)
+	err := probing(quiet, m.lock, s.word, s.entry, m.sandbox, func(ctx context.Context, p *mcpprobe.Probe) error {
+		listed, err := p.List(ctx)
+		if err != nil {
+			return err
+		}
+		if s.isThere {
+			if d := mcplock.Compare(s.entry, listed.Tools); !d.Same() {
+				return fmt.Errorf("its tools aren't as the lock has them: 'mcp-pif mcp diff %s' shows how", s.word)
+			}
+		} else if err := fill(s.entry, listed, nil); err != nil {
+			return err
+		}
+		return s.call(ctx, p, listed)
+	})
+	if err != nil {
+		why := strings.TrimSpace(said.String())
+		if _, after, ok := strings.Cut(why, "it wrote: "); ok { // the last is nearest to the cause
+			why, _, _ = strings.Cut(after, "\n")
+		} else {
+			why = ""
+		}
+		return fmt.Errorf("it fails in the sandbox: %w%s", err, cmp.Or(prefixed("; it wrote ", lock.Shown(why, 200)), ""))
+	}
+	return nil
+}
+
+// prefixed puts a prefix before a text that isn't empty.
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
+
+// call calls tools that need nothing and say that they only read, until one answers.
+func (s *movedServer) call(ctx context.Context, p *mcpprobe.Probe, listed *mcp.Listing) (failed error) {
+	tried := 0
+	for _, word := range slices.Sorted(maps.Keys(s.entry.Tools)) {
+		t := s.entry.Tools[word]
+		var input struct{ Required []string }
+		if !isSet(t.Claims.ReadOnly) || json.Unmarshal(t.Input, &input) != nil || len(input.Required) > 0 || tried == maxTried {
+			continue
+		}
+		tried++
+		answer, err := p.Call(ctx, t.Tool, json.RawMessage("{}"))
+		var result struct{ IsError bool }
+		if err == nil {
+			err = json.Unmarshal(answer, &result)
+		}
+		if err == nil && !result.IsError {
+			s.called = word
+			return nil
+		}
+		failed = cmp.Or(err, fmt.Errorf("its tool %s answers that it failed", word))
+	}
+	if failed == nil && len(s.hide) > 0 && s.entry.URL == "" && len(s.entry.Network) == 0 {
+		return errors.New("no tool of it can be tried, and a secret is for somewhere") // the second try has the network
+	}
+	return failed
+}
+
+// reads returns the tools that say that they only read.
+func (s *movedServer) reads() (words []string) {
+	for _, word := range slices.Sorted(maps.Keys(s.entry.Tools)) {
+		if t := s.entry.Tools[word]; isSet(t.Claims.ReadOnly) && (!s.isThere || t.Accepted != nil && isSet(t.Accepted.ReadOnly)) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// flags is those by which our entry grants the servers.
+func (m *move) flags() (flags []string) {
+	for _, s := range m.moved {
+		if len(s.reads()) > 0 {
+			flags = append(flags, "--cap="+s.word+",ro")
+		}
+		flags = append(flags, "--ask="+s.word)
+	}
+	return flags
+}
+
+// print shows what would be, on one screen.
+func (m *move) print(out io.Writer) {
+	for _, s := range m.moved {
+		name := s.name
+		if s.word != s.name {
+			name += ", here " + s.word
+		}
+		fmt.Fprintf(out, "%s: %d tools, pinned to %s\n", lock.Shown(name, 80), len(s.entry.Tools), lock.Shown(pinnedBy(s.entry), 120))
+		fmt.Fprintf(out, "  %-12s %s\n", "has", orNone(given(s.entry)))
+		fmt.Fprintf(out, "  %-12s %s\n", "runs", orNone(s.reads())+"  (by its own word these only read)")
+		fmt.Fprintf(out, "  %-12s %s\n", "asks", "for everything else, with 'mcp-pif approve'")
+		tried := "listed its tools in its sandbox; none could be called without arguments"
+		if s.called != "" {
+			tried = "answered a call of " + s.called + " in its sandbox"
+		}
+		fmt.Fprintf(out, "  %-12s %s\n", "checked", tried)
+	}
+	for _, s := range m.stay {
+		fmt.Fprintf(out, "%s stays as it is: %s\n", lock.Shown(s.name, 80), lock.Shown(s.reason, 500))
+	}
+	if len(m.moved) == 0 {
+		fmt.Fprintln(out, "no server is moved")
+	}
+}
+
+// masked hides the values of secrets in a text for a terminal.
+func (m *move) masked(text string) string {
+	var pairs []string
+	for _, s := range m.moved {
+		for _, value := range s.hide {
+			if quoted, err := json.Marshal(value); err == nil {
+				pairs = append(pairs, strings.Trim(string(quoted), `"`), "(a secret)")
+			}
+			pairs = append(pairs, value, "(a secret)")
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// places is where the servers are, for undo.
+func (m *move) places() map[string]clientconfig.Place {
+	all := map[string]clientconfig.Place{}
+	for _, s := range m.moved {
+		all[s.name] = clientconfig.Place{Lock: m.lock.Path, Name: s.word}
+	}
+	return all
+}
+
+// commit writes the lock and the secrets. The word of servers for what only reads is taken.
+func (m *move) commit() error {
+	var names []string
+	for _, s := range m.moved {
+		if s.isThere {
+			continue
+		}
+		for _, word := range s.reads() {
+			t := s.entry.Tools[word]
+			claims := t.Claims
+			t.Accepted, t.AcceptedOn = &claims, today()
+		}
+		m.lock.Servers[s.word] = s.entry
+		names = append(names, s.word)
+	}
+	m.added = names
+	return keepServers(m.lock, names...)
+}
+
+// rollback takes back what commit did, and the copies of programs.
+func (m *move) rollback() {
+	if len(m.added) > 0 {
+		_ = removeServers(m.lock, m.added...) // the reason for it is told
+	}
+	for _, s := range m.moved {
+		s.undo()
+	}
+}
+
+// removeServers takes servers out of a lock file, with the copies of their programs and their
+// secrets.
+func removeServers(l *mcplock.Lock, names ...string) error {
+	removed := map[string]*mcplock.Server{}
+	for _, name := range names {
+		if s, ok := l.Servers[name]; ok {
+			removed[name] = s
+			delete(l.Servers, name)
+		}
+	}
+	if err := l.Write(); err != nil {
+		return err
+	}
+	kept, err := secretsOf(l)
+	for name, s := range removed {
+		l.Discard(s)
+		if err == nil {
+			err = kept.remove(name)
+		}
+	}
+	return err
+}
+
+// unmove takes out of the lock files what an entry that is undone had moved there, unless
+// another entry refers to it.
+func unmove(places map[string]clientconfig.Place, past *clientconfig.History) error {
+	byLock := map[string][]string{}
+	for _, p := range places {
+		if !past.Refers(p) {
+			byLock[p.Lock] = append(byLock[p.Lock], p.Name)
+		}
+	}
+	for path, names := range byLock {
+		l, err := mcplock.ReadOrNew(path)
+		if err == nil {
+			err = removeServers(l, names...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+//go:build linux
+
+package main
+
+import (
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned/npmtest"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+)
+
+// The servers of a client go behind this one: each is pinned, has its secrets out of sight,
+// answered in its sandbox, and is called by a program. What can't be pinned, or fails, stays
+// where it is, with a reason. Undo gives back the client's file byte for byte, and what was
+// moved is nowhere else then.
+func TestMoveServers(t *testing.T) {
+	t.Parallel()
+	w := newServedWorld(t)
+	web := httptest.NewServer(&mcptest.HTTP{Script: mcptest.FromFile(w.script), Header: "Authorization", Value: "Bearer web-secret-0123456789"})
+	t.Cleanup(web.Close)
+	t.Cleanup(web.CloseClientConnections)
+	env := []string{"npm_config_registry=http://127.0.0.1:1", "npm_config_fetch_retries=0"}
+	npmServer, npmWord := "", ""
+	if _, err := exec.LookPath("npm"); err == nil {
+		s := npmtest.Registry(t, map[string][]byte{"hello-server-1.0.0": npmtest.Server(t, "hello-server", "1.0.0"), "hello-server-2.0.0": npmtest.Server(t, "hello-server", "2.0.0")})
+		env = append(env, npmtest.Env(t, s)...)
+		npmServer = `"Hello-Server": {"command": "npx", "args": ["-y", "hello-server@^1.0.0"], "env": {"WORD": "npm-secret-0123456789abc"}},`
+		npmWord = `hello_server`
+	}
+	bad := filepath.Join(t.TempDir(), "bad")
+	if err := os.WriteFile(bad, marshal(mcptest.Script{DieAt: "initialize", Noise: "no such thing", Log: w.log}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "mcp.json")
+	text := `{"theirs": [1, 2], // mine
+  "mcpServers": {
+	"Up there": {"command": "` + w.self + `", "args": ["` + mcptest.Word + `", "` + w.script + `"], "env": {"LOG": "` + w.log + `", "API_TOKEN": "up-secret-0123456789"}}, // keep
+	` + npmServer + `
+	"web": {"type": "http", "url": "` + web.URL + `/mcp", "headers": {"Authorization": "Bearer web-secret-0123456789"}},
+	"stranger": {"type": "http", "url": "` + web.URL + `/mcp"},
+	"bad": {"command": "` + w.self + `", "args": ["` + mcptest.Word + `", "` + bad + `"]},
+	"docker": {"command": "docker", "args": ["run", "-i", "image:latest"]},
+	"gone": {"command": "npx", "args": ["-y", "gone-server"]},
+	"args": {"command": "` + w.self + `", "args": ["--api-key=sk-0123456789abcdef"]},
+	"filled": {"command": "npx", "args": ["x"], "env": {"KEY": "${input:key}"}},
+	"off": {"command": "x", "disabled": true},
+	"fs": {"command": "` + w.self + `", "args": []}
+  }}`
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := func(path string) string {
+		t.Helper()
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	// The test's program lies where 'go run' builds, which install refuses.
+	program := filepath.Join(t.TempDir(), "mcp-pif")
+	if err := os.WriteFile(program, []byte(read(w.self)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	install := func(want bool, args ...string) string {
+		t.Helper()
+		cmd := w.command(append([]string{"install", "--config", config}, args...)...)
+		cmd.Path, cmd.Args[0] = program, program
+		cmd.Env = append(cmd.Env, env...)
+		out, err := cmd.CombinedOutput()
+		if (err == nil) != want {
+			t.Errorf("install %q: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	contains := func(what, text string, words ...string) {
+		t.Helper()
+		for _, word := range words {
+			if !strings.Contains(text, word) {
+				t.Errorf("%s lacks %q:\n%s", what, word, text)
+			}
+		}
+	}
+	lock := filepath.Join(w.state, "mcp-pif", mcplock.DefaultName)
+	before := read(lock)
+
+	shown := install(true, "--move-servers", "--dry-run")
+	if read(config) != text || read(lock) != before {
+		t.Error("a dry run changes something")
+	}
+	contains("the screen", shown, "Up there, here up_there: ", "runs         look, look_wait, nap", "answered a call of look in its sandbox", "variable API_TOKEN (kept as a secret)",
+		"stranger stays as it is: it fails in the sandbox", "bad stays as it is: it fails in the sandbox", "no such thing", "docker stays as it is: it can't be pinned",
+		"gone stays as it is: it can't be pinned", "args stays as it is: its command or URL has what looks like a secret", `filled stays as it is: it has "${input:key}"`,
+		"off stays as it is: it is switched off", "fs stays as it is: the name fs is reserved", `+        "--cap=up_there,ro"`)
+
+	shown += install(true, "--move-servers", "--yes")
+	for _, secret := range []string{"up-secret", "npm-secret", "web-secret"} {
+		if strings.Contains(shown+read(config)+read(lock), secret) {
+			t.Errorf("%s is shown, or still in the files", secret)
+		}
+	}
+	contains("the file", read(config), "// mine", `"stranger"`, `"bad"`, `"docker"`, `"gone"`, `"args"`, `"filled"`, `"off"`, `"fs"`, `"--cap=up_there,ro"`, `"--ask=web"`)
+	if strings.Contains(read(config), "Up there") || strings.Contains(read(config), "web-") {
+		t.Error("what is moved is still in the file")
+	}
+	flags := []string{"--cap", "up_there,ro", "--cap", "web,ro"}
+	if npmWord != "" {
+		contains("the lock", read(lock), "npm:hello-server@1.0.0")
+		flags = append(flags, "--cap", "hello_server,ro")
+	}
+	p := w.serve(flags...)
+	p.makes("look", `s => [!up_there.look({line: s}).text, !web.look({line: s}).text]`, "up_there.look", "web.look")
+	if got, failed := p.runs("look", "x"); failed || got != `["noted","noted"]` {
+		t.Error(got)
+	}
+	if npmWord != "" {
+		p.makes("hello", `u => !hello_server.hello({}).text`, "hello_server.hello")
+		got, failed := p.runs("hello", nil)
+		if failed || strings.Contains(got, "npm-secret") || !strings.Contains(got, "hello_server.WORD") {
+			t.Errorf("the secret reaches the server, and no program: %s", got)
+		}
+	}
+	p.end()
+
+	install(true, "--undo", "--yes")
+	if read(config) != text {
+		t.Errorf("after undo the file is\n%s", read(config))
+	}
+	if read(lock) != before {
+		t.Error("after undo the lock has more")
+	}
+	_ = filepath.WalkDir(filepath.Join(w.state, "mcp-pif", "secrets"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			t.Errorf("after undo there is %s", path)
+		}
+		return nil
+	})
+}
