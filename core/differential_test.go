@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
@@ -96,6 +98,8 @@ func (tr trial) compile() (*core.Program, error) {
 	return core.CompileTool("", []byte(tr.code))
 }
 
+// onNaive runs the trial on the reference evaluator, and on the labelled one, which
+// has to do the same whatever the labels are.
 func (tr trial) onNaive(t failer) (o vectors.Outcome, log string) {
 	p, err := tr.compile()
 	if err != nil {
@@ -120,6 +124,7 @@ func (tr trial) onNaive(t failer) (o vectors.Outcome, log string) {
 		Tools: library(t), Handler: script.Answer,
 	})
 	log = script.Log.String()
+	tr.onFlow(t, p, append([]*parse.Parsed{in}, more...), v, steps, f, log)
 	if f != nil {
 		return vectors.Failed(f, steps), log
 	}
@@ -128,6 +133,57 @@ func (tr trial) onNaive(t failer) (o vectors.Outcome, log string) {
 		return vectors.Failed(f, steps), log
 	}
 	return vectors.Outcome{Result: e.JSON, Type: string(e.Type), Steps: steps}, log
+}
+
+// onFlow holds the labelled evaluator against what the reference gave; memory apart, of
+// which both only estimate what a run takes.
+func (tr trial) onFlow(t failer, p *core.Program, inputs []*parse.Parsed, want value.Value, wanted uint64, fails *fault.Fault, asked string) {
+	script := vectors.Script{Reply: reply}
+	c := flow.Config{
+		Term: p.Term(), Source: p.Tool().Source, Tool: tr.tool, Tools: library(t),
+		Budgets: naive.Budgets{Steps: tr.budgets.Steps, Memory: 64 * tr.budgets.Memory, Depth: tr.budgets.Depth},
+		Code:    flow.Atom(0),
+		Handler: func(_ context.Context, round []flow.Request) ([]flow.Answer, error) {
+			plain := make([]value.Request, len(round))
+			for i := range round {
+				plain[i] = round[i].Request
+			}
+			answers := make([]flow.Answer, len(round))
+			for i, a := range script.Answer(plain) {
+				answers[i] = flow.Answer{Answer: a, Shadow: flow.Whole(flow.Atom(1 + len(asked)%3))}
+			}
+			return answers, nil
+		},
+	}
+	for i, in := range inputs {
+		c.Inputs = append(c.Inputs, flow.Input{Parsed: in, Shadow: flow.Whole(flow.Atom(4 + i))})
+	}
+	got, err := flow.Run(context.Background(), c)
+	if err != nil {
+		t.Fatalf("flow: %v\n%s", err, tr)
+	}
+	if fails != nil && fails.Kind == fault.OutOfMemory {
+		return
+	}
+	var shown func(v value.Value, f *fault.Fault) string
+	shown = func(v value.Value, f *fault.Fault) string {
+		if f != nil {
+			f := *f
+			if v, ok := f.Raised.(value.Value); ok {
+				f.Raised = shown(v, nil)
+			}
+			return fmt.Sprintf("%+v", f)
+		}
+		e, f := text.Encode(v, 1<<20, 1<<20)
+		if f != nil {
+			return f.Error()
+		}
+		return string(e.Type) + string(e.JSON)
+	}
+	if got.Steps != wanted || shown(got.Value, got.Fault) != shown(want, fails) || script.Log.String() != asked {
+		t.Fatalf("flow  %s in %d steps\n%s\nnaive %s in %d steps\n%s\n%s",
+			shown(got.Value, got.Fault), got.Steps, script.Log.String(), shown(want, fails), wanted, asked, tr)
+	}
 }
 
 // compare holds the machine against the reference: value, kind, place and

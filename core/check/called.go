@@ -124,7 +124,7 @@ const maxConflicts = 8
 // can't but come to; nil: none, or nothing is given.
 func (c *checker) failing(given []*variable) *failure {
 	c.library = certain
-	t, e, ctx := asFunction(c.code), env{}, context{effects: c.effects, raised: c.raised, tool: true}
+	t, e, ctx := term.AsFunction(c.code), env{}, context{effects: c.effects, raised: c.raised, tool: true}
 	for rest := given; len(rest) > 0; {
 		l, ok := t.(*term.Lam)
 		if a, let := t.(*term.App); let {

@@ -20,7 +20,7 @@ func (c *checker) run(single bool) {
 	}
 	t := c.root
 	if c.env.Tool != "" {
-		t = asFunction(t)
+		t = term.AsFunction(t)
 		c.root = t
 	}
 	ctx := context{effects: c.effects, raised: c.raised, tool: c.env.Tool != "", sure: true}
@@ -65,18 +65,6 @@ var env0 env
 func (c *checker) conflict(s *seed) {
 	s.conflict = true
 	c.unknownAt(s.pos, ReasonConflict, s.name, "a parameter, or a part of one, is used in ways that no one type permits; which of them is meant is known only when it runs")
-}
-
-// asFunction makes a tool's code that is no lambda and has exactly one free
-// variable the function of that variable.
-func asFunction(t term.Term) term.Term {
-	if _, ok := t.(*term.Lam); ok {
-		return t
-	}
-	if free := term.Free(t); len(free) == 1 {
-		return &term.Lam{At: term.At(t.Pos()), Param: free[0], Body: t}
-	}
-	return t
 }
 
 // isZero reports whether a term is the number 0, as a divisor.

@@ -1,9 +1,7 @@
 package naive
 
 import (
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -92,7 +90,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 	if f != nil {
 		return nil, f
 	}
-	inputs := placeInputs(t.Term, input, by)
+	inputs := prim.PlaceInputs(t.Term, input, by)
 	v, f = r.program(t.Term, t.Source, t.Name, t.Tools, len(inputs), func(i int) (value.Value, *fault.Fault) { return inputs[i], nil }, inside)
 	if f != nil {
 		return nil, f
@@ -105,28 +103,6 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 		return nil, ctx.fail(n, prim.GaveNoData(t.Name, found, nested, missing))
 	}
 	return v, nil
-}
-
-// placeInputs returns the inputs in the order of the parameters.
-func placeInputs(t term.Term, in value.Value, by prim.Placing) []value.Value {
-	switch by {
-	case prim.ByName:
-		r := value.Force(in).(*value.Record)
-		var inputs []value.Value
-		for _, name := range prim.Parameters(t) {
-			if i, ok := slices.BinarySearchFunc(r.Fields, name, func(f value.Field, key string) int { return strings.Compare(f.Key, key) }); ok {
-				inputs = append(inputs, r.Fields[i].Value)
-			}
-		}
-		return inputs
-	case prim.InOrder:
-		if p, ok := value.Force(in).(*value.Pair); ok {
-			return []value.Value{p.First, p.Second}
-		}
-		inputs, _ := value.Slice(in)
-		return inputs
-	}
-	return []value.Value{in}
 }
 
 // A branch is one branch of a par under way: a coroutine, which runs only

@@ -65,7 +65,7 @@ func (r *run) eval(t term.Term, e *env, ctx *context, around limits, depth int, 
 			if f != nil {
 				return nil, f
 			}
-			if !tail && !isLet(n) && !makesClosure(fn) {
+			if !tail && !term.IsLet(n) && !makesClosure(fn) {
 				if depth, f = r.enter(depth, n, ctx); f != nil {
 					return nil, f
 				}
@@ -189,26 +189,6 @@ func (r *run) application(n *term.App, e *env, ctx *context, around limits, dept
 		return nil, nil, ctx.mismatch(n, prim.App, 0, fn)
 	}
 	return c.Impl.(*closure), arg, nil
-}
-
-// isLet reports whether an application is of a literal lambda, directly or as
-// the last of several arguments that its directly nested lambdas take: a let,
-// which nothing has to be returned to.
-func isLet(n *term.App) bool {
-	args := 1
-	f := n.Func
-	for app, ok := f.(*term.App); ok; app, ok = f.(*term.App) {
-		f = app.Func
-		args++
-	}
-	for ; args > 0; args-- {
-		lam, ok := f.(*term.Lam)
-		if !ok {
-			return false
-		}
-		f = lam.Body
-	}
-	return true
 }
 
 // makesClosure reports whether applying fn does nothing but make the closure

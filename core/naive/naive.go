@@ -213,7 +213,7 @@ func (r *run) program(t term.Term, source *term.Source, name string, tools value
 	code := t
 	if name != "" {
 		ctx.tool = &tool{name: name, code: t, source: source}
-		code = asFunction(code)
+		code = term.AsFunction(code)
 		// The function of a tool whose code is a lambda exists before the code
 		// is evaluated.
 		if lam, ok := code.(*term.Lam); ok {
@@ -247,18 +247,6 @@ func (r *run) program(t term.Term, source *term.Source, name string, tools value
 		}
 	}
 	return v, nil
-}
-
-// asFunction makes a tool's code that is no lambda and has exactly one free
-// variable the function of that variable.
-func asFunction(code term.Term) term.Term {
-	if _, ok := code.(*term.Lam); ok {
-		return code
-	}
-	if free := parse.Free(code); len(free) == 1 {
-		return &term.Lam{At: term.At(code.Pos()), Param: free[0], Body: code}
-	}
-	return code
 }
 
 // input evaluates an input: with no variables, no tool and no authority.

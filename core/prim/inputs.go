@@ -118,6 +118,28 @@ func Place(t value.Tool, in value.Value, several bool) (Placing, *fault.Fault) {
 	return Whole, MissingInputs(t.Name, params, params[1:], nil)
 }
 
+// PlaceInputs returns the inputs in the order of the parameters.
+func PlaceInputs(t term.Term, in value.Value, by Placing) []value.Value {
+	switch by {
+	case ByName:
+		r := value.Force(in).(*value.Record)
+		var inputs []value.Value
+		for _, name := range Parameters(t) {
+			if i, ok := find(r, name); ok {
+				inputs = append(inputs, r.Fields[i].Value)
+			}
+		}
+		return inputs
+	case InOrder:
+		if p, ok := value.Force(in).(*value.Pair); ok {
+			return []value.Value{p.First, p.Second}
+		}
+		inputs, _ := value.Slice(in)
+		return inputs
+	}
+	return []value.Value{in}
+}
+
 // compareNames returns the parameters that have no key, and the keys that are no
 // parameter's, the first few of either.
 func compareNames(params, keys []string) (missing, unknown []string) {

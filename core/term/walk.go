@@ -192,6 +192,26 @@ func Free(t Term) []string {
 	return w.free
 }
 
+// IsLet reports whether an application is of a literal lambda, directly or as
+// the last of several arguments that its directly nested lambdas take: a let,
+// which nothing has to be returned to.
+func IsLet(n *App) bool {
+	args := 1
+	f := n.Func
+	for app, ok := f.(*App); ok; app, ok = f.(*App) {
+		f = app.Func
+		args++
+	}
+	for ; args > 0; args-- {
+		lam, ok := f.(*Lam)
+		if !ok {
+			return false
+		}
+		f = lam.Body
+	}
+	return true
+}
+
 type freeWalk struct {
 	bound map[string]int // how many binders of the name are around
 	free  []string
