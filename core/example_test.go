@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/flow"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -330,4 +331,35 @@ func TestReadmeShowsExample(t *testing.T) {
 	if !found || !strings.Contains(string(text), "```go\nfunc ExampleRun"+code+"\n}\n```\n") {
 		t.Error("core/README.md shows another example than core/example_test.go")
 	}
+}
+
+// Follow tells what a request is made of: here its recipient of what mail.read gave, its
+// text of the input.
+func ExampleProgram_Follow() {
+	p, err := core.CompileText("reply", []byte(`(id, text) => !mail.send({to: get(!mail.read({id: id}), "from"), text: text})`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	in, err := p.ReadInput([]byte(`{"id": 7, "text": "Thanks"}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	mail, given := flow.Atom(0), flow.Atom(1)
+	answer := func(_ context.Context, round []flow.Request) ([]flow.Answer, error) {
+		q := round[0]
+		if q.Op == "mail.send" {
+			fmt.Println("to of mail:", q.Shadow.Label(q.Arg, "to")&mail != 0)
+			fmt.Println("text of mail:", q.Shadow.Label(q.Arg, "text")&mail != 0)
+		}
+		from := &value.Record{Fields: []value.Field{{Key: "from", Value: value.Str("bob@acme.com")}}}
+		return []flow.Answer{{Answer: value.Answer{Value: from}, Shadow: flow.Whole(mail)}}, nil
+	}
+	r, err := p.Follow(context.Background(), in, core.Budgets{}, flow.Config{Handler: answer}, flow.Whole(given))
+	fmt.Println(r.Fault, err)
+	// Output:
+	// to of mail: true
+	// text of mail: false
+	// <nil> <nil>
 }

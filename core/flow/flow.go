@@ -68,7 +68,8 @@ type Config struct {
 	Handler func(ctx context.Context, round []Request) ([]Answer, error)
 }
 
-// An Input is evaluated as package parse reads it or, where that is nil, is Value.
+// An Input is evaluated as package parse reads it or, where that is nil, is Value. The
+// zero value is null.
 type Input struct {
 	Parsed *parse.Parsed
 	Value  value.Value
@@ -156,7 +157,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		r.Bounds.Depth = DefaultDepth
 	}
 	if len(r.Inputs) == 0 {
-		r.Inputs = []Input{{Value: value.Unit{}}}
+		r.Inputs = []Input{{}}
 	}
 	defer func() {
 		switch p := recover().(type) {
@@ -347,6 +348,9 @@ func (r *run) program(t term.Term, source *term.Source, name string, tools value
 // input evaluates an input: with no variables, no tool and no authority.
 func (r *run) input(i int, w where) (value.Value, *Shadow, *fault.Fault) {
 	in := r.Inputs[i]
+	if in.Parsed == nil && in.Value == nil {
+		in.Parsed = &parse.Parsed{Term: &term.Unit{}}
+	}
 	v, s := in.Value, leaf(0)
 	given := in.Shadow
 	if given == nil {

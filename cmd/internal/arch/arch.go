@@ -99,7 +99,7 @@ var rules = map[string]rule{
 	"core/check/cert":  {std: pure, ours: with("core/text")},
 	"core/check/issue": {std: pure, ours: with("core/text", "core/check", "core/check/cert")},
 	// A context ends a run, and gives a program nothing.
-	"core":                  {std: pure, file: map[string][]string{"run.go": {"context"}}, ours: []string{"core/..."}},
+	"core":                  {std: pure, file: map[string][]string{"run.go": {"context"}, "follow.go": {"context"}}, ours: []string{"core/..."}},
 	"core/internal/long":    {std: pure},
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
 
