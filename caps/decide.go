@@ -326,8 +326,12 @@ func (d *decider) merge() {
 // decision is what is left: the verbs that can be used of what is held.
 func (d *decider) decision() Decision {
 	var out Decision
+	callsServer := slices.ContainsFunc(d.items, func(it *item) bool { return it.used != nil && it.manifest.Server != "" })
 	for _, it := range d.items {
 		h := it.held
+		if it.used == nil && it.manifest.Lent && callsServer {
+			it.used = permitted(&h.Capability, it.manifest)
+		}
 		if it.used == nil && !it.all {
 			if !it.isRest {
 				d.note("%s is declared and not used: the tool doesn't get it", it.declared)

@@ -40,6 +40,9 @@ type Manifest struct {
 	// Only is the one scope that there is, of a kind built into the host: a text may
 	// leave it out. "": scopes are the operator's.
 	Only string
+	// Lent is set where the MCP servers that a tool calls act by it, too: a tool keeps what it
+	// declares of the kind for them, if its own code doesn't use it.
+	Lent bool
 	// Options is the options that capabilities of this kind may carry besides
 	// the host's own (calls, bytes, rate, timeout, until, max): name to the
 	// values it may have; no values: it stands alone, like ro.

@@ -48,6 +48,8 @@ const (
 	EffectRequested Kind = "effect.requested"
 	EffectDenied    Kind = "effect.denied"
 	EffectOutcome   Kind = "effect.outcome"
+	EffectAsked     Kind = "effect.asked"
+	EffectAnswered  Kind = "effect.answered"
 	RunEnded        Kind = "run.ended"
 	TaskCreated     Kind = "task.created"
 	TaskResumed     Kind = "task.resumed"
@@ -58,8 +60,8 @@ const (
 // Kinds is all of them.
 var Kinds = []Kind{
 	ServerStarted, ToolEvolved, ToolRefused, ToolRetired, ToolRolledBack, PolicyGranted, PolicyDenied, PolicyRevoked,
-	PolicyRestored, ConsentAsked, ConsentAnswered, RunStarted, EffectRequested, EffectDenied, EffectOutcome, RunEnded,
-	TaskCreated, TaskResumed, TaskCancelled, Checkpoint,
+	PolicyRestored, ConsentAsked, ConsentAnswered, RunStarted, EffectRequested, EffectDenied, EffectOutcome, EffectAsked,
+	EffectAnswered, RunEnded, TaskCreated, TaskResumed, TaskCancelled, Checkpoint,
 }
 
 // Changes reports whether events of the kind change the tools there are. Their

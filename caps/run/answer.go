@@ -230,11 +230,13 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 	revoked := p.Context
 	defer context.AfterFunc(revoked, cancel)()
 
-	v, size, f := r.b.perform(ctx, Act{
+	by := Act{
 		Held: p.Held, Denies: p.Denies, Operation: p.Operation, Args: p.Args, Secrets: p.Secrets, Verb: p.Verb,
 		Tool: a.tool.Name, Version: a.tool.Version,
 		Deadline: deadline, Most: a.most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10), Progress: r.hear,
-	})
+	}
+	by.Ask = a.asking(by)
+	v, size, f := r.b.perform(ctx, by)
 	switch {
 	case revoked.Err() != nil:
 		v, f = nil, revokedWhile(a.request.Op, p.Held, f)

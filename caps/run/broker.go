@@ -56,6 +56,7 @@ func (l Limits) orDefault() Limits {
 type Options struct {
 	Policy  *caps.Policy
 	Handler Handler         // nil: nothing can be performed
+	Asker   Asker           // nil: whoever performs an effect can ask nobody
 	Journal journal.Journal // required
 	Limits  Limits
 	Log     *slog.Logger // nil discards
@@ -67,6 +68,7 @@ type Options struct {
 type Broker struct {
 	policy  *caps.Policy
 	handler Handler
+	asker   Asker
 	journal journal.Journal
 	limits  Limits
 	log     *slog.Logger
@@ -81,7 +83,7 @@ type Broker struct {
 
 // New makes a broker.
 func New(o Options) *Broker {
-	b := &Broker{policy: o.Policy, handler: o.Handler, journal: o.Journal, limits: o.Limits.orDefault(), log: o.Log, consents: o.Consents}
+	b := &Broker{policy: o.Policy, handler: o.Handler, asker: o.Asker, journal: o.Journal, limits: o.Limits.orDefault(), log: o.Log, consents: o.Consents}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}

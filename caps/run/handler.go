@@ -56,4 +56,7 @@ type Act struct {
 	Key string
 	// Progress hears what a long operation says; may be nil.
 	Progress func(message string)
+	// Ask puts a question to the user for whoever performs the operation, see ask.go; nil:
+	// nobody can be asked.
+	Ask func(context.Context, Question) Reply
 }

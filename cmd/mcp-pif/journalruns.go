@@ -35,6 +35,10 @@ type recorded struct {
 	Declared   []string
 	Grants     []string
 	Capability string
+	Message    string
+	Action     string
+	Content    string
+	Reason     string
 }
 
 func readEvent(e *journal.Event) (r recorded) {
@@ -71,6 +75,15 @@ func (r *recorded) result() string {
 	return "✓ " + r.Type
 }
 
+// asked is the question of a server, whose words it has in quotes.
+func (r *recorded) asked() string {
+	s := fmt.Sprintf("the server asked the user %q", oneLine(r.Message))
+	if r.Error != nil {
+		s += "  " + r.failed()
+	}
+	return s
+}
+
 // words says what an event tells of.
 func (r *recorded) words(e *journal.Event) string {
 	var parts []string
@@ -83,6 +96,10 @@ func (r *recorded) words(e *journal.Event) string {
 		parts = append(parts, r.Op, string(r.Args), r.failed())
 	case journal.EffectOutcome:
 		parts = append(parts, cmp.Or(r.failed(), string(r.Value)))
+	case journal.EffectAsked:
+		parts = append(parts, r.asked())
+	case journal.EffectAnswered:
+		parts = append(parts, r.Action, r.Content, r.Reason)
 	case journal.RunEnded:
 		parts = append(parts, r.result(), count(int(r.Steps), "step", "steps"))
 	case journal.ToolEvolved, journal.ToolRefused, journal.ToolRetired, journal.ToolRolledBack:
@@ -227,6 +244,10 @@ func printRun(out io.Writer, events []journal.Event) {
 			if effect := effects[r.Request]; effect != nil {
 				gave := cmp.Or(r.failed(), "✓ "+firstLine(string(r.Value), shownTerm))
 				effect.Child(printable(fmt.Sprintf("%s  (%dms)", gave, e.Time.Sub(asked[r.Request]).Milliseconds())))
+			}
+		case journal.EffectAsked, journal.EffectAnswered:
+			if effect := effects[r.Request]; effect != nil {
+				effect.Child(printable(r.words(e)))
 			}
 		case journal.RunEnded:
 			for _, used := range r.LookedUp {

@@ -106,7 +106,7 @@ func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, d
 func (a *authority) record(lasts bool) error {
 	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log, Consents: a.consents()}
 	if a.host != nil {
-		options.Handler = a.telemetry.Handler(mcpserver.Asking(a.host))
+		options.Handler, options.Asker = a.telemetry.Handler(mcpserver.Asking(a.host)), mcpserver.Asker
 	}
 	a.broker = run.New(options)
 	a.brokers.add(a.broker)

@@ -168,7 +168,7 @@ func (u *upstreams) open(name string) (*lock.Executable, error) {
 // source is how the plugin of a server is started: this program, once the server's is hashed
 // again.
 func (u *upstreams) source(m *caps.Manifest) host.Source {
-	s := host.Source{Manifest: m, Args: []string{pluginArgument, serverPlugin}, Shared: true, Settings: u.settingsOf}
+	s := host.Source{Manifest: m, Args: []string{pluginArgument, serverPlugin}, Shared: true, Settings: u.settingsOf, Asks: u.asks}
 	if u.lock.Servers[m.Kind].URL == "" {
 		s.Check = func() error {
 			x, err := u.open(m.Kind)
@@ -190,6 +190,13 @@ func (u *upstreams) settingsOf(g *caps.Grant) ([]byte, error) {
 		return nil, fmt.Errorf("nothing is known of the server %s under this grant", g.Kind)
 	}
 	return json.Marshal(s)
+}
+
+// asks reports whether the operator lets the server of a grant ask the user.
+func (u *upstreams) asks(g *caps.Grant) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.settings[g.ID].Elicit
 }
 
 func (u *upstreams) keep(g *caps.Grant, s mcp.Settings) {

@@ -115,6 +115,9 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 		Handle: it.number, Operation: a.Operation.Name, IdempotencyKey: a.Key, MaxOutcomeBytes: max(0, a.Most),
 		Call: p.lastCall.Add(1), Secrets: secrets, Hops: uint32(run.Hops(ctx)),
 	}
+	if a.Ask != nil && p.questions && p.stream && s.source.Asks != nil && s.source.Asks(a.Held.Grant) {
+		request.Questions = run.MaxQuestions
+	}
 	if !a.Deadline.IsZero() {
 		left := time.Until(a.Deadline)
 		if left <= 0 {
@@ -172,8 +175,9 @@ func (p *process) invoke(ctx context.Context, a run.Act, r *wire.Request) (*wire
 
 	var answer *wire.Response
 	var err error
-	if a.Progress != nil && p.stream {
-		answer, err = p.listen(call, r, a.Progress, grpc.MaxCallRecvMsgSize(most))
+	if a.Progress != nil && p.stream || r.Head.Questions > 0 {
+		ask := func(q *pluginv1.Question) error { return p.ask(ctx, call, r, a, g, q) }
+		answer, err = p.listen(call, r, a.Progress, ask, grpc.MaxCallRecvMsgSize(most))
 	} else {
 		answer = &wire.Response{}
 		err = p.conn.Invoke(call, pluginv1.Plugin_Invoke_FullMethodName, r, answer,
@@ -195,14 +199,14 @@ const (
 	newsEvery = 100 * time.Millisecond
 )
 
-// listen makes a request whose progress somebody hears.
-func (p *process) listen(ctx context.Context, r *wire.Request, hear func(string), o ...grpc.CallOption) (*wire.Response, error) {
+// listen makes a request whose progress somebody hears, or that may put questions.
+func (p *process) listen(ctx context.Context, r *wire.Request, hear func(string), ask func(*pluginv1.Question) error, o ...grpc.CallOption) (*wire.Response, error) {
 	r.Head.Arguments = r.Arguments.Append(nil)
 	stream, err := p.plugin.InvokeStream(ctx, r.Head, o...)
 	if err != nil {
 		return nil, err
 	}
-	room, since := float64(newsBurst), time.Now()
+	room, since, asked := float64(newsBurst), time.Now(), uint32(0)
 	for {
 		event, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -216,12 +220,45 @@ func (p *process) listen(ctx context.Context, r *wire.Request, hear func(string)
 			now := time.Now()
 			room = min(newsBurst, room+float64(now.Sub(since))/float64(newsEvery))
 			since = now
-			if room >= 1 {
+			if room >= 1 && hear != nil {
 				room--
 				hear(p.seat.host.scrub(wire.Line(p.seat.clean(e.Progress), wire.MaxProgress)))
+			}
+		case *pluginv1.InvokeStreamResponse_Question:
+			// A question's answer is waited for before anything else of the request is
+			// heard, so there is never more than one.
+			if asked++; asked > r.Head.Questions {
+				return nil, wire.ErrAnswer
+			}
+			if err := ask(e.Question); err != nil {
+				return nil, err
 			}
 		case *pluginv1.InvokeStreamResponse_Outcome:
 			return wire.ResponseOf(e.Outcome), nil
 		}
 	}
+}
+
+// ask puts a question of a request to the user, and brings the plugin the answer. The
+// request's time stands still meanwhile. ctx ends if the request is to end, call if it was
+// given up.
+func (p *process) ask(ctx, call context.Context, r *wire.Request, a run.Act, g *guard, q *pluginv1.Question) error {
+	goOn := g.stand()
+	defer goOn()
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(call, cancel)()
+	go func() {
+		select {
+		case <-p.launch.dead:
+			cancel()
+		case <-waiting.Done():
+		}
+	}()
+	hide := p.seat.host.secrets.Scrubber()
+	reply := a.Ask(waiting, run.Question{Message: hide.Text(q.GetMessage()), Schema: []byte(hide.Text(string(q.GetSchema())))})
+	_, err := p.plugin.Answer(call, &pluginv1.AnswerRequest{
+		Call: r.Head.Call, Number: q.GetNumber(), Action: reply.Action, Content: reply.Content, Reason: reply.Reason,
+	})
+	return err
 }

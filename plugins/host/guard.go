@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
@@ -15,19 +16,23 @@ import (
 //   - where it takes long, the process is asked whether it still lives, and killed
 //     if it says nothing. It is asked twice: a machine may be busy.
 type guard struct {
-	p        *process
-	call     uint64
+	p      *process
+	call   uint64
+	giveUp context.CancelCauseFunc
+	over   chan struct{}
+	timer  *time.Timer
+	unlink func() bool // from the end of the caller's context
+	missed int
+	wake   chan struct{} // the deadline is another one
+
+	mu       sync.Mutex
 	deadline time.Time // zero: none
-	giveUp   context.CancelCauseFunc
-	over     chan struct{}
-	timer    *time.Timer
-	unlink   func() bool // from the end of the caller's context
-	missed   int
+	since    time.Time // from when on the request waits for the user; zero: it doesn't
 }
 
 // guard begins to watch over a request.
 func (p *process) guard(ctx context.Context, call uint64, deadline time.Time, giveUp context.CancelCauseFunc) *guard {
-	g := &guard{p: p, call: call, deadline: deadline, giveUp: giveUp, over: make(chan struct{})}
+	g := &guard{p: p, call: call, deadline: deadline, giveUp: giveUp, over: make(chan struct{}), wake: make(chan struct{}, 1)}
 	if ctx.Done() != nil {
 		g.unlink = context.AfterFunc(ctx, g.conclude)
 	}
@@ -44,11 +49,44 @@ func (g *guard) lift() {
 	close(g.over)
 }
 
+// until is when the request's time is over; zero: it has none, or waits for the user.
+func (g *guard) until() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.since.IsZero() {
+		return time.Time{}
+	}
+	return g.deadline
+}
+
+// stand has the request's time stand still until the function that it gives is called.
+func (g *guard) stand() (goOn func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.since = time.Now()
+	return func() {
+		g.mu.Lock()
+		if !g.deadline.IsZero() {
+			g.deadline = g.deadline.Add(time.Since(g.since))
+		}
+		g.since = time.Time{}
+		g.mu.Unlock()
+		if g.timer.Stop() {
+			g.timer.Reset(g.next())
+			return
+		}
+		select {
+		case g.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // next is how long it is until there is something to look at.
 func (g *guard) next() time.Duration {
 	wait := g.p.seat.host.timing.watch
-	if !g.deadline.IsZero() {
-		wait = min(wait, time.Until(g.deadline))
+	if until := g.until(); !until.IsZero() {
+		wait = min(wait, time.Until(until))
 	}
 	return wait
 }
@@ -56,18 +94,19 @@ func (g *guard) next() time.Duration {
 // look sees to a request that isn't over.
 func (g *guard) look() {
 	for {
-		if !g.deadline.IsZero() && !time.Now().Before(g.deadline) {
+		until := g.until()
+		if !until.IsZero() && !time.Now().Before(until) {
 			g.conclude()
 			return
 		}
 		within := g.p.seat.host.timing.health
-		if !g.deadline.IsZero() {
-			within = min(within, time.Until(g.deadline))
+		if !until.IsZero() {
+			within = min(within, time.Until(until))
 		}
 		switch {
 		case g.p.lives(within):
 			g.missed = 0
-		case g.deadline.IsZero() || time.Now().Before(g.deadline):
+		case until.IsZero() || time.Now().Before(until):
 			g.missed++
 		}
 		if g.missed > 1 {
@@ -85,6 +124,7 @@ func (g *guard) look() {
 		select {
 		case <-g.over:
 			return
+		case <-g.wake:
 		case <-time.After(wait):
 		}
 	}

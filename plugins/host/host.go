@@ -90,6 +90,9 @@ type Source struct {
 	// each start. It may hold secrets: it goes by a pipe that only the process can read
 	// (see sdk.ReadSettings). Nil: nothing.
 	Settings func(g *caps.Grant) ([]byte, error)
+	// Asks reports whether a grant's process may put questions to the user while it
+	// performs an operation. Nil: none may.
+	Asks func(g *caps.Grant) bool
 	// Shared is set where one process serves all grants of the kind that a principal
 	// has: a session with somebody else, which they share, lives in it. It ends when
 	// all of them are revoked, and a revoked one's requests end at once. Settings and

@@ -47,8 +47,8 @@ type process struct {
 	health grpc_health_v1.HealthClient
 	cancel bool // it has the feature
 	stream bool // it has the feature
-	// secrets is set where it has the feature.
-	secrets bool
+	// secrets and questions are set where it has the feature.
+	secrets, questions bool
 
 	lastCall atomic.Uint64
 	underway atomic.Int64
@@ -239,6 +239,7 @@ func (p *process) meet(within time.Duration) error {
 		p.cancel = p.cancel || feature == wire.FeatureCancel
 		p.stream = p.stream || feature == wire.FeatureProgress
 		p.secrets = p.secrets || feature == wire.FeatureSecrets
+		p.questions = p.questions || feature == wire.FeatureQuestions
 	}
 	return nil
 }

@@ -63,11 +63,21 @@ func init() {
 // newPool is a world with that plugin.
 func newPool(t *testing.T) *world {
 	t.Helper()
+	settings := func(*caps.Grant) ([]byte, error) {
+		// Larger than a pipe holds, so that it is read while it is written.
+		return json.Marshal(poolSettings{Word: "told", Secret: strings.Repeat("s3cret", 50_000)})
+	}
+	return newGivenWorld(t, pool(poolSettings{Word: "told"}), Source{Args: []string{"pool"}, Settings: settings, Shared: true})
+}
+
+// newGivenWorld is a world with a plugin that this test binary is, told by a word.
+func newGivenWorld(t *testing.T, p sdk.Plugin, s Source) *world {
+	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifest, err := pool(poolSettings{Word: "told"}).Manifest()
+	manifest, err := p.Manifest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +96,8 @@ func newPool(t *testing.T) *world {
 	}
 	w.patient()
 	t.Cleanup(func() { w.Host.Close() })
-	settings := func(*caps.Grant) ([]byte, error) {
-		// Larger than a pipe holds, so that it is read while it is written.
-		return json.Marshal(poolSettings{Word: "told", Secret: strings.Repeat("s3cret", 50_000)})
-	}
-	if err := w.Add(Source{Manifest: manifest, Path: exe, Args: []string{"pool"}, Settings: settings, Shared: true}); err != nil {
+	s.Manifest, s.Path = manifest, exe
+	if err := w.Add(s); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -24,8 +24,7 @@ func (u *upstream) answer(o *operation, raw json.RawMessage) (value.Value, error
 		return nil, unknown(o, "the server's answer can't be read exactly")
 	}
 	if kind, _ := member(result, "resultType").(value.Str); kind != "" && kind != "complete" {
-		return nil, sdk.Fail("failed", "the server asks for input before it does anything, and nobody is asked for it").
-			WithHint("Give it all that it needs with the arguments, or tell the user.")
+		return nil, unknown(o, "the server's answer is of a kind that this client doesn't know")
 	}
 	blocks, ok := content(result)
 	if !ok {

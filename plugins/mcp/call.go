@@ -36,21 +36,36 @@ func (s *session) perform(ctx context.Context, o *operation, text json.RawMessag
 	if ctx.Err() != nil {
 		return nil, &trouble{failure: notSent("there was no time left for it")}
 	}
-	raw, x, err := s.call(ctx, o.Name, o.tool.Tool, o.tool.Input, text, most, o)
-	if err != nil {
-		return nil, s.fail(ctx, o, x, err)
+	c, end := s.under(ctx)
+	defer end()
+	p := &sdkmcp.CallToolParams{Name: o.tool.Tool, Arguments: text}
+	for {
+		raw, x, err := s.call(ctx, p, o.tool.Input, most, o)
+		if err != nil {
+			t := s.fail(ctx, o, x, err)
+			t.failure = s.told(c, t.failure)
+			return nil, t
+		}
+		in := needed(raw)
+		if in == nil {
+			v, failure := s.u.answer(o, raw)
+			if failure != nil {
+				return nil, &trouble{failure: s.told(c, failure), wasSent: true}
+			}
+			return v, nil
+		}
+		responses, failure := s.answers(ctx, c, in)
+		if failure != nil {
+			return nil, &trouble{failure: s.told(c, failure), wasSent: true}
+		}
+		p = &sdkmcp.CallToolParams{Name: p.Name, Arguments: text, InputResponses: responses, RequestState: in.State}
 	}
-	v, failure := s.u.answer(o, raw)
-	if failure != nil {
-		return nil, &trouble{failure: failure, wasSent: true}
-	}
-	return v, nil
 }
 
 // call makes one request, and gives the result as it came.
-func (s *session) call(ctx context.Context, name, tool string, schema, text json.RawMessage, most int64, o *operation) (json.RawMessage, *exchange, error) {
+func (s *session) call(ctx context.Context, p *sdkmcp.CallToolParams, schema json.RawMessage, most int64, o *operation) (json.RawMessage, *exchange, error) {
 	x := &exchange{most: most}
-	p := &sdkmcp.CallToolParams{Name: tool, Arguments: text, Meta: sdkmcp.Meta{metaHops: s.u.hops(ctx)}}
+	p.Meta = sdkmcp.Meta{metaHops: s.u.hops(ctx)}
 	token := "p" + strconv.FormatUint(s.u.tokens.Add(1), 10)
 	p.SetProgressToken(token)
 	if o != nil {
@@ -83,7 +98,7 @@ func (s *session) fail(ctx context.Context, o *operation, x *exchange, err error
 		return &trouble{wasSent: true, failure: unknown(o, "the server's answer is against the protocol")}
 	case ctx.Err() != nil && x.sent.Load():
 		what := "the server didn't answer in time"
-		if errors.Is(ctx.Err(), context.Canceled) {
+		if errors.Is(context.Cause(ctx), context.Canceled) {
 			what = "it was stopped before the server answered"
 		}
 		return &trouble{wasSent: true, failure: unknown(o, what)}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -49,7 +50,7 @@ func (u *upstream) look(ctx context.Context, c *capability, name string, args va
 	}
 	tool, _ := member(record, "tool").(value.Str)
 	text, _ := member(record, "arguments").(value.Str)
-	raw, _, err := s.call(ctx, name, string(tool), nil, json.RawMessage(text), c.most, nil)
+	raw, _, err := s.call(ctx, &sdkmcp.CallToolParams{Name: string(tool), Arguments: json.RawMessage(text)}, nil, c.most, nil)
 	if err != nil {
 		return nil, sdk.Fail("failed", "the server gives no answer: %s", said(err))
 	}

@@ -9,13 +9,15 @@
 // A server is a stranger. Each message of it is bounded before it is parsed, no number
 // goes through a double, and none of its words is in a failure's message: they are in the
 // failure's value, as data. What it logs is written to the operator's log in quotes. It is
-// told of no capability of a client's, so it can't ask for a model or for folders.
+// told of no capability of a client's, so it can't ask for a model or for folders; for the
+// user only if the operator said so.
 //
 // An operation is tried once more, on a new session, only if it was accepted as
 // read-only or idempotent; otherwise what was sent and not answered is unknown.
 //
 // Files: upstream.go has the sessions of one server, session.go one of them, hold.go what
-// it lists, call.go one request, answer.go what comes of it and fail.go what doesn't.
+// it lists, call.go one request and how it fails, answer.go what comes of it, ask.go what the
+// server asks the user.
 // exchange.go is what a transport knows of a request; stdio.go with process.go and http.go
 // are the transports, frame.go and event.go their bounds.
 package mcp
@@ -47,12 +49,12 @@ type Settings struct {
 	// Session is who shares one: the tools of a "principal" or nobody beyond a "run";
 	// empty: principal.
 	Session string `json:",omitempty"`
-	// Concurrent is how many calls the server gets at once; 0: 4.
+	// Concurrent is how many calls the server gets at once; 0: 4, or 1 with Elicit in a
+	// version of the protocol where a question doesn't say which call it is for.
 	Concurrent int `json:",omitempty"`
 	// Idle is how long a session lasts that is asked nothing; 0: ten minutes.
 	Idle time.Duration `json:",omitempty"`
-	// Elicit is set if the operator lets the server ask the user. No server is told so yet:
-	// each question is refused.
+	// Elicit is set if the operator lets the server ask the user (ask.go).
 	Elicit bool `json:",omitempty"`
 	// Hops is how many of these programs are in a row before this one, each the server
 	// of the one before.

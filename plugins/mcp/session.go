@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdkmcp "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -36,6 +35,7 @@ type session struct {
 
 	mu         sync.Mutex
 	hears      map[string]func(numbers string) // of progress, by token
+	callings   []*calling
 	difference mcplock.Difference
 	gone       map[string]bool // tools that the server has no longer, by word
 	unreadable error           // why the list can't be read
@@ -107,11 +107,15 @@ func (s *session) begin(ctx context.Context) (err error) {
 // lastWithSessions is the last version of the protocol before [stateless].
 const lastWithSessions = "2025-11-25"
 
-// newClient makes the client of one session. It has no capability: a server can ask it for
-// nothing.
+// newClient makes the client of one session. A server can ask it for nothing but, where the
+// operator lets it, for a form that the user fills in.
 func (s *session) newClient() *sdkmcp.Client {
+	can := &sdkmcp.ClientCapabilities{}
+	if s.u.settings.Elicit {
+		can.Elicitation = &sdkmcp.ElicitationCapabilities{Form: &sdkmcp.FormElicitationCapabilities{}}
+	}
 	c := sdkmcp.NewClient(&sdkmcp.Implementation{Name: "mcp-pif", Version: "1"}, &sdkmcp.ClientOptions{
-		Capabilities:   &sdkmcp.ClientCapabilities{},
+		Capabilities:   can,
 		MultiRoundTrip: &sdkmcp.MultiRoundTripOptions{Disabled: true},
 		Logger:         slog.New(slog.DiscardHandler),
 		// It is told of all notices by the transport, in order; with a handler it asks for
@@ -120,10 +124,10 @@ func (s *session) newClient() *sdkmcp.Client {
 	})
 	c.AddReceivingMiddleware(func(next sdkmcp.MethodHandler) sdkmcp.MethodHandler {
 		return func(ctx context.Context, method string, r sdkmcp.Request) (sdkmcp.Result, error) {
-			if method != "ping" { // the SDK answers more than it offers
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "this client has no such method"}
+			if method == "ping" {
+				return next(ctx, method, r)
 			}
-			return next(ctx, method, r)
+			return s.answerRequest(ctx, method, r)
 		}
 	})
 	return c

@@ -53,6 +53,9 @@ func (o *operation) repeatable() bool { return o.flags.ReadOnly || o.flags.Idemp
 func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
 	if s.Concurrent == 0 {
 		s.Concurrent = defaultConcurrent
+		if s.Elicit && s.Server.Protocol < stateless {
+			s.Concurrent = 1
+		}
 	}
 	if s.Idle == 0 {
 		s.Idle = defaultIdle

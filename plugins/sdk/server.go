@@ -38,6 +38,7 @@ type server struct {
 	last    uint64
 	handles map[uint64]*held
 	calls   map[uint64]context.CancelFunc
+	askers  map[uint64]*asker // of calls that may put questions
 }
 
 // A held handle is closed when it was given back and nothing uses it.
@@ -50,7 +51,7 @@ type held struct {
 func newServer(p Plugin, m *caps.Manifest, root *os.File, most int, begin func()) *server {
 	return &server{
 		plugin: p, manifest: m, root: root, most: most, begin: sync.OnceFunc(begin),
-		handles: map[uint64]*held{}, calls: map[uint64]context.CancelFunc{},
+		handles: map[uint64]*held{}, calls: map[uint64]context.CancelFunc{}, askers: map[uint64]*asker{},
 	}
 }
 
@@ -63,9 +64,11 @@ func (s *server) Describe(context.Context, *pluginv1.DescribeRequest) (*pluginv1
 }
 
 // featuresOf is what a plugin has of the contract: secrets only where it has a
-// place for one.
+// place for one, and questions only of those who stand for a server.
 func featuresOf(m *caps.Manifest) []string {
-	return slices.DeleteFunc(slices.Clone(wire.Features), func(f string) bool { return f == wire.FeatureSecrets && !takesSecrets(m) })
+	return slices.DeleteFunc(slices.Clone(wire.Features), func(f string) bool {
+		return f == wire.FeatureSecrets && !takesSecrets(m) || f == wire.FeatureQuestions && m.Server == ""
+	})
 }
 
 // Open makes a handle.
@@ -122,13 +125,12 @@ func describeService() *grpc.ServiceDesc {
 }
 
 // InvokeStream performs an operation and sends what it says meanwhile. Progress
-// that comes faster than it can be sent is dropped.
+// that comes faster than it can be sent is dropped; a question waits.
 func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStreamingServer[pluginv1.InvokeStreamResponse]) error {
-	news, sent := make(chan string, 16), make(chan struct{})
+	news, sent, ended := make(chan *pluginv1.InvokeStreamResponse, 16), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(sent)
-		for message := range news {
-			event := &pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Progress{Progress: message}}
+		for event := range news {
 			if stream.Send(event) != nil {
 				break
 			}
@@ -144,13 +146,33 @@ func (s *server) InvokeStream(r *pluginv1.InvokeRequest, stream grpc.ServerStrea
 		if !open {
 			return
 		}
+		event := &pluginv1.InvokeStreamResponse_Progress{Progress: wire.Line(message, wire.MaxProgress)}
 		select {
-		case news <- wire.Line(message, wire.MaxProgress):
+		case news <- &pluginv1.InvokeStreamResponse{Event: event}:
 		default:
 		}
 	})
+	if r.GetQuestions() > 0 && r.GetCall() > 0 {
+		a := &asker{may: r.GetQuestions(), answer: map[uint32]chan Answer{}}
+		a.send = func(ctx context.Context, event *pluginv1.InvokeStreamResponse) bool {
+			over.RLock()
+			defer over.RUnlock()
+			if !open {
+				return false
+			}
+			select {
+			case news <- event:
+				return true
+			case <-ctx.Done():
+			case <-ended:
+			}
+			return false
+		}
+		ctx = context.WithValue(WithAsk(ctx, a.ask), askerKey{}, a)
+	}
 	args, err := wire.DecodeValue(r.GetArguments())
 	answer, err := s.invoke(ctx, &wire.Request{Head: r, Value: args, Err: err})
+	close(ended)
 	over.Lock()
 	open = false
 	over.Unlock()
@@ -251,9 +273,16 @@ func (s *server) begun(ctx context.Context, r *pluginv1.InvokeRequest) (context.
 		ctx = context.WithValue(ctx, hopsKey{}, int(n))
 	}
 	ctx = withSecrets(ctx, r.GetSecrets())
-	if ns := r.GetTimeoutNs(); ns > 0 {
+	a, _ := ctx.Value(askerKey{}).(*asker)
+	switch ns := r.GetTimeoutNs(); {
+	case ns > 0 && a != nil:
+		var end context.CancelCauseFunc
+		ctx, end = context.WithCancelCause(ctx)
+		a.clock = newClock(time.Duration(ns), end)
+		cancel = func() { a.clock.stop(); end(nil) }
+	case ns > 0:
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(ns))
-	} else {
+	default:
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	number := r.GetCall()
@@ -262,10 +291,14 @@ func (s *server) begun(ctx context.Context, r *pluginv1.InvokeRequest) (context.
 	}
 	s.mu.Lock()
 	s.calls[number] = cancel
+	if a != nil {
+		s.askers[number] = a
+	}
 	s.mu.Unlock()
 	return ctx, func() {
 		s.mu.Lock()
 		delete(s.calls, number)
+		delete(s.askers, number)
 		s.mu.Unlock()
 		cancel()
 	}

@@ -34,7 +34,7 @@ var filled = check.Record(nil, &check.Type{Kinds: prim.KindNumber | prim.KindBoo
 func AskManifest() *caps.Manifest {
 	return &caps.Manifest{
 		Kind: AskKind, Version: "1", Doc: "asks the person before the client",
-		Algebra: caps.Exact, Only: "user",
+		Algebra: caps.Exact, Only: "user", Lent: true,
 		Verbs: []caps.Verb{{Name: "user", Flags: caps.Flags{ReadOnly: true}}},
 		Operations: []caps.Operation{{
 			Name: askOperation, Verb: "user",

@@ -89,7 +89,7 @@ func (r *runsReader) mine(e *journal.Event) (bool, error) {
 	switch e.Kind {
 	case journal.EffectRequested, journal.EffectDenied:
 		return toolIn(e) == r.tool, nil
-	case journal.EffectOutcome:
+	case journal.EffectOutcome, journal.EffectAsked, journal.EffectAnswered:
 		var d struct{ Request uint64 }
 		if json.Unmarshal(e.Data, &d) != nil || d.Request == 0 {
 			return false, nil

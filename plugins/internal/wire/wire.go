@@ -35,13 +35,14 @@ const Service = "capability"
 
 // The features of the contract that either side may lack.
 const (
-	FeatureProgress = "progress" // InvokeStream
-	FeatureCancel   = "cancel"   // Cancel
-	FeatureSecrets  = "secrets"  // InvokeRequest.secrets
+	FeatureProgress  = "progress"  // InvokeStream
+	FeatureCancel    = "cancel"    // Cancel
+	FeatureSecrets   = "secrets"   // InvokeRequest.secrets
+	FeatureQuestions = "questions" // InvokeRequest.questions, Answer
 )
 
 // Features is what this version has.
-var Features = []string{FeatureProgress, FeatureCancel, FeatureSecrets}
+var Features = []string{FeatureProgress, FeatureCancel, FeatureSecrets, FeatureQuestions}
 
 // What the host tells a plugin's process by its environment, besides what
 // go-plugin does.

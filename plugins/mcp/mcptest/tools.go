@@ -66,7 +66,7 @@ var tools = []tool{
 	{name: "wait", title: "Waits until it is cancelled"},
 	{name: "look_wait", title: "Waits likewise", hints: reads},
 	{name: "progress", title: "Tells how it gets on", input: `"times":{"type":"integer"}`},
-	{name: "ask", title: "Asks the user", input: `"method":{"type":"string"}`},
+	{name: "ask", title: "Asks the user", input: `"method":{"type":"string"},"params":{"type":"string"},"times":{"type":"integer"}`},
 	{name: "log", title: "Logs a line"},
 	{name: "changes", title: "Says that its list changed"},
 	{name: "hops", title: "Gives what it knows of the row it is in"},
@@ -142,9 +142,10 @@ func (s *server) list(script Script, m message) any {
 
 // arguments is those of all tools.
 type arguments struct {
-	Result, Data, Line, Method string
-	Code, Status, Bytes        int
-	Times, MS                  int
+	Result, Data, Line  string
+	Method, Params      string
+	Code, Status, Bytes int
+	Times, MS           int
 }
 
 // call performs a call.
@@ -156,6 +157,8 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 			Token any `json:"progressToken"`
 			Hops  int `json:"mcp-pif-hops"`
 		} `json:"_meta"`
+		Responses json.RawMessage `json:"inputResponses"`
+		State     string          `json:"requestState"`
 	}
 	_ = json.Unmarshal(m.Params, &p)
 	var a arguments
@@ -193,12 +196,7 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 		}
 		s.send(result(m.ID, map[string]any{"content": text("done")}))
 	case "ask":
-		if script.Era == Stateless {
-			s.send(result(m.ID, map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"q": map[string]any{"method": a.Method, "params": map[string]any{"message": Canary}}}, "requestState": Canary}))
-			return
-		}
-		answer := s.ask(a.Method, map[string]any{"message": Canary, "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}}})
-		s.send(result(m.ID, map[string]any{"content": text("the client said " + string(answer))}))
+		s.question(script, m, a, p.Responses, p.State, text)
 	case "log":
 		s.send(notification("notifications/message", map[string]any{"level": "error", "data": Canary + "\x1b[31m\nline"}))
 		s.send(result(m.ID, map[string]any{"content": text("logged")}))
@@ -221,3 +219,28 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 
 // An httpStatus is an answer that is a status alone.
 type httpStatus int
+
+// question asks the client so many times, once if nothing is said, and tells what it said; with
+// params as JSON. The state that it wants back has the number of times in it.
+func (s *server) question(script Script, m message, a arguments, said json.RawMessage, state string, text func(string) any) {
+	params := json.RawMessage(a.Params)
+	if a.Params == "" {
+		params, _ = json.Marshal(map[string]any{"message": Canary, "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}}})
+	}
+	times := max(a.Times, 1)
+	if script.Era != Stateless {
+		var all []string
+		for range times {
+			all = append(all, string(s.ask(a.Method, params)))
+		}
+		s.send(result(m.ID, map[string]any{"content": text("the client said " + strings.Join(all, ","))}))
+		return
+	}
+	n, _ := strconv.Atoi(strings.TrimPrefix(state, Canary))
+	if n < times {
+		request := map[string]any{"method": a.Method, "params": params}
+		s.send(result(m.ID, map[string]any{"resultType": "input_required", "inputRequests": map[string]any{"q": request}, "requestState": Canary + strconv.Itoa(n+1)}))
+		return
+	}
+	s.send(result(m.ID, map[string]any{"content": text(fmt.Sprintf("the client said %s with %s", said, state))}))
+}

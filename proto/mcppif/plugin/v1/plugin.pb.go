@@ -86,7 +86,7 @@ type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// protocol is the plugin's major version; another than the host's is refused.
 	Protocol uint32 `protobuf:"varint,1,opt,name=protocol,proto3" json:"protocol,omitempty"`
-	// features is what the plugin understands: "progress", "cancel", "secrets".
+	// features is what the plugin understands: "progress", "cancel", "secrets", "questions".
 	Features      []string  `protobuf:"bytes,2,rep,name=features,proto3" json:"features,omitempty"`
 	Manifest      *Manifest `protobuf:"bytes,3,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -904,7 +904,11 @@ type InvokeRequest struct {
 	Secrets []*Secret `protobuf:"bytes,8,rep,name=secrets,proto3" json:"secrets,omitempty"`
 	// hops is how many servers of this kind the call came through before it reached this
 	// host, for plugins that pass it on to others: a long row is a loop.
-	Hops          uint32 `protobuf:"varint,9,opt,name=hops,proto3" json:"hops,omitempty"`
+	Hops uint32 `protobuf:"varint,9,opt,name=hops,proto3" json:"hops,omitempty"`
+	// questions is how many the operation may put to the user of the host's client; 0: none.
+	// While one waits for its answer the time of timeout_ns stands still. Feature
+	// "questions"; it needs InvokeStream and call.
+	Questions     uint32 `protobuf:"varint,10,opt,name=questions,proto3" json:"questions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -998,6 +1002,13 @@ func (x *InvokeRequest) GetSecrets() []*Secret {
 func (x *InvokeRequest) GetHops() uint32 {
 	if x != nil {
 		return x.Hops
+	}
+	return 0
+}
+
+func (x *InvokeRequest) GetQuestions() uint32 {
+	if x != nil {
+		return x.Questions
 	}
 	return 0
 }
@@ -1167,6 +1178,7 @@ type InvokeStreamResponse struct {
 	//
 	//	*InvokeStreamResponse_Progress
 	//	*InvokeStreamResponse_Outcome
+	//	*InvokeStreamResponse_Question
 	Event         isInvokeStreamResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1227,6 +1239,15 @@ func (x *InvokeStreamResponse) GetOutcome() *InvokeResponse {
 	return nil
 }
 
+func (x *InvokeStreamResponse) GetQuestion() *Question {
+	if x != nil {
+		if x, ok := x.Event.(*InvokeStreamResponse_Question); ok {
+			return x.Question
+		}
+	}
+	return nil
+}
+
 type isInvokeStreamResponse_Event interface {
 	isInvokeStreamResponse_Event()
 }
@@ -1240,9 +1261,197 @@ type InvokeStreamResponse_Outcome struct {
 	Outcome *InvokeResponse `protobuf:"bytes,2,opt,name=outcome,proto3,oneof"`
 }
 
+type InvokeStreamResponse_Question struct {
+	Question *Question `protobuf:"bytes,3,opt,name=question,proto3,oneof"`
+}
+
 func (*InvokeStreamResponse_Progress) isInvokeStreamResponse_Event() {}
 
 func (*InvokeStreamResponse_Outcome) isInvokeStreamResponse_Event() {}
+
+func (*InvokeStreamResponse_Question) isInvokeStreamResponse_Event() {}
+
+// Question is one for the user: words of somebody whom neither the user nor the
+// operator knows. The host shows them as such, or refuses.
+type Question struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// number is unique among the questions of the call.
+	Number uint32 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// message is what is asked, at most 4 KiB.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// schema is the form to be filled in, at most 16 KiB of JSON: the schema of an object
+	// whose members are strings, numbers, integers and booleans. Empty: there is none.
+	Schema        []byte `protobuf:"bytes,3,opt,name=schema,proto3" json:"schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Question) Reset() {
+	*x = Question{}
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Question) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Question) ProtoMessage() {}
+
+func (x *Question) ProtoReflect() protoreflect.Message {
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Question.ProtoReflect.Descriptor instead.
+func (*Question) Descriptor() ([]byte, []int) {
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Question) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Question) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Question) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+type AnswerRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// call and number are the question's.
+	Call   uint64 `protobuf:"varint,1,opt,name=call,proto3" json:"call,omitempty"`
+	Number uint32 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	// action is accept, decline (also where nobody was asked) or cancel.
+	Action string `protobuf:"bytes,3,opt,name=action,proto3" json:"action,omitempty"`
+	// content is what was filled in, a JSON object, where the action is accept.
+	Content []byte `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`
+	// reason says why nobody was asked; empty: the user answered.
+	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerRequest) Reset() {
+	*x = AnswerRequest{}
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerRequest) ProtoMessage() {}
+
+func (x *AnswerRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerRequest.ProtoReflect.Descriptor instead.
+func (*AnswerRequest) Descriptor() ([]byte, []int) {
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *AnswerRequest) GetCall() uint64 {
+	if x != nil {
+		return x.Call
+	}
+	return 0
+}
+
+func (x *AnswerRequest) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *AnswerRequest) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *AnswerRequest) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *AnswerRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+type AnswerResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerResponse) Reset() {
+	*x = AnswerResponse{}
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerResponse) ProtoMessage() {}
+
+func (x *AnswerResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerResponse.ProtoReflect.Descriptor instead.
+func (*AnswerResponse) Descriptor() ([]byte, []int) {
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+}
 
 type CancelRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1253,7 +1462,7 @@ type CancelRequest struct {
 
 func (x *CancelRequest) Reset() {
 	*x = CancelRequest{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1474,7 @@ func (x *CancelRequest) String() string {
 func (*CancelRequest) ProtoMessage() {}
 
 func (x *CancelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[15]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1487,7 @@ func (x *CancelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelRequest.ProtoReflect.Descriptor instead.
 func (*CancelRequest) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{15}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CancelRequest) GetCall() uint64 {
@@ -1296,7 +1505,7 @@ type CancelResponse struct {
 
 func (x *CancelResponse) Reset() {
 	*x = CancelResponse{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1308,7 +1517,7 @@ func (x *CancelResponse) String() string {
 func (*CancelResponse) ProtoMessage() {}
 
 func (x *CancelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[16]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1321,7 +1530,7 @@ func (x *CancelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelResponse.ProtoReflect.Descriptor instead.
 func (*CancelResponse) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{16}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 type CloseRequest struct {
@@ -1333,7 +1542,7 @@ type CloseRequest struct {
 
 func (x *CloseRequest) Reset() {
 	*x = CloseRequest{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1554,7 @@ func (x *CloseRequest) String() string {
 func (*CloseRequest) ProtoMessage() {}
 
 func (x *CloseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[17]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1567,7 @@ func (x *CloseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseRequest.ProtoReflect.Descriptor instead.
 func (*CloseRequest) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{17}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CloseRequest) GetHandle() uint64 {
@@ -1376,7 +1585,7 @@ type CloseResponse struct {
 
 func (x *CloseResponse) Reset() {
 	*x = CloseResponse{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1597,7 @@ func (x *CloseResponse) String() string {
 func (*CloseResponse) ProtoMessage() {}
 
 func (x *CloseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[18]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1610,7 @@ func (x *CloseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseResponse.ProtoReflect.Descriptor instead.
 func (*CloseResponse) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{18}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 // Failure is why an operation wasn't done, or a capability not opened.
@@ -1425,7 +1634,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1646,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[19]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1659,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{19}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Failure) GetCode() string {
@@ -1511,7 +1720,7 @@ type Value struct {
 
 func (x *Value) Reset() {
 	*x = Value{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1732,7 @@ func (x *Value) String() string {
 func (*Value) ProtoMessage() {}
 
 func (x *Value) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[20]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1745,7 @@ func (x *Value) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Value.ProtoReflect.Descriptor instead.
 func (*Value) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{20}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Value) GetKind() isValue_Kind {
@@ -1716,7 +1925,7 @@ type Big struct {
 
 func (x *Big) Reset() {
 	*x = Big{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1937,7 @@ func (x *Big) String() string {
 func (*Big) ProtoMessage() {}
 
 func (x *Big) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[21]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1950,7 @@ func (x *Big) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Big.ProtoReflect.Descriptor instead.
 func (*Big) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{21}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Big) GetNegative() bool {
@@ -1770,7 +1979,7 @@ type Decimal struct {
 
 func (x *Decimal) Reset() {
 	*x = Decimal{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1991,7 @@ func (x *Decimal) String() string {
 func (*Decimal) ProtoMessage() {}
 
 func (x *Decimal) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[22]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +2004,7 @@ func (x *Decimal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decimal.ProtoReflect.Descriptor instead.
 func (*Decimal) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{22}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Decimal) GetUnscaled() *Big {
@@ -1820,7 +2029,7 @@ type Unit struct {
 
 func (x *Unit) Reset() {
 	*x = Unit{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +2041,7 @@ func (x *Unit) String() string {
 func (*Unit) ProtoMessage() {}
 
 func (x *Unit) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[23]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2054,7 @@ func (x *Unit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unit.ProtoReflect.Descriptor instead.
 func (*Unit) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{23}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 type List struct {
@@ -1857,7 +2066,7 @@ type List struct {
 
 func (x *List) Reset() {
 	*x = List{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1869,7 +2078,7 @@ func (x *List) String() string {
 func (*List) ProtoMessage() {}
 
 func (x *List) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[24]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1882,7 +2091,7 @@ func (x *List) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use List.ProtoReflect.Descriptor instead.
 func (*List) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{24}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *List) GetItems() []*Value {
@@ -1902,7 +2111,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +2123,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[25]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +2136,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{25}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Pair) GetFirst() *Value {
@@ -1954,7 +2163,7 @@ type Record struct {
 
 func (x *Record) Reset() {
 	*x = Record{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2175,7 @@ func (x *Record) String() string {
 func (*Record) ProtoMessage() {}
 
 func (x *Record) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[26]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2188,7 @@ func (x *Record) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Record.ProtoReflect.Descriptor instead.
 func (*Record) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{26}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Record) GetFields() []*Field {
@@ -2000,7 +2209,7 @@ type Field struct {
 
 func (x *Field) Reset() {
 	*x = Field{}
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2221,7 @@ func (x *Field) String() string {
 func (*Field) ProtoMessage() {}
 
 func (x *Field) ProtoReflect() protoreflect.Message {
-	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[27]
+	mi := &file_mcppif_plugin_v1_plugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2234,7 @@ func (x *Field) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Field.ProtoReflect.Descriptor instead.
 func (*Field) Descriptor() ([]byte, []int) {
-	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{27}
+	return file_mcppif_plugin_v1_plugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Field) GetKey() string {
@@ -2123,7 +2332,7 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\fOpenResponse\x12\x18\n" +
 	"\x06handle\x18\x01 \x01(\x04H\x00R\x06handle\x125\n" +
 	"\afailure\x18\x02 \x01(\v2\x19.mcppif.plugin.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\xb8\x02\n" +
+	"\aoutcome\"\xd6\x02\n" +
 	"\rInvokeRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x12\x1c\n" +
 	"\toperation\x18\x02 \x01(\tR\toperation\x12\x1c\n" +
@@ -2134,7 +2343,9 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x11max_outcome_bytes\x18\x06 \x01(\x03R\x0fmaxOutcomeBytes\x12\x12\n" +
 	"\x04call\x18\a \x01(\x04R\x04call\x127\n" +
 	"\asecrets\x18\b \x03(\v2\x18.mcppif.plugin.v1.SecretB\x03\x80\x01\x01R\asecrets\x12\x12\n" +
-	"\x04hops\x18\t \x01(\rR\x04hops\"e\n" +
+	"\x04hops\x18\t \x01(\rR\x04hops\x12\x1c\n" +
+	"\tquestions\x18\n" +
+	" \x01(\rR\tquestions\"e\n" +
 	"\x06Secret\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\x05value\x18\x02 \x01(\tB\x03\x80\x01\x01R\x05value\x12\x14\n" +
@@ -2143,11 +2354,23 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x0eInvokeResponse\x12\x16\n" +
 	"\x05value\x18\x01 \x01(\fH\x00R\x05value\x125\n" +
 	"\afailure\x18\x02 \x01(\v2\x19.mcppif.plugin.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"{\n" +
+	"\aoutcome\"\xb5\x01\n" +
 	"\x14InvokeStreamResponse\x12\x1c\n" +
 	"\bprogress\x18\x01 \x01(\tH\x00R\bprogress\x12<\n" +
-	"\aoutcome\x18\x02 \x01(\v2 .mcppif.plugin.v1.InvokeResponseH\x00R\aoutcomeB\a\n" +
-	"\x05event\"#\n" +
+	"\aoutcome\x18\x02 \x01(\v2 .mcppif.plugin.v1.InvokeResponseH\x00R\aoutcome\x128\n" +
+	"\bquestion\x18\x03 \x01(\v2\x1a.mcppif.plugin.v1.QuestionH\x00R\bquestionB\a\n" +
+	"\x05event\"T\n" +
+	"\bQuestion\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
+	"\x06schema\x18\x03 \x01(\fR\x06schema\"\x85\x01\n" +
+	"\rAnswerRequest\x12\x12\n" +
+	"\x04call\x18\x01 \x01(\x04R\x04call\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\x12\x16\n" +
+	"\x06action\x18\x03 \x01(\tR\x06action\x12\x18\n" +
+	"\acontent\x18\x04 \x01(\fR\acontent\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"\x10\n" +
+	"\x0eAnswerResponse\"#\n" +
 	"\rCancelRequest\x12\x12\n" +
 	"\x04call\x18\x01 \x01(\x04R\x04call\"\x10\n" +
 	"\x0eCancelResponse\"&\n" +
@@ -2189,12 +2412,13 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\x06fields\x18\x01 \x03(\v2\x17.mcppif.plugin.v1.FieldR\x06fields\"H\n" +
 	"\x05Field\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
-	"\x05value\x18\x02 \x01(\v2\x17.mcppif.plugin.v1.ValueR\x05value2\xe1\x03\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.mcppif.plugin.v1.ValueR\x05value2\xae\x04\n" +
 	"\x06Plugin\x12Q\n" +
 	"\bDescribe\x12!.mcppif.plugin.v1.DescribeRequest\x1a\".mcppif.plugin.v1.DescribeResponse\x12E\n" +
 	"\x04Open\x12\x1d.mcppif.plugin.v1.OpenRequest\x1a\x1e.mcppif.plugin.v1.OpenResponse\x12K\n" +
 	"\x06Invoke\x12\x1f.mcppif.plugin.v1.InvokeRequest\x1a .mcppif.plugin.v1.InvokeResponse\x12Y\n" +
 	"\fInvokeStream\x12\x1f.mcppif.plugin.v1.InvokeRequest\x1a&.mcppif.plugin.v1.InvokeStreamResponse0\x01\x12K\n" +
+	"\x06Answer\x12\x1f.mcppif.plugin.v1.AnswerRequest\x1a .mcppif.plugin.v1.AnswerResponse\x12K\n" +
 	"\x06Cancel\x12\x1f.mcppif.plugin.v1.CancelRequest\x1a .mcppif.plugin.v1.CancelResponse\x12H\n" +
 	"\x05Close\x12\x1e.mcppif.plugin.v1.CloseRequest\x1a\x1f.mcppif.plugin.v1.CloseResponseB<Z:github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1;pluginv1b\x06proto3"
 
@@ -2210,7 +2434,7 @@ func file_mcppif_plugin_v1_plugin_proto_rawDescGZIP() []byte {
 	return file_mcppif_plugin_v1_plugin_proto_rawDescData
 }
 
-var file_mcppif_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_mcppif_plugin_v1_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_mcppif_plugin_v1_plugin_proto_goTypes = []any{
 	(*DescribeRequest)(nil),      // 0: mcppif.plugin.v1.DescribeRequest
 	(*DescribeResponse)(nil),     // 1: mcppif.plugin.v1.DescribeResponse
@@ -2227,20 +2451,23 @@ var file_mcppif_plugin_v1_plugin_proto_goTypes = []any{
 	(*Secret)(nil),               // 12: mcppif.plugin.v1.Secret
 	(*InvokeResponse)(nil),       // 13: mcppif.plugin.v1.InvokeResponse
 	(*InvokeStreamResponse)(nil), // 14: mcppif.plugin.v1.InvokeStreamResponse
-	(*CancelRequest)(nil),        // 15: mcppif.plugin.v1.CancelRequest
-	(*CancelResponse)(nil),       // 16: mcppif.plugin.v1.CancelResponse
-	(*CloseRequest)(nil),         // 17: mcppif.plugin.v1.CloseRequest
-	(*CloseResponse)(nil),        // 18: mcppif.plugin.v1.CloseResponse
-	(*Failure)(nil),              // 19: mcppif.plugin.v1.Failure
-	(*Value)(nil),                // 20: mcppif.plugin.v1.Value
-	(*Big)(nil),                  // 21: mcppif.plugin.v1.Big
-	(*Decimal)(nil),              // 22: mcppif.plugin.v1.Decimal
-	(*Unit)(nil),                 // 23: mcppif.plugin.v1.Unit
-	(*List)(nil),                 // 24: mcppif.plugin.v1.List
-	(*Pair)(nil),                 // 25: mcppif.plugin.v1.Pair
-	(*Record)(nil),               // 26: mcppif.plugin.v1.Record
-	(*Field)(nil),                // 27: mcppif.plugin.v1.Field
-	nil,                          // 28: mcppif.plugin.v1.Capability.OptionsEntry
+	(*Question)(nil),             // 15: mcppif.plugin.v1.Question
+	(*AnswerRequest)(nil),        // 16: mcppif.plugin.v1.AnswerRequest
+	(*AnswerResponse)(nil),       // 17: mcppif.plugin.v1.AnswerResponse
+	(*CancelRequest)(nil),        // 18: mcppif.plugin.v1.CancelRequest
+	(*CancelResponse)(nil),       // 19: mcppif.plugin.v1.CancelResponse
+	(*CloseRequest)(nil),         // 20: mcppif.plugin.v1.CloseRequest
+	(*CloseResponse)(nil),        // 21: mcppif.plugin.v1.CloseResponse
+	(*Failure)(nil),              // 22: mcppif.plugin.v1.Failure
+	(*Value)(nil),                // 23: mcppif.plugin.v1.Value
+	(*Big)(nil),                  // 24: mcppif.plugin.v1.Big
+	(*Decimal)(nil),              // 25: mcppif.plugin.v1.Decimal
+	(*Unit)(nil),                 // 26: mcppif.plugin.v1.Unit
+	(*List)(nil),                 // 27: mcppif.plugin.v1.List
+	(*Pair)(nil),                 // 28: mcppif.plugin.v1.Pair
+	(*Record)(nil),               // 29: mcppif.plugin.v1.Record
+	(*Field)(nil),                // 30: mcppif.plugin.v1.Field
+	nil,                          // 31: mcppif.plugin.v1.Capability.OptionsEntry
 }
 var file_mcppif_plugin_v1_plugin_proto_depIdxs = []int32{
 	2,  // 0: mcppif.plugin.v1.DescribeResponse.manifest:type_name -> mcppif.plugin.v1.Manifest
@@ -2248,42 +2475,45 @@ var file_mcppif_plugin_v1_plugin_proto_depIdxs = []int32{
 	4,  // 2: mcppif.plugin.v1.Manifest.verbs:type_name -> mcppif.plugin.v1.Verb
 	5,  // 3: mcppif.plugin.v1.Manifest.operations:type_name -> mcppif.plugin.v1.Operation
 	6,  // 4: mcppif.plugin.v1.Operation.params:type_name -> mcppif.plugin.v1.Param
-	28, // 5: mcppif.plugin.v1.Capability.options:type_name -> mcppif.plugin.v1.Capability.OptionsEntry
+	31, // 5: mcppif.plugin.v1.Capability.options:type_name -> mcppif.plugin.v1.Capability.OptionsEntry
 	7,  // 6: mcppif.plugin.v1.OpenRequest.capability:type_name -> mcppif.plugin.v1.Capability
 	8,  // 7: mcppif.plugin.v1.OpenRequest.denies:type_name -> mcppif.plugin.v1.Deny
-	19, // 8: mcppif.plugin.v1.OpenResponse.failure:type_name -> mcppif.plugin.v1.Failure
+	22, // 8: mcppif.plugin.v1.OpenResponse.failure:type_name -> mcppif.plugin.v1.Failure
 	12, // 9: mcppif.plugin.v1.InvokeRequest.secrets:type_name -> mcppif.plugin.v1.Secret
-	19, // 10: mcppif.plugin.v1.InvokeResponse.failure:type_name -> mcppif.plugin.v1.Failure
+	22, // 10: mcppif.plugin.v1.InvokeResponse.failure:type_name -> mcppif.plugin.v1.Failure
 	13, // 11: mcppif.plugin.v1.InvokeStreamResponse.outcome:type_name -> mcppif.plugin.v1.InvokeResponse
-	21, // 12: mcppif.plugin.v1.Value.big:type_name -> mcppif.plugin.v1.Big
-	22, // 13: mcppif.plugin.v1.Value.decimal:type_name -> mcppif.plugin.v1.Decimal
-	23, // 14: mcppif.plugin.v1.Value.unit:type_name -> mcppif.plugin.v1.Unit
-	24, // 15: mcppif.plugin.v1.Value.list:type_name -> mcppif.plugin.v1.List
-	25, // 16: mcppif.plugin.v1.Value.pair:type_name -> mcppif.plugin.v1.Pair
-	26, // 17: mcppif.plugin.v1.Value.record:type_name -> mcppif.plugin.v1.Record
-	21, // 18: mcppif.plugin.v1.Decimal.unscaled:type_name -> mcppif.plugin.v1.Big
-	20, // 19: mcppif.plugin.v1.List.items:type_name -> mcppif.plugin.v1.Value
-	20, // 20: mcppif.plugin.v1.Pair.first:type_name -> mcppif.plugin.v1.Value
-	20, // 21: mcppif.plugin.v1.Pair.second:type_name -> mcppif.plugin.v1.Value
-	27, // 22: mcppif.plugin.v1.Record.fields:type_name -> mcppif.plugin.v1.Field
-	20, // 23: mcppif.plugin.v1.Field.value:type_name -> mcppif.plugin.v1.Value
-	0,  // 24: mcppif.plugin.v1.Plugin.Describe:input_type -> mcppif.plugin.v1.DescribeRequest
-	9,  // 25: mcppif.plugin.v1.Plugin.Open:input_type -> mcppif.plugin.v1.OpenRequest
-	11, // 26: mcppif.plugin.v1.Plugin.Invoke:input_type -> mcppif.plugin.v1.InvokeRequest
-	11, // 27: mcppif.plugin.v1.Plugin.InvokeStream:input_type -> mcppif.plugin.v1.InvokeRequest
-	15, // 28: mcppif.plugin.v1.Plugin.Cancel:input_type -> mcppif.plugin.v1.CancelRequest
-	17, // 29: mcppif.plugin.v1.Plugin.Close:input_type -> mcppif.plugin.v1.CloseRequest
-	1,  // 30: mcppif.plugin.v1.Plugin.Describe:output_type -> mcppif.plugin.v1.DescribeResponse
-	10, // 31: mcppif.plugin.v1.Plugin.Open:output_type -> mcppif.plugin.v1.OpenResponse
-	13, // 32: mcppif.plugin.v1.Plugin.Invoke:output_type -> mcppif.plugin.v1.InvokeResponse
-	14, // 33: mcppif.plugin.v1.Plugin.InvokeStream:output_type -> mcppif.plugin.v1.InvokeStreamResponse
-	16, // 34: mcppif.plugin.v1.Plugin.Cancel:output_type -> mcppif.plugin.v1.CancelResponse
-	18, // 35: mcppif.plugin.v1.Plugin.Close:output_type -> mcppif.plugin.v1.CloseResponse
-	30, // [30:36] is the sub-list for method output_type
-	24, // [24:30] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	15, // 12: mcppif.plugin.v1.InvokeStreamResponse.question:type_name -> mcppif.plugin.v1.Question
+	24, // 13: mcppif.plugin.v1.Value.big:type_name -> mcppif.plugin.v1.Big
+	25, // 14: mcppif.plugin.v1.Value.decimal:type_name -> mcppif.plugin.v1.Decimal
+	26, // 15: mcppif.plugin.v1.Value.unit:type_name -> mcppif.plugin.v1.Unit
+	27, // 16: mcppif.plugin.v1.Value.list:type_name -> mcppif.plugin.v1.List
+	28, // 17: mcppif.plugin.v1.Value.pair:type_name -> mcppif.plugin.v1.Pair
+	29, // 18: mcppif.plugin.v1.Value.record:type_name -> mcppif.plugin.v1.Record
+	24, // 19: mcppif.plugin.v1.Decimal.unscaled:type_name -> mcppif.plugin.v1.Big
+	23, // 20: mcppif.plugin.v1.List.items:type_name -> mcppif.plugin.v1.Value
+	23, // 21: mcppif.plugin.v1.Pair.first:type_name -> mcppif.plugin.v1.Value
+	23, // 22: mcppif.plugin.v1.Pair.second:type_name -> mcppif.plugin.v1.Value
+	30, // 23: mcppif.plugin.v1.Record.fields:type_name -> mcppif.plugin.v1.Field
+	23, // 24: mcppif.plugin.v1.Field.value:type_name -> mcppif.plugin.v1.Value
+	0,  // 25: mcppif.plugin.v1.Plugin.Describe:input_type -> mcppif.plugin.v1.DescribeRequest
+	9,  // 26: mcppif.plugin.v1.Plugin.Open:input_type -> mcppif.plugin.v1.OpenRequest
+	11, // 27: mcppif.plugin.v1.Plugin.Invoke:input_type -> mcppif.plugin.v1.InvokeRequest
+	11, // 28: mcppif.plugin.v1.Plugin.InvokeStream:input_type -> mcppif.plugin.v1.InvokeRequest
+	16, // 29: mcppif.plugin.v1.Plugin.Answer:input_type -> mcppif.plugin.v1.AnswerRequest
+	18, // 30: mcppif.plugin.v1.Plugin.Cancel:input_type -> mcppif.plugin.v1.CancelRequest
+	20, // 31: mcppif.plugin.v1.Plugin.Close:input_type -> mcppif.plugin.v1.CloseRequest
+	1,  // 32: mcppif.plugin.v1.Plugin.Describe:output_type -> mcppif.plugin.v1.DescribeResponse
+	10, // 33: mcppif.plugin.v1.Plugin.Open:output_type -> mcppif.plugin.v1.OpenResponse
+	13, // 34: mcppif.plugin.v1.Plugin.Invoke:output_type -> mcppif.plugin.v1.InvokeResponse
+	14, // 35: mcppif.plugin.v1.Plugin.InvokeStream:output_type -> mcppif.plugin.v1.InvokeStreamResponse
+	17, // 36: mcppif.plugin.v1.Plugin.Answer:output_type -> mcppif.plugin.v1.AnswerResponse
+	19, // 37: mcppif.plugin.v1.Plugin.Cancel:output_type -> mcppif.plugin.v1.CancelResponse
+	21, // 38: mcppif.plugin.v1.Plugin.Close:output_type -> mcppif.plugin.v1.CloseResponse
+	32, // [32:39] is the sub-list for method output_type
+	25, // [25:32] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_mcppif_plugin_v1_plugin_proto_init() }
@@ -2302,8 +2532,9 @@ func file_mcppif_plugin_v1_plugin_proto_init() {
 	file_mcppif_plugin_v1_plugin_proto_msgTypes[14].OneofWrappers = []any{
 		(*InvokeStreamResponse_Progress)(nil),
 		(*InvokeStreamResponse_Outcome)(nil),
+		(*InvokeStreamResponse_Question)(nil),
 	}
-	file_mcppif_plugin_v1_plugin_proto_msgTypes[20].OneofWrappers = []any{
+	file_mcppif_plugin_v1_plugin_proto_msgTypes[23].OneofWrappers = []any{
 		(*Value_Integer)(nil),
 		(*Value_Big)(nil),
 		(*Value_Decimal)(nil),
@@ -2321,7 +2552,7 @@ func file_mcppif_plugin_v1_plugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mcppif_plugin_v1_plugin_proto_rawDesc), len(file_mcppif_plugin_v1_plugin_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

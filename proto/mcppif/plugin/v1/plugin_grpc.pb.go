@@ -30,6 +30,7 @@ const (
 	Plugin_Open_FullMethodName         = "/mcppif.plugin.v1.Plugin/Open"
 	Plugin_Invoke_FullMethodName       = "/mcppif.plugin.v1.Plugin/Invoke"
 	Plugin_InvokeStream_FullMethodName = "/mcppif.plugin.v1.Plugin/InvokeStream"
+	Plugin_Answer_FullMethodName       = "/mcppif.plugin.v1.Plugin/Answer"
 	Plugin_Cancel_FullMethodName       = "/mcppif.plugin.v1.Plugin/Cancel"
 	Plugin_Close_FullMethodName        = "/mcppif.plugin.v1.Plugin/Close"
 )
@@ -50,8 +51,11 @@ type PluginClient interface {
 	// Invoke performs an operation.
 	Invoke(ctx context.Context, in *InvokeRequest, opts ...grpc.CallOption) (*InvokeResponse, error)
 	// InvokeStream performs an operation and tells how it is getting on: any
-	// number of progress messages, then one outcome. Feature "progress".
+	// number of progress messages and questions, then one outcome. Feature "progress".
 	InvokeStream(ctx context.Context, in *InvokeRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[InvokeStreamResponse], error)
+	// Answer brings the answer to a question that an InvokeStream under way put.
+	// Feature "questions".
+	Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (*AnswerResponse, error)
 	// Cancel asks an Invoke under way to end: it answers at once, and the Invoke
 	// answers when it has ended. Feature "cancel".
 	Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelResponse, error)
@@ -116,6 +120,16 @@ func (c *pluginClient) InvokeStream(ctx context.Context, in *InvokeRequest, opts
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Plugin_InvokeStreamClient = grpc.ServerStreamingClient[InvokeStreamResponse]
 
+func (c *pluginClient) Answer(ctx context.Context, in *AnswerRequest, opts ...grpc.CallOption) (*AnswerResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AnswerResponse)
+	err := c.cc.Invoke(ctx, Plugin_Answer_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *pluginClient) Cancel(ctx context.Context, in *CancelRequest, opts ...grpc.CallOption) (*CancelResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CancelResponse)
@@ -152,8 +166,11 @@ type PluginServer interface {
 	// Invoke performs an operation.
 	Invoke(context.Context, *InvokeRequest) (*InvokeResponse, error)
 	// InvokeStream performs an operation and tells how it is getting on: any
-	// number of progress messages, then one outcome. Feature "progress".
+	// number of progress messages and questions, then one outcome. Feature "progress".
 	InvokeStream(*InvokeRequest, grpc.ServerStreamingServer[InvokeStreamResponse]) error
+	// Answer brings the answer to a question that an InvokeStream under way put.
+	// Feature "questions".
+	Answer(context.Context, *AnswerRequest) (*AnswerResponse, error)
 	// Cancel asks an Invoke under way to end: it answers at once, and the Invoke
 	// answers when it has ended. Feature "cancel".
 	Cancel(context.Context, *CancelRequest) (*CancelResponse, error)
@@ -180,6 +197,9 @@ func (UnimplementedPluginServer) Invoke(context.Context, *InvokeRequest) (*Invok
 }
 func (UnimplementedPluginServer) InvokeStream(*InvokeRequest, grpc.ServerStreamingServer[InvokeStreamResponse]) error {
 	return status.Error(codes.Unimplemented, "method InvokeStream not implemented")
+}
+func (UnimplementedPluginServer) Answer(context.Context, *AnswerRequest) (*AnswerResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Answer not implemented")
 }
 func (UnimplementedPluginServer) Cancel(context.Context, *CancelRequest) (*CancelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Cancel not implemented")
@@ -273,6 +293,24 @@ func _Plugin_InvokeStream_Handler(srv interface{}, stream grpc.ServerStream) err
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Plugin_InvokeStreamServer = grpc.ServerStreamingServer[InvokeStreamResponse]
 
+func _Plugin_Answer_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AnswerRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PluginServer).Answer(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Plugin_Answer_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PluginServer).Answer(ctx, req.(*AnswerRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Plugin_Cancel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CancelRequest)
 	if err := dec(in); err != nil {
@@ -327,6 +365,10 @@ var Plugin_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Invoke",
 			Handler:    _Plugin_Invoke_Handler,
+		},
+		{
+			MethodName: "Answer",
+			Handler:    _Plugin_Answer_Handler,
 		},
 		{
 			MethodName: "Cancel",

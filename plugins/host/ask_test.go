@@ -1,0 +1,136 @@
+//go:build linux
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// asker is the plugin of a server that asks the user: ask once, pester until nobody answers
+// any more, late asks and then goes on for too long.
+func asker() sdk.Plugin {
+	m := &caps.Manifest{Kind: "asker", Version: "1.0.0", Doc: "Asks.", Algebra: caps.Exact, Server: "asker"}
+	for _, name := range []string{"ask", "pester", "late"} {
+		m.Verbs = append(m.Verbs, caps.Verb{Name: name})
+		m.Operations = append(m.Operations, caps.Operation{Name: "asker." + name, Doc: "Asks.", Verb: name, Result: "some data"})
+	}
+	return sdk.Plugin{Given: m, Perform: func(ctx context.Context, _ any, operation string, _ value.Value) (value.Value, error) {
+		q := sdk.Question{Message: fmt.Sprint("who? ", os.Getpid()), Schema: []byte(`{"type":"object"}`)}
+		a := sdk.Ask(ctx, q)
+		switch operation {
+		case "asker.pester":
+			n := 0
+			for ; a.Reason == ""; n++ {
+				a = sdk.Ask(ctx, q)
+			}
+			return value.NewInt(int64(n)), nil
+		case "asker.late":
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		return value.Str(a.Action + " " + string(a.Content) + " " + a.Reason), nil
+	}}
+}
+
+func init() { roles["asker"] = func() { sdk.Serve(asker()) } }
+
+func newAsker(t *testing.T, may bool) (*world, *caps.Held) {
+	t.Helper()
+	w := newGivenWorld(t, asker(), Source{Args: []string{"asker"}, Shared: true, Asks: func(*caps.Grant) bool { return may }})
+	return w, w.grant(t, "asker")
+}
+
+// A question goes to the user and the answer back, as often as an effect may ask; where the
+// operator doesn't let the server, or nobody can be asked, it is declined at once.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	w, h := newAsker(t, true)
+	asked := 0
+	user := func(_ context.Context, q run.Question) run.Reply {
+		asked++
+		if !strings.HasPrefix(q.Message, "who? ") || string(q.Schema) != `{"type":"object"}` {
+			t.Errorf("the question is %q", q)
+		}
+		return run.Reply{Action: "accept", Content: []byte(`{"n":1}`)}
+	}
+	gives := func(w *world, h *caps.Held, operation string, ask func(context.Context, run.Question) run.Reply, want string) {
+		t.Helper()
+		a := act(t, h, operation)
+		a.Ask = ask
+		v, _, f := w.Perform(context.Background(), a)
+		if f != nil || fmt.Sprint(v) != want {
+			t.Errorf("%s gives %v, %v; want %s", operation, v, f, want)
+		}
+	}
+	gives(w, h, "ask", user, `accept {"n":1} `)
+	gives(w, h, "pester", user, fmt.Sprint(run.MaxQuestions))
+	if asked != 1+run.MaxQuestions {
+		t.Errorf("the user was asked %d times", asked)
+	}
+	gives(w, h, "ask", nil, "decline  the host asks nobody here")
+	w, h = newAsker(t, false)
+	gives(w, h, "ask", user, "decline  the host asks nobody here")
+}
+
+// The time of a request stands still while the user is asked, on both sides, and goes on
+// after that.
+func TestAskStandsStill(t *testing.T) {
+	t.Parallel()
+	w, h := newAsker(t, true)
+	w.do(t, h, "ask") // the process runs
+	for operation, kind := range map[string]fault.Kind{"ask": "", "late": fault.OutcomeUnknown} {
+		a := act(t, h, operation)
+		a.Deadline = time.Now().Add(2 * time.Second)
+		a.Ask = func(ctx context.Context, _ run.Question) run.Reply {
+			select {
+			case <-time.After(time.Until(a.Deadline) + 500*time.Millisecond):
+			case <-ctx.Done():
+				t.Error("the question is taken back when the time is over that stands still")
+			}
+			return run.Reply{Action: "accept"}
+		}
+		if v, _, f := w.Perform(context.Background(), a); kind == "" && f != nil || kind != "" && (f == nil || f.Kind != kind) {
+			t.Errorf("%s: %v, %v; want %s", operation, v, f, kind)
+		}
+	}
+}
+
+// A question ends with its call: cancelled, or when the plugin's process dies.
+func TestAskEnds(t *testing.T) {
+	t.Parallel()
+	w, h := newAsker(t, true)
+	for name, end := range map[string]func(cancel func(), pid int){
+		"cancelled": func(cancel func(), _ int) { cancel() },
+		"killed":    func(_ func(), pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) },
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		a := act(t, h, "ask")
+		a.Ask = func(ctx context.Context, q run.Question) run.Reply {
+			pid := 0
+			fmt.Sscanf(q.Message, "who? %d", &pid)
+			end(cancel, pid)
+			select {
+			case <-ctx.Done():
+			case <-time.After(patience):
+				t.Errorf("%s: the question stays", name)
+			}
+			return run.Reply{Action: "cancel"}
+		}
+		if _, _, f := w.Perform(ctx, a); f == nil && name == "killed" {
+			t.Errorf("%s: it succeeds", name)
+		}
+		cancel()
+	}
+}

@@ -1,0 +1,134 @@
+//go:build linux
+
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// A person answers questions, and remembers them.
+type person struct {
+	mu     sync.Mutex
+	asked  []sdk.Question
+	answer func(context.Context, sdk.Question) sdk.Answer
+}
+
+func (p *person) ask(ctx context.Context, q sdk.Question) sdk.Answer {
+	p.mu.Lock()
+	p.asked = append(p.asked, q)
+	p.mu.Unlock()
+	return p.answer(ctx, q)
+}
+
+// eachAsking is each, with a server that may ask.
+func eachAsking(t *testing.T, test func(t *testing.T, w *world)) {
+	for name, o := range map[string]struct {
+		era  string
+		http bool
+	}{"stdio": {}, "http": {http: true}, "stdio 2026": {mcptest.Stateless, false}, "http 2026": {mcptest.Stateless, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newWorld(t, mcptest.Script{Era: o.era}, o.http, func(s *Settings) { s.Elicit = true }))
+		})
+	}
+}
+
+// A server that may ask gets what the user filled in, in every era and over every transport;
+// the state that it wants back reaches it and nobody else.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	const params = `{"mode":"form","message":"how many? ` + mcptest.Canary + `","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`
+	eachAsking(t, func(t *testing.T, w *world) {
+		p := &person{answer: func(context.Context, sdk.Question) sdk.Answer {
+			return sdk.Answer{Action: "accept", Content: []byte(`{"n":9007199254740993}`)}
+		}}
+		ask := func(method string, times int) (value.Value, error) {
+			return w.call(sdk.WithAsk(w.context(), p.ask), "ask", fmt.Sprintf(`{"method":%q,"params":%q,"times":%d}`, method, params, times))
+		}
+		isStateless := w.script.Era == mcptest.Stateless
+		for times := 1; times <= 2; times++ {
+			p.asked = nil
+			v, err := ask(methodElicit, times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(p.asked) != times || p.asked[0].Message != "how many? "+mcptest.Canary || string(p.asked[0].Schema) != `{"properties":{"n":{"type":"integer"}},"required":["n"],"type":"object"}` {
+				t.Errorf("the user was asked %s", p.asked)
+			}
+			got, _ := member(v.(*value.Record), "text").(value.Str)
+			if strings.Count(string(got), `9007199254740993`) != map[bool]int{true: 1, false: times}[isStateless] || isStateless && !strings.HasSuffix(string(got), fmt.Sprint("with ", mcptest.Canary, times)) {
+				t.Errorf("the server was told %s", got)
+			}
+		}
+		v, err := ask(methodElicit, 3)
+		if isStateless {
+			w.failed(v, err, "failed", "asked for input more than 2 times")
+		} else if err != nil || strings.Count(shown(t, v), "accept") != 2 || strings.Count(shown(t, v), "decline") != 1 {
+			t.Errorf("a third question: %v, %v", v, err)
+		}
+		p.asked = nil
+		for _, method := range []string{"sampling/createMessage", "roots/list"} {
+			if v, err := ask(method, 1); isStateless {
+				w.failed(v, err, "failed", "nobody is asked for it")
+			} else if err != nil || shown(t, v) != `{"text":"the client said "}` {
+				t.Errorf("%s: %v, %v", method, v, err)
+			}
+		}
+		if len(p.asked) > 0 {
+			t.Errorf("the user was asked for what isn't theirs: %s", p.asked)
+		}
+	})
+}
+
+// No link is shown, nobody is asked where the run may not ask, and the failure tells.
+func TestDecline(t *testing.T) {
+	t.Parallel()
+	eachAsking(t, func(t *testing.T, w *world) {
+		p := &person{answer: func(context.Context, sdk.Question) sdk.Answer {
+			return sdk.Answer{Action: "decline", Reason: "the tool may not ask"}
+		}}
+		for _, params := range []string{
+			`{"mode":"url","message":"open","url":"https://evil.example","elicitationId":"1"}`, `{"message":"open","url":"https://evil.example"}`, "",
+		} {
+			v, err := w.call(sdk.WithAsk(w.context(), p.ask), "ask", fmt.Sprintf(`{"method":%q,"params":%q}`, methodElicit, params))
+			if err != nil || !strings.Contains(shown(t, v), `\"action\":\"decline\"`) {
+				t.Errorf("%s: %v, %v", params, v, err)
+			}
+		}
+		if len(p.asked) != 1 {
+			t.Errorf("the user was asked %s", p.asked)
+		}
+		if log := w.log.String(); strings.Count(log, "that is declined") != 3 || !strings.Contains(log, "open a link") {
+			t.Errorf("the operator reads %s", log)
+		}
+	})
+}
+
+// A call that ends while the user is asked takes the question back.
+func TestAskCancelled(t *testing.T) {
+	t.Parallel()
+	eachAsking(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(w.context())
+		gone := make(chan struct{})
+		p := &person{answer: func(ctx context.Context, _ sdk.Question) sdk.Answer {
+			cancel()
+			<-ctx.Done()
+			close(gone)
+			return sdk.Answer{Action: "cancel"}
+		}}
+		v, err := w.call(sdk.WithAsk(ctx, p.ask), "ask", fmt.Sprintf(`{"method":%q}`, methodElicit))
+		<-gone
+		if err == nil {
+			t.Errorf("it gave %v", v)
+		}
+		w.gives("note", `{}`, `{"text":"noted"}`) // the session goes on
+	})
+}

@@ -1,0 +1,146 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
+)
+
+// A Question is one for the user of the host's client.
+type Question struct {
+	// Message is what is asked, at most 4 KiB. The host shows it as the words of a stranger.
+	Message string
+	// Schema is the form: the JSON Schema of an object whose members are strings, numbers,
+	// integers and booleans, at most 16 KiB. nil: there is none.
+	Schema []byte
+}
+
+// An Answer is what came of a [Question].
+type Answer struct {
+	// Action is accept, decline or cancel.
+	Action string
+	// Content is what was filled in, a JSON object, where the action is accept.
+	Content []byte
+	// Reason says why nobody was asked; empty: the user answered.
+	Reason string
+}
+
+// declined is the answer to a question that nobody was asked.
+func declined(reason string) Answer { return Answer{Action: "decline", Reason: reason} }
+
+type (
+	askKey   struct{}
+	askerKey struct{}
+)
+
+// Ask puts a question to the user, and waits for the answer; the time of the request stands
+// still meanwhile. Where nobody can be asked it declines at once. The host decides that: it
+// lets only the plugins of servers ask whose operator said so.
+func Ask(ctx context.Context, q Question) Answer {
+	if ask, ok := ctx.Value(askKey{}).(func(context.Context, Question) Answer); ok {
+		return ask(ctx, q)
+	}
+	return declined("the host asks nobody here")
+}
+
+// WithAsk returns a context whose requests put their questions to ask. It is for tests that
+// use [Direct].
+func WithAsk(ctx context.Context, ask func(context.Context, Question) Answer) context.Context {
+	return context.WithValue(ctx, askKey{}, ask)
+}
+
+// An asker puts the questions of one request.
+type asker struct {
+	send  func(context.Context, *pluginv1.InvokeStreamResponse) bool
+	clock *clock // nil: the request has no time
+
+	may uint32
+
+	mu     sync.Mutex
+	put    uint32
+	answer map[uint32]chan Answer // each has room for one
+}
+
+func (a *asker) ask(ctx context.Context, q Question) Answer {
+	answer := make(chan Answer, 1)
+	a.mu.Lock()
+	number := a.put + 1
+	if number > a.may {
+		a.mu.Unlock()
+		return declined(fmt.Sprintf("one request puts at most %d questions", a.may))
+	}
+	a.put, a.answer[number] = number, answer
+	a.mu.Unlock()
+	if a.clock != nil {
+		a.clock.stop()
+		defer a.clock.start()
+	}
+	event := &pluginv1.Question{Number: number, Message: q.Message, Schema: q.Schema}
+	if !a.send(ctx, &pluginv1.InvokeStreamResponse{Event: &pluginv1.InvokeStreamResponse_Question{Question: event}}) {
+		return declined("the request is over")
+	}
+	select {
+	case got := <-answer:
+		return got
+	case <-ctx.Done():
+		return Answer{Action: "cancel", Reason: "the request is over"}
+	}
+}
+
+// Answer implements the contract: it brings the answer to a question. One for nobody is
+// dropped.
+func (s *server) Answer(_ context.Context, r *pluginv1.AnswerRequest) (*pluginv1.AnswerResponse, error) {
+	s.mu.Lock()
+	a := s.askers[r.GetCall()]
+	s.mu.Unlock()
+	if a != nil {
+		a.mu.Lock()
+		answer := a.answer[r.GetNumber()]
+		delete(a.answer, r.GetNumber())
+		a.mu.Unlock()
+		if answer != nil {
+			answer <- Answer{Action: r.GetAction(), Content: r.GetContent(), Reason: r.GetReason()}
+		}
+	}
+	return &pluginv1.AnswerResponse{}, nil
+}
+
+// A clock ends a request when its time is over. It stands still while the request waits for
+// the user.
+type clock struct {
+	end context.CancelCauseFunc
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	left    time.Duration
+	since   time.Time
+	waiting int
+}
+
+func newClock(left time.Duration, end context.CancelCauseFunc) *clock {
+	c := &clock{end: end, left: left, since: time.Now()}
+	c.timer = time.AfterFunc(left, c.over)
+	return c
+}
+
+func (c *clock) over() { c.end(context.DeadlineExceeded) }
+
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting++; c.waiting == 1 && c.timer.Stop() {
+		c.left -= time.Since(c.since)
+	}
+}
+
+func (c *clock) start() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting--; c.waiting == 0 {
+		c.since = time.Now()
+		c.timer.Reset(max(c.left, 0))
+	}
+}
