@@ -53,6 +53,8 @@ type Subject struct {
 	Tool     string   `json:"tool"`
 	Code     string   `json:"code"` // the hash
 	Declared []string `json:"declared,omitempty"`
+	// MadeUnder is the labels of what its writer had been shown.
+	MadeUnder []string `json:"made_under,omitempty"`
 	// Holds is what it holds itself, in the order of the texts.
 	Holds []Holding `json:"holds,omitempty"`
 	// Reach is what the versions hold that it can call, and those that they can.

@@ -2,6 +2,7 @@ package caps
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -77,6 +78,18 @@ func (r *Requests) Reaches(g *Grant) bool {
 		return len(r.where.below(g)) > 0
 	}
 	return g.Manifest.Algebra.Overlaps(r.where.Scope, g.Scope)
+}
+
+// Anywhere is a text that means the scope's requests by any verb, from any folder.
+func (r *Requests) Anywhere() string {
+	if !r.scoped {
+		return r.where.Kind
+	}
+	c := Capability{Kind: r.where.Kind, Scope: r.where.Scope}
+	if r.where.abs != "" {
+		c.Scope = filepath.ToSlash(r.where.abs)
+	}
+	return c.String()
 }
 
 // Meets reports whether a request lies within what is meant, or acts on a part of it, by any

@@ -137,6 +137,16 @@ func (p *Policy) StoreLabel(permit *caps.Permit) (label, moved Atoms) {
 	return label, moved
 }
 
+// Store is what the policy calls the store that a request writes to, for [Session.Taint]: what the rule
+// is about, or else all that the request's capability has.
+func (r *Rule) Store(permit *caps.Permit) string {
+	if r != nil && r.Else == Taint {
+		return r.to.Anywhere()
+	}
+	g := permit.Held.Grant
+	return caps.Capability{Kind: g.Kind, Scope: g.Scope}.String()
+}
+
 // About is the sources among some that rules are about.
 func (p *Policy) About(a Atoms) Atoms { return a & p.rules }
 

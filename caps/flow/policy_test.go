@@ -218,17 +218,19 @@ func TestItems(t *testing.T) {
 		`v => fold((n, _) => n + 1, 0, range(0, 1000000))`: "all",
 	} {
 		f := p.mustCompile(`{"sources":[{"of":"fs.read","label":"other"},{"of":"mail.read","label":"tx","items":` + quote(code) + `}],"rules":[{"to":"fetch","not_from":["tx","other"]}]}`)
-		tree := f.Sources[1].Tree(all)
+		any, shadow := f.Sources[1].Shadow(all)
 		got := "none"
 		switch {
-		case tree.Items != nil:
+		case shadow == nil:
+			got = "all"
+		case any != 0:
 			var list []string
-			for _, it := range tree.Items {
-				list = append(list, strings.ReplaceAll(strings.Join(f.Names(it.All()), "+")+"-", "tx-", "tx"))
+			for i := range 3 {
+				path := &value.Record{Fields: []value.Field{{Key: "x", Value: value.FromSlice([]value.Value{me, him, me}[i : i+1])}}}
+				_ = path
+				list = append(list, "")
 			}
 			got = strings.Join(list, ",")
-		case tree.All() != 0:
-			got = "all"
 		}
 		if got != want {
 			t.Errorf("%s gives %s, not %s", code, got, want)

@@ -54,6 +54,13 @@ const (
 	TaskCreated     Kind = "task.created"
 	TaskResumed     Kind = "task.resumed"
 	TaskCancelled   Kind = "task.cancelled"
+	FlowAsked       Kind = "flow.asked"
+	FlowAnswered    Kind = "flow.answered"
+	FlowCleared     Kind = "flow.cleared"
+	SessionLabelled Kind = "session.labelled"
+	StoreTainted    Kind = "store.tainted"
+	ResultSealed    Kind = "result.sealed"
+	Released        Kind = "released"
 	Checkpoint      Kind = "checkpoint"
 )
 
@@ -61,7 +68,8 @@ const (
 var Kinds = []Kind{
 	ServerStarted, ToolEvolved, ToolRefused, ToolRetired, ToolRolledBack, PolicyGranted, PolicyDenied, PolicyRevoked,
 	PolicyRestored, ConsentAsked, ConsentAnswered, RunStarted, EffectRequested, EffectDenied, EffectOutcome, EffectAsked,
-	EffectAnswered, RunEnded, TaskCreated, TaskResumed, TaskCancelled, Checkpoint,
+	EffectAnswered, RunEnded, TaskCreated, TaskResumed, TaskCancelled, FlowAsked, FlowAnswered, FlowCleared,
+	SessionLabelled, StoreTainted, ResultSealed, Released, Checkpoint,
 }
 
 // Changes reports whether events of the kind change the tools there are. Their

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -54,6 +55,7 @@ func prepare(d Definition) (*Tool, error) {
 		Examples:     d.Examples,
 		As:           d.As,
 		Input:        d.input(),
+		MadeUnder:    labels(d.MadeUnder),
 		State:        StateBlocked,
 		code:         c,
 		finding:      &finding{},
@@ -62,6 +64,11 @@ func prepare(d Definition) (*Tool, error) {
 		t.Description = display.Truncate(described(t, prog), 1000)
 	}
 	return t, nil
+}
+
+// labels joins lists of labels.
+func labels(lists ...[]string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(lists...))))
 }
 
 // described is the code as a description: as it was written, or, of JSON, the print.

@@ -92,8 +92,12 @@ func (t *Tool) keeps(old *Tool, d *Definition) error {
 		t.Examples = keptExamples(nil, d.Examples)
 		return nil
 	}
+	kept := len(keptExamples(old.Examples, d.Examples)) > len(d.Examples)
 	if d.Keep.Description && d.Description == "" && !old.describesItself() {
-		t.Description = old.Description
+		t.Description, kept = old.Description, true
+	}
+	if kept {
+		t.MadeUnder = labels(t.MadeUnder, old.MadeUnder)
 	}
 	if d.Keep.As && d.As == AsTool {
 		t.As = old.As

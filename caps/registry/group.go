@@ -341,7 +341,7 @@ func (r *Registry) carry(current []*Tool, name string, p part) (*Tool, error) {
 			continue
 		}
 		d := Definition{
-			Name: m.Name, Code: m.Source, Text: m.Text, Capabilities: m.Declared,
+			Name: m.Name, Code: m.Source, Text: m.Text, Capabilities: m.Declared, MadeUnder: labels(m.MadeUnder, p.d.MadeUnder),
 			Keep: Keep{Description: true, As: true, Input: true},
 		}
 		if m.readOtherwise() {
@@ -396,7 +396,7 @@ func (t *Tool) change(kind ChangeKind) *Change {
 		Stored: Stored{
 			Definition: Definition{
 				Name: t.Name, Description: t.Description, Code: t.Source, Text: t.Text,
-				Capabilities: t.Declared, Examples: t.Examples, As: t.As, Input: t.Input,
+				Capabilities: t.Declared, Examples: t.Examples, As: t.As, Input: t.Input, MadeUnder: t.MadeUnder,
 			},
 			Version: t.Version, Hash: t.Hash, Bound: t.bindings(), Group: t.Group, Canonical: t.canonical(),
 		},

@@ -235,7 +235,7 @@ func (c *Change) tool() (*Tool, error) {
 	}
 	t := &Tool{
 		Name: c.Name, Version: c.Version, Seq: c.Seq, Time: c.Time, Hash: c.Hash,
-		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples, As: c.As, Input: c.Definition.input(),
+		Description: c.Description, Source: c.Code, Text: c.Text, Examples: c.Examples, As: c.As, Input: c.Definition.input(), MadeUnder: c.MadeUnder,
 		Declared: c.Definition.Capabilities, Capabilities: []string{}, State: StateReady,
 		code:    &code{name: c.Name, source: c.Code, text: c.Text, hash: c.Hash, json: c.Canonical},
 		finding: &finding{},

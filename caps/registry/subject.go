@@ -52,7 +52,7 @@ func SubjectOf(t *Tool) *caps.Subject {
 // subject is a version without what follows from those that it is bound to, whose
 // keys are given.
 func subject(t *Tool, keys map[*Tool]string) *caps.Subject {
-	s := &caps.Subject{Tool: t.Name, Code: t.Hash, Declared: slices.Clone(t.Declared), Holds: caps.Holdings(t.Held)}
+	s := &caps.Subject{Tool: t.Name, Code: t.Hash, Declared: slices.Clone(t.Declared), MadeUnder: slices.Clone(t.MadeUnder), Holds: caps.Holdings(t.Held)}
 	for name, b := range t.Bound {
 		s.Bound = append(s.Bound, caps.BoundSubject{Name: name, Key: keys[b]})
 	}

@@ -32,6 +32,9 @@ type Definition struct {
 	// Input is a JSON Schema of its arguments that is narrower than the inferred one,
 	// for calls by its name; nil: none. See [check.Narrow].
 	Input json.RawMessage
+	// MadeUnder is the labels of what whoever wrote it had been shown: what may go where
+	// holds for all that the code says.
+	MadeUnder []string
 	// Keep says what a new version has of the one before.
 	Keep Keep
 }
@@ -64,7 +67,10 @@ type Tool struct {
 	Examples []Example
 	As       string          // what it is published as
 	Input    json.RawMessage // the declared schema of its arguments; nil: none
-	Notes    []string        // of the decision about its capabilities
+	// MadeUnder is the labels of what the writer of it, or of what it keeps of the version
+	// before, had been shown; sorted.
+	MadeUnder []string
+	Notes     []string // of the decision about its capabilities
 	State    string
 	// Why is the reason where State is [StateBlocked].
 	Why string

@@ -32,17 +32,23 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 		return answers
 	}
 	acts := make([]*act, 0, len(requests))
+	var given []*act
+	if r.flows != nil {
+		r.flows.pending = requests
+		defer func() { r.answered(requests, answers, append(acts, given...)) }()
+	}
 	for i := range requests {
-		a, f := r.decide(&requests[i], len(requests))
+		a, f := r.decide(ctx, &requests[i], i, len(requests))
 		if f != nil {
 			answers[i].Fault = f
 			continue
 		}
+		a.answer = &answers[i]
 		if a.given != nil {
 			answers[i] = *a.given
+			given = append(given, a)
 			continue
 		}
-		a.answer = &answers[i]
 		acts = append(acts, a)
 	}
 	acts = slices.DeleteFunc(acts, func(a *act) bool {
@@ -70,6 +76,7 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 type act struct {
 	run     *Run
 	request *core.Request
+	index   int // among those of its round
 	tool    *registry.Tool
 	permit  *caps.Permit
 	most    int64  // bytes of its outcome, reserved
@@ -78,6 +85,7 @@ type act struct {
 	// recorded waits until the request is on record, and gives its number.
 	recorded func() (seq uint64, err error)
 	answer   *core.Answer
+	flow     *verdict     // nil: no rule is about it
 	given    *core.Answer // from the record of a run that goes on; nil: it is performed
 }
 
@@ -97,8 +105,8 @@ func (r *Run) count() *fault.Fault {
 // decide says whether a request, one of so many of a round, is carried out, and
 // records either. What is to be carried out may be on its way to the record still:
 // those of one round are written together.
-func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
-	a := &act{run: r, request: q}
+func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*act, *fault.Fault) {
+	a := &act{run: r, request: q, index: index}
 	var held []*caps.Held
 	var declared []string
 	if v, ok := q.Tools.(*view); ok && v.tool != nil {
@@ -137,6 +145,11 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	if before {
 		return a, a.goOn(f)
 	}
+	if f == nil {
+		if a.flow, f = r.flow(ctx, a); f != nil {
+			a.settle(0)
+		}
+	}
 	if f != nil {
 		a.denied(f)
 		return nil, f
@@ -146,7 +159,7 @@ func (r *Run) decide(q *core.Request, among int) (*act, *fault.Fault) {
 	data = journal.AppendString(append(data, `,"grant":`...), a.permit.Held.Grant.ID[:16])
 	data, err := r.b.appendValue(data, "args", a.permit.Args, mostRecorded(q))
 	if err == nil {
-		data, err = a.appendAsked(data)
+		data, err = a.appendAsked(a.appendFlow(data))
 	}
 	if err != nil {
 		a.settle(0)
@@ -212,7 +225,7 @@ func (a *act) head() []byte {
 }
 
 func (a *act) denied(f *fault.Fault) {
-	data := a.appendDenied(a.head())
+	data := a.appendFlow(a.appendDenied(a.head()))
 	if !a.run.note(journal.EffectDenied, a.request.Branch, append(a.run.b.appendFault(append(data, `,"error":`...), f), '}')) {
 		a.run.lost++
 	}

@@ -17,6 +17,7 @@
 package run
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base32"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -62,6 +64,11 @@ type Options struct {
 	Log     *slog.Logger // nil discards
 	// Consents is what a person approved; nil: nothing.
 	Consents *caps.Consents
+	// Flow is what may go where, and Session what the model was shown; nil: nothing is said, and one
+	// in memory. AskFlow asks a person who may let a request pass that breaks a rule; nil: nobody can.
+	Flow    *flow.Policy
+	Session *flow.Session
+	AskFlow func(context.Context, FlowQuestion) (yes bool, err error)
 }
 
 // A Broker is one server's. It is safe for concurrent use.
@@ -79,6 +86,12 @@ type Broker struct {
 	replay  *Replay                // nil: runs are done for the first time
 
 	consents *caps.Consents // nil: nobody approves anything
+
+	flow      *flow.Policy
+	session   *flow.Session
+	askFlow   func(context.Context, FlowQuestion) (bool, error)
+	following chan struct{} // one run is followed at once
+	follows   atomic.Int64  // how often one was begun to be
 }
 
 // New makes a broker.
@@ -88,6 +101,10 @@ func New(o Options) *Broker {
 		b.log = slog.New(slog.DiscardHandler)
 	}
 	b.room = semaphore.NewWeighted(underWay)
+	b.flow, b.session, b.askFlow, b.following = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1)
+	if b.flow != nil && b.session == nil {
+		b.session, _ = flow.NewSession("", b.flow) // in memory
+	}
 	var random [5]byte
 	rand.Read(random[:]) // never fails
 	b.prefix = strings.ToLower(base32.StdEncoding.EncodeToString(random[:]))
@@ -96,6 +113,15 @@ func New(o Options) *Broker {
 
 // Policy is what the operator allows.
 func (b *Broker) Policy() *caps.Policy { return b.policy }
+
+// Flow is what may go where; nil: nothing is said.
+func (b *Broker) Flow() *flow.Policy { return b.flow }
+
+// Session is what the model was shown; nil where nothing is said of flow.
+func (b *Broker) Session() *flow.Session { return b.session }
+
+// Follows is how often the labelled evaluator began to follow a run.
+func (b *Broker) Follows() int64 { return b.follows.Load() }
 
 // Journal is the record.
 func (b *Broker) Journal() journal.Journal { return b.journal }

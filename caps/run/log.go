@@ -141,6 +141,7 @@ type evolved struct {
 	Description  string             `json:"description"`
 	Examples     []registry.Example `json:"examples"`
 	As           string             `json:"as"`
+	MadeUnder    []string           `json:"made_under"`
 	InputSchema  json.RawMessage    `json:"input_schema"`
 	Facts        json.RawMessage    `json:"facts"`
 }
@@ -188,7 +189,7 @@ func change(e *journal.Event) registry.Change {
 		c.Canonical = []byte(data.Canonical)
 	}
 	c.Definition.Capabilities, c.Capabilities, c.Examples = data.Declared, data.Capabilities, data.Examples
-	c.As, c.Input = data.As, data.InputSchema
+	c.As, c.Input, c.MadeUnder = data.As, data.InputSchema, data.MadeUnder
 	if len(data.Facts) > 0 {
 		var f facts
 		ok := f.read(data.Facts)
@@ -253,6 +254,9 @@ func appendChange(data []byte, c *registry.Change) ([]byte, error) {
 	data = journal.AppendString(append(data, `,"description":`...), c.Description)
 	if c.As != registry.AsTool {
 		data = journal.AppendString(append(data, `,"as":`...), c.As)
+	}
+	if len(c.MadeUnder) > 0 {
+		data = appendWhole(append(data, `,"made_under":`...), c.MadeUnder)
 	}
 	if len(c.Input) > 0 {
 		data = append(append(data, `,"input_schema":`...), c.Input...)

@@ -40,6 +40,7 @@ func (b *Broker) Resume(tools *registry.Snapshot, s Start, rec *Record) (*Run, e
 	}
 	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), past: &past{rec: rec}}
 	r.lasts.Store(true)
+	r.beginFlow()
 	if n := len(rec.decisions); n > 0 {
 		r.past.last = rec.decisions[n-1].n
 	}

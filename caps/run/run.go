@@ -80,6 +80,10 @@ type Run struct {
 
 	subjects map[*registry.Tool]*caps.Subject // of those with a capability that asks
 
+	flows   *flows               // nil: nothing is said of what may go where
+	stepped bool                 // something was evaluated before
+	decided map[int]*fault.Fault // of a twin that is followed: the calls that were denied
+
 	views  map[*registry.Tool]*view
 	looked []*registry.Tool
 }
@@ -107,6 +111,7 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	}
 	r := &Run{b: b, id: cmp.Or(s.ID, b.NewID()), tools: tools, ledger: caps.NewLedger()}
 	r.lasts.Store(s.Lasts)
+	r.beginFlow()
 	data := make([]byte, 0, 640)
 	data = append(data, '{')
 	if s.Tool != nil {
@@ -140,6 +145,9 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	data = b.appendText(append(data, `,"arguments":`...), s.Call.Arguments)
 	data = strconv.AppendUint(append(data, `},"as_of":`...), tools.Seq(), 10)
 	data = appendAnswers(data, s.Answers)
+	if b.flow != nil {
+		data = journal.AppendString(append(data, `,"flow":`...), b.flow.Hash)
+	}
 	data = append(data, b.inForce(s.Bounds)...)
 	r.note(journal.RunStarted, "", append(data, '}'))
 	return r
@@ -216,6 +224,9 @@ func (r *Run) End(e End) {
 	if r.replay != nil {
 		r.replay.end(r, &e)
 		return
+	}
+	if r.flows != nil {
+		r.flows.end()
 	}
 	data := strconv.AppendUint(append(make([]byte, 0, 320), `{"steps":`...), e.Steps, 10)
 	if e.Rounds > 0 {
@@ -381,15 +392,23 @@ func (v *view) permit(name string, with [][]string, at fault.Pointer) *fault.Fau
 	} else if t, ok := r.tools.Get(name); !ok || t.Pure() {
 		caller, held = "inline code", []*caps.Held{{Capability: caps.Capability{Kind: caps.CallKind, Scope: name}}}
 	}
+	if r.decided != nil {
+		r.effects++
+		return r.decided[r.effects]
+	}
 	f := r.count()
 	if f == nil {
 		f = r.b.policy.PermitCall(held, name, caller, with)
 	}
-	if r.past.has(r.effects) {
-		return r.calledBefore(name, f)
+	before := r.past.has(r.effects)
+	if before {
+		f = r.calledBefore(name, f)
 	}
-	if f == nil {
-		return nil
+	if r.flows != nil && f != nil {
+		r.flows.calls[r.effects] = f
+	}
+	if before || f == nil {
+		return f
 	}
 	data := strconv.AppendInt([]byte(`{"n":`), int64(r.effects), 10)
 	data = journal.AppendString(append(data, `,"op":"call","callee":`...), name)

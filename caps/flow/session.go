@@ -1,0 +1,228 @@
+package flow
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+)
+
+// A Session is what a model was shown, and what was written where, of one profile and principal. It
+// lasts: servers of the same profile share the file, and only [Session.Clear] empties it. It is safe
+// for concurrent use.
+type Session struct {
+	path   string // "": in memory
+	policy *Policy
+
+	mu   sync.Mutex
+	seen os.FileInfo
+	now  SessionState
+	// tainted is the stores of now, read.
+	tainted []taintedStore
+}
+
+// A SessionState is what lasts of a session, by names, since a policy may number them otherwise later.
+type SessionState struct {
+	// Label is the sources that the model was shown something of.
+	Label []string `json:"label,omitempty"`
+	// Bits is how much was shown of each source in spite of a rule.
+	Bits map[string]int `json:"bits,omitempty"`
+	// Taints is the sources that stores hold besides their labels, by what the policy calls the store.
+	Taints map[string][]string `json:"taints,omitempty"`
+}
+
+// Empty reports whether nothing was shown or written.
+func (s SessionState) Empty() bool { return len(s.Label)+len(s.Bits)+len(s.Taints) == 0 }
+
+type taintedStore struct {
+	store caps.Requests
+	atoms Atoms
+}
+
+// NewSession opens the session of a file, which needn't be there; "" is memory. p may be nil, for who only
+// looks.
+func NewSession(path string, p *Policy) (*Session, error) {
+	s := &Session{path: path, policy: p}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s, s.refresh()
+}
+
+// refresh takes in what the file has now; s.mu is held.
+func (s *Session) refresh() error {
+	if s.path == "" {
+		return nil
+	}
+	info, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.seen, s.now, s.tainted = nil, SessionState{}, nil
+		return nil
+	case err != nil:
+		return err
+	case s.seen != nil && os.SameFile(s.seen, info) && s.seen.ModTime().Equal(info.ModTime()) && s.seen.Size() == info.Size():
+		return nil
+	}
+	text, err := statefile.ReadPrivate(s.path, 1<<20)
+	if err != nil {
+		return fmt.Errorf("what the model was shown: %w", err)
+	}
+	var state SessionState
+	if err := json.Unmarshal(text, &state); err != nil {
+		return fmt.Errorf("what the model was shown: %s: %w", s.path, err)
+	}
+	s.seen, s.now = info, state
+	s.readTaints()
+	return nil
+}
+
+func (s *Session) readTaints() {
+	s.tainted = nil
+	if s.policy == nil {
+		return
+	}
+	for _, text := range slices.Sorted(maps.Keys(s.now.Taints)) {
+		if r, err := caps.ParseRequests(text, "", s.policy.kinds); err == nil {
+			s.tainted = append(s.tainted, taintedStore{r, s.policy.Known(s.now.Taints[text])})
+		}
+	}
+}
+
+// State is what there is now.
+func (s *Session) State() (SessionState, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.refresh()
+	return s.now, err
+}
+
+// Label is the sources that count as shown to the model. Where that can't be read it is all of them.
+func (s *Session) Label() Atoms {
+	p := s.policy
+	if p == nil || p.IgnoreSession {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refresh() != nil {
+		return ^Atoms(0) >> (maxAtoms - len(p.names))
+	}
+	return p.Start | p.Known(s.now.Label)
+}
+
+// change changes the state, of what is on file now, and writes it.
+func (s *Session) change(do func(*SessionState) bool) (changed bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.path != "" {
+		if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+			return false, err
+		}
+		release, err := statefile.Lock(s.path + ".lock")
+		if err != nil {
+			return false, err
+		}
+		defer release()
+		if err := s.refresh(); err != nil {
+			return false, err
+		}
+	}
+	next := SessionState{Label: slices.Clone(s.now.Label), Bits: maps.Clone(s.now.Bits), Taints: maps.Clone(s.now.Taints)}
+	if !do(&next) {
+		return false, nil
+	}
+	if s.path != "" {
+		if err := statefile.ReplaceJSON(s.path, next); err != nil {
+			return false, err
+		}
+		if s.seen, err = os.Stat(s.path); err != nil {
+			return false, err
+		}
+	}
+	s.now = next
+	s.readTaints()
+	return true, nil
+}
+
+// union adds names to a list; ok is false if all were there.
+func union(to []string, names []string) (list []string, ok bool) {
+	list = slices.Compact(slices.Sorted(slices.Values(slices.Concat(to, names))))
+	return list, len(list) > len(to)
+}
+
+// Show records that the model is shown something of sources, before it is. It reports whether that is new.
+func (s *Session) Show(a Atoms) (bool, error) {
+	names := s.policy.Names(a)
+	if s.policy.IgnoreSession || len(names) == 0 {
+		return false, nil
+	}
+	return s.change(func(st *SessionState) (ok bool) {
+		st.Label, ok = union(st.Label, names)
+		return ok
+	})
+}
+
+// Spend records that the model is told so many bits of sources in spite of a rule that has a bound of them;
+// ok is false if that is more than the rule allows, and then nothing is.
+func (s *Session) Spend(a Atoms, bits, most int) (ok bool, err error) {
+	names := s.policy.Names(a)
+	_, err = s.change(func(st *SessionState) bool {
+		if st.Bits == nil {
+			st.Bits = map[string]int{}
+		}
+		for _, name := range names {
+			if most > 0 && st.Bits[name]+bits > most {
+				return false
+			}
+		}
+		for _, name := range names {
+			st.Bits[name] += bits
+		}
+		ok = true
+		return bits > 0
+	})
+	return ok && err == nil, err
+}
+
+// Taint gives a store the label of sources from now on. It reports whether that is new.
+func (s *Session) Taint(store string, a Atoms) (bool, error) {
+	return s.change(func(st *SessionState) (ok bool) {
+		if st.Taints == nil {
+			st.Taints = map[string][]string{}
+		}
+		st.Taints[store], ok = union(st.Taints[store], s.policy.Names(a))
+		return ok
+	})
+}
+
+// Tainted is the sources that what a request reads holds besides the labels of the policy.
+func (s *Session) Tainted(permit *caps.Permit) (a Atoms) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refresh() != nil {
+		return ^Atoms(0) >> (maxAtoms - len(s.policy.names))
+	}
+	for _, t := range s.tainted {
+		if t.store.Near(permit) {
+			a |= t.atoms
+		}
+	}
+	return a
+}
+
+// Clear forgets all of it: a person says that a new conversation began, and stores are clean.
+func (s *Session) Clear() error {
+	_, err := s.change(func(st *SessionState) bool {
+		*st = SessionState{}
+		return true
+	})
+	return err
+}

@@ -1,0 +1,356 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	labelled "github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// flows is what a run knows of where its data comes from; a run without a policy of
+// flow has none.
+type flows struct {
+	policy  *flow.Policy
+	entered flow.Atoms // of all outcomes, inputs and constants that came in
+	// first is the first decision that brought each source in, by its number.
+	first map[flow.Atoms]origin
+	follower
+}
+
+// An origin is a request whose outcome has a label.
+type origin struct {
+	n  int
+	op string
+	at string
+}
+
+// A verdict is what was decided of a request that a rule is about, for the record.
+type verdict struct {
+	tier    int
+	from    flow.Atoms
+	rule    *flow.Rule // that it breaks; nil: none
+	store   bool       // it breaks the store's label
+	verdict string     // allow, deny, yes, no (a person said), taint, report
+}
+
+// What a verdict can be.
+const (
+	flowAllow  = "allow"
+	flowDeny   = "deny"
+	flowYes    = "yes"
+	flowNo     = "no"
+	flowTaint  = "taint"
+	flowReport = "report"
+)
+
+// beginFlow starts to know of a run's data; see [Run.Evaluates].
+func (r *Run) beginFlow() {
+	if r.b.flow != nil {
+		r.flows = &flows{policy: r.b.flow, first: map[flow.Atoms]origin{}}
+		r.flows.calls = map[int]*fault.Fault{}
+	}
+}
+
+// enter notes that data of sources came in.
+func (r *Run) enter(a flow.Atoms, from origin) {
+	f := r.flows
+	for rest := a &^ f.entered; rest != 0; rest &= rest - 1 {
+		f.first[rest&-rest] = from
+	}
+	f.entered |= a
+}
+
+// flow decides whether a permitted request, one of a round, keeps the rules about what may go where:
+// as cheaply as can be, and exactly where it matters. nil and no fault: no rule is about it.
+func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
+	f := r.flows
+	if f == nil {
+		return nil, nil
+	}
+	rules := f.policy.Matching(a.permit)
+	stores := f.policy.Stores(a.permit)
+	if len(rules) == 0 && !stores {
+		return nil, nil // tier 0
+	}
+	var held, moved flow.Atoms
+	if stores {
+		held, moved = f.policy.StoreLabel(a.permit)
+		held |= r.b.session.Tainted(a.permit)
+	}
+	v := &verdict{tier: 1, verdict: flowAllow}
+	all := flow.Both(f.entered)
+	v.judge(rules, stores, held, moved, f.policy, func(*flow.Rule) (made, argument flow.Label) { return all, all }, a)
+	if v.rule == nil && !v.store {
+		v.from = 0
+		return v, nil
+	}
+	l, err := r.labelsOf(ctx, a.index)
+	if disagreed, ok := err.(*fault.Fault); ok {
+		return v, disagreed
+	}
+	if err == nil {
+		*v = verdict{tier: 2, verdict: flowAllow}
+		v.judge(rules, stores, held, moved, f.policy, func(rule *flow.Rule) (made, argument flow.Label) { return labels{l}.of(rule, a) }, a)
+	}
+	if v.rule == nil && !v.store {
+		v.from = flow.Label(l.Made | l.Shadow.All()).Any()
+		return v, nil
+	}
+	return v, r.breaks(ctx, a, v, err)
+}
+
+// judge finds the first rule that a request breaks, and then whether it breaks the label of the
+// store it writes to.
+func (v *verdict) judge(rules []*flow.Rule, stores bool, held, moved flow.Atoms, p *flow.Policy, labels func(*flow.Rule) (made, argument flow.Label), a *act) {
+	tainting := false
+	for _, rule := range rules {
+		made, argument := labels(rule)
+		from := rule.Violation(made, argument|flow.Label(moved))
+		if t := a.tool; from != 0 && t != nil {
+			from &^= p.Released(t.Name, t.Hash, rule)
+		}
+		if from == 0 {
+			continue
+		}
+		if rule.Else == flow.Taint {
+			tainting = true
+			if v.rule == nil {
+				v.rule, v.from = rule, from
+			}
+			continue
+		}
+		v.rule, v.from = rule, from
+		return
+	}
+	if !stores || tainting {
+		return
+	}
+	made, argument := labels(nil)
+	if from := p.About(made.Any()|argument.Any()|moved) &^ held; from != 0 {
+		v.store, v.from = true, from
+	}
+}
+
+// breaks does what the rule says of a request that breaks it; a fault denies the request.
+func (r *Run) breaks(ctx context.Context, a *act, v *verdict, long error) *fault.Fault {
+	p := r.flows.policy
+	f := r.flowDenial(a, v, long)
+	switch {
+	case p.Report:
+		v.verdict = flowReport
+		return nil
+	case v.rule != nil && v.rule.Else == flow.Taint, v.store && p.Remembers(a.permit):
+		v.verdict = flowTaint
+		if err := r.taint(a, v); err != nil {
+			f.Message = fmt.Sprintf("%s was not done: that what it writes to has the label %s now could not be recorded", a.request.Op, p.Words(v.from))
+			return f
+		}
+		return nil
+	case v.rule != nil && v.rule.Else == flow.Ask:
+		if r.askFlow(ctx, a, v, f) {
+			v.verdict = flowYes
+			return nil
+		}
+		v.verdict = flowNo
+	default:
+		v.verdict = flowDeny
+	}
+	return f
+}
+
+// flowDenial is the fault of a request that breaks a rule. It says where the data came from, and no
+// value of it.
+func (r *Run) flowDenial(a *act, v *verdict, long error) *fault.Fault {
+	p, op := r.flows.policy, a.request.Op
+	words := p.Words(v.from)
+	var b strings.Builder
+	by, argument := "any", ""
+	switch rule := v.rule; {
+	case rule == nil:
+		fmt.Fprintf(&b, "%s may not keep what depends on %s there, where it would be read without that label", op, words)
+	case rule.Argument != nil && rule.Any:
+		argument = rule.ArgumentText()
+		fmt.Fprintf(&b, "%s may not have %s made of, or depend on, %s", op, caps.Quote(argument), words)
+	case rule.Argument != nil:
+		by, argument = "data", rule.ArgumentText()
+		fmt.Fprintf(&b, "%s may not have %s made of %s", op, caps.Quote(argument), words)
+	case rule.MadeOnly:
+		fmt.Fprintf(&b, "whether %s is asked for may not depend on %s", op, words)
+	case rule.Any:
+		fmt.Fprintf(&b, "%s may not be given what depends on %s", op, words)
+	default:
+		by = "data"
+		fmt.Fprintf(&b, "%s may not be given what is made of %s", op, words)
+	}
+	var requests []value.Value
+	for i, name := range p.Names(v.from) {
+		o, known := r.flows.first[p.Known([]string{name})]
+		switch {
+		case !known:
+			continue
+		case o.n == 0:
+			fmt.Fprintf(&b, "%s %s was shown to whoever wrote this, or is in the input", [...]string{":", ";"}[min(i, 1)], name)
+		default:
+			fmt.Fprintf(&b, "%s %s is what %s gave at %s (request %d of this run)", [...]string{":", ";"}[min(i, 1)], name, o.op, or(o.at, "/"), o.n)
+			requests = append(requests, value.NewInt(int64(o.n)))
+		}
+	}
+	n := 0
+	if v.rule != nil {
+		n = v.rule.N
+		fmt.Fprintf(&b, ". Rule %d", n)
+	}
+	hint := fmt.Sprintf("Take it from the input, or from what %s isn't the label of. 'mcp-pif flow' tells the user the rules; don't retry with the same.", words)
+	if v.store {
+		hint = fmt.Sprintf(`Keep it where the operator labelled the store %s, or tell the user: a source such as {"of":%s,"label":%s} labels it.`,
+			words, caps.Quote(a.permit.Held.String()), caps.Quote(p.Names(v.from)[0]))
+	}
+	if long != nil {
+		fmt.Fprintf(&b, ". The run was too long to tell what this depends on (%v), so that all that came in counts", long)
+		hint = "Do less work before it, or let a smaller tool do it that is given its argument. " + hint
+	}
+	return &fault.Fault{Kind: fault.Denied, Message: b.String(), Hint: hint, Raised: record("flow", record(
+		"argument", value.Str(argument), "by", value.Str(by), "from", strs(p.Names(v.from)), "requests", value.FromSlice(requests), "rule", value.NewInt(int64(n))))}
+}
+
+// record makes a record of keys, which are sorted, and values.
+func record(members ...any) *value.Record {
+	r := &value.Record{}
+	for i := 0; i < len(members); i += 2 {
+		r.Fields = append(r.Fields, value.Field{Key: members[i].(string), Value: members[i+1].(value.Value)})
+	}
+	return r
+}
+
+func strs(list []string) value.Value {
+	all := make([]value.Value, len(list))
+	for i, s := range list {
+		all[i] = value.Str(s)
+	}
+	return value.FromSlice(all)
+}
+
+// appendFlow writes the member of an event that tells what was decided.
+func (a *act) appendFlow(data []byte) []byte {
+	v := a.flow
+	if v == nil {
+		return data
+	}
+	p := a.run.flows.policy
+	data = strconv.AppendInt(append(data, `,"flow":{"tier":`...), int64(v.tier), 10)
+	if v.from != 0 {
+		data = appendTexts(append(data, `,"from":`...), p.Names(v.from))
+	}
+	if v.rule != nil {
+		data = strconv.AppendInt(append(data, `,"rule":`...), int64(v.rule.N), 10)
+	}
+	if v.store {
+		data = append(data, `,"store":true`...)
+	}
+	return append(journal.AppendString(append(data, `,"verdict":`...), v.verdict), '}')
+}
+
+// A FlowQuestion is what a person is asked who may let a request pass that breaks a rule: about this
+// very request, once.
+type FlowQuestion struct {
+	Run       string
+	Operation string
+	Tool      string
+	Version   int
+	Args      value.Value // as the plugin would get them
+	Rule      string      // the sentence
+	// From is where each argument came from, in words; "" for what nothing is known of.
+	From map[string]string
+}
+
+// askFlow asks a person about a request that breaks a rule, and records that.
+func (r *Run) askFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) bool {
+	if r.b.askFlow == nil {
+		f.Message += ". The operator would be asked, and nobody can be here"
+		f.Hint = "Tell the user: a client that shows forms and --ask-via=elicitation let them say yes to it. " + f.Hint
+		return false
+	}
+	p := r.flows.policy
+	q := FlowQuestion{Run: r.id, Operation: a.request.Op, Tool: a.tool.Name, Version: a.tool.Version, Args: a.permit.Args, Rule: p.Sentence(v.rule), From: map[string]string{}}
+	for _, field := range a.permit.Args.Fields {
+		if from := r.argumentFrom(a, field.Key); from != 0 {
+			q.From[field.Key] = p.Words(from)
+		}
+	}
+	head := a.head()
+	head = strconv.AppendInt(append(head, `,"rule":`...), int64(v.rule.N), 10)
+	if !r.note(journal.FlowAsked, a.request.Branch, append(appendTexts(append(head, `,"from":`...), p.Names(v.from)), '}')) {
+		return false
+	}
+	yes, err := r.b.askFlow(ctx, q)
+	if err != nil {
+		f.Message += ". A person was asked, and gave no answer"
+	} else if !yes {
+		f.Message += ". A person was asked, and said no"
+	}
+	data := strconv.AppendInt([]byte(`{"n":`), int64(a.n), 10)
+	data = strconv.AppendBool(append(data, `,"yes":`...), yes)
+	if _, err := r.b.journal.Append(journal.Written, journal.FlowAnswered, r.id, a.request.Branch, append(data, '}')); err != nil {
+		return false // a yes that isn't on record is none
+	}
+	return yes
+}
+
+// taint has a store have the label of what is written to it from now on.
+func (r *Run) taint(a *act, v *verdict) error {
+	store := v.rule.Store(a.permit)
+	changed, err := r.b.session.Taint(store, v.from)
+	if err != nil || !changed {
+		return err
+	}
+	data := appendTexts(append(journal.AppendString([]byte(`{"store":`), store), `,"from":`...), r.flows.policy.Names(v.from))
+	_, err = r.b.journal.Append(journal.Written, journal.StoreTainted, r.id, a.request.Branch, append(data, '}'))
+	r.b.log.Warn("a store holds what has another label from now on", "store", store, "label", r.flows.policy.Names(v.from))
+	return err
+}
+
+// answered takes in what a round's requests gave.
+func (r *Run) answered(requests []core.Request, answers []core.Answer, acts []*act) {
+	f := r.flows
+	if f == nil {
+		return
+	}
+	labels := make([]came, len(requests))
+	for _, a := range acts {
+		labels[a.index] = r.came(a)
+	}
+	f.keep(requests, answers, labels)
+}
+
+// came is where an answer came from.
+type came struct {
+	all    flow.Atoms
+	shadow *labelled.Shadow // nil: all of it comes from all of them
+	alone  bool             // whatever was asked
+}
+
+func (r *Run) came(a *act) (c came) {
+	sources := r.flows.policy.Sourcing(a.permit)
+	c.alone = len(sources) > 0
+	for _, s := range sources {
+		c.alone = c.alone && s.IgnoreArguments
+	}
+	c.all = r.b.session.Tainted(a.permit)
+	for _, s := range sources {
+		c.all |= s.Atoms
+	}
+	if len(sources) == 1 && a.answer.Fault == nil && c.all == sources[0].Atoms {
+		c.all, c.shadow = sources[0].Shadow(a.answer.Value)
+	}
+	r.enter(c.all, origin{a.n, a.request.Op, string(a.request.At)})
+	return c
+}
+

@@ -1,0 +1,320 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	labelled "github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// An Evaluation is a program as a run evaluates it; a run that is driven has one each round.
+type Evaluation struct {
+	Tool    *registry.Tool // nil: inline code
+	Program *core.Program
+	Input   core.Input
+	Budgets core.Budgets
+}
+
+// A follower evaluates what the run evaluates once more, with labels, as far as the run has got: the answers
+// on record are given again up to the requests that are pending. It is begun where a label is first asked
+// for, and then stays where it is until the next time.
+type follower struct {
+	evaluation Evaluation
+	code       flow.Atoms // of the constants of inline code, and of what the session knows
+	input      flow.Atoms
+	rounds     []round // that were answered
+	pending    []core.Request
+	asked      []labelled.Request // pending with labels; nil: not found out
+	err        error              // why that isn't known
+	thread     *thread            // nil: it isn't begun
+	calls      map[int]*fault.Fault
+	before     int // decisions of the run before the evaluation
+}
+
+// A round is requests that were answered, by their places.
+type round struct {
+	requests []place
+	answers  []labelled.Answer
+}
+
+type place struct{ op, in, at, where, branch string }
+
+func placeOf(q *value.Request) place {
+	return place{q.Op, q.In, string(q.At), q.Where, q.Branch}
+}
+
+// A thread is the goroutine of a follower.
+type thread struct {
+	asks   chan []labelled.Request // it has come to requests that aren't answered
+	goOn   chan struct{}
+	done   chan struct{} // closed at its end, of which the rest tells
+	result labelled.Result
+	err    error
+	cancel context.CancelFunc
+	parks  bool // it has one of the places of those that wait
+}
+
+// The followers of this process: how many may wait for more of their runs.
+var parked = make(chan struct{}, 4)
+
+// Evaluates tells the run what is evaluated now.
+func (r *Run) Evaluates(e Evaluation) {
+	f := r.flows
+	if f == nil {
+		return
+	}
+	f.end()
+	f.follower = follower{evaluation: e, calls: map[int]*fault.Fault{}, before: r.effects, code: r.b.session.Label(), input: r.b.session.Label()}
+	if e.Tool != nil {
+		f.code = f.policy.Known(e.Tool.MadeUnder)
+	}
+	if r.stepped {
+		f.input |= f.entered // what came of the step before
+	}
+	r.stepped = true
+	r.enter(f.code|f.input, origin{})
+}
+
+// end ends the goroutine.
+func (f *follower) end() {
+	if t := f.thread; t != nil {
+		t.cancel()
+		<-t.done
+		if t.parks {
+			<-parked
+		}
+		f.thread = nil
+	}
+}
+
+// keep notes what a round was answered.
+func (f *follower) keep(requests []core.Request, answers []core.Answer, labels []came) {
+	r := round{requests: make([]place, len(requests)), answers: make([]labelled.Answer, len(requests))}
+	for i := range requests {
+		r.requests[i] = placeOf(&requests[i])
+		s := labels[i].shadow
+		if s == nil {
+			s = labelled.Whole(labelled.Label(labels[i].all))
+		}
+		r.answers[i] = labelled.Answer{Answer: value.Answer(answers[i]), Shadow: s, Alone: labels[i].alone}
+	}
+	f.rounds = append(f.rounds, r)
+	f.pending, f.asked, f.err = nil, nil, nil
+}
+
+// labelsOf gives a pending request with its labels. An error is that it isn't known, or a fault that ends
+// the run, since two evaluators disagree.
+func (r *Run) labelsOf(ctx context.Context, i int) (*labelled.Request, error) {
+	f := &r.flows.follower
+	if f.asked == nil && f.err == nil {
+		f.asked, f.err = r.follow(ctx)
+	}
+	if f.err != nil {
+		return nil, f.err
+	}
+	return &f.asked[i], nil
+}
+
+// of gives the labels that a rule tests, nil for all of them.
+func (q labels) of(rule *flow.Rule, a *act) (made, argument flow.Label) {
+	made, argument = flow.Label(q.Made), flow.Label(q.Shadow.All())
+	if rule == nil || rule.Argument == nil {
+		return made, argument
+	}
+	if _, isRecord := value.Force(q.Arg).(*value.Record); !isRecord && a.main(rule.Argument[0]) {
+		return made, argument
+	}
+	return made, flow.Label(q.Shadow.Label(q.Arg, rule.ArgumentText()))
+}
+
+type labels struct{ *labelled.Request }
+
+// argumentFrom is the sources that an argument of a pending request is made of, as far as that is known.
+func (r *Run) argumentFrom(a *act, name string) flow.Atoms {
+	q, err := r.labelsOf(context.Background(), a.index)
+	if err != nil {
+		return r.flows.entered
+	}
+	_, l := labels{q}.of(&flow.Rule{Argument: []string{name}}, a)
+	return l.Data()
+}
+
+// follow has the follower come to the pending requests.
+func (r *Run) follow(ctx context.Context) ([]labelled.Request, error) {
+	f := &r.flows.follower
+	if err := r.b.turn(ctx); err != nil {
+		return nil, err
+	}
+	defer r.b.endTurn()
+	if f.thread == nil {
+		r.startThread()
+	} else {
+		f.thread.goOn <- struct{}{}
+	}
+	t := f.thread
+	var asked []labelled.Request
+	err := error(nil)
+	select {
+	case asked = <-t.asks:
+		err = r.agree(asked)
+	case <-t.done:
+		if err = t.err; err == nil {
+			err = r.disagree("it ends where the run asks for %s", f.pending[0].Op)
+		}
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil || !t.parks {
+		f.end()
+	}
+	return asked, err
+}
+
+// startThread begins to follow, from the beginning of the evaluation.
+func (r *Run) startThread() {
+	f := &r.flows.follower
+	ctx, cancel := context.WithCancel(context.Background())
+	t := &thread{asks: make(chan []labelled.Request), goOn: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
+	select {
+	case parked <- struct{}{}:
+		t.parks = true
+	default: // it begins anew at the next request
+	}
+	f.thread = t
+	r.b.follows.Add(1)
+	twin := &Run{b: r.b, id: r.id, tools: r.tools, aside: true, effects: f.before, decided: f.calls}
+	e := f.evaluation
+	config := labelled.Config{
+		Bounds: labelled.Bounds{Steps: r.flows.policy.Steps},
+		Tools:  twin.Tools(e.Tool), Code: labelled.Label(f.code),
+		MadeUnder: func(tool value.Tool) labelled.Label {
+			if v, ok := tool.Tools.(*view); ok && v.tool != nil {
+				return labelled.Label(r.flows.policy.Known(v.tool.MadeUnder))
+			}
+			return labelled.Label(f.code)
+		},
+	}
+	next := 0
+	config.Handler = func(ctx context.Context, asked []labelled.Request) ([]labelled.Answer, error) {
+		for next >= len(f.rounds) {
+			select {
+			case t.asks <- asked:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			select {
+			case <-t.goOn:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		was := f.rounds[next]
+		next++
+		twin.effects += len(asked)
+		if len(was.requests) != len(asked) {
+			return nil, r.disagree("it asks for %d at once where the run asked for %d", len(asked), len(was.requests))
+		}
+		for i := range asked {
+			if now := placeOf(&asked[i].Request); now != was.requests[i] {
+				return nil, r.disagree("it asks for %s at %s where the run asked for %s at %s", now.op, now.at, was.requests[i].op, was.requests[i].at)
+			}
+		}
+		return was.answers, nil
+	}
+	go func() {
+		defer close(t.done)
+		defer func() {
+			if p := recover(); p != nil {
+				t.err = r.disagree("it has a defect: %v", p)
+			}
+		}()
+		t.result, t.err = e.Program.Follow(ctx, e.Input, labelled.Whole(labelled.Label(f.input)), e.Budgets, config)
+	}()
+}
+
+// agree reports whether the follower asks for what the run asks for.
+func (r *Run) agree(asked []labelled.Request) error {
+	pending := r.flows.pending
+	if len(asked) != len(pending) {
+		return r.disagree("it asks for %d at once where the run asks for %d", len(asked), len(pending))
+	}
+	for i := range asked {
+		q, now := &pending[i], &asked[i]
+		if placeOf(q) != placeOf(&now.Request) {
+			return r.disagree("it asks for %s at %s where the run asks for %s at %s", now.Op, now.At, q.Op, q.At)
+		}
+		if q.TooLarge() {
+			continue
+		}
+		a, errA := journal.AppendValue(nil, q.Arg, whole)
+		b, errB := journal.AppendValue(nil, now.Arg, whole)
+		if (errA == nil) != (errB == nil) || !bytes.Equal(a, b) {
+			return r.disagree("it asks %s with another argument than the run, at %s", q.Op, q.At)
+		}
+	}
+	return nil
+}
+
+// disagree is the fault that ends a run of which two evaluators have different opinions.
+func (r *Run) disagree(format string, args ...any) *fault.Fault {
+	why := fmt.Sprintf(format, args...)
+	r.b.log.Error("two evaluators disagree on a run: this is a defect of mcp-pif; please report it", "run", r.id, "follower", why)
+	return &fault.Fault{Kind: fault.Internal, Message: "two evaluators of mcp-pif disagree on what this program does: " + why, Hint: "Tell the user: this is a defect of mcp-pif."}
+}
+
+// turn waits until no other run of the server is being followed.
+func (b *Broker) turn(ctx context.Context) error {
+	select {
+	case b.following <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errors.New("others were followed all the time that it had")
+	}
+}
+
+func (b *Broker) endTurn() { <-b.following }
+
+// Shown gives the label of what an evaluation comes to, as a model would be shown it: of its result, or of
+// why it failed.
+func (r *Run) Shown(ctx context.Context) flow.Label {
+	f := r.flows
+	if f == nil || f.policy.About(f.entered) == 0 {
+		return 0
+	}
+	all := flow.Both(f.entered)
+	if r.b.turn(ctx) != nil {
+		return all
+	}
+	defer r.b.endTurn()
+	if f.thread == nil {
+		r.startThread()
+	} else {
+		f.thread.goOn <- struct{}{}
+	}
+	t := f.thread
+	defer f.end()
+	select {
+	case <-t.done:
+	case <-t.asks: // the run was stopped there
+		return all
+	case <-ctx.Done():
+		return all
+	}
+	switch {
+	case t.err != nil:
+		return all
+	case t.result.Fault != nil:
+		return flow.Label(t.result.Label)
+	case t.result.Shadow != nil:
+		return flow.Label(t.result.Shadow.All())
+	}
+	return all
+}
