@@ -208,13 +208,14 @@ func TestItems(t *testing.T) {
 	him := &value.Record{Fields: []value.Field{{Key: "sender", Value: value.Str("him")}}}
 	all := value.FromSlice([]value.Value{me, him, me})
 	for code, want := range map[string]string{
-		`v => {items: map(t => if equal(t.sender, "me") then {} else {label: ["tx"]}, v)}`: "-,tx,-",
-		`v => {}`:                             "none",
-		`v => {label: ["other"]}`:             "all",
-		`v => head(head(v))`:                  "all",
-		`v => 1`:                              "all",
-		`v => {labels: ["tx"]}`:               "all",
-		`v => {items: [{label: ["nobody"]}]}`: "all",
+		`v => {items: map(t => if equal(t.sender, "me") then {} else {label: ["tx"]}, v)}`: "tx,tx,",
+		`v => {}`:                 "none",
+		`v => {label: ["other"]}`: "all",
+		`v => head(head(v))`:      "all",
+		`v => 1`:                  "all",
+		`v => {items: [{}, {fields: {sender: {}}, label: ["tx"]}], label: ["tx"]}`: "tx,tx,tx",
+		`v => {labels: ["tx"]}`:                            "all",
+		`v => {items: [{label: ["nobody"]}]}`:              "all",
 		`v => fold((n, _) => n + 1, 0, range(0, 1000000))`: "all",
 	} {
 		f := p.mustCompile(`{"sources":[{"of":"fs.read","label":"other"},{"of":"mail.read","label":"tx","items":` + quote(code) + `}],"rules":[{"to":"fetch","not_from":["tx","other"]}]}`)
@@ -225,11 +226,10 @@ func TestItems(t *testing.T) {
 			got = "all"
 		case any != 0:
 			var list []string
-			for i := range 3 {
-				path := &value.Record{Fields: []value.Field{{Key: "x", Value: value.FromSlice([]value.Value{me, him, me}[i : i+1])}}}
-				_ = path
-				list = append(list, "")
+			for _, path := range []string{"[]", "[].sender"} {
+				list = append(list, f.Words(flow.Label(shadow.Label(all, path)).Any()))
 			}
+			list = append(list, f.Words(flow.Label(shadow.Own()).Any()))
 			got = strings.Join(list, ",")
 		}
 		if got != want {

@@ -71,7 +71,7 @@ type Tool struct {
 	// before, had been shown; sorted.
 	MadeUnder []string
 	Notes     []string // of the decision about its capabilities
-	State    string
+	State     string
 	// Why is the reason where State is [StateBlocked].
 	Why string
 

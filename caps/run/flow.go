@@ -353,4 +353,3 @@ func (r *Run) came(a *act) (c came) {
 	r.enter(c.all, origin{a.n, a.request.Op, string(a.request.At)})
 	return c
 }
-

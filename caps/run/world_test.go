@@ -89,6 +89,7 @@ func (w *world) run(ctx context.Context, tool, input string) (string, *fault.Fau
 		w.t.Fatal(err)
 	}
 	r := w.broker.Begin(snapshot, run.Start{Tool: made, Input: []byte(input), As: "data"})
+	r.Evaluates(run.Evaluation{Tool: made, Program: made.Program(), Input: in})
 	m := made.Program().Start(in, core.Budgets{}, r.Tools(made))
 	defer m.Release()
 	for {

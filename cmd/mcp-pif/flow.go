@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,6 +38,20 @@ func (o *flowOptions) config(member json.RawMessage) (c flow.Config, err error) 
 		}
 	}
 	return c, nil
+}
+
+// sessionFile is where it lasts what the model was shown; "" where tools are kept in memory.
+func (a *authority) sessionFile() (string, error) {
+	if a.keptAt == "" {
+		return "", nil
+	}
+	return sessionOf(a.keptAt)
+}
+
+// sessionOf is the file of a store.
+func sessionOf(store string) (string, error) {
+	path, err := grantedFile(store)
+	return filepath.Join(filepath.Dir(path), "flow.json"), err
 }
 
 // checkFlow tells where the policy file says another thing of flow than when the server

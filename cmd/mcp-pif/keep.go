@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -105,6 +106,19 @@ func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, d
 // what can't be written ends that.
 func (a *authority) record(lasts bool) error {
 	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log, Consents: a.consents()}
+	if a.flow != nil {
+		path, err := a.sessionFile()
+		if err != nil {
+			return err
+		}
+		options.Flow = a.flow
+		if options.Session, err = flow.NewSession(path, a.flow); err != nil {
+			return err
+		}
+		if a.options.askVia == "elicitation" {
+			options.AskFlow = mcpserver.AskFlow
+		}
+	}
 	if a.host != nil {
 		options.Handler, options.Asker = a.telemetry.Handler(mcpserver.Asking(a.host)), mcpserver.Asker
 	}

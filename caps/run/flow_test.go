@@ -1,0 +1,243 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// post is notes, and a way out.
+var post = func() *caps.Manifest {
+	m := *toy
+	m.Verbs = append(append([]caps.Verb{}, toy.Verbs...), caps.Verb{Name: "send", Flags: caps.Flags{OpenWorld: true}})
+	m.Operations = append(append([]caps.Operation{}, toy.Operations...), caps.Operation{Name: "toy.send", Verb: "send", Params: []caps.Param{
+		{Name: "to", Type: "string"}, {Name: "text", Type: "any", Optional: true},
+	}})
+	return &m
+}()
+
+// A posted world has notes, of which those below secret have that label, and remembers what was sent.
+type posted struct {
+	*world
+	mu   sync.Mutex
+	sent []string
+	kept map[string]value.Value
+}
+
+func newPosted(t *testing.T, config string, o run.Options) *posted {
+	t.Helper()
+	p := &posted{kept: map[string]value.Value{"secret/a": value.Str("S"), "open/a": value.Str("O")}}
+	kinds, err := caps.NewKinds(post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := flow.ParseConfig([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Flow, err = flow.Compile(c, kinds, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.world = newWorldOf(t, post, o, func(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		key := string(asText(field(a.Args, "key")))
+		switch a.Verb {
+		case "put":
+			p.kept[key] = field(a.Args, "value")
+		case "send":
+			p.sent = append(p.sent, fmt.Sprint(asText(field(a.Args, "to")), ":", asText(field(a.Args, "text"))))
+		default:
+			if v, ok := p.kept[key]; ok {
+				return v, 10, nil
+			}
+			return nil, 0, fault.New(fault.EffectFailed, "there is no such note")
+		}
+		return value.Unit{}, 1, nil
+	}, "toy:**")
+	return p
+}
+
+func asText(v value.Value) value.Str {
+	s, _ := value.Force(v).(value.Str)
+	return s
+}
+
+const toSend = `{"sources":[{"of":"toy.get:secret/**","label":"secret"}],"rules":[{"to":"toy.send","not_from":"secret"},{"to":"toy.send","argument":"to","not_from":"secret"}]}`
+
+// TestFlowDecides: what a request depends on is found out exactly, and what breaks a rule doesn't reach
+// the plugin.
+func TestFlowDecides(t *testing.T) {
+	t.Parallel()
+	any := toSend
+	data := `{"sources":[{"of":"toy.get:secret/**","label":"secret"}],"rules":[{"to":"toy.send","argument":"to","not_from":"secret"}]}`
+	both := `{"sources":[{"of":"toy.get:secret/**","label":"secret"},{"of":"toy.get:open/**","label":"open"}],"rules":[{"to":"toy.send","all_of":["secret","open"]}]}`
+	for name, test := range map[string]struct {
+		config, code string
+		denied       bool
+		follows      int64
+	}{
+		"nothing labelled came in":            {any, `x => !toy.send({to: !toy.get("open/a")})`, false, 0},
+		"the argument":                        {any, `x => !toy.send({to: "a", text: !toy.get("secret/a")})`, true, 1},
+		"another argument":                    {data, `x => !toy.send({to: "a", text: !toy.get("secret/a")})`, false, 1},
+		"a part that isn't of it":             {any, `x => let p = {s: !toy.get("secret/a"), o: !toy.get("open/a")} in !toy.send({to: p.o})`, false, 1},
+		"a part that is":                      {data, `x => let p = {s: !toy.get("secret/a"), o: "b"} in !toy.send({to: p.s})`, true, 1},
+		"a condition, where only data counts": {data, `x => if !toy.get("secret/a") == "S" then !toy.send({to: "a"}) else null`, false, 1},
+		"a condition":                         {any, `x => if !toy.get("secret/a") == "S" then !toy.send({to: "a"}) else null`, true, 1},
+		"a request that failed for it":        {any, `x => let _ = try(!toy.get(!toy.get("secret/a"))) in !toy.send({to: "a"})`, false, 1},
+		"whether it failed":                   {any, `x => match try(!toy.get("secret/none")) { {ok: _} => null; _ => !toy.send({to: "a"}) }`, true, 1},
+		"two of two":                          {both, `x => !toy.send({to: !toy.get("secret/a") ++ !toy.get("open/a")})`, true, 1},
+		"one of two":                          {both, `x => let _ = !toy.get("open/a") in !toy.send({to: !toy.get("secret/a")})`, false, 1},
+		"in par":                              {any, `x => snd((par(!toy.get("secret/a"), !toy.send({to: "a"})), 1))`, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPosted(t, test.config, run.Options{})
+			p.evolve("it", test.code, "toy:**")
+			got, f := p.run(context.Background(), "it", "null")
+			if denied := f != nil && f.Kind == fault.Denied; denied != test.denied || !denied && f != nil {
+				t.Errorf("it gives %s, %v", got, f)
+			}
+			if test.denied && len(p.sent) > 0 {
+				t.Errorf("what was denied was sent: %v", p.sent)
+			}
+			if n := p.broker.Follows(); n != test.follows {
+				t.Errorf("it was followed %d times, not %d", n, test.follows)
+			}
+			if err := p.memory.Verify(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// flowEvents is the members "flow" of a kind of events.
+func (p *posted) flowEvents(kind journal.Kind) (list []string) {
+	p.t.Helper()
+	events, _, err := p.memory.Read(journal.Query{Kind: kind})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, e := range events {
+		var data struct{ Flow json.RawMessage }
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			p.t.Fatal(err)
+		}
+		list = append(list, string(data.Flow))
+	}
+	return list
+}
+
+// TestFlowSays: a denial says where it came from, a program can catch it, and the record has the decision.
+func TestFlowSays(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	p.evolve("it", `x => let s = !toy.get("secret/a") in try(!toy.send({to: "a", text: s}))`, "toy:**")
+	p.gives("it", "null", `{"error":{"at":"1:42","kind":"denied","message":"toy.send may not be given what depends on secret: secret is what toy.get gave at 1:14 (request 1 of this run). Rule 1","value":{"flow":{"argument":"","by":"any","from":["secret"],"requests":[1],"rule":1}}}}`)
+	if got := strings.Join(p.flowEvents(journal.EffectDenied), "\n"); got != `{"tier":2,"from":["secret"],"rule":1,"verdict":"deny"}` {
+		t.Errorf("the denial's record has %s", got)
+	}
+	p.evolve("two", `x => let s = !toy.get("secret/a") in [!toy.send({to: "a"}), !toy.send({to: "b"})]`, "toy:**")
+	p.gives("two", "null", `[null,null]`)
+	if got := strings.Join(p.flowEvents(journal.EffectRequested), "\n"); !strings.HasSuffix(got, "\n\n"+`{"tier":2,"verdict":"allow"}`+"\n"+`{"tier":2,"verdict":"allow"}`) {
+		t.Errorf("the requests' record has %s", got)
+	}
+	if n := p.broker.Follows(); n != 2 {
+		t.Errorf("two runs were followed %d times", n)
+	}
+	if got := p.flowEvents(journal.RunStarted); got[0] != `"`+p.broker.Flow().Hash+`"` {
+		t.Errorf("the run's start has %s", got)
+	}
+}
+
+// TestFlowReports: with report everything is done, and what would be denied is on record.
+func TestFlowReports(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	p.broker.Flow().Report = true
+	p.evolve("it", `x => !toy.send({to: !toy.get("secret/a")})`, "toy:**")
+	p.gives("it", "null", "null")
+	if got := p.flowEvents(journal.EffectRequested); got[1] != `{"tier":2,"from":["secret"],"rule":1,"verdict":"report"}` || len(p.sent) != 1 {
+		t.Errorf("%s; sent %v", got, p.sent)
+	}
+}
+
+// TestFlowAsks: a person sees the very request, and a yes is to that one.
+func TestFlowAsks(t *testing.T) {
+	t.Parallel()
+	for _, yes := range []bool{true, false} {
+		var asked []run.FlowQuestion
+		p := newPosted(t, strings.Replace(toSend, `"rules":[{"to":"toy.send","not_from":"secret"}`, `"rules":[{"to":"toy.send","not_from":"secret","else":"ask"}`, 1), run.Options{
+			AskFlow: func(_ context.Context, q run.FlowQuestion) (bool, error) {
+				asked = append(asked, q)
+				return yes, nil
+			},
+		})
+		p.evolve("it", `x => let s = !toy.get("secret/a") in [try(!toy.send({to: "a", text: s})), try(!toy.send({to: "b", text: s}))]`, "toy:**")
+		if _, f := p.run(context.Background(), "it", "null"); f != nil {
+			t.Error(f)
+		}
+		if len(asked) != 2 || asked[0].From["text"] != "secret" || asked[0].From["to"] != "" || len(p.sent) != map[bool]int{true: 2}[yes] {
+			t.Errorf("asked %+v; sent %v", asked, p.sent)
+		}
+		p.count(journal.FlowAsked, 2)
+		p.count(journal.FlowAnswered, 2)
+	}
+}
+
+func (w *world) count(kind journal.Kind, n int) {
+	w.t.Helper()
+	if events, _, err := w.memory.Read(journal.Query{Kind: kind}); err != nil || len(events) != n {
+		w.t.Errorf("%d events of the kind %s, not %d: %v", len(events), kind, n, err)
+	}
+}
+
+// TestFlowStores: what is labelled may be kept where the store has the label; elsewhere it is denied, or
+// the store has it from then on, in later runs too.
+func TestFlowStores(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	p.evolve("copy", `k => !toy.put({key: k, value: !toy.get("secret/a")})`, "toy:**")
+	p.evolve("leak", `k => !toy.send({to: !toy.get(k)})`, "toy:**")
+	p.fails("copy", `"open/b"`, fault.Denied, "may not keep what depends on secret there", `{"of":"toy.get,put:**","label":"secret"}`)
+	p.gives("copy", `"secret/b"`, "null")
+	p.fails("leak", `"secret/b"`, fault.Denied, "secret")
+
+	p = newPosted(t, strings.Replace(toSend, `"rules":[`, `"rules":[{"to":"toy.put:open/**","not_from":"secret","else":"taint"},`, 1), run.Options{})
+	p.evolve("copy", `k => !toy.put({key: k, value: !toy.get("secret/a")})`, "toy:**")
+	p.evolve("leak", `k => !toy.send({to: !toy.get(k)})`, "toy:**")
+	p.gives("leak", `"open/a"`, "null")
+	p.gives("copy", `"open/b"`, "null")
+	p.fails("leak", `"open/a"`, fault.Denied, "secret")
+	p.fails("copy", `"other/b"`, fault.Denied, "may not keep")
+	p.count(journal.StoreTainted, 1)
+}
+
+// TestFlowTooLong: where a run is too long to follow, what came in counts, and the denial says so.
+func TestFlowTooLong(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, strings.Replace(toSend, `{"sources"`, `{"steps":1000,"sources"`, 1), run.Options{})
+	p.evolve("it", `n => let s = !toy.get("secret/a") in let _ = fold((a, i) => a + i, 0, range(0, n)) in !toy.send({to: "a"})`, "toy:**")
+	p.gives("it", "10", "null")
+	p.fails("it", "1000", fault.Denied, "too long to tell what this depends on", "a smaller tool")
+}
+
+// TestFlowAcrossCalls: labels go through calls, and a denied call is denied to the follower, too.
+func TestFlowAcrossCalls(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	p.evolve("read", `k => !toy.get(k)`, "toy:**")
+	p.evolve("it", `k => let s = @read(k) in let _ = try(call("other" ++ "", 1)) in !toy.send({to: s})`, "toy:**", "call:read", "call:mine/**")
+	p.gives("it", `"open/a"`, "null")
+	p.fails("it", `"secret/a"`, fault.Denied, "secret is what toy.get gave")
+}
