@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -20,6 +21,7 @@ type Evaluation struct {
 	Tool    *registry.Tool // nil: inline code
 	Program *core.Program
 	Input   core.Input
+	More    int // how many inputs there are after the first
 	Budgets core.Budgets
 }
 
@@ -236,7 +238,7 @@ func (r *Run) startThread() {
 				t.err = r.disagree("it has a defect: %v", p)
 			}
 		}()
-		t.result, t.err = e.Program.Follow(ctx, e.Input, labelled.Whole(labelled.Label(f.input)), e.Budgets, config)
+		t.result, t.err = e.Program.Follow(ctx, e.Input, e.Budgets, config, slices.Repeat([]*labelled.Shadow{labelled.Whole(labelled.Label(f.input))}, 1+e.More)...)
 	}()
 }
 

@@ -12,12 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -112,6 +114,9 @@ type question struct {
 func (s *Server) asksAnybody(tool string) bool {
 	if tool == "evolve" {
 		return s.opts.Elicit && s.broker.Policy().Asking()
+	}
+	if p := s.broker.Flow(); s.opts.Elicit && p != nil && slices.ContainsFunc(p.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) {
+		return true
 	}
 	for _, g := range s.broker.Policy().Grants() {
 		if g.Kind == AskKind {

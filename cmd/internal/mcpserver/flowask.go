@@ -60,7 +60,7 @@ func flowMessage(q run.FlowQuestion) (string, error) {
 		lines = append(lines, "  "+f.Key+from)
 		lines = append(lines, caps.Margined(string(text), mostMessaged)...)
 	}
-	if len(lines) > mostMessaged || slices.ContainsFunc(lines, func(s string) bool { return strings.HasSuffix(s, "more lines") }) {
+	if len(lines) > mostMessaged || slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, "… and more") }) {
 		return "", errors.New("the request is longer than a person reads")
 	}
 	return strings.Join(lines, "\n"), nil

@@ -335,7 +335,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 	for {
 		j.program, j.input, j.tool, j.tools = program, in, t.tool, acts.Tools(t.tool)
-		acts.Evaluates(run.Evaluation{Tool: j.tool, Program: program, Input: in, Budgets: j.budgets})
+		acts.Evaluates(run.Evaluation{Tool: j.tool, Program: program, Input: in, More: len(t.more), Budgets: j.budgets})
 		s.trace(ctx, &j)
 		p := s.execute(ctx, j)
 		if p.Fault != nil {
