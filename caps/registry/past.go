@@ -139,7 +139,18 @@ func (r *Registry) missing(ref Ref) error {
 
 // At is the tools as they were after the event of a number: their code, and what
 // it is bound to. They have no authority. Those that can't be made are left out.
-func (r *Registry) At(seq uint64) (*Snapshot, error) {
+func (r *Registry) At(seq uint64) (*Snapshot, error) { return r.at(seq, newLoader(r.log, nil, nil)) }
+
+// Again is the tools as they were after the event of a number, with what they may do by
+// today's policy.
+func (r *Registry) Again(seq uint64) (*Snapshot, error) {
+	if now := r.Snapshot(); now.Seq() == seq {
+		return now, nil
+	}
+	return r.at(seq, r.loader())
+}
+
+func (r *Registry) at(seq uint64, l *loader) (*Snapshot, error) {
 	e := new(Snapshot).edit()
 	e.next.seq = seq
 	if seq == 0 {
@@ -149,7 +160,6 @@ func (r *Registry) At(seq uint64) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the tools of event %d: %w", seq, err)
 	}
-	l := newLoader(r.log, nil, nil)
 	l.load(changes)
 	for i := range changes {
 		if c := &changes[i]; c.Kind != Retired {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // A task is a run that outlives the call that asked for it, and its server. The journal has,
@@ -31,8 +32,10 @@ type Task struct {
 	Resumed  int    // times
 	// Cancelled is when that was asked for, and Ended when the run ended; zero: not yet.
 	Cancelled, Ended time.Time
-	// Fault is the kind of failure that it ended with.
-	Fault string
+	// Fault is what it failed of; nil: it has a result, or no end.
+	Fault *fault.Fault
+	// Answered is set where a replay gives the whole answer, which is longer than the fault.
+	Answered bool
 }
 
 // Over reports whether nothing more is to be done.
@@ -61,6 +64,13 @@ func (b *Broker) ResumeTask(id, owner string) error {
 // CancelTask records that a task is to end.
 func CancelTask(j journal.Journal, id, by string) error {
 	_, err := j.Append(journal.Written, journal.TaskCancelled, id, "", append(journal.AppendString([]byte(`{"by":`), by), '}'))
+	return err
+}
+
+// EndTask records the end of a task that can't go on.
+func (b *Broker) EndTask(id string, f *fault.Fault) error {
+	data := b.appendFault([]byte(`{"steps":0,"error":`), f)
+	_, err := b.journal.Append(journal.Written, journal.RunEnded, id, "", append(data, `,"stopped":"running"}`...))
 	return err
 }
 
@@ -133,9 +143,21 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 			return nil, err
 		}
 		if len(ended) > 0 {
-			var data struct{ Error struct{ Kind string } }
-			_ = json.Unmarshal(ended[0].Data, &data) // of another version: it ended
-			t.Ended, t.Fault = ended[0].Time, data.Error.Kind
+			var data struct {
+				Error  json.RawMessage
+				Answer *journal.Hash
+			}
+			if err := json.Unmarshal(ended[0].Data, &data); err != nil {
+				return nil, err
+			}
+			t.Ended, t.Answered = ended[0].Time, data.Answer != nil
+			if data.Error != nil {
+				if t.Fault, err = texts.readFault(data.Error); err != nil {
+					return nil, err
+				}
+			} else {
+				t.Answered = true
+			}
 		}
 	}
 	return all, nil

@@ -133,6 +133,8 @@ type web struct {
 	errs   io.Writer
 	// results is where all of them keep large results.
 	results *mcpserver.Results
+	// tasks bounds the tasks of all of them together.
+	tasks mcpserver.TaskRoom
 	// processors is what the runs of all of them compute on.
 	processors *mcpserver.Processors
 	idle       time.Duration // after which a session ends; 0: as usual

@@ -62,7 +62,7 @@ const (
 
 // loss says what it loses when it is closed at this time, if it may be.
 func (p *principal) loss(now time.Time) loss {
-	if p.closed != nil || p.server == nil {
+	if p.closed != nil || p.server == nil || p.server.Busy() {
 		return inUse
 	}
 	idle := now.Sub(p.last)
@@ -366,15 +366,17 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 	options := mcpserver.Options{
 		Version: version(), Name: w.o.name, Profile: profile, Sandbox: auth.sandboxes.lines(auth.policy.Grants()), Registry: tools, Broker: auth.broker, Limits: w.limits, Log: w.log,
 		Elicit: w.o.askVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.fleeting, Trace: w.o.tracer(w.errs),
-		Results: w.results, Processors: w.processors,
+		Results: w.results, Processors: w.processors, Tasks: &w.tasks, TaskDir: auth.taskDir(),
 	}
 	if w.auth.telemetry != nil {
 		options.Observer = w.auth.telemetry
 	}
 	server := mcpserver.New(options)
 	addPacks(ctx, server, w.o.packs, auth.policy.Grants(), w.log)
+	leaveTasks := server.OpenTasks(ctx)
 	forget := func() {
 		server.EndWaiting()
+		leaveTasks()
 		end()
 		w.results.Forget(server)
 	}

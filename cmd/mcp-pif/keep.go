@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -168,6 +169,27 @@ const mostBlocked = 20
 
 // stateOf is where a kind's plugin keeps what lasts.
 func (a *authority) stateOf(kind string) (string, error) { return stateOfPlugin(a.keptAt, kind) }
+
+// taskDir is where servers of what is kept agree on tasks; "": tasks don't last.
+func (a *authority) taskDir() string {
+	if a.keptAt == "" {
+		return ""
+	}
+	dir, err := taskDirOf(a.keptAt)
+	if err != nil {
+		a.log.Warn("tasks end with this server", "error", err)
+	}
+	return dir
+}
+
+// taskDirOf is the same for a store.
+func taskDirOf(path string) (string, error) {
+	dir, err := stateOfStore(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "tasks"), nil
+}
 
 // openStore opens a store; a nil one is no journal.
 func openStore(path string, log *slog.Logger) (journal.Journal, error) {

@@ -22,6 +22,7 @@ type limitOptions struct {
 	depth   int
 	pool    size
 	timeout time.Duration
+	task    time.Duration
 	result  size
 	trace   bool
 }
@@ -59,6 +60,7 @@ func (o *limitOptions) limits() (mcpserver.Limits, error) {
 		MaxMemory: int64(o.memory),
 		MaxDepth:  o.depth,
 		Timeout:   o.timeout,
+		Task:      o.task,
 		Result:    int(o.result),
 	}, nil
 }

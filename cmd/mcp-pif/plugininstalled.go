@@ -110,6 +110,13 @@ func (n *installed) close() {
 // is. Where tools are kept in memory it is that of the default profile: a plugin's
 // state lasts all the same.
 func stateOfPlugin(path, kind string) (string, error) {
+	owner, err := stateOfStore(path)
+	return filepath.Join(owner, "plugins", folderName(kind)), err
+}
+
+// stateOfStore is the folder of what belongs to a store beside it; of that in memory, those
+// of the default profile.
+func stateOfStore(path string) (string, error) {
 	state, err := stateDir()
 	if err != nil {
 		return "", err
@@ -132,5 +139,5 @@ func stateOfPlugin(path, kind string) (string, error) {
 			owner = filepath.Join(state, "stores", folderName(abs))
 		}
 	}
-	return filepath.Join(owner, "plugins", folderName(kind)), nil
+	return owner, nil
 }

@@ -39,6 +39,7 @@ type serveOptions struct {
 
 func (o *serveOptions) register(f *pflag.FlagSet) {
 	o.limitOptions.register(f)
+	f.DurationVar(&o.task, "task-timeout", time.Hour, "how long a run may take that goes on as a task, by the wall clock, without the time in which it waits for a person")
 	o.capOptions.register(f, keptByClient)
 	o.httpOptions.register(f)
 	o.retain.registerServe(f)
@@ -172,6 +173,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 		HideEvolved: !o.listEvolved,
 		Elicit:      o.askVia == "elicitation",
 		Fleeting:    kept.fleeting,
+		TaskDir:     auth.taskDir(),
 		Trace:       o.tracer(cmd.ErrOrStderr()),
 	}
 	if auth.telemetry != nil {
@@ -183,6 +185,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	if auth.host != nil {
 		auth.tellSandbox()
 	}
+	defer s.OpenTasks(ctx)()
 	err = s.Serve(ctx, &stdio.Transport{In: in, Out: rawOut(cmd), Log: log, MaxCalls: maxCalls, MaxCallBytes: maxCallBytes})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		log.Info("stopped by a signal")

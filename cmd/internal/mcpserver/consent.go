@@ -181,8 +181,12 @@ func (s *Server) withdraw(name string) {
 
 // awaits has a person asked before a run of a tool that waits, if they weren't, and
 // takes in what they answered.
-func (s *Server) awaits(t *registry.Tool) {
-	if t != nil && s.broker.Consents() != nil {
+func (s *Server) awaits(ctx context.Context, t *registry.Tool) {
+	switch {
+	case t == nil || s.broker.Consents() == nil:
+	case taskOf(ctx) != nil: // it can wait for the answer
+		s.askHere(naming(ctx, fmt.Sprintf("consent-%s-%d", t.Name, t.Version)), t)
+	default:
 		s.ask(t)
 	}
 }

@@ -40,9 +40,10 @@ const mostPut = 20
 
 // An elicitor puts questions to the person before a call's client, one at a time.
 type elicitor struct {
-	ask    func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
-	talks  *talks
-	waited atomic.Int64 // nanoseconds
+	ask      func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
+	talks    *talks        // nil: the questions of a task, which are bounded with it
+	patience time.Duration // 0: patienceAsking
+	waited   atomic.Int64  // nanoseconds
 
 	turn sync.Mutex // guards what follows
 	put  int        // questions
@@ -56,12 +57,16 @@ func elicitorOf(ctx context.Context) *elicitor {
 	return e
 }
 
-// waited is how long a call has waited for a person: its clock stands still then.
-func waited(ctx context.Context) time.Duration {
-	if e := elicitorOf(ctx); e != nil {
-		return time.Duration(e.waited.Load())
+// waited is how long a call has waited for a person: its clock stands still then. A task has
+// more time besides.
+func waited(ctx context.Context) (d time.Duration) {
+	if t := taskOf(ctx); t != nil {
+		d = time.Duration(t.extra.Load())
 	}
-	return 0
+	if e := elicitorOf(ctx); e != nil {
+		d += time.Duration(e.waited.Load())
+	}
+	return d
 }
 
 func (e *elicitor) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
@@ -70,12 +75,14 @@ func (e *elicitor) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.Elicit
 	if e.put++; e.put > mostPut {
 		return nil, fmt.Errorf("one call puts at most %d questions", mostPut)
 	}
-	if e.talks.waiting.Add(1) > mostTalks {
-		e.talks.waiting.Add(-1)
-		return nil, errors.New("too many questions wait for the user")
+	if e.talks != nil {
+		if e.talks.waiting.Add(1) > mostTalks {
+			e.talks.waiting.Add(-1)
+			return nil, errors.New("too many questions wait for the user")
+		}
+		defer e.talks.waiting.Add(-1)
 	}
-	defer e.talks.waiting.Add(-1)
-	ctx, cancel := context.WithTimeout(ctx, patienceAsking)
+	ctx, cancel := context.WithTimeout(ctx, or(e.patience, patienceAsking))
 	defer cancel()
 	began := time.Now()
 	res, err := e.ask(ctx, p)
@@ -112,7 +119,7 @@ type question struct {
 
 // asksAnybody reports whether a call of a tool may have a question.
 func (s *Server) asksAnybody(tool string) bool {
-	if tool == "evolve" {
+	if tool == "evolve" || tool == "run" && s.opts.Elicit && s.broker.Policy().Asking() {
 		return s.opts.Elicit && s.broker.Policy().Asking()
 	}
 	if p := s.broker.Flow(); s.opts.Elicit && p != nil && slices.ContainsFunc(p.Rules, func(r *flow.Rule) bool { return r.Else == flow.Ask }) {
@@ -130,6 +137,9 @@ func (s *Server) asksAnybody(tool string) bool {
 func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call) (*mcp.CallToolResult, error) {
 	if req.Params.RequestState != "" {
 		return s.resume(ctx, req, &c)
+	}
+	if s.mayBeTask(req, &c) {
+		return s.asTask(ctx, req, c), nil
 	}
 	able := req.ClientCapabilities()
 	if able == nil || able.Elicitation == nil || able.Elicitation.Form == nil && able.Elicitation.URL != nil || !s.asksAnybody(c.Tool) {

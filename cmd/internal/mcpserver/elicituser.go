@@ -102,7 +102,7 @@ func askUser(ctx context.Context, a *run.Act) (value.Value, int64, *fault.Fault)
 	if e == nil {
 		return nil, 0, unasked("this client can't put a question to its user", "Work without an answer, or take it as an input; with try the tool can go on.")
 	}
-	res, err := e.elicit(ctx, &mcp.ElicitParams{Mode: "form", Message: userMessage(a, string(message)), RequestedSchema: form.schema()})
+	res, err := e.elicit(naming(ctx, a.Key), &mcp.ElicitParams{Mode: "form", Message: userMessage(a, string(message)), RequestedSchema: form.schema()})
 	if err != nil {
 		return nil, 0, unasked(fmt.Sprintf("the user gave no answer: %.200s", err), "Don't ask again in this run.")
 	}

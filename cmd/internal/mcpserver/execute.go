@@ -144,10 +144,14 @@ func (s *Server) stopped(ctx context.Context, until time.Time) *fault.Fault {
 		return cancelled()
 	}
 	if time.Now().After(until.Add(waited(ctx))) {
+		allowed, flag := s.limits.Timeout, "--timeout"
+		if t := taskOf(ctx); t != nil && t.extra.Load() > 0 {
+			allowed, flag = s.limits.Task, "--task-timeout"
+		}
 		return &fault.Fault{
 			Kind:    fault.Timeout,
-			Message: fmt.Sprintf("the run took longer than %v by the wall clock", s.limits.Timeout),
-			Hint:    "Give it less to do: a smaller input, or the work in several calls. The operator's flag is --timeout.",
+			Message: fmt.Sprintf("the run took longer than %v by the wall clock", allowed),
+			Hint:    "Give it less to do: a smaller input, or the work in several calls. The operator's flag is " + flag + ".",
 		}
 	}
 	return nil
@@ -159,7 +163,13 @@ func (s *Server) ends(ctx context.Context, j *job, steps uint64, at run.Moment) 
 	if j.run != nil && j.run.Replaying() {
 		return j.run.Ends(j.used+steps, at, ctx.Err() != nil)
 	}
-	f := s.stopped(ctx, j.until)
+	var f *fault.Fault
+	if j.run != nil {
+		f = j.run.Halted()
+	}
+	if f == nil {
+		f = s.stopped(ctx, j.until)
+	}
 	if j.gaveWay != nil && f == nil {
 		f = j.gaveWay.Load()
 	}
@@ -205,6 +215,13 @@ func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool)
 // queued does a task when its call's turn has come, with a slot held.
 func (s *Server) queued(ctx context.Context, c Call, t *task, do func() Answer) Answer {
 	bytes := len(c.Arguments) + t.weight()
+	if task := taskOf(ctx); task != nil {
+		if f := task.enter(ctx, c.ticket, bytes); f != nil {
+			return failed(f)
+		}
+		defer c.arrival.whenAnswered(task.leave)
+		return do()
+	}
 	if f := s.slots.enter(ctx, c.ticket, bytes); f != nil {
 		return failed(f)
 	}

@@ -34,6 +34,7 @@ const runOutput = `{"type":"object","properties":{` +
 	`"uri":{"type":"string","description":"the whole result, as a resource"},` +
 	`"from":{"type":"integer","description":"where the preview begins"},` +
 	`"rounds":{"type":"integer"},` +
+	`"task":{"type":"string","description":"a task that isn't done yet"},"status":{"type":"string"},"message":{"type":"string"},` +
 	`"error":{"type":"object","description":"kind, message, at, hint: what failed, where, and how to mend it"}}}`
 
 var fixed = []fixedTool{
@@ -77,7 +78,7 @@ var fixed = []fixedTool{
 	},
 	{
 		name: "run", title: "Run a tool or a term",
-		description: "Evaluate a PIF term, or run an evolved tool, on an input. A term has no authority: it can read and change nothing. An evolved tool can act within its capabilities. Every run has budgets and always ends.",
+		description: "Evaluate a PIF term, or run an evolved tool, on an input. A term has no authority: it can read and change nothing. An evolved tool can act within its capabilities. Every run has budgets and always ends. What takes long runs with background: the answer is a task, and run with that task waits for the result.",
 		example:     `{"name":"run","arguments":{"code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}},"input":7}}`,
 		input: `{"type":"object","properties":{` +
 			`"code":{"description":"a PIF term as JSON, a string of JSON or of the text form (n => n * n), or a tool's name"},` +
@@ -90,6 +91,9 @@ var fixed = []fixedTool{
 			`"drive":{"type":"boolean","description":"take a tool's continue steps here instead of handing each back"},` +
 			`"rounds":{"type":"integer","description":"with drive, at most so many; 10,000 if left out"},` +
 			`"step":{"type":"integer","description":"which step of a continued tool this is, from its next call"},` +
+			`"background":{"type":"boolean","description":"answer at once with a task; it goes on though the client or the server ends"},` +
+			`"task":{"type":"string","description":"in place of code: wait for the result of this task; call again until it is there"},` +
+			`"cancel":{"type":"boolean","description":"with task, end it"},` +
 			`"result":{"type":"string","description":"in place of code: read on in a large result, as its next call says"},` +
 			`"from":{"type":"integer","description":"with result, from this byte on"}}}`,
 		output:      runOutput,

@@ -30,6 +30,11 @@ var more = map[string][]string{
 		`A tool answers with several content items, where it gives {content: [{type: "text", text: "…"}, {type: "image", data: "…", mimeType: "image/png"}]}.`,
 		`{"name":"evolve","arguments":{"name":"greet","code":"who => \"Greet \" ++ who","as":"prompt"}}`,
 	},
+	"run": {
+		"What takes long, or asks the user something, can run as a task: background answers at once with its name, and the next call waits up to 20 seconds for the result. A task goes on after the end of the client and of the server, with its effects done once; what can't be known of one that was interrupted the code gets as outcome_unknown, which try catches.",
+		`{"name":"run","arguments":{"tool":"square","input":12,"background":true}}`,
+		`With cancel it ends: {"name":"run","arguments":{"task":"TASK","cancel":true}}. A task is known for a day.`,
+	},
 	"describe": {
 		"It answers name, version, state (ready, or blocked with why), description, text (the code), type, capabilities, effects and cost, and where there are some bound_to, called_by and examples. With detail it has the hash, the time it was made, inputs, declared, and check: effects with their places, what it can't reach (cannot), formulas of its cost, whether its certificate was checked, and that (proof). With version it shows an earlier one; evolve with from_version brings that back.",
 		`{"name":"describe","arguments":{"name":"square","version":1,"detail":true}}`,

@@ -42,6 +42,12 @@ func (s *Server) dispatching(next mcp.MethodHandler) mcp.MethodHandler {
 			params := *call.Params
 			params.Name = "run"
 			req = &mcp.CallToolRequest{Session: call.Session, Params: &params, Extra: call.Extra}
+			var task mcp.Result
+			ctx = context.WithValue(ctx, promotedKey{}, &task)
+			if res, err := next(ctx, method, req); err != nil || task == nil {
+				return res, err
+			}
+			return task, nil
 		}
 		return next(ctx, method, req)
 	}

@@ -28,6 +28,10 @@ type ReplayOptions struct {
 	// Watcher, if it isn't nil, is shown every evaluation first, on the reference
 	// evaluator, which is slow.
 	Watcher Watcher
+	// Whole keeps all that can be read on of a large result, not only what is shown.
+	Whole bool
+	// Processors is what it computes on; nil: all there are.
+	Processors *Processors
 }
 
 // Replay does a recorded call again, through the very code that did it, with the
@@ -41,7 +45,9 @@ func Replay(ctx context.Context, o ReplayOptions) (a Answer, v run.Verdict) {
 		broker: o.Replay.Broker(), log: slog.New(slog.DiscardHandler), watcher: o.Watcher,
 	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
-	s.cpu = NewProcessors()
+	if s.whole, s.cpu = o.Whole, o.Processors; s.cpu == nil {
+		s.cpu = NewProcessors()
+	}
 	call := rec.Call
 	if o.Call.Tool != "" {
 		call = o.Call

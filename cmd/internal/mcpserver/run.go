@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-var runArguments = []string{"code", "tool", "version", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "result", "from"}
+var runArguments = []string{"code", "tool", "version", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "background", "task", "cancel", "result", "from"}
 
 const defaultRounds = 10_000
 
@@ -48,6 +48,14 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	}
 	if _, ok := a.raw("result"); ok {
 		return s.plainly(ctx, c, func(Call) Answer { return s.readResult(a) })
+	}
+	if _, ok := a.raw("task"); ok {
+		return s.taskCall(ctx, a)
+	}
+	if later, f := a.flag("background"); f != nil {
+		return failed(f)
+	} else if later && s.results != nil && taskOf(ctx) == nil {
+		return s.background(ctx, c)
 	}
 	if raw, ok := a.raw("from"); ok {
 		return failed(invalid(fmt.Sprintf(`run takes "from" with "result" only, and got %s`, excerpt(raw)), "run", runArguments))
@@ -271,8 +279,11 @@ func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.
 		return failed(f)
 	}
 	t.notes = append(t.notes, in.Notes...)
-	s.awaits(t.tool)
-	r := s.broker.Begin(c.Tools, t.start(&c, s.limits))
+	s.awaits(ctx, t.tool)
+	r, f := s.begin(ctx, c.Tools, t.start(&c, s.limits))
+	if f != nil {
+		return failed(f)
+	}
 	end := run.End{Fault: &fault.Fault{Kind: fault.Internal, Message: "mcp-pif has a defect"}}
 	ctx, ended := s.observed(ctx, r, &t)
 	defer func() { r.End(end); ended(end.Steps, end.Fault) }() // a panic is on record, too
@@ -328,7 +339,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	if t.drive {
 		room = max(room, carried)
 	}
-	if j.keep = room; s.results != nil {
+	if j.keep = room; s.results != nil || s.whole {
 		j.keep = max(room, keptResult)
 	} else if t.tool != nil {
 		j.keep = max(room, maxContentBytes) // of a replay

@@ -72,6 +72,11 @@ type Options struct {
 	// Processors is what its runs compute on; nil: all there are. Servers that have one in common
 	// compute in turns.
 	Processors *Processors
+	// Tasks bounds the tasks of servers that have one in common; nil: its own.
+	Tasks *TaskRoom
+	// TaskDir is the folder in which servers on the same journal agree on who does which task,
+	// and where schedules are kept; "": tasks end with the process.
+	TaskDir string
 	// Elicit has clients put the questions to their users that evolve raises, beside
 	// `mcp-pif approve`.
 	Elicit bool
@@ -96,11 +101,13 @@ type Server struct {
 	tickets atomic.Uint64
 	watcher Watcher     // of a replay; nil: nobody looks
 	record  *run.Record // that is replayed, with the same call; else nil
+	whole   bool        // of a replay: all of a large result is kept
 	mcp     *mcp.Server
 	results *Results // nil, of a replay: nothing is kept
 	listens listens
 	publish publishing
 	talks   talks
+	tasks   taskSet
 	extra   map[string]bool // tools that a test added
 	started time.Time
 
@@ -129,6 +136,9 @@ func New(opts Options) *Server {
 	if s.results = opts.Results; s.results == nil {
 		s.results = NewResults(0)
 	}
+	if s.tasks.room = opts.Tasks; s.tasks.room == nil {
+		s.tasks.room = new(TaskRoom)
+	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
 	s.makes = slots{free: atOnce, most: together, room: s.limits.Waiting}
 	s.plain = slots{free: atOnce, most: together, room: s.limits.Waiting}
@@ -139,9 +149,10 @@ func New(opts Options) *Server {
 		Instructions: prim.Card(),
 		Logger:       slog.New(quieter{s.log.Handler()}),
 		Capabilities: &mcp.ServerCapabilities{
-			Tools:     &mcp.ToolCapabilities{ListChanged: true},
-			Prompts:   &mcp.PromptCapabilities{ListChanged: true},
-			Resources: &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+			Tools:      &mcp.ToolCapabilities{ListChanged: true},
+			Prompts:    &mcp.PromptCapabilities{ListChanged: true},
+			Resources:  &mcp.ResourceCapabilities{ListChanged: true, Subscribe: true},
+			Extensions: map[string]any{tasksExtension: map[string]any{}},
 		},
 		CompletionHandler:  s.complete,
 		SubscribeHandler:   s.subscribe,
@@ -153,6 +164,7 @@ func New(opts Options) *Server {
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: or(opts.Name, "mcp-pif"), Title: or(opts.Name, "PIF"), Version: opts.Version}, sdk)
 	s.mcp.AddReceivingMiddleware(s.recovering, s.queueing, s.dispatching, s.addressing, s.listing, s.listingMore, s.listening)
 	s.mcp.AddSendingMiddleware(s.telling)
+	s.addTaskMethods()
 	// To the SDK every call is one of run; see dispatching.
 	s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
 	s.register()
@@ -276,6 +288,7 @@ type Limits struct {
 	MaxMemory int64         // likewise, in bytes; 64 MiB
 	MaxDepth  int           // of every run; 1,000,000
 	Timeout   time.Duration // of a run, by the wall clock; 60 s
+	Task      time.Duration // of a run that is a task; an hour, and no less than Timeout
 	Runs      int           // at once; 64
 	Waiting   int           // calls waiting for their turn; 10,000
 	Result    int           // bytes of a result shown whole; 16 KiB
@@ -293,6 +306,7 @@ func (l Limits) orDefault() Limits {
 		MaxMemory: or(l.MaxMemory, core.DefaultMemory),
 		MaxDepth:  or(l.MaxDepth, core.DefaultDepth),
 		Timeout:   or(l.Timeout, 60*time.Second),
+		Task:      max(or(l.Task, time.Hour), or(l.Timeout, 60*time.Second)),
 		Runs:      or(l.Runs, 64),
 		Waiting:   or(l.Waiting, 10_000),
 		Result:    or(l.Result, 16<<10),

@@ -1,0 +1,186 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// tasksExtension is the extension of MCP by which clients know tasks. They declare it in each
+// request; see https://github.com/modelcontextprotocol/ext-tasks, specification/2026-07-28.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// taskPoll is how often a client should ask.
+const taskPoll = 500 * time.Millisecond
+
+type taskParams struct {
+	mcp.ParamsBase
+	TaskID         string               `json:"taskId"`
+	InputResponses mcp.InputResponseMap `json:"inputResponses,omitempty"`
+}
+
+// A taskAnswer is what is told of a task: in place of a call's result, with the type task, and to
+// tasks/get.
+type taskAnswer struct {
+	mcp.ResultBase
+	ResultType    string              `json:"resultType"`
+	TaskID        string              `json:"taskId"`
+	Status        string              `json:"status"`
+	StatusMessage string              `json:"statusMessage,omitempty"`
+	CreatedAt     string              `json:"createdAt"`
+	LastUpdatedAt string              `json:"lastUpdatedAt"`
+	TTLMs         int64               `json:"ttlMs"`
+	PollMs        int64               `json:"pollIntervalMs"`
+	InputRequests mcp.InputRequestMap `json:"inputRequests,omitempty"`
+	Result        *mcp.CallToolResult `json:"result,omitempty"`
+}
+
+type taskAck struct {
+	mcp.ResultBase
+	ResultType string `json:"resultType"`
+}
+
+func (st *taskState) answered(resultType string) *taskAnswer {
+	a := &taskAnswer{
+		ResultType: resultType, TaskID: st.id, Status: st.status, StatusMessage: st.message,
+		CreatedAt: instant(st.created), LastUpdatedAt: instant(st.updated),
+		TTLMs: taskLifetime.Milliseconds(), PollMs: taskPoll.Milliseconds(),
+	}
+	if resultType == "task" {
+		return a
+	}
+	for _, q := range st.questions {
+		if a.InputRequests == nil {
+			a.InputRequests = mcp.InputRequestMap{}
+		}
+		a.InputRequests[q.key] = q.params
+	}
+	if st.status == taskCompleted && st.answer != nil {
+		a.Result = st.answer.result()
+	}
+	return a
+}
+
+// addTaskMethods has the SDK know the methods of the extension.
+func (s *Server) addTaskMethods() {
+	get := func(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*taskAnswer, error) {
+		st, err := s.known(ctx, ss, p, true)
+		if err != nil {
+			return nil, err
+		}
+		return st.answered("complete"), nil
+	}
+	update := func(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*taskAck, error) {
+		if _, err := s.known(ctx, ss, p, false); err != nil {
+			return nil, err
+		}
+		if t := s.tasks.find(p.TaskID); t != nil {
+			for key, response := range p.InputResponses {
+				if res, ok := response.(*mcp.ElicitResult); ok {
+					t.reply(key, res)
+				}
+			}
+		}
+		return &taskAck{ResultType: "complete"}, nil
+	}
+	cancel := func(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*taskAck, error) {
+		if _, err := s.known(ctx, ss, p, false); err != nil {
+			return nil, err
+		}
+		if f := s.cancelTask(p.TaskID, "client"); f != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: f.Message}
+		}
+		return &taskAck{ResultType: "complete"}, nil
+	}
+	for _, err := range []error{
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/get", get),
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/update", update),
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/cancel", cancel),
+	} {
+		if err != nil {
+			s.log.Error("the SDK has methods of its own for tasks", "error", err)
+		}
+	}
+}
+
+// known gives the task that a client asks for, if it declares the extension, with its answer where
+// that is wanted.
+func (s *Server) known(ctx context.Context, ss *mcp.ServerSession, p *taskParams, whole bool) (st taskState, err error) {
+	if init := ss.InitializeParams(); init != nil && init.ProtocolVersion < "2026-07-28" {
+		return st, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "tasks are an extension of protocol 2026-07-28; earlier clients call run with background, and with task"}
+	}
+	if p == nil || !declaresTasks(p.Meta) {
+		data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{"extensions": map[string]any{tasksExtension: struct{}{}}}})
+		return st, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities, Message: "missing required client capability: the extension " + tasksExtension, Data: data}
+	}
+	st, ok := s.taskState(ctx, p.TaskID, whole)
+	if !ok {
+		return st, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: noTask(p.TaskID).Message}
+	}
+	return st, nil
+}
+
+// declaresTasks reports whether a request's _meta declares the extension.
+func declaresTasks(meta mcp.Meta) bool {
+	capabilities, _ := meta[mcp.MetaKeyClientCapabilities].(map[string]any)
+	extensions, _ := capabilities["extensions"].(map[string]any)
+	_, ok := extensions[tasksExtension]
+	return ok
+}
+
+// mayBeTask reports whether a call can be answered with a task.
+func (s *Server) mayBeTask(req *mcp.CallToolRequest, c *Call) bool {
+	if !declaresTasks(req.Params.Meta) || older(req) || c.Tool != "run" {
+		return declaresTasks(req.Params.Meta) && !older(req) && fixedNamed(c.Tool) == nil
+	}
+	a, f := readArguments("run", c.Arguments, runArguments...)
+	if f != nil {
+		return false
+	}
+	_, task := a.raw("task")
+	_, result := a.raw("result")
+	return !task && !result
+}
+
+type promotedKey struct{}
+
+// asTask does a call of a client that knows tasks: where it takes long, has a question, or is to
+// be in the background, a task is the answer.
+func (s *Server) asTask(ctx context.Context, req *mcp.CallToolRequest, c Call) *mcp.CallToolResult {
+	able := req.ClientCapabilities()
+	if c.Tools == nil {
+		c.Tools = s.latest()
+	}
+	t := s.newTask(s.broker.NewID(), c)
+	t.start(ctx, able != nil && able.Elicitation != nil && (able.Elicitation.Form != nil || able.Elicitation.URL == nil))
+	stop := context.AfterFunc(ctx, t.cancel)
+	timer := time.NewTimer(taskAfter)
+	defer timer.Stop()
+	begun := t.begun
+	if a, f := readArguments("run", c.Arguments, runArguments...); c.Tool != "run" || f != nil {
+		begun = nil
+	} else if later, _ := a.flag("background"); !later {
+		begun = nil
+	}
+	select {
+	case <-t.done:
+		return t.answer.result()
+	case <-t.asks:
+	case <-timer.C:
+	case <-begun:
+	}
+	if stop() && t.promote() == nil {
+		if st := t.state(); st.answer == nil || st.status == taskCancelled {
+			*ctx.Value(promotedKey{}).(*mcp.Result) = st.answered("task")
+			return &mcp.CallToolResult{Content: []mcp.Content{}}
+		}
+	} else if q := t.toPut(); q != nil { // no room for a task: nobody can answer it
+		t.reply(q.key, nil)
+	}
+	defer context.AfterFunc(ctx, t.cancel)()
+	<-t.done
+	return t.answer.result()
+}

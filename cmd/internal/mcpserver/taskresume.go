@@ -1,0 +1,236 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// maxResumed is how often servers go on with one task: it may be what ends them.
+const maxResumed = 20
+
+// OpenTasks goes on with the tasks of servers on the same journal that ended, and has an eye on
+// what is cancelled and scheduled, until what it gives is called: then the tasks under way are
+// left to the next server. Tasks work without it, and end with the process.
+func (s *Server) OpenTasks(ctx context.Context) (stop func()) {
+	if s.opts.TaskDir != "" && s.lasting() {
+		owner, err := ownTasks(s.opts.TaskDir, s.broker.NewID())
+		if err != nil {
+			s.log.Warn("tasks end with this server", "error", err)
+		} else {
+			s.tasks.owner = owner
+		}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	seen := s.newestCancelled()
+	if s.tasks.owner != nil {
+		var found []*taskRun
+		err := s.tasks.owner.alone(func() (err error) {
+			found, err = s.orphans()
+			return err
+		})
+		if err != nil {
+			s.log.Error("tasks of servers that ended can't be taken up", "error", err)
+		}
+		for _, t := range found {
+			t.start(ctx, true)
+		}
+	}
+	go func() {
+		defer close(ended)
+		s.watchTasks(ctx, seen)
+	}()
+	return sync.OnceFunc(func() {
+		cancel()
+		<-ended
+		s.tasks.abandon()
+		if s.tasks.owner != nil {
+			if err := s.tasks.owner.close(); err != nil {
+				s.log.Debug("the file of this server's tasks stays", "error", err)
+			}
+		}
+	})
+}
+
+// abandon leaves the tasks under way to the next server.
+func (ts *taskSet) abandon() {
+	ts.mu.Lock()
+	ts.closed = true
+	all := make([]*taskRun, 0, len(ts.all))
+	for _, t := range ts.all {
+		all = append(all, t)
+	}
+	ts.mu.Unlock()
+	for _, t := range all {
+		t.mu.Lock()
+		t.abandoned = true
+		if t.run != nil && t.answer == nil {
+			t.run.Abandon()
+		}
+		t.mu.Unlock()
+		if t.cancel != nil {
+			t.cancel()
+		}
+	}
+	over := make(chan struct{})
+	go func() {
+		ts.running.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+	case <-time.After(endWait):
+	}
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	for _, t := range ts.answered {
+		ts.room.bytes.Add(-t.size)
+	}
+	ts.answered = nil
+}
+
+// orphans is the tasks that no server does any more, taken up by this one.
+func (s *Server) orphans() (found []*taskRun, err error) {
+	all, err := run.Tasks(s.broker.Journal(), time.Now().Add(-taskLifetime))
+	if err != nil {
+		return nil, err
+	}
+	for _, rec := range all {
+		if rec.Over() || s.tasks.owner.lives(rec.Owner) {
+			continue
+		}
+		t := s.newTask(rec.ID, Call{Tool: rec.Call.Tool, Arguments: json.RawMessage(rec.Call.Arguments)})
+		t.created, t.public, t.schedule = rec.Created, true, rec.Schedule
+		t.extra.Store(int64(s.limits.Task - s.limits.Timeout))
+		if f := s.takeUp(t, rec); f != nil {
+			s.log.Warn("a task can't go on", "task", rec.ID, "tool", rec.Call.Tool, "why", f.Message)
+			if err := s.broker.EndTask(rec.ID, f); err != nil {
+				return found, err
+			}
+			continue
+		}
+		if s.tasks.admit(t) != nil {
+			s.log.Warn("a task waits for the next start: too many are under way", "task", rec.ID)
+			continue
+		}
+		if err := s.broker.ResumeTask(rec.ID, s.tasks.owner.name); err != nil {
+			s.tasks.leave(t)
+			return found, err
+		}
+		s.log.Info("a task goes on", "task", rec.ID, "tool", rec.Call.Tool)
+		found = append(found, t)
+	}
+	return found, nil
+}
+
+// takeUp prepares a task to go on; the fault says why it can't.
+func (s *Server) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
+	if rec.Resumed >= maxResumed {
+		return cantGoOn(fmt.Sprintf("%d servers ended while they did it", rec.Resumed+1))
+	}
+	var err error
+	if t.call.Tools, err = s.tools.Again(rec.AsOf); err != nil {
+		return cantGoOn(err.Error())
+	}
+	begun, _, err := s.broker.Journal().Read(journal.Query{Run: rec.ID, Kind: journal.RunStarted, Limit: 1})
+	if err != nil {
+		return cantGoOn(err.Error())
+	}
+	name, version := rec.Call.Tool, 0
+	if len(begun) > 0 {
+		if t.record, err = run.ReadRecord(s.broker.Journal(), rec.ID); err != nil {
+			return cantGoOn(err.Error())
+		}
+		name, version = t.record.Tool, t.record.Version
+		t.call.Tools = t.call.Tools.Answering(name, t.record.Answers)
+	}
+	if version == 0 { // it waited for its turn, or is inline code
+		return nil
+	}
+	if _, ok := s.tools.Snapshot().Get(name); !ok {
+		f := cantGoOn(fmt.Sprintf("the tool %q was retired", name))
+		f.Kind = fault.NoTool
+		return f
+	}
+	tool, err := s.tools.Version(registry.Ref{Name: name, Version: version})
+	if err != nil {
+		return cantGoOn(asFault(err).Message)
+	}
+	if state, why := s.stateOf(tool); state != registry.StateReady {
+		f := cantGoOn(fmt.Sprintf("the tool %q may not act now: %s", name, why))
+		f.Kind = fault.Denied
+		return f
+	}
+	return nil
+}
+
+// newestCancelled is the number of the last event that cancelled a task.
+func (s *Server) newestCancelled() uint64 {
+	last, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.TaskCancelled, Limit: 1, Last: true})
+	if err != nil || len(last) == 0 {
+		return 0
+	}
+	return last[0].Seq
+}
+
+// watchTasks ends what others cancelled and what took too long, and starts what is scheduled.
+func (s *Server) watchTasks(ctx context.Context, seen uint64) {
+	tick := time.NewTicker(2 * glance)
+	defer tick.Stop()
+	due := map[string]time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s.tasks.mu.Lock()
+		under := s.tasks.under
+		var late []*taskRun
+		for _, t := range s.tasks.all {
+			if time.Since(t.created) > taskLifetime && t.cancel != nil {
+				late = append(late, t)
+			}
+		}
+		s.tasks.mu.Unlock()
+		for _, t := range late {
+			t.end("its time is over")
+		}
+		if under > 0 {
+			events, _, err := s.broker.Journal().Read(journal.Query{Kind: journal.TaskCancelled, After: seen})
+			if err != nil {
+				s.log.Debug("what was cancelled can't be read", "error", err)
+			}
+			for i := range events {
+				seen = events[i].Seq
+				s.endOwn(events[i].Run)
+			}
+		}
+		if s.tasks.owner != nil {
+			s.startScheduled(ctx, due, time.Now())
+		}
+	}
+}
+
+// endOwn ends a task of this server's that somebody else cancelled.
+func (s *Server) endOwn(id string) {
+	t := s.tasks.find(id)
+	if t == nil || t.cancel == nil {
+		return
+	}
+	t.mu.Lock()
+	over := t.answer != nil
+	t.cancelled = t.cancelled || !over
+	t.mu.Unlock()
+	if !over {
+		go t.stop()
+	}
+}

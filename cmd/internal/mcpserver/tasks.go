@@ -1,0 +1,687 @@
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// A call that takes long, or asks for it, becomes a task: it is answered with a name, the run
+// goes on, and the client asks for the result. What a task needs to go on in another process is
+// in the journal; see package run. taskresume.go takes up the tasks of a server that ended,
+// taskmethods.go is the tasks extension of MCP, and [Server.taskCall] is run {"task": ID} for
+// clients that know none.
+
+const (
+	// taskAfter is after how long a call becomes a task.
+	taskAfter = 2 * time.Second
+	// taskLifetime is how long a task is known by its name, from its creation.
+	taskLifetime = 24 * time.Hour
+	// maxTasks is how many tasks of one server are under way, and maxAllTasks of all that share
+	// a TaskRoom.
+	maxTasks    = 256
+	maxAllTasks = 1024
+	// maxAnswerBytes is how many bytes of answers of tasks are in memory. Of the others the run
+	// is done again by its record.
+	maxAnswerBytes = 64 << 20
+	// maxPollWait is how long run {"task": ID} waits for the end.
+	maxPollWait = 20 * time.Second
+	// endWait is how long the end of a run is waited for that was cancelled.
+	endWait = 2 * time.Second
+)
+
+// A TaskRoom bounds the tasks of several servers together. The zero value is one.
+type TaskRoom struct{ under, bytes atomic.Int64 }
+
+// A taskSet is those of a server.
+type taskSet struct {
+	room  *TaskRoom
+	owner *taskOwner // nil: they end with the process
+
+	mu       sync.Mutex
+	all      map[string]*taskRun // by name, those under way and those whose answer is in memory
+	answered []*taskRun          // the oldest first
+	under    int
+	closed   bool
+	running  sync.WaitGroup
+	recalls  sync.Mutex // one run is done again at a time
+}
+
+// A taskRun is a call under way that is a task, or may become one.
+type taskRun struct {
+	s        *Server
+	id       string
+	call     Call
+	record   *run.Record // it goes on from there; nil: it begins
+	schedule string
+	cancel   context.CancelFunc
+	begun    chan struct{} // closed when its run begins
+	asks     chan struct{} // has something while a question waits
+	done     chan struct{} // closed when the answer is there
+	extra    atomic.Int64  // nanoseconds that it may take beyond what a call may
+
+	mu        sync.Mutex // guards what follows
+	run       *run.Run
+	public    bool // it is a task
+	created   time.Time
+	updated   time.Time
+	progress  string
+	cancelled bool
+	abandoned bool
+	answer    *Answer // nil: not yet, or not in memory any more
+	size      int64
+	questions []*taskQuestion
+	// The slot that it computes in.
+	held   bool
+	ticket uint64
+	bytes  int
+}
+
+// A taskQuestion waits for the person before a client.
+type taskQuestion struct {
+	key    string
+	params *mcp.ElicitParams
+	answer chan *mcp.ElicitResult // has room for one
+	put    bool                   // by a call that waits for the answer
+}
+
+type taskKey struct{}
+
+// taskOf is the task, or what may become one, that a context is of; nil: none.
+func taskOf(ctx context.Context) *taskRun {
+	t, _ := ctx.Value(taskKey{}).(*taskRun)
+	return t
+}
+
+// newTask prepares a call as what may become a task.
+func (s *Server) newTask(id string, c Call) *taskRun {
+	return &taskRun{
+		s: s, id: id, call: c, created: time.Now(), updated: time.Now(),
+		begun: make(chan struct{}), asks: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+}
+
+// start begins the call in the background. With able its client can put questions.
+func (t *taskRun) start(ctx context.Context, able bool) {
+	ctx = context.WithValue(context.WithoutCancel(ctx), taskKey{}, t)
+	var e *elicitor
+	if able {
+		e = &elicitor{ask: t.ask, patience: taskLifetime}
+	}
+	ctx = context.WithValue(ctx, elicitorKey{}, e)
+	ctx, t.cancel = context.WithCancel(ctx)
+	tell := t.call.Progress
+	t.call.Progress = func(p Progress) {
+		t.mu.Lock()
+		public := t.public
+		if t.progress = p.Message; p.Message == "" {
+			t.progress = fmt.Sprintf("%d steps", p.Steps)
+		}
+		t.mu.Unlock()
+		if tell != nil && !public { // nobody waits for the call any more
+			tell(p)
+		}
+	}
+	t.s.tasks.running.Go(func() {
+		defer t.cancel()
+		a := t.s.Call(ctx, t.call)
+		t.finish(a)
+	})
+}
+
+// finish takes in the answer.
+func (t *taskRun) finish(a Answer) {
+	t.mu.Lock()
+	t.answer, t.updated = &a, time.Now()
+	t.size = int64(len(a.Text) + len(a.Structured))
+	for _, c := range a.contents {
+		if image, ok := c.(*mcp.ImageContent); ok {
+			t.size += int64(len(image.Data))
+		}
+	}
+	public, begun := t.public, t.run != nil || t.abandoned
+	t.mu.Unlock()
+	if public && !begun {
+		if err := t.s.broker.EndTask(t.id, a.Fault); err != nil {
+			t.s.log.Error("the end of a task could not be recorded", "task", t.id, "error", err)
+		}
+	}
+	if public {
+		t.s.tasks.ended(t)
+	}
+	close(t.done)
+}
+
+// ended counts a task that is over, and lets the oldest answers go that there is no room for.
+func (ts *taskSet) ended(t *taskRun) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.under--
+	ts.room.under.Add(-1)
+	if ts.all[t.id] != t {
+		return
+	}
+	ts.answered = append(ts.answered, t)
+	ts.room.bytes.Add(t.size)
+	for len(ts.answered) > 1 && (ts.room.bytes.Load() > maxAnswerBytes || len(ts.answered) > maxTasks) {
+		oldest := ts.answered[0]
+		ts.answered = ts.answered[1:]
+		ts.room.bytes.Add(-oldest.size)
+		delete(ts.all, oldest.id)
+	}
+}
+
+// full is the fault of a task that there is no room for.
+func full() *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.Overloaded,
+		Message: "there is no room for another task",
+		Hint:    "Wait for the end of those under way, or cancel one; without background it can be called now.",
+	}
+}
+
+// admit makes room for a task, and has it known by its name.
+func (ts *taskSet) admit(t *taskRun) *fault.Fault {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.closed || ts.under >= maxTasks {
+		return full()
+	}
+	if ts.room.under.Add(1) > maxAllTasks {
+		ts.room.under.Add(-1)
+		return full()
+	}
+	ts.under++
+	if ts.all == nil {
+		ts.all = map[string]*taskRun{}
+	}
+	ts.all[t.id] = t
+	return nil
+}
+
+// leave takes back what admit did.
+func (ts *taskSet) leave(t *taskRun) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	ts.under--
+	ts.room.under.Add(-1)
+	delete(ts.all, t.id)
+}
+
+// find gives a task that is in memory; nil: there is none.
+func (ts *taskSet) find(id string) *taskRun {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	return ts.all[id]
+}
+
+// promote has the call be a task, unless it is over. From its return on it is on record.
+func (t *taskRun) promote() *fault.Fault {
+	ts := &t.s.tasks
+	if f := ts.admit(t); f != nil {
+		return f
+	}
+	t.mu.Lock()
+	if t.answer != nil {
+		t.mu.Unlock()
+		ts.leave(t)
+		return nil
+	}
+	defer t.mu.Unlock()
+	if t.run != nil {
+		t.run.Last()
+	}
+	t.public = true
+	err := t.s.broker.CreateTask(&run.Task{
+		ID: t.id, Call: run.Call{Tool: t.call.Tool, Arguments: t.call.Arguments}, AsOf: t.call.Tools.Seq(), Schedule: t.schedule, Owner: ts.owner.word(),
+	})
+	if err != nil {
+		t.public = false
+		ts.leave(t)
+		return &fault.Fault{Kind: fault.Overloaded, Message: "the task could not be recorded", Hint: "Tell the operator; a call without background works.", Cause: err}
+	}
+	t.extra.Store(int64(t.s.limits.Task - t.s.limits.Timeout))
+	return nil
+}
+
+// begin is [run.Broker.Begin] for a run that may be a task, or that goes on.
+func (s *Server) begin(ctx context.Context, tools *registry.Snapshot, start run.Start) (*run.Run, *fault.Fault) {
+	t := taskOf(ctx)
+	if t == nil {
+		return s.broker.Begin(tools, start), nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.run != nil || t.abandoned {
+		return nil, cancelled()
+	}
+	start.ID, start.Lasts = t.id, t.public
+	if t.record != nil {
+		r, err := s.broker.Resume(tools, start, t.record)
+		if err != nil {
+			return nil, cantGoOn(err.Error())
+		}
+		t.run = r
+	} else {
+		t.run = s.broker.Begin(tools, start)
+	}
+	close(t.begun)
+	return t.run, nil
+}
+
+// cantGoOn is the fault of a task that ends because its server did.
+func cantGoOn(why string) *fault.Fault {
+	return &fault.Fault{
+		Kind: fault.Cancelled, Message: "the task can't go on after the end of its server: " + why,
+		Hint: "Call the tool again, with regard to what was done: the journal shows it.",
+	}
+}
+
+// enter takes the slot that a run computes in; leave gives it back.
+func (t *taskRun) enter(ctx context.Context, ticket uint64, bytes int) *fault.Fault {
+	if f := t.s.slots.enter(ctx, ticket, bytes); f != nil {
+		return f
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held, t.ticket, t.bytes = true, ticket, bytes
+	return nil
+}
+
+func (t *taskRun) leave() {
+	t.mu.Lock()
+	held := t.held
+	t.held = false
+	t.mu.Unlock()
+	if held {
+		t.s.slots.leave(t.bytes)
+	}
+}
+
+type questionKey struct{}
+
+// naming has the questions of a context be called by a name that no other question of the
+// task has, in whatever process it is put.
+func naming(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, questionKey{}, key)
+}
+
+// ask waits for the answer to a question. Meanwhile others compute in its slot.
+func (t *taskRun) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	key, _ := ctx.Value(questionKey{}).(string)
+	q := &taskQuestion{key: or(key, questionName), params: p, answer: make(chan *mcp.ElicitResult, 1)}
+	t.mu.Lock()
+	t.questions, t.updated = append(t.questions, q), time.Now()
+	t.mu.Unlock()
+	select {
+	case t.asks <- struct{}{}:
+	default:
+	}
+	t.leave()
+	var res *mcp.ElicitResult
+	select {
+	case res = <-q.answer:
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	t.questions = slices.DeleteFunc(t.questions, func(other *taskQuestion) bool { return other == q })
+	t.updated = time.Now()
+	t.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if f := t.enter(ctx, t.ticket, t.bytes); f != nil {
+		return nil, f
+	}
+	return res, nil
+}
+
+// reply gives a question its answer. One that nobody asks, or that has one, is ignored.
+func (t *taskRun) reply(key string, res *mcp.ElicitResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range t.questions {
+		if q.key == key {
+			select {
+			case q.answer <- res:
+			default:
+			}
+		}
+	}
+}
+
+// toPut is a question that no call puts yet; nil: there is none. The caller puts it.
+func (t *taskRun) toPut() *taskQuestion {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, q := range t.questions {
+		if !q.put {
+			q.put = true
+			return q
+		}
+	}
+	return nil
+}
+
+// end cancels a task and waits for its end, not long. From its return on, it does no further
+// effect.
+func (t *taskRun) end(by string) *fault.Fault {
+	t.mu.Lock()
+	over := t.answer != nil
+	t.cancelled = t.cancelled || !over
+	t.mu.Unlock()
+	if over {
+		return nil
+	}
+	if err := run.CancelTask(t.s.broker.Journal(), t.id, by); err != nil {
+		return &fault.Fault{Kind: fault.Overloaded, Message: "that the task is cancelled could not be recorded", Hint: "Tell the operator.", Cause: err}
+	}
+	t.stop()
+	return nil
+}
+
+// stop ends the run, and waits for that.
+func (t *taskRun) stop() {
+	t.cancel()
+	timer := time.NewTimer(endWait)
+	defer timer.Stop()
+	select {
+	case <-t.done:
+	case <-timer.C:
+	}
+}
+
+// A taskState is what a client is told of a task.
+type taskState struct {
+	id, status, message string
+	created, updated    time.Time
+	questions           []*taskQuestion
+	answer              *Answer // of one that is completed
+}
+
+// The states, as MCP calls them.
+const (
+	taskWorking   = "working"
+	taskAsking    = "input_required"
+	taskCompleted = "completed"
+	taskCancelled = "cancelled"
+)
+
+func (t *taskRun) state() taskState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	st := taskState{id: t.id, status: taskWorking, message: t.progress, created: t.created, updated: t.updated}
+	switch {
+	case t.answer != nil && t.cancelled && t.answer.Fault != nil && t.answer.Fault.Kind == fault.Cancelled:
+		st.status, st.answer = taskCancelled, t.answer
+	case t.answer != nil:
+		st.status, st.answer = taskCompleted, t.answer
+	case len(t.questions) > 0:
+		st.status, st.questions, st.message = taskAsking, slices.Clone(t.questions), "waits for the user's answer"
+	}
+	return st
+}
+
+// taskState is the state of a task of this server's, or of another one on the same journal. With
+// whole it has the answer, though the run has to be done again for it. ok is not set where
+// there is no such task, or not any more.
+func (s *Server) taskState(ctx context.Context, id string, whole bool) (st taskState, ok bool) {
+	if t := s.tasks.find(id); t != nil {
+		if st = t.state(); time.Since(st.created) < taskLifetime || st.answer == nil {
+			return st, true
+		}
+		return st, false
+	}
+	rec, err := run.FindTask(s.broker.Journal(), id)
+	if err != nil {
+		s.log.Error("a task can't be read", "task", id, "error", err)
+	}
+	if rec == nil || time.Since(rec.Created) > taskLifetime {
+		return st, false
+	}
+	st = taskState{id: id, status: taskWorking, created: rec.Created, updated: rec.Created}
+	switch {
+	case !rec.Cancelled.IsZero() && (rec.Ended.IsZero() || rec.Fault != nil && rec.Fault.Kind == fault.Cancelled):
+		st.status, st.updated = taskCancelled, rec.Cancelled
+		a := failed(cancelled())
+		st.answer = &a
+	case !rec.Ended.IsZero():
+		st.status, st.updated = taskCompleted, rec.Ended
+		if whole {
+			st.answer = s.recall(ctx, rec)
+		}
+	case !s.tasks.owner.lives(rec.Owner):
+		st.message = "its server ended; it goes on when one starts"
+	}
+	return st, true
+}
+
+// recall does a task's run again by its record, for its answer.
+func (s *Server) recall(ctx context.Context, rec *run.Task) *Answer {
+	s.tasks.recalls.Lock()
+	defer s.tasks.recalls.Unlock()
+	if t := s.tasks.find(rec.ID); t != nil { // somebody else did
+		return t.state().answer
+	}
+	a, err := s.replayed(ctx, rec.ID)
+	if err != nil && !rec.Answered {
+		a, err = failed(rec.Fault), nil // it ended without a run
+	}
+	if err != nil {
+		f := cantGoOn("what it gave can't be had again: " + err.Error())
+		f.Kind, f.Message = fault.OutcomeUnknown, strings.Replace(f.Message, "can't go on", "ended, and so did its server", 1)
+		a = failed(f)
+		return &a
+	}
+	t := s.newTask(rec.ID, Call{})
+	t.created, t.answer, t.public, t.cancelled = rec.Created, &a, true, !rec.Cancelled.IsZero()
+	t.updated = rec.Ended
+	t.size = int64(len(a.Text) + len(a.Structured))
+	close(t.done)
+	if s.tasks.admit(t) == nil {
+		s.tasks.ended(t)
+	}
+	return &a
+}
+
+// replayed is the answer of a run that ended, by its record.
+func (s *Server) replayed(ctx context.Context, id string) (a Answer, err error) {
+	rec, err := run.ReadRecord(s.broker.Journal(), id)
+	if err != nil {
+		return a, err
+	}
+	tools, err := s.tools.At(rec.AsOf)
+	if err != nil {
+		return a, err
+	}
+	p := run.NewReplay(rec, false)
+	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, Processors: s.cpu})
+	if !v.OK() && (v.Verdict != run.Incomplete || rec.End == nil || rec.End.Answer != nil) {
+		return a, fmt.Errorf("%s", v.Text)
+	}
+	return s.offer(s.orGone(Call{Tool: rec.Call.Tool, Tools: tools}, a)), nil
+}
+
+// background answers a call of run at once with the name of a task, unless it is over soon.
+func (s *Server) background(ctx context.Context, c Call) Answer {
+	t := s.newTask(s.broker.NewID(), c)
+	t.call.arrival = nil
+	t.start(ctx, elicitorOf(ctx) != nil)
+	timer := time.NewTimer(taskAfter)
+	defer timer.Stop()
+	select {
+	case <-t.done:
+		return *t.answer
+	case <-t.begun:
+	case <-timer.C: // it waits for its turn
+	}
+	if f := t.promote(); f != nil {
+		t.stop()
+		return failed(f)
+	}
+	st := t.state()
+	return st.told()
+}
+
+// told is the answer to who asks for a task by run.
+func (st *taskState) told() Answer {
+	if st.answer != nil {
+		return *st.answer
+	}
+	next := begin().text("name", "run").raw("arguments", begin().text("task", st.id).end()).end()
+	o := begin().text("task", st.id).text("status", st.status)
+	text := "The task " + st.id + " isn't done yet"
+	if st.message != "" {
+		o = o.text("message", st.message)
+		text += " (" + st.message + ")"
+	}
+	text += ". The next call waits for its result; with \"cancel\": true it ends."
+	a := Answer{Text: text, Structured: []byte(o.raw("next", next).end())}
+	a.tell(nil, string(next))
+	return a
+}
+
+// taskCall is run with "task": the result of a task, or how far it is; with "cancel" it ends.
+func (s *Server) taskCall(ctx context.Context, a *arguments) Answer {
+	for _, m := range a.members {
+		if m.name != "task" && m.name != "cancel" && string(m.value) != "null" {
+			return failed(invalid(fmt.Sprintf(`run takes "task" with "cancel" only, not with %q`, m.name), "run", runArguments))
+		}
+	}
+	id, _, f := a.text("task")
+	if f != nil {
+		return failed(f)
+	}
+	end, f := a.flag("cancel")
+	if f != nil {
+		return failed(f)
+	}
+	st, ok := s.taskState(ctx, id, !end)
+	if !ok {
+		return failed(noTask(id))
+	}
+	if end {
+		if f := s.cancelTask(id, "client"); f != nil {
+			return failed(f)
+		}
+		if st, ok = s.taskState(ctx, id, true); ok && st.status == taskCancelled {
+			return succeeded(begin().text("task", id).text("status", st.status))
+		}
+		return st.told()
+	}
+	deadline := time.NewTimer(maxPollWait)
+	defer deadline.Stop()
+	for st.answer == nil {
+		t := s.tasks.find(id)
+		if t == nil {
+			if !s.otherServer(ctx, id, deadline.C) {
+				break
+			}
+		} else if e := elicitorOf(ctx); e != nil {
+			if q := t.toPut(); q != nil {
+				t.putBy(ctx, e, q)
+				continue
+			}
+			if !t.wait(ctx, deadline.C, t.asks) {
+				break
+			}
+		} else if !t.wait(ctx, deadline.C, nil) {
+			break
+		}
+		if st, ok = s.taskState(ctx, id, true); !ok {
+			return failed(noTask(id))
+		}
+	}
+	return st.told()
+}
+
+// putBy has a call's client put a question of the task.
+func (t *taskRun) putBy(ctx context.Context, e *elicitor, q *taskQuestion) {
+	res, err := e.elicit(ctx, q.params)
+	if err == nil || ctx.Err() == nil {
+		t.reply(q.key, res)
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q.put = false // for another call
+}
+
+// wait waits for the end of a task, or for more; false: it was too long.
+func (t *taskRun) wait(ctx context.Context, late <-chan time.Time, more <-chan struct{}) bool {
+	select {
+	case <-t.done:
+	case <-more:
+	case <-late:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// otherServer looks now and then whether a task has ended that another server does; false: that
+// took too long.
+func (s *Server) otherServer(ctx context.Context, id string, late <-chan time.Time) bool {
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for {
+		select {
+		case <-late:
+			return false
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+			if rec, err := run.FindTask(s.broker.Journal(), id); err != nil || rec == nil || rec.Over() {
+				return true
+			}
+		}
+	}
+}
+
+func noTask(id string) *fault.Fault {
+	return &fault.Fault{
+		Kind:    fault.InvalidRequest,
+		Message: fmt.Sprintf("there is no task %q", excerpt([]byte(id))),
+		Hint:    fmt.Sprintf("A task is known for %d hours; the journal has its run for longer.", int(taskLifetime.Hours())),
+	}
+}
+
+// cancelTask ends a task, whichever server does it.
+func (s *Server) cancelTask(id, by string) *fault.Fault {
+	if t := s.tasks.find(id); t != nil {
+		return t.end(by)
+	}
+	rec, err := run.FindTask(s.broker.Journal(), id)
+	if err == nil && rec != nil && !rec.Over() {
+		err = run.CancelTask(s.broker.Journal(), id, by)
+	}
+	if err != nil {
+		return &fault.Fault{Kind: fault.Overloaded, Message: "that the task is cancelled could not be recorded", Hint: "Tell the operator.", Cause: err}
+	}
+	return nil
+}
+
+// Busy reports whether a task is under way, which needs the server.
+func (s *Server) Busy() bool {
+	s.tasks.mu.Lock()
+	defer s.tasks.mu.Unlock()
+	return s.tasks.under > 0
+}
+
+// lasting reports whether the journal outlives the process.
+func (s *Server) lasting() bool {
+	_, memory := s.broker.Journal().(*journal.Memory)
+	return !memory
+}

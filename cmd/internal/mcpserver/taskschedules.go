@@ -1,0 +1,191 @@
+package mcpserver
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+)
+
+// Schedules is the file in which an operator says which tools are run now and then. A server of
+// that journal starts them, as tasks; no model sees or changes it.
+type Schedules struct{ path string }
+
+// SchedulesIn is the schedules of a journal, by its [Options.TaskDir].
+func SchedulesIn(dir string) Schedules { return Schedules{filepath.Join(dir, "schedules.json")} }
+
+// A Schedule is a tool and its input. It is due at Added and each Every later; a time at which no
+// server runs is left out.
+type Schedule struct {
+	ID    string          `json:"id"`
+	Every Period          `json:"every"`
+	Tool  string          `json:"tool"`
+	Input json.RawMessage `json:"input,omitempty"`
+	Added time.Time       `json:"added"`
+}
+
+// A Period is a duration, written as in 1h30m.
+type Period time.Duration
+
+// String writes it without what is zero.
+func (p Period) String() string {
+	s := time.Duration(p).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if short, ok := strings.CutSuffix(s, zero); ok {
+			s = short + zero[:1]
+		}
+	}
+	return s
+}
+
+// MarshalText writes it.
+func (p Period) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads it.
+func (p *Period) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err == nil && (d < minPeriod || d > maxPeriod) {
+		err = fmt.Errorf("a schedule's time is between %s and %d days, not %s", Period(minPeriod), int(maxPeriod.Hours()/24), text)
+	}
+	*p = Period(d)
+	return err
+}
+
+// What bounds schedules.
+const (
+	minPeriod    = time.Second
+	maxPeriod    = 365 * 24 * time.Hour
+	maxSchedules = 100
+)
+
+const schedulesFormat = "mcp-pif schedules 1"
+
+type schedulesFile struct {
+	Format    string     `json:"format"`
+	Schedules []Schedule `json:"schedules"`
+}
+
+// Load gives them, the oldest first.
+func (s Schedules) Load() ([]Schedule, error) {
+	text, err := statefile.Read(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var content schedulesFile
+	if err == nil {
+		err = statefile.Decode(text, &content)
+	}
+	if err == nil && content.Format != schedulesFormat {
+		err = fmt.Errorf("it has the format %q, not %q", content.Format, schedulesFormat)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("schedules: %s: %w", s.path, err)
+	}
+	return content.Schedules, nil
+}
+
+// Add adds one, and gives it a name.
+func (s Schedules) Add(add Schedule) (Schedule, error) {
+	add.ID = strings.ToLower(rand.Text()[:8])
+	return add, s.change(func(all []Schedule) ([]Schedule, error) {
+		if len(all) >= maxSchedules {
+			return nil, fmt.Errorf("there are %d schedules, no more fit", maxSchedules)
+		}
+		return append(all, add), nil
+	})
+}
+
+// Remove takes one out.
+func (s Schedules) Remove(id string) error {
+	return s.change(func(all []Schedule) ([]Schedule, error) {
+		left := slices.DeleteFunc(slices.Clone(all), func(x Schedule) bool { return x.ID == id })
+		if len(left) == len(all) {
+			return nil, fmt.Errorf("there is no schedule %q", id)
+		}
+		return left, nil
+	})
+}
+
+func (s Schedules) change(do func([]Schedule) ([]Schedule, error)) error {
+	unlock, err := statefile.Lock(s.path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all, err := s.Load()
+	if err == nil {
+		all, err = do(all)
+	}
+	if err != nil {
+		return err
+	}
+	return statefile.ReplaceJSON(s.path, schedulesFile{schedulesFormat, all})
+}
+
+// Next is the first time after now at which it is due.
+func (x *Schedule) Next(now time.Time) time.Time {
+	every := time.Duration(x.Every)
+	if now.Before(x.Added) {
+		return x.Added.Add(every)
+	}
+	return x.Added.Add((now.Sub(x.Added)/every + 1) * every)
+}
+
+// startScheduled starts what has become due since it was called last.
+func (s *Server) startScheduled(ctx context.Context, due map[string]time.Time, now time.Time) {
+	all, err := SchedulesIn(s.tasks.owner.dir).Load()
+	if err != nil {
+		if due[""].IsZero() { // once
+			s.log.Error("nothing that is scheduled is started", "error", err)
+		}
+		due[""] = now
+		return
+	}
+	if len(all) == 0 || !s.tasks.owner.startsSchedules() {
+		clear(due)
+		return
+	}
+	for i := range all {
+		x := &all[i]
+		at, known := due[x.ID]
+		if !known || !now.Before(at) {
+			due[x.ID] = x.Next(now)
+		}
+		if known && !now.Before(at) {
+			s.startSchedule(ctx, x)
+		}
+	}
+}
+
+// startSchedule starts a tool as a task, unless the task before is under way still.
+func (s *Server) startSchedule(ctx context.Context, x *Schedule) {
+	s.tasks.mu.Lock()
+	for _, t := range s.tasks.all {
+		if t.schedule == x.ID && t.state().answer == nil {
+			s.tasks.mu.Unlock()
+			s.log.Warn("a scheduled tool isn't started: it is under way still", "schedule", x.ID, "tool", x.Tool, "task", t.id)
+			return
+		}
+	}
+	s.tasks.mu.Unlock()
+	arguments := begin().text("tool", x.Tool)
+	if len(x.Input) > 0 {
+		arguments = arguments.raw("input", x.Input)
+	}
+	t := s.newTask(s.broker.NewID(), Call{Tool: "run", Arguments: json.RawMessage(arguments.end()), Tools: s.latest()})
+	t.schedule = x.ID
+	if f := t.promote(); f != nil {
+		s.log.Error("a scheduled tool isn't started", "schedule", x.ID, "tool", x.Tool, "error", f.Message)
+		return
+	}
+	s.log.Info("a scheduled tool is started", "schedule", x.ID, "tool", x.Tool, "task", t.id)
+	t.start(ctx, false)
+}
