@@ -195,7 +195,8 @@ func (g *guide) connect(flags ...string) error {
 	if err := g.lay(); err != nil {
 		return err
 	}
-	g.show("$", faint, strings.Join(append([]string{"mcp-pif"}, flags...), " ")+g.paint("      the server, as a client starts it", faint))
+	g.tell("The server, as a client starts it:")
+	g.show("$", faint, strings.Join(append([]string{"mcp-pif"}, flags...), " "))
 	if runtime.GOOS != "linux" {
 		flags = append(flags, "--sandbox=best-effort")
 	}

@@ -184,6 +184,7 @@ var rules = map[string]rule{
 	// cmd wires: it alone knows both sides of an interface.
 	// Attacks on a server, which it starts as anybody would.
 	"cmd/internal/loadbench": {std: anyStd, ours: []string{"plugins/sdk"}}, // one of them is a plugin
+	"cmd/internal/recording": {std: anyStd, libraries: []string{"github.com/charmbracelet/x/ansi"}},
 	"cmd/mcp-pif": {
 		std: anyStd, ours: []string{"core/...", "caps/...", "plugins/...", "cmd/internal/..."},
 		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/rogpeppe/go-internal/diff", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"}, mcpSDK...),
