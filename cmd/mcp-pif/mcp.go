@@ -30,7 +30,7 @@ The lock file has how each tool was defined when you added the server. A tool th
 the server changes later is held until you accept the change; the others go on.
 Adding grants nothing.`,
 	}
-	cmd.AddCommand(newMCPAdd(), newMCPList(), newMCPShow(), newMCPDiff(), newMCPAccept(), newMCPUpgrade(), newMCPRemove(), newMCPTest(), newMCPTry(), newMCPLogs())
+	cmd.AddCommand(newMCPAdd(), newMCPList(), newMCPShow(), newMCPDiff(), newMCPAccept(), newMCPUpgrade(), newMCPRemove(), newMCPTest(), newMCPTry(), newMCPLogs(), newMCPLogin(), newMCPLogout())
 	return cmd
 }
 
@@ -179,7 +179,7 @@ them, and what you accepted. With TOOL, the words, types and schemas of that one
 The words are the server's, and no person of yours wrote them.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, s, err := at.find(args[0])
+			l, s, err := at.find(args[0])
 			if err != nil {
 				return failing(err)
 			}
@@ -189,6 +189,9 @@ The words are the server's, and no person of yours wrote them.`,
 					return failing(printJSON(cmd, s))
 				}
 				printServer(out, args[0], s)
+				if login := loggedIn(l, args[0]); login != nil {
+					fmt.Fprintf(out, "  %-12s since %s, by %s; %s\n", "logged in", login.At.Local().Format(time.DateOnly), lock.Shown(login.Issuer, 200), validUntil(login))
+				}
 				return nil
 			}
 			t, err := toolOf(s, args[1])

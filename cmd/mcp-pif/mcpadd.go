@@ -58,6 +58,8 @@ func newMCPAdd() *cobra.Command {
 		rename map[string]string
 		accept bool
 		yes    bool
+		logsIn bool
+		logins loginOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "add NAME URL | NAME -- COMMAND… | NAME FOLDER COMMAND…",
@@ -73,7 +75,7 @@ file. Its tools count as destructive until you accept what it says of them
 ('mcp-pif mcp accept', or --accept). Adding grants nothing; --cap NAME does.`,
 		Example: `  mcp-pif mcp add memory -- npx -y @modelcontextprotocol/server-memory@2026.8.31
   mcp-pif mcp add files --read ./docs -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 $PWD/docs
-  mcp-pif mcp add tracker https://mcp.example.com/mcp`,
+  mcp-pif mcp add tracker https://mcp.example.com/mcp --login`,
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
@@ -88,8 +90,16 @@ file. Its tools count as destructive until you accept what it says of them
 			if err != nil {
 				return failing(err)
 			}
+			if logsIn {
+				if err := login(cmd, l, name, s, &logins); err != nil {
+					return failing(err)
+				}
+			}
 			if err := addServer(cmd, l, name, s, &o, rename, accept, yes); err != nil {
 				undo()
+				if kept, none := secretsOf(l); none == nil {
+					err = errors.Join(err, kept.remove(name))
+				}
 				return failing(err)
 			}
 			return nil
@@ -97,7 +107,9 @@ file. Its tools count as destructive until you accept what it says of them
 	}
 	at.register(cmd)
 	o.register(cmd)
+	logins.register(cmd)
 	f := cmd.Flags()
+	f.BoolVar(&logsIn, "login", false, "log in at its URL first, as 'mcp-pif mcp login' does")
 	f.StringToStringVar(&rename, "rename", nil, "call a tool otherwise, `TOOL=WORD`, if its name has no word of its own")
 	f.BoolVar(&accept, "accept", false, "take its word for what its tools do at worst")
 	f.BoolVar(&yes, "yes", false, "don't ask")
@@ -263,6 +275,9 @@ func installPinned(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *ser
 // addServer lists a server's tools, shows them, asks, and writes the entry.
 func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, o *serverOptions, rename map[string]string, accept, yes bool) error {
 	listed, err := probe(cmd, l, name, s, o.sandbox)
+	if err != nil && s.URL != "" && strings.Contains(err.Error(), "HTTP status 401") {
+		return fmt.Errorf("%w; 'mcp-pif mcp add %s %s --login' logs in first", err, name, s.URL)
+	}
 	if err != nil {
 		return err
 	}

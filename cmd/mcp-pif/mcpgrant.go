@@ -168,7 +168,7 @@ func (u *upstreams) open(name string) (*lock.Executable, error) {
 // source is how the plugin of a server is started: this program, once the server's is hashed
 // again.
 func (u *upstreams) source(m *caps.Manifest) host.Source {
-	s := host.Source{Manifest: m, Args: []string{pluginArgument, serverPlugin}, Shared: true, Settings: u.settingsOf, Asks: u.asks}
+	s := host.Source{Manifest: m, Args: []string{pluginArgument, serverPlugin}, Shared: true, Settings: u.settingsOf, Asks: u.asks, Writes: u.loginOf}
 	if u.lock.Servers[m.Kind].URL == "" {
 		s.Check = func() error {
 			x, err := u.open(m.Kind)
@@ -197,6 +197,16 @@ func (u *upstreams) asks(g *caps.Grant) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.settings[g.ID].Elicit
+}
+
+// loginOf is the folder of the login that a grant's process uses and renews.
+func (u *upstreams) loginOf(g *caps.Grant) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if folder := u.settings[g.ID].Login; folder != "" {
+		return []string{folder}
+	}
+	return nil
 }
 
 func (u *upstreams) keep(g *caps.Grant, s mcp.Settings) {
@@ -275,6 +285,13 @@ func (a *authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving)
 	}
 	if a.options.manyPrincipals && r.principal == "" && !policy.Shared && len(up.settings.Env)+len(up.settings.Headers) > 0 {
 		return nil, fmt.Errorf(`every principal would use the same login: grant it to principals one by one, or say "shared": true of it in "servers" of the policy file`)
+	}
+	if s.URL != "" && (!a.options.manyPrincipals || r.principal != "" || policy.Shared) {
+		if kept, err := secretsOf(a.upstreams.lock); err == nil {
+			if up.settings.Login, err = kept.loginFolder(m.Kind, r.principal); err != nil {
+				return nil, err
+			}
+		}
 	}
 	who := s.URL
 	if s.URL == "" {

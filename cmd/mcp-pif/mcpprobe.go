@@ -65,6 +65,11 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 	for _, variable := range missing {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s isn't set: the server starts without it\n", variable)
 	}
+	if s.URL != "" {
+		if settings.Login, err = kept.loginFolder(name, ""); err != nil {
+			return err
+		}
+	}
 	log := &serverLog{}
 	defer func() {
 		if err != nil {

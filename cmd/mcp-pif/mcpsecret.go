@@ -62,6 +62,14 @@ func (k keptSecrets) read(server, name string) (string, bool) {
 // remove forgets all values of a server.
 func (k keptSecrets) remove(server string) error { return os.RemoveAll(filepath.Join(k.dir, server)) }
 
+// loginFolder is the folder of a principal's login at a server, made if there is none: its
+// process may change what is in it, and nothing beside it.
+func (k keptSecrets) loginFolder(server, principal string) (string, error) {
+	sum := sha256.Sum256([]byte(principal))
+	folder := filepath.Join(k.dir, server, "login."+hex.EncodeToString(sum[:8]))
+	return folder, os.MkdirAll(folder, 0o700)
+}
+
 // take keeps the values in an entry that look like secrets, and leaves their names there.
 func (k keptSecrets) take(server string, s *mcplock.Server) error {
 	for _, list := range []struct {

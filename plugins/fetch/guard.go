@@ -5,26 +5,8 @@ import (
 	"strings"
 	"syscall"
 
-	"code.dny.dev/ssrf"
-
+	"github.com/mcp-pif/mcp-pif/plugins/internal/address"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
-)
-
-// public knows the addresses that a name may lead to: global unicast ones, in
-// none of the special ranges of IANA's registries. Loopback, private, shared,
-// link-local, unique local, multicast, documentation, and what carries an IPv4
-// address (mapped, NAT64, 6to4, Teredo) is refused, and with them the metadata
-// services of clouds, but for those listed here.
-var public = ssrf.New(
-	ssrf.WithAnyPort(),
-	ssrf.WithNetworks("tcp4", "tcp6"),
-	ssrf.WithDeniedV4Prefixes(
-		netip.MustParsePrefix("168.63.129.16/32"), // Azure's platform address, which is an ordinary one
-		netip.MustParsePrefix("192.80.8.124/32"),  // metadata.packet.net
-	),
-	ssrf.WithDeniedV6Prefixes(
-		netip.MustParsePrefix("3ffe::/16"), // 6bone, returned (RFC 3701)
-	),
 )
 
 // A guard decides which addresses may be connected to.
@@ -50,7 +32,7 @@ func (g *guard) permits(a netip.AddrPort) bool {
 	if g.granted.IsValid() {
 		return a.Addr() == g.granted
 	}
-	return public.SafeAddr(a.Addr()) == nil && !isatap(a.Addr())
+	return address.Public(a.Addr())
 }
 
 // control has the [net.Dialer]'s last word: it sees the address that the socket is
@@ -66,13 +48,6 @@ func (g *guard) control(network, address string, _ syscall.RawConn) error {
 // errForbidden never leaves the package as it is: [dialer.dial] names the host.
 var errForbidden = sdk.Fail(codeDenied, "the address is not permitted")
 
-// isatap reports whether an IPv6 address carries an IPv4 address as RFC 5214
-// does, under whatever prefix.
-func isatap(a netip.Addr) bool {
-	b := a.As16()
-	return a.Is6() && b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
-}
-
 // grantable returns what is wrong with granting an address, nil where it is one that
 // a connection can be made to.
 func grantable(a netip.Addr) error {
@@ -82,7 +57,7 @@ func grantable(a netip.Addr) error {
 		return invalid("%s is not an address of a server", a)
 	case a.Is4():
 		return nil
-	case nat64.Contains(a), isatap(a),
+	case nat64.Contains(a), address.IsISATAP(a),
 		netip.MustParsePrefix("2002::/16").Contains(a), // 6to4
 		netip.MustParsePrefix("2001::/32").Contains(a), // Teredo
 		netip.MustParsePrefix("::/96").Contains(a) && !a.IsLoopback():

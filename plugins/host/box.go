@@ -51,6 +51,7 @@ type box struct {
 	network   bool
 	processes bool
 	reads     []string // files and folders
+	writes    []string // likewise
 	// root is what it may do below the grant's directory, or to file where the
 	// grant is one file that is only read.
 	root sandbox.Access
@@ -61,6 +62,9 @@ type box struct {
 // what the manifest asks for, can be reached, and nothing else.
 func newBox(mode Mode, s *Source, g *caps.Grant) *box {
 	b := emptyBox(mode, s)
+	if s.Writes != nil {
+		b.writes = s.Writes(g)
+	}
 	if s.Manifest.Algebra == caps.Path {
 		b.root = sandbox.Read | sandbox.Write
 		if g.Flags().ReadOnly {
@@ -120,6 +124,9 @@ func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) err
 	}
 	for _, path := range b.reads {
 		spec.Rules = append(spec.Rules, sandbox.Rule{Path: path, Access: sandbox.Read, Optional: true})
+	}
+	for _, path := range b.writes {
+		spec.Rules = append(spec.Rules, sandbox.Rule{Path: path, Access: sandbox.Read | sandbox.Write, Optional: true})
 	}
 	if b.network {
 		spec.Network = sandbox.Outgoing

@@ -83,6 +83,9 @@ type Source struct {
 	// Reads is files and folders, besides the program itself, that a process needs
 	// to read: the folder of a program that an interpreter runs.
 	Reads []string
+	// Writes gives files and folders that a grant's process may read and change besides,
+	// such as a login that it renews. Nil: none.
+	Writes func(g *caps.Grant) []string
 	// Check is asked before each start, and an error of it starts nothing. Nil: no
 	// question.
 	Check func() error

@@ -19,6 +19,7 @@ func (u *upstream) answer(o *operation, raw json.RawMessage) (value.Value, error
 	if ok {
 		whole, ok = jsonvalue.Read(string(raw))
 	}
+	whole = u.hide.Load().Value(whole)
 	result, isRecord := whole.(*value.Record)
 	if !ok || !isRecord {
 		return nil, unknown(o, "the server's answer can't be read exactly")
@@ -46,7 +47,7 @@ func (u *upstream) answer(o *operation, raw json.RawMessage) (value.Value, error
 	isError, _ := member(result, "isError").(value.Bool)
 	data := member(result, "structuredContent")
 	if where, isMisfit := o.misfit(raw, data != nil); isMisfit && !bool(isError) {
-		return nil, unknown(o, u.settings.Name+" answered "+o.word+" with another type than it declared"+where)
+		return nil, unknown(o, u.settings.Name+" answered "+o.word+" with another type than it declared"+u.hide.Load().Text(where))
 	}
 	if data != nil && o.output != nil {
 		data = o.output.Type.Integers(data)

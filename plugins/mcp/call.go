@@ -134,7 +134,7 @@ func notSent(why string) error {
 // rpcFailure is the failure of a request that the server answered with an error of
 // JSON-RPC. Its words are in the value.
 func (s *session) rpcFailure(o *operation, e *jsonrpc.Error) error {
-	said := &value.Record{Fields: []value.Field{{Key: "code", Value: value.NewInt(e.Code)}, {Key: "text", Value: value.Str(valid(e.Message))}}}
+	said := &value.Record{Fields: []value.Field{{Key: "code", Value: value.NewInt(e.Code)}, {Key: "text", Value: value.Str(s.u.hide.Load().Text(valid(e.Message)))}}}
 	name := s.u.settings.Name
 	switch e.Code {
 	case jsonrpc.CodeMethodNotFound:
@@ -153,7 +153,7 @@ func (u *upstream) refusal(e *statusError, what string) error {
 	f := sdk.Fail("failed", "the server answered with HTTP status %d; %s", e.status, what)
 	switch e.status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return f.WithHint("Tell the user: the operator renews the login with mcp-pif mcp login " + u.settings.Name + ".")
+		return f.WithHint("Tell the user: the operator logs in with " + u.loginCommand() + ".")
 	case http.StatusTooManyRequests:
 		f = f.WithRetry()
 		if e.retryAfter > 0 {
@@ -161,6 +161,15 @@ func (u *upstream) refusal(e *statusError, what string) error {
 		}
 	}
 	return f
+}
+
+// loginCommand is what the operator runs to log in.
+func (u *upstream) loginCommand() string {
+	command := "mcp-pif mcp login " + u.settings.Name
+	if u.settings.Principal != "" {
+		command += " --principal " + u.settings.Principal
+	}
+	return command
 }
 
 // short truncates a stranger's word for a message that quotes it.

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcp-pif/mcp-pif/plugins/mcplogin"
 )
 
 // An httpConn is a connection to a URL, by streamable HTTP of both eras: each message is a
@@ -27,6 +29,7 @@ type httpConn struct {
 	url     string
 	headers map[string]string
 	client  *http.Client
+	login   *mcplogin.Source // nil: there is none
 	log     *logger
 	heard   chan jsonrpc.Message
 	ctx     context.Context // ends with the connection
@@ -52,8 +55,8 @@ const stateless = "2026-07-28"
 // noticeTimeout is how long a server may take to accept a message that has no answer.
 const noticeTimeout = 5 * time.Second
 
-func newHTTP(url string, headers map[string]string, log *logger, notice func(string, json.RawMessage)) *httpConn {
-	c := &httpConn{url: url, headers: headers, log: log, heard: make(chan jsonrpc.Message), exchanges: exchanges{notice: notice}}
+func newHTTP(url string, headers map[string]string, login *mcplogin.Source, log *logger, notice func(string, json.RawMessage)) *httpConn {
+	c := &httpConn{url: url, headers: headers, login: login, log: log, heard: make(chan jsonrpc.Message), exchanges: exchanges{notice: notice}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.client = &http.Client{
 		Transport:     &http.Transport{ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 64, IdleConnTimeout: time.Minute},
@@ -123,7 +126,37 @@ func (c *httpConn) post(ctx context.Context, m *jsonrpc.Request, text []byte) (*
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	c.address(r, m)
-	return c.client.Do(r)
+	return c.do(r)
+}
+
+// do sends a request with the token of the login, and once more with another if the server
+// refuses that one: it did nothing then.
+func (c *httpConn) do(r *http.Request) (*http.Response, error) {
+	if c.login == nil || r.Header.Get("Authorization") != "" {
+		return c.client.Do(r)
+	}
+	token := c.login.Token(r.Context())
+	if token == "" {
+		return c.client.Do(r)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	answer, err := c.client.Do(r)
+	if err != nil || answer.StatusCode != http.StatusUnauthorized {
+		return answer, err
+	}
+	if token, err = c.login.Rejected(r.Context(), token); err != nil {
+		c.log.say("its token was refused: " + err.Error())
+		return answer, nil
+	}
+	answer.Body.Close()
+	again := r.Clone(r.Context())
+	if r.GetBody != nil {
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	again.Header.Set("Authorization", "Bearer "+token)
+	return c.client.Do(again)
 }
 
 // address sets the headers that every request has: the operator's, and the protocol's.
@@ -288,7 +321,7 @@ func (c *httpConn) get(ctx context.Context, last string) (*http.Response, error)
 		r.Header.Set("Last-Event-ID", last)
 	}
 	c.address(r, nil)
-	answer, err := c.client.Do(r)
+	answer, err := c.do(r)
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +394,7 @@ func (c *httpConn) Close() error {
 		defer cancel()
 		if r, err := http.NewRequestWithContext(ctx, http.MethodDelete, c.url, nil); err == nil {
 			c.address(r, nil)
-			if answer, err := c.client.Do(r); err == nil {
+			if answer, err := c.do(r); err == nil {
 				answer.Body.Close()
 			}
 		}

@@ -42,7 +42,7 @@ func (u *upstream) look(ctx context.Context, c *capability, name string, args va
 		if hello.ServerInfo != nil {
 			l.Name, l.Version = hello.ServerInfo.Name, hello.ServerInfo.Version
 		}
-		return inJSON(l)
+		return u.inJSON(l)
 	}
 	record, _ := args.(*value.Record)
 	if record == nil {
@@ -54,7 +54,7 @@ func (u *upstream) look(ctx context.Context, c *capability, name string, args va
 	if err != nil {
 		return nil, sdk.Fail("failed", "the server gives no answer: %s", said(err))
 	}
-	return value.Str(valid(string(raw))), nil
+	return value.Str(u.hide.Load().Text(valid(string(raw)))), nil
 }
 
 // said is an error for a person, with what the server says in quotes.
@@ -66,10 +66,10 @@ func said(err error) string {
 }
 
 // inJSON is a listing as a value.
-func inJSON(l Listing) (value.Value, error) {
+func (u *upstream) inJSON(l Listing) (value.Value, error) {
 	b, err := json.Marshal(l)
 	if err != nil {
 		return nil, fmt.Errorf("what the server lists: %w", err)
 	}
-	return value.Str(b), nil
+	return value.Str(u.hide.Load().Text(string(b))), nil
 }

@@ -44,6 +44,9 @@ type Settings struct {
 	// Env and Headers have the values of secrets filled in.
 	Env     map[string]string `json:",omitempty"`
 	Headers map[string]string `json:",omitempty"`
+	// Login is the folder with a login at the URL, which may come later (package mcplogin);
+	// empty: nobody logs in.
+	Login string `json:",omitempty"`
 	// Principal is whose session it is; empty: everybody's.
 	Principal string `json:",omitempty"`
 	// Session is who shares one: the tools of a "principal" or nobody beyond a "run";

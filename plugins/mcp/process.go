@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/keeper"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -140,6 +141,8 @@ type logger struct {
 	file  string // keeps what the server wrote; empty: nothing does
 	// hide has what is never kept: the values that the server was given.
 	hide *strings.Replacer
+	// scrub has the tokens of a login; nil: there can be none.
+	scrub func() *caps.Scrubber
 }
 
 // hiding makes a replacer of the values that a server was given, which may be secrets.
@@ -179,6 +182,9 @@ func (l *logger) say(text string) {
 
 // quote logs the server's words.
 func (l *logger) quote(what, words string) {
+	if l.scrub != nil {
+		words = l.scrub().Text(words)
+	}
 	if len(words) > maxLine {
 		words = words[:maxLine] + "…"
 	}

@@ -84,7 +84,7 @@ func (s *session) begin(ctx context.Context) (err error) {
 	version := u.settings.Server.Protocol
 	for {
 		if url := u.settings.Server.URL; url != "" {
-			s.conn = newHTTP(url, u.settings.Headers, u.log, s.notice)
+			s.conn = newHTTP(url, u.settings.Headers, u.login, u.log, s.notice)
 		} else if s.conn, err = u.start(ctx, command, s.notice); err != nil {
 			return err
 		}

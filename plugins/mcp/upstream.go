@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/jsonvalue"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplogin"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -26,6 +28,9 @@ type upstream struct {
 	room       chan struct{} // held by each call that is under way
 	log        *logger
 	tokens     atomic.Uint64
+	login      *mcplogin.Source              // nil: nobody logs in
+	hide       atomic.Pointer[caps.Scrubber] // the login's tokens
+	hidden     []*caps.Secret                // those that it takes out: of the source's lock
 
 	mu       sync.Mutex
 	state    string // the folder of what lasts; empty: none
@@ -64,6 +69,10 @@ func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
 		settings: s, operations: map[string]*operation{}, room: make(chan struct{}, s.Concurrent),
 		log: &logger{name: s.Name, to: os.Stderr, hide: hiding(s.Env, s.Headers)}, sessions: map[string]*session{}, told: map[string]bool{},
 	}
+	u.log.scrub = u.hide.Load
+	if s.Login != "" && s.Server.URL != "" {
+		u.login = mcplogin.NewSource(s.Login, s.Server.URL, u.hideTokens)
+	}
 	if s.Probe {
 		return u, nil
 	}
@@ -83,6 +92,23 @@ func newUpstream(s Settings, m *caps.Manifest) (*upstream, error) {
 	}
 	return u, nil
 }
+
+// hideTokens keeps tokens out of what comes back from now on.
+func (u *upstream) hideTokens(tokens []string) {
+	for _, t := range tokens {
+		// What is longer than a secret can be is of no use without its end, the signature.
+		if s, err := caps.NewSecret(caps.Binding{Name: u.settings.Name + ".login"}, t[max(0, len(t)-maxToken):]); err == nil &&
+			!slices.ContainsFunc(u.hidden, func(o *caps.Secret) bool { return o.Value() == s.Value() }) {
+			u.hidden = append(u.hidden, s)
+		}
+	}
+	u.hidden = u.hidden[max(0, len(u.hidden)-maxHidden):]
+	u.hide.Store(caps.NewScrubber(u.hidden))
+}
+
+// maxToken is the bytes of a token that are looked for, maxHidden the tokens: earlier ones may
+// still be good somewhere.
+const maxToken, maxHidden = 2048, 24
 
 // A capability is an open one.
 type capability struct {

@@ -133,7 +133,8 @@ var rules = map[string]rule{
 	"plugins/examples":           {std: anyStd, libraries: mcpSDK, tests: true},
 	"plugins/fs":                 {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"golang.org/x/sys/unix"}},
 	"plugins/internal/jsonvalue": {std: pure, ours: []string{"core/json", "core/value"}},
-	"plugins/fetch":              {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk", "plugins/internal/jsonvalue"}, libraries: []string{"code.dny.dev/ssrf"}},
+	"plugins/fetch":              {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk", "plugins/internal/jsonvalue", "plugins/internal/address"}},
+	"plugins/internal/address":   {std: anyStd, libraries: []string{"code.dny.dev/ssrf"}},
 	"plugins/kv":                 {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"modernc.org/sqlite/..."}},
 	"plugins/clock":              {std: anyStd, ours: []string{"plugins/sdk"}},
 	"plugins/env":                {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
@@ -145,8 +146,13 @@ var rules = map[string]rule{
 	// The one client of the MCP SDK in what ships: it speaks with other servers.
 	"plugins/mcp": {
 		std:       anyStd,
-		ours:      []string{"core/check", "core/display", "core/value", "caps", "plugins/sdk", "plugins/mcplock", "plugins/internal/keeper", "plugins/internal/jsonvalue"},
+		ours:      []string{"core/check", "core/display", "core/value", "caps", "plugins/sdk", "plugins/mcplock", "plugins/mcplogin", "plugins/internal/keeper", "plugins/internal/jsonvalue"},
 		libraries: mcpSDK,
+	},
+	// Logins at MCP servers: OAuth by the SDK's own packages.
+	"plugins/mcplogin": {
+		std: anyStd, ours: []string{"caps/statefile", "plugins/internal/address"},
+		libraries: append([]string{"golang.org/x/oauth2"}, mcpSDK...),
 	},
 	"plugins/mcp/mcpprobe": {std: anyStd, ours: []string{"core/value", "caps", "caps/run", "plugins/host", "plugins/mcp"}},
 	"plugins/mcp/mcptest":  {std: anyStd, tests: true},

@@ -98,6 +98,12 @@ func New(o Options) (_ *Probe, err error) {
 	err = p.host.Add(host.Source{
 		Manifest: m, Path: o.Path, File: o.File, Args: o.Args, Shared: true,
 		Settings: func(*caps.Grant) ([]byte, error) { return told, nil },
+		Writes: func(*caps.Grant) []string {
+			if o.Settings.Login == "" {
+				return nil
+			}
+			return []string{o.Settings.Login}
+		},
 	})
 	if err != nil {
 		return nil, err
