@@ -118,7 +118,7 @@ func QuoteName(s string) string {
 func Visible[T ~string | ~[]byte](s T) string {
 	var b strings.Builder
 	for _, r := range string(s) {
-		if r < 0x7f || seen(r) {
+		if r < 0x7f || Seen(r) {
 			b.WriteRune(r)
 			continue
 		}
@@ -156,12 +156,12 @@ func readable(r rune) bool {
 		r >= 0x10800 && r <= 0x10FFF, r >= 0x1E800 && r <= 0x1EFFF: // from right to left
 		return false
 	}
-	return seen(r) && !unicode.Is(unicode.M, r)
+	return Seen(r) && !unicode.Is(unicode.M, r)
 }
 
-// seen tells characters that neither hide nor act: letters with their marks, digits,
+// Seen reports whether a character neither hides nor acts: letters with their marks, digits,
 // punctuation, symbols, and the plain space.
-func seen(r rune) bool {
+func Seen(r rune) bool {
 	if r == 0x2800 || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) { // blank
 		return false
 	}

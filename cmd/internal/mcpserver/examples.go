@@ -353,3 +353,11 @@ func excerptOf(b []byte, n int) string {
 	}
 	return strings.ReplaceAll(s, "\n", " ")
 }
+
+// TryExample runs one of a version's examples, for somebody who looks at it: without
+// authority, with no plugin and no record. The fault says in what it differs.
+func (s *Server) TryExample(ctx context.Context, t *registry.Tool, i int) (steps uint64, f *fault.Fault) {
+	trial := s.newTrial(t, s.tools.Snapshot(), t.Examples)
+	trial.steps = min(10*exampleSteps, s.limits.MaxSteps)
+	return trial.example(ctx, i)
+}

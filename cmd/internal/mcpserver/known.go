@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -451,4 +452,9 @@ func (s *Server) used(c caps.Capability, r *check.Report, own func(check.Effect)
 		}
 	}
 	return verbs, len(verbs) == n
+}
+
+// Known is what is known of a version before it runs, as describe tells it with detail.
+func (s *Server) Known(t *registry.Tool, current bool) json.RawMessage {
+	return json.RawMessage(s.described(t, current))
 }

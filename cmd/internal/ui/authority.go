@@ -1,0 +1,3 @@
+package ui
+
+func showAuthority(q *request) (view, error) { return view{}, missing("not yet") }

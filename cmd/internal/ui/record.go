@@ -1,0 +1,367 @@
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+)
+
+// A recorded is what the data of events has that is shown.
+type recorded struct {
+	Tool       string          `json:"tool"`
+	Version    int             `json:"version"`
+	From       int             `json:"from"`
+	Code       json.RawMessage `json:"code"`
+	Input      json.RawMessage `json:"input"`
+	Op         string          `json:"op"`
+	In         string          `json:"in"`
+	At         string          `json:"at"`
+	Args       json.RawMessage `json:"args"`
+	Value      json.RawMessage `json:"value"`
+	Type       string          `json:"type"`
+	Steps      uint64          `json:"steps"`
+	Memory     int64           `json:"memory"`
+	Stopped    string          `json:"stopped"`
+	Result     *struct{ Bytes int64 }
+	Error      *failure           `json:"error"`
+	LookedUp   []recorded         `json:"looked_up"`
+	Request    uint64             `json:"request"`
+	Declared   []string           `json:"declared"`
+	Grants     []string           `json:"grants"`
+	Capability string             `json:"capability"`
+	Grant      string             `json:"grant"`
+	Answer     string             `json:"answer"`
+	ArgsBlob   *journal.Reference `json:"args_blob"`
+	ValueBlob  *journal.Reference `json:"value_blob"`
+}
+
+// A failure is a fault on record.
+type failure struct {
+	Kind, Message, In, At, Hint, Fragment string
+	Line, Col                             int
+}
+
+func read(e *journal.Event) (r recorded) {
+	_ = json.Unmarshal(e.Data, &r) // what isn't as expected isn't shown
+	return r
+}
+
+// text is what a member says: a string's text, or the JSON that it is.
+func said(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}
+
+// called is what was run.
+func (r *recorded) called() string {
+	if r.Tool == "" {
+		return cmp.Or(cut(80, said(r.Code)), "code")
+	}
+	return r.Tool
+}
+
+// words says what an event tells of.
+func (r *recorded) words(e *journal.Event) string {
+	var parts []string
+	failed := ""
+	if r.Error != nil {
+		failed = r.Error.Kind + ": " + r.Error.Message
+	}
+	switch e.Kind {
+	case journal.ServerStarted, journal.PolicyGranted:
+		parts = []string{"grants " + cmp.Or(strings.Join(r.Grants, " "), "nothing")}
+	case journal.RunStarted:
+		parts = []string{r.called(), said(r.Input)}
+	case journal.EffectRequested, journal.EffectDenied:
+		parts = []string{r.Op, string(r.Args), failed}
+	case journal.EffectOutcome:
+		parts = []string{failed, string(r.Value)}
+	case journal.RunEnded:
+		parts = []string{failed, r.Type, count(r.Steps, "step", "steps")}
+	case journal.ToolEvolved, journal.ToolRefused, journal.ToolRetired, journal.ToolRolledBack:
+		version := ""
+		if r.Version > 0 {
+			version = fmt.Sprintf("version %d", r.Version)
+		}
+		parts = []string{r.Tool, version, strings.Join(r.Declared, " "), failed}
+	case journal.PolicyRevoked, journal.PolicyRestored:
+		parts = []string{r.Capability}
+	default:
+		parts = []string{string(e.Data)}
+	}
+	return cut(240, strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "  "))
+}
+
+// An effect is a request of a run, with what came of it.
+type effect struct {
+	Seq        uint64
+	Op, Place  string
+	Branch     string
+	Capability string
+	Args       json.RawMessage
+	Value      json.RawMessage
+	Blob       int64 // bytes of arguments or outcome that are kept apart
+	Failure    *failure
+	Denied     bool
+	Done       bool // its outcome is on record
+	Began      time.Time
+	Took       time.Duration
+}
+
+// State is how the effect stands, in a word.
+func (e *effect) State() string {
+	switch {
+	case e.Denied:
+		return "denied"
+	case e.Failure != nil:
+		return "failed"
+	case !e.Done:
+		return "running"
+	}
+	return "ok"
+}
+
+// A ran is a run by its events.
+type ran struct {
+	ID      string
+	Seq     uint64 // of its start
+	Time    time.Time
+	Tool    string
+	Version int
+	Called  string
+	Code    string // of inline code
+	Input   string
+	Budget  recorded // steps and memory
+	Ended   bool
+	Failure *failure
+	Stopped string
+	Type    string
+	Bytes   int64 // of the result
+	Steps   uint64
+	Took    time.Duration
+	Effects []effect
+	Used    []recorded // tools that it looked up
+	Events  int
+}
+
+// State is how the run stands, in a word.
+func (r *ran) State() string {
+	switch {
+	case !r.Ended:
+		return "running"
+	case r.Failure != nil && r.Failure.Kind == "denied":
+		return "denied"
+	case r.Failure != nil:
+		return "failed"
+	}
+	return "ok"
+}
+
+// Gave says what came of it.
+func (r *ran) Gave() string {
+	switch {
+	case !r.Ended:
+		return "no end on record"
+	case r.Failure != nil:
+		return r.Failure.Kind + ": " + r.Failure.Message
+	}
+	return cmp.Or(r.Type, "a result") + ", " + count(r.Bytes, "byte", "bytes")
+}
+
+// Mark is an operation of a run and how often it was asked for, by how that went.
+type mark struct {
+	Op, State string
+	N         int
+}
+
+// Marks is the effects in short.
+func (r *ran) Marks() (marks []mark) {
+	for i := range r.Effects {
+		m := mark{r.Effects[i].Op, r.Effects[i].State(), 1}
+		if at := slices.IndexFunc(marks, func(o mark) bool { return o.Op == m.Op && o.State == m.State }); at >= 0 {
+			marks[at].N++
+		} else if len(marks) < 6 {
+			marks = append(marks, m)
+		}
+	}
+	return marks
+}
+
+// summary is a run by its events.
+func summary(events []journal.Event) (s ran) {
+	at := map[uint64]int{}
+	s.Events = len(events)
+	for i := range events {
+		e := &events[i]
+		r := read(e)
+		s.ID = e.Run
+		switch e.Kind {
+		case journal.RunStarted:
+			s.Seq, s.Time, s.Tool, s.Version, s.Called, s.Budget = e.Seq, e.Time, r.Tool, r.Version, r.called(), r
+			s.Code, s.Input = said(r.Code), said(r.Input)
+		case journal.EffectRequested, journal.EffectDenied:
+			x := effect{Seq: e.Seq, Op: r.Op, Branch: e.Branch, Capability: r.Capability, Args: r.Args, Began: e.Time, Failure: r.Error, Denied: e.Kind == journal.EffectDenied}
+			x.Place = strings.TrimSuffix(r.In+" "+r.At, " ")
+			if r.ArgsBlob != nil {
+				x.Blob += r.ArgsBlob.Bytes
+			}
+			at[e.Seq] = len(s.Effects)
+			s.Effects = append(s.Effects, x)
+		case journal.EffectOutcome:
+			if n, ok := at[r.Request]; ok {
+				x := &s.Effects[n]
+				x.Done, x.Value, x.Failure, x.Took = true, r.Value, r.Error, e.Time.Sub(x.Began)
+				if r.ValueBlob != nil {
+					x.Blob += r.ValueBlob.Bytes
+				}
+			}
+		case journal.RunEnded:
+			s.Ended, s.Failure, s.Type, s.Steps, s.Took, s.Used, s.Stopped = true, r.Error, r.Type, r.Steps, e.Time.Sub(s.Time), r.LookedUp, r.Stopped
+			if r.Result != nil {
+				s.Bytes = r.Result.Bytes
+			}
+		}
+	}
+	return s
+}
+
+// maxRunEvents is how many events of a run are read for a page.
+const maxRunEvents = 2000
+
+// run reads a run.
+func (s *Store) run(id string) (r ran, more bool, err error) {
+	events, more, err := s.Journal.Read(journal.Query{Run: id, Limit: maxRunEvents})
+	if err != nil || len(events) == 0 {
+		return r, false, err
+	}
+	r = summary(events)
+	if more { // the end is what one wants to know besides
+		last, _, err := s.Journal.Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1, Last: true})
+		if err != nil {
+			return r, more, err
+		}
+		if len(last) == 1 {
+			r = summary(append(events, last...))
+		}
+	}
+	return r, more, nil
+}
+
+// An activity is what is known of a tool from the newest events.
+type activity struct {
+	Runs, Failed int
+	Last         time.Time
+}
+
+// lately is what the newest events say in all. It isn't changed once it is made.
+type lately struct {
+	Events int
+	Since  time.Time
+	Runs   int // within the last hour
+	Failed int
+	Denied int
+	Tools  map[string]*activity
+	Grants map[string]int // effects by the grant's short identity
+}
+
+// A glancer keeps what the newest events said, until there are newer ones.
+type glancer struct {
+	mu   sync.Mutex
+	seq  uint64
+	last *lately
+}
+
+// glanced is how many of the newest events a page looks at for what isn't in an index.
+const glanced = 3000
+
+// glance reads the newest events, if there are newer ones than it knows.
+func (s *Store) glance() (*lately, error) {
+	g := &s.newest
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	last, err := s.Journal.Last()
+	if err != nil || last == g.seq && g.last != nil {
+		return g.last, err
+	}
+	events, _, err := s.Journal.Read(journal.Query{Limit: glanced, Last: true})
+	if err != nil {
+		return nil, err
+	}
+	fresh := &lately{Events: len(events), Tools: map[string]*activity{}, Grants: map[string]int{}}
+	started := map[string]string{}
+	hour := time.Now().Add(-time.Hour)
+	for i := range events {
+		e := &events[i]
+		if i == 0 {
+			fresh.Since = e.Time
+		}
+		recent := e.Time.After(hour)
+		switch e.Kind {
+		case journal.RunStarted:
+			tool := ranTool(e.Data)
+			started[e.Run] = tool
+			if recent {
+				fresh.Runs++
+			}
+			if tool != "" {
+				a := fresh.Tools[tool]
+				if a == nil {
+					a = &activity{}
+					fresh.Tools[tool] = a
+				}
+				a.Runs++
+				a.Last = e.Time
+			}
+		case journal.RunEnded:
+			if !bytes.Contains(e.Data, []byte(`"error":{`)) {
+				break
+			}
+			if a := fresh.Tools[started[e.Run]]; a != nil {
+				a.Failed++
+			}
+			if recent {
+				fresh.Failed++
+			}
+		case journal.EffectRequested:
+			fresh.Grants[member(e.Data, "grant")]++
+		case journal.EffectDenied:
+			if recent {
+				fresh.Denied++
+			}
+		}
+	}
+	g.seq, g.last = last, fresh
+	return fresh, nil
+}
+
+// ranTool is the tool that a run began with; "" for inline code.
+func ranTool(data []byte) string {
+	if !bytes.HasPrefix(data, []byte(`{"tool":`)) {
+		return ""
+	}
+	return member(data, "tool")
+}
+
+// member is a string of an event's data, without reading all of it.
+func member(data []byte, name string) string {
+	at := bytes.Index(data, []byte(`"`+name+`":"`))
+	if at < 0 {
+		return ""
+	}
+	dec := json.NewDecoder(bytes.NewReader(data[at+len(name)+3:]))
+	var s string
+	if dec.Decode(&s) != nil {
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,112 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/text"
+)
+
+// inUse reports whether a port isn't free.
+func inUse(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }
+
+// count is a number of things.
+func count(n any, one, more string) string {
+	s := fmt.Sprint(n)
+	if s == "1" {
+		return "1 " + one
+	}
+	return grouped(s) + " " + more
+}
+
+// grouped has digits in threes.
+func grouped(s string) string {
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// ago is how long ago something was.
+func ago(t time.Time) string {
+	d := time.Since(t)
+	switch {
+	case t.IsZero():
+		return ""
+	case d < time.Minute:
+		return fmt.Sprintf("%d s ago", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+}
+
+// took is a duration.
+func took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return ""
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d)/1e6)
+	case d < 10*time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// maxShown is how much of a text a page has.
+const maxShown = 32 << 10
+
+// indented is JSON laid out, or what it is where it is none.
+func indented(raw []byte) string {
+	var b bytes.Buffer
+	if len(raw) > maxShown || json.Indent(&b, raw, "", "  ") != nil {
+		return beginning(string(raw))
+	}
+	return b.String()
+}
+
+func beginning(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + fmt.Sprintf("\n… (%d bytes in all)", len(s))
+}
+
+// A line is a line of code.
+type line struct {
+	N     int
+	Parts []text.Part
+}
+
+// code splits code in the text form into lines with classes.
+func code(src string) []line {
+	lines := []line{{N: 1}}
+	for _, p := range text.Parts(strings.ToValidUTF8(beginning(strings.TrimRight(src, "\n")), "\uFFFD")) {
+		for i, piece := range strings.Split(p.Text, "\n") {
+			if i > 0 {
+				lines = append(lines, line{N: len(lines) + 1})
+			}
+			if last := &lines[len(lines)-1]; piece != "" {
+				last.Parts = append(last.Parts, text.Part{Class: p.Class, Text: piece})
+			}
+		}
+	}
+	return lines
+}
+
+// asFault finds a fault in an error.
+func asFault(err error, f **fault.Fault) bool { return errors.As(err, f) }
+
+func contextWithin(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/ui"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+)
+
+// uiOptions are the flags of ui.
+type uiOptions struct {
+	capOptions
+	port            int
+	act, open, isIP bool
+}
+
+func newUI() *cobra.Command {
+	var o uiOptions
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Look at tools, runs and authority in a browser",
+		Long: `Serve a page on which you see what models made and did: tools with their versions,
+runs with their effects, who may touch what, what waits for your answer. It reads the
+stores beside any servers, needs no network, and is on this machine's loopback alone.
+
+The address that it prints opens the page once and for a minute; press Enter for
+another. Without --act the page changes nothing. You answer questions at a terminal,
+with 'mcp-pif approve'.`,
+		Example: `  mcp-pif ui
+  mcp-pif ui --open --profile claude-code
+  mcp-pif ui --store pif.db --act`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return failing(o.serve(cmd)) },
+	}
+	o.register(cmd.Flags(), "every profile's")
+	for flag := range o.authorityFlags() {
+		_ = cmd.Flags().MarkHidden(flag)
+	}
+	for _, flag := range []string{"policy", "plugin-lock", "ask-via"} {
+		_ = cmd.Flags().MarkHidden(flag)
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.port, "port", 0, "serve on this `PORT` of loopback (by default one that is free)")
+	f.BoolVar(&o.act, "act", false, "let the page retire tools, revoke grants, and roll back where nothing gets wider")
+	f.BoolVar(&o.open, "open", false, "open the page in your browser")
+	f.BoolVar(&o.isIP, "ip", false, "serve as 127.0.0.1, for a browser that doesn't know names below localhost; other programs there see its cookie")
+	return cmd
+}
+
+// storeName is what a store is called that --store names.
+const storeName = "store"
+
+// serve shows the page until it is interrupted.
+func (o *uiOptions) serve(cmd *cobra.Command) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if o.store == inMemory {
+		_, err := o.there()
+		return err
+	}
+	page, listeners, err := o.page(cmd)
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- page.Serve(ctx, listeners) }()
+	if err := o.announce(cmd, page); err != nil {
+		return err
+	}
+	go func() { // ends with the process, as its terminal does
+		for in := bufio.NewScanner(cmd.InOrStdin()); in.Scan(); {
+			fmt.Fprintf(cmd.OutOrStdout(), "%s\n", page.Link())
+		}
+	}()
+	return <-done
+}
+
+// page makes the page and opens its port.
+func (o *uiOptions) page(cmd *cobra.Command) (*ui.Page, []net.Listener, error) {
+	if _, err := o.names(); err != nil {
+		return nil, nil, err
+	}
+	asked, err := consentFile()
+	if err != nil {
+		return nil, nil, err
+	}
+	taken, err := revocations()
+	if err != nil {
+		return nil, nil, err
+	}
+	listeners, port, err := ui.Listen(o.port)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := ui.Options{
+		Profiles: o.names, Open: func(name string, write bool) (*ui.Store, error) { return o.openStore(cmd, name, write) },
+		Questions: &caps.Consents{Path: asked}, Revocations: taken,
+		Servers: func() (*mcplock.Lock, error) { return (&serverLock{path: o.mcpLock}).read() },
+		Problem: func(l *mcplock.Lock, name string) string { return serverStateOf(l, name).Problem },
+		Act:     o.act, Version: version(), Log: warnings(cmd),
+	}
+	if o.isIP {
+		options.Name = "127.0.0.1"
+	}
+	return ui.New(options, port), listeners, nil
+}
+
+// names is the stores that the page shows.
+func (o *uiOptions) names() ([]string, error) {
+	switch {
+	case o.store != "":
+		return []string{storeName}, nil
+	case o.profile != "":
+		path, err := o.there()
+		if err != nil {
+			return nil, err
+		}
+		return []string{filepath.Base(filepath.Dir(path))}, nil
+	}
+	return profiles()
+}
+
+// openStore opens a store as 'mcp-pif tools' does: what tools may do is decided as the last
+// server on it did.
+func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.Store, error) {
+	of := o.capOptions
+	if of.store == "" {
+		of.profile = name
+	}
+	how := toRead
+	if write {
+		how = toWrite
+		path, err := of.there()
+		if err != nil {
+			return nil, err
+		}
+		of.recall(cmd, path)
+	}
+	k, err := of.tools(cmd, how)
+	if err != nil {
+		return nil, err
+	}
+	again := &replayer{store: k.journal}
+	return &ui.Store{
+		Journal: k.journal, Tools: k.Registry(), Server: k.Server, Policy: k.auth.policy, Close: k.close,
+		Replay: func(ctx context.Context, id, with string) (a mcpserver.Answer, v run.Verdict, err error) {
+			rec, err := run.ReadRecord(again.store, id)
+			if err != nil {
+				return a, run.NoReplay(id, err), nil
+			}
+			options, err := (&replayer{store: again.store}).options(rec, with)
+			if err != nil {
+				return a, v, err
+			}
+			a, v = mcpserver.Replay(ctx, options)
+			return a, v, nil
+		},
+	}, nil
+}
+
+// announce prints the link, and opens it in a browser if that is wanted: by a file that this
+// user alone can read, so that the key isn't on a command line.
+func (o *uiOptions) announce(cmd *cobra.Command, page *ui.Page) error {
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "Open this page (once, within a minute; Enter prints another link, Ctrl-C ends it):\n%s\n", page.Link())
+	if !o.open {
+		return nil
+	}
+	f, err := os.CreateTemp("", "mcp-pif-*.html")
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(f, `<!doctype html><meta http-equiv="refresh" content="0;url=%s">`, html.EscapeString(page.Link()))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	time.AfterFunc(time.Minute, func() { os.Remove(f.Name()) })
+	line := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	if line == nil {
+		line = []string{"xdg-open"}
+	}
+	opener := exec.Command(line[0], append(line[1:], f.Name())...)
+	opener.Stdout, opener.Stderr = io.Discard, io.Discard
+	if err := opener.Start(); err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "no browser could be opened: %s\n", printable(err.Error()))
+		return nil
+	}
+	go func() { _ = opener.Wait() }()
+	return nil
+}
