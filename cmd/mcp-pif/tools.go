@@ -109,9 +109,14 @@ func (o *capOptions) tools(cmd *cobra.Command, how opening) (_ *kept, err error)
 	for _, problem := range problems {
 		log.Warn("a tool on record can't be made", "error", problem)
 	}
+	k.auth.keptAt = path
+	consents := k.auth.consents()
+	if err := consents.Poll(); err != nil {
+		log.Warn("what was approved can't be read", "error", err)
+	}
 	k.Server = mcpserver.New(mcpserver.Options{
 		Registry: tools,
-		Broker:   run.New(run.Options{Policy: k.auth.policy, Journal: k.journal, Log: log}),
+		Broker:   run.New(run.Options{Policy: k.auth.policy, Journal: k.journal, Log: log, Consents: consents}),
 		Limits:   mcpserver.Limits{Result: wholeResult},
 	})
 	return k, nil

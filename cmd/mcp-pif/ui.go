@@ -164,7 +164,7 @@ func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.
 	}
 	again := &replayer{store: k.journal}
 	return &ui.Store{
-		Journal: k.journal, Tools: k.Registry(), Server: k.Server, Policy: k.auth.policy, Close: k.close,
+		Journal: k.journal, Tools: k.Registry(), Server: k.Server, Policy: k.auth.policy, Consents: k.auth.consents(), Close: k.close,
 		Replay: func(ctx context.Context, id, with string) (a mcpserver.Answer, v run.Verdict, err error) {
 			rec, err := run.ReadRecord(again.store, id)
 			if err != nil {

@@ -40,7 +40,7 @@ func showOverview(q *request) (view, error) {
 	all := q.store.Tools.Snapshot().All()
 	d.Tools = len(all)
 	for _, t := range all {
-		state, _ := registry.StateOf(t, q.store.Policy)
+		state, _ := q.store.state(t)
 		d.States[state]++
 	}
 	found, err := q.store.find(runFilter{}, 0, 8)
@@ -77,12 +77,26 @@ type toolRow struct {
 	Did        *activity // nil: nothing lately
 }
 
+// state is how a tool stands, and why. Code that wasn't compiled yet isn't for this.
+func (s *Store) state(t *registry.Tool) (state, why string) {
+	if state, why = registry.StateOf(t, s.Policy); state == registry.StateReady && len(s.Policy.Asks(t.Held)) > 0 {
+		switch s.Consents.Of(registry.SubjectOf(t)) {
+		case caps.Approved:
+		case caps.Rejected:
+			return registry.StateBlocked, "the operator was asked, and said no"
+		default:
+			return registry.StateAsking, "it waits for the operator's approval of this version"
+		}
+	}
+	return state, why
+}
+
 // maxType is how much of a type a list shows.
 const maxType = 120
 
 func (s *Store) row(t *registry.Tool, l *lately) toolRow {
 	r := toolRow{Tool: t, Did: l.Tools[t.Name]}
-	r.State, r.Why = registry.StateOf(t, s.Policy)
+	r.State, r.Why = s.state(t)
 	if t.Unusable() != nil {
 		return r
 	}
@@ -149,7 +163,7 @@ func showTools(q *request) (view, error) {
 		if d.State == "" {
 			return false
 		}
-		state, _ := registry.StateOf(t, q.store.Policy)
+		state, _ := q.store.state(t)
 		return state != d.State
 	})
 	for k := range kinds {

@@ -67,6 +67,8 @@ type Store struct {
 	Tools   *registry.Registry
 	Server  *mcpserver.Server
 	Policy  *caps.Policy
+	// Consents is what was answered to the tools' questions; nil: nothing.
+	Consents *caps.Consents
 	// Replay does a run again, with other code in its place unless with is "": TOOL@VERSION.
 	Replay func(ctx context.Context, id, with string) (mcpserver.Answer, run.Verdict, error)
 	Close  func()
@@ -267,6 +269,11 @@ func (p *Page) open(name string) (*Store, error) {
 	}
 	if p.o.Revocations.Path != "" && len(s.Policy.Grants()) > 0 {
 		if _, err := p.o.Revocations.Apply(s.Policy); err != nil {
+			return nil, err
+		}
+	}
+	if s.Consents != nil {
+		if err := s.Consents.Poll(); err != nil {
 			return nil, err
 		}
 	}

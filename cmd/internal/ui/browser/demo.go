@@ -167,7 +167,9 @@ func (w *world) populate() error {
 		return s.call(false, "evolve", a)
 	}
 	for _, step := range []func() error{
-		func() error { return evolve("square", "n => n * n", "Squares a number.", object{"examples": []object{{"input": 3, "expect": 9}, {"input": -2, "expect": 4}}}) },
+		func() error {
+			return evolve("square", "n => n * n", "Squares a number.", object{"examples": []object{{"input": 3, "expect": 9}, {"input": -2, "expect": 4}}})
+		},
 		func() error {
 			return evolve("invoice_total", "order => sum(map(l => l.price * l.n, order.lines))", "The total of an order's lines.", object{"examples": []object{{"input": object{"lines": []object{{"price": 250, "n": 2}}}, "expect": 500}}})
 		},
@@ -198,12 +200,18 @@ func (w *world) populate() error {
 		func() error { return evolve("scratch", "x => x", "Tries something.", nil) },
 		func() error { return s.call(false, "retire", object{"name": "scratch"}) },
 		func() error { return s.call(false, "square", object{"input": 12}) },
-		func() error { return s.call(false, "run", object{"code": "xs => xs |> filter(x => x > 0) |> sum", "input": []int{3, -1, 2}}) },
-		func() error { return s.call(false, "invoice_total", object{"order": object{"lines": []object{{"price": 250, "n": 2}, {"price": 100, "n": 1}}}, "rate": 19}) },
+		func() error {
+			return s.call(false, "run", object{"code": "xs => xs |> filter(x => x > 0) |> sum", "input": []int{3, -1, 2}})
+		},
+		func() error {
+			return s.call(false, "invoice_total", object{"order": object{"lines": []object{{"price": 250, "n": 2}, {"price": 100, "n": 1}}}, "rate": 19})
+		},
 		func() error { return s.call(false, "read_note", object{"input": "monday"}) },
 		func() error { return s.call(true, "read_note", object{"input": "../archive/x"}) },
 		func() error { return s.call(true, "read_note", object{"input": "sunday"}) },
-		func() error { return s.call(false, "digest", object{"input": []string{"monday", "tuesday", "wednesday"}}) },
+		func() error {
+			return s.call(false, "digest", object{"input": []string{"monday", "tuesday", "wednesday"}})
+		},
 		func() error { return s.call(true, "send", object{"to": "ann", "text": "It works."}) },
 		func() error { return s.call(true, "square", object{"input": "many"}) },
 		func() error { return s.call(false, "run", object{"tool": "square", "input": 15}) },

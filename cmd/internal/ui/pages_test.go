@@ -1,0 +1,183 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestViews: each view shows what is there.
+func TestViews(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.populate()
+	ran := func(tool string, n int) string { return url.QueryEscape(w.runs(tool)[n]) }
+	for path, want := range map[string][]string{
+		"":                            {"<b>4</b> tools", "both", "effect_failed"},
+		"tools":                       {"square", "Squares.", "note.get:work/**", "Retired", "gone", "constant"},
+		"tools?q=squ":                 {"square"},
+		"tools?kind=note":             {"look", "keep"},
+		"tools?state=blocked":         {"No tool fits"},
+		"tool?name=look":              {`<span class="effect">!note.get</span>`, "note.get:work/**", "reads only", "both", "effect_failed"},
+		"tool?name=both":              {"through <bdi>look</bdi>", `<span class="tool">@look</span>`},
+		"tool?name=square&v=1":        {"superseded", "version 2 is the current one"},
+		"tool?name=gone":              {"retired"},
+		"diff?name=square&a=1&b=2":    {`class="del"`, `class="add"`, "n =&gt; n * n &#43; 0", "Neither wider nor narrower"},
+		"runs":                        {"square", "ok"},
+		"runs?tool=look":              {"work/a", "denied"},
+		"runs?tool=look&outcome=ok":   {"work/a"},
+		"runs?op=note":                {"look", "both"},
+		"runs?refresh=5":              {`http-equiv="refresh" content="5"`},
+		"run?id=" + ran("both", 0):    {"note.get", `class="bar"`, "hello", "work/a", "Replay"},
+		"run?id=" + ran("look", 0):    {"denied", "home/a"},
+		"replay?id=" + ran("both", 0): {"identical", "hello"},
+		"replay?id=" + ran("square", 0) + "&with=1": {"square@1", "Requests"},
+		"events":           {"effect.requested", "tool.evolved"},
+		"events?kind=tool": {"tool.retired"},
+		"events?seq=1":     {"&#34;seq&#34;: 1"},
+		"questions":        {"Nothing waits"},
+		"servers":          {"No server was added"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			status, text := w.get(path)
+			if status != http.StatusOK {
+				t.Fatalf("%d: %s", status, text)
+			}
+			for _, words := range want {
+				if !strings.Contains(text, words) {
+					t.Errorf("it doesn't show %q: %s", words, text)
+				}
+			}
+			if strings.Count(text, "<h1>") != 1 {
+				t.Error("a page has one heading of the first rank")
+			}
+		})
+	}
+	for path, status := range map[string]int{
+		"tool?name=nobody": 404, "tool?name=square&v=9": 404, "run?id=none": 404, "replay?id=none": 404, "nothing": 404, "events?kind=nothing": 404,
+		"diff?name=square&a=1&b=9": 404, "tools?from=-5": 200, "tools?from=99999": 200, "tools?from=x": 200, "events?before=x": 200,
+	} {
+		if got, text := w.get(path); got != status {
+			t.Errorf("%s: %d, want %d: %s", path, got, status, text)
+		}
+	}
+	if a := w.send(httptest.NewRequest(http.MethodGet, "/p/other/tools", nil)); a.Code != 404 {
+		t.Errorf("a profile that isn't: %d", a.Code)
+	}
+	if status, _ := w.get("runs?tool=look&outcome=failed&since=2100-01-01"); status != 200 {
+		t.Errorf("a time in the future: %d", status)
+	}
+}
+
+// TestExampleRuns: an example is run with its own effects, and nothing is recorded.
+func TestExampleRuns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.populate()
+	s, err := w.page.open("test")
+	w.fatal(err)
+	before, err := s.Journal.Last()
+	w.fatal(err)
+	if status, text := w.post("example", url.Values{"name": {"look"}, "n": {"0"}}); status != 200 || !strings.Contains(text, "It gives what it says") {
+		t.Errorf("%d: %s", status, text)
+	}
+	if status, _ := w.post("example", url.Values{"name": {"look"}, "n": {"1"}}); status != 404 {
+		t.Errorf("an example that isn't: %d", status)
+	}
+	if status, _ := w.get("example?name=look&n=0"); status != 404 {
+		t.Errorf("an example runs by being looked at: %d", status)
+	}
+	if after, err := s.Journal.Last(); err != nil || after != before {
+		t.Errorf("%d events, then %d, %v", before, after, err)
+	}
+}
+
+// TestLive: what happens is told while one looks, runs and events.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.populate()
+	server := httptest.NewServer(http.HandlerFunc(func(a http.ResponseWriter, r *http.Request) {
+		r.Host = w.page.door.host
+		w.page.ServeHTTP(a, r)
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	listen := func(query string) *http.Response {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/p/test/live?"+query, nil)
+		w.fatal(err)
+		r.AddCookie(w.cookie)
+		a, err := http.DefaultClient.Do(r)
+		w.fatal(err)
+		if a.Header.Get("Content-Type") != "text/event-stream" || a.Header.Get("Content-Security-Policy") != policy {
+			t.Fatalf("%v", a.Header)
+		}
+		return a
+	}
+	s, err := w.page.open("test")
+	w.fatal(err)
+	last, err := s.Journal.Last()
+	w.fatal(err)
+	after := url.Values{"after": {json.Number(grouped(itoa(last))).String()}}
+	after.Set("after", itoa(last))
+	runs, events := listen("of=runs&"+after.Encode()), listen("kind=run&"+after.Encode())
+	defer runs.Body.Close()
+	defer events.Body.Close()
+	w.call(false, "square", object{"input": 1111})
+	got := w.until(runs.Body, `"state":"ok"`)
+	if !strings.Contains(got, `"called":"square"`) || !strings.Contains(got, "1111") {
+		t.Errorf("the stream of runs has %s", got)
+	}
+	if got := w.until(events.Body, "run.ended"); !strings.Contains(got, "id: "+itoa(last+1)) {
+		t.Errorf("the stream of events has %s", got)
+	}
+}
+
+// markup is what text from outside never may be in a page.
+var markup = regexp.MustCompile(`(?i)<(script|img|svg|iframe|b|a)[^>]*(canary|alert)|href="(javascript|data)|\x00`)
+
+// TestHostile: whatever a model writes, a page shows it, and it does nothing.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	for i, bad := range hostile {
+		text, _ := json.Marshal(bad)
+		code := "x => " + string(caps60(text))
+		name := "t" + itoa(uint64(i))
+		w.call(false, "evolve", object{"name": name, "code": code, "description": bad, "draft": true})
+		w.call(false, name, object{"input": bad})
+		w.call(true, "run", object{"code": `x => raise(x)`, "input": bad})
+	}
+	pages := []string{"", "tools", "runs", "events", "events?kind=tool", "authority"}
+	for i, bad := range hostile {
+		pages = append(pages, "tool?name=t"+itoa(uint64(i)), "tools?q="+url.QueryEscape(bad), "runs?tool="+url.QueryEscape(bad), "tool?name="+url.QueryEscape(bad), "run?id="+url.QueryEscape(bad), "events?kind="+url.QueryEscape(bad))
+	}
+	for _, id := range w.runs("") {
+		pages = append(pages, "run?id="+url.QueryEscape(id), "replay?id="+url.QueryEscape(id))
+	}
+	for _, path := range pages {
+		status, text := w.get(path)
+		if status != 200 && status != 404 {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
+		if m := markup.FindString(text); m != "" {
+			t.Errorf("%s: %q is in the page", path, m)
+		}
+		for _, r := range text {
+			if r != '\n' && r != '\t' && visible(string(r)) != string(r) {
+				t.Errorf("%s: %U is in the page", path, r)
+				break
+			}
+		}
+		if len(text) > 300<<10 {
+			t.Errorf("%s: %d bytes", path, len(text))
+		}
+	}
+}
