@@ -10,12 +10,19 @@ import (
 // left of the budget.
 type TraceEvent = naive.Scene
 
+// A TraceEnding is the end of an evaluation of a term and of those that go on with it.
+type TraceEnding = naive.Ending
+
 // Tracing is how [Program.TraceWith] looks at a run.
 type Tracing struct {
 	Tools Tools // may be nil
 	// Visit is called before each evaluation of a term; false ends the trace.
 	// nil: nothing is called.
 	Visit func(TraceEvent) bool
+	// Ended is told of the end of each evaluation; nil: nothing is called.
+	Ended func(TraceEnding)
+	// Asked is told of the steps used before each round of requests; nil: nothing is called.
+	Asked func(steps uint64)
 	// Answer answers a round of requests, in order, as [Machine.Resume] is
 	// given them; nil: every effect is denied. Whoever traces a run that was
 	// recorded answers from the record.
@@ -39,7 +46,7 @@ func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *f
 	v, steps, f := naive.Run(naive.Config{
 		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in, More: in.more,
 		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
-		Tools:   t.Tools, Handler: t.Answer, Visit: t.Visit,
+		Tools:   t.Tools, Handler: t.Answer, Visit: t.Visit, Ended: t.Ended, Asked: t.Asked,
 	})
 	if f != nil {
 		return Encoded{}, steps, f

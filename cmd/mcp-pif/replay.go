@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/step"
 )
 
 // replayOptions are the flags of replay.
@@ -50,7 +51,7 @@ that differs is reported.
 
 With --trace every evaluation is shown first, on the reference evaluator: its step,
 the steps left, its place, its variables, and each effect with its recorded
-outcome. On a terminal Enter goes on, b goes back, q ends it.
+outcome. 'mcp-pif step RUN' walks through them forth and back.
 
 With --all every run on record is done again, after the whole journal was checked,
 and those that differ are shown.
@@ -123,12 +124,14 @@ func (o *replayOptions) replayOne(ctx context.Context, cmd *cobra.Command, r *re
 	if err != nil {
 		return failing(err)
 	}
-	var t *tracing
-	if o.trace {
-		t = newTracing(cmd, o)
-		options.Watcher = t
-	}
+	var rounds []step.Round
+	options.Walked = &rounds
 	a, v := mcpserver.Replay(ctx, options)
+	if o.trace {
+		if err := trace(ctx, out, step.New(rounds, 0), o.from, o.to, o.asJSON); err != nil {
+			return failing(err)
+		}
+	}
 	if o.asJSON {
 		return o.printVerdict(cmd, &a, v)
 	}
@@ -177,6 +180,25 @@ type replayer struct {
 	store *journal.Store
 	tools *registry.Registry
 	last  *registry.Snapshot // what was asked for last
+}
+
+// walk replays a run, and gives what walks through it.
+func (r *replayer) walk(ctx context.Context, id, with string, max uint64) (*step.Walk, run.Verdict, error) {
+	rec, err := run.ReadRecord(r.store, id)
+	if err != nil {
+		return nil, run.NoReplay(id, err), nil
+	}
+	options, err := r.options(rec, with)
+	if err != nil {
+		return nil, run.Verdict{}, err
+	}
+	var rounds []step.Round
+	options.Walked = &rounds
+	_, v := mcpserver.Replay(ctx, options)
+	if len(rounds) == 0 {
+		return nil, v, nil
+	}
+	return step.New(rounds, max), v, nil
 }
 
 // at is the tools as they were after an event.

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -579,15 +580,16 @@ func (r *repl) step(code string) {
 		r.complain("apply the function to see its steps: (n => n * n)(12)")
 		return
 	}
-	t := &tracing{out: r.cmd.OutOrStdout(), to: mostStepped, terms: map[term.Term]string{}}
+	out, ctx := r.cmd.OutOrStdout(), commandContext(r.cmd)
+	w := step.New([]step.Round{{Program: p.Program}}, 0)
 	if r.in.interactive() {
-		fmt.Fprintln(t.out, "Enter: the next step; q: no more of them")
-		t.to, t.ask = 0, func() (string, error) { return r.in.read(false) }
+		fmt.Fprintln(out, stepHint)
+		st := &stepper{ctx: ctx, out: out, walk: w}
+		err = st.run(func() (string, error) { return r.in.read(false) })
+	} else {
+		err = trace(ctx, out, w, 0, mostStepped, false)
 	}
-	result, steps, f := p.TraceWith(core.Input{}, core.Budgets{}, core.Tracing{Visit: func(e core.TraceEvent) bool { return t.Eval(0, e) }})
-	if t.over {
-		fmt.Fprintln(t.out, "…")
-		return
+	if err != nil {
+		r.complain(err.Error())
 	}
-	t.Done(steps, result, f)
 }

@@ -41,6 +41,9 @@ func (r *run) ask(requests []value.Request) []value.Answer {
 	if r.branch != nil {
 		return r.branch.ask(requests)
 	}
+	if r.Asked != nil {
+		r.Asked(r.steps)
+	}
 	return r.Handler(requests)
 }
 
@@ -108,6 +111,7 @@ func (r *run) call(n *term.Prim, e *env, ctx *context, around limits, depth int)
 // A branch is one branch of a par under way: a coroutine, which runs only
 // while the par waits for it.
 type branch struct {
+	id     int // from 1, in the order in which they are made
 	index  int
 	parent *branch
 	nested int // its evaluations on the Go stack
@@ -125,6 +129,14 @@ type branch struct {
 
 // abandoned is the panic that unwinds a branch that is not needed any more.
 type abandoned struct{}
+
+// number returns the branch's number; 0: it is none.
+func (b *branch) number() int {
+	if b == nil {
+		return 0
+	}
+	return b.id
+}
 
 // path returns the indices of the branches around, as requests have it.
 func (b *branch) path() string {
@@ -159,7 +171,8 @@ func (r *run) par(n *term.Prim, e *env, ctx *context, around limits, depth int) 
 	}
 	branches := make([]*branch, len(n.Args))
 	for i := range branches {
-		branches[i] = &branch{index: i, parent: r.branch, out: make(chan []value.Request), in: make(chan []value.Answer)}
+		r.branches++
+		branches[i] = &branch{id: r.branches, index: i, parent: r.branch, out: make(chan []value.Request), in: make(chan []value.Answer)}
 	}
 	left := branches // those that are still of interest
 	abandon := func(from int) {
@@ -181,7 +194,9 @@ func (r *run) par(n *term.Prim, e *env, ctx *context, around limits, depth int) 
 			mine := answers[:b.requests]
 			answers = answers[b.requests:]
 			asked := r.resume(b, mine, func() (value.Value, *fault.Fault) {
-				return r.eval(n.Args[b.index], e, ctx, around, inside, false)
+				v, f := r.eval(n.Args[b.index], e, ctx, around, inside, false)
+				r.ended(v, f)
+				return v, f
 			})
 			if b.panicked != nil {
 				panic(b.panicked)

@@ -154,23 +154,32 @@ func (r *run) operand(t term.Term, e *env, ctx *context, around limits, depth in
 }
 
 // nest evaluates a level further up on the stack.
-func (r *run) nest(t term.Term, e *env, ctx *context, around limits, depth int, tail bool) (v value.Value, f *fault.Fault) {
+func (r *run) nest(t term.Term, e *env, ctx *context, around limits, depth int, tail bool) (value.Value, *fault.Fault) {
+	var v value.Value
+	var f *fault.Fault
 	r.nested++
 	if r.nested%stackEvals != 0 {
 		v, f = r.eval(t, e, ctx, around, depth, tail)
 	} else if int64(r.nested)*frameBytes > slack*r.Budgets.Memory {
 		f = ctx.fail(t, prim.OutOfMemory(r.Budgets.Memory))
 	} else {
-		done := make(chan any)
-		go func() {
-			defer func() { done <- recover() }()
-			v, f = r.eval(t, e, ctx, around, depth, tail)
-		}()
-		if p := <-done; p != nil {
-			panic(p)
-		}
+		v, f = r.elsewhere(t, e, ctx, around, depth, tail)
 	}
+	r.ended(v, f)
 	r.nested--
+	return v, f
+}
+
+// elsewhere evaluates on another goroutine's stack.
+func (r *run) elsewhere(t term.Term, e *env, ctx *context, around limits, depth int, tail bool) (v value.Value, f *fault.Fault) {
+	done := make(chan any)
+	go func() {
+		defer func() { done <- recover() }()
+		v, f = r.eval(t, e, ctx, around, depth, tail)
+	}()
+	if p := <-done; p != nil {
+		panic(p)
+	}
 	return v, f
 }
 

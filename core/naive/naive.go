@@ -84,6 +84,11 @@ type Config struct {
 	// Visit is called before each term's evaluation; false ends the run, with a
 	// fault of kind cancelled. nil: nothing is called.
 	Visit func(Scene) bool
+	// Ended is told of the end of each evaluation, but not of a branch of par that is
+	// abandoned. nil: nothing is called.
+	Ended func(Ending)
+	// Asked is told of the steps used before each round of effects. nil: nothing is called.
+	Asked func(steps uint64)
 }
 
 // run is one run's state.
@@ -95,9 +100,9 @@ type run struct {
 	// expanded is what the uses of the prelude's rows mean.
 	expanded map[*term.Prim]term.Term
 	uses     prim.Uses
-	// branch is the branch of par that runs; nil: none.
-	branch *branch
-	places map[standing]Place // that were asked for
+	// branch is the branch of par that runs; nil: none. branches is how many there were.
+	branch   *branch
+	branches int
 }
 
 // A context is what a piece of code belongs to. Closures carry the context
@@ -190,7 +195,15 @@ func Run(c Config) (value.Value, uint64, *fault.Fault) {
 		r.Budgets.Depth = DefaultDepth
 	}
 	v, f := r.run()
+	r.ended(v, f)
 	return v, r.steps, f
+}
+
+// ended tells of the end of the evaluation that runs.
+func (r *run) ended(v value.Value, f *fault.Fault) {
+	if r.Ended != nil {
+		r.Ended(Ending{r.steps, r.nested, r.branch.number(), v, f})
+	}
 }
 
 func (r *run) run() (value.Value, *fault.Fault) {
@@ -220,7 +233,7 @@ func (r *run) program(t term.Term, source *term.Source, name string, tools value
 			ctx.tool.self = &value.Closure{Impl: &closure{lam, nil, ctx, nil}}
 		}
 	}
-	v, f := r.eval(code, nil, ctx, nil, depth, true)
+	v, f := r.nest(code, nil, ctx, nil, depth, true)
 	if f != nil {
 		return nil, f
 	}
@@ -242,7 +255,7 @@ func (r *run) program(t term.Term, source *term.Source, name string, tools value
 		if f := r.step(code, c.env, ctx, depth); f != nil {
 			return nil, f
 		}
-		if v, f = r.eval(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, c.around, depth, true); f != nil {
+		if v, f = r.nest(c.lam.Body, &env{c.lam.Param, arg, c.env}, c.ctx, c.around, depth, true); f != nil {
 			return nil, f
 		}
 	}
@@ -254,12 +267,12 @@ func (r *run) input(in *parse.Parsed) (value.Value, *fault.Fault) {
 	if in == nil {
 		in = &parse.Parsed{Term: &term.Unit{}}
 	}
-	return r.eval(in.Term, nil, &context{run: r, source: in.Source, root: in.Term, in: "input", library: r.Tools}, nil, 0, true)
+	return r.nest(in.Term, nil, &context{run: r, source: in.Source, root: in.Term, in: "input", library: r.Tools}, nil, 0, true)
 }
 
 // step charges the one step of evaluating t with the variables of e.
 func (r *run) step(t term.Term, e *env, ctx *context, depth int) *fault.Fault {
-	if r.Visit != nil && !r.Visit(Scene{r.steps, r.Budgets.Steps - r.steps, depth, t, e, ctx, r}) {
+	if r.Visit != nil && !r.Visit(Scene{r.steps, r.Budgets.Steps - r.steps, depth, r.nested, t, e, ctx, r.branch}) {
 		return ctx.fail(t, fault.New(fault.Cancelled, "the visitor has seen enough"))
 	}
 	return r.charge(1, t, ctx)
@@ -327,11 +340,24 @@ type Scene struct {
 	Step  uint64 // steps used before it
 	Left  uint64 // steps of the budget that are left
 	Depth int
+	// Level is how many evaluations wait for this one, in its branch of par. A scene
+	// at the level of the one before goes on with the same evaluation.
+	Level int
 	Term  term.Term
 
-	env *env
-	ctx *context
-	run *run
+	env    *env
+	ctx    *context
+	branch *branch
+}
+
+// An Ending is the end of the evaluation at a level of a branch, with its value or
+// its fault.
+type Ending struct {
+	Steps  uint64 // used up to then
+	Level  int
+	Branch int // see [Scene.Branch]
+	Value  value.Value
+	Fault  *fault.Fault
 }
 
 // A Place is where a term stands: the document's name and the pointer into it,
@@ -342,26 +368,41 @@ type Place struct {
 	Line, Col int
 }
 
-// Place finds where the term stands. It is to be asked while the run is at the term.
+// Place finds where the term stands. It reads the source.
 func (s Scene) Place() Place {
-	key := standing{s.Term, s.ctx}
-	p, ok := s.run.places[key]
-	if !ok {
-		// Finding it reads the source, and a loop is often at the same place.
-		f := s.ctx.fail(s.Term, &fault.Fault{})
-		p = Place{f.In, f.At, f.Line, f.Col}
-		if s.run.places == nil {
-			s.run.places = map[standing]Place{}
-		}
-		s.run.places[key] = p
-	}
-	return p
+	f := s.ctx.fail(s.Term, &fault.Fault{})
+	return Place{f.In, f.At, f.Line, f.Col}
 }
 
-// standing is a term in a document.
-type standing struct {
-	term term.Term
-	ctx  *context
+// Source is what the term was read from, and the offset in it; nil: nothing is known.
+func (s Scene) Source() (src *term.Source, offset int) {
+	return s.ctx.source, s.ctx.run.uses.Blame(&fault.Fault{}, s.Term.Pos())
+}
+
+// In is the name of the document that the term stands in.
+func (s Scene) In() string { return s.ctx.in }
+
+// Tool is the tool in whose name the code acts; "" for inline code.
+func (s Scene) Tool() string { return s.ctx.holder }
+
+// Root is the term that the code stands for which the term is a part of.
+func (s Scene) Root() term.Term { return s.ctx.root }
+
+// Row is the name of the row of the library in whose meaning t stands, which belongs to
+// the scene's program; "" for what was written.
+func (s Scene) Row(t term.Term) string { return s.ctx.run.uses.Row(t.Pos()) }
+
+// Branch is the number of the branch of par that the scene is in, from 1 as they are
+// made; 0: it is in none.
+func (s Scene) Branch() int { return s.branch.number() }
+
+// Path is the indices of the branches around, as requests have it, and outer the branch
+// that this one's par is in.
+func (s Scene) Path() (path string, outer int) {
+	if s.branch == nil {
+		return "", 0
+	}
+	return s.branch.path(), s.branch.parent.number()
 }
 
 // Vars calls visit for the variables in scope, the innermost first, until it

@@ -84,6 +84,16 @@ func (u Uses) Blame(f *fault.Fault, pos int) int {
 	return pos
 }
 
+// Row returns the name of the row that was written, of a place that may be in what a use
+// of a row of the library means; "" of another place.
+func (u Uses) Row(pos int) (name string) {
+	for pos < 0 {
+		in := u[^pos>>bodyBits]
+		name, pos = in.row.Name, int(in.at)
+	}
+	return name
+}
+
 func blame(f *fault.Fault, path placed) {
 	row := path[len(path)-1].row
 	give := fmt.Sprintf("Give %s %%s. Correct: %s.", row.Name, strings.ReplaceAll(row.Correct(), "%", "%%"))

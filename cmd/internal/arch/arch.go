@@ -98,6 +98,8 @@ var rules = map[string]rule{
 	// The checker of certificates imports no inference, and what makes them both.
 	"core/check/cert":  {std: pure, ours: with("core/text")},
 	"core/check/issue": {std: pure, ours: with("core/text", "core/check", "core/check/cert")},
+	// A context ends a walk through a run.
+	"core/step": {std: append(append([]string{}, pure...), "context"), ours: with("core", "core/text")},
 	// A context ends a run, and gives a program nothing.
 	"core":                  {std: pure, file: map[string][]string{"run.go": {"context"}, "follow.go": {"context"}}, ours: []string{"core/..."}},
 	"core/internal/long":    {std: pure},
@@ -195,7 +197,7 @@ var rules = map[string]rule{
 	"cmd/internal/recording": {std: anyStd, libraries: []string{"github.com/charmbracelet/x/ansi"}},
 	"cmd/mcp-pif": {
 		std: anyStd, ours: []string{"core/...", "caps/...", "plugins/...", "cmd/internal/..."},
-		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/rogpeppe/go-internal/diff", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"}, mcpSDK...),
+		libraries: append([]string{"github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/google/pprof/profile", "github.com/rogpeppe/go-internal/diff", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"}, mcpSDK...),
 	},
 }
 

@@ -6,27 +6,9 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
-	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/step"
 )
-
-// seen is a watcher that keeps what it was shown.
-type seen struct {
-	evals   int
-	effects []string
-	result  string
-	steps   uint64
-}
-
-func (s *seen) Eval(uint64, core.TraceEvent) bool { s.evals++; return true }
-
-func (s *seen) Effect(q *core.Request, a *core.Answer) { s.effects = append(s.effects, q.Op) }
-
-func (s *seen) Done(steps uint64, result core.Encoded, f *fault.Fault) {
-	if s.result, s.steps = string(result.JSON), steps; f != nil {
-		s.result = string(f.Kind)
-	}
-}
 
 // TestReplayDirect: what a direct call was given, by its names and types, is on
 // record, and its replay and its trace come to the same.
@@ -67,15 +49,12 @@ func TestReplayDirect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		look := &seen{}
-		_, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools, Watcher: look})
-		result := was.Text
-		if was.Fault != nil {
-			result = string(was.Fault.Kind)
+		var rounds []step.Round
+		_, v := Replay(t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: tools, Walked: &rounds})
+		if v.Verdict != run.Identical {
+			t.Errorf("%s %s: %+v", c.tool, c.arguments, v)
 		}
-		if v.Verdict != run.Identical || look.evals == 0 || len(look.effects) != c.effects || look.steps != was.steps || look.result != result {
-			t.Errorf("%s %s: the trace saw %+v, the run gave %s in %d steps: %+v", c.tool, c.arguments, look, was.Text, was.steps, v)
-		}
+		w.walk(rec, rounds, was)
 	}
 }
 

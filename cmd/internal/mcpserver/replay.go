@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/step"
 )
 
 // ReplayOptions is what a recorded run is done again with.
@@ -25,9 +26,9 @@ type ReplayOptions struct {
 	// Call is done in place of the recorded one where its Tool isn't empty: for
 	// other code.
 	Call run.Call
-	// Watcher, if it isn't nil, is shown every evaluation first, on the reference
-	// evaluator, which is slow.
-	Watcher Watcher
+	// Walked, if it isn't nil, is given what the run evaluated, for [step.New]. It may
+	// be walked through when the replay is over.
+	Walked *[]step.Round
 	// Whole keeps all that can be read on of a large result, not only what is shown.
 	Whole bool
 	// Processors is what it computes on; nil: all there are.
@@ -42,7 +43,7 @@ func Replay(ctx context.Context, o ReplayOptions) (a Answer, v run.Verdict) {
 	b := rec.Bounds
 	s := &Server{
 		limits: Limits{MaxSteps: b.MaxSteps, MaxMemory: b.MaxMemory, MaxDepth: b.MaxDepth, Result: b.Result, Timeout: b.Timeout}.orDefault(),
-		broker: o.Replay.Broker(), log: slog.New(slog.DiscardHandler), watcher: o.Watcher,
+		broker: o.Replay.Broker(), log: slog.New(slog.DiscardHandler), walked: o.Walked,
 	}
 	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
 	if s.whole, s.cpu = o.Whole, o.Processors; s.cpu == nil {

@@ -32,49 +32,11 @@ func TestReplaysAreIdentical(t *testing.T) {
 		runs = 1000
 	}
 	w := newRecordedWorld(t, 42)
-	w.evolve("helper", term1{"lam": "x", "body": []any{term1{"toy.get": "notes/helper"}, term1{"var": "x"}}}, toyGet)
-	w.evolve("secret", 1)
-	w.evolve("steps", `n => if n <= 0 then !toy.get("notes/end") else (let got = try(!toy.get("notes/" ++ to_text(n))) in continue(n - 1))`, toyGet)
-	w.evolve("spin", "n => self(n + 1)")
+	w.evolveGenerated()
 	ends, effects := map[string]int{}, 0
 	for i := range runs {
-		// How far a run came that the clock ended is nothing to those after it.
-		*w.dice = *rand.New(rand.NewPCG(42, uint64(i)))
-		w.evolve("it", term1{"lam": "x", "body": []any{w.program(4), w.program(3)}}, toyGet, toyPut, "call:helper")
-		tool, arguments := "run", term1{"tool": "it", "input": w.input(), "input_as": []string{"auto", "data"}[w.dice.IntN(2)]}
-		server := w.server
-		switch i % 10 {
-		case 0:
-			tool, arguments = "it", term1{"input": w.input()}
-		case 1:
-			arguments["steps"] = 1 + w.dice.IntN(120)
-		case 2:
-			server = w.short
-		case 3:
-			arguments = term1{"tool": "steps", "input": w.dice.IntN(6), "drive": w.dice.IntN(3) > 0, "rounds": 1 + w.dice.IntN(6)}
-		case 4:
-			arguments = term1{"code": term1{"lam": "x", "body": w.program(2)}, "input": w.input()}
-		case 5:
-			w.script.after = w.script.asked + 1 + w.dice.IntN(3)
-		case 6:
-			if i%30 == 6 {
-				server, arguments = w.short, term1{"tool": "spin", "input": 1, "steps": 200_000_000}
-			}
-		}
-		text, err := json.Marshal(arguments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		w.script.cancel = nil
-		if i%10 == 5 {
-			w.script.cancel = cancel
-		}
-		before := w.newestOr()
-		was := server.Call(ctx, Call{Tool: tool, Arguments: text})
-		cancel()
-		id := w.newestOr()
-		if id == before {
+		id, was, begun := w.generated(i)
+		if !begun {
 			ends["not begun"]++
 			continue
 		}
@@ -90,6 +52,56 @@ func TestReplaysAreIdentical(t *testing.T) {
 	if effects < 2*runs || ends["done"] < runs/10 || ends["cancelled"] == 0 || ends["timeout"] == 0 || ends["out_of_fuel"] == 0 || len(ends) < 7 {
 		t.Errorf("these runs show too little: %d decisions, ends %v", effects, ends)
 	}
+}
+
+// evolveGenerated makes the tools that generated runs call.
+func (w *recordedWorld) evolveGenerated() {
+	w.evolve("helper", term1{"lam": "x", "body": []any{term1{"toy.get": "notes/helper"}, term1{"var": "x"}}}, toyGet)
+	w.evolve("secret", 1)
+	w.evolve("steps", `n => if n <= 0 then !toy.get("notes/end") else (let got = try(!toy.get("notes/" ++ to_text(n))) in continue(n - 1))`, toyGet)
+	w.evolve("spin", "n => self(n + 1)")
+}
+
+// generated does a run by chance, the i-th, which ends in one of many ways.
+func (w *recordedWorld) generated(i int) (id string, was Answer, begun bool) {
+	w.t.Helper()
+	// How far a run came that the clock ended is nothing to those after it.
+	*w.dice = *rand.New(rand.NewPCG(42, uint64(i)))
+	w.evolve("it", term1{"lam": "x", "body": []any{w.program(4), w.program(3)}}, toyGet, toyPut, "call:helper")
+	tool, arguments := "run", term1{"tool": "it", "input": w.input(), "input_as": []string{"auto", "data"}[w.dice.IntN(2)]}
+	server := w.server
+	switch i % 10 {
+	case 0:
+		tool, arguments = "it", term1{"input": w.input()}
+	case 1:
+		arguments["steps"] = 1 + w.dice.IntN(120)
+	case 2:
+		server = w.short
+	case 3:
+		arguments = term1{"tool": "steps", "input": w.dice.IntN(6), "drive": w.dice.IntN(3) > 0, "rounds": 1 + w.dice.IntN(6)}
+	case 4:
+		arguments = term1{"code": term1{"lam": "x", "body": w.program(2)}, "input": w.input()}
+	case 5:
+		w.script.after = w.script.asked + 1 + w.dice.IntN(3)
+	case 6:
+		if i%30 == 6 {
+			server, arguments = w.short, term1{"tool": "spin", "input": 1, "steps": 200_000_000}
+		}
+	}
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	w.script.cancel = nil
+	if i%10 == 5 {
+		w.script.cancel = cancel
+	}
+	before := w.newestOr()
+	was = server.Call(ctx, Call{Tool: tool, Arguments: text})
+	id = w.newestOr()
+	return id, was, id != before
 }
 
 // newestOr is newest, or nothing.

@@ -347,8 +347,14 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	for {
 		j.program, j.input, j.tool, j.tools = program, in, t.tool, acts.Tools(t.tool)
 		acts.Evaluates(run.Evaluation{Tool: j.tool, Program: program, Input: in, More: len(t.more), Budgets: j.budgets})
-		s.trace(ctx, &j)
+		s.trace(&j)
+		if s.walked != nil {
+			s.keepRound(&j)
+		}
 		p := s.execute(ctx, j)
+		if s.walked != nil {
+			s.endRound(&p)
+		}
 		if p.Fault != nil {
 			return failure(inForm(placed(p.Fault, t.tool, c.Tools), t.inText()), used+p.Steps, t.notes, next), round
 		}

@@ -39,6 +39,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/step"
 )
 
 // Options is what a [Server] is made from. The zero value of each field is its
@@ -99,9 +100,9 @@ type Server struct {
 	cpu     *Processors
 	share   core.Share // what its runs hold of the pool
 	tickets atomic.Uint64
-	watcher Watcher     // of a replay; nil: nobody looks
-	record  *run.Record // that is replayed, with the same call; else nil
-	whole   bool        // of a replay: all of a large result is kept
+	walked  *[]step.Round // of a replay; nil: nobody looks
+	record  *run.Record   // that is replayed, with the same call; else nil
+	whole   bool          // of a replay: all of a large result is kept
 	mcp     *mcp.Server
 	results *Results // nil, of a replay: nothing is kept
 	listens listens

@@ -2,9 +2,11 @@ package mcpserver
 
 import (
 	"context"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -15,12 +17,8 @@ const traced = 100_000
 
 // trace logs a job's evaluations, on the reference evaluator, before it is done
 // for real. Where tracing is off it costs the test. Effects are denied: nothing
-// was done yet that could be looked at. A replay shows them; see [Watcher].
-func (s *Server) trace(ctx context.Context, j *job) {
-	if s.watcher != nil {
-		s.look(ctx, j)
-		return
-	}
+// was done yet that could be looked at.
+func (s *Server) trace(j *job) {
 	if s.opts.Trace == nil {
 		return
 	}
@@ -49,36 +47,30 @@ func beginningOf(t term.Term) string {
 	return string(w.Bytes())
 }
 
-// A Watcher looks at a replay, evaluation by evaluation.
-type Watcher interface {
-	// Eval is told before each evaluation; before is the steps of the rounds
-	// before. false ends the trace, not the replay.
-	Eval(before uint64, e core.TraceEvent) bool
-	// Effect is told of each request, with what the record has for it.
-	Effect(q *core.Request, a *core.Answer)
-	// Done is told of the end of each round.
-	Done(steps uint64, result core.Encoded, f *fault.Fault)
-}
-
-// look shows a job of a replay to the watcher, before it is done.
-func (s *Server) look(ctx context.Context, j *job) {
-	twin := j.run.Twin()
-	left := true
-	result, steps, f := j.program.TraceWith(j.input, j.budgets, core.Tracing{
-		Tools: twin.Tools(j.tool),
-		Visit: func(e core.TraceEvent) bool {
-			left = left && ctx.Err() == nil && s.watcher.Eval(j.used, e)
-			return left
-		},
-		Answer: func(requests []core.Request) []core.Answer {
-			answers := twin.Answer(ctx, j.until, requests)
-			for i := range requests {
-				s.watcher.Effect(&requests[i], &answers[i])
+// keepRound tells of a job of a replay what package step walks through. What answers it
+// is the replay as it is now, anew each time.
+func (s *Server) keepRound(j *job) {
+	twin, tool := j.run.Twin(), j.tool
+	*s.walked = append(*s.walked, step.Round{
+		Program: j.program, Input: j.input, Budgets: j.budgets, Before: j.used,
+		Begin: func() (core.Tools, func([]core.Request) []core.Answer) {
+			again := twin.Twin()
+			return again.Tools(tool), func(requests []core.Request) []core.Answer {
+				return again.Answer(context.Background(), time.Time{}, requests)
 			}
-			return answers
 		},
 	})
-	if left {
-		s.watcher.Done(j.used+steps, result, f)
+}
+
+// endRound tells how it ended where the reference evaluator doesn't come to that by itself:
+// where the world ended it, or the room that the machine takes.
+func (s *Server) endRound(p *product) {
+	if p.Fault == nil {
+		return
+	}
+	switch p.Fault.Kind {
+	case fault.Cancelled, fault.Timeout, fault.Overloaded, fault.OutOfMemory:
+		last := &(*s.walked)[len(*s.walked)-1]
+		last.Ended, last.Steps = p.Fault, p.Steps
 	}
 }

@@ -1,0 +1,349 @@
+// Package step walks through a run forth and back.
+//
+// Nothing of a run is kept but what it depends on: its rounds, each a program with
+// its input, its budgets and whatever answers its requests. A [Walk] evaluates that
+// anew on the reference evaluator as often as somebody looks at another part of it.
+// Since a run's steps, requests and values are the same each time, a point is named
+// by its number: the evaluations of terms, the effects, the faults and the ends of
+// rounds, in the order in which they come about.
+//
+// A pass takes about a fifth of a second for a million steps. It keeps the points of
+// a window around the one that was asked for, so that going on from there takes no
+// pass. Values are of the evaluator and as large as the run made them; what
+// [Point.View] shows of them is bounded.
+//
+// What is evaluated acts on nothing: whoever walks through a recorded run answers
+// its requests from the record.
+package step
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A Round is one evaluation of a run that has several where it goes on with
+// continuations.
+type Round struct {
+	Program *core.Program
+	Input   core.Input
+	Budgets core.Budgets
+	// Before is the steps of the rounds before.
+	Before uint64
+	// Begin returns what the round sees of other tools, and what answers its
+	// requests. It is called for each pass, and gives the same each time. nil:
+	// there are no tools and every effect is denied.
+	Begin func() (core.Tools, func([]core.Request) []core.Answer)
+	// Ended, if it isn't nil, is how the round ended after so many Steps of its own
+	// for a reason that isn't its program's, such as the clock's.
+	Ended *fault.Fault
+	Steps uint64
+}
+
+// Kind is what a [Point] is.
+type Kind string
+
+// The kinds of points.
+const (
+	Eval   Kind = "eval"   // a term is about to be evaluated
+	Effect Kind = "effect" // an effect was asked for and has its outcome
+	Fault  Kind = "fault"  // an evaluation failed, which try may catch
+	End    Kind = "end"    // the round has its result
+	Limit  Kind = "limit"  // the run goes on, and the walk doesn't
+)
+
+// MaxPoints is how many points a walk goes through at most unless [New] is told otherwise.
+const MaxPoints = 5_000_000
+
+// window is how many points are kept on each side of the one that was asked for.
+const window = 256
+
+// ahead is how many points past the window a pass looks for the values of those in it.
+const ahead = 100_000
+
+// A Walk is a run to walk through. Its methods may be called concurrently; one at a
+// time does something.
+type Walk struct {
+	rounds []Round
+	max    uint64
+
+	mu   sync.Mutex
+	kept []Point // neighbours, the window
+	sum  *Summary
+}
+
+// New returns a walk through rounds, of at most max points; 0: [MaxPoints].
+func New(rounds []Round, max uint64) *Walk {
+	if max == 0 {
+		max = MaxPoints
+	}
+	return &Walk{rounds: rounds, max: max}
+}
+
+// ErrNoPoint is the error where a run has no point of that number, or none that is
+// looked for.
+var ErrNoPoint = errors.New("the run has no such point")
+
+// At returns the point of a number.
+func (w *Walk) At(ctx context.Context, n uint64) (*Point, error) {
+	return w.find(ctx, func(p *Point) bool { return p.N == n }, n, false)
+}
+
+// Near returns the last point that is at most so many steps into the run.
+func (w *Walk) Near(ctx context.Context, steps uint64) (*Point, error) {
+	return w.find(ctx, func(p *Point) bool { return p.Steps <= steps }, 1<<63, true)
+}
+
+// Window returns the points kept around the point of a number, at most so many on each
+// side.
+func (w *Walk) Window(ctx context.Context, n uint64, around int) ([]Point, error) {
+	p, err := w.At(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.IndexFunc(w.kept, func(q Point) bool { return q.N == p.N })
+	if i < 0 {
+		return []Point{*p}, nil // another one has looked elsewhere meanwhile
+	}
+	return slices.Clone(w.kept[max(0, i-around):min(len(w.kept), i+around+1)]), nil
+}
+
+// Next returns the first point behind one that is wanted.
+func (w *Walk) Next(ctx context.Context, from uint64, wanted func(*Point) bool) (*Point, error) {
+	return w.find(ctx, func(p *Point) bool { return p.N > from && wanted(p) }, from+1, false)
+}
+
+// Previous returns the last point before one that is wanted.
+func (w *Walk) Previous(ctx context.Context, from uint64, wanted func(*Point) bool) (*Point, error) {
+	return w.find(ctx, func(p *Point) bool { return p.N < from && wanted(p) }, from, true)
+}
+
+// Each calls visit for each point, in one pass, until it returns false. What an evaluation
+// comes to isn't known then.
+func (w *Walk) Each(ctx context.Context, visit func(*Point) bool) error {
+	return w.newPass(ctx).run(visit)
+}
+
+// find looks for the first point that is wanted from the point of a number on, or for
+// the last one before it: in the window, and else by a pass.
+func (w *Walk) find(ctx context.Context, wanted func(*Point) bool, from uint64, back bool) (*Point, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.kept); n > 0 {
+		first, last := w.kept[0].N, w.kept[n-1].N
+		switch {
+		case back && from > first && from <= last+1:
+			for i := n - 1; i >= 0; i-- {
+				if p := w.kept[i]; p.N < from && wanted(&p) {
+					return &p, nil
+				}
+			}
+			from = first
+		case !back && from >= first && from <= last+1:
+			for _, p := range w.kept {
+				if p.N >= from && wanted(&p) {
+					return &p, nil
+				}
+			}
+			from = last + 1
+		}
+	}
+	if back {
+		n, err := w.lastBefore(ctx, wanted, from)
+		if err != nil {
+			return nil, err
+		}
+		from, wanted = n, Any
+	}
+	return w.firstFrom(ctx, wanted, from)
+}
+
+// firstFrom makes a pass to the first wanted point from the point of a number on, and
+// keeps the window around it. It goes on for a while, to know their values.
+func (w *Walk) firstFrom(ctx context.Context, wanted func(*Point) bool, from uint64) (*Point, error) {
+	var kept []Point
+	found, stop := -1, uint64(0)
+	p := w.newPass(ctx)
+	p.from = from - min(from, 2*window)
+	err := p.run(func(q *Point) bool {
+		switch {
+		case found < 0:
+			if len(kept) == 2*window {
+				kept = append(kept[:0], kept[window:]...)
+			}
+			kept = append(kept, *q)
+			if q.N < from || !wanted(q) {
+				return true
+			}
+			found, stop = len(kept)-1, q.N+window+ahead
+			for _, of := range kept {
+				p.awaits(of.ending)
+			}
+		case len(kept) <= found+window:
+			kept = append(kept, *q)
+			p.awaits(q.ending)
+		}
+		return len(kept) <= found+window || p.awaited > 0 && q.N < stop
+	})
+	if err != nil {
+		return nil, err
+	}
+	if found < 0 {
+		return nil, ErrNoPoint
+	}
+	w.kept = kept
+	q := kept[found]
+	return &q, nil
+}
+
+// lastBefore makes a pass that finds the number of the last wanted point before one.
+func (w *Walk) lastBefore(ctx context.Context, wanted func(*Point) bool, before uint64) (n uint64, err error) {
+	err = ErrNoPoint
+	failed := w.newPass(ctx).run(func(q *Point) bool {
+		if q.N >= before {
+			return false
+		}
+		if wanted(q) {
+			n, err = q.N, nil
+		}
+		return true
+	})
+	if failed != nil {
+		err = failed
+	}
+	return n, err
+}
+
+// Summary is what a pass through all of a run tells.
+type Summary struct {
+	Points  uint64 // of all kinds
+	Steps   uint64
+	Effects []uint64 // the points at which there are some, at most maxMarks
+	Faults  []uint64
+	Profile *Profile
+	// Whole is false where the run goes on past [MaxPoints].
+	Whole bool
+}
+
+// maxMarks is how many effects and faults are told of each.
+const maxMarks = 1000
+
+// Summary makes a pass through the whole run, once.
+func (w *Walk) Summary(ctx context.Context) (*Summary, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.sum != nil {
+		return w.sum, nil
+	}
+	s := &Summary{Profile: newProfile(), Whole: true}
+	p := w.newPass(ctx)
+	p.profile = s.Profile
+	err := p.run(func(q *Point) bool {
+		s.Points, s.Steps = q.N+1, q.Steps
+		switch {
+		case q.Kind == Effect && len(s.Effects) < maxMarks:
+			s.Effects = append(s.Effects, q.N)
+		case q.Kind == Fault && len(s.Faults) < maxMarks:
+			s.Faults = append(s.Faults, q.N)
+		case q.Kind == Limit:
+			s.Whole = false
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.sum = s
+	return s, nil
+}
+
+// A Request is what an effect asked for, and what it was given.
+type Request struct {
+	core.Request
+	Answer core.Answer
+}
+
+// A Point is a moment of a run. It may be kept; its values must not be changed.
+type Point struct {
+	N     uint64 // from 0
+	Kind  Kind
+	Round int    // from 0
+	Steps uint64 // used up to then, over all rounds
+	// Request is that of an effect.
+	Request *Request
+	// Result is what a round gave, at its end, where it didn't fail.
+	Result core.Encoded
+
+	scene  core.TraceEvent // the evaluation that it's about
+	some   bool            // there is one, which isn't so at an end
+	frame  *frame
+	line   int
+	moved  bool // into another line or another frame
+	ending *ending
+}
+
+// An ending is what became of an evaluation; it is shared by the points that it has.
+type ending struct {
+	known   bool
+	awaited bool
+	value   value.Value // nil where it failed, or was abandoned
+	fault   *fault.Fault
+}
+
+// Value is what comes of the evaluation: a value or a fault, or neither where that
+// isn't known yet, which is so far ahead, or where it comes to no end.
+func (p *Point) Value() (value.Value, *fault.Fault) { return p.ending.value, p.ending.fault }
+
+// Failed is a predicate of [Walk.Next]: an evaluation fails.
+func Failed(p *Point) bool { return p.Kind == Fault }
+
+// Acted is a predicate of [Walk.Next]: an effect has its outcome.
+func Acted(p *Point) bool { return p.Kind == Effect }
+
+// Any is a predicate of [Walk.Next].
+func Any(*Point) bool { return true }
+
+// Over is a predicate of [Walk.Next]: the run is beyond the term of p, in the same
+// function or after it has returned.
+func Over(p *Point) func(*Point) bool {
+	path, _ := p.path()
+	return func(q *Point) bool {
+		if q.last(p) {
+			return true
+		}
+		if at, _ := q.path(); at != path {
+			return strings.HasPrefix(path, at) && p.frame.in(q.frame)
+		}
+		return q.scene.Level <= p.scene.Level && p.frame.in(q.frame)
+	}
+}
+
+// Out is a predicate of [Walk.Next]: the function that p is in has returned.
+func Out(p *Point) func(*Point) bool {
+	return func(q *Point) bool { return q.last(p) || !q.frame.in(p.frame) }
+}
+
+// last reports whether the round of a point before is over.
+func (p *Point) last(before *Point) bool { return !p.some || p.Round != before.Round }
+
+func (p *Point) path() (path string, outer int) {
+	if !p.some {
+		return "", 0
+	}
+	return p.scene.Path()
+}
+
+// Line is a predicate of [Walk.Next]: the run comes to a line of a document, "" of any.
+func Line(in string, line int) func(*Point) bool {
+	return func(p *Point) bool {
+		return p.Kind == Eval && p.moved && p.line == line && (in == "" || in == p.scene.In())
+	}
+}
