@@ -232,26 +232,38 @@ func revocations() (caps.Revocations, error) {
 	return caps.Revocations{Path: filepath.Join(dir, "revoked.json")}, nil
 }
 
+// revokeOptions are the flags of revoke and restore.
+type revokeOptions struct {
+	at                    serverLock
+	pluginLock, principal string
+}
+
+func (o *revokeOptions) register(cmd *cobra.Command) {
+	o.at.register(cmd)
+	cmd.Flags().StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
+	cmd.Flags().StringVar(&o.principal, "principal", "", "only of the principal with this `NAME`, whether everybody has it or they alone")
+}
+
 // revocable is the operator's list, and a capability to be put on it or taken
 // off; known reports whether this program knows its kind.
-func revocable(text, principal, pluginLock string) (r caps.Revocations, e caps.Revocation, known bool, err error) {
+func (o *revokeOptions) revocable(text string) (r caps.Revocations, e caps.Revocation, known bool, err error) {
 	if r, err = revocations(); err != nil {
 		return r, e, false, err
 	}
 	// Where a plugin was changed or is gone, a server that started it before still has it.
-	third, err := openInstalled(pluginLock, slog.New(slog.DiscardHandler))
+	third, err := openInstalled(o.pluginLock, slog.New(slog.DiscardHandler))
 	if err == nil {
 		defer third.close()
 	}
 	manifests := third.manifests()
-	if servers, err := openUpstreams(&capOptions{}); err == nil { // without one the kind of a server is unknown
+	if servers, err := openUpstreams(&capOptions{upstreamOptions: upstreamOptions{mcpLock: o.at.path}}); err == nil { // without one the kind of a server is unknown
 		manifests = append(manifests, servers.kinds...)
 	}
 	all, err := kinds(manifests...)
 	if err != nil {
 		return r, e, false, err
 	}
-	if e, err = caps.RevocationOf(text, all, "", principal); err != nil {
+	if e, err = caps.RevocationOf(text, all, "", o.principal); err != nil {
 		return r, e, false, fmt.Errorf("the capability %q: %w", text, err)
 	}
 	_, err = caps.ParsePattern(text, all)
@@ -259,7 +271,7 @@ func revocable(text, principal, pluginLock string) (r caps.Revocations, e caps.R
 }
 
 func newRevoke() *cobra.Command {
-	var pluginLock, principal string
+	var o revokeOptions
 	cmd := &cobra.Command{
 		Use:   "revoke CAPABILITY",
 		Short: "Revoke a grant in every server, until it is restored",
@@ -275,16 +287,15 @@ doesn't answer; servers that are started later won't have it either way.`,
   mcp-pif caps revoke fs:./sandbox --principal ann`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return failing(revoke(cmd, args[0], principal, pluginLock))
+			return failing(revoke(cmd, args[0], &o))
 		},
 	}
-	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
-	cmd.Flags().StringVar(&principal, "principal", "", "only of the principal with this `NAME`, whether everybody has it or they alone")
+	o.register(cmd)
 	return cmd
 }
 
-func revoke(cmd *cobra.Command, text, principal, pluginLock string) error {
-	r, e, known, err := revocable(text, principal, pluginLock)
+func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
+	r, e, known, err := o.revocable(text)
 	if err != nil {
 		return err
 	}
@@ -326,14 +337,14 @@ func ofPrincipal(name string) string {
 }
 
 func newRestore() *cobra.Command {
-	var pluginLock, principal string
+	var o revokeOptions
 	cmd := &cobra.Command{
 		Use:     "restore CAPABILITY",
 		Short:   "Restore a revoked grant",
 		Example: `  mcp-pif caps restore fs:./sandbox`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, e, _, err := revocable(args[0], principal, pluginLock)
+			r, e, _, err := o.revocable(args[0])
 			if err != nil {
 				return failing(err)
 			}
@@ -348,8 +359,7 @@ func newRestore() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
-	cmd.Flags().StringVar(&principal, "principal", "", "only of the principal with this `NAME`, whether everybody has it or they alone")
+	o.register(cmd)
 	return cmd
 }
 

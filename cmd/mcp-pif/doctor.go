@@ -29,8 +29,8 @@ func newDoctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check the sandbox, and whether a server with these flags would start",
 		Long: `Print what there is: the kernel and the user; the layers of the system's sandbox,
-each on or off with its reason; the folder of this user's state; the configurations
-of clients here, with the servers in them that are this program, each of which is
+each on or off with its reason; the folder of this user's state; the MCP servers of
+the lock, each of which is started and held to it; the configurations of clients here, with the servers in them that are this program, each of which is
 started and called (nothing else in them is shown, or changed); the plugins; and, with the flags of serve, whether a server
 with them would start and what it would grant. The exit status is 1 where something
 is wrong.`,
@@ -72,15 +72,16 @@ type findings struct {
 	Kernel string `json:"kernel,omitempty"`
 	// Landlock is the kernel's version of it, 0 for none; Seccomp says whether it
 	// filters system calls.
-	Landlock int           `json:"landlock"`
-	Seccomp  bool          `json:"seccomp"`
-	User     foundUser     `json:"user"`
-	State    foundState    `json:"state"`
-	Sandbox  host.Layers   `json:"sandbox"`
-	Holds    bool          `json:"holds"` // all required layers
-	Clients  []foundClient `json:"clients"`
-	Plugins  []foundPlugin `json:"plugins"`
-	Grants   []string      `json:"grants"`
+	Landlock int             `json:"landlock"`
+	Seccomp  bool            `json:"seccomp"`
+	User     foundUser       `json:"user"`
+	State    foundState      `json:"state"`
+	Sandbox  host.Layers     `json:"sandbox"`
+	Holds    bool            `json:"holds"` // all required layers
+	Clients  []foundClient   `json:"clients"`
+	Plugins  []foundPlugin   `json:"plugins"`
+	Servers  []foundUpstream `json:"servers"` // MCP servers of the lock
+	Grants   []string        `json:"grants"`
 	// Principals is what those have besides of whom the policy says something.
 	Principals map[string][]string `json:"principals,omitempty"`
 	// Problem is why a server with these flags would not start, or not as it was
@@ -114,6 +115,15 @@ func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 		Landlock: layers.Landlock, Seccomp: layers.Layer("syscalls").On, Sandbox: layers, Holds: layers.Holds(),
 		User: foundUser{os.Getuid(), os.Geteuid() == 0}, State: examineState(), Clients: findClients(commandContext(cmd)),
 		Plugins: []foundPlugin{}, Grants: []string{},
+	}
+	var err error
+	if f.Servers, err = examineServers(commandContext(cmd), &serverLock{path: o.mcpLock}, doctorMode(o.sandbox)); err != nil {
+		f.Problem = err.Error()
+	}
+	for _, s := range f.Servers {
+		if s.State != "ok" {
+			f.Problem = fmt.Sprintf("the MCP server %s %s: %s", s.Name, s.State, s.Detail)
+		}
 	}
 	for _, c := range f.Clients {
 		for _, s := range c.Servers {
@@ -155,6 +165,15 @@ func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 		}
 	}
 	return f
+}
+
+// doctorMode is how servers are held that are looked at.
+func doctorMode(flags []string) string {
+	boxes, err := readSandbox(flags)
+	if err != nil {
+		return string(host.Require) // the flags are told about elsewhere
+	}
+	return string(boxes.mode(""))
 }
 
 // checkServer makes the checks of a server with these flags. The authority is nil if
@@ -210,6 +229,7 @@ func (f *findings) print(out io.Writer) {
 	printLayers(out, f.Sandbox)
 	fmt.Fprintln(out, "clients:")
 	printClients(func(format string, a ...any) { fmt.Fprintf(out, format, a...) }, f.Clients)
+	printUpstreams(out, f.Servers)
 	if !f.opened {
 		return
 	}

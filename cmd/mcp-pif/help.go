@@ -17,13 +17,15 @@ import (
 // newHelp is the help command: of a subcommand, as usual, or of a part of the
 // language.
 func newHelp(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
+	var at serverLock
+	cmd := &cobra.Command{
 		Use:   "help [COMMAND | OPERATION | TOPIC | CATEGORY | KIND | WORD | language]",
 		Short: "Explain a command, or the language",
 		Long: `Explain a subcommand, an operation or operator of PIF (fold, ++), a topic
 (recursion), a category of operations (lists), all of them (language), a kind of
-capability (kv) or an operation of it (kv.put), a kind of failure (type_error), or
-what there is for a word of another language (while).`,
+capability (kv) or an operation of it (kv.put), of an MCP server of the lock, too
+(github.list_issues), a kind of failure (type_error), or what there is for a word of
+another language (while).`,
 		Example: `  mcp-pif help run
   mcp-pif help fold
   mcp-pif help recursion
@@ -48,7 +50,7 @@ what there is for a word of another language (while).`,
 			if word == "language" {
 				question = nil
 			}
-			servers, err := openUpstreams(&capOptions{})
+			servers, err := openUpstreams(&capOptions{upstreamOptions: upstreamOptions{mcpLock: at.path}})
 			if err != nil {
 				servers = &upstreams{} // their operations are unknown here
 			}
@@ -56,15 +58,40 @@ what there is for a word of another language (while).`,
 			if err != nil {
 				return failing(err)
 			}
-			broker := run.New(run.Options{Policy: caps.NewPolicy(k, time.Now), Journal: journal.NewMemory(pureJournal, nil)})
+			policy := caps.NewPolicy(k, time.Now)
+			if err := grantNamed(policy, k, servers, word); err != nil {
+				return failing(err)
+			}
+			broker := run.New(run.Options{Policy: policy, Journal: journal.NewMemory(pureJournal, nil)})
 			a := call(commandContext(cmd), mcpserver.New(mcpserver.Options{Broker: broker}), "help", question)
 			if a.Fault != nil {
 				return fmt.Errorf("there is no command, operation or topic %q%s", word, didYouMean(a.Fault.Near))
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), a.Text)
+			// Nothing is granted by a question.
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Replace(a.Text, "It is granted: a tool declares "+word+".", "A tool declares "+word+", and --cap "+word+" grants it.", 1))
 			return nil
 		},
 	}
+	at.register(cmd)
+	return cmd
+}
+
+// grantNamed grants an operation of a server of the lock, so that help tells all of it: nothing
+// is ever called.
+func grantNamed(policy *caps.Policy, k caps.Kinds, servers *upstreams, word string) error {
+	kind, _, _ := strings.Cut(word, ".")
+	if servers.lock == nil || servers.lock.Servers[kind] == nil {
+		return nil
+	}
+	c, err := caps.Parse(word, k)
+	if err != nil {
+		return nil // help says so
+	}
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: k})
+	if err == nil {
+		err = policy.Grant(g)
+	}
+	return err
 }
 
 // helpTopics is what help can explain.

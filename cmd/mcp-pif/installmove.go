@@ -298,10 +298,7 @@ func (m *move) check(s *movedServer) error {
 
 func (m *move) probe(s *movedServer) error {
 	s.called = ""
-	quiet := &cobra.Command{} // what the server writes is told in a line
-	quiet.SetContext(commandContext(m.cmd))
-	var said strings.Builder
-	quiet.SetErr(&said)
+	quiet, why := quietly(commandContext(m.cmd))
 	err := probing(quiet, m.lock, s.word, s.entry, m.sandbox, func(ctx context.Context, p *mcpprobe.Probe) error {
 		listed, err := p.List(ctx)
 		if err != nil {
@@ -317,23 +314,9 @@ func (m *move) probe(s *movedServer) error {
 		return s.call(ctx, p, listed)
 	})
 	if err != nil {
-		why := strings.TrimSpace(said.String())
-		if _, after, ok := strings.Cut(why, "it wrote: "); ok { // the last is nearest to the cause
-			why, _, _ = strings.Cut(after, "\n")
-		} else {
-			why = ""
-		}
-		return fmt.Errorf("it fails in the sandbox: %w%s", err, cmp.Or(prefixed("; it wrote ", lock.Shown(why, 200)), ""))
+		return fmt.Errorf("it fails in the sandbox: %w%s", err, why())
 	}
 	return nil
-}
-
-// prefixed puts a prefix before a text that isn't empty.
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
 }
 
 // call calls tools that need nothing and say that they only read, until one answers.

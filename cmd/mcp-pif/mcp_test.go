@@ -70,12 +70,22 @@ func TestMCPCommands(t *testing.T) {
 		t.Error(got)
 	}
 
+	w.prints([]string{"doctor"}, "second         ok", "up             ok")
+	w.prints([]string{"help", "second.echo"}, "!second.echo({", "words of the server second, not of this program", "--cap second.echo grants it")
+	other := filepath.Join(t.TempDir(), "other.json")
+	w.prints(append(append([]string{"mcp", "add", "elsewhere", "--mcp-lock", other}, flags...), line...), "added elsewhere")
+	w.fails([]string{"help", "elsewhere.echo"}, "no command, operation or topic")
+	w.prints([]string{"help", "elsewhere.echo", "--mcp-lock", other}, "!elsewhere.echo({")
+	w.fails([]string{"caps", "revoke", "elsewhere.ech*"}, "no kind of that name is known")
+	w.fails([]string{"caps", "revoke", "elsewhere.ech*", "--mcp-lock", other}, "revoked elsewhere.ech*") // of no server that runs
+	w.prints([]string{"caps", "restore", "elsewhere.ech*", "--mcp-lock", other}, "restored")
 	w.prints([]string{"mcp", "logs", "second", "--store", store}, `hello \x1b[2J`)
 	w.says(mcptest.Script{})
 	w.prints([]string{"mcp", "test"}, "second: its", "up: its")
 	w.says(mcptest.Script{List: "words=echo"})
 	w.fails([]string{"mcp", "test", "second"}, "second.echo  HELD: its words changed", "now it says something else")
 	w.fails([]string{"mcp", "diff", "second"}, "HELD")
+	w.fails([]string{"doctor"}, "second         differs", "1 tool changed", "mcp-pif mcp diff second")
 	w.prints([]string{"mcp", "upgrade", "second"}, "HELD", "nothing was written")
 	w.fails([]string{"mcp", "diff", "second"}, "HELD")
 	w.prints([]string{"mcp", "upgrade", "second", "--accept"}, "wrote")

@@ -3,6 +3,8 @@ package mcplock
 import (
 	"cmp"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +16,10 @@ import (
 // the command that runs in it, which is copied beside the lock (see [lock.Lock.Locate]). The
 // entry has its program and nothing else; undo takes the copy back.
 func (l *Lock) Locate(path string, command []string) (_ *Server, undo func(), err error) {
+	// The copy would make it for everybody to read.
+	if err := os.MkdirAll(filepath.Dir(l.Path), 0o700); err != nil {
+		return nil, func() {}, err
+	}
 	programs := lock.Lock{Path: l.Path}
 	p, undo, err := programs.Locate(path, command)
 	if err != nil {

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcp"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+)
+
+// A foundUpstream is a server of the lock, and how it is today.
+type foundUpstream struct {
+	Name   string `json:"name"`
+	Pinned string `json:"pinned"`
+	Tools  int    `json:"tools"`
+	// State is "ok", "differs" or "fails", and Detail says why.
+	State  string `json:"state"`
+	Detail string `json:"detail,omitempty"`
+	// Login is how long it is good; empty: nobody is logged in.
+	Login string `json:"login,omitempty"`
+}
+
+// maxExamined is how many servers are started at once.
+const maxExamined = 4
+
+// examineServers starts each server of the lock in its sandbox, and holds what it lists to the
+// lock.
+func examineServers(ctx context.Context, at *serverLock, sandbox string) ([]foundUpstream, error) {
+	l, err := at.read()
+	if err != nil {
+		return nil, err
+	}
+	names := sortedNames(l)
+	all := make([]foundUpstream, len(names))
+	room := make(chan struct{}, maxExamined)
+	var wait sync.WaitGroup
+	for i, name := range names {
+		s := serverStateOf(l, name)
+		all[i] = foundUpstream{Name: name, Pinned: printable(s.Pinned), Tools: s.Tools, State: "ok"}
+		if login := loggedIn(l, name); login != nil {
+			all[i].Login = validUntil(login)
+		}
+		if s.Problem != "" {
+			all[i].State, all[i].Detail = "fails", s.Problem
+			continue
+		}
+		wait.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			all[i].examine(ctx, l, sandbox)
+		})
+	}
+	wait.Wait()
+	return all, nil
+}
+
+// examine starts a server.
+func (f *foundUpstream) examine(ctx context.Context, l *mcplock.Lock, sandbox string) {
+	s := l.Servers[f.Name]
+	quiet, why := quietly(ctx)
+	listed, err := probe(quiet, l, f.Name, s, sandbox)
+	if err != nil {
+		f.State, f.Detail = "fails", lock.Shown(err.Error()+why(), 500)
+		if s.URL != "" && strings.Contains(f.Detail, "HTTP status 401") {
+			f.Detail += "; log in with 'mcp-pif mcp login " + f.Name + "'"
+		}
+		return
+	}
+	if differs := differences(s, listed); len(differs) > 0 {
+		f.State, f.Detail = "differs", strings.Join(differs, ", ")+": 'mcp-pif mcp diff "+f.Name+"' shows how"
+	}
+}
+
+// differences says in words what a server lists otherwise than the lock.
+func differences(s *mcplock.Server, listed *mcp.Listing) (words []string) {
+	if s.Protocol != "" && listed.Protocol != s.Protocol {
+		words = append(words, fmt.Sprintf("it speaks the protocol %s and was added with %s", lock.Shown(listed.Protocol, 20), s.Protocol))
+	}
+	d := mcplock.Compare(s, listed.Tools)
+	for _, kind := range []struct {
+		what string
+		n    int
+	}{{"changed", len(d.Held)}, {"new", len(d.Added)}, {"gone", len(d.Gone)}} {
+		if kind.n > 0 {
+			words = append(words, fmt.Sprintf("%s %s", count(kind.n, "tool", "tools"), kind.what))
+		}
+	}
+	return words
+}
+
+// quietly is a command that prints nothing, for a server that is looked at; why tells the last
+// of what the server wrote.
+func quietly(ctx context.Context) (cmd *cobra.Command, why func() string) {
+	cmd = &cobra.Command{}
+	cmd.SetContext(ctx)
+	said := &strings.Builder{}
+	cmd.SetErr(said)
+	cmd.SetOut(io.Discard)
+	return cmd, func() string {
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "it wrote: ") })
+		if i < 0 {
+			return ""
+		}
+		_, words, _ := strings.Cut(lines[i], "it wrote: ")
+		return "; it wrote " + lock.Shown(words, 200)
+	}
+}
+
+// printUpstreams writes a line for each server of the lock.
+func printUpstreams(out io.Writer, all []foundUpstream) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "MCP servers of the lock:")
+	for _, f := range all {
+		line := fmt.Sprintf("  %-14s %-7s %s, %s", f.Name, f.State, count(f.Tools, "tool", "tools"), f.Pinned)
+		if f.Login != "" {
+			line += "; logged in, " + f.Login
+		}
+		if f.Detail != "" {
+			line += ": " + f.Detail
+		}
+		fmt.Fprintln(out, line)
+	}
+}
