@@ -265,13 +265,14 @@ type activity struct {
 
 // lately is what the newest events say in all. It isn't changed once it is made.
 type lately struct {
-	Events int
+	Newest int // events that were looked at
 	Since  time.Time
 	Runs   int // within the last hour
 	Failed int
 	Denied int
 	Tools  map[string]*activity
-	Grants map[string]int // effects by the grant's short identity
+	// Effects is how often each operation was asked for and permitted, by who asked.
+	Effects map[string]map[string]int
 }
 
 // A glancer keeps what the newest events said, until there are newer ones.
@@ -297,7 +298,7 @@ func (s *Store) glance() (*lately, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh := &lately{Events: len(events), Tools: map[string]*activity{}, Grants: map[string]int{}}
+	fresh := &lately{Newest: len(events), Tools: map[string]*activity{}, Effects: map[string]map[string]int{}}
 	started := map[string]string{}
 	hour := time.Now().Add(-time.Hour)
 	for i := range events {
@@ -333,7 +334,11 @@ func (s *Store) glance() (*lately, error) {
 				fresh.Failed++
 			}
 		case journal.EffectRequested:
-			fresh.Grants[member(e.Data, "grant")]++
+			tool := member(e.Data, "tool")
+			if fresh.Effects[tool] == nil {
+				fresh.Effects[tool] = map[string]int{}
+			}
+			fresh.Effects[tool][member(e.Data, "op")]++
 		case journal.EffectDenied:
 			if recent {
 				fresh.Denied++

@@ -204,12 +204,14 @@ func (p *Page) routes() http.Handler {
 	})
 	for path, show := range map[string]func(*request) (view, error){
 		"{$}": showOverview, "tools": showTools, "tool": showTool, "diff": showDiff, "runs": showRuns, "run": showRun, "replay": showReplay,
-		"events": showEvents, "authority": showAuthority, "questions": showQuestions, "servers": showServers,
+		"events": showEvents, "authority": showAuthority, "questions": showQuestions, "servers": showServers, "act": showAct,
 	} {
 		m.HandleFunc("GET /p/{profile}/"+path, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, r.PathValue("profile"), show) })
 	}
 	m.HandleFunc("GET /p/{profile}/live", p.live)
-	m.HandleFunc("POST /p/{profile}/example", func(w http.ResponseWriter, r *http.Request) { p.show(w, r, r.PathValue("profile"), showExample) })
+	for path, do := range map[string]func(*request) (view, error){"example": showExample, "act": doAct} {
+		m.HandleFunc("POST /p/{profile}/"+path, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, r.PathValue("profile"), do) })
+	}
 	m.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.show(w, r, "", func(*request) (view, error) { return view{}, missing("There is no such page.") })
 	})
@@ -228,6 +230,10 @@ func (p *Page) show(w http.ResponseWriter, r *http.Request, profile string, make
 		v, err = make(q)
 	}
 	status := http.StatusOK
+	if to := moved(""); errors.As(err, &to) {
+		http.Redirect(w, r, string(to), http.StatusSeeOther)
+		return
+	}
 	if err != nil {
 		status = http.StatusInternalServerError
 		if m := missing(""); errors.As(err, &m) {
@@ -355,6 +361,8 @@ var functions = template.FuncMap{
 	"took":  took,
 	"time":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") },
 	"utc":   func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
+	"short": short,
+	"label": label,
 	"add":   func(a, b int) int { return a + b },
 	"list":  func(items ...any) []any { return items },
 	"pair":  func(a, b any) [2]any { return [2]any{a, b} },

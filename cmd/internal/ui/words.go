@@ -110,3 +110,21 @@ func asFault(err error, f **fault.Fault) bool { return errors.As(err, f) }
 func contextWithin(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)
 }
+
+// short is a label as it fits a box of the graph: its end, where that is what tells.
+func short(s string) string {
+	const most = 24
+	letters := []rune(visible(cut(200, s)))
+	if len(letters) <= most {
+		return string(letters)
+	}
+	return string(letters[:10]) + "…" + string(letters[len(letters)-most+11:])
+}
+
+// label is where a box's label stands, above a note or alone.
+func label(note string) int {
+	if note == "" {
+		return 25
+	}
+	return 18
+}

@@ -1,0 +1,118 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestNothingWithoutAct: without --act the page refuses each change, and shows no way to one.
+func TestNothingWithoutAct(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.populate()
+	for _, form := range []url.Values{{"do": {"retire"}, "name": {"square"}, "if": {"2"}}, {"do": {"rollback"}, "name": {"square"}, "v": {"1"}, "if": {"2"}}, {"do": {"revoke"}, "grant": {w.grant("note:spare/**")}, "if": {"0"}}} {
+		if status, _ := w.get("act?" + form.Encode()); status != http.StatusNotFound {
+			t.Errorf("%v is asked: %d", form, status)
+		}
+		if status, text := w.post("act", form); status != http.StatusNotFound {
+			t.Errorf("%v is done: %d %s", form, status, text)
+		}
+	}
+	if _, text := w.get("tool?name=square"); strings.Contains(text, "Retire") {
+		t.Error("there is a link to a change")
+	}
+	w.call(false, "square", object{"input": 5})
+	w.call(false, "describe", object{"name": "square", "version": 2})
+}
+
+// grant is the identity of a grant.
+func (w *world) grant(text string) string {
+	w.t.Helper()
+	s, err := w.page.open("test")
+	w.fatal(err)
+	for _, g := range s.Policy.Grants() {
+		if g.String() == text {
+			return g.ID
+		}
+	}
+	w.t.Fatalf("there is no grant %s", text)
+	return ""
+}
+
+// TestAct: with --act the page retires, revokes and rolls back, where nothing gets wider, and
+// nothing else has changed since it asked.
+func TestAct(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *Options) { o.Act = true })
+	w.populate()
+	w.call(false, "evolve", object{"name": "look", "code": "k => k", "examples": []object{}, "capabilities": []string{}})
+	w.call(false, "evolve", object{"tools": []object{{"name": "even", "code": "n => n == 0 ? true : @odd(n - 1)", "capabilities": []string{"call:odd"}}, {"name": "odd", "code": "n => n == 0 ? false : @even(n - 1)", "capabilities": []string{"call:even"}}}})
+	w.call(false, "evolve", object{"name": "over", "code": "n => n"})
+	w.call(false, "evolve", object{"name": "over", "code": "ks => map(k => @both(k), ks)", "capabilities": []string{"call:both"}, "draft": true})
+	w.call(false, "evolve", object{"name": "over", "code": "n => n + 1", "capabilities": []string{}})
+	for _, c := range []struct {
+		form   url.Values
+		shows  string // what the page before says
+		status int
+		has    string // after it was sent
+	}{
+		{url.Values{"do": {"rollback"}, "name": {"look"}, "v": {"1"}, "if": {"2"}}, "It would get wider", 200, "declares note.get:work/**"},
+		{url.Values{"do": {"rollback"}, "name": {"over"}, "v": {"2"}, "if": {"3"}}, "It would get wider", 200, "Not from this page"},
+		{url.Values{"do": {"rollback"}, "name": {"even"}, "v": {"1"}, "if": {"1"}}, "current version", 200, "Not from this page"},
+		{url.Values{"do": {"rollback"}, "name": {"over"}, "v": {"1"}, "if": {"2"}}, "no wider", 200, "changed since"},
+		{url.Values{"do": {"rollback"}, "name": {"over"}, "v": {"1"}, "if": {"3"}}, "no wider", 303, ""},
+		{url.Values{"do": {"rollback"}, "name": {"over"}, "v": {"1"}, "if": {"3"}}, "no wider", 200, "changed since"},
+		{url.Values{"do": {"rollback"}, "name": {"gone"}, "v": {"1"}, "if": {"0"}}, "no wider", 303, ""},
+		{url.Values{"do": {"rollback"}, "name": {"over"}, "v": {"99"}, "if": {"4"}}, "", 404, ""},
+		{url.Values{"do": {"retire"}, "name": {"square"}, "if": {"1"}}, "calls of it fail", 200, "changed since"},
+		{url.Values{"do": {"retire"}, "name": {"square"}, "if": {"2"}}, "calls of it fail", 303, ""},
+		{url.Values{"do": {"retire"}, "name": {"square"}, "if": {"2"}}, "", 404, ""},
+		{url.Values{"do": {"revoke"}, "grant": {w.grant("note:work/**")}, "if": {"0"}}, "within a second", 303, ""},
+		{url.Values{"do": {"revoke"}, "grant": {w.grant("note:work/**")}, "if": {"0"}}, "revoked already", 200, "Not from this page"},
+		{url.Values{"do": {"revoke"}, "grant": {"none"}, "if": {"0"}}, "", 404, ""},
+		{url.Values{"do": {"approve"}, "name": {"look"}, "if": {"2"}}, "", 404, ""},
+	} {
+		status, text := w.get("act?" + c.form.Encode())
+		if c.shows != "" && (status != 200 || !strings.Contains(text, c.shows)) || c.shows == "" && status != 404 {
+			t.Errorf("%v: the page before: %d %s", c.form, status, text)
+		}
+		status, text = w.post("act", c.form)
+		if status != c.status || !strings.Contains(text, c.has) {
+			t.Errorf("%v: %d %s", c.form, status, text)
+		}
+	}
+	w.call(true, "square", object{"input": 2})
+	w.call(false, "over", object{"input": 2})
+	if _, text := w.get("tool?name=over"); !strings.Contains(text, "version 4") {
+		t.Errorf("no version was made: %s", text)
+	}
+	if _, text := w.get("authority"); !strings.Contains(text, "revoked") || !strings.Contains(text, "note:spare/**") || !strings.Contains(text, "unused") {
+		t.Errorf("what was revoked, and what is unused, isn't shown: %s", text)
+	}
+}
+
+// TestAuthority: who can change something, through whom, and what a tool reaches.
+func TestAuthority(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.populate()
+	for path, want := range map[string][]string{
+		"authority":           {"3 tools can act", "is-tool widest", "keep", "note:work/secret/**", "unused", "1 tool can only compute"},
+		"authority?tool=both": {"What can", "note.get:work/**", "<bdi>look</bdi>", "both → look", "reads only"},
+		"authority?grant=" + w.grant("note:work/**"):  {"Who can change things here", "1 way", "changes things, may destroy what was there", "both"},
+		"authority?grant=" + w.grant("note:spare/**"): {"No tool: it is unused"},
+		"authority?tool=square":                       {"Nothing: it can only compute"},
+	} {
+		status, text := w.get(path)
+		for _, words := range want {
+			if status != 200 || !strings.Contains(text, words) {
+				t.Errorf("%s: %d, no %q in %s", path, status, words, text)
+			}
+		}
+	}
+	if status, _ := w.get("authority?grant=none"); status != 404 {
+		t.Errorf("a grant that isn't: %d", status)
+	}
+}
