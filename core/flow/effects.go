@@ -22,8 +22,8 @@ type watch struct {
 	base, lower Label
 }
 
-// made returns what decided that a request is made in the context w.
-func (r *run) made(w where) Label {
+// decided returns what decided that a request is made in the context w.
+func (r *run) decided(w where) Label {
 	l := w.all | r.base | r.lower
 	if r.guarded {
 		l |= r.touched
@@ -55,7 +55,7 @@ func (r *run) effect(n *term.Effect, e *env, ctx *scope, around limits, depth in
 			Op: n.Op, In: n.In, Arg: arg, Size: size, Most: r.Budgets.Memory, At: fault.Pointer(place.Place()), Where: place.In,
 			Tool: ctx.holder, Tools: ctx.tools, With: around, Branch: r.branch.path(),
 		},
-		Made: r.made(w), Shadow: s.Raise(w.all),
+		Made: r.decided(w), Shadow: s.Raise(w.all),
 	}})[0]
 	as := a.Shadow
 	if as == nil {

@@ -53,7 +53,7 @@ func (r *run) eval(t term.Term, e *env, ctx *scope, around limits, depth int, ta
 			return nil, nil, f
 		case *term.Lam:
 			r.alloc(closureBytes)
-			return &value.Closure{Impl: &closure{n, e, ctx, around}}, function(w.here, e), nil
+			return &value.Closure{Impl: &closure{n, e, ctx, around}}, r.function(w.here, e), nil
 		case *term.LetRec:
 			var f *fault.Fault
 			if e, f = r.recursive(n, e, ctx, around, w); f != nil {
@@ -146,11 +146,15 @@ func (r *run) eval(t term.Term, e *env, ctx *scope, around limits, depth int, ta
 
 // function returns the shadow of a function made with variables: what it gives may
 // tell of each of them.
-func function(own Label, e *env) *Shadow {
-	if l := e.labels() | own; l != own {
-		return &Shadow{own: own, deep: l}
+func (r *run) function(own Label, e *env) *Shadow {
+	deep := e.labels() | own
+	if deep == own {
+		return leaf(own)
 	}
-	return leaf(own)
+	if last := r.made; last == nil || last.own != own || last.deep != deep {
+		r.made = &Shadow{own: own, deep: deep}
+	}
+	return r.made
 }
 
 // operand evaluates a term whose value something in the context w waits for.
@@ -219,8 +223,34 @@ func (r *run) expand(p *term.Prim) term.Term {
 
 // strict evaluates a row whose operands are evaluated first, in order.
 func (r *run) strict(n *term.Prim, e *env, ctx *scope, around limits, depth int, w where) (value.Value, *Shadow, *fault.Fault) {
-	args := make([]value.Value, len(n.Args))
-	shadows := make([]*Shadow, len(n.Args))
+	o := r.operands()
+	args, shadows := o.values[:len(n.Args)], o.shadows[:len(n.Args)]
+	v, s, f := r.apply(n, args, shadows, e, ctx, around, depth, w)
+	r.free = append(r.free, o)
+	return v, s, f
+}
+
+// operands is room for those of a row. Rows don't keep it.
+type operands struct {
+	values  [maxOperands]value.Value
+	shadows [maxOperands]*Shadow
+}
+
+// maxOperands is how many a strict row has at most.
+const maxOperands = 4
+
+func (r *run) operands() *operands {
+	n := len(r.free)
+	if n == 0 {
+		return new(operands)
+	}
+	o := r.free[n-1]
+	r.free = r.free[:n-1]
+	return o
+}
+
+// apply evaluates a row's operands, and the row.
+func (r *run) apply(n *term.Prim, args []value.Value, shadows []*Shadow, e *env, ctx *scope, around limits, depth int, w where) (value.Value, *Shadow, *fault.Fault) {
 	var deep Label
 	for i, a := range n.Args {
 		v, s, f := r.operand(a, e, ctx, around, depth, w)

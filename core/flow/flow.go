@@ -199,6 +199,9 @@ type run struct {
 	at    *scope
 	term  term.Term
 
+	free []*operands
+	made *Shadow // of the last function, as the next often has it too
+
 	entered Label // by answers and inputs
 	failed  Label // of the fault under way
 	watch

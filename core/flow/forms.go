@@ -11,7 +11,7 @@ import (
 // which all of them are. What they hold is what is around all of them, the least that
 // is the same with them in it.
 func (r *run) recursive(n *term.LetRec, e *env, ctx *scope, around limits, w where) (*env, *fault.Fault) {
-	s := function(w.here, e)
+	s := r.function(w.here, e)
 	made := make([]*value.Closure, len(n.Funcs))
 	for i, f := range n.Funcs {
 		made[i] = new(value.Closure)

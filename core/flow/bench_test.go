@@ -1,0 +1,96 @@
+//go:build unix
+
+package flow_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+)
+
+// BenchmarkPrograms runs the programs of core/testdata/bench up to a million steps on
+// the labelled evaluator, on the reference and on the machine.
+func BenchmarkPrograms(b *testing.B) {
+	files, err := filepath.Glob("../testdata/bench/*.json")
+	if err != nil || len(files) == 0 {
+		b.Fatal("no programs: ", err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var doc struct{ Code, Input json.RawMessage }
+		if err := json.Unmarshal(src, &doc); err != nil {
+			b.Fatal(err)
+		}
+		p, err := core.CompileTool("tool", doc.Code)
+		if err != nil {
+			b.Fatal(err)
+		}
+		in, f := parse.Input(doc.Input, parse.Auto)
+		if f != nil {
+			b.Fatal(f)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		budgets := naive.Budgets{Steps: 1_000_000, Memory: 1 << 30}
+		measure := func(on string, run func() (uint64, *fault.Fault)) {
+			b.Run(name+"/"+on, func(b *testing.B) {
+				var steps uint64
+				before := cpu(b)
+				for b.Loop() {
+					var f *fault.Fault
+					if steps, f = run(); f != nil && f.Kind != fault.OutOfFuel {
+						b.Fatal(f)
+					}
+				}
+				b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/float64(steps), "cpu-ns/step")
+				b.ReportMetric(float64(steps), "steps")
+			})
+		}
+		measure("flow", func() (uint64, *fault.Fault) {
+			r, err := flow.Run(context.Background(), flow.Config{
+				Term: p.Term(), Source: p.Tool().Source, Tool: "tool", Budgets: budgets,
+				Inputs: []flow.Input{{Parsed: in, Shadow: flow.Whole(flow.Atom(0))}},
+			})
+			if err != nil {
+				b.Skip(err) // it is deeper than is followed
+			}
+			return r.Steps, r.Fault
+		})
+		measure("naive", func() (uint64, *fault.Fault) {
+			_, steps, f := naive.Run(naive.Config{Term: p.Term(), Source: p.Tool().Source, Tool: "tool", Input: in, Budgets: budgets})
+			return steps, f
+		})
+		measure("machine", func() (uint64, *fault.Fault) {
+			data, err := core.ParseInput(doc.Input, core.InputAuto)
+			if err != nil {
+				b.Fatal(err)
+			}
+			m := p.Start(data, core.Budgets{Steps: budgets.Steps, Memory: budgets.Memory}, nil)
+			defer m.Release()
+			m.Run(0)
+			return m.Steps(), m.Fault()
+		})
+	}
+}
+
+// cpu is what the process has used of processors, which others don't take from it.
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
