@@ -44,7 +44,11 @@ func (r *run) eval(t term.Term, e *env, ctx *scope, around limits, depth int, ta
 			return value.Unit{}, leaf(w.here), nil
 		case *term.Var:
 			if b := e.lookup(n.Name); b != nil {
-				return b.value, b.shadow.Raise(w.here), nil
+				s := b.shadow.Raise(w.here)
+				if s != b.shadow {
+					r.allocated += shadowBytes
+				}
+				return b.value, s, nil
 			}
 			f := r.fail(ctx, n, prim.Unbound(n.Name, e.names()), w.all)
 			if term.Applied(ctx.root)[n.Pos()] {
@@ -264,14 +268,12 @@ func (r *run) apply(n *term.Prim, args []value.Value, shadows []*Shadow, e *env,
 	// What it is tested for, and so may fail because of.
 	tested := deep
 	if rule != nil && deep != 0 {
-		tested = 0
-		for i, s := range shadows {
-			if tested |= s.own; rule.walks {
-				tested |= cells(args[i], s)
-			}
+		if tested = owns(shadows); rule.tests != nil {
+			tested |= rule.tests(args, shadows)
 		}
 	}
 	r.touched |= tested | w.all
+	r.parts = deep != 0
 	v, f := r.compute(prim.Get(n.ID), args, n, ctx)
 	switch {
 	case f != nil:
@@ -326,7 +328,7 @@ func (r *run) row(row *prim.Row, args []value.Value, n *term.Prim, ctx *scope) (
 	case row.Walk != nil && row.Cost == nil:
 		v, f := r.analysis(row.Walk, args, n, ctx)
 		if f == nil && row.Size != nil {
-			r.alloc(row.Size(args))
+			r.alloc(r.size(row, args))
 		}
 		return v, f
 	}
@@ -343,9 +345,22 @@ func (r *run) row(row *prim.Row, args []value.Value, n *term.Prim, ctx *scope) (
 		}
 	}
 	if row.Size != nil {
-		r.alloc(row.Size(args))
+		r.alloc(r.size(row, args))
 	}
 	return row.Eval(args)
+}
+
+// size returns what a row's value takes. The row's own size is that of words, of which
+// a part takes two here, for what is in it as well, and the shadow of one four more.
+func (r *run) size(row *prim.Row, args []value.Value) int64 {
+	switch bytes := row.Size(args); {
+	case row.Result&(prim.KindList|prim.KindRecord|prim.KindPair) == 0:
+		return bytes
+	case r.parts:
+		return 7 * bytes
+	default:
+		return 3 * bytes
+	}
 }
 
 // analysis does a row that reasons about code, or goes through values: its steps are

@@ -32,3 +32,33 @@ func Project(v value.Value, s *Shadow, show func(value.Value) string) string {
 	}
 	return "a " + string(v.Type()) + " with parts"
 }
+
+// Inside returns the shadow of a value all parts of which have a label, but which is
+// itself of none; nil if it has no parts.
+func Inside(v value.Value, l Label) *Shadow {
+	switch x := value.Force(v).(type) {
+	case *value.Cons:
+		items, _ := value.Slice(x)
+		kids := make([]*Shadow, len(items))
+		for i := range kids {
+			kids[i] = leaf(l)
+		}
+		return listOf(kids, 0)
+	case *value.Pair:
+		return two(0, leaf(l), leaf(l))
+	case *value.Record:
+		kids := make([]*Shadow, len(x.Fields))
+		for i := range kids {
+			kids[i] = leaf(l)
+		}
+		if len(kids) > 0 {
+			return node(0, kids...)
+		}
+	case *value.Closure:
+		return &Shadow{own: 0, deep: l}
+	}
+	return nil
+}
+
+// First returns the shadow of the first part of a value.
+func First(s *Shadow) *Shadow { return s.kid(0) }

@@ -199,8 +199,9 @@ type run struct {
 	at    *scope
 	term  term.Term
 
-	free []*operands
-	made *Shadow // of the last function, as the next often has it too
+	free  []*operands
+	parts bool    // the row under way has labelled operands
+	made  *Shadow // of the last function, as the next often has it too
 
 	entered Label // by answers and inputs
 	failed  Label // of the fault under way
@@ -404,18 +405,21 @@ const lookEvery = 1 << 12
 
 // The bytes charged for what has no row of its own.
 const (
-	cellBytes    = 32
-	closureBytes = 48
-	fieldBytes   = 32
+	cellBytes    = 112
+	closureBytes = 80
+	fieldBytes   = 64
 	envBytes     = 64
+	shadowBytes  = 48
 	branchBytes  = 1 << 12
 	// A nested evaluation takes so much of a stack, about.
-	frameBytes = 1 << 10
+	frameBytes = 1600
+	// No stack of Go's may be larger than a gigabyte.
+	maxNested = 400_000
 )
 
 // alloc charges n bytes.
 func (r *run) alloc(n int64) {
-	if n > r.Budgets.Memory || r.allocated+int64(r.nested)*frameBytes > r.Budgets.Memory-n {
+	if n > r.Budgets.Memory || r.nested > maxNested || r.allocated+int64(r.nested)*frameBytes > r.Budgets.Memory-n {
 		panic(stop{&Exceeded{"memory", r.Budgets.Memory}})
 	}
 	r.allocated += n

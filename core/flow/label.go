@@ -126,7 +126,7 @@ func (s *Shadow) part(v value.Value, name, rest string) Label {
 }
 
 // few is how many sources have preallocated shadows.
-const few = 4
+const few = 6
 
 // leaves are the shadows of parts that all have one label of the first few sources.
 var leaves = func() (all [1 << (2 * few)]Shadow) {
@@ -198,9 +198,10 @@ func spine(v value.Value, s *Shadow, n int) (items []*Shadow, l Label) {
 	l = s.own
 	for c, ok := v.(*value.Cons); ok && n != 0; c, ok = c.Tail.(*value.Cons) {
 		items = append(items, s.kid(0))
-		s = s.kid(1)
-		l |= s.own
-		n--
+		if n--; n != 0 {
+			s = s.kid(1)
+			l |= s.own
+		}
 	}
 	return items, l
 }

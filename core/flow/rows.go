@@ -9,8 +9,8 @@ import (
 // A rule is how a row keeps the labels of its operands' parts apart. A row without one
 // gives what has the labels of all parts of all operands.
 type rule struct {
-	// walks is set where a list's cells beyond the first decide whether the row fails.
-	walks bool
+	// tests is what decides whether the row fails besides the operands' own labels.
+	tests func(args []value.Value, s []*Shadow) Label
 	// of gives the shadow of v, which the row made of args.
 	of func(args []value.Value, s []*Shadow, v value.Value) *Shadow
 }
@@ -24,13 +24,14 @@ var rules = func() []*rule {
 	for name, r := range map[string]*rule{
 		"cons": {of: parts}, "pair": {of: parts},
 		"head": {of: part(0)}, "tail": {of: part(1)}, "fst": {of: part(0)}, "snd": {of: part(1)},
+		"equal":   {of: equal, tests: compared},
 		"isEmpty": {of: outermost}, "type_of": {of: outermost}, "has": {of: outermost}, "keys": {of: outermost},
 		"length":   {of: length},
 		"index_of": {of: position}, "last_index_of": {of: position},
 		"get": {of: get}, "put": {of: put}, "del": {of: del}, "merge": {of: merge},
-		"values": {of: values}, "entries": {of: entries}, "from_entries": {of: fromEntries, walks: true},
-		"nth": {of: nth, walks: true}, "at": {of: at, walks: true}, "slice": {of: slice},
-		"push": {of: push}, "set_nth": {of: setNth, walks: true},
+		"values": {of: values}, "entries": {of: entries}, "from_entries": {of: fromEntries, tests: allCells},
+		"nth": {of: nth, tests: allCells}, "at": {of: at, tests: allCells}, "slice": {of: slice},
+		"push": {of: push}, "set_nth": {of: setNth, tests: allCells},
 	} {
 		all[id(name)] = r
 	}
@@ -63,6 +64,33 @@ func owns(s []*Shadow) (l Label) {
 	}
 	return l
 }
+
+// allCells is for a row that fails for how many items a list has, or what they are.
+func allCells(a []value.Value, s []*Shadow) (l Label) {
+	for i := range a {
+		l |= cells(a[i], s[i])
+	}
+	return l
+}
+
+// compared returns what a comparison looks at: of something without parts and another
+// value no more than that value's constructor.
+func compared(a []value.Value, s []*Shadow) Label {
+	if isAtom(a[0]) || isAtom(a[1]) {
+		return owns(s)
+	}
+	return s[0].deep | s[1].deep
+}
+
+func isAtom(v value.Value) bool {
+	switch v.(type) {
+	case value.Int, value.Dec, value.Bool, value.Str, value.Unit, value.Nil:
+		return true
+	}
+	return false
+}
+
+func equal(a []value.Value, s []*Shadow, _ value.Value) *Shadow { return leaf(compared(a, s)) }
 
 func length(a []value.Value, s []*Shadow, _ value.Value) *Shadow {
 	if a[0].Type() == value.TypeString {

@@ -84,8 +84,11 @@ func program(d gen.Draw) (*prog, bool) {
 	} else {
 		p.code, p.input = gen.Function(d, size, o)
 	}
-	if d(10) == 0 {
+	switch d(10) {
+	case 0:
 		p.code, p.input = gen.Between(d)
+	case 1, 2, 3, 4, 5:
+		p.code, p.input = gen.Guarded(d, 2+d(25)), "null"
 	}
 	if d(3) == 0 {
 		p.code, p.tool = `{"try":`+p.code+`}`, ""
