@@ -184,18 +184,28 @@ func fromEntries(a []value.Value, s []*Shadow, v value.Value) *Shadow {
 }
 
 func nth(a []value.Value, s []*Shadow, _ value.Value) *Shadow {
-	items, l := spine(a[0], s[0], -1)
 	n, _ := a[1].(value.Int).Int64()
-	return items[n].Raise(l | s[1].own)
+	return item(a[0], s[0], int(n)).Raise(s[1].own)
 }
 
-// at is get, nth or slice.
+// item returns the shadow of an item, which cells up to its own decide.
+func item(v value.Value, s *Shadow, n int) *Shadow {
+	items, _ := spine(v, s, n+1)
+	return items[n]
+}
+
+// at is get, nth or slice; an index from the end is decided by all cells.
 func at(a []value.Value, s []*Shadow, v value.Value) *Shadow {
 	if a[0].Type() == value.TypeRecord {
 		return get(a, s, v)
 	}
 	if a[0].Type() == value.TypeString {
 		return leaf(owns(s))
+	}
+	if len(a) == 2 {
+		if n, _ := a[1].(value.Int).Int64(); n >= 0 {
+			return nth(a, s, v)
+		}
 	}
 	items, l := spine(a[0], s[0], -1)
 	if len(a) == 2 {

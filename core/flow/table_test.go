@@ -154,7 +154,18 @@ var small = []struct{ code, want string }{
 	{`{"lam":"u","body":{"kv.put":{"call":{"tool":"first","input":{"record":{"a":1,"b":{"fs.read":{}}}}}}}}`, "-"},
 	{`{"lam":"u","body":{"kv.put":{"call":{"tool":"counts","input":{"pair":[1,{"fs.read":{}}]}}}}}`, "c"},
 	{`{"lam":"u","body":{"kv.put":{"call":{"tool":{"if":{"cond":{"equal":[{"fs.read":{}},0]},"then":"one","else":"two"}},"input":3}}}}`, "c"},
+	{`let f = nth([u => !kv.put(1), u => !kv.put(2)], !fs.read({})) in f`, "dm"},
+	{`u => let xs = cons(1, if equal(!fs.read({}), 1) then [] else [2]) in !kv.put(xs[-2])`, "c"},
+	{`u => let xs = cons(1, if equal(!fs.read({}), 1) then [] else [2]) in !kv.put(nth(xs, 0))`, "-"},
+	{`u => let xs = cons(1, if equal(!fs.read({}), 1) then [] else [2]) in !kv.put(xs[1])`, "c"},
 	// What failed, and whether it did.
+	{`u => let b = !fs.flag({}) in try([if b then 0 else raise(1), !kv.put(3)])`, "m"},
+	{`u => let b = !fs.flag({}) in try([b and true, !kv.put(3)])`, "m"},
+	{`u => let xs = cons(1, if equal(!fs.read({}), 1) then [] else [2]) in try([nth(xs, 1), !kv.put(3)])`, "m"},
+	{`u => let fs = nth([x => 1, 2], !fs.read({})) in try([fold(x => 1, 0, []), fs(1), !kv.put(3)])`, "m"},
+	{`u => let xs = cons(1, if equal(!fs.read({}), 1) then [] else [2]) in try([fold(p => snd(p), 0, xs), !kv.put(3)])`, "m"},
+	{`u => let s = !fs.read({}) in try([nth([1, 2], s), par(!kv.put(3), 1)])`, "m"},
+	{`u => let s = !fs.read({}) in try(par(par(let x = nth([1, 2], s), y = try(!kv.put(0)) in 1, 2), let a = !kv.put(1), b = !kv.put(2) in 2))`, "m m m"},
 	{`u => let s = !fs.read({}) in try([if equal(s, 5) then raise(1) else 0, !kv.put(3)])`, "m"},
 	{`u => let s = !fs.read({}) in try([equal(s, 5) and raise(1), !kv.put(3)])`, "m"},
 	{`u => let s = !fs.list({}) in try([fold(p => 1, 0, s), !kv.put(3)])`, "m"},
@@ -243,6 +254,8 @@ func answerSmall(q flow.Request) (a flow.Answer) {
 	switch q.Op {
 	case "fs.list":
 		a.Value = value.FromSlice([]value.Value{value.NewInt(1), value.NewInt(2)})
+	case "fs.flag":
+		a.Value = value.Bool(true)
 	case "fs.fail":
 		a.Fault = fault.New(fault.EffectFailed, "it failed")
 	default:

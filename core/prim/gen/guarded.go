@@ -65,6 +65,9 @@ func (g *guarded) test() string {
 }
 
 func (g *guarded) flag() string {
+	if g.draw(4) == 0 {
+		return g.secret()
+	}
 	return `{"equal":[` + g.value() + `,` + g.open() + `]}`
 }
 

@@ -1,0 +1,178 @@
+package flow_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A mutant is a mistake in the evaluator: code that is left out or, with instead, other
+// code. In that M stands for whether this is the mutant that is tried.
+type mutant struct{ file, code, instead string }
+
+var mutants = []mutant{
+	// Contexts.
+	{"eval.go", "w = w.under(cs.own.Control())", ""},
+	{"eval.go", "w = w.under(fs.own)", ""},
+	{"eval.go", "w = w.under(l)", ""},
+	{"eval.go", "s := b.shadow.Raise(w.here)", "s := b.shadow.Raise(w.here)\nif M {\ns = b.shadow\n}"},
+	{"eval.go", "return value.NewInt(n.Value), leaf(w.here), nil", "if M {\nreturn value.NewInt(n.Value), leaf(0), nil\n}\nreturn value.NewInt(n.Value), leaf(w.here), nil"},
+	{"eval.go", "return v, leaf(w.here | deep), nil\n\tcase HoleOf", "if M {\nreturn v, leaf(w.here | shadows[0].deep), nil\n}\nreturn v, leaf(w.here | deep), nil\n\tcase HoleOf"},
+	{"eval.go", "return v, rule.of(args, shadows, v).Raise(w.here), nil", "if M {\nreturn v, rule.of(args, shadows, v), nil\n}\nreturn v, rule.of(args, shadows, v).Raise(w.here), nil"},
+	{"eval.go", "return v, leaf(s.deep.counted() | w.here), nil", "if M {\nreturn v, leaf(s.deep | w.here), nil\n}\nreturn v, leaf(s.deep.counted() | w.here), nil"},
+	{"flow.go", "c.ctx, c.around, depth, true, w.under(s.own))", "c.ctx, c.around, depth, true, w.under(If(M, 0, s.own)))"},
+	{"forms.go", "w = w.under(fs.own)", ""},
+	{"forms.go", "w = w.under(ls.own.Control())", ""},
+	{"forms.go", "return acc, as.Raise(w.here | ls.own.Control()), nil", "if M {\nreturn acc, as.Raise(w.here), nil\n}\nreturn acc, as.Raise(w.here | ls.own.Control()), nil"},
+	{"forms.go", "inside = inside.under(s.own.Control())", ""},
+	{"forms.go", "all |= s.own | all.Control()", "all |= s.own | all.Control()\nif M {\nall = 0\n}"},
+	{"forms.go", "listOf(shadows, w.here), nil", "listOf(shadows, If(M, 0, w.here)), nil"},
+	{"forms.go", "node(w.here, shadows...), nil", "node(If(M, 0, w.here), shadows...), nil"},
+	{"forms.go", "s := r.function(w.here, e)", "s := r.function(w.here, e)\nif M {\ns = leaf(w.here)\n}"},
+	{"forms.go", "return r.codeOf(n, string(name), false, ctx, w.under(s.own))", "return r.codeOf(n, string(name), false, ctx, w.under(If(M, 0, s.own)))"},
+	{"effects.go", "w = w.under(ns.own)", ""},
+	{"effects.go", "placed = s.deep", "placed = If(M, s.own, s.deep)"},
+	{"effects.go", "leaf(0)\n\t}\n\tr.entered", "leaf(0)\n\t}\n\tif M {\nas = leaf(0)\n}\nr.entered"},
+	{"effects.go", "return a.Value, as.fit(a.Value).Raise(asked), nil", "return a.Value, as.fit(a.Value).Raise(If(M, w.all, asked)), nil"},
+	{"effects.go", "Shadow: s.Raise(w.all),", "Shadow: s.Raise(If(M, 0, w.all)),"},
+	// Failures.
+	{"forms.go", "node(decided, s).Raise(w.here), nil", "node(If(M, 0, decided), s).Raise(w.here), nil"},
+	{"forms.go", "leaf(decided|r.failed)).Raise(w.here), nil", "leaf(decided|If(M, 0, r.failed))).Raise(w.here), nil"},
+	{"forms.go", "r.base |= before.touched", ""},
+	{"forms.go", "r.saved |= before.touched", ""},
+	{"effects.go", "if r.guarded {\n\t\tl |= r.touched\n\t}", ""},
+	{"effects.go", "l := w.all | r.base | r.lower", "l := w.all | r.base | r.lower\nif M {\nl = w.all | r.base\n}"},
+	{"effects.go", "asked | as.deep\n\tif", "If(M, 0, asked | as.deep)\n\tif"},
+	{"eval.go", "r.touched |= cs.own | w.all", ""},
+	{"eval.go", "r.touched |= tested | w.all", ""},
+	{"eval.go", "tested |= rule.tests(args, shadows)", ""},
+	{"eval.go", "return nil, nil, r.fail(ctx, n, f, w.all|deep)", "return nil, nil, r.fail(ctx, n, f, w.all|If(M, tested.Control(), deep))"},
+	{"par.go", "lower |= c.watch.touched | c.watch.saved", ""},
+	{"par.go", "r.touched |= b.watch.touched | b.watch.saved", "r.touched |= b.watch.touched | If(M, 0, b.watch.saved)"},
+	{"par.go", "b.watch.base |= r.touched", ""},
+	{"eval.go", "r.touched |= fs.own | w.all", ""},
+	// Rows and shadows.
+	{"rows.go", "l := s[0].own | s[1].own\n\tif i, ok", "l := s[0].own | If(M, 0, s[1].own)\n\tif i, ok"},
+	{"rows.go", "items[i] = two(s[0].own, leaf(s[0].own), s[0].kid(i))", "items[i] = two(s[0].own, leaf(s[0].own), s[0].kid(i))\nif M {\nitems[i] = leaf(s[0].own)\n}"},
+	{"rows.go", "l |= items[i].own | items[i].kid(0).own", ""},
+	{"rows.go", "return s[1].kid(i)", "if M {\nreturn s[1].kids[i]\n}\nreturn s[1].kid(i)"},
+	{"rows.go", "return leaf(cells(a[0], s[0]).counted())", "if M {\nreturn leaf(cells(a[0], s[0]))\n}\nreturn leaf(cells(a[0], s[0]).counted())"},
+	{"rows.go", "l |= cells(a[0], s[0]).counted()", ""},
+	{"rows.go", "return items[n].Raise(l | s[1].own)", "return items[n].Raise(If(M, 0, l) | s[1].own)"},
+	{"rows.go", "return item(a[0], s[0], int(n)).Raise(s[1].own)", "return item(a[0], s[0], int(n)).Raise(If(M, 0, s[1].own))"},
+	{"rows.go", "return s[0].deep | s[1].deep\n}\n\nfunc isAtom", "return If(M, owns(s), s[0].deep|s[1].deep)\n}\n\nfunc isAtom"},
+	{"rows.go", "return listOf(items[min(from, len(items)):], l|s[1].own|s[2].own)", "return listOf(items[min(from, len(items)):], l|s[1].own|If(M, 0, s[2].own))"},
+	{"rows.go", "return listOf(append(items, s[1]), l)", "return listOf(append(items, If(M, leaf(0), s[1])), l)"},
+	{"label.go", "return s.kids[i].Raise(s.own)", "if M {\nreturn s.kids[i]\n}\nreturn s.kids[i].Raise(s.own)"},
+	{"label.go", "return l&^Data | l<<MaxAtoms", "if M {\nreturn l &^ Data\n}\nreturn l&^Data | l<<MaxAtoms"},
+}
+
+// TestMutants builds the tests once with all mistakes in the evaluator, and a switch, and
+// wants each to be found: three a day, all with PIF_FULL.
+func TestMutants(t *testing.T) {
+	if os.Getenv("FLOW_MUTANT") != "" || testing.Short() {
+		t.Skip("a mutant, or a short run")
+	}
+	var tried []int
+	if os.Getenv("PIF_FULL") != "" {
+		for i := range mutants {
+			tried = append(tried, i)
+		}
+	} else {
+		for i := range 3 {
+			tried = append(tried, (time.Now().YearDay()*3+i)%len(mutants))
+		}
+	}
+	bin := buildMutants(t)
+	for n, i := range append([]int{-1}, tried...) {
+		find := func(test string, env ...string) bool {
+			cmd := exec.Command(bin, "-test.failfast", "-test.run", test)
+			cmd.Env = append(append(os.Environ(), "PIF_FULL=", fmt.Sprint("FLOW_MUTANT=", i+1)), env...)
+			return cmd.Run() != nil
+		}
+		if n == 0 {
+			if find("^(TestSmall|TestRows)$") {
+				t.Fatal("without a mistake the tests fail, too")
+			}
+			continue
+		}
+		switch {
+		case find("^(TestSmall|TestRows)$"):
+		case find("^TestTwoRuns$", "FLOW_RUNS=60000"):
+			t.Logf("%s: found by two runs only", mutants[i].code)
+		default:
+			t.Errorf("not found: %s without\n%s", mutants[i].file, mutants[i].code)
+		}
+	}
+}
+
+// buildMutants builds this package's tests with the mutants in it.
+func buildMutants(t *testing.T) string {
+	dir := t.TempDir()
+	overlay := map[string]string{}
+	sources := map[string]string{}
+	for i, m := range mutants {
+		src, ok := sources[m.file]
+		if !ok {
+			text, err := os.ReadFile(m.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src = string(text)
+		}
+		if n := strings.Count(src, m.code); n != 1 {
+			t.Fatalf("%s has %d times, not once\n%s", m.file, n, m.code)
+		}
+		instead := m.instead
+		if instead == "" {
+			instead = "if !M {\n" + m.code + "\n}"
+		}
+		condition := fmt.Sprint("Mutant == ", i+1)
+		instead = strings.NewReplacer("If(M", "If("+condition, "if M", "if "+condition, "!M", fmt.Sprint("Mutant != ", i+1)).Replace(instead)
+		sources[m.file] = strings.Replace(src, m.code, instead, 1)
+	}
+	sources["mutant.go"] = `package flow
+
+import (
+	"os"
+	"strconv"
+)
+
+var Mutant, _ = strconv.Atoi(os.Getenv("FLOW_MUTANT"))
+
+func If[T any](mutant bool, a, b T) T {
+	if mutant {
+		return a
+	}
+	return b
+}
+`
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, src := range sources {
+		path := filepath.Join(dir, file)
+		if err := os.WriteFile(path, []byte(src), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		overlay[filepath.Join(here, file)] = path
+	}
+	list, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, bin := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutants.test")
+	if err := os.WriteFile(file, list, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "test", "-c", "-overlay", file, "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return bin
+}
