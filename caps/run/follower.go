@@ -22,6 +22,8 @@ type Evaluation struct {
 	Program *core.Program
 	Input   core.Input
 	More    int // how many inputs there are after the first
+	// Shadows is where the inputs come from besides the session; nil: from nowhere that has a name.
+	Shadows []*labelled.Shadow
 	Budgets core.Budgets
 }
 
@@ -83,6 +85,9 @@ func (r *Run) Evaluates(e Evaluation) {
 	}
 	r.stepped = true
 	r.enter(f.code|f.input, origin{})
+	for _, s := range e.Shadows {
+		r.enter(flow.Label(s.All()).Any(), origin{})
+	}
 }
 
 // end ends the goroutine.
@@ -204,6 +209,10 @@ func (r *Run) startThread() {
 			return labelled.Label(f.code)
 		},
 	}
+	shadows := slices.Repeat([]*labelled.Shadow{labelled.Whole(labelled.Label(f.input))}, 1+e.More)
+	for i, s := range e.Shadows {
+		shadows[i] = s.Raise(labelled.Label(f.input))
+	}
 	next := 0
 	config.Handler = func(ctx context.Context, asked []labelled.Request) ([]labelled.Answer, error) {
 		for next >= len(f.rounds) {
@@ -238,7 +247,7 @@ func (r *Run) startThread() {
 				t.err = r.disagree("it has a defect: %v", p)
 			}
 		}()
-		t.result, t.err = e.Program.Follow(ctx, e.Input, e.Budgets, config, slices.Repeat([]*labelled.Shadow{labelled.Whole(labelled.Label(f.input))}, 1+e.More)...)
+		t.result, t.err = e.Program.Follow(ctx, e.Input, e.Budgets, config, shadows...)
 	}()
 }
 

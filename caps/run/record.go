@@ -27,6 +27,7 @@ type Record struct {
 	AsOf      uint64
 	Semantics int // see [core.Semantics]
 	Rounds    int // at most driven; 0: it wasn't
+	Even      bool
 	Answers   registry.Answers
 	Read      []byte // see [Start]
 	Bounds    Bounds
@@ -142,6 +143,7 @@ func (r *Record) readStart(text []byte) error {
 		Version int
 		Hash    string
 		Rounds  int
+		Even    bool
 		Call    *struct {
 			Tool      string
 			Arguments json.RawMessage
@@ -178,6 +180,7 @@ func (r *Record) readStart(text []byte) error {
 	l := data.Limits
 	r.Call = Call{data.Call.Tool, arguments}
 	r.Tool, r.Version, r.Hash = data.Tool, data.Version, data.Hash
+	r.Even = data.Even
 	r.AsOf, r.Semantics, r.Rounds, r.Answers = *data.AsOf, data.Semantics, data.Rounds, data.Answers
 	r.Bounds = Bounds{l.Steps, l.Memory, l.Depth, l.Result, time.Duration(l.TimeoutMS) * time.Millisecond}
 	r.Limits = Limits{Effects: l.Effects, Bytes: l.Bytes}

@@ -30,6 +30,8 @@ type Start struct {
 	Steps uint64         // the budgets
 	Memory,
 	Depth int64
+	// Even is set where the budgets are the server's, whatever the call says.
+	Even bool
 	// Rounds is at most how many rounds are driven; 0: none are.
 	Rounds int
 	// Answers is the types of what operations answer, where the answer to the call may
@@ -145,6 +147,9 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	data = b.appendText(append(data, `,"arguments":`...), s.Call.Arguments)
 	data = strconv.AppendUint(append(data, `},"as_of":`...), tools.Seq(), 10)
 	data = appendAnswers(data, s.Answers)
+	if s.Even {
+		data = append(data, `,"even":true`...)
+	}
 	if b.flow != nil {
 		data = journal.AppendString(append(data, `,"flow":`...), b.flow.Hash)
 	}

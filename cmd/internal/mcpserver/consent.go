@@ -217,6 +217,7 @@ func (s *Server) question(t *registry.Tool) caps.Question {
 			others = append(others, h.Facts()...)
 		}
 	}
+	section("Its writer had been shown what came from", t.MadeUnder)
 	section("It would get", asked)
 	section("It has without asking", others)
 	section("Secrets that it may name", policy.SecretTexts())

@@ -81,7 +81,10 @@ func (s *Server) description(t *registry.Tool, current, detail bool, tools *regi
 	if usable {
 		o = withProblems(o, t)
 	}
-	o = o.text("description", t.Description)
+	s.tell(t)
+	if o = o.text("description", t.Description); len(t.MadeUnder) > 0 {
+		o = o.raw("made_under", encodeTexts(t.MadeUnder))
+	}
 	switch code := t.Shown(); {
 	case len(code) > mostDescribed:
 		o = o.text("text", firstOf(code, mostDescribed))

@@ -124,6 +124,7 @@ func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fau
 	if f != nil {
 		return nil, f
 	}
+	p.d.MadeUnder = s.broker.MadeUnder()
 	if p.edit.IfVersion, f = a.ifVersion(); f != nil {
 		return nil, f
 	}

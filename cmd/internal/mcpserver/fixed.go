@@ -246,7 +246,7 @@ func (s *Server) shown(t *registry.Tool) *mcp.Tool {
 	return &mcp.Tool{
 		Name:         t.Name,
 		Title:        titled(t.Name),
-		Description:  t.Description,
+		Description:  s.words(t.Description, t.MadeUnder),
 		InputSchema:  inputSchemaOf(t),
 		OutputSchema: outputSchemaOf(t),
 		Annotations:  &annotations,

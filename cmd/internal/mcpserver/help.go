@@ -133,6 +133,7 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 		if call == nil {
 			call = describing(t)
 		}
+		s.tell(t)
 		parts = append(parts, fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, cut(t.Program().Canonical(), preview)))
 	}
 	topic, isTopic := prim.TopicNamed(name)

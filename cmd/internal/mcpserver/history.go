@@ -56,6 +56,7 @@ func (s *Server) history(c Call) Answer {
 		if n+1 < len(changes) {
 			older = &changes[n+1]
 		}
+		changes[n].Description = s.words(changes[n].Description, changes[n].MadeUnder)
 		row := versionRow(&changes[n], older)
 		if n > 0 {
 			if len(rows)+len(row) > s.limits.Result {

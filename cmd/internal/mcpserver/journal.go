@@ -102,7 +102,7 @@ func (s *Server) rows(events []journal.Event, newest bool, more *bool) (list, ch
 		if newest {
 			e = &events[len(events)-1-i]
 		}
-		row := shown(e)
+		row := shown(s.redacted(e))
 		full := append(begin().text("prev", e.Prev.String()).text("hash", e.Hash.String()), ',')
 		full = append(full, row[1:]...)
 		if size += len(full) + 1; i > 0 && size > s.limits.Result {

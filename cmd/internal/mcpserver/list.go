@@ -35,7 +35,7 @@ func (s *Server) list(c Call) Answer {
 		o := begin().
 			text("name", t.Name).
 			number("version", uint64(t.Version)).
-			text("description", t.Description).
+			text("description", s.words(t.Description, t.MadeUnder)).
 			raw("capabilities", encode(t.Capabilities))
 		if t.As != registry.AsTool {
 			o = o.text("as", t.As)

@@ -86,7 +86,7 @@ func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after 
 			page.NextCursor = writeCursor(s.lastListed(page.Resources))
 			return true
 		}
-		r.Name, r.Title, r.Description = t.Name, titled(t.Name), excerptOf([]byte(t.Description), mostListedText)
+		r.Name, r.Title, r.Description = t.Name, titled(t.Name), excerptOf([]byte(s.words(t.Description, t.MadeUnder)), mostListedText)
 		page.Resources = append(page.Resources, r)
 		return false
 	}
@@ -154,7 +154,9 @@ func (s *Server) pagePrompts(page *mcp.ListPromptsResult, first bool, after stri
 			page.NextCursor = writeCursor(page.Prompts[len(page.Prompts)-1].Name)
 			return
 		}
-		page.Prompts = append(page.Prompts, publishedPrompt(t))
+		p := publishedPrompt(t)
+		p.Description = s.words(p.Description, t.MadeUnder)
+		page.Prompts = append(page.Prompts, p)
 	}
 }
 

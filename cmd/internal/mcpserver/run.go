@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -17,7 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-var runArguments = []string{"code", "tool", "version", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "background", "task", "cancel", "result", "from"}
+var runArguments = []string{"code", "tool", "version", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "background", "task", "cancel", "sealed", "result", "from"}
 
 const defaultRounds = 10_000
 
@@ -37,6 +38,8 @@ type task struct {
 	rounds  int // at most, where driven
 	step    int // of a continued tool, from 1
 	direct  bool
+	even    bool                  // its budgets are the server's, whatever the call says
+	sealed  map[string]flow.Label // sealed results in the input, by their places; nil: none
 	notes   []string
 }
 
@@ -69,6 +72,12 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 		return failed(f)
 	}
 	t.version = version
+	if done, f := s.unseal(a, &t); f != nil {
+		return failed(f)
+	} else if done != nil {
+		return *done
+	}
+	s.evenBudgets(&t)
 	return s.queued(ctx, c, &t, func() Answer {
 		end := s.reading(ctx, len(t.code))
 		program, f := t.compile(s.record)
@@ -292,7 +301,7 @@ func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.
 		s.advise(&a, &t, c.Tools)
 	}
 	end = run.End{Steps: a.steps, Rounds: rounds, Type: a.typ, Result: []byte(a.Text), Fault: a.Fault, Answer: a.digest()}
-	return s.offer(a)
+	return s.offer(s.show(ctx, r, &t, a))
 }
 
 // inText reports whether the code of a task is in the text form.
@@ -318,7 +327,7 @@ func (t *task) start(c *Call, l Limits) run.Start {
 		Bounds:  run.Bounds{MaxSteps: l.MaxSteps, MaxMemory: l.MaxMemory, MaxDepth: l.MaxDepth, Result: l.Result, Timeout: l.Timeout},
 		Rounds:  rounds,
 		Tool:    t.tool, Code: t.code, Input: t.input, More: more, As: inputNames[t.as], Read: t.recorded(),
-		Steps: t.budgets.Steps, Memory: t.budgets.Memory, Depth: int64(t.budgets.Depth),
+		Steps: t.budgets.Steps, Memory: t.budgets.Memory, Depth: int64(t.budgets.Depth), Even: t.even,
 	}
 }
 
@@ -334,7 +343,11 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 		budgets: t.budgets, run: acts, keep: s.limits.Result, first: true,
 		until: time.Now().Add(s.limits.Timeout), report: c.reporter(&used, total, &round),
 	}
-	c.listen(acts, &used, total, &round)
+	if s.seals(&t) {
+		j.report = nil
+	} else {
+		c.listen(acts, &used, total, &round)
+	}
 	room := j.keep
 	if t.drive {
 		room = max(room, carried)
@@ -346,7 +359,8 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	}
 	for {
 		j.program, j.input, j.tool, j.tools = program, in, t.tool, acts.Tools(t.tool)
-		acts.Evaluates(run.Evaluation{Tool: j.tool, Program: program, Input: in, More: len(t.more), Budgets: j.budgets})
+		acts.Evaluates(run.Evaluation{Tool: j.tool, Program: program, Input: in, More: len(t.more), Shadows: t.shadows(), Budgets: j.budgets})
+		t.sealed = nil // of the first step
 		s.trace(&j)
 		if s.walked != nil {
 			s.keepRound(&j)

@@ -105,6 +105,7 @@ type Server struct {
 	whole   bool          // of a replay: all of a large result is kept
 	mcp     *mcp.Server
 	results *Results // nil, of a replay: nothing is kept
+	sealed  sealedResults
 	listens listens
 	publish publishing
 	talks   talks

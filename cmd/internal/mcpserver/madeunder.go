@@ -1,0 +1,65 @@
+package mcpserver
+
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+)
+
+// What a model writes after it was shown something of a source comes from there, too: code, descriptions
+// and examples of a tool keep that, and whoever is shown them is shown something of it.
+
+// words is a text of a tool's that lists show, of a version that was made under labels: one that this model
+// wasn't shown anything of is left to describe.
+func (s *Server) words(text string, madeUnder []string) string {
+	if len(madeUnder) == 0 || s.broker.Flow() == nil || s.broker.Flow().IgnoreSession {
+		return text
+	}
+	now := s.broker.MadeUnder()
+	if slices.ContainsFunc(madeUnder, func(name string) bool { return !slices.Contains(now, name) }) {
+		return "Its writer had been shown what came from " + conjoin(madeUnder) + "; describe shows it, and from then on you have been."
+	}
+	return text
+}
+
+// tell records that the model is shown all of a tool.
+func (s *Server) tell(t *registry.Tool) {
+	if err := s.broker.ShowNames(t.MadeUnder, ""); err != nil {
+		s.log.Error("it couldn't be recorded that the model was shown a tool that was made under labels", "tool", t.Name, "error", err)
+	}
+}
+
+// redactedMembers is what of a run's events tells of data.
+var redactedMembers = []string{"args", "args_blob", "args_hash", "args_measured", "asked", "asked_blob", "asked_hash", "value", "value_blob", "value_hash", "error",
+	"input", "inputs", "read", "result", "type", "steps", "rounds", "effects", "answer", "stopped", "call", "code", "from"}
+
+// redacted is an event as a model may see it where there are rules about what may go where: without data,
+// which would come from nowhere.
+func (s *Server) redacted(e *journal.Event) *journal.Event {
+	p := s.broker.Flow()
+	if p == nil || p.IgnoreSession && len(p.Shown()) == 0 {
+		return e
+	}
+	drop := redactedMembers
+	switch e.Kind {
+	case journal.RunStarted, journal.RunEnded, journal.EffectRequested, journal.EffectDenied, journal.EffectOutcome, journal.EffectAsked, journal.EffectAnswered,
+		journal.FlowAsked, journal.TaskCreated:
+	case journal.ResultSealed:
+		drop = []string{"value"}
+	case journal.ToolEvolved, journal.ToolRolledBack:
+		drop = []string{"source", "canonical", "examples", "input_schema", "facts", "description"}
+	default:
+		return e
+	}
+	members, _ := split(e.Data)
+	o := begin()
+	for _, m := range members {
+		if !slices.Contains(drop, m.name) {
+			o = o.raw(m.name, m.value)
+		}
+	}
+	r := *e
+	r.Data = []byte(o.end())
+	return &r
+}

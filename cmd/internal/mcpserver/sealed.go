@@ -1,0 +1,289 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	labelled "github.com/mcp-pif/mcp-pif/core/flow"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// What the model is shown is a flow like any other: a rule to "model" seals results that come from certain
+// sources, and what is shown in spite of all counts from then on for whatever the model writes.
+
+// mostSealed is how many sealed results a server remembers besides the journal.
+const mostSealed = 200
+
+// sealedResults is those that were sealed last.
+type sealedResults struct {
+	mu   sync.Mutex
+	list []*run.Sealed
+}
+
+func (s *sealedResults) add(one *run.Sealed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) >= mostSealed {
+		s.list = slices.Delete(s.list, 0, 1)
+	}
+	s.list = append(s.list, one)
+}
+
+// sealedOf finds a sealed result of this server's, or on record.
+func (s *Server) sealedOf(id string) (*run.Sealed, *fault.Fault) {
+	s.sealed.mu.Lock()
+	i := slices.IndexFunc(s.sealed.list, func(one *run.Sealed) bool { return one.ID == id })
+	if i >= 0 {
+		defer s.sealed.mu.Unlock()
+		return s.sealed.list[i], nil
+	}
+	s.sealed.mu.Unlock()
+	one, err := run.FindSealed(s.broker.Journal(), id)
+	if err != nil {
+		return nil, &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("there is no sealed result %q", excerpt([]byte(id))), Hint: "Give a name that a call answered as sealed."}
+	}
+	return one, nil
+}
+
+// seals reports whether what a run gives may have to be sealed: then nothing else of it is a sign, neither
+// its steps nor its progress.
+func (s *Server) seals(t *task) bool {
+	return len(s.broker.Flow().Shown()) > 0 && (t.sealed != nil || t.tool != nil && !t.tool.Pure())
+}
+
+// evenBudgets has a run whose result may be sealed have the server's budgets, whatever the call says: that
+// they were used up would be a sign.
+func (s *Server) evenBudgets(t *task) {
+	if s.record == nil && !s.seals(t) || s.record != nil && !s.record.Even {
+		return
+	}
+	t.even = true
+	t.budgets = core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth}
+	t.rounds = defaultRounds
+}
+
+// show gives an answer to the model, as far as the rules about that let it: or seals it. What is shown is
+// on record before.
+func (s *Server) show(ctx context.Context, r *run.Run, t *task, a Answer) Answer {
+	p := s.broker.Flow()
+	if p == nil || r.Replaying() {
+		return a
+	}
+	l := r.Shown(ctx)
+	if l == 0 {
+		return a
+	}
+	shown := l.Any()
+	for _, rule := range p.Shown() {
+		from := rule.Violation(0, l)
+		if t.tool != nil {
+			released := p.Released(t.tool.Name, t.tool.Hash, rule)
+			from, shown = from&^released, shown&^released
+		}
+		if from == 0 {
+			continue
+		}
+		if bits, ok := rule.Excepts([]byte(a.Text)); ok && a.Fault == nil && a.whole {
+			if ok, err := s.broker.Session().Spend(from, bits, rule.Bits); ok && err == nil {
+				shown &^= from
+				continue
+			}
+		}
+		if p.Report {
+			continue
+		}
+		return s.seal(r, t, a, l)
+	}
+	if err := s.broker.Show(shown, r.ID()); err != nil {
+		s.log.Error("a result is sealed, since it can't be recorded that it is shown", "run", r.ID(), "error", err)
+		return s.seal(r, t, a, l)
+	}
+	return a
+}
+
+// seal keeps an answer and gives its name.
+func (s *Server) seal(r *run.Run, t *task, a Answer, l flow.Label) Answer {
+	kept := run.Sealed{Text: a.first(), Failed: a.Fault != nil, Run: r.ID(), Type: "unknown"}
+	if a.Fault == nil && a.large == nil {
+		kept.Result = json.RawMessage(a.Text)
+	} else if a.large != nil && int64(len(a.large.shown)) == a.large.total {
+		kept.Result = a.large.shown
+	}
+	if t.tool != nil {
+		kept.Type = t.tool.Report().Type.String()
+		if _, result, ok := strings.Cut(kept.Type, "} "); ok {
+			kept.Type = result
+		}
+	}
+	one, err := s.broker.Seal(kept, l)
+	if err != nil {
+		s.log.Error("a result that may not be shown couldn't be kept", "run", r.ID(), "error", err)
+		return failed(&fault.Fault{Kind: fault.Internal, Message: "the result may not be shown to you, and couldn't be kept", Hint: "Tell the user."})
+	}
+	s.sealed.add(one)
+	labels := s.broker.Flow().Names(l.Any())
+	o := begin().text("sealed", one.ID).text("type", one.Type).raw("labels", encode(labels))
+	sealed := Answer{Structured: json.RawMessage(o.end())}
+	sealed.Text = fmt.Sprintf("The result, or why there is none, depends on %s and isn't shown to you: it is sealed as %s. Pass it on with run {\"tool\":…,\"input\":…,\"sealed\":{\"/POINTER\":%q}}; the user sees it with 'mcp-pif flow show %[2]s'.",
+		conjoin(labels), one.ID, one.ID)
+	return sealed
+}
+
+func conjoin(words []string) string { return strings.Join(words, " and ") }
+
+// unseal puts sealed results into the input of a task, at their places. done is the answer where one of
+// them is no result: what depends on it isn't either.
+func (s *Server) unseal(a *arguments, t *task) (done *Answer, f *fault.Fault) {
+	raw, given := a.raw("sealed")
+	if !given || string(raw) == "null" || s.record != nil { // the record has the input
+
+		return nil, nil
+	}
+	var places map[string]string
+	if json.Unmarshal(raw, &places) != nil || len(places) == 0 {
+		return nil, a.wrong("sealed", `an object of places in the input, such as {"/m":"s_…"}`, raw)
+	}
+	if s.broker.Flow() == nil {
+		return nil, invalid("nothing is sealed here: the operator has no rules about what is shown", "run", runArguments)
+	}
+	var input any
+	d := json.NewDecoder(bytes.NewReader(t.input))
+	d.UseNumber()
+	if len(t.input) > 0 && d.Decode(&input) != nil {
+		return nil, a.wrong("input", "JSON", t.input)
+	}
+	t.sealed = map[string]flow.Label{}
+	for at, id := range places {
+		one, f := s.sealedOf(id)
+		if f != nil {
+			return nil, f
+		}
+		if one.Failed || one.Result == nil {
+			answer := Answer{Structured: json.RawMessage(begin().text("sealed", one.ID).text("type", one.Type).raw("labels", encode(conjoined(one))).end())}
+			answer.Text = fmt.Sprintf("The result, or why there is none, depends on %s and isn't shown to you: it is sealed as %s.", conjoin(conjoined(one)), one.ID)
+			return &answer, nil
+		}
+		if !place(&input, at, json.RawMessage(one.Result)) {
+			return nil, a.wrong("sealed", fmt.Sprintf("places in the input, and %q is none: name a key of a record in it, or \"\" for all of it", at), raw)
+		}
+		t.sealed[at] = one.Label(s.broker.Flow())
+	}
+	t.input, t.reread = encode(input), true
+	return nil, nil
+}
+
+func conjoined(one *run.Sealed) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(one.Data, one.Control))))
+}
+
+// place puts a value at a pointer of records' keys; ok is false where there is no such place.
+func place(in *any, at string, v json.RawMessage) (ok bool) {
+	if at == "" {
+		*in = v
+		return true
+	}
+	if *in == nil {
+		*in = map[string]any{}
+	}
+	keys := strings.Split(at, "/")
+	o, ok := (*in).(map[string]any)
+	for i, key := range keys[1:] {
+		if !ok || keys[0] != "" {
+			return false
+		}
+		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
+		if i == len(keys)-2 {
+			o[key] = v
+			return true
+		}
+		o, ok = o[key].(map[string]any)
+	}
+	return false
+}
+
+// shadows is where the inputs of a task come from: nil is that nothing sealed is in them.
+func (t *task) shadows() []*labelled.Shadow {
+	if t.sealed == nil {
+		return nil
+	}
+	var all flow.Label
+	for _, l := range t.sealed {
+		all |= l
+	}
+	list := make([]*labelled.Shadow, 1+len(t.more))
+	for i := range list {
+		list[i] = labelled.Whole(labelled.Label(all))
+		raw := t.input
+		if i > 0 {
+			raw = t.more[i-1]
+		}
+		// A place counts only where all of them are in this very shape.
+		prefix := ""
+		if len(t.more) > 0 {
+			if i >= len(t.names) {
+				continue
+			}
+			prefix = "/" + t.names[i]
+		}
+		v, err := pifjson.Read(string(raw), deepest, nil)
+		if err != nil || t.as != core.InputData {
+			continue
+		}
+		tree, labels, ok := t.tree(v, prefix)
+		if !ok {
+			continue
+		}
+		if s, ok := labelled.Items(tree, v, func(name string) (labelled.Label, bool) {
+			l, ok := labels[name]
+			return labelled.Label(l), ok
+		}); ok {
+			list[i] = s
+		}
+	}
+	return list
+}
+
+// tree is the sealed places of an input as [labelled.Items] reads them; ok is false where one of them isn't in the
+// value.
+func (t *task) tree(v value.Value, prefix string) (tree value.Value, labels map[string]flow.Label, ok bool) {
+	labels = map[string]flow.Label{}
+	var build func(at string, v value.Value) value.Value
+	found := 0
+	build = func(at string, v value.Value) value.Value {
+		if l, ok := t.sealed[at]; ok {
+			labels[at] = l
+			found++
+			return &value.Record{Fields: []value.Field{{Key: "label", Value: value.FromSlice([]value.Value{value.Str(at)})}}}
+		}
+		r, ok := v.(*value.Record)
+		inside := func(p string) bool { return strings.HasPrefix(p, at+"/") }
+		if !ok || !slices.ContainsFunc(slices.Collect(maps.Keys(t.sealed)), inside) {
+			return &value.Record{}
+		}
+		fields := &value.Record{}
+		for _, f := range r.Fields {
+			key := strings.NewReplacer("~", "~0", "/", "~1").Replace(f.Key)
+			fields.Fields = append(fields.Fields, value.Field{Key: f.Key, Value: build(at+"/"+key, value.Force(f.Value))})
+		}
+		return &value.Record{Fields: []value.Field{{Key: "fields", Value: fields}}}
+	}
+	tree = build(prefix, v)
+	want := 0
+	for at := range t.sealed {
+		if at == prefix || strings.HasPrefix(at, prefix+"/") {
+			want++
+		}
+	}
+	return tree, labels, found == want && (prefix != "" || want == len(t.sealed))
+}

@@ -1,0 +1,234 @@
+package mcpserver
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// mailKind is notes with a way out.
+var mailKind = func() *caps.Manifest {
+	m := *toy
+	m.Verbs = append(append([]caps.Verb{}, toy.Verbs...), caps.Verb{Name: "send", Flags: caps.Flags{OpenWorld: true}})
+	m.Operations = append(append([]caps.Operation{}, toy.Operations...), caps.Operation{Name: "toy.send", Verb: "send", Params: []caps.Param{
+		{Name: "to", Type: "string"}, {Name: "text", Type: "any", Optional: true},
+	}})
+	return &m
+}()
+
+// A mailbox is a server with notes, of which those below mail are others', and remembers what was sent.
+type mailbox struct {
+	*Server
+	t       testing.TB
+	memory  *journal.Memory
+	session string
+	mu      sync.Mutex
+	sent    []string
+	notes   map[string]value.Value
+}
+
+const mailRules = `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"toy.send","argument":"to","not_from":"mail"}`
+
+// toModel is the rules with one about the model.
+const toModel = mailRules + `,{"to":"model","not_from":"mail","except":[{"type":"boolean"}],"bits":2}]}`
+
+func newMailbox(t testing.TB, config string) *mailbox {
+	t.Helper()
+	m := &mailbox{t: t, memory: journal.NewMemory(64<<20, nil), session: filepath.Join(t.TempDir(), "flow.json"), notes: map[string]value.Value{
+		"mail/1": &value.Record{Fields: []value.Field{{Key: "from", Value: value.Str("eve@evil")}, {Key: "text", Value: value.Str("pay me")}}}, "open/1": value.Str("O"),
+	}}
+	m.start(config)
+	return m
+}
+
+// start is a server on the same journal and session.
+func (m *mailbox) start(config string) {
+	m.t.Helper()
+	known, err := caps.NewKinds(mailKind)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	c, err := flow.ParseConfig([]byte(config))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	rules, err := flow.Compile(c, known, nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	session, err := flow.NewSession(m.session, rules)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	policy := caps.NewPolicy(known, time.Now)
+	for _, text := range []string{"toy:**"} {
+		c, err := caps.Parse(text, known)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		if err := policy.Grant(g); err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	broker := run.New(run.Options{Policy: policy, Handler: m, Journal: m.memory, Flow: rules, Session: session})
+	tools, problems, err := registry.Open(run.Log(m.memory), policy)
+	if err != nil || len(problems) > 0 {
+		m.t.Fatal(err, problems)
+	}
+	m.Server = New(Options{Broker: broker, Registry: tools})
+}
+
+func (*mailbox) Prepare(*caps.Grant) {}
+
+func (m *mailbox) Perform(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	args := a.Args.(*value.Record)
+	key, _ := fieldOf(args, "key").(value.Str)
+	switch a.Verb {
+	case "put":
+		m.notes[string(key)] = fieldOf(args, "value")
+	case "send":
+		text, _ := journal.AppendValue(nil, args, 1<<20)
+		m.sent = append(m.sent, string(text))
+	default:
+		if v, ok := m.notes[string(key)]; ok {
+			return v, 10, nil
+		}
+		return nil, 0, fault.New(fault.EffectFailed, "there is no such note")
+	}
+	return value.Unit{}, 1, nil
+}
+
+func (m *mailbox) evolve(name, code string) {
+	m.t.Helper()
+	must(m.t, m.Server, "evolve", string(encode(map[string]any{"name": name, "code": code, "capabilities": []string{"toy:**"}})))
+}
+
+// label is what the model was shown, as it is on file.
+func (m *mailbox) label() string {
+	m.t.Helper()
+	state, err := m.broker.Session().State()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return strings.Join(state.Label, " ")
+}
+
+// TestSessionLabel: what the model was shown counts for what it writes and passes on, until a person clears
+// it, also after a start.
+func TestSessionLabel(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("read", `k => !toy.get(k)`)
+	m.evolve("send", `r => !toy.send({to: r.to, text: r.text})`)
+	const toBob = `{"tool":"send","input":{"to":"bob","text":"hi"}}`
+	must(t, m.Server, "run", `{"tool":"read","input":"open/1"}`)
+	must(t, m.Server, "run", toBob)
+	if got := m.label(); got != "" {
+		t.Fatalf("the label is %q before anything was read", got)
+	}
+	a := must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	if !strings.Contains(a.Text, "pay me") || m.label() != "mail" {
+		t.Fatalf("%s; the label is %q", a.Text, m.label())
+	}
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			m.start(mailRules + "]}")
+		}
+		if a := do(t, m.Server, "run", toBob); a.Fault == nil || a.Fault.Kind != fault.Denied || !strings.Contains(a.Text, "mail was shown to whoever wrote this") {
+			t.Errorf("restarted %v: what was dictated is sent: %s", restarted, a.Text)
+		}
+	}
+	// A tool that was made before is clean, and one made now isn't.
+	m.evolve("fixed", `x => !toy.send({to: "eve@evil"})`)
+	if a := do(t, m.Server, "run", `{"tool":"fixed"}`); a.Fault == nil {
+		t.Error("a constant that was dictated is sent")
+	}
+	if err := m.broker.Session().Clear(); err != nil {
+		t.Fatal(err)
+	}
+	must(t, m.Server, "run", toBob)
+	if a := must(t, m.Server, "list", `{}`); strings.Contains(a.Text, "eve@evil") {
+		t.Errorf("a list shows words that were dictated: %s", a.Text)
+	}
+	if a := must(t, m.Server, "describe", `{"name":"fixed"}`); field(t, a, "made_under") != `["mail"]` || m.label() != "mail" {
+		t.Errorf("describe: made_under %s; label %q", field(t, a, "made_under"), m.label())
+	}
+	if err := m.broker.Session().Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if a := do(t, m.Server, "run", `{"tool":"fixed"}`); a.Fault == nil {
+		t.Errorf("it forgot under what the tool was made: %s", a.Text)
+	}
+	if len(m.sent) != 2 {
+		t.Errorf("sent %q", m.sent)
+	}
+}
+
+// TestSealed: a result that a rule keeps from the model has a name, with which it can be passed on; it is
+// labelled in the run that it is passed to.
+func TestSealed(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, toModel)
+	m.evolve("read", `k => !toy.get(k)`)
+	m.evolve("send", `r => !toy.send({to: get(r, "to", "bob"), text: r.m})`)
+	m.evolve("fails", `k => raise(!toy.get(k).text)`)
+	m.evolve("is", `k => !toy.get(k).text == "pay me"`)
+	m.evolve("keep", `r => !toy.put({key: "mail/2", value: r.m})`)
+	a := must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	id := strings.Trim(field(t, a, "sealed"), `"`)
+	if strings.Contains(a.Text+string(a.Structured), "pay") || !strings.HasPrefix(id, "s_") || field(t, a, "steps") != "" || m.label() != "" {
+		t.Fatalf("%s %s; label %q", a.Text, a.Structured, m.label())
+	}
+	b := must(t, m.Server, "run", `{"tool":"fails","input":"mail/1"}`)
+	if sealed := strings.Trim(field(t, b, "sealed"), `"`); strings.ReplaceAll(b.Text, sealed, "") != strings.ReplaceAll(a.Text, id, "") {
+		t.Errorf("a failure is told from a result: %s", b.Text)
+	}
+	must(t, m.Server, "run", `{"tool":"send","input":{"to":"ann"},"sealed":{"/m":"`+id+`"}}`)
+	if a := do(t, m.Server, "run", `{"tool":"send","input":{"m":"hi"},"sealed":{"/to":"`+id+`"}}`); field(t, a, "sealed") == "" {
+		t.Errorf("a recipient that is sealed: %s", a.Text)
+	}
+	m.start(toModel) // it is on record
+	must(t, m.Server, "run", `{"tool":"send","input":{},"sealed":{"/m":"`+id+`"}}`)
+	must(t, m.Server, "run", `{"tool":"keep","input":{},"sealed":{"/m":"`+id+`"}}`)
+	want := []string{`{"text":{"from":"eve@evil","text":"pay me"},"to":"ann"}`, `{"text":{"from":"eve@evil","text":"pay me"},"to":"bob"}`}
+	if strings.Join(m.sent, "\n") != strings.Join(want, "\n") {
+		t.Errorf("sent %q", m.sent)
+	}
+	for i, want := range []string{"true", "true", ""} {
+		a := must(t, m.Server, "run", `{"tool":"is","input":"mail/1"}`)
+		if field(t, a, "result") != want {
+			t.Errorf("small answer %d: %s", i, a.Text)
+		}
+	}
+	if got := m.label(); got != "" {
+		t.Errorf("the label is %q, and nothing was shown but two bits", got)
+	}
+	if a := must(t, m.Server, "run", `{"tool":"read","input":"open/1"}`); a.Text != `"O"` {
+		t.Errorf("what isn't labelled: %s", a.Text)
+	}
+	if a := must(t, m.Server, "journal", `{"limit":200}`); strings.Contains(a.Text, "pay me") || strings.Contains(a.Text, "evil") || strings.Contains(a.Text, "outcome\":{") {
+		t.Errorf("the journal shows it: %s", a.Text)
+	}
+	for _, wrong := range []string{`{"tool":"send","input":{},"sealed":{"/m":"s_none"}}`, `{"tool":"send","input":3,"sealed":{"/m":"` + id + `"}}`} {
+		if a := do(t, m.Server, "run", wrong); a.Fault == nil {
+			t.Errorf("%s: %s", wrong, a.Text)
+		}
+	}
+}
