@@ -29,7 +29,7 @@ func (m *Machine) slowCall(in *code.Instr) bool {
 			return m.exhausted(f)
 		}
 		if a := *m.reg(in.B); !isInt(a) || int64(a) < 2*code.MinInt+1024 {
-			return m.addConstant(in)
+			return m.arithmetic(in)
 		}
 		if spent(f) {
 			return m.exhausted(f)

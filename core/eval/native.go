@@ -24,6 +24,10 @@ var natives = func() []func(m *Machine, in *code.Instr) (done, stop bool) {
 
 		"compare": (*Machine).nativeCompare,
 
+		"round_dec": (*Machine).nativeRoundDec,
+		"div_dec":   (*Machine).nativeDivDec,
+		"to_int":    (*Machine).nativeToInt,
+
 		"nth":     (*Machine).nativeNth,
 		"at":      (*Machine).nativeAt,
 		"set_nth": (*Machine).nativeSetNth,
@@ -313,7 +317,7 @@ func (m *Machine) nativeRange(in *code.Instr) (done, stop bool) {
 	return true, false
 }
 
-// nativeCompare compares two small integers or two short strings.
+// nativeCompare compares two numbers of a word or two short strings.
 func (m *Machine) nativeCompare(in *code.Instr) (done, stop bool) {
 	d, ok := m.compareShort(*m.reg(in.C), *m.reg(in.C + 1))
 	if ok {
@@ -322,11 +326,14 @@ func (m *Machine) nativeCompare(in *code.Instr) (done, stop bool) {
 	return ok, false
 }
 
-// compareShort orders two small integers, or two strings of which each lies in one piece
+// compareShort orders two numbers of a word each, or two strings of which each lies in one piece
 // and one is so short that comparing them takes no steps. ok is false for all others.
 func (m *Machine) compareShort(a, b word) (d int, ok bool) {
 	if (a|b)&1 == 0 {
 		return cmp.Compare(int64(a), int64(b)), true
+	}
+	if d, ok := m.compareNumbers(a, b); ok {
+		return d, true
 	}
 	if !m.isFlat(a) || !m.isFlat(b) || min(m.strLen(a), m.strLen(b)) > prim.FreeText {
 		return 0, false

@@ -17,80 +17,74 @@ func (m *Machine) arithmetic(in *code.Instr) bool {
 		return m.equal(in)
 	}
 	id := rowOf[in.Op]
-	var args [2]value.Value
+	var a, b word
 	height := int(in.D)
-	jump := false
 	switch in.Op {
 	case code.Add, code.Sub, code.Mul, code.Div, code.Mod, code.Eq, code.Lt, code.Lte, code.Gt, code.Gte:
-		args[0], args[1] = m.sketch(*m.reg(in.B)), m.sketch(*m.reg(in.C))
+		a, b = *m.reg(in.B), *m.reg(in.C)
 	case code.RetAdd:
-		args[0], args[1] = m.sketch(*m.reg(in.A)), m.sketch(*m.reg(in.B))
+		a, b = *m.reg(in.A), *m.reg(in.B)
 	case code.MulI, code.DivI, code.ModI:
-		args[0], args[1] = m.sketch(*m.reg(in.B)), value.NewInt(toInt(word(in.K)))
+		a, b = *m.reg(in.B), word(in.K)
 	case code.AndI:
-		args[0], args[1] = m.sketch(*m.reg(in.B)), value.NewInt(toInt(word(in.K))+1)
+		a, b = *m.reg(in.B), word(in.K)+fromInt(1)
 	case code.ShrI:
-		args[0], args[1] = m.sketch(*m.reg(in.B)), value.NewInt(1<<in.C)
-	case code.AddI, code.CallKSubI:
-		return m.addConstant(in)
+		a, b = *m.reg(in.B), fromInt(1<<in.C)
+	case code.AddI:
+		id, a, b = prim.Add, *m.reg(in.B), word(in.K)
+		if in.C == 1 {
+			id, b = prim.Sub, -b
+		}
+	case code.CallKSubI:
+		id, a, b, height = prim.Sub, *m.reg(in.B), fromInt(int64(in.C)), int(in.A)
 	default:
-		jump = true
 		id = m.meta[m.index()].Row
-		args = m.compared(in)
+		a, b = m.compared(in)
 	}
-	v, ok := m.strict(id, args[:])
-	if !ok {
-		return true
-	}
-	if jump {
-		m.decide(in, bool(v.(value.Bool)))
+	if order := prim.Order(id); order != nil {
+		truth := false
+		if d, ok := m.compareNumbers(a, b); ok {
+			truth = order(d)
+		} else {
+			v, ok := m.strict(id, []value.Value{m.sketch(a), m.sketch(b)})
+			if !ok {
+				return true
+			}
+			truth = bool(v.(value.Bool))
+		}
+		if in.Op >= code.Eq && in.Op <= code.Gte {
+			*m.reg(in.A) = fromBool(truth)
+		} else {
+			m.decide(in, truth)
+		}
 		return false
 	}
-	if in.Op == code.RetAdd {
+	to := in.A
+	if in.Op == code.CallKSubI {
+		to++
+	}
+	if s, ok := m.onDecimals(id, a, b); ok {
+		if !m.giveDec(to, s, height) {
+			return true
+		}
+	} else {
+		v, ok := m.strict(id, []value.Value{m.sketch(a), m.sketch(b)})
+		if !ok {
+			return true
+		}
 		w, ok := m.importValue(v, height)
 		if !ok {
 			return true
 		}
-		m.ret(w, in.C, in.K)
-		return false
+		*m.reg(to) = w
 	}
-	w, ok := m.importValue(v, height)
-	if !ok {
-		return true
+	switch in.Op {
+	case code.RetAdd:
+		m.ret(*m.reg(to), in.C, in.K)
+	case code.CallKSubI:
+		return m.callKnown(in, 1)
 	}
-	*m.reg(in.A) = w
 	return false
-}
-
-// addConstant adds or subtracts a constant, alone or before a call.
-func (m *Machine) addConstant(in *code.Instr) bool {
-	args := [2]value.Value{m.sketch(*m.reg(in.B)), value.NewInt(int64(in.C))}
-	if in.Op == code.AddI {
-		id := prim.Add
-		args[1] = value.NewInt(toInt(word(in.K)))
-		if in.C == 1 {
-			id, args[1] = prim.Sub, value.NewInt(-toInt(word(in.K)))
-		}
-		v, ok := m.strict(id, args[:])
-		if !ok {
-			return true
-		}
-		w, ok := m.importValue(v, int(in.D))
-		if ok {
-			*m.reg(in.A) = w
-		}
-		return !ok
-	}
-	v, ok := m.strict(prim.Sub, args[:])
-	if !ok {
-		return true
-	}
-	w, ok := m.importValue(v, int(in.A))
-	if !ok {
-		return true
-	}
-	*reg(m.r, in.A+1) = w
-	return m.callKnown(in, 1)
 }
 
 // strict computes a row that is strict and of the first order.
@@ -160,15 +154,10 @@ func (m *Machine) equal(in *code.Instr) bool {
 		height = int(meta.Height)
 	}
 	operands := func() (a, b word) {
-		switch {
-		case !jump:
-			return *m.reg(in.B), *m.reg(in.C)
-		case meta.Side == code.InOrder:
-			return *m.reg(in.A), *m.reg(in.B)
-		case meta.Side == code.ConstLeft:
-			return fromInt(constantOf(in)), *m.reg(in.A)
+		if jump {
+			return m.compared(in)
 		}
-		return *m.reg(in.A), fromInt(constantOf(in))
+		return *m.reg(in.B), *m.reg(in.C)
 	}
 	a, b := operands()
 	d, ok := m.compareShort(a, b)
@@ -225,18 +214,17 @@ func (m *Machine) work(n uint64) bool {
 }
 
 // compared returns the operands of a comparison that jumps, as the source has them.
-func (m *Machine) compared(in *code.Instr) [2]value.Value {
-	a := m.sketch(*m.reg(in.A))
-	c := value.NewInt(constantOf(in))
+func (m *Machine) compared(in *code.Instr) (a, b word) {
+	a = *m.reg(in.A)
 	switch m.meta[m.index()].Side {
 	case code.ConstRight:
-		return [2]value.Value{a, c}
+		return a, fromInt(constantOf(in))
 	case code.ConstLeft:
-		return [2]value.Value{c, a}
+		return fromInt(constantOf(in)), a
 	case code.Swapped:
-		return [2]value.Value{m.sketch(*m.reg(in.B)), a}
+		return *m.reg(in.B), a
 	}
-	return [2]value.Value{a, m.sketch(*m.reg(in.B))}
+	return a, *m.reg(in.B)
 }
 
 // constantOf returns the constant that an instruction compares with.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/long"
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -235,26 +236,43 @@ func widest(args []value.Value) int64 {
 	return 8 * int64(max(a, b)+2)
 }
 
+// orders is what holds of two numbers that compare gives so much for, by the row.
+var orders = map[string]func(int) bool{
+	"eq": func(c int) bool { return c == 0 },
+	"lt": func(c int) bool { return c < 0 }, "lte": func(c int) bool { return c <= 0 },
+	"gt": func(c int) bool { return c > 0 }, "gte": func(c int) bool { return c >= 0 },
+}
+
+// Order returns what a row that compares numbers says of their order; nil: it is none.
+func Order(id term.ID) func(int) bool {
+	switch id {
+	case Eq, Lt, Lte, Gt, Gte:
+		return orders[Table[id].Name]
+	}
+	return nil
+}
+
 var comparison = []Row{
-	compare("eq", nil, "is true if the numbers a and b are worth the same; equal takes any values.", func(c int) bool { return c == 0 },
+	compare("eq", nil, "is true if the numbers a and b are worth the same; equal takes any values.",
 		Example{Code: `{"eq":[2,2]}`, Want: `true`, Steps: 3},
 		Example{Code: `{"eq":[2,3]}`, Want: `false`, Steps: 3},
 		Example{Code: `{"eq":["a","a"]}`, Fault: fault.TypeError}),
-	compare("lt", []string{"<", "less"}, "is true if a < b.", func(c int) bool { return c < 0 },
+	compare("lt", []string{"<", "less"}, "is true if a < b.",
 		Example{Code: `{"lt":[1,2]}`, Want: `true`, Steps: 3},
 		Example{Code: `{"lt":[1,true]}`, Fault: fault.TypeError}),
-	compare("lte", []string{"<=", "le", "leq"}, "is true if a ≤ b.", func(c int) bool { return c <= 0 },
+	compare("lte", []string{"<=", "le", "leq"}, "is true if a ≤ b.",
 		Example{Code: `{"lte":[2,2]}`, Want: `true`, Steps: 3},
 		Example{Code: `{"lte":[null,2]}`, Fault: fault.TypeError}),
-	compare("gt", []string{">", "greater"}, "is true if a > b.", func(c int) bool { return c > 0 },
+	compare("gt", []string{">", "greater"}, "is true if a > b.",
 		Example{Code: `{"gt":[2,1]}`, Want: `true`, Steps: 3},
 		Example{Code: `{"gt":[[],1]}`, Fault: fault.TypeError}),
-	compare("gte", []string{">=", "ge", "geq"}, "is true if a ≥ b.", func(c int) bool { return c >= 0 },
+	compare("gte", []string{">=", "ge", "geq"}, "is true if a ≥ b.",
 		Example{Code: `{"gte":[100000000000000000000,1]}`, Want: `true`, Steps: 3},
 		Example{Code: `{"gte":[1,"1"]}`, Fault: fault.TypeError}),
 }
 
-func compare(name string, also []string, doc string, holds func(int) bool, examples ...Example) Row {
+func compare(name string, also []string, doc string, examples ...Example) Row {
+	holds := orders[name]
 	return Row{
 		Name: name, Group: "comparison", Shape: Array, Params: twoNumbers, Result: KindBool,
 		Doc: doc, Also: also, Total: true, Examples: examples, Cost: linear,

@@ -28,7 +28,7 @@ var csv = []Row{
 		Gives: listOf(&Type{Kinds: KindRecord, Rest: typeString}),
 		Grows: &Growth{Items: Bound{some(1, bytesOf(0)), some(1)}, Bytes: Bound{some(1, bytesOf(0))}},
 		Also:  []string{"csv.reader", "csv.dictreader", "csv.parse", "papa.parse", "csv", "read_csv", "csv_parse", "from_csv", "csv_reader", "dictreader", "parse_tsv", "read_tsv"},
-		Cost:  func(args []value.Value) uint64 { return stringCost(args) + itemsCost(csvCells(args)) },
+		Cost:  func(args []value.Value) uint64 { return stringCost(args) + ItemsCost(csvCells(args)) },
 		Size:  func(args []value.Value) int64 { return int64(len(args[0].(value.Str))) + 64*int64(csvCells(args)) },
 		Walk:  parseCSV,
 	},

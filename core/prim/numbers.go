@@ -243,7 +243,7 @@ var numbers = []Row{
 			{Code: `{"format":[1,-2]}`, Fault: fault.OutOfRange},
 		},
 		Cost: func(args []value.Value) uint64 {
-			return scaleCost(slices.Concat(args, []value.Value{nil})[1], args[0]) + bytesCost(int(formatSize(args)))
+			return scaleCost(slices.Concat(args, []value.Value{nil})[1], args[0]) + BytesCost(int(formatSize(args)))
 		},
 		Size: formatSize,
 		Eval: formatNumber,

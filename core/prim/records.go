@@ -158,7 +158,7 @@ var records = []Row{
 			{Code: `{"from_entries":[["a",1]]}`, Fault: fault.TypeError},
 			{Code: `{"from_entries":[{"pair":[1,1]}]}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return itemsCost(count(args[0])) },
+		Cost: func(args []value.Value) uint64 { return ItemsCost(count(args[0])) },
 		Size: entriesSize,
 		Walk: fromEntries,
 	},
@@ -230,7 +230,7 @@ func MissingKey(key string, keys []string) *fault.Fault {
 	return f
 }
 
-func fieldsCost(args []value.Value) uint64 { return itemsCost(len(args[0].(*value.Record).Fields)) }
+func fieldsCost(args []value.Value) uint64 { return ItemsCost(len(args[0].(*value.Record).Fields)) }
 
 func fieldsSize(args []value.Value) int64 {
 	n := int64(0)

@@ -131,7 +131,7 @@ var sequences = []Row{
 			{Code: `{"range":[3,1]}`, Want: `[]`, Steps: 3},
 			{Code: `{"range":[0,"3"]}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return itemsCost(distanceOf(args)) },
+		Cost: func(args []value.Value) uint64 { return ItemsCost(distanceOf(args)) },
 		Size: func(args []value.Value) int64 { return 16 * int64(distanceOf(args)) },
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			from, okF := args[0].(value.Int).Int64()

@@ -123,7 +123,7 @@ func (w *shower) value(v value.Value) {
 	case value.Nil:
 		w.raw("[]")
 	case *value.Record:
-		w.extra += itemsCost(len(v.Fields))
+		w.extra += ItemsCost(len(v.Fields))
 		w.begin(v)
 	case *value.Cons:
 		w.begin(v)
@@ -437,7 +437,7 @@ var text = []Row{
 		},
 		Cost: func(args []value.Value) uint64 {
 			s := string(args[0].(value.Str))
-			return bytesCost(len(s)) + itemsCost(jsonParts(s))
+			return BytesCost(len(s)) + ItemsCost(jsonParts(s))
 		},
 		Size: func(args []value.Value) int64 {
 			s := string(args[0].(value.Str))

@@ -55,7 +55,7 @@ var strs = []Row{
 				return nil, emptyPart("split", `Take a string apart with {"chars":S}, or split at a separator: {"split":[S,","]}.`)
 			}
 			n := countParts(s, sep, m)
-			if f := m.take(stringCost(args)+itemsCost(n+1), splitSize(s, n)); f != nil {
+			if f := m.take(stringCost(args)+ItemsCost(n+1), splitSize(s, n)); f != nil {
 				return nil, f
 			}
 			all, from := make([]value.Value, 0, n+1), 0
@@ -76,7 +76,7 @@ var strs = []Row{
 		},
 		Cost: func(args []value.Value) uint64 {
 			n, bytes := joinSize(args)
-			return itemsCost(n) + bytesCost(bytes)
+			return ItemsCost(n) + BytesCost(bytes)
 		},
 		Size: func(args []value.Value) int64 {
 			_, bytes := joinSize(args)
@@ -113,7 +113,7 @@ var strs = []Row{
 			{Code: `{"chars":"hé😀"}`, Want: `["h","é","😀"]`, Steps: 2},
 			{Code: `{"chars":5}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return itemsCost(utf8.RuneCountInString(string(args[0].(value.Str)))) },
+		Cost: func(args []value.Value) uint64 { return ItemsCost(utf8.RuneCountInString(string(args[0].(value.Str)))) },
 		Size: func(args []value.Value) int64 { return 64 * int64(utf8.RuneCountInString(string(args[0].(value.Str)))) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s := string(args[0].(value.Str))
@@ -165,7 +165,7 @@ var strs = []Row{
 				return nil, emptyPart("replace", `Say what to replace: {"replace":[S,"a","b"]}.`)
 			}
 			n := replaceSize(args, m)
-			if f := m.take(stringCost(args)+bytesCost(n), int64(n)); f != nil {
+			if f := m.take(stringCost(args)+BytesCost(n), int64(n)); f != nil {
 				return nil, f
 			}
 			var out strings.Builder
@@ -239,7 +239,7 @@ func recase(name, doc string, change func(string) string, also []string, example
 func test(name, doc string, holds func(s, part string) bool, examples ...Example) Row {
 	return Row{
 		Name: name, Group: "strings", Shape: Array, Params: twoStrings, Result: KindBool,
-		Doc: doc, Total: true, Examples: examples, Cost: func(args []value.Value) uint64 { return bytesCost(len(args[1].(value.Str))) },
+		Doc: doc, Total: true, Examples: examples, Cost: func(args []value.Value) uint64 { return BytesCost(len(args[1].(value.Str))) },
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
 			return value.Bool(holds(string(args[0].(value.Str)), string(args[1].(value.Str)))), nil
 		},
@@ -289,7 +289,7 @@ func stringCost(args []value.Value) uint64 {
 			n += len(s)
 		}
 	}
-	return bytesCost(n)
+	return BytesCost(n)
 }
 
 // stringSize bounds a string that is the first operand in another case.

@@ -29,7 +29,7 @@ var texts = []Row{
 			{Code: `{"pad_left":[7,3,"0"]}`, Fault: fault.TypeError},
 			{Code: `{"pad_left":["7",3,""]}`, Fault: fault.OutOfRange},
 		},
-		Cost: func(args []value.Value) uint64 { return stringCost(args) + bytesCost(padSize(args)) },
+		Cost: func(args []value.Value) uint64 { return stringCost(args) + BytesCost(padSize(args)) },
 		Size: func(args []value.Value) int64 { return int64(padSize(args)) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) { return pad("pad_left", args, m) },
 	},
@@ -44,7 +44,7 @@ var texts = []Row{
 			{Code: `{"pad_right":[null,6]}`, Fault: fault.TypeError},
 			{Code: `{"pad_right":["7",3,""]}`, Fault: fault.OutOfRange},
 		},
-		Cost: func(args []value.Value) uint64 { return stringCost(args) + bytesCost(padSize(args)) },
+		Cost: func(args []value.Value) uint64 { return stringCost(args) + BytesCost(padSize(args)) },
 		Size: func(args []value.Value) int64 { return int64(padSize(args)) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) { return pad("pad_right", args, m) },
 	},
@@ -59,7 +59,7 @@ var texts = []Row{
 			{Code: `{"repeat_text":["a",-1]}`, Want: `""`},
 			{Code: `{"repeat_text":[3,"a"]}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return bytesCost(repeatSize(args)) },
+		Cost: func(args []value.Value) uint64 { return BytesCost(repeatSize(args)) },
 		Size: func(args []value.Value) int64 { return int64(repeatSize(args)) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			var out strings.Builder
@@ -117,7 +117,7 @@ var texts = []Row{
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s := string(args[0].(value.Str))
 			n := wordsIn(s, m, func(string) {})
-			if f := m.take(stringCost(args)+itemsCost(n), splitSize(s, n)); f != nil {
+			if f := m.take(stringCost(args)+ItemsCost(n), splitSize(s, n)); f != nil {
 				return nil, f
 			}
 			all := make([]value.Value, 0, n)
@@ -135,7 +135,7 @@ var texts = []Row{
 			{Code: `{"codepoints":"Aé😀"}`, Want: `[65,233,128512]`, Steps: 2},
 			{Code: `{"codepoints":65}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return itemsCost(utf8.RuneCountInString(string(args[0].(value.Str)))) },
+		Cost: func(args []value.Value) uint64 { return ItemsCost(utf8.RuneCountInString(string(args[0].(value.Str)))) },
 		Size: func(args []value.Value) int64 { return 16 * int64(utf8.RuneCountInString(string(args[0].(value.Str)))) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s := string(args[0].(value.Str))
@@ -158,7 +158,7 @@ var texts = []Row{
 			{Code: `{"from_codepoints":[-1]}`, Fault: fault.OutOfRange},
 			{Code: `{"from_codepoints":["A"]}`, Fault: fault.TypeError},
 		},
-		Cost: func(args []value.Value) uint64 { return itemsCost(count(args[0])) },
+		Cost: func(args []value.Value) uint64 { return ItemsCost(count(args[0])) },
 		Size: func(args []value.Value) int64 { return 4 * int64(count(args[0])) },
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			var out strings.Builder

@@ -189,7 +189,7 @@ func (m *measure) walk(t term.Term, depth int) {
 func codeCost(args []value.Value) uint64 {
 	var m measure
 	m.walk(args[0].(*value.Code).Term, 1)
-	return uint64(m.size)/4 + bytesCost(m.bytes)
+	return uint64(m.size)/4 + BytesCost(m.bytes)
 }
 
 func codeSize(args []value.Value) int64 {

@@ -36,7 +36,7 @@ var urls = []Row{
 		Also:  []string{"urlparse", "url_parse", "url", "urlsplit", "new_url", "url_search_params", "urlsearchparams"},
 		Cost: func(args []value.Value) uint64 {
 			s := string(args[0].(value.Str))
-			return stringCost(args) + itemsCost(strings.Count(s, "&"))
+			return stringCost(args) + ItemsCost(strings.Count(s, "&"))
 		},
 		Size: func(args []value.Value) int64 { return 1024 + 65*int64(min(len(args[0].(value.Str)), maxURL)) },
 		Eval: func(args []value.Value) (value.Value, *fault.Fault) {
@@ -59,7 +59,7 @@ var urls = []Row{
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			s, f := toURL(args[0].(*value.Record), m)
 			if f == nil {
-				f = m.take(1+bytesCost(len(s)), int64(len(s)))
+				f = m.take(1+BytesCost(len(s)), int64(len(s)))
 			}
 			return value.Str(s), f
 		},

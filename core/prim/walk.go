@@ -65,8 +65,8 @@ const perStep = 64
 // to take no steps beyond the row's own.
 const FreeText = 8*(perStep-1) - 1
 
-// bytesCost returns the cost of reading or making so many bytes.
-func bytesCost(n int) uint64 { return uint64(n) / (8 * perStep) }
+// BytesCost returns the cost of reading or making so many bytes.
+func BytesCost(n int) uint64 { return uint64(n) / (8 * perStep) }
 
 // WriteCost returns the cost of writing a value of so many parts as so many bytes.
 func WriteCost(bytes, parts uint64) uint64 { return walkWords(bytes, parts) / perStep }
@@ -78,8 +78,8 @@ func walkWords(bytes, parts uint64) uint64 {
 	return bytes/8 + few + perPart*(parts-few)
 }
 
-// itemsCost returns the cost of making a list of n items, four words each.
-func itemsCost(n int) uint64 { return uint64(n) / (perStep / 4) }
+// ItemsCost returns the cost of making a list of n items, four words each.
+func ItemsCost(n int) uint64 { return uint64(n) / (perStep / 4) }
 
 // A comparison goes through two values at once, with a stack of its own: they
 // may be deeper than Go's.

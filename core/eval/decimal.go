@@ -1,0 +1,239 @@
+package eval
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+
+	"github.com/mcp-pif/mcp-pif/core/code"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// Decimals whose digits fit a word are computed as such, with what the table's rows
+// give to the digit; what doesn't fit is left to those, and to math/big. Numbers of
+// this size take no steps beyond the row's own.
+
+// short is a number of one word: coef / 10^scale.
+type short struct {
+	coef  int64
+	scale int
+}
+
+// maxShortScale bounds the scale of a short number: more of it may take steps.
+const maxShortScale = 250
+
+var powers = func() (p [19]int64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = 10 * p[i-1]
+	}
+	return p
+}()
+
+// asShort returns a small integer, or a decimal of one limb.
+func (m *Machine) asShort(w word) (s short, ok bool) {
+	if isInt(w) {
+		return short{coef: toInt(w)}, true
+	}
+	if !m.isKind(w, kDec) {
+		return s, false
+	}
+	h, scale := *m.obj(w, 1), *m.obj(w, 2)
+	if h>>1 == 0 {
+		return short{scale: int(scale)}, scale <= maxShortScale
+	}
+	size := *m.obj(w, 3)
+	if h>>1 > 1 || size > math.MaxInt64 || scale > maxShortScale {
+		return s, false
+	}
+	s = short{int64(size), int(scale)}
+	if h&1 != 0 {
+		s.coef = -s.coef
+	}
+	return s, true
+}
+
+// giveDec makes a decimal of one word the value of register a.
+func (m *Machine) giveDec(a uint8, s short, height int) (ok bool) {
+	if !m.reserve(decWords(1), height) {
+		return false
+	}
+	p := m.alloc(decWords(1))
+	*m.at(p), *m.at(p + 8), *m.at(p + 16), *m.at(p + 24) = header(kDec, decWords(1)), 1<<1, word(s.scale), word(s.coef)
+	switch {
+	case s.coef < 0:
+		*m.at(p + 8), *m.at(p + 24) = 1<<1|1, word(-s.coef)
+	case s.coef == 0:
+		*m.at(p + 8) = 0
+	}
+	*m.reg(a) = p | tagBox
+	return true
+}
+
+// times multiplies where the product fits a word and its negative, too.
+func times(a, b int64) (int64, bool) {
+	hi, lo := bits.Mul64(uint64(max(a, -a)), uint64(max(b, -b)))
+	if hi != 0 || lo > math.MaxInt64 {
+		return 0, false
+	}
+	if (a < 0) != (b < 0) {
+		return -int64(lo), true
+	}
+	return int64(lo), true
+}
+
+// rescaled multiplies by a power of ten.
+func rescaled(a int64, by int) (int64, bool) {
+	if by >= len(powers) {
+		return 0, a == 0
+	}
+	return times(a, powers[by])
+}
+
+// align writes two numbers with as many digits after the point.
+func align(a, b short) (x, y int64, scale int, ok bool) {
+	x, y = a.coef, b.coef
+	ok = true
+	if a.scale < b.scale {
+		x, ok = rescaled(x, b.scale-a.scale)
+	} else if b.scale < a.scale {
+		y, ok = rescaled(y, a.scale-b.scale)
+	}
+	return x, y, max(a.scale, b.scale), ok
+}
+
+// compareNumbers orders two numbers of a word each.
+func (m *Machine) compareNumbers(a, b word) (d int, ok bool) {
+	s, okA := m.asShort(a)
+	t, okB := m.asShort(b)
+	if !okA || !okB {
+		return 0, false
+	}
+	x, y, _, ok := align(s, t)
+	return cmp.Compare(x, y), ok
+}
+
+// onDecimals adds, subtracts or multiplies two numbers of which one is a decimal.
+func (m *Machine) onDecimals(id term.ID, a, b word) (s short, ok bool) {
+	x, okA := m.asShort(a)
+	y, okB := m.asShort(b)
+	if !okA || !okB || isInt(a) && isInt(b) {
+		return s, false
+	}
+	if id == prim.Mul {
+		s.coef, ok = times(x.coef, y.coef)
+		s.scale = x.scale + y.scale
+		return s, ok
+	}
+	p, q, scale, ok := align(x, y)
+	if id == prim.Sub {
+		q = -q
+	} else if id != prim.Add {
+		return s, false
+	}
+	s = short{p + q, scale}
+	return s, ok && (s.coef > p) == (q > 0) && s.coef != math.MinInt64
+}
+
+// divided returns n ÷ d, rounded; d is not 0.
+func divided(n, d int64, mode string) (q int64, ok bool) {
+	q, r := n/d, n%d
+	if r == 0 {
+		return q, true
+	}
+	negative := (n < 0) != (d < 0)
+	away := false
+	switch half := cmp.Compare(uint64(max(r, -r)), uint64(max(d, -d))-uint64(max(r, -r))); mode {
+	case "up":
+		away = true
+	case "floor":
+		away = negative
+	case "ceiling":
+		away = !negative
+	case "half_up":
+		away = half >= 0
+	case "half_even":
+		away = half > 0 || half == 0 && q&1 == 1
+	case "down":
+	default:
+		return 0, false
+	}
+	switch {
+	case away && negative:
+		q--
+	case away:
+		q++
+	}
+	return q, true
+}
+
+// mode returns the rounding that a register names; "" where it names none.
+func (m *Machine) mode(w word) string {
+	if m.isFlat(w) {
+		b := m.view(w)
+		for _, mode := range prim.Roundings {
+			if string(b) == mode {
+				return mode
+			}
+		}
+	}
+	return ""
+}
+
+// rounded returns a number with so many digits after the point.
+func rounded(s short, scale int, mode string) (int64, bool) {
+	if scale >= s.scale {
+		return rescaled(s.coef, scale-s.scale)
+	}
+	if by := s.scale - scale; by < len(powers) {
+		return divided(s.coef, powers[by], mode)
+	}
+	return 0, false
+}
+
+func (m *Machine) nativeRoundDec(in *code.Instr) (done, stop bool) {
+	s, ok := m.asShort(*m.reg(in.C))
+	scale, mode := *m.reg(in.C + 1), m.mode(*m.reg(in.C + 2))
+	if !ok || !isInt(scale) || scale > fromInt(maxShortScale) || mode == "" {
+		return false, false
+	}
+	q, ok := rounded(s, int(toInt(scale)), mode)
+	if !ok {
+		return false, false
+	}
+	return true, !m.giveDec(in.A, short{q, int(toInt(scale))}, int(in.K))
+}
+
+func (m *Machine) nativeToInt(in *code.Instr) (done, stop bool) {
+	s, ok := m.asShort(*m.reg(in.C))
+	mode := m.mode(*m.reg(in.C + 1))
+	if !ok || mode == "" {
+		return false, false
+	}
+	q, ok := rounded(s, 0, mode)
+	if !ok || !fitsWord(q) {
+		return false, false
+	}
+	*m.reg(in.A) = fromInt(q)
+	return true, false
+}
+
+func (m *Machine) nativeDivDec(in *code.Instr) (done, stop bool) {
+	a, okA := m.asShort(*m.reg(in.C))
+	b, okB := m.asShort(*m.reg(in.C + 1))
+	scale, mode := *m.reg(in.C + 2), m.mode(*m.reg(in.C + 3))
+	if !okA || !okB || b.coef == 0 || !isInt(scale) || scale > fromInt(maxShortScale) || mode == "" {
+		return false, false
+	}
+	n, okN := rescaled(a.coef, b.scale+int(toInt(scale)))
+	d, okD := rescaled(b.coef, a.scale)
+	if !okN || !okD {
+		return false, false
+	}
+	q, ok := divided(n, d, mode)
+	if !ok {
+		return false, false
+	}
+	return true, !m.giveDec(in.A, short{q, int(toInt(scale))}, int(in.K))
+}
