@@ -316,18 +316,17 @@ func (m *Machine) concat(in *code.Instr) bool {
 		return true
 	}
 	a, b = *m.reg(in.B), *m.reg(in.C)
-	runes := *m.obj(a, 1)>>32 + *m.obj(b, 1)>>32
-	p := m.alloc(words)
-	*m.at(p + 8) = word(n) | runes<<32
+	runes := m.runes(a) + m.runes(b)
 	if n <= flat {
-		*m.at(p) = header(kStr, words)
-		to := m.rawBytes(p, 2, n)
+		w, to := m.newText(n, runes)
 		copy(to, m.rawBytes(a, 2, la))
 		copy(to[la:], m.rawBytes(b, 2, lb))
-	} else {
-		*m.at(p) = header(kRope, 4)
-		*m.at(p + 16), *m.at(p + 24) = a, b
+		*m.reg(in.A) = w
+		return false
 	}
+	p := m.alloc(words)
+	*m.at(p), *m.at(p + 8) = header(kRope, 4), word(n)|word(runes)<<32
+	*m.at(p + 16), *m.at(p + 24) = a, b
 	*m.reg(in.A) = p | tagBox
 	return false
 }

@@ -70,14 +70,11 @@ const copyPiece = 1 << 20
 
 // newString copies s into the heap, where room for it has been reserved.
 func (m *Machine) newString(s string) word {
-	n := strWords(len(s))
-	p := m.alloc(n)
-	*m.at(p) = header(kStr, n)
-	*m.at(p + 8) = word(len(s)) | word(utf8.RuneCountInString(s))<<32
-	for to := m.rawBytes(p, 2, len(s)); ; {
+	w, to := m.newText(len(s), utf8.RuneCountInString(s))
+	for {
 		k := copy(to[:min(len(to), copyPiece)], s)
 		if to, s = to[k:], s[k:]; s == "" {
-			return p | tagBox
+			return w
 		}
 		m.look(k / perBytes)
 	}

@@ -306,7 +306,10 @@ func DigitsCost(n int) uint64 {
 
 // splitSize returns what the parts of a string that is split in n places take at
 // most.
-func splitSize(s string, n int) int64 { return int64(len(s)) + 64*int64(n+1) }
+func splitSize(s string, n int) int64 { return SplitSize(len(s), n) }
+
+// SplitSize is that of a string of so many bytes.
+func SplitSize(bytes, n int) int64 { return int64(bytes) + 64*int64(n+1) }
 
 // joinSize returns how many items join has and the bytes it gives at most.
 func joinSize(args []value.Value) (n, bytes int) {
