@@ -75,7 +75,11 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 			c.value(a, t, t)
 			t++
 		}
-		f.emit(Instr{Op: Prim, A: dst, B: uint8(len(n.list)), C: top, D: int32(n.id), K: int64(t)}, n.pos)
+		row := Prim
+		if n.id == prim.GetField && len(n.list) == 2 {
+			row = Get
+		}
+		f.emit(Instr{Op: row, A: dst, B: uint8(len(n.list)), C: top, D: int32(n.id), K: int64(t)}, n.pos)
 	}
 }
 

@@ -42,7 +42,7 @@ func (v *verifier) step(i int, s *state) {
 			v.bad(i, "the list in register %d is not kept", b)
 		}
 		v.writes(i, s, a)
-	case code.Prim:
+	case code.Prim, code.Get:
 		v.readsFrom(i, s, c, b)
 		v.keeps(i, s, int(in.K))
 		v.writes(i, s, a)

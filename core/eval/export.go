@@ -335,6 +335,21 @@ func (m *Machine) concat(in *code.Instr) bool {
 func (m *Machine) record(in *code.Instr) bool {
 	keys := m.kinds[in.D].Keys
 	words := recordWords(len(keys))
+	if in.Op == code.Record && len(keys) <= flatFields {
+		if m.consts[in.D] != 0 {
+			return m.room(words, int(in.K))
+		}
+		// The records that the literal makes have their keys in common.
+		for _, k := range keys {
+			words += strWords(len(k))
+		}
+		if !m.reserve(words, int(in.K)) {
+			return true
+		}
+		m.consts[in.D] = m.makeRecord(0, len(keys), func(i int) (word, word) { return m.newString(keys[i]), wUnit })
+		m.again()
+		return false
+	}
 	for _, k := range keys {
 		words += strWords(len(k))
 	}

@@ -613,6 +613,45 @@ func (m *Machine) loop() exit {
 			*reg(r, in.A+4) = word(hp) | tagPair
 			*reg(r, in.A+2) = *heapWord(hb, l-tagCons+8)
 
+		case code.Get:
+			w, k := *reg(r, in.C)-tagBox, *reg(r, in.C+1)-tagBox
+			if (w|k)&tagMask != 0 {
+				goto slow
+			}
+			h := *heapWord(hb, w)
+			if h>>4&15 != kRecord || *heapWord(hb, k) != shortText {
+				goto slow
+			}
+			// Of short strings the words are alike where the text is.
+			size, k0, k1 := *heapWord(hb, k+8), *heapWord(hb, k+16), *heapWord(hb, k+24)
+			end := w + h>>8*8
+			for w += 16; w < end; w += 16 {
+				q := *heapWord(hb, w) - tagBox
+				if *heapWord(hb, q+8) == size && *heapWord(hb, q+16) == k0 && *heapWord(hb, q+24) == k1 {
+					break
+				}
+			}
+			if w == end {
+				goto slow
+			}
+			*reg(r, in.A) = *heapWord(hb, w+8)
+		case code.Record:
+			t := m.consts[in.D]
+			n := uintptr(in.B)
+			hp := m.hp
+			if t == 0 || hp+n*16+16 > m.hlim {
+				goto slow
+			}
+			t -= tagBox
+			p := unsafe.Add(hb, hp)
+			*(*word)(p), *(*word)(unsafe.Add(p, 8)) = *heapWord(hb, t), *heapWord(hb, t+8)
+			for i := uintptr(0); i < n; i++ {
+				*(*word)(unsafe.Add(p, 16+16*i)) = *heapWord(hb, t+16+word(16*i))
+				*(*word)(unsafe.Add(p, 24+16*i)) = *(*word)(unsafe.Add(r, (uintptr(in.C)+i)*8))
+			}
+			m.hp = hp + n*16 + 16
+			*reg(r, in.A) = word(hp) | tagBox
+
 		case code.Closure:
 			n := uintptr(in.B)
 			size := (n + 2) &^ 1 * 8

@@ -184,7 +184,7 @@ func (m *Machine) slow() bool {
 		return m.reverse(in)
 	case code.Record, code.RecordL:
 		return m.record(in)
-	case code.Prim:
+	case code.Prim, code.Get:
 		return m.generic(in)
 	case code.Try:
 		return m.try(in)

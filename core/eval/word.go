@@ -47,6 +47,9 @@ const (
 	kPending        // what a call in the middle of its arguments gave, and how many it used
 )
 
+// shortText is the header of a string of 1 to 16 bytes.
+const shortText = tagHeader | kStr<<4 | 4<<8
+
 func header(kind, words int) word { return tagHeader | word(kind)<<4 | word(words)<<8 }
 
 func closureHeader(words int, entry int32, arity int) word {

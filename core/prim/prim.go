@@ -428,7 +428,7 @@ var (
 	Var, Lam, App, If         = must("var"), must("lam"), must("app"), must("if")
 	Quote, Eval, CodeOf, Self = must("quote"), must("eval"), must("code_of"), must("self")
 	Continue, Record, Dec     = must("continue"), must("record"), must("dec")
-	Try, Call, Par            = must("try"), must("call"), must("par")
+	Try, Call, Par, GetField  = must("try"), must("call"), must("par"), must("get")
 )
 
 func must(name string) term.ID {
