@@ -76,7 +76,7 @@ func (c *compiler) branch(r uint8, sense bool, l *label, ask Asker, at int32) {
 
 // A comparison jumps by one of four operations on two registers, or one of
 // six on a register and a small constant.
-var jumps = map[Op][2]struct {
+var jumps = [NumOps][2]struct {
 	op   Op
 	swap bool
 	imm  Op // with the constant on the right

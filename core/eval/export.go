@@ -215,6 +215,8 @@ func (m *Machine) Force(w uint64) value.Value {
 			return r
 		case kCont:
 			return &value.Continuation{Tool: m.contTool(w), Input: m.lazy(*m.obj(w, 1))}
+		case kStr, kRope:
+			return value.Str(m.goString(w))
 		}
 		v, _ := m.export(w)
 		return v

@@ -222,7 +222,13 @@ func (g *gc) copy(w word) word {
 	to := g.next
 	if first&tagMask == tagHeader {
 		n := uintptr(headerWords(first))
-		copy(unsafe.Slice(load(g.to, to), n), unsafe.Slice(load(g.from, off), n))
+		if n <= 8 {
+			for i := uintptr(0); i < n*8; i += 16 {
+				*load(g.to, to+i), *load(g.to, to+i+8) = *load(g.from, off+i), *load(g.from, off+i+8)
+			}
+		} else {
+			copy(unsafe.Slice(load(g.to, to), n), unsafe.Slice(load(g.from, off), n))
+		}
 		g.next = to + n*8
 	} else {
 		*load(g.to, to) = first

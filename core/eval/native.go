@@ -176,6 +176,17 @@ func (m *Machine) nativeNth(in *code.Instr) (done, stop bool) { return m.giveIte
 
 // giveItem does nth, and at of a list.
 func (m *Machine) giveItem(in *code.Instr, fromEnd bool) (done, stop bool) {
+	if w, i := *m.reg(in.C), *m.reg(in.C + 1); isInt(i) && m.isVec(w) {
+		k, n := int(toInt(i)), m.vecLen(w)
+		if k < 0 && fromEnd {
+			k += n
+		}
+		if k < 0 || k >= n {
+			return false, false
+		}
+		*m.reg(in.A) = m.vecAt(w, k)
+		return true, false
+	}
 	w, i, ok := m.item(in, fromEnd)
 	if !ok {
 		return false, false

@@ -159,7 +159,10 @@ func (m *Machine) equal(in *code.Instr) bool {
 		}
 		return *m.reg(in.B), *m.reg(in.C)
 	}
-	a, b := operands()
+	a, b := *m.reg(in.B), *m.reg(in.C)
+	if jump {
+		a, b = m.compared(in)
+	}
 	d, ok := m.compareShort(a, b)
 	truth := d == 0
 	switch {

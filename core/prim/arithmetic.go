@@ -243,11 +243,18 @@ var orders = map[string]func(int) bool{
 	"gt": func(c int) bool { return c > 0 }, "gte": func(c int) bool { return c >= 0 },
 }
 
+// orderOf is the same by the row, from eq on.
+var orderOf = func() (fs [5]func(int) bool) {
+	for name, f := range orders {
+		fs[must(name)-Eq] = f
+	}
+	return fs
+}()
+
 // Order returns what a row that compares numbers says of their order; nil: it is none.
 func Order(id term.ID) func(int) bool {
-	switch id {
-	case Eq, Lt, Lte, Gt, Gte:
-		return orders[Table[id].Name]
+	if i := id - Eq; int(i) < len(orderOf) {
+		return orderOf[i]
 	}
 	return nil
 }
