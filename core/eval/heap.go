@@ -41,6 +41,10 @@ const (
 // its first: collections are then rare for all that keep little.
 const roomy = 64 << 10
 
+// small is how many bytes a heap uses at most to be made three times as large and not
+// twice: space then costs less than time.
+const small = 8 << 20
+
 // stress is set by a test, and called at the start of a run, after a
 // collection out of a space that made room for need bytes, and after the stack
 // has grown to need words: to leave no more room than that, and poison where
@@ -63,9 +67,13 @@ func (m *Machine) collect(need uintptr, height int) bool {
 		return false
 	}
 	// The new space must hold all that is alive, which is at most what is
-	// used; it is made for twice that, so that the next collection is as far
+	// used; it is made for more than that, so that the next collection is as far
 	// away as this one was.
-	want := max(2*used+need, roomy*8)
+	growth := uintptr(2)
+	if used < small {
+		growth = 3
+	}
+	want := max(growth*used+need, roomy*8)
 	if want > limit {
 		want = limit
 	}
@@ -118,9 +126,9 @@ func (m *Machine) collect(need uintptr, height int) bool {
 		stress(m, from, need)
 		return true
 	}
-	// Collect again at twice what is alive, not when the space is full: it
+	// Collect again at so many times what is alive, not when the space is full: it
 	// may be much larger than that needs.
-	next := 2*live + need
+	next := growth*live + need
 	if next < roomy*8 {
 		next = roomy * 8
 	}
