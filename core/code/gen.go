@@ -190,6 +190,8 @@ func (c *compiler) valueOf(n *node, dst, top uint8, m mode) {
 	case kPar:
 		c.par(n, top)
 		c.move(dst, top, n.pos)
+	case kSort:
+		c.sort(n, dst, top)
 	case kEval:
 		f.pend++
 		top = c.members(n, top)

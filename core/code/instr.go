@@ -172,6 +172,7 @@ const (
 	EndPar    // a branch ends, its value is in A
 	Unbound   // fails: the variable named by constant D
 	NoSelf    // A ← the function of a tool whose code is no lambda; fails while there is none
+	Sort      // A ← the list B sorted by the field that C names, and to D, or nothing
 	Try       // what follows is tried: A to A+3 hold the handler; a caught fault comes to D
 	EndTry    // A ← the record of success with B; the handler in A is gone; h in D
 	Restore   // an eval or a function that narrowed what is permitted has ended; see package eval

@@ -29,6 +29,7 @@ const (
 	kEval   // a, scope, t
 	kTool   // list: name, input; pre: 1 where that is the list of several
 	kPar    // list
+	kSort   // a the list, key, body what it means: see gensort.go
 )
 
 // A node is a term with its variables resolved and its applications gathered.
@@ -47,6 +48,7 @@ type node struct {
 	t      term.Term
 	name   string
 	scope  *scope
+	key    *sortKey
 	size   int32 // nodes below, for bounding what is compiled twice
 }
 
@@ -158,7 +160,11 @@ func (c *compiler) resolve(t term.Term, s *scope) *node {
 		n.size += n.a.size
 	case *term.Prim:
 		if e := c.unit.Uses.Expand(t); e != nil {
-			return c.resolve(e, s)
+			n := c.resolve(e, s)
+			if t.ID == prim.SortBy {
+				c.trySort(n, t)
+			}
+			return n
 		}
 		c.resolvePrim(n, t, s)
 	}

@@ -42,6 +42,12 @@ func (v *verifier) step(i int, s *state) {
 			v.bad(i, "the list in register %d is not kept", b)
 		}
 		v.writes(i, s, a)
+	case code.Sort:
+		v.reads(i, s, b, c)
+		v.keeps(i, s, int(v.u.Meta[i].Height))
+		after := *s
+		v.writes(i, &after, a)
+		v.jumps(i, &after, in.D, in.K)
 	case code.Prim, code.Get:
 		v.readsFrom(i, s, c, b)
 		v.keeps(i, s, int(in.K))

@@ -186,6 +186,8 @@ func (m *Machine) slow() bool {
 		return m.record(in)
 	case code.Prim, code.Get:
 		return m.generic(in)
+	case code.Sort:
+		return m.sort(in)
 	case code.Try:
 		return m.try(in)
 	case code.EndTry:
