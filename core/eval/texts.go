@@ -43,12 +43,15 @@ func (m *Machine) giveText(in *code.Instr, text []byte) (done, stop bool) {
 	return true, false
 }
 
-// flats returns the bytes of the first n operands where all are flat strings, until the
-// next allocation.
+// longText is how many bytes a string has at most that is searched without a look.
+const longText = 1 << 20
+
+// flats returns the bytes of the first n operands where all are flat strings and none is
+// long, until the next allocation.
 func (m *Machine) flats(in *code.Instr, n int) (s [3][]byte, ok bool) {
 	for i := range n {
 		w := *m.reg(in.C + uint8(i))
-		if !m.isFlat(w) {
+		if !m.isFlat(w) || m.strLen(w) > longText {
 			return s, false
 		}
 		s[i] = m.view(w)
