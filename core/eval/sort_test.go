@@ -17,7 +17,9 @@ func TestSortInOne(t *testing.T) {
 		func(r *rand.Rand) string { return fmt.Sprint(r.IntN(20) - 10) },
 		func(r *rand.Rand) string { return fmt.Sprint(r.Int64()) },
 		func(r *rand.Rand) string { return fmt.Sprintf("%d.%d", r.IntN(3), r.IntN(100)) },
-		func(r *rand.Rand) string { return fmt.Sprintf("%q", "abcdefgh"[:r.IntN(9)]+strings.Repeat("é", r.IntN(3))) },
+		func(r *rand.Rand) string {
+			return fmt.Sprintf("%q", "abcdefgh"[:r.IntN(9)]+strings.Repeat("é", r.IntN(3)))
+		},
 		func(r *rand.Rand) string { return fmt.Sprintf(`"same first bytes %d"`, r.IntN(9)) },
 		func(r *rand.Rand) string { return fmt.Sprintf("%q", strings.Repeat("a", 500+r.IntN(8))) },
 		func(r *rand.Rand) string { return fmt.Sprintf(`{k: %d, n: %d}`, r.IntN(5), r.IntN(1000)) },
