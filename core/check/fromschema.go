@@ -48,6 +48,45 @@ type Foreign struct {
 // that JSON Schema doesn't have says nothing. It fails where the schema is no JSON,
 // or neither an object nor a boolean.
 func FromSchema(schema json.RawMessage, maxBytes int) (*Foreign, error) {
+	root, err := readForeign(schema)
+	if err != nil {
+		return nil, err
+	}
+	f := &Foreign{}
+	left := maxTranslations
+	f.translateAll(root, maxBytes, &left)
+	f.translateFields(root, maxBytes, &left)
+	f.rule, f.Unchecked = ruleOf(root)
+	return f, nil
+}
+
+// TypeFromSchema is [FromSchema] where the type alone is asked for, which is quicker.
+func TypeFromSchema(schema json.RawMessage, maxBytes int) (*Type, error) {
+	root, err := readForeign(schema)
+	if err != nil {
+		return nil, err
+	}
+	f := &Foreign{}
+	left := maxTranslations
+	f.translateAll(root, maxBytes, &left)
+	return f.Type, nil
+}
+
+// FieldsFromSchema is [FromSchema] where the fields alone are asked for, which is quicker. Their
+// types may be closer where the whole would be too large to be looked at.
+func FieldsFromSchema(schema json.RawMessage, maxBytes int) ([]Field, error) {
+	root, err := readForeign(schema)
+	if err != nil {
+		return nil, err
+	}
+	f := &Foreign{}
+	left := maxTranslations
+	f.translateFields(root, maxBytes, &left)
+	return f.Fields, nil
+}
+
+// readForeign reads a schema, whose objects have an identity.
+func readForeign(schema json.RawMessage) (any, error) {
 	dec := json.NewDecoder(bytes.NewReader(schema))
 	dec.UseNumber()
 	var root any
@@ -59,20 +98,24 @@ func FromSchema(schema json.RawMessage, maxBytes int) (*Foreign, error) {
 	default:
 		return nil, errors.New("a schema is an object or a boolean")
 	}
-	root = identified(root)
-	f := &Foreign{}
-	left := maxTranslations
-	f.Type = f.translate(root, root, 0, maxBytes, &left)
+	return identified(root), nil
+}
+
+// translateAll gives the type of a whole schema.
+func (f *Foreign) translateAll(root any, maxBytes int, left *int) {
+	f.Type = f.translate(root, root, 0, maxBytes, left)
 	if f.Type.Kinds == 0 {
 		f.Type = JSON // no instance is valid
 	}
+}
+
+// translateFields gives the types of an object's properties.
+func (f *Foreign) translateFields(root any, maxBytes int, left *int) {
 	top := membersOf(refer(root, root))
 	properties, required := membersOf(top["properties"]), namesIn(top["required"])
 	for _, key := range slices.Sorted(maps.Keys(properties)) {
-		f.Fields = append(f.Fields, Field{key, f.translate(root, properties[key], 1, maxBytes, &left), !required[key]})
+		f.Fields = append(f.Fields, Field{key, f.translate(root, properties[key], 1, maxBytes, left), !required[key]})
 	}
-	f.rule, f.Unchecked = ruleOf(root)
-	return f, nil
 }
 
 // An object is one of a schema, which references make the same in several places.

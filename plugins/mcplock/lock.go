@@ -132,10 +132,21 @@ func at(path string) (*Lock, error) {
 
 // parse reads a file's text and holds it to the one layout.
 func parse(text []byte) (map[string]*Server, error) {
+	unique := make(chan error, 1) // beside the rest: the text may be long
+	go func() { unique <- statefile.UniqueKeys(text, false, maxLevels) }()
+	servers, err := parseUnique(text)
+	if twice := <-unique; twice != nil {
+		return nil, errors.New(lock.Shown(twice.Error(), 300))
+	}
+	return servers, err
+}
+
+// parseUnique is parse of a text that has no key twice.
+func parseUnique(text []byte) (map[string]*Server, error) {
 	var c content
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	if err := errors.Join(statefile.UniqueKeys(text, false, maxLevels), d.Decode(&c)); err != nil {
+	if err := d.Decode(&c); err != nil {
 		return nil, errors.New(lock.Shown(err.Error(), 300))
 	}
 	if c.Format != format {

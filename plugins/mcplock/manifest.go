@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -39,16 +42,28 @@ func (s *Server) Manifest(name string, policy *caps.ServerPolicy) (*caps.Manifes
 	if s.URL != "" {
 		m.Privileges = []string{"network"}
 	}
-	for _, word := range slices.Sorted(maps.Keys(s.Tools)) {
+	words := slices.DeleteFunc(slices.Sorted(maps.Keys(s.Tools)), func(word string) bool {
 		said, known := policy.Tools[word]
-		if known && said == nil {
-			continue
+		return known && said == nil
+	})
+	m.Operations = make([]caps.Operation, len(words))
+	failed := make([]error, len(words))
+	var (
+		wait sync.WaitGroup
+		next atomic.Int64
+	)
+	for range min(runtime.GOMAXPROCS(0), len(words)) {
+		wait.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(words); i = int(next.Add(1)) - 1 {
+				m.Operations[i], failed[i] = s.Tools[words[i]].operation(name, words[i], policy.Tools[words[i]])
+			}
+		})
+	}
+	wait.Wait()
+	for i, word := range words {
+		if failed[i] != nil {
+			return nil, fmt.Errorf("the tool %s of the server %s: %w", word, name, failed[i])
 		}
-		o, err := s.Tools[word].operation(name, word, said)
-		if err != nil {
-			return nil, fmt.Errorf("the tool %s of the server %s: %w", word, name, err)
-		}
-		m.Operations = append(m.Operations, o)
 		m.Verbs = append(m.Verbs, caps.Verb{Name: word, Flags: s.Tools[word].Flags()})
 	}
 	for _, word := range slices.Sorted(maps.Keys(policy.Tools)) {
@@ -100,15 +115,15 @@ func (t *Tool) operation(kind, word string, policy *caps.ToolPolicy) (caps.Opera
 	if policy.Doc != "" {
 		o.Doc, o.Words = policy.Doc, ""
 	}
-	input, err := check.FromSchema(t.Input, check.MaxAnswer)
+	fields, err := check.FieldsFromSchema(t.Input, check.MaxAnswer)
 	if err != nil {
 		return o, err
 	}
-	o.Input = &schema{input, t.Params}
+	o.Input = &schema{raw: t.Input, params: t.Params}
 	if o.Type, err = t.answer(); err != nil {
 		return o, err
 	}
-	params := t.params(input)
+	params := t.params(fields)
 	o.Params = params
 	for _, name := range policy.Designates {
 		i := slices.IndexFunc(params, func(p caps.Param) bool { return p.Name == name })
@@ -121,10 +136,10 @@ func (t *Tool) operation(kind, word string, policy *caps.ToolPolicy) (caps.Opera
 }
 
 // params returns the arguments that the schema has, in the order of their words.
-func (t *Tool) params(input *check.Foreign) []caps.Param {
+func (t *Tool) params(fields []check.Field) []caps.Param {
 	properties, _ := propertiesOf(t.Input) // it was read before
 	params := []caps.Param{}
-	for _, f := range input.Fields {
+	for _, f := range fields {
 		p := caps.Param{Name: t.word(f.Key), Of: f.Type, Optional: f.Optional}
 		if p.Name != f.Key {
 			p.Wire = f.Key
@@ -166,11 +181,11 @@ func (t *Tool) answer() (*check.Type, error) {
 	if t.Output == nil {
 		return typed(check.JSON), nil
 	}
-	output, err := check.FromSchema(t.Output, check.MaxAnswer-len(typed(check.JSON).String()))
+	output, err := check.TypeFromSchema(t.Output, check.MaxAnswer-len(typed(check.JSON).String()))
 	if err != nil {
 		return nil, err
 	}
-	return typed(output.Type), nil
+	return typed(output), nil
 }
 
 // typeWords is the types of arguments by JSON Schema's names.

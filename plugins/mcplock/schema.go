@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -16,8 +17,13 @@ import (
 
 // A schema holds arguments to a JSON Schema, as they are sent.
 type schema struct {
-	rules  *check.Foreign
+	raw    json.RawMessage
 	params map[string]string // word to wire name, where they differ
+
+	// The rules are read when they are first asked for: few of a server's tools are called.
+	once  sync.Once
+	rules *check.Foreign
+	wrong error
 }
 
 // Check is [caps.Schema]'s.
@@ -25,6 +31,14 @@ func (s *schema) Check(args *value.Record) *fault.Fault {
 	text, err := Arguments(args, s.params)
 	if err != nil {
 		return &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error()}
+	}
+	s.once.Do(func() {
+		if s.rules == nil {
+			s.rules, s.wrong = check.FromSchema(s.raw, check.MaxAnswer)
+		}
+	})
+	if s.wrong != nil {
+		return &fault.Fault{Kind: fault.InvalidRequest, Message: s.wrong.Error()}
 	}
 	return s.rules.Check(text)
 }
@@ -61,7 +75,7 @@ func (s *Server) Narrow(name string, policy *caps.ServerPolicy) (map[string]caps
 		if narrow == nil {
 			narrow = map[string]caps.Schema{}
 		}
-		narrow[name+"."+word] = &schema{rules, t.Params}
+		narrow[name+"."+word] = &schema{rules: rules, params: t.Params}
 	}
 	return narrow, nil
 }
