@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/ui"
+	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
@@ -176,6 +177,9 @@ func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.
 			}
 			a, v = mcpserver.Replay(ctx, options)
 			return a, v, nil
+		},
+		Walk: func(ctx context.Context, id string) (*step.Walk, run.Verdict, error) {
+			return (&replayer{store: again.store}).walk(ctx, id, "", 0)
 		},
 	}, nil
 }

@@ -273,8 +273,9 @@ func (p *pass) infoOf(s *core.TraceEvent) *info {
 			if !ok {
 				break
 			}
-			p.term(lam).let = true
-			p.call(args[i], lam.Param)
+			if p.term(lam).let = true; s.Row(t) == "" {
+				p.call(args[i], lam.Param)
+			}
 			f = lam.Body
 		}
 	case *term.LetRec:

@@ -36,7 +36,16 @@ func TestViews(t *testing.T) {
 		"run?id=" + ran("both", 0):    {"note.get", `class="bar"`, "hello", "work/a", "Replay"},
 		"run?id=" + ran("look", 0):    {"denied", "home/a"},
 		"replay?id=" + ran("both", 0): {"identical", "hello"},
-		"replay?id=" + ran("square", 0) + "&with=1": {"square@1", "Requests"},
+		"replay?id=" + ran("square", 0) + "&with=1":               {"square@1", "Requests"},
+		"steps?id=" + ran("both", 0):                              {"Evaluates", `class="line here"`, "next ▶", "Variables"},
+		"steps?id=" + ran("both", 0) + "&at=3&do=effect":          {"An effect has its outcome", "note.get", "hello", "<b><bdi>look</bdi></b>", "<mark>"},
+		"steps?id=" + ran("both", 0) + "&at=99999&do=back-effect": {"An effect has its outcome"},
+		"steps?id=" + ran("both", 0) + "&at=99999":                {"The end", "hello"},
+		"steps?id=" + ran("both", 0) + "&do=go&step=9":            {"Evaluates"},
+		"steps?id=" + ran("both", 0) + "&do=fault":                {"There is none"},
+		"steps?id=" + ran("look", 1) + "&do=fault":                {"Fails", "effect_failed"},
+		"flame?id=" + ran("both", 0):                              {`<svg class="flame"`, "look at tool:look:1", "By line"},
+		"flame?id=" + ran("both", 0) + "&zoom=0.0":                {"all of it"},
 		"events":           {"effect.requested", "tool.evolved"},
 		"events?kind=tool": {"tool.retired"},
 		"events?seq=1":     {"&#34;seq&#34;: 1"},
@@ -60,7 +69,7 @@ func TestViews(t *testing.T) {
 		})
 	}
 	for path, status := range map[string]int{
-		"tool?name=nobody": 404, "tool?name=square&v=9": 404, "run?id=none": 404, "replay?id=none": 404, "nothing": 404, "events?kind=nothing": 404,
+		"tool?name=nobody": 404, "tool?name=square&v=9": 404, "run?id=none": 404, "replay?id=none": 404, "steps?id=none": 404, "flame?id=none": 404, "nothing": 404, "events?kind=nothing": 404,
 		"diff?name=square&a=1&b=9": 404, "tools?from=-5": 200, "tools?from=99999": 200, "tools?from=x": 200, "events?before=x": 200,
 	} {
 		if got, text := w.get(path); got != status {

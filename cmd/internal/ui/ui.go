@@ -35,6 +35,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
@@ -71,9 +72,13 @@ type Store struct {
 	Consents *caps.Consents
 	// Replay does a run again, with other code in its place unless with is "": TOOL@VERSION.
 	Replay func(ctx context.Context, id, with string) (mcpserver.Answer, run.Verdict, error)
-	Close  func()
+	// Walk gives what walks through a run; nil where that isn't possible, as the verdict says.
+	Walk  func(ctx context.Context, id string) (*step.Walk, run.Verdict, error)
+	Close func()
 
-	newest glancer
+	newest  glancer
+	walking sync.Mutex
+	walked  []walked
 }
 
 // A Page serves the pages. It is safe for concurrent use.
@@ -203,7 +208,7 @@ func (p *Page) routes() http.Handler {
 		p.show(w, r, "", showProfiles)
 	})
 	for path, show := range map[string]func(*request) (view, error){
-		"{$}": showOverview, "tools": showTools, "tool": showTool, "diff": showDiff, "runs": showRuns, "run": showRun, "replay": showReplay,
+		"{$}": showOverview, "tools": showTools, "tool": showTool, "diff": showDiff, "runs": showRuns, "run": showRun, "replay": showReplay, "steps": showSteps, "flame": showFlame,
 		"events": showEvents, "authority": showAuthority, "questions": showQuestions, "servers": showServers, "act": showAct,
 	} {
 		m.HandleFunc("GET /p/{profile}/"+path, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, r.PathValue("profile"), show) })
@@ -364,6 +369,7 @@ var functions = template.FuncMap{
 	"short": short,
 	"label": label,
 	"add":   func(a, b int) int { return a + b },
+	"add64": func(a uint64, b int) uint64 { return a + uint64(b) },
 	"list":  func(items ...any) []any { return items },
 	"pair":  func(a, b any) [2]any { return [2]any{a, b} },
 	"join":  func(list []string) string { return strings.Join(list, ", ") },

@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
@@ -125,6 +126,18 @@ func (w *world) open(write bool) (*Store, error) {
 		}
 		a, v = mcpserver.Replay(ctx, mcpserver.ReplayOptions{Replay: run.NewReplay(rec, with != ""), Tools: seen})
 		return a, v, nil
+	}, Walk: func(ctx context.Context, id string) (*step.Walk, run.Verdict, error) {
+		rec, err := run.ReadRecord(j, id)
+		if err != nil {
+			return nil, run.NoReplay(id, err), nil
+		}
+		seen, err := tools.At(rec.AsOf)
+		if err != nil {
+			return nil, run.Verdict{}, err
+		}
+		var rounds []step.Round
+		_, v := mcpserver.Replay(ctx, mcpserver.ReplayOptions{Replay: run.NewReplay(rec, false), Tools: seen, Walked: &rounds})
+		return step.New(rounds, 0), v, nil
 	}}, nil
 }
 

@@ -32,7 +32,8 @@ function help() {
     const list = make("dl");
     for (const [key, what] of [
       ["/", "search tools"], ["j", "the next row"], ["k", "the row before"], ["Enter", "open it"],
-      ["o", "overview"], ["t", "tools"], ["r", "runs"], ["a", "authority"], ["q", "questions"], ["?", "this"],
+      ["o", "overview"], ["t", "tools"], ["r", "runs"], ["a", "authority"], ["q", "questions"],
+      ["n p v u", "in steps: next, previous, over, out"], ["e f E F", "in steps: to an effect, a failure; back to one"], ["s x", "in steps: start, end"], ["?", "this"],
     ]) {
       const dt = make("dt");
       dt.append(make("kbd", key));
@@ -50,7 +51,9 @@ const pages = { o: "Overview", t: "Tools", r: "Runs", a: "Authority", q: "Questi
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, dialog")) return;
-  if (event.key === "/") document.getElementById("search")?.focus();
+  const keyed = /^[A-Za-z]$/.test(event.key) && document.querySelector(`[data-key="${event.key}"]`);
+  if (keyed) keyed.click();
+  else if (event.key === "/") document.getElementById("search")?.focus();
   else if (event.key === "j") move(1);
   else if (event.key === "k") move(-1);
   else if (event.key === "?") help();

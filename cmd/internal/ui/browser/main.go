@@ -48,6 +48,8 @@ func screens(run, denied string) []screen {
 		{name: "run", path: p + "run?id=" + run},
 		{name: "denied", path: p + "run?id=" + denied},
 		{name: "replay", path: p + "replay?id=" + run},
+		{name: "steps", path: p + "steps?id=" + run + "&at=12"},
+		{name: "flame", path: p + "flame?id=" + run},
 		{name: "authority", path: p + "authority"},
 		{name: "reach", path: p + "authority?tool=digest"},
 		{name: "questions", path: p + "questions"},
