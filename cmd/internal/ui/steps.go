@@ -264,7 +264,7 @@ type frameBox struct {
 
 // The flame graph's measures, in a thousandth of its width.
 const (
-	boxHeight = 20
+	rowHeight = 20
 	boxLetter = 6.6
 	maxBoxes  = 2000
 	maxRows   = 60
@@ -310,7 +310,7 @@ func flame(root *step.Node, path string) (boxes []frameBox, height int) {
 		if width < 1 || len(boxes) == maxBoxes || row == maxRows {
 			return
 		}
-		b := frameBox{X: x, Width: width - 0.5, Y: float64(row * boxHeight), Name: n.Where(), Zoom: strings.TrimSuffix(path, ".")}
+		b := frameBox{X: x, Width: width - 0.5, Y: float64(row * rowHeight), Name: n.Where(), Zoom: strings.TrimSuffix(path, ".")}
 		if n.In == "" {
 			b.Name = "all of it"
 		}
@@ -324,7 +324,7 @@ func flame(root *step.Node, path string) (boxes []frameBox, height int) {
 			}
 		}
 		boxes = append(boxes, b)
-		height = max(height, (row+1)*boxHeight)
+		height = max(height, (row+1)*rowHeight)
 		for i, c := range n.Calls {
 			lay(c, path+strconv.Itoa(i)+".", x, row+1)
 			x += 1000 * float64(c.Total()) / all
