@@ -95,6 +95,9 @@ type Operation struct {
 	// Type is what each answer is of: the host has no program get another, and types
 	// what programs do with it. nil: it is some data. See [types.ParseAnswer].
 	Type *types.Type
+	// TypeBy is the argument, a string, that says the type of the answer ([Wanted]); "": Type
+	// has it. Only kinds that ship have it.
+	TypeBy string
 }
 
 // A Param is an argument of an operation.

@@ -15,7 +15,8 @@ import (
 
 // Answers is the types of what operations answer that something relies on, by the
 // operations' names, in the notation; "" is some data. The type of what an operation
-// takes has the name of the operation with "(" after it; "" demands nothing.
+// takes has the name of the operation with "(" after it; "" demands nothing. With "=" after it
+// it is the argument that says the type of the answer.
 type Answers map[string]string
 
 // A world is what operations answer: as the manifests say, or as they said where a
@@ -23,6 +24,7 @@ type Answers map[string]string
 type world struct {
 	kinds caps.Kinds
 	was   map[string]*check.Type // in place of kinds
+	by    map[string]string      // likewise: the arguments that say the types of answers
 }
 
 // answer is the type of what an operation answers; nil: some data.
@@ -47,11 +49,29 @@ func (w *world) argument(op string) *check.Type {
 	return nil
 }
 
-// argument is what follows the name of an operation where what it takes is meant.
-const argument = "("
+// typeBy is the argument that says the type of what an operation answers; "": none does.
+func (w *world) typeBy(op string) string {
+	if w.was != nil {
+		return w.by[op]
+	}
+	if _, o, ok := w.kinds.Operation(op); ok {
+		return o.TypeBy
+	}
+	return ""
+}
+
+// argument is what follows the name of an operation where what it takes is meant, and typedBy
+// where the argument is that says the type of its answer.
+const (
+	argument = "("
+	typedBy  = "="
+)
 
 // written is the same as it is put on record.
 func (w *world) written(op string) string {
+	if name, by := strings.CutSuffix(op, typedBy); by {
+		return w.typeBy(name)
+	}
 	of := w.answer
 	if name, takes := strings.CutSuffix(op, argument); takes {
 		of, op = w.argument, name
@@ -107,6 +127,14 @@ func (t *Tool) noting(env check.Env, k *known) check.Env {
 		k.answers = k.answers.with(op, t.world.written(op))
 		return result(op)
 	}
+	by := env.ResultBy
+	env.ResultBy = func(op string, literals map[string]any) (*check.Type, bool) {
+		typ, ok := by(op, literals)
+		if ok {
+			k.answers = k.answers.with(op+typedBy, t.world.typeBy(op))
+		}
+		return typ, ok
+	}
 	takes := env.Argument
 	env.Argument = func(op string) (*check.Type, bool) {
 		typ, ok := takes(op)
@@ -152,8 +180,12 @@ func (s *Snapshot) Answering(name string, a Answers) *Snapshot {
 	if !ok {
 		return s
 	}
-	w := world{was: make(map[string]*check.Type, len(a))}
+	w := world{was: make(map[string]*check.Type, len(a)), by: map[string]string{}}
 	for op, text := range a {
+		if name, by := strings.CutSuffix(op, typedBy); by {
+			w.by[name] = text
+			continue
+		}
 		// What can't be read was some data.
 		parse := check.ParseAnswer
 		if strings.HasSuffix(op, argument) {

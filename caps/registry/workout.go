@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cert"
@@ -134,6 +135,14 @@ func (t *Tool) env(found map[*Tool]known) check.Env {
 		},
 		Argument: func(op string) (*check.Type, bool) {
 			typ := t.world.argument(op)
+			return typ, typ != nil
+		},
+		ResultBy: func(op string, literals map[string]any) (*check.Type, bool) {
+			by := t.world.typeBy(op)
+			if by == "" {
+				return nil, false
+			}
+			typ := caps.AnswerBy(by, literals)
 			return typ, typ != nil
 		},
 		Result: func(op string) (*check.Type, bool) {

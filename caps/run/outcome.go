@@ -17,15 +17,12 @@ import (
 // and nobody what came.
 func (a *act) misfit(v value.Value) *fault.Fault {
 	o := a.permit.Operation
-	if o.Type == nil {
-		return nil
-	}
-	why := o.Type.Misfit(v)
+	why := o.MisfitAnswer(a.permit.Args, v)
 	if why == "" {
 		return nil
 	}
 	h := a.permit.Held
-	a.run.b.log.Error("a plugin's answer isn't of the type that its manifest says", "op", o.Name, "type", o.Type.String(), "why", why,
+	a.run.b.log.Error("a plugin's answer isn't of the type that its manifest says", "op", o.Name, "why", why,
 		"plugin", h.Kind, "grant", h.Grant.ID[:16], "run", a.run.id, "request", a.seq)
 	f := &fault.Fault{
 		Kind:    fault.EffectFailed,

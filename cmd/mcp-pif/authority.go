@@ -27,6 +27,7 @@ type capOptions struct {
 	processOptions
 	upstreamOptions
 	flowOptions
+	modelOptions
 	grants, denies, asks []string
 	folders              folders
 	policy               string
@@ -46,6 +47,7 @@ func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	o.processOptions.register(f)
 	o.upstreamOptions.register(f)
 	o.flowOptions.register(f)
+	o.modelOptions.register(f)
 	f.StringArrayVar(&o.grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
 	f.Var(&o.folders, "folder", "grant a `FOLDER`, given as a normal path (fs:FOLDER without percent-encoding); may be repeated")
 	f.Var(settings{o}, "setting", "grant what is chosen in a client's `SETTING`")
@@ -83,6 +85,7 @@ type authority struct {
 	upstreams   *upstreams
 	sandboxes   sandboxes
 	mapping     mapping
+	models      models
 	flow        *flow.Policy         // what may go where; nil: nothing is said
 	brokers     *brokers             // those under the policy
 	telemetry   *telemetry.Telemetry // nil: nothing is measured
@@ -191,7 +194,7 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 		if a.host, err = host.New(host.Options{Logger: log, Sandbox: boxes.mode, State: a.stateOf, Command: a.mapping.command, Secrets: a.policy.Secrets()}); err != nil {
 			return nil, err
 		}
-		if err := addPlugins(a.host, a.kinds, third.sources(), servers); err != nil {
+		if err := addPlugins(a.host, a.kinds, third.sources(), servers, &a.models); err != nil {
 			return nil, err
 		}
 		a.protected = append(a.protected, a.host.Dir())

@@ -277,16 +277,21 @@ func (a *authority) grant(text string, asked bool, r *resolving) (*caps.Grant, e
 	if err != nil {
 		return nil, err
 	}
+	model, err := a.endpoint(c, r)
+	if err != nil {
+		return nil, err
+	}
 	g, err := caps.Resolve(c, caps.ResolveOptions{
 		Kinds: a.kinds, Protected: r.protected, Programs: r.secrets.programs,
 		// The plugin fs holds to files with one name, unless it is told otherwise.
 		Linked: c.Kind != "fs" || c.Options["links"] == "ok",
-		Extra:  a.installed.identity(c.Kind) + mapped.Text(), Asked: asked, Principal: r.principal,
+		Extra:  a.installed.identity(c.Kind) + mapped.Text() + model.text(), Asked: asked, Principal: r.principal,
 	})
 	if err != nil {
 		return nil, err
 	}
 	a.mapping.keep(g, mapped)
+	a.models.keep(g, model)
 	if _, err := stateDir(); err != nil && host.KeepsState(g.Manifest) {
 		return g, fmt.Errorf("what it keeps has no place: %w", err)
 	}

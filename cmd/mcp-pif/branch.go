@@ -59,7 +59,7 @@ func (a *authority) branch(name string, number uint64) (*authority, error) {
 	}); err != nil {
 		return nil, errors.Join(err, b.closeBranch())
 	}
-	if err := addPlugins(b.host, a.kinds, a.installed.sources(), a.upstreams); err != nil {
+	if err := addPlugins(b.host, a.kinds, a.installed.sources(), a.upstreams, &a.models); err != nil {
 		return nil, errors.Join(err, b.closeBranch())
 	}
 	return b, nil

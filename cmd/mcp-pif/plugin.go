@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/kv"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
+	"github.com/mcp-pif/mcp-pif/plugins/model"
 	"github.com/mcp-pif/mcp-pif/plugins/proc"
 	"github.com/mcp-pif/mcp-pif/plugins/random"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
@@ -32,6 +33,8 @@ var shipped = map[string]func() sdk.Plugin{
 	"env":    env.Plugin,
 	"random": random.Plugin,
 	"proc":   proc.Plugin,
+	// Its settings, which a process reads, say where the model is.
+	model.Kind: func() sdk.Plugin { return model.Plugin(model.Settings{}) },
 }
 
 // servePlugin is this program as a plugin. It doesn't return where the host that
@@ -40,6 +43,9 @@ func servePlugin(args []string) int {
 	if len(args) == 1 {
 		if args[0] == serverPlugin {
 			return serveServer()
+		}
+		if args[0] == model.Kind {
+			return serveModel()
 		}
 		if plugin, ok := shipped[args[0]]; ok {
 			sdk.Serve(plugin())
@@ -87,7 +93,7 @@ func kinds(more ...*caps.Manifest) (caps.Kinds, error) {
 }
 
 // addPlugins tells a host how the plugins are started.
-func addPlugins(h *host.Host, kinds caps.Kinds, more []host.Source, servers *upstreams) error {
+func addPlugins(h *host.Host, kinds caps.Kinds, more []host.Source, servers *upstreams, models *models) error {
 	for _, s := range more {
 		if err := h.Add(s); err != nil {
 			return err
@@ -112,7 +118,11 @@ func addPlugins(h *host.Host, kinds caps.Kinds, more []host.Source, servers *ups
 		}
 	}
 	for kind := range shipped {
-		if err := h.Add(host.Source{Manifest: kinds[kind], Path: self, File: file, Args: []string{pluginArgument, kind}}); err != nil {
+		s := host.Source{Manifest: kinds[kind], Path: self, File: file, Args: []string{pluginArgument, kind}}
+		if kind == model.Kind {
+			s.Settings = models.settings
+		}
+		if err := h.Add(s); err != nil {
 			return err
 		}
 	}

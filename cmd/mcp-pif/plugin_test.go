@@ -80,7 +80,7 @@ func ask(t *testing.T, n *installed) (string, string) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if err := addPlugins(h, k, n.sources(), &upstreams{}); err != nil {
+	if err := addPlugins(h, k, n.sources(), &upstreams{}, &models{}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := caps.Parse("weather:rome/**", k)

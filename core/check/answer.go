@@ -23,10 +23,18 @@ const MaxAnswer = 2000
 // with the keys in their order, and is at most 2,000 bytes long. Functions, names
 // and what isn't known are refused: nobody could hold an answer to them.
 func ParseAnswer(s string) (*Type, error) {
+	return parseAnswer(s, false)
+}
+
+// ParseWanted is [ParseAnswer] for a type as somebody writes it who isn't this program:
+// the keys of records are in any order.
+func ParseWanted(s string) (*Type, error) { return parseAnswer(s, true) }
+
+func parseAnswer(s string, inAnyOrder bool) (*Type, error) {
 	if len(s) > MaxAnswer {
 		return nil, fmt.Errorf("a type of %d bytes, at most %d", len(s), MaxAnswer)
 	}
-	t, err := ParseType(s)
+	t, err := parseType(s, inAnyOrder)
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "check: "))
 	}

@@ -64,6 +64,22 @@ func (c *checker) effect(t *term.Effect, e env, ctx context) *variable {
 		}
 	}
 	c.asks(atom{op: t.Op, in: t.In, pos: t.Pos()}, ctx)
+	if r, ok := t.Arg.(*term.Record); ok && c.env.ResultBy != nil {
+		literals := make(map[string]any, len(r.Fields))
+		for _, f := range r.Fields {
+			switch v := f.Value.(type) {
+			case *term.Str:
+				literals[f.Key] = v.Value
+			case *term.Bool:
+				literals[f.Key] = v.Value
+			default:
+				literals[f.Key] = nil
+			}
+		}
+		if typ, ok := c.env.ResultBy(t.Op, literals); ok && typ != nil {
+			return c.ofType(typ, map[string]*variable{})
+		}
+	}
 	if c.env.Result != nil {
 		if typ, ok := c.env.Result(t.Op); ok && typ != nil {
 			return c.ofType(typ, map[string]*variable{})

@@ -17,11 +17,13 @@ const (
 
 // ParseType reads a type in the notation: t.String() gives t, of at most a
 // megabyte and a thousand parts inside each other.
-func ParseType(s string) (*Type, error) {
+func ParseType(s string) (*Type, error) { return parseType(s, false) }
+
+func parseType(s string, inAnyOrder bool) (*Type, error) {
 	if len(s) > maxTypeBytes {
 		return nil, fmt.Errorf("check: a type of %d bytes, more than %d", len(s), maxTypeBytes)
 	}
-	p := &typeParser{src: s}
+	p := &typeParser{src: s, inAnyOrder: inAnyOrder}
 	t := p.whole()
 	if p.space(); p.err == nil && p.pos < len(p.src) {
 		p.fail("the end")
@@ -37,6 +39,8 @@ type typeParser struct {
 	pos   int
 	depth int
 	err   error
+	// inAnyOrder is set where the keys of records may be.
+	inAnyOrder bool
 }
 
 func (p *typeParser) fail(want string) {
@@ -322,11 +326,15 @@ func (p *typeParser) field(fields []Field) []Field {
 	f := Field{Key: p.key(false)}
 	f.Optional = p.eat("?")
 	p.want(":")
-	if n := len(fields); n > 0 && fields[n-1].Key >= f.Key {
+	at, isTwice := slices.BinarySearchFunc(fields, f.Key, func(g Field, key string) int { return strings.Compare(g.Key, key) })
+	switch {
+	case isTwice && p.inAnyOrder:
+		p.fail("each key once")
+	case isTwice, at < len(fields) && !p.inAnyOrder:
 		p.fail("keys in their order")
 	}
 	f.Type = p.whole()
-	return append(fields, f)
+	return slices.Insert(fields, at, f)
 }
 
 func (p *typeParser) code(t *Type) {

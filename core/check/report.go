@@ -20,6 +20,10 @@ type Env struct {
 	// Result gives the type of what an operation ("fs.read") answers; nil, or
 	// false: some data.
 	Result func(op string) (*Type, bool)
+	// ResultBy gives the same where the arguments say it, which are those of a literal
+	// record: literal strings and booleans with their values, others nil. nil, or false:
+	// they don't.
+	ResultBy func(op string, literals map[string]any) (*Type, bool)
 	// Argument gives the type of what an operation takes: with another argument it
 	// always fails. nil, or false: nothing is demanded of it.
 	Argument func(op string) (*Type, bool)

@@ -139,6 +139,7 @@ var rules = map[string]rule{
 	"plugins/internal/address":   {std: anyStd, libraries: []string{"code.dny.dev/ssrf"}},
 	"plugins/kv":                 {std: anyStd, ours: []string{"core/display", "core/value", "plugins/sdk"}, libraries: []string{"modernc.org/sqlite/..."}},
 	"plugins/clock":              {std: anyStd, ours: []string{"plugins/sdk"}},
+	"plugins/model":              {std: anyStd, ours: []string{"core/value", "caps", "plugins/sdk", "plugins/internal/jsonvalue"}},
 	"plugins/env":                {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 	"plugins/random":             {std: anyStd, ours: []string{"core/value", "plugins/sdk"}},
 	// What a plugin starts is held closer than the plugin: by the sandbox's launcher again.

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/model"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+)
+
+// modelOptions are the flags about the language models that tools may have extract data.
+type modelOptions struct{ models []string }
+
+func (o *modelOptions) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.models, "model", nil, "name a language model for --cap model:NAME, `NAME=URL,model=MODEL`, with secret=SECRET, in=BYTES, out=TOKENS, tries=N; the URL is that of an API like OpenAI's, such as http://127.0.0.1:11434/v1; may be repeated")
+}
+
+// An endpoint is a model of the flags.
+type endpoint struct {
+	model.Settings
+	secret string // the name of its key; empty: it needs none
+}
+
+// read reads the endpoints of the flags.
+func (o *modelOptions) read() (all []endpoint, err error) {
+	for _, text := range o.models {
+		e, err := readEndpoint(text)
+		if err != nil {
+			return nil, misused(fmt.Errorf("--model %s: %w", e.Name, err))
+		}
+		if slices.ContainsFunc(all, func(o endpoint) bool { return o.Name == e.Name }) {
+			return nil, misused(fmt.Errorf("--model: duplicate name %s", e.Name))
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func readEndpoint(text string) (e endpoint, err error) {
+	name, rest, ok := strings.Cut(text, "=")
+	e.Name = name
+	if !ok || name == "" {
+		return e, fmt.Errorf("it is NAME=URL,model=MODEL")
+	}
+	parts := strings.Split(rest, ",")
+	e.URL = parts[0]
+	for _, part := range parts[1:] {
+		key, said, _ := strings.Cut(part, "=")
+		number := func(n *int) {
+			if *n, err = strconv.Atoi(said); err != nil || *n < 1 {
+				err = fmt.Errorf("%s is a number, not %q", key, said)
+			}
+		}
+		switch key {
+		case "model":
+			e.Model = said
+		case "secret":
+			e.secret = said
+		case "in":
+			number(&e.In)
+		case "out":
+			number(&e.Out)
+		case "tries":
+			number(&e.Tries)
+		default:
+			err = fmt.Errorf("unknown option %q: model, secret, in, out, tries", key)
+		}
+		if err != nil {
+			return e, err
+		}
+	}
+	return e, e.Check()
+}
+
+// models is what the plugin of each grant of a model is told.
+type models struct {
+	mu sync.Mutex
+	by map[string]model.Settings // by the grants' identity
+}
+
+// settings is what a grant's process is told.
+func (m *models) settings(g *caps.Grant) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, ok := m.by[g.ID]
+	if !ok {
+		return nil, fmt.Errorf("nothing is known of the model of this grant")
+	}
+	return json.Marshal(s)
+}
+
+func (m *models) keep(g *caps.Grant, e *endpoint) {
+	if e == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.by == nil {
+		m.by = map[string]model.Settings{}
+	}
+	m.by[g.ID] = e.Settings
+}
+
+// endpoint finds the model that a capability is for, with its key; nil: it is of another kind.
+func (a *authority) endpoint(c caps.Capability, r *resolving) (*endpoint, error) {
+	if c.Kind != model.Kind {
+		return nil, nil
+	}
+	all, err := a.options.modelOptions.read()
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(all, func(e endpoint) bool { return e.Name == c.Scope })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no model of the name: say --model %s=URL,model=MODEL", c.Scope)
+	}
+	e := &all[i]
+	if e.secret == "" {
+		return e, nil
+	}
+	i = slices.IndexFunc(r.known, func(s *caps.Secret) bool {
+		return s.Name == e.secret && s.For.Kind == model.Kind && s.For.Scope == e.Name
+	})
+	if i < 0 {
+		return nil, fmt.Errorf("no secret %q is bound to it: say --secret %s=model:%s,file=PATH", e.secret, e.secret, e.Name)
+	}
+	e.Key = r.known[i].Value()
+	return e, e.Check()
+}
+
+// text is what a grant of the endpoint is for, without the key; "" of nil.
+func (e *endpoint) text() string {
+	if e == nil {
+		return ""
+	}
+	s := *e
+	s.Key = ""
+	b, err := json.Marshal([]any{s.Settings, s.secret})
+	if err != nil {
+		return e.URL
+	}
+	return string(b)
+}
+
+// serveModel is this program as the plugin of a model, for the endpoint that the host's
+// settings name.
+func serveModel() int {
+	told, err := sdk.ReadSettings()
+	var s model.Settings
+	if err == nil {
+		s, err = model.ParseSettings(told)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "mcp-pif: the plugin of models: %v\n", err)
+		return statusUsage
+	}
+	sdk.Serve(model.Plugin(s))
+	return 0
+}
+
