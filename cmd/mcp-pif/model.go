@@ -165,4 +165,3 @@ func serveModel() int {
 	sdk.Serve(model.Plugin(s))
 	return 0
 }
-
