@@ -35,6 +35,9 @@ type recorded struct {
 	Declared   []string
 	Grants     []string
 	Capability string
+	Owner      string
+	Schedule   string
+	By         string
 	Message    string
 	Action     string
 	Content    string
@@ -104,6 +107,12 @@ func (r *recorded) words(e *journal.Event) string {
 		parts = append(parts, r.result(), count(int(r.Steps), "step", "steps"))
 	case journal.ToolEvolved, journal.ToolRefused, journal.ToolRetired, journal.ToolRolledBack:
 		parts = append(parts, r.called(), strings.Join(r.Declared, " "), r.failed())
+	case journal.TaskCreated, journal.TaskResumed, journal.TaskCancelled:
+		for _, said := range []struct{ what, who string }{{"by schedule", r.Schedule}, {"done by", r.Owner}, {"by", r.By}} {
+			if said.who != "" {
+				parts = append(parts, said.what+" "+said.who)
+			}
+		}
 	case journal.PolicyRevoked, journal.PolicyRestored:
 		parts = append(parts, r.Capability)
 	default:

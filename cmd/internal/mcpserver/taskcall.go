@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -113,6 +114,11 @@ func (s *Server) replayed(ctx context.Context, id string) (a Answer, err error) 
 	tools, err := s.tools.At(rec.AsOf)
 	if err != nil {
 		return a, err
+	}
+	if rec.Tool != "" {
+		if then, err := s.tools.WithVersion(tools, registry.Ref{Name: rec.Tool, Version: rec.Version}); err == nil {
+			tools = then
+		}
 	}
 	p := run.NewReplay(rec, false)
 	a, v := Replay(ctx, ReplayOptions{Replay: p, Tools: tools, Whole: true, Processors: s.cpu})

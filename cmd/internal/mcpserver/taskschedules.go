@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,7 +53,10 @@ func (p Period) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 // UnmarshalText reads it.
 func (p *Period) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
-	if err == nil && (d < minPeriod || d > maxPeriod) {
+	if err != nil {
+		return fmt.Errorf("a schedule's time is written as in 30m, 1h or 24h, not %q", text)
+	}
+	if d < minPeriod || d > maxPeriod {
 		err = fmt.Errorf("a schedule's time is between %s and %d days, not %s", Period(minPeriod), int(maxPeriod.Hours()/24), text)
 	}
 	*p = Period(d)
@@ -115,6 +119,9 @@ func (s Schedules) Remove(id string) error {
 }
 
 func (s Schedules) change(do func([]Schedule) ([]Schedule, error)) error {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return err
+	}
 	unlock, err := statefile.Lock(s.path + ".lock")
 	if err != nil {
 		return err

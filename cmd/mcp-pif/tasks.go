@@ -1,0 +1,318 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+)
+
+func newTasks() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tasks",
+		Short: "Show and cancel runs that go on in the background, and run tools now and then",
+		Long: `Show and cancel tasks: runs that a client doesn't wait for. A task goes on after the
+end of its client and of its server, as soon as another server of that profile starts.
+
+With every a tool is run now and then, with its own authority and on record. A server
+of the profile starts it; a time at which none runs is left out.`,
+		Example: `  mcp-pif tasks list
+  mcp-pif tasks show abcdefgh-17
+  mcp-pif tasks cancel abcdefgh-17 --profile claude-code
+  mcp-pif tasks every 1h backup '{"to":"backup"}'
+  mcp-pif tasks remove k3xq7v2a`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTasksList(), newTasksShow(), newTasksCancel(), newTasksEvery(), newTasksRemove())
+	return cmd
+}
+
+// tasksCommand is a command about the tasks of a store.
+func tasksCommand(cmd *cobra.Command, do func(cmd *cobra.Command, path string, args []string) error) *cobra.Command {
+	o := &journalOptions{}
+	o.register(cmd, false)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := o.there()
+		if err == nil {
+			err = do(cmd, path, args)
+		}
+		return failing(err)
+	}
+	return cmd
+}
+
+// reading has a command read the store.
+func reading(do func(cmd *cobra.Command, s *journal.Store, dir string, args []string) error) func(*cobra.Command, string, []string) error {
+	return func(cmd *cobra.Command, path string, args []string) error {
+		s, err := journal.Open(path, journal.Options{ReadOnly: true, Notes: heads()})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		dir, err := taskDirOf(path)
+		if err != nil {
+			return err
+		}
+		return do(cmd, s, dir, args)
+	}
+}
+
+// A shownTask is a task as 'tasks list' prints it.
+type shownTask struct {
+	Task     string    `json:"task"`
+	Created  time.Time `json:"created"`
+	Tool     string    `json:"tool,omitempty"`
+	Code     string    `json:"code,omitempty"`
+	Input    string    `json:"input,omitempty"`
+	Schedule string    `json:"schedule,omitempty"`
+	Resumed  int       `json:"resumed,omitempty"`
+	// State is working, waiting for a server, cancelled, or the result.
+	State string   `json:"state"`
+	Steps uint64   `json:"steps"`
+	Done  []string `json:"effects,omitempty"`
+}
+
+// called is the tool, or the code.
+func (t *shownTask) called() string { return cmp.Or(t.Tool, oneLine(t.Code), "-") }
+
+func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.Event, error) {
+	events, _, err := s.Read(journal.Query{Run: t.ID})
+	r := summary(events)
+	shown := shownTask{
+		Task: t.ID, Created: t.Created, Tool: r.Tool, Code: r.Code, Input: r.Input, Schedule: t.Schedule, Resumed: t.Resumed,
+		State: r.Result, Steps: r.Steps, Done: r.Effects,
+	}
+	if r.Version > 0 {
+		shown.Tool = fmt.Sprintf("%s@%d", r.Tool, r.Version)
+	}
+	if r.Run == "" { // it waits for its turn
+		var call struct {
+			Tool  string
+			Code  json.RawMessage
+			Input json.RawMessage
+		}
+		_ = json.Unmarshal(t.Call.Arguments, &call)
+		shown.Tool, shown.Code, shown.Input = call.Tool, string(call.Code), string(call.Input)
+	}
+	switch {
+	case !t.Cancelled.IsZero() && (t.Fault == nil || t.Fault.Kind == "cancelled"):
+		shown.State = "cancelled"
+	case !t.Ended.IsZero():
+	case mcpserver.OwnerLives(dir, t.Owner):
+		shown.State = "working"
+	default:
+		shown.State = "waits for a server to start"
+	}
+	return shown, events, err
+}
+
+func newTasksList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the tasks of the last day, and what is scheduled", Args: cobra.NoArgs}
+	asJSON := jsonFlag(cmd)
+	return tasksCommand(cmd, reading(func(cmd *cobra.Command, s *journal.Store, dir string, _ []string) error {
+		all, err := run.Tasks(s, time.Now().Add(-24*time.Hour))
+		if err != nil {
+			return err
+		}
+		schedules, err := mcpserver.SchedulesIn(dir).Load()
+		if err != nil {
+			return err
+		}
+		list := struct {
+			Tasks     []shownTask          `json:"tasks"`
+			Schedules []mcpserver.Schedule `json:"schedules"`
+		}{[]shownTask{}, append([]mcpserver.Schedule{}, schedules...)}
+		rows := [][]string{}
+		for _, t := range all {
+			shown, _, err := showTask(s, dir, t)
+			if err != nil {
+				return err
+			}
+			list.Tasks = append(list.Tasks, shown)
+			rows = append(rows, []string{
+				shown.Task, localTime(shown.Created.Format(time.RFC3339)), firstLine(shown.called(), 40), firstLine(oneLine(shown.Input), 40), firstLine(shown.State, 60), shown.Schedule,
+			})
+		}
+		if *asJSON {
+			return printJSON(cmd, list)
+		}
+		out := cmd.OutOrStdout()
+		if len(rows) == 0 {
+			fmt.Fprintln(out, "no tasks in the last day")
+		} else {
+			printTable(out, []string{"TASK", "WHEN", "TOOL", "INPUT", "STATE", "SCHEDULE"}, rows)
+		}
+		rows = rows[:0]
+		for i := range schedules {
+			x := &schedules[i]
+			rows = append(rows, []string{x.ID, x.Every.String(), x.Tool, firstLine(oneLine(string(x.Input)), 40), localTime(x.Next(time.Now()).Format(time.RFC3339))})
+		}
+		if len(rows) > 0 {
+			fmt.Fprintln(out)
+			printTable(out, []string{"SCHEDULE", "EVERY", "TOOL", "INPUT", "NEXT"}, rows)
+		}
+		return nil
+	}))
+}
+
+// findTask is the task of a name. That there is none is an error.
+func findTask(s journal.Journal, id string) (*run.Task, error) {
+	t, err := run.FindTask(s, id)
+	if err == nil && t == nil {
+		err = errors.New(printable(fmt.Sprintf("there is no task %q; 'mcp-pif tasks list' lists them", id)))
+	}
+	return t, err
+}
+
+func newTasksShow() *cobra.Command {
+	cmd := &cobra.Command{Use: "show TASK", Short: "Show a task with its effects and its result", Args: cobra.ExactArgs(1)}
+	asJSON := jsonFlag(cmd)
+	return tasksCommand(cmd, reading(func(cmd *cobra.Command, s *journal.Store, dir string, args []string) error {
+		t, err := findTask(s, args[0])
+		if err != nil {
+			return err
+		}
+		shown, events, err := showTask(s, dir, t)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(cmd, shown)
+		}
+		out := cmd.OutOrStdout()
+		state := shown.State
+		if t.Resumed > 0 {
+			state += fmt.Sprintf(", taken up by another server %s", count(t.Resumed, "time", "times"))
+		}
+		if t.Schedule != "" {
+			state += ", scheduled by " + t.Schedule
+		}
+		fmt.Fprintln(out, printable(state))
+		if summary(events).Run == "" {
+			fmt.Fprintln(out, printable(shown.called()+"  "+oneLine(shown.Input)))
+			return nil
+		}
+		printRun(out, events)
+		if t.Ended.IsZero() || t.Fault != nil {
+			return nil
+		}
+		rec, err := run.ReadRecord(s, t.ID)
+		if err != nil {
+			return err
+		}
+		options, err := (&replayer{store: s}).options(rec, "")
+		if err != nil {
+			return err
+		}
+		a, v := mcpserver.Replay(commandContext(cmd), options)
+		if !v.OK() {
+			return fmt.Errorf("the result can't be had again: %s", v.Text)
+		}
+		fmt.Fprintf(out, "%s\n", escaped([]byte(a.Text)))
+		return nil
+	}))
+}
+
+func newTasksCancel() *cobra.Command {
+	return tasksCommand(&cobra.Command{
+		Use: "cancel TASK", Short: "Cancel a task",
+		Long: `Cancel a task. The server that does it ends it within half a second, and what it did
+stays done; one that no server does at present doesn't go on.`,
+		Args: cobra.ExactArgs(1),
+	}, func(cmd *cobra.Command, path string, args []string) error {
+		s, err := journal.Open(path, journal.Options{Notes: heads()})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		t, err := findTask(s, args[0])
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		if t.Over() {
+			fmt.Fprintln(out, "the task is over already")
+			return nil
+		}
+		if err := run.CancelTask(s, t.ID, "operator"); err != nil {
+			return err
+		}
+		dir, err := taskDirOf(path)
+		if err != nil {
+			return err
+		}
+		for end := time.Now().Add(mostAwaited); mcpserver.OwnerLives(dir, t.Owner); time.Sleep(awaitEvery) {
+			if t, err = findTask(s, t.ID); err != nil {
+				return err
+			}
+			if !t.Ended.IsZero() {
+				fmt.Fprintln(out, "cancelled: its run has ended")
+				return nil
+			}
+			if time.Now().After(end) {
+				return errors.New("the task is cancelled on record, but the server that does it hasn't ended it yet")
+			}
+		}
+		fmt.Fprintln(out, "cancelled: no server did it, and none goes on with it")
+		return nil
+	})
+}
+
+func newTasksEvery() *cobra.Command {
+	return tasksCommand(&cobra.Command{
+		Use: "every PERIOD TOOL [INPUT]", Short: "Run a tool now and then",
+		Long: `Run a tool now and then, such as each hour (1h), or each day (24h): the first time a
+PERIOD from now. INPUT is JSON. The tool is the version that is current then, with
+what it may do then. It isn't run while the run before is under way.`,
+		Example: `  mcp-pif tasks every 1h backup '{"to":"backup"}' --profile claude-code`,
+		Args:    cobra.RangeArgs(2, 3),
+	}, func(cmd *cobra.Command, path string, args []string) error {
+		x := mcpserver.Schedule{Tool: args[1], Added: time.Now().UTC().Truncate(time.Second)}
+		if err := x.Every.UnmarshalText([]byte(args[0])); err != nil {
+			return misused(err)
+		}
+		if len(args) > 2 {
+			if x.Input = json.RawMessage(args[2]); !json.Valid(x.Input) {
+				return misused(fmt.Errorf("INPUT is JSON, not %q", args[2]))
+			}
+		}
+		return reading(func(cmd *cobra.Command, s *journal.Store, dir string, _ []string) error {
+			tools, _, err := registry.Open(run.Log(s), nil)
+			if err != nil {
+				return err
+			}
+			if _, ok := tools.Snapshot().Get(x.Tool); !ok {
+				return fmt.Errorf("there is no tool %q; 'mcp-pif tools list' lists them", x.Tool)
+			}
+			if x, err = mcpserver.SchedulesIn(dir).Add(x); err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), printable(fmt.Sprintf("%s: %s every %s, next at %s, while a server of this profile runs",
+				x.ID, x.Tool, x.Every, localTime(x.Next(time.Now()).Format(time.RFC3339)))))
+			return nil
+		})(cmd, path, nil)
+	})
+}
+
+func newTasksRemove() *cobra.Command {
+	return tasksCommand(&cobra.Command{Use: "remove SCHEDULE", Short: "Remove what is scheduled", Args: cobra.ExactArgs(1)},
+		func(cmd *cobra.Command, path string, args []string) error {
+			dir, err := taskDirOf(path)
+			if err == nil {
+				err = mcpserver.SchedulesIn(dir).Remove(args[0])
+			}
+			if err == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), printable("removed "+args[0]))
+			}
+			return err
+		})
+}
