@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(homeless{m}, map[string]func(){
 		"mcp-pif": main,
 		"noop":    noop,
+		"dying":   dying,
 	})
 }
 

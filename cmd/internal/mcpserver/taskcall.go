@@ -131,7 +131,7 @@ func (s *Server) replayed(ctx context.Context, id string) (a Answer, err error) 
 // background answers a call of run at once with the name of a task, unless it is over soon.
 func (s *Server) background(ctx context.Context, c Call) Answer {
 	t := s.newTask(s.broker.NewID(), c)
-	t.call.arrival = nil
+	t.call.arrival, t.later = nil, true
 	t.start(ctx, elicitorOf(ctx) != nil)
 	timer := time.NewTimer(taskAfter)
 	defer timer.Stop()

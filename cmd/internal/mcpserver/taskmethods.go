@@ -155,14 +155,17 @@ func (s *Server) asTask(ctx context.Context, req *mcp.CallToolRequest, c Call) *
 		c.Tools = s.latest()
 	}
 	t := s.newTask(s.broker.NewID(), c)
+	if c.Tool == "run" {
+		if a, f := readArguments("run", c.Arguments, runArguments...); f == nil {
+			t.later, _ = a.flag("background")
+		}
+	}
 	t.start(ctx, able != nil && able.Elicitation != nil && (able.Elicitation.Form != nil || able.Elicitation.URL == nil))
 	stop := context.AfterFunc(ctx, t.cancel)
 	timer := time.NewTimer(taskAfter)
 	defer timer.Stop()
 	begun := t.begun
-	if a, f := readArguments("run", c.Arguments, runArguments...); c.Tool != "run" || f != nil {
-		begun = nil
-	} else if later, _ := a.flag("background"); !later {
+	if !t.later {
 		begun = nil
 	}
 	select {
@@ -173,7 +176,7 @@ func (s *Server) asTask(ctx context.Context, req *mcp.CallToolRequest, c Call) *
 	case <-begun:
 	}
 	if stop() && t.promote() == nil {
-		if st := t.state(); st.answer == nil || st.status == taskCancelled {
+		if st := t.state(); st.answer == nil {
 			*ctx.Value(promotedKey{}).(*mcp.Result) = st.answered("task")
 			return &mcp.CallToolResult{Content: []mcp.Content{}}
 		}

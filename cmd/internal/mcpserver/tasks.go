@@ -64,6 +64,7 @@ type taskRun struct {
 	call     Call
 	record   *run.Record // it goes on from there; nil: it begins
 	schedule string
+	later    bool // it is a task before it does anything
 	cancel   context.CancelFunc
 	begun    chan struct{} // closed when its run begins
 	asks     chan struct{} // has something while a question waits
@@ -227,29 +228,31 @@ func (ts *taskSet) find(id string) *taskRun {
 
 // promote has the call be a task, unless it is over. From its return on it is on record.
 func (t *taskRun) promote() *fault.Fault {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.create()
+}
+
+// create is promote for who holds the lock.
+func (t *taskRun) create() *fault.Fault {
+	if t.public || t.answer != nil {
+		return nil
+	}
 	ts := &t.s.tasks
 	if f := ts.admit(t); f != nil {
 		return f
 	}
-	t.mu.Lock()
-	if t.answer != nil {
-		t.mu.Unlock()
-		ts.leave(t)
-		return nil
-	}
-	defer t.mu.Unlock()
 	if t.run != nil {
 		t.run.Last()
 	}
-	t.public = true
 	err := t.s.broker.CreateTask(&run.Task{
 		ID: t.id, Call: run.Call{Tool: t.call.Tool, Arguments: t.call.Arguments}, AsOf: t.call.Tools.Seq(), Schedule: t.schedule, Owner: ts.owner.word(),
 	})
 	if err != nil {
-		t.public = false
 		ts.leave(t)
 		return &fault.Fault{Kind: fault.Overloaded, Message: "the task could not be recorded", Hint: "Tell the operator; a call without background works.", Cause: err}
 	}
+	t.public = true
 	t.extra.Store(int64(t.s.limits.Task - t.s.limits.Timeout))
 	return nil
 }
@@ -264,6 +267,11 @@ func (s *Server) begin(ctx context.Context, tools *registry.Snapshot, start run.
 	defer t.mu.Unlock()
 	if t.run != nil || t.abandoned {
 		return nil, cancelled()
+	}
+	if t.later {
+		if f := t.create(); f != nil {
+			return nil, f
+		}
 	}
 	start.ID, start.Lasts = t.id, t.public
 	if t.record != nil {

@@ -1,12 +1,14 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,6 +95,12 @@ func (s Schedules) Load() ([]Schedule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schedules: %s: %w", s.path, err)
 	}
+	for i := range content.Schedules { // the file is indented
+		var b bytes.Buffer
+		if x := &content.Schedules[i]; len(x.Input) > 0 && json.Compact(&b, x.Input) == nil {
+			x.Input = b.Bytes()
+		}
+	}
 	return content.Schedules, nil
 }
 
@@ -175,14 +183,14 @@ func (s *Server) startScheduled(ctx context.Context, due map[string]time.Time, n
 // startSchedule starts a tool as a task, unless the task before is under way still.
 func (s *Server) startSchedule(ctx context.Context, x *Schedule) {
 	s.tasks.mu.Lock()
-	for _, t := range s.tasks.all {
+	all := slices.Collect(maps.Values(s.tasks.all))
+	s.tasks.mu.Unlock()
+	for _, t := range all {
 		if t.schedule == x.ID && t.state().answer == nil {
-			s.tasks.mu.Unlock()
 			s.log.Warn("a scheduled tool isn't started: it is under way still", "schedule", x.ID, "tool", x.Tool, "task", t.id)
 			return
 		}
 	}
-	s.tasks.mu.Unlock()
 	arguments := begin().text("tool", x.Tool)
 	if len(x.Input) > 0 {
 		arguments = arguments.raw("input", x.Input)

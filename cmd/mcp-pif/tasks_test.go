@@ -1,0 +1,315 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+)
+
+// dieAt says at which event of runs a server kills itself: N, when it is on record, or -N, when it
+// is about to be.
+const dieAt = "PIF_DIE_AT"
+
+// dying is the command, which kills itself with SIGKILL at an event.
+func dying() {
+	n, err := strconv.Atoi(os.Getenv(dieAt))
+	if err != nil {
+		panic(err)
+	}
+	watched = func(s *journal.Store) journal.Journal { return &mortal{Store: s, at: int64(n)} }
+	main()
+}
+
+// mortal is a store that ends its process.
+type mortal struct {
+	*journal.Store
+	at, seen int64
+}
+
+func (m *mortal) AppendLater(s journal.Stage, k journal.Kind, run, branch string, data []byte) func() (uint64, error) {
+	n := int64(0)
+	if run != "" {
+		n = atomic.AddInt64(&m.seen, 1)
+	}
+	if n > 0 && n == -m.at {
+		kill()
+	}
+	if n > 0 && n == m.at {
+		_, _ = m.Store.Append(journal.Synced, k, run, branch, data)
+		kill()
+	}
+	return m.Store.AppendLater(s, k, run, branch, data)
+}
+
+func (m *mortal) Append(s journal.Stage, k journal.Kind, run, branch string, data []byte) (uint64, error) {
+	return m.AppendLater(s, k, run, branch, data)()
+}
+
+// kill ends this process as kill -9 does.
+func kill() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// A tasksWorld is what tasks act on: a folder, keys, and a server that counts.
+type tasksWorld struct {
+	dir, state string
+	web        *httptest.Server
+	mu         sync.Mutex
+	posts      map[string]int
+}
+
+func newTasksWorld(t *testing.T) *tasksWorld {
+	w := &tasksWorld{dir: t.TempDir(), state: t.TempDir(), posts: map[string]int{}}
+	if err := os.Mkdir(filepath.Join(w.dir, "box"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.web = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Method == http.MethodPost {
+			w.mu.Lock()
+			w.posts[string(body)]++
+			w.mu.Unlock()
+		}
+	}))
+	t.Cleanup(w.web.Close)
+	return w
+}
+
+// posted is how often a text was posted.
+func (w *tasksWorld) posted(text string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.posts[text]
+}
+
+// appended is how often a line is in the file of lines.
+func (w *tasksWorld) appended(t *testing.T, line string) int {
+	text, err := os.ReadFile(filepath.Join(w.dir, "box", "lines"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.Count(string(text), line+"\n")
+}
+
+func (w *tasksWorld) command(name string, args ...string) *exec.Cmd {
+	cmd := self(name, args...)
+	cmd.Dir = w.dir
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+w.state)
+	return cmd
+}
+
+// serves starts a server of the one profile. dieAt is 0: it doesn't.
+func (w *tasksWorld) serves(t *testing.T, at int) *process {
+	name := "mcp-pif"
+	if at != 0 {
+		name = "dying"
+	}
+	cmd := w.command(name, "--profile", "p", "--cap", "fs:./box", "--cap", "kv:n/**", "--cap", "fetch:"+w.web.URL, "--cap", "ask")
+	cmd.Env = append(cmd.Env, dieAt+"="+strconv.Itoa(at))
+	return startCommand(t, cmd).open()
+}
+
+// acts has an effect of each kind: a read, two that may be repeated, two that may not, alone and
+// together. %s is the server.
+const acts = `i => let w = !fs.write({path: i, content: i}) in
+  let a = try(!fs.append({path: "lines", content: i ++ "\n"})) in
+  let k = !kv.put({key: "n/" ++ i, value: i}) in
+  let p = try(!fetch.request({method: "POST", url: "%s/", body: i})) in
+  let both = par(try(!fs.append({path: "lines", content: i ++ "+\n"})), try(!kv.get("n/" ++ i)), try(!fetch.request({method: "POST", url: "%s/", body: i ++ "+"}))) in
+  [!fs.read(i), map(x => has(x, "ok"), [a, p]), map(x => has(x, "ok"), both), !kv.get("n/" ++ i)]`
+
+// listed is the tasks that the command lists.
+func (w *tasksWorld) listed(t *testing.T) (list struct{ Tasks []shownTask }) {
+	t.Helper()
+	out, err := w.command("mcp-pif", "tasks", "list", "--json", "--profile", "p").Output()
+	if err == nil {
+		err = json.Unmarshal(out, &list)
+	}
+	if err != nil {
+		t.Fatal(err, string(out))
+	}
+	return list
+}
+
+// ended asks for a task until it is over, and gives its answer.
+func (p *process) ended(id string) toolReply {
+	p.t.Helper()
+	for {
+		r := p.call("run", `{"task":"`+id+`"}`)
+		if _, under := r.StructuredContent["status"]; !under {
+			return r
+		}
+	}
+}
+
+// A task whose server is killed at any of its events goes on with the next server, and ends with
+// the answer that a replay gives. What isn't idempotent happens once at most, and where it was
+// under way the program is told that nobody knows.
+func TestTasksSurviveKill(t *testing.T) {
+	t.Parallel()
+	const events = 21 // task.created, run.started, nine requests with their outcomes, run.ended
+	points, each := []int{}, 1
+	for n := 1; n <= events; n++ {
+		points = append(points, n, -n)
+	}
+	if full() {
+		each = 5 // 210 tasks
+	} else {
+		points = []int{1, 3, -4, 5, 6, -6, 9, -10, 12, 14, -16, 20}
+	}
+	for _, at := range points {
+		t.Run(strconv.Itoa(at), func(t *testing.T) {
+			w := newTasksWorld(t)
+			code := fmt.Sprintf(acts, w.web.URL, w.web.URL)
+			capabilities := []string{"fs:./box", "kv:n/**", "fetch:" + w.web.URL}
+			first := w.serves(t, 0)
+			first.makes("acts", code, capabilities...)
+			first.in.Close()
+			if err := first.wait(); err != nil {
+				t.Fatal(err)
+			}
+			for n := range each {
+				input := fmt.Sprintf("i%d", n)
+				p := w.serves(t, at)
+				p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run","arguments":{"tool":"acts","input":%q,"background":true}}}`, input))
+				died := make(chan error, 1)
+				go func() {
+					_, _ = io.Copy(io.Discard, p.out)
+					died <- p.cmd.Wait()
+				}()
+				wait.For(t, died, "the end of the server")
+			}
+			p := w.serves(t, 0)
+			list := w.listed(t).Tasks
+			if len(list) != each && at != -1 {
+				t.Fatalf("%d tasks are on record: %+v", len(list), list)
+			}
+			for n, task := range list {
+				input := fmt.Sprintf("i%d", n)
+				r := p.ended(task.Task)
+				if r.IsError {
+					t.Fatalf("%s ended with %s", task.Task, r.Content[0].Text)
+				}
+				out, err := w.command("mcp-pif", "replay", task.Task, "--profile", "p", "--json").Output()
+				var replayed struct {
+					Verdict string
+					Answer  struct{ Result json.RawMessage }
+				}
+				if err != nil || json.Unmarshal(out, &replayed) != nil || replayed.Verdict != "identical" || string(replayed.Answer.Result) != r.Content[0].Text {
+					t.Errorf("the answer is %s, and the replay: %v %s", r.Content[0].Text, err, out)
+				}
+				var result []json.RawMessage
+				if err := json.Unmarshal(replayed.Answer.Result, &result); err != nil || len(result) != 4 || string(result[0]) != strconv.Quote(input) {
+					t.Fatalf("the result is %s", replayed.Answer.Result)
+				}
+				events, _ := w.command("mcp-pif", "journal", "export", "--run", task.Task, "--profile", "p").Output()
+				unknown := strings.Count(string(events), `"kind":"outcome_unknown"`)
+				done := 0
+				for _, one := range []string{input, input + "+"} {
+					for what, times := range map[string]int{"posted": w.posted(one), "appended": w.appended(t, one)} {
+						if done += times; times > 1 {
+							t.Errorf("%s was %s %d times", one, what, times)
+						}
+					}
+				}
+				if done+unknown < 4 {
+					t.Errorf("of the four that happen once %d happened, and of %d it is said that nobody knows: %s", done, unknown, result)
+				}
+			}
+		})
+	}
+}
+
+const asks = `i => let a = !ask.user({message: "how many?", schema: {n: {type: "integer"}}}) in let k = !fs.append({path: "lines", content: i ++ "\n"}) in [i, a.content.n]`
+
+// TestTasksRestart: a hundred tasks that wait for a person wait on after a restart, and keep
+// nobody else from running.
+func TestTasksRestart(t *testing.T) {
+	t.Parallel()
+	w := newTasksWorld(t)
+	const many = 100
+	frame := func(p *process, id int, method, params string) message {
+		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`, id, method, params))
+		return p.answer(strconv.Itoa(id))
+	}
+	type state struct {
+		TaskID, Status string
+		InputRequests  map[string]json.RawMessage
+		Result         toolReply
+	}
+	read := func(m message) (s state) {
+		if m.Error != nil || json.Unmarshal(m.Result, &s) != nil {
+			t.Fatalf("%+v", m)
+		}
+		return s
+	}
+	serves := func() *process {
+		cmd := w.command("mcp-pif", "--profile", "p", "--cap", "fs:./box", "--cap", "ask")
+		return startCommand(t, cmd)
+	}
+	p := serves()
+	frame(p, 1, "tools/call", `"name":"evolve","arguments":`+string(marshal(map[string]any{"name": "asks", "code": asks, "capabilities": []string{"ask:user", "fs:./box"}})))
+	ids := make([]string, many)
+	for i := range ids {
+		if ids[i] = read(frame(p, 10+i, "tools/call", fmt.Sprintf(`"name":"asks","arguments":{"input":"t%d"}`, i))).TaskID; ids[i] == "" {
+			t.Fatal("a call with a question isn't a task")
+		}
+	}
+	kill9(t, p)
+	p = serves()
+	for i, id := range ids {
+		var s state
+		for s = read(frame(p, 1000+i, "tasks/get", `"taskId":"`+id+`"`)); s.Status == "working"; s = read(frame(p, 1000+i, "tasks/get", `"taskId":"`+id+`"`)) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if s.Status != "input_required" || len(s.InputRequests) != 1 {
+			t.Fatalf("task %d: %+v", i, s)
+		}
+		for key := range s.InputRequests {
+			if i%2 == 0 {
+				frame(p, 2000+i, "tasks/update", fmt.Sprintf(`"taskId":%q,"inputResponses":{%q:{"action":"accept","content":{"n":%d}}}`, id, key, i))
+			} else {
+				frame(p, 2000+i, "tasks/cancel", `"taskId":"`+id+`"`)
+			}
+		}
+		for s = read(frame(p, 3000+i, "tasks/get", `"taskId":"`+id+`"`)); s.Status == "working" || s.Status == "input_required"; s = read(frame(p, 3000+i, "tasks/get", `"taskId":"`+id+`"`)) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		line, did := fmt.Sprintf("t%d", i), 0
+		if i%2 == 0 {
+			if did = 1; s.Status != "completed" || s.Result.Content[0].Text != fmt.Sprintf(`["t%d",%d]`, i, i) {
+				t.Errorf("task %d: %+v", i, s)
+			}
+		} else if s.Status != "cancelled" {
+			t.Errorf("task %d: %+v", i, s)
+		}
+		if got := w.appended(t, line); got != did {
+			t.Errorf("task %d acted %d times, not %d", i, got, did)
+		}
+	}
+}
+
+// kill9 ends a server as kill -9 does.
+func kill9(t *testing.T, p *process) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.cmd.Wait()
+}
