@@ -96,6 +96,7 @@ func mode(ts *testscript.TestScript, neg bool, args []string) {
 //	! KIND           it failed with this kind
 //	. PATH JSON      its structured content has this at a path such as a/b
 //
+// $task is the task that a message named last, and $question the question that it had.
 // Every line sent is awaited before the next, since a file piped in would lose
 // replies, and pass against an empty expectation. At the end of the file input
 // is closed, and the server must exit well with nothing more to say.
@@ -144,14 +145,15 @@ func transcript(ts *testscript.TestScript, neg bool, args []string) {
 
 // scripted is a transcript under way.
 type scripted struct {
-	ts     *testscript.TestScript
-	in     io.Writer
-	out    *bufio.Reader
-	line   string
-	number int
-	calls  int
-	passed []map[string]any // notifications since the last line sent that nobody wanted yet
-	answer struct {         // of the last call
+	ts             *testscript.TestScript
+	in             io.Writer
+	out            *bufio.Reader
+	line           string
+	number         int
+	calls          int
+	task, question string
+	passed         []map[string]any // notifications since the last line sent that nobody wanted yet
+	answer         struct {         // of the last call
 		Content           []struct{ Text string }
 		StructuredContent json.RawMessage
 		IsError           bool
@@ -193,11 +195,28 @@ func (s *scripted) next(notification string) map[string]any {
 			s.passed = append(s.passed, m)
 			continue
 		}
+		s.note(m)
 		return m
 	}
 }
 
+// note remembers the task that a message names, and its question.
+func (s *scripted) note(m map[string]any) {
+	result, _ := m["result"].(map[string]any)
+	structured, _ := result["structuredContent"].(map[string]any)
+	questions, _ := result["inputRequests"].(map[string]any)
+	for _, id := range []any{result["taskId"], structured["task"]} {
+		if id, ok := id.(string); ok {
+			s.task = id
+		}
+	}
+	for key := range questions {
+		s.question = key
+	}
+}
+
 func (s *scripted) do() {
+	s.line = strings.NewReplacer("$task", s.task, "$question", s.question).Replace(s.line)
 	word, rest, _ := strings.Cut(s.line, " ")
 	switch word {
 	case ">":
