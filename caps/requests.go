@@ -182,3 +182,6 @@ func literalPath(rel string) string {
 	}
 	return rel[:i]
 }
+
+// Can reports whether what is held has a verb.
+func (h *Held) Can(v Verb) bool { return h.permits(v) }

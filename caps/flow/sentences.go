@@ -2,7 +2,10 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/caps"
 )
 
 // Sentences is the policy in words, a sentence or two each rule.
@@ -88,4 +91,40 @@ func (p *Policy) SessionSentence() string {
 		return "What the model was shown counts, and it is taken to have seen " + p.Words(p.Start) + " from the start."
 	}
 	return "What the model was shown counts: what it writes and passes on from then on has that label."
+}
+
+// Uses says of what versions hold where it comes from and which rules are about it, a line each.
+func (p *Policy) Uses(held []*caps.Held) (lines []string) {
+	for _, h := range held {
+		if h.Grant == nil {
+			continue
+		}
+		m := h.Grant.Manifest
+		for i := range m.Operations {
+			o := &m.Operations[i]
+			if v, _ := m.Verb(o.Verb); o.VerbParam == "" && !h.Can(v) {
+				continue
+			}
+			add := func(format string, args ...any) {
+				line := fmt.Sprintf("%s of %s ", o.Name, h) + fmt.Sprintf(format, args...)
+				if !slices.Contains(lines, line) {
+					lines = append(lines, line)
+				}
+			}
+			for _, s := range p.ofOp[o.Name] {
+				if s.of.Reaches(h.Grant) {
+					add("may give %s.", p.Words(s.Atoms))
+				}
+			}
+			for _, r := range p.byOp[o.Name] {
+				if r.to.Reaches(h.Grant) {
+					add("keeps rule %d: %s", r.N, p.Sentence(r))
+				}
+			}
+			if p.rules != 0 && stores(m, o) {
+				add("may keep what is labelled only where the store has that label.")
+			}
+		}
+	}
+	return lines
 }

@@ -22,6 +22,8 @@ type flows struct {
 	entered flow.Atoms // of all outcomes, inputs and constants that came in
 	// first is the first decision that brought each source in, by its number.
 	first map[flow.Atoms]origin
+	// denied is what denials of the round that is decided tell of, by their index.
+	denied map[int]flow.Label
 	follower
 }
 
@@ -37,6 +39,7 @@ type verdict struct {
 	tier    int
 	from    flow.Atoms
 	rule    *flow.Rule // that it breaks; nil: none
+	about   flow.Atoms // that what it breaks is about; 0: it is of several at once
 	store   bool       // it breaks the store's label
 	verdict string     // allow, deny, yes, no (a person said), taint, report
 }
@@ -104,7 +107,30 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 		v.from = flow.Label(l.Made | l.Shadow.All()).Any()
 		return v, nil
 	}
+	if v.about = f.policy.About(^flow.Atoms(0)) &^ held; v.rule != nil {
+		v.about = v.rule.NotFrom
+	}
+	told := all
+	if err == nil {
+		told = v.tells(labels{l}.of(v.rule, a))
+	}
+	if f.denied == nil {
+		f.denied = map[int]flow.Label{}
+	}
+	f.denied[a.index] = told
 	return v, r.breaks(ctx, a, v, err)
+}
+
+// tells is what it tells of that a request is denied: a rule is broken whatever the values are of the sources
+// that it is about, since labels never depend on what they hide. What else decided about the labels is told.
+func (v *verdict) tells(made, argument flow.Label) flow.Label {
+	switch {
+	case v.about == 0: // of several at once
+		return made | argument
+	case v.rule != nil && !v.rule.Any && !v.rule.MadeOnly:
+		return made | argument&^flow.Label(v.about)
+	}
+	return (made | argument) &^ flow.Both(v.about)
 }
 
 // judge finds the first rule that a request breaks, and then whether it breaks the label of the
@@ -170,7 +196,12 @@ func (r *Run) breaks(ctx context.Context, a *act, v *verdict, long error) *fault
 // value of it.
 func (r *Run) flowDenial(a *act, v *verdict, long error) *fault.Fault {
 	p, op := r.flows.policy, a.request.Op
-	words := p.Words(v.from)
+	// Which of several sources it is would tell of the others, and so would where it came in.
+	from := v.from
+	if v.about != 0 {
+		from = v.about
+	}
+	words := p.Words(from)
 	var b strings.Builder
 	by, argument := "any", ""
 	switch rule := v.rule; {
@@ -191,7 +222,11 @@ func (r *Run) flowDenial(a *act, v *verdict, long error) *fault.Fault {
 		fmt.Fprintf(&b, "%s may not be given what is made of %s", op, words)
 	}
 	var requests []value.Value
-	for i, name := range p.Names(v.from) {
+	where := p.Names(from)
+	if p.About(r.flows.entered)&^from != 0 || len(where) > 1 {
+		where = nil
+	}
+	for i, name := range where {
 		o, known := r.flows.first[p.Known([]string{name})]
 		switch {
 		case !known:
@@ -208,17 +243,17 @@ func (r *Run) flowDenial(a *act, v *verdict, long error) *fault.Fault {
 		n = v.rule.N
 		fmt.Fprintf(&b, ". Rule %d", n)
 	}
-	hint := fmt.Sprintf("Take it from the input, or from what %s isn't the label of. 'mcp-pif flow' tells the user the rules; don't retry with the same.", words)
+	hint := fmt.Sprintf("Give it what doesn't come from %s. 'mcp-pif flow' tells the user the rules; don't retry with the same.", words)
 	if v.store {
 		hint = fmt.Sprintf(`Keep it where the operator labelled the store %s, or tell the user: a source such as {"of":%s,"label":%s} labels it.`,
-			words, caps.Quote(a.permit.Held.String()), caps.Quote(p.Names(v.from)[0]))
+			words, caps.Quote(caps.Capability{Kind: a.permit.Held.Kind, Scope: a.permit.Held.Scope}.String()), caps.Quote(p.Names(from)[0]))
 	}
 	if long != nil {
 		fmt.Fprintf(&b, ". The run was too long to tell what this depends on (%v), so that all that came in counts", long)
 		hint = "Do less work before it, or let a smaller tool do it that is given its argument. " + hint
 	}
 	return &fault.Fault{Kind: fault.Denied, Message: b.String(), Hint: hint, Raised: record("flow", record(
-		"argument", value.Str(argument), "by", value.Str(by), "from", strs(p.Names(v.from)), "requests", value.FromSlice(requests), "rule", value.NewInt(int64(n))))}
+		"argument", value.Str(argument), "by", value.Str(by), "from", strs(p.Names(from)), "requests", value.FromSlice(requests), "rule", value.NewInt(int64(n))))}
 }
 
 // record makes a record of keys, which are sorted, and values.
@@ -327,6 +362,12 @@ func (r *Run) answered(requests []core.Request, answers []core.Answer, acts []*a
 	for _, a := range acts {
 		labels[a.index] = r.came(a)
 	}
+	for i, l := range f.denied {
+		if answers[i].Fault != nil {
+			labels[i] = came{shadow: labelled.Whole(labelled.Label(l)), alone: true}
+		}
+	}
+	f.denied = nil
 	f.keep(requests, answers, labels)
 }
 

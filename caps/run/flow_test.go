@@ -209,7 +209,7 @@ func TestFlowStores(t *testing.T) {
 	p := newPosted(t, toSend, run.Options{})
 	p.evolve("copy", `k => !toy.put({key: k, value: !toy.get("secret/a")})`, "toy:**")
 	p.evolve("leak", `k => !toy.send({to: !toy.get(k)})`, "toy:**")
-	p.fails("copy", `"open/b"`, fault.Denied, "may not keep what depends on secret there", `{"of":"toy.get,put:**","label":"secret"}`)
+	p.fails("copy", `"open/b"`, fault.Denied, "may not keep what depends on secret there", `{"of":"toy:**","label":"secret"}`)
 	p.gives("copy", `"secret/b"`, "null")
 	p.fails("leak", `"secret/b"`, fault.Denied, "secret")
 

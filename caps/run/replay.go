@@ -23,6 +23,9 @@ type Replay struct {
 	other  bool
 	broker *Broker
 
+	permits *caps.Policy // of which a policy of flow is tried; nil: none is
+	judged  []FlowJudgement
+
 	next  int // of the recorded decisions, where the code is another
 	same  int // requests that were as recorded
 	begun bool
@@ -70,7 +73,11 @@ func (p *Replay) begin(b *Broker, tools *registry.Snapshot, s *Start) *Run {
 		p.broken = noRecord("the tool is %s@%d with the hash %.12s, and %s@%d with %.12s was run",
 			t.Name, t.Version, t.Hash, p.rec.Tool, p.rec.Version, p.rec.Hash)
 	}
-	return &Run{b: b, id: p.rec.ID, tools: tools, ledger: caps.NewLedger(), replay: p}
+	r := &Run{b: b, id: p.rec.ID, tools: tools, ledger: caps.NewLedger(), replay: p}
+	if p.permits != nil {
+		r.beginFlow()
+	}
+	return r
 }
 
 // Replaying reports whether the run is a replay.
@@ -132,10 +139,18 @@ func stop(why string) *fault.Fault {
 // answer is [Run.Answer].
 func (p *Replay) answer(r *Run, requests []core.Request) []core.Answer {
 	answers := make([]core.Answer, len(requests))
+	var acts []*act
+	if r.flows != nil {
+		r.flows.pending = requests
+	}
 	for i := range requests {
 		r.effects++
+		if r.flows != nil && !p.stopping() {
+			acts = append(acts, p.judgeFlow(r, i))
+		}
 		answers[i] = p.one(r, &requests[i])
 	}
+	p.follow(r, requests, answers, acts)
 	return answers
 }
 
@@ -252,6 +267,9 @@ func (p *Replay) call(n int, name string, at fault.Pointer) *fault.Fault {
 
 // end is [Run.End].
 func (p *Replay) end(r *Run, e *End) {
+	if r.flows != nil {
+		r.flows.end()
+	}
 	p.got = &got{*e, digestOf(e.Result), r.effects}
 	p.got.Result = nil
 }

@@ -388,7 +388,11 @@ func (v *view) permit(name string, with [][]string, at fault.Pointer) *fault.Fau
 	r := v.run
 	if r.replay != nil {
 		r.effects++
-		return r.replay.call(r.effects, name, at)
+		f := r.replay.call(r.effects, name, at)
+		if r.flows != nil && f != nil {
+			r.flows.calls[r.effects] = f
+		}
+		return f
 	}
 	caller := ""
 	var held []*caps.Held

@@ -103,14 +103,16 @@ A capability says what a tool may do; a rule says what it may do that with:
 	}
 	asJSON = jsonFlag(cmd)
 	o.register(cmd.Flags(), keptNowhere)
+	cmd.AddCommand(newFlowExplain(), newFlowOf(), newFlowRelease(), newFlowShow(), newFlowClear())
 	return cmd
 }
 
 func showFlow(cmd *cobra.Command, o *capOptions, asJSON bool) error {
 	out := cmd.OutOrStdout()
+	path := ""
 	if o.storeOptions.given() {
-		path, err := o.there()
-		if err != nil {
+		var err error
+		if path, err = o.there(); err != nil {
 			return err
 		}
 		o.recall(cmd, path)
@@ -133,6 +135,21 @@ func showFlow(cmd *cobra.Command, o *capOptions, asJSON bool) error {
 		return printJSON(cmd, shownFlow{p.Hash, p.SessionSentence(), p.Report, p.Sentences(), p.Notes})
 	}
 	fmt.Fprintln(out, p.SessionSentence())
+	if path != "" {
+		file, err := sessionOf(path)
+		if err != nil {
+			return err
+		}
+		s, err := flow.NewSession(file, p)
+		if err != nil {
+			return err
+		}
+		state, err := s.State()
+		if err != nil {
+			return err
+		}
+		printSession(out, state)
+	}
 	if p.Report {
 		fmt.Fprintln(out, "Nothing is denied: what would be is only recorded (--flow=report).")
 	}

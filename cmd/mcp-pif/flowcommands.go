@@ -1,0 +1,266 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+)
+
+// flowOf is the policy that the flags, or the last server's, say; an error if none does.
+func flowOf(k *kept) (*flow.Policy, error) {
+	if k.auth.flow == nil {
+		return nil, errors.New("nothing is said of what may go where: give --label and --no-flow, --flow=designate, or a --policy with the member flow")
+	}
+	return k.auth.flow, nil
+}
+
+// newFlowExplain tells what the rules mean for a tool.
+func newFlowExplain() *cobra.Command {
+	return toolsCommand(&cobra.Command{
+		Use:   "explain TOOL",
+		Short: "Show what the rules mean for a tool: what it may read, and where that may not go",
+		Args:  cobra.ExactArgs(1),
+	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
+		p, err := flowOf(k)
+		if err != nil {
+			return err
+		}
+		t, ok := k.Registry().Snapshot().Get(args[0])
+		if !ok {
+			return fmt.Errorf("there is no tool %q", args[0])
+		}
+		out := cmd.OutOrStdout()
+		fmt.Fprintf(out, "%s, version %d\n", printable(t.Name), t.Version)
+		if len(t.MadeUnder) > 0 {
+			fmt.Fprintf(out, "Its writer had been shown what came from %s: all that its code says counts as that.\n", strings.Join(t.MadeUnder, ", "))
+		}
+		said := false
+		for _, u := range p.Uses(t.Reach()) {
+			said = true
+			fmt.Fprintf(out, "%s\n", printable(u))
+		}
+		if !said {
+			fmt.Fprintln(out, "No rule is about anything that it may do.")
+		}
+		return nil
+	})
+}
+
+// newFlowOf judges a recorded run by the rules of now.
+func newFlowOf() *cobra.Command {
+	var asJSON bool
+	return toolsCommand(&cobra.Command{
+		Use:   "of RUN",
+		Short: "Judge a recorded run by the rules: what each request was made of, and what would become of it",
+		Long: `Replay a recorded run, as 'mcp-pif replay' does, and judge each request by the rules
+that the flags say, or those of the last server on the store: so rules can be tried on what
+was done before they are in force. Nothing is done, and nothing is recorded. What the model
+had been shown before the run counts for nothing here.`,
+		Example: `  mcp-pif flow of abcdefgh-17 --profile claude --no-flow 'mail>fetch' --label mail=mail.read …`,
+		Args:    cobra.ExactArgs(1),
+	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+		p, err := flowOf(k)
+		if err != nil {
+			return err
+		}
+		rec, err := run.ReadRecord(k.journal, args[0])
+		if err != nil {
+			return err
+		}
+		r := &replayer{store: k.journal, tools: k.Registry()}
+		options, err := r.options(rec, "")
+		if err != nil {
+			return err
+		}
+		if err := options.Replay.TryFlow(p, k.auth.policy); err != nil {
+			return err
+		}
+		_, v := mcpserver.Replay(commandContext(cmd), options)
+		judged := options.Replay.Judged()
+		if asJSON {
+			return printJSON(cmd, struct {
+				Run     string              `json:"run"`
+				Replay  string              `json:"replay"`
+				Flow    []run.FlowJudgement `json:"requests"`
+				Session string              `json:"session"`
+			}{rec.ID, v.Verdict, append([]run.FlowJudgement{}, judged...), p.SessionSentence()})
+		}
+		rows := make([][]string, len(judged))
+		for i, j := range judged {
+			verdict := j.Verdict
+			if j.Rule > 0 {
+				verdict += fmt.Sprintf(" (rule %d)", j.Rule)
+			}
+			rows[i] = []string{fmt.Sprint(j.N), j.Op, j.At, cmp.Or(strings.Join(j.Data, " "), "-"), cmp.Or(strings.Join(j.Control, " "), "-"), cmp.Or(verdict, "no rule"), printable(j.Why)}
+		}
+		printTable(cmd.OutOrStdout(), []string{"N", "REQUEST", "AT", "MADE OF", "DECIDED BY", "VERDICT", "WHY"}, rows)
+		if !v.OK() {
+			fmt.Fprintln(cmd.ErrOrStderr(), printable("the replay: "+v.Text))
+		}
+		return nil
+	})
+}
+
+// newFlowRelease prints what a policy has to say to release what a tool gives.
+func newFlowRelease() *cobra.Command {
+	return toolsCommand(&cobra.Command{
+		Use:   "release TOOL",
+		Short: "Show what to write into the policy so that results of a tool's version lose labels",
+		Long: `Print the type of what a tool gives, how much that can tell, and the entry of the policy's
+flow.release with which results of this very version lose labels. Candidates are small: counts,
+enumerations, dates. Only a person writes policy.`,
+		Args: cobra.ExactArgs(1),
+	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
+		p, err := flowOf(k)
+		if err != nil {
+			return err
+		}
+		t, ok := k.Registry().Snapshot().Get(args[0])
+		if !ok {
+			return fmt.Errorf("there is no tool %q", args[0])
+		}
+		typ := t.Report().Type.String()
+		var to []string
+		for _, r := range p.Rules {
+			if !slices.Contains(to, r.To) {
+				to = append(to, r.To)
+			}
+		}
+		var from []string
+		for _, s := range p.Sources {
+			from = append(from, p.Names(s.Atoms)...)
+		}
+		entry, err := json.Marshal(flow.ReleaseConfig{Tool: t.Name + "@sha256:" + t.Hash, From: from, To: to})
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		fmt.Fprintf(out, "%s, version %d: %s\n", printable(t.Name), t.Version, printable(typ))
+		if bits, ok := flow.Bits(t.OutputSchema()); ok {
+			fmt.Fprintf(out, "One result tells at most %d bits.\n", bits)
+		} else {
+			fmt.Fprintln(out, "A result may tell anything: there is no bound to what this type holds.")
+		}
+		fmt.Fprintf(out, "Its code, all of which is released:\n%s\n", printableLines(string(t.Shown())))
+		fmt.Fprintf(out, "To release it, add to \"release\" in the policy's flow, with the sources and sinks that are meant:\n%s\n", entry)
+		return nil
+	})
+}
+
+// newFlowShow shows the person a sealed result.
+func newFlowShow() *cobra.Command {
+	return toolsCommand(&cobra.Command{
+		Use:   "show s_…",
+		Short: "Show a result that is sealed from the model",
+		Args:  cobra.ExactArgs(1),
+	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
+		one, err := run.FindSealed(k.journal, args[0])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), printable(fmt.Sprintf("of run %s, type %s, made of %s, decided by %s", one.Run, one.Type, cmp.Or(strings.Join(one.Data, " "), "nothing labelled"), cmp.Or(strings.Join(one.Control, " "), "nothing labelled"))))
+		text := one.Text
+		if one.Result != nil {
+			text = string(one.Result)
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), printableLines(text))
+		return nil
+	})
+}
+
+// newFlowClear forgets what the model was shown.
+func newFlowClear() *cobra.Command {
+	var o storeOptions
+	cmd := &cobra.Command{
+		Use:   "clear",
+		Short: "Forget what the model was shown, and that stores hold what they weren't labelled for",
+		Long: `Empty the session of a profile: the labels of what its model was shown, the bits that were
+let through, and the labels that stores took on. Do it when a new conversation begins, which no
+server can see, and when the stores are clean. It takes a terminal. Servers that run learn of it
+at once.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return failing(clearFlow(cmd, &o)) },
+	}
+	o.register(cmd.Flags(), "the only profile's, where there is one")
+	return cmd
+}
+
+func clearFlow(cmd *cobra.Command, o *storeOptions) error {
+	path, err := o.there()
+	if err != nil {
+		return err
+	}
+	file, err := sessionOf(path)
+	if err != nil {
+		return err
+	}
+	s, err := flow.NewSession(file, nil)
+	if err != nil {
+		return err
+	}
+	state, err := s.State()
+	if err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if state.Empty() {
+		fmt.Fprintln(out, "There is nothing to forget: the model was shown nothing that has a label.")
+		return nil
+	}
+	tty, err := openTerminal(cmd.InOrStdin())
+	if err != nil {
+		return errors.New("what a model was shown is forgotten by a person: run 'mcp-pif flow clear' at a terminal, with nothing piped into it")
+	}
+	defer tty.Close()
+	printSession(tty, state)
+	code := challenge()
+	fold(tty, "Type %s to forget that: ", code)
+	line, err := bufio.NewReader(tty).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(line) != code {
+		return errors.New("nothing was forgotten")
+	}
+	store, err := journal.Open(path, journal.Options{Notes: heads()})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(state)
+	if err == nil {
+		_, err = store.Append(journal.Synced, journal.FlowCleared, "", "", text)
+	}
+	if err = errors.Join(err, store.Close()); err != nil {
+		return err
+	}
+	if err := s.Clear(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Forgotten for %s.\n", printable(filepath.Base(filepath.Dir(path))))
+	return nil
+}
+
+// printSession says what lasts of a session.
+func printSession(out interface{ Write([]byte) (int, error) }, state flow.SessionState) {
+	if len(state.Label) > 0 {
+		fmt.Fprintf(out, "The model was shown what came from %s.\n", printable(strings.Join(state.Label, ", ")))
+	}
+	for name, bits := range state.Bits {
+		fmt.Fprintf(out, "It was told %s of %s in spite of a rule.\n", count(bits, "bit", "bits"), printable(name))
+	}
+	for store, labels := range state.Taints {
+		fmt.Fprintf(out, "%s holds what came from %s.\n", printable(store), printable(strings.Join(labels, ", ")))
+	}
+}
