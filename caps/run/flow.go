@@ -121,16 +121,17 @@ func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	return v, r.breaks(ctx, a, v, err)
 }
 
-// tells is what it tells of that a request is denied: a rule is broken whatever the values are of the sources
-// that it is about, since labels never depend on what they hide. What else decided about the labels is told.
+// tells is what it tells of that a request is denied: that it was made, and what decided about the labels of its
+// argument. Of the sources that the rule is about it tells nothing: where something depends on one of them its label
+// has that, and the rule is broken whatever the value is.
 func (v *verdict) tells(made, argument flow.Label) flow.Label {
 	switch {
 	case v.about == 0: // of several at once
 		return made | argument
-	case v.rule != nil && !v.rule.Any && !v.rule.MadeOnly:
+	case v.rule != nil && !v.rule.Any:
 		return made | argument&^flow.Label(v.about)
 	}
-	return (made | argument) &^ flow.Both(v.about)
+	return made | argument&^flow.Both(v.about)
 }
 
 // judge finds the first rule that a request breaks, and then whether it breaks the label of the
@@ -364,7 +365,7 @@ func (r *Run) answered(requests []core.Request, answers []core.Answer, acts []*a
 	}
 	for i, l := range f.denied {
 		if answers[i].Fault != nil {
-			labels[i] = came{shadow: labelled.Whole(labelled.Label(l)), alone: true}
+			labels[i] = came{shadow: labelled.Whole(labelled.Label(l)), judged: true}
 		}
 	}
 	f.denied = nil
@@ -376,6 +377,7 @@ type came struct {
 	all    flow.Atoms
 	shadow *labelled.Shadow // nil: all of it comes from all of them
 	alone  bool             // whatever was asked
+	judged bool             // a denial by labels
 }
 
 func (r *Run) came(a *act) (c came) {

@@ -111,7 +111,7 @@ func (f *follower) keep(requests []core.Request, answers []core.Answer, labels [
 		if s == nil {
 			s = labelled.Whole(labelled.Label(labels[i].all))
 		}
-		r.answers[i] = labelled.Answer{Answer: value.Answer(answers[i]), Shadow: s, Alone: labels[i].alone}
+		r.answers[i] = labelled.Answer{Answer: value.Answer(answers[i]), Shadow: s, Alone: labels[i].alone, Judged: labels[i].judged}
 	}
 	f.rounds = append(f.rounds, r)
 	f.pending, f.asked, f.err = nil, nil, nil

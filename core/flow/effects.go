@@ -62,6 +62,11 @@ func (r *run) effect(n *term.Effect, e *env, ctx *scope, around limits, depth in
 		as = leaf(0)
 	}
 	r.entered |= as.deep.Atoms()
+	if a.Fault != nil && a.Judged {
+		r.touched |= w.all | as.deep
+		mine := *a.Fault
+		return nil, nil, r.fail(ctx, n, &mine, w.all|as.deep)
+	}
 	// Whether it was answered at all is decided by what was asked, whatever the answer is.
 	r.touched |= asked | as.deep
 	if a.Fault != nil {

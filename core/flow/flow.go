@@ -94,6 +94,9 @@ type Answer struct {
 	// Alone is set: the same would have been answered to any question.
 	Shadow *Shadow
 	Alone  bool
+	// Judged is set of a fault that was decided by labels, and not by what they are of: it
+	// tells of what made the request and of Shadow, and not of what was asked with.
+	Judged bool
 }
 
 // Bounds are what the labelled evaluation may use besides the run's own budgets. A
