@@ -6,7 +6,8 @@
 //
 // With -chart speed.svg it also writes the chart that the root README shows.
 // With -tokens it counts instead how long the worked tasks of core/examples are in PIF,
-// Starlark and JavaScript. It is a module of its own so that the peers never become dependencies of
+// Starlark and JavaScript; with -servers, what a model reads and writes for a task over two MCP
+// servers, call by call and by one program (servers.go). It is a module of its own so that the peers never become dependencies of
 // the project.
 //
 // What is measured. core/testdata/bench holds PIF programs with an input and the result
@@ -61,6 +62,9 @@ func main() {
 }
 
 func run() error {
+	if len(os.Args) == 3 && os.Args[1] == wordServer {
+		return serve(os.Args[2])
+	}
 	var opt options
 	flag.IntVar(&opt.rounds, "rounds", 7, "rounds; the median counts")
 	flag.DurationVar(&opt.minTime, "mintime", 20*time.Millisecond, "least time of a contestant in a round")
@@ -68,12 +72,16 @@ func run() error {
 	asJSON := flag.Bool("json", false, "print JSON instead of the table")
 	chart := flag.String("chart", "", "also write a chart of the means to this SVG `file`")
 	tokens := flag.Bool("tokens", false, "instead count the tokens of the worked tasks, and write core/examples/tasks/README.md")
+	servers := flag.Bool("servers", false, "instead do a task over two MCP servers call by call and by one program, and count the tokens of both")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flag.Arg(0))
 	}
 	if *tokens {
 		return writeTokens()
+	}
+	if *servers {
+		return writeServers(os.Stdout)
 	}
 	if opt.rounds < 1 {
 		return errors.New("-rounds must be at least 1")
