@@ -1,22 +1,24 @@
 package ui
 
 import (
+	"encoding/json"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// hostile is what a model, a plugin or another server might write.
-var hostile = []string{
-	`<script>canary()</script>`, `<img src=x onerror=canary()>`, `<svg onload=canary()>`, `"><script>canary()</script>`, `'><img src=x onerror=canary()>`,
-	`javascript:canary()`, `data:text/html,<script>canary()</script>`, `</title><script>canary()</script>`, `</textarea><script>canary()</script>`, `</style><script>canary()</script>`,
-	`<!--`, `-->`, `]]>`, `<![CDATA[<script>canary()</script>]]>`, `{{.}}`, `{{template "main" .}}`, `${canary()}`, `$"{canary()}"`, "`canary()`", `&#60;script&#62;canary()&#60;/script&#62;`,
-	`&lt;script&gt;`, `<a href="javascript:canary()">x</a>`, `<iframe srcdoc="<script>canary()</script>">`, `<base href="//attacker.test/">`, `<meta http-equiv="refresh" content="0;url=//attacker.test">`,
-	`<form action="//attacker.test">`, `<link rel=stylesheet href=//attacker.test>`, `<style>*{display:none}</style>`, `<object data=//attacker.test>`, `<math><mtext></mtext><script>canary()</script></math>`,
-	"safe\u202egnp.exe", "\u2066isolate\u2069", "\u200b\u200c\u200dzero", "\ufeffbom", "soft\u00adhyphen", "line\u2028separator", "paragraph\u2029separator", "tag\U000E0041\U000E0042", "mongolian\u180e", "filler\u3164\u115f\uffa0",
-	"braille\u2800blank", "variation\ufe0f\U000E0100", "nul\x00byte", "escape\x1b[31mred", "bell\x07back\x08", "carriage\rreturn", "\x7fdelete", "next\u0085line", "a" + strings.Repeat("\u0301", 500), "ש\u05c1לום עולם",
-	"مرحبا بالعالم", strings.Repeat("long ", 3000), strings.Repeat("W", 15000), strings.Repeat("\n", 3000), "%2e%2e%2f", "../../etc/passwd", "//attacker.test/x", `\\attacker\x`, "\uE000private", "😀👩‍👩‍👧",
-}
+// hostile is what a model, a plugin or another server might write; the longest are made here.
+var hostile = func() (list []string) {
+	text, err := os.ReadFile("testdata/hostile.json")
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return append(list, strings.Repeat("long ", 3000), strings.Repeat("W", 15000), strings.Repeat("\n", 3000))
+}()
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
