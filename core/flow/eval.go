@@ -23,7 +23,7 @@ func (r *run) eval(t term.Term, e *env, ctx *scope, around limits, depth int, ta
 			if f != nil {
 				return nil, nil, f
 			}
-			return v, leaf(s.deep.counted() | w.here), nil
+			return v, leaf(s.deep.Counted() | w.here), nil
 		}
 		if f := r.charge(1, t, ctx); f != nil {
 			return nil, nil, f

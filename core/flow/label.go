@@ -30,9 +30,9 @@ func (l Label) Control() Label { return l&^Data | l<<MaxAtoms }
 // Atoms returns the set of sources in either half, as the data of a label.
 func (l Label) Atoms() Label { return l&Data | l>>MaxAtoms }
 
-// counted returns the label of a number that was made of a list's structure: what
+// Counted returns the label of a number that was made of a list's structure: what
 // decided the structure is what the number was made of.
-func (l Label) counted() Label { return l | l>>MaxAtoms }
+func (l Label) Counted() Label { return l | l>>MaxAtoms }
 
 // A Shadow says where the parts of a value come from. It has the value's shape as
 // far as its parts differ: items and the rest of a list, the two of a pair, the

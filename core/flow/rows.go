@@ -46,6 +46,10 @@ func id(name string) term.ID {
 	return id
 }
 
+// Counts reports whether a row of the library gives how many items there are, or where
+// one is.
+func Counts(of term.ID) bool { return counts[of] }
+
 // Precise reports whether a row keeps the labels of its operands' parts apart.
 func Precise(of term.ID) bool { return rules[of] != nil }
 
@@ -96,13 +100,13 @@ func length(a []value.Value, s []*Shadow, _ value.Value) *Shadow {
 	if a[0].Type() == value.TypeString {
 		return leaf(s[0].own)
 	}
-	return leaf(cells(a[0], s[0]).counted())
+	return leaf(cells(a[0], s[0]).Counted())
 }
 
 func position(a []value.Value, s []*Shadow, _ value.Value) *Shadow {
 	l := s[0].deep | s[1].deep
 	if a[0].Type() == value.TypeList {
-		l |= cells(a[0], s[0]).counted()
+		l |= cells(a[0], s[0]).Counted()
 	}
 	return leaf(l)
 }

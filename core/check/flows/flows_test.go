@@ -1,0 +1,139 @@
+package flows_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check/flows"
+	"github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/naive"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+var secret = flow.Atom(0)
+
+// query asks for kv.put to be made of nothing that fs.read gave, and by data or at all.
+func query(tool bool, code func(string) (term.Term, bool)) flows.Query {
+	puts := func(q *flows.Asking) (may, must bool) { return q.Op == "kv.put", q.Op == "kv.put" }
+	return flows.Query{
+		Tool: tool, Code: code, All: secret,
+		Source: func(q *flows.Asking) (may, must flow.Label, alone bool) {
+			if strings.HasPrefix(q.Op, "fs.") {
+				return secret, secret, false
+			}
+			return 0, 0, false
+		},
+		Rules: []flows.Rule{
+			{Of: puts, Forbidden: secret, Mask: flow.Data},
+			{Of: puts, Forbidden: secret, Mask: flow.Both, Made: true},
+		},
+	}
+}
+
+// TestHolds runs generated programs with labels: what is never so isn't, and what must be
+// so is.
+func TestHolds(t *testing.T) {
+	n := 5_000
+	if os.Getenv("PIF_FULL") != "" {
+		n = 300_000
+	}
+	tools := vectors.Library{Owner: "tool", Code: map[string]value.Tool{}}
+	for name, code := range gen.Tools {
+		p, f := parse.Code([]byte(code), parse.Options{Tool: name})
+		if f != nil {
+			t.Fatal(f)
+		}
+		p.Source.In = "tool:" + name
+		tools.Code[name] = value.Tool{Term: p.Term, Source: p.Source}
+	}
+	tally := map[flows.Verdict]int{}
+	told := 0
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 5))
+		code := gen.Guarded(r.IntN, 2+r.IntN(25))
+		p, err := core.CompileTool("tool", []byte(code))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, code)
+		}
+		found, ok := flows.Of(p.Term(), query(true, func(name string) (term.Term, bool) {
+			tool, ok := tools.Code[name]
+			return tool.Term, ok
+		}))
+		if !ok {
+			continue
+		}
+		told++
+		at := map[string][]flows.Flow{}
+		for _, f := range found {
+			tally[f.Verdict]++
+			at[fmt.Sprint(place(p, f.At))] = append(at[fmt.Sprint(place(p, f.At))], f)
+		}
+		_, err = flow.Run(context.Background(), flow.Config{
+			Term: p.Term(), Source: p.Tool().Source, Tool: "tool", Tools: tools, Budgets: naive.Budgets{Steps: 20_000, Depth: 200},
+			Handler: func(_ context.Context, round []flow.Request) ([]flow.Answer, error) {
+				answers := make([]flow.Answer, len(round))
+				for i, q := range round {
+					answers[i].Value = datum(r, 2)
+					if strings.HasPrefix(q.Op, "fs.") {
+						answers[i].Shadow = flow.Whole(secret)
+					}
+					if q.Op != "kv.put" || q.Where != "tool:tool" {
+						continue
+					}
+					for _, f := range at[string(q.At)] {
+						l := q.Shadow.All() & flow.Data
+						if f.Rule == 1 {
+							l = (q.Shadow.All() | q.Made).Atoms()
+						}
+						if f.Verdict == flows.Never && l != 0 || f.Verdict == flows.Must && l == 0 {
+							t.Errorf("seed %d: rule %d at %s is %s and %x\n%s\n%s", seed, f.Rule, q.At, f.Verdict, l, p.Text(), code)
+						}
+					}
+					if at[string(q.At)] == nil {
+						t.Errorf("seed %d: nothing is told of %s\n%s", seed, q.At, code)
+					}
+				}
+				return answers, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d of %d: %v", told, n, tally)
+	if told < n*9/10 || tally[flows.Never] < n/10 || tally[flows.Must] < n/50 || tally[flows.May] < n/10 {
+		t.Error("the programs show too little")
+	}
+}
+
+func place(p *core.Program, at int) string {
+	return string(parse.LocateAll(p.Tool().Source, p.Term().Pos(), []int{at})[0])
+}
+
+func datum(r *rand.Rand, deep int) value.Value {
+	switch k := r.IntN(8); {
+	case k == 0:
+		return value.Bool(r.IntN(2) == 0)
+	case k == 1:
+		return value.Str([]string{"a", "b"}[r.IntN(2)])
+	case k == 2 && deep > 0:
+		return &value.Pair{First: datum(r, deep-1), Second: datum(r, deep-1)}
+	case k == 3 && deep > 0:
+		return value.FromSlice([]value.Value{datum(r, deep-1), datum(r, deep-1)})
+	case k == 4 && deep > 0:
+		return &value.Record{Fields: []value.Field{{Key: "a", Value: datum(r, deep-1)}, {Key: "b", Value: datum(r, deep-1)}}}
+	}
+	return value.NewInt(int64(r.IntN(3)))
+}
