@@ -95,7 +95,7 @@ var rules = map[string]rule{
 	"core/check/cost": {std: pure, ours: with("core/parse", "core/text")},
 	// It runs programs to show that they differ.
 	"core/check/normal": {std: pure, ours: with("core/parse", "core/text", "core/code", "core/eval")},
-	"core/check/flows": {std: pure, ours: with("core/flow")},
+	"core/check/flows":  {std: pure, ours: with("core/flow")},
 	// The checker of certificates imports no inference, and what makes them both.
 	"core/check/cert":  {std: pure, ours: with("core/text")},
 	"core/check/issue": {std: pure, ours: with("core/text", "core/check", "core/check/cert")},
