@@ -36,11 +36,8 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	if raw, ok := a.raw("run"); ok {
-		if p.run, f = readArguments(`"run"`, raw, runWith...); f != nil {
-			f.Hint = fmt.Sprintf(`"run" takes the arguments %s. Write "run":{"input":5}.`, strings.Join(runWith, ", "))
-			return failed(f)
-		}
+	if p.run, f = a.runAtOnce(runWith...); f != nil {
+		return failed(f)
 	}
 	leave, f := s.making(ctx, c)
 	if f != nil {
@@ -66,12 +63,27 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	return s.runMade(ctx, c, t, made, p.run)
 }
 
+// runAtOnce reads with what is run that is made; nil: nothing is.
+func (a *arguments) runAtOnce(takes ...string) (*arguments, *fault.Fault) {
+	raw, ok := a.raw("run")
+	if !ok {
+		return nil, nil
+	}
+	with, f := readArguments(`"run"`, raw, takes...)
+	if f != nil {
+		f.Hint = fmt.Sprintf(`"run" takes the arguments %s. Write "run":{"input":5}.`, strings.Join(takes, ", "))
+	}
+	return with, f
+}
+
 // runMade runs a version that was just made, as a call of run does, and gives both
 // answers. Whatever becomes of the run, the version stays.
 func (s *Server) runMade(ctx context.Context, c Call, t *registry.Tool, made Answer, with *arguments) Answer {
 	o := begin().text("tool", t.Name)
 	for _, m := range with.members {
-		o = o.raw(m.name, m.value)
+		if m.name != "tool" {
+			o = o.raw(m.name, m.value)
+		}
 	}
 	c.Tool, c.Arguments, c.Tools = "run", json.RawMessage(o.end()), s.tools.Snapshot()
 	var a Answer
@@ -195,8 +207,12 @@ func (s *Server) refused(all []*proposal, err error) Answer {
 
 // evolveAll makes several tools at once, or none.
 func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.RawMessage) Answer {
-	if len(a.members) > 1 {
-		return failed(invalid(`evolve takes "tools" alone: what is said of a tool stands in its entry`, "evolve", []string{"tools"}))
+	if slices.ContainsFunc(a.members, func(m member) bool { return m.name != "tools" && m.name != "run" }) {
+		return failed(invalid(`evolve takes "tools" alone, or with "run": what is said of a tool stands in its entry`, "evolve", []string{"tools", "run"}))
+	}
+	with, f := a.runAtOnce(append([]string{"tool"}, runWith...)...)
+	if f != nil {
+		return failed(f)
 	}
 	var entries []json.RawMessage
 	if json.Unmarshal(raw, &entries) != nil || len(entries) == 0 {
@@ -219,6 +235,16 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 		g.Message = fmt.Sprintf("tools[%d]: %s", i, f.Message)
 		return failed(&g)
 	}
+	ran := 0 // the first, if it isn't said
+	if with != nil && with.has("tool") {
+		name, _, f := with.text("tool")
+		if ran = slices.IndexFunc(ds, func(d registry.Definition) bool { return d.Name == name }); f == nil && ran < 0 {
+			f = &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf(`"run" names the tool %q, which isn't among those that are made`, name), Hint: `Name one of them; the first is run if "tool" is left out.`}
+		}
+		if f != nil {
+			return failed(f)
+		}
+	}
 	leave, f := s.making(ctx, c)
 	if f != nil {
 		return failed(f)
@@ -236,7 +262,10 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 		}
 		o = append(o, s.made(ctx, c, t, all[i]).Structured...)
 	}
-	next := s.suggest(made[0], s.tools.Snapshot())
+	var next suggestion
+	if with == nil {
+		next = s.suggest(made[0], s.tools.Snapshot())
+	}
 	notes := []string{"each calls the versions of the others that are made here"}
 	calls := func(u check.Unknown) bool { return u.Reason == check.ReasonCall }
 	if slices.ContainsFunc(made, func(t *registry.Tool) bool { return slices.ContainsFunc(t.Report().Dynamic, calls) }) {
@@ -248,7 +277,12 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 	if s.opts.Fleeting != "" {
 		notes = append(notes, s.fleeting("these tools are"))
 	}
-	return succeeded(append(o, ']').raw("notes", encodeTexts(brief(notes))).call("next", next.call))
+	answer := succeeded(append(o, ']').raw("notes", encodeTexts(brief(notes))).call("next", next.call))
+	if with == nil {
+		return answer
+	}
+	c.arrival.changed()
+	return s.runMade(ctx, c, made[ran], answer, with)
 }
 
 // fleeting is the note about tools that aren't kept.

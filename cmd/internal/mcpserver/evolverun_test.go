@@ -27,7 +27,9 @@ func TestEvolveRuns(t *testing.T) {
 		`{"name":"x","code":"n => n","run":{"tool":"square"}}`:                                   `"run" has no argument "tool"`,
 		`{"name":"x","code":"n => n","run":{"code":"1"}}`:                                        `"run" has no argument "code"`,
 		`{"name":"x","code":"n => n + 1","examples":[{"input":1,"expect":3}],"run":{"input":1}}`: "it gives 2, and 3 is expected",
-		`{"tools":[{"name":"x","code":"n => n"}],"run":{"input":1}}`:                             `takes "tools" alone`,
+		`{"tools":[{"name":"x","code":"n => n"}],"description":"d"}`:                             `takes "tools" alone`,
+		`{"tools":[{"name":"x","code":"n => n"}],"run":{"tool":"y","input":1}}`:                  `"y", which isn't among those`,
+		`{"tools":[{"name":"x","code":"n => n"}],"run":{"code":"1"}}`:                            `"run" has no argument "code"`,
 		`{"tools":[{"name":"x","code":"n => n","run":{"input":1}}]}`:                             `no argument "run"`,
 	} {
 		if a := do(t, s, "evolve", arguments); a.Fault == nil || !strings.Contains(a.Text, want) {
@@ -50,6 +52,23 @@ func TestEvolveRuns(t *testing.T) {
 	}
 	if a = must(t, s, "evolve", `{"name":"three","code":"_ => 3","run":null}`); field(t, a, "run") != "" || field(t, a, "next") == "" {
 		t.Error(a.Text)
+	}
+}
+
+// TestEvolveAllRuns: one of several tools that are made together is run, the first if none is
+// named; all of them stay whatever becomes of it.
+func TestEvolveAllRuns(t *testing.T) {
+	s := New(Options{})
+	const tools = `{"tools":[{"name":"even","code":"n => if n == 0 then true else @odd(n - 1)","capabilities":["call:odd"]},{"name":"odd","code":"n => if n == 0 then false else @even(n - 1)","capabilities":["call:even"]}],"run":`
+	for with, want := range map[string]string{`{"input":10}`: "true", `{"tool":"odd","input":10}`: "false", `{"tool":"even","input":7,"steps":10000}`: "false"} {
+		a := must(t, s, "evolve", tools+with+"}")
+		if field(t, a, "run/result") != want || !strings.Contains(field(t, a, "tools"), `"odd"`) || field(t, a, "next") != "" {
+			t.Errorf("%s: %s", with, a.Text)
+		}
+	}
+	a := do(t, s, "evolve", tools+`{"tool":"odd","input":"x"}}`)
+	if a.Fault == nil || a.Fault.Kind != fault.TypeError || !strings.Contains(a.Text, `of "odd" is made, and stays`) || !strings.Contains(field(t, a, "tools"), `"even"`) {
+		t.Errorf("%s\n%s", a.Text, a.Structured)
 	}
 }
 

@@ -56,7 +56,7 @@ var fixed = []fixedTool{
 			`"from_version":{"type":"integer","description":"in place of code: make this earlier version anew, as it was"},` +
 			`"input_schema":{"type":"object","description":"a JSON Schema of the arguments, narrower than the inferred one; calls by name must fit it"},` +
 			`"run":{"type":"object","description":"run it at once, with these arguments of run: {\"input\":5}"},` +
-			`"tools":{"type":"array","items":{"type":"object"},"description":"in place of all else: several tools at once, all or none, each with name, code and so on; they may call one another"}}}`,
+			`"tools":{"type":"array","items":{"type":"object"},"description":"in place of all else: several tools at once, all or none, each with name, code and so on; they may call one another. run beside it takes tool, too: which is run, else the first"}}}`,
 		output: `{"type":"object","properties":{` +
 			`"name":{"type":"string"},"version":{"type":"integer"},` +
 			`"unchanged":{"type":"boolean","description":"the version there was is this already"},` +
