@@ -39,6 +39,7 @@ func (b *Broker) Resume(tools *registry.Snapshot, s Start, rec *Record) (*Run, e
 		return nil, noRecord("the call runs something else than was recorded")
 	}
 	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), past: &past{rec: rec}}
+	r.beginFlow()
 	r.lasts.Store(true)
 	r.beginFlow()
 	if n := len(rec.decisions); n > 0 {

@@ -78,6 +78,7 @@ func drive(t *testing.T, r *run.Run, made *registry.Tool, input string) (string,
 		t.Fatal(err)
 	}
 	m := made.Program().Start(in, core.Budgets{}, r.Tools(made))
+	r.Evaluates(run.Evaluation{Tool: made, Program: made.Program(), Input: in})
 	defer m.Release()
 	for {
 		state := m.Run(0)
@@ -272,5 +273,26 @@ c busy {"input":"notes/"} 7 me 0 false true true
 	}
 	if _, err := run.ReadRecord(w.memory, "a"); err != nil {
 		t.Error("a run that is a task has no record:", err)
+	}
+}
+
+// What a run read before its process died has its label afterwards, too.
+func TestResumeKeepsFlow(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, toSend, run.Options{})
+	made := p.evolve("leak", `x => !toy.send({to: !toy.get("secret/a")})`, "toy:**")
+	read := &performer{perform: func(context.Context, run.Act) (value.Value, int64, *fault.Fault) { return value.Str("S"), 1, nil }}
+	dying := run.New(run.Options{Policy: p.policy, Journal: &mortal{Journal: p.memory, takes: 3}, Handler: read})
+	drive(t, dying.Begin(p.tools.Snapshot(), bounds(made, "r", "null")), made, "null")
+	rec, err := run.ReadRecord(p.memory, "r")
+	if err != nil || rec.Requests() != 1 {
+		t.Fatal(rec, err)
+	}
+	r, err := p.broker.Resume(p.tools.Snapshot(), bounds(made, "r", "null"), rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, f := drive(t, r, made, "null"); f == nil || f.Kind != fault.Denied || len(p.sent) > 0 {
+		t.Errorf("it ended with %v, and sent %v", f, p.sent)
 	}
 }
