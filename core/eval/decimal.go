@@ -59,6 +59,12 @@ func (m *Machine) giveDec(a uint8, s short, height int) (ok bool) {
 	if !m.reserve(decWords(1), height) {
 		return false
 	}
+	*m.reg(a) = m.newShort(s)
+	return true
+}
+
+// newShort makes a decimal of one word, for which room has been reserved.
+func (m *Machine) newShort(s short) word {
 	p := m.alloc(decWords(1))
 	*m.at(p), *m.at(p + 8), *m.at(p + 16), *m.at(p + 24) = header(kDec, decWords(1)), 1<<1, word(s.scale), word(s.coef)
 	switch {
@@ -67,8 +73,7 @@ func (m *Machine) giveDec(a uint8, s short, height int) (ok bool) {
 	case s.coef == 0:
 		*m.at(p + 8) = 0
 	}
-	*m.reg(a) = p | tagBox
-	return true
+	return p | tagBox
 }
 
 // times multiplies where the product fits a word and its negative, too.

@@ -29,6 +29,8 @@ var natives = func() []func(m *Machine, in *code.Instr) (done, stop bool) {
 		"to_int":    (*Machine).nativeToInt,
 
 		"to_text":     (*Machine).nativeToText,
+		"to_json":     (*Machine).nativeToJSON,
+		"parse_json":  (*Machine).nativeParseJSON,
 		"parse_int":   (*Machine).nativeParseInt,
 		"join":        (*Machine).nativeJoin,
 		"split":       (*Machine).nativeSplit,

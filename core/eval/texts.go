@@ -111,7 +111,7 @@ func (m *Machine) nativeToText(in *code.Instr) (done, stop bool) {
 	var buf [80]byte
 	text, ok := m.appendShort(buf[:0], w)
 	if !ok {
-		return false, false
+		return m.nativeToJSON(in)
 	}
 	return m.giveText(in, text)
 }

@@ -246,9 +246,12 @@ func (w *shower) integer(v value.Int) {
 	}
 }
 
+// LongString is how many bytes a string has at most whose escapes are counted.
+const LongString = 1 << 10
+
 func (w *shower) string(s string) {
 	write := w.raw
-	if len(s) > 1<<10 {
+	if len(s) > LongString {
 		w.bytes += uint64(len(s)) + 2
 		if write = w.write; w.out == nil {
 			return
@@ -436,12 +439,12 @@ var text = []Row{
 			{Code: `{"parse_json":[1]}`, Fault: fault.TypeError},
 		},
 		Cost: func(args []value.Value) uint64 {
-			s := string(args[0].(value.Str))
-			return BytesCost(len(s)) + ItemsCost(jsonParts(s))
+			steps, _ := JSONCost(string(args[0].(value.Str)))
+			return steps
 		},
 		Size: func(args []value.Value) int64 {
-			s := string(args[0].(value.Str))
-			return int64(len(s)) + 64*int64(jsonParts(s))
+			_, bytes := JSONCost(string(args[0].(value.Str)))
+			return bytes
 		},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			return parseJSON(string(args[0].(value.Str)), m)
@@ -474,7 +477,8 @@ func parseJSON(s string, m *Meter) (value.Value, *fault.Fault) {
 	}
 }
 
-// jsonParts bounds the values that JSON text says.
-func jsonParts(s string) int {
-	return 1 + strings.Count(s, ",") + strings.Count(s, "[") + strings.Count(s, "{")
+// JSONCost returns the steps of reading JSON text, and the bytes that its values may take.
+func JSONCost(s string) (steps uint64, bytes int64) {
+	parts := 1 + strings.Count(s, ",") + strings.Count(s, "[") + strings.Count(s, "{")
+	return BytesCost(len(s)) + ItemsCost(parts), int64(len(s)) + 64*int64(parts)
 }
