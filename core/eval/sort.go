@@ -61,7 +61,7 @@ func (m *Machine) sort(in *code.Instr) (stop bool) {
 	if negative {
 		keySteps += 2
 	}
-	cost := sortSteps + sortPerItem*uint64(n-1) + (sortPerMerge+2*keySteps)*s.taken + sortNoSecond*s.ends
+	cost := prim.LengthCost(n) + sortSteps + sortPerItem*uint64(n-1) + (sortPerMerge+2*keySteps)*s.taken + sortNoSecond*s.ends
 	// Where the budget ends in the middle the body finds out.
 	if left := m.stepsIn() + int64(m.left) - m.pending(); left < 0 || cost > uint64(left) {
 		return false

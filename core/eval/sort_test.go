@@ -56,4 +56,9 @@ func TestSortInOne(t *testing.T) {
 		tr.slice = uint64(r.IntN(3) * 50)
 		tr.check(t)
 	}
+	stressedNot()
+	// The length of so long a list takes steps, too.
+	tr := trial{code: string(mustCompileText(t, "n => length(sort(map(x => x * 7919 % 10007, range(0, n))))").Canonical()), input: "16500"}
+	tr.budgets = core.Budgets{Steps: 100_000_000}
+	tr.check(t)
 }
