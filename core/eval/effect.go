@@ -302,7 +302,7 @@ func (m *Machine) placed(t term.Term, a int, by prim.Placing) (list word, ok boo
 			return 0, false
 		}
 		return m.makeList(len(names), func(i int) word {
-			w, _ := m.recordGet(*m.word(a + 1), []byte(names[i]))
+			w, _ := m.recordFind(*m.word(a + 1), &textKey{bytes: []byte(names[i])})
 			return w
 		}), true
 	case prim.InOrder:

@@ -78,7 +78,7 @@ func (m *Machine) nativeGet(in *code.Instr) (done, stop bool) {
 	if !ok {
 		return false, false
 	}
-	w, ok := m.recordGet(rec, m.view(key))
+	w, ok := m.recordGet(rec, key)
 	if !ok {
 		if in.B < 3 {
 			return true, m.fail(prim.MissingKey(m.goString(key), m.firstKeys(rec, prim.NearKeys)))
@@ -104,7 +104,7 @@ func (m *Machine) nativeHas(in *code.Instr) (done, stop bool) {
 	if !ok {
 		return false, false
 	}
-	_, has := m.recordGet(rec, m.view(key))
+	_, has := m.recordGet(rec, key)
 	*m.reg(in.A) = fromBool(has)
 	return true, false
 }
@@ -132,7 +132,7 @@ func (m *Machine) nativeDel(in *code.Instr) (done, stop bool) {
 		return true, true
 	}
 	rec, key, _ := m.field(in)
-	*m.reg(in.A) = m.recordDel(rec, m.view(key))
+	*m.reg(in.A) = m.recordDel(rec, key)
 	return true, false
 }
 

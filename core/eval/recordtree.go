@@ -1,6 +1,11 @@
 package eval
 
-import "bytes"
+import (
+	"bytes"
+	"cmp"
+	"math/bits"
+	"unsafe"
+)
 
 // Records of up to flatFields fields are one object with the fields in order.
 // Larger ones are weight-balanced trees (S. Adams, Efficient sets: a balancing
@@ -47,15 +52,45 @@ func (m *Machine) view(w word) []byte {
 	return []byte(m.goString(w))
 }
 
+// A textKey is a key that is looked for: of a short one the words, in the order of their
+// bytes. It is good until the next allocation.
+type textKey struct {
+	bytes  []byte
+	short  bool
+	w0, w1 uint64
+}
+
+func (m *Machine) keyOf(w word) textKey {
+	k := textKey{bytes: m.view(w)}
+	if *m.obj(w, 0) == shortText {
+		k.short, k.w0, k.w1 = true, bits.ReverseBytes64(*m.obj(w, 2)), bits.ReverseBytes64(*m.obj(w, 3))
+	}
+	return k
+}
+
+// compare orders the key and a flat string.
+func (k *textKey) compare(m *Machine, w word) int {
+	if !k.short || *m.obj(w, 0) != shortText {
+		return bytes.Compare(k.bytes, m.view(w))
+	}
+	if w0 := bits.ReverseBytes64(*m.obj(w, 2)); k.w0 != w0 {
+		return cmp.Compare(k.w0, w0)
+	}
+	if w1 := bits.ReverseBytes64(*m.obj(w, 3)); k.w1 != w1 {
+		return cmp.Compare(k.w1, w1)
+	}
+	return cmp.Compare(len(k.bytes), m.strLen(w))
+}
+
 // flatFind returns the index of the key in a flat record, or where it would go.
-func (m *Machine) flatFind(w word, key []byte) (int, bool) {
+func (m *Machine) flatFind(w word, key *textKey) (int, bool) {
 	lo, hi := 0, m.recordLen(w)
 	for lo < hi {
 		mid := (lo + hi) / 2
-		switch c := bytes.Compare(m.view(*m.obj(w, 2+2*mid)), key); {
+		switch c := key.compare(m, *m.obj(w, 2+2*mid)); {
 		case c == 0:
 			return mid, true
-		case c < 0:
+		case c > 0:
 			lo = mid + 1
 		default:
 			hi = mid
@@ -65,7 +100,12 @@ func (m *Machine) flatFind(w word, key []byte) (int, bool) {
 }
 
 // recordGet returns the value of a key.
-func (m *Machine) recordGet(w word, key []byte) (word, bool) {
+func (m *Machine) recordGet(w, name word) (word, bool) {
+	key := m.keyOf(name)
+	return m.recordFind(w, &key)
+}
+
+func (m *Machine) recordFind(w word, key *textKey) (word, bool) {
 	if headerKind(*m.obj(w, 0)) == kRecord {
 		i, ok := m.flatFind(w, key)
 		if !ok {
@@ -74,7 +114,7 @@ func (m *Machine) recordGet(w word, key []byte) (word, bool) {
 		return *m.obj(w, 3+2*i), true
 	}
 	for w != wUnit {
-		switch c := bytes.Compare(key, m.view(*m.obj(w, 2))); {
+		switch c := key.compare(m, *m.obj(w, 2)); {
 		case c == 0:
 			return *m.obj(w, 3), true
 		case c < 0:
@@ -89,42 +129,42 @@ func (m *Machine) recordGet(w word, key []byte) (word, bool) {
 // recordPut returns the record with the key's value replaced or added. putWords
 // have been reserved. key is a flat string.
 func (m *Machine) recordPut(w, key, val word) word {
+	k := m.keyOf(key)
 	if headerKind(*m.obj(w, 0)) == kNode {
-		return m.treePut(w, key, val)
+		return m.treePut(w, key, val, &k)
 	}
 	n := m.recordLen(w)
-	i, found := m.flatFind(w, m.view(key))
+	i, found := m.flatFind(w, &k)
 	if !found && n == flatFields {
-		return m.treePut(m.treeOf(w, 0, n), key, val)
+		return m.treePut(m.treeOf(w, 0, n), key, val, &k)
 	}
 	size := n
 	if !found {
 		size++
 	}
 	p := m.newFlat(size)
-	for from, to := 0, 0; to < size; to++ {
-		k, v := key, val
-		if to != i {
-			k, v = *m.obj(w, 2+2*from), *m.obj(w, 3+2*from)
-		}
-		if to != i || found {
-			from++
-		}
-		*m.obj(p, 2+2*to), *m.obj(p, 3+2*to) = k, v
+	old, made := unsafe.Slice(m.obj(w, 2), 2*n), unsafe.Slice(m.obj(p, 2), 2*size)
+	copy(made, old[:2*i])
+	made[2*i], made[2*i+1] = key, val
+	if found {
+		made[2*i] = old[2*i]
+		i++
 	}
+	copy(made[2*(size-(n-i)):], old[2*i:])
 	return p
 }
 
 // recordDel returns the record without the key. putWords have been reserved.
-func (m *Machine) recordDel(w word, key []byte) word {
+func (m *Machine) recordDel(w, name word) word {
+	key := m.keyOf(name)
 	if headerKind(*m.obj(w, 0)) == kNode {
-		t, _ := m.treeDel(w, key)
+		t, _ := m.treeDel(w, &key)
 		if t == wUnit {
 			return m.newFlat(0)
 		}
 		return t
 	}
-	i, found := m.flatFind(w, key)
+	i, found := m.flatFind(w, &key)
 	if !found {
 		return w
 	}
@@ -209,26 +249,26 @@ func (m *Machine) balance(key, val, l, r word) word {
 	return m.node(key, val, l, r)
 }
 
-func (m *Machine) treePut(t, key, val word) word {
+func (m *Machine) treePut(t, key, val word, by *textKey) word {
 	if t == wUnit {
 		return m.node(key, val, wUnit, wUnit)
 	}
 	k, v, l, r := *m.obj(t, 2), *m.obj(t, 3), *m.obj(t, 4), *m.obj(t, 5)
-	switch c := bytes.Compare(m.view(key), m.view(k)); {
+	switch c := by.compare(m, k); {
 	case c < 0:
-		return m.balance(k, v, m.treePut(l, key, val), r)
+		return m.balance(k, v, m.treePut(l, key, val, by), r)
 	case c > 0:
-		return m.balance(k, v, l, m.treePut(r, key, val))
+		return m.balance(k, v, l, m.treePut(r, key, val, by))
 	}
 	return m.node(k, val, l, r)
 }
 
-func (m *Machine) treeDel(t word, key []byte) (word, bool) {
+func (m *Machine) treeDel(t word, key *textKey) (word, bool) {
 	if t == wUnit {
 		return t, false
 	}
 	k, v, l, r := *m.obj(t, 2), *m.obj(t, 3), *m.obj(t, 4), *m.obj(t, 5)
-	switch c := bytes.Compare(key, m.view(k)); {
+	switch c := key.compare(m, k); {
 	case c < 0:
 		l, ok := m.treeDel(l, key)
 		if !ok {

@@ -97,10 +97,6 @@ func (m *Machine) lengthOf(w word) (n int, ok bool) {
 // short strings.
 func (s *sorter) find(list, field word, negative bool) bool {
 	m := s.m
-	var name []byte
-	if field != wUnit {
-		name = m.view(field)
-	}
 	l := m.walkList(list)
 	for i := range s.items {
 		w, _ := l.next()
@@ -109,7 +105,7 @@ func (s *sorter) find(list, field word, negative bool) bool {
 				return false
 			}
 			var ok bool
-			if w, ok = m.recordGet(w, name); !ok {
+			if w, ok = m.recordGet(w, field); !ok {
 				return false
 			}
 		}
