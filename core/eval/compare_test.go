@@ -28,3 +28,17 @@ func TestCompareShort(t *testing.T) {
 	code := `xs => [sort(xs), sort_by(x => 0 - x, xs), unique(xs), sort(map(x => to_text(x), xs))]`
 	trial{code: string(mustCompileText(t, code).Canonical()), input: "[3,1,2,9,3,-7,4]"}.check(t)
 }
+
+// TestContains: plain values are looked for in a list as the reference does it, for as
+// many steps, and so are those that aren't plain.
+func TestContains(t *testing.T) {
+	items := []string{"1", "2", `"a"`, `"b"`, `"` + strings.Repeat("a", 700) + `"`, "true", "null", "[]", "1.0", "[1]", `concat("` + strings.Repeat("b", 60) + `", "a")`, "9223372036854775808"}
+	for _, n := range []int{0, 1, 5, 70, 3000} {
+		for _, part := range items {
+			for _, list := range []string{"range(0, %d)", "map(x => to_text(x), range(0, %d))", "[" + strings.Join(items[:8], ", ") + ", %d]", "[" + strings.Join(items, ", ") + ", %d]"} {
+				code := fmt.Sprintf("x => let xs = %s in [contains(xs, %s), type_of(%s)]", fmt.Sprintf(list, n), part, part)
+				trial{code: string(mustCompileText(t, code).Canonical()), input: "1"}.check(t)
+			}
+		}
+	}
+}

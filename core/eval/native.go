@@ -43,6 +43,7 @@ var natives = func() []func(m *Machine, in *code.Instr) (done, stop bool) {
 		"starts_with": (*Machine).nativeStartsWith,
 		"ends_with":   (*Machine).nativeEndsWith,
 		"contains":    (*Machine).nativeContains,
+		"type_of":     (*Machine).nativeTypeOf,
 
 		"nth":     (*Machine).nativeNth,
 		"at":      (*Machine).nativeAt,

@@ -456,8 +456,8 @@ func (m *Machine) testText(in *code.Instr, holds func(s, part []byte) bool) (don
 	return true, false
 }
 
-// nativeContains looks for a string in a string, or for a short value among those at the
-// beginning of a list.
+// nativeContains looks for a string in a string, or for a plain value among such in a
+// list.
 func (m *Machine) nativeContains(in *code.Instr) (done, stop bool) {
 	if s, ok := m.flats(in, 2); ok {
 		if m.spend(prim.BytesCost(len(s[0]) + len(s[1]))) {
@@ -466,5 +466,40 @@ func (m *Machine) nativeContains(in *code.Instr) (done, stop bool) {
 		*m.reg(in.A) = fromBool(bytes.Contains(s[0], s[1]))
 		return true, false
 	}
-	return false, false
+	list, part := *m.reg(in.C), *m.reg(in.C + 1)
+	if !m.isList(list) || !m.isPlain(part) {
+		return false, false
+	}
+	var c prim.Comparison
+	l := m.walkList(list)
+	found := false
+	for !found {
+		w, ok := l.next()
+		if !ok {
+			break
+		}
+		if !m.isPlain(w) {
+			return false, false
+		}
+		m.look(1)
+		c.Part()
+		if found = w == part; m.isFlat(w) && m.isFlat(part) {
+			c.Text(min(m.strLen(w), m.strLen(part)))
+			found = bytes.Equal(m.view(w), m.view(part))
+		}
+	}
+	if m.spend(c.Steps()) {
+		return true, true
+	}
+	*m.reg(in.A) = fromBool(found)
+	return true, false
+}
+
+// isPlain reports whether w is a small integer, a truth value, null, the empty list or a
+// flat string.
+func (m *Machine) isPlain(w word) bool { return isInt(w) || w&tagMask == tagImm || m.isFlat(w) }
+
+func (m *Machine) nativeTypeOf(in *code.Instr) (done, stop bool) {
+	t, _ := m.Measure(*m.reg(in.C))
+	return m.giveText(in, []byte(t))
 }

@@ -81,6 +81,27 @@ func walkWords(bytes, parts uint64) uint64 {
 // ItemsCost returns the cost of making a list of n items, four words each.
 func ItemsCost(n int) uint64 { return uint64(n) / (perStep / 4) }
 
+// A Comparison counts what comparing values of no parts takes, one after the other.
+type Comparison struct{ words uint64 }
+
+// Part counts two of them.
+func (c *Comparison) Part() { c.words = countPart(c.words) }
+
+// Text counts the bytes that two strings may have in common.
+func (c *Comparison) Text(bytes int) { c.words += uint64(bytes) / 8 }
+
+// Steps returns what they take in all.
+func (c *Comparison) Steps() uint64 { return stepsOf(c.words) }
+
+// countPart counts a part: small values cost little; in large ones, which may be shared
+// over and over, a part counts for the work that going there is.
+func countPart(words uint64) uint64 {
+	if words < smallValue {
+		return words + 1
+	}
+	return words + perPart
+}
+
 // A comparison goes through two values at once, with a stack of its own: they
 // may be deeper than Go's.
 type comparer struct {
@@ -108,13 +129,7 @@ func (c *comparer) run(a, b value.Value) int {
 	for !c.todo.Empty() && c.fault == nil && c.words <= c.limit {
 		next := *c.todo.Top()
 		c.todo.Pop()
-		// Small values cost little; in large ones, which may be shared over and
-		// over, a part counts for the work that going there is.
-		if c.words < smallValue {
-			c.words++
-		} else {
-			c.words += perPart
-		}
+		c.words = countPart(c.words)
 		if !c.ordered && c.apart(next.a, next.b) {
 			return 1
 		}
