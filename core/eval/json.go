@@ -160,6 +160,10 @@ func (w *jsonWriter) end(c byte) {
 func (w *jsonWriter) string(v word) {
 	m := w.m
 	n := m.strLen(v)
+	if n > longText/4 {
+		w.bad = noForm // the row looks while it writes
+		return
+	}
 	if !w.room(6*n + 4) {
 		return
 	}
@@ -348,6 +352,7 @@ func (r *jsonReader) string() (s []byte, ok bool) {
 		switch c := r.s[i]; {
 		case c == '"':
 			r.i = i + 1
+			r.m.look((i - start) / perBytes)
 			return r.s[start:i], true
 		case c < ' ':
 			r.fail()
