@@ -53,6 +53,9 @@ type Ended struct {
 	Fault   *fault.Fault
 	Answer  *journal.Hash // of the whole answer; nil: there was none
 	Stopped Moment        // when it was stopped; "": it ended by itself
+	// Entered is the sources of what came in, and Sealed the name of what it gave; "": that was shown.
+	Entered []string
+	Sealed  string
 	// Unrecorded is how many denials the journal didn't take.
 	Unrecorded int
 }
@@ -337,6 +340,8 @@ func (r *Record) readEnd(text []byte) error {
 		Error      json.RawMessage
 		Answer     *journal.Hash
 		Stopped    Moment
+		Entered    []string
+		Sealed     string
 		Unrecorded int
 	}
 	if err := json.Unmarshal(text, &data); err != nil {
@@ -344,7 +349,7 @@ func (r *Record) readEnd(text []byte) error {
 	}
 	r.End = &Ended{
 		Steps: data.Steps, Rounds: data.Rounds, Effects: data.Effects, Type: data.Type, Result: data.Result,
-		Answer: data.Answer, Stopped: data.Stopped, Unrecorded: data.Unrecorded,
+		Answer: data.Answer, Stopped: data.Stopped, Entered: data.Entered, Sealed: data.Sealed, Unrecorded: data.Unrecorded,
 	}
 	if data.Error == nil {
 		return nil

@@ -83,6 +83,7 @@ type Run struct {
 	subjects map[*registry.Tool]*caps.Subject // of those with a capability that asks
 
 	flows   *flows               // nil: nothing is said of what may go where
+	sealed  string               // the name of what it gave; "": it was shown
 	stepped bool                 // something was evaluated before
 	decided map[int]*fault.Fault // of a twin that is followed: the calls that were denied
 
@@ -251,6 +252,12 @@ func (r *Run) End(e End) {
 	}
 	if r.moment != "" {
 		data = journal.AppendString(append(data, `,"stopped":`...), string(r.moment))
+	}
+	if r.flows != nil && r.flows.entered != 0 {
+		data = appendTexts(append(data, `,"entered":`...), r.flows.policy.Names(r.flows.entered))
+	}
+	if r.sealed != "" {
+		data = journal.AppendString(append(data, `,"sealed":`...), r.sealed)
 	}
 	if r.lost > 0 {
 		data = strconv.AppendInt(append(data, `,"unrecorded":`...), int64(r.lost), 10)

@@ -25,6 +25,17 @@ func (b *Broker) Show(a flow.Atoms, run string) error {
 	return err
 }
 
+// Entered is the sources that came into the run.
+func (r *Run) Entered() flow.Atoms {
+	if r.flows == nil {
+		return 0
+	}
+	return r.flows.entered
+}
+
+// Sealed notes that the model was given a name for what the run gave.
+func (r *Run) Sealed(id string) { r.sealed = id }
+
 // ShowNames is [Broker.Show] by names.
 func (b *Broker) ShowNames(names []string, run string) error {
 	if b.flow == nil || len(names) == 0 {
@@ -48,7 +59,7 @@ type Sealed struct {
 	Data    []string `json:"data,omitempty"`
 	Control []string `json:"control,omitempty"`
 	Type    string   `json:"type,omitempty"` // static
-	// Result is its JSON, all of it; nil: it failed, or is too large.
+	// Result is its JSON, or a record with the error.
 	Result json.RawMessage `json:"result,omitempty"`
 	// Text is what the model would have been shown.
 	Text   string `json:"text"`

@@ -172,7 +172,7 @@ func newFlowShow() *cobra.Command {
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), printable(fmt.Sprintf("of run %s, type %s, made of %s, decided by %s", one.Run, one.Type, cmp.Or(strings.Join(one.Data, " "), "nothing labelled"), cmp.Or(strings.Join(one.Control, " "), "nothing labelled"))))
 		text := one.Text
-		if one.Result != nil {
+		if !one.Failed {
 			text = string(one.Result)
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), printableLines(text))

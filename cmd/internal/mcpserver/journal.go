@@ -27,6 +27,9 @@ func (s *Server) journal(c Call) Answer {
 		return failed(f)
 	}
 	q, f := a.query()
+	if f == nil {
+		f = s.secretive()
+	}
 	if f != nil {
 		return failed(f)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // What a model writes after it was shown something of a source comes from there, too: code, descriptions
@@ -28,6 +29,14 @@ func (s *Server) tell(t *registry.Tool) {
 	if err := s.broker.ShowNames(t.MadeUnder, ""); err != nil {
 		s.log.Error("it couldn't be recorded that the model was shown a tool that was made under labels", "tool", t.Name, "error", err)
 	}
+}
+
+// secretive is why the model isn't shown the record: how much there is of it tells of what may not be shown.
+func (s *Server) secretive() *fault.Fault {
+	if len(s.broker.Flow().Shown()) == 0 {
+		return nil
+	}
+	return &fault.Fault{Kind: fault.Denied, Message: "the journal isn't shown to you: there are rules about what you may see, and it tells of every run", Hint: "The user sees it with 'mcp-pif journal'."}
 }
 
 // redactedMembers is what of a run's events tells of data.

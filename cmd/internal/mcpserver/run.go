@@ -72,17 +72,15 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 		return failed(f)
 	}
 	t.version = version
-	if done, f := s.unseal(a, &t); f != nil {
+	if f := s.unseal(a, &t); f != nil {
 		return failed(f)
-	} else if done != nil {
-		return *done
 	}
 	s.evenBudgets(&t)
 	return s.queued(ctx, c, &t, func() Answer {
 		end := s.reading(ctx, len(t.code))
 		program, f := t.compile(s.record)
 		end()
-		if f == nil && t.as == core.InputData {
+		if f == nil && t.as == core.InputData && t.sealed == nil {
 			f = s.readInput(&t, program, t.input, c.Tools, false)
 		}
 		if f != nil {

@@ -80,6 +80,11 @@ func (s *Server) show(ctx context.Context, r *run.Run, t *task, a Answer) Answer
 	if p == nil || r.Replaying() {
 		return a
 	}
+	for _, rule := range p.Shown() {
+		if all := flow.Both(r.Entered()); rule.Violation(all, all) != 0 && !p.Report {
+			a = a.uncounted()
+		}
+	}
 	l := r.Shown(ctx)
 	if l == 0 {
 		return a
@@ -112,13 +117,34 @@ func (s *Server) show(ctx context.Context, r *run.Run, t *task, a Answer) Answer
 	return a
 }
 
+// uncounted is an answer that doesn't tell how much was done for it, which may depend on what isn't shown.
+func (a Answer) uncounted() Answer {
+	members, ok := split(a.Structured)
+	if !ok {
+		return a
+	}
+	o := begin()
+	for _, m := range members {
+		if m.name != "steps" && m.name != "rounds" && m.name != "notes" {
+			o = o.raw(m.name, m.value)
+		}
+	}
+	a.Structured, a.More = json.RawMessage(o.end()), nil
+	return a
+}
+
 // seal keeps an answer and gives its name.
 func (s *Server) seal(r *run.Run, t *task, a Answer, l flow.Label) Answer {
 	kept := run.Sealed{Text: a.first(), Failed: a.Fault != nil, Run: r.ID(), Type: "unknown"}
-	if a.Fault == nil && a.large == nil {
+	switch {
+	case a.Fault != nil:
+		kept.Result = json.RawMessage(begin().raw("error", begin().text("kind", string(a.Fault.Kind)).text("message", a.Fault.Message).end()).end())
+	case a.large == nil:
 		kept.Result = json.RawMessage(a.Text)
-	} else if a.large != nil && int64(len(a.large.shown)) == a.large.total {
+	case int64(len(a.large.shown)) == a.large.total:
 		kept.Result = a.large.shown
+	default:
+		kept.Result = json.RawMessage(begin().raw("error", begin().text("kind", string(fault.ResultTooLarge)).text("message", "the result is too large to be passed on").end()).end())
 	}
 	if t.tool != nil {
 		kept.Type = t.tool.Report().Type.String()
@@ -132,59 +158,85 @@ func (s *Server) seal(r *run.Run, t *task, a Answer, l flow.Label) Answer {
 		return failed(&fault.Fault{Kind: fault.Internal, Message: "the result may not be shown to you, and couldn't be kept", Hint: "Tell the user."})
 	}
 	s.sealed.add(one)
-	labels := s.broker.Flow().Names(l.Any())
+	r.Sealed(one.ID)
+	return s.sealedAnswer(one)
+}
+
+// sealedAnswer is what the model is told of a sealed result: nothing that depends on it, also not which of the labels
+// that it may not see it has.
+func (s *Server) sealedAnswer(one *run.Sealed) Answer {
+	var all flow.Atoms
+	for _, rule := range s.broker.Flow().Shown() {
+		all |= rule.Forbidden()
+	}
+	labels := s.broker.Flow().Names(all)
 	o := begin().text("sealed", one.ID).text("type", one.Type).raw("labels", encode(labels))
 	sealed := Answer{Structured: json.RawMessage(o.end())}
-	sealed.Text = fmt.Sprintf("The result, or why there is none, depends on %s and isn't shown to you: it is sealed as %s. Pass it on with run {\"tool\":…,\"input\":…,\"sealed\":{\"/POINTER\":%q}}; the user sees it with 'mcp-pif flow show %[2]s'.",
+	sealed.Text = fmt.Sprintf("The result, or why there is none, may depend on %s and isn't shown to you: it is sealed as %s. Pass it on with run {\"tool\":…,\"input\":…,\"sealed\":{\"/POINTER\":%q}}; the user sees it with 'mcp-pif flow show %[2]s'.",
 		conjoin(labels), one.ID, one.ID)
 	return sealed
 }
 
-func conjoin(words []string) string { return strings.Join(words, " and ") }
+func conjoin(words []string) string { return strings.Join(words, " or ") }
 
-// unseal puts sealed results into the input of a task, at their places. done is the answer where one of
-// them is no result: what depends on it isn't either.
-func (s *Server) unseal(a *arguments, t *task) (done *Answer, f *fault.Fault) {
+// unseal puts sealed results into the input of a task, at their places. Nothing is read by types then: what doesn't
+// fit would be a sign. A failure is given as try gives it.
+func (s *Server) unseal(a *arguments, t *task) *fault.Fault {
 	raw, given := a.raw("sealed")
 	if !given || string(raw) == "null" || s.record != nil { // the record has the input
-
-		return nil, nil
+		return nil
 	}
 	var places map[string]string
 	if json.Unmarshal(raw, &places) != nil || len(places) == 0 {
-		return nil, a.wrong("sealed", `an object of places in the input, such as {"/m":"s_…"}`, raw)
+		return a.wrong("sealed", `an object of places in the input, such as {"/m":"s_…"}`, raw)
 	}
 	if s.broker.Flow() == nil {
-		return nil, invalid("nothing is sealed here: the operator has no rules about what is shown", "run", runArguments)
+		return invalid("nothing is sealed here: the operator has no rules about what is shown", "run", runArguments)
+	}
+	if t.as != core.InputData {
+		return invalid("sealed results are data: leave input_as out", "run", runArguments)
 	}
 	var input any
 	d := json.NewDecoder(bytes.NewReader(t.input))
 	d.UseNumber()
 	if len(t.input) > 0 && d.Decode(&input) != nil {
-		return nil, a.wrong("input", "JSON", t.input)
+		return a.wrong("input", "JSON", t.input)
 	}
 	t.sealed = map[string]flow.Label{}
-	for at, id := range places {
-		one, f := s.sealedOf(id)
+	for _, at := range slices.Sorted(maps.Keys(places)) {
+		one, f := s.sealedOf(places[at])
 		if f != nil {
-			return nil, f
+			return f
 		}
-		if one.Failed || one.Result == nil {
-			answer := Answer{Structured: json.RawMessage(begin().text("sealed", one.ID).text("type", one.Type).raw("labels", encode(conjoined(one))).end())}
-			answer.Text = fmt.Sprintf("The result, or why there is none, depends on %s and isn't shown to you: it is sealed as %s.", conjoin(conjoined(one)), one.ID)
-			return &answer, nil
-		}
-		if !place(&input, at, json.RawMessage(one.Result)) {
-			return nil, a.wrong("sealed", fmt.Sprintf("places in the input, and %q is none: name a key of a record in it, or \"\" for all of it", at), raw)
+		if !place(&input, at, one.Result) {
+			return a.wrong("sealed", fmt.Sprintf("places in the input, and %q is none: name a key of a record in it, or \"\" for all of it", at), raw)
 		}
 		t.sealed[at] = one.Label(s.broker.Flow())
 	}
 	t.input, t.reread = encode(input), true
-	return nil, nil
-}
-
-func conjoined(one *run.Sealed) []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(one.Data, one.Control))))
+	var params []string
+	if t.tool != nil && t.tool.Unusable() == nil {
+		all, _ := t.tool.Report().Arguments()
+		for _, p := range all {
+			params = append(params, p.Name)
+		}
+	}
+	if len(params) < 2 {
+		return nil
+	}
+	fields, _ := input.(map[string]any)
+	for i, name := range params {
+		v, ok := fields[name]
+		if !ok {
+			return a.wrong("input", fmt.Sprintf("a record of %s: %s is missing", conjoin(params), name), nil)
+		}
+		if t.names = append(t.names, name); i == 0 {
+			t.input = encode(v)
+		} else {
+			t.more = append(t.more, encode(v))
+		}
+	}
+	return nil
 }
 
 // place puts a value at a pointer of records' keys; ok is false where there is no such place.

@@ -223,7 +223,7 @@ func TestSealed(t *testing.T) {
 	if a := must(t, m.Server, "run", `{"tool":"read","input":"open/1"}`); a.Text != `"O"` {
 		t.Errorf("what isn't labelled: %s", a.Text)
 	}
-	if a := must(t, m.Server, "journal", `{"limit":200}`); strings.Contains(a.Text, "pay me") || strings.Contains(a.Text, "evil") || strings.Contains(a.Text, "outcome\":{") {
+	if a := do(t, m.Server, "journal", `{"limit":200}`); a.Fault == nil {
 		t.Errorf("the journal shows it: %s", a.Text)
 	}
 	for _, wrong := range []string{`{"tool":"send","input":{},"sealed":{"/m":"s_none"}}`, `{"tool":"send","input":3,"sealed":{"/m":"` + id + `"}}`} {

@@ -111,6 +111,17 @@ func (s *Server) replayed(ctx context.Context, id string) (a Answer, err error) 
 	if err != nil {
 		return a, err
 	}
+	if e := rec.End; e != nil && e.Sealed != "" && s.broker.Flow() != nil {
+		one, f := s.sealedOf(e.Sealed)
+		if f != nil {
+			return a, f
+		}
+		return s.sealedAnswer(one), nil
+	} else if e != nil {
+		if err := s.broker.ShowNames(e.Entered, rec.ID); err != nil {
+			return a, err
+		}
+	}
 	tools, err := s.tools.At(rec.AsOf)
 	if err != nil {
 		return a, err
