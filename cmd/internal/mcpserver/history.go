@@ -50,6 +50,7 @@ func (s *Server) history(c Call) Answer {
 	if len(changes) == 0 && before == 0 {
 		return failed(noTool(name, c.Tools))
 	}
+	counted := s.secretive() != nil
 	rows, n := []byte{'['}, 0
 	for ; n < min(len(changes), int(limit)); n++ {
 		var older *registry.Change
@@ -57,7 +58,7 @@ func (s *Server) history(c Call) Answer {
 			older = &changes[n+1]
 		}
 		changes[n].Description = s.words(changes[n].Description, changes[n].MadeUnder)
-		row := versionRow(&changes[n], older)
+		row := versionRow(&changes[n], older, counted)
 		if n > 0 {
 			if len(rows)+len(row) > s.limits.Result {
 				break
@@ -67,7 +68,7 @@ func (s *Server) history(c Call) Answer {
 		rows = append(rows, row...)
 	}
 	o := begin().text("name", name).raw("versions", append(rows, ']'))
-	if n < len(changes) || more {
+	if (n < len(changes) || more) && !counted {
 		args := begin().text("name", name).number("before", changes[n-1].Seq)
 		if given {
 			args = args.number("limit", limit)
@@ -111,13 +112,15 @@ func bringing(name string, version int) object {
 }
 
 // versionRow is a change as a model sees it. What it has in common with the one
-// before it isn't told twice.
-func versionRow(c, older *registry.Change) []byte {
+// before it isn't told twice. counted is set where the numbers of events are a sign of what it may not see.
+func versionRow(c, older *registry.Change, counted bool) []byte {
 	o := begin().
 		number("version", uint64(c.Version)).
 		text("kind", changeWord(c.Kind)).
-		text("time", instant(c.Time)).
-		number("seq", c.Seq)
+		text("time", instant(c.Time))
+	if !counted {
+		o = o.number("seq", c.Seq)
+	}
 	if c.Err != nil {
 		return o.text("error", "this entry can't be read").end()
 	}
