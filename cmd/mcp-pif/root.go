@@ -42,7 +42,7 @@ does, try 'mcp-pif tour'.`,
 		commands []*cobra.Command
 	}{
 		{"Start here", []*cobra.Command{newTour(), newInstall(), newDoctor()}},
-		{"Programs", []*cobra.Command{newRun(), newCheck(), newVerify(), newFmt(), newRepl(), newLSP()}},
+		{"Programs", []*cobra.Command{newRun(), newCheck(), newVerify(), newFmt(), newRepl(), newPlayground(), newLSP()}},
 		{"What models made and did", []*cobra.Command{newUI(), newTools(), newJournal(), newReplay(), newStep(), newTasks()}},
 		{"What tools may do", []*cobra.Command{newCaps(), newFlow(), newApprove(), newMCP(), newPlugin()}},
 		{"The server", []*cobra.Command{newServe(), newVersion()}},

@@ -30,6 +30,7 @@ type pass struct {
 	now     *Round
 	awaited int    // endings that are waited for
 	asked   uint64 // the steps at the last round of requests
+	other   *frame // of a document that isn't the code's
 
 	terms  map[term.Term]*info
 	lines  map[*term.Source]*text.LineIndex
@@ -235,7 +236,7 @@ func (p *pass) eval(s core.TraceEvent) bool {
 			p.profile.in = s.In()
 		}
 		p.profile.spend(p.now.Before + s.Step)
-		p.profile.goTo(top.frame, top.line)
+		p.profile.goTo(p.frameOf(top), top.line)
 		p.profile.at.Evaluations++
 	}
 	p.emitAt(Eval, top, s, s.Step, moved, nil)
@@ -328,6 +329,17 @@ func (p *pass) call(t term.Term, name string) {
 	}
 }
 
+// frameOf is what a level's steps are spent in: those of an input apart from the code's.
+func (p *pass) frameOf(l *level) *frame {
+	if l.frame == nil && l.scene.Term != nil && l.scene.In() != p.profile.in {
+		if p.other == nil || p.other.fn.in != l.scene.In() {
+			p.other = &frame{fn: &fn{in: l.scene.In(), line: 1}}
+		}
+		return p.other
+	}
+	return l.frame
+}
+
 // stackOf finds the stack of the branch that a scene is in.
 func (p *pass) stackOf(s *core.TraceEvent) *stack {
 	id := s.Branch()
@@ -383,7 +395,7 @@ func (p *pass) ended(e core.TraceEnding) {
 		around.failed = append(around.failed, e.Fault)
 	}
 	if p.profile != nil {
-		p.profile.goTo(st.top().frame, st.top().line)
+		p.profile.goTo(p.frameOf(st.top()), st.top().line)
 	}
 }
 

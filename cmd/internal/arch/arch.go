@@ -82,7 +82,8 @@ var rules = map[string]rule{
 		std: pure, file: map[string][]string{"urls.go": {"net/url"}},
 		ours: []string{"core/display", "core/fault", "core/json", "core/term", "core/value", "core/internal/long"},
 	},
-	"core/examples": {std: pure, tests: true},
+	// The eighty tasks, for the playground.
+	"core/examples": {std: append([]string{"embed"}, pure...)},
 	"core/prim/gen": {std: pure, ours: low, tests: true},
 	"core/parse":    {std: pure, ours: low},
 	"core/text":     {std: pure, ours: low},
@@ -183,6 +184,9 @@ var rules = map[string]rule{
 	},
 	// What interpreters need to start.
 	"cmd/internal/programs": {std: anyStd, ours: []string{"caps"}},
+	// A page that computes in the browser, and the evaluator for it, which hands its memory over.
+	"cmd/internal/playground":      {std: anyStd},
+	"cmd/internal/playground/wasm": {std: anyStd, ours: []string{"core/...", "core/examples"}, libraries: []string{"github.com/rogpeppe/go-internal/txtar"}, unsafe: true},
 	// Ready tools: code and data, no more.
 	"cmd/internal/packs": {std: anyStd, ours: []string{"core/prim", "caps", "caps/registry"}},
 	// Tests alone: the conformance suite on our server, others' clients, the bundle.
