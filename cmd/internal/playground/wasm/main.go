@@ -1,10 +1,5 @@
 //go:build wasip1
 
-// Command wasm is the evaluator as a module of WebAssembly: what the playground computes with.
-//
-// A page writes a request, JSON, into the bytes that Reserve gives, and calls Answer, which
-// says how many bytes there are where Result points to. It needs nothing of its host but
-// the clock and chance that Go's runtime asks for.
 package main
 
 import (
@@ -30,8 +25,6 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
-
-func main() {}
 
 // request and answer stay where they are until the next call.
 var request, answer []byte
