@@ -35,6 +35,10 @@ type Command struct {
 	Execute []string `json:"execute,omitempty"`
 	// Network lets it make TCP and UDP connections, to anywhere.
 	Network bool `json:"network,omitempty"`
+	// Origins are those that it may reach where Network isn't set, through a proxy; Proxy is
+	// the URL of that. They are the host's and the lock's words, as Sandbox is.
+	Origins []string `json:"origins,omitempty"`
+	Proxy   string   `json:"proxy,omitempty"`
 	// PTY gives it a terminal in place of three pipes.
 	PTY bool `json:"pty,omitempty"`
 	// Prompt is what its last line looks like when it waits for input, RE2.
@@ -81,7 +85,7 @@ func ParseCommand(text []byte) (Command, error) {
 		return c, errors.New(`write {"command":["/usr/bin/python3","-i"]}`)
 	}
 	for name := range known {
-		if strings.EqualFold(name, "path") || strings.EqualFold(name, "sandbox") { // ours
+		if slices.ContainsFunc([]string{"path", "sandbox", "origins", "proxy"}, func(ours string) bool { return strings.EqualFold(name, ours) }) {
 			return c, fmt.Errorf("unknown member %s", quoted(name))
 		}
 	}

@@ -227,6 +227,11 @@ func (f *findings) print(out io.Writer) {
 	}
 	fmt.Fprintln(out, "sandbox around plugins:")
 	printLayers(out, f.Sandbox)
+	origins := "a server with listed origins has a network of its own, and a proxy to those"
+	if why := host.Isolation(); why != "" {
+		origins = "a server with listed origins doesn't start: " + printable(why)
+	}
+	fmt.Fprintf(out, "  %-3s %-12s %s\n", onOrOff(host.Isolation() == ""), "origins", origins)
 	fmt.Fprintln(out, "clients:")
 	printClients(func(format string, a ...any) { fmt.Fprintf(out, format, a...) }, f.Clients)
 	printUpstreams(out, f.Servers)

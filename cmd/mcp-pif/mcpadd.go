@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
@@ -146,8 +147,13 @@ func newServer(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOpti
 	return s, undo, nil
 }
 
-// paths puts the folders and files of the flags into an entry.
+// paths checks the origins of the flags and puts the folders and files of the flags into an entry.
 func (o *serverOptions) paths(s *mcplock.Server) (err error) {
+	if len(o.network) > 0 {
+		if _, err := caps.ParseServer(marshal(map[string]any{"network": o.network})); err != nil {
+			return fmt.Errorf("--%w", err)
+		}
+	}
 	if o.dir != "" {
 		if s.Dir, err = absolutePath(o.dir); err != nil {
 			return err

@@ -222,7 +222,7 @@ func TestUpstreamPolicy(t *testing.T) {
 		`{},"principals":{"ann":{"servers":{"up":{"tools":{"note":{"doc":"x"}}}}}}`: "said for everybody",
 		`{"up":{"env":{"TOKEN":{"secret":"other"}}}}`:                               "no secret",
 		`{"up":{"env":{"TOKEN":{"secret":"tok","x":1}}}}`:                           "secret",
-		`{"up":{"network":["https://api.example.com"]}}`:                            "network",
+		`{"up":{"network":["https://api.example.com/x"]}}`:                          "is no origin",
 		`{"up":{"network":"some"}}`:                                                 "network",
 		`{"up":{"read":["/nowhere/at/all"]}}`:                                       "/nowhere/at/all",
 		`{"up":{"write":["` + w.state + `"]}}`:                                      "no tool may reach",

@@ -36,6 +36,9 @@ func Launcher() { sandbox.Main() }
 // System is the layers that this system could hold. It starts nothing.
 func System() Layers { return sandbox.System() }
 
+// Isolation says why no program can be held to origins here; "": one can.
+func Isolation() string { return sandbox.Isolation() }
+
 // The privileges that a manifest can ask for.
 const (
 	privilegeNetwork   = "network"   // TCP and UDP to anywhere
@@ -145,7 +148,9 @@ func (b *box) command(l *launch) (cmd *exec.Cmd, start func(context.Context) err
 		l.kept = boxed
 	}
 	return boxed.Cmd, func(ctx context.Context) (err error) {
-		l.layers, err = boxed.Start(ctx)
+		if l.layers, err = boxed.Start(ctx); err == nil && boxed.Listener != nil {
+			go l.proxy.Serve(boxed.Listener)
+		}
 		return err
 	}, nil
 }

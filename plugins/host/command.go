@@ -1,9 +1,11 @@
 package host
 
 import (
+	"net"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/originproxy"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
@@ -19,9 +21,35 @@ const mappedEnded = 16
 // the system is to hold that.
 func (l *launch) giveCommand(c caps.Command, mode Mode) error {
 	c.Sandbox = string(mode)
+	if len(c.Origins) > 0 && !c.Network {
+		var err error
+		if c.Proxy, err = l.startProxy(c.Origins, mode); err != nil {
+			return err
+		}
+	}
 	l.mapped = &c
 	l.more = append(l.more, wire.EnvCommand+"="+c.Text())
 	return nil
+}
+
+// startProxy makes the proxy that is the command's way out. Where the plugin will be in a network
+// of its own, the proxy is served once it is; elsewhere at once, at any port of this machine.
+func (l *launch) startProxy(origins []string, mode Mode) (at string, err error) {
+	if l.proxy, err = originproxy.New(originproxy.Options{Origins: origins, Refused: l.refused}); err != nil {
+		return "", err
+	}
+	if l.open = "the operator turned the sandbox off"; mode != Off {
+		l.open = sandbox.Isolation()
+	}
+	if l.open == "" {
+		return "http://" + sandbox.ProxyAddress, nil
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	go l.proxy.Serve(listener)
+	return "http://" + listener.Addr().String(), nil
 }
 
 // addCommand lets a plugin reach what the command does: no layer is ever taken
@@ -42,6 +70,10 @@ func addCommand(spec *sandbox.Spec, c *caps.Command) error {
 	if c.Network {
 		spec.Network = sandbox.Outgoing
 		spec.Rules = append(spec.Rules, sandbox.Resolver()...)
+	}
+	if c.Proxy != "" {
+		// The plugin listens besides; what it starts has connections to the proxy alone.
+		spec.Network, spec.Isolate = sandbox.Outgoing, true
 	}
 	spec.Limits.Memory = max(sandbox.DefaultMemory, c.Memory) + 4*c.Buffer*int64(c.Sessions+mappedEnded)
 	spec.Limits.Files = mappedFiles

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/plugins/internal/originproxy"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/sandbox"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 )
@@ -58,10 +59,15 @@ type launch struct {
 	env      []string // what go-plugin tells it
 	more     []string // of an environment: the grant's variable, or a test's
 	output   *output
-	mapped   *caps.Command   // that the plugin starts, or nil
-	box      *box            // nil: no sandbox of the system is around it
-	layers   Layers          // of the box, once it was started
-	kept     *sandbox.Launch // its keeper's, or nil
+	mapped   *caps.Command // that the plugin starts, or nil
+	// proxy is the way out of what it starts, open why that isn't the only one, and refused is
+	// told of what the proxy refuses; nil: there is no proxy.
+	proxy   *originproxy.Proxy
+	open    string
+	refused func(what string)
+	box     *box            // nil: no sandbox of the system is around it
+	layers  Layers          // of the box, once it was started
+	kept    *sandbox.Launch // its keeper's, or nil
 	// hear is given the line with which the plugin introduces itself, and stray
 	// what comes after it on standard output; both may be nil.
 	hear  func(line []byte)

@@ -126,6 +126,9 @@ func (p *process) begin(folder string) error {
 		path: source.Path, file: source.File, plain: source.Plain, args: source.Args, work: work, most: host.most, output: out,
 		dead: make(chan struct{}), heardOut: make(chan struct{}),
 		crowded: func() { p.kill("it made files where its socket is to be") },
+		refused: func(what string) {
+			p.seat.log.Warn("it asked for what isn't among the origins that it may reach", "origin", strconv.QuoteToASCII(what))
+		},
 	}
 	if source.Manifest.Algebra == caps.Path {
 		if l.root = p.grant.Root; l.root == nil {
@@ -139,10 +142,21 @@ func (p *process) begin(folder string) error {
 		}
 	}
 	given, err := host.give(l, source.Manifest, p.grant)
+	if l.proxy != nil {
+		go func() {
+			<-p.gone
+			l.proxy.Close()
+		}()
+	}
 	if err != nil {
 		return err
 	}
 	defer given()
+	if l.proxy != nil {
+		if l.open != "" && host.mode(source.Manifest.Kind) != Require {
+			p.seat.log.Warn("what it starts isn't held to its origins: it uses a proxy that permits those, and can go around it", "why", l.open)
+		}
+	}
 	l.box = newBox(host.mode(source.Manifest.Kind), source, p.grant)
 	config := l.clientConfig(host.socketsFor(folder))
 	config.StartTimeout = 2 * host.timing.start // start's own comes first, and says so

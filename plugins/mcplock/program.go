@@ -52,7 +52,7 @@ func StartCommand(x *lock.Executable, policy *caps.ServerPolicy) (caps.Command, 
 	case slices.Equal(policy.Network, []string{caps.AnyNetwork}):
 		c.Network = true
 	case len(policy.Network) > 0:
-		return c, fmt.Errorf(`its network is "any" or nothing: this version can't hold a program to %s`, lock.Shown(strings.Join(policy.Network, ", "), 200))
+		c.Origins = slices.Clone(policy.Network)
 	}
 	return c, nil
 }

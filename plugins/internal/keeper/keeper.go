@@ -50,6 +50,12 @@ func environment(c *caps.Command) []string {
 	if c.Dir != "" {
 		env["HOME"] = c.Dir
 	}
+	if c.Proxy != "" {
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+			env[name] = c.Proxy
+		}
+		env["NODE_USE_ENV_PROXY"] = "1" // Node.js reads them from 24 on, if it is told to
+	}
 	for name, text := range c.Env {
 		env[name] = text
 	}

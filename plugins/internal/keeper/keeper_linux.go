@@ -2,7 +2,9 @@ package keeper
 
 import (
 	"context"
+	"net/url"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +42,16 @@ func launch(c *caps.Command) (*family, error) {
 	if c.Network {
 		spec.Network = sandbox.Outgoing
 		spec.Rules = append(spec.Rules, sandbox.Resolver()...)
+	}
+	if c.Proxy != "" && !c.Network {
+		spec.Network = sandbox.Proxied
+		if at, err := url.Parse(c.Proxy); err == nil && at.Host != sandbox.ProxyAddress { // in the system's own network
+			port, err := strconv.ParseUint(at.Port(), 10, 16)
+			if err != nil {
+				return nil, err
+			}
+			spec.Ports = []uint16{uint16(port)}
+		}
 	}
 	if len(c.Write) > 0 {
 		spec.Limits.FileSize = c.FileSize

@@ -88,7 +88,7 @@ func handled(version int, o *order) ruleset {
 	}
 	if version >= 4 {
 		set.network = unix.LANDLOCK_ACCESS_NET_BIND_TCP
-		if o.Network != Outgoing || len(o.Ports) > 0 {
+		if o.Network == Listening || len(o.Ports) > 0 {
 			set.network |= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
 		}
 	}
@@ -117,7 +117,7 @@ func domain(version int, o *order) error {
 			return err
 		}
 	}
-	if set.network != 0 && o.Network == Outgoing {
+	if set.network != 0 && o.Network != Listening {
 		// Listening without binding takes a free port, so binding to one may as
 		// well be allowed: Go finds out by it whether there is IPv6.
 		if err := addPort(int(fd), 0, unix.LANDLOCK_ACCESS_NET_BIND_TCP); err != nil {
@@ -203,7 +203,7 @@ func (h held) signals() string {
 func (h held) sockets() string {
 	switch {
 	case h.order.Network != Outgoing:
-		return h.seccomp // connecting is refused
+		return h.seccomp // connecting is refused, or making one
 	case h.landlock != "":
 		return h.landlock
 	case h.version >= newestLandlock:

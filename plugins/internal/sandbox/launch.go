@@ -11,6 +11,9 @@ import (
 // launcherArg is the argument that makes the host's binary the launcher.
 const launcherArg = "__sandbox"
 
+// networkArg makes it first the one that sets up a network of its own.
+const networkArg = "__network"
+
 // keeperArg makes it a plugin's keeper.
 const keeperArg = "__keeper"
 
@@ -33,9 +36,9 @@ func (s *Spec) check() error {
 		return errors.New("this program starts plugins and doesn't call the launcher in its main function")
 	case s.Executable == nil && s.Path == "":
 		return errors.New("there is no executable to start")
-	case s.Network != Listening && s.Network != Outgoing:
+	case s.Network < Listening || s.Network > Proxied:
 		return fmt.Errorf("the network mode %d is none", s.Network)
-	case len(s.Ports) > 0 && s.Network != Outgoing:
+	case len(s.Ports) > 0 && s.Network == Listening:
 		return errors.New("ports are for a plugin that may connect")
 	case s.Limits.Memory < 0 || s.Limits.Files < 0 || s.Limits.FileSize < 0 || s.Limits.Processes < 0 || s.Limits.AddressSpace < 0:
 		return errors.New("a limit is negative")

@@ -1,12 +1,14 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -30,7 +32,12 @@ type Launch struct {
 	// PID is the plugin's process once it was started, which with a keeper isn't
 	// that of Cmd. It leads a process group then.
 	PID int
+	// Listener is where the plugin finds the proxy, once it was started with Isolate: what is
+	// accepted from it comes from the plugin alone. It is the caller's. Nil: the plugin is in
+	// the system's own network, and the report says why.
+	Listener net.Listener
 
+	isolate bool
 	order   order
 	control *os.File   // the keeper's, or nil
 	files   []*os.File // the launcher's, from descriptor fdExecutable on
@@ -65,6 +72,7 @@ func New(spec Spec) (l *Launch, err error) {
 	if spec.Fork {
 		rules = append(rules, Rule{Path: os.DevNull, Access: Read | Write, Optional: true})
 	}
+	l.isolate = spec.Isolate
 	l.files = append([]*os.File{exe}, spec.ExtraFiles...)
 	l.order = order{
 		Args: spec.Args, Env: spec.Env, Extra: len(spec.ExtraFiles), Network: spec.Network, Ports: spec.Ports,
@@ -134,6 +142,16 @@ func (l *Launch) Start(ctx context.Context) (Report, error) {
 			l.order.Parent = os.Getpid()
 		}
 	}
+	missing := ""
+	if l.isolate && l.order.Mode != Off {
+		missing = Isolation()
+		l.order.Isolated = missing == ""
+	}
+	if missing != "" && l.order.Mode == Require {
+		r := System()
+		r.add(LayerOrigins, "", missing)
+		return r, &MissingError{Report: r}
+	}
 	order, err := l.order.file()
 	if err != nil {
 		return Report{}, err
@@ -152,13 +170,33 @@ func (l *Launch) Start(ctx context.Context) (Report, error) {
 		}
 		defer control.Close()
 	}
+	heard := func() error { return nil }
+	if l.order.Isolated {
+		var done func()
+		if heard, done, err = l.enterNetwork(); err != nil {
+			return Report{}, err
+		}
+		defer done()
+	}
 	err = l.Cmd.Start()
 	write.Close()
+	if err == nil {
+		err = heard()
+	}
 	if err != nil {
 		l.End()
+		if l.Cmd.Process != nil {
+			_ = l.Cmd.Wait()
+		}
 		return Report{}, fmt.Errorf("the launcher doesn't start: %w", err)
 	}
 	report, pid, err := listen(ctx, read)
+	if l.isolate && !l.order.Isolated {
+		report.add(LayerOrigins, "", cmp.Or(missing, "the operator turned the sandbox off"))
+	}
+	if err != nil && l.Listener != nil {
+		l.Listener.Close()
+	}
 	if l.PID = l.Cmd.Process.Pid; l.order.Kept {
 		l.PID = pid
 	}

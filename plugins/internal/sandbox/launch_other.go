@@ -5,6 +5,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
 	"runtime"
 )
@@ -16,9 +17,11 @@ type Launch struct {
 	Cmd *exec.Cmd
 	// PID is the plugin's process once it was started.
 	PID int
+	// Listener is nil: there is no network of a plugin's own.
+	Listener net.Listener
 
-	mode  Mode
-	ports bool
+	mode           Mode
+	ports, isolate bool
 }
 
 // Main is the launcher's, which this system has none of: it returns at once.
@@ -36,7 +39,7 @@ func New(spec Spec) (*Launch, error) {
 	}
 	cmd := exec.Command(name)
 	cmd.Args, cmd.Env, cmd.Dir, cmd.ExtraFiles = spec.Args, append([]string{}, spec.Env...), spec.Dir, spec.ExtraFiles
-	return &Launch{Cmd: cmd, mode: spec.Mode, ports: len(spec.Ports) > 0}, nil
+	return &Launch{Cmd: cmd, mode: spec.Mode, ports: len(spec.Ports) > 0, isolate: spec.Isolate}, nil
 }
 
 // Start starts the plugin, but under [Require], which it can't hold.
@@ -46,6 +49,9 @@ func (l *Launch) Start(ctx context.Context) (Report, error) {
 		report = offReport("the operator turned the sandbox off", l.ports)
 	}
 	report.Mode = l.mode
+	if l.isolate {
+		report.add(LayerOrigins, "", Isolation())
+	}
 	if l.mode == Require {
 		return report, &MissingError{Report: report}
 	}
@@ -58,6 +64,9 @@ func (l *Launch) Start(ctx context.Context) (Report, error) {
 	}
 	return report, err
 }
+
+// Isolation says why no plugin can be in a network of its own.
+func Isolation() string { return "there are no networks for single programs on " + runtime.GOOS }
 
 // Close lets go of what New opened.
 func (l *Launch) Close() {}

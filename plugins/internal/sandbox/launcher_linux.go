@@ -20,6 +20,8 @@ import (
 // calls it before anything else in its main function, and in TestMain.
 func Main() {
 	switch {
+	case len(os.Args) == 2 && os.Args[1] == networkArg:
+		isolate()
 	case len(os.Args) == 2 && os.Args[1] == keeperArg:
 		keep()
 	case len(os.Args) != 2 || os.Args[1] != launcherArg:
@@ -144,6 +146,9 @@ func confine(o *order, limited []resourceLimit) (Report, error) {
 	if len(o.Ports) > 0 {
 		report.add(LayerPorts, byLandlock, h.ports())
 	}
+	if o.Isolated {
+		report.add(LayerOrigins, "a network of its own, with a proxy to the listed origins", "")
+	}
 	if o.Kept {
 		report.add(LayerProcesses, "what it starts ends with it, all at once", h.processes())
 	}
@@ -168,7 +173,10 @@ func keeps(keep uint64) string {
 
 // networkDetail says what the filter leaves.
 func networkDetail(o *order) string {
-	if o.Network == Outgoing {
+	switch o.Network {
+	case Proxied:
+		return "TCP to the proxy"
+	case Outgoing:
 		return "TCP and UDP, and unix sockets to listen on"
 	}
 	return "only unix sockets to listen on"

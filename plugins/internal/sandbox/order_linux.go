@@ -33,6 +33,7 @@ type order struct {
 	Writes    bool
 	Terminals bool
 	Kept      bool // a keeper starts the launcher
+	Isolated  bool // it is in a network of its own
 	Mode      Mode
 	// Keep is the capabilities that the plugin keeps where it has them.
 	Keep uint64

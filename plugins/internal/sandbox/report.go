@@ -33,6 +33,9 @@ const (
 	// LayerPorts is on where only the listed TCP ports can be connected to. It
 	// is in a report only where the spec lists ports.
 	LayerPorts = "ports"
+	// LayerOrigins is on where the plugin is in a network whose only way out is its
+	// host's proxy. It is in a report only where the spec says Isolate.
+	LayerOrigins = "origins"
 	// LayerProcesses is on where whatever the plugin starts is ended with it, at
 	// once. Where it is off that is done one by one. It is in a report only where
 	// the spec says Keep.
@@ -112,7 +115,7 @@ func (r Report) String() string {
 // required is the layers without which Require refuses.
 var required = map[string]bool{
 	LayerDescriptors: true, LayerLimits: true, LayerCapabilities: true, LayerNoNewPrivs: true,
-	LayerFiles: true, LayerNetwork: true, LayerSyscalls: true, LayerPorts: true,
+	LayerFiles: true, LayerNetwork: true, LayerSyscalls: true, LayerPorts: true, LayerOrigins: true,
 }
 
 // add appends a layer: on where off is "".

@@ -92,7 +92,14 @@ const (
 	// Outgoing adds TCP and UDP over IPv4 and IPv6. Binding a TCP port by
 	// number is refused from Landlock 4 on.
 	Outgoing
+	// Proxied is connections by TCP to the listed ports, and no other socket: for a
+	// program in a network of its own (see [Spec.Isolate]).
+	Proxied
 )
+
+// ProxyAddress is where a program in a network of its own finds the proxy that is its only way
+// out. Nothing else is in that network.
+const ProxyAddress = "127.0.0.1:3128"
 
 // DefaultMemory and DefaultFiles are the limits where a [Limits] says nothing.
 const (
@@ -150,6 +157,9 @@ type Spec struct {
 	// Ports are the TCP ports that an Outgoing plugin may connect to; none is
 	// all. It needs Landlock 4. Name resolution by TCP needs 53.
 	Ports []uint16
+	// Isolate has the plugin in a network of its own, with a listener at [ProxyAddress] that
+	// is the caller's: see [Launch.Listener].
+	Isolate bool
 	// Fork is set for a plugin that starts processes; they inherit every layer.
 	// What it starts needs rules with Execute: see [Program].
 	Fork bool

@@ -122,22 +122,30 @@ func processes(s surrounding) []decision {
 func sockets(s surrounding) []decision {
 	unixStream := []condition{is(0, unix.AF_UNIX), bits(1, kindOfSocket, unix.SOCK_STREAM), is(2, 0)}
 	all := []decision{{number: unix.SYS_SOCKETPAIR, allow: [][]condition{unixStream}}}
-	if s.network != Outgoing {
+	if s.network == Listening {
 		return append(all, decision{number: unix.SYS_SOCKET, allow: [][]condition{unixStream}}, decision{number: unix.SYS_CONNECT})
 	}
 	inet := func(kind, protocol uint32) []condition {
 		return []condition{bits(0, inetOr6, unix.AF_INET&unix.AF_INET6), bits(1, kindOfSocket, kind), is(2, protocol)}
 	}
-	return append(all,
+	// Connecting by sending isn't seen by Landlock.
+	sending := []decision{
+		{number: unix.SYS_SENDTO, allow: [][]condition{{bits(3, unix.MSG_FASTOPEN, 0)}}},
+		{number: unix.SYS_SENDMSG, allow: [][]condition{{bits(2, unix.MSG_FASTOPEN, 0)}}},
+		{number: unix.SYS_SENDMMSG, allow: [][]condition{{bits(3, unix.MSG_FASTOPEN, 0)}}},
+	}
+	if s.network == Proxied {
+		// A unix socket could reach one with a path, whose process is in another network.
+		return append(append(all, sending...), decision{number: unix.SYS_SOCKET, allow: [][]condition{
+			inet(unix.SOCK_STREAM, 0), inet(unix.SOCK_STREAM, unix.IPPROTO_TCP),
+		}})
+	}
+	return append(append(all, sending...),
 		decision{number: unix.SYS_SOCKET, allow: [][]condition{
 			unixStream,
 			inet(unix.SOCK_STREAM, 0), inet(unix.SOCK_STREAM, unix.IPPROTO_TCP),
 			inet(unix.SOCK_DGRAM, 0), inet(unix.SOCK_DGRAM, unix.IPPROTO_UDP),
 		}},
-		// Connecting by sending isn't seen by Landlock.
-		decision{number: unix.SYS_SENDTO, allow: [][]condition{{bits(3, unix.MSG_FASTOPEN, 0)}}},
-		decision{number: unix.SYS_SENDMSG, allow: [][]condition{{bits(2, unix.MSG_FASTOPEN, 0)}}},
-		decision{number: unix.SYS_SENDMMSG, allow: [][]condition{{bits(3, unix.MSG_FASTOPEN, 0)}}},
 	)
 }
 

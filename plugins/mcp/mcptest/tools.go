@@ -70,6 +70,7 @@ var tools = []tool{
 	{name: "log", title: "Logs a line"},
 	{name: "changes", title: "Says that its list changed"},
 	{name: "hops", title: "Gives what it knows of the row it is in"},
+	{name: "reach", title: "Goes to a URL", input: `"way":{"type":"string"},"url":{"type":"string"}`},
 	{name: "nap", title: "Takes a while", input: `"ms":{"type":"integer"}`, hints: reads},
 }
 
@@ -144,6 +145,7 @@ func (s *server) list(script Script, m message) any {
 type arguments struct {
 	Result, Data, Line  string
 	Method, Params      string
+	Way, URL            string
 	Code, Status, Bytes int
 	Times, MS           int
 }
@@ -205,6 +207,8 @@ func (s *server) call(script Script, m message, stop <-chan struct{}) {
 		s.send(result(m.ID, map[string]any{"content": text("changed")}))
 	case "hops":
 		s.send(result(m.ID, map[string]any{"content": text(fmt.Sprintf("%d %s %s", p.Meta.Hops, os.Getenv("MCP_PIF_HOPS"), os.Getenv("SECRET")))}))
+	case "reach":
+		s.send(result(m.ID, map[string]any{"content": text(reach(a.Way, a.URL))}))
 	case "nap":
 		select {
 		case <-time.After(time.Duration(a.MS) * time.Millisecond):
