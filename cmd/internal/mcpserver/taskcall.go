@@ -144,7 +144,7 @@ func (s *Server) background(ctx context.Context, c Call) Answer {
 	t := s.newTask(s.broker.NewID(), c)
 	t.call.arrival, t.later = nil, true
 	t.start(ctx, elicitorOf(ctx) != nil)
-	timer := time.NewTimer(taskAfter)
+	timer := time.NewTimer(queuedAfter)
 	defer timer.Stop()
 	select {
 	case <-t.done:

@@ -23,8 +23,10 @@ import (
 // clients that know none.
 
 const (
-	// taskAfter is after how long a call becomes a task.
-	taskAfter = 2 * time.Second
+	// taskAfter is after how long a call becomes a task, and queuedAfter one that is to be one and
+	// waits for its turn.
+	taskAfter   = 2 * time.Second
+	queuedAfter = 200 * time.Millisecond
 	// taskLifetime is how long a task is known by its name, from its creation.
 	taskLifetime = 24 * time.Hour
 	// maxTasks is how many tasks of one server are under way, and maxAllTasks of all that share

@@ -1,0 +1,270 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// gate is a world whose reads wait until they are let through.
+type gate struct {
+	open  chan struct{} // closed: they are
+	begun chan struct{} // has something for each that waits
+	puts  atomic.Int32
+}
+
+func newGate() *gate { return &gate{open: make(chan struct{}), begun: make(chan struct{}, 1000)} }
+
+func (*gate) Prepare(*caps.Grant) {}
+
+func (g *gate) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	if a.Verb == "put" {
+		g.puts.Add(1)
+		return value.Unit{}, 1, nil
+	}
+	g.begun <- struct{}{}
+	select {
+	case <-g.open:
+		return value.Str("read"), 4, nil
+	case <-ctx.Done():
+		return nil, 0, fault.New(fault.EffectFailed, "it ended")
+	}
+}
+
+// A tasked world is a store with one server after the other.
+type tasked struct {
+	t   *testing.T
+	dir string
+}
+
+// serves starts a server; what it gives leaves its tasks to the next.
+func (w *tasked) serves(h run.Handler, grants ...string) (s *Server, stop func()) {
+	w.t.Helper()
+	known, err := caps.NewKinds(toy)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	policy := caps.NewPolicy(known, time.Now)
+	for _, text := range grants {
+		c, err := caps.Parse(text, known)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if err := policy.Grant(g); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	store, err := journal.Open(filepath.Join(w.dir, "journal.db"), journal.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s = New(Options{Broker: run.New(run.Options{Policy: policy, Handler: h, Journal: store}), TaskDir: filepath.Join(w.dir, "tasks"), Limits: Limits{Runs: 2 * maxTasks}})
+	leave := s.OpenTasks(w.t.Context())
+	var once atomic.Bool
+	stop = func() {
+		if !once.Swap(true) {
+			leave()
+			if err := store.Close(); err != nil {
+				w.t.Error(err)
+			}
+		}
+	}
+	w.t.Cleanup(stop)
+	return s, stop
+}
+
+func (w *tasked) call(s *Server, tool, arguments string) Answer {
+	return s.Call(w.t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments)})
+}
+
+// background starts a task, and gives its name.
+func (w *tasked) background(s *Server, arguments string) string {
+	w.t.Helper()
+	a := w.call(s, "run", arguments)
+	var started struct{ Task, Status string }
+	if err := json.Unmarshal(a.Structured, &started); err != nil || started.Status != taskWorking {
+		w.t.Fatalf("it is no task: %s", a.Text)
+	}
+	return started.Task
+}
+
+const (
+	reads = `{"name":"reads","code":"k => let a = !toy.get(k) in let _ = !toy.put({key: k, value: a}) in a ++ k","capabilities":["toy:notes/**"]}`
+	read  = `{"tool":"reads","input":"notes/a","background":true}`
+)
+
+// TestTaskGoesOn: what a server leaves is done by the next one, and the one after that knows the answer.
+func TestTaskGoesOn(t *testing.T) {
+	t.Parallel()
+	w, g := &tasked{t, t.TempDir()}, newGate()
+	s, stop := w.serves(g, "toy:notes/**")
+	if a := w.call(s, "evolve", reads); a.Fault != nil {
+		t.Fatal(a.Text)
+	}
+	id := w.background(s, read)
+	wait.For(t, g.begun, "the read")
+	stop()
+	close(g.open)
+	s, stop = w.serves(g, "toy:notes/**")
+	if a := w.call(s, "run", `{"task":"`+id+`"}`); a.Text != `"readnotes/a"` || g.puts.Load() != 1 {
+		t.Errorf("the next server gives %s after %d puts", a.Text, g.puts.Load())
+	}
+	stop()
+	s, _ = w.serves(nil)
+	if a := w.call(s, "run", `{"task":"`+id+`"}`); a.Text != `"readnotes/a"` || g.puts.Load() != 1 {
+		t.Errorf("the one after that gives %s after %d puts", a.Text, g.puts.Load())
+	}
+}
+
+// TestTaskEnds: a task doesn't go on without its tool, or without authority.
+func TestTaskEnds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(s *Server)
+		grants []string
+		kind   fault.Kind
+		words  string
+	}{
+		"retired": {func(s *Server) { _, _ = s.tools.Retire("reads", registry.Edit{}) }, []string{"toy:notes/**"}, fault.NoTool, "retired"},
+		"revoked": {func(*Server) {}, nil, fault.Denied, "may not act now"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, g := &tasked{t, t.TempDir()}, newGate()
+			s, stop := w.serves(g, "toy:notes/**")
+			w.call(s, "evolve", reads)
+			id := w.background(s, read)
+			wait.For(t, g.begun, "the read")
+			test.change(s)
+			stop()
+			close(g.open)
+			s, _ = w.serves(g, test.grants...)
+			a := w.call(s, "run", `{"task":"`+id+`"}`)
+			if a.Fault == nil || a.Fault.Kind != test.kind || !strings.Contains(a.Fault.Message, test.words) || g.puts.Load() != 0 {
+				t.Errorf("it ended with %s after %d puts", a.Text, g.puts.Load())
+			}
+		})
+	}
+}
+
+// TestTaskBounds: there are so many tasks and no more, and one that is cancelled makes room and acts no more.
+func TestTaskBounds(t *testing.T) {
+	t.Parallel()
+	w, g := &tasked{t, t.TempDir()}, newGate()
+	s, _ := w.serves(g, "toy:notes/**")
+	w.call(s, "evolve", reads)
+	ids := make([]string, maxTasks)
+	for i := range ids {
+		ids[i] = w.background(s, read)
+	}
+	if a := w.call(s, "run", read); a.Fault == nil || a.Fault.Kind != fault.Overloaded {
+		t.Errorf("one more gives %s", a.Text)
+	}
+	if !s.Busy() {
+		t.Error("the server isn't busy")
+	}
+	for _, id := range ids[1:] {
+		if a := w.call(s, "run", `{"task":"`+id+`","cancel":true}`); !strings.Contains(a.Text, taskCancelled) {
+			t.Fatalf("cancelling gives %s", a.Text)
+		}
+	}
+	close(g.open)
+	if a := w.call(s, "run", `{"task":"`+ids[0]+`"}`); a.Text != `"readnotes/a"` || g.puts.Load() != 1 {
+		t.Errorf("the one left gives %s, and %d puts were made", a.Text, g.puts.Load())
+	}
+	if a := w.call(s, "run", read); a.Fault != nil {
+		t.Errorf("there is no room afterwards: %s", a.Text)
+	}
+}
+
+// TestTaskOfAnother: a server tells of, and ends, what another one on the same journal does.
+func TestTaskOfAnother(t *testing.T) {
+	t.Parallel()
+	w, g := &tasked{t, t.TempDir()}, newGate()
+	one, _ := w.serves(g, "toy:notes/**")
+	w.call(one, "evolve", reads)
+	id, other := w.background(one, read), w.background(one, read)
+	two, _ := w.serves(g, "toy:notes/**")
+	if st, ok := two.taskState(t.Context(), id, true); !ok || st.status != taskWorking || st.message != "" {
+		t.Errorf("the other server says %+v", st)
+	}
+	if a := w.call(two, "run", `{"task":"`+id+`","cancel":true}`); !strings.Contains(a.Text, taskCancelled) {
+		t.Errorf("cancelling gives %s", a.Text)
+	}
+	wait.For(t, one.tasks.find(id).done, "the end of the task")
+	close(g.open)
+	if a := w.call(two, "run", `{"task":"`+other+`"}`); a.Text != `"readnotes/a"` || g.puts.Load() != 1 {
+		t.Errorf("the other task gives %s, and %d puts were made", a.Text, g.puts.Load())
+	}
+	// Of two, one starts what is scheduled.
+	if one.tasks.owner.startsSchedules() == two.tasks.owner.startsSchedules() {
+		t.Error("both servers, or neither, start what is scheduled")
+	}
+}
+
+// TestSchedule: what is due is started once, missed times are left out, and a broken file starts nothing.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	w, g := &tasked{t, t.TempDir()}, newGate()
+	s, _ := w.serves(g, "toy:notes/**")
+	w.call(s, "evolve", reads)
+	added := time.Now().Add(-90 * time.Minute).Truncate(time.Second)
+	x, err := SchedulesIn(s.opts.TaskDir).Add(Schedule{Tool: "reads", Input: json.RawMessage(`"notes/a"`), Every: Period(time.Hour), Added: added})
+	if err != nil {
+		t.Fatal(err)
+	}
+	due, now := map[string]time.Time{}, time.Now()
+	count := func() int {
+		all, err := run.Tasks(s.broker.Journal(), time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	for i, step := range []struct {
+		at   time.Duration
+		want int
+	}{{0, 0}, {29 * time.Minute, 0}, {31 * time.Minute, 1}, {32 * time.Minute, 1}} {
+		s.startScheduled(t.Context(), due, now.Add(step.at))
+		if got := count(); got != step.want {
+			t.Errorf("step %d: %d tasks, not %d", i, got, step.want)
+		}
+	}
+	wait.For(t, g.begun, "the read")
+	s.startScheduled(t.Context(), due, now.Add(5*time.Hour))
+	if got := count(); got != 1 {
+		t.Errorf("%d tasks, though the one before is under way", got)
+	}
+	close(g.open)
+	all, _ := run.Tasks(s.broker.Journal(), time.Time{})
+	wait.For(t, s.tasks.find(all[0].ID).done, "the end of the task")
+	if s.startScheduled(t.Context(), due, now.Add(10*time.Hour)); count() != 2 {
+		t.Errorf("%d tasks after hours without one", count())
+	}
+	if all[0].Schedule != x.ID || all[0].Call.Tool != "run" || string(all[0].Call.Arguments) != `{"tool":"reads","input":"notes/a"}` {
+		t.Errorf("it is on record as %+v", all[0])
+	}
+	for text, want := range map[string]string{"90m": "1h30m", "1h": "1h", "30m": "30m", "45s": "45s", "24h": "24h", "10s": "10s"} {
+		var p Period
+		if err := p.UnmarshalText([]byte(text)); err != nil || fmt.Sprint(p) != want {
+			t.Errorf("%s is %s, %v", text, p, err)
+		}
+	}
+}
