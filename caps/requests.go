@@ -66,6 +66,11 @@ func (r *Requests) May(m *Manifest, o *Operation) bool {
 	return slices.ContainsFunc(r.verbs(m), func(v Verb) bool { return o.VerbParam != "" || v.Name == o.Verb })
 }
 
+// Must reports whether all requests of an operation are meant, wherever they act.
+func (r *Requests) Must(m *Manifest, o *Operation) bool {
+	return !r.scoped && r.May(m, o) && (o.VerbParam == "" || len(r.verbs(m)) == len(m.Verbs))
+}
+
 // Reaches reports whether some request under a grant can be meant.
 func (r *Requests) Reaches(g *Grant) bool {
 	if !slices.ContainsFunc(r.verbs(g.Manifest), func(v Verb) bool { return g.permits(v) }) {

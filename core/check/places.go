@@ -123,13 +123,22 @@ func newPlaces(c *checker, noted []int) *places {
 	}
 	slices.Sort(at)
 	at = slices.Compact(at)
-	pointers := parse.LocateAll(c.src, c.root.Pos(), at)
-	lines := text.Lines(c.src.Text)
-	for i, pos := range at {
-		line, col := lines.Position(pos)
-		p.known[pos] = Place{pointers[i], line, col}
+	for i, place := range Locate(c.src, c.root, at) {
+		p.known[at[i]] = place
 	}
 	return p
+}
+
+// Locate returns the places of terms of the code root, of which at is the offsets in
+// ascending order.
+func Locate(src *term.Source, root term.Term, at []int) []Place {
+	all := make([]Place, len(at))
+	lines := text.Lines(src.Text)
+	for i, pointer := range parse.LocateAll(src, root.Pos(), at) {
+		line, col := lines.Position(at[i])
+		all[i] = Place{pointer, line, col}
+	}
+	return all
 }
 
 // first is those of some offsets whose places are told.

@@ -23,6 +23,7 @@ const (
 	Timeout        Kind = "timeout"
 	NoTool         Kind = "no_tool"
 	Refused        Kind = "refused"
+	FlowError      Kind = "flow_error"
 	Denied         Kind = "denied"
 	EffectFailed   Kind = "effect_failed"
 	OutcomeUnknown Kind = "outcome_unknown"
@@ -63,6 +64,7 @@ var Codes = []Code{
 	{Kind: Timeout, When: "the run took longer than the operator allows, by the wall clock", Uncatchable: true},
 	{Kind: NoTool, When: "a tool is named that doesn't exist"},
 	{Kind: Refused, When: "evolve won't make a tool: it uses what was not declared, declares what was not granted, or an example differs; or what is on record of a tool was changed"},
+	{Kind: FlowError, When: "evolve won't make a tool: what it gives an operation breaks, each time, a rule of the operator about where data may go"},
 	{Kind: Denied, When: "an effect is asked for without the authority for it"},
 	{Kind: EffectFailed, When: "an effect was carried out and failed"},
 	{Kind: OutcomeUnknown, When: "an effect that is not idempotent was interrupted, so that nobody knows whether it happened"},

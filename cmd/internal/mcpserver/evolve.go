@@ -161,6 +161,9 @@ func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fau
 			if f = broken(candidate, p.before, sees); f != nil {
 				return f
 			}
+			if f = s.flowErrors(candidate, sees, strict); f != nil {
+				return f
+			}
 		}
 		if p.published, f = checkPublished(candidate, draft); f != nil {
 			return f
@@ -306,6 +309,7 @@ func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal
 		p.notes = append(p.notes, keptBefore(t, p.before, &p.d)...)
 	}
 	same := s.tools.Same(t)
+	p.notes = append(p.notes, s.flowNotes(t, c.Tools)...)
 	p.notes = append(append(append(p.notes, notesOf(t)...), t.Notes...), toolsMeant(t.Program().Free(), t.Name, c.Tools)...)
 	p.notes = append(append(p.notes, s.findOut(t, same, p.together)...), s.retiredNotes(t, c.Tools)...)
 	if t.Version > 1 {

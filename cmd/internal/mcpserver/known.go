@@ -138,6 +138,9 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 	if cannot := t.Cannot(s.broker.Policy().Kinds()); len(cannot) > 0 {
 		o = o.raw("cannot", encode(cannot))
 	}
+	if found := s.findFlows(t, s.tools.Snapshot()); len(found) > 0 {
+		o = o.raw("flows", encode(found))
+	}
 	if c, ok := t.Cost(); ok {
 		o = o.raw("cost", costOf(&c, argumentNames(t)))
 	}

@@ -206,7 +206,9 @@ func (s *sampler) leaf(k prim.Kinds) []byte {
 		pool = s.bools
 	case prim.KindString:
 		pool = s.texts
-	default:
+	case prim.KindUnit:
+		return []byte("null")
+	case prim.KindAny:
 		from -= 3
 	}
 	s.taken[k]++

@@ -1,0 +1,71 @@
+package flow
+
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check/flows"
+	labelled "github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
+
+// An Expectation is what is known of a rule at a place of a tool before it runs.
+type Expectation struct {
+	Rule *Rule
+	From Atoms
+	flows.Flow
+}
+
+// Expect finds out which rules the code of a tool may break, or must, where it asks for
+// operations. held is what the tool holds, and code gives the code of the tools that it
+// calls. It is false if the code is too large to tell. What the model is shown, and what it
+// was shown before, isn't seen.
+func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (term.Term, bool)) (list []Expectation, ok bool) {
+	if p == nil || len(p.byOp) == 0 {
+		return nil, true
+	}
+	q := flows.Query{Tool: true, Code: code}
+	for _, s := range p.Sources {
+		q.All |= labelled.Label(s.Atoms)
+	}
+	q.Source = func(a *flows.Asking) (may, must labelled.Label, alone bool) {
+		alone = len(p.ofOp[a.Op]) > 0
+		for _, s := range p.ofOp[a.Op] {
+			may |= labelled.Label(s.Atoms)
+			if m, o, ok := p.kinds.Operation(a.Op); ok && s.items == nil && s.of.Must(m, o) {
+				must |= labelled.Label(s.Atoms)
+			}
+			alone = alone && s.IgnoreArguments
+		}
+		return may, must, alone
+	}
+	var rules []*Rule
+	for _, r := range p.Rules {
+		if r.To == Model || r.To == User {
+			continue
+		}
+		rules = append(rules, r)
+		rule := flows.Rule{
+			Argument: r.ArgumentText(), Made: r.Any, Only: r.MadeOnly, All: r.AllOf != 0,
+			Forbidden: labelled.Label(r.Forbidden()), Mask: labelled.Data,
+			Of: func(a *flows.Asking) (may, must bool) {
+				m, o, known := p.kinds.Operation(a.Op)
+				may = known && slices.Contains(p.byOp[a.Op], r)
+				return may, may && r.to.Must(m, o)
+			},
+		}
+		if r.Any || r.MadeOnly {
+			rule.Mask = labelled.Both
+		}
+		q.Rules = append(q.Rules, rule)
+	}
+	found, ok := flows.Of(t, q)
+	for _, f := range found {
+		r := rules[f.Rule]
+		if f.Op == "" && !slices.ContainsFunc(held, func(h *caps.Held) bool { return h.Grant != nil && r.to.Reaches(h.Grant) }) {
+			continue // what isn't known can't ask for it either
+		}
+		list = append(list, Expectation{r, Label(f.From).Data(), f})
+	}
+	return list, ok
+}

@@ -1,0 +1,42 @@
+package mcpserver
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestFlowOfCode: what breaks a rule whenever it gets there is refused, what may break one
+// is a note and is refused with strict, and describe has both.
+func TestFlowOfCode(t *testing.T) {
+	t.Parallel()
+	const config = `{"sources":[{"of":"toy.get","label":"mail"}],"rules":[
+		{"to":"toy.send","argument":"to","not_from":"mail"},
+		{"to":"toy.put","argument":"key","not_from":"mail","else":"ask"}]}`
+	m := newMailbox(t, config)
+	evolve := func(code, more string) string {
+		a := do(t, m.Server, "evolve", `{"name":"reply","code":`+quoteJSON(code)+`,"capabilities":["toy:**","call:send"]`+more+`}`)
+		return a.Text
+	}
+	for _, c := range []struct{ code, more, want string }{
+		{`r => let m = !toy.get(r.id) in !toy.send({to: m.from, text: r.text})`, "",
+			"line 1, column 32: toy.send may not have `to` made of mail, and it is `from` of what toy.get gives at line 1, column 14 (rule 1)"},
+		{`r => @send(!toy.get(r.id).from)`, "", "toy.send may not have `to` made of mail"},
+		{`r => let m = !toy.get(r.id) in !toy.send({to: r.to ?? m.from, text: r.text})`, "",
+			"toy.send may be denied: toy.send may not have `to` made of mail, and it may be `from` of what toy.get gives"},
+		{`r => let m = !toy.get(r.id) in !toy.send({to: r.to ?? m.from, text: r.text})`, `,"strict":true`, "flow_error: line 1, column 32: "},
+		{`r => let m = !toy.get(r.id) in !toy.send({to: r.to, text: m.text})`, `,"draft":true`, `"version"`},
+		{`r => !toy.put({key: !toy.get(r.id), value: 1})`, "", "toy.put will need the user's yes: "},
+	} {
+		if strings.Contains(c.code, "@send") {
+			m.evolve("send", `to => !toy.send({to: to})`)
+		}
+		if got := evolve(c.code, c.more); !strings.Contains(strings.ReplaceAll(got, `\"`, `"`), c.want) {
+			t.Errorf("%s\n%s\nwant %s", c.code, got, c.want)
+		}
+	}
+	m.evolve("fine", `r => let m = !toy.get(r.id) in !toy.send({to: r.to, text: m.text})`)
+	a := do(t, m.Server, "describe", `{"name":"fine","detail":true}`)
+	if want := `"flows":[{"to":"toy.send","argument":"to",`; !strings.Contains(a.Text, want) || !strings.Contains(a.Text, `"verdict":"never"`) {
+		t.Errorf("describe has no %s\n%s", want, a.Text)
+	}
+}
