@@ -299,6 +299,9 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 	l.Servers[name] = s
 	out := cmd.OutOrStdout()
 	printAdded(out, name, s, accept)
+	for _, tool := range mcplock.TaskTools(listed.Tools) {
+		fmt.Fprintf(out, "  %-12s %s: it answers by tasks alone, which servers aren't asked for\n", "left out", lock.Shown(tool, 80))
+	}
 	if !yes && !confirmed(cmd, fmt.Sprintf("Write %s?", l.Path)) {
 		return errors.New("nothing was added")
 	}

@@ -53,6 +53,7 @@ func Compare(accepted *Server, listed []json.RawMessage) Difference {
 		word, known := words[name]
 		t := accepted.Tools[word]
 		switch {
+		case !known && now.isTask(): // it is left out, whenever it comes
 		case !known:
 			added = append(added, now)
 			d.Added = append(d.Added, Added{Tool: name, Now: raw})

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,5 +196,25 @@ func TestManifest(t *testing.T) {
 	}
 	if _, err := caps.NewKinds(m, o); err != nil {
 		t.Error(err)
+	}
+}
+
+// A tool that answers by tasks alone is left out, and isn't a difference later; one that was
+// accepted and becomes so is held.
+func TestTaskTools(t *testing.T) {
+	plain, task := json.RawMessage(`{"name":"a","inputSchema":{"type":"object"}}`), json.RawMessage(`{"name":"b","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`)
+	optional := json.RawMessage(`{"name":"c","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}}`)
+	listed := []json.RawMessage{plain, task, optional}
+	tools, err := NewTools(listed, nil)
+	if err != nil || len(tools) != 2 || tools["b"] != nil || !slices.Equal(TaskTools(listed), []string{"b"}) {
+		t.Fatalf("%v, %v, %q", tools, err, TaskTools(listed))
+	}
+	s := &Server{Tools: tools}
+	if d := Compare(s, listed); !d.Same() {
+		t.Errorf("%+v", d)
+	}
+	becomes := json.RawMessage(`{"name":"a","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}}`)
+	if d := Compare(s, []json.RawMessage{becomes, optional}); len(d.Held) != 1 || len(d.Gone) != 0 {
+		t.Errorf("%+v", d)
 	}
 }

@@ -90,6 +90,26 @@ func (d definition) name() (name string) {
 	return name
 }
 
+// isTask reports whether the tool answers by tasks alone, which this client doesn't have.
+func (d definition) isTask() bool {
+	var execution struct {
+		TaskSupport string `json:"taskSupport"`
+	}
+	_ = json.Unmarshal(d["execution"], &execution)
+	return execution.TaskSupport == "required"
+}
+
+// TaskTools returns the names, a stranger's texts, of the tools in a tools/list that answer by
+// tasks alone. [NewTools] leaves them out.
+func TaskTools(listed []json.RawMessage) (names []string) {
+	for _, raw := range listed {
+		if d, err := define(raw); err == nil && d.isTask() {
+			names = append(names, d.name())
+		}
+	}
+	return names
+}
+
 // wireName is the names of tools that need no renaming.
 var wireName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -213,6 +233,9 @@ func NewTools(listed []json.RawMessage, rename map[string]string) (map[string]*T
 	tools, names := map[string]*Tool{}, map[string]bool{}
 	var refused []error
 	for i, raw := range listed {
+		if d, err := define(raw); err == nil && d.isTask() {
+			continue
+		}
 		word, t, err := NewTool(raw)
 		if err != nil {
 			refused = append(refused, fmt.Errorf("tool %d of the list: %w", i+1, err))
