@@ -249,27 +249,34 @@ func TestTasksSurviveKill(t *testing.T) {
 
 const asks = `i => let a = !ask.user({message: "how many?", schema: {n: {type: "integer"}}}) in let k = !fs.append({path: "lines", content: i ++ "\n"}) in [i, a.content.n]`
 
+// frame sends a request of a client that knows tasks, and gives the answer.
+func frame(p *process, id int, method, params string) message {
+	p.t.Helper()
+	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`, id, method, params))
+	return p.answer(strconv.Itoa(id))
+}
+
+// A clientState is what a client is told of a task.
+type clientState struct {
+	ResultType, TaskID, Status string
+	InputRequests              map[string]json.RawMessage
+	Result                     toolReply
+}
+
+func readState(t *testing.T, m message) (s clientState) {
+	t.Helper()
+	if m.Error != nil || json.Unmarshal(m.Result, &s) != nil {
+		t.Fatalf("%+v", m)
+	}
+	return s
+}
+
 // TestTasksRestart: a hundred tasks that wait for a person wait on after a restart, and keep
 // nobody else from running.
 func TestTasksRestart(t *testing.T) {
 	t.Parallel()
 	w := newTasksWorld(t)
 	const many = 100
-	frame := func(p *process, id int, method, params string) message {
-		p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`, id, method, params))
-		return p.answer(strconv.Itoa(id))
-	}
-	type state struct {
-		TaskID, Status string
-		InputRequests  map[string]json.RawMessage
-		Result         toolReply
-	}
-	read := func(m message) (s state) {
-		if m.Error != nil || json.Unmarshal(m.Result, &s) != nil {
-			t.Fatalf("%+v", m)
-		}
-		return s
-	}
 	serves := func() *process {
 		cmd := w.command("mcp-pif", "--profile", "p", "--cap", "fs:./box", "--cap", "ask")
 		return startCommand(t, cmd)
@@ -278,15 +285,15 @@ func TestTasksRestart(t *testing.T) {
 	frame(p, 1, "tools/call", `"name":"evolve","arguments":`+string(marshal(map[string]any{"name": "asks", "code": asks, "capabilities": []string{"ask:user", "fs:./box"}})))
 	ids := make([]string, many)
 	for i := range ids {
-		if ids[i] = read(frame(p, 10+i, "tools/call", fmt.Sprintf(`"name":"asks","arguments":{"input":"t%d"}`, i))).TaskID; ids[i] == "" {
+		if ids[i] = readState(t, frame(p, 10+i, "tools/call", fmt.Sprintf(`"name":"asks","arguments":{"input":"t%d"}`, i))).TaskID; ids[i] == "" {
 			t.Fatal("a call with a question isn't a task")
 		}
 	}
 	kill9(t, p)
 	p = serves()
 	for i, id := range ids {
-		var s state
-		for s = read(frame(p, 1000+i, "tasks/get", `"taskId":"`+id+`"`)); s.Status == "working"; s = read(frame(p, 1000+i, "tasks/get", `"taskId":"`+id+`"`)) {
+		var s clientState
+		for s = readState(t, frame(p, 1000+i, "tasks/get", `"taskId":"`+id+`"`)); s.Status == "working"; s = readState(t, frame(p, 1000+i, "tasks/get", `"taskId":"`+id+`"`)) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if s.Status != "input_required" || len(s.InputRequests) != 1 {
@@ -299,7 +306,7 @@ func TestTasksRestart(t *testing.T) {
 				frame(p, 2000+i, "tasks/cancel", `"taskId":"`+id+`"`)
 			}
 		}
-		for s = read(frame(p, 3000+i, "tasks/get", `"taskId":"`+id+`"`)); s.Status == "working" || s.Status == "input_required"; s = read(frame(p, 3000+i, "tasks/get", `"taskId":"`+id+`"`)) {
+		for s = readState(t, frame(p, 3000+i, "tasks/get", `"taskId":"`+id+`"`)); s.Status == "working" || s.Status == "input_required"; s = readState(t, frame(p, 3000+i, "tasks/get", `"taskId":"`+id+`"`)) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		line, did := fmt.Sprintf("t%d", i), 0
@@ -323,4 +330,36 @@ func kill9(t *testing.T, p *process) {
 		t.Fatal(err)
 	}
 	_ = p.cmd.Wait()
+}
+
+// TestTasksSlow: a call that isn't done after two seconds is answered with a task, to a client that
+// declares the extension; another client waits.
+func TestTasksSlow(t *testing.T) {
+	t.Parallel()
+	w := newTasksWorld(t)
+	let := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-let:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(slow.Close)
+	p := startCommand(t, w.command("mcp-pif", "--profile", "p", "--cap", "fetch:"+slow.URL))
+	frame(p, 1, "tools/call", `"name":"evolve","arguments":`+string(marshal(map[string]any{"name": "slow", "code": "i => !fetch.request({url: \"" + slow.URL + "/\"}).status", "capabilities": []string{"fetch:" + slow.URL}})))
+	p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"slow","arguments":{"input":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	s := readState(t, frame(p, 3, "tools/call", `"name":"slow","arguments":{"input":1}`))
+	if s.ResultType != "task" || s.Status != "working" {
+		t.Fatalf("the slow call gives %+v", s)
+	}
+	close(let)
+	if r := p.tool(p.answer("2")); r.Content[0].Text != "200" {
+		t.Errorf("who doesn't know tasks gets %+v", r)
+	}
+	for s.Status == "working" {
+		s = readState(t, frame(p, 4, "tasks/get", `"taskId":"`+s.TaskID+`"`))
+	}
+	if s.Status != "completed" || s.Result.Content[0].Text != "200" {
+		t.Errorf("it ends as %+v", s)
+	}
 }
