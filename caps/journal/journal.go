@@ -194,7 +194,10 @@ type Query struct {
 	Changes bool
 	// Tool selects only events about the tool of this name: what changed it,
 	// and what was refused. "": any event
-	Tool  string
+	Tool string
+	// Ran selects only the beginnings of runs of the tool of this name; Kind must be
+	// [RunStarted]. No index has them: give After, too, where there may be many events.
+	Ran   string
 	Limit int // at most so many; 0: no limit
 	// Last selects the newest that fit the limit, not the oldest. The order of
 	// what is given is by Seq in any case.
@@ -204,7 +207,7 @@ type Query struct {
 // Matches reports whether the query selects an event.
 func (q *Query) Matches(e *Event) bool {
 	return e.Seq > q.After && (q.Before == 0 || e.Seq < q.Before) && (q.Run == "" || e.Run == q.Run) &&
-		q.kind(e.Kind) && (q.Tool == "" || e.Tool() == q.Tool)
+		q.kind(e.Kind) && (q.Tool == "" || e.Tool() == q.Tool) && (q.Ran == "" || bytes.HasPrefix(e.Data, q.ranPrefix()))
 }
 
 // kind reports whether the query selects events of a kind.

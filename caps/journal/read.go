@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -24,6 +25,11 @@ func (q *Query) kinds() (kinds []Kind) {
 
 // isEmpty reports whether no event has the kind.
 func (q *Query) isEmpty() bool { return len(q.kinds()) == 0 }
+
+// ranPrefix is what the data of a run's beginning begins with, as package run writes it.
+func (q *Query) ranPrefix() []byte {
+	return append(AppendString([]byte(`{"tool":`), q.Ran), ',')
+}
 
 // anyKind reports whether it selects events of all kinds.
 func (q *Query) anyKind() bool { return q.Kind == "" && !q.Changes && q.Tool == "" }
@@ -51,6 +57,10 @@ func (q *Query) numbers(limit int, indexed bool) (text string, args []driver.Nam
 		}
 		if q.Tool != "" {
 			add(` AND `+aboutTools+` AND `+toolName+` = ?`, q.Tool)
+		}
+		if q.Ran != "" {
+			prefix := q.ranPrefix()
+			add(fmt.Sprintf(` AND substr(data, 1, %d) = ?`, len(prefix)), prefix)
 		}
 		if k != "" {
 			// A run has few events, so its index is the better one; a + says so.

@@ -235,3 +235,34 @@ func noise(t *testing.T, m *journal.Memory, n int) {
 		}
 	}
 }
+
+// TestRan: a query for the runs of a tool gives the beginnings of its runs and nothing else,
+// from a file and from memory.
+func TestRan(t *testing.T) {
+	t.Parallel()
+	s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for name, j := range map[string]journal.Journal{"store": s, "memory": journal.NewMemory(1<<20, nil)} {
+		for i, data := range []string{`{"tool":"a","version":1}`, `{"tool":"ab","version":1}`, `{"code":"x","call":{"tool":"a","version":1}}`, `{"tool":"a","version":2}`, `{"tool":"q\"x","version":1}`} {
+			if _, err := j.Append(journal.Written, journal.RunStarted, fmt.Sprint("r", i), "", []byte(data)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := j.Append(journal.Written, journal.RunEnded, fmt.Sprint("r", i), "", []byte(`{"tool":"a","version":1}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for tool, want := range map[string]string{"a": "[r0 r3]", "ab": "[r1]", `q"x`: "[r4]", "b": "[]"} {
+			events, _, err := j.Read(journal.Query{Kind: journal.RunStarted, Ran: tool, Limit: 9, Last: true})
+			got := []string{}
+			for i := range events {
+				got = append(got, events[i].Run)
+			}
+			if err != nil || fmt.Sprint(got) != want {
+				t.Errorf("%s, %s: %v, %v", name, tool, got, err)
+			}
+		}
+	}
+}

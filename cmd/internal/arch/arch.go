@@ -197,7 +197,8 @@ var rules = map[string]rule{
 	"cmd/internal/clients":     {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	"cmd/mcpb":                 {std: anyStd, ours: serving, libraries: mcpSDK, tests: true},
 	// The page for people; its tests in a browser are a module of their own.
-	"cmd/internal/ui": {std: anyStd, ours: []string{"core/...", "caps/...", "plugins/mcplock", "cmd/internal/mcpserver"}},
+	"cmd/internal/ui":         {std: anyStd, ours: []string{"core/...", "caps/...", "plugins/mcplock", "cmd/internal/mcpserver"}},
+	"cmd/internal/ui/figures": {std: anyStd, ours: []string{"caps/...", "plugins/mcplock", "cmd/internal/mcpserver", "cmd/internal/ui"}},
 	// cmd wires: it alone knows both sides of an interface.
 	// Attacks on a server, which it starts as anybody would.
 	"cmd/internal/loadbench": {std: anyStd, ours: []string{"plugins/sdk"}}, // one of them is a plugin

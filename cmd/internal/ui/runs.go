@@ -41,54 +41,80 @@ type runList struct {
 }
 
 const (
-	// searched is how many events are looked at for one page of runs, and searchPage at once.
-	searched, searchPage = 20_000, 2500
+	// searched is how many events a page of runs goes back at most, and searchPage at once.
+	searched, searchPage = 20_000, 5000
 	// summed is how many events of a run are read for a row of a list.
 	summed = 200
 )
 
-// find gives the newest runs before an event (0: of all) that a filter wants. It looks at so
-// many events and no more, and says how far it came.
+// find gives the newest runs before an event (0: of all) that a filter wants. It goes back so
+// many events and no more, and says how far it came. Runs that failed are found by their end.
 func (s *Store) find(f runFilter, before uint64, most int) (l runList, err error) {
-	looked := 0
-	for looked < searched && len(l.Runs) < most {
-		events, more, err := s.Journal.Read(journal.Query{Before: before, Limit: searchPage, Last: true})
+	if before == 0 {
+		last, err := s.Journal.Last()
 		if err != nil {
 			return l, err
 		}
-		for i := range slices.Backward(events) {
-			e := &events[i]
-			before, l.Looked = e.Seq, e.Time
-			if looked++; !f.Since.IsZero() && e.Time.Before(f.Since) {
-				return l, nil
-			}
-			if e.Kind != journal.RunStarted || f.Tool != "" && ranTool(e.Data) != f.Tool {
-				continue
-			}
-			all, _, err := s.Journal.Read(journal.Query{Run: e.Run, Limit: summed})
+		before = last + 1
+	}
+	byEnd := f.Tool == "" && (f.Outcome == "failed" || f.Outcome == "denied")
+	for looked := 0; looked < searched && before > 1; looked += searchPage {
+		q := journal.Query{Kind: journal.RunStarted, Ran: f.Tool, Before: before, After: before - 1 - min(before-1, searchPage)}
+		if byEnd {
+			q.Kind = journal.RunEnded
+		}
+		// Few are wanted of many, or many of few.
+		for q.Limit, q.Last = max(100, 2*most), true; ; {
+			events, more, err := s.Journal.Read(q)
 			if err != nil {
 				return l, err
 			}
-			if len(all) == summed {
-				end, _, err := s.Journal.Read(journal.Query{Run: e.Run, Kind: journal.RunEnded, Limit: 1})
+			for i := range slices.Backward(events) {
+				e := &events[i]
+				q.Before, l.Looked = e.Seq, e.Time
+				if !f.Since.IsZero() && e.Time.Before(f.Since) {
+					return l, nil
+				}
+				if byEnd && !bytes.Contains(e.Data, []byte(`"error":{`)) {
+					continue
+				}
+				r, err := s.summary(e.Run)
 				if err != nil {
 					return l, err
 				}
-				all = append(all, end...)
-			}
-			if r := summary(all); f.fits(&r) {
-				if l.Runs = append(l.Runs, r); len(l.Runs) == most {
-					l.Back = e.Seq
-					return l, nil
+				if f.fits(&r) {
+					if l.Runs = append(l.Runs, r); len(l.Runs) == most {
+						l.Back = e.Seq
+						return l, nil
+					}
 				}
 			}
+			if !more {
+				break
+			}
 		}
-		if !more {
-			return l, nil
+		before = q.After + 1
+	}
+	if before > 1 {
+		l.Back = before
+		if at, _, err := s.Journal.Read(journal.Query{After: before - 1, Limit: 1}); err != nil {
+			return l, err
+		} else if len(at) == 1 {
+			l.Looked = at[0].Time
 		}
 	}
-	l.Back = before
 	return l, nil
+}
+
+// summary is a run in a list: by its first events, and its end.
+func (s *Store) summary(id string) (ran, error) {
+	events, more, err := s.Journal.Read(journal.Query{Run: id, Limit: summed})
+	if err == nil && more {
+		var end []journal.Event
+		end, _, err = s.Journal.Read(journal.Query{Run: id, Kind: journal.RunEnded, Limit: 1})
+		events = append(events, end...)
+	}
+	return summary(events), err
 }
 
 // moment reads a time of a form: that of an input of type datetime-local, or a day.
@@ -426,11 +452,10 @@ func (q *request) liveRow(e *journal.Event, runs bool) ([]byte, error) {
 	if e.Kind != journal.RunStarted && e.Kind != journal.RunEnded {
 		return nil, nil
 	}
-	all, _, err := q.store.Journal.Read(journal.Query{Run: e.Run, Limit: summed})
+	x, err := q.store.summary(e.Run)
 	if err != nil {
 		return nil, err
 	}
-	x := summary(all)
 	row := runRow{
 		Run: x.ID, Href: at(q.profile, "run", "id", x.ID), Time: x.Time.Local().Format("2006-01-02 15:04:05"), Called: visible(x.Called), Input: visible(cut(80, x.Input)),
 		State: x.State(), Gave: visible(cut(120, x.Gave())), Steps: grouped(fmt.Sprint(x.Steps)), Took: took(x.Took),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,20 +52,16 @@ func showOverview(q *request) (view, error) {
 	if d.Events, err = q.store.Journal.Last(); err != nil {
 		return view{}, err
 	}
-	slices.SortFunc(all, func(a, b *registry.Tool) int {
-		x, y := l.Tools[a.Name], l.Tools[b.Name]
-		switch {
-		case x == nil && y == nil:
-			return 0
-		case x == nil:
-			return 1
-		case y == nil:
-			return -1
+	busy := slices.SortedFunc(maps.Keys(l.Tools), func(a, b string) int { return cmp.Or(l.Tools[b].Runs-l.Tools[a].Runs, strings.Compare(a, b)) })
+	for _, name := range busy {
+		if t, ok := q.store.Tools.Snapshot().Get(name); ok && len(d.Busy) < 8 {
+			d.Busy = append(d.Busy, q.store.row(t, l))
 		}
-		return y.Runs - x.Runs
-	})
-	for _, t := range all[:min(len(all), 8)] {
-		d.Busy = append(d.Busy, q.store.row(t, l))
+	}
+	for _, t := range all[:min(len(all), max(0, 8-len(d.Busy)))] {
+		if l.Tools[t.Name] == nil {
+			d.Busy = append(d.Busy, q.store.row(t, l))
+		}
 	}
 	return view{Template: "overview.html", Title: q.profile, Data: &d}, nil
 }
