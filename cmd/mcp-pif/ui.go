@@ -87,7 +87,9 @@ func (o *uiOptions) serve(cmd *cobra.Command) error {
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- page.Serve(ctx, listeners) }()
-	if err := o.announce(cmd, page); err != nil {
+	forget, err := o.announce(cmd, page)
+	defer forget()
+	if err != nil {
 		return err
 	}
 	go func() { // ends with the process, as its terminal does
@@ -165,7 +167,7 @@ func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.
 	}
 	again := &replayer{store: k.journal}
 	return &ui.Store{
-		Journal: k.journal, Tools: k.Registry(), Server: k.Server, Policy: k.auth.policy, Consents: k.auth.consents(), Close: k.close,
+		Journal: k.journal, Tools: k.Registry(), Server: k.Server, Policy: k.auth.policy, Flow: k.auth.flow, Consents: k.auth.consents(), Close: k.close,
 		Replay: func(ctx context.Context, id, with string) (a mcpserver.Answer, v run.Verdict, err error) {
 			rec, err := run.ReadRecord(again.store, id)
 			if err != nil {
@@ -185,22 +187,24 @@ func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.
 }
 
 // announce prints the link, and opens it in a browser if that is wanted: by a file that this
-// user alone can read, so that the key isn't on a command line.
-func (o *uiOptions) announce(cmd *cobra.Command, page *ui.Page) error {
+// user alone can read, so that the key isn't on a command line. forget removes it.
+func (o *uiOptions) announce(cmd *cobra.Command, page *ui.Page) (forget func(), err error) {
+	forget = func() {}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "Open this page (once, within a minute; Enter prints another link, Ctrl-C ends it):\n%s\n", page.Link())
 	if !o.open {
-		return nil
+		return forget, nil
 	}
 	f, err := os.CreateTemp("", "mcp-pif-*.html")
 	if err != nil {
-		return err
+		return forget, err
 	}
+	forget = func() { os.Remove(f.Name()) }
 	_, err = fmt.Fprintf(f, `<!doctype html><meta http-equiv="refresh" content="0;url=%s">`, html.EscapeString(page.Link()))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+		return forget, err
 	}
-	time.AfterFunc(time.Minute, func() { os.Remove(f.Name()) })
+	time.AfterFunc(time.Minute, forget)
 	line := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if line == nil {
 		line = []string{"xdg-open"}
@@ -209,8 +213,8 @@ func (o *uiOptions) announce(cmd *cobra.Command, page *ui.Page) error {
 	opener.Stdout, opener.Stderr = io.Discard, io.Discard
 	if err := opener.Start(); err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "no browser could be opened: %s\n", printable(err.Error()))
-		return nil
+		return forget, nil
 	}
 	go func() { _ = opener.Wait() }()
-	return nil
+	return forget, nil
 }

@@ -63,7 +63,7 @@ func (q *request) act() (a act, g *caps.Grant, err error) {
 		a.Title, a.Version = "Retire "+a.Name, now.Version
 		a.Command = fmt.Sprintf("mcp-pif tools retire %s", caps.Quote(a.Name))
 		a.Happens = []string{"Models don't see the tool any more, and calls of it fail.", "Its history stays: a rollback brings it back."}
-		for _, o := range q.store.Tools.Snapshot().All() {
+		for _, o := range q.store.all() {
 			if o.Bound[a.Name] != nil && o.Name != a.Name {
 				a.Happens = append(a.Happens, o.Name+" goes on using the version that it is bound to.")
 			}

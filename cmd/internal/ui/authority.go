@@ -44,7 +44,7 @@ func width(holds []holding) (n int) {
 
 // reachers is the tools that can act, the widest first.
 func (s *Store) reachers() (all []reacher) {
-	for _, t := range s.Tools.Snapshot().All() {
+	for _, t := range s.all() {
 		if len(t.Held) == 0 {
 			continue
 		}

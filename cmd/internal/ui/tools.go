@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -38,7 +39,7 @@ func showOverview(q *request) (view, error) {
 		Problems []error
 		Events   uint64
 	}{lately: l, States: map[string]int{}, Grants: q.store.Policy.Grants(), Problems: q.store.Tools.Problems()}
-	all := q.store.Tools.Snapshot().All()
+	all := q.store.all()
 	d.Tools = len(all)
 	for _, t := range all {
 		state, _ := q.store.state(t)
@@ -104,6 +105,24 @@ func (s *Store) row(t *registry.Tool, l *lately) toolRow {
 	return r
 }
 
+// A sorted is the tools by name, for the snapshot they are of.
+type sorted struct {
+	mu    sync.Mutex
+	of    *registry.Snapshot
+	tools []*registry.Tool
+}
+
+// all is the tools by name. The slice must not be changed.
+func (s *Store) all() []*registry.Tool {
+	now := s.Tools.Snapshot()
+	s.sorted.mu.Lock()
+	defer s.sorted.mu.Unlock()
+	if s.sorted.of != now {
+		s.sorted.of, s.sorted.tools = now, now.All()
+	}
+	return s.sorted.tools
+}
+
 // A pager is where a list goes on.
 type pager struct {
 	From, Shown, All int
@@ -145,10 +164,9 @@ func showTools(q *request) (view, error) {
 		Retired            []journal.Event
 		pager
 	}{Query: q.FormValue("q"), State: q.FormValue("state"), Kind: q.FormValue("kind"), States: []string{registry.StateReady, registry.StateAsking, registry.StateBlocked}}
-	all := q.store.Tools.Snapshot().All()
 	kinds := map[string]bool{}
 	words := strings.ToLower(d.Query)
-	all = slices.DeleteFunc(all, func(t *registry.Tool) bool {
+	leftOut := func(t *registry.Tool) bool {
 		has := d.Kind == "" || d.Kind == "none" && len(t.Held) == 0
 		for _, h := range t.Held {
 			kinds[h.Kind] = true
@@ -162,7 +180,13 @@ func showTools(q *request) (view, error) {
 		}
 		state, _ := q.store.state(t)
 		return state != d.State
-	})
+	}
+	var all []*registry.Tool
+	for _, t := range q.store.all() {
+		if !leftOut(t) {
+			all = append(all, t)
+		}
+	}
 	for k := range kinds {
 		d.Kinds = append(d.Kinds, k)
 	}
@@ -324,7 +348,7 @@ func showTool(q *request) (view, error) {
 		d.Calls = append(d.Calls, b)
 	}
 	slices.SortFunc(d.Calls, func(a, b *registry.Tool) int { return strings.Compare(a.Name, b.Name) })
-	for _, o := range q.store.Tools.Snapshot().All() {
+	for _, o := range q.store.all() {
 		if o.Bound[t.Name] == nil {
 			continue
 		}

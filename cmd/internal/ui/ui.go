@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -68,6 +69,8 @@ type Store struct {
 	Tools   *registry.Registry
 	Server  *mcpserver.Server
 	Policy  *caps.Policy
+	// Flow is what may go where; nil: nothing is said.
+	Flow *flow.Policy
 	// Consents is what was answered to the tools' questions; nil: nothing.
 	Consents *caps.Consents
 	// Replay does a run again, with other code in its place unless with is "": TOOL@VERSION.
@@ -77,6 +80,7 @@ type Store struct {
 	Close func()
 
 	newest  glancer
+	sorted  sorted
 	walking sync.Mutex
 	walked  []walked
 }
@@ -209,7 +213,7 @@ func (p *Page) routes() http.Handler {
 	})
 	for path, show := range map[string]func(*request) (view, error){
 		"{$}": showOverview, "tools": showTools, "tool": showTool, "diff": showDiff, "runs": showRuns, "run": showRun, "replay": showReplay, "steps": showSteps, "flame": showFlame,
-		"events": showEvents, "authority": showAuthority, "questions": showQuestions, "servers": showServers, "act": showAct,
+		"events": showEvents, "authority": showAuthority, "questions": showQuestions, "servers": showServers, "flow": showFlow, "act": showAct,
 	} {
 		m.HandleFunc("GET /p/{profile}/"+path, func(w http.ResponseWriter, r *http.Request) { p.show(w, r, r.PathValue("profile"), show) })
 	}

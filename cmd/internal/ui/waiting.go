@@ -62,3 +62,8 @@ func showServers(q *request) (view, error) {
 	}
 	return view{Template: "servers.html", Title: "Servers", Data: &d}, nil
 }
+
+// showFlow is the rules about what may go where, in sentences.
+func showFlow(q *request) (view, error) {
+	return view{Template: "flow.html", Title: "Flow", Data: q.store.Flow}, nil
+}

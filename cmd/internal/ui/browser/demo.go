@@ -155,7 +155,8 @@ func (w *world) populate() error {
 		return err
 	}
 	s, err := w.serve("claude-code", "--sandbox=best-effort", "--cap", "fs:./notes", "--cap", "kv:notes/**", "--cap", "clock:utc", "--cap", "shop,ro", "--cap", "fs.read:./archive",
-		"--cap", "fetch.get:https://api.example.com/v1/**", "--ask", "fs:./outbox", "--deny", "fs:./notes/private")
+		"--cap", "fetch.get:https://api.example.com/v1/**", "--ask", "fs:./outbox", "--deny", "fs:./notes/private",
+		"--label", "archive=fs.read:./archive", "--no-flow", "archive>fetch")
 	if err != nil {
 		return err
 	}
@@ -210,13 +211,15 @@ func (w *world) populate() error {
 		func() error { return s.call(true, "read_note", object{"input": "../archive/x"}) },
 		func() error { return s.call(true, "read_note", object{"input": "sunday"}) },
 		func() error {
-			return s.call(false, "digest", object{"input": []string{"monday", "tuesday", "wednesday"}})
+			return s.call(false, "digest", object{"input": []string{"tuesday"}})
 		},
 		func() error { return s.call(true, "send", object{"to": "ann", "text": "It works."}) },
 		func() error { return s.call(true, "square", object{"input": "many"}) },
 		func() error { return s.call(false, "run", object{"tool": "square", "input": 15}) },
 		func() error { return s.call(true, "run", object{"code": "n => n / 0", "input": 1}) },
-		func() error { return s.call(false, "digest", object{"input": []string{"tuesday"}}) },
+		func() error {
+			return s.call(false, "digest", object{"input": []string{"monday", "tuesday", "wednesday"}})
+		},
 	} {
 		if err := step(); err != nil {
 			return errors.Join(err, s.end())

@@ -7,10 +7,17 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -52,6 +59,7 @@ func screens(run, denied string) []screen {
 		{name: "flame", path: p + "flame?id=" + run},
 		{name: "authority", path: p + "authority"},
 		{name: "reach", path: p + "authority?tool=digest"},
+		{name: "flow", path: p + "flow"},
 		{name: "questions", path: p + "questions"},
 		{name: "servers", path: p + "servers?name=shop"},
 		{name: "journal", path: p + "events"},
@@ -168,8 +176,42 @@ func shoot(ctx context.Context, base string, s screen, file string) error {
 		take = chromedp.FullScreenshot(100)
 	}
 	picture, err := chromedp.Run(ctx, take)
+	if err == nil {
+		picture, err = shrink(picture)
+	}
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, picture, 0o644)
 }
+
+// shrink writes a picture with 256 colours: the most frequent, each far enough from the others
+// that rare ones have room.
+func shrink(picture []byte) ([]byte, error) {
+	from, err := png.Decode(bytes.NewReader(picture))
+	if err != nil {
+		return nil, err
+	}
+	often := map[color.RGBA]int{}
+	b := from.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			often[color.RGBAModel.Convert(from.At(x, y)).(color.RGBA)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(often), func(a, b color.RGBA) int { return often[b] - often[a] })
+	to := image.NewPaletted(b, nil)
+	var chosen []color.RGBA
+	for _, c := range colours {
+		near := func(o color.RGBA) bool { return apart(c.R, o.R)+apart(c.G, o.G)+apart(c.B, o.B) < 24 }
+		if len(chosen) < 256 && !slices.ContainsFunc(chosen, near) {
+			chosen, to.Palette = append(chosen, c), append(to.Palette, c)
+		}
+	}
+	draw.Draw(to, b, from, b.Min, draw.Src)
+	var out bytes.Buffer
+	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, to)
+	return out.Bytes(), err
+}
+
+func apart(a, b uint8) int { return max(int(a)-int(b), int(b)-int(a)) }
