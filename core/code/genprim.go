@@ -76,8 +76,11 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 			t++
 		}
 		row := Prim
-		if n.id == prim.GetField && len(n.list) == 2 {
+		switch {
+		case n.id == prim.GetField && len(n.list) == 2:
 			row = Get
+		case n.id == prim.Compare:
+			row = Compare
 		}
 		f.emit(Instr{Op: row, A: dst, B: uint8(len(n.list)), C: top, D: int32(n.id), K: int64(t)}, n.pos)
 	}

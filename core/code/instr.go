@@ -114,6 +114,7 @@ const (
 	Concat  // A ← concat B C, h in D
 	Prim    // A ← row D of the table on the B registers from C on; K is h
 	Get     // the same for get with two operands
+	Compare // the same for compare
 	List    // A ← the list of the B registers from C on; D is h
 	ConsN   // A ← cons of the B registers from C on, onto list K; D is h
 	Rev     // A ← the list B reversed, D is h

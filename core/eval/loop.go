@@ -635,6 +635,18 @@ func (m *Machine) loop() exit {
 				goto slow
 			}
 			*reg(r, in.A) = *heapWord(hb, w+8)
+		case code.Compare:
+			a, b := *reg(r, in.C), *reg(r, in.C+1)
+			if (a|b)&1 != 0 {
+				goto slow
+			}
+			w := word(0)
+			if int64(a) < int64(b) {
+				w = ^word(1)
+			} else if a != b {
+				w = 2
+			}
+			*reg(r, in.A) = w
 		case code.Record:
 			t := m.consts[in.D]
 			n := uintptr(in.B)

@@ -429,7 +429,7 @@ var (
 	Quote, Eval, CodeOf, Self = must("quote"), must("eval"), must("code_of"), must("self")
 	Continue, Record, Dec     = must("continue"), must("record"), must("dec")
 	Try, Call, Par, GetField  = must("try"), must("call"), must("par"), must("get")
-	SortBy                    = must("sort_by")
+	SortBy, Compare           = must("sort_by"), must("compare")
 )
 
 func must(name string) term.ID {
