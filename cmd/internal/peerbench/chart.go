@@ -55,7 +55,7 @@ func (rep *report) chart(cs []*contestant) []byte {
 		for _, b := range bars {
 			longest = max(longest, b.times)
 		}
-		fmt.Fprintf(&body, `<text x="0" y="%d" font-weight="600">Time of %d programs, %s: mcp-pif = 1 (geometric mean, shorter is faster)</text>`+"\n", y+16, len(s.Results), s.Name)
+		fmt.Fprintf(&body, `<text x="0" y="%d" font-weight="600">Time of %d %s: mcp-pif = 1 (geometric mean, shorter is faster)</text>`+"\n", y+16, len(s.Results), s.Name)
 		y += top
 		for _, b := range bars {
 			name, fill := labels[b.name], "#768390"
@@ -80,7 +80,7 @@ func (rep *report) chart(cs []*contestant) []byte {
 	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="system-ui, sans-serif" font-size="13" fill="#768390">`+"\n<title>%s</title>\n",
 		left+width+right, y+8, rep.claim())
 	body.WriteTo(&out)
-	fmt.Fprintf(&out, `<text x="0" y="%d" font-size="11">%s, %d processors</text>`+"\n</svg>\n", y, rep.claim(), runtime.NumCPU())
+	fmt.Fprintf(&out, `<text x="0" y="%d" font-size="11">%d processors; of the others those that can run a program count for it</text>`+"\n</svg>\n", y, runtime.NumCPU())
 	return out.Bytes()
 }
 
@@ -88,7 +88,7 @@ func (rep *report) chart(cs []*contestant) []byte {
 func (rep *report) claim() string {
 	parts := make([]string, len(rep.Sets))
 	for i, s := range rep.Sets {
-		parts[i] = fmt.Sprintf("%s: %.1f times as fast as the fastest of the four interpreters on each program, and %.1f times the time of hand-written Go", s.Name, s.Faster, s.OverNative)
+		parts[i] = fmt.Sprintf("on %s %.1f times as fast as the fastest of the four interpreters on each program, and %.1f times the time of hand-written Go", s.Name, s.Faster, s.OverNative)
 	}
 	return strings.Join(parts, "; ")
 }

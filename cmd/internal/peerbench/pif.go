@@ -12,6 +12,9 @@ import (
 // longest program, far below what would switch anything off.
 var pifBudgets = core.Budgets{Steps: 1_000_000_000, Memory: 64 << 20, Depth: 1_000_000}
 
+// kept is the machine of the program that runs hot.
+var kept *core.Machine
+
 // hotPIF keeps its machine from run to run, as the peers keep their thread,
 // runtime or virtual machine.
 func hotPIF(p *program) (job, error) {
@@ -19,7 +22,11 @@ func hotPIF(p *program) (job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if kept != nil {
+		kept.Release() // the program's before this one
+	}
 	m := tool.Start(in, pifBudgets, nil)
+	kept = m
 	return func() (int64, error) {
 		tool.Restart(m, in, pifBudgets, nil)
 		return resultPIF(m)

@@ -49,7 +49,7 @@ end`
 func processes() []*contestant {
 	var cs []*contestant
 	for _, p := range []struct{ name, ext, command, flag, driver string }{
-		{nameV8, "js", "node", "--stack-size=60000", v8Driver},
+		{nameV8, "js", "node", "--stack-size=7600", v8Driver},
 		{nameLuaJIT, "lua", "luajit", "-O3", luaJITDriver},
 	} {
 		file, err := exec.LookPath(p.command)

@@ -83,7 +83,7 @@ func newResult(r row, entries map[string]*entry, cs []*contestant) *result {
 // newReport works out the means.
 func newReport(results []*result) *report {
 	rep := &report{Results: results, Behind: []string{}}
-	for _, s := range []*set{{Name: "loops"}, {Name: "as people write"}} {
+	for _, s := range []*set{{Name: "loops"}, {Name: "programs as people write them"}} {
 		for _, r := range results {
 			if r.Real == (s.Name != "loops") {
 				s.Results = append(s.Results, r)
