@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -112,7 +111,10 @@ func (b *Broker) Begin(tools *registry.Snapshot, s Start) *Run {
 	if b.replay != nil {
 		return b.replay.begin(b, tools, &s)
 	}
-	r := &Run{b: b, id: cmp.Or(s.ID, b.NewID()), tools: tools, ledger: caps.NewLedger()}
+	if s.ID == "" { // each number is taken once
+		s.ID = b.NewID()
+	}
+	r := &Run{b: b, id: s.ID, tools: tools, ledger: caps.NewLedger()}
 	r.lasts.Store(s.Lasts)
 	r.beginFlow()
 	data := make([]byte, 0, 640)
