@@ -54,6 +54,9 @@ const (
 	TaskCreated     Kind = "task.created"
 	TaskResumed     Kind = "task.resumed"
 	TaskCancelled   Kind = "task.cancelled"
+	PlanMade        Kind = "plan.made"
+	PlanAnswered    Kind = "plan.answered"
+	PlanStarted     Kind = "plan.started"
 	FlowAsked       Kind = "flow.asked"
 	FlowAnswered    Kind = "flow.answered"
 	FlowCleared     Kind = "flow.cleared"
@@ -68,7 +71,7 @@ const (
 var Kinds = []Kind{
 	ServerStarted, ToolEvolved, ToolRefused, ToolRetired, ToolRolledBack, PolicyGranted, PolicyDenied, PolicyRevoked,
 	PolicyRestored, ConsentAsked, ConsentAnswered, RunStarted, EffectRequested, EffectDenied, EffectOutcome, EffectAsked,
-	EffectAnswered, RunEnded, TaskCreated, TaskResumed, TaskCancelled, FlowAsked, FlowAnswered, FlowCleared,
+	EffectAnswered, RunEnded, TaskCreated, TaskResumed, TaskCancelled, PlanMade, PlanAnswered, PlanStarted, FlowAsked, FlowAnswered, FlowCleared,
 	SessionLabelled, StoreTainted, ResultSealed, Released, Checkpoint,
 }
 

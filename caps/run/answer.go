@@ -51,13 +51,19 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 		}
 		acts = append(acts, a)
 	}
+	acts = r.carryOut(ctx, until, acts)
+	return answers
+}
+
+// carryOut performs what was decided, together, when it is on record, and gives what was.
+func (r *Run) carryOut(ctx context.Context, until time.Time, acts []*act) []*act {
 	acts = slices.DeleteFunc(acts, func(a *act) bool {
 		a.answer.Fault = a.onRecord()
 		return a.answer.Fault != nil
 	})
 	if len(acts) == 1 {
 		acts[0].perform(ctx, until)
-		return answers
+		return acts
 	}
 	var wg sync.WaitGroup
 	free := make(chan struct{}, r.b.limits.Width)
@@ -69,7 +75,7 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 		})
 	}
 	wg.Wait()
-	return answers
+	return acts
 }
 
 // An act is a request that was permitted and recorded.
@@ -107,10 +113,8 @@ func (r *Run) count() *fault.Fault {
 // those of one round are written together.
 func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*act, *fault.Fault) {
 	a := &act{run: r, request: q, index: index}
-	var held []*caps.Held
-	var declared []string
-	if v, ok := q.Tools.(*view); ok && v.tool != nil {
-		a.tool, held, declared = v.tool, v.tool.Held, v.tool.Declared
+	if v, ok := q.Tools.(*view); ok {
+		a.tool = v.tool
 	}
 	f := r.count()
 	a.n = r.effects
@@ -121,13 +125,8 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 		}
 	}
 	if f == nil {
-		request := caps.Request{
-			Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among, Declared: declared,
-			Consent: r.consent(a.tool), Again: before,
-		}
-		if q.TooLarge() {
-			request.MaxBytes = q.Most
-		}
+		request, held := r.permitRequest(q, among)
+		request.Again = before
 		a.permit, f = r.b.policy.Permit(r.ledger, held, request)
 	}
 	if f == nil {
@@ -144,6 +143,15 @@ func (r *Run) decide(ctx context.Context, q *core.Request, index, among int) (*a
 	}
 	if before {
 		return a, a.goOn(f)
+	}
+	if g := r.confirmed(a, f); g != nil {
+		if f == nil {
+			a.settle(0)
+		}
+		if r.doing != nil {
+			return nil, g // it is stopped
+		}
+		f = g
 	}
 	if f == nil {
 		if a.flow, f = r.flow(ctx, a); f != nil {
@@ -283,6 +291,9 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		data = r.b.appendFault(append(data, `,"error":`...), f)
 	}
 	a.answer.Value, a.answer.Fault = v, f
+	if r.doing != nil {
+		r.doing.keep(a)
+	}
 	if f != nil && f.Kind == fault.OutcomeUnknown {
 		r.unsure(a.request.Op)
 	}

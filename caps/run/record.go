@@ -36,6 +36,7 @@ type Record struct {
 	End *Ended
 
 	blobs     Blobs // nil: the journal keeps none
+	planned   bool  // what it read was read before what it did
 	decisions []*decision
 	byNumber  map[int]*decision
 }
@@ -102,7 +103,8 @@ func noRecord(format string, args ...any) error {
 func ParseRecord(j journal.Journal, events []journal.Event) (*Record, error) {
 	r := &Record{byNumber: map[int]*decision{}}
 	r.blobs, _ = j.(Blobs)
-	events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return isTask(e.Kind) })
+	r.planned = slices.ContainsFunc(events, func(e journal.Event) bool { return e.Kind == journal.PlanMade })
+	events = slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return aboutRun(e.Kind) })
 	if len(events) == 0 {
 		return nil, noRecord("there are no events of it")
 	}
@@ -270,6 +272,7 @@ func (r *Record) readOutcome(text []byte, bySeq map[uint64]*decision) error {
 		ValueBlob *Digest `json:"value_blob"`
 		ValueHash *Digest `json:"value_hash"`
 		Error     json.RawMessage
+		Done      *bool
 	}
 	if err := json.Unmarshal(text, &data); err != nil {
 		return err
@@ -277,6 +280,12 @@ func (r *Record) readOutcome(text []byte, bySeq map[uint64]*decision) error {
 	d := bySeq[data.Request]
 	if d == nil || d.denied != nil || d.done {
 		return noRecord("it is an outcome of event %d, which waits for none", data.Request)
+	}
+	if data.Done != nil && !*data.Done { // it is asked for again
+		delete(bySeq, data.Request)
+		delete(r.byNumber, d.n)
+		r.decisions = slices.DeleteFunc(r.decisions, func(other *decision) bool { return other == d })
+		return nil
 	}
 	d.outcome = recordedText{data.Value, cmp.Or(data.ValueBlob, data.ValueHash)}
 	if data.Error != nil {

@@ -24,7 +24,12 @@ type past struct {
 }
 
 // has reports whether a decision is on record, or one that came later.
-func (p *past) has(n int) bool { return p != nil && n <= p.last }
+func (p *past) has(n int) bool {
+	if p != nil && p.rec.planned {
+		return p.rec.byNumber[n] != nil
+	}
+	return p != nil && n <= p.last
+}
 
 // Resume is [Broker.Begin] for a run that is on record without an end. The tools are those
 // that it saw, with the authority they have now. The error says why it can't go on.

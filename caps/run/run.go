@@ -81,6 +81,9 @@ type Run struct {
 
 	subjects map[*registry.Tool]*caps.Subject // of those with a capability that asks
 
+	planning *planning // nil: it isn't planned
+	doing    *doing    // nil: it does no plan
+
 	flows   *flows               // nil: nothing is said of what may go where
 	sealed  string               // the name of what it gave; "": it was shown
 	stepped bool                 // something was evaluated before

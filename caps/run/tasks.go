@@ -17,8 +17,13 @@ import (
 // TaskKind selects the events about tasks.
 const TaskKind journal.Kind = "task"
 
-func isTask(k journal.Kind) bool {
-	return k == journal.TaskCreated || k == journal.TaskResumed || k == journal.TaskCancelled
+// aboutRun reports whether a kind tells of a run what no replay depends on.
+func aboutRun(k journal.Kind) bool {
+	switch k {
+	case journal.TaskCreated, journal.TaskResumed, journal.TaskCancelled, journal.PlanMade, journal.PlanAnswered, journal.PlanStarted:
+		return true
+	}
+	return false
 }
 
 // A Task is what a journal tells of one.

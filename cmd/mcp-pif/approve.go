@@ -25,8 +25,9 @@ type approveOptions struct {
 
 func newApprove() *cobra.Command {
 	var o approveOptions
+	var stores journalOptions
 	cmd := &cobra.Command{
-		Use:   "approve [QUESTION]",
+		Use:   "approve [QUESTION|PLAN]",
 		Short: "Approve or deny what tools ask for under --ask",
 		Long: `Show what a tool asks for, and answer it: yes for this version, yes for this name
 while it gets no wider, or no. With --ask CAPABILITY a server grants nothing by
@@ -38,6 +39,9 @@ could do there, the limits, what is wider than what you approved before. What th
 model wrote comes last. Several questions come one after the other. To say yes you type the tool's name, or the question's where
 that can't be typed, and a number that is shown; this takes a terminal, so that no
 program answers in your place.
+
+A PLAN is p_ and the name of a run: what a run is about to do that --confirm has a
+person approve as a whole.
 
 A no holds for every version of the name until --clear NAME, which forgets every
 answer about it.`,
@@ -53,6 +57,9 @@ answer about it.`,
 			case o.clear != "" && (o.no || len(args) > 0):
 				return errors.New("--clear NAME stands alone")
 			}
+			if len(args) == 1 && strings.HasPrefix(args[0], "p_") {
+				return failing(approvePlan(cmd, &stores, args[0], o.no))
+			}
 			path, err := consentFile()
 			if err != nil {
 				return failing(err)
@@ -64,6 +71,7 @@ answer about it.`,
 			return failing(approve(cmd, c, &o, args))
 		},
 	}
+	stores.register(cmd, false)
 	f := cmd.Flags()
 	f.BoolVar(&o.list, "list", false, "list what waits for an answer, and what was answered; this takes no terminal")
 	f.BoolVar(&o.asJSON, "json", false, "with --list, print JSON")

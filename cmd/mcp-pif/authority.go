@@ -29,6 +29,7 @@ type capOptions struct {
 	flowOptions
 	modelOptions
 	grants, denies, asks []string
+	confirms             []string
 	folders              folders
 	policy               string
 	principal            string // whose policy a command is about
@@ -54,6 +55,7 @@ func (o *capOptions) register(f *pflag.FlagSet, usually string) {
 	_ = f.MarkHidden("setting")
 	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
 	f.StringArrayVar(&o.asks, "ask", nil, "grant a `CAPABILITY` to each tool that a person approves for it, with 'mcp-pif approve'; may be repeated")
+	f.StringArrayVar(&o.confirms, "confirm", nil, "perform requests under this `CAPABILITY` that change something only as part of a plan that a person approved; may be repeated")
 	f.StringVar(&o.askVia, "ask-via", "terminal", "`WAY` to ask a person: terminal is 'mcp-pif approve' only; elicitation is also a form in the client (a client that answers by itself can then approve anything)")
 	f.StringVar(&o.policy, "policy", "", "grant and deny what this `FILE` says as well; read again on SIGHUP")
 	f.StringArrayVar(&o.sandbox, "sandbox", nil, "how the system holds plugins: [KIND=]`MODE`, which is require (the default), best-effort or off; may be repeated")

@@ -107,6 +107,13 @@ func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, d
 // what can't be written ends that.
 func (a *authority) record(lasts bool) error {
 	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log, Consents: a.consents()}
+	for _, text := range a.options.confirms {
+		c, err := caps.ParseRequests(text, "", a.kinds)
+		if err != nil {
+			return fmt.Errorf("--confirm %s: %w", text, err)
+		}
+		options.Confirm = append(options.Confirm, c)
+	}
 	if a.flow != nil {
 		path, err := a.sessionFile()
 		if err != nil {

@@ -44,7 +44,7 @@ does, try 'mcp-pif tour'.`,
 		{"Start here", []*cobra.Command{newTour(), newInstall(), newDoctor()}},
 		{"Programs", []*cobra.Command{newRun(), newCheck(), newVerify(), newFmt(), newRepl(), newPlayground(), newLSP()}},
 		{"What models made and did", []*cobra.Command{newUI(), newTools(), newJournal(), newReplay(), newStep(), newTasks()}},
-		{"What tools may do", []*cobra.Command{newCaps(), newFlow(), newApprove(), newMCP(), newPlugin()}},
+		{"What tools may do", []*cobra.Command{newCaps(), newFlow(), newApprove(), newResolve(), newMCP(), newPlugin()}},
 		{"The server", []*cobra.Command{newServe(), newVersion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})

@@ -29,6 +29,7 @@ const (
 	OutcomeUnknown Kind = "outcome_unknown"
 	Conflict       Kind = "conflict"
 	InvalidRequest Kind = "invalid_request"
+	Deviated       Kind = "deviated"
 	Internal       Kind = "internal"
 )
 
@@ -70,6 +71,7 @@ var Codes = []Code{
 	{Kind: OutcomeUnknown, When: "an effect that is not idempotent was interrupted, so that nobody knows whether it happened"},
 	{Kind: Conflict, When: "a tool changed since the version the caller named"},
 	{Kind: InvalidRequest, When: "a call's arguments are not what the tool takes"},
+	{Kind: Deviated, When: "a run that does a plan would do something else; it is stopped before that", Uncatchable: true},
 	{Kind: Internal, When: "this program has a defect; the message says where to report it", Uncatchable: true},
 }
 

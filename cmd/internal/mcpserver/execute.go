@@ -65,6 +65,9 @@ func (s *Server) execute(ctx context.Context, j job) product {
 		if more && m.State() == core.Suspended {
 			// Without a processor: others may compute meanwhile.
 			m.Resume(j.run.Answer(acting, j.until.Add(waited(ctx)), m.Requests()))
+			if f := j.run.Halted(); f != nil {
+				p, more = product{Steps: m.Steps(), Fault: f}, false
+			}
 		}
 		if j.run != nil && j.run.Replaying() {
 			if f, at := j.run.Crowded(j.used + m.Steps()); f != nil {
@@ -214,6 +217,9 @@ func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool)
 
 // queued does a task when its call's turn has come, with a slot held.
 func (s *Server) queued(ctx context.Context, c Call, t *task, do func() Answer) Answer {
+	if pc := planOf(ctx); pc != nil && pc.held {
+		return do()
+	}
 	bytes := len(c.Arguments) + t.weight()
 	if task := taskOf(ctx); task != nil {
 		if f := task.enter(ctx, c.ticket, bytes); f != nil {

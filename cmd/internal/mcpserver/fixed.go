@@ -91,6 +91,7 @@ var fixed = []fixedTool{
 			`"drive":{"type":"boolean","description":"take a tool's continue steps here instead of handing each back"},` +
 			`"rounds":{"type":"integer","description":"with drive, at most so many; 10,000 if left out"},` +
 			`"step":{"type":"integer","description":"which step of a continued tool this is, from its next call"},` +
+			`"plan":{"type":["boolean","string"],"description":"true: perform what only reads, and answer with the steps that would change something, as a plan; its name: do exactly that"},` +
 			`"background":{"type":"boolean","description":"answer at once with a task; it goes on though the client or the server ends"},` +
 			`"task":{"type":"string","description":"in place of code: wait for the result of this task; call again until it is there"},` +
 			`"cancel":{"type":"boolean","description":"with task, end it"},` +

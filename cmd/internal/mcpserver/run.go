@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-var runArguments = []string{"code", "tool", "version", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "background", "task", "cancel", "sealed", "result", "from"}
+var runArguments = []string{"code", "tool", "version", "input", "input_as", "steps", "memory", "drive", "rounds", "step", "background", "task", "cancel", "plan", "fresh", "resume", "sealed", "result", "from"}
 
 const defaultRounds = 10_000
 
@@ -40,6 +40,7 @@ type task struct {
 	direct  bool
 	even    bool                  // its budgets are the server's, whatever the call says
 	sealed  map[string]flow.Label // sealed results in the input, by their places; nil: none
+	plan    bool                  // it is to be planned, and not done yet
 	notes   []string
 }
 
@@ -54,6 +55,14 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	}
 	if _, ok := a.raw("task"); ok {
 		return s.taskCall(ctx, a)
+	}
+	plan := false
+	if raw, ok := a.raw("plan"); ok && raw[0] == '"' && string(raw) != `"true"` && string(raw) != `"false"` {
+		return s.planCalled(ctx, c, a)
+	} else if ok {
+		if plan, f = a.flag("plan"); f != nil {
+			return failed(f)
+		}
 	}
 	if later, f := a.flag("background"); f != nil {
 		return failed(f)
@@ -71,7 +80,7 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	t.version = version
+	t.version, t.plan = version, plan
 	if f := s.unseal(a, &t); f != nil {
 		return failed(f)
 	}
@@ -287,7 +296,16 @@ func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.
 	}
 	t.notes = append(t.notes, in.Notes...)
 	s.awaits(ctx, t.tool)
-	r, f := s.begin(ctx, c.Tools, t.start(&c, s.limits))
+	pc := planOf(ctx)
+	var r *run.Run
+	switch {
+	case pc != nil && pc.does != nil:
+		r, f = s.beginPlanned(&c, &t, pc)
+	case s.record == nil && (t.plan || pc != nil || s.mustPlan(&t)):
+		return s.planned(ctx, c, &t, program, in)
+	default:
+		r, f = s.begin(ctx, c.Tools, t.start(&c, s.limits))
+	}
 	if f != nil {
 		return failed(f)
 	}
@@ -295,6 +313,9 @@ func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.
 	ctx, ended := s.observed(ctx, r, &t)
 	defer func() { r.End(end); ended(end.Steps, end.Fault) }() // a panic is on record, too
 	a, rounds := s.rounds(ctx, c, t, r, program, in)
+	if r.Section() {
+		return s.nextSection(ctx, c, &t, pc, program, in)
+	}
 	if t.tool != nil && len(t.more) == 0 {
 		s.advise(&a, &t, c.Tools)
 	}

@@ -1,0 +1,827 @@
+package run
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	labelled "github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// A run can be planned before it acts: what only reads is decided, recorded and performed as
+// ever; anything else is decided, noted as a step and answered by a hole, a value that isn't
+// known. The plan is done by the same run, which goes on from its record (see resume.go): what
+// was read is answered from there, and each act has to be the step that was planned. So plan and
+// run are one computation.
+
+const (
+	// MaxPlanSteps is how many steps a plan has at most; a run goes on with another plan then.
+	MaxPlanSteps = 200
+	// PlanLifetime is how long a plan can be done.
+	PlanLifetime = time.Hour
+	// maxPlanBytes bounds the arguments of a plan's steps together.
+	maxPlanBytes = 4 << 20
+)
+
+// A Plan is what a run is about to do.
+type Plan struct {
+	ID      string         `json:"id"`
+	Run     string         `json:"run"`
+	Tool    string         `json:"tool,omitempty"` // "" for inline code
+	Version int            `json:"version,omitempty"`
+	Steps   []*PlanStep    `json:"steps"`
+	Reads   map[string]int `json:"reads,omitempty"` // how often each operation was done that only reads
+	// Ends is how the run ends after the steps, in words; Complete is set unless that depends on
+	// what a step answers, or doesn't fit.
+	Ends     string `json:"ends"`
+	Complete bool   `json:"complete"`
+	// Confirm is set where a person has to approve it.
+	Confirm bool      `json:"confirm,omitempty"`
+	Made    time.Time `json:"made"`
+	// Hash is of what the plan depends on and what it does.
+	Hash journal.Hash `json:"hash"`
+}
+
+// A PlanStep is a request that is made when the plan is done.
+type PlanStep struct {
+	N      int    `json:"n"` // among the run's decisions
+	Op     string `json:"op"`
+	In     string `json:"in,omitempty"`
+	Where  string `json:"where"`
+	At     string `json:"at"`
+	Branch string `json:"branch,omitempty"`
+	// Args is the argument, with the member holeKey in an object that stands for a value that
+	// an earlier step gives.
+	Args json.RawMessage `json:"args"`
+	// From is what each argument is made of: "input", or operations that read.
+	From map[string][]string `json:"from,omitempty"`
+	// Capability is what permits it; "" where that is decided when it is made, since it depends
+	// on an earlier step.
+	Capability  string   `json:"capability,omitempty"`
+	Designates  []string `json:"designates,omitempty"`
+	Read        bool     `json:"read,omitempty"` // it only reads, what a step before it may change
+	Destructive bool     `json:"destructive,omitempty"`
+	Confirm     bool     `json:"confirm,omitempty"`
+}
+
+// holeKey is the one member of an object that stands for a hole. No value of a program that is
+// planned has it.
+const holeKey = "\x00hole"
+
+// holeMark is the beginning of holeKey as JSON has it. No text in a planned argument has it.
+const holeMark = `\u0000hole`
+
+// PlanHole is what a step's argument has in the place of a value that isn't known.
+type PlanHole struct {
+	Steps []int    `json:"steps"`
+	Path  []string `json:"path,omitempty"`
+	Made  bool     `json:"made,omitempty"`
+}
+
+// planning is a run that is planned.
+type planning struct {
+	plan    *Plan
+	sum     hash.Hash
+	touched []touched // by the steps so far
+	bytes   int
+	origins []string // the names of the labels
+}
+
+// touched is what a step may change.
+type touched struct {
+	kind, grant string
+	designates  []string // nil: all that the grant has
+}
+
+// errPlanFull is the end of a plan that has no room for another step.
+var errPlanFull = errors.New("the plan is full")
+
+// Confirms reports whether a tool with these capabilities may make requests that are performed as part of an
+// approved plan only.
+func (b *Broker) Confirms(held []*caps.Held) bool {
+	return slices.ContainsFunc(held, func(h *caps.Held) bool {
+		return h.Grant != nil && slices.ContainsFunc(b.confirm, func(c caps.Requests) bool { return c.Reaches(h.Grant) })
+	})
+}
+
+// confirms reports whether a request is performed as part of an approved plan only.
+func (b *Broker) confirms(p *caps.Permit) bool {
+	return !p.Flags.ReadOnly && slices.ContainsFunc(b.confirm, func(c caps.Requests) bool { return c.Meets(p) })
+}
+
+// Plan evaluates what the run would evaluate, performs what only reads, and notes the rest. The
+// plan is on record when it returns, and the run has no end: [Broker.Resume] with the plan does it.
+// A fault says why there is no plan.
+func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section int) (*Plan, *fault.Fault) {
+	p := &Plan{ID: "p_" + r.id, Run: r.id, Steps: []*PlanStep{}, Reads: map[string]int{}, Made: time.Now().UTC()}
+	if section > 1 {
+		p.ID += fmt.Sprintf(".%d", section)
+	}
+	if e.Tool != nil {
+		p.Tool, p.Version = e.Tool.Name, e.Tool.Version
+	}
+	g := &planning{plan: p, sum: sha256.New(), origins: []string{"input"}}
+	r.planning = g
+	r.Evaluates(e)
+	config := labelled.Config{Tools: r.Tools(e.Tool)}
+	config.Handler = func(ctx context.Context, round []labelled.Request) ([]labelled.Answer, error) {
+		return r.planRound(ctx, until, round)
+	}
+	shadows := slices.Repeat([]*labelled.Shadow{labelled.Whole(labelled.Atom(0))}, 1+e.More)
+	res, err := e.Program.Follow(ctx, e.Input, e.Budgets, config, shadows...)
+	if f := r.halted.Load(); f != nil {
+		return nil, f
+	}
+	var exceeded *labelled.Exceeded
+	switch {
+	case errors.Is(err, errPlanFull):
+		p.Ends = fmt.Sprintf("More than fits one plan follows; after these %d steps the rest is planned.", len(p.Steps))
+	case errors.As(err, &exceeded) && len(p.Steps) == 0, ctx.Err() != nil:
+		return nil, &fault.Fault{Kind: fault.Timeout, Message: fmt.Sprintf("the run is too long to be planned: %v", err), Hint: "Give it less to do: a smaller input, or the work in several calls."}
+	case errors.As(err, &exceeded):
+		p.Ends = "What follows takes too long to plan now; it is planned after these steps."
+	case err != nil:
+		return nil, &fault.Fault{Kind: fault.Internal, Message: fmt.Sprintf("the run can't be planned: %v", err), Hint: "Tell the user: this is a defect of mcp-pif."}
+	case res.Hole != nil:
+		p.Ends = fmt.Sprintf("From here on it depends on %s.", strings.Trim(res.Hole.String(), "‹›"))
+	case res.Fault != nil:
+		p.Ends, p.Complete = "Then it fails: "+res.Fault.Error(), true
+	default:
+		p.Ends, p.Complete = "Nothing depends on an answer: this is all.", true
+	}
+	if !p.Complete && len(p.Steps) == 0 {
+		return nil, &fault.Fault{Kind: fault.Internal, Message: "the run can't be planned: " + p.Ends, Hint: "Tell the user: this is a defect of mcp-pif."}
+	}
+	for _, s := range p.Steps {
+		text, err := json.Marshal(s)
+		if err != nil {
+			return nil, &fault.Fault{Kind: fault.Internal, Message: err.Error()}
+		}
+		g.sum.Write(text)
+	}
+	fmt.Fprintf(g.sum, "%t %s", p.Complete, p.Ends)
+	g.sum.Sum(p.Hash[:0])
+	return p, r.recordPlan(journal.PlanMade, p)
+}
+
+// recordPlan puts a plan on record, for good.
+func (r *Run) recordPlan(k journal.Kind, p *Plan) *fault.Fault {
+	text, err := json.Marshal(p)
+	if err == nil {
+		data := journal.AppendString([]byte(`{"plan":`), p.ID)
+		_, err = r.b.journal.Append(journal.Written, k, r.id, "", append(r.b.appendText(append(data, `,"content":`...), text), '}'))
+	}
+	if err != nil {
+		return &fault.Fault{Kind: fault.Overloaded, Message: "the plan could not be recorded", Hint: "Tell the operator.", Cause: err}
+	}
+	return nil
+}
+
+// planRound answers a round of a run that is planned.
+func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.Request) ([]labelled.Answer, error) {
+	requests := make([]core.Request, len(round))
+	answers := make([]core.Answer, len(round))
+	shadows := make([]*labelled.Shadow, len(round))
+	for i := range round {
+		requests[i] = round[i].Request
+	}
+	var acts, given []*act
+	if r.flows != nil {
+		r.flows.pending = requests
+	}
+	for i := range requests {
+		q := &requests[i]
+		origin := r.planning.origin(q.Op)
+		shadows[i] = labelled.Whole(origin)
+		read, permit := r.classify(q, &round[i])
+		if !read && !r.past.has(r.effects+1) {
+			v, f, err := r.planStep(ctx, q, &round[i], permit, len(requests))
+			if err != nil {
+				return nil, err
+			}
+			answers[i].Value, answers[i].Fault = v, f
+			continue
+		}
+		a, f := r.decide(ctx, q, i, len(requests))
+		if f != nil {
+			answers[i].Fault = f
+			continue
+		}
+		a.answer = &answers[i]
+		if a.permit.Flags.ReadOnly {
+			r.planning.plan.Reads[q.Op]++
+		}
+		if a.given != nil {
+			answers[i] = *a.given
+			given = append(given, a)
+		} else {
+			acts = append(acts, a)
+		}
+	}
+	acts = r.carryOut(ctx, until, acts)
+	if r.flows != nil {
+		r.answered(requests, answers, slices.Concat(acts, given))
+	}
+	all := make([]labelled.Answer, len(round))
+	for i := range answers {
+		all[i] = labelled.Answer{Answer: value.Answer(answers[i]), Shadow: shadows[i]}
+		if len(acts)+len(given) > 0 {
+			r.planning.read(&requests[i], &answers[i])
+		}
+	}
+	if r.halted.Load() != nil {
+		return nil, errPlanFull
+	}
+	return all, nil
+}
+
+// read has the plan's hash depend on what was read.
+func (g *planning) read(q *core.Request, a *core.Answer) {
+	var text []byte
+	switch {
+	case a.Fault != nil:
+		text = []byte(a.Fault.Error())
+	case len(unknownHoles(a.Value)) > 0:
+		return
+	default:
+		text, _ = journal.AppendValue(nil, a.Value, journal.MaxBlob)
+	}
+	sum := sha256.Sum256(text)
+	fmt.Fprintf(g.sum, "%s %s %s %x", q.Op, q.At, q.Branch, sum)
+}
+
+// origin is the label of what an operation answers: the last one is of all for which there is none left.
+func (g *planning) origin(op string) labelled.Label {
+	i := slices.Index(g.origins, op)
+	switch {
+	case i >= 0:
+	case len(g.origins) < labelled.MaxAtoms-1:
+		i = len(g.origins)
+		g.origins = append(g.origins, op)
+	case len(g.origins) == labelled.MaxAtoms-1:
+		g.origins = append(g.origins, "other operations")
+		fallthrough
+	default:
+		i = labelled.MaxAtoms - 1
+	}
+	return labelled.Atom(i)
+}
+
+// names is the origins of a label's data.
+func (g *planning) names(l labelled.Label) (list []string) {
+	for i, name := range g.origins {
+		if l&labelled.Atom(i) != 0 {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// unknownHoles is the holes in a value.
+func unknownHoles(v value.Value) (list []*labelled.Hole) {
+	labelled.Fill(v, func(h *labelled.Hole) value.Value {
+		list = append(list, h)
+		return value.Unit{}
+	})
+	return list
+}
+
+// classify reports whether a request can be performed while planning: it only reads, and no step
+// changes what it reads. Where it is to be a step, permit is what permits it; nil: that can't be known.
+func (r *Run) classify(q *core.Request, l *labelled.Request) (read bool, permit *caps.Permit) {
+	request, held := r.permitRequest(q, 1)
+	if q.TooLarge() || len(unknownHoles(q.Arg)) == 0 {
+		request.Again = true
+		permit, f := r.b.policy.Permit(caps.NewLedger(), held, request)
+		if f != nil {
+			return true, nil // it is denied, on record
+		}
+		permit.Settle(0)
+		return permit.Flags.ReadOnly && !r.planning.changes(permit), permit
+	}
+	request.Again = true
+	request.Arg = labelled.Fill(q.Arg, func(*labelled.Hole) value.Value { return value.Str("") })
+	if designated(r.b.policy, q) {
+		return false, nil
+	}
+	permit, f := r.b.policy.Permit(caps.NewLedger(), held, request)
+	if f != nil {
+		return false, nil
+	}
+	permit.Settle(0)
+	return false, permit
+}
+
+// designated reports whether an argument that isn't known says what is acted on.
+func designated(p *caps.Policy, q *core.Request) bool {
+	_, o, ok := p.Kinds().Operation(q.Op)
+	if !ok {
+		return true
+	}
+	if labelled.HoleOf(q.Arg) != nil {
+		return true
+	}
+	args, isRecord := value.Force(q.Arg).(*value.Record)
+	for _, param := range o.Params {
+		if !param.Designates {
+			continue
+		}
+		if !isRecord {
+			return true
+		}
+		for _, f := range args.Fields {
+			if f.Key == param.Name && len(unknownHoles(f.Value)) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// changes reports whether a step may change what a request reads.
+func (g *planning) changes(p *caps.Permit) bool {
+	kind, grant := p.Held.Kind, p.Held.Grant.ID
+	for _, t := range g.touched {
+		switch {
+		case t.kind != kind:
+			if t.kind == "proc" && kind == "fs" { // a program may write where files are
+				return true
+			}
+		case t.grant != grant, t.designates == nil, len(p.Designates) == 0:
+			return true
+		default:
+			for _, x := range t.designates {
+				for _, y := range p.Designates {
+					if x, y = strings.TrimPrefix(x, "."), strings.TrimPrefix(y, "."); strings.HasPrefix(x, y) || strings.HasPrefix(y, x) || strings.ContainsAny(y, "*?[") {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+// planStep notes a request, and gives the hole that stands for its answer; or a fault that denies it.
+func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request, permit *caps.Permit, among int) (value.Value, *fault.Fault, error) {
+	g := r.planning
+	m, o, known := r.b.policy.Kinds().Operation(q.Op)
+	if !known || r.b.handler == nil { // denied as ever
+		_, f := r.decide(ctx, q, 0, among)
+		return nil, f, nil
+	}
+	if len(g.plan.Steps) == MaxPlanSteps {
+		return nil, nil, errPlanFull
+	}
+	s := &PlanStep{N: r.effects + 1, Op: q.Op, In: q.In, Where: q.Where, At: string(q.At), Branch: q.Branch, From: map[string][]string{}}
+	marked := labelled.Fill(q.Arg, func(h *labelled.Hole) value.Value {
+		text, _ := json.Marshal(PlanHole{h.Steps, h.Path, h.Made})
+		return record(holeKey, value.Str(text))
+	})
+	text, err := journal.AppendValue(nil, marked, mostRecorded(q))
+	if err != nil || q.TooLarge() {
+		_, f := r.decide(ctx, q, 0, among)
+		return nil, f, nil
+	}
+	if strings.Count(string(text), holeMark) != len(unknownHoles(q.Arg)) {
+		r.halted.CompareAndSwap(nil, &fault.Fault{Kind: fault.Refused, Message: "the argument of " + q.Op + " has what stands for unknown values in plans", Hint: "Give it another key."})
+		return nil, nil, errPlanFull
+	}
+	if g.bytes += len(text); g.bytes > maxPlanBytes {
+		if len(g.plan.Steps) == 0 {
+			f := &fault.Fault{Kind: fault.Refused, Message: fmt.Sprintf("the arguments of %s are too large to be planned", q.Op), Hint: "Do it without a plan, or in smaller parts."}
+			r.halted.CompareAndSwap(nil, f)
+		}
+		return nil, nil, errPlanFull
+	}
+	s.Args = text
+	if args, ok := value.Force(marked).(*value.Record); ok {
+		for _, f := range args.Fields {
+			if names := g.names(l.Shadow.Label(q.Arg, f.Key)); names != nil {
+				s.From[f.Key] = names
+			}
+		}
+	} else if names := g.names(l.Shadow.All()); names != nil {
+		s.From[""] = names
+	}
+	t := touched{kind: m.Kind}
+	if permit != nil {
+		if f := r.count(); f != nil {
+			return nil, f, nil
+		}
+		if r.flows != nil && len(unknownHoles(q.Arg)) == 0 {
+			a := &act{run: r, request: q, permit: permit, n: r.effects}
+			if v, ok := q.Tools.(*view); ok {
+				a.tool = v.tool
+			}
+			var f *fault.Fault
+			if a.flow, f = r.flow(ctx, a); f != nil {
+				a.denied(f)
+				return nil, f, nil
+			}
+		}
+		s.Capability, s.Designates = permit.Held.String(), permit.Designates
+		s.Read, s.Destructive, s.Confirm = permit.Flags.ReadOnly, permit.Flags.Destructive, r.b.confirms(permit)
+		t.grant, t.designates = permit.Held.Grant.ID, permit.Designates
+	} else {
+		r.effects++
+		verb, fixed := m.Verb(o.Verb)
+		s.Read = fixed && o.VerbParam == "" && verb.ReadOnly
+		s.Destructive = !s.Read
+		s.Confirm = !s.Read && slices.ContainsFunc(r.b.confirm, func(c caps.Requests) bool { return c.May(m, o) })
+	}
+	if !s.Read {
+		g.touched = append(g.touched, t)
+	}
+	g.plan.Confirm = g.plan.Confirm || s.Confirm
+	g.plan.Steps = append(g.plan.Steps, s)
+	return labelled.NewHole(len(g.plan.Steps)), nil, nil
+}
+
+// A doing is a plan that a run does.
+type doing struct {
+	plan    *Plan
+	steps   map[int]int // by the number of the decision; from 1
+	mu      sync.Mutex  // guards what follows
+	answers map[int]value.Value
+}
+
+// errSection is that a run has come to the end of a plan that isn't complete.
+var errSection = &fault.Fault{Kind: fault.Cancelled, Message: "the plan ends here", Hint: "Do the next plan."}
+
+// Does has a run that goes on do a plan, and nothing else.
+func (r *Run) Does(p *Plan) *fault.Fault {
+	d := &doing{plan: p, steps: map[int]int{}, answers: map[int]value.Value{}}
+	for i, s := range p.Steps {
+		d.steps[s.N] = i + 1
+	}
+	r.doing = d
+	if _, err := r.b.journal.Append(journal.Written, journal.PlanStarted, r.id, "", append(journal.AppendString([]byte(`{"plan":`), p.ID), '}')); err != nil {
+		return &fault.Fault{Kind: fault.Overloaded, Message: "that the plan is done could not be recorded", Hint: "Tell the operator.", Cause: err}
+	}
+	return nil
+}
+
+// Section reports whether the run was stopped at the end of a plan that isn't complete.
+func (r *Run) Section() bool { return r.doing != nil && r.halted.Load() == errSection }
+
+// confirmed decides whether a request keeps to the plan, where there is one or has to be. f is why it
+// isn't permitted anyway.
+func (r *Run) confirmed(a *act, f *fault.Fault) *fault.Fault {
+	d := r.doing
+	if d == nil {
+		if f == nil && r.b.confirms(a.permit) {
+			return &fault.Fault{
+				Kind: fault.Denied, Message: a.request.Op + " is performed only as part of a plan that the operator approved",
+				Hint: `Call run with "tool", "input" and "plan":true; the user sees the plan and approves it as a whole.`,
+			}
+		}
+		return nil
+	}
+	if r.halted.Load() != nil {
+		return stop("the run ends")
+	}
+	i, ok := d.steps[a.n]
+	last := 0
+	if len(d.plan.Steps) > 0 {
+		last = d.plan.Steps[len(d.plan.Steps)-1].N
+	}
+	switch {
+	case !ok && a.n > last && !d.plan.Complete:
+		r.halted.CompareAndSwap(nil, errSection)
+		r.Abandon()
+		return stop("the plan ends here")
+	case !ok:
+		return r.deviate("asks for %s at %s, which isn't planned", a.request.Op, or(string(a.request.At), "/"))
+	}
+	s := d.plan.Steps[i-1]
+	if what := s.differs(a.request, d); what != "" {
+		return r.deviate("step %d is another: %s", i, what)
+	}
+	switch {
+	case f != nil && s.Capability != "":
+		return r.deviate("step %d, %s, isn't permitted any more: %s", i, s.Op, f.Message)
+	case f == nil && !s.Confirm && r.b.confirms(a.permit):
+		return r.deviate("step %d, %s, needs an approval", i, s.Op)
+	}
+	return nil
+}
+
+// deviate ends a run that would do something else than was planned.
+func (r *Run) deviate(format string, args ...any) *fault.Fault {
+	f := &fault.Fault{
+		Kind: fault.Deviated, Message: "the run would do something else than was planned, so it was stopped before that: " + fmt.Sprintf(format, args...),
+		Hint: `Plan it again with "plan":true; the journal shows what was done.`,
+	}
+	r.halted.CompareAndSwap(nil, f)
+	return stop("it deviates from the plan")
+}
+
+// keep notes what a step answered.
+func (d *doing) keep(a *act) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if i, ok := d.steps[a.n]; ok && a.answer.Fault == nil {
+		d.answers[i] = a.answer.Value
+	}
+}
+
+// differs says in what a request isn't the step; "" if it is.
+func (s *PlanStep) differs(q *core.Request, d *doing) string {
+	switch {
+	case s.Op != q.Op:
+		return fmt.Sprintf("%s was planned, and it asks for %s", s.Op, q.Op)
+	case s.In != q.In || s.Branch != q.Branch || s.At != string(q.At) || s.Where != q.Where:
+		return s.Op + " was planned elsewhere in the program"
+	case q.TooLarge():
+		return "its argument is larger than was planned"
+	}
+	planned, err := journal.ReadValue(s.Args)
+	if err != nil {
+		return "the planned argument can't be read"
+	}
+	d.mu.Lock()
+	merged, ok := d.fill(planned, q.Arg)
+	d.mu.Unlock()
+	want, errA := journal.AppendValue(nil, merged, mostRecorded(q))
+	got, errB := journal.AppendValue(nil, q.Arg, mostRecorded(q))
+	if !ok || errA != nil || errB != nil || string(want) != string(got) {
+		return "the arguments of " + s.Op + " differ"
+	}
+	return ""
+}
+
+// fill puts into the holes of a planned value what stands there in the real one, which has to be
+// what an earlier step answered; what is made of an answer is whatever the program makes of it.
+func (d *doing) fill(planned, got value.Value) (value.Value, bool) {
+	got = value.Force(got)
+	switch p := value.Force(planned).(type) {
+	case *value.Record:
+		if len(p.Fields) == 1 && p.Fields[0].Key == holeKey {
+			return got, d.fits(p.Fields[0].Value, got)
+		}
+		g, ok := got.(*value.Record)
+		if !ok || len(g.Fields) != len(p.Fields) {
+			return p, false
+		}
+		merged := &value.Record{Fields: slices.Clone(p.Fields)}
+		for i := range merged.Fields {
+			if merged.Fields[i].Value, ok = d.fill(p.Fields[i].Value, g.Fields[i].Value); !ok {
+				return p, false
+			}
+		}
+		return merged, true
+	case *value.Pair:
+		g, ok := got.(*value.Pair)
+		if !ok {
+			return p, false
+		}
+		first, a := d.fill(p.First, g.First)
+		second, b := d.fill(p.Second, g.Second)
+		return &value.Pair{First: first, Second: second}, a && b
+	case *value.Cons:
+		var merged []value.Value
+		rest := got
+		for here := value.Value(p); ; {
+			x, more := here.(*value.Cons)
+			y, same := rest.(*value.Cons)
+			if !more || !same {
+				return value.FromSlice(merged), more == same
+			}
+			item, ok := d.fill(x.Head, y.Head)
+			if !ok {
+				return p, false
+			}
+			merged = append(merged, item)
+			here, rest = value.Force(x.Tail), value.Force(y.Tail)
+		}
+	default:
+		return p, true
+	}
+}
+
+// fits reports whether a value is what a hole stands for.
+func (d *doing) fits(hole, got value.Value) bool {
+	text, _ := value.Force(hole).(value.Str)
+	var h PlanHole
+	if json.Unmarshal([]byte(text), &h) != nil || len(h.Steps) == 0 {
+		return false
+	}
+	if h.Made {
+		return true
+	}
+	v, ok := d.answers[h.Steps[0]]
+	for _, key := range h.Path {
+		r, isRecord := value.Force(v).(*value.Record)
+		i := -1
+		if ok && isRecord {
+			i = slices.IndexFunc(r.Fields, func(f value.Field) bool { return f.Key == key })
+		}
+		if i < 0 {
+			return false
+		}
+		v = r.Fields[i].Value
+	}
+	if !ok {
+		return false
+	}
+	want, errA := journal.AppendValue(nil, v, journal.MaxBlob)
+	is, errB := journal.AppendValue(nil, got, journal.MaxBlob)
+	return errA == nil && errB == nil && string(want) == string(is)
+}
+
+// A Planned is what a journal tells of a plan.
+type Planned struct {
+	*Plan
+	Section  int
+	Approved bool // a person said yes to it
+	Refused  bool
+	Started  int // how often it was begun to be done
+	Ended    bool
+	Call     Call
+	AsOf     uint64
+}
+
+// FindPlan is the plan of a name; nil: there is none on record.
+func FindPlan(j journal.Journal, id string) (*Planned, error) {
+	name, ok := strings.CutPrefix(id, "p_")
+	if !ok {
+		return nil, nil
+	}
+	runID, _, _ := strings.Cut(name, ".")
+	events, _, err := j.Read(journal.Query{Run: runID})
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	texts := &Record{}
+	texts.blobs, _ = j.(Blobs)
+	var found *Planned
+	sections := 0
+	for i := range events {
+		var data struct {
+			Plan    string
+			Content json.RawMessage
+			Yes     bool
+		}
+		e := &events[i]
+		switch e.Kind {
+		case journal.PlanMade, journal.PlanAnswered, journal.PlanStarted:
+			if err := json.Unmarshal(e.Data, &data); err != nil {
+				return nil, err
+			}
+			if e.Kind == journal.PlanMade {
+				sections++
+			}
+			if data.Plan != id {
+				continue
+			}
+		}
+		switch e.Kind {
+		case journal.PlanMade:
+			text, err := texts.readText(data.Content)
+			if err != nil {
+				return nil, err
+			}
+			found = &Planned{Plan: &Plan{}, Section: sections}
+			if err := json.Unmarshal(text, found.Plan); err != nil {
+				return nil, err
+			}
+		case journal.PlanAnswered:
+			if found != nil {
+				found.Approved, found.Refused = data.Yes, !data.Yes
+			}
+		case journal.PlanStarted:
+			if found != nil {
+				found.Started++
+			}
+		case journal.RunEnded:
+			if found != nil {
+				found.Ended = true
+			}
+		}
+	}
+	if found != nil && sections > found.Section { // the run has gone on to another one
+		found.Ended = true
+	}
+	return found, nil
+}
+
+// WaitingPlans is the plans on record that a person has to approve and didn't answer, the oldest first.
+func WaitingPlans(j journal.Journal, now time.Time) (list []*Planned, err error) {
+	events, _, err := j.Read(journal.Query{Kind: journal.PlanMade, Limit: 1000, Last: true})
+	if err != nil {
+		return nil, err
+	}
+	for i := range events {
+		if now.Sub(events[i].Time) > PlanLifetime {
+			continue
+		}
+		var data struct{ Plan string }
+		if err := json.Unmarshal(events[i].Data, &data); err != nil {
+			return nil, err
+		}
+		p, err := FindPlan(j, data.Plan)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil && p.Confirm && !p.Approved && !p.Refused && !p.Ended {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+// AnswerPlan records what a person said to a plan.
+func AnswerPlan(j journal.Journal, p *Plan, yes bool, by string) error {
+	data := journal.AppendString([]byte(`{"plan":`), p.ID)
+	data = appendHash(append(data, `,"hash":`...), p.Hash)
+	data = journal.AppendString(fmt.Appendf(data, `,"yes":%t,"by":`, yes), by)
+	_, err := j.Append(journal.Written, journal.PlanAnswered, p.Run, "", append(data, '}'))
+	return err
+}
+
+// Unsettled is the first effect of a run that was under way when its server ended, and that mustn't be
+// repeated: a person has to say what became of it, by [Settle].
+func (r *Record) Unsettled(p *caps.Policy) (n int, op string) {
+	for _, d := range r.decisions {
+		if d.denied != nil || d.done || d.op == "call" {
+			continue
+		}
+		m, o, ok := p.Kinds().Operation(d.op)
+		if ok {
+			if v, fixed := m.Verb(o.Verb); fixed && o.VerbParam == "" && (v.ReadOnly || v.Idempotent) {
+				continue
+			}
+		}
+		return d.n, d.op
+	}
+	return 0, ""
+}
+
+// Settle records what a person knows of an effect that was under way when its server ended. One that
+// was done is answered by outcome_unknown, which says so; one that was not is made again.
+func Settle(j journal.Journal, id string, n int, did bool) error {
+	rec, err := ReadRecord(j, id)
+	if err != nil {
+		return err
+	}
+	d := rec.byNumber[n]
+	if d == nil || d.denied != nil || d.done || rec.End != nil {
+		return fmt.Errorf("step %d of the run %s doesn't wait for an answer", n, id)
+	}
+	var data []byte
+	if did {
+		data = appendFault(fmt.Appendf(nil, `{"request":%d,"error":`, d.seq), &fault.Fault{
+			Kind: fault.OutcomeUnknown, Message: d.op + " was done, as a person said, and what it answered is not known",
+		})
+	} else {
+		data = fmt.Appendf(nil, `{"request":%d,"done":false`, d.seq)
+	}
+	_, err = j.Append(journal.Written, journal.EffectOutcome, id, d.branch, append(data, '}'))
+	return err
+}
+
+// permitRequest is a request as the policy decides it, with what its asker holds.
+func (r *Run) permitRequest(q *core.Request, among int) (caps.Request, []*caps.Held) {
+	request := caps.Request{Operation: q.Op, In: q.In, Arg: q.Arg, With: q.With, Tool: q.Tool, Where: q.Where, Among: among}
+	var tool *registry.Tool
+	var held []*caps.Held
+	if v, ok := q.Tools.(*view); ok && v.tool != nil {
+		tool, held, request.Declared = v.tool, v.tool.Held, v.tool.Declared
+	}
+	request.Consent = r.consent(tool)
+	if q.TooLarge() {
+		request.MaxBytes = q.Most
+	}
+	return request, held
+}
+
+// ReadsText is how often each operation was done that only reads, in words.
+func (p *Plan) ReadsText() string {
+	if len(p.Reads) == 0 {
+		return "It read nothing."
+	}
+	var list []string
+	for _, op := range slices.Sorted(maps.Keys(p.Reads)) {
+		times := "once"
+		if n := p.Reads[op]; n > 1 {
+			times = fmt.Sprintf("%d times", n)
+		}
+		list = append(list, op+" "+times)
+	}
+	return "It read: " + strings.Join(list, ", ") + "."
+}

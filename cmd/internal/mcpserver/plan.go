@@ -1,0 +1,277 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// freshAfter is the age from which on a plan is made anew before it is done, and compared.
+const freshAfter = 5 * time.Minute
+
+// A planCall is what is to become of a call that is planned, or done by its plan.
+type planCall struct {
+	made   *run.Plan    // the plan is only made; where it is put
+	only   bool         // see made
+	does   *run.Planned // the plan that is done
+	record *run.Record  // of what was planned and done so far
+	held   bool         // the call before it holds the slot that it runs in
+}
+
+type planKey struct{}
+
+// planOf is what is to become of a call; nil: it is done as ever.
+func planOf(ctx context.Context) *planCall {
+	p, _ := ctx.Value(planKey{}).(*planCall)
+	return p
+}
+
+// mustPlan reports whether a tool may do what is performed only as part of an approved plan.
+func (s *Server) mustPlan(t *task) bool {
+	return t.tool != nil && s.record == nil && s.broker.Confirms(t.tool.Reach())
+}
+
+// planned is run with "plan": true, and any call of a tool that has to be planned.
+func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Program, in core.Input) Answer {
+	if t.drive {
+		return failed(invalid(`run takes "plan" without "drive"`, "run", runArguments))
+	}
+	start := t.start(&c, s.limits)
+	start.Lasts = true
+	return s.planFrom(ctx, c, t, s.broker.Begin(c.Tools, start), program, in, 1)
+}
+
+// planFrom plans a run from where it stands, and answers with the plan, or does it where nobody need be asked.
+func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, program *core.Program, in core.Input, section int) Answer {
+	ctx, ended := s.observed(ctx, r, t)
+	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Budgets: t.budgets}, section)
+	ended(0, f)
+	if f != nil {
+		r.End(run.End{Fault: f})
+		return failed(f)
+	}
+	r.Abandon()
+	if pc := planOf(ctx); pc != nil && pc.only {
+		pc.made = p
+		return Answer{}
+	}
+	if _, fits := p.Lines(); p.Confirm && !fits {
+		f := &fault.Fault{
+			Kind: fault.Refused, Message: fmt.Sprintf("a plan of %d steps is too long for a person to read", len(p.Steps)),
+			Hint: "Let the tool do fewer at once, such as with take, and call it several times.",
+		}
+		if err := s.broker.EndTask(r.ID(), f); err != nil {
+			s.log.Error("the end of a plan could not be recorded", "plan", p.ID, "error", err)
+		}
+		return failed(f)
+	}
+	state := "ready"
+	if p.Confirm {
+		state = "waiting"
+		if s.confirmHere(ctx, p) {
+			return s.doPlan(ctx, c, p.ID, nil, false, true)
+		}
+	} else if !t.plan {
+		return s.doPlan(ctx, c, p.ID, nil, false, true)
+	}
+	return s.showPlan(p, state)
+}
+
+// confirmHere has the client put the plan to its user, where the operator allowed that.
+func (s *Server) confirmHere(ctx context.Context, p *run.Plan) bool {
+	e := elicitorOf(ctx)
+	if e == nil || !s.opts.Elicit {
+		s.log.Warn("a plan waits for your approval: run 'mcp-pif approve "+p.ID+"'", "plan", p.ID, "tool", p.Tool, "steps", len(p.Steps))
+		return false
+	}
+	lines, _ := p.Lines()
+	answers := []string{"yes, do exactly this", "no"}
+	res, err := e.elicit(ctx, &mcp.ElicitParams{
+		Mode:    "form",
+		Message: strings.Join(lines, "\n"),
+		RequestedSchema: json.RawMessage(begin().text("type", "object").
+			raw("properties", begin().raw("answer", begin().text("type", "string").text("title", "Your answer").raw("enum", encode(answers)).end()).end()).
+			raw("required", encode([]string{"answer"})).end()),
+	})
+	if err != nil || res.Action != "accept" {
+		return false
+	}
+	text, _ := res.Content["answer"].(string)
+	if !slices.Contains(answers, text) {
+		return false
+	}
+	if err := run.AnswerPlan(s.broker.Journal(), p, text == answers[0], "elicitation"); err != nil {
+		s.log.Error("what was said to a plan could not be recorded", "plan", p.ID, "error", err)
+		return false
+	}
+	return text == answers[0]
+}
+
+// showPlan is a plan as a model gets it.
+func (s *Server) showPlan(p *run.Plan, state string) Answer {
+	withheld := s.broker.Flow() != nil && len(s.broker.Flow().Shown()) > 0
+	type step struct {
+		Op   string              `json:"op"`
+		Args json.RawMessage     `json:"args,omitempty"`
+		From map[string][]string `json:"from,omitempty"`
+		Read bool                `json:"read,omitempty"`
+	}
+	steps := make([]step, len(p.Steps))
+	for i, x := range p.Steps {
+		steps[i] = step{Op: x.Op, From: x.From, Read: x.Read}
+		if !withheld {
+			steps[i].Args = x.ShownArgs()
+		}
+	}
+	next := begin().text("name", "run").raw("arguments", begin().text("plan", p.ID).end()).end()
+	o := begin().text("plan", p.ID).text("state", state).raw("steps", encode(steps)).raw("reads", encode(p.Reads)).
+		raw("complete", encode(p.Complete)).text("ends", p.Ends).text("expires", p.Expires().Format(time.RFC3339))
+	a := succeeded(o)
+	var notes []string
+	if state == "waiting" {
+		notes = append(notes, "the user has to approve the plan: `mcp-pif approve "+p.ID+"` in a terminal shows it; then the next call does it")
+	}
+	if withheld {
+		notes = append(notes, "the arguments are withheld: a rule about what may be shown to a model is in force")
+	}
+	a.tell(notes, string(next))
+	return a
+}
+
+// planCalled is run with "plan": ID.
+func (s *Server) planCalled(ctx context.Context, c Call, a *arguments) Answer {
+	for _, m := range a.members {
+		if !slices.Contains([]string{"plan", "fresh", "resume"}, m.name) && string(m.value) != "null" {
+			return failed(invalid(fmt.Sprintf(`run takes the name of a plan with "fresh" and "resume" only, not with %q`, m.name), "run", runArguments))
+		}
+	}
+	id, _, f := a.text("plan")
+	if f != nil {
+		return failed(f)
+	}
+	var fresh *bool
+	if _, ok := a.raw("fresh"); ok {
+		is, f := a.flag("fresh")
+		if f != nil {
+			return failed(f)
+		}
+		fresh = &is
+	}
+	resume, f := a.flag("resume")
+	if f != nil {
+		return failed(f)
+	}
+	return s.doPlan(ctx, c, id, fresh, resume, false)
+}
+
+// doPlan does what was planned.
+func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh *bool, resume, held bool) Answer {
+	p, err := run.FindPlan(s.broker.Journal(), id)
+	if err != nil {
+		return failed(asFault(err))
+	}
+	refuse := func(kind fault.Kind, message, hint string) Answer {
+		return failed(&fault.Fault{Kind: kind, Message: message, Hint: hint})
+	}
+	again := `Plan it again: run with "tool", "input" and "plan":true.`
+	switch {
+	case p == nil:
+		return refuse(fault.InvalidRequest, fmt.Sprintf("there is no plan %q", excerpt([]byte(id))), again)
+	case p.Ended:
+		return refuse(fault.Conflict, "the plan "+p.ID+" was done already: a plan is done once", again)
+	case p.Refused:
+		return refuse(fault.Denied, "the user said no to the plan "+p.ID, "Don't try again; ask the user what they want instead.")
+	case p.Started > 0 && !resume:
+		return refuse(fault.Conflict, "the plan "+p.ID+" was begun before and didn't end", `Call run with "plan" and "resume":true: it goes on where it was.`)
+	case p.Started == 0 && time.Since(p.Made) > run.PlanLifetime:
+		return refuse(fault.Conflict, "the plan "+p.ID+" is too old: it could be done for an hour", again)
+	case p.Confirm && !p.Approved:
+		return s.showPlan(p.Plan, "waiting")
+	}
+	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
+	if err != nil {
+		return failed(cantGoOn(err.Error()))
+	}
+	if n, op := record.Unsettled(s.broker.Policy()); n > 0 {
+		return refuse(fault.OutcomeUnknown, fmt.Sprintf("the server ended while step %d of the run %s, %s, was under way; nobody knows whether it was done", n, p.Run, op),
+			fmt.Sprintf("The user can find out, and say it with `mcp-pif resolve %s %d did` or `did-not`; then call this again.", p.Run, n))
+	}
+	t := s.newTask(p.Run, c)
+	t.call.Tool, t.call.Arguments = record.Call.Tool, record.Call.Arguments
+	if f := s.takeUp(t, &run.Task{ID: p.Run, Call: record.Call, AsOf: record.AsOf}); f != nil {
+		return failed(f)
+	}
+	ctx = context.WithValue(ctx, taskKey{}, (*taskRun)(nil))
+	if p.Started == 0 && p.Section == 1 && (fresh != nil && *fresh || fresh == nil && time.Since(p.Made) > freshAfter) {
+		anew := &planCall{only: true, held: held}
+		if a := s.Call(context.WithValue(ctx, planKey{}, anew), t.call); a.Fault != nil {
+			return a
+		}
+		if anew.made != nil { // it was made to be compared
+			if err := s.broker.EndTask(anew.made.Run, cancelled()); err != nil {
+				return failed(asFault(err))
+			}
+		}
+		if anew.made == nil || anew.made.Hash != p.Hash {
+			f := &fault.Fault{Kind: fault.Deviated, Message: "what the plan " + p.ID + " read is otherwise now, so it isn't done" + firstDifference(p.Plan, anew.made), Hint: again}
+			if err := s.broker.EndTask(p.Run, f); err != nil {
+				return failed(asFault(err))
+			}
+			return failed(f)
+		}
+	}
+	return s.Call(context.WithValue(ctx, planKey{}, &planCall{does: p, record: t.record, held: held}), t.call)
+}
+
+// firstDifference says in which step two plans differ.
+func firstDifference(was, is *run.Plan) string {
+	if is == nil {
+		return ""
+	}
+	for i, s := range was.Steps {
+		switch {
+		case i >= len(is.Steps):
+			return fmt.Sprintf(": step %d, %s, would not be made", i+1, s.Op)
+		case s.Op != is.Steps[i].Op:
+			return fmt.Sprintf(": step %d would be %s, not %s", i+1, is.Steps[i].Op, s.Op)
+		case string(s.Args) != string(is.Steps[i].Args):
+			return fmt.Sprintf(": step %d, %s, would have other arguments", i+1, s.Op)
+		}
+	}
+	if len(is.Steps) > len(was.Steps) {
+		return fmt.Sprintf(": a step more would be made, %s", is.Steps[len(was.Steps)].Op)
+	}
+	return ""
+}
+
+// beginPlanned is [Server.begin] for a run that does a plan.
+func (s *Server) beginPlanned(c *Call, t *task, pc *planCall) (*run.Run, *fault.Fault) {
+	r, err := s.broker.Resume(c.Tools, t.start(c, s.limits), pc.record)
+	if err != nil {
+		return nil, cantGoOn(err.Error())
+	}
+	return r, r.Does(pc.does.Plan)
+}
+
+// nextSection plans what follows a plan that wasn't all.
+func (s *Server) nextSection(ctx context.Context, c Call, t *task, pc *planCall, program *core.Program, in core.Input) Answer {
+	record, err := run.ReadRecord(s.broker.Journal(), pc.does.Run)
+	var r *run.Run
+	if err == nil {
+		r, err = s.broker.Resume(c.Tools, t.start(&c, s.limits), record)
+	}
+	if err != nil {
+		return failed(cantGoOn(errors.Unwrap(err).Error()))
+	}
+	return s.planFrom(context.WithValue(ctx, planKey{}, (*planCall)(nil)), c, t, r, program, in, pc.does.Section+1)
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+)
+
+// approvePlan shows a plan and has the person answer it.
+func approvePlan(cmd *cobra.Command, o *journalOptions, id string, no bool) error {
+	path, err := o.there()
+	if err != nil {
+		return err
+	}
+	s, err := journal.Open(path, journal.Options{Notes: heads()})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	p, err := run.FindPlan(s, id)
+	switch {
+	case err != nil:
+		return err
+	case p == nil:
+		return fmt.Errorf("there is no plan %q in %s", id, path)
+	case p.Ended || p.Started > 0:
+		return fmt.Errorf("the plan %s was begun already", id)
+	case !p.Confirm:
+		return fmt.Errorf("the plan %s needs no approval", id)
+	}
+	tty, err := openTerminal(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	defer tty.Close()
+	lines, _ := p.Lines()
+	fmt.Fprintln(tty, strings.Join(lines, "\n"))
+	yes := false
+	if !no {
+		name, number := "yes", challenge()
+		fmt.Fprintf(tty, "\nType\n\n  %s %s\n\nto have exactly this done, no to refuse it, or press return to leave it open.\n\n> ", name, number)
+		line, err := bufio.NewReader(io.LimitReader(tty, 64<<10)).ReadString('\n')
+		switch line = strings.TrimRight(line, "\r\n"); {
+		case err != nil, line == "":
+			return errLeftOpen
+		case line == name+" "+number:
+			yes = true
+		case line != "no":
+			return errors.New("that didn't match, so nothing was answered")
+		}
+	}
+	if err := run.AnswerPlan(s, p.Plan, yes, "terminal"); err != nil {
+		return err
+	}
+	if yes {
+		fmt.Fprintf(tty, "Approved: the model can do it until %s, once.\n", p.Expires().Local().Format("15:04"))
+	} else {
+		fmt.Fprintln(tty, "Refused: it won't be done.")
+	}
+	return nil
+}
+
+func newResolve() *cobra.Command {
+	o := &journalOptions{}
+	cmd := &cobra.Command{
+		Use:   "resolve RUN STEP did|did-not",
+		Short: "Say what became of an effect that was under way when its server ended",
+		Long: `Say what became of an effect that was under way when its server ended, so that the
+plan it belongs to can go on: "did", and the program gets outcome_unknown, which it can
+catch; or "did-not", and the effect is made again. RUN and STEP are in the failure that
+asks for it. The answer is on record for good.`,
+		Example: "  mcp-pif resolve abcdefgh-17 3 did-not",
+		Args:    cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := strconv.Atoi(args[1])
+			if err != nil || args[2] != "did" && args[2] != "did-not" {
+				return errors.New("give RUN, the number of the STEP, and did or did-not")
+			}
+			path, err := o.there()
+			if err != nil {
+				return failing(err)
+			}
+			s, err := journal.Open(path, journal.Options{Notes: heads()})
+			if err != nil {
+				return failing(err)
+			}
+			defer s.Close()
+			if err := run.Settle(s, args[0], n, args[2] == "did"); err != nil {
+				return failing(err)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), "recorded: the plan can go on, with run {\"plan\": ..., \"resume\": true}")
+			return nil
+		},
+	}
+	o.register(cmd, false)
+	return cmd
+}
