@@ -99,6 +99,7 @@ type planning struct {
 	touched []touched // by the steps so far
 	bytes   int
 	origins []string // the names of the labels
+	was     *Record  // of the plan that this one is compared with; nil: of none
 }
 
 // touched is what a step may change.
@@ -125,8 +126,9 @@ func (b *Broker) confirms(p *caps.Permit) bool {
 
 // Plan evaluates what the run would evaluate, performs what only reads, and notes the rest. The
 // plan is on record when it returns, and the run has no end: [Broker.Resume] with the plan does it.
-// A fault says why there is no plan.
-func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section int) (*Plan, *fault.Fault) {
+// was is the record of a plan of the same that this one is to be compared with, or nil: what is
+// never the same twice, as the time, is answered from there. A fault says why there is no plan.
+func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section int, was *Record) (*Plan, *fault.Fault) {
 	p := &Plan{ID: "p_" + r.id, Run: r.id, Steps: []*PlanStep{}, Reads: map[string]int{}, Made: time.Now().UTC()}
 	if section > 1 {
 		p.ID += fmt.Sprintf(".%d", section)
@@ -134,7 +136,7 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	if e.Tool != nil {
 		p.Tool, p.Version = e.Tool.Name, e.Tool.Version
 	}
-	g := &planning{plan: p, sum: sha256.New(), origins: []string{"input"}}
+	g := &planning{plan: p, sum: sha256.New(), origins: []string{"input"}, was: was}
 	r.planning = g
 	r.Evaluates(e)
 	config := labelled.Config{Tools: r.Tools(e.Tool)}
@@ -157,7 +159,11 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	case err != nil:
 		return nil, &fault.Fault{Kind: fault.Internal, Message: fmt.Sprintf("the run can't be planned: %v", err), Hint: "Tell the user: this is a defect of mcp-pif."}
 	case res.Hole != nil:
-		p.Ends = fmt.Sprintf("From here on it depends on %s.", strings.Trim(res.Hole.String(), "‹›"))
+		what := strings.NewReplacer("‹", "", "›", "").Replace(res.Hole.String())
+		if res.Hole.Made {
+			what = "what is " + what
+		}
+		p.Ends = fmt.Sprintf("From here on it depends on %s.", what)
 	case res.Fault != nil:
 		p.Ends, p.Complete = "Then it fails: "+res.Fault.Error(), true
 	default:
@@ -207,6 +213,13 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 		q := &requests[i]
 		origin := r.planning.origin(q.Op)
 		shadows[i] = labelled.Whole(origin)
+		if again := r.planning.again(r.effects+1, q); again != nil {
+			r.effects++
+			answers[i] = *again
+			r.planning.plan.Reads[q.Op]++
+			r.planning.read(q, again)
+			continue
+		}
 		read, permit := r.classify(q, &round[i])
 		if !read && !r.past.has(r.effects+1) {
 			v, f, err := r.planStep(ctx, q, &round[i], permit, len(requests))
@@ -227,7 +240,7 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 		}
 		if a.given != nil {
 			answers[i] = *a.given
-			given = append(given, a)
+			given = append(given, a) // it was recorded before
 		} else {
 			acts = append(acts, a)
 		}
@@ -239,14 +252,37 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 	all := make([]labelled.Answer, len(round))
 	for i := range answers {
 		all[i] = labelled.Answer{Answer: value.Answer(answers[i]), Shadow: shadows[i]}
-		if len(acts)+len(given) > 0 {
-			r.planning.read(&requests[i], &answers[i])
-		}
+	}
+	for _, a := range slices.Concat(acts, given) {
+		r.planning.read(a.request, a.answer)
 	}
 	if r.halted.Load() != nil {
 		return nil, errPlanFull
 	}
 	return all, nil
+}
+
+// never is the kinds that don't answer the same twice.
+var never = []string{"clock", "random", "ask"}
+
+// again is the recorded answer of a request that isn't answered the same twice; nil: it is to be asked.
+func (g *planning) again(n int, q *core.Request) *core.Answer {
+	kind, _, _ := strings.Cut(q.Op, ".")
+	if g.was == nil || !slices.Contains(never, kind) || len(unknownHoles(q.Arg)) > 0 {
+		return nil
+	}
+	d := g.was.byNumber[n]
+	if d == nil || d.denied != nil || !d.done {
+		return nil
+	}
+	if _, what := d.differs(q, true); what != "" {
+		return nil
+	}
+	a, err := g.was.answerOf(d)
+	if err != nil {
+		return nil
+	}
+	return &a
 }
 
 // read has the plan's hash depend on what was read.
@@ -650,11 +686,13 @@ type Planned struct {
 	Section  int
 	Approved bool // a person said yes to it
 	Refused  bool
-	Started  int // how often it was begun to be done
+	By       string // who said so: terminal, elicitation, or server for one that is withdrawn
+	Started  int    // how often it was begun to be done
 	Ended    bool
-	Call     Call
-	AsOf     uint64
 }
+
+// Withdrawn is who withdraws a plan that can't be done any more; see [AnswerPlan].
+const Withdrawn = "server"
 
 // FindPlan is the plan of a name; nil: there is none on record.
 func FindPlan(j journal.Journal, id string) (*Planned, error) {
@@ -676,6 +714,7 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 			Plan    string
 			Content json.RawMessage
 			Yes     bool
+			By      string
 		}
 		e := &events[i]
 		switch e.Kind {
@@ -702,7 +741,7 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 			}
 		case journal.PlanAnswered:
 			if found != nil {
-				found.Approved, found.Refused = data.Yes, !data.Yes
+				found.Approved, found.Refused, found.By = data.Yes, !data.Yes, data.By
 			}
 		case journal.PlanStarted:
 			if found != nil {
@@ -745,7 +784,7 @@ func WaitingPlans(j journal.Journal, now time.Time) (list []*Planned, err error)
 	return list, nil
 }
 
-// AnswerPlan records what a person said to a plan.
+// AnswerPlan records what was said to a plan: by a person, or that it is withdrawn.
 func AnswerPlan(j journal.Journal, p *Plan, yes bool, by string) error {
 	data := journal.AppendString([]byte(`{"plan":`), p.ID)
 	data = appendHash(append(data, `,"hash":`...), p.Hash)

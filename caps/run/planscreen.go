@@ -129,14 +129,14 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 		number = fmt.Sprintf("%3d-%d", i+1, i+len(steps))
 		op = fmt.Sprintf("%s, %d times", op, len(steps))
 	}
-	head := number + "  " + op
+	head := number + " " + op
 	if first.Capability != "" {
-		head += "   (" + first.Capability + ")"
+		head += " (" + first.Capability + ")"
 	} else {
-		head += "   (whether it is permitted is known only then)"
+		head += " (whether it is permitted is known only then)"
 	}
 	if first.Read {
-		head += "   only reads, after what may change it"
+		head += ", which only reads, after what may change it"
 	}
 	lines = append(lines, head)
 	args := make([][]value.Field, len(steps))
@@ -191,7 +191,7 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 				sources = append(sources, o)
 			}
 			slices.Sort(sources)
-			line += "   (from: " + strings.Join(sources, ", ") + ")"
+			line += " (from: " + strings.Join(sources, ", ") + ")"
 		}
 		lines = append(lines, line)
 	}

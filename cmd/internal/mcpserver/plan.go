@@ -16,15 +16,15 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// freshAfter is the age from which on a plan is made anew before it is done, and compared.
-const freshAfter = 5 * time.Minute
+// maxShownSteps is how many steps of a plan a model is shown.
+const maxShownSteps = 20
 
 // A planCall is what is to become of a call that is planned, or done by its plan.
 type planCall struct {
 	made   *run.Plan    // the plan is only made; where it is put
 	only   bool         // see made
 	does   *run.Planned // the plan that is done
-	record *run.Record  // of what was planned and done so far
+	record *run.Record  // of what was planned and done so far, or of what is compared
 	held   bool         // the call before it holds the slot that it runs in
 }
 
@@ -54,7 +54,11 @@ func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Pro
 // planFrom plans a run from where it stands, and answers with the plan, or does it where nobody need be asked.
 func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, program *core.Program, in core.Input, section int) Answer {
 	ctx, ended := s.observed(ctx, r, t)
-	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Budgets: t.budgets}, section)
+	var was *run.Record
+	if pc := planOf(ctx); pc != nil && pc.only {
+		was = pc.record
+	}
+	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Budgets: t.budgets}, section, was)
 	ended(0, f)
 	if f != nil {
 		r.End(run.End{Fault: f})
@@ -66,23 +70,20 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 		return Answer{}
 	}
 	if _, fits := p.Lines(); p.Confirm && !fits {
-		f := &fault.Fault{
+		s.withdrawPlan(p)
+		return failed(&fault.Fault{
 			Kind: fault.Refused, Message: fmt.Sprintf("a plan of %d steps is too long for a person to read", len(p.Steps)),
 			Hint: "Let the tool do fewer at once, such as with take, and call it several times.",
-		}
-		if err := s.broker.EndTask(r.ID(), f); err != nil {
-			s.log.Error("the end of a plan could not be recorded", "plan", p.ID, "error", err)
-		}
-		return failed(f)
+		})
 	}
 	state := "ready"
 	if p.Confirm {
 		state = "waiting"
 		if s.confirmHere(ctx, p) {
-			return s.doPlan(ctx, c, p.ID, nil, false, true)
+			return s.doPlan(ctx, c, p.ID, false, false, true)
 		}
 	} else if !t.plan {
-		return s.doPlan(ctx, c, p.ID, nil, false, true)
+		return s.doPlan(ctx, c, p.ID, false, false, true)
 	}
 	return s.showPlan(p, state)
 }
@@ -126,8 +127,8 @@ func (s *Server) showPlan(p *run.Plan, state string) Answer {
 		From map[string][]string `json:"from,omitempty"`
 		Read bool                `json:"read,omitempty"`
 	}
-	steps := make([]step, len(p.Steps))
-	for i, x := range p.Steps {
+	steps := make([]step, min(len(p.Steps), maxShownSteps))
+	for i, x := range p.Steps[:len(steps)] {
 		steps[i] = step{Op: x.Op, From: x.From, Read: x.Read}
 		if !withheld {
 			steps[i].Args = x.ShownArgs()
@@ -138,6 +139,9 @@ func (s *Server) showPlan(p *run.Plan, state string) Answer {
 		raw("complete", encode(p.Complete)).text("ends", p.Ends).text("expires", p.Expires().Format(time.RFC3339))
 	a := succeeded(o)
 	var notes []string
+	if len(steps) < len(p.Steps) {
+		notes = append(notes, fmt.Sprintf("the first %d of %d steps are shown", len(steps), len(p.Steps)))
+	}
 	if state == "waiting" {
 		notes = append(notes, "the user has to approve the plan: `mcp-pif approve "+p.ID+"` in a terminal shows it; then the next call does it")
 	}
@@ -159,13 +163,11 @@ func (s *Server) planCalled(ctx context.Context, c Call, a *arguments) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	var fresh *bool
+	fresh := true
 	if _, ok := a.raw("fresh"); ok {
-		is, f := a.flag("fresh")
-		if f != nil {
+		if fresh, f = a.flag("fresh"); f != nil {
 			return failed(f)
 		}
-		fresh = &is
 	}
 	resume, f := a.flag("resume")
 	if f != nil {
@@ -174,8 +176,8 @@ func (s *Server) planCalled(ctx context.Context, c Call, a *arguments) Answer {
 	return s.doPlan(ctx, c, id, fresh, resume, false)
 }
 
-// doPlan does what was planned.
-func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh *bool, resume, held bool) Answer {
+// doPlan does what was planned. With fresh it is planned again first: what it read may have changed.
+func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, held bool) Answer {
 	p, err := run.FindPlan(s.broker.Journal(), id)
 	if err != nil {
 		return failed(asFault(err))
@@ -189,6 +191,8 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh *bool, res
 		return refuse(fault.InvalidRequest, fmt.Sprintf("there is no plan %q", excerpt([]byte(id))), again)
 	case p.Ended:
 		return refuse(fault.Conflict, "the plan "+p.ID+" was done already: a plan is done once", again)
+	case p.Refused && p.By == run.Withdrawn:
+		return refuse(fault.Conflict, "the plan "+p.ID+" can't be done any more", again)
 	case p.Refused:
 		return refuse(fault.Denied, "the user said no to the plan "+p.ID, "Don't try again; ask the user what they want instead.")
 	case p.Started > 0 && !resume:
@@ -196,7 +200,9 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh *bool, res
 	case p.Started == 0 && time.Since(p.Made) > run.PlanLifetime:
 		return refuse(fault.Conflict, "the plan "+p.ID+" is too old: it could be done for an hour", again)
 	case p.Confirm && !p.Approved:
-		return s.showPlan(p.Plan, "waiting")
+		a := succeeded(begin().text("plan", p.ID).text("state", "waiting").text("expires", p.Expires().Format(time.RFC3339)))
+		a.tell([]string{"the user hasn't approved it yet: `mcp-pif approve " + p.ID + "` in a terminal shows it"}, "")
+		return a
 	}
 	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
 	if err != nil {
@@ -212,25 +218,27 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh *bool, res
 		return failed(f)
 	}
 	ctx = context.WithValue(ctx, taskKey{}, (*taskRun)(nil))
-	if p.Started == 0 && p.Section == 1 && (fresh != nil && *fresh || fresh == nil && time.Since(p.Made) > freshAfter) {
-		anew := &planCall{only: true, held: held}
+	if p.Started == 0 && p.Section == 1 && fresh {
+		anew := &planCall{only: true, held: held, record: t.record}
 		if a := s.Call(context.WithValue(ctx, planKey{}, anew), t.call); a.Fault != nil {
 			return a
 		}
 		if anew.made != nil { // it was made to be compared
-			if err := s.broker.EndTask(anew.made.Run, cancelled()); err != nil {
-				return failed(asFault(err))
-			}
+			s.withdrawPlan(anew.made)
 		}
 		if anew.made == nil || anew.made.Hash != p.Hash {
-			f := &fault.Fault{Kind: fault.Deviated, Message: "what the plan " + p.ID + " read is otherwise now, so it isn't done" + firstDifference(p.Plan, anew.made), Hint: again}
-			if err := s.broker.EndTask(p.Run, f); err != nil {
-				return failed(asFault(err))
-			}
-			return failed(f)
+			s.withdrawPlan(p.Plan)
+			return refuse(fault.Deviated, "what the plan "+p.ID+" read has changed, so nothing of it is done"+firstDifference(p.Plan, anew.made), again)
 		}
 	}
 	return s.Call(context.WithValue(ctx, planKey{}, &planCall{does: p, record: t.record, held: held}), t.call)
+}
+
+// withdrawPlan has a plan never be done.
+func (s *Server) withdrawPlan(p *run.Plan) {
+	if err := run.AnswerPlan(s.broker.Journal(), p, false, run.Withdrawn); err != nil {
+		s.log.Error("the end of a plan could not be recorded", "plan", p.ID, "error", err)
+	}
 }
 
 // firstDifference says in which step two plans differ.

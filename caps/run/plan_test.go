@@ -1,0 +1,243 @@
+package run_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// ledger is a kind whose writes answer something.
+var ledger = &caps.Manifest{
+	Kind: "led", Version: "1.0.0", Doc: "entries", Algebra: caps.Segments,
+	Verbs: []caps.Verb{{Name: "get", Flags: caps.Flags{ReadOnly: true, Idempotent: true}}, {Name: "put", Flags: caps.Flags{Destructive: true}}},
+	Operations: []caps.Operation{
+		{Name: "led.get", Verb: "get", Doc: "gives an entry", Result: "any", Params: []caps.Param{{Name: "key", Doc: "its name", Type: "string", Main: true, Designates: true}}},
+		{Name: "led.put", Verb: "put", Doc: "keeps an entry", Result: "record: id, ok, text", Params: []caps.Param{
+			{Name: "key", Doc: "its name", Type: "string", Designates: true}, {Name: "value", Doc: "the entry", Type: "any"},
+		}},
+	},
+}
+
+// entries is a world whose answers are by chance, and depend on nothing but what was done.
+type entries struct {
+	mu   sync.Mutex
+	seed uint64
+	kept map[string]string
+	puts []string // in their order
+	gets int
+}
+
+func newEntries(seed uint64) *entries {
+	return &entries{seed: seed, kept: map[string]string{"a": "1", "b": "2", "c": "3"}}
+}
+
+func (e *entries) perform(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := string(value.Force(field(a.Args, "key")).(value.Str))
+	if a.Verb == "get" {
+		e.gets++
+		if v, ok := e.kept[key]; ok {
+			return value.Str(v), 1, nil
+		}
+		return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: "there is no entry " + key}
+	}
+	text := fmt.Sprint(value.Force(field(a.Args, "value")))
+	e.kept[key] = text
+	e.puts = append(e.puts, key+"="+text)
+	dice := rand.New(rand.NewPCG(e.seed, uint64(len(e.puts))))
+	if dice.IntN(8) == 0 {
+		return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: "the disk is full"}
+	}
+	return &value.Record{Fields: []value.Field{{Key: "id", Value: value.NewInt(dice.Int64N(4))}, {Key: "ok", Value: value.Bool(dice.IntN(2) == 0)},
+		{Key: "text", Value: value.Str("t" + string(rune('a'+dice.IntN(5))))}}}, 10, nil
+}
+
+// acting draws a program that reads, writes, reads what it wrote, and depends on what it was answered.
+func acting(dice *rand.Rand) string {
+	var b strings.Builder
+	b.WriteString("k => ")
+	text := func(i int) string { // a string made of what is there
+		if i == 0 || dice.IntN(3) == 0 {
+			return []string{`"a"`, `"b"`, `"c"`, `"d"`, `(k ++ "x")`}[dice.IntN(5)]
+		}
+		v := fmt.Sprintf("v%d", dice.IntN(i))
+		return []string{"to_text(" + v + ")", `("k" ++ ` + v + ".t)", "to_json(" + v + ")", `(if ` + v + `.n > 1 then "a" else "b")`}[dice.IntN(4)]
+	}
+	n := 1 + dice.IntN(7)
+	for i := range n {
+		put := func() string { return fmt.Sprintf("!led.put({key: %s, value: %s})", text(i), text(i)) }
+		get := func() string { return fmt.Sprintf("!led.get(%s)", text(i)) }
+		var what string
+		switch dice.IntN(6) {
+		case 0, 1:
+			what = fmt.Sprintf(`{n: 2, t: try(%s)}`, get())
+		case 2:
+			what = fmt.Sprintf(`(let p = %s in {n: p.id, t: p.text})`, put())
+		case 3:
+			what = fmt.Sprintf(`(let p = try(%s) in {n: if has(p, "ok") then 1 else 2, t: "e"})`, put())
+		case 4:
+			what = fmt.Sprintf(`{n: length(par(try(%s), try(%s), try(%s))), t: "p"}`, put(), get(), put())
+		default:
+			what = fmt.Sprintf(`{n: 0, t: to_text(%s)}`, put())
+		}
+		fmt.Fprintf(&b, "let v%d = %s in ", i, what)
+	}
+	b.WriteString("[")
+	for i := range n {
+		fmt.Fprintf(&b, "v%d,", i)
+	}
+	return strings.TrimSuffix(b.String(), ",") + "]"
+}
+
+// planned does a tool by plans, section by section, and gives the plans and what came of it.
+func planned(t *testing.T, w *world, e *entries, made *registry.Tool, input string, change func(section int)) (plans []*run.Plan, result string, f *fault.Fault) {
+	t.Helper()
+	in, err := core.ParseInput([]byte(input), core.InputData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", input))
+	for section := 1; ; section++ {
+		if section > 30 {
+			t.Fatal("there is no end of sections")
+		}
+		before := len(e.puts)
+		p, f := r.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, section, nil)
+		if f != nil {
+			t.Fatal(f)
+		}
+		if len(e.puts) != before {
+			t.Fatalf("planning wrote %q", e.puts[before:])
+		}
+		r.Abandon()
+		plans = append(plans, p)
+		kept, err := run.FindPlan(w.memory, p.ID)
+		if err != nil || kept == nil || kept.Hash != p.Hash || len(kept.Steps) != len(p.Steps) {
+			t.Fatalf("the plan %s isn't on record as it is: %+v, %v", p.ID, kept, err)
+		}
+		if change != nil {
+			change(section)
+		}
+		resume := func() *run.Run {
+			rec, err := run.ReadRecord(w.memory, p.Run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := w.broker.Resume(w.tools.Snapshot(), bounds(made, "", input), rec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		r = resume()
+		if f := r.Does(kept.Plan); f != nil {
+			t.Fatal(f)
+		}
+		result, f = drive(t, r, made, input)
+		if !r.Section() {
+			return plans, result, f
+		}
+		r = resume()
+	}
+}
+
+// Plan, approve and run is the same as a plain run in the same world, and performs exactly the steps
+// of the plans; programs read what they wrote, and depend on answers that are by chance.
+func TestPlanIsRun(t *testing.T) {
+	t.Parallel()
+	count := 300
+	if os.Getenv("PIF_FULL") != "" {
+		count = 20_000
+	}
+	steps, sections, whole := 0, 0, 0
+	for seed := range uint64(count) {
+		dice := rand.New(rand.NewPCG(seed, 7))
+		code := acting(dice)
+		alone, byPlan := newEntries(seed), newEntries(seed)
+		plain := newWorldOf(t, ledger, run.Options{}, alone.perform, "led:**")
+		w := newWorldOf(t, ledger, run.Options{Limits: run.Limits{Width: 1}}, byPlan.perform, "led:**")
+		plain.evolve("act", code, "led:**")
+		made := w.evolve("act", code, "led:**")
+		// What is under way together comes in any order, so it is done in order here.
+		plain.broker = run.New(run.Options{Policy: plain.policy, Journal: plain.memory, Handler: &performer{perform: alone.perform}, Limits: run.Limits{Width: 1}})
+		want, wantFault := plain.run(t.Context(), "act", `"k"`)
+		plans, got, f := planned(t, w, byPlan, made, `"k"`, nil)
+		if got != want || (f == nil) != (wantFault == nil) || f != nil && f.Error() != wantFault.Error() {
+			t.Fatalf("%d: %s\nplain: %s %v\nplanned: %s %v", seed, code, want, wantFault, got, f)
+		}
+		if !maps.Equal(alone.kept, byPlan.kept) || !slices.Equal(alone.puts, byPlan.puts) {
+			t.Fatalf("%d: %s\nplain did %q\nplanned did %q", seed, code, alone.puts, byPlan.puts)
+		}
+		sections += len(plans)
+		for i, p := range plans {
+			steps += len(p.Steps)
+			if p.Complete && i == 0 && len(p.Steps) > 1 {
+				whole++
+			}
+		}
+		rec, err := run.ReadRecord(w.memory, plans[0].Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replay := run.NewReplay(rec, false)
+		again, ended := drive(t, replay.Broker().Begin(w.tools.Snapshot(), bounds(made, "", `"k"`)), made, `"k"`)
+		if v := replay.Verdict(ended); !v.OK() || again != got {
+			t.Fatalf("%d: %s\nthe replay gives %s: %s", seed, code, again, v.Text)
+		}
+	}
+	if whole < count/20 || sections < count+count/10 {
+		t.Errorf("of %d programs %d were planned whole, %d sections, %d steps: they test little", count, whole, sections, steps)
+	}
+}
+
+// A step that would be another one isn't made.
+func TestPlanDeviates(t *testing.T) {
+	t.Parallel()
+	e := newEntries(3)
+	w := newWorldOf(t, ledger, run.Options{}, e.perform, "led:**")
+	made := w.evolve("copy", `k => let x = !led.get("a") in let p = !led.put({key: "x", value: x}) in let q = !led.put({key: "y", value: p.text}) in [p.id, q.id]`, "led:**")
+	in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
+	for name, change := range map[string]func(*run.Plan){
+		"operation": func(p *run.Plan) { p.Steps[0].Op = "led.get" },
+		"argument":  func(p *run.Plan) { p.Steps[0].Args = []byte(strings.Replace(string(p.Steps[0].Args), `"1"`, `"2"`, 1)) },
+		"place":     func(p *run.Plan) { p.Steps[0].At = "/elsewhere" },
+		"more":      func(p *run.Plan) { p.Steps = p.Steps[1:] },
+	} {
+		before := len(e.puts)
+		r := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`))
+		p, f := r.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+		if f != nil || len(p.Steps) != 2 || !p.Complete {
+			t.Fatalf("%+v, %v", p, f)
+		}
+		r.Abandon()
+		change(p)
+		rec, err := run.ReadRecord(w.memory, p.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err = w.broker.Resume(w.tools.Snapshot(), bounds(made, "", `"k"`), rec); err != nil {
+			t.Fatal(err)
+		}
+		if f := r.Does(p); f != nil {
+			t.Fatal(f)
+		}
+		if _, f = drive(t, r, made, `"k"`); f == nil || f.Kind != fault.Deviated || len(e.puts) != before {
+			t.Errorf("%s: %v, and it wrote %q", name, f, e.puts[before:])
+		}
+	}
+}
