@@ -20,6 +20,8 @@ type watch struct {
 	// further out fail, lower what the branches of par before this one have touched.
 	guarded     bool
 	base, lower Label
+	// trusted is how much was guessed before the outermost try under way.
+	trusted int
 }
 
 // decided returns what decided that a request is made in the context w.
@@ -49,6 +51,7 @@ func (r *run) effect(n *term.Effect, e *env, ctx *scope, around limits, depth in
 	if r.Handler == nil {
 		return nil, nil, r.fail(ctx, n, prim.Denied(n.Op), asked)
 	}
+	r.at, r.term = ctx, n
 	place := ctx.fail(n, &fault.Fault{})
 	a := r.ask([]Request{{
 		Request: value.Request{
@@ -82,6 +85,9 @@ func (r *run) effect(n *term.Effect, e *env, ctx *scope, around limits, depth in
 // ask has requests answered: by the handler, or in a branch of par together
 // with those of the other branches.
 func (r *run) ask(requests []Request) []Answer {
+	if r.guarded {
+		r.needGuesses(r.trusted) // these are made only if what was guessed is so
+	}
 	if r.branch != nil {
 		return r.branch.ask(requests)
 	}
@@ -90,9 +96,22 @@ func (r *run) ask(requests []Request) []Answer {
 		panic(stop{err})
 	}
 	for _, a := range answers {
-		r.holes = r.holes || HoleOf(a.Value) != nil
+		if h := HoleOf(a.Value); h != nil {
+			r.holes = true
+			r.guesses(h)
+		}
 	}
 	return answers
+}
+
+// guesses notes that the run goes on as if what is in a hole made nothing fail.
+func (r *run) guesses(h *Hole) { r.guessed, r.guess = r.guessed+1, h }
+
+// needGuesses ends the run if anything was guessed since: what follows depends on it.
+func (r *run) needGuesses(since int) {
+	if r.guessed > since {
+		panic(needed{r.guess})
+	}
 }
 
 // call evaluates a tool's name and its input, and runs the tool's code on it

@@ -302,6 +302,7 @@ func (r *run) compute(row *prim.Row, args []value.Value, n *term.Prim, ctx *scop
 func (r *run) withHoles(row *prim.Row, args []value.Value, n *term.Prim, ctx *scope) (v value.Value, f *fault.Fault) {
 	if len(args) == 2 && (row.Name == "get" || row.Name == "at") {
 		if key, ok := args[1].(value.Str); ok && HoleOf(args[0]) != nil {
+			r.guesses(HoleOf(args[0]))
 			return HoleOf(args[0]).part(string(key)), nil
 		}
 	}
@@ -316,6 +317,7 @@ func (r *run) withHoles(row *prim.Row, args []value.Value, n *term.Prim, ctx *sc
 			}
 			r.steps = steps
 			v, f = madeOf(args), nil
+			r.guesses(HoleOf(v))
 		}
 	}()
 	return r.row(row, args, n, ctx)

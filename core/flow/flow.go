@@ -201,6 +201,11 @@ type run struct {
 	holes bool
 	at    *scope
 	term  term.Term
+	// guessed is how often it went on as if something that isn't known had succeeded: a
+	// request answered by a hole, or a row that may fail with what is in one, the last of
+	// which was on guess.
+	guessed int
+	guess   *Hole
 
 	free  []*operands
 	parts bool    // the row under way has labelled operands

@@ -132,7 +132,11 @@ func TestHoles(t *testing.T) {
 		{`u => fold(p => 1, 0, !kv.put(1))`, `1; needs ‹what step 1 answers› at 1:6`},
 		{`u => !kv.put(1)(2)`, `1; needs ‹what step 1 answers› at 1:16`},
 		{`u => try(raise(!kv.put(1)))`, `1; needs ‹what step 1 answers› at 1:10`},
-		{`u => par(!kv.put(1), !kv.put(!kv.put(2)))`, `1; 2; "‹what step 2 answers›"; ["‹what step 1 answers›","‹what step 3 answers›"]`},
+		{`u => par(!kv.put(1), !kv.put(!kv.put(2)))`, `1; 2; needs ‹what step 2 answers› at 1:6`},
+		{`u => try(!kv.put(1))`, `1; "‹made of step 1›"`},
+		{`u => let a = try(!kv.put(1).id) in let b = !kv.put(2) in a`, `1; 2; "‹made of step 1›"`},
+		{`u => try([!kv.put(1), !kv.put(2)])`, `1; needs ‹what step 1 answers› at 1:23`},
+		{`u => let a = !kv.put(1) in try(!kv.put(a.id))`, `1; needs ‹what step 1 answers› at 1:32`},
 		{`u => par([1, 2][!kv.put(1)], !kv.put(2))`, `1; 2; ["‹made of step 1›","‹what step 2 answers›"]`},
 		{`u => !kv.get(!kv.put(1))`, `1; 5`},
 	} {

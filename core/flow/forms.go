@@ -148,18 +148,22 @@ func (r *run) try(n *term.Prim, e *env, ctx *scope, around limits, depth int, w 
 	if f != nil {
 		return nil, nil, f
 	}
-	before := r.watch
+	before, guessed := r.watch, r.guessed
 	if before.guarded {
 		r.base |= before.touched
+	} else {
+		r.trusted = guessed
 	}
 	r.saved |= before.touched
 	r.touched, r.guarded = w.all, true
 	v, s, f := r.operand(n.Args[0], e, ctx, around, inside, w)
 	decided := r.touched.Control()
 	r.touched |= before.touched
-	r.base, r.guarded, r.saved = before.base, before.guarded, before.saved
+	r.base, r.guarded, r.saved, r.trusted = before.base, before.guarded, before.saved, before.trusted
 	r.alloc(4 * fieldBytes)
 	switch {
+	case f == nil && r.guessed > guessed: // whether it fails isn't known
+		return hole(&Hole{Steps: r.guess.Steps, Made: true}), leaf(decided | s.deep | w.here), nil
 	case f == nil:
 		return &value.Record{Fields: []value.Field{{Key: "ok", Value: v}}}, node(decided, s).Raise(w.here), nil
 	case f.Kind.Catchable():

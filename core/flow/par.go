@@ -88,7 +88,8 @@ func (r *run) par(n *term.Prim, e *env, ctx *scope, around limits, depth int, w 
 	defer func() { abandon(0) }()
 	var failed *branch
 	var answers []Answer
-	for {
+	guessed := r.guessed
+	for round := 0; ; round++ {
 		var requests []Request
 		for i := 0; i < len(left); i++ {
 			b := left[i]
@@ -118,6 +119,10 @@ func (r *run) par(n *term.Prim, e *env, ctx *scope, around limits, depth int, w 
 		}
 		if len(requests) == 0 {
 			break
+		}
+		if round > 0 {
+			r.at, r.term = ctx, n
+			r.needGuesses(guessed) // a branch that fails ends those behind it
 		}
 		answers = r.ask(requests)
 	}
