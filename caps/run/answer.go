@@ -47,6 +47,9 @@ func (r *Run) Answer(ctx context.Context, until time.Time, requests []core.Reque
 		if a.given != nil {
 			answers[i] = *a.given
 			given = append(given, a)
+			if r.doing != nil {
+				r.doing.keep(a)
+			}
 			continue
 		}
 		acts = append(acts, a)

@@ -241,3 +241,77 @@ func TestPlanDeviates(t *testing.T) {
 		}
 	}
 }
+
+// A plan whose server died at any of its events goes on, once a person said what became of what was under
+// way: each step is done once.
+func TestPlanGoesOn(t *testing.T) {
+	t.Parallel()
+	code := `k => let x = !led.get("a") in let p = !led.put({key: "x", value: x}) in let q = !led.put({key: "y", value: p.text}) in [!led.put({key: "z", value: 1}).id, q.id]`
+	in, _ := core.ParseInput([]byte(`"k"`), core.InputData)
+	for cut, ended := 1, false; !ended; cut++ {
+		for _, did := range []bool{false, true} {
+			e := newEntries(9)
+			w := newWorldOf(t, ledger, run.Options{}, e.perform, "led:**")
+			made := w.evolve("act", code, "led:**")
+			r := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", `"k"`))
+			p, f := r.Plan(t.Context(), time.Now().Add(time.Hour), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+			if f != nil {
+				t.Fatal(f)
+			}
+			r.Abandon()
+			resume := func(b *run.Broker) *run.Run {
+				rec, err := run.ReadRecord(w.memory, p.Run)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n, op := rec.Unsettled(w.policy); n > 0 {
+					if op != "led.put" {
+						t.Errorf("%s waits for an answer", op)
+					}
+					if err := run.Settle(w.memory, p.Run, n, did); err != nil {
+						t.Fatal(err)
+					}
+					if rec, err = run.ReadRecord(w.memory, p.Run); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r, err := b.Resume(w.tools.Snapshot(), bounds(made, "", `"k"`), rec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f := r.Does(p); f != nil {
+					t.Fatal(f)
+				}
+				return r
+			}
+			j := &mortal{Journal: w.memory, takes: cut}
+			dying := run.New(run.Options{Policy: w.policy, Journal: j, Handler: &performer{perform: func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+				// What was recorded is under way when the process dies, and done or not; nothing else is.
+				if !j.dead() || did && !strings.HasSuffix(a.Key, fmt.Sprint(unrecorded)) {
+					return e.perform(ctx, a)
+				}
+				return value.Str("nobody hears this"), 1, nil
+			}}})
+			drive(t, resume(dying), made, `"k"`)
+			if ended = j.takes >= 0; ended {
+				break
+			}
+			_, f = drive(t, resume(run.New(run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: e.perform}})), made, `"k"`)
+			times := map[string]int{}
+			for _, put := range e.puts {
+				times[put[:1]]++
+			}
+			for key, n := range times {
+				if n > 1 {
+					t.Errorf("cut %d, did %v: %s was put %d times", cut, did, key, n)
+				}
+			}
+			if f == nil && len(times) < 3 || f != nil && f.Kind != fault.OutcomeUnknown && f.Kind != fault.EffectFailed {
+				t.Errorf("cut %d, did %v: %v, and it put %q", cut, did, f, e.puts)
+			}
+		}
+		if cut > 100 {
+			t.Fatal("it never ends")
+		}
+	}
+}

@@ -69,7 +69,7 @@ func kinds(t *testing.T) []string {
 func TestCatchable(t *testing.T) {
 	final := []fault.Kind{
 		fault.OutOfFuel, fault.OutOfMemory, fault.TooDeep, fault.Overloaded,
-		fault.Cancelled, fault.Timeout, fault.Internal,
+		fault.Cancelled, fault.Timeout, fault.Internal, fault.Deviated,
 	}
 	for _, c := range fault.Codes {
 		if want := !slices.Contains(final, c.Kind); c.Kind.Catchable() != want {

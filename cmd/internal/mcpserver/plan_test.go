@@ -1,0 +1,214 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// noteWorld is a world of notes that counts what is put.
+type noteWorld struct {
+	mu    sync.Mutex
+	notes map[string]string
+	puts  []string
+}
+
+func (*noteWorld) Prepare(*caps.Grant) {}
+
+func (s *noteWorld) Perform(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := func(name string) string {
+		for _, f := range a.Args.(*value.Record).Fields {
+			if f.Key == name {
+				return strings.Trim(fmt.Sprint(value.Force(f.Value)), `"`)
+			}
+		}
+		return ""
+	}
+	if a.Verb == "get" {
+		return value.Str(s.notes[text("key")]), 1, nil
+	}
+	s.notes[text("key")] = text("value")
+	s.puts = append(s.puts, text("key")+"="+text("value"))
+	return value.Unit{}, 1, nil
+}
+
+func (s *noteWorld) done() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.puts, " ")
+}
+
+// newNoteWorld is a server with a grant of notes; with confirm what changes them needs an approved plan.
+func newNoteWorld(t *testing.T, confirm bool) (*Server, *noteWorld) {
+	t.Helper()
+	known, err := caps.NewKinds(toy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := caps.NewPolicy(known, time.Now)
+	c, err := caps.Parse("toy:**", known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known})
+	if err == nil {
+		err = policy.Grant(g)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := &noteWorld{notes: map[string]string{"a": "hello"}}
+	o := run.Options{Policy: policy, Handler: world, Journal: journal.NewMemory(8<<20, nil)}
+	if confirm {
+		r, err := caps.ParseRequests("toy.put:**", "", known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Confirm = []caps.Requests{r}
+	}
+	s := New(Options{Elicit: true, Broker: run.New(o)})
+	for _, text := range []string{
+		`{"name":"copy","code":"k => let v = !toy.get(k) in let p = !toy.put({key: k ++ \"2\", value: v}) in [p, !toy.put({key: \"log\", value: k})]","capabilities":["toy:**"]}`,
+		`{"name":"look","code":"k => !toy.get(k)","capabilities":["toy:**"]}`,
+		`{"name":"careful","code":"k => let p = !toy.put({key: k, value: \"1\"}) in if p == null then !toy.put({key: k ++ \"3\", value: \"2\"}) else null","capabilities":["toy:**"]}`,
+	} {
+		if a := s.Call(t.Context(), Call{Tool: "evolve", Arguments: json.RawMessage(text)}); a.Fault != nil {
+			t.Fatal(a.Text)
+		}
+	}
+	return s, world
+}
+
+// asks calls a tool and gives the answer's members.
+func callPlan(ctx context.Context, t *testing.T, s *Server, tool, arguments string) (a Answer, got struct {
+	Plan, State, Ends string
+	Steps             []struct {
+		Op   string
+		Args map[string]any
+		From map[string][]string
+	}
+	Reads    map[string]int
+	Complete bool
+}) {
+	t.Helper()
+	a = s.Call(ctx, Call{Tool: tool, Arguments: json.RawMessage(arguments)})
+	if a.Fault == nil {
+		_ = json.Unmarshal(a.Structured, &got)
+	}
+	return a, got
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	s, world := newNoteWorld(t, false)
+	a, p := callPlan(t.Context(), t, s, "run", `{"tool":"copy","input":"a","plan":true}`)
+	if world.done() != "" || p.State != "ready" || len(p.Steps) != 2 || !p.Complete || p.Reads["toy.get"] != 1 ||
+		p.Steps[0].Args["value"] != "hello" || fmt.Sprint(p.Steps[0].From) != "map[key:[input] value:[input toy.get]]" {
+		t.Fatalf("%s\n%q", a.Text, world.done())
+	}
+	if !strings.Contains(strings.Join(a.More, "\n"), `{"plan":"`+p.Plan+`"}`) {
+		t.Errorf("%q doesn't say how it is done", a.More)
+	}
+	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`); a.Fault != nil || world.done() != "a2=hello log=a" {
+		t.Fatalf("%s\n%q", a.Text, world.done())
+	}
+	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`); a.Fault == nil || a.Fault.Kind != fault.Conflict || world.done() != "a2=hello log=a" {
+		t.Errorf("done twice: %s", a.Text)
+	}
+	// The world moves on in between.
+	_, p = callPlan(t.Context(), t, s, "run", `{"tool":"copy","input":"a","plan":true}`)
+	world.notes["a"] = "changed"
+	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`); a.Fault == nil || a.Fault.Kind != fault.Deviated || world.done() != "a2=hello log=a" {
+		t.Errorf("done in another world: %s %q", a.Text, world.done())
+	}
+	_, p = callPlan(t.Context(), t, s, "run", `{"tool":"copy","input":"a","plan":true}`)
+	world.notes["a"] = "again"
+	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`","fresh":false}`); a.Fault != nil || world.done() != "a2=hello log=a a2=changed log=a" {
+		t.Errorf("with what was read then: %s %q", a.Text, world.done())
+	}
+	// In sections, where it depends on an answer.
+	_, p = callPlan(t.Context(), t, s, "run", `{"tool":"careful","input":"c","plan":true}`)
+	if len(p.Steps) != 1 || p.Complete {
+		t.Fatalf("%+v", p)
+	}
+	_, next := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`)
+	if next.Plan == p.Plan || len(next.Steps) != 1 || !next.Complete || !strings.HasSuffix(world.done(), " c=1") {
+		t.Fatalf("%+v %q", next, world.done())
+	}
+	if a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+next.Plan+`"}`); a.Fault != nil || !strings.HasSuffix(world.done(), " c=1 c3=2") {
+		t.Errorf("%s %q", a.Text, world.done())
+	}
+	for arguments, kind := range map[string]fault.Kind{
+		`{"plan":"p_none-1"}`:                                  fault.InvalidRequest,
+		`{"plan":"` + next.Plan + `","input":"a"}`:             fault.InvalidRequest,
+		`{"tool":"copy","input":"a","plan":7}`:                 fault.InvalidRequest,
+		`{"tool":"copy","input":"a","plan":true,"drive":true}`: fault.InvalidRequest,
+	} {
+		if a, _ := callPlan(t.Context(), t, s, "run", arguments); a.Fault == nil || a.Fault.Kind != kind {
+			t.Errorf("%s: %s", arguments, a.Text)
+		}
+	}
+	if a, p := callPlan(t.Context(), t, s, "run", `{"code":"1 + 1","plan":true}`); a.Fault != nil || len(p.Steps) != 0 || !p.Complete {
+		t.Errorf("a plan of nothing: %s", a.Text)
+	}
+}
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	s, world := newNoteWorld(t, true)
+	if a, _ := callPlan(t.Context(), t, s, "look", `{"input":"a"}`); a.Text != `"hello"` {
+		t.Errorf("what only reads: %s", a.Text)
+	}
+	for name, yes := range map[string]bool{"yes": true, "no": false} {
+		before := world.done()
+		_, p := callPlan(t.Context(), t, s, "copy", `{"input":"a"}`)
+		if p.State != "waiting" || world.done() != before {
+			t.Fatalf("%s: %+v %q", name, p, world.done())
+		}
+		if _, again := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`); again.State != "waiting" || world.done() != before {
+			t.Fatalf("%s: done without an approval: %+v", name, again)
+		}
+		kept, err := run.FindPlan(s.broker.Journal(), p.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, fits := kept.Lines()
+		if text := strings.Join(lines, "\n"); !fits || !strings.Contains(text, "toy.put") || !strings.Contains(text, `"hello" (from: input, toy.get)`) {
+			t.Errorf("the screen is %s", text)
+		}
+		if err := run.AnswerPlan(s.broker.Journal(), kept.Plan, yes, "terminal"); err != nil {
+			t.Fatal(err)
+		}
+		a, _ := callPlan(t.Context(), t, s, "run", `{"plan":"`+p.Plan+`"}`)
+		if yes != (a.Fault == nil) || yes != (world.done() != before) {
+			t.Errorf("%s: %s %q", name, a.Text, world.done())
+		}
+	}
+	// A client that asks its user.
+	for answer, want := range map[string]bool{"yes, do exactly this": true, "no": false, "yes": false} {
+		before := world.done()
+		ctx := context.WithValue(t.Context(), elicitorKey{}, &elicitor{talks: &talks{}, ask: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			if !strings.Contains(p.Message, `"copy" (version 1) wants to do 2 things:`) {
+				t.Errorf("it asks %s", p.Message)
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": answer}}, nil
+		}})
+		if a, _ := callPlan(ctx, t, s, "copy", `{"input":"a"}`); a.Fault != nil || want != (world.done() != before) {
+			t.Errorf("%s: %s %q", answer, a.Text, world.done())
+		}
+	}
+}
