@@ -33,6 +33,8 @@ var more = map[string][]string{
 	"run": {
 		"What takes long, or asks the user something, can run as a task: background answers at once with its name, and the next call waits up to 20 seconds for the result. A task goes on after the end of the client and of the server, with its effects done once; what can't be known of one that was interrupted the code gets as outcome_unknown, which try catches.",
 		`{"name":"run","arguments":{"tool":"square","input":12,"background":true}}`,
+		"plan:true performs what only reads and answers with the steps that would change something, as a plan; run with that plan's name does exactly that, and stops before anything differs.",
+		`{"name":"run","arguments":{"tool":"square","input":12,"plan":true}}`,
 		`With cancel it ends: {"name":"run","arguments":{"task":"TASK","cancel":true}}. A task is known for a day.`,
 	},
 	"describe": {
