@@ -1,0 +1,167 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// A Planned is what a journal tells of a plan.
+type Planned struct {
+	*Plan
+	Section  int
+	Approved bool // a person said yes to it
+	Refused  bool
+	By       string // who said so: terminal, elicitation, or server for one that is withdrawn
+	Started  int    // how often it was begun to be done
+	Ended    bool
+}
+
+// Withdrawn is who withdraws a plan that can't be done any more; see [AnswerPlan].
+const Withdrawn = "server"
+
+// FindPlan is the plan of a name; nil: there is none on record.
+func FindPlan(j journal.Journal, id string) (*Planned, error) {
+	name, ok := strings.CutPrefix(id, "p_")
+	if !ok {
+		return nil, nil
+	}
+	runID, _, _ := strings.Cut(name, ".")
+	events, _, err := j.Read(journal.Query{Run: runID})
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	texts := &Record{}
+	texts.blobs, _ = j.(Blobs)
+	var found *Planned
+	sections := 0
+	for i := range events {
+		var data struct {
+			Plan    string
+			Content json.RawMessage
+			Yes     bool
+			By      string
+		}
+		e := &events[i]
+		switch e.Kind {
+		case journal.PlanMade, journal.PlanAnswered, journal.PlanStarted:
+			if err := json.Unmarshal(e.Data, &data); err != nil {
+				return nil, err
+			}
+			if e.Kind == journal.PlanMade {
+				sections++
+			}
+			if data.Plan != id {
+				continue
+			}
+		}
+		switch e.Kind {
+		case journal.PlanMade:
+			text, err := texts.readText(data.Content)
+			if err != nil {
+				return nil, err
+			}
+			found = &Planned{Plan: &Plan{}, Section: sections}
+			if err := json.Unmarshal(text, found.Plan); err != nil {
+				return nil, err
+			}
+		case journal.PlanAnswered:
+			if found != nil {
+				found.Approved, found.Refused, found.By = data.Yes, !data.Yes, data.By
+			}
+		case journal.PlanStarted:
+			if found != nil {
+				found.Started++
+			}
+		case journal.RunEnded:
+			if found != nil {
+				found.Ended = true
+			}
+		}
+	}
+	if found != nil && sections > found.Section { // the run has gone on to another one
+		found.Ended = true
+	}
+	return found, nil
+}
+
+// WaitingPlans is the plans on record that a person has to approve and didn't answer, the oldest first.
+func WaitingPlans(j journal.Journal, now time.Time) (list []*Planned, err error) {
+	events, _, err := j.Read(journal.Query{Kind: journal.PlanMade, Limit: 1000, Last: true})
+	if err != nil {
+		return nil, err
+	}
+	for i := range events {
+		if now.Sub(events[i].Time) > PlanLifetime {
+			continue
+		}
+		var data struct{ Plan string }
+		if err := json.Unmarshal(events[i].Data, &data); err != nil {
+			return nil, err
+		}
+		p, err := FindPlan(j, data.Plan)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil && p.Confirm && !p.Approved && !p.Refused && !p.Ended {
+			list = append(list, p)
+		}
+	}
+	return list, nil
+}
+
+// AnswerPlan records what was said to a plan: by a person, or that it is withdrawn.
+func AnswerPlan(j journal.Journal, p *Plan, yes bool, by string) error {
+	data := journal.AppendString([]byte(`{"plan":`), p.ID)
+	data = appendHash(append(data, `,"hash":`...), p.Hash)
+	data = journal.AppendString(fmt.Appendf(data, `,"yes":%t,"by":`, yes), by)
+	_, err := j.Append(journal.Written, journal.PlanAnswered, p.Run, "", append(data, '}'))
+	return err
+}
+
+// Unsettled is the first effect of a run that was under way when its server ended, and that mustn't be
+// repeated: a person has to say what became of it, by [Settle].
+func (r *Record) Unsettled(p *caps.Policy) (n int, op string) {
+	for _, d := range r.decisions {
+		if d.denied != nil || d.done || d.op == "call" {
+			continue
+		}
+		m, o, ok := p.Kinds().Operation(d.op)
+		if ok {
+			if v, fixed := m.Verb(o.Verb); fixed && o.VerbParam == "" && (v.ReadOnly || v.Idempotent) {
+				continue
+			}
+		}
+		return d.n, d.op
+	}
+	return 0, ""
+}
+
+// Settle records what a person knows of an effect that was under way when its server ended. One that
+// was done is answered by outcome_unknown, which says so; one that was not is made again.
+func Settle(j journal.Journal, id string, n int, did bool) error {
+	rec, err := ReadRecord(j, id)
+	if err != nil {
+		return err
+	}
+	d := rec.byNumber[n]
+	if d == nil || d.denied != nil || d.done || rec.End != nil {
+		return fmt.Errorf("step %d of the run %s doesn't wait for an answer", n, id)
+	}
+	var data []byte
+	if did {
+		data = appendFault(fmt.Appendf(nil, `{"request":%d,"error":`, d.seq), &fault.Fault{
+			Kind: fault.OutcomeUnknown, Message: d.op + " was done, as a person said, and what it answered is not known",
+		})
+	} else {
+		data = fmt.Appendf(nil, `{"request":%d,"done":false`, d.seq)
+	}
+	_, err = j.Append(journal.Written, journal.EffectOutcome, id, d.branch, append(data, '}'))
+	return err
+}
+
