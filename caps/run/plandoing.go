@@ -203,4 +203,3 @@ func (d *doing) fits(hole, got value.Value) bool {
 	is, errB := journal.AppendValue(nil, got, journal.MaxBlob)
 	return errA == nil && errB == nil && string(want) == string(is)
 }
-

@@ -164,4 +164,3 @@ func Settle(j journal.Journal, id string, n int, did bool) error {
 	_, err = j.Append(journal.Written, journal.EffectOutcome, id, d.branch, append(data, '}'))
 	return err
 }
-
