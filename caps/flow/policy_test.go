@@ -282,7 +282,8 @@ func TestViolation(t *testing.T) {
 		rule := &flow.Rule{MadeOnly: r.IntN(4) == 0, Any: r.IntN(2) == 0}
 		if r.IntN(3) == 0 {
 			for rule.AllOf = 0; bits.OnesCount32(uint32(rule.AllOf)) != 2; {
-				rule.AllOf = flow.Atoms(1<<r.IntN(32) | 1<<r.IntN(32))
+				one, other := r.IntN(32), r.IntN(32)
+				rule.AllOf = flow.Atoms(1<<one | 1<<other)
 			}
 		} else {
 			rule.NotFrom = flow.Atoms(sparse())

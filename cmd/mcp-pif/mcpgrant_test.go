@@ -356,7 +356,7 @@ func TestAttackUpstreamVariable(t *testing.T) {
 		t.Errorf("the variable's value comes back: %s", got)
 	}
 	p.end()
-	if log := p.logged(); !strings.Contains(log, "variable=UP_MODE") || strings.Contains(log, "variable=UP_TOKEN") {
+	if log := p.logged(); !strings.Contains(log, "name=UP_MODE") || strings.Contains(log, "name=UP_TOKEN") {
 		t.Errorf("the start tells which variables are missing: %s", log)
 	}
 	cmd = w.command("serve", "--store=memory", "--cap", "up.echo", "--cap", "env:UP_TOKEN")

@@ -8,6 +8,7 @@ require github.com/mcp-pif/mcp-pif v0.0.0
 replace github.com/mcp-pif/mcp-pif => ../../..
 
 require (
+	code.dny.dev/ssrf v0.3.0 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/fatih/color v1.13.0 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect

@@ -130,6 +130,9 @@ func (b *tab) until(script string) {
 	}
 }
 
+// settled is that the page says whether it is live.
+const settled = `!document.querySelector("[data-live]:not(.on)")`
+
 // layout is where each element is; a theme changes none.
 const layout = `[...document.querySelectorAll("body *")].map(e => { const r = e.getBoundingClientRect(); return [r.x, r.y, r.width, r.height].map(Math.round).join(" ") }).join("\n")`
 
@@ -195,6 +198,7 @@ func TestViews(t *testing.T) {
 			for _, dark := range []bool{false, true} {
 				s.dark = dark
 				b.fatal(show(b.Context, b.base, s))
+				b.until(settled)
 				layouts = append(layouts, eval[string](b, layout))
 				if _, err := chromedp.Run(b.Context, chromedp.Evaluate[chromedp.Void](rules)); err != nil {
 					t.Fatal(err)
