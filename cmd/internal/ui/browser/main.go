@@ -132,12 +132,22 @@ func shots(out string) error {
 	return nil
 }
 
-// browser starts Chromium.
+// browser starts Chromium, which leaves files where its temporary folder is.
 func browser(ctx context.Context) (context.Context, context.CancelFunc) {
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox)
+	temp, err := os.MkdirTemp("", "pif-browser-*")
+	if err != nil {
+		temp = os.TempDir()
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.Env("TMPDIR="+temp))
 	allocator, end := chromedp.NewExecAllocator(ctx, options...)
 	tab, cancel := chromedp.NewContext(allocator)
-	return tab, func() { cancel(); end() }
+	return tab, func() {
+		cancel()
+		end()
+		if err == nil {
+			os.RemoveAll(temp)
+		}
+	}
 }
 
 // enter opens the page with its link, and gives where it is.
