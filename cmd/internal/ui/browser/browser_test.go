@@ -194,12 +194,15 @@ func TestViews(t *testing.T) {
 		for _, width := range []int64{1280, 360} {
 			s.width = width
 			b.healthy(s)
-			var layouts []string
-			for _, dark := range []bool{false, true} {
+			layouts := map[bool]string{}
+			laid := func(dark bool) {
 				s.dark = dark
 				b.fatal(show(b.Context, b.base, s))
 				b.until(settled)
-				layouts = append(layouts, eval[string](b, layout))
+				layouts[dark] = eval[string](b, layout)
+			}
+			for _, dark := range []bool{false, true} {
+				laid(dark)
 				if _, err := chromedp.Run(b.Context, chromedp.Evaluate[chromedp.Void](rules)); err != nil {
 					t.Fatal(err)
 				}
@@ -207,8 +210,14 @@ func TestViews(t *testing.T) {
 					t.Errorf("%s at %d pixels, dark %t: %s", s.name, width, dark, v)
 				}
 			}
-			if !strings.Contains(s.path, "replay") && layouts[0] != layouts[1] { // a replay's time differs
-				t.Errorf("%s at %d pixels is laid out otherwise in the dark", s.name, width)
+			// What is told of time may be another text by now: then both are laid out anew.
+			for try := 0; !strings.Contains(s.path, "replay") && layouts[false] != layouts[true]; try++ {
+				if try == 5 {
+					t.Errorf("%s at %d pixels is laid out otherwise in the dark", s.name, width)
+					break
+				}
+				laid(false)
+				laid(true)
 			}
 		}
 	}
@@ -306,7 +315,7 @@ func TestKeysAndLive(t *testing.T) {
 	eval[string](b, `document.activeElement.value = ""`)
 	key("squ")
 	key(kb.Enter)
-	b.until(`location.search.includes("squ") && document.querySelectorAll("tbody tr").length === 1`)
+	b.until(`location.search.includes("squ") && document.querySelectorAll("tbody tr").length === 1 && document.documentElement.classList.contains("js")`)
 	key("jq")
 	b.until(`location.pathname.endsWith("/questions")`)
 

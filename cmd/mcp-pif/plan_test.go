@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
+)
+
+// performed is a handler that performs nothing and counts what it should.
+type performed struct {
+	mu  sync.Mutex
+	ops []caps.Flags
+}
+
+func (*performed) Prepare(*caps.Grant) {}
+
+func (p *performed) Perform(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v, _ := a.Held.Grant.Manifest.Verb(a.Verb)
+	p.ops = append(p.ops, v.Flags)
+	return value.Str("x"), 1, nil
+}
+
+// TestPlanningChangesNothing plans a call of every operation that changes something, of each kind
+// that ships and of a server's: none is performed.
+func TestPlanningChangesNothing(t *testing.T) {
+	t.Parallel()
+	server := &caps.Manifest{
+		Kind: "shop", Server: "shop", Version: "1.0.0", Doc: "a server", Algebra: caps.Exact,
+		Verbs: []caps.Verb{{Name: "look", Flags: caps.Flags{ReadOnly: true}}, {Name: "buy", Flags: caps.Flags{OpenWorld: true}}},
+		Operations: []caps.Operation{
+			{Name: "shop.look", Wire: "look", Verb: "look", Doc: "looks", Result: "any", Params: []caps.Param{{Name: "what", Type: "string", Doc: "it"}}},
+			{Name: "shop.buy", Wire: "buy", Verb: "buy", Doc: "buys", Result: "any", Params: []caps.Param{{Name: "what", Type: "string", Doc: "it"}}},
+		},
+	}
+	known, err := kinds(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scopes := map[string]string{
+		"fs": "fs:.", "kv": "kv:**", "fetch": "fetch:https://api.example.com/**", "proc": "proc:python3", "shop": "shop", "clock": "clock:utc",
+		"random": "random:seed", "env": "env:LANG", "ask": "ask",
+	}
+	planned, reads := 0, 0
+	for kind := range scopes {
+		m, ok := known.Manifest(kind)
+		if !ok {
+			t.Fatalf("there is no kind %s", kind)
+		}
+		for i := range m.Operations {
+			o := &m.Operations[i]
+			policy := caps.NewPolicy(known, time.Now)
+			c, err := caps.Parse(scopes[m.Kind], known)
+			if err != nil {
+				t.Fatalf("%s: %v", m.Kind, err)
+			}
+			g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: known, Dir: dir})
+			if err == nil {
+				err = policy.Grant(g)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			handler := &performed{}
+			broker := run.New(run.Options{Policy: policy, Handler: handler, Journal: journal.NewMemory(1<<20, nil)})
+			tools, _, err := registry.Open(broker.Log(), policy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := tools.Evolve(registry.Definition{Name: "act", Code: []byte(`{"lam":"u","body":` + o.Example() + `}`), Capabilities: []string{scopes[m.Kind]}}, registry.Edit{})
+			if err != nil {
+				t.Fatalf("%s: %v", o.Example(), err)
+			}
+			in, _ := core.ParseInput([]byte("null"), core.InputData)
+			p, f := broker.Begin(tools.Snapshot(), run.Start{Tool: made}).Plan(t.Context(), time.Now().Add(time.Minute), run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+			if f != nil {
+				t.Fatalf("%s: %v", o.Example(), f)
+			}
+			for _, flags := range handler.ops {
+				reads++
+				if !flags.ReadOnly {
+					t.Errorf("%s was performed while planning", o.Example())
+				}
+			}
+			if planned += len(p.Steps); len(p.Steps)+len(handler.ops) == 0 {
+				t.Logf("%s is denied: %s", o.Example(), p.Ends)
+			}
+		}
+	}
+	if planned < 10 || reads < 10 {
+		t.Errorf("%d writes were planned and %d reads performed: it tests little", planned, reads)
+	}
+}
