@@ -62,6 +62,11 @@ func Folded(before, text string) []string {
 	return wrapped(before, strings.Repeat(" ", len(before))+factMargin, PlainASCII(text))
 }
 
+// FoldedASCII is [Folded] of a text that is printable ASCII already, which stays as it is.
+func FoldedASCII(before, text string) []string {
+	return wrapped(before, strings.Repeat(" ", len(before))+factMargin, text)
+}
+
 // Margined is words of a model's as a person reads them: nothing in them acts on a
 // terminal, and each of at most so many lines is within a margin.
 func Margined(text string, most int) []string {

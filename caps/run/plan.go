@@ -70,8 +70,10 @@ type PlanStep struct {
 	From map[string][]string `json:"from,omitempty"`
 	// Capability is what permits it; "" where that is decided when it is made, since it depends
 	// on an earlier step.
-	Capability  string   `json:"capability,omitempty"`
-	Designates  []string `json:"designates,omitempty"`
+	Capability string   `json:"capability,omitempty"`
+	Designates []string `json:"designates,omitempty"`
+	// Designating is the names of the arguments that say what is acted on.
+	Designating []string `json:"designating,omitempty"`
 	Read        bool     `json:"read,omitempty"` // it only reads, what a step before it may change
 	Destructive bool     `json:"destructive,omitempty"`
 	Confirm     bool     `json:"confirm,omitempty"`
@@ -106,6 +108,10 @@ type touched struct {
 	kind, grant string
 	designates  []string // nil: all that the grant has
 }
+
+// errPlanMade is the end of a plan before a step that a person has to approve, and that can't be shown: it is
+// computed from an answer, and what else is in it nobody sees.
+var errPlanMade = errors.New("the next step is made of an answer")
 
 // errPlanFull is the end of a plan that has no room for another step.
 var errPlanFull = errors.New("the plan is full")
@@ -149,6 +155,8 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 	}
 	var exceeded *labelled.Exceeded
 	switch {
+	case errors.Is(err, errPlanMade):
+		p.Ends = "What follows is made of what these steps answer; there will be another plan."
 	case errors.Is(err, errPlanFull):
 		p.Ends = fmt.Sprintf("More than fits one plan follows; after these %d steps the rest is planned.", len(p.Steps))
 	case errors.As(err, &exceeded) && len(p.Steps) == 0, ctx.Err() != nil:
@@ -162,11 +170,11 @@ func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section i
 		if res.Hole.Made {
 			what = "what is " + what
 		}
-		p.Ends = fmt.Sprintf("From here on it depends on %s.", what)
+		p.Ends = fmt.Sprintf("What follows depends on %s; there will be another plan.", what)
 	case res.Fault != nil:
-		p.Ends, p.Complete = "Then it fails: "+res.Fault.Error(), true
+		p.Ends, p.Complete = "Then it fails: "+string(res.Fault.Kind)+".", true
 	default:
-		p.Ends, p.Complete = "Nothing depends on an answer: this is all.", true
+		p.Ends, p.Complete = "The plan is complete.", true
 	}
 	if !p.Complete && len(p.Steps) == 0 {
 		return nil, &fault.Fault{Kind: fault.Internal, Message: "the run can't be planned: " + p.Ends, Hint: "Tell the user: this is a defect of mcp-pif."}
@@ -478,6 +486,14 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 		s.Read = fixed && o.VerbParam == "" && verb.ReadOnly
 		s.Destructive = !s.Read
 		s.Confirm = !s.Read && slices.ContainsFunc(r.b.confirm, func(c caps.Requests) bool { return c.May(m, o) })
+	}
+	for _, param := range o.Params {
+		if param.Designates {
+			s.Designating = append(s.Designating, param.Name)
+		}
+	}
+	if s.Confirm && slices.ContainsFunc(unknownHoles(q.Arg), func(h *labelled.Hole) bool { return h.Made }) {
+		return nil, nil, errPlanMade
 	}
 	if !s.Read {
 		g.touched = append(g.touched, t)

@@ -145,7 +145,7 @@ func planned(t *testing.T, w *world, e *entries, made *registry.Tool, input stri
 			return r
 		}
 		r = resume()
-		if f := r.Does(kept.Plan); f != nil {
+		if f := r.Does(kept.Plan, kept.Started); f != nil {
 			t.Fatal(f)
 		}
 		result, f = drive(t, r, made, input)
@@ -233,7 +233,7 @@ func TestPlanDeviates(t *testing.T) {
 		if r, err = w.broker.Resume(w.tools.Snapshot(), bounds(made, "", `"k"`), rec); err != nil {
 			t.Fatal(err)
 		}
-		if f := r.Does(p); f != nil {
+		if f := r.Does(p, 0); f != nil {
 			t.Fatal(f)
 		}
 		if _, f = drive(t, r, made, `"k"`); f == nil || f.Kind != fault.Deviated || len(e.puts) != before {
@@ -259,7 +259,7 @@ func TestPlanGoesOn(t *testing.T) {
 				t.Fatal(f)
 			}
 			r.Abandon()
-			resume := func(b *run.Broker) *run.Run {
+			resume := func(b *run.Broker, dies bool) *run.Run {
 				rec, err := run.ReadRecord(w.memory, p.Run)
 				if err != nil {
 					t.Fatal(err)
@@ -275,11 +275,16 @@ func TestPlanGoesOn(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				now, err := run.FindPlan(w.memory, p.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				begun := now.Started
 				r, err := b.Resume(w.tools.Snapshot(), bounds(made, "", `"k"`), rec)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if f := r.Does(p); f != nil {
+				if f := r.Does(p, begun); f != nil && !dies {
 					t.Fatal(f)
 				}
 				return r
@@ -292,11 +297,11 @@ func TestPlanGoesOn(t *testing.T) {
 				}
 				return value.Str("nobody hears this"), 1, nil
 			}}})
-			drive(t, resume(dying), made, `"k"`)
+			drive(t, resume(dying, true), made, `"k"`)
 			if ended = j.takes >= 0; ended {
 				break
 			}
-			_, f = drive(t, resume(run.New(run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: e.perform}})), made, `"k"`)
+			_, f = drive(t, resume(run.New(run.Options{Policy: w.policy, Journal: w.memory, Handler: &performer{perform: e.perform}}), false), made, `"k"`)
 			times := map[string]int{}
 			for _, put := range e.puts {
 				times[put[:1]]++

@@ -23,15 +23,26 @@ type doing struct {
 // errSection is that a run has come to the end of a plan that isn't complete.
 var errSection = &fault.Fault{Kind: fault.Cancelled, Message: "the plan ends here", Hint: "Do the next plan."}
 
-// Does has a run that goes on do a plan, and nothing else.
-func (r *Run) Does(p *Plan) *fault.Fault {
+// Does has a run that goes on do a plan, and nothing else. started is how often the plan was begun before, as
+// far as is known: where somebody else began it meanwhile it isn't done.
+func (r *Run) Does(p *Plan, started int) *fault.Fault {
 	d := &doing{plan: p, steps: map[int]int{}, answers: map[int]value.Value{}}
 	for i, s := range p.Steps {
 		d.steps[s.N] = i + 1
 	}
 	r.doing = d
-	if _, err := r.b.journal.Append(journal.Written, journal.PlanStarted, r.id, "", append(journal.AppendString([]byte(`{"plan":`), p.ID), '}')); err != nil {
+	seq, err := r.b.journal.Append(journal.Written, journal.PlanStarted, r.id, "", append(journal.AppendString([]byte(`{"plan":`), p.ID), '}'))
+	var now *Planned
+	if err == nil {
+		now, err = FindPlan(r.b.journal, p.ID)
+	}
+	switch {
+	case err != nil || now == nil:
+		r.Abandon()
 		return &fault.Fault{Kind: fault.Overloaded, Message: "that the plan is done could not be recorded", Hint: "Tell the operator.", Cause: err}
+	case now.Ended || slices.Index(now.starts, seq) != started:
+		r.Abandon()
+		return &fault.Fault{Kind: fault.Conflict, Message: "another call is doing the plan " + p.ID, Hint: "Wait for that call: a plan is done once."}
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ type Planned struct {
 	By       string // who said so: terminal, elicitation, or server for one that is withdrawn
 	Started  int    // how often it was begun to be done
 	Ended    bool
+
+	starts []uint64 // the events of that
 }
 
 // Withdrawn is who withdraws a plan that can't be done any more; see [AnswerPlan].
@@ -72,11 +74,16 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 			}
 		case journal.PlanAnswered:
 			if found != nil {
-				found.Approved, found.Refused, found.By = data.Yes, !data.Yes, data.By
+				if !data.Yes { // for good
+					found.Approved, found.Refused, found.By = false, true, data.By
+				} else if !found.Refused {
+					found.Approved, found.By = true, data.By
+				}
 			}
 		case journal.PlanStarted:
 			if found != nil {
 				found.Started++
+				found.starts = append(found.starts, e.Seq)
 			}
 		case journal.RunEnded:
 			if found != nil {

@@ -111,13 +111,30 @@ func (p *Plan) Lines() ([]string, bool) {
 		lines = append(lines, groupLines(i, p.Steps[i:i+n])...)
 		i += n
 	}
-	lines = append(lines, p.ReadsText()+" "+p.Ends)
+	lines = append(lines, p.ReadsText()+" "+p.Ends, "All arguments in full: mcp-pif approve --list --json")
 	var all []string
 	for _, line := range lines {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-		all = append(all, caps.Folded(indent, strings.TrimLeft(line, " "))...)
+		all = append(all, caps.FoldedASCII(indent, ascii(strings.TrimLeft(line, " ")))...)
 	}
 	return all, len(all) <= maxPlanLines
+}
+
+// ascii is JSON, and words around it, with nothing but printable ASCII: letters of other alphabets can stand
+// for those they look like.
+func ascii(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r >= ' ' && r < 0x7f:
+			b.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // groupLines is steps of one operation, the first of which has the index i.
@@ -163,7 +180,7 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 			if i < 0 {
 				continue
 			}
-			text, designating := shownArgument(s, args[k][i].Value)
+			text, designating := shownArgument(s, name, args[k][i].Value)
 			designates = designates || designating
 			if !slices.Contains(texts, text) {
 				texts = append(texts, text)
@@ -199,20 +216,19 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 }
 
 // shownArgument is one argument in JSON: whole where it may say what is acted on, else its beginning.
-func shownArgument(s *PlanStep, v value.Value) (text string, designates bool) {
+func shownArgument(s *PlanStep, name string, v value.Value) (text string, designates bool) {
 	raw, err := journal.AppendValue(nil, v, maxPlanBytes)
 	if err != nil {
 		return "(it can't be shown)", false
 	}
 	raw = unquote(raw)
-	bare, isText := v.(value.Str)
 	switch {
-	case s.Capability == "", isText && slices.Contains(s.Designates, string(bare)):
+	case s.Capability == "", name == "", slices.Contains(s.Designating, name):
 		designates = true
-	case len(s.Designates) == 0:
+	case len(s.Designating) == 0:
 		designates = utf8.RuneCount(raw) <= 2*shownText
 	}
-	text = caps.Visible(string(bytes.TrimSpace(raw)))
+	text = string(bytes.TrimSpace(raw))
 	if n := utf8.RuneCountInString(text); !designates && n > shownText {
 		text = fmt.Sprintf("%s... (%d characters)", string([]rune(text)[:shownText]), n)
 	}

@@ -74,6 +74,9 @@ func CancelTask(j journal.Journal, id, by string) error {
 
 // EndTask records the end of a task that can't go on.
 func (b *Broker) EndTask(id string, f *fault.Fault) error {
+	if f == nil { // its answer is a plan
+		f = &fault.Fault{Kind: fault.Cancelled, Message: "the task has no run of its own"}
+	}
 	data := b.appendFault([]byte(`{"steps":0,"error":`), f)
 	_, err := b.journal.Append(journal.Written, journal.RunEnded, id, "", append(data, `,"stopped":"running"}`...))
 	return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
 // approveOptions are the flags of approve.
@@ -66,9 +67,9 @@ answer about it.`,
 			}
 			c := &caps.Consents{Path: path}
 			if o.list {
-				return failing(listQuestions(cmd, c, o.asJSON))
+				return failing(listQuestions(cmd, c, &stores, o.asJSON))
 			}
-			return failing(approve(cmd, c, &o, args))
+			return failing(approve(cmd, c, &o, &stores, args))
 		},
 	}
 	stores.register(cmd, false)
@@ -81,17 +82,24 @@ answer about it.`,
 }
 
 // listQuestions shows what waits and what was answered.
-func listQuestions(cmd *cobra.Command, c *caps.Consents, asJSON bool) error {
+func listQuestions(cmd *cobra.Command, c *caps.Consents, stores *journalOptions, asJSON bool) error {
 	questions, answers, err := c.All()
 	if err != nil {
 		return err
 	}
+	plans, err := waitingPlans(stores)
+	if err != nil {
+		return err
+	}
 	if asJSON {
-		return printJSON(cmd, map[string]any{"questions": append([]caps.Question{}, questions...), "answers": append([]caps.ConsentAnswer{}, answers...)})
+		return printJSON(cmd, map[string]any{"questions": append([]caps.Question{}, questions...), "answers": append([]caps.ConsentAnswer{}, answers...), "plans": append([]*run.Planned{}, plans...)})
 	}
 	out := cmd.OutOrStdout()
-	if len(questions) == 0 {
+	if len(questions)+len(plans) == 0 {
 		fmt.Fprintln(out, "Nothing waits for your approval.")
+	}
+	for _, p := range plans {
+		fold(out, "%s  the plan of \"%s\", version %d: %s, until %s", p.ID, p.Tool, p.Version, count(len(p.Steps), "step", "steps"), p.Expires().UTC().Format(time.RFC3339))
 	}
 	for i := range questions {
 		q := &questions[i]
@@ -107,7 +115,7 @@ func listQuestions(cmd *cobra.Command, c *caps.Consents, asJSON bool) error {
 }
 
 // approve asks the person at the terminal.
-func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, args []string) error {
+func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, stores *journalOptions, args []string) error {
 	tty, err := openTerminal(cmd.InOrStdin())
 	if err != nil {
 		return err
@@ -120,6 +128,13 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, args []str
 	questions, err := questionsMeant(c, args)
 	if err != nil {
 		return err
+	}
+	plans, err := waitingPlans(stores)
+	if err != nil {
+		return err
+	}
+	if len(questions) == 0 && len(plans) > 0 && len(args) == 0 {
+		return fmt.Errorf("%s: 'mcp-pif approve --list' shows what waits, 'mcp-pif approve %s' the first plan", count(len(plans), "plan waits", "plans wait"), plans[0].ID)
 	}
 	if len(questions) == 0 {
 		fmt.Fprintln(tty, "Nothing waits for your approval.")

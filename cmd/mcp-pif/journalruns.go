@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
 // A recorded is what the data of events has that a person reads.
@@ -22,6 +23,8 @@ type recorded struct {
 	Version    int
 	Code       string
 	Input      string
+	Inputs     []json.RawMessage
+	Yes        bool
 	Op         string
 	At         string
 	Args       json.RawMessage
@@ -129,7 +132,7 @@ type shownRun struct {
 	Version int       `json:"version,omitempty"`
 	Code    string    `json:"code,omitempty"`
 	Input   string    `json:"input,omitempty"`
-	// Result is "running" if no end is on record.
+	// Result is "running" if no end is on record, or what became of its plan.
 	Result  string   `json:"result"`
 	Steps   uint64   `json:"steps"`
 	Millis  int64    `json:"ms"`
@@ -146,6 +149,30 @@ func summary(events []journal.Event) (s shownRun) {
 		switch e.Kind {
 		case journal.RunStarted:
 			s.Run, s.Time, s.Tool, s.Version, s.Code, s.Input = e.Run, e.Time, r.Tool, r.Version, r.Code, r.Input
+			if len(r.Inputs) > 0 {
+				texts := make([]string, len(r.Inputs))
+				for i, in := range r.Inputs {
+					var text string
+					if json.Unmarshal(in, &text) != nil {
+						text = string(in)
+					}
+					texts[i] = text
+				}
+				s.Input = strings.Join(texts, ", ")
+			}
+		case journal.PlanMade:
+			s.Result = "planned"
+		case journal.PlanStarted:
+			s.Result = "plan begun"
+		case journal.PlanAnswered:
+			switch {
+			case r.Yes:
+				s.Result = "plan approved"
+			case r.By == run.Withdrawn:
+				s.Result = "plan withdrawn"
+			default:
+				s.Result = "plan refused"
+			}
 		case journal.EffectRequested:
 			ops[e.Seq] = len(s.Effects)
 			s.Effects = append(s.Effects, r.Op+" …")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,23 +15,69 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
+// planStores is the stores in which plans may wait: the one that the flags name, or those of all profiles.
+func planStores(o *journalOptions) ([]string, error) {
+	if o.store != "" || o.profile != "" {
+		path, err := o.there()
+		return []string{path}, err
+	}
+	names, err := profiles()
+	paths := make([]string, len(names))
+	for i, name := range names {
+		if paths[i], err = folderPath(name); err != nil {
+			return nil, err
+		}
+	}
+	return paths, err
+}
+
+// findPlan opens the store that has a plan.
+func findPlan(o *journalOptions, id string) (*journal.Store, *run.Planned, error) {
+	paths, err := planStores(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, path := range paths {
+		s, err := journal.Open(path, journal.Options{Notes: heads()})
+		if err != nil {
+			return nil, nil, err
+		}
+		p, err := run.FindPlan(s, id)
+		if err == nil && p != nil {
+			return s, p, nil
+		}
+		if err = errors.Join(err, s.Close()); err != nil {
+			return nil, nil, err
+		}
+	}
+	return nil, nil, fmt.Errorf("no profile has a plan %q: name the server's file with --store, if it has one", id)
+}
+
+// waitingPlans is the plans that wait for a person in the stores meant.
+func waitingPlans(o *journalOptions) (all []*run.Planned, err error) {
+	paths, err := planStores(o)
+	for _, path := range paths {
+		s, err := journal.Open(path, journal.Options{ReadOnly: true, Notes: heads()})
+		if err != nil {
+			return nil, err
+		}
+		list, err := run.WaitingPlans(s, time.Now())
+		if err = errors.Join(err, s.Close()); err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, err
+}
+
 // approvePlan shows a plan and has the person answer it.
 func approvePlan(cmd *cobra.Command, o *journalOptions, id string, no bool) error {
-	path, err := o.there()
-	if err != nil {
-		return err
-	}
-	s, err := journal.Open(path, journal.Options{Notes: heads()})
+	s, p, err := findPlan(o, id)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	p, err := run.FindPlan(s, id)
 	switch {
-	case err != nil:
-		return err
-	case p == nil:
-		return fmt.Errorf("there is no plan %q in %s", id, path)
 	case p.Ended || p.Started > 0:
 		return fmt.Errorf("the plan %s was begun already", id)
 	case !p.Confirm:

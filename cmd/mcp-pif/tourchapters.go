@@ -52,10 +52,10 @@ var chapters = []chapter{
 			return err
 		}
 		g.tell("An example that a new version breaks isn't forgotten.")
-		if err := g.evolves("mean", "xs => sum(xs) / length(xs)", map[string]any{"examples": []any{map[string]any{"input": []int{2, 4}, "expect": 3}}}); err != nil {
+		if err := g.evolves("spread", "xs => max(xs) - min(xs)", map[string]any{"examples": []any{map[string]any{"input": []int{2, 7, 4}, "expect": 5}}}); err != nil {
 			return err
 		}
-		return g.fails("evolve", map[string]any{"name": "mean", "code": "xs => sum(xs)"}, "evolve  mean = xs => sum(xs)", 3, "refused", "example 1")
+		return g.fails("evolve", map[string]any{"name": "spread", "code": "xs => max(xs)"}, "evolve  spread = xs => max(xs)", 3, "refused", "example 1")
 	}},
 	{"It can't run away", nil, func(g *guide) error {
 		g.tell("Steps, memory and depth have budgets. A program that exceeds one ends with a reason.")
@@ -112,10 +112,10 @@ var chapters = []chapter{
 			return err
 		}
 		g.tell("Each version is kept, and a change to the record is found.")
-		if err := g.evolves("mean", "xs => sum(xs) / max(1, length(xs))", nil); err != nil {
+		if err := g.evolves("spread", "xs => if isEmpty(xs) then 0 else max(xs) - min(xs)", nil); err != nil {
 			return err
 		}
-		if err := g.command([]string{"tools", "rollback", "mean", "1"}, 1, "as version 3"); err != nil {
+		if err := g.command([]string{"tools", "rollback", "spread", "1"}, 1, "as version 3"); err != nil {
 			return err
 		}
 		return g.command([]string{"journal", "verify"}, 6, "\nok\n")

@@ -62,6 +62,9 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 	ended(0, f)
 	if f != nil {
 		r.End(run.End{Fault: f})
+		if s.withholds() {
+			f = &fault.Fault{Kind: f.Kind, Message: "the run can't be planned", Hint: "Give it less to do, or call the tool without a plan."}
+		}
 		return failed(f)
 	}
 	r.Abandon()
@@ -77,6 +80,11 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 		})
 	}
 	state := "ready"
+	if t.plan && p.Complete && len(p.Steps) == 0 {
+		a := s.doPlan(ctx, c, p.ID, false, false, true)
+		a.tell([]string{"there was nothing to plan: it changes nothing, and this is what it gives"}, "")
+		return a
+	}
 	if p.Confirm {
 		state = "waiting"
 		if s.confirmHere(ctx, p) {
@@ -118,9 +126,18 @@ func (s *Server) confirmHere(ctx context.Context, p *run.Plan) bool {
 	return text == answers[0]
 }
 
+// withholds reports whether a model may not be shown what a plan is made of.
+// Under any rule of flow it may not: no label would tell that it was.
+func (s *Server) withholds() bool { return s.broker.Flow() != nil }
+
 // showPlan is a plan as a model gets it.
 func (s *Server) showPlan(p *run.Plan, state string) Answer {
-	withheld := s.broker.Flow() != nil && len(s.broker.Flow().Shown()) > 0
+	if s.withholds() {
+		a := succeeded(begin().text("plan", p.ID).text("state", "waiting").text("expires", p.Expires().Format(time.RFC3339)))
+		a.tell([]string{"what the plan does is withheld: rules about where data may go are in force. The user can read it with `mcp-pif approve --list --json`"},
+			string(begin().text("name", "run").raw("arguments", begin().text("plan", p.ID).end()).end()))
+		return a
+	}
 	type step struct {
 		Op   string              `json:"op"`
 		Args json.RawMessage     `json:"args,omitempty"`
@@ -130,9 +147,7 @@ func (s *Server) showPlan(p *run.Plan, state string) Answer {
 	steps := make([]step, min(len(p.Steps), maxShownSteps))
 	for i, x := range p.Steps[:len(steps)] {
 		steps[i] = step{Op: x.Op, From: x.From, Read: x.Read}
-		if !withheld {
-			steps[i].Args = x.ShownArgs()
-		}
+		steps[i].Args = x.ShownArgs()
 	}
 	next := begin().text("name", "run").raw("arguments", begin().text("plan", p.ID).end()).end()
 	o := begin().text("plan", p.ID).text("state", state).raw("steps", encode(steps)).raw("reads", encode(p.Reads)).
@@ -143,10 +158,7 @@ func (s *Server) showPlan(p *run.Plan, state string) Answer {
 		notes = append(notes, fmt.Sprintf("the first %d of %d steps are shown", len(steps), len(p.Steps)))
 	}
 	if state == "waiting" {
-		notes = append(notes, "the user has to approve the plan: `mcp-pif approve "+p.ID+"` in a terminal shows it; then the next call does it")
-	}
-	if withheld {
-		notes = append(notes, "the arguments are withheld: a rule about what may be shown to a model is in force")
+		notes = append(notes, "the user has to approve the plan: `mcp-pif approve "+p.ID+"` in a terminal shows it (with the server's --store, if it has one); then the next call does it")
 	}
 	a.tell(notes, string(next))
 	return a
@@ -228,7 +240,7 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		}
 		if anew.made == nil || anew.made.Hash != p.Hash {
 			s.withdrawPlan(p.Plan)
-			return refuse(fault.Deviated, "what the plan "+p.ID+" read has changed, so nothing of it is done"+firstDifference(p.Plan, anew.made), again)
+			return refuse(fault.Deviated, "what the plan "+p.ID+" read has changed, so nothing of it is done"+s.firstDifference(p.Plan, anew.made), again)
 		}
 	}
 	return s.Call(context.WithValue(ctx, planKey{}, &planCall{does: p, record: t.record, held: held}), t.call)
@@ -242,18 +254,18 @@ func (s *Server) withdrawPlan(p *run.Plan) {
 }
 
 // firstDifference says in which step two plans differ.
-func firstDifference(was, is *run.Plan) string {
-	if is == nil {
+func (s *Server) firstDifference(was, is *run.Plan) string {
+	if is == nil || s.withholds() {
 		return ""
 	}
-	for i, s := range was.Steps {
+	for i, x := range was.Steps {
 		switch {
 		case i >= len(is.Steps):
-			return fmt.Sprintf(": step %d, %s, would not be made", i+1, s.Op)
-		case s.Op != is.Steps[i].Op:
-			return fmt.Sprintf(": step %d would be %s, not %s", i+1, is.Steps[i].Op, s.Op)
-		case string(s.Args) != string(is.Steps[i].Args):
-			return fmt.Sprintf(": step %d, %s, would have other arguments", i+1, s.Op)
+			return fmt.Sprintf(": step %d, %s, would not be made", i+1, x.Op)
+		case x.Op != is.Steps[i].Op:
+			return fmt.Sprintf(": step %d would be %s, not %s", i+1, is.Steps[i].Op, x.Op)
+		case string(x.Args) != string(is.Steps[i].Args):
+			return fmt.Sprintf(": step %d, %s, would have other arguments: %s, and %s was planned", i+1, x.Op, excerpt(is.Steps[i].ShownArgs()), excerpt(x.ShownArgs()))
 		}
 	}
 	if len(is.Steps) > len(was.Steps) {
@@ -268,7 +280,7 @@ func (s *Server) beginPlanned(c *Call, t *task, pc *planCall) (*run.Run, *fault.
 	if err != nil {
 		return nil, cantGoOn(err.Error())
 	}
-	return r, r.Does(pc.does.Plan)
+	return r, r.Does(pc.does.Plan, pc.does.Started)
 }
 
 // nextSection plans what follows a plan that wasn't all.
@@ -281,5 +293,9 @@ func (s *Server) nextSection(ctx context.Context, c Call, t *task, pc *planCall,
 	if err != nil {
 		return failed(cantGoOn(errors.Unwrap(err).Error()))
 	}
-	return s.planFrom(context.WithValue(ctx, planKey{}, (*planCall)(nil)), c, t, r, program, in, pc.does.Section+1)
+	a := s.planFrom(context.WithValue(ctx, planKey{}, (*planCall)(nil)), c, t, r, program, in, pc.does.Section+1)
+	if n := len(pc.does.Steps); a.Fault == nil {
+		a.tell([]string{fmt.Sprintf("all steps of the plan %s were done (%d); what follows is a new plan", pc.does.ID, n)}, "")
+	}
+	return a
 }

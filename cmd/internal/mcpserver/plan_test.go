@@ -162,8 +162,34 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s: %s", arguments, a.Text)
 		}
 	}
-	if a, p := callPlan(t.Context(), t, s, "run", `{"code":"1 + 1","plan":true}`); a.Fault != nil || len(p.Steps) != 0 || !p.Complete {
+	if a, _ := callPlan(t.Context(), t, s, "run", `{"code":"1 + 1","plan":true}`); a.Text != "2" {
 		t.Errorf("a plan of nothing: %s", a.Text)
+	}
+	// Several calls at once: it is done once.
+	world.puts = nil
+	_, p = callPlan(t.Context(), t, s, "run", `{"tool":"copy","input":"a","plan":true}`)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			s.Call(context.Background(), Call{Tool: "run", Arguments: json.RawMessage(`{"plan":"` + p.Plan + `"}`)})
+		})
+	}
+	all.Wait()
+	if world.done() != "a2=again log=a" {
+		t.Errorf("eight calls did %q", world.done())
+	}
+	// What a task answers may be a plan.
+	a, _ = callPlan(t.Context(), t, s, "run", `{"tool":"copy","input":"a","plan":true,"background":true}`)
+	for try := 0; strings.Contains(a.Text, "isn't done yet") && try < 100; try++ {
+		var st struct{ Task string }
+		_ = json.Unmarshal(a.Structured, &st)
+		a, _ = callPlan(t.Context(), t, s, "run", `{"task":"`+st.Task+`"}`)
+	}
+	if a.Fault != nil || !strings.Contains(a.Text, `"plan":"p_`) {
+		t.Errorf("a plan as a task: %s", a.Text)
+	}
+	if err := s.broker.EndTask("none-1", nil); err != nil {
+		t.Error(err)
 	}
 }
 
