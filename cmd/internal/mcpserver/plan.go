@@ -80,7 +80,7 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 		})
 	}
 	state := "ready"
-	if t.plan && p.Complete && len(p.Steps) == 0 {
+	if t.plan && p.Complete && len(p.Steps) == 0 && !s.withholds() {
 		a := s.doPlan(ctx, c, p.ID, false, false, true)
 		a.tell([]string{"there was nothing to plan: it changes nothing, and this is what it gives"}, "")
 		return a

@@ -238,3 +238,29 @@ func TestConfirm(t *testing.T) {
 		}
 	}
 }
+
+// Under rules of flow a plan's answer tells nothing of what the run reads, or does with it.
+func TestPlanWithheld(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, toModel)
+	m.evolve("fails", `k => raise(!toy.get(k).text)`)
+	m.evolve("send", `k => !toy.send({to: "bob", text: !toy.get(k).text})`)
+	m.evolve("is", `k => if !toy.get(k).text == "pay me" then !toy.send({to: "bob", text: "yes"}) else null`)
+	said := map[string]bool{}
+	for _, tool := range []string{"fails", "send", "is"} {
+		a := do(t, m.Server, "run", `{"tool":"`+tool+`","input":"mail/1","plan":true}`)
+		if text := a.Text + string(a.Structured) + strings.Join(a.More, ""); strings.Contains(text, "pay") || strings.Contains(text, "toy.send") {
+			t.Errorf("%s: %s", tool, text)
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(a.Structured, &members); err != nil {
+			t.Fatal(err)
+		}
+		for name := range members {
+			said[name] = true
+		}
+	}
+	if len(m.sent) > 0 || len(said) > 3 {
+		t.Errorf("it sent %q and told %v", m.sent, said)
+	}
+}
