@@ -38,10 +38,11 @@ func TestMCPLogin(t *testing.T) {
 		out.WriteHeader(answer.Code)
 		_, _ = io.WriteString(out, strings.ReplaceAll(answer.Body.String(), "TOKENS", strings.Join(o.Tokens(), " ")))
 	})
-	web := httptest.NewServer(o)
+	web := httptest.NewUnstartedServer(o)
+	o.URL = "http://" + web.Listener.Addr().String()
+	web.Start()
 	t.Cleanup(web.Close)
 	t.Cleanup(web.CloseClientConnections)
-	o.URL = web.URL
 	at := web.URL + "/mcp"
 	w.fails([]string{"mcp", "add", "tracker", at, "--yes"}, "mcp-pif mcp add tracker "+at+" --login")
 
@@ -57,7 +58,7 @@ func TestMCPLogin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var out strings.Builder
+		var out, told strings.Builder
 		cmd.Stdout = &out
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -65,7 +66,7 @@ func TestMCPLogin(t *testing.T) {
 		lines := bufio.NewScanner(said)
 		for lines.Scan() {
 			if !strings.HasPrefix(lines.Text(), "http") {
-				out.WriteString(lines.Text() + "\n")
+				told.WriteString(lines.Text() + "\n")
 				continue
 			}
 			stay := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -80,9 +81,9 @@ func TestMCPLogin(t *testing.T) {
 			}
 		}
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("%q: %v\n%s", args, err, &out)
+			t.Errorf("%q: %v\n%s%s", args, err, &told, &out)
 		}
-		return out.String()
+		return told.String() + out.String()
 	}
 	shown := pastes("mcp", "add", "tracker", at, "--login", "--no-browser", "--yes", "--accept")
 	if !strings.Contains(shown, "logged in at tracker, by "+web.URL) || !strings.Contains(shown, "added tracker") {

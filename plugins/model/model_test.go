@@ -176,12 +176,12 @@ func TestExtract(t *testing.T) {
 		"an open record":      {answer: said(""), as: "{*: int}", code: "invalid", want: "name them"},
 		"a schema of more":    {answer: said(""), as: `{"type":"string","not":{"const":"a"}}`, code: "invalid", want: "JSON Schema"},
 	} {
+		if test.as == "" {
+			test.as = as
+		}
 		for _, inWords := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", in words ", inWords), func(t *testing.T) {
 				t.Parallel()
-				if test.as == "" {
-					test.as = as
-				}
 				s := newScripted(t, func(w http.ResponseWriter, r request) {
 					if inWords && r.Format != nil {
 						http.Error(w, canary, http.StatusBadRequest)
@@ -209,6 +209,8 @@ func TestExtract(t *testing.T) {
 				if test.code == "invalid" {
 					asked = 0
 				}
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				if len(s.asked) != asked {
 					t.Errorf("the endpoint was asked %d times", len(s.asked))
 				}
