@@ -6,7 +6,7 @@
 #   cmd/mcpb/release.sh [OUT]
 #
 # OUT is dist by default. It needs Go, npx and git; it installs GoReleaser and
-# cyclonedx-gomod into a folder of its own. A release itself is `goreleaser release` on
+# cyclonedx-gomod into a folder of its own. A release itself is `goreleaser release -f cmd/mcpb/goreleaser.yaml` on
 # a tagged commit; the container's image is made only there, since it needs Docker.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -20,10 +20,10 @@ GOBIN=$work/bin go install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-go
 git clone -q . "$work/tree"
 git -C "$work/tree" remote set-url origin https://github.com/mcp-pif/mcp-pif.git
 cd "$work/tree"
-goreleaser check
+goreleaser check cmd/mcpb/goreleaser.yaml
 for round in first second; do
 	rm -rf bundles
-	goreleaser release --snapshot --clean --skip=docker
+	goreleaser release -f cmd/mcpb/goreleaser.yaml --snapshot --clean --skip=docker
 	cp -r dist "$work/$round"
 done
 diff "$work/first/SHA256SUMS" "$work/second/SHA256SUMS"
