@@ -67,36 +67,43 @@ func (s *Store) AppendLater(st Stage, k Kind, run, branch string, data []byte) (
 // Change implements [Journal]. Whether the tools have changed is decided while
 // the file is locked to be written, so of several that know of the same event
 // one is appended, whichever process they are in.
-func (s *Store) Change(after uint64, k Kind, data []byte) (seq uint64, err error) {
+func (s *Store) Change(after uint64, k Kind, data []byte, tools ...string) (seq uint64, err error) {
 	if err := checkChange(k, data); err != nil {
 		return 0, err
 	}
-	return s.append(&entry{stage: Synced, change: true, after: after, e: Event{Kind: k, Data: data}})
+	return s.append(&entry{stage: Synced, change: true, after: after, tools: tools, e: Event{Kind: k, Data: data}})
 }
 
 // ChangeAll implements [Journal]. They are written in one transaction, which other
 // processes wait for.
-func (s *Store) ChangeAll(after uint64, list func(first uint64) ([]Event, error)) (seq uint64, err error) {
-	size, err := checkAll(list)
+func (s *Store) ChangeAll(after uint64, parts []Part, tools ...string) (seq uint64, err error) {
+	size, err := checkAll(parts)
 	if err != nil {
 		return 0, err
 	}
-	return s.append(&entry{stage: Synced, change: true, after: after, all: list, size: size})
+	return s.append(&entry{stage: Synced, change: true, after: after, tools: tools, all: parts, size: size})
 }
 
 // checkAll refuses, before they have numbers, events that can't be appended.
-func checkAll(list func(first uint64) ([]Event, error)) (size int64, err error) {
-	events, err := list(1)
-	if err == nil && len(events) == 0 {
-		err = errors.New("there are no events to be appended")
+func checkAll(parts []Part) (size int64, err error) {
+	if len(parts) == 0 {
+		return 0, errors.New("there are no events to be appended")
 	}
-	for i := range events {
-		if err == nil {
-			err = checkChange(events[i].Kind, events[i].Data)
+	for i := range parts {
+		p := &parts[i]
+		if err := checkChange(p.Kind, p.Data); err != nil {
+			return 0, err
 		}
-		size += overhead + int64(len(events[i].Data))
+		last := -1
+		for _, r := range p.Refs {
+			if r.At <= last || r.At >= len(p.Data) || p.Data[r.At] != '0' || r.Part < 0 || r.Part >= len(parts) {
+				return 0, fmt.Errorf("no number of an event belongs at %d of the data %.80q", r.At, p.Data)
+			}
+			last = r.At
+		}
+		size += overhead + int64(len(p.Data)+20*len(p.Refs))
 	}
-	return size, err
+	return size, nil
 }
 
 // append puts an entry into the queue, and waits as its stage says.

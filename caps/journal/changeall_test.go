@@ -12,14 +12,13 @@ import (
 )
 
 // several is n changes, each of which has its own number in its data.
-func several(n int) func(first uint64) ([]journal.Event, error) {
-	return func(first uint64) ([]journal.Event, error) {
-		events := make([]journal.Event, n)
-		for i := range events {
-			events[i] = journal.Event{Kind: journal.ToolEvolved, Data: fmt.Appendf(nil, `{"tool":"t%d","version":1,"number":%d}`, i, first+uint64(i))}
-		}
-		return events, nil
+func several(n int) []journal.Part {
+	parts := make([]journal.Part, n)
+	for i := range parts {
+		data := fmt.Appendf(nil, `{"tool":"t%d","version":1,"number":0}`, i)
+		parts[i] = journal.Part{Kind: journal.ToolEvolved, Data: data, Refs: []journal.Ref{{At: len(data) - 2, Part: i}}}
 	}
+	return parts
 }
 
 // TestChangeAll: several changes have numbers in a row, which they are told, and a
@@ -41,28 +40,16 @@ func TestChangeAll(t *testing.T) {
 		if _, err := j.ChangeAll(102, several(2)); !errors.Is(err, journal.ErrBehind) {
 			t.Errorf("after a change that isn't the newest: %v", err)
 		}
-		wrong := errors.New("wrong")
-		for what, list := range map[string]func(uint64) ([]journal.Event, error){
-			"none":     several(0),
-			"an error": func(uint64) ([]journal.Event, error) { return nil, wrong },
-			"one that changes nothing": func(first uint64) ([]journal.Event, error) {
-				events, err := several(3)(first)
-				events[1].Kind = journal.RunStarted
-				return events, err
-			},
-			"one about no tool": func(first uint64) ([]journal.Event, error) {
-				events, err := several(3)(first)
-				events[2].Data = []byte(`{}`)
-				return events, err
-			},
-			"an error when it comes to it": func(first uint64) ([]journal.Event, error) {
-				if first > 1 {
-					return nil, wrong
-				}
-				return several(3)(first)
-			},
+		nothing, noTool, noPlace, noPart := several(3), several(3), several(3), several(3)
+		nothing[1].Kind = journal.RunStarted
+		noTool[2] = journal.Part{Kind: journal.ToolEvolved, Data: []byte(`{}`)}
+		noPlace[0].Refs[0].At--
+		noPart[0].Refs[0].Part = 3
+		for what, parts := range map[string][]journal.Part{
+			"none": several(0), "one that changes nothing": nothing, "one about no tool": noTool,
+			"a number where none belongs": noPlace, "a number of no part": noPart,
 		} {
-			if _, err := j.ChangeAll(103, list); err == nil {
+			if _, err := j.ChangeAll(103, parts); err == nil {
 				t.Errorf("%s: it was taken", what)
 			}
 		}
@@ -95,12 +82,9 @@ func TestChangeAllOrNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	large := func(first uint64) ([]journal.Event, error) {
-		events, err := several(3000)(first)
-		for i := range events {
-			events[i].Data = fmt.Appendf(nil, `{"tool":"t%d","text":"%s"}`, i, strings.Repeat("x", 1000))
-		}
-		return events, err
+	large := several(3000)
+	for i := range large {
+		large[i] = journal.Part{Kind: journal.ToolEvolved, Data: fmt.Appendf(nil, `{"tool":"t%d","text":"%s"}`, i, strings.Repeat("x", 1000))}
 	}
 	if _, err := s.ChangeAll(seq, large); !errors.Is(err, journal.ErrFull) {
 		t.Errorf("it was taken: %v", err)

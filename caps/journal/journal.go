@@ -24,6 +24,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -245,12 +246,12 @@ type Journal interface {
 	// Change appends an event that changes the tools there are (see
 	// [Kind.Changes]), Synced, unless there is such an event with a number
 	// larger than after: then nothing is appended, and the error is [ErrBehind].
-	// data must name the tool.
-	Change(after uint64, k Kind, data []byte) (seq uint64, err error)
-	// ChangeAll is Change of several events in a row, all or none of them. What they
-	// are is asked for when the number of the first is known, more than once: list
-	// gives the Kind and Data of each. seq is the number of the first.
-	ChangeAll(after uint64, list func(first uint64) ([]Event, error)) (seq uint64, err error)
+	// data must name the tool. With the names of tools only changes of these count
+	// in a cluster; elsewhere all do in any case.
+	Change(after uint64, k Kind, data []byte, tools ...string) (seq uint64, err error)
+	// ChangeAll is Change of several events in a row, all or none of them. seq is the
+	// number of the first.
+	ChangeAll(after uint64, parts []Part, tools ...string) (seq uint64, err error)
 	// Changed is the number of the newest event that changed the tools there
 	// are, whoever appended it; 0: none did. It costs some microseconds: it is
 	// for asking before every request whether there is something to catch up with.
@@ -263,6 +264,34 @@ type Journal interface {
 	Read(q Query) (events []Event, more bool, err error)
 	// Close writes what is not written.
 	Close() error
+}
+
+// A Part is one event of several that are appended as a whole.
+type Part struct {
+	Kind Kind
+	// Data has a 0 in place of each number of an event of the whole, since these aren't
+	// known before.
+	Data []byte
+	// Refs is where those are, in ascending order.
+	Refs []Ref
+}
+
+// A Ref says that the number of the Part-th event of a whole, from 0, comes in place
+// of the 0 at an index of the data.
+type Ref struct{ At, Part int }
+
+// fill returns the data, with the number of the whole's first event known.
+func (p *Part) fill(first uint64) []byte {
+	if len(p.Refs) == 0 {
+		return p.Data
+	}
+	data := make([]byte, 0, len(p.Data)+19*len(p.Refs))
+	from := 0
+	for _, r := range p.Refs {
+		data = strconv.AppendUint(append(data, p.Data[from:r.At]...), first+uint64(r.Part), 10)
+		from = r.At + 1
+	}
+	return append(data, p.Data[from:]...)
 }
 
 // A Break is a place where a chain does not hold.

@@ -62,7 +62,7 @@ func (m *Memory) AppendLater(st Stage, k Kind, run, branch string, data []byte) 
 }
 
 // Change implements [Journal].
-func (m *Memory) Change(after uint64, k Kind, data []byte) (uint64, error) {
+func (m *Memory) Change(after uint64, k Kind, data []byte, _ ...string) (uint64, error) {
 	if err := checkChange(k, data); err != nil {
 		return 0, err
 	}
@@ -83,8 +83,8 @@ func (m *Memory) append(after uint64, k Kind, run, branch string, data []byte) (
 }
 
 // ChangeAll implements [Journal]. An error of mirror leaves those before it.
-func (m *Memory) ChangeAll(after uint64, list func(first uint64) ([]Event, error)) (uint64, error) {
-	if _, err := checkAll(list); err != nil {
+func (m *Memory) ChangeAll(after uint64, parts []Part, _ ...string) (first uint64, err error) {
+	if _, err := checkAll(parts); err != nil {
 		return 0, err
 	}
 	m.mu.Lock()
@@ -92,11 +92,10 @@ func (m *Memory) ChangeAll(after uint64, list func(first uint64) ([]Event, error
 	if m.changed > after {
 		return 0, ErrBehind
 	}
-	first := m.last + 1
-	events, err := list(first)
-	for i := range events {
+	first = m.last + 1
+	for i := range parts {
 		if err == nil {
-			_, err = m.add(events[i].Kind, "", "", events[i].Data)
+			_, err = m.add(parts[i].Kind, "", "", parts[i].fill(first))
 		}
 	}
 	return first, err

@@ -13,9 +13,11 @@ type entry struct {
 	// the event with the number after; behind is set where one was.
 	change, behind bool
 	after          uint64
-	// all gives the events of an entry that is several, of about size bytes; e is
+	// tools is the names of which no change may be newer; empty: any tool's.
+	tools []string
+	// all is the parts of an entry that is several events, of about size bytes; e is
 	// none then but for the time, and the number of the first.
-	all  func(first uint64) ([]Event, error)
+	all  []Part
 	size int64
 	// flush marks an entry that is no event: it asks for what is before it.
 	flush bool

@@ -196,47 +196,18 @@ func (w *writer) write(batch []*entry, size int64) (err error) {
 	}()
 	var head Anchor
 	var list []*Event
-	err = transaction(w.conn, func() error {
-		seq, hash, err := w.head()
-		if err != nil {
+	err = transaction(w.conn, func() (err error) {
+		var is state
+		if is.seq, is.hash, err = w.head(); err != nil {
 			return err
 		}
-		changed := uint64(0) // as it is after the entries before
 		if conditional {
-			if err := w.changed.QueryRowContext(bg).Scan(&changed); err != nil {
+			if err := w.changed.QueryRowContext(bg).Scan(&is.changed); err != nil {
 				return err
 			}
 		}
-		list = make([]*Event, 0, events)
-		put := func(e *Event) {
-			seq++
-			if e.Kind.Changes() {
-				changed = seq
-			}
-			e.Seq, e.Prev = seq, hash
-			e.Hash = e.Seal()
-			hash = e.Hash
-			list = append(list, e)
-		}
-		for _, x := range batch {
-			if x.behind = x.change && changed > x.after; x.flush || x.behind {
-				continue
-			}
-			if x.all == nil {
-				put(&x.e)
-				continue
-			}
-			x.e.Seq = seq + 1
-			its, err := x.all(seq + 1)
-			if err != nil {
-				return err
-			}
-			for i := range its {
-				its[i].Time = x.e.Time
-				put(&its[i])
-			}
-		}
-		head = Anchor{seq, hash}
+		list = is.decide(batch, make([]*Event, 0, events))
+		head = Anchor{is.seq, is.hash}
 		return w.insert.events(w.conn, list...)
 	})
 	if err != nil {

@@ -93,11 +93,11 @@ type failing struct {
 	err error
 }
 
-func (f *failing) Append(after uint64, c *Change) (uint64, error) {
+func (f *failing) Append(after uint64, c *Change, read ...string) (uint64, error) {
 	if f.err != nil {
 		return 0, f.err
 	}
-	return f.Log.Append(after, c)
+	return f.Log.Append(after, c, read...)
 }
 
 // TestKeep: a change that can't be kept isn't made.

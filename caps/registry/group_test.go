@@ -198,8 +198,8 @@ type overtaken struct {
 	other func()
 }
 
-func (l overtaken) AppendAll(after uint64, list []Change) (uint64, error) {
-	first, err := l.memoryLog.AppendAll(after, list)
+func (l overtaken) AppendAll(after uint64, list []Change, read ...string) (uint64, error) {
+	first, err := l.memoryLog.AppendAll(after, list, read...)
 	l.other()
 	return first, err
 }

@@ -92,7 +92,7 @@ type overlay struct {
 	changes    []Change
 }
 
-func (o *overlay) Append(_ uint64, c *Change) (uint64, error) {
+func (o *overlay) Append(_ uint64, c *Change, _ ...string) (uint64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.last++

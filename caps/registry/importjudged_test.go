@@ -15,12 +15,12 @@ type behindOnce struct {
 	was bool
 }
 
-func (b *behindOnce) AppendAll(after uint64, list []Change) (uint64, error) {
+func (b *behindOnce) AppendAll(after uint64, list []Change, read ...string) (uint64, error) {
 	if !b.was {
 		b.was = true
 		return 0, ErrBehind
 	}
-	return b.Log.AppendAll(after, list)
+	return b.Log.AppendAll(after, list, read...)
 }
 
 // TestImportJudged: every version that an import makes is judged, once, when all the

@@ -87,13 +87,15 @@ type Change struct {
 type Log interface {
 	// Append makes a change last before it returns, and gives its number. If
 	// there is a change with a number larger than after, nothing is appended
-	// and the error is [ErrBehind].
-	Append(after uint64, c *Change) (seq uint64, err error)
+	// and the error is [ErrBehind]. With the names that the change was made from, a
+	// log may let those with other names pass: then it isn't the next one after what
+	// was known.
+	Append(after uint64, c *Change, read ...string) (seq uint64, err error)
 	// AppendAll is Append of several changes in a row, all or none of them. What is
 	// bound to one of them has in its place the number that it would have if the
 	// first had the number after+1: the log puts in what they come to have. It gives
 	// the first's.
-	AppendAll(after uint64, list []Change) (first uint64, err error)
+	AppendAll(after uint64, list []Change, read ...string) (first uint64, err error)
 	// Changed is the number of the newest change, 0 for none. It is asked before
 	// every request.
 	Changed() (uint64, error)
@@ -116,7 +118,7 @@ type memoryLog struct {
 	changes []Change
 }
 
-func (l *memoryLog) Append(after uint64, c *Change) (uint64, error) {
+func (l *memoryLog) Append(after uint64, c *Change, _ ...string) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if after < uint64(len(l.changes)) {
@@ -129,7 +131,7 @@ func (l *memoryLog) Append(after uint64, c *Change) (uint64, error) {
 	return kept.Seq, nil
 }
 
-func (l *memoryLog) AppendAll(after uint64, list []Change) (uint64, error) {
+func (l *memoryLog) AppendAll(after uint64, list []Change, _ ...string) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if after < uint64(len(l.changes)) {

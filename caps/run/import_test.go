@@ -129,11 +129,11 @@ type meddled struct {
 	other *registry.Registry
 }
 
-func (m meddled) ChangeAll(after uint64, list func(uint64) ([]journal.Event, error)) (uint64, error) {
+func (m meddled) ChangeAll(after uint64, list []journal.Part, read ...string) (uint64, error) {
 	if _, there := m.other.Snapshot().Get("other"); !there {
 		if _, err := m.other.Evolve(definition("other", "1"), registry.Edit{}); err != nil {
 			return 0, err
 		}
 	}
-	return m.Store.ChangeAll(after, list)
+	return m.Store.ChangeAll(after, list, read...)
 }

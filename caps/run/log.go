@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -28,12 +29,12 @@ var kinds = map[registry.ChangeKind]journal.Kind{
 }
 
 // Append implements [registry.Log].
-func (l toolLog) Append(after uint64, c *registry.Change) (uint64, error) {
-	data, err := appendChange(nil, c)
+func (l toolLog) Append(after uint64, c *registry.Change, read ...string) (uint64, error) {
+	data, _, err := appendChange(nil, c, math.MaxUint64)
 	if err != nil {
 		return 0, err
 	}
-	seq, err := l.journal.Change(after, kinds[c.Kind], data)
+	seq, err := l.journal.Change(after, kinds[c.Kind], data, read...)
 	if errors.Is(err, journal.ErrBehind) {
 		return 0, registry.ErrBehind
 	}
@@ -41,25 +42,16 @@ func (l toolLog) Append(after uint64, c *registry.Change) (uint64, error) {
 }
 
 // AppendAll implements [registry.Log].
-func (l toolLog) AppendAll(after uint64, list []registry.Change) (uint64, error) {
-	seq, err := l.journal.ChangeAll(after, func(first uint64) ([]journal.Event, error) {
-		events := make([]journal.Event, len(list))
-		for i := range list {
-			c := list[i]
-			c.Bound = slices.Clone(c.Bound)
-			for j := range c.Bound {
-				if b := &c.Bound[j]; b.Seq > after {
-					b.Seq += first - after - 1
-				}
-			}
-			data, err := appendChange(nil, &c)
-			if err != nil {
-				return nil, err
-			}
-			events[i] = journal.Event{Kind: kinds[c.Kind], Data: data}
+func (l toolLog) AppendAll(after uint64, list []registry.Change, read ...string) (uint64, error) {
+	parts := make([]journal.Part, len(list))
+	for i := range list {
+		data, refs, err := appendChange(nil, &list[i], after)
+		if err != nil {
+			return 0, err
 		}
-		return events, nil
-	})
+		parts[i] = journal.Part{Kind: kinds[list[i].Kind], Data: data, Refs: refs}
+	}
+	seq, err := l.journal.ChangeAll(after, parts, read...)
 	if errors.Is(err, journal.ErrBehind) {
 		return 0, registry.ErrBehind
 	}
@@ -215,11 +207,12 @@ func change(e *journal.Event) registry.Change {
 }
 
 // appendChange writes the data of an event. "tool" and "version" come first in
-// all of them: the journal finds events by them.
-func appendChange(data []byte, c *registry.Change) ([]byte, error) {
+// all of them: the journal finds events by them. What is bound to a number larger than
+// after is bound to an event of the same whole, by where refs says.
+func appendChange(data []byte, c *registry.Change, after uint64) (_ []byte, refs []journal.Ref, _ error) {
 	data = appendRef(append(data, '{'), c.Name, c.Version, c.Hash)
 	if c.Kind == registry.Retired {
-		return append(data, '}'), nil
+		return append(data, '}'), nil, nil
 	}
 	if c.Kind == registry.RolledBack {
 		data = strconv.AppendInt(append(data, `,"from":`...), int64(c.From), 10)
@@ -233,14 +226,19 @@ func appendChange(data []byte, c *registry.Change) ([]byte, error) {
 				data = append(data, ',')
 			}
 			data = appendRef(append(data, '{'), b.Name, b.Version, b.Hash)
-			data = append(strconv.AppendUint(append(data, `,"event":`...), b.Seq, 10), '}')
+			data = append(data, `,"event":`...)
+			if b.Seq > after {
+				refs = append(refs, journal.Ref{At: len(data), Part: int(b.Seq - after - 1)})
+				b.Seq = 0
+			}
+			data = append(strconv.AppendUint(data, b.Seq, 10), '}')
 		}
 		data = append(data, ']')
 	}
 	if len(c.Group) > 0 {
 		members, err := json.Marshal(c.Group)
 		if err != nil {
-			return nil, fmt.Errorf("writing its group: %w", err)
+			return nil, nil, fmt.Errorf("writing its group: %w", err)
 		}
 		data = append(append(data, `,"group":`...), members...)
 	}
@@ -266,18 +264,18 @@ func appendChange(data []byte, c *registry.Change) ([]byte, error) {
 		enc := json.NewEncoder(&b)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(c.Examples); err != nil {
-			return nil, fmt.Errorf("writing its examples: %w", err)
+			return nil, nil, fmt.Errorf("writing its examples: %w", err)
 		}
 		data = append(append(data, `,"examples":`...), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 	}
 	if !c.Facts.Empty() {
 		b, err := json.Marshal(facts(c.Facts))
 		if err != nil {
-			return nil, fmt.Errorf("writing what was found out of it: %w", err)
+			return nil, nil, fmt.Errorf("writing what was found out of it: %w", err)
 		}
 		data = append(append(data, `,"facts":`...), b...)
 	}
-	return append(data, '}'), nil
+	return append(data, '}'), refs, nil
 }
 
 // appendRef writes the members that name a version of a tool.
