@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // approveOptions are the flags of approve.
@@ -59,17 +60,17 @@ answer about it.`,
 				return errors.New("--clear NAME stands alone")
 			}
 			if len(args) == 1 && strings.HasPrefix(args[0], "p_") {
-				return failing(approvePlan(cmd, &stores, args[0], o.no))
+				return cli.Failed(approvePlan(cmd, &stores, args[0], o.no))
 			}
 			path, err := consentFile()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			c := &caps.Consents{Path: path}
 			if o.list {
-				return failing(listQuestions(cmd, c, &stores, o.asJSON))
+				return cli.Failed(listQuestions(cmd, c, &stores, o.asJSON))
 			}
-			return failing(approve(cmd, c, &o, &stores, args))
+			return cli.Failed(approve(cmd, c, &o, &stores, args))
 		},
 	}
 	stores.register(cmd, false)
@@ -92,14 +93,14 @@ func listQuestions(cmd *cobra.Command, c *caps.Consents, stores *journalOptions,
 		return err
 	}
 	if asJSON {
-		return printJSON(cmd, map[string]any{"questions": append([]caps.Question{}, questions...), "answers": append([]caps.ConsentAnswer{}, answers...), "plans": append([]*run.Planned{}, plans...)})
+		return cli.PrintJSON(cmd, map[string]any{"questions": append([]caps.Question{}, questions...), "answers": append([]caps.ConsentAnswer{}, answers...), "plans": append([]*run.Planned{}, plans...)})
 	}
 	out := cmd.OutOrStdout()
 	if len(questions)+len(plans) == 0 {
 		fmt.Fprintln(out, "Nothing waits for your approval.")
 	}
 	for _, p := range plans {
-		fold(out, "%s  the plan of \"%s\", version %d: %s, until %s", p.ID, p.Tool, p.Version, count(len(p.Steps), "step", "steps"), p.Expires().UTC().Format(time.RFC3339))
+		fold(out, "%s  the plan of \"%s\", version %d: %s, until %s", p.ID, p.Tool, p.Version, cli.Count(len(p.Steps), "step", "steps"), p.Expires().UTC().Format(time.RFC3339))
 	}
 	for i := range questions {
 		q := &questions[i]
@@ -134,7 +135,7 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, stores *jo
 		return err
 	}
 	if len(questions) == 0 && len(plans) > 0 && len(args) == 0 {
-		return fmt.Errorf("%s: 'mcp-pif approve --list' shows what waits, 'mcp-pif approve %s' the first plan", count(len(plans), "plan waits", "plans wait"), plans[0].ID)
+		return fmt.Errorf("%s: 'mcp-pif approve --list' shows what waits, 'mcp-pif approve %s' the first plan", cli.Count(len(plans), "plan waits", "plans wait"), plans[0].ID)
 	}
 	if len(questions) == 0 {
 		fmt.Fprintln(tty, "Nothing waits for your approval.")
@@ -198,7 +199,7 @@ func questionsMeant(c *caps.Consents, args []string) ([]caps.Question, error) {
 			return questions[i : i+1], nil
 		}
 	}
-	return nil, fmt.Errorf("%q: %w%s 'mcp-pif approve --list' shows those that there are", args[0], caps.ErrNoQuestion, cmp.Or(didYouMean(closest(args[0], ids)), ";"))
+	return nil, fmt.Errorf("%q: %w%s 'mcp-pif approve --list' shows those that there are", args[0], caps.ErrNoQuestion, cmp.Or(cli.DidYouMean(cli.Closest(args[0], ids)), ";"))
 }
 
 // maxTries is how often a question is asked again after what didn't match.

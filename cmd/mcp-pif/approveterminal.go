@@ -7,12 +7,14 @@ import (
 	"runtime"
 
 	"golang.org/x/term"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // A controlling is the terminal that controls this process.
 type controlling struct {
 	in, out *os.File
-	shown   terminalWriter // over out
+	shown   cli.TerminalWriter // over out
 }
 
 func (c *controlling) Read(b []byte) (int, error)  { return c.in.Read(b) }
@@ -34,7 +36,7 @@ var errNoTerminal = errors.New("an approval is typed by a person, at a terminal:
 // a server or a model's client started has not. What is piped in is no person
 // either, so that standard input must be a terminal, too.
 func openTerminal(stdin io.Reader) (*controlling, error) {
-	if !terminal(stdin) {
+	if !cli.IsTerminal(stdin) {
 		return nil, errNoTerminal
 	}
 	if runtime.GOOS == "windows" {
@@ -61,6 +63,6 @@ func isTerminal(c *controlling) (*controlling, error) {
 		c.Close()
 		return nil, errNoTerminal
 	}
-	c.shown.out = c.out
+	c.shown.Out = c.out
 	return c, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
@@ -122,7 +123,7 @@ func (o *capOptions) open(cmd *cobra.Command) (*authority, error) {
 		return nil, err
 	}
 	if a.host != nil {
-		a.watch(commandContext(cmd), cmd.CommandPath(), false)
+		a.watch(cli.Context(cmd), cmd.CommandPath(), false)
 	}
 	return a, nil
 }
@@ -148,11 +149,11 @@ func (o *capOptions) prepare(log *slog.Logger) (_ *authority, err error) {
 		return nil, err
 	}
 	if o.askVia != "" && o.askVia != "terminal" && o.askVia != "elicitation" {
-		return nil, misused(fmt.Errorf("--ask-via is terminal or elicitation, not %q", o.askVia))
+		return nil, cli.UsageError(fmt.Errorf("--ask-via is terminal or elicitation, not %q", o.askVia))
 	}
 	boxes, err := readSandbox(o.sandbox)
 	if err != nil {
-		return nil, misused(err)
+		return nil, cli.UsageError(err)
 	}
 	third, err := openInstalled(o.pluginLock, log)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core"
 )
 
@@ -39,9 +40,9 @@ The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
   mcp-pif caps explain 'p => !fs.read({path: p})' --cap fs:./sandbox
   mcp-pif caps revoke fs:./sandbox`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return failing(showCaps(cmd, &o, *asJSON)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(showCaps(cmd, &o, *asJSON)) },
 	}
-	asJSON = jsonFlag(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	o.register(cmd.Flags(), keptNowhere)
 	o.registerPrincipal(cmd.Flags())
 	cmd.AddCommand(newExplain(), newRevoke(), newRestore(), newRevoked())
@@ -85,7 +86,7 @@ func showCaps(cmd *cobra.Command, o *capOptions, asJSON bool) error {
 				all = append(all, allowedAsJSON(name, own.Grants, own.Denies, nil))
 			}
 		}
-		return printJSON(cmd, all)
+		return cli.PrintJSON(cmd, all)
 	}
 	if len(auth.principals.Grants()) == 0 {
 		fmt.Fprintln(out, "No capabilities granted: tools can only compute.")
@@ -121,13 +122,13 @@ func showCaps(cmd *cobra.Command, o *capOptions, asJSON bool) error {
 // printAllowed prints what is granted, denied and bound.
 func printAllowed(out io.Writer, grants []*caps.Grant, denies []caps.Capability, secrets []caps.Binding) {
 	for _, g := range grants {
-		fmt.Fprintln(out, printableLines(strings.TrimRight(g.Describe(), "\n")))
+		fmt.Fprintln(out, cli.PrintableLines(strings.TrimRight(g.Describe(), "\n")))
 	}
 	for _, d := range denies {
-		fmt.Fprintf(out, "denied: %s\n", printable(d.String()))
+		fmt.Fprintf(out, "denied: %s\n", cli.Printable(d.String()))
 	}
 	for _, line := range secretLines(secrets) {
-		fmt.Fprintln(out, printable(line))
+		fmt.Fprintln(out, cli.Printable(line))
 	}
 }
 
@@ -147,16 +148,16 @@ refused.`,
 		Example: `  mcp-pif caps explain 'p => !fs.read({path: p})' --cap fs:./sandbox --declare fs.read:./sandbox`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			code, _, _, err := codeAndInput(cmd, file, args)
+			code, _, _, err := cli.CodeAndInput(cmd, file, args)
 			if err != nil {
 				return err
 			}
 			auth, err := o.look(warnings(cmd))
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			defer auth.close()
-			return failing(explain(cmd.OutOrStdout(), auth, name, code, declared))
+			return cli.Failed(explain(cmd.OutOrStdout(), auth, name, code, declared))
 		},
 	}
 	f := cmd.Flags()
@@ -169,10 +170,10 @@ refused.`,
 }
 
 // errRefused ends a command that has told why already.
-var errRefused error = &failure{}
+var errRefused error = &cli.Failure{}
 
 func explain(out io.Writer, auth *authority, name, code string, declared []string) error {
-	p, err := compileSource(name, code)
+	p, err := cli.Compile(name, code)
 	if err != nil {
 		return err
 	}
@@ -184,9 +185,9 @@ func explain(out io.Writer, auth *authority, name, code string, declared []strin
 		for _, need := range needs {
 			in := ""
 			if need.In != "" {
-				in = " in " + printable(need.In)
+				in = " in " + cli.Printable(need.In)
 			}
-			fmt.Fprintf(out, "%s %s%s, at %s\n", title, printable(need.Name), in, printable(placeOf(need)))
+			fmt.Fprintf(out, "%s %s%s, at %s\n", title, cli.Printable(need.Name), in, cli.Printable(placeOf(need)))
 		}
 	}
 	tell("asks for", n.Ops)
@@ -196,19 +197,19 @@ func explain(out io.Writer, auth *authority, name, code string, declared []strin
 	if len(declared) == 0 {
 		declared = auth.policy.Suggest(n)
 		if len(declared) > 0 {
-			fmt.Fprintf(out, "could declare: %s\n", printable(strings.Join(declared, " ")))
+			fmt.Fprintf(out, "could declare: %s\n", cli.Printable(strings.Join(declared, " ")))
 		}
 	}
 	d, f := auth.policy.Decide(declared, n, caps.DecideOptions{Tool: name})
 	if f != nil {
-		fmt.Fprintf(out, "%s\n", printableLines(f.Error()))
+		fmt.Fprintf(out, "%s\n", cli.PrintableLines(f.Error()))
 		return errRefused
 	}
 	for _, text := range d.Texts {
-		fmt.Fprintf(out, "would have: %s\n", printable(text))
+		fmt.Fprintf(out, "would have: %s\n", cli.Printable(text))
 	}
 	for _, note := range d.Notes {
-		fmt.Fprintf(out, "note: %s\n", printable(note))
+		fmt.Fprintf(out, "note: %s\n", cli.Printable(note))
 	}
 	return nil
 }
@@ -287,7 +288,7 @@ doesn't answer; servers that are started later won't have it either way.`,
   mcp-pif caps revoke fs:./sandbox --principal ann`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return failing(revoke(cmd, args[0], &o))
+			return cli.Failed(revoke(cmd, args[0], &o))
 		},
 	}
 	o.register(cmd)
@@ -305,7 +306,7 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 	if err := r.Add(e); err != nil {
 		return err
 	}
-	got, err := awaitServers(commandContext(cmd), r)
+	got, err := awaitServers(cli.Context(cmd), r)
 	if err != nil {
 		return err
 	}
@@ -317,8 +318,8 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 		return fmt.Errorf("no kind of that name is known, and no running server has %q", text)
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "revoked %s%s\n", printable(e.Text), ofPrincipal(e.Principal))
-	fmt.Fprintln(out, printable(hit.words()))
+	fmt.Fprintf(out, "revoked %s%s\n", cli.Printable(e.Text), ofPrincipal(e.Principal))
+	fmt.Fprintln(out, cli.Printable(hit.words()))
 	if len(got.silent) > 0 {
 		return fmt.Errorf("not confirmed by %s: end it", strings.Join(got.silent, ", "))
 	}
@@ -346,16 +347,16 @@ func newRestore() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, e, _, err := o.revocable(args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			found, err := r.Remove(e)
 			switch {
 			case err != nil:
-				return failing(err)
+				return cli.Failed(err)
 			case !found:
-				return failing(fmt.Errorf("%s%s is not revoked; 'mcp-pif caps revoked' lists what is", e.Text, ofPrincipal(e.Principal)))
+				return cli.Failed(fmt.Errorf("%s%s is not revoked; 'mcp-pif caps revoked' lists what is", e.Text, ofPrincipal(e.Principal)))
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "restored %s%s\n", printable(e.Text), ofPrincipal(e.Principal))
+			fmt.Fprintf(cmd.OutOrStdout(), "restored %s%s\n", cli.Printable(e.Text), ofPrincipal(e.Principal))
 			return nil
 		},
 	}
@@ -372,25 +373,25 @@ func newRevoked() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r, err := revocations()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			list, err := r.Load()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if *asJSON {
-				return failing(printJSON(cmd, append([]caps.Revocation{}, list...)))
+				return cli.Failed(cli.PrintJSON(cmd, append([]caps.Revocation{}, list...)))
 			}
 			for _, e := range list {
 				at := ""
 				if e.Real != "" {
 					at = ", which is " + e.Real
 				}
-				fmt.Fprintln(cmd.OutOrStdout(), printable(e.Text+ofPrincipal(e.Principal)+at))
+				fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(e.Text+ofPrincipal(e.Principal)+at))
 			}
 			return nil
 		},
 	}
-	asJSON = jsonFlag(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	return cmd
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // running is the folder in which servers that grant something say what they have
@@ -155,18 +156,11 @@ func (h *hit) words() string {
 	}
 	var what []string
 	if h.grants > 0 {
-		what = append(what, count(h.grants, "grant", "grants"))
+		what = append(what, cli.Count(h.grants, "grant", "grants"))
 	}
 	if h.parts > 0 {
-		what = append(what, "a part of "+count(h.parts, "grant", "grants"))
+		what = append(what, "a part of "+cli.Count(h.parts, "grant", "grants"))
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(h.servers)))
-	return fmt.Sprintf("%s of %s (%s)", strings.Join(what, " and "), count(len(h.servers), "running server", "running servers"), strings.Join(names, ", "))
-}
-
-func count(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
+	return fmt.Sprintf("%s of %s (%s)", strings.Join(what, " and "), cli.Count(len(h.servers), "running server", "running servers"), strings.Join(names, ", "))
 }

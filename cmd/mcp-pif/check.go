@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check/normal"
@@ -94,24 +95,24 @@ func (o *checking) run(cmd *cobra.Command, args []string) error {
 	}
 	r := s.report(o.strict)
 	if o.asJSON {
-		err = printJSON(cmd, r)
+		err = cli.PrintJSON(cmd, r)
 	} else {
 		r.print(cmd.OutOrStdout(), s.tool.Source)
 	}
 	if s.refused != nil && !o.asJSON {
-		fmt.Fprintln(cmd.ErrOrStderr(), printableLines(s.refused.Error()))
+		fmt.Fprintln(cmd.ErrOrStderr(), cli.PrintableLines(s.refused.Error()))
 	}
 	if err == nil && !r.OK {
-		err = &failure{}
+		err = &cli.Failure{}
 	}
 	return err
 }
 
 // unanswered is a failure before anything was found out: 1 is for what was.
 func unanswered(err error) error {
-	var f *failure
-	if errors.As(err, &f) && f.status == 0 {
-		return &failure{err: f.err, status: statusUsage}
+	var f *cli.Failure
+	if errors.As(err, &f) && f.Status == 0 {
+		return &cli.Failure{Err: f.Err, Status: cli.StatusUsage}
 	}
 	return err
 }
@@ -135,17 +136,17 @@ type subject struct {
 // given is code that is given on the command line, made a tool in memory as evolve
 // makes one, or as it would be if that were not refused.
 func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err error) {
-	code, _, _, err := codeAndInput(cmd, o.file, args)
+	code, _, _, err := cli.CodeAndInput(cmd, o.file, args)
 	if err != nil {
 		return s, err
 	}
 	auth, err := o.grants.look(warnings(cmd))
 	if err != nil {
-		return s, failing(err)
+		return s, cli.Failed(err)
 	}
 	s.close = auth.close
 	if s.tools, err = o.grants.copied(cmd, auth); err != nil {
-		return s, failing(err)
+		return s, cli.Failed(err)
 	}
 	d := registry.Definition{Name: o.name, Code: []byte(code), Text: !json.Valid([]byte(code)), Capabilities: o.declared}
 	_, trying, err := s.tools.Snapshot().Trying(d)
@@ -153,7 +154,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 		s.unreadable = true
 		return s, err
 	}
-	a := call(commandContext(cmd), mcpserver.New(mcpserver.Options{Broker: auth.broker, Registry: s.tools}), "evolve",
+	a := call(cli.Context(cmd), mcpserver.New(mcpserver.Options{Broker: auth.broker, Registry: s.tools}), "evolve",
 		map[string]any{"name": o.name, "code": code, "capabilities": o.declared, "draft": true})
 	s.others = s.tools.Snapshot()
 	if a.Fault != nil {
@@ -162,7 +163,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 	} else {
 		var made struct{ Notes []string }
 		if err := json.Unmarshal(a.Structured, &made); err != nil {
-			return s, failing(err)
+			return s, cli.Failed(err)
 		}
 		s.tool, _ = s.others.Get(o.name)
 		s.kept, s.notes = true, slices.DeleteFunc(made.Notes, ofNext)
@@ -189,7 +190,7 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 	}
 	k, err := o.grants.tools(cmd, toRead)
 	if err != nil {
-		return s, failing(err)
+		return s, cli.Failed(err)
 	}
 	s.close = k.close
 	s.tools, s.kept, s.stored = k.Registry(), true, true
@@ -199,14 +200,14 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 	} else {
 		var ok bool
 		if s.tool, ok = s.others.Get(name); !ok {
-			err = fmt.Errorf("there is no tool %q", printable(name))
+			err = fmt.Errorf("there is no tool %q", cli.Printable(name))
 		}
 	}
 	if err == nil {
 		err = s.tool.Problem()
 	}
 	if err != nil {
-		return s, failing(printableError(err))
+		return s, cli.Failed(printableError(err))
 	}
 	s.notes = append(s.tool.Program().Notes(), s.tool.Notes...)
 	s.kinds = k.auth.kinds
@@ -217,13 +218,13 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 // unreadable tells of code that is none.
 func (o *checking) unreadable(cmd *cobra.Command, f *fault.Fault) error {
 	if o.asJSON {
-		if err := printJSON(cmd, map[string]any{"ok": false, "error": f}); err != nil {
+		if err := cli.PrintJSON(cmd, map[string]any{"ok": false, "error": f}); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintln(cmd.ErrOrStderr(), printableLines(f.Error()))
+		fmt.Fprintln(cmd.ErrOrStderr(), cli.PrintableLines(f.Error()))
 	}
-	return &failure{status: statusUsage}
+	return &cli.Failure{Status: cli.StatusUsage}
 }
 
 // compare says whether the subject and another do the same.
@@ -231,15 +232,15 @@ func (o *checking) compare(cmd *cobra.Command, s *subject) error {
 	var other *core.Program
 	if t, ok := s.others.Get(o.equal); ok {
 		if err := t.Problem(); err != nil {
-			return unanswered(failing(printableError(err)))
+			return unanswered(cli.Failed(printableError(err)))
 		}
 		other = t.Program()
 	} else {
-		code, err := source(cmd, o.equal)
+		code, err := cli.Source(cmd, o.equal)
 		if err != nil {
 			return err
 		}
-		if other, err = compileSource(o.name, code); err != nil {
+		if other, err = cli.Compile(o.name, code); err != nil {
 			var f *fault.Fault
 			if errors.As(err, &f) {
 				return o.unreadable(cmd, f)
@@ -250,19 +251,19 @@ func (o *checking) compare(cmd *cobra.Command, s *subject) error {
 	v := normal.Equal(s.tool.Program().Term(), other.Term(), true, normal.Limits{})
 	out := cmd.OutOrStdout()
 	if o.asJSON {
-		if err := printJSON(cmd, v); err != nil {
+		if err := cli.PrintJSON(cmd, v); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(out, "%s: %s\n", v.Answer, printable(v.Reason))
+		fmt.Fprintf(out, "%s: %s\n", v.Answer, cli.Printable(v.Reason))
 	}
 	switch v.Answer {
 	case normal.Same:
 		return nil
 	case normal.Different:
-		return &failure{}
+		return &cli.Failure{}
 	}
-	return &failure{status: statusUnknown}
+	return &cli.Failure{Status: statusUnknown}
 }
 
 // copied is the tools that the flags mean, in memory, where nothing that is done

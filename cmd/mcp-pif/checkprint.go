@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/check"
 )
 
@@ -16,7 +17,7 @@ func (r *checkReport) print(out io.Writer, source []byte) {
 	fmt.Fprintln(out, r.headline())
 	line := func(title, text string) {
 		if text != "" {
-			fmt.Fprintf(out, "  %-13s %s\n", title+":", printable(text))
+			fmt.Fprintf(out, "  %-13s %s\n", title+":", cli.Printable(text))
 		}
 	}
 	line("tool", r.Tool)
@@ -47,7 +48,7 @@ func (r *checkReport) print(out io.Writer, source []byte) {
 	for _, d := range r.Problems {
 		place(out, lines, string(d.Kind), d.Place, d.Message)
 		if d.Hint != "" {
-			fmt.Fprintf(out, "  %s\n", printable(d.Hint))
+			fmt.Fprintf(out, "  %s\n", cli.Printable(d.Hint))
 		}
 	}
 	for _, u := range r.Unknown {
@@ -138,11 +139,11 @@ func place(out io.Writer, lines [][]byte, what string, p check.Place, message st
 	if where != "" {
 		where = ", " + where
 	}
-	fmt.Fprintf(out, "\n%s%s: %s\n", what, printable(where), printable(message))
+	fmt.Fprintf(out, "\n%s%s: %s\n", what, cli.Printable(where), cli.Printable(message))
 	if p.Line < 1 || p.Line > len(lines) {
 		return
 	}
-	text := []rune(printable(strings.ToValidUTF8(strings.ReplaceAll(string(lines[p.Line-1]), "\t", " "), "?")))
+	text := []rune(cli.Printable(strings.ToValidUTF8(strings.ReplaceAll(string(lines[p.Line-1]), "\t", " "), "?")))
 	col := min(max(p.Col-1, 0), len(text))
 	from := max(0, min(col-mostExcerpt/2, len(text)-mostExcerpt))
 	to := min(len(text), from+mostExcerpt)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
@@ -43,15 +44,15 @@ is wrong.`,
 			if !asJSON {
 				found.print(cmd.OutOrStdout())
 				if found.Problem != "" {
-					return failing(errors.New(found.Problem))
+					return cli.Failed(errors.New(found.Problem))
 				}
 				return nil
 			}
-			if err := printJSON(cmd, found); err != nil {
-				return failing(err)
+			if err := cli.PrintJSON(cmd, found); err != nil {
+				return cli.Failed(err)
 			}
 			if found.Problem != "" {
-				return &failure{}
+				return &cli.Failure{}
 			}
 			return nil
 		},
@@ -111,13 +112,13 @@ type foundPlugin struct {
 func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 	layers := host.System()
 	f := &findings{
-		Version: version(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelRelease(),
+		Version: cli.Version(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelRelease(),
 		Landlock: layers.Landlock, Seccomp: layers.Layer("syscalls").On, Sandbox: layers, Holds: layers.Holds(),
-		User: foundUser{os.Getuid(), os.Geteuid() == 0}, State: examineState(), Clients: findClients(commandContext(cmd)),
+		User: foundUser{os.Getuid(), os.Geteuid() == 0}, State: examineState(), Clients: findClients(cli.Context(cmd)),
 		Plugins: []foundPlugin{}, Grants: []string{},
 	}
 	var err error
-	if f.Servers, err = examineServers(commandContext(cmd), &serverLock{path: o.mcpLock}, doctorMode(o.sandbox)); err != nil {
+	if f.Servers, err = examineServers(cli.Context(cmd), &serverLock{path: o.mcpLock}, doctorMode(o.sandbox)); err != nil {
 		f.Problem = err.Error()
 	}
 	for _, s := range f.Servers {
@@ -143,10 +144,10 @@ func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 	f.opened = true
 	for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
 		m := auth.kinds[kind]
-		f.Plugins = append(f.Plugins, foundPlugin{kind, m.Version, printable(firstLine(m.Doc, 100)), string(auth.sandboxes.mode(kind))})
+		f.Plugins = append(f.Plugins, foundPlugin{kind, m.Version, cli.Printable(cli.FirstLine(m.Doc, 100)), string(auth.sandboxes.mode(kind))})
 	}
 	for _, g := range auth.policy.Grants() {
-		f.Grants = append(f.Grants, printable(g.String()))
+		f.Grants = append(f.Grants, cli.Printable(g.String()))
 	}
 	if o.principal == "" {
 		for _, name := range auth.principals.Names() {
@@ -155,7 +156,7 @@ func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 			}
 			f.Principals[name] = []string{}
 			for _, g := range auth.principals.Own(name).Grants {
-				f.Principals[name] = append(f.Principals[name], printable(g.String()))
+				f.Principals[name] = append(f.Principals[name], cli.Printable(g.String()))
 			}
 		}
 	}
@@ -209,7 +210,7 @@ func (o *serveOptions) problem(cmd *cobra.Command) string {
 func (f *findings) print(out io.Writer) {
 	fmt.Fprintf(out, "mcp-pif %s, %s, %s\n", f.Version, f.Go, f.System)
 	if f.Kernel != "" {
-		fmt.Fprintf(out, "kernel: %s, Landlock %s, seccomp %s\n", printable(f.Kernel), orNo(f.Landlock), onOrOff(f.Seccomp))
+		fmt.Fprintf(out, "kernel: %s, Landlock %s, seccomp %s\n", cli.Printable(f.Kernel), orNo(f.Landlock), onOrOff(f.Seccomp))
 	}
 	switch {
 	case f.User.Root:
@@ -229,7 +230,7 @@ func (f *findings) print(out io.Writer) {
 	printLayers(out, f.Sandbox)
 	origins := "a server with listed origins has a network of its own, and a proxy to those"
 	if why := host.Isolation(); why != "" {
-		origins = "a server with listed origins doesn't start: " + printable(why)
+		origins = "a server with listed origins doesn't start: " + cli.Printable(why)
 	}
 	fmt.Fprintf(out, "  %-3s %-12s %s\n", onOrOff(host.Isolation() == ""), "origins", origins)
 	fmt.Fprintln(out, "clients:")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 )
 
@@ -72,7 +73,7 @@ func lookAtClient(ctx context.Context, c *clientconfig.Client, path string, past
 	found := foundClient{Name: c.Title, Path: path, Exists: true, Servers: []foundServer{}}
 	file, err := c.Open(path)
 	if err != nil {
-		found.Problem = printable(err.Error())
+		found.Problem = cli.Printable(err.Error())
 		return found
 	}
 	found.Exists = file.Exists()
@@ -83,7 +84,7 @@ func lookAtClient(ctx context.Context, c *clientconfig.Client, path string, past
 		if len(command) == 0 || !ours && strings.TrimSuffix(filepath.Base(command[0]), ".exe") != "mcp-pif" {
 			continue
 		}
-		s := foundServer{Name: printable(name)}
+		s := foundServer{Name: cli.Printable(name)}
 		same, err := isThisProgram(command[0])
 		started := time.Now()
 		switch {
@@ -95,7 +96,7 @@ func lookAtClient(ctx context.Context, c *clientconfig.Client, path string, past
 			s.State, s.Detail = "answers", time.Since(started).Round(time.Millisecond).String()
 		}
 		if err != nil {
-			s.State, s.Detail = "fails", printable(err.Error())
+			s.State, s.Detail = "fails", cli.Printable(err.Error())
 		}
 		found.Servers = append(found.Servers, s)
 	}
@@ -142,7 +143,7 @@ func tryServer(ctx context.Context, command []string) error {
 	server := exec.CommandContext(ctx, command[0], append(flags, "--store=memory", "--log-level=error")...)
 	var said strings.Builder
 	server.Stderr = &said
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "mcp-pif-doctor", Version: version()}, nil).Connect(ctx, &mcp.CommandTransport{Command: server}, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "mcp-pif-doctor", Version: cli.Version()}, nil).Connect(ctx, &mcp.CommandTransport{Command: server}, nil)
 	if err != nil {
 		if text := strings.TrimSpace(said.String()); text != "" {
 			return errors.New(text)

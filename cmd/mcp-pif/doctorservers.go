@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -43,7 +44,7 @@ func examineServers(ctx context.Context, at *serverLock, sandbox string) ([]foun
 	var wait sync.WaitGroup
 	for i, name := range names {
 		s := serverStateOf(l, name)
-		all[i] = foundUpstream{Name: name, Pinned: printable(s.Pinned), Tools: s.Tools, State: "ok"}
+		all[i] = foundUpstream{Name: name, Pinned: cli.Printable(s.Pinned), Tools: s.Tools, State: "ok"}
 		if login := loggedIn(l, name); login != nil {
 			all[i].Login = validUntil(login)
 		}
@@ -89,7 +90,7 @@ func differences(s *mcplock.Server, listed *mcp.Listing) (words []string) {
 		n    int
 	}{{"changed", len(d.Held)}, {"new", len(d.Added)}, {"gone", len(d.Gone)}} {
 		if kind.n > 0 {
-			words = append(words, fmt.Sprintf("%s %s", count(kind.n, "tool", "tools"), kind.what))
+			words = append(words, fmt.Sprintf("%s %s", cli.Count(kind.n, "tool", "tools"), kind.what))
 		}
 	}
 	return words
@@ -121,7 +122,7 @@ func printUpstreams(out io.Writer, all []foundUpstream) {
 	}
 	fmt.Fprintln(out, "MCP servers of the lock:")
 	for _, f := range all {
-		line := fmt.Sprintf("  %-14s %-7s %s, %s", f.Name, f.State, count(f.Tools, "tool", "tools"), f.Pinned)
+		line := fmt.Sprintf("  %-14s %-7s %s, %s", f.Name, f.State, cli.Count(f.Tools, "tool", "tools"), f.Pinned)
 		if f.Login != "" {
 			line += "; logged in, " + f.Login
 		}

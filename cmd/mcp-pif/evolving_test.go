@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // sandboxed starts a server in a new folder with the files, and the flags.
@@ -28,7 +30,7 @@ func sandboxed(t testing.TB, files map[string]string, flags ...string) (*process
 // makes evolves a tool.
 func (p *process) makes(name, code string, capabilities ...string) {
 	p.t.Helper()
-	r := p.call("evolve", string(marshal(map[string]any{"name": name, "code": code, "capabilities": capabilities})))
+	r := p.call("evolve", string(cli.Marshal(map[string]any{"name": name, "code": code, "capabilities": capabilities})))
 	if r.IsError {
 		p.t.Fatalf("evolve %s: %s", name, r.Content[0].Text)
 	}
@@ -37,6 +39,6 @@ func (p *process) makes(name, code string, capabilities ...string) {
 // runs runs a tool and gives what it says.
 func (p *process) runs(tool string, input any) (text string, failed bool) {
 	p.t.Helper()
-	r := p.call("run", string(marshal(map[string]any{"tool": tool, "input": input, "input_as": "data"})))
+	r := p.call("run", string(cli.Marshal(map[string]any{"tool": tool, "input": input, "input_as": "data"})))
 	return r.Content[0].Text, r.IsError
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // flowOptions are the flags about what may go where.
@@ -33,7 +34,7 @@ func (o *flowOptions) config(member json.RawMessage) (c flow.Config, err error) 
 	}{{o.labels, c.Label}, {o.noFlows, c.NoFlow}, {o.presets, c.Preset}} {
 		for _, v := range l.values {
 			if err := l.add(v); err != nil {
-				return c, misused(err)
+				return c, cli.UsageError(err)
 			}
 		}
 	}
@@ -99,9 +100,9 @@ A capability says what a tool may do; a rule says what it may do that with:
 		Example: `  mcp-pif flow --cap fs:./private --cap fetch:https://api.example.com --label private=fs.read:./private --no-flow 'private>fetch'
   mcp-pif flow --policy policy.json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return failing(showFlow(cmd, &o, *asJSON)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(showFlow(cmd, &o, *asJSON)) },
 	}
-	asJSON = jsonFlag(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	o.register(cmd.Flags(), keptNowhere)
 	cmd.AddCommand(newFlowExplain(), newFlowOf(), newFlowRelease(), newFlowShow(), newFlowClear())
 	return cmd
@@ -126,13 +127,13 @@ func showFlow(cmd *cobra.Command, o *capOptions, asJSON bool) error {
 	p := auth.flow
 	if p == nil {
 		if asJSON {
-			return printJSON(cmd, shownFlow{Session: "no rules", Rules: []string{}})
+			return cli.PrintJSON(cmd, shownFlow{Session: "no rules", Rules: []string{}})
 		}
 		fmt.Fprintln(out, "Nothing is said of what may go where: what a tool may do it may do with anything.")
 		return nil
 	}
 	if asJSON {
-		return printJSON(cmd, shownFlow{p.Hash, p.SessionSentence(), p.Report, p.Sentences(), p.Notes})
+		return cli.PrintJSON(cmd, shownFlow{p.Hash, p.SessionSentence(), p.Report, p.Sentences(), p.Notes})
 	}
 	fmt.Fprintln(out, p.SessionSentence())
 	if path != "" {
@@ -154,10 +155,10 @@ func showFlow(cmd *cobra.Command, o *capOptions, asJSON bool) error {
 		fmt.Fprintln(out, "Nothing is denied: what would be is only recorded (--flow=report).")
 	}
 	for _, s := range p.Sentences() {
-		fmt.Fprintln(out, printable(s))
+		fmt.Fprintln(out, cli.Printable(s))
 	}
 	for _, note := range p.Notes {
-		fmt.Fprintln(out, "note: "+printable(note))
+		fmt.Fprintln(out, "note: "+cli.Printable(note))
 	}
 	return nil
 }

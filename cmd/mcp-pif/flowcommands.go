@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
@@ -42,14 +43,14 @@ func newFlowExplain() *cobra.Command {
 			return fmt.Errorf("there is no tool %q", args[0])
 		}
 		out := cmd.OutOrStdout()
-		fmt.Fprintf(out, "%s, version %d\n", printable(t.Name), t.Version)
+		fmt.Fprintf(out, "%s, version %d\n", cli.Printable(t.Name), t.Version)
 		if len(t.MadeUnder) > 0 {
 			fmt.Fprintf(out, "Its writer had been shown what came from %s: all that its code says counts as that.\n", strings.Join(t.MadeUnder, ", "))
 		}
 		said := false
 		for _, u := range p.Uses(t.Reach()) {
 			said = true
-			fmt.Fprintf(out, "%s\n", printable(u))
+			fmt.Fprintf(out, "%s\n", cli.Printable(u))
 		}
 		if !said {
 			fmt.Fprintln(out, "No rule is about anything that it may do.")
@@ -87,10 +88,10 @@ had been shown before the run counts for nothing here.`,
 		if err := options.Replay.TryFlow(p, k.auth.policy); err != nil {
 			return err
 		}
-		_, v := mcpserver.Replay(commandContext(cmd), options)
+		_, v := mcpserver.Replay(cli.Context(cmd), options)
 		judged := options.Replay.Judged()
 		if asJSON {
-			return printJSON(cmd, struct {
+			return cli.PrintJSON(cmd, struct {
 				Run     string              `json:"run"`
 				Replay  string              `json:"replay"`
 				Flow    []run.FlowJudgement `json:"requests"`
@@ -103,11 +104,11 @@ had been shown before the run counts for nothing here.`,
 			if j.Rule > 0 {
 				verdict += fmt.Sprintf(" (rule %d)", j.Rule)
 			}
-			rows[i] = []string{fmt.Sprint(j.N), j.Op, j.At, cmp.Or(strings.Join(j.Data, " "), "-"), cmp.Or(strings.Join(j.Control, " "), "-"), cmp.Or(verdict, "no rule"), printable(j.Why)}
+			rows[i] = []string{fmt.Sprint(j.N), j.Op, j.At, cmp.Or(strings.Join(j.Data, " "), "-"), cmp.Or(strings.Join(j.Control, " "), "-"), cmp.Or(verdict, "no rule"), cli.Printable(j.Why)}
 		}
-		printTable(cmd.OutOrStdout(), []string{"N", "REQUEST", "AT", "MADE OF", "DECIDED BY", "VERDICT", "WHY"}, rows)
+		cli.PrintTable(cmd.OutOrStdout(), []string{"N", "REQUEST", "AT", "MADE OF", "DECIDED BY", "VERDICT", "WHY"}, rows)
 		if !v.OK() {
-			fmt.Fprintln(cmd.ErrOrStderr(), printable("the replay: "+v.Text))
+			fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable("the replay: "+v.Text))
 		}
 		return nil
 	})
@@ -147,13 +148,13 @@ enumerations, dates. Only a person writes policy.`,
 			return err
 		}
 		out := cmd.OutOrStdout()
-		fmt.Fprintf(out, "%s, version %d: %s\n", printable(t.Name), t.Version, printable(typ))
+		fmt.Fprintf(out, "%s, version %d: %s\n", cli.Printable(t.Name), t.Version, cli.Printable(typ))
 		if bits, ok := flow.Bits(t.OutputSchema()); ok {
 			fmt.Fprintf(out, "One result tells at most %d bits.\n", bits)
 		} else {
 			fmt.Fprintln(out, "A result may tell anything: there is no bound to what this type holds.")
 		}
-		fmt.Fprintf(out, "Its code, all of which is released:\n%s\n", printableLines(string(t.Shown())))
+		fmt.Fprintf(out, "Its code, all of which is released:\n%s\n", cli.PrintableLines(string(t.Shown())))
 		fmt.Fprintf(out, "To release it, add to \"release\" in the policy's flow, with the sources and sinks that are meant:\n%s\n", entry)
 		return nil
 	})
@@ -170,12 +171,12 @@ func newFlowShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), printable(fmt.Sprintf("of run %s, type %s, made of %s, decided by %s", one.Run, one.Type, cmp.Or(strings.Join(one.Data, " "), "nothing labelled"), cmp.Or(strings.Join(one.Control, " "), "nothing labelled"))))
+		fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(fmt.Sprintf("of run %s, type %s, made of %s, decided by %s", one.Run, one.Type, cmp.Or(strings.Join(one.Data, " "), "nothing labelled"), cmp.Or(strings.Join(one.Control, " "), "nothing labelled"))))
 		text := one.Text
 		if !one.Failed {
 			text = string(one.Result)
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), printableLines(text))
+		fmt.Fprintln(cmd.OutOrStdout(), cli.PrintableLines(text))
 		return nil
 	})
 }
@@ -191,7 +192,7 @@ let through, and the labels that stores took on. Do it when a new conversation b
 server can see, and when the stores are clean. It takes a terminal. Servers that run learn of it
 at once.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return failing(clearFlow(cmd, &o)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(clearFlow(cmd, &o)) },
 	}
 	o.register(cmd.Flags(), "the only profile's, where there is one")
 	return cmd
@@ -248,19 +249,19 @@ func clearFlow(cmd *cobra.Command, o *storeOptions) error {
 	if err := s.Clear(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "Forgotten for %s.\n", printable(filepath.Base(filepath.Dir(path))))
+	fmt.Fprintf(out, "Forgotten for %s.\n", cli.Printable(filepath.Base(filepath.Dir(path))))
 	return nil
 }
 
 // printSession says what lasts of a session.
 func printSession(out interface{ Write([]byte) (int, error) }, state flow.SessionState) {
 	if len(state.Label) > 0 {
-		fmt.Fprintf(out, "The model was shown what came from %s.\n", printable(strings.Join(state.Label, ", ")))
+		fmt.Fprintf(out, "The model was shown what came from %s.\n", cli.Printable(strings.Join(state.Label, ", ")))
 	}
 	for name, bits := range state.Bits {
-		fmt.Fprintf(out, "It was told %s of %s in spite of a rule.\n", count(bits, "bit", "bits"), printable(name))
+		fmt.Fprintf(out, "It was told %s of %s in spite of a rule.\n", cli.Count(bits, "bit", "bits"), cli.Printable(name))
 	}
 	for store, labels := range state.Taints {
-		fmt.Fprintf(out, "%s holds what came from %s.\n", printable(store), printable(strings.Join(labels, ", ")))
+		fmt.Fprintf(out, "%s holds what came from %s.\n", cli.Printable(store), cli.Printable(strings.Join(labels, ", ")))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -41,11 +42,11 @@ and the changes are printed.`,
 			paths, err := pifFiles(args)
 			switch {
 			case err != nil:
-				return failing(err)
+				return cli.Failed(err)
 			case len(paths) == 0 && (write || check):
 				return errors.New("--write and --check are for files: name some, or a folder")
 			case len(paths) == 0:
-				code, _, _, err := codeAndInput(cmd, "", args)
+				code, _, _, err := cli.CodeAndInput(cmd, "", args)
 				if err != nil {
 					return err
 				}
@@ -55,7 +56,7 @@ and the changes are printed.`,
 				}
 				return err
 			}
-			return failing(formatFiles(cmd, paths, asJSON, write, check))
+			return cli.Failed(formatFiles(cmd, paths, asJSON, write, check))
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the code from `FILE`")
@@ -117,7 +118,7 @@ func formatFiles(cmd *cobra.Command, paths []string, asJSON, write, check bool) 
 		switch {
 		case check && !same:
 			changed++
-			fmt.Fprint(cmd.OutOrStdout(), printableLines(string(diff.Diff(path, before, path, after))))
+			fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(string(diff.Diff(path, before, path, after))))
 		case check || write && same:
 		case write:
 			err = errors.Join(err, os.WriteFile(path, after, 0o644))
@@ -127,7 +128,7 @@ func formatFiles(cmd *cobra.Command, paths []string, asJSON, write, check bool) 
 		}
 	}
 	if changed > 0 {
-		err = errors.Join(err, fmt.Errorf("%s not laid out: 'mcp-pif fmt --write' does it", count(changed, "file is", "files are")))
+		err = errors.Join(err, fmt.Errorf("%s not laid out: 'mcp-pif fmt --write' does it", cli.Count(changed, "file is", "files are")))
 	}
 	return err
 }
@@ -137,7 +138,7 @@ func formatFiles(cmd *cobra.Command, paths []string, asJSON, write, check bool) 
 // it as the same, and a reviewer sees what there is.
 func formatted(code string, asJSON bool) ([]byte, error) {
 	src := []byte(code)
-	p, err := compileSource("", code)
+	p, err := cli.Compile("", code)
 	var out []byte
 	switch {
 	case err != nil:
@@ -152,5 +153,5 @@ func formatted(code string, asJSON bool) ([]byte, error) {
 			return nil, f
 		}
 	}
-	return append(bytes.TrimRight(escaped(out), "\n"), '\n'), nil
+	return append(bytes.TrimRight(cli.EscapeJSON(out), "\n"), '\n'), nil
 }

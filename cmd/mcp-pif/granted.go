@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // authorityFlags are the flags that decide what tools may do, each with where its
@@ -90,12 +91,12 @@ func (o *capOptions) recall(cmd *cobra.Command, store string) {
 	last.policy, last.pluginLock, last.mcpLock = strings.Join(said["policy"], ""), strings.Join(said["plugin-lock"], ""), strings.Join(said["mcp-lock"], "")
 	auth, err := last.look(warnings(cmd))
 	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "What the last server granted can't be granted now, so nothing is: %s\n", printable(err.Error()))
+		fmt.Fprintf(cmd.ErrOrStderr(), "What the last server granted can't be granted now, so nothing is: %s\n", cli.Printable(err.Error()))
 		return
 	}
 	defer auth.close()
 	*o = last
 	if summary := auth.summary(); summary != "none" && (cmd.Name() == "list" || cmd.Name() == "show") {
-		fmt.Fprintf(cmd.ErrOrStderr(), "As the last server here granted: %s. --cap or --policy judge by other grants.\n", printable(summary))
+		fmt.Fprintf(cmd.ErrOrStderr(), "As the last server here granted: %s. --cap or --policy judge by other grants.\n", cli.Printable(summary))
 	}
 }

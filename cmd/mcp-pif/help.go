@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -56,16 +57,16 @@ another language (while).`,
 			}
 			k, err := kinds(servers.kinds...)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			policy := caps.NewPolicy(k, time.Now)
 			if err := grantNamed(policy, k, servers, word); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			broker := run.New(run.Options{Policy: policy, Journal: journal.NewMemory(pureJournal, nil)})
-			a := call(commandContext(cmd), mcpserver.New(mcpserver.Options{Broker: broker}), "help", question)
+			a := call(cli.Context(cmd), mcpserver.New(mcpserver.Options{Broker: broker}), "help", question)
 			if a.Fault != nil {
-				return fmt.Errorf("there is no command, operation or topic %q%s", word, didYouMean(a.Fault.Near))
+				return fmt.Errorf("there is no command, operation or topic %q%s", word, cli.DidYouMean(a.Fault.Near))
 			}
 			// Nothing is granted by a question.
 			fmt.Fprintln(cmd.OutOrStdout(), strings.Replace(a.Text, "It is granted: a tool declares "+word+".", "A tool declares "+word+", and --cap "+word+" grants it.", 1))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
@@ -117,7 +118,7 @@ func (o *httpOptions) measuring(ctx context.Context, log *slog.Logger) (*telemet
 	if o.address == "" && o.otlp == "" {
 		return nil, nil
 	}
-	t, err := telemetry.Open(ctx, telemetry.Options{Version: version(), OTLP: o.otlp, Log: log})
+	t, err := telemetry.Open(ctx, telemetry.Options{Version: cli.Version(), OTLP: o.otlp, Log: log})
 	if err != nil && o.otlp != "" {
 		return nil, fmt.Errorf("--otlp: %w", err)
 	}
@@ -150,7 +151,7 @@ func (w *web) serve(ctx context.Context) error {
 	}
 	access, err := o.open(w.log)
 	if err != nil {
-		return failing(err)
+		return cli.Failed(err)
 	}
 	w.auth.unheard = func() { access.unheard(w.auth.principals.Names()) }
 	w.auth.unheard()
@@ -166,7 +167,7 @@ func (w *web) serve(ctx context.Context) error {
 			err = w.auth.reachedByPlugin("--http", path)
 		}
 		if err != nil {
-			return failing(err)
+			return cli.Failed(err)
 		}
 	}
 	all := newPrincipals(w.log, func(name string, number uint64) (*principal, error) { return w.principal(ctx, name, number) })
@@ -188,13 +189,13 @@ func (w *web) serve(ctx context.Context) error {
 	}
 	ln, err := net.ListenTCP("tcp", addr)
 	if err != nil {
-		return failing(fmt.Errorf("--http %s: %w", o.address, err))
+		return cli.Failed(fmt.Errorf("--http %s: %w", o.address, err))
 	}
 	defer ln.Close()
 	if !o.wantsTokens() {
 		// What is kept is opened at once: what is wrong with it ends the start.
 		if err := all.open(""); err != nil {
-			return failing(err)
+			return cli.Failed(err)
 		}
 	}
 	defer access.watch(func() {
@@ -207,7 +208,7 @@ func (w *web) serve(ctx context.Context) error {
 	}
 	url := scheme + "://" + ln.Addr().String() + streamable.Path
 	fmt.Fprintf(w.errs, "mcp-pif serves MCP at %s\n", url)
-	w.log.Info("serving MCP over HTTP", "version", version(), "url", url, "tokens", o.wantsTokens(), "capabilities", w.auth.summary())
+	w.log.Info("serving MCP over HTTP", "version", cli.Version(), "url", url, "tokens", o.wantsTokens(), "capabilities", w.auth.summary())
 	if o.cert == "" && !addr.IP.IsLoopback() {
 		w.log.Warn("others can read the tokens and all that is said on the way: give --http-tls-cert and --http-tls-key, or put a proxy with TLS before it")
 	}
@@ -215,5 +216,5 @@ func (w *web) serve(ctx context.Context) error {
 	if err == nil {
 		w.log.Info("stopped by a signal")
 	}
-	return failing(err)
+	return cli.Failed(err)
 }

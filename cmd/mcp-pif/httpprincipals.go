@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 )
@@ -364,7 +365,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 	w.o.retain.keepWithin(ctx, auth.journal)
 	w.log.Info("profile opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
 	options := mcpserver.Options{
-		Version: version(), Name: w.o.name, Profile: profile, Sandbox: auth.sandboxes.lines(auth.policy.Grants()), Registry: tools, Broker: auth.broker, Limits: w.limits, Log: w.log,
+		Version: cli.Version(), Name: w.o.name, Profile: profile, Sandbox: auth.sandboxes.lines(auth.policy.Grants()), Registry: tools, Broker: auth.broker, Limits: w.limits, Log: w.log,
 		Elicit: w.o.askVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.fleeting, Trace: w.o.tracer(w.errs),
 		Results: w.results, Processors: w.processors, Tasks: &w.tasks, TaskDir: auth.taskDir(),
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
@@ -98,7 +99,7 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func (o *installOptions) target() (c *clientconfig.Client, path string, err error) {
 	switch c = clientconfig.Named(o.client); {
 	case c == nil && o.client != "":
-		return nil, "", fmt.Errorf("--client is one of %s, not %q%s", strings.Join(clientconfig.IDs(), ", "), o.client, didYouMean(closest(o.client, clientconfig.IDs())))
+		return nil, "", fmt.Errorf("--client is one of %s, not %q%s", strings.Join(clientconfig.IDs(), ", "), o.client, cli.DidYouMean(cli.Closest(o.client, clientconfig.IDs())))
 	case o.config != "" && o.project:
 		return nil, "", errors.New("--config and --project both say which file: give one of them")
 	case o.config != "":
@@ -113,7 +114,7 @@ func (o *installOptions) target() (c *clientconfig.Client, path string, err erro
 		return nil, "", fmt.Errorf("which client? --client is one of %s; for any other there are --print and --config FILE", strings.Join(clientconfig.IDs(), ", "))
 	}
 	path, err = c.Path(o.project)
-	return c, path, failing(err)
+	return c, path, cli.Failed(err)
 }
 
 func install(cmd *cobra.Command, o *installOptions, args []string) error {
@@ -129,7 +130,7 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 	}
 	past, err := openInstalls()
 	if err != nil {
-		return failing(err)
+		return cli.Failed(err)
 	}
 	var (
 		command string
@@ -139,7 +140,7 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 	)
 	if !o.print {
 		if file, err = c.Open(path); err != nil {
-			return failing(err)
+			return cli.Failed(err)
 		}
 	}
 	if !o.undo {
@@ -150,12 +151,12 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 			return err
 		}
 		if command, err = ownCommand(); err != nil {
-			return failing(err)
+			return cli.Failed(err)
 		}
 	}
 	if o.move {
 		if moving, err = o.planMove(cmd, file, flags); err != nil {
-			return failing(err)
+			return cli.Failed(err)
 		}
 		isKept := false
 		defer func() {
@@ -178,7 +179,7 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 	if o.print {
 		text, err := c.Print(path, o.name, entry)
 		fmt.Fprint(cmd.OutOrStdout(), text)
-		return failing(err)
+		return cli.Failed(err)
 	}
 	return o.write(cmd, c, past, file, path, entry, nil, nil)
 }
@@ -206,7 +207,7 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 		e, err = past.Install(file, o.name, entry, nil)
 	}
 	if err != nil {
-		return failing(err)
+		return cli.Failed(err)
 	}
 	if e.Same() {
 		fmt.Fprintf(cmd.OutOrStdout(), "%s has it already.\n", path)
@@ -219,35 +220,35 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 	if moving != nil {
 		shown = moving.masked(shown)
 	}
-	fmt.Fprint(cmd.OutOrStdout(), printableLines(shown))
+	fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(shown))
 	switch agreed, err := o.agreed(cmd, "Make this change?"); {
 	case err != nil:
-		return failing(err)
+		return cli.Failed(err)
 	case !agreed:
 		fmt.Fprintln(cmd.ErrOrStderr(), "Nothing was changed.")
 		return nil
 	}
 	if moving != nil {
 		if err := moving.commit(); err != nil {
-			return failing(err)
+			return cli.Failed(err)
 		}
 		_, server, err := absoluteFlags(clientconfig.Command(entry)[1:])
 		if err != nil {
-			return failing(err)
+			return cli.Failed(err)
 		}
 		if problem := server.problem(cmd); problem != "" {
-			return failing(fmt.Errorf("a server with these flags would not start: %s", problem))
+			return cli.Failed(fmt.Errorf("a server with these flags would not start: %s", problem))
 		}
 	}
 	if err := past.Commit(e, o.undo); err != nil {
-		return failing(err)
+		return cli.Failed(err)
 	}
 	if keep != nil {
 		keep()
 	}
 	if o.undo {
 		if err := unmove(places, past); err != nil {
-			return failing(fmt.Errorf("%s is as it was, but the servers that were moved are still in the lock: %w", path, err))
+			return cli.Failed(fmt.Errorf("%s is as it was, but the servers that were moved are still in the lock: %w", path, err))
 		}
 	}
 	out := cmd.OutOrStdout()
@@ -272,7 +273,7 @@ func (o *installOptions) agreed(cmd *cobra.Command, question string) (bool, erro
 	if o.show || o.yes {
 		return o.yes && !o.show, nil
 	}
-	if !terminal(cmd.InOrStdin()) {
+	if !cli.IsTerminal(cmd.InOrStdin()) {
 		return false, errors.New("not a terminal, so it can't ask: review the change above, then run again with --yes")
 	}
 	return askYes(cmd, question), nil
@@ -321,17 +322,17 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 	if lacking := server.lackingSandbox(host.System()); len(lacking) > 0 {
 		const added = "--sandbox=best-effort"
 		what := fmt.Sprintf("this system lacks required layers of the sandbox, so %s would not start", strings.Join(lacking, ", "))
-		if !terminal(cmd.InOrStdin()) || o.yes {
-			return nil, failing(fmt.Errorf("%s: add %s after -- to start it with the layers there are", what, added))
+		if !cli.IsTerminal(cmd.InOrStdin()) || o.yes {
+			return nil, cli.Failed(fmt.Errorf("%s: add %s after -- to start it with the layers there are", what, added))
 		}
 		if !askYes(cmd, what+". Start it with the layers there are, by "+added+"?") {
-			return nil, failing(errors.New("nothing was changed"))
+			return nil, cli.Failed(errors.New("nothing was changed"))
 		}
 		flags = append(flags, added)
 		server.sandbox = append(server.sandbox, "best-effort")
 	}
 	if problem := server.problem(cmd); problem != "" {
-		return nil, failing(fmt.Errorf("a server with these flags would not start: %s", problem))
+		return nil, cli.Failed(fmt.Errorf("a server with these flags would not start: %s", problem))
 	}
 	return flags, nil
 }

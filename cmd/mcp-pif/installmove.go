@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
@@ -72,7 +73,7 @@ func planMove(cmd *cobra.Command, at *serverLock, file *clientconfig.File, own s
 		} else {
 			m.moved = append(m.moved, s)
 		}
-		if err := commandContext(cmd).Err(); err != nil {
+		if err := cli.Context(cmd).Err(); err != nil {
 			m.rollback()
 			return nil, err
 		}
@@ -187,7 +188,7 @@ func (m *move) pinnedLine(u *clientconfig.Upstream) ([]string, error) {
 		return []string{u.URL}, nil
 	}
 	base := strings.TrimSuffix(filepath.Base(u.Command[0]), ".exe")
-	p, isRunner, err := pinned.Find(commandContext(m.cmd), u.Command)
+	p, isRunner, err := pinned.Find(cli.Context(m.cmd), u.Command)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("it can't be pinned: %w", err)
@@ -298,7 +299,7 @@ func (m *move) check(s *movedServer) error {
 
 func (m *move) probe(s *movedServer) error {
 	s.called = ""
-	quiet, why := quietly(commandContext(m.cmd))
+	quiet, why := quietly(cli.Context(m.cmd))
 	err := probing(quiet, m.lock, s.word, s.entry, m.sandbox, func(ctx context.Context, p *mcpprobe.Probe) error {
 		listed, err := p.List(ctx)
 		if err != nil {

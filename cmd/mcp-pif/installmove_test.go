@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned/npmtest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -34,7 +35,7 @@ func TestMoveServers(t *testing.T) {
 		npmWord = `hello_server`
 	}
 	bad := filepath.Join(t.TempDir(), "bad")
-	if err := os.WriteFile(bad, marshal(mcptest.Script{DieAt: "initialize", Noise: "no such thing", Log: w.log}), 0o600); err != nil {
+	if err := os.WriteFile(bad, cli.Marshal(mcptest.Script{DieAt: "initialize", Noise: "no such thing", Log: w.log}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	config := filepath.Join(t.TempDir(), "mcp.json")

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 func newJournal() *cobra.Command {
@@ -76,10 +77,10 @@ func journalCommand(use, short string, o *journalOptions, selects bool, do func(
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := o.open()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			defer s.Close()
-			return failing(do(cmd, s, args))
+			return cli.Failed(do(cmd, s, args))
 		},
 	}
 	o.register(cmd, selects)
@@ -94,7 +95,7 @@ func newJournalTail() *cobra.Command {
 	)
 	var asJSON *bool
 	cmd := journalCommand("tail", "Show the newest events, a line each", &o, true, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
-		ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+		ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		var news <-chan uint64
 		if follow {
@@ -112,11 +113,11 @@ func newJournalTail() *cobra.Command {
 			for i := range events {
 				last = max(last, events[i].Seq)
 				if *asJSON {
-					if err := printLine(cmd.OutOrStdout(), &events[i]); err != nil {
+					if err := cli.PrintLine(cmd.OutOrStdout(), &events[i]); err != nil {
 						return err
 					}
 				} else {
-					fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i], cmp.Or(terminalWidth(cmd.OutOrStdout()), maxLine)))
+					fmt.Fprintln(cmd.OutOrStdout(), eventLine(&events[i], cmp.Or(cli.TerminalWidth(cmd.OutOrStdout()), maxLine)))
 				}
 			}
 			return err
@@ -141,7 +142,7 @@ func newJournalTail() *cobra.Command {
 	})
 	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "at most so many")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with those that come, until interrupted")
-	asJSON = jsonFlag(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -157,7 +158,7 @@ func eventLine(e *journal.Event, width int) string {
 	}
 	r := readEvent(e)
 	line := fmt.Sprintf("%6d  %s  %-16s  %-11s  %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05"), e.Kind, where, r.words(e))
-	return ansi.Truncate(printable(line), width, "…")
+	return ansi.Truncate(cli.Printable(line), width, "…")
 }
 
 func newJournalShow() *cobra.Command {
@@ -193,26 +194,26 @@ func newJournalShow() *cobra.Command {
 			q.After, q.Before = seq-1, seq+1
 		}
 		found := false
-		err := s.Each(commandContext(cmd), q, func(e *journal.Event) error {
+		err := s.Each(cli.Context(cmd), q, func(e *journal.Event) error {
 			found = true
-			return printEncoded(out, e, "  ")
+			return cli.PrintEncoded(out, e, "  ")
 		})
 		if err == nil && !found {
 			err = errors.New("there is no such event")
 		}
 		return err
 	})
-	asJSON = jsonFlag(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	return cmd
 }
 
 func newJournalExport() *cobra.Command {
 	var o journalOptions
 	return journalCommand("export", "Print the events as JSON, one a line", &o, true, func(cmd *cobra.Command, s *journal.Store, _ []string) error {
-		out := rawOut(cmd)
-		if terminal(out) {
-			out = &escapedLines{out: out} // a file has it as it was recorded, to be verified
+		out := cli.RawOut(cmd)
+		if cli.IsTerminal(out) {
+			out = &cli.JSONLines{Out: out} // a file has it as it was recorded, to be verified
 		}
-		return s.Export(commandContext(cmd), out, o.query())
+		return s.Export(cli.Context(cmd), out, o.query())
 	})
 }

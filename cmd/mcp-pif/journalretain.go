@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // retainOptions are the flags that say how much of the past is kept.
@@ -73,11 +74,11 @@ part was dropped can't be replayed. Servers do the same by themselves: see
 			if limits == (retainOptions{}) {
 				return errors.New("how much is to stay? Give --max-size SIZE, --max-age AGE, or both")
 			}
-			return failing(retainJournal(cmd, &o, limits.limits(), dry, *asJSON))
+			return cli.Failed(retainJournal(cmd, &o, limits.limits(), dry, *asJSON))
 		},
 	}
 	o.register(cmd, false)
-	asJSON = jsonFlag(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	f := cmd.Flags()
 	f.Var(&limits.size, "max-size", "drop the oldest events until the file is no larger, such as 500MB")
 	f.Var(&limits.age, "max-age", "drop events that are older, such as 30d or 12h")
@@ -99,12 +100,12 @@ func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry,
 			return err
 		}
 	}
-	done, err := s.Trim(commandContext(cmd), l, dry)
+	done, err := s.Trim(cli.Context(cmd), l, dry)
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
 	if asJSON {
-		return printJSON(cmd, done)
+		return cli.PrintJSON(cmd, done)
 	}
 	verb := "dropped"
 	if dry {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // A recorded is what the data of events has that a person reads.
@@ -68,7 +69,7 @@ func (r *recorded) failed() string {
 	if r.Error == nil {
 		return ""
 	}
-	return "✗ " + r.Error.Kind + ": " + firstLine(r.Error.Message, shownTerm)
+	return "✗ " + r.Error.Kind + ": " + cli.FirstLine(r.Error.Message, shownTerm)
 }
 
 func (r *recorded) result() string {
@@ -76,7 +77,7 @@ func (r *recorded) result() string {
 	case r.Error != nil:
 		return r.failed()
 	case r.Result != nil:
-		return "✓ " + r.Type + ", " + count(int(r.Result.Bytes), "byte", "bytes")
+		return "✓ " + r.Type + ", " + cli.Count(int(r.Result.Bytes), "byte", "bytes")
 	}
 	return "✓ " + r.Type
 }
@@ -107,7 +108,7 @@ func (r *recorded) words(e *journal.Event) string {
 	case journal.EffectAnswered:
 		parts = append(parts, r.Action, r.Content, r.Reason)
 	case journal.RunEnded:
-		parts = append(parts, r.result(), count(int(r.Steps), "step", "steps"))
+		parts = append(parts, r.result(), cli.Count(int(r.Steps), "step", "steps"))
 	case journal.ToolEvolved, journal.ToolRefused, journal.ToolRetired, journal.ToolRolledBack:
 		parts = append(parts, r.called(), strings.Join(r.Declared, " "), r.failed())
 	case journal.TaskCreated, journal.TaskResumed, journal.TaskCancelled:
@@ -218,26 +219,26 @@ func newJournalRuns() *cobra.Command {
 			all = append(all, r)
 			called := recorded{Tool: r.Tool, Version: r.Version, Code: r.Code}
 			rows = append(rows, []string{
-				r.Run, localTime(r.Time.Format(time.RFC3339)), firstLine(called.called(), 40), firstLine(oneLine(r.Input), 40), firstLine(r.Result, 60),
-				fmt.Sprint(r.Steps), fmt.Sprintf("%dms", r.Millis), firstLine(strings.Join(r.Effects, ", "), 60),
+				r.Run, localTime(r.Time.Format(time.RFC3339)), cli.FirstLine(called.called(), 40), cli.FirstLine(oneLine(r.Input), 40), cli.FirstLine(r.Result, 60),
+				fmt.Sprint(r.Steps), fmt.Sprintf("%dms", r.Millis), cli.FirstLine(strings.Join(r.Effects, ", "), 60),
 			})
 		}
 		if *asJSON {
-			return printJSON(cmd, all)
+			return cli.PrintJSON(cmd, all)
 		}
 		headers := []string{"RUN", "WHEN", "TOOL", "INPUT", "RESULT", "STEPS", "TIME", "EFFECTS"}
-		if width := terminalWidth(cmd.OutOrStdout()); width > 0 && width < 110 { // what matters least goes
+		if width := cli.TerminalWidth(cmd.OutOrStdout()); width > 0 && width < 110 { // what matters least goes
 			headers = slices.Delete(headers, 5, 7)
 			for i := range rows {
 				rows[i][1] = rows[i][1][len("2006-01-02 "):]
 				rows[i] = slices.Delete(rows[i], 5, 7)
 			}
 		}
-		printTable(cmd.OutOrStdout(), headers, rows)
+		cli.PrintTable(cmd.OutOrStdout(), headers, rows)
 		return nil
 	})
 	cmd.Flags().UintVarP(&lines, "lines", "n", 20, "at most so many")
-	asJSON = jsonFlag(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	return cmd
 }
 
@@ -245,7 +246,7 @@ func newJournalRuns() *cobra.Command {
 func eventsOf(s *journal.Store, run string) ([]journal.Event, error) {
 	events, _, err := s.Read(journal.Query{Run: run})
 	if err == nil && len(events) == 0 {
-		err = errors.New(printable(fmt.Sprintf("there is no run %q; 'mcp-pif journal runs' lists them", run)))
+		err = errors.New(cli.Printable(fmt.Sprintf("there is no run %q; 'mcp-pif journal runs' lists them", run)))
 	}
 	return events, err
 }
@@ -254,7 +255,7 @@ func eventsOf(s *journal.Store, run string) ([]journal.Event, error) {
 func printRun(out io.Writer, events []journal.Event) {
 	s := summary(events)
 	called := recorded{Tool: s.Tool, Version: s.Version, Code: s.Code}
-	root := tree.Root(printable(fmt.Sprintf("%s  %s  %s  %s", s.Run, localTime(s.Time.Format(time.RFC3339)), called.called(), s.Input)))
+	root := tree.Root(cli.Printable(fmt.Sprintf("%s  %s  %s  %s", s.Run, localTime(s.Time.Format(time.RFC3339)), called.called(), s.Input)))
 	effects := map[uint64]*tree.Tree{}
 	asked := map[uint64]time.Time{}
 	for i := range events {
@@ -270,27 +271,27 @@ func printRun(out io.Writer, events []journal.Event) {
 			if r.Capability != "" {
 				as = ", as " + r.Capability
 			}
-			effect := tree.Root(printable(fmt.Sprintf("%s%s %s  at %s%s", branch, r.Op, r.Args, r.At, as)))
+			effect := tree.Root(cli.Printable(fmt.Sprintf("%s%s %s  at %s%s", branch, r.Op, r.Args, r.At, as)))
 			if r.Error != nil {
-				effect.Child(printable(r.failed()))
+				effect.Child(cli.Printable(r.failed()))
 			}
 			effects[e.Seq], asked[e.Seq] = effect, e.Time
 			root.Child(effect)
 		case journal.EffectOutcome:
 			if effect := effects[r.Request]; effect != nil {
-				gave := cmp.Or(r.failed(), "✓ "+firstLine(string(r.Value), shownTerm))
-				effect.Child(printable(fmt.Sprintf("%s  (%dms)", gave, e.Time.Sub(asked[r.Request]).Milliseconds())))
+				gave := cmp.Or(r.failed(), "✓ "+cli.FirstLine(string(r.Value), shownTerm))
+				effect.Child(cli.Printable(fmt.Sprintf("%s  (%dms)", gave, e.Time.Sub(asked[r.Request]).Milliseconds())))
 			}
 		case journal.EffectAsked, journal.EffectAnswered:
 			if effect := effects[r.Request]; effect != nil {
-				effect.Child(printable(r.words(e)))
+				effect.Child(cli.Printable(r.words(e)))
 			}
 		case journal.RunEnded:
 			for _, used := range r.LookedUp {
-				root.Child(printable("used " + used.called()))
+				root.Child(cli.Printable("used " + used.called()))
 			}
 		}
 	}
-	root.Child(printable(fmt.Sprintf("%s, %s, %dms", s.Result, count(int(s.Steps), "step", "steps"), s.Millis)))
-	printStyled(out, root.String())
+	root.Child(cli.Printable(fmt.Sprintf("%s, %s, %dms", s.Result, cli.Count(int(s.Steps), "step", "steps"), s.Millis)))
+	cli.PrintStyled(out, root.String())
 }

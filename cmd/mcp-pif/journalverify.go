@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 func newJournalVerify() *cobra.Command {
@@ -38,20 +39,20 @@ state directory: a file that lacks it is said to be an older copy, or cut off. W
 			if err != nil {
 				return err
 			}
-			p := showProgress(cmd, "checking the journal")
-			report, err := verifyJournal(commandContext(cmd), &o, file, known)
-			p.stop()
+			p := cli.StartProgress(cmd, "checking the journal")
+			report, err := verifyJournal(cli.Context(cmd), &o, file, known)
+			p.Stop()
 			if *asJSON && (report.Events > 0 || err == nil) {
-				return failing(errors.Join(printJSON(cmd, report), err, report.Err()))
+				return cli.Failed(errors.Join(cli.PrintJSON(cmd, report), err, report.Err()))
 			}
 			if report.Events > 0 || err == nil {
 				err = printReport(cmd.OutOrStdout(), &report, err)
 			}
-			return failing(err)
+			return cli.Failed(err)
 		},
 	}
 	o.register(cmd, false)
-	asJSON = jsonFlag(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	cmd.Flags().StringVar(&file, "file", "", "check this `FILE` of JSON lines")
 	cmd.Flags().StringArrayVar(&anchors, "anchor", nil, "the number and hash of an event as an earlier check printed them, `SEQ:HASH`; may be repeated")
 	return cmd
@@ -97,19 +98,19 @@ func printReport(out io.Writer, r *journal.Report, err error) error {
 		fmt.Fprintf(out, "%d of the events up to %d were dropped; a signed checkpoint stands for them\n", r.Cut.Dropped, r.Cut.To)
 	}
 	for i := range r.Breaks {
-		fmt.Fprintf(out, "BROKEN: %s\n", printable(r.Breaks[i].Error()))
+		fmt.Fprintf(out, "BROKEN: %s\n", cli.Printable(r.Breaks[i].Error()))
 	}
 	for _, damage := range r.Damage {
-		fmt.Fprintf(out, "DAMAGED: %s\n", printable(damage))
+		fmt.Fprintf(out, "DAMAGED: %s\n", cli.Printable(damage))
 	}
 	if r.Noted != nil {
 		fmt.Fprintf(out, "the last event known to the state directory (%d) is present\n", r.Noted.Seq)
 	}
 	if r.Lost != "" {
-		fmt.Fprintf(out, "noticed: %s\n", printable(r.Lost))
+		fmt.Fprintf(out, "noticed: %s\n", cli.Printable(r.Lost))
 	}
 	for _, unproved := range r.Unproved {
-		fmt.Fprintf(out, "not proved: %s\n", printable(unproved))
+		fmt.Fprintf(out, "not proved: %s\n", cli.Printable(unproved))
 	}
 	if err == nil {
 		err = r.Err()

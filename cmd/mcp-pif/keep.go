@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
@@ -133,7 +134,7 @@ func (a *authority) record(lasts bool) error {
 	a.broker = run.New(options)
 	a.brokers.add(a.broker)
 	granted := a.policy.Grants()
-	if err := a.broker.Started(version(), grantTexts(granted), a.policy.ShownDenies(), a.sandboxes.lines(granted), lasts); err != nil {
+	if err := a.broker.Started(cli.Version(), grantTexts(granted), a.policy.ShownDenies(), a.sandboxes.lines(granted), lasts); err != nil {
 		return err
 	}
 	// What was taken back must not come back because a list can't be read.

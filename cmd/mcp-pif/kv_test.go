@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // withState starts a server that has its state in a folder.
@@ -25,7 +27,7 @@ func withState(t *testing.T, state string, flags ...string) *process {
 func (p *process) request(id int, tool string, input any) {
 	p.t.Helper()
 	p.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run","arguments":%s}}`, id,
-		marshal(map[string]any{"tool": tool, "input": input, "input_as": "data"})))
+		cli.Marshal(map[string]any{"tool": tool, "input": input, "input_as": "data"})))
 }
 
 const bump = `u => let e = !kv.entry("n/count"), r = !kv.cas({key: "n/count", version: e.version, value: get(e, "value", 0) + 1}) in

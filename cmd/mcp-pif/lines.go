@@ -11,13 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // openLines is the way a repl reads: with editing and a history where a person
 // types, plainly where input is piped in.
 func openLines(cmd *cobra.Command, complete func(string) (string, []string)) lines {
 	in, ok := cmd.InOrStdin().(*os.File)
-	out, ok2 := behind(cmd.OutOrStdout()).(*os.File)
+	out, ok2 := cli.Underlying(cmd.OutOrStdout()).(*os.File)
 	if !ok || !ok2 || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) || os.Getenv("TERM") == "dumb" {
 		return &piped{bufio.NewReader(cmd.InOrStdin())}
 	}

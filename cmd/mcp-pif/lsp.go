@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -36,18 +37,18 @@ tools that are kept there. Nothing is run. cmd/editors/vscode has an extension.`
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			auth, err := o.look(warnings(cmd))
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			defer auth.close()
 			tools, err := o.copied(cmd, auth)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			s := &languageServer{
-				auth: auth, tools: tools, out: rawOut(cmd), open: map[string]string{},
+				auth: auth, tools: tools, out: cli.RawOut(cmd), open: map[string]string{},
 				help: mcpserver.New(mcpserver.Options{Broker: auth.broker, Registry: tools}),
 			}
-			return failing(s.serve(commandContext(cmd), cmd.InOrStdin()))
+			return cli.Failed(s.serve(cli.Context(cmd), cmd.InOrStdin()))
 		},
 	}
 	o.register(cmd.Flags(), keptNowhere)
@@ -103,8 +104,8 @@ func (s *languageServer) serve(ctx context.Context, in io.Reader) error {
 			return err
 		}
 		n, err := strconv.Atoi(header.Get("Content-Length"))
-		if err != nil || n < 0 || n > maxSource {
-			return fmt.Errorf("a message has a Content-Length of at most %d, not %q", maxSource, header.Get("Content-Length"))
+		if err != nil || n < 0 || n > cli.MaxSource {
+			return fmt.Errorf("a message has a Content-Length of at most %d, not %q", cli.MaxSource, header.Get("Content-Length"))
 		}
 		body := make([]byte, n)
 		if _, err := io.ReadFull(r, body); err != nil {
@@ -133,7 +134,7 @@ func (s *languageServer) serve(ctx context.Context, in io.Reader) error {
 }
 
 func (s *languageServer) send(message any) error {
-	body := marshal(message)
+	body := cli.Marshal(message)
 	_, err := fmt.Fprintf(s.out, "Content-Length: %d\r\n\r\n%s", len(body), body)
 	return err
 }
@@ -144,7 +145,7 @@ func (s *languageServer) handle(ctx context.Context, m *lspMessage) (result any,
 	switch m.Method {
 	case "initialize":
 		return map[string]any{
-			"serverInfo": map[string]string{"name": "mcp-pif", "version": version()},
+			"serverInfo": map[string]string{"name": "mcp-pif", "version": cli.Version()},
 			"capabilities": map[string]any{
 				"textDocumentSync": 1, "hoverProvider": true, "documentFormattingProvider": true,
 				"completionProvider": map[string]any{"triggerCharacters": []string{"@", "!", "."}},

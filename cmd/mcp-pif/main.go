@@ -18,14 +18,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/proc"
-)
-
-// Exit statuses.
-const (
-	statusFailed = 1
-	statusUsage  = 2
 )
 
 func main() {
@@ -45,28 +40,28 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 	root := newRoot()
 	root.SetArgs(negatives(args))
 	root.SetIn(in)
-	shownOut, shownErrs := &terminalWriter{out: out}, &terminalWriter{out: errs}
+	shownOut, shownErrs := &cli.TerminalWriter{Out: out}, &cli.TerminalWriter{Out: errs}
 	defer shownOut.Close()
 	defer shownErrs.Close()
 	root.SetOut(shownOut)
 	root.SetErr(shownErrs)
 	cmd, err := root.ExecuteC()
 	err = suggest(root, cmd, args, err)
-	var f *failure
+	var f *cli.Failure
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &f):
-		if f.err != nil {
-			fmt.Fprintln(shownErrs, "mcp-pif:", printableLines(f.err.Error()))
+		if f.Err != nil {
+			fmt.Fprintln(shownErrs, "mcp-pif:", cli.PrintableLines(f.Err.Error()))
 		}
-		if wrong := (wrongText{}); errors.As(f.err, &wrong) {
-			return statusUsage
+		if wrong := (wrongText{}); errors.As(f.Err, &wrong) {
+			return cli.StatusUsage
 		}
-		return cmp.Or(f.status, statusFailed)
+		return cmp.Or(f.Status, cli.StatusFailed)
 	}
-	fmt.Fprintf(shownErrs, "mcp-pif: %s\nRun '%s --help' for usage.\n", printableLines(err.Error()), cmd.CommandPath())
-	return statusUsage
+	fmt.Fprintf(shownErrs, "mcp-pif: %s\nRun '%s --help' for usage.\n", cli.PrintableLines(err.Error()), cmd.CommandPath())
+	return cli.StatusUsage
 }
 
 // negatives marks arguments such as -5 as what they are: no flag is a digit.
@@ -81,32 +76,3 @@ func negatives(args []string) []string {
 	}
 	return marked
 }
-
-// A failure is the end of a command that was used rightly and could not do what
-// was asked. Where err is nil the reason has been told already; status is the exit
-// status where that isn't statusFailed.
-type failure struct {
-	err    error
-	status int
-}
-
-func (f *failure) Error() string {
-	if f.err == nil {
-		return "failed"
-	}
-	return f.err.Error()
-}
-
-func (f *failure) Unwrap() error { return f.err }
-
-// failing makes an error a failure, and leaves nil, and what is one, as it is.
-func failing(err error) error {
-	var f *failure
-	if err == nil || errors.As(err, &f) {
-		return err
-	}
-	return &failure{err: err}
-}
-
-// misused is the end of a command that was given something that can't be meant.
-func misused(err error) error { return &failure{err: err, status: statusUsage} }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -85,7 +86,7 @@ func newMCPList() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := at.read()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			states := []serverState{}
 			isBad := false
@@ -95,14 +96,14 @@ func newMCPList() *cobra.Command {
 				isBad = isBad || s.Problem != ""
 			}
 			if asJSON {
-				err = printJSON(cmd, states)
+				err = cli.PrintJSON(cmd, states)
 			} else {
 				printServers(cmd.OutOrStdout(), states)
 			}
 			if err == nil && isBad {
-				return &failure{}
+				return &cli.Failure{}
 			}
-			return failing(err)
+			return cli.Failed(err)
 		},
 	}
 	at.register(cmd)
@@ -181,12 +182,12 @@ The words are the server's, and no person of yours wrote them.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, s, err := at.find(args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			out := cmd.OutOrStdout()
 			if len(args) == 1 {
 				if asJSON {
-					return failing(printJSON(cmd, s))
+					return cli.Failed(cli.PrintJSON(cmd, s))
 				}
 				printServer(out, args[0], s)
 				if login := loggedIn(l, args[0]); login != nil {
@@ -196,12 +197,12 @@ The words are the server's, and no person of yours wrote them.`,
 			}
 			t, err := toolOf(s, args[1])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if asJSON {
-				return failing(printJSON(cmd, t))
+				return cli.Failed(cli.PrintJSON(cmd, t))
 			}
-			return failing(printServerTool(out, args[0], args[1], t))
+			return cli.Failed(printServerTool(out, args[0], args[1], t))
 		},
 	}
 	at.register(cmd)
@@ -349,11 +350,11 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, s, err := at.find(args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			said, err := hintsOf(as)
 			if err != nil {
-				return misused(err)
+				return cli.UsageError(err)
 			}
 			words := args[1:]
 			if len(words) == 0 {
@@ -362,7 +363,7 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 			for _, word := range words {
 				t, err := toolOf(s, word)
 				if err != nil {
-					return failing(err)
+					return cli.Failed(err)
 				}
 				hints := t.Claims
 				if said != nil {
@@ -371,7 +372,7 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 				t.Accepted, t.AcceptedOn = &hints, today()
 			}
 			if err := l.Write(); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			out := cmd.OutOrStdout()
 			for _, word := range words {
@@ -435,7 +436,7 @@ are kept for it. A server of mcp-pif that runs goes on with it until it ends.`,
 				err = removeServers(l, args[0])
 			}
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "removed %s from %s\n", args[0], l.Path)
 			return nil

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
@@ -85,15 +86,15 @@ file. Its tools count as destructive until you accept what it says of them
 				err = freeName(l, name)
 			}
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			s, undo, err := newServer(cmd, l, args[1:], &o)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if logsIn {
 				if err := login(cmd, l, name, s, &logins); err != nil {
-					return failing(err)
+					return cli.Failed(err)
 				}
 			}
 			if err := addServer(cmd, l, name, s, &o, rename, accept, yes); err != nil {
@@ -101,7 +102,7 @@ file. Its tools count as destructive until you accept what it says of them
 				if kept, none := secretsOf(l); none == nil {
 					err = errors.Join(err, kept.remove(name))
 				}
-				return failing(err)
+				return cli.Failed(err)
 			}
 			return nil
 		},
@@ -150,7 +151,7 @@ func newServer(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOpti
 // paths checks the origins of the flags and puts the folders and files of the flags into an entry.
 func (o *serverOptions) paths(s *mcplock.Server) (err error) {
 	if len(o.network) > 0 {
-		if _, err := caps.ParseServer(marshal(map[string]any{"network": o.network})); err != nil {
+		if _, err := caps.ParseServer(cli.Marshal(map[string]any{"network": o.network})); err != nil {
 			return fmt.Errorf("--%w", err)
 		}
 	}
@@ -195,7 +196,7 @@ func locate(cmd *cobra.Command, l *mcplock.Lock, line []string, o *serverOptions
 	p, isRunner, err := pinned.Parse(line)
 	if isRunner && !o.unpinned {
 		if err == nil && p.Version == "" {
-			err = unpinned(commandContext(cmd), p, line)
+			err = unpinned(cli.Context(cmd), p, line)
 		}
 		if err != nil {
 			return nil, undo, err
@@ -263,7 +264,7 @@ func installPinned(cmd *cobra.Command, l *mcplock.Lock, p pinned.Package, o *ser
 	defer os.RemoveAll(temp)
 	errOut := cmd.ErrOrStderr()
 	fmt.Fprintf(errOut, "installing %s …\n", p)
-	in, err := p.Install(commandContext(cmd), temp, pinned.Options{Scripts: o.scripts})
+	in, err := p.Install(cli.Context(cmd), temp, pinned.Options{Scripts: o.scripts})
 	if err != nil {
 		return nil, undo, err
 	}
@@ -393,18 +394,18 @@ The exit status is 1 if something differs. Nothing is written.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, s, err := at.find(args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			listed, err := probe(cmd, l, args[0], s, sandbox)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			d := mcplock.Compare(s, listed.Tools)
 			if err := printDifference(cmd.OutOrStdout(), args[0], s, &d); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if !d.Same() {
-				return &failure{}
+				return &cli.Failure{}
 			}
 			return nil
 		},
@@ -489,7 +490,7 @@ what you accepted of them; the others count as destructive again.`,
   mcp-pif mcp upgrade memory --accept -- npx -y @modelcontextprotocol/server-memory@2026.8.31`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return failing(upgradeServer(cmd, &at, &o, args[0], args[1:], rename, accept))
+			return cli.Failed(upgradeServer(cmd, &at, &o, args[0], args[1:], rename, accept))
 		},
 	}
 	at.register(cmd)

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
@@ -108,7 +109,7 @@ func (o *capOptions) serverPolicies() (map[string]*caps.ServerPolicy, error) {
 func (u *upstreams) expect(text string) error {
 	name, what, ok := strings.Cut(text, "=")
 	if !ok || name == "" || what == "" {
-		return misused(fmt.Errorf("--mcp is NAME=COMMAND or NAME=URL, not %q", text))
+		return cli.UsageError(fmt.Errorf("--mcp is NAME=COMMAND or NAME=URL, not %q", text))
 	}
 	s := u.lock.Servers[name]
 	isURL := strings.HasPrefix(what, "https://") || strings.HasPrefix(what, "http://")

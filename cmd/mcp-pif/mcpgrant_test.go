@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -65,7 +66,7 @@ func newServedWorld(t *testing.T) *servedWorld {
 func (w *servedWorld) says(s mcptest.Script) {
 	w.t.Helper()
 	s.Log = w.log
-	if err := os.WriteFile(w.script, marshal(s), 0o600); err != nil {
+	if err := os.WriteFile(w.script, cli.Marshal(s), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -152,7 +153,7 @@ func TestUpstreamCalls(t *testing.T) {
 		`u => !up.none({})`:                       "up.none", // not there
 		`u => !up.note({line: "x", in: "other"})`: "",
 	} {
-		r := p.call("evolve", string(marshal(map[string]any{"name": "bad", "code": code, "capabilities": []string{"up"}})))
+		r := p.call("evolve", string(cli.Marshal(map[string]any{"name": "bad", "code": code, "capabilities": []string{"up"}})))
 		if !r.IsError && says != "" || !strings.Contains(r.Content[0].Text, says) {
 			t.Errorf("%s: %s", code, r.Content[0].Text)
 		}
@@ -190,7 +191,7 @@ func TestUpstreamPolicy(t *testing.T) {
 		t.Error(got)
 	}
 	for tool, input := range map[string]any{"note": "evil", "empty": nil} {
-		r := p.call("run", string(marshal(map[string]any{"tool": tool, "input": input})))
+		r := p.call("run", string(cli.Marshal(map[string]any{"tool": tool, "input": input})))
 		if kind, message := r.fault(); kind != "denied" || !strings.Contains(message, "the operator permits other arguments only") {
 			t.Errorf("%s: %s %s", tool, kind, message)
 		}

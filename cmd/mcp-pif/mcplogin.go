@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplogin"
@@ -52,9 +53,9 @@ and paste the URL to which that browser was sent, which it can't open.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, s, err := o.at.find(args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
-			return failing(login(cmd, l, args[0], s, &o))
+			return cli.Failed(login(cmd, l, args[0], s, &o))
 		},
 	}
 	o.at.register(cmd)
@@ -103,7 +104,7 @@ func login(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, 
 		}
 		options.ClientSecret = strings.TrimSpace(string(text))
 	}
-	if o.noBrowser || terminal(cmd.InOrStdin()) {
+	if o.noBrowser || cli.IsTerminal(cmd.InOrStdin()) {
 		options.Pasted = func(ctx context.Context) (string, error) {
 			line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 			if strings.TrimSpace(line) == "" {
@@ -113,7 +114,7 @@ func login(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, 
 			return line, nil
 		}
 	}
-	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt)
+	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
@@ -187,23 +188,23 @@ now on. Whether the tokens hold elsewhere is the authorization server's to say.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, _, err := o.at.find(args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			kept, err := secretsOf(l)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			folder, err := kept.loginFolder(args[0], o.principal)
 			if err == nil {
 				err = mcplogin.Remove(folder)
 			}
 			if errors.Is(err, mcplogin.ErrNone) {
-				return failing(fmt.Errorf("nobody is logged in at %s%s", args[0], forPrincipal(o.principal)))
+				return cli.Failed(fmt.Errorf("nobody is logged in at %s%s", args[0], forPrincipal(o.principal)))
 			}
 			if err == nil {
 				fmt.Fprintf(cmd.OutOrStdout(), "logged out of %s%s\n", args[0], forPrincipal(o.principal))
 			}
-			return failing(err)
+			return cli.Failed(err)
 		},
 	}
 	o.at.register(cmd)

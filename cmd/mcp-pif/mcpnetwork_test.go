@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -71,7 +72,7 @@ func TestMCPNetwork(t *testing.T) {
 		{"unix", socket, false, "failed"},
 	} {
 		before := hits.Load()
-		r := p.call("run", string(marshal(map[string]any{"tool": "reach", "input": map[string]any{"way": c.way, "url": c.at}})))
+		r := p.call("run", string(cli.Marshal(map[string]any{"tool": "reach", "input": map[string]any{"way": c.way, "url": c.at}})))
 		if got := r.Content[0].Text; r.IsError || !strings.Contains(got, c.says) || (hits.Load() > before) != c.reaches {
 			t.Errorf("%s %s: %s, %d requests; want %q", c.way, c.at, got, hits.Load()-before, c.says)
 		}

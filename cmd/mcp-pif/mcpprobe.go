@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcpprobe"
@@ -96,7 +97,7 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	return ask(commandContext(cmd), p)
+	return ask(cli.Context(cmd), p)
 }
 
 // A serverLog keeps what is logged while a server is looked at, for a person to read if it

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
@@ -165,7 +166,7 @@ func (w *realWorld) arguments(op string, schema json.RawMessage) json.RawMessage
 			w.t.Fatal(err)
 		}
 	}
-	return marshal(made)
+	return cli.Marshal(made)
 }
 
 // instance makes the simplest value of a schema; name is the member that it is.

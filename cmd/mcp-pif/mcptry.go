@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -28,7 +29,7 @@ and hold those to the lock file. The exit status is 1 if one doesn't start or di
 		RunE: func(cmd *cobra.Command, names []string) error {
 			l, err := at.read()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if len(names) == 0 {
 				names = sortedNames(l)
@@ -38,7 +39,7 @@ and hold those to the lock file. The exit status is 1 if one doesn't start or di
 				s, ok := l.Servers[name]
 				if !ok {
 					_, _, err := at.find(name)
-					return failing(err)
+					return cli.Failed(err)
 				}
 				listed, err := probe(cmd, l, name, s, sandbox)
 				if err != nil {
@@ -49,11 +50,11 @@ and hold those to the lock file. The exit status is 1 if one doesn't start or di
 				d := mcplock.Compare(s, listed.Tools)
 				isBad = isBad || !d.Same()
 				if err := printDifference(out, name, s, &d); err != nil {
-					return failing(err)
+					return cli.Failed(err)
 				}
 			}
 			if isBad {
-				return &failure{}
+				return &cli.Failure{}
 			}
 			return nil
 		},
@@ -82,20 +83,20 @@ written and nothing recorded.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := at.read()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			name, s, undo := args[0], l.Servers[args[0]], func() {}
 			if s == nil || len(args) > 1 {
 				if name = "tried"; len(args) == 1 && mcplock.CheckName(args[0]) == nil && cmd.ArgsLenAtDash() < 0 {
 					_, _, err := at.find(args[0])
-					return failing(err)
+					return cli.Failed(err)
 				}
 				if s, undo, err = newServer(cmd, l, args, &o); err != nil {
-					return failing(err)
+					return cli.Failed(err)
 				}
 			}
 			defer undo()
-			return failing(try(cmd, l, name, s, o.sandbox, tool, input))
+			return cli.Failed(try(cmd, l, name, s, o.sandbox, tool, input))
 		},
 	}
 	at.register(cmd)
@@ -124,13 +125,13 @@ func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sa
 		return nil
 	}
 	if !json.Valid([]byte(input)) || input[0] != '{' {
-		return misused(fmt.Errorf("--input is an object of JSON, not %s", lock.Shown(input, 60)))
+		return cli.UsageError(fmt.Errorf("--input is an object of JSON, not %s", lock.Shown(input, 60)))
 	}
 	answer, err := probeCall(cmd, l, name, s, sandbox, tool, json.RawMessage(input))
 	if err != nil {
 		return err
 	}
-	return printJSON(cmd, answer)
+	return cli.PrintJSON(cmd, answer)
 }
 
 // sortedNames returns the names of a lock's servers.
@@ -158,24 +159,24 @@ each principal.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, _, err := at.find(args[0]); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			kept, err := store.there()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			state, err := stateOfPlugin(kept, args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			text, err := os.ReadFile(mcp.LogPath(state, principal))
 			if errors.Is(err, fs.ErrNotExist) {
-				return failing(fmt.Errorf("%s wrote nothing there: %s", args[0], kept))
+				return cli.Failed(fmt.Errorf("%s wrote nothing there: %s", args[0], kept))
 			}
 			if err == nil {
 				_, err = cmd.OutOrStdout().Write(text)
 			}
-			return failing(err)
+			return cli.Failed(err)
 		},
 	}
 	at.register(cmd)

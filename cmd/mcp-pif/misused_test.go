@@ -4,20 +4,22 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // TestMisused: a flag with a value that can't be meant is status 2, as one that there
 // isn't; a right one for which there is nothing is 1.
 func TestMisused(t *testing.T) {
 	for args, want := range map[string]int{
-		"--no-such-flag":                    statusUsage,
-		"--log-level=loud":                  statusUsage,
-		"--timeout=soon":                    statusUsage,
-		"--ask-via=mail":                    statusUsage,
-		"--sandbox=maybe":                   statusUsage,
-		"--sandbox=fs=off --sandbox=fs=off": statusUsage,
-		"caps --sandbox=maybe":              statusUsage,
-		"--cap=fs:./no-such-folder":         statusFailed,
+		"--no-such-flag":                    cli.StatusUsage,
+		"--log-level=loud":                  cli.StatusUsage,
+		"--timeout=soon":                    cli.StatusUsage,
+		"--ask-via=mail":                    cli.StatusUsage,
+		"--sandbox=maybe":                   cli.StatusUsage,
+		"--sandbox=fs=off --sandbox=fs=off": cli.StatusUsage,
+		"caps --sandbox=maybe":              cli.StatusUsage,
+		"--cap=fs:./no-such-folder":         cli.StatusFailed,
 	} {
 		var out, errs strings.Builder
 		status := command(append(strings.Fields(args), "--store=memory"), strings.NewReader(""), &out, &errs)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/model"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
@@ -34,10 +35,10 @@ func (o *modelOptions) read() (all []endpoint, err error) {
 	for _, text := range o.models {
 		e, err := readEndpoint(text)
 		if err != nil {
-			return nil, misused(fmt.Errorf("--model %s: %w", e.Name, err))
+			return nil, cli.UsageError(fmt.Errorf("--model %s: %w", e.Name, err))
 		}
 		if slices.ContainsFunc(all, func(o endpoint) bool { return o.Name == e.Name }) {
-			return nil, misused(fmt.Errorf("--model: duplicate name %s", e.Name))
+			return nil, cli.UsageError(fmt.Errorf("--model: duplicate name %s", e.Name))
 		}
 		all = append(all, e)
 	}
@@ -160,7 +161,7 @@ func serveModel() int {
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "mcp-pif: the plugin of models: %v\n", err)
-		return statusUsage
+		return cli.StatusUsage
 	}
 	sdk.Serve(model.Plugin(s))
 	return 0

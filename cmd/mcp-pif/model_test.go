@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // A tool has a model make data of a text: typed by the literal in the call, held to it,
@@ -50,7 +52,7 @@ func TestModel(t *testing.T) {
 		`m => !model.extract({text: m, as: m}).anything`:                      "",
 		`(m, n) => !model.extract({text: m, ` + as + `, need: n}).anything`:   "",
 	} {
-		r := p.call("evolve", string(marshal(map[string]any{"name": "other", "code": code, "capabilities": []string{"model:small"}})))
+		r := p.call("evolve", string(cli.Marshal(map[string]any{"name": "other", "code": code, "capabilities": []string{"model:small"}})))
 		if r.IsError != (says != "") || !strings.Contains(r.Content[0].Text, says) {
 			t.Errorf("%s: %s", code, r.Content[0].Text)
 		}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // TestDoctorOfUnsafeState: doctor, without any flag, says that nothing could be
@@ -29,7 +31,7 @@ func TestDoctorOfUnsafeState(t *testing.T) {
 	}
 	wrong := func(word string) {
 		t.Helper()
-		if status, said := doctor(); status != statusFailed || strings.HasSuffix(said, "\nok\n") || !strings.Contains(said, word) {
+		if status, said := doctor(); status != cli.StatusFailed || strings.HasSuffix(said, "\nok\n") || !strings.Contains(said, word) {
 			t.Errorf("%d: %s", status, said)
 		}
 	}

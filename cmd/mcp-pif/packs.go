@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 )
@@ -21,7 +22,7 @@ func namedPacks(names []string) (list []*packs.Pack, err error) {
 	for _, name := range names {
 		p, err := packs.Named(strings.TrimSpace(name))
 		if err != nil {
-			return nil, misused(fmt.Errorf("--with: %w", err))
+			return nil, cli.UsageError(fmt.Errorf("--with: %w", err))
 		}
 		if !slices.Contains(list, p) {
 			list = append(list, p)

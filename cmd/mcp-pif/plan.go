@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // planStores is the stores in which plans may wait: the one that the flags name, or those of all profiles.
@@ -133,15 +134,15 @@ asks for it. The answer is on record for good.`,
 			}
 			path, err := o.there()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			s, err := journal.Open(path, journal.Options{Notes: heads()})
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			defer s.Close()
 			if err := run.Settle(s, args[0], n, args[2] == "did"); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), "recorded: the plan can go on, with run {\"plan\": ..., \"resume\": true}")
 			return nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/playground"
 )
 
@@ -39,9 +40,9 @@ Any server of static files will do; --serve is one on this machine's loopback.`,
   mcp-pif playground ./public --source ~/src/mcp-pif`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return failing(o.write(ctx, cmd, args[0]))
+			return cli.Failed(o.write(ctx, cmd, args[0]))
 		},
 	}
 	f := cmd.Flags()
@@ -51,9 +52,9 @@ Any server of static files will do; --serve is one on this machine's loopback.`,
 }
 
 func (o *playgroundOptions) write(ctx context.Context, cmd *cobra.Command, dir string) error {
-	p := showProgress(cmd, "building the evaluator")
+	p := cli.StartProgress(cmd, "building the evaluator")
 	module, licences, err := playground.Build(ctx, o.source)
-	p.stop()
+	p.Stop()
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (o *playgroundOptions) write(ctx context.Context, cmd *cobra.Command, dir s
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, the evaluator in %d kB\n", printable(filepath.Clean(dir)), count(len(names), "file", "files"), len(module)>>10)
+	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, the evaluator in %d kB\n", cli.Printable(filepath.Clean(dir)), cli.Count(len(names), "file", "files"), len(module)>>10)
 	if o.serve < 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/plugins/clock"
 	"github.com/mcp-pif/mcp-pif/plugins/env"
@@ -53,7 +54,7 @@ func servePlugin(args []string) int {
 		}
 	}
 	fmt.Fprintf(os.Stderr, "mcp-pif: %s is for mcp-pif itself, which starts its plugins that way\n", pluginArgument)
-	return statusUsage
+	return cli.StatusUsage
 }
 
 // serverPlugin is the argument of the plugin of the kinds that stand for MCP servers.
@@ -72,7 +73,7 @@ func serveServer() int {
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "mcp-pif: the plugin of MCP servers: %v\n", err)
-		return statusUsage
+		return cli.StatusUsage
 	}
 	sdk.Serve(plugin)
 	return 0

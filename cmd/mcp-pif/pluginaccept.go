@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 func newPluginAccept() *cobra.Command {
@@ -19,7 +21,7 @@ open-world. An upgrade that changes them asks anew. Read them first:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, e, err := found(path, args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if e.Accepted {
 				fmt.Fprintf(cmd.OutOrStdout(), "the flags of %s are accepted already\n", e.Name)
@@ -27,7 +29,7 @@ open-world. An upgrade that changes them asks anew. Read them first:
 			}
 			e.Accepted = true
 			if err := l.Write(); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "accepted the flags of %s\n", e.Name)
 			return nil

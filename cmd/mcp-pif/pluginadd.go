@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -40,15 +41,15 @@ On a terminal you are asked before anything is written; --yes answers.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := lock.ReadOrNew(path)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			e, undo, err := newEntry(cmd, l, args, sandbox)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if err := addEntry(cmd, l, e, kind, name, acceptFlags, yes); err != nil {
 				undo()
-				return failing(err)
+				return cli.Failed(err)
 			}
 			return nil
 		},
@@ -80,7 +81,7 @@ func newEntry(cmd *cobra.Command, l *lock.Lock, args []string, sandbox string) (
 		return nil, undo, err
 	}
 	defer x.Close()
-	return e, undo, describe(commandContext(cmd), e, x, sandbox)
+	return e, undo, describe(cli.Context(cmd), e, x, sandbox)
 }
 
 func addEntry(cmd *cobra.Command, l *lock.Lock, e *lock.Entry, kind, name string, acceptFlags, yes bool) error {
@@ -115,7 +116,7 @@ func addEntry(cmd *cobra.Command, l *lock.Lock, e *lock.Entry, kind, name string
 // confirmed asks a person at a terminal; where there is none nobody is asked, and
 // the command itself was the answer.
 func confirmed(cmd *cobra.Command, question string) bool {
-	if !terminal(cmd.InOrStdin()) {
+	if !cli.IsTerminal(cmd.InOrStdin()) {
 		return true
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)

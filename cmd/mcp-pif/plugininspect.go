@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
@@ -27,22 +28,22 @@ The exit status is 1 where it isn't.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, e, err := found(path, args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			state := inspection{stateOf(l, e), layersOf(e)}
 			if asJSON {
-				err = printJSON(cmd, state)
+				err = cli.PrintJSON(cmd, state)
 			} else {
 				printEntry(cmd.OutOrStdout(), e)
 				printHeld(cmd.OutOrStdout(), state.Sandbox)
 			}
 			if err == nil && state.Problem != "" {
 				if !asJSON {
-					fmt.Fprintf(cmd.OutOrStdout(), "REFUSED: %s\n", printable(state.Problem))
+					fmt.Fprintf(cmd.OutOrStdout(), "REFUSED: %s\n", cli.Printable(state.Problem))
 				}
-				return &failure{}
+				return &cli.Failure{}
 			}
-			return failing(err)
+			return cli.Failed(err)
 		},
 	}
 	lockOption(cmd, &path)

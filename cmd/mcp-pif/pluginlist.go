@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -45,7 +46,7 @@ status is 1 where one isn't what was added.`,
 				l, err = &lock.Lock{}, nil
 			}
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			states := make([]pluginState, len(l.Entries))
 			bad := false
@@ -54,9 +55,9 @@ status is 1 where one isn't what was added.`,
 				bad = bad || states[i].Problem != ""
 			}
 			if err := printStates(cmd, states, asJSON); err != nil || !bad {
-				return failing(err)
+				return cli.Failed(err)
 			}
-			return &failure{}
+			return &cli.Failure{}
 		},
 	}
 	lockOption(cmd, &path)
@@ -67,7 +68,7 @@ status is 1 where one isn't what was added.`,
 func printStates(cmd *cobra.Command, states []pluginState, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	if asJSON {
-		return printJSON(cmd, states)
+		return cli.PrintJSON(cmd, states)
 	}
 	if len(states) == 0 {
 		fmt.Fprintln(out, "no plugins; 'mcp-pif plugin add' adds one, 'mcp-pif plugin new' makes one")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -46,7 +47,7 @@ its go.sum is copied, so that nothing is downloaded that isn't there.`,
 				dir = args[0]
 			}
 			if err := writePlugin(args[0], dir, replace, module); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			out := cmd.OutOrStdout()
 			fmt.Fprintf(out, "wrote the plugin %s to %s; next:\n\n  cd %s\n", args[0], dir, dir)
@@ -89,7 +90,7 @@ func writePlugin(kind, dir, replace, module string) error {
 		Indirect                       []string
 	}{Kind: kind, Module: module}
 	var sums []byte
-	if v := version(); released.MatchString(v) {
+	if v := cli.Version(); released.MatchString(v) {
 		data.Version = v
 	}
 	if replace != "" {

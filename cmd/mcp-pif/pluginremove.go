@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 func newPluginRemove() *cobra.Command {
@@ -18,12 +20,12 @@ until they are restarted; 'mcp-pif caps revoke' stops it at once.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, e, err := found(path, args[0])
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			name, program := e.Name, e.Program
 			l.Remove(name)
 			if err := l.Write(); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			l.Discard(program)
 			fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest/conform"
@@ -44,10 +45,10 @@ plugins/plugintest.`,
 			o := conform.Options{}
 			var err error
 			if o.Source, err = programOf(args); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if o.Sandbox, err = modeOf(sandbox); err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if fixtures != "" {
 				text, err := os.ReadFile(fixtures)
@@ -55,26 +56,26 @@ plugins/plugintest.`,
 					o.Fixtures, err = conform.ParseFixtures(text)
 				}
 				if err != nil {
-					return failing(err)
+					return cli.Failed(err)
 				}
 			}
-			ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			p := showProgress(cmd, "testing the plugin")
+			p := cli.StartProgress(cmd, "testing the plugin")
 			report, err := conform.Run(ctx, o)
-			p.stop()
+			p.Stop()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if asJSON {
-				err = printJSON(cmd, report)
+				err = cli.PrintJSON(cmd, report)
 			} else {
 				_, err = fmt.Fprint(cmd.OutOrStdout(), report)
 			}
 			if err == nil && !report.Passed() {
-				return &failure{}
+				return &cli.Failure{}
 			}
-			return failing(err)
+			return cli.Failed(err)
 		},
 	}
 	f := cmd.Flags()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -30,7 +31,7 @@ otherwise they count as the worst again.`,
   mcp-pif plugin upgrade weather ./weather-2.0 --accept`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return failing(upgrade(cmd, path, args[0], args[1:], sandbox, accept))
+			return cli.Failed(upgrade(cmd, path, args[0], args[1:], sandbox, accept))
 		},
 	}
 	lockOption(cmd, &path)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // steering does something to a terminal, or isn't seen there.
@@ -63,7 +65,7 @@ func TestListsSteerNoTerminal(t *testing.T) {
 			t.Errorf("%q says nothing", args)
 		}
 		for _, text := range []string{out, errs} {
-			if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && steers(r) }); at >= 0 {
+			if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && cli.Steers(r) }); at >= 0 {
 				t.Errorf("%q prints %q", args, text[at:])
 			}
 		}
@@ -101,14 +103,14 @@ func TestExportedSteering(t *testing.T) {
 		t.Errorf("%s\nand again\n%s", document.String(), again.String())
 	}
 	var shown bytes.Buffer
-	lines := &escapedLines{out: &shown}
+	lines := &cli.JSONLines{Out: &shown}
 	text := "{\"a\":\"" + steering + "\"}\n{\"b\":\"" + steering + "\"}\n"
 	for i := range len(text) { // a write may end within a character
 		if _, err := lines.Write([]byte(text[i : i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if shown.String() != string(escaped([]byte(text))) {
+	if shown.String() != string(cli.EscapeJSON([]byte(text))) {
 		t.Errorf("%q", shown.String())
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
@@ -187,7 +188,7 @@ func TestProcProgress(t *testing.T) {
 	p.makes("tell", `p => !proc.send(p)`, "proc.send:python3")
 	s := p.starts("python3")
 	p.send(`{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{"_meta":{"progressToken":"t"},"name":"type_python3","arguments":` +
-		string(marshal(map[string]any{"input": map[string]any{"session": s, "text": "print('the first', flush=True); input(); print('the second', flush=True)\n", "until": "second\n"}})) + `}}`)
+		string(cli.Marshal(map[string]any{"input": map[string]any{"session": s, "text": "print('the first', flush=True); input(); print('the second', flush=True)\n", "until": "second\n"}})) + `}}`)
 	told, last := "", -1.0
 	for {
 		m := p.receive()
@@ -358,7 +359,7 @@ func TestProcTerminal(t *testing.T) {
 	requireProc(t)
 	dir := t.TempDir()
 	policy := filepath.Join(t.TempDir(), "policy.json")
-	text := marshal(map[string]any{"grant": []string{capPython}, "processes": map[string]any{"python3": map[string]any{
+	text := cli.Marshal(map[string]any{"grant": []string{capPython}, "processes": map[string]any{"python3": map[string]any{
 		"command": []string{"/usr/bin/python3", "-q"}, "pty": true, "dir": dir, "write": []string{dir}, "env": map[string]string{"COLOUR": "green"},
 	}}})
 	if err := os.WriteFile(policy, text, 0o600); err != nil {

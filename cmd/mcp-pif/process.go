@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/programs"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
@@ -27,7 +28,7 @@ func (o *processOptions) read() ([]programs.Program, error) {
 	for i, text := range o.processes {
 		var err error
 		if list[i], err = programs.Read(text); err != nil {
-			return nil, misused(err)
+			return nil, cli.UsageError(err)
 		}
 	}
 	return list, nil

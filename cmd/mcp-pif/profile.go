@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // inMemory is the store that doesn't last.
@@ -77,7 +79,7 @@ func (o *storeOptions) there() (string, error) {
 	if err != nil || path != "" {
 		if _, missing := os.Stat(path); o.profile != "" && errors.Is(missing, fs.ErrNotExist) {
 			names, _ := profiles()
-			return "", fmt.Errorf("there is no profile %q ('mcp-pif tools profiles' lists them)%s", o.profile, didYouMean(closest(o.profile, names)))
+			return "", fmt.Errorf("there is no profile %q ('mcp-pif tools profiles' lists them)%s", o.profile, cli.DidYouMean(cli.Closest(o.profile, names)))
 		}
 		return path, err
 	}
@@ -91,7 +93,7 @@ func (o *storeOptions) there() (string, error) {
 	case len(names) == 0:
 		return "", errors.New("no tools yet: no server has run for this user; read another file with --store FILE")
 	case len(names) > 1:
-		return "", fmt.Errorf("there are several profiles (%s): choose one with --profile, or a file with --store", printable(strings.Join(names, ", ")))
+		return "", fmt.Errorf("there are several profiles (%s): choose one with --profile, or a file with --store", cli.Printable(strings.Join(names, ", ")))
 	}
 	return folderPath(names[0])
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // TestKnownPrograms: usual interpreters start in one line, answer, and end; those that
@@ -50,7 +52,7 @@ func TestKnownPrograms(t *testing.T) {
 				t.Fatalf("%s", r.Content[0].Text)
 			}
 			for _, text := range []string{c.text, c.text} {
-				r = p.call("session_send", string(marshal(map[string]any{"session": began.Session, "text": text, "wait": 600000})))
+				r = p.call("session_send", string(cli.Marshal(map[string]any{"session": began.Session, "text": text, "wait": 600000})))
 				var got lineRead
 				if err := json.Unmarshal([]byte(r.Content[0].Text), &got); err != nil || !strings.Contains(got.Stdout, c.want) || got.Over != "prompt" || !got.Running {
 					t.Fatalf("%s gave %s", text, r.Content[0].Text)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
@@ -48,18 +48,18 @@ func newRepl() *cobra.Command {
 			}
 			auth, err := grants.open(cmd)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			defer auth.close()
 			registry, err := auth.tools()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			r := &repl{cmd: cmd, bound: map[string]binding{}, server: mcpserver.New(mcpserver.Options{
 				Registry: registry, Broker: auth.broker, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr()),
 			})}
 			r.in = openLines(cmd, r.complete)
-			return failing(r.loop())
+			return cli.Failed(r.loop())
 		},
 	}
 	f := cmd.Flags()
@@ -92,7 +92,7 @@ var errInterrupted = errors.New("interrupted")
 
 func (r *repl) loop() error {
 	if r.in.interactive() {
-		fmt.Fprintf(r.cmd.OutOrStdout(), "PIF (mcp-pif %s). help for help, exit or Ctrl-D to leave.\n", version())
+		fmt.Fprintf(r.cmd.OutOrStdout(), "PIF (mcp-pif %s). help for help, exit or Ctrl-D to leave.\n", cli.Version())
 	}
 	for {
 		entry, err := r.read()
@@ -175,11 +175,11 @@ func (r *repl) do(entry string) bool {
 }
 
 func (r *repl) complain(message string) {
-	paint(r.cmd.ErrOrStderr(), red, message)
+	cli.Paint(r.cmd.ErrOrStderr(), cli.Red, message)
 }
 
 func (r *repl) call(tool string, arguments map[string]any) {
-	_ = printAnswer(r.cmd, call(commandContext(r.cmd), r.server, tool, arguments), false)
+	_ = printAnswer(r.cmd, call(cli.Context(r.cmd), r.server, tool, arguments), false)
 }
 
 // evolve makes a tool, with the lets that its code uses in it, and says so in a line.
@@ -187,7 +187,7 @@ func (r *repl) evolve(name, code string) {
 	if p, err := r.open(name, code); err == nil && len(p.names) > 0 {
 		code = string(text.Print(r.inside(p.names, p.term)))
 	}
-	a := call(commandContext(r.cmd), r.server, "evolve", map[string]any{"name": name, "code": code})
+	a := call(cli.Context(r.cmd), r.server, "evolve", map[string]any{"name": name, "code": code})
 	var made struct {
 		Version int
 		Notes   []string
@@ -196,16 +196,16 @@ func (r *repl) evolve(name, code string) {
 		_ = printAnswer(r.cmd, a, false)
 		return
 	}
-	fmt.Fprintf(r.cmd.OutOrStdout(), "saved tool %s (version %d)\n", printable(name), made.Version)
+	fmt.Fprintf(r.cmd.OutOrStdout(), "saved tool %s (version %d)\n", cli.Printable(name), made.Version)
 	for _, note := range made.Notes {
-		fmt.Fprintln(r.cmd.OutOrStdout(), "note:", printable(note))
+		fmt.Fprintln(r.cmd.OutOrStdout(), "note:", cli.Printable(note))
 	}
 }
 
 // run runs a tool, or goes on from a continuation, and keeps the result as it.
 func (r *repl) run(arguments map[string]any, input string) {
 	if input = strings.TrimSpace(input); input != "" {
-		arguments["input"] = inputJSON(input)
+		arguments["input"] = cli.InputJSON(input)
 	}
 	a := evaluate(r.cmd, r.server, arguments)
 	r.print(a, a.Text)
@@ -228,10 +228,10 @@ func (r *repl) print(a mcpserver.Answer, failed string) {
 	if a.Fault != nil {
 		r.complain(failed)
 	} else {
-		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", escaped([]byte(a.Text)))
+		fmt.Fprintf(r.cmd.OutOrStdout(), "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}
 	for _, more := range a.More {
-		paint(r.cmd.ErrOrStderr(), faint, more)
+		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, more)
 	}
 }
 
@@ -242,35 +242,6 @@ func (r *repl) tools() {
 		fmt.Fprintln(r.cmd.OutOrStdout(), "no tools yet; make one with :evolve NAME CODE")
 	}
 	for _, t := range all {
-		fmt.Fprintf(r.cmd.OutOrStdout(), "%s  version %d  %s\n", printable(t.Name), t.Version, printable(firstLine(t.Description, 60)))
+		fmt.Fprintf(r.cmd.OutOrStdout(), "%s  version %d  %s\n", cli.Printable(t.Name), t.Version, cli.Printable(cli.FirstLine(t.Description, 60)))
 	}
-}
-
-// firstLine is a text's first line, shortened.
-func firstLine(text string, most int) string {
-	text, _, more := strings.Cut(text, "\n")
-	if runes := []rune(text); len(runes) > most {
-		text, more = string(runes[:most]), true
-	}
-	if more {
-		text += "…"
-	}
-	return text
-}
-
-// The colours of the repl, as parameters of the terminal's escape sequence.
-const (
-	red   = "31"
-	cyan  = "36"
-	faint = "2"
-)
-
-// paint prints lines in a colour on a terminal whose user wants colours, and as they
-// are elsewhere. See https://no-color.org.
-func paint(out io.Writer, colour, text string) {
-	text = printableLines(text)
-	if terminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
-		out, text = behind(out).(io.Writer), "\x1b["+colour+"m"+text+"\x1b[0m"
-	}
-	fmt.Fprintln(out, text)
 }

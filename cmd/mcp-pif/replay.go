@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/step"
@@ -68,14 +69,14 @@ The exit status is 0 if nothing differs and nothing is missing.`,
 			}
 			path, err := o.there()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			store, err := journal.Open(path, journal.Options{ReadOnly: true})
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			defer store.Close()
-			ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			defer context.AfterFunc(ctx, stop)() // a second interrupt ends it, whatever it does
 			r := &replayer{store: store}
@@ -122,14 +123,14 @@ func (o *replayOptions) replayOne(ctx context.Context, cmd *cobra.Command, r *re
 	}
 	options, err := r.options(rec, o.with)
 	if err != nil {
-		return failing(err)
+		return cli.Failed(err)
 	}
 	var rounds []step.Round
 	options.Walked = &rounds
 	a, v := mcpserver.Replay(ctx, options)
 	if o.trace {
 		if err := trace(ctx, out, step.New(rounds, 0), o.from, o.to, o.asJSON); err != nil {
-			return failing(err)
+			return cli.Failed(err)
 		}
 	}
 	if o.asJSON {
@@ -138,12 +139,12 @@ func (o *replayOptions) replayOne(ctx context.Context, cmd *cobra.Command, r *re
 	// What a run gives that was stopped at a request says nothing.
 	if v.OK() || v.Difference == nil && (v.Verdict == run.Different || v.Verdict == run.Incomplete && a.Fault == nil) {
 		if a.Fault != nil {
-			fmt.Fprintln(errs, printableLines(a.Text))
+			fmt.Fprintln(errs, cli.PrintableLines(a.Text))
 		} else {
-			fmt.Fprintf(out, "%s\n", escaped([]byte(a.Text)))
+			fmt.Fprintf(out, "%s\n", cli.EscapeJSON([]byte(a.Text)))
 		}
 		for _, more := range a.More {
-			fmt.Fprintln(errs, printableLines(more))
+			fmt.Fprintln(errs, cli.PrintableLines(more))
 		}
 	}
 	return o.printVerdict(cmd, nil, v)
@@ -160,17 +161,17 @@ func (o *replayOptions) printVerdict(cmd *cobra.Command, a *mcpserver.Answer, v 
 		if a != nil {
 			line.Answer = a.Structured
 		}
-		if err := printLine(cmd.OutOrStdout(), line); err != nil {
-			return failing(err)
+		if err := cli.PrintLine(cmd.OutOrStdout(), line); err != nil {
+			return cli.Failed(err)
 		}
 	} else {
 		for _, note := range v.Notes {
-			fmt.Fprintln(cmd.ErrOrStderr(), printable("note: "+note))
+			fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable("note: "+note))
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), printable("replay of "+v.Run+": "+v.Text))
+		fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable("replay of "+v.Run+": "+v.Text))
 	}
 	if !v.OK() {
-		return &failure{}
+		return &cli.Failure{}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
@@ -34,15 +35,15 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 	if err != nil {
 		return err
 	}
-	p := showProgress(cmd, "checking the journal")
+	p := cli.StartProgress(cmd, "checking the journal")
 	_, err = r.store.Verify(ctx)
-	if p.stop(); err != nil {
-		return failing(fmt.Errorf("nothing is replayed, since the journal is not as it was recorded: %w", err))
+	if p.Stop(); err != nil {
+		return cli.Failed(fmt.Errorf("nothing is replayed, since the journal is not as it was recorded: %w", err))
 	}
 	counts := map[string]int{}
 	bad := 0
-	p = showProgress(cmd, "replaying the runs")
-	defer p.stop()
+	p = cli.StartProgress(cmd, "replaying the runs")
+	defer p.Stop()
 	var differing []run.Verdict
 	err = r.store.Each(ctx, journal.Query{Kind: journal.RunStarted}, func(e *journal.Event) error {
 		if e.Time.Before(since) {
@@ -53,7 +54,7 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 			return err
 		}
 		counts[v.Verdict]++
-		p.done.Add(1)
+		p.Done.Add(1)
 		if v.Verdict == run.Identical {
 			return nil
 		}
@@ -63,7 +64,7 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 		differing = append(differing, v)
 		return nil
 	})
-	p.stop()
+	p.Stop()
 	for _, v := range differing {
 		if wrong := o.printRow(cmd, v); err == nil {
 			err = wrong
@@ -73,11 +74,11 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 		err = ctx.Err()
 	}
 	if err != nil {
-		return failing(err)
+		return cli.Failed(err)
 	}
 	if o.asJSON {
-		if err := printLine(cmd.OutOrStdout(), map[string]any{"runs": counts}); err != nil {
-			return failing(err)
+		if err := cli.PrintLine(cmd.OutOrStdout(), map[string]any{"runs": counts}); err != nil {
+			return cli.Failed(err)
 		}
 	} else {
 		total := 0
@@ -88,7 +89,7 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 			total, counts[run.Identical], counts[run.Different], counts[run.Incomplete], counts[run.Impossible])
 	}
 	if bad > 0 {
-		return &failure{}
+		return &cli.Failure{}
 	}
 	return nil
 }
@@ -96,9 +97,9 @@ func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *re
 // printRow shows a run of many that isn't identical.
 func (o *replayOptions) printRow(cmd *cobra.Command, v run.Verdict) error {
 	if o.asJSON {
-		return printLine(cmd.OutOrStdout(), v)
+		return cli.PrintLine(cmd.OutOrStdout(), v)
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), printable(v.Run+": "+v.Verdict+": "+v.Text))
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(v.Run+": "+v.Verdict+": "+v.Text))
 	return err
 }
 

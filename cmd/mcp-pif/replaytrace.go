@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/step"
 )
 
@@ -24,7 +25,7 @@ func trace(ctx context.Context, out io.Writer, w *step.Walk, from, to uint64, as
 			return true
 		}
 		if v := p.View(); asJSON {
-			err = printLine(out, v)
+			err = cli.PrintLine(out, v)
 		} else {
 			_, err = io.WriteString(out, pointText(&v, false))
 		}
@@ -46,7 +47,7 @@ func pointText(v *step.View, values bool) string {
 	}
 	switch v.Kind {
 	case step.End:
-		return head + printable(value) + "\n"
+		return head + cli.Printable(value) + "\n"
 	case step.Limit:
 		return head + "the run goes on, and isn't looked at further\n"
 	case step.Effect:
@@ -54,15 +55,15 @@ func pointText(v *step.View, values bool) string {
 		if v.Branch != "" {
 			branch = "branch " + v.Branch + ": "
 		}
-		return aside + "effect " + printable(at+branch+v.Asked+" gave "+v.Gave) + "\n"
+		return aside + "effect " + cli.Printable(at+branch+v.Asked+" gave "+v.Gave) + "\n"
 	case step.Fault:
-		return aside + printable("failed at "+v.Place.Text()+": "+v.Failure) + "\n"
+		return aside + cli.Printable("failed at "+v.Place.Text()+": "+v.Failure) + "\n"
 	}
 	in := ""
 	if v.Row != "" {
 		in = "  in " + v.Row
 	}
-	text := head + printable(fmt.Sprintf("left %d  depth %d  %s%s", v.Left, v.Depth, v.Place.Text(), in)) + "\n        " + printable(v.Term) + "\n"
+	text := head + cli.Printable(fmt.Sprintf("left %d  depth %d  %s%s", v.Left, v.Depth, v.Place.Text(), in)) + "\n        " + cli.Printable(v.Term) + "\n"
 	if len(v.Vars) > 0 {
 		vars := make([]string, 0, shownVars)
 		for i, x := range v.Vars {
@@ -70,12 +71,12 @@ func pointText(v *step.View, values bool) string {
 				vars = append(vars, "…")
 				break
 			}
-			vars = append(vars, x.Name+" = "+firstLine(x.Value, shownVar))
+			vars = append(vars, x.Name+" = "+cli.FirstLine(x.Value, shownVar))
 		}
-		text += "        where " + printable(strings.Join(vars, ", ")) + "\n"
+		text += "        where " + cli.Printable(strings.Join(vars, ", ")) + "\n"
 	}
 	if values && v.Value+v.Failure != "" {
-		text += "        " + printable(strings.Replace(value, "gave", "gives", 1)) + "\n"
+		text += "        " + cli.Printable(strings.Replace(value, "gave", "gives", 1)) + "\n"
 	}
 	return text
 }

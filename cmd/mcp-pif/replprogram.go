@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
@@ -114,7 +115,7 @@ type typedProgram struct {
 // open reads an entry, or the code of a tool where a name is given.
 func (r *repl) open(tool, entry string) (*typedProgram, error) {
 	if json.Valid([]byte(entry)) {
-		p, err := compileSource(tool, entry)
+		p, err := cli.Compile(tool, entry)
 		if err != nil {
 			return nil, err
 		}
@@ -235,7 +236,7 @@ func (r *repl) enter(entry string) {
 	tool, isTool := r.tool(name)
 	switch {
 	case isTool && rest == "" && tool.Program() != nil && tool.Program().IsFunction():
-		paint(r.cmd.OutOrStdout(), cyan, tool.Report().Type.String())
+		cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, tool.Report().Type.String())
 		return
 	case isTool && (rest == "" || json.Valid([]byte(rest))):
 		r.run(map[string]any{"tool": name}, rest)
@@ -260,7 +261,7 @@ func (r *repl) enter(entry string) {
 		}
 		p, slip := r.open("", entry[:i])
 		if slip == nil && p.typ().IsFunction() {
-			r.evaluate(p, map[string]any{"input": inputJSON(strings.TrimSpace(entry[i:]))}, true)
+			r.evaluate(p, map[string]any{"input": cli.InputJSON(strings.TrimSpace(entry[i:]))}, true)
 			return
 		}
 		if slip != nil && json.Valid([]byte(entry[:i])) {
@@ -296,7 +297,7 @@ func (r *repl) value(p *typedProgram, show bool) (b binding, ok bool) {
 			return b, false
 		}
 		if show {
-			paint(r.cmd.OutOrStdout(), cyan, b.typ.String())
+			cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, b.typ.String())
 		}
 		return b, true
 	}
@@ -338,7 +339,7 @@ func (p *typedProgram) placed(f *fault.Fault) *fault.Fault {
 	at += len(string([]rune(lines[f.Line-1])[:f.Col-1]))
 	if at >= before {
 		g.Line, g.Col = text.Position([]byte(p.entry), at-before)
-		g.Fragment = firstLine(oneLine(p.source), 60)
+		g.Fragment = cli.FirstLine(oneLine(p.source), 60)
 		return &g
 	}
 	g.Line, g.Col, g.Fragment = 0, 0, ""
@@ -402,7 +403,7 @@ const mostKept = 64 << 10
 func (r *repl) keep(name string, b binding) {
 	delete(r.bound, name)
 	if len(text.Print(b.term)) > mostKept {
-		paint(r.cmd.ErrOrStderr(), faint, fmt.Sprintf("note: %s is not kept: it is larger than %d KiB", name, mostKept>>10))
+		cli.Paint(r.cmd.ErrOrStderr(), cli.Faint, fmt.Sprintf("note: %s is not kept: it is larger than %d KiB", name, mostKept>>10))
 		return
 	}
 	r.bound[name] = b
@@ -466,7 +467,7 @@ func (r *repl) let(lets []let) {
 		}
 		r.keep(l.name, b)
 		if r.in.interactive() {
-			paint(r.cmd.OutOrStdout(), cyan, l.name+": "+b.typ.String())
+			cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, l.name+": "+b.typ.String())
 		}
 	}
 }
@@ -553,11 +554,11 @@ func (r *repl) describe(code string) {
 	}
 	s := subject{tool: t}
 	report := s.report(false)
-	paint(r.cmd.OutOrStdout(), cyan, report.Type)
+	cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, report.Type)
 	if c := report.Cost; c != nil {
-		fmt.Fprintf(r.cmd.OutOrStdout(), "cost: %s\n", printable(c.words()))
+		fmt.Fprintf(r.cmd.OutOrStdout(), "cost: %s\n", cli.Printable(c.words()))
 		if c.Steps != "" {
-			fmt.Fprintf(r.cmd.OutOrStdout(), "steps: %s\n", printable(c.Steps))
+			fmt.Fprintf(r.cmd.OutOrStdout(), "steps: %s\n", cli.Printable(c.Steps))
 		}
 	}
 	for _, d := range report.Problems {
@@ -576,11 +577,11 @@ func (r *repl) step(code string) {
 		return
 	}
 	if typ := p.typ(); typ.IsFunction() {
-		paint(r.cmd.OutOrStdout(), cyan, typ.String())
+		cli.Paint(r.cmd.OutOrStdout(), cli.Cyan, typ.String())
 		r.complain("apply the function to see its steps: (n => n * n)(12)")
 		return
 	}
-	out, ctx := r.cmd.OutOrStdout(), commandContext(r.cmd)
+	out, ctx := r.cmd.OutOrStdout(), cli.Context(r.cmd)
 	w := step.New([]step.Round{{Program: p.Program}}, 0)
 	if r.in.interactive() {
 		fmt.Fprintln(out, stepHint)

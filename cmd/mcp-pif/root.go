@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // newRoot is the command line.
@@ -29,11 +31,11 @@ does, try 'mcp-pif tour'.`,
   mcp-pif tools list                      show the tools that a client's model made
   mcp-pif help fold                       explain an operation`,
 		Args:              cobra.NoArgs,
-		Version:           version(),
+		Version:           cli.Version(),
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return failing(expandFlags(cmd.Flags())) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(expandFlags(cmd.Flags())) },
 	}
 	o.register(root.Flags())
 	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
@@ -54,9 +56,9 @@ does, try 'mcp-pif tour'.`,
 		}
 	}
 	root.SetHelpCommand(newHelp(root))
-	root.SetVersionTemplate(versionLine())
+	root.SetVersionTemplate(cli.VersionLine())
 	cobra.AddTemplateFunc("flagUsages", func(f *pflag.FlagSet) string {
-		width := terminalWidth(os.Stdout)
+		width := cli.TerminalWidth(os.Stdout)
 		if width == 0 || width > maxHelpWidth {
 			width = maxHelpWidth
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
@@ -44,23 +45,23 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				return err
 			}
 			l.Result = wholeResult
-			code, input, hasInput, err := codeAndInput(cmd, file, args)
+			code, input, hasInput, err := cli.CodeAndInput(cmd, file, args)
 			if err != nil {
 				return err
 			}
 			auth, err := grants.open(cmd)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			defer auth.close()
 			registry, err := auth.tools()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			s := mcpserver.New(mcpserver.Options{Registry: registry, Broker: auth.broker, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr())})
 			call := map[string]any{"code": code, "drive": drive}
 			if hasInput {
-				call["input"] = inputJSON(input)
+				call["input"] = cli.InputJSON(input)
 			}
 			for name, value := range map[string]string{"input_as": as, "steps": steps} {
 				if value != "" {
@@ -91,14 +92,14 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 
 // evaluate runs code; an interrupt cancels it.
 func evaluate(cmd *cobra.Command, s *mcpserver.Server, arguments map[string]any) mcpserver.Answer {
-	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return call(ctx, s, "run", arguments)
 }
 
 // call is a call of a server from the command line.
 func call(ctx context.Context, s *mcpserver.Server, tool string, arguments map[string]any) mcpserver.Answer {
-	return s.Call(ctx, mcpserver.Call{Tool: tool, Arguments: marshal(arguments)})
+	return s.Call(ctx, mcpserver.Call{Tool: tool, Arguments: cli.Marshal(arguments)})
 }
 
 // printAnswer shows an answer: the result on standard output and the rest on
@@ -107,19 +108,19 @@ func printAnswer(cmd *cobra.Command, a mcpserver.Answer, asJSON bool) error {
 	out, errs := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	switch {
 	case asJSON:
-		fmt.Fprintf(out, "%s\n", escaped(a.Structured))
+		fmt.Fprintf(out, "%s\n", cli.EscapeJSON(a.Structured))
 	case a.Fault != nil:
-		fmt.Fprintln(errs, inCommands(printableLines(a.Text)))
+		fmt.Fprintln(errs, cli.InCommands(cli.PrintableLines(a.Text)))
 	default:
-		fmt.Fprintf(out, "%s\n", escaped([]byte(a.Text)))
+		fmt.Fprintf(out, "%s\n", cli.EscapeJSON([]byte(a.Text)))
 	}
 	if !asJSON {
 		for _, more := range a.More {
-			fmt.Fprintln(errs, inCommands(printableLines(more)))
+			fmt.Fprintln(errs, cli.InCommands(cli.PrintableLines(more)))
 		}
 	}
 	if a.Fault != nil {
-		return &failure{}
+		return &cli.Failure{}
 	}
 	return nil
 }

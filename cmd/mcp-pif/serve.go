@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/stdio"
@@ -107,7 +107,7 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 		return err
 	}
 	tuneMemory(int64(o.pool))
-	ctx, stop := signal.NotifyContext(context.WithoutCancel(commandContext(cmd)), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(cli.Context(cmd)), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 	o.private = o.httpOptions.files()
@@ -115,7 +115,7 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	o.manyPrincipals = o.principals
 	auth, err := o.capOptions.prepare(log)
 	if err != nil {
-		return failing(err)
+		return cli.Failed(err)
 	}
 	defer auth.close()
 	if auth.host == nil { // which did it
@@ -129,7 +129,7 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 		context.AfterFunc(ctx, stop) // a second signal doesn't wait
 		return (&web{o: o, auth: auth, limits: limits, log: log, errs: cmd.ErrOrStderr()}).serve(ctx)
 	}
-	if terminal(cmd.InOrStdin()) {
+	if cli.IsTerminal(cmd.InOrStdin()) {
 		fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSpace(`
 mcp-pif is serving MCP on this terminal; an MCP client would start it as its
 server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
@@ -151,18 +151,18 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	}
 	kept, err := auth.keepFor(client)
 	if err != nil {
-		return failing(err)
+		return cli.Failed(err)
 	}
 	tools, err := auth.tools()
 	if err != nil {
-		return failing(err)
+		return cli.Failed(err)
 	}
 	o.retain.keepWithin(ctx, auth.journal)
 	if auth.host != nil {
 		auth.watch(ctx, cmp.Or(client, o.profile, o.store), true)
 	}
 	options := mcpserver.Options{
-		Version:     version(),
+		Version:     cli.Version(),
 		Name:        o.name,
 		Profile:     cmp.Or(o.profile, client),
 		Sandbox:     auth.sandboxes.lines(auth.policy.Grants()),
@@ -181,17 +181,17 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	}
 	s := mcpserver.New(options)
 	addPacks(ctx, s, o.packs, auth.policy.Grants(), log)
-	log.Info("serving MCP on stdio", "version", version(), "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
+	log.Info("serving MCP on stdio", "version", cli.Version(), "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
 	if auth.host != nil {
 		auth.tellSandbox()
 	}
 	defer s.OpenTasks(ctx)()
-	err = s.Serve(ctx, &stdio.Transport{In: in, Out: rawOut(cmd), Log: log, MaxCalls: maxCalls, MaxCallBytes: maxCallBytes})
+	err = s.Serve(ctx, &stdio.Transport{In: in, Out: cli.RawOut(cmd), Log: log, MaxCalls: maxCalls, MaxCallBytes: maxCallBytes})
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		log.Info("stopped by a signal")
 		return nil
 	}
-	return failing(err)
+	return cli.Failed(err)
 }
 
 // closeTelemetry sends what is still to be sent, if that doesn't take long.
@@ -212,18 +212,4 @@ func tuneMemory(pool int64) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(pool + 16<<20)
 	}
-}
-
-// terminal reports whether a reader or writer is one.
-func terminal(stream any) bool {
-	f, ok := behind(stream).(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// commandContext is the command's context, or one that never ends.
-func commandContext(cmd *cobra.Command) context.Context {
-	if ctx := cmd.Context(); ctx != nil {
-		return ctx
-	}
-	return context.Background()
 }

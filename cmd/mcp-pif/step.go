@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -51,35 +52,35 @@ file that 'go tool pprof' and speedscope read is written.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := o.there()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			store, err := journal.Open(path, journal.Options{ReadOnly: true})
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			defer store.Close()
-			ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			w, v, err := (&replayer{store: store}).walk(ctx, args[0], o.with, 0)
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if !v.OK() {
-				fmt.Fprintln(cmd.ErrOrStderr(), printable("the replay of "+v.Run+": "+v.Text))
+				fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable("the replay of "+v.Run+": "+v.Text))
 			}
 			if w == nil {
-				return &failure{}
+				return &cli.Failure{}
 			}
 			if o.lines > 0 || o.pprof != "" {
-				return failing(o.printProfile(ctx, cmd, w))
+				return cli.Failed(o.printProfile(ctx, cmd, w))
 			}
 			s := &stepper{ctx: ctx, out: cmd.OutOrStdout(), walk: w}
 			in := bufio.NewReader(cmd.InOrStdin())
-			if terminal(s.out) && terminal(cmd.InOrStdin()) {
+			if cli.IsTerminal(s.out) && cli.IsTerminal(cmd.InOrStdin()) {
 				s.prompt = "> "
 				fmt.Fprintln(s.out, stepHint)
 			}
-			return failing(s.run(func() (string, error) { return in.ReadString('\n') }))
+			return cli.Failed(s.run(func() (string, error) { return in.ReadString('\n') }))
 		},
 	}
 	f := cmd.Flags()
@@ -230,7 +231,7 @@ func (s *stepper) do(words []string) error {
 }
 
 func (s *stepper) say(format string, args ...any) error {
-	_, err := fmt.Fprintln(s.out, "        "+printable(fmt.Sprintf(format, args...)))
+	_, err := fmt.Fprintln(s.out, "        "+cli.Printable(fmt.Sprintf(format, args...)))
 	return err
 }
 
@@ -262,7 +263,7 @@ func (s *stepper) source() error {
 		return s.say("there is no source here")
 	}
 	line, col := text.Position(src.Text, offset)
-	_, err := io.WriteString(s.out, printableLines(text.Caret(src.Text, &fault.Fault{Line: line, Col: col})))
+	_, err := io.WriteString(s.out, cli.PrintableLines(text.Caret(src.Text, &fault.Fault{Line: line, Col: col})))
 	return err
 }
 
@@ -275,7 +276,7 @@ func printLines(out io.Writer, sum *step.Summary, most int) error {
 		return err
 	}
 	for _, l := range sum.Profile.Lines(most) {
-		if _, err := fmt.Fprintf(out, "%10d %4.1f%%  %10d  %s\n", l.Steps, 100*float64(l.Steps)/float64(max(1, sum.Steps)), l.All, printable(l.Where())); err != nil {
+		if _, err := fmt.Fprintf(out, "%10d %4.1f%%  %10d  %s\n", l.Steps, 100*float64(l.Steps)/float64(max(1, sum.Steps)), l.All, cli.Printable(l.Where())); err != nil {
 			return err
 		}
 	}
@@ -301,7 +302,7 @@ func (o *stepOptions) printProfile(ctx context.Context, cmd *cobra.Command, w *s
 		return nil
 	case o.asJSON:
 		for _, l := range sum.Profile.Lines(o.lines) {
-			if err := printLine(cmd.OutOrStdout(), l); err != nil {
+			if err := cli.PrintLine(cmd.OutOrStdout(), l); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
@@ -45,7 +46,7 @@ func tasksCommand(cmd *cobra.Command, do func(cmd *cobra.Command, path string, a
 		if err == nil {
 			err = do(cmd, path, args)
 		}
-		return failing(err)
+		return cli.Failed(err)
 	}
 	return cmd
 }
@@ -117,7 +118,7 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 
 func newTasksList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the tasks of the last day, and what is scheduled", Args: cobra.NoArgs}
-	asJSON := jsonFlag(cmd)
+	asJSON := cli.JSONFlag(cmd)
 	return tasksCommand(cmd, reading(func(cmd *cobra.Command, s *journal.Store, dir string, _ []string) error {
 		all, err := run.Tasks(s, time.Now().Add(-24*time.Hour))
 		if err != nil {
@@ -139,26 +140,26 @@ func newTasksList() *cobra.Command {
 			}
 			list.Tasks = append(list.Tasks, shown)
 			rows = append(rows, []string{
-				shown.Task, localTime(shown.Created.Format(time.RFC3339)), firstLine(shown.called(), 40), firstLine(oneLine(shown.Input), 40), firstLine(shown.State, 60), shown.Schedule,
+				shown.Task, localTime(shown.Created.Format(time.RFC3339)), cli.FirstLine(shown.called(), 40), cli.FirstLine(oneLine(shown.Input), 40), cli.FirstLine(shown.State, 60), shown.Schedule,
 			})
 		}
 		if *asJSON {
-			return printJSON(cmd, list)
+			return cli.PrintJSON(cmd, list)
 		}
 		out := cmd.OutOrStdout()
 		if len(rows) == 0 {
 			fmt.Fprintln(out, "no tasks in the last day")
 		} else {
-			printTable(out, []string{"TASK", "WHEN", "TOOL", "INPUT", "STATE", "SCHEDULE"}, rows)
+			cli.PrintTable(out, []string{"TASK", "WHEN", "TOOL", "INPUT", "STATE", "SCHEDULE"}, rows)
 		}
 		rows = rows[:0]
 		for i := range schedules {
 			x := &schedules[i]
-			rows = append(rows, []string{x.ID, x.Every.String(), x.Tool, firstLine(oneLine(string(x.Input)), 40), localTime(x.Next(time.Now()).Format(time.RFC3339))})
+			rows = append(rows, []string{x.ID, x.Every.String(), x.Tool, cli.FirstLine(oneLine(string(x.Input)), 40), localTime(x.Next(time.Now()).Format(time.RFC3339))})
 		}
 		if len(rows) > 0 {
 			fmt.Fprintln(out)
-			printTable(out, []string{"SCHEDULE", "EVERY", "TOOL", "INPUT", "NEXT"}, rows)
+			cli.PrintTable(out, []string{"SCHEDULE", "EVERY", "TOOL", "INPUT", "NEXT"}, rows)
 		}
 		return nil
 	}))
@@ -168,14 +169,14 @@ func newTasksList() *cobra.Command {
 func findTask(s journal.Journal, id string) (*run.Task, error) {
 	t, err := run.FindTask(s, id)
 	if err == nil && t == nil {
-		err = errors.New(printable(fmt.Sprintf("there is no task %q; 'mcp-pif tasks list' lists them", id)))
+		err = errors.New(cli.Printable(fmt.Sprintf("there is no task %q; 'mcp-pif tasks list' lists them", id)))
 	}
 	return t, err
 }
 
 func newTasksShow() *cobra.Command {
 	cmd := &cobra.Command{Use: "show TASK", Short: "Show a task with its effects and its result", Args: cobra.ExactArgs(1)}
-	asJSON := jsonFlag(cmd)
+	asJSON := cli.JSONFlag(cmd)
 	return tasksCommand(cmd, reading(func(cmd *cobra.Command, s *journal.Store, dir string, args []string) error {
 		t, err := findTask(s, args[0])
 		if err != nil {
@@ -186,19 +187,19 @@ func newTasksShow() *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return printJSON(cmd, shown)
+			return cli.PrintJSON(cmd, shown)
 		}
 		out := cmd.OutOrStdout()
 		state := shown.State
 		if t.Resumed > 0 {
-			state += fmt.Sprintf(", taken up by another server %s", count(t.Resumed, "time", "times"))
+			state += fmt.Sprintf(", taken up by another server %s", cli.Count(t.Resumed, "time", "times"))
 		}
 		if t.Schedule != "" {
 			state += ", scheduled by " + t.Schedule
 		}
-		fmt.Fprintln(out, printable(state))
+		fmt.Fprintln(out, cli.Printable(state))
 		if summary(events).Run == "" {
-			fmt.Fprintln(out, printable(shown.called()+"  "+oneLine(shown.Input)))
+			fmt.Fprintln(out, cli.Printable(shown.called()+"  "+oneLine(shown.Input)))
 			return nil
 		}
 		printRun(out, events)
@@ -213,11 +214,11 @@ func newTasksShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, v := mcpserver.Replay(commandContext(cmd), options)
+		a, v := mcpserver.Replay(cli.Context(cmd), options)
 		if !v.OK() {
 			return fmt.Errorf("the result can't be had again: %s", v.Text)
 		}
-		fmt.Fprintf(out, "%s\n", escaped([]byte(a.Text)))
+		fmt.Fprintf(out, "%s\n", cli.EscapeJSON([]byte(a.Text)))
 		return nil
 	}))
 }
@@ -278,11 +279,11 @@ what it may do then. It isn't run while the run before is under way.`,
 	}, func(cmd *cobra.Command, path string, args []string) error {
 		x := mcpserver.Schedule{Tool: args[1], Added: time.Now().UTC().Truncate(time.Second)}
 		if err := x.Every.UnmarshalText([]byte(args[0])); err != nil {
-			return misused(err)
+			return cli.UsageError(err)
 		}
 		if len(args) > 2 {
 			if x.Input = json.RawMessage(args[2]); !json.Valid(x.Input) {
-				return misused(fmt.Errorf("INPUT is JSON, not %q", args[2]))
+				return cli.UsageError(fmt.Errorf("INPUT is JSON, not %q", args[2]))
 			}
 		}
 		return reading(func(cmd *cobra.Command, s *journal.Store, dir string, _ []string) error {
@@ -296,7 +297,7 @@ what it may do then. It isn't run while the run before is under way.`,
 			if x, err = mcpserver.SchedulesIn(dir).Add(x); err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), printable(fmt.Sprintf("%s: %s every %s, next at %s, while a server of this profile runs",
+			fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(fmt.Sprintf("%s: %s every %s, next at %s, while a server of this profile runs",
 				x.ID, x.Tool, x.Every, localTime(x.Next(time.Now()).Format(time.RFC3339)))))
 			return nil
 		})(cmd, path, nil)
@@ -311,7 +312,7 @@ func newTasksRemove() *cobra.Command {
 				err = mcpserver.SchedulesIn(dir).Remove(args[0])
 			}
 			if err == nil {
-				fmt.Fprintln(cmd.OutOrStdout(), printable("removed "+args[0]))
+				fmt.Fprintln(cmd.OutOrStdout(), cli.Printable("removed "+args[0]))
 			}
 			return err
 		})

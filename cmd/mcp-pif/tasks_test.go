@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
@@ -282,7 +283,7 @@ func TestTasksRestart(t *testing.T) {
 		return startCommand(t, cmd)
 	}
 	p := serves()
-	frame(p, 1, "tools/call", `"name":"evolve","arguments":`+string(marshal(map[string]any{"name": "asks", "code": asks, "capabilities": []string{"ask:user", "fs:./box"}})))
+	frame(p, 1, "tools/call", `"name":"evolve","arguments":`+string(cli.Marshal(map[string]any{"name": "asks", "code": asks, "capabilities": []string{"ask:user", "fs:./box"}})))
 	ids := make([]string, many)
 	for i := range ids {
 		if ids[i] = readState(t, frame(p, 10+i, "tools/call", fmt.Sprintf(`"name":"asks","arguments":{"input":"t%d"}`, i))).TaskID; ids[i] == "" {
@@ -346,7 +347,7 @@ func TestTasksSlow(t *testing.T) {
 	}))
 	t.Cleanup(slow.Close)
 	p := startCommand(t, w.command("mcp-pif", "--profile", "p", "--cap", "fetch:"+slow.URL))
-	frame(p, 1, "tools/call", `"name":"evolve","arguments":`+string(marshal(map[string]any{"name": "slow", "code": "i => !fetch.request({url: \"" + slow.URL + "/\"}).status", "capabilities": []string{"fetch:" + slow.URL}})))
+	frame(p, 1, "tools/call", `"name":"evolve","arguments":`+string(cli.Marshal(map[string]any{"name": "slow", "code": "i => !fetch.request({url: \"" + slow.URL + "/\"}).status", "capabilities": []string{"fetch:" + slow.URL}})))
 	p.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"slow","arguments":{"input":1},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)
 	s := readState(t, frame(p, 3, "tools/call", `"name":"slow","arguments":{"input":1}`))
 	if s.ResultType != "task" || s.Status != "working" {

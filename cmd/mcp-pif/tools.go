@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
@@ -97,7 +98,7 @@ func (o *capOptions) tools(cmd *cobra.Command, how opening) (_ *kept, err error)
 		}
 	}
 	if _, err := os.Stat(path); how == toWrite && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the store %s: there is no such file", printable(path))
+		return nil, fmt.Errorf("the store %s: there is no such file", cli.Printable(path))
 	}
 	if k.journal, err = journal.Open(path, journal.Options{Log: log, ReadOnly: how == toRead, Notes: heads()}); err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func (o *capOptions) tools(cmd *cobra.Command, how opening) (_ *kept, err error)
 
 // ask makes a call of one of the server's own tools, and reads what it answers.
 func (k *kept) ask(cmd *cobra.Command, tool string, arguments map[string]any, into any) (mcpserver.Answer, error) {
-	a := call(commandContext(cmd), k.Server, tool, arguments)
+	a := call(cli.Context(cmd), k.Server, tool, arguments)
 	if a.Fault != nil {
 		return a, printableError(a.Fault)
 	}
@@ -145,10 +146,10 @@ func toolsCommand(cmd *cobra.Command, how opening, asJSON *bool, do func(cmd *co
 		}
 		k, err := o.tools(cmd, how)
 		if err != nil {
-			return failing(err)
+			return cli.Failed(err)
 		}
 		defer k.close()
-		return failing(do(cmd, k, args))
+		return cli.Failed(do(cmd, k, args))
 	}
 	o.register(cmd.Flags(), "the only profile's, where there is one")
 	if cmd.Name() != "list" && cmd.Name() != "show" { // the others don't show what a tool may do
@@ -173,7 +174,7 @@ func printIndented(cmd *cobra.Command, answer json.RawMessage) error {
 	if err := dec.Decode(&v); err != nil {
 		return err
 	}
-	return printJSON(cmd, v)
+	return cli.PrintJSON(cmd, v)
 }
 
 // nameAndVersion reads NAME or NAME@V; 0: the current one.
@@ -203,17 +204,17 @@ func newToolsProfiles() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			names, err := profiles()
 			if err != nil {
-				return failing(err)
+				return cli.Failed(err)
 			}
 			if *asJSON {
-				return failing(printJSON(cmd, append([]string{}, names...)))
+				return cli.Failed(cli.PrintJSON(cmd, append([]string{}, names...)))
 			}
 			for _, name := range names {
-				fmt.Fprintln(cmd.OutOrStdout(), printable(name))
+				fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(name))
 			}
 			return nil
 		},
 	}
-	asJSON = jsonFlag(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	return cmd
 }

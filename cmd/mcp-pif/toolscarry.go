@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 )
 
@@ -26,10 +27,10 @@ written whole or not at all; without it, or as -, the document is printed.`,
 		tools := k.Registry().Snapshot()
 		for _, t := range tools.All() {
 			if err := t.Problem(); err != nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "left out: %s: %s\n", printable(t.Name), printable(err.Error()))
+				fmt.Fprintf(cmd.ErrOrStderr(), "left out: %s: %s\n", cli.Printable(t.Name), cli.Printable(err.Error()))
 			}
 		}
-		document := escaped(registry.Encode(tools)) // who reads it sees what it says
+		document := cli.EscapeJSON(registry.Encode(tools)) // who reads it sees what it says
 		if len(args) == 1 && args[0] != "-" {
 			return statefile.Replace(args[0], document, 0o600)
 		}
@@ -58,19 +59,19 @@ grants there is blocked.`,
 		if n := roundedExamples(tools); n > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d examples are of an older version, which rounded numbers with a point to integers: they are read so; evolve with new examples to replace them\n", n)
 		}
-		p := showProgress(cmd, "compiling the tools and running their examples")
-		added, replaced, same, err := k.Import(commandContext(cmd), tools)
-		p.stop()
+		p := cli.StartProgress(cmd, "compiling the tools and running their examples")
+		added, replaced, same, err := k.Import(cli.Context(cmd), tools)
+		p.Stop()
 		if err != nil {
 			return printableError(err)
 		}
 		for _, c := range certificates(k.Registry().Snapshot(), tools) {
 			if c.Status == registry.ProofVoid {
-				fmt.Fprintf(cmd.ErrOrStderr(), "the certificate of %s doesn't hold here: %s\n", printable(c.Name), printable(c.Why))
+				fmt.Fprintf(cmd.ErrOrStderr(), "the certificate of %s doesn't hold here: %s\n", cli.Printable(c.Name), cli.Printable(c.Why))
 			}
 		}
 		if asJSON {
-			return printJSON(cmd, map[string]int{"added": added, "replaced": replaced, "unchanged": same})
+			return cli.PrintJSON(cmd, map[string]int{"added": added, "replaced": replaced, "unchanged": same})
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%d added, %d replaced, %d unchanged\n", added, replaced, same)
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // An ifVersion is the condition of a change: that a version is the current one, 0
@@ -60,12 +61,12 @@ History goes on: nothing is undone.`,
 			return printableError(err)
 		}
 		if asJSON {
-			return printJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "from": to, "hash": t.Hash})
+			return cli.PrintJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "from": to, "hash": t.Hash})
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "rolled %s back to version %d (saved as version %d)\n", printable(t.Name), to, t.Version)
+		fmt.Fprintf(cmd.OutOrStdout(), "rolled %s back to version %d (saved as version %d)\n", cli.Printable(t.Name), to, t.Version)
 		for _, m := range t.Together() {
 			if m.Name != t.Name {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s was carried along (saved as version %d)\n", printable(m.Name), m.Version)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s was carried along (saved as version %d)\n", cli.Printable(m.Name), m.Version)
 			}
 		}
 		return nil
@@ -98,9 +99,9 @@ func newToolsRetire() *cobra.Command {
 		if asJSON {
 			return printIndented(cmd, a.Structured)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is retired; 'mcp-pif tools rollback %[1]s %d' brings it back\n", printable(args[0]), gone.Version)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s is retired; 'mcp-pif tools rollback %[1]s %d' brings it back\n", cli.Printable(args[0]), gone.Version)
 		if len(gone.Callers) > 0 {
-			fmt.Fprintf(cmd.OutOrStdout(), "still bound to a version of it: %s\n", printable(strings.Join(gone.Callers, " ")))
+			fmt.Fprintf(cmd.OutOrStdout(), "still bound to a version of it: %s\n", cli.Printable(strings.Join(gone.Callers, " ")))
 		}
 		return nil
 	})
@@ -110,4 +111,6 @@ func newToolsRetire() *cobra.Command {
 
 // printableError is an error whose words can't steer a terminal, and whose hints name
 // commands.
-func printableError(err error) error { return errors.New(inCommands(printableLines(err.Error()))) }
+func printableError(err error) error {
+	return errors.New(cli.InCommands(cli.PrintableLines(err.Error())))
+}

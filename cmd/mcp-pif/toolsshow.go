@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // A shownTool is a tool as list and describe answer it.
@@ -57,13 +58,13 @@ func newToolsList() *cobra.Command {
 		}
 		var rows [][]string
 		for _, t := range list.Tools {
-			what := firstLine(t.Description, 60)
+			what := cli.FirstLine(t.Description, 60)
 			if t.Why != "" {
-				what = firstLine(t.Why, 200)
+				what = cli.FirstLine(t.Why, 200)
 			}
 			rows = append(rows, []string{t.Name, strconv.Itoa(t.Version), t.State, cmp.Or(strings.Join(t.Capabilities, " "), "-"), what})
 		}
-		printTable(cmd.OutOrStdout(), []string{"NAME", "VERSION", "STATE", "MAY", "DESCRIPTION"}, rows)
+		cli.PrintTable(cmd.OutOrStdout(), []string{"NAME", "VERSION", "STATE", "MAY", "DESCRIPTION"}, rows)
 		return nil
 	})
 }
@@ -108,17 +109,17 @@ func question(k *kept, text string) (map[string]any, error) {
 
 // print writes a tool for a person.
 func (t *shownTool) print(out io.Writer) {
-	fmt.Fprintf(out, "%s@%d, %s", printable(t.Name), t.Version, t.State)
+	fmt.Fprintf(out, "%s@%d, %s", cli.Printable(t.Name), t.Version, t.State)
 	if t.Why != "" {
-		fmt.Fprintf(out, ": %s", printable(t.Why))
+		fmt.Fprintf(out, ": %s", cli.Printable(t.Why))
 	}
 	fmt.Fprintln(out)
 	line := func(title, text string) {
 		if text != "" {
-			fmt.Fprintf(out, "  %-13s %s\n", title+":", printable(text))
+			fmt.Fprintf(out, "  %-13s %s\n", title+":", cli.Printable(text))
 		}
 	}
-	line("description", firstLine(t.Description, 500))
+	line("description", cli.FirstLine(t.Description, 500))
 	line("made", localTime(t.Time))
 	line("hash", t.Hash)
 	line("inputs", strings.Join(t.Inputs, ", "))
@@ -138,7 +139,7 @@ func (t *shownTool) print(out io.Writer) {
 		line("note", note)
 	}
 	code := cmp.Or(string(t.Canonical), t.Text, string(t.Code))
-	fmt.Fprintf(out, "\n%s\n", printableLines(strings.TrimRight(code, "\n")))
+	fmt.Fprintf(out, "\n%s\n", cli.PrintableLines(strings.TrimRight(code, "\n")))
 }
 
 // exampleLine is an example in a line.
@@ -176,7 +177,7 @@ func newToolsHistory() *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printJSON(cmd, map[string]any{"name": args[0], "versions": all})
+			return cli.PrintJSON(cmd, map[string]any{"name": args[0], "versions": all})
 		}
 		var rows [][]string
 		for _, raw := range all {
@@ -193,10 +194,10 @@ func newToolsHistory() *cobra.Command {
 				kind += fmt.Sprintf(" to %d", v.From)
 			}
 			rows = append(rows, []string{
-				strconv.Itoa(v.Version), kind, localTime(v.Time), fmt.Sprintf("%.12s", v.Hash), cmp.Or(strings.Join(v.Capabilities, " "), "-"), firstLine(v.Description, 60),
+				strconv.Itoa(v.Version), kind, localTime(v.Time), fmt.Sprintf("%.12s", v.Hash), cmp.Or(strings.Join(v.Capabilities, " "), "-"), cli.FirstLine(v.Description, 60),
 			})
 		}
-		printTable(cmd.OutOrStdout(), []string{"VERSION", "CHANGE", "TIME", "HASH", "MAY", "DESCRIPTION"}, rows)
+		cli.PrintTable(cmd.OutOrStdout(), []string{"VERSION", "CHANGE", "TIME", "HASH", "MAY", "DESCRIPTION"}, rows)
 		return nil
 	})
 }
@@ -246,7 +247,7 @@ capabilities they declare and their examples. Without V2 the other one is the ne
 				return printableError(err)
 			}
 		}
-		fmt.Fprint(cmd.OutOrStdout(), printableLines(string(registry.Diff(both[0], both[1]))))
+		fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(string(registry.Diff(both[0], both[1]))))
 		return nil
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -32,7 +33,7 @@ must, ask before it acts, and show what it recorded. On a terminal each chapter 
 for Enter. What the tour makes lies in a temporary folder and is gone afterwards. The
 exit status is 1 if an answer isn't as it should be.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return failing(g.tour(cmd)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(g.tour(cmd)) },
 	}
 	cmd.Flags().BoolVar(&g.all, "all", false, "show all chapters without waiting for Enter")
 	return cmd
@@ -61,14 +62,14 @@ type guide struct {
 }
 
 func (g *guide) tour(cmd *cobra.Command) error {
-	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	g.ctx, g.out = ctx, cmd.OutOrStdout()
-	isTerminal := terminal(g.out)
+	isTerminal := cli.IsTerminal(g.out)
 	if g.color = isTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"; g.color {
-		g.out = rawOut(cmd) // the escape sequences are ours
+		g.out = cli.RawOut(cmd) // the escape sequences are ours
 	}
-	if isTerminal && terminal(cmd.InOrStdin()) && !g.all {
+	if isTerminal && cli.IsTerminal(cmd.InOrStdin()) && !g.all {
 		g.in = bufio.NewReader(cmd.InOrStdin())
 	} else {
 		var cancel context.CancelFunc
@@ -120,7 +121,7 @@ func (g *guide) wait() bool {
 	if g.in == nil {
 		return true
 	}
-	fmt.Fprint(g.out, g.paint("\nEnter for the next chapter ", faint))
+	fmt.Fprint(g.out, g.paint("\nEnter for the next chapter ", cli.Faint))
 	return g.read() != nil
 }
 
@@ -159,7 +160,7 @@ func (g *guide) paint(text, look string) string {
 func (g *guide) say(format string, args ...any) { fmt.Fprintf(g.out, format+"\n", args...) }
 
 // tell says what comes next, in words.
-func (g *guide) tell(text string) { g.say("%s", g.paint(text, faint)) }
+func (g *guide) tell(text string) { g.say("%s", g.paint(text, cli.Faint)) }
 
 // show prints lines behind a mark, the first with it and the others indented.
 func (g *guide) show(mark, look, text string) {
@@ -167,7 +168,7 @@ func (g *guide) show(mark, look, text string) {
 		if i > 0 {
 			mark = " "
 		}
-		g.say("  %s %s", g.paint(mark, look), firstLine(printableLines(line), 110))
+		g.say("  %s %s", g.paint(mark, look), cli.FirstLine(cli.PrintableLines(line), 110))
 	}
 }
 
@@ -196,7 +197,7 @@ func (g *guide) connect(flags ...string) error {
 		return err
 	}
 	g.tell("The server, as a client starts it:")
-	g.show("$", faint, strings.Join(append([]string{"mcp-pif"}, flags...), " "))
+	g.show("$", cli.Faint, strings.Join(append([]string{"mcp-pif"}, flags...), " "))
 	if runtime.GOOS != "linux" {
 		flags = append(flags, "--sandbox=best-effort")
 	}
@@ -205,7 +206,7 @@ func (g *guide) connect(flags ...string) error {
 		return err
 	}
 	server.Stderr = &g.log
-	client := mcp.NewClient(&mcp.Implementation{Name: "mcp-pif-tour", Version: version()}, &mcp.ClientOptions{ElicitationHandler: g.elicit})
+	client := mcp.NewClient(&mcp.Implementation{Name: "mcp-pif-tour", Version: cli.Version()}, &mcp.ClientOptions{ElicitationHandler: g.elicit})
 	g.session, err = client.Connect(g.ctx, &mcp.CommandTransport{Command: server}, nil)
 	if err != nil {
 		return fmt.Errorf("connecting to the server: %w", err)
@@ -226,16 +227,16 @@ func (g *guide) lay() error {
 func (g *guide) elicit(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	lines := strings.Split(r.Params.Message, "\n")
 	for _, line := range lines[:min(len(lines), 9)] {
-		g.say("  %s %s", g.paint("┃", cyan), firstLine(line, 100))
+		g.say("  %s %s", g.paint("┃", cli.Cyan), cli.FirstLine(line, 100))
 	}
 	if len(lines) > 9 {
-		g.say("  %s …", g.paint("┃", cyan))
+		g.say("  %s …", g.paint("┃", cli.Cyan))
 	}
 	answer := "yes, for this version alone"
 	if g.in == nil {
-		g.say("  %s %s", g.paint("┃ you:", cyan), answer)
+		g.say("  %s %s", g.paint("┃ you:", cli.Cyan), answer)
 	} else {
-		fmt.Fprintf(g.out, "  %s Enter for yes, no for no: ", g.paint("┃ you:", cyan))
+		fmt.Fprintf(g.out, "  %s Enter for yes, no for no: ", g.paint("┃ you:", cli.Cyan))
 		if text := g.read(); text == nil || strings.HasPrefix(strings.ToLower(*text), "n") {
 			answer = "no"
 		}
@@ -250,7 +251,7 @@ func (g *guide) command(args []string, max int, words ...string) error {
 	if err != nil {
 		return err
 	}
-	g.show("$", faint, strings.ReplaceAll("mcp-pif "+strings.Join(args, " "), cmd.Path, "mcp-pif"))
+	g.show("$", cli.Faint, strings.ReplaceAll("mcp-pif "+strings.Join(args, " "), cmd.Path, "mcp-pif"))
 	if cmd.Args[1] != "mcp" {
 		cmd.Args = append(cmd.Args, "--store", "tools.db")
 	}
@@ -262,7 +263,7 @@ func (g *guide) command(args []string, max int, words ...string) error {
 	}
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 	for _, line := range lines[:min(len(lines), max)] {
-		g.say("    %s", firstLine(line, 110))
+		g.say("    %s", cli.FirstLine(line, 110))
 	}
 	for _, w := range words {
 		if !strings.Contains(string(out), w) {
@@ -303,7 +304,7 @@ func (g *guide) call(tool string, arguments map[string]any) (*reply, error) {
 
 // gives shows a call with its answer, which has to be a text.
 func (g *guide) gives(tool string, arguments map[string]any, shown, want string) error {
-	g.show("▸", cyan, shown)
+	g.show("▸", cli.Cyan, shown)
 	r, err := g.call(tool, arguments)
 	if err != nil {
 		return err
@@ -323,7 +324,7 @@ func (g *guide) runs(code, want string) error {
 // fails shows a call that must fail, in words that hold the given ones. It shows at
 // most max lines of the answer.
 func (g *guide) fails(tool string, arguments map[string]any, shown string, max int, words ...string) error {
-	g.show("▸", cyan, shown)
+	g.show("▸", cli.Cyan, shown)
 	r, err := g.call(tool, arguments)
 	if err != nil {
 		return err
@@ -337,13 +338,13 @@ func (g *guide) fails(tool string, arguments map[string]any, shown string, max i
 		}
 	}
 	lines := strings.Split(r.text, "\n")
-	g.show("✗", red, strings.Join(lines[:min(len(lines), max)], "\n"))
+	g.show("✗", cli.Red, strings.Join(lines[:min(len(lines), max)], "\n"))
 	return nil
 }
 
 // evolves makes a tool and shows what is known of it.
 func (g *guide) evolves(name, code string, more map[string]any) error {
-	g.show("▸", cyan, "evolve  "+name+" =\n  "+strings.ReplaceAll(code, "\n", "\n  "))
+	g.show("▸", cli.Cyan, "evolve  "+name+" =\n  "+strings.ReplaceAll(code, "\n", "\n  "))
 	arguments := map[string]any{"name": name, "code": code}
 	for key, value := range more {
 		arguments[key] = value

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // tourServerArgument is the first argument of this program when it is the MCP server
@@ -70,7 +72,7 @@ func serveTour() int {
 		})
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return statusFailed
+		return cli.StatusFailed
 	}
 	return 0
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/ui"
 	"github.com/mcp-pif/mcp-pif/core/step"
@@ -49,7 +50,7 @@ with 'mcp-pif approve'.`,
   mcp-pif ui --open --profile claude-code
   mcp-pif ui --store pif.db --act`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return failing(o.serve(cmd)) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(o.serve(cmd)) },
 	}
 	o.register(cmd.Flags(), "every profile's")
 	for flag := range o.authorityFlags() {
@@ -83,7 +84,7 @@ func (o *uiOptions) serve(cmd *cobra.Command) error {
 		return err
 	}
 	defer page.Close()
-	ctx, stop := signal.NotifyContext(commandContext(cmd), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- page.Serve(ctx, listeners) }()
@@ -122,7 +123,7 @@ func (o *uiOptions) page(cmd *cobra.Command) (*ui.Page, []net.Listener, error) {
 		Questions: &caps.Consents{Path: asked}, Revocations: taken,
 		Servers: func() (*mcplock.Lock, error) { return (&serverLock{path: o.mcpLock}).read() },
 		Problem: func(l *mcplock.Lock, name string) string { return serverStateOf(l, name).Problem },
-		Act:     o.act, Version: version(), Log: warnings(cmd),
+		Act:     o.act, Version: cli.Version(), Log: warnings(cmd),
 	}
 	if o.isIP {
 		options.Name = "127.0.0.1"
@@ -212,7 +213,7 @@ func (o *uiOptions) announce(cmd *cobra.Command, page *ui.Page) (forget func(), 
 	opener := exec.Command(line[0], append(line[1:], f.Name())...)
 	opener.Stdout, opener.Stderr = io.Discard, io.Discard
 	if err := opener.Start(); err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "no browser could be opened: %s\n", printable(err.Error()))
+		fmt.Fprintf(cmd.ErrOrStderr(), "no browser could be opened: %s\n", cli.Printable(err.Error()))
 		return forget, nil
 	}
 	go func() { _ = opener.Wait() }()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 func newVerify() *cobra.Command {
@@ -26,7 +27,7 @@ anywhere. Nothing is run, and nothing is kept. The exit status is 1 if one doesn
   mcp-pif verify tools.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return failing(verify(cmd, args[0], pluginLock, asJSON))
+			return cli.Failed(verify(cmd, args[0], pluginLock, asJSON))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -59,11 +60,11 @@ func verify(cmd *cobra.Command, path, pluginLock string, asJSON bool) error {
 	}
 	list := certificates(r.Snapshot(), tools)
 	if asJSON {
-		err = printJSON(cmd, list)
+		err = cli.PrintJSON(cmd, list)
 	}
 	for _, c := range list {
 		if !asJSON {
-			fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s  %s\n", c.Status, printable(c.Name), printable(c.Why+strings.Join(c.Certified, ", ")))
+			fmt.Fprintf(cmd.OutOrStdout(), "%-8s %s  %s\n", c.Status, cli.Printable(c.Name), cli.Printable(c.Why+strings.Join(c.Certified, ", ")))
 		}
 		if c.Status == registry.ProofVoid && err == nil {
 			err = errRefused

@@ -28,7 +28,7 @@ for target in "${targets[@]}"; do
 	esac
 	dir=$work/$os-$arch
 	mkdir -p "$dir/server"
-	CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -ldflags "-s -w -X main.release=v$version" -o "$dir/server/$entry" ./cmd/mcp-pif
+	CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath -ldflags "-s -w -X github.com/mcp-pif/mcp-pif/cmd/internal/cli.release=v$version" -o "$dir/server/$entry" ./cmd/mcp-pif
 	sed -e "s/VERSION/$version/" -e "s/ENTRY/$entry/g" -e "s/SANDBOX/$sandbox/" -e "s/PLATFORM/$platform/" cmd/mcpb/manifest.json >"$dir/manifest.json"
 	cp LICENSE "$dir/"
 	"${mcpb[@]}" validate "$dir/manifest.json"

@@ -199,6 +199,11 @@ var rules = map[string]rule{
 	// The page for people; its tests in a browser are a module of their own.
 	"cmd/internal/ui":         {std: anyStd, ours: []string{"core/...", "caps/...", "plugins/mcplock", "cmd/internal/mcpserver"}},
 	"cmd/internal/ui/figures": {std: anyStd, ours: []string{"caps/...", "plugins/mcplock", "cmd/internal/mcpserver", "cmd/internal/ui"}},
+	// What commands have in common: printing, failures, tables.
+	"cmd/internal/cli": {
+		std: anyStd, ours: []string{"core", "core/prim"},
+		libraries: []string{"github.com/spf13/cobra", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"},
+	},
 	// cmd wires: it alone knows both sides of an interface.
 	// Attacks on a server, which it starts as anybody would.
 	"cmd/internal/loadbench": {std: anyStd, ours: []string{"plugins/sdk"}}, // one of them is a plugin

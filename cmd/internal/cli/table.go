@@ -1,14 +1,12 @@
-package main
+package cli
 
 import (
 	"io"
-	"os"
 	"strings"
 
 	"charm.land/lipgloss/v2"
 	"charm.land/lipgloss/v2/table"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 // stateColors are the colours of words that say how something is, on a terminal.
@@ -30,13 +28,13 @@ func init() {
 // colored are the headers of columns whose words have colours.
 var colored = map[string]bool{"STATE": true, "RESULT": true, "EFFECTS": true}
 
-// printTable prints rows in columns below headers. On a terminal the headers are
+// PrintTable prints rows in columns below headers. On a terminal the headers are
 // bold, states have colours unless NO_COLOR is set, and what is too long is wrapped
 // within its column.
-func printTable(out io.Writer, headers []string, rows [][]string) {
+func PrintTable(out io.Writer, headers []string, rows [][]string) {
 	for _, row := range rows {
 		for i := range row {
-			row[i] = printable(row[i])
+			row[i] = Printable(row[i])
 		}
 	}
 	t := table.New().Headers(headers...).Rows(rows...).
@@ -55,35 +53,22 @@ func printTable(out io.Writer, headers []string, rows [][]string) {
 			return style
 		})
 	text := t.String()
-	if width := terminalWidth(out); width > 0 && lipgloss.Width(text) > width {
+	if width := TerminalWidth(out); width > 0 && lipgloss.Width(text) > width {
 		text = t.Width(width).String()
 	}
-	printStyled(out, text)
+	PrintStyled(out, text)
 }
 
-// printStyled prints lines with the styles that whoever reads them can show.
-func printStyled(out io.Writer, text string) {
+// PrintStyled prints lines with the styles that whoever reads them can show.
+func PrintStyled(out io.Writer, text string) {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
-	_, _ = lipgloss.Fprintln(behind(out).(io.Writer), strings.Join(lines, "\n"))
+	_, _ = lipgloss.Fprintln(Underlying(out).(io.Writer), strings.Join(lines, "\n"))
 }
 
-// terminalWidth returns how many columns a terminal has; 0 of what is none.
-func terminalWidth(out io.Writer) int {
-	f, ok := behind(out).(*os.File)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
-
-// jsonFlag adds the flag that has a command print JSON.
-func jsonFlag(cmd *cobra.Command) *bool {
+// JSONFlag adds the flag that has a command print JSON.
+func JSONFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("json", false, "print JSON")
 }

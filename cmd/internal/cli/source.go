@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"encoding/json"
@@ -13,27 +13,27 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 )
 
-// maxSource bounds what is read from a file or standard input as code or input.
-const maxSource = 32 << 20
+// MaxSource bounds what is read from a file or standard input as code or input.
+const MaxSource = 32 << 20
 
-// source reads code or an input as it was given on the command line: "-" is
+// Source reads code or an input as it was given on the command line: "-" is
 // standard input, anything else itself.
-func source(cmd *cobra.Command, text string) (string, error) {
+func Source(cmd *cobra.Command, text string) (string, error) {
 	if text != "-" {
 		return text, nil
 	}
-	b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxSource+1))
+	b, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), MaxSource+1))
 	if err != nil {
 		return "", fmt.Errorf("reading standard input: %w", err)
 	}
-	if len(b) > maxSource {
-		return "", fmt.Errorf("standard input has more than %d bytes", maxSource)
+	if len(b) > MaxSource {
+		return "", fmt.Errorf("standard input has more than %d bytes", MaxSource)
 	}
 	return strings.TrimSpace(string(b)), nil
 }
 
-// codeAndInput reads CODE [INPUT], or --file FILE [INPUT].
-func codeAndInput(cmd *cobra.Command, file string, args []string) (code, input string, hasInput bool, err error) {
+// CodeAndInput reads CODE [INPUT], or --file FILE [INPUT].
+func CodeAndInput(cmd *cobra.Command, file string, args []string) (code, input string, hasInput bool, err error) {
 	if file != "" {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -50,7 +50,7 @@ func codeAndInput(cmd *cobra.Command, file string, args []string) (code, input s
 		if info, err := os.Stat(args[0]); err == nil && info.Mode().IsRegular() && strings.HasSuffix(args[0], ".pif") {
 			return "", "", false, fmt.Errorf("%s is a file; did you mean --file %[1]s?", args[0])
 		}
-		if code, err = source(cmd, args[0]); err != nil {
+		if code, err = Source(cmd, args[0]); err != nil {
 			return "", "", false, err
 		}
 		args = args[1:]
@@ -59,23 +59,23 @@ func codeAndInput(cmd *cobra.Command, file string, args []string) (code, input s
 	case 0:
 		return code, "", false, nil
 	case 1:
-		input, err = source(cmd, args[0])
+		input, err = Source(cmd, args[0])
 		return code, input, true, err
 	}
 	return "", "", false, fmt.Errorf("too many arguments: %q is none of CODE and INPUT", args[1])
 }
 
-// inputJSON is an input from a command line or a prompt as an argument of run:
+// InputJSON is an input from a command line or a prompt as an argument of run:
 // JSON is itself, any other text a string.
-func inputJSON(text string) json.RawMessage {
+func InputJSON(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	return marshal(text)
+	return Marshal(text)
 }
 
-// marshal gives JSON of what has some.
-func marshal(v any) json.RawMessage {
+// Marshal gives JSON of what has some.
+func Marshal(v any) json.RawMessage {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("mcp-pif: %T has no JSON: %v", v, err))
@@ -83,8 +83,8 @@ func marshal(v any) json.RawMessage {
 	return b
 }
 
-// compileSource compiles the code of a tool in either spelling.
-func compileSource(name, code string) (*core.Program, error) {
+// Compile compiles the code of a tool in either spelling.
+func Compile(name, code string) (*core.Program, error) {
 	if json.Valid([]byte(code)) {
 		return core.CompileTool(name, []byte(code))
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -19,17 +19,17 @@ const (
 
 // A progress says on a terminal what takes long, and how much of it is done.
 type progress struct {
-	done  atomic.Int64
+	Done  atomic.Int64
 	end   chan struct{}
 	ended sync.WaitGroup
 }
 
-// showProgress begins to say so after a second, on standard error if that is a
+// StartProgress begins to say so after a second, on standard error if that is a
 // terminal. The caller calls stop before it prints anything else.
-func showProgress(cmd *cobra.Command, what string) *progress {
+func StartProgress(cmd *cobra.Command, what string) *progress {
 	p := &progress{end: make(chan struct{})}
-	out := behind(cmd.ErrOrStderr()).(io.Writer)
-	if !terminal(out) {
+	out := Underlying(cmd.ErrOrStderr()).(io.Writer)
+	if !IsTerminal(out) {
 		return p
 	}
 	started := time.Now()
@@ -46,7 +46,7 @@ func showProgress(cmd *cobra.Command, what string) *progress {
 			}
 			shown = true
 			line := fmt.Sprintf("%s, %s", what, time.Since(started).Round(time.Second))
-			if n := p.done.Load(); n > 0 {
+			if n := p.Done.Load(); n > 0 {
 				line = fmt.Sprintf("%s, %d done, %s", what, n, time.Since(started).Round(time.Second))
 			}
 			fmt.Fprint(out, "\r"+ansi.EraseEntireLine+line)
@@ -55,8 +55,8 @@ func showProgress(cmd *cobra.Command, what string) *progress {
 	return p
 }
 
-// stop ends it and clears its line.
-func (p *progress) stop() {
+// Stop ends it and clears its line.
+func (p *progress) Stop() {
 	select {
 	case <-p.end:
 	default:

@@ -1,0 +1,174 @@
+// Package cli is what the commands of mcp-pif have in common: failures and their
+// exit statuses, what a terminal is and how text, tables, JSON and progress reach
+// it, code and inputs as command lines give them, and hints in the words of
+// commands.
+//
+// Nothing that it prints steers a terminal, whoever wrote it: a command's output
+// goes through [TerminalWriter]. It knows no command and no server.
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+// A TerminalWriter is where a command prints. What it is given may be a model's, a plugin's
+// or somebody else's: no character of it steers a terminal, whatever the command
+// took care of itself. Close shows the rest of what ended within a character.
+type TerminalWriter struct {
+	mu   sync.Mutex
+	Out  io.Writer
+	rest []byte // of a character that hasn't ended
+}
+
+// Write prints p with U+FFFD for what would steer a terminal, but for line ends and
+// tabs.
+func (d *TerminalWriter) Write(p []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text := p
+	if len(d.rest) > 0 {
+		text = append(d.rest, p...)
+	}
+	end := len(text)
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				end -= n
+			}
+			break
+		}
+	}
+	_, err := d.Out.Write(Sanitize(text[:end]))
+	d.rest = bytes.Clone(text[end:])
+	return len(p), err
+}
+
+// Close prints what is left, and leaves what is behind the writer open.
+func (d *TerminalWriter) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	rest := d.rest
+	if d.rest = nil; len(rest) == 0 {
+		return nil
+	}
+	_, err := d.Out.Write(Sanitize(rest))
+	return err
+}
+
+// Sanitize is a text with nothing in it that steers a terminal; what is no UTF-8 may.
+func Sanitize(text []byte) []byte {
+	if utf8.Valid(text) && bytes.IndexFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && Steers(r) }) < 0 {
+		return text
+	}
+	return []byte(PrintableLines(string(text)))
+}
+
+// Underlying is what a command's output or input is in truth: for what isn't read by
+// people, and to tell what it is.
+func Underlying(stream any) any {
+	if d, ok := stream.(*TerminalWriter); ok {
+		return d.Out
+	}
+	return stream
+}
+
+// RawOut is where a command's output goes as it is: messages of a protocol, and a
+// record whose bytes count.
+func RawOut(cmd *cobra.Command) io.Writer { return Underlying(cmd.OutOrStdout()).(io.Writer) }
+
+// Steers tells characters that would do something to a terminal, or to the order
+// of what it shows, in place of being shown; and those that show nothing, by which
+// a name looks like another's.
+func Steers(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// Printable has every character shown that would do something else.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if Steers(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}
+
+// PrintableLines is [printable] for a text of lines, with their tabs.
+func PrintableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		cells := strings.Split(lines[i], "\t")
+		for j := range cells {
+			cells[j] = Printable(cells[j])
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// EscapeJSON is JSON with those characters written \uXXXX: it says the same. Those of
+// ASCII are in no string of JSON, and stay, as those that lay it out.
+func EscapeJSON(src []byte) []byte {
+	if bytes.IndexFunc(src, func(r rune) bool { return r >= 0x7f && Steers(r) }) < 0 {
+		return src
+	}
+	var b bytes.Buffer
+	for len(src) > 0 {
+		r, n := utf8.DecodeRune(src)
+		if r >= 0x7f && Steers(r) {
+			for _, half := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&b, `\u%04x`, half)
+			}
+		} else {
+			b.Write(src[:n])
+		}
+		src = src[n:]
+	}
+	return b.Bytes()
+}
+
+// PrintJSON prints a value as JSON that people can read.
+func PrintJSON(cmd *cobra.Command, v any) error {
+	return PrintEncoded(cmd.OutOrStdout(), v, "  ")
+}
+
+// PrintLine prints a value on one line; what is JSON in it says the same.
+func PrintLine(out io.Writer, v any) error { return PrintEncoded(out, v, "") }
+
+func PrintEncoded(out io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := out.Write(EscapeJSON(b.Bytes()))
+	return err
+}
+
+// JSONLines writes whole lines with those characters escaped.
+type JSONLines struct {
+	Out  io.Writer
+	rest []byte // of a line that hasn't ended
+}
+
+func (e *JSONLines) Write(p []byte) (int, error) {
+	e.rest = append(e.rest, p...)
+	end := bytes.LastIndexByte(e.rest, '\n') + 1
+	if _, err := e.Out.Write(EscapeJSON(e.rest[:end])); err != nil {
+		return 0, err
+	}
+	e.rest = append(e.rest[:0], e.rest[end:]...)
+	return len(p), nil
+}

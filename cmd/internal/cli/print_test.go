@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// TestEscaped: every character that does something is escaped, and nothing else is.
+func TestEscaped(t *testing.T) {
+	for r := rune(0x7f); r < 0x3000; r++ {
+		got := string(EscapeJSON([]byte(string(r))))
+		if Steers(r) == (got == string(r)) {
+			t.Errorf("%U is written %q", r, got)
+		}
+	}
+	// What shows nothing makes two names look alike.
+	for text, want := range map[string]string{"a\u200bb\u2028\ufeff": `a\u200bb\u2028\ufeff`, "a\U000e0041": `a\udb40\udc41`} {
+		if got := string(EscapeJSON([]byte(text))); got != want {
+			t.Errorf("%q is written %s", text, got)
+		}
+		if got := Printable(text); got != strings.Map(func(r rune) rune {
+			if r == 'a' || r == 'b' {
+				return r
+			}
+			return '\ufffd'
+		}, text) {
+			t.Errorf("%q is shown as %q", text, got)
+		}
+	}
+	if text := "é\n\t\"日本\" 🙂"; string(EscapeJSON([]byte(text+"\u202e"))) != text+`\u202e` {
+		t.Errorf("%q", EscapeJSON([]byte(text+"\u202e")))
+	}
+}
+
+// TestDisplay: whatever a command prints, in whatever pieces, nothing of it steers a
+// terminal, and the rest is as it was.
+func TestDisplay(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain é\t日本 🙂\n":            "plain é\t日本 🙂\n",
+		"a\u202eb\x1b[2Jc\r\nd\x9be": "a\ufffdb\ufffd[2Jc\ufffd\nd\ufffde",
+		"\u009b\U000e0041\xe2\x80":   "\ufffd\ufffd\ufffd",
+	} {
+		for _, size := range []int{1, 2, 3, len(text)} {
+			var out bytes.Buffer
+			d := &TerminalWriter{Out: &out}
+			for rest := []byte(text); len(rest) > 0; rest = rest[min(size, len(rest)):] {
+				if n, err := d.Write(rest[:min(size, len(rest))]); n != min(size, len(rest)) || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			got := out.String()
+			if strings.HasSuffix(text, "\x80") {
+				got = strings.TrimRight(got, "\ufffd") + "\ufffd\ufffd\ufffd" // of a torn end there may be several
+			}
+			if got != want {
+				t.Errorf("%q by %d is shown as %q", text, size, got)
+			}
+		}
+	}
+}

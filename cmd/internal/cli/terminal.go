@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func Count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
+// FirstLine is a text's first line, shortened.
+func FirstLine(text string, most int) string {
+	text, _, more := strings.Cut(text, "\n")
+	if runes := []rune(text); len(runes) > most {
+		text, more = string(runes[:most]), true
+	}
+	if more {
+		text += "…"
+	}
+	return text
+}
+
+// The colours of the repl, as parameters of the terminal's escape sequence.
+const (
+	Red   = "31"
+	Cyan  = "36"
+	Faint = "2"
+)
+
+// Paint prints lines in a colour on a terminal whose user wants colours, and as they
+// are elsewhere. See https://no-color.org.
+func Paint(out io.Writer, colour, text string) {
+	text = PrintableLines(text)
+	if IsTerminal(out) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+		out, text = Underlying(out).(io.Writer), "\x1b["+colour+"m"+text+"\x1b[0m"
+	}
+	fmt.Fprintln(out, text)
+}
+
+// IsTerminal reports whether a reader or writer is one.
+func IsTerminal(stream any) bool {
+	f, ok := Underlying(stream).(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Context is the command's context, or one that never ends.
+func Context(cmd *cobra.Command) context.Context {
+	if ctx := cmd.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
+}
+
+// TerminalWidth returns how many columns a terminal has; 0 of what is none.
+func TerminalWidth(out io.Writer) int {
+	f, ok := Underlying(out).(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// release is the version of a release, set by its build:
+// -ldflags "-X github.com/mcp-pif/mcp-pif/cmd/internal/cli.release=v1.2.3".
+var release = ""
+
+// Version is what this program calls itself.
+func Version() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}
+
+func VersionLine() string {
+	return fmt.Sprintf("mcp-pif %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
