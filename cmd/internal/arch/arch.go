@@ -207,6 +207,8 @@ var rules = map[string]rule{
 	// cmd wires: it alone knows both sides of an interface.
 	// Attacks on a server, which it starts as anybody would.
 	"cmd/internal/loadbench": {std: anyStd, ours: []string{"plugins/sdk"}}, // one of them is a plugin
+	// Attacks on rules of flow: environments that are MCP servers, programs, policies and judges.
+	"cmd/internal/dojo":      {std: anyStd, libraries: mcpSDK, tests: true},
 	"cmd/internal/recording": {std: anyStd, libraries: []string{"github.com/charmbracelet/x/ansi"}},
 	"cmd/mcp-pif": {
 		std: anyStd, ours: []string{"core/...", "caps/...", "plugins/...", "cmd/internal/..."},
