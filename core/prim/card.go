@@ -37,7 +37,7 @@ var cardLines = []struct {
 	Written
 	say string
 }{
-	{say: "evolve makes a function a tool; call it by its name, or with run. help NAME explains an operation, operator, topic (recursion, errors, capabilities) or word of another language; list shows what may be declared."},
+	{say: "evolve makes a function a tool. help NAME explains an operation, operator, topic (recursion, errors, capabilities) or word of another language; list shows what may be declared."},
 	{Written{
 		Code:  `(order, rate) => let net = sum(map(l => l.price * l.n, order.lines)) in {id: order.id, net, tax: round_dec(net * rate, 2, "half_up")}`,
 		Input: `{"order":{"id":7,"lines":[{"price":2.5,"n":3}]},"rate":0.19}`, Want: `{"id":7,"net":7.5,"tax":1.43}`,

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -11,184 +12,188 @@ import (
 )
 
 // A fixedTool is one of the tools that are always there. Schemas are flat and
-// small: models pay for every word of them.
+// small: models pay for every word of them. What only some calls need, help tells.
 type fixedTool struct {
 	name, title, description string
 	example                  string // a correct call
-	input, output            string // JSON Schema
+	arguments                []argument
+	required                 string // the argument that has to be there
+	output                   string // properties of the answer, of which none is required: clients hold failures to them, too
 	annotations              mcp.ToolAnnotations
+}
+
+// An argument of a fixed tool: its JSON Schema, and what it is for.
+type argument struct {
+	name, schema string
+	brief        string // in tools/list, for what isn't plain from the name, and in help
+	more         string // in help alone
 }
 
 var yes, no = true, false
 
-// output of every tool that runs something. Nothing in it is required, because
-// clients hold failures to it too.
-const runOutput = `{"type":"object","properties":{` +
-	`"result":{"description":"the result as JSON"},` +
-	`"type":{"type":"string","description":"int, bool, string, unit, list, pair, record, quoted, function or continuation"},` +
-	`"steps":{"type":"integer"},` +
-	`"notes":{"type":"array","items":{"type":"string"}},` +
-	`"next":{"type":"object","description":"the call that goes on from here"},` +
-	`"preview":{"type":"string","description":"the beginning of a result too large to show"},` +
-	`"total":{"type":"integer","description":"bytes of the whole result"},` +
-	`"uri":{"type":"string","description":"the whole result, as a resource"},` +
-	`"from":{"type":"integer","description":"where the preview begins"},` +
-	`"rounds":{"type":"integer"},` +
-	`"task":{"type":"string","description":"a task that isn't done yet"},"status":{"type":"string"},"message":{"type":"string"},` +
-	`"error":{"type":"object","description":"kind, message, at, hint: what failed, where, and how to mend it"}}}`
+const (
+	aString     = `"type":"string"`
+	aNumber     = `"type":"integer"`
+	aBoolean    = `"type":"boolean"`
+	anObject    = `"type":"object"`
+	manyStrings = `"type":"array","items":{"type":"string"}`
+	manyObjects = `"type":"array","items":{"type":"object"}`
+)
 
 var fixed = []fixedTool{
 	{
 		name: "evolve", title: "Make a tool",
-		description: "Make a tool from a PIF term, or a new version of one. It is exact, and pure unless it declares capabilities; call it at once, by its own name or with run. The code is JSON, for example " +
-			`{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}` + ", or a string of the text form, n => n * n; help lists every operation.",
-		example: `{"name":"evolve","arguments":{"name":"square","code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}}}`,
-		input: `{"type":"object","properties":{` +
-			`"name":{"type":"string","description":"letters, digits, _ - and ., at most 64"},` +
-			`"code":{"description":"a PIF term: JSON, or a string of JSON or of the text form, such as n => n * n"},` +
-			`"description":{"type":"string","description":"what the tool computes from its input; like examples, as and input_schema it is kept for later versions, until null drops it"},` +
-			`"capabilities":{"type":"array","items":{"type":"string"},"description":"what it may act on, within the grants that list shows, such as fs.read:./sandbox, and call:NAME for each tool it calls"},` +
-			`"examples":{"type":"array","items":{"type":"object"},"description":"tests, run first and kept for later versions: [{\"input\":3,\"expect\":9}]; help evolve tells more"},` +
-			`"if_version":{"type":"integer","description":"the version this is to replace, 0 for none: else nothing is done"},` +
-			`"as":{"type":"string","enum":["tool","prompt","resource"],"description":"publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"},` +
-			`"strict":{"type":"boolean","description":"refuse code that isn't known to be free of type errors"},` +
-			`"draft":{"type":"boolean","description":"make it though it has places that always fail"},` +
-			`"from_version":{"type":"integer","description":"in place of code: make this earlier version anew, as it was"},` +
-			`"input_schema":{"type":"object","description":"a JSON Schema of the arguments, narrower than the inferred one; calls by name must fit it"},` +
-			`"run":{"type":"object","description":"run it at once, with these arguments of run: {\"input\":5}"},` +
-			`"tools":{"type":"array","items":{"type":"object"},"description":"in place of all else: several tools at once, all or none, each with name, code and so on; they may call one another. run beside it takes tool, too: which is run, else the first"}}}`,
-		output: `{"type":"object","properties":{` +
-			`"name":{"type":"string"},"version":{"type":"integer"},` +
-			`"unchanged":{"type":"boolean","description":"the version there was is this already"},` +
-			`"state":{"type":"string"},"why":{"type":"string"},` +
-			`"problems":{"type":"array","items":{"type":"object"},"description":"of a draft: the places that always fail"},` +
-			`"notes":{"type":"array","items":{"type":"string"}},` +
-			`"tools":{"type":"array","items":{"type":"object"},"description":"of several at once: what differs between them"},` +
-			`"next":{"type":"object","description":"a call of the tool"},` +
-			`"type":{"type":"string"},` +
-			`"capabilities":{"type":"array","items":{"type":"string"}},"as":{"type":"string"},` +
-			`"effects":{"type":"array","items":{"type":"string"},"description":"the operations it can ask for; * is any"},` +
-			`"cost":{"type":"string","description":"how its steps grow"},` +
-			`"examples":{"type":"integer","description":"how many were run, all as expected"},` +
-			`"text":{"type":"string","description":"JSON code in the text form"},` +
-			`"run":{"type":"object","description":"what run answers"},` +
-			`"error":{"type":"object"}}}`,
+		description: "Make a tool, or its next version, from PIF code; call it at once, by its name or with run. help evolve explains all arguments.",
+		example:     `{"name":"evolve","arguments":{"name":"square","code":"n => n * n"}}`,
+		arguments: []argument{
+			{"name", aString, "", "letters, digits, _ - and ., at most 64"},
+			{"code", "", "text, n => n * n, or JSON", `a PIF term: a string of the text form, or JSON such as {"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}`},
+			{"description", aString, "", "what the tool computes from its input"},
+			{"capabilities", manyStrings, "what it may act on, such as fs.read:./sandbox; call:NAME for a tool it calls", "within the grants that list shows"},
+			{"examples", manyObjects, `tests: [{"input":3,"expect":9}]`, "run first and kept for later versions"},
+			{"run", anObject, `run it at once: {"input":5}`, "with the arguments of run"},
+			{"tools", manyObjects, "several tools at once, each with name, code, …", "in place of all else, all or none; they may call one another. run beside it takes tool, too: which is run, else the first"},
+			{"if_version", aNumber, "", "the version this is to replace, 0 for none: else nothing is done"},
+			{"from_version", aNumber, "", "in place of code: make this earlier version anew, as it was"},
+			{"as", `"type":"string","enum":["tool","prompt","resource"]`, "", "publish it as a prompt (its parameters are the arguments, it gives a text or [{role, text}]) or as a resource (run on null)"},
+			{"strict", aBoolean, "", "refuse code that isn't known to be free of type errors"},
+			{"draft", aBoolean, "", "make it though it has places that always fail"},
+			{"input_schema", anObject, "", "a JSON Schema of the arguments, narrower than the inferred one; every input must fit it"},
+		},
+		output: `"name":{"type":"string"},"version":{"type":"integer"},"state":{"type":"string"},"type":{"type":"string"},` +
+			`"notes":{"type":"array","items":{"type":"string"}},"next":{"type":"object"},"run":{"type":"object"},"error":{"type":"object"}`,
 		// A new version takes the old one's place.
 		annotations: mcp.ToolAnnotations{DestructiveHint: &yes, OpenWorldHint: &no},
 	},
 	{
 		name: "run", title: "Run a tool or a term",
-		description: "Evaluate a PIF term, or run an evolved tool, on an input. A term has no authority: it can read and change nothing. An evolved tool can act within its capabilities. Every run has budgets and always ends. What takes long runs with background: the answer is a task, and run with that task waits for the result.",
-		example:     `{"name":"run","arguments":{"code":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}},"input":7}}`,
-		input: `{"type":"object","properties":{` +
-			`"code":{"description":"a PIF term as JSON, a string of JSON or of the text form (n => n * n), or a tool's name"},` +
-			`"tool":{"type":"string","description":"a tool's name, in place of code"},` +
-			`"version":{"type":"integer","description":"with tool, an earlier version of it"},` +
-			`"input":{"description":"what the function is applied to, as data: JSON as it is, numbers exact; several parameters as one object by their names"},` +
-			`"input_as":{"type":"string","enum":["data","auto","term"],"description":"leave it out, for data; auto reads strings as JSON and evaluates terms, term is exactly a term: both round numbers"},` +
-			`"steps":{"type":"integer","description":"budget of steps; 10,000,000 if left out"},` +
-			`"memory":{"type":"integer","description":"budget of memory in bytes"},` +
-			`"drive":{"type":"boolean","description":"take a tool's continue steps here instead of handing each back"},` +
-			`"rounds":{"type":"integer","description":"with drive, at most so many; 10,000 if left out"},` +
-			`"step":{"type":"integer","description":"which step of a continued tool this is, from its next call"},` +
-			`"plan":{"type":["boolean","string"],"description":"true: perform what only reads, and answer with the steps that would change something, as a plan; its name: do exactly that"},` +
-			`"background":{"type":"boolean","description":"answer at once with a task; it goes on though the client or the server ends"},` +
-			`"task":{"type":"string","description":"in place of code: wait for the result of this task; call again until it is there"},` +
-			`"cancel":{"type":"boolean","description":"with task, end it"},` +
-			`"result":{"type":"string","description":"in place of code: read on in a large result, as its next call says"},` +
-			`"from":{"type":"integer","description":"with result, from this byte on"}}}`,
-		output:      runOutput,
+		description: "Run an evolved tool, or PIF code, which alone can read and change nothing. Every run has budgets and ends. help run explains all arguments.",
+		example:     `{"name":"run","arguments":{"code":"n => n * n","input":7}}`,
+		arguments: []argument{
+			{"code", "", "", "a PIF term: a string of the text form, or JSON; or a tool's name"},
+			{"tool", aString, "", "a tool's name, in place of code"},
+			{"input", "", "data; several parameters as one object by their names", "JSON as it is, numbers exact"},
+			{"version", aNumber, "", "with tool, an earlier version of it"},
+			{"plan", `"type":["boolean","string"]`, "", "true: perform what only reads, and answer with the steps that would change something, as a plan; its name: do exactly that"},
+			{"background", aBoolean, "", "answer at once with a task; it goes on though the client or the server ends"},
+			{"task", aString, "", "in place of code: wait for the result of this task; call again until it is there"},
+			{"cancel", aBoolean, "", "with task, end it"},
+			{"drive", aBoolean, "", "take a tool's continue steps here instead of handing each back"},
+			{"rounds", aNumber, "", "with drive, at most so many; 10,000 if left out"},
+			{"step", aNumber, "", "which step of a continued tool this is, from its next call"},
+			{"result", aString, "", "in place of code: read on in a large result, as its next call says"},
+			{"from", aNumber, "", "with result, from this byte on"},
+			{"steps", aNumber, "", "budget of steps; 10,000,000 if left out"},
+			{"memory", aNumber, "", "budget of memory in bytes"},
+			{"input_as", `"type":"string","enum":["data","auto","term"]`, "", "leave it out, for data; auto reads strings as JSON and evaluates terms, term is exactly a term: both round numbers"},
+		},
+		// Also of every tool that runs something.
+		output: `"result":{},"type":{"type":"string"},"steps":{"type":"integer"},"notes":{"type":"array","items":{"type":"string"}},` +
+			`"next":{"type":"object"},"preview":{"type":"string"},"uri":{"type":"string"},"task":{"type":"string"},"error":{"type":"object"}`,
 		annotations: pure(),
 	},
 	{
 		name: "list", title: "List the evolved tools",
-		description: "List the tools that were evolved, and what this server grants to tools.",
+		description: "List the evolved tools, and what is granted to tools.",
 		example:     `{"name":"list","arguments":{}}`,
-		input: `{"type":"object","properties":{` +
-			`"after":{"type":"string","description":"go on after the tool of this name"}}}`,
-		output: `{"type":"object","properties":{` +
-			`"tools":{"type":"array","items":{"type":"object"}},` +
-			`"grants":{"type":"array","items":{"type":"string"}},"servers":{"type":"array","items":{"type":"string"}},` +
-			`"total":{"type":"integer"},"next":{"type":"object"},"error":{"type":"object"}}}`,
+		arguments:   []argument{{"after", aString, "", "go on after the tool of this name"}},
+		output: `"tools":{"type":"array","items":{"type":"object"}},"grants":{"type":"array","items":{"type":"string"}},` +
+			`"total":{"type":"integer"},"next":{"type":"object"},"error":{"type":"object"}`,
 		annotations: pure(),
 	},
 	{
 		name: "help", title: "How to write PIF",
-		description: "Explain PIF, with examples: all of it, a category of operations, or by name an operation, operator, topic (recursion, errors), kind of capability, or a word of another language (while). With search, find what may be asked for.",
+		description: "Explain PIF: all of it, a category, or one name.",
 		example:     `{"name":"help","arguments":{"name":"recursion"}}`,
-		input: `{"type":"object","properties":{` +
-			`"category":{"type":"string","description":"` + strings.Join(categories(), ", ") + `"},` +
-			`"name":{"type":"string","description":"an operation, a topic, a tool, or a word"},` +
-			`"search":{"type":"string","description":"words: finds operations of capabilities among those granted"}}}`,
-		output: `{"type":"object","properties":{` +
-			`"text":{"type":"string"},` +
-			`"categories":{"type":"array","items":{"type":"string"}},"topics":{"type":"array","items":{"type":"string"}},` +
-			`"operations":{"type":"array","items":{"type":"object"}},"error":{"type":"object"}}}`,
+		arguments: []argument{
+			{"name", aString, "", "an operation, operator, topic (recursion, errors), tool, kind of capability, or a word of another language (while)"},
+			{"category", aString, "", strings.Join(categories(), ", ")},
+			{"search", aString, "words: find operations of capabilities granted", ""},
+		},
+		output: `"text":{"type":"string"},"categories":{"type":"array","items":{"type":"string"}},` +
+			`"operations":{"type":"array","items":{"type":"object"}},"error":{"type":"object"}`,
 		annotations: pure(),
 	},
 	{
 		name: "describe", title: "Show a tool",
-		description: "Show an evolved tool: its code, type, capabilities, state, examples, the tools it is bound to and those that call it.",
+		description: "Show an evolved tool: code, type, capabilities, examples, callers.",
 		example:     `{"name":"describe","arguments":{"name":"square"}}`,
-		input: `{"type":"object","properties":{` +
-			`"name":{"type":"string"},` +
-			`"version":{"type":"integer","description":"an earlier version; the current one if left out"},` +
-			`"detail":{"type":"boolean","description":"all there is: hash, time, effects with their places, formulas of the cost, certificate"},` +
-			`"canonical":{"type":"boolean","description":"the code as canonical JSON, too, as it is hashed and given by code_of"}},` +
-			`"required":["name"]}`,
-		output: `{"type":"object","properties":{` +
-			`"name":{"type":"string"},"version":{"type":"integer"},"state":{"type":"string"},` +
-			`"description":{"type":"string"},"text":{"type":"string","description":"the code as it was written"},"code":{"description":"the same of a tool that was written in JSON"},"canonical":{},"type":{"type":"string"},"cost":{"type":"string"},` +
-			`"check":{"type":"object","description":"with detail, known before it runs: type, effects with their places, cannot, cost, certificate"},` +
-			`"examples":{"type":"array","items":{"type":"object"}},"next":{"type":"object"},"error":{"type":"object"}}}`,
+		arguments: []argument{
+			{"name", aString, "", ""},
+			{"version", aNumber, "", "an earlier version; the current one if left out"},
+			{"detail", aBoolean, "", "all there is: hash, time, effects with their places, formulas of the cost, certificate"},
+			{"canonical", aBoolean, "", "the code as canonical JSON, too, as it is hashed and given by code_of"},
+		},
+		required: "name",
+		output: `"name":{"type":"string"},"version":{"type":"integer"},"state":{"type":"string"},"description":{"type":"string"},` +
+			`"text":{"type":"string"},"code":{},"type":{"type":"string"},"next":{"type":"object"},"error":{"type":"object"}`,
 		annotations: pure(),
 	},
 	{
 		name: "history", title: "Show a tool's versions",
-		description: "Show what became of a tool, the newest first: each version with its time, hash, size and capabilities, and when it was retired or rolled back.",
+		description: "Show a tool's versions, newest first, or with version what changed since.",
 		example:     `{"name":"history","arguments":{"name":"square"}}`,
-		input: `{"type":"object","properties":{` +
-			`"name":{"type":"string"},` +
-			`"limit":{"type":"integer","description":"at most so many; 20 if left out"},` +
-			`"before":{"type":"integer","description":"go on with those before this seq"},` +
-			`"version":{"type":"integer","description":"in place of these: what changed from this version to the current one"}},` +
-			`"required":["name"]}`,
-		output: `{"type":"object","properties":{` +
-			`"name":{"type":"string"},"versions":{"type":"array","items":{"type":"object"}},` +
-			`"diff":{"type":"string","description":"with version, a unified difference"},"from":{"type":"integer"},"to":{"type":"integer"},` +
-			`"next":{"type":"object"},"error":{"type":"object"}}}`,
+		arguments: []argument{
+			{"name", aString, "", ""},
+			{"version", aNumber, "", "in place of the list: what changed from this version to the current one"},
+			{"limit", aNumber, "", "at most so many; 20 if left out"},
+			{"before", aNumber, "", "go on with those before this seq"},
+		},
+		required: "name",
+		output: `"name":{"type":"string"},"versions":{"type":"array","items":{"type":"object"}},"diff":{"type":"string"},` +
+			`"next":{"type":"object"},"error":{"type":"object"}`,
 		annotations: pure(),
 	},
 	{
 		name: "journal", title: "Show what happened",
-		description: "Show recent events, the newest last: tools evolved or refused, runs, and every effect that was asked for, denied or done.",
+		description: "Show recent events, newest last: tools evolved or refused, runs, effects asked for, denied or done.",
 		example:     `{"name":"journal","arguments":{"limit":20,"kind":"effect"}}`,
-		input: `{"type":"object","properties":{` +
-			`"limit":{"type":"integer","description":"at most so many; 50 if left out"},` +
-			`"run":{"type":"string","description":"of this run only"},` +
-			`"kind":{"type":"string","description":"a kind such as effect.denied, or its beginning: effect, run, tool, policy"},` +
-			`"tool":{"type":"string","description":"what became of this tool only; with the kind effect or run, what its runs did"},` +
-			`"before":{"type":"integer","description":"the newest before the event of this number"},` +
-			`"after":{"type":"integer","description":"the oldest after the event of this number"}}}`,
-		output: `{"type":"object","properties":{` +
-			`"events":{"type":"array","items":{"type":"object"}},` +
-			`"next":{"type":"object"},"error":{"type":"object"}}}`,
+		arguments: []argument{
+			{"limit", aNumber, "", "at most so many; 50 if left out"},
+			{"run", aString, "", "of this run only"},
+			{"kind", aString, "effect, run, tool, policy or exactly, as effect.denied", ""},
+			{"tool", aString, "", "what became of this tool only; with the kind effect or run, what its runs did"},
+			{"before", aNumber, "", "the newest before the event of this number"},
+			{"after", aNumber, "", "the oldest after the event of this number"},
+		},
+		output:      `"events":{"type":"array","items":{"type":"object"}},"next":{"type":"object"},"error":{"type":"object"}`,
 		annotations: pure(),
 	},
 	{
 		name: "retire", title: "Retire a tool",
-		description: "Take a tool off the list. Its history stays, tools bound to a version of it go on working, and its name can be evolved again.",
+		description: "Take a tool off the list. Its history stays, and tools bound to it go on.",
 		example:     `{"name":"retire","arguments":{"name":"square"}}`,
-		input: `{"type":"object","properties":{` +
-			`"name":{"type":"string"},` +
-			`"if_version":{"type":"integer","description":"only if this is its version"}},` +
-			`"required":["name"]}`,
-		output: `{"type":"object","properties":{` +
-			`"name":{"type":"string"},"version":{"type":"integer"},"callers":{"type":"array","items":{"type":"string"}},` +
-			`"notes":{"type":"array","items":{"type":"string"}},"next":{"type":"object"},"error":{"type":"object"}}}`,
+		arguments: []argument{
+			{"name", aString, "", ""},
+			{"if_version", aNumber, "", "only if this is its version"},
+		},
+		required: "name",
+		output: `"name":{"type":"string"},"version":{"type":"integer"},"callers":{"type":"array","items":{"type":"string"}},` +
+			`"next":{"type":"object"},"error":{"type":"object"}`,
 		// A second call finds no tool any more, and changes nothing.
 		annotations: mcp.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true, OpenWorldHint: &no},
 	},
+}
+
+// input is the JSON Schema of a tool's arguments.
+func (t *fixedTool) input() json.RawMessage {
+	b := []byte(`{"type":"object","properties":{`)
+	for i, a := range t.arguments {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		schema := a.schema
+		if a.brief != "" {
+			brief, _ := json.Marshal(a.brief)
+			schema = strings.TrimPrefix(schema+`,"description":`+string(brief), ",")
+		}
+		b = fmt.Appendf(b, "%q:{%s}", a.name, schema)
+	}
+	b = append(b, '}')
+	if t.required != "" {
+		b = fmt.Appendf(b, `,"required":[%q]`, t.required)
+	}
+	return append(b, '}')
 }
 
 // pure annotates what changes nothing and reaches nothing.
@@ -231,8 +236,8 @@ func (t *fixedTool) declare(policy *caps.Policy) *mcp.Tool {
 		Name:         t.name,
 		Title:        t.title,
 		Description:  t.description,
-		InputSchema:  json.RawMessage(t.input),
-		OutputSchema: json.RawMessage(t.output),
+		InputSchema:  t.input(),
+		OutputSchema: json.RawMessage(`{"type":"object","properties":{` + t.output + `}}`),
 		Annotations:  &annotations,
 	}
 }

@@ -62,6 +62,11 @@ var more = map[string][]string{
 
 // help is all there is to say about a tool.
 func (t *fixedTool) help() string {
-	lines := append([]string{fmt.Sprintf("%s: %s", t.name, t.description), t.example}, more[t.name]...)
-	return strings.Join(lines, "\n  ")
+	lines := []string{fmt.Sprintf("%s: %s", t.name, t.description), t.example}
+	for _, a := range t.arguments {
+		if told := strings.Trim(a.brief+"; "+a.more, "; "); told != "" {
+			lines = append(lines, fmt.Sprintf("%s: %s", a.name, told))
+		}
+	}
+	return strings.Join(append(lines, more[t.name]...), "\n  ")
 }

@@ -30,15 +30,8 @@ func bareInteger(src []byte) bool {
 
 const (
 	evolvedOutput = `{"type":"object","properties":{"result":`
-	evolvedRest   = `,"type":{"type":"string"},` +
-		`"steps":{"type":"integer"},` +
-		`"notes":{"type":"array","items":{"type":"string"}},` +
-		`"next":{"type":"object","description":"the call that goes on from here"},` +
-		`"text":{"type":"string","description":"the result as JSON, where a number of over 300 digits is in it, it isn't of this schema, or it waits for more arguments"},` +
-		`"preview":{"type":"string","description":"the beginning of a result too large to show"},` +
-		`"total":{"type":"integer","description":"bytes of the whole result"},` +
-		`"uri":{"type":"string","description":"the whole result, as a resource"},` +
-		`"error":{"type":"object","description":"kind, message, at, hint"}}}`
+	evolvedRest   = `,"type":{"type":"string"},"steps":{"type":"integer"},"notes":{"type":"array","items":{"type":"string"}},` +
+		`"next":{"type":"object"},"text":{"type":"string"},"preview":{"type":"string"},"uri":{"type":"string"},"error":{"type":"object"}}}`
 )
 
 // longestNumber is how many digits a number has, before its point, that readers of JSON

@@ -160,6 +160,15 @@ func (r *reader) read(text string) error {
 	return err
 }
 
+// readJSON reads JSON as models read and write it: => is not an escape sequence there.
+func (r *reader) readJSON(v any) error {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return errors.Join(err, r.read(b.String()))
+}
+
 // meet reads what a server tells a model when it is connected.
 func (r *reader) meet(ctx context.Context, s *mcp.ClientSession) error {
 	err := r.read(s.InitializeResult().Instructions)
@@ -167,8 +176,7 @@ func (r *reader) meet(ctx context.Context, s *mcp.ClientSession) error {
 		if e != nil {
 			return e
 		}
-		b, e := json.Marshal(map[string]any{"name": t.Name, "description": t.Description, "input_schema": t.InputSchema})
-		err = errors.Join(err, e, r.read(string(b)))
+		err = errors.Join(err, r.readJSON(map[string]any{"name": t.Name, "description": t.Description, "input_schema": t.InputSchema}))
 	}
 	r.known = r.tokens
 	return err
@@ -176,11 +184,7 @@ func (r *reader) meet(ctx context.Context, s *mcp.ClientSession) error {
 
 // call calls a tool, and reads what was written for it and what came.
 func (r *reader) call(ctx context.Context, s *mcp.ClientSession, tool string, args any) (string, error) {
-	written, err := json.Marshal(map[string]any{"name": tool, "input": args})
-	if err != nil {
-		return "", err
-	}
-	if err := r.read(string(written)); err != nil {
+	if err := r.readJSON(map[string]any{"name": tool, "input": args}); err != nil {
 		return "", err
 	}
 	res, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
