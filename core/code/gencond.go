@@ -1,6 +1,7 @@
 package code
 
 import (
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
@@ -117,7 +118,11 @@ func (c *compiler) compare(n *node, op Op, sense bool, l *label, top uint8) {
 	if j.swap {
 		a, b, side = b, a, Swapped
 	}
-	f.jump(Instr{Op: j.op, A: a, B: b}, l, n.pos)
+	in := Instr{Op: j.op, A: a, B: b}
+	if n.id == prim.Equal {
+		in.C = 1
+	}
+	f.jump(in, l, n.pos)
 	f.sides(n.id, side, height)
 }
 

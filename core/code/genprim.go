@@ -75,12 +75,9 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 			c.value(a, t, t)
 			t++
 		}
-		row := Prim
-		switch {
-		case n.id == prim.GetField && len(n.list) == 2:
-			row = Get
-		case n.id == prim.Compare:
-			row = Compare
+		row := rowOps[n.id]
+		if row == Halt || row == At && len(n.list) != 2 {
+			row = Prim
 		}
 		f.emit(Instr{Op: row, A: dst, B: uint8(len(n.list)), C: top, D: int32(n.id), K: int64(t)}, n.pos)
 	}
@@ -102,7 +99,11 @@ func (c *compiler) try(n *node, top uint8) {
 func (c *compiler) binary(n *node, op Op, dst, top, a uint8) {
 	t := above(a, top)
 	b := c.operand(n.list[1], t)
-	c.f.op(op, dst, a, b, int32(above(b, t)), n.pos)
+	in := Instr{Op: op, A: dst, B: a, C: b, D: int32(above(b, t))}
+	if n.id == prim.Equal {
+		in.K = 1
+	}
+	c.f.emit(in, n.pos)
 	c.f.meta[len(c.f.meta)-1].Row = n.id
 }
 
@@ -126,6 +127,20 @@ var opOf = func() []Op {
 		"and": opAnd, "or": opOr, "try": opTry,
 		"cons": Cons, "head": Head, "tail": Tail, "isEmpty": IsEmpty, "length": Length,
 		"pair": Pair, "fst": Fst, "snd": Snd, "concat": Concat, "code_of": CodeOfV,
+	} {
+		if id, _, ok := prim.Lookup(name); ok {
+			ops[id] = op
+		}
+	}
+	return ops
+}()
+
+// rowOps gives the instruction of a row that has one in place of Prim, with the same
+// operands; Halt where it has none.
+var rowOps = func() []Op {
+	ops := make([]Op, len(prim.Table))
+	for name, op := range map[string]Op{
+		"get": Get, "compare": Compare, "at": At, "nth": Nth, "to_text": ToText,
 	} {
 		if id, _, ok := prim.Lookup(name); ok {
 			ops[id] = op

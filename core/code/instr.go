@@ -97,7 +97,7 @@ const (
 	ModI
 	AndI // A ← B mod a power of two, K its mask, tagged
 	ShrI // A ← B div a power of two, C the shift, K the tagged divisor
-	Eq   // A ← B = C; likewise to Gte
+	Eq   // A ← B = C, K is 1 where the row is equal; likewise to Gte
 	Lt
 	Lte
 	Gt
@@ -113,8 +113,11 @@ const (
 	Length  // A ← length B
 	Concat  // A ← concat B C, h in D
 	Prim    // A ← row D of the table on the B registers from C on; K is h
-	Get     // the same for get with two operands
+	Get     // the same for get
 	Compare // the same for compare
+	At      // the same for at with two operands
+	Nth     // the same for nth
+	ToText  // the same for to_text
 	List    // A ← the list of the B registers from C on; D is h
 	ConsN   // A ← cons of the B registers from C on, onto list K; D is h
 	Rev     // A ← the list B reversed, D is h
@@ -123,7 +126,7 @@ const (
 	Jmp     // to D
 	JF      // to D if A is false; B says who asked (Asker); likewise JT
 	JT
-	JEq // to D if A = B; likewise to JGe
+	JEq // to D if A = B, C is 1 where the row is equal; likewise to JGe
 	JNe
 	JLt
 	JGe

@@ -48,7 +48,7 @@ func (v *verifier) step(i int, s *state) {
 		after := *s
 		v.writes(i, &after, a)
 		v.jumps(i, &after, in.D, in.K)
-	case code.Prim, code.Get, code.Compare:
+	case code.Prim, code.Get, code.Compare, code.At, code.Nth, code.ToText:
 		v.readsFrom(i, s, c, b)
 		v.keeps(i, s, int(in.K))
 		v.writes(i, s, a)

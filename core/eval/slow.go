@@ -184,7 +184,7 @@ func (m *Machine) slow() bool {
 		return m.reverse(in)
 	case code.Record, code.RecordL:
 		return m.record(in)
-	case code.Prim, code.Get, code.Compare:
+	case code.Prim, code.Get, code.Compare, code.At, code.Nth, code.ToText:
 		return m.generic(in)
 	case code.Sort:
 		return m.sort(in)

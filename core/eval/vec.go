@@ -17,6 +17,10 @@ const (
 	vecWords = 6 // header, root, start, length, shift of the root, padding
 	// pathWords is how much a changed path may take: a node of each level.
 	pathWords = vecWords + 8*(vecWidth+2)
+	// vecHeader is the first word of a vector.
+	vecHeader = tagHeader | kVec<<4 | vecWords<<8
+	// nearCells is how many cells the loop goes through for an item: so few are no effort.
+	nearCells = 64
 	// expanded is how many items at a time a fold takes out of a vector.
 	expanded = 64
 )
