@@ -111,8 +111,12 @@ var rules = map[string]rule{
 	"caps":           {std: anyStd, ours: []string{"core/...", "caps/statefile"}},
 	"caps/flow":      {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}},
 	"caps/registry":  {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"github.com/rogpeppe/go-internal/diff"}},
-	"caps/journal":   {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
-	"caps/run":       {std: anyStd, ours: []string{"core/...", "caps", "caps/flow", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
+	// What a cluster needs of an engine, and its contract as tests.
+	"caps/journal/order":           {std: append([]string{"context", "crypto/rand", "time"}, pure...)},
+	"caps/journal/order/ordertest": {std: anyStd, ours: []string{"caps/journal/order"}, tests: true},
+
+	"caps/journal": {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
+	"caps/run":     {std: anyStd, ours: []string{"core/...", "caps", "caps/flow", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
 
 	// What protoc-gen-go writes imports unsafe.
 	"proto/...":          {std: anyStd, libraries: grpc, unsafe: true},

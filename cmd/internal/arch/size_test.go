@@ -16,10 +16,11 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      4880,
+	"(tests)":                      5380,
 	"caps":                         7640,
 	"caps/flow":                    1240,
 	"caps/journal":                 4090,
+	"caps/journal/order":           260,
 	"caps/registry":                4560,
 	"caps/run":                     4780,
 	"caps/statefile":               350,

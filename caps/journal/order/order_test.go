@@ -1,0 +1,152 @@
+package order_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
+)
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	ordertest.Run(t, m.Open)
+}
+
+// faulty returns a fate of all that engines do: delays, doubled proposals, refused ones that
+// are stored, refused ones that are not, numbers left out.
+func faulty(seed uint64) func([]byte) order.Fate {
+	r := rand.New(rand.NewPCG(seed, 1))
+	return func([]byte) (f order.Fate) {
+		if r.IntN(3) == 0 {
+			f.Refused = true
+			f.Lost = r.IntN(2) == 0
+		}
+		if r.IntN(4) == 0 {
+			f.Before, f.After = time.Duration(r.IntN(3_000))*time.Microsecond, time.Duration(r.IntN(3_000))*time.Microsecond
+		}
+		if r.IntN(5) == 0 {
+			f.Copies, f.Apart = 1+r.IntN(2), time.Duration(r.IntN(5_000))*time.Microsecond
+		}
+		f.Skip = uint64(max(r.IntN(8)-6, 0))
+		return f
+	}
+}
+
+// The contract holds under all that an engine may do.
+func TestMemoryWithFaults(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			m := order.NewMemory(order.MemoryOptions{Fate: faulty(seed)})
+			ordertest.Run(t, m.Open)
+		})
+	}
+}
+
+// A proposer that gives up leaves a proposal that arrives later, and one that is refused
+// is stored all the same.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := order.NewMemory(order.MemoryOptions{Fate: func(p []byte) order.Fate {
+			if strings.HasPrefix(string(p), "slow") {
+				return order.Fate{Before: time.Second}
+			}
+			return order.Fate{Refused: true}
+		}})
+		o := m.Open()
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if err := o.Propose(ctx, []byte("slow")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if err := o.Propose(t.Context(), []byte("refused")); !errors.Is(err, order.ErrNotAcknowledged) {
+			t.Fatal(err)
+		}
+		seen, err := ordertest.Until(t.Context(), o, 1, []byte("slow"))
+		if err != nil || len(seen) != 2 || string(seen[0].P) != "refused" {
+			t.Fatalf("%v, %v", seen, err)
+		}
+	})
+}
+
+// An order that loses its end, is replaced, or begins later,
+// says so to those who follow it and to those who come.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	o := m.Open()
+	for _, p := range []string{"a", "b", "c"} {
+		if err := o.Propose(t.Context(), []byte(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := o.Identity(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := o.Follow(t.Context(), 1, func(place uint64, p []byte) error {
+		if place == 3 {
+			m.Truncate(1)
+		}
+		return nil
+	})
+	if !errors.Is(err, order.ErrEnds) {
+		t.Errorf("who follows an order that lost its end gets %v", err)
+	}
+	if err := m.Open().Follow(t.Context(), 4, nil); !errors.Is(err, order.ErrEnds) {
+		t.Errorf("who comes to an order that lost its end gets %v", err)
+	}
+	later := order.NewMemory(order.MemoryOptions{First: 100}).Open()
+	if err := later.Propose(t.Context(), []byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	if seen, err := ordertest.Until(t.Context(), later, 100, []byte("a")); err != nil || seen[0].Place != 100 {
+		t.Errorf("an order from place 100 on: %v, %v", seen, err)
+	}
+	if err := later.Follow(t.Context(), 99, nil); !errors.Is(err, order.ErrTrimmed) {
+		t.Errorf("who follows it from before gets %v", err)
+	}
+	m.Replace()
+	if err := o.Follow(t.Context(), 1, nil); !errors.Is(err, order.ErrOther) {
+		t.Errorf("who follows another order gets %v", err)
+	}
+}
+
+// Each rule of the contract is one that the suite sees broken.
+func TestSuiteSees(t *testing.T) {
+	t.Parallel()
+	seen := func(places ...uint64) (out []ordertest.Place) {
+		for _, p := range places {
+			out = append(out, ordertest.Place{Place: p, P: []byte{byte(p)}})
+		}
+		return out
+	}
+	for _, c := range []struct{ a, b []ordertest.Place }{
+		{seen(1, 2), seen(1)}, {seen(1, 2), seen(1, 3)}, {seen(1), nil},
+		{[]ordertest.Place{{Place: 1, P: []byte("a")}}, []ordertest.Place{{Place: 1, P: []byte("b")}}},
+	} {
+		if ordertest.Equal(c.a, c.b) == "" {
+			t.Errorf("%v and %v are called equal", c.a, c.b)
+		}
+	}
+	// An acknowledged proposal that is lost is missed.
+	m := order.NewMemory(order.MemoryOptions{Fate: func(p []byte) order.Fate { return order.Fate{Lost: string(p) == "lost"} }})
+	o := m.Open()
+	for _, p := range []string{"a", "lost", "z"} {
+		if _, err := ordertest.Propose(t.Context(), o, []byte(p)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := ordertest.Until(t.Context(), o, 1, []byte("z")); err != nil || len(got) != 2 {
+		t.Fatalf("%v, %v", got, err)
+	}
+}
