@@ -87,3 +87,25 @@ func TestShares(t *testing.T) {
 		t.Errorf("%d bytes are held, by %d", p.held, len(p.active))
 	}
 }
+
+// TestDroppedSlabs: what the pool drops is left to Go's collector, without a reference behind
+// it, and what is lent beside slabs takes the room of idle ones.
+func TestDroppedSlabs(t *testing.T) {
+	p := &slabPool{limit: 8 << 20}
+	for range 6 {
+		p.free = append(p.free, make([]word, 1<<17))
+		p.idle += 1 << 20
+	}
+	s := &Stake{Share: &Share{}, Most: 8 << 20}
+	if !p.lend(s, 5<<20) {
+		t.Fatal("there is room")
+	}
+	if p.held != 5<<20 || p.idle != 3<<20 || p.dropped != 3<<20 || len(p.free) != 3 {
+		t.Errorf("%d held, %d idle in %d slabs, %d dropped", p.held, p.idle, len(p.free), p.dropped)
+	}
+	for i, left := range p.free[len(p.free):cap(p.free)] {
+		if left != nil {
+			t.Errorf("dropped slab %d is kept", i)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"runtime/debug"
+	"slices"
 	"sync"
 )
 
@@ -62,19 +63,23 @@ func (m *Machine) takeSlab(n int) ([]word, bool) {
 		pool.Unlock()
 		return s, true
 	}
-	// What lies idle would add to the process's size: drop the oldest until
-	// there is room for the new one, and have Go take it back before the new
-	// one is made.
-	for len(pool.free) > 0 && pool.held+pool.idle > most {
-		pool.dropped += int64(len(pool.free[0])) * 8
-		pool.drop(0)
-	}
-	full := pool.full(most)
+	full := pool.trim()
 	pool.Unlock()
 	if full {
 		pool.reclaim(most)
 	}
 	return make([]word, n), true
+}
+
+// trim drops the oldest of what lies idle until there is room for what is held, since both
+// add to the process's size, and reports whether Go has to take it back first. The caller
+// holds the lock.
+func (p *slabPool) trim() bool {
+	for len(p.free) > 0 && p.held+p.idle > p.limit {
+		p.dropped += int64(len(p.free[0])) * 8
+		p.drop(0)
+	}
+	return p.full(p.limit)
 }
 
 // full reports whether what was dropped takes room that is needed.
@@ -103,12 +108,18 @@ func (p *slabPool) reclaim(most int64) {
 // they are negative; false: there is no room.
 func (p *slabPool) lend(s *Stake, bytes int64) bool {
 	p.Lock()
-	defer p.Unlock()
-	if bytes > 0 {
-		return p.admit(s, bytes)
+	if bytes <= 0 {
+		p.count(s, bytes)
+		p.Unlock()
+		return true
 	}
-	p.count(s, bytes)
-	return true
+	ok, most := p.admit(s, bytes), p.limit
+	full := ok && p.trim()
+	p.Unlock()
+	if full {
+		p.reclaim(most)
+	}
+	return ok
 }
 
 // fitting returns the smallest idle slab of n to 3/2 n words; −1: none.
@@ -124,7 +135,7 @@ func (p *slabPool) fitting(n int, most int64) int {
 
 func (p *slabPool) drop(i int) {
 	p.idle -= int64(len(p.free[i])) * 8
-	p.free = append(p.free[:i], p.free[i+1:]...)
+	p.free = slices.Delete(p.free, i, i+1) // which leaves no reference behind
 }
 
 // giveSlab takes back a slab; a machine's first memory stays its own.

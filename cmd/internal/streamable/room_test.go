@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // TestRoom: what others hold gives way after a moment, the longest of whoever has most,
@@ -209,6 +212,60 @@ func TestTurns(t *testing.T) {
 		if q.work != 0 || len(q.at)+len(q.order)+len(q.waiting) != 0 {
 			t.Errorf("left are %+v", q)
 		}
+	})
+}
+
+// TestParsingTurns: what is large is worked on by so many at once, and what is small doesn't wait for it.
+func TestParsingTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		at := 0
+		server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		mcp.AddTool(server, &mcp.Tool{Name: "slow"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct {
+			Code string `json:"code"`
+		}) (*mcp.CallToolResult, any, error) {
+			mu.Lock()
+			at++
+			mu.Unlock()
+			time.Sleep(longTurn / 2)
+			mu.Lock()
+			at--
+			mu.Unlock()
+			return nil, nil, nil
+		})
+		h, err := New(Options{Server: func(context.Context, string) (*mcp.Server, error) { return server, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.parsing.most = 3
+		var done sync.WaitGroup
+		call := func(code string) {
+			done.Go(func() {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+Path, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"code":"`+code+
+					`"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`))
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set("Accept", "application/json, text/event-stream")
+				r.Header.Set(versionHeader, "2026-07-28")
+				r.Header.Set("Mcp-Method", "tools/call")
+				r.Header.Set("Mcp-Name", "slow")
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				if w.Code != http.StatusOK {
+					t.Errorf("status %d: %s", w.Code, w.Body)
+				}
+			})
+			synctest.Wait()
+		}
+		for range 6 {
+			call(strings.Repeat("x", maxSmallBody))
+		}
+		call("x")
+		mu.Lock()
+		if at != 3 { // two large ones of the one principal there is, and the small one
+			t.Errorf("%d are at work", at)
+		}
+		mu.Unlock()
+		done.Wait()
 	})
 }
 

@@ -102,6 +102,10 @@ func or[T int | int64 | time.Duration](v, otherwise T) T {
 	return v
 }
 
+// maxSmallBody is how many bytes the body of a request may have that doesn't take a turn to be
+// parsed, checked and compiled, which takes about a hundred times its size.
+const maxSmallBody = 32 << 10
+
 // Handler answers the requests of MCP clients, and /healthz.
 type Handler struct {
 	o        Options
@@ -110,6 +114,7 @@ type Handler struct {
 	live     live
 	answers  room
 	turns    turns
+	parsing  turns // of requests with large bodies
 	sessions sessions
 	modern   *mcp.StreamableHTTPHandler
 	session  *mcp.StreamableHTTPHandler
@@ -124,7 +129,7 @@ func New(o Options) (*Handler, error) {
 	}
 	h := &Handler{
 		o: o, budget: newBudget(o), answers: room{size: answerRoom, own: ownAnswers},
-		turns: turns{most: max(2, runtime.GOMAXPROCS(0))},
+		turns: turns{most: max(2, runtime.GOMAXPROCS(0))}, parsing: turns{most: max(2, runtime.GOMAXPROCS(0))},
 	}
 	var err error
 	if h.guard, err = newGuard(o.Hosts, o.Origins); err != nil {
@@ -292,6 +297,12 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		defer leave()
 		answer.begun = leave
+	case len(body) > maxSmallBody:
+		leave, err := h.parsing.enter(r.Context(), principal)
+		if err != nil {
+			return
+		}
+		defer leave()
 	}
 	if r.Method == http.MethodGet || slices.Contains(methods, "subscriptions/listen") {
 		if len(body) > maxStreamBytes {
