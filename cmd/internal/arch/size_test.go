@@ -35,7 +35,7 @@ var maxLines = map[string]int{
 	"cmd/internal/programs":        200,
 	"cmd/internal/recording":       210,
 	"cmd/internal/stdio":           1800,
-	"cmd/internal/streamable":      1530,
+	"cmd/internal/streamable":      1540,
 	"cmd/internal/telemetry":       230,
 	"cmd/internal/ui":              2790,
 	"cmd/internal/ui/figures":      170,
