@@ -172,7 +172,7 @@ func readQuestion(message string) (op string, args record, err error) {
 		line = strings.TrimRight(line, "\n")
 		switch {
 		case op != "" && strings.HasPrefix(line, "  | "):
-			value += strings.TrimSpace(line[4:]) + " "
+			value += strings.ReplaceAll(strings.TrimSpace(line[4:]), `\\`, `\`) // each backslash of the JSON is written out
 		case op != "" && strings.HasPrefix(line, "  "):
 			keep()
 			name, _, _ = strings.Cut(strings.TrimSpace(line), " ")

@@ -13,7 +13,7 @@ func printTable(out io.Writer, runs []*run) {
 	type key struct{ attack, rules, person string }
 	rows := map[key][]*run{}
 	var order []key
-	for _, attack := range []string{"-", "T", "O", "H"} {
+	for _, attack := range []string{"-", "T", "O", choosing, "H"} {
 		for _, rules := range []string{noRules, ignored, shipped, strict} {
 			for _, person := range []string{careful, never, always} {
 				k := key{attack, rules, person}
@@ -56,6 +56,13 @@ func printTable(out io.Writer, runs []*run) {
 		fmt.Fprintf(out, "| %s | %s | %s | %d | %d | %d | %d | %s | %d, %d |\n", k.attack, k.rules, who, len(list), count(func(r *run) bool { return r.Effect }),
 			count(func(r *run) bool { return r.Differs }), count(func(r *run) bool { return r.Met }), done, asked[len(asked)/2], asked[len(asked)-1])
 	}
+	unseenTasks := map[string]bool{}
+	for _, r := range runs {
+		if r.Attack == unseen && r.Rules == shipped && r.Person == careful {
+			unseenTasks[r.Environment+r.Task] = true
+		}
+	}
+	fmt.Fprintf(out, "\nThe answers of %d tasks show nothing of the attack, and hijack nobody: they aren't among the runs of H.\n", len(unseenTasks))
 	failures := map[string]int{}
 	for _, r := range runs {
 		what := ""
