@@ -35,6 +35,13 @@ func (s *Store) PutBlob(ctx context.Context, data []byte) (Hash, error) {
 		return hash, fmt.Errorf("%d bytes can't be recorded, the most is %d", len(data), MaxBlob)
 	}
 	n := int64(len(data))
+	if s.writer.follower != nil {
+		if data == nil {
+			data = []byte{}
+		}
+		_, err := s.append(&entry{stage: Written, blob: data, size: n})
+		return hash, err
+	}
 	waits := false
 	defer func() {
 		if waits {

@@ -15,6 +15,9 @@ import (
 // refuses to open a file of a later one.
 const Format = 2
 
+// clusterFormat is that of a file that is written through a cluster's order.
+const clusterFormat = 3
+
 // application marks the file, for file(1) and for us: "PIFJ".
 const application = 0x5049464a
 
@@ -23,8 +26,11 @@ const application = 0x5049464a
 // inserted, isn't opened.
 func layout(format int64) []string {
 	kinds, more := kindIndex+` WHERE `+indexedKinds, []string{toolIndex}
-	if format == 1 {
+	switch format {
+	case 1:
 		kinds, more = kindIndex, nil
+	case clusterFormat:
+		more = append(more, clusterLayout...)
 	}
 	return append([]string{
 		`CREATE TABLE events(seq INTEGER PRIMARY KEY, prev BLOB NOT NULL, hash BLOB NOT NULL, time INTEGER NOT NULL, kind TEXT NOT NULL, run TEXT NOT NULL, branch TEXT NOT NULL, data BLOB NOT NULL) STRICT`,
@@ -70,8 +76,8 @@ func (s *Store) recognize(db querier) (format int64, err error) {
 		return refuse("it is a SQLite database, but not a journal; name another file with --store")
 	case app != application:
 		return refuse("it is the SQLite database of another program (application_id %#x); name another file with --store", uint32(app))
-	case version > Format:
-		return refuse("its format is %d, from a newer mcp-pif; this one reads up to %d: update mcp-pif, or name another file with --store", version, Format)
+	case version > clusterFormat:
+		return refuse("its format is %d, from a newer mcp-pif; this one reads up to %d: update mcp-pif, or name another file with --store", version, clusterFormat)
 	case version < 1:
 		return refuse("its format is %d, which no mcp-pif wrote; restore a copy, or name another file with --store", version)
 	}
@@ -127,7 +133,10 @@ func (s *Store) make(conn *sql.Conn) error {
 	} else if _, err := conn.ExecContext(bg, `PRAGMA auto_vacuum=incremental`); err != nil {
 		return err
 	}
-	if err := s.useWAL(conn); err != nil || !isNew && format == Format {
+	if format == clusterFormat && s.o.Order == nil {
+		return &problem{s.path, ErrCluster, "it belongs to a cluster, and only a server with --cluster writes it; or take it out with 'mcp-pif cluster leave'", nil}
+	}
+	if err := s.useWAL(conn); err != nil || !isNew && format >= Format {
 		return err
 	}
 	if !isNew {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 )
 
 // Options is how a [Store] is opened. The zero value of a field is its default.
@@ -42,6 +44,11 @@ type Options struct {
 	// each store is that was opened with it, so that a store that lacks it later is
 	// noticed; empty: none is kept.
 	Notes string
+	// Order is that of the cluster through which the file is written, of which it is the
+	// one of the Profile at the Node; nil: there is no cluster. The order stays the
+	// caller's to close.
+	Order         order.Order
+	Profile, Node string
 	// Now is the clock; time.Now.
 	Now func() time.Time
 }
@@ -184,6 +191,14 @@ func (s *Store) open() error {
 		}
 		if err := s.writer.prepare(); err != nil {
 			return err
+		}
+		if s.o.Order != nil {
+			if err := s.toCluster(conn); err != nil {
+				return err
+			}
+			if s.writer.follower, err = newFollower(s, conn); err != nil {
+				return err
+			}
 		}
 	}
 	err = s.reader(bg, func(conn *sql.Conn) error {

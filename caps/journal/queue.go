@@ -21,6 +21,10 @@ type entry struct {
 	size int64
 	// flush marks an entry that is no event: it asks for what is before it.
 	flush bool
+	// barrier marks one that asks a cluster for what was acknowledged before it.
+	barrier bool
+	// blob is bytes to be kept by their hash, in a cluster, in place of an event.
+	blob []byte
 	// told is set where it has its outcome already.
 	told bool
 	// done gets the outcome; nil where nobody waits.
@@ -33,7 +37,7 @@ type outcome struct {
 }
 
 func (x *entry) weight() int64 {
-	if x.flush {
+	if x.flush || x.barrier {
 		return 0
 	}
 	return overhead + int64(len(x.e.Run)+len(x.e.Branch)+len(x.e.Data)) + x.size
@@ -58,6 +62,9 @@ func (w *writer) push(x *entry) error {
 	}
 	if w.closed {
 		return &problem{w.path, ErrClosed, "it was closed", nil}
+	}
+	if w.follower != nil && w.failing != nil && x.done != nil {
+		return w.failing
 	}
 	if x.flush && w.stalled {
 		return errNoRoom
@@ -87,6 +94,9 @@ func (w *writer) take() (batch []*entry, size int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	most := int64(maxBatchBytes)
+	if w.follower != nil {
+		most = maxWhole * 2 / 3
+	}
 	if limit := w.quota.get(); limit > 0 {
 		most = min(most, limit/small)
 	}

@@ -32,6 +32,9 @@ var (
 	ErrUnsafe = errors.New("its place is not safe")
 	// ErrClosed means that the store was closed before.
 	ErrClosed = errors.New("it was closed")
+	// ErrCluster means that the cluster that the file belongs to doesn't let it be
+	// written, or not now.
+	ErrCluster = errors.New("the cluster can't record it")
 	// ErrBehind means that the tools have changed since the event that the
 	// caller of Change knew of.
 	ErrBehind = errors.New("the tools have changed since")

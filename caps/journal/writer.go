@@ -36,6 +36,7 @@ type writer struct {
 	insert        inserter
 	full          bool // synchronous=full
 	flight        flight
+	follower      *follower // nil: it is in no cluster
 
 	// file is what is at path.
 	file  os.FileInfo
@@ -93,6 +94,9 @@ func (w *writer) start(s *Store) {
 	w.started = true
 	w.noted.file, w.noted.store, w.noted.path = s.note, s.id, s.path
 	go w.loop()
+	if w.follower != nil {
+		w.follower.start()
+	}
 }
 
 // retry is how long to wait before noted events are tried again.
@@ -117,6 +121,9 @@ func (w *writer) loop() {
 		w.quota.yield()
 		batch, size := w.take()
 		err := explain(w.path, w.waitFor(w.closing, size, func() { w.stall(batch) }, func() error {
+			if w.follower != nil {
+				return w.propose(batch)
+			}
 			w.turn <- struct{}{}
 			defer func() { <-w.turn }()
 			return w.write(batch, size)
@@ -258,18 +265,25 @@ func (w *writer) head() (seq uint64, hash Hash, err error) {
 
 // use calls fn with the connection, when it is free.
 func (w *writer) use(ctx context.Context, fn func(*sql.Conn) error) error {
+	return w.hold(ctx, func(conn *sql.Conn) error {
+		w.mu.Lock()
+		closed := w.closed
+		w.mu.Unlock()
+		if closed {
+			return &problem{w.path, ErrClosed, "it was closed", nil}
+		}
+		return fn(conn)
+	})
+}
+
+// hold is use for those who end before the connection is closed.
+func (w *writer) hold(ctx context.Context, fn func(*sql.Conn) error) error {
 	select {
 	case w.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-w.turn }()
-	w.mu.Lock()
-	closed := w.closed
-	w.mu.Unlock()
-	if closed {
-		return &problem{w.path, ErrClosed, "it was closed", nil}
-	}
 	return explain(w.path, fn(w.conn))
 }
 
@@ -285,8 +299,12 @@ func (w *writer) stop() error {
 	}
 	signal(w.hurry)
 	signal(w.wake)
+	var err error
 	if w.started {
 		<-w.ended
+	}
+	if w.follower != nil {
+		err = w.follower.close()
 	}
 	w.turn <- struct{}{} // nobody else has the connection any more
 	if w.started && w.failing == nil {
@@ -296,7 +314,6 @@ func (w *writer) stop() error {
 		}
 	}
 	// SQLite tidies up behind the last connection only where no statement is left.
-	var err error
 	for _, stmt := range []*sql.Stmt{w.last, w.changed} {
 		if stmt != nil {
 			err = errors.Join(err, stmt.Close())

@@ -1,0 +1,363 @@
+package journal_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+)
+
+// A tester is a test of Go's or of rapid's.
+type tester interface {
+	Helper()
+	Fatal(...any)
+	Error(...any)
+	Cleanup(func())
+}
+
+// clustered opens the file of a node.
+func clustered(t tester, path, node string, o order.Order) *journal.Store {
+	t.Helper()
+	s, err := journal.Open(path, journal.Options{Order: o, Node: node, Profile: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// barrier waits until a node has all that was acknowledged.
+func barrier(t tester, s *journal.Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := s.Barrier(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// content is the events of a store, and that its chain holds.
+func content(t tester, s *journal.Store) []journal.Event {
+	t.Helper()
+	events, _, err := s.Read(journal.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Verify(context.Background()); err != nil {
+		t.Error(err)
+	}
+	return events
+}
+
+func sameEvents(a, b []journal.Event) bool {
+	return slices.EqualFunc(a, b, func(x, y journal.Event) bool { return x.Hash == y.Hash && string(x.Data) == string(y.Data) })
+}
+
+// TestCluster: what one node appended, another has after a barrier; of two changes of
+// one tool that were based on the same one holds, and of different tools both do.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	dir := t.TempDir()
+	a, b := clustered(t, filepath.Join(dir, "a.db"), "a", m.Open()), clustered(t, filepath.Join(dir, "b.db"), "b", m.Open())
+	seq, err := a.Change(0, journal.ToolEvolved, []byte(`{"tool":"x","version":1}`))
+	if err != nil || seq != 1 {
+		t.Fatal(seq, err)
+	}
+	barrier(t, b)
+	if n, err := b.Changed(); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if seq, err = b.Change(1, journal.ToolEvolved, []byte(`{"tool":"x","version":2}`), "x"); err != nil || seq != 2 {
+		t.Fatal(seq, err)
+	}
+	if _, err := a.Change(1, journal.ToolEvolved, []byte(`{"tool":"x","version":2}`), "x"); !errors.Is(err, journal.ErrBehind) {
+		t.Fatal(err)
+	}
+	if _, err := a.Change(1, journal.ToolEvolved, []byte(`{"tool":"y","version":1}`)); !errors.Is(err, journal.ErrBehind) {
+		t.Fatal(err)
+	}
+	if seq, err = a.Change(1, journal.ToolEvolved, []byte(`{"tool":"y","version":1}`), "y", "z"); err != nil || seq != 3 {
+		t.Fatal(seq, err)
+	}
+	large := []byte(`{"text":"` + strings.Repeat("x", 3<<20) + `"}`)
+	if seq, err = b.Append(journal.Synced, journal.RunStarted, "r", "0.1", large); err != nil || seq != 4 {
+		t.Fatal(seq, err)
+	}
+	hash, err := b.PutBlob(context.Background(), large)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seq, err = b.ChangeAll(3, several(3), "t0", "t1"); err != nil || seq != 5 {
+		t.Fatal(seq, err)
+	}
+	barrier(t, a)
+	if got, err := a.Blob(hash); err != nil || string(got) != string(large) {
+		t.Error("the blob isn't at the other node", err)
+	}
+	if one, two := content(t, a), content(t, b); len(one) != 7 || !sameEvents(one, two) {
+		t.Errorf("%d and %d events", len(one), len(two))
+	} else if string(one[6].Data) != `{"tool":"t2","version":1,"number":7}` {
+		t.Errorf("%s", one[6].Data)
+	}
+	if c, ok := a.Cluster(); !ok || c.Stopped != nil || c.Peers["b"].Differs || c.Peers["b"].Place == 0 || time.Since(c.Fresh) > time.Minute {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestClusterFile: a store of today becomes a cluster's, goes on after a restart, and
+// isn't written without its order.
+func TestClusterFile(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	path := filepath.Join(t.TempDir(), "j.db")
+	s := openStore(t, path, journal.Options{})
+	for i := range 3 {
+		if _, err := s.Change(uint64(i), journal.ToolEvolved, fmt.Appendf(nil, `{"tool":"x%d","version":1}`, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustClose(t, s)
+	for i := range 3 {
+		s := clustered(t, path, "a", m.Open())
+		seq, err := s.Change(uint64(3+i), journal.ToolRetired, []byte(`{"tool":"x0","version":1}`), "x0")
+		if err != nil || seq != uint64(4+i) {
+			t.Fatal(seq, err)
+		}
+		if _, err := s.Change(0, journal.ToolRetired, []byte(`{"tool":"x1","version":1}`), "x1"); !errors.Is(err, journal.ErrBehind) {
+			t.Fatal("a change from before the cluster isn't known", err)
+		}
+		mustClose(t, s)
+	}
+	if _, err := journal.Open(path, journal.Options{}); !errors.Is(err, journal.ErrCluster) {
+		t.Fatal(err)
+	}
+	if _, err := journal.Open(path, journal.Options{Order: m.Open(), Profile: "other", Node: "a"}); !errors.Is(err, journal.ErrCluster) {
+		t.Fatal(err)
+	}
+	read := openStore(t, path, journal.Options{ReadOnly: true})
+	if n := len(content(t, read)); n != 6 {
+		t.Errorf("%d events", n)
+	}
+	// One that began with other events can't take part.
+	other := clustered(t, filepath.Join(t.TempDir(), "k.db"), "b", m.Open())
+	if err := stopped(t, other); !strings.Contains(err.Error(), "began with other events") {
+		t.Error(err)
+	}
+}
+
+func mustClose(t testing.TB, s *journal.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stopped waits until a node has stopped, and tells why.
+func stopped(t testing.TB, s *journal.Store) error {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if c, _ := s.Cluster(); c.Stopped != nil {
+			if err := s.Barrier(context.Background()); !errors.Is(err, journal.ErrCluster) {
+				t.Errorf("a barrier passes: %v", err)
+			}
+			return c.Stopped
+		}
+	}
+	t.Fatal("it goes on")
+	return nil
+}
+
+// TestClusterStops: an order that isn't what it was stops the node.
+func TestClusterStops(t *testing.T) {
+	t.Parallel()
+	for what, c := range map[string]struct {
+		harm func(t *testing.T, m *order.Memory, path string)
+		want string
+	}{
+		"another order":  {func(_ *testing.T, m *order.Memory, _ string) { m.Replace() }, "the order is another"},
+		"a lost end":     {func(_ *testing.T, m *order.Memory, _ string) { m.Truncate(2) }, "ends before"},
+		"a changed file": {func(t *testing.T, _ *order.Memory, path string) { meddle(t, path) }, "another program has written it"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			m := order.NewMemory(order.MemoryOptions{})
+			path := filepath.Join(t.TempDir(), "j.db")
+			s := clustered(t, path, "a", m.Open())
+			for range 10 {
+				if _, err := s.Append(journal.Written, journal.RunStarted, "r", "", []byte(`{}`)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.harm(t, m, path)
+			_, _ = s.Append(journal.Noted, journal.RunStarted, "r", "", []byte(`{}`))
+			if err := stopped(t, s); !strings.Contains(err.Error(), c.want) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// meddle writes an event into a file beside the cluster.
+func meddle(t *testing.T, path string) {
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`INSERT INTO events SELECT seq+1, prev, hash, time, kind, run, branch, data FROM events ORDER BY seq DESC LIMIT 1`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestClusterLoses: a node stops that the order doesn't show a proposal.
+func TestClusterLoses(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	dir := t.TempDir()
+	a, b := clustered(t, filepath.Join(dir, "a.db"), "a", m.Open()), clustered(t, filepath.Join(dir, "b.db"), "b", without{m.Open(), 5})
+	for _, s := range []*journal.Store{a, b, a, b, a, b, a, b} {
+		_, _ = s.Append(journal.Noted, journal.RunStarted, "r", "", []byte(`{}`))
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		_ = s.Barrier(ctx)
+		cancel()
+	}
+	if err := stopped(t, b); !strings.Contains(err.Error(), "had other proposals") {
+		t.Error(err)
+	}
+}
+
+// without is an order that doesn't show a place.
+type without struct {
+	order.Order
+	place uint64
+}
+
+func (w without) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	return w.Order.Follow(ctx, from, func(place uint64, p []byte) error {
+		if place == w.place {
+			return nil
+		}
+		return fn(place, p)
+	})
+}
+
+// TestClusterDeterminism: whatever an order does with what three nodes propose, doubled,
+// refused though it is stored, late, and whenever they restart, they come to have the same
+// events, of which each acknowledged one is one, once; and so does a file that follows later.
+func TestClusterDeterminism(t *testing.T) {
+	t.Parallel()
+	all, runs, most := t.TempDir(), 0, 12
+	if os.Getenv("PIF_FULL") != "" {
+		most = 100
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		if runs == most {
+			return // each takes half a second
+		}
+		seed := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 40).Draw(t, "fates")
+		calls := 0
+		m := order.NewMemory(order.MemoryOptions{Fate: func([]byte) (f order.Fate) {
+			calls++
+			if calls%7 == 0 {
+				return f // so that it ends
+			}
+			switch seed[calls%len(seed)] {
+			case 0:
+				f.Refused = true
+			case 1:
+				f.Copies, f.Apart = 2, time.Millisecond
+			case 2:
+				f.Lost, f.Refused = true, true
+			case 3:
+				f.Refused, f.Before = true, 2*time.Millisecond
+			case 4:
+				f.Skip = 3
+			}
+			return f
+		}})
+		runs++
+		dir := filepath.Join(all, fmt.Sprint(runs))
+		nodes := make([]*journal.Store, 3)
+		open := func(i int) {
+			nodes[i] = clustered(t, filepath.Join(dir, fmt.Sprint(i, ".db")), fmt.Sprint("n", i), m.Open())
+		}
+		for i := range nodes {
+			open(i)
+		}
+		held := map[string]bool{}
+		for i := range rapid.IntRange(1, 25).Draw(t, "steps") {
+			n := rapid.IntRange(0, 2).Draw(t, "node")
+			name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "tool")
+			text := fmt.Sprintf(`{"tool":"%s","version":1,"step":%d}`, name, i)
+			known, _ := nodes[n].Changed()
+			var err error
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			case 0:
+				_, err = nodes[n].Append(journal.Noted, journal.RunStarted, "r", "", []byte(text))
+			case 1:
+				_, err = nodes[n].Change(known, journal.ToolEvolved, []byte(text))
+				if err == nil {
+					held[text] = true
+				}
+			case 2:
+				_, err = nodes[n].Change(known, journal.ToolRetired, []byte(text), name)
+				if err == nil {
+					held[text] = true
+				}
+			case 3:
+				_, err = nodes[n].ChangeAll(known, several(3), "t0")
+			case 4:
+				_, err = nodes[n].Append(journal.Written, journal.RunEnded, "r", "", []byte(text))
+				if err == nil {
+					held[text] = true
+				}
+			case 5:
+				if err = nodes[n].Close(); err == nil {
+					open(n)
+				}
+			case 6:
+				err = nodes[n].Barrier(context.Background())
+			}
+			if err != nil && !errors.Is(err, journal.ErrBehind) {
+				t.Fatal(err)
+			}
+		}
+		nodes = append(nodes, nil)
+		open(3) // from the beginning
+		var have [][]journal.Event
+		for range 2 { // what is only noted is in the order after its node's barrier
+			for _, s := range nodes {
+				barrier(t, s)
+			}
+		}
+		for _, s := range nodes {
+			have = append(have, content(t, s))
+		}
+		for i := range have {
+			if !sameEvents(have[0], have[i]) {
+				t.Fatalf("node 0 has %d events, node %d %d others", len(have[0]), i, len(have[i]))
+			}
+		}
+		times := map[string]int{}
+		for _, e := range have[0] {
+			times[string(e.Data)]++
+		}
+		for text := range held {
+			if times[text] != 1 {
+				t.Fatalf("%s is there %d times", text, times[text])
+			}
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// proposeAgain is how long after it was acknowledged a proposal is waited for before it
+	// is proposed again.
+	proposeAgain = 10 * time.Second
+	// lastTries is how long a store that is being closed still tries to propose what waits.
+	lastTries = 3 * time.Second
+)
+
+// errUnknown says that nobody knows whether what was proposed will be applied.
+func (w *writer) errUnknown() error {
+	return &problem{w.path, ErrCluster, "the cluster's order hasn't answered: whether this was recorded isn't known", nil}
+}
+
+// propose puts a batch into the order and waits until it is applied here. One is under way at a time.
+func (w *writer) propose(batch []*entry) error {
+	f := w.follower
+	var mine []*entry
+	proposed := false
+	for _, x := range batch {
+		if proposed = proposed || !x.flush; !x.flush && !x.barrier {
+			mine = append(mine, x)
+		}
+	}
+	if !proposed {
+		return nil
+	}
+	begun := time.Now()
+	content := encodeEntries(batch)
+	size := len(content)
+	if size > maxWhole {
+		size = maxPiece
+	}
+	pieces := 1
+	if size > 0 {
+		pieces = (len(content) + size - 1) / size
+	}
+	for i := range pieces {
+		p := proposal{profile: w.o.Profile, node: w.o.Node, boot: f.boot, base: f.base, piece: uint64(i), pieces: uint64(pieces)}
+		p.content = content[i*size : min((i+1)*size, len(content))]
+		x := &waiting{applied: make(chan struct{})}
+		if i == pieces-1 {
+			x.entries = mine
+		}
+		if err := f.put(&p, x, batch); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	f.fresh = begun
+	f.mu.Unlock()
+	return nil
+}
+
+// put proposes, unchanged, until it is applied here. It gives up only where the node has
+// stopped, or the store is being closed; those who wait are let go after a while.
+func (f *follower) put(p *proposal, x *waiting, batch []*entry) error {
+	w := f.s.writer
+	closing := w.closing.Done()
+	patience := time.NewTimer(w.o.Patience)
+	defer patience.Stop()
+	var over <-chan time.Time
+	// wait waits for a channel, and reports whether the proposal is to be tried again.
+	wait := func(until <-chan time.Time, also <-chan struct{}) (bool, error) {
+		for {
+			select {
+			case <-x.applied:
+				return false, nil
+			case <-f.stopping:
+				return false, f.stopped
+			case <-over:
+				return false, w.errUnknown()
+			case <-closing:
+				closing, over = nil, time.After(lastTries)
+			case <-patience.C:
+				w.letGo(batch)
+				patience.Reset(time.Second)
+			case <-also:
+				return true, nil
+			case <-until:
+				return true, nil
+			}
+		}
+	}
+	if again, err := wait(nil, f.identified); !again {
+		return err
+	}
+	f.next++
+	p.n, p.at = f.next, f.point()
+	x.n = p.n
+	f.mu.Lock()
+	f.waiting = x
+	f.mu.Unlock()
+	payload := p.encode()
+	said := ""
+	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		ctx, cancel := context.WithCancel(f.ctx)
+		answered := make(chan struct{})
+		var err error
+		go func() {
+			defer close(answered)
+			err = f.order.Propose(ctx, payload)
+		}()
+		again, ended := wait(nil, answered)
+		cancel()
+		<-answered
+		if !again {
+			return ended
+		}
+		if err == nil {
+			pause = proposeAgain
+		} else if words := err.Error(); words != said {
+			said = words
+			w.o.Log.Warn("the cluster's order didn't acknowledge", "profile", w.o.Profile, "error", err)
+		}
+		if again, err := wait(time.After(pause), nil); !again {
+			return err
+		}
+		if pause == proposeAgain {
+			pause = time.Second
+		}
+	}
+}
+
+// letGo answers those who wait while the order doesn't: of what was proposed nobody knows,
+// what is in the queue was not.
+func (w *writer) letGo(batch []*entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failing == nil {
+		w.failing = &problem{w.path, ErrCluster, fmt.Sprintf("the cluster's order hasn't answered for %v: nothing can be recorded now", w.o.Patience), nil}
+		w.o.Log.Error("the cluster's order doesn't answer", "profile", w.o.Profile)
+	}
+	for _, x := range batch {
+		if x.done != nil && !x.told {
+			x.told = true
+			x.done <- outcome{0, w.errUnknown()}
+		}
+	}
+	kept := w.queue[:0]
+	for _, x := range w.queue {
+		if x.done == nil {
+			kept = append(kept, x)
+			continue
+		}
+		w.held -= x.weight()
+		x.done <- outcome{0, w.failing}
+	}
+	w.queue = kept
+	w.room.Broadcast()
+}
