@@ -30,8 +30,8 @@ func TestFormats(t *testing.T) {
 		}, journal.ErrFormat, []string{"another program", "0x4d"}},
 		"newer": {func(t *testing.T, path string) {
 			made(t, path)
-			sqlExec(t, raw(t, path), fmt.Sprintf(`PRAGMA user_version=%d`, journal.Format+1))
-		}, journal.ErrFormat, []string{"newer mcp-pif", fmt.Sprint("format is ", journal.Format+1), fmt.Sprint("up to ", journal.Format), "update"}},
+			sqlExec(t, raw(t, path), fmt.Sprintf(`PRAGMA user_version=%d`, journal.Format+2))
+		}, journal.ErrFormat, []string{"newer mcp-pif", fmt.Sprint("format is ", journal.Format+2), fmt.Sprint("up to ", journal.Format+1), "update"}},
 		"odd": {func(t *testing.T, path string) {
 			made(t, path)
 			sqlExec(t, raw(t, path), `PRAGMA user_version=-1`)
