@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
@@ -62,7 +63,7 @@ answer about it.`,
 			if len(args) == 1 && strings.HasPrefix(args[0], "p_") {
 				return cli.Failed(approvePlan(cmd, &stores, args[0], o.no))
 			}
-			path, err := consentFile()
+			path, err := app.ConsentFile()
 			if err != nil {
 				return cli.Failed(err)
 			}

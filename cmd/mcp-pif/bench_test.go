@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 )
 
 // Benchmarks of the server as a process, spoken to over its pipes:
@@ -126,7 +128,7 @@ func windowed(b *testing.B, window int, flags ...string) func() {
 func BenchmarkEvolve(b *testing.B) {
 	for _, store := range []string{"memory", filepath.Join(b.TempDir(), "pif.db")} {
 		name := "file"
-		if store == inMemory {
+		if store == app.InMemory {
 			name = store
 		}
 		b.Run(name, func(b *testing.B) {

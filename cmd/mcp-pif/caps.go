@@ -13,12 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core"
 )
 
 func newCaps() *cobra.Command {
-	var o capOptions
+	var o app.CapOptions
 	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "caps",
@@ -43,8 +44,8 @@ The text of a capability is KIND[.VERB[,VERB]]:SCOPE[,OPTION[=VALUE]]:
 		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(showCaps(cmd, &o, *asJSON)) },
 	}
 	asJSON = cli.JSONFlag(cmd)
-	o.register(cmd.Flags(), keptNowhere)
-	o.registerPrincipal(cmd.Flags())
+	o.Register(cmd.Flags(), app.KeptNowhere)
+	o.RegisterPrincipal(cmd.Flags())
 	cmd.AddCommand(newExplain(), newRevoke(), newRestore(), newRevoked())
 	return cmd
 }
@@ -58,7 +59,7 @@ type shownAllowed struct {
 }
 
 func allowedAsJSON(principal string, grants []*caps.Grant, denies []caps.Capability, secrets []caps.Binding) shownAllowed {
-	a := shownAllowed{principal, []string{}, []string{}, append([]string{}, secretLines(secrets)...)}
+	a := shownAllowed{principal, []string{}, []string{}, append([]string{}, app.SecretLines(secrets)...)}
 	for _, g := range grants {
 		a.Grants = append(a.Grants, g.String())
 	}
@@ -68,31 +69,31 @@ func allowedAsJSON(principal string, grants []*caps.Grant, denies []caps.Capabil
 	return a
 }
 
-func showCaps(cmd *cobra.Command, o *capOptions, asJSON bool) error {
+func showCaps(cmd *cobra.Command, o *app.CapOptions, asJSON bool) error {
 	out := cmd.OutOrStdout()
-	auth, err := o.look(warnings(cmd))
+	auth, err := o.Look(app.Warnings(cmd))
 	if err != nil {
 		return err
 	}
-	defer auth.close()
-	if o.principal != "" && !asJSON && !slices.Contains(auth.principals.Names(), o.principal) {
-		fmt.Fprintf(out, "The policy says nothing of the principal %q, who has what everybody has.\n", o.principal)
+	defer auth.Close()
+	if o.Principal != "" && !asJSON && !slices.Contains(auth.Principals.Names(), o.Principal) {
+		fmt.Fprintf(out, "The policy says nothing of the principal %q, who has what everybody has.\n", o.Principal)
 	}
-	grants := auth.policy.Grants()
+	grants := auth.Policy.Grants()
 	if asJSON {
-		all := []shownAllowed{allowedAsJSON(o.principal, grants, auth.policy.Denies(), auth.policy.Secrets().List())}
-		for _, name := range auth.principals.Names() {
-			if own := auth.principals.Own(name); o.principal == "" {
+		all := []shownAllowed{allowedAsJSON(o.Principal, grants, auth.Policy.Denies(), auth.Policy.Secrets().List())}
+		for _, name := range auth.Principals.Names() {
+			if own := auth.Principals.Own(name); o.Principal == "" {
 				all = append(all, allowedAsJSON(name, own.Grants, own.Denies, nil))
 			}
 		}
 		return cli.PrintJSON(cmd, all)
 	}
-	if len(auth.principals.Grants()) == 0 {
+	if len(auth.Principals.Grants()) == 0 {
 		fmt.Fprintln(out, "No capabilities granted: tools can only compute.")
 		fmt.Fprintln(out, "\nWhat can be granted with --cap:")
-		for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
-			m, _ := auth.kinds.Manifest(kind)
+		for _, kind := range slices.Sorted(maps.Keys(auth.Kinds)) {
+			m, _ := auth.Kinds.Manifest(kind)
 			fmt.Fprintf(out, "  %-6s %s\n", kind, m.Doc)
 			for i := range m.Operations {
 				fmt.Fprintf(out, "         %-14s %s\n", m.Operations[i].Name, m.Operations[i].Doc)
@@ -103,12 +104,12 @@ func showCaps(cmd *cobra.Command, o *capOptions, asJSON bool) error {
 	if len(grants) == 0 {
 		fmt.Fprintln(out, "No capabilities granted: tools can only compute.")
 	}
-	printAllowed(out, grants, auth.policy.Denies(), auth.policy.Secrets().List())
-	if o.principal != "" {
+	printAllowed(out, grants, auth.Policy.Denies(), auth.Policy.Secrets().List())
+	if o.Principal != "" {
 		return nil
 	}
-	for _, name := range auth.principals.Names() {
-		own := auth.principals.Own(name)
+	for _, name := range auth.Principals.Names() {
+		own := auth.Principals.Own(name)
 		fmt.Fprintf(out, "\nthe principal %q besides:\n", name)
 		var secrets []caps.Binding
 		for _, s := range own.Secrets {
@@ -127,14 +128,14 @@ func printAllowed(out io.Writer, grants []*caps.Grant, denies []caps.Capability,
 	for _, d := range denies {
 		fmt.Fprintf(out, "denied: %s\n", cli.Printable(d.String()))
 	}
-	for _, line := range secretLines(secrets) {
+	for _, line := range app.SecretLines(secrets) {
 		fmt.Fprintln(out, cli.Printable(line))
 	}
 }
 
 func newExplain() *cobra.Command {
 	var (
-		o          capOptions
+		o          app.CapOptions
 		file, name string
 		declared   []string
 	)
@@ -152,17 +153,17 @@ refused.`,
 			if err != nil {
 				return err
 			}
-			auth, err := o.look(warnings(cmd))
+			auth, err := o.Look(app.Warnings(cmd))
 			if err != nil {
 				return cli.Failed(err)
 			}
-			defer auth.close()
+			defer auth.Close()
 			return cli.Failed(explain(cmd.OutOrStdout(), auth, name, code, declared))
 		},
 	}
 	f := cmd.Flags()
-	o.register(f, keptNowhere)
-	o.registerPrincipal(f)
+	o.Register(f, app.KeptNowhere)
+	o.RegisterPrincipal(f)
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
 	f.StringVar(&name, "name", "it", "the tool's name")
 	f.StringArrayVar(&declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated. Without it, what it needs of the grants")
@@ -172,7 +173,7 @@ refused.`,
 // errRefused ends a command that has told why already.
 var errRefused error = &cli.Failure{}
 
-func explain(out io.Writer, auth *authority, name, code string, declared []string) error {
+func explain(out io.Writer, auth *app.Authority, name, code string, declared []string) error {
 	p, err := cli.Compile(name, code)
 	if err != nil {
 		return err
@@ -195,12 +196,12 @@ func explain(out io.Writer, auth *authority, name, code string, declared []strin
 	tell("can't be known:", n.Unknown)
 	tell("never allowed there:", n.Inert)
 	if len(declared) == 0 {
-		declared = auth.policy.Suggest(n)
+		declared = auth.Policy.Suggest(n)
 		if len(declared) > 0 {
 			fmt.Fprintf(out, "could declare: %s\n", cli.Printable(strings.Join(declared, " ")))
 		}
 	}
-	d, f := auth.policy.Decide(declared, n, caps.DecideOptions{Tool: name})
+	d, f := auth.Policy.Decide(declared, n, caps.DecideOptions{Tool: name})
 	if f != nil {
 		fmt.Fprintf(out, "%s\n", cli.PrintableLines(f.Error()))
 		return errRefused
@@ -224,15 +225,6 @@ func placeOf(n core.Need) string {
 	return string(n.At)
 }
 
-// revocations is the operator's list of what was taken back.
-func revocations() (caps.Revocations, error) {
-	dir, err := stateDir()
-	if err != nil {
-		return caps.Revocations{}, err
-	}
-	return caps.Revocations{Path: filepath.Join(dir, "revoked.json")}, nil
-}
-
 // revokeOptions are the flags of revoke and restore.
 type revokeOptions struct {
 	at                    serverLock
@@ -248,19 +240,19 @@ func (o *revokeOptions) register(cmd *cobra.Command) {
 // revocable is the operator's list, and a capability to be put on it or taken
 // off; known reports whether this program knows its kind.
 func (o *revokeOptions) revocable(text string) (r caps.Revocations, e caps.Revocation, known bool, err error) {
-	if r, err = revocations(); err != nil {
+	if r, err = app.Revocations(); err != nil {
 		return r, e, false, err
 	}
 	// Where a plugin was changed or is gone, a server that started it before still has it.
-	third, err := openInstalled(o.pluginLock, slog.New(slog.DiscardHandler))
+	third, err := app.OpenInstalled(o.pluginLock, slog.New(slog.DiscardHandler))
 	if err == nil {
-		defer third.close()
+		defer third.Close()
 	}
-	manifests := third.manifests()
-	if servers, err := openUpstreams(&capOptions{upstreamOptions: upstreamOptions{mcpLock: o.at.path}}); err == nil { // without one the kind of a server is unknown
-		manifests = append(manifests, servers.kinds...)
+	manifests := third.Manifests()
+	if servers, err := app.OpenUpstreams(&app.CapOptions{UpstreamOptions: app.UpstreamOptions{McpLock: o.at.path}}); err == nil { // without one the kind of a server is unknown
+		manifests = append(manifests, servers.Kinds...)
 	}
-	all, err := kinds(manifests...)
+	all, err := app.Kinds(manifests...)
 	if err != nil {
 		return r, e, false, err
 	}
@@ -306,12 +298,12 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 	if err := r.Add(e); err != nil {
 		return err
 	}
-	got, err := awaitServers(cli.Context(cmd), r)
+	got, err := app.AwaitServers(cli.Context(cmd), r)
 	if err != nil {
 		return err
 	}
-	hit := got.by(e.ID)
-	if !known && len(hit.servers) == 0 {
+	hit := got.By(e.ID)
+	if !known && len(hit.Servers) == 0 {
 		if _, err := r.Remove(e); err != nil {
 			return err
 		}
@@ -319,11 +311,11 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "revoked %s%s\n", cli.Printable(e.Text), ofPrincipal(e.Principal))
-	fmt.Fprintln(out, cli.Printable(hit.words()))
-	if len(got.silent) > 0 {
-		return fmt.Errorf("not confirmed by %s: end it", strings.Join(got.silent, ", "))
+	fmt.Fprintln(out, cli.Printable(hit.Words()))
+	if len(got.Silent) > 0 {
+		return fmt.Errorf("not confirmed by %s: end it", strings.Join(got.Silent, ", "))
 	}
-	if len(hit.servers) == 0 {
+	if len(hit.Servers) == 0 {
 		return errRefused
 	}
 	return nil
@@ -371,7 +363,7 @@ func newRevoked() *cobra.Command {
 		Short: "List what is revoked",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := revocations()
+			r, err := app.Revocations()
 			if err != nil {
 				return cli.Failed(err)
 			}

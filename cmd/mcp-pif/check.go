@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -24,7 +24,7 @@ const statusUnknown = 3
 
 // checking is the flags of check.
 type checking struct {
-	grants           capOptions
+	grants           app.CapOptions
 	file, name, tool string
 	equal            string
 	declared         []string
@@ -59,7 +59,7 @@ different, and 3 where that isn't known.`,
 		RunE: o.run,
 	}
 	f := cmd.Flags()
-	o.grants.register(f, keptNowhere)
+	o.grants.Register(f, app.KeptNowhere)
 	f.StringArrayVar(&o.declared, "declare", nil, "a `CAPABILITY` the tool declares; may be repeated")
 	f.StringVarP(&o.file, "file", "f", "", "read the code from this `FILE`")
 	f.StringVar(&o.name, "name", "it", "the tool's name, to which continue and self refer")
@@ -140,12 +140,12 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 	if err != nil {
 		return s, err
 	}
-	auth, err := o.grants.look(warnings(cmd))
+	auth, err := o.grants.Look(app.Warnings(cmd))
 	if err != nil {
 		return s, cli.Failed(err)
 	}
-	s.close = auth.close
-	if s.tools, err = o.grants.copied(cmd, auth); err != nil {
+	s.close = auth.Close
+	if s.tools, err = o.grants.Copied(cmd, auth); err != nil {
 		return s, cli.Failed(err)
 	}
 	d := registry.Definition{Name: o.name, Code: []byte(code), Text: !json.Valid([]byte(code)), Capabilities: o.declared}
@@ -154,7 +154,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 		s.unreadable = true
 		return s, err
 	}
-	a := call(cli.Context(cmd), mcpserver.New(mcpserver.Options{Broker: auth.broker, Registry: s.tools}), "evolve",
+	a := app.CallTool(cli.Context(cmd), mcpserver.New(mcpserver.Options{Broker: auth.Broker, Registry: s.tools}), "evolve",
 		map[string]any{"name": o.name, "code": code, "capabilities": o.declared, "draft": true})
 	s.others = s.tools.Snapshot()
 	if a.Fault != nil {
@@ -168,7 +168,7 @@ func (o *checking) given(cmd *cobra.Command, args []string) (s subject, err erro
 		s.tool, _ = s.others.Get(o.name)
 		s.kept, s.notes = true, slices.DeleteFunc(made.Notes, ofNext)
 	}
-	s.kinds = auth.kinds
+	s.kinds = auth.Kinds
 	s.cannot = s.tool.Cannot(s.kinds)
 	return s, nil
 }
@@ -181,18 +181,18 @@ func ofNext(note string) bool {
 
 // kept is a tool of a store.
 func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
-	if err := o.grants.check(); err != nil {
+	if err := o.grants.Check(); err != nil {
 		return s, err
 	}
 	name, version, err := nameAndVersion(o.tool)
 	if err != nil {
 		return s, err
 	}
-	k, err := o.grants.tools(cmd, toRead)
+	k, err := o.grants.Tools(cmd, app.ToRead)
 	if err != nil {
 		return s, cli.Failed(err)
 	}
-	s.close = k.close
+	s.close = k.Close
 	s.tools, s.kept, s.stored = k.Registry(), true, true
 	s.others = s.tools.Snapshot()
 	if version > 0 {
@@ -207,10 +207,10 @@ func (o *checking) kept(cmd *cobra.Command) (s subject, err error) {
 		err = s.tool.Problem()
 	}
 	if err != nil {
-		return s, cli.Failed(printableError(err))
+		return s, cli.Failed(app.PrintableError(err))
 	}
 	s.notes = append(s.tool.Program().Notes(), s.tool.Notes...)
-	s.kinds = k.auth.kinds
+	s.kinds = k.Auth.Kinds
 	s.cannot = s.tool.Cannot(s.kinds)
 	return s, nil
 }
@@ -232,7 +232,7 @@ func (o *checking) compare(cmd *cobra.Command, s *subject) error {
 	var other *core.Program
 	if t, ok := s.others.Get(o.equal); ok {
 		if err := t.Problem(); err != nil {
-			return unanswered(cli.Failed(printableError(err)))
+			return unanswered(cli.Failed(app.PrintableError(err)))
 		}
 		other = t.Program()
 	} else {
@@ -264,24 +264,4 @@ func (o *checking) compare(cmd *cobra.Command, s *subject) error {
 		return &cli.Failure{}
 	}
 	return &cli.Failure{Status: statusUnknown}
-}
-
-// copied is the tools that the flags mean, in memory, where nothing that is done
-// with them lasts; none without such a flag.
-func (o *capOptions) copied(cmd *cobra.Command, auth *authority) (*registry.Registry, error) {
-	tools := registry.New(auth.policy)
-	if path, err := o.path(""); err != nil || path == "" {
-		return tools, err
-	}
-	k, err := o.tools(cmd, toRead)
-	if err != nil {
-		return nil, err
-	}
-	defer k.close()
-	all, err := registry.Decode(bytes.NewReader(registry.Encode(k.Registry().Snapshot())))
-	if err != nil {
-		return nil, err
-	}
-	_, _, _, err = tools.Import(all)
-	return tools, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 )
 
 // The shell completes what a command or a flag takes: each row lists the words there
@@ -37,7 +38,7 @@ var argumentWords = map[string]listing{
 
 // flagWords are what values of flags can be, by the flag's name.
 var flagWords = map[string]listing{
-	"profile":   func(*cobra.Command, []string) []string { names, _ := profiles(); return names },
+	"profile":   func(*cobra.Command, []string) []string { names, _ := app.Profiles(); return names },
 	"run":       runNames,
 	"with":      versionsToo,
 	"tool":      allTools,
@@ -101,10 +102,10 @@ func first(words listing) listing {
 
 // completedStore opens the store that the flags typed so far mean; nil: there is none.
 func completedStore(cmd *cobra.Command) *journal.Store {
-	var o storeOptions
-	o.store, _ = cmd.Flags().GetString("store")
-	o.profile, _ = cmd.Flags().GetString("profile")
-	path, err := o.there()
+	var o app.StoreOptions
+	o.Store, _ = cmd.Flags().GetString("store")
+	o.Profile, _ = cmd.Flags().GetString("profile")
+	path, err := o.There()
 	if err != nil {
 		return nil
 	}
@@ -188,7 +189,7 @@ func eventKinds(*cobra.Command, []string) []string {
 }
 
 func kindNames(*cobra.Command, []string) (names []string) {
-	k, _ := kinds()
+	k, _ := app.Kinds()
 	for kind := range k {
 		names = append(names, kind+":")
 	}
@@ -197,7 +198,7 @@ func kindNames(*cobra.Command, []string) (names []string) {
 }
 
 func questionIDs(*cobra.Command, []string) (ids []string) {
-	path, _ := consentFile()
+	path, _ := app.ConsentFile()
 	questions, _, _ := (&caps.Consents{Path: path}).All()
 	for i := range questions {
 		ids = append(ids, questions[i].ID)
@@ -206,7 +207,7 @@ func questionIDs(*cobra.Command, []string) (ids []string) {
 }
 
 func answeredNames(*cobra.Command, []string) (names []string) {
-	path, _ := consentFile()
+	path, _ := app.ConsentFile()
 	_, answers, _ := (&caps.Consents{Path: path}).All()
 	for i := range answers {
 		names = append(names, answers[i].Tool)
@@ -215,7 +216,7 @@ func answeredNames(*cobra.Command, []string) (names []string) {
 }
 
 func revokedTexts(*cobra.Command, []string) (texts []string) {
-	r, _ := revocations()
+	r, _ := app.Revocations()
 	list, _ := r.Load()
 	for _, e := range list {
 		texts = append(texts, e.Text)
@@ -225,10 +226,10 @@ func revokedTexts(*cobra.Command, []string) (texts []string) {
 
 // grantedTexts lists what the last server of each profile granted.
 func grantedTexts(*cobra.Command, []string) (texts []string) {
-	names, _ := profiles()
+	names, _ := app.Profiles()
 	for _, name := range names {
-		path, _ := folderPath(name)
-		texts = append(texts, readGranted(path)["cap"]...)
+		path, _ := app.FolderPath(name)
+		texts = append(texts, app.ReadGranted(path)["cap"]...)
 	}
 	slices.Sort(texts)
 	return slices.Compact(texts)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
@@ -22,7 +23,7 @@ import (
 
 func newDoctor() *cobra.Command {
 	var (
-		o      capOptions
+		o      app.CapOptions
 		web    httpOptions
 		asJSON bool
 	)
@@ -57,8 +58,8 @@ is wrong.`,
 			return nil
 		},
 	}
-	o.register(cmd.Flags(), keptNowhere)
-	o.registerPrincipal(cmd.Flags())
+	o.Register(cmd.Flags(), app.KeptNowhere)
+	o.RegisterPrincipal(cmd.Flags())
 	web.register(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -109,7 +110,7 @@ type foundPlugin struct {
 	Sandbox string `json:"sandbox"` // require, best-effort or off
 }
 
-func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
+func examine(cmd *cobra.Command, o *app.CapOptions, web *httpOptions) *findings {
 	layers := host.System()
 	f := &findings{
 		Version: cli.Version(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernel: kernelRelease(),
@@ -118,7 +119,7 @@ func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 		Plugins: []foundPlugin{}, Grants: []string{},
 	}
 	var err error
-	if f.Servers, err = examineServers(cli.Context(cmd), &serverLock{path: o.mcpLock}, doctorMode(o.sandbox)); err != nil {
+	if f.Servers, err = examineServers(cli.Context(cmd), &serverLock{path: o.McpLock}, doctorMode(o.Sandbox)); err != nil {
 		f.Problem = err.Error()
 	}
 	for _, s := range f.Servers {
@@ -140,28 +141,28 @@ func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 	if auth == nil {
 		return f
 	}
-	defer auth.close()
+	defer auth.Close()
 	f.opened = true
-	for _, kind := range slices.Sorted(maps.Keys(auth.kinds)) {
-		m := auth.kinds[kind]
-		f.Plugins = append(f.Plugins, foundPlugin{kind, m.Version, cli.Printable(cli.FirstLine(m.Doc, 100)), string(auth.sandboxes.mode(kind))})
+	for _, kind := range slices.Sorted(maps.Keys(auth.Kinds)) {
+		m := auth.Kinds[kind]
+		f.Plugins = append(f.Plugins, foundPlugin{kind, m.Version, cli.Printable(cli.FirstLine(m.Doc, 100)), string(auth.Sandboxes.Mode(kind))})
 	}
-	for _, g := range auth.policy.Grants() {
+	for _, g := range auth.Policy.Grants() {
 		f.Grants = append(f.Grants, cli.Printable(g.String()))
 	}
-	if o.principal == "" {
-		for _, name := range auth.principals.Names() {
+	if o.Principal == "" {
+		for _, name := range auth.Principals.Names() {
 			if f.Principals == nil {
 				f.Principals = map[string][]string{}
 			}
 			f.Principals[name] = []string{}
-			for _, g := range auth.principals.Own(name).Grants {
+			for _, g := range auth.Principals.Own(name).Grants {
 				f.Principals[name] = append(f.Principals[name], cli.Printable(g.String()))
 			}
 		}
 	}
-	for _, g := range auth.principals.Grants() {
-		if g.Kind != mcpserver.AskKind && auth.sandboxes.mode(g.Kind) == host.Require && !layers.Holds() {
+	for _, g := range auth.Principals.Grants() {
+		if g.Kind != mcpserver.AskKind && auth.Sandboxes.Mode(g.Kind) == host.Require && !layers.Holds() {
 			f.Problem = fmt.Sprintf("the sandbox is required and this system lacks layers of it, so that %s would not start: --sandbox=best-effort starts it all the same", g.Kind)
 		}
 	}
@@ -170,23 +171,23 @@ func examine(cmd *cobra.Command, o *capOptions, web *httpOptions) *findings {
 
 // doctorMode is how servers are held that are looked at.
 func doctorMode(flags []string) string {
-	boxes, err := readSandbox(flags)
+	boxes, err := app.ReadSandbox(flags)
 	if err != nil {
 		return string(host.Require) // the flags are told about elsewhere
 	}
-	return string(boxes.mode(""))
+	return string(boxes.Mode(""))
 }
 
 // checkServer makes the checks of a server with these flags. The authority is nil if
 // they aren't understood, and the caller's to close otherwise.
-func checkServer(cmd *cobra.Command, o *capOptions, web *httpOptions) (auth *authority, problem string) {
-	auth, err := o.look(warnings(cmd))
+func checkServer(cmd *cobra.Command, o *app.CapOptions, web *httpOptions) (auth *app.Authority, problem string) {
+	auth, err := o.Look(app.Warnings(cmd))
 	if err != nil {
 		return nil, err.Error()
 	}
-	checks := []error{o.examineStore(), web.examine(&o.storeOptions)}
-	if auth.revocations.Path != "" {
-		_, err := auth.revocations.Load()
+	checks := []error{examineStore(o), web.examine(&o.StoreOptions)}
+	if auth.Revocations.Path != "" {
+		_, err := auth.Revocations.Load()
 		checks = append(checks, err)
 	}
 	for _, err := range checks {
@@ -199,9 +200,9 @@ func checkServer(cmd *cobra.Command, o *capOptions, web *httpOptions) (auth *aut
 
 // problem returns why a server with these flags would not start; "": it would.
 func (o *serveOptions) problem(cmd *cobra.Command) string {
-	auth, problem := checkServer(cmd, &o.capOptions, &o.httpOptions)
+	auth, problem := checkServer(cmd, &o.CapOptions, &o.httpOptions)
 	if auth != nil {
-		auth.close()
+		auth.Close()
 	}
 	return problem
 }
@@ -296,8 +297,8 @@ func kernelRelease() string {
 
 // examineStore opens the store that the flags name, where there is one, to be
 // read.
-func (o *capOptions) examineStore() error {
-	path, err := o.path("")
+func examineStore(o *app.CapOptions) error {
+	path, err := o.Path("")
 	if err != nil || path == "" {
 		return err
 	}
@@ -313,7 +314,7 @@ func (o *capOptions) examineStore() error {
 
 // examineState says where the state of this user is.
 func examineState() foundState {
-	dir, err := stateDir()
+	dir, err := app.StateDir()
 	if err != nil {
 		return foundState{Problem: err.Error()}
 	}

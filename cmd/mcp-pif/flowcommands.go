@@ -15,16 +15,17 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
 // flowOf is the policy that the flags, or the last server's, say; an error if none does.
-func flowOf(k *kept) (*flow.Policy, error) {
-	if k.auth.flow == nil {
+func flowOf(k *app.Kept) (*flow.Policy, error) {
+	if k.Auth.Flow == nil {
 		return nil, errors.New("nothing is said of what may go where: give --label and --no-flow, --flow=designate, or a --policy with the member flow")
 	}
-	return k.auth.flow, nil
+	return k.Auth.Flow, nil
 }
 
 // newFlowExplain tells what the rules mean for a tool.
@@ -33,7 +34,7 @@ func newFlowExplain() *cobra.Command {
 		Use:   "explain TOOL",
 		Short: "Show what the rules mean for a tool: what it may read, and where that may not go",
 		Args:  cobra.ExactArgs(1),
-	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
+	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		p, err := flowOf(k)
 		if err != nil {
 			return err
@@ -71,21 +72,21 @@ was done before they are in force. Nothing is done, and nothing is recorded. Wha
 had been shown before the run counts for nothing here.`,
 		Example: `  mcp-pif flow of abcdefgh-17 --profile claude --no-flow 'mail>fetch' --label mail=mail.read …`,
 		Args:    cobra.ExactArgs(1),
-	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		p, err := flowOf(k)
 		if err != nil {
 			return err
 		}
-		rec, err := run.ReadRecord(k.journal, args[0])
+		rec, err := run.ReadRecord(k.Journal, args[0])
 		if err != nil {
 			return err
 		}
-		r := &replayer{store: k.journal, tools: k.Registry()}
+		r := &replayer{store: k.Journal, tools: k.Registry()}
 		options, err := r.options(rec, "")
 		if err != nil {
 			return err
 		}
-		if err := options.Replay.TryFlow(p, k.auth.policy); err != nil {
+		if err := options.Replay.TryFlow(p, k.Auth.Policy); err != nil {
 			return err
 		}
 		_, v := mcpserver.Replay(cli.Context(cmd), options)
@@ -123,7 +124,7 @@ func newFlowRelease() *cobra.Command {
 flow.release with which results of this very version lose labels. Candidates are small: counts,
 enumerations, dates. Only a person writes policy.`,
 		Args: cobra.ExactArgs(1),
-	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
+	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		p, err := flowOf(k)
 		if err != nil {
 			return err
@@ -166,8 +167,8 @@ func newFlowShow() *cobra.Command {
 		Use:   "show s_…",
 		Short: "Show a result that is sealed from the model",
 		Args:  cobra.ExactArgs(1),
-	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
-		one, err := run.FindSealed(k.journal, args[0])
+	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+		one, err := run.FindSealed(k.Journal, args[0])
 		if err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ func newFlowShow() *cobra.Command {
 
 // newFlowClear forgets what the model was shown.
 func newFlowClear() *cobra.Command {
-	var o storeOptions
+	var o app.StoreOptions
 	cmd := &cobra.Command{
 		Use:   "clear",
 		Short: "Forget what the model was shown, and that stores hold what they weren't labelled for",
@@ -194,16 +195,16 @@ at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(clearFlow(cmd, &o)) },
 	}
-	o.register(cmd.Flags(), "the only profile's, where there is one")
+	o.Register(cmd.Flags(), "the only profile's, where there is one")
 	return cmd
 }
 
-func clearFlow(cmd *cobra.Command, o *storeOptions) error {
-	path, err := o.there()
+func clearFlow(cmd *cobra.Command, o *app.StoreOptions) error {
+	path, err := o.There()
 	if err != nil {
 		return err
 	}
-	file, err := sessionOf(path)
+	file, err := app.SessionOf(path)
 	if err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func clearFlow(cmd *cobra.Command, o *storeOptions) error {
 	if strings.TrimSpace(line) != code {
 		return errors.New("nothing was forgotten")
 	}
-	store, err := journal.Open(path, journal.Options{Notes: heads()})
+	store, err := journal.Open(path, journal.Options{Notes: app.Heads()})
 	if err != nil {
 		return err
 	}
@@ -264,4 +265,94 @@ func printSession(out interface{ Write([]byte) (int, error) }, state flow.Sessio
 	for store, labels := range state.Taints {
 		fmt.Fprintf(out, "%s holds what came from %s.\n", cli.Printable(store), cli.Printable(strings.Join(labels, ", ")))
 	}
+}
+
+// shownFlow is a policy as JSON.
+type shownFlow struct {
+	Hash    string   `json:"hash,omitempty"`
+	Session string   `json:"session"`
+	Report  bool     `json:"report,omitempty"`
+	Rules   []string `json:"rules"`
+	Notes   []string `json:"notes,omitempty"`
+}
+
+func newFlow() *cobra.Command {
+	var o app.CapOptions
+	var asJSON *bool
+	cmd := &cobra.Command{
+		Use:   "flow",
+		Short: "Show what may go where",
+		Long: `Print the rules about what may go where, as sentences: those of --no-flow, of
+--flow=designate, and of the member flow of the policy file. A rule that no request
+could break, or that every one would, is an error, here as at the start of a server.
+
+A capability says what a tool may do; a rule says what it may do that with:
+
+  --label private=fs.read:./private --no-flow 'private>fetch'
+  --label mail=mail.read --no-flow 'mail>mail.send:to'
+  --flow=designate`,
+		Example: `  mcp-pif flow --cap fs:./private --cap fetch:https://api.example.com --label private=fs.read:./private --no-flow 'private>fetch'
+  mcp-pif flow --policy policy.json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(showFlow(cmd, &o, *asJSON)) },
+	}
+	asJSON = cli.JSONFlag(cmd)
+	o.Register(cmd.Flags(), app.KeptNowhere)
+	cmd.AddCommand(newFlowExplain(), newFlowOf(), newFlowRelease(), newFlowShow(), newFlowClear())
+	return cmd
+}
+
+func showFlow(cmd *cobra.Command, o *app.CapOptions, asJSON bool) error {
+	out := cmd.OutOrStdout()
+	path := ""
+	if o.StoreOptions.Given() {
+		var err error
+		if path, err = o.There(); err != nil {
+			return err
+		}
+		o.Recall(cmd, path)
+	}
+	o.Principals = true
+	auth, err := o.Look(app.Warnings(cmd))
+	if err != nil {
+		return err
+	}
+	defer auth.Close()
+	p := auth.Flow
+	if p == nil {
+		if asJSON {
+			return cli.PrintJSON(cmd, shownFlow{Session: "no rules", Rules: []string{}})
+		}
+		fmt.Fprintln(out, "Nothing is said of what may go where: what a tool may do it may do with anything.")
+		return nil
+	}
+	if asJSON {
+		return cli.PrintJSON(cmd, shownFlow{p.Hash, p.SessionSentence(), p.Report, p.Sentences(), p.Notes})
+	}
+	fmt.Fprintln(out, p.SessionSentence())
+	if path != "" {
+		file, err := app.SessionOf(path)
+		if err != nil {
+			return err
+		}
+		s, err := flow.NewSession(file, p)
+		if err != nil {
+			return err
+		}
+		state, err := s.State()
+		if err != nil {
+			return err
+		}
+		printSession(out, state)
+	}
+	if p.Report {
+		fmt.Fprintln(out, "Nothing is denied: what would be is only recorded (--flow=report).")
+	}
+	for _, s := range p.Sentences() {
+		fmt.Fprintln(out, cli.Printable(s))
+	}
+	for _, note := range p.Notes {
+		fmt.Fprintln(out, "note: "+cli.Printable(note))
+	}
+	return nil
 }

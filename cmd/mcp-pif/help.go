@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -51,11 +52,11 @@ another language (while).`,
 			if word == "language" {
 				question = nil
 			}
-			servers, err := openUpstreams(&capOptions{upstreamOptions: upstreamOptions{mcpLock: at.path}})
+			servers, err := app.OpenUpstreams(&app.CapOptions{UpstreamOptions: app.UpstreamOptions{McpLock: at.path}})
 			if err != nil {
-				servers = &upstreams{} // their operations are unknown here
+				servers = &app.Upstreams{} // their operations are unknown here
 			}
-			k, err := kinds(servers.kinds...)
+			k, err := app.Kinds(servers.Kinds...)
 			if err != nil {
 				return cli.Failed(err)
 			}
@@ -63,8 +64,8 @@ another language (while).`,
 			if err := grantNamed(policy, k, servers, word); err != nil {
 				return cli.Failed(err)
 			}
-			broker := run.New(run.Options{Policy: policy, Journal: journal.NewMemory(pureJournal, nil)})
-			a := call(cli.Context(cmd), mcpserver.New(mcpserver.Options{Broker: broker}), "help", question)
+			broker := run.New(run.Options{Policy: policy, Journal: journal.NewMemory(app.PureJournal, nil)})
+			a := app.CallTool(cli.Context(cmd), mcpserver.New(mcpserver.Options{Broker: broker}), "help", question)
 			if a.Fault != nil {
 				return fmt.Errorf("there is no command, operation or topic %q%s", word, cli.DidYouMean(a.Fault.Near))
 			}
@@ -79,9 +80,9 @@ another language (while).`,
 
 // grantNamed grants an operation of a server of the lock, so that help tells all of it: nothing
 // is ever called.
-func grantNamed(policy *caps.Policy, k caps.Kinds, servers *upstreams, word string) error {
+func grantNamed(policy *caps.Policy, k caps.Kinds, servers *app.Upstreams, word string) error {
 	kind, _, _ := strings.Cut(word, ".")
-	if servers.lock == nil || servers.lock.Servers[kind] == nil {
+	if servers.Lock == nil || servers.Lock.Servers[kind] == nil {
 		return nil
 	}
 	c, err := caps.Parse(word, k)

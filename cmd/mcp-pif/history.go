@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 )
 
 // remembered is how many entries a history keeps.
@@ -21,7 +22,7 @@ type history struct {
 // openHistory reads the history of earlier sessions; where there is none, or it
 // can't be read, it starts empty.
 func openHistory() *history {
-	dir, err := stateDir()
+	dir, err := app.StateDir()
 	if err != nil {
 		return &history{}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
@@ -49,7 +50,7 @@ func (o *httpOptions) register(f *pflag.FlagSet) {
 func (o *httpOptions) files() []string { return []string{o.tokens, o.jwks, o.cert, o.key} }
 
 // check refuses flags that don't go together.
-func (o *httpOptions) check(store *storeOptions) error {
+func (o *httpOptions) check(store *app.StoreOptions) error {
 	for _, f := range []struct {
 		name  string
 		given bool
@@ -66,9 +67,9 @@ func (o *httpOptions) check(store *storeOptions) error {
 		return errors.New("--http-jwks FILE, --http-issuer URL and --http-audience NAME go together: a token that is signed must be of that issuer and for this server")
 	case (o.cert == "") != (o.key == ""):
 		return errors.New("--http-tls-cert FILE and --http-tls-key FILE go together")
-	case o.wantsTokens() && store.profile != "":
+	case o.wantsTokens() && store.Profile != "":
 		return errors.New("--profile says whose tools they are, and with tokens that is who has the token: leave it out")
-	case o.wantsTokens() && store.store != "" && store.store != inMemory:
+	case o.wantsTokens() && store.Store != "" && store.Store != app.InMemory:
 		return errors.New("--store FILE is one place, and with tokens everybody has their own, in the profile http:NAME: leave it out, or say --store memory")
 	}
 	return nil
@@ -128,7 +129,7 @@ func (o *httpOptions) measuring(ctx context.Context, log *slog.Logger) (*telemet
 // A web is a server over HTTP.
 type web struct {
 	o      *serveOptions
-	auth   *authority
+	auth   *app.Authority
 	limits mcpserver.Limits
 	log    *slog.Logger
 	errs   io.Writer
@@ -153,32 +154,32 @@ func (w *web) serve(ctx context.Context) error {
 	if err != nil {
 		return cli.Failed(err)
 	}
-	w.auth.unheard = func() { access.unheard(w.auth.principals.Names()) }
-	w.auth.unheard()
-	if w.auth.host != nil {
-		w.auth.watch(ctx, "HTTP at "+o.address, true)
-		w.auth.tellSandbox()
+	w.auth.Unheard = func() { access.unheard(w.auth.Principals.Names()) }
+	w.auth.Unheard()
+	if w.auth.Host != nil {
+		w.auth.Watch(ctx, "HTTP at "+o.address, true)
+		w.auth.TellSandbox()
 	}
 	for _, path := range o.files() {
 		if path == "" {
 			continue
 		}
 		if path, err = filepath.Abs(path); err == nil {
-			err = w.auth.reachedByPlugin("--http", path)
+			err = w.auth.ReachedByPlugin("--http", path)
 		}
 		if err != nil {
 			return cli.Failed(err)
 		}
 	}
 	all := newPrincipals(w.log, func(name string, number uint64) (*principal, error) { return w.principal(ctx, name, number) })
-	acting := len(w.auth.principals.Grants()) > 0
+	acting := len(w.auth.Principals.Grants()) > 0
 	if acting {
 		all.most = mostActing // each may have processes
 	}
 	defer all.close()
 	options := streamable.Options{
 		Server: all.server, Hosts: o.names(), Origins: o.origins, Verify: access.verifier(), TLS: access.tls(), Log: w.log,
-		Metrics: w.auth.telemetry.Metrics(), Measure: w.auth.telemetry.Requests, IdleSession: w.idle,
+		Metrics: w.auth.Telemetry.Metrics(), Measure: w.auth.Telemetry.Requests, IdleSession: w.idle,
 	}
 	if err := options.Check(addr, acting); err != nil {
 		return err
@@ -200,7 +201,7 @@ func (w *web) serve(ctx context.Context) error {
 	}
 	defer access.watch(func() {
 		h.Recheck(context.WithoutCancel(ctx))
-		w.auth.unheard()
+		w.auth.Unheard()
 	})()
 	scheme := "http"
 	if o.cert != "" {
@@ -208,7 +209,7 @@ func (w *web) serve(ctx context.Context) error {
 	}
 	url := scheme + "://" + ln.Addr().String() + streamable.Path
 	fmt.Fprintf(w.errs, "mcp-pif serves MCP at %s\n", url)
-	w.log.Info("serving MCP over HTTP", "version", cli.Version(), "url", url, "tokens", o.wantsTokens(), "capabilities", w.auth.summary())
+	w.log.Info("serving MCP over HTTP", "version", cli.Version(), "url", url, "tokens", o.wantsTokens(), "capabilities", w.auth.Summary())
 	if o.cert == "" && !addr.IP.IsLoopback() {
 		w.log.Warn("others can read the tokens and all that is said on the way: give --http-tls-cert and --http-tls-key, or put a proxy with TLS before it")
 	}

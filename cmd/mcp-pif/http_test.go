@@ -21,6 +21,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
@@ -288,7 +289,7 @@ func TestHTTPPrincipals(t *testing.T) {
 		s.stop()
 	}
 	for _, name := range []string{"http:ann", "http:bob"} {
-		if _, err := os.Stat(filepath.Join(state, "mcp-pif", "profiles", folderName(name), journalFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(state, "mcp-pif", "profiles", app.FolderName(name), app.JournalFile)); err != nil {
 			t.Error(err)
 		}
 	}

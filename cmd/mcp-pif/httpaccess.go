@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 )
 
@@ -44,7 +45,7 @@ func (o *httpOptions) open(log *slog.Logger) (*access, error) {
 }
 
 // examine reports why a server with these flags wouldn't let in whom it is meant to.
-func (o *httpOptions) examine(store *storeOptions) error {
+func (o *httpOptions) examine(store *app.StoreOptions) error {
 	if err := o.check(store); err != nil || o.address == "" {
 		return err
 	}

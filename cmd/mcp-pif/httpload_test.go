@@ -24,6 +24,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
@@ -38,16 +39,16 @@ func inProcess(t testing.TB, idle time.Duration, flags ...string) (url string, s
 	if err := set.Parse(append([]string{"--http", "127.0.0.1:0"}, flags...)); err != nil {
 		t.Fatal(err)
 	}
-	limits, err := o.limits()
+	limits, err := o.Limits()
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	auth, err := o.prepare(log)
+	auth, err := o.Prepare(log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if auth.telemetry, err = telemetry.Open(t.Context(), telemetry.Options{}); err != nil {
+	if auth.Telemetry, err = telemetry.Open(t.Context(), telemetry.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	read, write := io.Pipe()
@@ -70,8 +71,8 @@ func inProcess(t testing.TB, idle time.Duration, flags ...string) (url string, s
 		if err := wait.For(t, ended, "the end of serving"); err != nil {
 			t.Errorf("serving ended with %v", err)
 		}
-		closeTelemetry(auth.telemetry)
-		auth.close()
+		closeTelemetry(auth.Telemetry)
+		auth.Close()
 	})
 }
 
@@ -136,7 +137,7 @@ func TestHTTPLoad(t *testing.T) {
 		t.Errorf("%d goroutines are left of %d:\n%.6000s", left, goroutines, buf[:runtime.Stack(buf, true)])
 	}
 	// The journals in memory may fill up: 8 MiB for each principal.
-	if most := heap + 2*pureJournal*3 + 16<<20; after > most {
+	if most := heap + 2*app.PureJournal*3 + 16<<20; after > most {
 		t.Errorf("the heap is %d bytes after, it was %d before", after, heap)
 	}
 }

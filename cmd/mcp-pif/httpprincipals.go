@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
@@ -20,14 +21,6 @@ import (
 const (
 	mostOpen   = 256
 	mostActing = 64
-)
-
-// httpProfile is whose tools those are of clients that come in without a token, and
-// what begins the names of the profiles of those that have one. No client on
-// standard input and output has such a name.
-const (
-	httpProfile   = "http"
-	principalMark = "http:"
 )
 
 // A principal is a server of one principal's: tools, journal, runs and processes of
@@ -337,43 +330,43 @@ func waitFor(ctx context.Context, done <-chan struct{}) error {
 
 // principal opens what a principal has.
 func (w *web) principal(ctx context.Context, name string, number uint64) (*principal, error) {
-	profile := httpProfile
+	profile := app.HTTPProfile
 	if name != "" {
-		profile = principalMark + name
+		profile = app.PrincipalMark + name
 	}
-	auth, err := w.auth.branch(name, number)
+	auth, err := w.auth.Branch(name, number)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	end := func() {
 		stop()
-		if err := auth.closeBranch(); err != nil {
+		if err := auth.CloseBranch(); err != nil {
 			w.log.Error("a principal's server was closed", "principal", name, "error", err)
 		}
 	}
-	kept, err := auth.keepFor(profile)
+	kept, err := auth.KeepFor(profile)
 	if err != nil {
 		end()
 		return nil, err
 	}
-	tools, err := auth.tools()
+	tools, err := auth.Tools()
 	if err != nil {
 		end()
 		return nil, err
 	}
-	w.o.retain.keepWithin(ctx, auth.journal)
-	w.log.Info("profile opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
+	w.o.retain.keepWithin(ctx, auth.Journal)
+	w.log.Info("profile opened", "principal", name, "tools", tools.Snapshot().Len(), "kept in", kept.Where, "capabilities", auth.Summary())
 	options := mcpserver.Options{
-		Version: cli.Version(), Name: w.o.name, Profile: profile, Sandbox: auth.sandboxes.lines(auth.policy.Grants()), Registry: tools, Broker: auth.broker, Limits: w.limits, Log: w.log,
-		Elicit: w.o.askVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.fleeting, Trace: w.o.tracer(w.errs),
-		Results: w.results, Processors: w.processors, Tasks: &w.tasks, TaskDir: auth.taskDir(),
+		Version: cli.Version(), Name: w.o.name, Profile: profile, Sandbox: auth.Sandboxes.Lines(auth.Policy.Grants()), Registry: tools, Broker: auth.Broker, Limits: w.limits, Log: w.log,
+		Elicit: w.o.AskVia == "elicitation", HideEvolved: !w.o.listEvolved, Fleeting: kept.Fleeting, Trace: w.o.Tracer(w.errs),
+		Results: w.results, Processors: w.processors, Tasks: &w.tasks, TaskDir: auth.TaskDir(),
 	}
-	if w.auth.telemetry != nil {
-		options.Observer = w.auth.telemetry
+	if w.auth.Telemetry != nil {
+		options.Observer = w.auth.Telemetry
 	}
 	server := mcpserver.New(options)
-	addPacks(ctx, server, w.o.packs, auth.policy.Grants(), w.log)
+	app.AddPacks(ctx, server, w.o.packs, auth.Policy.Grants(), w.log)
 	leaveTasks := server.OpenTasks(ctx)
 	forget := func() {
 		server.EndWaiting()
@@ -381,5 +374,5 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 		end()
 		w.results.Forget(server)
 	}
-	return &principal{server: server, close: forget, lasting: kept.where != inMemory}, nil
+	return &principal{server: server, close: forget, lasting: kept.Where != app.InMemory}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
@@ -190,7 +191,7 @@ func (o *installOptions) planMove(cmd *cobra.Command, file *clientconfig.File, f
 	if err != nil {
 		return nil, err
 	}
-	return planMove(cmd, &serverLock{path: server.mcpLock}, file, o.name, server.sandbox)
+	return planMove(cmd, &serverLock{path: server.McpLock}, file, o.name, server.Sandbox)
 }
 
 // write shows the change of a client's file and makes it if that is wanted. moving has what
@@ -299,7 +300,7 @@ func ownCommand() (string, error) {
 }
 
 func openInstalls() (*clientconfig.History, error) {
-	dir, err := stateDir()
+	dir, err := app.StateDir()
 	if err != nil {
 		return nil, err
 	}
@@ -329,7 +330,7 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 			return nil, cli.Failed(errors.New("nothing was changed"))
 		}
 		flags = append(flags, added)
-		server.sandbox = append(server.sandbox, "best-effort")
+		server.Sandbox = append(server.Sandbox, "best-effort")
 	}
 	if problem := server.problem(cmd); problem != "" {
 		return nil, cli.Failed(fmt.Errorf("a server with these flags would not start: %s", problem))
@@ -340,15 +341,15 @@ func (o *installOptions) serverFlags(cmd *cobra.Command, args []string) ([]strin
 // lackingSandbox returns the kinds that are granted and wouldn't start under these
 // layers.
 func (o *serveOptions) lackingSandbox(layers host.Layers) []string {
-	modes, err := readSandbox(o.sandbox)
+	modes, err := app.ReadSandbox(o.Sandbox)
 	if err != nil || layers.Holds() {
 		return nil
 	}
 	lacking := map[string]bool{}
-	for _, text := range slices.Concat(o.folders, o.grants, o.asks) {
+	for _, text := range slices.Concat(o.Folders, o.Grants, o.Asks) {
 		kind, _, _ := strings.Cut(text, ":")
 		kind, _, _ = strings.Cut(kind, ".")
-		if modes.mode(kind) == host.Require {
+		if modes.Mode(kind) == host.Require {
 			lacking[kind] = true
 		}
 	}
@@ -362,11 +363,11 @@ func absoluteFlags(args []string) (flags []string, o *serveOptions, err error) {
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o.register(f)
 	err = f.ParseAll(args, func(flag *pflag.Flag, value string) error {
-		fix := absolutePath
+		fix := app.AbsolutePath
 		if flag.Name == "proc" {
-			fix = absoluteProgram
+			fix = app.AbsoluteProgram
 		}
-		value, err := fixPaths(flag.Name, value, fix)
+		value, err := app.FixPaths(flag.Name, value, fix)
 		if err != nil {
 			return fmt.Errorf("--%s: %w", flag.Name, err)
 		}

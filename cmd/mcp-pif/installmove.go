@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
@@ -57,11 +58,11 @@ func planMove(cmd *cobra.Command, at *serverLock, file *clientconfig.File, own s
 	if err != nil {
 		return nil, err
 	}
-	boxes, err := readSandbox(modes)
+	boxes, err := app.ReadSandbox(modes)
 	if err != nil {
 		return nil, err
 	}
-	m := &move{cmd: cmd, lock: l, sandbox: string(boxes.mode(""))}
+	m := &move{cmd: cmd, lock: l, sandbox: string(boxes.Mode(""))}
 	servers := file.Servers()
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		command := clientconfig.Command(servers[name])
@@ -101,13 +102,13 @@ func (m *move) consider(name string, raw json.RawMessage) (_ *movedServer, err e
 		if !isFlag {
 			flag, value = "", text
 		}
-		if looksSecret(flag, value) && !isPackage(u.Command, text) {
+		if app.LooksSecret(flag, value) && !isPackage(u.Command, text) {
 			return nil, errors.New("its command or URL has what looks like a secret, which every program here can read: give it as a variable or a header, then move it")
 		}
 	}
 	for _, values := range []map[string]string{u.Env, u.Headers} {
 		for name, value := range values {
-			if looksSecret(name, value) {
+			if app.LooksSecret(name, value) {
 				s.hide = append(s.hide, value)
 			}
 		}
@@ -249,10 +250,10 @@ func (m *move) same(word string, u *clientconfig.Upstream) *mcplock.Server {
 	if s == nil || s.URL != u.URL || s.Dir != u.Dir {
 		return nil
 	}
-	if line, err := m.pinnedLine(u); u.URL == "" && (err != nil || !isCommand(s, line)) {
+	if line, err := m.pinnedLine(u); u.URL == "" && (err != nil || !app.IsCommand(s, line)) {
 		return nil
 	}
-	kept, err := secretsOf(m.lock)
+	kept, err := app.SecretsOf(m.lock)
 	if err != nil {
 		return nil
 	}
@@ -260,11 +261,11 @@ func (m *move) same(word string, u *clientconfig.Upstream) *mcplock.Server {
 		of     []string
 		given  map[string]string
 		prefix string
-	}{{s.Env, u.Env, ""}, {s.Headers, u.Headers, headerFile}} {
+	}{{s.Env, u.Env, ""}, {s.Headers, u.Headers, app.HeaderFile}} {
 		var all []string
 		for _, text := range list.of {
 			if name, _, hasValue := strings.Cut(text, "="); !hasValue {
-				value, _ := kept.read(word, list.prefix+name)
+				value, _ := kept.Read(word, list.prefix+name)
 				text += "=" + value
 			}
 			all = append(all, text)
@@ -458,11 +459,11 @@ func removeServers(l *mcplock.Lock, names ...string) error {
 	if err := l.Write(); err != nil {
 		return err
 	}
-	kept, err := secretsOf(l)
+	kept, err := app.SecretsOf(l)
 	for name, s := range removed {
 		l.Discard(s)
 		if err == nil {
-			err = kept.remove(name)
+			err = kept.Remove(name)
 		}
 	}
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
@@ -40,14 +41,14 @@ func newJournal() *cobra.Command {
 
 // journalOptions are the flags of the commands about a journal.
 type journalOptions struct {
-	storeOptions
+	app.StoreOptions
 	run, kind string
 }
 
 func (o *journalOptions) register(cmd *cobra.Command, selects bool) {
 	f := cmd.Flags()
-	f.StringVar(&o.store, "store", "", "the `FILE` of the journal (by default the only profile's)")
-	f.StringVar(&o.profile, "profile", "", "the journal of the profile of this `NAME`, such as a client's")
+	f.StringVar(&o.Store, "store", "", "the `FILE` of the journal (by default the only profile's)")
+	f.StringVar(&o.Profile, "profile", "", "the journal of the profile of this `NAME`, such as a client's")
 	if selects {
 		f.StringVar(&o.run, "run", "", "events of this `RUN` only")
 		f.StringVar(&o.kind, "kind", "", "events of this `KIND` only, such as effect.denied, or effect")
@@ -59,11 +60,11 @@ func (o *journalOptions) open() (*journal.Store, error) {
 	if err := journal.CheckKind(journal.Kind(o.kind)); err != nil {
 		return nil, err
 	}
-	path, err := o.there()
+	path, err := o.There()
 	if err != nil {
 		return nil, err
 	}
-	return journal.Open(path, journal.Options{ReadOnly: true, Notes: heads()})
+	return journal.Open(path, journal.Options{ReadOnly: true, Notes: app.Heads()})
 }
 
 func (o *journalOptions) query() journal.Query {

@@ -12,12 +12,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // retainOptions are the flags that say how much of the past is kept.
 type retainOptions struct {
-	size size
+	size app.Size
 	age  age
 }
 
@@ -31,7 +32,7 @@ func (o *retainOptions) registerServe(f *pflag.FlagSet) {
 // check refuses a size that can't be kept to while the journal is written.
 func (o *retainOptions) check() error {
 	if o.size > 0 && o.size < journal.MinLimit {
-		least := size(journal.MinLimit)
+		least := app.Size(journal.MinLimit)
 		return fmt.Errorf("--journal-max-size must be at least %s, or 0", &least)
 	}
 	return nil
@@ -96,7 +97,7 @@ func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry,
 		if err := s.Close(); err != nil {
 			return err
 		}
-		if s, err = journal.Open(path, journal.Options{Log: warnings(cmd), Notes: heads()}); err != nil {
+		if s, err = journal.Open(path, journal.Options{Log: app.Warnings(cmd), Notes: app.Heads()}); err != nil {
 			return err
 		}
 	}
@@ -130,9 +131,9 @@ func retainJournal(cmd *cobra.Command, o *journalOptions, l journal.Limits, dry,
 
 // roughly is a size for people.
 func roughly(n int64) string {
-	for _, u := range units[:3] {
-		if f := float64(n) / float64(u.bytes); f >= 1 {
-			return strconv.FormatFloat(f, 'f', 1, 64) + " " + u.name
+	for _, u := range app.Units[:3] {
+		if f := float64(n) / float64(u.Bytes); f >= 1 {
+			return strconv.FormatFloat(f, 'f', 1, 64) + " " + u.Name
 		}
 	}
 	return strconv.FormatInt(n, 10) + " bytes"

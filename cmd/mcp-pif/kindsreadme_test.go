@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/term"
 )
@@ -41,7 +42,7 @@ func kindCells(m *caps.Manifest) (operations, verbs, options string) {
 // TestReadmeKinds: the table in plugins/README.md has every kind that ships, with its
 // operations, verbs and options, and no other; the root README names each.
 func TestReadmeKinds(t *testing.T) {
-	all, err := kinds()
+	all, err := app.Kinds()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestReadmeKinds(t *testing.T) {
 // TestKindsExamples: the example that help and faults show of each operation that ships is
 // code that asks for it with what it requires.
 func TestKindsExamples(t *testing.T) {
-	all, err := kinds()
+	all, err := app.Kinds()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -25,7 +26,7 @@ import (
 )
 
 func newLSP() *cobra.Command {
-	var o capOptions
+	var o app.CapOptions
 	cmd := &cobra.Command{
 		Use:   "lsp",
 		Short: "Serve the Language Server Protocol to an editor",
@@ -35,29 +36,29 @@ operation on hover, completion, and formatting. With --profile or --store it kno
 tools that are kept there. Nothing is run. cmd/editors/vscode has an extension.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			auth, err := o.look(warnings(cmd))
+			auth, err := o.Look(app.Warnings(cmd))
 			if err != nil {
 				return cli.Failed(err)
 			}
-			defer auth.close()
-			tools, err := o.copied(cmd, auth)
+			defer auth.Close()
+			tools, err := o.Copied(cmd, auth)
 			if err != nil {
 				return cli.Failed(err)
 			}
 			s := &languageServer{
 				auth: auth, tools: tools, out: cli.RawOut(cmd), open: map[string]string{},
-				help: mcpserver.New(mcpserver.Options{Broker: auth.broker, Registry: tools}),
+				help: mcpserver.New(mcpserver.Options{Broker: auth.Broker, Registry: tools}),
 			}
 			return cli.Failed(s.serve(cli.Context(cmd), cmd.InOrStdin()))
 		},
 	}
-	o.register(cmd.Flags(), keptNowhere)
+	o.Register(cmd.Flags(), app.KeptNowhere)
 	return cmd
 }
 
 // A languageServer answers one editor.
 type languageServer struct {
-	auth  *authority
+	auth  *app.Authority
 	tools *registry.Registry
 	help  *mcpserver.Server
 	out   io.Writer
@@ -204,7 +205,7 @@ func (s *languageServer) examine(src string) (*registry.Tool, *checkReport, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	about := subject{tool: t, tools: s.tools, others: s.tools.Snapshot(), kinds: s.auth.kinds, cannot: t.Cannot(s.auth.kinds)}
+	about := subject{tool: t, tools: s.tools, others: s.tools.Snapshot(), kinds: s.auth.Kinds, cannot: t.Cannot(s.auth.Kinds)}
 	return t, about.report(false), nil
 }
 
@@ -220,7 +221,7 @@ func (s *languageServer) hover(ctx context.Context, src string, at lspPosition) 
 			continue
 		}
 		if _, _, row := prim.Lookup(word); row || strings.HasPrefix(line[span[0]:], "!") {
-			if a := call(ctx, s.help, "help", map[string]any{"name": word}); a.Fault == nil {
+			if a := app.CallTool(ctx, s.help, "help", map[string]any{"name": word}); a.Fault == nil {
 				return markup(a.Text)
 			}
 		}
@@ -270,7 +271,7 @@ func (s *languageServer) completion(src string, at lspPosition) any {
 			add(module, t.Description, t.Name)
 		}
 	case strings.HasPrefix(word, "!"):
-		for _, m := range s.auth.kinds {
+		for _, m := range s.auth.Kinds {
 			for i := range m.Operations {
 				add(function, m.Operations[i].Doc, m.Operations[i].Name)
 			}

@@ -18,7 +18,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/tour"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/proc"
 )
@@ -26,11 +28,11 @@ import (
 func main() {
 	host.Launcher() // where this process is to become a plugin, in its sandbox
 	proc.Keeper()   // or to keep a session of one
-	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
-		os.Exit(servePlugin(os.Args[2:]))
+	if len(os.Args) > 1 && os.Args[1] == app.PluginArgument {
+		os.Exit(app.ServePlugin(os.Args[2:]))
 	}
-	if len(os.Args) == 2 && os.Args[1] == tourServerArgument {
-		os.Exit(serveTour())
+	if len(os.Args) == 2 && os.Args[1] == tour.ServerArgument {
+		os.Exit(tour.Serve())
 	}
 	os.Exit(command(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -55,7 +57,7 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 		if f.Err != nil {
 			fmt.Fprintln(shownErrs, "mcp-pif:", cli.PrintableLines(f.Err.Error()))
 		}
-		if wrong := (wrongText{}); errors.As(f.Err, &wrong) {
+		if wrong := (app.WrongText{}); errors.As(f.Err, &wrong) {
 			return cli.StatusUsage
 		}
 		return cmp.Or(f.Status, cli.StatusFailed)

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	host.Launcher()
 	proc.Keeper()
 	mcptest.Main()
-	if len(os.Args) > 1 && os.Args[1] == pluginArgument {
+	if len(os.Args) > 1 && os.Args[1] == app.PluginArgument {
 		main() // started by its host, by the path of the test binary
 	}
 	testscript.Main(homeless{m}, map[string]func(){
@@ -80,7 +81,7 @@ func alone() []string {
 // TestNothingIsWrittenHome: what a test starts without saying where its state is
 // doesn't find the state of whoever runs the tests.
 func TestNothingIsWrittenHome(t *testing.T) {
-	state, err := stateDir()
+	state, err := app.StateDir()
 	if err != nil || stateHomes == "" || !strings.HasPrefix(state, stateHomes) {
 		t.Errorf("the tests' state would be in %s, %v", state, err)
 	}

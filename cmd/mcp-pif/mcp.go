@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
@@ -46,7 +47,7 @@ func (s *serverLock) register(cmd *cobra.Command) {
 func (s *serverLock) read() (*mcplock.Lock, error) {
 	path := s.path
 	if path == "" {
-		state, err := stateDir()
+		state, err := app.StateDir()
 		if err != nil {
 			return nil, err
 		}

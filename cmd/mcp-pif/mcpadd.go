@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/pinned"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
@@ -99,8 +100,8 @@ file. Its tools count as destructive until you accept what it says of them
 			}
 			if err := addServer(cmd, l, name, s, &o, rename, accept, yes); err != nil {
 				undo()
-				if kept, none := secretsOf(l); none == nil {
-					err = errors.Join(err, kept.remove(name))
+				if kept, none := app.SecretsOf(l); none == nil {
+					err = errors.Join(err, kept.Remove(name))
 				}
 				return cli.Failed(err)
 			}
@@ -123,7 +124,7 @@ func freeName(l *mcplock.Lock, name string) error {
 	if err := mcplock.CheckName(name); err != nil {
 		return err
 	}
-	if _, isShipped := shipped[name]; isShipped {
+	if _, isShipped := app.Shipped[name]; isShipped {
 		return fmt.Errorf("%s is a kind that ships with mcp-pif: choose another name", name)
 	}
 	if _, isThere := l.Servers[name]; isThere {
@@ -156,7 +157,7 @@ func (o *serverOptions) paths(s *mcplock.Server) (err error) {
 		}
 	}
 	if o.dir != "" {
-		if s.Dir, err = absolutePath(o.dir); err != nil {
+		if s.Dir, err = app.AbsolutePath(o.dir); err != nil {
 			return err
 		}
 	}
@@ -175,7 +176,7 @@ func (o *serverOptions) paths(s *mcplock.Server) (err error) {
 func absolutes(paths []string) ([]string, error) {
 	var all []string
 	for _, p := range paths {
-		abs, err := absolutePath(p)
+		abs, err := app.AbsolutePath(p)
 		if err != nil {
 			return nil, err
 		}
@@ -316,10 +317,10 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 // keepServers writes the lock file with new servers, and what they are given in secret beside
 // it.
 func keepServers(l *mcplock.Lock, names ...string) error {
-	kept, err := secretsOf(l)
+	kept, err := app.SecretsOf(l)
 	for _, name := range names {
 		if err == nil {
-			err = kept.take(name, l.Servers[name])
+			err = kept.Take(name, l.Servers[name])
 		}
 	}
 	if err == nil {
@@ -363,7 +364,7 @@ func given(s *mcplock.Server) []string {
 		of   []string
 	}{{"variable ", s.Env}, {"header ", s.Headers}} {
 		for _, text := range given.of {
-			if name, value, _ := strings.Cut(text, "="); looksSecret(name, value) {
+			if name, value, _ := strings.Cut(text, "="); app.LooksSecret(name, value) {
 				text = name + " (kept as a secret)"
 			}
 			asks = append(asks, given.what+text)

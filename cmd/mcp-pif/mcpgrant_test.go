@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
@@ -457,7 +458,7 @@ func TestUpstreamIdentity(t *testing.T) {
 		if c.command != "" {
 			command = &caps.Command{Args: []string{c.command}}
 		}
-		got, err := identityOf(c.who, command, policy, mcplock.Inherited{Env: strings.Fields(c.inherit)})
+		got, err := app.IdentityOf(c.who, command, policy, mcplock.Inherited{Env: strings.Fields(c.inherit)})
 		if err != nil || seen[got] != "" {
 			t.Errorf("%+v is the same as %s: %v", c, seen[got], err)
 		}
@@ -469,8 +470,8 @@ func TestUpstreamIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, _ := identityOf("a", nil, base, mcplock.Inherited{})
-		if b, _ := identityOf("a", nil, policy, mcplock.Inherited{}); a != b {
+		a, _ := app.IdentityOf("a", nil, base, mcplock.Inherited{})
+		if b, _ := app.IdentityOf("a", nil, policy, mcplock.Inherited{}); a != b {
 			t.Errorf("%s makes another grant", text)
 		}
 	}

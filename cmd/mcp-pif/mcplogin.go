@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
@@ -80,16 +81,16 @@ func login(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, 
 	if s.URL == "" {
 		return fmt.Errorf("%s is a program: only a server that has a URL is logged in at", name)
 	}
-	kept, err := secretsOf(l)
+	kept, err := app.SecretsOf(l)
 	if err != nil {
 		return err
 	}
-	folder, err := kept.loginFolder(name, o.principal)
+	folder, err := kept.LoginFolder(name, o.principal)
 	if err != nil {
 		return err
 	}
 	policy, inherit := s.Policy(nil)
-	_, headers, _ := inheritedValues(inherit, func(variable string) (string, bool) { return kept.read(name, variable) })
+	_, headers, _ := app.InheritedValues(inherit, func(variable string) (string, bool) { return kept.Read(name, variable) })
 	for header, value := range policy.Headers {
 		headers[header] = value.Text
 	}
@@ -190,11 +191,11 @@ now on. Whether the tokens hold elsewhere is the authorization server's to say.`
 			if err != nil {
 				return cli.Failed(err)
 			}
-			kept, err := secretsOf(l)
+			kept, err := app.SecretsOf(l)
 			if err != nil {
 				return cli.Failed(err)
 			}
-			folder, err := kept.loginFolder(args[0], o.principal)
+			folder, err := kept.LoginFolder(args[0], o.principal)
 			if err == nil {
 				err = mcplogin.Remove(folder)
 			}
@@ -214,11 +215,11 @@ now on. Whether the tokens hold elsewhere is the authorization server's to say.`
 
 // loggedIn reads the login at a server; nil: nobody is logged in.
 func loggedIn(l *mcplock.Lock, name string) *mcplogin.Login {
-	kept, err := secretsOf(l)
+	kept, err := app.SecretsOf(l)
 	if err != nil {
 		return nil
 	}
-	folder, err := kept.loginFolder(name, "")
+	folder, err := kept.LoginFolder(name, "")
 	if err != nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
@@ -50,13 +51,13 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	policy, inherit := s.Policy(nil)
-	kept, err := secretsOf(l)
+	kept, err := app.SecretsOf(l)
 	if err != nil {
 		return err
 	}
 	settings := mcp.Settings{Name: name, Server: s}
 	var missing []string
-	settings.Env, settings.Headers, missing = inheritedValues(inherit, func(variable string) (string, bool) { return kept.read(name, variable) })
+	settings.Env, settings.Headers, missing = app.InheritedValues(inherit, func(variable string) (string, bool) { return kept.Read(name, variable) })
 	for variable, value := range policy.Env {
 		settings.Env[variable] = value.Text // of the entry, which names no secret
 	}
@@ -67,7 +68,7 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s isn't set: the server starts without it\n", variable)
 	}
 	if s.URL != "" {
-		if settings.Login, err = kept.loginFolder(name, ""); err != nil {
+		if settings.Login, err = kept.LoginFolder(name, ""); err != nil {
 			return err
 		}
 	}
@@ -77,7 +78,7 @@ func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server
 			fmt.Fprint(cmd.ErrOrStderr(), log)
 		}
 	}()
-	o := mcpprobe.Options{Settings: settings, Path: self, Args: []string{pluginArgument, serverPlugin}, Sandbox: mode,
+	o := mcpprobe.Options{Settings: settings, Path: self, Args: []string{app.PluginArgument, app.ServerPlugin}, Sandbox: mode,
 		Logger: slog.New(slog.NewTextHandler(log, nil))}
 	if s.Unconfined {
 		o.Sandbox = host.Off
@@ -131,7 +132,7 @@ func probedCommand(folder string, start func() (caps.Command, error)) (*caps.Com
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := resolveCommand(c, nil, nil)
+	resolved, err := app.ResolveCommand(c, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the command: %w", err)
 	}

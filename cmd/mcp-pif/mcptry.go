@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp"
@@ -147,7 +148,7 @@ func sortedNames(l *mcplock.Lock) []string {
 func newMCPLogs() *cobra.Command {
 	var (
 		at        serverLock
-		store     storeOptions
+		store     app.StoreOptions
 		principal string
 	)
 	cmd := &cobra.Command{
@@ -161,11 +162,11 @@ each principal.`,
 			if _, _, err := at.find(args[0]); err != nil {
 				return cli.Failed(err)
 			}
-			kept, err := store.there()
+			kept, err := store.There()
 			if err != nil {
 				return cli.Failed(err)
 			}
-			state, err := stateOfPlugin(kept, args[0])
+			state, err := app.StateOfPlugin(kept, args[0])
 			if err != nil {
 				return cli.Failed(err)
 			}
@@ -181,8 +182,8 @@ each principal.`,
 	}
 	at.register(cmd)
 	f := cmd.Flags()
-	f.StringVar(&store.store, "store", "", "the `FILE` of the server's tools (by default the only profile's)")
-	f.StringVar(&store.profile, "profile", "", "the profile of this `NAME`, such as a client's")
+	f.StringVar(&store.Store, "store", "", "the `FILE` of the server's tools (by default the only profile's)")
+	f.StringVar(&store.Profile, "profile", "", "the profile of this `NAME`, such as a client's")
 	f.StringVar(&principal, "principal", "", "the `NAME` of the principal whose server it is")
 	return cmd
 }

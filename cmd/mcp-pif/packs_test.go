@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 )
@@ -22,7 +23,7 @@ import (
 // TestPackExamples: the examples of every pack hold, made for no grant, one and
 // several, and without the grant nothing of it is ready.
 func TestPackExamples(t *testing.T) {
-	all, err := kinds()
+	all, err := app.Kinds()
 	if err != nil {
 		t.Fatal(err)
 	}

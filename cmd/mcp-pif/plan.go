@@ -13,19 +13,20 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
 // planStores is the stores in which plans may wait: the one that the flags name, or those of all profiles.
 func planStores(o *journalOptions) ([]string, error) {
-	if o.store != "" || o.profile != "" {
-		path, err := o.there()
+	if o.Store != "" || o.Profile != "" {
+		path, err := o.There()
 		return []string{path}, err
 	}
-	names, err := profiles()
+	names, err := app.Profiles()
 	paths := make([]string, len(names))
 	for i, name := range names {
-		if paths[i], err = folderPath(name); err != nil {
+		if paths[i], err = app.FolderPath(name); err != nil {
 			return nil, err
 		}
 	}
@@ -39,7 +40,7 @@ func findPlan(o *journalOptions, id string) (*journal.Store, *run.Planned, error
 		return nil, nil, err
 	}
 	for _, path := range paths {
-		s, err := journal.Open(path, journal.Options{Notes: heads()})
+		s, err := journal.Open(path, journal.Options{Notes: app.Heads()})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -58,7 +59,7 @@ func findPlan(o *journalOptions, id string) (*journal.Store, *run.Planned, error
 func waitingPlans(o *journalOptions) (all []*run.Planned, err error) {
 	paths, err := planStores(o)
 	for _, path := range paths {
-		s, err := journal.Open(path, journal.Options{ReadOnly: true, Notes: heads()})
+		s, err := journal.Open(path, journal.Options{ReadOnly: true, Notes: app.Heads()})
 		if err != nil {
 			return nil, err
 		}
@@ -132,11 +133,11 @@ asks for it. The answer is on record for good.`,
 			if err != nil || args[2] != "did" && args[2] != "did-not" {
 				return errors.New("give RUN, the number of the STEP, and did or did-not")
 			}
-			path, err := o.there()
+			path, err := o.There()
 			if err != nil {
 				return cli.Failed(err)
 			}
-			s, err := journal.Open(path, journal.Options{Notes: heads()})
+			s, err := journal.Open(path, journal.Options{Notes: app.Heads()})
 			if err != nil {
 				return cli.Failed(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -45,7 +46,7 @@ func TestPlanningChangesNothing(t *testing.T) {
 			{Name: "shop.buy", Wire: "buy", Verb: "buy", Doc: "buys", Result: "any", Params: []caps.Param{{Name: "what", Type: "string", Doc: "it"}}},
 		},
 	}
-	known, err := kinds(server)
+	known, err := app.Kinds(server)
 	if err != nil {
 		t.Fatal(err)
 	}

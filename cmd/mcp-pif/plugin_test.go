@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/plugintest/strangers"
@@ -67,9 +68,9 @@ func installedIn(t *testing.T, role string) (program, lockFile string) {
 }
 
 // ask performs weather.get by a host that knows what is installed.
-func ask(t *testing.T, n *installed) (string, string) {
+func ask(t *testing.T, n *app.Installed) (string, string) {
 	t.Helper()
-	k, err := kinds(n.manifests()...)
+	k, err := app.Kinds(n.Manifests()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,14 +81,14 @@ func ask(t *testing.T, n *installed) (string, string) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if err := addPlugins(h, k, n.sources(), &upstreams{}, &models{}); err != nil {
+	if err := app.AddPlugins(h, k, n.Sources(), &app.Upstreams{}, &app.Models{}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := caps.Parse("weather:rome/**", k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: k, Extra: n.identity("weather")})
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: k, Extra: n.Identity("weather")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,11 +141,11 @@ func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, lockFile := installedIn(t, "weather")
-			n, err := openInstalled(lockFile, log)
+			n, err := app.OpenInstalled(lockFile, log)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer n.close()
+			defer n.Close()
 			change(t, program)
 			if text, failed := ask(t, n); text != "sunny in rome/today" {
 				t.Errorf("%q, %s", text, failed)
@@ -152,19 +153,19 @@ func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(program), "owned")); err == nil {
 				t.Error("what was swapped in was executed")
 			}
-			if again, err := openInstalled(lockFile, log); err == nil {
-				again.close()
+			if again, err := app.OpenInstalled(lockFile, log); err == nil {
+				again.Close()
 				t.Error("a new server takes it")
 			}
 		})
 	}
 	t.Run("written into", func(t *testing.T) {
 		program, lockFile := installedIn(t, "weather")
-		n, err := openInstalled(lockFile, log)
+		n, err := app.OpenInstalled(lockFile, log)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer n.close()
+		defer n.Close()
 		f, err := os.OpenFile(program, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -183,12 +184,12 @@ func TestAttackSwappedBetweenHashAndExec(t *testing.T) {
 // the bytes are right.
 func TestAttackOtherManifestThanTheLock(t *testing.T) {
 	_, lockFile := installedIn(t, "weather")
-	n, err := openInstalled(lockFile, slog.New(slog.DiscardHandler))
+	n, err := app.OpenInstalled(lockFile, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer n.close()
-	n.lock.Entries[0].Manifest.Operations[0].Doc = "another"
+	defer n.Close()
+	n.Lock.Entries[0].Manifest.Operations[0].Doc = "another"
 	if text, failed := ask(t, n); text != "" || !strings.Contains(failed, "isn't what its manifest says") {
 		t.Errorf("%q, %s", text, failed)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
@@ -77,7 +78,7 @@ func describe(ctx context.Context, e *lock.Entry, x *lock.Executable, sandbox st
 	ctx, cancel := context.WithTimeout(ctx, describeWithin)
 	defer cancel()
 	for i := range 2 {
-		d, err := host.Describe(ctx, sourceOf(x), mode)
+		d, err := host.Describe(ctx, app.SourceOf(x), mode)
 		if err != nil {
 			return fmt.Errorf("%s: %s", lock.Shown(x.Path, 300), lock.Shown(err.Error(), 1000))
 		}

@@ -12,6 +12,8 @@ import (
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 )
 
 // TestFolderNames: a profile's folder is a plain name whatever a client calls
@@ -23,11 +25,11 @@ func TestFolderNames(t *testing.T) {
 		strings.Repeat("x", 1<<20), strings.Repeat("x", 1<<20) + "y", "cursor-vscode", "mcp_client.v2",
 	}
 	for _, name := range names[:len(names):len(names)] {
-		names = append(names, folderName(name)) // a client may be called like a folder
+		names = append(names, app.FolderName(name)) // a client may be called like a folder
 	}
 	whose := map[string]string{}
 	for _, name := range names {
-		folder := folderName(name)
+		folder := app.FolderName(name)
 		if other, taken := whose[folder]; taken && other != name {
 			t.Errorf("%.80q and %.80q share the folder %s", name, other, folder)
 		}
@@ -35,15 +37,15 @@ func TestFolderNames(t *testing.T) {
 		plainName(t, name, folder)
 	}
 	for _, name := range []string{"claude-ai", "a", "cursor-vscode", "mcp_client.v2", "test"} {
-		if folderName(name) != name {
-			t.Errorf("%s becomes %s", name, folderName(name))
+		if app.FolderName(name) != name {
+			t.Errorf("%s becomes %s", name, app.FolderName(name))
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")
-		plainName(t, a, folderName(a))
-		if a != b && folderName(a) == folderName(b) {
-			t.Errorf("%q and %q share the folder %s", a, b, folderName(a))
+		plainName(t, a, app.FolderName(a))
+		if a != b && app.FolderName(a) == app.FolderName(b) {
+			t.Errorf("%q and %q share the folder %s", a, b, app.FolderName(a))
 		}
 	})
 }
@@ -51,7 +53,7 @@ func TestFolderNames(t *testing.T) {
 type fails interface{ Errorf(string, ...any) }
 
 func plainName(t fails, name, folder string) {
-	if !safeName.MatchString(folder) || deviceName.MatchString(folder) || strings.HasSuffix(folder, ".") || !filepath.IsLocal(folder) || filepath.Base(folder) != folder {
+	if !app.SafeName.MatchString(folder) || app.DeviceName.MatchString(folder) || strings.HasSuffix(folder, ".") || !filepath.IsLocal(folder) || filepath.Base(folder) != folder {
 		t.Errorf("%.80q becomes %q, which is no plain name", name, folder)
 	}
 }
@@ -162,7 +164,7 @@ func TestFirstLater(t *testing.T) {
 // stores is the profiles' files that a server made.
 func stores(p *process) []string {
 	p.t.Helper()
-	found, err := filepath.Glob(filepath.Join(p.stateHome(), "mcp-pif", "profiles", "*", journalFile))
+	found, err := filepath.Glob(filepath.Join(p.stateHome(), "mcp-pif", "profiles", "*", app.JournalFile))
 	if err != nil {
 		p.t.Fatal(err)
 	}

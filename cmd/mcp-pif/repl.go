@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -33,8 +34,8 @@ An entry goes on over several lines until its brackets close. Besides:
 
 func newRepl() *cobra.Command {
 	var (
-		limits limitOptions
-		grants capOptions
+		limits app.LimitOptions
+		grants app.CapOptions
 	)
 	cmd := &cobra.Command{
 		Use:   "repl",
@@ -42,29 +43,29 @@ func newRepl() *cobra.Command {
 		Long:  "Read programs and show their values, one after the other.\n\n" + replHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := limits.limits()
+			l, err := limits.Limits()
 			if err != nil {
 				return err
 			}
-			auth, err := grants.open(cmd)
+			auth, err := grants.Open(cmd)
 			if err != nil {
 				return cli.Failed(err)
 			}
-			defer auth.close()
-			registry, err := auth.tools()
+			defer auth.Close()
+			registry, err := auth.Tools()
 			if err != nil {
 				return cli.Failed(err)
 			}
 			r := &repl{cmd: cmd, bound: map[string]binding{}, server: mcpserver.New(mcpserver.Options{
-				Registry: registry, Broker: auth.broker, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr()),
+				Registry: registry, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr()),
 			})}
 			r.in = openLines(cmd, r.complete)
 			return cli.Failed(r.loop())
 		},
 	}
 	f := cmd.Flags()
-	limits.register(f)
-	grants.register(f, keptNowhere)
+	limits.Register(f)
+	grants.Register(f, app.KeptNowhere)
 	return cmd
 }
 
@@ -179,7 +180,7 @@ func (r *repl) complain(message string) {
 }
 
 func (r *repl) call(tool string, arguments map[string]any) {
-	_ = printAnswer(r.cmd, call(cli.Context(r.cmd), r.server, tool, arguments), false)
+	_ = printAnswer(r.cmd, app.CallTool(cli.Context(r.cmd), r.server, tool, arguments), false)
 }
 
 // evolve makes a tool, with the lets that its code uses in it, and says so in a line.
@@ -187,7 +188,7 @@ func (r *repl) evolve(name, code string) {
 	if p, err := r.open(name, code); err == nil && len(p.names) > 0 {
 		code = string(text.Print(r.inside(p.names, p.term)))
 	}
-	a := call(cli.Context(r.cmd), r.server, "evolve", map[string]any{"name": name, "code": code})
+	a := app.CallTool(cli.Context(r.cmd), r.server, "evolve", map[string]any{"name": name, "code": code})
 	var made struct {
 		Version int
 		Notes   []string

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -25,7 +26,7 @@ import (
 
 // replayOptions are the flags of replay.
 type replayOptions struct {
-	storeOptions
+	app.StoreOptions
 	with     string
 	trace    bool
 	from, to uint64
@@ -67,7 +68,7 @@ The exit status is 0 if nothing differs and nothing is missing.`,
 			if err := o.check(args); err != nil {
 				return err
 			}
-			path, err := o.there()
+			path, err := o.There()
 			if err != nil {
 				return cli.Failed(err)
 			}
@@ -87,7 +88,7 @@ The exit status is 0 if nothing differs and nothing is missing.`,
 		},
 	}
 	f := cmd.Flags()
-	o.register(f, "a replay needs a file")
+	o.Register(f, "a replay needs a file")
 	f.StringVar(&o.with, "with", "", "run `CODE` in place of what was run: TOOL@VERSION, or a file")
 	f.BoolVar(&o.trace, "trace", false, "show every evaluation")
 	f.Uint64Var(&o.from, "from", 0, "with --trace, from this `STEP` on")

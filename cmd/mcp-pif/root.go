@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/tour"
 )
 
 // newRoot is the command line.
@@ -35,7 +37,7 @@ does, try 'mcp-pif tour'.`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(expandFlags(cmd.Flags())) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(app.ExpandFlags(cmd.Flags())) },
 	}
 	o.register(root.Flags())
 	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
@@ -43,7 +45,7 @@ does, try 'mcp-pif tour'.`,
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Start here", []*cobra.Command{newTour(), newInstall(), newDoctor()}},
+		{"Start here", []*cobra.Command{tour.New(), newInstall(), newDoctor()}},
 		{"Programs", []*cobra.Command{newRun(), newCheck(), newVerify(), newFmt(), newRepl(), newPlayground(), newLSP()}},
 		{"What models made and did", []*cobra.Command{newUI(), newTools(), newJournal(), newReplay(), newStep(), newTasks()}},
 		{"What tools may do", []*cobra.Command{newCaps(), newFlow(), newApprove(), newResolve(), newMCP(), newPlugin()}},

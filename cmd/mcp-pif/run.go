@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -9,20 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
-// wholeResult is the limit of results on the command line: there is none but
-// the budget of memory.
-const wholeResult = 1 << 40
-
 func newRun() *cobra.Command {
 	var (
-		limits          limitOptions
-		grants          capOptions
+		limits          app.LimitOptions
+		grants          app.CapOptions
 		file, as, steps string
-		memory          size
+		memory          app.Size
 		rounds          int
 		drive, asJSON   bool
 	)
@@ -40,25 +36,25 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
   mcp-pif run --store pif.db square 12`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := limits.limits()
+			l, err := limits.Limits()
 			if err != nil {
 				return err
 			}
-			l.Result = wholeResult
+			l.Result = app.WholeResult
 			code, input, hasInput, err := cli.CodeAndInput(cmd, file, args)
 			if err != nil {
 				return err
 			}
-			auth, err := grants.open(cmd)
+			auth, err := grants.Open(cmd)
 			if err != nil {
 				return cli.Failed(err)
 			}
-			defer auth.close()
-			registry, err := auth.tools()
+			defer auth.Close()
+			registry, err := auth.Tools()
 			if err != nil {
 				return cli.Failed(err)
 			}
-			s := mcpserver.New(mcpserver.Options{Registry: registry, Broker: auth.broker, Limits: l, Trace: limits.tracer(cmd.ErrOrStderr())})
+			s := mcpserver.New(mcpserver.Options{Registry: registry, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr())})
 			call := map[string]any{"code": code, "drive": drive}
 			if hasInput {
 				call["input"] = cli.InputJSON(input)
@@ -78,8 +74,8 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 		},
 	}
 	f := cmd.Flags()
-	limits.register(f)
-	grants.register(f, keptNowhere)
+	limits.Register(f)
+	grants.Register(f, app.KeptNowhere)
 	f.StringVarP(&file, "file", "f", "", "read the code from this `FILE`")
 	f.StringVar(&as, "input-as", "", "how the input is read: data (default), or as the predecessor did: auto, term")
 	f.StringVar(&steps, "steps", "", "budget of steps (default 10000000)")
@@ -94,12 +90,7 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 func evaluate(cmd *cobra.Command, s *mcpserver.Server, arguments map[string]any) mcpserver.Answer {
 	ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return call(ctx, s, "run", arguments)
-}
-
-// call is a call of a server from the command line.
-func call(ctx context.Context, s *mcpserver.Server, tool string, arguments map[string]any) mcpserver.Answer {
-	return s.Call(ctx, mcpserver.Call{Tool: tool, Arguments: cli.Marshal(arguments)})
+	return app.CallTool(ctx, s, "run", arguments)
 }
 
 // printAnswer shows an answer: the result on standard output and the rest on

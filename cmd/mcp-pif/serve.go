@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
@@ -26,8 +27,8 @@ import (
 
 // serveOptions are the flags of serve.
 type serveOptions struct {
-	limitOptions
-	capOptions
+	app.LimitOptions
+	app.CapOptions
 	httpOptions
 	retain      retainOptions
 	logLevel    string
@@ -38,9 +39,9 @@ type serveOptions struct {
 }
 
 func (o *serveOptions) register(f *pflag.FlagSet) {
-	o.limitOptions.register(f)
-	f.DurationVar(&o.task, "task-timeout", time.Hour, "how long a run may take that goes on as a task, by the wall clock, without the time in which it waits for a person")
-	o.capOptions.register(f, keptByClient)
+	o.LimitOptions.Register(f)
+	f.DurationVar(&o.Task, "task-timeout", time.Hour, "how long a run may take that goes on as a task, by the wall clock, without the time in which it waits for a person")
+	o.CapOptions.Register(f, app.KeptByClient)
 	o.httpOptions.register(f)
 	o.retain.registerServe(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -86,18 +87,18 @@ const maxCalls = 11_000
 
 // validate checks the flags as far as nothing has to be opened for it.
 func (o *serveOptions) validate() (limits mcpserver.Limits, level slog.Level, err error) {
-	if limits, err = o.limits(); err != nil {
+	if limits, err = o.Limits(); err != nil {
 		return limits, level, err
 	}
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
 		return limits, level, fmt.Errorf("--log-level is debug, info, warn or error, not %q", o.logLevel)
 	}
-	for _, check := range []func() error{o.storeOptions.check, o.retain.check, func() error { return o.httpOptions.check(&o.storeOptions) }} {
+	for _, check := range []func() error{o.StoreOptions.Check, o.retain.check, func() error { return o.httpOptions.check(&o.StoreOptions) }} {
 		if err := check(); err != nil {
 			return limits, level, err
 		}
 	}
-	o.packs, err = namedPacks(o.with)
+	o.packs, err = app.NamedPacks(o.with)
 	return limits, level, err
 }
 
@@ -106,25 +107,25 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 	if err != nil {
 		return err
 	}
-	tuneMemory(int64(o.pool))
+	tuneMemory(int64(o.Pool))
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(cli.Context(cmd)), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
-	o.private = o.httpOptions.files()
-	o.principals = o.wantsTokens()
-	o.manyPrincipals = o.principals
-	auth, err := o.capOptions.prepare(log)
+	o.Private = o.httpOptions.files()
+	o.Principals = o.wantsTokens()
+	o.ManyPrincipals = o.Principals
+	auth, err := o.CapOptions.Prepare(log)
 	if err != nil {
 		return cli.Failed(err)
 	}
-	defer auth.close()
-	if auth.host == nil { // which did it
+	defer auth.Close()
+	if auth.Host == nil { // which did it
 		go host.Sweep(os.TempDir())
 	}
-	if auth.telemetry, err = o.measuring(ctx, log); err != nil {
+	if auth.Telemetry, err = o.measuring(ctx, log); err != nil {
 		return err
 	}
-	defer closeTelemetry(auth.telemetry)
+	defer closeTelemetry(auth.Telemetry)
 	if o.address != "" {
 		context.AfterFunc(ctx, stop) // a second signal doesn't wait
 		return (&web{o: o, auth: auth, limits: limits, log: log, errs: cmd.ErrOrStderr()}).serve(ctx)
@@ -137,53 +138,53 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	}
 	in := cmd.InOrStdin()
 	client := ""
-	if !o.given() {
+	if !o.Given() {
 		line, all, err := firstFrame(ctx, in)
 		if err != nil || len(line) == 0 {
 			log.Info("stdin closed before any request")
 			return nil
 		}
 		if client, in = clientName(line), all; client == "" {
-			client = defaultProfile
-		} else if client == httpProfile || strings.HasPrefix(client, principalMark) {
+			client = app.DefaultProfile
+		} else if client == app.HTTPProfile || strings.HasPrefix(client, app.PrincipalMark) {
 			client = "client:" + client // those profiles are for who comes in over HTTP
 		}
 	}
-	kept, err := auth.keepFor(client)
+	kept, err := auth.KeepFor(client)
 	if err != nil {
 		return cli.Failed(err)
 	}
-	tools, err := auth.tools()
+	tools, err := auth.Tools()
 	if err != nil {
 		return cli.Failed(err)
 	}
-	o.retain.keepWithin(ctx, auth.journal)
-	if auth.host != nil {
-		auth.watch(ctx, cmp.Or(client, o.profile, o.store), true)
+	o.retain.keepWithin(ctx, auth.Journal)
+	if auth.Host != nil {
+		auth.Watch(ctx, cmp.Or(client, o.Profile, o.Store), true)
 	}
 	options := mcpserver.Options{
 		Version:     cli.Version(),
 		Name:        o.name,
-		Profile:     cmp.Or(o.profile, client),
-		Sandbox:     auth.sandboxes.lines(auth.policy.Grants()),
+		Profile:     cmp.Or(o.Profile, client),
+		Sandbox:     auth.Sandboxes.Lines(auth.Policy.Grants()),
 		Registry:    tools,
-		Broker:      auth.broker,
+		Broker:      auth.Broker,
 		Limits:      limits,
 		Log:         log,
 		HideEvolved: !o.listEvolved,
-		Elicit:      o.askVia == "elicitation",
-		Fleeting:    kept.fleeting,
-		TaskDir:     auth.taskDir(),
-		Trace:       o.tracer(cmd.ErrOrStderr()),
+		Elicit:      o.AskVia == "elicitation",
+		Fleeting:    kept.Fleeting,
+		TaskDir:     auth.TaskDir(),
+		Trace:       o.Tracer(cmd.ErrOrStderr()),
 	}
-	if auth.telemetry != nil {
-		options.Observer = auth.telemetry
+	if auth.Telemetry != nil {
+		options.Observer = auth.Telemetry
 	}
 	s := mcpserver.New(options)
-	addPacks(ctx, s, o.packs, auth.policy.Grants(), log)
-	log.Info("serving MCP on stdio", "version", cli.Version(), "tools", tools.Snapshot().Len(), "kept in", kept.where, "capabilities", auth.summary())
-	if auth.host != nil {
-		auth.tellSandbox()
+	app.AddPacks(ctx, s, o.packs, auth.Policy.Grants(), log)
+	log.Info("serving MCP on stdio", "version", cli.Version(), "tools", tools.Snapshot().Len(), "kept in", kept.Where, "capabilities", auth.Summary())
+	if auth.Host != nil {
+		auth.TellSandbox()
 	}
 	defer s.OpenTasks(ctx)()
 	err = s.Serve(ctx, &stdio.Transport{In: in, Out: cli.RawOut(cmd), Log: log, MaxCalls: maxCalls, MaxCallBytes: maxCallBytes})

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/step"
@@ -24,7 +25,7 @@ import (
 
 // stepOptions are the flags of step.
 type stepOptions struct {
-	storeOptions
+	app.StoreOptions
 	with   string
 	lines  int
 	pprof  string
@@ -50,7 +51,7 @@ file that 'go tool pprof' and speedscope read is written.`,
   mcp-pif step abcdefgh-17 --store pif.db --pprof run.pb.gz && go tool pprof -http : run.pb.gz`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := o.there()
+			path, err := o.There()
 			if err != nil {
 				return cli.Failed(err)
 			}
@@ -84,7 +85,7 @@ file that 'go tool pprof' and speedscope read is written.`,
 		},
 	}
 	f := cmd.Flags()
-	o.register(f, "a walk needs a file")
+	o.Register(f, "a walk needs a file")
 	f.StringVar(&o.with, "with", "", "walk through `CODE` in place of what was run: TOOL@VERSION, or a file")
 	f.IntVar(&o.lines, "lines", 0, "print the `N` lines that took most steps, and end")
 	f.StringVar(&o.pprof, "pprof", "", "write the steps by function and line to a `FILE` for go tool pprof, and end")

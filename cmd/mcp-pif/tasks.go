@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
@@ -42,7 +43,7 @@ func tasksCommand(cmd *cobra.Command, do func(cmd *cobra.Command, path string, a
 	o := &journalOptions{}
 	o.register(cmd, false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		path, err := o.there()
+		path, err := o.There()
 		if err == nil {
 			err = do(cmd, path, args)
 		}
@@ -54,12 +55,12 @@ func tasksCommand(cmd *cobra.Command, do func(cmd *cobra.Command, path string, a
 // reading has a command read the store.
 func reading(do func(cmd *cobra.Command, s *journal.Store, dir string, args []string) error) func(*cobra.Command, string, []string) error {
 	return func(cmd *cobra.Command, path string, args []string) error {
-		s, err := journal.Open(path, journal.Options{ReadOnly: true, Notes: heads()})
+		s, err := journal.Open(path, journal.Options{ReadOnly: true, Notes: app.Heads()})
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		dir, err := taskDirOf(path)
+		dir, err := app.TaskDirOf(path)
 		if err != nil {
 			return err
 		}
@@ -230,7 +231,7 @@ func newTasksCancel() *cobra.Command {
 stays done; one that no server does at present doesn't go on.`,
 		Args: cobra.ExactArgs(1),
 	}, func(cmd *cobra.Command, path string, args []string) error {
-		s, err := journal.Open(path, journal.Options{Notes: heads()})
+		s, err := journal.Open(path, journal.Options{Notes: app.Heads()})
 		if err != nil {
 			return err
 		}
@@ -247,11 +248,11 @@ stays done; one that no server does at present doesn't go on.`,
 		if err := run.CancelTask(s, t.ID, "operator"); err != nil {
 			return err
 		}
-		dir, err := taskDirOf(path)
+		dir, err := app.TaskDirOf(path)
 		if err != nil {
 			return err
 		}
-		for end := time.Now().Add(mostAwaited); mcpserver.OwnerLives(dir, t.Owner); time.Sleep(awaitEvery) {
+		for end := time.Now().Add(app.MostAwaited); mcpserver.OwnerLives(dir, t.Owner); time.Sleep(app.AwaitEvery) {
 			if t, err = findTask(s, t.ID); err != nil {
 				return err
 			}
@@ -307,7 +308,7 @@ what it may do then. It isn't run while the run before is under way.`,
 func newTasksRemove() *cobra.Command {
 	return tasksCommand(&cobra.Command{Use: "remove SCHEDULE", Short: "Remove what is scheduled", Args: cobra.ExactArgs(1)},
 		func(cmd *cobra.Command, path string, args []string) error {
-			dir, err := taskDirOf(path)
+			dir, err := app.TaskDirOf(path)
 			if err == nil {
 				err = mcpserver.SchedulesIn(dir).Remove(args[0])
 			}

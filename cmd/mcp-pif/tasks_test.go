@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
@@ -32,7 +33,7 @@ func dying() {
 	if err != nil {
 		panic(err)
 	}
-	watched = func(s *journal.Store) journal.Journal { return &mortal{Store: s, at: int64(n)} }
+	app.Watched = func(s *journal.Store) journal.Journal { return &mortal{Store: s, at: int64(n)} }
 	main()
 }
 

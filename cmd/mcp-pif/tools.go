@@ -2,20 +2,14 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-pif/mcp-pif/caps/journal"
-	"github.com/mcp-pif/mcp-pif/caps/registry"
-	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
-	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
 func newTools() *cobra.Command {
@@ -44,116 +38,23 @@ file did, or as one with the --cap, --deny and --policy given.`,
 	return cmd
 }
 
-// A kept is the tools of a store, opened by a command. What it shows goes through
-// package mcpserver, so that it is what a model sees.
-type kept struct {
-	*mcpserver.Server
-	journal *journal.Store
-	auth    *authority
-}
-
-func (k *kept) close() {
-	if k.journal != nil {
-		k.journal.Close()
-	}
-	k.auth.close()
-}
-
-// How a command opens a store.
-type opening int
-
-const (
-	toRead opening = iota
-	toWrite
-	toMake // where there is none, too
-)
-
-// tools opens the tools that the flags mean. No server starts with it, so that
-// nothing but what the command does is recorded.
-func (o *capOptions) tools(cmd *cobra.Command, how opening) (_ *kept, err error) {
-	path, err := o.there()
-	if err != nil {
-		return nil, err
-	}
-	log := warnings(cmd)
-	k := new(kept)
-	if how == toRead {
-		o.recall(cmd, path)
-	}
-	// A principal's tools may do what it may.
-	if name, ok := strings.CutPrefix(o.profile, principalMark); ok {
-		o.principal, o.principals = name, true
-	}
-	if k.auth, err = o.prepare(log); err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			k.close()
-		}
-	}()
-	if len(k.auth.policy.Grants()) > 0 && k.auth.revocations.Path != "" {
-		if _, err := k.auth.revocations.Apply(k.auth.policy); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := os.Stat(path); how == toWrite && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the store %s: there is no such file", cli.Printable(path))
-	}
-	if k.journal, err = journal.Open(path, journal.Options{Log: log, ReadOnly: how == toRead, Notes: heads()}); err != nil {
-		return nil, err
-	}
-	tools, problems, err := registry.Open(run.Log(k.journal), k.auth.policy)
-	if err != nil {
-		return nil, err
-	}
-	for _, problem := range problems {
-		log.Warn("a tool on record can't be made", "error", problem)
-	}
-	k.auth.keptAt = path
-	consents := k.auth.consents()
-	if err := consents.Poll(); err != nil {
-		log.Warn("what was approved can't be read", "error", err)
-	}
-	k.Server = mcpserver.New(mcpserver.Options{
-		Registry: tools,
-		Broker:   run.New(run.Options{Policy: k.auth.policy, Journal: k.journal, Log: log, Consents: consents}),
-		Limits:   mcpserver.Limits{Result: wholeResult},
-	})
-	return k, nil
-}
-
-// ask makes a call of one of the server's own tools, and reads what it answers.
-func (k *kept) ask(cmd *cobra.Command, tool string, arguments map[string]any, into any) (mcpserver.Answer, error) {
-	a := call(cli.Context(cmd), k.Server, tool, arguments)
-	if a.Fault != nil {
-		return a, printableError(a.Fault)
-	}
-	if into != nil {
-		if err := json.Unmarshal(a.Structured, into); err != nil {
-			return a, err
-		}
-	}
-	return a, nil
-}
-
 // toolsCommand is a command about the tools of a store.
-func toolsCommand(cmd *cobra.Command, how opening, asJSON *bool, do func(cmd *cobra.Command, k *kept, args []string) error) *cobra.Command {
-	var o capOptions
+func toolsCommand(cmd *cobra.Command, how app.Opening, asJSON *bool, do func(cmd *cobra.Command, k *app.Kept, args []string) error) *cobra.Command {
+	var o app.CapOptions
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
-		k, err := o.tools(cmd, how)
+		k, err := o.Tools(cmd, how)
 		if err != nil {
 			return cli.Failed(err)
 		}
-		defer k.close()
+		defer k.Close()
 		return cli.Failed(do(cmd, k, args))
 	}
-	o.register(cmd.Flags(), "the only profile's, where there is one")
+	o.Register(cmd.Flags(), "the only profile's, where there is one")
 	if cmd.Name() != "list" && cmd.Name() != "show" { // the others don't show what a tool may do
-		for flag := range o.authorityFlags() {
+		for flag := range o.AuthorityFlags() {
 			_ = cmd.Flags().MarkHidden(flag)
 		}
 		for _, flag := range []string{"policy", "plugin-lock", "mcp-lock", "ask-via"} {
@@ -202,7 +103,7 @@ func newToolsProfiles() *cobra.Command {
 		Short: "List the profiles",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			names, err := profiles()
+			names, err := app.Profiles()
 			if err != nil {
 				return cli.Failed(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 )
@@ -23,7 +24,7 @@ func newToolsExport() *cobra.Command {
 be read, what it declares, its examples, and the older versions it is bound to. FILE is
 written whole or not at all; without it, or as -, the document is printed.`,
 		Args: cobra.MaximumNArgs(1),
-	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
+	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		tools := k.Registry().Snapshot()
 		for _, t := range tools.All() {
 			if err := t.Problem(); err != nil {
@@ -51,7 +52,7 @@ another description, declaration or other examples, becomes its next version. Wh
 imported tools may do is decided by each server anew: what nobody
 grants there is blocked.`,
 		Args: cobra.ExactArgs(1),
-	}, toMake, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+	}, app.ToMake, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		tools, err := importedTools(cmd, k, args[0])
 		if err != nil {
 			return err
@@ -63,7 +64,7 @@ grants there is blocked.`,
 		added, replaced, same, err := k.Import(cli.Context(cmd), tools)
 		p.Stop()
 		if err != nil {
-			return printableError(err)
+			return app.PrintableError(err)
 		}
 		for _, c := range certificates(k.Registry().Snapshot(), tools) {
 			if c.Status == registry.ProofVoid {
@@ -79,14 +80,14 @@ grants there is blocked.`,
 }
 
 // importedTools reads the tools of a document or a pack.
-func importedTools(cmd *cobra.Command, k *kept, name string) ([]registry.Portable, error) {
-	if name, ok := strings.CutPrefix(name, packMark); ok {
+func importedTools(cmd *cobra.Command, k *app.Kept, name string) ([]registry.Portable, error) {
+	if name, ok := strings.CutPrefix(name, app.PackMark); ok {
 		p, err := packs.Named(name)
 		if err != nil {
 			return nil, err
 		}
-		grants := k.auth.policy.Grants()
-		tools, left, err := packTools(p, grants, k.Registry().Snapshot())
+		grants := k.Auth.Policy.Grants()
+		tools, left, err := app.PackTools(p, grants, k.Registry().Snapshot())
 		if len(left) > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "left out, since there are others of their names: %s\n", strings.Join(left, ", "))
 		}
@@ -106,7 +107,7 @@ func importedTools(cmd *cobra.Command, k *kept, name string) ([]registry.Portabl
 	}
 	tools, err := registry.Decode(in)
 	if err != nil {
-		return nil, printableError(fmt.Errorf("%s: %w", name, err))
+		return nil, app.PrintableError(fmt.Errorf("%s: %w", name, err))
 	}
 	return tools, nil
 }

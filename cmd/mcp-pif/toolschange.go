@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
@@ -51,14 +52,14 @@ version V, also where the tool was retired. What it may do is decided by each se
 anew. Tools that were made together with it are carried along, if they still fit.
 History goes on: nothing is undone.`,
 		Args: cobra.ExactArgs(2),
-	}, toWrite, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+	}, app.ToWrite, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		to, err := versionNumber(args[1])
 		if err != nil {
 			return err
 		}
 		t, err := k.Registry().Rollback(args[0], to, registry.Edit{IfVersion: condition.version})
 		if err != nil {
-			return printableError(err)
+			return app.PrintableError(err)
 		}
 		if asJSON {
 			return cli.PrintJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "from": to, "hash": t.Hash})
@@ -83,7 +84,7 @@ func newToolsRetire() *cobra.Command {
 	cmd := toolsCommand(&cobra.Command{
 		Use: "retire NAME", SuggestFor: []string{"remove", "delete", "rm"}, Short: "Take a tool off the list; its history stays",
 		Args: cobra.ExactArgs(1),
-	}, toWrite, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+	}, app.ToWrite, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		question := map[string]any{"name": args[0]}
 		if condition.version != nil {
 			question["if_version"] = *condition.version
@@ -92,7 +93,7 @@ func newToolsRetire() *cobra.Command {
 			Version int
 			Callers []string
 		}
-		a, err := k.ask(cmd, "retire", question, &gone)
+		a, err := k.Ask(cmd, "retire", question, &gone)
 		if err != nil {
 			return err
 		}
@@ -107,10 +108,4 @@ func newToolsRetire() *cobra.Command {
 	})
 	condition.flag(cmd)
 	return cmd
-}
-
-// printableError is an error whose words can't steer a terminal, and whose hints name
-// commands.
-func printableError(err error) error {
-	return errors.New(cli.InCommands(cli.PrintableLines(err.Error())))
 }

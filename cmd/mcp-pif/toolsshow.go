@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
@@ -47,9 +48,9 @@ func newToolsList() *cobra.Command {
 	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use: "list", SuggestFor: []string{"ls"}, Short: "List the tools", Args: cobra.NoArgs,
-	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, _ []string) error {
+	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, _ []string) error {
 		var list struct{ Tools []shownTool }
-		a, err := k.ask(cmd, "list", nil, &list)
+		a, err := k.Ask(cmd, "list", nil, &list)
 		if err != nil {
 			return err
 		}
@@ -73,14 +74,14 @@ func newToolsShow() *cobra.Command {
 	var asJSON, canonical bool
 	c := toolsCommand(&cobra.Command{
 		Use: "show NAME[@V]", Short: "Show details of a tool, or of one version, and its code as it was written", Args: cobra.ExactArgs(1),
-	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
+	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		question, err := question(k, args[0])
 		if err != nil {
 			return err
 		}
 		question["detail"], question["canonical"] = true, canonical
 		var t shownTool
-		a, err := k.ask(cmd, "describe", question, &t)
+		a, err := k.Ask(cmd, "describe", question, &t)
 		if err != nil {
 			return err
 		}
@@ -95,7 +96,7 @@ func newToolsShow() *cobra.Command {
 }
 
 // question is what describe is asked about NAME[@V]. A name may hold an @ itself.
-func question(k *kept, text string) (map[string]any, error) {
+func question(k *app.Kept, text string) (map[string]any, error) {
 	if _, ok := k.Registry().Snapshot().Get(text); ok {
 		return map[string]any{"name": text}, nil
 	}
@@ -171,8 +172,8 @@ func newToolsHistory() *cobra.Command {
 	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use: "history NAME", Short: "Show a tool's versions, the newest first", Args: cobra.ExactArgs(1),
-	}, toRead, &asJSON, func(cmd *cobra.Command, k *kept, args []string) error {
-		all, err := k.versions(cmd, args[0])
+	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+		all, err := k.Versions(cmd, args[0])
 		if err != nil {
 			return err
 		}
@@ -202,32 +203,13 @@ func newToolsHistory() *cobra.Command {
 	})
 }
 
-// versions is all rows of a tool's history.
-func (k *kept) versions(cmd *cobra.Command, name string) (all []json.RawMessage, err error) {
-	question := map[string]any{"name": name, "limit": 200}
-	for {
-		var page struct {
-			Versions []json.RawMessage
-			Next     *struct{ Arguments map[string]any }
-		}
-		if _, err := k.ask(cmd, "history", question, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Versions...)
-		if page.Next == nil {
-			return all, nil
-		}
-		question = page.Next.Arguments
-	}
-}
-
 func newToolsDiff() *cobra.Command {
 	return toolsCommand(&cobra.Command{
 		Use: "diff NAME V1 [V2]", Short: "Compare two versions of a tool, or one with the current one",
 		Long: `Compare two versions of a tool as they were written, with their descriptions, the
 capabilities they declare and their examples. Without V2 the other one is the newest.`,
 		Args: cobra.RangeArgs(2, 3),
-	}, toRead, nil, func(cmd *cobra.Command, k *kept, args []string) error {
+	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		name := args[0]
 		first, err := versionNumber(args[1])
 		if err != nil {
@@ -238,28 +220,16 @@ capabilities they declare and their examples. Without V2 the other one is the ne
 			if second, err = versionNumber(args[2]); err != nil {
 				return err
 			}
-		} else if second, err = k.newest(name); err != nil {
+		} else if second, err = k.Newest(name); err != nil {
 			return err
 		}
 		both := make([]*registry.Tool, 2)
 		for i, v := range []int{first, second} {
 			if both[i], err = k.Registry().Version(registry.Ref{Name: name, Version: v}); err != nil {
-				return printableError(err)
+				return app.PrintableError(err)
 			}
 		}
 		fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(string(registry.Diff(both[0], both[1]))))
 		return nil
 	})
-}
-
-// newest is the number of a tool's newest version, retired or not.
-func (k *kept) newest(name string) (int, error) {
-	changes, _, err := k.Registry().History(name, 0, 1)
-	if err != nil {
-		return 0, err
-	}
-	if len(changes) == 0 {
-		return 0, fmt.Errorf("there is no tool %q, and there never was", name)
-	}
-	return changes[0].Version, nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/ui"
@@ -29,7 +30,7 @@ import (
 
 // uiOptions are the flags of ui.
 type uiOptions struct {
-	capOptions
+	app.CapOptions
 	port            int
 	act, open, isIP bool
 }
@@ -52,8 +53,8 @@ with 'mcp-pif approve'.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(o.serve(cmd)) },
 	}
-	o.register(cmd.Flags(), "every profile's")
-	for flag := range o.authorityFlags() {
+	o.Register(cmd.Flags(), "every profile's")
+	for flag := range o.AuthorityFlags() {
 		_ = cmd.Flags().MarkHidden(flag)
 	}
 	for _, flag := range []string{"policy", "plugin-lock", "ask-via"} {
@@ -72,11 +73,11 @@ const storeName = "store"
 
 // serve shows the page until it is interrupted.
 func (o *uiOptions) serve(cmd *cobra.Command) error {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
-	if o.store == inMemory {
-		_, err := o.there()
+	if o.Store == app.InMemory {
+		_, err := o.There()
 		return err
 	}
 	page, listeners, err := o.page(cmd)
@@ -106,11 +107,11 @@ func (o *uiOptions) page(cmd *cobra.Command) (*ui.Page, []net.Listener, error) {
 	if _, err := o.names(); err != nil {
 		return nil, nil, err
 	}
-	asked, err := consentFile()
+	asked, err := app.ConsentFile()
 	if err != nil {
 		return nil, nil, err
 	}
-	taken, err := revocations()
+	taken, err := app.Revocations()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,9 +122,9 @@ func (o *uiOptions) page(cmd *cobra.Command) (*ui.Page, []net.Listener, error) {
 	options := ui.Options{
 		Profiles: o.names, Open: func(name string, write bool) (*ui.Store, error) { return o.openStore(cmd, name, write) },
 		Questions: &caps.Consents{Path: asked}, Revocations: taken,
-		Servers: func() (*mcplock.Lock, error) { return (&serverLock{path: o.mcpLock}).read() },
+		Servers: func() (*mcplock.Lock, error) { return (&serverLock{path: o.McpLock}).read() },
 		Problem: func(l *mcplock.Lock, name string) string { return serverStateOf(l, name).Problem },
-		Act:     o.act, Version: cli.Version(), Log: warnings(cmd),
+		Act:     o.act, Version: cli.Version(), Log: app.Warnings(cmd),
 	}
 	if o.isIP {
 		options.Name = "127.0.0.1"
@@ -134,41 +135,41 @@ func (o *uiOptions) page(cmd *cobra.Command) (*ui.Page, []net.Listener, error) {
 // names is the stores that the page shows.
 func (o *uiOptions) names() ([]string, error) {
 	switch {
-	case o.store != "":
+	case o.Store != "":
 		return []string{storeName}, nil
-	case o.profile != "":
-		path, err := o.there()
+	case o.Profile != "":
+		path, err := o.There()
 		if err != nil {
 			return nil, err
 		}
 		return []string{filepath.Base(filepath.Dir(path))}, nil
 	}
-	return profiles()
+	return app.Profiles()
 }
 
 // openStore opens a store as 'mcp-pif tools' does: what tools may do is decided as the last
 // server on it did.
 func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.Store, error) {
-	of := o.capOptions
-	if of.store == "" {
-		of.profile = name
+	of := o.CapOptions
+	if of.Store == "" {
+		of.Profile = name
 	}
-	how := toRead
+	how := app.ToRead
 	if write {
-		how = toWrite
-		path, err := of.there()
+		how = app.ToWrite
+		path, err := of.There()
 		if err != nil {
 			return nil, err
 		}
-		of.recall(cmd, path)
+		of.Recall(cmd, path)
 	}
-	k, err := of.tools(cmd, how)
+	k, err := of.Tools(cmd, how)
 	if err != nil {
 		return nil, err
 	}
-	again := &replayer{store: k.journal}
+	again := &replayer{store: k.Journal}
 	return &ui.Store{
-		Journal: k.journal, Tools: k.Registry(), Server: k.Server, Policy: k.auth.policy, Flow: k.auth.flow, Consents: k.auth.consents(), Close: k.close,
+		Journal: k.Journal, Tools: k.Registry(), Server: k.Server, Policy: k.Auth.Policy, Flow: k.Auth.Flow, Consents: k.Auth.Consents(), Close: k.Close,
 		Replay: func(ctx context.Context, id, with string) (a mcpserver.Answer, v run.Verdict, err error) {
 			rec, err := run.ReadRecord(again.store, id)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
@@ -43,20 +44,20 @@ func verify(cmd *cobra.Command, path, pluginLock string, asJSON bool) error {
 	defer f.Close()
 	tools, err := registry.Decode(f)
 	if err != nil {
-		return printableError(fmt.Errorf("%s: %w", path, err))
+		return app.PrintableError(fmt.Errorf("%s: %w", path, err))
 	}
-	third, err := openInstalled(pluginLock, warnings(cmd))
+	third, err := app.OpenInstalled(pluginLock, app.Warnings(cmd))
 	if err != nil {
 		return err
 	}
-	defer third.close()
-	known, err := kinds(third.manifests()...)
+	defer third.Close()
+	known, err := app.Kinds(third.Manifests()...)
 	if err != nil {
 		return err
 	}
 	r := registry.New(caps.NewPolicy(known, nil))
 	if _, _, _, err := r.Import(tools); err != nil {
-		return printableError(err)
+		return app.PrintableError(err)
 	}
 	list := certificates(r.Snapshot(), tools)
 	if asJSON {

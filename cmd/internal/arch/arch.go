@@ -208,7 +208,17 @@ var rules = map[string]rule{
 		std: anyStd, ours: []string{"core", "core/prim"},
 		libraries: []string{"github.com/spf13/cobra", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"},
 	},
-	// cmd wires: it alone knows both sides of an interface.
+	// The tour is a client of this program.
+	"cmd/internal/tour": {
+		std: anyStd, ours: []string{"cmd/internal/cli", "plugins/host"}, libraries: append([]string{"github.com/spf13/cobra"}, mcpSDK...),
+	},
+	// What the operator grants, and where it is kept: it wires both sides of an interface.
+	"cmd/internal/app": {
+		std:       anyStd,
+		ours:      []string{"core", "core/fault", "caps/...", "plugins/...", "cmd/internal/cli", "cmd/internal/mcpserver", "cmd/internal/packs", "cmd/internal/pinned", "cmd/internal/programs", "cmd/internal/telemetry"},
+		libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
+	},
+	// The commands: flags and printing.
 	// Attacks on a server, which it starts as anybody would.
 	"cmd/internal/loadbench": {std: anyStd, ours: []string{"plugins/sdk"}}, // one of them is a plugin
 	// Attacks on rules of flow: environments that are MCP servers, programs, policies and judges.

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 // running is the folder in which servers that grant something say what they have
 // applied of what was taken back.
 func running() (string, error) {
-	state, err := stateDir()
+	state, err := StateDir()
 	return filepath.Join(state, "running"), err
 }
 
 // announce says what this process has applied, for who takes something back. Nothing
 // depends on it.
-func (a *authority) announce(client string) {
+func (a *Authority) announce(client string) {
 	a.running = caps.Running{PID: os.Getpid(), Client: client}
 	dir, err := running()
 	if err == nil {
@@ -37,9 +37,9 @@ func (a *authority) announce(client string) {
 }
 
 // sweepState removes what killed processes left unfinished in the state directory.
-func (a *authority) sweepState() {
-	taken, err := revocations()
-	asked, err2 := consentFile()
+func (a *Authority) sweepState() {
+	taken, err := Revocations()
+	asked, err2 := ConsentFile()
 	for _, path := range []string{taken.Path, asked} {
 		if err == nil && err2 == nil {
 			err = statefile.Sweep(path)
@@ -51,7 +51,7 @@ func (a *authority) sweepState() {
 }
 
 // unannounce takes back that this process runs.
-func (a *authority) unannounce() {
+func (a *Authority) unannounce() {
 	if a.announcement == nil {
 		return
 	}
@@ -61,12 +61,12 @@ func (a *authority) unannounce() {
 }
 
 // sayApplied says that these revocations hold now.
-func (a *authority) sayApplied(entries []caps.Revocation) {
+func (a *Authority) sayApplied(entries []caps.Revocation) {
 	if a.announcement == nil {
 		return
 	}
 	r := a.running
-	r.Applied, r.Hits = caps.Revision(entries), a.principals.Hits(entries, a.options.principals)
+	r.Applied, r.Hits = caps.Revision(entries), a.Principals.Hits(entries, a.options.Principals)
 	if err := a.announcement.Say(r); err != nil {
 		a.log.Debug("what was applied can't be said", "error", err)
 	}
@@ -75,23 +75,23 @@ func (a *authority) sayApplied(entries []caps.Revocation) {
 // An applied is what the running servers say after a revocation.
 type applied struct {
 	servers []caps.Running
-	silent  []string // those that haven't applied it in time
+	Silent  []string // those that haven't applied it in time
 }
 
 // Servers look every 400 ms.
 const (
-	mostAwaited = 3 * time.Second
-	awaitEvery  = 20 * time.Millisecond
+	MostAwaited = 3 * time.Second
+	AwaitEvery  = 20 * time.Millisecond
 )
 
-// awaitServers waits until every running server has applied what is revoked now, some
+// AwaitServers waits until every running server has applied what is revoked now, some
 // seconds at most.
-func awaitServers(ctx context.Context, r caps.Revocations) (a applied, err error) {
+func AwaitServers(ctx context.Context, r caps.Revocations) (a applied, err error) {
 	dir, err := running()
 	if err != nil {
 		return a, err
 	}
-	for end := time.Now().Add(mostAwaited); ; {
+	for end := time.Now().Add(MostAwaited); ; {
 		if a.servers, err = caps.AllRunning(dir); err != nil {
 			return a, err
 		}
@@ -100,19 +100,19 @@ func awaitServers(ctx context.Context, r caps.Revocations) (a applied, err error
 			return a, err
 		}
 		now := caps.Revision(entries)
-		a.silent = nil
+		a.Silent = nil
 		for _, s := range a.servers {
 			if s.Applied != now {
-				a.silent = append(a.silent, namedServer(s))
+				a.Silent = append(a.Silent, namedServer(s))
 			}
 		}
-		if len(a.silent) == 0 || time.Now().After(end) {
+		if len(a.Silent) == 0 || time.Now().After(end) {
 			return a, nil
 		}
 		select {
 		case <-ctx.Done():
 			return a, ctx.Err()
-		case <-time.After(awaitEvery):
+		case <-time.After(AwaitEvery):
 		}
 	}
 }
@@ -126,12 +126,12 @@ func namedServer(s caps.Running) string {
 
 // A hit is what one revocation takes of the running servers.
 type hit struct {
-	servers       []string // their clients
+	Servers       []string // their clients
 	grants, parts int
 }
 
-// by is what the revocation with an ID takes.
-func (a *applied) by(id string) (h hit) {
+// By is what the revocation with an ID takes.
+func (a *applied) By(id string) (h hit) {
 	for _, s := range a.servers {
 		before := h.grants + h.parts
 		for _, x := range s.Hits {
@@ -144,14 +144,14 @@ func (a *applied) by(id string) (h hit) {
 			}
 		}
 		if h.grants+h.parts > before {
-			h.servers = append(h.servers, s.Client)
+			h.Servers = append(h.Servers, s.Client)
 		}
 	}
 	return h
 }
 
-func (h *hit) words() string {
-	if len(h.servers) == 0 {
+func (h *hit) Words() string {
+	if len(h.Servers) == 0 {
 		return "no running server has it"
 	}
 	var what []string
@@ -161,6 +161,15 @@ func (h *hit) words() string {
 	if h.parts > 0 {
 		what = append(what, "a part of "+cli.Count(h.parts, "grant", "grants"))
 	}
-	names := slices.Compact(slices.Sorted(slices.Values(h.servers)))
-	return fmt.Sprintf("%s of %s (%s)", strings.Join(what, " and "), cli.Count(len(h.servers), "running server", "running servers"), strings.Join(names, ", "))
+	names := slices.Compact(slices.Sorted(slices.Values(h.Servers)))
+	return fmt.Sprintf("%s of %s (%s)", strings.Join(what, " and "), cli.Count(len(h.Servers), "running server", "running servers"), strings.Join(names, ", "))
+}
+
+// Revocations is the operator's list of what was taken back.
+func Revocations() (caps.Revocations, error) {
+	dir, err := StateDir()
+	if err != nil {
+		return caps.Revocations{}, err
+	}
+	return caps.Revocations{Path: filepath.Join(dir, "revoked.json")}, nil
 }

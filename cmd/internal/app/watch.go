@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
-// watch applies what the operator changes while the server runs, until ctx ends or the
+// Watch applies what the operator changes while the server runs, until ctx ends or the
 // authority is closed: what was revoked within half a second, and with again the policy
 // file on SIGHUP, which from its return on doesn't end the process. client is whose
 // server it is, in words.
-func (a *authority) watch(ctx context.Context, client string, again bool) {
+func (a *Authority) Watch(ctx context.Context, client string, again bool) {
 	hup := make(chan os.Signal, 1)
 	if again && a.options.isReadAgain() {
 		signal.Notify(hup, syscall.SIGHUP)
@@ -38,7 +38,7 @@ func (a *authority) watch(ctx context.Context, client string, again bool) {
 	}()
 }
 
-func (a *authority) watching(ctx context.Context, hup chan os.Signal) {
+func (a *Authority) watching(ctx context.Context, hup chan os.Signal) {
 	defer signal.Stop(hup)
 	defer a.unannounce()
 	tick := time.NewTicker(400 * time.Millisecond)
@@ -59,9 +59,9 @@ func (a *authority) watching(ctx context.Context, hup chan os.Signal) {
 }
 
 // reload reads the policy again. What is wrong with it changes nothing.
-func (a *authority) reload() {
+func (a *Authority) reload() {
 	said, err := a.said()
-	if err == nil && said.some(a.options.principals) && a.host == nil {
+	if err == nil && said.some(a.options.Principals) && a.Host == nil {
 		err = errors.New("this server was started without any grant, and starts no plugins: restart it")
 	}
 	before := map[*run.Broker][]*caps.Grant{}
@@ -89,9 +89,9 @@ func (a *authority) reload() {
 		}
 		b.Regranted(grantTexts(now), b.Policy().ShownDenies())
 	})
-	a.log.Info("the policy was read again", "capabilities", a.summary())
-	if a.unheard != nil {
-		a.unheard()
+	a.log.Info("the policy was read again", "capabilities", a.Summary())
+	if a.Unheard != nil {
+		a.Unheard()
 	}
 }
 
@@ -101,24 +101,24 @@ func inForce(p *caps.Policy) []*caps.Grant {
 }
 
 // applyRevocations brings every policy in line with what was taken back.
-func (a *authority) applyRevocations() error {
-	if a.revocations.Path == "" || a.announcement == nil && len(a.principals.Grants()) == 0 {
+func (a *Authority) applyRevocations() error {
+	if a.Revocations.Path == "" || a.announcement == nil && len(a.Principals.Grants()) == 0 {
 		return nil
 	}
-	entries, err := a.revocations.Load()
+	entries, err := a.Revocations.Load()
 	if err != nil {
 		return err
 	}
 	a.brokers.each(func(b *run.Broker) { a.revoked(b.Policy(), entries, b) })
 	// Of one that nobody acts under there is no record.
-	a.revoked(a.policy, entries, nil)
+	a.revoked(a.Policy, entries, nil)
 	a.sayApplied(entries)
 	return nil
 }
 
 // revoked brings one policy in line with what was taken back, and puts on record
 // what changed.
-func (a *authority) revoked(p *caps.Policy, entries []caps.Revocation, b *run.Broker) {
+func (a *Authority) revoked(p *caps.Policy, entries []caps.Revocation, b *run.Broker) {
 	for _, c := range p.Revoked(entries) {
 		about := []any{"capability", c.Text}
 		if p.Principal() != "" {

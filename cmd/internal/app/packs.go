@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"context"
@@ -14,11 +14,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
 )
 
-// packMark begins what `tools import` takes for a pack and not for a file.
-const packMark = "pack:"
+// PackMark begins what `tools import` takes for a pack and not for a file.
+const PackMark = "pack:"
 
-// namedPacks finds the packs of --with, each once.
-func namedPacks(names []string) (list []*packs.Pack, err error) {
+// NamedPacks finds the packs of --with, each once.
+func NamedPacks(names []string) (list []*packs.Pack, err error) {
 	for _, name := range names {
 		p, err := packs.Named(strings.TrimSpace(name))
 		if err != nil {
@@ -31,9 +31,9 @@ func namedPacks(names []string) (list []*packs.Pack, err error) {
 	return list, nil
 }
 
-// packTools is a pack's tools for the grants of a policy, and the names of those that
+// PackTools is a pack's tools for the grants of a policy, and the names of those that
 // are left out: somebody made tools of these names.
-func packTools(p *packs.Pack, grants []*caps.Grant, there *registry.Snapshot) (tools []registry.Portable, left []string, err error) {
+func PackTools(p *packs.Pack, grants []*caps.Grant, there *registry.Snapshot) (tools []registry.Portable, left []string, err error) {
 	all, err := p.Fill(grants)
 	if err != nil {
 		return nil, nil, err
@@ -50,15 +50,15 @@ func packTools(p *packs.Pack, grants []*caps.Grant, there *registry.Snapshot) (t
 	return tools, left, err
 }
 
-// addPacks adds the tools of those packs for which something is granted. What can't be
+// AddPacks adds the tools of those packs for which something is granted. What can't be
 // added is missing, and the server serves all the same.
-func addPacks(ctx context.Context, s *mcpserver.Server, list []*packs.Pack, grants []*caps.Grant, log *slog.Logger) {
+func AddPacks(ctx context.Context, s *mcpserver.Server, list []*packs.Pack, grants []*caps.Grant, log *slog.Logger) {
 	for _, p := range list {
 		if !p.Granted(grants) {
 			log.Warn("a pack has nothing to act on, so its tools are left out", "pack", p.Name, "grant it with", p.Grant)
 			continue
 		}
-		tools, left, err := packTools(p, grants, s.Registry().Snapshot())
+		tools, left, err := PackTools(p, grants, s.Registry().Snapshot())
 		added, replaced := 0, 0
 		if err == nil && len(tools) > 0 {
 			added, replaced, _, err = s.Import(ctx, tools)

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ type hidden struct {
 
 // hide adds where the values of secrets lie. It refuses those that a plugin reads by a
 // privilege of its own.
-func (a *authority) hide(h *hidden, bindings []caps.Binding) error {
+func (a *Authority) hide(h *hidden, bindings []caps.Binding) error {
 	for _, b := range bindings {
 		if b.Env != "" {
 			h.variables[variableName(b.Env)] = b.Name
@@ -53,7 +53,7 @@ func (a *authority) hide(h *hidden, bindings []caps.Binding) error {
 		if path == "" {
 			continue
 		}
-		if err := a.reachedByPlugin(fmt.Sprintf("secret %q", b.Name), path); err != nil {
+		if err := a.ReachedByPlugin(fmt.Sprintf("secret %q", b.Name), path); err != nil {
 			return err
 		}
 		h.files = append(h.files, path)
@@ -61,13 +61,13 @@ func (a *authority) hide(h *hidden, bindings []caps.Binding) error {
 	return nil
 }
 
-// reachedByPlugin refuses a file, of what is named, that a plugin reads by a
+// ReachedByPlugin refuses a file, of what is named, that a plugin reads by a
 // privilege of its own.
-func (a *authority) reachedByPlugin(what, path string) error {
+func (a *Authority) ReachedByPlugin(what, path string) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	for _, m := range a.kinds {
+	for _, m := range a.Kinds {
 		for _, p := range m.Privileges {
 			folder, ok := strings.CutPrefix(p, "files:")
 			if !ok {
@@ -100,8 +100,8 @@ func (h *hidden) grants(c caps.Capability, m *caps.Manifest) error {
 	return nil
 }
 
-// secretLines is what is bound, for the operator.
-func secretLines(bindings []caps.Binding) []string {
+// SecretLines is what is bound, for the operator.
+func SecretLines(bindings []caps.Binding) []string {
 	var lines []string
 	for _, b := range bindings {
 		source := "file " + b.File
@@ -114,4 +114,4 @@ func secretLines(bindings []caps.Binding) []string {
 }
 
 // isReadAgain reports whether there is something that SIGHUP reads again.
-func (o *capOptions) isReadAgain() bool { return o.policy != "" || len(o.secrets) > 0 }
+func (o *CapOptions) isReadAgain() bool { return o.policy != "" || len(o.secrets) > 0 }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 // sandboxes is how the system holds the plugins, by kind; "" is all others.
 type sandboxes map[string]host.Mode
 
-// readSandbox reads what --sandbox says.
-func readSandbox(flags []string) (sandboxes, error) {
+// ReadSandbox reads what --sandbox says.
+func ReadSandbox(flags []string) (sandboxes, error) {
 	s := sandboxes{"": host.Require}
 	seen := map[string]bool{}
 	for _, flag := range flags {
@@ -43,22 +43,22 @@ func orAll(kind string) string {
 	return kind
 }
 
-func (s sandboxes) mode(kind string) host.Mode {
+func (s sandboxes) Mode(kind string) host.Mode {
 	if m, ok := s[kind]; ok {
 		return m
 	}
 	return s[""]
 }
 
-// lines is how the plugins of these grants are held, for the record.
-func (s sandboxes) lines(grants []*caps.Grant) []string {
+// Lines is how the plugins of these grants are held, for the record.
+func (s sandboxes) Lines(grants []*caps.Grant) []string {
 	var lines []string
 	for _, g := range grants {
 		if g.Kind == mcpserver.AskKind {
 			continue // no process
 		}
-		line := g.Kind + " " + string(s.mode(g.Kind))
-		if s.mode(g.Kind) != host.Off {
+		line := g.Kind + " " + string(s.Mode(g.Kind))
+		if s.Mode(g.Kind) != host.Off {
 			line += ": " + host.System().String()
 		}
 		if !slices.Contains(lines, line) {
@@ -68,13 +68,13 @@ func (s sandboxes) lines(grants []*caps.Grant) []string {
 	return lines
 }
 
-// tellSandbox says at the start which layers of the system hold the plugins, and
+// TellSandbox says at the start which layers of the system hold the plugins, and
 // which don't.
-func (a *authority) tellSandbox() {
+func (a *Authority) TellSandbox() {
 	layers := host.System()
 	said := map[string]bool{}
-	for _, g := range a.principals.Grants() {
-		mode := a.sandboxes.mode(g.Kind)
+	for _, g := range a.Principals.Grants() {
+		mode := a.Sandboxes.Mode(g.Kind)
 		if said[g.Kind] || g.Kind == mcpserver.AskKind {
 			continue
 		}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"encoding/json"
@@ -81,14 +81,14 @@ func readEndpoint(text string) (e endpoint, err error) {
 	return e, e.Check()
 }
 
-// models is what the plugin of each grant of a model is told.
-type models struct {
+// Models is what the plugin of each grant of a model is told.
+type Models struct {
 	mu sync.Mutex
 	by map[string]model.Settings // by the grants' identity
 }
 
 // settings is what a grant's process is told.
-func (m *models) settings(g *caps.Grant) ([]byte, error) {
+func (m *Models) settings(g *caps.Grant) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, ok := m.by[g.ID]
@@ -98,7 +98,7 @@ func (m *models) settings(g *caps.Grant) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-func (m *models) keep(g *caps.Grant, e *endpoint) {
+func (m *Models) keep(g *caps.Grant, e *endpoint) {
 	if e == nil {
 		return
 	}
@@ -111,7 +111,7 @@ func (m *models) keep(g *caps.Grant, e *endpoint) {
 }
 
 // endpoint finds the model that a capability is for, with its key; nil: it is of another kind.
-func (a *authority) endpoint(c caps.Capability, r *resolving) (*endpoint, error) {
+func (a *Authority) endpoint(c caps.Capability, r *resolving) (*endpoint, error) {
 	if c.Kind != model.Kind {
 		return nil, nil
 	}

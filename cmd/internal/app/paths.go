@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"os"
@@ -26,9 +26,9 @@ var scoped = regexp.MustCompile(`^([a-z][^:]*:(?:[A-Za-z0-9_-]+=)?)([~./][^,]*)(
 // and the program.
 var program = regexp.MustCompile(`^([^=]*=\s*)('[^']*'|"[^"]*"|[^\s'"]+)`)
 
-// fixPaths returns the value of a flag with each path in it replaced by what fix
+// FixPaths returns the value of a flag with each path in it replaced by what fix
 // returns.
-func fixPaths(flag, value string, fix func(string) (string, error)) (string, error) {
+func FixPaths(flag, value string, fix func(string) (string, error)) (string, error) {
 	switch flag {
 	case "secret":
 		head, path, ok := strings.Cut(value, ",file=")
@@ -50,17 +50,17 @@ func fixPaths(flag, value string, fix func(string) (string, error)) (string, err
 		return value[:at[4]] + path + value[at[5]:], err
 	case "label":
 		name, of, _ := strings.Cut(value, "=")
-		of, err := fixPaths("cap", of, fix)
+		of, err := FixPaths("cap", of, fix)
 		return name + "=" + of, err
 	case "no-flow":
 		from, to, _ := strings.Cut(value, ">")
-		to, err := fixPaths("cap", to, fix)
+		to, err := FixPaths("cap", to, fix)
 		return from + ">" + to, err
 	case "cap", "deny", "ask":
 		parts := scoped.FindStringSubmatch(value)
 		kind, _, _ := strings.Cut(value, ":")
 		kind, _, _ = strings.Cut(kind, ".")
-		k, err := kinds()
+		k, err := Kinds()
 		if m := k[kind]; parts == nil || m == nil || m.Algebra != caps.Path {
 			return value, err // a third party's is absolute, as its manifest asks
 		}
@@ -76,7 +76,7 @@ func fixPaths(flag, value string, fix func(string) (string, error)) (string, err
 		text := caps.Capability{Kind: kind, Scope: filepath.ToSlash(path)}.String()
 		return parts[1] + strings.TrimPrefix(text, kind+":") + parts[3], err
 	}
-	if !pathFlags[flag] || value == "" || value == inMemory || value == "-" || strings.HasPrefix(value, "${user_config.") {
+	if !pathFlags[flag] || value == "" || value == InMemory || value == "-" || strings.HasPrefix(value, "${user_config.") {
 		return value, nil
 	}
 	return fix(value)
@@ -92,8 +92,8 @@ func expandHome(path string) (string, error) {
 	return home + path[1:], err
 }
 
-// absolutePath returns where a path leads from any folder.
-func absolutePath(path string) (string, error) {
+// AbsolutePath returns where a path leads from any folder.
+func AbsolutePath(path string) (string, error) {
 	path, err := expandHome(path)
 	if err != nil {
 		return "", err
@@ -101,18 +101,18 @@ func absolutePath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// absoluteProgram is [absolutePath] for a program: a bare name is looked up.
-func absoluteProgram(path string) (string, error) {
+// AbsoluteProgram is [absolutePath] for a program: a bare name is looked up.
+func AbsoluteProgram(path string) (string, error) {
 	if !strings.ContainsAny(path, `/\`) {
 		if found, err := exec.LookPath(path); err == nil {
 			path = found
 		}
 	}
-	return absolutePath(path)
+	return AbsolutePath(path)
 }
 
-// expandFlags expands ~ in the flags that were given.
-func expandFlags(flags *pflag.FlagSet) (err error) {
+// ExpandFlags expands ~ in the flags that were given.
+func ExpandFlags(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
 		list, several := f.Value.(pflag.SliceValue)
@@ -124,7 +124,7 @@ func expandFlags(flags *pflag.FlagSet) (err error) {
 			if !strings.Contains(value, "~") {
 				continue
 			}
-			fixed, wrong := fixPaths(f.Name, value, expandHome)
+			fixed, wrong := FixPaths(f.Name, value, expandHome)
 			if wrong != nil && err == nil {
 				err = wrong
 			}

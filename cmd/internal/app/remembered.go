@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"encoding/json"
@@ -14,35 +14,35 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
-// authorityFlags are the flags that decide what tools may do, each with where its
+// AuthorityFlags are the flags that decide what tools may do, each with where its
 // values are.
-func (o *capOptions) authorityFlags() map[string]*[]string {
+func (o *CapOptions) AuthorityFlags() map[string]*[]string {
 	return map[string]*[]string{
-		"cap": &o.grants, "deny": &o.denies, "ask": &o.asks, "proc": &o.processes, "secret": &o.secrets, "sandbox": &o.sandbox, "folder": (*[]string)(&o.folders),
+		"cap": &o.Grants, "deny": &o.denies, "ask": &o.Asks, "proc": &o.processes, "secret": &o.secrets, "sandbox": &o.Sandbox, "folder": (*[]string)(&o.Folders),
 		"mcp": &o.mcp, "label": &o.labels, "no-flow": &o.noFlows, "flow": &o.presets,
 	}
 }
 
 // grantedFile is where the flags of the last server on a store are.
 func grantedFile(store string) (string, error) {
-	dir, err := stateOfPlugin(store, "any")
+	dir, err := StateOfPlugin(store, "any")
 	return filepath.Join(filepath.Dir(filepath.Dir(dir)), "granted.json"), err
 }
 
 // remember keeps the flags that decide what tools may do, for the commands that show
 // it later. Nothing depends on it.
-func (o *capOptions) remember(store string) error {
+func (o *CapOptions) remember(store string) error {
 	path, err := grantedFile(store)
 	if err != nil || store == "" {
 		return err
 	}
-	said := map[string][]string{"policy": {o.policy}, "plugin-lock": {o.pluginLock}, "mcp-lock": {o.mcpLock}}
-	for flag, values := range o.authorityFlags() {
+	said := map[string][]string{"policy": {o.policy}, "plugin-lock": {o.pluginLock}, "mcp-lock": {o.McpLock}}
+	for flag, values := range o.AuthorityFlags() {
 		said[flag] = slices.Clone(*values)
 	}
 	for flag, values := range said {
 		for i := range values {
-			if values[i], err = fixPaths(flag, values[i], absolutePath); err != nil {
+			if values[i], err = FixPaths(flag, values[i], AbsolutePath); err != nil {
 				return err
 			}
 		}
@@ -60,8 +60,8 @@ func (o *capOptions) remember(store string) error {
 	return statefile.Replace(path, text, 0o600)
 }
 
-// readGranted reads those flags; nil: no server is known.
-func readGranted(store string) (said map[string][]string) {
+// ReadGranted reads those flags; nil: no server is known.
+func ReadGranted(store string) (said map[string][]string) {
 	path, err := grantedFile(store)
 	if err != nil {
 		return nil
@@ -73,30 +73,30 @@ func readGranted(store string) (said map[string][]string) {
 	return said
 }
 
-// recall takes the flags of the last server on a store if none are given, and tells
+// Recall takes the flags of the last server on a store if none are given, and tells
 // so.
-func (o *capOptions) recall(cmd *cobra.Command, store string) {
-	given := o.policy + o.pluginLock + o.mcpLock
-	for _, values := range o.authorityFlags() {
+func (o *CapOptions) Recall(cmd *cobra.Command, store string) {
+	given := o.policy + o.pluginLock + o.McpLock
+	for _, values := range o.AuthorityFlags() {
 		given += strings.Join(*values, "")
 	}
-	said := readGranted(store)
+	said := ReadGranted(store)
 	if given != "" || said == nil {
 		return
 	}
 	last := *o
-	for flag, values := range last.authorityFlags() {
+	for flag, values := range last.AuthorityFlags() {
 		*values = said[flag]
 	}
-	last.policy, last.pluginLock, last.mcpLock = strings.Join(said["policy"], ""), strings.Join(said["plugin-lock"], ""), strings.Join(said["mcp-lock"], "")
-	auth, err := last.look(warnings(cmd))
+	last.policy, last.pluginLock, last.McpLock = strings.Join(said["policy"], ""), strings.Join(said["plugin-lock"], ""), strings.Join(said["mcp-lock"], "")
+	auth, err := last.Look(Warnings(cmd))
 	if err != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "What the last server granted can't be granted now, so nothing is: %s\n", cli.Printable(err.Error()))
 		return
 	}
-	defer auth.close()
+	defer auth.Close()
 	*o = last
-	if summary := auth.summary(); summary != "none" && (cmd.Name() == "list" || cmd.Name() == "show") {
+	if summary := auth.Summary(); summary != "none" && (cmd.Name() == "list" || cmd.Name() == "show") {
 		fmt.Fprintf(cmd.ErrOrStderr(), "As the last server here granted: %s. --cap or --policy judge by other grants.\n", cli.Printable(summary))
 	}
 }

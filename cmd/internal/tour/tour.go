@@ -1,4 +1,10 @@
-package main
+// Package tour is the command that shows what the server does: a client that starts
+// this program as its server, in chapters of one screen each.
+//
+// It makes the calls that a model would make and fails if an answer isn't what the
+// chapter says. What it makes lies in a temporary folder, and is removed. [Serve] is
+// the small MCP server, a shop, that its last chapter puts behind the server.
+package tour
 
 import (
 	"bufio"
@@ -23,7 +29,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
-func newTour() *cobra.Command {
+func New() *cobra.Command {
 	g := &guide{}
 	cmd := &cobra.Command{
 		Use:   "tour",

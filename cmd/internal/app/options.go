@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"fmt"
@@ -15,31 +15,31 @@ import (
 	"github.com/mcp-pif/mcp-pif/core"
 )
 
-// limitOptions are the flags about what runs may take.
-type limitOptions struct {
+// LimitOptions are the flags about what runs may take.
+type LimitOptions struct {
 	steps   uint64
-	memory  size
+	memory  Size
 	depth   int
-	pool    size
+	Pool    Size
 	timeout time.Duration
-	task    time.Duration
-	result  size
+	Task    time.Duration
+	result  Size
 	trace   bool
 }
 
-func (o *limitOptions) register(f *pflag.FlagSet) {
-	o.memory, o.pool, o.result = core.DefaultMemory, 128<<20, 16<<10
+func (o *LimitOptions) Register(f *pflag.FlagSet) {
+	o.memory, o.Pool, o.result = core.DefaultMemory, 128<<20, 16<<10
 	f.Uint64Var(&o.steps, "max-steps", 1_000_000_000, "the most steps a run may ask for")
 	f.Var(&o.memory, "max-memory", "the most memory a run may have")
 	f.IntVar(&o.depth, "max-depth", core.DefaultDepth, "how many calls of a run may be pending")
-	f.Var(&o.pool, "pool", "memory of all runs together")
+	f.Var(&o.Pool, "pool", "memory of all runs together")
 	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long a run may take, by the wall clock")
 	f.Var(&o.result, "max-result", "how much of a result is shown at once; of a larger one there is a preview, and the call that reads on")
 	f.BoolVar(&o.trace, "trace", os.Getenv("MCP_DEBUG") == "1", "log every evaluation to standard error (or MCP_DEBUG=1)")
 }
 
-// limits reads the flags, and sets the pool, which is the process's.
-func (o *limitOptions) limits() (mcpserver.Limits, error) {
+// Limits reads the flags, and sets the pool, which is the process's.
+func (o *LimitOptions) Limits() (mcpserver.Limits, error) {
 	switch {
 	case o.steps == 0:
 		return mcpserver.Limits{}, fmt.Errorf("--max-steps must be at least 1")
@@ -47,26 +47,26 @@ func (o *limitOptions) limits() (mcpserver.Limits, error) {
 		return mcpserver.Limits{}, fmt.Errorf("--max-memory must be at least 1MiB")
 	case o.depth < 1:
 		return mcpserver.Limits{}, fmt.Errorf("--max-depth must be at least 1")
-	case o.pool < o.memory:
-		return mcpserver.Limits{}, fmt.Errorf("--pool (%s) must be at least --max-memory (%s): a run could never have it", &o.pool, &o.memory)
+	case o.Pool < o.memory:
+		return mcpserver.Limits{}, fmt.Errorf("--pool (%s) must be at least --max-memory (%s): a run could never have it", &o.Pool, &o.memory)
 	case o.timeout <= 0:
 		return mcpserver.Limits{}, fmt.Errorf("--timeout must be positive")
 	case o.result < 1<<10 || o.result > 1<<30:
 		return mcpserver.Limits{}, fmt.Errorf("--max-result must be between 1KiB and 1GiB")
 	}
-	core.SetPool(int64(o.pool))
+	core.SetPool(int64(o.Pool))
 	return mcpserver.Limits{
 		MaxSteps:  o.steps,
 		MaxMemory: int64(o.memory),
 		MaxDepth:  o.depth,
 		Timeout:   o.timeout,
-		Task:      o.task,
+		Task:      o.Task,
 		Result:    int(o.result),
 	}, nil
 }
 
-// tracer is where evaluations are logged, or nil.
-func (o *limitOptions) tracer(errs io.Writer) *slog.Logger {
+// Tracer is where evaluations are logged, or nil.
+func (o *LimitOptions) Tracer(errs io.Writer) *slog.Logger {
 	if !o.trace {
 		return nil
 	}
@@ -81,33 +81,33 @@ func (o *limitOptions) tracer(errs io.Writer) *slog.Logger {
 	}))
 }
 
-// size is a number of bytes that can be written as 64MiB.
-type size int64
+// Size is a number of bytes that can be written as 64MiB.
+type Size int64
 
-var units = []struct {
-	name  string
-	bytes size
+var Units = []struct {
+	Name  string
+	Bytes Size
 }{
 	{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
 	{"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
 }
 
-func (s *size) Type() string { return "size" }
+func (s *Size) Type() string { return "size" }
 
-func (s *size) String() string {
-	for _, u := range units {
-		if *s != 0 && *s%u.bytes == 0 {
-			return strconv.FormatInt(int64(*s/u.bytes), 10) + u.name
+func (s *Size) String() string {
+	for _, u := range Units {
+		if *s != 0 && *s%u.Bytes == 0 {
+			return strconv.FormatInt(int64(*s/u.Bytes), 10) + u.Name
 		}
 	}
 	return strconv.FormatInt(int64(*s), 10)
 }
 
-func (s *size) Set(text string) error {
-	number, unit := strings.TrimSpace(text), size(1)
-	for _, u := range units {
-		if n, ok := strings.CutSuffix(number, u.name); ok {
-			number, unit = strings.TrimSpace(n), u.bytes
+func (s *Size) Set(text string) error {
+	number, unit := strings.TrimSpace(text), Size(1)
+	for _, u := range Units {
+		if n, ok := strings.CutSuffix(number, u.Name); ok {
+			number, unit = strings.TrimSpace(n), u.Bytes
 			break
 		}
 	}
@@ -115,6 +115,6 @@ func (s *size) Set(text string) error {
 	if err != nil || n < 0 || n > (1<<62)/int64(unit) {
 		return fmt.Errorf("a size is a number of bytes such as 67108864 or 64MiB")
 	}
-	*s = size(n) * unit
+	*s = Size(n) * unit
 	return nil
 }

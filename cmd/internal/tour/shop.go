@@ -1,4 +1,4 @@
-package main
+package tour
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
-// tourServerArgument is the first argument of this program when it is the MCP server
+// ServerArgument is the first argument of this program when it is the MCP server
 // that the tour puts behind it: a shop with orders and customers.
-const tourServerArgument = "__tour_shop"
+const ServerArgument = "__tour_shop"
 
 type (
 	orderPage struct {
@@ -38,21 +38,21 @@ type (
 	}
 )
 
-// tourOrders are how many orders the shop has, and how many a page has.
-const tourOrders, tourPage = 200, 50
+// shopOrders are how many orders the shop has, and how many a page has.
+const shopOrders, pageOrders = 200, 50
 
-// serveTour is this program as the tour's shop.
-func serveTour() int {
+// Serve is this program as the tour's shop.
+func Serve() int {
 	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1.0.0"}, nil)
 	reads := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(server, &mcp.Tool{Name: "list_orders", Description: "Lists orders, a page at a time.", Annotations: reads},
 		func(_ context.Context, _ *mcp.CallToolRequest, p orderPage) (*mcp.CallToolResult, orders, error) {
 			out := orders{Orders: []order{}}
 			day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-			for id := max(0, p.Page-1) * tourPage; id < tourOrders && id < p.Page*tourPage; id++ {
+			for id := max(0, p.Page-1) * pageOrders; id < shopOrders && id < p.Page*pageOrders; id++ {
 				out.Orders = append(out.Orders, order{id, fmt.Sprintf("c%d", id%4), 100 + id*7%900, "ordered on " + day.AddDate(0, 0, id).Format(time.DateOnly) + ", to be wrapped as a gift"})
 			}
-			if p.Page*tourPage < tourOrders {
+			if p.Page*pageOrders < shopOrders {
 				out.Next = p.Page + 1
 			}
 			return nil, out, nil

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -49,8 +49,8 @@ func (s sayings) some(principals bool) bool {
 
 // said reads the flags and the policy file. What it says of principals is checked
 // even where nobody is one.
-func (a *authority) said() (s sayings, err error) {
-	s.all = allowed{granted: slices.Concat(a.options.folders, a.options.grants), asked: a.options.asks, denied: a.options.denies}
+func (a *Authority) said() (s sayings, err error) {
+	s.all = allowed{granted: slices.Concat(a.options.Folders, a.options.Grants), asked: a.options.Asks, denied: a.options.denies}
 	if s.flow, err = a.options.flowOptions.config(nil); err != nil {
 		return s, err
 	}
@@ -59,7 +59,7 @@ func (a *authority) said() (s sayings, err error) {
 		return s, err
 	}
 	s.all.granted = append(s.all.granted, driven...)
-	if s.all.secrets, err = a.options.secretOptions.bindings(a.kinds); err != nil {
+	if s.all.secrets, err = a.options.secretOptions.bindings(a.Kinds); err != nil {
 		return s, err
 	}
 	if a.options.policy == "" {
@@ -128,8 +128,8 @@ func readPolicy(path string) ([]byte, error) {
 }
 
 // with adds an entry of the policy file to what else is said.
-func (a *authority) with(to allowed, e caps.PolicyEntry) (allowed, error) {
-	bindings, err := e.Bindings(a.kinds)
+func (a *Authority) with(to allowed, e caps.PolicyEntry) (allowed, error) {
+	bindings, err := e.Bindings(a.Kinds)
 	if err != nil {
 		return to, err
 	}
@@ -149,7 +149,7 @@ func about(principal string, err error) error {
 
 // replace resolves all that is said and puts it in force. On an error nothing
 // changed.
-func (a *authority) replace(said sayings) (err error) {
+func (a *Authority) replace(said sayings) (err error) {
 	var opened []*caps.Grant
 	defer func() {
 		if err != nil {
@@ -169,7 +169,7 @@ func (a *authority) replace(said sayings) (err error) {
 	own := map[string]caps.Allowance{}
 	var common []*caps.Secret // of everybody, who comes first
 	for _, name := range said.names() {
-		if name != "" && !a.options.principals {
+		if name != "" && !a.options.Principals {
 			continue
 		}
 		got, err := a.resolve(name, said, secrets, common)
@@ -184,7 +184,7 @@ func (a *authority) replace(said sayings) (err error) {
 	}
 	all := own[""]
 	delete(own, "")
-	return a.principals.Replace(all, own)
+	return a.Principals.Replace(all, own)
 }
 
 // names is of whom something is said, everybody ("") first.
@@ -200,7 +200,7 @@ func (s sayings) of(name string) allowed {
 
 // resolve finds what the texts about a principal, or about everybody, mean, and
 // reads the secrets. The grants are the caller's to close, on an error too.
-func (a *authority) resolve(principal string, s sayings, secrets *hidden, common []*caps.Secret) (got caps.Allowance, err error) {
+func (a *Authority) resolve(principal string, s sayings, secrets *hidden, common []*caps.Secret) (got caps.Allowance, err error) {
 	said := s.of(principal)
 	r := &resolving{principal: principal, secrets: secrets, processes: map[string]caps.Command{}, servers: map[string]*caps.ServerPolicy{}}
 	if got.Secrets, err = caps.ReadSecrets("", said.secrets); err != nil {
@@ -208,7 +208,7 @@ func (a *authority) resolve(principal string, s sayings, secrets *hidden, common
 	}
 	r.known = slices.Concat(common, got.Secrets)
 	for _, text := range said.denied {
-		c, err := caps.ParsePattern(text, a.kinds)
+		c, err := caps.ParsePattern(text, a.Kinds)
 		if err != nil {
 			return got, badCapability("denying", text, err)
 		}
@@ -250,21 +250,21 @@ func badCapability(doing, text string, err error) error {
 	if !errors.As(err, &wrong) {
 		return fmt.Errorf("%s %q: %w", doing, text, err)
 	}
-	return fmt.Errorf("%s %q: %w", doing, text, wrongText{wrong})
+	return fmt.Errorf("%s %q: %w", doing, text, WrongText{wrong})
 }
 
-// wrongText is an error of a capability's text, without the text.
-type wrongText struct{ *caps.TextError }
+// WrongText is an error of a capability's text, without the text.
+type WrongText struct{ *caps.TextError }
 
-func (e wrongText) Error() string { return e.Said() }
+func (e WrongText) Error() string { return e.Said() }
 
 // grant resolves the text of one grant.
-func (a *authority) grant(text string, asked bool, r *resolving) (*caps.Grant, error) {
-	c, err := caps.Parse(text, a.kinds)
+func (a *Authority) grant(text string, asked bool, r *resolving) (*caps.Grant, error) {
+	c, err := caps.Parse(text, a.Kinds)
 	if err != nil {
 		return nil, err
 	}
-	m, known := a.kinds.Manifest(c.Kind)
+	m, known := a.Kinds.Manifest(c.Kind)
 	if known {
 		if err := r.secrets.grants(c, m); err != nil {
 			return nil, err
@@ -282,17 +282,17 @@ func (a *authority) grant(text string, asked bool, r *resolving) (*caps.Grant, e
 		return nil, err
 	}
 	g, err := caps.Resolve(c, caps.ResolveOptions{
-		Kinds: a.kinds, Protected: r.protected, Programs: r.secrets.programs,
+		Kinds: a.Kinds, Protected: r.protected, Programs: r.secrets.programs,
 		// The plugin fs holds to files with one name, unless it is told otherwise.
 		Linked: c.Kind != "fs" || c.Options["links"] == "ok",
-		Extra:  a.installed.identity(c.Kind) + mapped.Text() + model.text(), Asked: asked, Principal: r.principal,
+		Extra:  a.installed.Identity(c.Kind) + mapped.Text() + model.text(), Asked: asked, Principal: r.principal,
 	})
 	if err != nil {
 		return nil, err
 	}
 	a.mapping.keep(g, mapped)
 	a.models.keep(g, model)
-	if _, err := stateDir(); err != nil && host.KeepsState(g.Manifest) {
+	if _, err := StateDir(); err != nil && host.KeepsState(g.Manifest) {
 		return g, fmt.Errorf("what it keeps has no place: %w", err)
 	}
 	return g, nil

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"crypto/sha256"
@@ -23,9 +23,9 @@ import (
 // which may be committed, has names alone. No grant reaches the state directory.
 type keptSecrets struct{ dir string }
 
-// secretsOf finds the folder of a lock. Another lock's server of the same name has another.
-func secretsOf(l *mcplock.Lock) (keptSecrets, error) {
-	state, err := stateDir()
+// SecretsOf finds the folder of a lock. Another lock's server of the same name has another.
+func SecretsOf(l *mcplock.Lock) (keptSecrets, error) {
+	state, err := StateDir()
 	if err != nil {
 		return keptSecrets{}, err
 	}
@@ -33,13 +33,13 @@ func secretsOf(l *mcplock.Lock) (keptSecrets, error) {
 	return keptSecrets{filepath.Join(state, "secrets", hex.EncodeToString(sum[:8]))}, nil
 }
 
-// headerFile is what the files of headers begin with: no variable has a dot.
-const headerFile = "header."
+// HeaderFile is what the files of headers begin with: no variable has a dot.
+const HeaderFile = "header."
 
 // path is where a variable's value is, or a header's, whose name begins with [headerFile].
 func (k keptSecrets) path(server, name string) string {
-	if header, ok := strings.CutPrefix(name, headerFile); ok {
-		name = headerFile + http.CanonicalHeaderKey(header)
+	if header, ok := strings.CutPrefix(name, HeaderFile); ok {
+		name = HeaderFile + http.CanonicalHeaderKey(header)
 	}
 	return filepath.Join(k.dir, server, name)
 }
@@ -50,8 +50,8 @@ func (k keptSecrets) has(server, name string) bool {
 	return k.dir != "" && err == nil
 }
 
-// read returns a value that is kept.
-func (k keptSecrets) read(server, name string) (string, bool) {
+// Read returns a value that is kept.
+func (k keptSecrets) Read(server, name string) (string, bool) {
 	if !k.has(server, name) {
 		return "", false
 	}
@@ -59,28 +59,28 @@ func (k keptSecrets) read(server, name string) (string, bool) {
 	return string(text), err == nil
 }
 
-// remove forgets all values of a server.
-func (k keptSecrets) remove(server string) error { return os.RemoveAll(filepath.Join(k.dir, server)) }
+// Remove forgets all values of a server.
+func (k keptSecrets) Remove(server string) error { return os.RemoveAll(filepath.Join(k.dir, server)) }
 
-// loginFolder is the folder of a principal's login at a server, made if there is none: its
+// LoginFolder is the folder of a principal's login at a server, made if there is none: its
 // process may change what is in it, and nothing beside it.
-func (k keptSecrets) loginFolder(server, principal string) (string, error) {
+func (k keptSecrets) LoginFolder(server, principal string) (string, error) {
 	sum := sha256.Sum256([]byte(principal))
 	folder := filepath.Join(k.dir, server, "login."+hex.EncodeToString(sum[:8]))
 	return folder, os.MkdirAll(folder, 0o700)
 }
 
-// take keeps the values in an entry that look like secrets, and leaves their names there.
-func (k keptSecrets) take(server string, s *mcplock.Server) error {
+// Take keeps the values in an entry that look like secrets, and leaves their names there.
+func (k keptSecrets) Take(server string, s *mcplock.Server) error {
 	for _, list := range []struct {
 		of     *[]string
 		prefix string
-	}{{&s.Env, ""}, {&s.Headers, headerFile}} {
+	}{{&s.Env, ""}, {&s.Headers, HeaderFile}} {
 		left := make([]string, len(*list.of))
 		for i, text := range *list.of {
 			left[i] = text
 			name, value, hasValue := strings.Cut(text, "=")
-			if !hasValue || !looksSecret(name, value) {
+			if !hasValue || !LooksSecret(name, value) {
 				continue
 			}
 			path := k.path(server, list.prefix+name)
@@ -113,8 +113,8 @@ var (
 	plainText  = regexp.MustCompile(`^(|[0-9.:,-]+|true|false|yes|no|on|off)$`)
 )
 
-// looksSecret tells whether a value is to be kept as a secret: rather once too often.
-func looksSecret(name, value string) bool {
+// LooksSecret tells whether a value is to be kept as a secret: rather once too often.
+func LooksSecret(name, value string) bool {
 	if u, err := url.Parse(value); err == nil && u.Host != "" {
 		_, hasPassword := u.User.Password()
 		return hasPassword || u.RawQuery != "" && secretName.MatchString(u.RawQuery)
@@ -138,8 +138,8 @@ func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 // bindingName is what the secret of a server is called to the operator.
 func bindingName(server, name string) string { return server + "." + name }
 
-// inheritedValues fills in what an entry names without a value. find has those that are kept.
-func inheritedValues(inherit mcplock.Inherited, find func(name string) (string, bool)) (env, headers map[string]string, missing []string) {
+// InheritedValues fills in what an entry names without a value. find has those that are kept.
+func InheritedValues(inherit mcplock.Inherited, find func(name string) (string, bool)) (env, headers map[string]string, missing []string) {
 	env, headers = map[string]string{}, map[string]string{}
 	for _, name := range inherit.Env {
 		value, ok := find(name)
@@ -153,7 +153,7 @@ func inheritedValues(inherit mcplock.Inherited, find func(name string) (string, 
 		env[name] = value
 	}
 	for _, name := range inherit.Headers {
-		value, ok := find(headerFile + name)
+		value, ok := find(HeaderFile + name)
 		if !ok {
 			missing = append(missing, name)
 			continue
@@ -168,7 +168,7 @@ func inheritedValues(inherit mcplock.Inherited, find func(name string) (string, 
 func (k keptSecrets) bindings(server string, inherit mcplock.Inherited, kinds caps.Kinds) []caps.Binding {
 	names := inherit.Env
 	for _, name := range inherit.Headers {
-		names = append(names[:len(names):len(names)], headerFile+name)
+		names = append(names[:len(names):len(names)], HeaderFile+name)
 	}
 	var all []caps.Binding
 	for _, name := range names {
@@ -176,7 +176,7 @@ func (k keptSecrets) bindings(server string, inherit mcplock.Inherited, kinds ca
 		err := errors.New("it is no secret")
 		if k.has(server, name) {
 			b, err = caps.NewBinding(bindingName(server, name), server, k.path(server, name), "", kinds)
-		} else if secretName.MatchString(name) && !strings.HasPrefix(name, headerFile) {
+		} else if secretName.MatchString(name) && !strings.HasPrefix(name, HeaderFile) {
 			b, err = caps.NewBinding(name, server, "", name, kinds)
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"path/filepath"
@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
-// consentFile is where servers ask and a person answers.
-func consentFile() (string, error) {
-	dir, err := stateDir()
+// ConsentFile is where servers ask and a person answers.
+func ConsentFile() (string, error) {
+	dir, err := StateDir()
 	if err != nil {
 		return "", err
 	}
@@ -19,35 +19,35 @@ func consentFile() (string, error) {
 
 // asker is what a person approves tools of: a profile by its folder's name, another
 // store by its path, or what is in memory, with whose it is where that is known.
-func (a *authority) asker() string {
+func (a *Authority) asker() string {
 	if a.keptAt == "" {
 		if a.client != "" {
 			return "memory of " + a.client
 		}
-		return inMemory
+		return InMemory
 	}
 	path, err := filepath.Abs(a.keptAt)
 	if err != nil {
 		path = a.keptAt
 	}
 	folder := filepath.Base(filepath.Dir(path))
-	if profile, err := folderPath(folder); err == nil && profile == path {
+	if profile, err := FolderPath(folder); err == nil && profile == path {
 		return "profile " + folder
 	}
 	return "store " + path
 }
 
-// consents is where this authority asks; nil: there is no place for questions.
-func (a *authority) consents() *caps.Consents {
-	path, err := consentFile()
+// Consents is where this authority asks; nil: there is no place for questions.
+func (a *Authority) Consents() *caps.Consents {
+	path, err := ConsentFile()
 	if err != nil {
 		return nil
 	}
-	return &caps.Consents{Path: path, Who: a.asker(), Kinds: a.kinds, Now: time.Now}
+	return &caps.Consents{Path: path, Who: a.asker(), Kinds: a.Kinds, Now: time.Now}
 }
 
 // pollConsents takes in what was answered to any server under the policy.
-func (a *authority) pollConsents() {
+func (a *Authority) pollConsents() {
 	a.brokers.each(func(b *run.Broker) {
 		if !b.Policy().Asking() {
 			return

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"fmt"
@@ -21,12 +21,12 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
-// pluginArgument is the first argument of this program where it is to be one of
+// PluginArgument is the first argument of this program where it is to be one of
 // the plugins that ship with it, so that one file is the whole installation.
-const pluginArgument = "__plugin"
+const PluginArgument = "__plugin"
 
-// shipped is the plugins that come with this program, by kind.
-var shipped = map[string]func() sdk.Plugin{
+// Shipped is the plugins that come with this program, by kind.
+var Shipped = map[string]func() sdk.Plugin{
 	"fs":     fs.Plugin,
 	"fetch":  fetch.Plugin,
 	"kv":     kv.Plugin,
@@ -38,27 +38,27 @@ var shipped = map[string]func() sdk.Plugin{
 	model.Kind: func() sdk.Plugin { return model.Plugin(model.Settings{}) },
 }
 
-// servePlugin is this program as a plugin. It doesn't return where the host that
+// ServePlugin is this program as a plugin. It doesn't return where the host that
 // started it is there.
-func servePlugin(args []string) int {
+func ServePlugin(args []string) int {
 	if len(args) == 1 {
-		if args[0] == serverPlugin {
+		if args[0] == ServerPlugin {
 			return serveServer()
 		}
 		if args[0] == model.Kind {
 			return serveModel()
 		}
-		if plugin, ok := shipped[args[0]]; ok {
+		if plugin, ok := Shipped[args[0]]; ok {
 			sdk.Serve(plugin())
 			return 0
 		}
 	}
-	fmt.Fprintf(os.Stderr, "mcp-pif: %s is for mcp-pif itself, which starts its plugins that way\n", pluginArgument)
+	fmt.Fprintf(os.Stderr, "mcp-pif: %s is for mcp-pif itself, which starts its plugins that way\n", PluginArgument)
 	return cli.StatusUsage
 }
 
-// serverPlugin is the argument of the plugin of the kinds that stand for MCP servers.
-const serverPlugin = "mcp"
+// ServerPlugin is the argument of the plugin of the kinds that stand for MCP servers.
+const ServerPlugin = "mcp"
 
 // serveServer is this program as that plugin, for the server that the host's settings
 // name.
@@ -79,11 +79,11 @@ func serveServer() int {
 	return 0
 }
 
-// kinds is what the plugins can do: those that ship, and more.
-func kinds(more ...*caps.Manifest) (caps.Kinds, error) {
-	manifests := make([]*caps.Manifest, 0, len(shipped)+len(more)+1)
+// Kinds is what the plugins can do: those that ship, and more.
+func Kinds(more ...*caps.Manifest) (caps.Kinds, error) {
+	manifests := make([]*caps.Manifest, 0, len(Shipped)+len(more)+1)
 	manifests = append(append(manifests, more...), mcpserver.AskManifest())
-	for _, plugin := range shipped {
+	for _, plugin := range Shipped {
 		m, err := plugin().Manifest()
 		if err != nil {
 			return nil, err
@@ -93,8 +93,8 @@ func kinds(more ...*caps.Manifest) (caps.Kinds, error) {
 	return caps.NewKinds(manifests...)
 }
 
-// addPlugins tells a host how the plugins are started.
-func addPlugins(h *host.Host, kinds caps.Kinds, more []host.Source, servers *upstreams, models *models) error {
+// AddPlugins tells a host how the plugins are started.
+func AddPlugins(h *host.Host, kinds caps.Kinds, more []host.Source, servers *Upstreams, models *Models) error {
 	for _, s := range more {
 		if err := h.Add(s); err != nil {
 			return err
@@ -111,15 +111,15 @@ func addPlugins(h *host.Host, kinds caps.Kinds, more []host.Source, servers *ups
 			return fmt.Errorf("finding this program: %w", err)
 		}
 	}
-	for _, m := range servers.kinds {
+	for _, m := range servers.Kinds {
 		s := servers.source(m)
 		s.Path, s.File = self, file
 		if err := h.Add(s); err != nil {
 			return err
 		}
 	}
-	for kind := range shipped {
-		s := host.Source{Manifest: kinds[kind], Path: self, File: file, Args: []string{pluginArgument, kind}}
+	for kind := range Shipped {
+		s := host.Source{Manifest: kinds[kind], Path: self, File: file, Args: []string{PluginArgument, kind}}
 		if kind == model.Kind {
 			s.Settings = models.settings
 		}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func (f *folders) Set(dir string) error {
 	if dir == "" {
 		return errors.New("it is empty")
 	}
-	path, err := absolutePath(dir)
+	path, err := AbsolutePath(dir)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (f *folders) Set(dir string) error {
 // settings is the hidden flag --setting NAME=VALUE: what somebody chose in a form of a
 // client's, such as that of the bundle. Forms have one text for a list, and leave what
 // isn't chosen empty or as the name of the setting.
-type settings struct{ to *capOptions }
+type settings struct{ to *CapOptions }
 
 func (s settings) Type() string { return "setting" }
 
@@ -52,15 +52,15 @@ func (s settings) Set(text string) error {
 	list := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 	switch {
 	case name == "folder" && chosen:
-		return s.to.folders.Set(value)
+		return s.to.Folders.Set(value)
 	case name == "memory" && chosen && value != "false":
-		s.to.grants = append(s.to.grants, "kv:memory/**")
+		s.to.Grants = append(s.to.Grants, "kv:memory/**")
 	case name == "origins" && chosen:
 		for _, origin := range list {
 			if !strings.Contains(origin, "://") {
 				origin = "https://" + origin
 			}
-			s.to.grants = append(s.to.grants, caps.Capability{Kind: "fetch", Scope: strings.TrimSuffix(origin, "/")}.String())
+			s.to.Grants = append(s.to.Grants, caps.Capability{Kind: "fetch", Scope: strings.TrimSuffix(origin, "/")}.String())
 		}
 	case name == "programs" && chosen:
 		s.to.processes = append(s.to.processes, list...)

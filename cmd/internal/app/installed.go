@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"log/slog"
@@ -9,16 +9,16 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
-// installed is the plugins of a lock file, each hashed and open. Nil has none.
-type installed struct {
-	lock     *lock.Lock
+// Installed is the plugins of a lock file, each hashed and open. Nil has none.
+type Installed struct {
+	Lock     *lock.Lock
 	programs map[string]*lock.Executable // by kind
 }
 
-// openInstalled reads a plugin lock and hashes every program in it. One that isn't
+// OpenInstalled reads a plugin lock and hashes every program in it. One that isn't
 // as it was added is an error: which plugins there are is for the operator to say,
 // not for who could change a file. Nothing is started. An empty path is no lock.
-func openInstalled(path string, log *slog.Logger) (*installed, error) {
+func OpenInstalled(path string, log *slog.Logger) (*Installed, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -26,12 +26,12 @@ func openInstalled(path string, log *slog.Logger) (*installed, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &installed{lock: l, programs: map[string]*lock.Executable{}}
+	n := &Installed{Lock: l, programs: map[string]*lock.Executable{}}
 	for i := range l.Entries {
 		e := &l.Entries[i]
 		x, err := l.Open(e)
 		if err != nil {
-			n.close()
+			n.Close()
 			return nil, err
 		}
 		n.programs[e.Kind] = x
@@ -41,35 +41,35 @@ func openInstalled(path string, log *slog.Logger) (*installed, error) {
 	return n, nil
 }
 
-// manifests is what decisions about their kinds are made by.
-func (n *installed) manifests() []*caps.Manifest {
+// Manifests is what decisions about their kinds are made by.
+func (n *Installed) Manifests() []*caps.Manifest {
 	if n == nil {
 		return nil
 	}
-	all := make([]*caps.Manifest, len(n.lock.Entries))
-	for i := range n.lock.Entries {
-		all[i] = n.lock.Entries[i].Counted()
+	all := make([]*caps.Manifest, len(n.Lock.Entries))
+	for i := range n.Lock.Entries {
+		all[i] = n.Lock.Entries[i].Counted()
 	}
 	return all
 }
 
-// sources is how they are started: what was hashed, hashed again before each
+// Sources is how they are started: what was hashed, hashed again before each
 // start.
-func (n *installed) sources() []host.Source {
+func (n *Installed) Sources() []host.Source {
 	if n == nil {
 		return nil
 	}
-	all := make([]host.Source, len(n.lock.Entries))
-	for i := range n.lock.Entries {
-		e := &n.lock.Entries[i]
-		all[i] = sourceOf(n.programs[e.Kind])
+	all := make([]host.Source, len(n.Lock.Entries))
+	for i := range n.Lock.Entries {
+		e := &n.Lock.Entries[i]
+		all[i] = SourceOf(n.programs[e.Kind])
 		all[i].Manifest, all[i].Says, all[i].Plain = e.Counted(), e.Said(), e.Transport == lock.Unix
 	}
 	return all
 }
 
-// sourceOf is how a program is started that was hashed.
-func sourceOf(x *lock.Executable) host.Source {
+// SourceOf is how a program is started that was hashed.
+func SourceOf(x *lock.Executable) host.Source {
 	s := host.Source{Path: x.Path, Args: x.Args, File: x.File, Check: x.Check}
 	if folder := x.Folder(); folder != "" {
 		s.Reads = []string{folder}
@@ -78,24 +78,24 @@ func sourceOf(x *lock.Executable) host.Source {
 }
 
 // protected is the paths that no grant may reach.
-func (n *installed) protected() []string {
+func (n *Installed) protected() []string {
 	if n == nil {
 		return nil
 	}
-	return n.lock.Protected()
+	return n.Lock.Protected()
 }
 
-// identity is what a kind's program is, for the identity of grants; empty for the
+// Identity is what a kind's program is, for the identity of grants; empty for the
 // plugins that ship.
-func (n *installed) identity(kind string) string {
+func (n *Installed) Identity(kind string) string {
 	if n == nil || n.programs[kind] == nil {
 		return ""
 	}
 	return n.programs[kind].Identity
 }
 
-// close closes what is open.
-func (n *installed) close() {
+// Close closes what is open.
+func (n *Installed) Close() {
 	if n == nil {
 		return
 	}
@@ -104,24 +104,24 @@ func (n *installed) close() {
 	}
 }
 
-// stateOfPlugin is the folder in which a kind's plugin keeps what lasts, of a server
+// StateOfPlugin is the folder in which a kind's plugin keeps what lasts, of a server
 // whose tools are kept at path. A profile has its own, so that one client's tools
 // see nothing of another's; so has a file that the operator named, wherever that
 // is. Where tools are kept in memory it is that of the default profile: a plugin's
 // state lasts all the same.
-func stateOfPlugin(path, kind string) (string, error) {
+func StateOfPlugin(path, kind string) (string, error) {
 	owner, err := stateOfStore(path)
-	return filepath.Join(owner, "plugins", folderName(kind)), err
+	return filepath.Join(owner, "plugins", FolderName(kind)), err
 }
 
 // stateOfStore is the folder of what belongs to a store beside it; of that in memory, those
 // of the default profile.
 func stateOfStore(path string) (string, error) {
-	state, err := stateDir()
+	state, err := StateDir()
 	if err != nil {
 		return "", err
 	}
-	owner := filepath.Join(state, "profiles", defaultProfile)
+	owner := filepath.Join(state, "profiles", DefaultProfile)
 	if path != "" {
 		abs, err := filepath.Abs(path)
 		if err != nil {
@@ -136,7 +136,7 @@ func stateOfStore(path string) (string, error) {
 			all = dir
 		}
 		if owner = filepath.Dir(abs); filepath.Dir(owner) != all {
-			owner = filepath.Join(state, "stores", folderName(abs))
+			owner = filepath.Join(state, "stores", FolderName(abs))
 		}
 	}
 	return owner, nil

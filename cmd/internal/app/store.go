@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"errors"
@@ -17,41 +17,41 @@ import (
 
 // A keeping says where tools are kept, in words.
 type keeping struct {
-	where    string // for the operator
-	fleeting string // why they don't last though nobody asked for that; for the model
+	Where    string // for the operator
+	Fleeting string // why they don't last though nobody asked for that; for the model
 }
 
-// keepFor is [authority.keep] for a client, in its profile where the flags say
+// KeepFor is [authority.keep] for a client, in its profile where the flags say
 // nothing else. Where a profile can't be made and nobody asked for one, tools are
 // kept in memory, with a warning; but what is there and can't be understood, or is
 // in use by another, ends the start: going on would look as if all were lost. So does
 // a profile that can't be made, or is full, where something is granted: what is done
 // must be on record, unless the operator says --store memory.
-func (a *authority) keepFor(client string) (keeping, error) {
+func (a *Authority) KeepFor(client string) (keeping, error) {
 	a.client = client
-	path, err := a.options.path(client)
+	path, err := a.options.Path(client)
 	if err == nil {
 		if err = a.keep(path); err == nil {
 			if path == "" {
-				return keeping{where: inMemory}, nil
+				return keeping{Where: InMemory}, nil
 			}
 			if err := a.options.remember(path); err != nil {
 				a.log.Debug("'mcp-pif tools' won't know what is granted here", "error", err)
 			}
-			return keeping{where: path}, nil
+			return keeping{Where: path}, nil
 		}
-		if a.journal == nil && (errors.Is(err, journal.ErrReadOnly) || errors.Is(err, journal.ErrDenied)) && a.look(path) == nil {
+		if a.Journal == nil && (errors.Is(err, journal.ErrReadOnly) || errors.Is(err, journal.ErrDenied)) && a.look(path) == nil {
 			a.log.Error("the store is read-only: pure tools still run, but nothing is recorded, and evolve, retire and all effects are refused", "error", err)
-			return keeping{where: path + ", only to be read"}, nil
+			return keeping{Where: path + ", only to be read"}, nil
 		}
 	}
-	if a.options.given() || errors.Is(err, journal.ErrFormat) || errors.Is(err, journal.ErrDamaged) || errors.Is(err, journal.ErrLocked) {
+	if a.options.Given() || errors.Is(err, journal.ErrFormat) || errors.Is(err, journal.ErrDamaged) || errors.Is(err, journal.ErrLocked) {
 		return keeping{}, err
 	}
-	if a.host != nil {
+	if a.Host != nil {
 		return keeping{}, fmt.Errorf("something is granted, and what it does couldn't be recorded; correct that, name another place with --store FILE, or say --store memory for a record that ends with the server: %w", err)
 	}
-	if a.journal != nil {
+	if a.Journal != nil {
 		return keeping{}, err
 	}
 	why := "the server has no place to keep it"
@@ -62,33 +62,33 @@ func (a *authority) keepFor(client string) (keeping, error) {
 	if err := a.keep(""); err != nil {
 		return keeping{}, fmt.Errorf("keeping tools in memory: %w", err)
 	}
-	return keeping{where: inMemory, fleeting: why}, nil
+	return keeping{Where: InMemory, Fleeting: why}, nil
 }
 
 // keep opens the journal at path, in memory where that is "", and with it what
 // acts and records. What was taken back is from then on.
-func (a *authority) keep(path string) (err error) {
+func (a *Authority) keep(path string) (err error) {
 	a.keptAt = path
-	size := int64(pureJournal)
-	if len(a.policy.Grants()) > 0 {
+	size := int64(PureJournal)
+	if len(a.Policy.Grants()) > 0 {
 		size = actingJournal
 	}
 	if path == "" {
-		a.journal = journal.NewMemory(size, nil)
-	} else if a.journal, err = openStore(path, a.log); err != nil {
+		a.Journal = journal.NewMemory(size, nil)
+	} else if a.Journal, err = openStore(path, a.log); err != nil {
 		return err
 	}
 	// The first event shows whether there is room for any.
-	return a.record(path != "" && a.host != nil)
+	return a.record(path != "" && a.Host != nil)
 }
 
 // look opens the journal at path to be read.
-func (a *authority) look(path string) error {
-	s, err := journal.Open(path, journal.Options{Log: a.log, ReadOnly: true, Notes: heads()})
+func (a *Authority) look(path string) error {
+	s, err := journal.Open(path, journal.Options{Log: a.log, ReadOnly: true, Notes: Heads()})
 	if err != nil {
 		return err
 	}
-	a.keptAt, a.journal = path, unwritten{s}
+	a.keptAt, a.Journal = path, unwritten{s}
 	return a.record(false)
 }
 
@@ -106,35 +106,35 @@ func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, d
 
 // record begins to act and to record, now that there is a journal; where it must last
 // what can't be written ends that.
-func (a *authority) record(lasts bool) error {
-	options := run.Options{Policy: a.policy, Journal: a.journal, Log: a.log, Consents: a.consents()}
+func (a *Authority) record(lasts bool) error {
+	options := run.Options{Policy: a.Policy, Journal: a.Journal, Log: a.log, Consents: a.Consents()}
 	for _, text := range a.options.confirms {
-		c, err := caps.ParseRequests(text, "", a.kinds)
+		c, err := caps.ParseRequests(text, "", a.Kinds)
 		if err != nil {
 			return fmt.Errorf("--confirm %s: %w", text, err)
 		}
 		options.Confirm = append(options.Confirm, c)
 	}
-	if a.flow != nil {
+	if a.Flow != nil {
 		path, err := a.sessionFile()
 		if err != nil {
 			return err
 		}
-		options.Flow = a.flow
-		if options.Session, err = flow.NewSession(path, a.flow); err != nil {
+		options.Flow = a.Flow
+		if options.Session, err = flow.NewSession(path, a.Flow); err != nil {
 			return err
 		}
-		if a.options.askVia == "elicitation" {
+		if a.options.AskVia == "elicitation" {
 			options.AskFlow = mcpserver.AskFlow
 		}
 	}
-	if a.host != nil {
-		options.Handler, options.Asker = a.telemetry.Handler(mcpserver.Asking(a.host)), mcpserver.Asker
+	if a.Host != nil {
+		options.Handler, options.Asker = a.Telemetry.Handler(mcpserver.Asking(a.Host)), mcpserver.Asker
 	}
-	a.broker = run.New(options)
-	a.brokers.add(a.broker)
-	granted := a.policy.Grants()
-	if err := a.broker.Started(cli.Version(), grantTexts(granted), a.policy.ShownDenies(), a.sandboxes.lines(granted), lasts); err != nil {
+	a.Broker = run.New(options)
+	a.brokers.add(a.Broker)
+	granted := a.Policy.Grants()
+	if err := a.Broker.Started(cli.Version(), grantTexts(granted), a.Policy.ShownDenies(), a.Sandboxes.Lines(granted), lasts); err != nil {
 		return err
 	}
 	// What was taken back must not come back because a list can't be read.
@@ -142,9 +142,9 @@ func (a *authority) record(lasts bool) error {
 	return a.applyRevocations()
 }
 
-// tools is the tools that the journal tells of, what they may do decided anew.
-func (a *authority) tools() (*registry.Registry, error) {
-	tools, problems, err := registry.Open(run.Log(a.journal), a.policy)
+// Tools is the tools that the journal tells of, what they may do decided anew.
+func (a *Authority) Tools() (*registry.Registry, error) {
+	tools, problems, err := registry.Open(run.Log(a.Journal), a.Policy)
 	if err != nil {
 		return nil, err
 	}
@@ -153,11 +153,11 @@ func (a *authority) tools() (*registry.Registry, error) {
 	}
 	blocked, waiting := 0, 0
 	for _, t := range tools.Snapshot().All() {
-		a.broker.Prepare(t.Held)
-		if len(a.policy.Asks(t.Held)) > 0 && a.broker.Consent(t) != caps.Approved {
+		a.Broker.Prepare(t.Held)
+		if len(a.Policy.Asks(t.Held)) > 0 && a.Broker.Consent(t) != caps.Approved {
 			waiting++
 		}
-		if state, why := registry.StateOf(t, a.policy); state == registry.StateBlocked {
+		if state, why := registry.StateOf(t, a.Policy); state == registry.StateBlocked {
 			if blocked++; blocked <= mostBlocked {
 				a.log.Warn("a tool may not act now", "tool", t.Name, "why", why)
 			}
@@ -176,22 +176,22 @@ func (a *authority) tools() (*registry.Registry, error) {
 const mostBlocked = 20
 
 // stateOf is where a kind's plugin keeps what lasts.
-func (a *authority) stateOf(kind string) (string, error) { return stateOfPlugin(a.keptAt, kind) }
+func (a *Authority) stateOf(kind string) (string, error) { return StateOfPlugin(a.keptAt, kind) }
 
-// taskDir is where servers of what is kept agree on tasks; "": tasks don't last.
-func (a *authority) taskDir() string {
+// TaskDir is where servers of what is kept agree on tasks; "": tasks don't last.
+func (a *Authority) TaskDir() string {
 	if a.keptAt == "" {
 		return ""
 	}
-	dir, err := taskDirOf(a.keptAt)
+	dir, err := TaskDirOf(a.keptAt)
 	if err != nil {
 		a.log.Warn("tasks end with this server", "error", err)
 	}
 	return dir
 }
 
-// taskDirOf is the same for a store.
-func taskDirOf(path string) (string, error) {
+// TaskDirOf is the same for a store.
+func TaskDirOf(path string) (string, error) {
 	dir, err := stateOfStore(path)
 	if err != nil {
 		return "", err
@@ -201,13 +201,13 @@ func taskDirOf(path string) (string, error) {
 
 // openStore opens a store; a nil one is no journal.
 func openStore(path string, log *slog.Logger) (journal.Journal, error) {
-	s, err := journal.Open(path, journal.Options{Log: log, Notes: heads()})
+	s, err := journal.Open(path, journal.Options{Log: log, Notes: Heads()})
 	if err != nil {
 		return nil, err
 	}
-	return watched(s), nil
+	return Watched(s), nil
 }
 
-// watched is what a store is seen through. A test puts its own there, to end the process at an
+// Watched is what a store is seen through. A test puts its own there, to end the process at an
 // event.
-var watched = func(s *journal.Store) journal.Journal { return s }
+var Watched = func(s *journal.Store) journal.Journal { return s }

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ func (o *processOptions) read() ([]programs.Program, error) {
 
 // grantedPrograms is the capabilities of the commands that stand alone, but for those
 // that the flags grant in other words, or ask for.
-func (a *authority) grantedPrograms(said []string) (texts []string, err error) {
+func (a *Authority) grantedPrograms(said []string) (texts []string, err error) {
 	list, err := a.options.processOptions.read()
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (a *authority) grantedPrograms(said []string) (texts []string, err error) {
 			a.log.Info("the command of a name needs more than its program", "proc", p.Name, "it", added)
 		}
 		named := func(text string) bool {
-			c, err := caps.Parse(text, a.kinds)
+			c, err := caps.Parse(text, a.Kinds)
 			return err == nil && c.Kind == "proc" && c.Scope == p.Name
 		}
 		if p.Bare && !slices.ContainsFunc(said, named) {
@@ -87,8 +87,8 @@ func (m *mapping) keep(g *caps.Grant, c *caps.Command) {
 // mapped finds what a capability's name is mapped to now, by the flags or by what the
 // policy file says; nil where its kind has no commands. protected is what no command
 // may write to, and neither may it to programs.
-func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, protected, programs []string) (*caps.Command, error) {
-	m, known := a.kinds.Manifest(c.Kind)
+func (a *Authority) mapped(c caps.Capability, filed map[string]caps.Command, protected, programs []string) (*caps.Command, error) {
+	m, known := a.Kinds.Manifest(c.Kind)
 	if !known || !host.TakesCommand(m) {
 		return nil, nil
 	}
@@ -115,15 +115,15 @@ func (a *authority) mapped(c caps.Capability, filed map[string]caps.Command, pro
 	if found == nil {
 		return nil, fmt.Errorf("no command is mapped to the name: say --proc %s, where that is a program, or --proc %[1]s='/PATH/TO/PROGRAM ARGUMENTS', or \"processes\" in the policy file", c.Scope)
 	}
-	resolved, err := resolveCommand(*found, protected, programs)
+	resolved, err := ResolveCommand(*found, protected, programs)
 	if err != nil {
 		return nil, fmt.Errorf("the command of %s: %w", c.Scope, err)
 	}
 	return &resolved, nil
 }
 
-// resolveCommand finds a command's program and checks what it may reach.
-func resolveCommand(c caps.Command, protected, programs []string) (caps.Command, error) {
+// ResolveCommand finds a command's program and checks what it may reach.
+func ResolveCommand(c caps.Command, protected, programs []string) (caps.Command, error) {
 	// Programs lie where this one does; reading it tells nothing.
 	hidden := protected
 	if self, err := os.Executable(); err == nil {
@@ -142,8 +142,8 @@ func resolveCommand(c caps.Command, protected, programs []string) (caps.Command,
 // programs is the paths of all that is executed for tools, whether it is granted yet
 // or not: this program, the plugins of others, and what names are mapped to, with the
 // interpreters and libraries of each.
-func (a *authority) programs(said sayings) []string {
-	started := slices.Concat(a.installed.protected(), a.upstreams.lock.Programs())
+func (a *Authority) programs(said sayings) []string {
+	started := slices.Concat(a.installed.protected(), a.upstreams.Lock.Programs())
 	if self, err := exec.LookPath(os.Args[0]); err == nil {
 		started = append(started, caps.Ways(self)...)
 	}

@@ -1,4 +1,4 @@
-package main
+package app
 
 import (
 	"cmp"
@@ -26,25 +26,25 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
-// upstreamOptions are the flags about the MCP servers that tools may call.
-type upstreamOptions struct {
-	mcpLock string
+// UpstreamOptions are the flags about the MCP servers that tools may call.
+type UpstreamOptions struct {
+	McpLock string
 	mcp     []string
 }
 
-func (o *upstreamOptions) register(f *pflag.FlagSet) {
-	f.StringVar(&o.mcpLock, "mcp-lock", "", "know the MCP servers in this lock `FILE` ('mcp-pif mcp add' writes it; default "+mcplock.DefaultName+" in this user's state directory)")
+func (o *UpstreamOptions) register(f *pflag.FlagSet) {
+	f.StringVar(&o.McpLock, "mcp-lock", "", "know the MCP servers in this lock `FILE` ('mcp-pif mcp add' writes it; default "+mcplock.DefaultName+" in this user's state directory)")
 	f.StringArrayVar(&o.mcp, "mcp", nil, "expect an MCP server in the lock, `NAME=COMMAND|URL`: refused unless 'mcp-pif mcp add' added that very one; may be repeated")
 }
 
 // hopsVariable is how many of these programs are in a row before this one; its plugin sets it.
 const hopsVariable = "MCP_PIF_HOPS"
 
-// upstreams is the MCP servers of the lock file, and what their plugin is told. It is safe for
+// Upstreams is the MCP servers of the lock file, and what their plugin is told. It is safe for
 // concurrent use.
-type upstreams struct {
-	lock  *mcplock.Lock
-	kinds []*caps.Manifest
+type Upstreams struct {
+	Lock  *mcplock.Lock
+	Kinds []*caps.Manifest
 	// tools is what the policy said of tools when the kinds were made.
 	tools map[string]map[string]*caps.ToolPolicy
 
@@ -53,16 +53,16 @@ type upstreams struct {
 	settings map[string]mcp.Settings     // by the grants' identity
 }
 
-// openUpstreams reads the lock file of servers and makes their kinds. No program is hashed yet.
-func openUpstreams(o *capOptions) (*upstreams, error) {
-	u := &upstreams{programs: map[string]*lock.Executable{}, settings: map[string]mcp.Settings{}, tools: map[string]map[string]*caps.ToolPolicy{}}
+// OpenUpstreams reads the lock file of servers and makes their kinds. No program is hashed yet.
+func OpenUpstreams(o *CapOptions) (*Upstreams, error) {
+	u := &Upstreams{programs: map[string]*lock.Executable{}, settings: map[string]mcp.Settings{}, tools: map[string]map[string]*caps.ToolPolicy{}}
 	var err error
-	if o.mcpLock != "" {
-		u.lock, err = mcplock.Read(o.mcpLock)
-	} else if state, none := stateDir(); none == nil {
-		u.lock, err = mcplock.ReadOrNew(filepath.Join(state, mcplock.DefaultName))
+	if o.McpLock != "" {
+		u.Lock, err = mcplock.Read(o.McpLock)
+	} else if state, none := StateDir(); none == nil {
+		u.Lock, err = mcplock.ReadOrNew(filepath.Join(state, mcplock.DefaultName))
 	} else {
-		u.lock = &mcplock.Lock{}
+		u.Lock = &mcplock.Lock{}
 	}
 	if err != nil {
 		return nil, err
@@ -76,12 +76,12 @@ func openUpstreams(o *capOptions) (*upstreams, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(u.lock.Servers)) {
-		m, err := u.lock.Manifest(name, said[name])
+	for _, name := range slices.Sorted(maps.Keys(u.Lock.Servers)) {
+		m, err := u.Lock.Manifest(name, said[name])
 		if err != nil {
 			return nil, err
 		}
-		u.kinds = append(u.kinds, m)
+		u.Kinds = append(u.Kinds, m)
 		if said[name] != nil {
 			u.tools[name] = said[name].Tools
 		}
@@ -90,7 +90,7 @@ func openUpstreams(o *capOptions) (*upstreams, error) {
 }
 
 // serverPolicies reads what the policy file says of servers to everybody.
-func (o *capOptions) serverPolicies() (map[string]*caps.ServerPolicy, error) {
+func (o *CapOptions) serverPolicies() (map[string]*caps.ServerPolicy, error) {
 	if o.policy == "" {
 		return nil, nil
 	}
@@ -106,12 +106,12 @@ func (o *capOptions) serverPolicies() (map[string]*caps.ServerPolicy, error) {
 }
 
 // expect refuses NAME=COMMAND or NAME=URL that isn't a server of the lock.
-func (u *upstreams) expect(text string) error {
+func (u *Upstreams) expect(text string) error {
 	name, what, ok := strings.Cut(text, "=")
 	if !ok || name == "" || what == "" {
 		return cli.UsageError(fmt.Errorf("--mcp is NAME=COMMAND or NAME=URL, not %q", text))
 	}
-	s := u.lock.Servers[name]
+	s := u.Lock.Servers[name]
 	isURL := strings.HasPrefix(what, "https://") || strings.HasPrefix(what, "http://")
 	line := "mcp-pif mcp add " + name + " -- " + what
 	if isURL {
@@ -123,14 +123,14 @@ func (u *upstreams) expect(text string) error {
 	case isURL && s.URL == what:
 		return nil
 	}
-	if c, err := caps.SplitCommand(what); err == nil && !isURL && isCommand(s, c.Args) {
+	if c, err := caps.SplitCommand(what); err == nil && !isURL && IsCommand(s, c.Args) {
 		return nil
 	}
 	return fmt.Errorf("--mcp %s: the lock has another server by that name: 'mcp-pif mcp show %s' shows it, and %s adds this one in its place after 'mcp-pif mcp remove %s'", name, name, line, name)
 }
 
-// isCommand tells whether a command line is the one that a server was added by.
-func isCommand(s *mcplock.Server, line []string) bool {
+// IsCommand tells whether a command line is the one that a server was added by.
+func IsCommand(s *mcplock.Server, line []string) bool {
 	if p, isRunner, err := pinned.Parse(line); isRunner && !s.Unpinned {
 		return err == nil && p.String() == s.Pinned && len(s.Command) >= len(p.Args) && slices.Equal(s.Command[len(s.Command)-len(p.Args):], p.Args)
 	}
@@ -145,21 +145,21 @@ func isCommand(s *mcplock.Server, line []string) bool {
 }
 
 // protected is the paths that no grant may reach, and programs those that none may change.
-func (u *upstreams) protected() []string {
-	if u.lock.Path == "" {
+func (u *Upstreams) protected() []string {
+	if u.Lock.Path == "" {
 		return nil
 	}
-	return u.lock.Protected()
+	return u.Lock.Protected()
 }
 
 // open hashes a server's program, once.
-func (u *upstreams) open(name string) (*lock.Executable, error) {
+func (u *Upstreams) open(name string) (*lock.Executable, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if x, ok := u.programs[name]; ok {
 		return x, nil
 	}
-	x, err := u.lock.Open(name)
+	x, err := u.Lock.Open(name)
 	if err == nil {
 		u.programs[name] = x
 	}
@@ -168,9 +168,9 @@ func (u *upstreams) open(name string) (*lock.Executable, error) {
 
 // source is how the plugin of a server is started: this program, once the server's is hashed
 // again.
-func (u *upstreams) source(m *caps.Manifest) host.Source {
-	s := host.Source{Manifest: m, Args: []string{pluginArgument, serverPlugin}, Shared: true, Settings: u.settingsOf, Asks: u.asks, Writes: u.loginOf}
-	if u.lock.Servers[m.Kind].URL == "" {
+func (u *Upstreams) source(m *caps.Manifest) host.Source {
+	s := host.Source{Manifest: m, Args: []string{PluginArgument, ServerPlugin}, Shared: true, Settings: u.settingsOf, Asks: u.asks, Writes: u.loginOf}
+	if u.Lock.Servers[m.Kind].URL == "" {
 		s.Check = func() error {
 			x, err := u.open(m.Kind)
 			if err != nil {
@@ -183,7 +183,7 @@ func (u *upstreams) source(m *caps.Manifest) host.Source {
 }
 
 // settingsOf is what a grant's process is told.
-func (u *upstreams) settingsOf(g *caps.Grant) ([]byte, error) {
+func (u *Upstreams) settingsOf(g *caps.Grant) ([]byte, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s, ok := u.settings[g.ID]
@@ -194,14 +194,14 @@ func (u *upstreams) settingsOf(g *caps.Grant) ([]byte, error) {
 }
 
 // asks reports whether the operator lets the server of a grant ask the user.
-func (u *upstreams) asks(g *caps.Grant) bool {
+func (u *Upstreams) asks(g *caps.Grant) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.settings[g.ID].Elicit
 }
 
 // loginOf is the folder of the login that a grant's process uses and renews.
-func (u *upstreams) loginOf(g *caps.Grant) []string {
+func (u *Upstreams) loginOf(g *caps.Grant) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if folder := u.settings[g.ID].Login; folder != "" {
@@ -210,13 +210,13 @@ func (u *upstreams) loginOf(g *caps.Grant) []string {
 	return nil
 }
 
-func (u *upstreams) keep(g *caps.Grant, s mcp.Settings) {
+func (u *Upstreams) keep(g *caps.Grant, s mcp.Settings) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.settings[g.ID] = s
 }
 
-func (u *upstreams) close() {
+func (u *Upstreams) close() {
 	for _, x := range u.programs {
 		x.Close()
 	}
@@ -232,12 +232,12 @@ type upstream struct {
 }
 
 // grantServer resolves a grant of a server's operations.
-func (a *authority) grantServer(c caps.Capability, m *caps.Manifest, asked bool, r *resolving) (*caps.Grant, error) {
+func (a *Authority) grantServer(c caps.Capability, m *caps.Manifest, asked bool, r *resolving) (*caps.Grant, error) {
 	up, err := a.upstream(&c, m, r)
 	if err != nil {
 		return nil, err
 	}
-	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.kinds, Extra: up.identity, Narrow: up.narrow, Asked: asked, Principal: r.principal})
+	g, err := caps.Resolve(c, caps.ResolveOptions{Kinds: a.Kinds, Extra: up.identity, Narrow: up.narrow, Asked: asked, Principal: r.principal})
 	if err != nil {
 		return nil, err
 	}
@@ -250,8 +250,8 @@ func (a *authority) grantServer(c caps.Capability, m *caps.Manifest, asked bool,
 }
 
 // upstream resolves what is granted of a server, and takes out of it what the policy removes.
-func (a *authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving) (*upstream, error) {
-	s := a.upstreams.lock.Servers[m.Kind]
+func (a *Authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving) (*upstream, error) {
+	s := a.upstreams.Lock.Servers[m.Kind]
 	policy, inherit := s.Policy(r.servers[m.Kind])
 	if err := remove(c, m, policy); err != nil {
 		return nil, err
@@ -266,7 +266,7 @@ func (a *authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving)
 	}}
 	up.settings.Hops, _ = strconv.Atoi(os.Getenv(hopsVariable)) // none where it isn't set
 	up.settings.Idle, _ = time.ParseDuration(policy.Idle)       // it was checked when it was read
-	env, headers, missing := inheritedValues(inherit, func(name string) (string, bool) {
+	env, headers, missing := InheritedValues(inherit, func(name string) (string, bool) {
 		i := slices.IndexFunc(r.known, func(s *caps.Secret) bool { return s.Name == bindingName(m.Kind, name) })
 		if i < 0 {
 			return "", false
@@ -284,12 +284,12 @@ func (a *authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving)
 	for _, name := range missing {
 		a.log.Warn("a variable or header that an MCP server needs has no value: set the variable for mcp-pif, or give its value in \"servers\" of the policy file", "server", m.Kind, "name", name)
 	}
-	if a.options.manyPrincipals && r.principal == "" && !policy.Shared && len(up.settings.Env)+len(up.settings.Headers) > 0 {
+	if a.options.ManyPrincipals && r.principal == "" && !policy.Shared && len(up.settings.Env)+len(up.settings.Headers) > 0 {
 		return nil, fmt.Errorf(`every principal would use the same login: grant it to principals one by one, or say "shared": true of it in "servers" of the policy file`)
 	}
-	if s.URL != "" && (!a.options.manyPrincipals || r.principal != "" || policy.Shared) {
-		if kept, err := secretsOf(a.upstreams.lock); err == nil {
-			if up.settings.Login, err = kept.loginFolder(m.Kind, r.principal); err != nil {
+	if s.URL != "" && (!a.options.ManyPrincipals || r.principal != "" || policy.Shared) {
+		if kept, err := SecretsOf(a.upstreams.Lock); err == nil {
+			if up.settings.Login, err = kept.LoginFolder(m.Kind, r.principal); err != nil {
 				return nil, err
 			}
 		}
@@ -308,13 +308,13 @@ func (a *authority) upstream(c *caps.Capability, m *caps.Manifest, r *resolving)
 		}
 		who = x.Identity
 	}
-	up.identity, err = identityOf(who, up.command, policy, inherit)
+	up.identity, err = IdentityOf(who, up.command, policy, inherit)
 	return up, err
 }
 
-// identityOf is what a grant of a server is besides its operations: no value of a secret, and
+// IdentityOf is what a grant of a server is besides its operations: no value of a secret, and
 // no words of ours or the server's.
-func identityOf(who string, command *caps.Command, policy *caps.ServerPolicy, inherit mcplock.Inherited) (string, error) {
+func IdentityOf(who string, command *caps.Command, policy *caps.ServerPolicy, inherit mcplock.Inherited) (string, error) {
 	p := *policy
 	p.Concurrent, p.Idle, p.Tools = 0, "", map[string]*caps.ToolPolicy{}
 	for word, t := range policy.Tools {
@@ -348,9 +348,9 @@ func remove(c *caps.Capability, m *caps.Manifest, policy *caps.ServerPolicy) err
 }
 
 // upstreamCommand is how a server's program is started, and what the system lets it reach.
-func (a *authority) upstreamCommand(x *lock.Executable, policy *caps.ServerPolicy, r *resolving) (*caps.Command, error) {
+func (a *Authority) upstreamCommand(x *lock.Executable, policy *caps.ServerPolicy, r *resolving) (*caps.Command, error) {
 	self, err := os.Executable()
-	if err == nil && x.Path == self && slices.Contains(x.Args, a.upstreams.lock.Path) {
+	if err == nil && x.Path == self && slices.Contains(x.Args, a.upstreams.Lock.Path) {
 		return nil, errors.New("it is this program with this very lock, and would call itself")
 	}
 	p := *policy
@@ -371,7 +371,7 @@ func (a *authority) upstreamCommand(x *lock.Executable, policy *caps.ServerPolic
 	if err != nil {
 		return nil, err
 	}
-	resolved, err := resolveCommand(c, r.protected, r.secrets.programs)
+	resolved, err := ResolveCommand(c, r.protected, r.secrets.programs)
 	if err != nil {
 		return nil, fmt.Errorf("the command: %w", err)
 	}
@@ -401,20 +401,20 @@ func (r *resolving) values(what string, from map[string]caps.ServerValue) (map[s
 
 // inherited is bindings of the secrets that the servers among these grants are given without a
 // word of the policy's.
-func (a *authority) inherited(to allowed) []caps.Binding {
-	kept, err := secretsOf(a.upstreams.lock)
+func (a *Authority) inherited(to allowed) []caps.Binding {
+	kept, err := SecretsOf(a.upstreams.Lock)
 	if err != nil {
 		kept = keptSecrets{} // there is no state, and nothing is kept
 	}
 	var all []caps.Binding
 	for _, text := range slices.Concat(to.granted, to.asked) {
-		c, err := caps.Parse(text, a.kinds)
-		s := a.upstreams.lock.Servers[c.Kind]
+		c, err := caps.Parse(text, a.Kinds)
+		s := a.upstreams.Lock.Servers[c.Kind]
 		if err != nil || s == nil {
 			continue
 		}
 		_, inherit := s.Policy(to.servers[c.Kind])
-		for _, b := range kept.bindings(c.Kind, inherit, a.kinds) {
+		for _, b := range kept.bindings(c.Kind, inherit, a.Kinds) {
 			if !slices.ContainsFunc(slices.Concat(to.secrets, all), func(o caps.Binding) bool { return o.Name == b.Name }) {
 				all = append(all, b)
 			}
@@ -425,11 +425,11 @@ func (a *authority) inherited(to allowed) []caps.Binding {
 
 // checkServers refuses a policy about a server that the lock doesn't have, and tells where it
 // says other things of tools than when the server was started.
-func (u *upstreams) checkServers(said map[string]*caps.ServerPolicy, principal string) (restart bool, err error) {
+func (u *Upstreams) checkServers(said map[string]*caps.ServerPolicy, principal string) (restart bool, err error) {
 	for _, name := range slices.Sorted(maps.Keys(said)) {
-		s, ok := u.lock.Servers[name]
+		s, ok := u.Lock.Servers[name]
 		if !ok {
-			return false, fmt.Errorf("servers: the lock %s has no server %q", cmp.Or(u.lock.Path, "(none)"), name)
+			return false, fmt.Errorf("servers: the lock %s has no server %q", cmp.Or(u.Lock.Path, "(none)"), name)
 		}
 		for word, t := range said[name].Tools {
 			if principal != "" && t != nil && (t.Doc != "" || t.Designates != nil) {
@@ -440,9 +440,9 @@ func (u *upstreams) checkServers(said map[string]*caps.ServerPolicy, principal s
 		if err != nil {
 			return false, err
 		}
-		i := slices.IndexFunc(u.kinds, func(k *caps.Manifest) bool { return k.Kind == name })
+		i := slices.IndexFunc(u.Kinds, func(k *caps.Manifest) bool { return k.Kind == name })
 		for _, o := range m.Operations {
-			was, ok := u.kinds[i].Operation(o.Name)
+			was, ok := u.Kinds[i].Operation(o.Name)
 			restart = restart || principal == "" && (!ok || was.Doc != o.Doc || !slices.EqualFunc(was.Params, o.Params, func(a, b caps.Param) bool { return a.Designates == b.Designates }))
 		}
 	}

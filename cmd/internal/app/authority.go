@@ -1,0 +1,303 @@
+// Package app is the application below the commands: what the operator grants, by
+// flags and a policy file, and where the tools and the journal of each client are
+// kept.
+//
+// An [Authority] is both, opened: the policy that is in force, the plugins it needs,
+// and the record of what is done under it. It refuses a grant that would reach its
+// own files or a secret, a policy file that others can write, and a store that it
+// can't read; a change of the policy while a server runs is taken whole or not at
+// all. [CapOptions] are the flags it is made from. Commands, and the server over
+// HTTP, are above it.
+//
+// Read authority.go first, then policy.go, watch.go, store.go and profile.go.
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
+)
+
+// CapOptions are the flags about what tools may do.
+type CapOptions struct {
+	StoreOptions
+	secretOptions
+	processOptions
+	UpstreamOptions
+	flowOptions
+	modelOptions
+	Grants, denies, Asks []string
+	confirms             []string
+	Folders              folders
+	policy               string
+	Principal            string // whose policy a command is about
+	Principals           bool   // what the policy says of principals holds
+	ManyPrincipals       bool   // it is a server with several
+	AskVia               string
+	pluginLock           string
+	Sandbox              []string
+	Private              []string // files that no grant may reach, for reasons of the command's
+}
+
+// Register adds the flags. usually is where tools are kept without one.
+func (o *CapOptions) Register(f *pflag.FlagSet, usually string) {
+	o.StoreOptions.Register(f, usually)
+	o.secretOptions.register(f)
+	o.processOptions.register(f)
+	o.UpstreamOptions.register(f)
+	o.flowOptions.register(f)
+	o.modelOptions.register(f)
+	f.StringArrayVar(&o.Grants, "cap", nil, "grant a `CAPABILITY` to tools that declare it, such as fs:./sandbox; may be repeated")
+	f.Var(&o.Folders, "folder", "grant a `FOLDER`, given as a normal path (fs:FOLDER without percent-encoding); may be repeated")
+	f.Var(settings{o}, "setting", "grant what is chosen in a client's `SETTING`")
+	_ = f.MarkHidden("setting")
+	f.StringArrayVar(&o.denies, "deny", nil, "take a `CAPABILITY` out of what is granted; may be repeated")
+	f.StringArrayVar(&o.Asks, "ask", nil, "grant a `CAPABILITY` to each tool that a person approves for it, with 'mcp-pif approve'; may be repeated")
+	f.StringArrayVar(&o.confirms, "confirm", nil, "perform requests under this `CAPABILITY` that change something only as part of a plan that a person approved; may be repeated")
+	f.StringVar(&o.AskVia, "ask-via", "terminal", "`WAY` to ask a person: terminal is 'mcp-pif approve' only; elicitation is also a form in the client (a client that answers by itself can then approve anything)")
+	f.StringVar(&o.policy, "policy", "", "grant and deny what this `FILE` says as well; read again on SIGHUP")
+	f.StringArrayVar(&o.Sandbox, "sandbox", nil, "how the system holds plugins: [KIND=]`MODE`, which is require (the default), best-effort or off; may be repeated")
+	f.StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE` ('mcp-pif plugin add' writes it)")
+}
+
+// RegisterPrincipal adds the flag of commands that tell what a server would allow,
+// to whom.
+func (o *CapOptions) RegisterPrincipal(f *pflag.FlagSet) {
+	o.Principals = true
+	f.StringVar(&o.Principal, "principal", "", "tell what the principal with this `NAME` would have: who has a token with --http")
+}
+
+// An Authority is what the operator allows, and what it takes to act on it.
+type Authority struct {
+	options     *CapOptions
+	Kinds       caps.Kinds
+	Principals  *caps.Principals
+	Policy      *caps.Policy // of whose authority it is
+	Revocations caps.Revocations
+	protected   []string        // paths that no grant may reach
+	Unheard     func()          // warns of principals that the policy names and nobody can be; nil: nothing
+	Journal     journal.Journal // nil until it is decided where it is kept
+	Broker      *run.Broker     // likewise
+	keptAt      string          // where; "": in memory
+	client      string          // whose server it is, as far as that is known
+	Host        *host.Host      // nil: nothing is granted, and no process is ever started
+	installed   *Installed      // third-party plugins
+	upstreams   *Upstreams
+	Sandboxes   sandboxes
+	mapping     mapping
+	models      Models
+	Flow        *flow.Policy         // what may go where; nil: nothing is said
+	brokers     *brokers             // those under the policy
+	Telemetry   *telemetry.Telemetry // nil: nothing is measured
+	// announcement is where running says what is applied; nil: nowhere. Whoever
+	// watches has it.
+	announcement *caps.Announcement
+	running      caps.Running
+	endWatch     func() // nil: nobody watches
+	log          *slog.Logger
+}
+
+// The journal in memory, in bytes.
+const (
+	PureJournal   = 8 << 20
+	actingJournal = 128 << 20
+)
+
+// Open is [capOptions.prepare] where the flags alone say where tools are kept:
+// for commands that a person runs, which without a flag keep nothing. What is revoked
+// meanwhile is revoked for them, too.
+func (o *CapOptions) Open(cmd *cobra.Command) (*Authority, error) {
+	path, err := o.Path("")
+	if err != nil {
+		return nil, err
+	}
+	a, err := o.Prepare(Warnings(cmd))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.keep(path); err != nil {
+		a.Close()
+		return nil, err
+	}
+	if a.Host != nil {
+		a.Watch(cli.Context(cmd), cmd.CommandPath(), false)
+	}
+	return a, nil
+}
+
+// Look is [capOptions.open] for commands that change nothing: where tools would
+// be kept is protected as for a server, and not opened.
+func (o *CapOptions) Look(log *slog.Logger) (*Authority, error) {
+	a, err := o.Prepare(log)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.keep(""); err != nil {
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Prepare reads the flags and the policy file, and resolves every grant. Where
+// nothing is granted nothing is opened, and in any case no journal.
+func (o *CapOptions) Prepare(log *slog.Logger) (_ *Authority, err error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if o.AskVia != "" && o.AskVia != "terminal" && o.AskVia != "elicitation" {
+		return nil, cli.UsageError(fmt.Errorf("--ask-via is terminal or elicitation, not %q", o.AskVia))
+	}
+	boxes, err := ReadSandbox(o.Sandbox)
+	if err != nil {
+		return nil, cli.UsageError(err)
+	}
+	third, err := OpenInstalled(o.pluginLock, log)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := OpenUpstreams(o)
+	if err != nil {
+		third.Close()
+		return nil, err
+	}
+	a := &Authority{options: o, log: log, installed: third, upstreams: servers, Sandboxes: boxes, brokers: new(brokers)}
+	defer func() {
+		if err != nil {
+			a.Close()
+		}
+	}()
+	for name, s := range servers.Lock.Servers {
+		if _, said := boxes[name]; s.Unconfined && !said {
+			boxes[name] = host.Off
+		}
+	}
+	if a.Kinds, err = Kinds(slices.Concat(third.Manifests(), servers.Kinds)...); err != nil {
+		return nil, err
+	}
+	a.Principals = caps.NewPrincipals(a.Kinds, time.Now)
+	a.Policy = a.Principals.Open(o.Principal)
+	if a.protected, err = o.protected(slices.Concat(third.protected(), servers.protected())); err != nil {
+		return nil, err
+	}
+	said, err := a.said()
+	if err != nil {
+		return nil, err
+	}
+	some := said.some(o.Principals)
+	if state, err := StateDir(); err == nil {
+		a.Revocations.Path = filepath.Join(state, "revoked.json")
+	} else if some {
+		log.Warn("'mcp-pif caps revoke' and 'mcp-pif approve' can't reach this server", "error", err)
+	}
+	if some {
+		if a.Host, err = host.New(host.Options{Logger: log, Sandbox: boxes.Mode, State: a.stateOf, Command: a.mapping.command, Secrets: a.Policy.Secrets()}); err != nil {
+			return nil, err
+		}
+		if err := AddPlugins(a.Host, a.Kinds, third.Sources(), servers, &a.models); err != nil {
+			return nil, err
+		}
+		a.protected = append(a.protected, a.Host.Dir())
+	}
+	if err := a.replace(said); err != nil {
+		return nil, err
+	}
+	said.flow.Partial = len(said.own) > 0 && !o.Principals
+	if a.Flow, err = flow.Compile(said.flow, a.Kinds, a.Principals.Grants()); err != nil {
+		return nil, err
+	}
+	if n := len(said.own); n > 0 && !o.Principals {
+		log.Warn("the policy says something of principals, which only those are who have a token, with --http and --http-tokens or --http-jwks: it doesn't hold here", "principals", n)
+	}
+	return a, nil
+}
+
+func (a *Authority) Close() {
+	if a.endWatch != nil {
+		a.endWatch()
+	}
+	if a.Host != nil {
+		a.Host.Close()
+	}
+	if a.Principals != nil {
+		if err := a.Principals.Close(); err != nil {
+			a.log.Error("what was granted was not closed", "error", err)
+		}
+	}
+	if a.Journal != nil {
+		if err := a.Journal.Close(); err != nil {
+			a.log.Error("the journal was not written to its end", "error", err)
+		}
+	}
+	a.installed.Close()
+	a.upstreams.close()
+}
+
+// protected is the paths that a grant may neither contain nor lie inside.
+func (o *CapOptions) protected(more []string) ([]string, error) {
+	paths := []string{}
+	if self, err := os.Executable(); err == nil {
+		paths = append(paths, self)
+	}
+	if state, err := StateDir(); err == nil {
+		paths = append(paths, state)
+	}
+	for _, p := range slices.Concat(more, o.Private, []string{o.policy, o.Store}) {
+		if p == "" || p == InMemory {
+			continue
+		}
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, abs)
+	}
+	return paths, nil
+}
+
+// Summary is what is granted, in a line.
+func (a *Authority) Summary() string {
+	var texts []string
+	for _, g := range a.Policy.Grants() {
+		text := g.String()
+		if g.Context().Err() != nil {
+			text += " (revoked)"
+		}
+		if g.Asked {
+			text += " (asks)"
+		}
+		texts = append(texts, text)
+	}
+	if len(texts) == 0 {
+		return "none"
+	}
+	return strings.Join(texts, " ")
+}
+
+func grantTexts(grants []*caps.Grant) []string {
+	texts := make([]string, len(grants))
+	for i, g := range grants {
+		texts[i] = g.Shown().String()
+	}
+	return texts
+}
+
+// Warnings is the log of a command that a person runs: what they should know.
+func Warnings(cmd *cobra.Command) *slog.Logger {
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
