@@ -16,7 +16,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5420,
+	"(tests)":                      5430,
 	"caps":                         7640,
 	"caps/flow":                    1240,
 	"caps/journal":                 5110,
