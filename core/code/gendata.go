@@ -1,6 +1,11 @@
 package code
 
-import "github.com/mcp-pif/mcp-pif/core/term"
+import (
+	"slices"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+)
 
 // list compiles a list literal that isn't constant. Its steps are those of
 // the cons cells it means, each before its item, and of the nil at the end.
@@ -89,10 +94,16 @@ func (c *compiler) fold(n *node, dst, top uint8) {
 		first, next = FoldInit, FoldLoop
 		p.half, p.reg = true, top
 	}
+	free := top + 3
+	p.owns = p.half && top < wide && fun.body.size < 1000 && (&accumulator{p: p}).owned(fun.body)
+	if p.owns {
+		f.emit(Instr{Op: LoadI, A: top + ownFlag, K: WordFalse}, n.pos)
+		free++
+	}
 	f.settle(n.pos)
 	f.jump(Instr{Op: first, A: top}, &end, n.pos)
 	start, at := f.pend, len(f.code)
-	c.valueOf(fun.body, top, top+3, body)
+	c.valueOf(fun.body, top, free, body)
 	f.emit(Instr{Op: next, A: top, D: int32(at-len(f.code)) * InstrSize, K: start - f.pend}, n.pos)
 	f.bind(&end)
 	c.move(dst, top, n.pos)
@@ -145,4 +156,63 @@ func hasVar(vars []ScopeVar, name string) bool {
 		}
 	}
 	return false
+}
+
+// ownFlag is how far from a fold's accumulator the register is that is true once the
+// record there was made by the fold's own put, which nothing else can see.
+const ownFlag = 3
+
+// An accumulator is that of a fold over p, the names of variables that are bound to it too.
+type accumulator struct {
+	p     *binder
+	names []*binder
+}
+
+// owned reports whether each path through the body of the fold gives the accumulator as
+// it was or as one put changes it, and nothing else has it but get and has, which read it;
+// it marks those puts.
+func (acc *accumulator) owned(n *node) bool {
+	switch {
+	case n.kind == kLet && acc.is(n.a) && !n.b.seen:
+		acc.names = append(acc.names, n.b)
+		return acc.owned(n.body)
+	case n.kind == kLet:
+		return !acc.seen(n.a, false) && acc.owned(n.body)
+	case n.kind == kIf:
+		return !acc.seen(n.a, false) && acc.owned(n.b2) && acc.owned(n.body)
+	case acc.is(n):
+		return true
+	case n.kind == kPrim && n.id == prim.Put && acc.is(n.list[0]) && !acc.seen(n.list[1], false) && !acc.seen(n.list[2], false):
+		n.own = acc.p
+		return true
+	}
+	return false
+}
+
+// is reports whether n is the accumulator.
+func (acc *accumulator) is(n *node) bool {
+	b, half, ok := halfOf(n)
+	return ok && b == acc.p && half == 1 || n.kind == kVar && slices.Contains(acc.names, n.b)
+}
+
+// seen reports whether n may give or keep the accumulator; a function that reads it later
+// may, too.
+func (acc *accumulator) seen(n *node, later bool) bool {
+	if n == nil {
+		return false
+	}
+	if acc.is(n) {
+		return true
+	}
+	list := n.list
+	if n.kind == kPrim && (n.id == prim.GetField || n.id == prim.Has) && acc.is(list[0]) && !later {
+		list = list[1:]
+	}
+	later = later || n.kind == kLam
+	for _, m := range list {
+		if acc.seen(m, later) {
+			return true
+		}
+	}
+	return acc.seen(n.a, later) || acc.seen(n.b2, later) || acc.seen(n.body, later)
 }

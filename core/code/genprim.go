@@ -79,7 +79,11 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 		if row == Halt || row == At && len(n.list) != 2 {
 			row = Prim
 		}
-		f.emit(Instr{Op: row, A: dst, B: uint8(len(n.list)), C: top, D: int32(n.id), K: int64(t)}, n.pos)
+		in := Instr{Op: row, A: dst, B: uint8(len(n.list)), C: top, D: int32(n.id), K: int64(t)}
+		if n.own != nil && n.own.owns && n.own.owner == f {
+			in.Op, in.B = PutOwn, n.own.reg+ownFlag
+		}
+		f.emit(in, n.pos)
 	}
 }
 

@@ -118,6 +118,7 @@ const (
 	At      // the same for at with two operands
 	Nth     // the same for nth
 	ToText  // the same for to_text
+	PutOwn  // the same for put, B a register that is true where the record is known here alone, and then in place
 	List    // A ← the list of the B registers from C on; D is h
 	ConsN   // A ← cons of the B registers from C on, onto list K; D is h
 	Rev     // A ← the list B reversed, D is h

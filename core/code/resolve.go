@@ -49,7 +49,8 @@ type node struct {
 	name   string
 	scope  *scope
 	key    *sortKey
-	size   int32 // nodes below, for bounding what is compiled twice
+	own    *binder // put: of a fold that has the record alone: see accumulator
+	size   int32   // nodes below, for bounding what is compiled twice
 }
 
 // maxParams is how many directly nested lambdas make one function.
@@ -409,6 +410,7 @@ type binder struct {
 	half  bool    // the pair is in reg and reg+1, and was never built
 	self  bool    // the value is the closure of owner
 	info  *fnInfo // the function it is known to be
+	owns  bool    // a fold's: its puts are in place: see accumulator
 	twins bool    // every use is an application to itself: see twinned
 	group *group  // it is a function of those, whose closure it is made of
 }

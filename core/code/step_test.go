@@ -52,6 +52,10 @@ func (v *verifier) step(i int, s *state) {
 		v.readsFrom(i, s, c, b)
 		v.keeps(i, s, int(in.K))
 		v.writes(i, s, a)
+	case code.PutOwn:
+		v.readsFrom(i, s, c, 3)
+		v.keeps(i, s, int(in.K))
+		v.writes(i, s, a, b)
 	case code.List:
 		v.readsFrom(i, s, c, b)
 		v.keeps(i, s, d)

@@ -125,6 +125,33 @@ func (m *Machine) nativePut(in *code.Instr) (done, stop bool) {
 	return true, false
 }
 
+// putOwn is put where the compiler knows that after the first put of a fold nobody else
+// sees the record: it says so in register B, and the later ones may change a value in place.
+func (m *Machine) putOwn(in *code.Instr) bool {
+	rec, key, ok := m.field(in)
+	flag := m.reg(in.B)
+	// Of a tree the first put copies a path only: it stays shared.
+	fresh := ok && headerKind(*m.obj(rec, 0)) == kRecord
+	if ok && *flag == wTrue && headerKind(*m.obj(rec, 0)) == kNode {
+		k := m.keyOf(key)
+		if t := m.treeFind(rec, &k); t != wUnit {
+			*m.obj(t, 3) = *m.reg(in.C + 2)
+			*m.reg(in.A) = rec
+			return false
+		}
+	}
+	if !ok {
+		return m.generic(&code.Instr{Op: code.Prim, A: in.A, B: 3, C: in.C, D: in.D, K: in.K})
+	}
+	if _, stop := m.nativePut(in); stop {
+		return true
+	}
+	if fresh {
+		*flag = wTrue
+	}
+	return false
+}
+
 func (m *Machine) nativeDel(in *code.Instr) (done, stop bool) {
 	if _, _, ok := m.field(in); !ok {
 		return false, false
@@ -282,28 +309,47 @@ func (m *Machine) nativeSetNth(in *code.Instr) (done, stop bool) {
 }
 
 func (m *Machine) nativePush(in *code.Instr) (done, stop bool) {
-	if !m.isList(*m.reg(in.C)) {
+	if m.isVec(*m.reg(in.C)) {
+		if !m.reserve(vecWords, int(in.K)) {
+			return true, true
+		}
+		if v, ok := m.vecAdd(*m.reg(in.C), *m.reg(in.C + 1)); ok {
+			*m.reg(in.A) = v
+			return true, false
+		}
+	} else if !m.isList(*m.reg(in.C)) {
 		return false, false
 	}
-	if !m.vector(in.C, pathWords+listWords(shortList+1), int(in.K)) {
+	n, _ := m.listLen(*m.reg(in.C))
+	if !m.isVec(*m.reg(in.C)) && n <= shortList {
+		// What is added to is soon added to again: a short list gets room for that.
+		if !m.reserve(vecWords+listWords(shortList+1), int(in.K)) {
+			return true, true
+		}
+		next := m.walkList(*m.reg(in.C))
+		item := func(i int) word {
+			if i == n {
+				return *m.reg(in.C + 1)
+			}
+			v, _ := next.next()
+			return v
+		}
+		if n < pushedCells || n == shortList {
+			*m.reg(in.A) = m.makeList(n+1, item)
+			return true, false
+		}
+		p := m.newRoomy(n + 1)
+		for i := range n + 1 {
+			*m.obj(p, 2+i) = item(i)
+		}
+		*m.reg(in.A) = m.newVec(p, 0, n+1, 0)
+		return true, false
+	}
+	if !m.vector(in.C, pathWords, int(in.K)) {
 		return true, true
 	}
-	w, v := *m.reg(in.C), *m.reg(in.C + 1)
-	if m.isVec(w) {
-		w = m.vecSet(w, m.vecLen(w), v)
-	} else {
-		n, _ := m.listLen(w)
-		old, i := w, 0
-		w = m.makeList(n+1, func(int) word {
-			if i++; i > n {
-				return v
-			}
-			item := *m.at(old - tagCons)
-			old = *m.at(old - tagCons + 8)
-			return item
-		})
-	}
-	*m.reg(in.A) = w
+	w := *m.reg(in.C)
+	*m.reg(in.A) = m.vecSet(w, m.vecLen(w), *m.reg(in.C + 1))
 	return true, false
 }
 

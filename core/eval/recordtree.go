@@ -113,17 +113,25 @@ func (m *Machine) recordFind(w word, key *textKey) (word, bool) {
 		}
 		return *m.obj(w, 3+2*i), true
 	}
+	if w = m.treeFind(w, key); w == wUnit {
+		return 0, false
+	}
+	return *m.obj(w, 3), true
+}
+
+// treeFind returns the node of a key, or wUnit.
+func (m *Machine) treeFind(w word, key *textKey) word {
 	for w != wUnit {
 		switch c := key.compare(m, *m.obj(w, 2)); {
 		case c == 0:
-			return *m.obj(w, 3), true
+			return w
 		case c < 0:
 			w = *m.obj(w, 4)
 		default:
 			w = *m.obj(w, 5)
 		}
 	}
-	return 0, false
+	return w
 }
 
 // recordPut returns the record with the key's value replaced or added. putWords

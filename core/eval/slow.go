@@ -186,6 +186,8 @@ func (m *Machine) slow() bool {
 		return m.record(in)
 	case code.Prim, code.Get, code.Compare, code.At, code.Nth, code.ToText:
 		return m.generic(in)
+	case code.PutOwn:
+		return m.putOwn(in)
 	case code.Sort:
 		return m.sort(in)
 	case code.Try:

@@ -21,6 +21,8 @@ const (
 	vecHeader = tagHeader | kVec<<4 | vecWords<<8
 	// nearCells is how many cells the loop goes through for an item: so few are no effort.
 	nearCells = 64
+	// pushedCells is the most items of a list that push makes of cons cells.
+	pushedCells = 8
 	// expanded is how many items at a time a fold takes out of a vector.
 	expanded = 64
 )
@@ -109,6 +111,14 @@ func (m *Machine) newChunk(k int) word {
 	return p | tagBox
 }
 
+// newRoomy makes a leaf of k items, to be filled, with room for all it can have: see
+// vecAdd.
+func (m *Machine) newRoomy(k int) word {
+	p := m.newChunk(vecWidth)
+	*m.obj(p, 1) = fromInt(int64(k))
+	return p
+}
+
 func (m *Machine) newVec(root word, start, n, shift int) word {
 	p := m.alloc(vecWords)
 	*m.at(p), *m.at(p + 8) = header(kVec, vecWords), root
@@ -153,12 +163,40 @@ func (m *Machine) vecSet(w word, i int, v word) word {
 	return m.newVec(m.chunkSet(root, shift, j, v), start, max(n, i+1), shift)
 }
 
+// vecAdd adds an item to a vector where its last leaf has room for it and nobody has added
+// to that yet, in vecWords that were reserved: others see as many items as before.
+func (m *Machine) vecAdd(w, v word) (word, bool) {
+	start, n, shift := int(*m.obj(w, 2)>>1), m.vecLen(w), int(*m.obj(w, 4)>>1)
+	node, i := *m.obj(w, 1), start+n
+	if i>>(shift+vecBits) > 0 {
+		return 0, false
+	}
+	for s := shift; s > 0; s -= vecBits {
+		k := i >> s & vecMask
+		if k >= int(*m.obj(node, 1)>>1) {
+			return 0, false
+		}
+		node = *m.obj(node, 2+k)
+	}
+	i &= vecMask
+	if int(*m.obj(node, 1)>>1) != i || i+2 >= headerWords(*m.obj(node, 0)) {
+		return 0, false
+	}
+	*m.obj(node, 2+i), *m.obj(node, 1) = v, fromInt(int64(i+1))
+	return m.newVec(*m.obj(w, 1), start, n+1, shift), true
+}
+
 func (m *Machine) chunkSet(node word, shift, j int, v word) word {
 	k, at := 0, j>>shift&vecMask
 	if node != wUnit {
 		k = int(*m.obj(node, 1) >> 1)
 	}
-	p := m.newChunk(max(k, at+1))
+	var p word
+	if shift == 0 && at == k {
+		p = m.newRoomy(k + 1)
+	} else {
+		p = m.newChunk(max(k, at+1))
+	}
 	for i := range k {
 		*m.obj(p, 2+i) = *m.obj(node, 2+i)
 	}
