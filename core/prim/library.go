@@ -2,6 +2,7 @@ package prim
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -364,6 +365,22 @@ func Body(id term.ID, n int) term.Term {
 	}
 	bodies.Store(body, t)
 	return t
+}
+
+// LibraryText returns the record, in the text form, of what the rows of the library are, as
+// quoted functions by their names; what a row is with fewer operands is by name/operands.
+func LibraryText() string {
+	var b strings.Builder
+	for i := range Table {
+		row := &Table[i]
+		if row.Body != "" {
+			fmt.Fprintf(&b, ", %q: '{%s}", row.Name, row.Body)
+		}
+		if row.Short != "" {
+			fmt.Fprintf(&b, ", %q: '{%s}", fmt.Sprintf("%s/%d", row.Name, len(row.Params)-1), row.Short)
+		}
+	}
+	return "{" + strings.TrimPrefix(b.String(), ", ") + "}"
 }
 
 // Expand returns what the use of a row of the prelude means: its body applied

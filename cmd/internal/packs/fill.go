@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"text/template"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // A filling is what the templates of a pack are filled with: what tools call the
@@ -24,13 +26,14 @@ func (f filling) fill(name string) ([]byte, error) {
 		return nil, err
 	}
 	t, err := template.New(path.Base(name)).Delims("<%", "%>").Funcs(template.FuncMap{
-		"ask":    f.ask,
-		"each":   f.each,
-		"rest":   f.rest,
-		"choice": f.choice,
-		"labels": func() string { return string(quoted(f.labels)) },
-		"quoted": func() string { return string(quoted(f.labels[0])) },
-		"prefix": func() string { return string(quoted(f.prefix())) },
+		"ask":     f.ask,
+		"each":    f.each,
+		"rest":    f.rest,
+		"choice":  f.choice,
+		"labels":  func() string { return string(quoted(f.labels)) },
+		"quoted":  func() string { return string(quoted(f.labels[0])) },
+		"prefix":  func() string { return string(quoted(f.prefix())) },
+		"library": prim.LibraryText,
 		// Within a string:
 		"scope":  func() string { return inString(f.prefix()) },
 		"first":  func() string { return inString(sample(f.labels[0])) },

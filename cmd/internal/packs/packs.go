@@ -31,7 +31,7 @@ type Pack struct {
 	Name string
 	Doc  string
 	// Kind is that of the capability that its tools need, and Grant the flag that
-	// grants one.
+	// grants one; "": they only compute.
 	Kind, Grant string
 
 	scope string // where none is granted
@@ -43,6 +43,7 @@ var All = []Pack{
 	{"files", "reads, writes, edits, lists and searches the files below a folder", "fs", "--folder FOLDER", "./files"},
 	{"web", "fetches JSON and pages", "fetch", "--cap fetch:https://example.com", "https://example.com"},
 	{"sessions", "drives programs, such as interpreters, in sessions that go on between calls", "proc", "--proc python3", "python3"},
+	{"self", "interprets PIF, written in PIF", "", "", ""},
 }
 
 // Named finds a pack.
@@ -68,7 +69,7 @@ const mark = "// A tool of mcp-pif's pack "
 func Made(t *registry.Tool) bool { return strings.HasPrefix(string(t.Source), mark) }
 
 // Granted reports whether one of the grants is of the pack's kind.
-func (p *Pack) Granted(grants []*caps.Grant) bool { return len(p.labels(grants)) > 0 }
+func (p *Pack) Granted(grants []*caps.Grant) bool { return p.Kind == "" || len(p.labels(grants)) > 0 }
 
 // labels is what tools call the scopes of these grants that the pack can use.
 func (p *Pack) labels(grants []*caps.Grant) (labels []string) {
@@ -91,6 +92,7 @@ func (p *Pack) labels(grants []*caps.Grant) (labels []string) {
 type listed struct {
 	Name        string             `json:"name"`
 	Verbs       []string           `json:"verbs"`
+	Calls       []string           `json:"calls"`
 	Description string             `json:"description"`
 	Properties  json.RawMessage    `json:"properties"`
 	Required    []string           `json:"required,omitempty"`
@@ -133,7 +135,16 @@ func (p *Pack) Fill(grants []*caps.Grant) ([]registry.Definition, error) {
 			Name: t.Name, Description: t.Description, Text: true, Code: append([]byte(mark+p.Name+".\n"), code...),
 			Examples: t.Examples, Input: schema,
 		}
+		if string(t.Properties) == "{}" {
+			tools[i].Input = nil
+		}
+		for _, name := range t.Calls {
+			tools[i].Capabilities = append(tools[i].Capabilities, "call:"+name)
+		}
 		for _, label := range f.labels {
+			if p.Kind == "" {
+				break
+			}
 			tools[i].Capabilities = append(tools[i].Capabilities, caps.Capability{Kind: p.Kind, Verbs: t.Verbs, Scope: label}.String())
 		}
 	}
