@@ -294,15 +294,15 @@ func (b *Broker) turn(ctx context.Context) error {
 func (b *Broker) endTurn() { <-b.following }
 
 // Shown gives the label of what an evaluation comes to, as a model would be shown it: of its result, or of
-// why it failed.
-func (r *Run) Shown(ctx context.Context) flow.Label {
+// why it failed; and what decided that it came to this end at all, which nothing that is shown tells, but that it is.
+func (r *Run) Shown(ctx context.Context) (l, ended flow.Label) {
 	f := r.flows
 	if f == nil || f.policy.About(f.entered) == 0 {
-		return 0
+		return 0, 0
 	}
 	all := flow.Both(f.entered)
 	if r.b.turn(ctx) != nil {
-		return all
+		return all, all
 	}
 	defer r.b.endTurn()
 	if f.thread == nil {
@@ -315,17 +315,18 @@ func (r *Run) Shown(ctx context.Context) flow.Label {
 	select {
 	case <-t.done:
 	case <-t.asks: // the run was stopped there
-		return all
+		return all, all
 	case <-ctx.Done():
-		return all
+		return all, all
 	}
+	ended = flow.Label(t.result.Ended)
 	switch {
 	case t.err != nil:
-		return all
+		return all, all
 	case t.result.Fault != nil:
-		return flow.Label(t.result.Label)
+		return flow.Label(t.result.Label), ended
 	case t.result.Shadow != nil:
-		return flow.Label(t.result.Shadow.All())
+		return flow.Label(t.result.Shadow.All()), ended
 	}
-	return all
+	return all, all
 }

@@ -138,6 +138,9 @@ type Result struct {
 	Where string
 	// Steps is how many were used.
 	Steps uint64
+	// Ended is what decided whether the run failed, and which way it took: what is told by that it came
+	// to this end.
+	Ended Label
 }
 
 // Run evaluates the program. An error is of type [*Exceeded], the context's, or the
@@ -180,9 +183,9 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 			// How far it got is what all that came in decided.
 			r.failed |= r.entered.Control()
 		}
-		return Result{Fault: f, Label: r.failed, Steps: r.steps}, nil
+		return Result{Fault: f, Label: r.failed, Steps: r.steps, Ended: r.touched.Control()}, nil
 	}
-	return Result{Value: v, Shadow: s, Steps: r.steps}, nil
+	return Result{Value: v, Shadow: s, Steps: r.steps, Ended: r.touched.Control()}, nil
 }
 
 // run is one run's state.

@@ -1,21 +1,14 @@
 package flow_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
-	"time"
+
+	"github.com/mcp-pif/mcp-pif/core/flow/mutate"
 )
 
-// A mutant is a mistake in the evaluator: code that is left out or, with instead, other
-// code. In that M stands for whether this is the mutant that is tried.
-type mutant struct{ file, code, instead string }
-
-var mutants = []mutant{
+// mutants are seeded mistakes in the evaluator.
+var mutants = []mutate.Mistake{
 	// Contexts.
 	{"eval.go", "w = w.under(cs.own.Control())", ""},
 	{"eval.go", "w = w.under(fs.own)", ""},
@@ -75,104 +68,21 @@ var mutants = []mutant{
 // TestMutants builds the tests once with all mistakes in the evaluator, and a switch, and
 // wants each to be found: three a day, all with PIF_FULL.
 func TestMutants(t *testing.T) {
-	if os.Getenv("FLOW_MUTANT") != "" || testing.Short() {
+	if os.Getenv(mutate.Switch) != "" || testing.Short() {
 		t.Skip("a mutant, or a short run")
 	}
-	var tried []int
-	if os.Getenv("PIF_FULL") != "" {
-		for i := range mutants {
-			tried = append(tried, i)
-		}
-	} else {
-		for i := range 3 {
-			tried = append(tried, (time.Now().YearDay()*3+i)%len(mutants))
-		}
+	bin := mutate.Build(t, mutants)
+	const small = "^(TestSmall|TestRows)$"
+	if mutate.Finds(bin, -1, small) {
+		t.Fatal("without a mistake the tests fail, too")
 	}
-	bin := buildMutants(t)
-	for n, i := range append([]int{-1}, tried...) {
-		find := func(test string, env ...string) bool {
-			cmd := exec.Command(bin, "-test.failfast", "-test.run", test)
-			cmd.Env = append(append(os.Environ(), "PIF_FULL=", fmt.Sprint("FLOW_MUTANT=", i+1)), env...)
-			return cmd.Run() != nil
-		}
-		if n == 0 {
-			if find("^(TestSmall|TestRows)$") {
-				t.Fatal("without a mistake the tests fail, too")
-			}
-			continue
-		}
+	for _, i := range mutate.Tried(mutants, 3) {
 		switch {
-		case find("^(TestSmall|TestRows)$"):
-		case find("^TestTwoRuns$", "FLOW_RUNS=60000"):
-			t.Logf("%s: found by two runs only", mutants[i].code)
+		case mutate.Finds(bin, i, small):
+		case mutate.Finds(bin, i, "^TestTwoRuns$", "FLOW_RUNS=60000"):
+			t.Logf("%s: found by two runs only", mutants[i][1])
 		default:
-			t.Errorf("not found: %s without\n%s", mutants[i].file, mutants[i].code)
+			t.Errorf("not found: %s without\n%s", mutants[i][0], mutants[i][1])
 		}
 	}
-}
-
-// buildMutants builds this package's tests with the mutants in it.
-func buildMutants(t *testing.T) string {
-	dir := t.TempDir()
-	overlay := map[string]string{}
-	sources := map[string]string{}
-	for i, m := range mutants {
-		src, ok := sources[m.file]
-		if !ok {
-			text, err := os.ReadFile(m.file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			src = string(text)
-		}
-		if n := strings.Count(src, m.code); n != 1 {
-			t.Fatalf("%s has %d times, not once\n%s", m.file, n, m.code)
-		}
-		instead := m.instead
-		if instead == "" {
-			instead = "if !M {\n" + m.code + "\n}"
-		}
-		condition := fmt.Sprint("Mutant == ", i+1)
-		instead = strings.NewReplacer("If(M", "If("+condition, "if M", "if "+condition, "!M", fmt.Sprint("Mutant != ", i+1)).Replace(instead)
-		sources[m.file] = strings.Replace(src, m.code, instead, 1)
-	}
-	sources["mutant.go"] = `package flow
-
-import (
-	"os"
-	"strconv"
-)
-
-var Mutant, _ = strconv.Atoi(os.Getenv("FLOW_MUTANT"))
-
-func If[T any](mutant bool, a, b T) T {
-	if mutant {
-		return a
-	}
-	return b
-}
-`
-	here, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, src := range sources {
-		path := filepath.Join(dir, file)
-		if err := os.WriteFile(path, []byte(src), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		overlay[filepath.Join(here, file)] = path
-	}
-	list, err := json.Marshal(map[string]any{"Replace": overlay})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, bin := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutants.test")
-	if err := os.WriteFile(file, list, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("go", "test", "-c", "-overlay", file, "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return bin
 }

@@ -91,9 +91,10 @@ var rules = map[string]rule{
 	"core/eval":     {std: memory, ours: with("core/parse", "core/text", "core/code"), unsafe: true},
 	"core/naive":    {std: pure, ours: with("core/parse", "core/text", "core/code")},
 	// A context ends following a run.
-	"core/flow":       {std: pure, file: map[string][]string{"flow.go": {"context"}}, ours: with("core/parse", "core/text", "core/naive")},
-	"core/check":      {std: pure, ours: with("core/parse", "core/text", "core/code")},
-	"core/check/cost": {std: pure, ours: with("core/parse", "core/text")},
+	"core/flow":        {std: pure, file: map[string][]string{"flow.go": {"context"}}, ours: with("core/parse", "core/text", "core/naive")},
+	"core/flow/mutate": {std: anyStd, tests: true},
+	"core/check":       {std: pure, ours: with("core/parse", "core/text", "core/code")},
+	"core/check/cost":  {std: pure, ours: with("core/parse", "core/text")},
 	// It runs programs to show that they differ.
 	"core/check/normal": {std: pure, ours: with("core/parse", "core/text", "core/code", "core/eval")},
 	"core/check/flows":  {std: pure, ours: with("core/flow")},

@@ -16,7 +16,7 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5430,
+	"(tests)":                      5530,
 	"caps":                         7640,
 	"caps/flow":                    1240,
 	"caps/journal":                 5110,
@@ -28,7 +28,7 @@ var maxLines = map[string]int{
 	"cmd/internal/cli":             480,
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1070,
-	"cmd/internal/mcpserver":       12370,
+	"cmd/internal/mcpserver":       12380,
 	"cmd/internal/packs":           240,
 	"cmd/internal/pinned":          440,
 	"cmd/internal/playground":      130,

@@ -31,10 +31,11 @@ type Answer struct {
 	contents []mcp.Content // that the result says it is, as a client shows it; nil: Text
 	plain    *string       // the result of a tool that gives text, as a client shows it; nil: Text
 
-	steps uint64 // of a run, for the record
-	typ   string // of its result
-	whole bool   // the text is all of a result
-	large *kept  // the result of which the text is the beginning
+	steps    uint64 // of a run, for the record
+	typ      string // of its result
+	whole    bool   // the text is all of a result
+	large    *kept  // the result of which the text is the beginning
+	isSealed bool   // the text says where the result is, which isn't shown
 }
 
 // result is the answer as MCP has it.

@@ -88,6 +88,9 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 		}
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
 	}
+	if a.isSealed {
+		return &mcp.GetPromptResult{Description: t.Description, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: a.Text}}}}, nil
+	}
 	s.completed(&a)
 	messages, f := a.messages(name)
 	if f != nil {
@@ -205,6 +208,9 @@ func (s *Server) publishedContent(ctx context.Context, name string) ([]*mcp.Reso
 	a := s.Call(ctx, Call{Tool: name, Arguments: json.RawMessage(`{}`), Tools: tools})
 	if a.Fault != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
+	}
+	if a.isSealed {
+		return []*mcp.ResourceContents{{MIMEType: plainText, Text: a.Text}}, nil
 	}
 	if s.completed(&a); !a.whole {
 		return nil, promptError(jsonrpc.CodeInternalError, &fault.Fault{

@@ -85,13 +85,13 @@ func (s *Server) show(ctx context.Context, r *run.Run, t *task, a Answer) Answer
 			a = a.uncounted()
 		}
 	}
-	l := r.Shown(ctx)
-	if l == 0 {
+	l, ended := r.Shown(ctx)
+	if l|ended == 0 {
 		return a
 	}
 	shown := l.Any()
 	for _, rule := range p.Shown() {
-		from := rule.Violation(0, l)
+		from := rule.Violation(ended, l)
 		if t.tool != nil {
 			released := p.Released(t.tool.Name, t.tool.Hash, rule)
 			from, shown = from&^released, shown&^released
@@ -100,7 +100,7 @@ func (s *Server) show(ctx context.Context, r *run.Run, t *task, a Answer) Answer
 			continue
 		}
 		if bits, ok := rule.Excepts([]byte(a.Text)); ok && a.Fault == nil && a.whole {
-			if ok, err := s.broker.Session().Spend(from, bits, rule.Bits); ok && err == nil {
+			if ok, err := s.broker.Session().Spend(from, max(bits, 1), rule.Bits); ok && err == nil { // that it isn't sealed is one
 				shown &^= from
 				continue
 			}
@@ -108,11 +108,11 @@ func (s *Server) show(ctx context.Context, r *run.Run, t *task, a Answer) Answer
 		if p.Report {
 			continue
 		}
-		return s.seal(r, t, a, l)
+		return s.seal(r, t, a, l|ended)
 	}
 	if err := s.broker.Show(shown, r.ID()); err != nil {
 		s.log.Error("a result is sealed, since it can't be recorded that it is shown", "run", r.ID(), "error", err)
-		return s.seal(r, t, a, l)
+		return s.seal(r, t, a, l|ended)
 	}
 	return a
 }
@@ -171,7 +171,7 @@ func (s *Server) sealedAnswer(one *run.Sealed) Answer {
 	}
 	labels := s.broker.Flow().Names(all)
 	o := begin().text("sealed", one.ID).text("type", one.Type).raw("labels", encode(labels))
-	sealed := Answer{Structured: json.RawMessage(o.end())}
+	sealed := Answer{Structured: json.RawMessage(o.end()), isSealed: true}
 	sealed.Text = fmt.Sprintf("The result, or why there is none, may depend on %s and isn't shown to you: it is sealed as %s. Pass it on with run {\"tool\":…,\"input\":…,\"sealed\":{\"/POINTER\":%q}}; the user sees it with 'mcp-pif flow show %[2]s'.",
 		conjoin(labels), one.ID, one.ID)
 	return sealed

@@ -223,6 +223,11 @@ func TestSealed(t *testing.T) {
 	if a := must(t, m.Server, "run", `{"tool":"read","input":"open/1"}`); a.Text != `"O"` {
 		t.Errorf("what isn't labelled: %s", a.Text)
 	}
+	// That it came to an end at all, where another message had it fail, would tell of the message.
+	m.evolve("quiet", `k => let _ = if length(!toy.get(k).text) > 3 then 0 else raise("short") in "done"`)
+	if a := must(t, m.Server, "run", `{"tool":"quiet","input":"mail/1"}`); field(t, a, "sealed") == "" {
+		t.Errorf("a constant that only long messages come to: %s", a.Text)
+	}
 	if a := do(t, m.Server, "journal", `{"limit":200}`); a.Fault == nil {
 		t.Errorf("the journal shows it: %s", a.Text)
 	}

@@ -1,21 +1,28 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// twoRules keep what is in the mail from the model and from being sent.
-const twoRules = `{"sources":[{"of":"toy.get:mail/**","label":"mail"}],"rules":[{"to":"toy.send","not_from":"mail"},{"to":"model","not_from":"mail"}]}`
+// twoRules keep what is in the mail, and what is on the web, from the model and from being sent.
+const twoRules = `{"sources":[{"of":"toy.get:mail/**","label":"mail"},{"of":"toy.get:web/**","label":"web"}],
+ "rules":[{"to":"toy.send","not_from":["mail","web"]},{"to":"model","not_from":["mail","web"]}]}`
 
 // mailOf is a message of a world: what is in it differs, and how much.
 func mailOf(r *rand.Rand) value.Value {
@@ -27,7 +34,7 @@ func mailOf(r *rand.Rand) value.Value {
 		return value.FromSlice([]value.Value{value.NewInt(int64(n)), value.Str("t")})
 	}
 	return &value.Record{Fields: []value.Field{
-		{Key: "b", Value: value.Bool(n%2 == 0)}, {Key: "key", Value: value.Str([]string{"open/1", "mail/2", "none"}[r.IntN(3)])}, {Key: "n", Value: value.NewInt(int64(n))},
+		{Key: "b", Value: value.Bool(n%2 == 0)}, {Key: "key", Value: value.Str([]string{"open/1", "mail/2", "none", "web/1"}[r.IntN(4)])}, {Key: "n", Value: value.NewInt(int64(n))},
 		{Key: "text", Value: value.Str(strings.Repeat("long", n*n*n))},
 	}}
 }
@@ -59,55 +66,149 @@ var templates = []string{
 	`r => if get(r, "m", {n: N}).n > N then 1 else raise("low")`,
 	`r => let _ = get(r, "m", 1) in !toy.send({to: "g", text: get(r, "x", "x")})`,
 	`k => if !toy.get(k).n > N then continue({go: 1}) else 5`,
+	`k => if k == "mail/1" then continue("mail/2") else !toy.get(k)`,
+	`k => let _ = if !toy.get(k).n > N then raise("x") else 0 in "done"`,
+	`k => let _ = try(if !toy.get(k).n > N then fold((a, i) => a + i, 0, range(0, 3000000)) else 0) in "done"`,
+	`k => if is_string(k) then continue({got: !toy.get(k)}) else !toy.send({to: "h", text: k})`,
+	`k => let m = !toy.get(k) in if m.n > N then !toy.get("web/1") else m`,
+	`k => try(!toy.send({to: "i", text: if !toy.get(k).n > N then !toy.get("web/1").n else 1}))`,
+	`k => let _ = !toy.get("web/1").n in try(!toy.send({to: "j", text: !toy.get(k).n}))`,
+	`k => try(!toy.put({key: if !toy.get(k).n > N then "open/3" else "open/4", value: 1}))`,
 }
 
-// A pair is two servers whose mail differs, and what each answered.
+// A pair is two servers whose mail differs, each with a client of its own, and what each client got: every message, as it came.
 type pair struct {
-	boxes [2]*mailbox
-	said  [2][]string
-	ids   [2][]string // of sealed results
+	boxes    [2]*mailbox
+	sessions [2]*mcp.ClientSession
+	wires    [2]*wire
+	said     [2][]string
+	ids      [2][]string // of sealed results
+}
+
+// A wire remembers what a client reads.
+type wire struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *wire) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// Lists that changed are told of in their own time.
+	if line := string(b); strings.HasPrefix(line, "read: ") && !strings.Contains(line, "list_changed") {
+		w.text.WriteString(line)
+	}
+	return len(b), nil
+}
+
+func (w *wire) take() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := w.text.String()
+	w.text.Reset()
+	return text
 }
 
 var (
 	sealedID = regexp.MustCompile(`s_[a-z2-7]{26}`)
 	// moments is what differs between any two servers: times, hashes of events, names of runs and results.
-	moments = regexp.MustCompile(`"(time|prev|hash|sha256)":"[^"]*"|[a-z2-7]{8}-\d+|results/[A-Z2-7]{26}|"result":"[A-Z2-7]{26}"`)
+	moments = regexp.MustCompile(`"(time|prev|hash|sha256|created_?[Aa]t|last_?[Uu]pdated_?[Aa]t)\\*":\\*"[^"]*"|"uptime_ms\\*":\d+|[a-z2-7]{8}-\d+|results/[A-Z2-7]{26}|"result\\*":\\*"[A-Z2-7]{26}`)
 )
 
-// call makes a call of both. SEALED in the arguments is the first result that was sealed, and so on.
+func newPair(t testing.TB, rules string, seed uint64) *pair {
+	p := &pair{}
+	for i := range p.boxes {
+		p.boxes[i] = newMailbox(t, rules)
+		p.boxes[i].limits.Result = 600
+		mail := rand.New(rand.NewPCG(seed, uint64(100+i)))
+		for _, key := range []string{"mail/1", "mail/2", "web/1"} {
+			p.boxes[i].notes[key] = mailOf(mail)
+		}
+		theirs, ours := mcp.NewInMemoryTransports()
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- p.boxes[i].Serve(ctx, theirs) }()
+		p.wires[i] = &wire{}
+		cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx, &mcp.LoggingTransport{Transport: ours, Writer: p.wires[i]}, nil)
+		if err != nil {
+			cancel()
+			t.Fatal(err)
+		}
+		p.sessions[i] = cs
+		t.Cleanup(func() {
+			cs.Close()
+			cancel()
+			wait.For(t, done, "the end of a session")
+		})
+	}
+	return p
+}
+
+// both asks both, and keeps what their clients got. An error of the protocol is an answer like any other.
+func (p *pair) both(what string, ask func(i int, cs *mcp.ClientSession)) {
+	for i, cs := range p.sessions {
+		ask(i, cs)
+		said := p.wires[i].take()
+		for _, id := range sealedID.FindAllString(said, -1) {
+			j := slices.Index(p.ids[i], id)
+			if j < 0 {
+				j = len(p.ids[i])
+				p.ids[i] = append(p.ids[i], id)
+			}
+			said = strings.ReplaceAll(said, id, fmt.Sprint("sealed", j))
+		}
+		p.said[i] = append(p.said[i], what+"\n  "+moments.ReplaceAllString(said, "*"))
+	}
+}
+
+// call makes a call of both. SEALED0. in the arguments is the first result that was sealed, and so on.
 func (p *pair) call(t testing.TB, tool, arguments string) {
-	for i, m := range p.boxes {
+	p.both(tool+" "+arguments, func(i int, cs *mcp.ClientSession) {
 		args := arguments
 		for j, id := range p.ids[i] {
 			args = strings.ReplaceAll(args, fmt.Sprintf("SEALED%d.", j), id)
 		}
-		var progress []string
-		a := m.Server.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(args), Progress: func(p Progress) {
-			progress = append(progress, fmt.Sprint(p.Steps, p.Round, p.Message))
-		}})
-		said := fmt.Sprint(a.first(), "\n", strings.Join(a.More, "\n"), "\n", string(a.Structured), a.Fault != nil, progress)
-		for _, id := range sealedID.FindAllString(said, -1) {
-			known := false
-			for j, other := range p.ids[i] {
-				if other == id {
-					known = true
-					said = strings.ReplaceAll(said, id, fmt.Sprint("sealed", j))
-				}
+		params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)}
+		params.SetProgressToken("p")
+		_, _ = cs.CallTool(t.Context(), params)
+	})
+}
+
+// look asks both for something else than a call, which r chooses.
+func (p *pair) look(t testing.TB, r *rand.Rand, name string) {
+	uri := []string{"pif://server", "pif://tools/" + name, "pif://tools/" + name + "/1", "pif://published/" + name, "pif://capabilities", "pif://journal/RUN"}[r.IntN(6)]
+	kind := r.IntN(6)
+	p.both(fmt.Sprint("look ", kind, " ", uri, " ", name), func(i int, cs *mcp.ClientSession) {
+		switch ctx := t.Context(); kind {
+		case 0:
+			_, _ = cs.ListTools(ctx, nil)
+		case 1:
+			_, _ = cs.ListResources(ctx, nil)
+		case 2:
+			_, _ = cs.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: map[string]string{"k": "mail/1"}})
+		case 3:
+			_, _ = cs.Complete(ctx, &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "pif://journal/{run}"}, Argument: mcp.CompleteParamsArgument{Name: "run"}})
+		case 4:
+			_, _ = cs.ListPrompts(ctx, nil)
+		default:
+			began, _, err := p.boxes[i].broker.Journal().Read(journal.Query{Kind: journal.RunStarted, Limit: 1, Last: true})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if !known {
-				p.ids[i] = append(p.ids[i], id)
-				said = strings.ReplaceAll(said, id, fmt.Sprint("sealed", len(p.ids[i])-1))
+			run := "none"
+			if len(began) > 0 {
+				run = began[0].Run
 			}
+			_, _ = cs.ReadResource(ctx, &mcp.ReadResourceParams{URI: strings.Replace(uri, "RUN", run, 1)})
 		}
-		p.said[i] = append(p.said[i], tool+" "+arguments+"\n  "+moments.ReplaceAllString(said, "*"))
-	}
+	})
 }
 
 // TestTwoServers: of two servers whose mail differs a model that may not be shown any of it can't tell which is which,
 // and what reaches the plugin to be sent is the same.
 func TestTwoServers(t *testing.T) {
 	t.Parallel()
-	scripts := 150
+	scripts := 100
 	if testing.Short() {
 		scripts = 30
 	}
@@ -120,23 +221,24 @@ func TestTwoServers(t *testing.T) {
 	sealed, sent := 0, 0
 	for seed := range scripts {
 		r := rand.New(rand.NewPCG(uint64(seed), 22))
-		p := &pair{}
-		for i := range p.boxes {
-			p.boxes[i] = newMailbox(t, twoRules)
-			p.boxes[i].limits.Result = 600
-			mail := rand.New(rand.NewPCG(uint64(seed), uint64(100+i)))
-			for _, key := range []string{"mail/1", "mail/2"} {
-				p.boxes[i].notes[key] = mailOf(mail)
-			}
-		}
+		p := newPair(t, twoRules, uint64(seed))
 		made := 0
 		for range 4 + r.IntN(12) {
 			name := fmt.Sprint("t", r.IntN(max(1, made)))
-			key := []string{`"mail/1"`, `"mail/2"`, `"open/1"`, `"mail/3"`}[r.IntN(4)]
-			switch kind := r.IntN(13); {
+			key := []string{`"mail/1"`, `"mail/2"`, `"open/1"`, `"mail/3"`, `"web/1"`}[r.IntN(5)]
+			switch kind := r.IntN(15); {
 			case made == 0 || kind < 4:
 				code := strings.ReplaceAll(templates[r.IntN(len(templates))], "N", strconv.Itoa(r.IntN(8)))
-				p.call(t, "evolve", string(encode(map[string]any{"name": fmt.Sprint("t", made), "code": code, "capabilities": []string{"toy:**", "call:**"}})))
+				args := map[string]any{"name": fmt.Sprint("t", made), "code": code, "capabilities": []string{"toy:**", "call:**"}}
+				switch r.IntN(8) {
+				case 0:
+					args["as"] = "prompt"
+				case 1:
+					args["as"], args["code"] = "resource", strings.Replace(strings.Replace(code, "k =>", "", 1), "(k)", `("mail/1")`, -1)
+				case 2:
+					args["run"] = map[string]any{"input": "mail/1"}
+				}
+				p.call(t, "evolve", string(encode(args)))
 				made++
 			case kind < 8:
 				p.call(t, "run", fmt.Sprintf(`{"tool":%q,"input":%s,"steps":%d,"drive":%v}`, name, key, []int{200, 5_000, 10_000_000}[r.IntN(3)], r.IntN(4) == 0))
@@ -148,6 +250,8 @@ func TestTwoServers(t *testing.T) {
 				p.call(t, "run", fmt.Sprintf(`{"code":"x => x","input":null,"sealed":{"":"SEALED%d."}}`, r.IntN(len(p.ids[0]))))
 			case kind == 12:
 				p.call(t, []string{"journal", "list"}[r.IntN(2)], `{}`)
+			case kind > 12:
+				p.look(t, r, name)
 			default:
 				p.call(t, []string{"describe", "history"}[r.IntN(2)], fmt.Sprintf(`{"name":%q}`, name))
 			}
