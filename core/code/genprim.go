@@ -62,6 +62,7 @@ func (c *compiler) prim(n *node, dst, top uint8) {
 		}
 		c.binary(n, op, dst, top, c.operand(n.list[0], top))
 	case Eq, Lt, Lte, Gt, Gte, Cons, Pair, Concat:
+		n.list[0].fresh = op == Concat
 		c.binary(n, op, dst, top, c.operand(n.list[0], top))
 	case Head, Tail, Fst, Snd, IsEmpty, Length, Not:
 		a := c.operand(n.list[0], top)
@@ -101,12 +102,31 @@ func (c *compiler) try(n *node, top uint8) {
 
 // binary emits op on the operand in a and the second one, still to be evaluated.
 func (c *compiler) binary(n *node, op Op, dst, top, a uint8) {
-	t := above(a, top)
-	b := c.operand(n.list[1], t)
-	in := Instr{Op: op, A: dst, B: a, C: b, D: int32(above(b, t))}
-	if n.id == prim.Equal {
+	t, second := above(a, top), n.list[1]
+	in := Instr{Op: op, A: dst, B: a}
+	switch {
+	case n.id == prim.Equal:
 		in.K = 1
+	case op == Concat:
+		if n.list[0].kind == kPrim && n.list[0].id == prim.Concat {
+			in.K = JoinsFresh
+		}
+		if n.fresh {
+			in.K |= GivesFresh
+		}
+		if second.kind == kPrim && second.id == prim.ToText && len(second.list) == 1 && t < wide {
+			c.f.pend++
+			c.value(second.list[0], t, t)
+			in.Op, in.C, in.D = ConcatT, t, int32(t)+1
+			c.f.emit(in, n.pos)
+			c.f.emit(Instr{Op: ToText, A: t, B: 1, C: t, D: int32(second.id), K: int64(t) + 1}, second.pos)
+			in.Op = Concat
+			c.f.emit(in, n.pos)
+			return
+		}
 	}
+	b := c.operand(second, t)
+	in.C, in.D = b, int32(above(b, t))
 	c.f.emit(in, n.pos)
 	c.f.meta[len(c.f.meta)-1].Row = n.id
 }

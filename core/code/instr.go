@@ -111,7 +111,8 @@ const (
 	Snd     //
 	IsEmpty //
 	Length  // A ← length B
-	Concat  // A ← concat B C, h in D
+	Concat  // A ← concat B C, h in D; K says whether B and A are known here alone, see JoinsFresh
+	ConcatT // the same of B and the text of C, and then the two instructions after it are done, too
 	Prim    // A ← row D of the table on the B registers from C on; K is h
 	Get     // the same for get
 	Compare // the same for compare
@@ -228,3 +229,10 @@ const (
 func ClosureHeader(words int, entry int32, arity int) int64 {
 	return int64(0xF | uint64(words)<<8 | uint64(entry/InstrSize)<<28 | uint64(arity)<<56)
 }
+
+// What K of Concat says: the first operand is what another concat made, which nothing else
+// refers to, or the result has to be such.
+const (
+	JoinsFresh = 1 << iota
+	GivesFresh
+)

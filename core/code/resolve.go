@@ -49,6 +49,7 @@ type node struct {
 	name   string
 	scope  *scope
 	key    *sortKey
+	fresh  bool    // the value of a concat has to be one that nothing else refers to
 	own    *binder // put: of a fold that has the record alone: see accumulator
 	size   int32   // nodes below, for bounding what is compiled twice
 }

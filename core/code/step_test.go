@@ -52,6 +52,12 @@ func (v *verifier) step(i int, s *state) {
 		v.readsFrom(i, s, c, b)
 		v.keeps(i, s, int(in.K))
 		v.writes(i, s, a)
+	case code.ConcatT:
+		v.reads(i, s, b, c)
+		v.keeps(i, s, d)
+		after := *s
+		v.writes(i, &after, a)
+		v.reach(i, i+3, &after)
 	case code.PutOwn:
 		v.readsFrom(i, s, c, 3)
 		v.keeps(i, s, int(in.K))

@@ -1,6 +1,8 @@
 package eval
 
 import (
+	"unsafe"
+
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -286,10 +288,12 @@ func (m *Machine) encodeSmall() (text.Encoded, bool) {
 	return text.Encoded{}, false
 }
 
-// concat joins two strings. Long ones are joined by a rope, which holds both
-// and copies neither.
+// flatText is how long a string is that concat makes in one piece.
+const flatText = 48
+
+// concat makes a flat string of a short one, and a rope of a long one; or adds to the first
+// where it is.
 func (m *Machine) concat(in *code.Instr) bool {
-	const flat = 48
 	a, b := *m.reg(in.B), *m.reg(in.C)
 	for i, w := range [...]word{a, b} {
 		if !m.isString(w) {
@@ -302,7 +306,20 @@ func (m *Machine) concat(in *code.Instr) bool {
 		m.outOfMemory()
 		return true
 	}
+	fresh := in.K&code.GivesFresh != 0
 	switch {
+	case m.isFlat(b) && m.grows(in, a, lb):
+		if !m.reserve(strWords(n)-strWords(la), int(in.D)) {
+			return true
+		}
+		if !m.grows(in, *m.reg(in.B), lb) {
+			break
+		}
+		b = *m.reg(in.C)
+		copy(m.grow(*m.reg(in.B), lb, m.runes(b)), m.rawBytes(b, 2, lb))
+		*m.reg(in.A) = *m.reg(in.B)
+		return false
+	case fresh:
 	case la == 0:
 		*m.reg(in.A) = b
 		return false
@@ -311,7 +328,7 @@ func (m *Machine) concat(in *code.Instr) bool {
 		return false
 	}
 	words := 4
-	if n <= flat {
+	if n <= flatText {
 		words = strWords(n)
 	}
 	if !m.reserve(words, int(in.D)) {
@@ -319,7 +336,7 @@ func (m *Machine) concat(in *code.Instr) bool {
 	}
 	a, b = *m.reg(in.B), *m.reg(in.C)
 	runes := m.runes(a) + m.runes(b)
-	if n <= flat {
+	if n <= flatText {
 		w, to := m.newText(n, runes)
 		copy(to, m.rawBytes(a, 2, la))
 		copy(to[la:], m.rawBytes(b, 2, lb))
@@ -330,6 +347,68 @@ func (m *Machine) concat(in *code.Instr) bool {
 	*m.at(p), *m.at(p + 8) = header(kRope, 4), word(n)|word(runes)<<32
 	*m.at(p + 16), *m.at(p + 24) = a, b
 	*m.reg(in.A) = p | tagBox
+	return false
+}
+
+// mostGrown is how long a string becomes at most where it is.
+const mostGrown = 4096
+
+// grows reports whether the first operand of a concat can be made longer where it is:
+// nothing else refers to it, and it is what was made last.
+func (m *Machine) grows(in *code.Instr, w word, by int) bool {
+	return in.K&code.JoinsFresh != 0 && m.isFlat(w) && m.strLen(w)+by <= mostGrown &&
+		uintptr(w-tagBox)+uintptr(strWords(m.strLen(w)))*8 == m.hp
+}
+
+// grow makes a string longer, for which room has been reserved, and returns what is new.
+func (m *Machine) grow(w word, bytes, runes int) []byte {
+	la := m.strLen(w)
+	words := strWords(la + bytes)
+	if more := words - strWords(la); more > 0 {
+		m.alloc(more)
+		*m.obj(w, words-2), *m.obj(w, words-1) = 0, 0
+		*m.obj(w, 0) = header(kStr, words)
+	}
+	*m.obj(w, 1) += word(bytes) | word(runes)<<32
+	return m.rawBytes(w, 2, la+bytes)[la:]
+}
+
+// concatText does concat of a string and the text of a short value, and goes on after what
+// does the same one after the other; or leaves it to that.
+func (m *Machine) concatText(in *code.Instr) bool {
+	const skipped = 2 * code.InstrSize
+	a, v := *m.reg(in.B), *m.reg(in.C)
+	if m.isString(v) {
+		m.ip = unsafe.Add(m.ip, skipped)
+		in = m.instr()
+		return m.concat(in)
+	}
+	var buf [80]byte
+	text, ok := m.appendShort(buf[:0], v)
+	if !ok || !m.isFlat(a) {
+		return false
+	}
+	la, lb := m.strLen(a), len(text)
+	grows := m.grows(in, a, lb)
+	if !grows && la+lb > flatText || int64(la+lb) > m.budget.Memory {
+		return false
+	}
+	if !m.reserve(strWords(la+lb), int(in.D)) {
+		return true
+	}
+	a = *m.reg(in.B)
+	if grows && m.grows(in, a, lb) {
+		copy(m.grow(a, lb, lb), text)
+	} else if la+lb > flatText {
+		return false
+	} else {
+		w, to := m.newText(la+lb, m.runes(a)+lb)
+		copy(to, m.rawBytes(a, 2, la))
+		copy(to[la:], text)
+		a = w
+	}
+	*m.reg(in.A) = a
+	m.ip = unsafe.Add(m.ip, skipped)
 	return false
 }
 

@@ -124,6 +124,8 @@ func (m *Machine) slow() bool {
 		return m.length(in)
 	case code.Concat:
 		return m.concat(in)
+	case code.ConcatT:
+		return m.concatText(in)
 	case code.CallK, code.CallKSubI, code.Call, code.TailK, code.TailCall,
 		code.Check, code.Pend, code.Loop0, code.Loop1, code.Loop2:
 		return m.slowCall(in)

@@ -430,7 +430,7 @@ var (
 	Continue, Record, Dec     = must("continue"), must("record"), must("dec")
 	Try, Call, Par, GetField  = must("try"), must("call"), must("par"), must("get")
 	SortBy, Compare           = must("sort_by"), must("compare")
-	Put, Has                  = must("put"), must("has")
+	Put, Has, ToText          = must("put"), must("has"), must("to_text")
 )
 
 func must(name string) term.ID {
