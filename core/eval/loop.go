@@ -585,9 +585,12 @@ func (m *Machine) loop() exit {
 				fuel += code.Depth1
 				break
 			}
-			f := fuel + in.K
 			hp := m.hp
-			if l&tagMask != tagCons || spent(f) || hp+16 > m.hlim {
+			if l&tagMask != tagCons || hp+16 > m.hlim {
+				goto slow
+			}
+			f := fuel + in.K
+			if spent(f) {
 				goto slow
 			}
 			fuel = f
@@ -675,6 +678,7 @@ func (m *Machine) loop() exit {
 			if t == 0 || hp+n*16+16 > m.hlim {
 				goto slow
 			}
+			m.fuel = fuel
 			t -= tagBox
 			p := unsafe.Add(hb, hp)
 			*(*word)(p), *(*word)(unsafe.Add(p, 8)) = *heapWord(hb, t), *heapWord(hb, t+8)
@@ -684,6 +688,7 @@ func (m *Machine) loop() exit {
 			}
 			m.hp = hp + n*16 + 16
 			*reg(r, in.A) = word(hp) | tagBox
+			fuel = m.fuel
 
 		case code.Closure:
 			n := uintptr(in.B)
@@ -735,7 +740,18 @@ func (m *Machine) loop() exit {
 			}
 			m.hp = hp
 			*reg(r, in.A) = l
-		default:
+		case code.Concat, code.ConcatT, code.Prim, code.ConsN, code.Rev, code.RecordL, code.Pend, code.Caps, code.Alike,
+			code.Eval, code.TailEval, code.CodeOf, code.CodeOfV, code.Cont, code.Restrict, code.Effect, code.CallTool,
+			code.Par, code.Branch, code.EndPar, code.Unbound, code.NoSelf, code.Sort, code.Try, code.EndTry,
+			code.Restore, code.CallCode, code.CallDone,
+			103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124,
+			125, 126, 127, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143, 144, 145, 146,
+			147, 148, 149, 150, 151, 152, 153, 154, 155, 156, 157, 158, 159, 160, 161, 162, 163, 164, 165, 166, 167, 168,
+			169, 170, 171, 172, 173, 174, 175, 176, 177, 178, 179, 180, 181, 182, 183, 184, 185, 186, 187, 188, 189, 190,
+			191, 192, 193, 194, 195, 196, 197, 198, 199, 200, 201, 202, 203, 204, 205, 206, 207, 208, 209, 210, 211, 212,
+			213, 214, 215, 216, 217, 218, 219, 220, 221, 222, 223, 224, 225, 226, 227, 228, 229, 230, 231, 232, 233, 234,
+			235, 236, 237, 238, 239, 240, 241, 242, 243, 244, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255:
+			// All 256 are cases, so that the jump to them needs no test of its bounds.
 			goto slow
 		}
 		continue
