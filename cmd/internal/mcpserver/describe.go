@@ -64,9 +64,7 @@ func (s *Server) description(t *registry.Tool, current, detail bool, tools *regi
 	state, why := s.stateOf(t)
 	next := suggestion{call: begin().text("name", "history").raw("arguments", begin().text("name", t.Name).end()).end()}
 	if current {
-		if next = s.suggest(t, tools); next.note != "" {
-			notes = append(notes, next.note)
-		}
+		next = s.suggest(t, tools)
 	} else if now, ok := tools.Get(t.Name); ok {
 		state, why = "superseded", fmt.Sprintf("version %d is the current one", now.Version)
 		next.call = describing(now)

@@ -274,9 +274,6 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 	if slices.ContainsFunc(made, func(t *registry.Tool) bool { return slices.ContainsFunc(t.Report().Dynamic, calls) }) {
 		notes = append(notes, "some of these calls may fail: whether they do is known only when they run")
 	}
-	if next.note != "" {
-		notes = append(notes, next.note)
-	}
 	if s.opts.Fleeting != "" {
 		notes = append(notes, s.fleeting("these tools are"))
 	}
@@ -371,9 +368,7 @@ func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, p *prop
 	}
 	var next suggestion
 	if !p.together && p.run == nil {
-		if next = s.suggest(t, s.tools.Snapshot()); next.note != "" {
-			notes = append(notes, next.note)
-		}
+		next = s.suggest(t, s.tools.Snapshot())
 	}
 	o := begin().text("name", t.Name).number("version", uint64(t.Version))
 	if unchanged {

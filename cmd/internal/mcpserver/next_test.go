@@ -32,8 +32,6 @@ func TestSuggestedCallsWork(t *testing.T) {
 		{`op => match op { "add" => 1; "sub" => 2 }`, ""},
 		{`r => match r { {name: n, born: b} => n ++ to_text(b) }`, ""},
 		{`s => let p = split(s, "-") in parse_int(nth(p, 0)) + parse_int(nth(p, 2))`, ""},
-		{`s => get(parse_json(s), "price") * 2`, ""},
-		{`s => parse_json(s) |> map(r => r.price) |> sum`, ""},
 		{`s => parse_int(s) + 1`, ""},
 		{`line => let p = split(line, "=") in {k: head(p), v: head(tail(p))}`, ""},
 		{`xs => nth(xs, 2)`, ""},
@@ -57,7 +55,7 @@ func TestSuggestedCallsWork(t *testing.T) {
 		name := fmt.Sprintf("t%d", i)
 		tool, arguments, notes := nextOf(t, s, name, c.code, c.more)
 		if tool == "" {
-			if i != 20 { // nothing succeeds
+			if i != 18 { // nothing succeeds
 				t.Errorf("%s: no call that works is suggested: %s", c.code, notes)
 			}
 			continue
@@ -68,36 +66,6 @@ func TestSuggestedCallsWork(t *testing.T) {
 		}
 		if again := must(t, s, "describe", fmt.Sprintf(`{"name":%q}`, name)); field(t, again, "next/arguments") != arguments {
 			t.Errorf("%s: describe suggests %s, evolve %s", c.code, field(t, again, "next"), arguments)
-		}
-	}
-}
-
-// TestNextDoesSomething: the call that is suggested gives something, and no part of its
-// input: of the tasks of core/examples, and of tools of several parameters.
-func TestNextDoesSomething(t *testing.T) {
-	s := New(Options{})
-	programs := tasks(t, "../../../core/examples/tasks")
-	for i, code := range []string{
-		"(r, k) => get(r, k)", "(r, s, k) => s ++ to_text(get(r, k))", "(rows, key) => sort_by(r => get(r, key), rows)", "(r, ks) => fold(p => get(fst(p), snd(p)), r, ks)",
-		"(xs, i) => nth(xs, i)", "(m, i, j) => nth(nth(m, i), j)", "(xs, i, v) => map(p => if fst(p) == i then v else snd(p), enumerate(xs))",
-		"(xs, i, v) => append(take(i, xs), cons(v, drop(i + 1, xs)))", "(s, from, to) => slice(s, from, to)", "(r, k, v) => put(r, k, v)",
-		"(xs, x) => count(y => eq(y, x), xs)", "(s, a, b) => replace(s, a, b)", "(a, b) => a / b", "(a, b) => parse_int(b) - parse_int(a)",
-		"(doc, k) => get(parse_json(doc), k)", "(k, doc) => get(parse_json(doc), k)", "(f, xs) => map(f, xs)", "(s, word) => count(w => equal(w, word), split(s, \" \"))",
-		"(op, a, b) => match op { \"add\" => a + b; \"sub\" => a - b }", "(xs, i, j) => map(k => nth(xs, if k == i then j else if k == j then i else k), range(0, length(xs)))",
-	} {
-		programs[fmt.Sprintf("several%d", i)] = code
-	}
-	for name, code := range programs {
-		tool, arguments, notes := nextOf(t, s, name, code, "")
-		if tool == "" {
-			t.Errorf("%s: no call is suggested: %s", code, notes)
-			continue
-		}
-		a := must(t, s, tool, arguments)
-		of, _ := s.Registry().Snapshot().Get(name)
-		p := s.prober(of, s.Registry().Snapshot())
-		if got := p.run([]byte(field(t, succeeded(object(arguments[:len(arguments)-1])), "input"))); got.idle || got.fault != nil {
-			t.Errorf("%s: %s gives %s", code, arguments, a.Text)
 		}
 	}
 }
@@ -155,20 +123,16 @@ func TestHintsUseNext(t *testing.T) {
 	}
 }
 
-// TestNoSuggestion: where no input is known to do, no call is suggested, and a note
-// shows an input and why it fails.
+// TestNoSuggestion: where no input is known to do, no call is suggested.
 func TestNoSuggestion(t *testing.T) {
 	s := New(Options{})
-	for i, c := range []struct{ code, note string }{
-		{"n => self(n + 1)", "on 5 it fails with out_of_fuel: it takes more than the 5000 steps"},
-		{`r => if r.a + 1 > 0 and equal(r.b ++ "", "") then 1 else raise("no")`, `on {\"a\":5,\"b\":\"abc\"} it fails with raised`},
-		{`(a, s) => if length(s ++ "") > 1000 then a / 2 else raise("short")`, `on {\"a\":5,\"s\":\"abc\"} it fails with raised`},
-		// All others dodge the fault of the first.
-		{`xs => if length(xs) > 2 then nth(xs, 9) else null`, "fails with out_of_range"},
+	for i, code := range []string{
+		"n => self(n + 1)", `r => if r.a + 1 > 0 and equal(r.b ++ "", "") then 1 else raise("no")`,
+		`(a, s) => if length(s ++ "") > 1000 then a / 2 else raise("short")`, `xs => nth(xs, 9)`,
 	} {
-		a := must(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s}`, i, quoteJSON(c.code)))
-		if notes := field(t, a, "notes"); strings.Contains(string(a.Structured), `"next"`) || !strings.Contains(notes, c.note) {
-			t.Errorf("%s: %s", c.code, a.Text)
+		a := must(t, s, "evolve", fmt.Sprintf(`{"name":"t%d","code":%s}`, i, quoteJSON(code)))
+		if strings.Contains(string(a.Structured), `"next"`) {
+			t.Errorf("%s: %s", code, a.Text)
 		}
 		must(t, s, "describe", fmt.Sprintf(`{"name":"t%d"}`, i))
 		must(t, s, "help", fmt.Sprintf(`{"name":"t%d"}`, i))
@@ -187,41 +151,23 @@ func TestFunctionsAsInputs(t *testing.T) {
 	}
 }
 
-// TestSuggestedActs: what is suggested for a tool that acts lies within what it holds,
-// and nothing is done, or on record, for having been suggested.
+// TestSuggestedActs: what acts is suggested on the input of an example only, and nothing
+// is done, or on record, for having been suggested.
 func TestSuggestedActs(t *testing.T) {
 	w := newRecordedWorld(t, 1)
-	for i, c := range []struct{ code, verbs, arguments string }{
-		{"k => !toy.get(k)", "get", `{"tool":"t0","input":"notes/example"}`},
-		{"k => !toy.get({key: k})", "get", `{"tool":"t1","input":"notes/example"}`},
-		{`k => !toy.get("notes/" ++ k)`, "get", `{"tool":"t2","input":"abc"}`},
-		{"(v, k) => !toy.put({key: k, value: v})", "put", `{"tool":"t3","input":{"v":"b","k":"notes/example"}}`},
-		{"r => !toy.put({value: r.v, key: r.at.k})", "put", `{"tool":"t4","input":{"at":{"k":"notes/example"},"v":"x"}}`},
-		{"(from, to) => let v = !toy.get(from) in !toy.put({key: to, value: v})", "get,put", `{"tool":"t5","input":{"from":"notes/example","to":"notes/example"}}`},
-		{"ks => map(k => !toy.get(k), ks)", "get", `{"tool":"t6","input":["notes/example","notes/example"]}`},
-		{"k => try(!toy.get(k))", "get", `{"tool":"t7","input":"notes/example"}`},
-		{`k => !toy.get("other/" ++ k)`, "get", ``},
-		{"n => par(!toy.get(\"notes/a\"), n / 2)", "get", `{"tool":"t9","input":5}`},
+	for i, c := range []struct{ code, examples, arguments string }{
+		{"k => !toy.get(k)", "", ""},
+		{"k => try(!toy.get(k))", "", ""},
+		{"k => !toy.get(k)", `,"examples":[{"input":"notes/a","effects":[{"op":"toy.get","value":"text"}],"expect":"text"}]`, `{"tool":"t2","input":"notes/a"}`},
+		{`n => if n < 0 then !toy.get("notes/a") else n`, "", `{"tool":"t3","input":5}`},
 	} {
 		name := fmt.Sprintf("t%d", i)
-		_, arguments, notes := nextOf(t, w.server, name, c.code, `,"capabilities":["toy.`+c.verbs+`:notes/**"]`)
+		_, arguments, notes := nextOf(t, w.server, name, c.code, `,"capabilities":["toy.get:notes/**"]`+c.examples)
 		if arguments != c.arguments {
 			t.Errorf("%s: %s is suggested, expected %s; %s", c.code, arguments, c.arguments, notes)
 		}
-		if strings.Contains(arguments, "example") != strings.Contains(notes, "give one that is meant") {
-			t.Errorf("%s: %s", c.code, notes)
-		}
 		must(t, w.server, "describe", fmt.Sprintf(`{"name":%q}`, name))
 		must(t, w.server, "help", fmt.Sprintf(`{"name":%q}`, name))
-	}
-	// Of several capabilities of a kind it has to be said which is meant.
-	const both = `,"capabilities":["toy.get:notes/a/**","toy.get:notes/b/**"]`
-	if _, arguments, _ := nextOf(t, w.server, "that", `k => !toy.get({in: "notes/b/**", key: k})`, both); arguments != `{"tool":"that","input":"notes/b/example"}` {
-		t.Errorf("that: %s", arguments)
-	}
-	// What another tool asks for is held against what that one holds.
-	if _, arguments, _ := nextOf(t, w.server, "outer", "k => @t0(k)", `,"capabilities":["call:t0"]`); arguments != `{"tool":"outer","input":"notes/example"}` {
-		t.Errorf("outer: %s", arguments)
 	}
 	events, _, err := w.store.Read(journal.Query{})
 	if err != nil {
@@ -254,8 +200,7 @@ func TestSuggestingIsBounded(t *testing.T) {
 	} {
 		_, first, _ := nextOf(t, s, fmt.Sprintf("t%d", i), code, "")
 		tool, _ := s.Registry().Snapshot().Get(fmt.Sprintf("t%d", i))
-		p := s.prober(tool, s.Registry().Snapshot())
-		again := p.search()
+		again := s.suggest(tool, s.Registry().Snapshot())
 		var call struct{ Arguments json.RawMessage }
 		if again.call != nil {
 			if err := json.Unmarshal(again.call, &call); err != nil {
@@ -264,14 +209,6 @@ func TestSuggestingIsBounded(t *testing.T) {
 		}
 		if string(call.Arguments) != first {
 			t.Errorf("%s: %s, and then %s", code, first, call.Arguments)
-		}
-		if p.runs > maxProbes || p.left > probeSteps {
-			t.Errorf("%s: %d runs, %d steps left", code, p.runs, p.left)
-		}
-		// With no steps left nothing more is tried.
-		p.left, p.runs = 1, 0
-		if p.search(); p.runs > 2 {
-			t.Errorf("%s: %d runs in a step", code, p.runs)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -24,7 +22,7 @@ func commonPools() *pools {
 		ints:  listed("5", "2", "3", "1", "0", "10", "100", "-1"),
 		decs:  listed("1.5", "0.25", "100.0"),
 		bools: listed("true", "false"),
-		texts: listed(`"abc"`, `"b"`, `"x"`, `"a b c"`, `"b"`, `"5"`, `"12"`, `"[3,1,4,2]"`, `"2026-01-15"`, `"2026-02-01"`),
+		texts: listed(`"abc"`, `"b"`, `"x"`, `"a b c"`, `"b"`, `"5"`, `"2026-01-15"`),
 		anys:  listed("[3,1,4,2]", `{"abc":5,"b":[2]}`, "true", "null"),
 	}
 }
@@ -37,77 +35,18 @@ func listed(all ...string) [][]byte {
 	return values
 }
 
-// poolsFor is pools with what a program compares with, splits by and reads as JSON.
+// poolsFor is pools with what a program compares with.
 func poolsFor(p *core.Program) *pools {
 	c := commonPools()
 	words, numbers := literals(p.Term())
 	for _, n := range numbers {
 		c.ints = append(c.ints, strconv.AppendInt(nil, n, 10), strconv.AppendInt(nil, n+1, 10))
 	}
-	var texts [][]byte
-	before := ""
-	for _, w := range words {
-		if len(w) <= 3 && !strings.ContainsFunc(w, isLetterOrDigit) {
-			texts = append(texts, encode(strings.Join([]string{"3", "1", "4", "2"}, w)), encode("4"), encode("abc"+w+"5"), encode(before+"abc"+w))
-			before = w
-		}
-	}
-	for _, w := range words {
-		texts = append(texts, encode(w))
-	}
-	c.texts = slices.Insert(c.texts, 5, texts...)
-	if doc, ok := documentOf(p); ok {
-		// Before, and after, another text.
-		c.texts = slices.Insert(c.texts, 1, doc)
-		c.texts = slices.Insert(c.texts, 0, doc)
+	for i, w := range words {
+		c.texts = slices.Insert(c.texts, 1+i, encode(w))
 	}
 	return c
 }
-
-// add adds names that something can be asked for by, so that each comes beside each,
-// and beside another text.
-func (c *pools) add(names [][]byte) {
-	var all [][]byte
-	for _, name := range names {
-		all = append(all, name, c.texts[2])
-	}
-	for _, name := range names {
-		all = append(all, name, name)
-	}
-	if names != nil {
-		c.texts = slices.Insert(c.texts, 2, append(all, names[0])...)
-	}
-}
-
-// documentOf is a string of JSON that a program reads: the type of what it makes of it
-// is that of a parameter in the place of each parse_json.
-func documentOf(p *core.Program) ([]byte, bool) {
-	const read, parsed = `{"parse_json":`, `{"var":"parsed JSON"}`
-	src, out, found := p.Canonical(), []byte(`{"lam":"parsed JSON","body":`), false
-	for {
-		i := bytes.Index(src, []byte(read))
-		if i < 0 {
-			break
-		}
-		out, found = append(append(out, src[:i]...), parsed...), true
-		src = src[skip(src, i):]
-	}
-	if !found {
-		return nil, false
-	}
-	outer, err := core.Compile(append(append(out, src...), '}'))
-	if err != nil {
-		return nil, false
-	}
-	report := check.Infer(outer.Term(), nil, check.Env{}, check.Budget{Steps: inlineTypeSteps, Places: 1})
-	if !report.Type.IsFunction() {
-		return nil, false
-	}
-	v, ok := newSampler(commonPools(), 0).of(report.Type.Param)
-	return encode(string(v)), ok
-}
-
-func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // literals is the first strings and integers in code.
 func literals(root term.Term) (words []string, numbers []int64) {
