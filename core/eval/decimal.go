@@ -23,6 +23,15 @@ type short struct {
 // maxShortScale bounds the scale of a short number: more of it may take steps.
 const maxShortScale = 250
 
+const (
+	// decHeader is the first word of a decimal of one limb.
+	decHeader = tagHeader | kDec<<4 | 4<<8
+	// mostLoop and loopPowers bound what the loop computes with: products, and numbers
+	// times a power of ten below the second, fit a word.
+	mostLoop   = 1<<31 - 1
+	loopPowers = 9
+)
+
 var powers = func() (p [19]int64) {
 	p[0] = 1
 	for i := 1; i < len(p); i++ {
@@ -141,28 +150,37 @@ func (m *Machine) onDecimals(id term.ID, a, b word) (s short, ok bool) {
 	return s, ok && (s.coef > p) == (q > 0) && s.coef != math.MinInt64
 }
 
+// A rounding is how a number loses digits; 0: none that has a name.
+type rounding uint8
+
+const (
+	roundDown rounding = 1 + iota
+	roundUp
+	roundFloor
+	roundCeiling
+	roundHalfUp
+	roundHalfEven
+)
+
 // divided returns n ÷ d, rounded; d is not 0.
-func divided(n, d int64, mode string) (q int64, ok bool) {
+func divided(n, d int64, mode rounding) (q int64) {
 	q, r := n/d, n%d
 	if r == 0 {
-		return q, true
+		return q
 	}
 	negative := (n < 0) != (d < 0)
 	away := false
 	switch half := cmp.Compare(uint64(max(r, -r)), uint64(max(d, -d))-uint64(max(r, -r))); mode {
-	case "up":
+	case roundUp:
 		away = true
-	case "floor":
+	case roundFloor:
 		away = negative
-	case "ceiling":
+	case roundCeiling:
 		away = !negative
-	case "half_up":
+	case roundHalfUp:
 		away = half >= 0
-	case "half_even":
+	case roundHalfEven:
 		away = half > 0 || half == 0 && q&1 == 1
-	case "down":
-	default:
-		return 0, false
 	}
 	switch {
 	case away && negative:
@@ -170,29 +188,38 @@ func divided(n, d int64, mode string) (q int64, ok bool) {
 	case away:
 		q++
 	}
-	return q, true
+	return q
 }
 
-// mode returns the rounding that a register names; "" where it names none.
-func (m *Machine) mode(w word) string {
-	if m.isFlat(w) {
-		b := m.view(w)
-		for _, mode := range prim.Roundings {
-			if string(b) == mode {
-				return mode
-			}
-		}
+// mode returns the rounding that a register names.
+func (m *Machine) mode(w word) rounding {
+	if !m.isFlat(w) {
+		return 0
 	}
-	return ""
+	switch string(m.view(w)) {
+	case "down":
+		return roundDown
+	case "up":
+		return roundUp
+	case "floor":
+		return roundFloor
+	case "ceiling":
+		return roundCeiling
+	case "half_up":
+		return roundHalfUp
+	case "half_even":
+		return roundHalfEven
+	}
+	return 0
 }
 
 // rounded returns a number with so many digits after the point.
-func rounded(s short, scale int, mode string) (int64, bool) {
+func rounded(s short, scale int, mode rounding) (int64, bool) {
 	if scale >= s.scale {
 		return rescaled(s.coef, scale-s.scale)
 	}
 	if by := s.scale - scale; by < len(powers) {
-		return divided(s.coef, powers[by], mode)
+		return divided(s.coef, powers[by], mode), true
 	}
 	return 0, false
 }
@@ -200,7 +227,7 @@ func rounded(s short, scale int, mode string) (int64, bool) {
 func (m *Machine) nativeRoundDec(in *code.Instr) (done, stop bool) {
 	s, ok := m.asShort(*m.reg(in.C))
 	scale, mode := *m.reg(in.C + 1), m.mode(*m.reg(in.C + 2))
-	if !ok || !isInt(scale) || scale > fromInt(maxShortScale) || mode == "" {
+	if !ok || !isInt(scale) || scale > fromInt(maxShortScale) || mode == 0 {
 		return false, false
 	}
 	q, ok := rounded(s, int(toInt(scale)), mode)
@@ -213,7 +240,7 @@ func (m *Machine) nativeRoundDec(in *code.Instr) (done, stop bool) {
 func (m *Machine) nativeToInt(in *code.Instr) (done, stop bool) {
 	s, ok := m.asShort(*m.reg(in.C))
 	mode := m.mode(*m.reg(in.C + 1))
-	if !ok || mode == "" {
+	if !ok || mode == 0 {
 		return false, false
 	}
 	q, ok := rounded(s, 0, mode)
@@ -228,7 +255,7 @@ func (m *Machine) nativeDivDec(in *code.Instr) (done, stop bool) {
 	a, okA := m.asShort(*m.reg(in.C))
 	b, okB := m.asShort(*m.reg(in.C + 1))
 	scale, mode := *m.reg(in.C + 2), m.mode(*m.reg(in.C + 3))
-	if !okA || !okB || b.coef == 0 || !isInt(scale) || scale > fromInt(maxShortScale) || mode == "" {
+	if !okA || !okB || b.coef == 0 || !isInt(scale) || scale > fromInt(maxShortScale) || mode == 0 {
 		return false, false
 	}
 	n, okN := rescaled(a.coef, b.scale+int(toInt(scale)))
@@ -236,9 +263,5 @@ func (m *Machine) nativeDivDec(in *code.Instr) (done, stop bool) {
 	if !okN || !okD {
 		return false, false
 	}
-	q, ok := divided(n, d, mode)
-	if !ok {
-		return false, false
-	}
-	return true, !m.giveDec(in.A, short{q, int(toInt(scale))}, int(in.K))
+	return true, !m.giveDec(in.A, short{divided(n, d, mode), int(toInt(scale))}, int(in.K))
 }

@@ -61,20 +61,20 @@ func (m *Machine) loop() exit {
 			a, b := *reg(r, in.B), *reg(r, in.C)
 			s := a + b
 			if (a|b)&1|((a^s)&(b^s))>>63 != 0 {
-				goto slow
+				goto decimal
 			}
 			*reg(r, in.A) = s
 		case code.Sub:
 			a, b := *reg(r, in.B), *reg(r, in.C)
 			s := a - b
 			if (a|b)&1|((a^b)&(a^s))>>63 != 0 {
-				goto slow
+				goto decimal
 			}
 			*reg(r, in.A) = s
 		case code.Mul:
 			a, b := *reg(r, in.B), *reg(r, in.C)
 			if (a|b)&1 != 0 {
-				goto slow
+				goto decimal
 			}
 			y := uint64(int64(b) >> 1)
 			hi, lo := bits.Mul64(a, y)
@@ -815,8 +815,7 @@ func (m *Machine) loop() exit {
 			} else {
 				goto stored
 			}
-			fuel = m.fuel
-			continue
+			goto restored
 		}
 	item:
 		m.fuel = fuel
@@ -835,8 +834,7 @@ func (m *Machine) loop() exit {
 					}
 				}
 				*reg(r, in.A) = *heapWord(hb, w-tagCons)
-				fuel = m.fuel
-				continue
+				goto restored
 			}
 			if w -= tagBox; w&tagMask != 0 || *heapWord(hb, w) != vecHeader || i >= *heapWord(hb, w+24) {
 				goto stored
@@ -847,10 +845,82 @@ func (m *Machine) loop() exit {
 				node = *heapWord(hb, node-tagBox+16+i>>(s&63)&vecMask*8)
 			}
 			*reg(r, in.A) = *heapWord(hb, node-tagBox+16+i&vecMask*8)
-			fuel = m.fuel
-			continue
+			goto restored
 		}
 
+	decimal:
+		// Of Add, Sub or Mul: decimals of one word each, or one and an integer.
+		m.fuel = fuel
+		{
+			a, b := *reg(r, in.B), *reg(r, in.C)
+			x, y, scale := int64(a)>>1, int64(b)>>1, word(0)
+			if a&1 != 0 {
+				if a -= tagBox; a&tagMask != 0 || *heapWord(hb, a) != decHeader || *heapWord(hb, a+8)>>1 != 1 {
+					goto stored
+				}
+				if x, scale = int64(*heapWord(hb, a+24)), *heapWord(hb, a+16); uint64(x) > mostLoop {
+					goto stored
+				}
+				if *heapWord(hb, a+8)&1 != 0 {
+					x = -x
+				}
+			}
+			if b&1 != 0 {
+				if b -= tagBox; b&tagMask != 0 || *heapWord(hb, b) != decHeader || *heapWord(hb, b+8)>>1 != 1 {
+					goto stored
+				}
+				if y = int64(*heapWord(hb, b+24)); uint64(y) > mostLoop {
+					goto stored
+				}
+				if *heapWord(hb, b+8)&1 != 0 {
+					y = -y
+				}
+				b = *heapWord(hb, b+16)
+			} else if a = *reg(r, in.B); a&1 == 0 {
+				goto stored // an integer that doesn't fit
+			} else {
+				b = 0
+			}
+			if uint64(x+mostLoop) > 2*mostLoop || uint64(y+mostLoop) > 2*mostLoop || scale+b > maxShortScale {
+				goto stored
+			}
+			if in.Op == code.Mul {
+				x, scale = x*y, scale+b
+			} else {
+				if scale < b {
+					if b-scale >= loopPowers {
+						goto stored
+					}
+					x, scale = x*powers[b-scale], b
+				} else if b < scale {
+					if scale-b >= loopPowers {
+						goto stored
+					}
+					y *= powers[scale-b]
+				}
+				if in.Op == code.Sub {
+					y = -y
+				}
+				x += y
+			}
+			hp := m.hp
+			if hp+32 > m.hlim {
+				goto stored
+			}
+			p := unsafe.Add(hb, hp)
+			*(*word)(p), *(*word)(unsafe.Add(p, 8)), *(*word)(unsafe.Add(p, 16)), *(*word)(unsafe.Add(p, 24)) = decHeader, 1<<1, scale, word(x)
+			if x <= 0 {
+				*(*word)(unsafe.Add(p, 8)), *(*word)(unsafe.Add(p, 24)) = 1<<1|1, word(-x)
+				if x == 0 {
+					*(*word)(unsafe.Add(p, 8)) = 0
+				}
+			}
+			m.hp = hp + 32
+			*reg(r, in.A) = word(hp) | tagBox
+			goto restored
+		}
+	restored:
+		fuel = m.fuel
 	}
 stored:
 	m.ip, m.r = ip, r

@@ -28,6 +28,14 @@ func (m *Machine) reg(i uint8) *word { return reg(m.r, i) }
 func (m *Machine) slow() bool {
 	in := m.instr()
 	switch in.Op {
+	case code.Prim:
+		if f := natives[in.D]; f != nil {
+			if done, stop := f(m, in); done {
+				m.paced()
+				return stop
+			}
+		}
+		return m.generic(in)
 	case code.LoadK:
 		w, ok := m.constant(int(in.D), int(in.K))
 		if !ok {
@@ -186,7 +194,7 @@ func (m *Machine) slow() bool {
 		return m.reverse(in)
 	case code.Record, code.RecordL:
 		return m.record(in)
-	case code.Prim, code.Get, code.Compare, code.At, code.Nth, code.ToText:
+	case code.Get, code.Compare, code.At, code.Nth, code.ToText:
 		return m.generic(in)
 	case code.PutOwn:
 		return m.putOwn(in)
