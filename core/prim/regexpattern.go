@@ -46,10 +46,13 @@ type pattern struct {
 	spare sync.Pool
 }
 
-// An instruction is one of [syntax.Prog], with what it takes of ASCII.
+// An instruction is one of [syntax.Prog], with what it takes of ASCII; what a search
+// reads of it lies together.
 type instruction struct {
+	op       syntax.InstOp
+	out, arg uint32
+	ascii    [2]uint64
 	*syntax.Inst
-	ascii [2]uint64
 }
 
 func (in *instruction) takes(r rune) bool {
@@ -147,6 +150,7 @@ func newPattern(row, s string) (*pattern, *fault.Fault) {
 	for i := range prog.Inst {
 		in := &p.code[i]
 		in.Inst = &prog.Inst[i]
+		in.op, in.out, in.arg = in.Op, in.Out, in.Arg
 		p.asserts = p.asserts || in.Op == syntax.InstEmptyWidth
 		p.steps += 1 + uint64(len(in.Rune))/8
 		p.size += 64 + 4*len(in.Rune)

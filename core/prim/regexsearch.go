@@ -213,9 +213,10 @@ func (v *search) find(pos int) bool {
 func (v *search) step(r rune, i, next int, around syntax.EmptyOp) {
 	n := v.most
 	v.work += uint64(len(v.now.at))
+	code := v.p.code
 	for j, pc := range v.now.at {
-		in := &v.p.code[pc]
-		if in.Op == syntax.InstMatch {
+		in := &code[pc]
+		if in.op == syntax.InstMatch {
 			// What is preferred less doesn't count any more.
 			v.found = true
 			if n > 0 {
@@ -226,7 +227,7 @@ func (v *search) step(r rune, i, next int, around syntax.EmptyOp) {
 		}
 		if in.takes(r) {
 			copy(v.places, v.now.places[j*n:(j+1)*n])
-			v.add(&v.next, in.Out, next, around)
+			v.add(&v.next, in.out, next, around)
 		}
 	}
 }
@@ -234,34 +235,35 @@ func (v *search) step(r rune, i, next int, around syntax.EmptyOp) {
 // add adds what an instruction leads to without a character; around is what is around
 // the place.
 func (v *search) add(q *threads, pc uint32, place int, around syntax.EmptyOp) {
+	seen, code := v.seen, v.p.code
 	for {
 		v.work++
-		if v.seen[pc] == v.round {
+		if seen[pc] == v.round {
 			return
 		}
-		v.seen[pc] = v.round
-		switch in := &v.p.code[pc]; in.Op {
+		seen[pc] = v.round
+		switch in := &code[pc]; in.op {
 		case syntax.InstFail:
 			return
 		case syntax.InstAlt, syntax.InstAltMatch:
-			v.add(q, in.Out, place, around)
-			pc = in.Arg
+			v.add(q, in.out, place, around)
+			pc = in.arg
 		case syntax.InstEmptyWidth:
-			if syntax.EmptyOp(in.Arg)&^around != 0 {
+			if syntax.EmptyOp(in.arg)&^around != 0 {
 				return
 			}
-			pc = in.Out
+			pc = in.out
 		case syntax.InstNop:
-			pc = in.Out
+			pc = in.out
 		case syntax.InstCapture:
-			if int(in.Arg) >= v.most {
-				pc = in.Out
+			if int(in.arg) >= v.most {
+				pc = in.out
 				continue
 			}
-			old := v.places[in.Arg]
-			v.places[in.Arg] = place
-			v.add(q, in.Out, place, around)
-			v.places[in.Arg] = old
+			old := v.places[in.arg]
+			v.places[in.arg] = place
+			v.add(q, in.out, place, around)
+			v.places[in.arg] = old
 			return
 		default:
 			q.at = append(q.at, pc)
