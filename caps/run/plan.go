@@ -48,6 +48,8 @@ type Plan struct {
 	// what a step answers, or doesn't fit.
 	Ends     string `json:"ends"`
 	Complete bool   `json:"complete"`
+	// Task is the task whose call is planned; "": none.
+	Task string `json:"task,omitempty"`
 	// Confirm is set where a person has to approve it.
 	Confirm bool      `json:"confirm,omitempty"`
 	Made    time.Time `json:"made"`
@@ -134,7 +136,7 @@ func (b *Broker) confirms(p *caps.Permit) bool {
 // was is the record of a plan of the same that this one is to be compared with, or nil: what is
 // never the same twice, as the time, is answered from there. A fault says why there is no plan.
 func (r *Run) Plan(ctx context.Context, until time.Time, e Evaluation, section int, was *Record) (*Plan, *fault.Fault) {
-	p := &Plan{ID: "p_" + r.id, Run: r.id, Steps: []*PlanStep{}, Reads: map[string]int{}, Made: time.Now().UTC()}
+	p := &Plan{ID: "p_" + r.id, Run: r.id, Task: r.task, Steps: []*PlanStep{}, Reads: map[string]int{}, Made: time.Now().UTC()}
 	if section > 1 {
 		p.ID += fmt.Sprintf(".%d", section)
 	}

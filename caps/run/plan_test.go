@@ -145,7 +145,7 @@ func planned(t *testing.T, w *world, e *entries, made *registry.Tool, input stri
 			return r
 		}
 		r = resume()
-		if f := r.Does(kept.Plan, kept.Started); f != nil {
+		if f := r.Does(kept.Plan, kept.Started, ""); f != nil {
 			t.Fatal(f)
 		}
 		result, f = drive(t, r, made, input)
@@ -233,7 +233,7 @@ func TestPlanDeviates(t *testing.T) {
 		if r, err = w.broker.Resume(w.tools.Snapshot(), bounds(made, "", `"k"`), rec); err != nil {
 			t.Fatal(err)
 		}
-		if f := r.Does(p, 0); f != nil {
+		if f := r.Does(p, 0, ""); f != nil {
 			t.Fatal(f)
 		}
 		if _, f = drive(t, r, made, `"k"`); f == nil || f.Kind != fault.Deviated || len(e.puts) != before {
@@ -284,7 +284,7 @@ func TestPlanGoesOn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if f := r.Does(p, begun); f != nil && !dies {
+				if f := r.Does(p, begun, ""); f != nil && !dies {
 					t.Fatal(f)
 				}
 				return r

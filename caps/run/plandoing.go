@@ -24,14 +24,16 @@ type doing struct {
 var errSection = &fault.Fault{Kind: fault.Cancelled, Message: "the plan ends here", Hint: "Do the next plan."}
 
 // Does has a run that goes on do a plan, and nothing else. started is how often the plan was begun before, as
-// far as is known: where somebody else began it meanwhile it isn't done.
-func (r *Run) Does(p *Plan, started int) *fault.Fault {
+// far as is known: where somebody else began it meanwhile it isn't done. by is the server, as tasks name it.
+func (r *Run) Does(p *Plan, started int, by string) *fault.Fault {
 	d := &doing{plan: p, steps: map[int]int{}, answers: map[int]value.Value{}}
 	for i, s := range p.Steps {
 		d.steps[s.N] = i + 1
 	}
 	r.doing = d
-	seq, err := r.b.journal.Append(journal.Written, journal.PlanStarted, r.id, "", append(journal.AppendString([]byte(`{"plan":`), p.ID), '}'))
+	data := journal.AppendString([]byte(`{"plan":`), p.ID)
+	data = journal.AppendString(fmt.Appendf(data, `,"after":%d,"owner":`, started), by)
+	seq, err := r.b.journal.Append(journal.Written, journal.PlanStarted, r.id, "", append(data, '}'))
 	var now *Planned
 	if err == nil {
 		now, err = FindPlan(r.b.journal, p.ID)

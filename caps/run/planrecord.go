@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type Planned struct {
 	Refused  bool
 	By       string // who said so: terminal, elicitation, or server for one that is withdrawn
 	Started  int    // how often it was begun to be done
+	Owner    string // the server that began it last, as tasks name it
 	Ended    bool
 
 	starts []uint64 // the events of that
@@ -48,6 +50,8 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 			Content json.RawMessage
 			Yes     bool
 			By      string
+			After   *int
+			Owner   string
 		}
 		e := &events[i]
 		switch e.Kind {
@@ -82,6 +86,9 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 			}
 		case journal.PlanStarted:
 			if found != nil {
+				if data.After == nil || *data.After == found.Started { // else it came too late, and did nothing
+					found.Owner = data.Owner
+				}
 				found.Started++
 				found.starts = append(found.starts, e.Seq)
 			}
@@ -95,6 +102,37 @@ func FindPlan(j journal.Journal, id string) (*Planned, error) {
 		found.Ended = true
 	}
 	return found, nil
+}
+
+// StartedPlan is the plan of a run that was begun last; nil: none was.
+func StartedPlan(j journal.Journal, id string) (*Planned, error) {
+	events, _, err := j.Read(journal.Query{Run: id, Kind: journal.PlanStarted, Limit: 1, Last: true})
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	var data struct{ Plan string }
+	if err := json.Unmarshal(events[0].Data, &data); err != nil {
+		return nil, err
+	}
+	return FindPlan(j, data.Plan)
+}
+
+// PlanOfTask is the newest plan that the call of a task was given; nil: there is none on record.
+func PlanOfTask(j journal.Journal, task string) (*Planned, error) {
+	events, _, err := j.Read(journal.Query{Kind: journal.PlanMade, Limit: 1000, Last: true})
+	if err != nil {
+		return nil, err
+	}
+	for i := range slices.Backward(events) {
+		var data struct{ Plan string }
+		if err := json.Unmarshal(events[i].Data, &data); err != nil {
+			return nil, err
+		}
+		if p, err := FindPlan(j, data.Plan); err != nil || p != nil && p.Task == task && p.By != Withdrawn {
+			return p, err
+		}
+	}
+	return nil, nil
 }
 
 // WaitingPlans is the plans on record that a person has to approve and didn't answer, the oldest first.

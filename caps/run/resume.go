@@ -43,7 +43,7 @@ func (b *Broker) Resume(tools *registry.Snapshot, s Start, rec *Record) (*Run, e
 	case (t == nil) != (rec.Tool == ""), t != nil && (t.Name != rec.Tool || t.Version != rec.Version || t.Hash != rec.Hash):
 		return nil, noRecord("the call runs something else than was recorded")
 	}
-	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), past: &past{rec: rec}}
+	r := &Run{b: b, id: rec.ID, tools: tools, ledger: caps.NewLedger(), past: &past{rec: rec}, task: s.Task}
 	r.beginFlow()
 	r.lasts.Store(true)
 	r.beginFlow()

@@ -39,6 +39,8 @@ type Task struct {
 	Cancelled, Ended time.Time
 	// Fault is what it failed of; nil: it has a result, or no end.
 	Fault *fault.Fault
+	// By is the run of a plan that gave the answer; "": the task's own.
+	By string
 	// Answered is set where a replay gives the whole answer, which is longer than the fault.
 	Answered bool
 }
@@ -72,12 +74,20 @@ func CancelTask(j journal.Journal, id, by string) error {
 	return err
 }
 
-// EndTask records the end of a task that can't go on.
-func (b *Broker) EndTask(id string, f *fault.Fault) error {
-	if f == nil { // its answer is a plan
-		f = &fault.Fault{Kind: fault.Cancelled, Message: "the task has no run of its own"}
+// EndTask records the end of a task that can't go on, or has no run of its own: by is that of the plan that it
+// did; "": none.
+func (b *Broker) EndTask(id, by string, f *fault.Fault) error {
+	if f == nil { // its answer is a plan, or what came of one
+		f = &fault.Fault{
+			Kind: fault.Cancelled, Message: "what the task gave, a plan, ended with its server",
+			Hint: "The user sees the plans that wait with `mcp-pif approve --list`; or plan it again.",
+		}
 	}
-	data := b.appendFault([]byte(`{"steps":0,"error":`), f)
+	data := []byte(`{"steps":0,`)
+	if by != "" {
+		data = append(journal.AppendString(append(data, `"by":`...), by), ',')
+	}
+	data = b.appendFault(append(data, `"error":`...), f)
 	_, err := b.journal.Append(journal.Written, journal.RunEnded, id, "", append(data, `,"stopped":"running"}`...))
 	return err
 }
@@ -154,11 +164,12 @@ func readTasks(j journal.Journal, events []journal.Event) (all []*Task, err erro
 			var data struct {
 				Error  json.RawMessage
 				Answer *journal.Hash
+				By     string
 			}
 			if err := json.Unmarshal(ended[0].Data, &data); err != nil {
 				return nil, err
 			}
-			t.Ended, t.Answered = ended[0].Time, data.Answer != nil
+			t.Ended, t.Answered, t.By = ended[0].Time, data.Answer != nil, data.By
 			if data.Error != nil {
 				if t.Fault, err = texts.readFault(data.Error); err != nil {
 					return nil, err

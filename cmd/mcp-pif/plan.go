@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
 // planStores is the stores in which plans may wait: the one that the flags name, or those of all profiles.
@@ -117,6 +118,19 @@ func approvePlan(cmd *cobra.Command, o *journalOptions, id string, no bool) erro
 	return nil
 }
 
+// notUnderWay is an error where a server that runs is doing a plan of a run.
+func notUnderWay(s *journal.Store, path, id string) error {
+	p, err := run.StartedPlan(s, id)
+	if err != nil || p == nil {
+		return err
+	}
+	dir, err := app.TaskDirOf(path)
+	if err == nil && mcpserver.OwnerLives(dir, p.Owner) {
+		err = fmt.Errorf("a server is doing the plan %s right now, or was the last to and runs on: call run {\"plan\": ..., \"resume\": true} there, or end it first", p.ID)
+	}
+	return err
+}
+
 func newResolve() *cobra.Command {
 	o := &journalOptions{}
 	cmd := &cobra.Command{
@@ -142,6 +156,9 @@ asks for it. The answer is on record for good.`,
 				return cli.Failed(err)
 			}
 			defer s.Close()
+			if err := notUnderWay(s, path, args[0]); err != nil {
+				return cli.Failed(err)
+			}
 			if err := run.Settle(s, args[0], n, args[2] == "did"); err != nil {
 				return cli.Failed(err)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -48,6 +49,19 @@ func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Pro
 	}
 	start := t.start(&c, s.limits)
 	start.Lasts = true
+	if task := taskOf(ctx); task != nil && planOf(ctx) == nil {
+		if start.Task = task.id; task.again {
+			p, err := run.PlanOfTask(s.broker.Journal(), task.id)
+			switch {
+			case err != nil:
+				return failed(asFault(err))
+			case p != nil && p.Started == 0 && !p.Approved && !p.Refused && !p.Ended:
+				return s.offerPlan(ctx, c, t, p.Plan)
+			case p != nil:
+				return s.doPlan(ctx, c, p.ID, false, true, true)
+			}
+		}
+	}
 	return s.planFrom(ctx, c, t, s.broker.Begin(c.Tools, start), program, in, 1)
 }
 
@@ -58,7 +72,7 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 	if pc := planOf(ctx); pc != nil && pc.only {
 		was = pc.record
 	}
-	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Budgets: t.budgets}, section, was)
+	p, f := r.Plan(ctx, time.Now().Add(s.limits.Timeout+waited(ctx)), run.Evaluation{Tool: t.tool, Program: program, Input: in, More: len(t.more), Budgets: t.budgets}, section, was)
 	ended(0, f)
 	if f != nil {
 		r.End(run.End{Fault: f})
@@ -79,6 +93,11 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 			Hint: "Let the tool do fewer at once, such as with take, and call it several times.",
 		})
 	}
+	return s.offerPlan(ctx, c, t, p)
+}
+
+// offerPlan answers with a plan that was made, or does it where nobody need be asked.
+func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) Answer {
 	state := "ready"
 	if t.plan && p.Complete && len(p.Steps) == 0 && !s.withholds() {
 		a := s.doPlan(ctx, c, p.ID, false, false, true)
@@ -167,8 +186,8 @@ func (s *Server) showPlan(p *run.Plan, state string) Answer {
 // planCalled is run with "plan": ID.
 func (s *Server) planCalled(ctx context.Context, c Call, a *arguments) Answer {
 	for _, m := range a.members {
-		if !slices.Contains([]string{"plan", "fresh", "resume"}, m.name) && string(m.value) != "null" {
-			return failed(invalid(fmt.Sprintf(`run takes the name of a plan with "fresh" and "resume" only, not with %q`, m.name), "run", runArguments))
+		if !slices.Contains([]string{"plan", "fresh", "resume", "background"}, m.name) && string(m.value) != "null" {
+			return failed(invalid(fmt.Sprintf(`run takes the name of a plan with "fresh", "resume" and "background" only, not with %q`, m.name), "run", runArguments))
 		}
 	}
 	id, _, f := a.text("plan")
@@ -185,6 +204,14 @@ func (s *Server) planCalled(ctx context.Context, c Call, a *arguments) Answer {
 	if f != nil {
 		return failed(f)
 	}
+	if later, f := a.flag("background"); f != nil {
+		return failed(f)
+	} else if later && s.results != nil && taskOf(ctx) == nil {
+		return s.background(ctx, c)
+	}
+	if task := taskOf(ctx); task != nil && task.again {
+		resume = true
+	}
 	return s.doPlan(ctx, c, id, fresh, resume, false)
 }
 
@@ -198,9 +225,20 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 		return failed(&fault.Fault{Kind: kind, Message: message, Hint: hint})
 	}
 	again := `Plan it again: run with "tool", "input" and "plan":true.`
-	switch {
-	case p == nil:
+	if p == nil {
 		return refuse(fault.InvalidRequest, fmt.Sprintf("there is no plan %q", excerpt([]byte(id))), again)
+	}
+	doer := taskOf(ctx)
+	if doer != nil && doer.again && p.Ended {
+		return s.planDone(ctx, p)
+	}
+	_, here := s.doing.LoadOrStore(p.ID, true)
+	if !here {
+		defer s.doing.Delete(p.ID)
+	}
+	switch {
+	case here, p.Started > 0 && p.Owner != s.tasks.owner.word() && s.tasks.owner.lives(p.Owner):
+		return refuse(fault.Conflict, "another call is doing the plan "+p.ID, "Wait for that call: a plan is done once.")
 	case p.Ended:
 		return refuse(fault.Conflict, "the plan "+p.ID+" was done already: a plan is done once", again)
 	case p.Refused && p.By == run.Withdrawn:
@@ -229,10 +267,11 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	if f := s.takeUp(t, &run.Task{ID: p.Run, Call: record.Call, AsOf: record.AsOf}); f != nil {
 		return failed(f)
 	}
-	ctx = context.WithValue(ctx, taskKey{}, (*taskRun)(nil))
 	if p.Started == 0 && p.Section == 1 && fresh {
 		anew := &planCall{only: true, held: held, record: t.record}
-		if a := s.Call(context.WithValue(ctx, planKey{}, anew), t.call); a.Fault != nil {
+		call := t.call
+		call.arrival = nil // its turn ends with it
+		if a := s.Call(context.WithValue(ctx, planKey{}, anew), call); a.Fault != nil {
 			return a
 		}
 		if anew.made != nil { // it was made to be compared
@@ -243,7 +282,37 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 			return refuse(fault.Deviated, "what the plan "+p.ID+" read has changed, so nothing of it is done"+s.firstDifference(p.Plan, anew.made), again)
 		}
 	}
-	return s.Call(context.WithValue(ctx, planKey{}, &planCall{does: p, record: t.record, held: held}), t.call)
+	a := s.Call(context.WithValue(ctx, planKey{}, &planCall{does: p, record: t.record, held: held}), t.call)
+	if doer != nil {
+		if ended, _, err := s.broker.Journal().Read(journal.Query{Run: p.Run, Kind: journal.RunEnded, Limit: 1}); err == nil && len(ended) > 0 {
+			doer.answeredBy(p.Run)
+		}
+	}
+	return a
+}
+
+// planDone is the answer to the call of a task that a server did to the end before its own.
+func (s *Server) planDone(ctx context.Context, p *run.Planned) Answer {
+	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
+	if err != nil {
+		return failed(asFault(err))
+	}
+	if record.End == nil { // it went on to another section
+		next, err := run.FindPlan(s.broker.Journal(), fmt.Sprintf("p_%s.%d", p.Run, p.Section+1))
+		if err != nil || next == nil {
+			return failed(cantGoOn("its plan is gone"))
+		}
+		state := "ready"
+		if next.Confirm {
+			state = "waiting"
+		}
+		return s.showPlan(next.Plan, state)
+	}
+	a, err := s.replayed(ctx, p.Run)
+	if err != nil {
+		return failed(cantGoOn(err.Error()))
+	}
+	return a
 }
 
 // withdrawPlan has a plan never be done.
@@ -275,12 +344,15 @@ func (s *Server) firstDifference(was, is *run.Plan) string {
 }
 
 // beginPlanned is [Server.begin] for a run that does a plan.
-func (s *Server) beginPlanned(c *Call, t *task, pc *planCall) (*run.Run, *fault.Fault) {
+func (s *Server) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCall) (*run.Run, *fault.Fault) {
 	r, err := s.broker.Resume(c.Tools, t.start(c, s.limits), pc.record)
 	if err != nil {
 		return nil, cantGoOn(err.Error())
 	}
-	return r, r.Does(pc.does.Plan, pc.does.Started)
+	if task := taskOf(ctx); task != nil && !task.within(r) {
+		return nil, cancelled()
+	}
+	return r, r.Does(pc.does.Plan, pc.does.Started, s.tasks.owner.word())
 }
 
 // nextSection plans what follows a plan that wasn't all.
@@ -288,7 +360,9 @@ func (s *Server) nextSection(ctx context.Context, c Call, t *task, pc *planCall,
 	record, err := run.ReadRecord(s.broker.Journal(), pc.does.Run)
 	var r *run.Run
 	if err == nil {
-		r, err = s.broker.Resume(c.Tools, t.start(&c, s.limits), record)
+		start := t.start(&c, s.limits)
+		start.Task = pc.does.Task
+		r, err = s.broker.Resume(c.Tools, start, record)
 	}
 	if err != nil {
 		return failed(cantGoOn(errors.Unwrap(err).Error()))

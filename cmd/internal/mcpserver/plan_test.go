@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -23,11 +25,22 @@ type noteWorld struct {
 	mu    sync.Mutex
 	notes map[string]string
 	puts  []string
+	// Requests by the verb that it holds wait until held is closed; each is told by begun.
+	holds       string
+	begun, held chan struct{}
 }
 
 func (*noteWorld) Prepare(*caps.Grant) {}
 
-func (s *noteWorld) Perform(_ context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+func (s *noteWorld) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
+	if a.Verb == s.holds {
+		s.begun <- struct{}{}
+		select {
+		case <-s.held:
+		case <-ctx.Done():
+			return nil, 0, fault.New(fault.EffectFailed, "it ended")
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text := func(name string) string {
@@ -188,7 +201,7 @@ func TestPlan(t *testing.T) {
 	if a.Fault != nil || !strings.Contains(a.Text, `"plan":"p_`) {
 		t.Errorf("a plan as a task: %s", a.Text)
 	}
-	if err := s.broker.EndTask("none-1", nil); err != nil {
+	if err := s.broker.EndTask("none-1", "", nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -262,5 +275,93 @@ func TestPlanWithheld(t *testing.T) {
 	}
 	if len(m.sent) > 0 || len(said) > 3 {
 		t.Errorf("it sent %q and told %v", m.sent, said)
+	}
+}
+
+// A plan is done once, however many calls of two servers on one store ask for it at once, and whatever they say; nor
+// does another go on with it while it is under way.
+func TestPlanOnce(t *testing.T) {
+	t.Parallel()
+	w := &tasked{t: t, dir: t.TempDir()}
+	world := &noteWorld{notes: map[string]string{"a": "hello"}, holds: "put", begun: make(chan struct{}, 10_000), held: make(chan struct{})}
+	a, _ := w.serves(world, "toy:**")
+	b, _ := w.serves(world, "toy:**")
+	if got := w.call(a, "evolve", `{"name":"copy","code":"k => let v = !toy.get(k) in let p = !toy.put({key: k ++ \"2\", value: v}) in [p, !toy.put({key: \"log\", value: k})]","capabilities":["toy:**"]}`); got.Fault != nil {
+		t.Fatal(got.Text)
+	}
+	plan := func() string {
+		_, p := callPlan(t.Context(), t, a, "run", `{"tool":"copy","input":"a","plan":true}`)
+		return p.Plan
+	}
+	id := plan()
+	first := make(chan Answer, 1)
+	go func() { first <- w.call(a, "run", `{"plan":"`+id+`"}`) }()
+	wait.For(t, world.begun, "the first step")
+	for name, s := range map[string]*Server{"the same server": a, "another": b} {
+		for _, more := range []string{``, `,"resume":true`, `,"resume":true,"fresh":false`} {
+			if got := w.call(s, "run", `{"plan":"`+id+`"`+more+`}`); got.Fault == nil || got.Fault.Kind != fault.Conflict {
+				t.Errorf("%s, with %q while it is done: %s", name, more, got.Text)
+			}
+		}
+	}
+	close(world.held)
+	if got := wait.For(t, first, "the end"); got.Fault != nil || world.done() != "a2=hello log=a" {
+		t.Fatalf("%s %q", got.Text, world.done())
+	}
+	rounds := 5
+	if os.Getenv("PIF_FULL") != "" {
+		rounds = 300
+	}
+	for round := range rounds {
+		world.mu.Lock()
+		world.puts = nil
+		world.mu.Unlock()
+		id = plan()
+		var all sync.WaitGroup
+		for i := range 12 {
+			more := []string{``, `,"resume":true`, `,"fresh":false`, `,"background":true`}[i%4]
+			all.Go(func() {
+				s := []*Server{a, b}[(i+i/4)%2]
+				got := w.call(s, "run", `{"plan":"`+id+`"`+more+`}`)
+				for st := struct{ Task string }{}; strings.Contains(got.Text, "isn't done yet"); {
+					_ = json.Unmarshal(got.Structured, &st)
+					got = w.call(s, "run", `{"task":"`+st.Task+`"}`)
+				}
+			})
+		}
+		all.Wait()
+		if world.done() != "a2=hello log=a" {
+			t.Fatalf("round %d: twelve calls of two servers did %q", round, world.done())
+		}
+	}
+}
+
+// A plan that is done by a task goes on after the end of its server, and so does a call that has to be planned; what
+// came of it is known to the next one.
+func TestPlanTask(t *testing.T) {
+	t.Parallel()
+	for name, confirm := range map[string]string{"by its name": "", "a call of a tool of which something may need an approval": "toy.put:b/**"} {
+		w := &tasked{t: t, dir: t.TempDir(), confirm: confirm}
+		world := &noteWorld{notes: map[string]string{"a": "hello"}, holds: "get", begun: make(chan struct{}, 10_000), held: make(chan struct{})}
+		s, stop := w.serves(world, "toy:**")
+		if got := w.call(s, "evolve", `{"name":"copy","code":"k => let p = !toy.put({key: k ++ \"2\", value: k}) in let v = !toy.get(k) in let q = !toy.put({key: \"log\", value: k}) in v","capabilities":["toy:**"]}`); got.Fault != nil {
+			t.Fatal(got.Text)
+		}
+		call := `{"tool":"copy","input":"a","background":true}`
+		if confirm == "" {
+			_, p := callPlan(t.Context(), t, s, "run", `{"tool":"copy","input":"a","plan":true}`)
+			call = `{"plan":"` + p.Plan + `","background":true}`
+		}
+		id := w.background(s, call)
+		wait.For(t, world.begun, "the read")
+		stop()
+		close(world.held)
+		for i := range 2 {
+			s, stop = w.serves(world, "toy:**")
+			if got := w.call(s, "run", `{"task":"`+id+`"}`); got.Text != `"hello"` || world.done() != "a2=a log=a" {
+				t.Errorf("%s: server %d answers %s after %q", name, i+2, got.Text, world.done())
+			}
+			stop()
+		}
 	}
 }

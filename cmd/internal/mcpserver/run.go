@@ -66,7 +66,7 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 	}
 	if later, f := a.flag("background"); f != nil {
 		return failed(f)
-	} else if later && s.results != nil && taskOf(ctx) == nil {
+	} else if later && s.results != nil && taskOf(ctx) == nil && planOf(ctx) == nil {
 		return s.background(ctx, c)
 	}
 	if raw, ok := a.raw("from"); ok {
@@ -300,7 +300,7 @@ func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.
 	var r *run.Run
 	switch {
 	case pc != nil && pc.does != nil:
-		r, f = s.beginPlanned(&c, &t, pc)
+		r, f = s.beginPlanned(ctx, &c, &t, pc)
 	case s.record == nil && (t.plan || pc != nil || s.mustPlan(&t)):
 		return s.planned(ctx, c, &t, program, in)
 	default:

@@ -104,6 +104,7 @@ type Server struct {
 	record  *run.Record   // that is replayed, with the same call; else nil
 	whole   bool          // of a replay: all of a large result is kept
 	mcp     *mcp.Server
+	doing   sync.Map // the names of plans that are being done
 	results *Results // nil, of a replay: nothing is kept
 	sealed  sealedResults
 	listens listens

@@ -84,7 +84,7 @@ func (s *Server) recall(ctx context.Context, rec *run.Task) *Answer {
 	if t := s.tasks.find(rec.ID); t != nil { // somebody else did
 		return t.state().answer
 	}
-	a, err := s.replayed(ctx, rec.ID)
+	a, err := s.replayed(ctx, or(rec.By, rec.ID))
 	if err != nil && !rec.Answered {
 		a, err = failed(rec.Fault), nil // it ended without a run
 	}

@@ -72,8 +72,10 @@ func (ts *taskSet) abandon() {
 	for _, t := range all {
 		t.mu.Lock()
 		t.abandoned = true
-		if t.run != nil && t.answer == nil {
-			t.run.Abandon()
+		for _, r := range []*run.Run{t.run, t.plan} {
+			if r != nil && t.answer == nil {
+				r.Abandon()
+			}
 		}
 		t.mu.Unlock()
 		if t.cancel != nil {
@@ -108,11 +110,11 @@ func (s *Server) orphans() (found []*taskRun, err error) {
 			continue
 		}
 		t := s.newTask(rec.ID, Call{Tool: rec.Call.Tool, Arguments: json.RawMessage(rec.Call.Arguments)})
-		t.created, t.public, t.schedule = rec.Created, true, rec.Schedule
+		t.created, t.public, t.again, t.schedule = rec.Created, true, true, rec.Schedule
 		t.extra.Store(int64(s.limits.Task - s.limits.Timeout))
 		if f := s.takeUp(t, rec); f != nil {
 			s.log.Warn("a task can't go on", "task", rec.ID, "tool", rec.Call.Tool, "why", f.Message)
-			if err := s.broker.EndTask(rec.ID, f); err != nil {
+			if err := s.broker.EndTask(rec.ID, "", f); err != nil {
 				return found, err
 			}
 			continue

@@ -67,6 +67,7 @@ type taskRun struct {
 	record   *run.Record // it goes on from there; nil: it begins
 	schedule string
 	later    bool // it is a task before it does anything
+	again    bool // a server that ended had begun it
 	cancel   context.CancelFunc
 	begun    chan struct{} // closed when its run begins
 	asks     chan struct{} // has something while a question waits
@@ -75,7 +76,9 @@ type taskRun struct {
 
 	mu        sync.Mutex // guards what follows
 	run       *run.Run
-	public    bool // it is a task
+	plan      *run.Run // that does a plan for it
+	by        string   // the run of a plan that gave the answer; "": its own, or none
+	public    bool     // it is a task
 	created   time.Time
 	updated   time.Time
 	progress  string
@@ -152,10 +155,10 @@ func (t *taskRun) finish(a Answer) {
 			t.size += int64(len(image.Data))
 		}
 	}
-	public, begun := t.public, t.run != nil || t.abandoned
+	public, begun, by := t.public, t.run != nil || t.abandoned, t.by
 	t.mu.Unlock()
 	if public && !begun {
-		if err := t.s.broker.EndTask(t.id, a.Fault); err != nil {
+		if err := t.s.broker.EndTask(t.id, by, a.Fault); err != nil {
 			t.s.log.Error("the end of a task could not be recorded", "task", t.id, "error", err)
 		}
 	}
@@ -287,6 +290,25 @@ func (s *Server) begin(ctx context.Context, tools *registry.Snapshot, start run.
 	}
 	close(t.begun)
 	return t.run, nil
+}
+
+// within notes the run that does a plan for a task, which ends with it in this process; false: it has ended.
+func (t *taskRun) within(r *run.Run) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.abandoned {
+		r.Abandon()
+		return false
+	}
+	t.plan = r
+	return true
+}
+
+// answeredBy notes the run of a plan that gave the answer.
+func (t *taskRun) answeredBy(run string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.by = run
 }
 
 // cantGoOn is the fault of a task that ends because its server did.

@@ -46,8 +46,9 @@ func (g *gate) Perform(ctx context.Context, a run.Act) (value.Value, int64, *fau
 
 // A tasked world is a store with one server after the other.
 type tasked struct {
-	t   *testing.T
-	dir string
+	t       *testing.T
+	dir     string
+	confirm string // what is performed as part of an approved plan only
 }
 
 // serves starts a server; what it gives leaves its tasks to the next.
@@ -75,7 +76,15 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Server, stop func()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	s = New(Options{Broker: run.New(run.Options{Policy: policy, Handler: h, Journal: store}), TaskDir: filepath.Join(w.dir, "tasks"), Limits: Limits{Runs: 2 * maxTasks}})
+	o := run.Options{Policy: policy, Handler: h, Journal: store}
+	if w.confirm != "" {
+		r, err := caps.ParseRequests(w.confirm, "", known)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		o.Confirm = []caps.Requests{r}
+	}
+	s = New(Options{Broker: run.New(o), TaskDir: filepath.Join(w.dir, "tasks"), Limits: Limits{Runs: 2 * maxTasks}})
 	leave := s.OpenTasks(w.t.Context())
 	var once atomic.Bool
 	stop = func() {
@@ -113,7 +122,7 @@ const (
 // TestTaskGoesOn: what a server leaves is done by the next one, and the one after that knows the answer.
 func TestTaskGoesOn(t *testing.T) {
 	t.Parallel()
-	w, g := &tasked{t, t.TempDir()}, newGate()
+	w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
 	s, stop := w.serves(g, "toy:notes/**")
 	if a := w.call(s, "evolve", reads); a.Fault != nil {
 		t.Fatal(a.Text)
@@ -147,7 +156,7 @@ func TestTaskEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, g := &tasked{t, t.TempDir()}, newGate()
+			w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
 			s, stop := w.serves(g, "toy:notes/**")
 			w.call(s, "evolve", reads)
 			id := w.background(s, read)
@@ -167,7 +176,7 @@ func TestTaskEnds(t *testing.T) {
 // TestTaskBounds: there are so many tasks and no more, and one that is cancelled makes room and acts no more.
 func TestTaskBounds(t *testing.T) {
 	t.Parallel()
-	w, g := &tasked{t, t.TempDir()}, newGate()
+	w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
 	s, _ := w.serves(g, "toy:notes/**")
 	w.call(s, "evolve", reads)
 	ids := make([]string, maxTasks)
@@ -197,7 +206,7 @@ func TestTaskBounds(t *testing.T) {
 // TestTaskOfAnother: a server tells of, and ends, what another one on the same journal does.
 func TestTaskOfAnother(t *testing.T) {
 	t.Parallel()
-	w, g := &tasked{t, t.TempDir()}, newGate()
+	w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
 	one, _ := w.serves(g, "toy:notes/**")
 	w.call(one, "evolve", reads)
 	id, other := w.background(one, read), w.background(one, read)
@@ -222,7 +231,7 @@ func TestTaskOfAnother(t *testing.T) {
 // TestSchedule: what is due is started once, missed times are left out, and a broken file starts nothing.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
-	w, g := &tasked{t, t.TempDir()}, newGate()
+	w, g := &tasked{t: t, dir: t.TempDir()}, newGate()
 	s, _ := w.serves(g, "toy:notes/**")
 	w.call(s, "evolve", reads)
 	added := time.Now().Add(-90 * time.Minute).Truncate(time.Second)
