@@ -24,7 +24,8 @@ type Policy struct {
 	grants []*Grant // by text
 	denies []denial // by text
 	// concern is the denials that concern each grant, by identity.
-	concern map[string][]Capability
+	concern  map[string][]Capability
+	confirms []Requests // performed as part of an approved plan only
 	// revocations is what the operator took back, taken the parts of grants
 	// that are denied by it, and told those that were reported.
 	revocations []Revocation
@@ -172,6 +173,20 @@ func (p *Policy) find(id string) (*Grant, bool) {
 // nothing has changed and the grants are still the caller's.
 func (p *Policy) Replace(grants []*Grant, denies []Capability) error {
 	return p.ReplaceIn("", grants, denies)
+}
+
+// Confirm puts other requests in the place of those that are performed as part of an approved plan only.
+func (p *Policy) Confirm(confirms []Requests) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.confirms = confirms
+}
+
+// Confirms is the requests that are performed as part of an approved plan only, not to be changed.
+func (p *Policy) Confirms() []Requests {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.confirms
 }
 
 // ReplaceIn is [Policy.Replace] with the directory that relative denials are of.

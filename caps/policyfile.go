@@ -14,7 +14,7 @@ import (
 // principal that it names.
 type PolicyFile struct {
 	PolicyEntry
-	// Flow is what may go where, for package flow; nil: nothing is said.
+	// Flow is where data may flow, for package flow; nil: nothing is said.
 	Flow       json.RawMessage
 	Principals map[string]PolicyEntry
 }
@@ -25,6 +25,8 @@ type PolicyEntry struct {
 	Grant []string
 	Ask   []string
 	Deny  []string
+	// Confirm is the requests that are performed as part of an approved plan only; see [Requests].
+	Confirm []string
 	// Secrets is what the secrets of the operator's are for and where they lie, by
 	// name; see [PolicyEntry.Bindings].
 	Secrets map[string]SecretEntry
@@ -56,7 +58,7 @@ func (p PolicyEntry) Bindings(kinds Kinds) ([]Binding, error) {
 	return all, nil
 }
 
-// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"secrets":{…},"processes":{…},"servers":{…},
+// ParsePolicy reads {"grant":[…],"ask":[…],"deny":[…],"confirm":[…],"secrets":{…},"processes":{…},"servers":{…},
 // "flow":{…},"principals":{"NAME":{"grant":[…],…}}}. Every key may be left out; another key, or
 // one twice, is an error, since a misspelled denial would deny nothing.
 func ParsePolicy(data []byte) (PolicyFile, error) {
@@ -78,7 +80,7 @@ func ParsePolicy(data []byte) (PolicyFile, error) {
 		delete(keys, "flow")
 		p.Flow = raw
 	}
-	if err := p.read(keys, "grant, ask, deny, secrets, processes, servers, flow and principals"); err != nil {
+	if err := p.read(keys, "grant, ask, deny, confirm, secrets, processes, servers, flow and principals"); err != nil {
 		return PolicyFile{}, fmt.Errorf("policy: %w", err)
 	}
 	return p, nil
@@ -99,7 +101,7 @@ func (p *PolicyFile) readPrincipals(raw []byte) error {
 		if entries[name] == nil {
 			return fmt.Errorf(`the principal %s: write {"grant":[…],"ask":[…],"deny":[…]}`, quoted(name))
 		}
-		if err := e.read(entries[name], "grant, ask, deny, secrets, processes and servers"); err != nil {
+		if err := e.read(entries[name], "grant, ask, deny, confirm, secrets, processes and servers"); err != nil {
 			return fmt.Errorf("the principal %s: %w", quoted(name), err)
 		}
 		p.Principals[name] = e
@@ -119,6 +121,8 @@ func (p *PolicyEntry) read(keys map[string]json.RawMessage, known string) error 
 			into = &p.Ask
 		case "deny":
 			into = &p.Deny
+		case "confirm":
+			into = &p.Confirm
 		case "secrets":
 			if err := statefile.Decode(raw, &p.Secrets); err != nil || p.Secrets == nil {
 				return errors.New(`secrets must be {"NAME":{"for":"ORIGIN","file":"PATH"}}, or with "env":"VARIABLE" for the file`)

@@ -17,6 +17,8 @@ type Allowance struct {
 	Grants  []*Grant
 	Denies  []Capability
 	Secrets []*Secret
+	// Confirms is the requests that are performed as part of an approved plan only.
+	Confirms []Requests
 }
 
 // Principals is what the operator allows each of several principals: what holds
@@ -96,6 +98,7 @@ func (p *Principals) fill(policy *Policy) error {
 		lent[i] = g.lend()
 	}
 	policy.secrets.Replace(a.Secrets)
+	policy.Confirm(a.Confirms)
 	return policy.Replace(lent, a.Denies)
 }
 
@@ -104,7 +107,7 @@ func (p *Principals) of(name string) Allowance {
 	own := p.own[name]
 	return Allowance{
 		Grants: slices.Concat(p.all.Grants, own.Grants), Denies: slices.Concat(p.all.Denies, own.Denies),
-		Secrets: slices.Concat(p.all.Secrets, own.Secrets),
+		Secrets: slices.Concat(p.all.Secrets, own.Secrets), Confirms: slices.Concat(p.all.Confirms, own.Confirms),
 	}
 }
 
@@ -142,10 +145,10 @@ func (p *Principals) Replace(all Allowance, own map[string]Allowance) error {
 		}
 		return list
 	}
-	next := Allowance{Grants: keep(p.all.Grants, all.Grants, nil), Denies: all.Denies, Secrets: all.Secrets}
+	next := Allowance{Grants: keep(p.all.Grants, all.Grants, nil), Denies: all.Denies, Secrets: all.Secrets, Confirms: all.Confirms}
 	owned := make(map[string]Allowance, len(own))
 	for name, a := range own {
-		owned[name] = Allowance{Grants: keep(p.own[name].Grants, a.Grants, next.Grants), Denies: a.Denies, Secrets: a.Secrets}
+		owned[name] = Allowance{Grants: keep(p.own[name].Grants, a.Grants, next.Grants), Denies: a.Denies, Secrets: a.Secrets, Confirms: a.Confirms}
 	}
 	p.all, p.own = next, owned
 	p.remember()

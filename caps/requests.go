@@ -85,6 +85,49 @@ func (r *Requests) Reaches(g *Grant) bool {
 	return g.Manifest.Algebra.Overlaps(r.where.Scope, g.Scope)
 }
 
+// Unconfirmed is what a person may not expect of the requests that have to be confirmed: those under which nothing is
+// granted, and verbs beside the named ones that change something in the same place and aren't confirmed.
+func Unconfirmed(confirms []Requests, grants []*Grant) (list []string) {
+	for _, r := range confirms {
+		reached, free := false, []string{}
+		for _, g := range grants {
+			if r.open || g.Kind != r.where.Kind {
+				reached = reached || r.Reaches(g)
+				continue
+			}
+			if !r.Reaches(g) {
+				continue
+			}
+			reached = true
+			for _, v := range g.Manifest.Verbs {
+				other := func(c Requests) bool {
+					return c.Reaches(g) && slices.ContainsFunc(c.verbs(g.Manifest), func(w Verb) bool { return w.Name == v.Name })
+				}
+				if word := g.Kind + "." + v.Name; !v.ReadOnly && g.permits(v) && !slices.ContainsFunc(confirms, other) && !slices.Contains(free, word) {
+					free = append(free, word)
+				}
+			}
+		}
+		switch {
+		case !reached:
+			list = append(list, fmt.Sprintf("--confirm %s: nothing is granted under it", r.Text))
+		case len(free) > 0:
+			list = append(list, fmt.Sprintf("--confirm %s leaves %s free, which change things there as well: --confirm %s covers them", r.Text, strings.Join(free, ", "), r.whole()))
+		}
+	}
+	return list
+}
+
+// whole is the text without its verbs.
+func (r *Requests) whole() string {
+	head, scope, scoped := strings.Cut(r.Text, ":")
+	kind, _, _ := strings.Cut(head, ".")
+	if scoped {
+		return kind + ":" + scope
+	}
+	return kind
+}
+
 // Anywhere is a text that means the scope's requests by any verb, from any folder.
 func (r *Requests) Anywhere() string {
 	if !r.scoped {

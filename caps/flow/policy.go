@@ -1,4 +1,4 @@
-// Package flow is the operator's rules about what may go where: which requests are a
+// Package flow is the operator's rules about where data may flow: which requests are a
 // source of what, and where that must not go. It reads and checks such a policy, says
 // it in sentences, and decides: [Rule.Violation] is the whole decision, a function of
 // labels.

@@ -64,14 +64,11 @@ type Options struct {
 	Log     *slog.Logger // nil discards
 	// Consents is what a person approved; nil: nothing.
 	Consents *caps.Consents
-	// Flow is what may go where, and Session what the model was shown; nil: nothing is said, and one
+	// Flow is where data may flow, and Session what the model was shown; nil: nothing is said, and one
 	// in memory. AskFlow asks a person who may let a request pass that breaks a rule; nil: nobody can.
 	Flow    *flow.Policy
 	Session *flow.Session
 	AskFlow func(context.Context, FlowQuestion) (yes bool, err error)
-	// Confirm is the requests that are performed only as part of a plan that a person approved, unless
-	// they only read.
-	Confirm []caps.Requests
 }
 
 // A Broker is one server's. It is safe for concurrent use.
@@ -93,7 +90,6 @@ type Broker struct {
 	flow      *flow.Policy
 	session   *flow.Session
 	askFlow   func(context.Context, FlowQuestion) (bool, error)
-	confirm   []caps.Requests
 	following chan struct{} // one run is followed at once
 	follows   atomic.Int64  // how often one was begun to be
 }
@@ -105,7 +101,7 @@ func New(o Options) *Broker {
 		b.log = slog.New(slog.DiscardHandler)
 	}
 	b.room = semaphore.NewWeighted(underWay)
-	b.flow, b.session, b.askFlow, b.following, b.confirm = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1), o.Confirm
+	b.flow, b.session, b.askFlow, b.following = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1)
 	if b.flow != nil && b.session == nil {
 		b.session, _ = flow.NewSession("", b.flow) // in memory
 	}
@@ -118,7 +114,7 @@ func New(o Options) *Broker {
 // Policy is what the operator allows.
 func (b *Broker) Policy() *caps.Policy { return b.policy }
 
-// Flow is what may go where; nil: nothing is said.
+// Flow is where data may flow; nil: nothing is said.
 func (b *Broker) Flow() *flow.Policy { return b.flow }
 
 // Session is what the model was shown; nil where nothing is said of flow.

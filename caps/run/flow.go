@@ -71,7 +71,7 @@ func (r *Run) enter(a flow.Atoms, from origin) {
 	f.entered |= a
 }
 
-// flow decides whether a permitted request, one of a round, keeps the rules about what may go where:
+// flow decides whether a permitted request, one of a round, keeps the rules about where data may flow:
 // as cheaply as can be, and exactly where it matters. nil and no fault: no rule is about it.
 func (r *Run) flow(ctx context.Context, a *act) (*verdict, *fault.Fault) {
 	f := r.flows

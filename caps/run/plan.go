@@ -122,13 +122,13 @@ var errPlanFull = errors.New("the plan is full")
 // approved plan only.
 func (b *Broker) Confirms(held []*caps.Held) bool {
 	return slices.ContainsFunc(held, func(h *caps.Held) bool {
-		return h.Grant != nil && slices.ContainsFunc(b.confirm, func(c caps.Requests) bool { return c.Reaches(h.Grant) })
+		return h.Grant != nil && slices.ContainsFunc(b.policy.Confirms(), func(c caps.Requests) bool { return c.Reaches(h.Grant) })
 	})
 }
 
 // confirms reports whether a request is performed as part of an approved plan only.
 func (b *Broker) confirms(p *caps.Permit) bool {
-	return !p.Flags.ReadOnly && slices.ContainsFunc(b.confirm, func(c caps.Requests) bool { return c.Meets(p) })
+	return !p.Flags.ReadOnly && slices.ContainsFunc(b.policy.Confirms(), func(c caps.Requests) bool { return c.Meets(p) })
 }
 
 // Plan evaluates what the run would evaluate, performs what only reads, and notes the rest. The
@@ -487,7 +487,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 		verb, fixed := m.Verb(o.Verb)
 		s.Read = fixed && o.VerbParam == "" && verb.ReadOnly
 		s.Destructive = !s.Read
-		s.Confirm = !s.Read && slices.ContainsFunc(r.b.confirm, func(c caps.Requests) bool { return c.May(m, o) })
+		s.Confirm = !s.Read && slices.ContainsFunc(r.b.policy.Confirms(), func(c caps.Requests) bool { return c.May(m, o) })
 	}
 	for _, param := range o.Params {
 		if param.Designates {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -111,22 +112,121 @@ func (p *Plan) Lines() ([]string, bool) {
 		lines = append(lines, groupLines(i, p.Steps[i:i+n])...)
 		i += n
 	}
-	lines = append(lines, p.ReadsText()+" "+p.Ends, "All arguments in full: mcp-pif approve --list --json")
-	var all []string
+	lines = append(lines, p.ReadsText()+" "+p.Ends)
+	if p.InPart() {
+		lines = append(lines, "Contents ending in ... and groups of steps are shown in part here; they can be read in full before the answer.")
+	}
+	all := folded(lines)
+	return all, len(all) <= maxPlanLines
+}
+
+func folded(lines []string) (all []string) {
 	for _, line := range lines {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
 		all = append(all, caps.FoldedASCII(indent, ascii(strings.TrimLeft(line, " ")))...)
 	}
-	return all, len(all) <= maxPlanLines
+	return all
+}
+
+// InPart reports whether [Plan.Lines] show some contents in part, or together.
+func (p *Plan) InPart() bool {
+	for i, s := range p.Steps {
+		if same := i >= minGroup-1; same {
+			for _, before := range p.Steps[i-minGroup+1 : i] {
+				same = same && before.Op == s.Op && before.Capability == s.Capability
+			}
+			if same {
+				return true
+			}
+		}
+		for _, f := range s.fields() {
+			if _, _, cut := shownArgument(s, f.Key, f.Value); cut {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Full is the steps from a number to another, from 1, with all of each argument. What says not what is acted on stands
+// within a margin, line by line.
+func (p *Plan) Full(from, to int) (lines []string) {
+	for i := max(from, 1) - 1; i < min(to, len(p.Steps)); i++ {
+		s := p.Steps[i]
+		lines = append(lines, folded([]string{s.head(fmt.Sprintf("%3d", i+1), "")})...)
+		for _, f := range s.fields() {
+			name := "       " + f.Key
+			text, designates, _ := shownArgument(s, f.Key, f.Value)
+			if str, ok := value.Force(f.Value).(value.Str); ok && !designates && !quotedHole.Match(encoded(f.Value)) && (strings.Contains(string(str), "\n") || utf8.RuneCountInString(text) > shownText) {
+				head := fmt.Sprintf("%s%s: a text of %d characters", name, s.sources(f.Key), utf8.RuneCountInString(string(str)))
+				lines = append(append(lines, folded([]string{head})...), caps.Margined(string(str), math.MaxInt)...)
+				continue
+			}
+			raw := encoded(f.Value)
+			if designates || utf8.RuneCount(raw) <= shownText {
+				lines = append(lines, folded([]string{name + " " + string(unquote(raw)) + s.sources(f.Key)})...)
+				continue
+			}
+			var pretty bytes.Buffer
+			if json.Indent(&pretty, raw, "", "  ") != nil {
+				pretty.Write(raw)
+			}
+			lines = append(append(lines, folded([]string{name + s.sources(f.Key) + ":"})...), caps.Margined(string(unquote(pretty.Bytes())), math.MaxInt)...)
+		}
+	}
+	return lines
+}
+
+// fields is a step's arguments by name, first those that say what is acted on; one that isn't a record has the name "".
+func (s *PlanStep) fields() []value.Field {
+	v := s.shownArgs(marked)
+	if r, ok := v.(*value.Record); ok {
+		first := func(f value.Field) int { return slices.Index(append(s.Designating, f.Key), f.Key) }
+		return slices.SortedStableFunc(slices.Values(r.Fields), func(a, b value.Field) int { return first(a) - first(b) })
+	}
+	return []value.Field{{Key: "", Value: v}}
+}
+
+// sources is what an argument is made of, in words.
+func (s *PlanStep) sources(name string) string {
+	if len(s.From[name]) == 0 {
+		return ""
+	}
+	return " (from: " + strings.Join(slices.Sorted(slices.Values(s.From[name])), ", ") + ")"
+}
+
+// head is a step's first line; times says how often it is made.
+func (s *PlanStep) head(number, times string) string {
+	head := number + " " + s.Op + times
+	if s.Capability != "" {
+		head += " (" + s.Capability + ")"
+	} else {
+		head += " (whether it is permitted is known only then)"
+	}
+	if s.Read {
+		head += ", which only reads, after what may change it"
+	}
+	return head
+}
+
+func encoded(v value.Value) []byte {
+	raw, err := journal.AppendValue(nil, v, maxPlanBytes)
+	if err != nil {
+		return []byte(`"(it can't be shown)"`)
+	}
+	return raw
 }
 
 // ascii is JSON, and words around it, with nothing but printable ASCII: letters of other alphabets can stand
-// for those they look like.
+// for those they look like, and many spaces for the end of a line.
 func ascii(s string) string {
 	var b strings.Builder
+	before := rune(0)
 	for _, r := range s {
+		again := r == ' ' && before == ' '
+		before = r
 		switch {
-		case r >= ' ' && r < 0x7f:
+		case r >= ' ' && r < 0x7f && !again:
 			b.WriteRune(r)
 		case r > 0xffff:
 			fmt.Fprintf(&b, `\u{%x}`, r)
@@ -139,33 +239,16 @@ func ascii(s string) string {
 
 // groupLines is steps of one operation, the first of which has the index i.
 func groupLines(i int, steps []*PlanStep) (lines []string) {
-	first := steps[0]
-	number := fmt.Sprintf("%3d", i+1)
-	op := first.Op
+	number, times := fmt.Sprintf("%3d", i+1), ""
 	if len(steps) > 1 {
-		number = fmt.Sprintf("%3d-%d", i+1, i+len(steps))
-		op = fmt.Sprintf("%s, %d times", op, len(steps))
+		number, times = fmt.Sprintf("%3d-%d", i+1, i+len(steps)), fmt.Sprintf(", %d times", len(steps))
 	}
-	head := number + " " + op
-	if first.Capability != "" {
-		head += " (" + first.Capability + ")"
-	} else {
-		head += " (whether it is permitted is known only then)"
-	}
-	if first.Read {
-		head += ", which only reads, after what may change it"
-	}
-	lines = append(lines, head)
+	lines = append(lines, steps[0].head(number, times))
 	args := make([][]value.Field, len(steps))
 	names := []string{}
 	for k, s := range steps {
-		v := s.shownArgs(marked)
-		r, ok := v.(*value.Record)
-		if !ok {
-			r = &value.Record{Fields: []value.Field{{Key: "", Value: v}}}
-		}
-		args[k] = r.Fields
-		for _, f := range r.Fields {
+		args[k] = s.fields()
+		for _, f := range args[k] {
 			if !slices.Contains(names, f.Key) {
 				names = append(names, f.Key)
 			}
@@ -180,7 +263,7 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 			if i < 0 {
 				continue
 			}
-			text, designating := shownArgument(s, name, args[k][i].Value)
+			text, designating, _ := shownArgument(s, name, args[k][i].Value)
 			designates = designates || designating
 			if !slices.Contains(texts, text) {
 				texts = append(texts, text)
@@ -216,12 +299,8 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 }
 
 // shownArgument is one argument in JSON: whole where it may say what is acted on, else its beginning.
-func shownArgument(s *PlanStep, name string, v value.Value) (text string, designates bool) {
-	raw, err := journal.AppendValue(nil, v, maxPlanBytes)
-	if err != nil {
-		return "(it can't be shown)", false
-	}
-	raw = unquote(raw)
+func shownArgument(s *PlanStep, name string, v value.Value) (text string, designates, cut bool) {
+	raw := unquote(encoded(v))
 	switch {
 	case s.Capability == "", name == "", slices.Contains(s.Designating, name):
 		designates = true
@@ -230,7 +309,7 @@ func shownArgument(s *PlanStep, name string, v value.Value) (text string, design
 	}
 	text = string(bytes.TrimSpace(raw))
 	if n := utf8.RuneCountInString(text); !designates && n > shownText {
-		text = fmt.Sprintf("%s... (%d characters)", string([]rune(text)[:shownText]), n)
+		return fmt.Sprintf("%s... (%d characters)", string([]rune(text)[:shownText]), n), false, true
 	}
-	return text, designates
+	return text, designates, false
 }

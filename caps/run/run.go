@@ -86,7 +86,7 @@ type Run struct {
 	planning *planning // nil: it isn't planned
 	doing    *doing    // nil: it does no plan
 
-	flows   *flows               // nil: nothing is said of what may go where
+	flows   *flows               // nil: no rule says where data may flow
 	sealed  string               // the name of what it gave; "": it was shown
 	stepped bool                 // something was evaluated before
 	decided map[int]*fault.Fault // of a twin that is followed: the calls that were denied

@@ -44,24 +44,26 @@ that can't be typed, and a number that is shown; this takes a terminal, so that 
 program answers in your place.
 
 A PLAN is p_ and the name of a run: what a run is about to do that --confirm has a
-person approve as a whole.
+person approve as a whole. Its steps can be read in full before the answer, or with
+--list PLAN on standard output.
 
 A no holds for every version of the name until --clear NAME, which forgets every
 answer about it.`,
 		Example: `  mcp-pif approve --list
   mcp-pif approve
   mcp-pif approve 1a2b3c4d
+  mcp-pif approve --list p_abcdefgh-17 | less
   mcp-pif approve --clear notes`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case o.list && (o.no || o.clear != "" || len(args) > 0):
-				return errors.New("--list stands alone")
+			case o.list && (o.no || o.clear != "" || len(args) > 0 && !strings.HasPrefix(args[0], "p_")):
+				return errors.New("--list stands alone, or with a plan")
 			case o.clear != "" && (o.no || len(args) > 0):
 				return errors.New("--clear NAME stands alone")
 			}
 			if len(args) == 1 && strings.HasPrefix(args[0], "p_") {
-				return cli.Failed(approvePlan(cmd, &stores, args[0], o.no))
+				return cli.Failed(o.plan(cmd, &stores, args[0]))
 			}
 			path, err := app.ConsentFile()
 			if err != nil {
@@ -83,6 +85,30 @@ answer about it.`,
 	return cmd
 }
 
+// plan shows a plan, and has it answered unless it is only listed.
+func (o *approveOptions) plan(cmd *cobra.Command, stores *journalOptions, id string) error {
+	if !o.list {
+		tty, err := openTerminal(cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		defer tty.Close()
+		return approvePlan(tty, bufio.NewReader(io.LimitReader(tty, 64<<10)), stores, id, o.no)
+	}
+	s, p, err := findPlan(stores, id)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if o.asJSON {
+		return cli.PrintJSON(cmd, p)
+	}
+	lines, _ := p.Lines()
+	lines = append(append(lines, "", "In full:"), p.Full(1, len(p.Steps))...)
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n"))
+	return err
+}
+
 // listQuestions shows what waits and what was answered.
 func listQuestions(cmd *cobra.Command, c *caps.Consents, stores *journalOptions, asJSON bool) error {
 	questions, answers, err := c.All()
@@ -101,7 +127,8 @@ func listQuestions(cmd *cobra.Command, c *caps.Consents, stores *journalOptions,
 		fmt.Fprintln(out, "Nothing waits for your approval.")
 	}
 	for _, p := range plans {
-		fold(out, "%s  the plan of \"%s\", version %d: %s, until %s", p.ID, p.Tool, p.Version, cli.Count(len(p.Steps), "step", "steps"), p.Expires().UTC().Format(time.RFC3339))
+		lines := caps.Folded(p.ID+"  ", fmt.Sprintf("the plan of \"%s\", version %d: %s, until %s", p.Tool, p.Version, cli.Count(len(p.Steps), "step", "steps"), p.Expires().UTC().Format(time.RFC3339)))
+		fmt.Fprintln(out, strings.Join(lines, "\n"))
 	}
 	for i := range questions {
 		q := &questions[i]
@@ -135,16 +162,29 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, stores *jo
 	if err != nil {
 		return err
 	}
-	if len(questions) == 0 && len(plans) > 0 && len(args) == 0 {
-		return fmt.Errorf("%s: 'mcp-pif approve --list' shows what waits, 'mcp-pif approve %s' the first plan", cli.Count(len(plans), "plan waits", "plans wait"), plans[0].ID)
+	if len(args) > 0 {
+		plans = nil
 	}
-	if len(questions) == 0 {
+	if len(questions)+len(plans) == 0 {
 		fmt.Fprintln(tty, "Nothing waits for your approval.")
 	}
-	if o.no && len(questions) > 1 {
-		return fmt.Errorf("%d questions wait: 'mcp-pif approve --list' shows them; say no to one, with 'mcp-pif approve QUESTION --no'", len(questions))
+	if n := len(questions) + len(plans); o.no && n > 1 {
+		return fmt.Errorf("%d questions wait: 'mcp-pif approve --list' shows them; say no to one, with 'mcp-pif approve QUESTION --no'", n)
 	}
 	open := 0
+	for i, p := range plans {
+		if len(plans) > 1 {
+			fmt.Fprintf(tty, "Plan %d of %d\n\n", i+1, len(plans))
+		}
+		switch err := approvePlan(tty, in, stores, p.ID, o.no); {
+		case errors.Is(err, errLeftOpen):
+			open++
+			fmt.Fprintln(tty, "Left open.")
+		case err != nil:
+			return err
+		}
+		fmt.Fprintln(tty)
+	}
 	for i := range questions {
 		if len(questions) > 1 {
 			fmt.Fprintf(tty, "Question %d of %d\n\n", i+1, len(questions))

@@ -13,7 +13,7 @@ import (
 )
 
 // numberShown is where the terminal shows the number that is to be typed.
-var numberShown = regexp.MustCompile(`(?m)^  (?:yes|clear) .* ([0-9]{4})\r?$`)
+var numberShown = regexp.MustCompile(`(?m)^  (?:yes|clear) (?:.* )?([0-9]{4})\r?$`)
 
 // questionShown is where it shows the question's name.
 var questionShown = regexp.MustCompile(`(?m)^  question  ([0-9a-f]{8})\r?$`)

@@ -104,7 +104,7 @@ func showCaps(cmd *cobra.Command, o *app.CapOptions, asJSON bool) error {
 	if len(grants) == 0 {
 		fmt.Fprintln(out, "No capabilities granted: tools can only compute.")
 	}
-	printAllowed(out, grants, auth.Policy.Denies(), auth.Policy.Secrets().List())
+	printAllowed(out, grants, auth.Policy.Denies(), auth.Policy.Confirms(), auth.Policy.Secrets().List())
 	if o.Principal != "" {
 		return nil
 	}
@@ -115,18 +115,21 @@ func showCaps(cmd *cobra.Command, o *app.CapOptions, asJSON bool) error {
 		for _, s := range own.Secrets {
 			secrets = append(secrets, s.Binding)
 		}
-		printAllowed(out, own.Grants, own.Denies, secrets)
+		printAllowed(out, own.Grants, own.Denies, own.Confirms, secrets)
 	}
 	return nil
 }
 
 // printAllowed prints what is granted, denied and bound.
-func printAllowed(out io.Writer, grants []*caps.Grant, denies []caps.Capability, secrets []caps.Binding) {
+func printAllowed(out io.Writer, grants []*caps.Grant, denies []caps.Capability, confirms []caps.Requests, secrets []caps.Binding) {
 	for _, g := range grants {
 		fmt.Fprintln(out, cli.PrintableLines(strings.TrimRight(g.Describe(), "\n")))
 	}
 	for _, d := range denies {
 		fmt.Fprintf(out, "denied: %s\n", cli.Printable(d.String()))
+	}
+	for _, c := range confirms {
+		fmt.Fprintf(out, "only as part of a plan that you approved, unless it only reads: %s\n", cli.Printable(c.Text))
 	}
 	for _, line := range app.SecretLines(secrets) {
 		fmt.Fprintln(out, cli.Printable(line))

@@ -23,7 +23,7 @@ import (
 // flowOf is the policy that the flags, or the last server's, say; an error if none does.
 func flowOf(k *app.Kept) (*flow.Policy, error) {
 	if k.Auth.Flow == nil {
-		return nil, errors.New("nothing is said of what may go where: give --label and --no-flow, --flow=designate, or a --policy with the member flow")
+		return nil, errors.New("no rule says where data may flow: give --label and --no-flow, --flow=designate, or a --policy with the member flow")
 	}
 	return k.Auth.Flow, nil
 }
@@ -281,8 +281,8 @@ func newFlow() *cobra.Command {
 	var asJSON *bool
 	cmd := &cobra.Command{
 		Use:   "flow",
-		Short: "Show what may go where",
-		Long: `Print the rules about what may go where, as sentences: those of --no-flow, of
+		Short: "Show where data may flow",
+		Long: `Print the rules about where data may flow, as sentences: those of --no-flow, of
 --flow=designate, and of the member flow of the policy file. A rule that no request
 could break, or that every one would, is an error, here as at the start of a server.
 
@@ -323,7 +323,7 @@ func showFlow(cmd *cobra.Command, o *app.CapOptions, asJSON bool) error {
 		if asJSON {
 			return cli.PrintJSON(cmd, shownFlow{Session: "no rules", Rules: []string{}})
 		}
-		fmt.Fprintln(out, "Nothing is said of what may go where: what a tool may do it may do with anything.")
+		fmt.Fprintln(out, "No rule says where data may flow: a tool may do what it may with all that it reads.")
 		return nil
 	}
 	if asJSON {

@@ -350,7 +350,7 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 		end()
 		return nil, err
 	}
-	tools, err := auth.Tools()
+	tools, err := auth.Tools(true)
 	if err != nil {
 		end()
 		return nil, err

@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -74,7 +74,7 @@ func waitingPlans(o *journalOptions) (all []*run.Planned, err error) {
 }
 
 // approvePlan shows a plan and has the person answer it.
-func approvePlan(cmd *cobra.Command, o *journalOptions, id string, no bool) error {
+func approvePlan(tty *controlling, in *bufio.Reader, o *journalOptions, id string, no bool) error {
 	s, p, err := findPlan(o, id)
 	if err != nil {
 		return err
@@ -86,25 +86,12 @@ func approvePlan(cmd *cobra.Command, o *journalOptions, id string, no bool) erro
 	case !p.Confirm:
 		return fmt.Errorf("the plan %s needs no approval", id)
 	}
-	tty, err := openTerminal(cmd.InOrStdin())
-	if err != nil {
-		return err
-	}
-	defer tty.Close()
 	lines, _ := p.Lines()
 	fmt.Fprintln(tty, strings.Join(lines, "\n"))
 	yes := false
 	if !no {
-		name, number := "yes", challenge()
-		fmt.Fprintf(tty, "\nType\n\n  %s %s\n\nto have exactly this done, no to refuse it, or press return to leave it open.\n\n> ", name, number)
-		line, err := bufio.NewReader(io.LimitReader(tty, 64<<10)).ReadString('\n')
-		switch line = strings.TrimRight(line, "\r\n"); {
-		case err != nil, line == "":
-			return errLeftOpen
-		case line == name+" "+number:
-			yes = true
-		case line != "no":
-			return errors.New("that didn't match, so nothing was answered")
+		if yes, err = askPlan(tty, in, p.Plan); err != nil {
+			return err
 		}
 	}
 	if err := run.AnswerPlan(s, p.Plan, yes, "terminal"); err != nil {
@@ -126,9 +113,77 @@ func notUnderWay(s *journal.Store, path, id string) error {
 	}
 	dir, err := app.TaskDirOf(path)
 	if err == nil && mcpserver.OwnerLives(dir, p.Owner) {
-		err = fmt.Errorf("a server is doing the plan %s right now, or was the last to and runs on: call run {\"plan\": ..., \"resume\": true} there, or end it first", p.ID)
+		err = fmt.Errorf("the server that began the plan %s is running: wait for what it gives, or end that server first", p.ID)
 	}
 	return err
+}
+
+// askPlan has a person say yes or no to a plan that is on the screen; before that they may read all of it.
+func askPlan(tty *controlling, in *bufio.Reader, p *run.Plan) (yes bool, err error) {
+	number := challenge()
+	fmt.Fprintf(tty, "\nType\n\n  yes %s\n      to have exactly this done\n  no\n      to refuse it\n  show 1, show 1-%d\n      to read steps in full\n\nor press return to leave it open.\n", number, len(p.Steps))
+	for tries := 0; tries < maxTries; {
+		fmt.Fprint(tty, "\n> ")
+		line, err := in.ReadString('\n')
+		words := strings.Fields(line)
+		if err != nil || len(words) == 0 {
+			return false, errLeftOpen
+		}
+		switch line = strings.Join(words, " "); {
+		case line == "yes "+number:
+			return true, nil
+		case line == "no":
+			return false, nil
+		case words[0] == "show" && len(words) < 3:
+			from, to, ok := stepsMeant(words[1:], len(p.Steps))
+			if !ok {
+				fmt.Fprintf(tty, "The steps are 1 to %d: show 1, or show 1-%[1]d.\n", len(p.Steps))
+				continue
+			}
+			if err := page(tty, in, p.Full(from, to)); err != nil {
+				return false, errLeftOpen
+			}
+			fmt.Fprintf(tty, "\nyes %s, no, show or return?\n", number)
+		default:
+			tries++
+			fmt.Fprintf(tty, "That didn't match, so nothing was answered: yes %s, no, show or return?\n", number)
+		}
+	}
+	return false, errLeftOpen
+}
+
+// stepsMeant reads 3, 2-7 or nothing, which is all, of n steps.
+func stepsMeant(words []string, n int) (from, to int, ok bool) {
+	if len(words) == 0 {
+		return 1, n, true
+	}
+	first, last, several := strings.Cut(words[0], "-")
+	from, err := strconv.Atoi(first)
+	if to = from; err == nil && several {
+		to, err = strconv.Atoi(last)
+	}
+	return from, to, err == nil && 1 <= from && from <= to && to <= n
+}
+
+// page prints lines, as many at once as the terminal has.
+func page(tty *controlling, in *bufio.Reader, lines []string) error {
+	_, rows, err := term.GetSize(int(tty.out.Fd()))
+	if err != nil || rows < 5 {
+		rows = 24
+	}
+	for at := 0; at < len(lines); {
+		next := min(at+rows-2, len(lines))
+		fmt.Fprintln(tty, strings.Join(lines[at:next], "\n"))
+		if at = next; at == len(lines) {
+			return nil
+		}
+		fmt.Fprintf(tty, "-- %d of %d lines; return for more, q to stop\n> ", at, len(lines))
+		line, err := in.ReadString('\n')
+		if err != nil || strings.HasPrefix(line, "q") {
+			return err
+		}
+	}
+	return nil
 }
 
 func newResolve() *cobra.Command {

@@ -52,7 +52,7 @@ func newRepl() *cobra.Command {
 				return cli.Failed(err)
 			}
 			defer auth.Close()
-			registry, err := auth.Tools()
+			registry, err := auth.Tools(false)
 			if err != nil {
 				return cli.Failed(err)
 			}
@@ -153,6 +153,8 @@ func (r *repl) do(entry string) bool {
 		r.call("help", map[string]any{"name": rest})
 	case word == ":tools":
 		r.tools()
+	case rest == "" && slices.Contains([]string{":t", ":type", ":s", ":step", ":evolve", ":drive"}, word):
+		r.complain(fmt.Sprintf("%s takes more than its name; help shows how", word))
 	case word == ":t", word == ":type":
 		r.describe(rest)
 	case word == ":s", word == ":step":

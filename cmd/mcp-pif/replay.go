@@ -53,7 +53,7 @@ that differs is reported.
 
 With --trace every evaluation is shown first, on the reference evaluator: its step,
 the steps left, its place, its variables, and each effect with its recorded
-outcome. 'mcp-pif step RUN' walks through them forth and back.
+outcome. 'mcp-pif step RUN' walks through them forwards and backwards.
 
 With --all every run on record is done again, after the whole journal was checked,
 and those that differ are shown.

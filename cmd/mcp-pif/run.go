@@ -1,12 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
@@ -21,6 +26,7 @@ func newRun() *cobra.Command {
 		memory          app.Size
 		rounds          int
 		drive, asJSON   bool
+		plan            string
 	)
 	cmd := &cobra.Command{
 		Use:   "run CODE [INPUT]",
@@ -33,7 +39,8 @@ INPUT is what a function is applied to: JSON, or any text as a string.
 The exit status is 1 when the program fails; the failure is on standard error.`,
 		Example: `  mcp-pif run '{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}' 7
   echo '{"add":[1,2]}' | mcp-pif run -
-  mcp-pif run --store pif.db square 12`,
+  mcp-pif run --store pif.db square 12
+  mcp-pif run --store pif.db --cap fs:./sandbox --confirm fs:./sandbox --plan p_abcdefgh-17`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := limits.Limits()
@@ -41,24 +48,29 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 				return err
 			}
 			l.Result = app.WholeResult
-			code, input, hasInput, err := cli.CodeAndInput(cmd, file, args)
-			if err != nil {
-				return err
+			call := map[string]any{"plan": plan, "resume": true}
+			if plan == "" {
+				code, input, hasInput, err := cli.CodeAndInput(cmd, file, args)
+				if err != nil {
+					return err
+				}
+				call = map[string]any{"code": code, "drive": drive}
+				if hasInput {
+					call["input"] = cli.InputJSON(input)
+				}
+			} else if len(args) > 0 || file != "" {
+				return errors.New("--plan takes no code: what is done was planned")
 			}
 			auth, err := grants.Open(cmd)
 			if err != nil {
 				return cli.Failed(err)
 			}
 			defer auth.Close()
-			registry, err := auth.Tools()
+			registry, err := auth.Tools(false)
 			if err != nil {
 				return cli.Failed(err)
 			}
 			s := mcpserver.New(mcpserver.Options{Registry: registry, Broker: auth.Broker, Limits: l, Trace: limits.Tracer(cmd.ErrOrStderr())})
-			call := map[string]any{"code": code, "drive": drive}
-			if hasInput {
-				call["input"] = cli.InputJSON(input)
-			}
 			for name, value := range map[string]string{"input_as": as, "steps": steps} {
 				if value != "" {
 					call[name] = value
@@ -70,7 +82,11 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			if rounds > 0 {
 				call["rounds"] = rounds
 			}
-			return printAnswer(cmd, evaluate(cmd, s, call), asJSON)
+			a := evaluate(cmd, s, call)
+			for i := range a.More {
+				a.More[i] = inShell(cmd, a.More[i])
+			}
+			return printAnswer(cmd, a, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -80,11 +96,42 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 	f.StringVar(&as, "input-as", "", "how the input is read: data (default), or as the predecessor did: auto, term")
 	f.StringVar(&steps, "steps", "", "budget of steps (default 10000000)")
 	f.Var(&memory, "memory", "budget of memory")
+	f.StringVar(&plan, "plan", "", "do this approved `PLAN`, which --confirm asked for; give the other flags again")
 	f.BoolVar(&drive, "drive", false, "take a tool's continue steps until it is done")
 	f.IntVar(&rounds, "rounds", 0, "with --drive, at most so many (default 10000)")
 	f.BoolVar(&asJSON, "json", false, "print the whole answer as JSON: result, type, steps, notes, or the error")
 	return cmd
 }
+
+// inShell completes the commands in a note about a plan by the flags of a command that apply to them.
+func inShell(cmd *cobra.Command, note string) string {
+	var all, stores []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		switch list, several := f.Value.(pflag.SliceValue); {
+		case slices.Contains([]string{"drive", "rounds", "input-as", "file", "plan", "json"}, f.Name):
+			return
+		case several:
+			values = list.GetSlice()
+		}
+		for _, v := range values {
+			word := " --" + f.Name + "=" + v
+			if strings.ContainsAny(v, " '\"\\$`*?~#&;|<>()[]{}!") {
+				word = " --" + f.Name + "='" + strings.ReplaceAll(v, "'", `'\''`) + "'"
+			}
+			if all = append(all, word); f.Name == "store" || f.Name == "profile" {
+				stores = append(stores, word)
+			}
+		}
+	})
+	note = planApproved.ReplaceAllString(note, "`$1"+strings.ReplaceAll(strings.Join(stores, ""), "$", "$$")+"` in a terminal shows it; then the next command")
+	return planNext.ReplaceAllString(note, "mcp-pif run"+strings.ReplaceAll(strings.Join(all, ""), "$", "$$")+" --plan $1")
+}
+
+var (
+	planApproved = regexp.MustCompile("`(mcp-pif approve p_[^`]+)` in a terminal shows it \\(with the server's --store, if it has one\\); then the next call")
+	planNext     = regexp.MustCompile(`\{"name":"run","arguments":\{"plan":"(p_[^"]+)"\}\}`)
+)
 
 // evaluate runs code; an interrupt cancels it.
 func evaluate(cmd *cobra.Command, s *mcpserver.Server, arguments map[string]any) mcpserver.Answer {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -145,15 +146,15 @@ func transcript(ts *testscript.TestScript, neg bool, args []string) {
 
 // scripted is a transcript under way.
 type scripted struct {
-	ts             *testscript.TestScript
-	in             io.Writer
-	out            *bufio.Reader
-	line           string
-	number         int
-	calls          int
-	task, question string
-	passed         []map[string]any // notifications since the last line sent that nobody wanted yet
-	answer         struct {         // of the last call
+	ts                   *testscript.TestScript
+	in                   io.Writer
+	out                  *bufio.Reader
+	line                 string
+	number               int
+	calls                int
+	task, question, plan string
+	passed               []map[string]any // notifications since the last line sent that nobody wanted yet
+	answer               struct {         // of the last call
 		Content           []struct{ Text string }
 		StructuredContent json.RawMessage
 		IsError           bool
@@ -200,7 +201,9 @@ func (s *scripted) next(notification string) map[string]any {
 	}
 }
 
-// note remembers the task that a message names, and its question.
+var planShown = regexp.MustCompile(`p_[0-9a-z]{8}-[0-9]+(?:\.[0-9]+)?`)
+
+// note remembers the task that a message names, and its question, and the plan.
 func (s *scripted) note(m map[string]any) {
 	result, _ := m["result"].(map[string]any)
 	structured, _ := result["structuredContent"].(map[string]any)
@@ -213,10 +216,14 @@ func (s *scripted) note(m map[string]any) {
 	for key := range questions {
 		s.question = key
 	}
+	text, _ := json.Marshal(structured)
+	if id := planShown.Find(text); id != nil {
+		s.plan = string(id)
+	}
 }
 
 func (s *scripted) do() {
-	s.line = strings.NewReplacer("$task", s.task, "$question", s.question).Replace(s.line)
+	s.line = strings.NewReplacer("$task", s.task, "$plan", s.plan, "$question", s.question).Replace(s.line)
 	word, rest, _ := strings.Cut(s.line, " ")
 	switch word {
 	case ">":

@@ -154,7 +154,7 @@ server. To try it by hand end this with Ctrl-D and run 'mcp-pif tour' or
 	if err != nil {
 		return cli.Failed(err)
 	}
-	tools, err := auth.Tools()
+	tools, err := auth.Tools(true)
 	if err != nil {
 		return cli.Failed(err)
 	}

@@ -36,8 +36,8 @@ func newStep() *cobra.Command {
 	var o stepOptions
 	cmd := &cobra.Command{
 		Use:   "step RUN",
-		Short: "Walk through a recorded run forth and back",
-		Long: `Walk through a recorded run, evaluation by evaluation, forth and back. RUN is what
+		Short: "Walk through a recorded run, forwards and backwards",
+		Long: `Walk through a recorded run, evaluation by evaluation, forwards and backwards. RUN is what
 the journal calls it ('mcp-pif journal runs'). Nothing is done in the world: effects
 have their recorded outcomes. Commands come from the terminal or from standard
 input, a line each; an empty line does the last one again:
@@ -226,6 +226,11 @@ func (s *stepper) do(words []string) error {
 		return printLines(s.out, sum, mostLines)
 	case "q", "quit":
 		return io.EOF
+	}
+	if word := strings.Join(words, " "); word != "help" && word != "?" {
+		if err := s.say("there is no command %q; these are all:", word); err != nil {
+			return err
+		}
 	}
 	_, err := fmt.Fprint(s.out, stepHelp)
 	return err

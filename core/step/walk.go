@@ -1,4 +1,4 @@
-// Package step walks through a run forth and back.
+// Package step walks through a run forwards and backwards.
 //
 // Nothing of a run is kept but what it depends on: its rounds, each a program with
 // its input, its budgets and whatever answers its requests. A [Walk] evaluates that

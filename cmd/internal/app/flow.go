@@ -16,7 +16,7 @@ type flowOptions struct{ labels, noFlows, presets []string }
 func (o *flowOptions) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.labels, "label", nil, "call what `NAME=CAPABILITY` gives by a name, for --no-flow, such as private=fs.read:./private; may be repeated")
 	f.StringArrayVar(&o.noFlows, "no-flow", nil, "deny that `NAME>CAPABILITY[:ARGUMENT]` is given what the name stands for, such as 'private>fetch' or 'mail,web>mail.send:to'; may be repeated")
-	f.StringArrayVar(&o.presets, "flow", nil, "`MODE` of the rules about what may go where: designate adds that nothing from beyond this machine decides what is acted on; report only records what would be denied")
+	f.StringArrayVar(&o.presets, "flow", nil, "`MODE` of the rules about where data may flow: designate adds that nothing from beyond this machine decides what is acted on; report only records what would be denied")
 }
 
 // config is what the flags say besides the member of a policy file; nil: there is none.
@@ -67,6 +67,6 @@ func (a *Authority) checkFlow(said sayings) {
 	case err != nil:
 		a.log.Error("what the policy says of flow is refused; what held before stays", "error", err)
 	case hash(now) != hash(a.Flow):
-		a.log.Warn("the policy says something else of what may go where than when this server started: that holds after a restart")
+		a.log.Warn("the policy says something else of where data may flow than when this server started: that holds after a restart")
 	}
 }

@@ -56,7 +56,7 @@ func FixPaths(flag, value string, fix func(string) (string, error)) (string, err
 		from, to, _ := strings.Cut(value, ">")
 		to, err := FixPaths("cap", to, fix)
 		return from + ">" + to, err
-	case "cap", "deny", "ask":
+	case "cap", "deny", "ask", "confirm":
 		parts := scoped.FindStringSubmatch(value)
 		kind, _, _ := strings.Cut(value, ":")
 		kind, _, _ = strings.Cut(kind, ".")

@@ -18,6 +18,7 @@ import (
 // grants, those that a person approves for each tool, and denials.
 type allowed struct {
 	granted, asked, denied []string
+	confirmed              []string
 	secrets                []caps.Binding
 	processes              map[string]caps.Command
 	servers                map[string]*caps.ServerPolicy
@@ -50,7 +51,7 @@ func (s sayings) some(principals bool) bool {
 // said reads the flags and the policy file. What it says of principals is checked
 // even where nobody is one.
 func (a *Authority) said() (s sayings, err error) {
-	s.all = allowed{granted: slices.Concat(a.options.Folders, a.options.Grants), asked: a.options.Asks, denied: a.options.denies}
+	s.all = allowed{granted: slices.Concat(a.options.Folders, a.options.Grants), asked: a.options.Asks, denied: a.options.denies, confirmed: a.options.confirms}
 	if s.flow, err = a.options.flowOptions.config(nil); err != nil {
 		return s, err
 	}
@@ -135,7 +136,7 @@ func (a *Authority) with(to allowed, e caps.PolicyEntry) (allowed, error) {
 	}
 	return allowed{
 		granted: slices.Concat(to.granted, e.Grant), asked: slices.Concat(to.asked, e.Ask), denied: slices.Concat(to.denied, e.Deny),
-		secrets: slices.Concat(to.secrets, bindings), processes: e.Processes, servers: e.Servers,
+		confirmed: slices.Concat(to.confirmed, e.Confirm), secrets: slices.Concat(to.secrets, bindings), processes: e.Processes, servers: e.Servers,
 	}, nil
 }
 
@@ -184,6 +185,9 @@ func (a *Authority) replace(said sayings) (err error) {
 	}
 	all := own[""]
 	delete(own, "")
+	for _, text := range caps.Unconfirmed(all.Confirms, all.Grants) {
+		a.log.Warn(text)
+	}
 	return a.Principals.Replace(all, own)
 }
 
@@ -213,6 +217,13 @@ func (a *Authority) resolve(principal string, s sayings, secrets *hidden, common
 			return got, badCapability("denying", text, err)
 		}
 		got.Denies = append(got.Denies, c)
+	}
+	for _, text := range said.confirmed {
+		c, err := caps.ParseRequests(text, "", a.Kinds)
+		if err != nil {
+			return got, fmt.Errorf("--confirm %s: %w", text, err)
+		}
+		got.Confirms = append(got.Confirms, c)
 	}
 	// A name that is mapped for everybody is so for a principal's own grants, too.
 	for _, a := range []allowed{s.all, said} {

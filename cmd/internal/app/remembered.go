@@ -19,7 +19,7 @@ import (
 func (o *CapOptions) AuthorityFlags() map[string]*[]string {
 	return map[string]*[]string{
 		"cap": &o.Grants, "deny": &o.denies, "ask": &o.Asks, "proc": &o.processes, "secret": &o.secrets, "sandbox": &o.Sandbox, "folder": (*[]string)(&o.Folders),
-		"mcp": &o.mcp, "label": &o.labels, "no-flow": &o.noFlows, "flow": &o.presets,
+		"mcp": &o.mcp, "label": &o.labels, "no-flow": &o.noFlows, "flow": &o.presets, "confirm": &o.confirms,
 	}
 }
 
@@ -41,6 +41,9 @@ func (o *CapOptions) remember(store string) error {
 		said[flag] = slices.Clone(*values)
 	}
 	for flag, values := range said {
+		if flag == "folder" { // it is a capability by now
+			flag = "cap"
+		}
 		for i := range values {
 			if values[i], err = FixPaths(flag, values[i], AbsolutePath); err != nil {
 				return err

@@ -108,13 +108,6 @@ func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, d
 // what can't be written ends that.
 func (a *Authority) record(lasts bool) error {
 	options := run.Options{Policy: a.Policy, Journal: a.Journal, Log: a.log, Consents: a.Consents()}
-	for _, text := range a.options.confirms {
-		c, err := caps.ParseRequests(text, "", a.Kinds)
-		if err != nil {
-			return fmt.Errorf("--confirm %s: %w", text, err)
-		}
-		options.Confirm = append(options.Confirm, c)
-	}
 	if a.Flow != nil {
 		path, err := a.sessionFile()
 		if err != nil {
@@ -142,8 +135,9 @@ func (a *Authority) record(lasts bool) error {
 	return a.applyRevocations()
 }
 
-// Tools is the tools that the journal tells of, what they may do decided anew.
-func (a *Authority) Tools() (*registry.Registry, error) {
+// Tools is the tools that the journal tells of, what they may do decided anew. With tell the log has those that may
+// not act now.
+func (a *Authority) Tools(tell bool) (*registry.Registry, error) {
 	tools, problems, err := registry.Open(run.Log(a.Journal), a.Policy)
 	if err != nil {
 		return nil, err
@@ -153,7 +147,9 @@ func (a *Authority) Tools() (*registry.Registry, error) {
 	}
 	blocked, waiting := 0, 0
 	for _, t := range tools.Snapshot().All() {
-		a.Broker.Prepare(t.Held)
+		if a.Broker.Prepare(t.Held); !tell {
+			continue
+		}
 		if len(a.Policy.Asks(t.Held)) > 0 && a.Broker.Consent(t) != caps.Approved {
 			waiting++
 		}

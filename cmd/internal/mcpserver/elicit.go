@@ -119,6 +119,9 @@ type question struct {
 
 // asksAnybody reports whether a call of a tool may have a question.
 func (s *Server) asksAnybody(tool string) bool {
+	if s.opts.Elicit && tool != "evolve" && len(s.broker.Policy().Confirms()) > 0 {
+		return true
+	}
 	if tool == "evolve" || tool == "run" && s.opts.Elicit && s.broker.Policy().Asking() {
 		return s.opts.Elicit && s.broker.Policy().Asking()
 	}

@@ -43,7 +43,7 @@ func (s *Server) secretive() *fault.Fault {
 var redactedMembers = []string{"args", "args_blob", "args_hash", "args_measured", "asked", "asked_blob", "asked_hash", "value", "value_blob", "value_hash", "error",
 	"input", "inputs", "read", "result", "type", "steps", "rounds", "effects", "answer", "stopped", "call", "code", "from"}
 
-// redacted is an event as a model may see it where there are rules about what may go where: without data,
+// redacted is an event as a model may see it where there are rules about where data may flow: without data,
 // which would come from nowhere.
 func (s *Server) redacted(e *journal.Event) *journal.Event {
 	p := s.broker.Flow()

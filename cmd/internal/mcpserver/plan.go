@@ -31,6 +31,9 @@ type planCall struct {
 
 type planKey struct{}
 
+// readKey is what a client reads by a run that has no other answer: a prompt, or a resource.
+type readKey struct{}
+
 // planOf is what is to become of a call; nil: it is done as ever.
 func planOf(ctx context.Context) *planCall {
 	p, _ := ctx.Value(planKey{}).(*planCall)
@@ -44,8 +47,13 @@ func (s *Server) mustPlan(t *task) bool {
 
 // planned is run with "plan": true, and any call of a tool that has to be planned.
 func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Program, in core.Input) Answer {
-	if t.drive {
+	if t.drive && t.plan {
 		return failed(invalid(`run takes "plan" without "drive"`, "run", runArguments))
+	} else if t.drive {
+		return failed(&fault.Fault{
+			Kind: fault.Refused, Message: fmt.Sprintf("the tool %q may change what the operator approves as a whole first (--confirm), so it isn't driven: each of its steps is planned by itself", t.tool.Name),
+			Hint: `Call run without "drive": the answer is a plan, and what the plan gives has the call of the next step.`,
+		})
 	}
 	start := t.start(&c, s.limits)
 	start.Lasts = true
@@ -99,6 +107,11 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 // offerPlan answers with a plan that was made, or does it where nobody need be asked.
 func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) Answer {
 	state := "ready"
+	if asked, _ := ctx.Value(readKey{}).(string); p.Confirm && asked != "" {
+		s.withdrawPlan(p)
+		hint := fmt.Sprintf(`Run the tool: {"name":"run","arguments":{"tool":%q,"plan":true,"input":...}}; the user sees the plan and approves it.`, t.tool.Name)
+		return failed(&fault.Fault{Kind: fault.Denied, Message: fmt.Sprintf("the tool %q changes what the operator approves as a whole first (--confirm), and what reads %s can't wait for that", t.tool.Name, asked), Hint: hint})
+	}
 	if t.plan && p.Complete && len(p.Steps) == 0 && !s.withholds() {
 		a := s.doPlan(ctx, c, p.ID, false, false, true)
 		a.tell([]string{"there was nothing to plan: it changes nothing, and this is what it gives"}, "")
@@ -123,26 +136,59 @@ func (s *Server) confirmHere(ctx context.Context, p *run.Plan) bool {
 		return false
 	}
 	lines, _ := p.Lines()
-	answers := []string{"yes, do exactly this", "no"}
-	res, err := e.elicit(ctx, &mcp.ElicitParams{
-		Mode:    "form",
-		Message: strings.Join(lines, "\n"),
-		RequestedSchema: json.RawMessage(begin().text("type", "object").
-			raw("properties", begin().raw("answer", begin().text("type", "string").text("title", "Your answer").raw("enum", encode(answers)).end()).end()).
-			raw("required", encode([]string{"answer"})).end()),
-	})
-	if err != nil || res.Action != "accept" {
-		return false
+	pages := []string{strings.Join(lines, "\n")}
+	if p.InPart() {
+		pages = append(pages, formPages(p)...)
 	}
-	text, _ := res.Content["answer"].(string)
-	if !slices.Contains(answers, text) {
-		return false
+	answers := []string{"yes, do exactly this", "no", ""}
+	text := ""
+	for at := 0; ; at++ { // as far as there is more to read, and no answer
+		given := answers[:2]
+		if at+1 < len(pages) {
+			answers[2] = "show it in full first"
+			if at > 0 {
+				answers[2] = fmt.Sprintf("go on reading (page %d of %d)", at+1, len(pages)-1)
+			}
+			given = answers
+		}
+		res, err := e.elicit(ctx, &mcp.ElicitParams{
+			Mode:    "form",
+			Message: pages[at],
+			RequestedSchema: json.RawMessage(begin().text("type", "object").
+				raw("properties", begin().raw("answer", begin().text("type", "string").text("title", "Your answer").raw("enum", encode(given)).end()).end()).
+				raw("required", encode([]string{"answer"})).end()),
+		})
+		if err != nil || res.Action != "accept" {
+			return false
+		}
+		if text, _ = res.Content["answer"].(string); !slices.Contains(given, text) {
+			return false
+		}
+		if text != answers[2] {
+			break
+		}
 	}
 	if err := run.AnswerPlan(s.broker.Journal(), p, text == answers[0], "elicitation"); err != nil {
 		s.log.Error("what was said to a plan could not be recorded", "plan", p.ID, "error", err)
 		return false
 	}
 	return text == answers[0]
+}
+
+const (
+	formLines     = 100 // of a page of a plan in a form
+	formPagesMost = 12
+)
+
+// formPages is a plan in full, in parts that a form can have.
+func formPages(p *run.Plan) (pages []string) {
+	for part := range slices.Chunk(p.Full(1, len(p.Steps)), formLines) {
+		if len(pages) == formPagesMost {
+			return append(pages, fmt.Sprintf("There is more than fits here: mcp-pif approve --list %s, in a terminal, shows all.", p.ID))
+		}
+		pages = append(pages, strings.Join(part, "\n"))
+	}
+	return pages
 }
 
 // withholds reports whether a model may not be shown what a plan is made of.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -91,7 +92,7 @@ func newNoteWorld(t *testing.T, confirm bool) (*Server, *noteWorld) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.Confirm = []caps.Requests{r}
+		policy.Confirm([]caps.Requests{r})
 	}
 	s := New(Options{Elicit: true, Broker: run.New(o)})
 	for _, text := range []string{
@@ -206,6 +207,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+var moreToRead = regexp.MustCompile(`show it in full first|go on reading \(page [0-9]+ of [0-9]+\)`)
+
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	s, world := newNoteWorld(t, true)
@@ -237,7 +240,27 @@ func TestConfirm(t *testing.T) {
 			t.Errorf("%s: %s %q", name, a.Text, world.done())
 		}
 	}
-	// A client that asks its user.
+	// A client that asks its user, who reads all of it first.
+	var shown []string
+	ctx := context.WithValue(t.Context(), elicitorKey{}, &elicitor{talks: &talks{}, ask: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+		shown = append(shown, p.Message)
+		answer := "yes, do exactly this"
+		if more := moreToRead.FindString(string(p.RequestedSchema.(json.RawMessage))); more != "" {
+			answer = more
+		}
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": answer}}, nil
+	}})
+	long := strings.Repeat("a line of a letter, which is long\n", 350) + "the end"
+	before := len(world.done())
+	if a := s.Call(ctx, Call{Tool: "copy", Arguments: encode(map[string]string{"input": "a"})}); a.Fault != nil || len(shown) != 1 {
+		t.Errorf("%s %q", a.Text, shown)
+	}
+	world.notes["a"], shown = long, nil
+	if a := s.Call(ctx, Call{Tool: "copy", Arguments: encode(map[string]string{"input": "a"})}); a.Fault != nil || len(shown) != 5 || !strings.Contains(shown[4], "  |   the end") || len(world.done()) < before+len(long) {
+		t.Errorf("%s %q", a.Text, shown)
+	}
+	world.notes["a"] = "hello"
+	// And one who doesn't.
 	for answer, want := range map[string]bool{"yes, do exactly this": true, "no": false, "yes": false} {
 		before := world.done()
 		ctx := context.WithValue(t.Context(), elicitorKey{}, &elicitor{talks: &talks{}, ask: func(_ context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {

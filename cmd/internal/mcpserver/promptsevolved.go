@@ -79,6 +79,7 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 		return nil, badPrompt(f)
 	}
 	call := begin().text("name", name).raw("arguments", encode(args)).end()
+	ctx = context.WithValue(ctx, readKey{}, "a prompt")
 	a := s.guarded(promptCall, func() Answer {
 		return s.runPrompt(ctx, Call{Tool: promptCall, Arguments: json.RawMessage(call), Tools: tools, ticket: s.tickets.Add(1)})
 	})
@@ -205,7 +206,7 @@ func (s *Server) publishedContent(ctx context.Context, name string) ([]*mcp.Reso
 	if !ok || t.As != registry.AsResource {
 		return nil, nil
 	}
-	a := s.Call(ctx, Call{Tool: name, Arguments: json.RawMessage(`{}`), Tools: tools})
+	a := s.Call(context.WithValue(ctx, readKey{}, "a resource"), Call{Tool: name, Arguments: json.RawMessage(`{}`), Tools: tools})
 	if a.Fault != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
 	}

@@ -82,7 +82,7 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Server, stop func()
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		o.Confirm = []caps.Requests{r}
+		policy.Confirm([]caps.Requests{r})
 	}
 	s = New(Options{Broker: run.New(o), TaskDir: filepath.Join(w.dir, "tasks"), Limits: Limits{Runs: 2 * maxTasks}})
 	leave := s.OpenTasks(w.t.Context())

@@ -51,7 +51,7 @@ func TestViews(t *testing.T) {
 		"events?seq=1":     {"&#34;seq&#34;: 1"},
 		"questions":        {"Nothing waits"},
 		"servers":          {"No server was added"},
-		"flow":             {"Nothing is said of what may go where"},
+		"flow":             {"No rule says where data may flow"},
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()

@@ -69,7 +69,7 @@ type Store struct {
 	Tools   *registry.Registry
 	Server  *mcpserver.Server
 	Policy  *caps.Policy
-	// Flow is what may go where; nil: nothing is said.
+	// Flow is where data may flow; nil: nothing is said.
 	Flow *flow.Policy
 	// Consents is what was answered to the tools' questions; nil: nothing.
 	Consents *caps.Consents

@@ -63,7 +63,7 @@ func showServers(q *request) (view, error) {
 	return view{Template: "servers.html", Title: "Servers", Data: &d}, nil
 }
 
-// showFlow is the rules about what may go where, in sentences.
+// showFlow is the rules about where data may flow, in sentences.
 func showFlow(q *request) (view, error) {
 	return view{Template: "flow.html", Title: "Flow", Data: q.store.Flow}, nil
 }
