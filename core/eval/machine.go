@@ -91,18 +91,19 @@ const (
 // Machine is one run. It is not safe for concurrent use. Get one with [Start].
 type Machine struct {
 	// The loop's registers while it isn't running, and what it reads.
-	ip, r, cb, hb unsafe.Pointer
-	fuel          int64
-	hp, hlim      uintptr
-	slim          uintptr
-	consts        []word
+	ip, r, cb unsafe.Pointer
+	fuel      int64
+	hp, hlim  uintptr
+	slim      uintptr
+	consts    []word
 
 	stake       *Stake // in the pool; nil: nobody's
 	stack, heap []word
-	first       []word // where both start
-	tainted     bool   // an earlier run may have left references in the stack
-	dirty       int    // stack words from here on were never written since they were cleared
-	slack       int    // words a window may need above the stack's limit
+	first       []word         // where both start
+	hb          unsafe.Pointer // the heap; so far down for the loop's place: see TestDispatch
+	tainted     bool           // an earlier run may have left references in the stack
+	dirty       int            // stack words from here on were never written since they were cleared
+	slack       int            // words a window may need above the stack's limit
 
 	prog     *Program
 	unit     *code.Unit // whose tables the machine has
