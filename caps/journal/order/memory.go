@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 )
@@ -118,12 +119,7 @@ func (m *Memory) from(place uint64, identity string) ([]placed, <-chan struct{},
 	case place > m.last+1:
 		return nil, nil, ErrEnds
 	}
-	i, _ := slices.BinarySearchFunc(m.kept, place, func(x placed, place uint64) int {
-		if x.place < place {
-			return -1
-		}
-		return 1
-	})
+	i := sort.Search(len(m.kept), func(i int) bool { return m.kept[i].place >= place })
 	return slices.Clone(m.kept[i:min(len(m.kept), i+64)]), m.grown, nil
 }
 

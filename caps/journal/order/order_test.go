@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,79 @@ func TestMemory(t *testing.T) {
 	t.Parallel()
 	m := order.NewMemory(order.MemoryOptions{})
 	ordertest.Run(t, m.Open)
+}
+
+func TestShared(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	ordertest.Run(t, func() order.Order { return order.Share(m.Open()) })
+}
+
+// A counted order counts how many follow it.
+type counted struct {
+	order.Order
+	now atomic.Int64
+}
+
+func (c *counted) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	c.now.Add(1)
+	defer c.now.Add(-1)
+	return c.Order.Follow(ctx, from, fn)
+}
+
+// Fifty that follow the end are one for the order. One of them falls behind what is kept in
+// memory; all see what they would see alone; and none is left in the end.
+func TestSharedIsOne(t *testing.T) {
+	t.Parallel()
+	const followers, proposals = 50, 6000
+	c := &counted{Order: order.NewMemory(order.MemoryOptions{}).Open()}
+	o := order.Share(c)
+	propose := func(n int) {
+		if err := o.Propose(t.Context(), fmt.Append(nil, n)); err != nil {
+			t.Error(err)
+		}
+	}
+	done := errors.New("done")
+	propose(0)
+	var group, all sync.WaitGroup
+	all.Add(followers)
+	for f := range followers {
+		group.Go(func() {
+			next, stopped := 0, false
+			err := o.Follow(t.Context(), 1, func(place uint64, p []byte) error {
+				if place != uint64(next+1) || string(p) != fmt.Sprint(next) {
+					return fmt.Errorf("place %d has %q after %d", place, p, next)
+				}
+				if next == 0 {
+					all.Done()
+				}
+				if next++; next == proposals {
+					return done
+				}
+				if f == 0 && !stopped { // until the others have seen more than is kept
+					stopped = true
+					all.Wait()
+					if now := c.now.Load(); now != 1 {
+						t.Errorf("%d follow for %d", now, followers)
+					}
+					for n := 1; n < proposals; n++ {
+						propose(n)
+					}
+				}
+				return nil
+			})
+			if err != done {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	for c.now.Load() > 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("who follows for the others stays when they are gone")
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // faulty returns a fate of all that engines do: delays, doubled proposals, refused ones that

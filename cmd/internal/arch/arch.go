@@ -168,6 +168,10 @@ var rules = map[string]rule{
 	"plugins/mcp/mcpprobe": {std: anyStd, ours: []string{"core/value", "caps", "caps/run", "plugins/host", "plugins/mcp"}},
 	"plugins/mcp/mcptest":  {std: anyStd, tests: true},
 
+	// A cluster's order, in engines that exist.
+	"cmd/internal/orders/postgres":        {std: anyStd, ours: []string{"caps/journal/order"}, libraries: []string{"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn"}},
+	"cmd/internal/orders/postgres/pgtest": {std: anyStd, ours: []string{"cmd/internal/wait"}, libraries: []string{"github.com/jackc/pgx/v5"}, tests: true},
+
 	"cmd/internal/arch":           {std: anyStd},
 	"cmd/internal/pinned":         {std: anyStd},
 	"cmd/internal/pinned/npmtest": {std: anyStd, tests: true},

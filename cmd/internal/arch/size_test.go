@@ -16,11 +16,11 @@ import (
 // comments and blank lines: what it has, rounded up to tens. Who raises a number says why
 // in the commit; the aim for the sum is 70,000 lines in 340 files.
 var maxLines = map[string]int{
-	"(tests)":                      5530,
+	"(tests)":                      5760,
 	"caps":                         7690,
 	"caps/flow":                    1240,
 	"caps/journal":                 5110,
-	"caps/journal/order":           260,
+	"caps/journal/order":           400,
 	"caps/registry":                4560,
 	"caps/run":                     4890,
 	"caps/statefile":               350,
@@ -29,6 +29,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1070,
 	"cmd/internal/mcpserver":       12520,
+	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/packs":           240,
 	"cmd/internal/pinned":          440,
 	"cmd/internal/playground":      130,
