@@ -21,6 +21,8 @@ type advice struct {
 	selves map[int]string       // of self inside a named function, by the places of its calls
 	pairs  map[term.Term]string // of what stands in a function that is passed a pair
 	walked map[*term.Lam]bool
+	// matches is set where re_match is used.
+	matches bool
 	notes  []Note // their places aren't known yet
 	pos    []int
 }
@@ -71,6 +73,7 @@ func (a *advice) walk(t term.Term, in string, around *function) {
 		around = &function{t.Param, nil, around}
 	case *term.Prim:
 		a.at[t.Pos()] = t
+		a.matches = a.matches || prim.Get(t.ID).Name == "re_match"
 		a.passed(t, around)
 	}
 	term.Children(t, func(child term.Term) bool {
@@ -164,6 +167,9 @@ func (a *advice) hint(x *failure) string {
 		}
 	}
 	t, _ := a.at[x.pos].(*term.Prim)
+	if t != nil && t != x.test.t {
+		return a.ofLibrary(t, x)
+	}
 	switch bad := x.test.bad; {
 	case bad == prim.KindPair && a.pairs[x.test.t] != "":
 		return a.pairs[x.test.t]
@@ -174,6 +180,10 @@ func (a *advice) hint(x *failure) string {
 		if l, r := own(t.Args[0], "A"), own(t.Args[1], "B"); len(l)+len(r) < longestOwn {
 			return strings.Replace(x.f.Hint, "[A,B]", "["+l+","+r+"]", 1)
 		}
+	case bad == prim.KindBool && a.matches && (prim.Get(t.ID).Name == "get" || t.ID == prim.At):
+		return `re_match gives true or false; re_find gives a record with the named groups, or null: {"re_find":[S,"(?P<name>\\w+)"]}.`
+	case a.swapped(t, x) != "":
+		return a.swapped(t, x)
 	case bad == prim.KindRecord && x.test.want&prim.KindList != 0:
 		for _, arg := range t.Args {
 			if p, ok := arg.(*term.Prim); ok && prim.Get(p.ID).Result == prim.KindRecord {
@@ -182,6 +192,28 @@ func (a *advice) hint(x *failure) string {
 		}
 	}
 	return ""
+}
+
+// ofLibrary is the hint on a failure in what a row of the library means.
+func (a *advice) ofLibrary(t *term.Prim, x *failure) string {
+	if x.test.bad == prim.KindString && prim.Get(t.ID).Name == "reverse" {
+		return fmt.Sprintf(`reverse takes a list: write {"join":[{"reverse":{"chars":%s}},""]} for a string.`, own(t.Args[0], "S"))
+	}
+	return a.swapped(t, x)
+}
+
+// swapped is the hint on two operands that each fit the other's place alone.
+func (a *advice) swapped(t *term.Prim, x *failure) string {
+	row := prim.Get(t.ID)
+	if len(t.Args) != 2 || len(row.Params) != 2 || row.Shape != prim.Array || x.test.bad == 0 {
+		return ""
+	}
+	first, second := row.Params[0].Kinds, row.Params[1].Kinds
+	if first&second != 0 || x.test.bad&^(first|second) != 0 {
+		return ""
+	}
+	l, r := own(t.Args[0], "A"), own(t.Args[1], "B")
+	return fmt.Sprintf(`%[1]s takes %[2]s first, and then %[3]s: {"%[1]s":[%[5]s,%[4]s]}.`, row.Name, first.Phrase(), second.Phrase(), l, r)
 }
 
 // own is an operand as the hint has it: its code, if that is short.

@@ -83,14 +83,14 @@ func TestDeclaredRefused(t *testing.T) {
 	}
 	// Widening.
 	for _, c := range []struct{ code, declared string }{
-		{`n => n / 2`, property("input", `{"type":"number"}`)},
-		{`n => n / 2`, property("input", `{"type":["integer","null"]}`)},
-		{`n => n / 2`, property("input", `{"minimum":0}`)},
-		{`n => n / 2`, property("input", `{"anyOf":[{"type":"integer"},{"type":"string"}]}`)},
-		{`n => n / 2`, property("input", `{"oneOf":[{"type":"integer"},{}]}`)},
-		{`r => r.a / 2`, property("input", `{"type":"object","properties":{"a":{"type":"integer"}}}`)},
-		{`xs => map(x => x / 2, xs)`, property("input", `{"type":"array","items":{"type":"number"}}`)},
-		{`r => r.a / 2`, property("input", `{"type":"object","additionalProperties":{"type":"integer"}}`)},
+		{`n => n % 2`, property("input", `{"type":"number"}`)},
+		{`n => n % 2`, property("input", `{"type":["integer","null"]}`)},
+		{`n => n % 2`, property("input", `{"minimum":0}`)},
+		{`n => n % 2`, property("input", `{"anyOf":[{"type":"integer"},{"type":"string"}]}`)},
+		{`n => n % 2`, property("input", `{"oneOf":[{"type":"integer"},{}]}`)},
+		{`r => r.a % 2`, property("input", `{"type":"object","properties":{"a":{"type":"integer"}}}`)},
+		{`xs => map(x => x % 2, xs)`, property("input", `{"type":"array","items":{"type":"number"}}`)},
+		{`r => r.a % 2`, property("input", `{"type":"object","additionalProperties":{"type":"integer"}}`)},
 	} {
 		if _, f := check.Narrow(reportOf(t, c.code), json.RawMessage(c.declared)); f == nil || !strings.Contains(f.Message, "can't take") {
 			t.Errorf("%s as %s: %v", c.code, c.declared, f)
@@ -154,12 +154,12 @@ func TestDeclaredFields(t *testing.T) {
 
 func TestDeclaredChecked(t *testing.T) {
 	for _, c := range []struct{ code, declared, arguments, refused string }{
-		{`n => n / 2`, property("input", `{"type":"integer","minimum":0}`), `{"input":0}`, ""},
-		{`n => n / 2`, property("input", `{"type":"integer","minimum":0}`), `{"input":-1}`, "input: -1 is not at least 0"},
-		{`n => n / 2`, property("input", `{"type":"integer","exclusiveMaximum":10}`), `{"input":10}`, "not less than 10"},
-		{`n => n / 2`, property("input", `{"type":"integer","maximum":10}`), `{"input":123456789012345678901234567890}`, "not at most 10"},
-		{`n => n / 2`, property("input", `{"type":"integer","multipleOf":3}`), `{"input":9}`, ""},
-		{`n => n / 2`, property("input", `{"type":"integer","multipleOf":3}`), `{"input":10}`, "multiple of 3"},
+		{`n => n % 2`, property("input", `{"type":"integer","minimum":0}`), `{"input":0}`, ""},
+		{`n => n % 2`, property("input", `{"type":"integer","minimum":0}`), `{"input":-1}`, "input: -1 is not at least 0"},
+		{`n => n % 2`, property("input", `{"type":"integer","exclusiveMaximum":10}`), `{"input":10}`, "not less than 10"},
+		{`n => n % 2`, property("input", `{"type":"integer","maximum":10}`), `{"input":123456789012345678901234567890}`, "not at most 10"},
+		{`n => n % 2`, property("input", `{"type":"integer","multipleOf":3}`), `{"input":9}`, ""},
+		{`n => n % 2`, property("input", `{"type":"integer","multipleOf":3}`), `{"input":10}`, "multiple of 3"},
 		{`n => n + 1`, property("input", `{"type":"number","multipleOf":0.5}`), `{"input":1.5}`, ""},
 		{`n => n + 1`, property("input", `{"type":"number","exclusiveMinimum":1.5}`), `{"input":1.50}`, "more than 1.5"},
 		{`n => n + 1`, property("input", `{"type":"integer"}`), `{"input":3.0}`, ""},
@@ -175,10 +175,10 @@ func TestDeclaredChecked(t *testing.T) {
 		{`xs => sum(xs)`, property("input", `{"type":"array","items":{"type":"integer"},"maxItems":2}`), `{"input":[1,2]}`, ""},
 		{`xs => sum(xs)`, property("input", `{"type":"array","items":{"type":"integer"},"maxItems":2}`), `{"input":[1,2,3]}`, "at most 2"},
 		{`xs => sum(xs)`, property("input", `{"type":"array","items":{"type":"number","minimum":0}}`), `{"input":[1,2.5,-0.5]}`, "input/2: -0.5 is not at least 0"},
-		{`r => r.a / 2`, property("input", `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`), `{"input":{"a":1}}`, `"b" is missing`},
-		{`r => r.a / 2`, property("input", `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`), `{"input":{"a":1,"c":2}}`, `"c" isn't one`},
-		{`r => r.pair / 2`, property("input", `{"type":"object","properties":{"pair":{"type":"integer","minimum":1}},"required":["pair"]}`), `{"input":{"pair":8}}`, ""},
-		{`r => r.pair / 2`, property("input", `{"type":"object","properties":{"pair":{"type":"integer","minimum":1}},"required":["pair"]}`), `{"input":{"pair":0}}`, "input/pair"},
+		{`r => r.a % 2`, property("input", `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`), `{"input":{"a":1}}`, `"b" is missing`},
+		{`r => r.a % 2`, property("input", `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}`), `{"input":{"a":1,"c":2}}`, `"c" isn't one`},
+		{`r => r.pair % 2`, property("input", `{"type":"object","properties":{"pair":{"type":"integer","minimum":1}},"required":["pair"]}`), `{"input":{"pair":8}}`, ""},
+		{`r => r.pair % 2`, property("input", `{"type":"object","properties":{"pair":{"type":"integer","minimum":1}},"required":["pair"]}`), `{"input":{"pair":0}}`, "input/pair"},
 		{`(a, b) => a / b`, property("b", `{"type":"integer","minimum":1}`), `{"a":5,"b":1}`, ""},
 		{`(a, b) => a / b`, property("b", `{"type":"integer","minimum":1}`), `{"a":5,"b":0}`, "b: 0 is not at least 1"},
 		{`(a, b) => a / b`, property("b", `{"type":"integer","minimum":1}`), `{"input":5}`, `b is missing`},

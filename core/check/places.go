@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -38,6 +39,7 @@ func (c *checker) report() *Report {
 				prim.Applied(&f, x.name)
 			}
 		}
+		c.blame(&f, x, told.at[x.pos])
 		if hint := told.hint(x); hint != "" {
 			f.Hint = hint
 		}
@@ -63,6 +65,39 @@ func (c *checker) report() *Report {
 	c.reportEffects(r, places)
 	r.Typed = r.Sound()
 	return r
+}
+
+// blame makes a failure in what a row of the library means one of the row, as a fault at
+// run time is.
+func (c *checker) blame(f *fault.Fault, x *failure, use term.Term) {
+	t, ok := use.(*term.Prim)
+	if !ok || x.test == nil || x.test.t == use || c.expanded[t] == nil {
+		return
+	}
+	var uses prim.Uses
+	var find func(ours, placed term.Term) (pos int)
+	find = func(ours, placed term.Term) (pos int) {
+		if ours == x.test.t {
+			return placed.Pos()
+		}
+		if p, ok := ours.(*term.Prim); ok && c.expanded[p] != nil {
+			if pos = find(c.expanded[p], uses.Expand(placed.(*term.Prim))); pos < 0 {
+				return pos
+			}
+		}
+		all, i := operandsOf(placed), 0
+		term.Children(ours, func(child term.Term) bool {
+			if i < len(all) {
+				pos = find(child, all[i])
+			}
+			i++
+			return pos >= 0
+		})
+		return pos
+	}
+	if pos := find(c.expanded[t], uses.Expand(t)); pos < 0 {
+		uses.Blame(f, pos)
+	}
 }
 
 // compare orders places as they stand in the source; what has none comes last.

@@ -24,9 +24,11 @@ func TestNotes(t *testing.T) {
 		{`let f = x => x == 1 in [f(1), f("a")]`, ""},
 		{`xs => unique(xs)`, ""},
 		{`n => (n + 1) * 1.5 == 2`, ""},
-		{`xs => round_dec(sum(xs) / length(xs), 2, "half_up")`, "line 1, column 25: / gives an integer"},
-		{`n => to_dec(n / 2)`, "line 1, column 15: / gives an integer"},
-		{`n => n / 2 * 1.5`, "line 1, column 8: / gives an integer"},
+		{`xs => round_dec(sum(xs) / length(xs), 2, "half_up")`, "line 1, column 25: / of two integers is rounded down"},
+		{`n => to_dec(n / 2)`, "line 1, column 15: / of two integers is rounded down"},
+		{`n => n / 2 * 1.5`, "line 1, column 8: / of two integers is rounded down"},
+		{`xs => round(sum(xs) / length(xs), 2)`, "line 1, column 21: / of two integers is rounded down"},
+		{`n => n / 2.0 * 1.5`, ""},
 		{`n => n / 2 + 1`, ""},
 	} {
 		var got []string

@@ -29,6 +29,14 @@ func (c *checker) prim(t *term.Prim, e env, ctx context) *variable {
 		c.take(c.infer(t.Args[0], e, ctx), t, t.ID, 0, prim.KindString, nil)
 		return c.fixed(c.shape(prim.KindQuoted))
 	}
+	switch row.Name {
+	case "round_dec", "div_dec", "to_dec", "ceil":
+		c.divided(t.Args[0])
+	case "round", "format":
+		if len(t.Args) > 1 {
+			c.divided(t.Args[0])
+		}
+	}
 	if row.Body != "" {
 		if t.ID == pipeline && !c.single {
 			if l, ok := t.Args[0].(*term.List); ok {
@@ -142,10 +150,6 @@ type use struct {
 func (u *use) apply() *variable {
 	if rule, ok := rules[u.row.Name]; ok {
 		return rule(u)
-	}
-	switch u.row.Name {
-	case "round_dec", "div_dec", "to_dec":
-		u.c.divided(u.t.Args[0])
 	}
 	for i := range u.args {
 		var items func(*shape)

@@ -13,7 +13,7 @@ var rules map[string]func(*use) *variable
 
 func init() {
 	rules = map[string]func(*use) *variable{
-		"add": numeric, "sub": numeric, "mul": numeric,
+		"add": numeric, "sub": numeric, "mul": numeric, "div": dividing,
 		"equal": comparing, "compare": comparing,
 		"nil":  func(u *use) *variable { return u.c.fixed(u.c.empty) },
 		"cons": cons, "head": itemOf, "nth": itemOf, "tail": sameAs, "slice": sameAs,
@@ -61,6 +61,20 @@ func numeric(u *use) *variable {
 		})
 	}
 	return res
+}
+
+// dividing notes that no integer is rounded down where one operand is a decimal.
+func dividing(u *use) *variable {
+	for _, v := range u.args {
+		u.c.watches(v, prim.KindNumber, func(s *shape) {
+			if s.kind == prim.KindDec && s.seed == nil && !s.dynamic {
+				if x := u.c.remark(u.t); x != nil {
+					x.dropped = true
+				}
+			}
+		})
+	}
+	return numeric(u)
 }
 
 // decimalOf is the decimal that is computed with another. Where that is a

@@ -89,16 +89,33 @@ var arithmetic = []Row{
 		},
 	},
 	{
-		Name: "div", Group: "arithmetic", Shape: Array, Params: twoInts, Result: KindInt,
-		Doc:  "gives a ÷ b rounded down (towards minus infinity); b must not be 0.",
+		Name: "div", Group: "arithmetic", Shape: Array, Params: twoNumbers, Result: KindNumber,
+		Doc:  "gives a ÷ b: of integers rounded down (towards minus infinity), of decimals exactly where its digits end; b must not be 0.",
 		Also: []string{"divide", "/", "quotient"},
 		Examples: []Example{
 			{Code: `{"div":[7,2]}`, Want: `3`, Steps: 3},
 			{Code: `{"div":[-7,2]}`, Want: `-4`, Steps: 3},
+			{Code: `{"div":[{"dec":"1.5"},2]}`, Want: `0.75`, Steps: 3},
 			{Code: `{"div":[1,0]}`, Fault: fault.DivisionByZero},
+			{Code: `{"div":[{"dec":"1.0"},3]}`, Fault: fault.OutOfRange},
 		},
-		Cost: product, Size: widest,
+		Cost: func(args []value.Value) uint64 {
+			if isDec(args) {
+				n := size(args[0]) + size(args[1])
+				return n * n / 64
+			}
+			return product(args)
+		},
+		Size: func(args []value.Value) int64 {
+			if isDec(args) {
+				return digits(args)
+			}
+			return widest(args)
+		},
 		Walk: func(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
+			if isDec(args) {
+				return ratio(args)
+			}
 			q, _, f := divide("div", args, m)
 			return q, f
 		},

@@ -14,14 +14,14 @@ var decimals = []Row{
 	{
 		Name: "dec", Group: "decimals", Form: true, Shape: Named, Result: KindDec,
 		Params: []Param{{"digits", KindName}},
-		Doc:    "is an exact decimal; add, sub, mul and the comparisons take decimals and integers together, and division is div_dec.",
+		Doc:    "is an exact decimal; add, sub, mul div and the comparisons take decimals and integers together; div_dec divides with rounding.",
 		Also:   []string{"decimal", "float"},
 		Examples: []Example{
 			{Code: `{"dec":"1.50"}`, Want: `1.50`, Steps: 1},
 			{Code: `{"add":[{"dec":"0.1"},{"dec":"0.2"}]}`, Want: `0.3`, Steps: 3},
 			{Code: `{"mul":[3,{"dec":"19.99"}]}`, Want: `59.97`, Steps: 3},
 			{Code: `{"dec":"1,5"}`, Fault: fault.ParseError},
-			{Code: `{"div":[{"dec":"1.5"},2]}`, Fault: fault.TypeError},
+			{Code: `{"mod":[{"dec":"1.5"},2]}`, Fault: fault.TypeError},
 		},
 	},
 	{
@@ -245,6 +245,45 @@ func onDecs(name string, args []value.Value) (value.Value, *fault.Fault) {
 		return decimal(name, new(big.Int).Sub(x, y), scale)
 	}
 	return decimal(name, new(big.Int).Add(x, y), scale)
+}
+
+// ratio divides two numbers, one of which is a decimal, exactly.
+func ratio(args []value.Value) (value.Value, *fault.Fault) {
+	a, b, f := decs("div", args)
+	if f != nil {
+		return nil, f
+	}
+	if b.Unscaled().Sign() == 0 {
+		return nil, DivisionByZero("div", args[0])
+	}
+	// a.u/10^a.s ÷ b.u/10^b.s, in lowest terms: its digits end if no prime but 2 and 5
+	// divides the denominator.
+	n := new(big.Int).Mul(a.Unscaled(), value.Power10(b.Scale()))
+	d := new(big.Int).Mul(b.Unscaled(), value.Power10(a.Scale()))
+	if d.Sign() < 0 {
+		n.Neg(n)
+		d.Neg(d)
+	}
+	g := new(big.Int).GCD(nil, nil, new(big.Int).Abs(n), d)
+	n.Quo(n, g)
+	d.Quo(d, g)
+	twos := int(d.TrailingZeroBits())
+	d.Rsh(d, uint(twos))
+	fives := 0
+	for five, q, r := big.NewInt(5), new(big.Int), new(big.Int); fives <= value.MaxDigits && d.BitLen() > 1; fives++ {
+		if q.QuoRem(d, five, r); r.Sign() != 0 {
+			return nil, outOfRange("div of "+Describe(args[0])+" by "+Describe(args[1])+" has digits without an end",
+				"a quotient whose digits end", "one whose digits repeat", `Name digits and rounding: {"div_dec":[A,B,2,"half_even"]}.`)
+		}
+		d, q = q, d
+	}
+	scale := max(twos, fives)
+	if scale > value.MaxDigits {
+		return nil, tooManyDigits("div")
+	}
+	n.Lsh(n, uint(scale-twos))
+	n.Mul(n, new(big.Int).Exp(big.NewInt(5), big.NewInt(int64(scale-fives)), nil))
+	return decimal("div", n, scale)
 }
 
 // cmpNumbers compares two numbers by what they are worth.

@@ -158,7 +158,9 @@ func TestDecimalBounds(t *testing.T) {
 		{"div_dec", []value.Value{long, dec("3"), value.NewInt(200), value.Str("down")}, fault.OutOfRange},
 		{"div_dec", []value.Value{long, dec("3"), value.NewInt(4097), value.Str("down")}, fault.OutOfRange},
 		{"div_dec", []value.Value{long, dec("3"), large("99999999999999999999"), value.Str("down")}, fault.OutOfRange},
-		{"div", []value.Value{dec("1.5"), value.NewInt(2)}, fault.TypeError},
+		{"div", []value.Value{dec("1.5"), value.NewInt(7)}, fault.OutOfRange},
+		{"div", []value.Value{dec("1e-4000"), dec("1e1000")}, fault.OutOfRange},
+		{"div", []value.Value{dec("1.5"), value.NewInt(0)}, fault.DivisionByZero},
 		{"mod", []value.Value{value.NewInt(2), dec("1.5")}, fault.TypeError},
 	} {
 		if v, f := call(t, c.name, c.args...); f == nil || f.Kind != c.kind || f.Hint == "" {
@@ -168,7 +170,13 @@ func TestDecimalBounds(t *testing.T) {
 	if got, f := call(t, "lt", dec("1.5"), large("1"+strings.Repeat("0", 5000))); f != nil || got != value.Bool(true) {
 		t.Errorf("a decimal and a large integer: %v %v", got, f)
 	}
-	if _, f := call(t, "div", dec("1.5"), value.NewInt(2)); !strings.Contains(f.Hint, "div_dec") {
+	for _, c := range [][3]string{{"1.5", "2", "0.75"}, {"-3", "0.4", "-7.5"}, {"0.00", "7", "0"}, {"1785.0", "100", "17.85"}, {"1e30", "1e-30", "1e60"}, {"2", "-1.25", "-1.6"}} {
+		want := dec(c[2])
+		if got, f := call(t, "div", dec(c[0]), dec(c[1])); f != nil || got.(value.Dec).Cmp(want) != 0 {
+			t.Errorf("%v gives %v, %v", c, got, f)
+		}
+	}
+	if _, f := call(t, "div", dec("1.5"), value.NewInt(7)); f == nil || !strings.Contains(f.Hint, "div_dec") {
 		t.Errorf("the hint of div: %s", f.Hint)
 	}
 }

@@ -124,9 +124,8 @@ func (r *reader) parens() (term.Term, bool) {
 // record reads a record literal.
 func (r *reader) record() (term.Term, bool) {
 	open := r.tok()
-	if r.refuseBraces() {
-		return nil, false
-	}
+	// What stands before tells whether {x} may be meant as x.
+	value := r.i == 0 || !slices.Contains([]tokKind{tokArrow, tokThen, tokElse, tokEnd}, r.toks[r.i-1].kind)
 	r.i++
 	var parts []part
 	seen := map[string]bool{} // since the last spread
@@ -142,20 +141,31 @@ func (r *reader) record() (term.Term, bool) {
 				})
 			}
 			seen[r.text(key)] = true
-			parts = append(parts, part{term.At(before.off), key, v})
+			parts = append(parts, part{term.At(before.off), key, v, nil})
 			return true
 		}
 		if r.take(tokRest) {
 			spread = true
 			clear(seen)
 			v, ok := r.expr()
-			parts = append(parts, part{term.At(key.off), key, v})
+			parts = append(parts, part{term.At(key.off), key, v, nil})
+			return ok
+		}
+		if key.kind == tokOpenList || key.kind == tokTemplate { // {[k]: 1}
+			spread = true
+			clear(seen)
+			k, ok := r.key()
+			if !ok || !r.expect(tokColon, "Write a computed key as {[k]: 1}.") {
+				return false
+			}
+			v, ok := r.expr()
+			parts = append(parts, part{term.At(before.off), key, v, k})
 			return ok
 		}
 		if !key.kind.word() && key.kind != tokString {
 			return r.refuseToken("a key", `Write a record as {name: 1, "a key": 2}.`)
 		}
-		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && len(parts) > 0) {
+		if next := r.toks[r.i+1].kind; (key.kind == tokName || key.kind == tokQuoted) && (next == tokComma || next == tokCloseBrace && (len(parts) > 0 || value && !r.older && key.kind == tokName)) {
 			if c, ok := r.callee(); ok { // which nothing binds, and is hardly meant
 				least, _ := c.arity()
 				return r.refuseUnapplied(c, least)
@@ -186,11 +196,25 @@ func (r *reader) record() (term.Term, bool) {
 	return r.fields(term.At(open.off), parts, spread), true
 }
 
+// key reads a key that is computed: [k], or a template.
+func (r *reader) key() (term.Term, bool) {
+	open := r.tok()
+	if open.kind == tokTemplate {
+		return r.template()
+	}
+	r.i++
+	out := r.inside()
+	k, ok := r.expr()
+	out()
+	return k, r.close(open, tokCloseList, ok)
+}
+
 // A part of a record is a field, or ...r, whose key is that sign.
 type part struct {
-	at    term.At
-	key   token
-	value term.Term
+	at       term.At
+	key      token
+	value    term.Term
+	computed term.Term // the key, where it is no word
 }
 
 // fields makes the term of a record's parts. Where one is spread it is that of today's
@@ -202,6 +226,8 @@ func (r *reader) fields(at term.At, parts []part, spread bool) term.Term {
 	for _, p := range parts {
 		n := len(rec.Fields)
 		switch key := r.text(p.key); {
+		case p.computed != nil:
+			t = operationOf(p.at, "put", cmp.Or(t, term.Term(rec)), p.computed, p.value)
 		case p.key.kind == tokRest && n == 0 && t == nil && len(parts) > 1:
 			t = p.value
 		case p.key.kind == tokRest && n == 0 && t == nil:

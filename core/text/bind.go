@@ -103,9 +103,12 @@ func (r *reader) ofParams(params []prim.Parameter, body term.Term) term.Term {
 	return t
 }
 
-// letBound is the function that let binds a name to, inside so many that bind it.
+// letBound is the function that let binds a name to, inside so many that bind it: value
+// is nil in itself and in those before it, and two tells that it is written with two
+// parameters together.
 type letBound struct {
 	value *term.Lam
+	two   bool
 	depth int
 }
 
@@ -204,6 +207,59 @@ func (r *reader) isFunction(i int) bool {
 	}
 }
 
+// joins reports whether the next line or statement of a block binds one more function
+// beside those before it, under a name that nothing has yet: so they see one another.
+func (r *reader) joins(binds []prim.Binding, tokens []token) bool {
+	last, i := binds[len(binds)-1], r.i
+	if r.older || r.letNames == nil || last.Pattern != nil || !isLam(last.Value) {
+		return false
+	}
+	if r.toks[i].kind == tokSemi && r.lines {
+		i++
+	} else if !r.begins(i) {
+		return false
+	}
+	if i+3 >= len(r.toks) || r.toks[i].kind != tokLet || r.toks[i+1].kind != tokName || r.toks[i+2].kind != tokBind || !r.isFunction(i+3) {
+		return false
+	}
+	name := r.text(r.toks[i+1])
+	_, _, taken := prim.Lookup(name)
+	return !taken && r.scope[name] == 0
+}
+
+// found takes back that nothing binds a name, where a let does after all, from off on.
+func (r *reader) found(name string, off int32) {
+	i := slices.IndexFunc(r.free, func(f Free) bool { return f.Name == name && f.Off >= int(off) })
+	if i < 0 {
+		return
+	}
+	line, col := Position([]byte(r.src), r.free[i].Off)
+	said := fmt.Sprintf("line %d, column %d: ", line, col)
+	r.notes = slices.DeleteFunc(r.notes, func(n string) bool { return strings.HasPrefix(n, said) })
+	r.free = slices.Delete(r.free, i, i+1)
+	delete(r.seen, name)
+}
+
+// takesTwo reports whether the function that begins at token i has two parameters that
+// are written together.
+func (r *reader) takesTwo(i int) bool {
+	for r.toks[i].kind == tokOpen && r.toks[r.closers[i]+1].kind != tokArrow {
+		i++
+	}
+	if r.toks[i].kind != tokOpen {
+		return false
+	}
+	n, end := 1, int(r.closers[i])
+	for k := i + 1; k < end; k++ {
+		if r.toks[k].kind.opens() {
+			k = int(r.closers[k])
+		} else if r.toks[k].kind == tokComma && k+1 < end {
+			n++
+		}
+	}
+	return n == 2
+}
+
 // rec reports whether the word rec stands before a name at token i: after let.
 func (r *reader) rec(i int) bool {
 	t := r.toks[i]
@@ -228,8 +284,29 @@ func (r *reader) let() (term.Term, bool) {
 	var bound, early []string // in scope; early are functions that aren't read yet
 	good, matches := true, r.matches
 	var lams []string
-	broken := 0 // a line that goes on with a value
-	for more := true; good && more; more = good && r.take(tokComma) {
+	push := func(name string, b letBound) {
+		if r.lets == nil {
+			r.lets = map[string][]letBound{}
+		}
+		b.depth = r.scope[name]
+		r.lets[name], lams = append(r.lets[name], b), append(lams, name)
+	}
+	broken, joined := 0, 0 // a line that goes on with a value; the first function of another let
+	more := func() bool {
+		if r.take(tokComma) {
+			return true
+		}
+		if rec || broken > 0 || !r.joins(binds, tokens) {
+			return false
+		}
+		if r.take(tokSemi); joined == 0 {
+			joined = len(binds)
+		}
+		functions = r.letNames[r.i]
+		r.i++
+		return true
+	}
+	for next := true; good && next; next = good && more() {
 		t := r.tok()
 		if len(early) == 0 {
 			i := slices.IndexFunc(functions, func(f named) bool { return f.tok == r.i })
@@ -237,6 +314,7 @@ func (r *reader) let() (term.Term, bool) {
 				name := r.text(r.toks[functions[i].tok])
 				early = append(early, name)
 				r.bind(name)
+				push(name, letBound{two: r.takesTwo(functions[i].tok + 2)})
 			}
 		}
 		around := r.broken
@@ -263,11 +341,12 @@ func (r *reader) let() (term.Term, bool) {
 			}
 		}
 		if isLam {
-			if r.lets == nil {
-				r.lets = map[string][]letBound{}
-			}
-			r.lets[b.Name], lams = append(r.lets[b.Name], letBound{l, r.scope[b.Name]}), append(lams, b.Name)
+			_, two := r.two[l]
+			push(b.Name, letBound{value: l, two: two})
 		}
+	}
+	for i := joined; i < len(binds) && joined > 0; i++ {
+		r.found(binds[i].Name, tokens[0].off)
 	}
 	var body term.Term
 	if good {

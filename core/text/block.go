@@ -11,7 +11,7 @@ import (
 )
 
 // isBlock reports whether the brace here begins a block: let and what it binds follow,
-// or a semicolon stands in it.
+// a semicolon stands in it, or it stands around one expression.
 func (r *reader) isBlock() bool {
 	if r.toks[r.i+1].kind == tokLet {
 		switch r.toks[r.i+2].kind {
@@ -19,7 +19,10 @@ func (r *reader) isBlock() bool {
 			return true
 		}
 	}
-	return r.holds(tokSemi) && r.toks[r.i+2].kind != tokColon
+	if r.holds(tokSemi) && r.toks[r.i+2].kind != tokColon {
+		return true
+	}
+	return !r.older && r.isGrouped()
 }
 
 // holds reports whether one of the kinds stands in the bracket here, outside of those
@@ -158,24 +161,22 @@ func (r *reader) line(i int) string {
 // quote returns code as a hint quotes it.
 func quote(code string) string { return display.Truncate(strings.TrimSpace(code), 100) }
 
-// refuseBraces refuses braces around one expression, which make neither a record nor a block.
-func (r *reader) refuseBraces() bool {
-	if r.holds(tokComma, tokRest) || r.holds(tokColon) && !r.holds(tokAsk) || r.closers[r.i] <= int32(r.i)+2 {
+// isGrouped reports whether the brace here stands around one expression, which is more
+// than a name or a literal: { f(x) } is f(x).
+func (r *reader) isGrouped() bool {
+	if r.holds(tokComma, tokRest) || r.closers[r.i] <= int32(r.i)+2 {
 		return false
 	}
-	switch first, next := r.toks[r.i+1].kind, r.toks[r.i+2].kind; first {
-	case tokIf, tokMatch, tokNot, tokInt, tokDec, tokOpen, tokOpenList, tokOpenBrace, tokQuote, tokMinus, tokPrim, tokTool, tokEffect:
-	default:
-		if levels[next] == 0 && next != tokOpen && next != tokDot && next != tokArrow {
-			return false
-		}
+	first, next := r.toks[r.i+1].kind, r.toks[r.i+2].kind
+	if first == tokOpenList || first == tokTemplate {
+		return r.toks[r.closers[r.i+1]+1].kind != tokColon
 	}
-	open, closer := r.tok(), r.toks[r.closers[r.i]]
-	r.fail(open, &fault.Fault{
-		Message:  "braces make a record, or a block with let or a semicolon in it, and here is only one expression",
-		Expected: "a record or a block", Got: r.got(r.toks[r.i+1]),
-		Hint: fmt.Sprintf("Write it without braces: %s.", quote(r.src[open.end:closer.off])),
-	})
-	r.i = int(r.closers[r.i]) + 1
-	return true
+	if r.holds(tokColon) && (next == tokColon || !r.holds(tokAsk)) {
+		return false
+	}
+	switch first {
+	case tokIf, tokMatch, tokNot, tokBang, tokInt, tokDec, tokOpen, tokOpenBrace, tokQuote, tokMinus, tokPrim, tokTool, tokEffect:
+		return true
+	}
+	return levels[next] != 0 || next == tokOpen || next == tokOpenList || next == tokDot || next == tokArrow
 }

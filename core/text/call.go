@@ -289,7 +289,15 @@ func (r *reader) passPair(c callee, args []term.Term) {
 	name, f := "f", args[0]
 	if v, ok := f.(*term.Var); ok {
 		if all := r.lets[v.Name]; len(all) > 0 && all[len(all)-1].depth == r.scope[v.Name] {
-			name, f = v.Name, all[len(all)-1].value
+			let := all[len(all)-1]
+			if let.two && r.src[v.At] != '`' {
+				args[0] = r.ofPair(v)
+				return
+			}
+			name = v.Name
+			if let.value != nil {
+				f = let.value
+			}
 		}
 	}
 	l, ok := f.(*term.Lam)
@@ -306,6 +314,17 @@ func (r *reader) passPair(c callee, args []term.Term) {
 	} else if _, ok := l.Body.(*term.Lam); ok {
 		r.note(args[0].Pos(), "%s", OnePair(row.Name, name))
 	}
+}
+
+// ofPair returns the function of a pair that applies f, which a variable is bound to, to
+// its parts.
+func (r *reader) ofPair(f *term.Var) term.Term {
+	name := prim.Fresh("pair", f)
+	var t term.Term = f
+	for _, part := range [2]string{"fst", "snd"} {
+		t = &term.App{At: f.At, Func: t, Arg: operationOf(f.At, part, &term.Var{At: f.At, Name: name})}
+	}
+	return &term.Lam{At: f.At, Param: name, Body: t}
 }
 
 // OnePair describes an operation that passes a pair to a function of one value after

@@ -169,8 +169,10 @@ func TestFree(t *testing.T) {
 func TestNotes(t *testing.T) {
 	for _, c := range []struct{ src, note string }{
 		{`fold(a => x => a + x, 0, [1])`, `line 1, column 6: fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => f(a, b), …)`},
-		{`let add2 = (a, x) => a + x in fold(add2, 0, [1])`, `line 1, column 36: fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => add2(a, b), …)`},
-		{`let f = (k, v) => v in map(f, entries({}))`, `line 1, column 28: map passes its function one pair`},
+		{`let add2 = a => x => a + x in fold(add2, 0, [1])`, `line 1, column 36: fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => add2(a, b), …)`},
+		{`let add2 = (a, x) => a + x in fold(add2, 0, [1])`, ``},
+		{`let f = k => v => v in map(f, entries({}))`, `line 1, column 28: map passes its function one pair`},
+		{"let f = n => g(n) + h(n)\nlet g = n => f(n)\nlet h = n => n\nf(1)", ``},
 		{`let f = (a, x) => a in f => fold(f, 0, [1])`, ``},
 		{`fold((a, x) => a + x, 0, [1])`, ``},
 		{`entries({}) |> map((k, v) => v)`, ``},

@@ -75,7 +75,7 @@ func TestTemplates(t *testing.T) {
 	} {
 		reads(t, src, string(text.Canonical(mustRead(t, same).Term)))
 	}
-	for _, src := range []string{`$"a`, `$"{x"`, `$"{}"`, `$"\q"`, `$"{x`, `$"{"`, `$`, "$\"\n\""} {
+	for _, src := range []string{`$"a`, `$"{x"`, `$"{}"`, `$"\q"`, `$"{x`, `$"{"`, `$`, "$\"\x01\""} {
 		if _, f := text.Parse([]byte(src), text.Options{}); f == nil {
 			t.Errorf("%s is read", src)
 		} else {

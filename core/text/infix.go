@@ -36,7 +36,7 @@ func operator(t term.Term) (tokKind, bool) {
 		same, ok := p.Args[0].(*term.Prim)
 		return tokNe, ok && same.ID == prim.Equal
 	}
-	if p.ID == prim.Sub && isNegated(p) {
+	if p.ID == prim.Sub && isNegated(p) || len(p.Args) == 2 && byOperands(p.ID, p.Args[0], p.Args[1]) {
 		return 0, false
 	}
 	k, ok := operators[p.ID]
@@ -87,4 +87,43 @@ func (w *speller) chain(t *term.Prim) (*doc, int) {
 		rest = append(rest, line, lit(spelled[ops[i]]+" "), w.term(right[i], level+1))
 	}
 	return group(head, nest(indent, rest...)), level
+}
+
+// byOperands reports whether an operator is read by what its operands are: < of what is
+// no number as the order that compare gives, ++ of what is a list as the items of both.
+// A row of that name is what JSON means by it, numbers or strings only.
+func byOperands(id term.ID, a, b term.Term) bool {
+	switch id {
+	case prim.Lt, prim.Lte, prim.Gt, prim.Gte:
+		const ordered = prim.KindString | prim.KindList | prim.KindPair
+		return always(a, ordered) || always(b, ordered)
+	case prim.Concat:
+		return always(a, prim.KindList) || always(b, prim.KindList)
+	}
+	return false
+}
+
+// always reports whether a term gives values of the kinds alone, by its form.
+func always(t term.Term, kinds prim.Kinds) bool {
+	switch t := t.(type) {
+	case *term.Str:
+		return kinds&prim.KindString != 0
+	case *term.List:
+		return kinds&prim.KindList != 0
+	case *term.Prim:
+		result := prim.Get(t.ID).Result
+		return result != 0 && result&^kinds == 0
+	}
+	return false
+}
+
+// joined returns a ++ b of lists, as [...a, ...b] is read.
+func (r *reader) joined(at term.At, a, b term.Term) term.Term {
+	if l, ok := b.(*term.List); ok && len(l.Items) == 1 {
+		return operationOf(at, "push", a, l.Items[0])
+	}
+	if l, ok := a.(*term.List); ok && len(l.Items) == 1 {
+		return operationOf(at, "cons", l.Items[0], b)
+	}
+	return operationOf(at, "append", a, b)
 }

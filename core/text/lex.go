@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/json"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
 // A problem is why a token is none, and where that shows.
@@ -252,16 +253,17 @@ func (l *lexer) readDelimited(from int) (end int, content string, bad *problem) 
 				return j + 1, "", &problem{off: from + 1 + at, message: why, expected: "an escape of JSON", got: fmt.Sprintf("%q", shorter(l.src[from+1+at:j])), hint: `Write a backslash itself as \\; other escapes are \" \n \t \u0041.`}
 			}
 			return j + 1, content, nil
-		case c < ' ':
+		case c < ' ' && (quote == '`' || !lineOrTab(c)):
 			hint := `Write a line break inside it as \n, a tab as \t.`
-			if c == '\n' || c == '\r' {
-				hint = fmt.Sprintf(`Close it with %c on its line; write a line break inside it as \n.`, quote)
-			}
 			return j, "", &problem{off: j, message: "a " + what + " has no control characters", expected: fmt.Sprintf("the closing %c", quote), got: fmt.Sprintf("%q", c), hint: hint}
 		}
 	}
 	return len(l.src), "", &problem{message: "this " + what + " is not closed", expected: fmt.Sprintf("a closing %c", quote), got: "the end of the text", hint: fmt.Sprintf("Close it with %c; write that character inside it as \\%c.", quote, quote)}
 }
+
+// lineOrTab reports whether a control character stands for itself in a string: where a
+// client's JSON has "\n" in code, a line's end is what arrives.
+func lineOrTab(c byte) bool { return c == '\n' || c == '\r' || c == '\t' }
 
 // sigil reads @name or !kind.verb, the name perhaps in backquotes.
 func (l *lexer) sigil(kind tokKind, run func(string) int) {
@@ -271,15 +273,17 @@ func (l *lexer) sigil(kind tokKind, run func(string) int) {
 		return
 	}
 	n := run(l.src[at:])
+	if kind == tokEffect {
+		if name := l.src[at : at+n]; n == 0 || !strings.Contains(name, ".") && prim.Aliases[name] == "" {
+			l.add(tokBang, at)
+			return
+		}
+	}
 	if n > 0 {
 		l.add(kind, at+n)
 		return
 	}
-	if kind == tokTool {
-		l.wrong(at, problem{message: "@ calls a tool by its name", expected: "a tool's name after @", hint: "Write @square(3), or @`a b`(3) for an unusual name."})
-		return
-	}
-	l.wrong(at, problem{message: "! asks for an effect", expected: "kind.verb after !", hint: `Write !fs.read({path: "a.txt"}) for an effect, and not x for the opposite of x.`})
+	l.wrong(at, problem{message: "@ calls a tool by its name", expected: "a tool's name after @", hint: "Write @square(3), or @`a b`(3) for an unusual name."})
 }
 
 // toolRun returns the length of the usual tool's name that s begins with.
@@ -304,6 +308,10 @@ func effectRun(s string) int {
 	}
 	return n
 }
+
+// patternEscapes is what a backslash before it stays with: escapes of regular expressions,
+// which are none of JSON's.
+const patternEscapes = "dDwWsSBAzpP.+*?()[]{}|^$-"
 
 // unescape decodes what stands between the delimiters of a string or of a name
 // in backquotes: JSON's escapes, and \` besides. at and why say what is wrong;
@@ -337,6 +345,12 @@ func unescape(s string) (decoded string, at int, why string) {
 			return "", i, "a backslash begins an escape"
 		case s[i+1] == 'u':
 			return "", i, `\u takes four hexadecimal digits`
+		case strings.IndexByte(patternEscapes, s[i+1]) >= 0:
+			b = append(b, s[i], s[i+1])
+			i += 2
+		case s[i+1] == '\'':
+			b = append(b, s[i+1])
+			i += 2
 		default:
 			return "", i, "there is no such escape"
 		}

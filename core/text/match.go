@@ -46,6 +46,16 @@ func (r *reader) match() (term.Term, bool) {
 	return prim.Match(at, subject, branches), true
 }
 
+// beginsBranch reports whether the next branch begins here, on a line of its own: what
+// can't go on with the expression before it.
+func (r *reader) beginsBranch() bool {
+	switch r.tok().kind {
+	case tokName, tokQuoted, tokInt, tokDec, tokString, tokTrue, tokFalse, tokNull, tokOpenList, tokOpenBrace, tokQuote:
+		return r.begins(r.i)
+	}
+	return false
+}
+
 // branch reads p => e, or p if e => e.
 func (r *reader) branch() (b prim.Branch, ok bool) {
 	b.At = term.At(r.tok().off)

@@ -31,7 +31,11 @@ func TestMatch(t *testing.T) {
 		{`xs |> fold(((a, x) => a), 0)`, `{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"x"}]},"body":{"var":"a"}},0,{"var":"xs"}]}`},
 		{`fold(a => x => a, 0, xs)`, `{"fold":[{"lam":["a","x"],"body":{"var":"a"}},0,{"var":"xs"}]}`},
 		{`fold((a, x, y) => a, 0, xs)`, `{"fold":[{"lam":["a","x","y"],"body":{"var":"a"}},0,{"var":"xs"}]}`},
-		{`let f = (a, x) => a in fold(f, 0, xs)`, `{"let":[["f",{"lam":["a","x"],"body":{"var":"a"}}]],"in":{"fold":[{"var":"f"},0,{"var":"xs"}]}}`},
+		{`let f = (a, x) => a in fold(f, 0, xs)`, `{"let":[["f",{"lam":["a","x"],"body":{"var":"a"}}]],"in":{"fold":[{"lam":"pair","body":{"app":[{"var":"f"},{"fst":{"var":"pair"}},{"snd":{"var":"pair"}}]}},0,{"var":"xs"}]}}`},
+		{"let f = (a, x) => a in fold(`f`, 0, xs)", `{"let":[["f",{"lam":["a","x"],"body":{"var":"a"}}]],"in":{"fold":[{"var":"f"},0,{"var":"xs"}]}}`},
+		{`let f = (a, x) => any(f, zip(a, x)) in f`, `{"let":[["f",{"lam":["a","x"],"body":{"any":[{"lam":"pair","body":{"app":[{"var":"f"},{"fst":{"var":"pair"}},{"snd":{"var":"pair"}}]}},{"zip":[{"var":"a"},{"var":"x"}]}]}}]],"in":{"var":"f"}}`},
+		{`let f = (a, x) => a in f => fold(f, 0, xs)`, `{"let":[["f",{"lam":["a","x"],"body":{"var":"a"}}]],"in":{"lam":"f","body":{"fold":[{"var":"f"},0,{"var":"xs"}]}}}`},
+		{"match v { 0 => 1, [] => 2\n{a} => a\n_ => 3 }", `{"match":{"var":"v"},"with":[[0,1],[[],2],[{"record":{"a":{"var":"a"}}},{"var":"a"}],["_",3]]}`},
 		{`map((k, v) => v, entries(r))`, `{"map":[{"lam":{"pair":[{"var":"k"},{"var":"v"}]},"body":{"var":"v"}},{"entries":{"var":"r"}}]}`},
 		{`zip(a, b) |> filter((x, y) => x) |> sort_by((x, y) => y) |> any((x, y) => y)`, `{"any":[{"lam":{"pair":[{"var":"x"},{"var":"y"}]},"body":{"var":"y"}},{"sort_by":[{"lam":{"pair":[{"var":"x"},{"var":"y"}]},"body":{"var":"y"}},{"filter":[{"lam":{"pair":[{"var":"x"},{"var":"y"}]},"body":{"var":"x"}},{"zip":[{"var":"a"},{"var":"b"}]}]}]}]}`},
 		{`map((k, v) => v, xs)`, `{"map":[{"lam":["k","v"],"body":{"var":"v"}},{"var":"xs"}]}`},
@@ -54,7 +58,7 @@ func TestMatch(t *testing.T) {
 	t.Logf("%d compared", compared)
 	for _, c := range []struct{ src, place string }{
 		{`match v {}`, "1:9"}, {`match v { 1 + 1 => 2 }`, "1:13"}, {`match v { (a, a) => 1 }`, "1:15"}, {`match v { [...r, x] => 1 }`, "1:18"},
-		{`match v { (a, b, c) => 1 }`, "1:11"}, {`match v { {a: 1, a: 2} => 1 }`, "1:18"}, {`match v { 1 => 2, 2 => 3 }`, "1:17"}, {`match v { f(x) => 1 }`, "1:12"},
+		{`match v { (a, b, c) => 1 }`, "1:11"}, {`match v { {a: 1, a: 2} => 1 }`, "1:18"}, {`match v { f(x) => 1 }`, "1:12"},
 		{`match v { ` + strings.Repeat("[", 5000) + `}`, "1:210"}, {`match v { [` + strings.Repeat("_, ", 5000) + `] => 1 }`, "1:606"}, {strings.Repeat("match v { _ => ", 3000), "1:2971"},
 		{`match v { '{` + strings.Repeat("1+", 3000) + `1} => 1 }`, "1:11"},
 	} {

@@ -16,7 +16,7 @@ import (
 // written in the same way, and [Parse] gives it back, whatever its variables
 // are called.
 func Print(t term.Term) []byte {
-	w := speller{scope: map[string]int{}, maybe: map[string]int{}, names: &prim.Names{}}
+	w := speller{scope: map[string]int{}, maybe: map[string]int{}, twos: map[string]int{}, names: &prim.Names{}}
 	return layout(w.term(t, levelWhole))
 }
 
@@ -25,10 +25,15 @@ type speller struct {
 	// scope counts the functions around that bind each name, maybe the lets of
 	// functions that may be read as binding it.
 	scope, maybe map[string]int
-	names        *prim.Names
+	// twos counts the lets around of functions of two parameters.
+	twos  map[string]int
+	names *prim.Names
 	// curried is a function of two parameters that isn't written as one of two, since
 	// it stands where such a one would take a pair apart.
 	curried *term.Lam
+	// apart is a variable that is written in backquotes, since bare it would be read as a
+	// function of a pair there.
+	apart *term.Var
 }
 
 // term spells t for a place that takes what is at least of the level.
@@ -63,6 +68,9 @@ func (w *speller) bare(t term.Term) (d *doc, level int) {
 		return lit("self"), levelAtom
 	case *term.Var:
 		w.names.Use(t.Name)
+		if t == w.apart {
+			return lit(backquote(t.Name)), levelAtom
+		}
 		return lit(w.variable(t.Name)), levelAtom
 	case *term.CodeOf:
 		return lit(w.operation("code_of") + "(" + string(AppendString(nil, t.Name)) + ")"), levelPostfix
@@ -240,6 +248,25 @@ func (w *speller) perhaps(g letGroup, by int) {
 	}
 }
 
+// ofTwo counts the functions of a group that have two parameters.
+func (w *speller) ofTwo(g letGroup, by int) {
+	for _, b := range g.bindings {
+		if takesTwo(b.Value) {
+			w.twos[b.Name] += by
+		}
+	}
+}
+
+// takesTwo reports whether a function is written with two parameters together.
+func takesTwo(t term.Term) bool {
+	l, ok := t.(*term.Lam)
+	if !ok {
+		return false
+	}
+	inner, ok := l.Body.(*term.Lam)
+	return ok && !isLam(inner.Body)
+}
+
 // A letPart is bindings that one let has, or, without a head, a function that is
 // applied to a value as such, because the value has a variable of its name.
 type letPart struct {
@@ -253,6 +280,7 @@ func (w *speller) let(t term.Term) (*doc, int) {
 	groups, body := lets(t)
 	for _, g := range groups {
 		w.perhaps(g, 1)
+		w.ofTwo(g, 1)
 	}
 	var parts []letPart
 	var run []prim.Binding // the functions that the last part ends with
@@ -317,6 +345,7 @@ func (w *speller) let(t term.Term) (*doc, int) {
 	}
 	d := w.term(body, levelWhole)
 	for _, g := range slices.Backward(groups) {
+		w.ofTwo(g, -1)
 		for _, b := range g.bindings {
 			w.unbind(b.Name)
 			from := b.To
@@ -459,10 +488,11 @@ func (w *speller) prim(t *term.Prim) (*doc, int) {
 		}
 	}
 	if row.PassesPairs(t.Args) {
-		if l, ok := t.Args[0].(*term.Lam); ok {
-			if inner, ok := l.Body.(*term.Lam); ok && !isLam(inner.Body) {
-				w.curried = l
-			}
+		if takesTwo(t.Args[0]) {
+			w.curried = t.Args[0].(*term.Lam)
+		}
+		if v, ok := t.Args[0].(*term.Var); ok && w.twos[v.Name] > 0 {
+			w.apart = v
 		}
 	}
 	return w.call(w.operation(row.Name), t.Args), levelPostfix

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -214,6 +215,13 @@ func (r *reader) operation(op token, a, b term.Term) term.Term {
 		id = prim.Eq
 	}
 	at := term.At(op.off)
+	if !r.older && byOperands(id, a, b) {
+		if id != prim.Concat {
+			order := operationOf(at+1, "compare", a, b)
+			return &term.Prim{At: at, ID: id, Args: []term.Term{order, &term.Int{At: at + 1}}}
+		}
+		return r.joined(at, a, b)
+	}
 	if op.kind == tokNe {
 		same := &term.Prim{At: at + 1, ID: id, Args: []term.Term{a, b}}
 		return &term.Prim{At: at, ID: prim.Not, Args: []term.Term{same}}
@@ -238,6 +246,18 @@ func (r *reader) operand(level int) (term.Term, bool) {
 			return nil, false
 		}
 		return &term.Prim{At: term.At(t.off), ID: prim.Not, Args: []term.Term{a}}, true
+	case tokBang:
+		r.i++
+		if !r.deeper() {
+			return nil, false
+		}
+		a, ok := r.operand(levelMinus)
+		r.depth--
+		return &term.Prim{At: term.At(t.off), ID: prim.Not, Args: []term.Term{a}}, ok
+	case tokEffect:
+		if a, ok := r.oppositeOfField(t); ok {
+			return &term.Prim{At: term.At(t.off), ID: prim.Not, Args: []term.Term{a}}, true
+		}
 	case tokMinus:
 		r.i++
 		n := r.tok()
@@ -252,6 +272,25 @@ func (r *reader) operand(level int) (term.Term, bool) {
 		return r.negative(t, n, a), true
 	}
 	return r.postfix()
+}
+
+// oppositeOfField reads !r.k, where r is bound and nothing is applied.
+func (r *reader) oppositeOfField(t token) (term.Term, bool) {
+	name, keys, _ := strings.Cut(r.text(t), ".")
+	if next := r.toks[r.i+1].kind; r.scope[name] == 0 || keys == "" || next == tokOpen || r.src[t.off+1] == '`' {
+		return nil, false
+	}
+	r.i++
+	r.names.Use(name)
+	at := t.off + 1
+	var a term.Term = &term.Var{At: term.At(at), Name: name}
+	at += int32(len(name))
+	for _, key := range strings.Split(keys, ".") {
+		a = operationOf(term.At(at), "get", a, &term.Str{At: term.At(at + 1), Value: key})
+		at += int32(len(key)) + 1
+	}
+	a, ok := r.suffixes(a)
+	return a, ok
 }
 
 // negative returns minus a term that begins with the token n: a number with its
@@ -402,6 +441,9 @@ func (r *reader) parts(open token, closer, separator tokKind, part func() bool) 
 		}
 		fine := part()
 		if fine && (r.take(separator) || r.tok().kind == closer) {
+			continue
+		}
+		if fine && separator == tokSemi && (r.take(tokComma) || r.beginsBranch()) {
 			continue
 		}
 		if fine {

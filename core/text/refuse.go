@@ -222,8 +222,6 @@ func (r *reader) refuseUnclosed(open token, closer, separator tokKind) {
 	case separator == tokComma && closer == tokCloseBrace && t.kind == tokSemi:
 		hint = "Separate the fields of a record with commas: {a: 1, b: 2}."
 	case hint != "":
-	case separator == tokSemi && t.kind == tokComma:
-		hint = "Separate the cases with semicolons: match v { 0 => a; _ => b }."
 	case t.kind == tokOpenList || t.kind == tokOpenBrace:
 		hint = r.beside(t)
 	case t.kind == tokName || t.kind == tokString || t.kind == tokInt:

@@ -37,7 +37,7 @@ func (l *lexer) chunk() {
 			j++
 			continue
 		}
-		if c >= ' ' && c != '{' && c != '"' {
+		if (c >= ' ' || lineOrTab(c)) && c != '{' && c != '"' {
 			continue
 		}
 		if j > l.i {

@@ -14,6 +14,7 @@ const (
 	tokString
 	tokTool   // @name
 	tokEffect // !fs.read
+	tokBang   // ! before what is to be the opposite
 	tokOpen
 	tokClose
 	tokOpenList

@@ -27,7 +27,23 @@ func (a *analyser) arithmetic(name string, x, y *aval) (v *aval, steps poly, ok 
 		} else {
 			abs = abs.plus(exactly(1))
 		}
-		return &aval{kind: isNumber, abs: abs, words: x.words}, steps, ok
+		if isZero(x.frac) && isZero(y.frac) {
+			return &aval{kind: isNumber, abs: abs, words: x.words}, steps, ok
+		}
+		// A decimal may be: its quotient has a digit more for each bit of the divisor.
+		if !isZero(y.frac) {
+			abs = infinite
+		}
+		const longest = value.MaxDigits/19 + 2
+		more := y.words.plus(y.frac).plus(exactly(1)).times(exactly(4))
+		v = &aval{kind: isNumber, abs: abs, words: x.words.max(exactly(longest)), frac: x.frac.plus(more).atMost(exactly(longest))}
+		cx, wx := a.parts(x)
+		cy, wy := a.parts(y)
+		if cx == over || cy == over {
+			return v, nil, false
+		}
+		n := number(cx + cy + 2).plus(wx).plus(wy)
+		return v, n.times(n).part(1, 64), true
 	}
 	steps, ok = a.product(x, y)
 	abs := y.abs
@@ -125,4 +141,9 @@ func (a *analyser) decimal(t *term.Prim, name string, args []*aval) (v *aval, st
 		v.words, v.frac = x.words, size{}
 	}
 	return v, steps, true
+}
+
+func isZero(s size) bool {
+	n, rest := s.flat().split()
+	return !s.inf && n == 0 && len(rest) == 0
 }

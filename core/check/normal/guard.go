@@ -25,7 +25,7 @@ func testableKinds(k prim.Kinds) bool {
 
 // splits reports whether a row can be left as tests of its operands and a computation.
 func (n *normaliser) splits(id term.ID, args []val, b *block) bool {
-	if !prim.Get(id).Total && !dividesSafely(id, args) {
+	if !prim.Get(id).Total && !dividesSafely(id, args, b) {
 		return false
 	}
 	r := prim.Get(id)
@@ -41,9 +41,10 @@ func (n *normaliser) splits(id term.ID, args []val, b *block) bool {
 	return true
 }
 
-// dividesSafely reports whether a row is a division by a literal that isn't 0.
-func dividesSafely(id term.ID, args []val) bool {
-	if id != prim.Div && id != prim.Mod {
+// dividesSafely reports whether a row is a division by a literal that isn't 0, of what
+// is an integer if it fits.
+func dividesSafely(id term.ID, args []val, b *block) bool {
+	if id != prim.Mod && (id != prim.Div || b.kinds(args[0]) != prim.KindInt) {
 		return false
 	}
 	k, ok := integer(args[1])
@@ -70,7 +71,7 @@ func (w *writer) guard(k prim.Kinds, a term.Term) term.Term {
 	case prim.KindNumber:
 		return &term.Prim{ID: prim.Lt, Args: []term.Term{a, literal(value.NewInt(0))}}
 	case prim.KindInt:
-		return &term.Prim{ID: prim.Div, Args: []term.Term{a, literal(value.NewInt(1))}}
+		return &term.Prim{ID: prim.Mod, Args: []term.Term{a, literal(value.NewInt(1))}}
 	case prim.KindString:
 		return &term.Prim{ID: prim.Concat, Args: []term.Term{a, &term.Str{}}}
 	case prim.KindBool:

@@ -113,7 +113,7 @@ func (n *normaliser) total(id term.ID, args []val, b *block) bool {
 	switch {
 	case integral[id]:
 		return b.kinds(args[0]) == prim.KindInt && b.kinds(args[1]) == prim.KindInt
-	case dividesSafely(id, args):
+	case dividesSafely(id, args, b):
 		return true
 	case id == idGet:
 		return len(args) == 3
@@ -133,7 +133,7 @@ func (n *normaliser) total(id term.ID, args []val, b *block) bool {
 func resultKinds(id term.ID, args []val, b *block) prim.Kinds {
 	k := prim.Get(id).Result & prim.KindAny
 	switch id {
-	case prim.Add, prim.Sub, prim.Mul:
+	case prim.Add, prim.Sub, prim.Mul, prim.Div:
 		x, y := b.kinds(args[0]), b.kinds(args[1])
 		switch {
 		case x == prim.KindInt && y == prim.KindInt:
