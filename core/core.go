@@ -88,8 +88,9 @@ const (
 // a run says under which it was made, so that a replay that differs can be told
 // from one that can't be the same. What infer, normalize and equivalent give, and
 // take, is part of that: it changes with the checker. With 6 a fault inside a row of
-// the library is one of that row, and places in the text form are lines and columns.
-const Semantics = 6
+// the library is one of that row, and places in the text form are lines and columns;
+// with 7 div divides decimals.
+const Semantics = 7
 
 // SetPool sets how many bytes all machines of the process may hold together,
 // 128 MiB where it isn't called.
