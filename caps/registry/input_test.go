@@ -32,12 +32,12 @@ func TestDeclaredInput(t *testing.T) {
 			t.Errorf("%v %v", d, f)
 		}
 	}
-	if err := evolve(`n => n / 2`, positive); err != nil {
+	if err := evolve(`n => shift(n, -1)`, positive); err != nil {
 		t.Fatal(err)
 	}
 	is(r, true)
 	is(open(t, log, nil), true)
-	if err := evolve(`n => n / 2`, ""); err != nil {
+	if err := evolve(`n => shift(n, -1)`, ""); err != nil {
 		t.Fatal(err)
 	}
 	is(r, false)
@@ -95,11 +95,11 @@ func TestDeclaredInput(t *testing.T) {
 func TestDeclaredInputRefused(t *testing.T) {
 	r := New(nil)
 	for _, c := range []struct{ code, as, input string }{
-		{`n => n / 2`, "", `{"type":"object","properties":{"input":{"type":"number"}}}`},
-		{`n => n / 2`, "", `{"type":"object","properties":{"n":{"type":"integer"}}}`},
-		{`n => n / 2`, "", `[]`},
-		{`n => n / 2`, "", `{`},
-		{`n => n / 2`, "", `{"type":"object","description":"` + strings.Repeat("x", check.MaxDeclared) + `"}`},
+		{`n => shift(n, -1)`, "", `{"type":"object","properties":{"input":{"type":"number"}}}`},
+		{`n => shift(n, -1)`, "", `{"type":"object","properties":{"n":{"type":"integer"}}}`},
+		{`n => shift(n, -1)`, "", `[]`},
+		{`n => shift(n, -1)`, "", `{`},
+		{`n => shift(n, -1)`, "", `{"type":"object","description":"` + strings.Repeat("x", check.MaxDeclared) + `"}`},
 		{`"x"`, AsResource, `{"type":"object","properties":{}}`},
 	} {
 		_, err := r.Evolve(Definition{Name: "t", Code: []byte(c.code), Text: true, As: c.as, Input: json.RawMessage(c.input)}, Edit{})
@@ -110,7 +110,7 @@ func TestDeclaredInputRefused(t *testing.T) {
 	// What was changed on record is never taken for what was declared.
 	log := new(memoryLog)
 	kept := open(t, log, nil)
-	if _, err := kept.Evolve(Definition{Name: "half", Code: []byte(`n => n / 2`), Text: true, Input: json.RawMessage(positive)}, Edit{}); err != nil {
+	if _, err := kept.Evolve(Definition{Name: "half", Code: []byte(`n => shift(n, -1)`), Text: true, Input: json.RawMessage(positive)}, Edit{}); err != nil {
 		t.Fatal(err)
 	}
 	log.changes[0].Input = json.RawMessage(`{"type":"object","properties":{"input":{"$ref":"x"}}}`)

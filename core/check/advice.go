@@ -23,8 +23,8 @@ type advice struct {
 	walked map[*term.Lam]bool
 	// matches is set where re_match is used.
 	matches bool
-	notes  []Note // their places aren't known yet
-	pos    []int
+	notes   []Note // their places aren't known yet
+	pos     []int
 }
 
 // newAdvice walks through the program once.
@@ -167,9 +167,6 @@ func (a *advice) hint(x *failure) string {
 		}
 	}
 	t, _ := a.at[x.pos].(*term.Prim)
-	if t != nil && t != x.test.t {
-		return a.ofLibrary(t, x)
-	}
 	switch bad := x.test.bad; {
 	case bad == prim.KindPair && a.pairs[x.test.t] != "":
 		return a.pairs[x.test.t]
@@ -182,6 +179,8 @@ func (a *advice) hint(x *failure) string {
 		}
 	case bad == prim.KindBool && a.matches && (prim.Get(t.ID).Name == "get" || t.ID == prim.At):
 		return `re_match gives true or false; re_find gives a record with the named groups, or null: {"re_find":[S,"(?P<name>\\w+)"]}.`
+	case bad == prim.KindString && prim.Get(t.ID).Name == "reverse":
+		return fmt.Sprintf(`reverse takes a list: write {"join":[{"reverse":{"chars":%s}},""]} for a string.`, own(t.Args[0], "S"))
 	case a.swapped(t, x) != "":
 		return a.swapped(t, x)
 	case bad == prim.KindRecord && x.test.want&prim.KindList != 0:
@@ -192,14 +191,6 @@ func (a *advice) hint(x *failure) string {
 		}
 	}
 	return ""
-}
-
-// ofLibrary is the hint on a failure in what a row of the library means.
-func (a *advice) ofLibrary(t *term.Prim, x *failure) string {
-	if x.test.bad == prim.KindString && prim.Get(t.ID).Name == "reverse" {
-		return fmt.Sprintf(`reverse takes a list: write {"join":[{"reverse":{"chars":%s}},""]} for a string.`, own(t.Args[0], "S"))
-	}
-	return a.swapped(t, x)
 }
 
 // swapped is the hint on two operands that each fit the other's place alone.

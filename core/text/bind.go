@@ -207,59 +207,6 @@ func (r *reader) isFunction(i int) bool {
 	}
 }
 
-// joins reports whether the next line or statement of a block binds one more function
-// beside those before it, under a name that nothing has yet: so they see one another.
-func (r *reader) joins(binds []prim.Binding, tokens []token) bool {
-	last, i := binds[len(binds)-1], r.i
-	if r.older || r.letNames == nil || last.Pattern != nil || !isLam(last.Value) {
-		return false
-	}
-	if r.toks[i].kind == tokSemi && r.lines {
-		i++
-	} else if !r.begins(i) {
-		return false
-	}
-	if i+3 >= len(r.toks) || r.toks[i].kind != tokLet || r.toks[i+1].kind != tokName || r.toks[i+2].kind != tokBind || !r.isFunction(i+3) {
-		return false
-	}
-	name := r.text(r.toks[i+1])
-	_, _, taken := prim.Lookup(name)
-	return !taken && r.scope[name] == 0
-}
-
-// found takes back that nothing binds a name, where a let does after all, from off on.
-func (r *reader) found(name string, off int32) {
-	i := slices.IndexFunc(r.free, func(f Free) bool { return f.Name == name && f.Off >= int(off) })
-	if i < 0 {
-		return
-	}
-	line, col := Position([]byte(r.src), r.free[i].Off)
-	said := fmt.Sprintf("line %d, column %d: ", line, col)
-	r.notes = slices.DeleteFunc(r.notes, func(n string) bool { return strings.HasPrefix(n, said) })
-	r.free = slices.Delete(r.free, i, i+1)
-	delete(r.seen, name)
-}
-
-// takesTwo reports whether the function that begins at token i has two parameters that
-// are written together.
-func (r *reader) takesTwo(i int) bool {
-	for r.toks[i].kind == tokOpen && r.toks[r.closers[i]+1].kind != tokArrow {
-		i++
-	}
-	if r.toks[i].kind != tokOpen {
-		return false
-	}
-	n, end := 1, int(r.closers[i])
-	for k := i + 1; k < end; k++ {
-		if r.toks[k].kind.opens() {
-			k = int(r.closers[k])
-		} else if r.toks[k].kind == tokComma && k+1 < end {
-			n++
-		}
-	}
-	return n == 2
-}
-
 // rec reports whether the word rec stands before a name at token i: after let.
 func (r *reader) rec(i int) bool {
 	t := r.toks[i]

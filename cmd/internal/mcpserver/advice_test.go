@@ -11,11 +11,14 @@ func TestHintsOfTheCode(t *testing.T) {
 	s := New(Options{})
 	for code, want := range map[string]string{
 		`xs => let hex = (n, d) => if d == 0 then "" else self(n / 16, d - 1) ++ "0" in map(x => hex(x, 2), xs)`: `self is the whole tool; inside hex, call hex(…).`,
-		`xs => let step = (a, b) => a + b in fold(step, 0, xs)`:                                                  `fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => step(a, b), …).`,
-		`c => c >= "a"`:                               `gte compares numbers only: write compare(c, "a") >= 0 for strings.`,
-		`xs => from_codes(xs)`:                        `from_codepoints`,
-		`xs => group(x => x, xs) |> map(e => e)`:      `map takes a list, and group gives a record: write entries(group(x => x, xs)) for pairs (key, value), or values(R).`,
-		`{"lam":"c","body":{"lt":[{"var":"c"},"a"]}}`: `lt compares numbers only: write {"lt":[{"compare":[{"var":"c"},"a"]},0]} for strings.`,
+		`xs => let step = a => b => a + b in fold(step, 0, xs)`:                                                  `fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => step(a, b), …).`,
+		`c => let a = "a" in c + 0 >= a`:                                                                         `gte compares numbers only: write compare(c + 0, a) >= 0 for strings.`,
+		`s => reverse(lower(s))`:                                                                                 `reverse takes a list: write join(reverse(chars(lower(s))), "") for a string.`,
+		`xs => chunk(7, sort(xs))`:                                                                               `chunk takes a list first, and then an integer: chunk(sort(xs), 7).`,
+		`s => map(m => m.a, [re_match(s, "a")])`:                                                                 `re_find gives a record with the named groups`,
+		`xs => from_codes(xs)`:                                                                                   `from_codepoints`,
+		`xs => group(x => x, xs) |> map(e => e)`:                                                                 `map takes a list, and group gives a record: write entries(group(x => x, xs)) for pairs (key, value), or values(R).`,
+		`{"lam":"c","body":{"lt":[{"var":"c"},"a"]}}`:                                                            `lt compares numbers only: write {"lt":[{"compare":[{"var":"c"},"a"]},0]} for strings.`,
 		`{"lam":"xs","body":{"app":[{"lam":"h","body":{"map":[{"var":"h"},{"var":"xs"}]}},{"lam":"n","body":{"app":[{"app":[{"self":true},{"var":"n"}]},1]}}]}}`: `self is the whole tool; inside h, call {"app":[{"var":"h"},…]}.`,
 	} {
 		arg := code

@@ -16,7 +16,7 @@ func TestReplayDirect(t *testing.T) {
 	w := newRecordedWorld(t, 9)
 	w.evolve("lib", "s => s ++ \"?\"")
 	w.evolve("both", `(a, b, c) => let x = try(!toy.get("notes/" ++ a)), y = try(!toy.get("notes/" ++ to_text(b + 1))) in [a, b, @lib(c), x, y]`, toyGet, "call:lib")
-	w.evolve("half", `n => n / 2`)
+	w.evolve("half", `n => shift(n, -1)`)
 	w.evolve("again", `(n, k) => if n <= 0 then k else self(n - 1)(k ++ "x")`)
 	w.evolve("again", `(n, k) => if n <= 0 then k else (let got = try(!toy.get("notes/n")) in self(n - 1)(k ++ "x"))`, toyGet)
 	for _, c := range []struct {

@@ -134,7 +134,7 @@ func TestInputSchemaRefused(t *testing.T) {
 		`"{\"type\":\"object\"}x"`: "a JSON Schema of an object",
 		`{"type":"object","description":"` + strings.Repeat("x", 17<<10) + `"}`: "at most 16384",
 	} {
-		a := do(t, s, "evolve", fmt.Sprintf(`{"name":"half","code":"n => n / 2","input_schema":%s}`, schema))
+		a := do(t, s, "evolve", fmt.Sprintf(`{"name":"half","code":"n => shift(n, -1)","input_schema":%s}`, schema))
 		if a.Fault == nil || a.Fault.Kind != fault.InvalidRequest || !strings.Contains(a.Text, want) || len(a.Text) > 2000 {
 			t.Errorf("%.100s: %.500s", schema, a.Text)
 		}
@@ -143,7 +143,7 @@ func TestInputSchemaRefused(t *testing.T) {
 		t.Error(n)
 	}
 	for _, none := range []string{`""`, `{}`, `null`, `"{}"`, `" "`} {
-		a := must(t, s, "evolve", fmt.Sprintf(`{"name":"half","code":"n => n / 2","input_schema":%s}`, none))
+		a := must(t, s, "evolve", fmt.Sprintf(`{"name":"half","code":"n => shift(n, -1)","input_schema":%s}`, none))
 		if strings.Contains(string(a.Structured), "input_schema") {
 			t.Errorf("%s: %s", none, a.Structured)
 		}
