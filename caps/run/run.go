@@ -357,6 +357,9 @@ func (v *view) find(name string, bound bool) (*registry.Tool, bool) {
 	}
 	if ok {
 		v.run.lookedUp(t)
+		if f := v.run.flows; f != nil && len(t.MadeUnder) > 0 {
+			v.run.enter(f.policy.Known(t.MadeUnder), origin{}) // with what its code says
+		}
 	}
 	return t, ok
 }
@@ -372,7 +375,9 @@ func (v *view) Tool(name string, literal bool) (core.Tool, bool) {
 	if found.load() != nil {
 		return core.Tool{}, false
 	}
-	return found.program.Tool(), true
+	tool := found.program.Tool()
+	tool.Tools = found // says under what it was made
+	return tool, true
 }
 
 // Callee decides whether the tool may be called from here.

@@ -36,6 +36,7 @@ func (s *Server) direct(ctx context.Context, c Call) Answer {
 			return failed(f)
 		}
 		if f := s.readInput(&t, tool.Program(), argumentsIn(c.Arguments, tool), c.Tools, true); f != nil {
+			s.tell(tool) // what it takes is its writer's words
 			return failed(f)
 		}
 		return s.perform(ctx, c, t)

@@ -201,6 +201,9 @@ func (s *Server) refused(all []*proposal, err error) Answer {
 	steps, notes, names := uint64(0), []string{}, []string{}
 	for _, p := range all {
 		names = append(names, p.d.Name)
+		if p.before != nil {
+			s.tell(p.before) // it may say of an example what it gave
+		}
 		s.broker.Refused(p.d.Name, p.d.Capabilities, f)
 		steps += p.steps
 		notes = append(append(notes, p.notes...), notesOf(p.tried)...)

@@ -253,8 +253,8 @@ func (s *Server) shown(t *registry.Tool) *mcp.Tool {
 		Name:         t.Name,
 		Title:        titled(t.Name),
 		Description:  s.words(t.Description, t.MadeUnder),
-		InputSchema:  inputSchemaOf(t),
-		OutputSchema: outputSchemaOf(t),
+		InputSchema:  s.shape(inputSchemaOf(t), t.MadeUnder),
+		OutputSchema: s.shape(outputSchemaOf(t), t.MadeUnder),
 		Annotations:  &annotations,
 	}
 }

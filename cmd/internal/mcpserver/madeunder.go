@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -14,15 +15,51 @@ import (
 // words is a text of a tool's that lists show, of a version that was made under labels: one that this model
 // wasn't shown anything of is left to describe.
 func (s *Server) words(text string, madeUnder []string) string {
-	if len(madeUnder) == 0 || s.broker.Flow() == nil || s.broker.Flow().IgnoreSession {
-		return text
-	}
-	now := s.broker.MadeUnder()
-	if slices.ContainsFunc(madeUnder, func(name string) bool { return !slices.Contains(now, name) }) {
+	if s.unseen(madeUnder) {
 		return "Its writer had been shown what came from " + conjoin(madeUnder) + "; describe shows it, and from then on you have been."
 	}
 	return text
 }
+
+// unseen reports whether a version was made under labels that this model wasn't shown anything of.
+func (s *Server) unseen(madeUnder []string) bool {
+	if len(madeUnder) == 0 || s.broker.Flow() == nil || s.broker.Flow().IgnoreSession {
+		return false
+	}
+	now := s.broker.MadeUnder()
+	return slices.ContainsFunc(madeUnder, func(name string) bool { return !slices.Contains(now, name) })
+}
+
+// shape is a schema that lists show, of a version that was made under labels: without texts where they are left to
+// describe. Names of members stay, as names of tools do.
+func (s *Server) shape(schema json.RawMessage, madeUnder []string) json.RawMessage {
+	var v any
+	if !s.unseen(madeUnder) || json.Unmarshal(schema, &v) != nil {
+		return schema
+	}
+	var bare func(v any, names bool)
+	bare = func(v any, names bool) {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, inner := range v {
+				if !names && slices.Contains(schemaTexts, key) {
+					delete(v, key)
+					continue
+				}
+				bare(inner, !names && (key == "properties" || key == "$defs"))
+			}
+		case []any:
+			for _, inner := range v {
+				bare(inner, false)
+			}
+		}
+	}
+	bare(v, false)
+	return encode(v)
+}
+
+// schemaTexts is the keywords of a schema that hold what its writer wants to say.
+var schemaTexts = []string{"title", "description", "$comment", "default", "examples", "enum", "const", "pattern"}
 
 // tell records that the model is shown all of a tool.
 func (s *Server) tell(t *registry.Tool) {

@@ -84,7 +84,7 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 		return s.runPrompt(ctx, Call{Tool: promptCall, Arguments: json.RawMessage(call), Tools: tools, ticket: s.tickets.Add(1)})
 	})
 	if a.Fault != nil {
-		if a.Fault.Kind == fault.InvalidRequest {
+		if s.tell(t); a.Fault.Kind == fault.InvalidRequest {
 			return nil, badPrompt(a.Fault)
 		}
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)

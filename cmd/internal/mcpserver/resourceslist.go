@@ -155,7 +155,11 @@ func (s *Server) pagePrompts(page *mcp.ListPromptsResult, first bool, after stri
 			return
 		}
 		p := publishedPrompt(t)
-		p.Description = s.words(p.Description, t.MadeUnder)
+		if p.Description = s.words(p.Description, t.MadeUnder); s.unseen(t.MadeUnder) {
+			for _, a := range p.Arguments {
+				a.Description = ""
+			}
+		}
 		page.Prompts = append(page.Prompts, p)
 	}
 }

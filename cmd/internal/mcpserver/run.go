@@ -90,7 +90,9 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 		program, f := t.compile(s.record)
 		end()
 		if f == nil && t.as == core.InputData && t.sealed == nil {
-			f = s.readInput(&t, program, t.input, c.Tools, false)
+			if f = s.readInput(&t, program, t.input, c.Tools, false); f != nil && t.tool != nil {
+				s.tell(t.tool)
+			}
 		}
 		if f != nil {
 			return failed(f)

@@ -66,6 +66,7 @@ var templates = []string{
 	`r => if get(r, "m", {n: N}).n > N then 1 else raise("low")`,
 	`r => let _ = get(r, "m", 1) in !toy.send({to: "g", text: get(r, "x", "x")})`,
 	`k => if !toy.get(k).n > N then continue({go: 1}) else 5`,
+	`k => let _ = upper(to_json(!toy.get(k))) in "done"`,
 	`k => if k == "mail/1" then continue("mail/2") else !toy.get(k)`,
 	`k => let _ = if !toy.get(k).n > N then raise("x") else 0 in "done"`,
 	`k => let _ = try(if !toy.get(k).n > N then fold((a, i) => a + i, 0, range(0, 3000000)) else 0) in "done"`,
@@ -256,6 +257,8 @@ func TestTwoServers(t *testing.T) {
 				p.call(t, []string{"describe", "history"}[r.IntN(2)], fmt.Sprintf(`{"name":%q}`, name))
 			}
 		}
+		p.call(t, "evolve", `{"name":"t0","code":"x => 1"}`)
+		p.call(t, "history", `{"name":"t0"}`)
 		p.call(t, "journal", `{"limit":1000}`)
 		for i := range p.said[0] {
 			if p.said[0][i] != p.said[1][i] {

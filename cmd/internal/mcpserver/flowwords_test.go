@@ -1,0 +1,103 @@
+package mcpserver
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// TestFlowWords: whatever shows a model words of a tool whose writer had been shown a source labels its session, as describe does: lists and
+// errors either don't have the words or count as shown.
+func TestFlowWords(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("read", `k => !toy.get(k)`)
+	must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	if m.label() != "mail" {
+		t.Fatal("the model wasn't shown the mail")
+	}
+	const canary = "CANARY"
+	for _, args := range []map[string]any{
+		{"name": "told", "code": `r => if r.mode == "x" then raise("CANARY") else "CANARY" ++ r.mode`, "description": "CANARY",
+			"input_schema": map[string]any{"type": "object", "description": "CANARY", "required": []string{"mode"}, "properties": map[string]any{"mode": map[string]any{
+				"type": "string", "title": "CANARY", "description": "CANARY", "enum": []string{"CANARY", "x", "y"}, "default": "CANARY"}}}},
+		{"name": "asked", "code": `r => "CANARY" ++ r.topic`, "as": "prompt", "description": "CANARY",
+			"input_schema": map[string]any{"type": "object", "required": []string{"topic"}, "properties": map[string]any{"topic": map[string]any{"type": "string", "description": "CANARY"}}}},
+		{"name": "kept", "code": `"CANARY"`, "as": "resource", "description": "CANARY"},
+		{"name": "caller", "code": `r => @told(r)`, "capabilities": []string{"call:told"}, "examples": []any{map[string]any{"input": map[string]any{"mode": "y"}, "expect": "CANARYy"}}},
+	} {
+		must(t, m.Server, "evolve", string(encode(args)))
+	}
+	cs := session(t, m.Server, nil)
+	for what, ask := range map[string]func() (any, error){
+		"tools/list":     func() (any, error) { return cs.ListTools(t.Context(), nil) },
+		"prompts/list":   func() (any, error) { return cs.ListPrompts(t.Context(), nil) },
+		"resources/list": func() (any, error) { return cs.ListResources(t.Context(), nil) },
+		"prompts/get": func() (any, error) {
+			return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "asked", Arguments: map[string]string{"topic": "x"}})
+		},
+		"prompts/get wrong": func() (any, error) {
+			return cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "asked"})
+		},
+		"resources/read kept": func() (any, error) {
+			return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://published/kept"})
+		},
+		"resources/read told": func() (any, error) {
+			return cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://tools/told"})
+		},
+	} {
+		unseenWords(t, m, what, canary, func() string {
+			res, err := ask()
+			text, _ := json.Marshal(res)
+			if err != nil {
+				text = append(text, err.Error()...)
+			}
+			return string(text)
+		})
+	}
+	for _, call := range [][2]string{
+		{"list", `{}`}, {"list", `{"detail":true}`}, {"describe", `{"name":"told"}`}, {"describe", `{"name":"caller"}`}, {"history", `{"name":"told"}`}, {"help", `{"name":"told"}`},
+		{"help", `{"search":"told"}`}, {"journal", `{}`}, {"journal", `{"kind":"tool.evolved"}`}, {"told", `{"mode":"x"}`}, {"told", `{"mode":"y"}`}, {"told", `{"mode":"z"}`},
+		{"told", `{"mode":7}`}, {"told", `{}`}, {"run", `{"tool":"told","input":{"mode":"z"}}`}, {"run", `{"tool":"told","input":3}`}, {"run", `{"tool":"caller","input":{"mode":"z"}}`},
+		{"run", `{"code":"r => @told(r)","input":{"mode":"y"}}`}, {"run", `{"code":"code_of(\"told\")"}`}, {"run", `{"plan":true,"tool":"told","input":{"mode":"y"}}`},
+		{"evolve", `{"name":"told","edits":[{"find":"nothing","replace":"x"}]}`}, {"evolve", `{"name":"told","code":"r => r.mode ++"}`},
+		{"evolve", `{"name":"told","from_version":1,"code":"r => 1","examples":[{"input":{"mode":"CANARx"},"expect":2}]}`},
+		{"evolve", `{"name":"other","code":"r => @told({mode: 5})","capabilities":["call:told"]}`}, {"evolve", `{"name":"other2","code":"r => @tolt(r)","capabilities":["call:told"]}`},
+		{"retire", `{"name":"tolt"}`}, {"evolve", `{"name":"caller","code":"r => @told(r) ++ \"z\"","capabilities":["call:told"]}`},
+	} {
+		unseenWords(t, m, call[0]+" "+call[1], canary, func() string {
+			a := do(t, m.Server, call[0], call[1])
+			return a.first() + strings.Join(a.More, " ") + string(a.Structured)
+		})
+	}
+}
+
+func unseenWords(t *testing.T, m *mailbox, what, canary string, ask func() string) {
+	t.Helper()
+	if err := m.broker.Session().Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if text := ask(); strings.Contains(text, canary) && m.label() != "mail" {
+		t.Errorf("%s shows words of a writer who had been shown the mail, and counts as nothing: %s", what, text)
+	}
+}
+
+// TestFlowCalled: what a tool says that was made under a label has that where another calls it by a name that data chose, also in a new conversation.
+func TestFlowCalled(t *testing.T) {
+	t.Parallel()
+	m := newMailbox(t, mailRules+"]}")
+	m.evolve("read", `k => !toy.get(k)`)
+	must(t, m.Server, "evolve", `{"name":"clean","code":"r => !toy.send({to: call(r.t, 1)})","capabilities":["toy:**","call:**"]}`)
+	must(t, m.Server, "evolve", `{"name":"bob","code":"x => \"bob\""}`)
+	must(t, m.Server, "run", `{"tool":"clean","input":{"t":"bob"}}`)
+	must(t, m.Server, "run", `{"tool":"read","input":"mail/1"}`)
+	must(t, m.Server, "evolve", `{"name":"eve","code":"x => \"eve@evil\""}`)
+	if err := m.broker.Session().Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if a := do(t, m.Server, "run", `{"tool":"clean","input":{"t":"eve"}}`); len(m.sent) != 1 {
+		t.Errorf("a recipient that a hijacked writer left in a tool gets mail: %s", a.Text)
+	}
+}
