@@ -271,12 +271,9 @@ func (s *Server) reading(ctx context.Context, bytes int) (end func()) {
 // isList reports whether a method answers what is large whatever was asked, and no run's.
 func isList(method string) bool { return strings.HasSuffix(method, "/list") }
 
-// queueing has lists wait for their turn.
-func (s *Server) queueing(next mcp.MethodHandler) mcp.MethodHandler {
+// inTurn has lists wait for their turn.
+func (s *Server) inTurn(list mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if !isList(method) {
-			return next(ctx, method, req)
-		}
 		a := arrivalOf(req.GetExtra())
 		ticket := uint64(0)
 		if a != nil {
@@ -286,7 +283,7 @@ func (s *Server) queueing(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil, &jsonrpc.Error{Code: codeOverloaded, Message: f.Error()}
 		}
 		defer a.whenAnswered(func() { s.plain.leave(0) })
-		return next(ctx, method, req)
+		return list(ctx, method, req)
 	}
 }
 

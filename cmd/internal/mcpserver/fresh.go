@@ -73,7 +73,7 @@ func (s *Server) changed(names []string) {
 	// its protocol, and several changes at once.
 	if !s.opts.HideEvolved && slices.ContainsFunc(names, registry.Listed) {
 		s.listens.note(toolsChanged)
-		s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
+		s.addCallTool()
 	}
 	s.changedPublished(names, tools)
 }

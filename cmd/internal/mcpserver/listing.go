@@ -25,14 +25,11 @@ import (
 // mostListed is how many tools a page of tools/list has.
 const mostListed = 1000
 
-// listing puts the tools there are in place of the SDK's list: the fixed ones in
+// listTools puts the tools there are in place of the SDK's list: the fixed ones in
 // their order, then those evolved by name.
-func (s *Server) listing(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) listTools(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		list, ok := req.(*mcp.ListToolsRequest)
-		if !ok {
-			return next(ctx, method, req)
-		}
+		list := req.(*mcp.ListToolsRequest)
 		params := new(mcp.ListToolsParams)
 		if list.Params != nil {
 			*params = *list.Params

@@ -2,9 +2,11 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -13,9 +15,9 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 )
 
-// recovering answers a panic anywhere below it, so that no request ends the
+// recoverPanics answers a panic anywhere below it, so that no request ends the
 // server. It is the outermost middleware.
-func (s *Server) recovering(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) recoverPanics(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -27,27 +29,86 @@ func (s *Server) recovering(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// calledKey is the context's key for the name that a client called.
-type calledKey struct{}
+// A request is what a client asks for by a name of ours. The SDK must handle it, since only
+// it can say in the newer protocol that a result is complete; but a tool can be called that
+// no list shows, and a call sees the tools there were when it arrived. So the SDK knows one
+// tool, one prompt and one resource, and the handlers of these find the request in the
+// context.
+type request struct {
+	name string     // of the tool or the prompt, or the address of the resource
+	task mcp.Result // the answer in place of what the handler returns; nil: that
+}
 
-// dispatching takes calls of tools before the SDK looks them up, because a tool
-// can be called that no list shows, and because a call sees the tools there
-// were when it arrived. The SDK must still handle the call, since only it can
-// say in the newer protocol that the result is complete: to it every call is
-// one of run.
-func (s *Server) dispatching(next mcp.MethodHandler) mcp.MethodHandler {
+type requestKey struct{}
+
+// requested is the request that the SDK handles.
+func requested(ctx context.Context) *request { return ctx.Value(requestKey{}).(*request) }
+
+// callTool is the name of the one tool that the SDK knows.
+const callTool = "call"
+
+// addCallTool has the SDK know that tool; once more, it tells clients that tools changed.
+func (s *Server) addCallTool() {
+	s.mcp.AddTool(&mcp.Tool{Name: callTool, InputSchema: map[string]any{"type": "object"}}, s.handle)
+}
+
+// addHandlers has the SDK know that tool, the prompts and a resource.
+func (s *Server) addHandlers() {
+	s.addCallTool()
+	s.mcp.AddResource(fixedResources[1], s.read)
+	for _, t := range resourceTemplates {
+		s.mcp.AddResourceTemplate(t, s.read)
+	}
+	for _, p := range fixedPrompts {
+		s.mcp.AddPrompt(p.declare(), s.prompt)
+	}
+}
+
+// route sends each request to where it is answered.
+func (s *Server) route(next mcp.MethodHandler) mcp.MethodHandler {
+	ours := func(ctx context.Context, method, name string, req mcp.Request) (mcp.Result, error) {
+		r := &request{name: name}
+		res, err := next(context.WithValue(ctx, requestKey{}, r), method, req)
+		if err == nil && r.task != nil {
+			return r.task, nil
+		}
+		return res, err
+	}
+	listTools, listMore, listen := s.inTurn(s.listTools(next)), s.listMore(next), s.listening(next)
+	listMoreInTurn := s.inTurn(listMore)
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil && !s.extra[call.Params.Name] {
-			ctx = context.WithValue(ctx, calledKey{}, call.Params.Name)
-			params := *call.Params
-			params.Name = "run"
-			req = &mcp.CallToolRequest{Session: call.Session, Params: &params, Extra: call.Extra}
-			var task mcp.Result
-			ctx = context.WithValue(ctx, promotedKey{}, &task)
-			if res, err := next(ctx, method, req); err != nil || task == nil {
-				return res, err
+		switch r := req.(type) {
+		case *mcp.CallToolRequest:
+			if r.Params != nil && !s.extra[r.Params.Name] {
+				params := *r.Params
+				params.Name = callTool
+				return ours(ctx, method, r.Params.Name, &mcp.CallToolRequest{Session: r.Session, Params: &params, Extra: r.Extra})
 			}
-			return task, nil
+		case *mcp.GetPromptRequest:
+			if r.Params != nil && s.isPrompt(r.Params.Name) {
+				params := *r.Params
+				params.Name = fixedPrompts[0].name
+				return ours(ctx, method, r.Params.Name, &mcp.GetPromptRequest{Session: r.Session, Params: &params, Extra: r.Extra})
+			}
+		case *mcp.ReadResourceRequest:
+			if r.Params != nil && strings.HasPrefix(r.Params.URI, scheme) {
+				params := *r.Params
+				params.URI = fixedResources[1].URI
+				return ours(ctx, method, r.Params.URI, &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra})
+			}
+			res, err := next(ctx, method, req)
+			if absent := new(jsonrpc.Error); r.Params != nil && errors.As(err, &absent) && absent.Message == noResource {
+				err = notFound(r.ProtocolVersion(), r.Params.URI) // the SDK has one code for all versions
+			}
+			return res, err
+		case *mcp.ListToolsRequest:
+			return listTools(ctx, method, req)
+		case *mcp.ListResourcesRequest, *mcp.ListPromptsRequest, *mcp.ListResourceTemplatesRequest:
+			return listMoreInTurn(ctx, method, req)
+		case *mcp.DiscoverRequest:
+			return listMore(ctx, method, req)
+		case *mcp.SubscriptionsListenRequest:
+			return listen(ctx, method, req)
 		}
 		return next(ctx, method, req)
 	}
@@ -59,8 +120,7 @@ const metaHops = "mcp-pif-hops"
 
 // handle is a call of a tool as MCP has it.
 func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	name, _ := ctx.Value(calledKey{}).(string)
-	c := Call{Tool: name, Arguments: req.Params.Arguments}
+	c := Call{Tool: requested(ctx).name, Arguments: req.Params.Arguments}
 	if n, ok := req.Params.Meta[metaHops].(float64); ok && n > 0 {
 		ctx = run.WithHops(ctx, int(min(n, 1000)))
 	}

@@ -219,7 +219,7 @@ func (s *Server) isPrompt(name string) bool {
 
 // prompt gives a prompt's messages.
 func (s *Server) prompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	name, _ := ctx.Value(addressKey{}).(string)
+	name := requested(ctx).name
 	p := fixedPrompt(name)
 	if p == nil {
 		return s.evolvedPrompt(ctx, name, req.Params.Arguments)

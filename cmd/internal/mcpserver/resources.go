@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -65,51 +64,6 @@ var fixedResources = []*mcp.Resource{
 		Description: "Its version, limits, profile, grants, sandbox and uptime, and how many tools and calls there are."},
 }
 
-// addressKey is the context's key for the address that a client reads.
-type addressKey struct{}
-
-// register tells the SDK what there is, of resources and prompts. It finds ours by
-// one of them only; see addressing.
-func (s *Server) register() {
-	s.mcp.AddResource(fixedResources[1], s.read)
-	for _, t := range resourceTemplates {
-		s.mcp.AddResourceTemplate(t, s.read)
-	}
-	for _, p := range fixedPrompts {
-		s.mcp.AddPrompt(p.declare(), s.prompt)
-	}
-}
-
-// addressing takes reads of ours, and prompts of ours, before the SDK looks them
-// up, as dispatching does for calls: to it each is of the first there is.
-func (s *Server) addressing(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		switch r := req.(type) {
-		case *mcp.ReadResourceRequest:
-			if r.Params != nil && strings.HasPrefix(r.Params.URI, scheme) {
-				ctx = context.WithValue(ctx, addressKey{}, r.Params.URI)
-				params := *r.Params
-				params.URI = fixedResources[1].URI
-				req = &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra}
-			} else if r.Params != nil {
-				res, err := next(ctx, method, req)
-				if absent := new(jsonrpc.Error); errors.As(err, &absent) && absent.Message == noResource {
-					err = notFound(r.ProtocolVersion(), r.Params.URI) // the SDK has one code for all versions
-				}
-				return res, err
-			}
-		case *mcp.GetPromptRequest:
-			if r.Params != nil && s.isPrompt(r.Params.Name) {
-				ctx = context.WithValue(ctx, addressKey{}, r.Params.Name)
-				params := *r.Params
-				params.Name = fixedPrompts[0].name
-				req = &mcp.GetPromptRequest{Session: r.Session, Params: &params, Extra: r.Extra}
-			}
-		}
-		return next(ctx, method, req)
-	}
-}
-
 // An address is one of ours, taken apart.
 type address struct {
 	parts []string // decoded; the first says what it is of
@@ -169,7 +123,7 @@ func notFound(version, uri string) error {
 
 // read gives what is at an address.
 func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	uri, _ := ctx.Value(addressKey{}).(string)
+	uri := requested(ctx).name
 	a, ok := parseAddress(uri)
 	if !ok {
 		return nil, notFound(req.ProtocolVersion(), uri)

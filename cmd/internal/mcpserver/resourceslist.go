@@ -16,9 +16,9 @@ import (
 // its reader would miss its own evolve.
 const unchanging = 3_600_000
 
-// listingMore puts the resources and prompts there are in place of the SDK's lists,
-// page by page, as listing does with tools.
-func (s *Server) listingMore(next mcp.MethodHandler) mcp.MethodHandler {
+// listMore puts the resources and prompts there are in place of the SDK's lists,
+// page by page, as listTools does with tools.
+func (s *Server) listMore(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		cursor := ""
 		switch list := req.(type) {

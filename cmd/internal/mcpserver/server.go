@@ -165,12 +165,10 @@ func New(opts Options) *Server {
 		opts.Extra.Options(sdk)
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: or(opts.Name, "mcp-pif"), Title: or(opts.Name, "PIF"), Version: opts.Version}, sdk)
-	s.mcp.AddReceivingMiddleware(s.recovering, s.queueing, s.dispatching, s.addressing, s.listing, s.listingMore, s.listening)
+	s.mcp.AddReceivingMiddleware(s.recoverPanics, s.route)
 	s.mcp.AddSendingMiddleware(s.telling)
 	s.addTaskMethods()
-	// To the SDK every call is one of run; see dispatching.
-	s.mcp.AddTool(fixedNamed("run").declare(s.broker.Policy()), s.handle)
-	s.register()
+	s.addHandlers()
 	s.extend()
 	s.watchPublished()
 	s.tools.OnChange(s.changed)

@@ -220,7 +220,7 @@ func TestPanicIsAnswered(t *testing.T) {
 	cs := session(t, s, nil)
 	s.mcp.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			return s.recovering(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			return s.recoverPanics(func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 				if method == "prompts/list" {
 					panic("boom")
 				}
@@ -393,7 +393,7 @@ func TestArrivalSnapshot(t *testing.T) {
 	must(t, s, "evolve", `{"name":"f","code":2}`)
 
 	req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: "f"}, Extra: read.Extra.(*mcp.RequestExtra)}
-	ctx := context.WithValue(t.Context(), calledKey{}, "f")
+	ctx := context.WithValue(t.Context(), requestKey{}, &request{name: "f"})
 	for _, c := range []struct {
 		extra *mcp.RequestExtra
 		want  string

@@ -145,8 +145,6 @@ func (s *Server) mayBeTask(req *mcp.CallToolRequest, c *Call) bool {
 	return !task && !result
 }
 
-type promotedKey struct{}
-
 // asTask does a call of a client that knows tasks: where it takes long, has a question, or is to
 // be in the background, a task is the answer.
 func (s *Server) asTask(ctx context.Context, req *mcp.CallToolRequest, c Call) *mcp.CallToolResult {
@@ -177,7 +175,7 @@ func (s *Server) asTask(ctx context.Context, req *mcp.CallToolRequest, c Call) *
 	}
 	if stop() && t.promote() == nil {
 		if st := t.state(); st.answer == nil {
-			*ctx.Value(promotedKey{}).(*mcp.Result) = st.answered("task")
+			requested(ctx).task = st.answered("task")
 			return &mcp.CallToolResult{Content: []mcp.Content{}}
 		}
 	} else if q := t.toPut(); q != nil { // no room for a task: nobody can answer it
