@@ -1,7 +1,7 @@
 package eval
 
 // Lists are chains of cons cells, made by cons, and vectors, made by literals,
-// inputs and primitives of more than [value.ShortList] items. A vector is a
+// inputs and primitives of more than shortList items, and by push of more than pushedCells. A vector is a
 // window on a radix tree of 32-way nodes (P. Bagwell, Ideal Hash Trees, 2001;
 // as in Clojure's vectors): reading or changing an item and adding one at the
 // end take time in the logarithm of its length with base 32, a part of it takes
