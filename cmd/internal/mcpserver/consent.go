@@ -218,8 +218,11 @@ func (s *Server) question(t *registry.Tool) caps.Question {
 		}
 	}
 	section("Its writer had been shown what came from", t.MadeUnder)
+	reads, does := s.flowFacts(t)
 	section("It would get", asked)
 	section("It has without asking", others)
+	section("What it reads that you have rules about", reads)
+	section("What it does with that", does)
 	section("Secrets that it may name", policy.SecretTexts())
 	for _, b := range boundNames(t) {
 		called = append(called, fmt.Sprintf("%s, version %d, which holds %s", excerpt([]byte(b)), t.Bound[b].Version, orNothing(t.Bound[b].Capabilities)))

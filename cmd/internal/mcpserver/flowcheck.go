@@ -174,3 +174,48 @@ func (s *Server) flowNotes(t *registry.Tool, tools *registry.Snapshot) (notes []
 	}
 	return notes
 }
+
+// flowCannot says what a version can't bring about of what rules forbid, as far as its code shows it: nothing of rules
+// about what its writer had been shown, which all that the code says comes from.
+func (s *Server) flowCannot(t *registry.Tool, found []flowFinding) (list []string) {
+	if len(found) == mostFlows { // there may be more
+		return nil
+	}
+	under := s.broker.Flow().Known(t.MadeUnder)
+	for i := range found {
+		f := &found[i]
+		may := slices.ContainsFunc(found, func(g flowFinding) bool { return g.of == f.of && g.To == f.To && g.Verdict != flows.Never })
+		from := s.broker.Flow().Words(f.of.Forbidden())
+		sentence := fmt.Sprintf("have %s depend on what it reads of %s", f.To, from)
+		if f.Argument != "" {
+			sentence = fmt.Sprintf("make `%s` of %s from what it reads of %s", f.Argument, f.To, from)
+		}
+		if !may && f.of.Forbidden()&under == 0 && !slices.Contains(list, sentence) {
+			list = append(list, sentence)
+		}
+	}
+	return list
+}
+
+// flowFacts is what a person who is asked about a version reads of rules: what it reads that has a label, and what it does with it.
+func (s *Server) flowFacts(t *registry.Tool) (reads, does []string) {
+	policy := s.broker.Flow()
+	if policy == nil {
+		return nil, nil
+	}
+	for _, line := range policy.Uses(t.Reach()) {
+		if strings.Contains(line, " may give ") {
+			reads = append(reads, line)
+		}
+	}
+	found := s.findFlows(t, s.tools.Snapshot())
+	for i := range found {
+		if found[i].Verdict != flows.Never {
+			does = append(does, found[i].sentence())
+		}
+	}
+	for _, sentence := range s.flowCannot(t, found) {
+		does = append(does, "it can't "+sentence)
+	}
+	return reads, does
+}

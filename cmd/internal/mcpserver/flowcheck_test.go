@@ -39,4 +39,21 @@ func TestFlowOfCode(t *testing.T) {
 	if want := `"flows":[{"to":"toy.send","argument":"to",`; !strings.Contains(a.Text, want) || !strings.Contains(a.Text, `"verdict":"never"`) {
 		t.Errorf("describe has no %s\n%s", want, a.Text)
 	}
+	if want := "\"make `to` of toy.send from what it reads of mail\""; !strings.Contains(a.Text, want) {
+		t.Errorf("cannot has no %s\n%s", want, a.Text)
+	}
+	m.evolve("maybe", `r => let m = !toy.get(r.id) in [!toy.send({to: r.to ?? m.from}), !toy.put({key: "k", value: 1})]`)
+	maybe, _ := m.latest().Get("maybe")
+	said := strings.Join(m.question(maybe).Facts, "\n")
+	for _, want := range []string{
+		"What it reads that you have rules about\n  toy.get of toy.get,put,send:** may give mail.",
+		"What it does with that\n  toy.send may not have `to` made of mail, and it may be `from` of what toy.get gives at line 1, column 14 (rule 1)\n  it can't make `key` of toy.put from what it reads of mail",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the question has no\n%s\nbut\n%s", want, said)
+		}
+	}
+	if a := do(t, m.Server, "describe", `{"name":"maybe","detail":true}`); strings.Contains(a.Text, "make `to`") {
+		t.Errorf("describe says that it can't what it may: %s", a.Text)
+	}
 }

@@ -135,10 +135,11 @@ func (s *Server) described(t *registry.Tool, current bool) object {
 		}
 		o = openOf(o, r)
 	}
-	if cannot := t.Cannot(s.broker.Policy().Kinds()); len(cannot) > 0 {
+	found := s.findFlows(t, s.tools.Snapshot())
+	if cannot := append(t.Cannot(s.broker.Policy().Kinds()), s.flowCannot(t, found)...); len(cannot) > 0 {
 		o = o.raw("cannot", encode(cannot))
 	}
-	if found := s.findFlows(t, s.tools.Snapshot()); len(found) > 0 {
+	if len(found) > 0 {
 		o = o.raw("flows", encode(found))
 	}
 	if c, ok := t.Cost(); ok {
