@@ -196,13 +196,20 @@ func (c *Consents) take(content *consents) {
 }
 
 func (c *Consents) load() (*consents, error) {
-	content := &consents{Format: consentsForm}
 	data, err := statefile.Read(c.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return content, nil
+		return c.decode(nil)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("consent: %s: %w", c.Path, err)
+	}
+	return c.decode(data)
+}
+
+func (c *Consents) decode(data []byte) (*consents, error) {
+	content := &consents{Format: consentsForm}
+	if data == nil {
+		return content, nil
 	}
 	if err := statefile.Decode(data, content); err != nil {
 		return nil, fmt.Errorf("consent: %s: %w", c.Path, err)
@@ -225,30 +232,29 @@ func (c *Consents) change(edit func(*consents) error) error {
 	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
 		return fmt.Errorf("consent: %w", err)
 	}
-	if err := statefile.CheckDir(filepath.Dir(c.Path)); err != nil {
-		return fmt.Errorf("consent: %s: %w", c.Path, err)
-	}
-	unlock, err := statefile.Lock(c.Path + ".lock")
-	if err != nil {
-		return fmt.Errorf("consent: %w", err)
-	}
-	defer unlock()
-	content, err := c.load()
-	if err != nil {
-		return err
-	}
-	if err := edit(content); errors.Is(err, errSame) {
+	var content *consents
+	var refused error // of edit, or what was found
+	err := statefile.Change(c.Path, func(before []byte) ([]byte, error) {
+		if content, refused = c.decode(before); refused == nil {
+			refused = edit(content)
+		}
+		if refused != nil {
+			return nil, refused
+		}
+		hourAgo := c.now().Add(-time.Hour)
+		content.Spent = slices.DeleteFunc(content.Spent, func(s spent) bool { return !s.Time.After(hourAgo) })
+		if len(content.Answers) > mostAllKept {
+			content.Answers = slices.Delete(content.Answers, 0, len(content.Answers)-mostAllKept)
+		}
+		return statefile.EncodeJSON(content)
+	})
+	switch {
+	case errors.Is(refused, errSame):
 		return nil
-	} else if err != nil {
-		return err
-	}
-	hourAgo := c.now().Add(-time.Hour)
-	content.Spent = slices.DeleteFunc(content.Spent, func(s spent) bool { return !s.Time.After(hourAgo) })
-	if len(content.Answers) > mostAllKept {
-		content.Answers = slices.Delete(content.Answers, 0, len(content.Answers)-mostAllKept)
-	}
-	if err := statefile.ReplaceJSON(c.Path, content); err != nil {
-		return fmt.Errorf("consent: %w", err)
+	case refused != nil:
+		return refused
+	case err != nil:
+		return fmt.Errorf("consent: %s: %w", c.Path, err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

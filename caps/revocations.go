@@ -135,6 +135,13 @@ func (r Revocations) Load() ([]Revocation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("revocations: %s: %w", r.Path, err)
 	}
+	return r.decode(data)
+}
+
+func (r Revocations) decode(data []byte) ([]Revocation, error) {
+	if data == nil {
+		return nil, nil
+	}
 	var content revocations
 	if err := statefile.Decode(data, &content); err != nil {
 		return nil, fmt.Errorf("revocations: %s: %w", r.Path, err)
@@ -242,23 +249,18 @@ func (g *Grant) paths() []string {
 // change replaces the file with what edit makes of its entries, alone among the
 // processes that do.
 func (r Revocations) change(edit func([]Revocation) []Revocation) error {
-	if err := statefile.CheckDir(filepath.Dir(r.Path)); err != nil {
+	err := statefile.Change(r.Path, func(before []byte) ([]byte, error) {
+		entries, err := r.decode(before)
+		if err != nil {
+			return nil, err
+		}
+		if entries = edit(entries); entries == nil {
+			entries = []Revocation{}
+		}
+		return statefile.EncodeJSON(revocations{revocationsFormat, entries})
+	})
+	if err != nil && !strings.HasPrefix(err.Error(), "revocations: ") {
 		return fmt.Errorf("revocations: %s: %w", r.Path, err)
 	}
-	unlock, err := statefile.Lock(r.Path + ".lock")
-	if err != nil {
-		return fmt.Errorf("revocations: %w", err)
-	}
-	defer unlock()
-	entries, err := r.Load()
-	if err != nil {
-		return err
-	}
-	if entries = edit(entries); entries == nil {
-		entries = []Revocation{}
-	}
-	if err := statefile.ReplaceJSON(r.Path, revocations{revocationsFormat, entries}); err != nil {
-		return fmt.Errorf("revocations: %w", err)
-	}
-	return nil
+	return err
 }

@@ -335,13 +335,16 @@ func (f *follower) compare(p *proposal) error {
 	return f.outvoted(p, here)
 }
 
+// maxVote is how long what a node had counts.
+const maxVote = 10 * time.Second
+
 // outvoted says why this node stops where as many differ from it as are like it. The
 // caller holds the lock.
 func (f *follower) outvoted(p *proposal, here *point) error {
 	differ, all := 0, 1
 	for name, peer := range f.peers {
-		if name == f.s.o.Node && !peer.Differs {
-			continue // an earlier boot of its own
+		if name == f.s.o.Node && !peer.Differs || time.Since(peer.Seen) > maxVote {
+			continue // an earlier boot of its own, or one that is gone
 		}
 		all++
 		if peer.Differs {

@@ -96,12 +96,17 @@ var clusterLayout = []string{
 func (s *Store) toCluster(conn *sql.Conn) error {
 	return transaction(conn, func() error {
 		format, err := s.recognize(conn)
-		if err != nil || format == clusterFormat {
+		if err != nil || format == clusterFormat && !s.o.NewOrder {
 			return err
 		}
 		base, err := lastEvent(conn)
 		if err != nil {
 			return err
+		}
+		if format == clusterFormat {
+			if err := outOfCluster(conn); err != nil {
+				return err
+			}
 		}
 		for _, sql := range append(slices.Clone(clusterLayout),
 			`INSERT INTO newest SELECT `+toolName+`, max(seq) FROM events`+byTool+` WHERE `+aboutTools+` AND +kind <> 'tool.refused' AND `+toolName+` IS NOT NULL GROUP BY 1`,
@@ -118,6 +123,35 @@ func (s *Store) toCluster(conn *sql.Conn) error {
 			"profile": s.o.Profile, "identity": "", "base": base.Hash[:], "place": int64(0), "digest": make([]byte, len(Hash{})), "changed": int64(changed),
 		})
 	})
+}
+
+// Leave takes the file of a store out of its cluster, if it is in one. Nobody may use it
+// meanwhile.
+func Leave(path string) error {
+	s, err := Open(path, Options{leaves: true})
+	if err != nil {
+		return err
+	}
+	err = s.writer.use(bg, func(conn *sql.Conn) error {
+		return transaction(conn, func() error {
+			format, err := s.recognize(conn)
+			if err != nil || format != clusterFormat {
+				return err
+			}
+			return outOfCluster(conn)
+		})
+	})
+	return errors.Join(err, s.Close())
+}
+
+// outOfCluster takes a file out of its cluster.
+func outOfCluster(conn *sql.Conn) error {
+	for _, sql := range []string{`DROP TABLE cluster`, `DROP TABLE proposers`, `DROP TABLE pieces`, `DROP TABLE newest`, fmt.Sprintf(`PRAGMA user_version=%d`, Format)} {
+		if _, err := conn.ExecContext(bg, sql); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func setCluster(conn *sql.Conn, values map[string]any) error {

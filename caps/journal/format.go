@@ -133,7 +133,7 @@ func (s *Store) make(conn *sql.Conn) error {
 	} else if _, err := conn.ExecContext(bg, `PRAGMA auto_vacuum=incremental`); err != nil {
 		return err
 	}
-	if format == clusterFormat && s.o.Order == nil {
+	if format == clusterFormat && s.o.Order == nil && !s.o.leaves {
 		return &problem{s.path, ErrCluster, "it belongs to a cluster, and only a server with --cluster writes it; or take it out with 'mcp-pif cluster leave'", nil}
 	}
 	if err := s.useWAL(conn); err != nil || !isNew && format >= Format {

@@ -49,6 +49,10 @@ type Options struct {
 	// caller's to close.
 	Order         order.Order
 	Profile, Node string
+	// NewOrder is set where the order is made anew with each process, such as one in
+	// memory: the file goes on with it from what it has.
+	NewOrder bool
+	leaves   bool // the file is taken out of its cluster
 	// Now is the clock; time.Now.
 	Now func() time.Time
 }
@@ -155,6 +159,9 @@ func newStore(path string, o Options) *Store {
 	s.closing, s.close = context.WithCancel(bg)
 	return s
 }
+
+// Closing returns a context that ends when the store begins to be closed.
+func (s *Store) Closing() context.Context { return s.closing }
 
 // Path finds where the file is.
 func (s *Store) Path() string { return s.path }

@@ -377,5 +377,17 @@ func (b *Broker) perform(ctx context.Context, a Act) (value.Value, int64, *fault
 		}
 	}
 	defer b.room.Release(room)
+	if b.act != nil {
+		if err := b.act(waiting); err != nil {
+			return nil, 0, &fault.Fault{
+				Kind:    fault.EffectFailed,
+				Message: fmt.Sprintf("%s was not begun: %v", a.Operation.Name, err),
+				Hint:    "Try again later; pure computation still works.",
+			}
+		}
+		if err := ctx.Err(); err != nil { // revoked meanwhile
+			return nil, 0, &fault.Fault{Kind: fault.EffectFailed, Message: a.Operation.Name + " was not begun"}
+		}
+	}
 	return b.handler.Perform(ctx, a)
 }

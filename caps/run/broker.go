@@ -69,6 +69,9 @@ type Options struct {
 	Flow    *flow.Policy
 	Session *flow.Session
 	AskFlow func(context.Context, FlowQuestion) (yes bool, err error)
+	// Act waits until this process may act, as one of a cluster does only where it has a
+	// majority; the error is why it may not. nil: it may.
+	Act func(context.Context) error
 }
 
 // A Broker is one server's. It is safe for concurrent use.
@@ -90,6 +93,7 @@ type Broker struct {
 	flow      *flow.Policy
 	session   *flow.Session
 	askFlow   func(context.Context, FlowQuestion) (bool, error)
+	act       func(context.Context) error
 	following chan struct{} // one run is followed at once
 	follows   atomic.Int64  // how often one was begun to be
 }
@@ -101,7 +105,7 @@ func New(o Options) *Broker {
 		b.log = slog.New(slog.DiscardHandler)
 	}
 	b.room = semaphore.NewWeighted(underWay)
-	b.flow, b.session, b.askFlow, b.following = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1)
+	b.flow, b.session, b.askFlow, b.following, b.act = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1), o.Act
 	if b.flow != nil && b.session == nil {
 		b.session, _ = flow.NewSession("", b.flow) // in memory
 	}

@@ -85,14 +85,21 @@ func unfinished(path string) (files []string, err error) {
 
 // ReplaceJSON replaces path, readable by its owner only, with v as indented JSON.
 func ReplaceJSON(path string, v any) error {
+	data, err := EncodeJSON(v)
+	if err != nil {
+		return err
+	}
+	return Replace(path, data, 0o600)
+}
+
+// EncodeJSON returns v as ReplaceJSON writes it.
+func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	return Replace(path, b.Bytes(), 0o600)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // Decode decodes one JSON document into a value. It refuses unknown keys, duplicate keys

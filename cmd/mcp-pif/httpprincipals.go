@@ -29,6 +29,9 @@ type principal struct {
 	server  *mcpserver.Server
 	close   func()
 	lasting bool // what is kept outlives it
+	// barrier waits until what other nodes of the cluster acknowledged is here; nil: it
+	// isn't waited for.
+	barrier func(context.Context) error
 
 	ready  chan struct{}                // closed when it is open, or can't be
 	err    error                        // why it can't
@@ -116,6 +119,11 @@ func (ps *principals) server(ctx context.Context, name string) (*mcp.Server, err
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { ps.exit(ctx, p) })
+	if p.barrier != nil {
+		if err := p.barrier(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return p.server.Protocol(), nil
 }
 
@@ -203,7 +211,7 @@ func (ps *principals) fill(ctx context.Context, name string, number uint64, p *p
 		p.err = err
 		delete(ps.all, name)
 	} else {
-		p.server, p.close, p.lasting = made.server, made.close, made.lasting
+		p.server, p.close, p.lasting, p.barrier = made.server, made.close, made.lasting, made.barrier
 		p.leave = p.server.Attend(ctx)
 	}
 	close(p.ready)
@@ -374,5 +382,5 @@ func (w *web) principal(ctx context.Context, name string, number uint64) (*princ
 		end()
 		w.results.Forget(server)
 	}
-	return &principal{server: server, close: forget, lasting: kept.Where != app.InMemory}, nil
+	return &principal{server: server, close: forget, lasting: kept.Where != app.InMemory, barrier: w.barrier(auth)}, nil
 }

@@ -49,7 +49,7 @@ does, try 'mcp-pif tour'.`,
 		{"Programs", []*cobra.Command{newRun(), newCheck(), newVerify(), newFmt(), newRepl(), newPlayground(), newLSP()}},
 		{"What models made and did", []*cobra.Command{newUI(), newTools(), newJournal(), newReplay(), newStep(), newTasks()}},
 		{"What tools may do", []*cobra.Command{newCaps(), newFlow(), newApprove(), newResolve(), newMCP(), newPlugin()}},
-		{"The server", []*cobra.Command{newServe(), newVersion()}},
+		{"The server", []*cobra.Command{newServe(), newCluster(), newVersion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
 		for _, c := range group.commands {

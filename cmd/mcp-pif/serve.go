@@ -30,6 +30,7 @@ type serveOptions struct {
 	app.LimitOptions
 	app.CapOptions
 	httpOptions
+	clusterOptions
 	retain      retainOptions
 	logLevel    string
 	listEvolved bool
@@ -43,6 +44,7 @@ func (o *serveOptions) register(f *pflag.FlagSet) {
 	f.DurationVar(&o.Task, "task-timeout", time.Hour, "how long a run may take that goes on as a task, by the wall clock, without the time in which it waits for a person")
 	o.CapOptions.Register(f, app.KeptByClient)
 	o.httpOptions.register(f)
+	o.clusterOptions.register(f)
 	o.retain.registerServe(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.name, "name", "", "call the server `NAME` to clients, in place of mcp-pif")
@@ -93,7 +95,7 @@ func (o *serveOptions) validate() (limits mcpserver.Limits, level slog.Level, er
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
 		return limits, level, fmt.Errorf("--log-level is debug, info, warn or error, not %q", o.logLevel)
 	}
-	for _, check := range []func() error{o.StoreOptions.Check, o.retain.check, func() error { return o.httpOptions.check(&o.StoreOptions) }} {
+	for _, check := range []func() error{o.StoreOptions.Check, o.retain.check, func() error { return o.httpOptions.check(&o.StoreOptions) }, o.checkCluster} {
 		if err := check(); err != nil {
 			return limits, level, err
 		}
@@ -126,6 +128,11 @@ func serve(cmd *cobra.Command, o *serveOptions) error {
 		return err
 	}
 	defer closeTelemetry(auth.Telemetry)
+	endNode, err := o.openNode(ctx, auth, log)
+	if err != nil {
+		return cli.Failed(err)
+	}
+	defer endNode()
 	if o.address != "" {
 		context.AfterFunc(ctx, stop) // a second signal doesn't wait
 		return (&web{o: o, auth: auth, limits: limits, log: log, errs: cmd.ErrOrStderr()}).serve(ctx)

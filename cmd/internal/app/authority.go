@@ -29,6 +29,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
@@ -101,6 +102,7 @@ type Authority struct {
 	Sandboxes   sandboxes
 	mapping     mapping
 	models      Models
+	Node        *node.Node           // nil: the server is in no cluster
 	Flow        *flow.Policy         // what may go where; nil: nothing is said
 	brokers     *brokers             // those under the policy
 	Telemetry   *telemetry.Telemetry // nil: nothing is measured
@@ -110,6 +112,14 @@ type Authority struct {
 	running      caps.Running
 	endWatch     func() // nil: nobody watches
 	log          *slog.Logger
+}
+
+// ApplyDecisions has hold what the operator decided.
+func (a *Authority) ApplyDecisions() {
+	if err := a.applyRevocations(); err != nil {
+		a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
+	}
+	a.pollConsents()
 }
 
 // The journal in memory, in bytes.

@@ -46,7 +46,7 @@ func (b *brokers) each(do func(*run.Broker)) {
 func (a *Authority) Branch(name string, number uint64) (*Authority, error) {
 	b := &Authority{
 		options: a.options, Kinds: a.Kinds, Principals: a.Principals, Policy: a.Principals.Open(name), Revocations: a.Revocations,
-		protected: a.protected, installed: a.installed, upstreams: a.upstreams, Sandboxes: a.Sandboxes, brokers: a.brokers, Telemetry: a.Telemetry, Flow: a.Flow, log: a.log,
+		protected: a.protected, installed: a.installed, upstreams: a.upstreams, Sandboxes: a.Sandboxes, brokers: a.brokers, Telemetry: a.Telemetry, Flow: a.Flow, Node: a.Node, log: a.log,
 	}
 	if a.Host == nil {
 		return b, nil

@@ -1,9 +1,10 @@
 package app
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 
 	"github.com/mcp-pif/mcp-pif/caps"
@@ -45,7 +46,7 @@ func (a *Authority) KeepFor(client string) (keeping, error) {
 			return keeping{Where: path + ", only to be read"}, nil
 		}
 	}
-	if a.options.Given() || errors.Is(err, journal.ErrFormat) || errors.Is(err, journal.ErrDamaged) || errors.Is(err, journal.ErrLocked) {
+	if a.options.Given() || errors.Is(err, journal.ErrCluster) || a.Node != nil || errors.Is(err, journal.ErrFormat) || errors.Is(err, journal.ErrDamaged) || errors.Is(err, journal.ErrLocked) {
 		return keeping{}, err
 	}
 	if a.Host != nil {
@@ -75,7 +76,7 @@ func (a *Authority) keep(path string) (err error) {
 	}
 	if path == "" {
 		a.Journal = journal.NewMemory(size, nil)
-	} else if a.Journal, err = openStore(path, a.log); err != nil {
+	} else if a.Journal, err = a.openStore(path); err != nil {
 		return err
 	}
 	// The first event shows whether there is room for any.
@@ -108,6 +109,9 @@ func (u unwritten) Append(s journal.Stage, k journal.Kind, run, branch string, d
 // what can't be written ends that.
 func (a *Authority) record(lasts bool) error {
 	options := run.Options{Policy: a.Policy, Journal: a.Journal, Log: a.log, Consents: a.Consents()}
+	if a.Node != nil {
+		options.Act = a.Node.Act
+	}
 	if a.Flow != nil {
 		path, err := a.sessionFile()
 		if err != nil {
@@ -195,11 +199,18 @@ func TaskDirOf(path string) (string, error) {
 	return filepath.Join(dir, "tasks"), nil
 }
 
-// openStore opens a store; a nil one is no journal.
-func openStore(path string, log *slog.Logger) (journal.Journal, error) {
-	s, err := journal.Open(path, journal.Options{Log: log, Notes: Heads()})
+// openStore opens a store, as the cluster's where there is one; a nil one is no journal.
+func (a *Authority) openStore(path string) (journal.Journal, error) {
+	o := journal.Options{Log: a.log, Notes: Heads()}
+	if a.Node != nil {
+		a.Node.Join(&o, cmp.Or(a.options.Profile, a.client))
+	}
+	s, err := journal.Open(path, o)
 	if err != nil {
 		return nil, err
+	}
+	if a.Node != nil {
+		context.AfterFunc(s.Closing(), a.Node.Watch(s))
 	}
 	return Watched(s), nil
 }

@@ -50,10 +50,7 @@ func (a *Authority) watching(ctx context.Context, hup chan os.Signal) {
 		case <-hup:
 			a.reload()
 		case <-tick.C:
-			if err := a.applyRevocations(); err != nil {
-				a.log.Error("what was revoked can't be read, so nothing changes", "error", err)
-			}
-			a.pollConsents()
+			a.ApplyDecisions()
 		}
 	}
 }

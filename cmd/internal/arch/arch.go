@@ -213,6 +213,8 @@ var rules = map[string]rule{
 		std: anyStd, ours: []string{"core", "core/prim"},
 		libraries: []string{"github.com/spf13/cobra", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"},
 	},
+	// A server as one of a cluster.
+	"cmd/internal/node": {std: anyStd, ours: []string{"caps/journal", "caps/journal/order", "caps/statefile"}},
 	// The tour is a client of this program.
 	"cmd/internal/tour": {
 		std: anyStd, ours: []string{"cmd/internal/cli", "plugins/host"}, libraries: append([]string{"github.com/spf13/cobra"}, mcpSDK...),
@@ -220,7 +222,7 @@ var rules = map[string]rule{
 	// What the operator grants, and where it is kept: it wires both sides of an interface.
 	"cmd/internal/app": {
 		std:       anyStd,
-		ours:      []string{"core", "core/fault", "caps/...", "plugins/...", "cmd/internal/cli", "cmd/internal/mcpserver", "cmd/internal/packs", "cmd/internal/pinned", "cmd/internal/programs", "cmd/internal/telemetry"},
+		ours:      []string{"core", "core/fault", "caps/...", "plugins/...", "cmd/internal/cli", "cmd/internal/mcpserver", "cmd/internal/node", "cmd/internal/packs", "cmd/internal/pinned", "cmd/internal/programs", "cmd/internal/telemetry"},
 		libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
 	// The commands: flags and printing.

@@ -55,6 +55,8 @@ type Options struct {
 	// those of the machine itself; Origins those of web pages that may call it,
 	// "https://app.example.com".
 	Hosts, Origins []string
+	// Ready is why the server should get no requests, for /readyz; nil: it never is so.
+	Ready func() error
 	// Metrics is served at /metrics; nil: nothing is there. With tokens it
 	// needs one.
 	Metrics http.Handler
@@ -106,7 +108,7 @@ func or[T int | int64 | time.Duration](v, otherwise T) T {
 // parsed, checked and compiled, which takes about a hundred times its size.
 const maxSmallBody = 32 << 10
 
-// Handler answers the requests of MCP clients, and /healthz.
+// Handler answers the requests of MCP clients, /healthz and /readyz.
 type Handler struct {
 	o        Options
 	guard    guard
@@ -149,6 +151,13 @@ func New(o Options) (*Handler, error) {
 	mux.Handle(Path, protocol)
 	mux.Handle("/{$}", protocol)
 	mux.HandleFunc("/healthz", health)
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
+		if o.Ready != nil && o.Ready() != nil {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		health(w, r)
+	})
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", h.authorize(o.Metrics))
 	}

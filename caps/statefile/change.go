@@ -1,0 +1,143 @@
+package statefile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// ClusterFile is the file that a state directory has whose machine is a node of a cluster:
+// what is changed there with [Change] is changed on all nodes, or not at all.
+const ClusterFile = "cluster.json"
+
+// A Cluster is its content.
+type Cluster struct {
+	Order string `json:"order"` // where the cluster's order is
+	Node  string `json:"node"`  // the name of this one
+	// Reads is local where requests see what this node has.
+	Reads string `json:"reads,omitempty"`
+	// Socket is where the node listens while it runs.
+	Socket string `json:"socket,omitempty"`
+}
+
+// ReadCluster reads it; there is none where the error is [fs.ErrNotExist].
+func ReadCluster(dir string) (c Cluster, err error) {
+	data, err := Read(filepath.Join(dir, ClusterFile))
+	if err == nil {
+		err = Decode(data, &c)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: %w", filepath.Join(dir, ClusterFile), err)
+	}
+	return c, err
+}
+
+// ErrMoved means that a file isn't what it was when it was read.
+var ErrMoved = errors.New("it was changed meanwhile")
+
+// A Replacement is a file of a state directory by its name, what it is to be, and what it
+// must have been; nil: there was none.
+type Replacement struct {
+	Name          string
+	Before, After []byte
+}
+
+// maxTries is how often a change is made anew beside others of a cluster.
+const maxTries = 50
+
+// Change replaces a file of the state directory by what edit makes of it (nil: there is
+// none), alone among the processes that do, on every node where the machine is one of a
+// cluster. edit may be called again. On an error nothing has changed, unless the cluster
+// didn't answer.
+func Change(path string, edit func(before []byte) (after []byte, err error)) error {
+	dir := filepath.Dir(path)
+	if err := CheckDir(dir); err != nil {
+		return err
+	}
+	read := func() (before, after []byte, err error) {
+		if before, err = Read(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
+		}
+		after, err = edit(before)
+		return before, after, err
+	}
+	c, err := ReadCluster(dir)
+	if err == nil {
+		for range maxTries {
+			before, after, err := read()
+			if err != nil {
+				return err
+			}
+			if err := c.Ask(context.Background(), "replace", Replacement{filepath.Base(path), before, after}, nil); !errors.Is(err, ErrMoved) {
+				return err
+			}
+		}
+		return ErrMoved
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	unlock, err := Lock(path + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, after, err := read()
+	if err != nil {
+		return err
+	}
+	return Replace(path, after, 0o600)
+}
+
+// Ask asks the node that runs on this machine.
+func (c *Cluster) Ask(ctx context.Context, what string, question, answer any) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var dialer net.Dialer
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return dialer.DialContext(ctx, "unix", c.Socket)
+	}}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://node/"+what, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	res, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return fmt.Errorf("this machine is the node %q of a cluster, and no server with --cluster runs here, which this takes: start it", c.Node)
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(res.Body, 64<<20))
+	switch {
+	case err != nil:
+		return err
+	case res.StatusCode == http.StatusConflict:
+		return ErrMoved
+	case res.StatusCode != http.StatusOK:
+		return errors.New(string(bytes.TrimSpace(data)))
+	case answer == nil:
+		return nil
+	}
+	return json.Unmarshal(data, answer)
+}
+
+// WriteCluster writes it.
+func WriteCluster(dir string, c Cluster) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return ReplaceJSON(filepath.Join(dir, ClusterFile), c)
+}

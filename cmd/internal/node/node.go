@@ -1,0 +1,463 @@
+// Package node makes a server a node of a cluster: several servers, each with its own
+// files, that have one registry, one journal and one authority by an order of proposals.
+//
+// It decides when a node may act: only while a heartbeat of its own, proposed less than a
+// second ago by its monotonic clock, has come back applied. What is revoked or approved
+// comes by the same order, so that what holds there holds here, or nothing is done. It
+// keeps the files of the operator's decisions (which [statefile.Change] changes) as the
+// cluster's journal of them, the profile ~authority, has them, and listens on a socket for
+// the commands of this machine.
+//
+// It refuses to act where the order is out of reach, and ends for good where a store says
+// that the order or a file isn't what it was. How proposals are applied is package
+// journal; what an order is, package order.
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+)
+
+const (
+	// authority is the profile of what the operator decided.
+	authority = "~authority"
+	// Lease is how long a node may act after it proposed a heartbeat that came back.
+	Lease = time.Second
+	beat  = 300 * time.Millisecond
+	// maxSilence is how long a node without a majority still counts as ready.
+	maxSilence = 15 * time.Second
+	// reach is how long a change waits for the other nodes: a node that is silent has no
+	// lease any more then.
+	reach = Lease + beat
+)
+
+// files are those that are the cluster's.
+var files = []string{"revoked.json", "consent.json"}
+
+// Options is what a node is made from.
+type Options struct {
+	Order order.Order // the caller's to close
+	Name  string
+	Dir   string // the state directory
+	Log   *slog.Logger
+	// Applied is called after a file of the operator's decisions was changed, and is over
+	// when the change holds in this process.
+	Applied func()
+	// Own is set where the order ends with this process: the files on this machine are
+	// what holds.
+	Own bool
+	// Config is what the state directory says of the cluster; its Socket is the node's.
+	Config statefile.Cluster
+}
+
+// A Node is one of a cluster. It is safe for concurrent use.
+type Node struct {
+	o       Options
+	store   *journal.Store
+	ctx     context.Context
+	end     context.CancelFunc
+	tasks   sync.WaitGroup
+	server  http.Server
+	sockets string // the folder of the socket
+
+	mu        sync.Mutex
+	projected uint64 // event of the authority's journal up to which the files are
+	stores    map[*journal.Store]bool
+}
+
+// Open makes a node, which beats until it is closed. It returns when it has what the
+// cluster decided until then, or the context ends.
+func Open(ctx context.Context, o Options) (_ *Node, err error) {
+	n := &Node{o: o, stores: map[*journal.Store]bool{}}
+	if n.o.Applied == nil {
+		n.o.Applied = func() {}
+	}
+	n.ctx, n.end = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Close())
+		}
+	}()
+	dir := filepath.Join(o.Dir, "cluster")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	options := journal.Options{Log: o.Log}
+	n.Join(&options, authority)
+	if n.store, err = journal.Open(filepath.Join(dir, "authority.db"), options); err != nil {
+		return nil, err
+	}
+	n.stores[n.store] = true
+	if err := n.store.Barrier(ctx); err != nil {
+		return nil, err
+	}
+	if err := n.begin(); err != nil {
+		return nil, err
+	}
+	if err := n.listen(); err != nil {
+		return nil, err
+	}
+	n.tasks.Go(n.beats)
+	return n, nil
+}
+
+// Join has a store written through the cluster's order.
+func (n *Node) Join(o *journal.Options, profile string) {
+	o.Order, o.Profile, o.Node, o.NewOrder = n.o.Order, profile, n.o.Name, n.o.Own
+}
+
+// Watch counts a store among those that the node depends on, until forget is called.
+func (n *Node) Watch(s *journal.Store) (forget func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stores[s] = true
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.stores, s)
+	}
+}
+
+// beats proposes heartbeats.
+func (n *Node) beats() {
+	tick := time.NewTicker(beat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := n.store.Barrier(n.ctx); err == nil {
+			if err := n.project(); err != nil {
+				n.o.Log.Error("what the cluster decided can't be written", "error", err)
+			}
+		}
+	}
+}
+
+// A document is a file of the operator's decisions as the journal has it: as a version of
+// a tool of its name.
+type document struct {
+	Tool    string `json:"tool"`
+	Version int    `json:"version"`
+	Content []byte `json:"content"`
+}
+
+// documents is the newest of each file, and the newest event.
+func (n *Node) documents() (docs map[string]document, at map[string]uint64, last uint64, err error) {
+	last, err = n.store.Last()
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	events, err := n.store.Newest(0)
+	docs, at = map[string]document{}, map[string]uint64{}
+	for i := range events {
+		var d document
+		if err := json.Unmarshal(events[i].Data, &d); err != nil {
+			return nil, nil, 0, fmt.Errorf("event %d of the cluster's authority: %w", events[i].Seq, err)
+		}
+		docs[d.Tool], at[d.Tool] = d, events[i].Seq
+	}
+	return docs, at, last, err
+}
+
+// begin brings the files of this machine into the cluster where it has none yet.
+func (n *Node) begin() error {
+	docs, at, _, err := n.documents()
+	if err != nil {
+		return err
+	}
+	_, err = os.Stat(n.mark())
+	begun := err == nil && !n.o.Own
+	for _, name := range files {
+		here, err := statefile.Read(filepath.Join(n.o.Dir, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		there, known := docs[name]
+		switch {
+		case here == nil || known && bytes.Equal(here, there.Content) || begun:
+		case known && !n.o.Own:
+			return fmt.Errorf("%s of this machine isn't the cluster's: do there what it has and the cluster lacks, then move it away", filepath.Join(n.o.Dir, name))
+		default:
+			if err := n.write(name, there.Version+1, at[name], here); err != nil {
+				return err
+			}
+		}
+	}
+	if err := n.project(); err != nil {
+		return err
+	}
+	return os.WriteFile(n.mark(), nil, 0o600)
+}
+
+// mark says that the files of this machine are the cluster's.
+func (n *Node) mark() string { return filepath.Join(n.o.Dir, "cluster", "begun") }
+
+func (n *Node) write(name string, version int, after uint64, content []byte) error {
+	data, err := json.Marshal(document{name, version, content})
+	if err != nil {
+		return err
+	}
+	_, err = n.store.Change(after, journal.ToolEvolved, data, name)
+	if errors.Is(err, journal.ErrBehind) {
+		return statefile.ErrMoved
+	}
+	return err
+}
+
+// project makes the files what the cluster decided, and what they say hold here.
+func (n *Node) project() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if last, err := n.store.Last(); err != nil || last == n.projected {
+		return err
+	}
+	docs, _, last, err := n.documents()
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		d, known := docs[name]
+		path := filepath.Join(n.o.Dir, name)
+		if here, err := statefile.Read(path); !known || err == nil && bytes.Equal(here, d.Content) {
+			continue
+		}
+		if err := statefile.Replace(path, d.Content, 0o600); err != nil {
+			return err
+		}
+	}
+	n.o.Applied()
+	n.projected = last
+	return nil
+}
+
+// replace is [statefile.Change] on all nodes. It returns when every node has applied it, or
+// has lost its lease.
+func (n *Node) replace(ctx context.Context, r statefile.Replacement) error {
+	if !slices.Contains(files, r.Name) {
+		return fmt.Errorf("%q isn't the cluster's", r.Name)
+	}
+	docs, at, _, err := n.documents()
+	if err != nil {
+		return err
+	}
+	d, known := docs[r.Name]
+	if known != (r.Before != nil) || !bytes.Equal(d.Content, r.Before) {
+		return errors.Join(statefile.ErrMoved, n.project())
+	}
+	err = n.write(r.Name, d.Version+1, at[r.Name], r.After)
+	if err := errors.Join(err, n.project()); err != nil {
+		return err
+	}
+	return n.everywhere(ctx)
+}
+
+// everywhere waits until every node that has a lease has applied what is applied here.
+func (n *Node) everywhere(ctx context.Context) error {
+	begun := time.Now()
+	c, _ := n.store.Cluster()
+	for place := c.Place; ; {
+		c, _ = n.store.Cluster()
+		waits := false
+		for _, p := range c.Peers {
+			waits = waits || p.Place < place && time.Since(p.Seen) < reach
+		}
+		if !waits || time.Since(begun) > 10*reach {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// Act waits until the node may act, or the context ends.
+func (n *Node) Act(ctx context.Context) error {
+	for {
+		c, _ := n.store.Cluster()
+		if c.Stopped != nil {
+			return c.Stopped
+		}
+		if !c.Fresh.IsZero() && time.Since(c.Fresh) < Lease && n.project() == nil {
+			// What the heartbeat brought may have taken some time to hold.
+			if time.Since(c.Fresh) < Lease {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("this node of the cluster has had no majority for %v", time.Since(c.Fresh).Round(time.Second))
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// CanAct reports whether it may act now.
+func (n *Node) CanAct() bool {
+	c, _ := n.store.Cluster()
+	return c.Stopped == nil && !c.Fresh.IsZero() && time.Since(c.Fresh) < Lease
+}
+
+// Ready returns why the node should get no requests: it has stopped, or has had no majority
+// for a while.
+func (n *Node) Ready() error {
+	for _, c := range n.clusters() {
+		if c.Stopped != nil {
+			return c.Stopped
+		}
+	}
+	if c, _ := n.store.Cluster(); time.Since(c.Fresh) > maxSilence {
+		return errors.New("the cluster's order doesn't answer")
+	}
+	return nil
+}
+
+func (n *Node) clusters() (list []journal.Cluster) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for s := range n.stores {
+		if c, ok := s.Cluster(); ok {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b journal.Cluster) int { return bytes.Compare([]byte(a.Profile), []byte(b.Profile)) })
+	return list
+}
+
+// A Status is what the command line shows of a node.
+type Status struct {
+	Node     string    `json:"node"`
+	Order    string    `json:"order"`
+	Identity string    `json:"identity"`
+	CanAct   bool      `json:"can_act"`
+	Stopped  string    `json:"stopped,omitempty"`
+	Profiles []Profile `json:"profiles"`
+	Nodes    []Peer    `json:"nodes"`
+}
+
+// A Profile is one that the node has open.
+type Profile struct {
+	Name  string       `json:"profile"`
+	Place uint64       `json:"place"`
+	Event uint64       `json:"event"`
+	Hash  journal.Hash `json:"hash"`
+}
+
+// A Peer is another node, as this one sees it.
+type Peer struct {
+	Name    string `json:"node"`
+	Silent  int64  `json:"silent_ms"` // since it last proposed something
+	Place   uint64 `json:"place"`
+	Differs bool   `json:"differs,omitempty"`
+}
+
+// Status returns what is so now.
+func (n *Node) Status() Status {
+	c, _ := n.store.Cluster()
+	st := Status{Node: n.o.Name, Order: n.o.Config.Order, Identity: c.Identity, CanAct: n.CanAct()}
+	if err := n.Ready(); err != nil {
+		st.Stopped = err.Error()
+	}
+	for _, c := range n.clusters() {
+		st.Profiles = append(st.Profiles, Profile{c.Profile, c.Place, c.Seq, c.Hash})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Peers)) {
+		if p := c.Peers[name]; name != n.o.Name && !strings.HasSuffix(name, "/joins") {
+			st.Nodes = append(st.Nodes, Peer{name, time.Since(p.Seen).Milliseconds(), p.Place, p.Differs})
+		}
+	}
+	return st
+}
+
+// listen answers the commands of this machine. The socket's path must be short.
+func (n *Node) listen() (err error) {
+	if n.sockets, err = os.MkdirTemp("", "pif-node-"); err != nil {
+		return err
+	}
+	path := filepath.Join(n.sockets, "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /replace", func(w http.ResponseWriter, r *http.Request) {
+		var body statefile.Replacement
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<20)).Decode(&body)
+		if err == nil {
+			err = n.replace(r.Context(), body)
+		}
+		switch {
+		case errors.Is(err, statefile.ErrMoved):
+			w.WriteHeader(http.StatusConflict)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	mux.HandleFunc("POST /status", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(n.Status()) })
+	n.server = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	n.tasks.Go(func() { _ = n.server.Serve(l) })
+	n.o.Config.Node, n.o.Config.Socket = n.o.Name, path
+	return statefile.WriteCluster(n.o.Dir, n.o.Config)
+}
+
+// Close ends it. The stores of others are closed before.
+func (n *Node) Close() error {
+	n.end()
+	err := n.server.Close()
+	n.tasks.Wait()
+	if n.store != nil {
+		err = errors.Join(err, n.store.Close())
+	}
+	if n.sockets != "" {
+		err = errors.Join(err, os.RemoveAll(n.sockets))
+	}
+	if n.o.Own {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(n.o.Dir, statefile.ClusterFile)))
+	}
+	return err
+}
+
+// Nodes returns the names that nodes of a cluster have had, as an order shows them, to one
+// that isn't one yet.
+func Nodes(ctx context.Context, o order.Order, name string) (_ map[string]bool, err error) {
+	dir, err := os.MkdirTemp("", "pif-join-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s, err := journal.Open(filepath.Join(dir, "authority.db"), journal.Options{Order: o, Profile: authority, Node: name + "/joins"})
+	if err != nil {
+		return nil, err
+	}
+	err = s.Barrier(ctx)
+	c, _ := s.Cluster()
+	names := map[string]bool{}
+	for peer := range c.Peers {
+		if peer, joins := strings.CutSuffix(peer, "/joins"); !joins {
+			names[peer] = true
+		}
+	}
+	return names, errors.Join(err, s.Close())
+}

@@ -1,0 +1,247 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
+)
+
+// A link is a node's way to an order, which may be cut.
+type link struct {
+	order.Order
+	cut atomic.Bool
+}
+
+func (l *link) Propose(ctx context.Context, p []byte) error {
+	if l.cut.Load() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+		return order.ErrNotAcknowledged
+	}
+	return l.Order.Propose(ctx, p)
+}
+
+func (l *link) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	return l.Order.Follow(ctx, from, func(place uint64, p []byte) error {
+		for l.cut.Load() {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+		return fn(place, p)
+	})
+}
+
+// machine is a state directory with a node.
+type machine struct {
+	*node.Node
+	dir     string
+	applied atomic.Int64
+	link    *link
+}
+
+func (m *machine) revocations() caps.Revocations {
+	return caps.Revocations{Path: filepath.Join(m.dir, "revoked.json")}
+}
+
+func start(t *testing.T, m *order.Memory, name string) *machine {
+	t.Helper()
+	one := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}}
+	one.open(t, name)
+	return one
+}
+
+func (m *machine) open(t *testing.T, name string) {
+	t.Helper()
+	n, err := node.Open(t.Context(), node.Options{
+		Order: m.link, Name: name, Dir: m.dir, Log: slog.New(slog.DiscardHandler), Applied: func() { m.applied.Add(1) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Node = n
+	t.Cleanup(func() { _ = n.Close() })
+}
+
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestRevocation: what is revoked at one node is revoked at all when the command is
+// done, and restored; two at once are both there.
+func TestRevocation(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	before := b.applied.Load()
+	e := caps.Revocation{ID: "1", Text: "kv:x"}
+	if err := a.revocations().Add(e); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Act(within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := b.revocations().Load(); err != nil || len(list) != 1 || b.applied.Load() == before {
+		t.Fatalf("at the other node: %v, %v", list, err)
+	}
+	done := make(chan error, 2)
+	go func() { done <- b.revocations().Add(caps.Revocation{ID: "2", Text: "kv:y"}) }()
+	go func() { done <- a.revocations().Add(caps.Revocation{ID: "3", Text: "kv:z"}) }()
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, one := range []*machine{a, b} {
+		if err := one.Act(within(t, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := one.revocations().Load(); err != nil || len(list) != 3 {
+			t.Errorf("%v, %v", list, err)
+		}
+	}
+	st := a.Status()
+	if len(st.Nodes) != 1 || st.Nodes[0].Name != "b" || st.Nodes[0].Differs || !st.CanAct {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestCut: a node that is cut off doesn't act, and takes no decision; one that comes back
+// has what was decided meanwhile before it acts. The others don't wait for it for long.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	b.link.cut.Store(true)
+	begun := time.Now()
+	for b.CanAct() {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("it acts though it is cut off")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if err := b.Act(within(t, 50*time.Millisecond)); err == nil || !strings.Contains(err.Error(), "no majority") {
+		t.Error(err)
+	}
+	if err := b.Ready(); err != nil {
+		t.Errorf("not ready after a moment: %v", err)
+	}
+	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := b.revocations().Load(); len(list) != 0 {
+		t.Error("it has what it can't know")
+	}
+	b.link.cut.Store(false)
+	if err := b.Act(within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := b.revocations().Load(); err != nil || len(list) != 1 {
+		t.Errorf("it acts without what was revoked: %v, %v", list, err)
+	}
+}
+
+// TestRestart: a node that ended has what was decided meanwhile when it is open again, and
+// its machine's commands are refused in between.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.revocations().Add(caps.Revocation{ID: "0", Text: "kv:w"}); err == nil || !strings.Contains(err.Error(), "start it") {
+		t.Fatalf("a command changes one machine alone: %v", err)
+	}
+	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
+		t.Fatal(err)
+	}
+	b.link = &link{Order: m.Open()}
+	b.open(t, "b")
+	if list, err := b.revocations().Load(); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+	names, err := node.Nodes(within(t, time.Minute), m.Open(), "c")
+	if err != nil || len(names) != 2 || !names["a"] || !names["b"] {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// TestOwnFiles: what a machine had revoked before comes along where the cluster has
+// nothing, and isn't lost silently where it has something else.
+func TestOwnFiles(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}}
+	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
+		t.Fatal(err)
+	}
+	a.open(t, "a")
+	b := start(t, m, "b")
+	if list, err := b.revocations().Load(); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+	c := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}}
+	if err := c.revocations().Add(caps.Revocation{ID: "2", Text: "kv:y"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := node.Open(t.Context(), node.Options{Order: c.link, Name: "c", Dir: c.dir, Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "isn't the cluster's") {
+		t.Error(err)
+	}
+	if list, err := c.revocations().Load(); err != nil || len(list) != 1 {
+		t.Errorf("its own is lost: %v, %v", list, err)
+	}
+}
+
+// TestStops: a node of which a store has stopped isn't ready.
+func TestStops(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a := start(t, m, "a")
+	o := journal.Options{}
+	a.Join(&o, "p")
+	s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	a.Watch(s)
+	if err := s.Barrier(within(t, time.Minute)); err != nil || a.Ready() != nil {
+		t.Fatal(err, a.Ready())
+	}
+	m.Replace()
+	for begun := time.Now(); a.Ready() == nil; time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("it goes on")
+		}
+	}
+	if err := a.Act(t.Context()); !errors.Is(err, journal.ErrCluster) {
+		t.Error(err)
+	}
+	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err == nil || errors.Is(err, statefile.ErrMoved) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(a.dir, "revoked.json")); err == nil {
+		t.Error("it changed the file nevertheless")
+	}
+}

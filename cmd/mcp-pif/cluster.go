@@ -1,0 +1,358 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
+)
+
+// clusterOptions are the flags of serve about its cluster.
+type clusterOptions struct {
+	order, node, reads string
+}
+
+// What --cluster can say besides where an order is.
+const (
+	devOrder   = "dev"    // an order in memory
+	knownOrder = "joined" // that of 'mcp-pif cluster join'
+)
+
+func (o *clusterOptions) register(f *pflag.FlagSet) {
+	f.StringVar(&o.order, "cluster", "", "be a node of the cluster with this `ORDER`: postgres://…, the address of an mcp-pif-order, or dev for one in memory; alone, of the cluster that was joined")
+	f.Lookup("cluster").NoOptDefVal = knownOrder
+	f.StringVar(&o.node, "cluster-node", "", "this node's `NAME` in the cluster, used by no other, ever (by default the one it joined as, or the machine's)")
+	f.StringVar(&o.reads, "cluster-reads", "latest", "`WHICH` tools a request sees: latest, all that any node acknowledged before; local, what this node has, usually the same")
+}
+
+// checkCluster refuses flags that don't go together.
+func (o *serveOptions) checkCluster() error {
+	switch {
+	case o.order == "" && (o.node != "" || o.reads != "latest"):
+		return errors.New("--cluster-node and --cluster-reads go with --cluster ORDER")
+	case o.order != "" && o.address == "":
+		return errors.New("--cluster goes with --http ADDRESS: a node serves over HTTP")
+	case o.order != "" && o.Store == app.InMemory:
+		return errors.New("--cluster keeps tools in a file: leave out --store memory")
+	case o.reads != "latest" && o.reads != "local":
+		return fmt.Errorf("--cluster-reads is latest or local, not %q", o.reads)
+	}
+	return nil
+}
+
+// openOrder opens the order of a cluster.
+func openOrder(_ context.Context, target string) (order.Order, error) {
+	if target == devOrder {
+		return order.NewMemory(order.MemoryOptions{}).Open(), nil
+	}
+	return nil, fmt.Errorf("no order is at %q: it is postgres://…, or the address of an mcp-pif-order", target)
+}
+
+// nodeName is the name of a node that was given none.
+func nodeName() (string, error) {
+	host, err := os.Hostname()
+	return app.FolderName(strings.ToLower(host)), err
+}
+
+// openNode makes the server a node, where the flags say so.
+func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *slog.Logger) (end func(), err error) {
+	if o.order == "" {
+		return func() {}, nil
+	}
+	dir, err := app.StateDir()
+	if err != nil {
+		return nil, err
+	}
+	config, err := statefile.ReadCluster(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if o.order == knownOrder {
+		if config.Order == "" {
+			return nil, errors.New("this machine has joined no cluster: say --cluster=ORDER, or run 'mcp-pif cluster join'")
+		}
+		o.order = config.Order
+	}
+	if o.node == "" && config.Order == o.order {
+		o.node = config.Node
+	}
+	if o.node == "" {
+		if o.node, err = nodeName(); err != nil {
+			return nil, err
+		}
+	}
+	if !app.SafeName.MatchString(o.node) {
+		return nil, fmt.Errorf("--cluster-node is a name of lower-case letters, digits, _, - and ., not %q", o.node)
+	}
+	if config.Socket != "" && config.Ask(ctx, "status", nil, nil) == nil {
+		return nil, fmt.Errorf("the node %q runs on this machine with the same state already: end it, or give this one another place with XDG_STATE_HOME", config.Node)
+	}
+	at, err := openOrder(ctx, o.order)
+	if err != nil {
+		return nil, err
+	}
+	n, err := node.Open(ctx, node.Options{
+		Order: at, Name: o.node, Dir: dir, Log: log, Applied: auth.ApplyDecisions, Own: o.order == devOrder,
+		Config: statefile.Cluster{Order: o.order},
+	})
+	if err != nil {
+		return nil, errors.Join(err, at.Close())
+	}
+	auth.Node = n
+	log.Info("a node of a cluster", "node", o.node, "order", printedOrder(o.order))
+	return func() {
+		if err := errors.Join(n.Close(), at.Close()); err != nil {
+			log.Error("the node was not closed", "error", err)
+		}
+	}, nil
+}
+
+// printedOrder is where an order is, without a password.
+func printedOrder(target string) string {
+	head, rest, ok := strings.Cut(target, "://")
+	if at := strings.LastIndex(rest, "@"); ok && at >= 0 {
+		user, _, _ := strings.Cut(rest[:at], ":")
+		return head + "://" + user + rest[at:]
+	}
+	return target
+}
+
+// ready is why the server should get no requests; nil: it always may.
+func (w *web) ready() func() error {
+	if w.auth.Node == nil {
+		return nil
+	}
+	return w.auth.Node.Ready
+}
+
+// barrierTimeout is how long a request waits for what other nodes acknowledged.
+const barrierTimeout = 15 * time.Second
+
+// barrier is what a request of a principal waits for.
+func (w *web) barrier(auth *app.Authority) func(context.Context) error {
+	s, ok := auth.Journal.(interface{ Barrier(context.Context) error })
+	if !ok || auth.Node == nil || w.o.reads == "local" {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, barrierTimeout)
+		defer cancel()
+		return s.Barrier(ctx)
+	}
+}
+
+func newCluster() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "Make several servers one: join, look at, leave a cluster",
+		Long: `Several servers, on one machine or more, with one registry, one journal, one set of
+approvals and revocations. They agree by an order of what each proposes, which an
+engine keeps that you have: Postgres, or the program mcp-pif-order.
+
+Each node has all in its own files, as a server alone has. Start it with
+'mcp-pif serve --http ADDRESS --cluster', after it has joined.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newClusterJoin(true), newClusterJoin(false), newClusterStatus(), newClusterLeave())
+	return cmd
+}
+
+func newClusterJoin(first bool) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:     "join ORDER",
+		Short:   "Make this machine a node of a cluster that there is",
+		Long:    "Make this machine a node of the cluster whose order is at ORDER. Its name must never\nhave been another node's. Servers are started afterwards, with serve --cluster.",
+		Example: "  mcp-pif cluster join --name n2 postgres://pif@db/pif",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return cli.Failed(joinCluster(cmd, args[0], name, first))
+		},
+	}
+	if first {
+		cmd.Use, cmd.Short = "init ORDER", "Make this machine the first node of a new cluster"
+		cmd.Long = "Make this machine the first node of a cluster whose order is at ORDER, where nothing\nis yet. The tools and the journal that it has are the cluster's then; other nodes\nwith such files of their own are refused."
+		cmd.Example = "  mcp-pif cluster init --name n1 postgres://pif@db/pif"
+	}
+	cmd.Flags().StringVar(&name, "name", "", "the node's `NAME` (by default the machine's)")
+	return cmd
+}
+
+func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error) {
+	dir, err := app.StateDir()
+	if err != nil {
+		return err
+	}
+	if config, err := statefile.ReadCluster(dir); err == nil {
+		return fmt.Errorf("this machine is the node %q of the cluster at %s: 'mcp-pif cluster leave' first", config.Node, printedOrder(config.Order))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if target == devOrder {
+		return errors.New("the order dev ends with its process: give it to serve --cluster=dev")
+	}
+	if name == "" {
+		if name, err = nodeName(); err != nil {
+			return err
+		}
+	}
+	if !app.SafeName.MatchString(name) {
+		return fmt.Errorf("--name is a name of lower-case letters, digits, _, - and ., not %q", name)
+	}
+	ctx, cancel := context.WithTimeout(cli.Context(cmd), time.Minute)
+	defer cancel()
+	at, err := openOrder(ctx, target)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, at.Close()) }()
+	nodes, err := node.Nodes(ctx, at, name)
+	if err != nil {
+		return err
+	}
+	switch _, used := nodes[name]; {
+	case first && len(nodes) > 0:
+		return fmt.Errorf("a cluster is at %s already: join it", printedOrder(target))
+	case !first && len(nodes) == 0:
+		return fmt.Errorf("no cluster is at %s yet: 'mcp-pif cluster init' makes one", printedOrder(target))
+	case used:
+		return fmt.Errorf("the name %q was used in this cluster: a name is used once", name)
+	}
+	if err := statefile.WriteCluster(dir, statefile.Cluster{Order: target, Node: name}); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "this machine is the node %s; start it with: mcp-pif serve --http ADDRESS --cluster\n", name)
+	return nil
+}
+
+func newClusterStatus() *cobra.Command {
+	var asJSON *bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what the node of this machine sees of its cluster",
+		Long:  "Show the node that runs on this machine, the others as it sees them, and how far each\nprofile is. The exit status is 1 if the node may not act now.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := app.StateDir()
+			if err != nil {
+				return cli.Failed(err)
+			}
+			config, err := statefile.ReadCluster(dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = errors.New("this machine is in no cluster")
+			}
+			var st node.Status
+			if err == nil {
+				err = config.Ask(cli.Context(cmd), "status", nil, &st)
+			}
+			if err != nil {
+				return cli.Failed(err)
+			}
+			if *asJSON {
+				err = cli.PrintJSON(cmd, st)
+			} else {
+				printStatus(cmd, &st)
+			}
+			if err == nil && !st.CanAct {
+				return errRefused
+			}
+			return cli.Failed(err)
+		},
+	}
+	asJSON = cli.JSONFlag(cmd)
+	return cmd
+}
+
+func printStatus(cmd *cobra.Command, st *node.Status) {
+	out := cmd.OutOrStdout()
+	says := "can act"
+	if !st.CanAct {
+		says = "can't act now"
+	}
+	fmt.Fprintf(out, "node %s of the order %s at %s: %s\n", st.Node, st.Identity, printedOrder(st.Order), says)
+	if st.Stopped != "" {
+		fmt.Fprintln(out, cli.Printable(st.Stopped))
+	}
+	rows := [][]string{}
+	for _, p := range st.Profiles {
+		rows = append(rows, []string{p.Name, fmt.Sprint(p.Place), fmt.Sprint(p.Event), p.Hash.String()[:16]})
+	}
+	cli.PrintTable(out, []string{"PROFILE", "PLACE", "EVENT", "HASH"}, rows)
+	rows = nil
+	for _, p := range st.Nodes {
+		state := "ok"
+		switch {
+		case p.Differs:
+			state = "differs from this node"
+		case time.Duration(p.Silent)*time.Millisecond > node.Lease:
+			state = "silent for " + (time.Duration(p.Silent) * time.Millisecond).Round(time.Second).String()
+		}
+		rows = append(rows, []string{p.Name, fmt.Sprint(p.Place), state})
+	}
+	if len(rows) > 0 {
+		cli.PrintTable(out, []string{"NODE", "PLACE", "STATE"}, rows)
+	}
+}
+
+func newClusterLeave() *cobra.Command {
+	return &cobra.Command{
+		Use:   "leave",
+		Short: "Take this machine out of its cluster: its files are a single server's again",
+		Long:  "Take this machine and the files of its profiles out of the cluster. They keep all they\nhave. No server may use them meanwhile; the name can't be used in the cluster again.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.Failed(leaveCluster(cmd))
+		},
+	}
+}
+
+func leaveCluster(cmd *cobra.Command) error {
+	dir, err := app.StateDir()
+	if err != nil {
+		return err
+	}
+	config, err := statefile.ReadCluster(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if config.Socket != "" && config.Ask(cli.Context(cmd), "status", nil, nil) == nil {
+		return fmt.Errorf("the node %q runs on this machine: end it first", config.Node)
+	}
+	folders, err := app.Profiles()
+	if err != nil {
+		return err
+	}
+	for _, folder := range folders {
+		path, err := app.FolderPath(folder)
+		if err == nil {
+			err = journal.Leave(path)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "cluster")); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Join(dir, statefile.ClusterFile)); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "out of the cluster: %s\n", cli.Count(len(folders), "profile", "profiles"))
+	return nil
+}
