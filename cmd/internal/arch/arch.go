@@ -170,6 +170,7 @@ var rules = map[string]rule{
 
 	// A cluster's order, in engines that exist.
 	"cmd/internal/orders/postgres":        {std: anyStd, ours: []string{"caps/journal/order"}, libraries: []string{"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn"}},
+	"cmd/internal/orders/remote":          {std: anyStd, ours: []string{"caps/journal/order", "proto/..."}, libraries: []string{"google.golang.org/grpc/..."}},
 	"cmd/internal/orders/postgres/pgtest": {std: anyStd, ours: []string{"cmd/internal/wait"}, libraries: []string{"github.com/jackc/pgx/v5"}, tests: true},
 
 	"cmd/internal/arch":           {std: anyStd},

@@ -29,8 +29,9 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1070,
 	"cmd/internal/mcpserver":       12520,
-	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/node":            380,
+	"cmd/internal/orders/postgres": 400,
+	"cmd/internal/orders/remote":   440,
 	"cmd/internal/packs":           240,
 	"cmd/internal/pinned":          440,
 	"cmd/internal/playground":      130,
@@ -90,7 +91,7 @@ var maxLines = map[string]int{
 	"plugins/proc":                 1340,
 	"plugins/random":               30,
 	"plugins/sdk":                  1680,
-	"proto":                        110,
+	"proto":                        120,
 }
 
 // TestSize counts the lines of code of each folder against its maximum, and prints both.

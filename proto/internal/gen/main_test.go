@@ -10,12 +10,12 @@ import (
 
 // What is committed is what the generators write now.
 func TestGeneratedIsCommitted(t *testing.T) {
-	code, err := generate(t.Context(), []string{"mcppif/plugin/v1/plugin.proto"})
+	code, err := generate(t.Context(), []string{"mcppif/order/v1/order.proto", "mcppif/plugin/v1/plugin.proto"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(code) != 2 {
-		t.Fatalf("%d files, expected one of messages and one of services", len(code))
+	if len(code) != 4 {
+		t.Fatalf("%d files, expected two of messages and two of services", len(code))
 	}
 	for name, text := range code {
 		committed, err := os.ReadFile(name)

@@ -1,0 +1,264 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	orderv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/order/v1"
+)
+
+// A client is a node's access to an order that processes elsewhere serve.
+type client struct {
+	targets []target
+	log     *slog.Logger
+	life    context.Context
+	end     context.CancelCauseFunc
+
+	mu       sync.Mutex
+	at       int           // the target in use
+	moved    chan struct{} // closed when another one comes into use
+	identity string        // once seen
+}
+
+type target struct {
+	address string
+	conn    *grpc.ClientConn
+	service orderv1.OrderClient
+}
+
+// Open gives access to the order that some processes serve, each at "unix:PATH" or at
+// "HOST:PORT"; all serve the same one. They need not run yet. Without a configuration
+// for TLS a TCP address must be loopback's.
+func Open(addresses []string, config *tls.Config, log *slog.Logger) (order.Order, error) {
+	if len(addresses) == 0 {
+		return nil, errors.New("no process that serves the order is named")
+	}
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	c := &client{log: log, moved: make(chan struct{})}
+	for _, address := range addresses {
+		name, unix := address, strings.HasPrefix(address, "unix:")
+		credential := insecure.NewCredentials()
+		switch {
+		case unix:
+		case config != nil:
+			credential, name = credentials.NewTLS(config), "passthrough:///"+address
+		case loopback(address):
+			name = "passthrough:///" + address
+		default:
+			return nil, fmt.Errorf("%s is more than loopback and needs mutual TLS", address)
+		}
+		conn, err := grpc.NewClient(name, grpc.WithTransportCredentials(credential), grpc.WithNoProxy(),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(4*maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: silence, PermitWithoutStream: true}),
+			grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: 2 * time.Second, Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second}}))
+		if err != nil {
+			return nil, err
+		}
+		c.targets = append(c.targets, target{address, conn, orderv1.NewOrderClient(conn)})
+	}
+	c.life, c.end = context.WithCancelCause(context.Background())
+	return order.Share(c), nil
+}
+
+// now returns the target in use, and what is closed when another one is.
+func (c *client) now() (int, orderv1.OrderClient, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at, c.targets[c.at].service, c.moved
+}
+
+// leave has the next target used in place of one, if it still is in use.
+func (c *client) leave(at int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.at != at || len(c.targets) == 1 {
+		return
+	}
+	c.at = (at + 1) % len(c.targets)
+	close(c.moved)
+	c.moved = make(chan struct{})
+	c.log.Warn("the order is sought at another process", "left", c.targets[at].address, "now", c.targets[c.at].address, "error", err)
+}
+
+// final reports whether an error is an answer, which another process would give too.
+func final(err error) bool {
+	for _, known := range codesOf {
+		if errors.Is(err, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// call calls one target with a limit, and has another one used if it doesn't answer.
+func (c *client) call(ctx context.Context, what func(context.Context, orderv1.OrderClient) error) error {
+	limit, cancel := context.WithTimeout(ctx, proposeTimeout)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	at, service, _ := c.now()
+	err := fromStatus(what(limit, service))
+	switch {
+	case err == nil:
+		return nil
+	case c.life.Err() != nil:
+		return order.ErrClosed
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !final(err):
+		c.leave(at, err)
+	}
+	return err
+}
+
+func (c *client) Propose(ctx context.Context, p []byte) error {
+	if len(p) > order.MaxProposal {
+		return order.ErrTooLarge
+	}
+	identity, err := c.known(ctx)
+	if err != nil {
+		return err
+	}
+	// gRPC may still send the request when the call has ended: it gets its own bytes.
+	request := &orderv1.ProposeRequest{Proposal: append([]byte{}, p...), Identity: identity}
+	return c.call(ctx, func(ctx context.Context, s orderv1.OrderClient) error {
+		_, err := s.Propose(ctx, request)
+		return err
+	})
+}
+
+// known returns the identity that was seen first.
+func (c *client) known(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	identity := c.identity
+	c.mu.Unlock()
+	if identity != "" {
+		return identity, nil
+	}
+	return c.Identity(ctx)
+}
+
+func (c *client) Identity(ctx context.Context) (identity string, err error) {
+	err = c.call(ctx, func(ctx context.Context, s orderv1.OrderClient) error {
+		answer, err := s.Identity(ctx, &orderv1.IdentityRequest{})
+		identity = answer.GetIdentity()
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.identity == "" {
+		c.identity = identity
+	}
+	if c.identity != identity {
+		return "", order.ErrOther
+	}
+	return identity, nil
+}
+
+func (c *client) Trim(ctx context.Context, before uint64) error {
+	identity, err := c.known(ctx)
+	if err != nil {
+		return err
+	}
+	return c.call(ctx, func(ctx context.Context, s orderv1.OrderClient) error {
+		_, err := s.Trim(ctx, &orderv1.TrimRequest{Before: before, Identity: identity})
+		return err
+	})
+}
+
+// Follow follows at one target after the other.
+func (c *client) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	from = max(from, 1)
+	for {
+		at, service, moved := c.now()
+		progress, stop, err := c.follow(ctx, service, moved, &from, fn)
+		switch {
+		case c.life.Err() != nil:
+			return order.ErrClosed
+		case stop:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		if !progress {
+			c.leave(at, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.life.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// follow follows at one target until it fails, says nothing, or another one is in use.
+func (c *client) follow(ctx context.Context, service orderv1.OrderClient, moved <-chan struct{}, from *uint64, fn func(uint64, []byte) error) (progress, stop bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	identity, err := c.known(ctx)
+	if err != nil {
+		return false, final(err), err
+	}
+	quiet := time.AfterFunc(silence, cancel)
+	defer quiet.Stop()
+	over := make(chan struct{})
+	defer close(over)
+	go func() {
+		select {
+		case <-moved:
+			cancel()
+		case <-over:
+		}
+	}()
+	stream, err := service.Follow(ctx, &orderv1.FollowRequest{From: *from, Identity: identity})
+	for err == nil {
+		var answer *orderv1.FollowResponse
+		if answer, err = stream.Recv(); err != nil {
+			break
+		}
+		progress = true
+		quiet.Stop()
+		for _, x := range answer.GetPlaces() {
+			if x.GetPlace() < *from {
+				return progress, true, fmt.Errorf("%w: place %d comes after place %d", order.ErrEnds, x.GetPlace(), *from-1)
+			}
+			p := x.GetProposal()
+			if p == nil {
+				p = []byte{}
+			}
+			if err := fn(x.GetPlace(), p); err != nil {
+				return progress, true, err
+			}
+			*from = x.GetPlace() + 1
+		}
+		quiet.Reset(silence)
+	}
+	err = fromStatus(err)
+	return progress && !errors.Is(err, context.Canceled), final(err), err
+}
+
+func (c *client) Close() error {
+	c.end(order.ErrClosed)
+	for _, t := range c.targets {
+		t.conn.Close()
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package remote_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/remote"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+)
+
+// serve serves an order until the test ends.
+func serve(t *testing.T, address string, o order.Order, config *tls.Config) string {
+	t.Helper()
+	l, err := remote.Listen(address, config != nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- remote.Serve(ctx, l, o, config) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := wait.For(t, ended, "the service ends"); err != nil {
+			t.Error(err)
+		}
+	})
+	if strings.HasPrefix(address, "unix:") {
+		return address
+	}
+	return l.Addr().String()
+}
+
+func open(t *testing.T, config *tls.Config, addresses ...string) order.Order {
+	t.Helper()
+	o, err := remote.Open(addresses, config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// folder returns one that only this user enters, with a path short enough for a socket.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// An order holds the contract over a socket, and over mutual TLS.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	t.Run("socket", func(t *testing.T) {
+		t.Parallel()
+		m := order.NewMemory(order.MemoryOptions{})
+		one := serve(t, "unix:"+filepath.Join(folder(t), "s"), m.Open(), nil)
+		two := serve(t, "unix:"+filepath.Join(folder(t), "s"), m.Open(), nil)
+		var n atomic.Int64
+		ordertest.Run(t, func() order.Order {
+			if n.Add(1)%2 == 0 {
+				return open(t, nil, one, two)
+			}
+			return open(t, nil, two)
+		})
+	})
+	t.Run("TLS", func(t *testing.T) {
+		t.Parallel()
+		ours, theirs := authority(t), authority(t)
+		m := order.NewMemory(order.MemoryOptions{})
+		address := serve(t, "127.0.0.1:0", m.Open(), ours)
+		ordertest.Run(t, func() order.Order { return open(t, ours, address) })
+		for what, config := range map[string]*tls.Config{
+			"another authority's": theirs, "none": {RootCAs: ours.RootCAs},
+		} {
+			o := open(t, config, address)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			if err := o.Propose(ctx, []byte("x")); err == nil {
+				t.Errorf("a client with a certificate of this kind is served: %s", what)
+			}
+			cancel()
+			o.Close()
+		}
+	})
+}
+
+// authority returns the configuration of a process with a certificate of a new authority.
+func authority(t *testing.T) *tls.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "node"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(certificate)
+	return &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: pool, RootCAs: pool,
+	}
+}
+
+// A stuck order answers nothing while it is stuck, and doesn't show what it has.
+type stuck struct {
+	order.Order
+	is atomic.Bool
+}
+
+func (s *stuck) Alive(context.Context) error {
+	if s.is.Load() {
+		return errors.New("no leader")
+	}
+	return nil
+}
+
+func (s *stuck) Propose(ctx context.Context, p []byte) error {
+	if s.is.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return s.Order.Propose(ctx, p)
+}
+
+func (s *stuck) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	return s.Order.Follow(ctx, from, func(place uint64, p []byte) error {
+		if s.is.Load() {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return fn(place, p)
+	})
+}
+
+// Who follows at a process whose engine is cut off goes to another one by itself, though the
+// process and its connection live; and a node begins before any process is there.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	first := &stuck{Order: m.Open()}
+	later := "unix:" + filepath.Join(folder(t), "s")
+	o := open(t, nil, serve(t, "unix:"+filepath.Join(folder(t), "s"), first, nil), later)
+	defer o.Close()
+	other := m.Open()
+	seen := make(chan string, 10)
+	go o.Follow(t.Context(), 1, func(_ uint64, p []byte) error {
+		seen <- string(p)
+		return nil
+	})
+	if err := other.Propose(t.Context(), []byte("before")); err != nil {
+		t.Fatal(err)
+	}
+	if p := wait.For(t, seen, "the first process shows a proposal"); p != "before" {
+		t.Fatal(p)
+	}
+	first.is.Store(true)
+	serve(t, later, m.Open(), nil)
+	if err := other.Propose(t.Context(), []byte("after")); err != nil {
+		t.Fatal(err)
+	}
+	if p := wait.For(t, seen, "the other process shows the next"); p != "after" {
+		t.Fatal(p)
+	}
+	if _, err := ordertest.Propose(t.Context(), o, []byte("mine")); err != nil {
+		t.Fatal(err)
+	}
+	if p := wait.For(t, seen, "one's own"); p != "mine" {
+		t.Fatal(p)
+	}
+}
+
+// Another order under an address that was used is refused, and so is what isn't safe.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	o := open(t, nil, serve(t, "unix:"+filepath.Join(folder(t), "s"), m.Open(), nil))
+	defer o.Close()
+	if _, err := ordertest.Propose(t.Context(), o, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	m.Replace()
+	if err := o.Propose(t.Context(), []byte("x")); !errors.Is(err, order.ErrOther) {
+		t.Errorf("Propose to another order: %v", err)
+	}
+	if err := o.Follow(t.Context(), 1, nil); !errors.Is(err, order.ErrOther) {
+		t.Errorf("Follow of another order: %v", err)
+	}
+	for _, addresses := range [][]string{nil, {"10.0.0.1:1"}, {"example.com:1"}} {
+		if _, err := remote.Open(addresses, nil, nil); err == nil {
+			t.Errorf("%v without TLS: no error", addresses)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := remote.Serve(t.Context(), l, m.Open(), &tls.Config{}); err == nil {
+		t.Error("TLS without clients' certificates is served")
+	}
+	dir := folder(t)
+	path := "unix:" + filepath.Join(dir, "s")
+	serve(t, path, m.Open(), nil)
+	if _, err := remote.Listen(path, false); err == nil {
+		t.Error("a socket that is in use is taken over")
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{path, "0.0.0.0:0", "localhost:0"} {
+		if _, err := remote.Listen(address, false); err == nil {
+			t.Errorf("%s: no error", address)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+// An engine is one of the servers that keep the order, in this process. Nothing but this
+// process is its client; the others are its routes.
+type engine struct {
+	server *server.Server
+	key    string
+}
+
+// engineOptions of one server.
+type engineOptions struct {
+	name    string      // its own among the servers
+	dir     string      // its files
+	listen  string      // where the other servers reach it; "" if it is alone
+	peers   []string    // where it reaches the others
+	routes  *tls.Config // between the servers
+	cluster string
+}
+
+// startEngine starts a server that syncs each append to disk before it counts.
+func startEngine(o engineOptions, log *slog.Logger) (*engine, error) {
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return nil, err
+	}
+	// Routing waits for a port for clients, so there is one on loopback, with a key that
+	// only this process knows.
+	key := rand.Text()
+	options := &server.Options{
+		ServerName: o.name, Host: "127.0.0.1", Port: server.RANDOM_PORT, Username: "order", Password: key, NoSigs: true, NoLog: false,
+		JetStream: true, StoreDir: filepath.Join(o.dir, "jetstream"), JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 40,
+		SyncAlways: true, SyncInterval: time.Minute,
+		MaxPayload: 4 << 20, WriteDeadline: 5 * time.Second, PingInterval: 2 * time.Second, MaxPingsOut: 2,
+	}
+	if o.listen != "" {
+		host, port, err := net.SplitHostPort(o.listen)
+		if err != nil {
+			return nil, err
+		}
+		number, err := net.LookupPort("tcp", port)
+		if err != nil {
+			return nil, err
+		}
+		options.Cluster = server.ClusterOpts{Name: o.cluster, Host: host, Port: number, PoolSize: -1, ConnectRetries: 1 << 30, NoAdvertise: true}
+		if o.routes != nil {
+			options.Cluster.TLSConfig, options.Cluster.TLSTimeout = o.routes, 5
+		}
+		for _, p := range o.peers {
+			options.Routes = append(options.Routes, &url.URL{Scheme: "nats", Host: p})
+		}
+	}
+	s, err := server.NewServer(options)
+	if err != nil {
+		return nil, err
+	}
+	s.SetLoggerV2(&natsLog{log}, false, false, false)
+	s.Start()
+	if !s.ReadyForConnections(20 * time.Second) {
+		s.Shutdown()
+		return nil, errors.New("the server doesn't start within 20 s")
+	}
+	return &engine{s, key}, nil
+}
+
+// connect returns a connection within the process.
+func (e *engine) connect() (*nats.Conn, error) {
+	return nats.Connect("", nats.InProcessServer(e.server), nats.UserInfo("order", e.key), nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+}
+
+func (e *engine) stop() {
+	e.server.Shutdown()
+	e.server.WaitForShutdown()
+}
+
+// A natsLog has the server's warnings in the log of this process.
+type natsLog struct{ log *slog.Logger }
+
+func (l *natsLog) Noticef(format string, v ...any) { l.log.Debug(fmt.Sprintf(format, v...)) }
+func (l *natsLog) Warnf(format string, v ...any)   { l.log.Warn(fmt.Sprintf(format, v...)) }
+func (l *natsLog) Fatalf(format string, v ...any)  { l.log.Error(fmt.Sprintf(format, v...)) }
+func (l *natsLog) Errorf(format string, v ...any)  { l.log.Error(fmt.Sprintf(format, v...)) }
+func (l *natsLog) Debugf(format string, v ...any)  {}
+func (l *natsLog) Tracef(format string, v ...any)  {}

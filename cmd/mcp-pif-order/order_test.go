@@ -1,0 +1,410 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order/ordertest"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/remote"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+)
+
+// TestMain runs the command itself where the environment says so.
+func TestMain(m *testing.M) {
+	if os.Getenv("PIF_ORDER_COMMAND") != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// An alone server in this process holds the contract.
+func TestOneNode(t *testing.T) {
+	t.Parallel()
+	e, err := startEngine(engineOptions{name: "o1", dir: t.TempDir()}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.stop()
+	ordertest.Run(t, func() order.Order { return stream1(t, e) })
+}
+
+func stream1(t *testing.T, e *engine) *stream {
+	t.Helper()
+	conn, err := e.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
+	defer cancel()
+	s, err := openStream(ctx, conn, "pif", 1, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// An order that lost its end, or is another one, says so.
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e, err := startEngine(engineOptions{name: "o1", dir: dir}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { e.stop() }()
+	s := stream1(t, e)
+	for n := range 5 {
+		if _, err := ordertest.Propose(t.Context(), s, fmt.Append(nil, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Follow(t.Context(), 10, nil); !errors.Is(err, order.ErrEnds) {
+		t.Errorf("beyond the end: %v", err)
+	}
+	js, err := s.js.Stream(t.Context(), "pif")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A place in the middle is gone.
+	if err := js.DeleteMsg(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Follow(t.Context(), 1, func(uint64, []byte) error { return nil }); !errors.Is(err, order.ErrEnds) {
+		t.Errorf("without place 3: %v", err)
+	}
+	if err := s.js.DeleteStream(t.Context(), "pif"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Follow(t.Context(), 7, nil); !errors.Is(err, order.ErrOther) {
+		t.Errorf("without the stream: %v", err)
+	}
+	another := stream1(t, e)
+	defer another.Close()
+	if err := s.Follow(t.Context(), 7, nil); !errors.Is(err, order.ErrOther) {
+		t.Errorf("with another stream: %v", err)
+	}
+	if _, err := another.js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "else", Subjects: []string{"else.*"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&stream{js: another.js, name: "else"}).find(t.Context()); err == nil {
+		t.Error("a stream of somebody else's is taken for an order")
+	}
+	s.Close()
+}
+
+// A process is one of three that keep an order.
+type process struct {
+	t       *testing.T
+	args    []string
+	address string
+	cmd     *exec.Cmd
+	log     *bytes.Buffer
+}
+
+func (p *process) start() {
+	p.t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.cmd = exec.Command(exe, p.args...)
+	p.cmd.Env = append(os.Environ(), "PIF_ORDER_COMMAND=1", "GOMEMLIMIT=256MiB")
+	p.log = &bytes.Buffer{}
+	p.cmd.Stderr = p.log
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *process) signal(s syscall.Signal) {
+	if p.cmd != nil {
+		p.cmd.Process.Signal(s)
+	}
+}
+
+func (p *process) kill() {
+	if p.cmd == nil {
+		return
+	}
+	p.signal(syscall.SIGKILL)
+	p.cmd.Wait()
+	if p.t.Failed() {
+		p.t.Logf("%s:\n%s", p.args[1], p.log.String())
+	}
+	p.cmd = nil
+}
+
+// ports returns some that were free a moment ago.
+func ports(t *testing.T, n int) (out []string) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		out = append(out, l.Addr().String())
+	}
+	return out
+}
+
+// three starts the processes of an order, by one command each.
+func three(t *testing.T) []*process {
+	routes := ports(t, 3)
+	folder, err := os.MkdirTemp("", "o") // short enough for a socket's path
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*process
+	for i, route := range routes {
+		dir := filepath.Join(folder, fmt.Sprint(i))
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		p := &process{t: t, address: "unix:" + filepath.Join(dir, "s")}
+		var peers []string
+		for j, peer := range routes {
+			if j != i {
+				peers = append(peers, peer)
+			}
+		}
+		p.args = []string{"--name", fmt.Sprintf("o%d", i+1), "--dir", filepath.Join(dir, "d"), "--listen", p.address, "--route", route, "--peers", strings.Join(peers, ",")}
+		p.start()
+		all = append(all, p)
+	}
+	t.Cleanup(func() {
+		for _, p := range all {
+			p.signal(syscall.SIGCONT)
+			p.kill()
+		}
+		os.RemoveAll(folder)
+	})
+	return all
+}
+
+// open gives a node's access, which begins with one of the processes.
+func open(t *testing.T, all []*process, first int) order.Order {
+	t.Helper()
+	var addresses []string
+	for i := range all {
+		addresses = append(addresses, all[(first+i)%len(all)].address)
+	}
+	o, err := remote.Open(addresses, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// Three real processes hold the contract, and then survive faults: none of what was
+// acknowledged is lost, all nodes see one order, and while a majority can work nothing
+// waits for longer than 15 seconds.
+func TestThreeProcesses(t *testing.T) {
+	t.Parallel()
+	all := three(t)
+	var opened atomic.Int64
+	ordertest.Run(t, func() order.Order { return open(t, all, int(opened.Add(1))) })
+}
+
+// A load has one proposer at each node and follows at each.
+type load struct {
+	nodes        []order.Order
+	acknowledged []atomic.Int64
+	group        sync.WaitGroup
+	stop         context.CancelFunc
+
+	mu      sync.Mutex
+	longest time.Duration // of one proposal, until it was acknowledged and seen by its node
+}
+
+func startLoad(t *testing.T, from uint64, nodes []order.Order) *load {
+	ctx, cancel := context.WithCancel(t.Context())
+	l := &load{nodes: nodes, acknowledged: make([]atomic.Int64, len(nodes)), stop: cancel}
+	for who, o := range nodes {
+		seen := make(chan int, 1)
+		l.group.Go(func() {
+			next := 1
+			err := o.Follow(ctx, from, func(_ uint64, p []byte) error {
+				var w, n int
+				if _, err := fmt.Sscanf(string(p), "load %d %d", &w, &n); err == nil && w == who && n == next {
+					next++
+					select {
+					case seen <- n:
+					case <-ctx.Done():
+					}
+				}
+				return nil
+			})
+			if ctx.Err() == nil {
+				t.Errorf("node %d: Follow ended: %v", who, err)
+			}
+		})
+		l.group.Go(func() {
+			for n := 1; ; n++ {
+				begun := time.Now()
+				if _, err := ordertest.Propose(ctx, o, fmt.Appendf(nil, "load %d %d", who, n)); err != nil {
+					return
+				}
+				l.acknowledged[who].Store(int64(n))
+				select {
+				case <-seen:
+				case <-ctx.Done():
+					return
+				}
+				l.mu.Lock()
+				l.longest = max(l.longest, time.Since(begun))
+				l.mu.Unlock()
+			}
+		})
+	}
+	return l
+}
+
+func (l *load) total() (n int64) {
+	for i := range l.acknowledged {
+		n += l.acknowledged[i].Load()
+	}
+	return n
+}
+
+// all waits until each node has had some more proposals seen.
+func (l *load) all(t *testing.T, what string) {
+	t.Helper()
+	for who := range l.acknowledged {
+		from := l.acknowledged[who].Load()
+		wait.Until(t, fmt.Sprintf("%s at node %d", what, who), func() bool { return l.acknowledged[who].Load() > from+3 })
+	}
+}
+
+// check compares what all nodes see with what was acknowledged.
+func (l *load) check(t *testing.T) {
+	t.Helper()
+	l.stop()
+	l.group.Wait()
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
+	defer cancel()
+	mark := fmt.Appendf(nil, "mark %x", rand.Uint64())
+	if _, err := ordertest.Propose(ctx, l.nodes[0], mark); err != nil {
+		t.Fatal(err)
+	}
+	var first []ordertest.Place
+	for i, o := range l.nodes {
+		seen, err := ordertest.Until(ctx, o, 1, mark)
+		if err != nil {
+			t.Fatalf("node %d: %v", i, err)
+		}
+		if first == nil {
+			first = seen
+		} else if diff := ordertest.Equal(first, seen); diff != "" {
+			t.Fatalf("nodes 0 and %d differ: %s", i, diff)
+		}
+	}
+	there := map[string]bool{}
+	for _, x := range first {
+		there[string(x.P)] = true
+	}
+	missing := 0
+	for who := range l.acknowledged {
+		for n := int64(1); n <= l.acknowledged[who].Load(); n++ {
+			if !there[fmt.Sprintf("load %d %d", who, n)] {
+				missing++
+			}
+		}
+	}
+	if missing > 0 {
+		t.Errorf("%d of %d acknowledged proposals are missing", missing, l.total())
+	}
+	t.Logf("%d acknowledged, %d places, the longest took %v", l.total(), len(first), l.longest.Round(time.Millisecond))
+}
+
+// Under kill -9 and pauses of one process at a time, and of all at once, nothing that was
+// acknowledged is lost and all nodes see one order. PIF_FULL has many rounds.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	all := three(t)
+	nodes := []order.Order{open(t, all, 0), open(t, all, 1), open(t, all, 2)}
+	for _, o := range nodes {
+		defer o.Close()
+	}
+	l := startLoad(t, 1, nodes)
+	l.all(t, "the order begins")
+	rounds, seed := 1, uint64(1)
+	if os.Getenv("PIF_FULL") != "" {
+		rounds, seed = 25, rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	for range rounds {
+		p := all[r.IntN(3)]
+		p.kill()
+		l.all(t, "goes on without one of three")
+		p.start()
+		l.all(t, "goes on with it again")
+		p = all[r.IntN(3)]
+		p.signal(syscall.SIGSTOP)
+		l.all(t, "goes on while one of three is paused")
+		p.signal(syscall.SIGCONT)
+		for _, p := range all {
+			p.kill()
+		}
+		for _, p := range all {
+			p.start()
+		}
+		l.all(t, "goes on after all were killed")
+	}
+	l.check(t)
+}
+
+// The command refuses what would lose something or let others in, and says why.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := claim(filepath.Join(dir, "used"), "o1"); err != nil {
+		t.Fatal(err)
+	}
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	alone := filepath.Join(dir, "x")
+	for _, c := range []struct{ args, want string }{
+		{"", "--listen is missing"},
+		{"--listen unix:" + alone, "--name and --dir are missing"},
+		{"--listen unix:" + alone + " --name o2 --dir " + filepath.Join(dir, "used"), `belongs to "o1"`},
+		{"--listen unix:" + alone + " --name o1 --dir " + alone + " --route 10.1.2.3:1 --peers 10.1.2.4:1,10.1.2.5:1", "needs mutual TLS"},
+		{"--listen unix:" + alone + " --name o1 --dir " + alone + " --route 127.0.0.1:1 --peers 127.0.0.1:2", "1, 3 or 5"},
+		{"--listen unix:" + alone + " --name o1 --dir " + alone + " --route 127.0.0.1:1", "go together"},
+		{"--listen unix:" + alone + " --name o1 --nats nats://127.0.0.1:1", "in place of"},
+		{"--listen unix:" + alone + " --tls-cert a --name o1 --dir " + alone, "go together"},
+		{"--listen unix:" + filepath.Join(open, "s") + " --name o1 --dir " + filepath.Join(dir, "d1"), "others may enter"},
+		{"--listen 0.0.0.0:0 --name o1 --dir " + filepath.Join(dir, "d2"), "needs mutual TLS"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Limit(t))
+		err := run(ctx, strings.Fields(c.args), os.Stderr)
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s\n%v, want %q", c.args, err, c.want)
+		}
+	}
+}
