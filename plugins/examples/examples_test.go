@@ -83,7 +83,7 @@ func golang(t *testing.T, dir string, args ...string) {
 
 // An example is a plugin and what a tool does with it.
 type example struct {
-	program    []string // as for plugin add
+	folder     string // with its README
 	source     host.Source
 	fixtures   string
 	kind       string
@@ -110,7 +110,7 @@ func TestNode(t *testing.T) {
 		t.Errorf("plugins/examples/node/plugin.proto isn't the contract: copy it again (%v)", err)
 	}
 	try(t, example{
-		program:  []string{dir, interpreter, "main.js"},
+		folder:   "node",
 		source:   host.Source{Path: interpreter, Args: []string{filepath.Join(dir, "main.js")}, Reads: []string{dir}},
 		fixtures: "node/fixtures.json",
 		kind:     "poem", transport: "unix", capability: "poem:basho/*",
@@ -130,7 +130,7 @@ func TestCelsius(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "celsius")
 	golang(t, "celsius", "build", "-buildvcs=false", "-o", program, ".")
 	try(t, example{
-		program: []string{program}, source: host.Source{Path: program}, fixtures: "celsius/fixtures.json",
+		folder: "celsius", source: host.Source{Path: program}, fixtures: "celsius/fixtures.json",
 		kind: "celsius", transport: "mtls", capability: "celsius.read:home/**",
 		code:   "room => !celsius.read(room)",
 		gives:  map[string]any{"home/kitchen": map[string]any{"room": "home/kitchen", "tenths": 205.0}},
@@ -163,35 +163,71 @@ func try(t *testing.T, e example) {
 			t.Errorf("%s", report)
 		}
 	})
-	t.Run("served", func(t *testing.T) {
-		pif, dir := program(t), t.TempDir()
-		run := func(args ...string) string {
-			t.Helper()
-			cmd := exec.Command(pif, args...)
-			cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir+"/state")
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("mcp-pif %s: %v\n%s", strings.Join(args, " "), err, out)
-			}
-			return string(out)
-		}
-		run(append([]string{"plugin", "add", "--accept-flags", "--yes", "--sandbox", string(held), "--"}, e.program...)...)
-		text, err := os.ReadFile(filepath.Join(dir, "plugins.lock.json"))
-		if err != nil || !strings.Contains(string(text), `"transport": "`+e.transport+`"`) {
-			t.Fatalf("the lock doesn't say that it speaks over %s: %v\n%s", e.transport, err, text)
-		}
-		if out := run("plugin", "inspect", e.kind); !strings.Contains(out, "privileges  none") {
-			t.Errorf("%s", out)
-		}
-		use(t, pif, dir, held, e)
-	})
+	t.Run("served", func(t *testing.T) { followed(t, held, e) })
 }
 
-// use makes a tool in a server with the plugin, and calls it.
-func use(t *testing.T, pif, dir string, held host.Mode, e example) {
-	cmd := exec.Command(pif, "serve", "--plugin-lock", "plugins.lock.json", "--cap", e.capability, "--sandbox", string(held))
+// followed does what an example's README says, in a copy of its folder, and has a tool use
+// what its last line starts. Libraries are those that are installed; that it conforms was
+// seen above, and by its command only with PIF_FULL=1: on a busy machine it takes its time.
+func followed(t *testing.T, held host.Mode, e example) {
+	state, dir := t.TempDir(), filepath.Join(t.TempDir(), e.folder)
+	if err := os.CopyFS(dir, os.DirFS(e.folder)); err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		golang(t, dir, "mod", "edit", "-replace", "github.com/mcp-pif/mcp-pif="+root)
+	}
+	readme, err := os.ReadFile(filepath.Join(e.folder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(readme), "```sh\n")
+	block, _, _ = strings.Cut(block, "```")
+	env := append(os.Environ(), "XDG_STATE_HOME="+state, "PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"), "GOPROXY=off", "GOFLAGS=-mod=mod", "GOWORK=off")
+	served := false
+	for line := range strings.Lines(block) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "npm ci", line == "go test ./..." && e.conforms:
+			continue
+		case strings.HasPrefix(line, "mcp-pif plugin test"):
+			if os.Getenv("PIF_FULL") == "" {
+				continue
+			}
+		case strings.HasPrefix(line, "mcp-pif plugin add"):
+			line += " --yes" // no terminal is there to say so
+		case strings.HasPrefix(line, "mcp-pif --"):
+			served = true
+			use(t, dir, env, line+" --sandbox="+string(held), e)
+			continue
+		}
+		if strings.HasPrefix(line, "mcp-pif") && !strings.Contains(line, "--sandbox") {
+			line += " --sandbox=" + string(held)
+		}
+		cmd := exec.Command("sh", "-c", line)
+		cmd.Dir, cmd.Env = dir, env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, out)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "plugins.lock.json"))
+	if err != nil || !strings.Contains(string(text), `"transport": "`+e.transport+`"`) {
+		t.Fatalf("the lock doesn't say that it speaks over %s: %v\n%s", e.transport, err, text)
+	}
+	if !served {
+		t.Error("the README starts no server")
+	}
+}
+
+// use makes a tool in the server that a line starts, and calls it.
+func use(t *testing.T, dir string, env []string, line string, e example) {
+	cmd := exec.Command("sh", "-c", "exec "+line)
 	var log bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "XDG_STATE_HOME="+dir+"/state"), &log
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, env, &log
 	client := mcp.NewClient(&mcp.Implementation{Name: "examples", Version: "1"}, nil)
 	session, err := client.Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {

@@ -34,12 +34,13 @@ const listingFormat = "mcp-pif folder 1\n"
 // list gives the canonical listing of a folder: a line for each thing in it,
 // sorted by path, with its mode as git has it and the SHA-256 of its content or,
 // of a link, its target. It refuses links that lead out, and what is neither file,
-// folder nor link. visit is called for each, parents first; it may be nil.
+// folder nor link. It leaves out the paths in without. visit is called for each, parents
+// first; it may be nil.
 //
 //	40000 "lib"
 //	100644 "lib/a.js" 9f86d08…
 //	120000 "lib/b.js" "a.js"
-func list(dir string, visit func(root *os.Root, name, mode string) error) ([]byte, error) {
+func list(dir string, without []string, visit func(root *os.Root, name, mode string) error) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
@@ -50,6 +51,12 @@ func list(dir string, visit func(root *os.Root, name, mode string) error) ([]byt
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || name == "." {
 			return err
+		}
+		if slices.Contains(without, name) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		if len(lines) >= maxFiles || strings.Count(name, "/") >= maxLevels {
 			return fmt.Errorf("it has more than %d files or %d levels of folders", maxFiles, maxLevels)
@@ -125,7 +132,7 @@ func executableMode(m fs.FileMode) bool { return runtime.GOOS == "windows" || m&
 
 // checkFolder holds a folder against the hash of its listing.
 func checkFolder(dir, want string) error {
-	listing, err := list(dir, nil)
+	listing, err := list(dir, nil, nil)
 	if err != nil {
 		return fmt.Errorf("its folder %s: %w", Shown(dir, 300), err)
 	}
@@ -165,8 +172,20 @@ func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error)
 	if err := os.MkdirAll(l.Store(), 0o755); err != nil {
 		return "", "", undo, err
 	}
-	if rel, err := filepath.Rel(from, l.Store()); err == nil && filepath.IsLocal(rel) {
-		return "", "", undo, fmt.Errorf("%s contains the lock's own copies: put the lock elsewhere with --plugin-lock", Shown(from, 300))
+	// The lock may lie in the folder: it and its copies aren't copied.
+	var own []string
+	resolved, err := filepath.EvalSymlinks(from)
+	if err != nil {
+		return "", "", undo, err
+	}
+	for _, name := range []string{l.Store(), l.Path, l.Path + ".lock"} {
+		rel, err := filepath.Rel(resolved, name)
+		if rel == "." {
+			return "", "", undo, fmt.Errorf("%s is the lock's own folder of copies", Shown(from, 300))
+		}
+		if err == nil && filepath.IsLocal(rel) {
+			own = append(own, filepath.ToSlash(rel))
+		}
 	}
 	sweepCopies(l.Store())
 	temp, err := os.MkdirTemp(l.Store(), copying+"*")
@@ -186,11 +205,11 @@ func (l *Lock) copyFolder(from string) (dir, sum string, undo func(), err error)
 	if _, err := statefile.TryLock(held); err != nil {
 		return "", "", undo, err
 	}
-	listing, err := list(from, func(root *os.Root, file, mode string) error { return copyEntry(root, file, mode, temp) })
+	listing, err := list(from, own, func(root *os.Root, file, mode string) error { return copyEntry(root, file, mode, temp) })
 	if err != nil {
 		return "", "", undo, fmt.Errorf("the folder %s: %w", Shown(from, 300), err)
 	}
-	copied, err := list(temp, nil)
+	copied, err := list(temp, nil, nil)
 	if err != nil {
 		return "", "", undo, err
 	}

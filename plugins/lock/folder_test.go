@@ -71,7 +71,7 @@ func TestListing(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir+"/a", "1", 0o644)
 	write(t, dir+"/d/x", "2", 0o755)
-	base, err := list(dir, nil)
+	base, err := list(dir, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestListing(t *testing.T) {
 		{"a name with an end of a line's look", func() { write(t, dir+`/a" 0`, "", 0o644) }},
 	} {
 		step.do()
-		got, err := list(dir, nil)
+		got, err := list(dir, nil, nil)
 		if err != nil {
 			t.Fatal(step.name, err)
 		}
@@ -101,9 +101,9 @@ func TestListing(t *testing.T) {
 		}
 		seen[string(got)] = step.name
 	}
-	before, _ := list(dir, nil)
+	before, _ := list(dir, nil, nil)
 	chmod(t, dir+"/d", 0o700)
-	if after, _ := list(dir, nil); string(after) != string(before) {
+	if after, _ := list(dir, nil, nil); string(after) != string(before) {
 		t.Error("the bits of a folder are listed")
 	}
 }
