@@ -358,7 +358,12 @@ func TestTrace(t *testing.T) {
 	var log strings.Builder
 	s := New(Options{Trace: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	must(t, s, "run", `{"code":{"add":[1,{"mul":[2,3]}]},"steps":100}`)
-	for _, want := range []string{`msg=eval step=0 left=100`, `{\"mul\":[2,3]}`, `msg=done steps=5`} {
+	must(t, s, "evolve", `{"name":"sq","code":"n => n * n"}`)
+	must(t, s, "run", `{"code":"let f = eval(code_of(\"sq\")) in f(4)"}`)
+	for _, want := range []string{
+		`msg=eval run=`, `step=0 left=100`, `{\"mul\":[2,3]}`, `msg=done run=`, `steps=5`, `msg=value`, `value=16`,
+		`msg="closure made"`, `msg="closure applied"`, `param=n argument=4`, `msg="code looked up"`, `tool=sq`, `env=[n]`,
+	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the trace lacks %q:\n%s", want, log.String())
 		}

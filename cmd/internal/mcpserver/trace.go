@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // traced is how many evaluations of a run are logged at most: whoever reads a
@@ -16,24 +17,65 @@ import (
 const traced = 100_000
 
 // trace logs a job's evaluations, on the reference evaluator, before it is done
-// for real. Where tracing is off it costs the test. Effects are denied: nothing
-// was done yet that could be looked at.
+// for real: each with the names of the variables in scope, the functions that are made
+// and applied, the code that is looked up, and the values. Where tracing is off it costs
+// the test. Effects are denied: nothing was done yet that could be looked at.
 func (s *Server) trace(j *job) {
 	if s.opts.Trace == nil {
 		return
 	}
+	log := s.opts.Trace
+	if j.run != nil {
+		log = log.With("run", j.run.ID())
+	}
 	b := j.budgets
 	b.Steps = min(b.Steps, traced)
-	_, steps, f := j.program.Trace(j.input, b, j.run.Twin().Tools(j.tool), func(e core.TraceEvent) {
-		s.opts.Trace.Debug("eval", "step", e.Step, "left", j.budgets.Steps-e.Step, "depth", e.Depth, "term", beginningOf(e.Term))
+	type level struct{ branch, level int }
+	under := map[level]term.Term{} // what is evaluated at each level
+	_, steps, f := j.program.TraceWith(j.input, b, core.Tracing{
+		Tools: j.run.Twin().Tools(j.tool),
+		Visit: func(e core.TraceEvent) bool {
+			at := level{e.Branch(), e.Level}
+			var env []string
+			var argument value.Value
+			e.Vars(func(name string, v value.Value) bool {
+				if env = append(env, name); argument == nil {
+					argument = v
+				}
+				return len(env) < 20
+			})
+			if _, applies := under[at].(*term.App); applies && len(env) > 0 {
+				log.Debug("closure applied", "step", e.Step, "param", env[0], "argument", step.Show(argument, maxTracedTerm))
+			}
+			under[at] = e.Term
+			log.Debug("eval", "step", e.Step, "left", j.budgets.Steps-e.Step, "depth", e.Depth, "term", beginningOf(e.Term), "env", env)
+			return true
+		},
+		Ended: func(e core.TraceEnding) {
+			at := level{e.Branch, e.Level}
+			t := under[at]
+			delete(under, at)
+			if e.Fault != nil || t == nil {
+				return
+			}
+			shown := step.Show(e.Value, maxTracedTerm)
+			switch t := t.(type) {
+			case *term.Lam:
+				log.Debug("closure made", "steps", e.Steps, "param", t.Param)
+			case *term.CodeOf:
+				log.Debug("code looked up", "steps", e.Steps, "tool", t.Name, "code", shown)
+			default:
+				log.Debug("value", "steps", e.Steps, "level", e.Level, "value", shown)
+			}
+		},
 	})
 	switch {
 	case f != nil && b.Steps < j.budgets.Steps && steps >= b.Steps:
-		s.opts.Trace.Debug("trace ends here, the run goes on", "steps", steps)
+		log.Debug("trace ends here, the run goes on", "steps", steps)
 	case f != nil:
-		s.opts.Trace.Debug("failed", "steps", steps, "fault", f.Error())
+		log.Debug("failed", "steps", steps, "fault", f.Error())
 	default:
-		s.opts.Trace.Debug("done", "steps", steps)
+		log.Debug("done", "steps", steps)
 	}
 }
 
