@@ -80,7 +80,7 @@ var maxLines = map[string]int{
 	"plugins/internal/sandbox":     2050,
 	"plugins/internal/wire":        1110,
 	"plugins/kv":                   840,
-	"plugins/lock":                 1120,
+	"plugins/lock":                 1140,
 	"plugins/mcp":                  2290,
 	"plugins/mcp/mcpprobe":         140,
 	"plugins/mcplock":              1100,
