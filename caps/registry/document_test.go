@@ -37,7 +37,7 @@ func TestDocument(t *testing.T) {
 	}
 	reads := def("reads", `k => !toy.get(k)`, "toy:a/b")
 	reads.Examples = []Example{{
-		Input: json.RawMessage(`{ "a": "<>" }`), Expect: json.RawMessage(`[1,  2]`),
+		As: "data", Input: json.RawMessage(`{ "a": "<>" }`), Expect: json.RawMessage(`[1,  2]`),
 		Effects: []ExampleEffect{{Op: "toy.get", Args: json.RawMessage(`{"key":"a"}`), Error: "denied", Message: "no"}},
 	}}
 	evolve(t, r, reads)

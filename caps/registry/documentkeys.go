@@ -17,7 +17,7 @@ var (
 
 // exampleKeys are those of an example, and effectKeys of an effect in one.
 var (
-	exampleKeys = []string{"input", "expect", "error", "effects"}
+	exampleKeys = []string{"as", "input", "expect", "error", "effects"}
 	effectKeys  = []string{"op", "args", "value", "error", "message"}
 )
 

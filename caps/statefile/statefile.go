@@ -107,6 +107,11 @@ func EncodeJSON(v any) ([]byte, error) {
 // they are written ([json.Number]).
 func Decode(data []byte, into any) error {
 	if err := UniqueKeys(data, true, 64); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			before := data[:min(max(syntax.Offset, 0), int64(len(data)))]
+			return fmt.Errorf("line %d, column %d: %w", 1+bytes.Count(before, []byte("\n")), max(1, len(before)-bytes.LastIndexByte(before, '\n')), err)
+		}
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(data))

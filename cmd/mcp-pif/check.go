@@ -51,7 +51,7 @@ The exit status is 0 where all is well, 1 where a place must fail or no tool can
 made of it with the capabilities there are (with --strict: where anything is known
 only when it runs), 2 where it can't be read or found. With --equal it is 0 for equal, 1 for
 different, and 3 where that isn't known.`,
-		Example: `  mcp-pif check '{"lam":"n","body":{"mul":[{"var":"n"},{"var":"m"}]}}'
+		Example: `  mcp-pif check 'n => n * m'
   mcp-pif check --file square.json
   mcp-pif check --store pif.db --tool square --json
   mcp-pif check 'x => x + x' --equal 'x => x * x'`,

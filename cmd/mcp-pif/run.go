@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -31,14 +32,14 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run CODE [INPUT]",
 		Short: "Evaluate a term, on an input if it is a function",
-		Long: `Evaluate a term of PIF and print its value as JSON. CODE is JSON, or with
---store or --profile the name of a tool that is kept there; - reads it from
-standard input, --file from a file.
+		Long: `Evaluate a program of PIF and print its value. CODE is the text form or JSON,
+or with --store or --profile the name of a tool that is kept there; - reads it
+from standard input, --file from a file.
 INPUT is what a function is applied to: JSON, or any text as a string.
 
 The exit status is 1 when the program fails; the failure is on standard error.`,
-		Example: `  mcp-pif run '{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}' 7
-  echo '{"add":[1,2]}' | mcp-pif run -
+		Example: `  mcp-pif run 'n => n * n' 7
+  echo '[1, 2] |> sum' | mcp-pif run -
   mcp-pif run --store pif.db square 12
   mcp-pif run --store pif.db --cap fs:./sandbox --confirm fs:./sandbox --plan p_abcdefgh-17`,
 		Args: cobra.MaximumNArgs(2),
@@ -85,6 +86,12 @@ The exit status is 1 when the program fails; the failure is on standard error.`,
 			a := evaluate(cmd, s, call)
 			for i := range a.More {
 				a.More[i] = inShell(cmd, a.More[i])
+			}
+			code, isCode := call["code"].(string)
+			if _, hasInput := call["input"]; isCode && a.Fault != nil && !hasInput {
+				if p, err := cli.Compile("", code); err == nil && bytes.HasPrefix(p.Canonical(), []byte(`{"body":`)) {
+					fmt.Fprintln(cmd.ErrOrStderr(), "The code is a function and was given no input, so it ran on null: mcp-pif run CODE INPUT.")
+				}
 			}
 			return printAnswer(cmd, a, asJSON)
 		},

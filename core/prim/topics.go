@@ -209,7 +209,7 @@ var Topics = []Topic{
 		See: []string{"try", "raise", "null", "testing"},
 	},
 	{
-		Names: []string{"effects", "effect", "side effects", "io", "i/o", "async", "await", "promise", "promises", "future", "callback", "then()", "file", "files", "open", "read", "write", "http", "network", "print", "println", "console.log", "console", "log", "echo", "stdout", "input()"},
+		Names: []string{"effects", "effect", "side effects", "io", "i/o", "async", "await", "promise", "promises", "future", "callback", "then()", "file", "files", "open", "readFile", "writeFile", "read", "write", "http", "network", "print", "println", "console.log", "console", "log", "echo", "stdout", "input()"},
 		Doc:   "A program does nothing by itself: !kind.verb(e), such as !fs.read({path: p}), asks the host for an effect and gives its answer; nothing has to be awaited, and there is no print: what is to be seen is the result. A tool can ask for what it declares among what the server grants, code given to run for nothing.",
 		Examples: []Written{
 			{Code: `p => !fs.read({path: p}) |> split("\n") |> count(line => contains(line, "ERROR"))`, Input: `"a.log"`, Gives: `"ERROR a\nok"`, Want: `1`},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -259,6 +260,9 @@ type resolving struct {
 func badCapability(doing, text string, err error) error {
 	var wrong *caps.TextError
 	if !errors.As(err, &wrong) {
+		if strings.HasPrefix(err.Error(), text+": ") {
+			return fmt.Errorf("%s %w", doing, err)
+		}
 		return fmt.Errorf("%s %q: %w", doing, text, err)
 	}
 	return fmt.Errorf("%s %q: %w", doing, text, WrongText{wrong})
