@@ -166,7 +166,7 @@ var collections = []Row{
 		Name: "put_in", Group: "collections", Shape: Array, Result: KindAny,
 		Params: []Param{{"value", KindRecord | KindList}, {"path", KindList}, {"item", KindAny}},
 		Doc:    "gives value with item at the end of a path of keys and indices; a key that is missing on the way gets a record.",
-		Also:   []string{"putin", "assoc_in", "set_in", "setin", "set_path"},
+		Also:   []string{"putin", "assoc_in", "set_in", "setin", "set_path", "update_in", "updatein"},
 		Examples: []Example{
 			{Code: `{"put_in":[{"record":{"user":{"record":{"name":"Ada"}}}},["user","address","city"],"London"]}`, Want: `{"user":{"address":{"city":"London"},"name":"Ada"}}`},
 			{Code: `{"put_in":[{"record":{"tags":["a","b"]}},["tags",5],"c"]}`, Fault: fault.OutOfRange},

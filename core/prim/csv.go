@@ -105,7 +105,14 @@ func parseCSV(args []value.Value, m *Meter) (value.Value, *fault.Fault) {
 			return value.FromSlice(all), nil
 		}
 		if err != nil {
-			return nil, badCSV(err)
+			f := badCSV(err)
+			if errors.Is(err, csvreader.ErrFieldCount) {
+				at, _ := r.FieldPos(0)
+				f.Got = fmt.Sprintf("%d values and %d names", len(line), len(names))
+				f.Message = fmt.Sprintf("parse_csv: line %d has %d values, and the first line has %d names", at, len(line), len(names))
+				f.Hint = `Quote a value that has a comma in it, "a, b"; take lines of different lengths apart by {"map":[{"lam":"l","body":{"split":[{"var":"l"},","]}},{"lines":S}]}.`
+			}
+			return nil, f
 		}
 		m.look(len(line))
 		fields := make([]value.Field, len(line))
@@ -124,12 +131,8 @@ func badCSV(err error) *fault.Fault {
 	}
 	var bad *csvreader.ParseError
 	if errors.As(err, &bad) {
-		what := bad.Err.Error()
-		if bad.Err == csvreader.ErrFieldCount {
-			what = "the line has not as many values as the first has names"
-		}
-		f.Message = fmt.Sprintf("parse_csv: at line %d, column %d: %s", bad.Line, bad.Column, what)
-		f.Got = what
+		f.Message = fmt.Sprintf("parse_csv: at line %d, column %d: %s", bad.Line, bad.Column, bad.Err)
+		f.Got = bad.Err.Error()
 	}
 	return f
 }

@@ -141,7 +141,7 @@ var strs = []Row{
 			return value.Str(strings.TrimSpace(string(args[0].(value.Str)))), nil
 		},
 	},
-	recase("upper", "gives a string in upper case, character by character.", strings.ToUpper, []string{"uppercase", "touppercase"},
+	recase("upper", "gives a string in upper case, character by character.", strings.ToUpper, []string{"uppercase", "touppercase", "upcase"},
 		Example{Code: `{"upper":"Añb"}`, Want: `"AÑB"`, Steps: 2},
 		Example{Code: `{"upper":1}`, Fault: fault.TypeError}),
 	recase("lower", "gives a string in lower case, character by character.", strings.ToLower, []string{"lowercase", "tolowercase"},

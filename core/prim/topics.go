@@ -133,7 +133,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"decimals", "decimal", "float", "floats", "double", "money", "currency", "rounding", "toFixed", "fractions", "real"},
-		Doc:   "A number with a point is an exact decimal: 0.1 + 0.2 is 0.3. + - * and the comparisons take decimals and integers together. A quotient says how many digits it has and how it is rounded: div_dec(a, b, 2, \"half_even\"); round_dec rounds what there is.",
+		Doc:   "A number with a point is an exact decimal: 0.1 + 0.2 is 0.3. + - * / and the comparisons take decimals and integers together; / of two integers rounds down, and of a decimal it fails where the digits have no end. div_dec(a, b, 2, \"half_even\") says how many digits a quotient has and how it is rounded; round_dec rounds what there is.",
 		Examples: []Written{
 			{Code: `r => round_dec(r.net * 1.19, 2, "half_up")`, Input: `{"net":19.99}`, Want: `23.79`},
 			{Code: `(a, b) => div_dec(a, b, 3, "half_even")`, Input: `{"a":2,"b":3}`, Want: `0.667`},
@@ -164,7 +164,7 @@ var Topics = []Topic{
 	},
 	{
 		Names: []string{"comparisons", "equality", "==", "!=", "===", "!==", "<>", "is", "<=>", "equals", "in"},
-		Doc:   "< <= > >= compare numbers, == and != any two values, and compare orders them. contains looks for an item of a list or a part of a string, has for a key.",
+		Doc:   "< <= > >= compare numbers, and what one sees to be strings, lists or pairs, such as c >= \"0\"; == and != compare any two values, and compare(a, b) < 0 orders them. contains looks for an item of a list or a part of a string, has for a key.",
 		Examples: []Written{
 			{Code: `r => r.state == "open" and r.n != 0`, Input: `{"state":"open","n":1}`, Want: `true`},
 			{Code: `s => contains(["a", "b"], s)`, Input: `"b"`, Want: `true`},

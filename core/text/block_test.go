@@ -41,10 +41,11 @@ func TestBlocks(t *testing.T) {
 		"p |> !fs.read": "!fs.read(p)",
 		"c => c >= \"0\" && (a, 1) < c && lower(c) < c && length(c) < 3": "c => compare(c, \"0\") >= 0 and compare((a, 1), c) < 0 and compare(lower(c), c) < 0 and length(c) < 3",
 		"(xs, x) => xs ++ [x] ++ ys ++ [1, 2] ++ \"a\"":                  "(xs, x) => append(append(append(push(xs, x), ys), [1, 2]), \"a\")",
-		"[x] ++ xs":             "[x, ...xs]",
-		"\"a\n\tb\\d+\\.\\'\"":  `"a\n\tb\\d+\\.'"`,
-		"$\"a\nb{x}\\w\"":       `"a\nb" ++ to_text(x) ++ "\\w"`,
-		"'{ { let a = x; a } }": "'{ let a = x in a }",
+		"n => range(n) ++ range(1, n)":                                   "n => append(range(0, n), range(1, n))",
+		"[x] ++ xs":                                                      "[x, ...xs]",
+		"\"a\n\tb\\d+\\.\\'\"":                                           `"a\n\tb\\d+\\.'"`,
+		"$\"a\nb{x}\\w\"":                                                `"a\nb" ++ to_text(x) ++ "\\w"`,
+		"'{ { let a = x; a } }":                                          "'{ let a = x in a }",
 	} {
 		p := mustRead(t, src)
 		if got, want := string(text.Canonical(p.Term)), string(text.Canonical(mustRead(t, same).Term)); got != want {

@@ -190,6 +190,9 @@ func (r *reader) call(c callee, piped term.Term) (t term.Term, done, ok bool) {
 			args = slices.Insert(args, 0, piped)
 		}
 	}
+	if len(args) == 1 && c.row != nil && c.row.Name == "range" && !r.older {
+		args = slices.Insert(args, 0, term.Term(&term.Int{At: term.At(c.tok.off)}))
+	}
 	if n := len(args); n < least || n > most && c.id != prim.App {
 		return nil, false, r.wrongCount(c, n)
 	}
@@ -341,6 +344,11 @@ func (r *reader) noteOrder(c callee, args []term.Term) {
 		return
 	}
 	first, last := args[0], args[len(args)-1]
+	if v, ok := first.(*term.Var); ok && row.Passes == prim.PassesItem && !row.PassesPairs(args) {
+		if all := r.lets[v.Name]; len(all) > 0 && all[len(all)-1].two && all[len(all)-1].depth == r.scope[v.Name] {
+			r.note(v.Pos(), "the function of %s takes one item; where that is a pair, write ((a, b)) => %s(a, b)", row.Name, v.Name)
+		}
+	}
 	f, isLam := first.(*term.Lam)
 	_, lastLam := last.(*term.Lam)
 	_, lastInt := last.(*term.Int)
@@ -408,7 +416,10 @@ func (r *reader) wrongCount(c callee, n int) bool {
 		f.Hint = fmt.Sprintf("Write %s(null) where it takes nothing, and %[1]s(a, b) where it takes two.", c.name)
 	} else if !c.effect {
 		f.Hint = fmt.Sprintf("Write it as %s.", Shape(c.row))
+		wider, _ := byName(c.row.Name + "_indent")
 		switch {
+		case wider != nil && n == len(wider.Params):
+			f.Hint = fmt.Sprintf("Write it as %s.", Shape(wider))
 		case slices.ContainsFunc(c.row.Params, func(p prim.Param) bool { return p.Name == "mode" }):
 			f.Hint = fmt.Sprintf(`Write it as %s; a mode is "half_even", "half_up", "down", "up", "floor" or "ceiling".`, Shape(c.row))
 		case n > most && most == 1 && c.row.Params[0].Kinds == prim.KindList:

@@ -174,6 +174,7 @@ func TestNotes(t *testing.T) {
 		{`let f = k => v => v in map(f, entries({}))`, `line 1, column 28: map passes its function one pair`},
 		{"let f = n => g(n) + h(n)\nlet g = n => f(n)\nlet h = n => n\nf(1)", ``},
 		{`let f = (a, x) => a in f => fold(f, 0, [1])`, ``},
+		{`let f = (k, v) => v in xs => map(f, xs)`, `line 1, column 34: the function of map takes one item; where that is a pair, write ((a, b)) => f(a, b)`},
 		{`fold((a, x) => a + x, 0, [1])`, ``},
 		{`entries({}) |> map((k, v) => v)`, ``},
 		{`xs => map((k, v) => v, xs)`, `line 1, column 12: the function of map takes one item; where that is a pair, write ((k, v)) => …`},
