@@ -59,7 +59,7 @@ func (p *Policy) index() {
 				}
 			}
 			for _, s := range p.Sources {
-				if s.of.May(m, o) {
+				if v, ok := m.Verb(o.Verb); s.of.May(m, o) || s.store == m.Kind && ok && !v.OpenWorld {
 					p.ofOp[o.Name] = append(p.ofOp[o.Name], s)
 				}
 			}
@@ -91,7 +91,7 @@ func (p *Policy) Sourcing(permit *caps.Permit) (list []*Source) {
 		return nil
 	}
 	for _, s := range p.ofOp[permit.Operation.Name] {
-		if s.of.Reads(permit) {
+		if s.of.Reads(permit) || s.store == permit.Held.Kind && !permit.Flags.OpenWorld && s.of.Near(permit) {
 			list = append(list, s)
 		}
 	}

@@ -58,6 +58,9 @@ type Source struct {
 
 	of    caps.Requests
 	items *items
+	// store is the kind whose places the source is about, whatever the verb: names of files, sizes and whether
+	// something could be written tell of what is there, as reading does.
+	store string
 }
 
 // A release takes labels off what a version of a tool gives.
@@ -146,6 +149,13 @@ func (p *Policy) addSource(c SourceConfig) (err error) {
 	}
 	if s.of, err = caps.ParseRequests(c.Of, "", p.kinds); err != nil {
 		return fmt.Errorf(`"of": %w`, err)
+	}
+	kind, _, _ := strings.Cut(strings.SplitN(c.Of, ":", 2)[0], ".")
+	if m, ok := p.kinds.Manifest(kind); ok && m.Server == "" && slices.ContainsFunc(m.Operations, func(o caps.Operation) bool {
+		v, ok := m.Verb(o.Verb)
+		return ok && v.ReadOnly && !v.OpenWorld && s.of.May(m, &o)
+	}) {
+		s.store = m.Kind
 	}
 	if c.Items != "" {
 		if s.items, err = newItems(c.Items, p.names); err != nil {
