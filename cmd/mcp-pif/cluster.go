@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres"
 )
 
 // clusterOptions are the flags of serve about its cluster.
@@ -34,7 +35,7 @@ const (
 )
 
 func (o *clusterOptions) register(f *pflag.FlagSet) {
-	f.StringVar(&o.order, "cluster", "", "be a node of the cluster with this `ORDER`: postgres://…, the address of an mcp-pif-order, or dev for one in memory; alone, of the cluster that was joined")
+	f.StringVar(&o.order, "cluster", "", "be a node of the cluster with this `ORDER`: postgres://USER@HOST/DATABASE, or dev for one in memory; alone, of the cluster that was joined")
 	f.Lookup("cluster").NoOptDefVal = knownOrder
 	f.StringVar(&o.node, "cluster-node", "", "this node's `NAME` in the cluster, used by no other, ever (by default the one it joined as, or the machine's)")
 	f.StringVar(&o.reads, "cluster-reads", "latest", "`WHICH` tools a request sees: latest, all that any node acknowledged before; local, what this node has, usually the same")
@@ -56,11 +57,20 @@ func (o *serveOptions) checkCluster() error {
 }
 
 // openOrder opens the order of a cluster.
-func openOrder(_ context.Context, target string) (order.Order, error) {
-	if target == devOrder {
+func openOrder(ctx context.Context, target string, log *slog.Logger) (order.Order, error) {
+	switch scheme, _, _ := strings.Cut(target, "://"); {
+	case target == devOrder:
 		return order.NewMemory(order.MemoryOptions{}).Open(), nil
+	case scheme == "postgres" || scheme == "postgresql":
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		o, err := postgres.Open(ctx, target, log)
+		if err != nil {
+			return nil, fmt.Errorf("the order at %s: %w", printedOrder(target), err)
+		}
+		return o, nil
 	}
-	return nil, fmt.Errorf("no order is at %q: it is postgres://…, or the address of an mcp-pif-order", target)
+	return nil, fmt.Errorf("no order is at %q: it is postgres://USER@HOST/DATABASE", target)
 }
 
 // nodeName is the name of a node that was given none.
@@ -102,7 +112,7 @@ func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *s
 	if config.Socket != "" && config.Ask(ctx, "status", nil, nil) == nil {
 		return nil, fmt.Errorf("the node %q runs on this machine with the same state already: end it, or give this one another place with XDG_STATE_HOME", config.Node)
 	}
-	at, err := openOrder(ctx, o.order)
+	at, err := openOrder(ctx, o.order, log)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +172,7 @@ func newCluster() *cobra.Command {
 		Short: "Make several servers one: join, look at, leave a cluster",
 		Long: `Several servers, on one machine or more, with one registry, one journal, one set of
 approvals and revocations. They agree by an order of what each proposes, which an
-engine keeps that you have: Postgres, or the program mcp-pif-order.
+engine keeps that you have: Postgres.
 
 Each node has all in its own files, as a server alone has. Start it with
 'mcp-pif serve --http ADDRESS --cluster', after it has joined.`,
@@ -217,7 +227,7 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	}
 	ctx, cancel := context.WithTimeout(cli.Context(cmd), time.Minute)
 	defer cancel()
-	at, err := openOrder(ctx, target)
+	at, err := openOrder(ctx, target, app.Warnings(cmd))
 	if err != nil {
 		return err
 	}

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres/pgtest"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
@@ -74,4 +80,99 @@ func TestClusterDev(t *testing.T) {
 	}
 	alone.stop()
 	says(t, state, [2]string{"journal verify --profile http", "ok"})
+}
+
+// TestCluster: three servers with a Postgres between are one: what one acknowledged the
+// next request at another sees, of two changes of one version one is refused, what is
+// revoked on one machine is everywhere; after kill -9 of one the others go on, and it comes
+// back with all. Each file has the same chain.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	// Postgres runs as another user where this is root's.
+	if err := os.Chmod(os.TempDir(), 0o711); err != nil {
+		t.Fatal(err)
+	}
+	_, at, _ := strings.Cut(pgtest.Start(t).URL(), "host=")
+	url := "postgres://pif@/postgres?sslmode=disable&host=" + at
+	machines := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	nodes := make([]*webServer, len(machines))
+	says(t, machines[1], [2]string{"cluster join --name n1 " + url, "no cluster is at"})
+	for i, state := range machines {
+		verb := []string{"init", "join", "join"}[i]
+		says(t, state, [2]string{fmt.Sprintf("cluster %s --name n%d %s", verb, i, url), fmt.Sprintf("this machine is the node n%d", i)})
+		nodes[i] = startWeb(t, state, "--cluster")
+	}
+	says(t, t.TempDir(), [2]string{"cluster init --name n9 " + url, "join it"}, [2]string{"cluster join --name n1 " + url, "a name is used once"})
+	clients := make([]*webClient, len(nodes))
+	for i, s := range nodes {
+		clients[i] = s.connect("", eras[i%2])
+	}
+	for i := range 9 {
+		clients[i%3].makes("counts", fmt.Sprint(i))
+		if text, failed := clients[(i+1)%3].asks("run", map[string]any{"code": "@counts({})"}); failed || !strings.Contains(text, fmt.Sprint(i)) {
+			t.Fatalf("after version %d: %s", i+1, text)
+		}
+	}
+	results := make(chan bool, 3)
+	for _, c := range clients {
+		go func() {
+			_, failed := c.asks("evolve", map[string]any{"name": "counts", "code": `"raced"`, "if_version": 9, "description": c.ID()})
+			results <- failed
+		}()
+	}
+	refused := 0
+	for range clients {
+		if <-results {
+			refused++
+		}
+	}
+	if refused != 2 {
+		t.Errorf("of three changes of one version %d were refused", refused)
+	}
+	says(t, machines[1], [2]string{"caps revoke kv:x", "revoked kv:x"})
+	for _, state := range machines {
+		text, err := os.ReadFile(filepath.Join(state, "mcp-pif", "revoked.json"))
+		if err != nil || !strings.Contains(string(text), "kv:x") {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+	if err := nodes[2].cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait.For(t, nodes[2].ended, "the end of a node")
+	clients[0].makes("later", "1")
+	nodes[2] = startWeb(t, machines[2], "--cluster")
+	if names := nodes[2].connect("", eras[0]).names(); !slices.Contains(names, "later") {
+		t.Errorf("it came back without what was made meanwhile: %v", names)
+	}
+	says(t, machines[2], [2]string{"cluster status", "n0"})
+	for _, s := range nodes {
+		s.stop()
+	}
+	// The one that ended last has what the others recorded when they ended, and more.
+	var chains [][]journal.Event
+	for _, state := range machines {
+		s, err := journal.Open(filepath.Join(state, "mcp-pif", "profiles", "http", app.JournalFile), journal.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Verify(t.Context()); err != nil {
+			t.Error(err)
+		}
+		events, _, err := s.Read(journal.Query{})
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		chains = append(chains, events)
+	}
+	for i := range chains {
+		for j := range chains[i] {
+			if last := chains[len(chains)-1]; j < len(last) && chains[i][j].Hash != last[j].Hash {
+				t.Fatalf("event %d of the nodes %d and %d differs", j+1, i, len(chains)-1)
+			}
+		}
+	}
+	if n := len(chains[0]); n < 20 {
+		t.Errorf("only %d events", n)
+	}
 }
