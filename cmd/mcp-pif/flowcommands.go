@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -60,6 +62,23 @@ func newFlowExplain() *cobra.Command {
 	})
 }
 
+// judged is what rules say of each request of a recorded run.
+func (r *replayer) judged(ctx context.Context, id string, rules *flow.Policy, permits *caps.Policy) ([]run.FlowJudgement, run.Verdict, error) {
+	rec, err := run.ReadRecord(r.store, id)
+	if err != nil {
+		return nil, run.Verdict{}, err
+	}
+	options, err := r.options(rec, "")
+	if err == nil {
+		err = options.Replay.TryFlow(rules, permits)
+	}
+	if err != nil {
+		return nil, run.Verdict{}, err
+	}
+	_, v := mcpserver.Replay(ctx, options)
+	return options.Replay.Judged(), v, nil
+}
+
 // newFlowOf judges a recorded run by the rules of now.
 func newFlowOf() *cobra.Command {
 	var asJSON bool
@@ -77,27 +96,17 @@ had been shown before the run counts for nothing here.`,
 		if err != nil {
 			return err
 		}
-		rec, err := run.ReadRecord(k.Journal, args[0])
+		judged, v, err := (&replayer{store: k.Journal, tools: k.Registry()}).judged(cli.Context(cmd), args[0], p, k.Auth.Policy)
 		if err != nil {
 			return err
 		}
-		r := &replayer{store: k.Journal, tools: k.Registry()}
-		options, err := r.options(rec, "")
-		if err != nil {
-			return err
-		}
-		if err := options.Replay.TryFlow(p, k.Auth.Policy); err != nil {
-			return err
-		}
-		_, v := mcpserver.Replay(cli.Context(cmd), options)
-		judged := options.Replay.Judged()
 		if asJSON {
 			return cli.PrintJSON(cmd, struct {
 				Run     string              `json:"run"`
 				Replay  string              `json:"replay"`
 				Flow    []run.FlowJudgement `json:"requests"`
 				Session string              `json:"session"`
-			}{rec.ID, v.Verdict, append([]run.FlowJudgement{}, judged...), p.SessionSentence()})
+			}{args[0], v.Verdict, append([]run.FlowJudgement{}, judged...), p.SessionSentence()})
 		}
 		rows := make([][]string, len(judged))
 		for i, j := range judged {

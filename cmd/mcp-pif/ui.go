@@ -182,6 +182,13 @@ func (o *uiOptions) openStore(cmd *cobra.Command, name string, write bool) (*ui.
 			a, v = mcpserver.Replay(ctx, options)
 			return a, v, nil
 		},
+		Judge: func(ctx context.Context, id string) ([]run.FlowJudgement, error) {
+			judged, v, err := (&replayer{store: again.store, tools: k.Registry()}).judged(ctx, id, k.Auth.Flow, k.Auth.Policy)
+			if err == nil && len(judged) == 0 && !v.OK() {
+				err = errors.New(v.Text)
+			}
+			return judged, err
+		},
 		Walk: func(ctx context.Context, id string) (*step.Walk, run.Verdict, error) {
 			return (&replayer{store: again.store}).walk(ctx, id, "", 0)
 		},

@@ -15,20 +15,23 @@ import (
 
 // A recorded is what the data of events has that is shown.
 type recorded struct {
-	Tool       string          `json:"tool"`
-	Version    int             `json:"version"`
-	From       int             `json:"from"`
-	Code       json.RawMessage `json:"code"`
-	Input      json.RawMessage `json:"input"`
-	Op         string          `json:"op"`
-	In         string          `json:"in"`
-	At         string          `json:"at"`
-	Args       json.RawMessage `json:"args"`
-	Value      json.RawMessage `json:"value"`
-	Type       string          `json:"type"`
-	Steps      uint64          `json:"steps"`
-	Memory     int64           `json:"memory"`
-	Stopped    string          `json:"stopped"`
+	Tool       string            `json:"tool"`
+	Version    int               `json:"version"`
+	From       int               `json:"from"`
+	Code       json.RawMessage   `json:"code"`
+	Input      json.RawMessage   `json:"input"`
+	Inputs     []json.RawMessage `json:"inputs"`
+	As         string            `json:"input_as"`
+	Rounds     int               `json:"rounds"`
+	Op         string            `json:"op"`
+	In         string            `json:"in"`
+	At         string            `json:"at"`
+	Args       json.RawMessage   `json:"args"`
+	Value      json.RawMessage   `json:"value"`
+	Type       string            `json:"type"`
+	Steps      uint64            `json:"steps"`
+	Memory     int64             `json:"memory"`
+	Stopped    string            `json:"stopped"`
 	Result     *struct{ Bytes int64 }
 	Error      *failure           `json:"error"`
 	LookedUp   []recorded         `json:"looked_up"`
@@ -141,6 +144,7 @@ type ran struct {
 	Called  string
 	Code    string // of inline code
 	Input   string
+	inputs  []json.RawMessage
 	Budget  recorded // steps and memory
 	Ended   bool
 	Failure *failure
@@ -208,7 +212,16 @@ func summary(events []journal.Event) (s ran) {
 		switch e.Kind {
 		case journal.RunStarted:
 			s.Seq, s.Time, s.Tool, s.Version, s.Called, s.Budget = e.Seq, e.Time, r.Tool, r.Version, r.called(), r
-			s.Code, s.Input = said(r.Code), said(r.Input)
+			if r.Input != nil {
+				r.Inputs = []json.RawMessage{r.Input}
+			}
+			s.Code, s.inputs = said(r.Code), r.Inputs
+			for i, in := range r.Inputs {
+				if i > 0 {
+					s.Input += "\n"
+				}
+				s.Input += said(in)
+			}
 		case journal.EffectRequested, journal.EffectDenied:
 			x := effect{Seq: e.Seq, Op: r.Op, Branch: e.Branch, Capability: r.Capability, Args: r.Args, Began: e.Time, Failure: r.Error, Denied: e.Kind == journal.EffectDenied}
 			x.Place = strings.TrimSuffix(r.In+" "+r.At, " ")

@@ -237,6 +237,8 @@ func showRun(q *request) (view, error) {
 		Shown     []effect
 		Hidden    int
 		Known     known
+		Most      string // steps, as predicted for its input; "": not known
+		MostBytes string
 		Versions  []versionRow
 		Retention string
 	}{ran: r, More: more}
@@ -248,6 +250,7 @@ func showRun(q *request) (view, error) {
 	if r.Tool != "" {
 		if t, current, err := q.tool(r.Tool, strconv.Itoa(r.Version)); err == nil {
 			d.Known = q.store.known(t, current)
+			d.Most, d.MostBytes = r.worked(t)
 		}
 		if d.Versions, _, err = q.store.versions(r.Tool); err != nil {
 			return view{}, err

@@ -75,6 +75,8 @@ type Store struct {
 	Consents *caps.Consents
 	// Replay does a run again, with other code in its place unless with is "": TOOL@VERSION.
 	Replay func(ctx context.Context, id, with string) (mcpserver.Answer, run.Verdict, error)
+	// Judge judges the requests of a run by Flow, by a replay.
+	Judge func(ctx context.Context, id string) ([]run.FlowJudgement, error)
 	// Walk gives what walks through a run; nil where that isn't possible, as the verdict says.
 	Walk  func(ctx context.Context, id string) (*step.Walk, run.Verdict, error)
 	Close func()

@@ -3,8 +3,12 @@ package ui
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
@@ -18,10 +22,25 @@ func showQuestions(q *request) (view, error) {
 		caps.Question
 		Lines []string
 	}
+	type plan struct {
+		*run.Planned
+		Lines []string
+	}
 	d := struct {
 		Questions []question
+		Plans     []plan
 		Answers   []caps.ConsentAnswer
 	}{}
+	if q.store != nil {
+		waiting, err := run.WaitingPlans(q.store.Journal, time.Now())
+		if err != nil {
+			return view{}, err
+		}
+		for _, p := range waiting {
+			lines, _ := p.Lines()
+			d.Plans = append(d.Plans, plan{p, lines})
+		}
+	}
 	for i := range questions {
 		d.Questions = append(d.Questions, question{questions[i], questions[i].Lines()})
 	}
@@ -63,7 +82,109 @@ func showServers(q *request) (view, error) {
 	return view{Template: "servers.html", Title: "Servers", Data: &d}, nil
 }
 
-// showFlow is the rules about where data may flow, in sentences.
+const (
+	// flowWeek is how far back rules are tried, and maxFlowRuns on how many of the newest runs that acted.
+	flowWeek    = 7 * 24 * time.Hour
+	maxFlowRuns = 300
+	maxFlowTime = 20 * time.Second
+)
+
+// A tried is what the rules would have done to the runs of a week.
+type tried struct {
+	Runs, Requests int
+	Failed         int // runs that can't be replayed
+	More           bool
+	Broken         []brokenRule
+	Rows           []triedRow
+}
+
+// A brokenRule is how often a rule would have been broken, and in how many runs.
+type brokenRule struct {
+	Sentence    string
+	Times, Runs int
+}
+
+type triedRow struct {
+	ID, Tool string
+	Version  int
+	run.FlowJudgement
+}
+
+// showFlow is the rules about where data may flow, in sentences, and on demand what they would have done last week.
 func showFlow(q *request) (view, error) {
-	return view{Template: "flow.html", Title: "Flow", Data: q.store.Flow}, nil
+	d := struct {
+		*flow.Policy
+		Week *tried
+		Can  bool
+	}{Policy: q.store.Flow, Can: q.store.Judge != nil}
+	if d.Policy == nil {
+		return view{Template: "flow.html", Title: "Flow"}, nil
+	}
+	if d.Can && q.FormValue("week") != "" {
+		week, err := q.store.try(q, time.Now().Add(-flowWeek))
+		if err != nil {
+			return view{}, err
+		}
+		d.Week = week
+	}
+	return view{Template: "flow.html", Title: "Flow", Data: &d}, nil
+}
+
+// try judges the runs that acted since a time, the newest first.
+func (s *Store) try(q *request, since time.Time) (*tried, error) {
+	ctx, cancel := contextWithin(q.Context(), maxFlowTime)
+	defer cancel()
+	w := &tried{}
+	times, runs := map[int]int{}, map[int]int{}
+	seen := map[string]bool{}
+	for before := uint64(0); !w.More; {
+		events, _, err := s.Journal.Read(journal.Query{Kind: journal.EffectRequested, Before: before, Limit: 1000, Last: true})
+		if err != nil {
+			return nil, err
+		}
+		old := len(events) == 0
+		for i := range slices.Backward(events) {
+			e := &events[i]
+			if old = e.Time.Before(since); old {
+				break
+			}
+			if seen[e.Run] {
+				continue
+			}
+			if seen[e.Run] = true; len(seen) > maxFlowRuns || ctx.Err() != nil {
+				w.More = true
+				break
+			}
+			judged, err := s.Judge(ctx, e.Run)
+			w.Runs++
+			if err != nil {
+				w.Failed++
+			}
+			broke := map[int]bool{}
+			for _, j := range judged {
+				if w.Requests++; j.Verdict == "" || j.Verdict == "allow" {
+					continue
+				}
+				if times[j.Rule]++; !broke[j.Rule] {
+					broke[j.Rule] = true
+					runs[j.Rule]++
+				}
+				if len(w.Rows) < maxBars {
+					row := triedRow{ID: e.Run, FlowJudgement: j}
+					if r, err := s.summary(e.Run); err == nil {
+						row.Tool, row.Version = r.Tool, r.Version
+					}
+					w.Rows = append(w.Rows, row)
+				}
+			}
+		}
+		if old {
+			break
+		}
+		before = events[0].Seq
+	}
+	for _, r := range s.Flow.Rules {
+		w.Broken = append(w.Broken, brokenRule{s.Flow.Sentence(r), times[r.N], runs[r.N]})
+	}
+	return w, nil
 }

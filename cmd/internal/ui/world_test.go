@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -68,6 +69,8 @@ type world struct {
 	server *mcpserver.Server
 	page   *Page
 	cookie *http.Cookie
+	writes *caps.Policy // the server's
+	rules  []string     // of flow: a label, and where it may not go
 }
 
 func (w *world) policy() *caps.Policy {
@@ -107,7 +110,26 @@ func (w *world) open(write bool) (*Store, error) {
 	}
 	broker := run.New(run.Options{Policy: policy, Journal: j, Handler: &kept{notes: map[string]value.Value{"work/a": value.Str("hello")}}})
 	server := mcpserver.New(mcpserver.Options{Registry: tools, Broker: broker})
-	return &Store{Journal: j, Tools: tools, Server: server, Policy: policy, Close: func() { j.Close() }, Replay: func(ctx context.Context, id, with string) (a mcpserver.Answer, v run.Verdict, err error) {
+	var flows *flow.Policy
+	if !write && w.rules != nil {
+		var c flow.Config
+		w.fatal(errors.Join(c.Label(w.rules[0]), c.NoFlow(w.rules[1])))
+		flows, err = flow.Compile(c, policy.Kinds(), policy.Grants())
+		w.fatal(err)
+	}
+	return &Store{Journal: j, Flow: flows, Judge: func(ctx context.Context, id string) ([]run.FlowJudgement, error) {
+		rec, err := run.ReadRecord(j, id)
+		if err != nil {
+			return nil, err
+		}
+		replay := run.NewReplay(rec, false)
+		seen, err := tools.At(rec.AsOf)
+		if err = errors.Join(err, replay.TryFlow(flows, policy)); err != nil {
+			return nil, err
+		}
+		mcpserver.Replay(ctx, mcpserver.ReplayOptions{Replay: replay, Tools: seen})
+		return replay.Judged(), nil
+	}, Tools: tools, Server: server, Policy: policy, Close: func() { j.Close() }, Replay: func(ctx context.Context, id, with string) (a mcpserver.Answer, v run.Verdict, err error) {
 		rec, err := run.ReadRecord(j, id)
 		if err != nil {
 			return a, run.NoReplay(id, err), nil
@@ -148,7 +170,7 @@ func newWorld(t testing.TB, change func(*Options)) *world {
 	writer, err := w.open(true)
 	w.fatal(err)
 	t.Cleanup(writer.Close)
-	w.server = writer.Server
+	w.server, w.writes = writer.Server, writer.Policy
 	o := Options{
 		Profiles:  func() ([]string, error) { return []string{"test"}, nil },
 		Open:      func(_ string, write bool) (*Store, error) { return w.open(write) },

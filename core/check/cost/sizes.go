@@ -12,14 +12,19 @@ import (
 // names of their roots, and the answers of operations under "!" and their name.
 type Sizes map[string][]value.Value
 
+// Root is what the variable's path begins with: a parameter, or an operation under "!" and its name.
+func (v Var) Root() string {
+	root := rootOf(v.Path)
+	if unquoted, err := strconv.Unquote(root); err == nil {
+		return unquoted
+	}
+	return root
+}
+
 // Of is the largest that the variable's measure is of the values at its path.
 func (s Sizes) Of(v Var) *big.Int {
 	root := rootOf(v.Path)
-	name := root
-	if unquoted, err := strconv.Unquote(root); err == nil {
-		name = unquoted
-	}
-	at := s[name]
+	at := s[v.Root()]
 	r := reader{s: v.Path[len(root):]}
 	for r.s != "" && r.err == nil {
 		at = below(&r, at)
