@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 )
@@ -22,18 +23,20 @@ func Env(t testing.TB, s *httptest.Server) []string {
 }
 
 // Server makes a package with an MCP server of the name and version that has the tool hello,
-// which only reads, gives the value of the variable WORD, and needs no arguments.
-func Server(t testing.TB, name, version string) []byte {
+// which only reads, gives the value of the variable WORD, and needs no arguments, and others
+// that do the same.
+func Server(t testing.TB, name, version string, others ...string) []byte {
 	t.Helper()
+	all, _ := json.Marshal(append([]string{"hello"}, others...)) // strings have JSON
 	return Tarball(t, map[string]string{
-		"package.json": `{"name":"` + name + `","version":"` + version + `","bin":{"` + name + `":"main.js"}}`,
+		"package.json": `{"name":"` + name + `","version":"` + version + `","bin":{"` + path.Base(name) + `":"main.js"}}`,
 		"main.js": `#!/usr/bin/env node
-const hello = {name: 'hello', description: 'Gives a word.', inputSchema: {type: 'object', properties: {}}, annotations: {readOnlyHint: true}}
+const tools = ` + string(all) + `.map(name => ({name, description: 'Gives a word.', inputSchema: {type: 'object', properties: {}}, annotations: {readOnlyHint: true}}))
 require('readline').createInterface({input: process.stdin}).on('line', line => {
   const {id, method, params} = JSON.parse(line)
   const answer = {
     initialize: () => ({protocolVersion: params.protocolVersion < '2026' ? params.protocolVersion : '2025-11-25', capabilities: {tools: {}}, serverInfo: {name: '` + name + `', version: '` + version + `'}}),
-    'tools/list': () => ({tools: [hello]}),
+    'tools/list': () => ({tools}),
     'tools/call': () => ({content: [{type: 'text', text: String(process.env.WORD)}]}),
     ping: () => ({}),
   }[method]
@@ -68,7 +71,7 @@ func Tarball(t testing.TB, files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// Registry serves packages at version 1.0.0 and 2.0.0 as npm's registry does.
+// Registry serves packages at version 1.0.0, 2.0.0 and 2026.8.31 as npm's registry does.
 func Registry(t testing.TB, packages map[string][]byte) *httptest.Server {
 	var s *httptest.Server
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +81,7 @@ func Registry(t testing.TB, packages map[string][]byte) *httptest.Server {
 		}
 		name := strings.TrimPrefix(r.URL.Path, "/")
 		versions := map[string]any{}
-		for _, version := range []string{"1.0.0", "2.0.0"} {
+		for _, version := range []string{"1.0.0", "2.0.0", "2026.8.31"} {
 			content, ok := packages[name+"-"+version]
 			if !ok {
 				continue
