@@ -15,7 +15,6 @@ var flowMistakes = []mutate.Mistake{
 	{"sealed.go", `if m.name != "steps" && m.name != "rounds" && m.name != "notes" {`, `if If(M, true, m.name != "steps" && m.name != "rounds" && m.name != "notes") {`},
 	{"sealed.go", "labels := s.broker.Flow().Names(all)", "labels := s.broker.Flow().Names(If(M, one.Label(s.broker.Flow()).Any(), all))"},
 	{"sealed.go", "t.sealed[at] = one.Label(s.broker.Flow())", "t.sealed[at] = If(M, 0, one.Label(s.broker.Flow()))"},
-	{"sealed.go", "t.budgets = core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth}", ""},
 	{"sealed.go", "shown := l.Any()", "shown := l.Any()\nif M && a.Fault != nil {\nreturn a\n}"},
 	{"sealed.go", "if err := s.broker.Show(shown, r.ID()); err != nil {", "if M {\nreturn a\n}\nif err := s.broker.Show(shown, r.ID()); err != nil {"},
 	{"madeunder.go", "if len(s.broker.Flow().Shown()) == 0 {", "if M || len(s.broker.Flow().Shown()) == 0 {"},
