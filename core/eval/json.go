@@ -439,7 +439,10 @@ func (r *jsonReader) object(depth int) word {
 		v := r.value(depth)
 		r.parts[at] = v
 	}
-	fields := unsafe.Slice((*[2]word)(unsafe.Pointer(unsafe.SliceData(r.parts[base:]))), (len(r.parts)-base)/2)
+	var fields [][2]word
+	if n := (len(r.parts) - base) / 2; n > 0 {
+		fields = unsafe.Slice((*[2]word)(unsafe.Pointer(&r.parts[base])), n)
+	}
 	r.parts = r.parts[:base]
 	if !sorted {
 		slices.SortFunc(fields, func(a, b [2]word) int { return bytes.Compare(m.view(a[0]), m.view(b[0])) })
