@@ -311,12 +311,57 @@ func (r *Registry) next(name string, old *Tool) (int, error) {
 
 // commit keeps a change of what is in a snapshot, which must be the current one.
 func (r *Registry) commit(s *Snapshot, old, next *Tool, c *Change) (*Tool, error) {
+	if r.byName {
+		return r.commitByName(s, old, next, c)
+	}
 	made, err := r.keep(s, old, next, c)
 	if err != nil {
 		return nil, err
 	}
 	r.tell([]string{c.Name})
 	return made, nil
+}
+
+// commitByName is commit where others may change tools of other names at the same time.
+func (r *Registry) commitByName(s *Snapshot, old, next *Tool, c *Change) (*Tool, error) {
+	read := []string{c.Name}
+	if next != nil {
+		read = slices.AppendSeq(read, maps.Keys(next.Bound))
+		slices.Sort(read)
+		live := s.count
+		if old == nil {
+			live++
+		}
+		r.mu.Lock()
+		err := r.held.replace(old, next, live)
+		if err == nil { // there is room; what is made is taken in with what others made
+			if old != nil {
+				r.held.enter(old)
+			}
+			r.held.leave(next)
+		}
+		r.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	seq, err := r.log.Append(s.seq, c, slices.Compact(read)...)
+	if err != nil {
+		return nil, unkept(c.Name, err)
+	}
+	names, err := r.catchUp()
+	r.tell(names)
+	if next == nil {
+		return old, nil
+	}
+	now, ok := r.current.Load().Get(c.Name)
+	if err == nil && (!ok || now.Seq != seq) { // somebody has changed it already
+		now, err = r.version(next.ref())
+	}
+	if err != nil {
+		return nil, unkept(c.Name, err)
+	}
+	return now, nil
 }
 
 func (r *Registry) keep(s *Snapshot, old, next *Tool, c *Change) (*Tool, error) {

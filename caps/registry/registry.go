@@ -69,6 +69,7 @@ const (
 type Registry struct {
 	log    Log
 	policy *caps.Policy
+	byName bool // the log lets changes pass that were made from other names
 
 	// turn is held by whoever changes the tools and would lose a race, or
 	// has no reason to try one.
@@ -104,6 +105,9 @@ func Open(log Log, policy *caps.Policy) (*Registry, []error, error) {
 	}
 	same := newIndex()
 	r := &Registry{log: log, policy: policy, held: newHoldings(same), same: same}
+	if l, ok := log.(interface{ ByName() bool }); ok {
+		r.byName = l.ByName()
+	}
 	r.current.Store(new(Snapshot))
 	decided := policy.Changes()
 	changes, err := log.Newest(0)

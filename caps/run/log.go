@@ -21,6 +21,19 @@ func Log(j journal.Journal) registry.Log { return toolLog{j} }
 
 type toolLog struct{ journal journal.Journal }
 
+// ByName reports whether the journal holds a change against those of the names that it
+// was made from alone.
+func (l toolLog) ByName() bool {
+	s, ok := l.journal.(interface {
+		Cluster() (journal.Cluster, bool)
+	})
+	if !ok {
+		return false
+	}
+	_, in := s.Cluster()
+	return in
+}
+
 // kinds is how the journal calls what becomes of tools.
 var kinds = map[registry.ChangeKind]journal.Kind{
 	registry.Evolved:    journal.ToolEvolved,
