@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
 	"github.com/mcp-pif/mcp-pif/core"
 )
 
@@ -230,12 +231,12 @@ func placeOf(n core.Need) string {
 
 // revokeOptions are the flags of revoke and restore.
 type revokeOptions struct {
-	at                    serverLock
+	at                    mcpcmd.ServerLock
 	pluginLock, principal string
 }
 
 func (o *revokeOptions) register(cmd *cobra.Command) {
-	o.at.register(cmd)
+	o.at.Register(cmd)
 	cmd.Flags().StringVar(&o.pluginLock, "plugin-lock", "", "know the plugins in this lock `FILE`")
 	cmd.Flags().StringVar(&o.principal, "principal", "", "only of the principal with this `NAME`, whether everybody has it or they alone")
 }
@@ -252,7 +253,7 @@ func (o *revokeOptions) revocable(text string) (r caps.Revocations, e caps.Revoc
 		defer third.Close()
 	}
 	manifests := third.Manifests()
-	if servers, err := app.OpenUpstreams(&app.CapOptions{UpstreamOptions: app.UpstreamOptions{McpLock: o.at.path}}); err == nil { // without one the kind of a server is unknown
+	if servers, err := app.OpenUpstreams(&app.CapOptions{UpstreamOptions: app.UpstreamOptions{McpLock: o.at.Path}}); err == nil { // without one the kind of a server is unknown
 		manifests = append(manifests, servers.Kinds...)
 	}
 	all, err := app.Kinds(manifests...)

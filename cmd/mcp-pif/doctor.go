@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
@@ -74,16 +75,16 @@ type findings struct {
 	Kernel string `json:"kernel,omitempty"`
 	// Landlock is the kernel's version of it, 0 for none; Seccomp says whether it
 	// filters system calls.
-	Landlock int             `json:"landlock"`
-	Seccomp  bool            `json:"seccomp"`
-	User     foundUser       `json:"user"`
-	State    foundState      `json:"state"`
-	Sandbox  host.Layers     `json:"sandbox"`
-	Holds    bool            `json:"holds"` // all required layers
-	Clients  []foundClient   `json:"clients"`
-	Plugins  []foundPlugin   `json:"plugins"`
-	Servers  []foundUpstream `json:"servers"` // MCP servers of the lock
-	Grants   []string        `json:"grants"`
+	Landlock int                    `json:"landlock"`
+	Seccomp  bool                   `json:"seccomp"`
+	User     foundUser              `json:"user"`
+	State    foundState             `json:"state"`
+	Sandbox  host.Layers            `json:"sandbox"`
+	Holds    bool                   `json:"holds"` // all required layers
+	Clients  []foundClient          `json:"clients"`
+	Plugins  []foundPlugin          `json:"plugins"`
+	Servers  []mcpcmd.FoundUpstream `json:"servers"` // MCP servers of the lock
+	Grants   []string               `json:"grants"`
 	// Principals is what those have besides of whom the policy says something.
 	Principals map[string][]string `json:"principals,omitempty"`
 	// Problem is why a server with these flags would not start, or not as it was
@@ -119,7 +120,7 @@ func examine(cmd *cobra.Command, o *app.CapOptions, web *httpOptions) *findings 
 		Plugins: []foundPlugin{}, Grants: []string{},
 	}
 	var err error
-	if f.Servers, err = examineServers(cli.Context(cmd), &serverLock{path: o.McpLock}, doctorMode(o.Sandbox)); err != nil {
+	if f.Servers, err = mcpcmd.ExamineServers(cli.Context(cmd), &mcpcmd.ServerLock{Path: o.McpLock}, doctorMode(o.Sandbox)); err != nil {
 		f.Problem = err.Error()
 	}
 	for _, s := range f.Servers {
@@ -211,7 +212,7 @@ func (o *serveOptions) problem(cmd *cobra.Command) string {
 func (f *findings) print(out io.Writer) {
 	fmt.Fprintf(out, "mcp-pif %s, %s, %s\n", f.Version, f.Go, f.System)
 	if f.Kernel != "" {
-		fmt.Fprintf(out, "kernel: %s, Landlock %s, seccomp %s\n", cli.Printable(f.Kernel), orNo(f.Landlock), onOrOff(f.Seccomp))
+		fmt.Fprintf(out, "kernel: %s, Landlock %s, seccomp %s\n", cli.Printable(f.Kernel), orNo(f.Landlock), app.OnOrOff(f.Seccomp))
 	}
 	switch {
 	case f.User.Root:
@@ -228,15 +229,15 @@ func (f *findings) print(out io.Writer) {
 		fmt.Fprintf(out, "state: %s\n", s.Path)
 	}
 	fmt.Fprintln(out, "sandbox around plugins:")
-	printLayers(out, f.Sandbox)
+	app.PrintLayers(out, f.Sandbox)
 	origins := "a server with listed origins has a network of its own, and a proxy to those"
 	if why := host.Isolation(); why != "" {
 		origins = "a server with listed origins doesn't start: " + cli.Printable(why)
 	}
-	fmt.Fprintf(out, "  %-3s %-12s %s\n", onOrOff(host.Isolation() == ""), "origins", origins)
+	fmt.Fprintf(out, "  %-3s %-12s %s\n", app.OnOrOff(host.Isolation() == ""), "origins", origins)
 	fmt.Fprintln(out, "clients:")
 	printClients(func(format string, a ...any) { fmt.Fprintf(out, format, a...) }, f.Clients)
-	printUpstreams(out, f.Servers)
+	mcpcmd.PrintUpstreams(out, f.Servers)
 	if !f.opened {
 		return
 	}
@@ -259,24 +260,6 @@ func (f *findings) print(out io.Writer) {
 	if f.Problem == "" {
 		fmt.Fprintln(out, "ok")
 	}
-}
-
-// printLayers writes a line for each layer.
-func printLayers(out io.Writer, layers host.Layers) {
-	for _, l := range layers.Layers {
-		need := ""
-		if l.Required {
-			need = " (required)"
-		}
-		fmt.Fprintf(out, "  %-3s %-12s%s %s\n", onOrOff(l.On), l.Name, need, l.Detail)
-	}
-}
-
-func onOrOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
 }
 
 func orNo(n int) string {

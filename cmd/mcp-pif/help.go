@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -19,7 +20,7 @@ import (
 // newHelp is the help command: of a subcommand, as usual, or of a part of the
 // language.
 func newHelp(root *cobra.Command) *cobra.Command {
-	var at serverLock
+	var at mcpcmd.ServerLock
 	cmd := &cobra.Command{
 		Use:   "help [COMMAND | OPERATION | TOPIC | CATEGORY | KIND | WORD | language]",
 		Short: "Explain a command, or the language",
@@ -52,7 +53,7 @@ another language (while).`,
 			if word == "language" {
 				question = nil
 			}
-			servers, err := app.OpenUpstreams(&app.CapOptions{UpstreamOptions: app.UpstreamOptions{McpLock: at.path}})
+			servers, err := app.OpenUpstreams(&app.CapOptions{UpstreamOptions: app.UpstreamOptions{McpLock: at.Path}})
 			if err != nil {
 				servers = &app.Upstreams{} // their operations are unknown here
 			}
@@ -74,7 +75,7 @@ another language (while).`,
 			return nil
 		},
 	}
-	at.register(cmd)
+	at.Register(cmd)
 	return cmd
 }
 

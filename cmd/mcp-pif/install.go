@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/clientconfig"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 )
 
@@ -137,7 +138,7 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 		command string
 		flags   []string
 		file    *clientconfig.File
-		moving  *move
+		moving  *mcpcmd.Move
 	)
 	if !o.print {
 		if file, err = c.Open(path); err != nil {
@@ -162,16 +163,16 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 		isKept := false
 		defer func() {
 			if !isKept {
-				moving.rollback()
+				moving.Rollback()
 			}
 		}()
 		keep := func() { isKept = true }
-		for _, flag := range moving.flags() {
+		for _, flag := range moving.Flags() {
 			if !slices.Contains(flags, flag) {
 				flags = append(flags, flag)
 			}
 		}
-		if moving.print(cmd.OutOrStdout()); len(moving.moved) == 0 {
+		if moving.Print(cmd.OutOrStdout()); len(moving.Moved) == 0 {
 			return nil
 		}
 		return o.write(cmd, c, past, file, path, c.Entry(o.name, command, flags), moving, keep)
@@ -186,24 +187,24 @@ func install(cmd *cobra.Command, o *installOptions, args []string) error {
 }
 
 // planMove looks at the other servers of the file.
-func (o *installOptions) planMove(cmd *cobra.Command, file *clientconfig.File, flags []string) (*move, error) {
+func (o *installOptions) planMove(cmd *cobra.Command, file *clientconfig.File, flags []string) (*mcpcmd.Move, error) {
 	_, server, err := absoluteFlags(flags)
 	if err != nil {
 		return nil, err
 	}
-	return planMove(cmd, &serverLock{path: server.McpLock}, file, o.name, server.Sandbox)
+	return mcpcmd.PlanMove(cmd, &mcpcmd.ServerLock{Path: server.McpLock}, file, o.name, server.Sandbox)
 }
 
 // write shows the change of a client's file and makes it if that is wanted. moving has what
 // is in the lock from then on; nil: nothing is.
-func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past *clientconfig.History, file *clientconfig.File, path string, entry json.RawMessage, moving *move, keep func()) (err error) {
+func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past *clientconfig.History, file *clientconfig.File, path string, entry json.RawMessage, moving *mcpcmd.Move, keep func()) (err error) {
 	var e *clientconfig.Edit
 	places := past.Moved(file, o.name)
 	switch {
 	case o.undo:
 		e, err = past.Undo(file, o.name)
 	case moving != nil:
-		e, err = past.Install(file, o.name, entry, moving.places())
+		e, err = past.Install(file, o.name, entry, moving.Places())
 	default:
 		e, err = past.Install(file, o.name, entry, nil)
 	}
@@ -219,7 +220,7 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 	}
 	shown := string(diff.Diff(path, e.Before, path, e.After))
 	if moving != nil {
-		shown = moving.masked(shown)
+		shown = moving.Masked(shown)
 	}
 	fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(shown))
 	switch agreed, err := o.agreed(cmd, "Make this change?"); {
@@ -230,7 +231,7 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 		return nil
 	}
 	if moving != nil {
-		if err := moving.commit(); err != nil {
+		if err := moving.Commit(); err != nil {
 			return cli.Failed(err)
 		}
 		_, server, err := absoluteFlags(clientconfig.Command(entry)[1:])
@@ -248,7 +249,7 @@ func (o *installOptions) write(cmd *cobra.Command, c *clientconfig.Client, past 
 		keep()
 	}
 	if o.undo {
-		if err := unmove(places, past); err != nil {
+		if err := mcpcmd.Unmove(places, past); err != nil {
 			return cli.Failed(fmt.Errorf("%s is as it was, but the servers that were moved are still in the lock: %w", path, err))
 		}
 	}

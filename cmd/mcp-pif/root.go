@@ -9,6 +9,8 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/plugincmd"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/tour"
 )
 
@@ -48,7 +50,7 @@ does, try 'mcp-pif tour'.`,
 		{"Start here", []*cobra.Command{tour.New(), newInstall(), newDoctor()}},
 		{"Programs", []*cobra.Command{newRun(), newCheck(), newVerify(), newFmt(), newRepl(), newPlayground(), newLSP()}},
 		{"What models made and did", []*cobra.Command{newUI(), newTools(), newJournal(), newReplay(), newStep(), newTasks()}},
-		{"What tools may do", []*cobra.Command{newCaps(), newFlow(), newApprove(), newResolve(), newMCP(), newPlugin()}},
+		{"What tools may do", []*cobra.Command{newCaps(), newFlow(), newApprove(), newResolve(), mcpcmd.New(), plugincmd.New()}},
 		{"The server", []*cobra.Command{newServe(), newCluster(), newVersion()}},
 	} {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})

@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/ui"
 	"github.com/mcp-pif/mcp-pif/core/step"
@@ -122,8 +123,8 @@ func (o *uiOptions) page(cmd *cobra.Command) (*ui.Page, []net.Listener, error) {
 	options := ui.Options{
 		Profiles: o.names, Open: func(name string, write bool) (*ui.Store, error) { return o.openStore(cmd, name, write) },
 		Questions: &caps.Consents{Path: asked}, Revocations: taken,
-		Servers: func() (*mcplock.Lock, error) { return (&serverLock{path: o.McpLock}).read() },
-		Problem: func(l *mcplock.Lock, name string) string { return serverStateOf(l, name).Problem },
+		Servers: func() (*mcplock.Lock, error) { return (&mcpcmd.ServerLock{Path: o.McpLock}).Read() },
+		Problem: func(l *mcplock.Lock, name string) string { return mcpcmd.ServerStateOf(l, name).Problem },
 		Act:     o.act, Version: cli.Version(), Log: app.Warnings(cmd),
 	}
 	if o.isIP {

@@ -226,6 +226,15 @@ var rules = map[string]rule{
 		ours:      []string{"core", "core/fault", "caps/...", "plugins/...", "cmd/internal/cli", "cmd/internal/mcpserver", "cmd/internal/node", "cmd/internal/packs", "cmd/internal/pinned", "cmd/internal/programs", "cmd/internal/telemetry"},
 		libraries: []string{"github.com/spf13/cobra", "github.com/spf13/pflag"},
 	},
+	// The commands about plugins of others, and about other MCP servers.
+	"cmd/internal/plugincmd": {
+		std: anyStd, ours: []string{"caps", "plugins/host", "plugins/lock", "plugins/plugintest/conform", "cmd/internal/app", "cmd/internal/cli"},
+		libraries: []string{"github.com/spf13/cobra"},
+	},
+	"cmd/internal/mcpcmd": {
+		std: anyStd, ours: []string{"caps", "core/check", "plugins/...", "cmd/internal/app", "cmd/internal/cli", "cmd/internal/clientconfig", "cmd/internal/pinned"},
+		libraries: []string{"github.com/spf13/cobra", "github.com/rogpeppe/go-internal/diff"},
+	},
 	// The commands: flags and printing.
 	// Attacks on a server, which it starts as anybody would.
 	"cmd/internal/loadbench": {std: anyStd, ours: []string{"plugins/sdk"}}, // one of them is a plugin

@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
@@ -88,7 +89,7 @@ func layersOf(e *lock.Entry) host.Layers {
 // printHeld says which layers would hold it.
 func printHeld(out io.Writer, layers host.Layers) {
 	fmt.Fprintln(out, "sandbox around it, on this system:")
-	printLayers(out, layers)
+	app.PrintLayers(out, layers)
 	if !layers.Holds() {
 		fmt.Fprintln(out, "it starts here only with --sandbox=best-effort or off, since a required layer is off")
 	}

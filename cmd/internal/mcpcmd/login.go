@@ -1,4 +1,4 @@
-package main
+package mcpcmd
 
 import (
 	"bufio"
@@ -25,7 +25,7 @@ import (
 
 // loginOptions are the flags of login.
 type loginOptions struct {
-	at                          serverLock
+	at                          ServerLock
 	principal, clientID, secret string
 	issuer                      string
 	scopes                      []string
@@ -59,7 +59,7 @@ and paste the URL to which that browser was sent, which it can't open.`,
 			return cli.Failed(login(cmd, l, args[0], s, &o))
 		},
 	}
-	o.at.register(cmd)
+	o.at.Register(cmd)
 	o.register(cmd)
 	cmd.Flags().StringVar(&o.principal, "principal", "", "log in for the principal with this `NAME`")
 	return cmd
@@ -208,7 +208,7 @@ now on. Whether the tokens hold elsewhere is the authorization server's to say.`
 			return cli.Failed(err)
 		},
 	}
-	o.at.register(cmd)
+	o.at.Register(cmd)
 	cmd.Flags().StringVar(&o.principal, "principal", "", "the login of the principal with this `NAME`")
 	return cmd
 }

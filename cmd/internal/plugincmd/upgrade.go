@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
@@ -35,7 +36,7 @@ otherwise they count as the worst again.`,
 		},
 	}
 	lockOption(cmd, &path)
-	describeOption(cmd, &sandbox)
+	app.DescribeOption(cmd, &sandbox)
 	cmd.Flags().BoolVar(&accept, "accept", false, "accept that the new version may do more")
 	return cmd
 }

@@ -1,4 +1,11 @@
-package main
+// Package mcpcmd is the command mcp and those below it: other MCP servers whose tools
+// become capabilities, added, compared with what was accepted, tried and removed.
+//
+// A server is pinned and held to its entry in the lock file; what differs from that
+// is held back until it is accepted. Package mcplock decides what an entry means,
+// package app starts servers under grants; this one prints and asks, and moves the
+// servers of a client's configuration behind this program ([Move]).
+package mcpcmd
 
 import (
 	"errors"
@@ -19,7 +26,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
-func newMCP() *cobra.Command {
+func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Put other MCP servers behind this one, as capabilities",
@@ -36,16 +43,16 @@ Adding grants nothing.`,
 	return cmd
 }
 
-// serverLock is the flag that names the lock file of servers, and the file.
-type serverLock struct{ path string }
+// ServerLock is the flag that names the lock file of servers, and the file.
+type ServerLock struct{ Path string }
 
-func (s *serverLock) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.path, "mcp-lock", "", "the lock `FILE` of servers (default "+mcplock.DefaultName+" in this user's state directory)")
+func (s *ServerLock) Register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.Path, "mcp-lock", "", "the lock `FILE` of servers (default "+mcplock.DefaultName+" in this user's state directory)")
 }
 
-// read reads the lock file; one that isn't there is empty.
-func (s *serverLock) read() (*mcplock.Lock, error) {
-	path := s.path
+// Read reads the lock file; one that isn't there is empty.
+func (s *ServerLock) Read() (*mcplock.Lock, error) {
+	path := s.Path
 	if path == "" {
 		state, err := app.StateDir()
 		if err != nil {
@@ -57,8 +64,8 @@ func (s *serverLock) read() (*mcplock.Lock, error) {
 }
 
 // find reads the lock file and finds a server in it.
-func (s *serverLock) find(name string) (*mcplock.Lock, *mcplock.Server, error) {
-	l, err := s.read()
+func (s *ServerLock) find(name string) (*mcplock.Lock, *mcplock.Server, error) {
+	l, err := s.Read()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -75,7 +82,7 @@ func (s *serverLock) find(name string) (*mcplock.Lock, *mcplock.Server, error) {
 
 func newMCPList() *cobra.Command {
 	var (
-		at     serverLock
+		at     ServerLock
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -85,14 +92,14 @@ func newMCPList() *cobra.Command {
 ('mcp-pif mcp test' starts them). The exit status is 1 if one was changed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := at.read()
+			l, err := at.Read()
 			if err != nil {
 				return cli.Failed(err)
 			}
 			states := []serverState{}
 			isBad := false
 			for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
-				s := serverStateOf(l, name)
+				s := ServerStateOf(l, name)
 				states = append(states, s)
 				isBad = isBad || s.Problem != ""
 			}
@@ -107,7 +114,7 @@ func newMCPList() *cobra.Command {
 			return cli.Failed(err)
 		},
 	}
-	at.register(cmd)
+	at.Register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -122,8 +129,8 @@ type serverState struct {
 	Problem  string       `json:"problem,omitempty"` // why it wouldn't be started
 }
 
-// serverStateOf hashes a server's program. Nothing is started.
-func serverStateOf(l *mcplock.Lock, name string) serverState {
+// ServerStateOf hashes a server's program. Nothing is started.
+func ServerStateOf(l *mcplock.Lock, name string) serverState {
 	server := l.Servers[name]
 	s := serverState{Name: name, Server: server.Info, Pinned: pinnedBy(server), Tools: len(server.Tools)}
 	for _, t := range server.Tools {
@@ -170,7 +177,7 @@ func printServers(out io.Writer, states []serverState) {
 
 func newMCPShow() *cobra.Command {
 	var (
-		at     serverLock
+		at     ServerLock
 		asJSON bool
 	)
 	cmd := &cobra.Command{
@@ -206,7 +213,7 @@ The words are the server's, and no person of yours wrote them.`,
 			return cli.Failed(printServerTool(out, args[0], args[1], t))
 		},
 	}
-	at.register(cmd)
+	at.Register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -335,7 +342,7 @@ func printServerTool(out io.Writer, name, word string, t *mcplock.Tool) error {
 
 func newMCPAccept() *cobra.Command {
 	var (
-		at serverLock
+		at ServerLock
 		as []string
 	)
 	cmd := &cobra.Command{
@@ -385,7 +392,7 @@ it yourself. Read the tools first: 'mcp-pif mcp show NAME TOOL'.`,
 			return nil
 		},
 	}
-	at.register(cmd)
+	at.Register(cmd)
 	cmd.Flags().StringSliceVar(&as, "as", nil, "`FLAGS` that hold in place of the server's: read-only, idempotent, destructive, open-world")
 	return cmd
 }
@@ -424,7 +431,7 @@ func hintsOf(words []string) (*mcplock.Hints, error) {
 func today() string { return time.Now().Format(time.DateOnly) }
 
 func newMCPRemove() *cobra.Command {
-	var at serverLock
+	var at ServerLock
 	cmd := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a server from the lock file",
@@ -443,6 +450,6 @@ are kept for it. A server of mcp-pif that runs goes on with it until it ends.`,
 			return nil
 		},
 	}
-	at.register(cmd)
+	at.Register(cmd)
 	return cmd
 }

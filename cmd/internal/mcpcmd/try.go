@@ -1,4 +1,4 @@
-package main
+package mcpcmd
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 
 func newMCPTest() *cobra.Command {
 	var (
-		at      serverLock
+		at      ServerLock
 		sandbox string
 	)
 	cmd := &cobra.Command{
@@ -28,7 +28,7 @@ func newMCPTest() *cobra.Command {
 		Long: `Start the servers that you name, or all, in the sandbox they have, list their tools,
 and hold those to the lock file. The exit status is 1 if one doesn't start or differs.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
-			l, err := at.read()
+			l, err := at.Read()
 			if err != nil {
 				return cli.Failed(err)
 			}
@@ -60,14 +60,14 @@ and hold those to the lock file. The exit status is 1 if one doesn't start or di
 			return nil
 		},
 	}
-	at.register(cmd)
-	describeOption(cmd, &sandbox)
+	at.Register(cmd)
+	app.DescribeOption(cmd, &sandbox)
 	return cmd
 }
 
 func newMCPTry() *cobra.Command {
 	var (
-		at          serverLock
+		at          ServerLock
 		o           serverOptions
 		tool, input string
 	)
@@ -82,7 +82,7 @@ written and nothing recorded.`,
   mcp-pif mcp try memory --tool read_graph`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := at.read()
+			l, err := at.Read()
 			if err != nil {
 				return cli.Failed(err)
 			}
@@ -100,7 +100,7 @@ written and nothing recorded.`,
 			return cli.Failed(try(cmd, l, name, s, o.sandbox, tool, input))
 		},
 	}
-	at.register(cmd)
+	at.Register(cmd)
 	o.register(cmd)
 	cmd.Flags().StringVar(&tool, "tool", "", "call this `TOOL`, by the name that the server gives it")
 	cmd.Flags().StringVar(&input, "input", "{}", "the arguments as `JSON`")
@@ -147,7 +147,7 @@ func sortedNames(l *mcplock.Lock) []string {
 
 func newMCPLogs() *cobra.Command {
 	var (
-		at        serverLock
+		at        ServerLock
 		store     app.StoreOptions
 		principal string
 	)
@@ -180,7 +180,7 @@ each principal.`,
 			return cli.Failed(err)
 		},
 	}
-	at.register(cmd)
+	at.Register(cmd)
 	f := cmd.Flags()
 	f.StringVar(&store.Store, "store", "", "the `FILE` of the server's tools (by default the only profile's)")
 	f.StringVar(&store.Profile, "profile", "", "the profile of this `NAME`, such as a client's")

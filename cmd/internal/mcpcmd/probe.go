@@ -1,4 +1,4 @@
-package main
+package mcpcmd
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func probeCall(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 
 // probing starts a server's plugin, and ends it when ask returns.
 func probing(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sandbox string, ask func(context.Context, *mcpprobe.Probe) error) (err error) {
-	mode, err := modeOf(sandbox)
+	mode, err := app.ModeOf(sandbox)
 	if err != nil {
 		return err
 	}

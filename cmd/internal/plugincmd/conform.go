@@ -1,4 +1,4 @@
-package main
+package plugincmd
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
@@ -47,7 +48,7 @@ plugins/plugintest.`,
 			if o.Source, err = programOf(args); err != nil {
 				return cli.Failed(err)
 			}
-			if o.Sandbox, err = modeOf(sandbox); err != nil {
+			if o.Sandbox, err = app.ModeOf(sandbox); err != nil {
 				return cli.Failed(err)
 			}
 			if fixtures != "" {

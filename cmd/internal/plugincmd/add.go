@@ -1,12 +1,11 @@
-package main
+package plugincmd
 
 import (
-	"bufio"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
@@ -55,7 +54,7 @@ On a terminal you are asked before anything is written; --yes answers.`,
 		},
 	}
 	lockOption(cmd, &path)
-	describeOption(cmd, &sandbox)
+	app.DescribeOption(cmd, &sandbox)
 	f := cmd.Flags()
 	f.StringVar(&kind, "kind", "", "refuse it unless it serves this `KIND`")
 	f.StringVar(&name, "name", "", "what to call it (default its kind)")
@@ -103,7 +102,7 @@ func addEntry(cmd *cobra.Command, l *lock.Lock, e *lock.Entry, kind, name string
 	}
 	out := cmd.OutOrStdout()
 	printEntry(out, e)
-	if !yes && !confirmed(cmd, "Add it?") {
+	if !yes && !cli.Confirm(cmd, "Add it?") {
 		return fmt.Errorf("nothing was added")
 	}
 	if err := l.Write(); err != nil {
@@ -111,16 +110,4 @@ func addEntry(cmd *cobra.Command, l *lock.Lock, e *lock.Entry, kind, name string
 	}
 	fmt.Fprintf(out, "added %s to %s; grant it with --plugin-lock and --cap %s:SCOPE\n", e.Name, l.Path, e.Kind)
 	return nil
-}
-
-// confirmed asks a person at a terminal; where there is none nobody is asked, and
-// the command itself was the answer.
-func confirmed(cmd *cobra.Command, question string) bool {
-	if !cli.IsTerminal(cmd.InOrStdin()) {
-		return true
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
-	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
 }

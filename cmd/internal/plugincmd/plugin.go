@@ -1,4 +1,10 @@
-package main
+// Package plugincmd is the command plugin and those below it: which third-party
+// plugins there are, what each may do at worst, and a module for a new one.
+//
+// A plugin is started here only to describe itself, in an empty folder, without an
+// environment. What it says is asked twice and shown before it is locked. Package
+// lock decides what a lock file may hold; this one prints and asks.
+package plugincmd
 
 import (
 	"context"
@@ -14,13 +20,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
-// newPlugin is the commands about plugins of other people's. All of them are the
+// New is the commands about plugins of other people's. All of them are the
 // operator's: no call of a model's reaches them.
-func newPlugin() *cobra.Command {
+func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "Write, test and install plugins of your own or of others",
@@ -48,21 +55,6 @@ func lockOption(cmd *cobra.Command, path *string) {
 	cmd.Flags().StringVar(path, "plugin-lock", lock.DefaultName, "the lock `FILE`")
 }
 
-// describeOption is the flag that says how the system holds a plugin while it
-// describes itself.
-func describeOption(cmd *cobra.Command, mode *string) {
-	cmd.Flags().StringVar(mode, "sandbox", string(host.Require), "how the system holds it while it describes itself: require, best-effort or off")
-}
-
-// modeOf reads such a flag.
-func modeOf(text string) (host.Mode, error) {
-	switch mode := host.Mode(text); mode {
-	case host.Require, host.BestEffort, host.Off:
-		return mode, nil
-	}
-	return "", fmt.Errorf("--sandbox is require, best-effort or off, not %s", lock.Shown(text, 40))
-}
-
 // describeWithin is how long a plugin has to describe itself, twice.
 const describeWithin = 30 * time.Second
 
@@ -71,7 +63,7 @@ const describeWithin = 30 * time.Second
 // the entry. This is the only place where a plugin that nobody granted anything is
 // started: it gets an empty folder, no environment, no input.
 func describe(ctx context.Context, e *lock.Entry, x *lock.Executable, sandbox string) error {
-	mode, err := modeOf(sandbox)
+	mode, err := app.ModeOf(sandbox)
 	if err != nil {
 		return err
 	}
@@ -110,7 +102,7 @@ func found(path, name string) (*lock.Lock, *lock.Entry, error) {
 		for i := range l.Entries {
 			names[i] = l.Entries[i].Name
 		}
-		return nil, nil, fmt.Errorf("there is no plugin %s in %s; it has: %s", lock.Shown(name, 60), path, orNone(names))
+		return nil, nil, fmt.Errorf("there is no plugin %s in %s; it has: %s", lock.Shown(name, 60), path, cli.OrNone(names))
 	}
 	return l, e, nil
 }
@@ -142,19 +134,19 @@ func printEntry(out io.Writer, e *lock.Entry) {
 		row("command", "%s", lock.Shown(strings.Join(p.Command, " "), shownDoc))
 		row("listing", "%s", p.Listing)
 	}
-	row("transport", "%s, protocol %d, features: %s", e.Transport, e.Protocol, lock.Shown(orNone(e.Features), shownDoc))
+	row("transport", "%s, protocol %d, features: %s", e.Transport, e.Protocol, lock.Shown(cli.OrNone(e.Features), shownDoc))
 	row("scopes", "%s", e.Manifest.Scope)
 	for option, values := range e.Manifest.Options {
 		row("option", "%s", lock.Shown(option+" "+strings.Join(values, "|"), shownDoc))
 	}
-	row("privileges", "%s", lock.Shown(orNone(e.Privileges), 1000))
+	row("privileges", "%s", lock.Shown(cli.OrNone(e.Privileges), 1000))
 	if e.Accepted {
 		row("flags", "accepted: they count as the plugin says them")
 	} else {
 		row("flags", "not accepted: every operation counts as destructive and open-world")
 	}
 	for _, v := range e.Manifest.Verbs {
-		row("verb", "%s, which it says is: %s", lock.Shown(v.Name, shownName), orNone(v.Flags))
+		row("verb", "%s, which it says is: %s", lock.Shown(v.Name, shownName), cli.OrNone(v.Flags))
 	}
 	for _, o := range e.Manifest.Operations {
 		verb := o.Verb
@@ -187,11 +179,4 @@ func paramText(p lock.Param) string {
 		words = append(words, p.Doc)
 	}
 	return strings.Join(words, "; ")
-}
-
-func orNone(words []string) string {
-	if len(words) == 0 {
-		return "none"
-	}
-	return strings.Join(words, ", ")
 }

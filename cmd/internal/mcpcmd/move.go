@@ -1,4 +1,4 @@
-package main
+package mcpcmd
 
 import (
 	"cmp"
@@ -27,14 +27,14 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
-// A move takes the servers of a client's file into the lock: those that can be pinned, and
+// A Move takes the servers of a client's file into the lock: those that can be pinned, and
 // that answer in the sandbox. The others stay where they are. Nothing is written before commit
 // but copies of programs, which rollback removes.
-type move struct {
+type Move struct {
 	cmd     *cobra.Command
 	lock    *mcplock.Lock
 	sandbox string
-	moved   []*movedServer
+	Moved   []*movedServer
 	stay    []stayed
 	added   []string // to the lock, by commit
 }
@@ -52,9 +52,9 @@ type movedServer struct {
 // A stayed server stays in the client's file, for a reason.
 type stayed struct{ name, reason string }
 
-// planMove looks at all servers of a client's file but our own entries.
-func planMove(cmd *cobra.Command, at *serverLock, file *clientconfig.File, own string, modes []string) (*move, error) {
-	l, err := at.read()
+// PlanMove looks at all servers of a client's file but our own entries.
+func PlanMove(cmd *cobra.Command, at *ServerLock, file *clientconfig.File, own string, modes []string) (*Move, error) {
+	l, err := at.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func planMove(cmd *cobra.Command, at *serverLock, file *clientconfig.File, own s
 	if err != nil {
 		return nil, err
 	}
-	m := &move{cmd: cmd, lock: l, sandbox: string(boxes.Mode(""))}
+	m := &Move{cmd: cmd, lock: l, sandbox: string(boxes.Mode(""))}
 	servers := file.Servers()
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		command := clientconfig.Command(servers[name])
@@ -72,10 +72,10 @@ func planMove(cmd *cobra.Command, at *serverLock, file *clientconfig.File, own s
 		if s, err := m.consider(name, servers[name]); err != nil {
 			m.stay = append(m.stay, stayed{name, err.Error()})
 		} else {
-			m.moved = append(m.moved, s)
+			m.Moved = append(m.Moved, s)
 		}
 		if err := cli.Context(cmd).Err(); err != nil {
-			m.rollback()
+			m.Rollback()
 			return nil, err
 		}
 	}
@@ -83,7 +83,7 @@ func planMove(cmd *cobra.Command, at *serverLock, file *clientconfig.File, own s
 }
 
 // consider pins one server and checks it. An error is why it stays.
-func (m *move) consider(name string, raw json.RawMessage) (_ *movedServer, err error) {
+func (m *Move) consider(name string, raw json.RawMessage) (_ *movedServer, err error) {
 	u, err := clientconfig.ReadUpstream(raw)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (m *move) consider(name string, raw json.RawMessage) (_ *movedServer, err e
 	if err := freeName(m.lock, s.word); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(m.moved, func(o *movedServer) bool { return o.word == s.word }) {
+	if slices.ContainsFunc(m.Moved, func(o *movedServer) bool { return o.word == s.word }) {
 		return nil, fmt.Errorf("another server of the file would be called %s, too", s.word)
 	}
 	if err := m.pin(s, u); err != nil {
@@ -151,7 +151,7 @@ func isPackage(line []string, text string) bool {
 }
 
 // pin makes the entry of a server that isn't in the lock.
-func (m *move) pin(s *movedServer, u *clientconfig.Upstream) (err error) {
+func (m *Move) pin(s *movedServer, u *clientconfig.Upstream) (err error) {
 	o := &serverOptions{dir: u.Dir, env: pairs(u.Env), headers: pairs(u.Headers), sandbox: m.sandbox}
 	line, err := m.pinnedLine(u)
 	if err != nil {
@@ -184,7 +184,7 @@ var starters = []string{"uv", "sh", "bash", "zsh", "cmd", "powershell", "pwsh", 
 
 // pinnedLine is what 'mcp add' is to be given: the line with its version, a URL, or the folder
 // of a script with what runs there.
-func (m *move) pinnedLine(u *clientconfig.Upstream) ([]string, error) {
+func (m *Move) pinnedLine(u *clientconfig.Upstream) ([]string, error) {
 	if u.URL != "" {
 		return []string{u.URL}, nil
 	}
@@ -245,7 +245,7 @@ func projectOf(dir string) string {
 }
 
 // same finds the server of the lock that an entry would make again, given the same.
-func (m *move) same(word string, u *clientconfig.Upstream) *mcplock.Server {
+func (m *Move) same(word string, u *clientconfig.Upstream) *mcplock.Server {
 	s := m.lock.Servers[word]
 	if s == nil || s.URL != u.URL || s.Dir != u.Dir {
 		return nil
@@ -283,7 +283,7 @@ const maxTried = 3
 // check starts a server in the sandbox that it will have, lists its tools, and calls one that
 // it says only reads and needs no arguments. A program is first held from the network; if its
 // tools fail so and don't with it, it has it.
-func (m *move) check(s *movedServer) error {
+func (m *Move) check(s *movedServer) error {
 	if s.isThere {
 		return m.probe(s)
 	}
@@ -298,7 +298,7 @@ func (m *move) check(s *movedServer) error {
 	return nil
 }
 
-func (m *move) probe(s *movedServer) error {
+func (m *Move) probe(s *movedServer) error {
 	s.called = ""
 	quiet, why := quietly(cli.Context(m.cmd))
 	err := probing(quiet, m.lock, s.word, s.entry, m.sandbox, func(ctx context.Context, p *mcpprobe.Probe) error {
@@ -358,9 +358,9 @@ func (s *movedServer) reads() (words []string) {
 	return words
 }
 
-// flags is those by which our entry grants the servers.
-func (m *move) flags() (flags []string) {
-	for _, s := range m.moved {
+// Flags is those by which our entry grants the servers.
+func (m *Move) Flags() (flags []string) {
+	for _, s := range m.Moved {
 		if len(s.reads()) > 0 {
 			flags = append(flags, "--cap="+s.word+",ro")
 		}
@@ -369,16 +369,16 @@ func (m *move) flags() (flags []string) {
 	return flags
 }
 
-// print shows what would be, on one screen.
-func (m *move) print(out io.Writer) {
-	for _, s := range m.moved {
+// Print shows what would be, on one screen.
+func (m *Move) Print(out io.Writer) {
+	for _, s := range m.Moved {
 		name := s.name
 		if s.word != s.name {
 			name += ", here " + s.word
 		}
 		fmt.Fprintf(out, "%s: %d tools, pinned to %s\n", lock.Shown(name, 80), len(s.entry.Tools), lock.Shown(pinnedBy(s.entry), 120))
-		fmt.Fprintf(out, "  %-12s %s\n", "has", orNone(given(s.entry)))
-		fmt.Fprintf(out, "  %-12s %s\n", "runs", orNone(s.reads())+"  (by its own word these only read)")
+		fmt.Fprintf(out, "  %-12s %s\n", "has", cli.OrNone(given(s.entry)))
+		fmt.Fprintf(out, "  %-12s %s\n", "runs", cli.OrNone(s.reads())+"  (by its own word these only read)")
 		fmt.Fprintf(out, "  %-12s %s\n", "asks", "for everything else, with 'mcp-pif approve'")
 		tried := "listed its tools in its sandbox; none could be called without arguments"
 		if s.called != "" {
@@ -389,15 +389,15 @@ func (m *move) print(out io.Writer) {
 	for _, s := range m.stay {
 		fmt.Fprintf(out, "%s stays as it is: %s\n", lock.Shown(s.name, 80), lock.Shown(s.reason, 500))
 	}
-	if len(m.moved) == 0 {
+	if len(m.Moved) == 0 {
 		fmt.Fprintln(out, "no server is moved")
 	}
 }
 
-// masked hides the values of secrets in a text for a terminal.
-func (m *move) masked(text string) string {
+// Masked hides the values of secrets in a text for a terminal.
+func (m *Move) Masked(text string) string {
 	var pairs []string
-	for _, s := range m.moved {
+	for _, s := range m.Moved {
 		for _, value := range s.hide {
 			if quoted, err := json.Marshal(value); err == nil {
 				pairs = append(pairs, strings.Trim(string(quoted), `"`), "(a secret)")
@@ -408,19 +408,19 @@ func (m *move) masked(text string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// places is where the servers are, for undo.
-func (m *move) places() map[string]clientconfig.Place {
+// Places is where the servers are, for undo.
+func (m *Move) Places() map[string]clientconfig.Place {
 	all := map[string]clientconfig.Place{}
-	for _, s := range m.moved {
+	for _, s := range m.Moved {
 		all[s.name] = clientconfig.Place{Lock: m.lock.Path, Name: s.word}
 	}
 	return all
 }
 
-// commit writes the lock and the secrets. The word of servers for what only reads is taken.
-func (m *move) commit() error {
+// Commit writes the lock and the secrets. The word of servers for what only reads is taken.
+func (m *Move) Commit() error {
 	var names []string
-	for _, s := range m.moved {
+	for _, s := range m.Moved {
 		if s.isThere {
 			continue
 		}
@@ -436,12 +436,12 @@ func (m *move) commit() error {
 	return keepServers(m.lock, names...)
 }
 
-// rollback takes back what commit did, and the copies of programs.
-func (m *move) rollback() {
+// Rollback takes back what commit did, and the copies of programs.
+func (m *Move) Rollback() {
 	if len(m.added) > 0 {
 		_ = removeServers(m.lock, m.added...) // the reason for it is told
 	}
-	for _, s := range m.moved {
+	for _, s := range m.Moved {
 		s.undo()
 	}
 }
@@ -469,9 +469,9 @@ func removeServers(l *mcplock.Lock, names ...string) error {
 	return err
 }
 
-// unmove takes out of the lock files what an entry that is undone had moved there, unless
+// Unmove takes out of the lock files what an entry that is undone had moved there, unless
 // another entry refers to it.
-func unmove(places map[string]clientconfig.Place, past *clientconfig.History) error {
+func Unmove(places map[string]clientconfig.Place, past *clientconfig.History) error {
 	byLock := map[string][]string{}
 	for _, p := range places {
 		if !past.Refers(p) {

@@ -1,4 +1,4 @@
-package main
+package mcpcmd
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
-// A foundUpstream is a server of the lock, and how it is today.
-type foundUpstream struct {
+// A FoundUpstream is a server of the lock, and how it is today.
+type FoundUpstream struct {
 	Name   string `json:"name"`
 	Pinned string `json:"pinned"`
 	Tools  int    `json:"tools"`
@@ -31,20 +31,20 @@ type foundUpstream struct {
 // maxExamined is how many servers are started at once.
 const maxExamined = 4
 
-// examineServers starts each server of the lock in its sandbox, and holds what it lists to the
+// ExamineServers starts each server of the lock in its sandbox, and holds what it lists to the
 // lock.
-func examineServers(ctx context.Context, at *serverLock, sandbox string) ([]foundUpstream, error) {
-	l, err := at.read()
+func ExamineServers(ctx context.Context, at *ServerLock, sandbox string) ([]FoundUpstream, error) {
+	l, err := at.Read()
 	if err != nil {
 		return nil, err
 	}
 	names := sortedNames(l)
-	all := make([]foundUpstream, len(names))
+	all := make([]FoundUpstream, len(names))
 	room := make(chan struct{}, maxExamined)
 	var wait sync.WaitGroup
 	for i, name := range names {
-		s := serverStateOf(l, name)
-		all[i] = foundUpstream{Name: name, Pinned: cli.Printable(s.Pinned), Tools: s.Tools, State: "ok"}
+		s := ServerStateOf(l, name)
+		all[i] = FoundUpstream{Name: name, Pinned: cli.Printable(s.Pinned), Tools: s.Tools, State: "ok"}
 		if login := loggedIn(l, name); login != nil {
 			all[i].Login = validUntil(login)
 		}
@@ -63,7 +63,7 @@ func examineServers(ctx context.Context, at *serverLock, sandbox string) ([]foun
 }
 
 // examine starts a server.
-func (f *foundUpstream) examine(ctx context.Context, l *mcplock.Lock, sandbox string) {
+func (f *FoundUpstream) examine(ctx context.Context, l *mcplock.Lock, sandbox string) {
 	s := l.Servers[f.Name]
 	quiet, why := quietly(ctx)
 	listed, err := probe(quiet, l, f.Name, s, sandbox)
@@ -115,8 +115,8 @@ func quietly(ctx context.Context) (cmd *cobra.Command, why func() string) {
 	}
 }
 
-// printUpstreams writes a line for each server of the lock.
-func printUpstreams(out io.Writer, all []foundUpstream) {
+// PrintUpstreams writes a line for each server of the lock.
+func PrintUpstreams(out io.Writer, all []FoundUpstream) {
 	if len(all) == 0 {
 		return
 	}

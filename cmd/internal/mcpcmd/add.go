@@ -1,4 +1,4 @@
-package main
+package mcpcmd
 
 import (
 	"context"
@@ -51,12 +51,12 @@ func (o *serverOptions) register(cmd *cobra.Command) {
 	f.BoolVar(&o.unpinned, "unpinned", false, "start a runner such as npx as it is, although it fetches whatever is newest")
 	f.BoolVar(&o.unconfined, "unconfined", false, "start a program that the sandbox can't hold, such as docker")
 	f.BoolVar(&o.scripts, "allow-scripts", false, "run the install scripts of the package and of what it depends on")
-	describeOption(cmd, &o.sandbox)
+	app.DescribeOption(cmd, &o.sandbox)
 }
 
 func newMCPAdd() *cobra.Command {
 	var (
-		at     serverLock
+		at     ServerLock
 		o      serverOptions
 		rename map[string]string
 		accept bool
@@ -82,7 +82,7 @@ file. Its tools count as destructive until you accept what it says of them
 		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			l, err := at.read()
+			l, err := at.Read()
 			if err == nil {
 				err = freeName(l, name)
 			}
@@ -108,7 +108,7 @@ file. Its tools count as destructive until you accept what it says of them
 			return nil
 		},
 	}
-	at.register(cmd)
+	at.Register(cmd)
 	o.register(cmd)
 	logins.register(cmd)
 	f := cmd.Flags()
@@ -304,7 +304,7 @@ func addServer(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Serv
 	for _, tool := range mcplock.TaskTools(listed.Tools) {
 		fmt.Fprintf(out, "  %-12s %s: it answers by tasks alone, which servers aren't asked for\n", "left out", lock.Shown(tool, 80))
 	}
-	if !yes && !confirmed(cmd, fmt.Sprintf("Write %s?", l.Path)) {
+	if !yes && !cli.Confirm(cmd, fmt.Sprintf("Write %s?", l.Path)) {
 		return errors.New("nothing was added")
 	}
 	if err := keepServers(l, name); err != nil {
@@ -347,7 +347,7 @@ func fill(s *mcplock.Server, listed *mcp.Listing, rename map[string]string) erro
 func printAdded(out io.Writer, name string, s *mcplock.Server, isAccepted bool) {
 	fmt.Fprintf(out, "%s %s, protocol %s, %d tools, pinned to %s\n", lock.Shown(s.Info.Name, 60), lock.Shown(s.Info.Version, 40), lock.Shown(s.Protocol, 20), len(s.Tools), lock.Shown(pinnedBy(s), 200))
 	printClaims(out, s)
-	fmt.Fprintf(out, "  %-12s %s\n", "has", orNone(given(s)))
+	fmt.Fprintf(out, "  %-12s %s\n", "has", cli.OrNone(given(s)))
 	if !isAccepted {
 		fmt.Fprintf(out, "Nothing is granted yet. Take its word for what only reads:   mcp-pif mcp accept %s\n", name)
 	}
@@ -383,7 +383,7 @@ func given(s *mcplock.Server) []string {
 
 func newMCPDiff() *cobra.Command {
 	var (
-		at      serverLock
+		at      ServerLock
 		sandbox string
 	)
 	cmd := &cobra.Command{
@@ -411,8 +411,8 @@ The exit status is 1 if something differs. Nothing is written.`,
 			return nil
 		},
 	}
-	at.register(cmd)
-	describeOption(cmd, &sandbox)
+	at.Register(cmd)
+	app.DescribeOption(cmd, &sandbox)
 	return cmd
 }
 
@@ -475,7 +475,7 @@ func printToolChange(out io.Writer, was, now *mcplock.Tool) error {
 
 func newMCPUpgrade() *cobra.Command {
 	var (
-		at     serverLock
+		at     ServerLock
 		o      serverOptions
 		rename map[string]string
 		accept bool
@@ -494,14 +494,14 @@ what you accepted of them; the others count as destructive again.`,
 			return cli.Failed(upgradeServer(cmd, &at, &o, args[0], args[1:], rename, accept))
 		},
 	}
-	at.register(cmd)
+	at.Register(cmd)
 	o.register(cmd)
 	cmd.Flags().StringToStringVar(&rename, "rename", nil, "call a tool otherwise, `TOOL=WORD`")
 	cmd.Flags().BoolVar(&accept, "accept", false, "write what is shown")
 	return cmd
 }
 
-func upgradeServer(cmd *cobra.Command, at *serverLock, o *serverOptions, name string, line []string, rename map[string]string, accept bool) error {
+func upgradeServer(cmd *cobra.Command, at *ServerLock, o *serverOptions, name string, line []string, rename map[string]string, accept bool) error {
 	l, was, err := at.find(name)
 	if err != nil {
 		return err
