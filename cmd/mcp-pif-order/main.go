@@ -14,8 +14,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
@@ -71,7 +69,7 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
-	secure, err := loadTLS(*cert, *key, *ca)
+	secure, err := remote.LoadTLS(*cert, *key, *ca)
 	switch {
 	case err != nil:
 		return err
@@ -171,30 +169,4 @@ func claim(dir, name string) error {
 		return fmt.Errorf("the folder belongs to %q, and can't be %q's", was, name)
 	}
 	return err
-}
-
-// loadTLS returns mutual TLS by the files, or nil where none are given.
-func loadTLS(cert, key, ca string) (*tls.Config, error) {
-	if cert == "" && key == "" && ca == "" {
-		return nil, nil
-	}
-	if cert == "" || key == "" || ca == "" {
-		return nil, errors.New("--tls-cert, --tls-key and --tls-ca go together")
-	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, err
-	}
-	pem, err := os.ReadFile(ca)
-	if err != nil {
-		return nil, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("no certificate in %s", ca)
-	}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair},
-		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, RootCAs: pool,
-	}, nil
 }

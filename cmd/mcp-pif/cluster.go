@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/remote"
 )
 
 // clusterOptions are the flags of serve about its cluster.
@@ -70,7 +71,7 @@ func openOrder(ctx context.Context, target string, log *slog.Logger) (order.Orde
 		}
 		return o, nil
 	}
-	return nil, fmt.Errorf("no order is at %q: it is postgres://USER@HOST/DATABASE", target)
+	return remote.OpenTarget(target, log)
 }
 
 // nodeName is the name of a node that was given none.

@@ -32,7 +32,7 @@ var maxLines = map[string]int{
 	"cmd/internal/mcpserver":       12520,
 	"cmd/internal/node":            380,
 	"cmd/internal/orders/postgres": 400,
-	"cmd/internal/orders/remote":   440,
+	"cmd/internal/orders/remote":   490,
 	"cmd/internal/packs":           240,
 	"cmd/internal/pinned":          440,
 	"cmd/internal/playground":      130,

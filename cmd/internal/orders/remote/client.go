@@ -3,9 +3,13 @@ package remote
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -73,6 +77,54 @@ func Open(addresses []string, config *tls.Config, log *slog.Logger) (order.Order
 	}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return order.Share(c), nil
+}
+
+// OpenTarget opens what one text says: order://HOST:PORT,…?cert=FILE&key=FILE&ca=FILE of
+// processes elsewhere, or "unix:PATH" and loopback's HOST:PORT, with commas between them.
+func OpenTarget(text string, log *slog.Logger) (order.Order, error) {
+	list, files, _ := strings.Cut(strings.TrimPrefix(text, "order://"), "?")
+	q, err := url.ParseQuery(files)
+	if err != nil {
+		return nil, err
+	}
+	config, err := LoadTLS(q.Get("cert"), q.Get("key"), q.Get("ca"))
+	if err != nil {
+		return nil, err
+	}
+	addresses := strings.Split(list, ",")
+	for _, a := range addresses {
+		if _, _, err := net.SplitHostPort(a); err != nil && !strings.HasPrefix(a, "unix:/") {
+			return nil, fmt.Errorf("no order is at %q: it is postgres://…, or the address of an mcp-pif-order, unix:/PATH or HOST:PORT", text)
+		}
+	}
+	return Open(addresses, config, log)
+}
+
+// LoadTLS returns mutual TLS by files in PEM: a certificate, its key, and the authority whose
+// certificates are taken; nil where none are given.
+func LoadTLS(cert, key, ca string) (*tls.Config, error) {
+	if cert == "" && key == "" && ca == "" {
+		return nil, nil
+	}
+	if cert == "" || key == "" || ca == "" {
+		return nil, errors.New("the files of certificate, key and authority go together")
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	pem, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("no certificate in %s", ca)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair},
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, RootCAs: pool,
+	}, nil
 }
 
 // now returns the target in use, and what is closed when another one is.

@@ -71,7 +71,11 @@ func prepare(t testing.TB, options []string) *Server {
 		}
 		t.Skip("PostgreSQL isn't installed (Debian: apt-get install postgresql): the order in it isn't tested")
 	}
-	dir, err := os.MkdirTemp("", "pg")
+	parent := ""
+	if os.Getuid() == 0 {
+		parent = "/tmp" // where another user may come, whatever TMPDIR is
+	}
+	dir, err := os.MkdirTemp(parent, "pg")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +133,7 @@ func (s *Server) URL(others ...*Server) string {
 	for _, o := range others {
 		hosts = append(hosts, o.dir)
 	}
-	return "user=pif dbname=postgres sslmode=disable host=" + strings.Join(hosts, ",")
+	return "postgres://pif@/postgres?sslmode=disable&host=" + strings.Join(hosts, ",")
 }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {

@@ -1,0 +1,178 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/orders/postgres/pgtest"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+)
+
+// A clusterNode is a machine of a cluster, whose server comes and goes.
+type clusterNode struct {
+	t     *testing.T
+	name  string
+	state string
+	mu    sync.Mutex
+	s     *webServer
+}
+
+func (n *clusterNode) start() {
+	n.t.Helper()
+	s := startWeb(n.t, n.state, "--cluster")
+	n.mu.Lock()
+	n.s = s
+	n.mu.Unlock()
+	wait.Until(n.t, "node "+n.name+" is ready", func() bool { return n.s.readyz() == http.StatusOK })
+}
+
+func (n *clusterNode) server() *webServer {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.s
+}
+
+func (n *clusterNode) kill() {
+	n.t.Helper()
+	_ = n.s.cmd.Process.Kill()
+	wait.For(n.t, n.s.ended, "the end of node "+n.name)
+}
+
+// make makes a tool at a node, which may be down, and reports whether that was acknowledged.
+func (n *clusterNode) make(ctx context.Context, tool string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	c, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: n.server().url, HTTPClient: &http.Client{Transport: transport}, MaxRetries: -1}, nil)
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	res, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "evolve", Arguments: map[string]any{"name": tool, "code": "1"}})
+	return err == nil && !res.IsError
+}
+
+// TestClusterPostgres: three servers with one order in Postgres are one. What a node
+// acknowledged the others have at the next request, whoever is killed or paused, nodes or
+// database; each node's file has all of it in the end, and all have one chain.
+func TestClusterPostgres(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.Start(t)
+	var nodes []*clusterNode
+	for i := range 3 {
+		n := &clusterNode{t: t, name: fmt.Sprintf("n%d", i+1), state: t.TempDir()}
+		verb := "join"
+		if i == 0 {
+			says(t, n.state, [2]string{"cluster join --name n1 " + pg.URL(), "no cluster is at"})
+			verb = "init"
+		}
+		says(t, n.state, [2]string{"cluster " + verb + " --name " + n.name + " " + pg.URL(), "this machine is the node " + n.name})
+		n.start()
+		nodes = append(nodes, n)
+	}
+	for i, n := range nodes {
+		name := fmt.Sprintf("at_%d", i)
+		n.s.connect("", eras[i%2]).makes(name, "1")
+		for _, other := range nodes {
+			if names := other.s.connect("", eras[1]).names(); !slices.Contains(names, name) {
+				t.Errorf("node %s doesn't have what node %s acknowledged: %v", other.name, n.name, names)
+			}
+		}
+	}
+
+	// Clients that make tools at any node, while nodes and database go down.
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var acknowledged sync.Map
+	var count atomic.Int64
+	var clients sync.WaitGroup
+	for who := range 2 {
+		clients.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				tool := fmt.Sprintf("t_%d_%d", who, i)
+				if nodes[(who+i)%3].make(ctx, tool) {
+					acknowledged.Store(tool, true)
+					count.Add(1)
+				}
+				// Few enough that they fit a page of the list.
+				select {
+				case <-ctx.Done():
+				case <-time.After(50 * time.Millisecond):
+				}
+			}
+		})
+	}
+	more := func(what string) {
+		t.Helper()
+		from := count.Load()
+		wait.Until(t, "tools are made: "+what, func() bool { return count.Load() > from+1 })
+	}
+	rounds, seed := 1, uint64(1)
+	if os.Getenv("PIF_FULL") != "" {
+		rounds, seed = 10, rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 3))
+	for range rounds {
+		n := nodes[r.IntN(3)]
+		n.kill()
+		more("without one node")
+		n.start()
+		n = nodes[r.IntN(3)]
+		_ = n.s.cmd.Process.Signal(syscall.SIGSTOP)
+		more("with one node paused")
+		_ = n.s.cmd.Process.Signal(syscall.SIGCONT)
+		pg.Kill()
+		pg.Start()
+		more("after the database was killed")
+	}
+	for _, n := range nodes {
+		n.kill()
+	}
+	for _, n := range nodes {
+		n.start()
+	}
+	more("after all nodes were killed")
+	stop()
+	clients.Wait()
+
+	newest := regexp.MustCompile(`\d+:[0-9a-f]{64}`)
+	anchor := ""
+	for _, n := range nodes {
+		names := n.s.connect("", eras[1]).names()
+		acknowledged.Range(func(tool, _ any) bool {
+			if !slices.Contains(names, tool.(string)) {
+				t.Errorf("node %s lacks %s, which was acknowledged", n.name, tool)
+			}
+			return true
+		})
+	}
+	for _, n := range nodes {
+		n.s.stop()
+		command := "journal verify --profile http"
+		if anchor != "" {
+			command += " --anchor " + anchor
+		}
+		out := onMachine(t, n.state, command)
+		if anchor = newest.FindString(out); anchor == "" {
+			t.Errorf("node %s: %s: %s", n.name, command, out)
+		}
+	}
+	t.Logf("%d tools acknowledged", count.Load())
+}
