@@ -29,7 +29,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1070,
 	"cmd/internal/mcpcmd":          2020,
-	"cmd/internal/mcpserver":       12520,
+	"cmd/internal/mcpserver":       12310,
 	"cmd/internal/node":            380,
 	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/orders/remote":   490,

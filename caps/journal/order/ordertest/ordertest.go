@@ -95,7 +95,7 @@ func Until(ctx context.Context, o order.Order, from uint64, last []byte) ([]Plac
 	if err == done {
 		err = nil
 	} else if err == nil {
-		err = errors.New("Follow returned without an error")
+		err = errors.New("the order returned from Follow without an error")
 	}
 	return seen, err
 }
@@ -414,7 +414,7 @@ func (s *suite) followEnds(t *testing.T) {
 				}
 				return nil
 			case <-ctx.Done():
-				return errors.New("Follow doesn't end with its context")
+				return errors.New("a call of Follow doesn't end with its context")
 			}
 		},
 	} {

@@ -266,5 +266,5 @@ func (s *Server) query(statement string) (string, error) {
 	if err != nil || len(results[0].Rows) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%s", results[0].Rows[0][0]), nil
+	return string(results[0].Rows[0][0]), nil
 }
