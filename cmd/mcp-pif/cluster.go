@@ -241,7 +241,7 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	case first && len(nodes) > 0:
 		return fmt.Errorf("a cluster is at %s already: join it", printedOrder(target))
 	case !first && len(nodes) == 0:
-		return fmt.Errorf("no cluster is at %s yet: 'mcp-pif cluster init' makes one", printedOrder(target))
+		return fmt.Errorf("no cluster is at %s yet: 'mcp-pif cluster init' on the first machine and its first start make one", printedOrder(target))
 	case used:
 		return fmt.Errorf("the name %q was used in this cluster: a name is used once", name)
 	}
