@@ -18,6 +18,13 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# mcpb writes the time of packing into the bundle; it gets the commit's, so that a second
+# build is the same, byte for byte.
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+cat >"$work/date.cjs" <<'END'
+const now = Number(process.env.SOURCE_DATE_EPOCH) * 1000;
+globalThis.Date = class extends Date { constructor(...given) { given.length ? super(...given) : super(now); } };
+END
 
 for target in "${targets[@]}"; do
 	os=${target%/*} arch=${target#*/}
@@ -32,5 +39,5 @@ for target in "${targets[@]}"; do
 	sed -e "s/VERSION/$version/" -e "s/ENTRY/$entry/g" -e "s/SANDBOX/$sandbox/" -e "s/PLATFORM/$platform/" cmd/mcpb/manifest.json >"$dir/manifest.json"
 	cp LICENSE "$dir/"
 	"${mcpb[@]}" validate "$dir/manifest.json"
-	"${mcpb[@]}" pack "$dir" "$out/mcp-pif-$version-$os-$arch.mcpb"
+	TZ=UTC NODE_OPTIONS="--require=$work/date.cjs" "${mcpb[@]}" pack "$dir" "$out/mcp-pif-$version-$os-$arch.mcpb"
 done
