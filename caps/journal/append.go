@@ -94,12 +94,8 @@ func checkAll(parts []Part) (size int64, err error) {
 		if err := checkChange(p.Kind, p.Data); err != nil {
 			return 0, err
 		}
-		last := -1
-		for _, r := range p.Refs {
-			if r.At <= last || r.At >= len(p.Data) || p.Data[r.At] != '0' || r.Part < 0 || r.Part >= len(parts) {
-				return 0, fmt.Errorf("no number of an event belongs at %d of the data %.80q", r.At, p.Data)
-			}
-			last = r.At
+		if err := p.checkRefs(len(parts)); err != nil {
+			return 0, err
 		}
 		size += overhead + int64(len(p.Data)+20*len(p.Refs))
 	}

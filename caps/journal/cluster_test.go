@@ -361,3 +361,56 @@ func TestClusterDeterminism(t *testing.T) {
 		}
 	})
 }
+
+// A slowOrder delivers each proposal after a while.
+type slowOrder struct{ order.Order }
+
+func (o slowOrder) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	return o.Order.Follow(ctx, from, func(place uint64, p []byte) error {
+		time.Sleep(300 * time.Millisecond)
+		return fn(place, p)
+	})
+}
+
+// TestClusterCatchesUp: a node that has more to apply than it can within its patience
+// waits for it, since the order has acknowledged what it proposed.
+func TestClusterCatchesUp(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	dir := t.TempDir()
+	a := clustered(t, filepath.Join(dir, "a.db"), "a", m.Open())
+	for range 12 {
+		barrier(t, a)
+	}
+	b, err := journal.Open(filepath.Join(dir, "b.db"), journal.Options{Order: slowOrder{m.Open()}, Node: "b", Profile: "p", Patience: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	barrier(t, b)
+}
+
+// TestClusterGarbled: a proposal whose references to its own events lead nowhere stops a
+// node, and doesn't end the process.
+func TestClusterGarbled(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	dir := t.TempDir()
+	a := clustered(t, filepath.Join(dir, "a.db"), "a", garblingOrder{m.Open()})
+	b := clustered(t, filepath.Join(dir, "b.db"), "b", m.Open())
+	if _, err := a.ChangeAll(0, several(3)); !errors.Is(err, journal.ErrCluster) {
+		t.Error(err)
+	}
+	if err := b.Barrier(context.Background()); !errors.Is(err, journal.ErrCluster) {
+		t.Error(err)
+	}
+}
+
+// A garblingOrder puts a reference of a proposal beyond the data that it is in.
+type garblingOrder struct{ order.Order }
+
+func (o garblingOrder) Propose(ctx context.Context, p []byte) error {
+	p = slices.Clone(p)
+	p[len(p)-2] = 127
+	return o.Order.Propose(ctx, p)
+}

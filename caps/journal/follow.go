@@ -208,9 +208,14 @@ func newFollower(s *Store, conn *sql.Conn) (*follower, error) {
 		err = each(conn, `SELECT boot, node, n, fenced FROM proposers`, func(scan func(...any) error) error {
 			var b []byte
 			var p proposer
-			err := scan(&b, &p.node, &p.n, &p.fenced)
+			if err := scan(&b, &p.node, &p.n, &p.fenced); err != nil {
+				return err
+			}
+			if len(b) != len(boot{}) {
+				return &problem{s.path, ErrCluster, "a proposer in it has no boot: the file is damaged; give this node a copy of another node's file", nil}
+			}
 			f.proposers[boot(b)] = p
-			return err
+			return nil
 		})
 	}
 	if err != nil {
@@ -228,14 +233,16 @@ func (f *follower) start() {
 	f.tasks.Go(f.apply)
 }
 
-// stop ends it when the writer has, and writes how far it is.
+// close ends it after the writer, and writes how far it is.
 func (f *follower) close() error {
 	f.end()
 	f.tasks.Wait()
 	if f.stopped != nil || f.ahead == 0 {
 		return nil
 	}
-	return transaction(f.s.writer.conn, func() error { return f.save(f.s.writer.conn, f.at, f.changed, f.unsaved, f.proposers) })
+	return f.s.writer.hold(bg, func(conn *sql.Conn) error {
+		return transaction(conn, func() error { return f.save(conn, f.at, f.changed, f.unsaved, f.proposers) })
+	})
 }
 
 // halt stops the node, for good.

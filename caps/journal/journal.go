@@ -280,6 +280,19 @@ type Part struct {
 // of the 0 at an index of the data.
 type Ref struct{ At, Part int }
 
+// checkRefs refuses references that [Part.fill] can't fill in; n is how many parts the
+// whole has.
+func (p *Part) checkRefs(n int) error {
+	last := -1
+	for _, r := range p.Refs {
+		if r.At <= last || r.At >= len(p.Data) || p.Data[r.At] != '0' || r.Part < 0 || r.Part >= n {
+			return fmt.Errorf("no number of an event belongs at %d of the data %.80q", r.At, p.Data)
+		}
+		last = r.At
+	}
+	return nil
+}
+
 // fill returns the data, with the number of the whole's first event known.
 func (p *Part) fill(first uint64) []byte {
 	if len(p.Refs) == 0 {

@@ -160,6 +160,9 @@ func decodeEntries(b []byte) (batch []*entry, err error) {
 				for j := range p.Refs {
 					p.Refs[j] = Ref{At: int(r.number()), Part: int(r.number())}
 				}
+				if p.checkRefs(len(x.all)) != nil {
+					return nil, errGarbled
+				}
 			}
 		default:
 			return nil, fmt.Errorf("a proposal has a part %q: %w", what, errNewer)

@@ -67,6 +67,7 @@ func (f *follower) put(p *proposal, x *waiting, batch []*entry) error {
 	patience := time.NewTimer(w.o.Patience)
 	defer patience.Stop()
 	var over <-chan time.Time
+	acknowledged, seen := false, f.point().place
 	// wait waits for a channel, and reports whether the proposal is to be tried again.
 	wait := func(until <-chan time.Time, also <-chan struct{}) (bool, error) {
 		for {
@@ -80,6 +81,12 @@ func (f *follower) put(p *proposal, x *waiting, batch []*entry) error {
 			case <-closing:
 				closing, over = nil, time.After(lastTries)
 			case <-patience.C:
+				if at := f.point().place; acknowledged && at > seen {
+					// The order has it, and what comes before it is being applied.
+					seen = at
+					patience.Reset(w.o.Patience)
+					continue
+				}
 				w.letGo(batch)
 				patience.Reset(time.Second)
 			case <-also:
@@ -115,7 +122,7 @@ func (f *follower) put(p *proposal, x *waiting, batch []*entry) error {
 			return ended
 		}
 		if err == nil {
-			pause = proposeAgain
+			acknowledged, pause = true, proposeAgain
 		} else if words := err.Error(); words != said {
 			said = words
 			w.o.Log.Warn("the cluster's order didn't acknowledge", "profile", w.o.Profile, "error", err)

@@ -23,8 +23,6 @@ const ClusterFile = "cluster.json"
 type Cluster struct {
 	Order string `json:"order"` // where the cluster's order is
 	Node  string `json:"node"`  // the name of this one
-	// Reads is local where requests see what this node has.
-	Reads string `json:"reads,omitempty"`
 	// Socket is where the node listens while it runs.
 	Socket string `json:"socket,omitempty"`
 }
