@@ -389,7 +389,8 @@ func (s *stream) Alive(ctx context.Context) error {
 	return nil
 }
 
-// Identity returns the order's, if the leader still has this one.
+// Identity returns that of the stream which was opened. Follow notices where another one
+// is there now.
 func (s *stream) Identity(ctx context.Context) (string, error) {
 	if err := s.why(ctx, nil); err != nil {
 		return "", err

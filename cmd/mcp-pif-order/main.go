@@ -85,8 +85,8 @@ func run(ctx context.Context, args []string, stderr *os.File) error {
 		return errors.New("--route and --peers go together")
 	}
 	others := strings.FieldsFunc(*peers, func(r rune) bool { return r == ',' })
-	if len(others)%2 != 0 {
-		return fmt.Errorf("%d peers: an order is kept by 1, 3 or 5 processes", len(others))
+	if len(others)%2 != 0 || len(others) > 4 {
+		return fmt.Errorf("%d peers: an order is kept by 1, 3 or 5 processes, so of 0, 2 or 4 peers", len(others))
 	}
 	if *route != "" && secure == nil {
 		for _, address := range append(others, *route) {

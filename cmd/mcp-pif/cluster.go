@@ -36,7 +36,7 @@ const (
 )
 
 func (o *clusterOptions) register(f *pflag.FlagSet) {
-	f.StringVar(&o.order, "cluster", "", "be a node of the cluster with this `ORDER`: postgres://USER@HOST/DATABASE, or dev for one in memory; alone, of the cluster that was joined")
+	f.StringVar(&o.order, "cluster", "", "be a node of the cluster with this `ORDER`: postgres://USER@HOST/DATABASE, order://HOST:PORT,… of mcp-pif-order, or dev for one in memory; alone, of the cluster that was joined")
 	f.Lookup("cluster").NoOptDefVal = knownOrder
 	f.StringVar(&o.node, "cluster-node", "", "this node's `NAME` in the cluster, used by no other, ever (by default the one it joined as, or the machine's)")
 	f.StringVar(&o.reads, "cluster-reads", "latest", "`WHICH` tools a request sees: latest, all that any node acknowledged before; local, what this node has, usually the same")
@@ -92,6 +92,9 @@ func (o *serveOptions) openNode(ctx context.Context, auth *app.Authority, log *s
 	config, err := statefile.ReadCluster(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
+	}
+	if o.order == devOrder && config.Order != "" && config.Order != devOrder {
+		return nil, fmt.Errorf("this machine is the node %q of the cluster at %s, which --cluster=dev would take it out of: give this server another place with XDG_STATE_HOME, or 'mcp-pif cluster leave' first", config.Node, printedOrder(config.Order))
 	}
 	if o.order == knownOrder {
 		if config.Order == "" {
@@ -173,7 +176,7 @@ func newCluster() *cobra.Command {
 		Short: "Make several servers one: join, look at, leave a cluster",
 		Long: `Several servers, on one machine or more, with one registry, one journal, one set of
 approvals and revocations. They agree by an order of what each proposes, which an
-engine keeps that you have: Postgres.
+engine keeps: a Postgres that you have, or the processes of mcp-pif-order.
 
 Each node has all in its own files, as a server alone has. Start it with
 'mcp-pif serve --http ADDRESS --cluster', after it has joined.`,
@@ -215,6 +218,9 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if _, err := os.Stat(filepath.Join(dir, "cluster")); err == nil {
+		return errors.New("the files of this machine are of a cluster that it has been in: 'mcp-pif cluster leave' first")
+	}
 	if target == devOrder {
 		return errors.New("the order dev ends with its process: give it to serve --cluster=dev")
 	}
@@ -226,8 +232,7 @@ func joinCluster(cmd *cobra.Command, target, name string, first bool) (err error
 	if !app.SafeName.MatchString(name) {
 		return fmt.Errorf("--name is a name of lower-case letters, digits, _, - and ., not %q", name)
 	}
-	ctx, cancel := context.WithTimeout(cli.Context(cmd), time.Minute)
-	defer cancel()
+	ctx := cli.Context(cmd)
 	at, err := openOrder(ctx, target, app.Warnings(cmd))
 	if err != nil {
 		return err
