@@ -103,7 +103,7 @@ type Authority struct {
 	mapping     mapping
 	models      Models
 	Node        *node.Node           // nil: the server is in no cluster
-	Flow        *flow.Policy         // what may go where; nil: nothing is said
+	Flow        *flow.Policy         // where data may flow; nil: no rule says
 	brokers     *brokers             // those under the policy
 	Telemetry   *telemetry.Telemetry // nil: nothing is measured
 	// announcement is where running says what is applied; nil: nowhere. Whoever
@@ -128,7 +128,7 @@ const (
 	actingJournal = 128 << 20
 )
 
-// Open is [capOptions.prepare] where the flags alone say where tools are kept:
+// Open is [CapOptions.Prepare] where the flags alone say where tools are kept:
 // for commands that a person runs, which without a flag keep nothing. What is revoked
 // meanwhile is revoked for them, too.
 func (o *CapOptions) Open(cmd *cobra.Command) (*Authority, error) {
@@ -150,7 +150,7 @@ func (o *CapOptions) Open(cmd *cobra.Command) (*Authority, error) {
 	return a, nil
 }
 
-// Look is [capOptions.open] for commands that change nothing: where tools would
+// Look is [CapOptions.Open] for commands that change nothing: where tools would
 // be kept is protected as for a server, and not opened.
 func (o *CapOptions) Look(log *slog.Logger) (*Authority, error) {
 	a, err := o.Prepare(log)

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 )
 
-// flowOptions are the flags about what may go where.
+// flowOptions are the flags about where data may flow.
 type flowOptions struct{ labels, noFlows, presets []string }
 
 func (o *flowOptions) register(f *pflag.FlagSet) {

@@ -101,7 +101,7 @@ func AbsolutePath(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// AbsoluteProgram is [absolutePath] for a program: a bare name is looked up.
+// AbsoluteProgram is [AbsolutePath] for a program: a bare name is looked up.
 func AbsoluteProgram(path string) (string, error) {
 	if !strings.ContainsAny(path, `/\`) {
 		if found, err := exec.LookPath(path); err == nil {

@@ -22,7 +22,7 @@ type keeping struct {
 	Fleeting string // why they don't last though nobody asked for that; for the model
 }
 
-// KeepFor is [authority.keep] for a client, in its profile where the flags say
+// KeepFor is [Authority.keep] for a client, in its profile where the flags say
 // nothing else. Where a profile can't be made and nobody asked for one, tools are
 // kept in memory, with a warning; but what is there and can't be understood, or is
 // in use by another, ends the start: going on would look as if all were lost. So does

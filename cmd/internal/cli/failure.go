@@ -10,7 +10,7 @@ const (
 
 // A Failure is the end of a command that was used rightly and could not do what
 // was asked. Where err is nil the reason has been told already; status is the exit
-// status where that isn't statusFailed.
+// status where that isn't StatusFailed.
 type Failure struct {
 	Err    error
 	Status int

@@ -103,7 +103,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// PrintableLines is [printable] for a text of lines, with their tabs.
+// PrintableLines is [Printable] for a text of lines, with their tabs.
 func PrintableLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
-// AskFlow puts a request that breaks a rule about what may go where to the person before the client: all of it,
+// AskFlow puts a request that breaks a rule about where data may flow to the person before the client: all of it,
 // with where each argument came from. What is longer than a person reads is not asked.
 func AskFlow(ctx context.Context, q run.FlowQuestion) (yes bool, err error) {
 	e := elicitorOf(ctx)
