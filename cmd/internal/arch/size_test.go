@@ -30,7 +30,7 @@ var maxLines = map[string]int{
 	"cmd/internal/loadbench":       1070,
 	"cmd/internal/mcpcmd":          2020,
 	"cmd/internal/mcpserver":       12310,
-	"cmd/internal/node":            380,
+	"cmd/internal/node":            390,
 	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/orders/remote":   490,
 	"cmd/internal/packs":           240,

@@ -76,7 +76,8 @@ type Node struct {
 	end     context.CancelFunc
 	tasks   sync.WaitGroup
 	server  http.Server
-	sockets string // the folder of the socket
+	sockets string    // the folder of the socket
+	begun   time.Time // when it had what the cluster decided until then
 
 	mu        sync.Mutex
 	projected uint64 // event of the authority's journal up to which the files are
@@ -109,6 +110,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	if err := n.store.Barrier(ctx); err != nil {
 		return nil, err
 	}
+	n.begun = time.Now()
 	if err := n.begin(); err != nil {
 		return nil, err
 	}
@@ -272,18 +274,25 @@ func (n *Node) replace(ctx context.Context, r statefile.Replacement) error {
 	return n.everywhere(ctx)
 }
 
-// everywhere waits until every node that has a lease has applied what is applied here.
+// everywhere waits until every node that has a lease has applied what is applied here. A
+// node that has just begun doesn't know yet which others there are, so it waits until
+// each that may act has shown itself.
 func (n *Node) everywhere(ctx context.Context) error {
 	begun := time.Now()
 	c, _ := n.store.Cluster()
 	for place := c.Place; ; {
 		c, _ = n.store.Cluster()
-		waits := false
-		for _, p := range c.Peers {
-			waits = waits || p.Place < place && time.Since(p.Seen) < reach
+		waits, late := !n.o.Own && time.Since(n.begun) < reach, ""
+		for name, p := range c.Peers {
+			if p.Place < place && time.Since(p.Seen) < reach {
+				waits, late = true, name
+			}
 		}
-		if !waits || time.Since(begun) > 10*reach {
+		switch {
+		case !waits:
 			return nil
+		case time.Since(begun) > 10*reach:
+			return fmt.Errorf("this is decided and holds here, but the node %s still acts without it after %v", late, 10*reach)
 		}
 		select {
 		case <-ctx.Done():

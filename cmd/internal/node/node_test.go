@@ -245,3 +245,26 @@ func TestStops(t *testing.T) {
 		t.Error("it changed the file nevertheless")
 	}
 }
+
+// TestDecidesAfterStart: what is revoked as soon as a node has started is done when no other
+// acts without it, though the node hasn't heard of the others yet.
+func TestDecidesAfterStart(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	if err := b.Act(within(t, time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	b.link.cut.Store(true)
+	t.Cleanup(func() { b.link.cut.Store(false) }) // before it is closed
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	a.open(t, "a")
+	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
+		t.Fatal(err)
+	}
+	if b.CanAct() {
+		t.Error("a node without it may act when the command is done")
+	}
+}
