@@ -302,12 +302,15 @@ func (n *Node) everywhere(ctx context.Context) error {
 	}
 }
 
-// Act waits until the node may act, or the context ends.
+// errStopped is what a model may see of why a node has stopped: no path.
+var errStopped = fmt.Errorf("%w: this node has stopped; 'mcp-pif cluster status' on its machine says why", journal.ErrCluster)
+
+// Act waits until the node may act, or the context ends. A model sees its error.
 func (n *Node) Act(ctx context.Context) error {
 	for {
 		c, _ := n.store.Cluster()
 		if c.Stopped != nil {
-			return c.Stopped
+			return errStopped
 		}
 		if !c.Fresh.IsZero() && time.Since(c.Fresh) < Lease && n.project() == nil {
 			// What the heartbeat brought may have taken some time to hold.
