@@ -191,6 +191,11 @@ func (a *round) proposal(p *proposal) error {
 	switch {
 	case is.fenced || p.n <= is.n:
 		return nil // it is there already
+	case p.base != f.base && len(f.proposers)+len(a.proposers) > 0:
+		// The order's first proposal of a profile says to all with what it begins.
+		f.s.o.Log.Error("the proposals of a node are left out: its file began with other events before it came into the cluster", "node", p.node, "profile", p.profile)
+		a.proposers[p.boot] = proposer{node: p.node, n: p.n, fenced: true}
+		return nil
 	case p.base != f.base:
 		return f.halt(ErrCluster, "the file of the node %s began with other events than this one's before they came into the cluster: give this node a copy of that file, or move its own away", p.node)
 	case p.n > is.n+1:
@@ -310,7 +315,7 @@ func (f *follower) save(conn *sql.Conn, at point, changed uint64, which map[boot
 
 // compare holds what a proposer had at a place against what was here.
 func (f *follower) compare(p *proposal) error {
-	if p.boot == f.boot {
+	if p.boot == f.boot || p.profile == f.s.o.Profile && p.base != f.base {
 		return nil
 	}
 	f.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -154,6 +155,60 @@ func TestClusterFile(t *testing.T) {
 	other := clustered(t, filepath.Join(t.TempDir(), "k.db"), "b", m.Open())
 	if err := stopped(t, other); !strings.Contains(err.Error(), "began with other events") {
 		t.Error(err)
+	}
+}
+
+// A deaf order shows nothing before something was proposed through it.
+type deaf struct {
+	order.Order
+	proposed chan struct{}
+	once     sync.Once
+}
+
+func (d *deaf) Propose(ctx context.Context, p []byte) error {
+	defer d.once.Do(func() { close(d.proposed) })
+	return d.Order.Propose(ctx, p)
+}
+
+func (d *deaf) Follow(ctx context.Context, from uint64, fn func(uint64, []byte) error) error {
+	select {
+	case <-d.proposed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return d.Order.Follow(ctx, from, fn)
+}
+
+// TestClusterStranger: a node whose file began with other events stops, and the others go on
+// without what it proposed before it knew.
+func TestClusterStranger(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	good := clustered(t, filepath.Join(t.TempDir(), "a.db"), "a", m.Open())
+	if _, err := good.Change(0, journal.ToolEvolved, []byte(`{"tool":"x","version":1}`), "x"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "b.db")
+	s := openStore(t, path, journal.Options{})
+	if _, err := s.Change(0, journal.ToolEvolved, []byte(`{"tool":"y","version":1}`)); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	other := clustered(t, path, "b", &deaf{Order: m.Open(), proposed: make(chan struct{})})
+	_, _ = other.Change(0, journal.ToolEvolved, []byte(`{"tool":"z","version":1}`), "z")
+	if err := stopped(t, other); !strings.Contains(err.Error(), "began with other events") {
+		t.Error(err)
+	}
+	if seq, err := good.Change(1, journal.ToolEvolved, []byte(`{"tool":"x","version":2}`), "x"); err != nil || seq != 2 {
+		t.Fatal(seq, err)
+	}
+	late := clustered(t, filepath.Join(t.TempDir(), "c.db"), "c", m.Open())
+	barrier(t, late)
+	if one, two := content(t, good), content(t, late); len(one) != 2 || !sameEvents(one, two) {
+		t.Errorf("%d and %d events", len(one), len(two))
+	}
+	if c, _ := good.Cluster(); c.Stopped != nil {
+		t.Error(c.Stopped)
 	}
 }
 
