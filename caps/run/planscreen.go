@@ -256,6 +256,7 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 	}
 	for _, name := range names {
 		var texts []string
+		whole := map[string]bool{} // the arguments in full
 		from := map[string]bool{}
 		designates := false
 		for k, s := range steps {
@@ -265,6 +266,7 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 			}
 			text, designating, _ := shownArgument(s, name, args[k][i].Value)
 			designates = designates || designating
+			whole[string(encoded(args[k][i].Value))] = true
 			if !slices.Contains(texts, text) {
 				texts = append(texts, text)
 			}
@@ -282,7 +284,9 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 			for _, t := range texts {
 				longest = max(longest, utf8.RuneCountInString(t))
 			}
-			list = fmt.Sprintf("%d different ones of up to %d characters, such as %s", len(texts), longest, texts[0])
+			list = fmt.Sprintf("%d different ones of up to %d characters, such as %s", len(whole), longest, texts[0])
+		} else if len(whole) > len(texts) { // they begin alike
+			list += fmt.Sprintf(" (%d different ones)", len(whole))
 		}
 		line += " " + list
 		if len(from) > 0 {

@@ -60,3 +60,23 @@ func TestPlanScreens(t *testing.T) {
 		t.Errorf("the screens are others; run with -update and look at them:\n%s", want)
 	}
 }
+
+// TestPlanScreenAlike: contents that begin alike and differ behind what is shown are counted.
+func TestPlanScreenAlike(t *testing.T) {
+	t.Parallel()
+	w := newWorldOf(t, ledger, run.Options{}, newEntries(1).perform, "led:**")
+	made := w.evolve("alike", `u => map(i => !led.put({key: "k" ++ to_text(i), value: repeat_text("same beginning ", 12) ++ (if i == 4 then "EVIL" else "fine")}), range(0, 8))`, "led:**")
+	in, err := core.ParseInput([]byte(`null`), core.InputData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", "null")).Plan(t.Context(), time.Now().Add(time.Hour),
+		run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+	if f != nil {
+		t.Fatal(f)
+	}
+	lines, _ := p.Lines()
+	if text := strings.Join(lines, "\n"); !strings.Contains(text, "(2 different ones)") {
+		t.Error(text)
+	}
+}
