@@ -103,6 +103,7 @@ func Parse(src []byte, o Options) (*Parsed, *fault.Fault) {
 	if len(r.faults) > 0 {
 		return nil, r.fault()
 	}
+	r.noteComments()
 	return &Parsed{Term: t, Source: &term.Source{Text: src, In: "code", Form: term.PIF}, Notes: r.finishNotes(), Free: r.free}, nil
 }
 

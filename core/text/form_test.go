@@ -183,6 +183,11 @@ func TestNotes(t *testing.T) {
 		{`let f = 1 in let f = n => f(n - 1) in f(2)`, `line 1, column 20: the name "f" means the function bound by this let in it and in the functions beside it, not what is called so around them`},
 		{`let sum = n => sum(n - 1) in sum(2)`, `line 1, column 5: sum is the function of this let in its own body; ::sum is the operation`},
 		{`x => fs.read(x)`, `line 1, column 6: "fs" is not bound; an effect has a mark before it: !fs.read(a)`},
+		{`n => n // 2`, `line 1, column 8: // begins a comment; a division that rounds down is written a / b`},
+		{"(a, b) =>\n  (a + 1) // b\n", `line 2, column 11: // begins a comment`},
+		{`xs => sum(xs) // sum(xs)`, `line 1, column 15: // begins a comment`},
+		{"n => n * 2 // doubled\n// 2\n", ``},
+		{`[1, // 2` + "\n" + ` 3] // n times`, ``},
 		{`fold(p => fst(p), 0, [1])`, ``},
 		{`n => {add: n, "b": 1}`, ``},
 	} {

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -248,6 +249,40 @@ func (r *reader) note(off int, format string, args ...any) {
 	}
 	line, col := Position([]byte(r.src), off)
 	r.notes = append(r.notes, fmt.Sprintf("line %d, column %d: ", line, col)+fmt.Sprintf(format, args...))
+}
+
+// divisor is a comment that reads as what one divides by in Python.
+var divisor = regexp.MustCompile(`^//[ \t]*(?:\d[\d.]*|([A-Za-z_]\w*)(?:\(.*\))?|\(.*\))[ \t]*(?:\r?\n|$)`)
+
+// noteComments notes comments behind an operand that may be meant as a division: a number,
+// brackets, or a name that the program has, too.
+func (r *reader) noteComments() {
+	var names map[string]bool // the tokens' texts
+	for _, t := range r.toks {
+		switch t.kind {
+		case tokInt, tokDec, tokName, tokQuoted, tokClose, tokCloseList:
+		default:
+			continue
+		}
+		rest := strings.TrimLeft(r.src[t.end:], " \t")
+		if !strings.HasPrefix(rest, "//") {
+			continue
+		}
+		m := divisor.FindStringSubmatch(rest)
+		if m == nil {
+			continue
+		}
+		if names == nil {
+			names = map[string]bool{"": true}
+			for _, t := range r.toks {
+				names[r.src[t.off:t.end]] = true
+			}
+		}
+		if !names[m[1]] {
+			continue
+		}
+		r.note(len(r.src)-len(rest), "// begins a comment; a division that rounds down is written a / b")
+	}
 }
 
 func (r *reader) finishNotes() []string {
