@@ -285,7 +285,7 @@ func newClusterStatus() *cobra.Command {
 			} else {
 				printStatus(cmd, &st)
 			}
-			if err == nil && !st.CanAct {
+			if err == nil && (!st.CanAct || st.Stopped != "") {
 				return errRefused
 			}
 			return cli.Failed(err)
@@ -298,7 +298,10 @@ func newClusterStatus() *cobra.Command {
 func printStatus(cmd *cobra.Command, st *node.Status) {
 	out := cmd.OutOrStdout()
 	says := "can act"
-	if !st.CanAct {
+	switch {
+	case st.Stopped != "":
+		says = "not ready"
+	case !st.CanAct:
 		says = "can't act now"
 	}
 	fmt.Fprintf(out, "node %s of the order %s at %s: %s\n", st.Node, st.Identity, printedOrder(st.Order), says)

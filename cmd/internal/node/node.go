@@ -15,6 +15,7 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -82,6 +84,7 @@ type Node struct {
 	mu        sync.Mutex
 	projected uint64 // event of the authority's journal up to which the files are
 	stores    map[*journal.Store]bool
+	stopped   error // of a store that is closed
 }
 
 // Open makes a node, which beats until it is closed. It returns when it has what the
@@ -132,9 +135,11 @@ func (n *Node) Watch(s *journal.Store) (forget func()) {
 	defer n.mu.Unlock()
 	n.stores[s] = true
 	return func() {
+		c, _ := s.Cluster()
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		delete(n.stores, s)
+		n.stopped = cmp.Or(n.stopped, c.Stopped)
 	}
 }
 
@@ -197,7 +202,7 @@ func (n *Node) begin() error {
 		}
 		there, known := docs[name]
 		switch {
-		case here == nil || known && bytes.Equal(here, there.Content) || begun:
+		case here == nil || known && (bytes.Equal(here, there.Content) || within(here, there.Content)) || begun:
 		case known && !n.o.Own:
 			return fmt.Errorf("%s of this machine isn't the cluster's: do there what it has and the cluster lacks, then move it away", filepath.Join(n.o.Dir, name))
 		default:
@@ -210,6 +215,22 @@ func (n *Node) begin() error {
 		return err
 	}
 	return os.WriteFile(n.mark(), nil, 0o600)
+}
+
+// within reports whether the cluster's revocations have all of a file's.
+func within(file, cluster []byte) bool {
+	var here, there struct {
+		Revoked *[]any `json:"revoked"`
+	}
+	if json.Unmarshal(file, &here) != nil || json.Unmarshal(cluster, &there) != nil || here.Revoked == nil || there.Revoked == nil {
+		return false
+	}
+	for _, r := range *here.Revoked {
+		if !slices.ContainsFunc(*there.Revoked, func(o any) bool { return reflect.DeepEqual(o, r) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // mark says that the files of this machine are the cluster's.
@@ -335,10 +356,14 @@ func (n *Node) CanAct() bool {
 // Ready returns why the node should get no requests: it has stopped, or has had no majority
 // for a while.
 func (n *Node) Ready() error {
+	n.mu.Lock()
+	stopped := n.stopped
+	n.mu.Unlock()
 	for _, c := range n.clusters() {
-		if c.Stopped != nil {
-			return c.Stopped
-		}
+		stopped = cmp.Or(stopped, c.Stopped)
+	}
+	if stopped != nil {
+		return stopped
 	}
 	if c, _ := n.store.Cluster(); time.Since(c.Fresh) > maxSilence {
 		return errors.New("the cluster's order doesn't answer")

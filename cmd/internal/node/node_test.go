@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -200,6 +201,17 @@ func TestOwnFiles(t *testing.T) {
 	if list, err := b.revocations().Load(); err != nil || len(list) != 1 {
 		t.Errorf("%v, %v", list, err)
 	}
+	back := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}} // it has no more than the cluster
+	if err := back.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.revocations().Add(caps.Revocation{ID: "3", Text: "kv:z"}); err != nil {
+		t.Fatal(err)
+	}
+	back.open(t, "back")
+	if list, err := back.revocations().Load(); err != nil || len(list) != 2 {
+		t.Errorf("%v, %v", list, err)
+	}
 	c := &machine{dir: t.TempDir(), link: &link{Order: m.Open()}}
 	if err := c.revocations().Add(caps.Revocation{ID: "2", Text: "kv:y"}); err != nil {
 		t.Fatal(err)
@@ -244,6 +256,58 @@ func TestStops(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(a.dir, "revoked.json")); err == nil {
 		t.Error("it changed the file nevertheless")
 	}
+}
+
+// TestStoppedProfile: a node that can't serve a profile isn't ready after its store is closed,
+// and the others are.
+func TestStoppedProfile(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	a, b := start(t, m, "a"), start(t, m, "b")
+	open := func(n *node.Node, path string) *journal.Store {
+		o := journal.Options{}
+		if n != nil {
+			n.Join(&o, "p")
+		}
+		s, err := journal.Open(path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	change := func(s *journal.Store, tool string) {
+		if _, err := s.Change(0, journal.ToolEvolved, fmt.Appendf(nil, `{"tool":%q,"version":1}`, tool), tool); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good := open(a.Node, filepath.Join(t.TempDir(), "j.db"))
+	a.Watch(good)
+	change(good, "x")
+	path := filepath.Join(t.TempDir(), "j.db")
+	alone := open(nil, path)
+	change(alone, "y")
+	if err := alone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := open(b.Node, path)
+	forget := b.Watch(other)
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if c, _ := other.Cluster(); c.Stopped != nil {
+			break
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatal("it goes on")
+		}
+	}
+	forget()
+	if b.Ready() == nil || b.Status().Stopped == "" {
+		t.Error("it is ready")
+	}
+	if err := a.Ready(); err != nil {
+		t.Error(err)
+	}
+	change(good, "z")
 }
 
 // TestDecidesAfterStart: what is revoked as soon as a node has started is done when no other
