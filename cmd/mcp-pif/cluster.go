@@ -373,5 +373,6 @@ func leaveCluster(cmd *cobra.Command) error {
 		return err
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "out of the cluster: %s\n", cli.Count(len(folders), "profile", "profiles"))
+	fmt.Fprintln(cmd.OutOrStdout(), "What the cluster decided after this node's end isn't here: compare 'mcp-pif caps revoked' with another node's before you start a server.")
 	return nil
 }
