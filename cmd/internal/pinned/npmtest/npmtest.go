@@ -73,8 +73,7 @@ func Tarball(t testing.TB, files map[string]string) []byte {
 
 // Registry serves packages at version 1.0.0, 2.0.0 and 2026.8.31 as npm's registry does.
 func Registry(t testing.TB, packages map[string][]byte) *httptest.Server {
-	var s *httptest.Server
-	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, ok := strings.CutPrefix(r.URL.Path, "/-/"); ok {
 			_, _ = w.Write(packages[name])
 			return
@@ -104,7 +103,7 @@ func Registry(t testing.TB, packages map[string][]byte) *httptest.Server {
 				}
 			}
 			sum := sha512.Sum512(content)
-			manifest["dist"] = map[string]string{"tarball": s.URL + "/-/" + name + "-" + version, "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}
+			manifest["dist"] = map[string]string{"tarball": "http://" + r.Host + "/-/" + name + "-" + version, "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:])}
 			if scripts, ok := manifest["scripts"].(map[string]any); ok && scripts["postinstall"] != nil {
 				manifest["hasInstallScript"] = true
 			}
