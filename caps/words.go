@@ -1,6 +1,7 @@
 package caps
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -236,13 +237,14 @@ func (p *Policy) unknownOperation(name string) *fault.Fault {
 
 func (p *Policy) operationHint(name string) string {
 	kind, _, _ := strings.Cut(name, ".")
+	var hint string
 	if near := p.nearOperation(name); near != "" {
-		return "Did you mean " + quoted(near) + "?"
+		hint = "Did you mean " + quoted(near) + "? "
 	}
 	if m, ok := p.kinds[kind]; ok {
-		return fmt.Sprintf("The operations of %s: %s.", kind, strings.Join(operationNames(m), ", "))
+		return hint + fmt.Sprintf("The operations of %s: %s.", kind, strings.Join(operationNames(m), ", "))
 	}
-	return "Kinds that there are: " + strings.Join(p.kinds.names(), ", ") + "."
+	return cmp.Or(strings.TrimSuffix(hint, " "), "Kinds that there are: "+strings.Join(p.kinds.names(), ", ")+".")
 }
 
 func (p *Policy) nearOperation(name string) string {
