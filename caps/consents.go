@@ -2,6 +2,7 @@ package caps
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -362,4 +363,284 @@ func questionID(content *consents) string {
 			return id
 		}
 	}
+}
+
+// Withdraw takes back what waits about a name, if anything does.
+func (c *Consents) Withdraw(tool string) error {
+	if c == nil || c.Path == "" {
+		return nil
+	}
+	content, err := c.load()
+	meant := func(q Question) bool { return q.Who == c.Who && q.Tool == tool }
+	if err != nil || !slices.ContainsFunc(content.Questions, meant) {
+		return err
+	}
+	return c.change(func(content *consents) error {
+		content.Questions = slices.DeleteFunc(content.Questions, meant)
+		return nil
+	})
+}
+
+// Answer answers the question of an identity, and takes it away. It must be about
+// the subject that the person was shown: the error is [ErrNoQuestion] where it was
+// answered meanwhile, or another took its place.
+func (c *Consents) Answer(id string, shown *Subject, answer, by string) error {
+	if answer != YesVersion && answer != YesName && answer != No {
+		return fmt.Errorf("consent: no answer is called %s", quoted(answer))
+	}
+	key := shown.Key()
+	return c.change(func(content *consents) error {
+		i := slices.IndexFunc(content.Questions, func(q Question) bool { return q.ID == id })
+		if i < 0 || content.Questions[i].Subject.Key() != key {
+			return ErrNoQuestion
+		}
+		q := &content.Questions[i]
+		a := ConsentAnswer{
+			ID: q.ID, Who: q.Who, Tool: q.Tool, Version: q.Version, Subject: q.Subject,
+			Answer: answer, By: by, Time: c.now().UTC().Truncate(time.Second),
+		}
+		content.Questions = slices.Delete(content.Questions, i, i+1)
+		about := 0
+		for i := len(content.Answers) - 1; i >= 0; i-- {
+			if old := &content.Answers[i]; old.Who == a.Who && old.Tool == a.Tool {
+				// A forgotten yes has to be said again; a no is never forgotten.
+				if about++; about >= mostAnswers && old.Answer != No {
+					content.Answers = slices.Delete(content.Answers, i, i+1)
+				}
+			}
+		}
+		content.Answers = append(content.Answers, a)
+		return nil
+	})
+}
+
+// Clear forgets all that was said about a name, yes and no, to every asker, and
+// gives how many answers those were.
+func (c *Consents) Clear(tool string) (n int, err error) {
+	err = c.change(func(content *consents) error {
+		before := len(content.Answers)
+		content.Answers = slices.DeleteFunc(content.Answers, func(a ConsentAnswer) bool { return a.Tool == tool })
+		n = before - len(content.Answers)
+		return nil
+	})
+	return n, err
+}
+
+// Before is what was approved last of a name, and under which other names the same
+// code was refused, as far as the file was read.
+func (c *Consents) Before(s *Subject) (approved *Subject, refused []string) {
+	if c == nil {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.own {
+		a := &c.own[i]
+		switch {
+		case a.Answer == No && a.Subject.Code == s.Code && a.Tool != s.Tool:
+			refused = append(refused, a.Tool)
+		case a.Answer != No && a.Tool == s.Tool:
+			approved = &a.Subject
+		}
+	}
+	slices.Sort(refused)
+	return approved, slices.Compact(refused)
+}
+
+// All is every asker's questions and answers, in the order in which they came.
+func (c *Consents) All() ([]Question, []ConsentAnswer, error) {
+	content, err := c.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	return content.Questions, content.Answers, nil
+}
+
+// Tell gives the answers to the asker that no server has put on record, once: tell
+// is called before they count as told, and an error of it leaves the rest untold.
+func (c *Consents) Tell(tell func(ConsentAnswer) error) error {
+	if c == nil || c.Path == "" {
+		return nil
+	}
+	c.mu.Lock()
+	untold := slices.ContainsFunc(c.own, func(a ConsentAnswer) bool { return !a.Told })
+	c.mu.Unlock()
+	if !untold {
+		return nil
+	}
+	var failed error
+	err := c.change(func(content *consents) error {
+		for i := range content.Answers {
+			if a := &content.Answers[i]; a.Who == c.Who && !a.Told {
+				if failed = tell(*a); failed != nil {
+					break
+				}
+				a.Told = true
+			}
+		}
+		return nil
+	})
+	return errors.Join(failed, err)
+}
+
+// A grant that asks gives nothing by itself: a version of a tool that would hold
+// any of it waits until a person says yes to that version. What a yes is to is a
+// [Subject]; where questions and answers lie is [Consents].
+
+// Consent is what a person said to a tool version.
+type Consent uint8
+
+// What a person said. The zero value is that nobody did, so that whoever forgets
+// to ask has nothing.
+const (
+	Unasked Consent = iota
+	Approved
+	Rejected
+)
+
+// A Holding is a capability as a person approves it: its exact text, and the grant
+// that it is held under.
+type Holding struct {
+	Text  string `json:"text"`
+	Grant string `json:"grant,omitempty"` // the identity; "": a call
+	// Defined is the hashes of the operations that are held, of a server's kind. Grant is the
+	// server's identity then: what else is granted of it is no part of a yes.
+	Defined string `json:"defined,omitempty"`
+}
+
+// Holdings is what capabilities are as a person approves them.
+func Holdings(held []*Held) []Holding {
+	list := make([]Holding, len(held))
+	for i, h := range held {
+		list[i].Text = h.String()
+		if h.Grant != nil {
+			list[i].Grant = h.Grant.ID
+			if h.Grant.server != "" {
+				list[i].Grant, list[i].Defined = h.Grant.server, h.Grant.Manifest.defined(&h.Capability)
+			}
+		}
+	}
+	return list
+}
+
+// A Subject is a tool version as a person approves it. Its number isn't part of
+// it: the same code with the same authority, bound to the same, is the same.
+type Subject struct {
+	Tool     string   `json:"tool"`
+	Code     string   `json:"code"` // the hash
+	Declared []string `json:"declared,omitempty"`
+	// MadeUnder is the labels of what its writer had been shown.
+	MadeUnder []string `json:"made_under,omitempty"`
+	// Holds is what it holds itself, in the order of the texts.
+	Holds []Holding `json:"holds,omitempty"`
+	// Reach is what the versions hold that it can call, and those that they can.
+	Reach []Holding `json:"reach,omitempty"`
+	// Late is set where it, or one that it calls, calls tools that are worked
+	// out when it runs.
+	Late bool `json:"late,omitempty"`
+	// Bound is the versions that names in its code stand for, each with its key.
+	Bound []BoundSubject `json:"bound,omitempty"`
+}
+
+// A BoundSubject is a version that a name stands for.
+type BoundSubject struct {
+	Name string `json:"name"`
+	Key  string `json:"key"`
+}
+
+// Key is the same for the same subject, and for no other.
+func (s *Subject) Key() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // it is strings
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// NoWider reports whether all that next can bring about, s can: each capability
+// that it holds, or reaches by calls, lies within one of s's under the same grant.
+// Of one that calls what is worked out at run time nobody can tell.
+func (s *Subject) NoWider(next *Subject, kinds Kinds) bool {
+	return s.Tool == next.Tool && !next.Late &&
+		len(wider(s.Holds, next.Holds, kinds)) == 0 && len(wider(s.Reach, next.Reach, kinds)) == 0
+}
+
+// wider is those of next that lie within none of the old ones.
+func wider(old, next []Holding, kinds Kinds) (list []Holding) {
+	for _, n := range next {
+		if !slices.ContainsFunc(old, func(o Holding) bool { return o.contains(n, kinds) }) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func (o Holding) contains(n Holding, kinds Kinds) bool {
+	if o.Grant != n.Grant || !subset(n.Defined, o.Defined) {
+		return false
+	}
+	if o == n {
+		return true
+	}
+	c, err := Parse(o.Text, kinds)
+	if err != nil {
+		return false
+	}
+	narrower, err := Parse(n.Text, kinds)
+	return err == nil && kinds.Contains(c, narrower)
+}
+
+// Asks is those of the capabilities that a person has to approve now.
+func (p *Policy) Asks(held []*Held) []*Held {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	var list []*Held
+	for _, h := range held {
+		if h.Grant != nil && p.asks(h, h.Grant.Manifest) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// Asking reports whether some grant asks.
+func (p *Policy) Asking() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.ContainsFunc(p.grants, func(g *Grant) bool { return g.Asked })
+}
+
+// asks tells whether a person has to approve: some grant that asks has a verb
+// and a part of the scope in common with what is held. One that was taken back
+// asks, too.
+func (p *Policy) asks(h *Held, m *Manifest) bool {
+	for _, g := range p.grants {
+		if !g.Asked || g.Kind != h.Kind {
+			continue
+		}
+		if g.ID == h.Grant.ID {
+			return true
+		}
+		common := len(m.Verbs) == 0
+		for _, v := range m.Verbs {
+			common = common || h.permits(v) && g.permits(v)
+		}
+		if !common {
+			continue
+		}
+		if m.Algebra != Path {
+			if m.Algebra.Overlaps(g.Scope, h.Scope) {
+				return true
+			}
+			continue
+		}
+		at := h.Grant.realOf(h.Within)
+		_, in := inside(g.Real, at)
+		_, around := inside(at, g.Real)
+		if in || around {
+			return true
+		}
+	}
+	return false
 }

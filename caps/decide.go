@@ -2,6 +2,7 @@ package caps
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -376,4 +377,388 @@ func (p *Policy) DecideInline(n Needs) *fault.Fault {
 	}
 	f.In, f.At, f.Line, f.Col = "code", need.At, need.Line, need.Col
 	return f
+}
+
+// A denial is what the operator took out of every grant.
+type denial struct {
+	Capability
+	manifest *Manifest
+	// abs and real are where a path is, as it was written and with links
+	// resolved as far as it exists.
+	abs, real string
+}
+
+func (p *Policy) denial(dir string, c Capability) (denial, error) {
+	c, err := ParsePattern(c.String(), p.kinds)
+	if err != nil {
+		return denial{}, err
+	}
+	if len(c.Options) > 0 || c.Limits != (Limits{}) || !c.Until.IsZero() || c.Name != "" {
+		return denial{}, fmt.Errorf("%s: a denial has no options and no name, only KIND, verbs and a scope", c)
+	}
+	m, _ := p.kinds.Manifest(c.Kind)
+	d := denial{Capability: c, manifest: m}
+	if m.Algebra == Path {
+		if dir == "" {
+			dir = "."
+		}
+		if d.abs, err = absolutePath(dir, c.Scope); err != nil {
+			return denial{}, fmt.Errorf("%s: %w", c, err)
+		}
+		d.real = realPrefix(d.abs)
+	}
+	return d, nil
+}
+
+// below is the paths below a grant's root that are denied, "." for all of it;
+// none where the denial lies elsewhere. A relative denial is meant for what
+// lies there and for what tools call by that name.
+func (d *denial) below(g *Grant) []string {
+	var list []string
+	add := func(root, path string) {
+		rel, ok := inside(root, path)
+		if _, all := inside(path, root); all {
+			rel, ok = ".", true
+		}
+		if ok && !slices.Contains(list, rel) {
+			list = append(list, rel)
+		}
+	}
+	add(g.abs, d.abs)
+	add(g.Real, d.real)
+	add(g.Real, d.abs)
+	if rel, ok := below(g.Label, d.Scope); ok && g.Label != "." && !slices.Contains(list, rel) {
+		list = append(list, rel)
+	}
+	return list
+}
+
+// relate finds out which denials concern which grants, and which parts of them
+// were taken back; p.mu is held.
+func (p *Policy) relate() {
+	p.concern = make(map[string][]Capability, len(p.grants))
+	p.taken = nil
+	for _, g := range p.grants {
+		p.taken = append(p.taken, p.takenFrom(g)...)
+		p.concern[g.ID] = append(p.concerning(g), p.takenDenies(g)...)
+	}
+	p.changes.Add(1)
+}
+
+// deniesOf is what concerns a grant of the policy, not to be changed.
+func (p *Policy) deniesOf(g *Grant) []Capability { return p.concern[g.ID] }
+
+// concerning is the denials that concern a grant, for those that can decide better
+// on what was opened: the scope of a Path one is the path below the grant's
+// root.
+func (p *Policy) concerning(g *Grant) []Capability {
+	var list []Capability
+	for i := range p.denies {
+		d := &p.denies[i]
+		if d.Kind != g.Kind {
+			continue
+		}
+		if g.Manifest.Algebra == Path {
+			for _, rel := range d.below(g) {
+				list = append(list, Capability{Kind: d.Kind, Verbs: d.Verbs, Scope: rel})
+			}
+		} else if g.Manifest.Algebra.Overlaps(d.Scope, g.Scope) {
+			list = append(list, d.Capability)
+		}
+	}
+	return list
+}
+
+// ShownDenies is the denials as tools see them, in the order of their texts: a path
+// by the names of the grants that it concerns, and of one that concerns none no more
+// than its last part, if it is absolute.
+func (p *Policy) ShownDenies() []string {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	var texts []string
+	for i := range p.denies {
+		d := &p.denies[i]
+		var shown []Capability
+		for _, g := range p.grants {
+			if d.manifest.Algebra != Path || g.Kind != d.Kind {
+				continue
+			}
+			for _, rel := range d.below(g) {
+				shown = append(shown, Capability{Kind: d.Kind, Verbs: d.Verbs, Scope: g.shownScope(rel)})
+			}
+		}
+		if shown == nil {
+			c := d.Capability
+			if d.manifest.Algebra == Path {
+				c.Scope = label(c)
+			}
+			shown = []Capability{c}
+		}
+		for _, c := range shown {
+			texts = append(texts, c.String())
+		}
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// deniedArgument tells whether acting by a verb on what an argument designates
+// is denied: it lies in a denied scope, or it has one inside and the verb
+// changes things. For Path the argument is the path below the grant's root.
+func deniedArgument(a Algebra, denies []Capability, verb Verb, argument string) bool {
+	for i := range denies {
+		d := &denies[i]
+		meant := d.has(verb.Name)
+		switch {
+		case a == Path:
+			if _, in := pathInside(d.Scope, argument); in && meant {
+				return true
+			}
+			if _, around := pathInside(argument, d.Scope); around && !verb.ReadOnly {
+				return true
+			}
+		case !meant:
+		case a == URL:
+			if a.Covers(d.Scope, argument) == nil {
+				return true
+			}
+		case a.Overlaps(d.Scope, argument):
+			return true
+		}
+	}
+	return false
+}
+
+// place says where a need is, with a space before.
+func place(n Need) string {
+	switch {
+	case n.Line > 0:
+		return fmt.Sprintf(" at %d:%d", n.Line, n.Col)
+	case n.At == "":
+		return " at /"
+	}
+	return " at " + string(n.At)
+}
+
+// problem keeps a refusal at a place.
+func (d *decider) problem(n Need, message, hint string) {
+	d.faults = append(d.faults, &fault.Fault{
+		Kind: fault.Refused, Message: message, Hint: hint, In: d.o.In, At: n.At, Line: n.Line, Col: n.Col,
+	})
+}
+
+// failure is the refusal of everything that is wrong: the first one, with up to
+// four more; the message names every place.
+func (d *decider) failure() *fault.Fault {
+	if len(d.faults) == 0 {
+		return nil
+	}
+	f := d.faults[0]
+	// One operation in many places is one mistake.
+	same := 0
+	for _, g := range d.faults[1:] {
+		if g.Message == f.Message && g.Hint == f.Hint {
+			same++
+			if same <= 10 {
+				f.Message += place(Need{At: g.At, Line: g.Line, Col: g.Col})
+			}
+			continue
+		}
+		if len(f.More) < 4 {
+			f.More = append(f.More, g)
+		}
+	}
+	return f
+}
+
+// use holds an effect in the code against what the tool has.
+func (d *decider) use(n Need) {
+	m, o, ok := d.p.kinds.Operation(n.Name)
+	if !ok {
+		d.problem(n, "unknown operation "+quoted(n.Name), d.p.operationHint(n.Name))
+		d.faults[len(d.faults)-1].Near = d.p.nearOperation(n.Name)
+		return
+	}
+	var held []*Held
+	for _, it := range d.items {
+		if it.held.Kind == m.Kind {
+			held = append(held, it.held)
+		}
+	}
+	if len(held) == 0 {
+		d.undeclared(n, m, o)
+		return
+	}
+	h, err := named(m, o, held, n.In)
+	if err != nil {
+		d.problem(n, o.Name+": "+err.Error(), fmt.Sprintf(`Write {%q:{"in":%s,…}}.`, o.Name, quoted(held[0].Scope)))
+		return
+	}
+	it := d.item(h)
+	if o.VerbParam != "" {
+		if held := permitted(&h.Capability, m); len(held) < len(m.Verbs) {
+			d.note("%s: which %s the code uses can't be known before it runs; only %s is held", o.Name, o.VerbParam, strings.Join(held, ", "))
+		}
+		it.all = true
+		return
+	}
+	v, _ := m.Verb(o.Verb)
+	if !h.permits(v) && m.Server != "" {
+		d.undeclared(n, m, o)
+		return
+	}
+	if !h.permits(v) {
+		d.withoutVerb(n, it, o, v)
+		return
+	}
+	if !slices.Contains(it.used, v.Name) {
+		it.used = append(it.used, v.Name)
+	}
+}
+
+func (d *decider) item(h *Held) *item {
+	return d.items[slices.IndexFunc(d.items, func(it *item) bool { return it.held == h })]
+}
+
+// undeclared refuses an operation of a kind that the tool declared nothing of.
+func (d *decider) undeclared(n Need, m *Manifest, o *Operation) {
+	s := d.p.declaration(m, o)
+	text := s.String()
+	if s.granted() {
+		d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared", o.Name), fmt.Sprintf(`Add "capabilities":[%s].`, quoted(text)))
+		return
+	}
+	d.problem(n, fmt.Sprintf("the code uses %s, which isn't declared, and %s", o.Name, s.lack()),
+		fmt.Sprintf(`Add "capabilities":[%s], and %s.`, quoted(text), s.ask()))
+}
+
+// withoutVerb refuses an operation whose verb a capability doesn't have.
+func (d *decider) withoutVerb(n Need, it *item, o *Operation, v Verb) {
+	if !it.declared.permits(v) {
+		c := it.declared
+		if c.Verbs != nil {
+			c.Verbs = slices.Sorted(slices.Values(append([]string{v.Name}, c.Verbs...)))
+		}
+		delete(c.Options, optionRO)
+		d.problem(n, fmt.Sprintf("the code uses %s, and %s doesn't have the verb %s", o.Name, it.declared, v.Name),
+			fmt.Sprintf("Declare %s.", quoted(c.String())))
+		return
+	}
+	if it.held.Grant.permits(v) {
+		d.problem(n, fmt.Sprintf("the code uses %s, which the operator denies for %s", o.Name, it.held), "Do without it: no call can change that.")
+		return
+	}
+	d.problem(n, fmt.Sprintf("the code uses %s, which isn't granted for %s", o.Name, it.held), upper(d.p.widen(it.held.Grant, []string{v.Name}))+".")
+}
+
+// call holds a call of a tool by its name against the declarations.
+func (d *decider) call(n Need) {
+	text := Capability{Kind: CallKind, Scope: n.Name}.String()
+	for i := range d.p.denies {
+		if deny := &d.p.denies[i]; deny.Kind == CallKind && callNames.Contains(deny.Scope, n.Name) {
+			d.problem(n, fmt.Sprintf("the code calls %s, which the operator denies", quoted(n.Name)), "Do without it: no call can change that.")
+			return
+		}
+	}
+	found := false
+	for _, it := range d.items {
+		if it.held.Kind == CallKind && callNames.Contains(it.held.Scope, n.Name) {
+			it.all, found = true, true
+		}
+	}
+	if found {
+		return
+	}
+	hint := fmt.Sprintf("Add %s to the capabilities.", quoted(text))
+	if n.Name == d.o.Tool {
+		hint = "A tool that goes on with itself says self, not call. " + hint
+	}
+	d.problem(n, fmt.Sprintf("the code calls %s, which isn't declared", quoted(n.Name)), hint)
+}
+
+// with holds the list of an eval against the declarations.
+func (d *decider) with(w With) {
+	n := Need{At: w.At, Line: w.Line, Col: w.Col}
+	if len(w.Texts) > mostDeclared {
+		d.problem(n, fmt.Sprintf("an eval is given at most %d capabilities", mostDeclared), "Give it wider ones.")
+		return
+	}
+	for _, text := range w.Texts {
+		c, err := Parse(text, d.p.kinds)
+		if err != nil {
+			d.problem(n, err.Error(), "Write one of the tool's own capabilities.")
+			continue
+		}
+		if m, _ := d.p.kinds.Manifest(c.Kind); m.Algebra == Path && absolute(c.Scope) {
+			d.problem(n, fmt.Sprintf("the eval is given %s: a tool says paths by the names that it sees, never absolute ones", c), d.p.absoluteHint(c, m))
+			continue
+		}
+		found := false
+		for _, it := range d.items {
+			if c.Kind != it.held.Kind || !verbsContain(it.declared, c, it.manifest) || !d.has(it, c) {
+				continue
+			}
+			found = true
+			if it.held.Grant == nil {
+				it.all = true
+				continue
+			}
+			for _, v := range it.manifest.Verbs {
+				if c.permits(v) && it.held.permits(v) && !slices.Contains(it.used, v.Name) {
+					it.used = append(it.used, v.Name)
+				}
+			}
+		}
+		if !found {
+			d.problem(n, fmt.Sprintf("the eval is given %s, which isn't within what the tool declares", c), fmt.Sprintf("Declare %s, or give the eval less.", quoted(c.String())))
+		}
+	}
+}
+
+// has tells whether a capability's scope lies in a declaration.
+func (d *decider) has(it *item, c Capability) bool {
+	if it.manifest.Algebra == Path {
+		if rel, ok := it.held.Grant.within(c.Scope); ok {
+			_, in := pathInside(it.held.Within, rel)
+			return in
+		}
+		return false
+	}
+	return it.manifest.Algebra.Contains(it.declared.Scope, c.Scope)
+}
+
+// unknown notes what can't be known before the tool runs.
+func (d *decider) unknown(needs []Need) {
+	for _, n := range needs {
+		for _, it := range d.items {
+			if n.Name == CallKind && it.held.Kind == CallKind {
+				it.all = true
+			}
+		}
+		d.note("what %s%s will be is known only when it runs; it can do no more than the tool's capabilities", strings.TrimSpace(n.Name), place(n))
+	}
+}
+
+// inert notes what stands in code that no eval lets act.
+func (d *decider) inert(n Need) {
+	text := n.Name
+	if m, o, ok := d.p.kinds.Operation(n.Name); ok {
+		s := d.p.declaration(m, o)
+		for _, it := range d.items {
+			if it.held.Kind == m.Kind {
+				s.Scope = it.held.Scope
+				break
+			}
+		}
+		text = s.String()
+	}
+	d.note("%s%s stands in quoted code, where it can't act. %s The tool declares it, too", n.Name, place(n), insideEval(text))
+}
+
+// realOf is where a path below the grant's root is.
+func (g *Grant) realOf(within string) string {
+	if g.File != "" || within == "." {
+		return g.Real
+	}
+	return filepath.Join(g.Real, filepath.FromSlash(within))
 }

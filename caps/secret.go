@@ -3,9 +3,17 @@ package caps
 import (
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -197,4 +205,263 @@ func SecretsIn(o *Operation, args *value.Record) []string {
 		}
 	}
 	return names
+}
+
+// The bounds of a value, in bytes. What is shorter can't be told from other text
+// where it comes back.
+const (
+	minSecret = 8
+	maxSecret = 4096
+)
+
+// A Secret is a binding with its value. However it is printed, it shows its name.
+type Secret struct {
+	Binding
+	// reveal is a function, since no printer and no encoder looks into one.
+	reveal func() string
+}
+
+// NewSecret makes a secret of a value, which is printable ASCII of 8 to 4096 bytes
+// without blanks at its ends. What is wrong with it is told without it.
+func NewSecret(b Binding, v string) (*Secret, error) {
+	switch {
+	case len(v) < minSecret:
+		return nil, fmt.Errorf("secret %s: its value has fewer than %d characters: so short a text can't be kept out of what comes back", quoted(b.Name), minSecret)
+	case len(v) > maxSecret:
+		return nil, fmt.Errorf("secret %s: its value has more than %d characters", quoted(b.Name), maxSecret)
+	case strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }):
+		return nil, fmt.Errorf("secret %s: its value must be printable ASCII on one line", quoted(b.Name))
+	case strings.Trim(v, " ") != v:
+		return nil, fmt.Errorf("secret %s: its value begins or ends with a space", quoted(b.Name))
+	}
+	return &Secret{Binding: b, reveal: func() string { return v }}, nil
+}
+
+// Value is the secret itself, for whoever sends it.
+func (s *Secret) Value() string { return s.reveal() }
+
+// String is the mark that stands for the secret: [secret NAME].
+func (s *Secret) String() string { return secretMark(s.Name) }
+
+// GoString is the mark.
+func (s *Secret) GoString() string { return s.String() }
+
+// Format prints the mark, whatever the verb.
+func (s *Secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
+
+// MarshalText gives the mark; JSON and logs ask for it.
+func (s *Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+func secretMark(name string) string { return "[secret " + name + "]" }
+
+// Path is the absolute path of the secret's file, "" where it has none. dir is
+// what a relative one is of; empty: the working directory.
+func (b Binding) Path(dir string) (string, error) {
+	if b.File == "" || filepath.IsAbs(b.File) {
+		return b.File, nil
+	}
+	return filepath.Abs(filepath.Join(dir, b.File))
+}
+
+// Read reads the value, without one new line at its end. A file must be regular,
+// no link, with no second name, this user's own (or the system's), and readable by
+// nobody else.
+func (b Binding) Read(dir string) (*Secret, error) {
+	if b.Env != "" {
+		v, ok := os.LookupEnv(b.Env)
+		if !ok {
+			return nil, fmt.Errorf("secret %s: the environment has no variable %s", quoted(b.Name), b.Env)
+		}
+		return NewSecret(b, trimLine(v))
+	}
+	path, err := b.Path(dir)
+	if err != nil {
+		return nil, err
+	}
+	v, err := statefile.ReadPrivate(path, maxSecret+3)
+	if err != nil {
+		return nil, fmt.Errorf("secret %s: %s: %w", quoted(b.Name), b.File, err)
+	}
+	return NewSecret(b, trimLine(string(v)))
+}
+
+func trimLine(s string) string {
+	s = strings.TrimSuffix(s, "\n")
+	return strings.TrimSuffix(s, "\r")
+}
+
+// ReadSecrets reads the values of bindings, and refuses two of one name. Nothing
+// is read twice: a file that changes meanwhile is either read before or after.
+func ReadSecrets(dir string, bindings []Binding) ([]*Secret, error) {
+	var secrets []*Secret
+	for _, b := range bindings {
+		if slices.ContainsFunc(secrets, func(s *Secret) bool { return s.Name == b.Name }) {
+			return nil, fmt.Errorf("duplicate secret %s", quoted(b.Name))
+		}
+		s, err := b.Read(dir)
+		if err != nil {
+			return nil, err
+		}
+		secrets = append(secrets, s)
+	}
+	return secrets, nil
+}
+
+// A Vault is the secrets that are bound now, and what hides every value that was
+// bound since the server started. The zero value has none. It is safe for
+// concurrent use.
+type Vault struct {
+	mu    sync.RWMutex
+	bound map[string]*Secret
+	// known is those whose values are hidden, the newest last: plugins and
+	// servers may remember what is bound no longer.
+	known    []*Secret
+	scrubber *Scrubber
+}
+
+// mostKnown bounds how many values are hidden that are bound no longer.
+const mostKnown = 256
+
+// mostNamed bounds how many secrets one request names.
+const mostNamed = 16
+
+// Replace puts other secrets in the place of those that are bound.
+func (v *Vault) Replace(secrets []*Secret) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.bound = make(map[string]*Secret, len(secrets))
+	former := v.known
+	v.known = nil
+	for _, s := range former {
+		if !slices.ContainsFunc(secrets, func(n *Secret) bool { return n.Name == s.Name && n.Value() == s.Value() }) {
+			v.known = append(v.known, s)
+		}
+	}
+	v.known = v.known[max(0, len(v.known)-mostKnown):]
+	for _, s := range secrets {
+		v.bound[s.Name] = s
+		v.known = append(v.known, s)
+	}
+	v.scrubber = NewScrubber(v.known)
+}
+
+// follow hides what another vault does, besides.
+func (v *Vault) follow(other *Vault) {
+	other.mu.RLock()
+	known := slices.Clone(other.known)
+	other.mu.RUnlock()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.known = append(v.known, known...)
+	v.scrubber = NewScrubber(v.known)
+}
+
+// List is what is bound, in the order of names: without values.
+func (v *Vault) List() []Binding {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	var list []Binding
+	for _, name := range slices.Sorted(maps.Keys(v.bound)) {
+		list = append(list, v.bound[name].Binding)
+	}
+	return list
+}
+
+// Scrubber hides every value that is bound or was; nil where there never was one,
+// which hides nothing and costs nothing.
+func (v *Vault) Scrubber() *Scrubber {
+	if v == nil {
+		return nil
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.scrubber
+}
+
+func (v *Vault) get(name string) *Secret {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.bound[name]
+}
+
+// Secrets is those that the operator bound.
+func (p *Policy) Secrets() *Vault { return &p.secrets }
+
+// SecretTexts is the secrets that tools can name under the grants that there are,
+// as they are told: "NAME for ORIGIN".
+func (p *Policy) SecretTexts() []string {
+	texts := []string{}
+	for _, b := range p.secrets.List() {
+		if slices.ContainsFunc(p.Grants(), func(g *Grant) bool {
+			return !g.Revoked() && g.Kind == b.For.Kind && g.Manifest.Algebra.Overlaps(g.Scope, b.For.Scope)
+		}) {
+			texts = append(texts, b.Name+" for "+b.Target())
+		}
+	}
+	return texts
+}
+
+// secrets decides which secrets a request may have: those that its arguments name
+// in places that take them, each bound to all of what the request designates. A
+// name that isn't bound there is denied in the same words whether or not it is
+// bound elsewhere.
+func (c *check) secrets(args *value.Record) ([]*Secret, *fault.Fault) {
+	names := SecretsIn(c.o, args)
+	if len(names) > mostNamed {
+		return nil, denied(fmt.Sprintf("%s: it names %d secrets, at most %d can be", c.o.Name, len(names), mostNamed), "")
+	}
+	var secrets []*Secret
+	for _, name := range names {
+		s := c.p.secrets.get(name)
+		if s == nil || !c.within(s.For) {
+			return nil, denied(fmt.Sprintf("%s: the operator bound no secret %s to %s", c.o.Name, quoted(name), c.destination()), c.secretHint())
+		}
+		secrets = append(secrets, s)
+	}
+	return secrets, nil
+}
+
+// within decides whether all of a request lies within what a secret is for.
+func (c *check) within(b Capability) bool {
+	if b.Kind != c.m.Kind || !b.permits(c.verb) {
+		return false
+	}
+	if len(c.designates) == 0 {
+		return c.m.Algebra.Contains(b.Scope, c.h.Scope)
+	}
+	return !slices.ContainsFunc(c.designates, func(argument string) bool { return c.m.Algebra.Covers(b.Scope, argument) != nil })
+}
+
+// destination is where a request goes, for a message: of URLs the origin.
+func (c *check) destination() string {
+	if len(c.designates) == 0 {
+		return c.h.String()
+	}
+	var all []string
+	for _, argument := range c.designates {
+		text := quoted(argument)
+		if c.m.Algebra == URL {
+			if u, err := parseURL(argument, false); err == nil {
+				text = u.origin()
+			}
+		}
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, " and ") + " for the verb " + c.verb.Name
+}
+
+// secretHint names what is bound there, which the list of grants tells too.
+func (c *check) secretHint() string {
+	var names []string
+	for _, b := range c.p.secrets.List() {
+		if c.within(b.For) {
+			names = append(names, quoted(b.Name))
+		}
+	}
+	if len(names) == 0 {
+		return "Do without one: only the operator can bind a secret; don't retry."
+	}
+	return "Bound there: " + strings.Join(names, ", ") + ". Only the operator can bind others; don't retry."
 }

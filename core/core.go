@@ -16,11 +16,13 @@ package core
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -28,6 +30,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/code"
 	"github.com/mcp-pif/mcp-pif/core/eval"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -361,3 +365,211 @@ func (p *Program) Restart(m *Machine, in Input, b Budgets, tools Tools) {
 
 // A Value is what evaluation gives; see package value.
 type Value = value.Value
+
+// runSlice is how many steps [Run] takes before it looks at its context.
+const runSlice = 100_000
+
+// A Result is what a run gave.
+type Result struct {
+	// Value is the result as Go data, and JSON the same as JSON, exact.
+	Value Value
+	JSON  []byte
+	// Steps is how many were used.
+	Steps uint64
+	// Notes tell what was ignored in the code, and how the input was read.
+	Notes []string
+}
+
+// Run evaluates a program on an input: JSON that is read by the types of the program's
+// parameters, as [Program.ReadInput] does; empty: null. Zero budgets are the defaults. The
+// run ends with the context, whose error is the cause of the fault.
+//
+// It performs nothing. A program that asks for an effect fails with denied: [Program.Start]
+// is for hosts that answer one, and for calls in a hot loop. Errors are of type
+// [*fault.Fault].
+func Run(ctx context.Context, p *Program, input []byte, b Budgets) (Result, error) {
+	in, err := p.ReadInput(input)
+	if err != nil {
+		return Result{}, err
+	}
+	m := p.Start(in, b, nil)
+	defer m.Release()
+	for {
+		if err := ctx.Err(); err != nil {
+			return Result{}, &fault.Fault{Kind: fault.Cancelled, Message: fmt.Sprintf("the run was ended after %d steps: %v", m.Steps(), err), Cause: err}
+		}
+		switch m.Run(runSlice) {
+		case Failed:
+			return Result{}, m.Fault()
+		case Suspended:
+			q := m.Requests()[0]
+			return Result{}, &fault.Fault{
+				Kind: fault.Denied, At: q.At, In: q.Where, Message: q.Op + ": nothing performs effects here",
+				Hint: "Start a machine, and answer its requests.",
+			}
+		case Done:
+			enc, f := m.Encode(int(b.orDefault().Memory))
+			if f != nil {
+				return Result{}, f
+			}
+			if int64(len(enc.JSON)) < enc.Total {
+				return Result{}, &fault.Fault{Kind: fault.ResultTooLarge, Message: fmt.Sprintf("the result has %d bytes as JSON, more than the budget of memory", enc.Total)}
+			}
+			return Result{m.Value(), enc.JSON, m.Steps(), append(p.Notes(), in.Notes...)}, nil
+		}
+	}
+}
+
+// Parse reads a term in either spelling: well-formed JSON, or else the text form. It
+// is what [Compile] and [CompileText] read, without compiling it; src must not change
+// afterwards.
+func Parse(src []byte) (term.Term, error) {
+	if json.Valid(src) {
+		p, f := parse.Code(src, parse.Options{})
+		if f != nil {
+			return nil, f
+		}
+		return p.Term, nil
+	}
+	p, f := text.Parse(src, text.Options{})
+	if f != nil {
+		return nil, f
+	}
+	return p.Term, nil
+}
+
+// Print writes a term in the text form, laid out for reading. [Parse] gives it back.
+func Print(t term.Term) []byte { return text.Print(t) }
+
+// Follow runs p on an input as Start and Run would, with labels; see package flow. It
+// fills in what c says of the program, its inputs and its budgets. shadows are where the
+// inputs come from, the first one's and so on; those that are missing have no labels.
+func (p *Program) Follow(ctx context.Context, in Input, b Budgets, c flow.Config, shadows ...*flow.Shadow) (flow.Result, error) {
+	c.Term, c.Source, c.Tool = p.parsed.Term, p.parsed.Source, p.tool
+	e := b.orDefault()
+	c.Budgets = naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth}
+	c.Inputs = []flow.Input{{Parsed: in.in}}
+	for _, more := range in.more {
+		c.Inputs = append(c.Inputs, flow.Input{Parsed: more})
+	}
+	for i := range c.Inputs {
+		if i < len(shadows) {
+			c.Inputs[i].Shadow = shadows[i]
+		}
+	}
+	return flow.Run(ctx, c)
+}
+
+// A TraceEvent is one evaluation of a term: its place, its variables, what is
+// left of the budget.
+type TraceEvent = naive.Scene
+
+// A TraceEnding is the end of an evaluation of a term and of those that go on with it.
+type TraceEnding = naive.Ending
+
+// Tracing is how [Program.TraceWith] looks at a run.
+type Tracing struct {
+	Tools Tools // may be nil
+	// Visit is called before each evaluation of a term; false ends the trace.
+	// nil: nothing is called.
+	Visit func(TraceEvent) bool
+	// Ended is told of the end of each evaluation; nil: nothing is called.
+	Ended func(TraceEnding)
+	// Asked is told of the steps used before each round of requests; nil: nothing is called.
+	Asked func(steps uint64)
+	// Answer answers a round of requests, in order, as [Machine.Resume] is
+	// given them; nil: every effect is denied. Whoever traces a run that was
+	// recorded answers from the record.
+	Answer func([]Request) []Answer
+}
+
+// Trace runs p as Start and Run would, on the reference evaluator, which is
+// slow, and calls visit before each evaluation of a term. Effects are denied.
+// It returns the result as JSON, its first 256 KiB, with the steps used.
+func (p *Program) Trace(in Input, b Budgets, tools Tools, visit func(TraceEvent)) (Encoded, uint64, *fault.Fault) {
+	return p.TraceWith(in, b, Tracing{Tools: tools, Visit: func(e TraceEvent) bool {
+		visit(e)
+		return true
+	}})
+}
+
+// TraceWith is [Program.Trace] with effects that are answered, and an end that
+// the visitor may choose: the fault is of kind cancelled then.
+func (p *Program) TraceWith(in Input, b Budgets, t Tracing) (Encoded, uint64, *fault.Fault) {
+	e := b.orDefault()
+	v, steps, f := naive.Run(naive.Config{
+		Term: p.parsed.Term, Source: p.parsed.Source, Tool: p.tool, Input: in.in, More: in.more,
+		Budgets: naive.Budgets{Steps: e.Steps, Memory: e.Memory, Depth: e.Depth},
+		Tools:   t.Tools, Handler: t.Answer, Visit: t.Visit, Ended: t.Ended, Asked: t.Asked,
+	})
+	if f != nil {
+		return Encoded{}, steps, f
+	}
+	enc, more, f := text.EncodeWithin(v, 256<<10, e.Memory, steps, e.Steps, nil)
+	return enc, steps + more, f
+}
+
+// Inputs joins inputs for functions of several parameters, one after the other:
+// what comes of the first is applied to the second, and so on. Each costs what
+// the first one does: its own steps, and one for the application. Where anything
+// but a function comes of an input that others follow, the run fails with
+// type_error at the whole code; code that gives no function ignores all of them.
+// Without any the input is null.
+func Inputs(all ...Input) Input {
+	if len(all) == 1 {
+		return all[0]
+	}
+	var joined Input
+	var parsed []*parse.Parsed
+	var progs []eval.Program
+	for _, in := range all {
+		joined.Notes = append(joined.Notes, in.Notes...)
+		parsed = append(append(parsed, in.in), in.more...)
+		if in.prog == nil {
+			progs = append(progs, eval.Program{Term: &term.Unit{}})
+		}
+		for p := in.prog; p != nil; p = p.Next {
+			progs = append(progs, *p)
+		}
+	}
+	if len(progs) == 0 {
+		return joined
+	}
+	for i := range progs[1:] {
+		progs[i].Next = &progs[i+1]
+	}
+	// Whether the program is compiled for evals around it is decided once.
+	progs[0].Evals = slices.ContainsFunc(progs, func(p eval.Program) bool { return p.Evals })
+	joined.prog, joined.in, joined.more = &progs[0], parsed[0], parsed[1:]
+	return joined
+}
+
+// readSteps bounds the inference of a program's types for reading its input.
+const readSteps = 60_000
+
+// ReadInput reads an input by the types that are inferred of the program's parameters,
+// as the server does; see [check.Read]. Several parameters are one record by their
+// names. An empty src is null. Faults: parse_error, and invalid_request for a missing
+// or unknown parameter.
+func (p *Program) ReadInput(src []byte) (Input, error) {
+	env := check.Env{Tool: p.tool}
+	r, f := check.Read(json.RawMessage(src), check.Infer(p.Term(), nil, env, check.Budget{Steps: readSteps, Places: 1}), nil)
+	if f != nil {
+		return Input{}, f
+	}
+	as := InputData
+	if r.Term {
+		as = InputTerm
+	}
+	all := make([]Input, len(r.Values))
+	for i, raw := range r.Values {
+		in, err := ParseInput(raw, as)
+		if err != nil {
+			return Input{}, err
+		}
+		all[i] = in
+	}
+	in := Inputs(all...)
+	in.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], in.Notes...)
+	return in, nil
+}

@@ -1,9 +1,12 @@
 package registry
 
 import (
+	"container/list"
 	"fmt"
 	"slices"
+	"sync"
 	"unicode/utf8"
+	"weak"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -234,4 +237,107 @@ func CheckSize(code []byte) error {
 		Message: fmt.Sprintf("the code has %d bytes, at most %d are read", len(code), MaxCode),
 		Hint:    "Give large data as the input, or build it with a fold, and keep the code small.",
 	}
+}
+
+// mostCompiled bounds the compiled code of all tools of the process, in bytes. It
+// takes up to eighty times what its text does, so that not all of what may be
+// kept can be compiled at once; what isn't in use is compiled again when it is.
+const mostCompiled = 24 << 20
+
+// largeCode is code, in bytes, of which one is compiled at a time: reading it takes
+// a multiple of what is left in the end.
+const largeCode = 16 << 10
+
+var largeTurn sync.Mutex
+
+// A shelf is the code that is compiled now. What it has no room for it takes the
+// program from, going round; code that was used since it was last passed by stays
+// (the clock algorithm, F. J. Corbató, A Paging Experiment with the Multics
+// System, 1968).
+type shelf struct {
+	mu   sync.Mutex
+	most int
+	held int
+	ring []placed
+	hand int
+}
+
+// placed is compiled code on a shelf, which doesn't keep alive what nobody holds.
+type placed struct {
+	code weak.Pointer[code]
+	size int
+}
+
+// compiled is the shelf of the process.
+var compiled = shelf{most: mostCompiled}
+
+// put makes room for code that was just compiled. That itself stays.
+func (s *shelf) put(c *code, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ring = append(s.ring, placed{weak.Make(c), size})
+	s.held += size
+	// Who uses it meanwhile must not keep the hand going round for ever.
+	for turns := 3 * len(s.ring); s.held > s.most && turns > 0; turns-- {
+		if s.hand >= len(s.ring) {
+			s.hand = 0
+		}
+		p := s.ring[s.hand]
+		other := p.code.Value()
+		if other == c || other != nil && other.used.Swap(false) {
+			s.hand++
+			continue
+		}
+		if other != nil {
+			other.prog.Store(nil)
+		}
+		s.held -= p.size
+		last := len(s.ring) - 1
+		s.ring[s.hand] = s.ring[last] // the newest, so that the hand comes to it last
+		s.ring = s.ring[:last]
+		s.hand++
+	}
+}
+
+// maxRemembered is about how many bytes of what is known of versions a process
+// remembers. What is forgotten is worked out again.
+const maxRemembered = 8 << 20
+
+// remembered is the findings that hold something.
+var remembered = &memory{most: maxRemembered}
+
+// A memory forgets what was used longest ago where there is more than fits.
+type memory struct {
+	mu    sync.Mutex
+	most  int
+	bytes int
+	order list.List // of *finding, the newest first
+}
+
+// touch notes that a finding was used, and how large it is. Nobody may hold the
+// finding's lock.
+func (m *memory) touch(f *finding, size int) {
+	for _, old := range m.note(f, size) {
+		old.forget()
+	}
+}
+
+// note gives the findings that have to go.
+func (m *memory) note(f *finding, size int) (gone []*finding) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bytes += size - f.counted
+	f.counted = size
+	if f.place == nil {
+		f.place = m.order.PushFront(f)
+	} else {
+		m.order.MoveToFront(f.place)
+	}
+	for m.bytes > m.most && m.order.Len() > 1 {
+		old := m.order.Remove(m.order.Back()).(*finding)
+		m.bytes -= old.counted
+		old.place, old.counted = nil, 0
+		gone = append(gone, old)
+	}
+	return gone
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,9 +10,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -347,4 +352,157 @@ func (t *Tool) bindings() []Binding {
 	}
 	slices.SortFunc(list, func(a, b Binding) int { return strings.Compare(a.Name, b.Name) })
 	return list
+}
+
+// Reserved is the names that the server keeps for its own tools, whether this
+// version has them or not.
+var Reserved = []string{"evolve", "run", "list", "help", "describe", "history", "journal", "retire"}
+
+// maxName is the length of a name in bytes; maxListed that of one that MCP
+// clients accept.
+const (
+	maxName   = 256
+	maxListed = 64
+)
+
+// checkName refuses what can't be a tool's name.
+func checkName(name string) error {
+	bad := func(message string) error {
+		return &fault.Fault{
+			Kind:    fault.InvalidRequest,
+			Message: message,
+			Got:     display.Truncate([]byte(name), 80),
+			Hint:    `Choose a name of letters, digits, "_", "-" and ".", at most 64 of them, such as "square".`,
+		}
+	}
+	switch {
+	case name == "":
+		return bad("a tool needs a name")
+	case len(name) > maxName:
+		return bad(fmt.Sprintf("a tool's name has at most %d bytes, this one has %d", maxName, len(name)))
+	case !utf8.ValidString(name):
+		return bad("a tool's name is UTF-8")
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return bad("a tool's name has no control characters")
+	}
+	if slices.Contains(Reserved, name) {
+		return &fault.Fault{
+			Kind:    fault.Refused,
+			Message: fmt.Sprintf("the name %q is reserved: %s belong to the server", name, strings.Join(Reserved, ", ")),
+			Got:     name,
+			Hint:    fmt.Sprintf("Evolve it under another name, such as %q.", "my_"+name),
+		}
+	}
+	return nil
+}
+
+// Listed reports whether MCP clients accept the name as that of a tool:
+// [A-Za-z0-9_.-]{1,64}. Any other is reached by run only.
+func Listed(name string) bool {
+	if name == "" || len(name) > maxListed {
+		return false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '_', c == '-', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// What a tool may be published as.
+const (
+	AsTool = "" // a tool, and nothing else
+	// AsPrompt is a prompt: its parameters are the prompt's arguments, and it gives
+	// a text or a list of messages.
+	AsPrompt = "prompt"
+	// AsResource is a resource: it is run on null when it is read.
+	AsResource = "resource"
+)
+
+// checkAs refuses what can't be published. Clients find prompts and resources by
+// their names, so those have names that clients accept.
+func checkAs(d *Definition) error {
+	switch {
+	case d.As != AsTool && d.As != AsPrompt && d.As != AsResource:
+		return &fault.Fault{
+			Kind:    fault.InvalidRequest,
+			Message: fmt.Sprintf("a tool can't be published as %.40q", d.As),
+			Got:     display.Truncate([]byte(d.As), 40),
+			Hint:    `"as" is "prompt" or "resource", or left out.`,
+		}
+	case d.As != AsTool && !Listed(d.Name):
+		return &fault.Fault{
+			Kind:    fault.InvalidRequest,
+			Message: fmt.Sprintf("a %s needs a name that clients accept", d.As),
+			Got:     display.Truncate([]byte(d.Name), 80),
+			Hint:    `Choose a name of letters, digits, "_", "-" and ".", at most 64 of them.`,
+		}
+	}
+	return nil
+}
+
+// checkInput refuses a declared schema that can't be kept.
+func checkInput(d *Definition) error {
+	why := ""
+	switch {
+	case d.input() == nil:
+		return nil
+	case len(d.Input) > check.MaxDeclared:
+		why = fmt.Sprintf("a declared schema has at most %d bytes, this one has %d", check.MaxDeclared, len(d.Input))
+	case d.Input[0] != '{' || !json.Valid(d.Input):
+		why = "a declared schema is an object"
+	case d.As == AsResource:
+		why = "a declared schema is of arguments, and a resource has none"
+	default:
+		return nil
+	}
+	return &fault.Fault{
+		Kind: fault.InvalidRequest, In: "input_schema", Message: why,
+		Hint: `Declare {"type":"object","properties":{…}}, or leave it out.`,
+	}
+}
+
+// narrow refuses a version whose declared schema lets through what its code can't
+// take. It has to be bound.
+func (t *Tool) narrow() *fault.Fault {
+	if t.Input == nil {
+		return nil
+	}
+	_, f := check.Narrow(t.Report(), t.Input)
+	if f != nil {
+		f.In = "input_schema"
+	}
+	return f
+}
+
+// Narrowed is the declared schema of the tool's arguments; nil where none was. The
+// fault says that what is on record can't be used.
+func (t *Tool) Narrowed() (*check.Declared, *fault.Fault) {
+	if t.Input == nil {
+		return nil, nil
+	}
+	k := t.know(ofSchemas)
+	if k.declared == nil {
+		return nil, &fault.Fault{
+			Kind:    fault.Refused,
+			In:      fmt.Sprintf("tool:%s@%d", t.Name, t.Version),
+			Message: fmt.Sprintf("the schema that was declared of %q, version %d, can't be used", t.Name, t.Version),
+			Hint:    fmt.Sprintf("Evolve %q anew, with a schema or without one; don't retry.", t.Name),
+		}
+	}
+	return k.declared, nil
+}
+
+// sameInput reports whether two schemas are declared by the same text.
+func sameInput(a, b json.RawMessage) bool { return bytes.Equal(compact(a), compact(b)) }
+
+// input is the declared schema as it is kept.
+func (d *Definition) input() json.RawMessage {
+	if len(d.Input) == 0 || string(d.Input) == "null" {
+		return nil
+	}
+	return compact(d.Input)
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // A Record is what a journal tells of one run. It is immutable.
@@ -366,4 +369,202 @@ func (r *Record) readEnd(text []byte) error {
 	f, err := r.readFault(data.Error)
 	r.End.Fault = f
 	return err
+}
+
+// ReadRecord reads what a journal tells of a run. It checks first that the events
+// from the run's first to its last, whosever they are, follow each other and are
+// what was recorded; that error is a [*journal.Break].
+func ReadRecord(j journal.Journal, id string) (*Record, error) {
+	events, _, err := j.Read(journal.Query{Run: id})
+	if err != nil {
+		return nil, err
+	}
+	if id == "" || len(events) == 0 {
+		return nil, noRecord("there is no run %q on record%s", id, droppedBefore(j))
+	}
+	if err := follow(j, events[0].Seq, events[len(events)-1].Seq); err != nil {
+		return nil, err
+	}
+	return ParseRecord(j, events)
+}
+
+// droppedBefore says what the journal doesn't know any more.
+func droppedBefore(j journal.Journal) string {
+	cut, _, err := j.Read(journal.Query{Kind: journal.Checkpoint, Limit: 1})
+	if err != nil || len(cut) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; what happened before event %d was dropped by retention", cut[0].Seq+1)
+}
+
+// chainPage is how many events are checked at once.
+const chainPage = 1024
+
+// follow checks the events from one number to another, and that those before and
+// behind fit.
+func follow(j journal.Journal, first, last uint64) error {
+	var before *journal.Event
+	for after := max(first, 2) - 2; ; {
+		page, more, err := j.Read(journal.Query{After: after, Before: last + 2, Limit: chainPage})
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			e := &page[i]
+			if before == nil && e.Seq < first && e.Kind != journal.Checkpoint && e.Seal() != e.Hash {
+				return &journal.Break{Seq: e.Seq, Reason: "it is not what was recorded: its hash differs"}
+			}
+			if before != nil || e.Seq >= first {
+				if err := linked(before, e); err != nil {
+					return err
+				}
+			}
+			before, after = e, e.Seq
+		}
+		if !more || len(page) == 0 {
+			return nil
+		}
+	}
+}
+
+// linked checks an event, and that it follows the one before it.
+func linked(before, e *journal.Event) error {
+	if e.Seal() != e.Hash {
+		return &journal.Break{Seq: e.Seq, Reason: "it is not what was recorded: its hash differs"}
+	}
+	if before == nil {
+		return nil
+	}
+	hash := before.Hash
+	if before.Kind == journal.Checkpoint {
+		hash = before.Prev // of the last event it stands for
+	}
+	switch {
+	case e.Seq != before.Seq+1:
+		return &journal.Break{Seq: e.Seq, Reason: fmt.Sprintf("it follows event %d: events are missing", before.Seq)}
+	case e.Prev != hash:
+		return &journal.Break{Seq: e.Seq, Reason: "it was made after another event than the one before it"}
+	}
+	return nil
+}
+
+// A decision is a recorded request, allowed or denied, with what became of it.
+type decision struct {
+	n          int
+	seq        uint64
+	op, of     string
+	in, at     string
+	branch     string
+	args       recordedText // as they were performed, or asked for where it was denied
+	asked      recordedText // where it isn't nothing: as the program gave them
+	measured   int64        // bytes of arguments of which only that is on record; 0: there are none
+	callee     string       // of a denied call
+	denied     *fault.Fault
+	done       bool // there is an outcome
+	outcome    recordedText
+	outcomeErr *fault.Fault
+}
+
+// recordedText is JSON as it was recorded, or only its digest. The zero value is
+// nothing.
+type recordedText struct {
+	text   json.RawMessage
+	digest *Digest
+}
+
+func (t recordedText) none() bool { return t.text == nil && t.digest == nil }
+
+// is reports whether a text is the one that was recorded.
+func (t recordedText) is(text []byte) bool {
+	if t.digest != nil {
+		return *t.digest == digestOf(text)
+	}
+	return t.text != nil && bytes.Equal(t.text, text)
+}
+
+// answerOf is what became of a request; the fault is the second where the outcome
+// can't be read.
+func (r *Record) answerOf(d *decision) (core.Answer, error) {
+	switch {
+	case d.denied != nil:
+		return core.Answer{Fault: d.denied}, nil
+	case d.outcomeErr != nil:
+		return core.Answer{Fault: d.outcomeErr}, nil
+	}
+	text := []byte(d.outcome.text)
+	if d.outcome.digest != nil {
+		var err error
+		if text, err = r.blob(*d.outcome.digest); err != nil {
+			return core.Answer{}, err
+		}
+	}
+	v, err := journal.ReadValue(text)
+	return core.Answer{Value: v}, err
+}
+
+// differs gives a request's argument as JSON, and in what it differs from the recorded one,
+// its place included if places are compared; "": in nothing.
+func (d *decision) differs(q *core.Request, places bool) (args []byte, what string) {
+	args, same := d.sameArgument(q)
+	switch {
+	case d.callee != "" || d.op != q.Op:
+		what = "operation"
+	case d.of != q.In:
+		what = `"in"`
+	case !same:
+		what = "arguments"
+	case places && (d.at != string(q.At) || d.in != q.Where || d.branch != q.Branch):
+		what = "place"
+	}
+	return args, what
+}
+
+// sameArgument reports whether an argument is the one that was asked with. One
+// that stands alone is the same as a record with only the main one.
+func (d *decision) sameArgument(q *core.Request) (text []byte, same bool) {
+	if q.TooLarge() || d.measured > 0 {
+		return unwritten, d.measured == q.Size
+	}
+	text, err := journal.AppendValue(nil, q.Arg, mostRecorded(q))
+	if err != nil {
+		// It was denied for that, with nothing to compare.
+		return unwritten, d.args.none() && d.asked.none() && d.denied != nil
+	}
+	if !d.asked.none() {
+		return text, d.asked.is(text)
+	}
+	if d.args.is(text) {
+		return text, true
+	}
+	if _, isRecord := value.Force(q.Arg).(*value.Record); isRecord || d.args.digest != nil {
+		return text, false
+	}
+	var args map[string]json.RawMessage
+	if d.denied != nil || json.Unmarshal(d.args.text, &args) != nil || len(args) != 1 {
+		return text, false
+	}
+	for _, only := range args {
+		return text, bytes.Equal(only, text)
+	}
+	return text, false
+}
+
+// unwritten stands for an argument that can't be recorded.
+var unwritten = []byte(`"(a value that can't be recorded)"`)
+
+// shown is a recorded request as a difference shows it.
+func (d *decision) shown() *Asked {
+	a := &Asked{Op: d.op, Of: d.of, In: d.in, At: d.at, Branch: d.branch}
+	if d.callee != "" {
+		a.Op += " " + d.callee
+	}
+	shown := d.args
+	if !d.asked.none() {
+		shown = d.asked
+	}
+	a.Args, a.Digest = shown.text, shown.digest
+	if d.measured > 0 {
+		a.Args = unwritten
+	}
+	return a
 }

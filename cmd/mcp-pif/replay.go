@@ -1,18 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
-
-	"github.com/spf13/cobra"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
@@ -22,6 +24,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/step"
+	"github.com/spf13/cobra"
 )
 
 // replayOptions are the flags of replay.
@@ -277,4 +280,198 @@ func (r *replayer) other(with string) (t *registry.Tool, code []byte, err error)
 		return nil, nil, fmt.Errorf("--with %s: %w", with, err)
 	}
 	return t, t.Source, nil
+}
+
+// shownTerm is how much of a text is shown on a line.
+const shownTerm = 160
+
+// trace prints the points of a walk from some step on up to another; 0: all.
+func trace(ctx context.Context, out io.Writer, w *step.Walk, from, to uint64, asJSON bool) error {
+	var err error
+	walked := w.Each(ctx, func(p *step.Point) bool {
+		if to > 0 && p.Steps > to {
+			return false
+		}
+		if p.Steps < from {
+			return true
+		}
+		if v := p.View(); asJSON {
+			err = cli.PrintLine(out, v)
+		} else {
+			_, err = io.WriteString(out, pointText(&v, false))
+		}
+		return err == nil
+	})
+	return cmp.Or(err, walked)
+}
+
+// pointText is what is shown of a point, in lines, with what comes of it or without.
+func pointText(v *step.View, values bool) string {
+	head := fmt.Sprintf("%6d  ", v.Steps)
+	aside, at := "        ", ""
+	if values { // nothing stands before it that tells of its place
+		aside, at = head, v.Place.Text()+": "
+	}
+	value := "gave " + v.Value
+	if v.Failure != "" {
+		value = "failed: " + v.Failure
+	}
+	switch v.Kind {
+	case step.End:
+		return head + cli.Printable(value) + "\n"
+	case step.Limit:
+		return head + "the run goes on, and isn't looked at further\n"
+	case step.Effect:
+		branch := ""
+		if v.Branch != "" {
+			branch = "branch " + v.Branch + ": "
+		}
+		return aside + "effect " + cli.Printable(at+branch+v.Asked+" gave "+v.Gave) + "\n"
+	case step.Fault:
+		return aside + cli.Printable("failed at "+v.Place.Text()+": "+v.Failure) + "\n"
+	}
+	in := ""
+	if v.Row != "" {
+		in = "  in " + v.Row
+	}
+	text := head + cli.Printable(fmt.Sprintf("left %d  depth %d  %s%s", v.Left, v.Depth, v.Place.Text(), in)) + "\n        " + cli.Printable(v.Term) + "\n"
+	if len(v.Vars) > 0 {
+		vars := make([]string, 0, shownVars)
+		for i, x := range v.Vars {
+			if i == shownVars {
+				vars = append(vars, "…")
+				break
+			}
+			vars = append(vars, x.Name+" = "+cli.FirstLine(x.Value, shownVar))
+		}
+		text += "        where " + cli.Printable(strings.Join(vars, ", ")) + "\n"
+	}
+	if values && v.Value+v.Failure != "" {
+		text += "        " + cli.Printable(strings.Replace(value, "gave", "gives", 1)) + "\n"
+	}
+	return text
+}
+
+// The variables that are shown with each evaluation.
+const (
+	shownVars = 8
+	shownVar  = 60
+)
+
+// oneLine joins the lines of a program. Line ends in strings are escaped.
+func oneLine(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.TrimSpace(strings.Join(lines, " "))
+}
+
+// sinceTime reads when --since is.
+func sinceTime(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateTime, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("--since is a date, a time or a duration such as 24h, not %q", text)
+}
+
+// replayAll replays every run, after the journal was checked as a whole.
+func (o *replayOptions) replayAll(ctx context.Context, cmd *cobra.Command, r *replayer) error {
+	since, err := sinceTime(o.since, time.Now())
+	if err != nil {
+		return err
+	}
+	p := cli.StartProgress(cmd, "checking the journal")
+	_, err = r.store.Verify(ctx)
+	if p.Stop(); err != nil {
+		return cli.Failed(fmt.Errorf("nothing is replayed, since the journal is not as it was recorded: %w", err))
+	}
+	counts := map[string]int{}
+	bad := 0
+	p = cli.StartProgress(cmd, "replaying the runs")
+	defer p.Stop()
+	var differing []run.Verdict
+	err = r.store.Each(ctx, journal.Query{Kind: journal.RunStarted}, func(e *journal.Event) error {
+		if e.Time.Before(since) {
+			return nil
+		}
+		v, err := r.replay(ctx, e.Run)
+		if err != nil {
+			return err
+		}
+		counts[v.Verdict]++
+		p.Done.Add(1)
+		if v.Verdict == run.Identical {
+			return nil
+		}
+		if v.Verdict != run.Incomplete {
+			bad++
+		}
+		differing = append(differing, v)
+		return nil
+	})
+	p.Stop()
+	for _, v := range differing {
+		if wrong := o.printRow(cmd, v); err == nil {
+			err = wrong
+		}
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return cli.Failed(err)
+	}
+	if o.asJSON {
+		if err := cli.PrintLine(cmd.OutOrStdout(), map[string]any{"runs": counts}); err != nil {
+			return cli.Failed(err)
+		}
+	} else {
+		total := 0
+		for _, n := range counts {
+			total += n
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%d runs: %d identical, %d different, %d incomplete, %d that can't be replayed\n",
+			total, counts[run.Identical], counts[run.Different], counts[run.Incomplete], counts[run.Impossible])
+	}
+	if bad > 0 {
+		return &cli.Failure{}
+	}
+	return nil
+}
+
+// printRow shows a run of many that isn't identical.
+func (o *replayOptions) printRow(cmd *cobra.Command, v run.Verdict) error {
+	if o.asJSON {
+		return cli.PrintLine(cmd.OutOrStdout(), v)
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(v.Run+": "+v.Verdict+": "+v.Text))
+	return err
+}
+
+// replay replays a run of a journal whose chain was checked. The error is of the
+// journal.
+func (r *replayer) replay(ctx context.Context, id string) (run.Verdict, error) {
+	events, _, err := r.store.Read(journal.Query{Run: id})
+	if err != nil {
+		return run.Verdict{}, err
+	}
+	rec, err := run.ParseRecord(r.store, events)
+	if err != nil {
+		return run.NoReplay(id, err), nil
+	}
+	options, err := r.options(rec, "")
+	if err != nil {
+		return run.NoReplay(id, err), nil
+	}
+	_, v := mcpserver.Replay(ctx, options)
+	return v, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/term"
@@ -379,4 +380,285 @@ func (c *checker) sinkScope(e env) {
 			c.sinks(b.v)
 		}
 	}
+}
+
+// An asking is the demand that what is given to an operation is of the type that it
+// takes. The host performs no other, so a failure is certain where the part is.
+type asking struct {
+	c    *checker
+	at   *term.Effect
+	seen map[given]bool
+}
+
+// test is that of a part, which is there whenever the operation is asked for if
+// it is certain.
+func (g *asking) test(part string, certain bool, want prim.Kinds) *test {
+	k := testKey{t: g.at, part: part}
+	if !certain {
+		k.inner = "part " + part
+	}
+	x := g.c.testFor(g.at.Pos(), k, 0, want)
+	x.op = g.at.Op
+	return x
+}
+
+// take demands that a part is of a type.
+func (g *asking) take(v *variable, t *Type, part string, sure, certain bool) {
+	c := g.c
+	if v == nil || t.Any || t.Dynamic || len(t.Vars) > 0 || g.seen[given{v, t}] || !c.spend(1) {
+		return
+	}
+	g.seen[given{v, t}] = true
+	x := g.test(part, certain, t.Kinds)
+	x.whole = t.Kinds&prim.KindNumber == prim.KindInt
+	if t.Deep {
+		c.watches(v, prim.KindAny, func(s *shape) {
+			if s.unknown != nil {
+				s.unknown.deep &= t.Kinds
+				x.ok = true
+			} else if c.fits(x, s, t.Kinds) && !s.dynamic {
+				c.parts(s, func(inner *variable) { g.take(inner, t, part, false, false) })
+			}
+		})
+		return
+	}
+	c.takeAs(x, v, t.Kinds, func(s *shape) {
+		if s.record != nil {
+			g.record(s, t, part, sure, certain)
+		} else {
+			g.parts(s, t, part, certain)
+		}
+	})
+}
+
+// parts demands the types of what is in a list or a pair.
+func (g *asking) parts(s *shape, t *Type, part string, certain bool) {
+	if s.item != nil {
+		g.take(s.item, t.Item.or(), part+"/item", false, false)
+	}
+	if s.first != nil {
+		g.take(s.first, t.First.or(), part+"/first", false, certain)
+		g.take(s.second, t.Second.or(), part+"/second", false, certain)
+	}
+}
+
+// record demands the fields of a record.
+func (g *asking) record(s *shape, t *Type, part string, sure, certain bool) {
+	all := g.test(part+"/", certain, prim.KindRecord)
+	wrong := func(format string, args ...any) {
+		all.bad |= prim.KindRecord
+		if all.fault == nil {
+			all.fault = g.mistake(t, fmt.Sprintf(format, args...))
+		}
+	}
+	named := map[string]bool{}
+	for _, f := range t.Fields {
+		named[f.Key] = true
+		v, there := g.c.lookup(s, f.Key, sure && !f.Optional)
+		if there == absent && !f.Optional {
+			wrong("the key %s is missing", quoted(f.Key))
+		} else if there != absent {
+			g.take(v, f.Type, strings.TrimPrefix(part+"/"+keyText(f.Key), "/"), sure && !f.Optional, certain && there == required)
+		}
+	}
+	for _, f := range s.record.fields {
+		if f.presence == required && !named[f.key] && t.Rest == nil {
+			near := ""
+			if best := prim.Closest(short(f.key), fields(t)); best != "" {
+				near = "; did you mean " + quoted(best) + "?"
+			}
+			wrong("unknown key %s%s", quoted(f.key), near)
+		}
+	}
+	all.ok = all.ok || all.bad == 0
+	if t.Rest != nil {
+		g.c.fieldsOf(s, func(key string, v *variable) {
+			if !named[key] {
+				g.take(v, t.Rest, part+"/*", false, false)
+			}
+		})
+	}
+}
+
+// mistake is what an argument fails with that isn't of the type.
+func (g *asking) mistake(t *Type, message string) *fault.Fault {
+	return &fault.Fault{
+		Kind: fault.TypeError, Message: g.at.Op + ": " + message, Expected: t.brief(),
+		Hint: "Give !" + g.at.Op + " what it takes: " + display.Truncate(t.String(), 200) + ".",
+	}
+}
+
+// mistaken is what an argument fails with that is of another kind.
+func mistaken(x *test) *fault.Fault {
+	want, got := wanted(x.want), describe(x.bad)
+	where, hint := x.part, "Give !"+x.op+" what fits."
+	if where == "" {
+		where = "its argument"
+		if x.want == prim.KindRecord { // in JSON an object with an operation's name for its key is a call of that
+			hint = "Give !" + x.op + ` a record of its arguments, {"record":{"NAME":VALUE}}.`
+		}
+	}
+	return &fault.Fault{
+		Kind: fault.TypeError, Message: fmt.Sprintf("%s takes %s as %s, not %s", x.op, want, where, got),
+		Expected: want, Got: got, Hint: hint,
+	}
+}
+
+// permits reports whether each list of capabilities could permit an operation:
+// whether one of it is of the operation's kind and verb, whatever its scope.
+func permits(with [][]string, op string) bool {
+	for _, list := range with {
+		if !slices.ContainsFunc(list, func(text string) bool { return covers(text, op) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// covers reports whether a capability, "fs.read,list:./in", could permit an
+// operation, "fs.read", "call:NAME" or "*".
+func covers(text, op string) bool {
+	name, scope, scoped := strings.Cut(text, ":")
+	kind, verbs, some := strings.Cut(name, ".")
+	opName, tool, _ := strings.Cut(op, ":")
+	opKind, verb, _ := strings.Cut(opName, ".")
+	switch {
+	case op == "*":
+		return true
+	case kind != opKind:
+		return false
+	case kind == "call":
+		return tool == "*" || !scoped || scope == tool || !literal(scope)
+	case kind == "fetch" || verb == "*":
+		return true // fetch's verbs are the methods of requests
+	}
+	return !some || slices.Contains(strings.Split(verbs, ","), verb)
+}
+
+// literal reports whether a scope of calls is one tool's name as it is written.
+func literal(scope string) bool { return !strings.ContainsAny(scope, "*,%") }
+
+// allowed is the operations that lists of capabilities permit together: "fs.read",
+// "fs.*" for all of a kind, "call:NAME", or "call:*".
+func allowed(with [][]string) []string {
+	var ops []string
+	for _, list := range with {
+		for _, text := range list {
+			name, scope, scoped := strings.Cut(text, ":")
+			kind, verbs, some := strings.Cut(name, ".")
+			switch {
+			case kind == "call" && scoped && literal(scope):
+				ops = append(ops, "call:"+scope)
+			case kind == "call":
+				ops = append(ops, "call:*")
+			case kind == "fetch" || !some:
+				ops = append(ops, kind+".*")
+			default:
+				for verb := range strings.SplitSeq(verbs, ",") {
+					ops = append(ops, kind+"."+verb)
+				}
+			}
+		}
+	}
+	slices.Sort(ops)
+	ops = slices.DeleteFunc(slices.Compact(ops), func(op string) bool {
+		if kind, all := strings.CutSuffix(op, ".*"); all {
+			return slices.ContainsFunc(with, func(list []string) bool { return !whole(list, kind) })
+		}
+		return !permits(with, op)
+	})
+	return narrowest(ops)
+}
+
+// whole reports whether a list permits all of a kind.
+func whole(list []string, kind string) bool {
+	return slices.ContainsFunc(list, func(text string) bool {
+		name, _, _ := strings.Cut(text, ":")
+		return name == kind || kind == "fetch" && strings.HasPrefix(name, "fetch.")
+	})
+}
+
+// narrowest leaves out of sorted operations, in place, those that others stand for.
+func narrowest(ops []string) []string {
+	kept := ops[:0]
+	wide := map[string]bool{}
+	for _, op := range ops {
+		if kind, all := strings.CutSuffix(op, "*"); all {
+			wide[kind] = true // "fs." or "call:"
+		}
+	}
+	for _, op := range ops {
+		if kind := op[:strings.IndexAny(op, ".:")+1]; !wide[kind] || op == kind+"*" {
+			kept = append(kept, op)
+		}
+	}
+	return kept
+}
+
+// May reports whether it is an operation ("fs.read", "call:NAME") that it can have
+// performed.
+func (e Effect) May(op string) bool {
+	switch {
+	case e.Inert:
+		return false
+	case e.Op == "*":
+		return permits(e.With, op)
+	}
+	return e.Op == op || e.Op == "call:*" && strings.HasPrefix(op, "call:")
+}
+
+// Ops is the operations that it stands for, sorted: one, or of code that isn't known
+// those that the evals around permit, "fs.*" for all of a kind; nil where it may be
+// any.
+func (e Effect) Ops() []string {
+	switch {
+	case e.Op != "*":
+		return []string{e.Op}
+	case len(e.With) == 0:
+		return nil
+	}
+	return allowed(e.With)
+}
+
+// Any reports whether it may be any operation.
+func (e Effect) Any() bool { return e.Op == "*" && len(e.With) == 0 && !e.Inert }
+
+// Least is the capabilities that would do, as far as the code says: the
+// operations that it can have performed itself, "fs.read:./in" where the code
+// names a capability, "call:NAME" for calls, and for code that isn't known what
+// the evals around it permit. Where Open is set it may take more.
+func (r *Report) Least() []string {
+	var least []string
+	for _, e := range r.Effects {
+		switch {
+		case e.Inert || e.Via != "" || e.Op == "call:*":
+		case e.Op == "*":
+			for _, list := range e.With {
+				least = append(least, list...)
+			}
+		case e.In != "":
+			least = append(least, e.Op+":"+e.In)
+		default:
+			least = append(least, e.Op)
+		}
+	}
+	slices.Sort(least)
+	return slices.Compact(least)
+}
+
+// Unused is those of the declared capabilities by which nothing can be
+// performed: no operation of their kind and verbs is reachable.
+func (r *Report) Unused(declared []string) []string {
+	var unused []string
+	for _, text := range declared {
+		if !slices.ContainsFunc(r.Effects, func(e Effect) bool {
+			if e.Inert || e.Via != "" {
+				return false
+			}
+			return e.Any() || slices.ContainsFunc(e.Ops(), func(op string) bool { return covers(text, op) })
+		}) {
+			unused = append(unused, text)
+		}
+	}
+	return unused
 }

@@ -1,10 +1,15 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // Within says why not every value of type a is one of type b; empty: each is.
@@ -201,4 +206,195 @@ func (s *subtyping) functions(a, b *Type, deep int) string {
 		return "it can ask for anything"
 	}
 	return ""
+}
+
+// Widen returns the report with the input of a run that succeeded in the parameters'
+// types: what was inferred otherwise is proven wrong by it. What doesn't fit is of any
+// type, and the rest stays. Where all fits, or the input isn't one that [Read] reads,
+// the report is as it was.
+func (r *Report) Widen(input json.RawMessage) *Report {
+	c, f := r.call(input, nil, false)
+	params, gives := r.Arguments()
+	if f == nil && len(c.values) == len(params) {
+		for i := range params {
+			params[i].Type = params[i].Type.widen(json.RawMessage(c.values[i].src))
+		}
+	}
+	t := r.Type.arguments(params, gives)
+	if t == r.Type {
+		return r
+	}
+	wide := *r
+	wide.Type, wide.Typed, wide.wide = t, false, true
+	return &wide
+}
+
+// arguments is the type with other parameters and another result, itself where they
+// are the same.
+func (t *Type) arguments(params []Parameter, result *Type) *Type {
+	switch {
+	case len(params) == 0:
+		return result
+	case !t.IsFunction() || t.Name != "":
+		return t // the type doesn't tell its parameters
+	}
+	rest := t.Result.or().arguments(params[1:], result)
+	if params[0].Type == t.Param.or() && rest == t.Result.or() {
+		return t
+	}
+	u := *t
+	u.Param, u.Result = params[0].Type, rest
+	return &u
+}
+
+// widen is the type, made to fit data.
+func (t *Type) widen(raw json.RawMessage) *Type {
+	if isOpen(t) || t.Kinds&^(prim.KindData&^prim.KindQuoted) != 0 {
+		return t
+	}
+	u := t
+	if given, ok := members(raw); ok && t.Kinds&prim.KindRecord != 0 {
+		u = t.widenRecord(given)
+	}
+	var items []json.RawMessage
+	if t.Kinds&prim.KindList != 0 && json.Unmarshal(raw, &items) == nil {
+		item := t.Item.or()
+		for _, i := range items {
+			item = item.widen(i)
+		}
+		if item != t.Item.or() {
+			list := *t
+			list.Item = item
+			u = &list
+		}
+	}
+	if !Fits(raw, u) {
+		return Any
+	}
+	return u
+}
+
+// widenRecord is widen for a record with the members.
+func (t *Type) widenRecord(given []member) *Type {
+	u := *t
+	u.Fields = slices.Clone(t.Fields)
+	changed := false
+	for i, f := range u.Fields {
+		if !f.Optional && !isGiven(given, f.Key) {
+			u.Fields[i].Optional, changed = true, true
+		}
+	}
+	for _, m := range given {
+		at, ok := slices.BinarySearchFunc(u.Fields, m.key, func(f Field, key string) int { return strings.Compare(f.Key, key) })
+		of := &u.Rest
+		if ok {
+			of = &u.Fields[at].Type
+		} else if u.Rest == nil {
+			continue
+		}
+		if wide := (*of).widen(m.value); wide != *of {
+			*of, changed = wide, true
+		}
+	}
+	if !changed {
+		return t
+	}
+	return &u
+}
+
+// Takes is [value.Tool.Takes] of a tool's code. What is known is worked out when it
+// is first asked for, of the code alone: the tools that it calls may be others
+// tomorrow, and a run has to be the same then.
+func Takes(name string, t term.Term) func(param int, v value.Value) bool {
+	params := sync.OnceValue(func() []Parameter {
+		params, _ := Infer(t, nil, Env{Tool: name}, Budget{Steps: takesSteps}).Arguments()
+		return params
+	})
+	return func(param int, v value.Value) bool {
+		all := params()
+		return param >= len(all) || all[param].Type.Admits(v)
+	}
+}
+
+// takesSteps is the budget of what is worked out while a program runs.
+const takesSteps = 100_000
+
+// Admits reports whether a value may be of the type: what isn't known of the type
+// admits every value, and of large values only the first parts are looked at.
+func (t *Type) Admits(v value.Value) bool {
+	return (&admitting{parts: maxAdmitted}).value(t, v, 0)
+}
+
+// The bounds of what [Type.Admits] looks at.
+const (
+	maxAdmitted = 10_000 // parts
+	deepest     = 1_000
+)
+
+type admitting struct {
+	parts int              // that may still be looked at
+	named map[string]*Type // what parts refer to by name
+}
+
+func (a *admitting) value(t *Type, v value.Value, depth int) bool {
+	if a.parts--; a.parts < 0 || depth > deepest || t.Any || t.Dynamic {
+		return true
+	}
+	if t.Name != "" {
+		if a.named == nil {
+			a.named = map[string]*Type{}
+		}
+		a.named[t.Name] = t
+	}
+	for _, name := range t.Vars {
+		if of := a.named[name]; of == nil || a.value(of, v, depth+1) {
+			return true
+		}
+	}
+	v = value.Force(v)
+	if !t.Kinds.Has(v) {
+		return false
+	}
+	part := func(u *Type, v value.Value) bool {
+		if t.Deep {
+			u = t
+		}
+		return a.value(u.or(), v, depth+1)
+	}
+	switch v := v.(type) {
+	case *value.Cons:
+		for ok := true; ok && a.parts > 0; v, ok = value.Force(v.Tail).(*value.Cons) {
+			if !part(t.Item, v.Head) {
+				return false
+			}
+		}
+	case *value.Pair:
+		return part(t.First, v.First) && part(t.Second, v.Second)
+	case *value.Record:
+		return a.record(t, v, part)
+	}
+	return true
+}
+
+func (a *admitting) record(t *Type, r *value.Record, part func(*Type, value.Value) bool) bool {
+	required := 0
+	for _, f := range t.Fields {
+		if !f.Optional {
+			required++
+		}
+	}
+	for _, f := range r.Fields {
+		of := t.Rest
+		if i, ok := slices.BinarySearchFunc(t.Fields, f.Key, func(f Field, key string) int { return strings.Compare(f.Key, key) }); ok {
+			if of = t.Fields[i].Type; !t.Fields[i].Optional {
+				required--
+			}
+		} else if of == nil && !t.Deep {
+			return false
+		}
+		if !part(of, f.Value) {
+			return false
+		}
+	}
+	return required == 0
 }

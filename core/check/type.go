@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -155,4 +156,184 @@ func (t *Type) or() *Type {
 		return Nothing
 	}
 	return t
+}
+
+// finish gives a type its variables' names, in the order of their reading. An
+// unknown that nothing is given of is any value.
+func (d *typeBuilder) finish(t *Type) *Type {
+	taken := map[string]bool{}
+	t.walk(func(u *Type) {
+		for _, v := range append(slices.Clone(u.Vars), u.Name) {
+			if v != "" && !strings.ContainsAny(v[:1], "$#&") {
+				taken[v] = true
+			}
+		}
+	})
+	next := 0
+	name := func(v string) string {
+		if n, ok := d.names[v]; ok {
+			return n
+		}
+		if d.flows && v[0] == '$' {
+			// The same unknown in the types of all terms.
+			return "u" + v[1:]
+		}
+		for {
+			n := string(rune('a' + next%26))
+			if next >= 26 {
+				n += strconv.Itoa(next / 26)
+			}
+			if next++; !taken[n] && (!d.flows || n[0] != 'u') {
+				d.names[v] = n
+				return n
+			}
+		}
+	}
+	d.rename(t, name)
+	return t
+}
+
+// rename goes through a type that nobody else has yet, in the order in which it
+// is written.
+func (d *typeBuilder) rename(t *Type, name func(string) string) {
+	if t == nil || t == Dynamic || t == Any || t == Nothing {
+		return
+	}
+	if strings.HasPrefix(t.Name, "#") {
+		t.Name = name(t.Name)
+	}
+	var vars []string
+	var deep prim.Kinds
+	unknown := false
+	for _, v := range t.Vars {
+		switch v[0] {
+		case '$':
+			if !d.used[v] {
+				unknown = true
+				continue
+			}
+			v = name(v)
+		case '#':
+			v = name(v)
+		case '&':
+			n, _ := strconv.Atoi(v[1:])
+			deep |= prim.Kinds(n)
+			continue
+		}
+		vars = append(vars, v)
+	}
+	slices.Sort(vars)
+	t.Vars = slices.Compact(vars)
+	for _, p := range []*Type{t.Item, t.First, t.Second} {
+		d.rename(p, name)
+	}
+	for _, f := range t.Fields {
+		d.rename(f.Type, name)
+	}
+	d.rename(t.Rest, name)
+	d.rename(t.Param, name)
+	d.rename(t.Result, name)
+	d.rename(t.Gives, name)
+	for _, f := range t.Expects {
+		d.rename(f.Type, name)
+	}
+	d.rename(t.Next, name)
+	switch {
+	case unknown || deep != 0 && t.Kinds&^deep != 0 || t.everything():
+		*t = Type{Kinds: prim.KindAny, Any: true, Dynamic: t.Dynamic, wants: t.wants}
+	case deep != 0:
+		*t = Type{Kinds: deep, Deep: true, Dynamic: t.Dynamic, Vars: t.Vars}
+	}
+}
+
+// everything reports whether a type is all values, in so many words.
+func (t *Type) everything() bool {
+	return t.Kinds == prim.KindAny && !t.Deep && t.special() == 0
+}
+
+// meet is a type of values that are of both types; where it would take too
+// much to say which are, of fewer.
+func (d *typeBuilder) meet(a, b *Type, deep int) *Type {
+	a, b = a.or(), b.or()
+	switch {
+	case a == b || a.String() == b.String():
+		return a
+	case a.Any:
+		return b
+	case b.Any:
+		return a
+	case !d.flows && isUnknown(a) && isUnknown(b):
+		return &Type{Vars: append(slices.Clone(a.Vars), b.Vars...)}
+	case a.Name != "" || b.Name != "" || deep > 20:
+		return Nothing
+	case a.Kinds == 0 && a.Dynamic && len(a.Vars) == 0:
+		return b
+	case b.Kinds == 0 && b.Dynamic && len(b.Vars) == 0:
+		return a
+	}
+	t := &Type{Kinds: a.Kinds & b.Kinds, Dynamic: a.Dynamic && b.Dynamic}
+	for _, v := range a.Vars {
+		if slices.Contains(b.Vars, v) {
+			t.Vars = append(t.Vars, v)
+		}
+	}
+	if a.Deep || b.Deep {
+		if a.Deep && b.Deep {
+			t.Deep = true
+			return t
+		}
+		// The parts of one have to be of the other.
+		t.Kinds &= plain
+		return t
+	}
+	deep++
+	if t.Kinds&prim.KindList != 0 {
+		t.Item = d.meet(a.Item, b.Item, deep)
+	}
+	if t.Kinds&prim.KindPair != 0 {
+		t.First, t.Second = d.meet(a.First, b.First, deep), d.meet(a.Second, b.Second, deep)
+	}
+	if t.Kinds&prim.KindRecord != 0 && !d.meetRecords(t, a, b, deep) {
+		t.Kinds &^= prim.KindRecord
+	}
+	// What is to be a function of both, or code, isn't worked out.
+	t.Kinds &^= prim.KindFunction | prim.KindQuoted | prim.KindContinuation
+	return t
+}
+
+// isUnknown reports whether a type is that of an unknown: two of them that are
+// to be one value are that.
+func isUnknown(t *Type) bool {
+	return t.Kinds == 0 && !t.Dynamic && len(t.Vars) > 0 && t.Name == "" &&
+		!slices.ContainsFunc(t.Vars, func(v string) bool { return v[0] != '$' })
+}
+
+func (d *typeBuilder) meetRecords(t, a, b *Type, deep int) bool {
+	of := func(t *Type, key string) (Field, bool) {
+		for _, f := range t.Fields {
+			if f.Key == key {
+				return f, true
+			}
+		}
+		return Field{Key: key, Type: t.Rest, Optional: true}, t.Rest != nil
+	}
+	var keys []string
+	for _, f := range append(slices.Clone(a.Fields), b.Fields...) {
+		keys = append(keys, f.Key)
+	}
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		f, okA := of(a, key)
+		g, okB := of(b, key)
+		switch {
+		case okA && okB:
+			t.Fields = append(t.Fields, Field{key, d.meet(f.Type, g.Type, deep), f.Optional && g.Optional})
+		case okA && !f.Optional || okB && !g.Optional:
+			return false
+		}
+	}
+	if a.Rest != nil && b.Rest != nil {
+		t.Rest = d.meet(a.Rest, b.Rest, deep)
+	}
+	return true
 }

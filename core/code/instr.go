@@ -23,7 +23,7 @@
 //
 // Where an eval may narrow what is permitted, functions capture the authority
 // of their creation as a variable that the compiler adds, and begin with an
-// instruction that narrows what is permitted to it (authority.go).
+// instruction that narrows what is permitted to it (gencall.go).
 //
 // # Steps
 //

@@ -29,7 +29,7 @@ const (
 	kEval   // a, scope, t
 	kTool   // list: name, input; pre: 1 where that is the list of several
 	kPar    // list
-	kSort   // a the list, key, body what it means: see gensort.go
+	kSort   // a the list, key, body what it means: see genprim.go
 )
 
 // A node is a term with its variables resolved and its applications gathered.

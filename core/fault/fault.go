@@ -116,3 +116,88 @@ func (p Pointer) Key(name string) Pointer {
 func (p Pointer) Index(i int) Pointer {
 	return p + "/" + Pointer(strconv.Itoa(i))
 }
+
+// Kind is a stable, snake_case class of failure.
+type Kind string
+
+// The kinds of failure. [Codes] says when each occurs.
+const (
+	ParseError     Kind = "parse_error"
+	Unbound        Kind = "unbound"
+	TypeError      Kind = "type_error"
+	DivisionByZero Kind = "division_by_zero"
+	EmptyList      Kind = "empty_list"
+	RuntimeError   Kind = "runtime_error"
+	MissingKey     Kind = "missing_key"
+	OutOfRange     Kind = "out_of_range"
+	Raised         Kind = "raised"
+	OutOfFuel      Kind = "out_of_fuel"
+	OutOfMemory    Kind = "out_of_memory"
+	TooDeep        Kind = "too_deep"
+	ResultTooLarge Kind = "result_too_large"
+	Overloaded     Kind = "overloaded"
+	Cancelled      Kind = "cancelled"
+	Timeout        Kind = "timeout"
+	NoTool         Kind = "no_tool"
+	Refused        Kind = "refused"
+	FlowError      Kind = "flow_error"
+	Denied         Kind = "denied"
+	EffectFailed   Kind = "effect_failed"
+	OutcomeUnknown Kind = "outcome_unknown"
+	Conflict       Kind = "conflict"
+	InvalidRequest Kind = "invalid_request"
+	Deviated       Kind = "deviated"
+	Internal       Kind = "internal"
+)
+
+// A Code is one row of the table of kinds.
+type Code struct {
+	Kind Kind
+	// When completes the sentence "KIND occurs when …".
+	When string
+	// Example is a term in JSON whose evaluation (or parse) gives the kind;
+	// empty where the kind arises outside the language.
+	Example string
+	// Uncatchable is set for failures a program can't turn into a value.
+	Uncatchable bool
+}
+
+// Codes is the table of all kinds, in the order of the constants.
+var Codes = []Code{
+	{Kind: ParseError, When: "a term can't be read: unknown operation, wrong shape, broken JSON, a bound of the parser", Example: `{"add":[1]}`},
+	{Kind: Unbound, When: "a variable is used that nothing around it binds", Example: `{"var":"x"}`},
+	{Kind: TypeError, When: "an operation is given a value of a kind it doesn't take", Example: `{"add":["a",1]}`},
+	{Kind: DivisionByZero, When: "div or mod is given 0 as the divisor", Example: `{"div":[1,0]}`},
+	{Kind: EmptyList, When: "head or tail is given the empty list", Example: `{"head":[]}`},
+	{Kind: RuntimeError, When: "system context is used where there is none (self, continue), an unknown tool is named in code_of, or evals nest deeper than 100", Example: `{"self":true}`},
+	{Kind: MissingKey, When: "get names a key the record doesn't have and gives no default"},
+	{Kind: OutOfRange, When: "an index or a number lies outside what the operation can take"},
+	{Kind: Raised, When: "a program says so with raise"},
+	{Kind: OutOfFuel, When: "the budget of steps is used up", Example: `{"app":{"func":{"lam":"x","body":{"app":{"func":{"var":"x"},"arg":{"var":"x"}}}},"arg":{"lam":"x","body":{"app":{"func":{"var":"x"},"arg":{"var":"x"}}}}}}`, Uncatchable: true},
+	{Kind: OutOfMemory, When: "values and frames need more bytes than the budget of memory", Uncatchable: true},
+	{Kind: TooDeep, When: "more non-tail applications, fold bodies and evals are pending than the budget of depth allows", Uncatchable: true},
+	{Kind: ResultTooLarge, When: "a result's JSON would be larger than the budget of memory"},
+	{Kind: Overloaded, When: "the server has no room for this run now: its pool of memory or its queue is full", Uncatchable: true},
+	{Kind: Cancelled, When: "the caller took the call back", Uncatchable: true},
+	{Kind: Timeout, When: "the run took longer than the operator allows, by the wall clock", Uncatchable: true},
+	{Kind: NoTool, When: "a tool is named that doesn't exist"},
+	{Kind: Refused, When: "evolve won't make a tool: it uses what was not declared, declares what was not granted, or an example differs; or what is on record of a tool was changed"},
+	{Kind: FlowError, When: "evolve won't make a tool: what it gives an operation breaks, each time, a rule of the operator about where data may go"},
+	{Kind: Denied, When: "an effect is asked for without the authority for it"},
+	{Kind: EffectFailed, When: "an effect was carried out and failed"},
+	{Kind: OutcomeUnknown, When: "an effect that is not idempotent was interrupted, so that nobody knows whether it happened"},
+	{Kind: Conflict, When: "a tool changed since the version the caller named"},
+	{Kind: InvalidRequest, When: "a call's arguments are not what the tool takes"},
+	{Kind: Deviated, When: "a run that does a plan would do something else; it is stopped before that", Uncatchable: true},
+	{Kind: Internal, When: "this program has a defect; the message says where to report it", Uncatchable: true},
+}
+
+// Catchable reports whether a program may turn a failure of this kind into a value.
+func (k Kind) Catchable() bool {
+	for i := range Codes {
+		if Codes[i].Kind == k {
+			return !Codes[i].Uncatchable
+		}
+	}
+	return false
+}

@@ -39,7 +39,7 @@ func TestCodes(t *testing.T) {
 // kinds reads the constants of type Kind from the source.
 func kinds(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "kind.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "fault.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,9 @@
 package json
 
 import (
+	"fmt"
+	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -146,4 +149,226 @@ func unit(s string, i int) (r rune, ok bool) {
 		}
 	}
 	return r, true
+}
+
+// An Error is where a text is no JSON, and what it should have there.
+type Error struct {
+	At   int // the offset in bytes
+	Want string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("byte %d: expected %s", e.At, e.Want) }
+
+// Read reads one JSON value of at most so many brackets inside each other, and nothing
+// after it. Where look isn't nil, it is told of the work as it is done: about the values,
+// and every 32 bytes of strings.
+func Read(s string, maxNesting int, look func(parts int)) (value.Value, *Error) {
+	r := reader{s: s, left: maxNesting, max: maxNesting, look: look}
+	v := r.value()
+	if r.space(); r.bad == nil && r.i < len(s) {
+		r.fail("the end")
+	}
+	if r.bad != nil {
+		return nil, r.bad
+	}
+	return v, nil
+}
+
+// A reader stands at byte i of a text.
+type reader struct {
+	s         string
+	i         int
+	left, max int // brackets that may still be opened, and in all
+	look      func(parts int)
+	bad       *Error
+}
+
+const bytesPerPart = 32
+
+func (r *reader) work(parts int) {
+	if r.look != nil {
+		r.look(parts)
+	}
+}
+
+// fail notes what was wanted where the reader stands.
+func (r *reader) fail(want string) value.Value {
+	if r.bad == nil {
+		r.bad = &Error{r.i, want}
+	}
+	return nil
+}
+
+func (r *reader) space() {
+	for r.i < len(r.s) && (r.s[r.i] == ' ' || r.s[r.i] == '\n' || r.s[r.i] == '\t' || r.s[r.i] == '\r') {
+		r.i++
+	}
+}
+
+// next skips blanks and reports whether c comes then, which it takes.
+func (r *reader) next(c byte) bool {
+	r.space()
+	if r.i < len(r.s) && r.s[r.i] == c {
+		r.i++
+		return true
+	}
+	return false
+}
+
+func (r *reader) word(word string, v value.Value) value.Value {
+	if !strings.HasPrefix(r.s[r.i:], word) {
+		return r.fail("a JSON value")
+	}
+	r.i += len(word)
+	return v
+}
+
+func (r *reader) value() value.Value {
+	r.work(2)
+	if r.space(); r.i == len(r.s) {
+		return r.fail("a JSON value")
+	}
+	switch c := r.s[r.i]; {
+	case c == '{' || c == '[':
+		if r.left == 0 {
+			return r.fail(fmt.Sprintf("at most %d brackets inside each other", r.max))
+		}
+		r.i++
+		r.left--
+		var v value.Value
+		if c == '{' {
+			v = r.object()
+		} else {
+			v = r.array()
+		}
+		r.left++
+		return v
+	case c == '"':
+		return value.Str(r.string())
+	case c == 't':
+		return r.word("true", value.Bool(true))
+	case c == 'f':
+		return r.word("false", value.Bool(false))
+	case c == 'n':
+		return r.word("null", value.Unit{})
+	case c == '-' || c-'0' <= 9:
+		return r.number()
+	}
+	return r.fail("a JSON value")
+}
+
+func (r *reader) array() value.Value {
+	var all []value.Value
+	if r.next(']') {
+		return value.Nil{}
+	}
+	for {
+		all = append(all, r.value())
+		switch {
+		case r.bad != nil:
+			return nil
+		case r.next(']'):
+			return value.FromSlice(all)
+		case !r.next(','):
+			return r.fail(`"," or "]"`)
+		}
+	}
+}
+
+func (r *reader) object() value.Value {
+	if r.next('}') {
+		return &value.Record{}
+	}
+	var fields []value.Field
+	seen := map[string]struct{}{}
+	for {
+		if r.space(); r.i == len(r.s) || r.s[r.i] != '"' {
+			return r.fail("a key in double quotes")
+		}
+		start := r.i
+		key := r.string()
+		if _, dup := seen[key]; dup && r.bad == nil {
+			r.i = start
+			return r.fail("each key once in its object")
+		}
+		seen[key] = struct{}{}
+		if r.bad == nil && !r.next(':') {
+			r.fail("a colon after the key")
+		}
+		if r.bad != nil {
+			return nil
+		}
+		fields = append(fields, value.Field{Key: key, Value: r.value()})
+		switch {
+		case r.bad != nil:
+			return nil
+		case r.next('}'):
+			slices.SortFunc(fields, func(a, b value.Field) int {
+				r.work(1 + min(len(a.Key), len(b.Key))/bytesPerPart)
+				return strings.Compare(a.Key, b.Key)
+			})
+			return &value.Record{Fields: fields}
+		case !r.next(','):
+			return r.fail(`"," or "}"`)
+		}
+	}
+}
+
+func (r *reader) number() value.Value {
+	end := r.i
+	for end < len(r.s) && strings.IndexByte("0123456789+-.eE", r.s[end]) >= 0 {
+		end++
+	}
+	s := r.s[r.i:end]
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && s == strconv.FormatInt(n, 10) {
+		r.i = end
+		return value.NewInt(n)
+	}
+	d, ok := value.ParseDec(s)
+	if !ok {
+		return r.fail("a JSON number of at most 4096 digits")
+	}
+	r.i = end
+	if strings.ContainsAny(s, ".eE") {
+		return d
+	}
+	return value.NewBig(new(big.Int).Set(d.Unscaled()))
+}
+
+// string reads the string that begins here; "" where it fails.
+func (r *reader) string() string {
+	r.i++
+	start := r.i
+	var out []byte
+	for r.i < len(r.s) {
+		switch c := r.s[r.i]; {
+		case c == '"':
+			out = append(out, r.s[start:r.i]...)
+			r.work(len(out) / bytesPerPart)
+			r.i++
+			return string(out)
+		case c < ' ':
+			r.fail("no control character in a string")
+			return ""
+		case c == '\\':
+			r.work(1)
+			out = append(out, r.s[start:r.i]...)
+			c, n, half := Unescape(r.s, r.i)
+			switch {
+			case half:
+				r.fail("both halves of a surrogate pair")
+				return ""
+			case n == 0:
+				r.fail(`an escape: \" \\ \/ \b \f \n \r \t or \u and four hexadecimal digits`)
+				return ""
+			}
+			out = utf8.AppendRune(out, c)
+			r.i += n
+			start = r.i
+		default:
+			r.i++
+		}
+	}
+	r.fail("a closing double quote")
+	return ""
 }

@@ -2,6 +2,8 @@ package parse
 
 import (
 	"fmt"
+	"math/big"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -413,4 +415,230 @@ func (b *builder) failEffectName(i, k uint32) term.Term {
 		Got:      display.Truncate(b.string(k), 40),
 		Hint:     `Write an effect as in {"fs.read":{"path":"a.txt"}}, a record as {"record":{"a.b":T}}.`,
 	})
+}
+
+// maxNotes is how many notes one parse gives; the rest are counted.
+const maxNotes = 20
+
+// A note is about a node, whose place is worked out at the end.
+type note struct {
+	node uint32
+	text string
+}
+
+func (b *builder) note(i uint32, text string) {
+	if len(b.notes) == maxNotes {
+		b.quiet++
+		return
+	}
+	b.notes = append(b.notes, note{i, text})
+}
+
+// finishNotes gives the notes their places, in the order of the source.
+func (b *builder) finishNotes() []string {
+	if len(b.notes) == 0 {
+		return nil
+	}
+	sort.SliceStable(b.notes, func(x, y int) bool { return b.notes[x].node < b.notes[y].node })
+	notes := make([]string, len(b.notes))
+	for k, n := range b.notes {
+		notes[k] = place(b.pointer(0, n.node)) + ": " + n.text
+	}
+	if b.quiet > 0 {
+		notes = append(notes, fmt.Sprintf("and %d more like these", b.quiet))
+	}
+	return notes
+}
+
+// place returns a pointer as a note begins with it.
+func place(p fault.Pointer) string {
+	if p == "" {
+		return "/"
+	}
+	return string(p)
+}
+
+func (b *builder) noteRounded(i uint32, s string, small int64, large *big.Int) {
+	if len(b.notes) == maxNotes {
+		b.quiet++
+		return
+	}
+	to := strconv.FormatInt(small, 10)
+	if large != nil {
+		to = large.String()
+	}
+	b.note(i, display.Truncate(s, 40)+" was rounded to "+display.Truncate(to, 40))
+}
+
+// notePair reports a function of two parameters, the node i, that is passed one pair.
+func (b *builder) notePair(i uint32, r *prim.Row, f term.Term) {
+	if l, ok := f.(*term.Lam); ok {
+		if inner, ok := l.Body.(*term.Lam); ok {
+			b.note(i, fmt.Sprintf(`%s passes its function one pair; take its parts with {"lam":{"pair":[{"var":%q},{"var":%q}]},"body":T}`, r.Name, l.Param, inner.Param))
+		}
+	}
+}
+
+// noteExtra reports the keys of the object i beside the operation r, whose value is
+// v.
+func (b *builder) noteExtra(i, v uint32, r *prim.Row) {
+	n := &b.nodes[i]
+	for k := i + 1; k < n.next; k = b.nodes[k+1].next {
+		if k+1 == v {
+			continue
+		}
+		name := b.string(k)
+		if r.Shape == prim.Lambda && name == "body" || r.Shape == prim.Within && name == "with" {
+			continue
+		}
+		b.noteKey(k, name, r.Name)
+	}
+}
+
+// noteMembers reports the members of v that the operation r doesn't use.
+func (b *builder) noteMembers(v uint32, r *prim.Row) {
+	n := &b.nodes[v]
+	for k := v + 1; k < n.next; k = b.nodes[k+1].next {
+		if name := b.string(k); b.unusedBy(r, name) {
+			b.noteKey(k, name, r.Name)
+		}
+	}
+}
+
+func (b *builder) noteKey(k uint32, name, winner string) {
+	if len(b.notes) == maxNotes {
+		b.quiet++
+		return
+	}
+	text := fmt.Sprintf("the key %s was ignored beside %q", display.Truncate(strconv.Quote(name), 40), winner)
+	if _, r, ok := prim.Lookup(name); ok {
+		if r.Falls && !b.fits(r, k+1) {
+			text += fmt.Sprintf("; it has not the shape %s needs: %s", r.Name, r.Spelling())
+		} else {
+			text += "; an object is one operation, and this one comes first"
+		}
+	} else if near := prim.Nearest(name); near != "" {
+		text += fmt.Sprintf("; did you mean %q?", near)
+	}
+	b.note(k, text)
+}
+
+// pointer returns the place of node i relative to node root, which is around it; for
+// a key, the place of its value. It is put together in one buffer, since sources may
+// be thousands of parts deep.
+func (b *builder) pointer(root, i uint32) fault.Pointer {
+	const start = fault.Pointer("")
+	var p []byte
+	at := root
+	for at != i {
+		n := &b.nodes[at]
+		found := false
+		j := at + 1
+		switch n.kind() {
+		case array:
+			for k := 0; j < n.next; k++ {
+				if end := b.nodes[j].next; i < end {
+					p, at, found = append(p, start.Index(k)...), j, true
+					break
+				}
+				j = b.nodes[j].next
+			}
+		case object:
+			for j < n.next {
+				if end := b.nodes[j+1].next; i < end {
+					p, at, found = append(p, start.Key(b.string(j))...), j+1, true
+					if i == j {
+						return fault.Pointer(p)
+					}
+					break
+				}
+				j = b.nodes[j+1].next
+			}
+		}
+		if !found {
+			return fault.Pointer(p)
+		}
+	}
+	return fault.Pointer(p)
+}
+
+// find returns the node that begins at an offset; keys don't count.
+func (b *builder) find(pos int) (uint32, bool) {
+	i, ok := slices.BinarySearchFunc(b.nodes, pos, func(n node, pos int) int { return int(n.off) - pos })
+	return uint32(i), ok
+}
+
+// rescan reads a source that was parsed before.
+func (b *builder) rescan(src *term.Source) bool {
+	if src == nil {
+		return false
+	}
+	b.reset(string(src.Text))
+	b.reserve()
+	return b.scan(0, MaxValues) == nil
+}
+
+// At sets the fault's At, In and Fragment to the term at offset pos of a
+// source, relative to the term at offset root. In is left as it is where it is
+// set already or the source has no name.
+func At(f *fault.Fault, src *term.Source, root, pos int) {
+	f.At, f.Fragment = locate(src, root, pos)
+	if src != nil {
+		prim.NamePattern(f, src.Text, pos)
+	}
+	if src != nil && f.In == "" {
+		f.In = src.In
+	}
+}
+
+// locate returns the pointer of the term at offset pos of a JSON source relative to
+// the term at offset root, which is around it (0: the whole source), and the source
+// there. It reads the source again, so it is for failures only. If pos is no place of a
+// term inside root the pointer is empty.
+func locate(src *term.Source, root, pos int) (p fault.Pointer, fragment string) {
+	b := builders.Get().(*builder)
+	defer b.release()
+	if !b.rescan(src) {
+		return "", ""
+	}
+	i, ok := b.find(pos)
+	if !ok {
+		return "", ""
+	}
+	r := uint32(0)
+	if root > 0 {
+		r, ok = b.find(root)
+		if !ok {
+			r = 0
+		}
+	}
+	if i < r || i >= b.nodes[r].next {
+		r = 0
+	}
+	return b.pointer(r, i), b.fragment(i)
+}
+
+// LocateAll returns the pointers of the terms at many offsets, relative to the term at
+// offset root, with one reading of the source. In the text form, which has no pointers,
+// they are empty.
+func LocateAll(src *term.Source, root int, at []int) []fault.Pointer {
+	pointers := make([]fault.Pointer, len(at))
+	if src.Form == term.PIF {
+		return pointers
+	}
+	b := builders.Get().(*builder)
+	defer b.release()
+	if !b.rescan(src) {
+		return pointers
+	}
+	r, ok := b.find(root)
+	if !ok {
+		r = 0
+	}
+	for k, pos := range at {
+		if i, ok := b.find(pos); ok && i >= r && i < b.nodes[r].next {
+			pointers[k] = b.pointer(r, i)
+		}
+	}
+	return pointers
 }

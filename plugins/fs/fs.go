@@ -1,6 +1,6 @@
 // Package fs is the plugin of the kind fs: files and directories below one that
 // the operator granted. It exports [Plugin]; fs.go has the table of operations,
-// scope.go opens and guards, walk.go walks, at.go and osroot.go are the two ways to the
+// scope.go opens and guards, dir.go walks, at.go and osroot.go are the two ways to the
 // system.
 //
 // The grant is an open directory and stays that one when it is renamed or
@@ -31,8 +31,18 @@ package fs
 
 import (
 	"context"
+	"errors"
+	iofs "io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -72,4 +82,138 @@ func Plugin() sdk.Plugin {
 			sdk.Op("remove", "removes a file, a link or an empty directory, with recursive also what is in it", flags["remove"], remove),
 		},
 	}
+}
+
+const (
+	maxPathBytes = 4096 // bytes
+	maxNameBytes = 255  // bytes, as on nearly every file system
+)
+
+// split takes a path of a program apart into names: none for "." and "./". It
+// refuses whatever a system could take for something else than names below a
+// directory: absolute paths, "..", a slash at the end, empty names, control
+// characters, and on Windows devices, drives, streams and backslashes.
+func split(path string) ([]string, error) {
+	bad := func(why string) error {
+		return sdk.Fail("invalid", "the path %s %s", quote(path), why)
+	}
+	switch {
+	case path == "":
+		return nil, sdk.Fail("invalid", "the path is empty").WithHint(`Write "." for the capability's root.`)
+	case len(path) > maxPathBytes:
+		return nil, sdk.Fail("invalid", "the path %s has %d bytes; at most %d are possible", quote(path), len(path), maxPathBytes)
+	case !utf8.ValidString(path):
+		return nil, bad("isn't UTF-8")
+	case strings.ContainsFunc(path, unicode.IsControl):
+		return nil, bad("has a control character in it")
+	}
+	rest := strings.TrimPrefix(path, "./")
+	if path == "." || rest == "" {
+		return nil, nil
+	}
+	if strings.HasPrefix(path, "/") || filepath.VolumeName(path) != "" {
+		return nil, sdk.Fail("invalid", "the path %s is absolute", quote(path)).WithHint("Paths are relative to the capability's root.")
+	}
+	if strings.HasSuffix(path, "/") {
+		return nil, bad("ends in a slash: leave it out")
+	}
+	names := strings.Split(rest, "/")
+	for _, name := range names {
+		switch {
+		case name == "":
+			return nil, bad("has an empty name in it")
+		case name == ".." || name == ".":
+			return nil, bad("has the name " + name + " in it: paths go down only")
+		case len(name) > maxNameBytes:
+			return nil, sdk.Fail("invalid", "the name %s has %d bytes; at most %d are possible", quote(name), len(name), maxNameBytes)
+		case isTemporary(name):
+			return nil, bad("has a name in it that is kept for writing files")
+		case runtime.GOOS == "windows" && odd(name):
+			return nil, bad("has a name in it that Windows takes for something else")
+		}
+	}
+	if !filepath.IsLocal(filepath.FromSlash(rest)) {
+		return nil, bad("isn't below the capability's root")
+	}
+	return names, nil
+}
+
+// odd reports names that Windows doesn't take literally: streams of a file,
+// patterns, and ends that it drops.
+func odd(name string) bool {
+	return strings.ContainsAny(name, `<>:"|?*\`) || strings.TrimRight(name, ". ") != name
+}
+
+// nameable reports whether a program could say the name of an entry.
+func nameable(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// quote returns a path as messages show it: as the program said it, bounded, and
+// without anything that acts on a terminal.
+func quote(path string) string {
+	const most = 200
+	if len(path) > most {
+		return strconv.Quote(display.Prefix(path, most)) + "…"
+	}
+	return strconv.Quote(path)
+}
+
+// because turns an error of the system into a failure about a path. No text of
+// the system's but its words for an error number gets through: the others hold
+// paths of this machine.
+func because(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if f, ok := errors.AsType[sdk.Failure](err); ok {
+		return f
+	}
+	name := quote(path)
+	for _, c := range reasons {
+		if errors.Is(err, c.err) {
+			f := sdk.Fail(c.code, "%s", strings.ReplaceAll(c.says, "PATH", name))
+			f.Hint, f.Retryable = c.hint, c.passes
+			return f
+		}
+	}
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
+		return sdk.Fail("failed", "%s: the system says: %s", name, number.Error())
+	}
+	return sdk.Fail("failed", "%s: the system refused for a reason it doesn't name", name)
+}
+
+// reasons is the errors that have a failure of their own, the first that fits.
+var reasons = []struct {
+	err        error
+	code, says string
+	hint       string
+	passes     bool
+}{
+	{context.Canceled, "timeout", "PATH: stopped before it was done", "", false},
+	{context.DeadlineExceeded, "timeout", "PATH: not done in time", "", true},
+	{errClosed, "failed", "PATH: the capability is closed", "", false},
+	{errLink, "denied", "PATH is a link, or lies behind one; links aren't followed here", "Use the path that the link leads to, if it is within the capability's root.", false},
+	{errEscapes, "denied", "PATH lies behind a link that leads out of the capability's root", "", false},
+	{errChanging, "conflict", "PATH is being replaced again and again", "", true},
+	{errLoop, "denied", "PATH lies behind too many links", "", false},
+	{syscall.ELOOP, "denied", "PATH lies behind too many links", "", false},
+	{errIrregular, "not_a_file", "PATH is neither a file nor a directory; only files can be opened", "", false},
+	{syscall.EISDIR, "not_a_file", "PATH is a directory", "", false},
+	{syscall.ENOTEMPTY, "conflict", "PATH is a directory that isn't empty", "Set recursive to remove what is in it, too.", false},
+	{iofs.ErrNotExist, "not_found", "PATH not found", "", false},
+	{iofs.ErrExist, "exists", "PATH exists already", "", false},
+	{syscall.ENOTDIR, "not_a_directory", "PATH is not a directory, or goes through a file", "", false},
+	{iofs.ErrPermission, "denied", "PATH: the operating system doesn't permit it", "", false},
+	{syscall.EROFS, "denied", "PATH is on a read-only file system", "", false},
+	{syscall.ENAMETOOLONG, "invalid", "PATH has too long a name for this file system", "", false},
+	{syscall.EILSEQ, "invalid", "PATH has a name that this file system can't hold", "", false},
+	{syscall.EXDEV, "failed", "PATH: the two places are on different file systems", "Write the content at the new place and remove the old one.", false},
+	{syscall.ENOSPC, "failed", "PATH: there is no space left", "", false},
+	{syscall.EDQUOT, "failed", "PATH: the disk quota is used up", "", false},
+	{syscall.EFBIG, "failed", "PATH: larger than a file may be here", "", false},
+	{syscall.EBUSY, "conflict", "PATH is in use by the operating system", "", true},
+	{syscall.ETXTBSY, "conflict", "PATH is a program that is running", "", true},
+	{syscall.EMFILE, "failed", "PATH: too many files are open", "", true},
+	{syscall.ENFILE, "failed", "PATH: too many files are open", "", true},
 }

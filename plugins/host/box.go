@@ -45,7 +45,7 @@ const (
 	privilegeProcesses = "processes" // starting others, in the same sandbox
 	privilegeFiles     = "files:"    // reading what is at the path after it
 	// And what the host gives by itself, package wire's PrivilegeState,
-	// PrivilegeVariable and PrivilegeCommand: see keep.go and command.go.
+	// PrivilegeVariable and PrivilegeCommand: see host.go and launch.go.
 )
 
 // A box is the sandbox of one process.

@@ -18,8 +18,7 @@
 // ([Compare]). The kinds that ship, and those that will, are [Reserved].
 //
 // Files: lock.go reads and writes; entry.go is an entry and its manifest;
-// program.go and folder.go hash; compare.go is the difference of two entries;
-// shown.go makes a stranger's text fit for a terminal.
+// with the difference of two; program.go and folder.go hash; shown.go makes a stranger's text fit for a terminal.
 package lock
 
 import (

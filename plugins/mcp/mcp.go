@@ -19,7 +19,7 @@
 // it lists, call.go one request and how it fails, answer.go what comes of it, ask.go what the
 // server asks the user.
 // exchange.go is what a transport knows of a request; stdio.go with process.go and http.go
-// are the transports, frame.go and event.go their bounds.
+// are the transports, frame.go their bounds.
 package mcp
 
 import (

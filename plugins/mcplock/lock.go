@@ -11,9 +11,8 @@
 // The file is JSON in one layout, as the plugin lock: what is written is what is read, key for
 // key. A program is hashed, and started from what was hashed, by package lock.
 //
-// Files: lock.go reads and writes; tool.go reads the definition of a tool and gives it a word;
-// canonical.go is the text that is hashed; compare.go is the difference; manifest.go makes
-// kinds of servers.
+// Files: lock.go reads and writes; tool.go reads the definition of a tool, gives it a word
+// and compares; canonical.go is the text that is hashed; manifest.go makes kinds of servers.
 package mcplock
 
 import (

@@ -9,7 +9,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	pifjson "github.com/mcp-pif/mcp-pif/core/json"
+	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
 )
 
@@ -263,4 +269,190 @@ func NewTools(listed []json.RawMessage, rename map[string]string) (map[string]*T
 		}
 	}
 	return tools, errors.Join(refused...)
+}
+
+// A Difference is how what a server lists now differs from what was accepted. A tool that
+// isn't in it is as it was accepted.
+type Difference struct {
+	// Held is the tools that may not be called until the operator accepts the change, by word.
+	Held map[string]Held
+	// Gone is the words of the tools that aren't listed any more.
+	Gone []string
+	// Added is the tools that don't exist for programs, in the order of the list.
+	Added []Added
+}
+
+// Held is why a tool is held.
+type Held struct {
+	Words bool // only title and description differ
+	Twice bool // the list has the name more than once
+	Now   json.RawMessage
+}
+
+// An Added tool is one that was never accepted.
+type Added struct {
+	Tool    string // name on the wire, a stranger's text
+	Renamed string // the word of the tool that is gone and differs in its name alone; "": none
+	Now     json.RawMessage
+}
+
+// Same reports whether nothing differs.
+func (d *Difference) Same() bool { return len(d.Held)+len(d.Gone)+len(d.Added) == 0 }
+
+// Compare holds a server's list of tools to what was accepted. What can't be read is no tool:
+// one that was accepted is gone then.
+func Compare(accepted *Server, listed []json.RawMessage) Difference {
+	d := Difference{Held: map[string]Held{}}
+	words := make(map[string]string, len(accepted.Tools)) // by name on the wire
+	for word, t := range accepted.Tools {
+		words[t.Tool] = word
+	}
+	seen := map[string]bool{}
+	var added []definition
+	for _, raw := range listed {
+		now, err := define(raw)
+		name := now.name()
+		if err != nil || name == "" {
+			continue
+		}
+		word, known := words[name]
+		t := accepted.Tools[word]
+		switch {
+		case !known && now.isTask(): // it is left out, whenever it comes
+		case !known:
+			added = append(added, now)
+			d.Added = append(d.Added, Added{Tool: name, Now: raw})
+		case seen[word]:
+			d.Held[word] = Held{Twice: true, Now: raw}
+		case !now.is(t.Hash):
+			words := now.with("title", t.Title).with("description", t.Description)
+			d.Held[word] = Held{Words: words.is(t.Hash), Now: raw}
+		}
+		seen[word] = known
+	}
+	for _, word := range slices.Sorted(maps.Keys(accepted.Tools)) {
+		if seen[word] {
+			continue
+		}
+		d.Gone = append(d.Gone, word)
+		t := accepted.Tools[word]
+		for i, now := range added {
+			if d.Added[i].Renamed == "" && now.with("name", t.Tool).is(t.Hash) {
+				d.Added[i].Renamed = word
+				break
+			}
+		}
+	}
+	return d
+}
+
+// is reports whether the definition has a hash.
+func (d definition) is(want string) bool {
+	got, err := d.hash()
+	return err == nil && got == want
+}
+
+// A schema holds arguments to a JSON Schema, as they are sent.
+type schema struct {
+	raw    json.RawMessage
+	params map[string]string // word to wire name, where they differ
+
+	// The rules are read when they are first asked for: few of a server's tools are called.
+	once  sync.Once
+	rules *check.Foreign
+	wrong error
+}
+
+// Check is [caps.Schema]'s.
+func (s *schema) Check(args *value.Record) *fault.Fault {
+	text, err := Arguments(args, s.params)
+	if err != nil {
+		return &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error()}
+	}
+	s.once.Do(func() {
+		if s.rules == nil {
+			s.rules, s.wrong = check.FromSchema(s.raw, check.MaxAnswer)
+		}
+	})
+	if s.wrong != nil {
+		return &fault.Fault{Kind: fault.InvalidRequest, Message: s.wrong.Error()}
+	}
+	return s.rules.Check(text)
+}
+
+// Arguments writes a call's arguments as they are sent: as JSON, exactly, under their names on
+// the wire. params is those of [Tool.Params].
+func Arguments(args *value.Record, params map[string]string) (json.RawMessage, error) {
+	sent := slices.Clone(args.Fields)
+	for i, f := range sent {
+		if wire, ok := params[f.Key]; ok {
+			sent[i].Key = wire
+		}
+	}
+	text, odd := pifjson.Append(nil, &value.Record{Fields: sent})
+	if odd != nil {
+		return nil, fmt.Errorf("JSON has no form for a %s", odd.Type())
+	}
+	return text, nil
+}
+
+// Narrow returns what the operator permits of the arguments of each operation, by its name.
+// An argument for which a schema lists values has to be there; any other may be left out.
+func (s *Server) Narrow(name string, policy *caps.ServerPolicy) (map[string]caps.Schema, error) {
+	var narrow map[string]caps.Schema
+	for _, word := range slices.Sorted(maps.Keys(policy.Tools)) {
+		said, t := policy.Tools[word], s.Tools[word]
+		if said == nil || said.Input == nil || t == nil {
+			continue
+		}
+		rules, err := t.restrict(said.Input)
+		if err != nil {
+			return nil, fmt.Errorf("what the policy permits of %s.%s: %w", name, word, err)
+		}
+		if narrow == nil {
+			narrow = map[string]caps.Schema{}
+		}
+		narrow[name+"."+word] = &schema{rules: rules, params: t.Params}
+	}
+	return narrow, nil
+}
+
+// restrict reads the operator's schema of a tool's arguments. It refuses one that speaks of an
+// argument that isn't there, since that would restrict nothing.
+func (t *Tool) restrict(raw json.RawMessage) (*check.Foreign, error) {
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &top); err != nil || top == nil {
+		return nil, fmt.Errorf(`it isn't a schema, such as {"properties":{"owner":{"const":"acme"}}}`)
+	}
+	said, err := propertiesOf(raw)
+	if err != nil {
+		return nil, err
+	}
+	var required []string
+	if list, ok := top["required"]; ok && json.Unmarshal(list, &required) != nil {
+		return nil, fmt.Errorf(`"required" is a list of names`)
+	}
+	known, err := propertiesOf(t.Input)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		var values struct{ Const, Enum json.RawMessage }
+		_ = json.Unmarshal(said[name], &values)
+		if values.Const != nil || values.Enum != nil {
+			required = append(required, name)
+		}
+		if known[name] == nil {
+			return nil, fmt.Errorf("the tool has no argument %s", lock.Shown(name, 60))
+		}
+	}
+	if required != nil {
+		slices.Sort(required)
+		top["required"], _ = json.Marshal(slices.Compact(required)) // strings have JSON
+	}
+	whole, err := json.Marshal(top)
+	if err != nil {
+		return nil, err
+	}
+	return check.Restrict(whole)
 }

@@ -13,16 +13,15 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -32,6 +31,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/node"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // CapOptions are the flags about what tools may do.
@@ -310,4 +311,123 @@ func grantTexts(grants []*caps.Grant) []string {
 // Warnings is the log of a command that a person runs: what they should know.
 func Warnings(cmd *cobra.Command) *slog.Logger {
 	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// ConsentFile is where servers ask and a person answers.
+func ConsentFile() (string, error) {
+	dir, err := StateDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "consent.json"), nil
+}
+
+// asker is what a person approves tools of: a profile by its folder's name, another
+// store by its path, or what is in memory, with whose it is where that is known.
+func (a *Authority) asker() string {
+	if a.keptAt == "" {
+		if a.client != "" {
+			return "memory of " + a.client
+		}
+		return InMemory
+	}
+	path, err := filepath.Abs(a.keptAt)
+	if err != nil {
+		path = a.keptAt
+	}
+	folder := filepath.Base(filepath.Dir(path))
+	if profile, err := FolderPath(folder); err == nil && profile == path {
+		return "profile " + folder
+	}
+	return "store " + path
+}
+
+// Consents is where this authority asks; nil: there is no place for questions.
+func (a *Authority) Consents() *caps.Consents {
+	path, err := ConsentFile()
+	if err != nil {
+		return nil
+	}
+	return &caps.Consents{Path: path, Who: a.asker(), Kinds: a.Kinds, Now: time.Now}
+}
+
+// pollConsents takes in what was answered to any server under the policy.
+func (a *Authority) pollConsents() {
+	a.brokers.each(func(b *run.Broker) {
+		if !b.Policy().Asking() {
+			return
+		}
+		if err := b.PollConsents(); err != nil {
+			a.log.Error("what was approved can't be read, or not be put on record", "error", err)
+		}
+	})
+}
+
+// brokers is those that act under one policy, or that of its principals: what the operator changes is put on
+// record by each.
+type brokers struct {
+	mu  sync.Mutex
+	all []*run.Broker
+}
+
+func (b *brokers) add(one *run.Broker) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = append(b.all, one)
+}
+
+func (b *brokers) remove(one *run.Broker) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.all = slices.DeleteFunc(b.all, func(other *run.Broker) bool { return other == one })
+}
+
+// each does something with every broker. Meanwhile none is added or taken out.
+func (b *brokers) each(do func(*run.Broker)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, one := range b.all {
+		do(one)
+	}
+}
+
+// Branch is the authority of a principal: with a policy, a journal and processes of
+// its own. number tells it from others of the same authority. Rates of grants that
+// everybody has are those of all branches together.
+func (a *Authority) Branch(name string, number uint64) (*Authority, error) {
+	b := &Authority{
+		options: a.options, Kinds: a.Kinds, Principals: a.Principals, Policy: a.Principals.Open(name), Revocations: a.Revocations,
+		protected: a.protected, installed: a.installed, upstreams: a.upstreams, Sandboxes: a.Sandboxes, brokers: a.brokers, Telemetry: a.Telemetry, Flow: a.Flow, Node: a.Node, log: a.log,
+	}
+	if a.Host == nil {
+		return b, nil
+	}
+	// Below the folder that no grant may reach.
+	dir := filepath.Join(a.Host.Dir(), fmt.Sprint("branch-", number))
+	var err error
+	if b.Host, err = host.New(host.Options{
+		Logger: a.log, RuntimeDir: dir, Sandbox: a.Sandboxes.Mode, State: b.stateOf, Command: a.mapping.command, Secrets: b.Policy.Secrets(),
+	}); err != nil {
+		return nil, errors.Join(err, b.CloseBranch())
+	}
+	if err := AddPlugins(b.Host, a.Kinds, a.installed.Sources(), a.upstreams, &a.models); err != nil {
+		return nil, errors.Join(err, b.CloseBranch())
+	}
+	return b, nil
+}
+
+// CloseBranch ends what a branch has of its own.
+func (a *Authority) CloseBranch() error {
+	var err error
+	if a.Broker != nil {
+		a.brokers.remove(a.Broker)
+	}
+	if a.Host != nil {
+		err = errors.Join(a.Host.Close(), os.RemoveAll(a.Host.Dir()))
+	}
+	a.Principals.Forget(a.Policy)
+	if a.Journal != nil {
+		err = errors.Join(err, a.Journal.Close())
+	}
+	return err
 }

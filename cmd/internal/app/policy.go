@@ -1,18 +1,24 @@
 package app
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // allowed is what the operator says of everybody, or of one principal, as texts:
@@ -311,4 +317,155 @@ func (a *Authority) grant(text string, asked bool, r *resolving) (*caps.Grant, e
 		return g, fmt.Errorf("what it keeps has no place: %w", err)
 	}
 	return g, nil
+}
+
+// flowOptions are the flags about where data may flow.
+type flowOptions struct{ labels, noFlows, presets []string }
+
+func (o *flowOptions) register(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.labels, "label", nil, "call what `NAME=CAPABILITY` gives by a name, for --no-flow, such as private=fs.read:./private; may be repeated")
+	f.StringArrayVar(&o.noFlows, "no-flow", nil, "deny that `NAME>CAPABILITY[:ARGUMENT]` is given what the name stands for, such as 'private>fetch' or 'mail,web>mail.send:to'; may be repeated")
+	f.StringArrayVar(&o.presets, "flow", nil, "`MODE` of the rules about where data may flow: designate adds that nothing from beyond this machine decides what is acted on; report only records what would be denied")
+}
+
+// config is what the flags say besides the member of a policy file; nil: there is none.
+func (o *flowOptions) config(member json.RawMessage) (c flow.Config, err error) {
+	if member != nil {
+		if c, err = flow.ParseConfig(member); err != nil {
+			return c, err
+		}
+	}
+	for _, l := range []struct {
+		values []string
+		add    func(string) error
+	}{{o.labels, c.Label}, {o.noFlows, c.NoFlow}, {o.presets, c.Preset}} {
+		for _, v := range l.values {
+			if err := l.add(v); err != nil {
+				return c, cli.UsageError(err)
+			}
+		}
+	}
+	return c, nil
+}
+
+// sessionFile is where it lasts what the model was shown; "" where tools are kept in memory.
+func (a *Authority) sessionFile() (string, error) {
+	if a.keptAt == "" {
+		return "", nil
+	}
+	return SessionOf(a.keptAt)
+}
+
+// SessionOf is the file of a store.
+func SessionOf(store string) (string, error) {
+	path, err := grantedFile(store)
+	return filepath.Join(filepath.Dir(path), "flow.json"), err
+}
+
+// checkFlow tells where the policy file says another thing of flow than when the server
+// started, which holds from the next start on.
+func (a *Authority) checkFlow(said sayings) {
+	now, err := flow.Compile(said.flow, a.Kinds, a.Principals.Grants())
+	hash := func(p *flow.Policy) string {
+		if p == nil {
+			return ""
+		}
+		return p.Hash
+	}
+	switch {
+	case err != nil:
+		a.log.Error("what the policy says of flow is refused; what held before stays", "error", err)
+	case hash(now) != hash(a.Flow):
+		a.log.Warn("the policy says something else of where data may flow than when this server started: that holds after a restart")
+	}
+}
+
+// AuthorityFlags are the flags that decide what tools may do, each with where its
+// values are.
+func (o *CapOptions) AuthorityFlags() map[string]*[]string {
+	return map[string]*[]string{
+		"cap": &o.Grants, "deny": &o.denies, "ask": &o.Asks, "proc": &o.processes, "secret": &o.secrets, "sandbox": &o.Sandbox, "folder": (*[]string)(&o.Folders),
+		"mcp": &o.mcp, "label": &o.labels, "no-flow": &o.noFlows, "flow": &o.presets, "confirm": &o.confirms,
+	}
+}
+
+// grantedFile is where the flags of the last server on a store are.
+func grantedFile(store string) (string, error) {
+	dir, err := StateOfPlugin(store, "any")
+	return filepath.Join(filepath.Dir(filepath.Dir(dir)), "granted.json"), err
+}
+
+// remember keeps the flags that decide what tools may do, for the commands that show
+// it later. Nothing depends on it.
+func (o *CapOptions) remember(store string) error {
+	path, err := grantedFile(store)
+	if err != nil || store == "" {
+		return err
+	}
+	said := map[string][]string{"policy": {o.policy}, "plugin-lock": {o.pluginLock}, "mcp-lock": {o.McpLock}}
+	for flag, values := range o.AuthorityFlags() {
+		said[flag] = slices.Clone(*values)
+	}
+	for flag, values := range said {
+		if flag == "folder" { // it is a capability by now
+			flag = "cap"
+		}
+		for i := range values {
+			if values[i], err = FixPaths(flag, values[i], AbsolutePath); err != nil {
+				return err
+			}
+		}
+	}
+	text, err := json.Marshal(said)
+	if err != nil {
+		return err
+	}
+	if old, err := os.ReadFile(path); err == nil && string(old) == string(text) {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return statefile.Replace(path, text, 0o600)
+}
+
+// ReadGranted reads those flags; nil: no server is known.
+func ReadGranted(store string) (said map[string][]string) {
+	path, err := grantedFile(store)
+	if err != nil {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || json.Unmarshal(text, &said) != nil {
+		return nil
+	}
+	return said
+}
+
+// Recall takes the flags of the last server on a store if none are given, and tells
+// so.
+func (o *CapOptions) Recall(cmd *cobra.Command, store string) {
+	given := o.policy + o.pluginLock + o.McpLock
+	for _, values := range o.AuthorityFlags() {
+		given += strings.Join(*values, "")
+	}
+	said := ReadGranted(store)
+	if given != "" || said == nil {
+		return
+	}
+	last := *o
+	for flag, values := range last.AuthorityFlags() {
+		*values = said[flag]
+	}
+	last.policy, last.pluginLock, last.McpLock = strings.Join(said["policy"], ""), strings.Join(said["plugin-lock"], ""), strings.Join(said["mcp-lock"], "")
+	auth, err := last.Look(Warnings(cmd))
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "What the last server granted can't be granted now, so nothing is: %s\n", cli.Printable(err.Error()))
+		return
+	}
+	defer auth.Close()
+	*o = last
+	if summary := auth.Summary(); summary != "none" && (cmd.Name() == "list" || cmd.Name() == "show") {
+		fmt.Fprintf(cmd.ErrOrStderr(), "As the last server here granted: %s. --cap or --policy judge by other grants.\n", cli.Printable(summary))
+	}
 }

@@ -1,15 +1,24 @@
 package app
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
+	"github.com/spf13/pflag"
 )
 
 // secretOptions are the flags about the operator's secrets.
@@ -115,3 +124,174 @@ func SecretLines(bindings []caps.Binding) []string {
 
 // isReadAgain reports whether there is something that SIGHUP reads again.
 func (o *CapOptions) isReadAgain() bool { return o.policy != "" || len(o.secrets) > 0 }
+
+// keptSecrets is the folder of this user's state with what the servers of one lock file were
+// given in secret: a folder for each server, a file for each value. The lock file itself,
+// which may be committed, has names alone. No grant reaches the state directory.
+type keptSecrets struct{ dir string }
+
+// SecretsOf finds the folder of a lock. Another lock's server of the same name has another.
+func SecretsOf(l *mcplock.Lock) (keptSecrets, error) {
+	state, err := StateDir()
+	if err != nil {
+		return keptSecrets{}, err
+	}
+	sum := sha256.Sum256([]byte(l.Path))
+	return keptSecrets{filepath.Join(state, "secrets", hex.EncodeToString(sum[:8]))}, nil
+}
+
+// HeaderFile is what the files of headers begin with: no variable has a dot.
+const HeaderFile = "header."
+
+// path is where a variable's value is, or a header's, whose name begins with [headerFile].
+func (k keptSecrets) path(server, name string) string {
+	if header, ok := strings.CutPrefix(name, HeaderFile); ok {
+		name = HeaderFile + http.CanonicalHeaderKey(header)
+	}
+	return filepath.Join(k.dir, server, name)
+}
+
+// has reports whether a value is kept.
+func (k keptSecrets) has(server, name string) bool {
+	_, err := os.Lstat(k.path(server, name))
+	return k.dir != "" && err == nil
+}
+
+// Read returns a value that is kept.
+func (k keptSecrets) Read(server, name string) (string, bool) {
+	if !k.has(server, name) {
+		return "", false
+	}
+	text, err := statefile.ReadPrivate(k.path(server, name), 64<<10)
+	return string(text), err == nil
+}
+
+// Remove forgets all values of a server.
+func (k keptSecrets) Remove(server string) error { return os.RemoveAll(filepath.Join(k.dir, server)) }
+
+// LoginFolder is the folder of a principal's login at a server, made if there is none: its
+// process may change what is in it, and nothing beside it.
+func (k keptSecrets) LoginFolder(server, principal string) (string, error) {
+	sum := sha256.Sum256([]byte(principal))
+	folder := filepath.Join(k.dir, server, "login."+hex.EncodeToString(sum[:8]))
+	return folder, os.MkdirAll(folder, 0o700)
+}
+
+// Take keeps the values in an entry that look like secrets, and leaves their names there.
+func (k keptSecrets) Take(server string, s *mcplock.Server) error {
+	for _, list := range []struct {
+		of     *[]string
+		prefix string
+	}{{&s.Env, ""}, {&s.Headers, HeaderFile}} {
+		left := make([]string, len(*list.of))
+		for i, text := range *list.of {
+			left[i] = text
+			name, value, hasValue := strings.Cut(text, "=")
+			if !hasValue || !LooksSecret(name, value) {
+				continue
+			}
+			path := k.path(server, list.prefix+name)
+			if !secretFile.MatchString(filepath.Base(path)) {
+				return fmt.Errorf("the value of %q looks like a secret, which isn't kept under such a name", name)
+			}
+			err := os.MkdirAll(filepath.Dir(path), 0o700)
+			if err == nil {
+				err = statefile.Replace(path, []byte(value), 0o600)
+			}
+			if err != nil {
+				return err
+			}
+			left[i] = name
+		}
+		if len(left) > 0 {
+			*list.of = left
+		}
+	}
+	return nil
+}
+
+var (
+	secretFile = regexp.MustCompile(`^(header\.[A-Za-z0-9-]{1,100}|[A-Za-z0-9_]{1,100})$`)
+	// secretName is names whose values are secrets, if they could be.
+	secretName = regexp.MustCompile(`(?i)token|secret|passw|key|auth|cred|cookie`)
+	// secretText is texts that say themselves what they are, and those that nobody would
+	// have written by hand.
+	secretText = regexp.MustCompile(`^(sk-|pk-|rk_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|eyJ|hf_|npm_|ntn_|secret_|lin_api_|Bearer |Basic |-----BEGIN )|^[A-Za-z0-9_+/=.-]*[0-9][A-Za-z0-9_+/=.-]*$`)
+	plainText  = regexp.MustCompile(`^(|[0-9.:,-]+|true|false|yes|no|on|off)$`)
+)
+
+// LooksSecret tells whether a value is to be kept as a secret: rather once too often.
+func LooksSecret(name, value string) bool {
+	if u, err := url.Parse(value); err == nil && u.Host != "" {
+		_, hasPassword := u.User.Password()
+		return hasPassword || u.RawQuery != "" && secretName.MatchString(u.RawQuery)
+	}
+	switch {
+	case filepath.IsAbs(value):
+		return false // what is in the file may be one
+	case strings.Contains(strings.ToLower(name), "passw"):
+		return value != ""
+	case plainText.MatchString(value):
+		return false
+	case secretName.MatchString(name):
+		return true
+	}
+	at := secretText.FindStringSubmatchIndex(value)
+	return at != nil && (at[2] >= 0 || len(value) >= 24 && strings.ContainsFunc(value, isLetter))
+}
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+
+// bindingName is what the secret of a server is called to the operator.
+func bindingName(server, name string) string { return server + "." + name }
+
+// InheritedValues fills in what an entry names without a value. find has those that are kept.
+func InheritedValues(inherit mcplock.Inherited, find func(name string) (string, bool)) (env, headers map[string]string, missing []string) {
+	env, headers = map[string]string{}, map[string]string{}
+	for _, name := range inherit.Env {
+		value, ok := find(name)
+		if !ok {
+			value, ok = os.LookupEnv(name)
+		}
+		if !ok {
+			missing = append(missing, name)
+			continue
+		}
+		env[name] = value
+	}
+	for _, name := range inherit.Headers {
+		value, ok := find(HeaderFile + name)
+		if !ok {
+			missing = append(missing, name)
+			continue
+		}
+		headers[name] = value
+	}
+	return env, headers, missing
+}
+
+// bindings is those of what a server inherits: of all that is kept for it, and of variables of
+// this process's environment whose names say that they are secrets.
+func (k keptSecrets) bindings(server string, inherit mcplock.Inherited, kinds caps.Kinds) []caps.Binding {
+	names := inherit.Env
+	for _, name := range inherit.Headers {
+		names = append(names[:len(names):len(names)], HeaderFile+name)
+	}
+	var all []caps.Binding
+	for _, name := range names {
+		var b caps.Binding
+		err := errors.New("it is no secret")
+		if k.has(server, name) {
+			b, err = caps.NewBinding(bindingName(server, name), server, k.path(server, name), "", kinds)
+		} else if secretName.MatchString(name) && !strings.HasPrefix(name, HeaderFile) {
+			b, err = caps.NewBinding(name, server, "", name, kinds)
+		}
+		if err != nil {
+			continue
+		}
+		if _, err := b.Read(""); err == nil || !errors.Is(err, fs.ErrNotExist) && b.File != "" {
+			all = append(all, b)
+		}
+	}
+	return all
+}

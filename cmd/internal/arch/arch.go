@@ -104,7 +104,7 @@ var rules = map[string]rule{
 	// A context ends a walk through a run.
 	"core/step": {std: append(append([]string{}, pure...), "context"), ours: with("core", "core/text")},
 	// A context ends a run, and gives a program nothing.
-	"core":                  {std: pure, file: map[string][]string{"run.go": {"context"}, "follow.go": {"context"}}, ours: []string{"core/..."}},
+	"core":                  {std: pure, file: map[string][]string{"core.go": {"context"}}, ours: []string{"core/..."}},
 	"core/internal/long":    {std: pure},
 	"core/internal/vectors": {std: anyStd, ours: []string{"core/..."}, tests: true},
 

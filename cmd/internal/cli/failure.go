@@ -1,6 +1,14 @@
 package cli
 
-import "errors"
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-pif/mcp-pif/core/prim"
+)
 
 // Exit statuses.
 const (
@@ -36,3 +44,68 @@ func Failed(err error) error {
 
 // UsageError is the end of a command that was given something that can't be meant.
 func UsageError(err error) error { return &Failure{Err: err, Status: StatusUsage} }
+
+// Closest returns the name that a word was probably meant to be: one that is spelt
+// nearly so, or the first that begins so; "" if there is none.
+func Closest(word string, names []string) string {
+	if near := prim.Closest(word, names); near != "" || word == "" {
+		return near
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, word) {
+			return name
+		}
+	}
+	return ""
+}
+
+// DidYouMean asks whether a name was meant; "" if there is none.
+func DidYouMean(near string) string {
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
+}
+
+// toolCall matches a call of one of the server's own tools, as hints write it.
+var toolCall = regexp.MustCompile(`(Call )?(\{"name":"[a-z]+","arguments":\{[^{}]*\}\})`)
+
+// shows matches a hint that names one of the server's own tools.
+var shows = regexp.MustCompile(`(?m)^(list|history) (shows the (?:tools|versions) there are)`)
+
+// InCommands returns a text whose hints name commands in place of calls of a model.
+func InCommands(text string) string {
+	text = shows.ReplaceAllString(text, "'mcp-pif tools $1' $2")
+	text = strings.ReplaceAll(text, ", or make one with evolve", "")
+	return toolCall.ReplaceAllStringFunc(text, func(call string) string {
+		parts := toolCall.FindStringSubmatch(call)
+		var c struct {
+			Name      string
+			Arguments struct {
+				Name    string
+				Tool    string
+				Run     string
+				Version int
+			}
+		}
+		if json.Unmarshal([]byte(parts[2]), &c) != nil {
+			return call
+		}
+		name := c.Arguments.Name
+		if c.Arguments.Version > 0 {
+			name += "@" + strconv.Itoa(c.Arguments.Version)
+		}
+		command, known := map[string]string{
+			"list": "tools list", "describe": "tools show " + name, "history": "tools history " + name, "help": "help " + name,
+			"journal": "journal runs", "retire": "tools retire " + name,
+		}[c.Name]
+		if !known {
+			return call
+		}
+		command = "'" + strings.TrimSpace("mcp-pif "+command) + "'"
+		if parts[1] != "" {
+			command = "Run " + command
+		}
+		return command
+	})
+}

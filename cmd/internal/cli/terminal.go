@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -94,4 +95,23 @@ func Version() string {
 
 func VersionLine() string {
 	return fmt.Sprintf("mcp-pif %s %s %s/%s\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// Confirm asks a person at a terminal; where there is none nobody is asked, and
+// the command itself was the answer.
+func Confirm(cmd *cobra.Command, question string) bool {
+	if !IsTerminal(cmd.InOrStdin()) {
+		return true
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s [y/N] ", question)
+	line, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
+}
+
+func OrNone(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
 }

@@ -10,10 +10,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 // An attack is a row of the table.
@@ -532,4 +536,171 @@ func killed(ctx context.Context, s *server) error {
 	}
 	s.say("%s", text)
 	return nil
+}
+
+// unread asks for lists over standard input, and reads none. How many tools there are doesn't matter:
+// a page has a thousand.
+func unread(ctx context.Context, s *server) error {
+	end := context.AfterFunc(ctx, s.kill)
+	defer end()
+	out := bufio.NewReader(s.out)
+	ask := func(id int, method, params string) error {
+		if _, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
+			return err
+		}
+		for {
+			line, err := out.ReadString('\n')
+			if err != nil || strings.Contains(line, fmt.Sprintf(`"id":%d,`, id)) {
+				return err
+			}
+		}
+	}
+	if err := ask(0, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	for i := range 100 {
+		var made []string
+		for j := range 10 {
+			made = append(made, fmt.Sprintf(`{"name":"tool_%d","code":"n => n + %d","description":%q}`, 10*i+j, j, strings.Repeat("adds ", 60)))
+		}
+		if err := ask(i+1, "tools/call", `{"name":"evolve","arguments":{"tools":[`+strings.Join(made, ",")+`]}}`); err != nil {
+			return err
+		}
+	}
+	for i := range 10_000 {
+		if _, err := fmt.Fprintf(s.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`+"\n", 1000+i); err != nil {
+			break
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// evolves has every principal make large tools, several at once.
+func evolves(ctx context.Context, s *server) error {
+	code := "[1" + strings.Repeat(",1", 130_000) + "]"
+	var all sync.WaitGroup
+	for i := range principals {
+		for j := range 2 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					tool, arguments := "run", object{"code": code}
+					if j%2 == 0 {
+						tool, arguments = "evolve", object{"name": fmt.Sprint("t", j), "code": code}
+					}
+					if _, err := s.call(ctx, fmt.Sprint("p", i), tool, arguments); err != nil && ctx.Err() == nil {
+						time.Sleep(20 * time.Millisecond) // there is no room for more
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	return nil
+}
+
+// cancelled cancels a run of each program, and notes when the journal has its end.
+func cancelled(ctx context.Context, s *server) error {
+	ended := func() int {
+		text, _ := s.call(ctx, "p0", "journal", object{"kind": "run.ended", "limit": 50})
+		return strings.Count(text, `"kind":"run.ended"`)
+	}
+	for _, code := range programs {
+		if code == "" { // its attack has another
+			continue
+		}
+		before := ended()
+		one, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := s.call(one, "p0", "run", object{"code": code, "steps": mostSteps})
+		began := time.Now()
+		cancel()
+		if err == nil {
+			continue // it was over before
+		}
+		for ctx.Err() == nil && ended() == before {
+			time.Sleep(5 * time.Millisecond)
+		}
+		late := time.Since(began)
+		s.note(func(f *figures) { f.late, f.cut = max(f.late, late), f.cut || ctx.Err() != nil })
+	}
+	return nil
+}
+
+// pluginEnv is what a host sets for its plugins: this program is one, too.
+const pluginEnv = "MCP_PIF_PLUGIN"
+
+// litterCount is how many files the plugin makes where it can.
+const litterCount = 400_000
+
+type littering struct {
+	Scope string `pif:"scope,main,designates" doc:"all"`
+}
+
+type littered struct{ Made int }
+
+// litter is a plugin without privileges that makes empty files in its own folders.
+func litter() {
+	sdk.Serve(sdk.Plugin{
+		Kind: "litter", Version: "1.0.0", Doc: "makes empty files", Scope: sdk.Segments,
+		Operations: []sdk.Operation{sdk.Op("make", "makes empty files", sdk.Flags{},
+			func(ctx context.Context, _ any, _ littering) (l littered, _ error) {
+				for _, dir := range []string{".", os.TempDir(), os.Getenv("PLUGIN_UNIX_SOCKET_DIR")} {
+					for i := 0; i < litterCount && ctx.Err() == nil; i++ {
+						f, err := os.Create(filepath.Join(dir, "litter"+strconv.Itoa(i)))
+						if err != nil {
+							break
+						}
+						f.Close()
+						l.Made++
+					}
+				}
+				return l, nil
+			})},
+	})
+}
+
+// addLitter puts the plugin in a lock.
+func addLitter(ctx context.Context, binary, dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"add", self}, {"accept", "litter"}} {
+		add := exec.CommandContext(ctx, binary, append([]string{"plugin"}, append(args, "--plugin-lock", filepath.Join(dir, "lock.json"))...)...)
+		if out, err := add.CombinedOutput(); err != nil {
+			return fmt.Errorf("plugin %s: %w: %s", args[0], err, out)
+		}
+	}
+	return nil
+}
+
+// litters has the plugin make files, and notes how many it made and how long the server's end takes then.
+func litters(ctx context.Context, s *server) error {
+	if _, err := s.call(ctx, "p0", "evolve", object{"name": "litter", "code": `n => !litter.make("all")`, "capabilities": []string{"litter:all"}}); err != nil {
+		return err
+	}
+	text, err := s.call(ctx, "p0", "run", object{"tool": "litter"})
+	if err != nil {
+		return err
+	}
+	files := count(filepath.Join(s.dir, "tmp"))
+	began := time.Now()
+	s.stop()
+	took, left := time.Since(began), count(filepath.Join(s.dir, "tmp"))
+	said := fmt.Sprintf("files: %d, left: %d; the end took %s", files, left, round(took))
+	if files > 100 || left > 0 || took > 5*time.Second {
+		said = "**" + said + "**"
+	}
+	s.say("%s", said)
+	if os.Getenv("LOADBENCH_DEBUG") != "" {
+		fmt.Fprintln(os.Stderr, text)
+	}
+	return nil
+}
+
+// count is how many files and folders are in a folder.
+func count(dir string) (n int) {
+	_ = filepath.WalkDir(dir, func(string, os.DirEntry, error) error { n++; return nil })
+	return n - 1
 }

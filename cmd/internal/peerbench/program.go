@@ -12,6 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // programFiles is where the programs are, seen from this folder: core's own
@@ -104,4 +108,155 @@ func (p *program) args() ([]int64, error) {
 func (p *program) source(ext string) (string, error) {
 	src, err := peerFiles.ReadFile("peers/" + p.ID + "." + ext)
 	return string(src), err
+}
+
+// job runs a prepared program once and returns its result. It is what the
+// clock sees: everything done once per program happens before.
+type job func() (int64, error)
+
+// contestant is one way to run the programs.
+type contestant struct {
+	name string
+
+	// peer says that this is one of the Go interpreters ours is compared with.
+	peer bool
+
+	// limit is what the interpreter can't be made to exceed; it explains a
+	// failure below the table.
+	limit string
+
+	// hot compiles the program and returns a job that only runs it.
+	hot func(*program) (job, error)
+
+	// cold returns a job that goes from source text to result each time, on
+	// an interpreter that is kept, as a host would keep it. Nil for native.
+	cold func(*program) (job, error)
+
+	// timed prepares the program for n runs in a process that times itself; such
+	// a contestant has neither hot nor cold.
+	timed func(*program) (timedJob, error)
+}
+
+// timedJob runs a prepared program n times and returns how long it took, and the result.
+type timedJob func(n int) (time.Duration, int64, error)
+
+// The names the ratios refer to.
+const (
+	nameNative = "native"
+	nameOurs   = "ours"
+	nameV8     = "v8"
+	nameLuaJIT = "luajit"
+)
+
+// contestants returns all of them in the order of the table's columns.
+func contestants() []*contestant {
+	cs := []*contestant{
+		{name: nameNative, hot: hotNative},
+		{name: nameOurs, hot: hotPIF, cold: coldPIF},
+		{name: "starlark", peer: true, limit: "a constant 100,000 calls", hot: hotStarlark, cold: coldStarlark},
+		{name: "goja", peer: true, hot: hotGoja, cold: coldGoja},
+		{name: "gopher-lua", peer: true, hot: hotLua, cold: coldLua},
+		{name: "tengo", peer: true, limit: "constants of 1,024 frames and 2,048 stack slots", hot: hotTengo, cold: coldTengo},
+	}
+	return append(cs, processes()...)
+}
+
+// once returns a job that runs the program once in the contestant's process.
+func (c *contestant) once(p *program) (job, error) {
+	run, err := c.timed(p)
+	return func() (int64, error) {
+		_, got, err := run(1)
+		return got, err
+	}, err
+}
+
+func hotNative(p *program) (job, error) {
+	f, ok := native[p.ID]
+	if !ok {
+		return nil, fmt.Errorf("native Go lacks %s", p.ID)
+	}
+	args, err := p.args()
+	if err != nil {
+		return nil, err
+	}
+	return func() (int64, error) { return f(args), nil }, nil
+}
+
+// pifBudgets are on for every run, as they are in the server: enough for the
+// longest program, far below what would switch anything off.
+var pifBudgets = core.Budgets{Steps: 1_000_000_000, Memory: 64 << 20, Depth: 1_000_000}
+
+// kept is the machine of the program that runs hot.
+var kept *core.Machine
+
+// hotPIF keeps its machine from run to run, as the peers keep their thread,
+// runtime or virtual machine.
+func hotPIF(p *program) (job, error) {
+	tool, in, err := compilePIF(p)
+	if err != nil {
+		return nil, err
+	}
+	if kept != nil {
+		kept.Release() // the program's before this one
+	}
+	m := tool.Start(in, pifBudgets, nil)
+	kept = m
+	return func() (int64, error) {
+		tool.Restart(m, in, pifBudgets, nil)
+		return resultPIF(m)
+	}, nil
+}
+
+// coldPIF starts from both texts, the code's and the input's: the server
+// reads an input as text in every call.
+func coldPIF(p *program) (job, error) {
+	return func() (int64, error) {
+		tool, in, err := compilePIF(p)
+		if err != nil {
+			return 0, err
+		}
+		return runPIF(tool, in)
+	}, nil
+}
+
+// compilePIF evolves the code as the tool called by the program's id, so that
+// self means what it means in the server.
+func compilePIF(p *program) (*core.Program, core.Input, error) {
+	compile := core.CompileTool
+	if p.real {
+		compile = core.CompileText
+	}
+	tool, err := compile(p.ID, p.Code)
+	if err != nil {
+		return nil, core.Input{}, err
+	}
+	in, err := core.ParseInput(p.Input, core.InputAuto)
+	return tool, in, err
+}
+
+// runPIF is one run on a machine of the pool, as the server makes it.
+func runPIF(tool *core.Program, in core.Input) (int64, error) {
+	m := tool.Start(in, pifBudgets, nil)
+	defer m.Release()
+	return resultPIF(m)
+}
+
+// resultPIF runs to the end and takes the result out.
+func resultPIF(m *core.Machine) (int64, error) {
+	switch m.Run(0) {
+	case core.Done:
+	case core.Failed:
+		return 0, m.Fault()
+	default:
+		return 0, errors.New("the run stopped without an end")
+	}
+	v, ok := m.Value().(value.Int)
+	if !ok {
+		return 0, fmt.Errorf("the result is no integer: %v", m.Value())
+	}
+	n, ok := v.Int64()
+	if !ok {
+		return 0, fmt.Errorf("the result %v has more than 64 bits", v.Big())
+	}
+	return n, nil
 }

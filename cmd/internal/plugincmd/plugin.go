@@ -12,17 +12,21 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest/conform"
+	"github.com/spf13/cobra"
 )
 
 // New is the commands about plugins of other people's. All of them are the
@@ -179,4 +183,279 @@ func paramText(p lock.Param) string {
 		words = append(words, p.Doc)
 	}
 	return strings.Join(words, "; ")
+}
+
+func newPluginRemove() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a plugin from the lock file",
+		Long: `Remove a plugin from the lock file, and remove the copy of its folder if it has
+one; an executable of its own stays where it is. Servers that run go on with it
+until they are restarted; 'mcp-pif caps revoke' stops it at once.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, e, err := found(path, args[0])
+			if err != nil {
+				return cli.Failed(err)
+			}
+			name, program := e.Name, e.Program
+			l.Remove(name)
+			if err := l.Write(); err != nil {
+				return cli.Failed(err)
+			}
+			l.Discard(program)
+			fmt.Fprintf(cmd.OutOrStdout(), "removed %s\n", name)
+			return nil
+		},
+	}
+	lockOption(cmd, &path)
+	return cmd
+}
+
+// A pluginState is a plugin of a lock as list and inspect tell of it in JSON.
+type pluginState struct {
+	lock.Entry
+	// Problem is why a server would refuse to start with it; empty: it wouldn't.
+	Problem string `json:"problem,omitempty"`
+}
+
+// stateOf hashes an entry's program. Nothing is started.
+func stateOf(l *lock.Lock, e *lock.Entry) pluginState {
+	s := pluginState{Entry: *e}
+	if x, err := l.Open(e); err != nil {
+		s.Problem = lock.Shown(err.Error(), 500)
+	} else {
+		x.Close()
+	}
+	return s
+}
+
+func newPluginList() *cobra.Command {
+	var (
+		path   string
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the plugins in the lock file, and check that each is unchanged",
+		Long: `List the plugins of the lock file. Each is hashed, none is started. The exit
+status is 1 where one isn't what was added.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := lock.Read(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				l, err = &lock.Lock{}, nil
+			}
+			if err != nil {
+				return cli.Failed(err)
+			}
+			states := make([]pluginState, len(l.Entries))
+			bad := false
+			for i := range l.Entries {
+				states[i] = stateOf(l, &l.Entries[i])
+				bad = bad || states[i].Problem != ""
+			}
+			if err := printStates(cmd, states, asJSON); err != nil || !bad {
+				return cli.Failed(err)
+			}
+			return &cli.Failure{}
+		},
+	}
+	lockOption(cmd, &path)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printStates(cmd *cobra.Command, states []pluginState, asJSON bool) error {
+	out := cmd.OutOrStdout()
+	if asJSON {
+		return cli.PrintJSON(cmd, states)
+	}
+	if len(states) == 0 {
+		fmt.Fprintln(out, "no plugins; 'mcp-pif plugin add' adds one, 'mcp-pif plugin new' makes one")
+	}
+	for _, s := range states {
+		state := "ok"
+		if s.Problem != "" {
+			state = "REFUSED: " + s.Problem
+		}
+		fmt.Fprintf(out, "%-12s %-10s %s  %s\n", s.Name, lock.Shown(s.Version, 30), lock.Shown(s.Manifest.Doc, 60), state)
+	}
+	return nil
+}
+
+func newPluginInspect() *cobra.Command {
+	var (
+		path   string
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "inspect NAME",
+		Short: "Show all that is known of a plugin",
+		Long: `Show what the lock file has of a plugin: its program, what it says of itself,
+what it asks of the system, which layers of the system's sandbox would hold it
+here, and whether the program is still what was added. It is hashed, not started.
+The exit status is 1 where it isn't.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, e, err := found(path, args[0])
+			if err != nil {
+				return cli.Failed(err)
+			}
+			state := inspection{stateOf(l, e), layersOf(e)}
+			if asJSON {
+				err = cli.PrintJSON(cmd, state)
+			} else {
+				printEntry(cmd.OutOrStdout(), e)
+				printHeld(cmd.OutOrStdout(), state.Sandbox)
+			}
+			if err == nil && state.Problem != "" {
+				if !asJSON {
+					fmt.Fprintf(cmd.OutOrStdout(), "REFUSED: %s\n", cli.Printable(state.Problem))
+				}
+				return &cli.Failure{}
+			}
+			return cli.Failed(err)
+		},
+	}
+	lockOption(cmd, &path)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// An inspection is a plugin's state, and what of this system's sandbox would hold
+// its processes.
+type inspection struct {
+	pluginState
+	Sandbox host.Layers `json:"sandbox"`
+}
+
+// The versions of Landlock from which a layer holds a plugin with a privilege; the
+// report of its start says the same.
+const (
+	holdsSignals = 6 // of a plugin that starts processes
+	holdsSockets = 9 // of one with the network
+)
+
+// layersOf is the layers that would hold a plugin's processes: the system's, less
+// what its privileges open.
+func layersOf(e *lock.Entry) host.Layers {
+	layers := host.System()
+	layers.Layers = slices.Clone(layers.Layers)
+	asks := func(privilege string) bool { return slices.Contains(e.Privileges, privilege) }
+	for i := range layers.Layers {
+		switch l := &layers.Layers[i]; {
+		case !l.On:
+		case l.Name == "network" && asks("network"):
+			l.Detail = "TCP and UDP to anywhere, and unix sockets to listen on"
+		case l.Name == "sockets" && asks("network") && layers.Landlock < holdsSockets:
+			l.On, l.Detail = false, fmt.Sprintf("with the network, Landlock %d doesn't hold sockets with a path; %d does", layers.Landlock, holdsSockets)
+		case l.Name == "signals" && asks("processes") && layers.Landlock < holdsSignals:
+			l.On, l.Detail = false, fmt.Sprintf("with processes, Landlock %d can't hold signals; %d can", layers.Landlock, holdsSignals)
+		}
+	}
+	return layers
+}
+
+// printHeld says which layers would hold it.
+func printHeld(out io.Writer, layers host.Layers) {
+	fmt.Fprintln(out, "sandbox around it, on this system:")
+	app.PrintLayers(out, layers)
+	if !layers.Holds() {
+		fmt.Fprintln(out, "it starts here only with --sandbox=best-effort or off, since a required layer is off")
+	}
+}
+
+func newPluginTest() *cobra.Command {
+	var (
+		fixtures, sandbox string
+		asJSON            bool
+	)
+	cmd := &cobra.Command{
+		Use:   "test PROGRAM [ARGUMENT…] | FOLDER COMMAND…",
+		Short: "Test a plugin's program against the contract",
+		Long: `Start a plugin as a server would, many times, and see whether it keeps the
+contract: what it says of itself, what it gives and refuses, whether it stays in
+the scopes that it is opened with, ends when it is told to, and takes hostile
+arguments, and where it writes. Each check is a line: ok, FAILED with what was
+seen, or skipped with the reason. The exit status is 1 if one failed.
+
+What can't be guessed of a plugin stands in --fixtures, a JSON file:
+
+  {"scope": "rome/**", "inside": ["rome/today"], "outside": ["oslo/today"],
+   "calls": [{"operation": "weather.get", "arguments": {"place": "rome/today"}}]}
+
+with "slow": true for a call that goes on until it is ended, "options" of the
+capability, and "files" for a plugin of paths. In Go the same is a test: package
+plugins/plugintest.`,
+		Example: `  mcp-pif plugin test ./weather
+  mcp-pif plugin test ./weather-js /usr/bin/node main.js --fixtures fixtures.json`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := conform.Options{}
+			var err error
+			if o.Source, err = programOf(args); err != nil {
+				return cli.Failed(err)
+			}
+			if o.Sandbox, err = app.ModeOf(sandbox); err != nil {
+				return cli.Failed(err)
+			}
+			if fixtures != "" {
+				text, err := os.ReadFile(fixtures)
+				if err == nil {
+					o.Fixtures, err = conform.ParseFixtures(text)
+				}
+				if err != nil {
+					return cli.Failed(err)
+				}
+			}
+			ctx, stop := signal.NotifyContext(cli.Context(cmd), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			p := cli.StartProgress(cmd, "testing the plugin")
+			report, err := conform.Run(ctx, o)
+			p.Stop()
+			if err != nil {
+				return cli.Failed(err)
+			}
+			if asJSON {
+				err = cli.PrintJSON(cmd, report)
+			} else {
+				_, err = fmt.Fprint(cmd.OutOrStdout(), report)
+			}
+			if err == nil && !report.Passed() {
+				return &cli.Failure{}
+			}
+			return cli.Failed(err)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&fixtures, "fixtures", "", "know of the plugin what this `FILE` says")
+	f.StringVar(&sandbox, "sandbox", string(host.BestEffort), "how the system holds it: require, best-effort or off")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// programOf is a program with its arguments, or a folder with the command that runs
+// in it, as they stand: nothing is copied or recorded.
+func programOf(args []string) (host.Source, error) {
+	path, err := filepath.Abs(args[0])
+	if err != nil {
+		return host.Source{}, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return host.Source{}, fmt.Errorf("%s: %w", lock.Shown(args[0], 100), errors.Unwrap(err))
+	}
+	if !info.IsDir() {
+		return host.Source{Path: path, Args: args[1:]}, nil
+	}
+	if len(args) < 2 {
+		return host.Source{}, errors.New("a folder needs the command that runs in it: plugin test FOLDER INTERPRETER [FILE…]")
+	}
+	command := lock.InFolder(path, args[1:])
+	if !filepath.IsAbs(command[0]) {
+		return host.Source{}, fmt.Errorf("%s isn't in the folder; name an interpreter elsewhere by its absolute path", lock.Shown(command[0], 100))
+	}
+	return host.Source{Path: command[0], Args: command[1:], Reads: []string{path}}, nil
 }

@@ -25,7 +25,7 @@
 // Nothing but JSON-RPC is ever written to Out.
 //
 // Start at [Transport]; then conn.go for the life of a session, envelope.go for
-// what is a message, batch.go for several in a line, calls.go for the account,
+// what is a message, calls.go for the account and for several in a line,
 // writer.go for the way out.
 package stdio
 

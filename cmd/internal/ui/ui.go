@@ -3,7 +3,7 @@
 //
 // It is a process of its own that opens stores as the command line does, to be read, beside
 // any servers. It decides who may see it (door.go: loopback, a name of its own, a key that is
-// good once, a cookie) and how words of models, plugins and servers are shown (seen.go): all
+// good once, a cookie) and how words of models, plugins and servers are shown (words.go): all
 // of them are a stranger's. It has no authority: it starts no plugin, a replay performs
 // nothing, and without [Options.Act] it changes nothing. Approving stays at the terminal: a
 // model with a browser could click.

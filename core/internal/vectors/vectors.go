@@ -16,12 +16,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // A Tool is one to evolve before a program runs.
@@ -272,4 +277,146 @@ func lines(t testing.TB, path string, f func(line []byte)) {
 	if err := s.Err(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Callee is [value.Tools.Callee] for tests: every tool may be called that the
+// evals around permit, by "call" or "call:NAME".
+func Callee(tools value.Tools, name string, with [][]string) (value.Tool, *fault.Fault) {
+	for _, list := range with {
+		permits := false
+		for _, text := range list {
+			permits = permits || text == "call" || text == "call:"+name
+		}
+		if !permits {
+			return value.Tool{}, fault.New(fault.Denied, "an eval around doesn't permit calling "+name)
+		}
+	}
+	t, ok := tools.Tool(name, true)
+	if !ok {
+		return value.Tool{}, fault.New(fault.NoTool, "there is no tool "+name)
+	}
+	return t, nil
+}
+
+// Program is what Code says to run, by the rules of `run`: a string is a
+// tool's name, or else JSON text; anything else is a term itself. tool is set
+// where it is a tool's name; otherwise code is the source to parse, which may
+// be no JSON at all.
+func (v Vector) Program() (tool string, code []byte) {
+	return program(v.Code, func(name string) bool {
+		for _, t := range v.Setup {
+			if t.Name == name {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func program(code json.RawMessage, known func(string) bool) (tool string, source []byte) {
+	var s string
+	if json.Unmarshal(code, &s) != nil || string(code) == "null" {
+		return "", code
+	}
+	if known(s) {
+		return s, nil
+	}
+	return "", []byte(s)
+}
+
+// Source is a tool's code as evolve reads it: a string that holds JSON is
+// that, and any other string a string literal.
+func (t Tool) Source() []byte {
+	var s string
+	if json.Unmarshal(t.Code, &s) == nil && json.Valid([]byte(s)) {
+		return []byte(s)
+	}
+	return t.Code
+}
+
+// token is a string of JSON, or a number with a point or an exponent.
+var token = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?`)
+
+// Round rounds each number of JSON that has a point or an exponent to the nearest
+// integer, of two the even one: the predecessor read code so. A source that is a
+// string of JSON is rounded inside.
+func Round(code json.RawMessage) json.RawMessage {
+	var s string
+	if len(code) > 0 && code[0] == '"' && json.Unmarshal(code, &s) == nil && json.Valid([]byte(s)) {
+		inner, _ := json.Marshal(string(round(s)))
+		return inner
+	}
+	return round(string(code))
+}
+
+func round(src string) json.RawMessage {
+	return json.RawMessage(token.ReplaceAllStringFunc(src, func(s string) string {
+		if s[0] == '"' || !strings.ContainsAny(s, ".eE") {
+			return s
+		}
+		exact, ok := new(big.Rat).SetString(s)
+		if !ok {
+			return s
+		}
+		// Floor of x + 1/2, less one where x was half way and that is odd.
+		double := new(big.Int).Add(new(big.Int).Lsh(exact.Num(), 1), exact.Denom())
+		n, rest := new(big.Int).DivMod(double, new(big.Int).Lsh(exact.Denom(), 1), new(big.Int))
+		if rest.Sign() == 0 && n.Bit(0) == 1 {
+			n.Sub(n, big.NewInt(1))
+		}
+		return n.String()
+	}))
+}
+
+// A Library is the tools that programs of a test can look up, as the code of
+// Owner sees them: all of them, and itself.
+type Library struct {
+	Owner string
+	Code  map[string]value.Tool // Term and Source
+}
+
+// Tool finds a tool.
+func (l Library) Tool(name string, _ bool) (value.Tool, bool) {
+	t, ok := l.Code[name]
+	t.Name, t.Tools = name, Library{name, l.Code}
+	return t, ok
+}
+
+// Callee finds a tool that the evals around permit to be called.
+func (l Library) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {
+	return Callee(l, name, with)
+}
+
+// A Script answers the requests of a run, and writes down all that they say, so
+// that two runs can be held against each other.
+type Script struct {
+	// Reply is the outcome of request i (from 0) of those that the evals around
+	// permit.
+	Reply func(i int, op string, arg value.Value) (value.Value, *fault.Fault)
+	Log   strings.Builder
+	asked int
+}
+
+// Answer answers a round.
+func (s *Script) Answer(round []value.Request) []value.Answer {
+	fmt.Fprintf(&s.Log, "round of %d\n", len(round))
+	answers := make([]value.Answer, len(round))
+	for i, r := range round {
+		arg := "too large"
+		if e, f := text.Encode(r.Arg, 1<<16, 1<<20); f == nil {
+			arg = string(e.JSON)
+		}
+		owner := "nobody"
+		if l, ok := r.Tools.(Library); ok {
+			owner = "owner " + l.Owner
+		}
+		fmt.Fprintf(&s.Log, "%s in %q at %q of %q, tool %q of %s, with %q, branch %q: %s\n", r.Op, r.In, r.At, r.Where, r.Tool, owner, r.With, r.Branch, arg)
+		if !Permits(r.With, r.Op) {
+			answers[i].Fault = fault.New(fault.Denied, r.Op+" is not permitted by an eval around")
+			continue
+		}
+		answers[i].Value, answers[i].Fault = s.Reply(s.asked, r.Op, r.Arg)
+		s.asked++
+	}
+	return answers
 }

@@ -22,13 +22,17 @@
 // (the fetch plugin decides which) and, before Landlock 9, the sockets with a
 // path that its user may.
 //
-// Package host wires it in; report.go has the layers, program.go and resolver.go
-// the rules that executables and name resolution need.
+// Package host wires it in; report.go has the layers, program.go the
+// rules that executables need.
 package sandbox
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -191,4 +195,138 @@ func (s *Spec) writes() bool {
 		}
 	}
 	return false
+}
+
+// commandFiles is what commands have a use for, and which tells nothing: devices
+// that are files, the time zones, and what terminals can do.
+var commandFiles = []string{
+	"/dev/zero", "/dev/urandom", "/dev/random", "/etc/localtime", "/usr/share/zoneinfo",
+	"/usr/share/terminfo", "/etc/terminfo", "/etc/inputrc",
+}
+
+// Command gives the rules of a program that a plugin starts: the program itself
+// (see [Program]), the folder it runs in, what it may read, write and execute,
+// and a few files of the system's. A plugin that starts it needs them, too.
+func Command(path, dir string, read, write, execute []string) ([]Rule, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	script, err := shebang(f)
+	f.Close()
+	if err != nil || script != "" {
+		return nil, fmt.Errorf("%s is a script: name its interpreter as the program, and let that read it", path)
+	}
+	rules, err := Program(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range commandFiles {
+		rules = append(rules, Rule{Path: file, Access: Read, Optional: true})
+	}
+	for access, paths := range map[Access][]string{Read: append([]string{dir}, read...), Read | Write: write, Execute: execute} {
+		for _, p := range paths {
+			if p != "" {
+				rules = append(rules, Rule{Path: p, Access: access})
+			}
+		}
+	}
+	for _, p := range execute {
+		// A program needs its loader; those in a folder have the command's.
+		if more, err := Program(p); err == nil {
+			rules = append(rules, more[1:]...)
+		}
+	}
+	return rules, nil
+}
+
+// resolverFiles is what resolving names reads.
+var resolverFiles = []string{
+	"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols",
+}
+
+// resolverFolders are those where services put the target of /etc/resolv.conf.
+// They replace the file when the network changes, so the folder is what is read.
+var resolverFolders = []string{"/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/connman"}
+
+// certificateFiles is where systems keep the certificates of authorities: files,
+// and folders with nothing else in them. What links point to is among them.
+var certificateFiles = []string{
+	"/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/certs", "/etc/pki/tls/cert.pem",
+	"/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted", "/etc/ca-certificates/extracted", "/etc/certs",
+	"/usr/share/ca-certificates", "/usr/local/share/ca-certificates", "/usr/share/pki/ca-trust-source",
+	"/var/lib/ca-certificates", "/system/etc/security/cacerts",
+}
+
+// Resolver gives the rules of a plugin that speaks to servers by name and TLS:
+// the system's resolver configuration and its certificate authorities, to be
+// read. A spec with them has Network [Outgoing], or the rules are of no use.
+// None of them is a folder that holds anything secret.
+func Resolver() []Rule {
+	var rules []Rule
+	for _, name := range append(append([]string{}, resolverFiles...), certificateFiles...) {
+		rules = append(rules, Rule{Path: name, Access: Read, Optional: true})
+	}
+	if target, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil {
+		for _, dir := range resolverFolders {
+			if strings.HasPrefix(target, dir+"/") {
+				rules = append(rules, Rule{Path: dir, Access: Read, Optional: true})
+			}
+		}
+	}
+	return rules
+}
+
+// launcherArg is the argument that makes the host's binary the launcher.
+const launcherArg = "__sandbox"
+
+// networkArg makes it first the one that sets up a network of its own.
+const networkArg = "__network"
+
+// keeperArg makes it a plugin's keeper.
+const keeperArg = "__keeper"
+
+// launcherEnv is in the launcher's environment, and in no plugin's: a program
+// that finds it when it starts plugins has been started as a launcher and didn't
+// call [Main], and would start itself without end.
+const launcherEnv = "MCP_PIF_LAUNCHER"
+
+// check refuses specs that can't be meant.
+func (s *Spec) check() error {
+	switch s.Mode {
+	case Require, BestEffort, Off:
+	case "":
+		s.Mode = Require
+	default:
+		return fmt.Errorf("the sandbox mode %q is none of require, best-effort and off", s.Mode)
+	}
+	switch {
+	case os.Getenv(launcherEnv) != "":
+		return errors.New("this program starts plugins and doesn't call the launcher in its main function")
+	case s.Executable == nil && s.Path == "":
+		return errors.New("there is no executable to start")
+	case s.Network < Listening || s.Network > Proxied:
+		return fmt.Errorf("the network mode %d is none", s.Network)
+	case len(s.Ports) > 0 && s.Network == Listening:
+		return errors.New("ports are for a plugin that may connect")
+	case s.Limits.Memory < 0 || s.Limits.Files < 0 || s.Limits.FileSize < 0 || s.Limits.Processes < 0 || s.Limits.AddressSpace < 0:
+		return errors.New("a limit is negative")
+	case s.Limits.Memory > 0 && s.Limits.Memory < smallestMemory:
+		return fmt.Errorf("a limit of %d bytes of memory is less than the %d that starting takes", s.Limits.Memory, smallestMemory)
+	case s.Limits.Files > 0 && s.Limits.Files < 16:
+		return fmt.Errorf("a limit of %d descriptors is less than the 16 that a plugin takes", s.Limits.Files)
+	}
+	for _, text := range slices.Concat(s.Args, s.Env) {
+		if strings.ContainsRune(text, 0) {
+			return errors.New("an argument or a variable of the environment has a zero byte")
+		}
+	}
+	if len(s.Args) == 0 {
+		name := s.Path
+		if name == "" {
+			name = s.Executable.Name()
+		}
+		s.Args = []string{name}
+	}
+	return nil
 }
