@@ -363,7 +363,7 @@ func declaredIn(raw []byte) (list []string, ok bool) {
 
 // inputSchema reads the schema that evolve is to declare of the tool's arguments;
 // nil: none.
-func (a *arguments) inputSchema() (json.RawMessage, *fault.Fault) {
+func readInputSchema(a *arguments) (json.RawMessage, *fault.Fault) {
 	raw, ok := a.raw("input_schema")
 	if !ok {
 		return nil, nil

@@ -36,7 +36,7 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	if p.run, f = a.runAtOnce(runWith...); f != nil {
+	if p.run, f = readRunAtOnce(a, runWith...); f != nil {
 		return failed(f)
 	}
 	leave, f := s.making(ctx, c)
@@ -64,7 +64,7 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 }
 
 // runAtOnce reads with what is run that is made; nil: nothing is.
-func (a *arguments) runAtOnce(takes ...string) (*arguments, *fault.Fault) {
+func readRunAtOnce(a *arguments, takes ...string) (*arguments, *fault.Fault) {
 	raw, ok := a.raw("run")
 	if !ok {
 		return nil, nil
@@ -129,9 +129,9 @@ func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fau
 	case f != nil:
 	case again:
 		p.from = int(from)
-		p.d.Name, f = a.again()
+		p.d.Name, f = readAgain(a)
 	default:
-		p.d, p.notes, f = a.definition()
+		p.d, p.notes, f = readDefinition(a)
 	}
 	if f != nil {
 		return nil, f
@@ -184,7 +184,7 @@ func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fau
 }
 
 // again reads the name of a tool of which an earlier version is to be made anew.
-func (a *arguments) again() (name string, f *fault.Fault) {
+func readAgain(a *arguments) (name string, f *fault.Fault) {
 	taken := []string{"name", "from_version", "if_version", "run"}
 	for _, m := range a.members {
 		if !slices.Contains(taken, m.name) {
@@ -216,7 +216,7 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 	if slices.ContainsFunc(a.members, func(m member) bool { return m.name != "tools" && m.name != "run" }) {
 		return failed(invalid(`evolve takes "tools" alone, or with "run": what is said of a tool stands in its entry`, "evolve", []string{"tools", "run"}))
 	}
-	with, f := a.runAtOnce(append([]string{"tool"}, runWith...)...)
+	with, f := readRunAtOnce(a, append([]string{"tool"}, runWith...)...)
 	if f != nil {
 		return failed(f)
 	}
@@ -448,7 +448,7 @@ func keptBefore(t, before *registry.Tool, d *registry.Definition) (notes []strin
 }
 
 // as reads what the tool is to be published as.
-func (a *arguments) as() (string, *fault.Fault) {
+func readAs(a *arguments) (string, *fault.Fault) {
 	switch text, raw, ok := a.bare("as"); {
 	case !ok, text == "", text == "tool":
 		return registry.AsTool, nil
@@ -460,7 +460,7 @@ func (a *arguments) as() (string, *fault.Fault) {
 }
 
 // definition reads what the tool is to be.
-func (a *arguments) definition() (d registry.Definition, notes []string, f *fault.Fault) {
+func readDefinition(a *arguments) (d registry.Definition, notes []string, f *fault.Fault) {
 	name, ok, f := a.text("name")
 	switch {
 	case f != nil:
@@ -482,13 +482,13 @@ func (a *arguments) definition() (d registry.Definition, notes []string, f *faul
 	}
 	d = registry.Definition{Name: name, Description: description, Code: code, Capabilities: capabilities}
 	d.Keep = registry.Keep{Description: !a.has("description"), As: !a.has("as"), Input: !a.has("input_schema")}
-	if d.Examples, f = a.examples(); f != nil {
+	if d.Examples, f = readExamples(a); f != nil {
 		return d, nil, f
 	}
-	if d.As, f = a.as(); f != nil {
+	if d.As, f = readAs(a); f != nil {
 		return d, nil, f
 	}
-	if d.Input, f = a.inputSchema(); f != nil {
+	if d.Input, f = readInputSchema(a); f != nil {
 		return d, nil, f
 	}
 	if code[0] == '"' {

@@ -26,7 +26,7 @@ var effectFaults = []string{string(fault.EffectFailed), string(fault.Denied), st
 
 // examples reads the examples of evolve; nil: there is no such argument. An empty
 // list, or null, drops those kept from earlier versions.
-func (a *arguments) examples() (examples []registry.Example, f *fault.Fault) {
+func readExamples(a *arguments) (examples []registry.Example, f *fault.Fault) {
 	raw, ok := a.any("examples")
 	if !ok {
 		return nil, nil
@@ -93,7 +93,7 @@ func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *
 	if f != nil {
 		return e, f
 	}
-	if e.Input, f = a.data("input", at); f != nil {
+	if e.Input, f = readData(a, "input", at); f != nil {
 		return e, f
 	}
 	e.As = "data"
@@ -114,7 +114,7 @@ func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *
 	case !hasExpect:
 		return e, misshapen(at, `the example doesn't say what is expected: "expect" or "error" is missing`)
 	default:
-		if e.Expect, f = a.data("expect", at); f != nil {
+		if e.Expect, f = readData(a, "expect", at); f != nil {
 			return e, f
 		}
 	}
@@ -155,7 +155,7 @@ func failureKind(kind string, at fault.Pointer) (string, *fault.Fault) {
 }
 
 // data reads a member that is data; nil where it isn't there.
-func (a *arguments) data(name string, at fault.Pointer) (json.RawMessage, *fault.Fault) {
+func readData(a *arguments, name string, at fault.Pointer) (json.RawMessage, *fault.Fault) {
 	raw, ok := a.any(name)
 	if !ok {
 		return nil, nil
@@ -182,7 +182,7 @@ func readOutcome(raw json.RawMessage, at fault.Pointer) (o registry.ExampleEffec
 		o.Op = prim.Aliases[op]
 	}
 	if _, ok := a.raw("args"); ok {
-		if o.Args, f = a.data("args", at); f != nil {
+		if o.Args, f = readData(a, "args", at); f != nil {
 			return o, f
 		}
 	}
@@ -201,7 +201,7 @@ func readOutcome(raw json.RawMessage, at fault.Pointer) (o registry.ExampleEffec
 	case !gives:
 		return o, misshapen(at, `what does %s give? "value" or "error" is missing`, op)
 	default:
-		o.Value, f = a.data("value", at)
+		o.Value, f = readData(a, "value", at)
 	}
 	return o, f
 }

@@ -26,7 +26,7 @@ func (s *Server) journal(c Call) Answer {
 	if f != nil {
 		return failed(f)
 	}
-	q, f := a.query()
+	q, f := readQuery(a)
 	if f == nil {
 		f = s.secretive()
 	}
@@ -132,7 +132,7 @@ func array(items [][]byte) []byte {
 
 // query reads which events are wanted: the newest, unless it is said where to
 // begin.
-func (a *arguments) query() (q journal.Query, f *fault.Fault) {
+func readQuery(a *arguments) (q journal.Query, f *fault.Fault) {
 	q = journal.Query{Limit: defaultEvents, Last: true}
 	n, ok, f := a.count("limit", mostEvents)
 	if f != nil {

@@ -93,7 +93,7 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 		return &mcp.GetPromptResult{Description: t.Description, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: a.Text}}}}, nil
 	}
 	s.completed(&a)
-	messages, f := a.messages(name)
+	messages, f := messagesOf(&a, name)
 	if f != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, f)
 	}
@@ -145,7 +145,7 @@ func (s *Server) dataTask(t *registry.Tool) task {
 const messagesShape = `A prompt gives a text, or a list of messages: [{role: "user", text: "…"}, {role: "assistant", text: "…"}]; in place of the text it may be content: {type: "image", data: "…", mimeType: "image/png"}.`
 
 // messages are what a prompt's tool gave: a text, or a list of role and text.
-func (a *Answer) messages(name string) ([]*mcp.PromptMessage, *fault.Fault) {
+func messagesOf(a *Answer, name string) ([]*mcp.PromptMessage, *fault.Fault) {
 	bad := func(format string, args ...any) ([]*mcp.PromptMessage, *fault.Fault) {
 		return nil, &fault.Fault{
 			Kind: fault.RuntimeError, In: "tool:" + name,

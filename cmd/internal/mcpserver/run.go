@@ -129,7 +129,7 @@ const dataByDefault = 5
 
 // task reads the arguments of run.
 func (s *Server) task(a *arguments, tools *registry.Snapshot) (t task, f *fault.Fault) {
-	if f = a.what(&t, tools); f != nil {
+	if f = readWhat(a, &t, tools); f != nil {
 		return t, f
 	}
 	t.input, _ = a.any("input")
@@ -182,7 +182,7 @@ func (t *task) note(format string, args ...any) {
 }
 
 // what reads which code is to be run: an evolved tool's, or inline.
-func (a *arguments) what(t *task, tools *registry.Snapshot) *fault.Fault {
+func readWhat(a *arguments, t *task, tools *registry.Snapshot) *fault.Fault {
 	name, named, f := a.text("tool")
 	if f != nil {
 		return f
