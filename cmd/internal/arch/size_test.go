@@ -29,7 +29,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1050,
 	"cmd/internal/mcpcmd":          2020,
-	"cmd/internal/mcpserver":       12310,
+	"cmd/internal/mcpserver":       12380,
 	"cmd/internal/node":            420,
 	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/orders/remote":   490,
@@ -135,6 +135,8 @@ func subject(dir string) string {
 		return "(tests)"
 	case strings.HasPrefix(dir, "proto"):
 		return "proto"
+	case strings.HasPrefix(dir, "cmd/internal/mcpserver"):
+		return "cmd/internal/mcpserver"
 	}
 	return path.Clean(dir)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -233,7 +234,7 @@ func TestAnswersSound(t *testing.T) {
 			if o.IntN(4) == 0 {
 				code = fmt.Sprintf("k => let x = try(%s) in if has(x, \"ok\") then (let x = x.ok in %s) else 0", asked, o.use("x", types[i], 2))
 			}
-			must(t, s, "evolve", string(encode(map[string]any{"name": "it", "code": code, "capabilities": []string{"toy:notes/**", "call:helper"}, "draft": true})))
+			must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "it", "code": code, "capabilities": []string{"toy:notes/**", "call:helper"}, "draft": true})))
 			tool, _ := s.tools.Snapshot().Get("it")
 			if !tool.Report().Sound() {
 				unsound++
@@ -244,7 +245,7 @@ func TestAnswersSound(t *testing.T) {
 				o.lies = false
 				a := do(t, s, "run", `{"tool":"it","input":1}`)
 				switch {
-				case a.Fault == nil && !shapes.hold(tool, json.RawMessage(a.Text)) && a.typ != string(value.TypePair):
+				case a.Fault == nil && !shapes.hold(tool, json.RawMessage(a.Text)) && a.Type != string(value.TypePair):
 					t.Errorf("%s of %s gives %s, which isn't of %s", code, types[i], a.Text, tool.OutputSchema())
 				case a.Fault == nil:
 				case a.Fault.Kind == fault.TypeError || a.Fault.Kind == fault.Unbound:

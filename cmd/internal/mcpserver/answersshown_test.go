@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -93,7 +94,7 @@ func TestReplayAnswers(t *testing.T) {
 func TestExamplesHeld(t *testing.T) {
 	m := toyOf(t, "{n: int, of?: string}")
 	s, _ := answering(t, m, performer(func(run.Act) value.Value { return value.Unit{} }))
-	evolve := func(outcome string) Answer {
+	evolve := func(outcome string) wire.Answer {
 		return do(t, s, "evolve", `{"name":"n","code":"k => (!toy.get(k)).n","capabilities":["toy.get:notes/**"],
 			"examples":[{"input":"notes/a","expect":1,"effects":[{"op":"toy.get",`+outcome+`}]}]}`)
 	}
@@ -153,7 +154,7 @@ func TestFilledIn(t *testing.T) {
 		`{"z":"42","a":1,"b":2.5}`:  "a int, b dec, z string",
 		`{"pair":true,"quote":"x"}`: "pair bool, quote string",
 	} {
-		v, ok := filledIn(object(content))
+		v, ok := filledIn(wire.Object(content))
 		r, isRecord := v.(*value.Record)
 		if !ok || !isRecord {
 			t.Fatalf("%s is %v", content, v)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -98,9 +99,9 @@ func TestArgumentsSound(t *testing.T) {
 				code = strings.Replace(code, "n:", "m:", 1)
 			}
 			evolve := map[string]any{"name": "it", "code": code, "capabilities": []string{"toy:notes/**"}}
-			a := do(t, s, "evolve", string(encode(evolve)))
+			a := do(t, s, "evolve", string(wire.Encode(evolve)))
 			evolve["draft"] = true
-			must(t, s, "evolve", string(encode(evolve)))
+			must(t, s, "evolve", string(wire.Encode(evolve)))
 			tool, _ := s.tools.Snapshot().Get("it")
 			ran := do(t, s, "run", `{"tool":"it","input":1}`)
 			switch {

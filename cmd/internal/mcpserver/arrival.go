@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // The SDK starts every call at once, in no order. A client that sends evolve
@@ -167,11 +168,11 @@ func (o *orderly) stamp(req *jsonrpc.Request) {
 
 // toolName is the name in the params of a tools/call.
 func toolName(params json.RawMessage) string {
-	members, _ := split(params)
+	members, _ := wire.Split(params)
 	for _, m := range members {
-		if m.name == "name" {
+		if m.Name == "name" {
 			var name string
-			_ = json.Unmarshal(m.value, &name)
+			_ = json.Unmarshal(m.Value, &name)
 			return name
 		}
 	}

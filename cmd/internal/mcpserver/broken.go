@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -27,7 +28,7 @@ func broken(t, before *registry.Tool, tools *registry.Snapshot) *fault.Fault {
 	}
 	f := &fault.Fault{
 		Kind: fault.Refused, In: "code",
-		Message: plural(len(all), "place fails each time it is reached", "places fail each time they are reached") + "; nothing was made",
+		Message: wire.Plural(len(all), "place fails each time it is reached", "places fail each time they are reached") + "; nothing was made",
 		Hint:    `Mend the code and evolve again, or make it all the same with "draft":true.`,
 	}
 	if before != nil {
@@ -52,8 +53,8 @@ func placeBroken(t *registry.Tool, d *check.Diagnostic, tools *registry.Snapshot
 	p := placeOf(d.Place)
 	f := &fault.Fault{
 		Kind: d.Kind, In: "code", At: p.At, Line: p.Line, Col: p.Col,
-		Message: excerptOf([]byte(d.Message), mostShown), Hint: excerptOf([]byte(d.Hint), mostShown),
-		Expected: excerptOf([]byte(d.Expected), mostShown), Got: excerptOf([]byte(d.Got), mostShown),
+		Message: wire.Excerpt([]byte(d.Message), mostShown), Hint: wire.Excerpt([]byte(d.Hint), mostShown),
+		Expected: wire.Excerpt([]byte(d.Expected), mostShown), Got: wire.Excerpt([]byte(d.Got), mostShown),
 		Fragment: fragmentAt(t, d.Place),
 	}
 	if t.Text {
@@ -113,10 +114,10 @@ func fragmentAt(t *registry.Tool, p check.Place) string {
 	}
 	if !t.Text {
 		rest := []byte(string(line[at:]))
-		if end := skip(rest, 0); end > 0 {
+		if end := wire.Skip(rest, 0); end > 0 {
 			rest = rest[:end]
 		}
-		return excerptOf(rest, shownAfter)
+		return wire.Excerpt(rest, shownAfter)
 	}
 	from, to := at, min(len(line), at+shownAfter)
 	if strings.ContainsRune("+-*/%=!<>", line[at]) {
@@ -171,8 +172,8 @@ func badName(name string) *fault.Fault {
 	}, name), "_-.")
 	f := &fault.Fault{
 		Kind: fault.InvalidRequest, At: "/name", In: "arguments",
-		Message: fmt.Sprintf(`a tool's name has letters, digits, "_", "-" and "." only, at most 64 of them, and %q has others, or more`, excerpt([]byte(name))),
-		Got:     excerpt([]byte(name)),
+		Message: fmt.Sprintf(`a tool's name has letters, digits, "_", "-" and "." only, at most 64 of them, and %q has others, or more`, wire.Short([]byte(name))),
+		Got:     wire.Short([]byte(name)),
 		Hint:    `Choose another name, such as "square".`,
 	}
 	if clean = clean[:min(len(clean), 64)]; clean != "" {
@@ -202,7 +203,7 @@ func runMeant(free []string, tools *registry.Snapshot) (notes []string) {
 	for _, name := range free {
 		if _, ok := tools.Get(name); ok && len(notes) < mostPlaces {
 			notes = append(notes, fmt.Sprintf("the tool %[1]s can't be called by code that is run: call %[2]s, or evolve a tool that declares call:%[1]s and calls @%[1]s(x)",
-				name, begin().text("name", "run").raw("arguments", begin().text("tool", name).raw("input", []byte("…")).end()).end()))
+				name, wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("tool", name).Raw("input", []byte("…")).End()).End()))
 		}
 	}
 	return notes

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -26,7 +27,7 @@ func TestRefusesWhatCannotWork(t *testing.T) {
 		{`{"lam":"n","body":{"if":{"cond":true,"then":{"length":5},"else":{"var":"m"}}}}`, []string{"2 places", "/body/if/then", `{"length":5}`, "/body/if/else"}},
 		{`n => [` + strings.Repeat(`n - "a", `, 12) + `n]`, []string{"12 places", "the first 8"}},
 	} {
-		a := do(t, s, "evolve", string(encode(map[string]any{"name": "square", "code": c.code})))
+		a := do(t, s, "evolve", string(wire.Encode(map[string]any{"name": "square", "code": c.code})))
 		if a.Fault == nil || a.Fault.Kind != fault.Refused {
 			t.Errorf("%s: %s", c.code, a.Text)
 			continue
@@ -46,7 +47,7 @@ func TestRefusesWhatCannotWork(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("v%d", i)
 	}
-	a := do(t, s, "evolve", string(encode(map[string]any{"name": "square", "code": "n => [" + strings.Join(many, ", ") + "]"})))
+	a := do(t, s, "evolve", string(wire.Encode(map[string]any{"name": "square", "code": "n => [" + strings.Join(many, ", ") + "]"})))
 	if a.Fault == nil || len(a.Fault.More) != mostBroken || len(a.Text) > 2000 {
 		t.Errorf("%s", a.Text)
 	}
@@ -57,7 +58,7 @@ func TestRefusesWhatCannotWork(t *testing.T) {
 		t.Errorf("%s", a.Text)
 	}
 	for _, code := range []string{`x + 1`, `n => try(foo(n))`, `n => quote(foo(n))`, `n => raise("no")`, `n => match n { 1 => 2 }`} {
-		must(t, s, "evolve", string(encode(map[string]any{"name": "fine", "code": code})))
+		must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "fine", "code": code})))
 	}
 }
 
@@ -68,7 +69,7 @@ func TestRefusesWhatFailsEachTime(t *testing.T) {
 	for name, code := range map[string]string{
 		"sub": `(a, b) => a - b`, "sq": `n => n * n`, "area": `r => r.w * r.h`, "or_else": `(a, b) => if equal(a, null) then b else a ++ b`,
 	} {
-		must(t, s, "evolve", string(encode(map[string]any{"name": name, "code": code})))
+		must(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code})))
 	}
 	for _, c := range []struct{ code, message, fix string }{
 		{`x => @sub("a", 2)`, "not a string", "(num) -> (num) -> num"},
@@ -144,7 +145,7 @@ func TestRefusesWhatFailsEachTime(t *testing.T) {
 				capabilities = append(capabilities, "call:"+name)
 			}
 		}
-		a := do(t, s, "evolve", string(encode(map[string]any{"name": "it", "code": c.code, "capabilities": capabilities})))
+		a := do(t, s, "evolve", string(wire.Encode(map[string]any{"name": "it", "code": c.code, "capabilities": capabilities})))
 		switch {
 		case c.message == "":
 			if a.Fault != nil {
@@ -155,7 +156,7 @@ func TestRefusesWhatFailsEachTime(t *testing.T) {
 		case !strings.Contains(a.Fault.More[0].Message, c.message) || !strings.Contains(a.Fault.More[0].Hint, c.fix):
 			t.Errorf("%s: %s", c.code, a.Text)
 		default:
-			must(t, s, "evolve", string(encode(map[string]any{"name": "draft", "code": c.code, "capabilities": capabilities, "draft": true})))
+			must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "draft", "code": c.code, "capabilities": capabilities, "draft": true})))
 		}
 	}
 }
@@ -183,7 +184,7 @@ func TestPublishedMustWork(t *testing.T) {
 		{"resource", `"text"`, ""},
 		{"resource", `x => if equal(x, null) then {a: 1} else x`, ""},
 	} {
-		a := do(t, s, "evolve", string(encode(map[string]any{"name": "it", "code": c.code, "as": c.as})))
+		a := do(t, s, "evolve", string(wire.Encode(map[string]any{"name": "it", "code": c.code, "as": c.as})))
 		if (a.Fault == nil) != (c.refused == "") || !strings.Contains(a.Text, c.refused) {
 			t.Errorf("%s %s: %s", c.as, c.code, a.Text)
 		}

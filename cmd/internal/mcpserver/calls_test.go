@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -28,7 +28,7 @@ func quoteJSON(s string) string {
 }
 
 // do makes a call that may fail.
-func do(t testing.TB, s *Server, tool, arguments string) Answer {
+func do(t testing.TB, s *Server, tool, arguments string) wire.Answer {
 	t.Helper()
 	a := s.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments)})
 	if !json.Valid(a.Structured) {
@@ -41,7 +41,7 @@ func do(t testing.TB, s *Server, tool, arguments string) Answer {
 }
 
 // must makes a call that succeeds.
-func must(t testing.TB, s *Server, tool, arguments string) Answer {
+func must(t testing.TB, s *Server, tool, arguments string) wire.Answer {
 	t.Helper()
 	a := do(t, s, tool, arguments)
 	if a.Fault != nil {
@@ -52,7 +52,7 @@ func must(t testing.TB, s *Server, tool, arguments string) Answer {
 
 // field gives a part of an answer's structured content as compact JSON, by a
 // path such as error/kind; "" where there is none.
-func field(t testing.TB, a Answer, path string) string {
+func field(t testing.TB, a wire.Answer, path string) string {
 	t.Helper()
 	v := json.RawMessage(a.Structured)
 	for _, name := range strings.Split(path, "/") {
@@ -374,10 +374,10 @@ func TestDeepResult(t *testing.T) {
 			t.Errorf("%d levels: the text has %d bytes, expected %d", n, len(a.Text), len(code))
 		}
 		structured := field(t, a, "result") != ""
-		if structured != (n <= deepest) || !structured && field(t, a, "preview") != quoteJSON(code) {
+		if structured != (n <= wire.MaxDepth) || !structured && field(t, a, "preview") != quoteJSON(code) {
 			t.Errorf("%d levels: %.300s", n, a.Structured)
 		}
-		if _, err := json.Marshal(a.result()); err != nil {
+		if _, err := json.Marshal(a.Result()); err != nil {
 			t.Errorf("%d levels: %v", n, err)
 		}
 	}
@@ -387,7 +387,7 @@ func TestDeepResult(t *testing.T) {
 func TestCancellation(t *testing.T) {
 	s := New(Options{})
 	ctx, cancel := context.WithCancel(t.Context())
-	answers := make(chan Answer)
+	answers := make(chan wire.Answer)
 	started := make(chan struct{}, 1)
 	go func() {
 		answers <- s.Call(ctx, Call{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -40,7 +41,7 @@ func (s *Server) complete(_ context.Context, req *mcp.CompleteRequest) (*mcp.Com
 	if !ok {
 		return nil, &jsonrpc.Error{
 			Code:    jsonrpc.CodeInvalidParams,
-			Message: fmt.Sprintf("%s %q has no argument %q", strings.TrimPrefix(ref.Type, "ref/"), excerpt([]byte(ref.Name+ref.URI)), excerpt([]byte(arg.Name))),
+			Message: fmt.Sprintf("%s %q has no argument %q", strings.TrimPrefix(ref.Type, "ref/"), wire.Short([]byte(ref.Name+ref.URI)), wire.Short([]byte(arg.Name))),
 		}
 	}
 	values = matching(values, arg.Value)
@@ -124,7 +125,7 @@ func (s *Server) operationNames() []string {
 	for i := range prim.Table {
 		all = append(all, prim.Table[i].Name)
 	}
-	all = slices.Concat(all, fixedNames(), s.effectNames())
+	all = slices.Concat(all, wire.ToolNames(), s.effectNames())
 	slices.Sort(all)
 	return slices.Compact(all)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // A tool that holds something for which a person is asked first is made at once,
@@ -149,9 +150,9 @@ func (s *Server) askHere(ctx context.Context, t *registry.Tool) asking {
 	res, err := e.elicit(ctx, &mcp.ElicitParams{
 		Mode:    "form",
 		Message: strings.Join(a.question.Lines(), "\n"),
-		RequestedSchema: json.RawMessage(begin().text("type", "object").
-			raw("properties", begin().raw("answer", begin().text("type", "string").text("title", "Your answer").raw("enum", encode(texts)).end()).end()).
-			raw("required", encode([]string{"answer"})).end()),
+		RequestedSchema: json.RawMessage(wire.Begin().Text("type", "object").
+			Raw("properties", wire.Begin().Raw("answer", wire.Begin().Text("type", "string").Text("title", "Your answer").Raw("enum", wire.Encode(texts)).End()).End()).
+			Raw("required", wire.Encode([]string{"answer"})).End()),
 	})
 	if err != nil {
 		s.log.Info("the client put no question; it waits for 'mcp-pif approve'", "tool", t.Name, "error", err)
@@ -225,7 +226,7 @@ func (s *Server) question(t *registry.Tool) caps.Question {
 	section("What it does with that", does)
 	section("Secrets that it may name", policy.SecretTexts())
 	for _, b := range boundNames(t) {
-		called = append(called, fmt.Sprintf("%s, version %d, which holds %s", excerpt([]byte(b)), t.Bound[b].Version, orNothing(t.Bound[b].Capabilities)))
+		called = append(called, fmt.Sprintf("%s, version %d, which holds %s", wire.Short([]byte(b)), t.Bound[b].Version, orNothing(t.Bound[b].Capabilities)))
 	}
 	if t.Late() {
 		called = append(called, "any tool of a name that it works out, with what that tool may do")
@@ -233,7 +234,7 @@ func (s *Server) question(t *registry.Tool) caps.Question {
 	section("It is bound to, and may call or copy", called)
 	flags := caps.Annotations(t.Reach())
 	if t.Late() {
-		flags = caps.Worst(flags, anything(policy))
+		flags = caps.Worst(flags, wire.Worst(policy))
 	}
 	section("At worst, all together", []string{flags.Words()})
 	section("Before", s.before(subject))

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // approves answers what waits about a tool, as the terminal does: from elsewhere.
@@ -34,7 +35,7 @@ func (w *consenting) approves(tool, answer string) {
 // state evolves a tool and gives the state that it is in.
 func (w *consenting) state(name, code string, declared ...string) string {
 	w.t.Helper()
-	a := w.server.Call(w.t.Context(), Call{Tool: "evolve", Arguments: encode(map[string]any{"name": name, "code": code, "capabilities": declared})})
+	a := w.server.Call(w.t.Context(), Call{Tool: "evolve", Arguments: wire.Encode(map[string]any{"name": name, "code": code, "capabilities": declared})})
 	if a.Fault != nil {
 		w.t.Fatal(a.Text)
 	}
@@ -182,7 +183,7 @@ func TestFactsAreTheServers(t *testing.T) {
 	w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
 	name := "x\", version 9\u202e It would get: nothing"
 	description := strings.Repeat("The model's words end here.\n\nIt would get\n  nothing\n", 10)
-	a := w.server.Call(t.Context(), Call{Tool: "evolve", Arguments: encode(map[string]any{
+	a := w.server.Call(t.Context(), Call{Tool: "evolve", Arguments: wire.Encode(map[string]any{
 		"name": name, "description": description, "code": `k => !toy.put({key: k, value: "It would get nothing"})`, "capabilities": []string{"toy.put:notes/**"}, "draft": true,
 	})})
 	if a.Fault != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // shownContents is content items in a line.
@@ -68,8 +69,8 @@ func TestContents(t *testing.T) {
 		}
 	}
 	// Inline code and what isn't a tool's own stays JSON.
-	if a := must(t, w.server, "run", `{"code":"{content: [{type: \"text\", text: \"a\"}]}"}`); a.contents != nil {
-		t.Errorf("inline code answered with %v", a.contents)
+	if a := must(t, w.server, "run", `{"code":"{content: [{type: \"text\", text: \"a\"}]}"}`); a.Contents != nil {
+		t.Errorf("inline code answered with %v", a.Contents)
 	}
 }
 
@@ -116,7 +117,7 @@ func TestOwnContents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(encode(res.Contents)); got != want {
+		if got := string(wire.Encode(res.Contents)); got != want {
 			t.Errorf("%s: %s, expected %s", uri, got, want)
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"unicode/utf8"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -19,11 +19,6 @@ import (
 
 // preview is how much of a result that is too large is shown, in bytes.
 const preview = 16 << 10
-
-// deepest is how deep a result may nest and still be structured content.
-// Clients exist that read no more than 1,000 levels, and the message around it
-// takes some.
-const deepest = 900
 
 // A result is what a run gave, on its way to being an answer.
 type result struct {
@@ -47,40 +42,40 @@ func (r *result) carry(t *task, tools *registry.Snapshot) {
 		t.note("this continuation is too large for a call to carry it on")
 		return
 	}
-	members, _ := split(r.JSON)
-	json := begin()
+	members, _ := wire.Split(r.JSON)
+	json := wire.Begin()
 	for _, m := range members {
-		switch m.name {
+		switch m.Name {
 		case "step":
-			json = json.number("step", uint64(r.step))
+			json = json.Number("step", uint64(r.step))
 		case "next":
-			args := argumentsOf(m.value)
-			r.tool, _, _ = args.text("tool")
-			r.input, _ = args.any("input")
-			_, isTerm, _ := args.text("input_as")
+			args := argumentsOf(m.Value)
+			r.tool, _, _ = args.Text("tool")
+			r.input, _ = args.Any("input")
+			_, isTerm, _ := args.Text("input_as")
 			if tool, ok := tools.Get(r.tool); ok && !isTerm && !readsBack(tool, r.input) {
 				r.input, isTerm = termOf(r.input)
 			}
-			o := begin().text("tool", r.tool)
+			o := wire.Begin().Text("tool", r.tool)
 			if t.version > 0 && r.tool == t.tool.Name {
-				o = o.number("version", uint64(t.version))
+				o = o.Number("version", uint64(t.version))
 			}
-			o = o.raw("input", r.input)
+			o = o.Raw("input", r.input)
 			if isTerm {
 				r.as = core.InputTerm
-				o = o.text("input_as", "term")
+				o = o.Text("input_as", "term")
 			}
 			if t.budgets.Steps != core.DefaultSteps {
-				o = o.number("steps", t.budgets.Steps)
+				o = o.Number("steps", t.budgets.Steps)
 			}
-			o = o.number("step", uint64(r.step+1))
-			r.next = string(begin().text("name", "run").raw("arguments", o.end()).end())
-			json = json.raw("next", []byte(r.next))
+			o = o.Number("step", uint64(r.step+1))
+			r.next = string(wire.Begin().Text("name", "run").Raw("arguments", o.End()).End())
+			json = json.Raw("next", []byte(r.next))
 		default:
-			json = json.raw(m.name, m.value)
+			json = json.Raw(m.Name, m.Value)
 		}
 	}
-	r.JSON = json.end()
+	r.JSON = json.End()
 	r.Total = int64(len(r.JSON))
 	if r.next == "" {
 		t.note("no call can carry this continuation on: its input holds a function, or an integer of more digits than code may have")
@@ -121,15 +116,15 @@ func termOf(data []byte) (term []byte, ok bool) {
 }
 
 // argumentsOf takes a call written as JSON apart.
-func argumentsOf(call []byte) *arguments {
-	members, _ := split(call)
+func argumentsOf(call []byte) *wire.Arguments {
+	members, _ := wire.Split(call)
 	for _, m := range members {
-		if m.name == "arguments" {
-			args, _ := split(m.value)
-			return &arguments{tool: "run", members: args}
+		if m.Name == "arguments" {
+			args, _ := wire.Split(m.Value)
+			return &wire.Arguments{Tool: "run", Members: args}
 		}
 	}
-	return &arguments{}
+	return &wire.Arguments{}
 }
 
 // whole reports whether all of the result is there.
@@ -165,39 +160,39 @@ func (s *Server) proceed(ctx context.Context, j *job, r *result, tools *registry
 }
 
 // answer gives the result as clients see it.
-func (r *result) answer(t *task, limit int) Answer {
-	o := begin()
-	a := Answer{steps: r.steps, typ: string(r.Type)}
-	if t.tool != nil && r.whole() && r.Total <= maxContentBytes {
-		a.contents = contents(r.JSON)
+func (r *result) answer(t *task, limit int) wire.Answer {
+	o := wire.Begin()
+	a := wire.Answer{Steps: r.steps, Type: string(r.Type)}
+	if t.tool != nil && r.whole() && r.Total <= wire.MaxContentBytes {
+		a.Contents = wire.Contents(r.JSON)
 	}
 	switch {
-	case a.contents != nil && r.Total > int64(limit):
+	case a.Contents != nil && r.Total > int64(limit):
 		a.Text = string(r.JSON)
 	case r.Total > int64(limit) || !r.whole():
-		a.Text = cut(r.JSON, min(preview, r.room))
-		a.large = &kept{r.JSON, r.Total, t.tool != nil && t.tool.GivesText()}
-		o = previewed(a.Text, r.Total)
+		a.Text = wire.Cut(r.JSON, min(preview, r.room))
+		a.Large = &wire.Large{Shown: r.JSON, Total: r.Total, Text: t.tool != nil && t.tool.GivesText()}
+		o = wire.Previewed(a.Text, r.Total)
 		t.note("the result is %d bytes of JSON, too large to show: this is only its beginning. Let the code select the part you need, or make it smaller", r.Total)
 		r.next = ""
-	case deeper(r.JSON, deepest):
+	case wire.DeeperThan(r.JSON, wire.MaxDepth):
 		a.Text = string(r.JSON)
-		o = previewed(a.Text, r.Total)
-		t.note("the result nests deeper than %d, which many readers of JSON don't take: it is here whole, as a text", deepest)
+		o = wire.Previewed(a.Text, r.Total)
+		t.note("the result nests deeper than %d, which many readers of JSON don't take: it is here whole, as a text", wire.MaxDepth)
 		r.next = ""
-	case t.direct && len(r.JSON) > longestNumber && !bareInteger(r.JSON) && longNumber(r.JSON):
-		a.Text, a.whole = string(r.JSON), true
-		o = o.text("text", a.Text)
+	case t.direct && len(r.JSON) > wire.MaxNumber && !wire.IsInteger(r.JSON) && wire.HasLongNumber(r.JSON):
+		a.Text, a.Whole = string(r.JSON), true
+		o = o.Text("text", a.Text)
 		t.note("the result holds a number of over 300 digits, which many readers of JSON don't take: it is here whole, as a text")
 	case t.direct && !shapes.hold(t.tool, r.JSON):
-		a.Text, a.whole = string(r.JSON), true
-		o = o.text("text", a.Text)
+		a.Text, a.Whole = string(r.JSON), true
+		o = o.Text("text", a.Text)
 		t.note("the result isn't of the tool's output schema, since the input isn't of its input schema: it is here as a text")
 	default:
-		a.Text, a.whole = string(r.JSON), true
-		o = o.raw("result", r.JSON)
+		a.Text, a.Whole = string(r.JSON), true
+		o = o.Raw("result", r.JSON)
 		if s := ""; t.tool != nil && t.tool.GivesText() && json.Unmarshal(r.JSON, &s) == nil {
-			a.plain = &s
+			a.Plain = &s
 		}
 	}
 	if r.Inexact {
@@ -206,55 +201,20 @@ func (r *result) answer(t *task, limit int) Answer {
 	if r.Type == value.TypeFunction {
 		t.note("the result is a function")
 	}
-	o = o.text("type", string(r.Type)).number("steps", r.steps)
+	o = o.Text("type", string(r.Type)).Number("steps", r.steps)
 	if r.rounds > 0 {
-		o = o.number("rounds", uint64(r.rounds))
+		o = o.Number("rounds", uint64(r.rounds))
 	}
 	if r.next != "" {
-		o = o.raw("next", []byte(r.next))
+		o = o.Raw("next", []byte(r.next))
 	}
-	notes := few(t.notes)
+	notes := wire.FewNotes(t.notes)
 	if notes == nil {
-		o = o.raw("notes", []byte("[]"))
+		o = o.Raw("notes", []byte("[]"))
 	} else {
-		o = o.raw("notes", encode(notes))
+		o = o.Raw("notes", wire.Encode(notes))
 	}
-	a.Structured = []byte(o.end())
-	a.tell(notes, "") // a continuation's text holds its next call
+	a.Structured = []byte(o.End())
+	a.Tell(notes, "") // a continuation's text holds its next call
 	return a
-}
-
-// deeper reports whether JSON nests deeper than n.
-func deeper(json []byte, n int) bool {
-	if len(json) <= 2*n {
-		return false
-	}
-	depth, quoted := 0, false
-	for i := 0; i < len(json); i++ {
-		switch c := json[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-			if c == '\\' {
-				i++
-			}
-		case c == '{', c == '[':
-			if depth++; depth > n {
-				return true
-			}
-		case c == '}', c == ']':
-			depth--
-		}
-	}
-	return false
-}
-
-// cut is the first n bytes of JSON, or a little less where that would split a
-// character.
-func cut(json []byte, n int) string {
-	n = min(n, len(json))
-	for n > 0 && n < len(json) && !utf8.RuneStart(json[n]) {
-		n--
-	}
-	return string(json[:n])
 }

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // TestCostNames: a cost is told in sizes of what a caller gives, by the names that the
@@ -25,7 +27,7 @@ func TestCostNames(t *testing.T) {
 		{`{"lam":"!a","body":{"lam":"@b","body":{"length":{"var":"@b"}}}}`, "length of _b"},
 	} {
 		name := fmt.Sprintf("t%d", i)
-		must(t, s, "evolve", string(begin().text("name", name).text("code", c.code).end()))
+		must(t, s, "evolve", string(wire.Begin().Text("name", name).Text("code", c.code).End()))
 		whole := field(t, must(t, s, "describe", fmt.Sprintf(`{"name":%q,"detail":true}`, name)), "check/cost")
 		steps := whole
 		if !strings.Contains(steps, strings.ReplaceAll(c.has, `"`, `\"`)) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -19,50 +19,50 @@ const mostDescribed = 32 << 10
 const mostCallers = 50
 
 // describe shows all there is about a tool.
-func (s *Server) describe(c Call) Answer {
-	a, f := readArguments("describe", c.Arguments, "name", "version", "detail", "canonical")
+func (s *Server) describe(c Call) wire.Answer {
+	a, f := wire.Read("describe", c.Arguments, "name", "version", "detail", "canonical")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	name, f := a.toolNamed()
+	name, f := a.ToolNamed()
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	version, wanted, f := a.count("version", math.MaxInt32)
+	version, wanted, f := a.Count("version", math.MaxInt32)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	detail, f := a.flag("detail")
+	detail, f := a.Flag("detail")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	canonical, f := a.flag("canonical")
+	canonical, f := a.Flag("canonical")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	t, current := c.Tools.Get(name)
 	if wanted && (!current || t.Version != int(version)) {
 		old, err := s.tools.Version(registry.Ref{Name: name, Version: int(version)})
 		if err != nil {
-			return failed(s.noVersion(name, int(version), err, c.Tools))
+			return wire.Failed(s.noVersion(name, int(version), err, c.Tools))
 		}
 		t, current = old, false
 	} else if !current {
-		return failed(s.gone(name, c.Tools))
+		return wire.Failed(s.gone(name, c.Tools))
 	}
 	o := s.description(t, current, detail, c.Tools)
 	if canonical {
-		o = o.raw("canonical", t.Program().Canonical())
+		o = o.Raw("canonical", t.Program().Canonical())
 	}
-	return succeeded(o)
+	return wire.Succeeded(o)
 }
 
 // description is what describe answers of a version, current or not: what matters for
 // using it and for changing it; with detail all there is.
-func (s *Server) description(t *registry.Tool, current, detail bool, tools *registry.Snapshot) object {
+func (s *Server) description(t *registry.Tool, current, detail bool, tools *registry.Snapshot) wire.Object {
 	var notes []string
 	state, why := s.stateOf(t)
-	next := suggestion{call: begin().text("name", "history").raw("arguments", begin().text("name", t.Name).end()).end()}
+	next := suggestion{call: wire.Begin().Text("name", "history").Raw("arguments", wire.Begin().Text("name", t.Name).End()).End()}
 	if current {
 		next = s.suggest(t, tools)
 	} else if now, ok := tools.Get(t.Name); ok {
@@ -71,52 +71,52 @@ func (s *Server) description(t *registry.Tool, current, detail bool, tools *regi
 	} else {
 		state, why = "retired", ""
 	}
-	o := begin().text("name", t.Name).number("version", uint64(t.Version)).text("state", state)
+	o := wire.Begin().Text("name", t.Name).Number("version", uint64(t.Version)).Text("state", state)
 	if why != "" {
-		o = o.text("why", why)
+		o = o.Text("why", why)
 	}
 	usable := t.Unusable() == nil // else nothing is known of it
 	if usable {
 		o = withProblems(o, t)
 	}
 	s.tell(t)
-	if o = o.text("description", t.Description); len(t.MadeUnder) > 0 {
-		o = o.raw("made_under", encodeTexts(t.MadeUnder))
+	if o = o.Text("description", t.Description); len(t.MadeUnder) > 0 {
+		o = o.Raw("made_under", wire.EncodeTexts(t.MadeUnder))
 	}
 	switch code := t.Shown(); {
 	case len(code) > mostDescribed:
-		o = o.text("text", firstOf(code, mostDescribed))
+		o = o.Text("text", wire.Beginning(code, mostDescribed))
 		notes = append(notes, fmt.Sprintf("the code has %d bytes, of which these are the first", len(code)))
 	case !t.Text && json.Valid(code):
-		o = o.raw("code", code)
+		o = o.Raw("code", code)
 	default:
-		o = o.text("text", string(code))
+		o = o.Text("text", string(code))
 	}
 	if usable && !detail {
 		o = knownBriefly(o, t)
-	} else if o = o.raw("capabilities", encodeTexts(t.Capabilities)); t.As != registry.AsTool {
-		o = o.text("as", t.As)
+	} else if o = o.Raw("capabilities", wire.EncodeTexts(t.Capabilities)); t.As != registry.AsTool {
+		o = o.Text("as", t.As)
 	}
 	if detail || !slices.Equal(t.Declared, t.Capabilities) {
-		o = o.raw("declared", encodeTexts(t.Declared))
+		o = o.Raw("declared", wire.EncodeTexts(t.Declared))
 	}
 	o = withInput(o, t)
 	if detail || len(t.Bound) > 0 {
-		o = o.raw("bound_to", boundTo(t))
+		o = o.Raw("bound_to", boundTo(t))
 	}
 	if t.Group != nil {
-		o = o.raw("made_with", encodeTexts(madeWith(t)))
+		o = o.Raw("made_with", wire.EncodeTexts(madeWith(t)))
 	}
 	if current {
 		callers, more := callersOf(t.Name, nil, tools)
 		if detail || len(callers) > 0 {
-			o = o.raw("called_by", encodeTexts(callers))
+			o = o.Raw("called_by", wire.EncodeTexts(callers))
 		}
 		if more > 0 {
 			notes = append(notes, fmt.Sprintf("%d more tools are bound to it", more))
 		}
 	}
-	examples := encode(t.Examples)
+	examples := wire.Encode(t.Examples)
 	switch {
 	case len(t.Examples) == 0:
 		examples = []byte("[]")
@@ -125,26 +125,26 @@ func (s *Server) description(t *registry.Tool, current, detail bool, tools *regi
 		examples = []byte("[]")
 	}
 	if detail || len(t.Examples) > 0 {
-		o = o.raw("examples", examples)
+		o = o.Raw("examples", examples)
 	}
 	if detail {
 		o = s.detailed(o, t, current)
 	}
-	return o.raw("notes", encodeTexts(notes)).call("next", next.call)
+	return o.Raw("notes", wire.EncodeTexts(notes)).Call("next", next.call)
 }
 
 // detailed adds what is of interest to few: how a version came to be, and all that is
 // known of it before it runs.
-func (s *Server) detailed(o object, t *registry.Tool, current bool) object {
+func (s *Server) detailed(o wire.Object, t *registry.Tool, current bool) wire.Object {
 	inputs := t.Program().Params()
 	if len(inputs) > mostInputs {
 		inputs = append(slices.Clone(inputs[:mostInputs]), "…")
 	}
-	o = o.raw("inputs", encodeTexts(inputs)).text("hash", t.Hash)
+	o = o.Raw("inputs", wire.EncodeTexts(inputs)).Text("hash", t.Hash)
 	if !t.Time.IsZero() {
-		o = o.text("time", instant(t.Time))
+		o = o.Text("time", wire.Instant(t.Time))
 	}
-	o = o.raw("check", s.described(t, current))
+	o = o.Raw("check", s.described(t, current))
 	return o
 }
 
@@ -171,7 +171,7 @@ func boundTo(t *registry.Tool) []byte {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = append(list, begin().text("name", name).number("version", uint64(t.Bound[name].Version)).end()...)
+		list = append(list, wire.Begin().Text("name", name).Number("version", uint64(t.Bound[name].Version)).End()...)
 	}
 	return append(list, ']')
 }
@@ -192,56 +192,17 @@ func callersOf(name string, but *registry.Tool, tools *registry.Snapshot) (calle
 	return callers, more
 }
 
-// toolNamed reads the argument name, which is required.
-func (a *arguments) toolNamed() (string, *fault.Fault) {
-	name, ok, f := a.text("name")
-	switch {
-	case f != nil:
-		return "", f
-	case !ok || name == "":
-		f := a.wrong("name", "a tool's name", []byte("nothing"))
-		f.Hint = toSeeTools
-		return "", f
-	case fixedNamed(name) != nil:
-		return "", &fault.Fault{
-			Kind:    fault.NoTool,
-			Message: fmt.Sprintf("%s is one of the server's own tools, not an evolved one", name),
-			Hint:    fmt.Sprintf(`Call {"name":"help","arguments":{"name":%q}} to learn about it.`, name),
-		}
-	}
-	return name, nil
-}
-
 // noVersion is the fault of a version that can't be had.
 func (s *Server) noVersion(name string, version int, err error, tools *registry.Snapshot) *fault.Fault {
 	changes, _, herr := s.tools.History(name, 0, 1)
 	if herr != nil || len(changes) == 0 {
 		return noTool(name, tools)
 	}
-	f := *asFault(err)
-	f.Hint = fmt.Sprintf("Call %s to see the versions there are.", begin().text("name", "history").raw("arguments", begin().text("name", name).end()).end())
+	f := *wire.AsFault(err)
+	f.Hint = fmt.Sprintf("Call %s to see the versions there are.", wire.Begin().Text("name", "history").Raw("arguments", wire.Begin().Text("name", name).End()).End())
 	if f.Kind != fault.OutOfRange {
 		s.log.Error("a version can't be had", "tool", name, "version", version, "error", err)
-		f.Message = fmt.Sprintf("version %d of %q can't be made from what is on record", version, excerpt([]byte(name)))
+		f.Message = fmt.Sprintf("version %d of %q can't be made from what is on record", version, wire.Short([]byte(name)))
 	}
 	return &f
-}
-
-// instant is a time as answers have it.
-func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
-
-// encodeTexts is a list of strings, never null.
-func encodeTexts(list []string) []byte {
-	if len(list) == 0 {
-		return []byte("[]")
-	}
-	return encode(list)
-}
-
-// firstOf is the beginning of a text.
-func firstOf(b []byte, n int) string {
-	if len(b) <= n {
-		return string(b)
-	}
-	return cut(b, n) + "…"
 }

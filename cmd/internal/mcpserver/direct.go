@@ -8,36 +8,37 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // direct runs an evolved tool that was called by its own name.
-func (s *Server) direct(ctx context.Context, c Call) Answer {
+func (s *Server) direct(ctx context.Context, c Call) wire.Answer {
 	tool, ok := c.Tools.Get(c.Tool)
 	if !ok {
-		return failed(noTool(c.Tool, c.Tools))
+		return wire.Failed(noTool(c.Tool, c.Tools))
 	}
 	if !registry.Listed(c.Tool) {
 		f := &fault.Fault{Kind: fault.NoTool, Message: fmt.Sprintf("the tool %q can't be called by its name, which MCP clients don't accept", c.Tool), Hint: "Call it by run."}
 		if call := s.suggest(tool, c.Tools).call; call != nil {
 			f.Hint = "Call " + string(call) + "."
 		}
-		return failed(f)
+		return wire.Failed(f)
 	}
 	t := task{
 		tool: tool, as: core.InputData, step: 1, direct: true,
 		budgets: core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth},
 	}
-	return s.queued(ctx, c, &t, func() Answer {
+	return s.queued(ctx, c, &t, func() wire.Answer {
 		// With a slot held: the types may have to be found first.
 		if f := tool.Unusable(); f != nil {
-			return failed(f)
+			return wire.Failed(f)
 		}
 		if f := s.readInput(&t, tool.Program(), argumentsIn(c.Arguments, tool), c.Tools, true); f != nil {
 			s.tell(tool) // what it takes is its writer's words
-			return failed(f)
+			return wire.Failed(f)
 		}
 		return s.perform(ctx, c, t)
 	})
@@ -54,13 +55,13 @@ func argumentsIn(raw json.RawMessage, tool *registry.Tool) json.RawMessage {
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
 		return raw
 	}
-	members, ok := split(bytes.TrimSpace([]byte(text)))
+	members, ok := wire.Split(bytes.TrimSpace([]byte(text)))
 	if !ok || len(members) == 0 {
 		return raw
 	}
 	params, _ := tool.Report().Arguments()
 	for _, m := range members {
-		if !slices.ContainsFunc(params, func(p check.Parameter) bool { return p.Name == m.name }) && !(len(members) == 1 && m.name == check.Input) {
+		if !slices.ContainsFunc(params, func(p check.Parameter) bool { return p.Name == m.Name }) && !(len(members) == 1 && m.Name == check.Input) {
 			return raw
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/step"
 )
@@ -82,7 +83,7 @@ func TestPromptArguments(t *testing.T) {
 			t.Errorf("%s: %q, expected %q", c.name, got, c.want)
 		}
 	}
-	call := func(args string) Answer {
+	call := func(args string) wire.Answer {
 		return s.runPrompt(t.Context(), Call{Tool: promptCall, Arguments: []byte(`{"name":"ratio","arguments":` + args + `}`), Tools: s.latest(), ticket: s.tickets.Add(1)})
 	}
 	for args, want := range map[string]string{

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // TestInputField: a record with a field that is called input is the input where it can
@@ -16,7 +18,7 @@ func TestInputField(t *testing.T) {
 		"num": "n => n + 1", "total": "xs => sum(xs)", "rec": "r => r.a + 1", "any": "x => x", "deep": "r => r.input.input + 1",
 		"both": `input => match input { {input: n} => n; n => n + 1 }`,
 	} {
-		must(t, s, "evolve", string(begin().text("name", name).text("code", code).end()))
+		must(t, s, "evolve", string(wire.Begin().Text("name", name).Text("code", code).End()))
 	}
 	for _, c := range []struct{ tool, arguments, want, note string }{
 		{"one", `{"input":5}`, "6", ""},

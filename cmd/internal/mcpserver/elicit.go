@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -105,7 +106,7 @@ type talk struct {
 	call      string // its digest
 	cancel    context.CancelFunc
 	questions chan question
-	done      chan Answer // has room for one
+	done      chan wire.Answer // has room for one
 	ended     chan struct{}
 
 	asked question    // that waits
@@ -147,15 +148,15 @@ func (s *Server) converse(ctx context.Context, req *mcp.CallToolRequest, c Call)
 	able := req.ClientCapabilities()
 	if able == nil || able.Elicitation == nil || able.Elicitation.Form == nil && able.Elicitation.URL != nil || !s.asksAnybody(c.Tool) {
 		a := s.Call(ctx, c)
-		return a.result(), nil
+		return a.Result(), nil
 	}
 	e := &elicitor{talks: &s.talks}
 	if older(req) {
 		e.ask = req.Session.Elicit
 		a := s.Call(context.WithValue(ctx, elicitorKey{}, e), c)
-		return a.result(), nil
+		return a.Result(), nil
 	}
-	t := &talk{call: digest(&c), questions: make(chan question), done: make(chan Answer, 1), ended: make(chan struct{})}
+	t := &talk{call: digest(&c), questions: make(chan question), done: make(chan wire.Answer, 1), ended: make(chan struct{})}
 	e.ask = t.ask
 	var under context.Context
 	under, t.cancel = context.WithCancel(context.WithValue(context.WithoutCancel(ctx), elicitorKey{}, e))
@@ -196,11 +197,11 @@ func (s *Server) follow(ctx context.Context, t *talk) (*mcp.CallToolResult, erro
 		select {
 		case a := <-t.done:
 			stop()
-			return a.result(), nil
+			return a.Result(), nil
 		case q := <-t.questions:
 			if !stop() {
-				a := failed(cancelled())
-				return a.result(), nil
+				a := wire.Failed(cancelled())
+				return a.Result(), nil
 			}
 			if state, ok := s.park(t, q); ok {
 				return &mcp.CallToolResult{Content: []mcp.Content{}, InputRequests: mcp.InputRequestMap{questionName: q.params}, RequestState: state}, nil
@@ -257,12 +258,12 @@ func (s *Server) resume(ctx context.Context, req *mcp.CallToolRequest, c *Call) 
 		t = s.unpark(p.ID)
 	}
 	if t == nil {
-		a := failed(&fault.Fault{
+		a := wire.Failed(&fault.Fault{
 			Kind:    fault.InvalidRequest,
 			Message: "the requestState names no call that waits for this answer: it was answered, it is over, or it isn't of this call",
 			Hint:    "Call the tool again without requestState and inputResponses.",
 		})
-		return a.result(), nil
+		return a.Result(), nil
 	}
 	res, _ := req.Params.InputResponses[questionName].(*mcp.ElicitResult)
 	t.asked.answer <- res
@@ -308,7 +309,7 @@ func digest(c *Call) string {
 	d := json.NewDecoder(bytes.NewReader(arguments))
 	d.UseNumber()
 	if d.Decode(&v) == nil {
-		arguments = encode(v) // members in order
+		arguments = wire.Encode(v) // members in order
 	}
 	sum := sha256.Sum256([]byte(c.Tool + "\x00" + string(arguments)))
 	return hex.EncodeToString(sum[:])
@@ -330,7 +331,7 @@ var sealing = sync.OnceValue(func() []byte {
 })
 
 func seal(p parked) string {
-	return sealed(encode(p))
+	return sealed(wire.Encode(p))
 }
 
 func sealed(text []byte) string {

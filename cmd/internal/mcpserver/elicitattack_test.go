@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // resumes calls again with what a client brought back, and reports whether the call
@@ -197,7 +198,7 @@ func TestRetiredElsewhere(t *testing.T) {
 // about, and the model learns why.
 func TestQuestionTooLong(t *testing.T) {
 	w := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
-	a := w.server.Call(t.Context(), Call{Tool: "evolve", Arguments: encode(map[string]any{
+	a := w.server.Call(t.Context(), Call{Tool: "evolve", Arguments: wire.Encode(map[string]any{
 		"name": "r", "code": "k => !toy.get(k)", "capabilities": []string{"toy.get:notes/" + strings.Repeat("x", 4080)},
 	})})
 	if a.Fault != nil || !strings.Contains(string(a.Structured), "would be too long") {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/display"
 )
 
@@ -84,19 +85,19 @@ func serverForm(schema []byte) (form, error) {
 	if len(schema) == 0 {
 		return nil, nil
 	}
-	members, ok := []member(nil), true
+	members, ok := []wire.Member(nil), true
 	if err := json.Unmarshal(schema, &s); err != nil {
 		return nil, errors.New("the form can't be read")
 	}
 	if len(s.Properties) > 0 {
-		members, ok = split(s.Properties)
+		members, ok = wire.Split(s.Properties)
 	}
 	if !ok || s.Type != "" && s.Type != "object" || len(members) > mostFields {
 		return nil, fmt.Errorf("the form isn't one of at most %d fields", mostFields)
 	}
 	var all form
 	for _, m := range members {
-		f, err := serverField(m.name, m.value)
+		f, err := serverField(m.Name, m.Value)
 		if err != nil {
 			return nil, err
 		}

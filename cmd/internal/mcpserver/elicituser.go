@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -106,7 +107,7 @@ func askUser(ctx context.Context, a *run.Act) (value.Value, int64, *fault.Fault)
 	if err != nil {
 		return nil, 0, unasked(fmt.Sprintf("the user gave no answer: %.200s", err), "Don't ask again in this run.")
 	}
-	content := object("{}")
+	content := wire.Object("{}")
 	switch res.Action {
 	case "accept":
 		if content, f = form.content(res.Content); f != nil {
@@ -195,7 +196,7 @@ func readForm(v value.Value) (form, *fault.Fault) {
 func readField(name string, v value.Value) (formField, *fault.Fault) {
 	f := formField{name: name, typ: "string"}
 	bad := func(format string, a ...any) (formField, *fault.Fault) {
-		return f, unasked(fmt.Sprintf("the field %.70s: ", excerpt([]byte(name)))+fmt.Sprintf(format, a...), "")
+		return f, unasked(fmt.Sprintf("the field %.70s: ", wire.Short([]byte(name)))+fmt.Sprintf(format, a...), "")
 	}
 	if !fieldName.MatchString(name) {
 		return bad("a name is a letter, then letters, digits, _ . -, at most 64")
@@ -239,34 +240,34 @@ func readField(name string, v value.Value) (formField, *fault.Fault) {
 
 // schema is the form as clients get it.
 func (all form) schema() json.RawMessage {
-	properties, required := begin(), []string{}
+	properties, required := wire.Begin(), []string{}
 	for _, f := range all {
-		p := begin().text("type", f.typ)
+		p := wire.Begin().Text("type", f.typ)
 		if f.title != "" {
-			p = p.text("title", f.title)
+			p = p.Text("title", f.title)
 		}
 		if f.text != "" {
-			p = p.text("description", f.text)
+			p = p.Text("description", f.text)
 		}
 		if f.choices != nil {
-			p = p.raw("enum", encode(f.choices))
+			p = p.Raw("enum", wire.Encode(f.choices))
 		}
-		properties = properties.raw(f.name, p.end())
+		properties = properties.Raw(f.name, p.End())
 		if !f.optional {
 			required = append(required, f.name)
 		}
 	}
-	o := begin().text("type", "object").raw("properties", properties.end())
+	o := wire.Begin().Text("type", "object").Raw("properties", properties.End())
 	if len(required) > 0 {
-		o = o.raw("required", encode(required))
+		o = o.Raw("required", wire.Encode(required))
 	}
-	return json.RawMessage(o.end())
+	return json.RawMessage(o.End())
 }
 
 // content is what the person filled in, held against the form: what was not asked
 // for is left out.
-func (all form) content(given map[string]any) (object, *fault.Fault) {
-	o := begin()
+func (all form) content(given map[string]any) (wire.Object, *fault.Fault) {
+	o := wire.Begin()
 	for _, f := range all {
 		v, ok := given[f.name]
 		if !ok || v == nil {
@@ -284,35 +285,35 @@ func (all form) content(given map[string]any) (object, *fault.Fault) {
 		case float64:
 			fits = f.typ == "number" || f.typ == "integer" && v == float64(int64(v)) && v < 1<<53 && v > -1<<53
 			if fits && f.typ == "integer" {
-				o = o.raw(f.name, fmt.Appendf(nil, "%d", int64(v)))
+				o = o.Raw(f.name, fmt.Appendf(nil, "%d", int64(v)))
 				continue
 			}
 		}
 		if !fits {
 			return nil, unasked(fmt.Sprintf("the answer's %s isn't what was asked for", f.name), "Ask once more, or go on without.")
 		}
-		o = o.raw(f.name, encode(v))
+		o = o.Raw(f.name, wire.Encode(v))
 	}
-	return o.end(), nil
+	return o.End(), nil
 }
 
 // filledIn is an answer's content as a value: a record of single values, whatever
 // its fields are called.
-func filledIn(content object) (value.Value, bool) {
-	members, ok := split(content)
+func filledIn(content wire.Object) (value.Value, bool) {
+	members, ok := wire.Split(content)
 	r := &value.Record{}
 	for _, m := range members {
 		var v value.Value
-		if n, err := strconv.ParseFloat(string(m.value), 64); err == nil && n != math.Trunc(n) {
+		if n, err := strconv.ParseFloat(string(m.Value), 64); err == nil && n != math.Trunc(n) {
 			// As input it would be rounded.
 			d, exact := value.ParseDec(strconv.FormatFloat(n, 'f', -1, 64))
 			v, ok = d, ok && exact
 		} else {
 			var f *fault.Fault
-			v, f = dataValue(m.value, false)
+			v, f = dataValue(m.Value, false)
 			ok = ok && f == nil
 		}
-		r.Fields = append(r.Fields, value.Field{Key: m.name, Value: v})
+		r.Fields = append(r.Fields, value.Field{Key: m.Name, Value: v})
 	}
 	slices.SortFunc(r.Fields, func(a, b value.Field) int { return strings.Compare(a.Key, b.Key) })
 	return r, ok

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -24,24 +25,24 @@ var runWith = []string{"input", "input_as", "steps", "memory", "drive", "rounds"
 const mostInputs = 32
 
 // evolve makes a tool, or a new version of one; or several at once.
-func (s *Server) evolve(ctx context.Context, c Call) Answer {
-	a, f := readArguments("evolve", c.Arguments, append(evolveArguments[:len(evolveArguments):len(evolveArguments)], "tools", "run")...)
+func (s *Server) evolve(ctx context.Context, c Call) wire.Answer {
+	a, f := wire.Read("evolve", c.Arguments, append(evolveArguments[:len(evolveArguments):len(evolveArguments)], "tools", "run")...)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	if raw, ok := a.any("tools"); ok {
+	if raw, ok := a.Any("tools"); ok {
 		return s.evolveAll(ctx, c, a, raw)
 	}
 	p, f := s.propose(ctx, a)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	if p.run, f = readRunAtOnce(a, runWith...); f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	leave, f := s.making(ctx, c)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	defer leave()
 	var t *registry.Tool
@@ -64,12 +65,12 @@ func (s *Server) evolve(ctx context.Context, c Call) Answer {
 }
 
 // runAtOnce reads with what is run that is made; nil: nothing is.
-func readRunAtOnce(a *arguments, takes ...string) (*arguments, *fault.Fault) {
-	raw, ok := a.raw("run")
+func readRunAtOnce(a *wire.Arguments, takes ...string) (*wire.Arguments, *fault.Fault) {
+	raw, ok := a.Raw("run")
 	if !ok {
 		return nil, nil
 	}
-	with, f := readArguments(`"run"`, raw, takes...)
+	with, f := wire.Read(`"run"`, raw, takes...)
 	if f != nil {
 		f.Hint = fmt.Sprintf(`"run" takes the arguments %s. Write "run":{"input":5}.`, strings.Join(takes, ", "))
 	}
@@ -78,28 +79,28 @@ func readRunAtOnce(a *arguments, takes ...string) (*arguments, *fault.Fault) {
 
 // runMade runs a version that was just made, as a call of run does, and gives both
 // answers. Whatever becomes of the run, the version stays.
-func (s *Server) runMade(ctx context.Context, c Call, t *registry.Tool, made Answer, with *arguments) Answer {
-	o := begin().text("tool", t.Name)
-	for _, m := range with.members {
-		if m.name != "tool" {
-			o = o.raw(m.name, m.value)
+func (s *Server) runMade(ctx context.Context, c Call, t *registry.Tool, made wire.Answer, with *wire.Arguments) wire.Answer {
+	o := wire.Begin().Text("tool", t.Name)
+	for _, m := range with.Members {
+		if m.Name != "tool" {
+			o = o.Raw(m.Name, m.Value)
 		}
 	}
-	c.Tool, c.Arguments, c.Tools = "run", json.RawMessage(o.end()), s.tools.Snapshot()
-	var a Answer
+	c.Tool, c.Arguments, c.Tools = "run", json.RawMessage(o.End()), s.tools.Snapshot()
+	var a wire.Answer
 	if now, ok := c.Tools.Get(t.Name); !ok || now.Version != t.Version {
-		a = failed(&fault.Fault{Kind: fault.Conflict, Message: fmt.Sprintf("version %d of %q isn't the current one any more, and wasn't run", t.Version, t.Name), Hint: "Describe the tool to see what it is now."})
+		a = wire.Failed(&fault.Fault{Kind: fault.Conflict, Message: fmt.Sprintf("version %d of %q isn't the current one any more, and wasn't run", t.Version, t.Name), Hint: "Describe the tool to see what it is now."})
 	} else {
 		a = s.orGone(c, s.run(ctx, c))
 	}
-	both, ran := object(made.Structured[:len(made.Structured)-1]), []byte(a.Structured)
+	both, ran := wire.Object(made.Structured[:len(made.Structured)-1]), []byte(a.Structured)
 	if a.Fault != nil { // it stands where that of every answer does
-		failed := begin().raw("error", encode(a.Fault))
-		both, ran = both.raw("error", encode(a.Fault)), append([]byte{'{'}, ran[len(failed)+1:]...)
+		failed := wire.Begin().Raw("error", wire.Encode(a.Fault))
+		both, ran = both.Raw("error", wire.Encode(a.Fault)), append([]byte{'{'}, ran[len(failed)+1:]...)
 	}
-	a.Structured = json.RawMessage(both.raw("run", ran).end())
+	a.Structured = json.RawMessage(both.Raw("run", ran).End())
 	if a.Fault == nil {
-		a.Text, a.plain, a.More = string(a.Structured), nil, nil
+		a.Text, a.Plain, a.More = string(a.Structured), nil, nil
 		return a
 	}
 	a.Text += fmt.Sprintf("\nThis is how its run ended: version %d of %q is made, and stays.", t.Version, t.Name)
@@ -116,15 +117,15 @@ type proposal struct {
 	published string
 	before    *registry.Tool // that it replaces
 	tried     *registry.Tool
-	together  bool       // with others
-	run       *arguments // with which it is run at once; nil: it isn't
-	from      int        // the version that it is to be again; 0: it isn't
+	together  bool            // with others
+	run       *wire.Arguments // with which it is run at once; nil: it isn't
+	from      int             // the version that it is to be again; 0: it isn't
 }
 
 // propose reads the arguments of an evolve.
-func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fault.Fault) {
+func (s *Server) propose(ctx context.Context, a *wire.Arguments) (p *proposal, f *fault.Fault) {
 	p = &proposal{}
-	from, again, f := a.count("from_version", math.MaxInt32)
+	from, again, f := a.Count("from_version", math.MaxInt32)
 	switch {
 	case f != nil:
 	case again:
@@ -137,14 +138,14 @@ func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fau
 		return nil, f
 	}
 	p.d.MadeUnder = s.broker.MadeUnder()
-	if p.edit.IfVersion, f = a.ifVersion(); f != nil {
+	if p.edit.IfVersion, f = a.IfVersion(); f != nil {
 		return nil, f
 	}
-	strict, f := a.flag("strict")
+	strict, f := a.Flag("strict")
 	if f != nil {
 		return nil, f
 	}
-	draft, f := a.flag("draft")
+	draft, f := a.Flag("draft")
 	if f != nil {
 		return nil, f
 	}
@@ -184,20 +185,20 @@ func (s *Server) propose(ctx context.Context, a *arguments) (p *proposal, f *fau
 }
 
 // again reads the name of a tool of which an earlier version is to be made anew.
-func readAgain(a *arguments) (name string, f *fault.Fault) {
+func readAgain(a *wire.Arguments) (name string, f *fault.Fault) {
 	taken := []string{"name", "from_version", "if_version", "run"}
-	for _, m := range a.members {
-		if !slices.Contains(taken, m.name) {
-			return "", invalid(fmt.Sprintf(`evolve takes "from_version", which makes a version anew as it was, or %q, not both`, m.name), "evolve", taken)
+	for _, m := range a.Members {
+		if !slices.Contains(taken, m.Name) {
+			return "", wire.Invalid(fmt.Sprintf(`evolve takes "from_version", which makes a version anew as it was, or %q, not both`, m.Name), "evolve", taken)
 		}
 	}
-	return a.toolNamed()
+	return a.ToolNamed()
 }
 
 // refused is the answer where nothing was made of the proposals.
-func (s *Server) refused(all []*proposal, err error) Answer {
+func (s *Server) refused(all []*proposal, err error) wire.Answer {
 	p := all[0]
-	f := inForm(s.discreet(p.d.Name, asFault(err)), p.d.Text)
+	f := inForm(s.discreet(p.d.Name, wire.AsFault(err)), p.d.Text)
 	steps, notes, names := uint64(0), []string{}, []string{}
 	for _, p := range all {
 		names = append(names, p.d.Name)
@@ -208,27 +209,27 @@ func (s *Server) refused(all []*proposal, err error) Answer {
 		steps += p.steps
 		notes = append(append(notes, p.notes...), notesOf(p.tried)...)
 	}
-	return failure(s.withRetired(f, s.tools.Snapshot(), names), steps, notes, "")
+	return wire.FailedAfter(s.withRetired(f, s.tools.Snapshot(), names), steps, notes, "")
 }
 
 // evolveAll makes several tools at once, or none.
-func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.RawMessage) Answer {
-	if slices.ContainsFunc(a.members, func(m member) bool { return m.name != "tools" && m.name != "run" }) {
-		return failed(invalid(`evolve takes "tools" alone, or with "run": what is said of a tool stands in its entry`, "evolve", []string{"tools", "run"}))
+func (s *Server) evolveAll(ctx context.Context, c Call, a *wire.Arguments, raw json.RawMessage) wire.Answer {
+	if slices.ContainsFunc(a.Members, func(m wire.Member) bool { return m.Name != "tools" && m.Name != "run" }) {
+		return wire.Failed(wire.Invalid(`evolve takes "tools" alone, or with "run": what is said of a tool stands in its entry`, "evolve", []string{"tools", "run"}))
 	}
 	with, f := readRunAtOnce(a, append([]string{"tool"}, runWith...)...)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	var entries []json.RawMessage
 	if json.Unmarshal(raw, &entries) != nil || len(entries) == 0 {
-		return failed(a.wrong("tools", "a list of tools, each with name and code", raw))
+		return wire.Failed(a.Wrong("tools", "a list of tools, each with name and code", raw))
 	}
 	var all []*proposal
 	var ds []registry.Definition
 	var edits []registry.Edit
 	for i, entry := range entries {
-		of, f := readArguments("evolve", entry, evolveArguments...)
+		of, f := wire.Read("evolve", entry, evolveArguments...)
 		if f == nil {
 			var p *proposal
 			if p, f = s.propose(ctx, of); f == nil {
@@ -239,21 +240,21 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 		}
 		g := *f
 		g.Message = fmt.Sprintf("tools[%d]: %s", i, f.Message)
-		return failed(&g)
+		return wire.Failed(&g)
 	}
 	ran := 0 // the first, if it isn't said
-	if with != nil && with.has("tool") {
-		name, _, f := with.text("tool")
+	if with != nil && with.Has("tool") {
+		name, _, f := with.Text("tool")
 		if ran = slices.IndexFunc(ds, func(d registry.Definition) bool { return d.Name == name }); f == nil && ran < 0 {
 			f = &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf(`"run" names the tool %q, which isn't among those that are made`, name), Hint: `Name one of them; the first is run if "tool" is left out.`}
 		}
 		if f != nil {
-			return failed(f)
+			return wire.Failed(f)
 		}
 	}
 	leave, f := s.making(ctx, c)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	defer leave()
 	made, err := s.tools.EvolveAll(ds, edits)
@@ -261,7 +262,7 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 	if err != nil {
 		return s.refused(all, err)
 	}
-	o := append(begin().key("tools"), '[')
+	o := append(wire.Begin().Key("tools"), '[')
 	for i, t := range made {
 		if i > 0 {
 			o = append(o, ',')
@@ -280,7 +281,7 @@ func (s *Server) evolveAll(ctx context.Context, c Call, a *arguments, raw json.R
 	if s.opts.Fleeting != "" {
 		notes = append(notes, s.fleeting("these tools are"))
 	}
-	answer := succeeded(append(o, ']').raw("notes", encodeTexts(brief(notes))).call("next", next.call))
+	answer := wire.Succeeded(append(o, ']').Raw("notes", wire.EncodeTexts(brief(notes))).Call("next", next.call))
 	if with == nil {
 		return answer
 	}
@@ -294,7 +295,7 @@ func (s *Server) fleeting(which string) string {
 }
 
 // made is the answer about a version that was made of a proposal.
-func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal) Answer {
+func (s *Server) made(ctx context.Context, c Call, t *registry.Tool, p *proposal) wire.Answer {
 	if p.before != nil && p.before.Seq == t.Seq {
 		if !p.together {
 			p.notes = append(p.notes, fmt.Sprintf("unchanged: version %d of %q is this already", t.Version, t.Name))
@@ -364,7 +365,7 @@ func (s *Server) after(t *registry.Tool, live, together bool) (notes []string) {
 // evolved is the answer about a new version, what matters first, with what became of
 // asking for it. unchanged is set where it was there already. Of one of several it has
 // only what differs between them.
-func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, p *proposal) Answer {
+func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, p *proposal) wire.Answer {
 	notes := p.notes
 	if asked.note != "" {
 		notes = append([]string{asked.note}, notes...)
@@ -373,29 +374,29 @@ func (s *Server) evolved(t *registry.Tool, unchanged bool, asked asking, p *prop
 	if !p.together && p.run == nil {
 		next = s.suggest(t, s.tools.Snapshot())
 	}
-	o := begin().text("name", t.Name).number("version", uint64(t.Version))
+	o := wire.Begin().Text("name", t.Name).Number("version", uint64(t.Version))
 	if unchanged {
-		o = o.raw("unchanged", []byte("true"))
+		o = o.Raw("unchanged", []byte("true"))
 	}
 	if asked.state != "" {
-		o = o.text("state", asked.state).text("why", asked.why)
+		o = o.Text("state", asked.state).Text("why", asked.why)
 	}
 	o = withProblems(o, t)
 	if len(notes) > 0 || !p.together {
-		o = o.raw("notes", encodeTexts(brief(notes)))
+		o = o.Raw("notes", wire.EncodeTexts(brief(notes)))
 	}
 	if p.together {
 		o = knownInGroup(o, t)
 	} else {
-		o = knownBriefly(o.call("next", next.call), t)
+		o = knownBriefly(o.Call("next", next.call), t)
 	}
 	if n := len(t.Examples); n > 0 {
-		o = o.number("examples", uint64(n))
+		o = o.Number("examples", uint64(n))
 	}
 	if !t.Text {
-		o = o.text("text", shortText(registry.Printed(t.Program())))
+		o = o.Text("text", shortText(registry.Printed(t.Program())))
 	}
-	return succeeded(o)
+	return wire.Succeeded(o)
 }
 
 // The bounds of the notes of an answer of evolve.
@@ -411,7 +412,7 @@ func brief(notes []string) []string {
 		if len(short) == mostBriefNotes {
 			return append(short, fmt.Sprintf("and %d more notes like these", len(notes)-len(short)))
 		}
-		short = append(short, excerptOf([]byte(note), longestNote))
+		short = append(short, wire.Excerpt([]byte(note), longestNote))
 	}
 	return short
 }
@@ -436,52 +437,52 @@ func keptBefore(t, before *registry.Tool, d *registry.Definition) (notes []strin
 		}
 	}
 	if n > 0 {
-		kept = append(kept, plural(n, "example", "examples"))
+		kept = append(kept, wire.Plural(n, "example", "examples"))
 	}
 	if len(kept) > 0 {
 		notes = append(notes, fmt.Sprintf("kept from version %d: %s; null drops one", before.Version, strings.Join(kept, ", ")))
 	}
 	if dropped := len(before.Examples); dropped > 0 && len(t.Examples) == 0 {
-		notes = append(notes, fmt.Sprintf("dropped from version %d: %s", before.Version, plural(dropped, "example", "examples")))
+		notes = append(notes, fmt.Sprintf("dropped from version %d: %s", before.Version, wire.Plural(dropped, "example", "examples")))
 	}
 	return notes
 }
 
 // as reads what the tool is to be published as.
-func readAs(a *arguments) (string, *fault.Fault) {
-	switch text, raw, ok := a.bare("as"); {
+func readAs(a *wire.Arguments) (string, *fault.Fault) {
+	switch text, raw, ok := a.Bare("as"); {
 	case !ok, text == "", text == "tool":
 		return registry.AsTool, nil
 	case text == registry.AsPrompt, text == registry.AsResource:
 		return text, nil
 	default:
-		return "", a.wrong("as", `"tool", "prompt" or "resource"`, raw)
+		return "", a.Wrong("as", `"tool", "prompt" or "resource"`, raw)
 	}
 }
 
 // definition reads what the tool is to be.
-func readDefinition(a *arguments) (d registry.Definition, notes []string, f *fault.Fault) {
-	name, ok, f := a.text("name")
+func readDefinition(a *wire.Arguments) (d registry.Definition, notes []string, f *fault.Fault) {
+	name, ok, f := a.Text("name")
 	switch {
 	case f != nil:
 		return d, nil, f
 	case !ok:
-		return d, nil, invalid("evolve needs a name", "evolve", evolveArguments)
+		return d, nil, wire.Invalid("evolve needs a name", "evolve", evolveArguments)
 	}
-	description, _, f := a.text("description")
+	description, _, f := a.Text("description")
 	if f != nil {
 		return d, nil, f
 	}
-	code, ok := a.any("code")
+	code, ok := a.Any("code")
 	if !ok {
-		return d, nil, invalid("evolve needs code", "evolve", evolveArguments)
+		return d, nil, wire.Invalid("evolve needs code", "evolve", evolveArguments)
 	}
-	capabilities, f := a.texts("capabilities")
+	capabilities, f := a.Texts("capabilities")
 	if f != nil {
 		return d, nil, f
 	}
 	d = registry.Definition{Name: name, Description: description, Code: code, Capabilities: capabilities}
-	d.Keep = registry.Keep{Description: !a.has("description"), As: !a.has("as"), Input: !a.has("input_schema")}
+	d.Keep = registry.Keep{Description: !a.Has("description"), As: !a.Has("as"), Input: !a.Has("input_schema")}
 	if d.Examples, f = readExamples(a); f != nil {
 		return d, nil, f
 	}
@@ -503,7 +504,7 @@ func readDefinition(a *arguments) (d registry.Definition, notes []string, f *fau
 // code, a lone word is a string literal, and anything else is the text form.
 func literal(raw json.RawMessage) (code []byte, isText bool, notes []string) {
 	var text string
-	if !decoded(raw, &text) {
+	if !wire.ReadString(raw, &text) {
 		return raw, false, nil // the parser says what is wrong with it
 	}
 	if _, lone := core.LoneName([]byte(text)); lone && !json.Valid([]byte(text)) {

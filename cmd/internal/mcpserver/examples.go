@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -88,7 +89,7 @@ func (t *trial) input(e *registry.Example) (core.Input, *fault.Fault) {
 	if e.As == "" {
 		in, err := core.ParseInput(e.Input, core.InputRounded)
 		if err != nil {
-			return in, asFault(err)
+			return in, wire.AsFault(err)
 		}
 		return in, nil
 	}
@@ -181,7 +182,7 @@ func (t *trial) outcome(e *registry.Example, op string, args []byte) int {
 		}
 		want := o.Args
 		if main := t.main(op); main != "" && want[0] != '{' {
-			want = json.RawMessage(begin().raw(main, want).end())
+			want = json.RawMessage(wire.Begin().Raw(main, want).End())
 		}
 		if same, err := equalData(args, want, e.As == ""); err == nil && same {
 			return k
@@ -232,7 +233,7 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 	case f != nil && e.Error != "":
 		return t.refused(i, f, fmt.Sprintf("it fails with %s (%s), and %s is expected", f.Kind, f.Message, e.Error), e.Error)
 	case f != nil:
-		return t.refused(i, f, fmt.Sprintf("it fails with %s (%s), and %s is expected", f.Kind, f.Message, excerptOf(e.Expect, 200)), string(e.Expect))
+		return t.refused(i, f, fmt.Sprintf("it fails with %s (%s), and %s is expected", f.Kind, f.Message, wire.Excerpt(e.Expect, 200)), string(e.Expect))
 	case p.Total > int64(len(p.JSON)):
 		return t.refused(i, nil, fmt.Sprintf("its result has %d bytes, at most %d are compared", p.Total, exampleBytes), "")
 	default:
@@ -253,7 +254,7 @@ func (t *trial) judge(i int, p *product) *fault.Fault {
 			o := &e.Effects[k]
 			args := ""
 			if o.Args != nil {
-				args = " with " + excerptOf(o.Args, 200)
+				args = " with " + wire.Excerpt(o.Args, 200)
 			}
 			return t.refused(i, nil, fmt.Sprintf("its outcome %d, of %s%s, was never asked for", k+1, o.Op, args), "")
 		}
@@ -277,8 +278,8 @@ func (t *trial) placed(f *fault.Fault) *fault.Fault {
 
 // differs is the fault of a result that isn't what was expected.
 func (t *trial) differs(i int, got []byte, want string) *fault.Fault {
-	f := t.refused(i, nil, fmt.Sprintf("it gives %s, and %s is expected", excerptOf(got, 200), excerptOf([]byte(want), 200)), want)
-	f.Got = excerptOf(got, 1000)
+	f := t.refused(i, nil, fmt.Sprintf("it gives %s, and %s is expected", wire.Excerpt(got, 200), wire.Excerpt([]byte(want), 200)), want)
+	f.Got = wire.Excerpt(got, 1000)
 	return f
 }
 
@@ -288,8 +289,8 @@ func (t *trial) refused(i int, cause *fault.Fault, what, want string) *fault.Fau
 	e := &t.candidate.Examples[i]
 	f := &fault.Fault{
 		Kind:     fault.Refused,
-		Message:  fmt.Sprintf("example %d of %d, on the input %s: %s", i+1, len(t.candidate.Examples), excerptOf(e.Input, 200), what),
-		Expected: excerptOf([]byte(want), 1000),
+		Message:  fmt.Sprintf("example %d of %d, on the input %s: %s", i+1, len(t.candidate.Examples), wire.Excerpt(e.Input, 200), what),
+		Expected: wire.Excerpt([]byte(want), 1000),
 		Hint:     "Correct the code, or the example, and evolve again; nothing was changed.",
 	}
 	if t.imported {
@@ -336,22 +337,13 @@ func shownResult(p *product) []byte {
 	if p.Type != value.TypeContinuation {
 		return p.JSON
 	}
-	members, _ := split(p.JSON)
+	members, _ := wire.Split(p.JSON)
 	for _, m := range members {
-		if m.name == "next_input" {
-			return begin().raw("continue", begin().raw("input", m.value).end()).end()
+		if m.Name == "next_input" {
+			return wire.Begin().Raw("continue", wire.Begin().Raw("input", m.Value).End()).End()
 		}
 	}
 	return p.JSON
-}
-
-// excerptOf shows up to n bytes of a text, on one line.
-func excerptOf(b []byte, n int) string {
-	s := cut(b, n)
-	if len(s) < len(b) {
-		s += "…"
-	}
-	return strings.ReplaceAll(s, "\n", " ")
 }
 
 // TryExample runs one of a version's examples, for somebody who looks at it: without

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -26,12 +27,12 @@ var effectFaults = []string{string(fault.EffectFailed), string(fault.Denied), st
 
 // examples reads the examples of evolve; nil: there is no such argument. An empty
 // list, or null, drops those kept from earlier versions.
-func readExamples(a *arguments) (examples []registry.Example, f *fault.Fault) {
-	raw, ok := a.any("examples")
+func readExamples(a *wire.Arguments) (examples []registry.Example, f *fault.Fault) {
+	raw, ok := a.Any("examples")
 	if !ok {
 		return nil, nil
 	}
-	if raw = unwrapped(raw); len(raw) == 0 || string(raw) == "null" {
+	if raw = wire.Unwrap(raw); len(raw) == 0 || string(raw) == "null" {
 		return []registry.Example{}, nil
 	}
 	if raw[0] == '{' {
@@ -39,7 +40,7 @@ func readExamples(a *arguments) (examples []registry.Example, f *fault.Fault) {
 	}
 	var items []json.RawMessage
 	if raw[0] != '[' || json.Unmarshal(raw, &items) != nil {
-		return nil, a.wrong("examples", "a list of examples", raw)
+		return nil, a.Wrong("examples", "a list of examples", raw)
 	}
 	examples = make([]registry.Example, len(items))
 	for i, item := range items {
@@ -48,15 +49,6 @@ func readExamples(a *arguments) (examples []registry.Example, f *fault.Fault) {
 		}
 	}
 	return examples, nil
-}
-
-// unwrapped is what a string of JSON says, and anything else as it is.
-func unwrapped(raw json.RawMessage) json.RawMessage {
-	var s string
-	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
-		return bytes.TrimSpace([]byte(s))
-	}
-	return raw
 }
 
 // misshapen is the fault of an example that isn't one.
@@ -69,23 +61,23 @@ func misshapen(at fault.Pointer, format string, args ...any) *fault.Fault {
 }
 
 // members takes an object apart and refuses members that aren't known.
-func membersOf(raw json.RawMessage, what string, at fault.Pointer, known []string) (*arguments, *fault.Fault) {
-	raw = unwrapped(raw)
-	members, ok := split(raw)
+func membersOf(raw json.RawMessage, what string, at fault.Pointer, known []string) (*wire.Arguments, *fault.Fault) {
+	raw = wire.Unwrap(raw)
+	members, ok := wire.Split(raw)
 	if !ok {
-		return nil, misshapen(at, "%s is an object with %s, not %s", what, strings.Join(known, ", "), excerpt(raw))
+		return nil, misshapen(at, "%s is an object with %s, not %s", what, strings.Join(known, ", "), wire.Short(raw))
 	}
 	for i, m := range members {
-		if !slices.Contains(known, m.name) {
-			f := misshapen(at.Key(m.name), "%s has no member %q; it has %s", what, excerpt([]byte(m.name)), strings.Join(known, ", "))
-			f.Near = nearest(m.name, known)
+		if !slices.Contains(known, m.Name) {
+			f := misshapen(at.Key(m.Name), "%s has no member %q; it has %s", what, wire.Short([]byte(m.Name)), strings.Join(known, ", "))
+			f.Near = wire.Nearest(m.Name, known)
 			return nil, f
 		}
-		if slices.ContainsFunc(members[:i], func(n member) bool { return n.name == m.name }) {
-			return nil, misshapen(at.Key(m.name), "%s has %q twice", what, m.name)
+		if slices.ContainsFunc(members[:i], func(n wire.Member) bool { return n.Name == m.Name }) {
+			return nil, misshapen(at.Key(m.Name), "%s has %q twice", what, m.Name)
 		}
 	}
-	return &arguments{tool: "evolve", members: members}, nil
+	return &wire.Arguments{Tool: "evolve", Members: members}, nil
 }
 
 func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *fault.Fault) {
@@ -100,8 +92,8 @@ func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *
 	if e.Input == nil {
 		e.Input = json.RawMessage("null") // as in a call without one
 	}
-	expect, hasExpect := a.any("expect")
-	kind, hasError, f := a.text("error")
+	expect, hasExpect := a.Any("expect")
+	kind, hasError, f := a.Text("error")
 	switch {
 	case f != nil:
 		return e, misshapen(at.Key("error"), "the error that an example expects is a kind such as type_error")
@@ -118,13 +110,13 @@ func readExample(raw json.RawMessage, at fault.Pointer) (e registry.Example, f *
 			return e, f
 		}
 	}
-	raw, ok := a.raw("effects")
+	raw, ok := a.Raw("effects")
 	if !ok {
 		return e, nil
 	}
 	var items []json.RawMessage
-	if raw = unwrapped(raw); json.Unmarshal(raw, &items) != nil {
-		return e, misshapen(at.Key("effects"), "the effects of an example are a list, not %s", excerpt(raw))
+	if raw = wire.Unwrap(raw); json.Unmarshal(raw, &items) != nil {
+		return e, misshapen(at.Key("effects"), "the effects of an example are a list, not %s", wire.Short(raw))
 	}
 	for i, item := range items {
 		o, f := readOutcome(item, at.Key("effects").Index(i))
@@ -149,20 +141,20 @@ func failureKind(kind string, at fault.Pointer) (string, *fault.Fault) {
 	if slices.Contains(known, kind) {
 		return kind, nil
 	}
-	f := misshapen(at, "no example can expect the error %q; it can be %s", excerpt([]byte(kind)), strings.Join(known, ", "))
-	f.Near = nearest(kind, known)
+	f := misshapen(at, "no example can expect the error %q; it can be %s", wire.Short([]byte(kind)), strings.Join(known, ", "))
+	f.Near = wire.Nearest(kind, known)
 	return "", f
 }
 
 // data reads a member that is data; nil where it isn't there.
-func readData(a *arguments, name string, at fault.Pointer) (json.RawMessage, *fault.Fault) {
-	raw, ok := a.any(name)
+func readData(a *wire.Arguments, name string, at fault.Pointer) (json.RawMessage, *fault.Fault) {
+	raw, ok := a.Any(name)
 	if !ok {
 		return nil, nil
 	}
 	if _, err := core.ParseInput(raw, core.InputData); err != nil {
-		f := misshapen(at.Key(name), "%s", asFault(err).Message)
-		f.Hint = asFault(err).Hint
+		f := misshapen(at.Key(name), "%s", wire.AsFault(err).Message)
+		f.Hint = wire.AsFault(err).Hint
 		return nil, f
 	}
 	return bytes.Clone(raw), nil
@@ -174,28 +166,28 @@ func readOutcome(raw json.RawMessage, at fault.Pointer) (o registry.ExampleEffec
 	if f != nil {
 		return o, f
 	}
-	op, ok, f := a.text("op")
+	op, ok, f := a.Text("op")
 	if f != nil || !ok || op == "" {
 		return o, misshapen(at, `"op" says which effect it is, such as "fs.read"`)
 	}
 	if o.Op = op; prim.Aliases[op] != "" {
 		o.Op = prim.Aliases[op]
 	}
-	if _, ok := a.raw("args"); ok {
+	if _, ok := a.Raw("args"); ok {
 		if o.Args, f = readData(a, "args", at); f != nil {
 			return o, f
 		}
 	}
-	kind, fails, f := a.text("error")
-	value, gives := a.any("value")
-	message, _, f2 := a.text("message")
+	kind, fails, f := a.Text("error")
+	value, gives := a.Any("value")
+	message, _, f2 := a.Text("message")
 	switch {
 	case f != nil || f2 != nil:
 		return o, misshapen(at, `"error" and "message" of an effect are strings`)
 	case fails && gives && string(value) != "null":
 		return o, misshapen(at, `an effect gives a "value" or fails with an "error", not both`)
 	case fails && !slices.Contains(effectFaults, kind):
-		return o, misshapen(at.Key("error"), "an effect fails with %s, not %q", strings.Join(effectFaults, ", "), excerpt([]byte(kind)))
+		return o, misshapen(at.Key("error"), "an effect fails with %s, not %q", strings.Join(effectFaults, ", "), wire.Short([]byte(kind)))
 	case fails:
 		o.Error, o.Message = kind, message
 	case !gives:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -59,7 +60,7 @@ func dataMode(rounded bool) core.InputAs {
 func dataValue(data []byte, rounded bool) (value.Value, *fault.Fault) {
 	in, err := core.ParseInput(data, dataMode(rounded))
 	if err != nil {
-		return nil, asFault(err)
+		return nil, wire.AsFault(err)
 	}
 	m := identity.Start(in, core.Budgets{}, nil)
 	defer m.Release()
@@ -71,20 +72,20 @@ func dataValue(data []byte, rounded bool) (value.Value, *fault.Fault) {
 
 // unwritten is the fault of an effect for which the example has no outcome.
 func unwritten(q *core.Request, args []byte) *fault.Fault {
-	shown := excerptOf(args, 200)
+	shown := wire.Excerpt(args, 200)
 	sample := args
 	if len(sample) > 200 {
 		sample = nil
 	}
-	o := begin().text("op", q.Op)
+	o := wire.Begin().Text("op", q.Op)
 	if sample != nil {
-		o = o.raw("args", sample)
+		o = o.Raw("args", sample)
 	}
 	return &fault.Fault{
 		Kind: fault.Refused, At: q.At, In: q.Where,
 		Message: fmt.Sprintf("it asks for %s with %s, and the example has no outcome for that", q.Op, shown),
 		Hint: fmt.Sprintf(`Effects of an example aren't carried out. Write what this one gives into the example: "effects":[%s], with "value":V, or with "error":"effect_failed" where it fails; "args" may be left out.`,
-			o.raw("value", []byte(`"…"`)).end()),
+			o.Raw("value", []byte(`"…"`)).End()),
 	}
 }
 

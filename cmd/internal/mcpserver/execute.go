@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -216,29 +217,29 @@ func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool)
 }
 
 // queued does a task when its call's turn has come, with a slot held.
-func (s *Server) queued(ctx context.Context, c Call, t *task, do func() Answer) Answer {
+func (s *Server) queued(ctx context.Context, c Call, t *task, do func() wire.Answer) wire.Answer {
 	if pc := planOf(ctx); pc != nil && pc.held {
 		return do()
 	}
 	bytes := len(c.Arguments) + t.weight()
 	if task := taskOf(ctx); task != nil {
 		if f := task.enter(ctx, c.ticket, bytes); f != nil {
-			return failed(f)
+			return wire.Failed(f)
 		}
 		defer c.arrival.whenAnswered(task.leave)
 		return do()
 	}
 	if f := s.slots.enter(ctx, c.ticket, bytes); f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	defer c.arrival.whenAnswered(func() { s.slots.leave(bytes) })
 	return do()
 }
 
 // plainly does what is no run when its turn has come.
-func (s *Server) plainly(ctx context.Context, c Call, do func(Call) Answer) Answer {
+func (s *Server) plainly(ctx context.Context, c Call, do func(Call) wire.Answer) wire.Answer {
 	if f := s.plain.enter(ctx, c.ticket, 0); f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	defer c.arrival.whenAnswered(func() { s.plain.leave(0) })
 	return do(c)

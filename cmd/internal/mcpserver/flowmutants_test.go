@@ -11,8 +11,8 @@ import (
 var flowMistakes = []mutate.Mistake{
 	// What the model is shown.
 	{"sealed.go", "return len(s.broker.Flow().Shown()) > 0 && (", "if M {\nreturn false\n}\nreturn len(s.broker.Flow().Shown()) > 0 && ("},
-	{"sealed.go", "a = a.uncounted()", ""},
-	{"sealed.go", `if m.name != "steps" && m.name != "rounds" && m.name != "notes" {`, `if If(M, true, m.name != "steps" && m.name != "rounds" && m.name != "notes") {`},
+	{"sealed.go", "a = a.Uncounted()", ""},
+	{"wire/answer.go", `if m.Name != "steps" && m.Name != "rounds" && m.Name != "notes" {`, `if If(M, true, m.Name != "steps" && m.Name != "rounds" && m.Name != "notes") {`},
 	{"sealed.go", "labels := s.broker.Flow().Names(all)", "labels := s.broker.Flow().Names(If(M, one.Label(s.broker.Flow()).Any(), all))"},
 	{"sealed.go", "t.sealed[at] = one.Label(s.broker.Flow())", "t.sealed[at] = If(M, 0, one.Label(s.broker.Flow()))"},
 	{"sealed.go", "shown := l.Any()", "shown := l.Any()\nif M && a.Fault != nil {\nreturn a\n}"},

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // TestFlowWords: whatever shows a model words of a tool whose writer had been shown a source labels its session, as describe does: lists and
@@ -28,7 +30,7 @@ func TestFlowWords(t *testing.T) {
 		{"name": "kept", "code": `"CANARY"`, "as": "resource", "description": "CANARY"},
 		{"name": "caller", "code": `r => @told(r)`, "capabilities": []string{"call:told"}, "examples": []any{map[string]any{"input": map[string]any{"mode": "y"}, "expect": "CANARYy"}}},
 	} {
-		must(t, m.Server, "evolve", string(encode(args)))
+		must(t, m.Server, "evolve", string(wire.Encode(args)))
 	}
 	cs := session(t, m.Server, nil)
 	for what, ask := range map[string]func() (any, error){
@@ -69,7 +71,7 @@ func TestFlowWords(t *testing.T) {
 	} {
 		unseenWords(t, m, call[0]+" "+call[1], canary, func() string {
 			a := do(t, m.Server, call[0], call[1])
-			return a.first() + strings.Join(a.More, " ") + string(a.Structured)
+			return a.First() + strings.Join(a.More, " ") + string(a.Structured)
 		})
 	}
 }

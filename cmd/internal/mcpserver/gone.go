@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -35,36 +36,28 @@ func (s *Server) gone(name string, tools *registry.Snapshot) *fault.Fault {
 	}
 	return &fault.Fault{
 		Kind:    fault.NoTool,
-		Message: fmt.Sprintf("there is no tool %q now: its version %d was retired at %s", excerpt([]byte(name)), c.Version, instant(c.Time)),
+		Message: fmt.Sprintf("there is no tool %q now: its version %d was retired at %s", wire.Short([]byte(name)), c.Version, wire.Instant(c.Time)),
 		Hint:    bringBack(c),
 	}
 }
 
 // orGone adds to the answer of a call that failed for want of a tool that it was retired,
 // and how it comes back. What is on record of a run is without it.
-func (s *Server) orGone(c Call, a Answer) Answer {
+func (s *Server) orGone(c Call, a wire.Answer) wire.Answer {
 	f := a.Fault
 	switch {
 	case f == nil:
 		return a
 	case f.Kind == fault.NoTool && f.Got != "":
 		if s.lastRetired(f.Got, c.Tools) != nil {
-			a.replaceFault(s.gone(f.Got, c.Tools))
+			a.ReplaceFault(s.gone(f.Got, c.Tools))
 		}
 	default:
 		if g := s.withRetired(f, c.Tools, nil); g != f {
-			a.replaceFault(g)
+			a.ReplaceFault(g)
 		}
 	}
 	return a
-}
-
-// replaceFault puts another fault in the place of that of a failed answer.
-func (a *Answer) replaceFault(f *fault.Fault) {
-	rest := a.Structured[len(begin().raw("error", encode(a.Fault))):]
-	b := failed(f)
-	a.Text, a.Fault = b.Text, b.Fault
-	a.Structured = []byte(append(begin().raw("error", encode(b.Fault)), rest...))
 }
 
 // namedTool matches the words in which a fault names a tool that isn't there, or a
@@ -88,7 +81,7 @@ func (s *Server) withRetired(f *fault.Fault, tools *registry.Snapshot, evolving 
 			}
 			seen = append(seen, name)
 			if c := s.lastRetired(name, tools); c != nil {
-				g.Message += fmt.Sprintf("; version %d of the tool %q was retired at %s", c.Version, name, instant(c.Time))
+				g.Message += fmt.Sprintf("; version %d of the tool %q was retired at %s", c.Version, name, wire.Instant(c.Time))
 				g.Hint = bringBack(c) + " " + g.Hint
 			}
 		}
@@ -109,7 +102,7 @@ func (s *Server) withRetired(f *fault.Fault, tools *registry.Snapshot, evolving 
 func (s *Server) retiredNotes(t *registry.Tool, tools *registry.Snapshot) (notes []string) {
 	for _, n := range t.Program().Needs().Codes {
 		if c := s.lastRetired(n.Name, tools); c != nil && t.Bound[n.Name] == nil && n.Name != t.Name && len(notes) < mostPlaces {
-			notes = append(notes, fmt.Sprintf("version %d of the tool %q was retired at %s. %s", c.Version, n.Name, instant(c.Time), bringBack(c)))
+			notes = append(notes, fmt.Sprintf("version %d of the tool %q was retired at %s. %s", c.Version, n.Name, wire.Instant(c.Time), bringBack(c)))
 		}
 	}
 	return notes

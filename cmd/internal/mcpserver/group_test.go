@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -112,7 +113,7 @@ func TestGroupsAtOnce(t *testing.T) {
 	servers := []*Server{newRecordedWorldAt(t, 1, path, journal.Options{}).server, newRecordedWorldAt(t, 2, path, journal.Options{}).server}
 	groups := [][]string{{"a", "b"}, {"b", "c"}}
 	versions := map[string]int{}
-	evolve := func(s *Server, names []string, tag string, conditional bool) Answer {
+	evolve := func(s *Server, names []string, tag string, conditional bool) wire.Answer {
 		var entries []map[string]any
 		for i, name := range names {
 			other := names[1-i]
@@ -125,11 +126,11 @@ func TestGroupsAtOnce(t *testing.T) {
 			}
 			entries = append(entries, entry)
 		}
-		return s.Call(t.Context(), Call{Tool: "evolve", Arguments: encode(map[string]any{"tools": entries})})
+		return s.Call(t.Context(), Call{Tool: "evolve", Arguments: wire.Encode(map[string]any{"tools": entries})})
 	}
 	for round := range 12 {
 		conditional := round%2 == 0
-		var answers [2]Answer
+		var answers [2]wire.Answer
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -36,18 +36,8 @@ type Results struct {
 type shelf struct {
 	size  int
 	order []string // the oldest first
-	byID  map[string]kept
+	byID  map[string]wire.Large
 }
-
-// A kept result is JSON, or a text, or the first of it.
-type kept struct {
-	shown []byte
-	total int64 // of the whole result
-	text  bool
-}
-
-// size is what it takes in memory.
-func (k kept) size() int { return cap(k.shown) }
 
 // NewResults makes room for so many bytes of results; 0: 64 MiB.
 func NewResults(bytes int) *Results {
@@ -59,8 +49,8 @@ const resultBytes = 64 << 20
 
 // put keeps a result and gives the name by which its owner, and nobody else,
 // finds it; "" where it is larger than the room for all.
-func (r *Results) put(owner *Server, k kept) (id string) {
-	if k.size() > r.most {
+func (r *Results) put(owner *Server, k wire.Large) (id string) {
+	if k.Size() > r.most {
 		return ""
 	}
 	id = rand.Text()
@@ -68,20 +58,20 @@ func (r *Results) put(owner *Server, k kept) (id string) {
 	defer r.mu.Unlock()
 	s := r.owned[owner]
 	if s == nil {
-		s = &shelf{byID: map[string]kept{}}
+		s = &shelf{byID: map[string]wire.Large{}}
 		r.owned[owner] = s
 	}
 	for len(s.order) >= mostResults {
 		r.drop(owner, s)
 	}
-	for r.size+k.size() > r.most {
+	for r.size+k.Size() > r.most {
 		r.drop(r.largest())
 	}
 	r.owned[owner] = s // dropping may have taken it away
 	s.byID[id] = k
 	s.order = append(s.order, id)
-	s.size += k.size()
-	r.size += k.size()
+	s.size += k.Size()
+	r.size += k.Size()
 	return id
 }
 
@@ -100,20 +90,20 @@ func (r *Results) drop(owner *Server, s *shelf) {
 	oldest := s.byID[s.order[0]]
 	delete(s.byID, s.order[0])
 	s.order = slices.Delete(s.order, 0, 1)
-	s.size -= oldest.size()
-	r.size -= oldest.size()
+	s.size -= oldest.Size()
+	r.size -= oldest.Size()
 	if len(s.order) == 0 {
 		delete(r.owned, owner)
 	}
 }
 
 // get finds a result of its owner's.
-func (r *Results) get(owner *Server, id string) (kept, bool) {
+func (r *Results) get(owner *Server, id string) (wire.Large, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.owned[owner]
 	if s == nil {
-		return kept{}, false
+		return wire.Large{}, false
 	}
 	k, ok := s.byID[id]
 	return k, ok
@@ -132,126 +122,90 @@ func (r *Results) Forget(owner *Server) {
 	}
 }
 
-// part is at most n bytes of it from a place on, whole characters only, and where
-// they begin: at the character that the place is in.
-func (k kept) part(from int64, n int) (text string, at int64) {
-	at = min(from, int64(len(k.shown)))
-	for at > 0 && at < int64(len(k.shown)) && k.shown[at]&0xC0 == 0x80 {
-		at--
-	}
-	return cut(k.shown[at:], n), at
-}
-
 // offer keeps the result of an answer that shows only its beginning, and says in
 // the answer how to read on: in the text, where the tool gives text. What the record
 // has of the answer is without it: the name is another one each time.
-func (s *Server) offer(a Answer) Answer {
-	if a.large == nil || s.results == nil {
+func (s *Server) offer(a wire.Answer) wire.Answer {
+	if a.Large == nil || s.results == nil {
 		return a
 	}
-	k := *a.large
-	a.large = nil
-	short := int64(len(k.shown)) < k.total
-	if k.text {
+	k := *a.Large
+	a.Large = nil
+	short := int64(len(k.Shown)) < k.Total
+	if k.Text {
 		var text string
-		if text, k.text = decodeText(k.shown, short); k.text {
-			preview, _ := decodeText([]byte(a.Text), true)
-			rest := a.Structured[len(previewed(a.Text, k.total)):]
-			if k.shown = []byte(text); !short {
-				k.total = int64(len(text))
+		if text, k.Text = wire.ReadText(k.Shown, short); k.Text {
+			preview, _ := wire.ReadText([]byte(a.Text), true)
+			rest := a.Structured[len(wire.Previewed(a.Text, k.Total)):]
+			if k.Shown = []byte(text); !short {
+				k.Total = int64(len(text))
 			}
-			a.plain, a.Structured = &preview, []byte(append(previewed(preview, k.total), rest...))
+			a.Plain, a.Structured = &preview, []byte(append(wire.Previewed(preview, k.Total), rest...))
 		}
 	}
 	id := s.results.put(s, k)
 	if id == "" {
 		return a
 	}
-	next := readOn(id, int64(len(a.first())))
-	o := object(a.Structured[:len(a.Structured)-1]).text("uri", resultURI(id)).raw("next", next)
-	a.Structured = []byte(o.end())
+	next := readOn(id, int64(len(a.First())))
+	o := wire.Object(a.Structured[:len(a.Structured)-1]).Text("uri", resultURI(id)).Raw("next", next)
+	a.Structured = []byte(o.End())
 	if short {
 		a.More = append(a.More, fmt.Sprintf("note: its first %d bytes can be read on", keptResult))
 	}
-	a.tell(nil, string(next))
+	a.Tell(nil, string(next))
 	return a
 }
 
-// previewed begins the answer that shows the beginning of a result.
-func previewed(text string, total int64) object {
-	return begin().text("preview", text).number("total", uint64(total))
-}
-
-// decodeText gives the text that JSON is a string of; of the beginning of one (cut), the text
-// that it holds whole. Anything else is none.
-func decodeText(json []byte, cut bool) (text string, ok bool) {
-	if len(json) == 0 || json[0] != '"' {
-		return "", false
-	}
-	if !cut {
-		return text, decoded(json, &text)
-	}
-	// The longest escape has six bytes, and so much may be of one, or of a character.
-	for n := len(json); n > max(0, len(json)-6); n-- {
-		if r, size := utf8.DecodeLastRune(json[:n]); r == utf8.RuneError && size == 1 {
-			continue
-		}
-		if decoded(append(json[:n:n], '"'), &text) {
-			return text, true
-		}
-	}
-	return "", false
-}
-
 // readOn is the call that shows more of a result.
-func readOn(id string, from int64) object {
-	return begin().text("name", "run").raw("arguments", begin().text("result", id).number("from", uint64(from)).end()).end()
+func readOn(id string, from int64) wire.Object {
+	return wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("result", id).Number("from", uint64(from)).End()).End()
 }
 
 // readResult shows more of a result, as the call that run answered asks for it.
-func (s *Server) readResult(a *arguments) Answer {
-	for _, m := range a.members {
-		if m.name != "result" && m.name != "from" && string(m.value) != "null" {
-			return failed(invalid(fmt.Sprintf(`run takes "result" with "from" only, not with %q`, m.name), "run", runArguments))
+func (s *Server) readResult(a *wire.Arguments) wire.Answer {
+	for _, m := range a.Members {
+		if m.Name != "result" && m.Name != "from" && string(m.Value) != "null" {
+			return wire.Failed(wire.Invalid(fmt.Sprintf(`run takes "result" with "from" only, not with %q`, m.Name), "run", runArguments))
 		}
 	}
-	id, _, f := a.text("result")
+	id, _, f := a.Text("result")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	from, _, f := a.number("from")
+	from, _, f := a.Number("from")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	var k kept
+	var k wire.Large
 	ok := false
 	if s.results != nil {
 		k, ok = s.results.get(s, id)
 	}
 	if !ok {
-		return failed(&fault.Fault{
+		return wire.Failed(&fault.Fault{
 			Kind:    fault.InvalidRequest,
-			Message: fmt.Sprintf("there is no result %q to read on", excerpt([]byte(id))),
+			Message: fmt.Sprintf("there is no result %q to read on", wire.Short([]byte(id))),
 			Hint:    "Results are kept until newer ones need the room, and no longer than the server runs: run the tool again.",
 		})
 	}
-	if from > uint64(len(k.shown)) {
-		return failed(&fault.Fault{
+	if from > uint64(len(k.Shown)) {
+		return wire.Failed(&fault.Fault{
 			Kind:    fault.OutOfRange,
-			Message: fmt.Sprintf("the result can be read up to byte %d, not from %d", len(k.shown), from),
+			Message: fmt.Sprintf("the result can be read up to byte %d, not from %d", len(k.Shown), from),
 			Hint:    "A correct call: " + string(readOn(id, 0)) + ".",
 		})
 	}
-	text, at := k.part(int64(from), resultPart)
-	o := begin().text("preview", text).number("from", uint64(at)).number("total", uint64(k.total))
-	answer := Answer{Text: text}
+	text, at := k.Part(int64(from), resultPart)
+	o := wire.Begin().Text("preview", text).Number("from", uint64(at)).Number("total", uint64(k.Total))
+	answer := wire.Answer{Text: text}
 	next := ""
-	if end := at + int64(len(text)); end < int64(len(k.shown)) {
+	if end := at + int64(len(text)); end < int64(len(k.Shown)) {
 		next = string(readOn(id, end))
-		o = o.raw("next", []byte(next))
+		o = o.Raw("next", []byte(next))
 	}
-	answer.Structured = []byte(o.end())
-	answer.tell(nil, next)
+	answer.Structured = []byte(o.End())
+	answer.Tell(nil, next)
 	return answer
 }
 

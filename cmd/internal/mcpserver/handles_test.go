@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // large is a call whose result is a string of n characters, é the last of each ten.
@@ -120,16 +121,16 @@ func TestReadOnText(t *testing.T) {
 // character of it.
 func TestDecodeText(t *testing.T) {
 	const json, text = `"a\u001f\n\"\\é😀"`, "a\x1f\n\"\\é😀"
-	if got, ok := decodeText([]byte(json), false); !ok || got != text {
+	if got, ok := wire.ReadText([]byte(json), false); !ok || got != text {
 		t.Errorf("%q", got)
 	}
 	for n := 1; n < len(json); n++ {
-		if got, ok := decodeText([]byte(json[:n]), true); !ok || !strings.HasPrefix(text, got) || len(got) < n/6-1 {
+		if got, ok := wire.ReadText([]byte(json[:n]), true); !ok || !strings.HasPrefix(text, got) || len(got) < n/6-1 {
 			t.Errorf("%q: %q", json[:n], got)
 		}
 	}
 	for _, other := range []string{"", "1", `{"a":"b`} {
-		if _, ok := decodeText([]byte(other), true); ok {
+		if _, ok := wire.ReadText([]byte(other), true); ok {
 			t.Errorf("%q is a string", other)
 		}
 	}
@@ -230,7 +231,7 @@ func TestManyResults(t *testing.T) {
 		wg.Go(func() {
 			s := servers[i%3]
 			for j := range 3000 {
-				id := room.put(s, kept{shown: make([]byte, 1+j%20), total: int64(j)})
+				id := room.put(s, wire.Large{Shown: make([]byte, 1+j%20), Total: int64(j)})
 				room.get(s, id)
 				if j == 1000 {
 					room.Forget(s)
@@ -252,7 +253,7 @@ func TestManyResults(t *testing.T) {
 	if size != room.size || size > room.most {
 		t.Errorf("%d bytes are kept, counted as %d", size, room.size)
 	}
-	if id := room.put(servers[0], kept{shown: make([]byte, 2<<20), total: 2 << 20}); id != "" {
+	if id := room.put(servers[0], wire.Large{Shown: make([]byte, 2<<20), Total: 2 << 20}); id != "" {
 		t.Error("more is kept than there is room for")
 	}
 }

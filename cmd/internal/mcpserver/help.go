@@ -6,32 +6,30 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
-// categories is the groups of the table.
-func categories() []string { return prim.Groups }
-
 // help explains the language from its table, and finds operations.
-func (s *Server) help(c Call) Answer {
-	a, f := readArguments("help", c.Arguments, "category", "name", "search")
+func (s *Server) help(c Call) wire.Answer {
+	a, f := wire.Read("help", c.Arguments, "category", "name", "search")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	category, byCategory, f := a.text("category")
+	category, byCategory, f := a.Text("category")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	name, byName, f := a.text("name")
+	name, byName, f := a.Text("name")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	query, searched, f := a.text("search")
+	query, searched, f := a.Text("search")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	switch {
 	case searched && query != "":
@@ -45,16 +43,16 @@ func (s *Server) help(c Call) Answer {
 }
 
 // helpAll lists every topic, and every operation in a line.
-func helpAll() Answer {
+func helpAll() wire.Answer {
 	var b strings.Builder
 	b.WriteString(prim.Card())
 	fmt.Fprintf(&b, "\nTopics: %s.\n\nEvery operation, by category:\n", strings.Join(topics(), ", "))
-	for _, group := range categories() {
+	for _, group := range wire.Categories() {
 		fmt.Fprintf(&b, "\n%s\n", group)
 		listGroup(&b, group)
 	}
 	b.WriteString("\nhelp with a topic, a category, an operation, an operator or a word of another language gives examples. The server's own tools: ")
-	b.WriteString(strings.Join(fixedNames(), ", "))
+	b.WriteString(strings.Join(wire.ToolNames(), ", "))
 	b.WriteString(".")
 	return helpAnswer(b.String(), prim.Table)
 }
@@ -80,7 +78,7 @@ func topics() []string {
 }
 
 // helpCategory explains the operations of a group, with examples.
-func helpCategory(category string) Answer {
+func helpCategory(category string) wire.Answer {
 	var rows []prim.Row
 	for _, r := range prim.Table {
 		if strings.EqualFold(r.Group, strings.TrimSpace(category)) {
@@ -88,12 +86,12 @@ func helpCategory(category string) Answer {
 		}
 	}
 	if rows == nil {
-		return failed(&fault.Fault{
+		return wire.Failed(&fault.Fault{
 			Kind:     fault.InvalidRequest,
-			Message:  fmt.Sprintf("there is no category %q", excerpt([]byte(category))),
-			Expected: strings.Join(categories(), ", "),
-			Near:     nearest(category, categories()),
-			Hint:     "The categories are " + strings.Join(categories(), ", ") + ".",
+			Message:  fmt.Sprintf("there is no category %q", wire.Short([]byte(category))),
+			Expected: strings.Join(wire.Categories(), ", "),
+			Near:     wire.Nearest(category, wire.Categories()),
+			Hint:     "The categories are " + strings.Join(wire.Categories(), ", ") + ".",
 		})
 	}
 	var b strings.Builder
@@ -112,7 +110,7 @@ func helpCategory(category string) Answer {
 
 // helpName explains an operation, an operator, a tool of the server's, an evolved one, a
 // topic, what a capability is for, or a kind of failure.
-func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
+func (s *Server) helpName(name string, tools *registry.Snapshot) wire.Answer {
 	var parts []string
 	var rows []prim.Row
 	explained := func(r *prim.Row) {
@@ -125,8 +123,8 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 			explained(&prim.Table[i])
 		}
 	}
-	if t := fixedNamed(name); t != nil {
-		parts = append(parts, t.help())
+	if t := wire.ToolNamed(name); t != nil {
+		parts = append(parts, toolHelp(t))
 	}
 	if t, ok := tools.Get(name); ok {
 		call := s.suggest(t, tools).call
@@ -134,7 +132,7 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 			call = describing(t)
 		}
 		s.tell(t)
-		parts = append(parts, fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, cut(t.Program().Canonical(), preview)))
+		parts = append(parts, fmt.Sprintf("%s (version %d): %s\n  %s\n  code: %s", t.Name, t.Version, t.Description, call, wire.Cut(t.Program().Canonical(), preview)))
 	}
 	topic, isTopic := prim.TopicNamed(name)
 	switch {
@@ -145,7 +143,7 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 	case isTopic:
 		parts = append(parts, fmt.Sprintf("See also: %s.", topic.Names[0]))
 	}
-	if slices.Contains(categories(), name) {
+	if slices.Contains(wire.Categories(), name) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "The operations of the category %s:\n", name)
 		rows = append(rows, listGroup(&b, name)...)
@@ -174,20 +172,20 @@ func (s *Server) helpName(name string, tools *registry.Snapshot) Answer {
 		}
 		return helpAnswer(strings.Join(parts, "\n\n"), rows)
 	}
-	known := slices.Concat(topics(), fixedNames(), names(tools), s.effectNames())
+	known := slices.Concat(topics(), wire.ToolNames(), names(tools), s.effectNames())
 	for i := range prim.Table {
 		known = append(known, prim.Table[i].Name)
 	}
 	f := &fault.Fault{
 		Kind:    fault.InvalidRequest,
-		Message: fmt.Sprintf("there is no operation, topic or tool %q", excerpt([]byte(name))),
-		Near:    nearest(name, known),
+		Message: fmt.Sprintf("there is no operation, topic or tool %q", wire.Short([]byte(name))),
+		Near:    wire.Nearest(name, known),
 		Hint:    `Call {"name":"help","arguments":{}} for all topics and operations.`,
 	}
 	if f.Near != "" {
 		f.Hint = fmt.Sprintf("Did you mean %q? ", f.Near) + f.Hint
 	}
-	return failed(f)
+	return wire.Failed(f)
 }
 
 // explain writes a row with its examples, each in the text form and then in JSON.
@@ -251,39 +249,26 @@ func explainKind(c *fault.Code) string {
 }
 
 // helpAnswer is a text with the same rows as data.
-func helpAnswer(said string, rows []prim.Row) Answer {
+func helpAnswer(said string, rows []prim.Row) wire.Answer {
 	ops := []byte{'['}
 	for i := range rows {
 		if i > 0 {
 			ops = append(ops, ',')
 		}
 		r := &rows[i]
-		ops = append(ops, begin().
-			text("name", r.Name).
-			text("category", r.Group).
-			text("text", text.Shape(r)).
-			text("spelling", r.Spelling()).
-			text("result", r.Result.String()).
-			text("doc", r.Doc).
-			text("example", r.Correct()).
-			end()...)
+		ops = append(ops, wire.Begin().
+			Text("name", r.Name).
+			Text("category", r.Group).
+			Text("text", text.Shape(r)).
+			Text("spelling", r.Spelling()).
+			Text("result", r.Result.String()).
+			Text("doc", r.Doc).
+			Text("example", r.Correct()).
+			End()...)
 	}
-	o := begin().text("text", said).raw("categories", encode(categories())).raw("topics", encode(topics()))
+	o := wire.Begin().Text("text", said).Raw("categories", wire.Encode(wire.Categories())).Raw("topics", wire.Encode(topics()))
 	if rows != nil {
-		o = o.raw("operations", append(ops, ']'))
+		o = o.Raw("operations", append(ops, ']'))
 	}
-	return Answer{Text: said, Structured: []byte(o.end())}
-}
-
-// nearest is the name among those given that name was probably meant to be, or
-// "". Names too long or too short to be near are left out first, since there
-// may be ten thousand.
-func nearest(name string, among []string) string {
-	var likely []string
-	for _, other := range among {
-		if d := len(other) - len(name); -8 <= d && d <= 8 {
-			likely = append(likely, other)
-		}
-	}
-	return prim.Closest(name, likely)
+	return wire.Answer{Text: said, Structured: []byte(o.End())}
 }

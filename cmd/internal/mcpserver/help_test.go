@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
@@ -15,7 +16,7 @@ import (
 // operator, keyword and kind of failure, and of words that other languages have.
 func TestHelpAnswers(t *testing.T) {
 	s := New(Options{})
-	words := slices.Concat(categories(), text.Operators(), text.Keywords(), topics(), fixedNames())
+	words := slices.Concat(wire.Categories(), text.Operators(), text.Keywords(), topics(), wire.ToolNames())
 	for i := range prim.Table {
 		words = append(words, prim.Table[i].Name)
 	}
@@ -28,7 +29,7 @@ func TestHelpAnswers(t *testing.T) {
 	words = append(words, "for", "while", "import", "return", "class", "print", "async", "await", "null", "None", "undefined", "lambda",
 		"function", "switch", "try/catch", "map/reduce", "reduce", "len", "def", "elif", "throw", "const", "dict", "tuple", "float", "&&", "||", "===", "?:", "??", "=>", "...", "|>", "'{", "@", "::", "//", "#", "f-string", "let rec")
 	for _, word := range words {
-		if a := do(t, s, "help", string(encode(map[string]string{"name": word}))); a.Fault != nil || a.Text == "" {
+		if a := do(t, s, "help", string(wire.Encode(map[string]string{"name": word}))); a.Fault != nil || a.Text == "" {
 			t.Errorf("help %s: %s", word, a.Text)
 		}
 	}

@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"fmt"
 	"strings"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // more is what help says of the server's own tools beyond their descriptions,
@@ -60,13 +62,13 @@ var more = map[string][]string{
 	},
 }
 
-// help is all there is to say about a tool.
-func (t *fixedTool) help() string {
-	lines := []string{fmt.Sprintf("%s: %s", t.name, t.description), t.example}
-	for _, a := range t.arguments {
-		if told := strings.Trim(a.brief+"; "+a.more, "; "); told != "" {
-			lines = append(lines, fmt.Sprintf("%s: %s", a.name, told))
+// toolHelp is all there is to say about a tool.
+func toolHelp(t *wire.Tool) string {
+	lines := []string{fmt.Sprintf("%s: %s", t.Name, t.Description), t.Example}
+	for _, a := range t.Arguments {
+		if told := strings.Trim(a.Brief+"; "+a.More, "; "); told != "" {
+			lines = append(lines, fmt.Sprintf("%s: %s", a.Name, told))
 		}
 	}
-	return strings.Join(append(lines, more[t.name]...), "\n  ")
+	return strings.Join(append(lines, more[t.Name]...), "\n  ")
 }

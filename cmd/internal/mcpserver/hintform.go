@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -42,7 +43,7 @@ func HintInText(hint string) string {
 			return b.String()
 		}
 		b.WriteString(rest[:i])
-		end := skip([]byte(rest), i)
+		end := wire.Skip([]byte(rest), i)
 		if end < 0 {
 			b.WriteString(rest[i:])
 			return b.String()
@@ -60,11 +61,11 @@ func HintInText(hint string) string {
 // for code of whoever reads it.
 func snippetInText(snippet string) (string, bool) {
 	src := placeholdersBound(snippet)
-	members, ok := split(src)
+	members, ok := wire.Split(src)
 	if !ok || len(members) == 0 {
 		return "", false
 	}
-	first := members[0].name
+	first := members[0].Name
 	if _, _, known := prim.Lookup(first); !known && !strings.Contains(first, ".") {
 		return "", false
 	}
@@ -97,7 +98,7 @@ func placeholdersBound(snippet string) []byte {
 		}
 		word := snippet[i : i+n]
 		if !quoted && (word == "…" || c >= 'A' && c <= 'Z') {
-			b.Write(begin().text("var", word).end())
+			b.Write(wire.Begin().Text("var", word).End())
 		} else {
 			b.WriteString(word)
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -15,40 +16,40 @@ const (
 )
 
 // history shows what became of a tool, the newest first.
-func (s *Server) history(c Call) Answer {
-	a, f := readArguments("history", c.Arguments, "name", "limit", "before", "version")
+func (s *Server) history(c Call) wire.Answer {
+	a, f := wire.Read("history", c.Arguments, "name", "limit", "before", "version")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	name, f := a.toolNamed()
+	name, f := a.ToolNamed()
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	if version, ok, f := a.count("version", math.MaxInt32); ok || f != nil {
+	if version, ok, f := a.Count("version", math.MaxInt32); ok || f != nil {
 		if f != nil {
-			return failed(f)
+			return wire.Failed(f)
 		}
 		return s.difference(name, int(version), c.Tools)
 	}
-	limit, given, f := a.count("limit", mostVersions)
+	limit, given, f := a.Count("limit", mostVersions)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	if !given {
 		limit = defaultVersions
 	}
-	before, _, f := a.number("before")
+	before, _, f := a.Number("before")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	// One more than is shown says whether the oldest one's description is new.
 	changes, more, err := s.tools.History(name, before, int(limit)+1)
 	if err != nil {
 		s.log.Error("reading a tool's history", "tool", name, "error", err)
-		return failed(&fault.Fault{Kind: fault.Internal, Message: "the tool's history can't be read", Hint: "Tell the operator.", Cause: err})
+		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the tool's history can't be read", Hint: "Tell the operator.", Cause: err})
 	}
 	if len(changes) == 0 && before == 0 {
-		return failed(noTool(name, c.Tools))
+		return wire.Failed(noTool(name, c.Tools))
 	}
 	counted := s.secretive() != nil
 	rows, n := []byte{'['}, 0
@@ -67,20 +68,20 @@ func (s *Server) history(c Call) Answer {
 		}
 		rows = append(rows, row...)
 	}
-	o := begin().text("name", name).raw("versions", append(rows, ']'))
+	o := wire.Begin().Text("name", name).Raw("versions", append(rows, ']'))
 	if (n < len(changes) || more) && !counted {
-		args := begin().text("name", name).number("before", changes[n-1].Seq)
+		args := wire.Begin().Text("name", name).Number("before", changes[n-1].Seq)
 		if given {
-			args = args.number("limit", limit)
+			args = args.Number("limit", limit)
 		}
-		o = o.raw("next", begin().text("name", "history").raw("arguments", args.end()).end())
+		o = o.Raw("next", wire.Begin().Text("name", "history").Raw("arguments", args.End()).End())
 	}
-	return succeeded(o)
+	return wire.Succeeded(o)
 }
 
 // difference is how one version of a tool became the current one; how the one before
 // became it, where it is that. Of a retired tool the newest counts as the current one.
-func (s *Server) difference(name string, version int, tools *registry.Snapshot) Answer {
+func (s *Server) difference(name string, version int, tools *registry.Snapshot) wire.Answer {
 	newest := 0
 	if t, ok := tools.Get(name); ok {
 		newest = t.Version
@@ -95,49 +96,49 @@ func (s *Server) difference(name string, version int, tools *registry.Snapshot) 
 	for i, v := range []int{from, to} {
 		var err error
 		if both[i], err = s.tools.Version(registry.Ref{Name: name, Version: v}); err != nil {
-			return failed(s.noVersion(name, v, err, tools))
+			return wire.Failed(s.noVersion(name, v, err, tools))
 		}
 	}
-	o := begin().text("name", name).number("from", uint64(from)).number("to", uint64(to)).
-		text("diff", firstOf(registry.Diff(both[0], both[1]), mostDescribed))
+	o := wire.Begin().Text("name", name).Number("from", uint64(from)).Number("to", uint64(to)).
+		Text("diff", wire.Beginning(registry.Diff(both[0], both[1]), mostDescribed))
 	if from != to {
-		o = o.raw("next", bringing(name, from))
+		o = o.Raw("next", bringing(name, from))
 	}
-	return succeeded(o)
+	return wire.Succeeded(o)
 }
 
 // bringing is the call that makes a version of a tool anew.
-func bringing(name string, version int) object {
-	return begin().text("name", "evolve").raw("arguments", begin().text("name", name).number("from_version", uint64(version)).end()).end()
+func bringing(name string, version int) wire.Object {
+	return wire.Begin().Text("name", "evolve").Raw("arguments", wire.Begin().Text("name", name).Number("from_version", uint64(version)).End()).End()
 }
 
 // versionRow is a change as a model sees it. What it has in common with the one
 // before it isn't told twice. counted is set where the numbers of events are a sign of what it may not see.
 func versionRow(c, older *registry.Change, counted bool) []byte {
-	o := begin().
-		number("version", uint64(c.Version)).
-		text("kind", changeWord(c.Kind)).
-		text("time", instant(c.Time))
+	o := wire.Begin().
+		Number("version", uint64(c.Version)).
+		Text("kind", changeWord(c.Kind)).
+		Text("time", wire.Instant(c.Time))
 	if !counted {
-		o = o.number("seq", c.Seq)
+		o = o.Number("seq", c.Seq)
 	}
 	if c.Err != nil {
-		return o.text("error", "this entry can't be read").end()
+		return o.Text("error", "this entry can't be read").End()
 	}
 	if c.Kind == registry.Retired {
-		return o.end()
+		return o.End()
 	}
 	if c.Kind == registry.RolledBack {
-		o = o.number("from", uint64(c.From))
+		o = o.Number("from", uint64(c.From))
 	}
-	o = o.text("hash", c.Hash).number("bytes", uint64(len(c.Code))).raw("capabilities", encodeTexts(c.Capabilities))
+	o = o.Text("hash", c.Hash).Number("bytes", uint64(len(c.Code))).Raw("capabilities", wire.EncodeTexts(c.Capabilities))
 	if len(c.Examples) > 0 {
-		o = o.number("examples", uint64(len(c.Examples)))
+		o = o.Number("examples", uint64(len(c.Examples)))
 	}
 	if c.Description != "" && (older == nil || older.Kind == registry.Retired || older.Description != c.Description) {
-		o = o.text("description", excerptOf([]byte(c.Description), mostShown))
+		o = o.Text("description", wire.Excerpt([]byte(c.Description), mostShown))
 	}
-	return o.end()
+	return o.End()
 }
 
 // changeWord is the kind of a change as answers and the journal have it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -19,7 +20,7 @@ func (s *Server) Import(ctx context.Context, tools []registry.Portable) (added, 
 	for i := range tools {
 		for k := range tools[i].Examples {
 			at := fault.Pointer("").Key("examples").Index(k)
-			if _, f := readExample(encode(tools[i].Examples[k]), at); f != nil {
+			if _, f := readExample(wire.Encode(tools[i].Examples[k]), at); f != nil {
 				f.In = "document"
 				return 0, 0, 0, fmt.Errorf("tool %q: %w", tools[i].Name, f)
 			}

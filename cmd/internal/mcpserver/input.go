@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -131,7 +132,7 @@ func (t *task) recorded() []byte {
 	for _, in := range t.more {
 		r.Inputs = append(r.Inputs, string(in))
 	}
-	return encode(r)
+	return wire.Encode(r)
 }
 
 func (t *task) fromRecord(recorded []byte) *fault.Fault {
@@ -172,27 +173,27 @@ func (s *source) call(input json.RawMessage) []byte {
 	if len(input) == 0 || len(input) > maxRepeatedBytes {
 		return nil
 	}
-	o := begin()
+	o := wire.Begin()
 	params, _ := s.report.Arguments()
 	if s.byName {
 		if len(params) == 0 {
 			input = json.RawMessage("{}")
 		}
 		if len(params) == 1 && !(len(input) > 0 && input[0] == '{' && params[0].Type.Kinds == prim.KindRecord) {
-			input = json.RawMessage(begin().raw(check.Input, input).end())
+			input = json.RawMessage(wire.Begin().Raw(check.Input, input).End())
 		}
-		return begin().text("name", s.tool.Name).raw("arguments", input).end()
+		return wire.Begin().Text("name", s.tool.Name).Raw("arguments", input).End()
 	}
 	if s.tool != nil {
-		o = o.text("tool", s.tool.Name)
+		o = o.Text("tool", s.tool.Name)
 	} else {
 		code := s.program.Text()
 		if len(code) > maxRepeatedBytes {
 			return nil
 		}
-		o = o.text("code", string(code))
+		o = o.Text("code", string(code))
 	}
-	return begin().text("name", "run").raw("arguments", o.raw("input", input).end()).end()
+	return wire.Begin().Text("name", "run").Raw("arguments", o.Raw("input", input).End()).End()
 }
 
 // corrected is the fault of wrong arguments with a call that is right: with what was
@@ -211,23 +212,23 @@ func (s *source) corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 		return &g // what it says of the types will do
 	}
 	given, isObject := once(raw)
-	if len(given) == 1 && given[0].name == check.Input && len(params) > 1 {
-		raw = given[0].value
+	if len(given) == 1 && given[0].Name == check.Input && len(params) > 1 {
+		raw = given[0].Value
 		given, isObject = once(raw)
 	}
 	if isObject {
-		o := begin()
+		o := wire.Begin()
 		for _, m := range given {
-			o = o.raw(m.name, m.value)
+			o = o.Raw(m.Name, m.Value)
 		}
-		raw = json.RawMessage(o.end())
+		raw = json.RawMessage(o.End())
 	}
 	sample := s.sample(params)
 	if len(params) == 1 && (params[0].Type.Kinds != prim.KindRecord || len(params[0].Type.Fields) == 0) {
 		v := sample
-		for _, m := range append(given, member{"", raw}) {
-			if check.Fits(m.value, params[0].Type) {
-				v = m.value
+		for _, m := range append(given, wire.Member{Name: "", Value: raw}) {
+			if check.Fits(m.Value, params[0].Type) {
+				v = m.Value
 			}
 		}
 		if named := valueOf(given, check.Input); named != nil && !check.Fits(raw, params[0].Type) && check.Fits(named, params[0].Type) {
@@ -249,23 +250,23 @@ func (s *source) corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 		}
 	}
 	if !isObject && len(raw) > 0 {
-		given = []member{{"", raw}}
+		given = []wire.Member{{Name: "", Value: raw}}
 	}
 	// What was given by other names goes to what is missing, where it fits: to the name
 	// nearest first.
-	others := slices.DeleteFunc(slices.Clone(given), func(m member) bool {
-		return slices.ContainsFunc(wanted, func(p check.Parameter) bool { return p.Name == m.name })
+	others := slices.DeleteFunc(slices.Clone(given), func(m wire.Member) bool {
+		return slices.ContainsFunc(wanted, func(p check.Parameter) bool { return p.Name == m.Name })
 	})
 	taken := func(w check.Parameter, near bool) json.RawMessage {
 		for i, m := range others {
-			if (!near || prim.Closest(m.name, []string{w.Name}) != "") && check.Fits(m.value, w.Type) {
+			if (!near || prim.Closest(m.Name, []string{w.Name}) != "") && check.Fits(m.Value, w.Type) {
 				others = slices.Delete(others, i, i+1)
-				return m.value
+				return m.Value
 			}
 		}
 		return nil
 	}
-	samples, _ := split(sample)
+	samples, _ := wire.Split(sample)
 	values := make([]json.RawMessage, len(wanted))
 	for _, look := range []func(check.Parameter) json.RawMessage{
 		func(w check.Parameter) json.RawMessage {
@@ -284,22 +285,22 @@ func (s *source) corrected(f *fault.Fault, raw json.RawMessage) *fault.Fault {
 			}
 		}
 	}
-	o := begin()
+	o := wire.Begin()
 	for i, w := range wanted {
 		if values[i] == nil {
 			return &g
 		}
-		o = o.raw(w.Name, values[i])
+		o = o.Raw(w.Name, values[i])
 	}
-	s.suggest(&g, json.RawMessage(o.end()))
+	s.suggest(&g, json.RawMessage(o.End()))
 	return &g
 }
 
 // once is the members of an object, each key once: with its last value.
-func once(raw []byte) (members []member, isObject bool) {
-	all, isObject := split(raw)
+func once(raw []byte) (members []wire.Member, isObject bool) {
+	all, isObject := wire.Split(raw)
 	for i, m := range all {
-		if !slices.ContainsFunc(all[i+1:], func(n member) bool { return n.name == m.name }) {
+		if !slices.ContainsFunc(all[i+1:], func(n wire.Member) bool { return n.Name == m.Name }) {
 			members = append(members, m)
 		}
 	}
@@ -329,22 +330,22 @@ func (s *source) suggest(f *fault.Fault, input json.RawMessage) {
 }
 
 // valueOf is the value of a member; nil: there is none.
-func valueOf(members []member, name string) json.RawMessage {
+func valueOf(members []wire.Member, name string) json.RawMessage {
 	for _, m := range members {
-		if m.name == name {
-			return m.value
+		if m.Name == name {
+			return m.Value
 		}
 	}
 	return nil
 }
 
 // advise reports why a run failed on an input that isn't of the tool's type.
-func (s *Server) advise(a *Answer, t *task, tools *registry.Snapshot) {
+func (s *Server) advise(a *wire.Answer, t *task, tools *registry.Snapshot) {
 	if a.Fault == nil || a.Fault.Kind != fault.TypeError && a.Fault.Kind != fault.MissingKey || t.as != core.InputData {
 		return
 	}
 	params, _ := t.tool.Report().Arguments()
-	input, is := t.input, "the input is "+excerpt(t.input)
+	input, is := t.input, "the input is "+wire.Short(t.input)
 	if len(input) == 0 {
 		input, is = json.RawMessage("null"), "no input was given"
 	}
@@ -356,7 +357,7 @@ func (s *Server) advise(a *Answer, t *task, tools *registry.Snapshot) {
 	if len(t.tool.Reach()) == 0 || len(t.tool.Examples) > 0 {
 		src.suggested = func() []byte { return s.suggest(t.tool, tools).input }
 	}
-	note := fmt.Sprintf("note: %s, and its type must be %s", is, firstOf([]byte(params[0].Type.String()), longestType))
+	note := fmt.Sprintf("note: %s, and its type must be %s", is, wire.Beginning([]byte(params[0].Type.String()), longestType))
 	if call := src.call(src.sample(params)); call != nil {
 		note += ": call " + string(call)
 	}

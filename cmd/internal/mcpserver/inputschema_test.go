@@ -72,7 +72,7 @@ func TestInputSchema(t *testing.T) {
 		if !strings.Contains(a.Text, c.text) || a.Fault == nil && a.Text != c.text {
 			t.Errorf("%s %s: %s, expected %s", c.tool, c.arguments, a.Text, c.text)
 		}
-		if a.Fault != nil && (a.Fault.Kind != fault.InvalidRequest || a.steps != 0) {
+		if a.Fault != nil && (a.Fault.Kind != fault.InvalidRequest || a.Steps != 0) {
 			t.Errorf("%s %s: %+v", c.tool, c.arguments, a.Fault)
 		}
 		if a.Fault != nil {

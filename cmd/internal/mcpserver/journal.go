@@ -5,10 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -21,22 +21,22 @@ const (
 )
 
 // journal shows recent events.
-func (s *Server) journal(c Call) Answer {
-	a, f := readArguments("journal", c.Arguments, journalArguments...)
+func (s *Server) journal(c Call) wire.Answer {
+	a, f := wire.Read("journal", c.Arguments, journalArguments...)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	q, f := readQuery(a)
 	if f == nil {
 		f = s.secretive()
 	}
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	events, more, on, err := s.events(q)
 	if err != nil {
 		s.log.Error("reading the journal", "error", err)
-		return failed(&fault.Fault{Kind: fault.Internal, Message: "the journal can't be read", Hint: "Tell the operator.", Cause: err})
+		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the journal can't be read", Hint: "Tell the operator.", Cause: err})
 	}
 	cut := false
 	rows, chained, first, last := s.rows(events, q.Last, &cut)
@@ -44,43 +44,43 @@ func (s *Server) journal(c Call) Answer {
 		first, last = on, on
 	}
 	more = more || cut
-	var note, next object
+	var note, next wire.Object
 	if len(events) > 0 && !q.Last && q.Run == "" && q.Kind == "" && q.Tool == "" && events[0].Seq > q.After+1 {
-		note = encode(fmt.Sprintf("the events before %d are no longer kept", events[0].Seq))
+		note = wire.Encode(fmt.Sprintf("the events before %d are no longer kept", events[0].Seq))
 	}
 	if more {
-		args := begin()
+		args := wire.Begin()
 		if q.Last {
-			args = args.number("before", first)
+			args = args.Number("before", first)
 		} else {
-			args = args.number("after", last)
+			args = args.Number("after", last)
 			if q.Before > 0 {
-				args = args.number("before", q.Before)
+				args = args.Number("before", q.Before)
 			}
 		}
 		for _, filter := range []struct{ name, value string }{{"run", q.Run}, {"kind", string(q.Kind)}, {"tool", q.Tool}} {
 			if filter.value != "" {
-				args = args.text(filter.name, filter.value)
+				args = args.Text(filter.name, filter.value)
 			}
 		}
 		if q.Limit != defaultEvents {
-			args = args.number("limit", uint64(q.Limit))
+			args = args.Number("limit", uint64(q.Limit))
 		}
-		next = begin().text("name", "journal").raw("arguments", args.end()).end()
+		next = wire.Begin().Text("name", "journal").Raw("arguments", args.End()).End()
 	}
-	page := func(rows []byte) object {
-		o := begin().raw("events", rows)
+	page := func(rows []byte) wire.Object {
+		o := wire.Begin().Raw("events", rows)
 		if note != nil {
-			o = o.raw("note", note)
+			o = o.Raw("note", note)
 		}
 		if next != nil {
-			o = o.raw("next", next)
+			o = o.Raw("next", next)
 		}
 		return o
 	}
 	// Whoever reads the text is spared the hashes: they are for programs.
-	answer := succeeded(page(chained))
-	answer.Text = string(page(rows).end())
+	answer := wire.Succeeded(page(chained))
+	answer.Text = string(page(rows).End())
 	return answer
 }
 
@@ -106,7 +106,7 @@ func (s *Server) rows(events []journal.Event, newest bool, more *bool) (list, ch
 			e = &events[len(events)-1-i]
 		}
 		row := shown(s.redacted(e))
-		full := append(begin().text("prev", e.Prev.String()).text("hash", e.Hash.String()), ',')
+		full := append(wire.Begin().Text("prev", e.Prev.String()).Text("hash", e.Hash.String()), ',')
 		full = append(full, row[1:]...)
 		if size += len(full) + 1; i > 0 && size > s.limits.Result {
 			*more = true
@@ -122,62 +122,45 @@ func (s *Server) rows(events []journal.Event, newest bool, more *bool) (list, ch
 		slices.Reverse(rows)
 		slices.Reverse(whole)
 	}
-	return array(rows), array(whole), first, last
-}
-
-// array is the items as a list of JSON.
-func array(items [][]byte) []byte {
-	return append(append([]byte{'['}, bytes.Join(items, []byte{','})...), ']')
+	return wire.Array(rows), wire.Array(whole), first, last
 }
 
 // query reads which events are wanted: the newest, unless it is said where to
 // begin.
-func readQuery(a *arguments) (q journal.Query, f *fault.Fault) {
+func readQuery(a *wire.Arguments) (q journal.Query, f *fault.Fault) {
 	q = journal.Query{Limit: defaultEvents, Last: true}
-	n, ok, f := a.count("limit", mostEvents)
+	n, ok, f := a.Count("limit", mostEvents)
 	if f != nil {
 		return q, f
 	}
 	if ok {
 		q.Limit = int(n)
 	}
-	if q.Run, _, f = a.text("run"); f != nil {
+	if q.Run, _, f = a.Text("run"); f != nil {
 		return q, f
 	}
-	kind, _, f := a.text("kind")
+	kind, _, f := a.Text("kind")
 	if f != nil {
 		return q, f
 	}
 	q.Kind = journal.Kind(kind)
 	if err := journal.CheckKind(q.Kind); err != nil {
-		return q, &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error(), Hint: "A correct call: " + fixedNamed("journal").example + "."}
+		return q, &fault.Fault{Kind: fault.InvalidRequest, Message: err.Error(), Hint: "A correct call: " + wire.ToolNamed("journal").Example + "."}
 	}
-	if q.Tool, _, f = a.text("tool"); f != nil {
+	if q.Tool, _, f = a.Text("tool"); f != nil {
 		return q, f
 	}
-	after, given, f := a.number("after")
+	after, given, f := a.Number("after")
 	if f != nil {
 		return q, f
 	}
 	if q.After = after; given {
 		q.Last = false
 	}
-	if q.Before, _, f = a.number("before"); f != nil {
+	if q.Before, _, f = a.Number("before"); f != nil {
 		return q, f
 	}
 	return q, nil
-}
-
-// number reads an argument that is the number of an event, from 0.
-func (a *arguments) number(name string) (n uint64, ok bool, f *fault.Fault) {
-	text, raw, ok := a.bare(name)
-	if !ok || text == "0" {
-		return 0, ok, nil
-	}
-	if n, ok, f = a.count(name, math.MaxInt64); f != nil {
-		f = a.wrong(name, "the number of an event", raw)
-	}
-	return n, ok, f
 }
 
 // mostShown is how many bytes of a recorded text are shown.
@@ -191,37 +174,37 @@ var forReplay = map[string]bool{"call": true, "limits": true, "semantics": true,
 func shortFault(raw []byte) []byte {
 	var f struct{ Kind, Message string }
 	_ = json.Unmarshal(raw, &f)
-	return begin().text("kind", f.Kind).text("message", firstOf([]byte(f.Message), mostShown)).end()
+	return wire.Begin().Text("kind", f.Kind).Text("message", wire.Beginning([]byte(f.Message), mostShown)).End()
 }
 
 // shown is an event as a model sees it: without the chain's hashes, an outcome
 // as its size and hash, long texts cut.
 func shown(e *journal.Event) []byte {
-	o := begin().number("seq", e.Seq).text("time", e.Time.Format("2006-01-02T15:04:05.000Z")).text("kind", string(e.Kind))
+	o := wire.Begin().Number("seq", e.Seq).Text("time", e.Time.Format("2006-01-02T15:04:05.000Z")).Text("kind", string(e.Kind))
 	if e.Run != "" {
-		o = o.text("run", e.Run)
+		o = o.Text("run", e.Run)
 	}
 	if e.Branch != "" {
-		o = o.text("branch", e.Branch)
+		o = o.Text("branch", e.Branch)
 	}
-	data := begin()
-	members, _ := split(e.Data)
+	data := wire.Begin()
+	members, _ := wire.Split(e.Data)
 	for _, m := range members {
 		switch {
-		case e.Kind == journal.EffectOutcome && m.name == "value":
-			data = data.raw("outcome", fmt.Appendf(nil, `{"bytes":%d,"sha256":"%x"}`, len(m.value), sha256.Sum256(m.value)))
-		case m.name == "description" || forReplay[m.name] && e.Run != "":
-		case m.name == "error" && len(m.value) > mostShown:
-			data = data.raw("error", shortFault(m.value))
-		case len(m.value) > mostShown:
+		case e.Kind == journal.EffectOutcome && m.Name == "value":
+			data = data.Raw("outcome", fmt.Appendf(nil, `{"bytes":%d,"sha256":"%x"}`, len(m.Value), sha256.Sum256(m.Value)))
+		case m.Name == "description" || forReplay[m.Name] && e.Run != "":
+		case m.Name == "error" && len(m.Value) > mostShown:
+			data = data.Raw("error", shortFault(m.Value))
+		case len(m.Value) > mostShown:
 			var text string
-			if json.Unmarshal(m.value, &text) != nil {
-				text = string(m.value)
+			if json.Unmarshal(m.Value, &text) != nil {
+				text = string(m.Value)
 			}
-			data = data.text(m.name, cut(bytes.TrimSpace([]byte(text)), mostShown)+"…")
+			data = data.Text(m.Name, wire.Cut(bytes.TrimSpace([]byte(text)), mostShown)+"…")
 		default:
-			data = data.raw(m.name, m.value)
+			data = data.Raw(m.Name, m.Value)
 		}
 	}
-	return o.raw("data", data.end()).end()
+	return o.Raw("data", data.End()).End()
 }

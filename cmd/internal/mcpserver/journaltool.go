@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // The bounds of what is looked at for one answer about a tool's runs: the journal
@@ -130,10 +131,10 @@ func (r *runsReader) request(seq uint64) (mine bool, err error) {
 
 // toolIn is the tool that an event of a run names, "" where it names none.
 func toolIn(e *journal.Event) (name string) {
-	members, _ := split(e.Data)
+	members, _ := wire.Split(e.Data)
 	for _, m := range members {
-		if m.name == "tool" {
-			_ = json.Unmarshal(m.value, &name)
+		if m.Name == "tool" {
+			_ = json.Unmarshal(m.Value, &name)
 			return name
 		}
 	}

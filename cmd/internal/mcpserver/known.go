@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/check/cost"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -38,41 +39,41 @@ type finding struct {
 
 // knownBriefly adds what is known of a tool before it runs, as it matters for calling
 // it.
-func knownBriefly(o object, t *registry.Tool) object {
+func knownBriefly(o wire.Object, t *registry.Tool) wire.Object {
 	r := t.Report()
-	o = o.text("type", firstOf([]byte(r.Type.String()), longestType)).raw("capabilities", encodeTexts(t.Capabilities))
+	o = o.Text("type", wire.Beginning([]byte(r.Type.String()), longestType)).Raw("capabilities", wire.EncodeTexts(t.Capabilities))
 	if t.As != registry.AsTool {
-		o = o.text("as", t.As)
+		o = o.Text("as", t.As)
 	}
 	ops, more := operations(r)
 	if more > 0 || r.Open || slices.ContainsFunc(r.Effects, check.Effect.Any) {
 		ops = append(ops, "*")
 	}
 	if len(ops) > 0 {
-		o = o.raw("effects", encode(ops))
+		o = o.Raw("effects", wire.Encode(ops))
 	}
-	return o.text("cost", costPhrase(t))
+	return o.Text("cost", costPhrase(t))
 }
 
 // knownInGroup is knownBriefly of one of several tools: its operations are in the type,
 // and what is as it was asked for goes without saying.
-func knownInGroup(o object, t *registry.Tool) object {
-	o = o.text("type", firstOf([]byte(t.Report().Type.String()), longestType))
+func knownInGroup(o wire.Object, t *registry.Tool) wire.Object {
+	o = o.Text("type", wire.Beginning([]byte(t.Report().Type.String()), longestType))
 	if !slices.Equal(t.Capabilities, t.Declared) {
-		o = o.raw("capabilities", encodeTexts(t.Capabilities))
+		o = o.Raw("capabilities", wire.EncodeTexts(t.Capabilities))
 	}
 	if t.As != registry.AsTool {
-		o = o.text("as", t.As)
+		o = o.Text("as", t.As)
 	}
 	if c, ok := t.Cost(); ok && c.Steps.Finite() {
-		o = o.text("cost", costPhrase(t))
+		o = o.Text("cost", costPhrase(t))
 	}
 	return o
 }
 
 // withProblems adds the places that fail each time they are reached, where there are
 // any: those of a draft.
-func withProblems(o object, t *registry.Tool) object {
+func withProblems(o wire.Object, t *registry.Tool) wire.Object {
 	problems, _ := findings(t.Report())
 	if len(problems) == 0 {
 		return o
@@ -84,9 +85,9 @@ func withProblems(o object, t *registry.Tool) object {
 			p.Hint = HintInText(p.Hint)
 		}
 	}
-	o = o.raw("problems", encode(problems))
+	o = o.Raw("problems", wire.Encode(problems))
 	if n, _ := t.Counts(); n > len(problems) {
-		o = o.number("more_problems", uint64(n-len(problems)))
+		o = o.Number("more_problems", uint64(n-len(problems)))
 	}
 	return o
 }
@@ -119,51 +120,51 @@ func costPhrase(t *registry.Tool) string {
 
 // described is the same as describe answers it: with the places, and with what it
 // has a proof of.
-func (s *Server) described(t *registry.Tool, current bool) object {
+func (s *Server) described(t *registry.Tool, current bool) wire.Object {
 	if t.Unusable() != nil {
 		// Nothing is known of code that nobody can run.
 		p := s.tools.Proof(t)
-		return begin().text("certificate", p.Status).text("void", p.Why).end()
+		return wire.Begin().Text("certificate", p.Status).Text("void", p.Why).End()
 	}
 	o := knownOf(t)
 	r := t.Report()
 	if len(r.Effects) > 0 {
 		list := r.Effects[:min(len(r.Effects), mostEffectPlaces)]
-		o = o.raw("effects", encode(list))
+		o = o.Raw("effects", wire.Encode(list))
 		if n := len(r.Effects) - len(list); n > 0 {
-			o = o.number("more_effects", uint64(n))
+			o = o.Number("more_effects", uint64(n))
 		}
 		o = openOf(o, r)
 	}
 	found := s.findFlows(t, s.tools.Snapshot())
 	if cannot := append(t.Cannot(s.broker.Policy().Kinds()), s.flowCannot(t, found)...); len(cannot) > 0 {
-		o = o.raw("cannot", encode(cannot))
+		o = o.Raw("cannot", wire.Encode(cannot))
 	}
 	if len(found) > 0 {
-		o = o.raw("flows", encode(found))
+		o = o.Raw("flows", wire.Encode(found))
 	}
 	if c, ok := t.Cost(); ok {
-		o = o.raw("cost", costOf(&c, argumentNames(t)))
+		o = o.Raw("cost", costOf(&c, argumentNames(t)))
 	}
 	p := s.tools.Proof(t)
-	o = o.text("certificate", p.Status)
+	o = o.Text("certificate", p.Status)
 	switch {
 	case p.Typed:
-		o = o.raw("certified", []byte(`["type","effects","cost","dependencies"]`))
+		o = o.Raw("certified", []byte(`["type","effects","cost","dependencies"]`))
 	case p.Status == registry.ProofChecked:
-		o = o.raw("certified", []byte(`["effects","cost","dependencies"]`))
+		o = o.Raw("certified", []byte(`["effects","cost","dependencies"]`))
 	}
 	if p.Why != "" {
-		o = o.text("void", p.Why)
+		o = o.Text("void", p.Why)
 	} else if proof := t.Certificate(); p.Status == registry.ProofChecked && proof != nil && !s.callsServer(r) {
-		o = o.raw("proof", proof)
+		o = o.Raw("proof", proof)
 	}
 	if current {
 		if same := s.tools.Same(t); same != nil {
-			o = o.text("equals", version(same))
+			o = o.Text("equals", version(same))
 		}
 	}
-	return o.end()
+	return o.End()
 }
 
 // callsServer reports whether code calls an MCP server: a proof about it has that server's
@@ -178,11 +179,11 @@ func (s *Server) callsServer(r *check.Report) bool {
 func version(t *registry.Tool) string { return fmt.Sprintf("%s@%d", t.Name, t.Version) }
 
 // knownOf begins with the type, and the places that must fail or aren't known.
-func knownOf(t *registry.Tool) object {
+func knownOf(t *registry.Tool) wire.Object {
 	r := t.Report()
-	o := begin().text("type", firstOf([]byte(r.Type.String()), longestTypeShown))
+	o := wire.Begin().Text("type", wire.Beginning([]byte(r.Type.String()), longestTypeShown))
 	if r.Sound() {
-		return o.raw("sound", []byte("true"))
+		return o.Raw("sound", []byte("true"))
 	}
 	problems, unknowns := findings(r)
 	if t.Text {
@@ -192,13 +193,13 @@ func knownOf(t *registry.Tool) object {
 	}
 	n, m := t.Counts()
 	if n > 0 {
-		o = o.raw("problems", encode(problems))
+		o = o.Raw("problems", wire.Encode(problems))
 	}
 	if m > 0 {
-		o = o.raw("unknown", encode(unknowns))
+		o = o.Raw("unknown", wire.Encode(unknowns))
 	}
 	if more := n + m - len(problems) - len(unknowns); more > 0 {
-		o = o.number("more", uint64(more))
+		o = o.Number("more", uint64(more))
 	}
 	return o
 }
@@ -207,12 +208,12 @@ func knownOf(t *registry.Tool) object {
 func findings(r *check.Report) (problems, unknowns []finding) {
 	for _, d := range r.Diagnostics[:min(len(r.Diagnostics), mostPlaces)] {
 		problems = append(problems, finding{
-			Place: placeOf(d.Place), Kind: d.Kind, Message: excerptOf([]byte(d.Message), mostShown),
-			Expected: excerptOf([]byte(d.Expected), mostShown), Got: excerptOf([]byte(d.Got), mostShown), Hint: excerptOf([]byte(d.Hint), mostShown),
+			Place: placeOf(d.Place), Kind: d.Kind, Message: wire.Excerpt([]byte(d.Message), mostShown),
+			Expected: wire.Excerpt([]byte(d.Expected), mostShown), Got: wire.Excerpt([]byte(d.Got), mostShown), Hint: wire.Excerpt([]byte(d.Hint), mostShown),
 		})
 	}
 	for _, u := range r.Dynamic[:min(len(r.Dynamic), mostPlaces)] {
-		unknowns = append(unknowns, finding{Place: placeOf(u.Place), Reason: u.Reason, Message: excerptOf([]byte(u.Message), mostShown)})
+		unknowns = append(unknowns, finding{Place: placeOf(u.Place), Reason: u.Reason, Message: wire.Excerpt([]byte(u.Message), mostShown)})
 	}
 	return problems, unknowns
 }
@@ -220,7 +221,7 @@ func findings(r *check.Report) (problems, unknowns []finding) {
 // placeOf is a place with no more of the pointer than can be read.
 func placeOf(p check.Place) check.Place {
 	if len(p.At) > mostShown {
-		p.At = fault.Pointer(cut([]byte(p.At), mostShown) + "…")
+		p.At = fault.Pointer(wire.Cut([]byte(p.At), mostShown) + "…")
 	}
 	return p
 }
@@ -233,7 +234,7 @@ func operations(r *check.Report) (ops []string, more int) {
 			continue
 		}
 		for _, op := range e.Ops() {
-			ops = append(ops, excerptOf([]byte(op), mostShown))
+			ops = append(ops, wire.Excerpt([]byte(op), mostShown))
 		}
 	}
 	slices.Sort(ops)
@@ -245,9 +246,9 @@ func operations(r *check.Report) (ops []string, more int) {
 }
 
 // openOf says that there can be other operations than those named.
-func openOf(o object, r *check.Report) object {
+func openOf(o wire.Object, r *check.Report) wire.Object {
 	if r.Open || slices.ContainsFunc(r.Effects, check.Effect.Any) {
-		return o.raw("open", []byte("true"))
+		return o.Raw("open", []byte("true"))
 	}
 	return o
 }
@@ -264,25 +265,25 @@ func argumentNames(t *registry.Tool) []string {
 
 // costOf is what a run takes at most, in sizes of the arguments. Formulas that are
 // longer than can be read are left out of it.
-func costOf(c *cost.Report, arguments []string) object {
-	o := begin().text("class", string(c.Class))
+func costOf(c *cost.Report, arguments []string) wire.Object {
+	o := wire.Begin().Text("class", string(c.Class))
 	if steps := c.Steps.ExplainAs(c.Roots, arguments); c.Steps.Finite() && len(steps) <= longestBound {
-		o = o.text("steps", steps)
+		o = o.Text("steps", steps)
 	}
 	if memory := c.Memory.ExplainAs(c.Roots, arguments); c.Memory.Finite() && len(memory) <= longestBound {
-		o = o.text("memory", memory)
+		o = o.Text("memory", memory)
 	}
 	if len(c.Why) > 0 {
-		o = o.raw("why", encode(reasons(c, mostReasons)))
+		o = o.Raw("why", wire.Encode(reasons(c, mostReasons)))
 	}
-	return o.end()
+	return o.End()
 }
 
 func reasons(c *cost.Report, most int) []finding {
 	var list []finding
 	for _, w := range c.Why[:min(len(c.Why), most)] {
 		list = append(list, finding{
-			Place: placeOf(check.Place{At: w.At, Line: w.Line, Col: w.Col}), Message: excerptOf([]byte(w.Message), mostShown),
+			Place: placeOf(check.Place{At: w.At, Line: w.Line, Col: w.Col}), Message: wire.Excerpt([]byte(w.Message), mostShown),
 		})
 	}
 	return list
@@ -300,7 +301,7 @@ func strictly(t *registry.Tool) *fault.Fault {
 		Kind: fault.Refused,
 		In:   "code",
 		Message: "strict: " + strings.Join(slices.DeleteFunc([]string{
-			plural(n, "place must fail", "places must fail"), plural(m, "place is known only when it runs", "places are known only when it runs"),
+			wire.Plural(n, "place must fail", "places must fail"), wire.Plural(m, "place is known only when it runs", "places are known only when it runs"),
 		}, func(s string) bool { return s == "" }), ", "),
 		Hint: "Correct the places, test what may be of several types with type_of or match before using it, or leave strict out.",
 	}
@@ -319,16 +320,6 @@ func strictly(t *registry.Tool) *fault.Fault {
 		f.More = append(f.More, g)
 	}
 	return f
-}
-
-func plural(n int, one, many string) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // findOut is the notes about what is known of a new version.
@@ -372,9 +363,9 @@ func mayFail(t *registry.Tool, together bool) []string {
 		return nil
 	}
 	message := strings.TrimPrefix(first.Message, "whether it succeeds is tested when it runs: ")
-	note := fmt.Sprintf("may fail, %s: %s", whereIs(t, first.Place), excerptOf([]byte(message), 150))
+	note := fmt.Sprintf("may fail, %s: %s", whereIs(t, first.Place), wire.Excerpt([]byte(message), 150))
 	if n > 1 {
-		note += fmt.Sprintf("; and %s", plural(n-1, "more place", "more places"))
+		note += fmt.Sprintf("; and %s", wire.Plural(n-1, "more place", "more places"))
 	}
 	return []string{note}
 }
@@ -409,12 +400,12 @@ func (s *Server) overDeclared(t *registry.Tool, r *check.Report) (notes []string
 		used, all := s.used(c, r, own)
 		switch {
 		case len(used) == 0:
-			notes = append(notes, fmt.Sprintf("it declares %s, and no run of it can come to use that: leave it out", excerptOf([]byte(text), mostShown)))
+			notes = append(notes, fmt.Sprintf("it declares %s, and no run of it can come to use that: leave it out", wire.Excerpt([]byte(text), mostShown)))
 		case !all:
 			least := c
 			least.Verbs = used
 			notes = append(notes, fmt.Sprintf("it declares %s, of which the code uses %s only: %s would do",
-				excerptOf([]byte(text), mostShown), strings.Join(used, ", "), excerptOf([]byte(least.String()), mostShown)))
+				wire.Excerpt([]byte(text), mostShown), strings.Join(used, ", "), wire.Excerpt([]byte(least.String()), mostShown)))
 		}
 	}
 	return notes

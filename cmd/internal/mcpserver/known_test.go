@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -33,7 +34,7 @@ func structured(t testing.TB, content any, name string) string {
 	if err := json.Unmarshal(members[name], &plain); err != nil {
 		t.Fatal(err)
 	}
-	return string(encode(plain)) // sorted
+	return string(wire.Encode(plain)) // sorted
 }
 
 // TestCheckAnswered: evolve and describe say what is known of a tool before it runs.
@@ -164,9 +165,9 @@ func TestHugeCheck(t *testing.T) {
 	for name, code := range map[string]string{
 		"items": "[1" + strings.Repeat(",1", 100_000) + "]",
 		"pairs": `{"let":[["p0",{"pair":[1,2]}]` + pairs.String() + `],"in":{"var":"p60"}}`,
-		"keys":  string(encode("{" + strings.Join(keys, ", ") + "}")),
+		"keys":  string(wire.Encode("{" + strings.Join(keys, ", ") + "}")),
 		"deep":  strings.Repeat("[", 5000) + strings.Repeat("]", 5000),
-		"many":  string(encode("f => [" + strings.Repeat(`f(1)(2), `, 800) + "1]")),
+		"many":  string(wire.Encode("f => [" + strings.Repeat(`f(1)(2), `, 800) + "1]")),
 	} {
 		a := must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
 		if text := field(t, a, "text"); len(a.Text)-len(text)-len(field(t, a, "next")) > 1200 {

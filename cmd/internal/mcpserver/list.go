@@ -6,17 +6,18 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // list shows the evolved tools and the grants, as many as one answer holds.
-func (s *Server) list(c Call) Answer {
-	a, f := readArguments("list", c.Arguments, "after")
+func (s *Server) list(c Call) wire.Answer {
+	a, f := wire.Read("list", c.Arguments, "after")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	after, given, f := a.text("after")
+	after, given, f := a.Text("after")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	tools := c.Tools.All()
 	if given {
@@ -32,26 +33,26 @@ func (s *Server) list(c Call) Answer {
 	rows := []byte{'['}
 	next := ""
 	for i, t := range tools {
-		o := begin().
-			text("name", t.Name).
-			number("version", uint64(t.Version)).
-			text("description", s.words(t.Description, t.MadeUnder)).
-			raw("capabilities", encode(t.Capabilities))
+		o := wire.Begin().
+			Text("name", t.Name).
+			Number("version", uint64(t.Version)).
+			Text("description", s.words(t.Description, t.MadeUnder)).
+			Raw("capabilities", wire.Encode(t.Capabilities))
 		if t.As != registry.AsTool {
-			o = o.text("as", t.As)
+			o = o.Text("as", t.As)
 		}
 		if t.Group != nil {
-			o = o.raw("made_with", encode(madeWith(t)))
+			o = o.Raw("made_with", wire.Encode(madeWith(t)))
 		}
 		if state, why := s.stateOf(t); why != "" {
-			o = o.text("state", state).text("why", why)
+			o = o.Text("state", state).Text("why", why)
 		} else {
-			o = o.text("state", state)
+			o = o.Text("state", state)
 		}
-		row := o.end()
+		row := o.End()
 		if i > 0 {
 			if len(rows)+len(row) > s.limits.Result {
-				next = string(begin().text("name", "list").raw("arguments", begin().text("after", tools[i-1].Name).end()).end())
+				next = string(wire.Begin().Text("name", "list").Raw("arguments", wire.Begin().Text("after", tools[i-1].Name).End()).End())
 				break
 			}
 			rows = append(rows, ',')
@@ -59,20 +60,20 @@ func (s *Server) list(c Call) Answer {
 		rows = append(rows, row...)
 	}
 	grants, _ := grantsOf(policy)
-	o := begin().raw("tools", append(rows, ']')).raw("grants", encode(grants))
+	o := wire.Begin().Raw("tools", append(rows, ']')).Raw("grants", wire.Encode(grants))
 	if asks := asksOf(policy); len(asks) > 0 {
-		o = o.raw("asks", encode(asks))
+		o = o.Raw("asks", wire.Encode(asks))
 	}
 	if servers := s.servers(); len(servers) > 0 {
-		o = o.raw("servers", encode(servers))
+		o = o.Raw("servers", wire.Encode(servers))
 	}
 	if secrets := policy.SecretTexts(); len(secrets) > 0 {
-		o = o.raw("secrets", encode(secrets))
+		o = o.Raw("secrets", wire.Encode(secrets))
 	}
 	if next != "" {
-		o = o.number("total", uint64(c.Tools.Len())).raw("next", []byte(next))
+		o = o.Number("total", uint64(c.Tools.Len())).Raw("next", []byte(next))
 	}
-	return succeeded(o)
+	return wire.Succeeded(o)
 }
 
 // asksOf is those of the grants that the user approves for each tool.

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // The SDK keeps a list of its own, with the fixed tools only: with ten thousand
@@ -79,7 +80,7 @@ func (s *Server) fill(page *mcp.ListToolsResult, first bool, after string) *enco
 	s.pages.Unlock()
 	if l == nil || l.tools != tools || l.changes != changes || s.opts.Extra != nil {
 		s.page(page, tools, first, after)
-		l = &listPage{tools, changes, encode(page.Tools), page.NextCursor}
+		l = &listPage{tools, changes, wire.Encode(page.Tools), page.NextCursor}
 		s.pages.Lock()
 		if s.pages.of == nil || len(s.pages.of) >= maxListed {
 			s.pages.of = map[string]weak.Pointer[listPage]{}
@@ -113,8 +114,8 @@ func (s *Server) page(page *mcp.ListToolsResult, tools *registry.Snapshot, first
 	extras := s.extras(page.Tools)
 	page.Tools, page.NextCursor = []*mcp.Tool{}, ""
 	if first {
-		for i := range fixed {
-			page.Tools = append(page.Tools, fixed[i].declare(s.broker.Policy()))
+		for i := range wire.Tools {
+			page.Tools = append(page.Tools, wire.Tools[i].Declare(s.broker.Policy()))
 		}
 		page.Tools = append(page.Tools, extras...)
 	}

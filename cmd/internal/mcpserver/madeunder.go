@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -55,7 +56,7 @@ func (s *Server) shape(schema json.RawMessage, madeUnder []string) json.RawMessa
 		}
 	}
 	bare(v, false)
-	return encode(v)
+	return wire.Encode(v)
 }
 
 // schemaTexts is the keywords of a schema that hold what its writer wants to say.
@@ -98,14 +99,14 @@ func (s *Server) redacted(e *journal.Event) *journal.Event {
 	default:
 		return e
 	}
-	members, _ := split(e.Data)
-	o := begin()
+	members, _ := wire.Split(e.Data)
+	o := wire.Begin()
 	for _, m := range members {
-		if !slices.Contains(drop, m.name) {
-			o = o.raw(m.name, m.value)
+		if !slices.Contains(drop, m.Name) {
+			o = o.Raw(m.Name, m.Value)
 		}
 	}
 	r := *e
-	r.Data = []byte(o.end())
+	r.Data = []byte(o.End())
 	return &r
 }

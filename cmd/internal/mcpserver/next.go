@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -57,16 +58,16 @@ func (s *Server) suggest(t *registry.Tool, sees *registry.Snapshot) suggestion {
 // suggested is the call of a tool on an input. It is made by run, which every client can
 // call before it has read the list of tools again.
 func suggested(t *registry.Tool, params []check.Parameter, input []byte) suggestion {
-	o := begin().text("tool", t.Name)
+	o := wire.Begin().Text("tool", t.Name)
 	if len(params) > 0 {
-		o = o.raw("input", []byte(caps.Visible(input)))
+		o = o.Raw("input", []byte(caps.Visible(input)))
 	}
-	return suggestion{call: begin().text("name", "run").raw("arguments", o.end()).end(), input: input}
+	return suggestion{call: wire.Begin().Text("name", "run").Raw("arguments", o.End()).End(), input: input}
 }
 
 // describing is the call that shows a tool.
 func describing(t *registry.Tool) []byte {
-	return begin().text("name", "describe").raw("arguments", begin().text("name", t.Name).end()).end()
+	return wire.Begin().Text("name", "describe").Raw("arguments", wire.Begin().Text("name", t.Name).End()).End()
 }
 
 // byName is an input of several parameters by their names, as it was read.
@@ -74,11 +75,11 @@ func byName(params []check.Parameter, input []byte, t *task) []byte {
 	if len(t.more) == 0 || t.as != core.InputData {
 		return input
 	}
-	o := begin().raw(params[0].Name, t.input)
+	o := wire.Begin().Raw(params[0].Name, t.input)
 	for i, v := range t.more {
-		o = o.raw(params[i+1].Name, v)
+		o = o.Raw(params[i+1].Name, v)
 	}
-	return o.end()
+	return o.End()
 }
 
 // inputOf reads an input as a run of the tool does.

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
@@ -55,7 +56,7 @@ func TestPages(t *testing.T) {
 			want []string
 			page func(cursor string) (names []string, next string, err error)
 		}{
-			"tools": {append(fixedNames(), tools...), func(cursor string) (names []string, next string, err error) {
+			"tools": {append(wire.ToolNames(), tools...), func(cursor string) (names []string, next string, err error) {
 				res, err := cs.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: cursor})
 				if err != nil {
 					return nil, "", err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -46,11 +47,11 @@ func (s *Server) mustPlan(t *task) bool {
 }
 
 // planned is run with "plan": true, and any call of a tool that has to be planned.
-func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Program, in core.Input) Answer {
+func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Program, in core.Input) wire.Answer {
 	if t.drive && t.plan {
-		return failed(invalid(`run takes "plan" without "drive"`, "run", runArguments))
+		return wire.Failed(wire.Invalid(`run takes "plan" without "drive"`, "run", runArguments))
 	} else if t.drive {
-		return failed(&fault.Fault{
+		return wire.Failed(&fault.Fault{
 			Kind: fault.Refused, Message: fmt.Sprintf("the tool %q may change what the operator approves as a whole first (--confirm), so it isn't driven: each of its steps is planned by itself", t.tool.Name),
 			Hint: `Call run without "drive": the answer is a plan, and what the plan gives has the call of the next step.`,
 		})
@@ -62,7 +63,7 @@ func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Pro
 			p, err := run.PlanOfTask(s.broker.Journal(), task.id)
 			switch {
 			case err != nil:
-				return failed(asFault(err))
+				return wire.Failed(wire.AsFault(err))
 			case p != nil && p.Started == 0 && !p.Approved && !p.Refused && !p.Ended:
 				return s.offerPlan(ctx, c, t, p.Plan)
 			case p != nil:
@@ -74,7 +75,7 @@ func (s *Server) planned(ctx context.Context, c Call, t *task, program *core.Pro
 }
 
 // planFrom plans a run from where it stands, and answers with the plan, or does it where nobody need be asked.
-func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, program *core.Program, in core.Input, section int) Answer {
+func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, program *core.Program, in core.Input, section int) wire.Answer {
 	ctx, ended := s.observed(ctx, r, t)
 	var was *run.Record
 	if pc := planOf(ctx); pc != nil && pc.only {
@@ -87,16 +88,16 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 		if s.withholds() {
 			f = &fault.Fault{Kind: f.Kind, Message: "the run can't be planned", Hint: "Give it less to do, or call the tool without a plan."}
 		}
-		return failed(f)
+		return wire.Failed(f)
 	}
 	r.Abandon()
 	if pc := planOf(ctx); pc != nil && pc.only {
 		pc.made = p
-		return Answer{}
+		return wire.Answer{}
 	}
 	if _, fits := p.Lines(); p.Confirm && !fits {
 		s.withdrawPlan(p)
-		return failed(&fault.Fault{
+		return wire.Failed(&fault.Fault{
 			Kind: fault.Refused, Message: fmt.Sprintf("a plan of %d steps is too long for a person to read", len(p.Steps)),
 			Hint: "Let the tool do fewer at once, such as with take, and call it several times.",
 		})
@@ -105,16 +106,16 @@ func (s *Server) planFrom(ctx context.Context, c Call, t *task, r *run.Run, prog
 }
 
 // offerPlan answers with a plan that was made, or does it where nobody need be asked.
-func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) Answer {
+func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wire.Answer {
 	state := "ready"
 	if asked, _ := ctx.Value(readKey{}).(string); p.Confirm && asked != "" {
 		s.withdrawPlan(p)
 		hint := fmt.Sprintf(`Run the tool: {"name":"run","arguments":{"tool":%q,"plan":true,"input":...}}; the user sees the plan and approves it.`, t.tool.Name)
-		return failed(&fault.Fault{Kind: fault.Denied, Message: fmt.Sprintf("the tool %q changes what the operator approves as a whole first (--confirm), and what reads %s can't wait for that", t.tool.Name, asked), Hint: hint})
+		return wire.Failed(&fault.Fault{Kind: fault.Denied, Message: fmt.Sprintf("the tool %q changes what the operator approves as a whole first (--confirm), and what reads %s can't wait for that", t.tool.Name, asked), Hint: hint})
 	}
 	if t.plan && p.Complete && len(p.Steps) == 0 && !s.withholds() {
 		a := s.doPlan(ctx, c, p.ID, false, false, true)
-		a.tell([]string{"there was nothing to plan: it changes nothing, and this is what it gives"}, "")
+		a.Tell([]string{"there was nothing to plan: it changes nothing, and this is what it gives"}, "")
 		return a
 	}
 	if p.Confirm {
@@ -154,9 +155,9 @@ func (s *Server) confirmHere(ctx context.Context, p *run.Plan) bool {
 		res, err := e.elicit(ctx, &mcp.ElicitParams{
 			Mode:    "form",
 			Message: pages[at],
-			RequestedSchema: json.RawMessage(begin().text("type", "object").
-				raw("properties", begin().raw("answer", begin().text("type", "string").text("title", "Your answer").raw("enum", encode(given)).end()).end()).
-				raw("required", encode([]string{"answer"})).end()),
+			RequestedSchema: json.RawMessage(wire.Begin().Text("type", "object").
+				Raw("properties", wire.Begin().Raw("answer", wire.Begin().Text("type", "string").Text("title", "Your answer").Raw("enum", wire.Encode(given)).End()).End()).
+				Raw("required", wire.Encode([]string{"answer"})).End()),
 		})
 		if err != nil || res.Action != "accept" {
 			return false
@@ -196,11 +197,11 @@ func formPages(p *run.Plan) (pages []string) {
 func (s *Server) withholds() bool { return s.broker.Flow() != nil }
 
 // showPlan is a plan as a model gets it.
-func (s *Server) showPlan(p *run.Plan, state string) Answer {
+func (s *Server) showPlan(p *run.Plan, state string) wire.Answer {
 	if s.withholds() {
-		a := succeeded(begin().text("plan", p.ID).text("state", "waiting").text("expires", p.Expires().Format(time.RFC3339)))
-		a.tell([]string{"what the plan does is withheld: rules about where data may go are in force. The user can read it with `mcp-pif approve --list --json`"},
-			string(begin().text("name", "run").raw("arguments", begin().text("plan", p.ID).end()).end()))
+		a := wire.Succeeded(wire.Begin().Text("plan", p.ID).Text("state", "waiting").Text("expires", p.Expires().Format(time.RFC3339)))
+		a.Tell([]string{"what the plan does is withheld: rules about where data may go are in force. The user can read it with `mcp-pif approve --list --json`"},
+			string(wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("plan", p.ID).End()).End()))
 		return a
 	}
 	type step struct {
@@ -214,10 +215,10 @@ func (s *Server) showPlan(p *run.Plan, state string) Answer {
 		steps[i] = step{Op: x.Op, From: x.From, Read: x.Read}
 		steps[i].Args = x.ShownArgs()
 	}
-	next := begin().text("name", "run").raw("arguments", begin().text("plan", p.ID).end()).end()
-	o := begin().text("plan", p.ID).text("state", state).raw("steps", encode(steps)).raw("reads", encode(p.Reads)).
-		raw("complete", encode(p.Complete)).text("ends", p.Ends).text("expires", p.Expires().Format(time.RFC3339))
-	a := succeeded(o)
+	next := wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("plan", p.ID).End()).End()
+	o := wire.Begin().Text("plan", p.ID).Text("state", state).Raw("steps", wire.Encode(steps)).Raw("reads", wire.Encode(p.Reads)).
+		Raw("complete", wire.Encode(p.Complete)).Text("ends", p.Ends).Text("expires", p.Expires().Format(time.RFC3339))
+	a := wire.Succeeded(o)
 	var notes []string
 	if len(steps) < len(p.Steps) {
 		notes = append(notes, fmt.Sprintf("the first %d of %d steps are shown", len(steps), len(p.Steps)))
@@ -225,33 +226,33 @@ func (s *Server) showPlan(p *run.Plan, state string) Answer {
 	if state == "waiting" {
 		notes = append(notes, "the user has to approve the plan: `mcp-pif approve "+p.ID+"` in a terminal shows it (with the server's --store, if it has one); then the next call does it")
 	}
-	a.tell(notes, string(next))
+	a.Tell(notes, string(next))
 	return a
 }
 
 // planCalled is run with "plan": ID.
-func (s *Server) planCalled(ctx context.Context, c Call, a *arguments) Answer {
-	for _, m := range a.members {
-		if !slices.Contains([]string{"plan", "fresh", "resume", "background"}, m.name) && string(m.value) != "null" {
-			return failed(invalid(fmt.Sprintf(`run takes the name of a plan with "fresh", "resume" and "background" only, not with %q`, m.name), "run", runArguments))
+func (s *Server) planCalled(ctx context.Context, c Call, a *wire.Arguments) wire.Answer {
+	for _, m := range a.Members {
+		if !slices.Contains([]string{"plan", "fresh", "resume", "background"}, m.Name) && string(m.Value) != "null" {
+			return wire.Failed(wire.Invalid(fmt.Sprintf(`run takes the name of a plan with "fresh", "resume" and "background" only, not with %q`, m.Name), "run", runArguments))
 		}
 	}
-	id, _, f := a.text("plan")
+	id, _, f := a.Text("plan")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	fresh := true
-	if _, ok := a.raw("fresh"); ok {
-		if fresh, f = a.flag("fresh"); f != nil {
-			return failed(f)
+	if _, ok := a.Raw("fresh"); ok {
+		if fresh, f = a.Flag("fresh"); f != nil {
+			return wire.Failed(f)
 		}
 	}
-	resume, f := a.flag("resume")
+	resume, f := a.Flag("resume")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	if later, f := a.flag("background"); f != nil {
-		return failed(f)
+	if later, f := a.Flag("background"); f != nil {
+		return wire.Failed(f)
 	} else if later && s.results != nil && taskOf(ctx) == nil {
 		return s.background(ctx, c)
 	}
@@ -262,17 +263,17 @@ func (s *Server) planCalled(ctx context.Context, c Call, a *arguments) Answer {
 }
 
 // doPlan does what was planned. With fresh it is planned again first: what it read may have changed.
-func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, held bool) Answer {
+func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, held bool) wire.Answer {
 	p, err := run.FindPlan(s.broker.Journal(), id)
 	if err != nil {
-		return failed(asFault(err))
+		return wire.Failed(wire.AsFault(err))
 	}
-	refuse := func(kind fault.Kind, message, hint string) Answer {
-		return failed(&fault.Fault{Kind: kind, Message: message, Hint: hint})
+	refuse := func(kind fault.Kind, message, hint string) wire.Answer {
+		return wire.Failed(&fault.Fault{Kind: kind, Message: message, Hint: hint})
 	}
 	again := `Plan it again: run with "tool", "input" and "plan":true.`
 	if p == nil {
-		return refuse(fault.InvalidRequest, fmt.Sprintf("there is no plan %q", excerpt([]byte(id))), again)
+		return refuse(fault.InvalidRequest, fmt.Sprintf("there is no plan %q", wire.Short([]byte(id))), again)
 	}
 	doer := taskOf(ctx)
 	if doer != nil && doer.again && p.Ended {
@@ -296,13 +297,13 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	case p.Started == 0 && time.Since(p.Made) > run.PlanLifetime:
 		return refuse(fault.Conflict, "the plan "+p.ID+" is too old: it could be done for an hour", again)
 	case p.Confirm && !p.Approved:
-		a := succeeded(begin().text("plan", p.ID).text("state", "waiting").text("expires", p.Expires().Format(time.RFC3339)))
-		a.tell([]string{"the user hasn't approved it yet: `mcp-pif approve " + p.ID + "` in a terminal shows it"}, "")
+		a := wire.Succeeded(wire.Begin().Text("plan", p.ID).Text("state", "waiting").Text("expires", p.Expires().Format(time.RFC3339)))
+		a.Tell([]string{"the user hasn't approved it yet: `mcp-pif approve " + p.ID + "` in a terminal shows it"}, "")
 		return a
 	}
 	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
 	if err != nil {
-		return failed(cantGoOn(err.Error()))
+		return wire.Failed(cantGoOn(err.Error()))
 	}
 	if n, op := record.Unsettled(s.broker.Policy()); n > 0 {
 		return refuse(fault.OutcomeUnknown, fmt.Sprintf("the server ended while step %d of the run %s, %s, was under way; nobody knows whether it was done", n, p.Run, op),
@@ -311,7 +312,7 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	t := s.newTask(p.Run, c)
 	t.call.Tool, t.call.Arguments = record.Call.Tool, record.Call.Arguments
 	if f := s.takeUp(t, &run.Task{ID: p.Run, Call: record.Call, AsOf: record.AsOf}); f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	if p.Started == 0 && p.Section == 1 && fresh {
 		anew := &planCall{only: true, held: held, record: t.record}
@@ -338,15 +339,15 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 }
 
 // planDone is the answer to the call of a task that a server did to the end before its own.
-func (s *Server) planDone(ctx context.Context, p *run.Planned) Answer {
+func (s *Server) planDone(ctx context.Context, p *run.Planned) wire.Answer {
 	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
 	if err != nil {
-		return failed(asFault(err))
+		return wire.Failed(wire.AsFault(err))
 	}
 	if record.End == nil { // it went on to another section
 		next, err := run.FindPlan(s.broker.Journal(), fmt.Sprintf("p_%s.%d", p.Run, p.Section+1))
 		if err != nil || next == nil {
-			return failed(cantGoOn("its plan is gone"))
+			return wire.Failed(cantGoOn("its plan is gone"))
 		}
 		state := "ready"
 		if next.Confirm {
@@ -356,7 +357,7 @@ func (s *Server) planDone(ctx context.Context, p *run.Planned) Answer {
 	}
 	a, err := s.replayed(ctx, p.Run)
 	if err != nil {
-		return failed(cantGoOn(err.Error()))
+		return wire.Failed(cantGoOn(err.Error()))
 	}
 	return a
 }
@@ -380,7 +381,7 @@ func (s *Server) firstDifference(was, is *run.Plan) string {
 		case x.Op != is.Steps[i].Op:
 			return fmt.Sprintf(": step %d would be %s, not %s", i+1, is.Steps[i].Op, x.Op)
 		case string(x.Args) != string(is.Steps[i].Args):
-			return fmt.Sprintf(": step %d, %s, would have other arguments: %s, and %s was planned", i+1, x.Op, excerpt(is.Steps[i].ShownArgs()), excerpt(x.ShownArgs()))
+			return fmt.Sprintf(": step %d, %s, would have other arguments: %s, and %s was planned", i+1, x.Op, wire.Short(is.Steps[i].ShownArgs()), wire.Short(x.ShownArgs()))
 		}
 	}
 	if len(is.Steps) > len(was.Steps) {
@@ -402,7 +403,7 @@ func (s *Server) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCal
 }
 
 // nextSection plans what follows a plan that wasn't all.
-func (s *Server) nextSection(ctx context.Context, c Call, t *task, pc *planCall, program *core.Program, in core.Input) Answer {
+func (s *Server) nextSection(ctx context.Context, c Call, t *task, pc *planCall, program *core.Program, in core.Input) wire.Answer {
 	record, err := run.ReadRecord(s.broker.Journal(), pc.does.Run)
 	var r *run.Run
 	if err == nil {
@@ -411,11 +412,11 @@ func (s *Server) nextSection(ctx context.Context, c Call, t *task, pc *planCall,
 		r, err = s.broker.Resume(c.Tools, start, record)
 	}
 	if err != nil {
-		return failed(cantGoOn(errors.Unwrap(err).Error()))
+		return wire.Failed(cantGoOn(errors.Unwrap(err).Error()))
 	}
 	a := s.planFrom(context.WithValue(ctx, planKey{}, (*planCall)(nil)), c, t, r, program, in, pc.does.Section+1)
 	if n := len(pc.does.Steps); a.Fault == nil {
-		a.tell([]string{fmt.Sprintf("all steps of the plan %s were done (%d); what follows is a new plan", pc.does.ID, n)}, "")
+		a.Tell([]string{fmt.Sprintf("all steps of the plan %s were done (%d); what follows is a new plan", pc.does.ID, n)}, "")
 	}
 	return a
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -108,7 +109,7 @@ func newNoteWorld(t *testing.T, confirm bool) (*Server, *noteWorld) {
 }
 
 // asks calls a tool and gives the answer's members.
-func callPlan(ctx context.Context, t *testing.T, s *Server, tool, arguments string) (a Answer, got struct {
+func callPlan(ctx context.Context, t *testing.T, s *Server, tool, arguments string) (a wire.Answer, got struct {
 	Plan, State, Ends string
 	Steps             []struct {
 		Op   string
@@ -252,11 +253,11 @@ func TestConfirm(t *testing.T) {
 	}})
 	long := strings.Repeat("a line of a letter, which is long\n", 350) + "the end"
 	before := len(world.done())
-	if a := s.Call(ctx, Call{Tool: "copy", Arguments: encode(map[string]string{"input": "a"})}); a.Fault != nil || len(shown) != 1 {
+	if a := s.Call(ctx, Call{Tool: "copy", Arguments: wire.Encode(map[string]string{"input": "a"})}); a.Fault != nil || len(shown) != 1 {
 		t.Errorf("%s %q", a.Text, shown)
 	}
 	world.notes["a"], shown = long, nil
-	if a := s.Call(ctx, Call{Tool: "copy", Arguments: encode(map[string]string{"input": "a"})}); a.Fault != nil || len(shown) != 5 || !strings.Contains(shown[4], "  |   the end") || len(world.done()) < before+len(long) {
+	if a := s.Call(ctx, Call{Tool: "copy", Arguments: wire.Encode(map[string]string{"input": "a"})}); a.Fault != nil || len(shown) != 5 || !strings.Contains(shown[4], "  |   the end") || len(world.done()) < before+len(long) {
 		t.Errorf("%s %q", a.Text, shown)
 	}
 	world.notes["a"] = "hello"
@@ -317,7 +318,7 @@ func TestPlanOnce(t *testing.T) {
 		return p.Plan
 	}
 	id := plan()
-	first := make(chan Answer, 1)
+	first := make(chan wire.Answer, 1)
 	go func() { first <- w.call(a, "run", `{"plan":"`+id+`"}`) }()
 	wait.For(t, world.begun, "the first step")
 	for name, s := range map[string]*Server{"the same server": a, "another": b} {

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -206,8 +207,8 @@ func TestPromptRefusals(t *testing.T) {
 		"haiku": `(topic, lines) => "Write a haiku on " ++ topic ++ " in " ++ to_text(lines + 0)`,
 		"plan":  `r => "Plan " ++ r.goal ++ " in " ++ to_text(r.days + 0)`,
 	} {
-		must(t, s, "evolve", string(encode(map[string]any{"name": "as_" + name, "code": code})))
-		a := must(t, s, "evolve", string(encode(map[string]any{"name": name, "as": "prompt", "code": code})))
+		must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "as_" + name, "code": code})))
+		a := must(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "as": "prompt", "code": code})))
 		if !strings.Contains(a.Text, "with the arguments topic, lines") && !strings.Contains(a.Text, "with the arguments days, goal") {
 			t.Errorf("%s", a.Text)
 		}
@@ -233,7 +234,7 @@ func TestPromptRefusals(t *testing.T) {
 		if fixedPrompt(c.name) != nil {
 			continue
 		}
-		if a := do(t, s, "as_"+c.name, string(encode(c.args))); a.Fault == nil || a.Fault.Message != c.want {
+		if a := do(t, s, "as_"+c.name, string(wire.Encode(c.args))); a.Fault == nil || a.Fault.Message != c.want {
 			t.Errorf("a call of %s with %v: %s, expected %s", c.name, c.args, a.Text, c.want)
 		}
 	}
@@ -243,8 +244,8 @@ func TestPromptRefusals(t *testing.T) {
 		}
 	}
 	list, err := cs.ListPrompts(t.Context(), nil)
-	if err != nil || !strings.Contains(string(encode(list.Prompts)), `"name":"goal","required":true`) {
-		t.Errorf("%s %v", encode(list), err)
+	if err != nil || !strings.Contains(string(wire.Encode(list.Prompts)), `"name":"goal","required":true`) {
+		t.Errorf("%s %v", wire.Encode(list), err)
 	}
 }
 
@@ -292,7 +293,7 @@ func TestHostilePrompts(t *testing.T) {
 		"null":       {`null`, "something else"},
 	} {
 		code := strings.ReplaceAll(c.code, "\\\"", `"`)
-		a := s.Call(t.Context(), Call{Tool: "evolve", Arguments: json.RawMessage(begin().text("name", name).text("code", code).text("as", "prompt").raw("draft", []byte("true")).end())})
+		a := s.Call(t.Context(), Call{Tool: "evolve", Arguments: json.RawMessage(wire.Begin().Text("name", name).Text("code", code).Text("as", "prompt").Raw("draft", []byte("true")).End())})
 		if a.Fault != nil {
 			t.Errorf("%s: %s", name, a.Text)
 			continue
@@ -311,7 +312,7 @@ func TestHostilePrompts(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(c.want, `\"`, `"`)) || len(err.Error()) > 3*mostText {
+		if err == nil || !strings.Contains(err.Error(), strings.ReplaceAll(c.want, `\"`, `"`)) || len(err.Error()) > 3*wire.MaxText {
 			t.Errorf("%s: %.300v, expected %q", name, err, c.want)
 		}
 	}
@@ -392,7 +393,7 @@ func TestEvolvedResource(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		list, err := cs.ListResources(t.Context(), nil)
-		if err != nil || !strings.Contains(string(encode(list.Resources)), `"pif://published/page"`) {
+		if err != nil || !strings.Contains(string(wire.Encode(list.Resources)), `"pif://published/page"`) {
 			t.Errorf("%v %v", list, err)
 		}
 	})

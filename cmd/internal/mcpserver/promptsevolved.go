@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -78,9 +79,9 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 	if f := longArgument(args); f != nil {
 		return nil, badPrompt(f)
 	}
-	call := begin().text("name", name).raw("arguments", encode(args)).end()
+	call := wire.Begin().Text("name", name).Raw("arguments", wire.Encode(args)).End()
 	ctx = context.WithValue(ctx, readKey{}, "a prompt")
-	a := s.guarded(promptCall, func() Answer {
+	a := s.guarded(promptCall, func() wire.Answer {
 		return s.runPrompt(ctx, Call{Tool: promptCall, Arguments: json.RawMessage(call), Tools: tools, ticket: s.tickets.Add(1)})
 	})
 	if a.Fault != nil {
@@ -89,7 +90,7 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 		}
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
 	}
-	if a.isSealed {
+	if a.IsSealed {
 		return &mcp.GetPromptResult{Description: t.Description, Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: a.Text}}}}, nil
 	}
 	s.completed(&a)
@@ -101,31 +102,31 @@ func (s *Server) evolvedPrompt(ctx context.Context, name string, args map[string
 }
 
 // runPrompt is the run of a prompt, also of one that is replayed.
-func (s *Server) runPrompt(ctx context.Context, c Call) Answer {
-	a, f := readArguments(promptCall, c.Arguments, "name", "arguments")
+func (s *Server) runPrompt(ctx context.Context, c Call) wire.Answer {
+	a, f := wire.Read(promptCall, c.Arguments, "name", "arguments")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	name, _, f := a.text("name")
+	name, _, f := a.Text("name")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	t, ok := c.Tools.Get(name)
 	if !ok {
-		return failed(noTool(name, c.Tools))
+		return wire.Failed(noTool(name, c.Tools))
 	}
-	args, _ := a.any("arguments")
+	args, _ := a.Any("arguments")
 	j := s.dataTask(t)
-	return s.queued(ctx, c, &j, func() Answer {
+	return s.queued(ctx, c, &j, func() wire.Answer {
 		if f := t.Unusable(); f != nil {
-			return failed(f)
+			return wire.Failed(f)
 		}
 		r, f := check.ReadPrompt(args, t.Report())
 		if declared, bad := t.Narrowed(); f == nil && declared != nil && bad == nil {
 			f = declared.Check(r.Values, true)
 		}
 		if f != nil {
-			return failed(f)
+			return wire.Failed(f)
 		}
 		if j.take(r); len(r.Values) == len(t.Program().Params()) {
 			j.names = t.Program().Params()
@@ -145,15 +146,15 @@ func (s *Server) dataTask(t *registry.Tool) task {
 const messagesShape = `A prompt gives a text, or a list of messages: [{role: "user", text: "…"}, {role: "assistant", text: "…"}]; in place of the text it may be content: {type: "image", data: "…", mimeType: "image/png"}.`
 
 // messages are what a prompt's tool gave: a text, or a list of role and text.
-func messagesOf(a *Answer, name string) ([]*mcp.PromptMessage, *fault.Fault) {
+func messagesOf(a *wire.Answer, name string) ([]*mcp.PromptMessage, *fault.Fault) {
 	bad := func(format string, args ...any) ([]*mcp.PromptMessage, *fault.Fault) {
 		return nil, &fault.Fault{
 			Kind: fault.RuntimeError, In: "tool:" + name,
 			Message:  "the tool gave no messages: " + fmt.Sprintf(format, args...),
-			Expected: "a text, or a list of records with role and text", Got: excerpt([]byte(a.Text)), Hint: messagesShape,
+			Expected: "a text, or a list of records with role and text", Got: wire.Short([]byte(a.Text)), Hint: messagesShape,
 		}
 	}
-	if !a.whole {
+	if !a.Whole {
 		return bad("its result is too large or too deep")
 	}
 	var text string
@@ -174,12 +175,12 @@ func messagesOf(a *Answer, name string) ([]*mcp.PromptMessage, *fault.Fault) {
 			Text    *string
 			Content json.RawMessage
 		}
-		if !readStrictly(item, &said) || said.Role == nil || (said.Text == nil) == (said.Content == nil) {
+		if !wire.ReadStrictly(item, &said) || said.Role == nil || (said.Text == nil) == (said.Content == nil) {
 			return bad("message %d isn't a record of role and text, or of role and content", i+1)
 		}
 		role := mcp.Role(*said.Role)
 		if role != "user" && role != "assistant" {
-			return bad(`the role of message %d is "user" or "assistant", not %q`, i+1, excerpt([]byte(role)))
+			return bad(`the role of message %d is "user" or "assistant", not %q`, i+1, wire.Short([]byte(role)))
 		}
 		if said.Text != nil {
 			list = append(list, &mcp.PromptMessage{Role: role, Content: &mcp.TextContent{Text: *said.Text}})
@@ -188,7 +189,7 @@ func messagesOf(a *Answer, name string) ([]*mcp.PromptMessage, *fault.Fault) {
 		if said.Content[0] == '{' {
 			said.Content = slices.Concat([]byte("["), said.Content, []byte("]"))
 		}
-		parts := contents(begin().raw("content", said.Content).end())
+		parts := wire.Contents(wire.Begin().Raw("content", said.Content).End())
 		if parts == nil {
 			return bad(`the content of message %d is no content item, such as {type: "text", text: "…"}`, i+1)
 		}
@@ -210,10 +211,10 @@ func (s *Server) publishedContent(ctx context.Context, name string) ([]*mcp.Reso
 	if a.Fault != nil {
 		return nil, promptError(jsonrpc.CodeInternalError, a.Fault)
 	}
-	if a.isSealed {
+	if a.IsSealed {
 		return []*mcp.ResourceContents{{MIMEType: plainText, Text: a.Text}}, nil
 	}
-	if s.completed(&a); !a.whole {
+	if s.completed(&a); !a.Whole {
 		return nil, promptError(jsonrpc.CodeInternalError, &fault.Fault{
 			Kind: fault.ResultTooLarge, In: "tool:" + name, Message: "what the tool gave is too large, or nests too deep, to be read as a resource",
 			Hint: fmt.Sprintf("Call the tool, and read on in its result; a resource has at most %d bytes.", mostPublished),
@@ -223,7 +224,7 @@ func (s *Server) publishedContent(ctx context.Context, name string) ([]*mcp.Reso
 	if a.Text[0] == '"' && json.Unmarshal([]byte(a.Text), &text) == nil {
 		return []*mcp.ResourceContents{{MIMEType: plainText, Text: text}}, nil
 	}
-	if own := resourceContents([]byte(a.Text)); own != nil {
+	if own := wire.ResourceContents([]byte(a.Text)); own != nil {
 		return own, nil
 	}
 	return []*mcp.ResourceContents{{MIMEType: jsonText, Text: a.Text}}, nil
@@ -235,18 +236,18 @@ const mostPublished = 256 << 10
 
 // completed has an answer be all of a result that is too large to be shown, where a
 // prompt or a resource may have it.
-func (s *Server) completed(a *Answer) {
+func (s *Server) completed(a *wire.Answer) {
 	var shown struct{ URI string }
-	if a.whole || a.Fault != nil || s.results == nil || json.Unmarshal(a.Structured, &shown) != nil {
+	if a.Whole || a.Fault != nil || s.results == nil || json.Unmarshal(a.Structured, &shown) != nil {
 		return
 	}
 	k, ok := s.results.get(s, strings.TrimPrefix(shown.URI, resultURI("")))
 	switch {
-	case !ok || k.total > mostPublished || k.total != int64(len(k.shown)):
-	case k.text:
-		a.Text, a.whole = string(encode(string(k.shown))), true
-	case json.Valid(k.shown):
-		a.Text, a.whole = string(k.shown), true
+	case !ok || k.Total > mostPublished || k.Total != int64(len(k.Shown)):
+	case k.Text:
+		a.Text, a.Whole = string(wire.Encode(string(k.Shown))), true
+	case json.Valid(k.Shown):
+		a.Text, a.Whole = string(k.Shown), true
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -63,7 +64,7 @@ func (w *recordedWorld) evolveGenerated() {
 }
 
 // generated does a run by chance, the i-th, which ends in one of many ways.
-func (w *recordedWorld) generated(i int) (id string, was Answer, begun bool) {
+func (w *recordedWorld) generated(i int) (id string, was wire.Answer, begun bool) {
 	w.t.Helper()
 	// How far a run came that the clock ended is nothing to those after it.
 	*w.dice = *rand.New(rand.NewPCG(42, uint64(i)))
@@ -131,7 +132,7 @@ func TestReplayEndsWhereTheWorldEndedIt(t *testing.T) {
 			cancel()
 		}
 	}})
-	if was.Fault == nil || was.Fault.Kind != fault.Cancelled || was.steps == 0 {
+	if was.Fault == nil || was.Fault.Kind != fault.Cancelled || was.Steps == 0 {
 		t.Fatalf("it ended with %s", was.Text)
 	}
 	w.identical(w.newest(), was)
@@ -186,7 +187,7 @@ func TestReplayOfARunWithoutRoom(t *testing.T) {
 	core.SetPool(1 << 20)
 	was := do(t, w.server, "run", `{"tool":"large","input":1}`)
 	core.SetPool(128 << 20)
-	if was.Fault == nil || was.Fault.Kind != fault.Overloaded || was.steps == 0 {
+	if was.Fault == nil || was.Fault.Kind != fault.Overloaded || was.Steps == 0 {
 		t.Fatalf("it ended with %s", was.Structured)
 	}
 	w.identical(w.newest(), was)
@@ -200,7 +201,7 @@ func TestReplayOfLargeArguments(t *testing.T) {
 	w.evolve("alone", `k => {got: !toy.say(k)}`, toyGet)
 	w.evolve("named", `k => {got: !toy.say({text: k})}`, toyGet)
 	for _, n := range []int{100, 16<<10 - 30, 16<<10 - 8, 16<<10 - 2, 16<<10 + 100} {
-		input := encode(strings.Repeat("a", n))
+		input := wire.Encode(strings.Repeat("a", n))
 		for _, tool := range []string{"alone", "named"} {
 			was := do(t, w.server, "run", fmt.Sprintf(`{"tool":%q,"input":%s,"input_as":"data"}`, tool, input))
 			id := w.newest()

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -169,24 +170,24 @@ func TestRecordsThatLie(t *testing.T) {
 
 // lie puts another value in the place of one member, or takes it out.
 func lie(dice *rand.Rand, data []byte, with string) []byte {
-	members, _ := split(data)
+	members, _ := wire.Split(data)
 	if len(members) == 0 {
 		return data
 	}
 	k := dice.IntN(len(members))
-	o := begin()
+	o := wire.Begin()
 	for i, m := range members {
 		switch {
 		case i != k:
-			o = o.raw(m.name, m.value)
+			o = o.Raw(m.Name, m.Value)
 		case dice.IntN(4) == 0:
-		case dice.IntN(3) == 0 && m.value[0] == '{':
-			o = o.raw(m.name, lie(dice, m.value, with))
+		case dice.IntN(3) == 0 && m.Value[0] == '{':
+			o = o.Raw(m.Name, lie(dice, m.Value, with))
 		default:
-			o = o.raw(m.name, json.RawMessage(with))
+			o = o.Raw(m.Name, json.RawMessage(with))
 		}
 	}
-	return o.end()
+	return o.End()
 }
 
 // An event that isn't what was recorded, or is missing, is found before anything

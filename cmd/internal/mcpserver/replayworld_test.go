@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -172,7 +173,7 @@ func (w *recordedWorld) record(id string) *run.Record {
 }
 
 // replay replays a run with the tools as they were, opened anew.
-func (w *recordedWorld) replay(rec *run.Record) (Answer, run.Verdict) {
+func (w *recordedWorld) replay(rec *run.Record) (wire.Answer, run.Verdict) {
 	w.t.Helper()
 	return Replay(w.t.Context(), ReplayOptions{Replay: run.NewReplay(rec, false), Tools: w.at(rec.AsOf)})
 }
@@ -191,7 +192,7 @@ func (w *recordedWorld) at(seq uint64) *registry.Snapshot {
 }
 
 // identical replays a run and holds the answer to the one that was given.
-func (w *recordedWorld) identical(id string, was Answer) {
+func (w *recordedWorld) identical(id string, was wire.Answer) {
 	w.t.Helper()
 	rec := w.record(id)
 	now, v := w.replay(rec)
@@ -202,7 +203,7 @@ func (w *recordedWorld) identical(id string, was Answer) {
 }
 
 // recorded is an answer without how to read on in it, which the record hasn't.
-func recorded(a Answer) Answer {
+func recorded(a wire.Answer) wire.Answer {
 	if before, _, ok := strings.Cut(string(a.Structured), `,"uri":"pif://results/`); ok {
 		a.Structured = []byte(before + "}")
 		a.More = slices.DeleteFunc(slices.Clone(a.More), func(s string) bool { return strings.HasPrefix(s, `next: {"name":"run","arguments":{"result":`) })

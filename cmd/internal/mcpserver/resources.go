@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // What a server has to read, by address. Whoever can read it could have asked a
@@ -117,8 +118,8 @@ func notFound(version, uri string) error {
 	if version < "2026-07-28" {
 		code = -32002
 	}
-	shown := firstOf([]byte(strings.ToValidUTF8(uri, "\uFFFD")), mostURI)
-	return &jsonrpc.Error{Code: code, Message: noResource, Data: json.RawMessage(begin().text("uri", shown).end())}
+	shown := wire.Beginning([]byte(strings.ToValidUTF8(uri, "\uFFFD")), mostURI)
+	return &jsonrpc.Error{Code: code, Message: noResource, Data: json.RawMessage(wire.Begin().Text("uri", shown).End())}
 }
 
 // read gives what is at an address.
@@ -193,7 +194,7 @@ func (s *Server) about() []byte {
 		state, _ := registry.StateOf(t, s.broker.Policy())
 		states[state]++
 	}
-	return encode(struct {
+	return wire.Encode(struct {
 		Name     string         `json:"name"`
 		Version  string         `json:"version"`
 		Profile  string         `json:"profile,omitempty"`
@@ -214,7 +215,7 @@ func (s *Server) about() []byte {
 }
 
 // textOf is an answer of help; nothing where it failed.
-func textOf(a Answer) *mcp.ResourceContents {
+func textOf(a wire.Answer) *mcp.ResourceContents {
 	if a.Fault != nil {
 		return nil
 	}
@@ -222,7 +223,7 @@ func textOf(a Answer) *mcp.ResourceContents {
 }
 
 // objectOf is an answer that is an object; nothing where it failed.
-func objectOf(a Answer) *mcp.ResourceContents {
+func objectOf(a wire.Answer) *mcp.ResourceContents {
 	if a.Fault != nil {
 		return nil
 	}
@@ -230,15 +231,17 @@ func objectOf(a Answer) *mcp.ResourceContents {
 }
 
 // helpOperation explains what isn't an evolved tool: that is at pif://tools.
-func (s *Server) helpOperation(name string) Answer { return s.helpName(name, new(registry.Snapshot)) }
+func (s *Server) helpOperation(name string) wire.Answer {
+	return s.helpName(name, new(registry.Snapshot))
+}
 
 // toolContent is what describe says with detail; version 0 is the current one.
 func (s *Server) toolContent(name string, version uint64) *mcp.ResourceContents {
-	args := begin().text("name", name).raw("detail", []byte("true"))
+	args := wire.Begin().Text("name", name).Raw("detail", []byte("true"))
 	if version > 0 {
-		args = args.number("version", version)
+		args = args.Number("version", version)
 	}
-	return objectOf(s.describe(Call{Tool: "describe", Arguments: json.RawMessage(args.end()), Tools: s.latest()}))
+	return objectOf(s.describe(Call{Tool: "describe", Arguments: json.RawMessage(args.End()), Tools: s.latest()}))
 }
 
 // runContent is what journal says of a run from its beginning, or from an event on.
@@ -247,8 +250,8 @@ func (s *Server) runContent(run string, a address) *mcp.ResourceContents {
 	if !ok {
 		return nil
 	}
-	args := begin().text("run", run).number("after", after).number("limit", mostEvents)
-	answer := s.journal(Call{Tool: "journal", Arguments: json.RawMessage(args.end())})
+	args := wire.Begin().Text("run", run).Number("after", after).Number("limit", mostEvents)
+	answer := s.journal(Call{Tool: "journal", Arguments: json.RawMessage(args.End())})
 	var shown struct {
 		Events []struct{ Seq uint64 }
 		Next   json.RawMessage
@@ -270,15 +273,15 @@ func (s *Server) resultContent(id string, a address) *mcp.ResourceContents {
 		return nil
 	}
 	k, ok := s.results.get(s, id)
-	if !ok || from > uint64(len(k.shown)) {
+	if !ok || from > uint64(len(k.Shown)) {
 		return nil
 	}
-	text, at := k.part(int64(from), mostRead)
-	c := &mcp.ResourceContents{MIMEType: plainText, Text: text, Meta: mcp.Meta{"from": at, "total": k.total}}
+	text, at := k.Part(int64(from), mostRead)
+	c := &mcp.ResourceContents{MIMEType: plainText, Text: text, Meta: mcp.Meta{"from": at, "total": k.Total}}
 	switch end := at + int64(len(text)); {
-	case end < int64(len(k.shown)):
+	case end < int64(len(k.Shown)):
 		c.Meta["next"] = fmt.Sprintf("%s?from=%d", resultURI(id), end)
-	case at == 0 && end == k.total && !k.text:
+	case at == 0 && end == k.Total && !k.Text:
 		c.MIMEType = jsonText
 	}
 	return c
@@ -292,12 +295,12 @@ const mostRead = 1 << 20
 func (s *Server) capabilities() []byte {
 	policy := s.broker.Policy()
 	grants, _ := grantsOf(policy)
-	o := begin().raw("grants", encode(grants))
+	o := wire.Begin().Raw("grants", wire.Encode(grants))
 	if secrets := policy.SecretTexts(); len(secrets) > 0 {
-		o = o.raw("secrets", encode(secrets))
+		o = o.Raw("secrets", wire.Encode(secrets))
 	}
 	if servers := s.servers(); len(servers) > 0 {
-		o = o.raw("servers", encode(servers))
+		o = o.Raw("servers", wire.Encode(servers))
 	}
 	granted := map[string]bool{}
 	for _, g := range policy.Grants() {
@@ -318,8 +321,8 @@ func (s *Server) capabilities() []byte {
 			}
 			var b strings.Builder
 			explainEffect(&b, m, &m.Operations[i])
-			ops = append(ops, begin().text("name", m.Operations[i].Name).text("help", b.String()).end()...)
+			ops = append(ops, wire.Begin().Text("name", m.Operations[i].Name).Text("help", b.String()).End()...)
 		}
 	}
-	return o.raw("operations", append(ops, ']')).end()
+	return o.Raw("operations", append(ops, ']')).End()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
 
@@ -86,7 +87,7 @@ func (s *Server) pageResources(page *mcp.ListResourcesResult, first bool, after 
 			page.NextCursor = writeCursor(s.lastListed(page.Resources))
 			return true
 		}
-		r.Name, r.Title, r.Description = t.Name, titled(t.Name), excerptOf([]byte(s.words(t.Description, t.MadeUnder)), mostListedText)
+		r.Name, r.Title, r.Description = t.Name, titled(t.Name), wire.Excerpt([]byte(s.words(t.Description, t.MadeUnder)), mostListedText)
 		page.Resources = append(page.Resources, r)
 		return false
 	}

@@ -2,47 +2,47 @@ package mcpserver
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // retire takes a tool off the list.
-func (s *Server) retire(c Call) Answer {
-	a, f := readArguments("retire", c.Arguments, "name", "if_version")
+func (s *Server) retire(c Call) wire.Answer {
+	a, f := wire.Read("retire", c.Arguments, "name", "if_version")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	name, f := a.toolNamed()
+	name, f := a.ToolNamed()
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	ifVersion, f := a.ifVersion()
+	ifVersion, f := a.IfVersion()
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	t, err := s.tools.Retire(name, registry.Edit{IfVersion: ifVersion})
 	if err != nil {
-		f := s.discreet(name, asFault(err))
+		f := s.discreet(name, wire.AsFault(err))
 		if f.Kind == fault.NoTool {
 			f = s.gone(name, c.Tools)
 		}
-		return failed(f)
+		return wire.Failed(f)
 	}
 	callers, named := s.callersNamed(name, nil)
 	notes := []string{fmt.Sprintf("to bring it back call %s", bringing(t.Name, t.Version))}
 	if named != "" {
 		notes = append(notes, "tools that are bound to a version of it go on using that version: "+named)
 	}
-	return succeeded(begin().
-		text("name", t.Name).
-		number("version", uint64(t.Version)).
-		text("state", "retired").
-		raw("callers", encodeTexts(callers)).
-		raw("notes", encode(notes)).
-		raw("next", begin().text("name", "describe").raw("arguments", begin().text("name", name).number("version", uint64(t.Version)).end()).end()))
+	return wire.Succeeded(wire.Begin().
+		Text("name", t.Name).
+		Number("version", uint64(t.Version)).
+		Text("state", "retired").
+		Raw("callers", wire.EncodeTexts(callers)).
+		Raw("notes", wire.Encode(notes)).
+		Raw("next", wire.Begin().Text("name", "describe").Raw("arguments", wire.Begin().Text("name", name).Number("version", uint64(t.Version)).End()).End()))
 }
 
 // callersNamed is the tools that are bound to a version of a tool, also in words;
@@ -54,21 +54,4 @@ func (s *Server) callersNamed(name string, but *registry.Tool) (callers []string
 		named += fmt.Sprintf(" and %d more", more)
 	}
 	return callers, named
-}
-
-// ifVersion reads the version that a change is to replace; 0: none.
-func (a *arguments) ifVersion() (*int, *fault.Fault) {
-	text, raw, ok := a.bare("if_version")
-	if !ok || text == "" {
-		return nil, nil
-	}
-	if text == "0" {
-		return new(int), nil
-	}
-	n, _, f := a.count("if_version", math.MaxInt32)
-	if f != nil {
-		return nil, a.wrong("if_version", "the number of a version, or 0 for no tool", raw)
-	}
-	v := int(n)
-	return &v, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -45,47 +46,47 @@ type task struct {
 }
 
 // run evaluates code, or a tool, on an input.
-func (s *Server) run(ctx context.Context, c Call) Answer {
-	a, f := readArguments("run", c.Arguments, runArguments...)
+func (s *Server) run(ctx context.Context, c Call) wire.Answer {
+	a, f := wire.Read("run", c.Arguments, runArguments...)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	if _, ok := a.raw("result"); ok {
-		return s.plainly(ctx, c, func(Call) Answer { return s.readResult(a) })
+	if _, ok := a.Raw("result"); ok {
+		return s.plainly(ctx, c, func(Call) wire.Answer { return s.readResult(a) })
 	}
-	if _, ok := a.raw("task"); ok {
+	if _, ok := a.Raw("task"); ok {
 		return s.taskCall(ctx, a)
 	}
 	plan := false
-	if raw, ok := a.raw("plan"); ok && raw[0] == '"' && string(raw) != `"true"` && string(raw) != `"false"` {
+	if raw, ok := a.Raw("plan"); ok && raw[0] == '"' && string(raw) != `"true"` && string(raw) != `"false"` {
 		return s.planCalled(ctx, c, a)
 	} else if ok {
-		if plan, f = a.flag("plan"); f != nil {
-			return failed(f)
+		if plan, f = a.Flag("plan"); f != nil {
+			return wire.Failed(f)
 		}
 	}
-	if later, f := a.flag("background"); f != nil {
-		return failed(f)
+	if later, f := a.Flag("background"); f != nil {
+		return wire.Failed(f)
 	} else if later && s.results != nil && taskOf(ctx) == nil && planOf(ctx) == nil {
 		return s.background(ctx, c)
 	}
-	if raw, ok := a.raw("from"); ok {
-		return failed(invalid(fmt.Sprintf(`run takes "from" with "result" only, and got %s`, excerpt(raw)), "run", runArguments))
+	if raw, ok := a.Raw("from"); ok {
+		return wire.Failed(wire.Invalid(fmt.Sprintf(`run takes "from" with "result" only, and got %s`, wire.Short(raw)), "run", runArguments))
 	}
 	version, f := s.versionMeant(a, &c)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	t, f := s.task(a, c.Tools)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	t.version, t.plan = version, plan
 	if f := s.unseal(a, &t); f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	s.evenBudgets(&t)
-	return s.queued(ctx, c, &t, func() Answer {
+	return s.queued(ctx, c, &t, func() wire.Answer {
 		end := s.reading(ctx, len(t.code))
 		program, f := t.compile(s.record)
 		end()
@@ -95,7 +96,7 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 			}
 		}
 		if f != nil {
-			return failed(f)
+			return wire.Failed(f)
 		}
 		return s.performWith(ctx, c, t, program)
 	})
@@ -103,14 +104,14 @@ func (s *Server) run(ctx context.Context, c Call) Answer {
 
 // versionMeant has a call see the version of the tool that it names, and gives its
 // number; 0: it names none.
-func (s *Server) versionMeant(a *arguments, c *Call) (version int, f *fault.Fault) {
-	n, given, f := a.count("version", math.MaxInt32)
+func (s *Server) versionMeant(a *wire.Arguments, c *Call) (version int, f *fault.Fault) {
+	n, given, f := a.Count("version", math.MaxInt32)
 	if f != nil || !given {
 		return 0, f
 	}
-	name, named, f := a.text("tool")
+	name, named, f := a.Text("tool")
 	if f != nil || !named {
-		return 0, cmp.Or(f, invalid(`run takes "version" with "tool" only`, "run", runArguments))
+		return 0, cmp.Or(f, wire.Invalid(`run takes "version" with "tool" only`, "run", runArguments))
 	}
 	if s.tools == nil {
 		return int(n), nil // of a replay: the tools are those that the run saw
@@ -128,12 +129,12 @@ func (s *Server) versionMeant(a *arguments, c *Call) (version int, f *fault.Faul
 const dataByDefault = 5
 
 // task reads the arguments of run.
-func (s *Server) task(a *arguments, tools *registry.Snapshot) (t task, f *fault.Fault) {
+func (s *Server) task(a *wire.Arguments, tools *registry.Snapshot) (t task, f *fault.Fault) {
 	if f = readWhat(a, &t, tools); f != nil {
 		return t, f
 	}
-	t.input, _ = a.any("input")
-	switch as, raw, ok := a.bare("input_as"); {
+	t.input, _ = a.Any("input")
+	switch as, raw, ok := a.Bare("input_as"); {
 	case !ok, as == "":
 		if s.record != nil && s.record.Semantics < dataByDefault {
 			t.as = core.InputAuto
@@ -141,10 +142,10 @@ func (s *Server) task(a *arguments, tools *registry.Snapshot) (t task, f *fault.
 	case slices.Contains(inputNames[:], as):
 		t.as = core.InputAs(slices.Index(inputNames[:], as))
 	default:
-		return t, a.wrong("input_as", `"data", "auto" or "term"`, raw)
+		return t, a.Wrong("input_as", `"data", "auto" or "term"`, raw)
 	}
 	t.budgets = core.Budgets{Steps: min(core.DefaultSteps, s.limits.MaxSteps), Memory: s.limits.MaxMemory, Depth: s.limits.MaxDepth}
-	if n, ok, f := a.count("steps", math.MaxUint64); f != nil {
+	if n, ok, f := a.Count("steps", math.MaxUint64); f != nil {
 		return t, f
 	} else if ok {
 		t.budgets.Steps = min(n, s.limits.MaxSteps)
@@ -152,7 +153,7 @@ func (s *Server) task(a *arguments, tools *registry.Snapshot) (t task, f *fault.
 			t.note("the budget of steps is %d: the operator allows no more", s.limits.MaxSteps)
 		}
 	}
-	if n, ok, f := a.count("memory", math.MaxInt64); f != nil {
+	if n, ok, f := a.Count("memory", math.MaxInt64); f != nil {
 		return t, f
 	} else if ok {
 		t.budgets.Memory = min(int64(n), s.limits.MaxMemory)
@@ -160,16 +161,16 @@ func (s *Server) task(a *arguments, tools *registry.Snapshot) (t task, f *fault.
 			t.note("the budget of memory is %d bytes: the operator allows no more", s.limits.MaxMemory)
 		}
 	}
-	if t.drive, f = a.flag("drive"); f != nil {
+	if t.drive, f = a.Flag("drive"); f != nil {
 		return t, f
 	}
 	t.rounds, t.step = defaultRounds, 1
-	if n, ok, f := a.count("rounds", math.MaxInt32); f != nil {
+	if n, ok, f := a.Count("rounds", math.MaxInt32); f != nil {
 		return t, f
 	} else if ok {
 		t.rounds = int(n)
 	}
-	if n, ok, f := a.count("step", math.MaxInt32); f != nil {
+	if n, ok, f := a.Count("step", math.MaxInt32); f != nil {
 		return t, f
 	} else if ok {
 		t.step = int(n)
@@ -182,18 +183,18 @@ func (t *task) note(format string, args ...any) {
 }
 
 // what reads which code is to be run: an evolved tool's, or inline.
-func readWhat(a *arguments, t *task, tools *registry.Snapshot) *fault.Fault {
-	name, named, f := a.text("tool")
+func readWhat(a *wire.Arguments, t *task, tools *registry.Snapshot) *fault.Fault {
+	name, named, f := a.Text("tool")
 	if f != nil {
 		return f
 	}
-	code, given := a.any("code")
+	code, given := a.Any("code")
 	if named && given && string(code) == "null" {
 		given = false // a client that fills in what it leaves out
 	}
 	switch {
 	case named && given:
-		return invalid(`run takes "code" or "tool", not both`, "run", runArguments)
+		return wire.Invalid(`run takes "code" or "tool", not both`, "run", runArguments)
 	case named:
 		tool, ok := tools.Get(name)
 		if !ok {
@@ -202,11 +203,11 @@ func readWhat(a *arguments, t *task, tools *registry.Snapshot) *fault.Fault {
 		t.tool = tool
 		return nil
 	case !given:
-		return invalid(`run needs "code" or "tool"`, "run", runArguments)
+		return wire.Invalid(`run needs "code" or "tool"`, "run", runArguments)
 	}
 	t.code = code
 	var text string
-	if code[0] != '"' || !decoded(code, &text) {
+	if code[0] != '"' || !wire.ReadString(code, &text) {
 		return sized(code)
 	}
 	if tool, ok := tools.Get(text); ok {
@@ -222,7 +223,7 @@ func readWhat(a *arguments, t *task, tools *registry.Snapshot) *fault.Fault {
 
 func sized(code []byte) *fault.Fault {
 	if err := registry.CheckSize(code); err != nil {
-		return asFault(err)
+		return wire.AsFault(err)
 	}
 	return nil
 }
@@ -232,28 +233,25 @@ func neither(text string, tools *registry.Snapshot) *fault.Fault {
 	f := &fault.Fault{
 		Kind:     fault.ParseError,
 		In:       "code",
-		Message:  fmt.Sprintf("the code is the name %q, and no tool has it", excerpt([]byte(text))),
+		Message:  fmt.Sprintf("the code is the name %q, and no tool has it", wire.Short([]byte(text))),
 		Expected: "a tool's name, or a PIF term",
-		Fragment: excerpt([]byte(text)),
+		Fragment: wire.Short([]byte(text)),
 		Hint:     `Write a term: n => n * n is the function that squares, "hi" in quotes is a string.`,
 	}
-	if f.Near = nearest(strings.TrimSpace(text), names(tools)); f.Near != "" {
+	if f.Near = wire.Nearest(strings.TrimSpace(text), names(tools)); f.Near != "" {
 		f.Hint = fmt.Sprintf("To run the tool %q, call {\"name\":\"run\",\"arguments\":{\"tool\":%[1]q,\"input\":…}}. ", f.Near) + f.Hint
 	}
 	return f
 }
 
-// toSeeTools is the hint of who names no tool, or none there is.
-const toSeeTools = `Call {"name":"list","arguments":{}} to see the tools, or make one with evolve.`
-
 // noTool is the fault of a name that no tool has.
 func noTool(name string, tools *registry.Snapshot) *fault.Fault {
 	f := &fault.Fault{
 		Kind:    fault.NoTool,
-		Message: fmt.Sprintf("there is no tool %q", excerpt([]byte(name))),
+		Message: fmt.Sprintf("there is no tool %q", wire.Short([]byte(name))),
 		Got:     name,
-		Near:    nearest(name, append(names(tools), fixedNames()...)),
-		Hint:    toSeeTools,
+		Near:    wire.Nearest(name, append(names(tools), wire.ToolNames()...)),
+		Hint:    wire.ToSeeTools,
 	}
 	if f.Near != "" {
 		f.Hint = fmt.Sprintf("Did you mean %q? ", f.Near) + f.Hint
@@ -270,31 +268,23 @@ func names(tools *registry.Snapshot) []string {
 	return names
 }
 
-func fixedNames() []string {
-	names := make([]string, len(fixed))
-	for i := range fixed {
-		names[i] = fixed[i].name
-	}
-	return names
-}
-
 // perform does a task, and has it recorded. The caller holds a slot. Code fails to parse before the input does, and both before anything
 // runs.
-func (s *Server) perform(ctx context.Context, c Call, t task) Answer {
+func (s *Server) perform(ctx context.Context, c Call, t task) wire.Answer {
 	program, f := t.compile(s.record)
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	return s.performWith(ctx, c, t, program)
 }
 
-func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.Program) Answer {
+func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.Program) wire.Answer {
 	if t.tool == nil {
 		t.notes = append(t.notes, runMeant(program.Free(), c.Tools)...)
 	}
 	in, f := t.parse()
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	t.notes = append(t.notes, in.Notes...)
 	s.awaits(ctx, t.tool)
@@ -309,7 +299,7 @@ func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.
 		r, f = s.begin(ctx, c.Tools, t.start(&c, s.limits))
 	}
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	end := run.End{Fault: &fault.Fault{Kind: fault.Internal, Message: "mcp-pif has a defect"}}
 	ctx, ended := s.observed(ctx, r, &t)
@@ -321,7 +311,7 @@ func (s *Server) performWith(ctx context.Context, c Call, t task, program *core.
 	if t.tool != nil && len(t.more) == 0 {
 		s.advise(&a, &t, c.Tools)
 	}
-	end = run.End{Steps: a.steps, Rounds: rounds, Type: a.typ, Result: []byte(a.Text), Fault: a.Fault, Answer: a.digest()}
+	end = run.End{Steps: a.Steps, Rounds: rounds, Type: a.Type, Result: []byte(a.Text), Fault: a.Fault, Answer: a.Digest()}
 	return s.offer(s.show(ctx, r, &t, a))
 }
 
@@ -354,7 +344,7 @@ func (t *task) start(c *Call, l Limits) run.Start {
 
 // rounds does a task, round by round where it is driven, and says how many those
 // were; 0: it wasn't.
-func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, program *core.Program, in core.Input) (a Answer, round int) {
+func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, program *core.Program, in core.Input) (a wire.Answer, round int) {
 	var f *fault.Fault
 	total, used, next := t.budgets.Steps, uint64(0), ""
 	if t.drive {
@@ -376,7 +366,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 	if j.keep = room; s.results != nil || s.whole {
 		j.keep = max(room, keptResult)
 	} else if t.tool != nil {
-		j.keep = max(room, maxContentBytes) // of a replay
+		j.keep = max(room, wire.MaxContentBytes) // of a replay
 	}
 	for {
 		j.program, j.input, j.tool, j.tools = program, in, t.tool, acts.Tools(t.tool)
@@ -391,7 +381,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 			s.endRound(&p)
 		}
 		if p.Fault != nil {
-			return failure(inForm(placed(p.Fault, t.tool, c.Tools), t.inText()), used+p.Steps, t.notes, next), round
+			return wire.FailedAfter(inForm(placed(p.Fault, t.tool, c.Tools), t.inText()), used+p.Steps, t.notes, next), round
 		}
 		used += p.Steps
 		r := result{product: p, steps: used, rounds: round, step: t.step, room: room}
@@ -400,10 +390,10 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 			next = r.next
 			if t.drive && round < t.rounds && r.next != "" {
 				if t.tool, in, f = s.proceed(ctx, &j, &r, c.Tools, total); f != nil {
-					return failure(f, used, t.notes, next), round
+					return wire.FailedAfter(f, used, t.notes, next), round
 				}
 				if f = t.tool.Unusable(); f != nil {
-					return failure(f, used, t.notes, next), round
+					return wire.FailedAfter(f, used, t.notes, next), round
 				}
 				program = t.tool.Program()
 				j.budgets.Steps, j.used, j.first = total-used, used, false
@@ -433,7 +423,7 @@ func (t *task) parse() (core.Input, *fault.Fault) {
 		}
 		in, err := core.ParseInput(src, t.as)
 		if err != nil {
-			f := asFault(err)
+			f := wire.AsFault(err)
 			if i < len(t.names) {
 				g := *f
 				g.At = fault.Pointer("").Key(t.names[i]) + f.At
@@ -467,7 +457,7 @@ func (t *task) compile(rec *run.Record) (*core.Program, *fault.Fault) {
 	}
 	program, err := compile(t.code)
 	if err != nil {
-		return nil, asFault(err)
+		return nil, wire.AsFault(err)
 	}
 	t.notes = append(t.notes, program.Notes()...)
 	return program, nil

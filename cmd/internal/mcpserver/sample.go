@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -43,7 +44,7 @@ func poolsFor(p *core.Program) *pools {
 		c.ints = append(c.ints, strconv.AppendInt(nil, n, 10), strconv.AppendInt(nil, n+1, 10))
 	}
 	for i, w := range words {
-		c.texts = slices.Insert(c.texts, 1+i, encode(w))
+		c.texts = slices.Insert(c.texts, 1+i, wire.Encode(w))
 	}
 	return c
 }
@@ -81,7 +82,7 @@ func sampleInput(t *registry.Tool, params []check.Parameter, c *pools, turn int)
 		declared, _ = t.Narrowed()
 	}
 	s := newSampler(c, turn)
-	o, v := begin(), []byte("null")
+	o, v := wire.Begin(), []byte("null")
 	for _, p := range params {
 		known := false
 		if declared != nil {
@@ -93,12 +94,12 @@ func sampleInput(t *registry.Tool, params []check.Parameter, c *pools, turn int)
 				return nil, false
 			}
 		}
-		o = o.raw(p.Name, v)
+		o = o.Raw(p.Name, v)
 	}
 	if len(params) < 2 {
 		return v, true
 	}
-	return o.end(), true
+	return o.End(), true
 }
 
 // maxOpen is how deep in a sample records have names that the code doesn't know.
@@ -283,11 +284,11 @@ func (s *sampler) list(t *check.Type) []byte {
 // it knows none, they have the names that texts have, as a key does that is given
 // beside the record.
 func (s *sampler) record(t *check.Type) ([]byte, bool) {
-	o := begin()
+	o := wire.Begin()
 	for _, f := range t.Fields {
 		v, ok := s.of(f.Type)
 		if ok {
-			o = o.raw(f.Key, v)
+			o = o.Raw(f.Key, v)
 		} else if !f.Optional {
 			return nil, false
 		}
@@ -302,13 +303,13 @@ func (s *sampler) record(t *check.Type) ([]byte, bool) {
 		for i, key := range keys {
 			var name string
 			if v, ok := s.of(t.Rest); ok && json.Unmarshal(key, &name) == nil && (i == 0 || !bytes.Equal(key, keys[0])) {
-				o = o.raw(name, v)
+				o = o.Raw(name, v)
 			}
 		}
 		s.taken[prim.KindString] = taken
 	}
-	if o = o.end(); s.code {
-		o = begin().raw("record", o).end()
+	if o = o.End(); s.code {
+		o = wire.Begin().Raw("record", o).End()
 	}
 	return o, true
 }

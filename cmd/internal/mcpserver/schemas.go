@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -21,58 +20,11 @@ func outputSchemaOf(t *registry.Tool) json.RawMessage {
 	return slices.Concat([]byte(evolvedOutput), t.OutputSchema(), []byte(evolvedRest))
 }
 
-// bareInteger reports whether a result is an integer and nothing else. It stays
-// the number that it is, however many digits it has: its reader asked for it.
-func bareInteger(src []byte) bool {
-	src = bytes.TrimPrefix(src, []byte("-"))
-	return len(src) > 0 && len(bytes.Trim(src, "0123456789")) == 0
-}
-
 const (
 	evolvedOutput = `{"type":"object","properties":{"result":`
 	evolvedRest   = `,"type":{"type":"string"},"steps":{"type":"integer"},"notes":{"type":"array","items":{"type":"string"}},` +
 		`"next":{"type":"object"},"text":{"type":"string"},"preview":{"type":"string"},"uri":{"type":"string"},"error":{"type":"object"}}}`
 )
-
-// longestNumber is how many digits a number has, before its point, that readers of JSON
-// take which have doubles for numbers: others read an infinity, which no schema lets
-// through, or nothing.
-const longestNumber = 308
-
-// longest is from how many digits on results have an integer as {"int":"…"}.
-const longest = 4096
-
-// longNumber reports whether JSON has a number of more digits, or an integer that is
-// written {"int":"…"}.
-func longNumber(src []byte) bool {
-	for i := 0; i < len(src); i++ {
-		switch c := src[i]; {
-		case c == '"':
-			from := i
-			for i++; i < len(src) && src[i] != '"'; i++ {
-				if src[i] == '\\' {
-					i++
-				}
-			}
-			if i-from > longest && bytes.HasSuffix(src[:from], []byte(`{"int":`)) {
-				return true
-			}
-		case c >= '0' && c <= '9':
-			from := i
-			for i++; i < len(src) && src[i] >= '0' && src[i] <= '9'; i++ {
-			}
-			if i-from > longestNumber {
-				return true
-			}
-			if i < len(src) && src[i] == '.' { // digits behind it make it no larger
-				for i++; i < len(src) && src[i] >= '0' && src[i] <= '9'; i++ {
-				}
-			}
-			i--
-		}
-	}
-	return false
-}
 
 // mostShapes is how many output schemas are remembered as they were read.
 const mostShapes = 1000

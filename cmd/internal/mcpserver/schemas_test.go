@@ -14,6 +14,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim/gen"
 )
@@ -280,7 +281,7 @@ func TestLongNumber(t *testing.T) {
 		`{"dec":"` + strings.Repeat("9", 5000) + `"}`: false, `{"int":"` + strings.Repeat("9", 5000) + `"}`: true, `[1,2]`: false, ``: false,
 		nines + ".5": true, "0." + nines: false, "[0." + nines + "," + nines + "]": true, `"`: false,
 	} {
-		if longNumber([]byte(src)) != want {
+		if wire.HasLongNumber([]byte(src)) != want {
 			t.Errorf("%.60s: %t", src, !want)
 		}
 	}

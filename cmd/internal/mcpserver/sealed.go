@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	labelled "github.com/mcp-pif/mcp-pif/core/flow"
@@ -51,7 +52,7 @@ func (s *Server) sealedOf(id string) (*run.Sealed, *fault.Fault) {
 	s.sealed.mu.Unlock()
 	one, err := run.FindSealed(s.broker.Journal(), id)
 	if err != nil {
-		return nil, &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("there is no sealed result %q", excerpt([]byte(id))), Hint: "Give a name that a call answered as sealed."}
+		return nil, &fault.Fault{Kind: fault.InvalidRequest, Message: fmt.Sprintf("there is no sealed result %q", wire.Short([]byte(id))), Hint: "Give a name that a call answered as sealed."}
 	}
 	return one, nil
 }
@@ -75,14 +76,14 @@ func (s *Server) evenBudgets(t *task) {
 
 // show gives an answer to the model, as far as the rules about that let it: or seals it. What is shown is
 // on record before.
-func (s *Server) show(ctx context.Context, r *run.Run, t *task, a Answer) Answer {
+func (s *Server) show(ctx context.Context, r *run.Run, t *task, a wire.Answer) wire.Answer {
 	p := s.broker.Flow()
 	if p == nil || r.Replaying() {
 		return a
 	}
 	for _, rule := range p.Shown() {
 		if all := flow.Both(r.Entered()); rule.Violation(all, all) != 0 && !p.Report {
-			a = a.uncounted()
+			a = a.Uncounted()
 		}
 	}
 	l, ended := r.Shown(ctx)
@@ -99,7 +100,7 @@ func (s *Server) show(ctx context.Context, r *run.Run, t *task, a Answer) Answer
 		if from == 0 {
 			continue
 		}
-		if bits, ok := rule.Excepts([]byte(a.Text)); ok && a.Fault == nil && a.whole {
+		if bits, ok := rule.Excepts([]byte(a.Text)); ok && a.Fault == nil && a.Whole {
 			if ok, err := s.broker.Session().Spend(from, max(bits, 1), rule.Bits); ok && err == nil { // that it isn't sealed is one
 				shown &^= from
 				continue
@@ -117,34 +118,18 @@ func (s *Server) show(ctx context.Context, r *run.Run, t *task, a Answer) Answer
 	return a
 }
 
-// uncounted is an answer that doesn't tell how much was done for it, which may depend on what isn't shown.
-func (a Answer) uncounted() Answer {
-	members, ok := split(a.Structured)
-	if !ok {
-		return a
-	}
-	o := begin()
-	for _, m := range members {
-		if m.name != "steps" && m.name != "rounds" && m.name != "notes" {
-			o = o.raw(m.name, m.value)
-		}
-	}
-	a.Structured, a.More = json.RawMessage(o.end()), nil
-	return a
-}
-
 // seal keeps an answer and gives its name.
-func (s *Server) seal(r *run.Run, t *task, a Answer, l flow.Label) Answer {
-	kept := run.Sealed{Text: a.first(), Failed: a.Fault != nil, Run: r.ID(), Type: "unknown"}
+func (s *Server) seal(r *run.Run, t *task, a wire.Answer, l flow.Label) wire.Answer {
+	kept := run.Sealed{Text: a.First(), Failed: a.Fault != nil, Run: r.ID(), Type: "unknown"}
 	switch {
 	case a.Fault != nil:
-		kept.Result = json.RawMessage(begin().raw("error", begin().text("kind", string(a.Fault.Kind)).text("message", a.Fault.Message).end()).end())
-	case a.large == nil:
+		kept.Result = json.RawMessage(wire.Begin().Raw("error", wire.Begin().Text("kind", string(a.Fault.Kind)).Text("message", a.Fault.Message).End()).End())
+	case a.Large == nil:
 		kept.Result = json.RawMessage(a.Text)
-	case int64(len(a.large.shown)) == a.large.total:
-		kept.Result = a.large.shown
+	case int64(len(a.Large.Shown)) == a.Large.Total:
+		kept.Result = a.Large.Shown
 	default:
-		kept.Result = json.RawMessage(begin().raw("error", begin().text("kind", string(fault.ResultTooLarge)).text("message", "the result is too large to be passed on").end()).end())
+		kept.Result = json.RawMessage(wire.Begin().Raw("error", wire.Begin().Text("kind", string(fault.ResultTooLarge)).Text("message", "the result is too large to be passed on").End()).End())
 	}
 	if t.tool != nil {
 		kept.Type = t.tool.Report().Type.String()
@@ -155,7 +140,7 @@ func (s *Server) seal(r *run.Run, t *task, a Answer, l flow.Label) Answer {
 	one, err := s.broker.Seal(kept, l)
 	if err != nil {
 		s.log.Error("a result that may not be shown couldn't be kept", "run", r.ID(), "error", err)
-		return failed(&fault.Fault{Kind: fault.Internal, Message: "the result may not be shown to you, and couldn't be kept", Hint: "Tell the user."})
+		return wire.Failed(&fault.Fault{Kind: fault.Internal, Message: "the result may not be shown to you, and couldn't be kept", Hint: "Tell the user."})
 	}
 	s.sealed.add(one)
 	r.Sealed(one.ID)
@@ -164,14 +149,14 @@ func (s *Server) seal(r *run.Run, t *task, a Answer, l flow.Label) Answer {
 
 // sealedAnswer is what the model is told of a sealed result: nothing that depends on it, also not which of the labels
 // that it may not see it has.
-func (s *Server) sealedAnswer(one *run.Sealed) Answer {
+func (s *Server) sealedAnswer(one *run.Sealed) wire.Answer {
 	var all flow.Atoms
 	for _, rule := range s.broker.Flow().Shown() {
 		all |= rule.Forbidden()
 	}
 	labels := s.broker.Flow().Names(all)
-	o := begin().text("sealed", one.ID).text("type", one.Type).raw("labels", encode(labels))
-	sealed := Answer{Structured: json.RawMessage(o.end()), isSealed: true}
+	o := wire.Begin().Text("sealed", one.ID).Text("type", one.Type).Raw("labels", wire.Encode(labels))
+	sealed := wire.Answer{Structured: json.RawMessage(o.End()), IsSealed: true}
 	sealed.Text = fmt.Sprintf("The result, or why there is none, may depend on %s and isn't shown to you: it is sealed as %s. Pass it on with run {\"tool\":…,\"input\":…,\"sealed\":{\"/POINTER\":%q}}; the user sees it with 'mcp-pif flow show %[2]s'.",
 		conjoin(labels), one.ID, one.ID)
 	return sealed
@@ -181,26 +166,26 @@ func conjoin(words []string) string { return strings.Join(words, " or ") }
 
 // unseal puts sealed results into the input of a task, at their places. Nothing is read by types then: what doesn't
 // fit would be a sign. A failure is given as try gives it.
-func (s *Server) unseal(a *arguments, t *task) *fault.Fault {
-	raw, given := a.raw("sealed")
+func (s *Server) unseal(a *wire.Arguments, t *task) *fault.Fault {
+	raw, given := a.Raw("sealed")
 	if !given || string(raw) == "null" || s.record != nil { // the record has the input
 		return nil
 	}
 	var places map[string]string
 	if json.Unmarshal(raw, &places) != nil || len(places) == 0 {
-		return a.wrong("sealed", `an object of places in the input, such as {"/m":"s_…"}`, raw)
+		return a.Wrong("sealed", `an object of places in the input, such as {"/m":"s_…"}`, raw)
 	}
 	if s.broker.Flow() == nil {
-		return invalid("nothing is sealed here: the operator has no rules about what is shown", "run", runArguments)
+		return wire.Invalid("nothing is sealed here: the operator has no rules about what is shown", "run", runArguments)
 	}
 	if t.as != core.InputData {
-		return invalid("sealed results are data: leave input_as out", "run", runArguments)
+		return wire.Invalid("sealed results are data: leave input_as out", "run", runArguments)
 	}
 	var input any
 	d := json.NewDecoder(bytes.NewReader(t.input))
 	d.UseNumber()
 	if len(t.input) > 0 && d.Decode(&input) != nil {
-		return a.wrong("input", "JSON", t.input)
+		return a.Wrong("input", "JSON", t.input)
 	}
 	t.sealed = map[string]flow.Label{}
 	for _, at := range slices.Sorted(maps.Keys(places)) {
@@ -209,11 +194,11 @@ func (s *Server) unseal(a *arguments, t *task) *fault.Fault {
 			return f
 		}
 		if !place(&input, at, one.Result) {
-			return a.wrong("sealed", fmt.Sprintf("places in the input, and %q is none: name a key of a record in it, or \"\" for all of it", at), raw)
+			return a.Wrong("sealed", fmt.Sprintf("places in the input, and %q is none: name a key of a record in it, or \"\" for all of it", at), raw)
 		}
 		t.sealed[at] = one.Label(s.broker.Flow())
 	}
-	t.input, t.reread = encode(input), true
+	t.input, t.reread = wire.Encode(input), true
 	var params []string
 	if t.tool != nil && t.tool.Unusable() == nil {
 		all, _ := t.tool.Report().Arguments()
@@ -228,12 +213,12 @@ func (s *Server) unseal(a *arguments, t *task) *fault.Fault {
 	for i, name := range params {
 		v, ok := fields[name]
 		if !ok {
-			return a.wrong("input", fmt.Sprintf("a record of %s: %s is missing", conjoin(params), name), nil)
+			return a.Wrong("input", fmt.Sprintf("a record of %s: %s is missing", conjoin(params), name), nil)
 		}
 		if t.names = append(t.names, name); i == 0 {
-			t.input = encode(v)
+			t.input = wire.Encode(v)
 		} else {
-			t.more = append(t.more, encode(v))
+			t.more = append(t.more, wire.Encode(v))
 		}
 	}
 	return nil
@@ -288,7 +273,7 @@ func (t *task) shadows() []*labelled.Shadow {
 			}
 			prefix = "/" + t.names[i]
 		}
-		v, err := pifjson.Read(string(raw), deepest, nil)
+		v, err := pifjson.Read(string(raw), wire.MaxDepth, nil)
 		if err != nil || t.as != core.InputData {
 			continue
 		}

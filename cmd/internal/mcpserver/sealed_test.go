@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -117,7 +118,7 @@ func (m *mailbox) Perform(_ context.Context, a run.Act) (value.Value, int64, *fa
 
 func (m *mailbox) evolve(name, code string) {
 	m.t.Helper()
-	must(m.t, m.Server, "evolve", string(encode(map[string]any{"name": name, "code": code, "capabilities": []string{"toy:**"}})))
+	must(m.t, m.Server, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code, "capabilities": []string{"toy:**"}})))
 }
 
 // label is what the model was shown, as it is on file.

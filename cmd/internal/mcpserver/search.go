@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/display"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -139,7 +140,7 @@ func offerLines(offers []offer) string {
 }
 
 // helpSearch finds operations among those that tools can hold, the nearest first.
-func (s *Server) helpSearch(query string) Answer {
+func (s *Server) helpSearch(query string) wire.Answer {
 	said := ""
 	offers := s.offers()
 	if found := search(offers, query); len(found) > 0 {
@@ -147,9 +148,9 @@ func (s *Server) helpSearch(query string) Answer {
 	} else if len(offers) == 0 {
 		said = "No operation is granted here: ask the operator to start the server with --cap."
 	} else {
-		said = fmt.Sprintf("Nothing granted matches %s. %s", caps.Quote(excerpt([]byte(query))), closest(offers, query))
+		said = fmt.Sprintf("Nothing granted matches %s. %s", caps.Quote(wire.Short([]byte(query))), closest(offers, query))
 	}
-	return Answer{Text: said, Structured: []byte(begin().text("text", said).end())}
+	return wire.Answer{Text: said, Structured: []byte(wire.Begin().Text("text", said).End())}
 }
 
 // Where a query was found, the best first.
@@ -258,7 +259,7 @@ func (s *Server) servers() (lines []string) {
 		if m.Server == "" {
 			continue
 		}
-		line := fmt.Sprintf("%s: %s granted", m.Kind, cmp.Or(plural(granted, "operation", "operations"), "0 operations"))
+		line := fmt.Sprintf("%s: %s granted", m.Kind, cmp.Or(wire.Plural(granted, "operation", "operations"), "0 operations"))
 		if asks > 0 {
 			line += fmt.Sprintf(", %d ask", asks)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -120,7 +121,7 @@ github.merge({"user-id", if, "пользователь", "a.b", of, list, x, mer
 		"isseus":               `Nothing granted matches "isseus". The closest are github.list_issues, github.create_issue, github.issues.`,
 		"zyzzyva\n\u202e":      `Nothing granted matches "zyzzyva\n\u202e". Granted are operations of github, toy.`,
 	} {
-		got := must(t, s, "help", string(encode(map[string]string{"search": query}))).Text
+		got := must(t, s, "help", string(wire.Encode(map[string]string{"search": query}))).Text
 		if got != want {
 			t.Errorf("%s:\n%s\nexpected\n%s", query, got, want)
 		}
@@ -137,7 +138,7 @@ words of the server github, not of this program:
   |   Opens a bug.`,
 		"github.delete_issue": "github: an MCP server\ngithub.delete_issue isn't granted here: ask the operator to start the server with --cap github.delete_issue.",
 	} {
-		if got := must(t, s, "help", string(encode(map[string]string{"name": name}))).Text; got != want {
+		if got := must(t, s, "help", string(wire.Encode(map[string]string{"name": name}))).Text; got != want {
 			t.Errorf("%s:\n%s\nexpected\n%s", name, got, want)
 		}
 	}
@@ -177,7 +178,7 @@ func TestExampleParses(t *testing.T) {
 				t.Errorf("%s: %s", o.Name, shown)
 				continue
 			}
-			must(t, s, "evolve", string(encode(map[string]any{"name": "t", "code": shown, "capabilities": s.broker.Policy().Suggest(caps.Needs{Ops: []caps.Need{{Name: o.Name}}}), "strict": true})))
+			must(t, s, "evolve", string(wire.Encode(map[string]any{"name": "t", "code": shown, "capabilities": s.broker.Policy().Suggest(caps.Needs{Ops: []caps.Need{{Name: o.Name}}}), "strict": true})))
 			var want []string
 			for _, p := range o.Params {
 				if !p.Optional || p.Main {
@@ -311,7 +312,7 @@ func TestServersWordsQuoted(t *testing.T) {
 	} {
 		for _, more := range []string{``, `,"run":{"input":{}}`, `,"strict":true`, `,"draft":true,"run":{"input":{"a":1}}`,
 			`,"examples":[{"input":1,"effects":[{"op":"evil.do","value":{"text":"","data":{"n":"x"}}}],"expect":1}]`} {
-			calls = append(calls, struct{ tool, arguments string }{"evolve", fmt.Sprintf(`{"name":"t%d","code":%s,"capabilities":["evil"]%s}`, i, encode(code), more)})
+			calls = append(calls, struct{ tool, arguments string }{"evolve", fmt.Sprintf(`{"name":"t%d","code":%s,"capabilities":["evil"]%s}`, i, wire.Encode(code), more)})
 		}
 		for _, input := range []string{`{}`, `7`, `{"a":"b"}`, `{"how":1,"deep":{"a":1}}`} {
 			calls = append(calls, struct{ tool, arguments string }{"run", fmt.Sprintf(`{"tool":"t%d","input":%s}`, i, input)},

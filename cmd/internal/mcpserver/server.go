@@ -36,6 +36,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/prim"
@@ -84,6 +85,9 @@ type Options struct {
 	// Extra is what a test adds; nil: nothing.
 	Extra *Extra
 }
+
+// An Answer is what a call gives.
+type Answer = wire.Answer
 
 // Server is one server: a set of tools and the runs on them. It is safe for
 // concurrent use.
@@ -231,12 +235,12 @@ type Progress struct {
 
 // Call does what a tool does. It never panics: a defect of this program is
 // answered as a failure of kind internal.
-func (s *Server) Call(ctx context.Context, c Call) Answer {
-	return s.guarded(c.Tool, func() Answer { return s.call(ctx, c) })
+func (s *Server) Call(ctx context.Context, c Call) wire.Answer {
+	return s.guarded(c.Tool, func() wire.Answer { return s.call(ctx, c) })
 }
 
 // guarded is what do answers, or that it panicked.
-func (s *Server) guarded(where string, do func() Answer) (a Answer) {
+func (s *Server) guarded(where string, do func() wire.Answer) (a wire.Answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			a = s.defect(where, p)
@@ -245,7 +249,7 @@ func (s *Server) guarded(where string, do func() Answer) (a Answer) {
 	return do()
 }
 
-func (s *Server) call(ctx context.Context, c Call) Answer {
+func (s *Server) call(ctx context.Context, c Call) wire.Answer {
 	if c.Tools == nil {
 		c.Tools = s.latest()
 	}
@@ -274,9 +278,9 @@ func (s *Server) call(ctx context.Context, c Call) Answer {
 }
 
 // defect logs a panic and turns it into an answer.
-func (s *Server) defect(where string, p any) Answer {
+func (s *Server) defect(where string, p any) wire.Answer {
 	s.log.Error("recovered from a panic", "in", where, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-	return failed(&fault.Fault{
+	return wire.Failed(&fault.Fault{
 		Kind:    fault.Internal,
 		Message: fmt.Sprintf("mcp-pif has a defect: %.200v", p),
 		Hint:    "Report it at https://github.com/mcp-pif/mcp-pif/issues with this call; other calls work.",

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
@@ -75,13 +76,13 @@ func TestListed(t *testing.T) {
 		}
 		return names
 	}
-	if got, want := names(), fixedNames(); !slices.Equal(got, want) {
+	if got, want := names(), wire.ToolNames(); !slices.Equal(got, want) {
 		t.Errorf("%v, expected %v", got, want)
 	}
 	ask(t, cs, "evolve", `{"name":"square","code":`+square+`}`)
 	wait.For(t, changed, "a notification that the list changed")
 	ask(t, cs, "evolve", `{"name":"not listed!","code":1,"draft":true}`)
-	if got, want := names(), append(fixedNames(), "square"); !slices.Equal(got, want) {
+	if got, want := names(), append(wire.ToolNames(), "square"); !slices.Equal(got, want) {
 		t.Errorf("%v, expected %v", got, want)
 	}
 	if text, _ := ask(t, cs, "square", `{"input":12}`); text != "144" {

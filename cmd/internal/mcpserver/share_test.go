@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/eval"
@@ -39,7 +40,7 @@ func TestRunsGiveWay(t *testing.T) {
 	sleeps := New(Options{Registry: w.server.Registry(), Broker: run.New(run.Options{Policy: w.policy, Handler: s, Journal: w.store}), Limits: limits})
 	w.evolve("sleeper", `n => (let l = map(x => x + 1, range(0, 100000)) in [!toy.get("notes/a"), length(l)])`, toyGet)
 	ctx, wake := context.WithCancel(t.Context())
-	answers := make(chan Answer, 100)
+	answers := make(chan wire.Answer, 100)
 	full := false
 	begun := 0
 	for ; !full && begun < 50; begun++ {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 var update = flag.Bool("update", false, "write the table of sizes into cmd/README.md")
@@ -56,7 +58,7 @@ func tasks(t *testing.T, dirs ...string) map[string]string {
 // A sizing is how long answers are, in bytes of the text without printed code.
 type sizing struct{ all []int }
 
-func (s *sizing) add(t *testing.T, a Answer) {
+func (s *sizing) add(t *testing.T, a wire.Answer) {
 	n := len(a.Text)
 	for _, more := range a.More {
 		n += len(more)
@@ -112,12 +114,12 @@ func TestSizes(t *testing.T) {
 	var evolves, describes, details, failures sizing
 	programs := tasks(t, examples, "testdata/tried")
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		var a Answer
+		var a wire.Answer
 		code := programs[name]
 		if strings.HasPrefix(code, "{") {
 			a = must(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":%s}`, name, code))
 		} else {
-			a = must(t, s, "evolve", string(encode(map[string]any{"name": name, "code": code})))
+			a = must(t, s, "evolve", string(wire.Encode(map[string]any{"name": name, "code": code})))
 		}
 		var one sizing
 		one.add(t, a)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -17,7 +18,7 @@ type taskState struct {
 	id, status, message string
 	created, updated    time.Time
 	questions           []*taskQuestion
-	answer              *Answer // of one that is completed
+	answer              *wire.Answer // of one that is completed
 }
 
 // The states, as MCP calls them.
@@ -64,7 +65,7 @@ func (s *Server) taskState(ctx context.Context, id string, whole bool) (st taskS
 	switch {
 	case !rec.Cancelled.IsZero() && (rec.Ended.IsZero() || rec.Fault != nil && rec.Fault.Kind == fault.Cancelled):
 		st.status, st.updated = taskCancelled, rec.Cancelled
-		a := failed(cancelled())
+		a := wire.Failed(cancelled())
 		st.answer = &a
 	case !rec.Ended.IsZero():
 		st.status, st.updated = taskCompleted, rec.Ended
@@ -78,7 +79,7 @@ func (s *Server) taskState(ctx context.Context, id string, whole bool) (st taskS
 }
 
 // recall does a task's run again by its record, for its answer.
-func (s *Server) recall(ctx context.Context, rec *run.Task) *Answer {
+func (s *Server) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 	s.tasks.recalls.Lock()
 	defer s.tasks.recalls.Unlock()
 	if t := s.tasks.find(rec.ID); t != nil { // somebody else did
@@ -86,12 +87,12 @@ func (s *Server) recall(ctx context.Context, rec *run.Task) *Answer {
 	}
 	a, err := s.replayed(ctx, or(rec.By, rec.ID))
 	if err != nil && !rec.Answered {
-		a, err = failed(rec.Fault), nil // it ended without a run
+		a, err = wire.Failed(rec.Fault), nil // it ended without a run
 	}
 	if err != nil {
 		f := cantGoOn("what it gave can't be had again: " + err.Error())
 		f.Kind, f.Message = fault.OutcomeUnknown, strings.Replace(f.Message, "can't go on", "ended, and so did its server", 1)
-		a = failed(f)
+		a = wire.Failed(f)
 		return &a
 	}
 	t := s.newTask(rec.ID, Call{})
@@ -106,7 +107,7 @@ func (s *Server) recall(ctx context.Context, rec *run.Task) *Answer {
 }
 
 // replayed is the answer of a run that ended, by its record.
-func (s *Server) replayed(ctx context.Context, id string) (a Answer, err error) {
+func (s *Server) replayed(ctx context.Context, id string) (a wire.Answer, err error) {
 	rec, err := run.ReadRecord(s.broker.Journal(), id)
 	if err != nil {
 		return a, err
@@ -140,7 +141,7 @@ func (s *Server) replayed(ctx context.Context, id string) (a Answer, err error) 
 }
 
 // background answers a call of run at once with the name of a task, unless it is over soon.
-func (s *Server) background(ctx context.Context, c Call) Answer {
+func (s *Server) background(ctx context.Context, c Call) wire.Answer {
 	t := s.newTask(s.broker.NewID(), c)
 	t.call.arrival, t.later = nil, true
 	t.start(ctx, elicitorOf(ctx) != nil)
@@ -154,55 +155,55 @@ func (s *Server) background(ctx context.Context, c Call) Answer {
 	}
 	if f := t.promote(); f != nil {
 		t.stop()
-		return failed(f)
+		return wire.Failed(f)
 	}
 	st := t.state()
 	return st.told()
 }
 
 // told is the answer to who asks for a task by run.
-func (st *taskState) told() Answer {
+func (st *taskState) told() wire.Answer {
 	if st.answer != nil {
 		return *st.answer
 	}
-	next := begin().text("name", "run").raw("arguments", begin().text("task", st.id).end()).end()
-	o := begin().text("task", st.id).text("status", st.status)
+	next := wire.Begin().Text("name", "run").Raw("arguments", wire.Begin().Text("task", st.id).End()).End()
+	o := wire.Begin().Text("task", st.id).Text("status", st.status)
 	text := "The task " + st.id + " isn't done yet"
 	if st.message != "" {
-		o = o.text("message", st.message)
+		o = o.Text("message", st.message)
 		text += " (" + st.message + ")"
 	}
 	text += ". The next call waits for its result; with \"cancel\": true it ends."
-	a := Answer{Text: text, Structured: []byte(o.raw("next", next).end())}
-	a.tell(nil, string(next))
+	a := wire.Answer{Text: text, Structured: []byte(o.Raw("next", next).End())}
+	a.Tell(nil, string(next))
 	return a
 }
 
 // taskCall is run with "task": the result of a task, or how far it is; with "cancel" it ends.
-func (s *Server) taskCall(ctx context.Context, a *arguments) Answer {
-	for _, m := range a.members {
-		if m.name != "task" && m.name != "cancel" && string(m.value) != "null" {
-			return failed(invalid(fmt.Sprintf(`run takes "task" with "cancel" only, not with %q`, m.name), "run", runArguments))
+func (s *Server) taskCall(ctx context.Context, a *wire.Arguments) wire.Answer {
+	for _, m := range a.Members {
+		if m.Name != "task" && m.Name != "cancel" && string(m.Value) != "null" {
+			return wire.Failed(wire.Invalid(fmt.Sprintf(`run takes "task" with "cancel" only, not with %q`, m.Name), "run", runArguments))
 		}
 	}
-	id, _, f := a.text("task")
+	id, _, f := a.Text("task")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
-	end, f := a.flag("cancel")
+	end, f := a.Flag("cancel")
 	if f != nil {
-		return failed(f)
+		return wire.Failed(f)
 	}
 	st, ok := s.taskState(ctx, id, !end)
 	if !ok {
-		return failed(noTask(id))
+		return wire.Failed(noTask(id))
 	}
 	if end {
 		if f := s.cancelTask(id, "client"); f != nil {
-			return failed(f)
+			return wire.Failed(f)
 		}
 		if st, ok = s.taskState(ctx, id, true); ok && st.status == taskCancelled {
-			return succeeded(begin().text("task", id).text("status", st.status))
+			return wire.Succeeded(wire.Begin().Text("task", id).Text("status", st.status))
 		}
 		return st.told()
 	}
@@ -226,7 +227,7 @@ func (s *Server) taskCall(ctx context.Context, a *arguments) Answer {
 			break
 		}
 		if st, ok = s.taskState(ctx, id, true); !ok {
-			return failed(noTask(id))
+			return wire.Failed(noTask(id))
 		}
 	}
 	return st.told()
@@ -279,7 +280,7 @@ func (s *Server) otherServer(ctx context.Context, id string, late <-chan time.Ti
 func noTask(id string) *fault.Fault {
 	return &fault.Fault{
 		Kind:    fault.InvalidRequest,
-		Message: fmt.Sprintf("there is no task %q", excerpt([]byte(id))),
+		Message: fmt.Sprintf("there is no task %q", wire.Short([]byte(id))),
 		Hint:    fmt.Sprintf("A task is known for %d hours; the journal has its run for longer.", int(taskLifetime.Hours())),
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // tasksExtension is the extension of MCP by which clients know tasks. They declare it in each
@@ -46,7 +48,7 @@ type taskAck struct {
 func (st *taskState) answered(resultType string) *taskAnswer {
 	a := &taskAnswer{
 		ResultType: resultType, TaskID: st.id, Status: st.status, StatusMessage: st.message,
-		CreatedAt: instant(st.created), LastUpdatedAt: instant(st.updated),
+		CreatedAt: wire.Instant(st.created), LastUpdatedAt: wire.Instant(st.updated),
 		TTLMs: taskLifetime.Milliseconds(), PollMs: taskPoll.Milliseconds(),
 	}
 	if resultType == "task" {
@@ -59,7 +61,7 @@ func (st *taskState) answered(resultType string) *taskAnswer {
 		a.InputRequests[q.key] = q.params
 	}
 	if st.status == taskCompleted && st.answer != nil {
-		a.Result = st.answer.result()
+		a.Result = st.answer.Result()
 	}
 	return a
 }
@@ -134,14 +136,14 @@ func declaresTasks(meta mcp.Meta) bool {
 // mayBeTask reports whether a call can be answered with a task.
 func (s *Server) mayBeTask(req *mcp.CallToolRequest, c *Call) bool {
 	if !declaresTasks(req.Params.Meta) || older(req) || c.Tool != "run" {
-		return declaresTasks(req.Params.Meta) && !older(req) && fixedNamed(c.Tool) == nil
+		return declaresTasks(req.Params.Meta) && !older(req) && wire.ToolNamed(c.Tool) == nil
 	}
-	a, f := readArguments("run", c.Arguments, runArguments...)
+	a, f := wire.Read("run", c.Arguments, runArguments...)
 	if f != nil {
 		return false
 	}
-	_, task := a.raw("task")
-	_, result := a.raw("result")
+	_, task := a.Raw("task")
+	_, result := a.Raw("result")
 	return !task && !result
 }
 
@@ -154,8 +156,8 @@ func (s *Server) asTask(ctx context.Context, req *mcp.CallToolRequest, c Call) *
 	}
 	t := s.newTask(s.broker.NewID(), c)
 	if c.Tool == "run" {
-		if a, f := readArguments("run", c.Arguments, runArguments...); f == nil {
-			t.later, _ = a.flag("background")
+		if a, f := wire.Read("run", c.Arguments, runArguments...); f == nil {
+			t.later, _ = a.Flag("background")
 		}
 	}
 	t.start(ctx, able != nil && able.Elicitation != nil && (able.Elicitation.Form != nil || able.Elicitation.URL == nil))
@@ -168,7 +170,7 @@ func (s *Server) asTask(ctx context.Context, req *mcp.CallToolRequest, c Call) *
 	}
 	select {
 	case <-t.done:
-		return t.answer.result()
+		return t.answer.Result()
 	case <-t.asks:
 	case <-timer.C:
 	case <-begun:
@@ -183,5 +185,5 @@ func (s *Server) asTask(ctx context.Context, req *mcp.CallToolRequest, c Call) *
 	}
 	defer context.AfterFunc(ctx, t.cancel)()
 	<-t.done
-	return t.answer.result()
+	return t.answer.Result()
 }

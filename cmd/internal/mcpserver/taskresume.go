@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -164,7 +165,7 @@ func (s *Server) takeUp(t *taskRun, rec *run.Task) *fault.Fault {
 	}
 	tool, err := s.tools.Version(registry.Ref{Name: name, Version: version})
 	if err != nil {
-		return cantGoOn(asFault(err).Message)
+		return cantGoOn(wire.AsFault(err).Message)
 	}
 	if state, why := s.stateOf(tool); state != registry.StateReady {
 		f := cantGoOn(fmt.Sprintf("the tool %q may not act now: %s", name, why))

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -84,7 +85,7 @@ type taskRun struct {
 	progress  string
 	cancelled bool
 	abandoned bool
-	answer    *Answer // nil: not yet, or not in memory any more
+	answer    *wire.Answer // nil: not yet, or not in memory any more
 	size      int64
 	questions []*taskQuestion
 	// The slot that it computes in.
@@ -146,11 +147,11 @@ func (t *taskRun) start(ctx context.Context, able bool) {
 }
 
 // finish takes in the answer.
-func (t *taskRun) finish(a Answer) {
+func (t *taskRun) finish(a wire.Answer) {
 	t.mu.Lock()
 	t.answer, t.updated = &a, time.Now()
 	t.size = int64(len(a.Text) + len(a.Structured))
-	for _, c := range a.contents {
+	for _, c := range a.Contents {
 		if image, ok := c.(*mcp.ImageContent); ok {
 			t.size += int64(len(image.Data))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -99,7 +100,7 @@ func (w *tasked) serves(h run.Handler, grants ...string) (s *Server, stop func()
 	return s, stop
 }
 
-func (w *tasked) call(s *Server, tool, arguments string) Answer {
+func (w *tasked) call(s *Server, tool, arguments string) wire.Answer {
 	return s.Call(w.t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments)})
 }
 

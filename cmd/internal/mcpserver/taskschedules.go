@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // Schedules is the file in which an operator says which tools are run now and then. A server of
@@ -191,11 +192,11 @@ func (s *Server) startSchedule(ctx context.Context, x *Schedule) {
 			return
 		}
 	}
-	arguments := begin().text("tool", x.Tool)
+	arguments := wire.Begin().Text("tool", x.Tool)
 	if len(x.Input) > 0 {
-		arguments = arguments.raw("input", x.Input)
+		arguments = arguments.Raw("input", x.Input)
 	}
-	t := s.newTask(s.broker.NewID(), Call{Tool: "run", Arguments: json.RawMessage(arguments.end()), Tools: s.latest()})
+	t := s.newTask(s.broker.NewID(), Call{Tool: "run", Arguments: json.RawMessage(arguments.End()), Tools: s.latest()})
 	t.schedule = x.ID
 	if f := t.promote(); f != nil {
 		s.log.Error("a scheduled tool isn't started", "schedule", x.ID, "tool", x.Tool, "error", f.Message)

@@ -3,6 +3,8 @@ package mcpserver
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // A call goes to the version that the caller is bound to, and a failure there is in
@@ -47,7 +49,7 @@ func TestNotesHelp(t *testing.T) {
 	w := newRecordedWorld(t, 1)
 	cs := session(t, w.server, nil)
 	_, res := ask(t, cs, "evolve", `{"name":"free","code":"x => y + 1","draft":true}`)
-	if all := string(encode(res.StructuredContent)); strings.Count(all, `\"y\"`) != 1 {
+	if all := string(wire.Encode(res.StructuredContent)); strings.Count(all, `\"y\"`) != 1 {
 		t.Error(all)
 	}
 	_, res = ask(t, cs, "evolve", `{"name":"fails","code":"x => 1 + \"a\"","draft":true}`)

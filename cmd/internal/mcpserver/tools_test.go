@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
@@ -22,11 +23,11 @@ import (
 // names are the ones that no evolved tool may have.
 func TestFixedOrder(t *testing.T) {
 	want := "evolve run list help describe history journal retire"
-	if got := strings.Join(fixedNames(), " "); got != want {
+	if got := strings.Join(wire.ToolNames(), " "); got != want {
 		t.Errorf("%s, expected %s", got, want)
 	}
 	s := New(Options{})
-	for _, name := range fixedNames() {
+	for _, name := range wire.ToolNames() {
 		if a := do(t, s, "evolve", fmt.Sprintf(`{"name":%q,"code":1}`, name)); a.Fault == nil || a.Fault.Kind != "refused" {
 			t.Errorf("%s could be evolved: %s", name, a.Text)
 		}
@@ -38,8 +39,8 @@ func TestFixedOrder(t *testing.T) {
 func TestHelpCalls(t *testing.T) {
 	s := New(Options{})
 	calls := 0
-	for i := range fixed {
-		text := do(t, s, "help", fmt.Sprintf(`{"name":%q}`, fixed[i].name)).Text
+	for i := range wire.Tools {
+		text := do(t, s, "help", fmt.Sprintf(`{"name":%q}`, wire.Tools[i].Name)).Text
 		for line := range strings.Lines(text) {
 			line = strings.TrimSpace(line)
 			if !strings.HasPrefix(line, `{"name":`) {
@@ -50,7 +51,7 @@ func TestHelpCalls(t *testing.T) {
 				Arguments json.RawMessage
 			}
 			if err := json.Unmarshal([]byte(line), &c); err != nil {
-				t.Errorf("help %s: %s: %v", fixed[i].name, line, err)
+				t.Errorf("help %s: %s: %v", wire.Tools[i].Name, line, err)
 				continue
 			}
 			calls++
@@ -59,7 +60,7 @@ func TestHelpCalls(t *testing.T) {
 				if c.Name == "retire" && (a.Fault.Kind == "no_tool" || a.Fault.Kind == "conflict") {
 					continue
 				}
-				t.Errorf("help %s shows %s\n which gives %s", fixed[i].name, line, a.Text)
+				t.Errorf("help %s shows %s\n which gives %s", wire.Tools[i].Name, line, a.Text)
 			}
 		}
 	}
@@ -178,7 +179,7 @@ func TestListPages(t *testing.T) {
 			break
 		}
 	}
-	if len(names) != 8+2*mostListed || !slices.IsSorted(names[8:]) || !slices.Equal(names[:8], fixedNames()) {
+	if len(names) != 8+2*mostListed || !slices.IsSorted(names[8:]) || !slices.Equal(names[:8], wire.ToolNames()) {
 		t.Errorf("%d tools, the first %v", len(names), names[:10])
 	}
 	if _, err := cs.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: "b"}); err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -81,18 +82,18 @@ var templates = []string{
 type pair struct {
 	boxes    [2]*mailbox
 	sessions [2]*mcp.ClientSession
-	wires    [2]*wire
+	wires    [2]*cable
 	said     [2][]string
 	ids      [2][]string // of sealed results
 }
 
-// A wire remembers what a client reads.
-type wire struct {
+// A cable remembers what a client reads.
+type cable struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (w *wire) Write(b []byte) (int, error) {
+func (w *cable) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	// Lists that changed are told of in their own time.
@@ -102,7 +103,7 @@ func (w *wire) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (w *wire) take() string {
+func (w *cable) take() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := w.text.String()
@@ -129,7 +130,7 @@ func newPair(t testing.TB, rules string, seed uint64) *pair {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- p.boxes[i].Serve(ctx, theirs) }()
-		p.wires[i] = &wire{}
+		p.wires[i] = &cable{}
 		cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(ctx, &mcp.LoggingTransport{Transport: ours, Writer: p.wires[i]}, nil)
 		if err != nil {
 			cancel()
@@ -239,7 +240,7 @@ func TestTwoServers(t *testing.T) {
 				case 2:
 					args["run"] = map[string]any{"input": "mail/1"}
 				}
-				p.call(t, "evolve", string(encode(args)))
+				p.call(t, "evolve", string(wire.Encode(args)))
 				made++
 			case kind < 8:
 				p.call(t, "run", fmt.Sprintf(`{"tool":%q,"input":%s,"steps":%d,"drive":%v}`, name, key, []int{200, 5_000, 10_000_000}[r.IntN(3)], r.IntN(4) == 0))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -41,7 +42,7 @@ func (s *Server) discreet(name string, f *fault.Fault) *fault.Fault {
 		}
 	}
 	g := *f
-	g.Message = fmt.Sprintf("the change of %q was not kept: %s", excerpt([]byte(name)), why)
+	g.Message = fmt.Sprintf("the change of %q was not kept: %s", wire.Short([]byte(name)), why)
 	g.Hint = "Tell the operator; the tools that exist are unchanged, and work."
 	if errors.Is(f.Cause, journal.ErrLocked) {
 		g.Kind, g.Hint = fault.Conflict, "Nothing was changed: try again in a moment, and tell the operator if it stays so."

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
 // The predecessor's vectors and the project's own corpus run on both
@@ -199,7 +201,7 @@ func TestCorpus(t *testing.T) {
 			count++
 			name := strings.TrimSuffix(filepath.Base(file), ".jsonl") + ": " + c.Name
 			s := New(Options{})
-			var a Answer
+			var a wire.Answer
 			for tool, code := range c.Tools {
 				if a = do(t, s, "evolve", fmt.Sprintf(`{"name":%s,"code":%s}`, quoteJSON(tool), code)); a.Fault != nil {
 					break

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
@@ -81,7 +82,7 @@ func TestInlineCalls(t *testing.T) {
 		`@acts("notes/b")`: "denied", `@far("notes/b")`: "denied", `@late("acts")`: "denied", `@out(1)`: "1", `@none(1)`: "no_tool",
 		`eval('{@sq(3)})`: "denied", `eval('{@sq(3)}, ["call:out"])`: "denied",
 	} {
-		a := do(t, s, "run", string(begin().text("code", code).end()))
+		a := do(t, s, "run", string(wire.Begin().Text("code", code).End()))
 		if got := a.Text; a.Fault == nil && got != want || a.Fault != nil && string(a.Fault.Kind) != want {
 			t.Errorf("%s: %s, expected %s", code, got, want)
 		}

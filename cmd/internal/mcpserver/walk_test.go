@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/step"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -76,7 +77,7 @@ func (e *recordedEffect) asked(q *step.Request) bool {
 }
 
 // walk goes through a run and holds it to its record.
-func (w *recordedWorld) walk(rec *run.Record, rounds []step.Round, was Answer) (effects int, end string) {
+func (w *recordedWorld) walk(rec *run.Record, rounds []step.Round, was wire.Answer) (effects int, end string) {
 	t := w.t
 	t.Helper()
 	const most = 3000

@@ -1,4 +1,4 @@
-package mcpserver
+package wire
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxContentBytes is how many bytes of JSON the content items of an answer may have: more
+// MaxContentBytes is how many bytes of JSON the content items of an answer may have: more
 // than is shown of other results, since clients show an image as one.
-const maxContentBytes = 4 << 20
+const MaxContentBytes = 4 << 20
 
 // A contentItem is a content item as programs give it, in the protocol's own form.
 type contentItem struct {
@@ -31,20 +31,20 @@ type resourceContent struct {
 	Blob     *string `json:"blob"` // in base64
 }
 
-// readStrictly reads JSON that has no other keys than those of v.
-func readStrictly(src []byte, v any) bool {
+// ReadStrictly reads JSON that has no other keys than those of v.
+func ReadStrictly(src []byte, v any) bool {
 	dec := json.NewDecoder(bytes.NewReader(src))
 	dec.DisallowUnknownFields()
 	return dec.Decode(v) == nil
 }
 
-// contents is the content items that a result says it is: {content: [item, …]}; nil: it
+// Contents is the content items that a result says it is: {content: [item, …]}; nil: it
 // is a result as any other.
-func contents(result []byte) []mcp.Content {
+func Contents(result []byte) []mcp.Content {
 	var said struct {
 		Content []contentItem `json:"content"`
 	}
-	if !bytes.HasPrefix(result, []byte(`{"content":[`)) || !readStrictly(result, &said) {
+	if !bytes.HasPrefix(result, []byte(`{"content":[`)) || !ReadStrictly(result, &said) {
 		return nil
 	}
 	var items []mcp.Content
@@ -101,17 +101,17 @@ func (r *resourceContent) contents() *mcp.ResourceContents {
 	return c
 }
 
-// resourceContents is the contents that the result of a resource says it is, of which one
+// ResourceContents is the contents that the result of a resource says it is, of which one
 // may stand alone: {mimeType, text} or {mimeType, blob}, with a uri or without, or
 // {contents: [these, …]}; nil: it is a result as any other.
-func resourceContents(result []byte) []*mcp.ResourceContents {
+func ResourceContents(result []byte) []*mcp.ResourceContents {
 	var said struct {
 		Contents []resourceContent `json:"contents"`
 	}
 	var one resourceContent
 	switch {
-	case bytes.HasPrefix(result, []byte(`{"contents":[`)) && readStrictly(result, &said):
-	case readStrictly(result, &one) && one.MIMEType != "":
+	case bytes.HasPrefix(result, []byte(`{"contents":[`)) && ReadStrictly(result, &said):
+	case ReadStrictly(result, &one) && one.MIMEType != "":
 		said.Contents = append(said.Contents, one)
 	}
 	var list []*mcp.ResourceContents

@@ -1,0 +1,419 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+)
+
+// Arguments are those of a call, taken apart and no further: a value stays the
+// bytes the client sent, so that its numbers are exact.
+type Arguments struct {
+	Tool    string
+	Members []Member
+}
+
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Read takes a call's arguments apart and refuses those the tool
+// doesn't know. They may be an object, a string of JSON of one, null or absent.
+func Read(tool string, raw json.RawMessage, known ...string) (*Arguments, *fault.Fault) {
+	a := &Arguments{Tool: tool}
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > 0 && raw[0] == '"' {
+		var text string
+		if json.Unmarshal(raw, &text) == nil {
+			raw = bytes.TrimSpace([]byte(text))
+		}
+	}
+	if len(raw) == 0 || string(raw) == "null" {
+		return a, nil
+	}
+	members, ok := Split(raw)
+	if !ok {
+		return nil, Invalid(fmt.Sprintf("the arguments of %s are an object, not %s", tool, Short(raw)), tool, known)
+	}
+	a.Members = members
+	return a, a.check(known)
+}
+
+// check refuses arguments that aren't known, or come twice.
+func (a *Arguments) check(known []string) *fault.Fault {
+	for i, m := range a.Members {
+		if slices.ContainsFunc(a.Members[:i], func(n Member) bool { return n.Name == m.Name }) {
+			return Invalid(fmt.Sprintf("duplicate argument %q", Short([]byte(m.Name))), a.Tool, known)
+		}
+	}
+	var unknown []string
+	for _, m := range a.Members {
+		if !slices.Contains(known, m.Name) {
+			unknown = append(unknown, m.Name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	shown := make([]string, min(len(unknown), 5))
+	for i := range shown {
+		shown[i] = strconv.Quote(Short([]byte(unknown[i])))
+	}
+	f := Invalid(fmt.Sprintf("%s has no argument %s", a.Tool, strings.Join(shown, ", ")), a.Tool, known)
+	f.Near = Nearest(unknown[0], known)
+	return f
+}
+
+// Invalid is the fault of a call that isn't what the tool takes.
+func Invalid(message, tool string, known []string) *fault.Fault {
+	f := &fault.Fault{Kind: fault.InvalidRequest, Message: message}
+	example := fmt.Sprintf(`Call it as {"name":%q,"arguments":{"input":5}}.`, tool)
+	if t := ToolNamed(tool); t != nil {
+		example = "Call it as " + t.Example + "."
+	}
+	switch len(known) {
+	case 0:
+		f.Hint = fmt.Sprintf("%s takes no arguments. %s", tool, example)
+	case 1:
+		f.Hint = fmt.Sprintf("%s takes the argument %s. %s", tool, known[0], example)
+	default:
+		f.Hint = fmt.Sprintf("%s takes the arguments %s. %s", tool, strings.Join(known, ", "), example)
+	}
+	return f
+}
+
+// Raw gives an argument as it came. null counts as absent.
+func (a *Arguments) Raw(name string) (json.RawMessage, bool) {
+	v, ok := a.Any(name)
+	return v, ok && string(v) != "null"
+}
+
+// Any gives an argument as it came, null included.
+func (a *Arguments) Any(name string) (json.RawMessage, bool) {
+	for _, m := range a.Members {
+		if m.Name == name {
+			return m.Value, true
+		}
+	}
+	return nil, false
+}
+
+// Has reports whether an argument was given, be it null.
+func (a *Arguments) Has(name string) bool {
+	_, ok := a.Any(name)
+	return ok
+}
+
+// Wrong is the fault of an argument of the wrong kind.
+func (a *Arguments) Wrong(name, expected string, got []byte) *fault.Fault {
+	f := &fault.Fault{
+		Kind:     fault.InvalidRequest,
+		Message:  fmt.Sprintf("the argument %q of %s is %s, not %s", name, a.Tool, expected, Short(got)),
+		Expected: expected,
+		Got:      Short(got),
+	}
+	if t := ToolNamed(a.Tool); t != nil {
+		f.Hint = "A correct call: " + t.Example + "."
+	}
+	return f
+}
+
+// Text reads an argument that is a string.
+func (a *Arguments) Text(name string) (s string, ok bool, f *fault.Fault) {
+	raw, ok := a.Raw(name)
+	if !ok {
+		return "", false, nil
+	}
+	if !ReadString(raw, &s) {
+		return "", false, a.Wrong(name, "a string", raw)
+	}
+	return s, true, nil
+}
+
+// ReadString reads a string of JSON. Half a surrogate pair, or a byte that is no
+// UTF-8, makes it none: [json.Unmarshal] puts U+FFFD in their place.
+func ReadString(raw json.RawMessage, s *string) bool {
+	if json.Unmarshal(raw, s) != nil {
+		return false
+	}
+	if !strings.ContainsRune(*s, utf8.RuneError) {
+		return true
+	}
+	_, err := core.ParseInput(raw, core.InputData)
+	return err == nil
+}
+
+// Texts reads an argument that is a list of capabilities, a string of JSON of one, or
+// one alone.
+func (a *Arguments) Texts(name string) (list []string, f *fault.Fault) {
+	raw, ok := a.Raw(name)
+	if !ok {
+		return nil, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		switch trimmed := strings.TrimSpace(text); {
+		case trimmed == "":
+			return nil, nil
+		case trimmed[0] == '[' || trimmed[0] == '{':
+			if list, ok = declaredIn([]byte(trimmed)); ok {
+				return list, nil
+			}
+		}
+		return []string{text}, nil
+	}
+	if list, ok = declaredIn(raw); !ok {
+		return nil, a.Wrong(name, "a list of strings", raw)
+	}
+	return list, nil
+}
+
+// Bare reads an argument that may be in a string: its text without quotes.
+func (a *Arguments) Bare(name string) (text string, raw json.RawMessage, ok bool) {
+	raw, ok = a.Raw(name)
+	if !ok {
+		return "", nil, false
+	}
+	text = string(raw)
+	if raw[0] == '"' {
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+	}
+	return strings.TrimSpace(text), raw, true
+}
+
+// Count reads an argument that is a positive integer, or a string of one.
+func (a *Arguments) Count(name string, most uint64) (n uint64, ok bool, f *fault.Fault) {
+	text, raw, ok := a.Bare(name)
+	if !ok {
+		return 0, false, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		// 1e6 and 1000000.0 are integers too.
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil || x != math.Trunc(x) || x < 1 || math.IsInf(x, 0) || strings.ContainsAny(text, "xXpP_") {
+			return 0, false, a.Wrong(name, "a positive integer", raw)
+		}
+		n = math.MaxUint64
+		if x < 1<<63 {
+			n = uint64(x)
+		}
+	}
+	if n == 0 {
+		return 0, false, a.Wrong(name, "a positive integer", raw)
+	}
+	return min(n, most), true, nil
+}
+
+// Flag reads an argument that is true or false, or a string of it.
+func (a *Arguments) Flag(name string) (bool, *fault.Fault) {
+	text, raw, ok := a.Bare(name)
+	if !ok {
+		return false, nil
+	}
+	switch strings.ToLower(text) {
+	case "true":
+		return true, nil
+	case "false", "":
+		return false, nil
+	}
+	return false, a.Wrong(name, "true or false", raw)
+}
+
+// Short shows a part of what was sent.
+func Short(b []byte) string {
+	const most = 60
+	b = bytes.TrimSpace(b)
+	if len(b) <= most {
+		return string(b)
+	}
+	n := most
+	for n > 0 && b[n]&0xC0 == 0x80 {
+		n--
+	}
+	return string(b[:n]) + "…"
+}
+
+// Split takes a JSON object apart into its members. The JSON has been checked
+// by the transport; where it hasn't, split never reads beyond it.
+func Split(raw []byte) (members []Member, ok bool) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, false
+	}
+	i := space(raw, 1)
+	if i < len(raw) && raw[i] == '}' {
+		return nil, space(raw, i+1) == len(raw)
+	}
+	for {
+		end := Skip(raw, i)
+		var name string
+		if end < 0 || json.Unmarshal(raw[i:end], &name) != nil {
+			return nil, false
+		}
+		i = space(raw, end)
+		if i >= len(raw) || raw[i] != ':' {
+			return nil, false
+		}
+		i = space(raw, i+1)
+		if end = Skip(raw, i); end <= i {
+			return nil, false
+		}
+		members = append(members, Member{name, raw[i:end]})
+		i = space(raw, end)
+		if i >= len(raw) {
+			return nil, false
+		}
+		switch raw[i] {
+		case '}':
+			return members, space(raw, i+1) == len(raw)
+		case ',':
+			i = space(raw, i+1)
+		default:
+			return nil, false
+		}
+	}
+}
+
+func space(raw []byte, i int) int {
+	for i < len(raw) && (raw[i] == ' ' || raw[i] == '\t' || raw[i] == '\n' || raw[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// Skip is the index after the value at i, or -1. It needs no stack, however
+// deep the value nests.
+func Skip(raw []byte, i int) int {
+	depth := 0
+	for i < len(raw) {
+		switch raw[i] {
+		case '"':
+			for i++; ; i++ {
+				if i >= len(raw) {
+					return -1
+				}
+				if raw[i] == '\\' {
+					i++
+				} else if raw[i] == '"' {
+					break
+				}
+			}
+			i++
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\n', '\r':
+			if depth == 0 {
+				return -1
+			}
+			i++
+			continue
+		default:
+			for i < len(raw) && !strings.ContainsRune(",:]}{[\" \t\n\r", rune(raw[i])) {
+				i++
+			}
+		}
+		if depth <= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// declaredIn reads what a tool declares, one capability or a list of them, each in
+// its text form or as the object that says the same.
+func declaredIn(raw []byte) (list []string, ok bool) {
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		items = []json.RawMessage{raw}
+	}
+	for _, item := range items {
+		var text string
+		switch {
+		case item[0] == '"' && ReadString(item, &text):
+		case item[0] == '{':
+			var c caps.Capability
+			if c.UnmarshalJSON(item) != nil {
+				return nil, false
+			}
+			text = c.String()
+		default:
+			return nil, false
+		}
+		list = append(list, text)
+	}
+	return list, true
+}
+
+// ToolNamed reads the argument name, which is required.
+func (a *Arguments) ToolNamed() (string, *fault.Fault) {
+	name, ok, f := a.Text("name")
+	switch {
+	case f != nil:
+		return "", f
+	case !ok || name == "":
+		f := a.Wrong("name", "a tool's name", []byte("nothing"))
+		f.Hint = ToSeeTools
+		return "", f
+	case ToolNamed(name) != nil:
+		return "", &fault.Fault{
+			Kind:    fault.NoTool,
+			Message: fmt.Sprintf("%s is one of the server's own tools, not an evolved one", name),
+			Hint:    fmt.Sprintf(`Call {"name":"help","arguments":{"name":%q}} to learn about it.`, name),
+		}
+	}
+	return name, nil
+}
+
+// Unwrap is what a string of JSON says, and anything else as it is.
+func Unwrap(raw json.RawMessage) json.RawMessage {
+	var s string
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		return bytes.TrimSpace([]byte(s))
+	}
+	return raw
+}
+
+// Number reads an argument that is the number of an event, from 0.
+func (a *Arguments) Number(name string) (n uint64, ok bool, f *fault.Fault) {
+	text, raw, ok := a.Bare(name)
+	if !ok || text == "0" {
+		return 0, ok, nil
+	}
+	if n, ok, f = a.Count(name, math.MaxInt64); f != nil {
+		f = a.Wrong(name, "the number of an event", raw)
+	}
+	return n, ok, f
+}
+
+// IfVersion reads the version that a change is to replace; 0: none.
+func (a *Arguments) IfVersion() (*int, *fault.Fault) {
+	text, raw, ok := a.Bare("if_version")
+	if !ok || text == "" {
+		return nil, nil
+	}
+	if text == "0" {
+		return new(int), nil
+	}
+	n, _, f := a.Count("if_version", math.MaxInt32)
+	if f != nil {
+		return nil, a.Wrong("if_version", "the number of a version, or 0 for no tool", raw)
+	}
+	v := int(n)
+	return &v, nil
+}
