@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -328,4 +329,91 @@ func TestParsePolicy(t *testing.T) {
 			t.Errorf("%s is read as %v", bad, p)
 		}
 	}
+}
+
+func TestParsePolicyPrincipals(t *testing.T) {
+	p, err := caps.ParsePolicy([]byte(`{"deny":["call:x"],"principals":{"ann":{"grant":["fs:./a"],"ask":["fs:./b"],"deny":["fs:./a/b"]},"jwt:o'hara":{}}}`))
+	if err != nil || len(p.Principals) != 2 || p.Principals["ann"].Grant[0] != "fs:./a" || p.Principals["ann"].Ask[0] != "fs:./b" || p.Principals["ann"].Deny[0] != "fs:./a/b" || len(p.Grant) != 0 || p.Deny[0] != "call:x" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, bad := range []string{
+		`{"principals":null}`, `{"principals":[]}`, `{"principals":{"ann":null}}`, `{"principals":{"ann":[]}}`, `{"principals":{"":{}}}`, `{"principals":{"a\u0000":{}}}`,
+		`{"principals":{"ann":{"grants":[]}}}`, `{"principals":{"ann":{"principals":{}}}}`, `{"principals":{"ann":{},"ann":{}}}`, `{"principals":{"ann":{},"Ann":{}}}`,
+		`{"principals":{"ann":{"deny":null}}}`, `{"principals":{"ann":{"deny":[],"deny":["fs:./a"]}}}`, `{"principals":{"ann":{"secrets":{"a":1}}}}`, `{"principals":{"\ud800":{}}}`,
+	} {
+		if p, err := caps.ParsePolicy([]byte(bad)); err == nil {
+			t.Errorf("%s was taken: %+v", bad, p)
+		}
+	}
+}
+
+// TestChanges: whoever decided something by the policy can tell that it has to be
+// decided anew.
+func TestChanges(t *testing.T) {
+	w := newWorld(t, "a/", "b/")
+	last := w.policy.Changes()
+	changes := func(what string, want bool) {
+		t.Helper()
+		now := w.policy.Changes()
+		if (now != last) != want {
+			t.Errorf("%s: %d, then %d", what, last, now)
+		}
+		last = now
+	}
+	g := w.grant("fs:./a")[0]
+	changes("a grant", true)
+	w.deny("fs:./a/x")
+	changes("a denial", true)
+	w.policy.Revoke(g.ID)
+	changes("a revocation", true)
+	w.policy.Restore(g.ID)
+	changes("what was restored", true)
+	entries := []caps.Revocation{{ID: g.ID, Text: "fs:./a", Real: g.Real}}
+	w.policy.Revoked(entries)
+	changes("revocations", true)
+	w.policy.Revoked(entries)
+	changes("the same", false)
+	w.policy.Revoked(nil)
+	changes("none any more", true)
+	w.policy.Grants()
+	w.policy.Find(g.ID)
+	w.hold("fs:./a")
+	changes("nothing", false)
+	if err := w.policy.Replace(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	changes("another policy", true)
+}
+
+// TestLapsed: what a tool holds lapses with its grant, and holds again with it.
+func TestLapsed(t *testing.T) {
+	w := newWorld(t, "a/")
+	g := w.grant("fs:./a,until=2026-06-01T00:00:00Z")[0]
+	held := w.hold("fs:./a", "call:other")
+	if len(held) != 2 {
+		t.Fatal(held)
+	}
+	lapsed := func(words string) {
+		t.Helper()
+		for _, h := range held {
+			why := w.policy.Lapsed(h)
+			if h.Kind == caps.CallKind && why != "" || h.Kind != caps.CallKind && (why == "") != (words == "") || !strings.Contains(why, words) && h.Kind != caps.CallKind {
+				t.Errorf("%s: %q, expected %q", h, why, words)
+			}
+			if strings.Contains(why, w.dir) {
+				t.Errorf("it names a place: %s", why)
+			}
+		}
+	}
+	lapsed("")
+	w.policy.Revoke(g.ID)
+	lapsed("was revoked by the operator")
+	w.policy.Restore(g.ID)
+	lapsed("")
+	w.clock.pass(365 * 24 * time.Hour)
+	lapsed("ended at 2026-06-01T00:00:00Z")
+	if err := w.policy.Replace(nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	lapsed("isn't granted now")
 }

@@ -1,11 +1,18 @@
 package core_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/text"
 )
 
 // tools is a snapshot for code_of.
@@ -130,4 +137,123 @@ func answer(t *testing.T, e vectors.Effect) core.Answer {
 		t.Fatal(m.Fault())
 	}
 	return core.Answer{Value: m.Value()}
+}
+
+// interpreter reads the interpreter of PIF that is written in PIF, and returns its canonical
+// JSON.
+func interpreter(t *testing.T) string {
+	src, err := os.ReadFile(filepath.Join("..", "cmd", "internal", "packs", "self", "interpret_data.pif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := core.CompileText("", []byte(strings.Replace(string(src), "<%library%>", prim.LibraryText(), 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(p.Canonical())
+}
+
+// interpreted is code that has the interpreter interpret a program on an input, both canonical
+// JSON.
+func interpreted(interpreter, name, code, input string, setup map[string]string) string {
+	tools := []byte(`{"record":{`)
+	for name, code := range setup {
+		if len(tools) > len(`{"record":{`) {
+			tools = append(tools, ',')
+		}
+		key, _ := json.Marshal(name) // a string has JSON
+		tools = append(append(append(tools, key...), `:{"to_data":{"quote":`+code...), "}}"...)
+	}
+	key, _ := json.Marshal(name)
+	return `{"app":[` + interpreter + `,{"record":{"code":{"to_data":{"quote":` + code + `}},"input_code":{"to_data":{"quote":` + input + `}},"name":` + string(key) + `,"tools":` + string(tools) + `}}}}]}`
+}
+
+// ranByItself runs such code and returns what came of the program.
+func ranByItself(t *testing.T, code string) vectors.Outcome {
+	p, err := core.CompileTool("", []byte(code))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := core.ParseInput([]byte("null"), core.InputData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := p.Start(in, core.Budgets{Steps: 1e9, Memory: 1 << 30}, nil)
+	defer m.Release()
+	m.Run(0)
+	o := outcome(m)
+	var got struct {
+		Value json.RawMessage
+		Error struct{ Kind fault.Kind }
+		Steps uint64
+	}
+	if o.Kind != "" || json.Unmarshal(o.Result, &got) != nil {
+		return vectors.Outcome{Kind: "interpreter: " + o.Kind + fault.Kind(o.Result), Steps: o.Steps}
+	}
+	return vectors.Outcome{Result: got.Value, Kind: got.Error.Kind, Steps: got.Steps}
+}
+
+// TestSelf: the interpreter of PIF that is written in PIF gives for the vectors of the
+// predecessor what the machine gives: result or kind of failure, and steps. Those that a budget
+// ends are left out.
+func TestSelf(t *testing.T) {
+	t.Parallel()
+	self := interpreter(t)
+	vectors.Each(t, func(t *testing.T, v vectors.Vector) vectors.Outcome {
+		ts, f := evolve(v.Setup)
+		if f != nil {
+			return vectors.Failed(f, 0)
+		}
+		name, src := v.Program()
+		p := ts[name]
+		if name == "" {
+			var err error
+			if p, err = core.CompileTool("", src); err != nil {
+				return vectors.Failed(err.(*fault.Fault), 0)
+			}
+		}
+		in, err := core.ParseInput(v.Input, core.InputAuto)
+		if err != nil {
+			return vectors.Failed(err.(*fault.Fault), 0)
+		}
+		m := p.Start(in, core.Budgets{}, ts)
+		defer m.Release()
+		m.Run(0)
+		direct := outcome(m)
+		if vectors.ByBudget(direct.Kind) || direct.Steps > 50_000 && os.Getenv("PIF_FULL") == "" {
+			return direct
+		}
+		setup := map[string]string{}
+		for name, p := range ts {
+			setup[name] = string(p.Canonical())
+		}
+		read, f := parse.Input(v.Input, parse.Auto)
+		if f != nil {
+			return vectors.Failed(f, 0)
+		}
+		input := "null"
+		if read != nil {
+			w := text.NewWriter(64<<20, 64<<20)
+			w.Canonical(read.Term)
+			input = string(w.Bytes())
+		}
+		got := ranByItself(t, interpreted(self, name, string(p.Canonical()), input, setup))
+		if got.Steps != direct.Steps || got.Kind != direct.Kind {
+			t.Errorf("interpreted: %v, by the machine: %v", got, direct)
+		}
+		got.Type = direct.Type
+		return got
+	})
+}
+
+// TestSelfTwice: it interprets itself, within the steps of ranByItself.
+func TestSelfTwice(t *testing.T) {
+	t.Parallel()
+	self := interpreter(t)
+	inner := `{"record":{"code":{"to_data":{"quote":{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}}},"input":12}}`
+	code := interpreted(self, "", self, inner, nil)
+	got := ranByItself(t, code)
+	if string(got.Result) != `{"steps":6,"value":144}` {
+		t.Error(got)
+	}
 }

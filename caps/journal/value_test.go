@@ -2,6 +2,8 @@ package journal_test
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"math/big"
@@ -9,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+	"pgregory.net/rapid"
 )
 
 func drawValue(t *rapid.T, depth int) value.Value {
@@ -126,5 +128,39 @@ func TestStrings(t *testing.T) {
 				t.Fatalf("%q is written %s, not %s", s, got, want.String())
 			}
 		}
+	}
+}
+
+// raw opens a store's file as somebody else would.
+func raw(t testing.TB, path string) *sql.Conn {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	conn, err := db.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqlExec(t, conn, `PRAGMA busy_timeout=10000`)
+	return conn
+}
+
+func sqlExec(t testing.TB, conn *sql.Conn, query string, args ...any) {
+	t.Helper()
+	if _, err := conn.ExecContext(context.Background(), query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// lock holds a store's write lock until unlock is called.
+func lock(t testing.TB, path string) (unlock func()) {
+	t.Helper()
+	conn := raw(t, path)
+	sqlExec(t, conn, `BEGIN IMMEDIATE`)
+	return func() {
+		sqlExec(t, conn, `ROLLBACK`)
+		conn.Close()
 	}
 }

@@ -1,13 +1,16 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"pgregory.net/rapid"
 )
 
 // again imports a document into a registry.
@@ -228,5 +231,167 @@ func TestDiff(t *testing.T) {
 	b = evolve(t, r, Definition{Name: "long", Code: []byte(long + `2]`), Description: "d"})
 	if got := Diff(a, b); len(got) > 1000 || !strings.Contains(string(got), "\n-  1\n+  2\n") {
 		t.Errorf("%d bytes: %.2000s", len(got), got)
+	}
+}
+
+// TestLayout: laid-out JSON means the same, and its size is in proportion.
+func TestLayout(t *testing.T) {
+	var value func(depth int) *rapid.Generator[any]
+	value = func(depth int) *rapid.Generator[any] {
+		return rapid.Custom(func(t *rapid.T) any {
+			switch kind := rapid.IntRange(0, 5).Draw(t, "kind"); {
+			case kind == 0:
+				return rapid.Int().Draw(t, "int")
+			case kind == 1:
+				return rapid.String().Draw(t, "string") + rapid.SampledFrom([]string{"", `"`, `\`, `[`, `}`}).Draw(t, "odd")
+			case kind == 2 || depth == 0:
+				return nil
+			case kind == 3:
+				return rapid.MapOfN(rapid.String(), value(depth-1), 0, 5).Draw(t, "object")
+			}
+			return rapid.SliceOfN(value(depth-1), 0, 8).Draw(t, "list")
+		})
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		code, err := json.Marshal(value(5).Draw(t, "value"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := layout(nil, code, rapid.IntRange(0, 80).Draw(t, "indent"))
+		var back bytes.Buffer
+		if err := json.Compact(&back, out); err != nil || !bytes.Equal(back.Bytes(), code) {
+			t.Fatalf("%s\nbecame\n%s\n%v", code, out, err)
+		}
+	})
+	deep := strings.Repeat(`{"a":[`, 2000) + strings.Repeat(`]}`, 2000)
+	if out := layout(nil, []byte(deep), 0); len(out) > 4*len(deep) {
+		t.Errorf("%d bytes became %d", len(deep), len(out))
+	}
+}
+
+// TestDecodeTwice: a key that an object has twice is refused and named, wherever it
+// is: the reader would take the last, and whoever looks at the document the first.
+func TestDecodeTwice(t *testing.T) {
+	const id = `{"lam":"x","body":{"var":"x"}}`
+	for tools, want := range map[string]string{
+		`{"name":"a","code":1,"code":2}`:                                                    `duplicate key "code" in /tools/0`,
+		`{"name":"b","code":1},{"name":"a","code":1,"n\u0061me":"b"}`:                       `duplicate key "name" in /tools/1`,
+		`{"name":"a","code":{"add":[1,2],"add":[1,3]}}`:                                     `duplicate key "add" in /tools/0/code`,
+		`{"name":"a","code":1,"bound":{"x":"1","x":"2"}}`:                                   `duplicate key "x" in /tools/0/bound`,
+		`{"name":"a","code":1,"input_schema":{"type":"object","type":"object"}}`:            `duplicate key "type" in /tools/0/input_schema`,
+		`{"name":"a","code":` + id + `,"examples":[{"input":1,"expect":1,"expect":2}]}`:     `duplicate key "expect" in /tools/0/examples/0`,
+		`{"name":"a","code":` + id + `,"examples":[{"input":{"k":[{"a":1,"a":2}]}}]}`:       `duplicate key "a" in /tools/0/examples/0/input/k/0`,
+		`{"name":"a","code":` + id + `,"examples":[{"input":1,"EXPECT":2,"expect":1}]}`:     `unknown field "EXPECT"`,
+		`{"name":"a","code":1,"examples":[{"effects":[{"op":"a.b","value":1,"Value":2}]}]}`: `unknown field "Value"`,
+		"{\"name\":\"a\",\"description\":\"\xff\",\"code\":1}":                              "UTF-8",
+	} {
+		if _, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[` + tools + `]}`)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, expected %q", tools, err, want)
+		}
+	}
+	if _, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[],"tools":[]}`)); err == nil || !strings.Contains(err.Error(), `duplicate key "tools" in the document itself`) {
+		t.Error(err)
+	}
+	for _, tools := range []string{
+		`{"name":"a","code":["name","code","name"]}`, `{"name":"a","code":{"add":[{"add":[1,2]},{"add":[1,2]}]}}`,
+		`{"name":"name","description":"name","code":"name"},{"name":"code","code":[{"nil":true},{"nil":true},{"nil":true}]}`,
+	} {
+		if _, err := Decode(strings.NewReader(`{"format":"mcp-pif tools 1","tools":[` + tools + `]}`)); err != nil {
+			t.Errorf("%s: %v", tools, err)
+		}
+	}
+}
+
+// TestTwiceBounded: the place of a key is worked out where one is a duplicate,
+// and no more of it than can be read: deep objects with long keys have long places.
+func TestTwiceBounded(t *testing.T) {
+	const deep = 4000
+	object := strings.Repeat(`{"`+strings.Repeat("k", 1000)+`":`, deep)
+	whole := object + "1" + strings.Repeat("}", deep)
+	spent := testing.AllocsPerRun(1, func() {
+		if err := statefile.UniqueKeys([]byte(whole), false, 0); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if spent > 20*deep {
+		t.Errorf("%.0f allocations for %d levels", spent, deep)
+	}
+	again := object + `{"a":1,"a":2}` + strings.Repeat("}", deep)
+	if err := statefile.UniqueKeys([]byte(again), false, 0); err == nil || len(err.Error()) > 400 {
+		t.Errorf("%.500s", err)
+	}
+}
+
+// TestWritten: a source is kept byte for byte, through the journal's form, a document
+// and a rollback, and it is what is shown; the hash is that of the code alone.
+func TestWritten(t *testing.T) {
+	const source = "// the sign of n,\r\n// in words\nn =>\n  match n { 0 => \"zero\"; _ => if n < 0 then \"less\" else \"more\" }  // done \n"
+	const json = `{ "lam": ["a","b"], "body": {"let": [["s", {"add":[{"var":"a"},{"var":"b"}]}]], "in": {"var":"s"}} }`
+	r := open(t, new(memoryLog), nil)
+	text := evolve(t, r, def("sign", source))
+	d := def("total", json)
+	d.Text = false
+	total := evolve(t, r, d)
+	evolve(t, r, def("sign", "n => n"))
+	back, err := r.Rollback("sign", 1, Edit{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := Encode(r.Snapshot())
+	list, err := Decode(bytes.NewReader(doc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, new(memoryLog), nil)
+	if added, _, _, err := other.Import(list); err != nil || added != 2 {
+		t.Fatalf("%d were added: %v", added, err)
+	}
+	if _, _, same, err := other.Import(list); err != nil || same != 2 {
+		t.Errorf("%d are the same: %v", same, err)
+	}
+	signIn, _ := other.Snapshot().Get("sign")
+	totalIn, _ := other.Snapshot().Get("total")
+	for _, c := range []struct {
+		tool, was *Tool
+		source    string
+	}{{text, text, source}, {back, text, source}, {signIn, text, source}, {total, total, json}, {totalIn, total, json}} {
+		if string(c.tool.Shown()) != c.source || string(c.tool.ToApprove()) != c.source || c.tool.Hash != c.was.Hash || c.tool.Text != c.was.Text {
+			t.Errorf("%s@%d is shown as %q, with the hash %s", c.tool.Name, c.tool.Version, c.tool.Shown(), c.tool.Hash)
+		}
+	}
+	if again := Encode(other.Snapshot()); len(again) == 0 || !strings.Contains(string(again), `"form": "text"`) {
+		t.Errorf("%s", again)
+	}
+}
+
+// TestWrittenOtherwise: the source in a document is for people, and its code is what
+// runs. A source that says something else, or nothing, is not shown.
+func TestWrittenOtherwise(t *testing.T) {
+	r := open(t, new(memoryLog), nil)
+	made := evolve(t, r, def("double", "n => n * 2 // twice"))
+	doc := string(Encode(r.Snapshot()))
+	for _, source := range []string{`n => n * 3 // twice`, `n => (`, `{\"lam\":\"n\",\"body\":1}`, ``} {
+		list, err := Decode(strings.NewReader(strings.Replace(doc, "n => n * 2 // twice\",\n      \"code\"", source+"\",\n      \"code\"", 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := open(t, new(memoryLog), nil)
+		if _, _, _, err := other.Import(list); err != nil {
+			t.Fatal(err)
+		}
+		in, _ := other.Snapshot().Get("double")
+		if in.Hash != made.Hash || strings.Contains(string(in.Shown()), "twice") || in.Text || !strings.Contains(string(in.Shown()), `"mul"`) {
+			t.Errorf("with the source %q it is shown as %q", source, in.Shown())
+		}
+	}
+}
+
+// TestHiddenCode: who approves a tool sees its code, however long the comment is that
+// stands before it.
+func TestHiddenCode(t *testing.T) {
+	r := open(t, new(memoryLog), nil)
+	made := evolve(t, r, def("quiet", "// nothing to see\n"+strings.Repeat("\n", 5000)+"n => n * 2"))
+	if got := string(made.ToApprove()); got != "n => n * 2" {
+		t.Errorf("%.100q", got)
 	}
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -372,5 +373,116 @@ func TestExamples(t *testing.T) {
 	}
 	if made := evolve(t, r, def("a", "1")); made.Examples != nil {
 		t.Error("examples of a tool that was retired came back")
+	}
+}
+
+// TestKeptAnew: what a new version leaves out it has of the one before, and what is the
+// same already makes none.
+func TestKeptAnew(t *testing.T) {
+	r := New(nil)
+	keep := Keep{Description: true, As: true, Input: true}
+	of := func(code string, change func(*Definition)) *Tool {
+		t.Helper()
+		d := def("a", code)
+		d.Description, d.Keep = "", keep
+		if change != nil {
+			change(&d)
+		}
+		return evolve(t, r, d)
+	}
+	first := of("x => x + 1", func(d *Definition) {
+		d.Description, d.Input = "adds one", json.RawMessage(`{"type":"object","properties":{"input":{"type":"integer"}}}`)
+		d.Examples = []Example{{Input: json.RawMessage("1"), Expect: json.RawMessage("2")}}
+	})
+	for _, c := range []struct {
+		code   string
+		change func(*Definition)
+	}{
+		{"x => x + 1", nil}, {"x  =>\nx + 1", nil}, {"x => x + 1", func(d *Definition) { d.Description = "adds one" }},
+		{`{"lam":"x","body":{"add":[{"var":"x"},1]}}`, func(d *Definition) { d.Text = false }},
+	} {
+		if same := of(c.code, c.change); same != first {
+			t.Errorf("%s is version %d", c.code, same.Version)
+		}
+	}
+	second := of("x => x + 2", nil)
+	if second.Version != 2 || second.Description != "adds one" || second.Input == nil || len(second.Examples) != 1 {
+		t.Errorf("%+v", second)
+	}
+	if commented := of("x => x + 2 // two", nil); commented.Version != 3 {
+		t.Errorf("a comment is lost: version %d", commented.Version)
+	}
+	if shown := of(`{"lam":"x","body":{"add":[{"var":"x"},2]}}`, func(d *Definition) { d.Text = false }); string(shown.Shown()) != "x => x + 2 // two" {
+		t.Errorf("JSON of the same code takes the place of %q", shown.Shown())
+	}
+	bare := of("x => x + 2", func(d *Definition) { d.Keep, d.Examples = Keep{}, []Example{} })
+	if bare.Version != 4 || bare.Description != "x => x + 2" || bare.Input != nil || len(bare.Examples) != 0 {
+		t.Errorf("%+v", bare)
+	}
+	if other := of("x => x + 3", nil); other.Description != "x => x + 3" {
+		t.Errorf("the code of another version is its description: %q", other.Description)
+	}
+	evolve(t, r, def("b", "x => code_of(\"a\")"))
+	of("x => x + 4", nil)
+	if again := evolve(t, r, def("b", "x => code_of(\"a\")")); again.Version != 2 || again.Bound["a"].Version != 6 {
+		t.Errorf("version %d, bound to %d", again.Version, again.Bound["a"].Version)
+	}
+}
+
+// TestPublished: what a tool is published as is a version's own: it is in the log,
+// in a document, and comes back with a rollback.
+func TestPublished(t *testing.T) {
+	log := new(memoryLog)
+	r := open(t, log, nil)
+	evolve := func(name, as string) error {
+		_, err := r.Evolve(Definition{Name: name, Code: []byte(`"hi"`), As: as}, Edit{})
+		return err
+	}
+	as := func(r *Registry, name, want string) {
+		t.Helper()
+		if tool, ok := r.Snapshot().Get(name); !ok || tool.As != want {
+			t.Errorf("%s: %+v, expected to be published as %q", name, tool, want)
+		}
+	}
+	for _, want := range []string{AsPrompt, AsTool} {
+		if err := evolve("hello", want); err != nil {
+			t.Fatal(err)
+		}
+		as(r, "hello", want)
+	}
+	if _, err := r.Rollback("hello", 1, Edit{}); err != nil {
+		t.Fatal(err)
+	}
+	as(r, "hello", AsPrompt)
+	if err := evolve("page", AsResource); err != nil {
+		t.Fatal(err)
+	}
+	again := open(t, log, nil)
+	as(again, "hello", AsPrompt)
+	as(again, "page", AsResource)
+
+	text := Encode(r.Snapshot())
+	list, err := Decode(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := New(nil)
+	if _, _, _, err := other.Import(list); err != nil {
+		t.Fatal(err)
+	}
+	as(other, "hello", AsPrompt)
+	as(other, "page", AsResource)
+	if got := Encode(other.Snapshot()); !bytes.Contains(got, []byte(`"as": "resource"`)) {
+		t.Errorf("%s", got)
+	}
+
+	for _, c := range []struct{ name, as string }{{"x", "page"}, {"a name", AsPrompt}, {strings.Repeat("x", 65), AsResource}} {
+		if err := evolve(c.name, c.as); err == nil || !strings.HasPrefix(err.Error(), "invalid_request") {
+			t.Errorf("%s as %s: %v", c.name, c.as, err)
+		}
+	}
+	hostile := bytes.Replace(text, []byte(`"as": "prompt"`), []byte(`"as": "root"`), 1)
+	if _, err := Decode(bytes.NewReader(hostile)); err == nil {
+		t.Error("a document may publish tools as anything")
 	}
 }

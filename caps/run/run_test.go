@@ -2,8 +2,11 @@ package run_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/journal/order"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -260,5 +264,182 @@ func BenchmarkEffect(b *testing.B) {
 		if a := r.Answer(context.Background(), until, requests); a[0].Fault != nil {
 			b.Fatal(a[0].Fault)
 		}
+	}
+}
+
+// TestFacts: what was found out of a version is in its event, and is read back; what
+// is missing, or can't be read, is no reason to lose the version.
+func TestFacts(t *testing.T) {
+	for sort, j := range journals(t) {
+		r := openTools(t, j)
+		made, err := r.Evolve(definition("square", `{"lam":"n","body":{"mul":[{"var":"n"},{"var":"n"}]}}`), registry.Edit{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, ok, err := run.Log(j).One(made.Seq)
+		if err != nil || !ok || c.Facts.Normal == "" || c.Facts.Semantics == 0 || !strings.Contains(string(c.Facts.Certificate), made.Hash) ||
+			string(c.Facts.Input) != string(made.InputSchema()) || string(c.Facts.Output) != string(made.OutputSchema()) {
+			t.Errorf("%s: %v, %+v", sort, err, c.Facts)
+		}
+		// The event as it was before there were facts, and as somebody may write it.
+		events, _, err := j.Read(journal.Query{Changes: true, Limit: 1})
+		if err != nil || len(events) != 1 {
+			t.Fatal(sort, err)
+		}
+		var data map[string]json.RawMessage
+		if err := json.Unmarshal(events[0].Data, &data); err != nil || data["facts"] == nil {
+			t.Fatal(sort, err, string(events[0].Data))
+		}
+		for i, facts := range []string{"", `7`, `null`, `{"normal":7}`, `{"certificate":null}`, `{"certificate":{"hash":"x"},"input":[],"output":"x"}`} {
+			name := string(rune('a' + i))
+			if delete(data, "facts"); facts != "" {
+				data["facts"] = json.RawMessage(facts)
+			}
+			data["tool"] = json.RawMessage(`"` + name + `"`)
+			text, err := json.Marshal(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := j.Changed()
+			if err == nil {
+				_, err = j.Change(after, journal.ToolEvolved, text)
+			}
+			if err != nil {
+				t.Fatal(sort, err)
+			}
+			again := openTools(t, j)
+			tool, ok := again.Snapshot().Get(name)
+			if !ok || tool.Report().Type.String() != "(num) -> num" || string(tool.InputSchema()) != string(made.InputSchema()) {
+				t.Errorf("%s, %s: it is there: %t", sort, facts, ok)
+			} else if p := again.Proof(tool); p.Status == registry.ProofChecked {
+				t.Errorf("%s, %s: its certificate is %+v", sort, facts, p)
+			}
+		}
+	}
+}
+
+// TestChangeByName: in a cluster a change is made anew only where one of the names that it
+// was made from was changed meanwhile; what others made is there in any case.
+func TestChangeByName(t *testing.T) {
+	t.Parallel()
+	m := order.NewMemory(order.MemoryOptions{})
+	open := func(name string) *registry.Registry {
+		s, err := journal.Open(filepath.Join(t.TempDir(), "j.db"), journal.Options{Order: m.Open(), Profile: "p", Node: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		r, _, err := registry.Open(run.Log(s), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	a, b := open("a"), open("b")
+	evolve := func(r *registry.Registry, name, code string, check registry.Check) *registry.Tool {
+		t.Helper()
+		d := definition(name, code)
+		if name == "calls" {
+			d.Capabilities, d.Text = []string{"call:used"}, true
+		}
+		made, err := r.Evolve(d, registry.Edit{Check: check})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	evolve(a, "used", "1", nil)
+	for _, c := range []struct {
+		other string
+		times int
+	}{{"unrelated", 1}, {"used", 2}, {"calls", 2}} {
+		times := 0
+		made := evolve(a, "calls", fmt.Sprintf("x => @used(%d)", len(c.other)), func(*registry.Tool, *registry.Snapshot) *fault.Fault {
+			if times++; times == 1 {
+				evolve(b, c.other, fmt.Sprintf("%q", c.other), nil)
+			}
+			return nil
+		})
+		if times != c.times {
+			t.Errorf("beside a change of %s it was tried %d times, expected %d", c.other, times, c.times)
+		}
+		if now, ok := a.Snapshot().Get("calls"); !ok || now != made {
+			t.Errorf("beside a change of %s it isn't what is there", c.other)
+		}
+		if _, ok := a.Snapshot().Get(c.other); !ok {
+			t.Errorf("%s isn't there", c.other)
+		}
+	}
+}
+
+// bomb is code of a value that takes a kilobyte of memory and 2^60 times as much
+// written out.
+const bomb = `fold(p => (fst(p), fst(p)), 1, range(0, 60))`
+
+// An argument that is larger than the run's memory once it is written is written
+// nowhere: of a denial there is what it was about and that it is larger, and a
+// request that is permitted is refused before it is performed, for good.
+func TestArgumentsAreMeasuredBeforeTheyAreWritten(t *testing.T) {
+	performed := 0
+	w := newWorld(t, run.Options{}, func(context.Context, run.Act) (value.Value, int64, *fault.Fault) {
+		performed++
+		return value.Unit{}, 4, nil
+	}, "toy:notes/**,max=1GiB")
+	w.evolve("put", "k => get(try(!toy.put({key: k, value: "+bomb+"})), \"error\")", "toy.put:notes/**")
+	w.evolve("get", "k => get(get(try(!toy.get("+bomb+")), \"error\"), \"kind\")", "toy.get:notes/**")
+
+	w.gives("get", `0`, `"effect_failed"`) // a pair is no key
+	if got, f := w.run(context.Background(), "put", `"secret"`); f != nil || !strings.Contains(got, `"kind":"denied"`) {
+		t.Errorf("a denial gave %s, %v, and is to be caught", got, f)
+	}
+	w.fails("put", `"notes/a"`, fault.OutOfMemory, "toy.put", "67108864")
+	if performed > 0 {
+		t.Errorf("%d requests were performed", performed)
+	}
+	events, _, err := w.memory.Read(journal.Query{Kind: journal.EffectDenied})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`{"kind":"toy","bytes":67108865}`,
+		`{"kind":"toy","scope":"secret","bytes":67108865}`,
+		`{"kind":"toy","scope":"notes/a","bytes":67108865}`,
+	}
+	for i, e := range events {
+		var data struct {
+			Measured json.RawMessage `json:"args_measured"`
+		}
+		if err := json.Unmarshal(e.Data, &data); err != nil || string(data.Measured) != want[i] || len(e.Data) > 4096 {
+			t.Errorf("denial %d has %s (%v) in %d bytes, not %s", i, data.Measured, err, len(e.Data), want[i])
+		}
+	}
+	if len(events) != len(want) {
+		t.Errorf("%d denials are recorded, not %d", len(events), len(want))
+	}
+	if err := w.memory.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is large and fits is hashed without being written as a whole, and hashed as
+// ever: older records are compared with it.
+func TestLargeDenialsAreHashed(t *testing.T) {
+	w := newWorld(t, run.Options{}, echo, "toy:notes/**")
+	w.evolve("put", `n => !toy.put({key: "secret", value: join(map(i => "\u2028é\u0001\"", range(0, n)), "x")})`, "toy.put:notes/**")
+	w.fails("put", `100000`, fault.Denied)
+	events, _, err := w.memory.Read(journal.Query{Kind: journal.EffectDenied})
+	if err != nil || len(events) != 1 {
+		t.Fatal(err, len(events))
+	}
+	var data struct {
+		Hash run.Digest `json:"args_hash"`
+	}
+	if err := json.Unmarshal(events[0].Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	unit := `\u2028é\u0001\"`
+	text := `{"key":"secret","value":"` + strings.Repeat(unit+"x", 99_999) + unit + `"}`
+	if want := (run.Digest{Bytes: int64(len(text)), SHA256: sha256.Sum256([]byte(text))}); data.Hash != want {
+		t.Errorf("the digest is %v, not %v", data.Hash, want)
 	}
 }

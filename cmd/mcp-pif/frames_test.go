@@ -1,16 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 )
 
@@ -384,4 +387,199 @@ func TestClientGone(t *testing.T) {
 		t.Errorf("the server ended with %v: %s", err, log.String())
 	}
 	in.Close()
+}
+
+// sandboxed starts a server in a new folder with the files, and the flags.
+func sandboxed(t testing.TB, files map[string]string, flags ...string) (*process, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := self("mcp-pif", flags...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+t.TempDir())
+	return startCommand(t, cmd).open(), dir
+}
+
+// makes evolves a tool.
+func (p *process) makes(name, code string, capabilities ...string) {
+	p.t.Helper()
+	r := p.call("evolve", string(cli.Marshal(map[string]any{"name": name, "code": code, "capabilities": capabilities})))
+	if r.IsError {
+		p.t.Fatalf("evolve %s: %s", name, r.Content[0].Text)
+	}
+}
+
+// runs runs a tool and gives what it says.
+func (p *process) runs(tool string, input any) (text string, failed bool) {
+	p.t.Helper()
+	r := p.call("run", string(cli.Marshal(map[string]any{"tool": tool, "input": input, "input_as": "data"})))
+	return r.Content[0].Text, r.IsError
+}
+
+// checked runs check, and gives its exit status and what it prints.
+func checked(t *testing.T, args ...string) (status int, out string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = command(append([]string{"check"}, args...), strings.NewReader(""), &stdout, &stderr)
+	return status, stdout.String()
+}
+
+// TestCheckStatus: the exit status says what came of a check.
+func TestCheckStatus(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	missing := filepath.Join(t.TempDir(), "none.db")
+	for _, c := range []struct {
+		status int
+		args   []string
+	}{
+		{0, []string{"x => x + 1"}},
+		{0, []string{"x => parse_json(x) + 1"}},
+		{1, []string{"--strict", "x => parse_json(x) + 1"}},
+		{1, []string{`x => x + "a"`}},
+		{1, []string{"x => !fs.read(x)"}},
+		{2, []string{"x =>"}},
+		{2, []string{"--json", "x =>"}},
+		{2, []string{}},
+		{2, []string{"--file", missing}},
+		{2, []string{"--tool", "it", "1"}},
+		{2, []string{"--store", missing, "--tool", "it"}},
+		{0, []string{"x => x", "--equal", "y => y"}},
+		{1, []string{"x => x", "--equal", "y => 1"}},
+		{2, []string{"x => x", "--equal", "y =>"}},
+		{2, []string{"x =>", "--equal", "y => y"}},
+		{2, []string{"x => x", "--equal", ""}},
+		{2, []string{"--store", missing, "--tool", "it", "--equal", "y => y"}},
+		{0, []string{"x => x + x", "--equal", "x => 2 * x"}},
+		{3, []string{"x => x + x + x", "--equal", "x => 3 * x"}},
+	} {
+		if got, out := checked(t, c.args...); got != c.status {
+			t.Errorf("check %q exits with %d, want %d\n%s", c.args, got, c.status, out)
+		}
+	}
+}
+
+// TestCheckJSON: the document has every member that is promised, whatever the
+// code, and lists where there is nothing.
+func TestCheckJSON(t *testing.T) {
+	promised := map[string]reflect.Kind{
+		"ok": reflect.Bool, "hash": reflect.String, "type": reflect.String, "params": reflect.Slice, "result": reflect.String,
+		"sound": reflect.Bool, "problems": reflect.Slice, "unknown": reflect.Slice, "effects": reflect.Slice, "open": reflect.Bool,
+		"cannot": reflect.Slice, "least": reflect.Slice, "certificate": reflect.Map, "notes": reflect.Slice,
+	}
+	for _, code := range []string{
+		"1", "x => x", `x => x + "a"`, "x => !fs.read({path: x})", "q => eval(q)", "x => self(x)", "x + y",
+		"x => " + strings.Repeat("[", 2_000) + strings.Repeat("]", 2_000),
+		"x => [" + strings.Repeat(`1 + "a", `, 300) + "1]",
+	} {
+		status, out := checked(t, "--json", code)
+		var doc map[string]any
+		if err := json.Unmarshal([]byte(out), &doc); err != nil {
+			t.Errorf("%.60s: %v", code, err)
+			continue
+		}
+		for name, kind := range promised {
+			if got := reflect.ValueOf(doc[name]).Kind(); got != kind {
+				t.Errorf("%.60s: %s is a %s, not a %s", code, name, got, kind)
+			}
+		}
+		if doc["ok"] != (status == 0) {
+			t.Errorf("%.60s: ok is %v, and the status %d", code, doc["ok"], status)
+		}
+		if cost, ok := doc["cost"].(map[string]any); ok && cost["class"] == "" {
+			t.Errorf("%.60s: the cost is %v", code, cost)
+		}
+	}
+	if _, out := checked(t, "--json", "x => ["+strings.Repeat(`1 + "a", `, 300)+"1]"); !strings.Contains(out, `"more": 200`) {
+		t.Error("300 problems are cut without a word")
+	}
+}
+
+// TestCheckPrintable: what turns the direction of text, or moves the cursor, doesn't
+// reach a terminal, wherever it stands in the code.
+func TestCheckPrintable(t *testing.T) {
+	for _, code := range []string{
+		"{\"add\":[\"\u202e\u0085\",1]}", "\u202e => 1", `{"lam":"\u001b[2J","body":{"add":["\u202e",{"var":"\u009b"}]}}`,
+		`{"lam":"x","body":{"get":[{"record":{"\u001b]0;":1}},"\u202e"]}}`, `{"\u202ea.b":1}`, `{"call":{"tool":"\u202e","input":1}}`,
+	} {
+		_, out := checked(t, code)
+		if strings.ContainsAny(out, "\u202e\u0085\u009b\x1b") {
+			t.Errorf("check %q prints %q", code, out)
+		}
+	}
+}
+
+// edited is a session of an editor: what it sends, and what has to be in the answer of
+// the server to that; "" where there is none.
+var edited = []struct{ method, params, says string }{
+	{"initialize", `{}`, `"hoverProvider":true`},
+	{"initialized", `{}`, ""},
+	{"textDocument/didOpen", `{"textDocument":{"uri":"a","text":"n => if n < 0 then \"é𝄞\" else n + \"s\""}}`, `"start":{"line":0,"character":32},"end":{"line":0,"character":33}`},
+	{"textDocument/didChange", `{"textDocument":{"uri":"a"},"contentChanges":[{"text":"n => n +"}]}`, `"code":"parse_error"`},
+	{"textDocument/formatting", `{"textDocument":{"uri":"a"}}`, `"result":[]`},
+	{"textDocument/didChange", `{"textDocument":{"uri":"a"},"contentChanges":[{"text":"// of numbers\nlist=>list|>sum"}]}`, `"diagnostics":[]`},
+	{"textDocument/hover", `{"textDocument":{"uri":"a"},"position":{"line":1,"character":1}}`, `(list[num]) -\u003e num\ncost: linear`},
+	{"textDocument/hover", `{"textDocument":{"uri":"a"},"position":{"line":1,"character":13}}`, `sum (library)`},
+	{"textDocument/completion", `{"textDocument":{"uri":"a"},"position":{"line":1,"character":14}}`, `"label":"list"`},
+	{"textDocument/formatting", `{"textDocument":{"uri":"a"}}`, `"newText":"// of numbers\nlist =\u003e list |\u003e sum\n"`},
+	{"textDocument/didOpen", `{"textDocument":{"uri":"b","text":"p => !fs.re"}}`, `"uri":"b"`},
+	{"textDocument/completion", `{"textDocument":{"uri":"b"},"position":{"line":0,"character":11}}`, `"label":"fs.read","textEdit":{"newText":"fs.read","range":{"start":{"line":0,"character":6},"end":{"line":0,"character":11}}}`},
+	{"textDocument/hover", `{"textDocument":{"uri":"gone"},"position":{"line":7,"character":7}}`, `"result":null`},
+	{"no/such", `{}`, `-32601`},
+	{"shutdown", `{}`, `"result":null`},
+	{"exit", `{}`, ""},
+}
+
+// TestLSP has each message of a session answered.
+func TestLSP(t *testing.T) {
+	t.Parallel()
+	var in, out, errs bytes.Buffer
+	for i, m := range edited {
+		id := fmt.Sprintf(`"id":%d,`, i)
+		if strings.Contains(m.method, "/did") || m.method == "initialized" || m.method == "exit" {
+			id = ""
+		}
+		body := fmt.Sprintf(`{"jsonrpc":"2.0",%s"method":%q,"params":%s}`, id, m.method, m.params)
+		fmt.Fprintf(&in, "Content-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	if status := command([]string{"lsp"}, &in, &out, &errs); status != 0 {
+		t.Fatalf("status %d: %s", status, &errs)
+	}
+	for _, m := range edited {
+		if m.says == "" {
+			continue
+		}
+		var n int
+		if _, err := fmt.Fscanf(&out, "Content-Length: %d\r\n\r\n", &n); err != nil {
+			t.Fatalf("%s: %v", m.method, err)
+		}
+		body := make([]byte, n)
+		if _, err := io.ReadFull(&out, body); err != nil || !json.Valid(body) || !bytes.Contains(body, []byte(m.says)) {
+			t.Errorf("%s %s: there is no %s in %s, %v", m.method, m.params, m.says, body, err)
+		}
+	}
+	if out.Len() > 0 {
+		t.Errorf("it says more: %s", &out)
+	}
+}
+
+// TestGrammarOfEditors holds the copy of the grammar in the extension against the
+// grammar.
+func TestGrammarOfEditors(t *testing.T) {
+	t.Parallel()
+	grammar, err := os.ReadFile("../../core/text/pif.tmLanguage.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied, err := os.ReadFile("../editors/vscode/syntaxes/pif.tmLanguage.json")
+	if err != nil || !bytes.Equal(grammar, copied) {
+		t.Errorf("cmd/editors/vscode/syntaxes has another grammar than core/text: copy it (%v)", err)
+	}
 }

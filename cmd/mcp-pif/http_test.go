@@ -19,10 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // The tokens of the tests' principals.
@@ -390,6 +389,100 @@ func TestHTTPEras(t *testing.T) {
 	}
 	if strings.Contains(string(b), "t2026") || strings.Contains(string(b), "of_another") {
 		t.Error("/metrics tells the names of tools")
+	}
+	s.stop()
+}
+
+// TestHTTPResults: a large result is read on by whose it is, in a later request and by
+// another of its tokens, and by no other principal, who is told what is told of one that
+// never was.
+func TestHTTPResults(t *testing.T) {
+	s := startPolicied(t, t.TempDir(), `{}`)
+	const unknown = "AAAAAAAAAAAAAAAAAAAAAAAAAA"
+	for _, version := range eras {
+		ann, bob := s.connect(annToken, version), s.connect(bobToken, version)
+		text, failed := ann.asks("run", map[string]any{"code": `s => "ann's: " ++ s ++ "end"`, "input": strings.Repeat("long", 100_000)})
+		id := strings.TrimPrefix(regexp.MustCompile(`pif://results/[A-Z2-7]+`).FindString(text), "pif://results/")
+		if failed || id == "" {
+			t.Fatalf("%s: no handle: %.300s", version, text)
+		}
+		uri := "pif://results/" + id
+		for who, c := range map[string]*webClient{"ann": ann, "ann by her other token": s.connect(annsOther, version)} {
+			res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+			if err != nil || !strings.HasPrefix(res.Contents[0].Text, `"ann's: long`) {
+				t.Errorf("%s: %s reads %+.300v, %v", version, who, res, err)
+			}
+			if text, failed := c.asks("run", map[string]any{"result": id, "from": 400_000}); failed || !strings.Contains(text, "end") {
+				t.Errorf("%s: %s reads on: %.300s", version, who, text)
+			}
+		}
+		var said [2]string
+		for i, handle := range []string{id, unknown} {
+			res, err := bob.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://results/" + handle})
+			if err == nil {
+				t.Fatalf("%s: bob reads %+.300v", version, res)
+			}
+			text, failed := bob.asks("run", map[string]any{"result": handle})
+			if !failed {
+				t.Fatalf("%s: bob reads on: %.300s", version, text)
+			}
+			said[i] = strings.ReplaceAll(err.Error()+text, handle, "ID")
+		}
+		if said[0] != said[1] {
+			t.Errorf("%s: of ann's bob is told %s, and of none %s", version, said[0], said[1])
+		}
+		if _, err := ann.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err != nil {
+			t.Errorf("%s: after bob's attempts ann's is gone: %v", version, err)
+		}
+	}
+	s.stop()
+}
+
+// TestHTTPProgress: in both protocols a long run tells who called it how far it is, on
+// the answer's stream, with the token of that call and only while it is under way; a
+// call that asked for nothing is told nothing.
+func TestHTTPProgress(t *testing.T) {
+	s := startWeb(t, t.TempDir())
+	for _, version := range eras {
+		var mu sync.Mutex
+		told := map[any][]*mcp.ProgressNotificationParams{}
+		several := make(chan struct{}, 1000)
+		c, err := s.speak("", version, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			mu.Lock()
+			defer mu.Unlock()
+			told[r.Params.ProgressToken] = append(told[r.Params.ProgressToken], r.Params)
+			several <- struct{}{}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, hangUp := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		for _, token := range []any{"mine", nil} {
+			p := &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"code": endless, "steps": 1_000_000_000}}
+			if token != nil {
+				p.SetProgressToken(token)
+			}
+			calls.Go(func() { _, _ = c.CallTool(ctx, p) })
+		}
+		s.wait("two reports, "+version, func() bool { return len(several) >= 2 })
+		hangUp()
+		calls.Wait()
+		mu.Lock()
+		if len(told) != 1 || len(told["mine"]) < 2 {
+			t.Errorf("%s: told were %v", version, told)
+		}
+		last := -1.0
+		for _, p := range told["mine"] {
+			if p.Progress <= last || p.Total != 1_000_000_000 || p.Progress > p.Total {
+				t.Errorf("%s: %+v after %v", version, p, last)
+			}
+			last = p.Progress
+		}
+		mu.Unlock()
+	}
+	if page := s.metrics(""); !strings.Contains(page, "pif_runs_total") {
+		t.Errorf("the server answers %s", page)
 	}
 	s.stop()
 }

@@ -10,20 +10,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/rogpeppe/go-internal/testscript"
-
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
 	"github.com/mcp-pif/mcp-pif/plugins/proc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // TestMain lets the test binary be the command itself, and a server of the
@@ -345,4 +346,69 @@ func (p *process) end() {
 	if err := p.cmd.Wait(); err != nil {
 		p.t.Errorf("the server ended with %v", err)
 	}
+}
+
+// TestMisused: a flag with a value that can't be meant is status 2, as one that there
+// isn't; a right one for which there is nothing is 1.
+func TestMisused(t *testing.T) {
+	for args, want := range map[string]int{
+		"--no-such-flag":                    cli.StatusUsage,
+		"--log-level=loud":                  cli.StatusUsage,
+		"--timeout=soon":                    cli.StatusUsage,
+		"--ask-via=mail":                    cli.StatusUsage,
+		"--sandbox=maybe":                   cli.StatusUsage,
+		"--sandbox=fs=off --sandbox=fs=off": cli.StatusUsage,
+		"caps --sandbox=maybe":              cli.StatusUsage,
+		"--cap=fs:./no-such-folder":         cli.StatusFailed,
+	} {
+		var out, errs strings.Builder
+		status := command(append(strings.Fields(args), "--store=memory"), strings.NewReader(""), &out, &errs)
+		if status != want || out.Len() > 0 || errs.Len() == 0 {
+			t.Errorf("%s: status %d, want %d\nstdout: %s\nstderr: %s", args, status, want, out.String(), errs.String())
+		}
+	}
+	if status := command([]string{"--store=memory"}, strings.NewReader(""), io.Discard, io.Discard); status != 0 {
+		t.Errorf("without any: status %d", status)
+	}
+}
+
+// TestOverloaded: calls beyond those that may run and wait fail as calls do, with the
+// kind overloaded, and are no errors of the protocol.
+func TestOverloaded(t *testing.T) {
+	if !full() {
+		t.Skip("sends over 10,000 calls: PIF_FULL=1")
+	}
+	// With so much time none ends for another reason.
+	p := start(t, "--store=memory", "--log-level=error", "--timeout=30m").open()
+	go func() { // the server is killed at the end
+		for i := range 10_500 {
+			_, _ = fmt.Fprintf(p.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"run","arguments":{"code":"(x => x(x))(x => x(x))","steps":1000000000}}}`+"\n", i+1)
+		}
+	}()
+	for range 100 {
+		m := p.receive()
+		if m.Error != nil || !strings.Contains(string(m.Result), `"kind":"overloaded"`) {
+			t.Fatalf("%s was answered with %v %.300s", m.ID, m.Error, m.Result)
+		}
+	}
+	if p.peak() > mostMemory && !racing {
+		t.Errorf("the server took %d bytes", p.peak())
+	}
+}
+
+// A stopwatch collects times, in nanoseconds.
+type stopwatch []float64
+
+func (s *stopwatch) time(do func()) {
+	start := time.Now()
+	do()
+	*s = append(*s, float64(time.Since(start)))
+}
+
+func (s *stopwatch) median() float64 {
+	sorted := slices.Sorted(slices.Values(*s))
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[len(sorted)/2]
 }

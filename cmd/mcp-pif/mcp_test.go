@@ -3,11 +3,24 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/plugins/host"
 	"github.com/mcp-pif/mcp-pif/plugins/mcp/mcptest"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // does runs a command in the world, and returns what it prints and whether it succeeded.
@@ -96,4 +109,203 @@ func TestMCPCommands(t *testing.T) {
 	w.says(mcptest.Script{Noise: "TOKEN is missing", DieAt: "initialize"})
 	w.fails(append(append([]string{"mcp", "add", "third"}, flags...), line...), "TOKEN is missing", "doesn't start")
 	w.fails([]string{"mcp", "show", "second"}, "there is no server second", "but up")
+}
+
+// A server that may reach one origin reaches that through the proxy and nothing else: no other
+// origin by the proxy, nothing around it by TCP, UDP or a unix socket, and no name that leads
+// to this machine.
+func TestMCPNetwork(t *testing.T) {
+	t.Parallel()
+	if why := host.Isolation(); why != "" {
+		t.Skip(why)
+	}
+	w := newServedWorld(t)
+	var hits atomic.Int64
+	hello := func(words string) *httptest.Server {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			hits.Add(1)
+			_, _ = io.WriteString(w, words)
+		}))
+		t.Cleanup(s.Close)
+		t.Cleanup(s.CloseClientConnections)
+		return s
+	}
+	listed, other := hello("hello from the origin"), hello("hello from another")
+	socket := filepath.Join(t.TempDir(), "s")
+	unix, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close()
+	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packets.Close()
+
+	s := w.lock.Servers["up"]
+	s.Network = []string{listed.URL, "http://localhost:" + strings.Split(other.URL, ":")[2]}
+	w.write()
+	w.prints([]string{"mcp", "test", "up"}, "as they were accepted")
+	p := w.serve("--cap", "up.reach")
+	p.makes("reach", `r => !up.reach(r).text`, "up.reach")
+	for _, c := range []struct {
+		way, at string
+		reaches bool
+		says    string
+	}{
+		{"proxy", listed.URL, true, "hello from the origin"},
+		{"proxy", other.URL, false, "403"},
+		{"proxy", "http://localhost:" + strings.Split(other.URL, ":")[2], false, "502"},
+		{"proxy", strings.Replace(other.URL, "http:", "https:", 1), false, "Forbidden"},
+		{"direct", listed.URL, false, "failed"},
+		{"direct", other.URL, false, "failed"},
+		{"tcp", "1.1.1.1:443", false, "failed"},
+		{"tcp", strings.TrimPrefix(listed.URL, "http://"), false, "failed"},
+		{"udp", packets.LocalAddr().String(), false, "failed"},
+		{"unix", socket, false, "failed"},
+	} {
+		before := hits.Load()
+		r := p.call("run", string(cli.Marshal(map[string]any{"tool": "reach", "input": map[string]any{"way": c.way, "url": c.at}})))
+		if got := r.Content[0].Text; r.IsError || !strings.Contains(got, c.says) || (hits.Load() > before) != c.reaches {
+			t.Errorf("%s %s: %s, %d requests; want %q", c.way, c.at, got, hits.Load()-before, c.says)
+		}
+	}
+	if log := p.logged(); !strings.Contains(log, "origins") || !strings.Contains(log, "isn't among the origins") {
+		t.Errorf("the log tells neither of the layer nor of what was refused:\n%s", log)
+	}
+	p.end()
+
+	// Without a layer it isn't silent.
+	p = w.serve("--cap", "up.reach", "--sandbox=off")
+	p.makes("reach", `r => !up.reach(r).text`, "up.reach")
+	if got, failed := p.runs("reach", json.RawMessage(`{"way":"proxy","url":"`+listed.URL+`"}`)); failed || !strings.Contains(got, "hello from the origin") {
+		t.Error(got)
+	}
+	if log := p.logged(); !strings.Contains(log, "isn't held to its origins") {
+		t.Errorf("the log doesn't say that nothing holds it:\n%s", log)
+	}
+	p.end()
+}
+
+// A client with a person before it, who fills in n with 7.
+type clientWithPerson struct {
+	*mcp.ClientSession
+	t     *testing.T
+	mu    sync.Mutex
+	asked []*mcp.ElicitParams
+}
+
+// newClient starts this program for a client in a version of the protocol.
+func (w *servedWorld) newClient(version string, args ...string) *clientWithPerson {
+	w.t.Helper()
+	c := &clientWithPerson{t: w.t}
+	o := &mcp.ClientOptions{ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.asked = append(c.asked, r.Params)
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"n": 7}}, nil
+	}}
+	var err error
+	c.ClientSession, err = mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o).
+		Connect(w.t.Context(), &mcp.CommandTransport{Command: w.command(append([]string{"serve", "--log-level=error"}, args...)...)}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// does calls a tool of this program's.
+func (c *clientWithPerson) does(tool string, args map[string]any) (text string, failed bool) {
+	c.t.Helper()
+	res, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return res.Content[0].(*mcp.TextContent).Text, res.IsError
+}
+
+// A server that the operator lets ask reaches the user in the runs of tools that may ask
+// themselves: its words are in the margin or in quotes, the answer goes to it, both are on
+// record, and a replay asks nobody. Without either leave nobody is asked.
+func TestUpstreamAsks(t *testing.T) {
+	t.Parallel()
+	form := func(name, more string) string {
+		return fmt.Sprintf(`{"mode":"form","message":"How many?\n%[1]s","requestedSchema":{"type":"object","properties":{%[2]q:{"type":"integer","title":"T %[1]s","description":"D %[1]s","minimum":1%[3]s}},"required":[%[2]q]}}`, mcptest.Canary, name, more)
+	}
+	for i, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			w := newServedWorld(t)
+			if i == 0 {
+				w.lock.Servers["up"].Protocol = mcptest.Stateless
+				w.write()
+				w.says(mcptest.Script{Era: mcptest.Stateless})
+			}
+			policy := filepath.Join(t.TempDir(), "policy.json")
+			says := func(elicit bool) {
+				t.Helper()
+				text := fmt.Sprintf(`{"grant":["up.ask","ask"],"servers":{"up":{"elicit":%t}}}`, elicit)
+				if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			says(true)
+			c := w.newClient(era, "--policy", policy)
+			makes := func(name string, capabilities ...string) {
+				t.Helper()
+				if text, failed := c.does("evolve", map[string]any{"name": name, "code": `p => !up.ask({method: "elicitation/create", params: p}).text`, "capabilities": capabilities}); failed {
+					t.Fatal(text)
+				}
+			}
+			makes("may", "up.ask", "ask")
+			makes("may_not", "up.ask")
+			text, failed := c.does("run", map[string]any{"tool": "may", "input": form("n", "")})
+			if failed || !strings.Contains(text, `"n":7`) {
+				t.Errorf("it gives %s", text)
+			}
+			if len(c.asked) != 1 {
+				t.Fatalf("the user was asked %d times", len(c.asked))
+			}
+			asked, _ := json.Marshal(c.asked[0])
+			for _, want := range []string{`The MCP server \"up\" asks you`, `run of your tool \"may\", version 1`, `\n  |   How many?\n  |   ` + mcptest.Canary, `"title":"\"T ` + mcptest.Canary, `"description":"\"D ` + mcptest.Canary} {
+				if !strings.Contains(string(asked), want) {
+					t.Errorf("the user reads %s, without %s", asked, want)
+				}
+			}
+			for tool, input := range map[string]string{
+				"may_not": form("n", ""), "may": `{"mode":"url","message":"x","url":"https://evil.example/","elicitationId":"1"}`,
+			} {
+				if text, _ := c.does("run", map[string]any{"tool": tool, "input": input}); !strings.Contains(text, "decline") {
+					t.Errorf("%s: %s", tool, text)
+				}
+			}
+			for _, name := range []string{"password", "apiKey", "access_token", "PIN"} {
+				if text, _ := c.does("run", map[string]any{"tool": "may", "input": form(name, "")}); !strings.Contains(text, "decline") {
+					t.Errorf("%s: %s", name, text)
+				}
+			}
+			if len(c.asked) != 1 {
+				t.Errorf("the user was asked %d times", len(c.asked))
+			}
+			c.Close()
+			prints := func(want string, args ...string) string {
+				t.Helper()
+				out, err := w.command(args...).CombinedOutput()
+				if err != nil || !strings.Contains(string(out), want) {
+					t.Errorf("%q: %s, %v; want %s", args, out, err, want)
+				}
+				return string(out)
+			}
+			w.says(mcptest.Script{Silent: "tools/call"})
+			var runs []struct{ Run string }
+			if err := json.Unmarshal([]byte(prints("may", "journal", "runs", "--json")), &runs); err != nil || len(runs) == 0 {
+				t.Fatal(err)
+			}
+			prints("identical", "replay", runs[0].Run)
+			prints(`the server asked the user`, "journal", "show", runs[0].Run)
+			prints(`accept  {"n":7}`, "journal", "show", runs[0].Run)
+		})
+	}
 }

@@ -1,15 +1,25 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/term"
 )
 
 // TestReadmes runs the examples of the documents, so that none goes stale:
@@ -167,5 +177,212 @@ func (b *block) configuration(t *testing.T, dir string) {
 			}
 			p.end()
 		}
+	}
+}
+
+// kindCells returns what the table of plugins/README.md says of a kind: its operations,
+// its verbs, and the options that are its own.
+func kindCells(m *caps.Manifest) (operations, verbs, options string) {
+	var names, said, own []string
+	for _, o := range m.Operations {
+		names = append(names, strings.TrimPrefix(o.Name, m.Kind+"."))
+	}
+	for _, v := range m.Verbs {
+		said = append(said, v.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Options)) {
+		option := "`" + name + "`"
+		if values := m.Options[name]; len(values) > 0 {
+			option = "`" + name + "=` " + strings.Join(values, ", ")
+		}
+		own = append(own, option)
+	}
+	operations, verbs = strings.Join(names, ", "), strings.Join(said, ", ")
+	if verbs == operations {
+		verbs = "the same"
+	}
+	return operations, verbs, strings.Join(own, "; ")
+}
+
+// TestReadmeKinds: the table in plugins/README.md has every kind that ships, with its
+// operations, verbs and options, and no other; the root README names each.
+func TestReadmeKinds(t *testing.T) {
+	all, err := app.Kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const path = "../../plugins/README.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	in := false
+	for line := range strings.Lines(string(text)) {
+		in = strings.HasPrefix(line, "| kind |") || in && strings.HasPrefix(line, "|")
+		if !in || !strings.HasPrefix(line, "| [`") && !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		kind, _, _ := strings.Cut(strings.Trim(cells[0], "[`"), "`")
+		rows[kind] = cells
+	}
+	for kind, m := range all {
+		operations, verbs, options := kindCells(m)
+		want := fmt.Sprintf("%s | %s | %s", operations, verbs, options)
+		if cells := rows[kind]; len(cells) < 5 || strings.Join(cells[2:5], " | ") != want {
+			t.Errorf("%s: the row of %s is %q; in columns 3 to 5 there is to be %q", path, kind, cells, want)
+		}
+		delete(rows, kind)
+	}
+	for kind := range rows {
+		t.Errorf("%s: there is no kind %s", path, kind)
+	}
+	front, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind := range all {
+		if !regexp.MustCompile("`" + kind + "[.:`]").Match(front) {
+			t.Errorf("the root README doesn't name the kind %s", kind)
+		}
+	}
+}
+
+// TestKindsExamples: the example that help and faults show of each operation that ships is
+// code that asks for it with what it requires.
+func TestKindsExamples(t *testing.T) {
+	all, err := app.Kinds()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		for i := range m.Operations {
+			o := &m.Operations[i]
+			p, err := core.Compile([]byte(o.Example()))
+			if err != nil {
+				t.Errorf("%s: %s: %v", o.Name, o.Example(), err)
+				continue
+			}
+			effect, ok := p.Term().(*term.Effect)
+			if !ok || effect.Op != o.Name {
+				t.Errorf("%s: %s is no call of it", o.Name, o.Example())
+				continue
+			}
+			given, isRecord := effect.Argument().(*term.Record)
+			for _, p := range o.Params {
+				has := isRecord && slices.ContainsFunc(given.Fields, func(f term.Field) bool { return f.Key == p.Name })
+				if alone := !isRecord && p.Main; !p.Optional && !has && !alone {
+					t.Errorf("%s: %s lacks %s", o.Name, o.Example(), p.Name)
+				}
+			}
+		}
+	}
+}
+
+// steering does something to a terminal, or isn't seen there.
+const steering = "\u202e\u009b2J\u2066\u200b\u2028\U000e0041"
+
+// TestListsSteerNoTerminal: what a model put into names, descriptions, code, examples
+// and inputs reaches no terminal as it is, whatever command shows it.
+func TestListsSteerNoTerminal(t *testing.T) {
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	if err := os.Chmod(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	store := filepath.Join(t.TempDir(), "pif.db")
+	run := func(args []string, in string) (out, errs string) {
+		var stdout, stderr bytes.Buffer
+		command(args, strings.NewReader(in), &stdout, &stderr)
+		return stdout.String(), stderr.String()
+	}
+	messages := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c` + steering + `","version":"1"}}}` + "\n"
+	for _, call := range []string{
+		`{"name":"evolve","arguments":{"name":"a","description":"D","code":{"lam":"xS","body":{"concat":["S",{"var":"xS"}]}},"examples":[{"input":"S","expect":"SS"}]}}`,
+		`{"name":"evolve","arguments":{"name":"a","description":"DS","examples":[],"code":{"lam":"xS","body":{"concat":["SS",{"var":"xS"}]}}}}`,
+		`{"name":"a","arguments":{"input":"S"}}`,
+	} {
+		call = strings.ReplaceAll(call, "S", steering)
+		messages += `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + call + "}\n"
+	}
+	if out, errs := run([]string{"--store", store}, messages); strings.Contains(out, `"isError":true`) {
+		t.Fatal(out, errs)
+	}
+	exported, _ := run([]string{"journal", "export", "--store", store, "--kind", "run.started"}, "")
+	var started struct{ Run string }
+	if err := json.Unmarshal([]byte(strings.SplitN(exported, "\n", 2)[0]), &started); err != nil {
+		t.Fatal(err, exported)
+	}
+	for _, args := range [][]string{
+		{"tools", "list"}, {"tools", "list", "--json"}, {"tools", "show", "a"}, {"tools", "show", "a", "--json"},
+		{"tools", "history", "a"}, {"tools", "history", "a", "--json"}, {"tools", "diff", "a", "1", "2"}, {"tools", "export"},
+		{"tools", "show", steering}, {"tools", "diff", steering, "1"}, {"tools", "import", steering},
+		{"journal", "tail"}, {"journal", "show", "3"}, {"journal", "verify"}, {"journal", "verify", "--file", steering},
+		{"replay", started.Run}, {"replay", started.Run, "--json"}, {"replay", started.Run, "--trace"},
+		{"check", "--tool", "a"}, {"check", steering},
+		{"run", `"` + steering + `"`}, {"run", "--json", `"` + steering + `"`}, {"run", steering}, {"fmt", steering},
+		{"fmt", `"` + steering + `"`}, {"fmt", "--json", `{"lam":"` + steering + `","body":{"record":{"` + steering + `":1}}}`},
+		{"fmt", `{"lam":"` + steering + `","body":{"get":[{"var":"` + steering + `"},"` + steering + `"]}}`},
+		{"caps", "explain", steering}, {"doctor", "--policy", steering}, {"doctor", "--cap", steering}, {steering},
+	} {
+		if args[0] == "tools" || args[0] == "journal" || args[0] == "replay" || args[0] == "check" {
+			args = append(args, "--store", store)
+		}
+		out, errs := run(args, "")
+		if out+errs == "" {
+			t.Errorf("%q says nothing", args)
+		}
+		for _, text := range []string{out, errs} {
+			if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && cli.Steers(r) }); at >= 0 {
+				t.Errorf("%q prints %q", args, text[at:])
+			}
+		}
+	}
+}
+
+// TestExportedSteering: a document of tools says what it said, and goes back in; the
+// lines of a journal are as they were recorded, but on a terminal.
+func TestExportedSteering(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	store, other := filepath.Join(t.TempDir(), "pif.db"), filepath.Join(t.TempDir(), "other.db")
+	p := start(t, "--log-level=error", "--store", store).open()
+	p.makes("a", `{"lam":"x","body":{"concat":["`+steering+`",{"var":"x"}]}}`)
+	p.end()
+	var document, again bytes.Buffer
+	for _, c := range []struct {
+		args []string
+		in   string
+		out  *bytes.Buffer
+	}{
+		{[]string{"tools", "export", "--store", store}, "", &document},
+		{[]string{"tools", "import", "-", "--store", other}, "document", new(bytes.Buffer)},
+		{[]string{"tools", "export", "--store", other}, "", &again},
+	} {
+		var errs bytes.Buffer
+		in := c.in
+		if in != "" {
+			in = document.String()
+		}
+		if status := command(c.args, strings.NewReader(in), c.out, &errs); status != 0 {
+			t.Fatal(c.args, errs.String())
+		}
+	}
+	if document.String() != again.String() || !strings.Contains(document.String(), `\u202e\u009b2J`) {
+		t.Errorf("%s\nand again\n%s", document.String(), again.String())
+	}
+	var shown bytes.Buffer
+	lines := &cli.JSONLines{Out: &shown}
+	text := "{\"a\":\"" + steering + "\"}\n{\"b\":\"" + steering + "\"}\n"
+	for i := range len(text) { // a write may end within a character
+		if _, err := lines.Write([]byte(text[i : i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shown.String() != string(cli.EscapeJSON([]byte(text))) {
+		t.Errorf("%q", shown.String())
 	}
 }

@@ -14,7 +14,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -339,4 +341,129 @@ func like(want, got any) bool {
 		return true
 	}
 	return want == got
+}
+
+// prompted finds a prompt that waits for a line: a type has an arrow, too, and a list
+// of completions is followed by the line again.
+var prompted = regexp.MustCompile(`2004h(pif|\.\.\.)> `)
+
+// typing runs the repl on a terminal and types: typed FILE. Each line of the file
+// is typed, with Go's escapes and no return at its end, when the prompt has come.
+// What the terminal shows is the script's stdout.
+func typing(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: typed FILE")
+	}
+	cmd := exec.Command("script", "-qec", "mcp-pif repl", "/dev/null")
+	cmd.Env = append(cmd.Environ(), "TERM=xterm", "NO_COLOR="+ts.Getenv("NO_COLOR"), "XDG_STATE_HOME="+ts.Getenv("XDG_STATE_HOME"))
+	in, err := cmd.StdinPipe()
+	ts.Check(err)
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	defer cmd.Process.Kill()
+	timer := time.AfterFunc(receiveTime, func() { _ = cmd.Process.Kill() })
+	defer timer.Stop()
+	var screen bytes.Buffer
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		keys, err := strconv.Unquote(`"` + strings.ReplaceAll(strings.TrimSuffix(line, "\n"), `"`, `\"`) + `"`)
+		ts.Check(err)
+		shown := screen.Len()
+		for b := make([]byte, 4096); !prompted.Match(screen.Bytes()[shown:]); {
+			n, err := out.Read(b)
+			screen.Write(b[:n])
+			if err != nil {
+				ts.Fatalf("the repl ended before %s was typed:\n%s", line, screen.String())
+			}
+		}
+		_, err = io.WriteString(in, keys)
+		ts.Check(err)
+	}
+	_, _ = io.Copy(&screen, out)
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		ts.Fatalf("%v\n%s", err, screen.String())
+	}
+	_, err = ts.Stdout().Write(screen.Bytes())
+	ts.Check(err)
+}
+
+// readmeRun is a command of a README that runs a program, perhaps with an input.
+var readmeRun = regexp.MustCompile(`(?m)^\$ mcp-pif run '([^'\n]*)'(?: '?([^'\n]*)'?)?\n((?:[^$\n].*\n)*)`)
+
+// TestReadmesInRepl types the programs of the READMEs into the repl: each gives what
+// the README says of run.
+func TestReadmesInRepl(t *testing.T) {
+	typed := 0
+	for _, path := range []string{"../../README.md", "../README.md"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range blocks(string(text)) {
+			for _, m := range readmeRun.FindAllStringSubmatch(b.text, -1) {
+				typed++
+				entry := strings.TrimSpace(m[1] + " " + m[2])
+				cmd := self("mcp-pif", "repl")
+				cmd.Env = append(cmd.Environ(), "XDG_STATE_HOME="+t.TempDir())
+				cmd.Stdin = strings.NewReader(entry + "\n")
+				got, err := cmd.CombinedOutput()
+				want := strings.ReplaceAll(regexp.QuoteMeta(m[3]), "…", ".*?")
+				if err != nil || !regexp.MustCompile(`(?s)\A`+want+`\z`).Match(got) {
+					t.Errorf("%s: %s\ngave (%v)\n%s\nexpected\n%s", path, entry, err, got, m[3])
+				}
+			}
+		}
+	}
+	if typed < 5 {
+		t.Errorf("only %d programs of the READMEs were typed", typed)
+	}
+}
+
+// TestPrintedJSON: what turns the direction of text, or moves the cursor, is written
+// with escapes in what is printed as JSON, which says the same.
+func TestPrintedJSON(t *testing.T) {
+	for _, code := range []string{
+		"{\"add\":[\"\u202e\u0085\u2066\u200f\u061c\",1]}", "\u202e => 1", "x => {\"\u202e\": x + \"\u009b\u007f\"}",
+		"{\"\u202ea.b\":1}", "{\"call\":{\"tool\":\"\u202e\",\"input\":1}}", "x => \u202e",
+	} {
+		_, out := checked(t, "--json", code)
+		if strings.ContainsAny(out, "\u202e\u0085\u009b\u2066\u200f\u061c\u007f\x1b") {
+			t.Errorf("check --json %q prints %q", code, out)
+		}
+		if !json.Valid([]byte(out)) {
+			t.Errorf("check --json %q prints what is no JSON: %q", code, out)
+		}
+	}
+	// The escapes are the characters again.
+	_, out := checked(t, "--json", `{"lam":"x","body":{"record":{"\u202eé":{"var":"x"}}}}`)
+	var doc struct{ Type string }
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || !strings.Contains(doc.Type, `\u202eé`) {
+		t.Errorf("the type is %q: %v", doc.Type, err)
+	}
+}
+
+// TestFmtSaysTheSame: code that fmt wrote with escapes is the code that it read.
+func TestFmtSaysTheSame(t *testing.T) {
+	for _, code := range []string{
+		`"` + steering + `"`,
+		`{"lam":"` + steering + `","body":{"record":{"` + steering + `":{"get":[{"var":"` + steering + `"},"` + steering + `"]}}}}`,
+	} {
+		for _, asJSON := range []bool{false, true} {
+			once, err := formatted(code, asJSON)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(once, cli.Sanitize(once)) {
+				t.Errorf("fmt writes %q", once)
+			}
+			again, err := formatted(string(once), true)
+			if err != nil {
+				t.Fatalf("%q: %v", once, err)
+			}
+			if want, err := formatted(code, true); err != nil || !bytes.Equal(again, want) {
+				t.Errorf("%q is read back as %q, not %q: %v", once, again, want, err)
+			}
+		}
+	}
 }

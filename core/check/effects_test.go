@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -130,5 +131,192 @@ func TestUnused(t *testing.T) {
 	declared := []string{"fs.read:./a", "fs:./a", "fs.write:./b", "kv:x", "fetch:https://a.example", "call:t"}
 	if got := r.Unused(declared); !slices.Equal(got, []string{"fs.write:./b", "kv:x", "fetch:https://a.example", "call:t"}) {
 		t.Errorf("unused are %q", got)
+	}
+}
+
+// small is a tool of some 30 terms, as most are.
+const small = "(items, rate) => let total = sum(map(i => i.price * i.count, items)) in {total: total, tax: div(total * rate, 100)}"
+
+func BenchmarkSmallTool(b *testing.B) {
+	p, f := text.Parse([]byte(small), text.Options{Tool: "tool"})
+	if f != nil {
+		b.Fatal(f)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		check.Infer(p.Term, p.Source, check.Env{Tool: "tool"}, check.Budget{})
+	}
+}
+
+// A parameter that no type permits is used in one way or the other when it runs: what
+// it is then may come out.
+func TestConflictComesOut(t *testing.T) {
+	for _, src := range []string{
+		`x => if (if equal(type_of(x), "record") then "" else x) then x else replace(x, "a", "b")`,
+		`x => if x then x else replace(x, "a", "b")`,
+		`x => if (if equal(type_of(x), "record") then "" else x) then [x] else [replace(x, "a", "b")]`,
+	} {
+		p, f := text.Parse([]byte(src), text.Options{Tool: "tool"})
+		if f != nil {
+			t.Fatal(f)
+		}
+		r := check.Infer(p.Term, p.Source, check.Env{Tool: "tool"}, check.Budget{})
+		if r.Sound() || !strings.Contains(r.Type.String(), "string | ?") {
+			t.Errorf("%s\nis %s", src, r.Type)
+		}
+		if schema := string(check.OutputSchema(r)); strings.Contains(schema, `"type":"string"`) {
+			t.Errorf("%s\ngives, by its schema, %s", src, schema)
+		}
+	}
+}
+
+// A place that fails each time it is reached breaks a program, but for those that a
+// program may be meant to have.
+func TestBroken(t *testing.T) {
+	for _, c := range []struct {
+		src    string
+		broken int
+	}{
+		{`n => foo(n)`, 1},
+		{`n => if n < 0 then "a" + 1 else n`, 1},
+		{`n => map(x => x + "a", range(0, n))`, 1},
+		{`n => [n + "a", foo, n ++ 1]`, 3},
+		{`n => let f = x => x + "a" in if n < 0 then f(n) else f(1)`, 1},
+		{`n => n / 0`, 1},
+		{`n => try(n + "a")`, 0},
+		{`n => let f = x => x + "a" in try(f(n))`, 1},
+		{`n => quote(1 + "a")`, 0},
+		{`n => eval(quote(1 + "a"))`, 0},
+		{`n => raise("no")`, 0},
+		{`n => match n { 1 => 2 }`, 0},
+		{`match "a" { "b" => 1 }`, 0},
+		{`n => let x = 5 in if equal(type_of(x), "string") then x ++ foo else n`, 0},
+		{`n => let x = 5 in if equal(type_of(x), "string") then [1 + "a"] else [x + n]`, 0},
+		{`n => let x = 5 in if equal(type_of(x), "int") then [1 + "a"] else [n]`, 1},
+		{`n => if equal(type_of(n), "string") then length(n) + "a" else 0`, 1},
+		{`n => let f = x => if equal(type_of(x), "string") then x ++ "a" + 1 else x in [f(n), f(1)]`, 1},
+		{`r => get({a: 1}, "b")`, 1},
+		{`x + 1`, 0},
+		{`x + y`, 2},
+	} {
+		p, f := text.Parse([]byte(c.src), text.Options{Tool: "tool"})
+		if f != nil {
+			t.Fatal(c.src, f)
+		}
+		r := check.Infer(p.Term, p.Source, check.Env{Tool: "tool"}, check.Budget{})
+		if got := r.Broken(); len(got) != c.broken {
+			t.Errorf("%s\nhas the broken places %v, expected %d", c.src, got, c.broken)
+		}
+	}
+}
+
+// What can't be the argument of an operation is told before it runs, and what a caller
+// gives for it is typed by it.
+func TestArgument(t *testing.T) {
+	issues, err := check.ParseType("{labels?: list[string], owner: string, page?: int, sort?: {by: string, *: json} | string, where?: json}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, _ := check.ParseType("string | {path: string}")
+	for _, c := range []struct{ code, refused, typ string }{
+		{code: `!github.list({owner: "a"})`},
+		{code: `!github.list({owner: "a", page: 3, labels: ["x"], where: {a: [1, null]}})`},
+		{code: `!github.list({owner: "a", page: 10.0})`},
+		{code: `!github.list({owner: "a", sort: "up"})`},
+		{code: `!github.list({owner: "a", sort: {by: "x", more: 1}})`},
+		{code: `!github.list(parse_json("1"))`},
+		{code: `!fs.read("a")`}, {code: `!fs.read({path: "a"})`}, {code: `!other.op(1)`},
+		{code: `!github.list({owner: 3})`, refused: "github.list takes a string as owner, not an integer"},
+		{code: `!github.list({owner: "a", page: "3"})`, refused: "github.list takes an integer as page, not a string"},
+		{code: `!github.list({page: 3})`, refused: `github.list: the key "owner" is missing`},
+		{code: `!github.list({owner: "a", pages: 3})`, refused: `github.list: unknown key "pages"; did you mean "page"?`},
+		{code: `!github.list("a")`, refused: "github.list takes a record as its argument, not a string"},
+		{code: `!github.list({owner: "a", sort: {}})`, refused: `github.list: the key "by" is missing`},
+		{code: `!github.list({owner: "a", sort: 7})`, refused: "github.list takes a string or a record as sort, not an integer"},
+		{code: `!github.list({owner: "a", where: x => x})`, refused: "github.list takes values that JSON has as where, not a function"},
+		{code: `!fs.read(1)`, refused: "fs.read takes"},
+		{code: `x => if x then !github.list({owner: 1}) else !github.list({owner: "a"})`, refused: "github.list takes a string as owner"},
+		{code: `x => !github.list({owner: if x then 1 else "a"})`},
+		{code: `r => !github.list({owner: r.owner, page: r.page})`, typ: "({owner: string, page: int, *: any}) ->{github.list} data"},
+		{code: `o => !github.list({owner: o})`, typ: "(string) ->{github.list} data"},
+	} {
+		p, f := text.Parse([]byte(c.code), text.Options{Tool: "tool"})
+		if f != nil {
+			t.Errorf("%s: %v", c.code, f)
+			continue
+		}
+		r := check.Infer(p.Term, p.Source, check.Env{
+			Tool: "tool", Result: func(string) (*check.Type, bool) { return check.Data, true },
+			Argument: func(op string) (*check.Type, bool) {
+				typ, ok := map[string]*check.Type{"github.list": issues, "fs.read": read}[op]
+				return typ, ok
+			},
+		}, check.Budget{})
+		var all []string
+		for _, d := range r.Diagnostics {
+			all = append(all, d.Message)
+		}
+		if got := strings.Join(all, "; "); (c.refused == "") != (got == "") || !strings.Contains(got, c.refused) {
+			t.Errorf("%s: %q, not %q", c.code, got, c.refused)
+		}
+		if c.typ != "" && r.Type.String() != c.typ {
+			t.Errorf("%s: %s, not %s", c.code, r.Type, c.typ)
+		}
+	}
+}
+
+// TestNotes: what is compared and can never be equal is a note, and so is a quotient
+// that is used as if it had digits after the point.
+func TestNotes(t *testing.T) {
+	for _, c := range []struct{ code, want string }{
+		{`s => length(s) == "2"`, "line 1, column 16: this is never true: an integer and a string"},
+		{`n => n + 1 != "2"`, "line 1, column 13: this is never true: a number and a string"},
+		{`n => n + 1 > 0 and n == "a"`, "line 1, column 22: this is never true: a number and a string"},
+		{`x => match to_text(x) { 1 => 2; _ => 3 }`, "column 25: this is never true"},
+		{`x => x == 1 or x == "a"`, ""},
+		{`(a, b) => a == b`, ""},
+		{`r => r.kind == "a"`, ""},
+		{`x => match x { 1 => 2; "a" => 3; _ => 4 }`, ""},
+		{`let f = x => x == 1 in [f(1), f("a")]`, ""},
+		{`xs => unique(xs)`, ""},
+		{`n => (n + 1) * 1.5 == 2`, ""},
+		{`xs => round_dec(sum(xs) / length(xs), 2, "half_up")`, "line 1, column 25: / of two integers is rounded down"},
+		{`n => to_dec(n / 2)`, "line 1, column 15: / of two integers is rounded down"},
+		{`n => n / 2 * 1.5`, "line 1, column 8: / of two integers is rounded down"},
+		{`xs => round(sum(xs) / length(xs), 2)`, "line 1, column 21: / of two integers is rounded down"},
+		{`n => n / 2.0 * 1.5`, ""},
+		{`n => n / 2 + 1`, ""},
+	} {
+		var got []string
+		for _, n := range reportOf(t, c.code).Notes {
+			got = append(got, fmt.Sprintf("line %d, column %d: %s", n.Line, n.Col, n.Message))
+		}
+		if said := strings.Join(got, "\n"); !strings.Contains(said, c.want) || c.want == "" && said != "" {
+			t.Errorf("%s: the notes are %q, want %q", c.code, said, c.want)
+		}
+	}
+}
+
+// TestWanted: a parameter that is compared only with literals of one kind is read as
+// that kind, wherever its type leaves it open.
+func TestWanted(t *testing.T) {
+	for _, c := range []struct{ code, input, want string }{
+		{`n => n == 1`, `"1"`, `[1]`},
+		{`n => if n == 1 or n == 2.5 then n else 0`, `"2.5"`, `[2.5]`},
+		{`r => r.n == 1`, `{"n":"1"}`, `[{"n":1}]`},
+		{`x => x == true`, `"true"`, `[true]`},
+		{`n => n == 1`, `"one"`, `["one"]`},
+		{`s => s == "1"`, `"1"`, `["1"]`},
+		{`x => x == 1 or x == "1"`, `"1"`, `["1"]`},
+		{`x => x == 1 or x == [1]`, `"1"`, `["1"]`},
+		{`n => eq(n, 1)`, `"1"`, `[1]`},
+	} {
+		d, f := check.Read(json.RawMessage(c.input), reportOf(t, c.code), nil)
+		if f != nil {
+			t.Fatal(f)
+		}
+		if got := fmt.Sprintf("%s", d.Values); got != c.want {
+			t.Errorf("%s with %s reads %s, want %s", c.code, c.input, got, c.want)
+		}
 	}
 }

@@ -2,11 +2,20 @@ package check_test
 
 import (
 	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/mcp-pif/mcp-pif/core/check"
+	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
+	"github.com/mcp-pif/mcp-pif/core/prim/gen"
+	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
+	"pgregory.net/rapid"
 )
 
 // drawType is any type.
@@ -154,5 +163,179 @@ func TestWithin(t *testing.T) {
 		if why := check.Within(a, b); (why == "") != c.is {
 			t.Errorf("%s within %s: %q", a, b, why)
 		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the types that are inferred into testdata")
+
+// described is a report as testdata/types.txt has it: the type, then a line for
+// each diagnostic and each dynamic place.
+func described(r *check.Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "    %s\n", r.Type)
+	for _, d := range r.Diagnostics {
+		fmt.Fprintf(&b, "    ! %s at %d:%d: %s\n", d.Kind, d.Line, d.Col, d.Message)
+	}
+	for _, d := range r.Dynamic {
+		fmt.Fprintf(&b, "    ? %s at %d:%d\n", d.Reason, d.Line, d.Col)
+	}
+	return b.String()
+}
+
+// TestTypes: the types of terms in the text form, as the code of a tool.
+func TestTypes(t *testing.T) {
+	const name = "testdata/types.txt"
+	src, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	n := 0
+	for i, entry := range strings.Split(strings.TrimSpace(string(src)), "\n\n") {
+		if strings.HasPrefix(entry, "#") {
+			out.WriteString(entry + "\n\n")
+			continue
+		}
+		n++
+		code, want, _ := strings.Cut(entry, "\n")
+		p, f := text.Parse([]byte(code), text.Options{Tool: "t"})
+		if f != nil {
+			t.Fatalf("entry %d: %v\n%s", i, f, code)
+		}
+		r := check.Infer(p.Term, p.Source, check.Env{Tool: "t"}, check.Budget{})
+		got := described(r)
+		if strings.TrimSpace(got) != strings.TrimSpace(want) && !*update {
+			t.Errorf("%s\ngot\n%swant\n%s", code, got, want)
+		}
+		out.WriteString(code + "\n" + got + "\n")
+		again, err := check.ParseType(r.Type.String())
+		if err != nil || again.String() != r.Type.String() {
+			t.Errorf("%s\nis read back as %v (%v)", r.Type, again, err)
+		}
+	}
+	if n < 150 {
+		t.Errorf("%d terms are few", n)
+	}
+	if *update {
+		if err := os.WriteFile(name, []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDerivation: each term's type agrees with those of its operands, by
+// subtyping alone.
+func TestDerivation(t *testing.T) {
+	w := newWorld(t)
+	derived, terms := 0, 0
+	for seed := range trials(20_000) {
+		r := rand.New(rand.NewPCG(uint64(seed), 31))
+		src := gen.Term(r.IntN, 1+r.IntN(60), gen.Options{Records: true})
+		if seed%2 == 0 {
+			src, _ = gen.Function(r.IntN, 1+r.IntN(60), gen.Options{Records: true})
+		}
+		p := code(t, "", src)
+		d := check.Derive(p.Term, p.Source, w.env(""), check.Budget{})
+		if !d.Report().Sound() {
+			continue
+		}
+		derived++
+		within := func(at term.Term, a, b *check.Type) {
+			terms++
+			if a == nil || b == nil {
+				return // not evaluated
+			}
+			if why := check.Within(a, b); why != "" {
+				t.Fatalf("seed %d: %T at %d: %s\n%s\n%s\n%s", seed, at, at.Pos(), why, a, b, src)
+			}
+		}
+		var walk func(n term.Term) bool
+		walk = func(n term.Term) bool {
+			switch n := n.(type) {
+			case *term.Quote:
+				return true
+			case *term.If:
+				within(n, d.Type(n.Then), d.Type(n))
+				within(n, d.Type(n.Else), d.Type(n))
+				within(n, d.Type(n.Cond), check.Bool)
+			case *term.App:
+				// Parts of a type that has a name hold that name, and mean nothing alone.
+				if f := d.Type(n.Func); f != nil && f.IsFunction() && f.Name == "" {
+					within(n, d.Type(n.Arg), f.Param)
+					within(n, f.Result, d.Type(n))
+				}
+			case *term.List:
+				for _, item := range n.Items {
+					within(n, d.Type(item), d.Type(n).Item)
+				}
+			case *term.Prim:
+				if row := prim.Get(n.ID); row.Eval != nil {
+					for i, a := range n.Args {
+						if k := row.Params[i].Kinds; k&prim.KindAny != prim.KindAny && d.Type(a) != nil && d.Type(a).Kinds&^k != 0 {
+							t.Fatalf("seed %d: operand %d of %s is of type %s\n%s", seed, i, row.Name, d.Type(a), src)
+						}
+					}
+				}
+			}
+			return term.Children(n, walk)
+		}
+		walk(p.Term)
+	}
+	t.Logf("%d derivations, %d times a type in another", derived, terms)
+	if derived < 100 || terms < 500 {
+		t.Error("too few: the test shows little")
+	}
+}
+
+// large is programs of about 10,000 nodes, by what they are made of.
+func large() map[string]string {
+	repeat := func(n int, before, after, inner string) string {
+		return strings.Repeat(before, n) + inner + strings.Repeat(after, n)
+	}
+	var lets, list, records strings.Builder
+	for i := range 1_200 {
+		fmt.Fprintf(&lets, `["f%d",{"lam":"x","body":{"add":[{"var":"x"},{"app":[{"var":"f%d"},%d]}]}}],`, i+1, i, i)
+		fmt.Fprintf(&list, `{"map":[{"lam":"x","body":{"mul":[{"var":"x"},%d]}},[1,2,3]]},`, i)
+		fmt.Fprintf(&records, `{"record":{"id":%d,"name":"n","tags":["a"],"at":{"pair":[1,2]}}},`, i)
+	}
+	return map[string]string{
+		"deep":    `{"lam":"n","body":` + repeat(4_900, `{"add":[1,`, `]}`, `{"var":"n"}`) + `}`,
+		"lets":    `{"let":[["f0",{"lam":"x","body":{"var":"x"}}],` + strings.TrimSuffix(lets.String(), ",") + `],"in":{"app":[{"var":"f1200"},1]}}`,
+		"maps":    `[` + strings.TrimSuffix(list.String(), ",") + `]`,
+		"records": `{"map":[{"lam":"r","body":{"get":[{"var":"r"},"id"]}},[` + strings.TrimSuffix(records.String(), ",") + `]]}`,
+		"matches": `{"lam":"x","body":` + repeat(350, `{"match":{"var":"x"},"with":[[{"pair":[{"var":"a"},"_"]},{"var":"a"}],[[{"var":"h"},{"rest":"_"}],{"var":"h"}],["_",`, `]]}`, `0`) + `}`,
+		"pairs":   `{"let":[["p0",{"pair":[1,2]}],` + doubling(60) + `],"in":{"var":"p60"}}`,
+	}
+}
+
+// doubling is pairs of the same pair, over and over: a type of 2^n parts.
+func doubling(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `["p%d",{"pair":[{"var":"p%d"},{"var":"p%[2]d"}]}],`, i+1, i)
+	}
+	return strings.TrimSuffix(b.String(), ",")
+}
+
+func size(t term.Term) int {
+	n := 1
+	term.Children(t, func(c term.Term) bool { n += size(c); return true })
+	return n
+}
+
+func BenchmarkInfer(b *testing.B) {
+	for name, src := range large() {
+		b.Run(name, func(b *testing.B) {
+			p, f := parse.Code([]byte(src), parse.Options{})
+			if f != nil {
+				b.Fatal(f)
+			}
+			var r *check.Report
+			for b.Loop() {
+				r = check.Infer(p.Term, p.Source, check.Env{}, check.Budget{})
+			}
+			b.ReportMetric(float64(size(p.Term)), "nodes")
+			b.ReportMetric(float64(r.Steps), "steps")
+		})
 	}
 }

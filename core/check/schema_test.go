@@ -3,15 +3,17 @@ package check_test
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
+	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
@@ -316,5 +318,145 @@ func TestNarrow(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestShape: a shape lets through what a JSON Schema library does.
+func TestShape(t *testing.T) {
+	schemas := []string{
+		`{}`, `{"description":"type any"}`, `{"type":"integer"}`, `{"type":"string"}`, `{"type":"boolean"}`, `{"type":"null"}`, `{"type":"number"}`,
+		`{"type":"array"}`, `{"type":"array","items":{"type":"integer"}}`, `{"type":"object"}`,
+		`{"anyOf":[{"type":"integer"},{"type":"object","properties":{"dec":{"type":"string"}},"required":["dec"],"additionalProperties":false}]}`,
+		`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"}},"required":["a"],"additionalProperties":false}`,
+		`{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":{"type":"string"}}`,
+		`{"type":"object","additionalProperties":{"type":"array","items":{"anyOf":[{"type":"null"},{"type":"boolean"}]}}}`,
+		`{"type":"object","properties":{"pair":{"type":"array","items":{},"minItems":2,"maxItems":2}},"required":["pair"],"additionalProperties":false}`,
+	}
+	results := []string{
+		`5`, `-5`, `0`, `"5"`, `""`, `true`, `false`, `null`, `[]`, `[1,2]`, `[1,"a"]`, `[1,2,3]`, `{}`, `{"dec":"1.5"}`, `{"dec":5}`, `{"dec":"1.5","a":1}`,
+		`{"a":1}`, `{"a":"1"}`, `{"a":1,"b":"x"}`, `{"a":1,"b":2}`, `{"a":1,"c":"x"}`, `{"a":1,"c":[]}`, `{"b":"x"}`, `{"c":[null,true]}`, `{"c":[1]}`,
+		`{"pair":[1,2]}`, `{"pair":[1]}`, `{"pair":[1,2,3]}`, `{"pair":1}`, ` [ 1 , 2 ] `, ` { "a" : 1 } `, `{"\u0061":1}`,
+	}
+	for _, src := range schemas {
+		var library jsonschema.Schema
+		if err := json.Unmarshal([]byte(src), &library); err != nil {
+			t.Fatal(err)
+		}
+		resolved, err := library.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shape, err := check.ParseShape([]byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, result := range results {
+			var v any
+			if err := json.Unmarshal([]byte(result), &v); err != nil {
+				t.Fatal(err)
+			}
+			if want := resolved.Validate(v) == nil; shape.Holds([]byte(result)) != want {
+				t.Errorf("%s holds %s: %t, the library says %t", src, result, !want, want)
+			}
+		}
+	}
+}
+
+// What an operation answers is told in a word, and as nothing else where other
+// values come with it.
+func TestDataInAWord(t *testing.T) {
+	for src, want := range map[string]string{
+		"x => !fs.read(x)":                               "(any) ->{fs.read} data",
+		"x => {a: !fs.read(x), b: 1}":                    "(any) ->{fs.read} {a: data, b: int}",
+		"x => [!fs.read(x), x]":                          "(a) ->{fs.read} list[data | a]",
+		"x => if x > 1 then !fs.read(x) else 1":          "(num) ->{fs.read} data",
+		"x => if x > 1 then !fs.read(x) else [1]":        "(num) ->{fs.read} num | bool | string | unit | list[int | ?] | pair[?, ?] | {*: ?} | code",
+		"x => if x > 1 then !fs.read(x) else [y => y]":   "(num) ->{fs.read} num | bool | string | unit | list[((a) -> a) | ?] | pair[?, ?] | {*: ?} | code",
+		"x => if x > 1 then !fs.read(x) else (y => y)":   "(num) ->{fs.read} num | bool | string | unit | list[?] | pair[?, ?] | {*: ?} | ((a) -> a) | code",
+		"x => let r = !fs.read(x) in (r, length(r) + 1)": "(any) ->{fs.read} pair[data, int]",
+	} {
+		p, f := text.Parse([]byte(src), text.Options{Tool: "tool"})
+		if f != nil {
+			t.Fatal(f)
+		}
+		r := check.Infer(p.Term, p.Source, check.Env{Tool: "tool", Result: func(string) (*check.Type, bool) { return check.Data, true }}, check.Budget{})
+		if got := r.Type.String(); got != want {
+			t.Errorf("%s\nis  %s\nnot %s", src, got, want)
+		}
+	}
+}
+
+// TestWiden: a run that succeeded widens the parts of a type that it doesn't fit, and
+// nothing else.
+func TestWiden(t *testing.T) {
+	for _, c := range []struct{ code, input, want string }{
+		{`n => n * 2`, `3`, `(num) -> num`},
+		{`n => n * 2`, `"3"`, `(num) -> num`}, // it is read as 3
+		{`n => n * 2`, `{"input":3}`, `(num) -> num`},
+		{`n => n * 2`, `"x"`, `(any) -> num`},
+		{`n => n * 2`, `[3]`, `(any) -> num`},
+		{`xs => sum(xs)`, `[1,"x"]`, `(list[any]) -> num`},
+		{`r => r.a + r.b`, `{"a":1,"b":"x"}`, `({a: num, b: any, *: any}) -> num`},
+		{`r => r.a + r.b`, `{"a":1}`, `({a: num, b?: num, *: any}) -> num`},
+		{`(k, n) => n + k`, `{"k":"A","n":1}`, `(any) -> (num) -> num`},
+		{`(k, n) => n + k`, `[1,2]`, `(num) -> (num) -> num`},
+		{`(k, n) => n + k`, `{"k":1}`, `(num) -> (num) -> num`}, // it can't be read
+		{`x => y => x + y`, `7`, `(num) -> (num) -> num`},
+		{`1 + 1`, `null`, `int`},
+	} {
+		p, err := core.CompileText("t", []byte(c.code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := check.Infer(p.Term(), nil, check.Env{}, check.Budget{})
+		before := r.Type.String()
+		w := r.Widen(json.RawMessage(c.input))
+		if got := w.Type.String(); got != c.want {
+			t.Errorf("%s with %s has the type %s, not %s", c.code, c.input, got, c.want)
+		}
+		if wide := c.want != before; w.Sound() == wide || r.Type.String() != before {
+			t.Errorf("%s with %s is sound: %v", c.code, c.input, w.Sound())
+		}
+		if again := w.Widen(json.RawMessage(c.input)); again != w {
+			t.Errorf("%s with %s is %s when it is widened again", c.code, c.input, again.Type)
+		}
+	}
+}
+
+// TestRows: of the examples of every row, those that succeed have no
+// diagnostic at their root, which is evaluated, those that fail by their types
+// aren't sound, and nothing is known by its kind alone.
+func TestRows(t *testing.T) {
+	told, failing := 0, 0
+	for i := range prim.Table {
+		row := &prim.Table[i]
+		for _, x := range row.Examples {
+			p, f := parse.Code([]byte(x.Code), parse.Options{})
+			if f != nil {
+				continue // how it fails
+			}
+			r := check.Infer(p.Term, p.Source, check.Env{}, check.Budget{})
+			for _, d := range r.Dynamic {
+				if d.Reason == check.ReasonRow {
+					t.Errorf("%s: %s", x.Code, d.Message)
+				}
+			}
+			switch {
+			case x.Want != "" && slices.ContainsFunc(r.Diagnostics, func(d check.Diagnostic) bool { return d.At == "" }):
+				t.Errorf("%s succeeds, and is to fail: %v", x.Code, r.Diagnostics)
+			case x.Fault == fault.TypeError && x.Input == "" || x.Fault == fault.Unbound:
+				failing++
+				if len(r.Diagnostics) > 0 {
+					told++
+				}
+				if r.Sound() {
+					t.Errorf("%s fails with %s, and is to be sound: %s", x.Code, x.Fault, r.Type)
+				}
+			}
+		}
+	}
+	t.Logf("of %d examples that fail by their types %d have a diagnostic", failing, told)
+	if told*10 < failing*7 {
+		t.Error("too few are told of")
 	}
 }

@@ -2,10 +2,13 @@ package eval_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/eval"
+	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
 // A loop through functions that were made in evals takes no space, however
@@ -76,5 +79,119 @@ func TestNarrowedParameters(t *testing.T) {
 				trial{code: code, input: "null", reply: echo, budgets: core.Budgets{Steps: 100_000, Memory: 4 << 20, Depth: 100}, slice: uint64(k % 3)}.check(t)
 			}
 		}
+	}
+}
+
+// doubled is code in which b is a string that was doubled so many times.
+func doubled(times, rest string) string {
+	return `let b = fold(p => fst(p) ++ fst(p), "x", range(0, ` + times + `)) in ` + rest
+}
+
+func mustCompileText(t testing.TB, code string) *core.Program {
+	t.Helper()
+	p, err := core.CompileText("", []byte(code))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, code)
+	}
+	return p
+}
+
+// allocated is how many bytes Go was asked for while f ran.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// A string of a megabyte that stands thousands of times in a list is a megabyte
+// in the machine; no operation may copy each of them before it has looked
+// whether the run can pay for that.
+func TestSharedStringsAreNotCopiedUnpaid(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		want fault.Kind
+	}{
+		{`length(join(repeat(3000, b), "-"))`, fault.OutOfMemory},
+		{`length(keys(from_entries(repeat(3000, (b, 1)))))`, fault.OutOfMemory},
+		{`contains(repeat(3000, b), 5)`, ""},
+		{`contains(repeat(3000, b), "x")`, ""},
+		{`contains(repeat(3000, {a: b}), {a: b, b: b})`, ""},
+		{`type_of(to_code({op: "list", args: repeat(3000, {op: "string", value: b})}))`, fault.OutOfMemory},
+		{`fold(p => type_of(b), 0, range(0, 3000))`, ""},
+		{`fold(p => equal(b, "x"), 0, range(0, 3000))`, ""},
+	} {
+		p := mustCompileText(t, doubled("20", c.code))
+		n := allocated(func() {
+			m := p.Start(core.Input{}, core.Budgets{Steps: 100_000_000}, nil)
+			defer m.Release()
+			m.Run(0)
+			if f := m.Fault(); c.want == "" && f != nil || c.want != "" && (f == nil || f.Kind != c.want) {
+				t.Errorf("%s: %v", c.code, f)
+			}
+		})
+		if n > 256<<20 {
+			t.Errorf("%s: Go was asked for %d MiB", c.code, n>>20)
+		}
+	}
+}
+
+// What is copied for an operation that costs a step counts for the slice: a
+// caller who wants to stop gets to it after one of them, not after thousands.
+func TestCopyingCountsForTheSlice(t *testing.T) {
+	for _, op := range []string{`starts_with(b, "y")`, `equal(compare(b, "x"), 2)`, `has({a: 1}, b)`, `get({a: 1}, b, false)`} {
+		p := mustCompileText(t, doubled("20", `fold(p => if `+op+` then 1 else 2, 0, range(0, 100))`))
+		m := p.Start(core.Input{}, core.Budgets{}, nil)
+		slices := 0
+		for m.Run(2000) == core.Paused {
+			slices++
+		}
+		if m.Fault() != nil {
+			t.Fatal(m.Fault())
+		}
+		m.Release()
+		if slices < 90 {
+			t.Errorf("%s: a hundred copies of a megabyte in %d slices", op, slices)
+		}
+	}
+}
+
+// Code that a program makes counts with its names, its literals and its text,
+// in the run's budget and in the pool.
+func TestCodeMadeIsCounted(t *testing.T) {
+	for _, node := range []string{`{op: "string", value: b}`, `{op: "var", name: b}`, `{op: "record", keys: [b], args: [{op: "int", value: 1}]}`, `{op: "lam", param: b, args: [{op: "int", value: 1}]}`} {
+		p := mustCompileText(t, doubled("20", `fold(p => type_of(to_code(`+node+`)), 0, range(0, 500))`))
+		m := p.Start(core.Input{}, core.Budgets{Steps: 100_000_000}, nil)
+		held := eval.PoolHeld()
+		most := int64(0)
+		for m.Run(500) == core.Paused {
+			most = max(most, eval.PoolHeld()-held)
+		}
+		if f := m.Fault(); f == nil || f.Kind != fault.OutOfMemory {
+			t.Errorf("%.40s: 500 times a megabyte of code: %v", node, f)
+		}
+		if most < 32<<20 {
+			t.Errorf("%.40s: the pool lent no more than %d MiB", node, most>>20)
+		}
+		m.Release()
+		if now := eval.PoolHeld(); now > held {
+			t.Errorf("%.40s: %d bytes are held after the end", node, now-held)
+		}
+	}
+}
+
+// What is shared and small stays as cheap as it was.
+func TestEntriesWithSharedKeys(t *testing.T) {
+	p := mustCompileText(t, doubled("10", `from_entries([(b, 1), (b, 2)])`))
+	m := p.Start(core.Input{}, core.Budgets{}, nil)
+	defer m.Release()
+	m.Run(0)
+	if f := m.Fault(); f != nil {
+		t.Fatal(f)
+	}
+	enc, f := m.Encode(4 << 10)
+	if f != nil || string(enc.JSON) != `{"`+strings.Repeat("x", 1024)+`":2}` {
+		t.Errorf("%v %.50s", f, enc.JSON)
 	}
 }

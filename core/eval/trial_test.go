@@ -2,7 +2,11 @@ package eval_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"testing"
 
 	"github.com/mcp-pif/mcp-pif/core"
@@ -210,4 +214,235 @@ func (tr trial) agree(t testing.TB, got, want vectors.Outcome) {
 func same(a, b vectors.Outcome) bool {
 	return a.Kind == b.Kind && a.Type == b.Type && a.Steps == b.Steps && a.At == b.At &&
 		a.In == b.In && a.EvalDepth == b.EvalDepth && string(a.Result) == string(b.Result) && a.Asked == b.Asked
+}
+
+// TestCompareShort: integers and strings are compared as the reference does, and for as
+// many steps: on both sides of the length from which a comparison takes some.
+func TestCompareShort(t *testing.T) {
+	texts := []string{`""`, `"a"`, `"b"`, `"é"`, `concat("a", "b")`, `concat(s, "x")`, `concat("x", s)`}
+	for _, n := range []int{502, 503, 504, 505, 1100} {
+		texts = append(texts, fmt.Sprintf("%q", strings.Repeat("a", n)), fmt.Sprintf("%q", strings.Repeat("a", n-1)+"b"))
+	}
+	numbers := []string{"0", "-1", "1", "4611686018427387903", "-4611686018427387904", "9223372036854775808", "n", "n - 1"}
+	for _, of := range [][]string{texts, numbers, {"true", "1", `"1"`, "1.0"}} {
+		for _, a := range of {
+			for _, b := range of {
+				for _, op := range []string{"compare", "equal"} {
+					code := fmt.Sprintf("s => n => %s(%s, %s)", op, a, b)
+					code = `x => (` + code + `)("` + strings.Repeat("a", 502) + `")(4611686018427387903)`
+					trial{code: string(mustCompileText(t, code).Canonical()), input: "null"}.check(t)
+				}
+			}
+		}
+	}
+	code := `xs => [sort(xs), sort_by(x => 0 - x, xs), unique(xs), sort(map(x => to_text(x), xs))]`
+	trial{code: string(mustCompileText(t, code).Canonical()), input: "[3,1,2,9,3,-7,4]"}.check(t)
+}
+
+// TestContains: plain values are looked for in a list as the reference does it, for as
+// many steps, and so are those that aren't plain.
+func TestContains(t *testing.T) {
+	items := []string{"1", "2", `"a"`, `"b"`, `"` + strings.Repeat("a", 700) + `"`, "true", "null", "[]", "1.0", "[1]", `concat("` + strings.Repeat("b", 60) + `", "a")`, "9223372036854775808"}
+	for _, n := range []int{0, 1, 5, 70, 3000} {
+		for _, part := range items {
+			for _, list := range []string{"range(0, %d)", "map(x => to_text(x), range(0, %d))", "[" + strings.Join(items[:8], ", ") + ", %d]", "[" + strings.Join(items, ", ") + ", %d]"} {
+				code := fmt.Sprintf("x => let xs = %s in [contains(xs, %s), type_of(%s)]", fmt.Sprintf(list, n), part, part)
+				trial{code: string(mustCompileText(t, code).Canonical()), input: "1"}.check(t)
+			}
+		}
+	}
+}
+
+// TestDecimalsInLoop: sums, differences and products of decimals and integers are those of
+// the reference, on both sides of what the loop computes itself.
+func TestDecimalsInLoop(t *testing.T) {
+	stressedNot()
+	r := rand.New(rand.NewPCG(7, 21))
+	edges := []uint64{0, 1, 2, 1<<31 - 2, 1<<31 - 1, 1 << 31, 1<<32 + 1, 1<<61 - 1, 1 << 62, 1<<63 - 1, 1 << 63, 1<<64 - 5, 1<<64 - 1}
+	number := func() string {
+		n := edges[r.IntN(len(edges))]
+		if r.IntN(2) == 0 {
+			n = r.Uint64() >> r.IntN(64)
+		}
+		s := fmt.Sprint(n)
+		if scale := []int{0, 0, 1, 2, 2, 8, 9, 10, 18, 19, 40, 130}[r.IntN(12)]; scale > 0 {
+			s = strings.Repeat("0", max(0, scale+1-len(s))) + s
+			s = s[:len(s)-scale] + "." + s[len(s)-scale:]
+		}
+		if r.IntN(3) == 0 {
+			s = "-" + s
+		}
+		return fmt.Sprintf(`{"dec":%q}`, s)
+	}
+	ints := []string{"0", "1", "-1", "7", "2147483647", "-2147483648", "4611686018427387903", "-4611686018427387904"}
+	for range full(5_000, 300) {
+		a, b := number(), number()
+		switch r.IntN(6) {
+		case 0:
+			a = ints[r.IntN(len(ints))]
+		case 1:
+			b = ints[r.IntN(len(ints))]
+		}
+		// Twice, so that operands are what the machine made itself, too.
+		code := fmt.Sprintf(`{"let":[["a",%s],["b",%s],["s",{"add":[{"var":"a"},{"var":"b"}]}],["d",{"sub":[{"var":"a"},{"var":"b"}]}],["m",{"mul":[{"var":"a"},{"var":"b"}]}]],
+			"in":[{"var":"s"},{"var":"d"},{"var":"m"},{"sub":[{"var":"s"},{"var":"a"}]},{"add":[{"var":"d"},{"var":"s"}]},{"mul":[{"var":"d"},{"var":"b"}]},
+			{"sub":[{"var":"d"},{"var":"d"}]},{"equal":[{"var":"s"},{"var":"d"}]},{"lt":[{"var":"m"},{"var":"s"}]},{"sub":[{"var":"b"},"x"]}]}`, a, b)
+		if r.IntN(2) == 0 {
+			code = strings.Replace(code, `,{"sub":[{"var":"b"},"x"]}`, "", 1)
+		}
+		trial{code: code, budgets: core.Budgets{Steps: 100_000, Memory: 4 << 20, Depth: 100}}.check(t)
+	}
+}
+
+// TestStressInputs: a function that waits for its next input stays what it is
+// through every collection, while that input is made and while effects are away.
+func TestStressInputs(t *testing.T) {
+	for _, c := range []struct {
+		code   string
+		inputs []string
+		want   string
+	}{
+		{`{"lam":["a","b","c"],"body":[{"var":"a"},{"var":"b"},{"var":"c"}]}`, []string{`["x","y"]`, `{"concat":["p","q"]}`, `{"lam":"z","body":1}`}, `[["x","y"],"pq","<function>"]`},
+		{`{"lam":"a","body":{"let":[["r",{"concat":[{"var":"a"},"!"]}]],"in":{"lam":"b","body":{"pair":[{"var":"r"},{"var":"b"}]}}}}`, []string{`{"concat":["p","q"]}`, `{"fold":[{"lam":"p","body":{"cons":[{"snd":{"var":"p"}},{"fst":{"var":"p"}}]}},[],[1,2,3]]}`}, `{"pair":["pq!",[3,2,1]]}`},
+		{`{"let":[["s",{"concat":["a","b"]}]],"in":{"lam":["a","b"],"body":[{"var":"s"},{"var":"a"},{"var":"b"}]}}`, []string{`"1x"`, `{"eval":{"quote":{"concat":["c","d"]}}}`}, `["ab","1x","cd"]`},
+		{`{"lam":"a","body":{"let":[["r",{"fs.read":{"concat":["f",{"var":"a"}]}}]],"in":{"lam":"b","body":{"let":[["s",{"fs.read":{"var":"b"}}]],"in":[{"var":"a"},{"var":"r"},{"var":"b"},{"var":"s"}]}}}}`, []string{`"1x"`, `{"concat":["c","d"]}`}, `["1x","f1x","cd","cd"]`},
+	} {
+		p, err := core.CompileTool("t", []byte(c.code))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []core.Input
+		for _, src := range c.inputs {
+			in, err := core.ParseInput([]byte(src), core.InputAuto)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, in)
+		}
+		stressed(t, true)
+		m := p.Start(core.Inputs(all...), core.Budgets{}, nil)
+		for {
+			state := m.Run(1)
+			if state == core.Suspended {
+				answers := make([]core.Answer, len(m.Requests()))
+				for i, r := range m.Requests() {
+					answers[i].Value = r.Arg
+				}
+				m.Resume(answers)
+			} else if state != core.Paused {
+				break
+			}
+		}
+		stressedNot()
+		if m.State() != core.Done {
+			t.Errorf("%s: %v", c.code, m.Fault())
+		} else if e, f := m.Encode(1000); f != nil || string(e.JSON) != c.want {
+			t.Errorf("%s gives %s (%v), want %s", c.code, e.JSON, f, c.want)
+		}
+		m.Release()
+	}
+}
+
+// written returns the programs of core/testdata/bench that do what people write, as JSON.
+func written(t testing.TB) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("../testdata/bench/*.pif")
+	if err != nil || len(files) < 12 {
+		t.Fatal("no programs", err)
+	}
+	all := map[string]string{}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".pif")] = string(mustCompileText(t, string(src)).Canonical())
+	}
+	return all
+}
+
+// TestWritten: these programs give on the machine what they give on the reference, for
+// as many steps, however they are cut: in slices, by collections, by a budget anywhere.
+func TestWritten(t *testing.T) {
+	for name, code := range written(t) {
+		for _, input := range []string{"0", "1", "2", "40"} {
+			tr := trial{code: code, input: input}
+			stressedNot()
+			want, refused := tr.onNaive(t)
+			if refused {
+				t.Fatalf("%s: %v", name, want)
+			}
+			tr.agree(t, tr.onEval(t), want)
+			tr.slice = 97
+			for _, tight := range []bool{false, true} {
+				stressed(t, tight)
+				tr.agree(t, tr.onEval(t), want)
+			}
+			stressedNot()
+			for steps := 1 + want.Steps/40; steps <= want.Steps; steps += 1 + want.Steps/40 {
+				tr.budgets = core.Budgets{Steps: steps}
+				o := tr.onEval(t)
+				if cut, _ := tr.onNaive(t); cut.Kind != o.Kind || o.Steps != cut.Steps {
+					t.Fatalf("%s: of %d steps: eval %v, naive %v", name, steps, o, cut)
+				}
+				if o.Kind != "" && o.Kind != fault.OutOfFuel && o.Kind != want.Kind {
+					t.Fatalf("%s: %v", name, o)
+				}
+			}
+		}
+	}
+}
+
+// TestSortInOne: a list that is sorted by one instruction comes out as from the row's
+// body, for as many steps, and so does one that the instruction leaves alone.
+func TestSortInOne(t *testing.T) {
+	keys := []string{"x => x", "x => 0 - x", "x => x.k", "x => -x.k", "x => x.k + 1", "x => to_text(x)", "x => get(x, \"k\", 0)"}
+	items := []func(r *rand.Rand) string{
+		func(r *rand.Rand) string { return fmt.Sprint(r.IntN(20) - 10) },
+		func(r *rand.Rand) string { return fmt.Sprint(r.Int64()) },
+		func(r *rand.Rand) string { return fmt.Sprintf("%d.%d", r.IntN(3), r.IntN(100)) },
+		func(r *rand.Rand) string {
+			return fmt.Sprintf("%q", "abcdefgh"[:r.IntN(9)]+strings.Repeat("é", r.IntN(3)))
+		},
+		func(r *rand.Rand) string { return fmt.Sprintf(`"same first bytes %d"`, r.IntN(9)) },
+		func(r *rand.Rand) string { return fmt.Sprintf("%q", strings.Repeat("a", 500+r.IntN(8))) },
+		func(r *rand.Rand) string { return fmt.Sprintf(`{k: %d, n: %d}`, r.IntN(5), r.IntN(1000)) },
+		func(r *rand.Rand) string { return fmt.Sprintf(`{k: "%d", l: 1}`, r.IntN(50)) },
+		func(r *rand.Rand) string { return "-4611686018427387904" },
+		func(r *rand.Rand) string { return "null" },
+	}
+	for seed := range full(6_000, 700) {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		kind := r.IntN(len(items))
+		list := make([]string, r.IntN([]int{4, 12, 70}[r.IntN(3)]))
+		for i := range list {
+			if r.IntN(200) == 0 {
+				kind = r.IntN(len(items))
+			}
+			list[i] = items[kind](r)
+		}
+		code := fmt.Sprintf("n => let xs = [%s] in length(sort_by(%s, xs)) + n", strings.Join(list, ", "), keys[r.IntN(len(keys))])
+		if r.IntN(2) == 0 {
+			code = fmt.Sprintf("n => sort_by(%s, [%s])", keys[r.IntN(len(keys))], strings.Join(list, ", "))
+		}
+		tr := trial{code: string(mustCompileText(t, code).Canonical()), input: "1"}
+		if seed%3 == 0 {
+			stressed(t, seed%2 == 0)
+		} else {
+			stressedNot()
+		}
+		switch r.IntN(4) {
+		case 0:
+			tr.budgets = core.Budgets{Steps: uint64(1 + r.IntN(9000))}
+		case 1:
+			tr.budgets = core.Budgets{Depth: 1 + r.IntN(40)}
+		}
+		tr.slice = uint64(r.IntN(3) * 50)
+		tr.check(t)
+	}
+	stressedNot()
+	// The length of so long a list takes steps, too.
+	tr := trial{code: string(mustCompileText(t, "n => length(sort(map(x => x * 7919 % 10007, range(0, n))))").Canonical()), input: "16500"}
+	tr.budgets = core.Budgets{Steps: 100_000_000}
+	tr.check(t)
 }

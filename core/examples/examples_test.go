@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // An example is what stands beside a NAME.pif, in NAME.json.
@@ -242,5 +243,70 @@ func (e example) reread(t *testing.T, p *core.Program) {
 	}
 	if asJSON.Hash() != p.Hash() {
 		t.Error("its JSON is another program")
+	}
+}
+
+// TestTasks: every task gives what is expected. tasks/README.md says how they are kept;
+// that the programs in other languages give the same, and how long all of them are, is
+// checked where those languages are, in cmd/internal/peerbench.
+func TestTasks(t *testing.T) {
+	files, err := filepath.Glob("tasks/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, file := range files {
+		tasks, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		section := map[string][]byte{}
+		for _, f := range tasks.Files {
+			section[f.Name] = f.Data
+		}
+		for _, f := range tasks.Files {
+			name, ok := strings.CutSuffix(f.Name, ".pif")
+			if !ok {
+				continue
+			}
+			count++
+			t.Run(name, func(t *testing.T) {
+				e := example{name: name, src: f.Data}
+				e.read(t, section[name+".json"])
+				for _, ext := range []string{".star", ".js"} {
+					if len(section[name+ext]) == 0 {
+						t.Errorf("%s has no %s%s", file, name, ext)
+					}
+				}
+				e.check(t)
+			})
+		}
+	}
+	if count != 80 {
+		t.Errorf("%d tasks, not 80", count)
+	}
+}
+
+// The predecessor's documents show count_operations with both operands in its
+// own spelling: analyze with its code in an array, code_of with a term. That
+// is the example's program, but for the array, and does the same.
+func TestCountOperationsAsPrinted(t *testing.T) {
+	const printed = `{"lam":"tool_name","body":{"analyze":[{"code_of":{"var":"tool_name"}}]}}`
+	p, err := core.CompileTool("count_operations", []byte(printed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	square, err := core.CompileTool("square", []byte(`{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools := registry{"count_operations": p, "square": square}
+	for name, want := range map[string]string{
+		"square":           `{"count":2,"depth":3,"effects":[],"free":[],"operations":{"lam":1,"mul":1},"parameters":["x"],"size":4}`,
+		"count_operations": `{"count":3,"depth":4,"effects":[],"free":[],"operations":{"analyze":1,"code_of":1,"lam":1},"parameters":["tool_name"],"size":4}`,
+	} {
+		if got := run(t, p, []byte(`"`+name+`"`), core.InputAuto, core.Budgets{}, tools); string(got) != want {
+			t.Errorf("of %s it gives %s, not %s", name, got, want)
+		}
 	}
 }

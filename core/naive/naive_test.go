@@ -1,16 +1,19 @@
 package naive_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/internal/vectors"
 	"github.com/mcp-pif/mcp-pif/core/naive"
 	"github.com/mcp-pif/mcp-pif/core/parse"
 	"github.com/mcp-pif/mcp-pif/core/term"
+	"github.com/mcp-pif/mcp-pif/core/text"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -190,4 +193,136 @@ func TestSharedTerms(t *testing.T) {
 			t.Errorf("got %v", v)
 		}
 	}
+}
+
+var modes = map[string]parse.Mode{"": parse.Auto, "auto": parse.Auto, "term": parse.Term, "data": parse.Data}
+
+func TestCorpus(t *testing.T) {
+	vectors.EachCase(t, func(t *testing.T, c *vectors.Case) vectors.Outcome {
+		tools, f := evolve(c.Setup())
+		if f != nil {
+			return vectors.Failed(f, 0)
+		}
+		config := naive.Config{Budgets: naive.Budgets{Steps: c.Budgets.Steps, Memory: c.Budgets.Memory, Depth: c.Budgets.Depth}}
+		tool, source := c.Program()
+		if f := tools.program(&config, tool, source); f != nil {
+			return vectors.Failed(f, 0)
+		}
+		if config.Input, f = parse.Input(c.Input, modes[c.InputAs]); f != nil {
+			return vectors.Failed(f, 0)
+		}
+		asked, rounds := 0, 0
+		config.Handler = func(round []value.Request) []value.Answer {
+			var answers []value.Answer
+			for _, e := range c.Answers(t, round, func(v value.Value) []byte { return encode(t, v) }, &asked, &rounds) {
+				if e.Fault != "" {
+					answers = append(answers, value.Answer{Fault: fault.New(e.Fault, "so the case says")})
+				} else {
+					answers = append(answers, value.Answer{Value: datum(t, e.Result)})
+				}
+			}
+			return answers
+		}
+		o := outcome(config)
+		if o.Kind == "" && asked != len(c.Effects) {
+			t.Errorf("%d effects were asked for, want %d", asked, len(c.Effects))
+		}
+		return o
+	})
+}
+
+func encode(t *testing.T, v value.Value) []byte {
+	t.Helper()
+	e, f := text.Encode(v, 1<<20, 1<<20)
+	if f != nil {
+		t.Fatal(f)
+	}
+	return e.JSON
+}
+
+// datum is the value of JSON data.
+func datum(t *testing.T, data []byte) value.Value {
+	t.Helper()
+	p, f := parse.Input(data, parse.Data)
+	if f != nil {
+		t.Fatal(f)
+	}
+	v, _, f := naive.Run(naive.Config{Term: p.Term, Source: p.Source})
+	if f != nil {
+		t.Fatal(f)
+	}
+	return v
+}
+
+// registry is the tools that a program may look up.
+type registry map[string]*parse.Parsed
+
+func (r registry) Tool(name string, _ bool) (value.Tool, bool) {
+	p, ok := r[name]
+	if !ok {
+		return value.Tool{}, false
+	}
+	return value.Tool{Term: p.Term, Source: p.Source, Name: name, Tools: r, Takes: check.Takes(name, p.Term)}, true
+}
+
+func (r registry) Callee(name string, with [][]string, _ fault.Pointer) (value.Tool, *fault.Fault) {
+	return vectors.Callee(r, name, with)
+}
+
+// evolve parses tools as evolve would.
+func evolve(tools []vectors.Tool) (registry, *fault.Fault) {
+	r := registry{}
+	for _, tool := range tools {
+		p, f := parse.Code(tool.Source(), parse.Options{Tool: tool.Name})
+		if f != nil {
+			return nil, f
+		}
+		p.Source = &term.Source{Text: p.Source.Text, In: "tool:" + tool.Name + "@1"}
+		r[tool.Name] = p
+	}
+	return r, nil
+}
+
+// program fills in the code to run: that of a tool, or a source.
+func (r registry) program(c *naive.Config, tool string, source []byte) *fault.Fault {
+	p := r[tool]
+	if tool == "" {
+		var f *fault.Fault
+		if p, f = parse.Code(source, parse.Options{}); f != nil {
+			return f
+		}
+	}
+	c.Term, c.Source, c.Tool, c.Tools = p.Term, p.Source, tool, r
+	return nil
+}
+
+// outcome runs and encodes.
+func outcome(c naive.Config) vectors.Outcome {
+	v, steps, f := naive.Run(c)
+	if f != nil {
+		return vectors.Failed(f, steps)
+	}
+	e, f := text.Encode(v, 64<<20, 64<<20)
+	if f != nil {
+		return vectors.Failed(f, steps)
+	}
+	return vectors.Outcome{Result: json.RawMessage(e.JSON), Type: string(e.Type), Steps: steps}
+}
+
+func TestVectors(t *testing.T) {
+	vectors.Each(t, func(t *testing.T, v vectors.Vector) vectors.Outcome {
+		tools, f := evolve(v.Setup)
+		if f != nil {
+			return vectors.Failed(f, 0)
+		}
+		c := naive.Config{Budgets: naive.Budgets{Steps: v.Steps()}}
+		tool, source := v.Program()
+		if f := tools.program(&c, tool, source); f != nil {
+			return vectors.Failed(f, 0)
+		}
+		if c.Input, f = parse.Input(v.Input, parse.Auto); f != nil {
+			return vectors.Failed(f, 0)
+		}
+		return outcome(c)
+	})
 }

@@ -2,6 +2,8 @@ package parse_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -262,4 +264,212 @@ func locate(src *term.Source, root, pos int) fault.Pointer {
 	var f fault.Fault
 	parse.At(&f, src, root, pos)
 	return f.At
+}
+
+func number(t *testing.T, src string) string {
+	t.Helper()
+	p, f := parse.Input([]byte(src), parse.Term)
+	if f != nil {
+		t.Fatalf("%s: %v", src, f)
+	}
+	switch n := p.Term.(type) {
+	case *term.Int:
+		return fmt.Sprint(n.Value)
+	case *term.Big:
+		if n.Value.IsInt64() {
+			t.Errorf("%s is big, and fits 64 bits", src)
+		}
+		return n.Value.String()
+	}
+	t.Fatalf("%s is no number", src)
+	return ""
+}
+
+func TestRounding(t *testing.T) {
+	for src, want := range map[string]string{
+		"2.5": "2", "3.5": "4", "-2.5": "-2", "-3.5": "-4", "0.5": "0", "-0.5": "0", "1.5": "2", "0.49999": "0",
+		"0.5000000000000000000000001": "1", "-0.5000000000000000000000001": "-1", "2.4999999999999999999999": "2",
+		"9.5": "10", "99.5": "100", "99.51": "100", "0.9": "1", "100.0": "100", "-0.0": "0", "-0": "0", "1e3": "1000", "1.25e1": "12", "1.35e1": "14",
+		"125e-1": "12", "135e-1": "14", "5e-1": "0", "15e-1": "2", "1e-5": "0", "0e10": "0", "0.000": "0", "12345678901234567890.5": "12345678901234567890",
+		"9223372036854775807": "9223372036854775807", "9223372036854775807.5": "9223372036854775808", "-9223372036854775808": "-9223372036854775808",
+		"9223372036854775808": "9223372036854775808", "999999999999999999": "999999999999999999", "1e19": "10000000000000000000", "1.5e400": "15" + strings.Repeat("0", 399),
+		"50000000000000000.5e-17": "1",
+	} {
+		if got := number(t, src); got != want {
+			t.Errorf("%s is %s, want %s", src, got, want)
+		}
+	}
+}
+
+// TestRoundingExact holds rounding against rational arithmetic.
+func TestRoundingExact(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	half := big.NewRat(1, 2)
+	for range 20_000 {
+		src := fmt.Sprintf("%d.%0*d", r.IntN(1000)-500, 1+r.IntN(3), r.IntN(10))
+		if r.IntN(3) == 0 {
+			src += fmt.Sprintf("e%+d", r.IntN(9)-4)
+		}
+		x, ok := new(big.Rat).SetString(src)
+		if !ok {
+			t.Fatal(src)
+		}
+		// The floor, then up if more than half is left, or half and it is odd.
+		want := new(big.Int).Div(x.Num(), x.Denom())
+		rest := new(big.Rat).Sub(x, new(big.Rat).SetInt(want))
+		if c := rest.Cmp(half); c > 0 || c == 0 && want.Bit(0) == 1 {
+			want.Add(want, big.NewInt(1))
+		}
+		if got := number(t, src); got != want.String() {
+			t.Fatalf("%s is %s, want %s", src, got, want)
+		}
+		p, _ := parse.Input([]byte(src), parse.Term)
+		if exact := rest.Sign() == 0; exact != (len(p.Notes) == 0) {
+			t.Fatalf("%s has notes %q", src, p.Notes)
+		}
+	}
+}
+
+func TestDigits(t *testing.T) {
+	nines := strings.Repeat("9", 4096)
+	for _, src := range []string{nines, "-" + nines, "1e4095", "1." + nines[1:], "0." + nines[1:] + "e-4096"} {
+		number(t, src)
+	}
+	for _, src := range []string{nines + "9", "1e4096", "1e5000", "1e1000000000", "1e99999999999999999999", "1e-4097", "0." + nines, "10e4095"} {
+		_, f := parse.Code([]byte(src), parse.Options{})
+		if f == nil || !strings.Contains(f.Expected, "4096 digits") {
+			t.Errorf("%.20s…: %v", src, f)
+		}
+	}
+}
+
+// TestSugar: sugar is read as the operations it stands for, with names that
+// are nobody else's.
+func TestSugar(t *testing.T) {
+	for src, want := range map[string]string{
+		`{"lam":["x","y"],"body":{"var":"y"}}`:                          `{"body":{"body":{"var":"y"},"lam":"y"},"lam":"x"}`,
+		`{"let":[["x",1],["y",{"var":"x"}]],"in":{"var":"y"}}`:          `{"app":{"arg":1,"func":{"body":{"app":{"arg":{"var":"x"},"func":{"body":{"var":"y"},"lam":"y"}}},"lam":"x"}}}`,
+		`{"in":2,"let":[["x",1]]}`:                                      `{"app":{"arg":1,"func":{"body":2,"lam":"x"}}}`,
+		`{"cond":[[true,1],[false,2]],"else":3}`:                        `{"if":{"cond":true,"else":{"if":{"cond":false,"else":3,"then":2}},"then":1}}`,
+		`{"match":5,"with":[["_",1]]}`:                                  `{"app":{"arg":5,"func":{"body":1,"lam":"match"}}}`,
+		`{"match":5,"with":[[{"var":"_"},{"var":"match"}]]}`:            `{"app":{"arg":5,"func":{"body":{"var":"match"},"lam":"match1"}}}`,
+		`{"match":5,"with":[[{"var":"match"},1]]}`:                      `{"app":{"arg":5,"func":{"body":{"app":{"arg":{"var":"match1"},"func":{"body":1,"lam":"match"}}},"lam":"match1"}}}`,
+		`{"match":5,"with":[["_",{"quote":{"lam":"match","body":1}}]]}`: `{"app":{"arg":5,"func":{"body":{"quote":{"body":1,"lam":"match"}},"lam":"match1"}}}`,
+		`{"match":5,"with":[[1,2]]}`:                                    `{"app":{"arg":5,"func":{"body":{"if":{"cond":{"equal":[{"var":"match"},1]},"else":{"no_match":{"var":"match"}},"then":2}},"lam":"match"}}}`,
+		`{"self":{"var":"n"}}`:                                          `{"app":{"arg":{"var":"n"},"func":{"self":true}}}`,
+		`{"self":[{"self":null},false]}`:                                `{"app":{"arg":[{"self":true},false],"func":{"self":true}}}`,
+		`{"analyze":{"quote":1}}`:                                       `{"analyze":[{"quote":1}]}`,
+		`{"analyze":[{"quote":1}]}`:                                     `{"analyze":[{"quote":1}]}`,
+		`{"get":[{"record":{}},"a"]}`:                                   `{"get":[{"record":{}},"a"]}`,
+		`{"get":[{"record":{}},"a",1]}`:                                 `{"get":[{"record":{}},"a",1]}`,
+		`[{"dec":"1.50"},{"dec":"-0.0"},{"dec":"1e2"},{"dec":"25e-1"}]`: `[{"dec":"1.50"},{"dec":"0.0"},{"dec":"100"},{"dec":"2.5"}]`,
+		`{"map":[{"var":"f"},[]]}`:                                      `{"map":[{"var":"f"},[]]}`,
+		`{"kv.put":{"values":[1],"sort":"up"}}`:                         `{"kv.put":{"record":{"sort":"up","values":[1]}}}`,
+		`{"kv.put":{"sort":[2,1]}}`:                                     `{"kv.put":{"sort":[2,1]}}`,
+	} {
+		p, f := parse.Code([]byte(src), parse.Options{})
+		if f != nil {
+			t.Errorf("%s: %v", src, f)
+			continue
+		}
+		got := string(text.Canonical(p.Term))
+		if got != want {
+			t.Errorf("%s is read as\n%s, want\n%s", src, got, want)
+		}
+		again, f := parse.Code([]byte(got), parse.Options{})
+		if f != nil || string(text.Canonical(again.Term)) != got {
+			t.Errorf("%s isn't read back: %v", got, f)
+		}
+	}
+}
+
+// TestPairNote: a function of two parameters that is passed one pair is noted, and
+// stays as it is.
+func TestPairNote(t *testing.T) {
+	for src, want := range map[string]string{
+		`{"fold":[{"lam":["a","x"],"body":{"var":"a"}},0,[1]]}`:                          `/fold/0: fold passes its function one pair; take its parts with {"lam":{"pair":[{"var":"a"},{"var":"x"}]},"body":T}`,
+		`{"map":[{"lam":["k","v"],"body":{"var":"v"}},{"entries":{"record":{}}}]}`:       `/map/0: map passes its function one pair; take its parts with {"lam":{"pair":[{"var":"k"},{"var":"v"}]},"body":T}`,
+		`{"map":[{"lam":["k","v"],"body":{"var":"v"}},[1]]}`:                             ``,
+		`{"fold":[{"lam":{"pair":[{"var":"a"},{"var":"x"}]},"body":{"var":"a"}},0,[1]]}`: ``,
+	} {
+		p, f := parse.Code([]byte(src), parse.Options{})
+		if f != nil {
+			t.Errorf("%s: %v", src, f)
+		} else if got := strings.Join(p.Notes, "\n"); got != want {
+			t.Errorf("%s has the notes %q, not %q", src, got, want)
+		}
+	}
+}
+
+// TestNamesInInputs: the name of a newer operation is a key like others where
+// the object isn't written as that operation is.
+func TestNamesInInputs(t *testing.T) {
+	for src, want := range map[string]string{
+		`{"count":5,"name":"a"}`:                `{"record":{"count":5,"name":"a"}}`,
+		`{"map":5}`:                             `{"record":{"map":5}}`,
+		`{"match":"a"}`:                         `{"record":{"match":"a"}}`,
+		`{"match":1,"with":2,"x":3}`:            `{"record":{"match":1,"with":2,"x":3}}`,
+		`{"get":[1,2,3,4]}`:                     `{"record":{"get":[1,2,3,4]}}`,
+		`{"get":[{"a":1},"a"]}`:                 `{"get":[{"record":{"a":1}},"a"]}`,
+		`{"dec":"1.50"}`:                        `{"dec":"1.50"}`,
+		`{"dec":5}`:                             `{"record":{"dec":5}}`,
+		`{"dec":"1.50","x":"1.50"}`:             `{"record":{"dec":2,"x":2}}`,
+		`["{\"dec\":\"1.50\"}","1.50"]`:         `[{"dec":"1.50"},2]`,
+		`{"let":[["a",1]],"in":{"var":"a"}}`:    `{"app":{"arg":1,"func":{"body":{"var":"a"},"lam":"a"}}}`,
+		`{"quote":{"get":[{"record":{}},"a"]}}`: `{"quote":{"get":[{"record":{}},"a"]}}`,
+	} {
+		p, f := parse.Input([]byte(src), parse.Auto)
+		if f != nil {
+			t.Errorf("%s: %v", src, f)
+		} else if got := string(text.Canonical(p.Term)); got != want {
+			t.Errorf("%s is read as %s, want %s", src, got, want)
+		}
+	}
+	if p, f := parse.Input([]byte(`{"dec":"1.50"}`), parse.Data); f != nil || string(text.Canonical(p.Term)) != `{"dec":"1.50"}` {
+		t.Errorf("as data: %v %v", p, f)
+	}
+	if p, f := parse.Input([]byte(`{"dec":"x"}`), parse.Data); f != nil || string(text.Canonical(p.Term)) != `{"record":{"dec":"x"}}` {
+		t.Errorf("as data: %v %v", p, f)
+	}
+}
+
+var square = []byte(`{"lam":"x","body":{"mul":[{"var":"x"},{"var":"x"}]}}`)
+
+func BenchmarkSquare(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, f := parse.Code(square, parse.Options{}); f != nil {
+			b.Fatal(f)
+		}
+	}
+}
+
+func BenchmarkInput(b *testing.B) {
+	b.ReportAllocs()
+	src := []byte("7")
+	for b.Loop() {
+		if _, f := parse.Input(src, parse.Auto); f != nil {
+			b.Fatal(f)
+		}
+	}
+}
+
+func BenchmarkMillionNumbers(b *testing.B) {
+	var s strings.Builder
+	s.WriteByte('[')
+	for i := range 1_000_000 {
+		if i > 0 {
+			s.WriteByte(',')
+		}
+		fmt.Fprint(&s, i)
+	}
+	s.WriteByte(']')
+	src := []byte(s.String())
+	b.SetBytes(int64(len(src)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, f := parse.Input(src, parse.Auto); f != nil {
+			b.Fatal(f)
+		}
+	}
 }

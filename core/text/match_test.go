@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -71,5 +72,243 @@ func TestMatch(t *testing.T) {
 		if got := fmt.Sprintf("%d:%d", f.Line, f.Col); got != c.place {
 			t.Errorf("%.40s at %s: %s", c.src, got, f.Message)
 		}
+	}
+}
+
+// TestHabits: what people and models write out of habit in other languages is answered
+// with how it is said here, as a failure's hint or as a note.
+func TestHabits(t *testing.T) {
+	for src, want := range map[string]string{
+		`xs => for x in xs: total += x`:                             `Write map(x => …, xs) for what comes of each item`,
+		`for (const [k, v] of pairs) { total += v }`:                `fold((acc, [k, v]) => …, init, pairs)`,
+		`for (let i = 0; i < n; i++) total += i`:                    `Write map(i => …, range(0, n))`,
+		`xs => [x * 2 for x in xs if x > 0]`:                        `Write map(x => x * 2, filter(x => x > 0, xs)).`,
+		`n => while n > 1: n = n / 2`:                               `if n > 1 then self(…)`,
+		`while (n > 1) { n = n / 2 }`:                               `if n > 1 then self(…)`,
+		`import { sum } from "lodash"`:                              `all operations are there without an import`,
+		`n => return n * 2`:                                         `Write n * 2 alone`,
+		`class Shape { area() { return 1 } }`:                       `there are no classes`,
+		`p => await read(p)`:                                        `Take await away`,
+		`function area(w, h) { return w * h }`:                      `let area = (w, h) => w * h in area`,
+		`def double(n): return n * 2`:                               `let double = n => n * 2 in double`,
+		`map(lambda a, b: a + b, xs)`:                               `Write (a, b) => a + b.`,
+		`v => switch (v) { case "a": return 1; default: return 2 }`: `Write match v { "a" => a; _ => b }.`,
+		`const x = 1; x + 2`:                                        `Write let x = 1 in x + 2.`,
+		`throw new Error("bad")`:                                    `Write raise("bad").`,
+		`x => x is not None`:                                        `Write not equal(x, null).`,
+		`x => x instanceof Array`:                                   `type_of(x)`,
+		`print "a"`:                                                 `Take print away`,
+		`new Date()`:                                                `no new`,
+		`let from = 1 in from 2`:                                    `an operator between two operands`,
+		"r => `Hello ${r.name}`":                                    `write $"Hello {r.name}"`,
+		`r => f"Hello {r.name}"`:                                    `Write $"Hello {r.name}".`,
+		`n => n ** 2`:                                               `pow(a, b)`,
+		`n => n ^ 2`:                                                `pow(a, b)`,
+		`r => r?.name`:                                              `r.a.b ?? null`,
+		`r => r.name ?? 1`:                                          ``,
+		`n => [i * 2 for i in range(0, n)]`:                         `Write map(i => i * 2, range(0, n)).`,
+		`x => 1 if x else 2`:                                        `if a then b else c`,
+		`s => "b" in s`:                                             `contains(list, x)`,
+		`s => throw "bad"`:                                          `Write raise("bad").`,
+		`x => typeof x`:                                             `type_of(x)`,
+		`n => let rec go = i => go(i - 1) in go(n)`:                 ``,
+		`r => let {a, b} = r in a`:                                  ``,
+		`xs => let [a, b] = xs in a`:                                ``,
+		`({name, age}) => name`:                                     ``,
+		`([a, ...rest]) => a`:                                       ``,
+		`xs => len(xs[0])`:                                          `did you mean length`,
+		`s => s.split(" ")`:                                         `did you mean split(s, separator)?`,
+		`xs => xs.map(x => x)`:                                      `did you mean map(f, list)?`,
+		`s => s.toUpperCase()`:                                      `Write upper(s).`,
+		`n => Math.floor(n / 2)`:                                    `there is no Math; did you mean floor(number)?`,
+		`s => JSON.parse(s)`:                                        `there is no JSON; did you mean parse_json(s)?`,
+		`n => Date.now()`:                                           `help lists what there is`,
+		`n => log(n)`:                                               `there is no log; help`,
+		`n => round(n, 2)`:                                          ``,
+		`n => n.toFixed(2)`:                                         `did you mean format(number)?`,
+		`s => s.padStart(5, "0")`:                                   `did you mean pad_left(s, width)?`,
+		`s => padEnd(s, 5)`:                                         `did you mean pad_right, as in pad_right(s, width)?`,
+		`n => isqrt(n)`:                                             `did you mean sqrt, as in sqrt(number)?`,
+		`xs => groupBy(x => x.k, xs)`:                               `did you mean group_by, as in group_by(f, list)?`,
+		`xs => xs.indexOf(2)`:                                       `did you mean index_of(list, item)?`,
+		`xs => xs.findIndex(x => x > 2)`:                            `did you mean find_index(test, list)?`,
+		`s => splitlines(s)`:                                        `did you mean lines, as in lines(s)?`,
+		`s => title_case(s)`:                                        `did you mean title, as in title(s)?`,
+		`(a, b) => zipWith((x, y) => x + y, a, b)`:                  `did you mean zip_with, as in zip_with(f, first, second)?`,
+		`(a, b) => zip_with((x, y) => x + y, a, b)`:                 ``,
+		`ws => Counter(ws)`:                                         `did you mean count_by, as in count_by(f, list)?`,
+		`n => toString(n)`:                                          `did you mean to_text`,
+		`n => to_int(n)`:                                            `"floor"`,
+		`s => try(parse_int(s), 0)`:                                 `match try(f(x)) { {ok: v} => v;`,
+		`xs => any(xs, x => x > 1)`:                                 `the list stands last: any(test, list)`,
+		`xs => take(xs, 1)`:                                         `the list stands last: take(n, list)`,
+		`xs => map((i, x) => x, xs)`:                                `the function of map takes one item`,
+		`xs => fold((a, b) => a + b, 0, xs)`:                        ``,
+		`xs => match xs { case [] => 0; _ => 1 }`:                   `no word stands before a pattern`,
+		`s => match s { "a" | "b" => 1; _ => 2 }`:                   ``,
+		`s => match s { "a" -> 1 }`:                                 `a case of match as 0 => 1`,
+		`(p, s) => !fs.write(p, s)`:                                 `a record of its arguments`,
+		"r => `a b`":                                                ``,
+		`(f, xs) => map(f, xs)`:                                     ``,
+		`xs => map(x => x + 1, xs)`:                                 ``,
+		`xs => xs |> take(2) |> map(x => x)`:                        ``,
+		`r => r.area(2)`:                                            ``,
+		`xs => sort_by(x => x, filter(x => x > 1, xs))`:             ``,
+		`xs => repeat(3, "a")`:                                      ``,
+	} {
+		p, f := text.Parse([]byte(src), text.Options{})
+		said := ""
+		if f != nil {
+			for _, g := range append(f.More, f) {
+				said += g.Hint + "\n"
+			}
+		} else {
+			said = strings.Join(p.Notes, "\n")
+		}
+		if !strings.Contains(said, want) || want == "" && said != "" && !strings.Contains(said, "is free") && !strings.Contains(said, "did you mean") {
+			t.Errorf("%s is answered\n%s, not %s", src, said, want)
+		}
+		if want == "" && (f != nil || strings.Contains(said, "method") || strings.Contains(said, "stands last") || strings.Contains(said, "one item")) {
+			t.Errorf("%s is answered %s", src, said)
+		}
+	}
+}
+
+// TestOtherSigns: what && || and ?: are, as JSON, and that their print is read as the same.
+func TestOtherSigns(t *testing.T) {
+	for src, json := range map[string]string{
+		`a && b || c && not d`:       `{"or":[{"and":[{"var":"a"},{"var":"b"}]},{"and":[{"var":"c"},{"not":{"var":"d"}}]}]}`,
+		`a or b && c`:                `{"or":[{"var":"a"},{"and":[{"var":"b"},{"var":"c"}]}]}`,
+		`a ? 1 : b ? 2 : 3`:          `{"if":{"cond":{"var":"a"},"then":1,"else":{"if":{"cond":{"var":"b"},"then":2,"else":3}}}}`,
+		`a ? b ? 1 : 2 : 3`:          `{"if":{"cond":{"var":"a"},"then":{"if":{"cond":{"var":"b"},"then":1,"else":2}},"else":3}}`,
+		`a || b ? x => x : 2`:        `{"if":{"cond":{"or":[{"var":"a"},{"var":"b"}]},"then":{"lam":"x","body":{"var":"x"}},"else":2}}`,
+		`c ? x : y |> f`:             `{"app":[{"var":"f"},{"if":{"cond":{"var":"c"},"then":{"var":"x"},"else":{"var":"y"}}}]}`,
+		`v |> (c ? f : g)`:           `{"app":[{"if":{"cond":{"var":"c"},"then":{"var":"f"},"else":{"var":"g"}}},{"var":"v"}]}`,
+		`xs[(c ? 0 : 1)]`:            `{"at":[{"var":"xs"},{"if":{"cond":{"var":"c"},"then":0,"else":1}}]}`,
+		`xs[f(c ? 0 : 1):2]`:         `{"at":[{"var":"xs"},{"app":[{"var":"f"},{"if":{"cond":{"var":"c"},"then":0,"else":1}}]},2]}`,
+		`{k: c ? "add" : "b"}`:       `{"record":{"k":{"if":{"cond":{"var":"c"},"then":"add","else":"b"}}}}`,
+		"let x = c\n  ? 1\n  : 2\nx": `{"let":[["x",{"if":{"cond":{"var":"c"},"then":1,"else":2}}]],"in":{"var":"x"}}`,
+	} {
+		reads(t, src, json)
+	}
+	for src, same := range map[string]string{
+		`match v { x if (c ? a : b) => 1; _ => 2 }`: `match v { x if (if c then a else b) => 1; _ => 2 }`,
+		`match v { x if a && b || c => 1; _ => 2 }`: `match v { x if a and b or c => 1; _ => 2 }`,
+		`match v { x => c ? 1 : 2; _ => 2 }`:        `match v { x => if c then 1 else 2; _ => 2 }`,
+	} {
+		reads(t, src, string(text.Canonical(mustRead(t, same).Term)))
+	}
+}
+
+// TestIndexAndSpread: what indexes, slices and spread in lists and records are, as JSON, and that
+// their print is read as the same.
+func TestIndexAndSpread(t *testing.T) {
+	for src, json := range map[string]string{
+		`xs[0]`:                    `{"at":[{"var":"xs"},0]}`,
+		`xs[-1].k`:                 `{"get":[{"at":[{"var":"xs"},-1]},"k"]}`,
+		`r["k"]`:                   `{"get":[{"var":"r"},"k"]}`,
+		`r[k]`:                     `{"at":[{"var":"r"},{"var":"k"}]}`,
+		`s[1:4]`:                   `{"at":[{"var":"s"},1,4]}`,
+		`s[:-1]`:                   `{"at":[{"var":"s"},null,-1]}`,
+		`s[2:]`:                    `{"at":[{"var":"s"},2,null]}`,
+		`s[:]`:                     `{"at":[{"var":"s"},null,null]}`,
+		`[1, 2][f(1)][0]`:          `{"at":[{"at":[[1,2],{"app":[{"var":"f"},1]}]},0]}`,
+		`[x, ...xs]`:               `{"cons":[{"var":"x"},{"var":"xs"}]}`,
+		`[...xs, x, y]`:            `{"push":[{"push":[{"var":"xs"},{"var":"x"}]},{"var":"y"}]}`,
+		`[...xs]`:                  `{"append":[{"var":"xs"},[]]}`,
+		`{...r, k: 1}`:             `{"put":[{"var":"r"},"k",1]}`,
+		`{...r, n}`:                `{"put":[{"var":"r"},"n",{"var":"n"}]}`,
+		`{n, ...r}`:                `{"merge":[{"record":{"n":{"var":"n"}}},{"var":"r"}]}`,
+		`{...r}`:                   `{"merge":[{"var":"r"},{"record":{}}]}`,
+		`{...a, ...b}`:             `{"merge":[{"var":"a"},{"var":"b"}]}`,
+		`{a: 1, b: 2, ...r}`:       `{"merge":[{"record":{"a":1,"b":2}},{"var":"r"}]}`,
+		`{b: 1, a: 2, ...r}`:       `{"merge":[{"put":[{"record":{"b":1}},"a",2]},{"var":"r"}]}`,
+		`{...r, b: 1, ...s, b: 2}`: `{"put":[{"merge":[{"put":[{"var":"r"},"b",1]},{"var":"s"}]},"b",2]}`,
+		`[1, ...a, 2, ...b]`:       `{"cons":[1,{"append":[{"push":[{"var":"a"},2]},{"var":"b"}]}]}`,
+	} {
+		reads(t, src, json)
+	}
+}
+
+// TestTemplates: what template strings are.
+func TestTemplates(t *testing.T) {
+	for src, same := range map[string]string{
+		`$"total: {x}"`:               `"total: " ++ to_text(x)`,
+		`$"{a}{b}\n"`:                 `to_text(a) ++ to_text(b) ++ "\n"`,
+		`$""`:                         `""`,
+		`$"a\{b\}\"}"`:                `"a{b}\"}"`,
+		`$"{ {a: "}"}.a } {f("{")}!"`: `to_text({a: "}"}.a) ++ " " ++ to_text(f("{")) ++ "!"`,
+		`$"<{$"[{x}]"}>"`:             `"<" ++ to_text("[" ++ to_text(x) ++ "]") ++ ">"`,
+		`$"{c ? 1 : 2} // a"`:         `to_text(if c then 1 else 2) ++ " // a"`,
+	} {
+		reads(t, src, string(text.Canonical(mustRead(t, same).Term)))
+	}
+	for _, src := range []string{`$"a`, `$"{x"`, `$"{}"`, `$"\q"`, `$"{x`, `$"{"`, `$`, "$\"\x01\""} {
+		if _, f := text.Parse([]byte(src), text.Options{}); f == nil {
+			t.Errorf("%s is read", src)
+		} else {
+			checkFault(t, src, f)
+		}
+	}
+}
+
+// TestDefault: what ?? is, also printed.
+func TestDefault(t *testing.T) {
+	for src, same := range map[string]string{
+		`a ?? b ?? c`:    `if a == null then (if b == null then c else b) else a`,
+		`a ?? 1 + 2`:     `if a == null then 1 + 2 else a`,
+		`f(1) ?? value`:  `let value1 = f(1) in if value1 == null then value else value1`,
+		`a ?? b ? 1 : 2`: `if (if a == null then b else a) then 1 else 2`,
+		`r.k ?? whole`:   `let value = if r == null then null else get(r, "k", null) in if value == null then whole else value`,
+		`r.a.b ?? 0`:     `let value = (let whole = if r == null then null else get(r, "a", null) in if whole == null then null else get(whole, "b", null)) in if value == null then 0 else value`,
+		`xs[0] ?? 1`:     `let value = if xs == null then null else (let found = try(xs[0]) in if has(found, "ok") then found.ok else if contains(["out_of_range", "missing_key"], found.error.kind) then null else xs[0]) in if value == null then 1 else value`,
+	} {
+		reads(t, src, string(text.Canonical(mustRead(t, same).Term)))
+	}
+}
+
+// reads tests what a source is read as, and that the print of that is read as the same.
+func reads(t *testing.T, src, json string) {
+	t.Helper()
+	p := mustRead(t, src)
+	if got, want := string(text.Canonical(p.Term)), string(text.Canonical(mustParse(t, json).Term)); got != want {
+		t.Errorf("%s is %s, not %s", src, got, want)
+	}
+	roundTrip(t, p.Term)
+}
+
+// TestFormat lays sources out: comments and pipelines stay, and what is laid out
+// already stays as it is.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, src, want string }{
+		{"one line", "n=>n*  n", "n => n * n\n"},
+		{"as printed", "n=>if n<=1 then 1\n else n*self(n-1)", "n => if n <= 1 then 1 else n * self(n - 1)\n"},
+		{"pipeline", "xs=>xs|>filter(x=>x>0)|>sum", "xs => xs |> filter(x => x > 0) |> sum\n"},
+		{"comments", "// doubles\n\n\n\nn=>n*2 // twice\n", "// doubles\n\nn => n * 2 // twice\n"},
+		{"comment inside", "n => (\n// why\nn\n+ 1)", "n => (\n  // why\n  n\n    + 1)\n"},
+		{"wide pipeline", "orders => orders |> filter(o => o.paid == true) |> map(o => o.price * o.count) |> sum // all of it",
+			"orders => orders\n  |> filter(o => o.paid == true)\n  |> map(o => o.price * o.count)\n  |> sum // all of it\n"},
+		{"template", "n => $\"a  {n+1} b\" // x", "n => $\"a  {n + 1} b\" // x\n"},
+		{"minus", "n => [-1,n-1,n - -1,-n] |> sum", "n => [-1, n - 1, n - -1, -n] |> sum\n"},
+		{"slash in string", "n => \"http://x\"  ++ n |> trim", "n => \"http://x\" ++ n |> trim\n"},
+		{"block", "n => {\nlet a = n; // one\n  let b = a\n b+a }", "n => {\n  let a = n; // one\n  let b = a\n  b + a }\n"},
+	} {
+		got, f := text.Format([]byte(test.src), text.Options{})
+		if f != nil || string(got) != test.want {
+			t.Errorf("%s: %v\n%s\nnot\n%s", test.name, f, got, test.want)
+			continue
+		}
+		if again, f := text.Format(got, text.Options{}); f != nil || !bytes.Equal(again, got) {
+			t.Errorf("%s: laid out again it is %v\n%s", test.name, f, again)
+		}
+		before, _ := text.Parse([]byte(test.src), text.Options{})
+		after, f := text.Parse(got, text.Options{})
+		if f != nil || !bytes.Equal(text.Canonical(before.Term), text.Canonical(after.Term)) {
+			t.Errorf("%s: it is another term: %v", test.name, f)
+		}
+	}
+	if _, f := text.Format([]byte("n => n +"), text.Options{}); f == nil {
+		t.Error("what can't be read is laid out")
 	}
 }

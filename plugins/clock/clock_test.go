@@ -85,3 +85,14 @@ func failure(err error) sdk.Failure {
 	f, _ := errors.AsType[sdk.Failure](err)
 	return f
 }
+
+// TestConforms holds the plugin against the contract that all plugins keep.
+func TestConforms(t *testing.T) {
+	plugintest.Run(t, Plugin(), plugintest.Fixtures{
+		Calls: []plugintest.Call{
+			{Operation: "clock.now"},
+			{Operation: "clock.sleep", Arguments: plugintest.Arguments("ms", 1)},
+			{Operation: "clock.sleep", Arguments: plugintest.Arguments("ms", 60_000), Slow: true},
+		},
+	})
+}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
 	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
@@ -471,4 +472,113 @@ func TestManyAtOnce(t *testing.T) {
 			t.Error("made what is denied")
 		}
 	})
+}
+
+// TestNoPathsOfTheMachine: whatever error the system gives, only the program's
+// own path is in the failure.
+func TestNoPathsOfTheMachine(t *testing.T) {
+	const host = "/home/operator/granted"
+	var errs []error
+	for n := syscall.Errno(1); n < 134; n++ {
+		errs = append(errs, n)
+	}
+	errs = append(errs, os.ErrNotExist, os.ErrExist, os.ErrPermission, os.ErrClosed, errLink, errEscapes, errLoop, errChanging,
+		errClosed, errIrregular, errors.New("something in "+host))
+	for _, err := range errs {
+		for _, err := range []error{
+			err,
+			&os.PathError{Op: "openat", Path: host + "/a", Err: err},
+			&os.LinkError{Op: "renameat2", Old: host + "/a", New: host + "/b", Err: err},
+			&os.SyscallError{Syscall: "fsync", Err: err},
+			fmt.Errorf("%s: %w", host, err),
+			errors.Join(err, errors.New(host)),
+		} {
+			f, ok := errors.AsType[sdk.Failure](because("a", err))
+			if !ok || f.Code == "" || !strings.Contains(f.Message, `"a"`) || strings.Contains(f.Message+f.Hint, host) || strings.Contains(f.Message, "PATH") {
+				t.Errorf("%v: %+v", err, f)
+			}
+		}
+	}
+	for err, code := range map[error]string{
+		syscall.ENOENT: "not_found", syscall.EEXIST: "exists", syscall.EISDIR: "not_a_file", syscall.ENOTDIR: "not_a_directory",
+		syscall.ELOOP: "denied", syscall.EACCES: "denied", syscall.EPERM: "denied", syscall.EROFS: "denied", syscall.ENOTEMPTY: "conflict",
+		syscall.EXDEV: "failed", syscall.ENAMETOOLONG: "invalid", syscall.EIO: "failed", errLink: "denied",
+	} {
+		if f, _ := errors.AsType[sdk.Failure](because("a", err)); f.Code != code {
+			t.Errorf("%v: %s, expected %s", err, f.Code, code)
+		}
+	}
+	if because("a", nil) != nil {
+		t.Error("a failure of nothing")
+	}
+}
+
+// TestQuotedPaths: a path in a message is bounded and does nothing to a terminal.
+func TestQuotedPaths(t *testing.T) {
+	for path, want := range map[string]string{
+		"a b": `"a b"`, "\x1b[2J\n\u202e\xff": `"\x1b[2J\n\u202e\xff"`,
+		strings.Repeat("x", 201): `"` + strings.Repeat("x", 200) + `"…`,
+		strings.Repeat("é", 101): `"` + strings.Repeat("é", 100) + `"…`,
+		strings.Repeat("日", 70):  `"` + strings.Repeat("日", 66) + `"…`,
+	} {
+		if got := quote(path); got != want {
+			t.Errorf("%q: %s, expected %s", path, got, want)
+		}
+	}
+}
+
+// TestConforms holds the plugin against the contract that all plugins keep.
+func TestConforms(t *testing.T) {
+	plugintest.Run(t, Plugin(), plugintest.Fixtures{
+		Files: map[string]string{"a.txt": "a", "d/b.txt": "b"},
+		Calls: []plugintest.Call{
+			{Operation: "fs.read", Arguments: plugintest.Arguments("path", "a.txt")},
+			{Operation: "fs.list", Arguments: plugintest.Arguments("recursive", true)},
+			{Operation: "fs.write", Arguments: plugintest.Arguments("path", "d/c.txt", "content", "c")},
+		},
+	})
+}
+
+// benched runs an operation as a plugin's process does, without the wire.
+func benched(b *testing.B, h *holder, op string, args value.Value) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := h.h.Invoke(context.Background(), op, args); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRead is of 64 KiB: a whole grant, a part of one, and one with denials.
+func BenchmarkRead(b *testing.B) {
+	for name, change := range map[string]func(c *sdk.Capability){
+		"grant": nil, "part": within("a"), "denials": denying("a/x", "b", "c/d/e"),
+	} {
+		b.Run(name, func(b *testing.B) {
+			w := newWorld(b, Plugin())
+			w.put(w.at("a/b/c/f"), strings.Repeat("x", 64<<10))
+			path := "a/b/c/f"
+			if name == "part" {
+				path = "b/c/f"
+			}
+			b.SetBytes(64 << 10)
+			benched(b, w.hold(change), "fs.read", arguments("path", path))
+		})
+	}
+}
+
+// BenchmarkWrite is of 64 KiB, which waits for the disk three times.
+func BenchmarkWrite(b *testing.B) {
+	w := newWorld(b, Plugin())
+	b.SetBytes(64 << 10)
+	benched(b, w.hold(nil), "fs.write", arguments("path", "f", "content", strings.Repeat("x", 64<<10)))
+}
+
+func BenchmarkList(b *testing.B) {
+	w := newWorld(b, Plugin())
+	for n := range 1000 {
+		w.put(w.at(fmt.Sprint("d/", n)), "")
+	}
+	benched(b, w.hold(nil), "fs.list", arguments("path", "d"))
 }

@@ -5,8 +5,12 @@ package host
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +23,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
 )
 
 func TestPerformGivesTheOutcome(t *testing.T) {
@@ -365,4 +370,90 @@ func TestPrepareStartsBeforehand(t *testing.T) {
 	if s := w.Status()[0]; s.Starts != 1 {
 		t.Fatalf("%+v", s)
 	}
+}
+
+// unboxed starts plugins without the system's sandbox: the toy misbehaves in ways
+// that the sandbox would stop before the host has to.
+func unboxed(string) Mode { return Off }
+
+// reacher is a plugin that tries to get at things, and says how far it came.
+func reacher(privileges ...string) sdk.Plugin {
+	type what struct {
+		At string `pif:"at,main" doc:"where"`
+	}
+	try := func(do func(at string) error) func(context.Context, sdk.Capability, what) (string, error) {
+		return func(_ context.Context, _ sdk.Capability, w what) (string, error) {
+			if err := do(w.At); err != nil {
+				return "refused: " + err.Error(), nil
+			}
+			return "done", nil
+		}
+	}
+	return sdk.Plugin{
+		Kind: "reach", Version: "1.0.0", Doc: "Tries to get at things.", Scope: sdk.Segments, Privileges: privileges,
+		Open: func(_ context.Context, c sdk.Capability) (any, error) { return c, nil },
+		Operations: []sdk.Operation{
+			sdk.Op("read", "Reads a file.", sdk.Flags{}, try(func(at string) error { _, err := os.ReadFile(at); return err })),
+			sdk.Op("write", "Writes a file.", sdk.Flags{}, try(func(at string) error { return os.WriteFile(at, nil, 0o600) })),
+			sdk.Op("dial", "Connects.", sdk.Flags{}, try(func(at string) error {
+				c, err := net.Dial("tcp", at)
+				if err == nil {
+					c.Close()
+				}
+				return err
+			})),
+			sdk.Op("start", "Starts a program.", sdk.Flags{}, try(func(at string) error { return exec.Command(at).Run() })),
+		},
+	}
+}
+
+// What a process writes just before its end is read, though it is gone by then.
+func TestLastWords(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 { // so that who reads gets its turn late
+		all.Go(func() {
+			for range 8 {
+				_, err := NewProbe(context.Background(), ProbeOptions{Source: Source{Path: exe, Args: []string{"brief"}}, Sandbox: Off, Within: patience})
+				if !errors.Is(err, ErrProtocol) {
+					t.Errorf("it ended with %v", err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// What was written is waited for although the time is over; where nothing is, who
+// holds the other end isn't.
+func TestHearOut(t *testing.T) {
+	over, end := context.WithCancel(context.Background())
+	end()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	hearOut(over, make(chan struct{}), r)
+	if _, err := w.WriteString("words\n"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	heard, given := make(chan struct{}), make(chan struct{})
+	go func() { hearOut(over, heard, r); close(given) }()
+	select {
+	case <-given:
+		t.Error("it was given up unread")
+	case <-time.After(50 * time.Millisecond):
+	}
+	if _, err := io.ReadAll(r); err != nil {
+		t.Error(err)
+	}
+	close(heard)
+	<-given
 }

@@ -218,3 +218,123 @@ func TestTaskTools(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// largeTool is a tool with arguments and answers of about four kilobytes of schema each.
+func largeTool(n int) json.RawMessage {
+	object := func(words string) map[string]any {
+		properties := map[string]any{}
+		for i := range 12 {
+			properties[fmt.Sprintf("member_%d", i)] = map[string]any{
+				"type": "object", "description": words, "required": []string{"id"},
+				"properties": map[string]any{
+					"id": map[string]any{"type": "integer"}, "name": map[string]any{"type": "string", "description": words, "maxLength": 100},
+					"tags": map[string]any{"type": "array", "items": map[string]any{"type": "string", "enum": []string{"a", "b", "c"}}},
+					"more": map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "null"}}},
+				},
+			}
+		}
+		return map[string]any{"type": "object", "properties": properties, "required": []string{"member_1", "member_2"}}
+	}
+	raw, err := json.Marshal(map[string]any{
+		"name": fmt.Sprintf("tool_%d", n), "description": "Does something with many words. Says what it does, and to whom.",
+		"inputSchema": object("What it is, in a sentence of some length."), "outputSchema": object("What comes of it."),
+	})
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// BenchmarkStart is what a start costs with 500 large tools in the lock: reading the file, and
+// making the kind.
+func BenchmarkStart(b *testing.B) {
+	var listed []json.RawMessage
+	for i := range 500 {
+		listed = append(listed, largeTool(i))
+	}
+	tools, err := NewTools(listed, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	path := filepath.Join(b.TempDir(), "lock.json")
+	l, err := ReadOrNew(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	l.Servers["large"] = &Server{URL: "https://example.com", Protocol: "2025-11-25", Added: "2026-11-23", Tools: tools}
+	if err := l.Write(); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Read(path); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("manifest", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := l.Manifest("large", nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// Vectors of RFC 8785, appendices A and B, and what it would make equal.
+func TestCanonical(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"numbers":[333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001], "literals":[null,true,false]}`: `{"literals":[null,true,false],"numbers":[333333333.33333329,1e+30,4.5,0.002,1e-27]}`,
+		`{"\u20ac":"€","\r":"\u000d","\ufb33":"x","1":"\u0031","\ud83d\ude00":"y","\u0080":"c","ö":"o"}`:                  "{\"\\r\":\"\\r\",\"1\":\"1\",\"\u0080\":\"c\",\"ö\":\"o\",\"€\":\"€\",\"\U0001f600\":\"y\",\"\ufb33\":\"x\"}",
+		`[0, -0, 0.0, 1.0, 10, 1e21, 1e20, 123e-7, 0.0000012, 0.00000012, -1.50e2]`:                                       `[0,0,0,1,10,1e+21,100000000000000000000,0.0000123,0.0000012,1.2e-7,-150]`,
+		`[9007199254740993, 9007199254740992.0, 1e400, 0.1000000000000000055511151231257827]`:                             `[9007199254740993,9007199254740992,1e+400,0.1000000000000000055511151231257827]`,
+		`"\u003c\/\u2028\u007f\\ud800"`: "\"</\u2028\u007f\\\\ud800\"",
+	} {
+		got, err := Canonical([]byte(in))
+		if err != nil || string(got) != want {
+			t.Errorf("%s:\n%s %v, want\n%s", in, got, err, want)
+		}
+	}
+	for _, in := range []string{`{"a":1,"\u0061":2}`, `"\ud800"`, `"\udc00\ud800"`, `"\ud800x"`, "\"\xff\"", `1 2`, ``, `[1e99999999999]`, strings.Repeat("[", 100) + strings.Repeat("]", 100)} {
+		if got, err := Canonical([]byte(in)); err == nil {
+			t.Errorf("%s is %s", in, got)
+		}
+	}
+}
+
+// Every change of a definition changes its hash, and what isn't one doesn't.
+func TestHashTool(t *testing.T) {
+	const base = `{"name":"a","title":"A","description":"does","inputSchema":{"type":"object","properties":{"n":{"type":"integer","maximum":9007199254740993}}},"annotations":{"readOnlyHint":true}}`
+	same := []string{
+		`{"annotations" : {"readOnlyHint":true},"inputSchema":{"properties":{"n":{"maximum":9.007199254740993e15,"type":"integer"}},"type":"object"}, "title":"\u0041","description":"does","name":"a"}`,
+		strings.Replace(base, `{"name"`, `{"_meta":{"x":1},"icons":[],"name"`, 1),
+	}
+	others := []string{
+		strings.Replace(base, `"a"`, `"b"`, 1),
+		strings.Replace(base, `"title":"A",`, ``, 1),
+		strings.Replace(base, `"A"`, `""`, 1),
+		strings.Replace(base, `"does"`, `"does "`, 1),
+		strings.Replace(base, `740993`, `740992`, 1),
+		strings.Replace(base, `"type":"integer"`, `"type":"integer","x-new":1`, 1),
+		strings.Replace(base, `true`, `false`, 1),
+		strings.Replace(base, `"annotations"`, `"execution":{"taskSupport":"required"},"annotations"`, 1),
+		strings.Replace(base, `"annotations"`, `"outputSchema":{"type":"object"},"annotations"`, 1),
+	}
+	want, err := HashTool(json.RawMessage(base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range same {
+		if got, err := HashTool(json.RawMessage(s)); got != want {
+			t.Errorf("%s: %s %v", s, got, err)
+		}
+	}
+	seen := map[string]string{want: base}
+	for _, s := range others {
+		got, err := HashTool(json.RawMessage(s))
+		if err != nil || seen[got] != "" {
+			t.Errorf("%s has the hash of %s: %v", s, seen[got], err)
+		}
+		seen[got] = s
+	}
+}

@@ -5,12 +5,18 @@ package proc
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/core/value"
+	"github.com/mcp-pif/mcp-pif/plugins/plugintest"
+	"github.com/mcp-pif/mcp-pif/plugins/sdk"
+	"pgregory.net/rapid"
 )
 
 // TestPromptAfterParts: where the output of a line is taken in parts, or up to a
@@ -184,4 +190,139 @@ func TestReadersAtOnce(t *testing.T) {
 	if n := len(got[0]) + len(got[1]) + len(got[2]); n != parts*len("€") {
 		t.Errorf("%d bytes were read, of %d: %q", n, parts*len("€"), got)
 	}
+}
+
+// TestCostlyPattern: a search that would take a minute is given up, and one that is
+// only long finds what there is to find.
+func TestCostlyPattern(t *testing.T) {
+	text := []byte(strings.Repeat("a", 4<<20) + "b")
+	costly, err := newPattern("(a?){300}b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if place := costly.find(text, time.Now().Add(20*time.Millisecond)); place != nil {
+		t.Errorf("found at %v all the same", place)
+	}
+	if place := costly.find(text[len(text)-1000:], time.Time{}); !slices.Equal(place, []int{699, 1000}) {
+		t.Errorf("in little text it is at %v", place)
+	}
+	large, err := newPattern(strings.Repeat("a|", 50) + "€b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide := []byte(strings.Repeat("€", 1<<20) + "€b")
+	if place := large.find(wide, time.Now().Add(time.Hour)); !slices.Equal(place, []int{len(wide) - 4, len(wide)}) {
+		t.Errorf("in much text it is at %v", place)
+	}
+}
+
+// TestRing: whatever is added, what is given from a place on is what was added there,
+// but for what is said to be lost; and no more is kept than there is room for, and
+// some.
+func TestRing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := ring{most: rapid.IntRange(1, 64).Draw(t, "most")}
+		var all []byte
+		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 200), 1, 30).Draw(t, "adds") {
+			part := make([]byte, n)
+			for i := range part {
+				part[i] = byte(len(all) + i)
+			}
+			all = append(all, part...)
+			r.add(part)
+			if r.end() != int64(len(all)) || r.end()-r.begin() != int64(min(r.most, len(all))) || len(r.data) > r.most+r.most/4 {
+				t.Fatalf("it keeps %d to %d of %d in %d bytes", r.begin(), r.end(), len(all), len(r.data))
+			}
+			at := rapid.Int64Range(-1, r.end()+1).Draw(t, "at")
+			got, lost := r.from(at)
+			from := min(max(at, 0), r.end())
+			if lost != max(0, r.begin()-from) || string(got) != string(all[from+lost:]) {
+				t.Fatalf("from %d it gives %v, %d lost", at, got, lost)
+			}
+		}
+	})
+}
+
+// TestDeniedFile: the file is found in what programs say of one that they couldn't open.
+func TestDeniedFile(t *testing.T) {
+	for output, want := range map[string]string{
+		"cat: /etc/x: Permission denied\n":                                                  "/etc/x",
+		"ls: cannot open directory '/srv/a b': Permission denied":                           "",
+		"python3: can't open file '/srv/main.py': [Errno 13] Permission denied":             "/srv/main.py",
+		"PermissionError: [Errno 13] Permission denied: '/srv/main.py'":                     "/srv/main.py",
+		"ghc: /var/lib/ghc/package.conf.d/package.cache: openBinaryFile: permission denied": "/var/lib/ghc/package.conf.d/package.cache",
+		"Error: EACCES: permission denied, open '/srv/a.js'":                                "/srv/a.js",
+		"first\n/bin/sh: 1: /usr/bin/gcc: Permission denied\nlast":                          "/usr/bin/gcc",
+		"permission denied to everybody":                                                    "",
+		"/etc/x is fine":                                                                    "",
+	} {
+		if got := deniedFile([]byte(output)); got != want && (want != "" || !strings.HasPrefix(got, "/srv/")) {
+			t.Errorf("%q: %q, expected %q", output, got, want)
+		}
+	}
+}
+
+// TestRefusalTold: a session that ends since the sandbox refused it a file says which.
+func TestRefusalTold(t *testing.T) {
+	if _, err := os.Stat("/bin/cat"); err != nil {
+		t.Skip(err)
+	}
+	file := filepath.Join(t.TempDir(), "secret.txt")
+	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := helper(t, "echo")
+	c.Path, c.Args = "/bin/cat", []string{"/bin/cat", file}
+	h := hold(t, c)
+	out, errs, v := h.rest(h.start())
+	if out == "x" {
+		t.Skip("nothing holds it here")
+	}
+	if why := text(v, "why"); !strings.Contains(why, "the sandbox refused "+file) {
+		t.Errorf("%s\n%s", errs, why)
+	}
+}
+
+// TestAnswersOfTheirTypes: what the operations give of a session that runs, that has
+// ended by itself and that was ended, is of the types that the manifest says.
+func TestAnswersOfTheirTypes(t *testing.T) {
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no shell")
+	}
+	h := hold(t, sdk.Command{Args: []string{shell}})
+	ofType := plugintest.Types(h.plugin)
+	does := func(operation string, args ...any) value.Value {
+		t.Helper()
+		v := h.does(operation, args...)
+		ofType(t, "proc."+operation, v)
+		return v
+	}
+	for _, last := range []string{"exit 3\n", "kill -9 $$\n", ""} {
+		session := does("start")
+		does("status", session)
+		does("send", "session", session, "text", "echo a; echo b >&2\n")
+		does("wait_for", "session", session, "pattern", "a", "wait", patient)
+		does("read", "session", session, "pattern", "(a|b)\n", "wait", patient)
+		does("read", "session", session, "wait", 0, "encoding", "base64")
+		does("list")
+		if last == "" {
+			does("signal", "session", session, "signal", "INT")
+			does("stop", session)
+			continue
+		}
+		does("send", "session", session, "text", last)
+		does("wait_for", "session", session, "prompt", false, "wait", patient)
+		does("read", "session", session, "prompt", false, "wait", patient)
+		does("status", session)
+		does("stop", session)
+	}
+}
+
+// TestConforms holds the plugin against the contract that all plugins keep. What its
+// sessions do is in the other tests: the kit maps its names to no command.
+func TestConforms(t *testing.T) {
+	plugintest.Run(t, Plugin(), plugintest.Fixtures{
+		Calls: []plugintest.Call{{Operation: "proc.list", Arguments: plugintest.Arguments()}},
+	})
 }

@@ -32,3 +32,12 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("%d seeds of 200 differ, and together they have the bits %x", len(seen), or)
 	}
 }
+
+// TestConforms holds the plugin against the contract that all plugins keep.
+func TestConforms(t *testing.T) {
+	plugintest.Run(t, Plugin(), plugintest.Fixtures{
+		Calls: []plugintest.Call{
+			{Operation: "random.seed"},
+		},
+	})
+}

@@ -2,14 +2,21 @@ package streamable
 
 import (
 	"bufio"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 )
 
 // addressed is a connection from an address.
@@ -192,6 +199,152 @@ func TestChunksEndConnections(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		if rest, _ := io.ReadAll(in); len(rest) > 0 {
 			t.Errorf("%s: a second answer: %q", head, rest)
+		}
+	}
+}
+
+// pipes is a listener whose connections are pipes in this process: with them what takes
+// time can be tested by a clock that nothing but the test moves.
+type pipes struct {
+	conns chan net.Conn
+	ended chan struct{}
+	end   func()
+}
+
+func newPipes() *pipes {
+	p := &pipes{conns: make(chan net.Conn), ended: make(chan struct{})}
+	p.end = sync.OnceFunc(func() { close(p.ended) })
+	return p
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.ended:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.end()
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// dial is for [net/http.Transport].
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-p.ended:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestShortKeys: a set with an RSA key that is too short is refused, and changes
+// nothing.
+func TestShortKeys(t *testing.T) {
+	set := func(bits int) []byte {
+		key, err := rsa.GenerateKey(rand.Reader, bits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "r"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	var keys Keys
+	if err := keys.Load(set(2048)); err != nil {
+		t.Fatal(err)
+	}
+	before := keys.set.Load()
+	if err := keys.Load(set(1024)); err == nil || !strings.Contains(err.Error(), "2048 bits at least, this one 1024") {
+		t.Error(err)
+	}
+	if keys.set.Load() != before {
+		t.Error("the keys are others")
+	}
+}
+
+// TestUnsendableTokens: what no client can send is refused, such as a hash that isn't
+// marked as it should be: it would be taken for the token itself.
+func TestUnsendableTokens(t *testing.T) {
+	digits := strings.Repeat("ab", 32)
+	for token, ok := range map[string]bool{
+		"sha256:" + digits: true, digits: true, "aB3-._~+/" + digits + "==": true,
+		"SHA256:" + digits: false, "sha-256:" + digits: false, "sha512:" + digits + digits: false, `"` + digits + `"`: false, "ü" + digits: false,
+	} {
+		var tokens Tokens
+		if err := tokens.Load([]byte("ann " + token + "\n")); (err == nil) != ok || err != nil && strings.Contains(err.Error(), digits) {
+			t.Errorf("%s: %v", token, err)
+		}
+	}
+}
+
+// TestLongestIdleSessionEnds: where there is no room for a session the one that was
+// longest idle ends, and none that has a stream under way or was used a moment ago.
+func TestLongestIdleSessionEnds(t *testing.T) {
+	url := start(t, Options{MaxSessions: 3, KeptSession: time.Nanosecond}) + Path
+	do := func(method, body, session string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			r.Header.Set(sessionHeader, session)
+		}
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { res.Body.Close() })
+		return res
+	}
+	// done waits for all of an answer: the server has noted it by then.
+	done := func(res *http.Response) *http.Response {
+		t.Helper()
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	begin := func() string {
+		t.Helper()
+		res := done(do(http.MethodPost, hello, ""))
+		if res.StatusCode != http.StatusOK {
+			t.Fatalf("no session: %s", res.Status)
+		}
+		return res.Header.Get(sessionHeader)
+	}
+	uses := func(session string) int {
+		t.Helper()
+		return done(do(http.MethodPost, `{"jsonrpc":"2.0","id":9,"method":"ping"}`, session)).StatusCode
+	}
+	listening := begin()
+	if res := do(http.MethodGet, "", listening); res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	first, second := begin(), begin()
+	if got := uses(first); got != http.StatusOK { // second is the longest idle one now, but for the one that listens
+		t.Fatal(got)
+	}
+	third := begin()
+	for _, s := range []struct {
+		name, id string
+		want     int
+	}{{"listening", listening, 200}, {"first", first, 200}, {"second", second, 404}, {"third", third, 200}} {
+		if got := uses(s.id); got != s.want {
+			t.Errorf("%s: status %d, want %d", s.name, got, s.want)
 		}
 	}
 }

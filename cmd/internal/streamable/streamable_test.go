@@ -3,6 +3,7 @@ package streamable
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -12,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 type text struct {
@@ -407,5 +407,69 @@ func TestHashed(t *testing.T) {
 		if got := Hashed([]byte(text)); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
+	}
+}
+
+// TestOutsideSessions: what belongs to a session and names none is refused with a code
+// and in words, and makes no session; what begins one, or needs none, isn't.
+func TestOutsideSessions(t *testing.T) {
+	url := start(t, Options{Server: principals(), MaxSessions: 1})
+	for _, test := range []struct {
+		body  string
+		code  int // 0: it is answered
+		words string
+	}{
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"whose"}}`, -32600, "send initialize first"},
+		{`{"jsonrpc":"2.0","id":"a","method":"tools/list"}`, -32600, "send initialize first"},
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, -32602, `"clientInfo"`},
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`, -32602, `"clientInfo"`},
+		{hello, 0, "serverInfo"},
+	} {
+		status, text := post(t, url, strings.NewReader(test.body), nil)
+		if test.code == 0 {
+			// The one session that there may be wasn't made before.
+			if status != http.StatusOK || !strings.Contains(text, test.words) {
+				t.Errorf("%s: %d %s", test.body, status, text)
+			}
+			continue
+		}
+		var got struct {
+			ID    any
+			Error struct {
+				Code    int
+				Message string
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &got); err != nil || status != http.StatusBadRequest || got.ID == nil || got.Error.Code != test.code || !strings.Contains(got.Error.Message, test.words) {
+			t.Errorf("%s: %d %s", test.body, status, text)
+		}
+	}
+}
+
+// TestUnspokenVersions: a version that there isn't is refused as that, whatever else the
+// request lacks.
+func TestUnspokenVersions(t *testing.T) {
+	url := start(t, Options{}) + Path
+	body := `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`
+	for _, v := range []string{"nonsense", "zzz", "1", "2026-07-28x", "2099-01-01", "2026-7-28", "2023-01-01"} {
+		got, answer := post(t, url, strings.NewReader(body), func(r *http.Request) { r.Header.Set(versionHeader, v) })
+		if got != 400 || !strings.Contains(answer, `"requested":"`+v+`"`) || !strings.Contains(answer, `"id":7`) || !strings.Contains(answer, "-32022") {
+			t.Errorf("%s: status %d: %s", v, got, answer)
+		}
+	}
+	for _, v := range versions {
+		got, answer := post(t, url, strings.NewReader(body), func(r *http.Request) { r.Header.Set(versionHeader, v) })
+		if strings.Contains(answer, "-32022") {
+			t.Errorf("%s: status %d: %s", v, got, answer)
+		}
+	}
+	// The SDK's list is this one.
+	_, answer := post(t, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`),
+		func(r *http.Request) {
+			r.Header.Set(versionHeader, "2026-07-28")
+			r.Header.Set("Mcp-Method", "server/discover")
+		})
+	if want := `"supportedVersions":["` + strings.Join(versions, `","`) + `"]`; !strings.Contains(answer, want) {
+		t.Errorf("the SDK speaks others: %s", answer)
 	}
 }

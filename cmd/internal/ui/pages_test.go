@@ -6,9 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-pif/mcp-pif/caps"
 )
 
 // TestViews: each view shows what is there.
@@ -189,6 +193,80 @@ func TestHostile(t *testing.T) {
 		}
 		if len(text) > 300<<10 {
 			t.Errorf("%s: %d bytes", path, len(text))
+		}
+	}
+}
+
+// TestWeek: the rules are tried on what was done before them, on demand; and a plan that waits is shown as at the
+// terminal.
+func TestWeek(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.populate()
+	w.call(false, "keep", object{"k": "work/a", "v": 1})
+	w.rules = []string{"work=note.get:work/**", "work>note.put"}
+	c, err := caps.ParseRequests("note.put:work/**", "", w.writes.Kinds())
+	w.fatal(err)
+	w.writes.Confirm([]caps.Requests{c})
+	w.call(false, "keep", object{"k": "work/a", "v": "as it is"})
+	_, text := w.get("flow")
+	if !strings.Contains(text, "Replay last week") || strings.Contains(text, "Would be") {
+		t.Errorf("it isn't asked first: %s", text)
+	}
+	_, text = w.get("flow?week=1")
+	for _, words := range []string{"<td class=\"num\">2</td><td class=\"num\">2</td>", "note.put", "<td>denied</td><td>work</td>", "<bdi>keep</bdi>"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("it doesn't show %q: %s", words, text)
+		}
+	}
+	_, text = w.get("questions")
+	for _, words := range []string{"&#34;keep&#34; (version 1) wants to do 1 thing:", "key &#34;work/a&#34;", "mcp-pif approve p_"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("it doesn't show %q: %s", words, text)
+		}
+	}
+	if strings.Contains(text, "Nothing waits") {
+		t.Error("it says that nothing waits")
+	}
+}
+
+// hostile is what a model, a plugin or another server might write; the longest are made here.
+var hostile = func() (list []string) {
+	text, err := os.ReadFile("testdata/hostile.json")
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return append(list, strings.Repeat("long ", 3000), strings.Repeat("W", 15000), strings.Repeat("\n", 3000))
+}()
+
+func itoa(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// caps60 is JSON as code of PIF has strings: without what its strings don't take.
+func caps60(text []byte) []byte {
+	return []byte(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(text)))
+}
+
+// TestVisible: what hides, acts or turns is written out; all else is as it was.
+func TestVisible(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]string{
+		"":                    "",
+		"plain é 中 →\n\tx":    "plain é 中 →\n\tx",
+		"a\u202eb":            `a\u{202E}b`,
+		"\u200b":              `\u{200B}`,
+		"a\x00b\rc\x1b":       `a\u{0}b\u{D}c\u{1B}`,
+		"x\xff\ufffdy":        `x\xff` + "\ufffdy",
+		"a\u0301\u0301\u0301": "a\u0301\u0301" + `\u{301}`,
+		"a\u0301b\u0301":      "a\u0301b\u0301",
+		"\U000E0041":          `\u{E0041}`,
+		"no\u00a0break\u2800": `no\u{A0}break\u{2800}`,
+		"שלום":                "שלום",
+	} {
+		if got := visible(s); got != want {
+			t.Errorf("%q: %q, want %q", s, got, want)
 		}
 	}
 }

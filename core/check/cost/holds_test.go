@@ -397,3 +397,14 @@ func TestShapesHold(t *testing.T) {
 		t.Errorf("%s has no bound", code)
 	}
 }
+
+func BenchmarkSmallTool(b *testing.B) {
+	p, f := text.Parse([]byte("(items, rate) => let total = sum(map(i => i.price * i.count, items)) in {total: total, tax: div(total * rate, 100)}"), text.Options{Tool: "tool"})
+	if f != nil {
+		b.Fatal(f)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		cost.Of(p.Term, cost.Options{Source: p.Source})
+	}
+}
