@@ -56,7 +56,7 @@ var attacks = []attack{
 	{name: "idle", doc: "4,000 idle connections of nobody, made again as they end", do: idle},
 	{name: "pool", doc: "14 runs of one principal that hold memory; another's list", flags: []string{"--timeout=20s"}, code: `length(map(x => x + 1, range(0, 100000)))`, want: "100000", do: holds},
 	{name: "cpu", doc: "63 principals that compute without an end", flags: []string{"--timeout=20s"}, lasts: 6 * time.Second, before: greet, do: computes},
-	{name: "lists", doc: "490 slow readers of a full page of 1,000 tools", flags: []string{"--store=memory"}, lasts: 12 * time.Second, before: tools, do: lists},
+	{name: "lists", doc: "490 slow readers of the first page of 10,000 tools", lasts: 12 * time.Second, before: tools, do: lists},
 	{name: "answers", doc: "490 slow readers of results of 256 KiB", lasts: 12 * time.Second, do: results},
 	{name: "hello", doc: "64 principals that said `initialize`, where something is granted", flags: []string{"--cap=kv:notes/**"}, lasts: 4 * time.Second, before: hello, do: wait},
 	{name: "evolves", doc: "64 principals that evolve and run 256 KiB of text, two at once each", flags: []string{"--store=memory"}, lasts: 12 * time.Second, before: greet, do: evolves},
@@ -87,7 +87,7 @@ func (a *attack) on(ctx context.Context, binary, dir string) (figures, error) {
 	}
 	defer s.kill()
 	if a.before != nil {
-		ready, cancel := context.WithTimeout(ctx, time.Minute)
+		ready, cancel := context.WithTimeout(ctx, 3*time.Minute)
 		err := a.before(ready, s)
 		cancel()
 		if err != nil {
@@ -428,28 +428,21 @@ func computes(ctx context.Context, s *server) error {
 }
 
 func tools(ctx context.Context, s *server) error {
-	var all sync.WaitGroup
-	failed := make(chan error, 8)
-	for w := range 8 {
-		all.Go(func() {
-			for i := w; i < 1000 && ctx.Err() == nil; i += 8 {
-				if _, err := s.call(ctx, "p0", "evolve", object{"name": fmt.Sprintf("tool_%d", i), "code": fmt.Sprintf("n => n + %d", i), "description": strings.Repeat("adds ", 60)}); err != nil {
-					select {
-					case failed <- err:
-					default:
-					}
-					return
-				}
-			}
-		})
+	const all, each = 10_000, 16
+	for i := 0; i < all; i += each {
+		made := make([]object, each)
+		for j := range made {
+			made[j] = object{"name": fmt.Sprintf("tool_%d", i+j), "code": fmt.Sprintf("n => n + %d", i+j), "description": strings.Repeat("adds ", 60)}
+		}
+		answer, err := s.call(ctx, "p0", "evolve", object{"tools": made})
+		if err != nil {
+			return err
+		}
+		if strings.Contains(answer, `"isError":true`) {
+			return fmt.Errorf("no %d tools: %.300s", all, answer)
+		}
 	}
-	all.Wait()
-	select {
-	case err := <-failed:
-		return err
-	default:
-		return ctx.Err()
-	}
+	return ctx.Err()
 }
 
 // slow reads answers by a few bytes, on so many connections.
