@@ -29,6 +29,7 @@ var ledger = &caps.Manifest{
 		{Name: "led.get", Verb: "get", Doc: "gives an entry", Result: "any", Params: []caps.Param{{Name: "key", Doc: "its name", Type: "string", Main: true, Designates: true}}},
 		{Name: "led.put", Verb: "put", Doc: "keeps an entry", Result: "record: id, ok, text", Params: []caps.Param{
 			{Name: "key", Doc: "its name", Type: "string", Designates: true}, {Name: "value", Doc: "the entry", Type: "any"},
+			{Name: "note", Doc: "about it", Type: "string", Optional: true},
 		}},
 	},
 }
@@ -372,22 +373,36 @@ func TestPlanScreens(t *testing.T) {
 	}
 }
 
-// TestPlanScreenAlike: contents that begin alike and differ behind what is shown are counted.
-func TestPlanScreenAlike(t *testing.T) {
+// TestPlanScreenGroups: contents of a group that begin alike and differ behind what is shown are counted, and so
+// are their characters; what only some steps have names these.
+func TestPlanScreenGroups(t *testing.T) {
 	t.Parallel()
 	w := newWorldOf(t, ledger, run.Options{}, newEntries(1).perform, "led:**")
-	made := w.evolve("alike", `u => map(i => !led.put({key: "k" ++ to_text(i), value: repeat_text("same beginning ", 12) ++ (if i == 4 then "EVIL" else "fine")}), range(0, 8))`, "led:**")
-	in, err := core.ParseInput([]byte(`null`), core.InputData)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", "null")).Plan(t.Context(), time.Now().Add(time.Hour),
-		run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
-	if f != nil {
-		t.Fatal(f)
-	}
-	lines, _ := p.Lines()
-	if text := strings.Join(lines, "\n"); !strings.Contains(text, "(2 different ones)") {
-		t.Error(text)
+	for name, c := range map[string]struct {
+		code string
+		want []string
+	}{
+		"alike": {`u => map(i => !led.put({key: "k" ++ to_text(i), value: repeat_text("same \"beginning\" ", 12) ++ (if i == 4 then "EVIL" else "fine")}), range(0, 8))`,
+			[]string{"(208 characters)", "(2 different ones)"}},
+		"some": {`u => map(i => if i == 2 then !led.put({key: "a", value: 1, note: "n"}) else !led.put({key: "a", value: 1}), range(0, 5))`,
+			[]string{`note "n" (only in 3)`}},
+	} {
+		made := w.evolve(name, c.code, "led:**")
+		in, err := core.ParseInput([]byte(`null`), core.InputData)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, f := w.broker.Begin(w.tools.Snapshot(), bounds(made, "", "null")).Plan(t.Context(), time.Now().Add(time.Hour),
+			run.Evaluation{Tool: made, Program: made.Program(), Input: in}, 1, nil)
+		if f != nil {
+			t.Fatal(f)
+		}
+		lines, _ := p.Lines()
+		text := strings.Join(strings.Fields(strings.Join(lines, "\n")), " ")
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, strings.Join(lines, "\n"))
+			}
+		}
 	}
 }

@@ -26,6 +26,14 @@ type Planned struct {
 	starts []uint64 // the events of that
 }
 
+// State is waiting for a plan that a person has to approve yet, else ready.
+func (p *Planned) State() string {
+	if p.Confirm && !p.Approved {
+		return "waiting"
+	}
+	return "ready"
+}
+
 // Withdrawn is who withdraws a plan that can't be done any more; see [AnswerPlan].
 const Withdrawn = "server"
 

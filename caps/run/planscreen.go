@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,6 +27,8 @@ const (
 	shownText = 60
 	// minGroup is from how many on steps of one operation are shown together.
 	minGroup = 4
+	// maxNumbered is up to how many steps of a group are named by their numbers.
+	maxNumbered = 6
 )
 
 // shownArgs is a step's argument with words in the place of what isn't known.
@@ -258,15 +261,19 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 		var texts []string
 		whole := map[string]bool{} // the arguments in full
 		from := map[string]bool{}
-		designates := false
+		designates, longest := false, 0
+		var in []string // the numbers of the steps that have it
 		for k, s := range steps {
-			i := slices.IndexFunc(args[k], func(f value.Field) bool { return f.Key == name })
-			if i < 0 {
+			at := slices.IndexFunc(args[k], func(f value.Field) bool { return f.Key == name })
+			if at < 0 {
 				continue
 			}
-			text, designating, _ := shownArgument(s, name, args[k][i].Value)
+			v := args[k][at].Value
+			in = append(in, strconv.Itoa(i+k+1))
+			text, designating, _ := shownArgument(s, name, v)
 			designates = designates || designating
-			whole[string(encoded(args[k][i].Value))] = true
+			longest = max(longest, characters(v))
+			whole[string(encoded(v))] = true
 			if !slices.Contains(texts, text) {
 				texts = append(texts, text)
 			}
@@ -280,15 +287,18 @@ func groupLines(i int, steps []*PlanStep) (lines []string) {
 		}
 		list := strings.Join(texts, ", ")
 		if !designates && len(texts) > 1 && len(list) > 4*shownText {
-			longest := 0
-			for _, t := range texts {
-				longest = max(longest, utf8.RuneCountInString(t))
-			}
 			list = fmt.Sprintf("%d different ones of up to %d characters, such as %s", len(whole), longest, texts[0])
 		} else if len(whole) > len(texts) { // they begin alike
 			list += fmt.Sprintf(" (%d different ones)", len(whole))
 		}
 		line += " " + list
+		switch {
+		case len(in) == len(steps):
+		case len(in) <= maxNumbered:
+			line += " (only in " + strings.Join(in, ", ") + ")"
+		default:
+			line += fmt.Sprintf(" (in %d of them)", len(in))
+		}
 		if len(from) > 0 {
 			var sources []string
 			for o := range from {
@@ -312,8 +322,16 @@ func shownArgument(s *PlanStep, name string, v value.Value) (text string, design
 		designates = utf8.RuneCount(raw) <= 2*shownText
 	}
 	text = string(bytes.TrimSpace(raw))
-	if n := utf8.RuneCountInString(text); !designates && n > shownText {
-		return fmt.Sprintf("%s... (%d characters)", string([]rune(text)[:shownText]), n), false, true
+	if designates || utf8.RuneCountInString(text) <= shownText {
+		return text, designates, false
 	}
-	return text, designates, false
+	return fmt.Sprintf("%s... (%d characters)", string([]rune(text)[:shownText]), characters(v)), false, true
+}
+
+// characters is how many a text has, or JSON of anything else.
+func characters(v value.Value) int {
+	if s, ok := value.Force(v).(value.Str); ok && !quotedHole.Match(encoded(v)) {
+		return utf8.RuneCountInString(string(s))
+	}
+	return utf8.RuneCount(unquote(encoded(v)))
 }

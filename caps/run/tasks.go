@@ -77,7 +77,7 @@ func CancelTask(j journal.Journal, id, by string) error {
 // EndTask records the end of a task that can't go on, or has no run of its own: by is that of the plan that it
 // did; "": none.
 func (b *Broker) EndTask(id, by string, f *fault.Fault) error {
-	if f == nil { // its answer is a plan, or what came of one
+	if f == nil && by == "" { // its answer is a plan, which [PlanOfTask] finds
 		f = &fault.Fault{
 			Kind: fault.Cancelled, Message: "what the task gave, a plan, ended with its server",
 			Hint: "The user sees the plans that wait with `mcp-pif approve --list`; or plan it again.",
@@ -87,8 +87,10 @@ func (b *Broker) EndTask(id, by string, f *fault.Fault) error {
 	if by != "" {
 		data = append(journal.AppendString(append(data, `"by":`...), by), ',')
 	}
-	data = b.appendFault(append(data, `"error":`...), f)
-	_, err := b.journal.Append(journal.Written, journal.RunEnded, id, "", append(data, `,"stopped":"running"}`...))
+	if f != nil {
+		data = append(b.appendFault(append(data, `"error":`...), f), ',')
+	}
+	_, err := b.journal.Append(journal.Written, journal.RunEnded, id, "", append(data, `"stopped":"running"}`...))
 	return err
 }
 

@@ -87,7 +87,7 @@ type shownTask struct {
 func (t *shownTask) called() string { return cmp.Or(t.Tool, oneLine(t.Code), "-") }
 
 func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.Event, error) {
-	events, _, err := s.Read(journal.Query{Run: t.ID})
+	events, _, err := s.Read(journal.Query{Run: cmp.Or(t.By, t.ID)})
 	r := summary(events)
 	shown := shownTask{
 		Task: t.ID, Created: t.Created, Tool: r.Tool, Code: r.Code, Input: r.Input, Schedule: t.Schedule, Resumed: t.Resumed,
@@ -96,16 +96,26 @@ func showTask(s *journal.Store, dir string, t *run.Task) (shownTask, []journal.E
 	if r.Version > 0 {
 		shown.Tool = fmt.Sprintf("%s@%d", r.Tool, r.Version)
 	}
-	if r.Run == "" { // it waits for its turn
+	if r.Run == "" { // it waits for its turn, or has no run of its own
 		var call struct {
 			Tool  string
 			Code  json.RawMessage
 			Input json.RawMessage
 		}
-		_ = json.Unmarshal(t.Call.Arguments, &call)
+		if t.Call.Tool == "run" {
+			_ = json.Unmarshal(t.Call.Arguments, &call)
+		} else {
+			call.Tool, call.Input = t.Call.Tool, t.Call.Arguments
+		}
 		shown.Tool, shown.Code, shown.Input = call.Tool, string(call.Code), string(call.Input)
 	}
+	var plan *run.Planned
+	if err == nil && !t.Ended.IsZero() && !t.Answered && t.By == "" && r.Run == "" {
+		plan, err = run.PlanOfTask(s, t.ID)
+	}
 	switch {
+	case plan != nil:
+		shown.State = "gave the plan " + plan.ID
 	case !t.Cancelled.IsZero() && (t.Fault == nil || t.Fault.Kind == "cancelled"):
 		shown.State = "cancelled"
 	case !t.Ended.IsZero():
@@ -207,7 +217,7 @@ func newTasksShow() *cobra.Command {
 		if t.Ended.IsZero() || t.Fault != nil {
 			return nil
 		}
-		rec, err := run.ReadRecord(s, t.ID)
+		rec, err := run.ReadRecord(s, cmp.Or(t.By, t.ID))
 		if err != nil {
 			return err
 		}

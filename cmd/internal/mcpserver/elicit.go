@@ -39,15 +39,19 @@ const mostTalks = 16
 // mostPut is how many questions one call may put.
 const mostPut = 20
 
-// An elicitor puts questions to the person before a call's client, one at a time.
+// An elicitor puts questions to the person before a call's client: those of a task together, those of another
+// call one at a time.
 type elicitor struct {
 	ask      func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error)
 	talks    *talks        // nil: the questions of a task, which are bounded with it
 	patience time.Duration // 0: patienceAsking
 	waited   atomic.Int64  // nanoseconds
+	put      atomic.Int32  // questions
+	turn     sync.Mutex    // of a question that is put alone
 
-	turn sync.Mutex // guards what follows
-	put  int        // questions
+	mu    sync.Mutex // guards what follows
+	open  int        // questions
+	since time.Time  // from when on some are open
 }
 
 type elicitorKey struct{}
@@ -71,12 +75,12 @@ func waited(ctx context.Context) (d time.Duration) {
 }
 
 func (e *elicitor) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	e.turn.Lock()
-	defer e.turn.Unlock()
-	if e.put++; e.put > mostPut {
+	if e.put.Add(1) > mostPut {
 		return nil, fmt.Errorf("one call puts at most %d questions", mostPut)
 	}
 	if e.talks != nil {
+		e.turn.Lock()
+		defer e.turn.Unlock()
 		if e.talks.waiting.Add(1) > mostTalks {
 			e.talks.waiting.Add(-1)
 			return nil, errors.New("too many questions wait for the user")
@@ -85,13 +89,25 @@ func (e *elicitor) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.Elicit
 	}
 	ctx, cancel := context.WithTimeout(ctx, or(e.patience, patienceAsking))
 	defer cancel()
-	began := time.Now()
+	e.count(1)
 	res, err := e.ask(ctx, p)
-	e.waited.Add(int64(time.Since(began)))
+	e.count(-1)
 	if err == nil && res == nil {
 		err = errors.New("the client gave no answer")
 	}
 	return res, err
+}
+
+// count counts the open questions, and the time in which there are some.
+func (e *elicitor) count(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open == 0 {
+		e.since = time.Now()
+	}
+	if e.open += n; e.open == 0 {
+		e.waited.Add(int64(time.Since(e.since)))
+	}
 }
 
 // talks is the calls that wait for what a client brings back.

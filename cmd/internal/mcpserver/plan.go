@@ -115,7 +115,11 @@ func (s *Server) offerPlan(ctx context.Context, c Call, t *task, p *run.Plan) wi
 	}
 	if t.plan && p.Complete && len(p.Steps) == 0 && !s.withholds() {
 		a := s.doPlan(ctx, c, p.ID, false, false, true)
-		a.Tell([]string{"there was nothing to plan: it changes nothing, and this is what it gives"}, "")
+		note := "there was nothing to plan: it changes nothing, and this is what it gives"
+		if a.Fault != nil {
+			note = "there is no plan: it ends this way before it changes anything"
+		}
+		a.Tell([]string{note}, "")
 		return a
 	}
 	if p.Confirm {
@@ -338,6 +342,28 @@ func (s *Server) doPlan(ctx context.Context, c Call, id string, fresh, resume, h
 	return a
 }
 
+// planOfTask is the answer of a task that gave a plan, or the next section of one that it did.
+func (s *Server) planOfTask(ctx context.Context, rec *run.Task) (wire.Answer, error) {
+	p, err := run.PlanOfTask(s.broker.Journal(), rec.ID)
+	switch {
+	case err != nil:
+		return wire.Answer{}, err
+	case p != nil:
+		return s.showPlan(p.Plan, p.State()), nil
+	}
+	var call struct{ Plan any }
+	id, named := "", false
+	if err = json.Unmarshal(rec.Call.Arguments, &call); err == nil {
+		if id, named = call.Plan.(string); named {
+			p, err = run.FindPlan(s.broker.Journal(), id)
+		}
+	}
+	if err != nil || p == nil || p.Started == 0 {
+		return wire.Answer{}, errors.Join(err, errors.New("it gave no plan"))
+	}
+	return s.planDone(ctx, p), nil
+}
+
 // planDone is the answer to the call of a task that a server did to the end before its own.
 func (s *Server) planDone(ctx context.Context, p *run.Planned) wire.Answer {
 	record, err := run.ReadRecord(s.broker.Journal(), p.Run)
@@ -349,11 +375,7 @@ func (s *Server) planDone(ctx context.Context, p *run.Planned) wire.Answer {
 		if err != nil || next == nil {
 			return wire.Failed(cantGoOn("its plan is gone"))
 		}
-		state := "ready"
-		if next.Confirm {
-			state = "waiting"
-		}
-		return s.showPlan(next.Plan, state)
+		return s.showPlan(next.Plan, next.State())
 	}
 	a, err := s.replayed(ctx, p.Run)
 	if err != nil {

@@ -364,11 +364,15 @@ func TestPlanOnce(t *testing.T) {
 // came of it is known to the next one.
 func TestPlanTask(t *testing.T) {
 	t.Parallel()
-	for name, confirm := range map[string]string{"by its name": "", "a call of a tool of which something may need an approval": "toy.put:b/**"} {
+	for name, confirm := range map[string]string{"by its name": "", "a call of a tool of which something may need an approval": "toy.put:b/**", "one of which all needs it": "toy.put:**"} {
 		w := &tasked{t: t, dir: t.TempDir(), confirm: confirm}
 		world := &noteWorld{notes: map[string]string{"a": "hello"}, holds: "get", begun: make(chan struct{}, 10_000), held: make(chan struct{})}
 		s, stop := w.serves(world, "toy:**")
-		if got := w.call(s, "evolve", `{"name":"copy","code":"k => let p = !toy.put({key: k ++ \"2\", value: k}) in let v = !toy.get(k) in let q = !toy.put({key: \"log\", value: k}) in v","capabilities":["toy:**"]}`); got.Fault != nil {
+		first := ""
+		if confirm == "toy.put:**" { // it is a task before it is planned
+			first = `let r = !toy.get(k) in `
+		}
+		if got := w.call(s, "evolve", `{"name":"copy","code":"k => `+first+`let p = !toy.put({key: k ++ \"2\", value: k}) in let v = !toy.get(k) in let q = !toy.put({key: \"log\", value: k}) in v","capabilities":["toy:**"]}`); got.Fault != nil {
 			t.Fatal(got.Text)
 		}
 		call := `{"tool":"copy","input":"a","background":true}`
@@ -382,7 +386,12 @@ func TestPlanTask(t *testing.T) {
 		close(world.held)
 		for i := range 2 {
 			s, stop = w.serves(world, "toy:**")
-			if got := w.call(s, "run", `{"task":"`+id+`"}`); got.Text != `"hello"` || world.done() != "a2=a log=a" {
+			got := w.call(s, "run", `{"task":"`+id+`"}`)
+			if confirm == "toy.put:**" {
+				if !strings.Contains(got.Text, `"state":"waiting"`) || world.done() != "" {
+					t.Errorf("%s: server %d answers %s after %q", name, i+2, got.Text, world.done())
+				}
+			} else if got.Text != `"hello"` || world.done() != "a2=a log=a" {
 				t.Errorf("%s: server %d answers %s after %q", name, i+2, got.Text, world.done())
 			}
 			stop()

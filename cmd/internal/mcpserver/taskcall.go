@@ -86,8 +86,10 @@ func (s *Server) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 		return t.state().answer
 	}
 	a, err := s.replayed(ctx, or(rec.By, rec.ID))
-	if err != nil && !rec.Answered {
-		a, err = wire.Failed(rec.Fault), nil // it ended without a run
+	if err != nil && !rec.Answered { // it ended without a run of its own
+		if a, err = s.planOfTask(ctx, rec); err != nil {
+			a, err = wire.Failed(rec.Fault), nil
+		}
 	}
 	if err != nil {
 		f := cantGoOn("what it gave can't be had again: " + err.Error())

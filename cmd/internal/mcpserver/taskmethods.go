@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -20,8 +21,8 @@ const taskPoll = 500 * time.Millisecond
 
 type taskParams struct {
 	mcp.ParamsBase
-	TaskID         string               `json:"taskId"`
-	InputResponses mcp.InputResponseMap `json:"inputResponses,omitempty"`
+	TaskID         string                     `json:"taskId"`
+	InputResponses map[string]json.RawMessage `json:"inputResponses,omitempty"`
 }
 
 // A taskAnswer is what is told of a task: in place of a call's result, with the type task, and to
@@ -81,9 +82,14 @@ func (s *Server) addTaskMethods() {
 		}
 		if t := s.tasks.find(p.TaskID); t != nil {
 			for key, response := range p.InputResponses {
-				if res, ok := response.(*mcp.ElicitResult); ok {
-					t.reply(key, res)
+				var res mcp.ElicitResult
+				if !t.puts(key) {
+					continue // it was answered, or never put
 				}
+				if err := json.Unmarshal(response, &res); err != nil || res.Action == "" {
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the response to %q is no result of elicitation/create", key)}
+				}
+				t.reply(key, &res)
 			}
 		}
 		return &taskAck{ResultType: "complete"}, nil

@@ -2,8 +2,10 @@ package mcpserver
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -352,7 +354,10 @@ func naming(ctx context.Context, key string) context.Context {
 // ask waits for the answer to a question. Meanwhile others compute in its slot.
 func (t *taskRun) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	key, _ := ctx.Value(questionKey{}).(string)
-	q := &taskQuestion{key: or(key, questionName), params: p, answer: make(chan *mcp.ElicitResult, 1)}
+	if key == "" {
+		key = questionName + "-" + strings.ToLower(rand.Text()[:8])
+	}
+	q := &taskQuestion{key: key, params: p, answer: make(chan *mcp.ElicitResult, 1)}
 	t.mu.Lock()
 	t.questions, t.updated = append(t.questions, q), time.Now()
 	t.mu.Unlock()
@@ -369,14 +374,22 @@ func (t *taskRun) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResu
 	t.mu.Lock()
 	t.questions = slices.DeleteFunc(t.questions, func(other *taskQuestion) bool { return other == q })
 	t.updated = time.Now()
+	last := len(t.questions) == 0
 	t.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if err := ctx.Err(); err != nil || !last { // another question waits still, and computes nothing
+		return res, err
 	}
 	if f := t.enter(ctx, t.ticket, t.bytes); f != nil {
 		return nil, f
 	}
 	return res, nil
+}
+
+// puts reports whether a question waits for its answer.
+func (t *taskRun) puts(key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.questions, func(q *taskQuestion) bool { return q.key == key })
 }
 
 // reply gives a question its answer. One that nobody asks, or that has one, is ignored.

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
@@ -277,4 +281,23 @@ func TestSchedule(t *testing.T) {
 			t.Errorf("%s is %s, %v", text, p, err)
 		}
 	}
+}
+
+// TestTaskQuestions: the questions of a task are put together, and the time in which several wait counts once.
+func TestTaskQuestions(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &elicitor{ask: func(context.Context, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			time.Sleep(time.Second)
+			return &mcp.ElicitResult{Action: "decline"}, nil
+		}}
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() { _, _ = e.elicit(t.Context(), &mcp.ElicitParams{}) })
+		}
+		both.Wait()
+		if waited := time.Duration(e.waited.Load()); waited != time.Second {
+			t.Errorf("both waited for %v", waited)
+		}
+	})
 }

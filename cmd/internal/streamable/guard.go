@@ -135,6 +135,22 @@ func modern(r *http.Request, body []byte) bool {
 	return json.Unmarshal(message.Params.Meta[versionMember], &version) == nil && version >= firstStateless
 }
 
+// misrouted answers a request about a task whose header names another one, by which it was routed, and reports
+// whether it did. The SDK holds the header against the names of tools, prompts and resources; it may be missing,
+// since the SDK's own client doesn't send it with methods of extensions.
+func misrouted(w http.ResponseWriter, r *http.Request, body []byte, methods []string) bool {
+	named := r.Header.Get("Mcp-Name")
+	if named == "" || len(methods) != 1 || !strings.HasPrefix(methods[0], "tasks/") {
+		return false
+	}
+	var m struct{ Params struct{ TaskID string } }
+	if json.Unmarshal(body, &m) == nil && m.Params.TaskID == named {
+		return false
+	}
+	refuse(w, body, mcp.CodeHeaderMismatch, "header mismatch: Mcp-Name is another task than params.taskId", nil)
+	return true
+}
+
 // outside answers a request of the older protocols that belongs to a session and names
 // none, or that would begin one and can't, and reports whether it did. The SDK would
 // make a session for it and answer with an error that has no code.

@@ -321,6 +321,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 		place.streams()
 	}
 	if modern(r, body) {
+		if misrouted(w, r, body, methods) {
+			return
+		}
 		h.modern.ServeHTTP(w, r)
 		return
 	}

@@ -473,3 +473,20 @@ func TestUnspokenVersions(t *testing.T) {
 		t.Errorf("the SDK speaks others: %s", answer)
 	}
 }
+
+// TestMisrouted: a request about a task is refused where its header names another task, and taken without one.
+func TestMisrouted(t *testing.T) {
+	url := start(t, Options{}) + Path
+	for name, refused := range map[string]bool{"a-1": false, "a-2": true, "": false} {
+		status, answer := post(t, url, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tasks/get","params":{"taskId":"a-1","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`), func(r *http.Request) {
+			r.Header.Set(versionHeader, "2026-07-28")
+			r.Header.Set("Mcp-Method", "tasks/get")
+			if name != "" {
+				r.Header.Set("Mcp-Name", name)
+			}
+		})
+		if got := status == http.StatusBadRequest && strings.Contains(answer, "-32020") && strings.Contains(answer, `"id":7`); got != refused {
+			t.Errorf("%q: status %d: %s", name, status, answer)
+		}
+	}
+}
