@@ -87,7 +87,7 @@ func (s *Server) addTaskMethods() {
 					continue // it was answered, or never put
 				}
 				if err := json.Unmarshal(response, &res); err != nil || res.Action == "" {
-					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the response to %q is no result of elicitation/create", key)}
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the response to %.100q is no result of elicitation/create", key)}
 				}
 				t.reply(key, &res)
 			}
