@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -142,6 +143,7 @@ func newExplain() *cobra.Command {
 		o          app.CapOptions
 		file, name string
 		declared   []string
+		asJSON     *bool
 	)
 	cmd := &cobra.Command{
 		Use:   "explain CODE",
@@ -162,9 +164,10 @@ refused.`,
 				return cli.Failed(err)
 			}
 			defer auth.Close()
-			return cli.Failed(explain(cmd.OutOrStdout(), auth, name, code, declared))
+			return cli.Failed(explain(cmd, *asJSON, auth, name, code, declared))
 		},
 	}
+	asJSON = cli.JSONFlag(cmd)
 	f := cmd.Flags()
 	o.Register(f, app.KeptNowhere)
 	o.RegisterPrincipal(f)
@@ -177,12 +180,27 @@ refused.`,
 // errRefused ends a command that has told why already.
 var errRefused error = &cli.Failure{}
 
-func explain(out io.Writer, auth *app.Authority, name, code string, declared []string) error {
+func explain(cmd *cobra.Command, asJSON bool, auth *app.Authority, name, code string, declared []string) error {
 	p, err := cli.Compile(name, code)
 	if err != nil {
 		return err
 	}
 	n := p.Needs()
+	wasDeclared := len(declared) > 0
+	if !wasDeclared {
+		declared = auth.Policy.Suggest(n)
+	}
+	d, f := auth.Policy.Decide(declared, n, caps.DecideOptions{Tool: name})
+	if f != nil {
+		err = errRefused
+	}
+	if asJSON {
+		return cmp.Or(cli.PrintJSON(cmd, map[string]any{
+			"asks": placed(n.Ops), "calls": placed(n.Calls), "unknown": placed(n.Unknown), "never_allowed": placed(n.Inert),
+			"declared": append([]string{}, declared...), "has": append([]string{}, d.Texts...), "notes": append([]string{}, d.Notes...), "refused": f,
+		}), err)
+	}
+	out := cmd.OutOrStdout()
 	if len(n.Ops)+len(n.Calls)+len(n.Withs)+len(n.Unknown)+len(n.Inert) == 0 {
 		fmt.Fprintln(out, "Pure: it needs no capabilities.")
 	}
@@ -199,16 +217,11 @@ func explain(out io.Writer, auth *app.Authority, name, code string, declared []s
 	tell("calls the tool", n.Calls)
 	tell("can't be known:", n.Unknown)
 	tell("never allowed there:", n.Inert)
-	if len(declared) == 0 {
-		declared = auth.Policy.Suggest(n)
-		if len(declared) > 0 {
-			fmt.Fprintf(out, "could declare: %s\n", cli.Printable(strings.Join(declared, " ")))
-		}
+	if !wasDeclared && len(declared) > 0 {
+		fmt.Fprintf(out, "could declare: %s\n", cli.Printable(strings.Join(declared, " ")))
 	}
-	d, f := auth.Policy.Decide(declared, n, caps.DecideOptions{Tool: name})
 	if f != nil {
 		fmt.Fprintf(out, "%s\n", cli.PrintableLines(f.Error()))
-		return errRefused
 	}
 	for _, text := range d.Texts {
 		fmt.Fprintf(out, "would have: %s\n", cli.Printable(text))
@@ -216,7 +229,20 @@ func explain(out io.Writer, auth *app.Authority, name, code string, declared []s
 	for _, note := range d.Notes {
 		fmt.Fprintf(out, "note: %s\n", cli.Printable(note))
 	}
-	return nil
+	return err
+}
+
+// placed is what code needs, and where, for programs.
+func placed(needs []core.Need) []map[string]string {
+	list := []map[string]string{}
+	for _, need := range needs {
+		one := map[string]string{"name": need.Name, "place": placeOf(need)}
+		if need.In != "" {
+			one["in"] = need.In
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 func placeOf(n core.Need) string {

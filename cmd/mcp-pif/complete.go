@@ -14,6 +14,10 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/packs"
+	"github.com/mcp-pif/mcp-pif/plugins/lock"
+	"github.com/mcp-pif/mcp-pif/plugins/mcplock"
 )
 
 // The shell completes what a command or a flag takes: each row lists the words there
@@ -31,9 +35,32 @@ var argumentWords = map[string]listing{
 	"tools retire":   first(allTools),
 	"journal show":   first(runNames),
 	"replay":         first(runNames),
+	"step":           first(runNames),
+	"resolve":        first(runNames),
+	"tasks show":     first(runNames),
+	"tasks cancel":   first(runNames),
+	"tasks every":    second(allTools),
+	"flow of":        first(runNames),
+	"flow explain":   first(allTools),
+	"flow release":   first(allTools),
+	"run":            first(allTools),
 	"approve":        first(questionIDs),
 	"caps restore":   first(revokedTexts),
 	"caps revoke":    first(grantedTexts),
+	"mcp show":       serverThenTools,
+	"mcp accept":     serverThenTools,
+	"mcp diff":       first(serverNames),
+	"mcp upgrade":    first(serverNames),
+	"mcp remove":     first(serverNames),
+	"mcp test":       serverNames,
+	"mcp try":        first(serverNames),
+	"mcp logs":       first(serverNames),
+	"mcp login":      first(serverNames),
+	"mcp logout":     first(serverNames),
+	"plugin inspect": first(pluginNames),
+	"plugin accept":  first(pluginNames),
+	"plugin upgrade": first(pluginNames),
+	"plugin remove":  first(pluginNames),
 }
 
 // flagWords are what values of flags can be, by the flag's name.
@@ -51,6 +78,8 @@ var flagWords = map[string]listing{
 	"ask-via":   fixed("terminal", "elicitation"),
 	"sandbox":   fixed("require", "best-effort", "off"),
 	"input-as":  fixed("data", "auto", "term"),
+	"flow":      fixed("designate", "report"),
+	"confirm":   kindNames,
 }
 
 // completeFlags registers these rows with every command.
@@ -65,6 +94,9 @@ func completeFlags(root *cobra.Command) {
 		words := flagWords[f.Name]
 		if f.Name == "kind" && root.Parent() != nil && root.Parent().Name() == "journal" {
 			words = eventKinds
+		}
+		if f.Name == "with" && f.Value.Type() == "stringSlice" { // of a server
+			words = packNames
 		}
 		if words != nil {
 			_ = root.RegisterFlagCompletionFunc(f.Name, words.complete)
@@ -98,6 +130,59 @@ func first(words listing) listing {
 		}
 		return words(cmd, args)
 	}
+}
+
+// second lists for the second argument only.
+func second(words listing) listing {
+	return func(cmd *cobra.Command, args []string) []string {
+		if len(args) != 1 {
+			return nil
+		}
+		return words(cmd, args)
+	}
+}
+
+func packNames(*cobra.Command, []string) (names []string) {
+	for i := range packs.All {
+		names = append(names, packs.All[i].Name)
+	}
+	return names
+}
+
+// completedServers reads the lock file of servers that the flags typed so far mean.
+func completedServers(cmd *cobra.Command) map[string]*mcplock.Server {
+	var at mcpcmd.ServerLock
+	at.Path, _ = cmd.Flags().GetString("mcp-lock")
+	l, err := at.Read()
+	if err != nil {
+		return nil
+	}
+	return l.Servers
+}
+
+func serverNames(cmd *cobra.Command, _ []string) []string {
+	return slices.Sorted(maps.Keys(completedServers(cmd)))
+}
+
+// serverThenTools lists the servers, and then the tools of the one that is named.
+func serverThenTools(cmd *cobra.Command, args []string) []string {
+	if len(args) == 0 {
+		return serverNames(cmd, args)
+	}
+	if s := completedServers(cmd)[args[0]]; s != nil {
+		return slices.Sorted(maps.Keys(s.Tools))
+	}
+	return nil
+}
+
+func pluginNames(cmd *cobra.Command, _ []string) (names []string) {
+	path, _ := cmd.Flags().GetString("plugin-lock")
+	if l, err := lock.Read(path); err == nil {
+		for i := range l.Entries {
+			names = append(names, l.Entries[i].Name)
+		}
+	}
+	return names
 }
 
 // completedStore opens the store that the flags typed so far mean; nil: there is none.
@@ -202,6 +287,10 @@ func questionIDs(*cobra.Command, []string) (ids []string) {
 	questions, _, _ := (&caps.Consents{Path: path}).All()
 	for i := range questions {
 		ids = append(ids, questions[i].ID)
+	}
+	plans, _ := waitingPlans(&journalOptions{})
+	for _, p := range plans {
+		ids = append(ids, p.ID)
 	}
 	return ids
 }

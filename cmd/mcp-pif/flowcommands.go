@@ -32,11 +32,12 @@ func flowOf(k *app.Kept) (*flow.Policy, error) {
 
 // newFlowExplain tells what the rules mean for a tool.
 func newFlowExplain() *cobra.Command {
+	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use:   "explain TOOL",
 		Short: "Show what the rules mean for a tool: what it may read, and where that may not go",
 		Args:  cobra.ExactArgs(1),
-	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		p, err := flowOf(k)
 		if err != nil {
 			return err
@@ -45,17 +46,19 @@ func newFlowExplain() *cobra.Command {
 		if !ok {
 			return fmt.Errorf("there is no tool %q", args[0])
 		}
+		uses := p.Uses(t.Reach())
+		if asJSON {
+			return cli.PrintJSON(cmd, map[string]any{"name": t.Name, "version": t.Version, "made_under": append([]string{}, t.MadeUnder...), "rules": append([]string{}, uses...)})
+		}
 		out := cmd.OutOrStdout()
 		fmt.Fprintf(out, "%s, version %d\n", cli.Printable(t.Name), t.Version)
 		if len(t.MadeUnder) > 0 {
 			fmt.Fprintf(out, "Its writer had been shown what came from %s: all that its code says counts as that.\n", strings.Join(t.MadeUnder, ", "))
 		}
-		said := false
-		for _, u := range p.Uses(t.Reach()) {
-			said = true
+		for _, u := range uses {
 			fmt.Fprintf(out, "%s\n", cli.Printable(u))
 		}
-		if !said {
+		if len(uses) == 0 {
 			fmt.Fprintln(out, "No rule is about anything that it may do.")
 		}
 		return nil
@@ -126,6 +129,7 @@ had been shown before the run counts for nothing here.`,
 
 // newFlowRelease prints what a policy has to say to release what a tool gives.
 func newFlowRelease() *cobra.Command {
+	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use:   "release TOOL",
 		Short: "Show what to write into the policy so that results of a tool's version lose labels",
@@ -133,7 +137,7 @@ func newFlowRelease() *cobra.Command {
 flow.release with which results of this very version lose labels. Candidates are small: counts,
 enumerations, dates. Only a person writes policy.`,
 		Args: cobra.ExactArgs(1),
-	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		p, err := flowOf(k)
 		if err != nil {
 			return err
@@ -153,33 +157,42 @@ enumerations, dates. Only a person writes policy.`,
 		for _, s := range p.Sources {
 			from = append(from, p.Names(s.Atoms)...)
 		}
-		entry, err := json.Marshal(flow.ReleaseConfig{Tool: t.Name + "@sha256:" + t.Hash, From: from, To: to})
-		if err != nil {
-			return err
+		entry := flow.ReleaseConfig{Tool: t.Name + "@sha256:" + t.Hash, From: from, To: to}
+		bits, bounded := flow.Bits(t.OutputSchema())
+		if asJSON {
+			answer := map[string]any{"name": t.Name, "version": t.Version, "type": typ, "release": entry}
+			if bounded {
+				answer["bits"] = bits
+			}
+			return cli.PrintJSON(cmd, answer)
 		}
 		out := cmd.OutOrStdout()
 		fmt.Fprintf(out, "%s, version %d: %s\n", cli.Printable(t.Name), t.Version, cli.Printable(typ))
-		if bits, ok := flow.Bits(t.OutputSchema()); ok {
+		if bounded {
 			fmt.Fprintf(out, "One result tells at most %d bits.\n", bits)
 		} else {
 			fmt.Fprintln(out, "A result may tell anything: there is no bound to what this type holds.")
 		}
 		fmt.Fprintf(out, "Its code, all of which is released:\n%s\n", cli.PrintableLines(string(t.Shown())))
-		fmt.Fprintf(out, "To release it, add to \"release\" in the policy's flow, with the sources and sinks that are meant:\n%s\n", entry)
+		fmt.Fprintf(out, "To release it, add to \"release\" in the policy's flow, with the sources and sinks that are meant:\n%s\n", cli.Marshal(entry))
 		return nil
 	})
 }
 
 // newFlowShow shows the person a sealed result.
 func newFlowShow() *cobra.Command {
+	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use:   "show s_…",
 		Short: "Show a result that is sealed from the model",
 		Args:  cobra.ExactArgs(1),
-	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		one, err := run.FindSealed(k.Journal, args[0])
 		if err != nil {
 			return err
+		}
+		if asJSON {
+			return cli.PrintJSON(cmd, one)
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), cli.Printable(fmt.Sprintf("of run %s, type %s, made of %s, decided by %s", one.Run, one.Type, cmp.Or(strings.Join(one.Data, " "), "nothing labelled"), cmp.Or(strings.Join(one.Control, " "), "nothing labelled"))))
 		text := one.Text

@@ -48,10 +48,11 @@ func command(args []string, in io.Reader, out, errs io.Writer) int {
 	root.SetOut(shownOut)
 	root.SetErr(shownErrs)
 	cmd, err := root.ExecuteC()
+	shownOut.Close() // before anything else is said, a pager is left
 	err = suggest(root, cmd, args, err)
 	var f *cli.Failure
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, cli.ErrPagerLeft):
 		return 0
 	case errors.As(err, &f):
 		if f.Err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
@@ -43,15 +44,28 @@ does, try 'mcp-pif tour'.`,
   mcp-pif run 'xs => sum(xs)' '[1,2,3]'   run a program
   mcp-pif tools list                      show the tools that a client's model made
   mcp-pif help fold                       explain an operation`,
-		Args:              cobra.NoArgs,
-		Version:           cli.Version(),
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return cli.Failed(app.ExpandFlags(cmd.Flags())) },
+		Args:          cobra.NoArgs,
+		Version:       cli.Version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return serve(cmd, &o) },
 	}
 	o.register(root.Flags())
 	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+	noPager := root.PersistentFlags().Bool("no-pager", false, "print without a pager")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if !*noPager && isPaged(cmd) {
+			cli.StartPager(cmd)
+		}
+		return cli.Failed(app.ExpandFlags(cmd.Flags()))
+	}
+	printHelp := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if !*noPager {
+			cli.StartPager(cmd)
+		}
+		printHelp(cmd, args)
+	})
 	for _, group := range []struct {
 		title    string
 		commands []*cobra.Command
@@ -80,6 +94,19 @@ does, try 'mcp-pif tour'.`,
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags | flagUsages"))
 	completeFlags(root)
 	return root
+}
+
+// paged are the commands that print what may be longer than a terminal, and ask nothing.
+var paged = strings.Split("caps|caps explain|caps revoked|check|flow|flow explain|flow of|journal runs|journal show|"+
+	"journal tail|mcp diff|mcp list|mcp logs|mcp show|plugin inspect|plugin list|tasks list|tasks show|tools diff|"+
+	"tools history|tools list|tools profiles|tools show|help", "|")
+
+// isPaged reports whether what a command prints goes through a pager.
+func isPaged(cmd *cobra.Command) bool {
+	if f := cmd.Flags().Lookup("follow"); f != nil && f.Changed {
+		return false
+	}
+	return slices.Contains(paged, strings.TrimPrefix(cmd.CommandPath(), "mcp-pif "))
 }
 
 // maxHelpWidth is how wide help is at most.
@@ -184,7 +211,12 @@ another language (while).`,
 				return fmt.Errorf("there is no command, operation or topic %q%s", word, cli.DidYouMean(a.Fault.Near))
 			}
 			// Nothing is granted by a question.
-			fmt.Fprintln(cmd.OutOrStdout(), strings.Replace(a.Text, "It is granted: a tool declares "+word+".", "A tool declares "+word+", and --cap "+word+" grants it.", 1))
+			text := strings.Replace(a.Text, "It is granted: a tool declares "+word+".", "A tool declares "+word+", and --cap "+word+" grants it.", 1)
+			text = strings.Replace(text, `help with "category":"`+word+`" gives examples`, "'mcp-pif help NAME' gives examples of one", 1)
+			if width := cli.TerminalWidth(cmd.OutOrStdout()); width > 0 {
+				text = ansi.Wordwrap(text, width, "")
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), text)
 			return nil
 		},
 	}

@@ -50,7 +50,7 @@ func (o *serveOptions) register(f *pflag.FlagSet) {
 	o.retain.registerServe(f)
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&o.name, "name", "", "call the server `NAME` to clients, in place of mcp-pif")
-	f.StringSliceVar(&o.with, "with", nil, "add ready tools: the `PACKS` memory, files, web or sessions, over what is granted; such as --with memory,files")
+	f.StringSliceVar(&o.with, "with", nil, "add ready tools: the `PACKS` memory, files, web or sessions over what is granted, or self, an interpreter of PIF; such as --with memory,files")
 	f.BoolVar(&o.listEvolved, "list-evolved", true, "show evolved tools in tools/list")
 }
 

@@ -204,12 +204,13 @@ func newToolsHistory() *cobra.Command {
 }
 
 func newToolsDiff() *cobra.Command {
+	var asJSON bool
 	return toolsCommand(&cobra.Command{
 		Use: "diff NAME V1 [V2]", Short: "Compare two versions of a tool, or one with the current one",
 		Long: `Compare two versions of a tool as they were written, with their descriptions, the
 capabilities they declare and their examples. Without V2 the other one is the newest.`,
 		Args: cobra.RangeArgs(2, 3),
-	}, app.ToRead, nil, func(cmd *cobra.Command, k *app.Kept, args []string) error {
+	}, app.ToRead, &asJSON, func(cmd *cobra.Command, k *app.Kept, args []string) error {
 		name := args[0]
 		first, err := versionNumber(args[1])
 		if err != nil {
@@ -229,7 +230,11 @@ capabilities they declare and their examples. Without V2 the other one is the ne
 				return app.PrintableError(err)
 			}
 		}
-		fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(string(registry.Diff(both[0], both[1]))))
+		text := string(registry.Diff(both[0], both[1]))
+		if asJSON {
+			return cli.PrintJSON(cmd, map[string]any{"name": name, "versions": []int{first, second}, "diff": text})
+		}
+		fmt.Fprint(cmd.OutOrStdout(), cli.PrintableLines(text))
 		return nil
 	})
 }

@@ -10,6 +10,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -58,15 +59,20 @@ func (d *TerminalWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Close prints what is left, and leaves what is behind the writer open.
+// Close prints what is left, ends a pager, and leaves what is behind the writer open.
 func (d *TerminalWriter) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	rest := d.rest
-	if d.rest = nil; len(rest) == 0 {
-		return nil
+	d.rest = nil
+	var err error
+	if len(rest) > 0 {
+		_, err = d.Out.Write(Sanitize(rest))
 	}
-	_, err := d.Out.Write(Sanitize(rest))
+	if p, ok := d.Out.(*pager); ok {
+		d.Out = p.terminal
+		err = errors.Join(err, p.Close())
+	}
 	return err
 }
 

@@ -52,7 +52,7 @@ func Paint(out io.Writer, colour, text string) {
 
 // IsTerminal reports whether a reader or writer is one.
 func IsTerminal(stream any) bool {
-	f, ok := Underlying(stream).(*os.File)
+	f, ok := Underlying(stream).(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -66,7 +66,7 @@ func Context(cmd *cobra.Command) context.Context {
 
 // TerminalWidth returns how many columns a terminal has; 0 of what is none.
 func TerminalWidth(out io.Writer) int {
-	f, ok := Underlying(out).(*os.File)
+	f, ok := Underlying(out).(interface{ Fd() uintptr })
 	if !ok {
 		return 0
 	}

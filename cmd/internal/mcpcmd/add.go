@@ -382,38 +382,13 @@ func given(s *mcplock.Server) []string {
 }
 
 func newMCPDiff() *cobra.Command {
-	var (
-		at      ServerLock
-		sandbox string
-	)
-	cmd := &cobra.Command{
+	return holding(&cobra.Command{
 		Use:   "diff NAME",
 		Short: "Show how a server's tools differ from what was accepted",
 		Long: `Start a server and hold its tools to the lock file: which are changed, new or gone.
 The exit status is 1 if something differs. Nothing is written.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l, s, err := at.find(args[0])
-			if err != nil {
-				return cli.Failed(err)
-			}
-			listed, err := probe(cmd, l, args[0], s, sandbox)
-			if err != nil {
-				return cli.Failed(err)
-			}
-			d := mcplock.Compare(s, listed.Tools)
-			if err := printDifference(cmd.OutOrStdout(), args[0], s, &d); err != nil {
-				return cli.Failed(err)
-			}
-			if !d.Same() {
-				return &cli.Failure{}
-			}
-			return nil
-		},
-	}
-	at.Register(cmd)
-	app.DescribeOption(cmd, &sandbox)
-	return cmd
+	})
 }
 
 // printDifference prints what differs, by tool. All of its words are a stranger's.
@@ -424,15 +399,10 @@ func printDifference(out io.Writer, name string, s *mcplock.Server, d *mcplock.D
 	}
 	for _, word := range slices.Sorted(maps.Keys(d.Held)) {
 		held := d.Held[word]
+		fmt.Fprintf(out, "%s.%s  HELD: %s\n", name, word, whyHeld(held))
 		if held.Twice {
-			fmt.Fprintf(out, "%s.%s  HELD: the list has it twice\n", name, word)
 			continue
 		}
-		what := "changed"
-		if held.Words {
-			what = "its words changed"
-		}
-		fmt.Fprintf(out, "%s.%s  HELD: %s\n", name, word, what)
 		_, now, err := mcplock.NewTool(held.Now)
 		if err != nil {
 			fmt.Fprintf(out, "  it can't be read: %s\n", lock.Shown(err.Error(), 300))

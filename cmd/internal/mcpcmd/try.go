@@ -1,6 +1,7 @@
 package mcpcmd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,51 +19,90 @@ import (
 )
 
 func newMCPTest() *cobra.Command {
-	var (
-		at      ServerLock
-		sandbox string
-	)
-	cmd := &cobra.Command{
+	return holding(&cobra.Command{
 		Use:   "test [NAME…]",
 		Short: "Start servers and hold them to the lock file",
 		Long: `Start the servers that you name, or all, in the sandbox they have, list their tools,
 and hold those to the lock file. The exit status is 1 if one doesn't start or differs.`,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			l, err := at.Read()
+	})
+}
+
+// A heldServer is how a server differs from the lock file, for programs.
+type heldServer struct {
+	Server string            `json:"server"`
+	Same   bool              `json:"same"`
+	Error  string            `json:"error,omitempty"`
+	Held   map[string]string `json:"held,omitempty"`
+	Added  []string          `json:"added,omitempty"`
+	Gone   []string          `json:"gone,omitempty"`
+}
+
+// holding makes a command hold the servers that it names, or all, to the lock file.
+func holding(cmd *cobra.Command) *cobra.Command {
+	var (
+		at      ServerLock
+		sandbox string
+	)
+	asJSON := cli.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		l, err := at.Read()
+		if err != nil {
+			return cli.Failed(err)
+		}
+		if len(names) == 0 {
+			names = sortedNames(l)
+		}
+		out, answer, bad := cmd.OutOrStdout(), []heldServer{}, error(nil)
+		for _, name := range names {
+			_, s, err := at.find(name)
 			if err != nil {
 				return cli.Failed(err)
 			}
-			if len(names) == 0 {
-				names = sortedNames(l)
+			one := heldServer{Server: name, Held: map[string]string{}}
+			listed, err := probe(cmd, l, name, s, sandbox)
+			if err != nil {
+				one.Error = lock.Shown(err.Error(), 1000)
+				if bad = (&cli.Failure{}); !*asJSON {
+					fmt.Fprintf(out, "%s: FAILED: %s\n", name, one.Error)
+				}
+				answer = append(answer, one)
+				continue
 			}
-			out, isBad := cmd.OutOrStdout(), false
-			for _, name := range names {
-				s, ok := l.Servers[name]
-				if !ok {
-					_, _, err := at.find(name)
-					return cli.Failed(err)
-				}
-				listed, err := probe(cmd, l, name, s, sandbox)
-				if err != nil {
-					isBad = true
-					fmt.Fprintf(out, "%s: FAILED: %s\n", name, lock.Shown(err.Error(), 1000))
-					continue
-				}
-				d := mcplock.Compare(s, listed.Tools)
-				isBad = isBad || !d.Same()
+			d := mcplock.Compare(s, listed.Tools)
+			if one.Same, one.Gone = d.Same(), d.Gone; !one.Same {
+				bad = &cli.Failure{}
+			}
+			for word := range d.Held {
+				one.Held[word] = whyHeld(d.Held[word])
+			}
+			for _, added := range d.Added {
+				one.Added = append(one.Added, added.Tool)
+			}
+			answer = append(answer, one)
+			if !*asJSON {
 				if err := printDifference(out, name, s, &d); err != nil {
 					return cli.Failed(err)
 				}
 			}
-			if isBad {
-				return &cli.Failure{}
-			}
-			return nil
-		},
+		}
+		if *asJSON {
+			return cmp.Or(cli.Failed(cli.PrintJSON(cmd, answer)), bad)
+		}
+		return bad
 	}
 	at.Register(cmd)
 	app.DescribeOption(cmd, &sandbox)
 	return cmd
+}
+
+func whyHeld(held mcplock.Held) string {
+	switch {
+	case held.Twice:
+		return "the list has it twice"
+	case held.Words:
+		return "its words changed"
+	}
+	return "changed"
 }
 
 func newMCPTry() *cobra.Command {
@@ -70,6 +110,7 @@ func newMCPTry() *cobra.Command {
 		at          ServerLock
 		o           serverOptions
 		tool, input string
+		asJSON      *bool
 	)
 	cmd := &cobra.Command{
 		Use:   "try NAME | try URL | try -- COMMAND…",
@@ -97,23 +138,27 @@ written and nothing recorded.`,
 				}
 			}
 			defer undo()
-			return cli.Failed(try(cmd, l, name, s, o.sandbox, tool, input))
+			return cli.Failed(try(cmd, l, name, s, o.sandbox, tool, input, *asJSON))
 		},
 	}
 	at.Register(cmd)
 	o.register(cmd)
+	asJSON = cli.JSONFlag(cmd)
 	cmd.Flags().StringVar(&tool, "tool", "", "call this `TOOL`, by the name that the server gives it")
 	cmd.Flags().StringVar(&input, "input", "{}", "the arguments as `JSON`")
 	return cmd
 }
 
 // try lists a server's tools, or calls one.
-func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sandbox, tool, input string) error {
+func try(cmd *cobra.Command, l *mcplock.Lock, name string, s *mcplock.Server, sandbox, tool, input string, asJSON bool) error {
 	out := cmd.OutOrStdout()
 	if tool == "" {
 		listed, err := probe(cmd, l, name, s, sandbox)
 		if err != nil {
 			return err
+		}
+		if asJSON {
+			return cli.PrintJSON(cmd, map[string]any{"name": listed.Name, "version": listed.Version, "protocol": listed.Protocol, "tools": listed.Tools})
 		}
 		fmt.Fprintf(out, "%s %s, protocol %s, %d tools\n", lock.Shown(listed.Name, 60), lock.Shown(listed.Version, 40), lock.Shown(listed.Protocol, 20), len(listed.Tools))
 		for _, raw := range listed.Tools {

@@ -17,7 +17,7 @@ import (
 // chapters is the tour. Lines with ▸ are calls of a model's, → and ✗ the answers.
 var chapters = []chapter{
 	{"It computes", []string{}, func(g *guide) error {
-		g.tell("▸ is what a model calls, → is the answer. Numbers are exact.")
+		g.tell("The server as a client starts it; ▸ is a model's call, → the answer.")
 		if err := g.runs("pow(2, 100) + 1", "1267650600228229401496703205377"); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ var chapters = []chapter{
 		return g.fails("evolve", map[string]any{"name": "spread", "code": "xs => max(xs)"}, "evolve  spread = xs => max(xs)", 3, "refused", "example 1")
 	}},
 	{"It can't run away", nil, func(g *guide) error {
-		g.tell("Steps, memory and depth have budgets. A program that exceeds one ends with a reason.")
+		g.tell("Steps, memory and depth have budgets: beyond one a program ends with a reason.")
 		endless := "let spin = n => spin(n + 1) in spin(0)"
 		if err := g.fails("run", map[string]any{"code": endless}, "run  "+endless, 1, "out_of_fuel"); err != nil {
 			return err
@@ -91,16 +91,13 @@ var chapters = []chapter{
 			return fmt.Errorf("expected the sorted lines in sorted.txt, got %q, %v", written, err)
 		}
 		g.say("    sandbox/sorted.txt has %q", written)
-		g.tell("It can't leave the folder, and inline code has no permission of a tool's.")
+		g.tell("It can't leave the folder.")
 		outside := json.RawMessage(`{"from":"../tools.db","to":"x"}`)
-		if err := g.fails("run", map[string]any{"tool": "sort_file", "input": outside}, "sort_file  "+string(outside), 1, "denied"); err != nil {
-			return err
-		}
-		return g.fails("run", map[string]any{"code": `!fs.read("numbers.txt")`}, `run  !fs.read("numbers.txt")`, 1, "denied")
+		return g.fails("run", map[string]any{"tool": "sort_file", "input": outside}, "sort_file  "+string(outside), 1, "denied")
 	}},
 	{"It remembers", nil, func(g *guide) error {
-		g.tell("Each request is recorded before it is performed, each answer before the program gets it.")
-		if err := g.command([]string{"journal", "tail", "--kind", "effect"}, 6, "fs.read", "fs.write", "effect.denied"); err != nil {
+		g.tell("Each request is recorded before it is performed, each answer before it is used.")
+		if err := g.command([]string{"journal", "tail", "--kind", "effect", "-n", "5"}, 5, "fs.read", "fs.write", "effect.denied"); err != nil {
 			return err
 		}
 		g.tell("A run is done again from the record alone: the file that it read is deleted.")
@@ -121,10 +118,10 @@ var chapters = []chapter{
 		if err := g.command([]string{"tools", "rollback", "spread", "1"}, 1, "as version 3"); err != nil {
 			return err
 		}
-		return g.command([]string{"journal", "verify"}, 6, "\nok\n")
+		return g.command([]string{"journal", "verify"}, 2, "\nok\n")
 	}},
 	{"It joins your other MCP servers", nil, func(g *guide) error {
-		g.tell("Another server is added once: installed, listed in its sandbox, each tool recorded as it is now.")
+		g.tell("Another server is added once: each of its tools is recorded as it is now.")
 		shop, err := os.Executable()
 		if err != nil {
 			return fmt.Errorf("finding this program: %w", err)
@@ -149,9 +146,9 @@ var chapters = []chapter{
 			`[{"cents":7184,"city":"London"},{"cents":6237,"city":"Oslo"},{"cents":6286,"city":"London"},{"cents":6335,"city":"Rome"}]`); err != nil {
 			return err
 		}
-		g.tell("The 200 orders never reached the model. What wasn't accepted as harmless isn't granted.")
+		g.tell("The 200 orders never reached the model. What isn't harmless isn't granted.")
 		return g.fails("evolve", map[string]any{"name": "wipe", "code": "id => !shop.delete_order({id: id})", "capabilities": []string{"shop"}},
-			"evolve  wipe = id => !shop.delete_order({id: id})", 2, "refused")
+			"evolve  wipe = id => !shop.delete_order({id: id})", 1, "refused")
 	}},
 }
 

@@ -62,6 +62,7 @@ type guide struct {
 	out     io.Writer
 	in      *bufio.Reader // a person at a terminal; nil: nobody
 	color   bool
+	width   int          // of a line
 	log     bytes.Buffer // the server's
 	session *mcp.ClientSession
 	dir     string // where the store and the granted sandbox are
@@ -74,6 +75,10 @@ func (g *guide) tour(cmd *cobra.Command) error {
 	isTerminal := cli.IsTerminal(g.out)
 	if g.color = isTerminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"; g.color {
 		g.out = cli.RawOut(cmd) // the escape sequences are ours
+	}
+	g.width = 110
+	if columns := cli.TerminalWidth(g.out); columns > 20 {
+		g.width = min(g.width, columns-6)
 	}
 	if isTerminal && cli.IsTerminal(cmd.InOrStdin()) && !g.all {
 		g.in = bufio.NewReader(cmd.InOrStdin())
@@ -174,7 +179,7 @@ func (g *guide) show(mark, look, text string) {
 		if i > 0 {
 			mark = " "
 		}
-		g.say("  %s %s", g.paint(mark, look), cli.FirstLine(cli.PrintableLines(line), 110))
+		g.say("  %s %s", g.paint(mark, look), cli.FirstLine(cli.PrintableLines(line), g.width))
 	}
 }
 
@@ -202,7 +207,6 @@ func (g *guide) connect(flags ...string) error {
 	if err := g.lay(); err != nil {
 		return err
 	}
-	g.tell("The server, as a client starts it:")
 	g.show("$", cli.Faint, strings.Join(append([]string{"mcp-pif"}, flags...), " "))
 	if runtime.GOOS != "linux" {
 		flags = append(flags, "--sandbox=best-effort")
@@ -231,13 +235,15 @@ func (g *guide) lay() error {
 
 // elicit is the form that the client shows when the server asks a person.
 func (g *guide) elicit(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	lines := strings.Split(r.Params.Message, "\n")
-	for _, line := range lines[:min(len(lines), 9)] {
-		g.say("  %s %s", g.paint("┃", cli.Cyan), cli.FirstLine(line, 100))
+	for line := range strings.SplitSeq(r.Params.Message, "\n") {
+		if line != "" && !strings.HasPrefix(line, "  asked") && !strings.HasPrefix(line, "  question") {
+			g.say("  %s %s", g.paint("┃", cli.Cyan), cli.FirstLine(line, g.width))
+		}
+		if strings.HasPrefix(line, "  fs.") { // what it would get
+			break
+		}
 	}
-	if len(lines) > 9 {
-		g.say("  %s …", g.paint("┃", cli.Cyan))
-	}
+	g.say("  %s …", g.paint("┃", cli.Cyan))
 	answer := "yes, for this version alone"
 	if g.in == nil {
 		g.say("  %s %s", g.paint("┃ you:", cli.Cyan), answer)
@@ -251,7 +257,7 @@ func (g *guide) elicit(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResu
 }
 
 // command runs this program as a person would, and shows what it prints, which has to
-// hold these words. It shows at most max lines.
+// hold these words. It shows at most max lines, the last among them.
 func (g *guide) command(args []string, max int, words ...string) error {
 	cmd, err := g.self(args...)
 	if err != nil {
@@ -268,8 +274,11 @@ func (g *guide) command(args []string, max int, words ...string) error {
 		return fmt.Errorf("mcp-pif %s: %w: %s", strings.Join(args, " "), err, errs.String())
 	}
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	if len(lines) > max {
+		lines[max-1] = lines[len(lines)-1]
+	}
 	for _, line := range lines[:min(len(lines), max)] {
-		g.say("    %s", cli.FirstLine(line, 110))
+		g.say("    %s", cli.FirstLine(strings.ReplaceAll(line, g.dir+string(filepath.Separator), ""), g.width))
 	}
 	for _, w := range words {
 		if !strings.Contains(string(out), w) {
