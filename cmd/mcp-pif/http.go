@@ -19,6 +19,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/streamable"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/telemetry"
 )
@@ -134,17 +136,17 @@ type web struct {
 	log    *slog.Logger
 	errs   io.Writer
 	// results is where all of them keep large results.
-	results *mcpserver.Results
+	results *results.Store
 	// tasks bounds the tasks of all of them together.
 	tasks mcpserver.TaskRoom
 	// processors is what the runs of all of them compute on.
-	processors *mcpserver.Processors
+	processors *queue.Processors
 	idle       time.Duration // after which a session ends; 0: as usual
 }
 
 // serve answers until ctx ends.
 func (w *web) serve(ctx context.Context) error {
-	w.results, w.processors = mcpserver.NewResults(0), mcpserver.NewProcessors()
+	w.results, w.processors = results.New(0), queue.NewProcessors()
 	o := &w.o.httpOptions
 	addr, err := o.listen()
 	if err != nil {

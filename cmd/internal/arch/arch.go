@@ -187,8 +187,10 @@ var rules = map[string]rule{
 		std: anyStd, ours: []string{"core/fault", "core/value", "caps", "caps/run"},
 		libraries: []string{"go.opentelemetry.io/...", "github.com/prometheus/client_golang/...", "google.golang.org/protobuf/proto"},
 	},
-	"cmd/internal/mcpserver":      {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/..."}, libraries: mcpSDK},
-	"cmd/internal/mcpserver/wire": {std: anyStd, ours: []string{"core/...", "caps"}, libraries: mcpSDK},
+	"cmd/internal/mcpserver":         {std: anyStd, ours: []string{"core/...", "caps/...", "cmd/internal/mcpserver/..."}, libraries: mcpSDK},
+	"cmd/internal/mcpserver/queue":   {std: anyStd, ours: []string{"core/fault"}},
+	"cmd/internal/mcpserver/results": {std: anyStd, ours: []string{"cmd/internal/mcpserver/wire"}},
+	"cmd/internal/mcpserver/wire":    {std: anyStd, ours: []string{"core/...", "caps"}, libraries: mcpSDK},
 	// The configuration files of MCP clients.
 	"cmd/internal/clientconfig": {
 		std: anyStd, ours: []string{"caps/statefile"},

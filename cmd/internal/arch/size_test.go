@@ -29,7 +29,7 @@ var maxLines = map[string]int{
 	"cmd/internal/clientconfig":    970,
 	"cmd/internal/loadbench":       1050,
 	"cmd/internal/mcpcmd":          2026,
-	"cmd/internal/mcpserver":       12430,
+	"cmd/internal/mcpserver":       12450,
 	"cmd/internal/node":            420,
 	"cmd/internal/orders/postgres": 400,
 	"cmd/internal/orders/remote":   490,

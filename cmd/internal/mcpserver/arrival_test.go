@@ -68,8 +68,8 @@ func TestUnreadAnswers(t *testing.T) {
 			}
 			cancel()
 			<-ended
-			if s.plain.free != atOnce || s.slots.free != atOnce {
-				t.Errorf("%s: %d and %d turns are free", params, s.plain.free, s.slots.free)
+			if s.plain.Idle() != atOnce || s.slots.Idle() != atOnce {
+				t.Errorf("%s: %d and %d turns are free", params, s.plain.Idle(), s.slots.Idle())
 			}
 		})
 	}
@@ -81,8 +81,8 @@ func TestPlainAnswersWait(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range atOnce {
-		s.plain.enter(t.Context(), 0, 0)
-		s.makes.enter(t.Context(), 0, 0)
+		s.plain.Enter(t.Context(), 0, 0)
+		s.makes.Enter(t.Context(), 0, 0)
 	}
 	for tool, arguments := range map[string]string{
 		"list": `{}`, "describe": `{"name":"f"}`, "history": `{}`, "journal": `{}`, "help": `{}`, "retire": `{"name":"f"}`,

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -20,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -87,7 +89,7 @@ func (e *elicitor) elicit(ctx context.Context, p *mcp.ElicitParams) (*mcp.Elicit
 		}
 		defer e.talks.waiting.Add(-1)
 	}
-	ctx, cancel := context.WithTimeout(ctx, or(e.patience, patienceAsking))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(e.patience, patienceAsking))
 	defer cancel()
 	e.count(1)
 	res, err := e.ask(ctx, p)
@@ -216,7 +218,7 @@ func (s *Server) follow(ctx context.Context, t *talk) (*mcp.CallToolResult, erro
 			return a.Result(), nil
 		case q := <-t.questions:
 			if !stop() {
-				a := wire.Failed(cancelled())
+				a := wire.Failed(queue.Cancelled())
 				return a.Result(), nil
 			}
 			if state, ok := s.park(t, q); ok {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -38,7 +39,7 @@ type job struct {
 	keep    int            // bytes of the result wanted
 	first   bool           // no slice of this call has run yet
 	report  func(steps uint64)
-	lease   *lease                       // of the slice that runs
+	lease   *queue.Lease                 // of the slice that runs
 	over    <-chan struct{}              // closed when it is to end; nil: nobody says so
 	gaveWay *atomic.Pointer[fault.Fault] // why the run is to end; nil: it draws on nothing
 }
@@ -102,8 +103,8 @@ func (s *Server) draw(ctx context.Context, m *core.Machine, j *job) (_ context.C
 			cancel()
 		},
 		Wait: func(freed <-chan struct{}) bool {
-			j.lease.end()
-			defer func() { j.lease = s.cpu.enter(nil, s, false) }()
+			j.lease.End()
+			defer func() { j.lease = s.cpu.Enter(nil, s, false) }()
 			timer := time.NewTimer(min(mostWait, time.Until(j.until)))
 			defer timer.Stop()
 			select {
@@ -145,7 +146,7 @@ func (j *job) explain(f *fault.Fault) *fault.Fault {
 // stopped says why a run may not go on.
 func (s *Server) stopped(ctx context.Context, until time.Time) *fault.Fault {
 	if ctx.Err() != nil {
-		return cancelled()
+		return queue.Cancelled()
 	}
 	if time.Now().After(until.Add(waited(ctx))) {
 		allowed, flag := s.limits.Timeout, "--timeout"
@@ -186,10 +187,10 @@ func (s *Server) ends(ctx context.Context, j *job, steps uint64, at run.Moment) 
 // slice runs a machine for a while on a processor of its own, unless it is to end before
 // there is one, and reports whether there is more to do.
 func (s *Server) slice(ctx context.Context, m *core.Machine, j *job, first bool) (p product, more bool) {
-	if j.lease = s.cpu.enter(j.over, s, first); j.lease == nil {
+	if j.lease = s.cpu.Enter(j.over, s, first); j.lease == nil {
 		return product{}, true
 	}
-	defer func() { j.lease.end() }()
+	defer func() { j.lease.End() }()
 	var why *fault.Fault
 	state := m.RunUntil(slice, func() bool {
 		why = s.ends(ctx, j, m.Steps(), run.Running)
@@ -229,19 +230,19 @@ func (s *Server) queued(ctx context.Context, c Call, t *task, do func() wire.Ans
 		defer c.arrival.whenAnswered(task.leave)
 		return do()
 	}
-	if f := s.slots.enter(ctx, c.ticket, bytes); f != nil {
+	if f := s.slots.Enter(ctx, c.ticket, bytes); f != nil {
 		return wire.Failed(f)
 	}
-	defer c.arrival.whenAnswered(func() { s.slots.leave(bytes) })
+	defer c.arrival.whenAnswered(func() { s.slots.Leave(bytes) })
 	return do()
 }
 
 // plainly does what is no run when its turn has come.
 func (s *Server) plainly(ctx context.Context, c Call, do func(Call) wire.Answer) wire.Answer {
-	if f := s.plain.enter(ctx, c.ticket, 0); f != nil {
+	if f := s.plain.Enter(ctx, c.ticket, 0); f != nil {
 		return wire.Failed(f)
 	}
-	defer c.arrival.whenAnswered(func() { s.plain.leave(0) })
+	defer c.arrival.whenAnswered(func() { s.plain.Leave(0) })
 	return do(c)
 }
 
@@ -249,24 +250,31 @@ func (s *Server) plainly(ctx context.Context, c Call, do func(Call) wire.Answer)
 // called twice.
 func (s *Server) making(ctx context.Context, c Call) (leave func(), f *fault.Fault) {
 	bytes := textWeight * len(c.Arguments)
-	if f := s.makes.enter(ctx, c.ticket, bytes); f != nil {
+	if f := s.makes.Enter(ctx, c.ticket, bytes); f != nil {
 		return nil, f
 	}
-	end := s.reading(ctx, len(c.Arguments))
-	return sync.OnceFunc(func() { end(); s.makes.leave(bytes) }), nil
+	end := s.cpu.Read(ctx.Done(), s, len(c.Arguments))
+	return sync.OnceFunc(func() { end(); s.makes.Leave(bytes) }), nil
 }
 
-// reading waits until code of so many bytes may be read, in turns with other servers, or ctx ends. What end
-// ends may be over before.
-func (s *Server) reading(ctx context.Context, bytes int) (end func()) {
-	if bytes < longCode {
-		return func() {}
+// codeWeight and textWeight are how much more a byte of code counts than one of
+// input: in memory it becomes up to twenty, of the text form eighty, and as many
+// again while it is read.
+const (
+	codeWeight = 16
+	textWeight = 32
+)
+
+// weight is what a task's code counts for.
+func (t *task) weight() int {
+	n, isText := len(t.code), t.isText
+	if t.tool != nil {
+		n, isText = len(t.tool.Source), t.tool.Text
 	}
-	l := s.cpu.making.enter(ctx.Done(), s, true)
-	if l == nil {
-		return func() {}
+	if isText {
+		return textWeight * n
 	}
-	return l.end
+	return codeWeight * n
 }
 
 // isList reports whether a method answers what is large whatever was asked, and no run's.
@@ -280,10 +288,10 @@ func (s *Server) inTurn(list mcp.MethodHandler) mcp.MethodHandler {
 		if a != nil {
 			ticket = a.ticket
 		}
-		if f := s.plain.enter(ctx, ticket, 0); f != nil {
+		if f := s.plain.Enter(ctx, ticket, 0); f != nil {
 			return nil, &jsonrpc.Error{Code: codeOverloaded, Message: f.Error()}
 		}
-		defer a.whenAnswered(func() { s.plain.leave(0) })
+		defer a.whenAnswered(func() { s.plain.Leave(0) })
 		return list(ctx, method, req)
 	}
 }

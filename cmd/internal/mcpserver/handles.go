@@ -1,126 +1,16 @@
 package mcpserver
 
 import (
-	"crypto/rand"
 	"fmt"
-	"slices"
-	"sync"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// keptResult is how many bytes of one result can be read on.
-const keptResult = 16 << 20
-
-// mostResults is how many results of one server can be read on.
-const mostResults = 1000
-
 // resultPart is how many bytes of a result an answer of run shows, and the most
 // of it that a model is given at once.
 const resultPart = preview
-
-// Results holds the results that are too large to show, so that clients can read
-// on in them. Several servers may share one, and none finds what another put in:
-// its size bounds them together. The oldest go first, of the server that holds
-// most. It is safe for concurrent use.
-type Results struct {
-	most int
-
-	mu    sync.Mutex
-	size  int
-	owned map[*Server]*shelf
-}
-
-// A shelf is the results of one server.
-type shelf struct {
-	size  int
-	order []string // the oldest first
-	byID  map[string]wire.Large
-}
-
-// NewResults makes room for so many bytes of results; 0: 64 MiB.
-func NewResults(bytes int) *Results {
-	return &Results{most: or(bytes, resultBytes), owned: map[*Server]*shelf{}}
-}
-
-// resultBytes is the room of servers that were given none.
-const resultBytes = 64 << 20
-
-// put keeps a result and gives the name by which its owner, and nobody else,
-// finds it; "" where it is larger than the room for all.
-func (r *Results) put(owner *Server, k wire.Large) (id string) {
-	if k.Size() > r.most {
-		return ""
-	}
-	id = rand.Text()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.owned[owner]
-	if s == nil {
-		s = &shelf{byID: map[string]wire.Large{}}
-		r.owned[owner] = s
-	}
-	for len(s.order) >= mostResults {
-		r.drop(owner, s)
-	}
-	for r.size+k.Size() > r.most {
-		r.drop(r.largest())
-	}
-	r.owned[owner] = s // dropping may have taken it away
-	s.byID[id] = k
-	s.order = append(s.order, id)
-	s.size += k.Size()
-	r.size += k.Size()
-	return id
-}
-
-// largest is the server that holds most.
-func (r *Results) largest() (owner *Server, most *shelf) {
-	for o, s := range r.owned {
-		if most == nil || s.size > most.size {
-			owner, most = o, s
-		}
-	}
-	return owner, most
-}
-
-// drop lets a server's oldest result go.
-func (r *Results) drop(owner *Server, s *shelf) {
-	oldest := s.byID[s.order[0]]
-	delete(s.byID, s.order[0])
-	s.order = slices.Delete(s.order, 0, 1)
-	s.size -= oldest.Size()
-	r.size -= oldest.Size()
-	if len(s.order) == 0 {
-		delete(r.owned, owner)
-	}
-}
-
-// get finds a result of its owner's.
-func (r *Results) get(owner *Server, id string) (wire.Large, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.owned[owner]
-	if s == nil {
-		return wire.Large{}, false
-	}
-	k, ok := s.byID[id]
-	return k, ok
-}
-
-// Forget drops all results of a server that is closed; nil has none.
-func (r *Results) Forget(owner *Server) {
-	if r == nil {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s := r.owned[owner]; s != nil {
-		r.size -= s.size
-		delete(r.owned, owner)
-	}
-}
 
 // offer keeps the result of an answer that shows only its beginning, and says in
 // the answer how to read on: in the text, where the tool gives text. What the record
@@ -143,7 +33,7 @@ func (s *Server) offer(a wire.Answer) wire.Answer {
 			a.Plain, a.Structured = &preview, []byte(append(wire.Previewed(preview, k.Total), rest...))
 		}
 	}
-	id := s.results.put(s, k)
+	id := s.results.Put(s, k)
 	if id == "" {
 		return a
 	}
@@ -151,7 +41,7 @@ func (s *Server) offer(a wire.Answer) wire.Answer {
 	o := wire.Object(a.Structured[:len(a.Structured)-1]).Text("uri", resultURI(id)).Raw("next", next)
 	a.Structured = []byte(o.End())
 	if short {
-		a.More = append(a.More, fmt.Sprintf("note: its first %d bytes can be read on", keptResult))
+		a.More = append(a.More, fmt.Sprintf("note: its first %d bytes can be read on", results.MaxKept))
 	}
 	a.Tell(nil, string(next))
 	return a
@@ -180,7 +70,7 @@ func (s *Server) readResult(a *wire.Arguments) wire.Answer {
 	var k wire.Large
 	ok := false
 	if s.results != nil {
-		k, ok = s.results.get(s, id)
+		k, ok = s.results.Get(s, id)
 	}
 	if !ok {
 		return wire.Failed(&fault.Fault{

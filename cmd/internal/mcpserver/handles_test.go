@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 )
 
@@ -171,90 +171,20 @@ func TestReadOnWrong(t *testing.T) {
 	}
 }
 
-// TestOthersResults: a result is its server's alone, though servers share the room;
-// the oldest go, those of who holds most; and a closed server leaves nothing.
+// TestOthersResults: a result is its server's alone, by run and by address, though servers share the room.
 func TestOthersResults(t *testing.T) {
-	room := NewResults(3 << 20)
+	room := results.New(0)
 	ann, bob := New(Options{Results: room}), New(Options{Results: room})
-	uri := func(s *Server) string {
-		var shown struct{ URI string }
-		a := must(t, s, "run", large(300_000))
-		if err := json.Unmarshal(a.Structured, &shown); err != nil || shown.URI == "" {
-			t.Fatalf("%.200s %v", a.Structured, err)
+	var shown struct{ URI string }
+	if a := must(t, ann, "run", large(300_000)); json.Unmarshal(a.Structured, &shown) != nil || shown.URI == "" {
+		t.Fatalf("%.200s", a.Structured)
+	}
+	id := strings.TrimPrefix(shown.URI, "pif://results/")
+	for s, want := range map[*Server]bool{ann: true, bob: false} {
+		a, c := do(t, s, "run", fmt.Sprintf(`{"result":%q}`, id)), s.resultContent(id, address{})
+		if (a.Fault == nil) != want || (c != nil) != want {
+			t.Errorf("run: %v, resource: %v, expected %v", a.Fault, c, want)
 		}
-		return shown.URI
-	}
-	has := func(s *Server, uri string) bool {
-		id := strings.TrimPrefix(uri, "pif://results/")
-		a := s.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(fmt.Sprintf(`{"result":%q}`, id))})
-		c := s.resultContent(id, address{})
-		if (a.Fault == nil) != (c != nil) {
-			t.Errorf("run and resource differ: %v", a.Fault)
-		}
-		return c != nil
-	}
-	anns := uri(ann)
-	if !has(ann, anns) || has(bob, anns) {
-		t.Error("a result is found by others, or not by its owner")
-	}
-	var bobs []string
-	seen := map[string]bool{anns: true}
-	for range 30 {
-		bobs = append(bobs, uri(bob))
-		if seen[bobs[len(bobs)-1]] {
-			t.Error("a name was used again")
-		}
-		seen[bobs[len(bobs)-1]] = true
-		if room.size > room.most {
-			t.Fatalf("%d bytes are kept", room.size)
-		}
-	}
-	if !has(ann, anns) || has(bob, bobs[0]) || !has(bob, bobs[29]) {
-		t.Error("the wrong result was dropped")
-	}
-	room.Forget(bob)
-	if has(bob, bobs[29]) || !has(ann, anns) {
-		t.Error("a server that was closed leaves results, or takes those of others")
-	}
-	room.Forget(ann)
-	if room.size != 0 || len(room.owned) != 0 {
-		t.Errorf("%d bytes of %d servers are left", room.size, len(room.owned))
-	}
-}
-
-// TestManyResults: results are bounded in number, and safe to keep and read at once.
-func TestManyResults(t *testing.T) {
-	room := NewResults(1 << 20)
-	servers := []*Server{{}, {}, {}}
-	var wg sync.WaitGroup
-	for i := range 6 {
-		wg.Go(func() {
-			s := servers[i%3]
-			for j := range 3000 {
-				id := room.put(s, wire.Large{Shown: make([]byte, 1+j%20), Total: int64(j)})
-				room.get(s, id)
-				if j == 1000 {
-					room.Forget(s)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	size := 0
-	for _, s := range room.owned {
-		if len(s.order) > mostResults || len(s.order) != len(s.byID) {
-			t.Errorf("%d results, %d of them in order", len(s.byID), len(s.order))
-		}
-		size += s.size
-	}
-	if most := len(room.owned[servers[0]].order); most != mostResults {
-		t.Errorf("%d results are kept, expected %d", most, mostResults)
-	}
-	if size != room.size || size > room.most {
-		t.Errorf("%d bytes are kept, counted as %d", size, room.size)
-	}
-	if id := room.put(servers[0], wire.Large{Shown: make([]byte, 2<<20), Total: 2 << 20}); id != "" {
-		t.Error("more is kept than there is room for")
 	}
 }
 
@@ -263,7 +193,7 @@ func TestManyResults(t *testing.T) {
 func TestLargerThanKept(t *testing.T) {
 	s := New(Options{Limits: Limits{Timeout: time.Hour}})
 	a := must(t, s, "run", `{"code":"join(map(i => join(map(j => \"0123456789\", range(0, 1000)), \"\"), range(0, 1800)), \"\")","steps":100000000}`)
-	if !strings.Contains(strings.Join(a.More, "\n"), fmt.Sprintf("its first %d bytes can be read on", keptResult)) {
+	if !strings.Contains(strings.Join(a.More, "\n"), fmt.Sprintf("its first %d bytes can be read on", results.MaxKept)) {
 		t.Errorf("%q", a.More)
 	}
 	var shown struct {
@@ -273,7 +203,7 @@ func TestLargerThanKept(t *testing.T) {
 	if err := json.Unmarshal(a.Structured, &shown); err != nil || shown.Total != 18_000_002 {
 		t.Fatalf("%d %v", shown.Total, err)
 	}
-	last := must(t, s, "run", fmt.Sprintf(`{"result":%q,"from":%d}`, shown.Next.Arguments.Result, keptResult-10))
+	last := must(t, s, "run", fmt.Sprintf(`{"result":%q,"from":%d}`, shown.Next.Arguments.Result, results.MaxKept-10))
 	if len(last.Text) != 10 || strings.Contains(string(last.Structured), "next") {
 		t.Errorf("%q %s", last.Text, last.Structured)
 	}

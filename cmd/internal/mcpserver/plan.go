@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -419,7 +420,7 @@ func (s *Server) beginPlanned(ctx context.Context, c *Call, t *task, pc *planCal
 		return nil, cantGoOn(err.Error())
 	}
 	if task := taskOf(ctx); task != nil && !task.within(r) {
-		return nil, cancelled()
+		return nil, queue.Cancelled()
 	}
 	return r, r.Does(pc.does.Plan, pc.does.Started, s.tasks.owner.word())
 }

@@ -241,7 +241,7 @@ func (s *Server) completed(a *wire.Answer) {
 	if a.Whole || a.Fault != nil || s.results == nil || json.Unmarshal(a.Structured, &shown) != nil {
 		return
 	}
-	k, ok := s.results.get(s, strings.TrimPrefix(shown.URI, resultURI("")))
+	k, ok := s.results.Get(s, strings.TrimPrefix(shown.URI, resultURI("")))
 	switch {
 	case !ok || k.Total > mostPublished || k.Total != int64(len(k.Shown)):
 	case k.Text:

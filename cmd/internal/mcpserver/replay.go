@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/step"
@@ -29,7 +30,7 @@ type ReplayOptions struct {
 	// Whole keeps all that can be read on of a large result, not only what is shown.
 	Whole bool
 	// Processors is what it computes on; nil: all there are.
-	Processors *Processors
+	Processors *queue.Processors
 }
 
 // Replay does a recorded call again, through the very code that did it, with the
@@ -42,9 +43,9 @@ func Replay(ctx context.Context, o ReplayOptions) (a wire.Answer, v run.Verdict)
 		limits: Limits{MaxSteps: b.MaxSteps, MaxMemory: b.MaxMemory, MaxDepth: b.MaxDepth, Result: b.Result, Timeout: b.Timeout}.orDefault(),
 		broker: o.Replay.Broker(), log: slog.New(slog.DiscardHandler), walked: o.Walked,
 	}
-	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
+	s.slots = queue.NewSlots(s.limits.Runs, together, s.limits.Waiting)
 	if s.whole, s.cpu = o.Whole, o.Processors; s.cpu == nil {
-		s.cpu = NewProcessors()
+		s.cpu = queue.NewProcessors()
 	}
 	call := rec.Call
 	if o.Call.Tool != "" {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -143,7 +144,7 @@ func (s *Server) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.R
 		return nil, notFound(req.ProtocolVersion(), uri)
 	}
 	for _, c := range all {
-		c.URI = or(c.URI, uri)
+		c.URI = cmp.Or(c.URI, uri)
 	}
 	res := &mcp.ReadResourceResult{Contents: all}
 	res.CacheScope = "private"
@@ -205,7 +206,7 @@ func (s *Server) about() []byte {
 		Tools    map[string]int `json:"tools"`
 		Calls    uint64         `json:"calls"`
 	}{
-		or(s.opts.Name, "mcp-pif"), s.opts.Version, s.opts.Profile, time.Since(s.started).Milliseconds(),
+		cmp.Or(s.opts.Name, "mcp-pif"), s.opts.Version, s.opts.Profile, time.Since(s.started).Milliseconds(),
 		map[string]any{
 			"steps": s.limits.MaxSteps, "memory": s.limits.MaxMemory, "depth": s.limits.MaxDepth, "timeout_ms": s.limits.Timeout.Milliseconds(),
 			"result": s.limits.Result, "runs": s.limits.Runs, "waiting": s.limits.Waiting,
@@ -272,7 +273,7 @@ func (s *Server) resultContent(id string, a address) *mcp.ResourceContents {
 	if !ok || s.results == nil {
 		return nil
 	}
-	k, ok := s.results.get(s, id)
+	k, ok := s.results.Get(s, id)
 	if !ok || from > uint64(len(k.Shown)) {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -87,7 +88,7 @@ func (s *Server) run(ctx context.Context, c Call) wire.Answer {
 	}
 	s.evenBudgets(&t)
 	return s.queued(ctx, c, &t, func() wire.Answer {
-		end := s.reading(ctx, len(t.code))
+		end := s.cpu.Read(ctx.Done(), s, len(t.code))
 		program, f := t.compile(s.record)
 		end()
 		if f == nil && t.as == core.InputData && t.sealed == nil {
@@ -364,7 +365,7 @@ func (s *Server) rounds(ctx context.Context, c Call, t task, acts *run.Run, prog
 		room = max(room, carried)
 	}
 	if j.keep = room; s.results != nil || s.whole {
-		j.keep = max(room, keptResult)
+		j.keep = max(room, results.MaxKept)
 	} else if t.tool != nil {
 		j.keep = max(room, wire.MaxContentBytes) // of a replay
 	}

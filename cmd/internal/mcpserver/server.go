@@ -21,6 +21,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,8 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core"
 	"github.com/mcp-pif/mcp-pif/core/fault"
@@ -70,10 +73,10 @@ type Options struct {
 	Observer Observer
 	// Results is where large results are kept to be read on; nil: in a room of this
 	// server's own.
-	Results *Results
+	Results *results.Store
 	// Processors is what its runs compute on; nil: all there are. Servers that have one in common
 	// compute in turns.
-	Processors *Processors
+	Processors *queue.Processors
 	// Tasks bounds the tasks of servers that have one in common; nil: its own.
 	Tasks *TaskRoom
 	// TaskDir is the folder in which servers on the same journal agree on who does which task,
@@ -97,19 +100,19 @@ type Server struct {
 	tools   *registry.Registry
 	broker  *run.Broker
 	log     *slog.Logger
-	slots   slots
-	makes   slots // what evolve makes, until it asks the user
-	plain   slots // answers that are no run's
-	pages   pages // of tools/list
-	cpu     *Processors
+	slots   queue.Slots
+	makes   queue.Slots // what evolve makes, until it asks the user
+	plain   queue.Slots // answers that are no run's
+	pages   pages       // of tools/list
+	cpu     *queue.Processors
 	share   core.Share // what its runs hold of the pool
 	tickets atomic.Uint64
 	walked  *[]step.Round // of a replay; nil: nobody looks
 	record  *run.Record   // that is replayed, with the same call; else nil
 	whole   bool          // of a replay: all of a large result is kept
 	mcp     *mcp.Server
-	doing   sync.Map // the names of plans that are being done
-	results *Results // nil, of a replay: nothing is kept
+	doing   sync.Map       // the names of plans that are being done
+	results *results.Store // nil, of a replay: nothing is kept
 	sealed  sealedResults
 	listens listens
 	publish publishing
@@ -141,16 +144,16 @@ func New(opts Options) *Server {
 		s.tools = s.recorded()
 	}
 	if s.results = opts.Results; s.results == nil {
-		s.results = NewResults(0)
+		s.results = results.New(0)
 	}
 	if s.tasks.room = opts.Tasks; s.tasks.room == nil {
 		s.tasks.room = new(TaskRoom)
 	}
-	s.slots = slots{free: s.limits.Runs, most: together, room: s.limits.Waiting}
-	s.makes = slots{free: atOnce, most: together, room: s.limits.Waiting}
-	s.plain = slots{free: atOnce, most: together, room: s.limits.Waiting}
+	s.slots = queue.NewSlots(s.limits.Runs, together, s.limits.Waiting)
+	s.makes = queue.NewSlots(atOnce, together, s.limits.Waiting)
+	s.plain = queue.NewSlots(atOnce, together, s.limits.Waiting)
 	if s.cpu = opts.Processors; s.cpu == nil {
-		s.cpu = NewProcessors()
+		s.cpu = queue.NewProcessors()
 	}
 	sdk := &mcp.ServerOptions{
 		Instructions: prim.Card(),
@@ -168,7 +171,7 @@ func New(opts Options) *Server {
 	if opts.Extra != nil {
 		opts.Extra.Options(sdk)
 	}
-	s.mcp = mcp.NewServer(&mcp.Implementation{Name: or(opts.Name, "mcp-pif"), Title: or(opts.Name, "PIF"), Version: opts.Version}, sdk)
+	s.mcp = mcp.NewServer(&mcp.Implementation{Name: cmp.Or(opts.Name, "mcp-pif"), Title: cmp.Or(opts.Name, "PIF"), Version: opts.Version}, sdk)
 	s.mcp.AddReceivingMiddleware(s.recoverPanics, s.route)
 	s.mcp.AddSendingMiddleware(s.telling)
 	s.addTaskMethods()
@@ -307,21 +310,13 @@ const together = 8 << 20
 
 func (l Limits) orDefault() Limits {
 	return Limits{
-		MaxSteps:  or(l.MaxSteps, 1_000_000_000),
-		MaxMemory: or(l.MaxMemory, core.DefaultMemory),
-		MaxDepth:  or(l.MaxDepth, core.DefaultDepth),
-		Timeout:   or(l.Timeout, 60*time.Second),
-		Task:      max(or(l.Task, time.Hour), or(l.Timeout, 60*time.Second)),
-		Runs:      or(l.Runs, 64),
-		Waiting:   or(l.Waiting, 10_000),
-		Result:    or(l.Result, 16<<10),
+		MaxSteps:  cmp.Or(l.MaxSteps, 1_000_000_000),
+		MaxMemory: cmp.Or(l.MaxMemory, core.DefaultMemory),
+		MaxDepth:  cmp.Or(l.MaxDepth, core.DefaultDepth),
+		Timeout:   cmp.Or(l.Timeout, 60*time.Second),
+		Task:      max(cmp.Or(l.Task, time.Hour), cmp.Or(l.Timeout, 60*time.Second)),
+		Runs:      cmp.Or(l.Runs, 64),
+		Waiting:   cmp.Or(l.Waiting, 10_000),
+		Result:    cmp.Or(l.Result, 16<<10),
 	}
-}
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }

@@ -193,9 +193,7 @@ func TestCancelOverMCP(t *testing.T) {
 	}
 	// The run is gone, not only forgotten: its slot is free again.
 	wait.Until(t, "the run's slot is free", func() bool {
-		s.slots.mu.Lock()
-		defer s.slots.mu.Unlock()
-		return s.slots.free == s.limits.Runs
+		return s.slots.Idle() == s.limits.Runs
 	})
 }
 

@@ -3,11 +3,15 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core"
@@ -25,7 +29,7 @@ type asleep struct {
 func (s asleep) Perform(ctx context.Context, _ run.Act) (value.Value, int64, *fault.Fault) {
 	s.entered <- struct{}{}
 	<-ctx.Done()
-	return nil, 0, cancelled()
+	return nil, 0, queue.Cancelled()
 }
 
 // TestRunsGiveWay: runs of one principal that sleep with all of the memory don't keep another's
@@ -78,4 +82,38 @@ func TestRunsGiveWay(t *testing.T) {
 			t.Errorf("another gave way, too: %+v", a.Fault)
 		}
 	}
+}
+
+// TestLongCodeHasTurns: long code waits to be read while others' is, for a second at most; short code doesn't.
+func TestLongCodeHasTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{})
+		for range max(1, runtime.GOMAXPROCS(0)/2) {
+			s.cpu.Read(nil, s, queue.LongCode)
+		}
+		long := `"[1` + strings.Repeat(",1", queue.LongCode) + `]"`
+		began := time.Now()
+		for tool, arguments := range map[string]string{"run": `{"code":`, "evolve": `{"name":"f","code":`} {
+			if a := s.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments + `"1"}`)}); a.Fault != nil || time.Since(began) > 0 {
+				t.Errorf("%s of short code: %v, after %v", tool, a.Fault, time.Since(began))
+			}
+		}
+		var done atomic.Int32
+		for tool, arguments := range map[string]string{"run": `{"code":`, "evolve": `{"name":"g","code":`} {
+			go func() {
+				if a := s.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments + long + `}`)}); a.Fault != nil {
+					t.Errorf("%s: %v", tool, a.Fault)
+				}
+				done.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := done.Load(); n != 0 {
+			t.Errorf("%d didn't wait", n)
+		}
+		time.Sleep(2 * queue.LongMaking)
+		if n := done.Load(); n != 2 {
+			t.Errorf("%d are done", n)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -65,7 +67,7 @@ func (s *Server) taskState(ctx context.Context, id string, whole bool) (st taskS
 	switch {
 	case !rec.Cancelled.IsZero() && (rec.Ended.IsZero() || rec.Fault != nil && rec.Fault.Kind == fault.Cancelled):
 		st.status, st.updated = taskCancelled, rec.Cancelled
-		a := wire.Failed(cancelled())
+		a := wire.Failed(queue.Cancelled())
 		st.answer = &a
 	case !rec.Ended.IsZero():
 		st.status, st.updated = taskCompleted, rec.Ended
@@ -85,7 +87,7 @@ func (s *Server) recall(ctx context.Context, rec *run.Task) *wire.Answer {
 	if t := s.tasks.find(rec.ID); t != nil { // somebody else did
 		return t.state().answer
 	}
-	a, err := s.replayed(ctx, or(rec.By, rec.ID))
+	a, err := s.replayed(ctx, cmp.Or(rec.By, rec.ID))
 	if err != nil && !rec.Answered { // it ended without a run of its own
 		if a, err = s.planOfTask(ctx, rec); err != nil {
 			a, err = wire.Failed(rec.Fault), nil

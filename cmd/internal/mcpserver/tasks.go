@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
@@ -274,7 +275,7 @@ func (s *Server) begin(ctx context.Context, tools *registry.Snapshot, start run.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.run != nil || t.abandoned {
-		return nil, cancelled()
+		return nil, queue.Cancelled()
 	}
 	if t.later {
 		if f := t.create(); f != nil {
@@ -324,7 +325,7 @@ func cantGoOn(why string) *fault.Fault {
 
 // enter takes the slot that a run computes in; leave gives it back.
 func (t *taskRun) enter(ctx context.Context, ticket uint64, bytes int) *fault.Fault {
-	if f := t.s.slots.enter(ctx, ticket, bytes); f != nil {
+	if f := t.s.slots.Enter(ctx, ticket, bytes); f != nil {
 		return f
 	}
 	t.mu.Lock()
@@ -339,7 +340,7 @@ func (t *taskRun) leave() {
 	t.held = false
 	t.mu.Unlock()
 	if held {
-		t.s.slots.leave(t.bytes)
+		t.s.slots.Leave(t.bytes)
 	}
 }
 

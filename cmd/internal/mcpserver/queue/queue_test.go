@@ -1,12 +1,9 @@
-package mcpserver
+package queue
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,25 +15,25 @@ import (
 // they came to wait.
 func TestSlotsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := slots{free: 1, most: 100, room: 100}
-		if f := s.enter(t.Context(), 1, 1); f != nil {
+		s := Slots{free: 1, most: 100, room: 100}
+		if f := s.Enter(t.Context(), 1, 1); f != nil {
 			t.Fatal(f)
 		}
 		var mu sync.Mutex
 		var order []uint64
 		for _, ticket := range []uint64{5, 3, 9, 2, 7} {
 			go func() {
-				if f := s.enter(t.Context(), ticket, 1); f != nil {
+				if f := s.Enter(t.Context(), ticket, 1); f != nil {
 					t.Error(f)
 				}
 				mu.Lock()
 				order = append(order, ticket)
 				mu.Unlock()
-				s.leave(1)
+				s.Leave(1)
 			}()
 		}
 		synctest.Wait()
-		s.leave(1)
+		s.Leave(1)
 		synctest.Wait()
 		if want := []uint64{2, 3, 5, 7, 9}; !slices.Equal(order, want) {
 			t.Errorf("%v, expected %v", order, want)
@@ -51,14 +48,14 @@ func TestSlotsInOrder(t *testing.T) {
 // their turn, and one larger than all there is runs alone.
 func TestSlotsBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := slots{free: 10, most: 100, room: 10}
+		s := Slots{free: 10, most: 100, room: 10}
 		var mu sync.Mutex
 		var under, most int
 		var order []uint64
 		go func() {
 			for i, bytes := range []int{60, 30, 500, 80, 90, 70, 40} {
 				go func() {
-					if f := s.enter(t.Context(), uint64(i), bytes); f != nil {
+					if f := s.Enter(t.Context(), uint64(i), bytes); f != nil {
 						t.Error(f)
 					}
 					mu.Lock()
@@ -73,7 +70,7 @@ func TestSlotsBytes(t *testing.T) {
 					mu.Lock()
 					under -= bytes
 					mu.Unlock()
-					s.leave(bytes)
+					s.Leave(bytes)
 				}()
 				time.Sleep(time.Millisecond)
 			}
@@ -96,19 +93,19 @@ func TestSlotsBytes(t *testing.T) {
 // TestSlotsOverloaded: past the room for those who wait, a call is refused.
 func TestSlotsOverloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := slots{free: 2, most: 100, room: 3}
+		s := Slots{free: 2, most: 100, room: 3}
 		for i := range 5 {
-			go s.enter(t.Context(), uint64(i+1), 1)
+			go s.Enter(t.Context(), uint64(i+1), 1)
 		}
 		synctest.Wait()
-		if f := s.enter(t.Context(), 9, 1); f == nil || f.Kind != fault.Overloaded {
+		if f := s.Enter(t.Context(), 9, 1); f == nil || f.Kind != fault.Overloaded {
 			t.Errorf("%v, expected overloaded", f)
 		}
 		for range 5 {
-			s.leave(1)
+			s.Leave(1)
 		}
 		synctest.Wait()
-		if f := s.enter(t.Context(), 10, 1); f != nil {
+		if f := s.Enter(t.Context(), 10, 1); f != nil {
 			t.Error(f)
 		}
 	})
@@ -117,20 +114,20 @@ func TestSlotsOverloaded(t *testing.T) {
 // TestSlotsCancelled: a call that is cancelled while it waits takes no slot.
 func TestSlotsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := slots{free: 1, most: 100, room: 10}
-		if f := s.enter(t.Context(), 1, 1); f != nil {
+		s := Slots{free: 1, most: 100, room: 10}
+		if f := s.Enter(t.Context(), 1, 1); f != nil {
 			t.Fatal(f)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		faults := make(chan *fault.Fault, 2)
-		go func() { faults <- s.enter(ctx, 2, 1) }()
-		go func() { faults <- s.enter(t.Context(), 3, 1) }()
+		go func() { faults <- s.Enter(ctx, 2, 1) }()
+		go func() { faults <- s.Enter(t.Context(), 3, 1) }()
 		synctest.Wait()
 		cancel()
 		if f := <-faults; f == nil || f.Kind != fault.Cancelled {
 			t.Errorf("%v, expected cancelled", f)
 		}
-		s.leave(1)
+		s.Leave(1)
 		if f := <-faults; f != nil {
 			t.Errorf("%v, expected the slot", f)
 		}
@@ -144,17 +141,17 @@ func TestSlotsCancelled(t *testing.T) {
 // which yet get one turn in eight.
 func TestCPUShortFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s := Processors{free: 1}, new(Server)
-		held := c.enter(nil, s, true)
+		c, s := Processors{free: 1}, 1
+		held := c.Enter(nil, s, true)
 		var mu sync.Mutex
 		var order []bool
 		wait := func(first bool) {
 			go func() {
-				l := c.enter(nil, s, first)
+				l := c.Enter(nil, s, first)
 				mu.Lock()
 				order = append(order, first)
 				mu.Unlock()
-				l.end()
+				l.End()
 			}()
 			synctest.Wait()
 		}
@@ -164,7 +161,7 @@ func TestCPUShortFirst(t *testing.T) {
 		for range 20 {
 			wait(true)
 		}
-		held.end()
+		held.End()
 		synctest.Wait()
 		if len(order) != 23 {
 			t.Fatalf("%d turns, expected 23", len(order))
@@ -188,14 +185,14 @@ func TestCPUShortFirst(t *testing.T) {
 func TestCPUInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Processors{free: 1}
-		many, one := new(Server), new(Server)
-		held := c.enter(nil, many, false)
-		var order []*Server
-		wait := func(s *Server) {
+		many, one := "many", "one"
+		held := c.Enter(nil, many, false)
+		var order []any
+		wait := func(s any) {
 			go func() {
-				l := c.enter(nil, s, false)
+				l := c.Enter(nil, s, false)
 				order = append(order, s)
-				l.end()
+				l.End()
 			}()
 			synctest.Wait()
 		}
@@ -205,16 +202,16 @@ func TestCPUInTurns(t *testing.T) {
 		wait(one)
 		gone, leave := context.WithCancel(t.Context())
 		go func() {
-			if c.enter(gone.Done(), one, false) != nil {
+			if c.Enter(gone.Done(), one, false) != nil {
 				t.Error("who left had a turn")
 			}
 		}()
 		synctest.Wait()
 		leave()
 		wait(one)
-		held.end()
+		held.End()
 		synctest.Wait()
-		if want := []*Server{many, one, many, one, many, many, many}; !slices.Equal(order, want) {
+		if want := []any{many, one, many, one, many, many, many}; !slices.Equal(order, want) {
 			t.Errorf("the order is %v", order)
 		}
 		if c.free != 1 || len(c.later.of)+len(c.later.order) != 0 {
@@ -227,49 +224,15 @@ func TestCPUInTurns(t *testing.T) {
 func TestCPULongSlices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := Processors{free: 1}
-		long := c.enter(nil, new(Server), true)
+		long := c.Enter(nil, 1, true)
 		began := time.Now()
-		c.enter(nil, new(Server), true).end()
+		c.Enter(nil, 1, true).End()
 		if waited := time.Since(began); waited != longSlice {
 			t.Errorf("it waited for %v", waited)
 		}
-		long.end()
+		long.End()
 		if c.free != 1 {
 			t.Errorf("%d free, expected 1", c.free)
-		}
-	})
-}
-
-// TestLongCodeHasTurns: long code waits to be read while others' is, for a second at most; short code doesn't.
-func TestLongCodeHasTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{})
-		for range s.cpu.making.free {
-			s.cpu.making.enter(nil, s, true)
-		}
-		long := `"[1` + strings.Repeat(",1", longCode) + `]"`
-		began := time.Now()
-		for tool, arguments := range map[string]string{"run": `{"code":`, "evolve": `{"name":"f","code":`} {
-			if a := s.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments + `"1"}`)}); a.Fault != nil || time.Since(began) > 0 {
-				t.Errorf("%s of short code: %v, after %v", tool, a.Fault, time.Since(began))
-			}
-		}
-		var done atomic.Int32
-		for tool, arguments := range map[string]string{"run": `{"code":`, "evolve": `{"name":"g","code":`} {
-			go func() {
-				if a := s.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments + long + `}`)}); a.Fault != nil {
-					t.Errorf("%s: %v", tool, a.Fault)
-				}
-				done.Add(1)
-			}()
-		}
-		synctest.Wait()
-		if n := done.Load(); n != 0 {
-			t.Errorf("%d didn't wait", n)
-		}
-		time.Sleep(2 * longMaking)
-		if n := done.Load(); n != 2 {
-			t.Errorf("%d are done", n)
 		}
 	})
 }

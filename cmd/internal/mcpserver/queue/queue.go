@@ -1,6 +1,13 @@
-package mcpserver
+// Package queue has calls wait for their turn: in slots, by the order in which they
+// arrived and by how much memory they take, and for the processors, on which runs
+// compute a slice of steps at a time.
+//
+// It knows no server but as somebody who has turns: several servers of one process
+// share [Processors] so that no principal's runs keep another's waiting.
+package queue
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -11,11 +18,11 @@ import (
 	"github.com/mcp-pif/mcp-pif/core/fault"
 )
 
-// slots lets so many runs be under way at once, with so many bytes of code and
+// Slots lets so many runs be under way at once, with so many bytes of code and
 // input together, since what is read from them takes a multiple of their size;
 // the others wait in the order in which their calls arrived. A run with more
 // bytes than that is under way alone.
-type slots struct {
+type Slots struct {
 	mu      sync.Mutex
 	free    int
 	bytes   int // of the runs under way
@@ -33,40 +40,23 @@ type waiter struct {
 	turn   chan struct{} // closed when the slot is its own
 }
 
-// codeWeight and textWeight are how much more a byte of code counts than one of
-// input: in memory it becomes up to twenty, of the text form eighty, and as many
-// again while it is read.
-const (
-	codeWeight = 16
-	textWeight = 32
-)
-
-// weight is what a task's code counts for.
-func (t *task) weight() int {
-	n, isText := len(t.code), t.isText
-	if t.tool != nil {
-		n, isText = len(t.tool.Source), t.tool.Text
-	}
-	if isText {
-		return textWeight * n
-	}
-	return codeWeight * n
-}
+// NewSlots lets n runs be under way at once, with so many bytes together, and room calls wait.
+func NewSlots(n, bytes, room int) Slots { return Slots{free: n, most: bytes, room: room} }
 
 // admits reports whether a run of so many bytes may start now.
-func (s *slots) admits(bytes int) bool {
+func (s *Slots) admits(bytes int) bool {
 	return s.free > 0 && (s.under == 0 || s.bytes+bytes <= s.most)
 }
 
-func (s *slots) take(bytes int) {
+func (s *Slots) take(bytes int) {
 	s.free--
 	s.under++
 	s.bytes += bytes
 }
 
-// enter takes a slot, waiting for it if need be. The fault is overloaded or
+// Enter takes a slot, waiting for it if need be. The fault is overloaded or
 // cancelled, and no slot is held then.
-func (s *slots) enter(ctx context.Context, ticket uint64, bytes int) *fault.Fault {
+func (s *Slots) Enter(ctx context.Context, ticket uint64, bytes int) *fault.Fault {
 	s.mu.Lock()
 	if len(s.waiting) == 0 && s.admits(bytes) {
 		s.take(bytes)
@@ -94,15 +84,15 @@ func (s *slots) enter(ctx context.Context, ticket uint64, bytes int) *fault.Faul
 		heap.Remove(&s.waiting, w.index)
 		s.admit() // it may have been in the way of others
 		s.mu.Unlock()
-		return cancelled()
+		return Cancelled()
 	}
 	s.mu.Unlock()
-	s.leave(bytes) // it was given the slot at the same moment
-	return cancelled()
+	s.Leave(bytes) // it was given the slot at the same moment
+	return Cancelled()
 }
 
-// leave gives a slot back, to the first who wait.
-func (s *slots) leave(bytes int) {
+// Leave gives a slot back, to the first who wait.
+func (s *Slots) Leave(bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free++
@@ -112,7 +102,7 @@ func (s *slots) leave(bytes int) {
 }
 
 // admit gives slots to those who wait, in order, as far as they go.
-func (s *slots) admit() {
+func (s *Slots) admit() {
 	for len(s.waiting) > 0 && s.admits(s.waiting[0].bytes) {
 		w := heap.Pop(&s.waiting).(*waiter)
 		s.take(w.bytes)
@@ -120,7 +110,15 @@ func (s *slots) admit() {
 	}
 }
 
-func cancelled() *fault.Fault {
+// Idle returns how many slots are free.
+func (s *Slots) Idle() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.free
+}
+
+// Cancelled is the fault of a call that is given up.
+func Cancelled() *fault.Fault {
 	return &fault.Fault{Kind: fault.Cancelled, Message: "the call was cancelled"}
 }
 
@@ -162,15 +160,28 @@ type Processors struct {
 	first, later fair
 }
 
+// Read waits for a turn to read so many bytes of code, which short code needs none for. What end ends
+// may be over before.
+func (c *Processors) Read(over <-chan struct{}, s any, bytes int) (end func()) {
+	if bytes < LongCode {
+		return func() {}
+	}
+	l := c.making.Enter(over, s, true)
+	if l == nil {
+		return func() {}
+	}
+	return l.End
+}
+
 // NewProcessors returns all processors there are.
 func NewProcessors() *Processors {
 	n := runtime.GOMAXPROCS(0)
-	return &Processors{free: n, making: &Processors{free: max(1, n/2), most: longMaking}}
+	return &Processors{free: n, making: &Processors{free: max(1, n/2), most: LongMaking}}
 }
 
-// enter takes a processor for a slice of one of s's runs, unless over is closed before there is
+// Enter takes a processor for a slice of a run of one of the servers, unless over is closed before there is
 // one, and the lease is nil: a run that is to end has no turn to wait for.
-func (c *Processors) enter(over <-chan struct{}, s *Server, first bool) *lease {
+func (c *Processors) Enter(over <-chan struct{}, s any, first bool) *Lease {
 	c.mu.Lock()
 	if c.free > 0 {
 		c.free--
@@ -206,8 +217,8 @@ type turn struct {
 	gone bool          // nobody waits any more
 }
 
-// A lease is a processor that a slice has.
-type lease struct {
+// A Lease is a processor that a slice has.
+type Lease struct {
 	c    *Processors
 	late *time.Timer
 }
@@ -216,17 +227,19 @@ type lease struct {
 // the processors with those whose turn comes then.
 const longSlice = 10 * time.Millisecond
 
-// longMaking is the same where code is read: most of it takes less, but an evolve runs its examples, too.
-const longMaking = time.Second
+// LongMaking is the same where code is read: most of it takes less, but an evolve runs its examples, too.
+const LongMaking = time.Second
 
-// longCode is from how many bytes on code is read in turns. What is shorter takes no longer than a slice
+// LongCode is from how many bytes on code is read in turns. What is shorter takes no longer than a slice
 // or two, and mustn't wait for what does.
-const longCode = 8 << 10
+const LongCode = 8 << 10
 
-func (c *Processors) lease() *lease { return &lease{c, time.AfterFunc(or(c.most, longSlice), c.leave)} }
+func (c *Processors) lease() *Lease {
+	return &Lease{c, time.AfterFunc(cmp.Or(c.most, longSlice), c.leave)}
+}
 
-// end gives the processor back, if that didn't happen before.
-func (l *lease) end() {
+// End gives the processor back, if that didn't happen before.
+func (l *Lease) End() {
 	if l.late.Stop() {
 		l.c.leave()
 	}
@@ -252,15 +265,15 @@ func (c *Processors) leave() {
 
 // fair is those who wait, a queue for each server. The servers have turns.
 type fair struct {
-	of    map[*Server]*fifo
-	order []*Server // whose turn is next first
+	of    map[any]*fifo
+	order []any // whose turn is next first
 }
 
-func (f *fair) push(s *Server, c *turn) {
+func (f *fair) push(s any, c *turn) {
 	q := f.of[s]
 	if q == nil {
 		if f.of == nil {
-			f.of = map[*Server]*fifo{}
+			f.of = map[any]*fifo{}
 		}
 		q = new(fifo)
 		f.of[s] = q
