@@ -46,7 +46,7 @@ var maxLines = map[string]int{
 	"cmd/internal/tour":            565,
 	"cmd/internal/ui":              2990,
 	"cmd/internal/ui/figures":      170,
-	"cmd/mcp-pif":                  8757,
+	"cmd/mcp-pif":                  8760,
 	"core":                         930,
 	"core/check":                   9240,
 	"core/check/cert":              590,
