@@ -2,17 +2,21 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/core/check"
 	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/prim"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -123,5 +127,354 @@ func TestArgumentsSound(t *testing.T) {
 	t.Logf("%d are refused, %d performed, %d left to the run", refused, performed, open)
 	if refused < 10*worlds || performed < 10*worlds || open == 0 {
 		t.Error("these show too little")
+	}
+}
+
+// TestHintInText: code in hints is shown as the reader wrote theirs, and calls of tools
+// stay calls.
+func TestHintInText(t *testing.T) {
+	for hint, want := range map[string]string{
+		`eq compares numbers only: use {"equal":[A,B]} or {"compare":[A,B]}. Correct: {"eq":[2,2]}.`:   `eq compares numbers only: use A == B or compare(A, B). Correct: eq(2, 2).`,
+		`Make a string of the value: {"to_text":V}.`:                                                   `Make a string of the value: to_text(V).`,
+		`Give what stands in for it, {"get":[R,K,DEFAULT]}.`:                                           `Give what stands in for it, get(R, K, DEFAULT).`,
+		`Write {"fs.read":{"path":"A {\"x\"}"}}.`:                                                      `Write !fs.read({path: "A {\"x\"}"}).`,
+		`Bind it with {"lam":"x","body":…}, or {"pair":[1,2]}.`:                                        `Bind it with x => …, or (1, 2).`,
+		`Call {"name":"describe","arguments":{"name":"square"}} first.`:                                `Call {"name":"describe","arguments":{"name":"square"}} first.`,
+		`Add {"match":T,"with":[…,["_",D]]} or {"unclosed":`:                                           `Add {"match":T,"with":[…,["_",D]]} or {"unclosed":`,
+		`Write one here, such as {k: 1}.`:                                                              `Write one here, such as {k: 1}.`,
+		`The sum is {"add":[{"var":"x"},{"if":{"cond":true,"then":1,"else":"…"}}]}, no more than "A".`: `The sum is x + (if true then 1 else "…"), no more than "A".`,
+	} {
+		if got := HintInText(hint); got != want {
+			t.Errorf("%s\n is written %s,\n expected %s", hint, got, want)
+		}
+	}
+}
+
+// TestHintsSpeakText: what fails of code in the text form is told in the text form, and
+// of JSON in JSON.
+func TestHintsSpeakText(t *testing.T) {
+	s := New(Options{})
+	for text, json := range map[string]string{
+		`x => equal(x, 1) + 1`:     `{"lam":"x","body":{"add":[{"equal":[{"var":"x"},1]},1]}}`,
+		`x => "a" ++ x`:            `{"lam":"x","body":{"concat":["a",{"var":"x"}]}}`,
+		`x => {a: 1}.b`:            `{"lam":"x","body":{"get":[{"record":{"a":1}},"b"]}}`,
+		`x => if 1 then 2 else 3`:  `{"lam":"x","body":{"if":{"cond":1,"then":2,"else":3}}}`,
+		`x => fst(x)`:              `{"lam":"x","body":{"fst":{"var":"x"}}}`,
+		`x => y`:                   `{"lam":"x","body":{"var":"y"}}`,
+		`x => eq(x, "a")`:          `{"lam":"x","body":{"eq":[{"var":"x"},"a"]}}`,
+		`x => 1 / 0`:               `{"lam":"x","body":{"div":[1,0]}}`,
+		`x => head([])`:            `{"lam":"x","body":{"head":[]}}`,
+		`x => fold(1, 2, [3])`:     `{"lam":"x","body":{"fold":[1,2,[3]]}}`,
+		`x => slice(x, "a", "b")`:  `{"lam":"x","body":{"slice":[{"var":"x"},"a","b"]}}`,
+		`x => map(x, y => y + 1)`:  `{"lam":"x","body":{"map":[{"var":"x"},{"lam":"y","body":{"add":[{"var":"y"},1]}}]}}`,
+		`x => parse_int("x" ++ x)`: `{"lam":"x","body":{"parse_int":{"concat":["x",{"var":"x"}]}}}`,
+	} {
+		for _, call := range []string{`{"code":` + quoteJSON(text) + `,"input":7}`, `{"code":` + json + `,"input":7}`} {
+			a := do(t, s, "run", call)
+			if a.Fault == nil {
+				t.Errorf("%s gives %s", call, a.Text)
+				continue
+			}
+			if isText := call[8] == '"'; isText && strings.Contains(a.Fault.Hint, `{"`) {
+				t.Errorf("%s: %s", text, a.Fault.Hint)
+			} else if !isText && !strings.Contains(a.Fault.Hint, `{"`) && strings.Contains(HintInText(a.Fault.Hint), "(") {
+				t.Errorf("%s: %s", json, a.Fault.Hint)
+			}
+		}
+	}
+	// A call of a tool, too.
+	must(t, s, "evolve", `{"name":"sub","code":"(a, b) => a - b"}`)
+	for code, want := range map[string]string{
+		`"x => @sub(x)"`: `Give them in their order, @sub(A, B), or in one record by their names.`,
+		`{"lam":"x","body":{"call":{"tool":"sub","inputs":[{"var":"x"}]}}}`: `Give them in their order, {"call":{"tool":"sub","inputs":[A,B]}}, or in one record by their names.`,
+	} {
+		must(t, s, "evolve", fmt.Sprintf(`{"name":"calls%d","capabilities":["call:sub"],"code":%s}`, len(code), code))
+		if a := do(t, s, "run", fmt.Sprintf(`{"tool":"calls%d","input":4}`, len(code))); a.Fault == nil || a.Fault.Hint != want {
+			t.Errorf("%s: %s", code, a.Text)
+		}
+	}
+	// Every correct use that the table has can be told in the text form.
+	for i := range prim.Table {
+		if r := &prim.Table[i]; r.Operation() {
+			hint := "Correct: " + r.Correct() + "."
+			if got := HintInText(hint); strings.Contains(got, `{"`) && len(r.Correct()) < 60 {
+				t.Errorf("%s: %s", r.Name, got)
+			}
+		}
+	}
+}
+
+const thirdSchema = `{"type":"object","properties":{"input":{"type":"integer","minimum":10}}}`
+
+// TestInputSchema: a declared schema is what tools/list shows, calls by name are held
+// against it before anything runs, and run is bound by it, too.
+func TestInputSchema(t *testing.T) {
+	s := New(Options{})
+	a := must(t, s, "evolve", `{"name":"third","code":"n => n / 3","input_schema":`+thirdSchema+`}`)
+	if got := string(a.Structured) + string(must(t, s, "describe", `{"name":"third"}`).Structured); !strings.Contains(got, `"input_schema":{"additionalProperties":false,"properties":{"input":{"type":"integer","minimum":10}},"required":["input"],"type":"object"}`) ||
+		!strings.Contains(got, `"input":10`) {
+		t.Errorf("%s", got)
+	}
+	// As a string, and of several parameters, the names of which stay.
+	must(t, s, "evolve", `{"name":"share","code":"(whole, parts) => whole / parts","input_schema":`+
+		quoteJSON(`{"type":"object","properties":{"parts":{"type":"integer","minimum":1,"maximum":9,"description":"how many"}}}`)+`}`)
+	must(t, s, "evolve", `{"name":"hail","code":"s => s ++ \"!\"","input_schema":{"type":"object","properties":{"input":{"type":"string","pattern":"^[a-z]+$","maxLength":5}}}}`)
+	must(t, s, "evolve", `{"name":"tone","code":"x => x","input_schema":{"type":"object","properties":{"input":{"enum":["high",1.5]}}}}`)
+	must(t, s, "evolve", `{"name":"plain","code":"x => x","input_schema":{}}`)
+	cs := session(t, s, nil)
+	shelf := shelfOfSchemas{}
+	for tool, err := range cs.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(tool.InputSchema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var schema jsonschema.Schema
+		if err := json.Unmarshal(raw, &schema); err != nil {
+			t.Fatal(err)
+		}
+		in, err := schema.Resolve(nil)
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		shelf[tool.Name] = [2]*jsonschema.Resolved{in}
+	}
+	for _, c := range []struct{ tool, arguments, text string }{
+		{"third", `{"input":12}`, "4"},
+		{"third", `{"input":"12"}`, "4"},
+		{"third", `"12"`, "4"},
+		{"third", `{"input":9}`, "input: 9 is not at least 10"},
+		{"third", `9`, "input: 9 is not at least 10"},
+		{"third", `{"input":"x"}`, `"x" is not of the type integer`},
+		{"third", `{}`, `missing: "input"`},
+		{"third", `null`, `missing: "input"`},
+		{"share", `{"whole":18,"parts":9}`, "2"},
+		{"share", `{"whole":18,"parts":0}`, "parts: 0 is not at least 1"},
+		{"share", `{"input":18}`, `parts is missing`},
+		{"share", `18`, `parts is missing`},
+		{"hail", `{"input":"abc"}`, `"abc!"`},
+		{"hail", `{"input":"ABC"}`, "pattern"},
+		{"hail", `{"input":"abcdef"}`, "at most 5"},
+		{"tone", `{"input":1.50}`, `1.50`},
+		{"tone", `{"input":"low"}`, `one of`},
+		{"plain", `{"input":"low"}`, `"low"`},
+	} {
+		a := do(t, s, c.tool, c.arguments)
+		if !strings.Contains(a.Text, c.text) || a.Fault == nil && a.Text != c.text {
+			t.Errorf("%s %s: %s, expected %s", c.tool, c.arguments, a.Text, c.text)
+		}
+		if a.Fault != nil && (a.Fault.Kind != fault.InvalidRequest || a.Steps != 0) {
+			t.Errorf("%s %s: %+v", c.tool, c.arguments, a.Fault)
+		}
+		if a.Fault != nil {
+			// The hint is a call that is right.
+			var call struct {
+				Name      string
+				Arguments json.RawMessage
+			}
+			text := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(a.Fault.Hint, "Call it as "), "Call "), ".")
+			if err := json.Unmarshal([]byte(text), &call); err != nil {
+				t.Fatalf("%s: %v", a.Fault.Hint, err)
+			}
+			if again := do(t, s, call.Name, string(call.Arguments)); again.Fault != nil && c.tool != "hail" || shelf.takes(t, call.Name, string(call.Arguments)) != nil {
+				t.Errorf("%s: %s", text, again.Text)
+			}
+		}
+		if strings.HasPrefix(c.arguments, "{\"input\":\"12") || c.arguments[0] != '{' {
+			continue // not what a client that validates sends
+		}
+		if err := shelf.takes(t, c.tool, c.arguments); (err == nil) != (a.Fault == nil) {
+			t.Errorf("%s %s: %s, and a client says %v", c.tool, c.arguments, a.Text, err)
+		}
+	}
+	if a := do(t, s, "run", `{"tool":"third","input":9}`); a.Fault == nil || !strings.Contains(a.Text, "not at least 10") {
+		t.Errorf("run isn't bound by it: %s", a.Text)
+	}
+	// describe has it, and what evolves that version again.
+	a = must(t, s, "describe", `{"name":"third"}`)
+	if !strings.Contains(string(a.Structured), `"minimum":10`) {
+		t.Errorf("%s", a.Structured)
+	}
+	a = must(t, s, "evolve", `{"name":"third","code":"n => n / 3"}`)
+	if got := string(a.Structured); !strings.Contains(got, "unchanged") || do(t, s, "third", `{"input":9}`).Fault == nil {
+		t.Errorf("%s", got)
+	}
+	a = must(t, s, "evolve", `{"name":"third","code":"n => n / 3","input_schema":null}`)
+	if got := string(a.Structured); strings.Contains(got, `"input_schema":`) || strings.Contains(got, "unchanged") {
+		t.Errorf("%s", got)
+	}
+	if a = must(t, s, "third", `{"input":9}`); a.Text != "3" {
+		t.Errorf("%s", a.Text)
+	}
+	must(t, s, "evolve", `{"name":"third","from_version":1}`)
+	if a = do(t, s, "third", `{"input":9}`); a.Fault == nil {
+		t.Errorf("%s", a.Text)
+	}
+}
+
+// TestInputSchemaRefused: a schema that widens, or isn't flat, changes nothing.
+func TestInputSchemaRefused(t *testing.T) {
+	s := New(Options{})
+	for schema, want := range map[string]string{
+		`{"type":"object","properties":{"input":{"type":"number"}}}`: "can't take",
+		`{"type":"object","properties":{"n":{"type":"integer"}}}`:    "no such parameter",
+		`{"type":"object","properties":{"input":{"$ref":"#/x"}}}`:    "$ref",
+		`[1]`:                      "a JSON Schema of an object",
+		`7`:                        "a JSON Schema of an object",
+		`"{"`:                      "a JSON Schema of an object",
+		`"{\"type\":\"object\"}x"`: "a JSON Schema of an object",
+		`{"type":"object","description":"` + strings.Repeat("x", 17<<10) + `"}`: "at most 16384",
+	} {
+		a := do(t, s, "evolve", fmt.Sprintf(`{"name":"half","code":"n => shift(n, -1)","input_schema":%s}`, schema))
+		if a.Fault == nil || a.Fault.Kind != fault.InvalidRequest || !strings.Contains(a.Text, want) || len(a.Text) > 2000 {
+			t.Errorf("%.100s: %.500s", schema, a.Text)
+		}
+	}
+	if n := s.tools.Snapshot().Len(); n != 0 {
+		t.Error(n)
+	}
+	for _, none := range []string{`""`, `{}`, `null`, `"{}"`, `" "`} {
+		a := must(t, s, "evolve", fmt.Sprintf(`{"name":"half","code":"n => shift(n, -1)","input_schema":%s}`, none))
+		if strings.Contains(string(a.Structured), "input_schema") {
+			t.Errorf("%s: %s", none, a.Structured)
+		}
+	}
+}
+
+// TestReplayInputSchema: what was let through replays as it ran, also when the schema
+// is another by then, and what was refused has left no run.
+func TestReplayInputSchema(t *testing.T) {
+	w := newRecordedWorld(t, 9)
+	must(t, w.server, "evolve", `{"name":"third","code":"n => n / 3","input_schema":`+thirdSchema+`}`)
+	was := do(t, w.server, "third", `{"input":"12"}`)
+	id := w.newest()
+	w.identical(id, was)
+	for range 2 {
+		if a := do(t, w.server, "third", `{"input":9}`); a.Fault == nil || w.newest() != id {
+			t.Errorf("%s, and the newest run is %s", a.Text, w.newest())
+		}
+	}
+	must(t, w.server, "evolve", `{"name":"third","code":"n => n / 3","input_schema":{"type":"object","properties":{"input":{"type":"integer","minimum":20}}}}`)
+	w.identical(id, was)
+}
+
+// TestDeclaredForms: a capability is declared in its text form or as the object that
+// says the same, alone or in a list, as JSON or as a string of it; what is neither is
+// told, and nothing is made.
+func TestDeclaredForms(t *testing.T) {
+	s := newRecordedWorld(t, 1).server
+	for _, declared := range []string{
+		`["toy.get:notes/**,calls=5"]`,
+		`"toy.get:notes/**,calls=5"`,
+		`[{"cap":"toy:notes/**","ops":["get"],"limits":{"calls":5}}]`,
+		`{"cap":"toy:notes/**","ops":["get"],"limits":{"calls":5}}`,
+		`"[{\"cap\":\"toy:notes/**\",\"ops\":[\"get\"],\"limits\":{\"calls\":5}}]"`,
+		`"{\"cap\":\"toy:notes/**\",\"ops\":[\"get\"],\"limits\":{\"calls\":5}}"`,
+		`["call:none",{"cap":"toy:notes/**","ops":["get"],"limits":{"calls":5}}]`,
+	} {
+		a := do(t, s, "evolve", `{"name":"reads","code":"k => !toy.get(k)","capabilities":`+declared+`}`)
+		if a.Fault != nil || !strings.Contains(a.Text, `"capabilities":["toy.get:notes/**,calls=5"]`) {
+			t.Errorf("%s: %s", declared, a.Text)
+		}
+	}
+	for _, declared := range []string{`[5]`, `5`, `[null]`, `[["toy:notes/**"]]`, `[{"cap":"toy:notes/**","op":["get"]}]`, `[{"cap":"toy:notes/**","cap":"toy:**"}]`, `[{}]`, `[{"cap":"toy.get:notes/**"}]`} {
+		if a := do(t, s, "evolve", `{"name":"other","code":"k => k","capabilities":`+declared+`}`); a.Fault == nil {
+			t.Errorf("%s: %s", declared, a.Text)
+		}
+	}
+}
+
+// TestHintsOfTheCode: what fails by a habit of other languages is told with the code
+// that was written, in its form.
+func TestHintsOfTheCode(t *testing.T) {
+	s := New(Options{})
+	for code, want := range map[string]string{
+		`xs => let hex = (n, d) => if d == 0 then "" else self(n / 16, d - 1) ++ "0" in map(x => hex(x, 2), xs)`: `self is the whole tool; inside hex, call hex(…).`,
+		`xs => let step = a => b => a + b in fold(step, 0, xs)`:                                                  `fold passes its function one pair, and this one takes one value after the other: write fold((a, b) => step(a, b), …).`,
+		`c => let a = "a" in c + 0 >= a`:                                                                         `gte compares numbers only: write compare(c + 0, a) >= 0 for strings.`,
+		`s => reverse(lower(s))`:                                                                                 `reverse takes a list: write join(reverse(chars(lower(s))), "") for a string.`,
+		`xs => chunk(7, sort(xs))`:                                                                               `chunk takes a list first, and then an integer: chunk(sort(xs), 7).`,
+		`s => map(m => m.a, [re_match(s, "a")])`:                                                                 `re_find gives a record with the named groups`,
+		`xs => from_codes(xs)`:                                                                                   `from_codepoints`,
+		`xs => group(x => x, xs) |> map(e => e)`:                                                                 `map takes a list, and group gives a record: write entries(group(x => x, xs)) for pairs (key, value), or values(R).`,
+		`{"lam":"c","body":{"lt":[{"var":"c"},"a"]}}`:                                                            `lt compares numbers only: write {"lt":[{"compare":[{"var":"c"},"a"]},0]} for strings.`,
+		`{"lam":"xs","body":{"app":[{"lam":"h","body":{"map":[{"var":"h"},{"var":"xs"}]}},{"lam":"n","body":{"app":[{"app":[{"self":true},{"var":"n"}]},1]}}]}}`: `self is the whole tool; inside h, call {"app":[{"var":"h"},…]}.`,
+	} {
+		arg := code
+		if code[0] != '{' {
+			arg = quoteJSON(code)
+		}
+		a := do(t, s, "evolve", `{"name":"t","code":`+arg+`}`)
+		if a.Fault == nil || len(a.Fault.More) != 1 || !strings.Contains(a.Fault.More[0].Hint, want) {
+			t.Errorf("%s: %s", code, a.Text)
+		} else if strings.Contains(a.Fault.More[0].Hint, "100000000000000000000") || strings.Count(a.Text, "passes its function") > 1 {
+			t.Errorf("%s: %s", code, a.Text)
+		}
+	}
+	a := must(t, s, "evolve", `{"name":"t","code":"xs => let go = c => if isEmpty(c) then 0 else self(tail(c)) in go(xs)"}`)
+	if note := "line 1, column 47: self is the whole tool; inside go, call go(…)"; !strings.Contains(a.Text, note) {
+		t.Errorf("%s", a.Text)
+	}
+	if a := do(t, s, "help", `{"name":"from_codes"}`); a.Fault == nil || a.Fault.Near != "from_codepoints" {
+		t.Errorf("%s", a.Text)
+	}
+	if a := do(t, s, "help", `{"name":"from_xml"}`); a.Fault == nil || a.Fault.Near == "from_codepoints" {
+		t.Errorf("%s", a.Text)
+	}
+}
+
+// TestToolsMeant: who writes a tool's name as a variable hears how a tool is called.
+func TestToolsMeant(t *testing.T) {
+	s := New(Options{})
+	must(t, s, "evolve", `{"name":"square","code":"n => n * n"}`)
+	for code, note := range map[string]string{
+		"xs => map(x => square(x), xs)":                     `"capabilities":["call:square"]`,
+		"n => if n < 2 then n else fib(n - 1) + fib(n - 2)": "a tool calls itself as self: self(n - 1), not fib(n - 1)",
+		"n => other(n)":               "",
+		"square => square(1)":         "",
+		"n => if n < 1 then 0 else n": "",
+	} {
+		// The refusal says it, and the notes of a draft.
+		said := do(t, s, "evolve", `{"name":"fib","code":`+quoteJSON(code)+`}`).Text
+		if !strings.Contains(said, note) || note == "" && (strings.Contains(said, "as self") || strings.Contains(said, "call:")) {
+			t.Errorf("%s: %s", code, said)
+		}
+		notes := field(t, must(t, s, "evolve", `{"name":"draft","draft":true,"code":`+quoteJSON(code)+`}`), "notes")
+		if strings.Contains(note, "call:") && !strings.Contains(notes, strings.ReplaceAll(note, `"`, `\"`)) {
+			t.Errorf("%s: %s", code, notes)
+		}
+	}
+}
+
+// TestRunMeant: code that is run hears that it can't call the tool it names.
+func TestRunMeant(t *testing.T) {
+	s := New(Options{})
+	must(t, s, "evolve", `{"name":"square","code":"n => n * n"}`)
+	a := do(t, s, "run", `{"code":"x => square(x)","input":3}`)
+	if notes := field(t, a, "notes"); a.Fault == nil || !strings.Contains(notes, "the tool square can't be called by code that is run") {
+		t.Error(a.Text, notes)
+	}
+	if a = must(t, s, "run", `{"code":"square => square + 1","input":3}`); field(t, a, "notes") != "[]" {
+		t.Error(field(t, a, "notes"))
+	}
+}
+
+// TestAtOnce: a tool of several parameters takes them by their names, whichever way it
+// is called.
+func TestAtOnce(t *testing.T) {
+	s := New(Options{})
+	must(t, s, "evolve", `{"name":"save","code":"(path, text) => path ++ text"}`)
+	for _, c := range [][2]string{
+		{"save", `{"path":"o.txt","text":"x"}`}, {"save", `{"input":{"text":"x","path":"o.txt"}}`}, {"save", `["o.txt","x"]`},
+		{"run", `{"tool":"save","input":{"path":"o.txt","text":"x"}}`}, {"run", `{"tool":"save","input":{"pair":["o.txt","x"]}}`},
+	} {
+		if a := must(t, s, c[0], c[1]); a.Text != `"o.txtx"` || len(a.More) > 0 {
+			t.Errorf("%s %s: %s %s", c[0], c[1], a.Text, a.More)
+		}
+	}
+	if a := do(t, s, "run", `{"tool":"save","input":"a"}`); a.Fault == nil || !strings.Contains(a.Text, `text is missing`) || !strings.Contains(a.Text, `{"path":"a","text":"b"}`) {
+		t.Error(a.Text)
 	}
 }

@@ -1,18 +1,35 @@
 package mcpserver
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-pif/mcp-pif/caps/run"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/queue"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/results"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
+	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
+	"github.com/mcp-pif/mcp-pif/core"
+	"github.com/mcp-pif/mcp-pif/core/eval"
+	"github.com/mcp-pif/mcp-pif/core/fault"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // large is a call whose result is a string of n characters, é the last of each ten.
@@ -206,5 +223,283 @@ func TestLargerThanKept(t *testing.T) {
 	last := must(t, s, "run", fmt.Sprintf(`{"result":%q,"from":%d}`, shown.Next.Arguments.Result, results.MaxKept-10))
 	if len(last.Text) != 10 || strings.Contains(string(last.Structured), "next") {
 		t.Errorf("%q %s", last.Text, last.Structured)
+	}
+}
+
+// asleep performs nothing until the run ends.
+type asleep struct {
+	steady
+	entered chan struct{}
+}
+
+func (s asleep) Perform(ctx context.Context, _ run.Act) (value.Value, int64, *fault.Fault) {
+	s.entered <- struct{}{}
+	<-ctx.Done()
+	return nil, 0, queue.Cancelled()
+}
+
+// TestRunsGiveWay: runs of one principal that sleep with all of the memory don't keep another's
+// from running; the newest of them ends, and is told why.
+func TestRunsGiveWay(t *testing.T) {
+	const pool = 16 << 20
+	core.SetPool(eval.PoolHeld() + pool)
+	defer core.SetPool(eval.DefaultPool)
+	w := newRecordedWorld(t, 12)
+	s := asleep{entered: make(chan struct{}, 100)}
+	limits := Limits{MaxMemory: 4 << 20}
+	sleeps := New(Options{Registry: w.server.Registry(), Broker: run.New(run.Options{Policy: w.policy, Handler: s, Journal: w.store}), Limits: limits})
+	w.evolve("sleeper", `n => (let l = map(x => x + 1, range(0, 100000)) in [!toy.get("notes/a"), length(l)])`, toyGet)
+	ctx, wake := context.WithCancel(t.Context())
+	answers := make(chan wire.Answer, 100)
+	full := false
+	begun := 0
+	for ; !full && begun < 50; begun++ {
+		go func() {
+			answers <- sleeps.Call(ctx, Call{Tool: "run", Arguments: json.RawMessage(`{"tool":"sleeper"}`)})
+		}()
+		select {
+		case <-s.entered:
+		case a := <-answers:
+			full = true
+			if a.Fault == nil || a.Fault.Kind != fault.Overloaded || !strings.Contains(a.Fault.Message, "your own runs") {
+				t.Errorf("one too many: %+v", a.Fault)
+			}
+		case <-time.After(wait.Limit(t)):
+			t.Fatal("a run neither began nor was refused")
+		}
+	}
+	if !full {
+		t.Fatal("the pool isn't full")
+	}
+	other := New(Options{Limits: limits})
+	for range 3 {
+		a := other.Call(t.Context(), Call{Tool: "run", Arguments: json.RawMessage(`{"code":"length(map(x => x + 1, range(0, 100000)))"}`)})
+		if a.Fault != nil || a.Text != "100000" {
+			t.Errorf("another principal: %s %+v", a.Text, a.Fault)
+		}
+	}
+	a := wait.For(t, answers, "a run that gives way")
+	if a.Fault == nil || a.Fault.Kind != fault.Overloaded || !strings.Contains(a.Fault.Message, "gave way to one of somebody else's") {
+		t.Errorf("what gave way is told %+v", a.Fault)
+	}
+	wake()
+	for range begun - 2 {
+		if a := wait.For(t, answers, "the end of the other runs"); a.Fault == nil || a.Fault.Kind != fault.Cancelled {
+			t.Errorf("another gave way, too: %+v", a.Fault)
+		}
+	}
+}
+
+// TestLongCodeHasTurns: long code waits to be read while others' is, for a second at most; short code doesn't.
+func TestLongCodeHasTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{})
+		for range max(1, runtime.GOMAXPROCS(0)/2) {
+			s.cpu.Read(nil, s, queue.LongCode)
+		}
+		long := `"[1` + strings.Repeat(",1", queue.LongCode) + `]"`
+		began := time.Now()
+		for tool, arguments := range map[string]string{"run": `{"code":`, "evolve": `{"name":"f","code":`} {
+			if a := s.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments + `"1"}`)}); a.Fault != nil || time.Since(began) > 0 {
+				t.Errorf("%s of short code: %v, after %v", tool, a.Fault, time.Since(began))
+			}
+		}
+		var done atomic.Int32
+		for tool, arguments := range map[string]string{"run": `{"code":`, "evolve": `{"name":"g","code":`} {
+			go func() {
+				if a := s.Call(t.Context(), Call{Tool: tool, Arguments: json.RawMessage(arguments + long + `}`)}); a.Fault != nil {
+					t.Errorf("%s: %v", tool, a.Fault)
+				}
+				done.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if n := done.Load(); n != 0 {
+			t.Errorf("%d didn't wait", n)
+		}
+		time.Sleep(2 * queue.LongMaking)
+		if n := done.Load(); n != 2 {
+			t.Errorf("%d are done", n)
+		}
+	})
+}
+
+// shared is code of a value that takes a kilobyte of memory, and 2^60 times as much
+// written out.
+const shared = `fold(p => (fst(p), fst(p)), 1, range(0, 60))`
+
+// allocated is the bytes that the process has allocated in all.
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// At no place where a value leaves a machine is it written out beyond the run's memory:
+// whoever asks is told of a fault, its replay comes to the same, and the server goes on.
+func TestSharedValuesAreBoundedWhereverTheyLeave(t *testing.T) {
+	const memory, most = 1 << 20, 64 << 20
+	w := newRecordedWorld(t, 14)
+	w.server = New(Options{
+		Limits: Limits{MaxMemory: memory}, Trace: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Broker: run.New(run.Options{Policy: w.policy, Handler: steady{}, Journal: w.store}),
+	})
+	plain := New(Options{Limits: Limits{MaxMemory: memory}, Broker: w.server.broker})
+	bounded := func(place string, give func() string, want string) {
+		t.Helper()
+		before := allocated()
+		said := give()
+		if took := allocated() - before; took > most || len(said) > 64<<10 || !strings.Contains(said, want) {
+			t.Errorf("%s: allocates %d MiB and gives %d bytes, which lack %q: %.500s", place, took>>20, len(said), want, said)
+		}
+		if a := do(t, w.server, "run", `{"code":"1 + 1"}`); a.Text != "2" {
+			t.Errorf("after %s 1 + 1 is %s", place, a.Text)
+		}
+	}
+	w.evolve("denied", `k => !toy.put({key: "elsewhere", value: `+shared+`})`, toyPut)
+	w.evolve("permitted", `k => !toy.put({key: "notes/a", value: [k, `+shared+`]})`, toyPut)
+	w.evolve("branches", `k => par(!toy.put({key: "notes/a", value: `+shared+`}), !toy.put({key: "notes/b", value: `+shared+`}))`, toyPut)
+	w.evolve("next", `k => continue(`+shared+`)`)
+	w.evolve("gives", `k => `+shared)
+	w.evolve("takes", `k => @gives(`+shared+`)`, "call:gives")
+	for place, c := range map[string]struct{ arguments, want string }{
+		"a result":                 {`{"code":"` + shared + `"}`, "result_too_large"},
+		"a tool's result":          {`{"tool":"gives","input":1}`, "result_too_large"},
+		"a callee's input":         {`{"tool":"takes","input":1}`, "out_of_fuel"},
+		"a raised value":           {`{"code":"raise(` + shared + `)"}`, "raised"},
+		"a raised value, caught":   {`{"code":"try(raise(` + shared + `))"}`, "result_too_large"},
+		"a text":                   {`{"code":"length(to_text(` + shared + `))"}`, "out_of_"},
+		"a wrong operand":          {`{"code":"1 + ` + shared + `"}`, "type_error"},
+		"a pattern":                {`{"code":"no_match(` + shared + `)"}`, "runtime_error"},
+		"a wrong argument":         {`{"code":"try(!toy.get(` + shared + `))"}`, "denied"},
+		"a denied argument":        {`{"tool":"denied","input":1}`, "denied"},
+		"a permitted argument":     {`{"tool":"permitted","input":1}`, "out_of_memory"},
+		"arguments of branches":    {`{"tool":"branches","input":1}`, "out_of_memory"},
+		"a continuation":           {`{"tool":"next","input":1}`, "result_too_large"},
+		"a continuation, driven":   {`{"tool":"next","input":1,"drive":true,"rounds":3}`, "result_too_large"},
+		"quoted code":              {`{"code":"to_code({op: \"var\", name: ` + shared + `})"}`, "type_error"},
+		"a key that is a value":    {`{"code":"get({a: 1}, ` + shared + `)"}`, "type_error"},
+		"a result of few steps":    {`{"code":"` + shared + `","steps":500}`, "_"},
+		"a function's environment": {`{"code":"let v = ` + shared + ` in x => v"}`, "result_too_large"},
+	} {
+		bounded(place, func() string {
+			was := do(t, w.server, "run", c.arguments)
+			w.identical(w.newest(), was)
+			return was.Text + string(was.Structured)
+		}, c.want)
+	}
+	bounded("an example", func() string {
+		a := do(t, plain, "evolve", `{"name":"shown","code":"k => `+shared+`","examples":[{"input":1,"expect":2}]}`)
+		return a.Text + string(a.Structured)
+	}, "example")
+
+	asking := newConsenting(t, filepath.Join(t.TempDir(), "consent.json"), "p")
+	asking.server.limits.MaxMemory = memory
+	asking.state("asks", `k => !ask.user({message: k, schema: {a: {type: "string", default: `+shared+`}}})`, "ask")
+	asking.state("consents", `k => !toy.put({key: k, value: `+shared+`})`, toyPut)
+	for place, want := range map[string]string{"asks": "out_of_memory", "consents": "denied"} {
+		bounded(place, func() string {
+			a := do(t, asking.server, place, `{"input":"notes/a"}`)
+			return a.Text + string(a.Structured)
+		}, want)
+	}
+
+	cs := speaking(t, plain, eras[len(eras)-1], nil)
+	ask(t, cs, "evolve", `{"name":"says","as":"prompt","code":"who => `+shared+`","draft":true}`)
+	ask(t, cs, "evolve", `{"name":"page","as":"resource","code":"x => `+shared+`","draft":true}`)
+	bounded("a prompt", func() string {
+		_, err := cs.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "says", Arguments: map[string]string{"who": "a"}})
+		return fmt.Sprint(err)
+	}, "result_too_large")
+	bounded("a resource", func() string {
+		_, err := cs.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "pif://published/page"})
+		return fmt.Sprint(err)
+	}, "result_too_large")
+}
+
+const (
+	hello   = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`
+	newMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}`
+)
+
+// TestRefusals: what can't be done in this place of a session, or at all, is refused
+// with the code that says so and in words that help; no client's slip is a warning
+// in the log.
+func TestRefusals(t *testing.T) {
+	var log bytes.Buffer
+	for _, test := range []struct {
+		name     string
+		requests []string // method and params; the last one's answer is looked at
+		code     int64
+		words    string
+	}{
+		{"a call before initialize", []string{"tools/call", `{"name":"list"}`}, jsonrpc.CodeInvalidRequest, "send initialize first"},
+		{"initialize that isn't one", []string{"initialize", `{"protocolVersion":5}`}, jsonrpc.CodeInvalidParams, `"clientInfo"`},
+		{"a call after it", []string{"initialize", `{"protocolVersion":5}`, "tools/list", `{}`}, jsonrpc.CodeInvalidRequest, "send initialize first"},
+		{"initialize twice", []string{"initialize", hello, "initialize", hello}, jsonrpc.CodeInvalidRequest, "already"},
+		{"an unknown method", []string{"initialize", hello, "tools/cal", `{}`}, jsonrpc.CodeMethodNotFound, "tools/cal"},
+		{"params of the wrong kind", []string{"initialize", hello, "tools/call", `{"name":5}`}, jsonrpc.CodeInvalidParams, "name"},
+		{"discover in the older protocol", []string{"initialize", hello, "server/discover", `{}`}, jsonrpc.CodeMethodNotFound, "server/discover"},
+		{"a resource that isn't there", []string{"initialize", hello, "resources/read", `{"uri":"pif://nope"}`}, -32002, "not found"},
+		{"ping in the newer protocol", []string{"ping", `{` + newMeta + `}`}, jsonrpc.CodeMethodNotFound, "ping"},
+		{"initialize in the newer protocol", []string{"initialize", `{` + newMeta + `}`}, jsonrpc.CodeMethodNotFound, "initialize"},
+		{"an unknown method, newer", []string{"nope", `{` + newMeta + `}`}, jsonrpc.CodeMethodNotFound, "nope"},
+		{"a resource that isn't there, newer", []string{"resources/read", `{"uri":"pif://nope",` + newMeta + `}`}, jsonrpc.CodeInvalidParams, "not found"},
+		{"a prompt that isn't there", []string{"prompts/get", `{"name":"x",` + newMeta + `}`}, jsonrpc.CodeInvalidParams, "x"},
+		{"a cursor that isn't ours", []string{"tools/list", `{"cursor":"x",` + newMeta + `}`}, jsonrpc.CodeInvalidParams, "cursor"},
+		{"no capabilities in _meta", []string{"tools/list", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`}, jsonrpc.CodeInvalidParams, "clientCapabilities"},
+	} {
+		s := New(Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		theirs, ours := mcp.NewInMemoryTransports()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Serve(ctx, theirs) }()
+		conn, err := ours.Connect(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last *jsonrpc.Response
+		for i := 0; i < len(test.requests); i += 2 {
+			id, _ := jsonrpc.MakeID(float64(i + 1))
+			if err := conn.Write(ctx, &jsonrpc.Request{ID: id, Method: test.requests[i], Params: json.RawMessage(test.requests[i+1])}); err != nil {
+				t.Fatal(err)
+			}
+			m, err := conn.Read(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, _ = m.(*jsonrpc.Response)
+		}
+		var got *jsonrpc.Error
+		if last == nil || !errors.As(last.Error, &got) || got.Code != test.code || !strings.Contains(strings.ToLower(got.Message), strings.ToLower(test.words)) {
+			t.Errorf("%s: %+v", test.name, last)
+		}
+		conn.Close()
+		wait.For(t, done, "the end of the session")
+		cancel()
+	}
+	if strings.Contains(log.String(), "level=WARN") || strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("the log:\n%s", log.String())
+	}
+	// What isn't a client's slip is still told.
+	for message, want := range map[string]int{"ping": 0, "server connect failed": 1} {
+		log.Reset()
+		l := slog.New(quieter{slog.NewTextHandler(&log, nil)})
+		if message == "ping" {
+			message = "method removed in the new protocol"
+		}
+		l.Error(message, "method", "ping")
+		if n := strings.Count(log.String(), "level=WARN"); n != want {
+			t.Errorf("%s: %s", message, log.String())
+		}
+	}
+}
+
+// TestNoToolNamed: who names no tool is told how to find one, not one that may not be.
+func TestNoToolNamed(t *testing.T) {
+	for _, tool := range []string{"describe", "history", "retire"} {
+		if a := do(t, New(Options{}), tool, `{}`); a.Fault == nil || strings.Contains(a.Text, "square") || !strings.Contains(a.Text, `{"name":"list","arguments":{}}`) {
+			t.Errorf("%s: %s", tool, a.Text)
+		}
 	}
 }

@@ -9,10 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver/wire"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/wait"
 	"github.com/mcp-pif/mcp-pif/core/prim"
 )
@@ -212,4 +215,340 @@ func (ls *listens) count() (n int) {
 		n += len(its.all)
 	}
 	return n
+}
+
+// TestCompletion: what an argument may go on to, in an order that is always the
+// same, a hundred at most.
+func TestCompletion(t *testing.T) {
+	inEras(t, func(t *testing.T, version string) {
+		s := New(Options{})
+		cs := speaking(t, s, version, nil)
+		for i := range 150 {
+			must(t, s, "evolve", fmt.Sprintf(`{"name":"tool_%03d","code":"n => n"}`, i))
+		}
+		must(t, s, "evolve", `{"name":"my_tool","code":"n => n"}`)
+		must(t, s, "evolve", `{"name":"my_tool","code":"n => n + 1"}`)
+		must(t, s, "evolve", `{"name":"ask_so","as":"prompt","code":"(a, b) => a ++ b"}`)
+		must(t, s, "run", `{"tool":"my_tool","input":1}`)
+		prompt := func(name string) *mcp.CompleteReference {
+			return &mcp.CompleteReference{Type: "ref/prompt", Name: name}
+		}
+		uri := func(uri string) *mcp.CompleteReference { return &mcp.CompleteReference{Type: "ref/resource", URI: uri} }
+		for _, c := range []struct {
+			ref        *mcp.CompleteReference
+			arg, value string
+			given      map[string]string
+			want       string
+			total      int
+		}{
+			{prompt("repair_tool"), "name", "MY", nil, "my_tool", 1},
+			{prompt("review_capabilities"), "name", "_00", nil, "tool_000 tool_001 tool_002 tool_003 tool_004 tool_005 tool_006 tool_007 tool_008 tool_009", 10},
+			{prompt("review_capabilities"), "name", "nope", nil, "", 0},
+			{prompt("make_tool"), "task", "x", nil, "", 0},
+			{prompt("port_function"), "language", "j", nil, "Java JavaScript Clojure", 3},
+			{prompt("ask_so"), "b", "", nil, "", 0},
+			{uri("pif://language/{category}"), "category", "l", nil, "literals lambda lists library logic control failure any value", 0},
+			{uri("pif://operations/{operation}"), "operation", "fold", nil, "fold", 1},
+			{uri("pif://operations/{operation}"), "operation", "evol", nil, "evolve", 1},
+			{uri("pif://tools/{name}"), "name", "tool", nil, "", 151},
+			{uri("pif://tools/{name}/{version}"), "version", "", map[string]string{"name": "my_tool"}, "2 1", 2},
+			{uri("pif://tools/{name}/{version}"), "version", "", map[string]string{"name": "my%5Ftool"}, "2 1", 2},
+			{uri("pif://tools/{name}/{version}"), "version", "", nil, "", 0},
+			{uri("pif://journal/{run}"), "run", "", nil, aRun(t, s), 1},
+			{uri("pif://results/{id}"), "id", "", nil, "", 0},
+		} {
+			params := &mcp.CompleteParams{Ref: c.ref, Argument: mcp.CompleteParamsArgument{Name: c.arg, Value: c.value}}
+			if c.given != nil {
+				params.Context = &mcp.CompleteContext{Arguments: c.given}
+			}
+			res, err := cs.Complete(t.Context(), params)
+			if err != nil {
+				t.Errorf("%s%s %s: %v", c.ref.Name, c.ref.URI, c.arg, err)
+				continue
+			}
+			got := res.Completion
+			again, err := cs.Complete(t.Context(), params)
+			if err != nil || !slices.Equal(again.Completion.Values, got.Values) {
+				t.Errorf("%s%s %s: another order each time", c.ref.Name, c.ref.URI, c.arg)
+			}
+			if c.total == 151 {
+				if got.Total != 151 || !got.HasMore || len(got.Values) != 100 || got.Values[0] != "tool_000" || got.Values[99] != "tool_099" {
+					t.Errorf("%d of %d, %v: %v", len(got.Values), got.Total, got.HasMore, got.Values)
+				}
+				continue
+			}
+			if c.arg == "category" { // which there are is the table's matter
+				if len(got.Values) == 0 || !strings.HasPrefix(got.Values[0], "l") || !slices.Contains(got.Values, "control") {
+					t.Errorf("%v", got.Values)
+				}
+				continue
+			}
+			if strings.Join(got.Values, " ") != c.want || got.Total != c.total || got.HasMore {
+				t.Errorf("%s%s %s %q: %v of %d, expected %s of %d", c.ref.Name, c.ref.URI, c.arg, c.value, got.Values, got.Total, c.want, c.total)
+			}
+		}
+		for _, ref := range []*mcp.CompleteReference{prompt("absent"), prompt("my_tool"), prompt("make_tool"), uri("pif://absent/{x}"), uri("pif://tools/{name}"), uri("file:///{path}")} {
+			_, err := cs.Complete(t.Context(), &mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: "absent", Value: "x"}})
+			if code(err) != -32602 {
+				t.Errorf("%s%s: %v", ref.Name, ref.URI, err)
+			}
+		}
+	})
+}
+
+// A call goes to the version that the caller is bound to, and a failure there is in
+// that version, whatever there is by its name now.
+func TestFaultOfBoundVersion(t *testing.T) {
+	w := newRecordedWorld(t, 1)
+	cs := session(t, w.server, nil)
+	for _, arguments := range []string{
+		`{"name":"inner","code":"n => n + 1"}`,
+		`{"name":"outer","code":"n => @inner(n)","capabilities":["call:inner"]}`,
+		`{"name":"outermost","code":"n => @outer(n)","capabilities":["call:outer"]}`,
+	} {
+		if text, res := ask(t, cs, "evolve", arguments); res.IsError {
+			t.Fatal(text)
+		}
+	}
+	fails := func(when string) {
+		t.Helper()
+		for _, tool := range []string{"outer", "outermost"} {
+			if text, _ := ask(t, cs, tool, `{"input":"x"}`); !strings.HasPrefix(text, "type_error at tool:inner@1 1:8: ") {
+				t.Errorf("%s, %s: %s", when, tool, text)
+			}
+		}
+	}
+	fails("at first")
+	ask(t, cs, "evolve", `{"name":"inner","code":"n => n ++ \"x\""}`)
+	fails("after another version")
+	ask(t, cs, "retire", `{"name":"inner"}`)
+	fails("after it was retired")
+	// One that can have been either is not told as one of them.
+	ask(t, cs, "evolve", `{"name":"inner","code":"n => n + 2"}`)
+	if text, res := ask(t, cs, "evolve", `{"name":"both","code":"n => @inner(n) + @outer(n)","capabilities":["call:inner","call:outer"]}`); res.IsError {
+		t.Fatal(text)
+	}
+	if text, _ := ask(t, cs, "both", `{"input":"x"}`); !strings.HasPrefix(text, "type_error at tool:inner 1:8: ") {
+		t.Error(text)
+	}
+}
+
+// TestNotesHelp: what is told of a free variable is told once.
+func TestNotesHelp(t *testing.T) {
+	w := newRecordedWorld(t, 1)
+	cs := session(t, w.server, nil)
+	_, res := ask(t, cs, "evolve", `{"name":"free","code":"x => y + 1","draft":true}`)
+	if all := string(wire.Encode(res.StructuredContent)); strings.Count(all, `\"y\"`) != 1 {
+		t.Error(all)
+	}
+	_, res = ask(t, cs, "evolve", `{"name":"fails","code":"x => 1 + \"a\"","draft":true}`)
+	if problems := structured(t, res.StructuredContent, "problems"); !strings.Contains(problems, "not a string") {
+		t.Error(problems)
+	}
+}
+
+// TestCallersAreTold: who makes a new version hears which tools stay with the old one.
+func TestCallersAreTold(t *testing.T) {
+	s := New(Options{})
+	must(t, s, "evolve", `{"name":"inner","code":"n => n + 1"}`)
+	must(t, s, "evolve", `{"name":"outer","code":"n => @inner(n)","capabilities":["call:inner"]}`)
+	const note = "tools that are bound to an earlier version go on using that one until they are evolved again: outer"
+	if a := must(t, s, "evolve", `{"name":"inner","code":"n => n + 2"}`); !strings.Contains(string(a.Structured), note) {
+		t.Errorf("%s", a.Structured)
+	}
+	must(t, s, "evolve", `{"name":"outer","code":"n => @inner(n) * 2","capabilities":["call:inner"]}`)
+	must(t, s, "retire", `{"name":"outer"}`)
+	if a := must(t, s, "evolve", `{"name":"inner","code":"n => n + 3"}`); strings.Contains(string(a.Structured), note[:30]) {
+		t.Errorf("nobody calls it: %s", a.Structured)
+	}
+}
+
+// listener is a client of the newer protocol that speaks in messages.
+type listener struct {
+	t    *testing.T
+	ctx  context.Context
+	conn mcp.Connection
+	// asked is what subscriptions asked for, and so may be heard at any time: a change
+	// is told a little later, and perhaps twice.
+	asked map[string]bool
+}
+
+func newListener(t *testing.T, s *Server) *listener {
+	t.Helper()
+	theirs, ours := mcp.NewInMemoryTransports()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // by the clock of a bubble, too
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx, theirs) }()
+	conn, err := ours.Connect(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		<-done
+		cancel()
+	})
+	return &listener{t, ctx, conn, map[string]bool{}}
+}
+
+// send sends a request, or without an id a notification.
+func (l *listener) send(id, method, params string) {
+	l.t.Helper()
+	var key jsonrpc.ID
+	if id != "" {
+		key, _ = jsonrpc.MakeID(id)
+	}
+	const meta = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},`
+	r := &jsonrpc.Request{ID: key, Method: method, Params: json.RawMessage(meta + params + "}")}
+	if err := l.conn.Write(l.ctx, r); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// hears expects these messages, in any order, and none besides that nobody asked for:
+// "answer ID", or a notification's last words, the subscription that it is for, and of what.
+func (l *listener) hears(want ...string) {
+	l.t.Helper()
+	left := map[string]bool{}
+	for _, w := range want {
+		left[w] = true
+	}
+	for len(left) > 0 {
+		m, err := l.conn.Read(l.ctx)
+		if err != nil {
+			l.t.Fatalf("%v: still to be heard: %v", err, left)
+		}
+		heard := ""
+		switch m := m.(type) {
+		case *jsonrpc.Response:
+			heard = fmt.Sprint("answer ", m.ID.Raw())
+		case *jsonrpc.Request:
+			var p struct {
+				URI  string         `json:"uri"`
+				Meta map[string]any `json:"_meta"`
+			}
+			if err := json.Unmarshal(m.Params, &p); err != nil {
+				l.t.Fatal(err)
+			}
+			heard = strings.TrimSpace(fmt.Sprintf("%s %v %s", strings.TrimPrefix(m.Method, "notifications/"), p.Meta[mcp.MetaKeySubscriptionID], p.URI))
+		}
+		if !left[heard] && !l.asked[heard] {
+			l.t.Errorf("heard %s; still to be heard: %v", heard, left)
+		}
+		delete(left, heard)
+	}
+}
+
+func (l *listener) evolve(code string) {
+	l.t.Helper()
+	l.send("e", "tools/call", `"name":"evolve","arguments":{"name":"a","code":"`+code+`"}`)
+}
+
+// TestListens: each of several subscriptions on one connection is told what it asked for,
+// whichever of the others begin or end.
+func TestListens(t *testing.T) {
+	l := newListener(t, New(Options{}))
+	for _, may := range []string{
+		"tools/list_changed one", "resources/list_changed one", "resources/updated one pif://tools/a",
+		"tools/list_changed two", "resources/updated two pif://tools/a", "tools/list_changed three", "resources/list_changed four", "tools/list_changed five",
+	} {
+		l.asked[may] = true
+	}
+	l.evolve("n => n")
+	l.hears("answer e")
+	const listen, ack = "subscriptions/listen", "subscriptions/acknowledged "
+	l.send("one", listen, `"notifications":{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["pif://tools/a"]}`)
+	l.hears(ack + "one")
+	l.send("two", listen, `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["pif://tools/a"]}`)
+	l.hears(ack + "two")
+	l.evolve("n => n + 1")
+	l.hears("answer e", "tools/list_changed one", "tools/list_changed two", "resources/list_changed one",
+		"resources/updated one pif://tools/a", "resources/updated two pif://tools/a")
+	end := func(id string) {
+		l.send("", "notifications/cancelled", `"requestId":"`+id+`"`)
+		l.hears("answer " + id) // and by then the others go on
+	}
+	end("two")
+	l.evolve("n => n + 2")
+	l.hears("answer e", "tools/list_changed one", "resources/list_changed one", "resources/updated one pif://tools/a")
+	l.send("three", listen, `"notifications":{"promptsListChanged":true,"toolsListChanged":true}`)
+	l.hears(ack + "three")
+	l.send("four", listen, `"notifications":{"resourcesListChanged":true}`)
+	l.hears(ack + "four")
+	end("one")
+	l.evolve("n => n + 3")
+	l.hears("answer e", "tools/list_changed three", "resources/list_changed four")
+	end("four")
+	end("three")
+	l.evolve("n => n + 4")
+	l.hears("answer e")
+	l.send("five", listen, `"notifications":{"toolsListChanged":true}`)
+	l.hears(ack + "five")
+	l.evolve("n => n + 5")
+	l.hears("answer e", "tools/list_changed five")
+}
+
+// TestListensTakeTurns: one that begins while another ends is told of what comes after,
+// whichever of the two the server gets to first.
+func TestListensTakeTurns(t *testing.T) {
+	l := newListener(t, New(Options{}))
+	l.evolve("n => n")
+	l.hears("answer e")
+	const listen = "subscriptions/listen"
+	const wants = `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["pif://tools/a"]}`
+	before := ""
+	for i := range 60 {
+		id := fmt.Sprint("turn", i)
+		for _, may := range []string{"tools/list_changed ", "resources/updated "} {
+			l.asked[strings.TrimSpace(may+id)] = true
+			l.asked[may+id+" pif://tools/a"] = true
+		}
+		want := []string{"subscriptions/acknowledged " + id}
+		l.send(id, listen, wants)
+		if before != "" {
+			l.send("", "notifications/cancelled", `"requestId":"`+before+`"`)
+			want = append(want, "answer "+before)
+		}
+		l.hears(want...)
+		l.evolve(fmt.Sprintf("n => n + %d", i))
+		l.hears("answer e", "tools/list_changed "+id, "resources/updated "+id+" pif://tools/a")
+		before = id
+	}
+}
+
+// TestListensCatchUp: what changed since the session began and before a subscription was
+// acknowledged is told right after the acknowledgement, to each that wants it, and what
+// changed before the session isn't.
+func TestListensCatchUp(t *testing.T) {
+	const listen, ack = "subscriptions/listen", "subscriptions/acknowledged "
+	const tools = `"notifications":{"toolsListChanged":true}`
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Options{})
+		must(t, s, "evolve", `{"name":"a","code":"n => n"}`)
+		l := newListener(t, s)
+		l.send("zero", listen, tools)
+		l.hears(ack + "zero")
+		time.Sleep(time.Minute)
+		l.send("", "notifications/cancelled", `"requestId":"zero"`)
+		l.hears("answer zero")
+
+		l.evolve("n => n + 1")
+		l.hears("answer e")
+		time.Sleep(time.Minute) // long after the SDK told of it to nobody
+		l.send("one", listen, tools)
+		l.hears(ack+"one", "tools/list_changed one")
+		l.send("two", listen, `"notifications":{"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["pif://tools/a","pif://capabilities"]}`)
+		l.hears(ack+"two", "resources/list_changed two", "resources/updated two pif://tools/a")
+		time.Sleep(time.Minute)
+		l.send("three", listen, `"notifications":{"promptsListChanged":true}`)
+		l.hears(ack + "three")
+		time.Sleep(time.Minute)
+		l.send("four", "tools/list", `"cursor":""`)
+		l.hears("answer four") // and nothing was told twice
+
+		// One that the SDK tells of while a subscription ends, and so to nobody.
+		s.listens.note(toolsChanged)
+		l.send("", "notifications/cancelled", `"requestId":"three"`)
+		l.hears("answer three", "tools/list_changed one")
+	})
 }
