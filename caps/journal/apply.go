@@ -30,22 +30,29 @@ func (f *follower) apply() {
 			}
 			break
 		}
-		for tries := 0; ; tries++ {
-			err := f.applyBatch(batch)
-			if err == nil {
-				break
-			}
-			if f.ctx.Err() != nil {
-				return
-			}
-			if tries%10 == 0 {
-				f.s.o.Log.Error("what the cluster decided can't be written", "path", f.s.path, "error", err)
-			}
-			select {
-			case <-f.ctx.Done():
-				return
-			case <-time.After(retry):
-			}
+		if !f.insist("written", func() error { return f.applyBatch(batch) }) {
+			return
+		}
+	}
+}
+
+// insist does something until it is done, and reports whether it was before the end.
+func (f *follower) insist(what string, do func() error) bool {
+	for tries := 0; ; tries++ {
+		err := do()
+		if err == nil {
+			return true
+		}
+		if f.ctx.Err() != nil {
+			return false
+		}
+		if tries%10 == 0 {
+			f.s.o.Log.Error("what the cluster decided can't be "+what, "path", f.s.path, "error", err)
+		}
+		select {
+		case <-f.ctx.Done():
+			return false
+		case <-time.After(retry):
 		}
 	}
 }
@@ -118,6 +125,10 @@ func (f *follower) applyBatch(batch []placed) error {
 		if err := w.waitFor(f.ctx, size, func() {}, run); err != nil {
 			return err
 		}
+	}
+	if len(a.list) > 0 && f.s.o.Applied != nil && !f.insist("put in force", func() error { return f.s.o.Applied(a.list) }) {
+		f.ahead = 0 // the file has it, and the node is closed or has stopped
+		return nil
 	}
 	f.applied(a, a.conn != nil)
 	return nil
@@ -325,7 +336,10 @@ func (f *follower) compare(p *proposal) error {
 		peer = new(Peer)
 		f.peers[p.node] = peer
 	}
-	peer.Seen, peer.Place = time.Now(), p.at.place
+	peer.heard = time.Now()
+	if p.profile == f.s.o.Profile {
+		peer.Seen, peer.Place = peer.heard, p.at.place
+	}
 	i, found := slices.BinarySearchFunc(f.points, p.at.place, func(here point, place uint64) int { return cmp.Compare(here.place, place) })
 	if p.at.place == 0 || !found && (i == 0 || i == len(f.points)) {
 		return nil // it is the beginning, too old, or not applied here
@@ -348,7 +362,7 @@ const maxVote = 10 * time.Second
 func (f *follower) outvoted(p *proposal, here *point) error {
 	differ, all := 0, 1
 	for name, peer := range f.peers {
-		if name == f.s.o.Node && !peer.Differs || time.Since(peer.Seen) > maxVote {
+		if name == f.s.o.Node && !peer.Differs || time.Since(peer.heard) > maxVote {
 			continue // an earlier boot of its own, or one that is gone
 		}
 		all++

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 )
 
 // A tester is a test of Go's or of rapid's.
@@ -112,7 +113,7 @@ func TestCluster(t *testing.T) {
 	} else if string(one[6].Data) != `{"tool":"t2","version":1,"number":7}` {
 		t.Errorf("%s", one[6].Data)
 	}
-	if c, ok := a.Cluster(); !ok || c.Stopped != nil || c.Peers["b"].Differs || c.Peers["b"].Place == 0 || time.Since(c.Fresh) > time.Minute {
+	if c, ok := a.Cluster(); !ok || c.Stopped != nil || c.Peers["b"].Differs || c.Peers["b"].Place == 0 || lease.Since(c.Fresh) > time.Minute {
 		t.Errorf("%+v", c)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 )
 
 // A proposer is what is known of a boot.
@@ -51,7 +52,7 @@ type follower struct {
 	points    []point       // the last ones
 	peers     map[string]*Peer
 	identity  string
-	fresh     time.Time // when the last of its own proposals was proposed that came back
+	fresh     lease.Time // when the last of its own proposals was proposed that came back
 	waiting   *waiting
 	stopped   error
 	stopping  chan struct{} // closed when it has
@@ -71,11 +72,14 @@ type waiting struct {
 	applied chan struct{}
 }
 
-// A Peer is another node, as its last proposal shows it.
+// A Peer is another node, as its last proposals show it.
 type Peer struct {
+	// Seen is when the last one of this profile came, and Place what it had applied then.
 	Seen    time.Time
 	Place   uint64
 	Differs bool // its order or its events aren't those of this node
+
+	heard time.Time // when the last one of any profile came
 }
 
 const (
@@ -343,8 +347,8 @@ type Cluster struct {
 	Place, Seq              uint64
 	Hash                    Hash
 	// Fresh is when the last proposal of this node was proposed that has come back: what
-	// was in the order then is applied. The zero time where none has.
-	Fresh time.Time
+	// was in the order then is applied. 0 where none has.
+	Fresh lease.Time
 	// Stopped is why it has stopped for good; nil: it hasn't.
 	Stopped error
 	Peers   map[string]Peer

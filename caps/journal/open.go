@@ -52,7 +52,10 @@ type Options struct {
 	// NewOrder is set where the order is made anew with each process, such as one in
 	// memory: the file goes on with it from what it has.
 	NewOrder bool
-	leaves   bool // the file is taken out of its cluster
+	// Applied is called with what the file has of its cluster besides, before others are told
+	// that this node has it, and again until it returns no error. It must not use the store.
+	Applied func([]*Event) error
+	leaves  bool // the file is taken out of its cluster
 	// Now is the clock; time.Now.
 	Now func() time.Time
 }

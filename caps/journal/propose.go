@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 )
 
 const (
@@ -32,7 +34,7 @@ func (w *writer) propose(batch []*entry) error {
 	if !proposed {
 		return nil
 	}
-	begun := time.Now()
+	begun := lease.Now()
 	content := encodeEntries(batch)
 	size := len(content)
 	if size > maxWhole {

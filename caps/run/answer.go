@@ -262,7 +262,9 @@ func (a *act) perform(ctx context.Context, until time.Time) {
 		Deadline: deadline, Most: a.most, Key: r.id + "-" + strconv.FormatUint(a.seq, 10), Progress: r.hear,
 	}
 	by.Ask = a.asking(by)
+	r.b.begins(a)
 	v, size, f := r.b.perform(ctx, by)
+	r.b.ends(a)
 	switch {
 	case revoked.Err() != nil:
 		v, f = nil, revokedWhile(a.request.Op, p.Held, f)
@@ -366,6 +368,18 @@ func (r *Run) Explain(f *fault.Fault) *fault.Fault {
 // together; further effects wait for their turn.
 const underWay = 128 << 20
 
+func (b *Broker) begins(a *act) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.underWay[a] = true
+}
+
+func (b *Broker) ends(a *act) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.underWay, a)
+}
+
 // perform has the handler act when there is room for the outcome.
 func (b *Broker) perform(ctx context.Context, a Act) (value.Value, int64, *fault.Fault) {
 	room := min(a.Most, underWay)
@@ -380,7 +394,8 @@ func (b *Broker) perform(ctx context.Context, a Act) (value.Value, int64, *fault
 	}
 	defer b.room.Release(room)
 	if b.act != nil {
-		if err := b.act(waiting); err != nil {
+		a.Lease = b.act
+		if _, err := b.act(waiting); err != nil {
 			return nil, 0, &fault.Fault{
 				Kind:    fault.EffectFailed,
 				Message: fmt.Sprintf("%s was not begun: %v", a.Operation.Name, err),

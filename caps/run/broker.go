@@ -22,13 +22,16 @@ import (
 	"encoding/base32"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
 	"github.com/mcp-pif/mcp-pif/caps/journal"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/registry"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -70,9 +73,9 @@ type Options struct {
 	Flow    *flow.Policy
 	Session *flow.Session
 	AskFlow func(context.Context, FlowQuestion) (yes bool, err error)
-	// Act waits until this process may act, as one of a cluster does only where it has a
-	// majority; the error is why it may not. nil: it may.
-	Act func(context.Context) error
+	// Act waits until this process may act, and gives until when, as one of a cluster does
+	// only where it has a majority; the error is why it may not. nil: it may.
+	Act func(context.Context) (lease.Time, error)
 }
 
 // A Broker is one server's. It is safe for concurrent use.
@@ -94,7 +97,9 @@ type Broker struct {
 	flow      *flow.Policy
 	session   *flow.Session
 	askFlow   func(context.Context, FlowQuestion) (bool, error)
-	act       func(context.Context) error
+	act       func(context.Context) (lease.Time, error)
+	mu        sync.Mutex
+	underWay  map[*act]bool // what is being performed
 	following chan struct{} // one run is followed at once
 	follows   atomic.Int64  // how often one was begun to be
 }
@@ -107,6 +112,7 @@ func New(o Options) *Broker {
 	}
 	b.room = semaphore.NewWeighted(underWay)
 	b.flow, b.session, b.askFlow, b.following, b.act = o.Flow, o.Session, o.AskFlow, make(chan struct{}, 1), o.Act
+	b.underWay = map[*act]bool{}
 	if b.flow != nil && b.session == nil {
 		b.session, _ = flow.NewSession("", b.flow) // in memory
 	}
@@ -216,14 +222,32 @@ func (b *Broker) Regranted(grants, denies []string) {
 }
 
 // Revoked records that the operator took a grant, or a part of it, back, or gave it
-// back.
+// back, and what of it was under way.
 func (b *Broker) Revoked(c caps.Change) {
 	kind := journal.PolicyRestored
 	if c.Revoked {
 		kind = journal.PolicyRevoked
 	}
 	data := journal.AppendString([]byte(`{"capability":`), c.Text)
-	b.note(kind, append(journal.AppendString(append(data, `,"grant":`...), c.Grant.ID), '}'))
+	data = journal.AppendString(append(data, `,"grant":`...), c.Grant.ID)
+	if list := b.cancelled(c.Grant); c.Revoked && len(list) > 0 {
+		data = appendTexts(append(data, `,"under_way":`...), list)
+	}
+	b.note(kind, append(data, '}'))
+}
+
+// cancelled is the effects under a grant that had begun when it was revoked: they are told
+// to end, and nobody knows yet whether they were done.
+func (b *Broker) cancelled(g *caps.Grant) (list []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for a := range b.underWay {
+		if a.permit.Held.Grant == g && a.permit.Context.Err() != nil {
+			list = append(list, fmt.Sprintf("%s of the run %s, event %d", a.request.Op, a.run.id, a.seq))
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 type hopsKey struct{}
@@ -267,6 +291,9 @@ type Act struct {
 	Tool     string
 	Version  int
 	Deadline time.Time
+	// Lease waits until it may be begun, and gives until when; the error is why it may not,
+	// for the program. nil: always.
+	Lease func(context.Context) (lease.Time, error)
 	// Most is how many bytes of outcome are allowed.
 	Most int64
 	// Key is the same for the same act, for plugins that can tell a repetition.

@@ -158,24 +158,40 @@ func TestNothingIsDoneUnrecorded(t *testing.T) {
 
 // A revocation ends an effect that is under way, and its outcome is dropped.
 func TestRevocationCancels(t *testing.T) {
-	began := make(chan struct{})
+	began, listed := make(chan struct{}), make(chan struct{})
 	w := newWorld(t, run.Options{}, func(ctx context.Context, a run.Act) (value.Value, int64, *fault.Fault) {
 		close(began)
 		<-ctx.Done()
+		select {
+		case <-listed:
+		case <-time.After(time.Minute):
+			t.Error("the revocation isn't recorded")
+		}
 		return value.Str("too late"), 8, nil
 	}, "toy:notes/**")
 	w.evolve("get", "k => try(!toy.get(k))", "toy.get:notes/**")
 	go func() {
 		<-began
-		w.policy.Revoke(w.policy.Grants()[0].ID)
+		g := w.policy.Grants()[0]
+		w.policy.Revoke(g.ID)
+		w.broker.Revoked(caps.Change{Grant: g, Revoked: true, Text: "toy:notes/**"})
+		close(listed)
 	}()
 	got, f := w.run(context.Background(), "get", `"notes/a"`)
 	if f != nil || !strings.Contains(got, `"kind":"denied"`) || strings.Contains(got, "too late") {
 		t.Errorf("the outcome is %s, %v", got, f)
 	}
 	w.gives("get", `"notes/a"`, func() string { s, _ := w.run(context.Background(), "get", `"notes/a"`); return s }())
-	if n := len(w.events(journal.EffectRequested)); n != 1 {
-		t.Errorf("%d requests were allowed", n)
+	requests, _, err := w.memory.Read(journal.Query{Kind: journal.EffectRequested})
+	if n := len(requests); n != 1 || err != nil {
+		t.Fatalf("%d requests were allowed, %v", n, err)
+	}
+	revoked, _, err := w.memory.Read(journal.Query{Kind: journal.PolicyRevoked})
+	if err != nil || len(revoked) != 1 {
+		t.Fatal(len(revoked), err)
+	}
+	if on := string(revoked[0].Data); !strings.Contains(on, fmt.Sprintf(`"under_way":["toy.get of the run %s, event %d"]`, requests[0].Run, requests[0].Seq)) {
+		t.Errorf("what was under way isn't listed: %s", on)
 	}
 }
 

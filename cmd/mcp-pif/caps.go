@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/statefile"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/app"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/cli"
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpcmd"
@@ -341,11 +342,15 @@ func revoke(cmd *cobra.Command, text string, o *revokeOptions) error {
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "revoked %s%s\n", cli.Printable(e.Text), ofPrincipal(e.Principal))
+	_, alone := statefile.ReadCluster(filepath.Dir(r.Path))
+	if alone == nil {
+		fmt.Fprint(out, "no node of the cluster acts under it any more; on this machine: ")
+	}
 	fmt.Fprintln(out, cli.Printable(hit.Words()))
 	if len(got.Silent) > 0 {
 		return fmt.Errorf("not confirmed by %s: end it", strings.Join(got.Silent, ", "))
 	}
-	if len(hit.Servers) == 0 {
+	if len(hit.Servers) == 0 && alone != nil {
 		return errRefused
 	}
 	return nil

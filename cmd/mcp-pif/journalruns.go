@@ -39,6 +39,7 @@ type recorded struct {
 	Declared   []string
 	Grants     []string
 	Capability string
+	UnderWay   []string `json:"under_way"`
 	Owner      string
 	Schedule   string
 	By         string
@@ -119,6 +120,9 @@ func (r *recorded) words(e *journal.Event) string {
 		}
 	case journal.PolicyRevoked, journal.PolicyRestored:
 		parts = append(parts, r.Capability)
+		if len(r.UnderWay) > 0 {
+			parts = append(parts, "under way: "+strings.Join(r.UnderWay, "; "))
+		}
 	default:
 		parts = append(parts, string(e.Data))
 	}

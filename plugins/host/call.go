@@ -113,22 +113,34 @@ func (s *seat) perform(ctx context.Context, a run.Act) (v value.Value, size int6
 	}
 	request := &pluginv1.InvokeRequest{
 		Handle: it.number, Operation: a.Operation.Name, IdempotencyKey: a.Key, MaxOutcomeBytes: max(0, a.Most),
-		Call: p.lastCall.Add(1), Secrets: secrets, Hops: uint32(run.Hops(ctx)),
+		Secrets: secrets, Hops: uint32(run.Hops(ctx)),
 	}
 	if a.Ask != nil && p.questions && p.stream && s.source.Asks != nil && s.source.Asks(a.Held.Grant) {
 		request.Questions = run.MaxQuestions
 	}
-	if !a.Deadline.IsZero() {
-		left := time.Until(a.Deadline)
-		if left <= 0 {
-			return nil, 0, false, wire.NotSent{Reason: "there was no time left for it"}
+	var answer *wire.Response
+	for again := true; again; {
+		if a.Lease != nil { // as late as this process can ask; the plugin looks once more
+			until, err := a.Lease(ctx)
+			if err != nil {
+				return nil, 0, false, wire.NotSent{Reason: err.Error()}
+			}
+			request.LeaseNs = int64(until)
 		}
-		request.TimeoutNs = int64(left)
+		if !a.Deadline.IsZero() {
+			left := time.Until(a.Deadline)
+			if left <= 0 {
+				return nil, 0, false, wire.NotSent{Reason: "there was no time left for it"}
+			}
+			request.TimeoutNs = int64(left)
+		}
+		if ctx.Err() != nil {
+			return nil, 0, false, wire.NotSent{Reason: "it was cancelled before"}
+		}
+		request.Call = p.lastCall.Add(1)
+		answer, err = p.invoke(ctx, a, &wire.Request{Head: request, Arguments: args})
+		again = err == nil && request.LeaseNs != 0 && answer.Failure.GetCode() == wire.Lapsed
 	}
-	if ctx.Err() != nil {
-		return nil, 0, false, wire.NotSent{Reason: "it was cancelled before"}
-	}
-	answer, err := p.invoke(ctx, a, &wire.Request{Head: request, Arguments: args})
 	switch {
 	case err != nil:
 	case answer.Err != nil:

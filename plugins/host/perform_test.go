@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/run"
 	"github.com/mcp-pif/mcp-pif/core/fault"
 	"github.com/mcp-pif/mcp-pif/core/value"
@@ -284,6 +285,37 @@ func stopped(pid int) bool {
 		}
 	}
 	return true
+}
+
+// TestPerformLapsed: a request that a paused process finds when its lease is over isn't begun.
+func TestPerformLapsed(t *testing.T) {
+	w := newWorld(t, "toy")
+	h := w.grant(t, "toy:a/**")
+	pid := w.pid(t, h)
+	mark := filepath.Join(t.TempDir(), "mark")
+	a := act(t, h, "crash_once", arg("mark", value.Str(mark)))
+	asked := 0
+	a.Lease = func(context.Context) (lease.Time, error) {
+		if asked++; asked > 1 {
+			return 0, errors.New("there is no majority")
+		}
+		syscall.Kill(pid, syscall.SIGSTOP)
+		until(t, "it is paused", func() bool { return stopped(pid) })
+		end := lease.Now().Add(20 * time.Millisecond)
+		go func() {
+			for !end.Over() {
+				time.Sleep(time.Millisecond)
+			}
+			syscall.Kill(pid, syscall.SIGCONT)
+		}()
+		return end, nil
+	}
+	w.fails(t, a, fault.EffectFailed, "it wasn't begun: there is no majority")
+	if _, err := os.Stat(mark); err == nil || asked != 2 {
+		t.Errorf("it was begun; asked %d times", asked)
+	}
+	a.Lease = func(context.Context) (lease.Time, error) { return lease.Now().Add(time.Hour), nil }
+	w.fails(t, a, fault.OutcomeUnknown, "the plugin's process ended during it")
 }
 
 func TestPerformRevoked(t *testing.T) {

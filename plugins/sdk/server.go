@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/core/value"
 	"github.com/mcp-pif/mcp-pif/plugins/internal/wire"
 	pluginv1 "github.com/mcp-pif/mcp-pif/proto/mcppif/plugin/v1"
@@ -207,6 +208,9 @@ func (s *server) invoke(ctx context.Context, q *wire.Request) (*wire.Response, e
 	most := s.most - wire.MaxOverhead
 	if asked := r.GetMaxOutcomeBytes(); asked > 0 && asked < int64(most) {
 		most = int(asked)
+	}
+	if until := lease.Time(r.GetLeaseNs()); until != 0 && until.Over() {
+		return &wire.Response{Failure: &pluginv1.Failure{Code: wire.Lapsed, Message: "its lease is over", Retryable: true}}, nil
 	}
 	v, err := h.Invoke(ctx, r.GetOperation(), q.Value)
 	if err != nil {

@@ -110,14 +110,15 @@ var rules = map[string]rule{
 
 	"caps/statefile": {std: anyStd, ours: []string{"core/display", "core/fault"}},
 	"caps":           {std: anyStd, ours: []string{"core/...", "caps/statefile"}},
+	"caps/lease":     {std: []string{"time"}, libraries: []string{"golang.org/x/sys/unix"}},
 	"caps/flow":      {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}},
 	"caps/registry":  {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile"}, libraries: []string{"github.com/rogpeppe/go-internal/diff"}},
 	// What a cluster needs of an engine, and its contract as tests.
 	"caps/journal/order":           {std: append([]string{"context", "crypto/rand", "time"}, pure...)},
 	"caps/journal/order/ordertest": {std: anyStd, ours: []string{"caps/journal/order"}, tests: true},
 
-	"caps/journal": {std: anyStd, ours: []string{"core/...", "caps", "caps/statefile", "caps/journal/order"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
-	"caps/run":     {std: anyStd, ours: []string{"core/...", "caps", "caps/flow", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
+	"caps/journal": {std: anyStd, ours: []string{"core/...", "caps", "caps/lease", "caps/statefile", "caps/journal/order"}, libraries: []string{"modernc.org/sqlite/...", "golang.org/x/sys/unix"}},
+	"caps/run":     {std: anyStd, ours: []string{"core/...", "caps", "caps/flow", "caps/lease", "caps/registry", "caps/journal"}, libraries: []string{"golang.org/x/sync/semaphore"}},
 
 	// What protoc-gen-go writes imports unsafe.
 	"proto/...":          {std: anyStd, libraries: grpc, unsafe: true},
@@ -127,7 +128,7 @@ var rules = map[string]rule{
 	// Landlock and seccomp read structures by their address.
 	"plugins/internal/sandbox": {std: anyStd, libraries: []string{"golang.org/x/sys/unix", "golang.org/x/net/bpf"}, unsafe: true},
 	"plugins/internal/dice":    {std: anyStd, ours: []string{"plugins/sdk"}}, // the example of plugins/README.md
-	"plugins/sdk":              {std: anyStd, ours: []string{"core/...", "caps", "proto/...", "plugins/internal/wire"}, libraries: grpc},
+	"plugins/sdk":              {std: anyStd, ours: []string{"core/...", "caps", "caps/lease", "proto/...", "plugins/internal/wire"}, libraries: grpc},
 	"plugins/host":             {std: anyStd, ours: []string{"core/...", "caps/...", "proto/...", "plugins/internal/wire", "plugins/internal/sandbox", "plugins/internal/originproxy"}, libraries: hosting},
 	"plugins/lock":             {std: anyStd, ours: []string{"core/check", "caps", "caps/statefile", "plugins/internal/wire"}},
 	"plugins/mcplock":          {std: anyStd, ours: []string{"core/check", "core/fault", "core/json", "core/text", "core/value", "caps", "caps/statefile", "plugins/lock"}},
@@ -218,7 +219,7 @@ var rules = map[string]rule{
 		libraries: []string{"github.com/spf13/cobra", "golang.org/x/term", "charm.land/lipgloss/v2/...", "github.com/charmbracelet/x/ansi"},
 	},
 	// A server as one of a cluster.
-	"cmd/internal/node": {std: anyStd, ours: []string{"caps/journal", "caps/journal/order", "caps/statefile"}},
+	"cmd/internal/node": {std: anyStd, ours: []string{"caps/journal", "caps/journal/order", "caps/lease", "caps/statefile"}},
 	// The tour is a client of this program.
 	"cmd/internal/tour": {
 		std: anyStd, ours: []string{"cmd/internal/cli", "plugins/host"}, libraries: append([]string{"github.com/spf13/cobra"}, mcpSDK...),

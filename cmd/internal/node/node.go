@@ -2,8 +2,9 @@
 // files, that have one registry, one journal and one authority by an order of proposals.
 //
 // It decides when a node may act: only while a heartbeat of its own, proposed less than a
-// second ago by its monotonic clock, has come back applied. What is revoked or approved
-// comes by the same order, so that what holds there holds here, or nothing is done. It
+// second ago by a clock that goes on while the machine sleeps, has come back applied. What
+// is revoked or approved comes by the same order and holds here before a heartbeat that
+// comes after it is heard of, so that what holds there holds here, or nothing is begun. It
 // keeps the files of the operator's decisions (which [statefile.Change] changes) as the
 // cluster's journal of them, the profile ~authority, has them, and listens on a socket for
 // the commands of this machine.
@@ -31,10 +32,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps/journal"
 	"github.com/mcp-pif/mcp-pif/caps/journal/order"
+	"github.com/mcp-pif/mcp-pif/caps/lease"
 	"github.com/mcp-pif/mcp-pif/caps/statefile"
 )
 
@@ -44,7 +47,8 @@ const (
 	// Lease is how long a node may act after it proposed a heartbeat that came back.
 	Lease = time.Second
 	beat  = 300 * time.Millisecond
-	// maxSilence is how long a node without a majority still counts as ready.
+	// maxSilence is how long a node without a majority still counts as ready, and a write
+	// waits for one.
 	maxSilence = 15 * time.Second
 	// reach is how long a change waits for the other nodes: a node that is silent has no
 	// lease any more then.
@@ -78,11 +82,12 @@ type Node struct {
 	end     context.CancelFunc
 	tasks   sync.WaitGroup
 	server  http.Server
-	sockets string    // the folder of the socket
-	begun   time.Time // when it had what the cluster decided until then
+	sockets string      // the folder of the socket
+	begun   time.Time   // when it had what the cluster decided until then
+	holds   atomic.Bool // what comes is put in force
 
 	mu        sync.Mutex
-	projected uint64 // event of the authority's journal up to which the files are
+	projected map[string]uint64 // event of the authority's journal that each file is
 	stores    map[*journal.Store]bool
 	stopped   error // of a store that is closed
 }
@@ -90,7 +95,7 @@ type Node struct {
 // Open makes a node, which beats until it is closed. It returns when it has what the
 // cluster decided until then, or the context ends.
 func Open(ctx context.Context, o Options) (_ *Node, err error) {
-	n := &Node{o: o, stores: map[*journal.Store]bool{}}
+	n := &Node{o: o, stores: map[*journal.Store]bool{}, projected: map[string]uint64{}}
 	if n.o.Applied == nil {
 		n.o.Applied = func() {}
 	}
@@ -106,6 +111,18 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 	}
 	options := journal.Options{Log: o.Log}
 	n.Join(&options, authority)
+	options.Applied = func(events []*journal.Event) error {
+		if !n.holds.Load() {
+			return nil
+		}
+		docs, at := map[string]document{}, map[string]uint64{}
+		for _, e := range events {
+			if err := read(docs, at, e); err != nil {
+				return err
+			}
+		}
+		return n.project(docs, at)
+	}
 	if n.store, err = journal.Open(filepath.Join(dir, "authority.db"), options); err != nil {
 		return nil, err
 	}
@@ -126,7 +143,7 @@ func Open(ctx context.Context, o Options) (_ *Node, err error) {
 
 // Join has a store written through the cluster's order.
 func (n *Node) Join(o *journal.Options, profile string) {
-	o.Order, o.Profile, o.Node, o.NewOrder = n.o.Order, profile, n.o.Name, n.o.Own
+	o.Order, o.Profile, o.Node, o.NewOrder, o.Patience = n.o.Order, profile, n.o.Name, n.o.Own, maxSilence
 }
 
 // Watch counts a store among those that the node depends on, until forget is called.
@@ -153,11 +170,7 @@ func (n *Node) beats() {
 			return
 		case <-tick.C:
 		}
-		if err := n.store.Barrier(n.ctx); err == nil {
-			if err := n.project(); err != nil {
-				n.o.Log.Error("what the cluster decided can't be written", "error", err)
-			}
-		}
+		_ = n.store.Barrier(n.ctx) // where it fails the lease ends
 	}
 }
 
@@ -169,27 +182,30 @@ type document struct {
 	Content []byte `json:"content"`
 }
 
-// documents is the newest of each file, and the newest event.
-func (n *Node) documents() (docs map[string]document, at map[string]uint64, last uint64, err error) {
-	last, err = n.store.Last()
-	if err != nil {
-		return nil, nil, 0, err
-	}
+// documents is the newest of each file, and the number of the event that it is.
+func (n *Node) documents() (docs map[string]document, at map[string]uint64, err error) {
 	events, err := n.store.Newest(0)
 	docs, at = map[string]document{}, map[string]uint64{}
 	for i := range events {
-		var d document
-		if err := json.Unmarshal(events[i].Data, &d); err != nil {
-			return nil, nil, 0, fmt.Errorf("event %d of the cluster's authority: %w", events[i].Seq, err)
+		if err := read(docs, at, &events[i]); err != nil {
+			return nil, nil, err
 		}
-		docs[d.Tool], at[d.Tool] = d, events[i].Seq
 	}
-	return docs, at, last, err
+	return docs, at, err
+}
+
+func read(docs map[string]document, at map[string]uint64, e *journal.Event) error {
+	var d document
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		return fmt.Errorf("event %d of the cluster's authority: %w", e.Seq, err)
+	}
+	docs[d.Tool], at[d.Tool] = d, e.Seq
+	return nil
 }
 
 // begin brings the files of this machine into the cluster where it has none yet.
 func (n *Node) begin() error {
-	docs, at, _, err := n.documents()
+	docs, at, err := n.documents()
 	if err != nil {
 		return err
 	}
@@ -211,7 +227,11 @@ func (n *Node) begin() error {
 			}
 		}
 	}
-	if err := n.project(); err != nil {
+	n.holds.Store(true)
+	if docs, at, err = n.documents(); err == nil {
+		err = n.project(docs, at)
+	}
+	if err != nil {
 		return err
 	}
 	return os.WriteFile(n.mark(), nil, 0o600)
@@ -249,28 +269,22 @@ func (n *Node) write(name string, version int, after uint64, content []byte) err
 }
 
 // project makes the files what the cluster decided, and what they say hold here.
-func (n *Node) project() error {
+func (n *Node) project(docs map[string]document, at map[string]uint64) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if last, err := n.store.Last(); err != nil || last == n.projected {
-		return err
-	}
-	docs, _, last, err := n.documents()
-	if err != nil {
-		return err
-	}
 	for _, name := range files {
-		d, known := docs[name]
-		path := filepath.Join(n.o.Dir, name)
-		if here, err := statefile.Read(path); !known || err == nil && bytes.Equal(here, d.Content) {
+		if at[name] <= n.projected[name] {
 			continue
 		}
-		if err := statefile.Replace(path, d.Content, 0o600); err != nil {
-			return err
+		path := filepath.Join(n.o.Dir, name)
+		if here, err := statefile.Read(path); err != nil || !bytes.Equal(here, docs[name].Content) {
+			if err := statefile.Replace(path, docs[name].Content, 0o600); err != nil {
+				return err
+			}
 		}
+		n.projected[name] = at[name]
 	}
 	n.o.Applied()
-	n.projected = last
 	return nil
 }
 
@@ -280,16 +294,15 @@ func (n *Node) replace(ctx context.Context, r statefile.Replacement) error {
 	if !slices.Contains(files, r.Name) {
 		return fmt.Errorf("%q isn't the cluster's", r.Name)
 	}
-	docs, at, _, err := n.documents()
+	docs, at, err := n.documents()
 	if err != nil {
 		return err
 	}
 	d, known := docs[r.Name]
 	if known != (r.Before != nil) || !bytes.Equal(d.Content, r.Before) {
-		return errors.Join(statefile.ErrMoved, n.project())
+		return statefile.ErrMoved
 	}
-	err = n.write(r.Name, d.Version+1, at[r.Name], r.After)
-	if err := errors.Join(err, n.project()); err != nil {
+	if err = n.write(r.Name, d.Version+1, at[r.Name], r.After); err != nil {
 		return err
 	}
 	return n.everywhere(ctx)
@@ -326,22 +339,20 @@ func (n *Node) everywhere(ctx context.Context) error {
 // errStopped is what a model may see of why a node has stopped: no path.
 var errStopped = fmt.Errorf("%w: this node has stopped; 'mcp-pif cluster status' on its machine says why", journal.ErrCluster)
 
-// Act waits until the node may act, or the context ends. A model sees its error.
-func (n *Node) Act(ctx context.Context) error {
+// Act waits until the node may act, or the context ends, and gives until when. A model sees
+// its error.
+func (n *Node) Act(ctx context.Context) (until lease.Time, err error) {
 	for {
 		c, _ := n.store.Cluster()
 		if c.Stopped != nil {
-			return errStopped
+			return 0, errStopped
 		}
-		if !c.Fresh.IsZero() && time.Since(c.Fresh) < Lease && n.project() == nil {
-			// What the heartbeat brought may have taken some time to hold.
-			if time.Since(c.Fresh) < Lease {
-				return nil
-			}
+		if until = c.Fresh.Add(Lease); c.Fresh != 0 && !until.Over() {
+			return until, nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("this node of the cluster has had no majority for %v", time.Since(c.Fresh).Round(time.Second))
+			return 0, fmt.Errorf("this node of the cluster has had no majority for %v; 'mcp-pif cluster status' on its machine says more", lease.Since(c.Fresh).Round(time.Second))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -350,7 +361,7 @@ func (n *Node) Act(ctx context.Context) error {
 // CanAct reports whether it may act now.
 func (n *Node) CanAct() bool {
 	c, _ := n.store.Cluster()
-	return c.Stopped == nil && !c.Fresh.IsZero() && time.Since(c.Fresh) < Lease
+	return c.Stopped == nil && c.Fresh != 0 && !c.Fresh.Add(Lease).Over()
 }
 
 // Ready returns why the node should get no requests: it has stopped, or has had no majority
@@ -365,7 +376,7 @@ func (n *Node) Ready() error {
 	if stopped != nil {
 		return stopped
 	}
-	if c, _ := n.store.Cluster(); time.Since(c.Fresh) > maxSilence {
+	if c, _ := n.store.Cluster(); lease.Since(c.Fresh) > maxSilence {
 		return errors.New("the cluster's order doesn't answer")
 	}
 	return nil
@@ -430,6 +441,10 @@ func (n *Node) Status() Status {
 
 // listen answers the commands of this machine. The socket's path must be short.
 func (n *Node) listen() (err error) {
+	// A node that was killed left its own.
+	if before, _ := statefile.ReadCluster(n.o.Dir); strings.HasPrefix(filepath.Base(filepath.Dir(before.Socket)), "pif-node-") {
+		_ = os.RemoveAll(filepath.Dir(before.Socket))
+	}
 	if n.sockets, err = os.MkdirTemp("", "pif-node-"); err != nil {
 		return err
 	}

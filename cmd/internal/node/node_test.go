@@ -98,7 +98,7 @@ func TestRevocation(t *testing.T) {
 	if err := a.revocations().Add(e); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Act(within(t, time.Minute)); err != nil {
+	if _, err := b.Act(within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := b.revocations().Load(); err != nil || len(list) != 1 || b.applied.Load() == before {
@@ -113,7 +113,7 @@ func TestRevocation(t *testing.T) {
 		}
 	}
 	for _, one := range []*machine{a, b} {
-		if err := one.Act(within(t, time.Minute)); err != nil {
+		if _, err := one.Act(within(t, time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := one.revocations().Load(); err != nil || len(list) != 3 {
@@ -140,7 +140,7 @@ func TestCut(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if err := b.Act(within(t, 50*time.Millisecond)); err == nil || !strings.Contains(err.Error(), "no majority") {
+	if _, err := b.Act(within(t, 50*time.Millisecond)); err == nil || !strings.Contains(err.Error(), "no majority") {
 		t.Error(err)
 	}
 	if err := b.Ready(); err != nil {
@@ -153,7 +153,7 @@ func TestCut(t *testing.T) {
 		t.Error("it has what it can't know")
 	}
 	b.link.cut.Store(false)
-	if err := b.Act(within(t, time.Minute)); err != nil {
+	if _, err := b.Act(within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := b.revocations().Load(); err != nil || len(list) != 1 {
@@ -247,7 +247,7 @@ func TestStops(t *testing.T) {
 			t.Fatal("it goes on")
 		}
 	}
-	if err := a.Act(t.Context()); !errors.Is(err, journal.ErrCluster) || strings.Contains(err.Error(), a.dir) {
+	if _, err := a.Act(t.Context()); !errors.Is(err, journal.ErrCluster) || strings.Contains(err.Error(), a.dir) {
 		t.Error(err)
 	}
 	if err := a.revocations().Add(caps.Revocation{ID: "1", Text: "kv:x"}); err == nil || errors.Is(err, statefile.ErrMoved) {
@@ -316,7 +316,7 @@ func TestDecidesAfterStart(t *testing.T) {
 	t.Parallel()
 	m := order.NewMemory(order.MemoryOptions{})
 	a, b := start(t, m, "a"), start(t, m, "b")
-	if err := b.Act(within(t, time.Minute)); err != nil {
+	if _, err := b.Act(within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	b.link.cut.Store(true)

@@ -21,6 +21,9 @@ var FailureCodes = []string{
 	"unreachable", "unknown", "invalid", "failed",
 }
 
+// Lapsed is the code of a request that came when its lease was over; it wasn't begun.
+const Lapsed = "lapsed"
+
 // The bounds of a failure's texts.
 const (
 	maxMessage = 1000

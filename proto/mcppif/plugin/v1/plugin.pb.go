@@ -908,7 +908,11 @@ type InvokeRequest struct {
 	// questions is how many the operation may put to the user of the host's client; 0: none.
 	// While one waits for its answer the time of timeout_ns stands still. Feature
 	// "questions"; it needs InvokeStream and call.
-	Questions     uint32 `protobuf:"varint,10,opt,name=questions,proto3" json:"questions,omitempty"`
+	Questions uint32 `protobuf:"varint,10,opt,name=questions,proto3" json:"questions,omitempty"`
+	// lease_ns is until when it may be begun, by the machine's clock that goes on in sleep
+	// (CLOCK_BOOTTIME on Linux), in nanoseconds; 0: always. What comes later, as after a pause,
+	// is answered with the failure lapsed, and the host asks whether it still may.
+	LeaseNs       int64 `protobuf:"varint,11,opt,name=lease_ns,json=leaseNs,proto3" json:"lease_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1009,6 +1013,13 @@ func (x *InvokeRequest) GetHops() uint32 {
 func (x *InvokeRequest) GetQuestions() uint32 {
 	if x != nil {
 		return x.Questions
+	}
+	return 0
+}
+
+func (x *InvokeRequest) GetLeaseNs() int64 {
+	if x != nil {
+		return x.LeaseNs
 	}
 	return 0
 }
@@ -1617,7 +1628,8 @@ func (*CloseResponse) Descriptor() ([]byte, []int) {
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// code is not_found, exists, not_a_file, not_a_directory, too_large, denied,
-	// conflict, timeout, unreachable, unknown (whether it was done), invalid or failed; any other is failed.
+	// conflict, timeout, unreachable, unknown (whether it was done), invalid, lapsed (see
+	// InvokeRequest.lease_ns) or failed; any other is failed.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// message is a sentence without paths or addresses of the machine.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
@@ -2332,7 +2344,7 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\fOpenResponse\x12\x18\n" +
 	"\x06handle\x18\x01 \x01(\x04H\x00R\x06handle\x125\n" +
 	"\afailure\x18\x02 \x01(\v2\x19.mcppif.plugin.v1.FailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\xd6\x02\n" +
+	"\aoutcome\"\xf1\x02\n" +
 	"\rInvokeRequest\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\x04R\x06handle\x12\x1c\n" +
 	"\toperation\x18\x02 \x01(\tR\toperation\x12\x1c\n" +
@@ -2345,7 +2357,8 @@ const file_mcppif_plugin_v1_plugin_proto_rawDesc = "" +
 	"\asecrets\x18\b \x03(\v2\x18.mcppif.plugin.v1.SecretB\x03\x80\x01\x01R\asecrets\x12\x12\n" +
 	"\x04hops\x18\t \x01(\rR\x04hops\x12\x1c\n" +
 	"\tquestions\x18\n" +
-	" \x01(\rR\tquestions\"e\n" +
+	" \x01(\rR\tquestions\x12\x19\n" +
+	"\blease_ns\x18\v \x01(\x03R\aleaseNs\"e\n" +
 	"\x06Secret\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\x05value\x18\x02 \x01(\tB\x03\x80\x01\x01R\x05value\x12\x14\n" +
