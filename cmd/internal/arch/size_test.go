@@ -93,7 +93,7 @@ var maxLines = map[string]int{
 	"plugins/plugintest/conform":   2210,
 	"plugins/proc":                 1310,
 	"plugins/random":               30,
-	"plugins/sdk":                  1640,
+	"plugins/sdk":                  1650,
 	"proto":                        120,
 }
 
