@@ -35,6 +35,8 @@ type SourceConfig struct {
 	Items string `json:"items,omitempty"`
 	// Arguments is "ignored" where the answer doesn't depend on what is asked.
 	Arguments string `json:"arguments,omitempty"`
+	// Trust is "labels" where what a server calls trusted and public in _meta.ifc hasn't the label.
+	Trust string `json:"trust,omitempty"`
 
 	place string // that errors name
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
+	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
 // check refuses rules that can't be meant.
@@ -19,6 +20,11 @@ func (p *Policy) check(granted Granted, partial bool) error {
 		}
 	}
 	sourced |= p.Start
+	for kind, marks := range p.marks {
+		if slices.ContainsFunc(granted, func(g *caps.Grant) bool { return g.Manifest.Kind == kind }) {
+			sourced |= marks[0] | marks[1]
+		}
+	}
 	for _, r := range p.Rules {
 		place := r.place
 		if place == "" {
@@ -96,6 +102,44 @@ func (p *Policy) Sourcing(permit *caps.Permit) (list []*Source) {
 		}
 	}
 	return list
+}
+
+// Came is the sources that an answer comes from, and which of them label it part by part, if that is one alone; alone is
+// set where the same would have been answered to any question. A server's answer, or the value of its failure, may say
+// of itself that it is untrusted or private.
+func (p *Policy) Came(permit *caps.Permit, answer value.Value) (all Atoms, by *Source, alone bool) {
+	sources := p.Sourcing(permit)
+	var marks Atoms
+	said, marked := false, false
+	if m := permit.Held.Grant.Manifest; m.Server != "" {
+		if r, ok := value.Force(answer).(*value.Record); ok {
+			for _, f := range r.Fields {
+				list, isList := value.Slice(value.Force(f.Value))
+				if f.Key != "ifc" || !isList {
+					continue
+				}
+				said = true
+				for _, one := range list {
+					s, _ := value.Force(one).(value.Str)
+					if i := slices.Index(markNames[:], string(s)); i >= 0 {
+						marked, marks = true, marks|p.marks[m.Kind][i]
+					}
+				}
+			}
+		}
+	}
+	if said && !marked {
+		sources = slices.DeleteFunc(sources, func(s *Source) bool { return s.trust })
+	}
+	alone = len(sources) > 0
+	for _, s := range sources {
+		all |= s.Atoms
+		alone = alone && s.IgnoreArguments
+	}
+	if len(sources) == 1 && marks == 0 {
+		by = sources[0]
+	}
+	return all | marks, by, alone
 }
 
 // stores reports whether an operation of a kind keeps what it is given for others to read:
@@ -198,6 +242,9 @@ func (p *Policy) givers(a Atoms) string {
 		}
 		if len(of) == 0 {
 			of = []string{"the session"}
+			if kind, mark, ok := strings.Cut(name, "."); ok && (p.marks[kind][0]|p.marks[kind][1])&one != 0 {
+				of = []string{"what the server calls " + mark}
+			}
 		}
 		list = append(list, fmt.Sprintf("%s (%s)", name, strings.Join(of, ", ")))
 	}

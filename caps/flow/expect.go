@@ -2,6 +2,7 @@ package flow
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/core/check/flows"
@@ -28,16 +29,20 @@ func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (
 	for _, s := range p.Sources {
 		q.All |= labelled.Label(s.Atoms)
 	}
+	for _, marks := range p.marks {
+		q.All |= labelled.Label(marks[0] | marks[1])
+	}
 	q.Source = func(a *flows.Asking) (may, must labelled.Label, alone bool) {
 		alone = len(p.ofOp[a.Op]) > 0
 		for _, s := range p.ofOp[a.Op] {
 			may |= labelled.Label(s.Atoms)
-			if m, o, ok := p.kinds.Operation(a.Op); ok && s.items == nil && s.of.Must(m, o) {
+			if m, o, ok := p.kinds.Operation(a.Op); ok && s.items == nil && !s.trust && s.of.Must(m, o) {
 				must |= labelled.Label(s.Atoms)
 			}
 			alone = alone && s.IgnoreArguments
 		}
-		return may, must, alone
+		kind, _, _ := strings.Cut(a.Op, ".")
+		return may | labelled.Label(p.marks[kind][0]|p.marks[kind][1]), must, alone
 	}
 	var rules []*Rule
 	for _, r := range p.Rules {

@@ -45,7 +45,8 @@ type Policy struct {
 	byOp     map[string][]*Rule // those that a request of an operation may break
 	ofOp     map[string][]*Source
 	model    []*Rule
-	rules    Atoms // that some rule is about
+	rules    Atoms               // that some rule is about
+	marks    map[string][2]Atoms // by kinds of servers, what those call untrusted, and private
 	kinds    caps.Kinds
 }
 
@@ -55,6 +56,8 @@ type Source struct {
 	Atoms Atoms
 	// IgnoreArguments is set where the answer doesn't depend on what is asked.
 	IgnoreArguments bool
+	// trust is set where an answer that the server itself calls trusted and public hasn't the label.
+	trust bool
 
 	of    caps.Requests
 	items *items
@@ -147,6 +150,13 @@ func (p *Policy) addSource(c SourceConfig) (err error) {
 	default:
 		return fmt.Errorf(`"arguments" is "ignored" or left out, not %q`, c.Arguments)
 	}
+	switch c.Trust {
+	case "":
+	case "labels":
+		s.trust = true
+	default:
+		return fmt.Errorf(`"trust" is "labels" or left out, not %q`, c.Trust)
+	}
 	if s.of, err = caps.ParseRequests(c.Of, "", p.kinds); err != nil {
 		return fmt.Errorf(`"of": %w`, err)
 	}
@@ -181,6 +191,9 @@ func (p *Policy) atoms(list []string) (a Atoms, err error) {
 	for _, name := range list {
 		one := p.names.of(name)
 		if one == 0 {
+			one = p.addMark(name)
+		}
+		if one == 0 {
 			known := "there are no sources"
 			if len(p.names) > 0 {
 				known = "the sources are " + conjoin(p.names, "and")
@@ -190,6 +203,26 @@ func (p *Policy) atoms(list []string) (a Atoms, err error) {
 		a |= one
 	}
 	return a, nil
+}
+
+// markNames is what servers may say of their answers.
+var markNames = [2]string{"untrusted", "private"}
+
+// addMark takes in the name of what a server says of its answers, such as mail.untrusted.
+func (p *Policy) addMark(name string) Atoms {
+	kind, mark, _ := strings.Cut(name, ".")
+	i := slices.Index(markNames[:], mark)
+	if m, ok := p.kinds.Manifest(kind); !ok || m.Server == "" || i < 0 {
+		return 0
+	}
+	a, _ := p.names.add(name)
+	if p.marks == nil {
+		p.marks = map[string][2]Atoms{}
+	}
+	both := p.marks[kind]
+	both[i] = a
+	p.marks[kind] = both
+	return a
 }
 
 func (p *Policy) addRule(c RuleConfig) (err error) {

@@ -38,12 +38,16 @@ type origin struct {
 
 // A verdict is what was decided of a request that a rule is about, for the record.
 type verdict struct {
-	tier    int
-	from    flow.Atoms
-	rule    *flow.Rule // that it breaks; nil: none
-	about   flow.Atoms // that what it breaks is about; 0: it is of several at once
-	store   bool       // it breaks the store's label
-	verdict string     // allow, deny, yes, no (a person said), taint, report
+	tier  int
+	from  flow.Atoms
+	rule  *flow.Rule // that it breaks; nil: none
+	about flow.Atoms // that what it breaks is about; 0: it is of several at once
+	store bool       // it breaks the store's label
+	// taint is what the store holds from then on if the request is made, and tainting the rule that says so; nil: it is one
+	// that remembers.
+	taint    flow.Atoms
+	tainting *flow.Rule
+	verdict  string // allow, deny, yes, no (a person said), taint, report
 }
 
 // What a verdict can be.
@@ -136,35 +140,35 @@ func (v *verdict) tells(made, argument flow.Label) flow.Label {
 	return made | argument&^flow.Both(v.about)
 }
 
-// judge finds the first rule that a request breaks, and then whether it breaks the label of the
-// store it writes to.
+// judge finds the first rule that a request breaks, of those that deny if there is one; then whether it breaks the
+// label of the store it writes to, which denies too unless the store takes the label on.
 func (v *verdict) judge(rules []*flow.Rule, stores bool, held, moved flow.Atoms, p *flow.Policy, labels func(*flow.Rule) (made, argument flow.Label), a *act) {
-	tainting := false
 	for _, rule := range rules {
 		made, argument := labels(rule)
 		from := rule.Violation(made, argument|flow.Label(moved))
 		if t := a.tool; from != 0 && t != nil {
 			from &^= p.Released(t.Name, t.Hash, rule)
 		}
-		if from == 0 {
+		switch {
+		case from == 0:
 			continue
+		case rule.Else == flow.Taint && v.taint == 0:
+			v.taint, v.tainting = from, rule
 		}
-		if rule.Else == flow.Taint {
-			tainting = true
-			if v.rule == nil {
-				v.rule, v.from = rule, from
-			}
-			continue
+		if v.rule == nil || v.rule.Else == flow.Taint || v.rule.Else == flow.Ask && rule.Else == flow.Deny {
+			v.rule, v.from = rule, from
 		}
-		v.rule, v.from = rule, from
-		return
 	}
-	if !stores || tainting {
+	if !stores || v.tainting != nil || v.rule != nil && v.rule.Else == flow.Deny {
 		return
 	}
 	made, argument := labels(nil)
-	if from := p.About(made.Any()|argument.Any()|moved) &^ held; from != 0 {
-		v.store, v.from = true, from
+	from := p.About(made.Any()|argument.Any()|moved) &^ held
+	if from != 0 && p.Remembers(a.permit) {
+		v.taint = from
+	}
+	if from != 0 && (v.rule == nil || v.taint == 0) {
+		v.store, v.rule, v.from = true, nil, from
 	}
 }
 
@@ -172,27 +176,28 @@ func (v *verdict) judge(rules []*flow.Rule, stores bool, held, moved flow.Atoms,
 func (r *Run) breaks(ctx context.Context, a *act, v *verdict, long error) *fault.Fault {
 	p := r.flows.policy
 	f := r.flowDenial(a, v, long)
+	asks := v.rule != nil && v.rule.Else == flow.Ask
 	switch {
 	case p.Report:
 		v.verdict = flowReport
 		return nil
-	case v.rule != nil && v.rule.Else == flow.Taint, v.store && p.Remembers(a.permit):
+	case asks && !r.askFlow(ctx, a, v, f):
+		v.verdict = flowNo
+		return f
+	case v.taint != 0 && (asks || v.store || v.rule.Else == flow.Taint):
 		v.verdict = flowTaint
 		if err := r.taint(a, v); err != nil {
-			f.Message = fmt.Sprintf("%s was not done: that what it writes to has the label %s now could not be recorded", a.request.Op, p.Words(v.from))
+			f.Message = fmt.Sprintf("%s was not done: that what it writes to has the label %s now could not be recorded", a.request.Op, p.Words(v.taint))
 			return f
 		}
-		return nil
-	case v.rule != nil && v.rule.Else == flow.Ask:
-		if r.askFlow(ctx, a, v, f) {
-			v.verdict = flowYes
-			return nil
-		}
-		v.verdict = flowNo
-	default:
+	case !asks:
 		v.verdict = flowDeny
+		return f
 	}
-	return f
+	if asks {
+		v.verdict = flowYes
+	}
+	return nil
 }
 
 // flowDenial is the fault of a request that breaks a rule. It says where the data came from, and no
@@ -296,62 +301,16 @@ func (a *act) appendFlow(data []byte) []byte {
 	return append(journal.AppendString(append(data, `,"verdict":`...), v.verdict), '}')
 }
 
-// A FlowQuestion is what a person is asked who may let a request pass that breaks a rule: about this
-// very request, once.
-type FlowQuestion struct {
-	Run       string
-	Operation string
-	Tool      string
-	Version   int
-	Args      value.Value // as the plugin would get them
-	Rule      string      // the sentence
-	// From is where each argument came from, in words; "" for what nothing is known of.
-	From map[string]string
-}
-
-// askFlow asks a person about a request that breaks a rule, and records that.
-func (r *Run) askFlow(ctx context.Context, a *act, v *verdict, f *fault.Fault) bool {
-	if r.b.askFlow == nil {
-		f.Message += ". The operator would be asked, and nobody can be here"
-		f.Hint = "Tell the user: a client that shows forms and --ask-via=elicitation let them say yes to it. " + f.Hint
-		return false
-	}
-	p := r.flows.policy
-	q := FlowQuestion{Run: r.id, Operation: a.request.Op, Tool: a.tool.Name, Version: a.tool.Version, Args: a.permit.Args, Rule: p.Sentence(v.rule), From: map[string]string{}}
-	for _, field := range a.permit.Args.Fields {
-		if from := r.argumentFrom(a, field.Key); from != 0 {
-			q.From[field.Key] = p.Words(from)
-		}
-	}
-	head := a.head()
-	head = strconv.AppendInt(append(head, `,"rule":`...), int64(v.rule.N), 10)
-	if !r.note(journal.FlowAsked, a.request.Branch, append(appendTexts(append(head, `,"from":`...), p.Names(v.from)), '}')) {
-		return false
-	}
-	yes, err := r.b.askFlow(ctx, q)
-	if err != nil {
-		f.Message += ". A person was asked, and gave no answer"
-	} else if !yes {
-		f.Message += ". A person was asked, and said no"
-	}
-	data := strconv.AppendInt([]byte(`{"n":`), int64(a.n), 10)
-	data = strconv.AppendBool(append(data, `,"yes":`...), yes)
-	if _, err := r.b.journal.Append(journal.Written, journal.FlowAnswered, r.id, a.request.Branch, append(data, '}')); err != nil {
-		return false // a yes that isn't on record is none
-	}
-	return yes
-}
-
 // taint has a store have the label of what is written to it from now on.
 func (r *Run) taint(a *act, v *verdict) error {
-	store := v.rule.Store(a.permit)
-	changed, err := r.b.session.Taint(store, v.from)
+	store := v.tainting.Store(a.permit)
+	changed, err := r.b.session.Taint(store, v.taint)
 	if err != nil || !changed {
 		return err
 	}
-	data := appendTexts(append(journal.AppendString([]byte(`{"store":`), store), `,"from":`...), r.flows.policy.Names(v.from))
+	data := appendTexts(append(journal.AppendString([]byte(`{"store":`), store), `,"from":`...), r.flows.policy.Names(v.taint))
 	_, err = r.b.journal.Append(journal.Written, journal.StoreTainted, r.id, a.request.Branch, append(data, '}'))
-	r.b.log.Warn("a store holds what has another label from now on", "store", store, "label", r.flows.policy.Names(v.from))
+	r.b.log.Warn("a store holds what has another label from now on", "store", store, "label", r.flows.policy.Names(v.taint))
 	return err
 }
 
@@ -380,20 +339,19 @@ type came struct {
 	shadow *labelled.Shadow // nil: all of it comes from all of them
 	alone  bool             // whatever was asked
 	judged bool             // a denial by labels
+	n      int
 }
 
 func (r *Run) came(a *act) (c came) {
-	sources := r.flows.policy.Sourcing(a.permit)
-	c.alone = len(sources) > 0
-	for _, s := range sources {
-		c.alone = c.alone && s.IgnoreArguments
+	v := a.answer.Value
+	if f := a.answer.Fault; f != nil {
+		v, _ = f.Raised.(value.Value)
 	}
-	c.all = r.b.session.Tainted(a.permit)
-	for _, s := range sources {
-		c.all |= s.Atoms
-	}
-	if len(sources) == 1 && a.answer.Fault == nil && c.all == sources[0].Atoms {
-		c.all, c.shadow = sources[0].Shadow(a.answer.Value)
+	tainted := r.b.session.Tainted(a.permit)
+	all, by, alone := r.flows.policy.Came(a.permit, v)
+	c = came{all: all | tainted, alone: alone, n: a.n}
+	if by != nil && a.answer.Fault == nil && tainted&^all == 0 {
+		c.all, c.shadow = by.Shadow(v)
 	}
 	r.enter(c.all, origin{a.n, a.request.Op, string(a.request.At)})
 	return c

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mcp-pif/mcp-pif/caps"
 	"github.com/mcp-pif/mcp-pif/caps/flow"
@@ -187,12 +188,61 @@ func TestFlowAsks(t *testing.T) {
 		if _, f := p.run(context.Background(), "it", "null"); f != nil {
 			t.Error(f)
 		}
-		if len(asked) != 2 || asked[0].From["text"] != "secret" || asked[0].From["to"] != "" || len(p.sent) != map[bool]int{true: 2}[yes] {
+		if len(asked) != 2 || asked[0].From["text"] != "made of secret: what toy.get gave (request 1)" || asked[0].From["to"] != "" || len(p.sent) != map[bool]int{true: 2}[yes] {
 			t.Errorf("asked %+v; sent %v", asked, p.sent)
 		}
 		p.count(journal.FlowAsked, 2)
 		p.count(journal.FlowAnswered, 2)
 	}
+}
+
+// TestFlowAsksAtTerminal: a request waits for a person at a terminal, whose yes is to the same one, made once more.
+func TestFlowAsksAtTerminal(t *testing.T) {
+	t.Parallel()
+	p := newPosted(t, strings.Replace(toSend, `"rules":[{"to":"toy.send","not_from":"secret"}`, `"rules":[{"to":"toy.send","argument":"text","not_from":"secret","else":"ask"}`, 1), run.Options{})
+	p.evolve("it", `to => let r = par(!toy.get("secret/a"), !toy.get("open/a")) in !toy.send({to: to, text: {a: r[0], b: r[1]}})`, "toy:**")
+	answer := func(yes bool) {
+		t.Helper()
+		waiting, err := run.WaitingFlows(p.memory, time.Now())
+		if err != nil || len(waiting) != 1 {
+			t.Fatalf("%d wait: %v", len(waiting), err)
+		}
+		shown := strings.Join(waiting[0].Lines, "\n")
+		if want := "(made of secret: what toy.get gave (request 1): written by others)"; !strings.Contains(shown, want) || strings.Contains(shown, "request 2") {
+			t.Errorf("it isn't shown that it is %s:\n%s", want, shown)
+		}
+		if err := run.AnswerFlow(p.memory, waiting[0].ID, yes, "terminal"); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.AnswerFlow(p.memory, waiting[0].ID, yes, "terminal"); err == nil {
+			t.Error("a question was answered twice")
+		}
+	}
+	p.fails("it", `"a"`, fault.Denied, "It waits for the user's yes to this one request, as f_")
+	p.fails("it", `"a"`, fault.Denied, "It waits")
+	answer(true)
+	p.fails("it", `"b"`, fault.Denied, "It waits")
+	answer(false)
+	p.fails("it", `"b"`, fault.Denied, "It waits")
+	p.gives("it", `"a"`, "null")
+	p.fails("it", `"a"`, fault.Denied, "It waits")
+	if len(p.sent) != 1 {
+		t.Errorf("sent %v", p.sent)
+	}
+}
+
+// TestFlowDeniesBeforeItAsks: nobody is asked about what another rule, or a store's label, denies.
+func TestFlowDeniesBeforeItAsks(t *testing.T) {
+	t.Parallel()
+	o := run.Options{AskFlow: func(context.Context, run.FlowQuestion) (bool, error) {
+		t.Error("a person was asked")
+		return true, nil
+	}}
+	p := newPosted(t, strings.Replace(toSend, `"rules":[`, `"rules":[{"to":"toy.send","argument":"text","not_from":"secret","else":"ask"},{"to":"toy.put","argument":"value","not_from":"secret","else":"ask"},`, 1), o)
+	p.evolve("send", `x => !toy.send({to: "a", text: !toy.get("secret/a")})`, "toy:**")
+	p.fails("send", "null", fault.Denied, "Rule 3")
+	p.evolve("put", `x => !toy.put({key: "open/b", value: !toy.get("secret/a")})`, "toy:**")
+	p.fails("put", "null", fault.Denied, "may not keep")
 }
 
 func (w *world) count(kind journal.Kind, n int) {

@@ -40,12 +40,14 @@ type follower struct {
 	err        error              // why that isn't known
 	thread     *thread            // nil: it isn't begun
 	calls      map[int]*fault.Fault
-	before     int // decisions of the run before the evaluation
+	before     int  // decisions of the run before the evaluation
+	explains   bool // its labels are not sources, but where they came in
 }
 
-// A round is requests that were answered, by their places.
+// A round is requests that were answered, by their places and numbers.
 type round struct {
 	requests []place
+	numbers  []int // 0: it was denied
 	answers  []labelled.Answer
 }
 
@@ -104,9 +106,9 @@ func (f *follower) end() {
 
 // keep notes what a round was answered.
 func (f *follower) keep(requests []core.Request, answers []core.Answer, labels []came) {
-	r := round{requests: make([]place, len(requests)), answers: make([]labelled.Answer, len(requests))}
+	r := round{requests: make([]place, len(requests)), numbers: make([]int, len(requests)), answers: make([]labelled.Answer, len(requests))}
 	for i := range requests {
-		r.requests[i] = placeOf(&requests[i])
+		r.requests[i], r.numbers[i] = placeOf(&requests[i]), labels[i].n
 		s := labels[i].shadow
 		if s == nil {
 			s = labelled.Whole(labelled.Label(labels[i].all))
@@ -122,7 +124,7 @@ func (f *follower) keep(requests []core.Request, answers []core.Answer, labels [
 func (r *Run) labelsOf(ctx context.Context, i int) (*labelled.Request, error) {
 	f := &r.flows.follower
 	if f.asked == nil && f.err == nil {
-		f.asked, f.err = r.follow(ctx)
+		f.asked, f.err = r.follow(ctx, f)
 	}
 	if f.err != nil {
 		return nil, f.err
@@ -144,25 +146,14 @@ func (q labels) of(rule *flow.Rule, a *act) (made, argument flow.Label) {
 
 type labels struct{ *labelled.Request }
 
-// argumentFrom is the sources that an argument of a pending request is made of, as far as that is known.
-func (r *Run) argumentFrom(a *act, name string) flow.Atoms {
-	q, err := r.labelsOf(context.Background(), a.index)
-	if err != nil {
-		return r.flows.entered
-	}
-	_, l := labels{q}.of(&flow.Rule{Argument: []string{name}}, a)
-	return l.Data()
-}
-
-// follow has the follower come to the pending requests.
-func (r *Run) follow(ctx context.Context) ([]labelled.Request, error) {
-	f := &r.flows.follower
+// follow has a follower, the run's or another one of it, come to the pending requests.
+func (r *Run) follow(ctx context.Context, f *follower) ([]labelled.Request, error) {
 	if err := r.b.turn(ctx); err != nil {
 		return nil, err
 	}
 	defer r.b.endTurn()
 	if f.thread == nil {
-		r.startThread()
+		r.startThread(f)
 	} else {
 		f.thread.goOn <- struct{}{}
 	}
@@ -186,8 +177,7 @@ func (r *Run) follow(ctx context.Context) ([]labelled.Request, error) {
 }
 
 // startThread begins to follow, from the beginning of the evaluation.
-func (r *Run) startThread() {
-	f := &r.flows.follower
+func (r *Run) startThread(f *follower) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t := &thread{asks: make(chan []labelled.Request), goOn: make(chan struct{}), done: make(chan struct{}), cancel: cancel}
 	select {
@@ -203,10 +193,14 @@ func (r *Run) startThread() {
 		Bounds: labelled.Bounds{Steps: r.flows.policy.Steps},
 		Tools:  twin.Tools(e.Tool), Code: labelled.Label(f.code),
 		MadeUnder: func(tool value.Tool) labelled.Label {
+			under := f.code
 			if v, ok := tool.Tools.(*view); ok && v.tool != nil {
-				return labelled.Label(r.flows.policy.Known(v.tool.MadeUnder))
+				under = r.flows.policy.Known(v.tool.MadeUnder)
 			}
-			return labelled.Label(f.code)
+			if under != 0 && f.explains {
+				under = wroteBit
+			}
+			return labelled.Label(under)
 		},
 	}
 	shadows := slices.Repeat([]*labelled.Shadow{labelled.Whole(labelled.Label(f.input))}, 1+e.More)
@@ -306,7 +300,7 @@ func (r *Run) Shown(ctx context.Context) (l, ended flow.Label) {
 	}
 	defer r.b.endTurn()
 	if f.thread == nil {
-		r.startThread()
+		r.startThread(&f.follower)
 	} else {
 		f.thread.goOn <- struct{}{}
 	}

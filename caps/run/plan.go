@@ -231,7 +231,7 @@ func (r *Run) planRound(ctx context.Context, until time.Time, round []labelled.R
 		}
 		read, permit := r.classify(q, &round[i])
 		if !read && !r.past.has(r.effects+1) {
-			v, f, err := r.planStep(ctx, q, &round[i], permit, len(requests))
+			v, f, err := r.planStep(ctx, q, &round[i], permit, i, len(requests))
 			if err != nil {
 				return nil, err
 			}
@@ -422,7 +422,7 @@ func (g *planning) changes(p *caps.Permit) bool {
 }
 
 // planStep notes a request, and gives the hole that stands for its answer; or a fault that denies it.
-func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request, permit *caps.Permit, among int) (value.Value, *fault.Fault, error) {
+func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request, permit *caps.Permit, index, among int) (value.Value, *fault.Fault, error) {
 	g := r.planning
 	m, o, known := r.b.policy.Kinds().Operation(q.Op)
 	if !known || r.b.handler == nil { // denied as ever
@@ -469,7 +469,7 @@ func (r *Run) planStep(ctx context.Context, q *core.Request, l *labelled.Request
 			return nil, f, nil
 		}
 		if r.flows != nil && len(unknownHoles(q.Arg)) == 0 {
-			a := &act{run: r, request: q, permit: permit, n: r.effects}
+			a := &act{run: r, request: q, permit: permit, index: index, n: r.effects}
 			if v, ok := q.Tools.(*view); ok {
 				a.tool = v.tool
 			}

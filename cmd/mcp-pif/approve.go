@@ -32,8 +32,8 @@ func newApprove() *cobra.Command {
 	var o approveOptions
 	var stores journalOptions
 	cmd := &cobra.Command{
-		Use:   "approve [QUESTION|PLAN]",
-		Short: "Approve or deny what tools ask for under --ask",
+		Use:   "approve [QUESTION|PLAN|REQUEST]",
+		Short: "Approve or deny what tools ask for under --ask, --confirm and rules of flow",
 		Long: `Show what a tool asks for, and answer it: yes for this version, yes for this name
 while it gets no wider, or no. With --ask CAPABILITY a server grants nothing by
 itself; each tool that would hold some of it waits until you said yes to it here.
@@ -49,6 +49,9 @@ A PLAN is p_ and the name of a run: what a run is about to do that --confirm has
 person approve as a whole. Its steps can be read in full before the answer, or with
 --list PLAN on standard output.
 
+A REQUEST is f_ and letters: one that breaks a rule of flow with "else":"ask". A yes
+is to exactly this request made once more, once, within the hour.
+
 A no holds for every version of the name until --clear NAME, which forgets every
 answer about it.`,
 		Example: `  mcp-pif approve --list
@@ -63,6 +66,9 @@ answer about it.`,
 				return errors.New("--list stands alone, or with a plan")
 			case o.clear != "" && (o.no || len(args) > 0):
 				return errors.New("--clear NAME stands alone")
+			}
+			if len(args) == 1 && strings.HasPrefix(args[0], "f_") {
+				return cli.Failed(o.request(cmd, &stores, args[0]))
 			}
 			if len(args) == 1 && strings.HasPrefix(args[0], "p_") {
 				return cli.Failed(o.plan(cmd, &stores, args[0]))
@@ -85,6 +91,16 @@ answer about it.`,
 	f.BoolVar(&o.no, "no", false, "say no, without typing more")
 	f.StringVar(&o.clear, "clear", "", "forget what was said about the tools called `NAME`: they may ask again, and have nothing until they are approved anew")
 	return cmd
+}
+
+// request has a request answered that breaks a rule.
+func (o *approveOptions) request(cmd *cobra.Command, stores *journalOptions, id string) error {
+	tty, err := openTerminal(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	defer tty.Close()
+	return approveRequest(tty, bufio.NewReader(io.LimitReader(tty, 64<<10)), stores, id, o.no)
 }
 
 // plan shows a plan, and has it answered unless it is only listed.
@@ -117,19 +133,26 @@ func listQuestions(cmd *cobra.Command, c *caps.Consents, stores *journalOptions,
 	if err != nil {
 		return err
 	}
-	plans, err := waitingPlans(stores)
+	plans, requests, err := waiting(stores)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return cli.PrintJSON(cmd, map[string]any{"questions": append([]caps.Question{}, questions...), "answers": append([]caps.ConsentAnswer{}, answers...), "plans": append([]*run.Planned{}, plans...)})
+		return cli.PrintJSON(cmd, map[string]any{
+			"questions": append([]caps.Question{}, questions...), "answers": append([]caps.ConsentAnswer{}, answers...),
+			"plans": append([]*run.Planned{}, plans...), "requests": append([]*run.WaitingFlow{}, requests...),
+		})
 	}
 	out := cmd.OutOrStdout()
-	if len(questions)+len(plans) == 0 {
+	if len(questions)+len(plans)+len(requests) == 0 {
 		fmt.Fprintln(out, "Nothing waits for your approval.")
 	}
 	for _, p := range plans {
 		lines := caps.Folded(p.ID+"  ", fmt.Sprintf("the plan of \"%s\", version %d: %s, until %s", p.Tool, p.Version, cli.Count(len(p.Steps), "step", "steps"), p.Expires().UTC().Format(time.RFC3339)))
+		fmt.Fprintln(out, strings.Join(lines, "\n"))
+	}
+	for _, q := range requests {
+		lines := caps.Folded(q.ID+"  ", fmt.Sprintf("a request of \"%s\", version %d, that breaks a rule: %s, until %s", q.Tool, q.Version, q.Op, q.Expires().UTC().Format(time.RFC3339)))
 		fmt.Fprintln(out, strings.Join(lines, "\n"))
 	}
 	for i := range questions {
@@ -160,46 +183,55 @@ func approve(cmd *cobra.Command, c *caps.Consents, o *approveOptions, stores *jo
 	if err != nil {
 		return err
 	}
-	plans, err := waitingPlans(stores)
+	plans, requests, err := waiting(stores)
 	if err != nil {
 		return err
 	}
 	if len(args) > 0 {
-		plans = nil
+		plans, requests = nil, nil
 	}
-	if len(questions)+len(plans) == 0 {
+	n := len(questions) + len(plans) + len(requests)
+	if n == 0 {
 		fmt.Fprintln(tty, "Nothing waits for your approval.")
 	}
-	if n := len(questions) + len(plans); o.no && n > 1 {
+	if o.no && n > 1 {
 		return fmt.Errorf("%d questions wait: 'mcp-pif approve --list' shows them; say no to one, with 'mcp-pif approve QUESTION --no'", n)
 	}
 	open := 0
+	answered := func(err error) error {
+		if errors.Is(err, errLeftOpen) {
+			open++
+			fmt.Fprintln(tty, "Left open.")
+			err = nil
+		}
+		if err == nil {
+			fmt.Fprintln(tty)
+		}
+		return err
+	}
 	for i, p := range plans {
 		if len(plans) > 1 {
 			fmt.Fprintf(tty, "Plan %d of %d\n\n", i+1, len(plans))
 		}
-		switch err := approvePlan(tty, in, stores, p.ID, o.no); {
-		case errors.Is(err, errLeftOpen):
-			open++
-			fmt.Fprintln(tty, "Left open.")
-		case err != nil:
+		if err := answered(approvePlan(tty, in, stores, p.ID, o.no)); err != nil {
 			return err
 		}
-		fmt.Fprintln(tty)
+	}
+	for i, q := range requests {
+		if len(requests) > 1 {
+			fmt.Fprintf(tty, "Request %d of %d\n\n", i+1, len(requests))
+		}
+		if err := answered(approveRequest(tty, in, stores, q.ID, o.no)); err != nil {
+			return err
+		}
 	}
 	for i := range questions {
 		if len(questions) > 1 {
 			fmt.Fprintf(tty, "Question %d of %d\n\n", i+1, len(questions))
 		}
-		err := o.answer(tty, in, c, &questions[i])
-		switch {
-		case errors.Is(err, errLeftOpen):
-			open++
-			fmt.Fprintln(tty, "Left open.")
-		case err != nil:
+		if err := answered(o.answer(tty, in, c, &questions[i])); err != nil {
 			return err
 		}
-		fmt.Fprintln(tty)
 	}
 	if open > 0 {
 		return errLeftOpen

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ import (
 	"github.com/mcp-pif/mcp-pif/cmd/internal/mcpserver"
 )
 
-// planStores is the stores in which plans may wait: the one that the flags name, or those of all profiles.
+// planStores is the stores in which plans and requests may wait: the one that the flags name, or those of all profiles.
 func planStores(o *journalOptions) ([]string, error) {
 	if o.Store != "" || o.Profile != "" {
 		path, err := o.There()
@@ -34,43 +35,95 @@ func planStores(o *journalOptions) ([]string, error) {
 	return paths, err
 }
 
-// findPlan opens the store that has a plan.
-func findPlan(o *journalOptions, id string) (*journal.Store, *run.Planned, error) {
+// inStores opens each store meant, and closes it unless it is the one looked for.
+func inStores(o *journalOptions, readOnly bool, look func(*journal.Store) (found bool, err error)) (*journal.Store, error) {
 	paths, err := planStores(o)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for _, path := range paths {
-		s, err := journal.Open(path, journal.Options{Notes: app.Heads()})
+		s, err := journal.Open(path, journal.Options{ReadOnly: readOnly, Notes: app.Heads()})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		p, err := run.FindPlan(s, id)
-		if err == nil && p != nil {
-			return s, p, nil
+		found, err := look(s)
+		if err == nil && found {
+			return s, nil
 		}
 		if err = errors.Join(err, s.Close()); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return nil, nil, fmt.Errorf("no profile has a plan %q: name the server's file with --store, if it has one", id)
+	return nil, nil
 }
 
-// waitingPlans is the plans that wait for a person in the stores meant.
-func waitingPlans(o *journalOptions) (all []*run.Planned, err error) {
-	paths, err := planStores(o)
-	for _, path := range paths {
-		s, err := journal.Open(path, journal.Options{ReadOnly: true, Notes: app.Heads()})
-		if err != nil {
-			return nil, err
-		}
-		list, err := run.WaitingPlans(s, time.Now())
-		if err = errors.Join(err, s.Close()); err != nil {
-			return nil, err
-		}
-		all = append(all, list...)
+// findPlan opens the store that has a plan.
+func findPlan(o *journalOptions, id string) (s *journal.Store, p *run.Planned, err error) {
+	s, err = inStores(o, false, func(s *journal.Store) (_ bool, err error) {
+		p, err = run.FindPlan(s, id)
+		return p != nil, err
+	})
+	if err == nil && s == nil {
+		err = fmt.Errorf("no profile has a plan %q: name the server's file with --store, if it has one", id)
 	}
-	return all, err
+	return s, p, err
+}
+
+// waiting is the plans, and the requests that break a rule, which wait for a person in the stores meant.
+func waiting(o *journalOptions) (plans []*run.Planned, requests []*run.WaitingFlow, err error) {
+	_, err = inStores(o, true, func(s *journal.Store) (bool, error) {
+		p, err := run.WaitingPlans(s, time.Now())
+		if err != nil {
+			return false, err
+		}
+		q, err := run.WaitingFlows(s, time.Now())
+		plans, requests = append(plans, p...), append(requests, q...)
+		return false, err
+	})
+	return plans, requests, err
+}
+
+// approveRequest shows a request that breaks a rule about where data may flow, and has the person answer it.
+func approveRequest(tty *controlling, in *bufio.Reader, o *journalOptions, id string, no bool) error {
+	var q *run.WaitingFlow
+	s, err := inStores(o, false, func(s *journal.Store) (bool, error) {
+		list, err := run.WaitingFlows(s, time.Now())
+		if i := slices.IndexFunc(list, func(q *run.WaitingFlow) bool { return q.ID == id }); i >= 0 {
+			q = list[i]
+		}
+		return q != nil, err
+	})
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return fmt.Errorf("no request %q waits: it was answered, or replaced by a later one of the same, or an hour is over; 'mcp-pif approve --list' shows those that wait, with --store those of a server's file", id)
+	}
+	defer s.Close()
+	fmt.Fprintln(tty, strings.Join(q.Lines, "\n"))
+	yes := false
+	for tries := 0; !no; tries++ {
+		number := challenge()
+		fmt.Fprintf(tty, "\nType\n\n  yes %s\n      to allow this one request\n  no\n      to refuse it\n\nor press return to leave it open.\n\n> ", number)
+		line, err := in.ReadString('\n')
+		line = strings.Join(strings.Fields(line), " ")
+		if err != nil || line == "" || tries == maxTries {
+			return errLeftOpen
+		}
+		if yes = line == "yes "+number; yes || line == "no" {
+			break
+		}
+		fmt.Fprintln(tty, "That didn't match, so nothing was answered.")
+	}
+	if err := run.AnswerFlow(s, id, yes, "terminal"); err != nil {
+		return err
+	}
+	if yes {
+		fmt.Fprintf(tty, "Allowed: the model can make this very request until %s, once. It has to make its call again.\n", q.Expires().Local().Format("15:04"))
+	} else {
+		fmt.Fprintln(tty, "Refused.")
+	}
+	return nil
 }
 
 // approvePlan shows a plan and has the person answer it.

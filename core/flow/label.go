@@ -125,6 +125,47 @@ func (s *Shadow) part(v value.Value, name, rest string) Label {
 	return s.own
 }
 
+// Mark returns the shadow of v with another label where it has some: what of gives for the way there from the outside,
+// of so many fields and lists at most, such as "attachments[].url".
+func (s *Shadow) Mark(v value.Value, depth int, of func(path string) Label) *Shadow {
+	return s.mark(v, depth, "", of)
+}
+
+func (s *Shadow) mark(v value.Value, depth int, path string, of func(path string) Label) *Shadow {
+	if s.deep == 0 {
+		return leaf(0)
+	}
+	if v != nil {
+		v = peek(v)
+	}
+	var own Label
+	if s.own != 0 {
+		own = of(path)
+	}
+	switch x := v.(type) {
+	case *value.Record:
+		if depth == 0 {
+			break
+		}
+		kids := make([]*Shadow, len(x.Fields))
+		for i, f := range x.Fields {
+			kids[i] = s.kid(i).mark(f.Value, depth-1, strings.TrimPrefix(path+"."+f.Key, "."), of)
+		}
+		return node(own, kids...)
+	case *value.Cons:
+		if depth == 0 {
+			break
+		}
+		var items []*Shadow
+		for c, ok := v.(*value.Cons); ok; c, ok = peek(c.Tail).(*value.Cons) {
+			items = append(items, s.kid(0).mark(c.Head, depth-1, path+"[]", of))
+			s = s.kid(1)
+		}
+		return listOf(items, own)
+	}
+	return leaf(of(path))
+}
+
 // few is how many sources have preallocated shadows.
 const few = 6
 

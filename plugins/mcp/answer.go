@@ -60,6 +60,9 @@ func (u *upstream) answer(o *operation, raw json.RawMessage) (value.Value, error
 	if data != nil {
 		record.Fields = append(record.Fields, value.Field{Key: "data", Value: data})
 	}
+	if marks := marked(result); marks != nil {
+		record.Fields = append(record.Fields, value.Field{Key: "ifc", Value: value.FromSlice(*marks)})
+	}
 	if parts != nil {
 		record.Fields = append(record.Fields, value.Field{Key: "parts", Value: value.FromSlice(parts)})
 	}
@@ -68,6 +71,34 @@ func (u *upstream) answer(o *operation, raw json.RawMessage) (value.Value, error
 		return nil, sdk.Fail("failed", "the server says that it failed; its words are in the error's value").WithValue(record)
 	}
 	return record, nil
+}
+
+// marked is what a server says of where its answer comes from, in _meta.ifc: untrusted where others wrote it, private
+// where not everyone may read it; nil: nothing. What can't be read is both.
+func marked(result *value.Record) *[]value.Value {
+	meta, _ := member(result, "_meta").(*value.Record)
+	if meta == nil || member(meta, "ifc") == nil {
+		return nil
+	}
+	marks := []value.Value{}
+	said, _ := member(meta, "ifc").(*value.Record)
+	if said == nil || member(said, "integrity") != value.Value(value.Str("trusted")) {
+		marks = append(marks, value.Str("untrusted"))
+	}
+	public := false
+	if said != nil {
+		switch readers := member(said, "confidentiality").(type) {
+		case value.Str:
+			public = readers == "public"
+		default:
+			list, ok := value.Slice(readers)
+			public = ok && len(list) == 1 && list[0] == value.Value(value.Str("public"))
+		}
+	}
+	if !public {
+		marks = append(marks, value.Str("private"))
+	}
+	return &marks
 }
 
 // content gives the blocks of a result; those of an older server may be missing beside data.

@@ -298,15 +298,18 @@ func TestAnswers(t *testing.T) {
 		w.gives("echo", `{"n":123456789012345678901234567890,"filter":"a"}`, `{"data":{"filter":"a","n":123456789012345678901234567890},"text":""}`)
 		for result, want := range map[string]string{
 			`{"content":[]}`: `{"text":""}`,
-			`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`:                                    `{"text":"a\nb"}`,
-			`{"content":[{"type":"text","text":"{\"a\":1}"}]}`:                                                       `{"text":"{\"a\":1}"}`,
-			`{"content":[{"type":"text","text":"{\"b\":[], \"a\":1}"}],"structuredContent":{"a":1,"b":[]}}`:          `{"data":{"a":1,"b":[]},"text":""}`,
-			`{"content":[{"type":"text","text":"{\"a\":2}"}],"structuredContent":{"a":1}}`:                           `{"data":{"a":1},"text":"{\"a\":2}"}`,
-			`{"structuredContent":{"n":12345678901234567890123,"d":0.10}}`:                                           `{"data":{"d":0.10,"n":12345678901234567890123},"text":""}`,
-			`{"content":[{"type":"image","mimeType":"image/png","data":"AAAA"},{"type":"text","text":"t"}]}`:         `{"parts":[{"data":"AAAA","mime":"image/png","type":"image"}],"text":"t"}`,
-			`{"content":[{"type":"resource_link","uri":"x://y","name":"n","mimeType":"m","description":"d"}]}`:       `{"parts":[{"mime":"m","name":"n","type":"resource_link","uri":"x://y"}],"text":""}`,
-			`{"content":[{"type":"resource","resource":{"uri":"x://y","text":"t"}},{"type":"hologram","data":"x"}]}`: `{"parts":[{"text":"t","type":"resource","uri":"x://y"},{"type":"unknown"}],"text":""}`,
-			`{"content":[{"type":"resource","resource":{"uri":"x://y","blob":"AAAA","mimeType":"m"}}]}`:              `{"parts":[{"data":"AAAA","mime":"m","type":"resource","uri":"x://y"}],"text":""}`,
+			`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`:                                                   `{"text":"a\nb"}`,
+			`{"content":[{"type":"text","text":"{\"a\":1}"}]}`:                                                                      `{"text":"{\"a\":1}"}`,
+			`{"content":[{"type":"text","text":"{\"b\":[], \"a\":1}"}],"structuredContent":{"a":1,"b":[]}}`:                         `{"data":{"a":1,"b":[]},"text":""}`,
+			`{"content":[{"type":"text","text":"{\"a\":2}"}],"structuredContent":{"a":1}}`:                                          `{"data":{"a":1},"text":"{\"a\":2}"}`,
+			`{"structuredContent":{"n":12345678901234567890123,"d":0.10}}`:                                                          `{"data":{"d":0.10,"n":12345678901234567890123},"text":""}`,
+			`{"content":[{"type":"image","mimeType":"image/png","data":"AAAA"},{"type":"text","text":"t"}]}`:                        `{"parts":[{"data":"AAAA","mime":"image/png","type":"image"}],"text":"t"}`,
+			`{"content":[{"type":"text","text":"t"}],"_meta":{"ifc":{"integrity":"trusted","confidentiality":["public"]}}}`:         `{"ifc":[],"text":"t"}`,
+			`{"content":[{"type":"text","text":"t"}],"_meta":{"ifc":{"integrity":"untrusted","confidentiality":["bob","public"]}}}`: `{"ifc":["untrusted","private"],"text":"t"}`,
+			`{"content":[{"type":"text","text":"t"}],"_meta":{"ifc":"trusted"}}`:                                                    `{"ifc":["untrusted","private"],"text":"t"}`,
+			`{"content":[{"type":"resource_link","uri":"x://y","name":"n","mimeType":"m","description":"d"}]}`:                      `{"parts":[{"mime":"m","name":"n","type":"resource_link","uri":"x://y"}],"text":""}`,
+			`{"content":[{"type":"resource","resource":{"uri":"x://y","text":"t"}},{"type":"hologram","data":"x"}]}`:                `{"parts":[{"text":"t","type":"resource","uri":"x://y"},{"type":"unknown"}],"text":""}`,
+			`{"content":[{"type":"resource","resource":{"uri":"x://y","blob":"AAAA","mimeType":"m"}}]}`:                             `{"parts":[{"data":"AAAA","mime":"m","type":"resource","uri":"x://y"}],"text":""}`,
 		} {
 			w.gives("raw", shown(t, argument("result", result)), want)
 		}

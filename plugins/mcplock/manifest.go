@@ -175,7 +175,7 @@ var parts = func() *check.Type {
 func (t *Tool) answer() (*check.Type, error) {
 	typed := func(data *check.Type) *check.Type {
 		return check.Record([]check.Field{
-			{Key: "text", Type: check.String}, {Key: "data", Type: data, Optional: t.Output == nil}, {Key: "parts", Type: parts, Optional: true},
+			{Key: "text", Type: check.String}, {Key: "data", Type: data, Optional: t.Output == nil}, {Key: "parts", Type: parts, Optional: true}, {Key: "ifc", Type: check.List(check.String), Optional: true},
 		}, nil)
 	}
 	if t.Output == nil {

@@ -173,6 +173,7 @@ func readQuestion(message string) (op string, args record, err error) {
 		switch {
 		case op != "" && strings.HasPrefix(line, "  | "):
 			value += strings.ReplaceAll(strings.TrimSpace(line[4:]), `\\`, `\`) // each backslash of the JSON is written out
+		case op != "" && strings.HasPrefix(line, "    "): // where it came from
 		case op != "" && strings.HasPrefix(line, "  "):
 			keep()
 			name, _, _ = strings.Cut(strings.TrimSpace(line), " ")

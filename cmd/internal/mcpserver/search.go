@@ -87,7 +87,7 @@ func abbreviate(t *check.Type, depth int) string {
 	whole := caps.Visible(t.String())
 	switch {
 	case record && len(t.Fields) > 0 && depth > 0:
-		fields := slices.Clone(t.Fields)
+		fields := slices.DeleteFunc(slices.Clone(t.Fields), func(f check.Field) bool { return f.Key == "ifc" && f.Optional }) // what servers say of answers
 		slices.SortStableFunc(fields, func(a, b check.Field) int { return cmp.Compare(btoi(a.Optional), btoi(b.Optional)) })
 		var parts []string
 		for _, f := range fields[:min(len(fields), maxTypeFields)] {
