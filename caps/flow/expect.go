@@ -74,3 +74,29 @@ func (p *Policy) Expect(t term.Term, held []*caps.Held, code func(name string) (
 	}
 	return list, ok
 }
+
+// Words is where it comes from and what it goes through, the request first, each in a word or two; where says of a term
+// of the code where it is.
+func (e *Expectation) Words(where func(at int) string) (via []string) {
+	for i, step := range e.Via {
+		word := step.Name
+		switch {
+		case step.Field != "":
+			word = "`" + step.Field + "`"
+		case i > 0:
+			word = "the " + word
+		}
+		if i == 0 {
+			word += " at " + where(step.At)
+		}
+		via = append(via, word)
+	}
+	return via
+}
+
+// Path is such words as a phrase: "`from` of `data` of what mail.read gives at 1:23".
+func Path(via []string) string {
+	through := slices.Clone(via[1:])
+	slices.Reverse(through)
+	return strings.Join(append(through, "what "+strings.Replace(via[0], " at ", " gives at ", 1)), " of ")
+}

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/mcp-pif/mcp-pif/caps/flow"
+	"github.com/mcp-pif/mcp-pif/core/check"
 	labelled "github.com/mcp-pif/mcp-pif/core/flow"
+	"github.com/mcp-pif/mcp-pif/core/term"
 	"github.com/mcp-pif/mcp-pif/core/value"
 )
 
@@ -214,4 +216,34 @@ func (r *Run) origins(ctx context.Context, a *act, any bool) map[string]string {
 		}
 	}
 	return from
+}
+
+// codeSays is what the code alone says of where the argument of a request comes from that breaks a rule: no answer has
+// decided that, so that a model may read it. "" where it doesn't tell.
+func (a *act) codeSays(rule *flow.Rule) string {
+	t := a.tool
+	if rule == nil || t == nil || t.Unusable() != nil || a.request.Where == "eval" {
+		return ""
+	}
+	code, source := t.Program().Term(), t.Program().Tool().Source
+	found, _ := a.run.flows.policy.Expect(code, t.Held, func(name string) (term.Term, bool) {
+		callee, ok := t.Bound[name]
+		if !ok || callee.Unusable() != nil {
+			return nil, false
+		}
+		return callee.Program().Term(), true
+	})
+	where := func(at int) string {
+		p := check.Locate(source, code, []int{at})[0]
+		if t.Text {
+			return fmt.Sprintf("%d:%d", p.Line, p.Col)
+		}
+		return or(string(p.At), "/")
+	}
+	for i := range found {
+		if e := &found[i]; e.Rule == rule && e.Op == a.request.Op && e.Data && len(e.Via) > 1 && where(e.At) == or(string(a.request.At), "/") {
+			return flow.Path(e.Words(where))
+		}
+	}
+	return ""
 }

@@ -229,6 +229,9 @@ func (r *Run) flowDenial(a *act, v *verdict, long error) *fault.Fault {
 		by = "data"
 		fmt.Fprintf(&b, "%s may not be given what is made of %s", op, words)
 	}
+	if path := a.codeSays(v.rule); path != "" {
+		fmt.Fprintf(&b, ", and it may be %s", path)
+	}
 	var requests []value.Value
 	where := p.Names(from)
 	if p.About(r.flows.entered)&^from != 0 || len(where) > 1 {

@@ -21,6 +21,8 @@ type FlowJudgement struct {
 	Verdict string `json:"verdict,omitempty"`
 	Rule    int    `json:"rule,omitempty"`
 	Why     string `json:"why,omitempty"`
+	// From is where each argument came in, in words, of a request that breaks a rule.
+	From map[string]string `json:"from,omitempty"`
 }
 
 // TryFlow has a replay judge each request by a policy of flow; what is granted is as permits says. What the model
@@ -80,6 +82,7 @@ func (p *Replay) judgeFlow(r *Run, i int) *act {
 		j.Verdict = verdict.verdict
 	default:
 		j.Verdict, j.Why = flowDeny, firstLine(r.flowDenial(a, verdict, nil).Message)
+		j.From = r.origins(context.Background(), a, true)
 		if verdict.rule != nil {
 			j.Verdict, j.Rule = string(verdict.rule.Else), verdict.rule.N
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -116,6 +117,9 @@ had been shown before the run counts for nothing here.`,
 			verdict := j.Verdict
 			if j.Rule > 0 {
 				verdict += fmt.Sprintf(" (rule %d)", j.Rule)
+			}
+			for _, name := range slices.Sorted(maps.Keys(j.From)) {
+				j.Why += fmt.Sprintf("; %s: %s", cmp.Or(name, "it"), j.From[name])
 			}
 			rows[i] = []string{fmt.Sprint(j.N), j.Op, j.At, cmp.Or(strings.Join(j.Data, " "), "-"), cmp.Or(strings.Join(j.Control, " "), "-"), cmp.Or(verdict, "no rule"), cli.Printable(j.Why)}
 		}

@@ -81,18 +81,7 @@ func (s *Server) findFlows(t *registry.Tool, tools *registry.Snapshot) (list []f
 		if f.To == "" {
 			f.To = e.Rule.To
 		}
-		for _, step := range e.Via {
-			via := step.Name
-			if step.Field != "" {
-				via = "`" + step.Field + "`"
-			} else if len(f.Via) > 0 {
-				via = "the " + via
-			}
-			if len(f.Via) == 0 {
-				via += " at " + whereIs(t, place(step.At))
-			}
-			f.Via = append(f.Via, via)
-		}
+		f.Via = e.Words(func(at int) string { return whereIs(t, place(at)) })
 		list = append(list, f)
 	}
 	rank := []flows.Verdict{flows.Must, flows.May, flows.Never}
@@ -111,9 +100,6 @@ func (f *flowFinding) sentence() string {
 	}
 	s += strings.Join(f.From, " and ")
 	if len(f.Via) > 0 {
-		through := slices.Clone(f.Via[1:])
-		slices.Reverse(through)
-		through = append(through, "what "+strings.Replace(f.Via[0], " at ", " gives at ", 1))
 		is := "is"
 		if f.Verdict == flows.May {
 			is = "may be"
@@ -121,7 +107,7 @@ func (f *flowFinding) sentence() string {
 		if f.By == "control" {
 			is += " decided by"
 		}
-		s += fmt.Sprintf(", and it %s %s", is, strings.Join(through, " of "))
+		s += fmt.Sprintf(", and it %s %s", is, flow.Path(f.Via))
 	}
 	return s + fmt.Sprintf(" (rule %d)", f.Rule)
 }
