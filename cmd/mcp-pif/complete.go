@@ -288,9 +288,12 @@ func questionIDs(*cobra.Command, []string) (ids []string) {
 	for i := range questions {
 		ids = append(ids, questions[i].ID)
 	}
-	plans, _ := waitingPlans(&journalOptions{})
+	plans, requests, _ := waiting(&journalOptions{})
 	for _, p := range plans {
 		ids = append(ids, p.ID)
+	}
+	for _, q := range requests {
+		ids = append(ids, q.ID)
 	}
 	return ids
 }
