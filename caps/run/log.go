@@ -180,13 +180,10 @@ func change(e *journal.Event) registry.Change {
 		}
 	}
 	var data evolved
-	if !data.read(e.Data) {
-		data = evolved{}
-		if err := json.Unmarshal(e.Data, &data); err != nil {
-			c.Name = e.Tool()
-			c.Err = fmt.Errorf("event %d of the journal can't be read: %w", e.Seq, err)
-			return c
-		}
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		c.Name = e.Tool()
+		c.Err = fmt.Errorf("event %d of the journal can't be read: %w", e.Seq, err)
+		return c
 	}
 	c.Name, c.Version, c.Hash, c.From = data.Tool, data.Version, data.Hash, data.From
 	c.Description, c.Code, c.Text = data.Description, []byte(data.Source), data.Form == "text"
@@ -197,12 +194,7 @@ func change(e *journal.Event) registry.Change {
 	c.As, c.Input, c.MadeUnder = data.As, data.InputSchema, data.MadeUnder
 	if len(data.Facts) > 0 {
 		var f facts
-		ok := f.read(data.Facts)
-		if !ok {
-			f = facts{}
-			ok = json.Unmarshal(data.Facts, &f) == nil
-		}
-		if ok { // what can't be read is found out again
+		if json.Unmarshal(data.Facts, &f) == nil { // what can't be read is found out again
 			c.Facts = registry.Facts(f)
 		}
 	}
